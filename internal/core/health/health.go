@@ -1,0 +1,53 @@
+// Package health owns what a health channel can see of a cluster, and the one
+// verdict that is drawn from it.
+//
+// Invariant: what was not seen is Unknown, and Unknown never passes a gate.
+// Everything here is a pure function of its arguments.
+package health
+
+// Reconciler is what a channel saw of one tier's reconciler object (a Flux
+// Kustomization) on the cluster whose reconciler acts for the tier.
+type Reconciler struct {
+	// Known is false when the cluster could not be asked; all else is then zero.
+	Known bool
+	// Found says that the object exists.
+	Found bool
+	// Deleting says that the object has a deletion timestamp.
+	Deleting bool
+	// Suspended is the object's spec.suspend.
+	Suspended bool
+	// Rendered is the live object's annotation furrow.dev/rendered.
+	Rendered string
+	// Spec is the live object's spec; the server may have added defaults.
+	Spec map[string]any
+	// Generation and ObservedGeneration are the object's, zero when absent.
+	Generation, ObservedGeneration int64
+	// Ready is the status of condition Ready: "True", "False", "Unknown" or,
+	// where there is no such condition, empty.
+	Ready string
+	// ReadyGeneration is the observedGeneration of condition Ready.
+	ReadyGeneration int64
+	// Reason and Message are those of condition Ready.
+	Reason, Message string
+	// Since is the condition's last transition in RFC 3339, for people.
+	Since string
+	// Revision is status.lastAppliedRevision, "<branch>@sha1:<40 hex>".
+	Revision string
+	// AttemptedRevision is status.lastAttemptedRevision, in the same form.
+	AttemptedRevision string
+}
+
+// Creator is what a channel saw of one creator object on its management
+// cluster, and of the API server of the cluster that it creates.
+type Creator struct {
+	// Known is false when the management cluster could not be asked.
+	Known bool
+	// Found is false when its API server answered 404 for the creator.
+	Found bool
+	// Current says that the creator's expression holds, or that its kind has none.
+	Current bool
+	// Answers says that the created cluster's API server answers /readyz.
+	Answers bool
+	// Message says what the creator is waiting for, for people.
+	Message string
+}

@@ -1,0 +1,39 @@
+// Package probe owns the health channels: how Furrow learns what the
+// reconcilers on the clusters have made of what was merged.
+//
+// A channel only reads. What it could not see is left out or marked as not
+// known; it never guesses. Channels are safe for use by several goroutines.
+package probe
+
+import (
+	"context"
+
+	"github.com/furrow-dev/furrow/internal/core/health"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// ReconcilerKey names one reconciler object.
+type ReconcilerKey struct {
+	// Cluster is the cluster that the object is on: the tier's own, or its hub.
+	Cluster string
+	// Namespace and Name are the object's.
+	Namespace, Name string
+}
+
+// CreatorKey names one creator object and the cluster that it creates.
+type CreatorKey struct {
+	// Cluster is the management cluster that the creator is on.
+	Cluster string
+	// Object is the creator, APIVersion its full apiVersion.
+	Object     manifest.ID
+	APIVersion string
+	// Creates is the name of the cluster that it brings into being.
+	Creates string
+}
+
+// Channel reads health. A key that is missing in an answer counts as not known;
+// an error means that nothing of the answer can be used.
+type Channel interface {
+	Reconcilers(ctx context.Context, keys []ReconcilerKey) (map[ReconcilerKey]health.Reconciler, error)
+	Creators(ctx context.Context, keys []CreatorKey) (map[CreatorKey]health.Creator, error)
+}
