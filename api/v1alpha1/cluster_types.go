@@ -1,0 +1,100 @@
+package v1alpha1
+
+import (
+	"cmp"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ClusterRole says what a cluster is for.
+//
+// +kubebuilder:validation:Enum=Management;Workload
+type ClusterRole string
+
+const (
+	// RoleManagement is the role of clusters that create and describe other clusters.
+	RoleManagement ClusterRole = "Management"
+	// RoleWorkload is the role of clusters that run workloads.
+	RoleWorkload ClusterRole = "Workload"
+)
+
+// Cluster describes one cluster of the fleet. Its name is a DNS label; its
+// labels are what seeds and selectors choose it by. A seed that creates a
+// cluster may carry a Cluster document for it; without one Furrow takes name
+// and labels from the creator.
+//
+// +kubebuilder:object:root=true
+type Cluster struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +optional
+	Spec ClusterSpec `json:"spec,omitempty"`
+}
+
+// ClusterSpec says how the cluster is reached through Git.
+type ClusterSpec struct {
+	// Role of the cluster: Management or Workload.
+	// +optional
+	// +kubebuilder:default=Workload
+	Role ClusterRole `json:"role,omitempty"`
+
+	// Type names the ClusterType, from which the cluster has its reconciler and configuration.
+	// Without one the built-in defaults of a Flux cluster apply.
+	// +optional
+	Type Name `json:"type,omitempty"`
+
+	// GitOpsRepo names the GitOpsRepo that the cluster's reconciler reads. Defaults to that of the
+	// hub, else of the type, else to the only GitOpsRepo there is.
+	// +optional
+	GitOpsRepo Name `json:"gitOpsRepo,omitempty"`
+
+	// Path is the directory in the GitOps repository that the cluster's root syncs, relative to the
+	// repository's prefix. Defaults to clusters/<name>.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Path string `json:"path,omitempty"`
+
+	// ReconciledBy names the hub: the cluster whose reconciler acts for this one through its
+	// kubeconfig. Empty when the cluster has a reconciler of its own. Cannot be changed later.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="reconciledBy cannot be changed: objects would lose their owner"
+	ReconciledBy Name `json:"reconciledBy,omitempty"`
+
+	// KubeConfigSecret is the Secret on the hub that holds the cluster's kubeconfig under key value.
+	// Name defaults to <cluster>-kubeconfig; namespace to that of the creator, else of the root.
+	// +optional
+	KubeConfigSecret ObjectReference `json:"kubeConfigSecret,omitempty"`
+
+	// Provides says what stands on the cluster although no seed brings it.
+	// +optional
+	Provides ClusterProvides `json:"provides,omitempty"`
+
+	// DefaultClusterType names, on a management cluster, the type of clusters that seeds create on it
+	// without saying which.
+	// +optional
+	DefaultClusterType Name `json:"defaultClusterType,omitempty"`
+}
+
+// ClusterProvides lists what was installed on a cluster by other means.
+type ClusterProvides struct {
+	// Namespaces that exist on the cluster, beside default, kube-* and the reconciler's.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=1024
+	// +kubebuilder:validation:items:MaxLength=63
+	Namespaces []string `json:"namespaces,omitempty"`
+
+	// CustomResourceDefinitions that are installed, by name: <plural>.<group>.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=1024
+	// +kubebuilder:validation:items:MaxLength=253
+	CustomResourceDefinitions []string `json:"customResourceDefinitions,omitempty"`
+}
+
+// RoleOrDefault is the cluster's role; Workload when none is given.
+func (c Cluster) RoleOrDefault() ClusterRole { return cmp.Or(c.Spec.Role, RoleWorkload) }
+
+// PathOrDefault is the cluster's root path; clusters/<name> when none is given.
+func (c Cluster) PathOrDefault() string { return cmp.Or(c.Spec.Path, "clusters/"+c.Name) }

@@ -1,0 +1,42 @@
+// Package v1alpha1 owns the documents that people write for Furrow: seeds,
+// clusters, cluster types, GitOps repositories and templates, in API group
+// furrow.dev.
+//
+// The types are read from a control-plane repository (decoded strictly, an
+// unknown field is an error). Optional fields have default accessors beside
+// their type; nobody else spells a default. Values are not changed after they
+// were decoded, so they may be shared.
+//
+// +kubebuilder:object:generate=true
+// +groupName=furrow.dev
+package v1alpha1
+
+//go:generate go tool -modfile=../../tools/gen/go.mod controller-gen object paths=.
+
+const (
+	// Group is the API group of all Furrow documents.
+	Group = "furrow.dev"
+	// Version is the version of the types in this package.
+	Version = "v1alpha1"
+	// APIVersion is what documents write in apiVersion.
+	APIVersion = Group + "/" + Version
+)
+
+// Annotations that people write on the objects of a seed.
+const (
+	// AnnotationCluster names the clusters that an object goes to, separated by commas.
+	AnnotationCluster = Group + "/cluster"
+	// AnnotationClusterSelector selects the clusters that an object goes to by their labels.
+	AnnotationClusterSelector = Group + "/cluster-selector"
+	// AnnotationRole sends an object to all selected clusters of a role: Management or Workload.
+	AnnotationRole = Group + "/role"
+	// AnnotationClusterType names, on a creator, the type of the cluster that it creates.
+	AnnotationClusterType = Group + "/cluster-type"
+	// AnnotationDependsOn names objects that must be ready before this one, separated by commas:
+	// group/Kind/namespace/name, or group/Kind/name for cluster-scoped objects.
+	AnnotationDependsOn = Group + "/depends-on"
+)
+
+// AnnotationRendered is written by Furrow on every reconciler object: the
+// digest of what was rendered, by which a live object is known to be the one in Git.
+const AnnotationRendered = Group + "/rendered"

@@ -1,0 +1,48 @@
+package v1alpha1
+
+import (
+	"cmp"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// GitOpsRepo is a Git repository that Furrow writes to and reconcilers read from.
+//
+// +kubebuilder:object:root=true
+type GitOpsRepo struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +required
+	Spec GitOpsRepoSpec `json:"spec"`
+}
+
+// GitOpsRepoSpec says where the repository is.
+type GitOpsRepoSpec struct {
+	// URL of the repository: https://… or, for a repository on the same machine, a path. Never with
+	// credentials in it. A relative path is relative to the control-plane repository's directory.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	URL string `json:"url"`
+
+	// Branch is the base branch, which reconcilers follow.
+	// +optional
+	// +kubebuilder:default=main
+	// +kubebuilder:validation:MaxLength=255
+	Branch string `json:"branch,omitempty"`
+
+	// Path is a directory of the repository that everything Furrow writes lies under.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Path string `json:"path,omitempty"`
+
+	// Credentials names what Furrow signs in with: a directory of that name with the files token,
+	// or username and password, and ca.crt where the server's authority is a private one.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Credentials string `json:"credentials,omitempty"`
+}
+
+// BranchOrDefault is the base branch; main when none is given.
+func (s GitOpsRepoSpec) BranchOrDefault() string { return cmp.Or(s.Branch, "main") }
