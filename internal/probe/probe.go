@@ -24,9 +24,8 @@ type ReconcilerKey struct {
 type CreatorKey struct {
 	// Cluster is the management cluster that the creator is on.
 	Cluster string
-	// Object is the creator, APIVersion its full apiVersion.
-	Object     manifest.ID
-	APIVersion string
+	// Object is the creator.
+	Object manifest.ID
 	// Creates is the name of the cluster that it brings into being.
 	Creates string
 }

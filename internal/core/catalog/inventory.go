@@ -1,0 +1,205 @@
+package catalog
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// DefaultRepo names the GitOps repository that is taken for granted where the
+// control plane declares none; it has no URL, so it can be planned for only.
+const DefaultRepo = "gitops"
+
+// Cluster is one cluster with all that follows from its type and its hub.
+type Cluster struct {
+	Name   string
+	Labels map[string]string
+	Role   v1alpha1.ClusterRole
+	Type   string
+	// Repo names the GitOpsRepo that holds the cluster's paths.
+	Repo string
+	// RootPath is the directory that the cluster's own root syncs.
+	RootPath string
+	// Hub is the cluster whose reconciler acts for this one; empty when it has its own.
+	Hub string
+	// Source is the reconciler's source object; the root lives in its namespace.
+	Source v1alpha1.ObjectReference
+	// KubeConfig is the Secret on the hub; empty when there is no hub.
+	KubeConfig         v1alpha1.ObjectReference
+	Decryption         *v1alpha1.Decryption
+	ReconcilerTemplate string
+	Provides           v1alpha1.ClusterProvides
+	// DefaultType is the type of clusters that are created on this one.
+	DefaultType string
+	// CreatedBy is the object that brings the cluster into being; nil when it is simply there.
+	CreatedBy *Creation
+	// Declared is where the cluster's document stands; for an implied cluster, its creator.
+	Declared manifest.Source
+}
+
+// Creation says which object brings a cluster into being, and where.
+type Creation struct {
+	Seed   string
+	Object manifest.ID
+	// On is the management cluster that the creator goes to.
+	On string
+}
+
+// ReconciledOn is the cluster whose reconciler acts for c.
+func (c Cluster) ReconciledOn() string { return cmp.Or(c.Hub, c.Name) }
+
+// Inventory is the clusters that there are and will be, by name.
+//
+// Invariant: every Type, Repo and Hub that a cluster names is in it.
+type Inventory struct {
+	Clusters map[string]Cluster
+	types    map[string]v1alpha1.ClusterType
+	repos    map[string]v1alpha1.GitOpsRepo
+	// roots says which cluster syncs a directory.
+	roots map[root]string
+}
+
+type root struct{ repo, path string }
+
+// Names are the clusters' names in order.
+func (inv *Inventory) Names() []string { return slices.Sorted(maps.Keys(inv.Clusters)) }
+
+// WithRole are the names of the clusters of a role, in order.
+func (inv *Inventory) WithRole(role v1alpha1.ClusterRole) []string {
+	var names []string
+	for _, name := range inv.Names() {
+		if inv.Clusters[name].Role == role {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Clone is a copy that clusters can be added to without changing inv.
+func (inv *Inventory) Clone() *Inventory {
+	return &Inventory{Clusters: maps.Clone(inv.Clusters), types: inv.types, repos: inv.repos, roots: maps.Clone(inv.roots)}
+}
+
+// Add resolves one more cluster document and puts it into the inventory. creation
+// is nil for a cluster that is simply there; its hub must have been added before.
+func (inv *Inventory) Add(doc v1alpha1.Cluster, declared manifest.Source, creation *Creation) error {
+	c := Cluster{
+		Name: doc.Name, Labels: doc.Labels, Role: doc.RoleOrDefault(), Type: doc.Spec.Type,
+		Repo: doc.Spec.GitOpsRepo, RootPath: doc.PathOrDefault(), Provides: doc.Spec.Provides,
+		DefaultType: doc.Spec.DefaultClusterType, CreatedBy: creation, Declared: declared,
+	}
+	if other, taken := inv.Clusters[c.Name]; taken {
+		return inv.problem(c, fmt.Sprintf("the cluster is also declared at %s", other.Declared), "Remove one of the two.")
+	}
+	if doc.Spec.ReconciledBy != doc.Name {
+		c.Hub = doc.Spec.ReconciledBy
+	}
+	for _, resolve := range []func(*Cluster, v1alpha1.Cluster) error{inv.checkName, inv.resolveHub, inv.resolveType, inv.resolveRepo} {
+		if err := resolve(&c, doc); err != nil {
+			return err
+		}
+	}
+	inv.Clusters[c.Name] = c
+	inv.roots[root{c.Repo, c.RootPath}] = c.Name
+	return nil
+}
+
+func (inv *Inventory) problem(c Cluster, message, next string) error {
+	return manifest.Problem{Source: c.Declared, Object: "Cluster " + quote(c.Name), Message: message, Next: next}
+}
+
+func (inv *Inventory) checkName(c *Cluster, _ v1alpha1.Cluster) error {
+	if errs := validation.IsDNS1123Label(c.Name); len(errs) > 0 {
+		return inv.problem(*c, "the name is no DNS label: "+errs[0], "Rename the cluster, or give it a Cluster document with a shorter name.")
+	}
+	if c.Role != v1alpha1.RoleManagement && c.Role != v1alpha1.RoleWorkload {
+		return inv.problem(*c, fmt.Sprintf("spec.role %q is unknown", c.Role), "Write Management or Workload.")
+	}
+	if !cleanPath(c.RootPath) {
+		return inv.problem(*c, fmt.Sprintf("spec.path %q is no directory inside the repository", c.RootPath), "Write a relative path without '..'.")
+	}
+	return nil
+}
+
+func (inv *Inventory) resolveHub(c *Cluster, doc v1alpha1.Cluster) error {
+	if c.Hub == "" {
+		return nil
+	}
+	hub, ok := inv.Clusters[c.Hub]
+	if !ok {
+		return inv.problem(*c, fmt.Sprintf("spec.reconciledBy names the cluster %q, which is not declared", c.Hub), "Declare it, or correct the name.")
+	}
+	if hub.Hub != "" {
+		return inv.problem(*c, fmt.Sprintf("spec.reconciledBy names %q, which has no reconciler of its own (%q acts for it)", c.Hub, hub.Hub), "Name "+quote(hub.Hub)+" instead.")
+	}
+	c.KubeConfig = doc.Spec.KubeConfigSecret
+	c.KubeConfig.Name = cmp.Or(c.KubeConfig.Name, c.Name+"-kubeconfig")
+	creator := ""
+	if c.CreatedBy != nil {
+		creator = c.CreatedBy.Object.Namespace
+	}
+	c.KubeConfig.Namespace = cmp.Or(c.KubeConfig.Namespace, creator, hub.Source.Namespace)
+	return nil
+}
+
+func (inv *Inventory) resolveType(c *Cluster, _ v1alpha1.Cluster) error {
+	var spec v1alpha1.ClusterTypeSpec
+	if c.Type != "" {
+		doc, ok := inv.types[c.Type]
+		if !ok {
+			return inv.problem(*c, fmt.Sprintf("the cluster type %q is not declared", c.Type), "Declare a ClusterType of that name, or correct spec.type.")
+		}
+		spec = doc.Spec
+	}
+	c.Source = spec.SourceOrDefault()
+	if c.Hub != "" {
+		c.Source = inv.Clusters[c.Hub].Source
+	}
+	c.Decryption, c.ReconcilerTemplate = spec.Decryption, spec.ReconcilerTemplate
+	c.Repo = cmp.Or(c.Repo, inv.hubRepo(*c), spec.GitOpsRepo)
+	return nil
+}
+
+func (inv *Inventory) hubRepo(c Cluster) string {
+	if c.Hub == "" {
+		return ""
+	}
+	return inv.Clusters[c.Hub].Repo
+}
+
+func (inv *Inventory) resolveRepo(c *Cluster, _ v1alpha1.Cluster) error {
+	if c.Repo == "" && len(inv.repos) > 1 {
+		return inv.problem(*c, "no GitOps repository is named and there are several: "+strings.Join(slices.Sorted(maps.Keys(inv.repos)), ", "),
+			"Set spec.gitOpsRepo of the cluster or of its type.")
+	}
+	if c.Repo == "" {
+		for name := range inv.repos {
+			c.Repo = name
+		}
+	}
+	if _, ok := inv.repos[c.Repo]; !ok {
+		return inv.problem(*c, fmt.Sprintf("the GitOps repository %q is not declared", c.Repo), "Declare a GitOpsRepo of that name, or correct spec.gitOpsRepo.")
+	}
+	if hubRepo := inv.hubRepo(*c); hubRepo != "" && hubRepo != c.Repo {
+		return inv.problem(*c, fmt.Sprintf("its GitOps repository is %q, but its hub %q reads %q", c.Repo, c.Hub, hubRepo), "Leave spec.gitOpsRepo empty: a hub's clusters are written to the hub's repository.")
+	}
+	if other, taken := inv.roots[root{c.Repo, c.RootPath}]; taken {
+		return inv.problem(*c, fmt.Sprintf("its root path %q is also that of cluster %q", c.RootPath, other), "Give each cluster a spec.path of its own.")
+	}
+	return nil
+}
+
+func cleanPath(p string) bool {
+	return p != "" && p != "." && path.Clean(p) == p && !path.IsAbs(p) && p != ".." && !strings.HasPrefix(p, "../") &&
+		!strings.ContainsFunc(p, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' })
+}
+
+func quote(s string) string { return fmt.Sprintf("%q", s) }

@@ -1,0 +1,241 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// Seed is one package of objects and how it is to be planted.
+type Seed struct {
+	Name string
+	// Place is the file or directory that the seed stands in.
+	Place string
+	Spec  v1alpha1.SeedSpec
+	// Objects are complete: named, with their namespaces, without duplicates.
+	Objects []manifest.Object
+	// Clusters are the seed's own documents for clusters that it creates, by name.
+	Clusters map[string]v1alpha1.Cluster
+	Warnings []manifest.Problem
+	// Err says why the seed cannot be planned; all else may then be incomplete.
+	Err error
+}
+
+// seedPackage is a seed as it was read, before it is completed.
+type seedPackage struct {
+	name     string
+	place    string
+	spec     *v1alpha1.SeedSpec
+	specAt   manifest.Source
+	objects  []manifest.Object
+	clusters map[string]v1alpha1.Cluster
+	problems manifest.Problems
+}
+
+// readPackages finds the seeds below seeds/: each directory and each file is
+// one, but for files that hold nothing but Seed documents.
+func readPackages(tree fs.FS) (map[string]*seedPackage, error) {
+	entries, err := fs.ReadDir(tree, SeedsDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return map[string]*seedPackage{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the control-plane tree: %w", err)
+	}
+	packages := map[string]*seedPackage{}
+	var beside []manifest.Object
+	for _, entry := range entries {
+		place := path.Join(SeedsDir, entry.Name())
+		if hidden(place) || (!entry.IsDir() && !isManifest(place)) {
+			continue
+		}
+		pkg, settings, err := readPackage(tree, place, entry.IsDir())
+		if err != nil {
+			return nil, err
+		}
+		beside = append(beside, settings...)
+		if pkg == nil {
+			continue
+		}
+		if other, twice := packages[pkg.name]; twice {
+			other.problem(manifest.Source{File: place}, "seed "+quote(pkg.name), "it also stands at "+other.place, "Keep one of the two.")
+			continue
+		}
+		packages[pkg.name] = pkg
+	}
+	configure(packages, beside)
+	return packages, nil
+}
+
+// readPackage reads one seed, or the Seed documents of a file that holds nothing else.
+func readPackage(tree fs.FS, place string, dir bool) (pkg *seedPackage, settings []manifest.Object, err error) {
+	name := path.Base(place)
+	if !dir {
+		name = strings.TrimSuffix(name, path.Ext(name))
+	}
+	pkg = &seedPackage{name: name, place: place}
+	var files []string
+	if err := fs.WalkDir(tree, place, func(p string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return fmt.Errorf("reading the control-plane tree: %w", err)
+		}
+		if entry.IsDir() && hidden(p) {
+			return fs.SkipDir
+		}
+		if entry.Type().IsRegular() && !hidden(p) && isManifest(p) {
+			files = append(files, p)
+		}
+		return nil
+	}); err != nil {
+		return nil, nil, err
+	}
+	for _, file := range files {
+		data, err := fs.ReadFile(tree, file)
+		if err != nil {
+			return nil, nil, fmt.Errorf("reading the control-plane tree: %w", err)
+		}
+		if !dir {
+			if settings := seedDocumentsOnly(file, data); settings != nil {
+				return nil, settings, nil
+			}
+		}
+		pkg.parse(file, data)
+	}
+	return pkg, nil, nil
+}
+
+// seedDocumentsOnly returns the documents of a file in which all are Seeds.
+func seedDocumentsOnly(file string, data []byte) []manifest.Object {
+	objects, err := manifest.Parse(file, data)
+	if err != nil {
+		return nil
+	}
+	for _, o := range objects {
+		if o.ID.Group != v1alpha1.Group || o.ID.Kind != "Seed" {
+			return nil
+		}
+	}
+	return objects
+}
+
+func (p *seedPackage) problem(at manifest.Source, object, message, next string) {
+	p.problems = append(p.problems, manifest.Problem{Source: at, Object: object, Message: message, Next: next})
+}
+
+func (p *seedPackage) parse(file string, data []byte) {
+	if base := path.Base(file); base == "Chart.yaml" || base == "Chart.yml" {
+		p.problem(manifest.Source{File: file}, "seed "+quote(p.name), "the package is a Helm chart", "Commit what 'helm template' prints.")
+		return
+	}
+	objects, err := manifest.Parse(file, data)
+	p.problems = appendProblem(p.problems, manifest.Source{File: file}, err)
+	for _, o := range objects {
+		switch {
+		case o.ID.Group == "kustomize.config.k8s.io":
+			p.problems = append(p.problems, problemOf(o, "the package is a Kustomize package", "Commit what 'kustomize build' prints."))
+		case o.ID.Group != v1alpha1.Group:
+			p.objects = append(p.objects, o)
+		default:
+			p.problems = appendProblem(p.problems, o.Source, p.take(o))
+		}
+	}
+}
+
+// take reads a Furrow document of the package.
+func (p *seedPackage) take(o manifest.Object) error {
+	switch o.ID.Kind {
+	case "Seed":
+		if o.ID.Name != p.name {
+			return problemOf(o, fmt.Sprintf("it stands in the package of seed %q", p.name), "Give the document that name, or move it beside the package.")
+		}
+		return p.configure(o)
+	case "Cluster":
+		doc, err := decode[v1alpha1.Cluster](o)
+		if err != nil {
+			return err
+		}
+		if _, twice := p.clusters[doc.Name]; twice {
+			return problemOf(o, "the seed declares it twice", "Remove one of the two.")
+		}
+		if p.clusters == nil {
+			p.clusters = map[string]v1alpha1.Cluster{}
+		}
+		p.clusters[doc.Name] = doc
+		return nil
+	}
+	return problemOf(o, "a seed cannot hold a Furrow document of this kind", "Move it out of "+SeedsDir+"/.")
+}
+
+func (p *seedPackage) configure(o manifest.Object) error {
+	doc, err := decode[v1alpha1.Seed](o)
+	if err != nil {
+		return err
+	}
+	if p.spec != nil {
+		return problemOf(o, "the seed is also configured at "+p.specAt.String(), "Keep one of the two Seed documents.")
+	}
+	p.spec, p.specAt = &doc.Spec, o.Source
+	return nil
+}
+
+// configure hands the Seed documents that stand beside the packages to their seeds.
+func configure(packages map[string]*seedPackage, settings []manifest.Object) {
+	for _, o := range settings {
+		pkg, ok := packages[o.ID.Name]
+		if !ok {
+			pkg = &seedPackage{name: o.ID.Name, place: o.Source.File}
+			pkg.problems = manifest.Problems{problemOf(o, "there is no package for it", fmt.Sprintf("Add the directory %s/%s or the file %s/%s.yaml.", SeedsDir, o.ID.Name, SeedsDir, o.ID.Name))}
+			packages[o.ID.Name] = pkg
+			continue
+		}
+		pkg.problems = appendProblem(pkg.problems, o.Source, pkg.configure(o))
+	}
+}
+
+// completeSeeds fills in what the packages leave out. The CRDs of all seeds
+// count for the scope of a kind.
+func completeSeeds(packages map[string]*seedPackage) []Seed {
+	scopes := map[manifest.GroupKind]manifest.Scope{}
+	for _, name := range slices.Sorted(maps.Keys(packages)) {
+		for _, o := range packages[name].objects {
+			if kind, scope, ok := manifest.DefinedScope(o); ok {
+				scopes[kind] = scope
+			}
+		}
+	}
+	seeds := make([]Seed, 0, len(packages))
+	for _, name := range slices.Sorted(maps.Keys(packages)) {
+		seeds = append(seeds, packages[name].complete(scopes))
+	}
+	return seeds
+}
+
+func (p *seedPackage) complete(scopes map[manifest.GroupKind]manifest.Scope) Seed {
+	seed := Seed{Name: p.name, Place: p.place, Clusters: p.clusters}
+	if p.spec != nil {
+		seed.Spec = *p.spec
+	}
+	at := manifest.Source{File: p.place}
+	if errs := validation.IsDNS1123Label(p.name); len(errs) > 0 {
+		p.problem(at, "seed "+quote(p.name), "the name is no DNS label: "+errs[0], "Rename the file or directory.")
+	}
+	result, err := manifest.Complete(p.objects, manifest.Options{Namespace: seed.Spec.Namespace, Scopes: scopes})
+	p.problems = appendProblem(p.problems, at, err)
+	seed.Objects, seed.Warnings = result.Objects, result.Warnings
+	if len(p.problems) == 0 && len(seed.Objects) == 0 {
+		p.problem(at, "seed "+quote(p.name), "it holds no object", "Add objects, or delete the package to remove the seed.")
+	}
+	if len(p.problems) > 0 {
+		seed.Err = p.problems
+	}
+	return seed
+}

@@ -1,0 +1,302 @@
+// Package dependency owns what must be ready before what, and why.
+//
+// Vertices are objects on clusters, of all seeds at once, because a seed may
+// wait for what another one brings. The rules stand in one list; a rule is one
+// small file. Levels are longest chains of hard edges in the whole graph, so
+// that a graph of tiers made from them has no cycle when the graph of objects
+// has none: every edge points to a lower level.
+//
+// Everything here is a pure function; results do not depend on the order of
+// seeds or documents.
+package dependency
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/placement"
+)
+
+// Vertex is one object of a seed on one cluster.
+type Vertex struct {
+	Seed    string
+	Object  manifest.ID
+	Cluster string
+}
+
+// Compare orders by seed, object and cluster.
+func (v Vertex) Compare(other Vertex) int {
+	return cmp.Or(cmp.Compare(v.Seed, other.Seed), v.Object.Compare(other.Object), cmp.Compare(v.Cluster, other.Cluster))
+}
+
+// String names the vertex for people.
+func (v Vertex) String() string { return v.Object.String() + " on " + v.Cluster }
+
+// Kind says whether an edge makes tiers.
+type Kind string
+
+const (
+	// Hard edges make tiers: the one cannot be declared before the other is ready.
+	Hard Kind = "Hard"
+	// Soft edges are only shown.
+	Soft Kind = "Soft"
+)
+
+// Edge says that From waits for To. Both are indices into Graph.Vertices.
+type Edge struct {
+	From, To int
+	Kind     Kind
+	Rule     string
+	Why      string
+}
+
+// Graph is the dependencies of all seeds.
+//
+// Invariant: Vertices are in order and edges point into them; Edges are in
+// order of From, To and Rule, without duplicates.
+type Graph struct {
+	Vertices []Vertex
+	Edges    []Edge
+	index    map[Vertex]int
+	waits    [][]int // by vertex, indices into Edges
+}
+
+// Find returns the vertex' index.
+func (g *Graph) Find(v Vertex) (int, bool) {
+	i, ok := g.index[v]
+	return i, ok
+}
+
+// Waits lists the edges that start at vertex i, as indices into Edges.
+func (g *Graph) Waits(i int) []int { return g.waits[i] }
+
+// Seed is one seed with its placements.
+type Seed struct {
+	Name       string
+	Spec       interface{ RuleEnabled(string) bool }
+	Objects    map[manifest.ID]*manifest.Object
+	Placements []placement.Placement
+	// Leaving are objects that the seed no longer has but that are still
+	// planted, and Kept what they waited for.
+	Leaving []Vertex
+	Kept    []KeptEdge
+}
+
+// KeptEdge is an edge of an earlier plan whose objects may have left their seeds.
+type KeptEdge struct {
+	From, To Vertex
+	Rule     string
+	Why      string
+}
+
+// Finding is something that a rule saw and could not resolve.
+type Finding struct {
+	Seed    string
+	Object  manifest.ID
+	Message string
+	// Missing says that an object of another seed might resolve it.
+	Missing bool
+}
+
+// Result is what the rules found.
+type Result struct {
+	Graph    *Graph
+	Warnings []Finding
+	Errors   []Finding
+}
+
+// Rule is one dependency rule, for documentation and display.
+type Rule struct {
+	Name string
+	// Doc says in one sentence which object waits for which.
+	Doc string
+	// Why says in one sentence what would go wrong without the rule.
+	Why  string
+	draw func(*scope, source)
+}
+
+// Rules are all the rules there are. The next one is one more line.
+func Rules() []Rule {
+	return []Rule{
+		namespace,
+		crd,
+		cluster,
+		declared,
+	}
+}
+
+// source is the vertex that a rule is asked about.
+type source struct {
+	vertex int
+	seed   *Seed
+	object *manifest.Object
+}
+
+// scope is what the rules see.
+type scope struct {
+	inventory *catalog.Inventory
+	graph     *Graph
+	// owners lists the vertices of an object on a cluster, in order of seed.
+	owners map[place][]int
+	// defines lists the vertices of CRDs that define a kind on a cluster.
+	defines map[kindPlace][]int
+	// everywhere lists all vertices of an object.
+	everywhere map[manifest.ID][]int
+	rule       string
+	result     *Result
+	seen       map[Finding]bool
+}
+
+type place struct {
+	object  manifest.ID
+	cluster string
+}
+
+type kindPlace struct {
+	kind    manifest.GroupKind
+	cluster string
+}
+
+// Build draws the graph of all seeds.
+func Build(seeds []Seed, inv *catalog.Inventory) Result {
+	s := newScope(seeds, inv)
+	bySeed := make(map[string]*Seed, len(seeds))
+	for i := range seeds {
+		bySeed[seeds[i].Name] = &seeds[i]
+	}
+	for _, r := range Rules() {
+		s.rule = r.Name
+		for i, v := range s.graph.Vertices {
+			seed := bySeed[v.Seed]
+			o, ok := seed.Objects[v.Object]
+			if ok && seed.Spec.RuleEnabled(r.Name) {
+				r.draw(s, source{i, seed, o})
+			}
+		}
+	}
+	for _, seed := range seeds {
+		s.keep(seed.Kept)
+	}
+	s.graph.settle()
+	return *s.result
+}
+
+func newScope(seeds []Seed, inv *catalog.Inventory) *scope {
+	g := &Graph{index: map[Vertex]int{}}
+	s := &scope{
+		inventory: inv, graph: g, owners: map[place][]int{}, defines: map[kindPlace][]int{},
+		everywhere: map[manifest.ID][]int{}, seen: map[Finding]bool{}, result: &Result{Graph: g},
+	}
+	for _, seed := range seeds {
+		for _, p := range seed.Placements {
+			for _, c := range p.Clusters {
+				g.Vertices = append(g.Vertices, Vertex{seed.Name, p.Object, c})
+			}
+		}
+		g.Vertices = append(g.Vertices, seed.Leaving...)
+	}
+	slices.SortFunc(g.Vertices, Vertex.Compare)
+	g.Vertices = slices.Compact(g.Vertices)
+	kinds := definedKinds(seeds)
+	for i, v := range g.Vertices {
+		g.index[v] = i
+		s.owners[place{v.Object, v.Cluster}] = append(s.owners[place{v.Object, v.Cluster}], i)
+		s.everywhere[v.Object] = append(s.everywhere[v.Object], i)
+		if kind, ok := kinds[v.Seed][v.Object]; ok {
+			s.defines[kindPlace{kind, v.Cluster}] = append(s.defines[kindPlace{kind, v.Cluster}], i)
+		}
+	}
+	return s
+}
+
+func definedKinds(seeds []Seed) map[string]map[manifest.ID]manifest.GroupKind {
+	kinds := make(map[string]map[manifest.ID]manifest.GroupKind, len(seeds))
+	for _, seed := range seeds {
+		kinds[seed.Name] = map[manifest.ID]manifest.GroupKind{}
+		for id, o := range seed.Objects {
+			if kind, _, ok := manifest.DefinedScope(*o); ok {
+				kinds[seed.Name][id] = kind
+			}
+		}
+	}
+	return kinds
+}
+
+// wait draws a hard edge.
+func (s *scope) wait(from source, to int, why string) {
+	if from.vertex != to {
+		s.graph.Edges = append(s.graph.Edges, Edge{From: from.vertex, To: to, Kind: Hard, Rule: s.rule, Why: why})
+	}
+}
+
+// keep draws the edges of objects that leave, where both ends are still there.
+func (s *scope) keep(kept []KeptEdge) {
+	for _, k := range kept {
+		from, ok := s.graph.Find(k.From)
+		to, there := s.graph.Find(k.To)
+		if ok && there && from != to {
+			s.graph.Edges = append(s.graph.Edges, Edge{From: from, To: to, Kind: Hard, Rule: k.Rule, Why: k.Why})
+		}
+	}
+}
+
+// nearest picks, among vertices that would all do, one of the own seed, else of the first seed by name.
+func (s *scope) nearest(seed string, candidates []int) (int, bool) {
+	if len(candidates) == 0 {
+		return 0, false
+	}
+	for _, c := range candidates {
+		if s.graph.Vertices[c].Seed == seed {
+			return c, true
+		}
+	}
+	return candidates[0], true
+}
+
+// brought says, for a why, which seed brings vertex i; nothing for the own one.
+func (s *scope) brought(seed string, i int) string {
+	if other := s.graph.Vertices[i].Seed; other != seed {
+		return " (of seed " + other + ")"
+	}
+	return ""
+}
+
+func (s *scope) warn(f Finding) {
+	if !s.seen[f] {
+		s.seen[f] = true
+		s.result.Warnings = append(s.result.Warnings, f)
+	}
+}
+
+func (s *scope) fail(f Finding) {
+	if !s.seen[f] {
+		s.seen[f] = true
+		s.result.Errors = append(s.result.Errors, f)
+	}
+}
+
+// settle sorts the edges and indexes them.
+func (g *Graph) settle() {
+	slices.SortFunc(g.Edges, func(a, b Edge) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Why, b.Why))
+	})
+	g.Edges = slices.CompactFunc(g.Edges, func(a, b Edge) bool { return a.From == b.From && a.To == b.To && a.Rule == b.Rule })
+	g.waits = make([][]int, len(g.Vertices))
+	for i, e := range g.Edges {
+		if e.Kind == Hard {
+			g.waits[e.From] = append(g.waits[e.From], i)
+		}
+	}
+}
+
+// seedsOf are the names of the seeds of some vertices, in order.
+func (g *Graph) seedsOf(vertices []int) []string {
+	names := map[string]bool{}
+	for _, v := range vertices {
+		names[g.Vertices[v].Seed] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}

@@ -1,0 +1,19 @@
+package dependency
+
+import "fmt"
+
+var cluster = Rule{
+	Name: "cluster",
+	Doc:  "Everything on a cluster that a seed creates waits for its creator, cluster-ready.",
+	Why:  "There is no API server to declare anything to before the cluster is there.",
+	draw: func(s *scope, from source) {
+		v := s.graph.Vertices[from.vertex]
+		creation := s.inventory.Clusters[v.Cluster].CreatedBy
+		if creation == nil {
+			return
+		}
+		if to, ok := s.graph.Find(Vertex{creation.Seed, creation.Object, creation.On}); ok {
+			s.wait(from, to, fmt.Sprintf("%s is created by %s%s", v.Cluster, creation.Object, s.brought(v.Seed, to)))
+		}
+	},
+}

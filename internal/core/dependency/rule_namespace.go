@@ -1,0 +1,38 @@
+package dependency
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+var namespace = Rule{
+	Name: "namespace",
+	Doc:  "A namespaced object waits for its Namespace.",
+	Why:  "An API server refuses an object whose Namespace is not there.",
+	draw: func(s *scope, from source) {
+		name := from.object.ID.Namespace
+		if name == "" {
+			return
+		}
+		v := s.graph.Vertices[from.vertex]
+		id := manifest.ID{Kind: "Namespace", Name: name}
+		if to, ok := s.nearest(v.Seed, s.owners[place{id, v.Cluster}]); ok {
+			s.wait(from, to, fmt.Sprintf("metadata.namespace: %s%s", name, s.brought(v.Seed, to)))
+			return
+		}
+		c := s.inventory.Clusters[v.Cluster]
+		if existsAlways(name, c.Source.Namespace) || slices.Contains(c.Provides.Namespaces, name) {
+			return
+		}
+		s.warn(Finding{Seed: v.Seed, Object: v.Object, Missing: true,
+			Message: fmt.Sprintf("no seed brings Namespace %q to cluster %s; add it, or list it in the cluster's spec.provides.namespaces", name, v.Cluster)})
+	},
+}
+
+// existsAlways says that every cluster has the namespace; the reconciler's is one.
+func existsAlways(name, reconciler string) bool {
+	return name == "default" || strings.HasPrefix(name, "kube-") || name == reconciler
+}

@@ -1,0 +1,28 @@
+package dependency
+
+import (
+	_ "embed"
+	"fmt"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+//go:embed served.yaml
+var servedYAML []byte
+
+var servedGroups = func() map[string]bool {
+	var groups []string
+	if err := yaml.UnmarshalStrict(servedYAML, &groups); err != nil {
+		panic(fmt.Sprintf("served.yaml: %v", err))
+	}
+	table := make(map[string]bool, len(groups))
+	for _, g := range groups {
+		table[g] = true
+	}
+	return table
+}()
+
+// ServedByKubernetes says that every API server knows the kind by itself.
+func ServedByKubernetes(kind manifest.GroupKind) bool { return servedGroups[kind.Group] }

@@ -1,0 +1,261 @@
+package dependency
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Tiering says, for every vertex, how far down the graph it is and which tier
+// of its seed and cluster it belongs to.
+//
+// Invariant: a hard edge between two tiers points to a lower level.
+type Tiering struct {
+	Level   []int // by vertex: the longest chain of hard edges below its tier
+	Ordinal []int // by vertex
+}
+
+// Conflict is a circle that keeps objects from being put into tiers.
+type Conflict struct {
+	// Seeds that take part, in order.
+	Seeds []string
+	// Edges of the circle; each starts at the tier in which the one before ends.
+	Edges []Edge
+	// Pinned says that the objects themselves form no circle: only the tiers do
+	// that they have in the plan being replaced.
+	Pinned bool
+	graph  *Graph
+}
+
+// Error prints the circle with every edge's why.
+func (c *Conflict) Error() string {
+	var b strings.Builder
+	if c.Pinned {
+		b.WriteString("an object would have to move to another tier, which is not possible without deleting it:")
+	} else {
+		b.WriteString("the objects wait for each other in a circle:")
+	}
+	for _, e := range c.Edges {
+		b.WriteString("\n  " + c.graph.Vertices[e.From].String() + " waits for " + c.graph.Vertices[e.To].String() + " (" + e.Rule + ": " + e.Why + ")")
+	}
+	return b.String()
+}
+
+type seedCluster struct{ seed, cluster string }
+
+type tierKey struct {
+	seedCluster
+	ordinal int
+}
+
+// tiering works on the graph in which the vertices of a pinned tier are one node.
+type tiering struct {
+	graph  *Graph
+	pins   map[Vertex]int
+	node   []int   // by vertex
+	member [][]int // by node, vertices
+	pinned []bool  // by node
+	level  []int   // by node
+	order  []int   // nodes, those that others wait for first
+}
+
+// Tiers puts the vertices into tiers. A pinned vertex keeps its ordinal; others
+// join a tier of their level or, where there is none, a later one that nothing
+// pinned waits for, or get a new tier.
+func (g *Graph) Tiers(pins map[Vertex]int) (Tiering, *Conflict) {
+	if c := newTiering(g, nil).sort(); c != nil {
+		return Tiering{}, c
+	}
+	t := newTiering(g, pins)
+	if c := t.sort(); c != nil {
+		c.Pinned = true
+		return Tiering{}, c
+	}
+	if len(pins) > 0 {
+		t.roundUp()
+	}
+	return t.number(), nil
+}
+
+func newTiering(g *Graph, pins map[Vertex]int) *tiering {
+	t := &tiering{graph: g, pins: pins, node: make([]int, len(g.Vertices))}
+	groups := map[tierKey]int{}
+	for i, v := range g.Vertices {
+		ordinal, pinned := pins[v]
+		key := tierKey{seedCluster{v.Seed, v.Cluster}, ordinal}
+		n, seen := groups[key]
+		if !pinned || !seen {
+			n = len(t.member)
+			t.member = append(t.member, nil)
+			t.pinned = append(t.pinned, pinned)
+			if pinned {
+				groups[key] = n
+			}
+		}
+		t.node[i] = n
+		t.member[n] = append(t.member[n], i)
+	}
+	return t
+}
+
+// edges visits the hard edges that leave a node.
+func (t *tiering) edges(n int, visit func(Edge) bool) bool {
+	for _, v := range t.member[n] {
+		for _, e := range t.graph.waits[v] {
+			if !visit(t.graph.Edges[e]) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// sort finds the order and the level of every node, or a circle.
+func (t *tiering) sort() *Conflict {
+	const (
+		unseen = iota
+		open
+		done
+	)
+	state := make([]int, len(t.member))
+	t.level = make([]int, len(t.member))
+	var path []Edge
+	var conflict *Conflict
+	var visit func(n int) bool
+	visit = func(n int) bool {
+		state[n] = open
+		ok := t.edges(n, func(e Edge) bool {
+			to := t.node[e.To]
+			path = append(path, e)
+			if state[to] == open {
+				conflict = t.conflict(path, to)
+				return false
+			}
+			if state[to] == unseen && !visit(to) {
+				return false
+			}
+			path = path[:len(path)-1]
+			t.level[n] = max(t.level[n], t.level[to]+1)
+			return true
+		})
+		state[n] = done
+		t.order = append(t.order, n)
+		return ok
+	}
+	for n := range t.member {
+		if state[n] == unseen && !visit(n) {
+			return conflict
+		}
+	}
+	return nil
+}
+
+// conflict cuts the circle that ends in node to out of the path that led there.
+func (t *tiering) conflict(path []Edge, to int) *Conflict {
+	start := slices.IndexFunc(path, func(e Edge) bool { return t.node[e.From] == to })
+	edges := slices.Clone(path[start:])
+	var vertices []int
+	for _, e := range edges {
+		vertices = append(vertices, e.From, e.To)
+	}
+	return &Conflict{Seeds: t.graph.seedsOf(vertices), Edges: edges, graph: t.graph}
+}
+
+// roundUp lets vertices that are new join a later pinned tier of their cluster,
+// so that an update does not grow tiers without need; never so late that a
+// pinned tier would have to move.
+func (t *tiering) roundUp() {
+	latest := t.latest()
+	levels := map[seedCluster][]int{}
+	for n, vertices := range t.member {
+		if t.pinned[n] {
+			v := t.graph.Vertices[vertices[0]]
+			key := seedCluster{v.Seed, v.Cluster}
+			levels[key] = append(levels[key], t.level[n])
+		}
+	}
+	for key := range levels {
+		slices.Sort(levels[key])
+	}
+	for _, n := range t.order {
+		if t.pinned[n] {
+			continue
+		}
+		level := 0
+		t.edges(n, func(e Edge) bool {
+			level = max(level, t.level[t.node[e.To]]+1)
+			return true
+		})
+		v := t.graph.Vertices[t.member[n][0]]
+		choices := levels[seedCluster{v.Seed, v.Cluster}]
+		if i, _ := slices.BinarySearch(choices, level); i < len(choices) && choices[i] <= latest[n] {
+			level = choices[i]
+		}
+		t.level[n] = level
+	}
+}
+
+// latest is the highest level that a node may have without moving a pinned one.
+func (t *tiering) latest() []int {
+	latest := make([]int, len(t.member))
+	for n := range latest {
+		latest[n] = math.MaxInt
+	}
+	for _, n := range slices.Backward(t.order) {
+		bound := latest[n]
+		if t.pinned[n] {
+			bound = t.level[n]
+		}
+		if bound == math.MaxInt {
+			continue
+		}
+		t.edges(n, func(e Edge) bool {
+			to := t.node[e.To]
+			latest[to] = min(latest[to], bound-1)
+			return true
+		})
+	}
+	return latest
+}
+
+// number gives every vertex its ordinal: pinned ones keep theirs, new levels
+// get the next free ones in order. Without pins these are dense ranks.
+func (t *tiering) number() Tiering {
+	out := Tiering{Level: make([]int, len(t.node)), Ordinal: make([]int, len(t.node))}
+	known := map[seedCluster]map[int]int{} // level → ordinal
+	next := map[seedCluster]int{}
+	for i, v := range t.graph.Vertices {
+		key := seedCluster{v.Seed, v.Cluster}
+		out.Level[i] = t.level[t.node[i]]
+		if known[key] == nil {
+			known[key] = map[int]int{}
+		}
+		if ordinal, pinned := t.pins[v]; pinned {
+			if had, ok := known[key][out.Level[i]]; !ok || ordinal < had {
+				known[key][out.Level[i]] = ordinal
+			}
+			next[key] = max(next[key], ordinal+1)
+		}
+	}
+	byLevel := make([]int, len(t.node))
+	for i := range byLevel {
+		byLevel[i] = i
+	}
+	slices.SortStableFunc(byLevel, func(a, b int) int { return cmp.Compare(out.Level[a], out.Level[b]) })
+	for _, i := range byLevel {
+		v := t.graph.Vertices[i]
+		key := seedCluster{v.Seed, v.Cluster}
+		ordinal, pinned := t.pins[v]
+		if !pinned {
+			var ok bool
+			if ordinal, ok = known[key][out.Level[i]]; !ok {
+				ordinal = next[key]
+				known[key][out.Level[i]] = ordinal
+				next[key]++
+			}
+		}
+		out.Ordinal[i] = ordinal
+	}
+	return out
+}

@@ -1,0 +1,271 @@
+// Package placement owns where the objects of a seed go, and why.
+//
+// The rules stand in one list, in the order in which they are asked; the first
+// that matches decides. A rule is one small file. Which clusters a seed itself
+// creates is found first, so that everything else can be placed on them.
+//
+// Everything here is a pure function; results do not depend on the order of
+// the seed's documents.
+package placement
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// Placement says which clusters one object goes to.
+type Placement struct {
+	Object   manifest.ID
+	Clusters []string // in order, never empty
+	Rule     string
+	Why      string
+}
+
+// Rule is one placement rule, for documentation and display.
+type Rule struct {
+	Name string
+	// Doc says in one sentence what the rule does.
+	Doc   string
+	match func(*scope, *manifest.Object) (decision, error)
+}
+
+// decision is a rule's answer; no clusters means that the rule does not match.
+type decision struct {
+	clusters []string
+	why      string
+}
+
+// Rules are asked in this order; the first that matches decides.
+func Rules() []Rule {
+	return []Rule{
+		annotation,
+		namespaceAnnotation,
+		managementAPI,
+		namedCluster,
+		followResources,
+		followContent,
+		followReferences,
+		planterDefault,
+		selected,
+	}
+}
+
+// scope is what the rules see of one seed.
+type scope struct {
+	seed      *catalog.Seed
+	inventory *catalog.Inventory
+	objects   map[manifest.ID]*manifest.Object
+	rules     []Rule
+	// placed holds the decisions made so far; an entry without clusters is being made.
+	placed map[manifest.ID]Placement
+	// content lists the objects in a namespace, resources those of a kind,
+	// namers those that name a Secret or ConfigMap.
+	content   map[string][]*manifest.Object
+	resources map[manifest.GroupKind][]*manifest.Object
+	namers    map[manifest.ID][]*manifest.Object
+	planter   bool
+	// refs maps an object to the management objects that refer to it; made when first asked for.
+	refs map[manifest.ID][]*manifest.Object
+}
+
+// AddImplied puts the clusters that the seeds create into the inventory. Errors
+// are by seed; the clusters of a seed with an error are left out.
+func AddImplied(inv *catalog.Inventory, seeds []catalog.Seed) map[string]error {
+	failed := map[string]error{}
+	for i := range seeds {
+		seed := &seeds[i]
+		if seed.Err != nil {
+			continue
+		}
+		s := newScope(seed, inv)
+		var problems manifest.Problems
+		for _, o := range sorted(seed.Objects) {
+			if catalog.IsCreator(o.ID.GroupKind()) {
+				problems = appendProblem(problems, *o, s.addCreated(inv, o))
+			}
+		}
+		for _, name := range sortedKeys(seed.Clusters) {
+			if !s.creates(inv, name) {
+				problems = append(problems, manifest.Problem{Source: manifest.Source{File: seed.Place}, Object: fmt.Sprintf("Cluster %q", name),
+					Message: "the seed describes the cluster, but no object of it creates it", Next: "Add the creator, or declare the cluster outside the seed."})
+			}
+		}
+		if len(problems) > 0 {
+			failed[seed.Name] = problems
+		}
+	}
+	return failed
+}
+
+func (s *scope) creates(inv *catalog.Inventory, cluster string) bool {
+	c, ok := inv.Clusters[cluster]
+	return ok && c.CreatedBy != nil && c.CreatedBy.Seed == s.seed.Name
+}
+
+// addCreated adds the cluster that one creator brings into being, or marks a declared one as created.
+func (s *scope) addCreated(inv *catalog.Inventory, creator *manifest.Object) error {
+	p, err := s.place(creator)
+	if err != nil {
+		return err
+	}
+	if len(p.Clusters) != 1 {
+		return problem(*creator, "a creator goes to one management cluster, but this one is placed on "+strings.Join(p.Clusters, ", "),
+			"Name one in annotation "+v1alpha1.AnnotationCluster+".")
+	}
+	on := p.Clusters[0]
+	creation := &catalog.Creation{Seed: s.seed.Name, Object: creator.ID, On: on}
+	if c, declared := inv.Clusters[creator.ID.Name]; declared {
+		if c.CreatedBy != nil {
+			return problem(*creator, fmt.Sprintf("the cluster %q is also created by %s of seed %q", c.Name, c.CreatedBy.Object, c.CreatedBy.Seed), "Rename one of the two.")
+		}
+		c.CreatedBy = creation
+		inv.Clusters[c.Name] = c
+		return nil
+	}
+	doc, described := s.seed.Clusters[creator.ID.Name]
+	if !described {
+		doc.Name, doc.Labels = creator.ID.Name, creator.Labels()
+	}
+	doc.Spec.Type = cmp.Or(doc.Spec.Type, creator.Annotation(v1alpha1.AnnotationClusterType), inv.Clusters[on].DefaultType)
+	doc.Spec.ReconciledBy = cmp.Or(doc.Spec.ReconciledBy, inv.Clusters[on].ReconciledOn())
+	return inv.Add(doc, creator.Source, creation)
+}
+
+// Place decides for every object of a seed. The inventory has the implied
+// clusters. The error holds every problem, not only the first.
+func Place(seed *catalog.Seed, inv *catalog.Inventory) ([]Placement, error) {
+	s := newScope(seed, inv)
+	var problems manifest.Problems
+	placements := make([]Placement, 0, len(seed.Objects))
+	for _, o := range sorted(seed.Objects) {
+		p, err := s.place(o)
+		problems = appendProblem(problems, *o, err)
+		placements = append(placements, p)
+	}
+	if len(problems) > 0 {
+		return nil, slices.CompactFunc(problems, func(a, b manifest.Problem) bool { return a == b })
+	}
+	return placements, nil
+}
+
+func newScope(seed *catalog.Seed, inv *catalog.Inventory) *scope {
+	s := &scope{
+		seed: seed, inventory: inv, rules: Rules(), objects: map[manifest.ID]*manifest.Object{}, placed: map[manifest.ID]Placement{},
+		content: map[string][]*manifest.Object{}, resources: map[manifest.GroupKind][]*manifest.Object{}, namers: map[manifest.ID][]*manifest.Object{},
+	}
+	for _, o := range sorted(seed.Objects) {
+		s.objects[o.ID] = o
+		s.resources[o.ID.GroupKind()] = append(s.resources[o.ID.GroupKind()], o)
+		if ns := o.ID.Namespace; ns != "" {
+			s.content[ns] = append(s.content[ns], o)
+		}
+		for _, named := range namedBy(o) {
+			s.namers[named] = append(s.namers[named], o)
+		}
+		s.planter = s.planter || isPlanter(o)
+	}
+	return s
+}
+
+func sorted(objects []manifest.Object) []*manifest.Object {
+	list := make([]*manifest.Object, len(objects))
+	for i := range objects {
+		list[i] = &objects[i]
+	}
+	slices.SortFunc(list, func(a, b *manifest.Object) int { return a.ID.Compare(b.ID) })
+	return list
+}
+
+// place asks the rules once for each object. Followers ask for those that they
+// follow; one that follows itself in a circle is left to the next rule.
+func (s *scope) place(o *manifest.Object) (Placement, error) {
+	if p, done := s.placed[o.ID]; done {
+		return p, nil
+	}
+	s.placed[o.ID] = Placement{Object: o.ID}
+	for _, r := range s.rules {
+		d, err := r.match(s, o)
+		if err != nil {
+			delete(s.placed, o.ID)
+			return Placement{}, err
+		}
+		if len(d.clusters) == 0 {
+			continue
+		}
+		p := Placement{Object: o.ID, Clusters: union(d.clusters), Rule: r.Name, Why: d.why}
+		s.placed[o.ID] = p
+		return p, nil
+	}
+	return Placement{}, problem(*o, "no placement rule matches", "Set annotation "+v1alpha1.AnnotationCluster+".")
+}
+
+// follow is the union of where others go, said of the first of them.
+func (s *scope) follow(others []*manifest.Object, format string) (decision, error) {
+	var d decision
+	for _, other := range others {
+		p, err := s.place(other)
+		if err != nil {
+			return decision{}, err
+		}
+		if len(p.Clusters) > 0 && len(d.clusters) == 0 {
+			d.why = fmt.Sprintf(format, other.ID)
+		}
+		d.clusters = append(d.clusters, p.Clusters...)
+	}
+	return d, nil
+}
+
+// management is the management cluster that the seed's objects go to.
+func (s *scope) management(o *manifest.Object) (string, error) {
+	all := s.inventory.WithRole(v1alpha1.RoleManagement)
+	if name := s.seed.Spec.ManagementCluster; name != "" {
+		if !slices.Contains(all, name) {
+			return "", problem(*o, fmt.Sprintf("the seed's managementCluster %q is no declared management cluster", name), "Declare it with spec.role Management, or correct the name.")
+		}
+		return name, nil
+	}
+	declared := slices.DeleteFunc(all, func(name string) bool { return s.inventory.Clusters[name].CreatedBy != nil })
+	switch len(declared) {
+	case 1:
+		return declared[0], nil
+	case 0:
+		return "", problem(*o, "it belongs on a management cluster, but none is declared", "Declare a Cluster with spec.role Management.")
+	}
+	return "", problem(*o, "it belongs on a management cluster, and there are several: "+strings.Join(declared, ", "), "Set spec.managementCluster of the Seed.")
+}
+
+func union(clusters []string) []string {
+	out := slices.Clone(clusters)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func problem(o manifest.Object, message, next string) manifest.Problem {
+	return manifest.Problem{Source: o.Source, Object: o.Title(), Message: message, Next: next}
+}
+
+func appendProblem(problems manifest.Problems, o manifest.Object, err error) manifest.Problems {
+	if err == nil {
+		return problems
+	}
+	if one, ok := errors.AsType[manifest.Problem](err); ok {
+		return append(problems, one)
+	}
+	return append(problems, problem(o, err.Error(), "Correct the object."))
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,123 @@
+package placement
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// annotationPlanter is Planter's: SELF, or "namespace|name" of a Cluster in the seed.
+const annotationPlanter = "planter.nephio.org/cluster"
+
+var annotation = Rule{
+	Name: "annotation",
+	Doc:  "An object goes where its own annotations say.",
+	match: func(s *scope, o *manifest.Object) (decision, error) {
+		return s.annotated(o)
+	},
+}
+
+// annotated reads the annotations of one object.
+func (s *scope) annotated(o *manifest.Object) (decision, error) {
+	readers := []struct {
+		key  string
+		read func(*manifest.Object, string) ([]string, error)
+	}{
+		{v1alpha1.AnnotationCluster, s.byName},
+		{v1alpha1.AnnotationClusterSelector, s.bySelector},
+		{v1alpha1.AnnotationRole, s.byRole},
+		{annotationPlanter, s.byPlanter},
+	}
+	var d decision
+	for _, r := range readers {
+		value, ok := o.Annotations()[r.key]
+		if !ok {
+			continue
+		}
+		if d.why != "" {
+			return decision{}, problem(*o, "several annotations say where it goes: "+d.why+" and "+r.key, "Keep one.")
+		}
+		clusters, err := r.read(o, value)
+		if err != nil {
+			return decision{}, err
+		}
+		d = decision{clusters: clusters, why: fmt.Sprintf("annotation %s: %s", r.key, value)}
+	}
+	return d, nil
+}
+
+func (s *scope) byName(o *manifest.Object, value string) ([]string, error) {
+	var clusters []string
+	for name := range strings.SplitSeq(value, ",") {
+		name = strings.TrimSpace(name)
+		if err := s.known(o, name); err != nil {
+			return nil, err
+		}
+		clusters = append(clusters, name)
+	}
+	return clusters, nil
+}
+
+func (s *scope) known(o *manifest.Object, name string) error {
+	if _, ok := s.inventory.Clusters[name]; ok {
+		return nil
+	}
+	return problem(*o, fmt.Sprintf("there is no cluster %q", name), "Use one of: "+strings.Join(first(s.inventory.Names(), 8), ", ")+"; or declare it.")
+}
+
+func (s *scope) bySelector(o *manifest.Object, value string) ([]string, error) {
+	selector, err := labels.Parse(value)
+	if err != nil {
+		return nil, problem(*o, fmt.Sprintf("annotation %s is no label selector: %v", v1alpha1.AnnotationClusterSelector, err), "Write it as in 'kubectl get -l'.")
+	}
+	clusters := s.matching(selector)
+	if len(clusters) == 0 {
+		return nil, problem(*o, fmt.Sprintf("no cluster has the labels %q", value), "Label a cluster, or change the annotation "+v1alpha1.AnnotationClusterSelector+".")
+	}
+	return clusters, nil
+}
+
+func (s *scope) matching(selector labels.Selector) []string {
+	return slices.DeleteFunc(s.inventory.Names(), func(name string) bool {
+		return !selector.Matches(labels.Set(s.inventory.Clusters[name].Labels))
+	})
+}
+
+func (s *scope) byRole(o *manifest.Object, value string) ([]string, error) {
+	switch v1alpha1.ClusterRole(value) {
+	case v1alpha1.RoleManagement:
+		name, err := s.management(o)
+		return []string{name}, err
+	case v1alpha1.RoleWorkload:
+		return s.selectedClusters(o)
+	}
+	return nil, problem(*o, fmt.Sprintf("annotation %s: %q is no role", v1alpha1.AnnotationRole, value), "Write Management or Workload.")
+}
+
+func (s *scope) byPlanter(o *manifest.Object, value string) ([]string, error) {
+	if value == "SELF" {
+		name, err := s.management(o)
+		return []string{name}, err
+	}
+	namespace, name, ok := strings.Cut(value, "|")
+	if !ok {
+		return nil, problem(*o, fmt.Sprintf("annotation %s: %q is neither SELF nor namespace|name", annotationPlanter, value), "Correct the annotation.")
+	}
+	_, inSeed := s.objects[manifest.ID{Group: planterGroup, Kind: "Cluster", Namespace: namespace, Name: name}]
+	if !inSeed {
+		return nil, problem(*o, fmt.Sprintf("annotation %s: the seed has no Cluster %s in namespace %s", annotationPlanter, name, namespace), "Add it to the seed, or correct the annotation.")
+	}
+	return []string{name}, nil
+}
+
+func first(names []string, n int) []string {
+	if len(names) <= n {
+		return names
+	}
+	return append(slices.Clone(names[:n]), "…")
+}

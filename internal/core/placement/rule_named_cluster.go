@@ -1,0 +1,46 @@
+package placement
+
+import (
+	"fmt"
+
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// labelClusterName is Cluster API's: the name of the cluster that an object is for.
+const labelClusterName = "cluster.x-k8s.io/cluster-name"
+
+var namedCluster = Rule{
+	Name: "named-cluster",
+	Doc:  "An object that names the cluster it is for, or that a management object owns or refers to, goes where that one goes.",
+	match: func(s *scope, o *manifest.Object) (decision, error) {
+		if name := o.Labels()[labelClusterName]; name != "" {
+			if c, ok := s.inventory.Clusters[name]; ok && c.CreatedBy != nil {
+				return decision{[]string{c.CreatedBy.On}, fmt.Sprintf("label %s: %s", labelClusterName, name)}, nil
+			}
+			on, err := s.management(o)
+			return decision{[]string{on}, fmt.Sprintf("label %s: %s", labelClusterName, name)}, err
+		}
+		if owners := s.managementOwners(o); len(owners) > 0 {
+			return s.follow(owners, "%s owns it or refers to it")
+		}
+		return decision{}, nil
+	},
+}
+
+// managementOwners are the management objects that o has as owners, or that refer to o by a spec field *Ref.
+func (s *scope) managementOwners(o *manifest.Object) []*manifest.Object {
+	var owners []*manifest.Object
+	for _, item := range o.Slice("metadata", "ownerReferences") {
+		ref, _ := item.(map[string]any)
+		id := referenced(ref, o.ID.Namespace)
+		if owner, ok := s.objects[id]; ok && isManagement(owner) {
+			owners = append(owners, owner)
+		}
+	}
+	return append(owners, s.referrers()[o.ID]...)
+}
+
+func isManagement(o *manifest.Object) bool {
+	_, ok := managementKind(o.ID.GroupKind())
+	return ok
+}

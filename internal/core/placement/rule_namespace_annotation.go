@@ -1,0 +1,24 @@
+package placement
+
+import (
+	"fmt"
+
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+var namespaceAnnotation = Rule{
+	Name: "namespace-annotation",
+	Doc:  "An object goes where the annotations of its Namespace, in the same seed, say.",
+	match: func(s *scope, o *manifest.Object) (decision, error) {
+		namespace, ok := s.objects[manifest.ID{Kind: "Namespace", Name: o.ID.Namespace}]
+		if o.ID.Namespace == "" || !ok {
+			return decision{}, nil
+		}
+		d, err := s.annotated(namespace)
+		if err != nil || len(d.clusters) == 0 {
+			return decision{}, err
+		}
+		d.why = fmt.Sprintf("its Namespace %s has %s", namespace.ID.Name, d.why)
+		return d, nil
+	},
+}

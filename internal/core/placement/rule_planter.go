@@ -1,0 +1,35 @@
+package placement
+
+import (
+	"strings"
+
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+const planterGroup = "planter.nephio.org"
+
+// isPlanter says that an object makes its seed one of Planter's: it creates a
+// Planter cluster, or carries Planter's annotations.
+func isPlanter(o *manifest.Object) bool {
+	if o.ID.Group == planterGroup && o.ID.Kind == "Cluster" {
+		return true
+	}
+	for key := range o.Annotations() {
+		if strings.HasPrefix(key, planterGroup+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+var planterDefault = Rule{
+	Name: "planter-default",
+	Doc:  "In a Planter seed, what nothing else places goes to the management cluster.",
+	match: func(s *scope, o *manifest.Object) (decision, error) {
+		if !s.planter {
+			return decision{}, nil
+		}
+		name, err := s.management(o)
+		return decision{[]string{name}, "a Planter seed's objects without a cluster go to SELF, the management cluster"}, err
+	},
+}

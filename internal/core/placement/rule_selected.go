@@ -1,0 +1,64 @@
+package placement
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+var selected = Rule{
+	Name: "selected",
+	Doc:  "Everything else goes to the workload clusters that the seed selects; without a selector to those it creates, else to all.",
+	match: func(s *scope, o *manifest.Object) (decision, error) {
+		clusters, err := s.selectedClusters(o)
+		return decision{clusters, s.selectionWhy()}, err
+	},
+}
+
+// selectedClusters are the workload clusters that the seed is planted on.
+func (s *scope) selectedClusters(o *manifest.Object) ([]string, error) {
+	workload := s.inventory.WithRole(v1alpha1.RoleWorkload)
+	if s.seed.Spec.ClusterSelector == nil {
+		if created := s.created(); len(created) > 0 {
+			return created, nil
+		}
+		if len(workload) == 0 {
+			return nil, problem(*o, "there is no workload cluster", "Declare a Cluster with spec.role Workload.")
+		}
+		return workload, nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(s.seed.Spec.ClusterSelector)
+	if err != nil {
+		return nil, problem(*o, "the seed's clusterSelector is invalid: "+err.Error(), "Correct spec.clusterSelector of the Seed.")
+	}
+	clusters := slices.DeleteFunc(slices.Clone(workload), func(name string) bool {
+		return !selector.Matches(labels.Set(s.inventory.Clusters[name].Labels))
+	})
+	if len(clusters) == 0 {
+		return nil, problem(*o, fmt.Sprintf("no workload cluster matches the seed's clusterSelector %q", selector),
+			"Label one of: "+strings.Join(first(workload, 8), ", ")+"; or change the selector.")
+	}
+	return clusters, nil
+}
+
+func (s *scope) created() []string {
+	return slices.DeleteFunc(s.inventory.WithRole(v1alpha1.RoleWorkload), func(name string) bool {
+		return !s.creates(s.inventory, name)
+	})
+}
+
+func (s *scope) selectionWhy() string {
+	if s.seed.Spec.ClusterSelector != nil {
+		return "the seed selects " + metav1.FormatLabelSelector(s.seed.Spec.ClusterSelector)
+	}
+	if len(s.created()) > 0 {
+		return "the seed creates the cluster and selects no other"
+	}
+	return "the seed selects no clusters, so it goes to all workload clusters"
+}
