@@ -1,0 +1,104 @@
+// Package layout owns where everything lies in a GitOps repository: paths,
+// branch names, the names of reconciler objects, and Git's own hashes of files
+// and directories.
+//
+// Everything here is a pure function of names. Paths are relative to the
+// repository's root and never leave it, because names were checked to be DNS
+// labels and prefixes to be clean when they were read.
+package layout
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path"
+	"strings"
+)
+
+// PlantedDir holds the objects of all tiers.
+const PlantedDir = "planted"
+
+// ownDir is the directory below a root path that is Furrow's.
+const ownDir = "furrow"
+
+// PlanFile is the plan in a plan commit's tree. It never lands on a base branch.
+const PlanFile = "plan.yaml"
+
+// Tier names one tier.
+type Tier struct {
+	Seed    string
+	Cluster string
+	Ordinal int
+}
+
+// Number is the ordinal as names and paths have it: 00, 01, …
+func (t Tier) Number() string { return fmt.Sprintf("%02d", t.Ordinal) }
+
+// String names the tier for people.
+func (t Tier) String() string { return t.Seed + "/" + t.Cluster + "/tier-" + t.Number() }
+
+// Dir is the directory of the tier's objects.
+func (t Tier) Dir(prefix string) string {
+	return path.Join(prefix, PlantedDir, t.Cluster, t.Seed, "tier-"+t.Number())
+}
+
+// ReconcilerFile is the file of the tier's reconciler object. root is the root
+// path of the cluster that reconciles the tier; ofHub says that it is another one.
+func (t Tier) ReconcilerFile(prefix, root string, ofHub bool) string {
+	dir := path.Join(prefix, root, ownDir, t.Seed)
+	if ofHub {
+		dir = path.Join(dir, t.Cluster)
+	}
+	return path.Join(dir, "tier-"+t.Number()+".yaml")
+}
+
+// maxLabel is the longest value of a label; Flux puts the name of a
+// Kustomization into one.
+const maxLabel = 63
+
+// ReconcilerName is the name of the tier's reconciler object. Seed and cluster
+// are labels, so the dots make it unambiguous; a name that is too long for a
+// label is cut and gets 8 hex digits of its SHA-256.
+func (t Tier) ReconcilerName() string {
+	name := t.Seed + "." + t.Cluster + "." + t.Number()
+	if len(name) <= maxLabel {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	suffix := "-" + hex.EncodeToString(sum[:4])
+	return strings.TrimRight(name[:maxLabel-len(suffix)], ".-") + suffix
+}
+
+// Branches of Furrow's lie below furrow/<base>/.
+const branchPrefix = "furrow/"
+
+// PlanBranch holds the plan of a seed.
+func PlanBranch(base, seed string) string { return branchPrefix + base + "/plan/" + seed }
+
+// StatusBranch holds the last report.
+func StatusBranch(base string) string { return branchPrefix + base + "/status" }
+
+// TierBranch holds the proposal of a tier.
+func TierBranch(base string, t Tier) string {
+	return branchPrefix + base + "/tier/" + t.Seed + "/" + t.Cluster + "/" + t.Number()
+}
+
+// PlanSeed is the inverse of PlanBranch.
+func PlanSeed(base, branch string) (seed string, ok bool) {
+	seed, ok = strings.CutPrefix(branch, branchPrefix+base+"/plan/")
+	return seed, ok && !strings.Contains(seed, "/")
+}
+
+// TierOfBranch is the inverse of TierBranch.
+func TierOfBranch(base, branch string) (Tier, bool) {
+	rest, ok := strings.CutPrefix(branch, branchPrefix+base+"/tier/")
+	parts := strings.Split(rest, "/")
+	if !ok || len(parts) != 3 {
+		return Tier{}, false
+	}
+	t := Tier{Seed: parts[0], Cluster: parts[1]}
+	if _, err := fmt.Sscanf(parts[2], "%d", &t.Ordinal); err != nil || t.Number() != parts[2] {
+		return Tier{}, false
+	}
+	return t, true
+}

@@ -1,0 +1,471 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/dependency"
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/placement"
+	"github.com/furrow-dev/furrow/internal/core/template"
+	"github.com/furrow-dev/furrow/templates"
+)
+
+type placementOf = placement.Placement
+
+// assembly puts one seed's plan and its files together.
+type assembly struct {
+	*computation
+	*seedState
+	plan     *Plan
+	files    map[string]map[string]File
+	contents map[layout.Hash]string
+	// waited are the vertices that some other waits for.
+	waited map[int]bool
+}
+
+// tierVertices are the vertices of one tier.
+type tierVertices struct {
+	cluster  string
+	ordinal  int
+	vertices []int
+}
+
+func (c *computation) assemble(s *seedState) (*Plan, map[string]map[string]File, error) {
+	a := &assembly{computation: c, seedState: s, files: map[string]map[string]File{}, contents: map[layout.Hash]string{}, waited: map[int]bool{}}
+	a.plan = &Plan{APIVersion: v1alpha1.APIVersion, Kind: Kind, Seed: s.seed.Name, Owner: c.in.Owner, Revision: c.in.Revision, From: s.seed.Place}
+	for _, e := range c.graph.Edges {
+		a.waited[e.To] = true
+	}
+	for _, tv := range a.tierVertices() {
+		if err := a.addTier(tv); err != nil {
+			return nil, nil, err
+		}
+	}
+	if c.dropping[s.seed.Name] {
+		a.addDropped()
+	}
+	slices.SortFunc(a.plan.Tiers, func(x, y Tier) int {
+		return cmp.Or(cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.Ordinal, y.Ordinal))
+	})
+	for _, p := range s.placements {
+		a.plan.Placements = append(a.plan.Placements, Placement(p))
+	}
+	a.addDependencies()
+	a.plan.Warnings = a.allWarnings()
+	a.plan.Inputs = a.inputs()
+	return a.plan, a.files, nil
+}
+
+func (a *assembly) tierVertices() []tierVertices {
+	index := map[layout.Tier]int{}
+	var tiers []tierVertices
+	for i, v := range a.graph.Vertices {
+		if v.Seed != a.seed.Name {
+			continue
+		}
+		key := layout.Tier{Seed: v.Seed, Cluster: v.Cluster, Ordinal: a.tiering.Ordinal[i]}
+		at, ok := index[key]
+		if !ok {
+			at = len(tiers)
+			index[key] = at
+			tiers = append(tiers, tierVertices{cluster: v.Cluster, ordinal: key.Ordinal})
+		}
+		tiers[at].vertices = append(tiers[at].vertices, i)
+	}
+	slices.SortFunc(tiers, func(x, y tierVertices) int {
+		return cmp.Or(cmp.Compare(x.cluster, y.cluster), cmp.Compare(x.ordinal, y.ordinal))
+	})
+	return tiers
+}
+
+func (a *assembly) addTier(tv tierVertices) error {
+	t, err := a.newTier(tv)
+	if err != nil {
+		return err
+	}
+	objects, err := a.addObjects(&t, tv)
+	if err != nil {
+		return err
+	}
+	for _, i := range tv.vertices {
+		id := a.graph.Vertices[i].Object
+		if cl, ok := a.inventory.Clusters[id.Name]; ok && cl.CreatedBy != nil && cl.CreatedBy.Seed == a.seed.Name && cl.CreatedBy.Object == id && cl.CreatedBy.On == tv.cluster {
+			t.Creates = append(t.Creates, Creates{cl.Name, id})
+		}
+	}
+	t.Prerequisites = a.prerequisites(tv)
+	if _, known := a.inventory.Clusters[tv.cluster]; known {
+		err = a.addReconciler(&t, tv)
+	} else {
+		a.keepReconciler(&t, tv)
+	}
+	t.Contents = a.contentsID(t.Tree, objects)
+	a.plan.Tiers = append(a.plan.Tiers, t)
+	return err
+}
+
+// newTier names the tier's paths. A tier on a cluster that is no longer known
+// has only what leaves, and stays where it was.
+func (a *assembly) newTier(tv tierVertices) (Tier, error) {
+	t := Tier{Cluster: tv.cluster, Ordinal: tv.ordinal, Level: a.tiering.Level[tv.vertices[0]]}
+	cl, known := a.inventory.Clusters[tv.cluster]
+	if !known {
+		was := a.planted[a.graph.Vertices[tv.vertices[0]]].tier
+		t.Repo, t.Path, t.Reconciler, t.Object = was.Repo, was.Path, was.Reconciler, was.Object
+		return t, nil
+	}
+	repo := a.in.Catalog.Repos[cl.Repo].Spec
+	name := layout.Tier{Seed: a.seed.Name, Cluster: tv.cluster, Ordinal: tv.ordinal}
+	t.Repo, t.Path = cl.Repo, name.Dir(repo.Path)
+	t.Reconciler = name.ReconcilerFile(repo.Path, a.inventory.Clusters[cl.ReconciledOn()].RootPath, cl.Hub != "")
+	t.Object = ReconcilerObject{Cluster: cl.ReconciledOn(), Namespace: reconcilerNamespace(cl), Name: name.ReconcilerName()}
+	return t, a.checkNotMoved(tv, t)
+}
+
+// reconcilerNamespace is that of the kubeconfig Secret for a hub's cluster, the root's otherwise.
+func reconcilerNamespace(c catalog.Cluster) string {
+	if c.Hub != "" {
+		return c.KubeConfig.Namespace
+	}
+	return c.Source.Namespace
+}
+
+// checkNotMoved refuses to move planted tiers to another repository, path or reconciler object.
+func (a *assembly) checkNotMoved(tv tierVertices, t Tier) error {
+	for _, i := range tv.vertices {
+		was, planted := a.planted[a.graph.Vertices[i]]
+		if !planted {
+			continue
+		}
+		w := was.tier
+		if w.Repo != t.Repo || w.Path != t.Path || w.Reconciler != t.Reconciler || w.Object.Cluster != t.Object.Cluster || w.Object.Namespace != t.Object.Namespace {
+			return fmt.Errorf("seed %q: cluster %q has changed how it is reached (was %s in %s, reconciled on %s/%s); moving what is planted there would delete it. Undo the change, or remove the seed from the cluster first",
+				a.seed.Name, t.Cluster, w.Reconciler, w.Repo, w.Object.Cluster, w.Object.Namespace)
+		}
+	}
+	return nil
+}
+
+// addObjects puts the tier's objects into the plan's tree.
+func (a *assembly) addObjects(t *Tier, tv tierVertices) ([]Object, error) {
+	ids := make([]manifest.ID, len(tv.vertices))
+	for n, i := range tv.vertices {
+		ids[n] = a.graph.Vertices[i].Object
+	}
+	names := fileNames(ids)
+	hashes := map[string]layout.Hash{}
+	objects := make([]Object, 0, len(ids))
+	for n, i := range tv.vertices {
+		o := Object{ID: ids[n], File: names[ids[n]]}
+		file, err := a.file(a.graph.Vertices[i], &o)
+		if err != nil {
+			return nil, err
+		}
+		hashes[o.File] = file.Hash
+		a.put(t.Repo, t.FilePath(o), file)
+		objects = append(objects, o)
+	}
+	t.Tree = layout.TreeHash(hashes)
+	return objects, nil
+}
+
+// file is the content of one object: of the seed, or as it was planted.
+func (a *assembly) file(v dependency.Vertex, o *Object) (File, error) {
+	if source, ok := a.objects[v.Object]; ok && !a.leaves[v] {
+		o.From = source.Source.String()
+		data, ok := a.bytes[v.Object]
+		if !ok {
+			var err error
+			if data, err = source.Bytes(); err != nil {
+				return File{}, manifest.Problem{Source: source.Source, Object: source.Title(), Message: err.Error(), Next: "Correct the document."}
+			}
+			a.bytes[v.Object] = data
+		}
+		return File{Data: data, Hash: layout.BlobHash(data)}, nil
+	}
+	was := a.planted[v]
+	o.From, o.Leaving = was.object.From, true
+	return File{Hash: was.hash}, nil
+}
+
+func (a *assembly) put(repo, at string, f File) {
+	if a.files[repo] == nil {
+		a.files[repo] = map[string]File{}
+	}
+	a.files[repo][at] = f
+}
+
+// contentsID gives equal tiers one list of objects.
+func (a *assembly) contentsID(tree layout.Hash, objects []Object) string {
+	if id, ok := a.contents[tree]; ok {
+		return id
+	}
+	id := fmt.Sprintf("c%d", len(a.contents)+1)
+	a.contents[tree] = id
+	a.plan.Contents = append(a.plan.Contents, Contents{ID: id, Objects: objects})
+	return id
+}
+
+// prerequisites are the tiers that hold what the tier's objects wait for.
+func (a *assembly) prerequisites(tv tierVertices) []Prerequisite {
+	type target struct {
+		seed, cluster string
+		ordinal       int
+	}
+	found := map[target]*Prerequisite{}
+	more := map[target]int{}
+	for _, i := range tv.vertices {
+		for _, n := range a.graph.Waits(i) {
+			e := a.graph.Edges[n]
+			to := a.graph.Vertices[e.To]
+			key := target{to.Seed, to.Cluster, a.tiering.Ordinal[e.To]}
+			if key == (target{a.seed.Name, tv.cluster, tv.ordinal}) {
+				continue
+			}
+			if _, seen := found[key]; seen {
+				more[key]++
+				continue
+			}
+			found[key] = &Prerequisite{Cluster: key.cluster, Ordinal: key.ordinal, Why: whyEdge(a.graph.Vertices[e.From], to, e)}
+			if key.seed != a.seed.Name {
+				found[key].Seed = key.seed
+			}
+		}
+	}
+	out := make([]Prerequisite, 0, len(found))
+	for key, p := range found {
+		if n := more[key]; n > 0 {
+			p.Why += fmt.Sprintf(", and %d more", n)
+		}
+		out = append(out, *p)
+	}
+	slices.SortFunc(out, func(x, y Prerequisite) int {
+		return cmp.Or(cmp.Compare(x.Seed, y.Seed), cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.Ordinal, y.Ordinal))
+	})
+	return out
+}
+
+func whyEdge(from, to dependency.Vertex, e dependency.Edge) string {
+	return fmt.Sprintf("%s waits for %s (%s: %s)", from.Object, to.Object, e.Rule, e.Why)
+}
+
+// addReconciler renders the tier's reconciler object.
+func (a *assembly) addReconciler(t *Tier, tv tierVertices) error {
+	cl := a.inventory.Clusters[t.Cluster]
+	name := layout.Tier{Seed: a.seed.Name, Cluster: t.Cluster, Ordinal: t.Ordinal}
+	vars := template.Reconciler{
+		Name: t.Object.Name, Namespace: t.Object.Namespace, Seed: a.seed.Name, Cluster: t.Cluster, Tier: name.Number(),
+		Labels: cl.Labels, ClusterType: cl.Type, Path: "./" + t.Path, Source: cl.Source, KubeConfigSecret: cl.KubeConfig.Name,
+		DependsOn: a.dependsOn(t), Wait: len(t.Creates) == 0, Decryption: cl.Decryption,
+	}
+	if !vars.Wait {
+		vars.HealthChecks, vars.HealthCheckExprs = a.healthChecks(tv)
+	}
+	text := template.Text{Name: "flux-kustomization.yaml.tmpl", Text: templates.FluxKustomization}
+	if cl.ReconcilerTemplate != "" {
+		text = template.Text{Name: "Template/" + cl.ReconcilerTemplate, Text: a.in.Catalog.Templates[cl.ReconcilerTemplate].Spec.Text}
+	}
+	rendered, err := template.RenderReconciler(text, vars)
+	if err != nil {
+		return fmt.Errorf("seed %q: %w. Correct the template", a.seed.Name, err)
+	}
+	t.Object.Rendered, t.ReconcilerBlob = rendered.Digest, layout.BlobHash(rendered.Bytes)
+	a.put(t.Repo, t.Reconciler, File{Data: rendered.Bytes, Hash: t.ReconcilerBlob})
+	return nil
+}
+
+// keepReconciler takes over the reconciler object of a tier on a cluster that is no longer known.
+func (a *assembly) keepReconciler(t *Tier, tv tierVertices) {
+	was := a.planted[a.graph.Vertices[tv.vertices[0]]].tier
+	t.ReconcilerBlob, t.Object = was.ReconcilerBlob, was.Object
+	if t.ReconcilerBlob == "" {
+		t.ReconcilerBlob = a.previous.Base(t.Repo, t.Reconciler)
+	}
+	a.put(t.Repo, t.Reconciler, File{Hash: t.ReconcilerBlob})
+}
+
+// dependsOn are the prerequisites that the same cluster reconciles, so that a
+// cluster rebuilt from Git alone comes up in order.
+func (a *assembly) dependsOn(t *Tier) []template.ObjectName {
+	var out []template.ObjectName
+	for _, p := range t.Prerequisites {
+		cl := a.inventory.Clusters[p.Cluster]
+		if cl.ReconciledOn() != t.Object.Cluster {
+			continue
+		}
+		name := layout.Tier{Seed: cmp.Or(p.Seed, a.seed.Name), Cluster: p.Cluster, Ordinal: p.Ordinal}
+		ref := template.ObjectName{Name: name.ReconcilerName()}
+		if ns := reconcilerNamespace(cl); ns != t.Object.Namespace {
+			ref.Namespace = ns
+		}
+		out = append(out, ref)
+	}
+	return out
+}
+
+// healthChecks of a tier with a creator are the creators and all that others
+// wait for: everything else may need what the seed brings only later.
+func (a *assembly) healthChecks(tv tierVertices) ([]template.HealthCheck, []template.HealthCheckExpr) {
+	var checks []template.HealthCheck
+	exprs := map[string]template.HealthCheckExpr{}
+	for _, i := range tv.vertices {
+		id := a.graph.Vertices[i].Object
+		o, ok := a.objects[id]
+		kind, creator := catalog.Creator(id.GroupKind())
+		if !ok || !creator && !a.waited[i] {
+			continue
+		}
+		check := template.HealthCheck{APIVersion: o.APIVersion(), Kind: id.Kind, Name: id.Name, Namespace: id.Namespace}
+		if creator && kind.Current != "" {
+			check.APIVersion = kind.Group + "/" + kind.Version
+			exprs[id.GroupKind().String()] = template.HealthCheckExpr{APIVersion: check.APIVersion, Kind: id.Kind, Current: kind.Current}
+		}
+		checks = append(checks, check)
+	}
+	var list []template.HealthCheckExpr
+	for _, key := range sortedKeys(exprs) {
+		list = append(list, exprs[key])
+	}
+	return checks, list
+}
+
+// addDropped puts what goes with this plan on record: without it in the tree, and
+// in the order against the dependencies.
+func (a *assembly) addDropped() {
+	after := map[dependency.Vertex][]dependency.KeptEdge{}
+	for _, e := range a.previous.kept() {
+		after[e.To] = append(after[e.To], e)
+	}
+	for _, v := range a.leaving {
+		was := a.seedState.planted[v]
+		t, ok := a.plan.Find(v.Cluster, was.tier.Ordinal)
+		if !ok {
+			gone := *was.tier
+			gone.Tree, gone.ReconcilerBlob, gone.Contents, gone.Object.Rendered, gone.Leaving = "", "", "", "", nil
+			a.plan.Tiers = append(a.plan.Tiers, gone)
+			t = &a.plan.Tiers[len(a.plan.Tiers)-1]
+		}
+		if t.Leaving == nil {
+			t.Leaving = &Leaving{}
+		}
+		o := was.object
+		o.Leaving = false
+		t.Leaving.Objects = append(t.Leaving.Objects, o)
+		a.addAfter(t, v, after[v])
+	}
+}
+
+func (a *assembly) addAfter(t *Tier, v dependency.Vertex, edges []dependency.KeptEdge) {
+	for _, e := range edges {
+		from, leaving := a.seedState.planted[e.From]
+		if !leaving || e.From.Seed != a.seed.Name || !a.leaves[e.From] {
+			continue
+		}
+		same := from.tier.Cluster == t.Cluster && from.tier.Ordinal == t.Ordinal
+		known := slices.ContainsFunc(t.Leaving.After, func(r Reference) bool { return r.Cluster == from.tier.Cluster && r.Ordinal == from.tier.Ordinal })
+		if !same && !known {
+			t.Leaving.After = append(t.Leaving.After, Reference{from.tier.Cluster, from.tier.Ordinal, fmt.Sprintf("%s waits for %s (%s)", e.From.Object, v.Object, e.Rule)})
+		}
+	}
+}
+
+// addDependencies writes the seed's edges; those that are alike on many clusters stand once.
+func (a *assembly) addDependencies() {
+	type key struct {
+		from manifest.ID
+		to   DependencyTo
+		rule string
+	}
+	index := map[key]int{}
+	add := func(from, to dependency.Vertex, kind dependency.Kind, rule, why string) {
+		k := key{from.Object, DependencyTo{Object: to.Object, Cluster: to.Cluster}, rule}
+		if to.Cluster == from.Cluster {
+			k.to.Cluster = ""
+		}
+		if to.Seed != a.seed.Name {
+			k.to.Seed = to.Seed
+		}
+		at, ok := index[k]
+		if !ok {
+			at = len(a.plan.Dependencies)
+			index[k] = at
+			a.plan.Dependencies = append(a.plan.Dependencies, Dependency{From: DependencyFrom{Object: from.Object}, To: k.to, Kind: kind, Rule: rule, Why: why})
+		}
+		d := &a.plan.Dependencies[at]
+		if at, there := slices.BinarySearch(d.From.Clusters, from.Cluster); !there {
+			d.From.Clusters = slices.Insert(d.From.Clusters, at, from.Cluster)
+		}
+	}
+	for _, e := range a.graph.Edges {
+		if from := a.graph.Vertices[e.From]; from.Seed == a.seed.Name {
+			add(from, a.graph.Vertices[e.To], e.Kind, e.Rule, e.Why)
+		}
+	}
+	if a.dropping[a.seed.Name] {
+		for _, e := range a.previous.kept() {
+			if a.leaves[e.From] {
+				add(e.From, e.To, dependency.Hard, e.Rule, e.Why)
+			}
+		}
+	}
+}
+
+func (a *assembly) allWarnings() []Warning {
+	out := slices.Clone(a.seedState.warnings)
+	for _, f := range a.computation.warnings[a.seed.Name] {
+		out = append(out, Warning{Object: f.Object.String(), Message: f.Message})
+	}
+	slices.SortStableFunc(out, func(x, y Warning) int {
+		return cmp.Or(strings.Compare(x.Object, y.Object), strings.Compare(x.Message, y.Message))
+	})
+	return slices.Compact(out)
+}
+
+// inputs is the digest of what the plan was made from, but for what leaves and
+// for the places of documents.
+func (a *assembly) inputs() string {
+	type object struct {
+		ID   string
+		Hash layout.Hash
+	}
+	in := struct {
+		Rules      string
+		Seed       string
+		Objects    []object
+		Placements []Placement
+		Waits      []string
+		Clusters   map[string]any
+		Templates  map[string]string
+	}{Rules: rulesVersion, Seed: a.seed.Name, Placements: a.plan.Placements, Clusters: map[string]any{}, Templates: map[string]string{"": templates.FluxKustomization}}
+	for _, p := range a.placements {
+		in.Objects = append(in.Objects, object{p.Object.String(), layout.BlobHash(a.bytes[p.Object])})
+		for _, name := range p.Clusters {
+			a.inputsOf(name, in.Clusters, in.Templates)
+		}
+	}
+	for _, d := range a.plan.Dependencies {
+		in.Waits = append(in.Waits, path.Join(d.From.Object.String(), d.Rule, d.To.Seed, d.To.Object.String(), d.To.Cluster))
+	}
+	return digestOf(in)
+}
+
+// inputsOf are the fields of a cluster that a plan uses.
+func (a *assembly) inputsOf(name string, clusters map[string]any, texts map[string]string) {
+	cl := a.inventory.Clusters[name]
+	creator := ""
+	if cl.CreatedBy != nil {
+		creator = cl.CreatedBy.Object.String() + " on " + cl.CreatedBy.On
+	}
+	clusters[name] = []any{cl.Role, cl.Type, cl.Repo, cl.RootPath, cl.Hub, cl.Source, cl.KubeConfig, cl.Decryption, creator, a.in.Catalog.Repos[cl.Repo].Spec.Path}
+	if cl.ReconcilerTemplate != "" {
+		clusters[name] = []any{clusters[name], cl.Labels}
+		texts[cl.ReconcilerTemplate] = a.in.Catalog.Templates[cl.ReconcilerTemplate].Spec.Text
+	}
+}

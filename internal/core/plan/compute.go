@@ -1,0 +1,437 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/dependency"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/placement"
+)
+
+// Input is all that plans are made from.
+type Input struct {
+	Catalog *catalog.Catalog
+	// Owner is <control-plane id>/<environment>.
+	Owner string
+	// Revision of the control-plane repository, for people.
+	Revision string
+	// Previous are the plans that are there, by seed.
+	Previous map[string]*Previous
+	// Strict makes an error of a namespace or kind that nobody brings.
+	Strict bool
+}
+
+// Outcome is the plan of one seed, or why there is none.
+type Outcome struct {
+	// Plan is nil when there is an error and no earlier plan.
+	Plan *Plan
+	// Files of the plan's tree that land, by repository and path; nil when the
+	// plan is the one that is there already.
+	Files map[string]map[string]File
+	// Kept says that the earlier plan stays in force.
+	Kept bool
+	// Err says why the seed could not be planned anew; the earlier plan then stays.
+	Err error
+	// Graph is the part of the computation that explains, with the seed's tiers.
+	Graph *dependency.Graph
+}
+
+// computation is one call of Compute. Seeds fail one by one until the rest can be planned.
+type computation struct {
+	in        Input
+	inventory *catalog.Inventory
+	seeds     map[string]*seedState
+	failed    map[string]error
+	// dropping are the seeds whose leaving objects go now: those whose plan
+	// already says so, and those whose other changes are all released.
+	dropping map[string]bool
+	graph    *dependency.Graph
+	tiering  dependency.Tiering
+	warnings map[string][]dependency.Finding
+	// gone is what seeds that left the catalog still have planted.
+	gone map[string]map[dependency.Vertex]planted
+}
+
+// seedState is one seed on its way to a plan.
+type seedState struct {
+	seed       *catalog.Seed
+	previous   *Previous
+	planted    map[dependency.Vertex]planted
+	placements []placement.Placement
+	objects    map[manifest.ID]*manifest.Object
+	bytes      map[manifest.ID][]byte
+	leaving    []dependency.Vertex
+	leaves     map[dependency.Vertex]bool // the same, as a set
+	warnings   []Warning
+}
+
+// Compute plans all seeds of a catalog.
+func Compute(in Input) map[string]*Outcome {
+	c := &computation{in: in, inventory: in.Catalog.Inventory.Clone(), seeds: map[string]*seedState{}, failed: map[string]error{}, dropping: map[string]bool{}}
+	c.collect()
+	c.place()
+	c.share()
+	c.findLeaving()
+	c.order()
+	outcomes := c.outcomes()
+	for _, step := range []func(map[string]*Outcome) bool{c.stopDropping, c.startDropping} {
+		if step(outcomes) {
+			c.order()
+			outcomes = c.outcomes()
+		}
+	}
+	return outcomes
+}
+
+func (c *computation) fail(seed string, err error) {
+	if _, already := c.failed[seed]; !already {
+		c.failed[seed] = err
+	}
+}
+
+// alive are the seeds without an error so far, in order.
+func (c *computation) alive() []*seedState {
+	var out []*seedState
+	for i := range c.in.Catalog.Seeds {
+		name := c.in.Catalog.Seeds[i].Name
+		if s, ok := c.seeds[name]; ok && c.failed[name] == nil {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// collect takes in the seeds that could be read. With a broken inventory no seed
+// is planned: a cluster whose document is broken is not a cluster that is gone.
+func (c *computation) collect() {
+	for i := range c.in.Catalog.Seeds {
+		seed := &c.in.Catalog.Seeds[i]
+		previous := c.in.Previous[seed.Name]
+		c.dropping[seed.Name] = previous.drops()
+		c.seeds[seed.Name] = &seedState{seed: seed, leaves: map[dependency.Vertex]bool{}, previous: previous, planted: previous.vertices(), objects: map[manifest.ID]*manifest.Object{}, bytes: map[manifest.ID][]byte{}}
+		switch {
+		case len(c.in.Catalog.Problems) > 0:
+			c.fail(seed.Name, fmt.Errorf("the inventory cannot be read, so nothing is planned anew:\n%w", c.in.Catalog.Problems))
+		case seed.Err != nil:
+			c.fail(seed.Name, seed.Err)
+		case previous != nil && previous.Plan != nil && previous.Plan.Owner != c.in.Owner:
+			c.fail(seed.Name, fmt.Errorf("seed %q: its plan belongs to %q, and this is %q. Rename the seed, or remove the other owner's plan branch", seed.Name, previous.Plan.Owner, c.in.Owner))
+		}
+	}
+}
+
+// place finds the clusters that seeds create, and then where everything goes.
+func (c *computation) place() {
+	var readable []catalog.Seed
+	for _, s := range c.alive() {
+		readable = append(readable, *s.seed)
+	}
+	for name, err := range placement.AddImplied(c.inventory, readable) {
+		c.fail(name, err)
+	}
+	for _, s := range c.alive() {
+		placements, err := placement.Place(s.seed, c.inventory)
+		if err == nil {
+			err = s.prepare(placements)
+		}
+		if err != nil {
+			c.fail(s.seed.Name, err)
+		}
+	}
+}
+
+// prepare makes the objects as they will land, but for what other seeds change.
+func (s *seedState) prepare(placements []placement.Placement) error {
+	s.placements = placements
+	var problems manifest.Problems
+	for i := range s.seed.Objects {
+		o := &s.seed.Objects[i]
+		s.objects[o.ID] = o
+		if isPlainSecret(*o) && s.seed.Spec.PlainSecrets != v1alpha1.PlainSecretsAllow {
+			problems = append(problems, manifest.Problem{Source: o.Source, Object: o.Title(), Message: "its data could be read by everybody with access to the repository",
+				Next: "Encrypt it with sops, or set spec.plainSecrets: Allow of the Seed."})
+		}
+	}
+	for _, w := range s.seed.Warnings {
+		s.warnings = append(s.warnings, Warning{Object: w.Object, Message: strings.TrimSpace(w.Message + ". " + w.Next)})
+	}
+	for _, id := range ownedByCreators(s.objects) {
+		s.protect(id)
+	}
+	if len(problems) > 0 {
+		return problems
+	}
+	return nil
+}
+
+func isPlainSecret(o manifest.Object) bool {
+	if o.ID.GroupKind() != (manifest.GroupKind{Kind: "Secret"}) || o.Encrypted() {
+		return false
+	}
+	return len(o.Map("data")) > 0 || len(o.Map("stringData")) > 0
+}
+
+// annotationPrune is Flux's: with value disabled the object is never pruned.
+const annotationPrune = "kustomize.toolkit.fluxcd.io/prune"
+
+// protect keeps the reconciler from ever deleting the object.
+func (s *seedState) protect(id manifest.ID) {
+	o := s.objects[id]
+	if o.Encrypted() {
+		s.warnings = append(s.warnings, Warning{Object: o.Title(), Message: "it is encrypted, so it cannot be marked as not to be pruned; add annotation " + annotationPrune + ": disabled yourself"})
+		return
+	}
+	marked := o.WithAnnotation(annotationPrune, "disabled")
+	s.objects[id] = &marked
+}
+
+// ownedByCreators are the objects that creators refer to, directly or through
+// each other: the creator's own controller deletes them in its order.
+func ownedByCreators(objects map[manifest.ID]*manifest.Object) []manifest.ID {
+	var owned []manifest.ID
+	seen := map[manifest.ID]bool{}
+	var visit func(o *manifest.Object)
+	visit = func(o *manifest.Object) {
+		for _, id := range placement.References(o) {
+			if target, ok := objects[id]; ok && !seen[id] && !catalog.IsCreator(id.GroupKind()) {
+				seen[id] = true
+				owned = append(owned, id)
+				visit(target)
+			}
+		}
+	}
+	for _, o := range objects {
+		if catalog.IsCreator(o.ID.GroupKind()) {
+			visit(o)
+		}
+	}
+	slices.SortFunc(owned, manifest.ID.Compare)
+	return owned
+}
+
+// findLeaving lists what is planted and no longer in its seed.
+func (c *computation) findLeaving() {
+	for _, s := range c.alive() {
+		now := map[dependency.Vertex]bool{}
+		for _, p := range s.placements {
+			for _, cluster := range p.Clusters {
+				now[dependency.Vertex{Seed: s.seed.Name, Object: p.Object, Cluster: cluster}] = true
+			}
+		}
+		for v := range s.planted {
+			if !now[v] {
+				s.leaving = append(s.leaving, v)
+				s.leaves[v] = true
+			}
+		}
+		slices.SortFunc(s.leaving, dependency.Vertex.Compare)
+		c.holdIfUnsure(s)
+		c.holdIfStillNeeded(s, now)
+	}
+}
+
+// holdIfUnsure keeps a seed as it is when what leaves it leaves only because
+// another seed, which may create the cluster, cannot be planned.
+func (c *computation) holdIfUnsure(s *seedState) {
+	for _, v := range s.leaving {
+		if _, known := c.inventory.Clusters[v.Cluster]; !known && len(c.failed) > 0 {
+			c.fail(s.seed.Name, fmt.Errorf("seed %q: the cluster %q is not known any more, while %s cannot be planned and may create it. Correct that seed first", s.seed.Name, v.Cluster, c.failedNames()))
+			return
+		}
+	}
+}
+
+// holdIfStillNeeded refuses to take a Namespace, CRD or creator from under what stays.
+func (c *computation) holdIfStillNeeded(s *seedState, now map[dependency.Vertex]bool) {
+	for _, e := range s.previous.kept() {
+		if now[e.From] && s.leaves[e.To] && e.Rule != "declared" {
+			c.fail(s.seed.Name, fmt.Errorf("seed %q: %s leaves the seed while %s stays and needs it (%s). Keep the one, or remove both", s.seed.Name, e.To, e.From, e.Why))
+			return
+		}
+	}
+}
+
+func (c *computation) failedNames() string {
+	return strings.Join(quoteAll("seed", sortedKeys(c.failed)), ", ")
+}
+
+func quoteAll(noun string, names []string) []string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = fmt.Sprintf("%s %q", noun, n)
+	}
+	return out
+}
+
+// order draws the graph and finds the tiers, leaving out seeds that fail until
+// all that are left can be ordered.
+func (c *computation) order() {
+	for {
+		alive := c.alive()
+		result := dependency.Build(c.graphSeeds(alive), c.inventory)
+		before := len(c.failed)
+		c.judge(result)
+		if len(c.failed) == before {
+			tiering, conflict := result.Graph.Tiers(c.pins(alive))
+			if conflict == nil {
+				c.graph, c.tiering = result.Graph, tiering
+				return
+			}
+			for _, name := range conflict.Seeds {
+				c.fail(name, fmt.Errorf("seed %q: %w. %s", name, conflict, nextForConflict(conflict)))
+			}
+		}
+	}
+}
+
+func nextForConflict(c *dependency.Conflict) string {
+	if c.Pinned {
+		return "Undo the change that added the dependency, or remove the object in one step and add it in another"
+	}
+	return "Remove one of these dependencies, or switch its rule off with spec.disabledRules of the Seed"
+}
+
+func (c *computation) graphSeeds(alive []*seedState) []dependency.Seed {
+	seeds := make([]dependency.Seed, 0, len(alive))
+	for _, s := range alive {
+		seed := dependency.Seed{Name: s.seed.Name, Spec: s.seed.Spec, Objects: s.objects, Placements: s.placements}
+		if !c.dropping[s.seed.Name] {
+			seed.Leaving = s.leaving
+			seed.Kept = slices.DeleteFunc(s.previous.kept(), func(e dependency.KeptEdge) bool { return !s.leaves[e.From] })
+		}
+		seeds = append(seeds, seed)
+	}
+	return seeds
+}
+
+// pins are the tiers that objects have by the plans being replaced.
+func (c *computation) pins(alive []*seedState) map[dependency.Vertex]int {
+	pins := map[dependency.Vertex]int{}
+	for _, s := range alive {
+		for v, p := range s.planted {
+			pins[v] = p.tier.Ordinal
+		}
+	}
+	return pins
+}
+
+// judge turns what the rules found into errors and warnings.
+func (c *computation) judge(result dependency.Result) {
+	for _, f := range result.Errors {
+		c.fail(f.Seed, c.finding(f))
+	}
+	c.warnings = map[string][]dependency.Finding{}
+	for _, f := range result.Warnings {
+		switch {
+		case c.in.Strict && f.Missing:
+			c.fail(f.Seed, c.finding(f))
+		case f.Missing && len(c.failed) > 0 && !c.warnedBefore(f):
+			c.fail(f.Seed, fmt.Errorf("%w %s cannot be planned and may bring it", c.finding(f), c.failedNames()))
+		case f.Missing && len(c.leavers()) > 0 && !c.warnedBefore(f):
+			c.fail(f.Seed, fmt.Errorf("%w %s is being removed and may have brought it: put it back, or remove what needs it first", c.finding(f), c.leavers()))
+		}
+		c.warnings[f.Seed] = append(c.warnings[f.Seed], f)
+	}
+}
+
+// leavers names the seeds that are planted and no longer in the catalog.
+func (c *computation) leavers() string {
+	var names []string
+	for _, name := range sortedKeys(c.in.Previous) {
+		if _, there := c.in.Catalog.Seed(name); !there {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(quoteAll("seed", names), ", ")
+}
+
+func (c *computation) warnedBefore(f dependency.Finding) bool {
+	s := c.seeds[f.Seed]
+	if s.previous == nil || s.previous.Plan == nil {
+		return false
+	}
+	return slices.Contains(s.previous.Plan.Warnings, Warning{Object: f.Object.String(), Message: f.Message})
+}
+
+func (c *computation) finding(f dependency.Finding) error {
+	if o, ok := c.seeds[f.Seed].objects[f.Object]; ok {
+		return manifest.Problem{Source: o.Source, Object: o.Title(), Message: f.Message, Next: "Correct it, or add what is missing."}
+	}
+	return fmt.Errorf("seed %q: %s: %s", f.Seed, f.Object, f.Message)
+}
+
+// outcomes assembles the plans of the seeds that can be planned and explains the rest.
+func (c *computation) outcomes() map[string]*Outcome {
+	out := map[string]*Outcome{}
+	for _, s := range c.alive() {
+		plan, files, err := c.assemble(s)
+		if err != nil {
+			c.fail(s.seed.Name, err)
+			continue
+		}
+		o := &Outcome{Plan: plan, Files: files, Graph: c.graph}
+		if s.previous != nil && s.previous.Plan != nil && samePlan(s.previous.Plan, plan) {
+			o.Plan, o.Files, o.Kept = s.previous.Plan, nil, true
+		}
+		out[s.seed.Name] = o
+	}
+	for name, err := range c.failed {
+		o := &Outcome{Err: err}
+		if p := c.seeds[name].previous; p != nil && p.Plan != nil && p.Plan.Owner == c.in.Owner {
+			o.Plan, o.Kept = p.Plan, true
+		}
+		out[name] = o
+	}
+	return out
+}
+
+// stopDropping finds the seeds that changed while something was leaving them:
+// what has not left yet stays again until the new changes are released.
+func (c *computation) stopDropping(outcomes map[string]*Outcome) bool {
+	stopped := false
+	for name, dropping := range c.dropping {
+		if o := outcomes[name]; dropping && o.Err == nil && !o.Kept {
+			c.dropping[name], stopped = false, true
+		}
+	}
+	return stopped
+}
+
+// startDropping finds the seeds whose other changes are all released, so that
+// what leaves them can go.
+func (c *computation) startDropping(outcomes map[string]*Outcome) bool {
+	started := false
+	for _, s := range c.alive() {
+		name := s.seed.Name
+		if len(s.leaving) > 0 && !c.dropping[name] && s.previous.Released && outcomes[name].Kept {
+			c.dropping[name], started = true, true
+		}
+	}
+	return started
+}
+
+// samePlan compares what the plans do, not where their documents stood.
+func samePlan(a, b *Plan) bool {
+	return digestOf(essence(a)) == digestOf(essence(b))
+}
+
+func essence(p *Plan) *Plan {
+	e := *p
+	e.Revision, e.From, e.Inputs, e.Warnings, e.Placements, e.Dependencies = "", "", "", nil, nil, nil
+	e.Contents = slices.Clone(p.Contents)
+	for i := range e.Contents {
+		e.Contents[i].Objects = slices.Clone(e.Contents[i].Objects)
+		for j := range e.Contents[i].Objects {
+			e.Contents[i].Objects[j].From = ""
+		}
+	}
+	e.Tiers = slices.DeleteFunc(slices.Clone(p.Tiers), func(t Tier) bool { return t.Gone() })
+	for i := range e.Tiers {
+		e.Tiers[i].Level, e.Tiers[i].Leaving = 0, nil
+	}
+	return &e
+}

@@ -1,0 +1,36 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+)
+
+// rulesVersion changes when the same inputs would give another plan.
+const rulesVersion = "1"
+
+// Wants is the digest of a set of entries: the same set, the same digest.
+func Wants(entries map[string]layout.Hash) string {
+	h := sha256.New()
+	for _, p := range slices.Sorted(maps.Keys(entries)) {
+		fmt.Fprintf(h, "%s\x00%s\n", p, entries[p])
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// digestOf is the digest of a value's JSON, which has its maps in order.
+func digestOf(value any) string {
+	data, err := json.Marshal(value)
+	if err != nil {
+		panic(fmt.Sprintf("inputs are plain values: %v", err))
+	}
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

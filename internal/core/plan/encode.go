@@ -1,0 +1,125 @@
+package plan
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/layout"
+)
+
+const (
+	// maxFile is the size above which a plan is split.
+	maxFile = 10 << 20
+	// clustersPerPart is how many clusters one part then holds.
+	clustersPerPart = 500
+)
+
+// part is a file that holds the tiers and dependencies of some clusters.
+type part struct {
+	Tiers        []Tier       `yaml:"tiers"`
+	Dependencies []Dependency `yaml:"dependencies,omitempty"`
+}
+
+// Encode returns the plan's own files, by name: plan.yaml and, where that would
+// be larger than 10 MB, one part for 500 clusters each.
+func (p *Plan) Encode() (map[string][]byte, error) { return p.encode(maxFile) }
+
+func (p *Plan) encode(limit int) (map[string][]byte, error) {
+	whole, err := marshal(p)
+	if err != nil || len(whole) <= limit {
+		return map[string][]byte{layout.PlanFile: whole}, err
+	}
+	files := map[string][]byte{}
+	head := *p
+	head.Tiers, head.Dependencies, head.Parts = nil, nil, nil
+	for i, clusters := range slices.Collect(slices.Chunk(p.clusters(), clustersPerPart)) {
+		name := fmt.Sprintf("plan-%03d.yaml", i+1)
+		if files[name], err = marshal(p.part(clusters)); err != nil {
+			return nil, err
+		}
+		head.Parts = append(head.Parts, name)
+	}
+	files[layout.PlanFile], err = marshal(&head)
+	return files, err
+}
+
+func (p *Plan) clusters() []string {
+	seen := map[string]bool{}
+	for _, t := range p.Tiers {
+		seen[t.Cluster] = true
+	}
+	for _, d := range p.Dependencies {
+		for _, c := range d.From.Clusters {
+			seen[c] = true
+		}
+	}
+	return sortedKeys(seen)
+}
+
+func (p *Plan) part(clusters []string) part {
+	in := func(c string) bool {
+		_, found := slices.BinarySearch(clusters, c)
+		return found
+	}
+	var out part
+	for _, t := range p.Tiers {
+		if in(t.Cluster) {
+			out.Tiers = append(out.Tiers, t)
+		}
+	}
+	for _, d := range p.Dependencies {
+		d.From.Clusters = slices.DeleteFunc(slices.Clone(d.From.Clusters), func(c string) bool { return !in(c) })
+		if len(d.From.Clusters) > 0 {
+			out.Dependencies = append(out.Dependencies, d)
+		}
+	}
+	return out
+}
+
+func marshal(value any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	if err := enc.Encode(value); err != nil {
+		return nil, fmt.Errorf("encoding a plan: %w", err)
+	}
+	return b.Bytes(), enc.Close()
+}
+
+// Decode reads a plan. read returns a file of the plan's tree by its name.
+func Decode(read func(name string) ([]byte, error)) (*Plan, error) {
+	var p Plan
+	if err := decodeFile(read, layout.PlanFile, &p); err != nil {
+		return nil, err
+	}
+	if p.APIVersion != v1alpha1.APIVersion || p.Kind != Kind {
+		return nil, fmt.Errorf("%s: it is %s %s, where %s %s is due", layout.PlanFile, p.APIVersion, p.Kind, v1alpha1.APIVersion, Kind)
+	}
+	for _, name := range p.Parts {
+		var some part
+		if err := decodeFile(read, name, &some); err != nil {
+			return nil, err
+		}
+		p.Tiers = append(p.Tiers, some.Tiers...)
+		p.Dependencies = append(p.Dependencies, some.Dependencies...)
+	}
+	p.Parts = nil
+	return &p, nil
+}
+
+func decodeFile(read func(string) ([]byte, error), name string, into any) error {
+	data, err := read(name)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	dec.KnownFields(true)
+	if err := dec.Decode(into); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}

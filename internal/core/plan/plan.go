@@ -1,0 +1,227 @@
+// Package plan owns the plan of a seed: what goes where in which tier, frozen
+// with the files that will land.
+//
+// Compute puts catalog, placement, dependency, template and layout together
+// for all seeds at once, for they may wait for each other. It is a pure
+// function: the same input gives the same bytes, in whatever order documents
+// and seeds come.
+//
+// Invariants of a plan: every prerequisite is a tier of a plan; tiers are in
+// order of cluster and ordinal; an object keeps the tier that it has in the
+// plan being replaced; what left the seed stays in its tier until everything
+// else is released.
+package plan
+
+import (
+	"fmt"
+	"path"
+
+	"github.com/furrow-dev/furrow/internal/core/dependency"
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// Kind is what plan.yaml has in kind.
+const Kind = "Plan"
+
+// Plan is what plan.yaml holds, in the order of its fields.
+type Plan struct {
+	APIVersion string `yaml:"apiVersion"`
+	Kind       string `yaml:"kind"`
+	Seed       string `yaml:"seed"`
+	// Owner is <control-plane id>/<environment>; another owner's plan is never overwritten.
+	Owner string `yaml:"owner"`
+	// Revision of the control-plane repository, for people.
+	Revision string `yaml:"revision,omitempty"`
+	// From is where the seed stands in that repository, for people.
+	From string `yaml:"from,omitempty"`
+	// Inputs is the digest of all that the plan was made from.
+	Inputs string `yaml:"inputs"`
+	// Removal says that the seed is gone and everything of it leaves.
+	Removal      bool         `yaml:"removal,omitempty"`
+	Tiers        []Tier       `yaml:"tiers"`
+	Contents     []Contents   `yaml:"contents,omitempty"`
+	Placements   []Placement  `yaml:"placements,omitempty"`
+	Dependencies []Dependency `yaml:"dependencies,omitempty"`
+	Warnings     []Warning    `yaml:"warnings,omitempty"`
+	// Parts are the files that hold the tiers and dependencies of a plan that is
+	// too large for one file.
+	Parts []string `yaml:"parts,omitempty"`
+}
+
+// Tier is the objects of the seed on one cluster that may be declared together.
+type Tier struct {
+	Cluster string `yaml:"cluster"`
+	Ordinal int    `yaml:"ordinal"`
+	// Level is the longest chain of hard dependencies below the tier.
+	Level         int            `yaml:"level"`
+	Prerequisites []Prerequisite `yaml:"prerequisites,omitempty"`
+	// Repo names the GitOps repository of the paths below.
+	Repo string `yaml:"repo"`
+	// Path is the directory of the tier's objects, Tree its Git tree id; a tier
+	// that leaves has neither Tree nor ReconcilerBlob.
+	Path string      `yaml:"path"`
+	Tree layout.Hash `yaml:"tree,omitempty"`
+	// Reconciler is the file of the reconciler object, ReconcilerBlob its Git blob id.
+	Reconciler     string      `yaml:"reconciler"`
+	ReconcilerBlob layout.Hash `yaml:"reconcilerBlob,omitempty"`
+	// Object is the reconciler object.
+	Object ReconcilerObject `yaml:"object"`
+	// Contents refers to Plan.Contents.
+	Contents string `yaml:"contents,omitempty"`
+	// Creates lists the clusters that objects of the tier bring into being.
+	Creates []Creates `yaml:"creates,omitempty"`
+	// Leaving is what goes with this plan.
+	Leaving *Leaving `yaml:"leaving,omitempty"`
+}
+
+// Prerequisite is a tier that must be released before this one is proposed.
+type Prerequisite struct {
+	// Seed is set where it is another seed's.
+	Seed    string `yaml:"seed,omitempty"`
+	Cluster string `yaml:"cluster"`
+	Ordinal int    `yaml:"ordinal"`
+	Why     string `yaml:"why"`
+}
+
+// ReconcilerObject names a tier's reconciler object and what it was rendered to.
+type ReconcilerObject struct {
+	// Cluster that the object is on: the tier's, or its hub.
+	Cluster   string `yaml:"cluster"`
+	Namespace string `yaml:"namespace"`
+	Name      string `yaml:"name"`
+	// Rendered is the value of its annotation furrow.dev/rendered.
+	Rendered string `yaml:"rendered,omitempty"`
+}
+
+// Creates says that an object brings a cluster into being.
+type Creates struct {
+	Cluster string      `yaml:"cluster"`
+	Object  manifest.ID `yaml:"object"`
+}
+
+// Leaving is what a tier loses with this plan, and the tiers that must lose theirs before.
+type Leaving struct {
+	Objects []Object    `yaml:"objects"`
+	After   []Reference `yaml:"after,omitempty"`
+}
+
+// Reference names a tier of the same seed.
+type Reference struct {
+	Cluster string `yaml:"cluster"`
+	Ordinal int    `yaml:"ordinal"`
+	Why     string `yaml:"why"`
+}
+
+// Contents lists the objects of a tier; equal tiers of many clusters share one.
+type Contents struct {
+	ID      string   `yaml:"id"`
+	Objects []Object `yaml:"objects"`
+}
+
+// Object is one object of a tier.
+type Object struct {
+	ID   manifest.ID `yaml:"id"`
+	File string      `yaml:"file"`
+	// From is the document's place, file:line.
+	From string `yaml:"from,omitempty"`
+	// Leaving says that the seed no longer has the object: it goes once all else is released.
+	Leaving bool `yaml:"leaving,omitempty"`
+}
+
+// Placement says where an object goes and why.
+type Placement struct {
+	Object   manifest.ID `yaml:"object"`
+	Clusters []string    `yaml:"clusters,flow"`
+	Rule     string      `yaml:"rule"`
+	Why      string      `yaml:"why"`
+}
+
+// Dependency says what an object waits for and why.
+type Dependency struct {
+	From DependencyFrom  `yaml:"from"`
+	To   DependencyTo    `yaml:"to"`
+	Kind dependency.Kind `yaml:"kind"`
+	Rule string          `yaml:"rule"`
+	Why  string          `yaml:"why"`
+}
+
+// DependencyFrom is the object that waits, on the clusters where it does so.
+type DependencyFrom struct {
+	Object   manifest.ID `yaml:"object"`
+	Clusters []string    `yaml:"clusters,flow"`
+}
+
+// DependencyTo is the object that is waited for.
+type DependencyTo struct {
+	// Seed is set where it is another seed's.
+	Seed   string      `yaml:"seed,omitempty"`
+	Object manifest.ID `yaml:"object"`
+	// Cluster is empty where each waits for the object on its own cluster.
+	Cluster string `yaml:"cluster,omitempty"`
+}
+
+// Warning is something that people should know and that holds nothing.
+type Warning struct {
+	Object  string `yaml:"object,omitempty"`
+	Message string `yaml:"message"`
+}
+
+// File is one file of a plan's tree.
+type File struct {
+	// Data is nil for a file that is taken over from the plan or base as it stands.
+	Data []byte
+	Hash layout.Hash
+}
+
+// Name names the tier of this plan.
+func (p *Plan) Name(t *Tier) layout.Tier {
+	return layout.Tier{Seed: p.Seed, Cluster: t.Cluster, Ordinal: t.Ordinal}
+}
+
+// Find returns the tier of a cluster by its ordinal.
+func (p *Plan) Find(cluster string, ordinal int) (*Tier, bool) {
+	for i := range p.Tiers {
+		if p.Tiers[i].Cluster == cluster && p.Tiers[i].Ordinal == ordinal {
+			return &p.Tiers[i], true
+		}
+	}
+	return nil, false
+}
+
+// Objects lists the objects of a tier.
+func (p *Plan) Objects(t *Tier) []Object {
+	for i := range p.Contents {
+		if p.Contents[i].ID == t.Contents {
+			return p.Contents[i].Objects
+		}
+	}
+	return nil
+}
+
+// Repos are the names of the GitOps repositories that the plan writes to, in
+// order; the first is the seed's home.
+func (p *Plan) Repos() []string {
+	seen := map[string]bool{}
+	for _, t := range p.Tiers {
+		seen[t.Repo] = true
+	}
+	return sortedKeys(seen)
+}
+
+// Gone says that nothing of the tier is to be on the base branch.
+func (t *Tier) Gone() bool { return t.ReconcilerBlob == "" }
+
+// Entries are the tier's path → Git hash; an empty hash means that nothing is there.
+func (t *Tier) Entries() map[string]layout.Hash {
+	return map[string]layout.Hash{t.Path: t.Tree, t.Reconciler: t.ReconcilerBlob}
+}
+
+// Wants is the digest of the tier's entries, by which its proposals are known.
+func (t *Tier) Wants() string { return Wants(t.Entries()) }
+
+// FilePath is where an object of the tier lies.
+func (t *Tier) FilePath(o Object) string { return path.Join(t.Path, o.File) }
+
+// String names the tier for people, as in "edge-1 tier 01".
+func (t *Tier) String() string { return fmt.Sprintf("%s tier %02d", t.Cluster, t.Ordinal) }

@@ -1,0 +1,141 @@
+package plan
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/furrow-dev/furrow/internal/core/dependency"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// claim is an object on a cluster, whichever seeds want it there.
+type claim struct {
+	object  manifest.ID
+	cluster string
+}
+
+// share settles what several seeds want on one cluster: of equal Namespaces one
+// seed declares it, marked as not to be pruned; anything else holds both seeds.
+func (c *computation) share() {
+	wanted := map[claim][]*seedState{}
+	for _, s := range c.alive() {
+		for _, p := range s.placements {
+			for _, cluster := range p.Clusters {
+				key := claim{p.Object, cluster}
+				wanted[key] = append(wanted[key], s)
+			}
+		}
+	}
+	for _, key := range sortedClaims(wanted) {
+		seeds := wanted[key]
+		if len(seeds) > 1 {
+			c.settle(key, seeds)
+		}
+		c.holdWhilePlanted(key, seeds)
+	}
+}
+
+func sortedClaims(wanted map[claim][]*seedState) []claim {
+	keys := make([]claim, 0, len(wanted))
+	for key := range wanted {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b claim) int {
+		return dependency.Vertex{Object: a.object, Cluster: a.cluster}.Compare(dependency.Vertex{Object: b.object, Cluster: b.cluster})
+	})
+	return keys
+}
+
+func (c *computation) settle(key claim, seeds []*seedState) {
+	if key.object.GroupKind() != (manifest.GroupKind{Kind: "Namespace"}) || !allEqual(key.object, seeds) {
+		for i, s := range seeds {
+			other := seeds[(i+1)%len(seeds)]
+			o := s.objects[key.object]
+			c.fail(s.seed.Name, manifest.Problem{Source: o.Source, Object: o.Title(),
+				Message: fmt.Sprintf("seed %q (%s) has the same object for cluster %s", other.seed.Name, other.objects[key.object].Source, key.cluster),
+				Next:    "Keep it in one of the two seeds, or place them on different clusters."})
+		}
+		return
+	}
+	owner := seeds[0]
+	for _, s := range seeds {
+		if _, has := s.planted[dependency.Vertex{Seed: s.seed.Name, Object: key.object, Cluster: key.cluster}]; has {
+			owner = s
+			break
+		}
+	}
+	for _, s := range seeds {
+		if s == owner {
+			s.protect(key.object)
+		} else {
+			s.release(key)
+		}
+	}
+}
+
+func allEqual(id manifest.ID, seeds []*seedState) bool {
+	first, err := seeds[0].objects[id].WithoutAnnotation(annotationPrune).Bytes()
+	if err != nil {
+		return false
+	}
+	for _, s := range seeds[1:] {
+		other, err := s.objects[id].WithoutAnnotation(annotationPrune).Bytes()
+		if err != nil || !bytes.Equal(first, other) {
+			return false
+		}
+	}
+	return true
+}
+
+// release takes an object on one cluster out of a seed, because another declares it there.
+func (s *seedState) release(key claim) {
+	for i := range s.placements {
+		p := &s.placements[i]
+		if p.Object == key.object {
+			p.Clusters = slices.DeleteFunc(slices.Clone(p.Clusters), func(name string) bool { return name == key.cluster })
+		}
+	}
+	s.placements = slices.DeleteFunc(s.placements, func(p placementOf) bool { return len(p.Clusters) == 0 })
+}
+
+// holdWhilePlanted keeps a seed from declaring what another one still has planted:
+// a reconciler that prunes would delete it from under the other.
+func (c *computation) holdWhilePlanted(key claim, seeds []*seedState) {
+	if key.object.GroupKind() == (manifest.GroupKind{Kind: "Namespace"}) {
+		return
+	}
+	for _, other := range sortedKeys(c.in.Previous) {
+		if c.in.Previous[other] == nil || slices.ContainsFunc(seeds, func(s *seedState) bool { return s.seed.Name == other }) {
+			continue
+		}
+		if !c.stillPlanted(other, key) {
+			continue
+		}
+		for _, s := range seeds {
+			o := s.objects[key.object]
+			c.fail(s.seed.Name, manifest.Problem{Source: o.Source, Object: o.Title(),
+				Message: fmt.Sprintf("seed %q still has it planted on cluster %s", other, key.cluster), Next: "Let it leave there first."})
+		}
+	}
+}
+
+func (c *computation) stillPlanted(seed string, key claim) bool {
+	vertices := c.plantedOf(seed)
+	_, has := vertices[dependency.Vertex{Seed: seed, Object: key.object, Cluster: key.cluster}]
+	return has
+}
+
+// plantedOf is what a seed has planted, also one that is gone from the catalog.
+func (c *computation) plantedOf(seed string) map[dependency.Vertex]planted {
+	if s, ok := c.seeds[seed]; ok {
+		return s.planted
+	}
+	if c.gone == nil {
+		c.gone = map[string]map[dependency.Vertex]planted{}
+	}
+	if _, ok := c.gone[seed]; !ok {
+		c.gone[seed] = c.in.Previous[seed].vertices()
+	}
+	return c.gone[seed]
+}

@@ -1,0 +1,61 @@
+package template
+
+import (
+	"errors"
+	"strings"
+)
+
+// Proposal is what the template of type Proposal sees.
+type Proposal struct {
+	// Verb is Plant, Update or Remove.
+	Verb string
+	// Seed, Cluster and Tier ("00", "01", …) that it is about; TierCount tiers
+	// are on the cluster.
+	Seed, Cluster, Tier string
+	TierCount           int
+	Removal             bool
+	// ReconciledBy names the reconciler, for people: "Flux on mgmt".
+	ReconciledBy string
+	Objects      []ObjectsOfKind
+	// Leaving are objects that the seed no longer has. Drops says that this
+	// proposal removes them.
+	Leaving []string
+	Drops   bool
+	// Prerequisites were released before this was proposed.
+	Prerequisites []Prerequisite
+	// Next are the tiers that wait for this one, for people.
+	Next []string
+	// HowToReject is a sentence that fits the forge.
+	HowToReject string
+	// From is the seed's place in the control-plane repository, Revision that
+	// repository's revision.
+	From, Revision string
+	Branch         string
+}
+
+// ObjectsOfKind counts the objects of one kind.
+type ObjectsOfKind struct {
+	Kind  string
+	Count int
+	Names string
+}
+
+// Prerequisite is a tier that had to be released first.
+type Prerequisite struct{ Tier, Why string }
+
+// maxTitle is where common forges cut a title.
+const maxTitle = 200
+
+// RenderProposal renders title and body.
+func RenderProposal(t Text, vars Proposal) (title, body string, err error) {
+	text, err := Render(t, vars)
+	if err != nil {
+		return "", "", err
+	}
+	title, body, _ = strings.Cut(strings.TrimLeft(string(text), "\n"), "\n")
+	title = strings.TrimSpace(title)
+	if title == "" || len(title) > maxTitle {
+		return "", "", &Error{t.Name, errors.New("the first line, which is the title, is empty or longer than 200 bytes")}
+	}
+	return title, strings.TrimSpace(body) + "\n", nil
+}

@@ -1,0 +1,124 @@
+package template
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// Reconciler is what a template of type Reconciler sees of one tier.
+type Reconciler struct {
+	// Name and Namespace of the reconciler object.
+	Name, Namespace string
+	// Seed, Cluster and Tier ("00", "01", …) that it reconciles.
+	Seed, Cluster, Tier string
+	// Labels are the cluster's.
+	Labels map[string]string
+	// ClusterType is the name of the cluster's type, or empty.
+	ClusterType string
+	// Path of the tier's objects from the root of the repository: "./planted/…".
+	Path string
+	// Source is the root's own source object.
+	Source v1alpha1.ObjectReference
+	// KubeConfigSecret names the Secret on the hub; empty when the cluster reconciles itself.
+	KubeConfigSecret string
+	// DependsOn are the prerequisite tiers that the same cluster reconciles.
+	DependsOn []ObjectName
+	// Wait says that every object counts for health; else only HealthChecks do.
+	Wait             bool
+	HealthChecks     []HealthCheck
+	HealthCheckExprs []HealthCheckExpr
+	Decryption       *v1alpha1.Decryption
+}
+
+// ObjectName is the name of another reconciler object.
+type ObjectName struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// HealthCheck names an object that counts for health.
+type HealthCheck struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+	Namespace  string `json:"namespace,omitempty"`
+}
+
+// HealthCheckExpr says in CEL when objects of a kind are healthy.
+type HealthCheckExpr struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Current    string `json:"current"`
+}
+
+// Rendered is a reconciler object as it lands in Git.
+type Rendered struct {
+	// Bytes is the canonical YAML, with annotation furrow.dev/rendered.
+	Bytes []byte
+	// Digest is the value of that annotation.
+	Digest string
+}
+
+// RenderReconciler renders the reconciler object of a tier and checks that it is one.
+func RenderReconciler(t Text, vars Reconciler) (Rendered, error) {
+	text, err := Render(t, vars)
+	if err != nil {
+		return Rendered{}, err
+	}
+	o, err := checkKustomization(t.Name, text, vars)
+	if err != nil {
+		return Rendered{}, &Error{t.Name, err}
+	}
+	return stamp(o)
+}
+
+// stamp annotates an object with the digest of what it is without that annotation.
+func stamp(o manifest.Object) (Rendered, error) {
+	plain, err := o.WithoutAnnotation(v1alpha1.AnnotationRendered).Bytes()
+	if err != nil {
+		return Rendered{}, err
+	}
+	sum := sha256.Sum256(plain)
+	digest := "sha256:" + hex.EncodeToString(sum[:])
+	data, err := o.WithAnnotation(v1alpha1.AnnotationRendered, digest).Bytes()
+	return Rendered{data, digest}, err
+}
+
+// checkKustomization holds a template to what Furrow relies on: one Flux
+// Kustomization, of the name it was given, that prunes and has no unknown field.
+func checkKustomization(name string, text []byte, vars Reconciler) (manifest.Object, error) {
+	objects, err := manifest.Parse(name, text)
+	if err != nil {
+		return manifest.Object{}, err
+	}
+	if len(objects) != 1 {
+		return manifest.Object{}, fmt.Errorf("it renders %d objects, where one Flux Kustomization is due", len(objects))
+	}
+	o := objects[0]
+	var k kustomizev1.Kustomization
+	if o.APIVersion() != kustomizev1.GroupVersion.String() || o.ID.Kind != kustomizev1.KustomizationKind {
+		return o, fmt.Errorf("it renders %s %s, where %s Kustomization is due", o.APIVersion(), o.ID.Kind, kustomizev1.GroupVersion)
+	}
+	if err := yaml.UnmarshalStrict(text, &k); err != nil {
+		return o, fmt.Errorf("it renders no valid Kustomization: %w", err)
+	}
+	switch {
+	case k.Name != vars.Name || k.Namespace != vars.Namespace:
+		return o, fmt.Errorf("it renders %s/%s, where {{ .Namespace }}/{{ .Name }} is %s/%s", k.Namespace, k.Name, vars.Namespace, vars.Name)
+	case k.Spec.Path != vars.Path:
+		return o, fmt.Errorf("spec.path is %q, where {{ .Path }} is %q", k.Spec.Path, vars.Path)
+	case !k.Spec.Prune:
+		return o, errors.New("spec.prune must be true: without it nothing is ever removed from a cluster")
+	case !k.Spec.Wait && len(k.Spec.HealthChecks) == 0:
+		return o, errors.New("spec.wait must be true, or spec.healthChecks be there: without them Flux says Ready before anything is healthy")
+	}
+	return o, nil
+}
