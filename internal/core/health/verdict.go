@@ -1,0 +1,204 @@
+package health
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Phase is how far a tier is on its cluster.
+type Phase string
+
+const (
+	// Unknown says that what is needed for a verdict could not be seen.
+	Unknown Phase = "Unknown"
+	// Absent says that the reconciler object is not there.
+	Absent Phase = "Absent"
+	// Behind says that the reconciler does not have what base has yet.
+	Behind Phase = "Behind"
+	// Progressing says that it has it and is not ready yet.
+	Progressing Phase = "Progressing"
+	// Failed says that it cannot build, apply, or says that an object failed. It is never final.
+	Failed Phase = "Failed"
+	// Ready says that it has it and all that counts is healthy.
+	Ready Phase = "Ready"
+)
+
+// Match says whether the tree at a revision has, at a tier's paths, what base has there.
+type Match string
+
+const (
+	// MatchUnknown says that the revision is not known to the mirror.
+	MatchUnknown Match = ""
+	// Matches says that the entries are equal.
+	Matches Match = "Equal"
+	// Differs says that they are not.
+	Differs Match = "Differs"
+)
+
+// Want is what base has of a tier.
+type Want struct {
+	// Rendered is the annotation of the reconciler object on base, Spec its spec.
+	Rendered string
+	Spec     map[string]any
+	// At says, for each revision that was reported, whether it has what base has.
+	At map[string]Match
+	// Gone says that base has nothing of the tier, so that nothing of it should be left.
+	Gone bool
+}
+
+// Verdict is one tier's health.
+type Verdict struct {
+	Phase   Phase
+	Message string
+	// Since is when this began, in RFC 3339, where that is known.
+	Since string
+}
+
+func verdict(p Phase, format string, args ...any) Verdict {
+	return Verdict{Phase: p, Message: fmt.Sprintf(format, args...)}
+}
+
+// Judge draws the verdict on a tier from what was seen of its reconciler object
+// and of the clusters that it creates.
+func Judge(r Reconciler, creators []Creator, want Want) Verdict {
+	if want.Gone {
+		return judgeGone(r, creators)
+	}
+	v := judgeReconciler(r, want)
+	if v.Phase != Ready {
+		v.Since = r.Since
+		return v
+	}
+	for _, c := range creators {
+		if v := judgeCreator(c); v.Phase != Ready {
+			return v
+		}
+	}
+	return Verdict{Phase: Ready, Message: "healthy at " + r.Revision, Since: r.Since}
+}
+
+// judgeGone is Absent only when nothing is left: a reconciler object that is
+// being deleted reports success to the end.
+func judgeGone(r Reconciler, creators []Creator) Verdict {
+	switch {
+	case !r.Known:
+		return verdict(Unknown, "the cluster could not be asked")
+	case r.Found && !r.Deleting:
+		return verdict(Behind, "the reconciler object is still there")
+	case r.Found:
+		return verdict(Progressing, "the reconciler is deleting what it applied")
+	}
+	for _, c := range creators {
+		if !c.Known {
+			return verdict(Unknown, "the management cluster could not be asked for the creator")
+		}
+		if c.Found {
+			return verdict(Progressing, "the creator is still being deleted")
+		}
+	}
+	return verdict(Absent, "gone")
+}
+
+func judgeReconciler(r Reconciler, want Want) Verdict {
+	switch {
+	case !r.Known:
+		return verdict(Unknown, "the cluster could not be asked")
+	case !r.Found:
+		return verdict(Absent, "the reconciler object is not there yet")
+	case r.Deleting:
+		return verdict(Progressing, "the reconciler object is being deleted")
+	case r.Rendered != want.Rendered || !Holds(want.Spec, r.Spec):
+		return verdict(Behind, "the live reconciler object is not the one in Git yet")
+	case r.Suspended:
+		return verdict(Behind, "the reconciler object is suspended; resume it")
+	}
+	if r.Ready == "True" && r.ObservedGeneration == r.Generation && r.ReadyGeneration == r.Generation {
+		switch want.At[r.Revision] {
+		case Matches:
+			return verdict(Ready, "")
+		case MatchUnknown:
+			return verdict(Unknown, "the reconciler reports revision %q, which is not known here", r.Revision)
+		}
+	}
+	switch want.At[r.AttemptedRevision] {
+	case MatchUnknown:
+		if r.AttemptedRevision != "" {
+			return verdict(Unknown, "the reconciler works on revision %q, which is not known here", r.AttemptedRevision)
+		}
+		return verdict(Behind, "the reconciler has not fetched anything yet%s", because(r))
+	case Differs:
+		return verdict(Behind, "the reconciler is at %s, which does not have this yet", r.AttemptedRevision)
+	}
+	if r.Ready == "False" && failed(r) {
+		return verdict(Failed, "%s: %s", r.Reason, r.Message)
+	}
+	return verdict(Progressing, "applied, not ready yet%s", because(r))
+}
+
+func because(r Reconciler) string {
+	if r.Reason == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%s: %s)", r.Reason, r.Message)
+}
+
+// failedReasons are Flux's reasons for which waiting alone does not help.
+var failedReasons = []string{"ArtifactFailed", "BuildFailed", "ReconciliationFailed", "HealthCheckFailed"}
+
+// failed tells a failure from a health check that only ran out of time.
+func failed(r Reconciler) bool {
+	return slices.Contains(failedReasons, r.Reason) && !strings.Contains(r.Message, "timeout waiting for")
+}
+
+// judgeCreator is Ready when the cluster is: the creator current, and its API server answering.
+func judgeCreator(c Creator) Verdict {
+	switch {
+	case !c.Known:
+		return verdict(Unknown, "the management cluster could not be asked for the creator")
+	case !c.Found:
+		return verdict(Progressing, "the creator is not there yet")
+	case !c.Current:
+		return verdict(Progressing, "the cluster is being created%s", suffix(c.Message))
+	case !c.Answers:
+		return verdict(Progressing, "the new cluster's API server does not answer yet%s", suffix(c.Message))
+	}
+	return verdict(Ready, "")
+}
+
+func suffix(message string) string {
+	if message == "" {
+		return ""
+	}
+	return ": " + message
+}
+
+// Holds says that have has everything that want has; what a server added does not matter.
+func Holds(want, have any) bool {
+	switch w := want.(type) {
+	case map[string]any:
+		h, ok := have.(map[string]any)
+		if !ok {
+			return len(w) == 0 && have == nil
+		}
+		for key, value := range w {
+			if !Holds(value, h[key]) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		h, ok := have.([]any)
+		if !ok || len(w) != len(h) {
+			return len(w) == 0 && have == nil
+		}
+		for i := range w {
+			if !Holds(w[i], h[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return reflect.DeepEqual(want, have)
+}

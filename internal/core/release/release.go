@@ -1,0 +1,448 @@
+// Package release owns the states of tiers and what is to be done about them.
+//
+// Next is a pure function of a plan and the facts of one pass. Nothing is
+// remembered between passes: a state is what the facts say now.
+//
+// Invariants: gates guard proposing, not being, so that nothing that is on the
+// base branch is ever taken back because health flaps; what is not known never
+// passes a gate; a tier is proposed only while all its prerequisites are
+// Released at their entries of the plan in force.
+package release
+
+import (
+	"fmt"
+
+	"github.com/furrow-dev/furrow/internal/core/health"
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+)
+
+// State of a tier.
+type State string
+
+const (
+	// Blocked says that a prerequisite is not Released at its entries of the plan in force.
+	Blocked State = "Blocked"
+	// Queued says that the tier is free to be proposed, but held by what Message names, or about to be.
+	Queued State = "Queued"
+	// Proposed says that an open proposal carries the tier's entries.
+	Proposed State = "Proposed"
+	// Outdated says that an open proposal carries other entries and is being brought up to date.
+	Outdated State = "Outdated"
+	// Held says that a person has to settle something first; Message names the way out.
+	Held State = "Held"
+	// Rejected says that a person turned these entries down.
+	Rejected State = "Rejected"
+	// Reverted says that these entries were merged and are no longer on base.
+	Reverted State = "Reverted"
+	// Merged says that base has the entries and the reconciler is not there yet.
+	Merged State = "Merged"
+	// Progressing says that the reconciler has them and is not ready.
+	Progressing State = "Progressing"
+	// Failed says that the reconciler cannot build or apply them, or saw an object fail.
+	Failed State = "Failed"
+	// Released says that the cluster runs exactly what was merged, and is healthy.
+	Released State = "Released"
+	// Gone says that nothing of the tier is left, as the plan wants it.
+	Gone State = "Gone"
+)
+
+// States in the order in which a tier usually passes them.
+var States = []State{Blocked, Queued, Proposed, Outdated, Held, Rejected, Reverted, Merged, Progressing, Failed, Released, Gone}
+
+// Base says what the base branch has at a tier's paths.
+type Base string
+
+const (
+	// BaseNothing says that nothing is there.
+	BaseNothing Base = "Nothing"
+	// BaseEntries says that exactly the plan's entries are there.
+	BaseEntries Base = "Entries"
+	// BaseEarlier says that there is what an earlier plan, or a person in a proposal, put there.
+	BaseEarlier Base = "Earlier"
+	// BaseForeign says that there is something that Furrow did not put there.
+	BaseForeign Base = "Foreign"
+)
+
+// Closed says what became of the newest closed proposal with a tier's present Wants.
+type Closed string
+
+const (
+	// ClosedNotAsked says that it was not looked up.
+	ClosedNotAsked Closed = ""
+	// ClosedNone says that there is none that counts.
+	ClosedNone Closed = "None"
+	// ClosedMerged says that it was merged.
+	ClosedMerged Closed = "Merged"
+	// ClosedRejected says that a person closed it unmerged.
+	ClosedRejected Closed = "Rejected"
+)
+
+// Proposal is what counts of an open proposal, or of a rejected one whose branch is still there.
+type Proposal struct {
+	Wants string
+	// Edited says that a person changed it.
+	Edited bool
+	// Rejected says that a person turned it down, Reason why.
+	Rejected bool
+	Reason   string
+	// Stale says that it cannot be merged as it stands.
+	Stale bool
+}
+
+// TierFacts is what a pass has gathered about one tier.
+type TierFacts struct {
+	Base Base
+	// BaseDetail says, of foreign content, what is where.
+	BaseDetail string
+	// Proposal is nil when there is none.
+	Proposal *Proposal
+	Closed   Closed
+	Health   health.Verdict
+	// RootUnfit says what is wrong with the root that would sync the tier; empty when it is fit.
+	RootUnfit string
+}
+
+// Facts is what a pass has gathered about one plan.
+type Facts struct {
+	// Tiers has facts for every tier of the plan.
+	Tiers map[layout.Tier]TierFacts
+	// Suspended holds new proposals.
+	Suspended bool
+	// Others says of a tier of another seed's plan whether it is Released at its entries.
+	Others map[layout.Tier]State
+	// Needed lists, for a tier, tiers of other seeds that are on base and have it as prerequisite.
+	Needed map[layout.Tier][]layout.Tier
+}
+
+// Wait is one thing that a tier waits for.
+type Wait struct {
+	Tier  layout.Tier
+	State State
+	Why   string
+}
+
+// Act is what is to be done about a tier.
+type Act string
+
+const (
+	// ActNone does nothing.
+	ActNone Act = ""
+	// ActPropose grafts the entries onto base and opens a proposal.
+	ActPropose Act = "Propose"
+	// ActUpdate grafts them anew and brings the open proposal up to date.
+	ActUpdate Act = "Update"
+	// ActSupersede takes the open proposal back.
+	ActSupersede Act = "Supersede"
+)
+
+// TierStatus is a tier's state and what follows from it.
+type TierStatus struct {
+	Tier    layout.Tier
+	State   State
+	Message string
+	Since   string
+	Waits   []Wait
+	Act     Act
+	// GateFails says that an open proposal's prerequisites no longer hold.
+	GateFails bool
+	// NeedsClosed says that Closed has to be looked up before more can be said.
+	NeedsClosed bool
+}
+
+// Result is the state of a whole plan.
+type Result struct {
+	// Tiers in the plan's order.
+	Tiers []TierStatus
+	// Settled says that all tiers are Released, but for those of which only leaving objects remain.
+	Settled bool
+	// Done says that nothing is left to do: every tier is Released or Gone.
+	Done bool
+}
+
+// Count is the number of tiers in a state.
+func (r Result) Count(s State) int {
+	n := 0
+	for _, t := range r.Tiers {
+		if t.State == s {
+			n++
+		}
+	}
+	return n
+}
+
+// Find returns the status of a tier.
+func (r Result) Find(tier layout.Tier) (TierStatus, bool) {
+	for _, t := range r.Tiers {
+		if t.Tier == tier {
+			return t, true
+		}
+	}
+	return TierStatus{}, false
+}
+
+// Standing is a tier's state as far as base and health alone give it: Released,
+// Gone or what is still missing; empty when base does not have the entries.
+func Standing(t *plan.Tier, f TierFacts) State {
+	if t.Gone() {
+		return standingGone(f)
+	}
+	if f.Base != BaseEntries {
+		return ""
+	}
+	switch f.Health.Phase {
+	case health.Ready:
+		return Released
+	case health.Progressing:
+		return Progressing
+	case health.Failed:
+		return Failed
+	}
+	return Merged
+}
+
+func standingGone(f TierFacts) State {
+	if f.Base != BaseNothing {
+		return ""
+	}
+	if f.Health.Phase == health.Absent {
+		return Gone
+	}
+	return Progressing
+}
+
+// decision is one tier being decided.
+type decision struct {
+	plan  *plan.Plan
+	facts Facts
+	tier  *plan.Tier
+	name  layout.Tier
+	have  TierFacts
+	// standing is the state of every tier of the plan by base and health.
+	standing map[layout.Tier]State
+}
+
+// Next derives every tier's state and what is to be done.
+func Next(p *plan.Plan, facts Facts) Result {
+	standing := make(map[layout.Tier]State, len(p.Tiers))
+	for i := range p.Tiers {
+		name := p.Name(&p.Tiers[i])
+		standing[name] = Standing(&p.Tiers[i], facts.Tiers[name])
+	}
+	out := Result{Settled: true, Done: true}
+	for i := range p.Tiers {
+		t := &p.Tiers[i]
+		d := decision{plan: p, facts: facts, tier: t, name: p.Name(t), standing: standing}
+		d.have = facts.Tiers[d.name]
+		s := d.decide()
+		s.Tier = d.name
+		out.Tiers = append(out.Tiers, s)
+		out.Done = out.Done && (s.State == Released || s.State == Gone)
+		out.Settled = out.Settled && (s.State == Released || onlyLeaves(p, t))
+	}
+	return out
+}
+
+func onlyLeaves(p *plan.Plan, t *plan.Tier) bool {
+	for _, o := range p.Objects(t) {
+		if !o.Leaving {
+			return false
+		}
+	}
+	return true
+}
+
+// checks are asked in this order; the first that has an answer decides.
+var checks = []func(*decision) (TierStatus, bool){
+	onBase,
+	foreign,
+	proposedAsWanted,
+	proposedOtherwise,
+	blocked,
+	unfit,
+	suspended,
+	closed,
+}
+
+func (d *decision) decide() TierStatus {
+	for _, check := range checks {
+		if s, decided := check(d); decided {
+			return s
+		}
+	}
+	return TierStatus{State: Queued, Message: "is being proposed", Act: ActPropose}
+}
+
+// onBase: base has the entries, so health alone says how far the tier is. A
+// proposal that is still open is of no use any more.
+func onBase(d *decision) (TierStatus, bool) {
+	state := d.standing[d.name]
+	if state == "" {
+		return TierStatus{}, false
+	}
+	s := TierStatus{State: state, Message: d.have.Health.Message, Since: d.have.Health.Since}
+	if d.have.Proposal != nil && !d.have.Proposal.Edited {
+		s.Act = ActSupersede
+	}
+	return s, true
+}
+
+// foreign: what Furrow did not put there is not overwritten unless a person asks for it.
+func foreign(d *decision) (TierStatus, bool) {
+	if d.have.Base != BaseForeign || d.proposed() {
+		return TierStatus{}, false
+	}
+	return TierStatus{State: Held, Message: fmt.Sprintf("%s. Remove it from the base branch, or run 'furrow retry %s' to propose what belongs there", d.have.BaseDetail, d.name.Seed)}, true
+}
+
+// proposed says that an open proposal has the present entries.
+func (d *decision) proposed() bool {
+	p := d.have.Proposal
+	return p != nil && p.Wants == d.tier.Wants()
+}
+
+func proposedAsWanted(d *decision) (TierStatus, bool) {
+	p := d.have.Proposal
+	if !d.proposed() {
+		return TierStatus{}, false
+	}
+	if p.Rejected {
+		return TierStatus{State: Rejected, Message: rejection(p.Reason, d.name.Seed)}, true
+	}
+	s := TierStatus{State: Proposed, Message: "waits to be merged", Waits: d.waits()}
+	s.GateFails = len(s.Waits) > 0
+	switch {
+	case p.Edited:
+		s.Message = "waits to be merged; a person has edited it"
+	case p.Stale && !s.GateFails:
+		s.Act, s.Message = ActUpdate, "is brought up to date: the base branch has changed under it"
+	}
+	return s, true
+}
+
+func rejection(reason, seed string) string {
+	if reason != "" {
+		reason = ": " + reason
+	}
+	return fmt.Sprintf("a person rejected it%s. Change the seed, or run 'furrow retry %s'", reason, seed)
+}
+
+// proposedOtherwise: an open proposal has other entries than the plan in force.
+func proposedOtherwise(d *decision) (TierStatus, bool) {
+	p := d.have.Proposal
+	if p == nil {
+		return TierStatus{}, false
+	}
+	if p.Edited && !p.Rejected {
+		return TierStatus{State: Held, Message: "a person has edited the open proposal, and the plan has changed since. Merge it, or delete its branch"}, true
+	}
+	if waits := d.waits(); len(waits) > 0 {
+		return TierStatus{State: Blocked, Waits: waits, Message: blockedMessage(waits), Act: ActSupersede}, true
+	}
+	if d.facts.Suspended {
+		return TierStatus{State: Outdated, Message: "is not brought up to date while the seed is suspended"}, true
+	}
+	return TierStatus{State: Outdated, Message: "is brought up to date", Act: ActUpdate}, true
+}
+
+func blocked(d *decision) (TierStatus, bool) {
+	waits := d.waits()
+	if len(waits) == 0 {
+		return TierStatus{}, false
+	}
+	return TierStatus{State: Blocked, Waits: waits, Message: blockedMessage(waits)}, true
+}
+
+func blockedMessage(waits []Wait) string {
+	message := fmt.Sprintf("waits for %s (%s): %s", waits[0].Tier, waits[0].State, waits[0].Why)
+	if n := len(waits) - 1; n > 0 {
+		message += fmt.Sprintf("; and %d more", n)
+	}
+	return message
+}
+
+func unfit(d *decision) (TierStatus, bool) {
+	if d.have.RootUnfit == "" {
+		return TierStatus{}, false
+	}
+	return TierStatus{State: Held, Message: d.have.RootUnfit}, true
+}
+
+func suspended(d *decision) (TierStatus, bool) {
+	if !d.facts.Suspended {
+		return TierStatus{}, false
+	}
+	return TierStatus{State: Queued, Message: "is not proposed while the seed is suspended"}, true
+}
+
+func closed(d *decision) (TierStatus, bool) {
+	switch d.have.Closed {
+	case ClosedNotAsked:
+		return TierStatus{State: Queued, Message: "is about to be proposed", NeedsClosed: true}, true
+	case ClosedRejected:
+		return TierStatus{State: Rejected, Message: rejection("", d.name.Seed)}, true
+	case ClosedMerged:
+		return TierStatus{State: Reverted, Message: fmt.Sprintf("it was merged, and the base branch no longer has it. Change the seed, or run 'furrow retry %s' to propose it again", d.name.Seed)}, true
+	}
+	return TierStatus{}, false
+}
+
+// waits lists what must come before a proposal. What leaves waits for those
+// that needed it to have left; everything else for its prerequisites.
+func (d *decision) waits() []Wait {
+	if d.tier.Leaving != nil && d.have.Base != BaseNothing {
+		return d.waitsOfLeaving()
+	}
+	var out []Wait
+	for _, p := range d.tier.Prerequisites {
+		name := layout.Tier{Seed: d.name.Seed, Cluster: p.Cluster, Ordinal: p.Ordinal}
+		state, known := d.standing[name]
+		if p.Seed != "" {
+			name.Seed = p.Seed
+			state, known = d.facts.Others[name]
+		}
+		if !known || state != Released {
+			out = append(out, Wait{name, stateOf(state, known), p.Why})
+		}
+	}
+	return out
+}
+
+func (d *decision) waitsOfLeaving() []Wait {
+	var out []Wait
+	for _, r := range d.tier.Leaving.After {
+		name := layout.Tier{Seed: d.name.Seed, Cluster: r.Cluster, Ordinal: r.Ordinal}
+		if state := d.standing[name]; state != Released && state != Gone {
+			out = append(out, Wait{name, stateOf(state, true), "leaves first: " + r.Why})
+		}
+	}
+	if d.tier.Gone() {
+		for _, name := range d.facts.Needed[d.name] {
+			out = append(out, Wait{name, Merged, fmt.Sprintf("seed %q still needs it", name.Seed)})
+		}
+	}
+	return out
+}
+
+// stateOf names the state of a prerequisite whose entries are not on base yet.
+func stateOf(s State, known bool) State {
+	switch {
+	case !known:
+		return Blocked
+	case s == "":
+		return Queued
+	}
+	return s
+}
+
+// HoldsRemovals says that removing so many of all plantings at once is more
+// than the guard lets pass: more than percent of them, and at least three.
+func HoldsRemovals(removing, all, percent int) bool {
+	return removing >= minRemovals && removing*100 > all*percent
+}
+
+// minRemovals is the number of plantings below which the guard never holds.
+const minRemovals = 3
+
+// DefaultDeletionGuard is the share of plantings, in percent, that may go in one pass.
+const DefaultDeletionGuard = 20

@@ -1,0 +1,113 @@
+// Package forge owns proposals: what carries one tier's entries to people and
+// back. A forge is where they decide, be it pull requests or plain branches.
+//
+// Branches are pushed by the engine, through internal/git, before a forge is
+// told of them. A forge is asked anew on every pass, because people merge,
+// close and edit as they like; it remembers nothing that cannot be forgotten.
+// Nothing that is not Furrow's is ever touched.
+package forge
+
+import (
+	"context"
+	"errors"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// Trailers of the commits that Furrow makes.
+const (
+	TrailerSeed     = "Furrow-Seed"
+	TrailerRevision = "Furrow-Revision"
+	TrailerTier     = "Furrow-Tier"
+	TrailerPlan     = "Furrow-Plan"
+	TrailerWants    = "Furrow-Wants"
+	// TrailerRejected is on the commit by which a person rejects a proposal on
+	// plain Git; its value is the rejected Wants.
+	TrailerRejected = "Furrow-Rejected"
+)
+
+// Proposal is one open or rejected proposal, as the forge has it now.
+type Proposal struct {
+	Tier   layout.Tier
+	Branch string
+	// Wants is the digest that the proposal was opened with.
+	Wants string
+	Title string
+	Body  string
+	// Head is the branch's tip, Base the commit on the base branch that it was grafted on.
+	Head, Base git.Hash
+	// Edited says that a person has changed the branch.
+	Edited bool
+	// Rejected says that a person has turned it down, and Reason why.
+	Rejected bool
+	Reason   string
+	// Stale says that it cannot be merged as it stands: it conflicts with the base
+	// branch, or base changed under its paths.
+	Stale bool
+	// URL is where people look at it; empty on plain Git.
+	URL string
+}
+
+// Outcome is what became of the newest closed proposal of a tier with some Wants.
+type Outcome string
+
+const (
+	// OutcomeNone says that there is no such proposal.
+	OutcomeNone Outcome = "None"
+	// OutcomeMerged says that it was merged.
+	OutcomeMerged Outcome = "Merged"
+	// OutcomeRejected says that a person closed it unmerged.
+	OutcomeRejected Outcome = "Rejected"
+	// OutcomeSuperseded says that Furrow closed it itself.
+	OutcomeSuperseded Outcome = "Superseded"
+)
+
+// Request is a proposal to open, or to bring up to date.
+type Request struct {
+	Tier   layout.Tier
+	Branch string
+	Wants  string
+	Title  string
+	Body   string
+	// Head is the branch's tip, which was pushed before.
+	Head git.Hash
+}
+
+// Forge is where people decide about one repository's proposals.
+type Forge interface {
+	// List returns the open proposals, and those rejected ones whose branch is
+	// still there, as they are at refs, the repository's branches of this pass.
+	List(ctx context.Context, refs git.Refs) ([]Proposal, error)
+	// Outcome looks up what became of the newest closed proposal of the tier with these Wants.
+	Outcome(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (Outcome, error)
+	// Propose opens the proposal of a branch, or brings the open one up to date.
+	// It does nothing where that was done before.
+	Propose(ctx context.Context, r Request) (Proposal, error)
+	// Supersede closes a proposal that Furrow takes back, marked as such. The
+	// engine deletes its branch.
+	Supersede(ctx context.Context, p Proposal, why string) error
+	// Merge accepts a proposal for a person.
+	Merge(ctx context.Context, p Proposal, by git.Person) error
+	// Reject turns a proposal down for a person.
+	Reject(ctx context.Context, p Proposal, by git.Person, reason string) error
+	// Reopen takes a rejection back.
+	Reopen(ctx context.Context, p Proposal) error
+	// Gate shows on the proposal whether its prerequisites still hold.
+	Gate(ctx context.Context, p Proposal, holds bool, why string) error
+	// HowToReject is a sentence for the proposal's body.
+	HowToReject(p Request) string
+}
+
+// ErrConflict says that a proposal cannot be merged as it stands. Furrow brings
+// it up to date by itself.
+var ErrConflict = errors.New("the base branch has changed under the proposal's paths; it is brought up to date first")
+
+// ErrGone says that a proposal is no longer there, or no longer what was asked for.
+var ErrGone = errors.New("the proposal has changed or is gone; look again")
+
+// IsConflict says whether err is ErrConflict.
+func IsConflict(err error) bool { return errors.Is(err, ErrConflict) }
+
+// IsGone says whether err is ErrGone.
+func IsGone(err error) bool { return errors.Is(err, ErrGone) }
