@@ -1,0 +1,54 @@
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+)
+
+// Bytes returns the object's canonical YAML: keys in a stable order, nothing
+// added, comments and metadata.creationTimestamp: null left out. A sops
+// document comes out as it stands; it is an error if its Body is no longer
+// what stands there, as after WithNamespace.
+func (o Object) Bytes() ([]byte, error) {
+	if o.Encrypted() {
+		return o.rawBytes()
+	}
+	if len(o.Body) == 0 {
+		return nil, errors.New("the object has no body")
+	}
+	return emit(withoutNullTimestamp(o.Body))
+}
+
+func (o Object) rawBytes() ([]byte, error) {
+	now, err := Parse(o.Source.File, o.Raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s: the sops document cannot be read again: %w", o.Source, o.Title(), err)
+	}
+	if len(now) != 1 || !reflect.DeepEqual(now[0].Body, o.Body) {
+		return nil, Problem{
+			Source: o.Source, Object: o.Title(),
+			Message: "the object is encrypted with sops and must stay byte for byte, but something in it was changed",
+			Next:    "Make the change before encrypting it.",
+		}
+	}
+	return bytes.Clone(o.Raw), nil
+}
+
+// withoutNullTimestamp leaves out metadata.creationTimestamp: null, which Go
+// programs write and nobody means.
+func withoutNullTimestamp(body map[string]any) map[string]any {
+	metadata, ok := body["metadata"].(map[string]any)
+	if !ok {
+		return body
+	}
+	if created, ok := metadata["creationTimestamp"]; !ok || created != nil {
+		return body
+	}
+	metadata = clone(metadata)
+	delete(metadata, "creationTimestamp")
+	body = clone(body)
+	body["metadata"] = metadata
+	return body
+}

@@ -1,0 +1,239 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	yaml2 "go.yaml.in/yaml/v2"
+	yaml3 "go.yaml.in/yaml/v3"
+)
+
+// Bounds on one document. What aliases add is bounded apart from the size of
+// the text, since a few lines can stand for any amount of data.
+const (
+	maxDocument   = 3 << 20 // bytes; what an API server takes in one request
+	maxDepth      = 1000
+	maxAliasNodes = 100_000
+	maxAliasBytes = maxDocument
+	overflow      = 1 << 40 // sums stop here
+)
+
+// extent is how much a node stands for once aliases are expanded.
+type extent struct{ nodes, bytes, depth int }
+
+func (e *extent) add(other extent) {
+	e.nodes = min(e.nodes+other.nodes, overflow)
+	e.bytes = min(e.bytes+other.bytes, overflow)
+	e.depth = max(e.depth, other.depth+1)
+}
+
+// measure finds the extent of a tree without expanding it: each node is
+// visited once, and an alias adds what its anchor was found to have.
+type measure struct {
+	anchors    map[*yaml3.Node]extent
+	own        extent // the tree without what aliases add
+	loop, deep *yaml3.Node
+}
+
+func (m *measure) of(node *yaml3.Node, depth int) extent {
+	if node.Kind == yaml3.AliasNode {
+		found, done := m.anchors[node.Alias]
+		if !done {
+			m.loop = node
+		}
+		return found
+	}
+	e := extent{nodes: 1, bytes: len(node.Value)}
+	m.own.nodes, m.own.bytes = m.own.nodes+1, m.own.bytes+len(node.Value)
+	if depth > maxDepth {
+		m.deep = node
+		return e
+	}
+	for _, child := range node.Content {
+		e.add(m.of(child, depth+1))
+	}
+	if e.depth+depth > maxDepth && m.deep == nil {
+		m.deep = node
+	}
+	if node.Anchor != "" {
+		m.anchors[node] = e
+	}
+	return e
+}
+
+// checkExtent refuses a tree that is too deep or grows too much. Nothing may
+// expand aliases before this has passed.
+func checkExtent(at place) *Problem {
+	m := measure{anchors: map[*yaml3.Node]extent{}}
+	e := m.of(at.node, 0)
+	switch {
+	case m.deep != nil:
+		return at.problem(m.deep, fmt.Sprintf("the document is nested more than %d levels deep", maxDepth),
+			"Check the brackets and the indentation.")
+	case m.loop != nil:
+		return at.problem(m.loop, fmt.Sprintf("the alias *%s stands inside of what it stands for", m.loop.Value),
+			"Write the value out instead of the alias.")
+	case e.nodes-m.own.nodes > maxAliasNodes || e.bytes-m.own.bytes > maxAliasBytes:
+		return at.problem(nil, "the document's aliases stand for more data than an API server takes",
+			"Write out what is needed, or split it into several objects.")
+	}
+	return nil
+}
+
+// problem makes a problem at a node of the tree, or at the place itself.
+func (p place) problem(node *yaml3.Node, message, next string) *Problem {
+	if node != nil {
+		p.line = p.base + node.Line
+	}
+	return &Problem{Source: p.source(), Message: message, Next: next}
+}
+
+// checkTree returns what is wrong with the mappings and scalars of a tree.
+func checkTree(at place) Problems {
+	c := treeCheck{at: at}
+	c.walk(at.node)
+	return c.problems
+}
+
+type treeCheck struct {
+	at       place
+	problems Problems
+}
+
+func (c *treeCheck) report(node *yaml3.Node, message, next string) {
+	c.problems = append(c.problems, *c.at.problem(node, message, next))
+}
+
+func (c *treeCheck) walk(node *yaml3.Node) {
+	switch node.Kind {
+	case yaml3.MappingNode:
+		c.keys(node)
+	case yaml3.ScalarNode:
+		c.scalar(node)
+	}
+	for _, child := range node.Content {
+		c.walk(child)
+	}
+}
+
+func (c *treeCheck) scalar(node *yaml3.Node) {
+	if plain(node) && slices.Contains(infinite, strings.ToLower(strings.TrimLeft(node.Value, "+-"))) {
+		c.report(node, fmt.Sprintf("%s is a number that JSON, and so an API server, cannot hold", node.Value),
+			"Quote it if it is meant as text.")
+	}
+	if node.ShortTag() == "!!binary" {
+		c.report(node, "!!binary values do not survive the way to an API server",
+			"Remove the tag, and write base64 as plain text where the field takes base64.")
+	}
+}
+
+// keys refuses keys that are not text, keys that stand twice, and merges that
+// tools read in different ways.
+func (c *treeCheck) keys(node *yaml3.Node) {
+	lines := make(map[string]int, len(node.Content)/2)
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		keyNode, value := node.Content[i], node.Content[i+1]
+		key, ok := keyText(keyNode)
+		if !ok {
+			c.report(keyNode, "a key of this mapping is not text", c.keyAdvice(keyNode))
+			continue
+		}
+		if isMerge(keyNode) {
+			c.mergeAfter(keyNode, value, lines)
+			key = "<<" // a quoted "<<" beside it is as confusing as a second one
+		}
+		if first, again := lines[key]; again {
+			c.report(keyNode, fmt.Sprintf("the key %s stands twice in one mapping, first on line %d", shorten(key), first),
+				"Keep one of the two.")
+			continue
+		}
+		lines[key] = c.at.base + keyNode.Line
+	}
+}
+
+func (c *treeCheck) keyAdvice(key *yaml3.Node) string {
+	if inner := target(key); inner.Kind == yaml3.MappingNode && inner.Style&yaml3.FlowStyle != 0 {
+		return "Quote it; if the file is a template with {{ }}, render it first."
+	}
+	return "Quote the key."
+}
+
+// mergeAfter refuses a merge of keys that stand before it: YAML 1.1 parsers
+// disagree on which of the two counts.
+func (c *treeCheck) mergeAfter(keyNode, value *yaml3.Node, before map[string]int) {
+	for _, key := range mergedKeys(value) {
+		if line, ok := before[key]; ok {
+			c.report(keyNode, fmt.Sprintf("<< merges the key %s, which stands before it on line %d: tools disagree on which one counts", shorten(key), line),
+				"Put << first in the mapping.")
+		}
+	}
+}
+
+// mergedKeys returns the keys that a merge brings in. The extent of the tree
+// bounds its work.
+func mergedKeys(node *yaml3.Node) []string {
+	var keys []string
+	node = target(node)
+	switch node.Kind {
+	case yaml3.SequenceNode:
+		for _, one := range node.Content {
+			keys = append(keys, mergedKeys(one)...)
+		}
+	case yaml3.MappingNode:
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			if isMerge(node.Content[i]) {
+				keys = append(keys, mergedKeys(node.Content[i+1])...)
+			} else if key, ok := keyText(node.Content[i]); ok {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}
+
+func isMerge(key *yaml3.Node) bool { return plain(key) && key.Value == "<<" }
+
+var (
+	nullWords  = []string{"", "~", "null", "Null", "NULL"}
+	trueWords  = []string{"y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"}
+	falseWords = []string{"n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"}
+	infinite   = []string{".inf", ".nan"}
+)
+
+// keyText returns the string that a key becomes in JSON, false when it
+// becomes none.
+func keyText(key *yaml3.Node) (string, bool) {
+	key = target(key)
+	switch {
+	case key.Kind != yaml3.ScalarNode:
+		return "", false
+	case !plain(key):
+		return key.Value, key.Style&yaml3.TaggedStyle == 0 || key.ShortTag() == "!!str"
+	case slices.Contains(nullWords, key.Value):
+		return "", false
+	case slices.Contains(trueWords, key.Value):
+		return "true", true
+	case slices.Contains(falseWords, key.Value):
+		return "false", true
+	case strings.IndexByte("+-.0123456789", key.Value[0]) < 0:
+		return key.Value, true
+	}
+	return numberText(key.Value), true
+}
+
+// numberText writes a key that looks like a number as sigs.k8s.io/yaml does.
+func numberText(s string) string {
+	var value any
+	if err := yaml2.Unmarshal([]byte(s), &value); err != nil {
+		return s
+	}
+	switch value := value.(type) {
+	case int:
+		return strconv.Itoa(value)
+	case float64:
+		return strconv.FormatFloat(value, 'g', -1, 32)
+	}
+	return s
+}

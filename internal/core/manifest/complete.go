@@ -1,0 +1,174 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Options is what Complete needs to know besides the objects.
+type Options struct {
+	// Namespace fills namespaced objects that have none (Seed.spec.namespace, -n).
+	Namespace string
+	// Scopes has the scopes of custom resources that are known from elsewhere.
+	// Built-in kinds, and definitions among the objects, come before it.
+	Scopes map[GroupKind]Scope
+}
+
+// Result is what Complete makes of the objects of one seed.
+type Result struct {
+	Objects  []Object // in the order in which they were given
+	Warnings []Problem
+}
+
+// Complete fills what a package leaves out, drops what is not meant to be
+// applied, and refuses objects that stand twice. The error is of type Problems;
+// the result then has the objects without a problem. Dropped objects define
+// nothing: their scopes do not count.
+func Complete(objects []Object, opts Options) (Result, error) {
+	if why := namespaceFault(opts.Namespace); opts.Namespace != "" && why != "" {
+		return Result{}, Problems{{Message: "the namespace for objects without one " + why, Next: "Set Seed.spec.namespace or -n to another one."}}
+	}
+	c := completion{opts: opts, defined: map[GroupKind]Scope{}, first: map[ID]Object{}}
+	kept := c.drop(objects)
+	for _, o := range kept {
+		if kind, scope, ok := DefinedScope(o); ok {
+			c.defined[kind] = scope
+		}
+	}
+	for _, o := range kept {
+		if o, ok := c.settle(o); ok {
+			c.keep(o)
+		}
+	}
+	c.result.Warnings = c.warnings.sorted()
+	return c.result, c.problems.err()
+}
+
+type completion struct {
+	opts     Options
+	defined  map[GroupKind]Scope // by definitions among the objects
+	first    map[ID]Object
+	result   Result
+	warnings Problems
+	problems Problems
+}
+
+func (c *completion) warn(o Object, message, next string) {
+	c.warnings = append(c.warnings, problemOf(o, message, next))
+}
+
+func (c *completion) refuse(o Object, message, next string) {
+	c.problems = append(c.problems, problemOf(o, message, next))
+}
+
+func problemOf(o Object, message, next string) Problem {
+	return Problem{Source: o.Source, Object: o.Title(), Message: message, Next: next}
+}
+
+// dropRules name the objects that are not meant to be applied; each returns
+// why, or "".
+var dropRules = []func(Object) string{hookWithoutInstall, localConfig}
+
+func (c *completion) drop(objects []Object) []Object {
+	var kept []Object
+next:
+	for _, o := range objects {
+		for _, rule := range dropRules {
+			if why := rule(o); why != "" {
+				c.warn(o, "the object is left out: "+why, "Remove the annotation if it is meant to be applied.")
+				continue next
+			}
+		}
+		kept = append(kept, o)
+	}
+	return kept
+}
+
+// idleHooks are the Helm hooks that neither an install nor an upgrade runs.
+var idleHooks = []string{"test", "test-success", "test-failure", "pre-delete", "post-delete", "pre-rollback", "post-rollback"}
+
+func hookWithoutInstall(o Object) string {
+	hooks := o.Annotation("helm.sh/hook")
+	if strings.TrimSpace(hooks) == "" {
+		return ""
+	}
+	for hook := range strings.SplitSeq(hooks, ",") {
+		if !slices.Contains(idleHooks, strings.TrimSpace(hook)) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("its Helm hooks (%s) run on neither install nor upgrade", hooks)
+}
+
+func localConfig(o Object) string {
+	const key = "config.kubernetes.io/local-config"
+	value, ok := o.Annotations()[key]
+	if !ok || value == "false" {
+		return ""
+	}
+	return fmt.Sprintf("its annotation %s says that it is for tools alone", key)
+}
+
+// settle gives the object the namespace that its scope asks for, false when
+// it cannot.
+func (c *completion) settle(o Object) (Object, bool) {
+	scope, known := c.scope(o.ID.GroupKind())
+	switch {
+	case !known && o.ID.Namespace == "":
+		c.warn(o, fmt.Sprintf("it is not known whether %s is namespaced: the object has no namespace, and is taken as cluster-scoped", o.ID.GroupKind()),
+			"Write metadata.namespace if it is namespaced, or add its CustomResourceDefinition.")
+	case !known:
+		c.warn(o, fmt.Sprintf("it is not known whether %s is namespaced: the object has a namespace, and is taken as namespaced", o.ID.GroupKind()),
+			"Add its CustomResourceDefinition to be sure.")
+	case scope == Namespaced && o.ID.Namespace == "":
+		return c.fill(o)
+	case scope == ClusterScoped && o.ID.Namespace != "":
+		return c.strip(o)
+	}
+	return o, true
+}
+
+// scope asks the built-in table, then definitions.
+func (c *completion) scope(kind GroupKind) (Scope, bool) {
+	if scope, ok := BuiltinScope(kind); ok {
+		return scope, true
+	}
+	if scope, ok := c.defined[kind]; ok {
+		return scope, true
+	}
+	scope, ok := c.opts.Scopes[kind]
+	return scope, ok
+}
+
+func (c *completion) fill(o Object) (Object, bool) {
+	switch {
+	case c.opts.Namespace == "":
+		c.refuse(o, "the object is namespaced and has no namespace", "Write metadata.namespace, or set Seed.spec.namespace or -n.")
+		return o, false
+	case o.Encrypted():
+		c.refuse(o, "the object has no namespace, and none can be filled in because it is encrypted with sops",
+			fmt.Sprintf("Write metadata.namespace: %s before encrypting it.", c.opts.Namespace))
+		return o, false
+	}
+	return o.WithNamespace(c.opts.Namespace), true
+}
+
+func (c *completion) strip(o Object) (Object, bool) {
+	if o.Encrypted() {
+		c.refuse(o, fmt.Sprintf("%s is cluster-scoped, and the namespace cannot be removed because the object is encrypted with sops", o.ID.GroupKind()),
+			"Remove metadata.namespace before encrypting it.")
+		return o, false
+	}
+	c.warn(o, fmt.Sprintf("%s is cluster-scoped: the namespace %s is removed", o.ID.GroupKind(), o.ID.Namespace), "Remove metadata.namespace.")
+	return o.WithNamespace(""), true
+}
+
+func (c *completion) keep(o Object) {
+	if first, again := c.first[o.ID]; again {
+		c.refuse(o, fmt.Sprintf("the object %s stands twice: it is already at %s", o.ID, first.Source), "Keep one of the two.")
+		return
+	}
+	c.first[o.ID] = o
+	c.result.Objects = append(c.result.Objects, o)
+}

@@ -1,0 +1,167 @@
+package manifest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestComplete(t *testing.T) {
+	const crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: as.x.io}\nspec: {group: x.io, names: {kind: A}, scope: Namespaced}\n---\n"
+	thing := func(kind, metadata string) string {
+		return "apiVersion: x.io/v1\nkind: " + kind + "\nmetadata: {" + metadata + "}\n---\n"
+	}
+	hook := func(name, hooks string) string {
+		return pod(name, "  namespace: ns\n  annotations: {helm.sh/hook: \""+hooks+"\"}\n---\n")
+	}
+	tests := map[string]struct {
+		text         string
+		opts         Options
+		want         []string
+		wantWarnings []string
+		wantProblems []string
+	}{
+		"a namespace is filled in": {
+			text: pod("a"), opts: Options{Namespace: "ns"}, want: []string{"core/Pod/ns/a@f:1"},
+		},
+		"a namespace of its own stays": {
+			text: pod("a", "  namespace: own\n"), opts: Options{Namespace: "ns"}, want: []string{"core/Pod/own/a@f:1"},
+		},
+		"no namespace to fill in is a problem": {
+			text:         pod("a"),
+			wantProblems: []string{`f:1: Pod "a": the object is namespaced and has no namespace. Write metadata.namespace, or set Seed.spec.namespace or -n.`},
+		},
+		"a malformed namespace to fill in is a problem": {
+			text: pod("a"), opts: Options{Namespace: "N"},
+			wantProblems: []string{`the namespace for objects without one "N" is not a DNS label (lower case letters, digits and -, at most 63). Set Seed.spec.namespace or -n to another one.`},
+		},
+		"cluster-scoped objects get none": {
+			text: "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n", opts: Options{Namespace: "ns"}, want: []string{"core/Namespace/a@f:1"},
+		},
+		"cluster-scoped objects lose theirs": {
+			text: "apiVersion: v1\nkind: Namespace\nmetadata: {name: a, namespace: b}\n", want: []string{"core/Namespace/a@f:1"},
+			wantWarnings: []string{`f:1: Namespace "a": Namespace is cluster-scoped: the namespace b is removed. Remove metadata.namespace.`},
+		},
+		"a definition among the objects tells the scope": {
+			text: thing("A", "name: a") + crd, opts: Options{Namespace: "ns", Scopes: map[GroupKind]Scope{{"x.io", "A"}: ClusterScoped}},
+			want: []string{"x.io/A/ns/a@f:1", "apiextensions.k8s.io/CustomResourceDefinition/as.x.io@f:5"},
+		},
+		"a definition from elsewhere tells the scope": {
+			text: thing("A", "name: a, namespace: b"), opts: Options{Scopes: map[GroupKind]Scope{{"x.io", "A"}: ClusterScoped}},
+			want:         []string{"x.io/A/a@f:1"},
+			wantWarnings: []string{`f:1: A "a": A.x.io is cluster-scoped: the namespace b is removed. Remove metadata.namespace.`},
+		},
+		"an unknown kind is taken as it stands": {
+			text: thing("B", "name: a") + thing("B", "name: a, namespace: b"), opts: Options{Namespace: "ns"},
+			want: []string{"x.io/B/a@f:1", "x.io/B/b/a@f:5"},
+			wantWarnings: []string{
+				`f:1: B "a": it is not known whether B.x.io is namespaced: the object has no namespace, and is taken as cluster-scoped. Write metadata.namespace if it is namespaced, or add its CustomResourceDefinition.`,
+				`f:5: B "a": it is not known whether B.x.io is namespaced: the object has a namespace, and is taken as namespaced. Add its CustomResourceDefinition to be sure.`,
+			},
+		},
+		"hooks that no install runs are left out": {
+			text: hook("a", "test-success, pre-delete") + hook("b", "pre-install,test") + hook("c", "post-rollback") + hook("d", "crd-install"),
+			want: []string{"core/Pod/ns/b@f:8", "core/Pod/ns/d@f:22"},
+			wantWarnings: []string{
+				`f:1: Pod "a": the object is left out: its Helm hooks (test-success, pre-delete) run on neither install nor upgrade. Remove the annotation if it is meant to be applied.`,
+				`f:15: Pod "c": the object is left out: its Helm hooks (post-rollback) run on neither install nor upgrade. Remove the annotation if it is meant to be applied.`,
+			},
+		},
+		"local configuration is left out": {
+			text: thing("A", "name: a, annotations: {config.kubernetes.io/local-config: \"\"}") + crd + thing("A", "name: b, namespace: c, annotations: {config.kubernetes.io/local-config: \"false\"}"),
+			want: []string{"apiextensions.k8s.io/CustomResourceDefinition/as.x.io@f:5", "x.io/A/c/b@f:10"},
+			wantWarnings: []string{
+				`f:1: A "a": the object is left out: its annotation config.kubernetes.io/local-config says that it is for tools alone. Remove the annotation if it is meant to be applied.`,
+			},
+		},
+		"an object that stands twice once its namespace is filled in": {
+			text: pod("a") + "---\n" + pod("a", "  namespace: ns\n"), opts: Options{Namespace: "ns"}, want: []string{"core/Pod/ns/a@f:1"},
+			wantProblems: []string{`f:6: Pod "a": the object core/Pod/ns/a stands twice: it is already at f:1. Keep one of the two.`},
+		},
+		"a sops document is never changed": {
+			text: pod("a", "sops: {}\n") + "---\n" + pod("b", "  namespace: x\nsops: {}\n") + "---\napiVersion: v1\nkind: Node\nmetadata: {name: c, namespace: d}\nsops: {}\n", opts: Options{Namespace: "ns"},
+			want: []string{"core/Pod/x/b@f:7"},
+			wantProblems: []string{
+				`f:1: Pod "a": the object has no namespace, and none can be filled in because it is encrypted with sops. Write metadata.namespace: ns before encrypting it.`,
+				`f:14: Node "c": Node is cluster-scoped, and the namespace cannot be removed because the object is encrypted with sops. Remove metadata.namespace before encrypting it.`,
+			},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			objects, err := Parse("f", []byte(tt.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := Complete(objects, tt.opts)
+			if diff := cmp.Diff(tt.wantProblems, messages(err)); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.want, where(got.Objects)); diff != "" {
+				t.Errorf("objects (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.wantWarnings, messages(Problems(got.Warnings))); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+			for _, o := range got.Objects {
+				checkRoundTrip(t, o)
+			}
+		})
+	}
+}
+
+func TestBuiltinScopes(t *testing.T) {
+	for kind, want := range map[GroupKind]Scope{
+		{"", "Namespace"}: ClusterScoped, {"", "Secret"}: Namespaced, {"apps", "Deployment"}: Namespaced,
+		{"cluster.x-k8s.io", "Cluster"}: Namespaced, {"cert-manager.io", "ClusterIssuer"}: ClusterScoped,
+	} {
+		if got, ok := BuiltinScope(kind); !ok || got != want {
+			t.Errorf("%s is %q, want %q", kind, got, want)
+		}
+	}
+	if scope, ok := BuiltinScope(GroupKind{"x.io", "A"}); ok {
+		t.Errorf("an unknown kind has the scope %q", scope)
+	}
+	if _, err := readScopes([]byte("core: {A: Global}")); err == nil {
+		t.Error("a scope that is none was taken")
+	}
+}
+
+func TestFileNames(t *testing.T) {
+	long := strings.Repeat("x", 250)
+	tests := map[string]struct {
+		ids  []ID
+		want []string
+	}{
+		"kind and name":                        {[]ID{{"cluster.x-k8s.io", "Cluster", "edge", "edge-1"}}, []string{"cluster.edge-1.yaml"}},
+		"a character that files do not have":   {[]ID{{"rbac.authorization.k8s.io", "ClusterRole", "", "system:foo"}}, []string{"clusterrole.system-foo-6ba834ae.yaml"}},
+		"upper case":                           {[]ID{{"", "Pod", "", "Foo"}}, []string{"pod.foo-988098e9.yaml"}},
+		"one name in two namespaces":           {[]ID{{"", "Pod", "a", "x"}, {"", "Pod", "b", "x"}, {"", "Pod", "b", "y"}}, []string{"pod.x-d974f932.yaml", "pod.x-275ac910.yaml", "pod.y.yaml"}},
+		"one kind of two groups":               {[]ID{{"a.io", "Kit", "", "x"}, {"b.io", "Kit", "", "x"}}, []string{"kit.x-18e48fa2.yaml", "kit.x-ca91448f.yaml"}},
+		"a long name":                          {[]ID{{"", "Pod", "", long}}, []string{"pod." + long[:182] + "-a7b03717.yaml"}},
+		"a name that looks like kustomization": {[]ID{{"", "Kustomization", "", "yaml"}}, []string{"kustomization.yaml.yaml"}},
+		"a name that ends like another's file": {[]ID{{"", "Pod", "", "Foo"}, {"", "Pod", "", "foo-988098e9"}}, []string{"pod.foo-988098e9ff58a1b1.yaml", "pod.foo-988098e9-95a9a6b1.yaml"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var objects []Object
+			for _, id := range tt.ids {
+				objects = append(objects, Object{ID: id})
+			}
+			names := FileNames(objects)
+			slices.Reverse(objects)
+			if diff := cmp.Diff(names, FileNames(objects)); diff != "" {
+				t.Errorf("the order makes a difference:\n%s", diff)
+			}
+			var got []string
+			for _, id := range tt.ids {
+				got = append(got, names[id])
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,169 @@
+package manifest
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// coreGroup is how an empty API group is written in an object id.
+const coreGroup = "core"
+
+// GroupKind names a kind of object, whatever its version.
+type GroupKind struct{ Group, Kind string }
+
+// String returns "Kind.group", or "Kind" for the core group.
+func (k GroupKind) String() string {
+	if k.Group == "" {
+		return k.Kind
+	}
+	return k.Kind + "." + k.Group
+}
+
+// Compare orders by group, then by kind.
+func (k GroupKind) Compare(other GroupKind) int {
+	return cmp.Or(strings.Compare(k.Group, other.Group), strings.Compare(k.Kind, other.Kind))
+}
+
+// ID is the identity of an object inside one cluster. The version is no part
+// of it: two versions of one object are the same object.
+type ID struct{ Group, Kind, Namespace, Name string }
+
+// GroupKind returns the kind of the object.
+func (id ID) GroupKind() GroupKind { return GroupKind{Group: id.Group, Kind: id.Kind} }
+
+// String returns group/Kind/namespace/name, or group/Kind/name for an object
+// without a namespace, with an empty group written as "core".
+func (id ID) String() string {
+	group := cmp.Or(id.Group, coreGroup)
+	if id.Namespace == "" {
+		return group + "/" + id.Kind + "/" + id.Name
+	}
+	return group + "/" + id.Kind + "/" + id.Namespace + "/" + id.Name
+}
+
+// Compare orders by group, kind, namespace and name.
+func (id ID) Compare(other ID) int {
+	return cmp.Or(
+		id.GroupKind().Compare(other.GroupKind()),
+		strings.Compare(id.Namespace, other.Namespace),
+		strings.Compare(id.Name, other.Name),
+	)
+}
+
+// MarshalText makes an ID usable as a JSON or YAML string and map key.
+func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+// UnmarshalText is the inverse of MarshalText.
+func (id *ID) UnmarshalText(text []byte) error {
+	parsed, err := ParseID(string(text))
+	if err != nil {
+		return err
+	}
+	*id = parsed
+	return nil
+}
+
+// ParseID reads what String writes.
+func ParseID(s string) (ID, error) {
+	parts := strings.Split(s, "/")
+	var id ID
+	switch len(parts) {
+	case 3:
+		id = ID{Group: parts[0], Kind: parts[1], Name: parts[2]}
+	case 4:
+		id = ID{Group: parts[0], Kind: parts[1], Namespace: parts[2], Name: parts[3]}
+	default:
+		return ID{}, fmt.Errorf("object id %q is neither group/Kind/namespace/name nor group/Kind/name", s)
+	}
+	if id.Group == coreGroup {
+		id.Group = ""
+	} else if why := groupFault(id.Group); why != "" {
+		return ID{}, fmt.Errorf("object id %q: group %s", s, why)
+	}
+	if why := kindFault(id.Kind); why != "" {
+		return ID{}, fmt.Errorf("object id %q: kind %s", s, why)
+	}
+	if why := namespaceFault(id.Namespace); len(parts) == 4 && why != "" {
+		return ID{}, fmt.Errorf("object id %q: namespace %s", s, why)
+	}
+	if why := nameFault(id.Name); why != "" {
+		return ID{}, fmt.Errorf("object id %q: name %s", s, why)
+	}
+	return id, nil
+}
+
+const (
+	maxName  = 253 // bytes of an object's name or an API group
+	maxLabel = 63  // bytes of a namespace, a kind or a version
+)
+
+var (
+	dnsLabel     = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+	dnsSubdomain = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+	versionLabel = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+	kindLabel    = regexp.MustCompile(`^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`)
+)
+
+// nameFault says why an API server could not have an object of this name in
+// the path of a URL, or returns "". Many kinds are stricter than this.
+func nameFault(name string) string {
+	switch {
+	case name == "":
+		return "is empty"
+	case name == "." || name == "..":
+		return fmt.Sprintf("is %q, which is a path and not a name", name)
+	case len(name) > maxName:
+		return fmt.Sprintf("has %d bytes, more than %d", len(name), maxName)
+	case !utf8.ValidString(name):
+		return "is not UTF-8"
+	case strings.ContainsAny(name, "/%"):
+		return fmt.Sprintf("%q has a character that names cannot have: / or %%", name)
+	}
+	for _, r := range name {
+		if !unicode.IsPrint(r) {
+			return fmt.Sprintf("%+q has a character that cannot be printed: %U", name, r)
+		}
+	}
+	return ""
+}
+
+func namespaceFault(namespace string) string {
+	if len(namespace) > maxLabel || !dnsLabel.MatchString(namespace) {
+		return fmt.Sprintf("%s is not a DNS label (lower case letters, digits and -, at most %d)", shorten(namespace), maxLabel)
+	}
+	return ""
+}
+
+func kindFault(kind string) string {
+	if len(kind) > maxLabel || !kindLabel.MatchString(kind) {
+		return fmt.Sprintf("%s is not an identifier (letters and digits, at most %d)", shorten(kind), maxLabel)
+	}
+	return ""
+}
+
+func groupFault(group string) string {
+	if len(group) > maxName || !dnsSubdomain.MatchString(group) {
+		return fmt.Sprintf("%s is not a DNS name in lower case", shorten(group))
+	}
+	return ""
+}
+
+func versionFault(version string) string {
+	if len(version) > maxLabel || !versionLabel.MatchString(version) {
+		return fmt.Sprintf("%s is not a version such as v1 or v1beta1", shorten(version))
+	}
+	return ""
+}
+
+// shorten quotes text that people wrote, so that a message stays one short line.
+func shorten(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return fmt.Sprintf("%+q", s)
+	}
+	return fmt.Sprintf("%+q…", strings.ToValidUTF8(s[:most], ""))
+}

@@ -1,0 +1,169 @@
+package manifest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// identity reads who an object is, and gathers why it cannot be that.
+type identity struct {
+	body     map[string]any
+	at       place
+	id       ID
+	version  string
+	problems Problems
+}
+
+func identify(body map[string]any, at place) *identity {
+	c := &identity{body: body, at: at}
+	if body["apiVersion"] == nil && body["kind"] == nil {
+		c.report(at, "the document is not a Kubernetes object: it has neither apiVersion nor kind",
+			"Add both, or keep the file out of the seed.")
+		return c
+	}
+	c.readAPIVersion()
+	c.readKind()
+	c.readMetadata()
+	return c
+}
+
+func (c *identity) report(at place, message, next string) {
+	kind, _ := c.body["kind"].(string)
+	metadata, _ := c.body["metadata"].(map[string]any)
+	name, _ := metadata["name"].(string)
+	c.problems = append(c.problems, Problem{Source: at.source(), Object: safeTitle(kind, name), Message: message, Next: next})
+}
+
+// text returns a required string; empty counts as missing.
+func (c *identity) text(fields map[string]any, key, path, next string) (string, place, bool) {
+	at := c.at.at(strings.Split(path, ".")...)
+	switch value := fields[key].(type) {
+	case nil:
+		c.report(at, path+" is missing", next)
+	case string:
+		if value == "" {
+			c.report(at, path+" is empty", next)
+		}
+		if strings.HasPrefix(value, "ENC[") {
+			c.report(at, path+" is encrypted", "Encrypt with --encrypted-regex '^(data|stringData)$', so that the object can be identified.")
+			return "", at, false
+		}
+		return value, at, value != ""
+	default:
+		c.report(at, fmt.Sprintf("%s is %s and not text", path, typeName(value)), "Quote it if it is meant as text.")
+	}
+	return "", at, false
+}
+
+func (c *identity) readAPIVersion() {
+	value, at, ok := c.text(c.body, "apiVersion", "apiVersion", "Add it, as in apiVersion: apps/v1.")
+	if !ok {
+		return
+	}
+	group, version, grouped := strings.Cut(value, "/")
+	if !grouped {
+		group, version = "", value
+	}
+	why := versionFault(version)
+	if grouped && why == "" {
+		why = groupFault(group)
+	}
+	switch {
+	case group == coreGroup:
+		c.report(at, fmt.Sprintf("there is no API group %q", coreGroup), "Write apiVersion: "+version+".")
+	case why != "":
+		c.report(at, fmt.Sprintf("apiVersion %s is malformed: %s", shorten(value), why), "Write group/version, or v1 for the core group.")
+	}
+	c.id.Group, c.version = group, version
+}
+
+func (c *identity) readKind() {
+	value, at, ok := c.text(c.body, "kind", "kind", "Add it, as in kind: Deployment.")
+	if !ok {
+		return
+	}
+	if why := kindFault(value); why != "" {
+		c.report(at, "kind "+why, "Write the kind as the API server knows it.")
+	}
+	c.id.Kind = value
+}
+
+func (c *identity) readMetadata() {
+	at := c.at.at("metadata")
+	metadata, ok := c.body["metadata"].(map[string]any)
+	if !ok && c.body["metadata"] != nil {
+		c.report(at, "metadata is not a mapping", "Write metadata with name: below it.")
+		return
+	}
+	c.readName(metadata)
+	c.readNamespace(metadata)
+	c.checkStrings(metadata, "labels")
+	c.checkStrings(metadata, "annotations")
+}
+
+func (c *identity) readName(metadata map[string]any) {
+	if metadata["name"] == nil && metadata["generateName"] != nil {
+		c.report(c.at.at("metadata", "generateName"), "metadata.generateName without metadata.name: Git needs a name that stays",
+			"Write metadata.name instead.")
+		return
+	}
+	value, at, ok := c.text(metadata, "name", "metadata.name", "Add it.")
+	if !ok {
+		return
+	}
+	if why := nameFault(value); why != "" {
+		c.report(at, "metadata.name "+why, "Choose another name.")
+	}
+	c.id.Name = value
+}
+
+func (c *identity) readNamespace(metadata map[string]any) {
+	if value := metadata["namespace"]; value == nil || value == "" {
+		return
+	}
+	value, at, ok := c.text(metadata, "namespace", "metadata.namespace", "")
+	if !ok {
+		return
+	}
+	if why := namespaceFault(value); why != "" {
+		c.report(at, "metadata.namespace "+why, "Choose another namespace.")
+	}
+	c.id.Namespace = value
+}
+
+// checkStrings refuses labels and annotations that an API server refuses
+// because they are not text.
+func (c *identity) checkStrings(metadata map[string]any, field string) {
+	if metadata[field] == nil {
+		return
+	}
+	values, ok := metadata[field].(map[string]any)
+	if !ok {
+		c.report(c.at.at("metadata", field), "metadata."+field+" is not a mapping", "Write one key: value a line below it.")
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if _, ok := values[key].(string); !ok {
+			c.report(c.at.at("metadata", field, key),
+				fmt.Sprintf("metadata.%s: the value of %s is %s and not text", field, shorten(key), typeName(values[key])),
+				"Quote the value.")
+		}
+	}
+}
+
+// typeName says what a value that should have been text is.
+func typeName(value any) string {
+	switch value := value.(type) {
+	case nil:
+		return "empty"
+	case bool:
+		return fmt.Sprintf("the boolean %t", value)
+	case int64, float64:
+		return fmt.Sprintf("the number %v", value)
+	case []any:
+		return "a list"
+	}
+	return "a mapping"
+}

@@ -1,0 +1,164 @@
+package manifest
+
+import (
+	"fmt"
+	"maps"
+)
+
+// Object is one Kubernetes manifest.
+//
+// Invariant: Body is never changed after the object is made, by this package
+// or by anybody else; copies of an Object share it. The With functions return
+// an object with a Body of its own where it differs.
+type Object struct {
+	ID      ID
+	Version string // the API version without its group
+	Source  Source
+	// Body has JSON types only: map[string]any, []any, string, int64, float64,
+	// bool and nil.
+	Body map[string]any
+	// Raw is set for documents with a top-level sops key alone: the document's
+	// bytes exactly as they stand.
+	Raw []byte
+}
+
+// APIVersion returns "group/version", or "version" for the core group.
+func (o Object) APIVersion() string {
+	if o.ID.Group == "" {
+		return o.Version
+	}
+	return o.ID.Group + "/" + o.Version
+}
+
+// Title names the object for people, as in `Deployment "web"`.
+func (o Object) Title() string { return title(o.ID.Kind, o.ID.Name) }
+
+// Encrypted says that the object is a sops document, which nobody may change.
+func (o Object) Encrypted() bool { return o.Raw != nil }
+
+// Labels returns a copy of the object's labels, nil when it has none.
+func (o Object) Labels() map[string]string { return stringMap(o.Map("metadata", "labels")) }
+
+// Annotations returns a copy of the object's annotations, nil when it has none.
+func (o Object) Annotations() map[string]string { return stringMap(o.Map("metadata", "annotations")) }
+
+// Annotation returns the value of one annotation, "" when it is absent.
+func (o Object) Annotation(key string) string { return o.String("metadata", "annotations", key) }
+
+// Field returns the value at a path of keys. It does not descend into lists.
+func (o Object) Field(path ...string) (any, bool) {
+	var at any = o.Body
+	for _, key := range path {
+		fields, ok := at.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		if at, ok = fields[key]; !ok {
+			return nil, false
+		}
+	}
+	return at, true
+}
+
+// String returns the string at a path of keys, "" when there is none. (An
+// Object is no fmt.Stringer: use ID.String or Title to print one.)
+func (o Object) String(path ...string) string {
+	value, _ := o.Field(path...)
+	s, _ := value.(string)
+	return s
+}
+
+// Map returns the mapping at a path of keys, nil when there is none. It is
+// part of Body: read it, never change it.
+func (o Object) Map(path ...string) map[string]any {
+	value, _ := o.Field(path...)
+	m, _ := value.(map[string]any)
+	return m
+}
+
+// Slice returns the list at a path of keys, nil when there is none. It is
+// part of Body: read it, never change it.
+func (o Object) Slice(path ...string) []any {
+	value, _ := o.Field(path...)
+	s, _ := value.([]any)
+	return s
+}
+
+// WithAnnotation returns the object with one annotation set. Bytes refuses
+// the result where that changed a sops document.
+func (o Object) WithAnnotation(key, value string) Object {
+	metadata := clone(o.Map("metadata"))
+	annotations := clone(o.Map("metadata", "annotations"))
+	annotations[key] = value
+	metadata["annotations"] = annotations
+	return o.withMetadata(metadata)
+}
+
+// WithoutAnnotation returns the object without one annotation, and without
+// the mapping of annotations when that was the last.
+func (o Object) WithoutAnnotation(key string) Object {
+	if _, ok := o.Field("metadata", "annotations", key); !ok {
+		return o
+	}
+	metadata := clone(o.Map("metadata"))
+	annotations := clone(o.Map("metadata", "annotations"))
+	delete(annotations, key)
+	metadata["annotations"] = annotations
+	if len(annotations) == 0 {
+		delete(metadata, "annotations")
+	}
+	return o.withMetadata(metadata)
+}
+
+// WithNamespace returns the object in another namespace, in none when it is
+// empty. Bytes refuses the result where that changed a sops document.
+func (o Object) WithNamespace(namespace string) Object {
+	metadata := clone(o.Map("metadata"))
+	metadata["namespace"] = namespace
+	if namespace == "" {
+		delete(metadata, "namespace")
+	}
+	o.ID.Namespace = namespace
+	return o.withMetadata(metadata)
+}
+
+func (o Object) withMetadata(metadata map[string]any) Object {
+	o.Body = clone(o.Body)
+	o.Body["metadata"] = metadata
+	return o
+}
+
+// clone copies one level, and makes a map of nil.
+func clone(m map[string]any) map[string]any {
+	if m == nil {
+		return map[string]any{}
+	}
+	return maps.Clone(m)
+}
+
+// stringMap copies the strings of m, nil when there are none.
+func stringMap(m map[string]any) map[string]string {
+	if len(m) == 0 {
+		return nil
+	}
+	out := make(map[string]string, len(m))
+	for key, value := range m {
+		if s, ok := value.(string); ok {
+			out[key] = s
+		}
+	}
+	return out
+}
+
+// title names an object for people by what is known of it.
+func title(kind, name string) string {
+	switch {
+	case kind == "" && name == "":
+		return ""
+	case name == "":
+		return kind
+	case kind == "":
+		return fmt.Sprintf("object %q", name)
+	}
+	return fmt.Sprintf("%s %q", kind, name)
+}

@@ -1,0 +1,271 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	yaml3 "go.yaml.in/yaml/v3"
+)
+
+// Parse returns the objects of one file, YAML or JSON, in order. The error is
+// of type Problems and has every problem of the file, not only the first;
+// documents without a problem are returned all the same.
+func Parse(file string, data []byte) ([]Object, error) {
+	r := reader{file: file}
+	for _, doc := range split(data) {
+		r.document(doc)
+	}
+	return r.objects, r.problems.err()
+}
+
+// New makes an object of a body that was not read from a file, with the same
+// checks as Parse. The body is copied. The error is of type Problems.
+func New(source Source, body map[string]any) (Object, error) {
+	r := reader{file: source.File}
+	at := place{file: source.File, line: source.Line}
+	text, err := json.Marshal(body)
+	if err != nil {
+		return Object{}, Problems{{Source: source, Message: "the object is not JSON: " + err.Error(), Next: "Use JSON types only."}}
+	}
+	value, err := decodeJSON(text)
+	if err != nil {
+		return Object{}, Problems{{Source: source, Message: "the object is not JSON: " + err.Error(), Next: "Use JSON types only."}}
+	}
+	fields, _ := value.(map[string]any)
+	r.object(fields, at, nil)
+	if len(r.problems) > 0 {
+		return Object{}, r.problems.err()
+	}
+	return r.objects[0], nil
+}
+
+// reader gathers what one file has.
+type reader struct {
+	file     string
+	objects  []Object
+	problems Problems
+}
+
+func (r *reader) report(at place, object, message, next string) {
+	r.problems = append(r.problems, Problem{Source: at.source(), Object: object, Message: message, Next: next})
+}
+
+func (r *reader) document(doc document) {
+	at := place{file: r.file, line: doc.line + leadingLines(doc.text), base: doc.line - 1}
+	if len(doc.text) > maxDocument {
+		r.report(at, "", fmt.Sprintf("the document has %d bytes, and no API server takes more than %d", len(doc.text), maxDocument),
+			"Split it into several objects.")
+		return
+	}
+	if line := invalidLine(doc.text); line > 0 {
+		at.line = at.base + line
+		r.report(at, "", "the text is not UTF-8", "Save the file as UTF-8.")
+		return
+	}
+	if (isJSONFile(r.file) || looksLikeJSON(doc.raw)) && r.json(doc, at) {
+		return
+	}
+	t, err := readYAML(doc)
+	if err != nil {
+		r.problems = append(r.problems, syntaxProblem(doc, at, err))
+		return
+	}
+	r.trees([]tree{t}, at)
+}
+
+// json reads a document as JSON, false when it is something else: flow style
+// YAML looks like JSON.
+func (r *reader) json(doc document, at place) bool {
+	at.base = doc.rawLine - 1
+	trees, line, err := readJSON(doc)
+	if err == nil {
+		r.trees(trees, at)
+		return true
+	}
+	if !isJSONFile(r.file) {
+		return false
+	}
+	at.line = at.base + line
+	r.report(at, "", "JSON: "+err.Error(), "Correct the document there.")
+	return true
+}
+
+// leadingLines counts the lines of text before its first content.
+func leadingLines(text []byte) int {
+	count := 0
+	for line := range bytes.Lines(text) {
+		rest, _ := cutMarker(line)
+		if !blank(rest) && !bytes.HasPrefix(line, []byte{'%'}) {
+			return count
+		}
+		count++
+	}
+	return 0
+}
+
+// invalidLine returns the line of the first byte that is not UTF-8, 0 when
+// all are.
+func invalidLine(text []byte) int {
+	if utf8.Valid(text) {
+		return 0
+	}
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		if !utf8.Valid(line) {
+			break
+		}
+	}
+	return number
+}
+
+func (r *reader) trees(trees []tree, at place) {
+	for _, t := range trees {
+		at.node = t.root
+		r.tree(t, at.first())
+	}
+}
+
+// tree turns one value of the file into objects, or into problems.
+func (r *reader) tree(t tree, at place) {
+	if p := checkExtent(at); p != nil {
+		r.problems = append(r.problems, *p)
+		return
+	}
+	name := nodeTitle(at)
+	if problems := checkTree(at); len(problems) > 0 {
+		for i := range problems {
+			problems[i].Object = name
+		}
+		r.problems = append(r.problems, problems...)
+		return
+	}
+	switch root := target(t.root); {
+	case root.Kind == yaml3.MappingNode:
+	case isNull(root):
+		return
+	case root.Kind == yaml3.SequenceNode:
+		r.report(at, "", "the document is a list and not an object",
+			"Put each object in a document of its own, or in the items of a v1 List; keep other data out of the seed.")
+		return
+	default:
+		r.report(at, "", "the document is a single value and not an object", "Write an object, or keep the file out of the seed.")
+		return
+	}
+	value, err := t.decode()
+	if err != nil {
+		f := readFault(err)
+		if f.line > 0 {
+			at.line = at.base + f.line
+		}
+		r.report(at, name, "the document cannot be read: "+f.text, "Correct the value.")
+		return
+	}
+	body, ok := value.(map[string]any)
+	if !ok {
+		r.report(at, name, "the document is not an object", "Write an object, or keep the file out of the seed.")
+		return
+	}
+	r.expand(body, at, t.raw)
+}
+
+// nodeTitle names an object before its values are known.
+func nodeTitle(at place) string {
+	text := func(path ...string) string {
+		if node := target(at.at(path...).node); node != nil && node.Kind == yaml3.ScalarNode {
+			return node.Value
+		}
+		return ""
+	}
+	return safeTitle(text("kind"), text("metadata", "name"))
+}
+
+// safeTitle is title for text that has not been checked.
+func safeTitle(kind, name string) string {
+	if kindFault(kind) != "" {
+		kind = ""
+	}
+	if nameFault(name) != "" {
+		name = ""
+	}
+	return title(kind, name)
+}
+
+// expand takes lists apart; raw is nil inside of a list.
+func (r *reader) expand(body map[string]any, at place, raw []byte) {
+	if !isList(body) {
+		r.object(body, at, raw)
+		return
+	}
+	kind, _ := body["kind"].(string)
+	if _, encrypted := body["sops"]; encrypted {
+		r.report(at, kind, "a list that is encrypted with sops cannot be taken apart", "Encrypt each object in a document of its own.")
+		return
+	}
+	if body["items"] == nil {
+		return
+	}
+	items, ok := body["items"].([]any)
+	if !ok {
+		r.report(at.at("items"), kind, "items is not a list", "Write the objects as a list.")
+		return
+	}
+	for i, item := range items {
+		at := at.at("items").item(i)
+		fields, ok := item.(map[string]any)
+		if !ok {
+			r.report(at, kind, fmt.Sprintf("item %d is not an object", i), "Write an object, or remove the item.")
+			continue
+		}
+		inheritKind(fields, body)
+		r.expand(fields, at, nil)
+	}
+}
+
+// isList says that an object is but a wrapper of others: a v1 List, and any
+// other *List with items and without a name.
+func isList(body map[string]any) bool {
+	kind, _ := body["kind"].(string)
+	if kind == "List" && body["apiVersion"] == "v1" {
+		return true
+	}
+	metadata, _ := body["metadata"].(map[string]any)
+	_, items := body["items"].([]any)
+	return strings.HasSuffix(kind, "List") && items && metadata["name"] == nil
+}
+
+// inheritKind gives an item of a typed list the kind that the list says.
+func inheritKind(item, list map[string]any) {
+	kind, _ := list["kind"].(string)
+	kind = strings.TrimSuffix(kind, "List")
+	if kind == "" {
+		return
+	}
+	if item["kind"] == nil {
+		item["kind"] = kind
+	}
+	if item["apiVersion"] == nil && item["kind"] == kind {
+		item["apiVersion"] = list["apiVersion"]
+	}
+}
+
+// object checks one object and keeps it when it is sound.
+func (r *reader) object(body map[string]any, at place, raw []byte) {
+	c := identify(body, at)
+	o := Object{ID: c.id, Version: c.version, Source: at.source(), Body: withoutNullTimestamp(body)}
+	if _, encrypted := body["sops"]; encrypted {
+		if raw == nil {
+			c.report(at, "the object is encrypted with sops but is no document of its own, and so cannot be kept byte for byte",
+				"Put it in a document of its own.")
+		}
+		o.Raw = bytes.Clone(raw)
+	}
+	if len(c.problems) > 0 {
+		r.problems = append(r.problems, c.problems...)
+		return
+	}
+	r.objects = append(r.objects, o)
+}

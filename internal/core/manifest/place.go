@@ -1,0 +1,81 @@
+package manifest
+
+import (
+	"slices"
+
+	yaml3 "go.yaml.in/yaml/v3"
+)
+
+// place is where a value stands in a file. Where the tree does not know, the
+// place of the nearest value around it is used.
+type place struct {
+	file string
+	line int // of the value's key, or of its first key
+	// node is the value's node, nil when it is not known; node lines count
+	// from 1 at the line that comes after base lines of the file.
+	node *yaml3.Node
+	base int
+}
+
+func (p place) source() Source { return Source{File: p.file, Line: p.line} }
+
+// at descends into mappings; the line is that of the last key found.
+func (p place) at(path ...string) place {
+	for _, key := range path {
+		node := target(p.node)
+		p.node = nil
+		if node == nil || node.Kind != yaml3.MappingNode {
+			return p
+		}
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			if node.Content[i].Value == key {
+				p.line = p.base + node.Content[i].Line
+				p.node = node.Content[i+1]
+			}
+		}
+	}
+	return p
+}
+
+// item descends into a list; the line is that of the item's first key.
+func (p place) item(i int) place {
+	node := target(p.node)
+	p.node = nil
+	if node == nil || node.Kind != yaml3.SequenceNode || i >= len(node.Content) {
+		return p
+	}
+	p.node = node.Content[i]
+	return p.first()
+}
+
+// first moves the line to the first key of the value itself.
+func (p place) first() place {
+	node := target(p.node)
+	if node == nil {
+		return p
+	}
+	p.line = p.base + node.Line
+	if node.Kind == yaml3.MappingNode && len(node.Content) > 0 {
+		p.line = p.base + node.Content[0].Line
+	}
+	return p
+}
+
+// target is the node that an alias stands for, and any other node itself.
+func target(node *yaml3.Node) *yaml3.Node {
+	if node != nil && node.Kind == yaml3.AliasNode {
+		return node.Alias
+	}
+	return node
+}
+
+// plain says that a scalar's text decides its type.
+func plain(node *yaml3.Node) bool {
+	const quoted = yaml3.SingleQuotedStyle | yaml3.DoubleQuotedStyle | yaml3.LiteralStyle | yaml3.FoldedStyle
+	return node.Kind == yaml3.ScalarNode && node.Style&(quoted|yaml3.TaggedStyle) == 0
+}
+
+// isNull says that a document says nothing.
+func isNull(node *yaml3.Node) bool {
+	return plain(node) && slices.Contains(nullWords, node.Value)
+}

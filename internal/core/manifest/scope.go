@@ -1,0 +1,68 @@
+package manifest
+
+import (
+	_ "embed"
+	"fmt"
+	"sync"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Scope says whether the objects of a kind live in namespaces.
+type Scope string
+
+// The scopes, in the words of a CustomResourceDefinition.
+const (
+	ClusterScoped Scope = "Cluster"
+	Namespaced    Scope = "Namespaced"
+)
+
+//go:embed scopes.yaml
+var scopesYAML []byte
+
+var builtinScopes = sync.OnceValue(func() map[GroupKind]Scope {
+	scopes, err := readScopes(scopesYAML)
+	if err != nil {
+		panic("scopes.yaml: " + err.Error())
+	}
+	return scopes
+})
+
+func readScopes(text []byte) (map[GroupKind]Scope, error) {
+	var groups map[string]map[string]Scope
+	if err := yaml.UnmarshalStrict(text, &groups); err != nil {
+		return nil, err
+	}
+	scopes := map[GroupKind]Scope{}
+	for group, kinds := range groups {
+		if group == coreGroup {
+			group = ""
+		}
+		for kind, scope := range kinds {
+			if scope != ClusterScoped && scope != Namespaced {
+				return nil, fmt.Errorf("%s: %s has the scope %q, which is neither %s nor %s", group, kind, scope, ClusterScoped, Namespaced)
+			}
+			scopes[GroupKind{Group: group, Kind: kind}] = scope
+		}
+	}
+	return scopes, nil
+}
+
+// BuiltinScope returns the scope of a kind that Kubernetes or a well-known
+// project defines, false for any other.
+func BuiltinScope(kind GroupKind) (Scope, bool) {
+	scope, ok := builtinScopes()[kind]
+	return scope, ok
+}
+
+// DefinedScope returns the kind that a CustomResourceDefinition defines and
+// its scope, false when the object is no such definition.
+func DefinedScope(o Object) (GroupKind, Scope, bool) {
+	if o.ID.GroupKind() != (GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}) {
+		return GroupKind{}, "", false
+	}
+	kind := GroupKind{Group: o.String("spec", "group"), Kind: o.String("spec", "names", "kind")}
+	scope := Scope(o.String("spec", "scope"))
+	known := scope == ClusterScoped || scope == Namespaced
+	return kind, scope, known && kind.Group != "" && kind.Kind != ""
+}
