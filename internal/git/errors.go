@@ -1,0 +1,274 @@
+package git
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unicode"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+)
+
+type kind int
+
+const (
+	kindOther kind = iota
+	kindAuth
+	kindNotFound
+	kindNetwork
+	kindTrust
+	kindCanceled
+	kindUnknown
+	kindForeign
+	kindCorrupt
+)
+
+// Error is a failure of this package, told without credentials. Predicates such as IsAuth tell failures apart.
+type Error struct {
+	op         string
+	remote     string
+	kind       kind
+	text       string
+	cause      error
+	retryAfter time.Duration
+}
+
+// Error tells what failed, where and why.
+func (e *Error) Error() string {
+	if e.remote == "" {
+		return e.op + ": " + e.text
+	}
+	return e.op + " " + e.remote + ": " + e.text
+}
+
+// Unwrap gives the context's error, if it ended the call.
+func (e *Error) Unwrap() error { return e.cause }
+
+func hasKind(err error, kinds ...kind) bool {
+	var e *Error
+	return errors.As(err, &e) && slices.Contains(kinds, e.kind)
+}
+
+// IsAuth says that the server did not accept the credentials, or does not let them do this.
+func IsAuth(err error) bool { return hasKind(err, kindAuth) }
+
+// IsNotFound says that there is no such repository, or none that the credentials may see.
+func IsNotFound(err error) bool { return hasKind(err, kindNotFound) }
+
+// IsNetwork says that the server could not be reached or did not answer properly, its certificate included.
+func IsNetwork(err error) bool { return hasKind(err, kindNetwork, kindTrust) }
+
+// IsTransient says that the same call may well succeed later: the network or the server failed, or asked to wait.
+func IsTransient(err error) bool { return hasKind(err, kindNetwork) }
+
+// IsUntrusted says that the server's certificate is not trusted.
+func IsUntrusted(err error) bool { return hasKind(err, kindTrust) }
+
+// IsUnknown says that the mirror does not have the commit, tree or blob that was asked for.
+func IsUnknown(err error) bool { return hasKind(err, kindUnknown) }
+
+// IsForeign says that a directory holds something other than a mirror of ours.
+func IsForeign(err error) bool { return hasKind(err, kindForeign) }
+
+// IsCorrupt says that an object of the mirror cannot be read. Opening the mirror again fills it anew.
+func IsCorrupt(err error) bool { return hasKind(err, kindCorrupt) }
+
+// RetryAfter is how long the server asked to wait, if it did.
+func RetryAfter(err error) (wait time.Duration, ok bool) {
+	var e *Error
+	if !errors.As(err, &e) || e.retryAfter <= 0 {
+		return 0, false
+	}
+	return e.retryAfter, true
+}
+
+// PushError says which branches the server, or the check of the leases, refused. Nothing was changed if the server pushes atomically.
+type PushError struct {
+	// Refs are the branches to blame, with the reason for each.
+	Refs map[string]string
+
+	// HeldUp are the branches that were fine themselves but stood in the same request.
+	HeldUp []string
+
+	// Text is what the server said besides: hooks speak here.
+	Text string
+
+	remote string
+	stale  map[string]bool
+}
+
+// Error names the branches to blame, with the server's words.
+func (e *PushError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "push to %s refused:", e.remote)
+	for i, ref := range slices.Sorted(maps.Keys(e.Refs)) {
+		if i == 10 {
+			fmt.Fprintf(&b, " and %d more", len(e.Refs)-i)
+			break
+		}
+		fmt.Fprintf(&b, " %s (%s)", ref, e.Refs[ref])
+	}
+	if e.Text != "" {
+		fmt.Fprintf(&b, "; the server said: %s", e.Text)
+	}
+	return b.String()
+}
+
+// LeaseRefused says that ref was refused because somebody else moved it.
+func (e *PushError) LeaseRefused(ref string) bool { return e.stale[ref] }
+
+// IsLeaseRefused says that a branch was not where the caller expected it: gather the state anew and try again.
+func IsLeaseRefused(err error) bool {
+	var e *PushError
+	return errors.As(err, &e) && len(e.stale) > 0
+}
+
+// IsRefRefused says that the server does not want a branch changed (a protected branch, a hook); its PushError names it.
+func IsRefRefused(err error) bool {
+	var e *PushError
+	return errors.As(err, &e) && len(e.Refs) > len(e.stale)
+}
+
+// translate turns the error of a library or a server into one of ours. Nothing of the original is kept but its text, redacted.
+func (ep *endpoint) translate(ctx context.Context, op string, err error) error {
+	var own *Error
+	if errors.As(err, &own) {
+		return err
+	}
+	out := &Error{op: op, remote: ep.url, text: ep.redact(clip(err.Error()))}
+	if ctxErr := ctx.Err(); ctxErr != nil {
+		out.cause, out.text, out.kind = ctxErr, "stopped: "+ctxErr.Error(), kindCanceled
+		if errors.Is(ctxErr, context.DeadlineExceeded) {
+			out.kind, out.text = kindNetwork, "took too long: "+ctxErr.Error()
+		}
+		return out
+	}
+	for _, rule := range rules {
+		if rule.matches(err) {
+			out.kind = rule.kind
+			if rule.text != "" {
+				out.text = rule.text
+			}
+			break
+		}
+	}
+	out.retryAfter = retryAfter(err)
+	return out
+}
+
+// rules are tried in order; the first that matches tells the kind of an error.
+var rules = []struct {
+	matches func(error) bool
+	kind    kind
+	text    string
+}{
+	{isUntrusted, kindTrust, "the server's certificate is not trusted: give the CA bundle that signed it"},
+	{isRateLimit, kindNetwork, ""},
+	{is(transport.ErrAuthenticationRequired), kindAuth, "the server wants valid credentials: check the token, or the user name and password"},
+	{is(transport.ErrAuthorizationFailed), kindAuth, ""},
+	{is(transport.ErrRepositoryNotFound), kindNotFound, "there is no such repository, or the credentials may not see it"},
+	{isStatus(retryable), kindNetwork, ""},
+	{says("dubious ownership"), kindAuth, ""},
+	{says("ermission denied"), kindAuth, ""},
+	{is(fs.ErrPermission), kindAuth, ""},
+	{isNetwork, kindNetwork, ""},
+}
+
+func is(target error) func(error) bool {
+	return func(err error) bool { return errors.Is(err, target) }
+}
+
+func says(words string) func(error) bool {
+	return func(err error) bool { return strings.Contains(err.Error(), words) }
+}
+
+func isUntrusted(err error) bool {
+	var verification *tls.CertificateVerificationError
+	var authority x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	return as(err, &verification) || as(err, &authority) || as(err, &host) || as(err, &invalid)
+}
+
+// isRateLimit also finds the limits that a forge reports as forbidden.
+func isRateLimit(err error) bool {
+	return errors.Is(err, transport.ErrAuthorizationFailed) && strings.Contains(strings.ToLower(err.Error()), "rate limit")
+}
+
+func isStatus(wanted func(int) bool) func(error) bool {
+	return func(err error) bool {
+		var status *githttp.Err
+		return as(err, &status) && wanted(status.Response.StatusCode)
+	}
+}
+
+func retryable(status int) bool {
+	return status >= 500 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout
+}
+
+func isNetwork(err error) bool {
+	var netErr net.Error
+	var urlErr *url.Error
+	if as(err, &netErr) || as(err, &urlErr) {
+		return true
+	}
+	for _, target := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.EPIPE, syscall.ECONNRESET, syscall.ECONNREFUSED, fs.ErrClosed} {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
+}
+
+// as is errors.As that also looks into go-git's wrappers, which do not unwrap.
+func as[T error](err error, target *T) bool {
+	if errors.As(err, target) {
+		return true
+	}
+	var unexpected *plumbing.UnexpectedError
+	var permanent *plumbing.PermanentError
+	switch {
+	case errors.As(err, &unexpected):
+		return as(unexpected.Err, target)
+	case errors.As(err, &permanent):
+		return as(permanent.Err, target)
+	}
+	return false
+}
+
+func retryAfter(err error) time.Duration {
+	var status *githttp.Err
+	if !as(err, &status) {
+		return 0
+	}
+	seconds, convErr := strconv.Atoi(status.Response.Header.Get("Retry-After"))
+	if convErr != nil || seconds < 0 {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// clip makes one printable line of bounded length from a server's text.
+func clip(text string) string {
+	const most = 600
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + " …"
+	}
+	return text
+}

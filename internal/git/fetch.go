@@ -1,0 +1,196 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+)
+
+// mostHaves bounds what a fetch tells the server it has; branches of ours are short, so a few suffice.
+const mostHaves = 256
+
+// Fetch brings the branch base and Furrow's branches, with all their history, and gives them as the server has them now. A branch that
+// the server does not have is not among them; an empty repository has none. If nothing changed, only the list of branches is transferred.
+func (m *Mirror) Fetch(ctx context.Context, base string) (Refs, error) {
+	if err := CheckRef(base); err != nil {
+		return nil, err
+	}
+	ctx, cancel := withDeadline(ctx)
+	defer cancel()
+	unlock, err := m.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	refs, err := m.fetch(ctx, base)
+	if err != nil {
+		return nil, m.remote.translate(ctx, "fetch from", err)
+	}
+	return refs, nil
+}
+
+func (m *Mirror) fetch(ctx context.Context, base string) (Refs, error) {
+	local, err := readRefs(m.dir)
+	if err != nil {
+		return nil, err
+	}
+	l, err := m.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer hangUp(ctx, &l.turns, l.session)
+	refs, kept := sortRefs(l.adv, base, local)
+	if wants := m.missing(refs); len(wants) > 0 {
+		if err := m.download(ctx, l, wants, m.haves(base, local, refs), l.blobless()); err != nil {
+			return nil, err
+		}
+	}
+	maps.Copy(kept, refs)
+	if err := writeRefs(m.dir, kept); err != nil {
+		return nil, err
+	}
+	// A compaction that fails leaves the packs as they are, and the next fetch tries again.
+	_ = m.store.compact()
+	return refs, nil
+}
+
+// listing is an upload-pack session that has told the server's refs and capabilities.
+type listing struct {
+	session transport.UploadPackSession
+	adv     *packp.AdvRefs
+	turns   turns
+}
+
+// list opens a session and reads the server's refs; an empty repository has none.
+func (m *Mirror) list(ctx context.Context) (*listing, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	session, err := m.remote.uploadSession()
+	if err != nil {
+		return nil, err
+	}
+	l := &listing{session: session}
+	l.adv, err = within(ctx, &l.turns, func() (*packp.AdvRefs, error) { return l.session.AdvertisedReferencesContext(ctx) })
+	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
+		l.adv, err = packp.NewAdvRefs(), nil
+	}
+	if err != nil {
+		hangUp(ctx, &l.turns, l.session)
+		return nil, err
+	}
+	return l, nil
+}
+
+// sortRefs gives the advertised refs that are fetched, and those of earlier fetches of other base branches that still hold.
+func sortRefs(adv *packp.AdvRefs, base string, local Refs) (refs, kept Refs) {
+	refs, kept = Refs{}, Refs{}
+	for full, hash := range adv.References {
+		name, ok := strings.CutPrefix(full, headsPrefix)
+		switch {
+		case !ok:
+		case name == base || strings.HasPrefix(name, BranchPrefix):
+			refs[name] = Hash(hash)
+		case local[name] == Hash(hash):
+			kept[name] = Hash(hash)
+		}
+	}
+	return refs, kept
+}
+
+func (m *Mirror) missing(refs Refs) []Hash {
+	wants := newObjectList()
+	refreshed := false
+	for _, hash := range refs {
+		if m.store.has(hash) {
+			continue
+		}
+		if !refreshed {
+			refreshed = true
+			if m.store.refresh() && m.store.has(hash) {
+				continue
+			}
+		}
+		wants.add(hash)
+	}
+	return wants.list
+}
+
+// haves lists commits that the server need not send: those of branches that changed first, since the news is on top of them.
+func (m *Mirror) haves(base string, local, refs Refs) []Hash {
+	haves := newObjectList()
+	if hash, ok := local[base]; ok {
+		haves.add(hash)
+	}
+	var same []Hash
+	for name, hash := range local {
+		if refs[name] == hash {
+			same = append(same, hash)
+			continue
+		}
+		haves.add(hash)
+	}
+	for _, hash := range same {
+		haves.add(hash)
+	}
+	return haves.list[:min(len(haves.list), mostHaves)]
+}
+
+// blobless says that the server can leave blobs out and send them one by one later.
+func (l *listing) blobless() bool {
+	return l.adv.Capabilities.Supports(capability.Filter) && l.adv.Capabilities.Supports(capability.AllowReachableSHA1InWant)
+}
+
+// download asks for wants and streams the answer into the store.
+func (m *Mirror) download(ctx context.Context, l *listing, wants, haves []Hash, noBlobs bool) error {
+	request := packp.NewUploadPackRequestFromCapabilities(l.adv.Capabilities)
+	request.Wants, request.Haves = plain(wants), plain(haves)
+	if l.adv.Capabilities.Supports(capability.NoProgress) {
+		if err := request.Capabilities.Set(capability.NoProgress); err != nil {
+			return err
+		}
+	}
+	if noBlobs {
+		if err := request.Capabilities.Set(capability.Filter); err != nil {
+			return err
+		}
+		request.Filter = packp.FilterBlobNone()
+	}
+	response, err := within(ctx, &l.turns, func() (*packp.UploadPackResponse, error) { return l.session.UploadPack(ctx, request) })
+	if err != nil {
+		return err
+	}
+	defer hangUp(ctx, &l.turns, response)
+	if err := m.store.savePack(demultiplex(request.Capabilities, response)); err != nil {
+		return fmt.Errorf("receive objects: %w", err)
+	}
+	return nil
+}
+
+func demultiplex(caps *capability.List, r io.Reader) io.Reader {
+	switch {
+	case caps.Supports(capability.Sideband64k):
+		return sideband.NewDemuxer(sideband.Sideband64k, r)
+	case caps.Supports(capability.Sideband):
+		return sideband.NewDemuxer(sideband.Sideband, r)
+	}
+	return r
+}
+
+func plain(hashes []Hash) []plumbing.Hash {
+	out := make([]plumbing.Hash, len(hashes))
+	for i, hash := range hashes {
+		out[i] = plumbing.Hash(hash)
+	}
+	return slices.Clip(out)
+}

@@ -1,0 +1,207 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// FS gives the tree of commit as a read-only file system. Walking it reads trees only; a file's content, or its size, is fetched when it
+// is asked for and the mirror has no blobs, within ctx. Symbolic links and submodules are shown as irregular and cannot be opened.
+func (m *Mirror) FS(ctx context.Context, commit Hash) (fs.FS, error) {
+	info, err := m.Commit(commit)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := m.store.tree(info.Tree); err != nil {
+		return nil, err
+	}
+	return &treeFS{mirror: m, ctx: ctx, root: info.Tree}, nil
+}
+
+// treeFS keeps its context because io/fs has no place for one.
+type treeFS struct {
+	mirror *Mirror
+	ctx    context.Context
+	root   Hash
+}
+
+var (
+	_ fs.ReadDirFS  = (*treeFS)(nil)
+	_ fs.ReadFileFS = (*treeFS)(nil)
+	_ fs.StatFS     = (*treeFS)(nil)
+)
+
+func (f *treeFS) find(op, name string) (node fileNode, err error) {
+	if !fs.ValidPath(name) {
+		return fileNode{}, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
+	}
+	entry, ok, err := f.mirror.lookup(f.root, name)
+	if err == nil && !ok {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return fileNode{}, &fs.PathError{Op: op, Path: name, Err: err}
+	}
+	return fileNode{f, path.Base(name), entry}, nil
+}
+
+// Open opens a file or a directory.
+func (f *treeFS) Open(name string) (fs.File, error) {
+	found, err := f.find("open", name)
+	if err != nil {
+		return nil, err
+	}
+	if found.entry.Mode == ModeDir {
+		entries, err := f.ReadDir(name)
+		return &openDir{node: found, entries: entries}, err
+	}
+	content, err := f.content("open", name, found)
+	if err != nil {
+		return nil, err
+	}
+	return &openFile{node: found, Reader: bytes.NewReader(content)}, nil
+}
+
+// ReadFile gives a file's content.
+func (f *treeFS) ReadFile(name string) ([]byte, error) {
+	found, err := f.find("read", name)
+	if err != nil {
+		return nil, err
+	}
+	return f.content("read", name, found)
+}
+
+func (f *treeFS) content(op, name string, found fileNode) ([]byte, error) {
+	if !found.entry.Mode.IsFile() {
+		return nil, &fs.PathError{Op: op, Path: name, Err: errors.New("is not a regular file")}
+	}
+	content, err := f.mirror.Blob(f.ctx, found.entry.Hash)
+	if err != nil {
+		return nil, &fs.PathError{Op: op, Path: name, Err: err}
+	}
+	return content, nil
+}
+
+// Stat describes what is at name.
+func (f *treeFS) Stat(name string) (fs.FileInfo, error) {
+	found, err := f.find("stat", name)
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// ReadDir lists a directory, sorted by name.
+func (f *treeFS) ReadDir(name string) ([]fs.DirEntry, error) {
+	found, err := f.find("readdir", name)
+	if err != nil {
+		return nil, err
+	}
+	if found.entry.Mode != ModeDir {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errors.New("is not a directory")}
+	}
+	t, err := f.mirror.store.tree(found.entry.Hash)
+	if err != nil {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
+	}
+	return f.dirEntries(t), nil
+}
+
+// fileNode is a place in the tree; it serves as fs.FileInfo and fs.DirEntry.
+type fileNode struct {
+	fs    *treeFS
+	name  string
+	entry Entry
+}
+
+func (n fileNode) Name() string               { return n.name }
+func (n fileNode) IsDir() bool                { return n.entry.Mode == ModeDir }
+func (n fileNode) ModTime() time.Time         { return time.Time{} }
+func (n fileNode) Sys() any                   { return n.entry }
+func (n fileNode) Type() fs.FileMode          { return n.Mode().Type() }
+func (n fileNode) Info() (fs.FileInfo, error) { return n, nil }
+func (n fileNode) String() string             { return fs.FormatDirEntry(n) }
+
+func (n fileNode) Mode() fs.FileMode {
+	switch n.entry.Mode {
+	case ModeDir:
+		return fs.ModeDir | 0o555
+	case ModeExecutable:
+		return 0o555
+	case ModeFile, modeGroupWritable:
+		return 0o444
+	}
+	return fs.ModeIrregular
+}
+
+// Size is that of a regular file, and 0 for all else. It may have to fetch the blob; a size that cannot be known is 0 as well.
+func (n fileNode) Size() int64 {
+	if !n.entry.Mode.IsFile() {
+		return 0
+	}
+	if size, err := n.fs.mirror.store.size(n.entry.Hash); err == nil {
+		return size
+	}
+	content, err := n.fs.mirror.Blob(n.fs.ctx, n.entry.Hash)
+	if err != nil {
+		return 0
+	}
+	return int64(len(content))
+}
+
+type openFile struct {
+	node fileNode
+	*bytes.Reader
+}
+
+func (f *openFile) Stat() (fs.FileInfo, error) { return f.node, nil }
+func (f *openFile) Close() error               { return nil }
+
+type openDir struct {
+	node    fileNode
+	entries []fs.DirEntry
+	closed  bool
+}
+
+func (d *openDir) Stat() (fs.FileInfo, error) { return d.node, nil }
+
+func (d *openDir) Close() error {
+	d.closed = true
+	return nil
+}
+
+func (d *openDir) Read([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "read", Path: d.node.name, Err: errors.New("is a directory")}
+}
+
+// ReadDir gives the next n entries, or all that are left if n is not positive.
+func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
+	if d.closed {
+		return nil, &fs.PathError{Op: "readdir", Path: d.node.name, Err: fs.ErrClosed}
+	}
+	if n <= 0 || n > len(d.entries) {
+		if n > 0 && len(d.entries) == 0 {
+			return nil, io.EOF
+		}
+		n = len(d.entries)
+	}
+	next := d.entries[:n:n]
+	d.entries = d.entries[n:]
+	return next, nil
+}
+
+func (f *treeFS) dirEntries(t *tree) []fs.DirEntry {
+	entries := make([]fs.DirEntry, len(t.entries))
+	for i, e := range t.entries {
+		entries[i] = fileNode{f, e.name, e.Entry}
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries
+}

@@ -1,0 +1,104 @@
+package git
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/go-git/go-git/v5/plumbing/format/config"
+)
+
+const (
+	configName     = "config"
+	packedRefsName = "packed-refs"
+)
+
+// refuseForeign fails for a directory that holds something other than a mirror of ours.
+func refuseForeign(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open the mirror: %w", err)
+	}
+	if _, marked := readMark(dir); marked {
+		return nil
+	}
+	for _, entry := range entries {
+		if entry.Name() != lockName && entry.Name() != "lost+found" {
+			return &Error{op: "open the mirror in", remote: dir, kind: kindForeign,
+				text: "the directory is not empty and not a mirror made by Furrow; give it an empty directory of its own"}
+		}
+	}
+	return nil
+}
+
+// readMark gives the remote that the mirror in dir belongs to.
+func readMark(dir string) (url string, marked bool) {
+	raw, err := os.ReadFile(filepath.Join(dir, configName))
+	if err != nil {
+		return "", false
+	}
+	cfg := config.New()
+	if err := config.NewDecoder(bytes.NewReader(raw)).Decode(cfg); err != nil {
+		return "", false
+	}
+	section := cfg.Section("furrow")
+	return section.Option("mirror"), section.HasOption("mirror")
+}
+
+// writeLayout makes the files of a bare repository. The configuration comes first: it marks the directory as ours.
+func writeLayout(dir, url string) error {
+	cfg := config.New()
+	cfg.SetOption("core", config.NoSubsection, "repositoryformatversion", "0")
+	cfg.SetOption("core", config.NoSubsection, "bare", "true")
+	cfg.SetOption("furrow", config.NoSubsection, "mirror", url)
+	var text bytes.Buffer
+	if err := config.NewEncoder(&text).Encode(cfg); err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(dir, configName), text.Bytes()); err != nil {
+		return err
+	}
+	for _, sub := range []string{"objects/info", "objects/pack", "refs/heads"} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.FromSlash(sub)), 0o755); err != nil {
+			return err
+		}
+	}
+	return writeFile(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/main\n"))
+}
+
+// wipe removes everything of a mirror but its lock, its mark last.
+func wipe(dir string) error {
+	for _, name := range []string{packedRefsName, "refs", "HEAD", "objects", configName} {
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			return fmt.Errorf("empty the mirror: %w", err)
+		}
+	}
+	return nil
+}
+
+// writeFile replaces path as a whole, or leaves it as it was.
+func writeFile(path string, content []byte) (err error) {
+	if old, readErr := os.ReadFile(path); readErr == nil && bytes.Equal(old, content) {
+		return nil
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), "tmp_")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(tmp.Name())
+		}
+	}()
+	_, err = tmp.Write(content)
+	if err = errors.Join(err, tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}

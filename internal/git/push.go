@@ -1,0 +1,283 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+)
+
+// noThin is the capability of a server that wants packs without outside bases.
+const noThin capability.Capability = "no-thin"
+
+// Update moves one branch.
+type Update struct {
+	// Ref is the branch, without refs/heads/.
+	Ref string
+	// Old is where the caller has seen the branch; zero: it must not exist.
+	Old Hash
+	// New is where the branch shall be; zero: delete it.
+	New Hash
+	// Objects are those that the server may lack, as WriteTree and Graft list them.
+	Objects []Hash
+}
+
+// Push moves all the branches in one request, or none, each only if it is at Old on the server. A server without atomic pushes may
+// move some and refuse others: the PushError then names those it refused, and the others are done. No update at all is no error.
+func (m *Mirror) Push(ctx context.Context, updates []Update) error {
+	if err := checkUpdates(updates); err != nil {
+		return err
+	}
+	if len(updates) == 0 {
+		return nil
+	}
+	ctx, cancel := withDeadline(ctx)
+	defer cancel()
+	outcome, err := m.send(ctx, updates, true)
+	if errors.Is(err, errUnpack) {
+		outcome, err = m.send(ctx, updates, false)
+	}
+	if err != nil {
+		return m.remote.translate(ctx, "push to", err)
+	}
+	if len(outcome.done) > 0 {
+		m.follow(ctx, outcome.done)
+	}
+	if outcome.refused != nil {
+		return outcome.refused
+	}
+	return nil
+}
+
+func checkUpdates(updates []Update) error {
+	seen := map[string]bool{}
+	for _, u := range updates {
+		if err := CheckRef(u.Ref); err != nil {
+			return err
+		}
+		if seen[u.Ref] {
+			return fmt.Errorf("branch %s is updated twice in one push", u.Ref)
+		}
+		if u.Old.IsZero() && u.New.IsZero() {
+			return fmt.Errorf("branch %s: neither an old nor a new commit is given", u.Ref)
+		}
+		seen[u.Ref] = true
+	}
+	return nil
+}
+
+// outcome is what became of the updates that were sent.
+type outcome struct {
+	done    []Update
+	refused *PushError
+}
+
+// errUnpack says that the server could not use the pack.
+var errUnpack = errors.New("the server could not unpack what was sent")
+
+// send runs one receive-pack session.
+func (m *Mirror) send(ctx context.Context, updates []Update, thin bool) (outcome, error) {
+	if err := ctx.Err(); err != nil {
+		return outcome{}, err
+	}
+	session, err := m.remote.receiveSession()
+	if err != nil {
+		return outcome{}, err
+	}
+	turns := &turns{}
+	defer hangUp(ctx, turns, session)
+	adv, err := within(ctx, turns, func() (*packp.AdvRefs, error) { return session.AdvertisedReferencesContext(ctx) })
+	if err != nil {
+		return outcome{}, err
+	}
+	if stale := m.checkLeases(updates, adv); stale != nil {
+		return outcome{refused: stale}, nil
+	}
+	request, said, err := m.request(updates, adv, thin)
+	if err != nil {
+		return outcome{}, err
+	}
+	report, err := within(ctx, turns, func() (*packp.ReportStatus, error) { return session.ReceivePack(ctx, request) })
+	if report == nil {
+		if err == nil {
+			err = io.ErrUnexpectedEOF
+		}
+		return outcome{}, withText(err, said.String())
+	}
+	if report.UnpackStatus != "ok" {
+		return outcome{}, fmt.Errorf("%w: %s %s", errUnpack, report.UnpackStatus, said.String())
+	}
+	return m.judge(updates, report, said.String()), nil
+}
+
+func withText(err error, text string) error {
+	if text == "" {
+		return err
+	}
+	return fmt.Errorf("%w; the server said: %s", err, text)
+}
+
+// checkLeases compares what the caller expects with what the server advertises.
+func (m *Mirror) checkLeases(updates []Update, adv *packp.AdvRefs) *PushError {
+	out := m.newPushError("")
+	for _, u := range updates {
+		actual := Hash(adv.References[headsPrefix+u.Ref])
+		if actual == u.Old {
+			out.HeldUp = append(out.HeldUp, u.Ref)
+			continue
+		}
+		out.blame(u.Ref, fmt.Sprintf("is at %s, not at %s", place(actual), place(u.Old)), true)
+	}
+	if len(out.Refs) == 0 {
+		return nil
+	}
+	return out
+}
+
+func place(hash Hash) string {
+	if hash.IsZero() {
+		return "no commit"
+	}
+	return hash.String()
+}
+
+func (m *Mirror) newPushError(text string) *PushError {
+	return &PushError{Refs: map[string]string{}, stale: map[string]bool{}, remote: m.remote.url, Text: m.remote.redact(clip(text))}
+}
+
+func (e *PushError) blame(ref, reason string, stale bool) {
+	e.Refs[ref] = reason
+	if stale {
+		e.stale[ref] = true
+	}
+}
+
+// request makes the update request with its pack, and the place where the server's messages go.
+func (m *Mirror) request(updates []Update, adv *packp.AdvRefs, thin bool) (*packp.ReferenceUpdateRequest, *messages, error) {
+	request := packp.NewReferenceUpdateRequestFromCapabilities(adv.Capabilities)
+	said := &messages{}
+	request.Progress = said
+	for _, wanted := range []capability.Capability{capability.Atomic, capability.Sideband64k, capability.Quiet, capability.DeleteRefs} {
+		if adv.Capabilities.Supports(wanted) {
+			if err := request.Capabilities.Set(wanted); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	var objects []Hash
+	deletesOnly := true
+	for _, u := range updates {
+		objects = append(objects, u.Objects...)
+		deletesOnly = deletesOnly && u.New.IsZero()
+		request.Commands = append(request.Commands, &packp.Command{
+			Name: plumbing.ReferenceName(headsPrefix + u.Ref), Old: plumbing.Hash(u.Old), New: plumbing.Hash(u.New)})
+	}
+	if deletesOnly {
+		return request, said, nil
+	}
+	pack, err := m.store.encodePack(objects, thin && !adv.Capabilities.Supports(noThin))
+	request.Packfile = io.NopCloser(pack)
+	return request, said, err
+}
+
+// messages keeps the beginning of what the server says on the side.
+type messages struct{ bytes.Buffer }
+
+func (s *messages) Write(p []byte) (int, error) {
+	const most = 8 << 10
+	if room := most - s.Len(); room > 0 {
+		s.Buffer.Write(p[:min(len(p), room)])
+	}
+	return len(p), nil
+}
+
+// atomicWords mark the refs that git refuses only because another ref of the request was refused.
+var atomicWords = []string{"atomic", "transaction"}
+
+// lostRace marks a ref that moved between the listing and the update; its lock may also be held by the one who moves it.
+var lostRace = regexp.MustCompile(`is at [0-9a-f]{7,} but expected|reference already exists|unable to resolve reference|` +
+	`incorrect old value|failed to update ref|\.lock': File exists|stale info|fetch first`)
+
+// lockedRef finds the branch that git could not lock in its messages.
+var lockedRef = regexp.MustCompile(`cannot lock ref 'refs/heads/([^']+)': ([^\n]+)`)
+
+// judge sorts the server's report into what is done, what is to blame and what was only held up.
+func (m *Mirror) judge(updates []Update, report *packp.ReportStatus, said string) outcome {
+	reasons := map[string]string{}
+	for _, status := range report.CommandStatuses {
+		reasons[strings.TrimPrefix(status.ReferenceName.String(), headsPrefix)] = status.Status
+	}
+	refused := m.newPushError(said)
+	var out outcome
+	for _, u := range updates {
+		reason, reported := reasons[u.Ref]
+		switch {
+		case !reported:
+			refused.blame(u.Ref, "the server did not report on it", false)
+		case reason == "ok":
+			out.done = append(out.done, u)
+		case slices.ContainsFunc(atomicWords, func(word string) bool { return strings.Contains(reason, word) }):
+			refused.HeldUp = append(refused.HeldUp, u.Ref)
+		default:
+			refused.blame(u.Ref, m.remote.redact(clip(reason)), lostRace.MatchString(reason))
+		}
+	}
+	refused.blameLocks(said, m.remote.redact)
+	if len(refused.Refs)+len(refused.HeldUp) > 0 {
+		out.refused = refused
+	}
+	return out
+}
+
+// blameLocks reads from the server's messages which branch it could not lock. If it names none and blames none, all are to blame.
+func (e *PushError) blameLocks(said string, redact func(string) string) {
+	for _, match := range lockedRef.FindAllStringSubmatch(said, -1) {
+		ref, reason := match[1], redact(clip(match[2]))
+		at := slices.Index(e.HeldUp, ref)
+		if _, blamed := e.Refs[ref]; at < 0 && !blamed {
+			continue
+		}
+		if at >= 0 {
+			e.HeldUp = slices.Delete(e.HeldUp, at, at+1)
+		}
+		delete(e.stale, ref)
+		e.blame(ref, reason, lostRace.MatchString(reason))
+	}
+	if len(e.Refs) > 0 {
+		return
+	}
+	for _, ref := range e.HeldUp {
+		e.blame(ref, "refused together with the others, and the server names no branch", lostRace.MatchString(said))
+	}
+	e.HeldUp = nil
+}
+
+// follow moves the mirror's refs to where the push put them. A failure is left to the next Fetch: the push itself is done.
+func (m *Mirror) follow(ctx context.Context, done []Update) {
+	unlock, err := m.lock(ctx)
+	if err != nil {
+		return
+	}
+	defer unlock()
+	refs, err := readRefs(m.dir)
+	if err != nil {
+		return
+	}
+	for _, u := range done {
+		switch {
+		case u.New.IsZero():
+			delete(refs, u.Ref)
+		case m.store.has(u.New):
+			refs[u.Ref] = u.New
+		}
+	}
+	_ = writeRefs(m.dir, refs)
+}

@@ -1,0 +1,291 @@
+package git
+
+import (
+	"container/heap"
+	"fmt"
+	"iter"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+)
+
+// CommitInfo is a commit.
+type CommitInfo struct {
+	Hash      Hash
+	Tree      Hash
+	Parents   []Hash
+	Author    Person
+	Committer Person
+	Message   string
+}
+
+// Has says that the mirror has the object.
+func (m *Mirror) Has(hash Hash) bool {
+	return m.store.has(hash) || (m.store.refresh() && m.store.has(hash))
+}
+
+// Commit reads a commit; IsUnknown tells that the mirror does not have it.
+func (m *Mirror) Commit(hash Hash) (CommitInfo, error) {
+	typ, content, err := m.store.read(hash)
+	if err != nil {
+		return CommitInfo{}, err
+	}
+	if typ != plumbing.CommitObject {
+		return CommitInfo{}, &Error{op: "read", remote: hash.String(), kind: kindUnknown, text: "is a " + typ.String() + ", not a commit"}
+	}
+	var encoded plumbing.MemoryObject
+	encoded.SetType(plumbing.CommitObject)
+	_, _ = encoded.Write(content)
+	var c object.Commit
+	if err := c.Decode(&encoded); err != nil {
+		return CommitInfo{}, &Error{op: "read", remote: hash.String(), kind: kindCorrupt, text: err.Error()}
+	}
+	info := CommitInfo{Hash: hash, Tree: Hash(c.TreeHash), Author: person(c.Author), Committer: person(c.Committer), Message: c.Message}
+	for _, parent := range c.ParentHashes {
+		info.Parents = append(info.Parents, Hash(parent))
+	}
+	return info, nil
+}
+
+func person(s object.Signature) Person { return Person{Name: s.Name, Email: s.Email, When: s.When} }
+
+// Entry looks a path up in the tree of commit; the path "." is the root. A path that is not there is no error.
+func (m *Mirror) Entry(commit Hash, name string) (entry Entry, ok bool, err error) {
+	info, err := m.Commit(commit)
+	if err != nil {
+		return Entry{}, false, err
+	}
+	return m.lookup(info.Tree, name)
+}
+
+// Entries looks many paths up at once and gives those that are there.
+func (m *Mirror) Entries(commit Hash, paths []string) (map[string]Entry, error) {
+	info, err := m.Commit(commit)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]Entry, len(paths))
+	for _, name := range paths {
+		entry, ok, err := m.lookup(info.Tree, name)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			found[name] = entry
+		}
+	}
+	return found, nil
+}
+
+// lookup finds a path below the tree root.
+func (m *Mirror) lookup(root Hash, name string) (Entry, bool, error) {
+	at := Entry{Hash: root, Mode: ModeDir}
+	name = path.Clean(name)
+	if name == "." {
+		return at, true, nil
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if at.Mode != ModeDir {
+			return Entry{}, false, nil
+		}
+		t, err := m.store.tree(at.Hash)
+		if err != nil {
+			return Entry{}, false, fmt.Errorf("look up %s: %w", name, err)
+		}
+		var ok bool
+		if at, ok = t.find(part); !ok {
+			return Entry{}, false, nil
+		}
+	}
+	return at, true, nil
+}
+
+// commitNode is what a walk needs of a commit.
+type commitNode struct {
+	hash    Hash
+	parents []Hash
+	when    time.Time
+}
+
+func (m *Mirror) node(hash Hash) (commitNode, error) {
+	s := m.store
+	s.cacheMu.Lock()
+	known, ok := s.commits[hash]
+	s.cacheMu.Unlock()
+	if ok {
+		return known, nil
+	}
+	info, err := m.Commit(hash)
+	if err != nil {
+		return commitNode{}, err
+	}
+	n := commitNode{hash, info.Parents, info.Committer.When}
+	s.cacheMu.Lock()
+	defer s.cacheMu.Unlock()
+	if len(s.commits) >= commitCacheSize {
+		clear(s.commits)
+	}
+	s.commits[hash] = n
+	return n, nil
+}
+
+// newest is a heap of commits, the newest first.
+type newest []commitNode
+
+func (q newest) Len() int           { return len(q) }
+func (q newest) Less(i, j int) bool { return q[i].when.After(q[j].when) }
+func (q newest) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *newest) Push(x any)        { *q = append(*q, x.(commitNode)) }
+func (q *newest) Pop() any {
+	last := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
+	return last
+}
+
+// walk visits the commits that can be reached from one, newest first, each once.
+func (m *Mirror) walk(from Hash, visit func(commitNode) (more bool)) error {
+	first, err := m.node(from)
+	if err != nil {
+		return err
+	}
+	queue, seen := newest{first}, map[Hash]bool{from: true}
+	for len(queue) > 0 {
+		at := heap.Pop(&queue).(commitNode)
+		if !visit(at) {
+			return nil
+		}
+		for _, parent := range at.parents {
+			if seen[parent] {
+				continue
+			}
+			seen[parent] = true
+			next, err := m.node(parent)
+			if err != nil {
+				return err
+			}
+			heap.Push(&queue, next)
+		}
+	}
+	return nil
+}
+
+// IsAncestor says that the commit ancestor is of, or can be reached from it. Both must be in the mirror.
+func (m *Mirror) IsAncestor(ancestor, of Hash) (bool, error) {
+	if _, err := m.node(ancestor); err != nil {
+		return false, err
+	}
+	found := false
+	err := m.walk(of, func(c commitNode) bool {
+		found = c.hash == ancestor
+		return !found
+	})
+	return found, err
+}
+
+// Log gives the commits that can be reached from one but not from stop, newest first; a zero stop leaves nothing out. It ends with the
+// first error.
+func (m *Mirror) Log(from, stop Hash) iter.Seq2[CommitInfo, error] {
+	return func(yield func(CommitInfo, error) bool) {
+		show := func(c commitNode) bool {
+			info, err := m.Commit(c.hash)
+			return yield(info, err) && err == nil
+		}
+		if err := m.walkBetween(from, stop, show); err != nil {
+			yield(CommitInfo{}, err)
+		}
+	}
+}
+
+func (m *Mirror) walkBetween(from, stop Hash, visit func(commitNode) (more bool)) error {
+	if stop.IsZero() {
+		return m.walk(from, visit)
+	}
+	p := &painting{hidden: map[Hash]bool{}, queued: map[Hash]bool{}, nodes: map[Hash]commitNode{}}
+	shown, err := p.paint(m, from, stop)
+	if err != nil {
+		return err
+	}
+	for _, c := range shown {
+		if !p.hidden[c.hash] && !visit(c) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// slop is how many commits are read on after nothing is left that could be shown, in case clocks were wrong.
+const slop = 256
+
+// painting walks down from two commits at once, newest first, and hides what the second one reaches. It stops soon after nothing that
+// is still queued can be shown, so the long history that both share is not read.
+type painting struct {
+	queue  newest
+	queued map[Hash]bool
+	hidden map[Hash]bool
+	nodes  map[Hash]commitNode
+	open   int // queued and not hidden
+}
+
+func (p *painting) paint(m *Mirror, from, stop Hash) (shown []commitNode, err error) {
+	p.hide(stop)
+	for _, start := range []Hash{from, stop} {
+		if err := p.push(m, start); err != nil {
+			return nil, err
+		}
+	}
+	for spare := slop; len(p.queue) > 0 && spare > 0; spare-- {
+		if p.open > 0 {
+			spare = slop
+		}
+		at := heap.Pop(&p.queue).(commitNode)
+		delete(p.queued, at.hash)
+		if !p.hidden[at.hash] {
+			p.open--
+			shown = append(shown, at)
+		}
+		for _, parent := range at.parents {
+			if p.hidden[at.hash] {
+				p.hide(parent)
+			}
+			if err := p.push(m, parent); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return shown, nil
+}
+
+func (p *painting) push(m *Mirror, hash Hash) error {
+	if _, seen := p.nodes[hash]; seen {
+		return nil
+	}
+	n, err := m.node(hash)
+	if err != nil {
+		return err
+	}
+	p.nodes[hash], p.queued[hash] = n, true
+	if !p.hidden[hash] {
+		p.open++
+	}
+	heap.Push(&p.queue, n)
+	return nil
+}
+
+// hide hides a commit and everything below it that was already passed.
+func (p *painting) hide(hash Hash) {
+	for todo := []Hash{hash}; len(todo) > 0; {
+		hash, todo = todo[0], todo[1:]
+		if p.hidden[hash] {
+			continue
+		}
+		p.hidden[hash] = true
+		if p.queued[hash] {
+			p.open--
+			continue
+		}
+		todo = append(todo, p.nodes[hash].parents...)
+	}
+}

@@ -1,0 +1,262 @@
+package git
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	"github.com/go-git/go-git/v5/plumbing/transport/file"
+	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+)
+
+// tokenUsername goes with a token where the caller names no user; GitHub, GitLab, Gitea and Forgejo accept it.
+const tokenUsername = "x-access-token"
+
+// Remote says where a repository is and how to be let in: an https (or http) URL, or a local path.
+type Remote struct {
+	URL string
+
+	// Username and Password are for basic authentication. Credentials in the URL count as these.
+	Username string
+	Password string `json:"-"`
+
+	// Token is sent as the password; Username may stay empty.
+	Token string `json:"-"`
+
+	// CABundle holds PEM certificates that are trusted besides the system's.
+	CABundle []byte
+}
+
+// String is the URL without credentials.
+func (r Remote) String() string { return redactURL(r.URL) }
+
+// GoString is String, so that no verb of fmt shows credentials.
+func (r Remote) GoString() string { return fmt.Sprintf("git.Remote{%q}", r.String()) }
+
+// Format is String for every verb.
+func (r Remote) Format(s fmt.State, _ rune) { _, _ = fmt.Fprint(s, r.String()) }
+
+// LogValue is String for structured logs.
+func (r Remote) LogValue() slog.Value { return slog.StringValue(r.String()) }
+
+// endpoint is a Remote made ready for sessions, with its credentials taken out of the URL.
+type endpoint struct {
+	url       string
+	parsed    transport.Endpoint
+	auth      transport.AuthMethod
+	transport transport.Transport
+	idle      *http.Transport
+	secrets   []string
+}
+
+func newEndpoint(remote Remote) (*endpoint, error) {
+	if remote.URL == "" {
+		return nil, errors.New("the remote repository has no URL")
+	}
+	if !strings.Contains(remote.URL, "://") {
+		return newLocal(remote.URL)
+	}
+	parsed, err := url.Parse(remote.URL)
+	if err != nil {
+		return nil, fmt.Errorf("the remote URL %s cannot be parsed", redactURL(remote.URL))
+	}
+	switch parsed.Scheme {
+	case "file":
+		return newLocal(parsed.Path)
+	case "https", "http":
+		return newHTTP(remote, parsed)
+	}
+	return nil, fmt.Errorf("the remote URL %s has the scheme %q; use https or a local path", redactURL(remote.URL), parsed.Scheme)
+}
+
+func newHTTP(remote Remote, parsed *url.URL) (*endpoint, error) {
+	username, password := credentials(remote, parsed.User)
+	parsed.User = nil
+	ep := &endpoint{url: strings.TrimSuffix(parsed.String(), "/"), secrets: secretForms(username, password)}
+	plain, err := transport.NewEndpoint(ep.url)
+	if err != nil {
+		return nil, fmt.Errorf("the remote URL %s cannot be used", ep.url)
+	}
+	ep.parsed = *plain
+	if password != "" {
+		ep.auth = &githttp.BasicAuth{Username: username, Password: password}
+	}
+	ep.idle = http.DefaultTransport.(*http.Transport).Clone()
+	if len(remote.CABundle) > 0 {
+		pool, err := trust(remote.CABundle)
+		if err != nil {
+			return nil, fmt.Errorf("the CA bundle for %s: %w", ep.url, err)
+		}
+		ep.idle.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	}
+	ep.transport = githttp.NewClient(&http.Client{Transport: ep.idle})
+	return ep, nil
+}
+
+func credentials(remote Remote, user *url.Userinfo) (username, password string) {
+	username, password = remote.Username, remote.Password
+	if user != nil {
+		inURL, _ := user.Password()
+		if username == "" {
+			username = user.Username()
+		}
+		if password == "" {
+			password = inURL
+		}
+		if password == "" && remote.Token == "" {
+			username, password = tokenUsername, user.Username()
+		}
+	}
+	if remote.Token != "" {
+		password = remote.Token
+	}
+	if username == "" {
+		username = tokenUsername
+	}
+	return username, password
+}
+
+// trust gives a pool of the system's certificates and those of bundle.
+func trust(bundle []byte) (*x509.CertPool, error) {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(bundle) {
+		return nil, errors.New("holds no PEM certificate")
+	}
+	return pool, nil
+}
+
+func newLocal(path string) (*endpoint, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	upload, err := gitProgram(transport.UploadPackServiceName)
+	if err != nil {
+		return nil, err
+	}
+	receive, err := gitProgram(transport.ReceivePackServiceName)
+	if err != nil {
+		return nil, err
+	}
+	return &endpoint{
+		url:       abs,
+		parsed:    transport.Endpoint{Protocol: "file", Path: abs},
+		transport: file.NewClient(upload, receive),
+	}, nil
+}
+
+// gitProgram finds a program of Git once, so that sessions need not look for it.
+func gitProgram(name string) (string, error) {
+	if path, err := exec.LookPath(name); err == nil {
+		return path, nil
+	}
+	if out, err := exec.Command("git", "--exec-path").Output(); err == nil {
+		if path, err := exec.LookPath(filepath.Join(strings.TrimSpace(string(out)), name)); err == nil {
+			return path, nil
+		}
+	}
+	return "", &Error{op: "open the repository", kind: kindOther,
+		text: "a local path needs " + name + ", which was not found: install git, or use an https URL"}
+}
+
+func (ep *endpoint) uploadSession() (transport.UploadPackSession, error) {
+	at := ep.parsed
+	return ep.transport.NewUploadPackSession(&at, ep.auth)
+}
+
+func (ep *endpoint) receiveSession() (transport.ReceivePackSession, error) {
+	at := ep.parsed
+	return ep.transport.NewReceivePackSession(&at, ep.auth)
+}
+
+func (ep *endpoint) close() {
+	if ep.idle != nil {
+		ep.idle.CloseIdleConnections()
+	}
+}
+
+// turns lets the steps of one session run one after the other, also those that nobody waits for any more.
+type turns struct{ mu sync.Mutex }
+
+// within runs one step of a session and returns when ctx is done, also if the step is still waiting for a local server's children.
+func within[T any](ctx context.Context, turns *turns, step func() (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		turns.mu.Lock()
+		defer turns.mu.Unlock()
+		value, err := step()
+		done <- outcome{value, err}
+	}()
+	select {
+	case out := <-done:
+		return out.value, out.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}
+
+// hangUp closes one end of a session. What it could say no longer matters: the answer was read, or has failed.
+func hangUp(ctx context.Context, turns *turns, end io.Closer) {
+	_, _ = within(ctx, turns, func() (struct{}, error) { return struct{}{}, end.Close() })
+}
+
+// redactURL takes the credentials out of a URL, also out of one that cannot be parsed.
+func redactURL(raw string) string {
+	scheme, rest, ok := strings.Cut(raw, "://")
+	if !ok {
+		return raw
+	}
+	host, path := rest, ""
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		host, path = rest[:i], rest[i:]
+	}
+	if at := strings.LastIndexByte(rest, '@'); at >= len(host) {
+		return scheme + "://" + rest[at+1:]
+	}
+	return scheme + "://" + host[strings.LastIndexByte(host, '@')+1:] + path
+}
+
+// secretForms lists the spellings in which a password could come back in a server's or a library's text, longest first.
+func secretForms(username, password string) []string {
+	if password == "" {
+		return nil
+	}
+	pair := username + ":" + password
+	forms := []string{
+		base64.StdEncoding.EncodeToString([]byte(pair)),
+		base64.URLEncoding.EncodeToString([]byte(pair)),
+		base64.RawStdEncoding.EncodeToString([]byte(pair)),
+		url.UserPassword(username, password).String(),
+		url.QueryEscape(password), url.PathEscape(password), password,
+	}
+	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
+	return forms
+}
+
+func (ep *endpoint) redact(text string) string {
+	for _, secret := range ep.secrets {
+		text = strings.ReplaceAll(text, secret, "REDACTED")
+	}
+	return text
+}

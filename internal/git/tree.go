@@ -1,0 +1,158 @@
+package git
+
+import (
+	"bytes"
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// treeEntry is one line of a tree.
+type treeEntry struct {
+	name string
+	Entry
+}
+
+// tree is a decoded tree; raw keeps its bytes, which the names point into.
+type tree struct {
+	raw     string
+	entries []treeEntry
+}
+
+// compareEntries is the order of a tree: bytewise, a directory sorted as if its name ended with a slash.
+func compareEntries(a, b treeEntry) int {
+	n := min(len(a.name), len(b.name))
+	if c := strings.Compare(a.name[:n], b.name[:n]); c != 0 {
+		return c
+	}
+	return int(a.byteAt(n)) - int(b.byteAt(n))
+}
+
+func (e treeEntry) byteAt(i int) byte {
+	switch {
+	case i < len(e.name):
+		return e.name[i]
+	case e.Mode == ModeDir:
+		return '/'
+	}
+	return 0
+}
+
+// find looks a name up; whether it is a directory decides where it stands, so both places are tried.
+func (t *tree) find(name string) (Entry, bool) {
+	for _, mode := range []Mode{ModeFile, ModeDir} {
+		key := treeEntry{name, Entry{Mode: mode}}
+		i := sort.Search(len(t.entries), func(i int) bool { return compareEntries(t.entries[i], key) >= 0 })
+		if i < len(t.entries) && t.entries[i].name == name {
+			return t.entries[i].Entry, true
+		}
+	}
+	return Entry{}, false
+}
+
+func parseTree(raw string) (*tree, error) {
+	t := &tree{raw: raw}
+	for rest := raw; rest != ""; {
+		mode, tail, ok := strings.Cut(rest, " ")
+		name, tail, ok2 := strings.Cut(tail, "\x00")
+		bits, err := strconv.ParseUint(mode, 8, 32)
+		if !ok || !ok2 || err != nil || len(tail) < len(Hash{}) {
+			return nil, fmt.Errorf("malformed tree")
+		}
+		t.entries = append(t.entries, treeEntry{name, Entry{Hash: Hash([]byte(tail[:20])), Mode: Mode(bits)}})
+		rest = tail[20:]
+	}
+	return t, nil
+}
+
+func encodeTree(entries []treeEntry) []byte {
+	var raw bytes.Buffer
+	for _, e := range entries {
+		raw.Grow(len(e.name) + 28)
+		raw.WriteString(strconv.FormatUint(uint64(e.Mode), 8))
+		raw.WriteByte(' ')
+		raw.WriteString(e.name)
+		raw.WriteByte(0)
+		raw.Write(e.Hash[:])
+	}
+	return raw.Bytes()
+}
+
+// tree reads a tree, from the cache where it can.
+func (s *store) tree(hash Hash) (*tree, error) {
+	s.cacheMu.Lock()
+	t, ok := s.trees[hash]
+	s.cacheMu.Unlock()
+	if ok {
+		return t, nil
+	}
+	typ, raw, err := s.read(hash)
+	if err != nil {
+		return nil, err
+	}
+	if typ != plumbing.TreeObject {
+		return nil, &Error{op: "read", remote: hash.String(), kind: kindUnknown, text: "is a " + typ.String() + ", not a tree"}
+	}
+	t, err = parseTree(string(raw))
+	if err != nil {
+		return nil, &Error{op: "read", remote: hash.String(), kind: kindCorrupt, text: err.Error()}
+	}
+	s.remember(hash, t)
+	return t, nil
+}
+
+func (s *store) remember(hash Hash, t *tree) {
+	const entrySize = 48
+	s.cacheMu.Lock()
+	defer s.cacheMu.Unlock()
+	s.treesSize += len(t.raw) + entrySize*len(t.entries)
+	if s.treesSize > treeCacheSize {
+		clear(s.trees)
+		s.treesSize = len(t.raw) + entrySize*len(t.entries)
+	}
+	s.trees[hash] = t
+}
+
+// splitPath checks a path that is to be written and splits it.
+func splitPath(path string) ([]string, error) {
+	if path == "" {
+		return nil, fmt.Errorf("path is empty")
+	}
+	parts := strings.Split(path, "/")
+	for _, part := range parts {
+		if fault := nameFault(part); fault != "" {
+			return nil, fmt.Errorf("path %q %s", path, fault)
+		}
+	}
+	return parts, nil
+}
+
+// nameFault says why a name must not stand in a tree. It also covers names that some file systems take for .git.
+func nameFault(name string) string {
+	switch name {
+	case "":
+		return "is absolute or has an empty part"
+	case ".", "..":
+		return "has a part " + name
+	}
+	if !utf8.ValidString(name) {
+		return "is not UTF-8"
+	}
+	if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }) {
+		return "has a control or invisible character"
+	}
+	if strings.Contains(name, `\`) {
+		return "has a backslash"
+	}
+	plain, _, _ := strings.Cut(strings.ToLower(name), ":")
+	plain = strings.TrimRight(plain, ". ")
+	if plain == ".git" || plain == "git~1" {
+		return "has a part that stands for .git"
+	}
+	return ""
+}
