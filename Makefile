@@ -1,0 +1,55 @@
+# Every target works from a fresh clone with Go, git and make; the tools are built from their pinned modfiles.
+
+GO       ?= go
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS  := -X github.com/furrow-dev/furrow/internal/cli.version=$(VERSION)
+LINT     := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
+
+# The race detector needs cgo and a C compiler.
+CC_FOUND = $(shell command -v $(firstword $(shell $(GO) env CC)))
+RACE     ?= $(if $(and $(filter 1,$(shell $(GO) env CGO_ENABLED)),$(CC_FOUND)),-race)
+# TEST_TIMEOUT bounds one package, TOTAL_TIMEOUT the whole run.
+TEST_TIMEOUT  ?= 10m
+TOTAL_TIMEOUT ?= 30m
+TIMEOUT  := $(if $(shell command -v timeout),timeout --foreground -s INT -k 60s $(TOTAL_TIMEOUT))
+
+BENCH     ?= .
+BENCHTIME ?= 1s
+
+# A digest of what differs from HEAD, untracked files included.
+STATE := { git diff HEAD; git ls-files -oz --exclude-standard | xargs -0 cksum; } | git hash-object --stdin
+
+.DEFAULT_GOAL := help
+.PHONY: help build generate verify lint test bench demo
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build bin/furrow, static
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/furrow .
+
+generate: ## write all generated files again
+	$(GO) generate ./...
+
+verify: ## what a change must pass: generated files, format, modules, vet, lint
+	@before=$$($(STATE)); \
+	$(MAKE) --no-print-directory generate || exit 1; \
+	[ "$$before" = "$$($(STATE))" ] || { git status --short; \
+		echo "verify: make generate changed the files above; commit what it writes" >&2; exit 1; }
+	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "$$unformatted"; \
+		echo "verify: run gofmt -w on the files above" >&2; exit 1; }
+	$(GO) mod tidy -diff
+	$(GO) vet ./...
+	$(LINT) run
+
+lint: ## run golangci-lint
+	$(LINT) run
+
+test: ## run all tests, with the race detector where there is a C compiler
+	@$(TIMEOUT) $(GO) test $(RACE) -timeout $(TEST_TIMEOUT) ./...
+
+bench: ## run the benchmarks (BENCH=regexp BENCHTIME=1s); they report medians and ratios
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime=$(BENCHTIME) -timeout 60m ./...
+
+demo: build ## plant a simulated fleet and merge every proposal
+	bin/furrow demo --merge
