@@ -189,7 +189,7 @@ func TestMisdirected(t *testing.T) {
 		"api may not import core":                  {"api/v1alpha1", "internal/core/manifest", 1},
 		"engine may import an edge":                {"internal/engine", "internal/forge/gitlab", 0},
 		"a forge may import its port":              {"internal/forge/gitlab", "internal/forge", 0},
-		"an edge may not import another edge":      {"internal/forge", "internal/git", 1},
+		"an edge may not import another edge":      {"internal/git", "internal/probe", 1},
 		"engine may not import a front end":        {"internal/engine", "internal/standalone", 1},
 		"one front end may not import another":     {"internal/standalone", "controllers/seed", 1},
 		"main may import cli only":                 {".", "internal/engine", 1},

@@ -1,0 +1,149 @@
+// Package cli owns the commands: flags, output and exit codes. What a command
+// does is done elsewhere.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/standalone"
+)
+
+// Exit codes. They are part of the interface and do not change.
+const (
+	exitOK = 0
+	// exitFailed says that the command could not be carried out.
+	exitFailed = 1
+	// exitUsage says that it was called in a wrong way.
+	exitUsage = 2
+	// exitProblems says that it was carried out and found problems in its input.
+	exitProblems = 3
+)
+
+// errProblems ends a command that has printed the problems it found.
+var errProblems = errors.New("problems were found")
+
+// usageError is a command called in a wrong way.
+type usageError struct{ err error }
+
+func (e usageError) Error() string { return e.err.Error() }
+
+// Main runs the command that the arguments name and returns its exit code.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errProblems):
+		return exitProblems
+	}
+	fmt.Fprintln(stderr, "furrow: "+err.Error())
+	if _, usage := errors.AsType[usageError](err); usage {
+		fmt.Fprintln(stderr, "Run the command with --help to see how it is used.")
+		return exitUsage
+	}
+	return exitFailed
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "furrow",
+		Short: "Plant workloads on fleets of Kubernetes clusters, tier by tier, through Git",
+		Long: `Furrow works out which object of a seed belongs on which cluster and what must be
+ready before it, proposes each tier to a GitOps repository, and releases the next
+tier when the clusters run what was merged and are healthy.
+
+Exit codes: 0 done, 1 failed, 2 called in a wrong way, 3 problems found in the input.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("there is no command %q", args[0])}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(
+		newPlan(),
+		newExplain(),
+		newStatus(),
+		newPR(),
+		newRetry(),
+		newConfirm(),
+		newLint(),
+		newRun(),
+		newDemo(),
+		newVersion(),
+	)
+	return root
+}
+
+// exactly is cobra.ExactArgs as a usage error that says what is missing.
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usageError{fmt.Errorf("it takes %s", what)}
+		}
+		return nil
+	}
+}
+
+// sessionFlags are the flags of commands that open a control plane.
+type sessionFlags struct {
+	options standalone.Options
+}
+
+func (f *sessionFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.options.ControlPlane, "control-plane", os.Getenv("FURROW_CONTROL_PLANE"), "control-plane repository, a URL or a directory; or set FURROW_CONTROL_PLANE (default: this directory, where it has seeds/)")
+	flags.StringVar(&f.options.Branch, "branch", "main", "branch of the control-plane repository")
+	flags.StringVar(&f.options.Path, "path", "", "directory of the control-plane tree in its repository")
+	flags.StringVar(&f.options.Credentials, "credentials", os.Getenv("FURROW_CREDENTIALS"), "directory with one directory for each set of credentials (files token, or username and password, and ca.crt); or set FURROW_CREDENTIALS")
+	flags.StringVar(&f.options.Cache, "cache", "", "directory of the mirrors; may be deleted at any time (default: furrow in the user's cache directory)")
+	flags.StringVar(&f.options.ID, "id", "", "control-plane id, the first part of the owner of plans (default: the repository's name)")
+	flags.StringVar(&f.options.Environment, "environment", "default", "environment, the second part of the owner of plans")
+	flags.IntVar(&f.options.DeletionGuard, "deletion-guard", release.DefaultDeletionGuard, "percent of all plantings that may be removed at once without 'furrow confirm'")
+	flags.BoolVar(&f.options.Strict, "strict", false, "make an error of a namespace or kind that nobody brings")
+}
+
+func (f *sessionFlags) resolved() (standalone.Options, error) {
+	options := f.options
+	if _, err := os.Stat(catalog.SeedsDir); err == nil && options.ControlPlane == "" {
+		options.ControlPlane = "." // the user stands in it
+	}
+	if options.Cache == "" {
+		dir, err := os.UserCacheDir()
+		if err != nil {
+			return options, fmt.Errorf("there is no cache directory: %w; name one with --cache", err)
+		}
+		options.Cache = filepath.Join(dir, "furrow", "mirrors")
+	}
+	return options, nil
+}
+
+func (f *sessionFlags) open() (*standalone.Session, error) {
+	options, err := f.resolved()
+	if err != nil {
+		return nil, err
+	}
+	return standalone.Open(options)
+}

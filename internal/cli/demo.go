@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/furrow-dev/furrow/internal/demo"
+	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/internal/standalone"
+)
+
+// demoInterval is the pause between passes of the demo in which nothing changed.
+const demoInterval = 150 * time.Millisecond
+
+// demoLimit is how long a demo with --merge may take.
+const demoLimit = 2 * time.Minute
+
+func newDemo() *cobra.Command {
+	var dir string
+	var merge bool
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Watch a workload that brings its own cluster being planted, on simulated clusters",
+		Long: `Demo makes a control-plane and a GitOps repository, simulates one management cluster and two
+workload clusters, and plants a seed that brings a third one with it: its tiers are proposed as
+branches, one after the other, and each waits until what it needs runs and is healthy.
+
+Without --merge you accept the proposals, with 'furrow pr merge' in another terminal.
+With --merge the demo accepts them itself, updates the seed, and ends when all is released.
+
+Everything is simulated but Git: nothing is applied to any cluster.`,
+		Example: `  furrow demo --merge
+  furrow demo --dir /tmp/furrow-demo`,
+		Args: exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd, dir, merge) },
+	}
+	cmd.Flags().StringVar(&dir, "dir", "", "directory of the demo's repositories; one that has them already is carried on (default: a temporary one)")
+	cmd.Flags().BoolVar(&merge, "merge", false, "accept all proposals, update the seed, and end")
+	return cmd
+}
+
+func runDemo(cmd *cobra.Command, dir string, merge bool) error {
+	ctx, out := cmd.Context(), cmd.OutOrStdout()
+	if dir == "" {
+		temporary, err := os.MkdirTemp("", "furrow-demo-")
+		if err != nil {
+			return err
+		}
+		if merge {
+			defer os.RemoveAll(temporary)
+		}
+		dir = temporary
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	place, again, err := demo.Prepare(ctx, dir)
+	if err != nil {
+		return err
+	}
+	s, sim, err := standalone.Simulate(standalone.Options{ControlPlane: place.ControlPlane(), Cache: place.Cache(), ID: "demo", DeletionGuard: 100})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	demoHeader(out, place, merge, again)
+	d := &demoRun{place: place, session: s, sim: sim, merge: merge, updated: again || !merge, out: out, log: newTransitions(out, nil)}
+	return d.run(ctx)
+}
+
+func demoHeader(w io.Writer, p demo.Place, merge, again bool) {
+	fmt.Fprintf(w, "Control plane  %s\nGitOps         %s\nClusters       mgmt, site-a, site-b, and edge-1, which the seed brings. All are simulated.\n\n", p.ControlPlane(), p.GitOps())
+	if again {
+		fmt.Fprintln(w, "The repositories were there already: carrying on with what they hold.")
+	}
+	if merge {
+		return
+	}
+	fmt.Fprintf(w, `In another terminal:
+  export FURROW_CONTROL_PLANE=%s
+  furrow status                          # which tier is where, and what waits for you
+  furrow pr list
+  furrow pr show edge-5g/mgmt/00         # what a reviewer sees
+  furrow pr merge edge-5g/mgmt/00        # accept it; then watch here
+  furrow explain Deployment/core/upf     # where it goes, why, and what it waits for
+Once all is released, try an update:
+  cp %s %s
+  git -C %s commit -am "Update edge-5g"
+End with Ctrl-C.
+
+`, p.ControlPlane(), p.UpdateFile(), p.SeedFile(), p.ControlPlane())
+}
+
+// demoRun is a demo under way.
+type demoRun struct {
+	place   demo.Place
+	session *standalone.Session
+	sim     *standalone.Simulation
+	merge   bool
+	updated bool
+	out     io.Writer
+	log     *transitions
+	err     error
+	done    bool
+}
+
+func (d *demoRun) run(ctx context.Context) error {
+	if d.merge {
+		limited, cancel := context.WithTimeout(ctx, demoLimit)
+		defer cancel()
+		ctx = limited
+	}
+	d.session.Run(ctx, demoInterval, func(seen standalone.Seen) bool {
+		d.log.see(seen)
+		if err := d.step(ctx, seen); err != nil && ctx.Err() == nil {
+			d.err = err
+			return false
+		}
+		return !d.done
+	})
+	switch {
+	case d.err != nil:
+		return d.err
+	case d.merge && !d.done:
+		return errors.Join(errors.New("the demo ended before everything was released"), ctx.Err())
+	}
+	return nil
+}
+
+// step moves the simulated clusters on and, with --merge, the story.
+func (d *demoRun) step(ctx context.Context, seen standalone.Seen) error {
+	if err := d.sim.Tick(ctx); err != nil {
+		return err
+	}
+	if !d.merge || seen.Report == nil {
+		return seen.Err
+	}
+	all, err := proposals(ctx, d.session)
+	if err != nil {
+		return err
+	}
+	for _, l := range all {
+		if err := l.repo.Forge.Merge(ctx, l.proposal, git.Person{Name: "Demo", Email: "demo@example.com", When: time.Now()}); err != nil {
+			return err
+		}
+		d.log.say("%-10s %-20s %-12s %s", l.proposal.Tier.Seed, l.proposal.Tier.Cluster+" tier "+l.proposal.Tier.Number(), "merged", "by the demo, as a reviewer would")
+	}
+	if len(all) > 0 || seen.Report.Changed || !seen.Report.Done() {
+		return nil
+	}
+	return d.next(ctx, seen)
+}
+
+// next goes on when everything is released: first to the update, then to the end.
+func (d *demoRun) next(ctx context.Context, seen standalone.Seen) error {
+	if !d.updated {
+		d.updated = true
+		fmt.Fprintf(d.out, "\nEverything is released. Now an update: another image, one Slice more, one Slice less.\n\n")
+		return d.place.Update(ctx)
+	}
+	if report, ok := seen.Report.Seed(demo.Seed); !ok || len(report.Tiers) == 0 {
+		return nil
+	}
+	d.done = true
+	fmt.Fprintln(d.out)
+	statusTable(d.out, seen.Report)
+	for _, c := range d.sim.Nursery().Describe() {
+		fmt.Fprintf(d.out, "Cluster %-8s %s, %s\n", c.Name, c.State, plural(c.Objects, "object"))
+	}
+	for _, r := range d.sim.Nursery().Rejections() {
+		return fmt.Errorf("a simulated cluster rejected an object: %s", r)
+	}
+	fmt.Fprintln(d.out, "Everything is released; no cluster rejected anything.")
+	return nil
+}

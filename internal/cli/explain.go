@@ -1,0 +1,241 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/standalone"
+)
+
+func newExplain() *cobra.Command {
+	var session sessionFlags
+	var output outputFlag
+	var seed string
+	cmd := &cobra.Command{
+		Use:   "explain OBJECT",
+		Short: "Explain where an object goes and why, and what it waits for",
+		Long: `Explain says of one object on which clusters it is placed and by which rule, which tier
+it is in, the chain of what must be ready before it, and what it waits for now.
+
+OBJECT is group/Kind/namespace/name, or any end of it that is unambiguous, such as
+Deployment/app/web or web. The core group is written "core".`,
+		Example: `  furrow explain apps/Deployment/core/upf
+  furrow explain Deployment/core/upf --seed edge-5g -o yaml`,
+		Args: exactly(1, "one object"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := output.check(); err != nil {
+				return err
+			}
+			s, err := session.open()
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			explanation, err := explain(cmd, s, args[0], seed)
+			if err != nil {
+				return err
+			}
+			return output.print(cmd.OutOrStdout(), explanation, func(w io.Writer) { explanationTable(w, explanation) })
+		},
+	}
+	session.add(cmd)
+	output.add(cmd)
+	cmd.Flags().StringVar(&seed, "seed", "", "seed to look in, where several have such an object")
+	return cmd
+}
+
+// explanation is what furrow explain says.
+type explanation struct {
+	Object   string       `json:"object"`
+	Seed     string       `json:"seed"`
+	From     string       `json:"from,omitempty"`
+	Clusters []string     `json:"clusters"`
+	Rule     string       `json:"rule"`
+	Why      string       `json:"why"`
+	Tiers    []objectTier `json:"tiers"`
+	Waits    []objectWait `json:"dependencies,omitempty"`
+	Needed   []objectWait `json:"dependents,omitempty"`
+	Chain    []string     `json:"chain,omitempty"`
+	Plan     *plan.Plan   `json:"-"`
+}
+
+type objectTier struct {
+	Cluster string              `json:"cluster"`
+	Ordinal int                 `json:"ordinal"`
+	State   string              `json:"state"`
+	Message string              `json:"message,omitempty"`
+	Waits   []engine.WaitReport `json:"waits,omitempty"`
+}
+
+type objectWait struct {
+	Object string `json:"object"`
+	Rule   string `json:"rule"`
+	Why    string `json:"why"`
+}
+
+func explain(cmd *cobra.Command, s *standalone.Session, object, seed string) (*explanation, error) {
+	report, err := s.Engine().Look(cmd.Context())
+	if err != nil {
+		return nil, err
+	}
+	p, id, err := findObject(report, object, seed)
+	if err != nil {
+		return nil, err
+	}
+	e := &explanation{Object: id, Seed: p.Seed, Plan: p}
+	for _, pl := range p.Placements {
+		if pl.Object.String() == id {
+			e.Clusters, e.Rule, e.Why = pl.Clusters, pl.Rule, pl.Why
+		}
+	}
+	for _, d := range p.Dependencies {
+		switch {
+		case d.From.Object.String() == id:
+			e.Waits = append(e.Waits, objectWait{d.To.Object.String(), d.Rule, d.Why})
+		case d.To.Object.String() == id && d.To.Seed == "":
+			e.Needed = append(e.Needed, objectWait{d.From.Object.String(), d.Rule, d.Why})
+		}
+	}
+	e.Chain = chain(p, id)
+	e.Tiers, e.From = tiersOf(p, id, statesNow(cmd, s, report, p.Seed))
+	return e, nil
+}
+
+// statesNow are the tiers as the run reported them last, or as they look without health.
+func statesNow(cmd *cobra.Command, s *standalone.Session, look *engine.Report, seed string) *engine.SeedReport {
+	if status, err := s.Status(cmd.Context()); err == nil {
+		if found, ok := status.Seed(seed); ok {
+			return found
+		}
+	}
+	found, _ := look.Seed(seed)
+	return found
+}
+
+// findObject looks an object up by its id or the end of it.
+func findObject(report *engine.Report, object, seed string) (*plan.Plan, string, error) {
+	found := map[string]*plan.Plan{}
+	for _, name := range slices.Sorted(maps.Keys(report.Plans)) {
+		p := report.Plans[name]
+		if p == nil || seed != "" && name != seed {
+			continue
+		}
+		for _, pl := range p.Placements {
+			id := pl.Object.String()
+			if id == object || strings.HasSuffix(id, "/"+object) {
+				found[name+": "+id] = p
+				if id == object && seed != "" {
+					return p, id, nil
+				}
+			}
+		}
+	}
+	keys := slices.Sorted(maps.Keys(found))
+	switch len(keys) {
+	case 0:
+		return nil, "", notFound(report, object)
+	case 1:
+		_, id, _ := strings.Cut(keys[0], ": ")
+		return found[keys[0]], id, nil
+	}
+	return nil, "", fmt.Errorf("%q could be any of these; give more of the id, or --seed:\n  %s", object, strings.Join(keys, "\n  "))
+}
+
+func notFound(report *engine.Report, object string) error {
+	message := fmt.Sprintf("no plan has an object %q; 'furrow plan' lists all objects", object)
+	for _, s := range report.Seeds {
+		if s.State == engine.Stalled {
+			message += fmt.Sprintf("\nseed %s is stalled: %s", s.Name, s.Message)
+		}
+	}
+	return errors.New(message)
+}
+
+// chain is the longest chain of dependencies that ends at the object, first things first.
+func chain(p *plan.Plan, id string) []string {
+	waits := map[string][]string{}
+	for _, d := range p.Dependencies {
+		waits[d.From.Object.String()] = append(waits[d.From.Object.String()], d.To.Object.String())
+	}
+	known := map[string][]string{}
+	var longest func(string) []string
+	longest = func(at string) []string {
+		if c, ok := known[at]; ok {
+			return c
+		}
+		known[at] = []string{at}
+		var best []string
+		for _, to := range waits[at] {
+			if c := longest(to); len(c) > len(best) {
+				best = c
+			}
+		}
+		known[at] = append(slices.Clone(best), at)
+		return known[at]
+	}
+	return longest(id)
+}
+
+func tiersOf(p *plan.Plan, id string, states *engine.SeedReport) (tiers []objectTier, from string) {
+	for _, t := range p.InOrder() {
+		for _, o := range p.Objects(t) {
+			if o.ID.String() != id {
+				continue
+			}
+			from = o.From
+			tier := objectTier{Cluster: t.Cluster, Ordinal: t.Ordinal, State: "Unknown"}
+			if states != nil {
+				for _, s := range states.Tiers {
+					if s.Cluster == t.Cluster && s.Ordinal == t.Ordinal {
+						tier.State, tier.Message, tier.Waits = string(s.State), s.Message, s.Waits
+					}
+				}
+			}
+			tiers = append(tiers, tier)
+		}
+	}
+	return tiers, from
+}
+
+func explanationTable(w io.Writer, e *explanation) {
+	fmt.Fprintf(w, "%s\n  of seed %s", e.Object, e.Seed)
+	if e.From != "" {
+		fmt.Fprintf(w, ", from %s", e.From)
+	}
+	fmt.Fprintf(w, "\n\nWhere\n  on %s\n  because %s (rule %s)\n", strings.Join(e.Clusters, ", "), e.Why, e.Rule)
+	fmt.Fprintln(w, "\nWaits for")
+	for _, d := range e.Waits {
+		fmt.Fprintf(w, "  %s (%s: %s)\n", d.Object, d.Rule, d.Why)
+	}
+	if len(e.Waits) == 0 {
+		fmt.Fprintln(w, "  nothing")
+	}
+	if len(e.Chain) > 1 {
+		fmt.Fprintf(w, "\nChain\n  %s\n", strings.Join(e.Chain, "\n  → "))
+	}
+	if len(e.Needed) > 0 {
+		fmt.Fprintln(w, "\nWaited for by")
+		for _, d := range e.Needed {
+			fmt.Fprintf(w, "  %s (%s)\n", d.Object, d.Rule)
+		}
+	}
+	fmt.Fprintln(w, "\nNow")
+	for _, t := range e.Tiers {
+		fmt.Fprintf(w, "  %s tier %02d: %s", t.Cluster, t.Ordinal, t.State)
+		if t.Message != "" {
+			fmt.Fprintf(w, ": %s", t.Message)
+		}
+		fmt.Fprintln(w)
+		for _, wait := range t.Waits {
+			fmt.Fprintf(w, "    waits for %s, which is %s: %s\n", wait.Tier, wait.State, wait.Why)
+		}
+	}
+}

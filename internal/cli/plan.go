@@ -1,0 +1,291 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+)
+
+// planCommand is furrow plan.
+type planCommand struct {
+	session   sessionFlags
+	output    outputFlag
+	file      string
+	namespace string
+	seed      string
+	out       string
+}
+
+func newPlan() *cobra.Command {
+	c := &planCommand{}
+	cmd := &cobra.Command{
+		Use:   "plan",
+		Short: "Show what goes where, in which tier, and why; changes nothing",
+		Long: `Plan works out the tiers of seeds without touching any repository or cluster.
+
+With -f it plans a file, a directory, or standard input as one seed. The clusters are
+those of --control-plane, or, without one, two imagined clusters named "management" and
+"workload". Without -f it plans the seeds of the control plane: all, or the one of --seed.`,
+		Example: `  helm template my-app ./chart | furrow plan -n my-app -f -
+  furrow plan -f seeds/edge-5g.yaml --control-plane . -o yaml
+  furrow plan --control-plane https://git.example.com/platform/control-plane --seed edge-5g --out /tmp/plan`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
+	}
+	c.session.add(cmd)
+	c.output.add(cmd)
+	flags := cmd.Flags()
+	flags.StringVarP(&c.file, "file", "f", "", "file or directory to plan as a seed; - is standard input")
+	flags.StringVarP(&c.namespace, "namespace", "n", "", "namespace of objects that have none")
+	flags.StringVar(&c.seed, "seed", "", "name of the seed")
+	flags.StringVar(&c.out, "out", "", "directory to write the plan's tree to, with plan.yaml; must be empty or absent")
+	return cmd
+}
+
+func (c *planCommand) run(cmd *cobra.Command) error {
+	if err := c.output.check(); err != nil {
+		return err
+	}
+	cat, revision, err := c.catalog(cmd.Context(), cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	for _, p := range cat.Problems {
+		fmt.Fprintln(cmd.ErrOrStderr(), "error: "+p.Error())
+	}
+	outcomes := plan.Compute(plan.Input{Catalog: cat, Owner: "furrow/plan", Revision: revision, Strict: c.session.options.Strict})
+	if c.seed != "" {
+		if _, ok := outcomes[c.seed]; !ok {
+			return fmt.Errorf("there is no seed %q; there are: %s", c.seed, strings.Join(slices.Sorted(maps.Keys(outcomes)), ", "))
+		}
+		maps.DeleteFunc(outcomes, func(name string, _ *plan.Outcome) bool { return name != c.seed })
+	}
+	if len(outcomes) == 0 {
+		return errors.New("the control plane has no seeds; add one under seeds/, or plan a file with -f")
+	}
+	return c.show(cmd, outcomes)
+}
+
+// catalog is what is planned: a file on the clusters of a control plane, or the control plane itself.
+func (c *planCommand) catalog(ctx context.Context, stdin io.Reader) (*catalog.Catalog, string, error) {
+	tree, revision, err := c.tree(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	if c.file == "" {
+		if tree == nil {
+			return nil, "", usageError{errors.New("name what to plan, with -f or --control-plane")}
+		}
+		cat, err := catalog.Load(tree)
+		return cat, revision, err
+	}
+	files, name, err := readSeed(c.file, stdin)
+	if err != nil {
+		return nil, "", err
+	}
+	name = cmp.Or(c.seed, name)
+	c.seed = name
+	cat, err := catalog.FromObjects(tree, name, files, v1alpha1.SeedSpec{Namespace: c.namespace})
+	return cat, revision, err
+}
+
+// tree is the control plane's: a directory as it stands on disk, committed or not, or a repository by URL.
+func (c *planCommand) tree(ctx context.Context) (fs.FS, string, error) {
+	options, err := c.session.resolved()
+	if err != nil {
+		return nil, "", err
+	}
+	place := options.ControlPlane
+	if c.file != "" {
+		place = c.session.options.ControlPlane
+	}
+	if place == "" {
+		return nil, "", nil
+	}
+	if info, err := os.Stat(place); err == nil && info.IsDir() && !isBare(place) {
+		return os.DirFS(filepath.Join(place, c.session.options.Path)), "", nil
+	}
+	s, err := c.session.open()
+	if err != nil {
+		return nil, "", err
+	}
+	defer s.Close()
+	return s.Tree(ctx)
+}
+
+// isBare says that a directory is a repository without a work tree.
+func isBare(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "HEAD"))
+	return err == nil
+}
+
+// readSeed reads the manifests of a file, a directory or standard input, and says what the seed is called.
+func readSeed(place string, stdin io.Reader) (files map[string][]byte, name string, err error) {
+	if place == "-" {
+		data, err := io.ReadAll(stdin)
+		return map[string][]byte{"standard input": data}, "seed", err
+	}
+	info, err := os.Stat(place)
+	if err != nil {
+		return nil, "", err
+	}
+	absolute, err := filepath.Abs(place)
+	if err != nil {
+		return nil, "", err
+	}
+	name = strings.TrimSuffix(filepath.Base(absolute), filepath.Ext(absolute))
+	if !info.IsDir() {
+		data, err := os.ReadFile(place)
+		return map[string][]byte{place: data}, name, err
+	}
+	files = map[string][]byte{}
+	err = filepath.WalkDir(place, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(p)) {
+			return err
+		}
+		files[p], err = os.ReadFile(p)
+		return err
+	})
+	return files, filepath.Base(absolute), err
+}
+
+func (c *planCommand) show(cmd *cobra.Command, outcomes map[string]*plan.Outcome) error {
+	var plans []*plan.Plan
+	failed := false
+	for _, name := range slices.Sorted(maps.Keys(outcomes)) {
+		o := outcomes[name]
+		if o.Err != nil {
+			failed = true
+			fmt.Fprintln(cmd.ErrOrStderr(), "error: "+o.Err.Error())
+			continue
+		}
+		plans = append(plans, o.Plan)
+		if err := c.write(o); err != nil {
+			return err
+		}
+	}
+	views := make([]any, len(plans))
+	for i, p := range plans {
+		var err error
+		if views[i], err = planView(p); err != nil {
+			return err
+		}
+	}
+	var value any = views
+	if len(views) == 1 {
+		value = views[0]
+	}
+	if len(plans) > 0 {
+		if err := c.output.print(cmd.OutOrStdout(), value, func(w io.Writer) {
+			for _, p := range plans {
+				planTable(w, p)
+			}
+		}); err != nil {
+			return err
+		}
+	}
+	if failed {
+		return errProblems
+	}
+	return nil
+}
+
+// planView is the plan as plan.yaml has it, for other formats.
+func planView(p *plan.Plan) (any, error) {
+	data, err := p.Document()
+	if err != nil {
+		return nil, err
+	}
+	var view any
+	return view, yaml.Unmarshal(data, &view)
+}
+
+// write puts the plan's tree into --out; with several seeds each in a directory of its name.
+func (c *planCommand) write(o *plan.Outcome) error {
+	if c.out == "" {
+		return nil
+	}
+	dir := c.out
+	if c.seed == "" {
+		dir = filepath.Join(dir, o.Plan.Seed)
+	}
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+		return fmt.Errorf("%s is not empty; name an empty or absent directory with --out", dir)
+	}
+	files, err := o.Plan.Encode()
+	if err != nil {
+		return err
+	}
+	for _, repo := range o.Files {
+		for at, f := range repo {
+			files[at] = f.Data
+		}
+	}
+	for at, data := range files {
+		target := filepath.Join(dir, filepath.FromSlash(at))
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(target, data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// planTable shows a plan in the order in which it is released.
+func planTable(w io.Writer, p *plan.Plan) {
+	clusters := map[string]bool{}
+	objects := 0
+	why := map[string]string{}
+	for _, t := range p.Tiers {
+		clusters[t.Cluster] = true
+		objects += len(p.Objects(&t))
+	}
+	for _, pl := range p.Placements {
+		why[pl.Object.String()] = pl.Why
+	}
+	fmt.Fprintf(w, "Seed %s: %s in %s on %s\n", p.Seed, plural(objects, "object"), plural(len(p.Tiers), "tier"), plural(len(clusters), "cluster"))
+	for _, t := range p.InOrder() {
+		fmt.Fprintf(w, "\n%s tier %02d", t.Cluster, t.Ordinal)
+		if len(t.Prerequisites) == 0 {
+			fmt.Fprintln(w, " (waits for nothing)")
+		} else {
+			fmt.Fprintln(w)
+		}
+		for _, pre := range t.Prerequisites {
+			seed := ""
+			if pre.Seed != "" {
+				seed = "seed " + pre.Seed + " on "
+			}
+			fmt.Fprintf(w, "  after %s%s tier %02d: %s\n", seed, pre.Cluster, pre.Ordinal, pre.Why)
+		}
+		var lines [][]string
+		for _, o := range p.Objects(t) {
+			lines = append(lines, []string{"  - " + o.ID.String(), why[o.ID.String()]})
+		}
+		rows(w, lines)
+	}
+	if len(p.Warnings) > 0 {
+		fmt.Fprintln(w, "\nWarnings")
+		for _, warning := range p.Warnings {
+			fmt.Fprintf(w, "  - %s: %s\n", warning.Object, warning.Message)
+		}
+	}
+	fmt.Fprintln(w)
+}

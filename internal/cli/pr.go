@@ -1,0 +1,299 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/internal/standalone"
+)
+
+func newPR() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "pr",
+		Short: "List, show, merge and reject proposals on plain Git",
+		Long: `On plain Git a proposal is a branch, furrow/<base>/tier/<seed>/<cluster>/<tier>. It is
+accepted when the base branch has its content: merge it with git or with 'furrow pr merge'.
+
+Plain Git remembers no closed proposals. A branch that is deleted is proposed again; to turn
+a proposal down, reject it. A squashed merge by hand counts like any other, but a later revert
+of it is not recognised as one.`,
+		Example: `  furrow pr list
+  furrow pr show edge-5g/mgmt/00
+  furrow pr merge edge-5g/mgmt/00
+  furrow pr reject edge-5g/mgmt/00 --reason "not before Monday"`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("there is no command %q", "pr "+args[0])}
+			}
+			return cmd.Help()
+		},
+	}
+	cmd.AddCommand(newPRList(), newPRShow(), newPRMerge(), newPRReject())
+	return cmd
+}
+
+// located is a proposal and where it is.
+type located struct {
+	repo     *standalone.Repo
+	proposal forge.Proposal
+}
+
+// prView is a proposal as -o yaml and -o json show it.
+type prView struct {
+	Repo     string `json:"repo"`
+	Branch   string `json:"branch"`
+	Tier     string `json:"tier"`
+	State    string `json:"state"`
+	Title    string `json:"title"`
+	Body     string `json:"body,omitempty"`
+	Wants    string `json:"wants"`
+	Head     string `json:"head"`
+	Reason   string `json:"reason,omitempty"`
+	MergedBy string `json:"-"`
+}
+
+func viewOf(l located, body bool) prView {
+	p := l.proposal
+	v := prView{Repo: l.repo.Name, Branch: p.Branch, Tier: p.Tier.String(), State: prState(p), Title: p.Title, Wants: p.Wants, Head: p.Head.String(), Reason: p.Reason}
+	if body {
+		v.Body = p.Body
+	}
+	return v
+}
+
+func prState(p forge.Proposal) string {
+	switch {
+	case p.Rejected:
+		return "Rejected"
+	case p.Stale:
+		return "Stale"
+	case p.Edited:
+		return "Edited"
+	}
+	return "Open"
+}
+
+func newPRList() *cobra.Command {
+	var session sessionFlags
+	var output outputFlag
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List open and rejected proposals",
+		Example: "  furrow pr list -o json",
+		Args:    exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := session.open()
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			all, err := proposals(cmd.Context(), s)
+			if err != nil {
+				return err
+			}
+			views := make([]prView, len(all))
+			lines := [][]string{{"REPO", "PROPOSAL", "STATE", "TITLE"}}
+			for i, l := range all {
+				views[i] = viewOf(l, false)
+				lines = append(lines, []string{l.repo.Name, shortName(l.proposal), views[i].State, views[i].Title})
+			}
+			return output.print(cmd.OutOrStdout(), views, func(w io.Writer) {
+				if len(all) == 0 {
+					fmt.Fprintln(w, "No proposal is open.")
+					return
+				}
+				rows(w, lines)
+			})
+		},
+	}
+	session.add(cmd)
+	output.add(cmd)
+	return cmd
+}
+
+// shortName is <seed>/<cluster>/<tier>.
+func shortName(p forge.Proposal) string {
+	return p.Tier.Seed + "/" + p.Tier.Cluster + "/" + p.Tier.Number()
+}
+
+func proposals(ctx context.Context, s *standalone.Session) ([]located, error) {
+	repos, err := s.Repos(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []located
+	for _, name := range slices.Sorted(maps.Keys(repos)) {
+		r := repos[name]
+		refs, err := r.Mirror.Fetch(ctx, r.Base)
+		if err != nil {
+			return nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
+		}
+		list, err := r.Forge.List(ctx, refs)
+		if err != nil {
+			return nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
+		}
+		for _, p := range list {
+			out = append(out, located{r, p})
+		}
+	}
+	return out, nil
+}
+
+// find looks a proposal up by its branch or its short name.
+func find(ctx context.Context, s *standalone.Session, name string) (located, error) {
+	all, err := proposals(ctx, s)
+	if err != nil {
+		return located{}, err
+	}
+	var names []string
+	for _, l := range all {
+		if l.proposal.Branch == name || shortName(l.proposal) == name {
+			return l, nil
+		}
+		names = append(names, shortName(l.proposal))
+	}
+	if len(names) == 0 {
+		return located{}, fmt.Errorf("there is no proposal %q; none is open", name)
+	}
+	return located{}, fmt.Errorf("there is no proposal %q; there are: %s", name, strings.Join(names, ", "))
+}
+
+func newPRShow() *cobra.Command {
+	var session sessionFlags
+	var output outputFlag
+	cmd := &cobra.Command{
+		Use:     "show PROPOSAL",
+		Short:   "Show a proposal: what it holds, what came before and what comes next",
+		Example: "  furrow pr show edge-5g/mgmt/00",
+		Args:    exactly(1, "one proposal: its branch, or <seed>/<cluster>/<tier>"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := session.open()
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			l, err := find(cmd.Context(), s, args[0])
+			if err != nil {
+				return err
+			}
+			return output.print(cmd.OutOrStdout(), viewOf(l, true), func(w io.Writer) {
+				fmt.Fprintf(w, "%s (%s)\n%s\n\n%s", l.proposal.Title, prState(l.proposal), l.proposal.Branch, l.proposal.Body)
+				if l.proposal.Reason != "" {
+					fmt.Fprintf(w, "\nRejected: %s\n", l.proposal.Reason)
+				}
+			})
+		},
+	}
+	session.add(cmd)
+	output.add(cmd)
+	return cmd
+}
+
+func newPRMerge() *cobra.Command {
+	var session sessionFlags
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "merge PROPOSAL",
+		Short: "Accept a proposal: merge its branch into the base branch",
+		Example: `  furrow pr merge edge-5g/mgmt/00
+  furrow pr merge --all`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if all != (len(args) == 0) || len(args) > 1 {
+				return usageError{errors.New("it takes one proposal (its branch, or <seed>/<cluster>/<tier>), or --all")}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := session.open()
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			return mergeProposals(cmd, s, args)
+		},
+	}
+	session.add(cmd)
+	cmd.Flags().BoolVar(&all, "all", false, "merge all open proposals")
+	return cmd
+}
+
+func mergeProposals(cmd *cobra.Command, s *standalone.Session, names []string) error {
+	ctx := cmd.Context()
+	var chosen []located
+	if len(names) == 1 {
+		l, err := find(ctx, s, names[0])
+		if err != nil {
+			return err
+		}
+		chosen = append(chosen, l)
+	} else {
+		all, err := proposals(ctx, s)
+		if err != nil {
+			return err
+		}
+		chosen = slices.DeleteFunc(all, func(l located) bool { return l.proposal.Rejected })
+	}
+	for _, l := range chosen {
+		if err := l.repo.Forge.Merge(ctx, l.proposal, person(ctx)); err != nil {
+			return fmt.Errorf("merging %s: %w", l.proposal.Branch, err)
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "Merged %s into %s of %s.\n", l.proposal.Branch, l.repo.Base, l.repo.Name)
+	}
+	if len(chosen) == 0 {
+		fmt.Fprintln(cmd.OutOrStdout(), "No proposal is open.")
+	}
+	return nil
+}
+
+func newPRReject() *cobra.Command {
+	var session sessionFlags
+	var reason string
+	cmd := &cobra.Command{
+		Use:     "reject PROPOSAL",
+		Short:   "Turn a proposal down until the seed changes or 'furrow retry'",
+		Example: `  furrow pr reject edge-5g/mgmt/00 --reason "not before Monday"`,
+		Args:    exactly(1, "one proposal: its branch, or <seed>/<cluster>/<tier>"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := session.open()
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			l, err := find(cmd.Context(), s, args[0])
+			if err != nil {
+				return err
+			}
+			if err := l.repo.Forge.Reject(cmd.Context(), l.proposal, person(cmd.Context()), reason); err != nil {
+				return fmt.Errorf("rejecting %s: %w", l.proposal.Branch, err)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "Rejected %s. It comes back when the seed changes, or with 'furrow retry %s'.\n", l.proposal.Branch, l.proposal.Tier.Seed)
+			return nil
+		},
+	}
+	session.add(cmd)
+	cmd.Flags().StringVar(&reason, "reason", "", "why; shown to those who ask")
+	return cmd
+}
+
+// person is whom git says the user is.
+func person(ctx context.Context) git.Person {
+	setting := func(key, fallback string) string {
+		out, err := exec.CommandContext(ctx, "git", "config", key).Output()
+		if value := strings.TrimSpace(string(out)); err == nil && value != "" {
+			return value
+		}
+		return fallback
+	}
+	return git.Person{Name: setting("user.name", "furrow user"), Email: setting("user.email", "user@localhost"), When: time.Now()}
+}

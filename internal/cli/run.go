@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/standalone"
+)
+
+func newRun() *cobra.Command {
+	var session sessionFlags
+	var interval time.Duration
+	var once, simulate bool
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Plan, propose and release, over and over, for one control plane",
+		Long: `Run looks at the control plane, the GitOps repositories and the clusters, does what is to be
+done, and reports, until it is interrupted. It needs no Kubernetes and keeps nothing of its own:
+stop it, delete its cache, start it elsewhere, and it carries on. Its status is on the branch
+furrow/<base>/status of the GitOps repository; 'furrow status' shows it.
+
+With --simulate the clusters that the control plane declares are simulated in this process, as
+strictly as real ones; nothing is applied anywhere. Without it there is no health channel yet:
+tiers that wait for nothing are proposed, and nothing is ever released.`,
+		Example: `  furrow run --control-plane ./control-plane --simulate
+  FURROW_CREDENTIALS=/etc/furrow furrow run --control-plane https://git.example.com/platform/control-plane`,
+		Args: exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			options, err := session.resolved()
+			if err != nil {
+				return err
+			}
+			return run(cmd, options, interval, once, simulate)
+		},
+	}
+	session.add(cmd)
+	flags := cmd.Flags()
+	flags.DurationVar(&interval, "interval", 10*time.Second, "pause between passes in which nothing changed")
+	flags.BoolVar(&once, "once", false, "make one pass and end")
+	flags.BoolVar(&simulate, "simulate", false, "simulate the declared clusters; a second of the simulation is a pass")
+	return cmd
+}
+
+func run(cmd *cobra.Command, options standalone.Options, interval time.Duration, once, simulate bool) error {
+	ctx, out := cmd.Context(), cmd.OutOrStdout()
+	s, tick, err := openRun(options, simulate)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if simulate {
+		fmt.Fprintln(out, "The clusters are simulated: nothing is applied anywhere.")
+		interval = min(interval, time.Second)
+	}
+	log := newTransitions(out, options.Now)
+	var failed error
+	s.Run(ctx, interval, func(seen standalone.Seen) bool {
+		failed = seen.Err
+		log.see(seen)
+		if once {
+			return false
+		}
+		if err := tick(ctx); err != nil && ctx.Err() == nil {
+			log.say("the simulation: %v", err)
+		}
+		return true
+	})
+	if once {
+		return failed
+	}
+	fmt.Fprintln(out, "Stopped. Nothing is lost: start it again to carry on.")
+	return nil
+}
+
+// openRun opens a session, with simulated clusters if asked for.
+func openRun(options standalone.Options, simulate bool) (*standalone.Session, func(context.Context) error, error) {
+	if simulate {
+		s, sim, err := standalone.Simulate(options)
+		return s, sim.Tick, err
+	}
+	s, err := standalone.Open(options)
+	return s, func(context.Context) error { return nil }, err
+}
+
+// transitions prints what has changed from one pass to the next.
+type transitions struct {
+	w      io.Writer
+	now    func() time.Time
+	start  time.Time
+	states map[string]string
+}
+
+func newTransitions(w io.Writer, now func() time.Time) *transitions {
+	if now == nil {
+		now = time.Now
+	}
+	return &transitions{w: w, now: now, start: now(), states: map[string]string{}}
+}
+
+func (t *transitions) say(format string, args ...any) {
+	fmt.Fprintf(t.w, "%7.1fs  %s\n", t.now().Sub(t.start).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// once says a line when it is not what was said under the same key before.
+func (t *transitions) once(key, line string) {
+	if t.states[key] != line {
+		t.states[key] = line
+		if line != "" {
+			t.say("%s", line)
+		}
+	}
+}
+
+func (t *transitions) see(seen standalone.Seen) {
+	if seen.Err != nil {
+		t.once("pass", fmt.Sprintf("cannot look: %v; trying again in %s", seen.Err, seen.Next.Round(time.Second)))
+		return
+	}
+	t.once("pass", "")
+	for i, p := range seen.Report.Problems {
+		t.once(fmt.Sprint("problem ", i), p)
+	}
+	for _, s := range seen.Report.Seeds {
+		t.once(s.Name, stalledLine(s))
+		for _, tier := range inOrder(s.Tiers) {
+			t.seeTier(s.Name, tier)
+		}
+	}
+}
+
+func stalledLine(s engine.SeedReport) string {
+	if s.Message == "" {
+		return ""
+	}
+	return fmt.Sprintf("%-10s %s: %s", s.Name, s.State, s.Message)
+}
+
+func (t *transitions) seeTier(seed string, tier engine.TierReport) {
+	message := tier.Message
+	if tier.State == release.Proposed && tier.Proposal != nil {
+		message += ": " + tier.Proposal.Branch
+	}
+	key := fmt.Sprintf("%s %s", seed, tierLabel(tier))
+	if old, seen := t.states[key]; !seen || old != string(tier.State) {
+		t.states[key] = string(tier.State)
+		t.say("%-10s %-20s %-12s %s", seed, tierLabel(tier), tier.State, message)
+	}
+}

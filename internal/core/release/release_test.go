@@ -1,0 +1,324 @@
+package release_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/furrow-dev/furrow/internal/core/health"
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/release"
+)
+
+// fixture is a plan of three tiers, each with the one before as prerequisite:
+// the first on mgmt, the others on edge. The tests change what they are about.
+type fixture struct {
+	plan  *plan.Plan
+	facts release.Facts
+}
+
+var (
+	mgmt0 = layout.Tier{Seed: "app", Cluster: "mgmt", Ordinal: 0}
+	edge0 = layout.Tier{Seed: "app", Cluster: "edge", Ordinal: 0}
+	edge1 = layout.Tier{Seed: "app", Cluster: "edge", Ordinal: 1}
+)
+
+func makePlan() *fixture {
+	tier := func(t layout.Tier, hash layout.Hash, needs ...plan.Prerequisite) plan.Tier {
+		return plan.Tier{Cluster: t.Cluster, Ordinal: t.Ordinal, Path: t.Dir(""), Reconciler: t.ReconcilerFile("", "clusters/"+t.Cluster, false),
+			Tree: hash, ReconcilerBlob: hash, Contents: "c1", Prerequisites: needs}
+	}
+	f := &fixture{plan: &plan.Plan{Seed: "app", Tiers: []plan.Tier{
+		tier(edge0, "e0", plan.Prerequisite{Cluster: "mgmt", Ordinal: 0, Why: "the cluster"}),
+		tier(edge1, "e1", plan.Prerequisite{Cluster: "edge", Ordinal: 0, Why: "the namespace"}),
+		tier(mgmt0, "m0"),
+	}, Contents: []plan.Contents{{ID: "c1", Objects: []plan.Object{{File: "a.yaml"}}}}}}
+	f.facts.Tiers = map[layout.Tier]release.TierFacts{}
+	for _, t := range []layout.Tier{mgmt0, edge0, edge1} {
+		f.facts.Tiers[t] = release.TierFacts{Base: release.BaseNothing, Closed: release.ClosedNone}
+	}
+	return f
+}
+
+// on changes the facts of a tier.
+func (f *fixture) on(t layout.Tier, change func(*release.TierFacts)) *fixture {
+	facts := f.facts.Tiers[t]
+	change(&facts)
+	f.facts.Tiers[t] = facts
+	return f
+}
+
+func (f *fixture) tier(t layout.Tier) *plan.Tier {
+	found, _ := f.plan.Find(t.Cluster, t.Ordinal)
+	return found
+}
+
+// merged puts the plan's entries on base, with a verdict of this phase.
+func (f *fixture) merged(t layout.Tier, phase health.Phase) *fixture {
+	return f.on(t, func(facts *release.TierFacts) {
+		facts.Base, facts.Health = release.BaseEntries, health.Verdict{Phase: phase, Message: string(phase)}
+	})
+}
+
+func (f *fixture) base(t layout.Tier, b release.Base) *fixture {
+	return f.on(t, func(facts *release.TierFacts) {
+		facts.Base, facts.BaseDetail = b, "planted/x holds what Furrow did not put there"
+	})
+}
+
+func (f *fixture) proposal(t layout.Tier, p release.Proposal) *fixture {
+	if p.Wants == "" {
+		p.Wants = f.tier(t).Wants()
+	}
+	return f.on(t, func(facts *release.TierFacts) { facts.Proposal = &p })
+}
+
+// removal makes the plan one by which the seed leaves.
+func (f *fixture) removal() *fixture {
+	last := *f.plan
+	f.plan = plan.Remove(&last, "")
+	return f
+}
+
+func TestNext(t *testing.T) {
+	type want struct {
+		State  release.State
+		Act    release.Act
+		Waits  []release.State
+		Gate   bool
+		Lookup bool
+	}
+	tests := map[string]struct {
+		given *fixture
+		tier  layout.Tier
+		want  want
+	}{
+		"a tier without prerequisites is proposed": {
+			makePlan(), mgmt0, want{State: release.Queued, Act: release.ActPropose},
+		},
+		"before a tier is proposed its closed proposals are looked up": {
+			makePlan().on(mgmt0, func(f *release.TierFacts) { f.Closed = release.ClosedNotAsked }), mgmt0,
+			want{State: release.Queued, Lookup: true},
+		},
+		"closed proposals of a blocked tier are not looked up": {
+			makePlan().on(edge0, func(f *release.TierFacts) { f.Closed = release.ClosedNotAsked }), edge0,
+			want{State: release.Blocked, Waits: []release.State{release.Queued}},
+		},
+		"Blocked while a prerequisite is not on base": {
+			makePlan(), edge0, want{State: release.Blocked, Waits: []release.State{release.Queued}},
+		},
+		"Blocked while a prerequisite is merged only": {
+			makePlan().merged(mgmt0, health.Behind), edge0, want{State: release.Blocked, Waits: []release.State{release.Merged}},
+		},
+		"Blocked while a prerequisite is progressing": {
+			makePlan().merged(mgmt0, health.Progressing), edge0, want{State: release.Blocked, Waits: []release.State{release.Progressing}},
+		},
+		"Blocked while a prerequisite has failed": {
+			makePlan().merged(mgmt0, health.Failed), edge0, want{State: release.Blocked, Waits: []release.State{release.Failed}},
+		},
+		"Blocked while nothing is known of a prerequisite": {
+			makePlan().merged(mgmt0, health.Unknown), edge0, want{State: release.Blocked, Waits: []release.State{release.Merged}},
+		},
+		"Blocked while base has a prerequisite's earlier entries, healthy as they are": {
+			makePlan().merged(mgmt0, health.Ready).base(mgmt0, release.BaseEarlier), edge0,
+			want{State: release.Blocked, Waits: []release.State{release.Queued}},
+		},
+		"proposed once the prerequisite is Released": {
+			makePlan().merged(mgmt0, health.Ready), edge0, want{State: release.Queued, Act: release.ActPropose},
+		},
+		"only direct prerequisites count": {
+			makePlan().merged(mgmt0, health.Failed).merged(edge0, health.Ready), edge1, want{State: release.Queued, Act: release.ActPropose},
+		},
+		"Queued while the seed is suspended": {
+			func() *fixture { f := makePlan(); f.facts.Suspended = true; return f }(), mgmt0, want{State: release.Queued},
+		},
+		"Proposed when an open proposal has the entries": {
+			makePlan().proposal(mgmt0, release.Proposal{}), mgmt0, want{State: release.Proposed},
+		},
+		"Proposed although a person has edited it": {
+			makePlan().proposal(mgmt0, release.Proposal{Edited: true, Stale: true}), mgmt0, want{State: release.Proposed},
+		},
+		"Proposed, and grafted anew when base changed under it": {
+			makePlan().proposal(mgmt0, release.Proposal{Stale: true}), mgmt0, want{State: release.Proposed, Act: release.ActUpdate},
+		},
+		"Proposed with a failing gate when a prerequisite regresses": {
+			makePlan().merged(mgmt0, health.Failed).proposal(edge0, release.Proposal{}), edge0,
+			want{State: release.Proposed, Waits: []release.State{release.Failed}, Gate: true},
+		},
+		"Outdated when an open proposal has other entries": {
+			makePlan().proposal(mgmt0, release.Proposal{Wants: "other"}), mgmt0, want{State: release.Outdated, Act: release.ActUpdate},
+		},
+		"Outdated and left alone while the seed is suspended": {
+			func() *fixture {
+				f := makePlan().proposal(mgmt0, release.Proposal{Wants: "other"})
+				f.facts.Suspended = true
+				return f
+			}(), mgmt0, want{State: release.Outdated},
+		},
+		"an outdated proposal is taken back while its prerequisites are not Released": {
+			makePlan().proposal(edge0, release.Proposal{Wants: "other"}), edge0,
+			want{State: release.Blocked, Act: release.ActSupersede, Waits: []release.State{release.Queued}},
+		},
+		"Held when a person edited the open proposal and the plan changed since": {
+			makePlan().proposal(mgmt0, release.Proposal{Wants: "other", Edited: true}), mgmt0, want{State: release.Held},
+		},
+		"Held when foreign content lies on the path": {
+			makePlan().base(mgmt0, release.BaseForeign), mgmt0, want{State: release.Held},
+		},
+		"Proposed over foreign content when a person asked for it": {
+			makePlan().base(mgmt0, release.BaseForeign).proposal(mgmt0, release.Proposal{}), mgmt0, want{State: release.Proposed},
+		},
+		"Held while the root is not fit": {
+			makePlan().on(mgmt0, func(f *release.TierFacts) { f.RootUnfit = "kustomization.yaml" }), mgmt0, want{State: release.Held},
+		},
+		"Rejected when the rejected proposal is still there": {
+			makePlan().proposal(mgmt0, release.Proposal{Rejected: true, Reason: "not now"}), mgmt0, want{State: release.Rejected},
+		},
+		"Rejected when the newest closed proposal is unmerged": {
+			makePlan().on(mgmt0, func(f *release.TierFacts) { f.Closed = release.ClosedRejected }), mgmt0, want{State: release.Rejected},
+		},
+		"a rejected proposal of other entries is replaced": {
+			makePlan().proposal(mgmt0, release.Proposal{Wants: "other", Rejected: true, Edited: true}), mgmt0,
+			want{State: release.Outdated, Act: release.ActUpdate},
+		},
+		"Reverted when it was merged and base no longer has it": {
+			makePlan().on(mgmt0, func(f *release.TierFacts) { f.Closed = release.ClosedMerged }), mgmt0, want{State: release.Reverted},
+		},
+		"Merged while the reconciler is behind": {
+			makePlan().merged(mgmt0, health.Behind), mgmt0, want{State: release.Merged},
+		},
+		"Merged while the reconciler object is not there": {
+			makePlan().merged(mgmt0, health.Absent), mgmt0, want{State: release.Merged},
+		},
+		"Merged while nothing is known": {
+			makePlan().merged(mgmt0, health.Unknown), mgmt0, want{State: release.Merged},
+		},
+		"a tier on base is never blocked, whatever its prerequisites do": {
+			makePlan().merged(mgmt0, health.Failed).merged(edge0, health.Ready), edge0, want{State: release.Released},
+		},
+		"Progressing": {makePlan().merged(mgmt0, health.Progressing), mgmt0, want{State: release.Progressing}},
+		"Failed":      {makePlan().merged(mgmt0, health.Failed), mgmt0, want{State: release.Failed}},
+		"Released":    {makePlan().merged(mgmt0, health.Ready), mgmt0, want{State: release.Released}},
+		"an open proposal of what base has already is taken back": {
+			makePlan().merged(mgmt0, health.Ready).proposal(mgmt0, release.Proposal{}), mgmt0,
+			want{State: release.Released, Act: release.ActSupersede},
+		},
+		"an update is proposed when the prerequisites are Released at their new entries": {
+			makePlan().merged(mgmt0, health.Ready).base(edge0, release.BaseEarlier), edge0, want{State: release.Queued, Act: release.ActPropose},
+		},
+		"an update that breaks a tier keeps the next tier's update back": {
+			makePlan().merged(mgmt0, health.Ready).merged(edge0, health.Failed).base(edge1, release.BaseEarlier), edge1,
+			want{State: release.Blocked, Waits: []release.State{release.Failed}},
+		},
+		"a removed seed's last tier leaves first": {
+			makePlan().removal().base(mgmt0, release.BaseEarlier).base(edge0, release.BaseEarlier).base(edge1, release.BaseEarlier), edge1,
+			want{State: release.Queued, Act: release.ActPropose},
+		},
+		"a removed seed's first tier waits for those that needed it": {
+			makePlan().removal().base(mgmt0, release.BaseEarlier).base(edge0, release.BaseEarlier), mgmt0,
+			want{State: release.Blocked, Waits: []release.State{release.Queued}},
+		},
+		"a tier that leaves is Progressing until its reconciler object is gone": {
+			makePlan().removal().on(edge1, func(f *release.TierFacts) { f.Health.Phase = health.Progressing }), edge1, want{State: release.Progressing},
+		},
+		"a silent cluster blocks the removal of what it needed": {
+			makePlan().removal().on(edge1, func(f *release.TierFacts) { f.Health.Phase = health.Unknown }).base(edge0, release.BaseEarlier), edge0,
+			want{State: release.Blocked, Waits: []release.State{release.Progressing}},
+		},
+		"Gone when nothing is left": {
+			makePlan().removal().on(edge1, func(f *release.TierFacts) { f.Health.Phase = health.Absent }), edge1, want{State: release.Gone},
+		},
+		"a tier that another seed still needs does not leave": {
+			func() *fixture {
+				f := makePlan().removal().base(edge1, release.BaseEarlier)
+				f.facts.Needed = map[layout.Tier][]layout.Tier{edge1: {{Seed: "other", Cluster: "edge"}}}
+				return f
+			}(), edge1, want{State: release.Blocked, Waits: []release.State{release.Merged}},
+		},
+		"Blocked while another seed's tier is not planned": {
+			makePlan().needs("other", release.State("")), mgmt0, want{State: release.Blocked, Waits: []release.State{release.Blocked}},
+		},
+		"Blocked while another seed's tier is not Released": {
+			makePlan().needs("other", release.Progressing), mgmt0, want{State: release.Blocked, Waits: []release.State{release.Progressing}},
+		},
+		"proposed once another seed's tier is Released": {
+			makePlan().needs("other", release.Released), mgmt0, want{State: release.Queued, Act: release.ActPropose},
+		},
+		"what leaves a tier goes after what needed it elsewhere": {
+			makePlan().leaving().base(mgmt0, release.BaseEarlier).base(edge0, release.BaseEarlier), mgmt0,
+			want{State: release.Blocked, Waits: []release.State{release.Queued}},
+		},
+		"what leaves a tier goes although its prerequisite is being changed too": {
+			makePlan().leaving().base(mgmt0, release.BaseEarlier).base(edge0, release.BaseEarlier), edge0,
+			want{State: release.Queued, Act: release.ActPropose},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			result := release.Next(tc.given.plan, tc.given.facts)
+			s, ok := result.Find(tc.tier)
+			if !ok {
+				t.Fatalf("no status of %s", tc.tier)
+			}
+			got := want{State: s.State, Act: s.Act, Gate: s.GateFails, Lookup: s.NeedsClosed}
+			for _, w := range s.Waits {
+				got.Waits = append(got.Waits, w.State)
+			}
+			if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("(-want +got):\n%s\nmessage: %s", diff, s.Message)
+			}
+		})
+	}
+}
+
+// needs makes the first tier wait for a tier of another seed, which is planned when it has a state.
+func (f *fixture) needs(seed string, state release.State) *fixture {
+	t := f.tier(mgmt0)
+	t.Prerequisites = append(t.Prerequisites, plan.Prerequisite{Seed: seed, Cluster: "mgmt", Ordinal: 3, Why: "its CRD"})
+	f.facts.Others = map[layout.Tier]release.State{}
+	if state != "" {
+		f.facts.Others[layout.Tier{Seed: seed, Cluster: "mgmt", Ordinal: 3}] = state
+	}
+	return f
+}
+
+// leaving makes objects leave from mgmt and edge, the latter having needed the former.
+func (f *fixture) leaving() *fixture {
+	f.tier(edge0).Leaving = &plan.Leaving{Objects: []plan.Object{{File: "b.yaml"}}}
+	f.tier(mgmt0).Leaving = &plan.Leaving{Objects: []plan.Object{{File: "b.yaml"}}, After: []plan.Reference{{Cluster: "edge", Ordinal: 0, Why: "b needs b"}}}
+	return f
+}
+
+func TestSettledLeavesOutTiersOfWhichOnlyLeavingObjectsRemain(t *testing.T) {
+	f := makePlan().merged(mgmt0, health.Ready).merged(edge0, health.Ready).merged(edge1, health.Unknown)
+	if release.Next(f.plan, f.facts).Settled {
+		t.Error("settled although a tier is not Released")
+	}
+	f.tier(edge1).Contents = "c2"
+	f.plan.Contents = append(f.plan.Contents, plan.Contents{ID: "c2", Objects: []plan.Object{{File: "a.yaml", Leaving: true}}})
+	if !release.Next(f.plan, f.facts).Settled {
+		t.Error("not settled although only leaving objects remain in the last tier")
+	}
+}
+
+func TestHoldsRemovals(t *testing.T) {
+	tests := map[string]struct {
+		removing, all int
+		want          bool
+	}{
+		"two of two pass, for small fleets":       {2, 2, false},
+		"three of three are held":                 {3, 3, true},
+		"three of fifteen are a fifth and pass":   {3, 15, false},
+		"three of fourteen are more and are held": {3, 14, true},
+		"none of none pass":                       {0, 0, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := release.HoldsRemovals(tc.removing, tc.all, release.DefaultDeletionGuard); got != tc.want {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}

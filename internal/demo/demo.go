@@ -1,0 +1,140 @@
+// Package demo owns the repositories and the story of furrow demo: a control
+// plane with a fleet and a seed, a GitOps repository, and an update of the seed.
+package demo
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Seed is the name of the demo's seed.
+const Seed = "edge-5g"
+
+//go:embed files
+var files embed.FS
+
+// Place is where a demo's repositories are.
+type Place struct {
+	Dir string
+}
+
+// ControlPlane is the control-plane repository, with a work tree to commit in.
+func (p Place) ControlPlane() string { return filepath.Join(p.Dir, "control-plane") }
+
+// GitOps is the GitOps repository, a bare one.
+func (p Place) GitOps() string { return filepath.Join(p.Dir, "gitops.git") }
+
+// Cache is the directory of the mirrors.
+func (p Place) Cache() string { return filepath.Join(p.Dir, "cache") }
+
+// SeedFile is the seed in the control plane, UpdateFile its next version.
+func (p Place) SeedFile() string { return filepath.Join(p.ControlPlane(), "seeds", Seed+".yaml") }
+
+// UpdateFile is the next version of the seed.
+func (p Place) UpdateFile() string { return filepath.Join(p.Dir, "update", Seed+".yaml") }
+
+// Prepare makes the repositories. A directory that has them already is left as
+// it is, so that a demo that was stopped carries on; any other that is not
+// empty is refused.
+func Prepare(ctx context.Context, dir string) (place Place, again bool, err error) {
+	place = Place{dir}
+	if _, err := exec.LookPath("git"); err != nil {
+		return place, false, errors.New("the demo needs git; install it")
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return place, false, err
+	}
+	if _, err := os.Stat(filepath.Join(place.GitOps(), "HEAD")); err == nil {
+		return place, true, nil
+	}
+	if len(entries) > 0 {
+		return place, false, fmt.Errorf("%s is not empty and holds no demo; name another directory with --dir", dir)
+	}
+	steps := []func(context.Context) error{place.copyFiles, place.makeControlPlane, place.makeGitOps}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return place, false, err
+		}
+	}
+	return place, false, nil
+}
+
+func (p Place) copyFiles(context.Context) error {
+	tree, err := fs.Sub(files, "files")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(p.Dir, 0o755); err != nil {
+		return err
+	}
+	return os.CopyFS(p.Dir, tree)
+}
+
+func (p Place) makeControlPlane(ctx context.Context) error {
+	return git(ctx, p.ControlPlane(), [][]string{
+		{"init", "--quiet", "--initial-branch=main"},
+		{"config", "user.name", "Demo"},
+		{"config", "user.email", "demo@example.com"},
+		{"add", "."},
+		{"commit", "--quiet", "-m", "Declare the fleet and plant edge-5g"},
+	})
+}
+
+// makeGitOps makes the bare repository with what bootstrapping a cluster leaves
+// there: a directory for each root.
+func (p Place) makeGitOps(ctx context.Context) error {
+	work := filepath.Join(p.Dir, ".gitops")
+	for _, cluster := range []string{"mgmt", "site-a", "site-b"} {
+		at := filepath.Join(work, "clusters", cluster)
+		if err := os.MkdirAll(at, 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(at, "README.md"), []byte("The root of cluster "+cluster+" syncs this directory.\n"), 0o644); err != nil {
+			return err
+		}
+	}
+	if err := git(ctx, work, [][]string{
+		{"init", "--quiet", "--initial-branch=main"},
+		{"config", "user.name", "Demo"},
+		{"config", "user.email", "demo@example.com"},
+		{"add", "."},
+		{"commit", "--quiet", "-m", "Bootstrap the clusters"},
+		{"clone", "--quiet", "--bare", ".", p.GitOps()},
+	}); err != nil {
+		return err
+	}
+	return os.RemoveAll(work)
+}
+
+// Update commits the next version of the seed.
+func (p Place) Update(ctx context.Context) error {
+	data, err := os.ReadFile(p.UpdateFile())
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(p.SeedFile(), data, 0o644); err != nil {
+		return err
+	}
+	return git(ctx, p.ControlPlane(), [][]string{{"commit", "--quiet", "--all", "-m", "Update edge-5g to 1.1.0"}})
+}
+
+// git runs commands in a directory, without the user's own settings and hooks.
+func git(ctx context.Context, dir string, commands [][]string) error {
+	for _, args := range commands {
+		cmd := exec.CommandContext(ctx, "git", args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull, "GIT_TERMINAL_PROMPT=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(string(out)))
+		}
+	}
+	return nil
+}

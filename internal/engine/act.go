@@ -1,0 +1,298 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// push is what one seed does to one repository in one request.
+type push struct {
+	repo *repoState
+	seed *seedDecision
+	// planCommit is the plan's commit in this repository.
+	planCommit git.Hash
+	updates    []git.Update
+	// tiers are the tiers that updates move, by branch.
+	tiers map[string]*grafted
+}
+
+// grafted is a tier that was grafted and is to be proposed.
+type grafted struct {
+	name    layout.Tier
+	request forge.Request
+}
+
+func (p *pass) act(ctx context.Context) {
+	for _, name := range slices.Sorted(maps.Keys(p.seeds)) {
+		if ctx.Err() != nil {
+			return
+		}
+		d := p.seeds[name]
+		if d.plan == nil {
+			continue
+		}
+		if err := p.actOn(ctx, d); err != nil {
+			d.err = errors.Join(d.err, fmt.Errorf("seed %q: %w", name, err))
+		}
+	}
+}
+
+// actOn pushes what a seed changes, the home repository last: as long as it has
+// the old plan, everything is done again.
+func (p *pass) actOn(ctx context.Context, d *seedDecision) error {
+	if d.gone && d.result.Done {
+		return p.forget(ctx, d)
+	}
+	repos := d.plan.Repos()
+	slices.Reverse(repos)
+	for _, name := range repos {
+		if err := p.actIn(ctx, d, p.repos[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *pass) actIn(ctx context.Context, d *seedDecision, r *repoState) error {
+	out := &push{repo: r, seed: d, tiers: map[string]*grafted{}}
+	if err := p.addPlan(out); err != nil {
+		return err
+	}
+	for i, s := range d.result.Tiers {
+		t := &d.plan.Tiers[i]
+		if t.Repo != r.name {
+			continue
+		}
+		if err := p.addTier(ctx, out, t, s); err != nil {
+			d.problems[s.Tier] = err
+		}
+	}
+	if err := p.send(ctx, out); err != nil {
+		return err
+	}
+	return p.propose(ctx, out)
+}
+
+// addPlan puts the plan's commit on its branch, where it is not there already.
+func (p *pass) addPlan(out *push) error {
+	d, r := out.seed, out.repo
+	var old git.Hash
+	if d.planned != nil {
+		old = d.planned.commits[r.name]
+	}
+	out.planCommit = old
+	if d.files == nil {
+		return nil
+	}
+	tree, err := r.writePlan(d.plan, d.files[r.name])
+	if err != nil {
+		return err
+	}
+	if !old.IsZero() {
+		if had, err := r.Mirror.Commit(old); err == nil && had.Tree == tree {
+			return nil // pushed before, when the home repository was not
+		}
+	}
+	meta := git.CommitMeta{Author: p.engine.person(), Message: planMessage(d.plan)}
+	var parents []git.Hash
+	if !old.IsZero() {
+		parents = append(parents, old)
+	}
+	if out.planCommit, err = r.Mirror.CommitTree(tree, parents, meta); err != nil {
+		return err
+	}
+	objects, err := r.Mirror.NewObjects(tree, append(parents, r.head)...)
+	if err != nil {
+		return err
+	}
+	branch := layout.PlanBranch(r.base, d.name)
+	out.updates = append(out.updates, git.Update{Ref: branch, Old: old, New: out.planCommit, Objects: append(objects, out.planCommit)})
+	return nil
+}
+
+// writePlan writes the plan's tree: its own files, and those that land.
+func (r *repoState) writePlan(pl *plan.Plan, files map[string]plan.File) (git.Hash, error) {
+	content, err := pl.Encode()
+	if err != nil {
+		return git.Hash{}, err
+	}
+	var taken []git.Edit
+	for _, at := range slices.Sorted(maps.Keys(files)) {
+		f := files[at]
+		if f.Data != nil {
+			content[at] = f.Data
+			continue
+		}
+		hash, err := git.ParseHash(string(f.Hash))
+		if err != nil {
+			return git.Hash{}, fmt.Errorf("%s: %w", at, err)
+		}
+		taken = append(taken, git.Edit{Path: at, Hash: hash, Mode: git.ModeFile})
+	}
+	tree, err := r.Mirror.WriteTree(content)
+	if err != nil || len(taken) == 0 {
+		return tree.Hash, err
+	}
+	return r.withFiles(tree.Hash, taken)
+}
+
+// withFiles adds files that the repository has already to a tree.
+func (r *repoState) withFiles(tree git.Hash, taken []git.Edit) (git.Hash, error) {
+	base, err := r.Mirror.CommitTree(tree, nil, git.CommitMeta{Message: "tree"})
+	if err != nil {
+		return git.Hash{}, err
+	}
+	whole, err := r.Mirror.Graft(base, taken, git.CommitMeta{Message: "tree"})
+	return whole.Tree, err
+}
+
+func planMessage(pl *plan.Plan) string {
+	verb := "Plan"
+	if pl.Removal {
+		verb = "Plan the removal of"
+	}
+	return forge.AddTrailers(fmt.Sprintf("%s seed %s\n\n%d tiers. This branch is Furrow's record of what reviewers see; it is not to be merged.\n", verb, pl.Seed, len(pl.Tiers)),
+		[]forge.Trailer{{Key: forge.TrailerSeed, Value: pl.Seed}, {Key: forge.TrailerRevision, Value: pl.Revision}})
+}
+
+// addTier does what was decided about one tier.
+func (p *pass) addTier(ctx context.Context, out *push, t *plan.Tier, s release.TierStatus) error {
+	r := out.repo
+	branch := layout.TierBranch(r.base, s.Tier)
+	proposal, open := r.proposals[branch]
+	if open && s.State == release.Proposed {
+		if err := r.Forge.Gate(ctx, proposal, !s.GateFails, s.Message); err != nil {
+			return err
+		}
+	}
+	switch s.Act {
+	case release.ActPropose, release.ActUpdate:
+		return p.addGraft(out, t, s, branch)
+	case release.ActSupersede:
+		if err := r.Forge.Supersede(ctx, proposal, s.Message); err != nil {
+			return err
+		}
+		out.updates = append(out.updates, git.Update{Ref: branch, Old: r.refs[branch]})
+	default:
+		if at, there := r.refs[branch]; there && !open && (s.State == release.Released || s.State == release.Gone || s.State == release.Merged || s.State == release.Progressing || s.State == release.Failed) {
+			out.updates = append(out.updates, git.Update{Ref: branch, Old: at}) // merged
+		}
+	}
+	return nil
+}
+
+// addGraft copies the tier's entries from the plan's tree onto base, hash by hash.
+func (p *pass) addGraft(out *push, t *plan.Tier, s release.TierStatus, branch string) error {
+	r := out.repo
+	edits, err := edits(t)
+	if err != nil {
+		return err
+	}
+	request, err := p.request(out, t, s, branch)
+	if err != nil {
+		return err
+	}
+	meta := git.CommitMeta{Author: p.engine.person(), Message: p.commitMessage(out, request)}
+	graft, err := r.Mirror.Graft(r.head, edits, meta)
+	if err != nil {
+		return err
+	}
+	if graft.Unchanged {
+		return fmt.Errorf("branch %s: base has the entries already", branch)
+	}
+	request.Head = graft.Commit
+	out.updates = append(out.updates, git.Update{Ref: branch, Old: r.refs[branch], New: graft.Commit, Objects: graft.Objects})
+	out.tiers[branch] = &grafted{s.Tier, request}
+	return nil
+}
+
+func edits(t *plan.Tier) ([]git.Edit, error) {
+	out := []git.Edit{{Path: t.Path}, {Path: t.Reconciler}}
+	if t.Gone() {
+		return out, nil
+	}
+	var err error
+	if out[0].Hash, err = git.ParseHash(string(t.Tree)); err != nil {
+		return nil, err
+	}
+	out[0].Mode = git.ModeDir
+	if out[1].Hash, err = git.ParseHash(string(t.ReconcilerBlob)); err != nil {
+		return nil, err
+	}
+	out[1].Mode = git.ModeFile
+	return out, nil
+}
+
+// send pushes everything in one request. A branch that the server refuses holds
+// only its tier: the rest is sent again without it.
+func (p *pass) send(ctx context.Context, out *push) error {
+	for len(out.updates) > 0 {
+		err := out.repo.Mirror.Push(ctx, out.updates)
+		if err == nil {
+			p.changed = true
+			return nil
+		}
+		refused, ok := errors.AsType[*git.PushError](err)
+		if !ok || !git.IsRefRefused(err) {
+			if git.IsLeaseRefused(err) {
+				p.changed = true // somebody else was faster: look again soon
+			}
+			return err
+		}
+		before := len(out.updates)
+		out.updates = slices.DeleteFunc(out.updates, func(u git.Update) bool {
+			reason, blamed := refused.Refs[u.Ref]
+			tier, isTier := out.tiers[u.Ref]
+			if blamed && isTier {
+				out.seed.problems[tier.name] = fmt.Errorf("the server refuses branch %s: %s", u.Ref, reason)
+				delete(out.tiers, u.Ref)
+			}
+			return blamed
+		})
+		if len(out.updates) == before || len(out.updates) > 0 && out.updates[0].Ref != layout.PlanBranch(out.repo.base, out.seed.name) && out.seed.files != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// propose tells the forge of the branches that were pushed.
+func (p *pass) propose(ctx context.Context, out *push) error {
+	for _, branch := range slices.Sorted(maps.Keys(out.tiers)) {
+		g := out.tiers[branch]
+		proposal, err := out.repo.Forge.Propose(ctx, g.request)
+		if err != nil {
+			out.seed.problems[g.name] = fmt.Errorf("proposing %s: %w", branch, err)
+			continue
+		}
+		out.repo.proposals[branch] = proposal
+	}
+	return ctx.Err()
+}
+
+// forget deletes the branches of a seed that is wholly gone.
+func (p *pass) forget(ctx context.Context, d *seedDecision) error {
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(d.planned.commits))) {
+		r := p.repos[name]
+		updates := []git.Update{{Ref: layout.PlanBranch(r.base, d.name), Old: d.planned.commits[name]}}
+		for branch, at := range r.refs {
+			if t, ok := layout.TierOfBranch(r.base, branch); ok && t.Seed == d.name && !r.proposals[branch].Edited {
+				updates = append(updates, git.Update{Ref: branch, Old: at})
+			}
+		}
+		if err := r.Mirror.Push(ctx, updates); err != nil {
+			return err
+		}
+		p.changed = true
+	}
+	return nil
+}

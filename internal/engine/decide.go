@@ -1,0 +1,311 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// seedDecision is what is to become of one seed.
+type seedDecision struct {
+	name string
+	// plan is the one in force; nil when there is none.
+	plan *plan.Plan
+	// files of a plan that is not on its branches yet.
+	files map[string]map[string]plan.File
+	// planned is what is on the branches.
+	planned *plannedSeed
+	facts   release.Facts
+	result  release.Result
+	// err says why the seed could not be planned or looked at anew; a plan that
+	// is there goes on.
+	err error
+	// suspended is the seed's spec.suspend.
+	suspended bool
+	// gone says that the seed is no longer in the control plane.
+	gone bool
+	// problems of acting, by tier.
+	problems map[layout.Tier]error
+}
+
+// computeMemo remembers the last computation of plans, which is the same for
+// the same control-plane revision and the same plans before.
+type computeMemo struct {
+	key      string
+	outcomes map[string]*plan.Outcome
+}
+
+func (p *pass) decide(ctx context.Context) {
+	before := p.lookAtPlans(ctx)
+	outcomes := p.compute(before)
+	for _, name := range p.seedNames() {
+		p.seeds[name] = p.choose(name, outcomes[name], before[name])
+	}
+	p.guardRemovals()
+	p.next(ctx)
+}
+
+// seedNames are all seeds there are: in the control plane or on a plan branch.
+func (p *pass) seedNames() []string {
+	names := map[string]bool{}
+	for i := range p.catalog.Seeds {
+		names[p.catalog.Seeds[i].Name] = true
+	}
+	for name := range p.previous {
+		names[name] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// lookedAt is a plan that is on its branches, with its tiers' facts.
+type lookedAt struct {
+	facts   map[layout.Tier]release.TierFacts
+	settled bool
+	err     error
+}
+
+func (p *pass) lookAtPlans(ctx context.Context) map[string]*lookedAt {
+	out := map[string]*lookedAt{}
+	for name, s := range p.previous {
+		l := &lookedAt{err: s.err}
+		out[name] = l
+		if l.err != nil || s.plan == nil {
+			continue
+		}
+		if l.facts, l.err = p.tierFacts(ctx, s.plan, s); l.err == nil {
+			l.settled = release.Next(s.plan, release.Facts{Tiers: l.facts}).Settled
+		}
+	}
+	return out
+}
+
+// compute plans all seeds. What it gives depends on nothing but the control
+// plane, the plans before, whether they are settled and, while something
+// leaves, the base branches.
+func (p *pass) compute(before map[string]*lookedAt) map[string]*plan.Outcome {
+	previous := map[string]*plan.Previous{}
+	key := []string{p.engine.revision}
+	for _, name := range slices.Sorted(maps.Keys(p.previous)) {
+		s := p.previous[name]
+		if s.plan == nil || s.err != nil || before[name].err != nil {
+			key = append(key, name+" is not known")
+			continue
+		}
+		previous[name] = &plan.Previous{Plan: s.plan, Released: before[name].settled, File: p.fileOf(s), Base: p.baseFile}
+		key = append(key, fmt.Sprint(name, s.commits, before[name].settled))
+		for i := range s.plan.Tiers {
+			if t := &s.plan.Tiers[i]; t.Leaving != nil {
+				key = append(key, fmt.Sprint(p.repos[t.Repo].head))
+			}
+		}
+	}
+	memo := &p.engine.computed
+	if k := strings.Join(key, "\n"); memo.key != k {
+		memo.key = k
+		memo.outcomes = plan.Compute(plan.Input{Catalog: p.catalog, Owner: p.engine.config.Owner, Revision: p.tree.Revision, Previous: previous, Strict: p.engine.config.Strict})
+	}
+	return memo.outcomes
+}
+
+func (p *pass) fileOf(s *plannedSeed) func(repo, at string) layout.Hash {
+	return func(repo, at string) layout.Hash { return p.hashAt(repo, s.commits[repo], at) }
+}
+
+func (p *pass) baseFile(repo, at string) layout.Hash {
+	if r, ok := p.repos[repo]; ok {
+		return p.hashAt(repo, r.head, at)
+	}
+	return ""
+}
+
+func (p *pass) hashAt(repo string, commit git.Hash, at string) layout.Hash {
+	r, ok := p.repos[repo]
+	if !ok || r.err != nil || commit.IsZero() {
+		return ""
+	}
+	have, err := r.at(commit, at)
+	if err != nil {
+		return ""
+	}
+	return have[at]
+}
+
+// choose picks the plan that is in force for a seed.
+func (p *pass) choose(name string, outcome *plan.Outcome, before *lookedAt) *seedDecision {
+	d := &seedDecision{name: name, planned: p.previous[name], problems: map[layout.Tier]error{}}
+	if seed, ok := p.catalog.Seed(name); ok {
+		d.suspended = seed.Spec.Suspend
+	}
+	switch {
+	case before != nil && before.err != nil:
+		d.err = before.err
+	case outcome != nil:
+		d.plan, d.files, d.err = outcome.Plan, outcome.Files, outcome.Err
+	case d.planned != nil && d.planned.plan != nil:
+		p.chooseRemoval(d)
+	}
+	return d
+}
+
+// chooseRemoval decides about a seed that has a plan and is not in the control
+// plane. Only a control plane that was read, and that is not empty, says that a
+// seed was deleted.
+func (p *pass) chooseRemoval(d *seedDecision) {
+	last := d.planned.plan
+	d.plan = last
+	switch {
+	case last.Owner != p.engine.config.Owner:
+		d.plan = nil // another engine's
+	case p.readErr != nil || len(p.catalog.Problems) > 0:
+		d.err = fmt.Errorf("seed %q is not in the control-plane repository, which could not be read wholly; it stays as it is", d.name)
+	case p.catalog.Documents == 0:
+		d.err = fmt.Errorf("seed %q: the control-plane repository holds no seed and no other document of Furrow, which is taken for a mistake; it stays as it is. To remove it, keep at least one document there", d.name)
+	case last.Removal:
+		d.gone = true
+	default:
+		d.gone = true
+		d.plan, d.files = plan.Remove(last, p.tree.Revision), map[string]map[string]plan.File{}
+		for _, repo := range last.Repos() {
+			d.files[repo] = map[string]plan.File{}
+		}
+	}
+}
+
+// guardRemovals holds all new removals when there are too many at once.
+func (p *pass) guardRemovals() {
+	all, removing := 0, 0
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(p.seeds)) {
+		d := p.seeds[name]
+		if d.planned == nil || d.planned.plan == nil {
+			continue
+		}
+		had := plantings(d.planned.plan)
+		all += had
+		if d.plan != nil && d.files != nil && name != p.asked.confirm {
+			if n := had - plantings(d.plan); n > 0 {
+				removing += n
+				names = append(names, name)
+			}
+		}
+	}
+	if !release.HoldsRemovals(removing, all, p.engine.config.DeletionGuard) {
+		return
+	}
+	for _, name := range names {
+		d := p.seeds[name]
+		d.plan, d.files, d.gone = d.planned.plan, nil, false
+		d.err = fmt.Errorf("seed %q: the deletion guard holds its removal, for %d of %d plantings would go at once (more than %d %%). Run 'furrow confirm %s' if that is meant", name, removing, all, p.engine.config.DeletionGuard, name)
+	}
+}
+
+// plantings counts the clusters on which a plan has something.
+func plantings(pl *plan.Plan) int {
+	clusters := map[string]bool{}
+	for i := range pl.Tiers {
+		if !pl.Tiers[i].Gone() {
+			clusters[pl.Tiers[i].Cluster] = true
+		}
+	}
+	return len(clusters)
+}
+
+// next derives the states of all tiers of all plans in force.
+func (p *pass) next(ctx context.Context) {
+	for _, d := range p.seeds {
+		if d.plan == nil {
+			continue
+		}
+		facts, err := p.tierFacts(ctx, d.plan, d.planned)
+		if err != nil {
+			d.plan, d.files = nil, nil
+			d.err = err
+			continue
+		}
+		d.facts = release.Facts{Tiers: facts, Suspended: d.suspended}
+	}
+	others, needed := p.acrossSeeds()
+	for _, name := range slices.Sorted(maps.Keys(p.seeds)) {
+		d := p.seeds[name]
+		if d.plan == nil {
+			continue
+		}
+		d.facts.Others, d.facts.Needed = others, needed
+		d.result = release.Next(d.plan, d.facts)
+		if p.lookUpClosed(ctx, d) {
+			d.result = release.Next(d.plan, d.facts)
+		}
+	}
+}
+
+// acrossSeeds gathers what seeds want to know of each other's tiers.
+func (p *pass) acrossSeeds() (others map[layout.Tier]release.State, needed map[layout.Tier][]layout.Tier) {
+	others, needed = map[layout.Tier]release.State{}, map[layout.Tier][]layout.Tier{}
+	for _, seed := range slices.Sorted(maps.Keys(p.seeds)) {
+		d := p.seeds[seed]
+		if d.plan == nil {
+			continue
+		}
+		for i := range d.plan.Tiers {
+			t := &d.plan.Tiers[i]
+			name := d.plan.Name(t)
+			facts := d.facts.Tiers[name]
+			others[name] = release.Standing(t, facts)
+			if facts.Base == release.BaseNothing && facts.Proposal == nil {
+				continue
+			}
+			for _, pre := range t.Prerequisites {
+				if pre.Seed != "" {
+					of := layout.Tier{Seed: pre.Seed, Cluster: pre.Cluster, Ordinal: pre.Ordinal}
+					needed[of] = append(needed[of], name)
+				}
+			}
+		}
+	}
+	return others, needed
+}
+
+// closedOf translates what a forge says of closed proposals.
+var closedOf = map[forge.Outcome]release.Closed{
+	forge.OutcomeNone: release.ClosedNone, forge.OutcomeSuperseded: release.ClosedNone,
+	forge.OutcomeMerged: release.ClosedMerged, forge.OutcomeRejected: release.ClosedRejected,
+}
+
+// lookUpClosed asks for the closed proposals of tiers that are about to be proposed.
+func (p *pass) lookUpClosed(ctx context.Context, d *seedDecision) bool {
+	asked := false
+	for _, s := range d.result.Tiers {
+		if !s.NeedsClosed {
+			continue
+		}
+		t, _ := d.plan.Find(s.Tier.Cluster, s.Tier.Ordinal)
+		r := p.repos[t.Repo]
+		if p.asked.retry == d.name {
+			d.close(s.Tier, release.ClosedNone)
+			asked = true
+			continue
+		}
+		outcome, err := r.Forge.Outcome(ctx, r.refs, s.Tier, t.Wants())
+		if err != nil {
+			d.problems[s.Tier] = fmt.Errorf("looking up closed proposals: %w", err)
+			continue
+		}
+		d.close(s.Tier, closedOf[outcome])
+		asked = true
+	}
+	return asked
+}
+
+func (d *seedDecision) close(tier layout.Tier, closed release.Closed) {
+	facts := d.facts.Tiers[tier]
+	facts.Closed = closed
+	d.facts.Tiers[tier] = facts
+}

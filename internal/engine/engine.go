@@ -1,0 +1,192 @@
+// Package engine owns one pass: gather, decide, act, report. Both front ends
+// run it.
+//
+// All reading is in gather.go, all decisions are calls into internal/core, all
+// writing is in act.go. An Engine keeps nothing that it could not find again:
+// what it caches is content-addressed, so a new Engine carries on where another
+// one was killed.
+//
+// An Engine is used by one goroutine. Any number of engines, also of other
+// processes, may work on the same repositories: every branch is moved with a
+// lease, and the loser of a race looks again.
+package engine
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/internal/probe"
+)
+
+// Mirror is what the engine needs of a repository; *git.Mirror is one.
+type Mirror interface {
+	Fetch(ctx context.Context, base string) (git.Refs, error)
+	FS(ctx context.Context, commit git.Hash) (fs.FS, error)
+	Blob(ctx context.Context, hash git.Hash) ([]byte, error)
+	Commit(hash git.Hash) (git.CommitInfo, error)
+	Entries(commit git.Hash, paths []string) (map[string]git.Entry, error)
+	Log(from, stop git.Hash) iter.Seq2[git.CommitInfo, error]
+	IsAncestor(ancestor, of git.Hash) (bool, error)
+	NewObjects(tree git.Hash, known ...git.Hash) ([]git.Hash, error)
+	WriteTree(files map[string][]byte) (git.Tree, error)
+	CommitTree(tree git.Hash, parents []git.Hash, meta git.CommitMeta) (git.Hash, error)
+	Graft(base git.Hash, edits []git.Edit, meta git.CommitMeta) (git.Grafted, error)
+	Push(ctx context.Context, updates []git.Update) error
+}
+
+// Repo is one GitOps repository.
+type Repo struct {
+	Mirror Mirror
+	Forge  forge.Forge
+}
+
+// Tree is a control-plane tree at a revision.
+type Tree struct {
+	FS fs.FS
+	// Revision is "<branch>@sha1:<40 hex>".
+	Revision string
+	// Place is where seeds and clusters stand, for people: a URL or directory.
+	Place string
+}
+
+// Config is what an engine works with.
+type Config struct {
+	// Owner is <control-plane id>/<environment>.
+	Owner string
+	// ControlPlane reads the tree that people commit to.
+	ControlPlane func(context.Context) (Tree, error)
+	// Open opens a GitOps repository. It is called once for each name and spec.
+	Open func(name string, spec v1alpha1.GitOpsRepoSpec) (Repo, error)
+	// Channel reads health; nil when there is none, so that nothing is ever Released.
+	Channel probe.Channel
+	// DeletionGuard is the share of plantings, in percent, that may go in one pass.
+	DeletionGuard int
+	// Strict makes an error of a namespace or kind that nobody brings.
+	Strict bool
+	// Person is the author of commits; When is set from Now.
+	Person git.Person
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Engine runs passes.
+type Engine struct {
+	config Config
+	repos  map[string]*openRepo
+	// loaded is the catalog at the revision that was read last.
+	loaded   *catalog.Catalog
+	revision string
+	plans    map[planKey]*plan.Plan
+	specs    map[git.Hash]map[string]any
+	computed computeMemo
+}
+
+type openRepo struct {
+	Repo
+	spec v1alpha1.GitOpsRepoSpec
+}
+
+type planKey struct {
+	repo   string
+	commit git.Hash
+}
+
+// New makes an engine.
+func New(config Config) *Engine {
+	return &Engine{config: config, repos: map[string]*openRepo{}, plans: map[planKey]*plan.Plan{}, specs: map[git.Hash]map[string]any{}}
+}
+
+// Pass looks at everything once, does what is to be done, and reports. The
+// error says that nothing could be looked at; what concerns one seed or one
+// repository is in the report.
+func (e *Engine) Pass(ctx context.Context) (*Report, error) { return e.pass(ctx, asked{}) }
+
+// Retry is a pass that proposes again what a person turned down or took back,
+// and what foreign content keeps from being proposed.
+func (e *Engine) Retry(ctx context.Context, seed string) (*Report, error) {
+	p, err := e.gather(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, known := p.previous[seed]; !known {
+		return nil, fmt.Errorf("there is no plan of a seed %q yet; see 'furrow status'", seed)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.repos)) {
+		r := p.repos[name]
+		for _, branch := range slices.Sorted(maps.Keys(r.proposals)) {
+			if proposal := r.proposals[branch]; proposal.Tier.Seed == seed && proposal.Rejected {
+				if err := r.Forge.Reopen(ctx, proposal); err != nil {
+					return nil, fmt.Errorf("reopening %s: %w", branch, err)
+				}
+			}
+		}
+	}
+	return e.pass(ctx, asked{retry: seed})
+}
+
+// Confirm is a pass that removes a seed which the deletion guard holds.
+func (e *Engine) Confirm(ctx context.Context, seed string) (*Report, error) {
+	return e.pass(ctx, asked{confirm: seed})
+}
+
+// asked is what a person asks of one pass; each names a seed, or is empty.
+type asked struct {
+	retry   string
+	confirm string
+}
+
+func (e *Engine) pass(ctx context.Context, what asked) (*Report, error) {
+	p, err := e.gather(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.asked = what
+	p.decide(ctx)
+	p.act(ctx)
+	report := p.report()
+	p.publish(ctx, report)
+	return report, ctx.Err()
+}
+
+// Look is a pass that changes nothing: what Pass would report before it acts.
+func (e *Engine) Look(ctx context.Context) (*Report, error) {
+	p, err := e.gather(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.decide(ctx)
+	return p.report(), ctx.Err()
+}
+
+func (e *Engine) person() git.Person {
+	who := e.config.Person
+	who.When = e.config.Now()
+	return who
+}
+
+// catalogOf reads the control plane, or what was read of it before when it cannot be read now.
+func (e *Engine) catalogOf(ctx context.Context) (tree Tree, readErr, err error) {
+	tree, readErr = e.config.ControlPlane(ctx)
+	if readErr == nil && (e.loaded == nil || e.revision != tree.Revision) {
+		loaded, err := catalog.Load(tree.FS)
+		if err != nil {
+			readErr = err
+		} else {
+			e.loaded, e.revision = loaded, tree.Revision
+		}
+	}
+	if e.loaded == nil {
+		return tree, nil, fmt.Errorf("the control-plane repository cannot be read: %w", readErr)
+	}
+	return tree, readErr, nil
+}

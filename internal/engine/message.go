@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/core/template"
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/templates"
+)
+
+// proposalTemplate is the name of the Template document that takes the place of the built-in one.
+const proposalTemplate = "proposal"
+
+// request renders what the proposal of a tier says.
+func (p *pass) request(out *push, t *plan.Tier, s release.TierStatus, branch string) (forge.Request, error) {
+	pl := out.seed.plan
+	request := forge.Request{Tier: s.Tier, Branch: branch, Wants: t.Wants()}
+	vars := template.Proposal{
+		Verb: verb(t, out.seed.facts.Tiers[s.Tier]), Seed: pl.Seed, Cluster: t.Cluster, Tier: s.Tier.Number(), TierCount: tiersOn(pl, t.Cluster),
+		Removal: t.Gone(), ReconciledBy: "Flux on " + t.Object.Cluster, Objects: byKind(pl.Objects(t)), Next: waitingFor(pl, t),
+		HowToReject: out.repo.Forge.HowToReject(request), From: pl.From, Revision: pl.Revision, Branch: branch,
+	}
+	for _, pre := range t.Prerequisites {
+		vars.Prerequisites = append(vars.Prerequisites, template.Prerequisite{Tier: prerequisiteName(pre), Why: pre.Why})
+	}
+	for _, o := range pl.Objects(t) {
+		if o.Leaving {
+			vars.Leaving = append(vars.Leaving, o.ID.String())
+		}
+	}
+	if t.Leaving != nil {
+		vars.Drops = true
+		for _, o := range t.Leaving.Objects {
+			vars.Leaving = append(vars.Leaving, o.ID.String())
+		}
+	}
+	text := template.Text{Name: "proposal.md.tmpl", Text: templates.Proposal}
+	if doc, ok := p.catalog.Templates[proposalTemplate]; ok && doc.Spec.Type == v1alpha1.TemplateProposal {
+		text = template.Text{Name: "Template/" + proposalTemplate, Text: doc.Spec.Text}
+	}
+	var err error
+	request.Title, request.Body, err = template.RenderProposal(text, vars)
+	return request, err
+}
+
+// commitMessage is the proposal's text with Furrow's trailers.
+func (p *pass) commitMessage(out *push, r forge.Request) string {
+	return forge.AddTrailers(r.Title+"\n\n"+r.Body, []forge.Trailer{
+		{Key: forge.TrailerSeed, Value: out.seed.plan.Seed},
+		{Key: forge.TrailerRevision, Value: out.seed.plan.Revision},
+		{Key: forge.TrailerTier, Value: r.Tier.String()},
+		{Key: forge.TrailerPlan, Value: out.planCommit.String()},
+		{Key: forge.TrailerWants, Value: r.Wants},
+	})
+}
+
+func verb(t *plan.Tier, f release.TierFacts) string {
+	switch {
+	case t.Gone():
+		return "Remove"
+	case f.Base == release.BaseNothing:
+		return "Plant"
+	}
+	return "Update"
+}
+
+func tiersOn(pl *plan.Plan, cluster string) int {
+	n := 0
+	for i := range pl.Tiers {
+		if pl.Tiers[i].Cluster == cluster {
+			n++
+		}
+	}
+	return n
+}
+
+func prerequisiteName(p plan.Prerequisite) string {
+	name := fmt.Sprintf("%s tier %02d", p.Cluster, p.Ordinal)
+	if p.Seed != "" {
+		name = "seed " + p.Seed + " on " + name
+	}
+	return name
+}
+
+// maxNames is how many objects of a kind a proposal names.
+const maxNames = 8
+
+// byKind counts the objects of a tier by kind.
+func byKind(objects []plan.Object) []template.ObjectsOfKind {
+	names := map[string][]string{}
+	for _, o := range objects {
+		kind := o.ID.GroupKind().String()
+		name := o.ID.Name
+		if o.ID.Namespace != "" {
+			name = o.ID.Namespace + "/" + name
+		}
+		names[kind] = append(names[kind], "`"+name+"`")
+	}
+	out := make([]template.ObjectsOfKind, 0, len(names))
+	for kind, list := range names {
+		slices.Sort(list)
+		shown := list
+		if len(shown) > maxNames {
+			shown = append(slices.Clone(list[:maxNames]), fmt.Sprintf("and %d more", len(list)-maxNames))
+		}
+		out = append(out, template.ObjectsOfKind{Kind: kind, Count: len(list), Names: strings.Join(shown, ", ")})
+	}
+	slices.SortFunc(out, func(a, b template.ObjectsOfKind) int { return cmp.Compare(a.Kind, b.Kind) })
+	return out
+}
+
+// waitingFor says which tiers wait for this one.
+func waitingFor(pl *plan.Plan, t *plan.Tier) []string {
+	var out []string
+	for i := range pl.Tiers {
+		other := &pl.Tiers[i]
+		for _, pre := range other.Prerequisites {
+			if pre.Seed == "" && pre.Cluster == t.Cluster && pre.Ordinal == t.Ordinal {
+				out = append(out, fmt.Sprintf("%s: %s", other, pre.Why))
+			}
+		}
+	}
+	if len(out) > maxNames {
+		out = append(out[:maxNames], fmt.Sprintf("and %d more tiers", len(out)-maxNames))
+	}
+	return out
+}
+
+// tierName is a tier's name within its seed, for people.
+func tierName(of string, t layout.Tier) string {
+	name := fmt.Sprintf("%s tier %s", t.Cluster, t.Number())
+	if t.Seed != of {
+		name = t.Seed + " on " + name
+	}
+	return name
+}

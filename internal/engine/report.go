@@ -1,0 +1,230 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// ReportKind is what status.yaml has in kind.
+const ReportKind = "Status"
+
+// StatusFile is the report's file on the status branch.
+const StatusFile = "status.yaml"
+
+// Report is what a pass has seen and done, for people. It holds no time of its
+// own, so that the report of a pass in which nothing happened is the same.
+type Report struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Owner      string `json:"owner"`
+	// Revision of the control-plane repository that was looked at.
+	Revision string `json:"revision"`
+	// Problems are those of the control plane and of repositories as a whole.
+	Problems []string     `json:"problems,omitempty"`
+	Seeds    []SeedReport `json:"seeds"`
+	// Changed says that the pass pushed something. It is not part of the status.
+	Changed bool `json:"-"`
+	// Plans are the plans in force, by seed. They are not part of the status.
+	Plans map[string]*plan.Plan `json:"-"`
+}
+
+// SeedReport is the state of one seed.
+type SeedReport struct {
+	Name string `json:"name"`
+	// State sums the tiers up: Stalled, or the least advanced of the tiers'.
+	State   string       `json:"state"`
+	Message string       `json:"message,omitempty"`
+	Removal bool         `json:"removal,omitempty"`
+	Tiers   []TierReport `json:"tiers,omitempty"`
+	// Warnings are the plan's.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// TierReport is the state of one tier.
+type TierReport struct {
+	Cluster string        `json:"cluster"`
+	Ordinal int           `json:"ordinal"`
+	// Level orders the tiers of all clusters: those of a lower level come first.
+	Level   int           `json:"level"`
+	State   release.State `json:"state"`
+	Message string        `json:"message,omitempty"`
+	Since   string        `json:"since,omitempty"`
+	// Waits are the tiers that it waits for, and why.
+	Waits []WaitReport `json:"waits,omitempty"`
+	// Proposal is the open proposal, or the rejected one.
+	Proposal *ProposalReport `json:"proposal,omitempty"`
+	Objects  int             `json:"objects"`
+}
+
+// WaitReport is one thing that a tier waits for.
+type WaitReport struct {
+	Tier  string        `json:"tier"`
+	State release.State `json:"state"`
+	Why   string        `json:"why"`
+}
+
+// ProposalReport says where people find a proposal.
+type ProposalReport struct {
+	Repo   string `json:"repo"`
+	Branch string `json:"branch"`
+	Title  string `json:"title,omitempty"`
+	URL    string `json:"url,omitempty"`
+}
+
+// Stalled is the state of a seed that a person has to look at.
+const Stalled = "Stalled"
+
+// Done says that every tier of every seed is where it should be.
+func (r *Report) Done() bool {
+	for _, s := range r.Seeds {
+		if s.State != string(release.Released) && s.State != string(release.Gone) {
+			return false
+		}
+	}
+	return len(r.Problems) == 0
+}
+
+// Seed returns the report of one seed.
+func (r *Report) Seed(name string) (*SeedReport, bool) {
+	for i := range r.Seeds {
+		if r.Seeds[i].Name == name {
+			return &r.Seeds[i], true
+		}
+	}
+	return nil, false
+}
+
+func (p *pass) report() *Report {
+	out := &Report{
+		APIVersion: v1alpha1.APIVersion, Kind: ReportKind, Owner: p.engine.config.Owner, Revision: p.engine.revision,
+		Changed: p.changed, Plans: map[string]*plan.Plan{}, Seeds: []SeedReport{},
+	}
+	if p.readErr != nil {
+		out.Problems = append(out.Problems, fmt.Sprintf("the control-plane repository cannot be read: %v; what was read last stays in force", p.readErr))
+	}
+	for _, problem := range p.catalog.Problems {
+		out.Problems = append(out.Problems, problem.Error())
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.repos)) {
+		if err := p.repos[name].err; err != nil {
+			out.Problems = append(out.Problems, err.Error())
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.seeds)) {
+		if d := p.seeds[name]; !p.foreignSeed(d) {
+			out.Seeds = append(out.Seeds, p.reportSeed(d))
+			out.Plans[name] = d.plan
+		}
+	}
+	return out
+}
+
+// foreignSeed says that the seed is another engine's, and not ours to report.
+func (p *pass) foreignSeed(d *seedDecision) bool {
+	return d.plan == nil && d.err == nil
+}
+
+func (p *pass) reportSeed(d *seedDecision) SeedReport {
+	out := SeedReport{Name: d.name}
+	if d.plan != nil {
+		out.Removal = d.plan.Removal
+		for i := range d.plan.Tiers {
+			out.Tiers = append(out.Tiers, p.reportTier(d, &d.plan.Tiers[i], d.result.Tiers[i]))
+		}
+		for _, w := range d.plan.Warnings {
+			out.Warnings = append(out.Warnings, w.Object+": "+w.Message)
+		}
+		out.State = summary(d.result)
+	}
+	if d.err != nil {
+		out.State, out.Message = Stalled, d.err.Error()
+	}
+	return out
+}
+
+// summary is the state that says most about what is to be done: that which
+// needs a person first, then what is under way.
+func summary(r release.Result) string {
+	order := []release.State{
+		release.Held, release.Failed, release.Rejected, release.Reverted, release.Outdated, release.Proposed, release.Queued,
+		release.Merged, release.Progressing, release.Blocked, release.Released, release.Gone,
+	}
+	for _, s := range order {
+		if r.Count(s) > 0 {
+			return string(s)
+		}
+	}
+	return string(release.Gone)
+}
+
+func (p *pass) reportTier(d *seedDecision, t *plan.Tier, s release.TierStatus) TierReport {
+	out := TierReport{Cluster: t.Cluster, Ordinal: t.Ordinal, Level: t.Level, State: s.State, Message: s.Message, Since: s.Since, Objects: len(d.plan.Objects(t))}
+	if err := d.problems[s.Tier]; err != nil {
+		out.State, out.Message = release.Held, err.Error()
+	}
+	for _, w := range s.Waits {
+		out.Waits = append(out.Waits, WaitReport{tierName(d.name, w.Tier), w.State, w.Why})
+	}
+	r := p.repos[t.Repo]
+	proposal, open := r.proposals[layout.TierBranch(r.base, s.Tier)]
+	if open && s.Act != release.ActSupersede {
+		out.Proposal = &ProposalReport{Repo: t.Repo, Branch: proposal.Branch, Title: proposal.Title, URL: proposal.URL}
+		if s.Act == release.ActPropose || s.Act == release.ActUpdate {
+			out.State, out.Message = release.Proposed, "waits to be merged"
+		}
+	}
+	return out
+}
+
+// publish keeps the report on the status branch of the first repository, where
+// it has changed. Nothing is lost when that fails: the next pass does it again.
+func (p *pass) publish(ctx context.Context, report *Report) {
+	data, err := yaml.Marshal(report)
+	if err != nil {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.repos)) {
+		r := p.repos[name]
+		if r.err != nil {
+			continue
+		}
+		if err := p.writeStatus(ctx, r, data); err != nil {
+			report.Problems = append(report.Problems, fmt.Sprintf("GitOpsRepo %q: the status cannot be written: %v", name, err))
+		}
+		return
+	}
+}
+
+func (p *pass) writeStatus(ctx context.Context, r *repoState, data []byte) error {
+	branch := layout.StatusBranch(r.base)
+	tree, err := r.Mirror.WriteTree(map[string][]byte{StatusFile: data})
+	if err != nil {
+		return err
+	}
+	old := r.refs[branch]
+	if !old.IsZero() {
+		if had, err := r.Mirror.Commit(old); err == nil && had.Tree == tree.Hash {
+			return nil
+		}
+	}
+	// A report has no past: its commit has no parent, so that the branch does not grow.
+	commit, err := r.Mirror.CommitTree(tree.Hash, nil, git.CommitMeta{Author: p.engine.person(), Message: "Report the state of all seeds\n"})
+	if err != nil {
+		return err
+	}
+	err = r.Mirror.Push(ctx, []git.Update{{Ref: branch, Old: old, New: commit, Objects: append(tree.Objects, commit)}})
+	if git.IsLeaseRefused(err) {
+		return nil // another engine was faster, and has seen no less
+	}
+	return err
+}

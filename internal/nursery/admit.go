@@ -1,0 +1,145 @@
+package nursery
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// request is one object on its way into a simulated API server.
+type request struct {
+	cluster *cluster
+	now     int
+	id      manifest.ID
+	item    *item
+	by      *kustomization
+	decrypt bool
+}
+
+// check returns the server's message, or "" when it has no objection.
+type check struct {
+	holds func(request) string
+	// brought says that what is missing comes in the same apply, before the
+	// rest; nil where that does not help.
+	brought func(own, request) bool
+}
+
+// admission is what an API server checks, in its order.
+var admission = []check{
+	{kindServed, own.hasKind},          // the kind is built in, or its CRD is established
+	{readable, nil},                    // a sops document was decrypted on the way
+	{ownerLabelsFit, nil},              // Flux writes the Kustomization's name into a label
+	{namespaceThere, own.hasNamespace}, // the Namespace exists and is not being deleted
+	{kustomizationFits, nil},           // a Kustomization has the fields of its schema
+	{podAccepted, nil},                 // what a bare Pod names is there
+}
+
+// admit returns why the API server rejects the request, "" when it does not.
+func admit(r request, o own) string {
+	for _, c := range admission {
+		message := c.holds(r)
+		if message == "" || c.brought != nil && c.brought(o, r) {
+			continue
+		}
+		return message
+	}
+	return ""
+}
+
+// builtinGroups are the API groups that a Kubernetes API server brings. Groups
+// such as gateway.networking.k8s.io are not: their kinds need a CRD.
+var builtinGroups = []string{
+	"", "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "apps",
+	"authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch", "certificates.k8s.io",
+	"coordination.k8s.io", "discovery.k8s.io", "events.k8s.io", "flowcontrol.apiserver.k8s.io",
+	"internal.apiserver.k8s.io", "networking.k8s.io", "node.k8s.io", "policy", "rbac.authorization.k8s.io",
+	"resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io", "storagemigration.k8s.io",
+}
+
+// fluxGroups are those that `flux install` brings to a cluster with a root.
+var fluxGroups = []string{
+	"helm.toolkit.fluxcd.io", "kustomize.toolkit.fluxcd.io", "notification.toolkit.fluxcd.io", "source.toolkit.fluxcd.io",
+}
+
+func builtin(c *cluster, gk manifest.GroupKind) bool {
+	if _, known := manifest.BuiltinScope(gk); !known {
+		return false
+	}
+	return slices.Contains(builtinGroups, gk.Group) || c.root != nil && slices.Contains(fluxGroups, gk.Group)
+}
+
+func kindServed(r request) string {
+	gk := r.id.GroupKind()
+	if builtin(r.cluster, gk) {
+		return ""
+	}
+	k := r.cluster.kinds[gk]
+	switch {
+	case k == nil, r.now < k.establishedAt, k.versions != nil && !slices.Contains(k.versions, r.item.object.Version):
+		return fmt.Sprintf("no matches for kind %q in version %q", gk.Kind, r.item.object.APIVersion())
+	case k.terminating && r.cluster.objects[r.id] == nil:
+		return "create not allowed while custom resource definition is terminating"
+	}
+	return ""
+}
+
+func readable(r request) string {
+	if r.item.object.Encrypted() && !r.decrypt {
+		return "failed to create typed patch object: .sops: field not declared in schema"
+	}
+	return ""
+}
+
+func ownerLabelsFit(r request) string {
+	const most = 63 // characters of a label's value
+	if len(r.by.key.name) > most {
+		return fmt.Sprintf("metadata.labels: Invalid value: %q: must be no more than %d characters", r.by.key.name, most)
+	}
+	return ""
+}
+
+func namespaceThere(r request) string {
+	name := r.id.Namespace
+	if name == "" || r.cluster.objects[r.id] != nil {
+		return ""
+	}
+	switch ns := r.cluster.objects[namespaceID(name)]; {
+	case ns == nil:
+		return fmt.Sprintf("namespaces %q not found", name)
+	case ns.deleting:
+		return fmt.Sprintf("%q is forbidden: unable to create new content in namespace %s because it is being terminated", r.id.Name, name)
+	}
+	return ""
+}
+
+func kustomizationFits(r request) string {
+	if r.id.GroupKind() != kustomizationKind {
+		return ""
+	}
+	return r.item.declare().fault
+}
+
+// podAccepted holds for bare Pods what admission plugins hold against them.
+// The account "default" comes with its Namespace.
+func podAccepted(r request) string {
+	if r.id.GroupKind() != podKind || r.cluster.objects[r.id] != nil {
+		return ""
+	}
+	o := r.item.object
+	account := manifest.ID{Kind: "ServiceAccount", Namespace: r.id.Namespace, Name: o.String("spec", "serviceAccountName")}
+	if account.Name != "" && account.Name != "default" && r.cluster.objects[account] == nil {
+		return fmt.Sprintf("pods %q is forbidden: error looking up service account %s/%s: serviceaccount %q not found",
+			r.id.Name, account.Namespace, account.Name, account.Name)
+	}
+	priority := manifest.ID{Group: "scheduling.k8s.io", Kind: "PriorityClass", Name: o.String("spec", "priorityClassName")}
+	if priority.Name != "" && !strings.HasPrefix(priority.Name, "system-") && r.cluster.objects[priority] == nil {
+		return fmt.Sprintf("pods %q is forbidden: no PriorityClass with name %s was found", r.id.Name, priority.Name)
+	}
+	runtime := manifest.ID{Group: "node.k8s.io", Kind: "RuntimeClass", Name: o.String("spec", "runtimeClassName")}
+	if runtime.Name != "" && r.cluster.objects[runtime] == nil {
+		return fmt.Sprintf("pods %q is forbidden: pod rejected: RuntimeClass %q not found", r.id.Name, runtime.Name)
+	}
+	return ""
+}

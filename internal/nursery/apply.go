@@ -1,0 +1,217 @@
+package nursery
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+const pruneAnnotation = "kustomize.toolkit.fluxcd.io/prune"
+
+// refusal is an object that an API server did not take, and its message.
+type refusal struct {
+	id      manifest.ID
+	message string
+}
+
+// prunedBy remembers who deleted an object, to notice that it was moved and
+// deleted on the way.
+type prunedBy struct {
+	owner    key
+	revision string
+}
+
+func (n *Nursery) request(a *attempt, it *item) request {
+	return request{
+		cluster: a.target, now: n.agenda.now, id: a.target.identify(&it.object),
+		item: it, by: a.k, decrypt: a.spec.Decryption != nil,
+	}
+}
+
+// applyObjects brings what was built to the target: below a root all or
+// nothing, with definitions first, as Flux does; elsewhere one by one in random
+// order, so that a tier whose order matters is found out.
+func (n *Nursery) applyObjects(a *attempt) *failure {
+	var refused []refusal
+	applied := make([]manifest.ID, 0, len(a.content.items))
+	brought := own{}
+	if a.k.isRoot() {
+		if refused = n.preflight(a); len(refused) > 0 {
+			return n.refuse(a, refused)
+		}
+		brought = bringing(a.content)
+	}
+	for _, i := range n.order(a) {
+		r := n.request(a, a.content.items[i])
+		if message := admit(r, brought); message != "" {
+			refused = append(refused, refusal{r.id, message})
+			continue
+		}
+		n.put(a, r.id, r.item)
+		applied = append(applied, r.id)
+	}
+	a.k.target = a.target.spec.Name
+	if len(refused) > 0 {
+		a.k.inventory = union(a.k.inventory, applied)
+		return n.refuse(a, refused)
+	}
+	slices.SortFunc(applied, manifest.ID.Compare)
+	a.stale = without(a.k.inventory, applied)
+	a.k.inventory = applied
+	return nil
+}
+
+// order returns the positions of the built objects as they will be applied.
+func (n *Nursery) order(a *attempt) []int {
+	order := n.dice.Perm(len(a.content.items))
+	if a.k.isRoot() {
+		slices.SortStableFunc(order, func(i, j int) int {
+			return rank(a.content.items[i]) - rank(a.content.items[j])
+		})
+	}
+	return order
+}
+
+// rank puts definitions before what may need them.
+func rank(it *item) int {
+	if gk := it.object.ID.GroupKind(); gk == namespaceKind || gk == definitionKind {
+		return 0
+	}
+	return 1
+}
+
+// refuse records rejections and fails the attempt with the first.
+func (n *Nursery) refuse(a *attempt, refused []refusal) *failure {
+	for _, r := range refused {
+		n.reject(a.k, a.target.spec.Name, r)
+	}
+	return &failure{reason: reasonFailed, message: title(refused[0].id) + " dry-run failed: " + refused[0].message}
+}
+
+func (n *Nursery) reject(k *kustomization, cluster string, r refusal) {
+	n.rejections.add(Rejection{
+		Cluster: cluster, Kustomization: k.key.String(), Object: r.id, Message: r.message, Tick: n.agenda.now,
+	})
+}
+
+// put applies one object that was admitted.
+func (n *Nursery) put(a *attempt, id manifest.ID, it *item) {
+	l := a.target.objects[id]
+	if l == nil {
+		n.create(a, id, it)
+		return
+	}
+	l.owner = a.k
+	if l.deleting || sameBody(l.object.Body, it.object.Body) {
+		return // what is being deleted takes changes, and goes all the same
+	}
+	if !sameSpec(l.object.Body, it.object.Body) {
+		l.changedAt = n.agenda.now
+	}
+	l.object = it.object
+	n.came(a.target, l, it)
+}
+
+func (n *Nursery) create(a *attempt, id manifest.ID, it *item) {
+	c := a.target
+	if p, ok := c.pruned[id]; ok {
+		delete(c.pruned, id)
+		if p.owner != a.k.key && (p.revision == a.snapshot.revision || a.k.has(id)) {
+			n.lose(c, id, a.k, "it was pruned by "+p.owner.String()+" while it moved, and is made anew")
+		}
+	}
+	l := &live{id: id, object: it.object, owner: a.k, changedAt: n.agenda.now}
+	c.objects[id] = l
+	n.came(c, l, it)
+}
+
+// came does what the controllers of a kind do with an object that is new or
+// changed.
+func (n *Nursery) came(c *cluster, l *live, it *item) {
+	switch gk := l.id.GroupKind(); {
+	case gk == kustomizationKind && c.root != nil:
+		n.adopt(c, l, it.declare())
+	case gk == definitionKind:
+		n.define(c, l)
+	case n.isCreator(gk) && c.spec.Role == RoleManagement:
+		n.conceive(c, l)
+	}
+}
+
+// define serves the kind of a CRD, one or two ticks after it was first applied.
+func (n *Nursery) define(c *cluster, l *live) {
+	gk, scope, ok := manifest.DefinedScope(l.object)
+	if !ok {
+		return
+	}
+	versions := []string{}
+	for _, v := range l.object.Slice("spec", "versions") {
+		if version, ok := v.(map[string]any); ok && version["served"] == true {
+			name, _ := version["name"].(string)
+			versions = append(versions, name)
+		}
+	}
+	if have := c.kinds[gk]; have != nil {
+		have.versions, have.scope = versions, scope
+		return
+	}
+	c.kinds[gk] = &kind{establishedAt: n.agenda.now + 1 + n.dice.IntN(2), versions: versions, scope: scope}
+}
+
+// pruneStale deletes what has left the path, where it is still the
+// Kustomization's own.
+func (n *Nursery) pruneStale(a *attempt) *failure {
+	if !a.spec.Prune {
+		return nil
+	}
+	for _, id := range a.stale {
+		if l := a.target.objects[id]; l != nil && prunable(l, a.k) {
+			a.target.pruned[id] = prunedBy{a.k.key, a.snapshot.revision}
+			n.remove(a.target, l)
+		}
+	}
+	return nil
+}
+
+// prunable goes by the live object: its owner labels and its annotation.
+func prunable(l *live, k *kustomization) bool {
+	return l.owner != nil && l.owner.key == k.key && l.object.Annotation(pruneAnnotation) != "disabled"
+}
+
+func sameBody(a, b map[string]any) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() || reflect.DeepEqual(a, b)
+}
+
+// sameSpec compares all but metadata.
+func sameSpec(a, b map[string]any) bool {
+	a, b = maps.Clone(a), maps.Clone(b)
+	delete(a, "metadata")
+	delete(b, "metadata")
+	return reflect.DeepEqual(a, b)
+}
+
+// without returns the ids of a that are not in b.
+func without(a, b []manifest.ID) []manifest.ID {
+	if slices.Equal(a, b) {
+		return nil
+	}
+	in := make(map[manifest.ID]bool, len(b))
+	for _, id := range b {
+		in[id] = true
+	}
+	var left []manifest.ID
+	for _, id := range a {
+		if !in[id] {
+			left = append(left, id)
+		}
+	}
+	return left
+}
+
+func union(a, b []manifest.ID) []manifest.ID {
+	all := slices.Concat(a, b)
+	slices.SortFunc(all, manifest.ID.Compare)
+	return slices.Compact(all)
+}

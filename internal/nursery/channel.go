@@ -1,0 +1,115 @@
+package nursery
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/furrow-dev/furrow/internal/core/health"
+	"github.com/furrow-dev/furrow/internal/probe"
+)
+
+// Channel is the health channel of a nursery, disturbed by its Chaos.
+type Channel struct{ nursery *Nursery }
+
+var _ probe.Channel = Channel{}
+
+// Channel returns the health channel of these clusters.
+func (n *Nursery) Channel() Channel { return Channel{n} }
+
+var errChannel = errors.New("the simulated health channel failed, as its chaos asks it to")
+
+// Reconcilers implements probe.Channel. The Spec of an answer is shared: read
+// it, never change it.
+func (ch Channel) Reconcilers(ctx context.Context, keys []probe.ReconcilerKey) (map[probe.ReconcilerKey]health.Reconciler, error) {
+	return ask(ctx, ch.nursery, ch.nursery.answers.reconcilers, keys, ch.nursery.reconciler)
+}
+
+// Creators implements probe.Channel.
+func (ch Channel) Creators(ctx context.Context, keys []probe.CreatorKey) (map[probe.CreatorKey]health.Creator, error) {
+	return ask(ctx, ch.nursery, ch.nursery.answers.creators, keys, ch.nursery.creator)
+}
+
+// ask answers for each key, disturbed while chaos lasts.
+func ask[K comparable, V any](
+	ctx context.Context, n *Nursery, memories map[K]*memory[V], keys []K, truth func(K) V,
+) (map[K]V, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.disturbed() && n.callFails(keyNames(keys)) {
+		return nil, errChannel
+	}
+	answers := make(map[K]V, len(keys))
+	for _, k := range keys {
+		value := truth(k)
+		if n.disturbed() {
+			m := memories[k]
+			if m == nil {
+				m = &memory[V]{}
+				memories[k] = m
+			}
+			var known bool
+			if value, known = disturb(n, keyName(k), m, value); !known {
+				continue
+			}
+		}
+		answers[k] = value
+	}
+	return answers, nil
+}
+
+// reconciler is the truth about a Kustomization.
+func (n *Nursery) reconciler(at probe.ReconcilerKey) health.Reconciler {
+	c := n.clusters[at.Cluster]
+	if !n.reachable(c) {
+		return health.Reconciler{}
+	}
+	k := c.kustomizations[key{at.Namespace, at.Name}]
+	if k == nil {
+		return health.Reconciler{Known: true}
+	}
+	return n.observe(k)
+}
+
+// creator is the truth about a creator and the cluster that it creates.
+func (n *Nursery) creator(at probe.CreatorKey) health.Creator {
+	c := n.clusters[at.Cluster]
+	if !n.reachable(c) {
+		return health.Creator{}
+	}
+	l := c.objects[at.Object]
+	if l == nil {
+		return health.Creator{Known: true, Message: "there is no such object on the simulated cluster " + at.Cluster}
+	}
+	answer := health.Creator{
+		Known: true, Found: true, Current: l.initialised && !l.deleting, Answers: n.reachable(n.clusters[at.Creates]),
+	}
+	_, broken := n.faults[at.Cluster][at.Object]
+	answer.Current = answer.Current && !broken
+	switch {
+	case l.deleting:
+		answer.Message = "the creator is being deleted (simulated)"
+	case broken:
+		answer.Message = cmp.Or(n.faults[at.Cluster][at.Object].reason, "the creator is broken") + " (simulated)"
+	case !l.initialised:
+		answer.Message = "the control plane is not initialised yet (simulated)"
+	case !answer.Answers:
+		answer.Message = "the API server of " + at.Creates + " does not answer (simulated)"
+	}
+	return answer
+}
+
+func keyNames[K comparable](keys []K) string {
+	if len(keys) == 0 {
+		return ""
+	}
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		names[i] = keyName(k)
+	}
+	return slices.Min(names)
+}

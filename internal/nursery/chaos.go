@@ -1,0 +1,121 @@
+package nursery
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+
+	"github.com/furrow-dev/furrow/internal/core/health"
+	"github.com/furrow-dev/furrow/internal/probe"
+)
+
+// Chaos disturbs a nursery while its ticks are below Until, and not after: in
+// the end the truth is told. Zero means no disturbance.
+type Chaos struct {
+	// Late, Stale and Missing are the probabilities that a channel's answer for
+	// one key is as of some ticks ago (but never older than the one before), is
+	// an older one again after a newer, or is not known. Error is that of a
+	// whole call failing.
+	Late, Stale, Missing, Error float64
+	// FetchLag is after how many ticks, at most, a cluster fetches a revision.
+	FetchLag int
+	// Reorder lets what is due in one tick happen in random order instead of by
+	// name, and lets Kustomizations see a fetched revision one by one.
+	Reorder bool
+	// Until is the tick in which all of this ends.
+	Until int
+}
+
+func (n *Nursery) chaotic() bool { return n.agenda.now < n.opts.Chaos.Until }
+
+// disturbed says that answers are not the plain truth now.
+func (n *Nursery) disturbed() bool {
+	c := n.opts.Chaos
+	return n.chaotic() && (c.Late > 0 || c.Stale > 0 || c.Missing > 0 || c.Error > 0)
+}
+
+// answers remembers what was true when it was asked for.
+type answers struct {
+	reconcilers map[probe.ReconcilerKey]*memory[health.Reconciler]
+	creators    map[probe.CreatorKey]*memory[health.Creator]
+	calls       map[string]int // by their first key
+}
+
+func newAnswers() answers {
+	return answers{
+		reconcilers: map[probe.ReconcilerKey]*memory[health.Reconciler]{},
+		creators:    map[probe.CreatorKey]*memory[health.Creator]{},
+		calls:       map[string]int{},
+	}
+}
+
+const (
+	remembered = 16 // answers a key
+	latest     = 4  // ticks that an answer is late
+)
+
+// memory is what was true of one key, oldest first.
+type memory[V any] struct {
+	values []V
+	ticks  []int
+	shown  int // tick of the newest value that was told
+	asked  int
+}
+
+func (m *memory[V]) keep(tick int, value V) {
+	m.asked++
+	m.values, m.ticks = append(m.values, value), append(m.ticks, tick)
+	if len(m.values) > remembered {
+		m.values, m.ticks = m.values[1:], m.ticks[1:]
+	}
+}
+
+// disturb returns what the channel says in place of the truth, false when it
+// says nothing.
+func disturb[V any](n *Nursery, name string, m *memory[V], truth V) (V, bool) {
+	c, now := n.opts.Chaos, n.agenda.now
+	m.keep(now, truth)
+	dice := n.diceFor(name, m.asked)
+	missing, stale, late := dice.Float64() < c.Missing, dice.Float64() < c.Stale, dice.Float64() < c.Late
+	back, pick := 1+dice.IntN(latest), dice.IntN(len(m.values))
+	var none V
+	switch {
+	case missing:
+		return none, dice.IntN(2) == 0 // a zero answer is one with Known false
+	case stale:
+		return m.values[pick], true
+	case late:
+		i := m.lateIndex(now - back)
+		m.shown = max(m.shown, m.ticks[i])
+		return m.values[i], true
+	}
+	m.shown = now
+	return truth, true
+}
+
+// lateIndex finds the newest value of a tick or before, though none before one
+// that was told already.
+func (m *memory[V]) lateIndex(tick int) int {
+	found := 0
+	for i, t := range m.ticks {
+		if t <= tick || t <= m.shown {
+			found = i
+		}
+	}
+	return found
+}
+
+func (n *Nursery) callFails(name string) bool {
+	n.answers.calls[name]++
+	return n.diceFor("call "+name, n.answers.calls[name]).Float64() < n.opts.Chaos.Error
+}
+
+// diceFor depends on the seed, the tick, the name and how often it was asked
+// for, so that calls from several goroutines do not change each other's luck.
+func (n *Nursery) diceFor(name string, asked int) *rand.Rand {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s\x00%d\x00%d", name, asked, n.agenda.now)
+	return rand.New(rand.NewPCG(uint64(n.opts.Seed), h.Sum64()))
+}
+
+func keyName[K comparable](k K) string { return fmt.Sprint(k) }

@@ -1,0 +1,97 @@
+package nursery
+
+import (
+	"strconv"
+
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// AnnotationCreateAfter says on a creator how many ticks its control plane
+// takes, in place of Options.CreateAfter.
+const AnnotationCreateAfter = "nursery.furrow.dev/create-after"
+
+func (n *Nursery) isCreator(gk manifest.GroupKind) bool {
+	return n.opts.IsCreator != nil && n.opts.IsCreator(gk)
+}
+
+func secretID(k key) manifest.ID {
+	return manifest.ID{Kind: secretKind.Kind, Namespace: k.namespace, Name: k.name}
+}
+
+// conceive begins, once, to create the cluster of a creator.
+func (n *Nursery) conceive(c *cluster, creator *live) {
+	if creator.conceived {
+		return
+	}
+	creator.conceived = true
+	name := creator.id.Name
+	made := n.clusters[name]
+	if made == nil {
+		made = &cluster{spec: Cluster{Name: name, Role: RoleWorkload}}
+		n.clusters[name] = made
+	}
+	if made.creator == nil { // where there are several, the first decides its end
+		made.creator, made.creatorHost = creator, c
+	}
+	after, err := strconv.Atoi(creator.object.Annotation(AnnotationCreateAfter))
+	if err != nil || after < 0 {
+		after = n.opts.CreateAfter
+	}
+	n.later(c, creator, creations, after, n.bear)
+}
+
+// bear brings up the control plane: the API server answers, the creator's
+// status says so, and the kubeconfig Secret lies beside the creator.
+func (n *Nursery) bear(c *cluster, creator *live) {
+	if _, broken := n.faults[c.spec.Name][creator.id]; broken {
+		n.later(c, creator, creations, 1, n.bear)
+		return
+	}
+	made := n.clusters[creator.id.Name]
+	if creator.deleting || made == nil {
+		return
+	}
+	if !made.up {
+		made.up = true
+		n.furnish(made)
+	}
+	creator.initialised = true
+	c.addKubeConfig(namespaceOf(creator), made.spec.Name)
+}
+
+// namespaceOf is where what belongs to a creator lies.
+func namespaceOf(creator *live) string {
+	if creator.id.Namespace == "" {
+		return "default"
+	}
+	return creator.id.Namespace
+}
+
+// finishCreator ends the deletion of a creator: its cluster is destroyed.
+func (n *Nursery) finishCreator(c *cluster, creator *live) {
+	made := n.clusters[creator.id.Name]
+	if made != nil && made.creator == creator {
+		n.destroy(made)
+		delete(c.objects, secretID(key{namespaceOf(creator), kubeConfigName(made.spec.Name)}))
+	}
+	n.vanish(c, creator)
+}
+
+// destroy takes a cluster away with all that is on it. What a Kustomization
+// still had there is lost, and that Kustomization can never end its deletion.
+func (n *Nursery) destroy(c *cluster) {
+	for _, l := range c.sorted(func(l *live) bool { return l.owner != nil && !l.owner.gone }) {
+		n.lose(c, l.id, l.owner, "its cluster was destroyed with its creator "+c.creator.id.String())
+	}
+	n.forget(c)
+	c.up = false
+	delete(n.clusters, c.spec.Name)
+}
+
+// forget drops the controllers' state of a cluster that is no more.
+func (n *Nursery) forget(c *cluster) {
+	for _, k := range c.kustomizations {
+		k.gone = true
+	}
+	c.epoch++
+}

@@ -1,0 +1,150 @@
+package nursery
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// vigour is the health of one object in the words of kstatus.
+type vigour string
+
+const (
+	current     vigour = "Current"
+	inProgress  vigour = "InProgress"
+	failed      vigour = "Failed"
+	terminating vigour = "Terminating"
+	notFound    vigour = "NotFound"
+)
+
+// workloads take some ticks to become healthy.
+var workloads = []manifest.GroupKind{
+	{Group: "apps", Kind: "Deployment"}, {Group: "apps", Kind: "StatefulSet"}, {Group: "apps", Kind: "DaemonSet"},
+	{Group: "batch", Kind: "Job"}, podKind,
+}
+
+// ailment is an object that keeps a Kustomization from being ready.
+type ailment struct {
+	id     manifest.ID
+	state  vigour
+	detail string
+}
+
+func (a ailment) String() string {
+	text := fmt.Sprintf("%s status: '%s'", title(a.id), a.state)
+	if a.detail != "" {
+		text += ": " + a.detail
+	}
+	return text
+}
+
+// checkHealth is one look of a running health check.
+func (n *Nursery) checkHealth(a *attempt) {
+	ailments := n.ailments(a)
+	early := slices.DeleteFunc(slices.Clone(ailments), func(x ailment) bool { return x.state != failed })
+	elapsed := n.opts.Step * time.Duration(n.agenda.now-a.began)
+	switch {
+	case len(ailments) == 0:
+		n.succeed(a)
+	case len(early) > 0:
+		n.fail(a, failure{reason: reasonHealth, message: fmt.Sprintf(
+			"health check failed after %s: failed early due to stalled resources: [%s]", elapsed, list(early))})
+	case n.agenda.now >= a.deadline:
+		n.fail(a, failure{reason: reasonHealth, message: fmt.Sprintf(
+			"health check failed after %s: timeout waiting for: [%s]", elapsed, list(ailments))})
+	default:
+		if a.k.ready.reason != reasonProgressing || a.k.ready.generation != a.generation {
+			n.setReady(a.k, a.generation, unknown(reasonProgressing, "Reconciliation in progress"))
+		}
+		n.wake(a.k, n.agenda.now+1)
+	}
+}
+
+func list(ailments []ailment) string {
+	texts := make([]string, len(ailments))
+	for i, a := range ailments {
+		texts[i] = a.String()
+	}
+	return strings.Join(texts, ", ")
+}
+
+// ailments lists what counts for the health of a Kustomization and is not
+// current: with wait all that it applied, else its health checks.
+func (n *Nursery) ailments(a *attempt) []ailment {
+	if !n.reachable(a.target) && a.target != a.k.host {
+		return []ailment{{state: inProgress, detail: "the cluster does not answer"}}
+	}
+	ids := a.k.inventory
+	if !a.spec.Wait {
+		ids = checked(a.spec)
+	}
+	var found []ailment
+	for _, id := range ids {
+		if state, detail := n.health(a, id); state != current {
+			found = append(found, ailment{id, state, detail})
+		}
+	}
+	return found
+}
+
+// checked are the ids of spec.healthChecks.
+func checked(s kustomizev1.KustomizationSpec) []manifest.ID {
+	ids := make([]manifest.ID, 0, len(s.HealthChecks))
+	for _, ref := range s.HealthChecks {
+		gvk := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+		ids = append(ids, manifest.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: ref.Namespace, Name: ref.Name})
+	}
+	return ids
+}
+
+func (n *Nursery) health(a *attempt, id manifest.ID) (vigour, string) {
+	c := a.target
+	l := c.objects[id]
+	switch {
+	case l == nil:
+		return notFound, ""
+	case l.deleting:
+		return terminating, ""
+	}
+	if f, ok := n.faults[c.spec.Name][id]; ok {
+		return f.state, f.reason
+	}
+	if n.grown(a, l) {
+		return current, ""
+	}
+	return inProgress, ""
+}
+
+// grown says that an object has become what it is to be.
+func (n *Nursery) grown(a *attempt, l *live) bool {
+	gk := l.id.GroupKind()
+	switch {
+	case n.isCreator(gk):
+		return l.initialised
+	case l.kustomization != nil:
+		return l.kustomization.settled()
+	case gk == definitionKind:
+		defined, _, ok := manifest.DefinedScope(l.object)
+		k := a.target.kinds[defined]
+		return ok && k != nil && n.agenda.now >= k.establishedAt
+	case slices.Contains(workloads, gk), judged(a.spec, gk):
+		return n.agenda.now >= l.changedAt+n.opts.ReadyAfter
+	}
+	return true
+}
+
+// judged says that health expressions of the Kustomization cover the kind.
+func judged(s kustomizev1.KustomizationSpec, gk manifest.GroupKind) bool {
+	for _, e := range s.HealthCheckExprs {
+		if gvk := schema.FromAPIVersionAndKind(e.APIVersion, e.Kind); gvk.Group == gk.Group && gvk.Kind == gk.Kind {
+			return true
+		}
+	}
+	return false
+}

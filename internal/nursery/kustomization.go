@@ -1,0 +1,175 @@
+package nursery
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+
+	"github.com/furrow-dev/furrow/internal/core/health"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// The reasons of condition Ready that a simulated Kustomization gives.
+const (
+	reasonSucceeded   = "ReconciliationSucceeded"
+	reasonFailed      = "ReconciliationFailed"
+	reasonArtifact    = "ArtifactFailed"
+	reasonBuild       = "BuildFailed"
+	reasonHealth      = "HealthCheckFailed"
+	reasonCanceled    = "HealthCheckCanceled"
+	reasonDependency  = "DependencyNotReady"
+	reasonProgressing = "Progressing"
+)
+
+// kustomization is a Kustomization object with its controller's state.
+type kustomization struct {
+	host     *cluster
+	key      key
+	declared *declared
+	// byHand is a suspension that is not in Git.
+	byHand   bool
+	deleting bool
+	gone     bool // it is no longer an object of its host
+
+	generation, observedGeneration int64
+	ready                          condition
+	applied, attempted             string // revisions
+	inventory                      []manifest.ID
+	target                         string // name of the cluster that it last applied to
+
+	due int // tick of its next reconcile, 0 without one; tasks of other ticks are void
+	// attempt is a reconcile whose health check is running.
+	attempt *attempt
+}
+
+// condition is condition Ready.
+type condition struct {
+	status, reason, message string
+	generation              int64
+	since                   int // tick
+}
+
+func unknown(reason, message string) condition {
+	return condition{status: "Unknown", reason: reason, message: message}
+}
+
+func newKustomization(host *cluster, k key, d *declared) *kustomization {
+	return &kustomization{host: host, key: k, declared: d, generation: 1, observedGeneration: -1}
+}
+
+func (k *kustomization) suspended() bool { return k.byHand || k.declared.spec.Suspend }
+
+func (k *kustomization) isRoot() bool { return k.host.root == k }
+
+// settled says what a dependent, or a parent that waits, asks of it.
+func (k *kustomization) settled() bool {
+	return k.ready.status == "True" && k.observedGeneration == k.generation
+}
+
+// has says that the object is in the inventory.
+func (k *kustomization) has(id manifest.ID) bool { return slices.Contains(k.inventory, id) }
+
+// setReady writes condition Ready; all that people read of it says that this
+// is a simulation.
+func (n *Nursery) setReady(k *kustomization, generation int64, c condition) {
+	c.message += " (simulated)"
+	c.generation, c.since = generation, k.ready.since
+	if c.status != k.ready.status {
+		c.since = n.agenda.now
+	}
+	k.ready = c
+}
+
+// wake lets the Kustomization reconcile in a tick, or sooner if that is due.
+func (n *Nursery) wake(k *kustomization, tick int) {
+	phase := reconciles
+	if k.isRoot() {
+		phase = roots
+	}
+	tick = n.agenda.clamp(tick, phase)
+	if k.due > 0 && k.due <= tick {
+		return
+	}
+	k.due = tick
+	n.agenda.at(tick, phase, k.host.spec.Name+"/"+k.key.String(), func() {
+		if k.due == tick && !k.gone {
+			k.due = 0
+			n.reconcile(k)
+		}
+	})
+}
+
+// ticks returns how many ticks a duration takes, at least one.
+func (n *Nursery) ticks(d time.Duration) int {
+	return max(1, int((d+n.opts.Step-1)/n.opts.Step))
+}
+
+// retryAfter is how long Flux waits after a failure.
+func (n *Nursery) retryAfter(spec kustomizev1.KustomizationSpec) int {
+	if spec.RetryInterval != nil {
+		return n.ticks(spec.RetryInterval.Duration)
+	}
+	return n.ticks(spec.Interval.Duration)
+}
+
+// refreshAfter is the interval, a little less for some so that not all of a
+// fleet is due at once.
+func (n *Nursery) refreshAfter(spec kustomizev1.KustomizationSpec) int {
+	interval := n.ticks(spec.Interval.Duration)
+	return max(1, interval-n.dice.IntN(interval/10+1))
+}
+
+// timeOf writes a tick as a time of a simulated clock.
+func (n *Nursery) timeOf(tick int) string {
+	epoch := time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
+	return epoch.Add(time.Duration(tick) * n.opts.Step).Format(time.RFC3339)
+}
+
+// observe is what the API server of its host says of the Kustomization.
+func (n *Nursery) observe(k *kustomization) health.Reconciler {
+	fields := k.declared.fields
+	if k.byHand {
+		fields = with(fields, "suspend", true)
+	}
+	r := health.Reconciler{
+		Known: true, Found: true, Deleting: k.deleting, Suspended: k.suspended(),
+		Rendered: k.declared.rendered, Spec: fields,
+		Generation: k.generation, ObservedGeneration: k.observedGeneration,
+		Revision: k.applied, AttemptedRevision: k.attempted,
+	}
+	if k.ready.status != "" {
+		r.Ready, r.Reason, r.Message = k.ready.status, k.ready.reason, k.ready.message
+		r.ReadyGeneration, r.Since = k.ready.generation, n.timeOf(k.ready.since)
+	}
+	return r
+}
+
+func with(fields map[string]any, name string, value any) map[string]any {
+	out := make(map[string]any, len(fields)+1)
+	for k, v := range fields {
+		out[k] = v
+	}
+	out[name] = value
+	return out
+}
+
+// unsimulated lists the fields that change what is applied and that the
+// nursery does not know; it refuses them rather than being wrong.
+func unsimulated(s kustomizev1.KustomizationSpec) string {
+	fields := []struct {
+		name string
+		set  bool
+	}{
+		{"patches", len(s.Patches) > 0}, {"images", len(s.Images) > 0}, {"components", len(s.Components) > 0},
+		{"postBuild", s.PostBuild != nil}, {"targetNamespace", s.TargetNamespace != ""},
+		{"namePrefix", s.NamePrefix != ""}, {"nameSuffix", s.NameSuffix != ""}, {"commonMetadata", s.CommonMetadata != nil},
+	}
+	for _, f := range fields {
+		if f.set {
+			return fmt.Sprintf("kustomize build failed: spec.%s is not simulated", f.name)
+		}
+	}
+	return ""
+}

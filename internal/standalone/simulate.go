@@ -1,0 +1,159 @@
+package standalone
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/dependency"
+	"github.com/furrow-dev/furrow/internal/core/health"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/nursery"
+	"github.com/furrow-dev/furrow/internal/probe"
+)
+
+// Simulation plays the clusters that a control plane declares, in this process.
+// It is a health channel. When the declared clusters change, all of them start
+// anew and are synced from Git.
+type Simulation struct {
+	session *Session
+
+	mu       sync.Mutex
+	nursery  *nursery.Nursery
+	declared string
+}
+
+// Simulate makes the session's clusters simulated ones.
+func Simulate(options Options) (*Session, *Simulation, error) {
+	sim := &Simulation{}
+	options.Channel = sim
+	s, err := Open(options)
+	sim.session = s
+	return s, sim, err
+}
+
+// Reconcilers implements probe.Channel.
+func (s *Simulation) Reconcilers(ctx context.Context, keys []probe.ReconcilerKey) (map[probe.ReconcilerKey]health.Reconciler, error) {
+	n := s.Nursery()
+	if n == nil {
+		return map[probe.ReconcilerKey]health.Reconciler{}, nil
+	}
+	return n.Channel().Reconcilers(ctx, keys)
+}
+
+// Creators implements probe.Channel.
+func (s *Simulation) Creators(ctx context.Context, keys []probe.CreatorKey) (map[probe.CreatorKey]health.Creator, error) {
+	n := s.Nursery()
+	if n == nil {
+		return map[probe.CreatorKey]health.Creator{}, nil
+	}
+	return n.Channel().Creators(ctx, keys)
+}
+
+// Nursery is the one that plays the clusters now; nil before the first Tick.
+func (s *Simulation) Nursery() *nursery.Nursery {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.nursery
+}
+
+// Tick advances all simulated clusters by one step.
+func (s *Simulation) Tick(ctx context.Context) error {
+	if err := s.follow(ctx); err != nil {
+		return err
+	}
+	return s.Nursery().Tick(ctx)
+}
+
+// follow starts the clusters that the control plane declares now.
+func (s *Simulation) follow(ctx context.Context) error {
+	c, err := s.session.Catalog(ctx)
+	if err != nil {
+		return err
+	}
+	clusters := simulated(c)
+	declared := fmt.Sprint(clusters)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.nursery != nil && s.declared == declared {
+		return nil
+	}
+	repos, err := s.session.Repos(ctx)
+	if err != nil {
+		return err
+	}
+	sources := map[string]nursery.Source{}
+	for name, r := range repos {
+		sources[name] = source{r}
+	}
+	s.declared = declared
+	s.nursery = nursery.New(nursery.Options{Clusters: clusters, Sources: sources, IsCreator: catalog.IsCreator, Seed: 1})
+	return nil
+}
+
+// simulated are the declared clusters, with what they are said to provide.
+func simulated(c *catalog.Catalog) []nursery.Cluster {
+	created := map[string]bool{}
+	for _, seed := range c.Seeds {
+		for _, o := range seed.Objects {
+			if catalog.IsCreator(o.ID.GroupKind()) {
+				created[o.ID.Name] = true
+			}
+		}
+	}
+	var out []nursery.Cluster
+	for _, name := range c.Inventory.Names() {
+		cl := c.Inventory.Clusters[name]
+		if created[name] {
+			continue // it comes with its creator
+		}
+		n := nursery.Cluster{Name: name, Role: string(cl.Role), Namespaces: cl.Provides.Namespaces, CRDs: provided(c, cl)}
+		if cl.Hub == "" {
+			root := nursery.Root{Path: prefixed(c, cl), RepoID: cl.Repo, Namespace: cl.Source.Namespace, Source: cl.Source.Name}
+			n.Root = root
+		} else {
+			n.KubeConfig = nursery.KubeConfig{Hub: cl.Hub, Namespace: cl.KubeConfig.Namespace}
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+func prefixed(c *catalog.Catalog, cl catalog.Cluster) string {
+	return strings.TrimPrefix(c.Repos[cl.Repo].Spec.Path+"/"+cl.RootPath, "/")
+}
+
+// provided are the kinds of the seeds' objects that the cluster has by itself.
+func provided(c *catalog.Catalog, cl catalog.Cluster) []manifest.GroupKind {
+	kinds := map[manifest.GroupKind]bool{}
+	for _, seed := range c.Seeds {
+		for _, o := range seed.Objects {
+			if kind := o.ID.GroupKind(); dependency.Provides(cl, kind) {
+				kinds[kind] = true
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(kinds), manifest.GroupKind.Compare)
+}
+
+// source is a GitOps repository as its clusters see it.
+type source struct{ repo *Repo }
+
+// Head implements nursery.Source.
+func (s source) Head(ctx context.Context) (revision string, tree fs.FS, err error) {
+	refs, err := s.repo.Mirror.Fetch(ctx, s.repo.Base)
+	if err != nil {
+		return "", nil, err
+	}
+	head, ok := refs[s.repo.Base]
+	if !ok {
+		return "", nil, fmt.Errorf("the repository has no branch %q", s.repo.Base)
+	}
+	tree, err = s.repo.Mirror.FS(ctx, head)
+	return s.repo.Base + "@sha1:" + head.String(), tree, err
+}

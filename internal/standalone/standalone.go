@@ -1,0 +1,242 @@
+// Package standalone owns the front end that needs no Kubernetes: a
+// control-plane repository in, proposals and a status branch out.
+//
+// A Session opens the repositories that a control plane names, through mirrors
+// in a cache directory that may be deleted at any time. Run repeats passes of
+// the engine until its context ends. A Session is used by one goroutine.
+package standalone
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/forge/plain"
+	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/internal/probe"
+)
+
+// Options say where everything is.
+type Options struct {
+	// ControlPlane is the control-plane repository: a URL or a directory.
+	ControlPlane string
+	// Branch that people commit to.
+	Branch string
+	// Path of the control-plane tree in the repository; empty for its root.
+	Path string
+	// Credentials is a directory with one directory for each set of credentials:
+	// files token, or username and password, and ca.crt. The control plane's are
+	// named control-plane.
+	Credentials string
+	// Cache is the directory of the mirrors.
+	Cache string
+	// ID and Environment make the owner of plans.
+	ID, Environment string
+	// DeletionGuard is the share of plantings, in percent, that may go in one pass.
+	DeletionGuard int
+	Strict        bool
+	// Channel reads health; nil when there is none.
+	Channel probe.Channel
+	// Now is the clock; time.Now when nil.
+	Now func() time.Time
+}
+
+// credentialsOfControlPlane names them in the credentials directory.
+const credentialsOfControlPlane = "control-plane"
+
+// author of Furrow's commits.
+var author = git.Person{Name: "Furrow", Email: "furrow@noreply.furrow.dev"}
+
+// Session is an open control plane.
+type Session struct {
+	options Options
+	mirror  *git.Mirror
+	repos   map[string]*Repo
+	engine  *engine.Engine
+	closers []func() error
+}
+
+// Repo is one GitOps repository of a session.
+type Repo struct {
+	Name   string
+	Base   string
+	Mirror *git.Mirror
+	Forge  *plain.Forge
+}
+
+// Open opens the control plane's repository. GitOps repositories are opened when
+// they are first needed.
+func Open(options Options) (*Session, error) {
+	options.Branch = cmp.Or(options.Branch, "main")
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	if options.ControlPlane == "" {
+		return nil, errors.New("no control-plane repository is given: use --control-plane, or set FURROW_CONTROL_PLANE")
+	}
+	s := &Session{options: options, repos: map[string]*Repo{}}
+	place, err := s.place(options.ControlPlane)
+	if err != nil {
+		return nil, err
+	}
+	if s.mirror, err = s.open("control-plane", place, credentialsOfControlPlane); err != nil {
+		return nil, fmt.Errorf("the control-plane repository: %w", err)
+	}
+	s.engine = engine.New(engine.Config{
+		Owner: s.owner(), ControlPlane: s.read, Open: s.openRepo, Channel: options.Channel,
+		DeletionGuard: options.DeletionGuard, Strict: options.Strict, Person: author, Now: options.Now,
+	})
+	return s, nil
+}
+
+// Close lets go of the mirrors.
+func (s *Session) Close() error {
+	var errs []error
+	for _, c := range s.closers {
+		errs = append(errs, c())
+	}
+	return errors.Join(errs...)
+}
+
+// Engine is the session's engine.
+func (s *Session) Engine() *engine.Engine { return s.engine }
+
+// owner is <control-plane id>/<environment>; the id defaults to the repository's name.
+func (s *Session) owner() string {
+	id := s.options.ID
+	if id == "" {
+		id = strings.TrimSuffix(filepath.Base(strings.TrimRight(s.options.ControlPlane, "/")), ".git")
+	}
+	return id + "/" + cmp.Or(s.options.Environment, "default")
+}
+
+// place makes a local path absolute, so that it means the same everywhere.
+func (s *Session) place(url string) (string, error) {
+	if strings.Contains(url, "://") {
+		return url, nil
+	}
+	return filepath.Abs(url)
+}
+
+// read is the control-plane tree as it is now.
+func (s *Session) read(ctx context.Context) (engine.Tree, error) {
+	refs, err := s.mirror.Fetch(ctx, s.options.Branch)
+	if err != nil {
+		return engine.Tree{}, err
+	}
+	commit, ok := refs[s.options.Branch]
+	if !ok {
+		return engine.Tree{}, fmt.Errorf("the repository %s has no branch %q; commit to it, or name another with --branch", s.mirror, s.options.Branch)
+	}
+	if err := s.mirror.Prefetch(ctx, commit); err != nil {
+		return engine.Tree{}, err
+	}
+	tree, err := s.mirror.FS(ctx, commit)
+	if err == nil && s.options.Path != "" {
+		tree, err = fs.Sub(tree, s.options.Path)
+	}
+	return engine.Tree{FS: tree, Revision: s.options.Branch + "@sha1:" + commit.String(), Place: s.mirror.String()}, err
+}
+
+// Tree is the control-plane tree as it is now, and its revision.
+func (s *Session) Tree(ctx context.Context) (fs.FS, string, error) {
+	tree, err := s.read(ctx)
+	return tree.FS, tree.Revision, err
+}
+
+// Catalog reads the control plane.
+func (s *Session) Catalog(ctx context.Context) (*catalog.Catalog, error) {
+	tree, err := s.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return catalog.Load(tree.FS)
+}
+
+// Repos opens all GitOps repositories that the control plane names, by name.
+func (s *Session) Repos(ctx context.Context) (map[string]*Repo, error) {
+	c, err := s.Catalog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for name, doc := range c.Repos {
+		if doc.Spec.URL == "" {
+			continue
+		}
+		if _, err := s.openRepo(name, doc.Spec); err != nil {
+			return nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
+		}
+	}
+	return s.repos, nil
+}
+
+func (s *Session) openRepo(name string, spec v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
+	if had, ok := s.repos[name]; ok {
+		return engine.Repo{Mirror: had.Mirror, Forge: had.Forge}, nil
+	}
+	m, err := s.open(name, s.resolve(spec.URL), spec.Credentials)
+	if err != nil {
+		return engine.Repo{}, err
+	}
+	base := spec.BranchOrDefault()
+	r := &Repo{Name: name, Base: base, Mirror: m, Forge: plain.New(m, base)}
+	s.repos[name] = r
+	return engine.Repo{Mirror: r.Mirror, Forge: r.Forge}, nil
+}
+
+// resolve makes a GitOpsRepo's relative path relative to the control plane's directory.
+func (s *Session) resolve(url string) string {
+	if strings.Contains(url, "://") || filepath.IsAbs(url) || strings.Contains(s.options.ControlPlane, "://") {
+		return url
+	}
+	return filepath.Join(s.options.ControlPlane, url)
+}
+
+func (s *Session) open(name, url, credentials string) (*git.Mirror, error) {
+	remote, err := s.remote(url, credentials)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256([]byte(url))
+	m, err := git.Open(filepath.Join(s.options.Cache, name+"-"+hex.EncodeToString(sum[:6])), remote)
+	if err == nil {
+		s.closers = append(s.closers, m.Close)
+	}
+	return m, err
+}
+
+// remote reads the credentials of that name, where there are any.
+func (s *Session) remote(url, credentials string) (git.Remote, error) {
+	remote := git.Remote{URL: url}
+	if s.options.Credentials == "" || credentials == "" {
+		return remote, nil
+	}
+	dir := filepath.Join(s.options.Credentials, credentials)
+	if _, err := os.Stat(dir); err != nil {
+		if credentials == credentialsOfControlPlane {
+			return remote, nil // a public control plane needs none
+		}
+		return remote, fmt.Errorf("there are no credentials %q: %w", credentials, err)
+	}
+	var ca string
+	for name, into := range map[string]*string{"token": &remote.Token, "username": &remote.Username, "password": &remote.Password, "ca.crt": &ca} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return remote, err
+		}
+		*into = strings.TrimSpace(string(data))
+	}
+	remote.CABundle = []byte(ca)
+	return remote, nil
+}
