@@ -93,7 +93,7 @@ func (p *pass) addPlan(out *push) error {
 	if d.files == nil {
 		return nil
 	}
-	tree, err := r.writePlan(d.plan, d.files[r.name])
+	tree, err := r.writePlan(d.plan, d.files[r.name], p.engine.person())
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (p *pass) addPlan(out *push) error {
 }
 
 // writePlan writes the plan's tree: its own files, and those that land.
-func (r *repoState) writePlan(pl *plan.Plan, files map[string]plan.File) (git.Hash, error) {
+func (r *repoState) writePlan(pl *plan.Plan, files map[string]plan.File, who git.Person) (git.Hash, error) {
 	content, err := pl.Encode()
 	if err != nil {
 		return git.Hash{}, err
@@ -142,16 +142,16 @@ func (r *repoState) writePlan(pl *plan.Plan, files map[string]plan.File) (git.Ha
 	if err != nil || len(taken) == 0 {
 		return tree.Hash, err
 	}
-	return r.withFiles(tree.Hash, taken)
+	return r.withFiles(tree.Hash, taken, git.CommitMeta{Author: who, Message: "A step on the way to a plan\n"})
 }
 
 // withFiles adds files that the repository has already to a tree.
-func (r *repoState) withFiles(tree git.Hash, taken []git.Edit) (git.Hash, error) {
-	base, err := r.Mirror.CommitTree(tree, nil, git.CommitMeta{Message: "tree"})
+func (r *repoState) withFiles(tree git.Hash, taken []git.Edit, meta git.CommitMeta) (git.Hash, error) {
+	base, err := r.Mirror.CommitTree(tree, nil, meta)
 	if err != nil {
 		return git.Hash{}, err
 	}
-	whole, err := r.Mirror.Graft(base, taken, git.CommitMeta{Message: "tree"})
+	whole, err := r.Mirror.Graft(base, taken, meta)
 	return whole.Tree, err
 }
 

@@ -4,7 +4,19 @@
 // Branches are pushed by the engine, through internal/git, before a forge is
 // told of them. A forge is asked anew on every pass, because people merge,
 // close and edit as they like; it remembers nothing that cannot be forgotten.
-// Nothing that is not Furrow's is ever touched.
+//
+// What a branch says for itself is read here, for all forges: a Reader tells
+// Furrow's commit from those of people, and a History what has reached base.
+//
+// Invariants:
+//   - Nothing that is not Furrow's is ever touched, and a branch moves only from
+//     where the caller has seen it.
+//   - A commit is Furrow's if it carries the trailer Furrow-Wants and nobody but
+//     its author committed it: one that a person amended or rebased is that person's.
+//   - No commit or tree is read from the server, and no blob at all: refs and the
+//     mirror say everything.
+//
+// Concurrency: a Forge, a Reader and a History may be used by several goroutines.
 package forge
 
 import (
@@ -17,6 +29,8 @@ import (
 
 // Trailers of the commits that Furrow makes.
 const (
+	trailerPrefix = "Furrow-"
+
 	TrailerSeed     = "Furrow-Seed"
 	TrailerRevision = "Furrow-Revision"
 	TrailerTier     = "Furrow-Tier"
@@ -31,15 +45,18 @@ const (
 type Proposal struct {
 	Tier   layout.Tier
 	Branch string
-	// Wants is the digest that the proposal was opened with.
+	// Wants is the digest that the proposal was opened with. It is empty where the
+	// branch is somebody else's: then Edited is set, and nobody may touch it.
 	Wants string
 	Title string
 	Body  string
-	// Head is the branch's tip, Base the commit on the base branch that it was grafted on.
+	// Head is the branch's tip, Base the commit on the base branch that it was
+	// grafted on: the parent of Furrow's commit.
 	Head, Base git.Hash
 	// Edited says that a person has changed the branch.
 	Edited bool
-	// Rejected says that a person has turned it down, and Reason why.
+	// Rejected says that a person has turned it down, and Reason why. What a person
+	// commits on top of a rejection takes it back.
 	Rejected bool
 	Reason   string
 	// Stale says that it cannot be merged as it stands: it conflicts with the base
@@ -77,7 +94,9 @@ type Request struct {
 // Forge is where people decide about one repository's proposals.
 type Forge interface {
 	// List returns the open proposals, and those rejected ones whose branch is
-	// still there, as they are at refs, the repository's branches of this pass.
+	// still there, as they are at refs, the repository's branches of this pass. A
+	// branch that brings base nothing is left out: it was merged, in whatever way,
+	// and nothing is lost when the engine deletes it.
 	List(ctx context.Context, refs git.Refs) ([]Proposal, error)
 	// Outcome looks up what became of the newest closed proposal of the tier with these Wants.
 	Outcome(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (Outcome, error)
@@ -87,11 +106,13 @@ type Forge interface {
 	// Supersede closes a proposal that Furrow takes back, marked as such. The
 	// engine deletes its branch.
 	Supersede(ctx context.Context, p Proposal, why string) error
-	// Merge accepts a proposal for a person.
+	// Merge accepts a proposal for a person, with what people changed on its branch.
+	// The error is ErrConflict, ErrGone, ErrRejected or ErrForeign where the
+	// proposal is to blame; nothing was changed then.
 	Merge(ctx context.Context, p Proposal, by git.Person) error
-	// Reject turns a proposal down for a person.
+	// Reject turns a proposal down for a person. It does nothing where that was done before.
 	Reject(ctx context.Context, p Proposal, by git.Person, reason string) error
-	// Reopen takes a rejection back.
+	// Reopen takes a rejection back. It does nothing where there is none.
 	Reopen(ctx context.Context, p Proposal) error
 	// Gate shows on the proposal whether its prerequisites still hold.
 	Gate(ctx context.Context, p Proposal, holds bool, why string) error
@@ -106,8 +127,20 @@ var ErrConflict = errors.New("the base branch has changed under the proposal's p
 // ErrGone says that a proposal is no longer there, or no longer what was asked for.
 var ErrGone = errors.New("the proposal has changed or is gone; look again")
 
+// ErrRejected says that a person has turned the proposal down.
+var ErrRejected = errors.New("the proposal was turned down; take that back first, with furrow retry")
+
+// ErrForeign says that what is on a proposal's branch is not Furrow's.
+var ErrForeign = errors.New("the branch holds no proposal of Furrow's; merge, move or delete it with git")
+
 // IsConflict says whether err is ErrConflict.
 func IsConflict(err error) bool { return errors.Is(err, ErrConflict) }
 
 // IsGone says whether err is ErrGone.
 func IsGone(err error) bool { return errors.Is(err, ErrGone) }
+
+// IsRejected says whether err is ErrRejected.
+func IsRejected(err error) bool { return errors.Is(err, ErrRejected) }
+
+// IsForeign says whether err is ErrForeign.
+func IsForeign(err error) bool { return errors.Is(err, ErrForeign) }

@@ -235,7 +235,13 @@ func (d *documents) checkReferences() manifest.Problems {
 		spec := d.types[name].Spec
 		at := manifest.Problem{Source: d.places["ClusterType/"+name], Object: "ClusterType " + quote(name), Next: "Declare it, or correct the name."}
 		if spec.Reconciler != "" && spec.Reconciler != v1alpha1.ReconcilerFlux {
+			at := at
 			at.Message, at.Next = fmt.Sprintf("spec.reconciler %q is unknown", spec.Reconciler), "Write Flux."
+			problems = append(problems, at)
+		}
+		if c := spec.Decryption; c != nil && c.Provider != "sops" {
+			at := at
+			at.Message, at.Next = fmt.Sprintf("spec.decryption.provider %q is unknown", c.Provider), "Write sops."
 			problems = append(problems, at)
 		}
 		if t := spec.ReconcilerTemplate; t != "" && d.templates[t].Spec.Type != v1alpha1.TemplateReconciler {
@@ -249,8 +255,34 @@ func (d *documents) checkReferences() manifest.Problems {
 			}
 		}
 	}
+	return append(append(problems, d.checkRepos()...), d.checkTemplates()...)
+}
+
+func (d *documents) checkTemplates() manifest.Problems {
+	var problems manifest.Problems
+	for _, name := range slices.Sorted(maps.Keys(d.templates)) {
+		spec := d.templates[name].Spec
+		at := manifest.Problem{Source: d.places["Template/"+name], Object: "Template " + quote(name)}
+		switch {
+		case spec.Type != v1alpha1.TemplateReconciler && spec.Type != v1alpha1.TemplateProposal:
+			at.Message, at.Next = fmt.Sprintf("spec.type %q is unknown", spec.Type), "Write Reconciler or Proposal."
+		case spec.Text == "":
+			at.Message, at.Next = "spec.text is missing", "Write the Go template."
+		default:
+			continue
+		}
+		problems = append(problems, at)
+	}
+	return problems
+}
+
+func (d *documents) checkRepos() manifest.Problems {
+	var problems manifest.Problems
 	for _, name := range slices.Sorted(maps.Keys(d.repos)) {
 		spec := d.repos[name].Spec
+		if spec.URL == "" {
+			problems = append(problems, manifest.Problem{Source: d.places["GitOpsRepo/"+name], Object: "GitOpsRepo " + quote(name), Message: "spec.url is missing", Next: "Write where the repository is."})
+		}
 		if spec.Path != "" && !cleanPath(spec.Path) {
 			problems = append(problems, manifest.Problem{Source: d.places["GitOpsRepo/"+name], Object: "GitOpsRepo " + quote(name),
 				Message: fmt.Sprintf("spec.path %q is no directory inside the repository", spec.Path), Next: "Write a relative path without '..'."})
@@ -279,7 +311,7 @@ func decode[T any](o manifest.Object) (T, error) {
 		return doc, problemOf(o, err.Error(), "Correct the document.")
 	}
 	if err := yaml.UnmarshalStrict(data, &doc); err != nil {
-		message := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "error unmarshaling JSON: "), "while decoding JSON: ")
+		message := strings.TrimPrefix(err.Error(), "error unmarshaling JSON: while decoding JSON: json: ")
 		return doc, problemOf(o, message, "Compare it with the example in the reference documentation.")
 	}
 	return doc, nil

@@ -33,7 +33,9 @@ type Cluster struct {
 	// Source is the reconciler's source object; the root lives in its namespace.
 	Source v1alpha1.ObjectReference
 	// KubeConfig is the Secret on the hub; empty when there is no hub.
-	KubeConfig         v1alpha1.ObjectReference
+	KubeConfig v1alpha1.ObjectReference
+	// kubeConfigAnywhere says that no document gives the Secret's namespace.
+	kubeConfigAnywhere bool
 	Decryption         *v1alpha1.Decryption
 	ReconcilerTemplate string
 	Provides           v1alpha1.ClusterProvides
@@ -58,9 +60,11 @@ func (c Cluster) ReconciledOn() string { return cmp.Or(c.Hub, c.Name) }
 
 // Inventory is the clusters that there are and will be, by name.
 //
-// Invariant: every Type, Repo and Hub that a cluster names is in it.
+// Invariant: every Type, Repo and Hub that a cluster names is in it; clusters
+// come and go by Put and Remove alone.
 type Inventory struct {
 	Clusters map[string]Cluster
+	names    []string // of the clusters, in order
 	types    map[string]v1alpha1.ClusterType
 	repos    map[string]v1alpha1.GitOpsRepo
 	// roots says which cluster syncs a directory.
@@ -70,12 +74,12 @@ type Inventory struct {
 type root struct{ repo, path string }
 
 // Names are the clusters' names in order.
-func (inv *Inventory) Names() []string { return slices.Sorted(maps.Keys(inv.Clusters)) }
+func (inv *Inventory) Names() []string { return slices.Clone(inv.names) }
 
 // WithRole are the names of the clusters of a role, in order.
 func (inv *Inventory) WithRole(role v1alpha1.ClusterRole) []string {
 	var names []string
-	for _, name := range inv.Names() {
+	for _, name := range inv.names {
 		if inv.Clusters[name].Role == role {
 			names = append(names, name)
 		}
@@ -85,7 +89,7 @@ func (inv *Inventory) WithRole(role v1alpha1.ClusterRole) []string {
 
 // Clone is a copy that clusters can be added to without changing inv.
 func (inv *Inventory) Clone() *Inventory {
-	return &Inventory{Clusters: maps.Clone(inv.Clusters), types: inv.types, repos: inv.repos, roots: maps.Clone(inv.roots)}
+	return &Inventory{Clusters: maps.Clone(inv.Clusters), names: slices.Clone(inv.names), types: inv.types, repos: inv.repos, roots: maps.Clone(inv.roots)}
 }
 
 // Add resolves one more cluster document and puts it into the inventory. creation
@@ -107,9 +111,36 @@ func (inv *Inventory) Add(doc v1alpha1.Cluster, declared manifest.Source, creati
 			return err
 		}
 	}
+	inv.Put(c)
+	return nil
+}
+
+// Put takes in a cluster that was resolved before.
+func (inv *Inventory) Put(c Cluster) {
+	if at, there := slices.BinarySearch(inv.names, c.Name); !there {
+		inv.names = slices.Insert(inv.names, at, c.Name)
+	}
 	inv.Clusters[c.Name] = c
 	inv.roots[root{c.Repo, c.RootPath}] = c.Name
-	return nil
+}
+
+// Remove takes a cluster out of the inventory.
+func (inv *Inventory) Remove(name string) {
+	if c, ok := inv.Clusters[name]; ok {
+		inv.names = slices.DeleteFunc(inv.names, func(n string) bool { return n == name })
+		delete(inv.Clusters, name)
+		delete(inv.roots, root{c.Repo, c.RootPath})
+	}
+}
+
+// MarkCreated says that an object of a seed brings a declared cluster into being.
+func (inv *Inventory) MarkCreated(name string, creation *Creation) {
+	c := inv.Clusters[name]
+	c.CreatedBy = creation
+	if c.Hub != "" && c.kubeConfigAnywhere {
+		c.KubeConfig.Namespace = cmp.Or(creation.Object.Namespace, c.KubeConfig.Namespace)
+	}
+	inv.Put(c)
 }
 
 func (inv *Inventory) problem(c Cluster, message, next string) error {
@@ -146,6 +177,7 @@ func (inv *Inventory) resolveHub(c *Cluster, doc v1alpha1.Cluster) error {
 	if c.CreatedBy != nil {
 		creator = c.CreatedBy.Object.Namespace
 	}
+	c.kubeConfigAnywhere = c.KubeConfig.Namespace == ""
 	c.KubeConfig.Namespace = cmp.Or(c.KubeConfig.Namespace, creator, hub.Source.Namespace)
 	return nil
 }

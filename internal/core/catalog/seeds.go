@@ -136,6 +136,10 @@ func (p *seedPackage) parse(file string, data []byte) {
 		p.problem(manifest.Source{File: file}, "seed "+quote(p.name), "the package is a Helm chart", "Commit what 'helm template' prints.")
 		return
 	}
+	if base := strings.TrimSuffix(path.Base(file), path.Ext(file)); base == "kustomization" {
+		p.problem(manifest.Source{File: file}, "seed "+quote(p.name), "the package is a Kustomize package", "Commit what 'kustomize build' prints.")
+		return
+	}
 	objects, err := manifest.Parse(file, data)
 	p.problems = appendProblem(p.problems, manifest.Source{File: file}, err)
 	for _, o := range objects {

@@ -12,6 +12,7 @@ package dependency
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -70,6 +71,23 @@ func (g *Graph) Find(v Vertex) (int, bool) {
 	return i, ok
 }
 
+// Of is where the vertices of a seed stand: from first to before end.
+func (g *Graph) Of(seed string) (first, end int) {
+	before := func(v Vertex, seed string) int { return cmp.Compare(v.Seed, seed) }
+	first, _ = slices.BinarySearchFunc(g.Vertices, seed, before)
+	end, _ = slices.BinarySearchFunc(g.Vertices, seed+"\x00", before)
+	return first, end
+}
+
+// EdgesOf lists all edges that start at the vertices of a seed.
+func (g *Graph) EdgesOf(seed string) []Edge {
+	first, end := g.Of(seed)
+	from := func(e Edge, vertex int) int { return cmp.Compare(e.From, vertex) }
+	start, _ := slices.BinarySearchFunc(g.Edges, first, from)
+	stop, _ := slices.BinarySearchFunc(g.Edges, end, from)
+	return g.Edges[start:stop]
+}
+
 // Waits lists the edges that start at vertex i, as indices into Edges.
 func (g *Graph) Waits(i int) []int { return g.waits[i] }
 
@@ -97,6 +115,8 @@ type Finding struct {
 	Seed    string
 	Object  manifest.ID
 	Message string
+	// Next says what to do about it, as a sentence.
+	Next string
 	// Missing says that an object of another seed might resolve it.
 	Missing bool
 }
@@ -145,9 +165,11 @@ type scope struct {
 	defines map[kindPlace][]int
 	// everywhere lists all vertices of an object.
 	everywhere map[manifest.ID][]int
-	rule       string
-	result     *Result
-	seen       map[Finding]bool
+	// leaving are the vertices whose objects left their seeds.
+	leaving map[int]bool
+	rule    string
+	result  *Result
+	seen    map[Finding]bool
 }
 
 type place struct {
@@ -188,7 +210,7 @@ func newScope(seeds []Seed, inv *catalog.Inventory) *scope {
 	g := &Graph{index: map[Vertex]int{}}
 	s := &scope{
 		inventory: inv, graph: g, owners: map[place][]int{}, defines: map[kindPlace][]int{},
-		everywhere: map[manifest.ID][]int{}, seen: map[Finding]bool{}, result: &Result{Graph: g},
+		everywhere: map[manifest.ID][]int{}, leaving: map[int]bool{}, seen: map[Finding]bool{}, result: &Result{Graph: g},
 	}
 	for _, seed := range seeds {
 		for _, p := range seed.Placements {
@@ -209,6 +231,11 @@ func newScope(seeds []Seed, inv *catalog.Inventory) *scope {
 			s.defines[kindPlace{kind, v.Cluster}] = append(s.defines[kindPlace{kind, v.Cluster}], i)
 		}
 	}
+	for _, seed := range seeds {
+		for _, v := range seed.Leaving {
+			s.leaving[g.index[v]] = true
+		}
+	}
 	return s
 }
 
@@ -225,8 +252,13 @@ func definedKinds(seeds []Seed) map[string]map[manifest.ID]manifest.GroupKind {
 	return kinds
 }
 
-// wait draws a hard edge.
+// wait draws a hard edge. What leaves its seed is no object to wait for: it goes
+// while the other stays.
 func (s *scope) wait(from source, to int, why string) {
+	if v := s.graph.Vertices[from.vertex]; s.leaving[to] && !s.leaving[from.vertex] {
+		s.fail(Finding{Seed: v.Seed, Object: v.Object, Message: fmt.Sprintf("it needs %s, which leaves its seed (%s)", s.graph.Vertices[to], why), Next: "Put that back, or remove both."})
+		return
+	}
 	if from.vertex != to {
 		s.graph.Edges = append(s.graph.Edges, Edge{From: from.vertex, To: to, Kind: Hard, Rule: s.rule, Why: why})
 	}

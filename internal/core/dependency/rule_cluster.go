@@ -12,8 +12,13 @@ var cluster = Rule{
 		if creation == nil {
 			return
 		}
-		if to, ok := s.graph.Find(Vertex{creation.Seed, creation.Object, creation.On}); ok {
-			s.wait(from, to, fmt.Sprintf("%s is created by %s%s", v.Cluster, creation.Object, s.brought(v.Seed, to)))
+		to, ok := s.graph.Find(Vertex{creation.Seed, creation.Object, creation.On})
+		if !ok {
+			s.fail(Finding{Seed: v.Seed, Object: v.Object,
+				Message: fmt.Sprintf("cluster %s is created by %s of seed %s, which cannot be planned", v.Cluster, creation.Object, creation.Seed),
+				Next:    "Correct that seed first."})
+			return
 		}
+		s.wait(from, to, fmt.Sprintf("%s is created by %s%s", v.Cluster, creation.Object, s.brought(v.Seed, to)))
 	},
 }

@@ -2,6 +2,7 @@ package dependency
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/furrow-dev/furrow/internal/core/catalog"
@@ -22,21 +23,24 @@ var crd = Rule{
 			s.wait(from, to, fmt.Sprintf("kind: %s%s", kind, s.brought(v.Seed, to)))
 			return
 		}
-		if providesKind(s.inventory.Clusters[v.Cluster], kind) {
+		if Provides(s.inventory.Clusters[v.Cluster], kind) {
 			return
 		}
 		s.warn(Finding{Seed: v.Seed, Object: v.Object, Missing: true,
-			Message: fmt.Sprintf("no seed brings the CustomResourceDefinition of %s to cluster %s; add it, or list it in the cluster's spec.provides.customResourceDefinitions", kind, v.Cluster)})
+			Message: fmt.Sprintf("no seed brings the CustomResourceDefinition of %s to cluster %s", kind, v.Cluster),
+			Next:    "Add it, or list it in spec.provides.customResourceDefinitions of the Cluster."})
 	},
 }
 
-// providesKind compares by group and by the kind in lower case, which every
-// regular plural starts with (but for -y to -ies).
-func providesKind(c catalog.Cluster, kind manifest.GroupKind) bool {
-	stem := strings.TrimSuffix(strings.ToLower(kind.Kind), "y")
+// Provides says that a cluster has the kind although no seed brings it. It
+// compares by group and by the regular plurals of the kind, because names of
+// CRDs are all that is known of what a cluster provides.
+func Provides(c catalog.Cluster, kind manifest.GroupKind) bool {
+	singular := strings.ToLower(kind.Kind)
+	plurals := []string{singular + "s", singular + "es", strings.TrimSuffix(singular, "y") + "ies", singular}
 	for _, name := range c.Provides.CustomResourceDefinitions {
 		plural, group, _ := strings.Cut(name, ".")
-		if group == kind.Group && strings.HasPrefix(plural, stem) {
+		if group == kind.Group && slices.Contains(plurals, strings.ReplaceAll(plural, "-", "")) {
 			return true
 		}
 	}

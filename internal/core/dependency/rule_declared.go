@@ -40,13 +40,13 @@ func (s *scope) waitForNamed(from source, d dialect, item string) {
 	v := s.graph.Vertices[from.vertex]
 	id, ok := d.parse(item)
 	if !ok {
-		s.fail(Finding{Seed: v.Seed, Object: v.Object, Message: fmt.Sprintf("annotation %s: %q is not of the form %s", d.annotation, item, d.form)})
+		s.fail(Finding{Seed: v.Seed, Object: v.Object, Message: fmt.Sprintf("annotation %s: %q is not of the form %s", d.annotation, item, d.form), Next: "Correct the annotation."})
 		return
 	}
 	why := fmt.Sprintf("%s: %s", d.annotation, item)
 	if to, ok := s.nearest(v.Seed, s.owners[place{id, v.Cluster}]); ok {
 		if to == from.vertex {
-			s.fail(Finding{Seed: v.Seed, Object: v.Object, Message: fmt.Sprintf("annotation %s names the object itself", d.annotation)})
+			s.fail(Finding{Seed: v.Seed, Object: v.Object, Message: fmt.Sprintf("annotation %s names the object itself", d.annotation), Next: "Correct the annotation."})
 			return
 		}
 		s.wait(from, to, why+s.brought(v.Seed, to))
@@ -54,7 +54,8 @@ func (s *scope) waitForNamed(from source, d dialect, item string) {
 	}
 	elsewhere := s.everywhere[id]
 	if len(elsewhere) == 0 {
-		s.fail(Finding{Seed: v.Seed, Object: v.Object, Missing: true, Message: fmt.Sprintf("annotation %s names %s, which is in no seed", d.annotation, id)})
+		s.fail(Finding{Seed: v.Seed, Object: v.Object, Missing: true,
+			Message: fmt.Sprintf("annotation %s names %s, which is in no seed", d.annotation, id), Next: "Add that object, or correct the annotation."})
 		return
 	}
 	for _, to := range elsewhere {

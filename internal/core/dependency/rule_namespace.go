@@ -28,7 +28,8 @@ var namespace = Rule{
 			return
 		}
 		s.warn(Finding{Seed: v.Seed, Object: v.Object, Missing: true,
-			Message: fmt.Sprintf("no seed brings Namespace %q to cluster %s; add it, or list it in the cluster's spec.provides.namespaces", name, v.Cluster)})
+			Message: fmt.Sprintf("no seed brings Namespace %q to cluster %s", name, v.Cluster),
+			Next:    "Add it, or list it in spec.provides.namespaces of the Cluster."})
 	},
 }
 

@@ -86,18 +86,18 @@ func TierBranch(base string, t Tier) string {
 // PlanSeed is the inverse of PlanBranch.
 func PlanSeed(base, branch string) (seed string, ok bool) {
 	seed, ok = strings.CutPrefix(branch, branchPrefix+base+"/plan/")
-	return seed, ok && !strings.Contains(seed, "/")
+	return seed, ok && seed != "" && !strings.Contains(seed, "/")
 }
 
 // TierOfBranch is the inverse of TierBranch.
 func TierOfBranch(base, branch string) (Tier, bool) {
 	rest, ok := strings.CutPrefix(branch, branchPrefix+base+"/tier/")
 	parts := strings.Split(rest, "/")
-	if !ok || len(parts) != 3 {
+	if !ok || len(parts) != 3 || parts[0] == "" || parts[1] == "" {
 		return Tier{}, false
 	}
 	t := Tier{Seed: parts[0], Cluster: parts[1]}
-	if _, err := fmt.Sscanf(parts[2], "%d", &t.Ordinal); err != nil || t.Number() != parts[2] {
+	if _, err := fmt.Sscanf(parts[2], "%d", &t.Ordinal); err != nil || t.Ordinal < 0 || t.Number() != parts[2] {
 		return Tier{}, false
 	}
 	return t, true

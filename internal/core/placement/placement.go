@@ -73,6 +73,10 @@ type scope struct {
 	planter   bool
 	// refs maps an object to the management objects that refer to it; made when first asked for.
 	refs map[manifest.ID][]*manifest.Object
+	// roles and made are the clusters of each role and those that the seed
+	// creates; made when first asked for, and again when a cluster was added.
+	roles map[v1alpha1.ClusterRole][]string
+	made  *[]string
 }
 
 // AddImplied puts the clusters that the seeds create into the inventory. Errors
@@ -81,27 +85,69 @@ func AddImplied(inv *catalog.Inventory, seeds []catalog.Seed) map[string]error {
 	failed := map[string]error{}
 	for i := range seeds {
 		seed := &seeds[i]
-		if seed.Err != nil {
+		if seed.Err != nil || !createsClusters(seed) {
 			continue
 		}
-		s := newScope(seed, inv)
-		var problems manifest.Problems
-		for _, o := range sorted(seed.Objects) {
-			if catalog.IsCreator(o.ID.GroupKind()) {
-				problems = appendProblem(problems, *o, s.addCreated(inv, o))
-			}
-		}
-		for _, name := range sortedKeys(seed.Clusters) {
-			if !s.creates(inv, name) {
-				problems = append(problems, manifest.Problem{Source: manifest.Source{File: seed.Place}, Object: fmt.Sprintf("Cluster %q", name),
-					Message: "the seed describes the cluster, but no object of it creates it", Next: "Add the creator, or declare the cluster outside the seed."})
-			}
-		}
-		if len(problems) > 0 {
-			failed[seed.Name] = problems
+		before := declaredClusters(seed, inv)
+		if problems := addClustersOf(seed, inv); len(problems) > 0 {
+			failed[seed.Name] = inOrder(problems)
+			takeBack(seed, inv, before)
 		}
 	}
 	return failed
+}
+
+// declaredClusters are those that the seed's creators may mark as created.
+func declaredClusters(seed *catalog.Seed, inv *catalog.Inventory) map[string]catalog.Cluster {
+	found := map[string]catalog.Cluster{}
+	for _, o := range seed.Objects {
+		if c, ok := inv.Clusters[o.ID.Name]; ok && catalog.IsCreator(o.ID.GroupKind()) {
+			found[c.Name] = c
+		}
+	}
+	return found
+}
+
+// takeBack removes the clusters of a seed with an error, and what it did to others.
+func takeBack(seed *catalog.Seed, inv *catalog.Inventory, before map[string]catalog.Cluster) {
+	for _, o := range seed.Objects {
+		if catalog.IsCreator(o.ID.GroupKind()) {
+			inv.Remove(o.ID.Name)
+		}
+	}
+	for _, c := range before {
+		inv.Put(c)
+	}
+}
+
+func createsClusters(seed *catalog.Seed) bool {
+	return len(seed.Clusters) > 0 || slices.ContainsFunc(seed.Objects, func(o manifest.Object) bool { return catalog.IsCreator(o.ID.GroupKind()) })
+}
+
+func addClustersOf(seed *catalog.Seed, inv *catalog.Inventory) manifest.Problems {
+	s := newScope(seed, inv)
+	var problems manifest.Problems
+	for _, name := range sortedKeys(seed.Clusters) {
+		if c, declared := inv.Clusters[name]; declared && c.CreatedBy == nil {
+			problems = append(problems, describedProblem(seed, name, fmt.Sprintf("the seed describes the cluster, which is also declared at %s", c.Declared), "Keep one of the two documents."))
+		}
+	}
+	for _, o := range sorted(seed.Objects) {
+		if catalog.IsCreator(o.ID.GroupKind()) {
+			problems = appendProblem(problems, *o, s.addCreated(inv, o))
+			s.roles, s.made = nil, nil
+		}
+	}
+	for _, name := range sortedKeys(seed.Clusters) {
+		if len(problems) == 0 && !s.creates(inv, name) {
+			problems = append(problems, describedProblem(seed, name, "the seed describes the cluster, but no object of it creates it", "Add the creator, or declare the cluster outside the seed."))
+		}
+	}
+	return problems
+}
+
+func describedProblem(seed *catalog.Seed, cluster, message, next string) manifest.Problem {
+	return manifest.Problem{Source: manifest.Source{File: seed.Place}, Object: fmt.Sprintf("Cluster %q", cluster), Message: message, Next: next}
 }
 
 func (s *scope) creates(inv *catalog.Inventory, cluster string) bool {
@@ -125,8 +171,7 @@ func (s *scope) addCreated(inv *catalog.Inventory, creator *manifest.Object) err
 		if c.CreatedBy != nil {
 			return problem(*creator, fmt.Sprintf("the cluster %q is also created by %s of seed %q", c.Name, c.CreatedBy.Object, c.CreatedBy.Seed), "Rename one of the two.")
 		}
-		c.CreatedBy = creation
-		inv.Clusters[c.Name] = c
+		inv.MarkCreated(c.Name, creation)
 		return nil
 	}
 	doc, described := s.seed.Clusters[creator.ID.Name]
@@ -150,9 +195,16 @@ func Place(seed *catalog.Seed, inv *catalog.Inventory) ([]Placement, error) {
 		placements = append(placements, p)
 	}
 	if len(problems) > 0 {
-		return nil, slices.CompactFunc(problems, func(a, b manifest.Problem) bool { return a == b })
+		return nil, inOrder(problems)
 	}
 	return placements, nil
+}
+
+// inOrder sorts problems by place and drops repetitions: followers repeat what
+// is wrong with the one that they follow.
+func inOrder(problems manifest.Problems) manifest.Problems {
+	slices.SortStableFunc(problems, func(a, b manifest.Problem) int { return a.Source.Compare(b.Source) })
+	return slices.Compact(problems)
 }
 
 func newScope(seed *catalog.Seed, inv *catalog.Inventory) *scope {
@@ -222,16 +274,29 @@ func (s *scope) follow(others []*manifest.Object, format string) (decision, erro
 	return d, nil
 }
 
+// withRole are the clusters of a role, in order; not to be changed.
+func (s *scope) withRole(role v1alpha1.ClusterRole) []string {
+	if s.roles == nil {
+		s.roles = map[v1alpha1.ClusterRole][]string{}
+	}
+	names, known := s.roles[role]
+	if !known {
+		names = s.inventory.WithRole(role)
+		s.roles[role] = names
+	}
+	return names
+}
+
 // management is the management cluster that the seed's objects go to.
 func (s *scope) management(o *manifest.Object) (string, error) {
-	all := s.inventory.WithRole(v1alpha1.RoleManagement)
+	all := s.withRole(v1alpha1.RoleManagement)
 	if name := s.seed.Spec.ManagementCluster; name != "" {
 		if !slices.Contains(all, name) {
 			return "", problem(*o, fmt.Sprintf("the seed's managementCluster %q is no declared management cluster", name), "Declare it with spec.role Management, or correct the name.")
 		}
 		return name, nil
 	}
-	declared := slices.DeleteFunc(all, func(name string) bool { return s.inventory.Clusters[name].CreatedBy != nil })
+	declared := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return s.inventory.Clusters[name].CreatedBy != nil })
 	switch len(declared) {
 	case 1:
 		return declared[0], nil

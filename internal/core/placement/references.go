@@ -28,6 +28,9 @@ var referenceRows = func() map[string][]referenceRow {
 // namedBy lists the Secrets and ConfigMaps that an object names.
 func namedBy(o *manifest.Object) []manifest.ID {
 	var ids []manifest.ID
+	if o.ID.Group == "" && (o.ID.Kind == "Secret" || o.ID.Kind == "ConfigMap") {
+		return nil // their keys are free, and name nothing
+	}
 	walk(o.Body, func(field string, value any) {
 		for _, row := range referenceRows[field] {
 			for _, name := range row.names(value) {

@@ -67,7 +67,11 @@ func (s *scope) known(o *manifest.Object, name string) error {
 	if _, ok := s.inventory.Clusters[name]; ok {
 		return nil
 	}
-	return problem(*o, fmt.Sprintf("there is no cluster %q", name), "Use one of: "+strings.Join(first(s.inventory.Names(), 8), ", ")+"; or declare it.")
+	next := "Declare a Cluster of that name."
+	if all := s.inventory.Names(); len(all) > 0 {
+		next = "Use one of: " + strings.Join(first(all, 8), ", ") + "; or declare it."
+	}
+	return problem(*o, fmt.Sprintf("annotation %s: there is no cluster %q", v1alpha1.AnnotationCluster, name), next)
 }
 
 func (s *scope) bySelector(o *manifest.Object, value string) ([]string, error) {

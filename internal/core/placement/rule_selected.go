@@ -23,7 +23,7 @@ var selected = Rule{
 
 // selectedClusters are the workload clusters that the seed is planted on.
 func (s *scope) selectedClusters(o *manifest.Object) ([]string, error) {
-	workload := s.inventory.WithRole(v1alpha1.RoleWorkload)
+	workload := s.withRole(v1alpha1.RoleWorkload)
 	if s.seed.Spec.ClusterSelector == nil {
 		if created := s.created(); len(created) > 0 {
 			return created, nil
@@ -48,14 +48,21 @@ func (s *scope) selectedClusters(o *manifest.Object) ([]string, error) {
 }
 
 func (s *scope) created() []string {
-	return slices.DeleteFunc(s.inventory.WithRole(v1alpha1.RoleWorkload), func(name string) bool {
-		return !s.creates(s.inventory, name)
-	})
+	if s.made == nil {
+		names := slices.DeleteFunc(slices.Clone(s.withRole(v1alpha1.RoleWorkload)), func(name string) bool {
+			return !s.creates(s.inventory, name)
+		})
+		s.made = &names
+	}
+	return *s.made
 }
 
 func (s *scope) selectionWhy() string {
-	if s.seed.Spec.ClusterSelector != nil {
-		return "the seed selects " + metav1.FormatLabelSelector(s.seed.Spec.ClusterSelector)
+	if selector := s.seed.Spec.ClusterSelector; selector != nil {
+		if len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
+			return "the seed selects all workload clusters"
+		}
+		return "the seed selects " + metav1.FormatLabelSelector(selector)
 	}
 	if len(s.created()) > 0 {
 		return "the seed creates the cluster and selects no other"

@@ -25,9 +25,7 @@ type assembly struct {
 	*seedState
 	plan     *Plan
 	files    map[string]map[string]File
-	contents map[layout.Hash]string
-	// waited are the vertices that some other waits for.
-	waited map[int]bool
+	contents map[string]string
 }
 
 // tierVertices are the vertices of one tier.
@@ -38,11 +36,8 @@ type tierVertices struct {
 }
 
 func (c *computation) assemble(s *seedState) (*Plan, map[string]map[string]File, error) {
-	a := &assembly{computation: c, seedState: s, files: map[string]map[string]File{}, contents: map[layout.Hash]string{}, waited: map[int]bool{}}
+	a := &assembly{computation: c, seedState: s, files: map[string]map[string]File{}, contents: map[string]string{}}
 	a.plan = &Plan{APIVersion: v1alpha1.APIVersion, Kind: Kind, Seed: s.seed.Name, Owner: c.in.Owner, Revision: c.in.Revision, From: s.seed.Place}
-	for _, e := range c.graph.Edges {
-		a.waited[e.To] = true
-	}
 	for _, tv := range a.tierVertices() {
 		if err := a.addTier(tv); err != nil {
 			return nil, nil, err
@@ -66,10 +61,9 @@ func (c *computation) assemble(s *seedState) (*Plan, map[string]map[string]File,
 func (a *assembly) tierVertices() []tierVertices {
 	index := map[layout.Tier]int{}
 	var tiers []tierVertices
-	for i, v := range a.graph.Vertices {
-		if v.Seed != a.seed.Name {
-			continue
-		}
+	first, end := a.graph.Of(a.seed.Name)
+	for i := first; i < end; i++ {
+		v := a.graph.Vertices[i]
 		key := layout.Tier{Seed: v.Seed, Cluster: v.Cluster, Ordinal: a.tiering.Ordinal[i]}
 		at, ok := index[key]
 		if !ok {
@@ -202,13 +196,20 @@ func (a *assembly) put(repo, at string, f File) {
 	a.files[repo][at] = f
 }
 
-// contentsID gives equal tiers one list of objects.
+// contentsID gives equal tiers one list of objects. What leaves one cluster may
+// stay on another, with the same tree.
 func (a *assembly) contentsID(tree layout.Hash, objects []Object) string {
-	if id, ok := a.contents[tree]; ok {
+	key := string(tree)
+	for _, o := range objects {
+		if o.Leaving {
+			key += "\x00" + o.File
+		}
+	}
+	if id, ok := a.contents[key]; ok {
 		return id
 	}
 	id := fmt.Sprintf("c%d", len(a.contents)+1)
-	a.contents[tree] = id
+	a.contents[key] = id
 	a.plan.Contents = append(a.plan.Contents, Contents{ID: id, Objects: objects})
 	return id
 }
@@ -239,7 +240,7 @@ func (a *assembly) prerequisites(tv tierVertices) []Prerequisite {
 			}
 		}
 	}
-	out := make([]Prerequisite, 0, len(found))
+	var out []Prerequisite // nil when there are none, as a plan is read back
 	for key, p := range found {
 		if n := more[key]; n > 0 {
 			p.Why += fmt.Sprintf(", and %d more", n)
@@ -403,10 +404,8 @@ func (a *assembly) addDependencies() {
 			d.From.Clusters = slices.Insert(d.From.Clusters, at, from.Cluster)
 		}
 	}
-	for _, e := range a.graph.Edges {
-		if from := a.graph.Vertices[e.From]; from.Seed == a.seed.Name {
-			add(from, a.graph.Vertices[e.To], e.Kind, e.Rule, e.Why)
-		}
+	for _, e := range a.graph.EdgesOf(a.seed.Name) {
+		add(a.graph.Vertices[e.From], a.graph.Vertices[e.To], e.Kind, e.Rule, e.Why)
 	}
 	if a.dropping[a.seed.Name] {
 		for _, e := range a.previous.kept() {
@@ -420,12 +419,16 @@ func (a *assembly) addDependencies() {
 func (a *assembly) allWarnings() []Warning {
 	out := slices.Clone(a.seedState.warnings)
 	for _, f := range a.computation.warnings[a.seed.Name] {
-		out = append(out, Warning{Object: f.Object.String(), Message: f.Message})
+		out = append(out, warningOf(f))
 	}
 	slices.SortStableFunc(out, func(x, y Warning) int {
 		return cmp.Or(strings.Compare(x.Object, y.Object), strings.Compare(x.Message, y.Message))
 	})
 	return slices.Compact(out)
+}
+
+func warningOf(f dependency.Finding) Warning {
+	return Warning{Object: f.Object.String(), Message: strings.TrimSpace(f.Message + ". " + f.Next)}
 }
 
 // inputs is the digest of what the plan was made from, but for what leaves and
@@ -463,7 +466,7 @@ func (a *assembly) inputsOf(name string, clusters map[string]any, texts map[stri
 	if cl.CreatedBy != nil {
 		creator = cl.CreatedBy.Object.String() + " on " + cl.CreatedBy.On
 	}
-	clusters[name] = []any{cl.Role, cl.Type, cl.Repo, cl.RootPath, cl.Hub, cl.Source, cl.KubeConfig, cl.Decryption, creator, a.in.Catalog.Repos[cl.Repo].Spec.Path}
+	clusters[name] = []any{cl.Role, cl.Type, cl.Repo, a.inventory.Clusters[cl.ReconciledOn()].RootPath, cl.Hub, cl.Source, cl.KubeConfig, cl.Decryption, creator, a.in.Catalog.Repos[cl.Repo].Spec.Path}
 	if cl.ReconcilerTemplate != "" {
 		clusters[name] = []any{clusters[name], cl.Labels}
 		texts[cl.ReconcilerTemplate] = a.in.Catalog.Templates[cl.ReconcilerTemplate].Spec.Text

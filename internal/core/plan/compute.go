@@ -51,6 +51,8 @@ type computation struct {
 	dropping map[string]bool
 	graph    *dependency.Graph
 	tiering  dependency.Tiering
+	// waited are the vertices that some other waits for.
+	waited   map[int]bool
 	warnings map[string][]dependency.Finding
 	// gone is what seeds that left the catalog still have planted.
 	gone map[string]map[dependency.Vertex]planted
@@ -118,10 +120,32 @@ func (c *computation) collect() {
 			c.fail(seed.Name, fmt.Errorf("the inventory cannot be read, so nothing is planned anew:\n%w", c.in.Catalog.Problems))
 		case seed.Err != nil:
 			c.fail(seed.Name, seed.Err)
+		case unknownRule(seed.Spec) != "":
+			c.fail(seed.Name, manifest.Problem{Source: manifest.Source{File: seed.Place}, Object: fmt.Sprintf("Seed %q", seed.Name),
+				Message: fmt.Sprintf("spec.disabledRules has %q, which is no dependency rule", unknownRule(seed.Spec)), Next: "Write any of " + strings.Join(ruleNames(), ", ") + "."})
 		case previous != nil && previous.Plan != nil && previous.Plan.Owner != c.in.Owner:
 			c.fail(seed.Name, fmt.Errorf("seed %q: its plan belongs to %q, and this is %q. Rename the seed, or remove the other owner's plan branch", seed.Name, previous.Plan.Owner, c.in.Owner))
 		}
 	}
+}
+
+// unknownRule is the first name that switches nothing off.
+func unknownRule(spec v1alpha1.SeedSpec) string {
+	known := ruleNames()
+	for _, name := range spec.DisabledRules {
+		if !slices.Contains(known, name) {
+			return name
+		}
+	}
+	return ""
+}
+
+func ruleNames() []string {
+	var names []string
+	for _, r := range dependency.Rules() {
+		names = append(names, r.Name)
+	}
+	return names
 }
 
 // place finds the clusters that seeds create, and then where everything goes.
@@ -215,6 +239,7 @@ func ownedByCreators(objects map[manifest.ID]*manifest.Object) []manifest.ID {
 
 // findLeaving lists what is planted and no longer in its seed.
 func (c *computation) findLeaving() {
+	stays := map[dependency.Vertex]bool{}
 	for _, s := range c.alive() {
 		now := map[dependency.Vertex]bool{}
 		for _, p := range s.placements {
@@ -223,14 +248,23 @@ func (c *computation) findLeaving() {
 			}
 		}
 		for v := range s.planted {
-			if !now[v] {
+			if now[v] {
+				stays[v] = true
+			} else {
 				s.leaving = append(s.leaving, v)
 				s.leaves[v] = true
 			}
 		}
 		slices.SortFunc(s.leaving, dependency.Vertex.Compare)
 		c.holdIfUnsure(s)
-		c.holdIfStillNeeded(s, now)
+	}
+	for name := range c.failed {
+		for v := range c.seeds[name].planted {
+			stays[v] = true
+		}
+	}
+	for _, s := range c.alive() {
+		c.holdIfStillNeeded(s, stays)
 	}
 }
 
@@ -245,12 +279,19 @@ func (c *computation) holdIfUnsure(s *seedState) {
 	}
 }
 
-// holdIfStillNeeded refuses to take a Namespace, CRD or creator from under what stays.
-func (c *computation) holdIfStillNeeded(s *seedState, now map[dependency.Vertex]bool) {
-	for _, e := range s.previous.kept() {
-		if now[e.From] && s.leaves[e.To] && e.Rule != "declared" {
-			c.fail(s.seed.Name, fmt.Errorf("seed %q: %s leaves the seed while %s stays and needs it (%s). Keep the one, or remove both", s.seed.Name, e.To, e.From, e.Why))
-			return
+// holdIfStillNeeded refuses to take a Namespace, CRD or creator from under what
+// stays, in this seed or in another.
+func (c *computation) holdIfStillNeeded(s *seedState, stays map[dependency.Vertex]bool) {
+	if len(s.leaving) == 0 {
+		return
+	}
+	for i := range c.in.Catalog.Seeds {
+		other := c.seeds[c.in.Catalog.Seeds[i].Name]
+		for _, e := range other.previous.kept() {
+			if stays[e.From] && s.leaves[e.To] && e.Rule != "declared" {
+				c.fail(s.seed.Name, fmt.Errorf("seed %q: %s leaves the seed while %s of seed %q stays and needs it (%s). Keep the one, or remove both", s.seed.Name, e.To, e.From, e.From.Seed, e.Why))
+				return
+			}
 		}
 	}
 }
@@ -278,7 +319,10 @@ func (c *computation) order() {
 		if len(c.failed) == before {
 			tiering, conflict := result.Graph.Tiers(c.pins(alive))
 			if conflict == nil {
-				c.graph, c.tiering = result.Graph, tiering
+				c.graph, c.tiering, c.waited = result.Graph, tiering, map[int]bool{}
+				for _, e := range c.graph.Edges {
+					c.waited[e.To] = true
+				}
 				return
 			}
 			for _, name := range conflict.Seeds {
@@ -321,18 +365,24 @@ func (c *computation) pins(alive []*seedState) map[dependency.Vertex]int {
 
 // judge turns what the rules found into errors and warnings.
 func (c *computation) judge(result dependency.Result) {
+	broken := c.failedNames() // not those that fail below: the graph has their objects
 	for _, f := range result.Errors {
-		c.fail(f.Seed, c.finding(f))
+		err := c.finding(f)
+		if f.Missing && broken != "" {
+			err = fmt.Errorf("%w %s cannot be planned and may bring it", err, broken)
+		}
+		c.fail(f.Seed, err)
 	}
 	c.warnings = map[string][]dependency.Finding{}
+	leavers := c.leavers()
 	for _, f := range result.Warnings {
 		switch {
+		case f.Missing && broken != "" && !c.warnedBefore(f):
+			c.fail(f.Seed, fmt.Errorf("%w %s cannot be planned and may bring it", c.finding(f), broken))
 		case c.in.Strict && f.Missing:
 			c.fail(f.Seed, c.finding(f))
-		case f.Missing && len(c.failed) > 0 && !c.warnedBefore(f):
-			c.fail(f.Seed, fmt.Errorf("%w %s cannot be planned and may bring it", c.finding(f), c.failedNames()))
-		case f.Missing && len(c.leavers()) > 0 && !c.warnedBefore(f):
-			c.fail(f.Seed, fmt.Errorf("%w %s is being removed and may have brought it: put it back, or remove what needs it first", c.finding(f), c.leavers()))
+		case f.Missing && leavers != "" && !c.warnedBefore(f):
+			c.fail(f.Seed, fmt.Errorf("%w %s is being removed and may have brought it: put it back, or remove what needs it first", c.finding(f), leavers))
 		}
 		c.warnings[f.Seed] = append(c.warnings[f.Seed], f)
 	}
@@ -342,7 +392,7 @@ func (c *computation) judge(result dependency.Result) {
 func (c *computation) leavers() string {
 	var names []string
 	for _, name := range sortedKeys(c.in.Previous) {
-		if _, there := c.in.Catalog.Seed(name); !there {
+		if _, there := c.in.Catalog.Seed(name); !there && c.in.Previous[name] != nil && c.in.Previous[name].Plan != nil {
 			names = append(names, name)
 		}
 	}
@@ -354,18 +404,30 @@ func (c *computation) warnedBefore(f dependency.Finding) bool {
 	if s.previous == nil || s.previous.Plan == nil {
 		return false
 	}
-	return slices.Contains(s.previous.Plan.Warnings, Warning{Object: f.Object.String(), Message: f.Message})
+	return slices.Contains(s.previous.Plan.Warnings, warningOf(f))
 }
 
 func (c *computation) finding(f dependency.Finding) error {
 	if o, ok := c.seeds[f.Seed].objects[f.Object]; ok {
-		return manifest.Problem{Source: o.Source, Object: o.Title(), Message: f.Message, Next: "Correct it, or add what is missing."}
+		return manifest.Problem{Source: o.Source, Object: o.Title(), Message: f.Message, Next: f.Next}
 	}
-	return fmt.Errorf("seed %q: %s: %s", f.Seed, f.Object, f.Message)
+	return fmt.Errorf("seed %q: %s: %s. %s", f.Seed, f.Object, f.Message, f.Next)
 }
 
-// outcomes assembles the plans of the seeds that can be planned and explains the rest.
+// outcomes assembles the plans of the seeds that can be planned and explains the
+// rest. A seed that fails now may hold others, which were ordered after it.
 func (c *computation) outcomes() map[string]*Outcome {
+	for {
+		before := len(c.failed)
+		out := c.assembleAll()
+		if len(c.failed) == before {
+			return out
+		}
+		c.order()
+	}
+}
+
+func (c *computation) assembleAll() map[string]*Outcome {
 	out := map[string]*Outcome{}
 	for _, s := range c.alive() {
 		plan, files, err := c.assemble(s)

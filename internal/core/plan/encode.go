@@ -28,6 +28,9 @@ type part struct {
 // be larger than 10 MB, one part for 500 clusters each.
 func (p *Plan) Encode() (map[string][]byte, error) { return p.encode(maxFile) }
 
+// Document is the whole plan as one document, however large.
+func (p *Plan) Document() ([]byte, error) { return marshal(p) }
+
 func (p *Plan) encode(limit int) (map[string][]byte, error) {
 	whole, err := marshal(p)
 	if err != nil || len(whole) <= limit {

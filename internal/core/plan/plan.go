@@ -13,8 +13,10 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"path"
+	"slices"
 
 	"github.com/furrow-dev/furrow/internal/core/dependency"
 	"github.com/furrow-dev/furrow/internal/core/layout"
@@ -187,6 +189,18 @@ func (p *Plan) Find(cluster string, ordinal int) (*Tier, bool) {
 		}
 	}
 	return nil, false
+}
+
+// InOrder lists the tiers as they are released: by level, cluster and ordinal.
+func (p *Plan) InOrder() []*Tier {
+	out := make([]*Tier, len(p.Tiers))
+	for i := range p.Tiers {
+		out[i] = &p.Tiers[i]
+	}
+	slices.SortStableFunc(out, func(a, b *Tier) int {
+		return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Ordinal, b.Ordinal))
+	})
+	return out
 }
 
 // Objects lists the objects of a tier.

@@ -1,7 +1,9 @@
 package plan_test
 
 import (
+	"cmp"
 	"flag"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -11,19 +13,33 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+	"sigs.k8s.io/yaml"
 
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 )
 
 // Only accept updated files if you understand what changed them and want it.
 var update = flag.Bool("update", false, "write what the scenarios give into their files")
 
-// TestScenarios plans the control-plane tree of each testdata/*.txtar and
-// compares every file of every plan: files below in/ are the input, files below
-// out/<seed>/ the plan's tree (plan.yaml first), out/<seed>/error an error.
+// TestScenarios plans the control-plane trees of each testdata/*.txtar.
+//
+// An archive with files below in/ is one step, and shows every file of every
+// plan: out/<seed>/plan.yaml, out/<seed>/<repo>/<path>, and out/<seed>/error.
+//
+// An archive with files below 1/in/, 2/in/, … is a story. Each step starts with
+// the plans of the one before; what stands in a step replaces files of the step
+// before, and an empty file removes one. A step shows <step>/out/<seed>, a summary,
+// and the files that <step>/settings asks for:
+//
+//	released: true   # every tier of the plans before is Released
+//	merged: true     # the base branch has the plans before; follows from released
+//	strict: true     # Input.Strict
+//	owner: acme/test # Input.Owner
+//	show: [a/path]   # of the plans' trees, or plan.yaml
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -36,8 +52,12 @@ func TestScenarios(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := map[string]string{}
-			for name, o := range compute(t, treeOf(archive, "in/")) {
-				show(t, got, "out/"+name+"/", o)
+			if tree := treeOf(archive, "in/"); len(tree) > 0 {
+				for name, o := range compute(t, tree) {
+					show(t, got, "out/"+name+"/", o)
+				}
+			} else {
+				tell(t, archive, got)
 			}
 			if *update {
 				rewrite(t, file, archive, got)
@@ -45,15 +65,19 @@ func TestScenarios(t *testing.T) {
 			}
 			want := map[string]string{}
 			for _, f := range archive.Files {
-				if strings.HasPrefix(f.Name, "out/") {
+				if isOutput(f.Name) {
 					want[f.Name] = string(f.Data)
 				}
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
+			if diff := gocmp.Diff(want, got); diff != "" {
 				t.Errorf("the plans differ (-want +got):\n%s", diff)
 			}
 		})
 	}
+}
+
+func isOutput(name string) bool {
+	return strings.HasPrefix(name, "out/") || strings.Contains(name, "/out/")
 }
 
 func treeOf(archive *txtar.Archive, prefix string) fstest.MapFS {
@@ -66,13 +90,23 @@ func treeOf(archive *txtar.Archive, prefix string) fstest.MapFS {
 	return tree
 }
 
-func compute(t *testing.T, tree fs.FS) map[string]*plan.Outcome {
+func load(t testing.TB, tree fs.FS) *catalog.Catalog {
 	t.Helper()
 	cat, err := catalog.Load(tree)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return plan.Compute(plan.Input{Catalog: cat, Owner: "acme/test", Revision: "main@sha1:0000000000000000000000000000000000000000"})
+	return cat
+}
+
+const (
+	owner    = "acme/test"
+	revision = "main@sha1:0000000000000000000000000000000000000000"
+)
+
+func compute(t testing.TB, tree fs.FS) map[string]*plan.Outcome {
+	t.Helper()
+	return plan.Compute(plan.Input{Catalog: load(t, tree), Owner: owner, Revision: revision})
 }
 
 // show renders an outcome as the files of its tree.
@@ -100,11 +134,265 @@ func show(t *testing.T, into map[string]string, prefix string, o *plan.Outcome) 
 
 func rewrite(t *testing.T, file string, archive *txtar.Archive, got map[string]string) {
 	t.Helper()
-	archive.Files = slices.DeleteFunc(archive.Files, func(f txtar.File) bool { return strings.HasPrefix(f.Name, "out/") })
+	archive.Files = slices.DeleteFunc(archive.Files, func(f txtar.File) bool { return isOutput(f.Name) })
 	for _, name := range slices.Sorted(maps.Keys(got)) {
 		archive.Files = append(archive.Files, txtar.File{Name: name, Data: []byte(got[name])})
 	}
+	slices.SortStableFunc(archive.Files, func(a, b txtar.File) int { return cmp.Compare(stepOf(a.Name), stepOf(b.Name)) })
 	if err := os.WriteFile(file, txtar.Format(archive), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// stepOf is the number of the step that a file of a story belongs to.
+func stepOf(name string) string {
+	step, _, _ := strings.Cut(name, "/")
+	if strings.Trim(step, "0123456789") != "" {
+		return ""
+	}
+	return step
+}
+
+// settings is a step's file of that name.
+type settings struct {
+	Released bool     `json:"released,omitempty"`
+	Merged   bool     `json:"merged,omitempty"`
+	Strict   bool     `json:"strict,omitempty"`
+	Owner    string   `json:"owner,omitempty"`
+	Show     []string `json:"show,omitempty"`
+}
+
+// files are the hashes of files by repository and path.
+type files map[string]map[string]layout.Hash
+
+func (f files) put(repo, path string, hash layout.Hash) {
+	if f[repo] == nil {
+		f[repo] = map[string]layout.Hash{}
+	}
+	f[repo][path] = hash
+}
+
+// story carries plans from one step to the next, as the engine does with branches.
+type story struct {
+	tree  fstest.MapFS
+	plans map[string]*plan.Plan
+	// trees are those of the plans, by seed; merged is what the base branch has
+	// of each; blobs is the content of every file there ever was.
+	trees, merged map[string]files
+	blobs         map[layout.Hash]string
+}
+
+func newStory() *story {
+	return &story{tree: fstest.MapFS{}, plans: map[string]*plan.Plan{}, trees: map[string]files{}, merged: map[string]files{}, blobs: map[layout.Hash]string{}}
+}
+
+func tell(t *testing.T, archive *txtar.Archive, into map[string]string) {
+	t.Helper()
+	s := newStory()
+	for step := 1; ; step++ {
+		prefix := fmt.Sprintf("%d/", step)
+		change := treeOf(archive, prefix)
+		if len(change) == 0 {
+			return
+		}
+		var set settings
+		if file, ok := change["settings"]; ok {
+			if err := yaml.UnmarshalStrict(file.Data, &set); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, o := range s.step(t, treeOf(archive, prefix+"in/"), set) {
+			into[prefix+"out/"+name] = summary(o)
+			for _, p := range set.Show {
+				s.show(t, into, prefix+"out/"+name+"/", p, name, o)
+			}
+		}
+	}
+}
+
+// step changes the tree and plans it, with the plans of the step before.
+func (s *story) step(t *testing.T, change fstest.MapFS, set settings) map[string]*plan.Outcome {
+	t.Helper()
+	for name, f := range change {
+		s.tree[name] = f
+		if len(f.Data) == 0 {
+			delete(s.tree, name)
+		}
+	}
+	if set.Released || set.Merged {
+		for name := range s.plans {
+			s.merged[name] = s.trees[name]
+		}
+	}
+	in := plan.Input{Catalog: load(t, s.tree), Owner: cmp.Or(set.Owner, owner), Revision: revision, Strict: set.Strict, Previous: map[string]*plan.Previous{}}
+	for name, p := range s.plans {
+		in.Previous[name] = s.previous(name, p, set.Released)
+	}
+	outcomes := plan.Compute(in)
+	for name, last := range s.plans {
+		if _, there := in.Catalog.Seed(name); !there {
+			outcomes[name] = &plan.Outcome{Plan: plan.Remove(last, revision), Files: map[string]map[string]plan.File{}}
+		}
+	}
+	for name, o := range outcomes {
+		s.keep(t, name, o)
+	}
+	return outcomes
+}
+
+func (s *story) previous(name string, p *plan.Plan, released bool) *plan.Previous {
+	tree := s.trees[name]
+	return &plan.Previous{
+		Plan: p, Released: released,
+		File: func(repo, path string) layout.Hash { return tree[repo][path] },
+		Base: func(repo, path string) layout.Hash {
+			for _, merged := range s.merged {
+				if hash := merged[repo][path]; hash != "" {
+					return hash
+				}
+			}
+			return ""
+		},
+	}
+}
+
+func (s *story) keep(t *testing.T, name string, o *plan.Outcome) {
+	t.Helper()
+	if o.Plan == nil || o.Files == nil {
+		return
+	}
+	tree := files{}
+	for repo, below := range o.Files {
+		for p, f := range below {
+			if f.Data != nil {
+				s.blobs[f.Hash] = string(f.Data)
+				if f.Hash != layout.BlobHash(f.Data) {
+					t.Errorf("%s of seed %s has the hash of something else", p, name)
+				}
+			} else if _, known := s.blobs[f.Hash]; !known {
+				t.Errorf("%s of seed %s is taken over from nowhere", p, name)
+			}
+			tree.put(repo, p, f.Hash)
+		}
+	}
+	checkEntries(t, o.Plan, tree)
+	s.plans[name], s.trees[name] = readBack(t, o.Plan), tree
+}
+
+// readBack is the plan as the next step finds it on its branch.
+func readBack(t *testing.T, p *plan.Plan) *plan.Plan {
+	t.Helper()
+	own, err := p.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := plan.Decode(func(name string) ([]byte, error) { return own[name], nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(p, back); diff != "" {
+		t.Errorf("the plan is read back as another one (-written +read):\n%s", diff)
+	}
+	return back
+}
+
+// checkEntries holds a plan to its tree: the tiers' hashes are those of what
+// lies there, and nothing else lies there.
+func checkEntries(t *testing.T, p *plan.Plan, tree files) {
+	t.Helper()
+	left := 0
+	for i := range p.Tiers {
+		tier := &p.Tiers[i]
+		if got := tree[tier.Repo][tier.Reconciler]; got != tier.ReconcilerBlob {
+			t.Errorf("%s: the reconciler object is %q, and the tier says %q", tier, got, tier.ReconcilerBlob)
+		}
+		if tier.Gone() {
+			continue
+		}
+		left++
+		below := map[string]layout.Hash{}
+		for _, o := range p.Objects(tier) {
+			below[o.File] = tree[tier.Repo][tier.FilePath(o)]
+			left++
+		}
+		if got := layout.TreeHash(below); got != tier.Tree {
+			t.Errorf("%s: the objects are tree %q, and the tier says %q", tier, got, tier.Tree)
+		}
+	}
+	for _, below := range tree {
+		left -= len(below)
+	}
+	if left != 0 {
+		t.Errorf("the tree of %s has %d files more than its tiers have", p.Seed, -left)
+	}
+}
+
+// show adds one file of an outcome that a step asks for.
+func (s *story) show(t *testing.T, into map[string]string, prefix, path, name string, o *plan.Outcome) {
+	t.Helper()
+	if path == layout.PlanFile && o.Plan != nil {
+		own, err := o.Plan.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		into[prefix+path] = string(own[path])
+		return
+	}
+	for repo, below := range s.trees[name] {
+		if hash := below[path]; hash != "" {
+			into[prefix+repo+"/"+path] = s.blobs[hash]
+		}
+	}
+}
+
+// summary says what became of a seed, for people.
+func summary(o *plan.Outcome) string {
+	var b strings.Builder
+	if o.Err != nil {
+		fmt.Fprintf(&b, "error: %v\n", o.Err)
+	}
+	switch {
+	case o.Plan == nil:
+		b.WriteString("no plan\n")
+		return b.String()
+	case o.Kept:
+		b.WriteString("the plan before is kept\n")
+	}
+	if o.Plan.Removal {
+		b.WriteString("the seed is removed\n")
+	}
+	for i := range o.Plan.Tiers {
+		summarise(&b, o.Plan, &o.Plan.Tiers[i])
+	}
+	for _, w := range o.Plan.Warnings {
+		fmt.Fprintf(&b, "warning: %s: %s\n", w.Object, w.Message)
+	}
+	return b.String()
+}
+
+func summarise(b *strings.Builder, p *plan.Plan, t *plan.Tier) {
+	fmt.Fprintf(b, "%s in %s/%s", t, t.Repo, t.Path)
+	if t.Gone() {
+		b.WriteString(", gone")
+	}
+	b.WriteString("\n")
+	for _, pre := range t.Prerequisites {
+		fmt.Fprintf(b, "  after %s tier %02d: %s\n", strings.TrimSpace(pre.Seed+" "+pre.Cluster), pre.Ordinal, pre.Why)
+	}
+	for _, o := range p.Objects(t) {
+		fmt.Fprintf(b, "  %s", o.ID)
+		if o.Leaving {
+			b.WriteString(", leaving")
+		}
+		b.WriteString("\n")
+	}
+	if t.Leaving == nil {
+		return
+	}
+	for _, o := range t.Leaving.Objects {
+		fmt.Fprintf(b, "  goes: %s\n", o.ID)
+	}
+	for _, r := range t.Leaving.After {
+		fmt.Fprintf(b, "  goes after %s tier %02d: %s\n", r.Cluster, r.Ordinal, r.Why)
 	}
 }

@@ -27,12 +27,13 @@ func (c *computation) share() {
 			}
 		}
 	}
+	planted := c.plantedClaims()
 	for _, key := range sortedClaims(wanted) {
 		seeds := wanted[key]
 		if len(seeds) > 1 {
 			c.settle(key, seeds)
 		}
-		c.holdWhilePlanted(key, seeds)
+		c.holdWhilePlanted(key, seeds, planted[key])
 	}
 }
 
@@ -48,13 +49,18 @@ func sortedClaims(wanted map[claim][]*seedState) []claim {
 }
 
 func (c *computation) settle(key claim, seeds []*seedState) {
-	if key.object.GroupKind() != (manifest.GroupKind{Kind: "Namespace"}) || !allEqual(key.object, seeds) {
+	if !isNamespace(key.object) || !allEqual(key.object, seeds) {
 		for i, s := range seeds {
 			other := seeds[(i+1)%len(seeds)]
 			o := s.objects[key.object]
-			c.fail(s.seed.Name, manifest.Problem{Source: o.Source, Object: o.Title(),
+			p := manifest.Problem{Source: o.Source, Object: o.Title(),
 				Message: fmt.Sprintf("seed %q (%s) has the same object for cluster %s", other.seed.Name, other.objects[key.object].Source, key.cluster),
-				Next:    "Keep it in one of the two seeds, or place them on different clusters."})
+				Next:    "Keep it in one of the two seeds, or place them on different clusters."}
+			if isNamespace(key.object) {
+				p.Message = fmt.Sprintf("seed %q (%s) has the Namespace for cluster %s, too, and the two are not equal", other.seed.Name, other.objects[key.object].Source, key.cluster)
+				p.Next = "Write the same labels and annotations in both seeds, or keep it in one."
+			}
+			c.fail(s.seed.Name, p)
 		}
 		return
 	}
@@ -73,6 +79,8 @@ func (c *computation) settle(key claim, seeds []*seedState) {
 		}
 	}
 }
+
+func isNamespace(id manifest.ID) bool { return id.GroupKind() == manifest.GroupKind{Kind: "Namespace"} }
 
 func allEqual(id manifest.ID, seeds []*seedState) bool {
 	first, err := seeds[0].objects[id].WithoutAnnotation(annotationPrune).Bytes()
@@ -100,30 +108,40 @@ func (s *seedState) release(key claim) {
 }
 
 // holdWhilePlanted keeps a seed from declaring what another one still has planted:
-// a reconciler that prunes would delete it from under the other.
-func (c *computation) holdWhilePlanted(key claim, seeds []*seedState) {
-	if key.object.GroupKind() == (manifest.GroupKind{Kind: "Namespace"}) {
-		return
-	}
-	for _, other := range sortedKeys(c.in.Previous) {
-		if c.in.Previous[other] == nil || slices.ContainsFunc(seeds, func(s *seedState) bool { return s.seed.Name == other }) {
-			continue
-		}
-		if !c.stillPlanted(other, key) {
+// a reconciler that prunes would delete it from under the other. A Namespace is
+// taken over from a seed that gives it up, marked as not to be pruned.
+func (c *computation) holdWhilePlanted(key claim, seeds []*seedState, planted []string) {
+	for _, other := range planted {
+		if slices.ContainsFunc(seeds, func(s *seedState) bool { return s.seed.Name == other }) {
 			continue
 		}
 		for _, s := range seeds {
 			o := s.objects[key.object]
-			c.fail(s.seed.Name, manifest.Problem{Source: o.Source, Object: o.Title(),
-				Message: fmt.Sprintf("seed %q still has it planted on cluster %s", other, key.cluster), Next: "Let it leave there first."})
+			_, mine := s.planted[dependency.Vertex{Seed: s.seed.Name, Object: key.object, Cluster: key.cluster}]
+			switch {
+			case !isNamespace(key.object):
+				c.fail(s.seed.Name, manifest.Problem{Source: o.Source, Object: o.Title(),
+					Message: fmt.Sprintf("seed %q still has it planted on cluster %s", other, key.cluster), Next: "Let it leave there first."})
+			case c.failed[other] != nil && !mine:
+				c.fail(s.seed.Name, manifest.Problem{Source: o.Source, Object: o.Title(),
+					Message: fmt.Sprintf("seed %q has it planted on cluster %s and cannot be planned", other, key.cluster), Next: "Correct that seed first."})
+			default:
+				s.protect(key.object)
+			}
 		}
 	}
 }
 
-func (c *computation) stillPlanted(seed string, key claim) bool {
-	vertices := c.plantedOf(seed)
-	_, has := vertices[dependency.Vertex{Seed: seed, Object: key.object, Cluster: key.cluster}]
-	return has
+// plantedClaims says which seeds have an object planted on a cluster, in order.
+func (c *computation) plantedClaims() map[claim][]string {
+	planted := map[claim][]string{}
+	for _, name := range sortedKeys(c.in.Previous) {
+		for v := range c.plantedOf(name) {
+			key := claim{v.Object, v.Cluster}
+			planted[key] = append(planted[key], name)
+		}
+	}
+	return planted
 }
 
 // plantedOf is what a seed has planted, also one that is gone from the catalog.

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"sigs.k8s.io/yaml"
@@ -108,7 +109,8 @@ func checkKustomization(name string, text []byte, vars Reconciler) (manifest.Obj
 		return o, fmt.Errorf("it renders %s %s, where %s Kustomization is due", o.APIVersion(), o.ID.Kind, kustomizev1.GroupVersion)
 	}
 	if err := yaml.UnmarshalStrict(text, &k); err != nil {
-		return o, fmt.Errorf("it renders no valid Kustomization: %w", err)
+		message := strings.TrimPrefix(err.Error(), "error unmarshaling JSON: while decoding JSON: json: ")
+		return o, fmt.Errorf("it renders no valid Kustomization: %s", message)
 	}
 	switch {
 	case k.Name != vars.Name || k.Namespace != vars.Namespace:
@@ -117,6 +119,8 @@ func checkKustomization(name string, text []byte, vars Reconciler) (manifest.Obj
 		return o, fmt.Errorf("spec.path is %q, where {{ .Path }} is %q", k.Spec.Path, vars.Path)
 	case !k.Spec.Prune:
 		return o, errors.New("spec.prune must be true: without it nothing is ever removed from a cluster")
+	case k.Spec.Suspend:
+		return o, errors.New("spec.suspend must not be true: a tier that is suspended is never released")
 	case !k.Spec.Wait && len(k.Spec.HealthChecks) == 0:
 		return o, errors.New("spec.wait must be true, or spec.healthChecks be there: without them Flux says Ready before anything is healthy")
 	}

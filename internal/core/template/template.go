@@ -37,9 +37,15 @@ func toYAML(v any) (string, error) {
 	return strings.TrimSuffix(string(data), "\n"), err
 }
 
-func indent(n int, s string) string {
+// maxIndent bounds what one call can make of little.
+const maxIndent = 100
+
+func indent(n int, s string) (string, error) {
+	if n < 0 || n > maxIndent {
+		return "", fmt.Errorf("%d is no indent: write 0 to %d", n, maxIndent)
+	}
 	pad := strings.Repeat(" ", n)
-	return pad + strings.ReplaceAll(s, "\n", "\n"+pad)
+	return pad + strings.ReplaceAll(s, "\n", "\n"+pad), nil
 }
 
 // Text is one template.

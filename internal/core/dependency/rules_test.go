@@ -1,0 +1,261 @@
+package dependency
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/placement"
+)
+
+func TestEveryRuleSaysWhatItDoesAndWhy(t *testing.T) {
+	var names []string
+	for _, r := range Rules() {
+		names = append(names, r.Name)
+		if r.Doc == "" || r.Why == "" {
+			t.Errorf("rule %s does not say what it does, or why", r.Name)
+		}
+	}
+	if diff := cmp.Diff([]string{"namespace", "crd", "cluster", "declared"}, names); diff != "" {
+		t.Errorf("the rules differ (-want +got):\n%s", diff)
+	}
+}
+
+// ruleCase is one control plane and what a rule makes of it.
+type ruleCase struct {
+	tree                              string
+	wantEdges, wantWarned, wantErrors []string
+}
+
+func runRuleCases(t *testing.T, rule string, cases map[string]ruleCase) {
+	t.Helper()
+	for sentence, c := range cases {
+		t.Run(sentence, func(t *testing.T) {
+			result := graphOf(t, c.tree)
+			if diff := cmp.Diff(c.wantEdges, edgesOf(result.Graph, rule), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("the edges differ (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.wantWarned, said(result.Warnings)); diff != "" {
+				t.Errorf("the warnings differ (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.wantErrors, said(result.Errors)); diff != "" {
+				t.Errorf("the errors differ (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+const (
+	shopNamespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"
+	shopContent   = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: shop}\n"
+	sliceCRD      = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: slices.example.com}\nspec: {group: example.com, scope: Cluster, names: {kind: Slice, plural: slices}}\n"
+	aSlice        = "apiVersion: example.com/v2\nkind: Slice\nmetadata: {name: gold}\n"
+)
+
+func TestRuleNamespace(t *testing.T) {
+	runRuleCases(t, "namespace", map[string]ruleCase{
+		"a namespaced object waits for its Namespace": {
+			tree:      fleet + "-- seeds/web.yaml --\n" + shopNamespace + "---\n" + shopContent,
+			wantEdges: []string{"core/ConfigMap/shop/c on edge waits for core/Namespace/shop on edge (namespace: metadata.namespace: shop)"},
+		},
+		"also where another seed brings it": {
+			tree:      fleet + "-- seeds/base.yaml --\n" + shopNamespace + "-- seeds/web.yaml --\n" + shopContent,
+			wantEdges: []string{"core/ConfigMap/shop/c on edge waits for core/Namespace/shop on edge (namespace: metadata.namespace: shop (of seed base))"},
+		},
+		"a Namespace on another cluster does not do": {
+			tree:       fleet + "-- seeds/base.yaml --\napiVersion: v1\nkind: Namespace\nmetadata: {name: shop, annotations: {furrow.dev/cluster: mgmt}}\n-- seeds/web.yaml --\n" + shopContent,
+			wantWarned: []string{`web: core/ConfigMap/shop/c: no seed brings Namespace "shop" to cluster edge. Add it, or list it in spec.provides.namespaces of the Cluster.`},
+		},
+		"default, kube-* and the reconciler's namespace are everywhere": {
+			tree: fleet + "-- seeds/web.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: kube-public}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: flux-system}\n",
+		},
+		"what the cluster provides is there": {
+			tree: "-- clusters.yaml --\napiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge}\nspec: {provides: {namespaces: [shop]}}\n-- seeds/web.yaml --\n" + shopContent,
+		},
+		"a rule that is switched off neither draws nor warns": {
+			tree: fleet + "-- seeds/web/seed.yaml --\napiVersion: furrow.dev/v1alpha1\nkind: Seed\nmetadata: {name: web}\nspec: {disabledRules: [namespace]}\n-- seeds/web/web.yaml --\n" + shopContent,
+		},
+	})
+}
+
+func TestRuleCRD(t *testing.T) {
+	provides := func(names string) string {
+		return "-- clusters.yaml --\napiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge}\nspec: {provides: {customResourceDefinitions: [" + names + "]}}\n"
+	}
+	missing := []string{"web: example.com/Slice/gold: no seed brings the CustomResourceDefinition of Slice.example.com to cluster edge. Add it, or list it in spec.provides.customResourceDefinitions of the Cluster."}
+	runRuleCases(t, "crd", map[string]ruleCase{
+		"a custom resource waits for its CRD, whatever its version": {
+			tree:      fleet + "-- seeds/web.yaml --\n" + sliceCRD + "---\n" + aSlice,
+			wantEdges: []string{"example.com/Slice/gold on edge waits for apiextensions.k8s.io/CustomResourceDefinition/slices.example.com on edge (crd: kind: Slice.example.com)"},
+		},
+		"also where another seed brings it": {
+			tree:      fleet + "-- seeds/api.yaml --\n" + sliceCRD + "-- seeds/web.yaml --\n" + aSlice,
+			wantEdges: []string{"example.com/Slice/gold on edge waits for apiextensions.k8s.io/CustomResourceDefinition/slices.example.com on edge (crd: kind: Slice.example.com (of seed api))"},
+		},
+		"a CRD on another cluster does not do": {
+			tree:       fleet + "-- seeds/api.yaml --\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: slices.example.com, annotations: {furrow.dev/cluster: mgmt}}\nspec: {group: example.com, scope: Cluster, names: {kind: Slice, plural: slices}}\n-- seeds/web.yaml --\n" + aSlice,
+			wantWarned: missing,
+		},
+		"what Kubernetes serves needs none": {
+			tree: fleet + "-- seeds/web.yaml --\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: r}\n",
+		},
+		"what the cluster provides needs none":        {tree: provides("slices.example.com") + "-- seeds/web.yaml --\n" + aSlice},
+		"a CRD of another group does not do":          {tree: provides("slices.example.org") + "-- seeds/web.yaml --\n" + aSlice, wantWarned: missing},
+		"a CRD whose name only starts alike does not": {tree: provides("slicegroups.example.com") + "-- seeds/web.yaml --\n" + aSlice, wantWarned: missing},
+		"a rule that is switched off neither draws nor warns": {
+			tree: fleet + "-- seeds/web/seed.yaml --\napiVersion: furrow.dev/v1alpha1\nkind: Seed\nmetadata: {name: web}\nspec: {disabledRules: [crd]}\n-- seeds/web/web.yaml --\n" + aSlice,
+		},
+	})
+}
+
+func TestAClusterProvidesAKindUnderItsRegularPlurals(t *testing.T) {
+	cases := map[string]string{
+		"Slice": "slices.example.com", "NetworkPolicy": "networkpolicies.example.com", "Gateway": "gateways.example.com",
+		"Ingress": "ingresses.example.com", "Proxy": "proxies.example.com", "EndpointSlice": "endpointslices.example.com",
+		"NetworkAttachmentDefinition": "network-attachment-definitions.example.com", "Data": "data.example.com",
+	}
+	for kind, name := range cases {
+		var c catalog.Cluster
+		c.Provides.CustomResourceDefinitions = []string{name}
+		if !Provides(c, manifest.GroupKind{Group: "example.com", Kind: kind}) {
+			t.Errorf("%s is not seen to provide %s", name, kind)
+		}
+	}
+}
+
+func TestRuleCluster(t *testing.T) {
+	runRuleCases(t, "cluster", map[string]ruleCase{
+		"everything on a cluster waits for its creator": {
+			tree: fleet + "-- seeds/web.yaml --\n" + capi + "---\n" + "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default}\n",
+			wantEdges: []string{
+				"core/ConfigMap/default/c on edge-1 waits for cluster.x-k8s.io/Cluster/default/edge-1 on mgmt (cluster: edge-1 is created by cluster.x-k8s.io/Cluster/default/edge-1)",
+			},
+			wantWarned: []string{"web: cluster.x-k8s.io/Cluster/default/edge-1: no seed brings the CustomResourceDefinition of Cluster.cluster.x-k8s.io to cluster mgmt. Add it, or list it in spec.provides.customResourceDefinitions of the Cluster."},
+		},
+		"also the objects of other seeds": {
+			tree: fleet + "-- seeds/infra.yaml --\n" + capi + "-- seeds/web.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default, annotations: {furrow.dev/cluster: edge-1}}\n",
+			wantEdges: []string{
+				"core/ConfigMap/default/c on edge-1 waits for cluster.x-k8s.io/Cluster/default/edge-1 on mgmt (cluster: edge-1 is created by cluster.x-k8s.io/Cluster/default/edge-1 (of seed infra))",
+			},
+			wantWarned: []string{"infra: cluster.x-k8s.io/Cluster/default/edge-1: no seed brings the CustomResourceDefinition of Cluster.cluster.x-k8s.io to cluster mgmt. Add it, or list it in spec.provides.customResourceDefinitions of the Cluster."},
+		},
+		"nothing waits on a cluster that is simply there": {
+			tree: fleet + "-- seeds/web.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default}\n",
+		},
+	})
+}
+
+func TestAClusterWhoseCreatorCannotBePlannedHoldsWhatIsOnIt(t *testing.T) {
+	cat := catalogOf(t, fleet+"-- seeds/infra.yaml --\n"+capi+"-- seeds/web.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default, annotations: {furrow.dev/cluster: edge-1}}\n")
+	if failed := placement.AddImplied(cat.Inventory, cat.Seeds); len(failed) > 0 {
+		t.Fatal(failed)
+	}
+	result := Build(seedsOf(t, cat)[1:], cat.Inventory)
+	want := []string{"web: core/ConfigMap/default/c: cluster edge-1 is created by cluster.x-k8s.io/Cluster/default/edge-1 of seed infra, which cannot be planned. Correct that seed first."}
+	if diff := cmp.Diff(want, said(result.Errors)); diff != "" {
+		t.Errorf("the errors differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestRuleDeclared(t *testing.T) {
+	target := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: first, namespace: default}\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: role}\n"
+	waiting := func(annotations string) string {
+		return fleet + "-- seeds/web.yaml --\n" + target + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: second, namespace: default, annotations: {" + annotations + "}}\n"
+	}
+	edge := func(to, why string) string {
+		return "core/ConfigMap/default/second on edge waits for " + to + " on edge (declared: " + why + ")"
+	}
+	const first, role = "core/ConfigMap/default/first", "rbac.authorization.k8s.io/ClusterRole/role"
+	runRuleCases(t, "declared", map[string]ruleCase{
+		"Furrow's own form": {
+			tree: waiting(`furrow.dev/depends-on: "core/ConfigMap/default/first, rbac.authorization.k8s.io/ClusterRole/role,"`),
+			wantEdges: []string{
+				edge(first, "furrow.dev/depends-on: core/ConfigMap/default/first"),
+				edge(role, "furrow.dev/depends-on: rbac.authorization.k8s.io/ClusterRole/role"),
+			},
+		},
+		"the form of cli-utils": {
+			tree: waiting(`config.kubernetes.io/depends-on: "/namespaces/default/ConfigMap/first,rbac.authorization.k8s.io/ClusterRole/role"`),
+			wantEdges: []string{
+				edge(first, "config.kubernetes.io/depends-on: /namespaces/default/ConfigMap/first"),
+				edge(role, "config.kubernetes.io/depends-on: rbac.authorization.k8s.io/ClusterRole/role"),
+			},
+		},
+		"Planter's form": {
+			tree: fleet + "-- seeds/web.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: first, namespace: default, annotations: {furrow.dev/cluster: edge}}\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: role, annotations: {furrow.dev/cluster: edge}}\n---\n" +
+				`{apiVersion: v1, kind: ConfigMap, metadata: {name: second, namespace: default, annotations: {furrow.dev/cluster: edge, planter.nephio.org/dependencies: "v1|ConfigMap|default|first,rbac.authorization.k8s.io/v1|ClusterRole||role"}}}` + "\n",
+			wantEdges: []string{
+				edge(first, "planter.nephio.org/dependencies: v1|ConfigMap|default|first"),
+				edge(role, "planter.nephio.org/dependencies: rbac.authorization.k8s.io/v1|ClusterRole||role"),
+			},
+		},
+		"several annotations all count, and one edge is enough": {
+			tree: waiting(`furrow.dev/depends-on: core/ConfigMap/default/first, config.kubernetes.io/depends-on: /namespaces/default/ConfigMap/first`),
+			wantEdges: []string{
+				edge(first, "config.kubernetes.io/depends-on: /namespaces/default/ConfigMap/first"),
+			},
+		},
+		"an object that is in no seed is an error": {
+			tree:       waiting("furrow.dev/depends-on: core/ConfigMap/default/zero"),
+			wantErrors: []string{"web: core/ConfigMap/default/second: annotation furrow.dev/depends-on names core/ConfigMap/default/zero, which is in no seed. Add that object, or correct the annotation."},
+		},
+		"the object itself is an error": {
+			tree:       waiting("furrow.dev/depends-on: core/ConfigMap/default/second"),
+			wantErrors: []string{"web: core/ConfigMap/default/second: annotation furrow.dev/depends-on names the object itself. Correct the annotation."},
+		},
+		"a wrong form is an error, in each dialect": {
+			tree: waiting(`furrow.dev/depends-on: ConfigMap/first, config.kubernetes.io/depends-on: core/v1/ConfigMap/default/first, planter.nephio.org/dependencies: "v1|ConfigMap|first", furrow.dev/cluster: edge`),
+			wantErrors: []string{
+				`web: core/ConfigMap/default/second: annotation config.kubernetes.io/depends-on: "core/v1/ConfigMap/default/first" is not of the form group/namespaces/namespace/Kind/name or group/Kind/name. Correct the annotation.`,
+				`web: core/ConfigMap/default/second: annotation furrow.dev/depends-on: "ConfigMap/first" is not of the form group/Kind/namespace/name. Correct the annotation.`,
+				`web: core/ConfigMap/default/second: annotation planter.nephio.org/dependencies: "v1|ConfigMap|first" is not of the form apiVersion|Kind|namespace|name. Correct the annotation.`,
+			},
+			wantEdges: nil,
+		},
+		"what is on no cluster of the object is waited for wherever it is": {
+			tree: fleet + "-- seeds/base.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: first, namespace: default, annotations: {furrow.dev/cluster: mgmt}}\n-- seeds/web.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: second, namespace: default, annotations: {furrow.dev/depends-on: core/ConfigMap/default/first}}\n",
+			wantEdges: []string{
+				"core/ConfigMap/default/second on edge waits for core/ConfigMap/default/first on mgmt (declared: furrow.dev/depends-on: core/ConfigMap/default/first (of seed base))",
+			},
+		},
+		"a rule that is switched off reads no annotation": {
+			tree: fleet + "-- seeds/web/seed.yaml --\napiVersion: furrow.dev/v1alpha1\nkind: Seed\nmetadata: {name: web}\nspec: {disabledRules: [declared]}\n-- seeds/web/web.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: second, namespace: default, annotations: {furrow.dev/depends-on: nonsense}}\n",
+		},
+	})
+}
+
+func TestNothingWaitsForWhatLeaves(t *testing.T) {
+	cat := catalogOf(t, fleet+"-- seeds/web.yaml --\n"+shopContent)
+	seeds := seedsOf(t, cat)
+	seeds[0].Leaving = []Vertex{
+		{"web", manifest.ID{Kind: "Namespace", Name: "shop"}, "edge"},
+		{"web", manifest.ID{Kind: "Secret", Namespace: "shop", Name: "old"}, "edge"},
+	}
+	seeds[0].Kept = []KeptEdge{{From: seeds[0].Leaving[1], To: seeds[0].Leaving[0], Rule: "namespace", Why: "metadata.namespace: shop"}}
+	result := Build(seeds, cat.Inventory)
+	wantErrors := []string{"web: core/ConfigMap/shop/c: it needs core/Namespace/shop on edge, which leaves its seed (metadata.namespace: shop). Put that back, or remove both."}
+	if diff := cmp.Diff(wantErrors, said(result.Errors)); diff != "" {
+		t.Errorf("the errors differ (-want +got):\n%s", diff)
+	}
+	wantEdges := []string{"core/Secret/shop/old on edge waits for core/Namespace/shop on edge (namespace: metadata.namespace: shop)"}
+	if diff := cmp.Diff(wantEdges, edges(result.Graph)); diff != "" {
+		t.Errorf("the edges differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestEveryServedGroupIsServed(t *testing.T) {
+	if len(servedGroups) < 20 {
+		t.Fatalf("only %d groups are served", len(servedGroups))
+	}
+	for group := range servedGroups {
+		if !ServedByKubernetes(manifest.GroupKind{Group: group, Kind: "Anything"}) {
+			t.Errorf("%q is not served", group)
+		}
+	}
+	if ServedByKubernetes(manifest.GroupKind{Group: "gateway.networking.k8s.io", Kind: "Gateway"}) {
+		t.Error("the gateway API is served by Kubernetes itself")
+	}
+}

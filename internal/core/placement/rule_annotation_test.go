@@ -1,0 +1,91 @@
+package placement
+
+import "testing"
+
+// configMap is an object that no other rule than the last says anything about.
+func configMap(annotations string) string {
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default, annotations: {" + annotations + "}}\n"
+}
+
+const theConfigMap = "core/ConfigMap/default/c"
+
+func TestRuleAnnotation(t *testing.T) {
+	fleet := []string{mgmt, edgeEU, edgeUS}
+	runPlaceCases(t, map[string]placeCase{
+		"an object goes to the cluster that it names": {
+			clusters: fleet, seed: []string{configMap("furrow.dev/cluster: edge-us")}, of: theConfigMap,
+			want: where{"edge-us", "annotation", "annotation furrow.dev/cluster: edge-us"},
+		},
+		"several names are separated by commas, and come out in order and once": {
+			clusters: fleet, seed: []string{configMap(`furrow.dev/cluster: "mgmt, edge-us,edge-eu ,mgmt"`)}, of: theConfigMap,
+			want: where{"edge-eu,edge-us,mgmt", "annotation", "annotation furrow.dev/cluster: mgmt, edge-us,edge-eu ,mgmt"},
+		},
+		"a cluster that does not exist is refused, naming those that do": {
+			clusters: fleet, seed: []string{configMap("furrow.dev/cluster: edge-uk")},
+			wantError: `seeds/web/web.yaml:1: ConfigMap "c": annotation furrow.dev/cluster: there is no cluster "edge-uk". Use one of: edge-eu, edge-us, mgmt; or declare it.`,
+		},
+		"without any cluster there is none to use": {
+			seed:      []string{configMap("furrow.dev/cluster: edge-uk")},
+			wantError: `seeds/web/web.yaml:1: ConfigMap "c": annotation furrow.dev/cluster: there is no cluster "edge-uk". Declare a Cluster of that name.`,
+		},
+		"a selector finds clusters of every role": {
+			clusters: fleet, seed: []string{configMap(`furrow.dev/cluster-selector: "region in (eu, us)"`)}, of: theConfigMap,
+			want: where{"edge-eu,edge-us", "annotation", "annotation furrow.dev/cluster-selector: region in (eu, us)"},
+		},
+		"a selector that matches nothing is refused": {
+			clusters: fleet, seed: []string{configMap("furrow.dev/cluster-selector: region=mars")},
+			wantError: `seeds/web/web.yaml:1: ConfigMap "c": no cluster has the labels "region=mars". Label a cluster, or change the annotation furrow.dev/cluster-selector.`,
+		},
+		"a selector that cannot be read is refused": {
+			clusters: fleet, seed: []string{configMap("furrow.dev/cluster-selector: region in")},
+			wantError: `seeds/web/web.yaml:1: ConfigMap "c": annotation furrow.dev/cluster-selector is no label selector: unable to parse requirement: found '' expected: '('. Write it as in 'kubectl get -l'.`,
+		},
+		"role Management is the seed's management cluster": {
+			clusters: fleet, seed: []string{configMap("furrow.dev/role: Management")}, of: theConfigMap,
+			want: where{"mgmt", "annotation", "annotation furrow.dev/role: Management"},
+		},
+		"role Workload is what the seed selects": {
+			clusters: fleet, seed: []string{spec("clusterSelector: {matchLabels: {region: us}}"), configMap("furrow.dev/role: Workload")}, of: theConfigMap,
+			want: where{"edge-us", "annotation", "annotation furrow.dev/role: Workload"},
+		},
+		"a role that does not exist is refused": {
+			clusters: fleet, seed: []string{configMap("furrow.dev/role: workload")},
+			wantError: `seeds/web/web.yaml:1: ConfigMap "c": annotation furrow.dev/role: "workload" is no role. Write Management or Workload.`,
+		},
+		"two annotations that say where it goes are one too many": {
+			clusters: fleet, seed: []string{configMap("furrow.dev/cluster: mgmt, furrow.dev/role: Workload")},
+			wantError: `seeds/web/web.yaml:1: ConfigMap "c": several annotations say where it goes: annotation furrow.dev/cluster: mgmt and furrow.dev/role. Keep one.`,
+		},
+		"Planter's SELF is the management cluster": {
+			clusters: fleet, seed: []string{configMap("planter.nephio.org/cluster: SELF")}, of: theConfigMap,
+			want: where{"mgmt", "annotation", "annotation planter.nephio.org/cluster: SELF"},
+		},
+		"Planter's other form names a Cluster of the seed": {
+			clusters: fleet, seed: []string{planterCluster, configMap("planter.nephio.org/cluster: net|edge1")}, of: theConfigMap,
+			want: where{"edge1", "annotation", "annotation planter.nephio.org/cluster: net|edge1"},
+		},
+		"a Planter Cluster that is not in the seed is refused": {
+			clusters: fleet, seed: []string{planterCluster, configMap("planter.nephio.org/cluster: net|edge2")},
+			wantError: `seeds/web/web.yaml:5: ConfigMap "c": annotation planter.nephio.org/cluster: the seed has no Cluster edge2 in namespace net. Add it to the seed, or correct the annotation.`,
+		},
+		"anything else is not Planter's": {
+			clusters: fleet, seed: []string{configMap("planter.nephio.org/cluster: edge1")},
+			wantError: `seeds/web/web.yaml:1: ConfigMap "c": annotation planter.nephio.org/cluster: "edge1" is neither SELF nor namespace|name. Correct the annotation.`,
+		},
+		"an annotation comes before the API group": {
+			clusters: fleet, seed: []string{capiAnnotated("furrow.dev/cluster: edge-eu")}, of: "cluster.x-k8s.io/MachinePool/edge/pool",
+			want: where{"edge-eu", "annotation", "annotation furrow.dev/cluster: edge-eu"},
+		},
+	})
+}
+
+// planterCluster creates cluster edge1.
+const planterCluster = `
+apiVersion: planter.nephio.org/v1alpha1
+kind: Cluster
+metadata: {name: edge1, namespace: net}
+`
+
+func capiAnnotated(annotations string) string {
+	return "apiVersion: cluster.x-k8s.io/v1beta2\nkind: MachinePool\nmetadata: {name: pool, namespace: edge, annotations: {" + annotations + "}}\n"
+}

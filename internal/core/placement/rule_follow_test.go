@@ -1,0 +1,123 @@
+package placement
+
+import "testing"
+
+const (
+	sliceCRD = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: slices.example.com}
+spec: {group: example.com, scope: Namespaced, names: {kind: Slice, plural: slices}}
+`
+	theSliceCRD = "apiextensions.k8s.io/CustomResourceDefinition/slices.example.com"
+)
+
+func slice(name, annotations string) string {
+	return "apiVersion: example.com/v1\nkind: Slice\nmetadata: {name: " + name + ", namespace: shop, annotations: {" + annotations + "}}\n"
+}
+
+func TestRuleFollowResources(t *testing.T) {
+	fleet := []string{mgmt, edgeEU, edgeUS}
+	runPlaceCases(t, map[string]placeCase{
+		"a CRD goes where its resources go, and names the first": {
+			clusters: fleet, of: theSliceCRD,
+			seed: []string{sliceCRD, slice("b", "furrow.dev/cluster: mgmt"), slice("a", "furrow.dev/cluster: edge-us")},
+			want: where{"edge-us,mgmt", "follow-resources", "it follows its resource example.com/Slice/shop/a"},
+		},
+		"a CRD without resources goes where the seed goes": {
+			clusters: fleet, of: theSliceCRD, seed: []string{sliceCRD},
+			want: where{"edge-eu,edge-us", "selected", "the seed selects no clusters, so it goes to all workload clusters"},
+		},
+		"a CRD that would follow itself goes where the seed goes": {
+			clusters: fleet, of: "apiextensions.k8s.io/CustomResourceDefinition/crds.example.com",
+			seed: []string{"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: crds.example.com}\nspec: {group: apiextensions.k8s.io, scope: Cluster, names: {kind: CustomResourceDefinition, plural: crds}}\n"},
+			want: where{"edge-eu,edge-us", "selected", "the seed selects no clusters, so it goes to all workload clusters"},
+		},
+		"a CRD whose resource goes nowhere says what is wrong with the resource": {
+			clusters: fleet, seed: []string{sliceCRD, slice("a", "furrow.dev/cluster: mars")},
+			wantError: `seeds/web/web.yaml:6: Slice "a": annotation furrow.dev/cluster: there is no cluster "mars". Use one of: edge-eu, edge-us, mgmt; or declare it.`,
+		},
+	})
+}
+
+func TestRuleFollowContent(t *testing.T) {
+	fleet := []string{mgmt, edgeEU, edgeUS}
+	shop := namespaceOf("shop", "")
+	runPlaceCases(t, map[string]placeCase{
+		"a Namespace goes where its content goes": {
+			clusters: fleet, of: "core/Namespace/shop",
+			seed: []string{shop, slice("a", "furrow.dev/cluster: mgmt"), slice("b", "furrow.dev/cluster: edge-eu")},
+			want: where{"edge-eu,mgmt", "follow-content", "it follows its content, example.com/Slice/shop/a"},
+		},
+		"an empty Namespace goes where the seed goes": {
+			clusters: fleet, of: "core/Namespace/shop", seed: []string{shop},
+			want: where{"edge-eu,edge-us", "selected", "the seed selects no clusters, so it goes to all workload clusters"},
+		},
+		"a Namespace follows a follower: Namespace, ConfigMap, what names it": {
+			clusters: fleet, of: "core/Namespace/shop",
+			seed: []string{
+				shop, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: shop}\n",
+				"apiVersion: example.com/v1\nkind: Slice\nmetadata: {name: a, namespace: shop, annotations: {furrow.dev/cluster: mgmt}}\nspec: {configMapRef: {name: c}}\n",
+			},
+			want: where{"mgmt", "follow-content", "it follows its content, core/ConfigMap/shop/c"},
+		},
+	})
+}
+
+func TestRuleFollowReferences(t *testing.T) {
+	fleet := []string{mgmt, edgeEU, edgeUS}
+	named := func(kind string) string {
+		return "apiVersion: v1\nkind: " + kind + "\nmetadata: {name: cfg, namespace: shop}\n"
+	}
+	namer := func(cluster, fields string) string {
+		return "apiVersion: example.com/v1\nkind: Slice\nmetadata: {name: on-" + cluster + ", namespace: shop, annotations: {furrow.dev/cluster: " + cluster + "}}\nspec: " + fields + "\n"
+	}
+	runPlaceCases(t, map[string]placeCase{
+		"a Secret goes to all clusters of what names it": {
+			clusters: fleet, of: "core/Secret/shop/cfg",
+			seed: []string{named("Secret"), namer("mgmt", "{secretRef: {name: cfg}}"), namer("edge-us", "{volumes: [{secret: {secretName: cfg}}]}")},
+			want: where{"edge-us,mgmt", "follow-references", "example.com/Slice/shop/on-edge-us names it"},
+		},
+		"a ConfigMap of the name of a Secret that is named is not": {
+			clusters: fleet, of: "core/ConfigMap/shop/cfg",
+			seed: []string{named("ConfigMap"), namer("mgmt", "{secretRef: {name: cfg}}")},
+			want: where{"edge-eu,edge-us", "selected", "the seed selects no clusters, so it goes to all workload clusters"},
+		},
+		"a name in another namespace is another object": {
+			clusters: fleet, of: "core/Secret/shop/cfg",
+			seed: []string{named("Secret"), "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: s, namespace: other, annotations: {furrow.dev/cluster: mgmt}}\nimagePullSecrets: [{name: cfg}]\n"},
+			want: where{"edge-eu,edge-us", "selected", "the seed selects no clusters, so it goes to all workload clusters"},
+		},
+		"data that looks like a reference is none": {
+			clusters: fleet, of: "core/Secret/shop/cfg",
+			seed: []string{named("Secret"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: shop, annotations: {furrow.dev/cluster: mgmt}}\ndata: {secretName: cfg}\n"},
+			want: where{"edge-eu,edge-us", "selected", "the seed selects no clusters, so it goes to all workload clusters"},
+		},
+	})
+}
+
+func TestEveryRowOfTheReferenceTableIsReached(t *testing.T) {
+	for field, rows := range referenceRows {
+		for _, row := range rows {
+			value, list := any("cfg"), any([]any{"cfg"})
+			if row.Name != "" {
+				value = map[string]any{row.Name: "cfg"}
+				list = []any{value}
+			}
+			for form, v := range map[string]any{"alone": value, "in a list": list} {
+				if row.Name == "" && form == "in a list" {
+					continue
+				}
+				o := seedOf(t, "apiVersion: example.com/v1\nkind: Slice\nmetadata: {name: a, namespace: shop}\n").Objects[0]
+				o.Body = map[string]any{"spec": map[string]any{field: v}}
+				found := false
+				for _, id := range namedBy(&o) {
+					found = found || id.String() == "core/"+row.Kind+"/shop/cfg"
+				}
+				if !found {
+					t.Errorf("%s of a %s, %s, is not seen", field, row.Kind, form)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package placement
+
+import "testing"
+
+func TestRuleSelected(t *testing.T) {
+	plain := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default}\n"
+	runPlaceCases(t, map[string]placeCase{
+		"a seed that selects nothing goes to all workload clusters": {
+			clusters: []string{mgmt, edgeEU, edgeUS}, of: theConfigMap, seed: []string{plain},
+			want: where{"edge-eu,edge-us", "selected", "the seed selects no clusters, so it goes to all workload clusters"},
+		},
+		"a selector chooses among workload clusters": {
+			clusters: []string{mgmt, edgeEU, edgeUS}, of: theConfigMap,
+			seed: []string{spec("clusterSelector: {matchLabels: {region: eu}}"), plain},
+			want: where{"edge-eu", "selected", "the seed selects region=eu"},
+		},
+		"an empty selector selects all, also where the seed creates clusters": {
+			clusters: []string{mgmt, edgeEU}, of: theConfigMap, seed: []string{spec("clusterSelector: {}"), capi, plain},
+			want: where{"edge-1,edge-eu", "selected", "the seed selects all workload clusters"},
+		},
+		"a seed that creates clusters goes to those": {
+			clusters: []string{mgmt, edgeEU}, of: theConfigMap, seed: []string{capi, plain},
+			want: where{"edge-1", "selected", "the seed creates the cluster and selects no other"},
+		},
+		"a selector counts also in a seed that creates clusters": {
+			clusters: []string{mgmt, edgeUS}, of: theConfigMap, seed: []string{spec("clusterSelector: {matchLabels: {region: us}}"), capi, plain},
+			want: where{"edge-us", "selected", "the seed selects region=us"},
+		},
+		"without a workload cluster there is nowhere to go": {
+			clusters: []string{mgmt}, seed: []string{plain},
+			wantError: `seeds/web/web.yaml:1: ConfigMap "c": there is no workload cluster. Declare a Cluster with spec.role Workload.`,
+		},
+		"a selector that matches nothing is refused, with the clusters that could be labelled": {
+			clusters: []string{mgmt, edgeEU, edgeUS}, seed: []string{spec("clusterSelector: {matchLabels: {region: mars}}"), plain},
+			wantError: `seeds/web/web.yaml:6: ConfigMap "c": no workload cluster matches the seed's clusterSelector "region=mars". Label one of: edge-eu, edge-us; or change the selector.`,
+		},
+		"a selector that cannot be is refused": {
+			clusters: []string{mgmt, edgeEU}, seed: []string{spec("clusterSelector: {matchExpressions: [{key: region, operator: Is}]}"), plain},
+			wantError: `seeds/web/web.yaml:6: ConfigMap "c": the seed's clusterSelector is invalid: "Is" is not a valid label selector operator. Correct spec.clusterSelector of the Seed.`,
+		},
+	})
+}

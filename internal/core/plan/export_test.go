@@ -1,0 +1,4 @@
+package plan
+
+// EncodeWithin is Encode with a limit of its own.
+func (p *Plan) EncodeWithin(limit int) (map[string][]byte, error) { return p.encode(limit) }

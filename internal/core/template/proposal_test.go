@@ -1,0 +1,72 @@
+package template_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/furrow-dev/furrow/internal/core/template"
+	"github.com/furrow-dev/furrow/templates"
+)
+
+func proposal() template.Proposal {
+	return template.Proposal{
+		Verb: "Plant", Seed: "web", Cluster: "edge", Tier: "01", TierCount: 2, ReconciledBy: "Flux on edge",
+		HowToReject: "Close this pull request.", From: "seeds/web.yaml", Revision: "main@sha1:0123", Branch: "furrow/main/tier/web/edge/01",
+	}
+}
+
+func TestDefaultProposal(t *testing.T) {
+	cases := map[string]func(*template.Proposal){
+		"a first planting": func(p *template.Proposal) {
+			p.Objects = []template.ObjectsOfKind{{Kind: "ConfigMap", Count: 1, Names: "c"}, {Kind: "Deployment", Count: 2, Names: "a, b"}}
+			p.Prerequisites = []template.Prerequisite{{Tier: "edge tier 00", Why: "core/ConfigMap/shop/c waits for core/Namespace/shop"}}
+			p.Next = []string{"edge tier 02"}
+		},
+		"an update from which objects leave later": func(p *template.Proposal) {
+			p.Verb, p.Leaving = "Update", []string{"core/ConfigMap/shop/old"}
+		},
+		"an update that drops objects": func(p *template.Proposal) {
+			p.Verb, p.Leaving, p.Drops = "Update", []string{"core/ConfigMap/shop/old"}, true
+		},
+		"a removal": func(p *template.Proposal) { p.Verb, p.Removal = "Remove", true },
+	}
+	for name, change := range cases {
+		t.Run(name, func(t *testing.T) {
+			vars := proposal()
+			change(&vars)
+			title, body, err := template.RenderProposal(template.Text{Name: "proposal.md.tmpl", Text: templates.Proposal}, vars)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, strings.ReplaceAll(name, " ", "-")+".md", []byte(title+"\n\n"+body))
+		})
+	}
+}
+
+func TestTitleAndBody(t *testing.T) {
+	const tooLong = `template "t": the first line, which is the title, is empty or longer than 200 bytes`
+	cases := map[string]struct {
+		text, wantTitle, wantBody, wantError string
+	}{
+		"the first line is the title":  {text: "{{ .Verb }} {{ .Seed }} \n\nbody\n\n", wantTitle: "Plant web", wantBody: "body\n"},
+		"empty lines before it do not": {text: "\n\ntitle\nbody", wantTitle: "title", wantBody: "body\n"},
+		"a title needs no body":        {text: "title", wantTitle: "title", wantBody: "\n"},
+		"a title must be there":        {text: " \n body", wantError: tooLong},
+		"a title can be 200 bytes":     {text: strings.Repeat("t", 200), wantTitle: strings.Repeat("t", 200), wantBody: "\n"},
+		"a title must not be longer":   {text: strings.Repeat("t", 201), wantError: tooLong},
+	}
+	for sentence, c := range cases {
+		t.Run(sentence, func(t *testing.T) {
+			title, body, err := template.RenderProposal(template.Text{Name: "t", Text: c.text}, proposal())
+			message := ""
+			if err != nil {
+				message = err.Error()
+			}
+			if diff := cmp.Diff([]string{c.wantTitle, c.wantBody, c.wantError}, []string{title, body, message}); diff != "" {
+				t.Errorf("title, body and error differ (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

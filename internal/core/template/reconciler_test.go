@@ -1,0 +1,180 @@
+package template_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/template"
+	"github.com/furrow-dev/furrow/templates"
+)
+
+// Only accept updated files if you understand what changed them and want it.
+var update = flag.Bool("update", false, "write what the templates give into testdata")
+
+// plainTier is a tier of a cluster that reconciles itself.
+func plainTier() template.Reconciler {
+	return template.Reconciler{
+		Name: "web.edge.01", Namespace: "flux-system", Seed: "web", Cluster: "edge", Tier: "01",
+		Path: "./planted/edge/web/tier-01", Source: v1alpha1.ObjectReference{Name: "flux-system", Namespace: "flux-system"}, Wait: true,
+	}
+}
+
+func TestDefaultReconciler(t *testing.T) {
+	cases := map[string]func(*template.Reconciler){
+		"plain": func(*template.Reconciler) {},
+		"waits for other tiers": func(r *template.Reconciler) {
+			r.DependsOn = []template.ObjectName{{Name: "web.edge.00"}, {Name: "infra.mgmt.02", Namespace: "infra"}}
+		},
+		"on a hub": func(r *template.Reconciler) {
+			r.Namespace, r.KubeConfigSecret = "edge", "edge-kubeconfig"
+		},
+		"creates a cluster": func(r *template.Reconciler) {
+			r.Wait = false
+			r.HealthChecks = []template.HealthCheck{{APIVersion: "cluster.x-k8s.io/v1beta2", Kind: "Cluster", Name: "edge-1", Namespace: "edge"}, {APIVersion: "v1", Kind: "Namespace", Name: "edge"}}
+			r.HealthCheckExprs = []template.HealthCheckExpr{{APIVersion: "cluster.x-k8s.io/v1beta2", Kind: "Cluster", Current: "has(status.conditions) && status.conditions.exists(c, c.type == 'Provisioned')"}}
+		},
+		"decrypts with a secret": func(r *template.Reconciler) {
+			r.Decryption = &v1alpha1.Decryption{Provider: "sops", SecretName: "sops-age"}
+		},
+		"decrypts with the cloud": func(r *template.Reconciler) {
+			r.Decryption = &v1alpha1.Decryption{Provider: "sops"}
+		},
+		"names that are words of YAML": func(r *template.Reconciler) {
+			r.Seed, r.Cluster, r.Name, r.Source.Name = "no", "1e3", "no.1e3.01", "true"
+		},
+	}
+	for name, change := range cases {
+		t.Run(name, func(t *testing.T) {
+			vars := plainTier()
+			change(&vars)
+			rendered, err := template.RenderReconciler(template.Text{Name: "flux-kustomization.yaml.tmpl", Text: templates.FluxKustomization}, vars)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, strings.ReplaceAll(name, " ", "-")+".yaml", rendered.Bytes)
+			if !strings.Contains(string(rendered.Bytes), v1alpha1.AnnotationRendered+": "+rendered.Digest+"\n") {
+				t.Errorf("the digest %s is not in the object", rendered.Digest)
+			}
+		})
+	}
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s differs (-want +got):\n%s", file, diff)
+	}
+}
+
+func TestTheDigestIsOfWhatIsRendered(t *testing.T) {
+	render := func(text string, vars template.Reconciler) template.Rendered {
+		t.Helper()
+		rendered, err := template.RenderReconciler(template.Text{Name: "t", Text: text}, vars)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rendered
+	}
+	first := render(templates.FluxKustomization, plainTier())
+	stamped := strings.Replace(templates.FluxKustomization, "  labels:\n", "  annotations: {furrow.dev/rendered: stale}\n  labels:\n", 1)
+	if diff := cmp.Diff(first, render(stamped, plainTier())); diff != "" {
+		t.Errorf("an annotation that a template writes itself counts (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(first, render(strings.ReplaceAll(templates.FluxKustomization, "interval: 10m\n", "interval: 10m # patience\n"), plainTier())); diff != "" {
+		t.Errorf("a comment counts (-want +got):\n%s", diff)
+	}
+	if slower := render(strings.ReplaceAll(templates.FluxKustomization, "timeout: 5m", "timeout: 6m"), plainTier()); slower.Digest == first.Digest {
+		t.Error("another timeout has the same digest")
+	}
+}
+
+func TestWrongReconcilers(t *testing.T) {
+	change := func(old, with string) string { return strings.Replace(templates.FluxKustomization, old, with, 1) }
+	cases := map[string]struct{ text, want string }{
+		"a syntax error": {
+			change("{{ .Wait }}", "{{ .Wait |"),
+			`template "Template/mine": Template/mine:17: function "deletionPolicy" not defined`,
+		},
+		"a variable that does not exist": {
+			change("{{ .Wait }}", "{{ .Waits }}"),
+			`template "Template/mine": Template/mine:16:11: executing "Template/mine" at <.Waits>: can't evaluate field Waits in type template.Reconciler`,
+		},
+		"two objects": {
+			templates.FluxKustomization + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: d}\n",
+			`template "Template/mine": it renders 2 objects, where one Flux Kustomization is due`,
+		},
+		"no object": {
+			"{{/* nothing */}}",
+			`template "Template/mine": it renders 0 objects, where one Flux Kustomization is due`,
+		},
+		"another kind": {
+			change("kind: Kustomization", "kind: HelmRelease"),
+			`template "Template/mine": it renders kustomize.toolkit.fluxcd.io/v1 HelmRelease, where kustomize.toolkit.fluxcd.io/v1 Kustomization is due`,
+		},
+		"another version": {
+			change("fluxcd.io/v1", "fluxcd.io/v1beta2"),
+			`template "Template/mine": it renders kustomize.toolkit.fluxcd.io/v1beta2 Kustomization, where kustomize.toolkit.fluxcd.io/v1 Kustomization is due`,
+		},
+		"a field that Flux does not know": {
+			change("prune: true", "prune: true\n  purge: true"),
+			`template "Template/mine": it renders no valid Kustomization: unknown field "purge"`,
+		},
+		"text that is no YAML": {
+			change("spec:", "spec: ["),
+			``,
+		},
+		"it does not prune": {
+			change("prune: true", "prune: false"),
+			`template "Template/mine": spec.prune must be true: without it nothing is ever removed from a cluster`,
+		},
+		"it waits for nothing": {
+			change("wait: {{ .Wait }}", "wait: false"),
+			`template "Template/mine": spec.wait must be true, or spec.healthChecks be there: without them Flux says Ready before anything is healthy`,
+		},
+		"another name": {
+			change("name: {{ quote .Name }}", "name: mine"),
+			`template "Template/mine": it renders flux-system/mine, where {{ .Namespace }}/{{ .Name }} is flux-system/web.edge.01`,
+		},
+		"another path": {
+			change("path: {{ quote .Path }}", "path: ./"),
+			`template "Template/mine": spec.path is "./", where {{ .Path }} is "./planted/edge/web/tier-01"`,
+		},
+		"it is suspended": {
+			change("prune: true", "prune: true\n  suspend: true"),
+			`template "Template/mine": spec.suspend must not be true: a tier that is suspended is never released`,
+		},
+	}
+	for sentence, c := range cases {
+		t.Run(sentence, func(t *testing.T) {
+			_, err := template.RenderReconciler(template.Text{Name: "Template/mine", Text: c.text}, plainTier())
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if c.want == "" {
+				if !strings.HasPrefix(err.Error(), `template "Template/mine": Template/mine:`) {
+					t.Errorf("the message does not name template and line: %v", err)
+				}
+				return
+			}
+			if diff := cmp.Diff(c.want, err.Error()); diff != "" {
+				t.Errorf("the message differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,151 @@
+package forge
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// maxDepth is how many commits of people may stand on Furrow's.
+const maxDepth = 50
+
+// Branch is a proposal as its branch tells it, and how it stands to base.
+type Branch struct {
+	Proposal
+	// Content is the tip without the rejections on top of it.
+	Content git.Hash
+	// Merged says that base has all that the branch brings.
+	Merged bool
+	// Changes is what merging it does to base.
+	Changes git.TreeMerge
+}
+
+// Foreign says that the branch is not Furrow's.
+func (b *Branch) Foreign() bool { return b.Wants == "" }
+
+// Reader reads the branches of proposals from the mirror.
+type Reader struct {
+	mirror  *git.Mirror
+	history *History
+}
+
+// NewReader makes a Reader of a repository's branches.
+func NewReader(m *git.Mirror, h *History) *Reader { return &Reader{m, h} }
+
+// Read reads the branch of a tier at tip, as it stands to the base branch at base.
+//
+//	tip     rejections, each an empty commit of a person
+//	  ▼     a person's commits: the branch is Edited
+//	        Furrow's commit: Wants, Title, Body
+//	Base    its parent, on the base branch
+func (r *Reader) Read(ctx context.Context, base git.Hash, tier layout.Tier, name string, tip git.Hash) (Branch, error) {
+	b := Branch{Proposal: Proposal{Tier: tier, Branch: name, Head: tip}}
+	err := r.readCommits(ctx, base, &b)
+	if err == nil {
+		err = r.compare(ctx, base, &b)
+	}
+	if err != nil {
+		return Branch{}, fmt.Errorf("read branch %s: %w", name, err)
+	}
+	return b, nil
+}
+
+// readCommits walks down from the tip to Furrow's commit.
+func (r *Reader) readCommits(ctx context.Context, base git.Hash, b *Branch) error {
+	var above []git.CommitInfo
+	at := b.Head
+	for len(above) < maxDepth && !at.IsZero() {
+		c, err := r.mirror.Commit(at)
+		if err != nil {
+			return err
+		}
+		if wants := Trailers(c.Message)[TrailerWants]; wants != "" {
+			on, err := r.history.has(ctx, base, c.Hash)
+			if err != nil || on && len(above) > 0 {
+				return r.foreign(b, above, err)
+			}
+			return r.ours(b, above, c, wants)
+		}
+		above = append(above, c)
+		at = firstParent(c)
+	}
+	return r.foreign(b, above, nil)
+}
+
+func firstParent(c git.CommitInfo) git.Hash {
+	if len(c.Parents) == 0 {
+		return git.Hash{}
+	}
+	return c.Parents[0]
+}
+
+// ours tells what stands on a branch of Furrow's, above its commit c.
+func (r *Reader) ours(b *Branch, above []git.CommitInfo, c git.CommitInfo, wants string) error {
+	b.Wants, b.Base = wants, firstParent(c)
+	b.Title, b.Body = splitMessage(c.Message)
+	rest, err := r.peel(b, append(above, c), wants)
+	b.Edited = len(rest) > 1 || !sameHand(c)
+	return err
+}
+
+// foreign tells what stands on a branch that is not Furrow's.
+func (r *Reader) foreign(b *Branch, above []git.CommitInfo, err error) error {
+	if err != nil {
+		return err
+	}
+	b.Edited = true
+	b.Title, _ = splitMessage(above[0].Message)
+	_, err = r.peel(b, above, "")
+	b.Rejected, b.Reason = false, ""
+	return err
+}
+
+// peel takes the rejections off the top; with no wants, any rejection is one.
+func (r *Reader) peel(b *Branch, commits []git.CommitInfo, wants string) (rest []git.CommitInfo, err error) {
+	for len(commits) > 0 {
+		b.Content = commits[0].Hash
+		rejected := Trailers(commits[0].Message)[TrailerRejected]
+		if rejected == "" || wants != "" && rejected != wants {
+			return commits, nil
+		}
+		parent, err := r.mirror.Commit(firstParent(commits[0]))
+		if err != nil || parent.Tree != commits[0].Tree {
+			return commits, err
+		}
+		if !b.Rejected {
+			b.Rejected, b.Reason = true, reasonOf(commits[0].Message, b.Branch)
+		}
+		b.Content, commits = parent.Hash, commits[1:]
+	}
+	return commits, nil
+}
+
+// sameHand says that nobody has amended or rebased what its author committed.
+func sameHand(c git.CommitInfo) bool {
+	return c.Author.Name == c.Committer.Name && c.Author.Email == c.Committer.Email
+}
+
+// rejection begins the message of a rejecting commit.
+func rejection(branch string) string { return "Reject " + branch }
+
+// RejectionMessage is the message of the empty commit that rejects a proposal on
+// its own branch.
+func RejectionMessage(p Proposal, reason string) string {
+	title := rejection(p.Branch)
+	if reason = oneLine(reason); reason != "" {
+		title += ": " + reason
+	}
+	return AddTrailers(title, []Trailer{{TrailerRejected, p.Wants}})
+}
+
+// reasonOf is why, in the words of a rejecting commit; people also write them by hand.
+func reasonOf(message, branch string) string {
+	title, body := splitMessage(message)
+	if said, ok := strings.CutPrefix(title, rejection(branch)); ok {
+		return strings.TrimPrefix(said, ": ")
+	}
+	return strings.TrimSpace(title + "\n" + body)
+}

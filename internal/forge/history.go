@@ -1,0 +1,155 @@
+package forge
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// History knows which of Furrow's commits have reached the base branch. It reads
+// on from the tip that it was last asked about, and starts over where base was
+// moved back. Each commit of Furrow's costs it a few dozen bytes.
+type History struct {
+	mirror *git.Mirror
+
+	mu  sync.Mutex
+	tip git.Hash
+	reached
+	// stands memoizes whether a commit is on base at tip.
+	stands map[git.Hash]bool
+}
+
+// reached is what of Furrow's is on base.
+type reached struct {
+	commits map[git.Hash]struct{}
+	merged  map[wantsKey]struct{}
+}
+
+// wantsKey is a digest of a tier and its Wants.
+type wantsKey [16]byte
+
+func keyOf(tier, wants string) wantsKey {
+	sum := sha256.Sum256([]byte(tier + "\x00" + wants))
+	return wantsKey(sum[:16])
+}
+
+func newReached() reached {
+	return reached{commits: map[git.Hash]struct{}{}, merged: map[wantsKey]struct{}{}}
+}
+
+// NewHistory makes a History of the base branch of a repository.
+func NewHistory(m *git.Mirror) *History { return &History{mirror: m, reached: newReached()} }
+
+// Merged says that a commit that proposed these Wants of the tier can be reached from base.
+func (h *History) Merged(ctx context.Context, base git.Hash, tier layout.Tier, wants string) (bool, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.readTo(ctx, base); err != nil {
+		return false, err
+	}
+	_, ok := h.merged[keyOf(tier.String(), wants)]
+	return ok, nil
+}
+
+// has says that Furrow's commit can be reached from base.
+func (h *History) has(ctx context.Context, base, commit git.Hash) (bool, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.readTo(ctx, base); err != nil {
+		return false, err
+	}
+	_, ok := h.commits[commit]
+	return ok, nil
+}
+
+// isOnBase says that any commit can be reached from base.
+func (h *History) isOnBase(ctx context.Context, base, commit git.Hash) (bool, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.readTo(ctx, base); err != nil {
+		return false, err
+	}
+	if on, known := h.stands[commit]; known {
+		return on, nil
+	}
+	on, err := h.holds(base, commit)
+	if err == nil {
+		h.stands[commit] = on
+	}
+	return on, err
+}
+
+// holds says that tip reaches commit. It looks for what commit reaches and tip
+// does not, so that the history that both share is not read.
+func (h *History) holds(tip, commit git.Hash) (bool, error) {
+	for _, err := range h.mirror.Log(commit, tip) {
+		return false, err
+	}
+	return true, nil
+}
+
+// readTo brings the index to base.
+func (h *History) readTo(ctx context.Context, base git.Hash) error {
+	if base == h.tip {
+		return nil
+	}
+	from, err := h.readFrom(base)
+	if err != nil {
+		return fmt.Errorf("read the base branch: %w", err)
+	}
+	news := newReached()
+	for c, err := range h.mirror.Log(base, from) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return fmt.Errorf("read the base branch: %w", err)
+		}
+		news.add(c)
+	}
+	if from.IsZero() {
+		h.reached = newReached()
+	}
+	h.reached.join(news)
+	h.tip, h.stands = base, map[git.Hash]bool{}
+	return nil
+}
+
+// readFrom is the tip to read on from; it is zero where all is to be read anew.
+func (h *History) readFrom(base git.Hash) (git.Hash, error) {
+	if h.tip.IsZero() {
+		return git.Hash{}, nil
+	}
+	on, err := h.holds(base, h.tip)
+	if git.IsUnknown(err) || err == nil && !on {
+		return git.Hash{}, nil
+	}
+	return h.tip, err
+}
+
+func (r *reached) add(c git.CommitInfo) {
+	if !strings.Contains(c.Message, TrailerWants) {
+		return
+	}
+	trailers := Trailers(c.Message)
+	wants, tier := trailers[TrailerWants], trailers[TrailerTier]
+	if wants == "" || tier == "" {
+		return
+	}
+	r.commits[c.Hash] = struct{}{}
+	r.merged[keyOf(tier, wants)] = struct{}{}
+}
+
+func (r *reached) join(news reached) {
+	for commit := range news.commits {
+		r.commits[commit] = struct{}{}
+	}
+	for key := range news.merged {
+		r.merged[key] = struct{}{}
+	}
+}

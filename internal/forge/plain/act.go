@@ -1,0 +1,154 @@
+package plain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// maxTries is how often a lost race is run again.
+const maxTries = 5
+
+// sight is a proposal's branch at one state of the repository.
+type sight struct {
+	forge.Branch
+	base git.Hash
+}
+
+// move looks at a proposal's branch, decides what to push, and pushes it; while
+// somebody else is faster, it looks and decides anew. No updates end it well.
+func (f *Forge) move(ctx context.Context, p forge.Proposal, decide func(sight) ([]git.Update, error)) error {
+	var err error
+	for range maxTries {
+		var s sight
+		if s, err = f.look(ctx, p); err != nil {
+			return err
+		}
+		var updates []git.Update
+		if updates, err = decide(s); err != nil {
+			return err
+		}
+		if err = f.mirror.Push(ctx, updates); !git.IsLeaseRefused(err) {
+			return err
+		}
+	}
+	return fmt.Errorf("others keep moving the branches, %d times in a row: %w", maxTries, err)
+}
+
+// look reads the branch of p as it is now. A branch that is gone, or that base has
+// all of, is no proposal any more.
+func (f *Forge) look(ctx context.Context, p forge.Proposal) (sight, error) {
+	if _, ok := layout.TierOfBranch(f.base, p.Branch); !ok {
+		return sight{}, forge.ErrForeign
+	}
+	refs, err := f.mirror.Fetch(ctx, f.base)
+	if err != nil {
+		return sight{}, err
+	}
+	if _, there := refs[p.Branch]; !there {
+		return sight{}, forge.ErrGone
+	}
+	b, err := f.read(ctx, refs, p.Branch)
+	switch {
+	case err != nil:
+		return sight{}, err
+	case b.Foreign():
+		return sight{}, forge.ErrForeign
+	case b.Merged:
+		return sight{}, forge.ErrGone
+	}
+	return sight{b, refs[f.base]}, nil
+}
+
+// Merge makes a merge commit by the person who accepts, and deletes the branch, in
+// one push. What the proposal changes replaces what base has there, entry by entry.
+func (f *Forge) Merge(ctx context.Context, p forge.Proposal, by git.Person) error {
+	err := f.move(ctx, p, func(s sight) ([]git.Update, error) {
+		switch {
+		case s.Rejected && s.Wants == p.Wants:
+			return nil, forge.ErrRejected
+		case s.Head != p.Head:
+			return nil, forge.ErrGone
+		case s.Stale:
+			return nil, forge.ErrConflict
+		}
+		return f.merge(s, by)
+	})
+	if err != nil {
+		return fmt.Errorf("merge %s: %w", p.Branch, err)
+	}
+	return nil
+}
+
+func (f *Forge) merge(s sight, by git.Person) ([]git.Update, error) {
+	meta := git.CommitMeta{Author: by, Message: "Merge " + s.Branch.Branch + "\n\n" + s.Title}
+	grafted, err := f.mirror.Graft(s.base, s.Changes.Edits, meta)
+	if err != nil {
+		return nil, err
+	}
+	commit, err := f.mirror.CommitTree(grafted.Tree, []git.Hash{s.base, s.Head}, meta)
+	if err != nil {
+		return nil, err
+	}
+	// Graft's own commit has one parent only and is not sent.
+	objects := slices.DeleteFunc(grafted.Objects, func(h git.Hash) bool { return h == grafted.Commit })
+	return []git.Update{
+		{Ref: f.base, Old: s.base, New: commit, Objects: append(objects, commit)},
+		{Ref: s.Branch.Branch, Old: s.Head},
+	}, nil
+}
+
+// Reject puts an empty commit by the person on top of the branch.
+func (f *Forge) Reject(ctx context.Context, p forge.Proposal, by git.Person, reason string) error {
+	err := f.move(ctx, p, func(s sight) ([]git.Update, error) {
+		switch {
+		case s.Rejected && s.Wants == p.Wants:
+			return nil, nil
+		case s.Head != p.Head:
+			return nil, forge.ErrGone
+		}
+		return f.reject(s, by, reason)
+	})
+	if err != nil {
+		return fmt.Errorf("reject %s: %w", p.Branch, err)
+	}
+	return nil
+}
+
+func (f *Forge) reject(s sight, by git.Person, reason string) ([]git.Update, error) {
+	tip, err := f.mirror.Commit(s.Head)
+	if err != nil {
+		return nil, err
+	}
+	meta := git.CommitMeta{Author: by, Message: forge.RejectionMessage(s.Proposal, reason)}
+	commit, err := f.mirror.CommitTree(tip.Tree, []git.Hash{s.Head}, meta)
+	if err != nil {
+		return nil, err
+	}
+	return []git.Update{{Ref: s.Branch.Branch, Old: s.Head, New: commit, Objects: []git.Hash{commit}}}, nil
+}
+
+// Reopen moves the branch back to below its rejections; what people committed
+// before stays.
+func (f *Forge) Reopen(ctx context.Context, p forge.Proposal) error {
+	err := f.move(ctx, p, func(s sight) ([]git.Update, error) {
+		switch {
+		case !s.Rejected && s.Wants == p.Wants:
+			return nil, nil
+		case !s.Rejected || s.Head != p.Head:
+			return nil, forge.ErrGone
+		}
+		return []git.Update{{Ref: s.Branch.Branch, Old: s.Head, New: s.Content}}, nil
+	})
+	if err != nil {
+		return fmt.Errorf("reopen %s: %w", p.Branch, err)
+	}
+	return nil
+}
+
+var _ = errors.Is

@@ -1,0 +1,129 @@
+// Package plain is the forge for any Git server: a proposal is the branch of its
+// tier, and it is accepted when the base branch has its content.
+//
+//   - A proposal is open as long as its branch is there and brings base something.
+//   - It is rejected by an empty commit on top, with the trailer Furrow-Rejected;
+//     taking that commit away reopens it. A branch that is merely deleted is
+//     proposed again: plain Git has no closed proposals.
+//   - It is merged by a commit with two parents, so that history shows who accepted
+//     it, or in any way that a person likes. A squash without Furrow's trailers
+//     takes it off the list like any merge, but is not known as one once base has
+//     changed again.
+//
+// Invariants: every branch is moved with a lease, and only after it was read at
+// that very commit; base and the merged branch move in one atomic push; no work
+// tree, and no blob is read.
+//
+// Concurrency: a Forge may be used by several goroutines, and several processes
+// may work on one repository. Who loses a race looks again, a bounded number of times.
+package plain
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// Forge is a repository on a plain Git server.
+type Forge struct {
+	mirror  *git.Mirror
+	base    string
+	history *forge.History
+	reader  *forge.Reader
+}
+
+var _ forge.Forge = (*Forge)(nil)
+
+// New makes the forge of the repository that m mirrors, for proposals to its branch base.
+func New(m *git.Mirror, base string) *Forge {
+	h := forge.NewHistory(m)
+	return &Forge{mirror: m, base: base, history: h, reader: forge.NewReader(m, h)}
+}
+
+// List returns the branches of tiers that bring base something.
+func (f *Forge) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, error) {
+	var out []forge.Proposal
+	for _, name := range slices.Sorted(maps.Keys(refs)) {
+		if _, ok := layout.TierOfBranch(f.base, name); !ok {
+			continue
+		}
+		b, err := f.read(ctx, refs, name)
+		if err != nil {
+			return nil, err
+		}
+		if !b.Merged {
+			out = append(out, b.Proposal)
+		}
+	}
+	return out, nil
+}
+
+// Outcome is Rejected while the rejected branch is there, and Merged where base
+// reaches a commit with Furrow's trailers of this tier and these Wants.
+func (f *Forge) Outcome(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (forge.Outcome, error) {
+	name := layout.TierBranch(f.base, tier)
+	if _, there := refs[name]; there {
+		b, err := f.read(ctx, refs, name)
+		if err != nil {
+			return "", err
+		}
+		if b.Rejected && !b.Merged && b.Wants == wants {
+			return forge.OutcomeRejected, nil
+		}
+	}
+	base, err := f.tip(refs)
+	if err != nil {
+		return "", err
+	}
+	merged, err := f.history.Merged(ctx, base, tier, wants)
+	if err != nil || !merged {
+		return forge.OutcomeNone, err
+	}
+	return forge.OutcomeMerged, nil
+}
+
+// Propose has nothing to open: the branch that was pushed is the proposal.
+func (f *Forge) Propose(_ context.Context, r forge.Request) (forge.Proposal, error) {
+	c, err := f.mirror.Commit(r.Head)
+	if err != nil {
+		return forge.Proposal{}, fmt.Errorf("propose %s: %w", r.Branch, err)
+	}
+	if wants := forge.Trailers(c.Message)[forge.TrailerWants]; wants != r.Wants || len(c.Parents) == 0 {
+		return forge.Proposal{}, fmt.Errorf("propose %s: commit %s is no graft with the trailer %s: %s", r.Branch, r.Head, forge.TrailerWants, r.Wants)
+	}
+	return forge.Proposal{Tier: r.Tier, Branch: r.Branch, Wants: r.Wants, Title: r.Title, Body: r.Body, Head: r.Head, Base: c.Parents[0]}, nil
+}
+
+// Supersede has nothing to close: the engine deletes the branch.
+func (f *Forge) Supersede(context.Context, forge.Proposal, string) error { return nil }
+
+// Gate has nowhere to show it: plain Git has no commit statuses.
+func (f *Forge) Gate(context.Context, forge.Proposal, bool, string) error { return nil }
+
+// HowToReject names the command, since deleting the branch does not do.
+func (f *Forge) HowToReject(r forge.Request) string {
+	return fmt.Sprintf("Run `furrow pr reject %s`. Deleting the branch does not help: it is proposed again.", r.Branch)
+}
+
+// read reads the branch of a tier as refs have it; name must be one.
+func (f *Forge) read(ctx context.Context, refs git.Refs, name string) (forge.Branch, error) {
+	base, err := f.tip(refs)
+	if err != nil {
+		return forge.Branch{}, err
+	}
+	tier, _ := layout.TierOfBranch(f.base, name)
+	return f.reader.Read(ctx, base, tier, name, refs[name])
+}
+
+func (f *Forge) tip(refs git.Refs) (git.Hash, error) {
+	tip, ok := refs[f.base]
+	if !ok {
+		return git.Hash{}, fmt.Errorf("%s has no branch %q; create it with a first commit", f.mirror, f.base)
+	}
+	return tip, nil
+}

@@ -1,0 +1,117 @@
+package git
+
+// TreeMerge says how a change goes into another tree.
+type TreeMerge struct {
+	// Edits bring the change in; Graft applies them. There are none where the tree has it all.
+	Edits []Edit
+	// Conflicts are the paths at which the tree is neither as it was before the change nor as it is after.
+	Conflicts []string
+}
+
+// MergeTrees says how what changed from one commit to another goes into the tree of a third. Trees are compared from the top and
+// entered only where all three differ, so that a whole new directory is one edit; no blob is read, and a file never merges with
+// another. A directory for which whole is true is taken as one thing, like a file; whole may be nil.
+func (m *Mirror) MergeTrees(from, to, into Hash, whole func(path string) bool) (TreeMerge, error) {
+	w := &treeMerging{mirror: m, whole: whole}
+	var roots [3]Entry
+	for i, commit := range []Hash{from, to, into} {
+		info, err := m.Commit(commit)
+		if err != nil {
+			return TreeMerge{}, err
+		}
+		roots[i] = Entry{Hash: info.Tree, Mode: ModeDir}
+	}
+	err := w.enter("", roots[0], roots[1], roots[2])
+	return w.out, err
+}
+
+// treeMerging is a merge of trees on its way. A zero Entry stands for nothing, which is entered like an empty directory.
+type treeMerging struct {
+	mirror *Mirror
+	whole  func(path string) bool
+	out    TreeMerge
+}
+
+// enter merges what is in three directories; path ends with a slash unless it is empty.
+func (w *treeMerging) enter(path string, from, to, into Entry) error {
+	if from == to || into == to {
+		return nil
+	}
+	var trees [3]*tree
+	for i, e := range []Entry{from, to, into} {
+		var err error
+		if trees[i], err = w.mirror.directory(e); err != nil {
+			return err
+		}
+	}
+	for _, d := range differences(trees[0], trees[1]) {
+		current, _ := trees[2].find(d.name)
+		if err := w.merge(path+d.name, d, current); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *treeMerging) merge(path string, d difference, current Entry) error {
+	switch {
+	case current == d.to:
+	case current == d.from:
+		w.out.Edits = append(w.out.Edits, Edit{Path: path, Hash: d.to.Hash, Mode: d.to.Mode})
+	case w.whole != nil && w.whole(path), !d.from.enterable(), !d.to.enterable(), !current.enterable():
+		w.out.Conflicts = append(w.out.Conflicts, path)
+	default:
+		return w.enter(path+"/", d.from, d.to, current)
+	}
+	return nil
+}
+
+// enterable says that e is a directory, or nothing.
+func (e Entry) enterable() bool { return e == (Entry{}) || e.Mode == ModeDir }
+
+func (m *Mirror) directory(e Entry) (*tree, error) {
+	if e == (Entry{}) {
+		return &tree{}, nil
+	}
+	return m.store.tree(e.Hash)
+}
+
+// difference is a name that stands for different things in two trees.
+type difference struct {
+	name     string
+	from, to Entry
+}
+
+// differences walks two trees side by side. What is a directory in one and a file in the other stands at two places in their order, and
+// is told once.
+func differences(from, to *tree) []difference {
+	var out []difference
+	a, b := from.entries, to.entries
+	for len(a) > 0 || len(b) > 0 {
+		order := 0
+		switch {
+		case len(a) == 0:
+			order = 1
+		case len(b) == 0:
+			order = -1
+		default:
+			order = compareEntries(a[0], b[0])
+		}
+		switch {
+		case order < 0:
+			other, _ := to.find(a[0].name)
+			out, a = append(out, difference{a[0].name, a[0].Entry, other}), a[1:]
+		case order > 0:
+			if _, told := from.find(b[0].name); !told {
+				out = append(out, difference{b[0].name, Entry{}, b[0].Entry})
+			}
+			b = b[1:]
+		default:
+			if a[0].Entry != b[0].Entry {
+				out = append(out, difference{a[0].name, a[0].Entry, b[0].Entry})
+			}
+			a, b = a[1:], b[1:]
+		}
+	}
+	return out
+}
