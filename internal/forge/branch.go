@@ -15,6 +15,8 @@ const maxDepth = 50
 // Branch is a proposal as its branch tells it, and how it stands to base.
 type Branch struct {
 	Proposal
+	// Own is Furrow's commit; zero on a branch that is not Furrow's.
+	Own git.Hash
 	// Content is the tip without the rejections on top of it.
 	Content git.Hash
 	// Merged says that base has all that the branch brings.
@@ -24,16 +26,16 @@ type Branch struct {
 }
 
 // Foreign says that the branch is not Furrow's.
-func (b *Branch) Foreign() bool { return b.Wants == "" }
+func (b *Branch) Foreign() bool { return b.Own.IsZero() }
 
 // Reader reads the branches of proposals from the mirror.
 type Reader struct {
-	mirror  *git.Mirror
+	mirror  Repository
 	history *History
 }
 
 // NewReader makes a Reader of a repository's branches.
-func NewReader(m *git.Mirror, h *History) *Reader { return &Reader{m, h} }
+func NewReader(m Repository, h *History) *Reader { return &Reader{m, h} }
 
 // Read reads the branch of a tier at tip, as it stands to the base branch at base.
 //
@@ -53,26 +55,35 @@ func (r *Reader) Read(ctx context.Context, base git.Hash, tier layout.Tier, name
 	return b, nil
 }
 
-// readCommits walks down from the tip to Furrow's commit.
+// readCommits walks down from the tip to Furrow's commit. What stands on one that
+// base has already is not a proposal.
 func (r *Reader) readCommits(ctx context.Context, base git.Hash, b *Branch) error {
 	var above []git.CommitInfo
-	at := b.Head
-	for len(above) < maxDepth && !at.IsZero() {
+	for at := b.Head; len(above) < maxDepth && !at.IsZero(); {
 		c, err := r.mirror.Commit(at)
 		if err != nil {
 			return err
 		}
-		if wants := Trailers(c.Message)[TrailerWants]; wants != "" {
-			on, err := r.history.has(ctx, base, c.Hash)
-			if err != nil || on && len(above) > 0 {
-				return r.foreign(b, above, err)
+		if wants, ok := proposes(c, b.Tier); ok {
+			landed, err := r.history.has(ctx, base, c.Hash)
+			switch {
+			case err != nil:
+				return err
+			case landed && len(above) > 0:
+				return r.foreign(b, above)
 			}
 			return r.ours(b, above, c, wants)
 		}
-		above = append(above, c)
-		at = firstParent(c)
+		above, at = append(above, c), firstParent(c)
 	}
-	return r.foreign(b, above, nil)
+	return r.foreign(b, above)
+}
+
+// proposes gives the Wants of a tier that a commit of Furrow's proposes.
+func proposes(c git.CommitInfo, tier layout.Tier) (wants string, ok bool) {
+	trailers := Trailers(c.Message)
+	wants = trailers[TrailerWants]
+	return wants, wants != "" && trailers[TrailerTier] == tier.String()
 }
 
 func firstParent(c git.CommitInfo) git.Hash {
@@ -84,7 +95,7 @@ func firstParent(c git.CommitInfo) git.Hash {
 
 // ours tells what stands on a branch of Furrow's, above its commit c.
 func (r *Reader) ours(b *Branch, above []git.CommitInfo, c git.CommitInfo, wants string) error {
-	b.Wants, b.Base = wants, firstParent(c)
+	b.Own, b.Wants, b.Base = c.Hash, wants, firstParent(c)
 	b.Title, b.Body = splitMessage(c.Message)
 	rest, err := r.peel(b, append(above, c), wants)
 	b.Edited = len(rest) > 1 || !sameHand(c)
@@ -92,33 +103,33 @@ func (r *Reader) ours(b *Branch, above []git.CommitInfo, c git.CommitInfo, wants
 }
 
 // foreign tells what stands on a branch that is not Furrow's.
-func (r *Reader) foreign(b *Branch, above []git.CommitInfo, err error) error {
-	if err != nil {
-		return err
-	}
-	b.Edited = true
-	b.Title, _ = splitMessage(above[0].Message)
-	_, err = r.peel(b, above, "")
-	b.Rejected, b.Reason = false, ""
+func (r *Reader) foreign(b *Branch, above []git.CommitInfo) error {
+	title, _ := splitMessage(above[0].Message)
+	_, err := r.peel(b, above, "")
+	b.Title, b.Edited, b.Rejected, b.Reason = title, true, false, ""
 	return err
 }
 
-// peel takes the rejections off the top; with no wants, any rejection is one.
+// peel takes the rejections off the top; where there are no wants, any rejection is one.
 func (r *Reader) peel(b *Branch, commits []git.CommitInfo, wants string) (rest []git.CommitInfo, err error) {
-	for len(commits) > 0 {
-		b.Content = commits[0].Hash
-		rejected := Trailers(commits[0].Message)[TrailerRejected]
-		if rejected == "" || wants != "" && rejected != wants {
-			return commits, nil
+	for ; len(commits) > 0; commits = commits[1:] {
+		top := commits[0]
+		b.Content = top.Hash
+		rejected := Trailers(top.Message)[TrailerRejected]
+		if rejected == "" || wants != "" && rejected != wants || len(top.Parents) == 0 {
+			break
 		}
-		parent, err := r.mirror.Commit(firstParent(commits[0]))
-		if err != nil || parent.Tree != commits[0].Tree {
-			return commits, err
+		parent, err := r.mirror.Commit(top.Parents[0])
+		if err != nil {
+			return nil, err
+		}
+		if parent.Tree != top.Tree {
+			break
 		}
 		if !b.Rejected {
-			b.Rejected, b.Reason = true, reasonOf(commits[0].Message, b.Branch)
+			b.Rejected, b.Reason = true, reasonOf(top.Message, b.Branch)
 		}
-		b.Content, commits = parent.Hash, commits[1:]
+		b.Content = parent.Hash
 	}
 	return commits, nil
 }

@@ -33,14 +33,10 @@ func (r *Reader) compare(ctx context.Context, base git.Hash, b *Branch) error {
 // isMerged says that base reaches what the branch holds. It does not, as long as
 // it does not reach Furrow's commit.
 func (r *Reader) isMerged(ctx context.Context, base git.Hash, b *Branch) (bool, error) {
-	c, err := r.mirror.Commit(b.Content)
-	if err != nil {
-		return false, err
+	if b.Foreign() {
+		return r.history.isOnBase(ctx, base, b.Content)
 	}
-	if !b.Foreign() && Trailers(c.Message)[TrailerWants] != "" {
-		return r.history.has(ctx, base, b.Content)
-	}
-	return r.history.isOnBase(ctx, base, b.Content)
+	return r.history.has(ctx, base, b.Own)
 }
 
 // isTierOf tells the tier's directory, whatever the repository's prefix: it is

@@ -15,7 +15,7 @@ import (
 // on from the tip that it was last asked about, and starts over where base was
 // moved back. Each commit of Furrow's costs it a few dozen bytes.
 type History struct {
-	mirror *git.Mirror
+	mirror Repository
 
 	mu  sync.Mutex
 	tip git.Hash
@@ -43,7 +43,7 @@ func newReached() reached {
 }
 
 // NewHistory makes a History of the base branch of a repository.
-func NewHistory(m *git.Mirror) *History { return &History{mirror: m, reached: newReached()} }
+func NewHistory(m Repository) *History { return &History{mirror: m, reached: newReached()} }
 
 // Merged says that a commit that proposed these Wants of the tier can be reached from base.
 func (h *History) Merged(ctx context.Context, base git.Hash, tier layout.Tier, wants string) (bool, error) {

@@ -407,3 +407,21 @@ func TestLawOfCircles(t *testing.T) {
 		t.Errorf("only %d graphs had a circle", found)
 	}
 }
+
+func TestTheVerticesAndEdgesOfASeed(t *testing.T) {
+	for seed := range uint64(300) {
+		g := randomGraph(rand.New(rand.NewPCG(seed, 4)), true).graph()
+		for _, name := range []string{"s0", "s1", "s2", "s", "s3"} {
+			first, end := g.Of(name)
+			for i, v := range g.Vertices {
+				if inside := i >= first && i < end; inside != (v.Seed == name) {
+					t.Fatalf("graph %d: vertex %d of seed %s is in %d to %d of %s: %t", seed, i, v.Seed, first, end, name, inside)
+				}
+			}
+			want := slices.DeleteFunc(slices.Clone(g.Edges), func(e Edge) bool { return g.Vertices[e.From].Seed != name })
+			if got := g.EdgesOf(name); !slices.Equal(want, got) {
+				t.Fatalf("graph %d: the edges of %s are %v, want %v", seed, name, got, want)
+			}
+		}
+	}
+}

@@ -30,11 +30,11 @@ func fleetOf(n, objects int) fstest.MapFS {
 	}
 }
 
-func planOf(t testing.TB, tree fstest.MapFS) *plan.Plan {
-	t.Helper()
-	o := compute(t, tree)["web"]
+func planOf(tb testing.TB, tree fstest.MapFS) *plan.Plan {
+	tb.Helper()
+	o := compute(tb, tree)["web"]
 	if o.Err != nil {
-		t.Fatal(o.Err)
+		tb.Fatal(o.Err)
 	}
 	return o.Plan
 }

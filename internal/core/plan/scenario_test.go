@@ -90,11 +90,11 @@ func treeOf(archive *txtar.Archive, prefix string) fstest.MapFS {
 	return tree
 }
 
-func load(t testing.TB, tree fs.FS) *catalog.Catalog {
-	t.Helper()
+func load(tb testing.TB, tree fs.FS) *catalog.Catalog {
+	tb.Helper()
 	cat, err := catalog.Load(tree)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return cat
 }
@@ -104,9 +104,9 @@ const (
 	revision = "main@sha1:0000000000000000000000000000000000000000"
 )
 
-func compute(t testing.TB, tree fs.FS) map[string]*plan.Outcome {
-	t.Helper()
-	return plan.Compute(plan.Input{Catalog: load(t, tree), Owner: owner, Revision: revision})
+func compute(tb testing.TB, tree fs.FS) map[string]*plan.Outcome {
+	tb.Helper()
+	return plan.Compute(plan.Input{Catalog: load(tb, tree), Owner: owner, Revision: revision})
 }
 
 // show renders an outcome as the files of its tree.

@@ -39,8 +39,8 @@ func TestFunctions(t *testing.T) {
 func TestRenderErrors(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
 		"a variable that does not exist": {
-			"one\n{{ .Nmae }}",
-			`template "t": t:2:3: executing "t" at <.Nmae>: can't evaluate field Nmae in type struct { Name string }`,
+			"one\n{{ .Title }}",
+			`template "t": t:2:3: executing "t" at <.Title>: can't evaluate field Title in type struct { Name string }`,
 		},
 		"a syntax error, with its line": {
 			"one\n\n{{ if }}",

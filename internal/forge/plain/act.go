@@ -2,7 +2,6 @@ package plain
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -150,5 +149,3 @@ func (f *Forge) Reopen(ctx context.Context, p forge.Proposal) error {
 	}
 	return nil
 }
-
-var _ = errors.Is

@@ -31,7 +31,7 @@ import (
 
 // Forge is a repository on a plain Git server.
 type Forge struct {
-	mirror  *git.Mirror
+	mirror  Mirror
 	base    string
 	history *forge.History
 	reader  *forge.Reader
@@ -39,8 +39,18 @@ type Forge struct {
 
 var _ forge.Forge = (*Forge)(nil)
 
+// Mirror is what the forge needs of a repository; *git.Mirror is one.
+type Mirror interface {
+	forge.Repository
+	fmt.Stringer
+	Fetch(ctx context.Context, base string) (git.Refs, error)
+	Graft(base git.Hash, edits []git.Edit, meta git.CommitMeta) (git.Grafted, error)
+	CommitTree(tree git.Hash, parents []git.Hash, meta git.CommitMeta) (git.Hash, error)
+	Push(ctx context.Context, updates []git.Update) error
+}
+
 // New makes the forge of the repository that m mirrors, for proposals to its branch base.
-func New(m *git.Mirror, base string) *Forge {
+func New(m Mirror, base string) *Forge {
 	h := forge.NewHistory(m)
 	return &Forge{mirror: m, base: base, history: h, reader: forge.NewReader(m, h)}
 }
@@ -93,8 +103,10 @@ func (f *Forge) Propose(_ context.Context, r forge.Request) (forge.Proposal, err
 	if err != nil {
 		return forge.Proposal{}, fmt.Errorf("propose %s: %w", r.Branch, err)
 	}
-	if wants := forge.Trailers(c.Message)[forge.TrailerWants]; wants != r.Wants || len(c.Parents) == 0 {
-		return forge.Proposal{}, fmt.Errorf("propose %s: commit %s is no graft with the trailer %s: %s", r.Branch, r.Head, forge.TrailerWants, r.Wants)
+	trailers := forge.Trailers(c.Message)
+	if trailers[forge.TrailerWants] != r.Wants || trailers[forge.TrailerTier] != r.Tier.String() || len(c.Parents) == 0 {
+		return forge.Proposal{}, fmt.Errorf("propose %s: commit %s is no graft with the trailers %s: %s and %s: %s", r.Branch, r.Head,
+			forge.TrailerTier, r.Tier, forge.TrailerWants, r.Wants)
 	}
 	return forge.Proposal{Tier: r.Tier, Branch: r.Branch, Wants: r.Wants, Title: r.Title, Body: r.Body, Head: r.Head, Base: c.Parents[0]}, nil
 }

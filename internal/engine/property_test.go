@@ -1,0 +1,238 @@
+package engine_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/internal/nursery"
+)
+
+var (
+	runs  = flag.Int("runs", 60, "how many random histories to try")
+	start = flag.Int64("start", 1, "seed of the first random history")
+)
+
+// settleLimit is how many rounds a world gets to come to rest. A round is a pass,
+// the merge of all open proposals, and a tick.
+const settleLimit = 400
+
+// TestRandomHistories lets random seeds be planted on random fleets while passes,
+// merges, rejections, changes of seeds, failures of edges and crashes come in
+// random order: no cluster ever rejects anything, nothing is merged twice, and
+// in the end all is planted. A failure names the history's seed: run it alone
+// with -run TestRandomHistories -runs 1 -start SEED.
+func TestRandomHistories(t *testing.T) {
+	for i := range *runs {
+		seed := *start + int64(i)
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			randomHistory(t, seed)
+		})
+	}
+}
+
+func randomHistory(t *testing.T, seed int64) {
+	r := rand.New(rand.NewPCG(uint64(seed), 0))
+	f := fleet{seed: seed, chaos: nursery.Chaos{Late: 0.2, Stale: 0.1, Missing: 0.1, Error: 0.05, FetchLag: 3, Reorder: true, Until: 120}}
+	for i := range r.IntN(4) {
+		f.workload = append(f.workload, fmt.Sprintf("site-%d", i))
+	}
+	w := newWorld(t, f)
+	names := []string{"alpha", "beta"}[:1+r.IntN(2)]
+	shape := map[string]uint64{}
+	for _, name := range names {
+		shape[name] = r.Uint64()
+		w.control.put("main", "plant "+name, map[string]string{"seeds/" + name + ".yaml": seedText(shape[name], name, f.workload, 1, 0)})
+	}
+	w.faults.rate = func() mode {
+		if n := r.IntN(60); n < 4 {
+			return []mode{failsBefore, failsAfter, crashesBefore, crashesAfter}[n]
+		}
+		return passes
+	}
+	for range 60 {
+		w.randomStep(r, names, shape, f.workload)
+	}
+	w.faults.rate = nil
+	w.reopen()
+	if !w.settle(settleLimit) {
+		t.Errorf("it was not planted in the end")
+	}
+	w.check()
+}
+
+// seedText is the same seed for the same shape, in a version and with a share of it left out.
+func seedText(shape uint64, name string, fleet []string, version int, dropped float64) string {
+	return randomSeed(rand.New(rand.NewPCG(shape, 1)), name, fleet, version, dropped)
+}
+
+func (w *world) randomStep(r *rand.Rand, names []string, shape map[string]uint64, fleet []string) {
+	switch n := r.IntN(20); {
+	case n < 8:
+		w.pass()
+	case n < 14:
+		w.tick()
+	case n < 18:
+		if open := w.open(); len(open) > 0 {
+			w.merge(open[r.IntN(len(open))])
+		}
+	case n < 19:
+		if open := w.open(); len(open) > 0 {
+			p := open[r.IntN(len(open))]
+			w.say("rejected %s", p.Branch)
+			_ = w.forge.Reject(w.t.Context(), p, git.Person{Name: "person", Email: "p@example.com", When: w.now}, "not now") // a lost race is fine
+		}
+	default:
+		name := names[r.IntN(len(names))]
+		w.say("changed %s", name)
+		w.control.put("main", "change "+name, map[string]string{"seeds/" + name + ".yaml": seedText(shape[name], name, fleet, 2+r.IntN(3), 0)})
+	}
+}
+
+// reopen takes back every rejection.
+func (w *world) reopen() {
+	refs, _ := w.gitops.Fetch(w.t.Context(), "main")
+	list, err := w.forge.List(w.t.Context(), refs)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, p := range list {
+		if p.Rejected {
+			if err := w.forge.Reopen(w.t.Context(), p); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+	}
+}
+
+// story is a fixed history that goes through planting, an update in which
+// something leaves, and the removal of the seed.
+func story(t *testing.T, disturb *faults) *world {
+	w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 7})
+	w.faults = disturb
+	w.restart()
+	steps := []struct {
+		name string
+		text string
+	}{
+		{"plant", storySeed(1, true)},
+		{"update", storySeed(2, false)},
+		{"remove", ""},
+	}
+	for _, step := range steps {
+		w.say("%s", step.name)
+		w.control.put("main", step.name, map[string]string{"seeds/edge.yaml": step.text})
+		if !w.settle(120) {
+			t.Errorf("%s did not come to an end", step.name)
+			break
+		}
+	}
+	w.check()
+	if left := w.planted(); len(left) > 0 && !t.Failed() {
+		t.Errorf("the seed is removed, and the clusters still have %v", left)
+	}
+	return w
+}
+
+func storySeed(version int, extra bool) string {
+	text := fmt.Sprintf(`apiVersion: v1
+kind: Namespace
+metadata: {name: infra}
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: edge-1, namespace: infra}
+spec: {}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: app}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: app}
+spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: 'web:%d'}]}}}
+`, version)
+	if extra {
+		text += `---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: toys.example.com}
+spec: {group: example.com, names: {kind: Toy, plural: toys}, scope: Namespaced, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}
+---
+apiVersion: example.com/v1
+kind: Toy
+metadata: {name: bear, namespace: app}
+`
+	}
+	return text
+}
+
+// TestEveryEdgeCallMayFail disturbs the N-th edge call of a story, for every N:
+// the engine is killed before or after its effect, or the call fails before its
+// effect, after it, or twice. The end is the same.
+func TestEveryEdgeCallMayFail(t *testing.T) {
+	undisturbed := &faults{}
+	want := outcome(story(t, undisturbed))
+	if t.Failed() {
+		t.Fatal("the story does not even work undisturbed")
+	}
+	t.Logf("%d edge calls", undisturbed.calls)
+	step := 1
+	if testing.Short() {
+		step = 7
+	}
+	modes := map[string]mode{"killed before": crashesBefore, "killed after": crashesAfter, "fails before": failsBefore, "fails after": failsAfter, "fails twice": failsTwice}
+	for name, m := range modes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for at := 1; at <= undisturbed.calls; at += step {
+				if got := outcome(story(t, &faults{at: at, mode: m})); t.Failed() || !cmp.Equal(want, got) {
+					t.Fatalf("disturbed at call %d:\n%s", at, cmp.Diff(want, got))
+				}
+			}
+		})
+	}
+}
+
+// outcome is what a story leaves behind: the base branch's files, and the
+// branches that there are.
+func outcome(w *world) map[string]string {
+	out := map[string]string{}
+	refs, _ := w.gitops.Fetch(w.t.Context(), "main")
+	for p, blob := range w.gitops.trees[w.gitops.commits[refs["main"]].Tree] {
+		out[p] = string(w.gitops.blobs[blob])
+	}
+	for branch := range refs {
+		out["branch "+branch] = "there"
+	}
+	return out
+}
+
+// TestNothingChangesNothingIsPushed: a pass in which nothing changed lists each
+// repository once and pushes nothing.
+func TestNothingChangesNothingIsPushed(t *testing.T) {
+	w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 3})
+	w.control.put("main", "plant", map[string]string{"seeds/edge.yaml": storySeed(1, true)})
+	if !w.settle(120) {
+		t.Fatalf("not planted:\n%s", w.describe())
+	}
+	w.pass()
+	pushes := w.gitops.pushes
+	w.faults.calls = 0
+	for range 3 {
+		w.pass()
+	}
+	if w.gitops.pushes != pushes {
+		t.Errorf("%d pushes in passes in which nothing changed", w.gitops.pushes-pushes)
+	}
+	if n := w.report.Seeds[0].Tiers; len(n) == 0 || w.report.Seeds[0].State != string(release.Released) {
+		t.Errorf("state %s of %d tiers", w.report.Seeds[0].State, len(n))
+	}
+}

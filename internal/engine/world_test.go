@@ -1,0 +1,317 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/forge/plain"
+	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/internal/nursery"
+)
+
+// world is a control plane, a GitOps repository, simulated clusters, and
+// engines that come and go.
+type world struct {
+	t       *testing.T
+	control *memory
+	gitops  *memory
+	forge   *plain.Forge
+	nursery *nursery.Nursery
+	engine  *engine.Engine
+	faults  *faults
+	now     time.Time
+	report  *engine.Report
+	// history is what happened, for failures.
+	history []string
+}
+
+// head is a repository as the simulated clusters see it.
+type head struct{ repo *memory }
+
+func (h head) Head(ctx context.Context) (string, fs.FS, error) {
+	refs, err := h.repo.Fetch(ctx, "main")
+	if err != nil {
+		return "", nil, err
+	}
+	tree, err := h.repo.FS(ctx, refs["main"])
+	return "main@sha1:" + refs["main"].String(), tree, err
+}
+
+// fleet is what newWorld makes clusters of.
+type fleet struct {
+	workload []string
+	chaos    nursery.Chaos
+	seed     int64
+}
+
+// crdKinds are what the management cluster of every world has.
+var mgmtKinds = []manifest.GroupKind{
+	{Group: "cluster.x-k8s.io", Kind: "Cluster"}, {Group: "infrastructure.cluster.x-k8s.io", Kind: "FooCluster"},
+	{Group: "planter.nephio.org", Kind: "Cluster"}, {Group: "planter.nephio.org", Kind: "WAN"},
+	{Group: "planter.nephio.org", Kind: "KernelConfig"}, {Group: "planter.nephio.org", Kind: "MemoryConfig"},
+}
+
+func newWorld(t *testing.T, f fleet) *world {
+	t.Helper()
+	w := &world{t: t, control: newMemory(), gitops: newMemory(), faults: &faults{}, now: time.Unix(1_700_000_000, 0)}
+	files := map[string]string{
+		"gitops-repo.yaml": document("GitOpsRepo", "gitops", "spec: {url: memory}"),
+		"clusters/mgmt.yaml": document("Cluster", "mgmt", "spec: {role: Management, provides: {customResourceDefinitions: [clusters.cluster.x-k8s.io, fooclusters.infrastructure.cluster.x-k8s.io, "+
+			"clusters.planter.nephio.org, wans.planter.nephio.org, kernelconfigs.planter.nephio.org, memoryconfigs.planter.nephio.org]}}"),
+	}
+	clusters := []nursery.Cluster{{Name: "mgmt", Role: nursery.RoleManagement, CRDs: mgmtKinds, Root: nursery.Root{Path: "clusters/mgmt", RepoID: "gitops"}}}
+	roots := map[string]string{"clusters/mgmt/README.md": "root"}
+	for _, name := range f.workload {
+		files["clusters/"+name+".yaml"] = document("Cluster", name, "spec: {}")
+		clusters = append(clusters, nursery.Cluster{Name: name, Role: nursery.RoleWorkload, Root: nursery.Root{Path: "clusters/" + name, RepoID: "gitops"}})
+		roots["clusters/"+name+"/README.md"] = "root"
+	}
+	w.control.put("main", "declare the fleet", files)
+	w.gitops.put("main", "bootstrap", roots)
+	w.forge = plain.New(w.gitops, "main")
+	w.nursery = nursery.New(nursery.Options{Clusters: clusters, Sources: map[string]nursery.Source{"gitops": head{w.gitops}}, IsCreator: catalog.IsCreator, Seed: f.seed, Chaos: f.chaos})
+	w.restart()
+	return w
+}
+
+func document(kind, name, rest string) string {
+	return fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: %s}\n%s\n", v1alpha1.APIVersion, kind, name, rest)
+}
+
+// restart replaces the engine by a new one that remembers nothing.
+func (w *world) restart() {
+	control := faultyMirror{w.control, w.faults}
+	w.engine = engine.New(engine.Config{
+		Owner: "acme/test",
+		ControlPlane: func(ctx context.Context) (engine.Tree, error) {
+			refs, err := control.Fetch(ctx, "main")
+			if err != nil {
+				return engine.Tree{}, err
+			}
+			tree, err := control.FS(ctx, refs["main"])
+			return engine.Tree{FS: tree, Revision: "main@sha1:" + refs["main"].String()}, err
+		},
+		Open: func(string, v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
+			return engine.Repo{Mirror: faultyMirror{w.gitops, w.faults}, Forge: faultyForge{w.forge, w.faults}}, nil
+		},
+		Channel:       faultyChannel{w.nursery.Channel(), w.faults},
+		DeletionGuard: 100,
+		Person:        git.Person{Name: "Furrow", Email: "furrow@example.com"},
+		Now:           func() time.Time { w.now = w.now.Add(time.Second); return w.now },
+	})
+}
+
+func (w *world) say(format string, args ...any) { w.history = append(w.history, fmt.Sprintf(format, args...)) }
+
+// pass makes one pass; an engine that crashes in it is replaced by a new one.
+func (w *world) pass() {
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(crash); !ok {
+				panic(r)
+			}
+			w.say("the engine crashed at call %d", w.faults.calls)
+			w.restart()
+		}
+	}()
+	report, err := w.engine.Pass(context.Background())
+	if err != nil {
+		w.say("pass: %v", err)
+		return
+	}
+	w.report = report
+}
+
+func (w *world) tick() {
+	if err := w.nursery.Tick(context.Background()); err != nil {
+		w.t.Fatalf("tick: %v", err)
+	}
+}
+
+// open are the proposals that a person could merge.
+func (w *world) open() []forge.Proposal {
+	refs, _ := w.gitops.Fetch(context.Background(), "main")
+	list, err := w.forge.List(context.Background(), refs)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return slices.DeleteFunc(list, func(p forge.Proposal) bool { return p.Rejected })
+}
+
+// merge accepts a proposal.
+func (w *world) merge(p forge.Proposal) {
+	w.now = w.now.Add(time.Second)
+	err := w.forge.Merge(context.Background(), p, git.Person{Name: "person", Email: "p@example.com", When: w.now})
+	if err != nil && !forge.IsConflict(err) && !forge.IsGone(err) {
+		w.t.Fatalf("merging %s: %v", p.Branch, err)
+	}
+	w.say("merged %s", p.Branch)
+}
+
+// settle merges everything and lets the clusters work until nothing is left to do.
+func (w *world) settle(limit int) bool {
+	for range limit {
+		w.pass()
+		for _, p := range w.open() {
+			w.merge(p)
+		}
+		w.tick()
+		if w.report != nil && !w.report.Changed && len(w.open()) == 0 && w.report.Done() && len(w.report.Seeds) == w.seedsDue() {
+			return true
+		}
+	}
+	return false
+}
+
+// seedsDue is how many seeds the control plane has.
+func (w *world) seedsDue() int {
+	refs, _ := w.control.Fetch(context.Background(), "main")
+	n := 0
+	for p := range w.control.trees[w.control.commits[refs["main"]].Tree] {
+		if strings.HasPrefix(p, "seeds/") {
+			n++
+		}
+	}
+	return n
+}
+
+// check asserts what must hold whatever happened.
+func (w *world) check() {
+	w.t.Helper()
+	for _, r := range w.nursery.Rejections() {
+		w.t.Errorf("a cluster rejected an object, so a tier was released early: %s", r)
+	}
+	for _, l := range w.nursery.Losses() {
+		w.t.Errorf("an object was lost: %s", l)
+	}
+	for key, n := range w.mergedTwice() {
+		w.t.Errorf("%s was proposed and merged %d times", key, n)
+	}
+	if w.t.Failed() {
+		w.t.Logf("what happened:\n%s\n%s", strings.Join(w.history, "\n"), w.describe())
+	}
+}
+
+// mergedTwice finds tiers whose same entries were merged more than once in a row.
+func (w *world) mergedTwice() map[string]int {
+	refs, _ := w.gitops.Fetch(context.Background(), "main")
+	last := map[string]string{}
+	twice := map[string]int{}
+	var commits []git.CommitInfo
+	for c, err := range w.gitops.Log(refs["main"], git.Hash{}) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		commits = append(commits, c)
+	}
+	slices.SortStableFunc(commits, func(a, b git.CommitInfo) int { return a.Author.When.Compare(b.Author.When) })
+	for _, c := range commits {
+		trailers := forge.Trailers(c.Message)
+		tier, wants := trailers[forge.TrailerTier], trailers[forge.TrailerWants]
+		if tier == "" {
+			continue
+		}
+		if last[tier] == wants {
+			twice[tier+" "+wants]++
+		}
+		last[tier] = wants
+	}
+	return twice
+}
+
+// describe is the last report, for failures.
+func (w *world) describe() string {
+	if w.report == nil {
+		return "no report"
+	}
+	var b strings.Builder
+	for _, p := range w.report.Problems {
+		fmt.Fprintf(&b, "problem: %s\n", p)
+	}
+	for _, s := range w.report.Seeds {
+		fmt.Fprintf(&b, "seed %s: %s %s\n", s.Name, s.State, s.Message)
+		for _, t := range s.Tiers {
+			fmt.Fprintf(&b, "  %s tier %02d: %s: %s\n", t.Cluster, t.Ordinal, t.State, t.Message)
+		}
+	}
+	for _, c := range w.nursery.Describe() {
+		for _, k := range c.Kustomizations {
+			fmt.Fprintf(&b, "  %s: %s ready=%s %s: %s\n", c.Name, k.Name, k.Ready, k.Reason, k.Message)
+		}
+	}
+	return b.String()
+}
+
+// planted are the objects on the clusters, but for what roots put there.
+func (w *world) planted() map[string]bool {
+	out := map[string]bool{}
+	for _, cluster := range w.nursery.Clusters() {
+		for _, id := range w.nursery.Objects(cluster) {
+			if id.Group != "kustomize.toolkit.fluxcd.io" {
+				out[id.String()+" on "+cluster] = true
+			}
+		}
+	}
+	return out
+}
+
+// randomSeed writes a seed that may bring a cluster, CRDs, namespaces and what
+// lives in them. fleet are the declared workload clusters. dropped leaves out
+// that share of what nothing else needs.
+func randomSeed(r *rand.Rand, name string, fleet []string, version int, dropped float64) string {
+	var docs []string
+	add := func(format string, args ...any) { docs = append(docs, fmt.Sprintf(format, args...)) }
+	targets := slices.Clone(fleet)
+	if len(fleet) == 0 || r.IntN(2) == 0 {
+		created := "born-" + name
+		targets = append(targets, created)
+		add("apiVersion: v1\nkind: Namespace\nmetadata: {name: infra-%s}", name)
+		add("apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: %s, namespace: infra-%s}\nspec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: FooCluster, name: %s}}", created, name, created)
+		add("apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: FooCluster\nmetadata: {name: %s, namespace: infra-%s}", created, name)
+	}
+	on := func() string {
+		n := 1 + r.IntN(len(targets))
+		return strings.Join(targets[:n], ",")
+	}
+	for i := range 1 + r.IntN(3) {
+		where := on()
+		ns := fmt.Sprintf("%s-%d", name, i)
+		add("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s, annotations: {furrow.dev/cluster: %q}}", ns, where)
+		kind := fmt.Sprintf("%sKind%d", strings.ToUpper(name[:1])+name[1:], i)
+		if r.IntN(2) == 0 {
+			group := name + ".example.com"
+			add("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: %ss.%s}\nspec: {group: %s, names: {kind: %s, plural: %ss}, scope: Namespaced, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}",
+				strings.ToLower(kind), group, group, kind, strings.ToLower(kind))
+			for j := range 1 + r.IntN(2) {
+				if j == 0 || r.Float64() >= dropped {
+					add("apiVersion: %s/v1\nkind: %s\nmetadata: {name: r%d, namespace: %s}\nspec: {version: %d}", group, kind, j, ns, version)
+				}
+			}
+		}
+		previous := ""
+		for j := range 1 + r.IntN(3) {
+			depends := ""
+			if previous != "" && r.IntN(2) == 0 {
+				depends = fmt.Sprintf(", annotations: {furrow.dev/depends-on: %q}", previous)
+			}
+			if j > 0 && r.Float64() < dropped {
+				continue
+			}
+			add("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d%d, namespace: %s%s}\nspec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: 'app:%d'}]}}}", j, ns, depends, version)
+			previous = fmt.Sprintf("apps/Deployment/%s/d%d", ns, j)
+		}
+	}
+	r.Shuffle(len(docs), func(i, j int) { docs[i], docs[j] = docs[j], docs[i] })
+	return strings.Join(docs, "\n---\n") + "\n"
+}

@@ -1,0 +1,105 @@
+// Package forgetest owns the contract that every forge keeps: Run is one suite
+// for all of them.
+//
+// The suite does the engine's part (it grafts and pushes branches) and has a
+// Person do what people do on a real server. A forge need not know of every way
+// in which people merge: Fixture.Ways says which ones it offers, and of which it
+// can tell later that they were merges. On plain Git, a squash without Furrow's
+// trailers is not known; whatever the way, the proposal is off the list, and its
+// outcome is never Rejected.
+//
+// A fixture serves one case. Cases share nothing, and run in parallel.
+package forgetest
+
+import (
+	"testing"
+
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// Way is how a person merges.
+type Way string
+
+// The ways that people merge.
+const (
+	MergeCommit Way = "a merge commit"
+	FastForward Way = "fast-forward"
+	Squash      Way = "squash"
+	Rebase      Way = "rebase"
+)
+
+// Fixture is one repository on a forge. Its base branch has a first commit, and
+// nothing of Furrow's.
+type Fixture struct {
+	Forge forge.Forge
+	// Mirror is a mirror of the repository, the one that Forge works with.
+	Mirror *git.Mirror
+	// Base is the base branch's name.
+	Base string
+	// Person acts on the server.
+	Person Person
+	// Ways says of each way that people can merge whether Outcome knows it later.
+	Ways map[Way]bool
+}
+
+// Person is somebody with a clone, or in front of the forge's pages.
+type Person interface {
+	// Commit pushes a commit on top of a branch, which is made from base where it is
+	// not there. Files are by path; those without content are removed.
+	Commit(t *testing.T, branch string, files map[string]string)
+	// Amend replaces the last commit of a branch, keeping its message and author.
+	Amend(t *testing.T, branch string, files map[string]string)
+	// Update merges base into a branch.
+	Update(t *testing.T, branch string)
+	// Merge merges a proposal without Furrow.
+	Merge(t *testing.T, p forge.Proposal, way Way)
+	// Close turns a proposal down without Furrow.
+	Close(t *testing.T, p forge.Proposal, reason string)
+}
+
+// Run runs the contract's cases, each on a fixture of its own.
+func Run(t *testing.T, setup func(t *testing.T) Fixture) {
+	t.Helper()
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.run(&world{T: t, Fixture: setup(t)})
+		})
+	}
+}
+
+// cases are the contract.
+var cases = []struct {
+	name string
+	run  func(*world)
+}{
+	{"an opened proposal is listed with its Wants", openedIsListed},
+	{"opening a proposal twice makes one", openedTwice},
+	{"a proposal is updated in place", updatedInPlace},
+	{"each of many proposals is listed in its own state", manyStates},
+	{"a superseded proposal is not Rejected and can be opened again", superseded},
+
+	{"a proposal that a person closes is Rejected until its Wants change", rejectedByPerson},
+	{"a proposal that is rejected through Furrow says why", rejectedThroughForge},
+	{"rejecting twice is rejecting once", rejectedTwice},
+	{"a rejected proposal is not merged", rejectedIsNotMerged},
+	{"a rejection is taken back", reopened},
+
+	{"a proposal that a person edits is Edited and keeps its first Wants", edited},
+	{"a proposal that a person amends is Edited", amended},
+	{"a person's changes are merged with the proposal", editedIsMerged},
+	{"a proposal into which a person merged base can be merged", updatedByPerson},
+
+	{"a proposal that a person merges, in any way, is off the list", mergedByPerson},
+	{"a merge is known after base has lost what it brought", mergedThenReverted},
+	{"a proposal that is merged through Furrow is on base", mergedThroughForge},
+	{"a proposal of a removal is merged", mergedRemoval},
+	{"two proposals that are merged at once both get through", mergedAtOnce},
+	{"a proposal that changed meanwhile is not merged", changedMeanwhile},
+	{"a proposal is not merged twice", mergedTwice},
+
+	{"a proposal is stale where base changed under its paths", stale},
+	{"a proposal that is only behind is not stale", behind},
+	{"branches that are not Furrow's are never touched", foreign},
+}

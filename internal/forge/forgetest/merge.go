@@ -1,0 +1,141 @@
+package forgetest
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/furrow-dev/furrow/internal/forge"
+)
+
+func mergedByPerson(w *world) {
+	for i, way := range slices.Sorted(maps.Keys(w.Ways)) {
+		t := tier(string(rune('a' + i)))
+		p := w.propose(t, "w1")
+		if way != FastForward {
+			w.Person.Commit(w.T, w.Base, map[string]string{"notes.md": string(way)})
+		}
+		w.Person.Merge(w.T, p, way)
+		w.wantFile(objectFile(t), "wants: w1\n")
+		if row, ok := w.lookUp(t); ok {
+			w.Errorf("after %s the proposal is still listed: %s", way, stateOf(row))
+		}
+		if w.Ways[way] {
+			w.wantOutcome(t, "w1", forge.OutcomeMerged)
+		} else {
+			w.wantOutcome(t, "w1", forge.OutcomeMerged, forge.OutcomeNone)
+		}
+		w.wantOutcome(t, "w2", forge.OutcomeNone)
+	}
+}
+
+func mergedThenReverted(w *world) {
+	w.land(tier("a"), "w1")
+	w.Person.Commit(w.T, w.Base, map[string]string{objectFile(tier("a")): "", reconcilerFile(tier("a")): ""})
+	w.wantUnlisted(tier("a"))
+	w.wantOutcome(tier("a"), "w1", forge.OutcomeMerged)
+	w.wantState(w.propose(tier("a"), "w2"), "w2")
+	w.wantOutcome(tier("a"), "w2", forge.OutcomeNone)
+}
+
+func mergedThroughForge(w *world) {
+	p := w.propose(tier("a"), "w1")
+	before := w.fetch()[w.Base]
+	w.must(w.Forge.Merge(w.Context(), p, bob))
+	w.wantFile(objectFile(tier("a")), "wants: w1\n")
+	w.wantFile(reconcilerFile(tier("a")), "w1")
+	w.wantUnlisted(tier("a"))
+	w.wantOutcome(tier("a"), "w1", forge.OutcomeMerged)
+	if on, err := w.Mirror.IsAncestor(before, w.fetch()[w.Base]); err != nil || !on {
+		w.Errorf("base no longer has what it had: %v", err)
+	}
+}
+
+func mergedRemoval(w *world) {
+	w.land(tier("a"), "w1")
+	w.land(tier("b"), "w1")
+	_, err := w.Forge.Propose(w.Context(), w.pushRemoval(tier("a"), "gone"))
+	w.must(err)
+	w.must(w.Forge.Merge(w.Context(), w.find(tier("a")), bob))
+	w.wantFile(objectFile(tier("a")), "")
+	w.wantFile(reconcilerFile(tier("a")), "")
+	w.wantFile(objectFile(tier("b")), "wants: w1\n")
+}
+
+func mergedAtOnce(w *world) {
+	seeds := []string{"a", "b", "c"}
+	var proposals []forge.Proposal
+	for _, seed := range seeds {
+		proposals = append(proposals, w.propose(tier(seed), "w1"))
+	}
+	errs := make([]error, len(proposals))
+	var merging sync.WaitGroup
+	for i, p := range proposals {
+		merging.Go(func() { errs[i] = w.Forge.Merge(w.Context(), p, bob) })
+	}
+	merging.Wait()
+	for i, seed := range seeds {
+		if errs[i] != nil {
+			w.Errorf("merging %s: %v", seed, errs[i])
+		}
+		w.wantFile(objectFile(tier(seed)), "wants: w1\n")
+		w.wantOutcome(tier(seed), "w1", forge.OutcomeMerged)
+	}
+}
+
+func changedMeanwhile(w *world) {
+	updated := w.propose(tier("updated"), "w1")
+	w.propose(tier("updated"), "w2")
+	edited := w.propose(tier("edited"), "w1")
+	w.Person.Commit(w.T, edited.Branch, map[string]string{objectFile(tier("edited")): "mine\n"})
+	for _, p := range []forge.Proposal{updated, edited} {
+		for name, err := range map[string]error{
+			"merge":  w.Forge.Merge(w.Context(), p, bob),
+			"reject": w.Forge.Reject(w.Context(), p, bob, "no"),
+		} {
+			if !forge.IsGone(err) {
+				w.Errorf("%s %s: got %v, want ErrGone", name, p.Tier, err)
+			}
+		}
+		w.wantFile(objectFile(p.Tier), "")
+	}
+}
+
+func mergedTwice(w *world) {
+	p := w.propose(tier("a"), "w1")
+	w.must(w.Forge.Merge(w.Context(), p, bob))
+	before := w.fetch()[w.Base]
+	if err := w.Forge.Merge(w.Context(), p, bob); !forge.IsGone(err) {
+		w.Errorf("got %v, want ErrGone", err)
+	}
+	if after := w.fetch()[w.Base]; after != before {
+		w.Errorf("base moved from %s to %s", before, after)
+	}
+}
+
+func stale(w *world) {
+	w.land(tier("a"), "w1")
+	p := w.propose(tier("a"), "w2")
+	w.Person.Commit(w.T, w.Base, map[string]string{tier("a").Dir("") + "/added.yaml": "theirs\n"})
+	w.wantState(w.find(tier("a")), "w2 stale")
+	if err := w.Forge.Merge(w.Context(), p, bob); !forge.IsConflict(err) {
+		w.Errorf("got %v, want ErrConflict", err)
+	}
+	w.wantFile(objectFile(tier("a")), "wants: w1\n")
+	fresh := w.propose(tier("a"), "w2")
+	w.wantState(fresh, "w2")
+	w.must(w.Forge.Merge(w.Context(), fresh, bob))
+}
+
+func behind(w *world) {
+	w.land(tier("a"), "w1")
+	w.propose(tier("a"), "w2")
+	w.land(tier("b"), "w1")
+	w.Person.Commit(w.T, w.Base, map[string]string{"notes.md": "1\n"})
+	p := w.find(tier("a"))
+	w.wantState(p, "w2")
+	w.must(w.Forge.Merge(w.Context(), p, bob))
+	w.wantFile(objectFile(tier("a")), "wants: w2\n")
+	w.wantFile(objectFile(tier("b")), "wants: w1\n")
+	w.wantFile("notes.md", "1\n")
+}

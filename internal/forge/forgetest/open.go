@@ -1,0 +1,147 @@
+package forgetest
+
+import (
+	"strings"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+func openedIsListed(w *world) {
+	base := w.fetch()[w.Base]
+	request := w.push(tier("a"), "w1")
+	opened, err := w.Forge.Propose(w.Context(), request)
+	w.must(err)
+	for from, p := range map[string]forge.Proposal{"Propose": opened, "List": w.find(tier("a"))} {
+		w.wantState(p, "w1")
+		if p.Tier != request.Tier || p.Branch != request.Branch || p.Head != request.Head || p.Base != base {
+			w.Errorf("%s: got %+v, want what was asked for: %+v on %s", from, p, request, base)
+		}
+		if p.Title != request.Title || strings.TrimSpace(p.Body) != strings.TrimSpace(request.Body) {
+			w.Errorf("%s: got title %q and body %q", from, p.Title, p.Body)
+		}
+	}
+	w.wantOutcome(tier("a"), "w1", forge.OutcomeNone)
+}
+
+func openedTwice(w *world) {
+	request := w.push(tier("a"), "w1")
+	first, err := w.Forge.Propose(w.Context(), request)
+	w.must(err)
+	second, err := w.Forge.Propose(w.Context(), request)
+	w.must(err)
+	if first != second {
+		w.Errorf("opened twice: %+v and %+v", first, second)
+	}
+	if list := w.list(); len(list) != 1 {
+		w.Errorf("%d proposals are listed, want 1", len(list))
+	}
+}
+
+func updatedInPlace(w *world) {
+	first := w.propose(tier("a"), "w1")
+	second := w.propose(tier("a"), "w2")
+	w.wantState(second, "w2")
+	if first.URL != second.URL || first.Head == second.Head {
+		w.Errorf("%q at %s became %q at %s", first.URL, first.Head, second.URL, second.Head)
+	}
+	if !strings.Contains(second.Body, "w2") {
+		w.Errorf("the body is still %q", second.Body)
+	}
+	if list := w.list(); len(list) != 1 {
+		w.Errorf("%d proposals are listed, want 1", len(list))
+	}
+}
+
+func manyStates(w *world) {
+	w.Person.Commit(w.T, w.Base, map[string]string{objectFile(tier("stale")): "there\n"})
+	for _, seed := range []string{"open", "rejected", "edited", "merged", "stale"} {
+		w.propose(tier(seed), "of-"+seed)
+	}
+	w.Person.Close(w.T, w.find(tier("rejected")), "no")
+	w.Person.Commit(w.T, w.branch(tier("edited")), map[string]string{objectFile(tier("edited")): "mine\n"})
+	w.must(w.Forge.Merge(w.Context(), w.find(tier("merged")), bob))
+	w.Person.Commit(w.T, w.Base, map[string]string{objectFile(tier("stale")): "other\n"})
+	var got []string
+	for _, p := range w.list() {
+		got = append(got, stateOf(p))
+	}
+	if want := "of-edited edited, of-open, of-rejected rejected, of-stale stale"; strings.Join(got, ", ") != want {
+		w.Errorf("listed %q, want %q", got, want)
+	}
+}
+
+func superseded(w *world) {
+	p := w.propose(tier("a"), "w1")
+	w.must(w.Forge.Supersede(w.Context(), p, "the seed no longer has this tier"))
+	w.must(w.Mirror.Push(w.Context(), []git.Update{{Ref: p.Branch, Old: p.Head}}))
+	w.wantUnlisted(tier("a"))
+	w.wantOutcome(tier("a"), "w1", forge.OutcomeNone, forge.OutcomeSuperseded)
+	w.wantState(w.propose(tier("a"), "w1"), "w1")
+}
+
+func edited(w *world) {
+	w.propose(tier("a"), "w1")
+	w.Person.Commit(w.T, w.branch(tier("a")), map[string]string{objectFile(tier("a")): "mine\n"})
+	w.Person.Commit(w.T, w.branch(tier("a")), map[string]string{"notes.md": "mine\n"})
+	w.wantState(w.find(tier("a")), "w1 edited")
+	w.wantOutcome(tier("a"), "w1", forge.OutcomeNone)
+}
+
+func amended(w *world) {
+	w.propose(tier("a"), "w1")
+	w.Person.Amend(w.T, w.branch(tier("a")), map[string]string{objectFile(tier("a")): "mine\n"})
+	w.wantState(w.find(tier("a")), "w1 edited")
+}
+
+func editedIsMerged(w *world) {
+	w.propose(tier("a"), "w1")
+	w.Person.Commit(w.T, w.branch(tier("a")), map[string]string{objectFile(tier("a")): "mine\n", "notes.md": "mine\n"})
+	w.must(w.Forge.Merge(w.Context(), w.find(tier("a")), bob))
+	w.wantFile(objectFile(tier("a")), "mine\n")
+	w.wantFile("notes.md", "mine\n")
+	w.wantOutcome(tier("a"), "w1", forge.OutcomeMerged)
+}
+
+func updatedByPerson(w *world) {
+	w.propose(tier("a"), "w1")
+	w.Person.Commit(w.T, w.Base, map[string]string{"notes.md": "1\n"})
+	w.Person.Update(w.T, w.branch(tier("a")))
+	w.Person.Commit(w.T, w.Base, map[string]string{"notes.md": "2\n"})
+	p := w.find(tier("a"))
+	w.wantState(p, "w1 edited")
+	w.must(w.Forge.Merge(w.Context(), p, bob))
+	w.wantFile("notes.md", "2\n")
+	w.wantFile(objectFile(tier("a")), "wants: w1\n")
+}
+
+func foreign(w *world) {
+	elsewhere := []string{"furrow/" + w.Base + "/tier/a/edge-1", "furrow/notes"}
+	in := tier("b")
+	for _, branch := range append(elsewhere, w.branch(in)) {
+		w.Person.Commit(w.T, branch, map[string]string{"notes.md": branch})
+	}
+	w.land(layout.Tier{Seed: "b", Cluster: "edge-1", Ordinal: 1}, "w1")
+	before := w.fetch()
+	p := w.find(in)
+	if w.wantState(p, " edited"); len(w.list()) != 1 {
+		w.Errorf("listed %+v, want only %s", w.list(), in)
+	}
+	w.wantOutcome(in, "w1", forge.OutcomeNone)
+	for name, err := range map[string]error{
+		"Merge":  w.Forge.Merge(w.Context(), p, bob),
+		"Reject": w.Forge.Reject(w.Context(), p, bob, "no"),
+		"Reopen": w.Forge.Reopen(w.Context(), p),
+	} {
+		if !forge.IsForeign(err) {
+			w.Errorf("%s: got %v, want ErrForeign", name, err)
+		}
+	}
+	after := w.fetch()
+	for branch, at := range before {
+		if after[branch] != at {
+			w.Errorf("branch %s moved from %s to %s", branch, at, after[branch])
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package forgetest
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// world is a case's repository, with the engine's part in it.
+type world struct {
+	*testing.T
+	Fixture
+}
+
+var (
+	epoch  = time.Unix(1_800_000_000, 0).UTC()
+	furrow = git.Person{Name: "Furrow", Email: "furrow@example.com", When: epoch}
+	bob    = git.Person{Name: "Bob", Email: "bob@example.com", When: epoch.Add(time.Hour)}
+)
+
+// tier names tier 00 of a seed on the cluster edge-1.
+func tier(seed string) layout.Tier { return layout.Tier{Seed: seed, Cluster: "edge-1"} }
+
+func (w *world) branch(t layout.Tier) string { return layout.TierBranch(w.Base, t) }
+
+// objectFile and reconcilerFile are what a tier lands.
+func objectFile(t layout.Tier) string { return t.Dir("") + "/object.yaml" }
+
+func reconcilerFile(t layout.Tier) string {
+	return t.ReconcilerFile("", "clusters/"+t.Cluster, false)
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) fetch() git.Refs {
+	w.Helper()
+	refs, err := w.Mirror.Fetch(w.Context(), w.Base)
+	w.must(err)
+	return refs
+}
+
+// push does what the engine does before it proposes: it grafts the tier onto base,
+// with content of its Wants, and moves the branch.
+func (w *world) push(t layout.Tier, wants string) forge.Request {
+	w.Helper()
+	tree, err := w.Mirror.WriteTree(map[string][]byte{"dir/object.yaml": []byte("wants: " + wants + "\n"), "reconciler": []byte(wants)})
+	w.must(err)
+	source, err := w.Mirror.CommitTree(tree.Hash, nil, git.CommitMeta{Author: furrow, Message: "plan"})
+	w.must(err)
+	found, err := w.Mirror.Entries(source, []string{"dir", "reconciler"})
+	w.must(err)
+	edits := []git.Edit{
+		{Path: t.Dir(""), Hash: found["dir"].Hash, Mode: git.ModeDir},
+		{Path: reconcilerFile(t), Hash: found["reconciler"].Hash, Mode: git.ModeFile},
+	}
+	return w.graft(t, wants, edits, tree.Objects)
+}
+
+// pushRemoval grafts a tier away.
+func (w *world) pushRemoval(t layout.Tier, wants string) forge.Request {
+	w.Helper()
+	return w.graft(t, wants, []git.Edit{{Path: t.Dir("")}, {Path: reconcilerFile(t)}}, nil)
+}
+
+func (w *world) graft(t layout.Tier, wants string, edits []git.Edit, objects []git.Hash) forge.Request {
+	w.Helper()
+	refs := w.fetch()
+	r := forge.Request{Tier: t, Branch: w.branch(t), Wants: wants, Title: "Plant " + t.String(), Body: "What " + wants + " brings.\n"}
+	meta := git.CommitMeta{Author: furrow, Message: forge.AddTrailers(r.Title+"\n\n"+r.Body, []forge.Trailer{
+		{Key: forge.TrailerSeed, Value: t.Seed}, {Key: forge.TrailerTier, Value: t.String()}, {Key: forge.TrailerWants, Value: wants},
+	})}
+	grafted, err := w.Mirror.Graft(refs[w.Base], edits, meta)
+	w.must(err)
+	r.Head = grafted.Commit
+	w.must(w.Mirror.Push(w.Context(), []git.Update{
+		{Ref: r.Branch, Old: refs[r.Branch], New: r.Head, Objects: append(grafted.Objects, objects...)},
+	}))
+	return r
+}
+
+// propose pushes and opens a proposal, and gives it as it is listed.
+func (w *world) propose(t layout.Tier, wants string) forge.Proposal {
+	w.Helper()
+	_, err := w.Forge.Propose(w.Context(), w.push(t, wants))
+	w.must(err)
+	return w.find(t)
+}
+
+// land proposes a tier and merges it.
+func (w *world) land(t layout.Tier, wants string) {
+	w.Helper()
+	w.must(w.Forge.Merge(w.Context(), w.propose(t, wants), bob))
+}
+
+func (w *world) list() []forge.Proposal {
+	w.Helper()
+	list, err := w.Forge.List(w.Context(), w.fetch())
+	w.must(err)
+	return list
+}
+
+func (w *world) lookUp(t layout.Tier) (forge.Proposal, bool) {
+	w.Helper()
+	list := w.list()
+	i := slices.IndexFunc(list, func(p forge.Proposal) bool { return p.Tier == t })
+	if i < 0 {
+		return forge.Proposal{}, false
+	}
+	return list[i], true
+}
+
+// find gives a proposal that must be listed.
+func (w *world) find(t layout.Tier) forge.Proposal {
+	w.Helper()
+	p, ok := w.lookUp(t)
+	if !ok {
+		w.Fatalf("the proposal of %s is not listed", t)
+	}
+	return p
+}
+
+func (w *world) wantUnlisted(t layout.Tier) {
+	w.Helper()
+	if p, ok := w.lookUp(t); ok {
+		w.Errorf("the proposal of %s is still listed: %s", t, stateOf(p))
+	}
+}
+
+func (w *world) wantOutcome(t layout.Tier, wants string, allowed ...forge.Outcome) {
+	w.Helper()
+	got, err := w.Forge.Outcome(w.Context(), w.fetch(), t, wants)
+	w.must(err)
+	if !slices.Contains(allowed, got) {
+		w.Errorf("the outcome of %s with %s is %s, want one of %v", t, wants, got, allowed)
+	}
+}
+
+func (w *world) wantState(p forge.Proposal, want string) {
+	w.Helper()
+	if got := stateOf(p); got != want {
+		w.Errorf("the proposal of %s is %q, want %q", p.Tier, got, want)
+	}
+}
+
+// stateOf is what a row says of its state.
+func stateOf(p forge.Proposal) string {
+	flags := map[string]bool{"edited": p.Edited, "rejected": p.Rejected, "stale": p.Stale}
+	maps.DeleteFunc(flags, func(_ string, set bool) bool { return !set })
+	return strings.Join(append([]string{p.Wants}, slices.Sorted(maps.Keys(flags))...), " ")
+}
+
+// wantFile checks what base has at a path; empty means nothing.
+func (w *world) wantFile(path, want string) {
+	w.Helper()
+	entry, ok, err := w.Mirror.Entry(w.fetch()[w.Base], path)
+	w.must(err)
+	got := ""
+	if ok {
+		content, err := w.Mirror.Blob(w.Context(), entry.Hash)
+		w.must(err)
+		got = string(content)
+	}
+	if got != want {
+		w.Errorf("base has %q at %s, want %q", got, path, want)
+	}
+}

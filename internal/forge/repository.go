@@ -1,0 +1,14 @@
+package forge
+
+import (
+	"iter"
+
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// Repository is what reading proposals takes; *git.Mirror is one.
+type Repository interface {
+	Commit(hash git.Hash) (git.CommitInfo, error)
+	Log(from, stop git.Hash) iter.Seq2[git.CommitInfo, error]
+	MergeTrees(from, to, into git.Hash, whole func(path string) bool) (git.TreeMerge, error)
+}
