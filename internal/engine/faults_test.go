@@ -107,6 +107,8 @@ func (m faultyMirror) Push(ctx context.Context, updates []git.Update) error {
 type faultyForge struct {
 	forge.Forge
 	faults *faults
+	// proposed is told of every proposal before it is opened.
+	proposed func(forge.Request)
 }
 
 func (f faultyForge) List(ctx context.Context, refs git.Refs) (out []forge.Proposal, err error) {
@@ -120,6 +122,7 @@ func (f faultyForge) Outcome(ctx context.Context, refs git.Refs, tier layout.Tie
 }
 
 func (f faultyForge) Propose(ctx context.Context, r forge.Request) (out forge.Proposal, err error) {
+	f.proposed(r)
 	err = f.faults.do(func() error { out, err = f.Forge.Propose(ctx, r); return err })
 	return out, err
 }

@@ -53,8 +53,9 @@ type repoState struct {
 	proposals map[string]forge.Proposal
 	// err says why the repository cannot be used in this pass.
 	err error
-	// entries caches what commits have at paths.
+	// entries caches what commits have at paths, lag the states of base since a commit.
 	entries map[git.Hash]map[string]layout.Hash
+	lag     map[git.Hash][]git.Hash
 }
 
 // plannedSeed is a seed's plan as it is on its branches.
@@ -83,7 +84,7 @@ func (e *Engine) gather(ctx context.Context) (*pass, error) {
 func (p *pass) gatherRepos(ctx context.Context) {
 	for _, name := range slices.Sorted(maps.Keys(p.catalog.Repos)) {
 		spec := p.catalog.Repos[name].Spec
-		r := &repoState{name: name, base: spec.BranchOrDefault(), entries: map[git.Hash]map[string]layout.Hash{}, proposals: map[string]forge.Proposal{}}
+		r := &repoState{name: name, base: spec.BranchOrDefault(), entries: map[git.Hash]map[string]layout.Hash{}, lag: map[git.Hash][]git.Hash{}, proposals: map[string]forge.Proposal{}}
 		p.repos[name] = r
 		if r.openRepo, r.err = p.engine.open(name); r.err == nil {
 			r.err = r.look(ctx)
@@ -427,24 +428,62 @@ func (e *Engine) specOf(ctx context.Context, r *repoState, t *plan.Tier) (map[st
 	return e.specs[hash], nil
 }
 
-// match compares, at the tier's paths, a reported revision with base.
+// match says whether the reconciler, at the revision that it reports, has what
+// base has at the tier's paths. The revision must not be from before base last
+// changed there: content that was replaced and came back is not the same.
 func (r *repoState) match(revision string, t *plan.Tier) (health.Match, error) {
 	_, hex, ok := strings.Cut(revision, "@sha1:")
 	commit, err := git.ParseHash(hex)
 	if !ok || err != nil {
 		return health.MatchUnknown, nil
 	}
-	there, err := r.at(commit, t.Path, t.Reconciler)
+	since, err := r.since(commit)
 	if git.IsUnknown(err) {
 		return health.MatchUnknown, nil
 	}
 	if err != nil {
 		return "", err
 	}
-	for at, hash := range t.Entries() {
-		if there[at] != hash {
-			return health.Differs, nil
+	for _, c := range since {
+		there, err := r.at(c, t.Path, t.Reconciler)
+		if err != nil {
+			return "", err
+		}
+		for at, hash := range t.Entries() {
+			if there[at] != hash {
+				return health.Differs, nil
+			}
 		}
 	}
 	return health.Matches, nil
+}
+
+// maxLag is how many commits a reconciler may be behind base for its place in
+// base's history to be found.
+const maxLag = 10_000
+
+// since lists the states of base from a commit on, along first parents; the
+// commit alone where it is no such state.
+func (r *repoState) since(commit git.Hash) ([]git.Hash, error) {
+	if known, ok := r.lag[commit]; ok {
+		return known, nil
+	}
+	if _, err := r.Mirror.Commit(commit); err != nil {
+		return nil, err
+	}
+	states := []git.Hash{commit}
+	for at, n := r.head, 0; at != commit; n++ {
+		c, err := r.Mirror.Commit(at)
+		if err != nil {
+			return nil, err
+		}
+		if n == maxLag || len(c.Parents) == 0 {
+			states = states[:1]
+			break
+		}
+		states = append(states, at)
+		at = c.Parents[0]
+	}
+	r.lag[commit] = states
+	return states, nil
 }

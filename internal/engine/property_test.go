@@ -61,6 +61,9 @@ func randomHistory(t *testing.T, seed int64) {
 	}
 	w.faults.rate = nil
 	w.reopen()
+	for _, name := range names {
+		w.control.put("main", "plant "+name+" after all", map[string]string{"seeds/" + name + ".yaml": seedText(shape[name], name, f.workload, 9, 0)})
+	}
 	if !w.settle(settleLimit) {
 		t.Errorf("it was not planted in the end")
 	}
@@ -73,7 +76,7 @@ func seedText(shape uint64, name string, fleet []string, version int, dropped fl
 }
 
 func (w *world) randomStep(r *rand.Rand, names []string, shape map[string]uint64, fleet []string) {
-	switch n := r.IntN(20); {
+	switch n := r.IntN(21); {
 	case n < 8:
 		w.pass()
 	case n < 14:
@@ -90,8 +93,12 @@ func (w *world) randomStep(r *rand.Rand, names []string, shape map[string]uint64
 		}
 	default:
 		name := names[r.IntN(len(names))]
-		w.say("changed %s", name)
-		w.control.put("main", "change "+name, map[string]string{"seeds/" + name + ".yaml": seedText(shape[name], name, fleet, 2+r.IntN(3), 0)})
+		text := seedText(shape[name], name, fleet, 2+r.IntN(3), 0.5*float64(r.IntN(2)))
+		if r.IntN(4) == 0 {
+			text = "" // removed, for a while
+		}
+		w.say("changed %s, now %d bytes", name, len(text))
+		w.control.put("main", "change "+name, map[string]string{"seeds/" + name + ".yaml": text})
 	}
 }
 

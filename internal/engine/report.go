@@ -52,8 +52,8 @@ type SeedReport struct {
 
 // TierReport is the state of one tier.
 type TierReport struct {
-	Cluster string        `json:"cluster"`
-	Ordinal int           `json:"ordinal"`
+	Cluster string `json:"cluster"`
+	Ordinal int    `json:"ordinal"`
 	// Level orders the tiers of all clusters: those of a lower level come first.
 	Level   int           `json:"level"`
 	State   release.State `json:"state"`

@@ -10,9 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/plain"
@@ -103,7 +107,7 @@ func (w *world) restart() {
 			return engine.Tree{FS: tree, Revision: "main@sha1:" + refs["main"].String()}, err
 		},
 		Open: func(string, v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
-			return engine.Repo{Mirror: faultyMirror{w.gitops, w.faults}, Forge: faultyForge{w.forge, w.faults}}, nil
+			return engine.Repo{Mirror: faultyMirror{w.gitops, w.faults}, Forge: faultyForge{w.forge, w.faults, w.mustBeDue}}, nil
 		},
 		Channel:       faultyChannel{w.nursery.Channel(), w.faults},
 		DeletionGuard: 100,
@@ -112,7 +116,60 @@ func (w *world) restart() {
 	})
 }
 
-func (w *world) say(format string, args ...any) { w.history = append(w.history, fmt.Sprintf(format, args...)) }
+// mustBeDue holds a proposal against the clusters themselves: what its tier waits
+// for must run there exactly as base has it.
+func (w *world) mustBeDue(r forge.Request) {
+	refs, _ := w.gitops.Fetch(context.Background(), "main")
+	p := w.planOf(refs, r.Tier.Seed)
+	t, ok := p.Find(r.Tier.Cluster, r.Tier.Ordinal)
+	if !ok || t.Leaving != nil {
+		return
+	}
+	for _, pre := range t.Prerequisites {
+		of := p
+		if pre.Seed != "" {
+			of = w.planOf(refs, pre.Seed)
+		}
+		before, ok := of.Find(pre.Cluster, pre.Ordinal)
+		if !ok {
+			w.t.Errorf("%s was proposed although %s tier %02d is not planned", r.Tier, pre.Cluster, pre.Ordinal)
+			continue
+		}
+		for _, o := range of.Objects(before) {
+			w.mustRun(r, refs, before, o)
+		}
+	}
+}
+
+func (w *world) planOf(refs git.Refs, seed string) *plan.Plan {
+	tree, _ := w.gitops.FS(context.Background(), refs[layout.PlanBranch("main", seed)])
+	p, err := plan.Decode(func(name string) ([]byte, error) { return fs.ReadFile(tree, name) })
+	if err != nil {
+		w.t.Fatalf("the plan of %s: %v", seed, err)
+	}
+	return p
+}
+
+func (w *world) mustRun(r forge.Request, refs git.Refs, before *plan.Tier, o plan.Object) {
+	tree, _ := w.gitops.FS(context.Background(), refs["main"])
+	data, err := fs.ReadFile(tree, before.FilePath(o))
+	if err != nil {
+		w.t.Errorf("%s was proposed although base does not have %s", r.Tier, before.FilePath(o))
+		return
+	}
+	want, err := manifest.Parse(o.File, data)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	got, there := w.nursery.Object(before.Cluster, o.ID)
+	if !there || !cmp.Equal(want[0].Body, got.Body) {
+		w.t.Errorf("%s was proposed early: %s on %s is not what base has", r.Tier, o.ID, before.Cluster)
+	}
+}
+
+func (w *world) say(format string, args ...any) {
+	w.history = append(w.history, fmt.Sprintf(format, args...))
+}
 
 // pass makes one pass; an engine that crashes in it is replaced by a new one.
 func (w *world) pass() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 
@@ -27,33 +28,36 @@ type History struct {
 // reached is what of Furrow's is on base.
 type reached struct {
 	commits map[git.Hash]struct{}
-	merged  map[wantsKey]struct{}
+	// newest has, for each tier, the Wants that were merged last.
+	newest map[digest]digest
 }
 
-// wantsKey is a digest of a tier and its Wants.
-type wantsKey [16]byte
+// digest stands for a tier, or for its Wants.
+type digest [16]byte
 
-func keyOf(tier, wants string) wantsKey {
-	sum := sha256.Sum256([]byte(tier + "\x00" + wants))
-	return wantsKey(sum[:16])
+func digestOf(s string) digest {
+	sum := sha256.Sum256([]byte(s))
+	return digest(sum[:16])
 }
 
 func newReached() reached {
-	return reached{commits: map[git.Hash]struct{}{}, merged: map[wantsKey]struct{}{}}
+	return reached{commits: map[git.Hash]struct{}{}, newest: map[digest]digest{}}
 }
 
 // NewHistory makes a History of the base branch of a repository.
 func NewHistory(m Repository) *History { return &History{mirror: m, reached: newReached()} }
 
-// Merged says that a commit that proposed these Wants of the tier can be reached from base.
+// Merged says that, of the commits that proposed something for the tier and can be
+// reached from base, the newest proposed these Wants: what was merged before that
+// was replaced since, not reverted.
 func (h *History) Merged(ctx context.Context, base git.Hash, tier layout.Tier, wants string) (bool, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.readTo(ctx, base); err != nil {
 		return false, err
 	}
-	_, ok := h.merged[keyOf(tier.String(), wants)]
-	return ok, nil
+	newest, ok := h.newest[digestOf(tier.String())]
+	return ok && newest == digestOf(wants), nil
 }
 
 // has says that Furrow's commit can be reached from base.
@@ -132,6 +136,7 @@ func (h *History) readFrom(base git.Hash) (git.Hash, error) {
 	return h.tip, err
 }
 
+// add takes in one more commit; they come newest first.
 func (r *reached) add(c git.CommitInfo) {
 	if !strings.Contains(c.Message, TrailerWants) {
 		return
@@ -142,14 +147,14 @@ func (r *reached) add(c git.CommitInfo) {
 		return
 	}
 	r.commits[c.Hash] = struct{}{}
-	r.merged[keyOf(tier, wants)] = struct{}{}
+	if _, newer := r.newest[digestOf(tier)]; !newer {
+		r.newest[digestOf(tier)] = digestOf(wants)
+	}
 }
 
 func (r *reached) join(news reached) {
 	for commit := range news.commits {
 		r.commits[commit] = struct{}{}
 	}
-	for key := range news.merged {
-		r.merged[key] = struct{}{}
-	}
+	maps.Copy(r.newest, news.newest)
 }

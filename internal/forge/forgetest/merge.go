@@ -30,7 +30,7 @@ func mergedByPerson(w *world) {
 }
 
 func mergedThenReverted(w *world) {
-	w.land(tier("a"), "w1")
+	w.land(tier("a"))
 	w.Person.Commit(w.T, w.Base, map[string]string{objectFile(tier("a")): "", reconcilerFile(tier("a")): ""})
 	w.wantUnlisted(tier("a"))
 	w.wantOutcome(tier("a"), "w1", forge.OutcomeMerged)
@@ -52,8 +52,8 @@ func mergedThroughForge(w *world) {
 }
 
 func mergedRemoval(w *world) {
-	w.land(tier("a"), "w1")
-	w.land(tier("b"), "w1")
+	w.land(tier("a"))
+	w.land(tier("b"))
 	_, err := w.Forge.Propose(w.Context(), w.pushRemoval(tier("a"), "gone"))
 	w.must(err)
 	w.must(w.Forge.Merge(w.Context(), w.find(tier("a")), bob))
@@ -114,7 +114,7 @@ func mergedTwice(w *world) {
 }
 
 func stale(w *world) {
-	w.land(tier("a"), "w1")
+	w.land(tier("a"))
 	p := w.propose(tier("a"), "w2")
 	w.Person.Commit(w.T, w.Base, map[string]string{tier("a").Dir("") + "/added.yaml": "theirs\n"})
 	w.wantState(w.find(tier("a")), "w2 stale")
@@ -128,9 +128,9 @@ func stale(w *world) {
 }
 
 func behind(w *world) {
-	w.land(tier("a"), "w1")
+	w.land(tier("a"))
 	w.propose(tier("a"), "w2")
-	w.land(tier("b"), "w1")
+	w.land(tier("b"))
 	w.Person.Commit(w.T, w.Base, map[string]string{"notes.md": "1\n"})
 	p := w.find(tier("a"))
 	w.wantState(p, "w2")

@@ -122,7 +122,7 @@ func foreign(w *world) {
 	for _, branch := range append(elsewhere, w.branch(in)) {
 		w.Person.Commit(w.T, branch, map[string]string{"notes.md": branch})
 	}
-	w.land(layout.Tier{Seed: "b", Cluster: "edge-1", Ordinal: 1}, "w1")
+	w.land(layout.Tier{Seed: "b", Cluster: "edge-1", Ordinal: 1})
 	before := w.fetch()
 	p := w.find(in)
 	if w.wantState(p, " edited"); len(w.list()) != 1 {

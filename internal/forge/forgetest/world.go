@@ -97,10 +97,10 @@ func (w *world) propose(t layout.Tier, wants string) forge.Proposal {
 	return w.find(t)
 }
 
-// land proposes a tier and merges it.
-func (w *world) land(t layout.Tier, wants string) {
+// land proposes a tier with the Wants w1 and merges it.
+func (w *world) land(t layout.Tier) {
 	w.Helper()
-	w.must(w.Forge.Merge(w.Context(), w.propose(t, wants), bob))
+	w.must(w.Forge.Merge(w.Context(), w.propose(t, "w1"), bob))
 }
 
 func (w *world) list() []forge.Proposal {

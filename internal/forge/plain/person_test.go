@@ -12,7 +12,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/forge/forgetest"
 )
 
-// person is somebody who makes a clone of a bare repository for all they do.
+// person is somebody who works in a new work tree of the bare repository for all they do.
 type person struct{ bare string }
 
 // run runs git in dir and gives its trimmed output.
@@ -29,19 +29,22 @@ func run(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// checkOut makes a clone with a branch in its work tree; a new one starts at main.
+// checkOut makes a work tree at a branch; a new one starts at main.
 func (p person) checkOut(t *testing.T, branch string) (dir string) {
 	t.Helper()
-	dir = t.TempDir()
-	run(t, dir, "clone", "--quiet", "--shared", "--no-checkout", p.bare, ".")
-	from := "origin/main"
-	if exec.Command("git", "-C", dir, "rev-parse", "--verify", "--quiet", "origin/"+branch).Run() == nil {
-		from = "origin/" + branch
+	dir = filepath.Join(t.TempDir(), "work")
+	from := "refs/heads/" + branch
+	if exec.Command("git", "-C", p.bare, "rev-parse", "--verify", "--quiet", from).Run() != nil {
+		from = "refs/heads/main"
 	}
-	if exec.Command("git", "-C", dir, "rev-parse", "--verify", "--quiet", from).Run() == nil {
-		run(t, dir, "checkout", "--quiet", "-B", branch, from)
-	}
+	run(t, p.bare, "worktree", "add", "--quiet", "--detach", dir, from)
 	return dir
+}
+
+// push moves a branch to what is in a work tree.
+func push(t *testing.T, dir, branch string) {
+	t.Helper()
+	run(t, dir, "update-ref", "refs/heads/"+branch, "HEAD")
 }
 
 // change writes files into a work tree and stages them.
@@ -68,7 +71,7 @@ func (p person) Commit(t *testing.T, branch string, files map[string]string) {
 	dir := p.checkOut(t, branch)
 	change(t, dir, files)
 	run(t, dir, "commit", "--quiet", "-m", "Work by hand")
-	run(t, dir, "push", "--quiet", "origin", "HEAD:refs/heads/"+branch)
+	push(t, dir, branch)
 }
 
 func (p person) Amend(t *testing.T, branch string, files map[string]string) {
@@ -76,20 +79,20 @@ func (p person) Amend(t *testing.T, branch string, files map[string]string) {
 	dir := p.checkOut(t, branch)
 	change(t, dir, files)
 	run(t, dir, "commit", "--quiet", "--amend", "--no-edit")
-	run(t, dir, "push", "--quiet", "--force", "origin", "HEAD:refs/heads/"+branch)
+	push(t, dir, branch)
 }
 
 func (p person) Update(t *testing.T, branch string) {
 	t.Helper()
 	dir := p.checkOut(t, branch)
-	run(t, dir, "merge", "--quiet", "--no-edit", "origin/main")
-	run(t, dir, "push", "--quiet", "origin", "HEAD:refs/heads/"+branch)
+	run(t, dir, "merge", "--quiet", "--no-edit", "main")
+	push(t, dir, branch)
 }
 
 func (p person) Merge(t *testing.T, proposal forge.Proposal, way forgetest.Way) {
 	t.Helper()
 	dir := p.checkOut(t, "main")
-	from := "origin/" + proposal.Branch
+	from := proposal.Branch
 	switch way {
 	case forgetest.MergeCommit:
 		run(t, dir, "merge", "--quiet", "--no-ff", "--no-edit", from)
@@ -103,7 +106,7 @@ func (p person) Merge(t *testing.T, proposal forge.Proposal, way forgetest.Way) 
 	default:
 		t.Fatalf("%s is no way of plain Git", way)
 	}
-	run(t, dir, "push", "--quiet", "origin", "HEAD:refs/heads/main")
+	push(t, dir, "main")
 }
 
 // Close is what a person without Furrow does, with git alone.
@@ -111,5 +114,5 @@ func (p person) Close(t *testing.T, proposal forge.Proposal, reason string) {
 	t.Helper()
 	dir := p.checkOut(t, proposal.Branch)
 	run(t, dir, "commit", "--quiet", "--allow-empty", "-m", reason, "--trailer", forge.TrailerRejected+": "+proposal.Wants)
-	run(t, dir, "push", "--quiet", "origin", "HEAD:refs/heads/"+proposal.Branch)
+	push(t, dir, proposal.Branch)
 }

@@ -26,6 +26,7 @@ func TestMain(m *testing.M) {
 
 func TestContract(t *testing.T) {
 	forgetest.Run(t, func(t *testing.T) forgetest.Fixture {
+		t.Helper()
 		bare, m := newRepository(t)
 		return forgetest.Fixture{
 			Forge: plain.New(m, "main"), Mirror: m, Base: "main", Person: person{bare},
@@ -42,7 +43,8 @@ func newRepository(t *testing.T) (bare string, m *git.Mirror) {
 	dir := t.TempDir()
 	bare = filepath.Join(dir, "remote.git")
 	run(t, dir, "init", "--quiet", "--bare", "--initial-branch=main", bare)
-	person{bare}.Commit(t, "main", map[string]string{"README.md": "fleet\n"})
+	empty := run(t, bare, "mktree")
+	run(t, bare, "update-ref", "refs/heads/main", run(t, bare, "commit-tree", "-m", "Start", empty))
 	m, err := git.Open(filepath.Join(dir, "mirror"), git.Remote{URL: bare})
 	if err != nil {
 		t.Fatal(err)

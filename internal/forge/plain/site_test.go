@@ -202,7 +202,7 @@ func TestWhatABranchSays(t *testing.T) {
 				for range 50 {
 					run(s.T, dir, "commit", "--quiet", "--allow-empty", "-m", "more")
 				}
-				run(s.T, dir, "push", "--quiet", "origin", "HEAD:refs/heads/"+branch)
+				push(s.T, dir, branch)
 			}, "edited foreign",
 		},
 		"a proposal on a base that was rewritten is stale": {
