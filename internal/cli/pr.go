@@ -51,16 +51,15 @@ type located struct {
 
 // prView is a proposal as -o yaml and -o json show it.
 type prView struct {
-	Repo     string `json:"repo"`
-	Branch   string `json:"branch"`
-	Tier     string `json:"tier"`
-	State    string `json:"state"`
-	Title    string `json:"title"`
-	Body     string `json:"body,omitempty"`
-	Wants    string `json:"wants"`
-	Head     string `json:"head"`
-	Reason   string `json:"reason,omitempty"`
-	MergedBy string `json:"-"`
+	Repo   string `json:"repo"`
+	Branch string `json:"branch"`
+	Tier   string `json:"tier"`
+	State  string `json:"state"`
+	Title  string `json:"title"`
+	Body   string `json:"body,omitempty"`
+	Wants  string `json:"wants"`
+	Head   string `json:"head"`
+	Reason string `json:"reason,omitempty"`
 }
 
 func viewOf(l located, body bool) prView {
@@ -72,8 +71,13 @@ func viewOf(l located, body bool) prView {
 	return v
 }
 
+// foreign says that somebody else's branch stands where a proposal would.
+func foreign(p forge.Proposal) bool { return p.Wants == "" }
+
 func prState(p forge.Proposal) string {
 	switch {
+	case foreign(p):
+		return "Foreign"
 	case p.Rejected:
 		return "Rejected"
 	case p.Stale:
@@ -242,7 +246,7 @@ func mergeProposals(cmd *cobra.Command, s *standalone.Session, names []string) e
 		if err != nil {
 			return err
 		}
-		chosen = slices.DeleteFunc(all, func(l located) bool { return l.proposal.Rejected })
+		chosen = slices.DeleteFunc(all, func(l located) bool { return l.proposal.Rejected || foreign(l.proposal) })
 	}
 	for _, l := range chosen {
 		if err := l.repo.Forge.Merge(ctx, l.proposal, person(ctx)); err != nil {

@@ -145,6 +145,9 @@ func (p *pass) reportSeed(d *seedDecision) SeedReport {
 			out.Warnings = append(out.Warnings, w.Object+": "+w.Message)
 		}
 		out.State = summary(d.result)
+		if len(d.plan.Tiers) == 0 {
+			out.State = string(release.Released) // other seeds have all that it wants
+		}
 	}
 	if d.err != nil {
 		out.State, out.Message = Stalled, d.err.Error()

@@ -36,6 +36,7 @@ type world struct {
 	faults  *faults
 	now     time.Time
 	report  *engine.Report
+	guard   int
 	// history is what happened, for failures.
 	history []string
 }
@@ -68,7 +69,7 @@ var mgmtKinds = []manifest.GroupKind{
 
 func newWorld(t *testing.T, f fleet) *world {
 	t.Helper()
-	w := &world{t: t, control: newMemory(), gitops: newMemory(), faults: &faults{}, now: time.Unix(1_700_000_000, 0)}
+	w := &world{t: t, control: newMemory(), gitops: newMemory(), faults: &faults{}, now: time.Unix(1_700_000_000, 0), guard: 100}
 	files := map[string]string{
 		"gitops-repo.yaml": document("GitOpsRepo", "gitops", "spec: {url: memory}"),
 		"clusters/mgmt.yaml": document("Cluster", "mgmt", "spec: {role: Management, provides: {customResourceDefinitions: [clusters.cluster.x-k8s.io, fooclusters.infrastructure.cluster.x-k8s.io, "+
@@ -110,7 +111,7 @@ func (w *world) restart() {
 			return engine.Repo{Mirror: faultyMirror{w.gitops, w.faults}, Forge: faultyForge{w.forge, w.faults, w.mustBeDue}}, nil
 		},
 		Channel:       faultyChannel{w.nursery.Channel(), w.faults},
-		DeletionGuard: 100,
+		DeletionGuard: w.guard,
 		Person:        git.Person{Name: "Furrow", Email: "furrow@example.com"},
 		Now:           func() time.Time { w.now = w.now.Add(time.Second); return w.now },
 	})
@@ -371,4 +372,13 @@ func randomSeed(r *rand.Rand, name string, fleet []string, version int, dropped 
 	}
 	r.Shuffle(len(docs), func(i, j int) { docs[i], docs[j] = docs[j], docs[i] })
 	return strings.Join(docs, "\n---\n") + "\n"
+}
+
+func mustID(t *testing.T, s string) manifest.ID {
+	t.Helper()
+	id, err := manifest.ParseID(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
 }

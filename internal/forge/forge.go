@@ -72,7 +72,8 @@ type Outcome string
 const (
 	// OutcomeNone says that there is no such proposal.
 	OutcomeNone Outcome = "None"
-	// OutcomeMerged says that it was merged.
+	// OutcomeMerged says that it was merged, and none with other Wants of the tier
+	// since: those would have replaced what it brought, which is no revert.
 	OutcomeMerged Outcome = "Merged"
 	// OutcomeRejected says that a person closed it unmerged.
 	OutcomeRejected Outcome = "Rejected"

@@ -62,10 +62,11 @@ func Load(tree fs.FS) (*Catalog, error) {
 	if err := docs.readInventory(tree); err != nil {
 		return nil, err
 	}
-	packages, err := readPackages(tree)
+	packages, problems, err := readPackages(tree)
 	if err != nil {
 		return nil, err
 	}
+	docs.problems = append(docs.problems, problems...)
 	return assemble(docs, packages), nil
 }
 
@@ -78,10 +79,12 @@ func FromObjects(base fs.FS, seed string, files map[string][]byte, spec v1alpha1
 		if err := docs.readInventory(base); err != nil {
 			return nil, err
 		}
+		var problems manifest.Problems
 		var err error
-		if packages, err = readPackages(base); err != nil {
+		if packages, problems, err = readPackages(base); err != nil {
 			return nil, err
 		}
+		docs.problems = append(docs.problems, problems...)
 	}
 	pkg := &seedPackage{name: seed, place: seed, spec: &spec}
 	for _, file := range slices.Sorted(maps.Keys(files)) {

@@ -39,19 +39,24 @@ type seedPackage struct {
 	objects  []manifest.Object
 	clusters map[string]v1alpha1.Cluster
 	problems manifest.Problems
+	// settings says that the file seems to hold nothing but Seed documents.
+	settings bool
 }
 
 // readPackages finds the seeds below seeds/: each directory and each file is
 // one, but for files that hold nothing but Seed documents.
-func readPackages(tree fs.FS) (map[string]*seedPackage, error) {
+//
+// A file that seems to hold nothing but Seed documents and cannot be parsed is a
+// problem of the inventory: nobody knows which seeds it configures.
+func readPackages(tree fs.FS) (packages map[string]*seedPackage, problems manifest.Problems, err error) {
+	packages = map[string]*seedPackage{}
 	entries, err := fs.ReadDir(tree, SeedsDir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return map[string]*seedPackage{}, nil
+		return packages, nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the control-plane tree: %w", err)
+		return nil, nil, fmt.Errorf("reading the control-plane tree: %w", err)
 	}
-	packages := map[string]*seedPackage{}
 	var beside []manifest.Object
 	for _, entry := range entries {
 		place := path.Join(SeedsDir, entry.Name())
@@ -60,10 +65,14 @@ func readPackages(tree fs.FS) (map[string]*seedPackage, error) {
 		}
 		pkg, settings, err := readPackage(tree, place, entry.IsDir())
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		beside = append(beside, settings...)
 		if pkg == nil {
+			continue
+		}
+		if pkg.settings && len(pkg.problems) > 0 {
+			problems = append(problems, pkg.problems...)
 			continue
 		}
 		if other, twice := packages[pkg.name]; twice {
@@ -73,7 +82,7 @@ func readPackages(tree fs.FS) (map[string]*seedPackage, error) {
 		packages[pkg.name] = pkg
 	}
 	configure(packages, beside)
-	return packages, nil
+	return packages, problems, nil
 }
 
 // readPackage reads one seed, or the Seed documents of a file that holds nothing else.
@@ -107,6 +116,7 @@ func readPackage(tree fs.FS, place string, dir bool) (pkg *seedPackage, settings
 			if settings := seedDocumentsOnly(file, data); settings != nil {
 				return nil, settings, nil
 			}
+			pkg.settings = seemsSettings(data)
 		}
 		pkg.parse(file, data)
 	}
@@ -125,6 +135,20 @@ func seedDocumentsOnly(file string, data []byte) []manifest.Object {
 		}
 	}
 	return objects
+}
+
+// seemsSettings looks at a file that cannot be parsed line by line: every kind in it is Seed.
+func seemsSettings(data []byte) bool {
+	seeds := 0
+	for line := range strings.SplitSeq(string(data), "\n") {
+		if kind, ok := strings.CutPrefix(line, "kind:"); ok {
+			if strings.Trim(kind, " \t\r\"'") != "Seed" {
+				return false
+			}
+			seeds++
+		}
+	}
+	return seeds > 0
 }
 
 func (p *seedPackage) problem(at manifest.Source, object, message, next string) {

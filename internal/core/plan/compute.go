@@ -157,6 +157,7 @@ func (c *computation) place() {
 	for name, err := range placement.AddImplied(c.inventory, readable) {
 		c.fail(name, err)
 	}
+	c.markUnborn()
 	for _, s := range c.alive() {
 		placements, err := placement.Place(s.seed, c.inventory)
 		if err == nil {
@@ -164,6 +165,25 @@ func (c *computation) place() {
 		}
 		if err != nil {
 			c.fail(s.seed.Name, err)
+		}
+	}
+}
+
+// markUnborn keeps in mind which declared clusters the seeds that cannot be
+// planned create by their last plan, so that nothing new is planned onto them
+// without waiting.
+func (c *computation) markUnborn() {
+	for _, name := range sortedKeys(c.failed) {
+		previous := c.seeds[name].previous
+		if previous == nil || previous.Plan == nil {
+			continue
+		}
+		for _, t := range previous.Plan.Tiers {
+			for _, created := range t.Creates {
+				if cl, declared := c.inventory.Clusters[created.Cluster]; declared && cl.CreatedBy == nil {
+					c.inventory.MarkCreated(created.Cluster, &catalog.Creation{Seed: name, Object: created.Object, On: t.Cluster})
+				}
+			}
 		}
 	}
 }

@@ -93,6 +93,7 @@ var cases = []struct {
 
 	{"a proposal that a person merges, in any way, is off the list", mergedByPerson},
 	{"a merge is known after base has lost what it brought", mergedThenReverted},
+	{"what a later merge replaced can be proposed again", mergedThenReplaced},
 	{"a proposal that is merged through Furrow is on base", mergedThroughForge},
 	{"a proposal of a removal is merged", mergedRemoval},
 	{"two proposals that are merged at once both get through", mergedAtOnce},

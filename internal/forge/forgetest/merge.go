@@ -38,6 +38,17 @@ func mergedThenReverted(w *world) {
 	w.wantOutcome(tier("a"), "w2", forge.OutcomeNone)
 }
 
+func mergedThenReplaced(w *world) {
+	w.land(tier("a"))
+	w.must(w.Forge.Merge(w.Context(), w.propose(tier("a"), "w2"), bob))
+	w.wantOutcome(tier("a"), "w2", forge.OutcomeMerged)
+	w.wantOutcome(tier("a"), "w1", forge.OutcomeNone)
+	w.land(tier("a"))
+	w.wantFile(objectFile(tier("a")), "wants: w1\n")
+	w.wantOutcome(tier("a"), "w1", forge.OutcomeMerged)
+	w.wantOutcome(tier("a"), "w2", forge.OutcomeNone)
+}
+
 func mergedThroughForge(w *world) {
 	p := w.propose(tier("a"), "w1")
 	before := w.fetch()[w.Base]

@@ -16,6 +16,8 @@ import (
 type world struct {
 	*testing.T
 	Fixture
+	// grafts counts what was grafted: each graft is a minute after the one before.
+	grafts int
 }
 
 var (
@@ -77,7 +79,10 @@ func (w *world) graft(t layout.Tier, wants string, edits []git.Edit, objects []g
 	w.Helper()
 	refs := w.fetch()
 	r := forge.Request{Tier: t, Branch: w.branch(t), Wants: wants, Title: "Plant " + t.String(), Body: "What " + wants + " brings.\n"}
-	meta := git.CommitMeta{Author: furrow, Message: forge.AddTrailers(r.Title+"\n\n"+r.Body, []forge.Trailer{
+	by := furrow
+	w.grafts++
+	by.When = epoch.Add(time.Duration(w.grafts) * time.Minute)
+	meta := git.CommitMeta{Author: by, Message: forge.AddTrailers(r.Title+"\n\n"+r.Body, []forge.Trailer{
 		{Key: forge.TrailerSeed, Value: t.Seed}, {Key: forge.TrailerTier, Value: t.String()}, {Key: forge.TrailerWants, Value: wants},
 	})}
 	grafted, err := w.Mirror.Graft(refs[w.Base], edits, meta)

@@ -256,7 +256,7 @@ func TestOutcomeFollowsBase(t *testing.T) {
 	s.must(s.forge.Merge(t.Context(), s.propose(edge, "w1"), bob))
 	s.wantOutcome("w1", forge.OutcomeMerged)
 	s.must(s.forge.Merge(t.Context(), s.propose(edge, "w2"), bob))
-	s.wantOutcome("w1", forge.OutcomeMerged)
+	s.wantOutcome("w1", forge.OutcomeNone)
 	s.wantOutcome("w2", forge.OutcomeMerged)
 	run(t, s.bare, "update-ref", "refs/heads/main", first.String())
 	s.wantOutcome("w1", forge.OutcomeNone)
