@@ -43,7 +43,7 @@ Deployment/app/web or web. The core group is written "core".`,
 			if err != nil {
 				return err
 			}
-			return output.print(cmd.OutOrStdout(), explanation, func(w io.Writer) { explanationTable(w, explanation) })
+			return output.write(cmd.OutOrStdout(), explanation, func(w io.Writer) { explanationTable(w, explanation) })
 		},
 	}
 	session.add(cmd)

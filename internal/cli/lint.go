@@ -63,7 +63,7 @@ func (c *planCommand) lint(cmd *cobra.Command) error {
 			}
 		}
 	}
-	if err := c.output.print(cmd.OutOrStdout(), findings, func(w io.Writer) { lintTable(w, findings, len(outcomes)) }); err != nil {
+	if err := c.output.write(cmd.OutOrStdout(), findings, func(w io.Writer) { lintTable(w, findings, len(outcomes)) }); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(findings, func(f finding) bool { return f.Severity == "error" }) {

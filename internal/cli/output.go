@@ -18,8 +18,8 @@ func (f *outputFlag) add(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&f.format, "output", "o", "table", "output format: table, yaml or json")
 }
 
-// print writes value as yaml or json, or calls table.
-func (f *outputFlag) print(w io.Writer, value any, table func(io.Writer)) error {
+// write writes value as yaml or json, or calls table.
+func (f *outputFlag) write(w io.Writer, value any, table func(io.Writer)) error {
 	switch f.format {
 	case "table":
 		table(w)
@@ -41,7 +41,7 @@ func (f *outputFlag) print(w io.Writer, value any, table func(io.Writer)) error 
 
 // check is for commands that do much before they print.
 func (f *outputFlag) check() error {
-	return f.print(io.Discard, nil, func(io.Writer) {})
+	return f.write(io.Discard, nil, func(io.Writer) {})
 }
 
 // rows writes lines of tab-separated cells as a table.

@@ -191,7 +191,7 @@ func (c *planCommand) show(cmd *cobra.Command, outcomes map[string]*plan.Outcome
 		value = views[0]
 	}
 	if len(plans) > 0 {
-		if err := c.output.print(cmd.OutOrStdout(), value, func(w io.Writer) {
+		if err := c.output.write(cmd.OutOrStdout(), value, func(w io.Writer) {
 			for _, p := range plans {
 				planTable(w, p)
 			}

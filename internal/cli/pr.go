@@ -112,7 +112,7 @@ func newPRList() *cobra.Command {
 				views[i] = viewOf(l, false)
 				lines = append(lines, []string{l.repo.Name, shortName(l.proposal), views[i].State, views[i].Title})
 			}
-			return output.print(cmd.OutOrStdout(), views, func(w io.Writer) {
+			return output.write(cmd.OutOrStdout(), views, func(w io.Writer) {
 				if len(all) == 0 {
 					fmt.Fprintln(w, "No proposal is open.")
 					return
@@ -191,7 +191,7 @@ func newPRShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return output.print(cmd.OutOrStdout(), viewOf(l, true), func(w io.Writer) {
+			return output.write(cmd.OutOrStdout(), viewOf(l, true), func(w io.Writer) {
 				fmt.Fprintf(w, "%s (%s)\n%s\n\n%s", l.proposal.Title, prState(l.proposal), l.proposal.Branch, l.proposal.Body)
 				if l.proposal.Reason != "" {
 					fmt.Fprintf(w, "\nRejected: %s\n", l.proposal.Reason)

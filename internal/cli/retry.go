@@ -53,7 +53,7 @@ func newAsk(cmd *cobra.Command, pass func(*engine.Engine, context.Context, strin
 			return fmt.Errorf("there is no seed %q", args[0])
 		}
 		report.Seeds = []engine.SeedReport{*one}
-		return output.print(cmd.OutOrStdout(), report, func(w io.Writer) { statusTable(w, report) })
+		return output.write(cmd.OutOrStdout(), report, func(w io.Writer) { statusTable(w, report) })
 	}
 	session.add(cmd)
 	output.add(cmd)

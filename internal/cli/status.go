@@ -84,7 +84,7 @@ func showStatus(cmd *cobra.Command, session *sessionFlags, output *outputFlag, s
 		}
 		report.Seeds = []engine.SeedReport{*one}
 	}
-	return output.print(cmd.OutOrStdout(), report, func(w io.Writer) { statusTable(w, report) })
+	return output.write(cmd.OutOrStdout(), report, func(w io.Writer) { statusTable(w, report) })
 }
 
 func seedNames(r *engine.Report) []string {

@@ -21,7 +21,7 @@ func newVersion() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := map[string]string{"version": versionString(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
-			return output.print(cmd.OutOrStdout(), v, func(w io.Writer) { fmt.Fprintf(w, "furrow %s (%s, %s)\n", v["version"], v["go"], v["platform"]) })
+			return output.write(cmd.OutOrStdout(), v, func(w io.Writer) { fmt.Fprintf(w, "furrow %s (%s, %s)\n", v["version"], v["go"], v["platform"]) })
 		},
 	}
 	output.add(cmd)

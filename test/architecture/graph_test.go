@@ -150,10 +150,10 @@ func chainTo(path string, cameFrom map[string]string) []string {
 // forbiddenBecause says why core must not reach a package, or nothing where it may.
 func forbiddenBecause(path string) string {
 	if rel, own := relative(path); own {
-		if within(rel, "api") || within(rel, "internal/core") {
+		if within(rel, "api") || within(rel, "templates") || within(rel, "internal/core") {
 			return ""
 		}
-		return "core knows no package of ours but api and core"
+		return "core knows no package of ours but api, the embedded templates, and core"
 	}
 	if _, ok := find(harmless, path); ok {
 		return ""
