@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/furrow-dev/furrow/internal/core/catalog"
-	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/standalone"
 )
 
@@ -119,10 +118,18 @@ func (f *sessionFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.options.Path, "path", "", "directory of the control-plane tree in its repository")
 	flags.StringVar(&f.options.Credentials, "credentials", os.Getenv("FURROW_CREDENTIALS"), "directory with one directory for each set of credentials (files token, or username and password, and ca.crt); or set FURROW_CREDENTIALS")
 	flags.StringVar(&f.options.Cache, "cache", "", "directory of the mirrors; may be deleted at any time (default: furrow in the user's cache directory)")
+}
+
+// addOwner is for commands that act as, or look for, one owner of plans.
+func (f *sessionFlags) addOwner(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.StringVar(&f.options.ID, "id", "", "control-plane id, the first part of the owner of plans (default: the repository's name)")
 	flags.StringVar(&f.options.Environment, "environment", "default", "environment, the second part of the owner of plans")
-	flags.IntVar(&f.options.DeletionGuard, "deletion-guard", release.DefaultDeletionGuard, "percent of all plantings that may be removed at once without 'furrow confirm'")
-	flags.BoolVar(&f.options.Strict, "strict", false, "make an error of a namespace or kind that nobody brings")
+}
+
+// addStrict is for commands that plan.
+func (f *sessionFlags) addStrict(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.options.Strict, "strict", false, "make an error of a namespace or kind that nobody brings")
 }
 
 func (f *sessionFlags) resolved() (standalone.Options, error) {

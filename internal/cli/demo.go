@@ -66,7 +66,7 @@ func runDemo(cmd *cobra.Command, dir string, merge bool) error {
 	if err != nil {
 		return err
 	}
-	s, sim, err := standalone.Simulate(standalone.Options{ControlPlane: place.ControlPlane(), Cache: place.Cache(), ID: "demo", DeletionGuard: 100})
+	s, sim, err := standalone.Simulate(standalone.Options{ControlPlane: place.ControlPlane(), Cache: place.Cache(), DeletionGuard: 100})
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (d *demoRun) step(ctx context.Context, seen standalone.Seen) error {
 		if err := l.repo.Forge.Merge(ctx, l.proposal, git.Person{Name: "Demo", Email: "demo@example.com", When: time.Now()}); err != nil {
 			return err
 		}
-		d.log.say("%-10s %-20s %-12s %s", l.proposal.Tier.Seed, l.proposal.Tier.Cluster+" tier "+l.proposal.Tier.Number(), "merged", "by the demo, as a reviewer would")
+		d.log.say("%-10s %-16s %-12s %s", l.proposal.Tier.Seed, l.proposal.Tier.Cluster+" tier "+l.proposal.Tier.Number(), "merged", "by the demo, as a reviewer would")
 	}
 	if len(all) > 0 || seen.Report.Changed || !seen.Report.Done() {
 		return nil

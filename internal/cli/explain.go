@@ -47,6 +47,8 @@ Deployment/app/web or web. The core group is written "core".`,
 		},
 	}
 	session.add(cmd)
+	session.addOwner(cmd)
+	session.addStrict(cmd)
 	output.add(cmd)
 	cmd.Flags().StringVar(&seed, "seed", "", "seed to look in, where several have such an object")
 	return cmd

@@ -32,6 +32,7 @@ namespace or kind is brought by nobody.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.lint(cmd) },
 	}
 	c.session.add(cmd)
+	c.session.addStrict(cmd)
 	c.output.add(cmd)
 	cmd.Flags().StringVarP(&c.file, "file", "f", "", "file or directory to check as a seed; - is standard input")
 	cmd.Flags().StringVarP(&c.namespace, "namespace", "n", "", "namespace of objects that have none")
@@ -56,12 +57,17 @@ func (c *planCommand) lint(cmd *cobra.Command) error {
 		o := outcomes[name]
 		switch {
 		case o.Err != nil && len(cat.Problems) == 0:
-			findings = append(findings, finding{"error", name, o.Err.Error()})
+			for _, message := range messages(o.Err) {
+				findings = append(findings, finding{"error", name, message})
+			}
 		case o.Plan != nil:
 			for _, w := range o.Plan.Warnings {
-				findings = append(findings, finding{"warning", name, w.Object + ": " + w.Message})
+				findings = append(findings, finding{"warning", name, w.String()})
 			}
 		}
+	}
+	if len(outcomes) == 0 && len(findings) == 0 {
+		return errNoSeeds
 	}
 	if err := c.output.write(cmd.OutOrStdout(), findings, func(w io.Writer) { lintTable(w, findings, len(outcomes)) }); err != nil {
 		return err

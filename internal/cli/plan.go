@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,10 +15,12 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
-	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 )
+
+var errNoSeeds = errors.New("the control plane has no seeds; add one under seeds/, or name a file with -f")
 
 // planCommand is furrow plan.
 type planCommand struct {
@@ -48,6 +49,7 @@ those of --control-plane, or, without one, two imagined clusters named "manageme
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	}
 	c.session.add(cmd)
+	c.session.addStrict(cmd)
 	c.output.add(cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&c.file, "file", "f", "", "file or directory to plan as a seed; - is standard input")
@@ -65,8 +67,9 @@ func (c *planCommand) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range cat.Problems {
-		fmt.Fprintln(cmd.ErrOrStderr(), "error: "+p.Error())
+	if len(cat.Problems) > 0 {
+		printErrors(cmd.ErrOrStderr(), cat.Problems)
+		return errProblems
 	}
 	outcomes := plan.Compute(plan.Input{Catalog: cat, Owner: "furrow/plan", Revision: revision, Strict: c.session.options.Strict})
 	if c.seed != "" {
@@ -76,7 +79,7 @@ func (c *planCommand) run(cmd *cobra.Command) error {
 		maps.DeleteFunc(outcomes, func(name string, _ *plan.Outcome) bool { return name != c.seed })
 	}
 	if len(outcomes) == 0 {
-		return errors.New("the control plane has no seeds; add one under seeds/, or plan a file with -f")
+		return errNoSeeds
 	}
 	return c.show(cmd, outcomes)
 }
@@ -94,13 +97,12 @@ func (c *planCommand) catalog(ctx context.Context, stdin io.Reader) (*catalog.Ca
 		cat, err := catalog.Load(tree)
 		return cat, revision, err
 	}
-	files, name, err := readSeed(c.file, stdin)
-	if err != nil {
+	candidate := catalog.Candidate{Name: c.seed, Namespace: c.namespace}
+	if candidate.Files, candidate.Fallback, err = readSeed(c.file, stdin); err != nil {
 		return nil, "", err
 	}
-	name = cmp.Or(c.seed, name)
+	cat, name, err := catalog.WithCandidate(tree, candidate)
 	c.seed = name
-	cat, err := catalog.FromObjects(tree, name, files, v1alpha1.SeedSpec{Namespace: c.namespace})
 	return cat, revision, err
 }
 
@@ -171,7 +173,7 @@ func (c *planCommand) show(cmd *cobra.Command, outcomes map[string]*plan.Outcome
 		o := outcomes[name]
 		if o.Err != nil {
 			failed = true
-			fmt.Fprintln(cmd.ErrOrStderr(), "error: "+o.Err.Error())
+			printErrors(cmd.ErrOrStderr(), o.Err)
 			continue
 		}
 		plans = append(plans, o.Plan)
@@ -203,6 +205,26 @@ func (c *planCommand) show(cmd *cobra.Command, outcomes map[string]*plan.Outcome
 		return errProblems
 	}
 	return nil
+}
+
+// printErrors writes each problem of an error with a prefix of its own.
+func printErrors(w io.Writer, err error) {
+	for _, message := range messages(err) {
+		fmt.Fprintln(w, "error: "+message)
+	}
+}
+
+// messages are the problems of an error, each whole.
+func messages(err error) []string {
+	problems, ok := err.(manifest.Problems) //nolint:errorlint // a wrapped list is told with what wraps it
+	if !ok {
+		return []string{err.Error()}
+	}
+	out := make([]string, len(problems))
+	for i, p := range problems {
+		out[i] = p.Error()
+	}
+	return out
 }
 
 // planView is the plan as plan.yaml has it, for other formats.
@@ -284,7 +306,7 @@ func planTable(w io.Writer, p *plan.Plan) {
 	if len(p.Warnings) > 0 {
 		fmt.Fprintln(w, "\nWarnings")
 		for _, warning := range p.Warnings {
-			fmt.Fprintf(w, "  - %s: %s\n", warning.Object, warning.Message)
+			fmt.Fprintf(w, "  - %s\n", warning)
 		}
 	}
 	fmt.Fprintln(w)

@@ -250,7 +250,7 @@ func mergeProposals(cmd *cobra.Command, s *standalone.Session, names []string) e
 	}
 	for _, l := range chosen {
 		if err := l.repo.Forge.Merge(ctx, l.proposal, person(ctx)); err != nil {
-			return fmt.Errorf("merging %s: %w", l.proposal.Branch, err)
+			return err
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "Merged %s into %s of %s.\n", l.proposal.Branch, l.repo.Base, l.repo.Name)
 	}
@@ -279,7 +279,7 @@ func newPRReject() *cobra.Command {
 				return err
 			}
 			if err := l.repo.Forge.Reject(cmd.Context(), l.proposal, person(cmd.Context()), reason); err != nil {
-				return fmt.Errorf("rejecting %s: %w", l.proposal.Branch, err)
+				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Rejected %s. It comes back when the seed changes, or with 'furrow retry %s'.\n", l.proposal.Branch, l.proposal.Tier.Seed)
 			return nil

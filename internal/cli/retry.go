@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -14,48 +13,40 @@ func newRetry() *cobra.Command {
 	return newAsk(&cobra.Command{
 		Use:   "retry SEED",
 		Short: "Propose again what was rejected, reverted, or held by foreign content",
-		Long: `Retry proposes again the tiers of a seed that a person turned down or took back, and those
-that are held because the base branch has content of others on their paths. Merging such a
-proposal replaces that content.`,
+		Long: `Retry asks the run that owns the seed to propose again the tiers that a person turned down or
+took back, and those that are held because the base branch has content of others on their
+paths. Merging such a proposal replaces that content. It is done on the run's next pass.`,
 		Example: "  furrow retry edge-5g",
-	}, (*engine.Engine).Retry)
+	}, (*engine.Engine).Retry, "Asked: the tiers of seed %s are proposed again on the next pass. See 'furrow status %[1]s'.\n")
 }
 
 func newConfirm() *cobra.Command {
 	return newAsk(&cobra.Command{
-		Use:     "confirm SEED",
-		Short:   "Let the removal of a seed begin that the deletion guard holds",
-		Long:    "Confirm begins the removal of one seed that is gone from the control plane. Each tier is still proposed for review.",
+		Use:   "confirm SEED",
+		Short: "Let the removal of a seed begin that the deletion guard holds",
+		Long: `Confirm asks the run that owns the seed to begin with its removal, which the deletion guard
+holds. Each tier is still proposed for review. It is done on the run's next pass.`,
 		Example: "  furrow confirm edge-5g",
-	}, (*engine.Engine).Confirm)
+	}, (*engine.Engine).Confirm, "Asked: the removal of seed %s begins on the next pass. See 'furrow status %[1]s'.\n")
 }
 
-// newAsk makes a command that asks the engine for one pass about one seed.
-func newAsk(cmd *cobra.Command, pass func(*engine.Engine, context.Context, string) (*engine.Report, error)) *cobra.Command {
+// newAsk makes a command by which a person asks something about one seed.
+func newAsk(cmd *cobra.Command, ask func(*engine.Engine, context.Context, string) error, done string) *cobra.Command {
 	var session sessionFlags
-	var output outputFlag
 	cmd.Args = exactly(1, "the name of one seed")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := output.check(); err != nil {
-			return err
-		}
 		s, err := session.open()
 		if err != nil {
 			return err
 		}
 		defer s.Close()
-		report, err := pass(s.Engine(), cmd.Context(), args[0])
-		if err != nil {
+		if err := ask(s.Engine(), cmd.Context(), args[0]); err != nil {
 			return err
 		}
-		one, ok := report.Seed(args[0])
-		if !ok {
-			return fmt.Errorf("there is no seed %q", args[0])
-		}
-		report.Seeds = []engine.SeedReport{*one}
-		return output.write(cmd.OutOrStdout(), report, func(w io.Writer) { statusTable(w, report) })
+		fmt.Fprintf(cmd.OutOrStdout(), done, args[0])
+		return nil
 	}
 	session.add(cmd)
-	output.add(cmd)
+	session.addOwner(cmd)
 	return cmd
 }

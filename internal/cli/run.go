@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,9 +41,12 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
 		},
 	}
 	session.add(cmd)
+	session.addOwner(cmd)
+	session.addStrict(cmd)
 	flags := cmd.Flags()
+	flags.IntVar(&session.options.DeletionGuard, "deletion-guard", release.DefaultDeletionGuard, "percent of all plantings that may be removed at once without 'furrow confirm'")
 	flags.DurationVar(&interval, "interval", 10*time.Second, "pause between passes in which nothing changed")
-	flags.BoolVar(&once, "once", false, "make one pass and end")
+	flags.BoolVar(&once, "once", false, "make one pass and end; exits with 3 when a seed is stalled")
 	flags.BoolVar(&simulate, "simulate", false, "simulate the declared clusters; a second of the simulation is a pass")
 	return cmd
 }
@@ -59,9 +63,9 @@ func run(cmd *cobra.Command, options standalone.Options, interval time.Duration,
 		interval = min(interval, time.Second)
 	}
 	log := newTransitions(out, options.Now)
-	var failed error
+	var last standalone.Seen
 	s.Run(ctx, interval, func(seen standalone.Seen) bool {
-		failed = seen.Err
+		last = seen
 		log.see(seen)
 		if once {
 			return false
@@ -72,9 +76,21 @@ func run(cmd *cobra.Command, options standalone.Options, interval time.Duration,
 		return true
 	})
 	if once {
-		return failed
+		return verdictOf(last)
 	}
 	fmt.Fprintln(out, "Stopped. Nothing is lost: start it again to carry on.")
+	return nil
+}
+
+// verdictOf is the error of a single pass: that it failed, or that something is stalled.
+func verdictOf(seen standalone.Seen) error {
+	if seen.Err != nil || seen.Report == nil {
+		return seen.Err
+	}
+	stalled := slices.ContainsFunc(seen.Report.Seeds, func(s engine.SeedReport) bool { return s.State == engine.Stalled })
+	if stalled || len(seen.Report.Problems) > 0 {
+		return errProblems
+	}
 	return nil
 }
 
@@ -138,17 +154,17 @@ func stalledLine(s engine.SeedReport) string {
 	if s.Message == "" {
 		return ""
 	}
-	return fmt.Sprintf("%-10s %s: %s", s.Name, s.State, s.Message)
+	return fmt.Sprintf("%-10s %s", s.Name, seedLine(s))
 }
 
 func (t *transitions) seeTier(seed string, tier engine.TierReport) {
 	message := tier.Message
 	if tier.State == release.Proposed && tier.Proposal != nil {
-		message += ": " + tier.Proposal.Branch
+		message += fmt.Sprintf(" (%s/%s/%02d)", seed, tier.Cluster, tier.Ordinal)
 	}
 	key := fmt.Sprintf("%s %s", seed, tierLabel(tier))
 	if old, seen := t.states[key]; !seen || old != string(tier.State) {
 		t.states[key] = string(tier.State)
-		t.say("%-10s %-20s %-12s %s", seed, tierLabel(tier), tier.State, message)
+		t.say("%-10s %-16s %-12s %s", seed, tierLabel(tier), tier.State, shorten(message))
 	}
 }

@@ -41,6 +41,7 @@ func newStatus() *cobra.Command {
 		},
 	}
 	session.add(cmd)
+	session.addOwner(cmd)
 	output.add(cmd)
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show it again every two seconds until interrupted")
 	return cmd
@@ -106,9 +107,9 @@ func statusTable(w io.Writer, r *engine.Report) {
 		fmt.Fprintf(w, "Seed %s: %s\n", s.Name, seedLine(s))
 		var lines [][]string
 		for _, t := range inOrder(s.Tiers) {
-			lines = append(lines, []string{"  " + tierLabel(t), string(t.State), t.Message})
+			lines = append(lines, []string{"  " + tierLabel(t), string(t.State), shorten(t.Message)})
 			if t.Proposal != nil && (t.State == release.Proposed || t.State == release.Outdated) {
-				mine = append(mine, proposalLine(t.Proposal))
+				mine = append(mine, proposalLine(s.Name, t))
 			}
 		}
 		rows(w, lines)
@@ -131,9 +132,20 @@ func seedLine(s engine.SeedReport) string {
 		line += ", being removed"
 	}
 	if s.Message != "" {
-		line += ": " + s.Message
+		line += ": " + strings.TrimPrefix(s.Message, fmt.Sprintf("seed %q: ", s.Name))
 	}
 	return line
+}
+
+// maxMessage is how much of a message a table shows; -o yaml has all of it.
+const maxMessage = 100
+
+func shorten(message string) string {
+	message, _, _ = strings.Cut(message, "\n")
+	if runes := []rune(message); len(runes) > maxMessage {
+		return string(runes[:maxMessage-1]) + "…"
+	}
+	return message
 }
 
 // nextTable names the tiers that are held up by nothing but what is under way.
@@ -176,10 +188,10 @@ func inOrder(tiers []engine.TierReport) []engine.TierReport {
 
 func tierLabel(t engine.TierReport) string { return fmt.Sprintf("%s tier %02d", t.Cluster, t.Ordinal) }
 
-func proposalLine(p *engine.ProposalReport) string {
-	where := p.URL
+func proposalLine(seed string, t engine.TierReport) string {
+	where := t.Proposal.URL
 	if where == "" {
-		where = "furrow pr merge " + p.Branch
+		where = fmt.Sprintf("furrow pr merge %s/%s/%02d", seed, t.Cluster, t.Ordinal)
 	}
-	return fmt.Sprintf("%s: %s", p.Title, where)
+	return fmt.Sprintf("%s: %s", t.Proposal.Title, where)
 }

@@ -76,6 +76,7 @@ func (p *pass) actIn(ctx context.Context, d *seedDecision, r *repoState) error {
 			d.problems[s.Tier] = err
 		}
 	}
+	out.dropMarkers()
 	if err := p.send(ctx, out); err != nil {
 		return err
 	}
@@ -284,6 +285,11 @@ func (p *pass) forget(ctx context.Context, d *seedDecision) error {
 	for _, name := range slices.Backward(slices.Sorted(maps.Keys(d.planned.commits))) {
 		r := p.repos[name]
 		updates := []git.Update{{Ref: layout.PlanBranch(r.base, d.name), Old: d.planned.commits[name]}}
+		for _, marker := range markersOf(r, d.plan) {
+			if at, marked := r.refs[marker]; marked {
+				updates = append(updates, git.Update{Ref: marker, Old: at})
+			}
+		}
 		for branch, at := range r.refs {
 			if t, ok := layout.TierOfBranch(r.base, branch); ok && t.Seed == d.name && !r.proposals[branch].Edited {
 				updates = append(updates, git.Update{Ref: branch, Old: at})

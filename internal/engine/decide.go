@@ -166,8 +166,6 @@ func (p *pass) chooseRemoval(d *seedDecision) {
 		d.plan = nil // another engine's
 	case p.readErr != nil || len(p.catalog.Problems) > 0:
 		d.err = fmt.Errorf("seed %q is not in the control-plane repository, which could not be read wholly; it stays as it is", d.name)
-	case p.catalog.Documents == 0:
-		d.err = fmt.Errorf("seed %q: the control-plane repository holds no seed and no other document of Furrow, which is taken for a mistake; it stays as it is. To remove it, keep at least one document there", d.name)
 	case last.Removal:
 		d.gone = true
 	default:
@@ -190,7 +188,7 @@ func (p *pass) guardRemovals() {
 		}
 		had := plantings(d.planned.plan)
 		all += had
-		if d.plan != nil && d.files != nil && name != p.asked.confirm {
+		if d.plan != nil && d.files != nil && !p.confirmed(d) {
 			if n := had - plantings(d.plan); n > 0 {
 				removing += n
 				names = append(names, name)
@@ -288,7 +286,7 @@ func (p *pass) lookUpClosed(ctx context.Context, d *seedDecision) bool {
 		}
 		t, _ := d.plan.Find(s.Tier.Cluster, s.Tier.Ordinal)
 		r := p.repos[t.Repo]
-		if p.asked.retry == d.name {
+		if r.retries(d.planned, d.name) {
 			d.close(s.Tier, release.ClosedNone)
 			asked = true
 			continue

@@ -13,11 +13,10 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -109,48 +108,11 @@ func New(config Config) *Engine {
 // Pass looks at everything once, does what is to be done, and reports. The
 // error says that nothing could be looked at; what concerns one seed or one
 // repository is in the report.
-func (e *Engine) Pass(ctx context.Context) (*Report, error) { return e.pass(ctx, asked{}) }
-
-// Retry is a pass that proposes again what a person turned down or took back,
-// and what foreign content keeps from being proposed.
-func (e *Engine) Retry(ctx context.Context, seed string) (*Report, error) {
+func (e *Engine) Pass(ctx context.Context) (*Report, error) {
 	p, err := e.gather(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if _, known := p.previous[seed]; !known {
-		return nil, fmt.Errorf("there is no plan of a seed %q yet; see 'furrow status'", seed)
-	}
-	for _, name := range slices.Sorted(maps.Keys(p.repos)) {
-		r := p.repos[name]
-		for _, branch := range slices.Sorted(maps.Keys(r.proposals)) {
-			if proposal := r.proposals[branch]; proposal.Tier.Seed == seed && proposal.Rejected {
-				if err := r.Forge.Reopen(ctx, proposal); err != nil {
-					return nil, fmt.Errorf("reopening %s: %w", branch, err)
-				}
-			}
-		}
-	}
-	return e.pass(ctx, asked{retry: seed})
-}
-
-// Confirm is a pass that removes a seed which the deletion guard holds.
-func (e *Engine) Confirm(ctx context.Context, seed string) (*Report, error) {
-	return e.pass(ctx, asked{confirm: seed})
-}
-
-// asked is what a person asks of one pass; each names a seed, or is empty.
-type asked struct {
-	retry   string
-	confirm string
-}
-
-func (e *Engine) pass(ctx context.Context, what asked) (*Report, error) {
-	p, err := e.gather(ctx)
-	if err != nil {
-		return nil, err
-	}
-	p.asked = what
 	p.decide(ctx)
 	p.act(ctx)
 	report := p.report()
@@ -174,14 +136,18 @@ func (e *Engine) person() git.Person {
 	return who
 }
 
+// errEmptied is a control plane from which everything was deleted.
+var errEmptied = errors.New("it holds no document of Furrow and no seed, which is taken for a mistake: commit at least a GitOpsRepo")
+
 // catalogOf reads the control plane, or what was read of it before when it cannot be read now.
 func (e *Engine) catalogOf(ctx context.Context) (tree Tree, readErr, err error) {
 	tree, readErr = e.config.ControlPlane(ctx)
 	if readErr == nil && (e.loaded == nil || e.revision != tree.Revision) {
-		loaded, err := catalog.Load(tree.FS)
-		if err != nil {
-			readErr = err
-		} else {
+		var loaded *catalog.Catalog
+		if loaded, readErr = catalog.Load(tree.FS); readErr == nil && loaded.Documents == 0 {
+			readErr = errEmptied
+		}
+		if readErr == nil {
 			e.loaded, e.revision = loaded, tree.Revision
 		}
 	}

@@ -24,7 +24,6 @@ import (
 // pass is one pass. Its fields are set in the order in which they stand.
 type pass struct {
 	engine  *Engine
-	asked   asked
 	catalog *catalog.Catalog
 	tree    Tree
 	// readErr says that the control plane could not be read anew.
@@ -285,7 +284,7 @@ func (p *pass) factsOf(ctx context.Context, r *repoState, pl *plan.Plan, t *plan
 	if err != nil {
 		return f, err
 	}
-	if f.Base == release.BaseForeign && p.asked.retry == pl.Seed {
+	if f.Base == release.BaseForeign && r.retries(planned, pl.Seed) {
 		f.Base = release.BaseEarlier
 	}
 	if proposal, ok := r.proposals[layout.TierBranch(r.base, pl.Name(t))]; ok {
@@ -368,9 +367,12 @@ func (r *repoState) rootUnfit(seed string, t *plan.Tier) (string, error) {
 	for _, name := range kustomizationFiles {
 		paths = append(paths, path.Join(root, name))
 	}
-	have, err := r.at(r.head, paths...)
+	have, err := r.at(r.head, append(paths, root)...)
 	if err != nil {
 		return "", err
+	}
+	if have[root] == "" {
+		return fmt.Sprintf("branch %s of %s has no directory %s for the root of cluster %s to sync. Set the root up first (flux bootstrap makes the directory), or commit a README.md there", r.base, r.name, root, t.Object.Cluster), nil
 	}
 	for _, at := range paths {
 		if have[at] != "" {

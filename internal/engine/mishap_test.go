@@ -78,7 +78,7 @@ func TestMishaps(t *testing.T) {
 		},
 		"somebody changes a file of ours on base": {
 			mishap: func(w *world) { w.gitops.put("main", "edit", map[string]string{webFile: "kind: Nothing\n"}) },
-			seed:   "Held", tier: "Held: planted/edge-1/edge/tier-01 on branch main of gitops holds what Furrow did not put there. Remove it from the base branch, or run 'furrow retry edge'",
+			seed:   "Held", tier: "Held: planted/edge-1/edge/tier-01 on branch main of gitops holds what Furrow did not put there. Remove it from the base branch, make the seed say the same, or run 'furrow retry edge'",
 		},
 		"somebody adds a file to a directory of ours": {
 			mishap: func(w *world) {
@@ -109,7 +109,7 @@ func TestMishaps(t *testing.T) {
 			seed:   "Released", tier: "Released",
 		},
 		"the status branch is deleted": {
-			mishap: func(w *world) { w.deleteBranch(layout.StatusBranch("main")) },
+			mishap: func(w *world) { w.deleteBranch(layout.StatusBranch("main", "acme/test")) },
 			seed:   "Released", tier: "Released",
 		},
 		"the plan branch holds something else": {
@@ -179,7 +179,7 @@ func TestRetryProposesAgain(t *testing.T) {
 	w := planted(t)
 	w.gitops.put("main", "edit", map[string]string{"planted/edge-1/edge/tier-01/more.yaml": "kind: Nothing\n"})
 	w.rounds(3)
-	if _, err := w.engine.Retry(t.Context(), "edge"); err != nil {
+	if err := w.engine.Retry(t.Context(), "edge"); err != nil {
 		t.Fatal(err)
 	}
 	w.rounds(3)
@@ -203,7 +203,7 @@ func TestARejectedProposalStaysRejectedUntilRetry(t *testing.T) {
 	if got := w.state("mgmt/tier-00"); !strings.HasPrefix(got, "Rejected: a person rejected it: not before Monday") {
 		t.Errorf("the tier is %s", got)
 	}
-	if _, err := w.engine.Retry(t.Context(), "edge"); err != nil {
+	if err := w.engine.Retry(t.Context(), "edge"); err != nil {
 		t.Fatal(err)
 	}
 	w.pass()
@@ -274,7 +274,7 @@ func TestTheDeletionGuardHoldsUntilConfirmed(t *testing.T) {
 	if len(w.open()) != 0 {
 		t.Fatal("removals were proposed")
 	}
-	if _, err := w.engine.Confirm(t.Context(), "all"); err != nil {
+	if err := w.engine.Confirm(t.Context(), "all"); err != nil {
 		t.Fatal(err)
 	}
 	if !w.settle(60) || len(w.planted()) != 0 {

@@ -142,12 +142,9 @@ func (p *pass) reportSeed(d *seedDecision) SeedReport {
 			out.Tiers = append(out.Tiers, p.reportTier(d, &d.plan.Tiers[i], d.result.Tiers[i]))
 		}
 		for _, w := range d.plan.Warnings {
-			out.Warnings = append(out.Warnings, w.Object+": "+w.Message)
+			out.Warnings = append(out.Warnings, w.String())
 		}
-		out.State = summary(d.result)
-		if len(d.plan.Tiers) == 0 {
-			out.State = string(release.Released) // other seeds have all that it wants
-		}
+		out.State = summary(out.Tiers)
 	}
 	if d.err != nil {
 		out.State, out.Message = Stalled, d.err.Error()
@@ -157,17 +154,17 @@ func (p *pass) reportSeed(d *seedDecision) SeedReport {
 
 // summary is the state that says most about what is to be done: that which
 // needs a person first, then what is under way.
-func summary(r release.Result) string {
+func summary(tiers []TierReport) string {
 	order := []release.State{
 		release.Held, release.Failed, release.Rejected, release.Reverted, release.Outdated, release.Proposed, release.Queued,
 		release.Merged, release.Progressing, release.Blocked, release.Released, release.Gone,
 	}
 	for _, s := range order {
-		if r.Count(s) > 0 {
+		if slices.ContainsFunc(tiers, func(t TierReport) bool { return t.State == s }) {
 			return string(s)
 		}
 	}
-	return string(release.Gone)
+	return string(release.Released) // of no tiers: other seeds have all that it wants
 }
 
 func (p *pass) reportTier(d *seedDecision, t *plan.Tier, s release.TierStatus) TierReport {
@@ -209,7 +206,7 @@ func (p *pass) publish(ctx context.Context, report *Report) {
 }
 
 func (p *pass) writeStatus(ctx context.Context, r *repoState, data []byte) error {
-	branch := layout.StatusBranch(r.base)
+	branch := layout.StatusBranch(r.base, p.engine.config.Owner)
 	tree, err := r.Mirror.WriteTree(map[string][]byte{StatusFile: data})
 	if err != nil {
 		return err

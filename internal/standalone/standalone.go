@@ -15,7 +15,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -86,11 +88,11 @@ func Open(options Options) (*Session, error) {
 		return nil, errors.New("no control-plane repository is given: use --control-plane, or set FURROW_CONTROL_PLANE")
 	}
 	s := &Session{options: options, repos: map[string]*Repo{}}
-	place, err := s.place(options.ControlPlane)
-	if err != nil {
+	var err error
+	if s.options.ControlPlane, err = place(options.ControlPlane); err != nil {
 		return nil, err
 	}
-	if s.mirror, err = s.open("control-plane", place, credentialsOfControlPlane); err != nil {
+	if s.mirror, err = s.open("control-plane", s.options.ControlPlane, credentialsOfControlPlane); err != nil {
 		return nil, fmt.Errorf("the control-plane repository: %w", err)
 	}
 	s.engine = engine.New(engine.Config{
@@ -116,13 +118,19 @@ func (s *Session) Engine() *engine.Engine { return s.engine }
 func (s *Session) owner() string {
 	id := s.options.ID
 	if id == "" {
-		id = strings.TrimSuffix(filepath.Base(strings.TrimRight(s.options.ControlPlane, "/")), ".git")
+		id = strings.TrimSuffix(path.Base(strings.TrimRight(filepath.ToSlash(s.options.ControlPlane), "/")), ".git")
 	}
 	return id + "/" + cmp.Or(s.options.Environment, "default")
 }
 
+// sshPlace is user@host:path.
+var sshPlace = regexp.MustCompile(`^[^/@:]+@[^/:]+:`)
+
 // place makes a local path absolute, so that it means the same everywhere.
-func (s *Session) place(url string) (string, error) {
+func place(url string) (string, error) {
+	if sshPlace.MatchString(url) || strings.HasPrefix(url, "ssh://") {
+		return "", fmt.Errorf("%s: SSH is not supported; use the https URL of the repository", url)
+	}
 	if strings.Contains(url, "://") {
 		return url, nil
 	}
@@ -137,7 +145,7 @@ func (s *Session) read(ctx context.Context) (engine.Tree, error) {
 	}
 	commit, ok := refs[s.options.Branch]
 	if !ok {
-		return engine.Tree{}, fmt.Errorf("the repository %s has no branch %q; commit to it, or name another with --branch", s.mirror, s.options.Branch)
+		return engine.Tree{}, fmt.Errorf("%s has no branch %q; commit to it, or name another with --branch", s.mirror, s.options.Branch)
 	}
 	if err := s.mirror.Prefetch(ctx, commit); err != nil {
 		return engine.Tree{}, err
@@ -184,6 +192,12 @@ func (s *Session) Repos(ctx context.Context) (map[string]*Repo, error) {
 func (s *Session) openRepo(name string, spec v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
 	if had, ok := s.repos[name]; ok {
 		return engine.Repo{Mirror: had.Mirror, Forge: had.Forge}, nil
+	}
+	if spec.Credentials != "" && s.options.Credentials == "" {
+		return engine.Repo{}, fmt.Errorf("it names the credentials %q, but no directory of credentials is given; use --credentials", spec.Credentials)
+	}
+	if sshPlace.MatchString(spec.URL) || strings.HasPrefix(spec.URL, "ssh://") {
+		return engine.Repo{}, fmt.Errorf("%s: SSH is not supported; use the https URL of the repository", spec.URL)
 	}
 	m, err := s.open(name, s.resolve(spec.URL), spec.Credentials)
 	if err != nil {

@@ -11,6 +11,8 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -70,28 +72,69 @@ func Load(tree fs.FS) (*Catalog, error) {
 	return assemble(docs, packages), nil
 }
 
-// FromObjects is the catalog of one seed that stands in no control plane, and of
-// the documents of a control-plane tree where there is one; base may be nil.
-func FromObjects(base fs.FS, seed string, files map[string][]byte, spec v1alpha1.SeedSpec) (*Catalog, error) {
-	docs := newDocuments()
-	packages := map[string]*seedPackage{}
-	if base != nil {
+//go:embed imagined.yaml
+var imaginedYAML []byte
+
+// Candidate is a seed that stands in no control plane, yet.
+type Candidate struct {
+	// Name of the seed; empty for that of its Seed document, else Fallback.
+	Name, Fallback string
+	Files          map[string][]byte
+	// Namespace is given to objects that have none, whatever a Seed document says.
+	Namespace string
+}
+
+// WithCandidate is the catalog of a control-plane tree with one more seed, and
+// that seed's name. Without a tree, base is nil and there are two imagined
+// clusters, "management" and "workload".
+func WithCandidate(base fs.FS, c Candidate) (*Catalog, string, error) {
+	docs, packages := newDocuments(), map[string]*seedPackage{}
+	if base == nil {
+		docs.readFile("imagined.yaml", imaginedYAML)
+	} else {
 		if err := docs.readInventory(base); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		var problems manifest.Problems
 		var err error
 		if packages, problems, err = readPackages(base); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		docs.problems = append(docs.problems, problems...)
 	}
-	pkg := &seedPackage{name: seed, place: seed, spec: &spec}
-	for _, file := range slices.Sorted(maps.Keys(files)) {
-		pkg.parse(file, files[file])
+	pkg := c.pack()
+	packages[pkg.name] = pkg
+	return assemble(docs, packages), pkg.name, nil
+}
+
+func (c Candidate) pack() *seedPackage {
+	pkg := &seedPackage{name: cmp.Or(c.Name, c.documentName(), c.Fallback)}
+	pkg.place = pkg.name
+	for _, file := range slices.Sorted(maps.Keys(c.Files)) {
+		pkg.parse(file, c.Files[file])
 	}
-	packages[seed] = pkg
-	return assemble(docs, packages), nil
+	if c.Namespace != "" {
+		spec := v1alpha1.SeedSpec{}
+		if pkg.spec != nil {
+			spec = *pkg.spec
+		}
+		spec.Namespace = c.Namespace
+		pkg.spec = &spec
+	}
+	return pkg
+}
+
+// documentName is the name in the candidate's Seed document.
+func (c Candidate) documentName() string {
+	for _, file := range slices.Sorted(maps.Keys(c.Files)) {
+		objects, _ := manifest.Parse(file, c.Files[file]) // its problems are told when the package is parsed
+		for _, o := range objects {
+			if o.ID.Group == v1alpha1.Group && o.ID.Kind == "Seed" {
+				return o.ID.Name
+			}
+		}
+	}
+	return ""
 }
 
 func assemble(docs *documents, packages map[string]*seedPackage) *Catalog {

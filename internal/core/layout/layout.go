@@ -75,8 +75,16 @@ const branchPrefix = "furrow/"
 // PlanBranch holds the plan of a seed.
 func PlanBranch(base, seed string) string { return branchPrefix + base + "/plan/" + seed }
 
-// StatusBranch holds the last report.
-func StatusBranch(base string) string { return branchPrefix + base + "/status" }
+// StatusBranch holds the last report of an owner.
+func StatusBranch(base, owner string) string { return branchPrefix + base + "/status/" + owner }
+
+// RetryBranch marks that a person wants a seed's plan proposed again, rejected,
+// reverted or foreign content as there may be. It is at the plan's commit.
+func RetryBranch(base, seed string) string { return branchPrefix + base + "/retry/" + seed }
+
+// ConfirmBranch marks that a person wants a seed removed which the deletion
+// guard holds. It is at the commit of the seed's plan.
+func ConfirmBranch(base, seed string) string { return branchPrefix + base + "/confirm/" + seed }
 
 // TierBranch holds the proposal of a tier.
 func TierBranch(base string, t Tier) string {

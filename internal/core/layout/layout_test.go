@@ -26,7 +26,7 @@ func TestPathsOfATier(t *testing.T) {
 		"people read seed, cluster and number": {web.String(), "web/edge-1/tier-03"},
 		"the branch of a tier":                 {TierBranch("main", web), "furrow/main/tier/web/edge-1/03"},
 		"the branch of a plan":                 {PlanBranch("main", "web"), "furrow/main/plan/web"},
-		"the branch of the status":             {StatusBranch("release/1"), "furrow/release/1/status"},
+		"the branch of the status":             {StatusBranch("release/1", "acme/prod"), "furrow/release/1/status/acme/prod"},
 	}
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {

@@ -1,25 +1,19 @@
 package placement
 
 import (
-	"strings"
-
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
 const planterGroup = "planter.nephio.org"
 
 // isPlanter says that an object makes its seed one of Planter's: it creates a
-// Planter cluster, or carries Planter's annotations.
+// Planter cluster, or is placed in Planter's way.
 func isPlanter(o *manifest.Object) bool {
 	if o.ID.Group == planterGroup && o.ID.Kind == "Cluster" {
 		return true
 	}
-	for key := range o.Annotations() {
-		if strings.HasPrefix(key, planterGroup+"/") {
-			return true
-		}
-	}
-	return false
+	_, placed := o.Annotations()[annotationPlanter]
+	return placed
 }
 
 var planterDefault = Rule{

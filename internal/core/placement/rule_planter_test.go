@@ -11,17 +11,17 @@ func TestRulePlanterDefault(t *testing.T) {
 			clusters: fleet, of: theConfigMap, seed: []string{planterCluster, plain},
 			want: where{"mgmt", "planter-default", why},
 		},
-		"a seed with an annotation of Planter's is one of Planter's": {
-			clusters: fleet, of: theConfigMap, seed: []string{configMap("planter.nephio.org/user: admin")},
+		"a seed with an object that Planter's annotation places is one of Planter's": {
+			clusters: fleet, of: theConfigMap, seed: []string{plain, `{apiVersion: v1, kind: ConfigMap, metadata: {name: d, namespace: default, annotations: {planter.nephio.org/cluster: SELF}}}`},
 			want: where{"mgmt", "planter-default", why},
 		},
 		"any other seed is not": {
 			clusters: fleet, of: theConfigMap, seed: []string{plain},
 			want: where{"edge-eu", "selected", "the seed selects no clusters, so it goes to all workload clusters"},
 		},
-		"without a management cluster there is no SELF": {
-			clusters: []string{edgeEU}, seed: []string{configMap("planter.nephio.org/user: admin")},
-			wantError: `seeds/web/web.yaml:1: ConfigMap "c": it belongs on a management cluster, but none is declared. Declare a Cluster with spec.role Management.`,
+		"Planter's other annotations do not make it one": {
+			clusters: fleet, of: theConfigMap, seed: []string{configMap("planter.nephio.org/user: admin")},
+			want: where{"edge-eu", "selected", "the seed selects no clusters, so it goes to all workload clusters"},
 		},
 	})
 }

@@ -201,7 +201,7 @@ func (s *seedState) prepare(placements []placement.Placement) error {
 		}
 	}
 	for _, w := range s.seed.Warnings {
-		s.warnings = append(s.warnings, Warning{Object: w.Object, Message: strings.TrimSpace(w.Message + ". " + w.Next)})
+		s.warnings = append(s.warnings, Warning{Object: w.Object, Message: strings.TrimSpace(w.Message + ". " + w.Next), From: w.Source.String()})
 	}
 	for _, id := range ownedByCreators(s.objects) {
 		s.protect(id)
@@ -346,7 +346,7 @@ func (c *computation) order() {
 				return
 			}
 			for _, name := range conflict.Seeds {
-				c.fail(name, fmt.Errorf("seed %q: %w. %s", name, conflict, nextForConflict(conflict)))
+				c.fail(name, fmt.Errorf("seed %q: %w\n%s", name, conflict, nextForConflict(conflict)))
 			}
 		}
 	}

@@ -167,6 +167,16 @@ type DependencyTo struct {
 type Warning struct {
 	Object  string `yaml:"object,omitempty"`
 	Message string `yaml:"message"`
+	// From is the document's place, file:line, where the message is about one.
+	From string `yaml:"from,omitempty"`
+}
+
+// String is the warning for people.
+func (w Warning) String() string {
+	if w.From != "" {
+		return w.From + ": " + w.Object + ": " + w.Message
+	}
+	return w.Object + ": " + w.Message
 }
 
 // File is one file of a plan's tree.

@@ -240,7 +240,27 @@ func Next(p *plan.Plan, facts Facts) Result {
 		out.Done = out.Done && (s.State == Released || s.State == Gone)
 		out.Settled = out.Settled && (s.State == Released || onlyLeaves(p, t))
 	}
+	out.nameWaits()
 	return out
+}
+
+// nameWaits gives what is waited for within the seed the state that it was found to have.
+func (r *Result) nameWaits() {
+	states := make(map[layout.Tier]State, len(r.Tiers))
+	for _, t := range r.Tiers {
+		states[t.Tier] = t.State
+	}
+	for i := range r.Tiers {
+		t := &r.Tiers[i]
+		for j := range t.Waits {
+			if s, ok := states[t.Waits[j].Tier]; ok {
+				t.Waits[j].State = s
+			}
+		}
+		if t.State == Blocked {
+			t.Message = blockedMessage(t.Waits)
+		}
+	}
 }
 
 func onlyLeaves(p *plan.Plan, t *plan.Tier) bool {
@@ -292,7 +312,7 @@ func foreign(d *decision) (TierStatus, bool) {
 	if d.have.Base != BaseForeign || d.proposed() {
 		return TierStatus{}, false
 	}
-	return TierStatus{State: Held, Message: fmt.Sprintf("%s. Remove it from the base branch, or run 'furrow retry %s' to propose what belongs there", d.have.BaseDetail, d.name.Seed)}, true
+	return TierStatus{State: Held, Message: fmt.Sprintf("%s. Remove it from the base branch, make the seed say the same, or run 'furrow retry %s' to propose what belongs there", d.have.BaseDetail, d.name.Seed)}, true
 }
 
 // proposed says that an open proposal has the present entries.
@@ -310,6 +330,9 @@ func proposedAsWanted(d *decision) (TierStatus, bool) {
 		return TierStatus{State: Rejected, Message: rejection(p.Reason, d.name.Seed)}, true
 	}
 	s := TierStatus{State: Proposed, Message: "waits to be merged", Waits: d.waits()}
+	if d.tier.Gone() {
+		s.Message = "waits to be merged: it removes the tier"
+	}
 	s.GateFails = len(s.Waits) > 0
 	switch {
 	case p.Edited:
@@ -337,7 +360,7 @@ func proposedOtherwise(d *decision) (TierStatus, bool) {
 		return TierStatus{State: Held, Message: "a person has edited the open proposal, and the plan has changed since. Merge it, or delete its branch"}, true
 	}
 	if waits := d.waits(); len(waits) > 0 {
-		return TierStatus{State: Blocked, Waits: waits, Message: blockedMessage(waits), Act: ActSupersede}, true
+		return TierStatus{State: Blocked, Waits: waits, Act: ActSupersede}, true
 	}
 	if d.facts.Suspended {
 		return TierStatus{State: Outdated, Message: "is not brought up to date while the seed is suspended"}, true
@@ -350,7 +373,7 @@ func blocked(d *decision) (TierStatus, bool) {
 	if len(waits) == 0 {
 		return TierStatus{}, false
 	}
-	return TierStatus{State: Blocked, Waits: waits, Message: blockedMessage(waits)}, true
+	return TierStatus{State: Blocked, Waits: waits}, true
 }
 
 func blockedMessage(waits []Wait) string {

@@ -218,7 +218,7 @@ func TestNext(t *testing.T) {
 		},
 		"a removed seed's first tier waits for those that needed it": {
 			makePlan().removal().base(mgmt0, release.BaseEarlier).base(edge0, release.BaseEarlier), mgmt0,
-			want{State: release.Blocked, Waits: []release.State{release.Queued}},
+			want{State: release.Blocked, Waits: []release.State{release.Blocked}},
 		},
 		"a tier that leaves is Progressing until its reconciler object is gone": {
 			makePlan().removal().on(edge1, func(f *release.TierFacts) { f.Health.Phase = health.Progressing }), edge1, want{State: release.Progressing},

@@ -63,7 +63,11 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("template %q: %s", e.Name, strings.TrimPrefix(e.Err.Error(), "template: "))
+	message := strings.TrimPrefix(e.Err.Error(), "template: ")
+	if place, ok := strings.CutPrefix(message, e.Name+":"); ok {
+		return fmt.Sprintf("template %q: line %s", e.Name, place)
+	}
+	return fmt.Sprintf("template %q: %s", e.Name, message)
 }
 
 func (e *Error) Unwrap() error { return e.Err }

@@ -119,7 +119,7 @@ func (f *Forge) Gate(context.Context, forge.Proposal, bool, string) error { retu
 
 // HowToReject names the command, since deleting the branch does not do.
 func (f *Forge) HowToReject(r forge.Request) string {
-	return fmt.Sprintf("Run `furrow pr reject %s`. Deleting the branch does not help: it is proposed again.", r.Branch)
+	return fmt.Sprintf("Run `furrow pr reject %s/%s/%s`; a branch that is merely deleted is proposed again.", r.Tier.Seed, r.Tier.Cluster, r.Tier.Number())
 }
 
 // read reads the branch of a tier as refs have it; name must be one.

@@ -1,0 +1,123 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// A person asks by a marker: a branch at the commit of the seed's plan. So the
+// engine that runs, and sees the clusters, does what was asked for, and a marker
+// of an earlier plan asks for nothing.
+
+// Retry asks for a seed to be proposed again: what a person turned down or took
+// back, and what foreign content keeps from being proposed.
+func (e *Engine) Retry(ctx context.Context, seed string) error {
+	p, s, err := e.planOf(ctx, seed)
+	if err != nil {
+		return err
+	}
+	for _, name := range s.plan.Repos() {
+		r := p.repos[name]
+		for _, branch := range slices.Sorted(maps.Keys(r.proposals)) {
+			if proposal := r.proposals[branch]; proposal.Tier.Seed == seed && proposal.Rejected {
+				if err := r.Forge.Reopen(ctx, proposal); err != nil {
+					return err
+				}
+			}
+		}
+		if err := r.mark(ctx, layout.RetryBranch(r.base, seed), s.commits[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Confirm asks for the removal of a seed that the deletion guard holds.
+func (e *Engine) Confirm(ctx context.Context, seed string) error {
+	p, s, err := e.planOf(ctx, seed)
+	if err != nil {
+		return err
+	}
+	home := s.plan.Repos()[0]
+	return p.repos[home].mark(ctx, layout.ConfirmBranch(p.repos[home].base, seed), s.commits[home])
+}
+
+// planOf looks up the plan that a person asks about, which must be ours.
+func (e *Engine) planOf(ctx context.Context, seed string) (*pass, *plannedSeed, error) {
+	p, err := e.gather(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, known := p.previous[seed]
+	switch {
+	case !known:
+		return nil, nil, fmt.Errorf("there is no plan of a seed %q yet; see 'furrow status'", seed)
+	case s.err != nil:
+		return nil, nil, s.err
+	case s.plan.Owner != e.config.Owner:
+		return nil, nil, fmt.Errorf("the plan of seed %q belongs to %q, and you ask as %q; name the owner with --id and --environment", seed, s.plan.Owner, e.config.Owner)
+	case len(s.plan.Repos()) == 0:
+		return nil, nil, fmt.Errorf("the plan of seed %q is empty", seed)
+	}
+	return p, s, nil
+}
+
+func (r *repoState) mark(ctx context.Context, branch string, at git.Hash) error {
+	if r.refs[branch] == at {
+		return nil
+	}
+	return r.Mirror.Push(ctx, []git.Update{{Ref: branch, Old: r.refs[branch], New: at}})
+}
+
+// retries says that a person wants the seed's present plan proposed again.
+func (r *repoState) retries(planned *plannedSeed, seed string) bool {
+	at, marked := r.refs[layout.RetryBranch(r.base, seed)]
+	return marked && planned != nil && at == planned.commits[r.name]
+}
+
+// confirmed says that a person wants the seed removed.
+func (p *pass) confirmed(d *seedDecision) bool {
+	home, ok := p.repos[d.planned.plan.Repos()[0]]
+	if !ok || home.err != nil {
+		return false
+	}
+	at, marked := home.refs[layout.ConfirmBranch(home.base, d.name)]
+	return marked && at == d.planned.commits[home.name]
+}
+
+// atRest are the states of tiers for which there is nothing to retry.
+var atRest = []release.State{release.Proposed, release.Outdated, release.Merged, release.Progressing, release.Failed, release.Released, release.Gone}
+
+// dropMarkers deletes the markers of a seed that have done their work, or that
+// ask about an earlier plan.
+func (out *push) dropMarkers() {
+	r, d := out.repo, out.seed
+	if at, marked := r.refs[layout.ConfirmBranch(r.base, d.name)]; marked && (out.planCommit != at || d.plan.Removal) {
+		out.updates = append(out.updates, git.Update{Ref: layout.ConfirmBranch(r.base, d.name), Old: at})
+	}
+	at, marked := r.refs[layout.RetryBranch(r.base, d.name)]
+	if !marked {
+		return
+	}
+	done := true
+	for i, s := range d.result.Tiers {
+		if d.plan.Tiers[i].Repo == r.name && s.Act != release.ActPropose && !slices.Contains(atRest, s.State) {
+			done = false
+		}
+	}
+	if done || out.planCommit != at {
+		out.updates = append(out.updates, git.Update{Ref: layout.RetryBranch(r.base, d.name), Old: at})
+	}
+}
+
+// markersOf are the markers that there may be of a seed.
+func markersOf(r *repoState, p *plan.Plan) []string {
+	return []string{layout.RetryBranch(r.base, p.Seed), layout.ConfirmBranch(r.base, p.Seed)}
+}
