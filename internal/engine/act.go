@@ -46,20 +46,42 @@ func (p *pass) act(ctx context.Context) {
 	}
 }
 
-// actOn pushes what a seed changes, the home repository last: as long as it has
-// the old plan, everything is done again.
+// actOn pushes what a seed changes, to one repository after the other. Killed in
+// between, the next pass finds a plan that not every repository has.
 func (p *pass) actOn(ctx context.Context, d *seedDecision) error {
 	if d.gone && d.result.Done {
 		return p.forget(ctx, d)
 	}
 	repos := d.plan.Repos()
-	slices.Reverse(repos)
 	for _, name := range repos {
 		if err := p.actIn(ctx, d, p.repos[name]); err != nil {
 			return err
 		}
 	}
+	return p.leaveRepos(ctx, d, repos)
+}
+
+// leaveRepos deletes the plan branch where the plan in force no longer writes.
+func (p *pass) leaveRepos(ctx context.Context, d *seedDecision, repos []string) error {
+	if d.planned == nil || len(repos) == 0 {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.planned.commits)) {
+		r, ok := p.repos[name]
+		if !ok || r.err != nil || slices.Contains(repos, name) {
+			continue
+		}
+		if err := p.push(ctx, r, []git.Update{{Ref: layout.PlanBranch(r.base, d.name), Old: d.planned.commits[name]}}); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+func (p *pass) push(ctx context.Context, r *repoState, updates []git.Update) error {
+	err := r.Mirror.Push(ctx, updates)
+	p.changed = p.changed || err == nil
+	return err
 }
 
 func (p *pass) actIn(ctx context.Context, d *seedDecision, r *repoState) error {
@@ -100,7 +122,7 @@ func (p *pass) addPlan(out *push) error {
 	}
 	if !old.IsZero() {
 		if had, err := r.Mirror.Commit(old); err == nil && had.Tree == tree {
-			return nil // pushed before, when the home repository was not
+			return nil // pushed before, when another repository was not
 		}
 	}
 	meta := git.CommitMeta{Author: p.engine.person(), Message: planMessage(d.plan)}
@@ -233,37 +255,36 @@ func edits(t *plan.Tier) ([]git.Edit, error) {
 	return out, nil
 }
 
-// send pushes everything in one request. A branch that the server refuses holds
-// only its tier: the rest is sent again without it.
+// send pushes everything in one request. A branch of a tier that the server
+// refuses holds only that tier: the rest is sent again without it.
 func (p *pass) send(ctx context.Context, out *push) error {
 	for len(out.updates) > 0 {
-		err := out.repo.Mirror.Push(ctx, out.updates)
-		if err == nil {
-			p.changed = true
-			return nil
-		}
+		err := p.push(ctx, out.repo, out.updates)
 		refused, ok := errors.AsType[*git.PushError](err)
-		if !ok || !git.IsRefRefused(err) {
-			if git.IsLeaseRefused(err) {
-				p.changed = true // somebody else was faster: look again soon
-			}
-			return err
-		}
-		before := len(out.updates)
-		out.updates = slices.DeleteFunc(out.updates, func(u git.Update) bool {
-			reason, blamed := refused.Refs[u.Ref]
-			tier, isTier := out.tiers[u.Ref]
-			if blamed && isTier {
-				out.seed.problems[tier.name] = fmt.Errorf("the server refuses branch %s: %s", u.Ref, reason)
-				delete(out.tiers, u.Ref)
-			}
-			return blamed
-		})
-		if len(out.updates) == before || len(out.updates) > 0 && out.updates[0].Ref != layout.PlanBranch(out.repo.base, out.seed.name) && out.seed.files != nil {
+		if err == nil || !ok || !git.IsRefRefused(err) || !out.without(refused) {
 			return err
 		}
 	}
 	return nil
+}
+
+// without takes out the branches that were refused; false when none can be, or
+// when the plan itself was refused, without which nothing may be proposed.
+func (out *push) without(refused *git.PushError) bool {
+	planRef := layout.PlanBranch(out.repo.base, out.seed.name)
+	if _, blamed := refused.Refs[planRef]; blamed {
+		return false
+	}
+	before := len(out.updates)
+	out.updates = slices.DeleteFunc(out.updates, func(u git.Update) bool {
+		reason, blamed := refused.Refs[u.Ref]
+		if tier, isTier := out.tiers[u.Ref]; blamed && isTier {
+			out.seed.problems[tier.name] = fmt.Errorf("the server refuses branch %s: %s", u.Ref, reason)
+			delete(out.tiers, u.Ref)
+		}
+		return blamed
+	})
+	return len(out.updates) < before
 }
 
 // propose tells the forge of the branches that were pushed.
@@ -280,25 +301,40 @@ func (p *pass) propose(ctx context.Context, out *push) error {
 	return ctx.Err()
 }
 
-// forget deletes the branches of a seed that is wholly gone.
+// forget deletes the branches of a seed that is wholly gone: first those of its
+// tiers and, once there is none that somebody could merge, the plan.
 func (p *pass) forget(ctx context.Context, d *seedDecision) error {
-	for _, name := range slices.Backward(slices.Sorted(maps.Keys(d.planned.commits))) {
+	open := false
+	for _, name := range slices.Sorted(maps.Keys(d.planned.commits)) {
+		r := p.repos[name]
+		var updates []git.Update
+		for _, branch := range slices.Sorted(maps.Keys(r.refs)) {
+			if t, ok := layout.TierOfBranch(r.base, branch); !ok || t.Seed != d.name {
+				continue
+			}
+			open = true
+			if !r.proposals[branch].Edited {
+				updates = append(updates, git.Update{Ref: branch, Old: r.refs[branch]})
+			}
+		}
+		if err := p.push(ctx, r, updates); err != nil || open && len(updates) == 0 {
+			return errors.Join(err, errors.New("it is gone, but a person has edited a proposal of it that is still open: merge it, or delete its branch"))
+		}
+	}
+	if open {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.planned.commits)) {
 		r := p.repos[name]
 		updates := []git.Update{{Ref: layout.PlanBranch(r.base, d.name), Old: d.planned.commits[name]}}
-		for _, marker := range markersOf(r, d.plan) {
+		for _, marker := range []string{layout.RetryBranch(r.base, d.name), layout.ConfirmBranch(r.base, d.name)} {
 			if at, marked := r.refs[marker]; marked {
 				updates = append(updates, git.Update{Ref: marker, Old: at})
 			}
 		}
-		for branch, at := range r.refs {
-			if t, ok := layout.TierOfBranch(r.base, branch); ok && t.Seed == d.name && !r.proposals[branch].Edited {
-				updates = append(updates, git.Update{Ref: branch, Old: at})
-			}
-		}
-		if err := r.Mirror.Push(ctx, updates); err != nil {
+		if err := p.push(ctx, r, updates); err != nil {
 			return err
 		}
-		p.changed = true
 	}
 	return nil
 }

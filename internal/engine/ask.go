@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
-	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -115,9 +114,4 @@ func (out *push) dropMarkers() {
 	if done || out.planCommit != at {
 		out.updates = append(out.updates, git.Update{Ref: layout.RetryBranch(r.base, d.name), Old: at})
 	}
-}
-
-// markersOf are the markers that there may be of a seed.
-func markersOf(r *repoState, p *plan.Plan) []string {
-	return []string{layout.RetryBranch(r.base, p.Seed), layout.ConfirmBranch(r.base, p.Seed)}
 }

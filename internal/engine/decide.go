@@ -59,8 +59,10 @@ func (p *pass) seedNames() []string {
 	for i := range p.catalog.Seeds {
 		names[p.catalog.Seeds[i].Name] = true
 	}
-	for name := range p.previous {
-		names[name] = true
+	for name, s := range p.previous {
+		if !s.foreign {
+			names[name] = true
+		}
 	}
 	return slices.Sorted(maps.Keys(names))
 }
@@ -77,7 +79,7 @@ func (p *pass) lookAtPlans(ctx context.Context) map[string]*lookedAt {
 	for name, s := range p.previous {
 		l := &lookedAt{err: s.err}
 		out[name] = l
-		if l.err != nil || s.plan == nil {
+		if l.err != nil || s.plan == nil || s.foreign {
 			continue
 		}
 		if l.facts, l.err = p.tierFacts(ctx, s.plan, s); l.err == nil {
@@ -90,7 +92,13 @@ func (p *pass) lookAtPlans(ctx context.Context) map[string]*lookedAt {
 // compute plans all seeds. What it gives depends on nothing but the control
 // plane, the plans before, whether they are settled and, while something
 // leaves, the base branches.
+//
+// While the control plane cannot be read, the plans that are there stay: another
+// engine may see more, and have planned anew.
 func (p *pass) compute(before map[string]*lookedAt) map[string]*plan.Outcome {
+	if p.readErr != nil {
+		return p.keepAll()
+	}
 	previous := map[string]*plan.Previous{}
 	key := []string{p.engine.revision}
 	for _, name := range slices.Sorted(maps.Keys(p.previous)) {
@@ -99,8 +107,8 @@ func (p *pass) compute(before map[string]*lookedAt) map[string]*plan.Outcome {
 			key = append(key, name+" is not known")
 			continue
 		}
-		previous[name] = &plan.Previous{Plan: s.plan, Released: before[name].settled, File: p.fileOf(s), Base: p.baseFile}
-		key = append(key, fmt.Sprint(name, s.commits, before[name].settled))
+		previous[name] = &plan.Previous{Plan: s.plan, Partial: s.partial, Released: before[name].settled, File: p.fileOf(s), Base: p.baseFile}
+		key = append(key, fmt.Sprint(name, s.commits, s.partial, before[name].settled))
 		for i := range s.plan.Tiers {
 			if t := &s.plan.Tiers[i]; t.Leaving != nil {
 				key = append(key, fmt.Sprint(p.repos[t.Repo].head))
@@ -113,6 +121,16 @@ func (p *pass) compute(before map[string]*lookedAt) map[string]*plan.Outcome {
 		memo.outcomes = plan.Compute(plan.Input{Catalog: p.catalog, Owner: p.engine.config.Owner, Revision: p.tree.Revision, Previous: previous, Strict: p.engine.config.Strict})
 	}
 	return memo.outcomes
+}
+
+func (p *pass) keepAll() map[string]*plan.Outcome {
+	out := map[string]*plan.Outcome{}
+	for name, s := range p.previous {
+		if s.plan != nil && !s.foreign {
+			out[name] = &plan.Outcome{Plan: s.plan, Kept: true}
+		}
+	}
+	return out
 }
 
 func (p *pass) fileOf(s *plannedSeed) func(repo, at string) layout.Hash {
@@ -144,6 +162,9 @@ func (p *pass) choose(name string, outcome *plan.Outcome, before *lookedAt) *see
 	if seed, ok := p.catalog.Seed(name); ok {
 		d.suspended = seed.Spec.Suspend
 	}
+	if d.planned != nil && d.planned.foreign {
+		d.planned, before = nil, nil
+	}
 	switch {
 	case before != nil && before.err != nil:
 		d.err = before.err
@@ -162,15 +183,17 @@ func (p *pass) chooseRemoval(d *seedDecision) {
 	last := d.planned.plan
 	d.plan = last
 	switch {
-	case last.Owner != p.engine.config.Owner:
-		d.plan = nil // another engine's
 	case p.readErr != nil || len(p.catalog.Problems) > 0:
 		d.err = fmt.Errorf("seed %q is not in the control-plane repository, which could not be read wholly; it stays as it is", d.name)
-	case last.Removal:
-		d.gone = true
 	default:
 		d.gone = true
-		d.plan, d.files = plan.Remove(last, p.tree.Revision), map[string]map[string]plan.File{}
+		if last.Removal && !d.planned.partial {
+			return
+		}
+		if !last.Removal {
+			d.plan = plan.Remove(last, p.tree.Revision)
+		}
+		d.files = map[string]map[string]plan.File{}
 		for _, repo := range last.Repos() {
 			d.files[repo] = map[string]plan.File{}
 		}
@@ -228,7 +251,7 @@ func (p *pass) next(ctx context.Context) {
 			d.err = err
 			continue
 		}
-		d.facts = release.Facts{Tiers: facts, Suspended: d.suspended}
+		d.facts = release.Facts{Tiers: facts, Suspended: d.suspended, KeepAll: d.err != nil}
 	}
 	others, needed := p.acrossSeeds()
 	for _, name := range slices.Sorted(maps.Keys(p.seeds)) {

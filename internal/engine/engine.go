@@ -35,7 +35,7 @@ type Mirror interface {
 	Commit(hash git.Hash) (git.CommitInfo, error)
 	Entries(commit git.Hash, paths []string) (map[string]git.Entry, error)
 	Log(from, stop git.Hash) iter.Seq2[git.CommitInfo, error]
-	IsAncestor(ancestor, of git.Hash) (bool, error)
+	MergeTrees(from, to, into git.Hash, whole func(path string) bool) (git.TreeMerge, error)
 	NewObjects(tree git.Hash, known ...git.Hash) ([]git.Hash, error)
 	WriteTree(files map[string][]byte) (git.Tree, error)
 	CommitTree(tree git.Hash, parents []git.Hash, meta git.CommitMeta) (git.Hash, error)
@@ -64,7 +64,8 @@ type Config struct {
 	Owner string
 	// ControlPlane reads the tree that people commit to.
 	ControlPlane func(context.Context) (Tree, error)
-	// Open opens a GitOps repository. It is called once for each name and spec.
+	// Open opens a GitOps repository. It is called again when the document has
+	// changed, or when its credentials were refused.
 	Open func(name string, spec v1alpha1.GitOpsRepoSpec) (Repo, error)
 	// Channel reads health; nil when there is none, so that nothing is ever Released.
 	Channel probe.Channel
@@ -85,14 +86,16 @@ type Engine struct {
 	// loaded is the catalog at the revision that was read last.
 	loaded   *catalog.Catalog
 	revision string
-	plans    map[planKey]*plan.Plan
-	specs    map[git.Hash]map[string]any
+	plans    cache[planKey, *plan.Plan]
+	specs    cache[git.Hash, map[string]any]
 	computed computeMemo
 }
 
 type openRepo struct {
 	Repo
 	spec v1alpha1.GitOpsRepoSpec
+	// diffs are the paths that differ between two commits.
+	diffs cache[[2]git.Hash, []string]
 }
 
 type planKey struct {
@@ -102,7 +105,7 @@ type planKey struct {
 
 // New makes an engine.
 func New(config Config) *Engine {
-	return &Engine{config: config, repos: map[string]*openRepo{}, plans: map[planKey]*plan.Plan{}, specs: map[git.Hash]map[string]any{}}
+	return &Engine{config: config, repos: map[string]*openRepo{}}
 }
 
 // Pass looks at everything once, does what is to be done, and reports. The

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path"
 	"slices"
-	"strings"
 
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/health"
@@ -52,20 +50,28 @@ type repoState struct {
 	proposals map[string]forge.Proposal
 	// err says why the repository cannot be used in this pass.
 	err error
-	// entries caches what commits have at paths, lag the states of base since a commit.
+	// entries caches what commits have at paths.
 	entries map[git.Hash]map[string]layout.Hash
-	lag     map[git.Hash][]git.Hash
+	lineage lineage
 }
 
 // plannedSeed is a seed's plan as it is on its branches.
 type plannedSeed struct {
 	plan *plan.Plan
-	// commits are the plan's commits by repository.
-	commits map[string]git.Hash
-	err     error
+	// foreign says that the plan is another owner's: it counts for what it has
+	// planted, and for nothing else.
+	foreign bool
+	// partial says that not every repository of the plan has it.
+	partial bool
+	// commits and generations are those of the plan branches, by repository.
+	commits     map[string]git.Hash
+	generations map[string]int
+	err         error
 }
 
 func (e *Engine) gather(ctx context.Context) (*pass, error) {
+	e.plans.turn()
+	e.specs.turn()
 	tree, readErr, err := e.catalogOf(ctx)
 	if err != nil {
 		return nil, err
@@ -83,10 +89,14 @@ func (e *Engine) gather(ctx context.Context) (*pass, error) {
 func (p *pass) gatherRepos(ctx context.Context) {
 	for _, name := range slices.Sorted(maps.Keys(p.catalog.Repos)) {
 		spec := p.catalog.Repos[name].Spec
-		r := &repoState{name: name, base: spec.BranchOrDefault(), entries: map[git.Hash]map[string]layout.Hash{}, lag: map[git.Hash][]git.Hash{}, proposals: map[string]forge.Proposal{}}
+		r := &repoState{name: name, base: spec.BranchOrDefault(), entries: map[git.Hash]map[string]layout.Hash{}, proposals: map[string]forge.Proposal{}}
 		p.repos[name] = r
 		if r.openRepo, r.err = p.engine.open(name); r.err == nil {
+			r.diffs.turn()
 			r.err = r.look(ctx)
+		}
+		if git.IsAuth(r.err) {
+			delete(p.engine.repos, name) // its credentials are read again next time
 		}
 	}
 }
@@ -103,7 +113,7 @@ func (e *Engine) open(name string) (*openRepo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
 	}
-	e.repos[name] = &openRepo{opened, spec}
+	e.repos[name] = &openRepo{Repo: opened, spec: spec}
 	return e.repos[name], nil
 }
 
@@ -128,78 +138,66 @@ func (r *repoState) look(ctx context.Context) error {
 	return nil
 }
 
-// at gives what a commit has at some paths; a path that is not there is empty.
-func (r *repoState) at(commit git.Hash, paths ...string) (map[string]layout.Hash, error) {
-	known := r.entries[commit]
-	if known == nil {
-		known = map[string]layout.Hash{}
-		r.entries[commit] = known
-	}
-	var missing []string
-	for _, p := range paths {
-		if _, ok := known[p]; !ok {
-			missing = append(missing, p)
-		}
-	}
-	if len(missing) > 0 {
-		found, err := r.Mirror.Entries(commit, missing)
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range missing {
-			known[p] = ""
-			if entry, ok := found[p]; ok {
-				known[p] = layout.Hash(entry.Hash.String())
-			}
-		}
-	}
-	return known, nil
-}
-
-// gatherPlans reads the plans that are on their branches. A seed's plan is the
-// one in its home repository, the first by name that has its branch.
+// gatherPlans reads the plans that are on their branches. Where repositories have
+// different ones, as when an engine was killed between two pushes, the newest
+// generation is a seed's plan.
 func (p *pass) gatherPlans(ctx context.Context) {
 	for _, name := range slices.Sorted(maps.Keys(p.repos)) {
 		r := p.repos[name]
 		for _, branch := range slices.Sorted(maps.Keys(r.refs)) {
-			seed, ok := layout.PlanSeed(r.base, branch)
-			if !ok {
-				continue
+			if seed, ok := layout.PlanSeed(r.base, branch); ok {
+				p.addPlanOf(ctx, r, seed, r.refs[branch])
 			}
-			s := p.previous[seed]
-			if s == nil {
-				s = &plannedSeed{commits: map[string]git.Hash{}}
-				p.previous[seed] = s
-				s.plan, s.err = p.engine.readPlan(ctx, r, seed, r.refs[branch])
-			}
-			s.commits[name] = r.refs[branch]
 		}
 	}
-	p.checkHomes()
-}
-
-// checkHomes holds seeds whose home repository cannot be read: the plan that
-// another repository has may be older.
-func (p *pass) checkHomes() {
 	for seed, s := range p.previous {
 		if s.plan == nil {
 			continue
 		}
-		for _, repo := range s.plan.Repos() {
-			r, ok := p.repos[repo]
-			switch {
-			case !ok:
-				s.err = fmt.Errorf("seed %q: it is planted in GitOps repository %q, which is no longer declared. Declare it again, and remove the seed first", seed, repo)
-			case r.err != nil:
-				s.err = r.err
-			}
+		s.foreign = s.plan.Owner != p.engine.config.Owner
+		if !s.foreign {
+			p.checkRepos(seed, s)
+		}
+	}
+}
+
+func (p *pass) addPlanOf(ctx context.Context, r *repoState, seed string, commit git.Hash) {
+	s := p.previous[seed]
+	if s == nil {
+		s = &plannedSeed{commits: map[string]git.Hash{}, generations: map[string]int{}}
+		p.previous[seed] = s
+	}
+	s.commits[r.name] = commit
+	read, err := p.engine.readPlan(ctx, r, seed, commit)
+	if err != nil {
+		s.err = err
+		return
+	}
+	s.generations[r.name] = read.Generation
+	if s.plan == nil || read.Generation > s.plan.Generation {
+		s.plan = read
+	}
+}
+
+// checkRepos holds a seed while a repository of its plan cannot be used, and
+// notes when one does not have the plan yet.
+func (p *pass) checkRepos(seed string, s *plannedSeed) {
+	for _, repo := range s.plan.Repos() {
+		r, ok := p.repos[repo]
+		switch {
+		case !ok:
+			s.err = fmt.Errorf("seed %q: it is planted in GitOps repository %q, which is no longer declared. Declare it again, and remove the seed first", seed, repo)
+		case r.err != nil:
+			s.err = r.err
+		case s.commits[repo].IsZero() || s.generations[repo] != s.plan.Generation:
+			s.partial = true
 		}
 	}
 }
 
 func (e *Engine) readPlan(ctx context.Context, r *repoState, seed string, commit git.Hash) (*plan.Plan, error) {
 	key := planKey{r.name, commit}
-	if known, ok := e.plans[key]; ok {
+	if known, ok := e.plans.get(key); ok {
 		return known, nil
 	}
 	tree, err := r.Mirror.FS(ctx, commit)
@@ -211,9 +209,9 @@ func (e *Engine) readPlan(ctx context.Context, r *repoState, seed string, commit
 		err = fmt.Errorf("it is the plan of seed %q", read.Seed)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("seed %q: branch %s holds no plan that can be read: %w. Delete the branch to have the seed planned anew", seed, layout.PlanBranch(r.base, seed), err)
+		return nil, fmt.Errorf("seed %q: branch %s holds no plan that can be read: %w. Move the branch back to its last good commit, or use the version of Furrow that wrote it; without the branch Furrow forgets what it has planted", seed, layout.PlanBranch(r.base, seed), err)
 	}
-	e.plans[key] = read
+	e.plans.put(key, read)
 	return read, nil
 }
 
@@ -227,7 +225,7 @@ func (p *pass) gatherHealth(ctx context.Context) {
 	var creators []probe.CreatorKey
 	for _, seed := range slices.Sorted(maps.Keys(p.previous)) {
 		s := p.previous[seed]
-		if s.plan == nil {
+		if s.plan == nil || s.foreign {
 			continue
 		}
 		for i := range s.plan.Tiers {
@@ -298,90 +296,6 @@ func (p *pass) factsOf(ctx context.Context, r *repoState, pl *plan.Plan, t *plan
 	return f, err
 }
 
-// baseOf says what base has at the tier's paths.
-func (r *repoState) baseOf(t *plan.Tier, have map[string]layout.Hash, planned *plannedSeed) (release.Base, string, error) {
-	entries := t.Entries()
-	equal, nothing := true, true
-	for p, hash := range entries {
-		equal = equal && have[p] == hash
-		nothing = nothing && have[p] == ""
-	}
-	switch {
-	case nothing:
-		return release.BaseNothing, "", nil
-	case equal:
-		return release.BaseEntries, "", nil
-	}
-	for _, at := range slices.Sorted(maps.Keys(entries)) {
-		known, err := r.everPlanned(at, have[at], planned)
-		if err != nil {
-			return "", "", err
-		}
-		if !known {
-			return release.BaseForeign, fmt.Sprintf("%s on branch %s of %s holds what Furrow did not put there", at, r.base, r.name), nil
-		}
-	}
-	return release.BaseEarlier, "", nil
-}
-
-// maxPlanHistory is how many earlier plans are looked at for what base has.
-const maxPlanHistory = 100
-
-// everPlanned says that some plan of the seed had this at a path.
-func (r *repoState) everPlanned(at string, hash layout.Hash, planned *plannedSeed) (bool, error) {
-	if hash == "" {
-		return true, nil
-	}
-	if planned == nil || planned.commits[r.name].IsZero() {
-		return false, nil
-	}
-	n := 0
-	for commit, err := range r.Mirror.Log(planned.commits[r.name], git.Hash{}) {
-		if err != nil {
-			return false, err
-		}
-		had, err := r.at(commit.Hash, at)
-		if err != nil {
-			return false, err
-		}
-		if had[at] == hash {
-			return true, nil
-		}
-		if n++; n == maxPlanHistory {
-			break
-		}
-	}
-	return false, nil
-}
-
-// kustomizationFiles in a root's path make it list its files itself.
-var kustomizationFiles = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
-
-// rootUnfit says what keeps the root from syncing a new reconciler file.
-func (r *repoState) rootUnfit(seed string, t *plan.Tier) (string, error) {
-	root, _, ok := strings.Cut(t.Reconciler, "/furrow/"+seed+"/")
-	if !ok {
-		return "", nil
-	}
-	var paths []string
-	for _, name := range kustomizationFiles {
-		paths = append(paths, path.Join(root, name))
-	}
-	have, err := r.at(r.head, append(paths, root)...)
-	if err != nil {
-		return "", err
-	}
-	if have[root] == "" {
-		return fmt.Sprintf("branch %s of %s has no directory %s for the root of cluster %s to sync. Set the root up first (flux bootstrap makes the directory), or commit a README.md there", r.base, r.name, root, t.Object.Cluster), nil
-	}
-	for _, at := range paths {
-		if have[at] != "" {
-			return fmt.Sprintf("%s on branch %s of %s keeps the root from syncing files that it does not list. Remove it: Flux then syncs the whole directory", at, r.base, r.name), nil
-		}
-	}
-	return "", nil
-}
-
 // verdictOf judges a tier whose entries are on base.
 func (p *pass) verdictOf(ctx context.Context, r *repoState, t *plan.Tier) (health.Verdict, error) {
 	if p.channelErr != nil {
@@ -415,7 +329,7 @@ func (e *Engine) specOf(ctx context.Context, r *repoState, t *plan.Tier) (map[st
 	if err != nil {
 		return nil, err
 	}
-	if spec, ok := e.specs[hash]; ok {
+	if spec, ok := e.specs.get(hash); ok {
 		return spec, nil
 	}
 	data, err := r.Mirror.Blob(ctx, hash)
@@ -426,66 +340,6 @@ func (e *Engine) specOf(ctx context.Context, r *repoState, t *plan.Tier) (map[st
 	if err != nil || len(objects) != 1 {
 		return nil, fmt.Errorf("%s holds %d objects, where one is due: %w", t.Reconciler, len(objects), err)
 	}
-	e.specs[hash] = objects[0].Map("spec")
-	return e.specs[hash], nil
-}
-
-// match says whether the reconciler, at the revision that it reports, has what
-// base has at the tier's paths. The revision must not be from before base last
-// changed there: content that was replaced and came back is not the same.
-func (r *repoState) match(revision string, t *plan.Tier) (health.Match, error) {
-	_, hex, ok := strings.Cut(revision, "@sha1:")
-	commit, err := git.ParseHash(hex)
-	if !ok || err != nil {
-		return health.MatchUnknown, nil
-	}
-	since, err := r.since(commit)
-	if git.IsUnknown(err) {
-		return health.MatchUnknown, nil
-	}
-	if err != nil {
-		return "", err
-	}
-	for _, c := range since {
-		there, err := r.at(c, t.Path, t.Reconciler)
-		if err != nil {
-			return "", err
-		}
-		for at, hash := range t.Entries() {
-			if there[at] != hash {
-				return health.Differs, nil
-			}
-		}
-	}
-	return health.Matches, nil
-}
-
-// maxLag is how many commits a reconciler may be behind base for its place in
-// base's history to be found.
-const maxLag = 10_000
-
-// since lists the states of base from a commit on, along first parents; the
-// commit alone where it is no such state.
-func (r *repoState) since(commit git.Hash) ([]git.Hash, error) {
-	if known, ok := r.lag[commit]; ok {
-		return known, nil
-	}
-	if _, err := r.Mirror.Commit(commit); err != nil {
-		return nil, err
-	}
-	states := []git.Hash{commit}
-	for at, n := r.head, 0; at != commit; n++ {
-		c, err := r.Mirror.Commit(at)
-		if err != nil {
-			return nil, err
-		}
-		if n == maxLag || len(c.Parents) == 0 {
-			states = states[:1]
-			break
-		}
-		states = append(states, at)
-		at = c.Parents[0]
-	}
-	r.lag[commit] = states
-	return states, nil
+	e.specs.put(hash, objects[0].Map("spec"))
+	return objects[0].Map("spec"), nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
@@ -34,6 +35,8 @@ type Report struct {
 	Seeds    []SeedReport `json:"seeds"`
 	// Changed says that the pass pushed something. It is not part of the status.
 	Changed bool `json:"-"`
+	// RetryAfter is how long a repository's server asked to wait. It is not part of the status.
+	RetryAfter time.Duration `json:"-"`
 	// Plans are the plans in force, by seed. They are not part of the status.
 	Plans map[string]*plan.Plan `json:"-"`
 }
@@ -118,6 +121,9 @@ func (p *pass) report() *Report {
 	for _, name := range slices.Sorted(maps.Keys(p.repos)) {
 		if err := p.repos[name].err; err != nil {
 			out.Problems = append(out.Problems, err.Error())
+			if wait, asked := git.RetryAfter(err); asked {
+				out.RetryAfter = max(out.RetryAfter, wait)
+			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.seeds)) {

@@ -43,6 +43,9 @@ func (s *Session) Run(ctx context.Context, interval time.Duration, see func(Seen
 				seen.Next = max(seen.Next, after)
 			}
 			backoff = min(2*backoff, maxBackoff)
+		case len(report.Problems) > 0:
+			seen.Next = max(jitter(max(interval, backoff)), report.RetryAfter)
+			backoff = min(2*backoff, maxBackoff)
 		case report.Changed:
 			seen.Next, backoff = 0, firstBackoff
 		default:

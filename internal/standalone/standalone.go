@@ -38,8 +38,8 @@ type Options struct {
 	// Path of the control-plane tree in the repository; empty for its root.
 	Path string
 	// Credentials is a directory with one directory for each set of credentials:
-	// files token, or username and password, and ca.crt. The control plane's are
-	// named control-plane.
+	// files token, or username and password, ca.crt, and url, which binds the set
+	// to what begins with it. The control plane's set is named control-plane.
 	Credentials string
 	// Cache is the directory of the mirrors.
 	Cache string
@@ -75,6 +75,7 @@ type Repo struct {
 	Base   string
 	Mirror *git.Mirror
 	Forge  *plain.Forge
+	spec   v1alpha1.GitOpsRepoSpec
 }
 
 // Open opens the control plane's repository. GitOps repositories are opened when
@@ -179,7 +180,7 @@ func (s *Session) Repos(ctx context.Context) (map[string]*Repo, error) {
 		return nil, err
 	}
 	for name, doc := range c.Repos {
-		if doc.Spec.URL == "" {
+		if had, ok := s.repos[name]; doc.Spec.URL == "" || ok && had.spec == doc.Spec {
 			continue
 		}
 		if _, err := s.openRepo(name, doc.Spec); err != nil {
@@ -189,10 +190,9 @@ func (s *Session) Repos(ctx context.Context) (map[string]*Repo, error) {
 	return s.repos, nil
 }
 
+// openRepo opens a repository, anew where it was open: its document or its
+// credentials may have changed.
 func (s *Session) openRepo(name string, spec v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
-	if had, ok := s.repos[name]; ok {
-		return engine.Repo{Mirror: had.Mirror, Forge: had.Forge}, nil
-	}
 	if spec.Credentials != "" && s.options.Credentials == "" {
 		return engine.Repo{}, fmt.Errorf("it names the credentials %q, but no directory of credentials is given; use --credentials", spec.Credentials)
 	}
@@ -203,8 +203,13 @@ func (s *Session) openRepo(name string, spec v1alpha1.GitOpsRepoSpec) (engine.Re
 	if err != nil {
 		return engine.Repo{}, err
 	}
+	if had, ok := s.repos[name]; ok {
+		if err := had.Mirror.Close(); err != nil {
+			return engine.Repo{}, err
+		}
+	}
 	base := spec.BranchOrDefault()
-	r := &Repo{Name: name, Base: base, Mirror: m, Forge: plain.New(m, base)}
+	r := &Repo{Name: name, Base: base, Mirror: m, Forge: plain.New(m, base), spec: spec}
 	s.repos[name] = r
 	return engine.Repo{Mirror: r.Mirror, Forge: r.Forge}, nil
 }
@@ -236,6 +241,9 @@ func (s *Session) remote(url, credentials string) (git.Remote, error) {
 	if s.options.Credentials == "" || credentials == "" {
 		return remote, nil
 	}
+	if credentials == credentialsOfControlPlane && url != s.options.ControlPlane {
+		return remote, fmt.Errorf("the credentials %q are for the control plane only; make a set for %s", credentials, url)
+	}
 	dir := filepath.Join(s.options.Credentials, credentials)
 	if _, err := os.Stat(dir); err != nil {
 		if credentials == credentialsOfControlPlane {
@@ -244,7 +252,8 @@ func (s *Session) remote(url, credentials string) (git.Remote, error) {
 		return remote, fmt.Errorf("there are no credentials %q: %w", credentials, err)
 	}
 	var ca string
-	for name, into := range map[string]*string{"token": &remote.Token, "username": &remote.Username, "password": &remote.Password, "ca.crt": &ca} {
+	var bound string
+	for name, into := range map[string]*string{"url": &bound, "token": &remote.Token, "username": &remote.Username, "password": &remote.Password, "ca.crt": &ca} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return remote, err
@@ -252,5 +261,8 @@ func (s *Session) remote(url, credentials string) (git.Remote, error) {
 		*into = strings.TrimSpace(string(data))
 	}
 	remote.CABundle = []byte(ca)
+	if bound != "" && url != bound && !strings.HasPrefix(url, strings.TrimRight(bound, "/")+"/") {
+		return git.Remote{URL: url}, fmt.Errorf("the credentials %q are for %s only", credentials, bound)
+	}
 	return remote, nil
 }

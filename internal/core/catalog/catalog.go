@@ -21,6 +21,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -324,8 +325,20 @@ func (d *documents) checkTemplates() manifest.Problems {
 
 func (d *documents) checkRepos() manifest.Problems {
 	var problems manifest.Problems
+	urls := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(d.repos)) {
 		spec := d.repos[name].Spec
+		at := manifest.Problem{Source: d.places["GitOpsRepo/"+name], Object: "GitOpsRepo " + quote(name)}
+		if c := spec.Credentials; c != "" && len(validation.IsDNS1123Label(c)) > 0 {
+			at.Message, at.Next = fmt.Sprintf("spec.credentials %q is no name of credentials", c), "Write the name of a set of credentials: lower case letters, digits and '-'."
+			problems = append(problems, at)
+		}
+		key := strings.TrimSuffix(strings.TrimRight(spec.URL, "/"), ".git") + " " + spec.BranchOrDefault()
+		if other, twice := urls[key]; twice && spec.URL != "" {
+			at.Message, at.Next = fmt.Sprintf("it is the same repository and branch as GitOpsRepo %q", other), "Keep one of the two documents."
+			problems = append(problems, at)
+		}
+		urls[key] = name
 		if spec.URL == "" {
 			problems = append(problems, manifest.Problem{Source: d.places["GitOpsRepo/"+name], Object: "GitOpsRepo " + quote(name), Message: "spec.url is missing", Next: "Write where the repository is."})
 		}

@@ -37,7 +37,10 @@ type tierVertices struct {
 
 func (c *computation) assemble(s *seedState) (*Plan, map[string]map[string]File, error) {
 	a := &assembly{computation: c, seedState: s, files: map[string]map[string]File{}, contents: map[string]string{}}
-	a.plan = &Plan{APIVersion: v1alpha1.APIVersion, Kind: Kind, Seed: s.seed.Name, Owner: c.in.Owner, Revision: c.in.Revision, From: s.seed.Place}
+	a.plan = &Plan{APIVersion: v1alpha1.APIVersion, Kind: Kind, Seed: s.seed.Name, Owner: c.in.Owner, Revision: c.in.Revision, From: s.seed.Place, Generation: 1}
+	if s.previous != nil && s.previous.Plan != nil {
+		a.plan.Generation = s.previous.Plan.Generation + 1
+	}
 	for _, tv := range a.tierVertices() {
 		if err := a.addTier(tv); err != nil {
 			return nil, nil, err
@@ -98,7 +101,7 @@ func (a *assembly) addTier(tv tierVertices) error {
 	if _, known := a.inventory.Clusters[tv.cluster]; known {
 		err = a.addReconciler(&t, tv)
 	} else {
-		a.keepReconciler(&t, tv)
+		err = a.keepReconciler(&t, tv)
 	}
 	t.Contents = a.contentsID(t.Tree, objects)
 	a.plan.Tiers = append(a.plan.Tiers, t)
@@ -163,7 +166,9 @@ func (a *assembly) addObjects(t *Tier, tv tierVertices) ([]Object, error) {
 			return nil, err
 		}
 		hashes[o.File] = file.Hash
-		a.put(t.Repo, t.FilePath(o), file)
+		if err := a.put(t.Repo, t.FilePath(o), file); err != nil {
+			return nil, err
+		}
 		objects = append(objects, o)
 	}
 	t.Tree = layout.TreeHash(hashes)
@@ -189,11 +194,17 @@ func (a *assembly) file(v dependency.Vertex, o *Object) (File, error) {
 	return File{Hash: was.hash}, nil
 }
 
-func (a *assembly) put(repo, at string, f File) {
+// put adds a file to the plan's tree. Two tiers may not claim one path, as when a
+// cluster was renamed and kept its root path.
+func (a *assembly) put(repo, at string, f File) error {
 	if a.files[repo] == nil {
 		a.files[repo] = map[string]File{}
 	}
+	if had, taken := a.files[repo][at]; taken && had.Hash != f.Hash {
+		return fmt.Errorf("seed %q: two clusters claim %s in %s. Give each cluster a spec.path of its own; a cluster that is renamed gets a new one", a.seed.Name, at, repo)
+	}
 	a.files[repo][at] = f
+	return nil
 }
 
 // contentsID gives equal tiers one list of objects. What leaves one cluster may
@@ -278,18 +289,17 @@ func (a *assembly) addReconciler(t *Tier, tv tierVertices) error {
 		return fmt.Errorf("seed %q: %w. Correct the template", a.seed.Name, err)
 	}
 	t.Object.Rendered, t.ReconcilerBlob = rendered.Digest, layout.BlobHash(rendered.Bytes)
-	a.put(t.Repo, t.Reconciler, File{Data: rendered.Bytes, Hash: t.ReconcilerBlob})
-	return nil
+	return a.put(t.Repo, t.Reconciler, File{Data: rendered.Bytes, Hash: t.ReconcilerBlob})
 }
 
 // keepReconciler takes over the reconciler object of a tier on a cluster that is no longer known.
-func (a *assembly) keepReconciler(t *Tier, tv tierVertices) {
+func (a *assembly) keepReconciler(t *Tier, tv tierVertices) error {
 	was := a.planted[a.graph.Vertices[tv.vertices[0]]].tier
 	t.ReconcilerBlob, t.Object = was.ReconcilerBlob, was.Object
 	if t.ReconcilerBlob == "" {
 		t.ReconcilerBlob = a.previous.Base(t.Repo, t.Reconciler)
 	}
-	a.put(t.Repo, t.Reconciler, File{Hash: t.ReconcilerBlob})
+	return a.put(t.Repo, t.Reconciler, File{Hash: t.ReconcilerBlob})
 }
 
 // dependsOn are the prerequisites that the same cluster reconciles, so that a

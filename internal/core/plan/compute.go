@@ -29,8 +29,8 @@ type Input struct {
 type Outcome struct {
 	// Plan is nil when there is an error and no earlier plan.
 	Plan *Plan
-	// Files of the plan's tree that land, by repository and path; nil when the
-	// plan is the one that is there already.
+	// Files of the plan's tree that land, by repository and path; nil when every
+	// repository has the plan already.
 	Files map[string]map[string]File
 	// Kept says that the earlier plan stays in force.
 	Kept bool
@@ -259,7 +259,6 @@ func ownedByCreators(objects map[manifest.ID]*manifest.Object) []manifest.ID {
 
 // findLeaving lists what is planted and no longer in its seed.
 func (c *computation) findLeaving() {
-	stays := map[dependency.Vertex]bool{}
 	for _, s := range c.alive() {
 		now := map[dependency.Vertex]bool{}
 		for _, p := range s.placements {
@@ -268,9 +267,7 @@ func (c *computation) findLeaving() {
 			}
 		}
 		for v := range s.planted {
-			if now[v] {
-				stays[v] = true
-			} else {
+			if !now[v] {
 				s.leaving = append(s.leaving, v)
 				s.leaves[v] = true
 			}
@@ -278,13 +275,25 @@ func (c *computation) findLeaving() {
 		slices.SortFunc(s.leaving, dependency.Vertex.Compare)
 		c.holdIfUnsure(s)
 	}
-	for name := range c.failed {
-		for v := range c.seeds[name].planted {
-			stays[v] = true
+}
+
+// holdNeeded holds seeds that would take something from under what stays. Seeds
+// that cannot be planned keep all they have, so it is asked again when one more
+// fails.
+func (c *computation) holdNeeded() {
+	for before := -1; before != len(c.failed); {
+		before = len(c.failed)
+		stays := map[dependency.Vertex]bool{}
+		for name, s := range c.seeds {
+			for v := range s.planted {
+				if c.failed[name] != nil || !s.leaves[v] {
+					stays[v] = true
+				}
+			}
 		}
-	}
-	for _, s := range c.alive() {
-		c.holdIfStillNeeded(s, stays)
+		for _, s := range c.alive() {
+			c.holdIfStillNeeded(s, stays)
+		}
 	}
 }
 
@@ -332,6 +341,7 @@ func quoteAll(noun string, names []string) []string {
 // all that are left can be ordered.
 func (c *computation) order() {
 	for {
+		c.holdNeeded()
 		alive := c.alive()
 		result := dependency.Build(c.graphSeeds(alive), c.inventory)
 		before := len(c.failed)
@@ -412,7 +422,8 @@ func (c *computation) judge(result dependency.Result) {
 func (c *computation) leavers() string {
 	var names []string
 	for _, name := range sortedKeys(c.in.Previous) {
-		if _, there := c.in.Catalog.Seed(name); !there && c.in.Previous[name] != nil && c.in.Previous[name].Plan != nil {
+		previous := c.in.Previous[name]
+		if _, there := c.in.Catalog.Seed(name); !there && previous != nil && previous.Plan != nil && previous.Plan.Owner == c.in.Owner {
 			names = append(names, name)
 		}
 	}
@@ -457,7 +468,10 @@ func (c *computation) assembleAll() map[string]*Outcome {
 		}
 		o := &Outcome{Plan: plan, Files: files, Graph: c.graph}
 		if s.previous != nil && s.previous.Plan != nil && samePlan(s.previous.Plan, plan) {
-			o.Plan, o.Files, o.Kept = s.previous.Plan, nil, true
+			o.Plan, o.Kept = s.previous.Plan, true
+			if !s.previous.Partial {
+				o.Files = nil
+			}
 		}
 		out[s.seed.Name] = o
 	}
@@ -503,6 +517,7 @@ func samePlan(a, b *Plan) bool {
 
 func essence(p *Plan) *Plan {
 	e := *p
+	e.Generation = 0
 	e.Revision, e.From, e.Inputs, e.Warnings, e.Placements, e.Dependencies = "", "", "", nil, nil, nil
 	e.Contents = slices.Clone(p.Contents)
 	for i := range e.Contents {

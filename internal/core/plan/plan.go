@@ -37,6 +37,9 @@ type Plan struct {
 	Revision string `yaml:"revision,omitempty"`
 	// From is where the seed stands in that repository, for people.
 	From string `yaml:"from,omitempty"`
+	// Generation counts the plans of the seed, so that the newest is known where
+	// repositories have different ones.
+	Generation int `yaml:"generation"`
 	// Inputs is the digest of all that the plan was made from.
 	Inputs string `yaml:"inputs"`
 	// Removal says that the seed is gone and everything of it leaves.

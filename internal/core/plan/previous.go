@@ -11,6 +11,9 @@ import (
 // Previous is the plan that is on a seed's branch, and what became of it.
 type Previous struct {
 	Plan *Plan
+	// Partial says that not every repository has the plan, so that its files are
+	// needed again.
+	Partial bool
 	// Released says that every tier is Released at this plan's entries.
 	Released bool
 	// File is the Git hash of a file of the plan's tree in a repository, and Base
@@ -86,7 +89,7 @@ func keptEdge(seed string, d Dependency, cluster string) dependency.KeptEdge {
 // tiers and prerequisites kept, each tier after those that waited for it.
 func Remove(last *Plan, revision string) *Plan {
 	out := *last
-	out.Removal, out.Revision = true, revision
+	out.Removal, out.Revision, out.Generation = true, revision, last.Generation+1
 	out.Inputs = digestOf([]string{rulesVersion, "removal", last.Seed})
 	out.Contents, out.Placements, out.Warnings = nil, nil, nil
 	out.Tiers = make([]Tier, len(last.Tiers))

@@ -109,6 +109,9 @@ type Facts struct {
 	Tiers map[layout.Tier]TierFacts
 	// Suspended holds new proposals.
 	Suspended bool
+	// KeepAll says that the seed cannot be planned at present, so that nothing of
+	// it leaves.
+	KeepAll bool
 	// Others says of a tier of another seed's plan whether it is Released at its entries.
 	Others map[layout.Tier]State
 	// Needed lists, for a tier, tiers of other seeds that are on base and have it as prerequisite.
@@ -275,6 +278,7 @@ func onlyLeaves(p *plan.Plan, t *plan.Tier) bool {
 // checks are asked in this order; the first that has an answer decides.
 var checks = []func(*decision) (TierStatus, bool){
 	onBase,
+	keptWhole,
 	foreign,
 	proposedAsWanted,
 	proposedOtherwise,
@@ -301,6 +305,19 @@ func onBase(d *decision) (TierStatus, bool) {
 		return TierStatus{}, false
 	}
 	s := TierStatus{State: state, Message: d.have.Health.Message, Since: d.have.Health.Since}
+	if d.have.Proposal != nil && !d.have.Proposal.Edited {
+		s.Act = ActSupersede
+	}
+	return s, true
+}
+
+// keptWhole: a seed that cannot be planned keeps what it has; an earlier plan by
+// which something leaves waits.
+func keptWhole(d *decision) (TierStatus, bool) {
+	if !d.facts.KeepAll || d.tier.Leaving == nil || d.have.Base == BaseNothing {
+		return TierStatus{}, false
+	}
+	s := TierStatus{State: Held, Message: "nothing leaves while the seed cannot be planned"}
 	if d.have.Proposal != nil && !d.have.Proposal.Edited {
 		s.Act = ActSupersede
 	}
@@ -356,7 +373,7 @@ func proposedOtherwise(d *decision) (TierStatus, bool) {
 	if p == nil {
 		return TierStatus{}, false
 	}
-	if p.Edited && !p.Rejected {
+	if p.Edited {
 		return TierStatus{State: Held, Message: "a person has edited the open proposal, and the plan has changed since. Merge it, or delete its branch"}, true
 	}
 	if waits := d.waits(); len(waits) > 0 {

@@ -164,6 +164,16 @@ func TestNext(t *testing.T) {
 		"Held when a person edited the open proposal and the plan changed since": {
 			makePlan().proposal(mgmt0, release.Proposal{Wants: "other", Edited: true}), mgmt0, want{State: release.Held},
 		},
+		"Held when a person edited and rejected it, and the plan changed since": {
+			makePlan().proposal(mgmt0, release.Proposal{Wants: "other", Edited: true, Rejected: true}), mgmt0, want{State: release.Held},
+		},
+		"nothing leaves while the seed cannot be planned": {
+			func() *fixture {
+				f := makePlan().removal().base(edge1, release.BaseEarlier).proposal(edge1, release.Proposal{})
+				f.facts.KeepAll = true
+				return f
+			}(), edge1, want{State: release.Held, Act: release.ActSupersede},
+		},
 		"Held when foreign content lies on the path": {
 			makePlan().base(mgmt0, release.BaseForeign), mgmt0, want{State: release.Held},
 		},
@@ -180,7 +190,7 @@ func TestNext(t *testing.T) {
 			makePlan().on(mgmt0, func(f *release.TierFacts) { f.Closed = release.ClosedRejected }), mgmt0, want{State: release.Rejected},
 		},
 		"a rejected proposal of other entries is replaced": {
-			makePlan().proposal(mgmt0, release.Proposal{Wants: "other", Rejected: true, Edited: true}), mgmt0,
+			makePlan().proposal(mgmt0, release.Proposal{Wants: "other", Rejected: true}), mgmt0,
 			want{State: release.Outdated, Act: release.ActUpdate},
 		},
 		"Reverted when it was merged and base no longer has it": {

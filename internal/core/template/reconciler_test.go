@@ -109,11 +109,11 @@ func TestWrongReconcilers(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
 		"a syntax error": {
 			change("{{ .Wait }}", "{{ .Wait |"),
-			`template "Template/mine": Template/mine:17: function "deletionPolicy" not defined`,
+			`template "Template/mine": line 17: function "deletionPolicy" not defined`,
 		},
 		"a variable that does not exist": {
 			change("{{ .Wait }}", "{{ .Waits }}"),
-			`template "Template/mine": Template/mine:16:11: executing "Template/mine" at <.Waits>: can't evaluate field Waits in type template.Reconciler`,
+			`template "Template/mine": line 16:11: executing "Template/mine" at <.Waits>: can't evaluate field Waits in type template.Reconciler`,
 		},
 		"two objects": {
 			templates.FluxKustomization + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: d}\n",
@@ -167,7 +167,7 @@ func TestWrongReconcilers(t *testing.T) {
 				t.Fatal("no error")
 			}
 			if c.want == "" {
-				if !strings.HasPrefix(err.Error(), `template "Template/mine": Template/mine:`) {
+				if !strings.HasPrefix(err.Error(), `template "Template/mine": line `) {
 					t.Errorf("the message does not name template and line: %v", err)
 				}
 				return

@@ -40,15 +40,15 @@ func TestRenderErrors(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
 		"a variable that does not exist": {
 			"one\n{{ .Title }}",
-			`template "t": t:2:3: executing "t" at <.Title>: can't evaluate field Title in type struct { Name string }`,
+			`template "t": line 2:3: executing "t" at <.Title>: can't evaluate field Title in type struct { Name string }`,
 		},
 		"a syntax error, with its line": {
 			"one\n\n{{ if }}",
-			`template "t": t:3: missing value for if`,
+			`template "t": line 3: missing value for if`,
 		},
 		"a function that does not exist": {
 			`{{ env "HOME" }}`,
-			`template "t": t:1: function "env" not defined`,
+			`template "t": line 1: function "env" not defined`,
 		},
 		"output without end": {
 			`{{ define "a" }}{{ template "a" . }}{{ end }}{{ range 100000 }}` + strings.Repeat("x", 100) + `{{ end }}`,
@@ -56,11 +56,11 @@ func TestRenderErrors(t *testing.T) {
 		},
 		"a template that calls itself without end": {
 			`{{ define "a" }}x{{ template "a" . }}{{ end }}{{ template "a" . }}`,
-			`template "t": t:1:29: executing "a" at <{{template "a" .}}>: exceeded maximum template depth (100000)`,
+			`template "t": line 1:29: executing "a" at <{{template "a" .}}>: exceeded maximum template depth (100000)`,
 		},
 		"an indent without end": {
 			`{{ indent 1000000000 "x" }}`,
-			`template "t": t:1:3: executing "t" at <indent 1000000000 "x">: error calling indent: 1000000000 is no indent: write 0 to 100`,
+			`template "t": line 1:3: executing "t" at <indent 1000000000 "x">: error calling indent: 1000000000 is no indent: write 0 to 100`,
 		},
 	}
 	for sentence, c := range cases {

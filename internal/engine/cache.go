@@ -1,0 +1,24 @@
+package engine
+
+// cache keeps what the last two passes have used, and forgets the rest.
+type cache[K comparable, V any] struct{ now, before map[K]V }
+
+func (c *cache[K, V]) get(key K) (V, bool) {
+	v, ok := c.now[key]
+	if !ok {
+		if v, ok = c.before[key]; ok {
+			c.put(key, v)
+		}
+	}
+	return v, ok
+}
+
+func (c *cache[K, V]) put(key K, v V) {
+	if c.now == nil {
+		c.now = map[K]V{}
+	}
+	c.now[key] = v
+}
+
+// turn begins another pass.
+func (c *cache[K, V]) turn() { c.now, c.before = nil, c.now }
