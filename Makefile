@@ -45,8 +45,9 @@ verify: ## what a change must pass: generated files, format, modules, vet, lint
 lint: ## run golangci-lint
 	$(LINT) run
 
-test: ## run all tests, with the race detector where there is a C compiler
-	@$(TIMEOUT) $(GO) test $(RACE) -timeout $(TEST_TIMEOUT) ./...
+test: ## run all tests: with the race detector where there is a C compiler, then the long histories without it
+	@$(TIMEOUT) $(GO) test $(RACE) -short -timeout $(TEST_TIMEOUT) ./...
+	@$(TIMEOUT) $(GO) test -timeout $(TEST_TIMEOUT) ./internal/engine
 
 bench: ## run the benchmarks (BENCH=regexp BENCHTIME=1s); they report medians and ratios
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime=$(BENCHTIME) -timeout 60m ./...

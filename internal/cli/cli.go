@@ -41,6 +41,10 @@ func (e usageError) Error() string { return e.err.Error() }
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	return execute(ctx, args, stdin, stdout, stderr)
+}
+
+func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -70,6 +74,9 @@ ready before it, proposes each tier to a GitOps repository, and releases the nex
 tier when the clusters run what was merged and are healthy.
 
 Exit codes: 0 done, 1 failed, 2 called in a wrong way, 3 problems found in the input.`,
+		Example: `  furrow demo --merge
+  helm template web ./chart | furrow plan -n web -f -
+  furrow run --control-plane ./control-plane --simulate`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -81,19 +88,31 @@ Exit codes: 0 done, 1 failed, 2 called in a wrong way, 3 problems found in the i
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(
-		newPlan(),
-		newExplain(),
-		newStatus(),
-		newPR(),
-		newRetry(),
-		newConfirm(),
-		newLint(),
-		newRun(),
-		newDemo(),
-		newVersion(),
-	)
+	for _, g := range groups() {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, cmd := range g.commands {
+			cmd.GroupID = g.title
+			root.AddCommand(cmd)
+		}
+	}
+	root.AddCommand(newVersion())
 	return root
+}
+
+// group is a heading of furrow --help and the commands below it.
+type group struct {
+	title    string
+	commands []*cobra.Command
+}
+
+// groups are in the order in which people come to need them.
+func groups() []group {
+	return []group{
+		{"Try, and look ahead (changes nothing of yours):", []*cobra.Command{newDemo(), newPlan(), newLint()}},
+		{"Run:", []*cobra.Command{newRun()}},
+		{"Follow what runs:", []*cobra.Command{newStatus(), newExplain()}},
+		{"Decide:", []*cobra.Command{newPR(), newRetry(), newConfirm()}},
+	}
 }
 
 // exactly is cobra.ExactArgs as a usage error that says what is missing.
@@ -147,8 +166,17 @@ func (f *sessionFlags) resolved() (standalone.Options, error) {
 	return options, nil
 }
 
-func (f *sessionFlags) open() (*standalone.Session, error) {
+// named is resolved for commands that cannot do without a control plane.
+func (f *sessionFlags) named() (standalone.Options, error) {
 	options, err := f.resolved()
+	if err == nil && options.ControlPlane == "" {
+		err = usageError{errors.New("no control-plane repository is given: use --control-plane, or set FURROW_CONTROL_PLANE")}
+	}
+	return options, err
+}
+
+func (f *sessionFlags) open() (*standalone.Session, error) {
+	options, err := f.named()
 	if err != nil {
 		return nil, err
 	}

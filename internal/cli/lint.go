@@ -22,10 +22,11 @@ func newLint() *cobra.Command {
 	c := &planCommand{}
 	cmd := &cobra.Command{
 		Use:   "lint",
-		Short: "Check a control plane: everything that would hold a seed, and every warning",
+		Short: "Check a control plane, or a file: what would hold a seed, and every warning",
 		Long: `Lint reads a control-plane directory as it stands on disk, or a repository by URL, and
-plans every seed. It exits with 3 when a seed cannot be planned; with --strict also when a
-namespace or kind is brought by nobody.`,
+plans every seed. With -f it checks one file or directory as a seed, on the clusters of
+--control-plane or, without one, on two imagined clusters. It exits with 3 when a seed cannot
+be planned; with --strict also when a namespace or kind is brought by nobody.`,
 		Example: `  furrow lint --control-plane .
   furrow lint -f seeds/edge-5g.yaml -n core`,
 		Args: exactly(0, "no arguments"),
@@ -35,8 +36,8 @@ namespace or kind is brought by nobody.`,
 	c.session.addStrict(cmd)
 	c.output.add(cmd)
 	cmd.Flags().StringVarP(&c.file, "file", "f", "", "file or directory to check as a seed; - is standard input")
-	cmd.Flags().StringVarP(&c.namespace, "namespace", "n", "", "namespace of objects that have none")
-	cmd.Flags().StringVar(&c.seed, "seed", "", "name of the seed")
+	cmd.Flags().StringVarP(&c.namespace, "namespace", "n", "", "with -f, namespace of objects that have none")
+	cmd.Flags().StringVar(&c.seed, "seed", "", "with -f, name of the seed (default: that of its Seed document, else of the file)")
 	return cmd
 }
 

@@ -41,11 +41,13 @@ func newPlan() *cobra.Command {
 
 With -f it plans a file, a directory, or standard input as one seed. The clusters are
 those of --control-plane, or, without one, two imagined clusters named "management" and
-"workload". Without -f it plans the seeds of the control plane: all, or the one of --seed.`,
+"workload". Without -f it plans the seeds of the control plane: all, or the one of --seed.
+
+It exits with 3 when a seed cannot be planned.`,
 		Example: `  helm template my-app ./chart | furrow plan -n my-app -f -
   furrow plan -f seeds/edge-5g.yaml --control-plane . -o yaml
   furrow plan --control-plane https://git.example.com/platform/control-plane --seed edge-5g --out /tmp/plan`,
-		Args: cobra.NoArgs,
+		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	}
 	c.session.add(cmd)
@@ -53,9 +55,9 @@ those of --control-plane, or, without one, two imagined clusters named "manageme
 	c.output.add(cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&c.file, "file", "f", "", "file or directory to plan as a seed; - is standard input")
-	flags.StringVarP(&c.namespace, "namespace", "n", "", "namespace of objects that have none")
-	flags.StringVar(&c.seed, "seed", "", "name of the seed")
-	flags.StringVar(&c.out, "out", "", "directory to write the plan's tree to, with plan.yaml; must be empty or absent")
+	flags.StringVarP(&c.namespace, "namespace", "n", "", "with -f, namespace of objects that have none")
+	flags.StringVar(&c.seed, "seed", "", "the only seed to plan; with -f, the name of the seed (default: that of its Seed document, else of the file)")
+	flags.StringVar(&c.out, "out", "", "directory to write the plan's tree to, with plan.yaml; must be empty or absent (without -f or --seed: one directory in it for each seed)")
 	return cmd
 }
 

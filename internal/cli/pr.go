@@ -27,7 +27,9 @@ accepted when the base branch has its content: merge it with git or with 'furrow
 
 Plain Git remembers no closed proposals. A branch that is deleted is proposed again; to turn
 a proposal down, reject it. A squashed merge by hand counts like any other, but a later revert
-of it is not recognised as one.`,
+of it is not recognised as one.
+
+PROPOSAL is <seed>/<cluster>/<tier>, as 'furrow pr list' shows it, or the branch.`,
 		Example: `  furrow pr list
   furrow pr show edge-5g/mgmt/00
   furrow pr merge edge-5g/mgmt/00
@@ -191,17 +193,29 @@ func newPRShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return output.write(cmd.OutOrStdout(), viewOf(l, true), func(w io.Writer) {
-				fmt.Fprintf(w, "%s (%s)\n%s\n\n%s", l.proposal.Title, prState(l.proposal), l.proposal.Branch, l.proposal.Body)
-				if l.proposal.Reason != "" {
-					fmt.Fprintf(w, "\nRejected: %s\n", l.proposal.Reason)
-				}
-			})
+			return output.write(cmd.OutOrStdout(), viewOf(l, true), func(w io.Writer) { proposalTable(w, l) })
 		},
 	}
 	session.add(cmd)
 	output.add(cmd)
 	return cmd
+}
+
+// proposalTable shows what a reviewer needs: what it is, where, and how to go on.
+func proposalTable(w io.Writer, l located) {
+	p := l.proposal
+	state := prState(p)
+	if p.Reason != "" {
+		state += ": " + p.Reason
+	}
+	fmt.Fprintf(w, "%s\n\n", p.Title)
+	rows(w, [][]string{
+		{"State", state},
+		{"Repository", l.repo.Name},
+		{"Branch", p.Branch},
+		{"Diff", fmt.Sprintf("git diff origin/%s...origin/%s", l.repo.Base, p.Branch)},
+	})
+	fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(p.Body))
 }
 
 func newPRMerge() *cobra.Command {
@@ -228,7 +242,7 @@ func newPRMerge() *cobra.Command {
 		},
 	}
 	session.add(cmd)
-	cmd.Flags().BoolVar(&all, "all", false, "merge all open proposals")
+	cmd.Flags().BoolVar(&all, "all", false, "merge all open proposals; rejected ones are left out")
 	return cmd
 }
 
@@ -248,16 +262,18 @@ func mergeProposals(cmd *cobra.Command, s *standalone.Session, names []string) e
 		}
 		chosen = slices.DeleteFunc(all, func(l located) bool { return l.proposal.Rejected || foreign(l.proposal) })
 	}
+	var errs []error
 	for _, l := range chosen {
 		if err := l.repo.Forge.Merge(ctx, l.proposal, person(ctx)); err != nil {
-			return err
+			errs = append(errs, err) // with --all, one that cannot be merged does not keep the others from it
+			continue
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "Merged %s into %s of %s.\n", l.proposal.Branch, l.repo.Base, l.repo.Name)
 	}
 	if len(chosen) == 0 {
 		fmt.Fprintln(cmd.OutOrStdout(), "No proposal is open.")
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func newPRReject() *cobra.Command {

@@ -15,7 +15,10 @@ func newRetry() *cobra.Command {
 		Short: "Propose again what was rejected, reverted, or held by foreign content",
 		Long: `Retry asks the run that owns the seed to propose again the tiers that a person turned down or
 took back, and those that are held because the base branch has content of others on their
-paths. Merging such a proposal replaces that content. It is done on the run's next pass.`,
+paths. Merging such a proposal replaces that content.
+
+It pushes a branch, furrow/<base>/retry/<seed>, which the run acts on in its next pass and then
+deletes. Where no run is under way, it waits for one.`,
 		Example: "  furrow retry edge-5g",
 	}, (*engine.Engine).Retry, "Asked: the tiers of seed %s are proposed again on the next pass. See 'furrow status %[1]s'.\n")
 }
@@ -23,9 +26,12 @@ paths. Merging such a proposal replaces that content. It is done on the run's ne
 func newConfirm() *cobra.Command {
 	return newAsk(&cobra.Command{
 		Use:   "confirm SEED",
-		Short: "Let the removal of a seed begin that the deletion guard holds",
+		Short: "Begin a removal that the deletion guard holds",
 		Long: `Confirm asks the run that owns the seed to begin with its removal, which the deletion guard
-holds. Each tier is still proposed for review. It is done on the run's next pass.`,
+holds. Each tier is still proposed for review.
+
+It pushes a branch, furrow/<base>/confirm/<seed>, which the run acts on in its next pass and then
+deletes. Where no run is under way, it waits for one.`,
 		Example: "  furrow confirm edge-5g",
 	}, (*engine.Engine).Confirm, "Asked: the removal of seed %s begins on the next pass. See 'furrow status %[1]s'.\n")
 }

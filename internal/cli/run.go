@@ -24,7 +24,8 @@ func newRun() *cobra.Command {
 		Long: `Run looks at the control plane, the GitOps repositories and the clusters, does what is to be
 done, and reports, until it is interrupted. It needs no Kubernetes and keeps nothing of its own:
 stop it, delete its cache, start it elsewhere, and it carries on. Its status is on the branch
-furrow/<base>/status of the GitOps repository; 'furrow status' shows it.
+furrow/<base>/status/<id>/<environment> of the first GitOps repository by name; 'furrow status'
+shows it.
 
 With --simulate the clusters that the control plane declares are simulated in this process, as
 strictly as real ones; nothing is applied anywhere. Without it there is no health channel yet:
@@ -33,7 +34,7 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
   FURROW_CREDENTIALS=/etc/furrow furrow run --control-plane https://git.example.com/platform/control-plane`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			options, err := session.resolved()
+			options, err := session.named()
 			if err != nil {
 				return err
 			}
@@ -46,7 +47,7 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
 	flags := cmd.Flags()
 	flags.IntVar(&session.options.DeletionGuard, "deletion-guard", release.DefaultDeletionGuard, "percent of all plantings that may be removed at once without 'furrow confirm'")
 	flags.DurationVar(&interval, "interval", 10*time.Second, "pause between passes in which nothing changed")
-	flags.BoolVar(&once, "once", false, "make one pass and end; exits with 3 when a seed is stalled")
+	flags.BoolVar(&once, "once", false, "make one pass and end; exits with 3 when a seed is stalled or a repository has a problem")
 	flags.BoolVar(&simulate, "simulate", false, "simulate the declared clusters; a second of the simulation is a pass")
 	return cmd
 }
@@ -71,7 +72,7 @@ func run(cmd *cobra.Command, options standalone.Options, interval time.Duration,
 			return false
 		}
 		if err := tick(ctx); err != nil && ctx.Err() == nil {
-			log.say("the simulation: %v", err)
+			log.once("simulation", fmt.Sprintf("the simulation: %v", err))
 		}
 		return true
 	})

@@ -23,7 +23,9 @@ func newStatus() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [SEED]",
 		Short: "Show which tier is where, what blocks it, and which proposals wait for you",
-		Long:  "Status shows what 'furrow run' reported last, from the status branch of the GitOps repository.",
+		Long: `Status shows what 'furrow run' reported last, from the branch
+furrow/<base>/status/<id>/<environment> of the GitOps repository. Messages are cut to fit a
+line; -o yaml has all of them.`,
 		Example: `  furrow status
   furrow status edge-5g --watch`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -57,7 +59,7 @@ func watchStatus(ctx context.Context, w io.Writer, show func() error) error {
 	defer ticker.Stop()
 	for {
 		fmt.Fprint(w, clearScreen)
-		if err := show(); err != nil {
+		if err := show(); err != nil && ctx.Err() == nil {
 			return err
 		}
 		select {

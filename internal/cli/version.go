@@ -18,7 +18,7 @@ func newVersion() *cobra.Command {
 		Use:     "version",
 		Short:   "Print the version",
 		Example: "  furrow version -o json",
-		Args:    cobra.NoArgs,
+		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := map[string]string{"version": versionString(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
 			return output.write(cmd.OutOrStdout(), v, func(w io.Writer) { fmt.Fprintf(w, "furrow %s (%s, %s)\n", v["version"], v["go"], v["platform"]) })

@@ -83,7 +83,11 @@ func (r *repoState) retries(planned *plannedSeed, seed string) bool {
 
 // confirmed says that a person wants the seed removed.
 func (p *pass) confirmed(d *seedDecision) bool {
-	home, ok := p.repos[d.planned.plan.Repos()[0]]
+	repos := d.planned.plan.Repos()
+	if len(repos) == 0 {
+		return false
+	}
+	home, ok := p.repos[repos[0]]
 	if !ok || home.err != nil {
 		return false
 	}

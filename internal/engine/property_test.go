@@ -28,7 +28,11 @@ const settleLimit = 400
 // in the end all is planted. A failure names the history's seed: run it alone
 // with -run TestRandomHistories -runs 1 -start SEED.
 func TestRandomHistories(t *testing.T) {
-	for i := range *runs {
+	n := *runs
+	if testing.Short() {
+		n = min(n, 15)
+	}
+	for i := range n {
 		seed := *start + int64(i)
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()

@@ -191,17 +191,17 @@ func (m *manual) help(t *testing.T, path ...string) string {
 	return m.known[key]
 }
 
+// listed is a line that lists a command, under whatever heading.
+var listed = regexp.MustCompile(`(?m)^  (\w+) {2,}\S`)
+
 // subcommands are those that a help text lists.
 func subcommands(help string) []string {
-	_, list, found := strings.Cut(help, "Available Commands:\n")
-	if !found {
-		return nil
-	}
-	list, _, _ = strings.Cut(list, "\n\n")
+	_, list, _ := strings.Cut(help, "\nUsage:\n")
+	list, _, _ = strings.Cut(list, "\nFlags:\n")
 	var names []string
-	for line := range strings.SplitSeq(list, "\n") {
-		if fields := strings.Fields(line); len(fields) > 0 && fields[0] != "completion" && fields[0] != "help" {
-			names = append(names, fields[0])
+	for _, m := range listed.FindAllStringSubmatch(list, -1) {
+		if m[1] != "furrow" && m[1] != "completion" && m[1] != "help" {
+			names = append(names, m[1])
 		}
 	}
 	return names
@@ -520,6 +520,6 @@ func TestTheDemoCanBeWalkedByHand(t *testing.T) {
 		readme.marked(t, "demo: walk")
 	_, output := story(t, script)
 	mustContain(t, output,
-		"Waiting for you: 3 proposals", "Plant edge-5g on mgmt, tier 00 (Open)", "because the seed selects fabric=5g (rule selected)",
-		"a person rejected it: not before Monday", "Update edge-5g on site-a, tier 01 (Open)", "`ran.example.com/Slice/core/silver` is no longer in the seed")
+		"Waiting for you: 3 proposals", "Plant edge-5g on mgmt, tier 00\n\nState       Open\n", "because the seed selects fabric=5g (rule selected)",
+		"a person rejected it: not before Monday", "Update edge-5g on site-a, tier 01\n\nState       Open\n", "`ran.example.com/Slice/core/silver` is no longer in the seed")
 }

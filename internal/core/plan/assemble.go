@@ -8,12 +8,10 @@ import (
 	"strings"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
-	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/dependency"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/placement"
-	"github.com/furrow-dev/furrow/internal/core/template"
 	"github.com/furrow-dev/furrow/templates"
 )
 
@@ -124,14 +122,6 @@ func (a *assembly) newTier(tv tierVertices) (Tier, error) {
 	t.Reconciler = name.ReconcilerFile(repo.Path, a.inventory.Clusters[cl.ReconciledOn()].RootPath, cl.Hub != "")
 	t.Object = ReconcilerObject{Cluster: cl.ReconciledOn(), Namespace: reconcilerNamespace(cl), Name: name.ReconcilerName()}
 	return t, a.checkNotMoved(tv, t)
-}
-
-// reconcilerNamespace is that of the kubeconfig Secret for a hub's cluster, the root's otherwise.
-func reconcilerNamespace(c catalog.Cluster) string {
-	if c.Hub != "" {
-		return c.KubeConfig.Namespace
-	}
-	return c.Source.Namespace
 }
 
 // checkNotMoved refuses to move planted tiers to another repository, path or reconciler object.
@@ -266,125 +256,6 @@ func (a *assembly) prerequisites(tv tierVertices) []Prerequisite {
 
 func whyEdge(from, to dependency.Vertex, e dependency.Edge) string {
 	return fmt.Sprintf("%s waits for %s (%s: %s)", from.Object, to.Object, e.Rule, e.Why)
-}
-
-// addReconciler renders the tier's reconciler object.
-func (a *assembly) addReconciler(t *Tier, tv tierVertices) error {
-	cl := a.inventory.Clusters[t.Cluster]
-	name := layout.Tier{Seed: a.seed.Name, Cluster: t.Cluster, Ordinal: t.Ordinal}
-	vars := template.Reconciler{
-		Name: t.Object.Name, Namespace: t.Object.Namespace, Seed: a.seed.Name, Cluster: t.Cluster, Tier: name.Number(),
-		Labels: cl.Labels, ClusterType: cl.Type, Path: "./" + t.Path, Source: cl.Source, KubeConfigSecret: cl.KubeConfig.Name,
-		DependsOn: a.dependsOn(t), Wait: len(t.Creates) == 0, Decryption: cl.Decryption,
-	}
-	if !vars.Wait {
-		vars.HealthChecks, vars.HealthCheckExprs = a.healthChecks(tv)
-	}
-	text := template.Text{Name: "flux-kustomization.yaml.tmpl", Text: templates.FluxKustomization}
-	if cl.ReconcilerTemplate != "" {
-		text = template.Text{Name: "Template/" + cl.ReconcilerTemplate, Text: a.in.Catalog.Templates[cl.ReconcilerTemplate].Spec.Text}
-	}
-	rendered, err := template.RenderReconciler(text, vars)
-	if err != nil {
-		return fmt.Errorf("seed %q: %w. Correct the template", a.seed.Name, err)
-	}
-	t.Object.Rendered, t.ReconcilerBlob = rendered.Digest, layout.BlobHash(rendered.Bytes)
-	return a.put(t.Repo, t.Reconciler, File{Data: rendered.Bytes, Hash: t.ReconcilerBlob})
-}
-
-// keepReconciler takes over the reconciler object of a tier on a cluster that is no longer known.
-func (a *assembly) keepReconciler(t *Tier, tv tierVertices) error {
-	was := a.planted[a.graph.Vertices[tv.vertices[0]]].tier
-	t.ReconcilerBlob, t.Object = was.ReconcilerBlob, was.Object
-	if t.ReconcilerBlob == "" {
-		t.ReconcilerBlob = a.previous.Base(t.Repo, t.Reconciler)
-	}
-	return a.put(t.Repo, t.Reconciler, File{Hash: t.ReconcilerBlob})
-}
-
-// dependsOn are the prerequisites that the same cluster reconciles, so that a
-// cluster rebuilt from Git alone comes up in order.
-func (a *assembly) dependsOn(t *Tier) []template.ObjectName {
-	var out []template.ObjectName
-	for _, p := range t.Prerequisites {
-		cl := a.inventory.Clusters[p.Cluster]
-		if cl.ReconciledOn() != t.Object.Cluster {
-			continue
-		}
-		name := layout.Tier{Seed: cmp.Or(p.Seed, a.seed.Name), Cluster: p.Cluster, Ordinal: p.Ordinal}
-		ref := template.ObjectName{Name: name.ReconcilerName()}
-		if ns := reconcilerNamespace(cl); ns != t.Object.Namespace {
-			ref.Namespace = ns
-		}
-		out = append(out, ref)
-	}
-	return out
-}
-
-// healthChecks of a tier with a creator are the creators and all that others
-// wait for: everything else may need what the seed brings only later.
-func (a *assembly) healthChecks(tv tierVertices) ([]template.HealthCheck, []template.HealthCheckExpr) {
-	var checks []template.HealthCheck
-	exprs := map[string]template.HealthCheckExpr{}
-	for _, i := range tv.vertices {
-		id := a.graph.Vertices[i].Object
-		o, ok := a.objects[id]
-		kind, creator := catalog.Creator(id.GroupKind())
-		if !ok || !creator && !a.waited[i] {
-			continue
-		}
-		check := template.HealthCheck{APIVersion: o.APIVersion(), Kind: id.Kind, Name: id.Name, Namespace: id.Namespace}
-		if creator && kind.Current != "" {
-			check.APIVersion = kind.Group + "/" + kind.Version
-			exprs[id.GroupKind().String()] = template.HealthCheckExpr{APIVersion: check.APIVersion, Kind: id.Kind, Current: kind.Current}
-		}
-		checks = append(checks, check)
-	}
-	var list []template.HealthCheckExpr
-	for _, key := range sortedKeys(exprs) {
-		list = append(list, exprs[key])
-	}
-	return checks, list
-}
-
-// addDropped puts what goes with this plan on record: without it in the tree, and
-// in the order against the dependencies.
-func (a *assembly) addDropped() {
-	after := map[dependency.Vertex][]dependency.KeptEdge{}
-	for _, e := range a.previous.kept() {
-		after[e.To] = append(after[e.To], e)
-	}
-	for _, v := range a.leaving {
-		was := a.seedState.planted[v]
-		t, ok := a.plan.Find(v.Cluster, was.tier.Ordinal)
-		if !ok {
-			gone := *was.tier
-			gone.Tree, gone.ReconcilerBlob, gone.Contents, gone.Object.Rendered, gone.Leaving = "", "", "", "", nil
-			a.plan.Tiers = append(a.plan.Tiers, gone)
-			t = &a.plan.Tiers[len(a.plan.Tiers)-1]
-		}
-		if t.Leaving == nil {
-			t.Leaving = &Leaving{}
-		}
-		o := was.object
-		o.Leaving = false
-		t.Leaving.Objects = append(t.Leaving.Objects, o)
-		a.addAfter(t, v, after[v])
-	}
-}
-
-func (a *assembly) addAfter(t *Tier, v dependency.Vertex, edges []dependency.KeptEdge) {
-	for _, e := range edges {
-		from, leaving := a.seedState.planted[e.From]
-		if !leaving || e.From.Seed != a.seed.Name || !a.leaves[e.From] {
-			continue
-		}
-		same := from.tier.Cluster == t.Cluster && from.tier.Ordinal == t.Ordinal
-		known := slices.ContainsFunc(t.Leaving.After, func(r Reference) bool { return r.Cluster == from.tier.Cluster && r.Ordinal == from.tier.Ordinal })
-		if !same && !known {
-			t.Leaving.After = append(t.Leaving.After, Reference{from.tier.Cluster, from.tier.Ordinal, fmt.Sprintf("%s waits for %s (%s)", e.From.Object, v.Object, e.Rule)})
-		}
-	}
 }
 
 // addDependencies writes the seed's edges; those that are alike on many clusters stand once.

@@ -1,0 +1,141 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/furrow-dev/furrow/internal/core/dependency"
+)
+
+// findLeaving lists what is planted and no longer in its seed.
+func (c *computation) findLeaving() {
+	for _, s := range c.alive() {
+		now := map[dependency.Vertex]bool{}
+		for _, p := range s.placements {
+			for _, cluster := range p.Clusters {
+				now[dependency.Vertex{Seed: s.seed.Name, Object: p.Object, Cluster: cluster}] = true
+			}
+		}
+		for v := range s.planted {
+			if !now[v] {
+				s.leaving = append(s.leaving, v)
+				s.leaves[v] = true
+			}
+		}
+		slices.SortFunc(s.leaving, dependency.Vertex.Compare)
+		c.holdIfUnsure(s)
+	}
+}
+
+// holdNeeded holds seeds that would take something from under what stays. Seeds
+// that cannot be planned keep all they have, so it is asked again when one more
+// fails.
+func (c *computation) holdNeeded() {
+	for before := -1; before != len(c.failed); {
+		before = len(c.failed)
+		stays := map[dependency.Vertex]bool{}
+		for name, s := range c.seeds {
+			for v := range s.planted {
+				if c.failed[name] != nil || !s.leaves[v] {
+					stays[v] = true
+				}
+			}
+		}
+		for _, s := range c.alive() {
+			c.holdIfStillNeeded(s, stays)
+		}
+	}
+}
+
+// holdIfUnsure keeps a seed as it is when what leaves it leaves only because
+// another seed, which may create the cluster, cannot be planned.
+func (c *computation) holdIfUnsure(s *seedState) {
+	for _, v := range s.leaving {
+		if _, known := c.inventory.Clusters[v.Cluster]; !known && len(c.failed) > 0 {
+			c.fail(s.seed.Name, fmt.Errorf("seed %q: the cluster %q is not known any more, while %s cannot be planned and may create it. Correct that seed first", s.seed.Name, v.Cluster, c.failedNames()))
+			return
+		}
+	}
+}
+
+// holdIfStillNeeded refuses to take a Namespace, CRD or creator from under what
+// stays, in this seed or in another.
+func (c *computation) holdIfStillNeeded(s *seedState, stays map[dependency.Vertex]bool) {
+	if len(s.leaving) == 0 {
+		return
+	}
+	for i := range c.in.Catalog.Seeds {
+		other := c.seeds[c.in.Catalog.Seeds[i].Name]
+		for _, e := range other.previous.kept() {
+			if stays[e.From] && s.leaves[e.To] && e.Rule != "declared" {
+				c.fail(s.seed.Name, fmt.Errorf("seed %q: %s leaves the seed while %s of seed %q stays and needs it (%s). Keep the one, or remove both", s.seed.Name, e.To, e.From, e.From.Seed, e.Why))
+				return
+			}
+		}
+	}
+}
+
+// stopDropping finds the seeds that changed while something was leaving them:
+// what has not left yet stays again until the new changes are released.
+func (c *computation) stopDropping(outcomes map[string]*Outcome) bool {
+	stopped := false
+	for name, dropping := range c.dropping {
+		if o := outcomes[name]; dropping && o.Err == nil && !o.Kept {
+			c.dropping[name], stopped = false, true
+		}
+	}
+	return stopped
+}
+
+// startDropping finds the seeds whose other changes are all released, so that
+// what leaves them can go.
+func (c *computation) startDropping(outcomes map[string]*Outcome) bool {
+	started := false
+	for _, s := range c.alive() {
+		name := s.seed.Name
+		if len(s.leaving) > 0 && !c.dropping[name] && s.previous.Released && outcomes[name].Kept {
+			c.dropping[name], started = true, true
+		}
+	}
+	return started
+}
+
+// addDropped puts what goes with this plan on record: without it in the tree, and
+// in the order against the dependencies.
+func (a *assembly) addDropped() {
+	after := map[dependency.Vertex][]dependency.KeptEdge{}
+	for _, e := range a.previous.kept() {
+		after[e.To] = append(after[e.To], e)
+	}
+	for _, v := range a.leaving {
+		was := a.seedState.planted[v]
+		t, ok := a.plan.Find(v.Cluster, was.tier.Ordinal)
+		if !ok {
+			gone := *was.tier
+			gone.Tree, gone.ReconcilerBlob, gone.Contents, gone.Object.Rendered, gone.Leaving = "", "", "", "", nil
+			a.plan.Tiers = append(a.plan.Tiers, gone)
+			t = &a.plan.Tiers[len(a.plan.Tiers)-1]
+		}
+		if t.Leaving == nil {
+			t.Leaving = &Leaving{}
+		}
+		o := was.object
+		o.Leaving = false
+		t.Leaving.Objects = append(t.Leaving.Objects, o)
+		a.addAfter(t, v, after[v])
+	}
+}
+
+func (a *assembly) addAfter(t *Tier, v dependency.Vertex, edges []dependency.KeptEdge) {
+	for _, e := range edges {
+		from, leaving := a.seedState.planted[e.From]
+		if !leaving || e.From.Seed != a.seed.Name || !a.leaves[e.From] {
+			continue
+		}
+		same := from.tier.Cluster == t.Cluster && from.tier.Ordinal == t.Ordinal
+		known := slices.ContainsFunc(t.Leaving.After, func(r Reference) bool { return r.Cluster == from.tier.Cluster && r.Ordinal == from.tier.Ordinal })
+		if !same && !known {
+			t.Leaving.After = append(t.Leaving.After, Reference{from.tier.Cluster, from.tier.Ordinal, fmt.Sprintf("%s waits for %s (%s)", e.From.Object, v.Object, e.Rule)})
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/template"
+	"github.com/furrow-dev/furrow/templates"
+)
+
+// reconcilerNamespace is that of the kubeconfig Secret for a hub's cluster, the root's otherwise.
+func reconcilerNamespace(c catalog.Cluster) string {
+	if c.Hub != "" {
+		return c.KubeConfig.Namespace
+	}
+	return c.Source.Namespace
+}
+
+// addReconciler renders the tier's reconciler object.
+func (a *assembly) addReconciler(t *Tier, tv tierVertices) error {
+	cl := a.inventory.Clusters[t.Cluster]
+	name := layout.Tier{Seed: a.seed.Name, Cluster: t.Cluster, Ordinal: t.Ordinal}
+	vars := template.Reconciler{
+		Name: t.Object.Name, Namespace: t.Object.Namespace, Seed: a.seed.Name, Cluster: t.Cluster, Tier: name.Number(),
+		Labels: cl.Labels, ClusterType: cl.Type, Path: "./" + t.Path, Source: cl.Source, KubeConfigSecret: cl.KubeConfig.Name,
+		DependsOn: a.dependsOn(t), Wait: len(t.Creates) == 0, Decryption: cl.Decryption,
+	}
+	if !vars.Wait {
+		vars.HealthChecks, vars.HealthCheckExprs = a.healthChecks(tv)
+	}
+	text := template.Text{Name: "flux-kustomization.yaml.tmpl", Text: templates.FluxKustomization}
+	if cl.ReconcilerTemplate != "" {
+		text = template.Text{Name: "Template/" + cl.ReconcilerTemplate, Text: a.in.Catalog.Templates[cl.ReconcilerTemplate].Spec.Text}
+	}
+	rendered, err := template.RenderReconciler(text, vars)
+	if err != nil {
+		return fmt.Errorf("seed %q: %w. Correct the template", a.seed.Name, err)
+	}
+	t.Object.Rendered, t.ReconcilerBlob = rendered.Digest, layout.BlobHash(rendered.Bytes)
+	return a.put(t.Repo, t.Reconciler, File{Data: rendered.Bytes, Hash: t.ReconcilerBlob})
+}
+
+// keepReconciler takes over the reconciler object of a tier on a cluster that is no longer known.
+func (a *assembly) keepReconciler(t *Tier, tv tierVertices) error {
+	was := a.planted[a.graph.Vertices[tv.vertices[0]]].tier
+	t.ReconcilerBlob, t.Object = was.ReconcilerBlob, was.Object
+	if t.ReconcilerBlob == "" {
+		t.ReconcilerBlob = a.previous.Base(t.Repo, t.Reconciler)
+	}
+	return a.put(t.Repo, t.Reconciler, File{Hash: t.ReconcilerBlob})
+}
+
+// dependsOn are the prerequisites that the same cluster reconciles, so that a
+// cluster rebuilt from Git alone comes up in order.
+func (a *assembly) dependsOn(t *Tier) []template.ObjectName {
+	var out []template.ObjectName
+	for _, p := range t.Prerequisites {
+		cl := a.inventory.Clusters[p.Cluster]
+		if cl.ReconciledOn() != t.Object.Cluster {
+			continue
+		}
+		name := layout.Tier{Seed: cmp.Or(p.Seed, a.seed.Name), Cluster: p.Cluster, Ordinal: p.Ordinal}
+		ref := template.ObjectName{Name: name.ReconcilerName()}
+		if ns := reconcilerNamespace(cl); ns != t.Object.Namespace {
+			ref.Namespace = ns
+		}
+		out = append(out, ref)
+	}
+	return out
+}
+
+// healthChecks of a tier with a creator are the creators and all that others
+// wait for: everything else may need what the seed brings only later.
+func (a *assembly) healthChecks(tv tierVertices) ([]template.HealthCheck, []template.HealthCheckExpr) {
+	var checks []template.HealthCheck
+	exprs := map[string]template.HealthCheckExpr{}
+	for _, i := range tv.vertices {
+		id := a.graph.Vertices[i].Object
+		o, ok := a.objects[id]
+		kind, creator := catalog.Creator(id.GroupKind())
+		if !ok || !creator && !a.waited[i] {
+			continue
+		}
+		check := template.HealthCheck{APIVersion: o.APIVersion(), Kind: id.Kind, Name: id.Name, Namespace: id.Namespace}
+		if creator && kind.Current != "" {
+			check.APIVersion = kind.Group + "/" + kind.Version
+			exprs[id.GroupKind().String()] = template.HealthCheckExpr{APIVersion: check.APIVersion, Kind: id.Kind, Current: kind.Current}
+		}
+		checks = append(checks, check)
+	}
+	var list []template.HealthCheckExpr
+	for _, key := range sortedKeys(exprs) {
+		list = append(list, exprs[key])
+	}
+	return checks, list
+}

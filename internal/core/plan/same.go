@@ -1,0 +1,26 @@
+package plan
+
+import "slices"
+
+// samePlan compares what the plans do, not where their documents stood.
+func samePlan(a, b *Plan) bool {
+	return digestOf(essence(a)) == digestOf(essence(b))
+}
+
+func essence(p *Plan) *Plan {
+	e := *p
+	e.Generation = 0
+	e.Revision, e.From, e.Inputs, e.Warnings, e.Placements, e.Dependencies = "", "", "", nil, nil, nil
+	e.Contents = slices.Clone(p.Contents)
+	for i := range e.Contents {
+		e.Contents[i].Objects = slices.Clone(e.Contents[i].Objects)
+		for j := range e.Contents[i].Objects {
+			e.Contents[i].Objects[j].From = ""
+		}
+	}
+	e.Tiers = slices.DeleteFunc(slices.Clone(p.Tiers), func(t Tier) bool { return t.Gone() })
+	for i := range e.Tiers {
+		e.Tiers[i].Level, e.Tiers[i].Leaving = 0, nil
+	}
+	return &e
+}

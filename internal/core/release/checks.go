@@ -1,0 +1,202 @@
+package release
+
+import (
+	"fmt"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+)
+
+// checks are asked in this order; the first that has an answer decides.
+var checks = []func(*decision) (TierStatus, bool){
+	onBase,
+	keptWhole,
+	foreign,
+	proposedAsWanted,
+	proposedOtherwise,
+	blocked,
+	unfit,
+	suspended,
+	closed,
+}
+
+// onBase: base has the entries, so health alone says how far the tier is. A
+// proposal that is still open is of no use any more.
+func onBase(d *decision) (TierStatus, bool) {
+	state := d.standing[d.name]
+	if state == "" {
+		return TierStatus{}, false
+	}
+	s := TierStatus{State: state, Message: d.have.Health.Message, Since: d.have.Health.Since}
+	if d.have.Proposal != nil && !d.have.Proposal.Edited {
+		s.Act = ActSupersede
+	}
+	return s, true
+}
+
+// keptWhole: a seed that cannot be planned keeps what it has; an earlier plan by
+// which something leaves waits.
+func keptWhole(d *decision) (TierStatus, bool) {
+	if !d.facts.KeepAll || d.tier.Leaving == nil || d.have.Base == BaseNothing {
+		return TierStatus{}, false
+	}
+	s := TierStatus{State: Held, Message: "nothing leaves while the seed cannot be planned"}
+	if d.have.Proposal != nil && !d.have.Proposal.Edited {
+		s.Act = ActSupersede
+	}
+	return s, true
+}
+
+// foreign: what Furrow did not put there is not overwritten unless a person asks for it.
+func foreign(d *decision) (TierStatus, bool) {
+	if d.have.Base != BaseForeign || d.proposed() {
+		return TierStatus{}, false
+	}
+	return TierStatus{State: Held, Message: fmt.Sprintf("%s. Remove it from the base branch, make the seed say the same, or run 'furrow retry %s' to propose what belongs there", d.have.BaseDetail, d.name.Seed)}, true
+}
+
+// proposed says that an open proposal has the present entries.
+func (d *decision) proposed() bool {
+	p := d.have.Proposal
+	return p != nil && p.Wants == d.tier.Wants()
+}
+
+func proposedAsWanted(d *decision) (TierStatus, bool) {
+	p := d.have.Proposal
+	if !d.proposed() {
+		return TierStatus{}, false
+	}
+	if p.Rejected {
+		return TierStatus{State: Rejected, Message: rejection(p.Reason, d.name.Seed)}, true
+	}
+	s := TierStatus{State: Proposed, Message: "waits to be merged", Waits: d.waits()}
+	if d.tier.Gone() {
+		s.Message = "waits to be merged: it removes the tier"
+	}
+	s.GateFails = len(s.Waits) > 0
+	switch {
+	case p.Edited:
+		s.Message = "waits to be merged; a person has edited it"
+	case p.Stale && !s.GateFails:
+		s.Act, s.Message = ActUpdate, "is brought up to date: the base branch has changed under it"
+	}
+	return s, true
+}
+
+func rejection(reason, seed string) string {
+	if reason != "" {
+		reason = ": " + reason
+	}
+	return fmt.Sprintf("a person rejected it%s. Change the seed, or run 'furrow retry %s'", reason, seed)
+}
+
+// proposedOtherwise: an open proposal has other entries than the plan in force.
+func proposedOtherwise(d *decision) (TierStatus, bool) {
+	p := d.have.Proposal
+	if p == nil {
+		return TierStatus{}, false
+	}
+	if p.Edited {
+		return TierStatus{State: Held, Message: "a person has edited the open proposal, and the plan has changed since. Merge it, or delete its branch"}, true
+	}
+	if waits := d.waits(); len(waits) > 0 {
+		return TierStatus{State: Blocked, Waits: waits, Act: ActSupersede}, true
+	}
+	if d.facts.Suspended {
+		return TierStatus{State: Outdated, Message: "is not brought up to date while the seed is suspended"}, true
+	}
+	return TierStatus{State: Outdated, Message: "is brought up to date", Act: ActUpdate}, true
+}
+
+func blocked(d *decision) (TierStatus, bool) {
+	waits := d.waits()
+	if len(waits) == 0 {
+		return TierStatus{}, false
+	}
+	return TierStatus{State: Blocked, Waits: waits}, true
+}
+
+func blockedMessage(seed string, waits []Wait) string {
+	name := fmt.Sprintf("%s tier %s", waits[0].Tier.Cluster, waits[0].Tier.Number())
+	if waits[0].Tier.Seed != seed {
+		name = "seed " + waits[0].Tier.Seed + " on " + name
+	}
+	message := fmt.Sprintf("waits for %s (%s): %s", name, waits[0].State, waits[0].Why)
+	if n := len(waits) - 1; n > 0 {
+		message += fmt.Sprintf("; and %d more", n)
+	}
+	return message
+}
+
+func unfit(d *decision) (TierStatus, bool) {
+	if d.have.RootUnfit == "" {
+		return TierStatus{}, false
+	}
+	return TierStatus{State: Held, Message: d.have.RootUnfit}, true
+}
+
+func suspended(d *decision) (TierStatus, bool) {
+	if !d.facts.Suspended {
+		return TierStatus{}, false
+	}
+	return TierStatus{State: Queued, Message: "is not proposed while the seed is suspended"}, true
+}
+
+func closed(d *decision) (TierStatus, bool) {
+	switch d.have.Closed {
+	case ClosedNotAsked:
+		return TierStatus{State: Queued, Message: "is about to be proposed", NeedsClosed: true}, true
+	case ClosedRejected:
+		return TierStatus{State: Rejected, Message: rejection("", d.name.Seed)}, true
+	case ClosedMerged:
+		return TierStatus{State: Reverted, Message: fmt.Sprintf("it was merged, and the base branch no longer has it. Change the seed, or run 'furrow retry %s' to propose it again", d.name.Seed)}, true
+	}
+	return TierStatus{}, false
+}
+
+// waits lists what must come before a proposal. What leaves waits for those
+// that needed it to have left; everything else for its prerequisites.
+func (d *decision) waits() []Wait {
+	if d.tier.Leaving != nil && d.have.Base != BaseNothing {
+		return d.waitsOfLeaving()
+	}
+	var out []Wait
+	for _, p := range d.tier.Prerequisites {
+		name := layout.Tier{Seed: d.name.Seed, Cluster: p.Cluster, Ordinal: p.Ordinal}
+		state, known := d.standing[name]
+		if p.Seed != "" {
+			name.Seed = p.Seed
+			state, known = d.facts.Others[name]
+		}
+		if !known || state != Released {
+			out = append(out, Wait{name, stateOf(state, known), p.Why})
+		}
+	}
+	return out
+}
+
+func (d *decision) waitsOfLeaving() []Wait {
+	var out []Wait
+	for _, r := range d.tier.Leaving.After {
+		name := layout.Tier{Seed: d.name.Seed, Cluster: r.Cluster, Ordinal: r.Ordinal}
+		if state := d.standing[name]; state != Released && state != Gone {
+			out = append(out, Wait{name, stateOf(state, true), "leaves first: " + r.Why})
+		}
+	}
+	if d.tier.Gone() {
+		for _, name := range d.facts.Needed[d.name] {
+			out = append(out, Wait{name, Merged, fmt.Sprintf("seed %q still needs it", name.Seed)})
+		}
+	}
+	return out
+}
+
+// stateOf names the state of a prerequisite whose entries are not on base yet.
+func stateOf(s State, known bool) State {
+	switch {
+	case !known:
+		return Blocked
+	case s == "":
+		return Queued
+	}
+	return s
+}
