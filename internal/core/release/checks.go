@@ -22,7 +22,7 @@ var checks = []func(*decision) (TierStatus, bool){
 // onBase: base has the entries, so health alone says how far the tier is. A
 // proposal that is still open is of no use any more.
 func onBase(d *decision) (TierStatus, bool) {
-	state := d.standing[d.name]
+	state := d.gates.standing[d.name]
 	if state == "" {
 		return TierStatus{}, false
 	}
@@ -159,26 +159,14 @@ func (d *decision) waits() []Wait {
 	if d.tier.Leaving != nil && d.have.Base != BaseNothing {
 		return d.waitsOfLeaving()
 	}
-	var out []Wait
-	for _, p := range d.tier.Prerequisites {
-		name := layout.Tier{Seed: d.name.Seed, Cluster: p.Cluster, Ordinal: p.Ordinal}
-		state, known := d.standing[name]
-		if p.Seed != "" {
-			name.Seed = p.Seed
-			state, known = d.facts.Others[name]
-		}
-		if !known || state != Released {
-			out = append(out, Wait{name, stateOf(state, known), p.Why})
-		}
-	}
-	return out
+	return d.gates.of(d.tier)
 }
 
 func (d *decision) waitsOfLeaving() []Wait {
 	var out []Wait
 	for _, r := range d.tier.Leaving.After {
 		name := layout.Tier{Seed: d.name.Seed, Cluster: r.Cluster, Ordinal: r.Ordinal}
-		if state := d.standing[name]; state != Released && state != Gone {
+		if state := d.gates.standing[name]; state != Released && state != Gone {
 			out = append(out, Wait{name, stateOf(state, true), "leaves first: " + r.Why})
 		}
 	}

@@ -219,21 +219,16 @@ type decision struct {
 	tier  *plan.Tier
 	name  layout.Tier
 	have  TierFacts
-	// standing is the state of every tier of the plan by base and health.
-	standing map[layout.Tier]State
+	gates *gates
 }
 
 // Next derives every tier's state and what is to be done.
 func Next(p *plan.Plan, facts Facts) Result {
-	standing := make(map[layout.Tier]State, len(p.Tiers))
-	for i := range p.Tiers {
-		name := p.Name(&p.Tiers[i])
-		standing[name] = Standing(&p.Tiers[i], facts.Tiers[name])
-	}
+	g := newGates(p, facts)
 	out := Result{Settled: true, Done: true}
 	for i := range p.Tiers {
 		t := &p.Tiers[i]
-		d := decision{plan: p, facts: facts, tier: t, name: p.Name(t), standing: standing}
+		d := decision{plan: p, facts: facts, tier: t, name: p.Name(t), gates: g}
 		d.have = facts.Tiers[d.name]
 		s := d.decide()
 		s.Tier = d.name

@@ -128,8 +128,9 @@ func TestNext(t *testing.T) {
 		"proposed once the prerequisite is Released": {
 			makePlan().merged(mgmt0, health.Ready), edge0, want{State: release.Queued, Act: release.ActPropose},
 		},
-		"only direct prerequisites count": {
-			makePlan().merged(mgmt0, health.Failed).merged(edge0, health.Ready), edge1, want{State: release.Queued, Act: release.ActPropose},
+		"Blocked while a prerequisite of a prerequisite is not Released": {
+			makePlan().merged(mgmt0, health.Failed).merged(edge0, health.Ready), edge1,
+			want{State: release.Blocked, Waits: []release.State{release.Failed}},
 		},
 		"Queued while the seed is suspended": {
 			func() *fixture { f := makePlan(); f.facts.Suspended = true; return f }(), mgmt0, want{State: release.Queued},
