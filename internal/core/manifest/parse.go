@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -53,10 +54,29 @@ func (r *reader) report(at place, object, message, next string) {
 	r.problems = append(r.problems, Problem{Source: at.source(), Object: object, Message: message, Next: next})
 }
 
+var (
+	kindLine = regexp.MustCompile(`(?m)^kind:[ \t]*"?([A-Za-z0-9]+)`)
+	nameLine = regexp.MustCompile(`(?m)^metadata:(?:[ \t]*\{[^}\n]*?|[ \t]*\n(?:[ \t]+.*\n)*?[ \t]+)name:[ \t]*"?([^\s,"}]+)`)
+)
+
+// likelyTitle names the object of a document that is too large to be parsed, by
+// its lines; empty when they do not say.
+func likelyTitle(text []byte) string {
+	text = text[:min(len(text), 64<<10)]
+	kind, name := kindLine.FindSubmatch(text), nameLine.FindSubmatch(text)
+	switch {
+	case kind == nil:
+		return ""
+	case name == nil:
+		return string(kind[1])
+	}
+	return fmt.Sprintf("%s %q", kind[1], name[1])
+}
+
 func (r *reader) document(doc document) {
 	at := place{file: r.file, line: doc.line + leadingLines(doc.text), base: doc.line - 1}
 	if len(doc.text) > maxDocument {
-		r.report(at, "", fmt.Sprintf("the document has %d bytes, and no API server takes more than %d", len(doc.text), maxDocument),
+		r.report(at, likelyTitle(doc.text), fmt.Sprintf("the document has %d bytes, and no API server takes more than %d", len(doc.text), maxDocument),
 			"Split it into several objects.")
 		return
 	}

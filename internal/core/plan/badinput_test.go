@@ -1,0 +1,140 @@
+package plan_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestBadInputs is what people get to read for what they commit. Each row
+// replaces files of a control plane that is in order; want is what seed web is
+// told. Mishaps in repositories are in the engine's tests.
+func TestBadInputs(t *testing.T) {
+	const (
+		namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: web}\n"
+		web       = namespace + "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: web}\nspec: {}\n"
+	)
+	tests := map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"a circle": {
+			files: map[string]string{"seeds/web.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default, annotations: {furrow.dev/depends-on: core/ConfigMap/default/b}}\n---\n" +
+				"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, namespace: default, annotations: {furrow.dev/depends-on: core/ConfigMap/default/a}}\n"},
+			want: `seed "web": the objects wait for each other in a circle:
+  core/ConfigMap/default/a on edge waits for core/ConfigMap/default/b on edge (declared: furrow.dev/depends-on: core/ConfigMap/default/b)
+  core/ConfigMap/default/b on edge waits for core/ConfigMap/default/a on edge (declared: furrow.dev/depends-on: core/ConfigMap/default/a)
+Remove one of these dependencies, or switch its rule off with spec.disabledRules of the Seed`,
+		},
+		"an unknown cluster": {
+			files: map[string]string{"seeds/web.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: web, annotations: {furrow.dev/cluster: egde}}\n"},
+			want:  `seeds/web.yaml:1: Namespace "web": annotation furrow.dev/cluster: there is no cluster "egde". Use one of: edge, mgmt; or declare it.`,
+		},
+		"no matching cluster": {
+			files: map[string]string{"seeds/web.yaml": web + "---\napiVersion: furrow.dev/v1alpha1\nkind: Seed\nmetadata: {name: web}\nspec: {clusterSelector: {matchLabels: {region: mars}}}\n"},
+			want:  `seeds/web.yaml:5: Deployment "web": no workload cluster matches the seed's clusterSelector "region=mars". Label one of: edge; or change the selector.`,
+		},
+		"two seeds with one object": {
+			files: map[string]string{"seeds/other.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: web}\n"},
+			want:  `seeds/web.yaml:5: Deployment "web": seed "other" (seeds/other.yaml:1) has the same object for cluster edge. Keep it in one of the two seeds, or place them on different clusters.`,
+		},
+		"an object that is too large": {
+			files: map[string]string{"seeds/web.yaml": namespace + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: big, namespace: web}\ndata: {big: " + strings.Repeat("x", 3<<20) + "}\n"},
+			want:  `seeds/web.yaml:5: ConfigMap "big": `,
+		},
+		"a Secret in plain text": {
+			files: map[string]string{"seeds/web.yaml": web + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: key, namespace: web}\nstringData: {password: hunter2}\n"},
+			want:  `seeds/web.yaml:10: Secret "key": its data could be read by everybody with access to the repository. Encrypt it with sops, or set spec.plainSecrets: Allow of the Seed.`,
+		},
+		"a name that leaves its directory": {
+			files: map[string]string{"seeds/web.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ../../etc/passwd, namespace: default}\n"},
+			want:  `seeds/web.yaml:3: ConfigMap: metadata.name "../../etc/passwd" has a character that names cannot have: / or %. Choose another name.`,
+		},
+		"a control character in a name": {
+			files: map[string]string{"seeds/web.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"a\\u0007b\", namespace: default}\n"},
+			want:  `seeds/web.yaml:3: ConfigMap: metadata.name "a\ab" has a character that cannot be printed: U+0007. Choose another name.`,
+		},
+		"a tab": {
+			files: map[string]string{"seeds/web.yaml": "apiVersion: v1\nkind: Namespace\nmetadata:\n\tname: web\n"},
+			want:  `seeds/web.yaml:4: the line is indented with a tab, which YAML does not allow. Indent it with spaces.`,
+		},
+		"an object without a kind": {
+			files: map[string]string{"seeds/web.yaml": namespace + "---\napiVersion: v1\nmetadata: {name: x}\n"},
+			want:  `seeds/web.yaml:5: `,
+		},
+		"an alias bomb": {
+			files: map[string]string{"seeds/web.yaml": "a: &a [x, x, x, x, x, x, x, x, x]\n" + bomb("bcdefghi")},
+			want:  `seeds/web.yaml:`,
+		},
+		"a namespaced object without a namespace": {
+			files: map[string]string{"seeds/web.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n"},
+			want:  `seeds/web.yaml:1: Deployment "web": `,
+		},
+		"a template with an error": {
+			files: map[string]string{
+				"clusters.yaml": fleetDocuments + "---\napiVersion: furrow.dev/v1alpha1\nkind: ClusterType\nmetadata: {name: odd}\nspec: {reconcilerTemplate: odd}\n---\napiVersion: furrow.dev/v1alpha1\nkind: Template\nmetadata: {name: odd}\nspec: {type: Reconciler, text: \"{{ .Nmae }}\"}\n---\n" +
+					"apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: odd}\nspec: {type: odd}\n",
+			},
+			want: `seed "web": template "Template/odd": line 1:3: executing "Template/odd" at <.Nmae>: can't evaluate field Nmae in type template.Reconciler. Correct the template`,
+		},
+		"a cluster's document that cannot be read": {
+			files: map[string]string{"clusters.yaml": fleetDocuments + "---\napiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: new}\nspec: {rloe: Workload}\n"},
+			want: `the inventory cannot be read, so nothing is planned anew:
+clusters.yaml:11: Cluster "new": unknown field "rloe". Compare it with the example in the reference documentation.`,
+		},
+		"a dependency on what is nowhere": {
+			files: map[string]string{"seeds/web.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: web, annotations: {furrow.dev/depends-on: core/Namespace/wbe}}\n"},
+			want:  `seeds/web.yaml:1: Namespace "web": annotation furrow.dev/depends-on names core/Namespace/wbe, which is in no seed. Add that object, or correct the annotation.`,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{"clusters.yaml": fleetDocuments, "seeds/web.yaml": web}
+			maps.Copy(files, tc.files)
+			tree := fstest.MapFS{}
+			for p, text := range files {
+				tree[p] = &fstest.MapFile{Data: []byte(text)}
+			}
+			o := compute(t, tree)["web"]
+			if o == nil || o.Err == nil || o.Plan != nil {
+				t.Fatalf("it was planned: %+v", o)
+			}
+			got := o.Err.Error()
+			if strings.HasSuffix(tc.want, " ") || strings.HasSuffix(tc.want, ":") {
+				t.Log(got)
+				if !strings.HasPrefix(got, tc.want) || !strings.HasSuffix(got, ".") {
+					t.Errorf("the message is %q, want %q with what is wrong and the next step", got, tc.want)
+				}
+				return
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+const fleetDocuments = `apiVersion: furrow.dev/v1alpha1
+kind: Cluster
+metadata: {name: mgmt}
+spec: {role: Management}
+---
+apiVersion: furrow.dev/v1alpha1
+kind: Cluster
+metadata: {name: edge}
+spec: {}
+`
+
+// bomb is lists of lists, each nine times the one before.
+func bomb(names string) string {
+	var b strings.Builder
+	previous := "a"
+	for _, name := range strings.Split(names, "") {
+		b.WriteString(name + ": &" + name + " [" + strings.TrimSuffix(strings.Repeat("*"+previous+", ", 9), ", ") + "]\n")
+		previous = name
+	}
+	return b.String()
+}
