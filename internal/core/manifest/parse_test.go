@@ -200,7 +200,7 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		"an alias inside of itself": {text: pod("a", "x: &x [*x]\n"),
 			want: []string{"f:5: the alias *x stands inside of what it stands for. Write the value out instead of the alias."}},
 		"a document that is too large": {text: "\n" + pod("a", "x: "+strings.Repeat("x", maxDocument)+"\n"),
-			want: []string{fmt.Sprintf("f:2: the document has %d bytes, and no API server takes more than %d. Split it into several objects.", maxDocument+len(pod("a"))+5, maxDocument)}},
+			want: []string{fmt.Sprintf("f:2: Pod \"a\": the document has %d bytes, and no API server takes more than %d. Split it into several objects.", maxDocument+len(pod("a"))+5, maxDocument)}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
