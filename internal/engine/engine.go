@@ -31,6 +31,7 @@ import (
 type Mirror interface {
 	Fetch(ctx context.Context, base string) (git.Refs, error)
 	FS(ctx context.Context, commit git.Hash) (fs.FS, error)
+	Prefetch(ctx context.Context, commit git.Hash, dirs ...string) error
 	Blob(ctx context.Context, hash git.Hash) ([]byte, error)
 	Commit(hash git.Hash) (git.CommitInfo, error)
 	Entries(commit git.Hash, paths []string) (map[string]git.Entry, error)

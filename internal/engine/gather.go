@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
 
 	"github.com/furrow-dev/furrow/internal/core/catalog"
@@ -211,8 +212,24 @@ func (e *Engine) readPlan(ctx context.Context, r *repoState, seed string, commit
 	if err != nil {
 		return nil, fmt.Errorf("seed %q: branch %s holds no plan that can be read: %w. Move the branch back to its last good commit, or use the version of Furrow that wrote it; without the branch Furrow forgets what it has planted", seed, layout.PlanBranch(r.base, seed), err)
 	}
+	// The reconciler objects are read one by one later; a mirror without blobs gets them in one request.
+	if dirs := reconcilerDirs(read, r.name); len(dirs) > 0 {
+		if err := r.Mirror.Prefetch(ctx, commit, dirs...); err != nil {
+			return nil, err
+		}
+	}
 	e.plans.put(key, read)
 	return read, nil
+}
+
+func reconcilerDirs(p *plan.Plan, repo string) []string {
+	dirs := map[string]bool{}
+	for i := range p.Tiers {
+		if t := &p.Tiers[i]; t.Repo == repo && !t.Gone() {
+			dirs[path.Dir(t.Reconciler)] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(dirs))
 }
 
 // gatherHealth asks the channel once for all tiers of all plans.

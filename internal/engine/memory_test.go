@@ -75,6 +75,8 @@ func (m *memory) Blob(_ context.Context, hash git.Hash) ([]byte, error) {
 	return data, nil
 }
 
+func (m *memory) Prefetch(context.Context, git.Hash, ...string) error { return nil }
+
 func (m *memory) Commit(hash git.Hash) (git.CommitInfo, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -346,4 +348,15 @@ func (m *memory) put(branch, message string, files map[string]string) {
 		parents = append(parents, base)
 	}
 	m.refs[branch] = m.commit(m.treeOf(flat), parents, git.CommitMeta{Author: git.Person{Name: "person", Email: "p@example.com", When: time.Unix(int64(len(m.commits)), 0)}, Message: message})
+}
+
+// files are those of a repository's main branch.
+func (m *memory) files() map[string]string { return m.filesAt(m.refs["main"]) }
+
+func (m *memory) filesAt(commit git.Hash) map[string]string {
+	out := map[string]string{}
+	for p, blob := range m.trees[m.commits[commit].Tree] {
+		out[p] = string(m.blobs[blob])
+	}
+	return out
 }

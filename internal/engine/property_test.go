@@ -215,12 +215,8 @@ func TestEveryEdgeCallMayFail(t *testing.T) {
 // outcome is what a story leaves behind: the base branch's files, and the
 // branches that there are.
 func outcome(w *world) map[string]string {
-	out := map[string]string{}
-	refs, _ := w.gitops.Fetch(w.t.Context(), "main")
-	for p, blob := range w.gitops.trees[w.gitops.commits[refs["main"]].Tree] {
-		out[p] = string(w.gitops.blobs[blob])
-	}
-	for branch := range refs {
+	out := w.gitops.files()
+	for branch := range w.gitops.refs {
 		out["branch "+branch] = "there"
 	}
 	return out

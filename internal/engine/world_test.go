@@ -96,17 +96,9 @@ func document(kind, name, rest string) string {
 
 // restart replaces the engine by a new one that remembers nothing.
 func (w *world) restart() {
-	control := faultyMirror{w.control, w.faults}
 	w.engine = engine.New(engine.Config{
-		Owner: "acme/test",
-		ControlPlane: func(ctx context.Context) (engine.Tree, error) {
-			refs, err := control.Fetch(ctx, "main")
-			if err != nil {
-				return engine.Tree{}, err
-			}
-			tree, err := control.FS(ctx, refs["main"])
-			return engine.Tree{FS: tree, Revision: "main@sha1:" + refs["main"].String()}, err
-		},
+		Owner:        "acme/test",
+		ControlPlane: controlPlane(faultyMirror{w.control, w.faults}),
 		Open: func(string, v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
 			return engine.Repo{Mirror: faultyMirror{w.gitops, w.faults}, Forge: faultyForge{w.forge, w.faults, w.mustBeDue}}, nil
 		},
@@ -115,6 +107,18 @@ func (w *world) restart() {
 		Person:        git.Person{Name: "Furrow", Email: "furrow@example.com"},
 		Now:           func() time.Time { w.now = w.now.Add(time.Second); return w.now },
 	})
+}
+
+// controlPlane reads the control plane from the main branch of a repository.
+func controlPlane(m engine.Mirror) func(context.Context) (engine.Tree, error) {
+	return func(ctx context.Context) (engine.Tree, error) {
+		refs, err := m.Fetch(ctx, "main")
+		if err != nil {
+			return engine.Tree{}, err
+		}
+		tree, err := m.FS(ctx, refs["main"])
+		return engine.Tree{FS: tree, Revision: "main@sha1:" + refs["main"].String()}, err
+	}
 }
 
 // mustBeDue holds a proposal against the clusters themselves: what its tier waits
@@ -247,17 +251,23 @@ func (w *world) seedsDue() int {
 // check asserts what must hold whatever happened.
 func (w *world) check() {
 	w.t.Helper()
-	for _, r := range w.nursery.Rejections() {
-		w.t.Errorf("a cluster rejected an object, so a tier was released early: %s", r)
-	}
-	for _, l := range w.nursery.Losses() {
-		w.t.Errorf("an object was lost: %s", l)
-	}
+	mustBeUnharmed(w.t, w.nursery)
 	for key, n := range w.mergedTwice() {
 		w.t.Errorf("%s was proposed and merged %d times", key, n)
 	}
 	if w.t.Failed() {
 		w.t.Logf("what happened:\n%s\n%s", strings.Join(w.history, "\n"), w.describe())
+	}
+}
+
+// mustBeUnharmed asserts that no cluster rejected or lost an object.
+func mustBeUnharmed(t testing.TB, n *nursery.Nursery) {
+	t.Helper()
+	for _, r := range n.Rejections() {
+		t.Errorf("a cluster rejected an object, so a tier was released early: %s", r)
+	}
+	for _, l := range n.Losses() {
+		t.Errorf("an object was lost: %s", l)
 	}
 }
 
@@ -289,21 +299,24 @@ func (w *world) mergedTwice() map[string]int {
 }
 
 // describe is the last report, for failures.
-func (w *world) describe() string {
-	if w.report == nil {
+func (w *world) describe() string { return describe(w.report, w.nursery) }
+
+// describe is a report and what the clusters say.
+func describe(r *engine.Report, n *nursery.Nursery) string {
+	if r == nil {
 		return "no report"
 	}
 	var b strings.Builder
-	for _, p := range w.report.Problems {
+	for _, p := range r.Problems {
 		fmt.Fprintf(&b, "problem: %s\n", p)
 	}
-	for _, s := range w.report.Seeds {
+	for _, s := range r.Seeds {
 		fmt.Fprintf(&b, "seed %s: %s %s\n", s.Name, s.State, s.Message)
 		for _, t := range s.Tiers {
 			fmt.Fprintf(&b, "  %s tier %02d: %s: %s\n", t.Cluster, t.Ordinal, t.State, t.Message)
 		}
 	}
-	for _, c := range w.nursery.Describe() {
+	for _, c := range n.Describe() {
 		for _, k := range c.Kustomizations {
 			fmt.Fprintf(&b, "  %s: %s ready=%s %s: %s\n", c.Name, k.Name, k.Ready, k.Reason, k.Message)
 		}
@@ -312,10 +325,12 @@ func (w *world) describe() string {
 }
 
 // planted are the objects on the clusters, but for what roots put there.
-func (w *world) planted() map[string]bool {
+func (w *world) planted() map[string]bool { return plantedOn(w.nursery) }
+
+func plantedOn(n *nursery.Nursery) map[string]bool {
 	out := map[string]bool{}
-	for _, cluster := range w.nursery.Clusters() {
-		for _, id := range w.nursery.Objects(cluster) {
+	for _, cluster := range n.Clusters() {
+		for _, id := range n.Objects(cluster) {
 			if id.Group != "kustomize.toolkit.fluxcd.io" {
 				out[id.String()+" on "+cluster] = true
 			}
