@@ -135,7 +135,7 @@ func (f *sessionFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.options.ControlPlane, "control-plane", os.Getenv("FURROW_CONTROL_PLANE"), "control-plane repository, a URL or a directory; or set FURROW_CONTROL_PLANE (default: this directory, where it has seeds/)")
 	flags.StringVar(&f.options.Branch, "branch", "main", "branch of the control-plane repository")
 	flags.StringVar(&f.options.Path, "path", "", "directory of the control-plane tree in its repository")
-	flags.StringVar(&f.options.Credentials, "credentials", os.Getenv("FURROW_CREDENTIALS"), "directory with one directory for each set of credentials (files token, or username and password, and ca.crt); or set FURROW_CREDENTIALS")
+	flags.StringVar(&f.options.Credentials, "credentials", os.Getenv("FURROW_CREDENTIALS"), "directory with one directory for each set of credentials (files token, or username and password; ca.crt; url, which binds the set to it); or set FURROW_CREDENTIALS")
 	flags.StringVar(&f.options.Cache, "cache", "", "directory of the mirrors; may be deleted at any time (default: furrow in the user's cache directory)")
 }
 

@@ -17,8 +17,8 @@ func newRetry() *cobra.Command {
 took back, and those that are held because the base branch has content of others on their
 paths. Merging such a proposal replaces that content.
 
-It pushes a branch, furrow/<base>/retry/<seed>, which the run acts on in its next pass and then
-deletes. Where no run is under way, it waits for one.`,
+It pushes a branch, furrow/<base>/retry/<seed>, which the run acts on from its next pass on, and
+deletes when nothing is left to do for it. Where no run is under way, it waits for one.`,
 		Example: "  furrow retry edge-5g",
 	}, (*engine.Engine).Retry, "Asked: the tiers of seed %s are proposed again on the next pass. See 'furrow status %[1]s'.\n")
 }

@@ -48,7 +48,7 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
 	flags.IntVar(&session.options.DeletionGuard, "deletion-guard", release.DefaultDeletionGuard, "percent of all plantings that may be removed at once without 'furrow confirm'")
 	flags.DurationVar(&interval, "interval", 10*time.Second, "pause between passes in which nothing changed")
 	flags.BoolVar(&once, "once", false, "make one pass and end; exits with 3 when a seed is stalled or a repository has a problem")
-	flags.BoolVar(&simulate, "simulate", false, "simulate the declared clusters; a second of the simulation is a pass")
+	flags.BoolVar(&simulate, "simulate", false, "simulate the declared clusters; a second of the simulation is a pass, and with --once some time goes by first")
 	return cmd
 }
 
@@ -62,6 +62,9 @@ func run(cmd *cobra.Command, options standalone.Options, interval time.Duration,
 	if simulate {
 		fmt.Fprintln(out, "The clusters are simulated: nothing is applied anywhere.")
 		interval = min(interval, time.Second)
+	}
+	if once {
+		settle(ctx, tick)
 	}
 	log := newTransitions(out, options.Now)
 	var last standalone.Seen
@@ -81,6 +84,18 @@ func run(cmd *cobra.Command, options standalone.Options, interval time.Duration,
 	}
 	fmt.Fprintln(out, "Stopped. Nothing is lost: start it again to carry on.")
 	return nil
+}
+
+// settling is how many seconds of the simulation come before a single pass, so
+// that the clusters, which start anew with it, have taken up what was merged.
+const settling = 30
+
+func settle(ctx context.Context, tick func(context.Context) error) {
+	for range settling {
+		if tick(ctx) != nil {
+			return // the pass meets the same error, and tells it
+		}
+	}
 }
 
 // verdictOf is the error of a single pass: that it failed, or that something is stalled.

@@ -168,8 +168,11 @@ func nextTable(w io.Writer, r *engine.Report) {
 	}
 }
 
+// moving are the states that end by themselves, or by a review.
+var moving = []release.State{release.Proposed, release.Outdated, release.Merged, release.Progressing}
+
 func underWay(t engine.TierReport) bool {
-	return !slices.ContainsFunc(t.Waits, func(w engine.WaitReport) bool { return w.State == release.Blocked || w.State == release.Queued })
+	return !slices.ContainsFunc(t.Waits, func(w engine.WaitReport) bool { return !slices.Contains(moving, w.State) })
 }
 
 func waitNames(t engine.TierReport) string {

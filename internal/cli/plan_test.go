@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/furrow-dev/furrow/internal/core/plan"
+)
+
+func TestAPlanFromStandardInputFillsTheNamespace(t *testing.T) {
+	const bare = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
+	r := call(t.Context(), bare, "plan", "-n", "default", "-f", "-")
+	if r.code != exitOK {
+		t.Errorf("it ends with %d: %s", r.code, r.stderr)
+	}
+	mustContain(t, r.stdout, "Seed seed: 1 object in 1 tier on 1 cluster", "core/ConfigMap/default/a")
+
+	r = call(t.Context(), bare, "plan", "-f", "-")
+	if r.code != exitProblems {
+		t.Errorf("without -n it ends with %d: %s", r.code, r.stdout)
+	}
+	mustContain(t, r.stderr, "error: standard input:1: ", "namespaced and has no namespace")
+}
+
+func TestWithoutAControlPlaneThereIsAManagementClusterToo(t *testing.T) {
+	const creator = "apiVersion: cluster.x-k8s.io/v1beta1\nkind: Cluster\nmetadata: {name: edge, namespace: default}\n"
+	r := call(t.Context(), creator, "plan", "-f", "-")
+	if r.code != exitOK {
+		t.Errorf("it ends with %d: %s", r.code, r.stderr)
+	}
+	mustContain(t, r.stdout, "management tier 00")
+}
+
+func TestAPlanOnDiskIsWhatGitMakesOfIt(t *testing.T) {
+	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p.must("plan", "--seed", "web", "--out", p.at("out"))
+
+	written := readPlan(t, p.at("out"))
+	p.git("out", "init", "--quiet")
+	p.git("out", "add", ".")
+	p.git("out", "commit", "--quiet", "--message=The plan")
+	for _, tier := range written.Tiers {
+		if got := p.git("out", "rev-parse", "HEAD:"+tier.Path); got != string(tier.Tree) {
+			t.Errorf("plan.yaml has tree %s for %s, and Git makes %s of it", tier.Tree, tier.Path, got)
+		}
+		if got := p.git("out", "hash-object", tier.Reconciler); got != string(tier.ReconcilerBlob) {
+			t.Errorf("plan.yaml has blob %s for %s, and Git makes %s of it", tier.ReconcilerBlob, tier.Reconciler, got)
+		}
+	}
+	if len(written.Tiers) != 6 {
+		t.Errorf("%d tiers", len(written.Tiers))
+	}
+}
+
+func TestAPlanOnDiskIsTheOneThatARunCommits(t *testing.T) {
+	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p.must("plan", "--out", p.at("out"))
+	p.pass()
+	p.git("work", "fetch", "--quiet", "origin")
+	p.git("work", "checkout", "--quiet", "origin/furrow/main/plan/web")
+
+	written, committed := readPlan(t, p.at("out/web")), readPlan(t, p.at("work"))
+	if committed.Owner != "control-plane/default" {
+		t.Errorf("the owner is %q", committed.Owner)
+	}
+	committed.Owner, committed.Revision, committed.From = written.Owner, written.Revision, written.From
+	if diff := cmp.Diff(written, committed); diff != "" {
+		t.Errorf("plan.yaml (-plan --out +run):\n%s", diff)
+	}
+	for _, tier := range written.Tiers {
+		if got := p.git("work", "rev-parse", "HEAD:"+tier.Path); got != string(tier.Tree) {
+			t.Errorf("the run's plan has tree %s at %s, and not %s", got, tier.Path, tier.Tree)
+		}
+	}
+}
+
+func readPlan(t *testing.T, dir string) *plan.Plan {
+	t.Helper()
+	p, err := plan.Decode(func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, name)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}

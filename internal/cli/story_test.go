@@ -1,0 +1,292 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestExplainFindsAnObjectByAnyEndOfItsID(t *testing.T) {
+	t.Parallel()
+	other := strings.ReplaceAll(webSeed, "web", "shop")
+	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed, "seeds/shop.yaml": other})
+	p.pass()
+	cases := map[string]struct {
+		args []string
+		code int
+		want []string
+	}{
+		"the whole id":                     {[]string{"apps/Deployment/web/web"}, exitOK, []string{"of seed web, from seeds/web.yaml:10", "on east, west", "east tier 02: Blocked", "Chain\n  core/Namespace/web\n  → core/ConfigMap/web/settings\n  → apps/Deployment/web/web"}},
+		"the end of it":                    {[]string{"ConfigMap/web/settings"}, exitOK, []string{"core/ConfigMap/web/settings\n", "Waited for by\n  apps/Deployment/web/web (declared)"}},
+		"what waits for nothing":           {[]string{"Namespace/web"}, exitOK, []string{"Waits for\n  nothing", "east tier 00: Proposed"}},
+		"an end that several objects have": {[]string{"settings"}, exitFailed, []string{`"settings" could be any of these`, "shop: core/ConfigMap/shop/settings", "web: core/ConfigMap/web/settings"}},
+		"an end, and the seed":             {[]string{"settings", "--seed", "shop"}, exitOK, []string{"core/ConfigMap/shop/settings\n  of seed shop"}},
+		"part of a name is no end":         {[]string{"ettings"}, exitFailed, []string{`no plan has an object "ettings"; 'furrow plan' lists all objects`}},
+		"an object that nobody has":        {[]string{"Deployment/web/none"}, exitFailed, []string{`no plan has an object "Deployment/web/none"`}},
+		"an object of another seed":        {[]string{"apps/Deployment/web/web", "--seed", "shop"}, exitFailed, []string{"no plan has an object"}},
+	}
+	for sentence, c := range cases {
+		t.Run(sentence, func(t *testing.T) {
+			r := p.furrow(append([]string{"explain"}, c.args...)...)
+			if r.code != c.code {
+				t.Errorf("it ends with %d: %s", r.code, r.stderr)
+			}
+			mustContain(t, r.all(), c.want...)
+		})
+	}
+}
+
+func TestExplainTellsOfAStalledSeedWhereNoPlanHasTheObject(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"seeds/bad.yaml": circleSeed})
+	r := p.furrow("explain", "ConfigMap/default/a")
+	if r.code != exitFailed {
+		t.Errorf("it ends with %d", r.code)
+	}
+	mustContain(t, r.stderr, "no plan has an object", "seed bad is stalled", "in a circle")
+}
+
+func TestBeforeAnyRunThereIsNoStatusAndNothingToDecide(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	cases := map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"status":    {[]string{"status"}, exitFailed, "no status was reported yet; start 'furrow run'"},
+		"retry":     {[]string{"retry", "web"}, exitFailed, `there is no plan of a seed "web" yet`},
+		"confirm":   {[]string{"confirm", "web"}, exitFailed, `there is no plan of a seed "web" yet`},
+		"show":      {[]string{"pr", "show", "web/east/00"}, exitFailed, `there is no proposal "web/east/00"; none is open`},
+		"list":      {[]string{"pr", "list"}, exitOK, "No proposal is open."},
+		"merge all": {[]string{"pr", "merge", "--all"}, exitOK, "No proposal is open."},
+	}
+	for sentence, c := range cases {
+		t.Run(sentence, func(t *testing.T) {
+			r := p.furrow(c.args...)
+			if r.code != c.code {
+				t.Errorf("it ends with %d", r.code)
+			}
+			mustContain(t, r.all(), c.want)
+		})
+	}
+}
+
+func TestAReviewerListsShowsMergesAndRejects(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p.pass()
+	p.pass() // sees what the first one proposed
+	mustContain(t, p.must("status"),
+		"Seed web: Proposed\n", "east tier 00  Proposed  waits to be merged\n", "Waiting for you: 2 proposals",
+		"Plant web on east, tier 00: furrow pr merge web/east/00", "Next:\n  web east tier 01, after east tier 00 (Proposed)")
+	mustContain(t, p.must("pr", "list"), "REPO   PROPOSAL     STATE  TITLE\n", "fleet  web/east/00  Open   Plant web on east, tier 00\n", "web/west/00")
+	mustContain(t, p.must("pr", "show", "web/east/00"),
+		"Plant web on east, tier 00\n", "Open\n", "furrow/main/tier/web/east/00\n", "git diff origin/main...origin/furrow/main/tier/web/east/00",
+		"| Namespace | 1 | `web` |", "Run `furrow pr reject web/east/00`")
+
+	mustContain(t, p.must("pr", "merge", "web/east/00"), "Merged furrow/main/tier/web/east/00 into main of fleet.")
+	mustContain(t, p.must("pr", "reject", "furrow/main/tier/web/west/00", "--reason", "not before Monday"), "Rejected furrow/main/tier/web/west/00.", "furrow retry web")
+	mustContain(t, p.must("pr", "list"), "web/west/00  Rejected")
+	mustContain(t, p.must("pr", "show", "web/west/00"), "Rejected: not before Monday")
+	if r := p.furrow("pr", "merge", "web/west/00"); r.code != exitFailed || !strings.Contains(r.stderr, "turned down") {
+		t.Errorf("a rejected proposal is merged: %d %s", r.code, r.all())
+	}
+	if r := p.furrow("pr", "show", "web/none/00"); r.code != exitFailed || !strings.Contains(r.stderr, "there are: web/west/00") {
+		t.Errorf("a proposal that is not there: %d %s", r.code, r.all())
+	}
+	mustContain(t, p.must("pr", "merge", "--all"), "No proposal is open.")
+
+	p.pass()
+	status := p.must("status")
+	mustContain(t, status, "east tier 00  Released  healthy", "west tier 00  Rejected", "not before Monday", "east tier 01  Proposed")
+	mustNotContain(t, status, "after west tier 00 (Rejected)")
+}
+
+func TestASeedIsTurnedDownAskedForAgainPlantedAndRemoved(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed, "north.yaml": document("Cluster", "north", "spec: {}")})
+	p.setUpRoot("north")
+	p.pass()
+	p.must("pr", "reject", "web/west/00")
+	p.pass()
+	mustContain(t, p.must("status", "web"), "west tier 00   Rejected")
+
+	asked := p.must("retry", "web")
+	mustContain(t, asked, "Asked: ", "furrow status web")
+	if strings.Count(asked, "\n") != 1 {
+		t.Errorf("retry says more than a line:\n%s", asked)
+	}
+	p.markIs("retry", true)
+	p.pass()
+	mustContain(t, p.must("status"), "west tier 00   Proposed")
+	p.plant("Seed web: Released\n")
+	p.markIs("retry", false)
+
+	if err := os.Remove(p.at("control-plane/seeds/web.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	p.commit(nil)
+	if r := p.furrow("run", "--once", "--simulate"); r.code != exitProblems {
+		t.Errorf("a run that holds a removal ends with %d", r.code)
+	}
+	mustContain(t, p.must("status"), "the deletion guard holds its removal, for 3 of 3 plantings", "furrow confirm")
+	mustContain(t, p.must("confirm", "web"), "Asked: ")
+	p.markIs("confirm", true)
+	p.pass()
+	p.markIs("confirm", false)
+	mustContain(t, p.must("status"), "being removed", "Remove web on east, tier 02")
+	p.plant("There are no seeds.")
+	p.git("work", "pull", "--quiet", "--ff-only", "origin", "main")
+	if left := p.git("work", "ls-files"); left != "clusters/east/README.md\nclusters/north/README.md\nclusters/west/README.md" {
+		t.Errorf("what is left:\n%s", left)
+	}
+}
+
+// markIs holds the mark of a question against what is expected, and against the plan's commit.
+func (p *place) markIs(question string, want bool) {
+	p.t.Helper()
+	mark := p.git("fleet.git", "for-each-ref", "--format=%(objectname)", "refs/heads/furrow/main/"+question+"/web")
+	if (mark != "") != want {
+		p.t.Errorf("the branch of %s is at %q", question, mark)
+	}
+	if plan := p.git("fleet.git", "rev-parse", "furrow/main/plan/web"); want && mark != plan {
+		p.t.Errorf("the branch of %s is at %s, and the plan at %s", question, mark, plan)
+	}
+}
+
+func TestAnotherOwnersSeedIsNotAskedAbout(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p.pass()
+	for _, command := range []string{"retry", "confirm"} {
+		r := p.furrow(command, "web", "--id", "other")
+		if r.code != exitFailed {
+			t.Errorf("furrow %s ends with %d", command, r.code)
+		}
+		mustContain(t, r.stderr, `belongs to "control-plane/default", and you ask as "other/default"`)
+	}
+	if marks := p.git("fleet.git", "for-each-ref", "refs/heads/furrow/main/retry", "refs/heads/furrow/main/confirm"); marks != "" {
+		t.Errorf("there are marks:\n%s", marks)
+	}
+	r := p.furrow("run", "--once", "--environment", "test")
+	if r.code != exitProblems {
+		t.Errorf("a run as another owner ends with %d", r.code)
+	}
+	mustContain(t, r.all(), `its plan belongs to "control-plane/default"`)
+	mustContain(t, p.must("status"), "Seed web: Proposed")
+	mustContain(t, p.must("status", "--environment", "test"), "Seed web: Stalled")
+}
+
+func TestAnEmptiedControlPlaneIsTakenForAMistake(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p.pass()
+	p.git("control-plane", "rm", "--quiet", "-r", ".")
+	p.git("control-plane", "commit", "--quiet", "--message=Empty it")
+	r := p.furrow("run", "--once")
+	if r.code != exitFailed {
+		t.Errorf("it ends with %d", r.code)
+	}
+	mustContain(t, r.all(), "which is taken for a mistake: commit at least a GitOpsRepo")
+	if p.git("fleet.git", "for-each-ref", "refs/heads/furrow/main/plan/web") == "" {
+		t.Error("the plan is gone")
+	}
+}
+
+func TestARootWithoutItsDirectoryIsHeldUntilItIsThere(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed, "north.yaml": document("Cluster", "north", "spec: {}")})
+	p.pass()
+	mustContain(t, p.must("status"), "north tier 00  Held", "has no directory clusters/north", "east tier 00   Proposed")
+	p.setUpRoot("north")
+	p.pass()
+	mustContain(t, p.must("status"), "north tier 00  Proposed")
+}
+
+// setUpRoot makes the directory of a cluster's root, as setting up a reconciler does.
+func (p *place) setUpRoot(cluster string) {
+	p.t.Helper()
+	p.write("work", map[string]string{"clusters/" + cluster + "/README.md": "the root of " + cluster})
+	p.git("work", "add", ".")
+	p.git("work", "commit", "--quiet", "--message=Set up "+cluster)
+	p.git("work", "push", "--quiet", "origin", "HEAD:main")
+}
+
+func TestARunThatIsKilledIsCarriedOnByTheNext(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	for _, until := range []string{"web/east/00", "web/east/01", "web/east/02"} {
+		r := p.start("cache-of-" + strings.ReplaceAll(until, "/", "-")) // each starts with nothing
+		eventually(t, "a proposal "+until, func() (bool, string) {
+			list := p.furrow("pr", "list").all()
+			return strings.Contains(list, until), list
+		})
+		end := r.ended()
+		if end.code != exitOK {
+			t.Errorf("the run ends with %d: %s", end.code, end.stderr)
+		}
+		mustContain(t, end.stdout, "Stopped. Nothing is lost: start it again to carry on.")
+		p.must("pr", "merge", "--all")
+	}
+	p.start("cache-of-the-last")
+	p.mergeUntil("Seed web: Released\n")
+}
+
+// mergeUntil accepts whatever is proposed until the status has a text.
+func (p *place) mergeUntil(text string) {
+	p.t.Helper()
+	eventually(p.t, text, func() (bool, string) {
+		merged := p.furrow("pr", "merge", "--all") // may lose a race with a run
+		status := p.furrow("status").all()
+		return strings.Contains(status, text), merged.all() + status
+	})
+}
+
+func TestTwoRunsAtOnceBothGetToTheEnd(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	first, second := p.start("cache-1"), p.start("cache-2")
+	p.mergeUntil("Seed web: Released\n")
+	p.commit(map[string]string{"seeds/web.yaml": strings.ReplaceAll(webSeed, "web:1", "web:2")})
+	merged := ""
+	eventually(t, "the update is released", func() (bool, string) {
+		merged += p.furrow("pr", "merge", "--all").stdout
+		status := p.furrow("status").all()
+		done := strings.Contains(merged, "web/east/02") && strings.Contains(merged, "web/west/02") && strings.Contains(status, "Seed web: Released\n")
+		return done, merged + status
+	})
+	for _, r := range []*running{first, second} {
+		end := r.ended()
+		if end.code != exitOK || end.stderr != "" {
+			t.Errorf("it ends with %d: %s", end.code, end.stderr)
+		}
+		mustContain(t, end.stdout, "web        east tier 02     Released")
+		mustNotContain(t, end.stdout, "Rejected", "Reverted", "Failed", "Held", "cannot look")
+	}
+	p.git("work", "pull", "--quiet", "--ff-only", "origin", "main")
+	if subjects := p.git("work", "log", "--format=%s", "--no-merges", "HEAD"); strings.Count(subjects, "Plant web on") != 6 || strings.Count(subjects, "Update web on") != 2 {
+		t.Errorf("each tier is proposed and merged once:\n%s", subjects)
+	}
+}
+
+func TestARunThatIsInterruptedBeforeItsFirstPassEndsWell(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if r := call(ctx, "", p.flags("run", "--simulate")...); r.code != exitOK {
+		t.Errorf("it ends with %d: %s", r.code, r.all())
+	}
+}
+
+func TestTheDemoMergesEverythingAndEnds(t *testing.T) {
+	t.Parallel()
+	needGit(t)
+	r := call(t.Context(), "", "demo", "--merge", "--dir", t.TempDir())
+	if r.code != exitOK {
+		t.Errorf("it ends with %d: %s", r.code, r.stderr)
+	}
+	mustContain(t, r.stdout, "Now an update", "Cluster edge-1   running (simulated)", "Everything is released; no cluster rejected anything.")
+}
