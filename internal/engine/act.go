@@ -40,7 +40,12 @@ func (p *pass) act(ctx context.Context) {
 		if d.plan == nil {
 			continue
 		}
-		if err := p.actOn(ctx, d); err != nil {
+		err := p.actOn(ctx, d)
+		if git.IsLeaseRefused(err) {
+			p.raced = true // somebody else was faster: what they did is seen in the next pass
+			continue
+		}
+		if err != nil {
 			d.err = errors.Join(d.err, fmt.Errorf("seed %q: %w", name, err))
 		}
 	}
@@ -297,6 +302,7 @@ func (p *pass) propose(ctx context.Context, out *push) error {
 			continue
 		}
 		out.repo.proposals[branch] = proposal
+		out.seed.result.Proposed(g.name)
 	}
 	return ctx.Err()
 }

@@ -95,8 +95,25 @@ func (p *pass) confirmed(d *seedDecision) bool {
 	return marked && at == d.planned.commits[home.name]
 }
 
-// atRest are the states of tiers for which there is nothing to retry.
-var atRest = []release.State{release.Proposed, release.Outdated, release.Merged, release.Progressing, release.Failed, release.Released, release.Gone}
+// noteRetryLater finds out whether a tier that is Blocked now would have to be
+// retried once it is free, so that the marker has to stay.
+func (p *pass) noteRetryLater(ctx context.Context, d *seedDecision) {
+	for i, s := range d.result.Tiers {
+		t := &d.plan.Tiers[i]
+		r := p.repos[t.Repo]
+		if s.State != release.Blocked || !r.retries(d.planned, d.name) {
+			continue
+		}
+		later := d.facts.Tiers[s.Tier].BaseDetail != ""
+		if !later {
+			outcome, err := r.Forge.Outcome(ctx, r.refs, s.Tier, t.Wants())
+			later = err != nil || closedOf[outcome] != release.ClosedNone
+		}
+		if later {
+			d.retryLater[t.Repo] = true
+		}
+	}
+}
 
 // dropMarkers deletes the markers of a seed that have done their work, or that
 // ask about an earlier plan.
@@ -109,13 +126,7 @@ func (out *push) dropMarkers() {
 	if !marked {
 		return
 	}
-	done := true
-	for i, s := range d.result.Tiers {
-		if d.plan.Tiers[i].Repo == r.name && s.Act != release.ActPropose && !slices.Contains(atRest, s.State) {
-			done = false
-		}
-	}
-	if done || out.planCommit != at {
+	if !d.retryLater[r.name] || out.planCommit != at {
 		out.updates = append(out.updates, git.Update{Ref: layout.RetryBranch(r.base, d.name), Old: at})
 	}
 }

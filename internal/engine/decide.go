@@ -32,6 +32,8 @@ type seedDecision struct {
 	suspended bool
 	// gone says that the seed is no longer in the control plane.
 	gone bool
+	// retryLater says, by repository, that a person's wish to retry is not done with.
+	retryLater map[string]bool
 	// problems of acting, by tier.
 	problems map[layout.Tier]error
 }
@@ -158,7 +160,7 @@ func (p *pass) hashAt(repo string, commit git.Hash, at string) layout.Hash {
 
 // choose picks the plan that is in force for a seed.
 func (p *pass) choose(name string, outcome *plan.Outcome, before *lookedAt) *seedDecision {
-	d := &seedDecision{name: name, planned: p.previous[name], problems: map[layout.Tier]error{}}
+	d := &seedDecision{name: name, planned: p.previous[name], problems: map[layout.Tier]error{}, retryLater: map[string]bool{}}
 	if seed, ok := p.catalog.Seed(name); ok {
 		d.suspended = seed.Spec.Suspend
 	}
@@ -264,6 +266,7 @@ func (p *pass) next(ctx context.Context) {
 		if p.lookUpClosed(ctx, d) {
 			d.result = release.Next(d.plan, d.facts)
 		}
+		p.noteRetryLater(ctx, d)
 	}
 }
 

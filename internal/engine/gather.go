@@ -38,6 +38,8 @@ type pass struct {
 	seeds map[string]*seedDecision
 	// changed says that something was pushed, so that the next pass should come soon.
 	changed bool
+	// raced says that another engine was faster at something.
+	raced bool
 }
 
 // repoState is one GitOps repository in this pass.

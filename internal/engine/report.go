@@ -35,6 +35,9 @@ type Report struct {
 	Seeds    []SeedReport `json:"seeds"`
 	// Changed says that the pass pushed something. It is not part of the status.
 	Changed bool `json:"-"`
+	// Raced says that another engine was faster, so that it is worth looking again
+	// soon. It is not part of the status.
+	Raced bool `json:"-"`
 	// RetryAfter is how long a repository's server asked to wait. It is not part of the status.
 	RetryAfter time.Duration `json:"-"`
 	// Plans are the plans in force, by seed. They are not part of the status.
@@ -110,7 +113,7 @@ func (r *Report) Seed(name string) (*SeedReport, bool) {
 func (p *pass) report() *Report {
 	out := &Report{
 		APIVersion: v1alpha1.APIVersion, Kind: ReportKind, Owner: p.engine.config.Owner, Revision: p.engine.revision,
-		Changed: p.changed, Plans: map[string]*plan.Plan{}, Seeds: []SeedReport{},
+		Changed: p.changed, Raced: p.raced, Plans: map[string]*plan.Plan{}, Seeds: []SeedReport{},
 	}
 	if p.readErr != nil {
 		out.Problems = append(out.Problems, fmt.Sprintf("the control-plane repository cannot be read: %v; what was read last stays in force", p.readErr))
@@ -185,9 +188,6 @@ func (p *pass) reportTier(d *seedDecision, t *plan.Tier, s release.TierStatus) T
 	proposal, open := r.proposals[layout.TierBranch(r.base, s.Tier)]
 	if open && s.Act != release.ActSupersede {
 		out.Proposal = &ProposalReport{Repo: t.Repo, Branch: proposal.Branch, Title: proposal.Title, URL: proposal.URL}
-		if s.Act == release.ActPropose || s.Act == release.ActUpdate {
-			out.State, out.Message = release.Proposed, "waits to be merged"
-		}
 	}
 	return out
 }

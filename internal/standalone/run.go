@@ -48,6 +48,8 @@ func (s *Session) Run(ctx context.Context, interval time.Duration, see func(Seen
 			backoff = min(2*backoff, maxBackoff)
 		case report.Changed:
 			seen.Next, backoff = 0, firstBackoff
+		case report.Raced:
+			seen.Next, backoff = jitter(min(interval, firstBackoff)), firstBackoff
 		default:
 			seen.Next, backoff = jitter(interval), firstBackoff
 		}

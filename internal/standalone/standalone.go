@@ -54,6 +54,8 @@ type Options struct {
 	Now func() time.Time
 }
 
+const defaultBranch = "main"
+
 // credentialsOfControlPlane names them in the credentials directory.
 const credentialsOfControlPlane = "control-plane"
 
@@ -81,7 +83,7 @@ type Repo struct {
 // Open opens the control plane's repository. GitOps repositories are opened when
 // they are first needed.
 func Open(options Options) (*Session, error) {
-	options.Branch = cmp.Or(options.Branch, "main")
+	options.Branch = cmp.Or(options.Branch, defaultBranch)
 	if options.Now == nil {
 		options.Now = time.Now
 	}
@@ -115,11 +117,19 @@ func (s *Session) Close() error {
 // Engine is the session's engine.
 func (s *Session) Engine() *engine.Engine { return s.engine }
 
-// owner is <control-plane id>/<environment>; the id defaults to the repository's name.
+// owner is <control-plane id>/<environment>. The id defaults to the repository's
+// name, with the branch and the path where they are not the usual ones, so that
+// two control planes in one repository are two owners.
 func (s *Session) owner() string {
 	id := s.options.ID
 	if id == "" {
 		id = strings.TrimSuffix(path.Base(strings.TrimRight(filepath.ToSlash(s.options.ControlPlane), "/")), ".git")
+		if s.options.Branch != defaultBranch {
+			id += "-" + strings.ReplaceAll(s.options.Branch, "/", "-")
+		}
+		if p := strings.Trim(path.Clean(filepath.ToSlash(s.options.Path)), "/."); p != "" {
+			id += "-" + strings.ReplaceAll(p, "/", "-")
+		}
 	}
 	return id + "/" + cmp.Or(s.options.Environment, "default")
 }

@@ -300,7 +300,11 @@ func (a *assembly) addDependencies() {
 func (a *assembly) allWarnings() []Warning {
 	out := slices.Clone(a.seedState.warnings)
 	for _, f := range a.computation.warnings[a.seed.Name] {
-		out = append(out, warningOf(f))
+		w := warningOf(f)
+		if o, ok := a.objects[f.Object]; ok {
+			w.From = o.Source.String()
+		}
+		out = append(out, w)
 	}
 	slices.SortStableFunc(out, func(x, y Warning) int {
 		return cmp.Or(strings.Compare(x.Object, y.Object), strings.Compare(x.Message, y.Message))

@@ -367,7 +367,8 @@ func (c *computation) warnedBefore(f dependency.Finding) bool {
 	if s.previous == nil || s.previous.Plan == nil {
 		return false
 	}
-	return slices.Contains(s.previous.Plan.Warnings, warningOf(f))
+	now := warningOf(f)
+	return slices.ContainsFunc(s.previous.Plan.Warnings, func(w Warning) bool { return w.Object == now.Object && w.Message == now.Message })
 }
 
 func (c *computation) finding(f dependency.Finding) error {

@@ -240,6 +240,16 @@ func Next(p *plan.Plan, facts Facts) Result {
 	return out
 }
 
+// Proposed notes that a tier's proposal was opened, or brought up to date, since.
+func (r *Result) Proposed(tier layout.Tier) {
+	for i := range r.Tiers {
+		if t := &r.Tiers[i]; t.Tier == tier {
+			t.State, t.Act, t.Message = Proposed, ActNone, "waits to be merged"
+		}
+	}
+	r.nameWaits()
+}
+
 // nameWaits gives what is waited for within the seed the state that it was found to have.
 func (r *Result) nameWaits() {
 	states := make(map[layout.Tier]State, len(r.Tiers))
