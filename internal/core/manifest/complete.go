@@ -129,16 +129,15 @@ func (c *completion) settle(o Object) (Object, bool) {
 	return o, true
 }
 
-// scope asks the built-in table, then definitions.
+// scope asks definitions, then the built-in table, which knows other projects by heart only.
 func (c *completion) scope(kind GroupKind) (Scope, bool) {
-	if scope, ok := BuiltinScope(kind); ok {
-		return scope, true
-	}
 	if scope, ok := c.defined[kind]; ok {
 		return scope, true
 	}
-	scope, ok := c.opts.Scopes[kind]
-	return scope, ok
+	if scope, ok := c.opts.Scopes[kind]; ok {
+		return scope, true
+	}
+	return BuiltinScope(kind)
 }
 
 func (c *completion) fill(o Object) (Object, bool) {
