@@ -378,6 +378,10 @@ func TestAMergeWhileASeedIsForgottenIsTakenBack(t *testing.T) {
 
 func TestGarbageOnAPlanBranchHoldsTheSeedAndPanicsNothing(t *testing.T) {
 	const ours = "apiVersion: furrow.dev/v1alpha1\nkind: Plan\nseed: web\nowner: acme/prod\n"
+	const notOwn = "which is not its own"
+	tier := func(path, reconciler, id string) string {
+		return fmt.Sprintf("{cluster: site-a, ordinal: 7, repo: a, path: %s, reconciler: %s, tree: %q, reconcilerBlob: %q, object: {cluster: site-a, namespace: x, name: y}}", path, reconciler, id, id)
+	}
 	tests := map[string]struct {
 		plan string
 		// planted and removed are what is said of the seed while it is in the control
@@ -391,12 +395,12 @@ func TestGarbageOnAPlanBranchHoldsTheSeedAndPanicsNothing(t *testing.T) {
 		"it is of another seed":   {strings.Replace(ours, "web", "other", 1), `it is the plan of seed "other"`, `it is the plan of seed "other"`},
 		"it has no tiers":         {ours, "Proposed", ""},
 		"a tier is null":          {ours + "tiers: [null]\n", "Proposed", ""},
-		"a tier is there twice": {ours + "tiers: [{cluster: site-a, ordinal: 7, repo: a, path: planted/x, reconciler: r.yaml, object: {cluster: site-a, namespace: x, name: y}}, " +
-			"{cluster: site-a, ordinal: 7, repo: a, path: planted/x, reconciler: r.yaml, object: {cluster: site-a, namespace: x, name: y}}]\n", "Proposed", ""},
-		"an object id is none": {ours + "tiers: [{cluster: site-a, ordinal: 0, repo: a, path: planted/x, tree: zz, reconciler: r.yaml, reconcilerBlob: zz, contents: c1, object: {cluster: site-a, namespace: x, name: y}}]\n" +
-			"contents: [{id: c1, objects: [{id: core/Namespace/app, file: x.yaml}]}]\n", "Stalled", ""},
-		"a path is not Furrow's": {ours + "tiers: [{cluster: site-a, ordinal: 7, repo: a, path: clusters, tree: " + string(emptyTree) + ", reconciler: ../r.yaml, reconcilerBlob: " + string(emptyTree) +
-			", object: {cluster: site-a, namespace: x, name: y}}]\n", "Proposed", "Held"},
+		"a tier is there twice": {ours + "tiers: [" + tier("planted/site-a/web/tier-07", "clusters/site-a/furrow/web/tier-07.yaml", "") + ", " +
+			tier("planted/site-a/web/tier-07", "clusters/site-a/furrow/web/tier-07.yaml", "") + "]\n", "it has site-a tier 07 twice", "it has site-a tier 07 twice"},
+		"an object id is none":                   {ours + "tiers: [" + tier("planted/site-a/web/tier-07", "clusters/site-a/furrow/web/tier-07.yaml", "zz") + "]\n", "no Git object id", "no Git object id"},
+		"a path is not Furrow's":                 {ours + "tiers: [" + tier("clusters", "clusters/site-a/furrow/web/tier-07.yaml", string(emptyTree)) + "]\n", notOwn, notOwn},
+		"a path is another seed's":               {ours + "tiers: [" + tier("planted/site-a/fine/tier-00", "clusters/site-a/furrow/web/tier-07.yaml", string(emptyTree)) + "]\n", notOwn, notOwn},
+		"a reconciler file leaves the directory": {ours + "tiers: [" + tier("planted/site-a/web/tier-07", "clusters/furrow/web/../../x.yaml", string(emptyTree)) + "]\n", notOwn, notOwn},
 	}
 	for name, tc := range tests {
 		for there, want := range map[bool]string{true: tc.planted, false: tc.removed} {

@@ -3,7 +3,9 @@ package plan
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -111,7 +113,32 @@ func Decode(read func(name string) ([]byte, error)) (*Plan, error) {
 		p.Dependencies = append(p.Dependencies, some.Dependencies...)
 	}
 	p.Parts = nil
-	return &p, nil
+	return &p, p.check()
+}
+
+var objectID = regexp.MustCompile(`^([0-9a-f]{40})?$`)
+
+// check refuses a plan that nobody but a person could have written: one whose
+// tiers would touch what is not the seed's.
+func (p *Plan) check() error {
+	seen := map[layout.Tier]bool{}
+	for i := range p.Tiers {
+		t := &p.Tiers[i]
+		name := p.Name(t)
+		dir, root := "/"+name.Dir(""), "/furrow/"+p.Seed+"/"
+		switch {
+		case seen[name]:
+			return fmt.Errorf("%s: it has %s twice", layout.PlanFile, t)
+		case !strings.HasSuffix("/"+t.Path, dir) || strings.Contains(t.Path, ".."):
+			return fmt.Errorf("%s: %s has the path %q, which is not its own", layout.PlanFile, t, t.Path)
+		case !strings.Contains(t.Reconciler, root) || strings.Contains(t.Reconciler, ".."):
+			return fmt.Errorf("%s: %s has the reconciler file %q, which is not its own", layout.PlanFile, t, t.Reconciler)
+		case !objectID.MatchString(string(t.Tree)) || !objectID.MatchString(string(t.ReconcilerBlob)):
+			return fmt.Errorf("%s: %s has a tree or blob that is no Git object id", layout.PlanFile, t)
+		}
+		seen[name] = true
+	}
+	return nil
 }
 
 func decodeFile(read func(string) ([]byte, error), name string, into any) error {
