@@ -182,3 +182,15 @@ func (f *sessionFlags) open() (*standalone.Session, error) {
 	}
 	return standalone.Open(options)
 }
+
+// with opens the session for a command and closes it again.
+func (f *sessionFlags) with(do func(cmd *cobra.Command, s *standalone.Session, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		s, err := f.open()
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		return do(cmd, s, args)
+	}
+}

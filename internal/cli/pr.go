@@ -98,12 +98,7 @@ func newPRList() *cobra.Command {
 		Short:   "List open and rejected proposals",
 		Example: "  furrow pr list -o json",
 		Args:    exactly(0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := session.open()
-			if err != nil {
-				return err
-			}
-			defer s.Close()
+		RunE: session.with(func(cmd *cobra.Command, s *standalone.Session, _ []string) error {
 			all, err := proposals(cmd.Context(), s)
 			if err != nil {
 				return err
@@ -121,7 +116,7 @@ func newPRList() *cobra.Command {
 				}
 				rows(w, lines)
 			})
-		},
+		}),
 	}
 	session.add(cmd)
 	output.add(cmd)
@@ -183,18 +178,13 @@ func newPRShow() *cobra.Command {
 		Short:   "Show a proposal: what it holds, what came before and what comes next",
 		Example: "  furrow pr show edge-5g/mgmt/00",
 		Args:    exactly(1, "one proposal: its branch, or <seed>/<cluster>/<tier>"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := session.open()
-			if err != nil {
-				return err
-			}
-			defer s.Close()
+		RunE: session.with(func(cmd *cobra.Command, s *standalone.Session, args []string) error {
 			l, err := find(cmd.Context(), s, args[0])
 			if err != nil {
 				return err
 			}
 			return output.write(cmd.OutOrStdout(), viewOf(l, true), func(w io.Writer) { proposalTable(w, l) })
-		},
+		}),
 	}
 	session.add(cmd)
 	output.add(cmd)
@@ -232,14 +222,7 @@ func newPRMerge() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := session.open()
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			return mergeProposals(cmd, s, args)
-		},
+		RunE: session.with(mergeProposals),
 	}
 	session.add(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "merge all open proposals; rejected ones are left out")
@@ -284,12 +267,7 @@ func newPRReject() *cobra.Command {
 		Short:   "Turn a proposal down until the seed changes or 'furrow retry'",
 		Example: `  furrow pr reject edge-5g/mgmt/00 --reason "not before Monday"`,
 		Args:    exactly(1, "one proposal: its branch, or <seed>/<cluster>/<tier>"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := session.open()
-			if err != nil {
-				return err
-			}
-			defer s.Close()
+		RunE: session.with(func(cmd *cobra.Command, s *standalone.Session, args []string) error {
 			l, err := find(cmd.Context(), s, args[0])
 			if err != nil {
 				return err
@@ -299,7 +277,7 @@ func newPRReject() *cobra.Command {
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Rejected %s. It comes back when the seed changes, or with 'furrow retry %s'.\n", l.proposal.Branch, l.proposal.Tier.Seed)
 			return nil
-		},
+		}),
 	}
 	session.add(cmd)
 	cmd.Flags().StringVar(&reason, "reason", "", "why; shown to those who ask")

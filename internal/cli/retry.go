@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/standalone"
 )
 
 func newRetry() *cobra.Command {
@@ -40,18 +41,13 @@ deletes. Where no run is under way, it waits for one.`,
 func newAsk(cmd *cobra.Command, ask func(*engine.Engine, context.Context, string) error, done string) *cobra.Command {
 	var session sessionFlags
 	cmd.Args = exactly(1, "the name of one seed")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, err := session.open()
-		if err != nil {
-			return err
-		}
-		defer s.Close()
+	cmd.RunE = session.with(func(cmd *cobra.Command, s *standalone.Session, args []string) error {
 		if err := ask(s.Engine(), cmd.Context(), args[0]); err != nil {
 			return err
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), done, args[0])
 		return nil
-	}
+	})
 	session.add(cmd)
 	session.addOwner(cmd)
 	return cmd

@@ -36,8 +36,6 @@ type Outcome struct {
 	Kept bool
 	// Err says why the seed could not be planned anew; the earlier plan then stays.
 	Err error
-	// Graph is the part of the computation that explains, with the seed's tiers.
-	Graph *dependency.Graph
 }
 
 // computation is one call of Compute. Seeds fail one by one until the rest can be planned.
@@ -399,7 +397,7 @@ func (c *computation) assembleAll() map[string]*Outcome {
 			c.fail(s.seed.Name, err)
 			continue
 		}
-		o := &Outcome{Plan: plan, Files: files, Graph: c.graph}
+		o := &Outcome{Plan: plan, Files: files}
 		if s.previous != nil && s.previous.Plan != nil && samePlan(s.previous.Plan, plan) {
 			o.Plan, o.Kept = s.previous.Plan, true
 			if !s.previous.Partial {
