@@ -83,7 +83,11 @@ func (p *pass) leaveRepos(ctx context.Context, d *seedDecision, repos []string) 
 	return nil
 }
 
+// push moves branches and notes that something has changed; nothing to move is no change.
 func (p *pass) push(ctx context.Context, r *repoState, updates []git.Update) error {
+	if len(updates) == 0 {
+		return nil
+	}
 	err := r.Mirror.Push(ctx, updates)
 	p.changed = p.changed || err == nil
 	return err

@@ -43,6 +43,9 @@ type seedDecision struct {
 type computeMemo struct {
 	key      string
 	outcomes map[string]*plan.Outcome
+	// unsure says that something could not be read, so that the outcomes count
+	// for this pass only.
+	unsure bool
 }
 
 func (p *pass) decide(ctx context.Context) {
@@ -69,9 +72,8 @@ func (p *pass) seedNames() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// lookedAt is a plan that is on its branches, with its tiers' facts.
+// lookedAt is what became of a plan that is on its branches.
 type lookedAt struct {
-	facts   map[layout.Tier]release.TierFacts
 	settled bool
 	err     error
 }
@@ -84,8 +86,9 @@ func (p *pass) lookAtPlans(ctx context.Context) map[string]*lookedAt {
 		if l.err != nil || s.plan == nil || s.foreign {
 			continue
 		}
-		if l.facts, l.err = p.tierFacts(ctx, s.plan, s); l.err == nil {
-			l.settled = release.Next(s.plan, release.Facts{Tiers: l.facts}).Settled
+		var facts map[layout.Tier]release.TierFacts
+		if facts, l.err = p.tierFacts(ctx, s.plan, s); l.err == nil {
+			l.settled = release.Next(s.plan, release.Facts{Tiers: facts}).Settled
 		}
 	}
 	return out
@@ -118,8 +121,8 @@ func (p *pass) compute(before map[string]*lookedAt) map[string]*plan.Outcome {
 		}
 	}
 	memo := &p.engine.computed
-	if k := strings.Join(key, "\n"); memo.key != k {
-		memo.key = k
+	if k := strings.Join(key, "\n"); memo.key != k || memo.unsure {
+		memo.key, memo.unsure = k, false
 		memo.outcomes = plan.Compute(plan.Input{Catalog: p.catalog, Owner: p.engine.config.Owner, Revision: p.tree.Revision, Previous: previous, Strict: p.engine.config.Strict})
 	}
 	return memo.outcomes
@@ -153,6 +156,9 @@ func (p *pass) hashAt(repo string, commit git.Hash, at string) layout.Hash {
 	}
 	have, err := r.at(commit, at)
 	if err != nil {
+		// What cannot be read is not gone: nothing is done in this repository now.
+		r.err = fmt.Errorf("GitOpsRepo %q: %w", repo, err)
+		p.engine.computed.unsure = true
 		return ""
 	}
 	return have[at]

@@ -8,6 +8,7 @@ package template
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -24,7 +25,7 @@ var functions = template.FuncMap{
 	"quote":   func(v any) string { return fmt.Sprintf("%q", fmt.Sprint(v)) },
 	"toYaml":  toYAML,
 	"indent":  indent,
-	"default": func(fallback, v string) string { return map[bool]string{true: fallback, false: v}[v == ""] },
+	"default": func(fallback, v string) string { return cmp.Or(v, fallback) },
 	"join":    func(sep string, items []string) string { return strings.Join(items, sep) },
 	"lower":   strings.ToLower,
 	"upper":   strings.ToUpper,

@@ -1,0 +1,95 @@
+package standalone
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+)
+
+// TestCredentialsGoNowhereElse: whoever may commit a GitOpsRepo chooses its URL,
+// but not which secrets are sent there.
+func TestCredentialsGoNowhereElse(t *testing.T) {
+	const token = "token-of-a-test"
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"control-plane/token": token, "team/token": token + "\n", "bound/token": token, "bound/url": "https://git.example.com/team\n",
+	} {
+		at := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const control = "https://git.example.com/platform/control-plane"
+	tests := map[string]struct {
+		url, credentials string
+		want             string // part of the error; empty when the token goes along
+	}{
+		"a set is used where it is named":                        {"https://git.example.com/a", "team", ""},
+		"the control plane's set goes to the control plane":      {control, "control-plane", ""},
+		"the control plane's set goes nowhere else":              {"https://evil.example.com/a", "control-plane", "are for the control plane only"},
+		"a bound set goes to what begins with its URL":           {"https://git.example.com/team/a", "bound", ""},
+		"a bound set goes nowhere else":                          {"https://evil.example.com/team/a", "bound", "are for https://git.example.com/team only"},
+		"a bound set does not go to a name that begins likewise": {"https://git.example.com/teamster/a", "bound", "only"},
+		"a set that is not there is named":                       {"https://git.example.com/a", "none", `there are no credentials "none"`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := &Session{options: Options{ControlPlane: control, Credentials: dir}}
+			remote, err := s.remote(tc.url, tc.credentials)
+			switch {
+			case tc.want == "" && (err != nil || remote.Token != token):
+				t.Errorf("got %v, %v, want the token", remote, err)
+			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want) || remote.Token != ""):
+				t.Errorf("got %v, want an error with %q and no token", err, tc.want)
+			}
+			if err != nil && strings.Contains(err.Error(), token) {
+				t.Error("the error shows the token")
+			}
+		})
+	}
+}
+
+func TestWhatCannotBeOpenedIsRefusedBeforeAnythingIsSent(t *testing.T) {
+	tests := map[string]struct {
+		spec v1alpha1.GitOpsRepoSpec
+		want string
+	}{
+		"credentials without a directory of them": {v1alpha1.GitOpsRepoSpec{URL: "https://git.example.com/a", Credentials: "team"}, "use --credentials"},
+		"SSH in its short form":                   {v1alpha1.GitOpsRepoSpec{URL: "git@git.example.com:team/a"}, "SSH is not supported"},
+		"SSH as a URL":                            {v1alpha1.GitOpsRepoSpec{URL: "ssh://git@git.example.com/a"}, "SSH is not supported"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := &Session{options: Options{Cache: t.TempDir()}, repos: map[string]*Repo{}}
+			if _, err := s.openRepo("gitops", tc.spec); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestEachControlPlaneIsAnOwnerOfItsOwn(t *testing.T) {
+	tests := map[string]struct {
+		options Options
+		want    string
+	}{
+		"by the repository's name":         {Options{ControlPlane: "https://git.example.com/platform/fleet.git", Branch: "main"}, "fleet/default"},
+		"by the directory":                 {Options{ControlPlane: "/srv/fleet", Branch: "main"}, "fleet/default"},
+		"with a branch that is not main":   {Options{ControlPlane: "/srv/fleet", Branch: "release/1"}, "fleet-release-1/default"},
+		"with the path of the tree":        {Options{ControlPlane: "/srv/fleet", Branch: "main", Path: "./eu/north/"}, "fleet-eu-north/default"},
+		"as the user says, whatever it is": {Options{ControlPlane: "/srv/fleet", Branch: "dev", Path: "a", ID: "acme", Environment: "prod"}, "acme/prod"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := (&Session{options: tc.options}).owner(); got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
