@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/plan"
@@ -88,9 +89,30 @@ func (p *pass) push(ctx context.Context, r *repoState, updates []git.Update) err
 	if len(updates) == 0 {
 		return nil
 	}
-	err := r.Mirror.Push(ctx, updates)
+	err := r.finish(ctx, updates)
 	p.changed = p.changed || err == nil
 	return err
+}
+
+// pushGrace is how long a push that has begun may take after the engine was told to stop.
+const pushGrace = 30 * time.Second
+
+// finish pushes, and is not interrupted by a stop: a server that is cut off while
+// it moves branches can leave them locked.
+func (r *repoState) finish(ctx context.Context, updates []git.Update) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	whole, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() {
+		grace, done := context.WithTimeout(whole, pushGrace)
+		defer done()
+		<-grace.Done()
+		cancel()
+	})
+	defer stop()
+	return r.Mirror.Push(whole, updates)
 }
 
 func (p *pass) actIn(ctx context.Context, d *seedDecision, r *repoState) error {

@@ -72,7 +72,7 @@ func (r *repoState) mark(ctx context.Context, branch string, at git.Hash) error 
 	if r.refs[branch] == at {
 		return nil
 	}
-	return r.Mirror.Push(ctx, []git.Update{{Ref: branch, Old: r.refs[branch], New: at}})
+	return r.finish(ctx, []git.Update{{Ref: branch, Old: r.refs[branch], New: at}})
 }
 
 // retries says that a person wants the seed's present plan proposed again.

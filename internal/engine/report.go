@@ -228,7 +228,7 @@ func (p *pass) writeStatus(ctx context.Context, r *repoState, data []byte) error
 	if err != nil {
 		return err
 	}
-	err = r.Mirror.Push(ctx, []git.Update{{Ref: branch, Old: old, New: commit, Objects: append(tree.Objects, commit)}})
+	err = r.finish(ctx, []git.Update{{Ref: branch, Old: old, New: commit, Objects: append(tree.Objects, commit)}})
 	if git.IsLeaseRefused(err) {
 		return nil // another engine was faster, and has seen no less
 	}

@@ -37,6 +37,8 @@ type world struct {
 	now     time.Time
 	report  *engine.Report
 	guard   int
+	// wrap replaces the mirror of the GitOps repository, where a test wants another.
+	wrap func(faultyMirror) engine.Mirror
 	// history is what happened, for failures.
 	history []string
 }
@@ -100,7 +102,11 @@ func (w *world) restart() {
 		Owner:        "acme/test",
 		ControlPlane: controlPlane(faultyMirror{w.control, w.faults}),
 		Open: func(string, v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
-			return engine.Repo{Mirror: faultyMirror{w.gitops, w.faults}, Forge: faultyForge{w.forge, w.faults, w.mustBeDue}}, nil
+			m := engine.Mirror(faultyMirror{w.gitops, w.faults})
+			if w.wrap != nil {
+				m = w.wrap(faultyMirror{w.gitops, w.faults})
+			}
+			return engine.Repo{Mirror: m, Forge: faultyForge{w.forge, w.faults, w.mustBeDue}}, nil
 		},
 		Channel:       faultyChannel{w.nursery.Channel(), w.faults},
 		DeletionGuard: w.guard,
