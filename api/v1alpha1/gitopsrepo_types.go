@@ -37,12 +37,52 @@ type GitOpsRepoSpec struct {
 	// +kubebuilder:validation:MaxLength=512
 	Path string `json:"path,omitempty"`
 
+	// Forge is where people decide about proposals: Plain, where a proposal is a branch, or Gitea
+	// (also Forgejo), where it is a pull request. The server and the repository are those of the URL.
+	// +optional
+	// +kubebuilder:default=Plain
+	Forge ForgeType `json:"forge,omitempty"`
+
+	// Update says when an open proposal that nobody has edited is brought up to date with the base
+	// branch: WhenStale, where it can no longer be merged as reviewed, or WhenBehind, whenever the
+	// base branch has moved, for repositories that merge only what is up to date.
+	// +optional
+	// +kubebuilder:default=WhenStale
+	Update UpdatePolicy `json:"update,omitempty"`
+
 	// Credentials names what Furrow signs in with: a directory of that name with the files token,
 	// or username and password, and ca.crt where the server's authority is a private one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Credentials string `json:"credentials,omitempty"`
 }
+
+// ForgeType names a kind of forge.
+//
+// +kubebuilder:validation:Enum=Plain;Gitea
+type ForgeType string
+
+const (
+	// ForgePlain is any Git server: a proposal is a branch.
+	ForgePlain ForgeType = "Plain"
+	// ForgeGitea is Gitea or Forgejo: a proposal is a pull request.
+	ForgeGitea ForgeType = "Gitea"
+)
+
+// UpdatePolicy says when open proposals are brought up to date.
+//
+// +kubebuilder:validation:Enum=WhenStale;WhenBehind
+type UpdatePolicy string
+
+const (
+	// UpdateWhenStale brings up to date what can no longer be merged as reviewed.
+	UpdateWhenStale UpdatePolicy = "WhenStale"
+	// UpdateWhenBehind brings up to date what the base branch has moved ahead of.
+	UpdateWhenBehind UpdatePolicy = "WhenBehind"
+)
+
+// ForgeOrDefault is the kind of forge; Plain when none is given.
+func (s GitOpsRepoSpec) ForgeOrDefault() ForgeType { return cmp.Or(s.Forge, ForgePlain) }
 
 // BranchOrDefault is the base branch; main when none is given.
 func (s GitOpsRepoSpec) BranchOrDefault() string { return cmp.Or(s.Branch, "main") }

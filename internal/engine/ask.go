@@ -106,8 +106,8 @@ func (p *pass) noteRetryLater(ctx context.Context, d *seedDecision) {
 		}
 		later := d.facts.Tiers[s.Tier].BaseDetail != ""
 		if !later {
-			outcome, err := r.Forge.Outcome(ctx, r.refs, s.Tier, t.Wants())
-			later = err != nil || closedOf[outcome] != release.ClosedNone
+			closed, err := r.Forge.Closed(ctx, r.refs, s.Tier, t.Wants())
+			later = err != nil || closedOf[closed.Outcome] != release.ClosedNone
 		}
 		if later {
 			d.retryLater[t.Repo] = true

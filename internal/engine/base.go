@@ -100,34 +100,6 @@ func (r *repoState) everPlanned(at string, hash layout.Hash, planned *plannedSee
 	return false, nil
 }
 
-// kustomizationFiles in a root's path make it list its files itself.
-var kustomizationFiles = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
-
-// rootUnfit says what keeps the root from syncing a new reconciler file.
-func (r *repoState) rootUnfit(seed string, t *plan.Tier) (string, error) {
-	root, _, ok := strings.Cut(t.Reconciler, "/furrow/"+seed+"/")
-	if !ok {
-		return "", nil
-	}
-	paths := []string{root}
-	for _, name := range kustomizationFiles {
-		paths = append(paths, path.Join(root, name))
-	}
-	have, err := r.at(r.head, paths...)
-	if err != nil {
-		return "", err
-	}
-	if have[root] == "" {
-		return fmt.Sprintf("branch %s of %s has no directory %s for the root of cluster %s to sync. Set the root up first (flux bootstrap makes the directory), or commit a README.md there", r.base, r.name, root, t.Object.Cluster), nil
-	}
-	for _, at := range paths[1:] {
-		if have[at] != "" {
-			return fmt.Sprintf("%s on branch %s of %s keeps the root from syncing files that it does not list. Remove it: Flux then syncs the whole directory", at, r.base, r.name), nil
-		}
-	}
-	return "", nil
-}
-
 // lineage is the states of base, newest first along first parents, and when each
 // path last changed. It is read as far back as reconcilers report.
 type lineage struct {
@@ -227,7 +199,7 @@ func (r *repoState) changes(from, to git.Hash) ([]string, error) {
 // base has at the tier's paths. The revision must not be from before base last
 // changed there: content that was replaced and came back is not the same. Of a
 // revision that is no state of base along first parents, only the content counts.
-func (r *repoState) match(revision string, t *plan.Tier) (health.Match, error) {
+func (r *repoState) match(revision string, t *plan.Tier, have map[string]layout.Hash) (health.Match, error) {
 	_, hex, ok := strings.Cut(revision, "@sha1:")
 	commit, err := git.ParseHash(hex)
 	if !ok || err != nil {
@@ -247,8 +219,8 @@ func (r *repoState) match(revision string, t *plan.Tier) (health.Match, error) {
 	if err != nil {
 		return "", err
 	}
-	for at, hash := range t.Entries() {
-		if there[at] != hash {
+	for at := range t.Entries() {
+		if there[at] != have[at] {
 			return health.Differs, nil
 		}
 	}

@@ -323,12 +323,12 @@ func (p *pass) lookUpClosed(ctx context.Context, d *seedDecision) bool {
 			asked = true
 			continue
 		}
-		outcome, err := r.Forge.Outcome(ctx, r.refs, s.Tier, t.Wants())
+		closed, err := r.Forge.Closed(ctx, r.refs, s.Tier, t.Wants())
 		if err != nil {
 			d.problems[s.Tier] = fmt.Errorf("looking up closed proposals: %w", err)
 			continue
 		}
-		d.close(s.Tier, closedOf[outcome])
+		d.close(s.Tier, closedOf[closed.Outcome])
 		asked = true
 	}
 	return asked

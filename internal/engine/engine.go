@@ -88,7 +88,7 @@ type Engine struct {
 	loaded   *catalog.Catalog
 	revision string
 	plans    cache[planKey, *plan.Plan]
-	specs    cache[git.Hash, map[string]any]
+	specs    cache[git.Hash, reconcilerObject]
 	computed computeMemo
 }
 

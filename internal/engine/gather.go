@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
@@ -33,6 +34,7 @@ type pass struct {
 	// reconcilers and creators are what the channel saw.
 	reconcilers map[probe.ReconcilerKey]health.Reconciler
 	creators    map[probe.CreatorKey]health.Creator
+	roots       map[probe.RootKey]health.Root
 	channelErr  error
 	// seeds is what was decided, by name.
 	seeds map[string]*seedDecision
@@ -81,7 +83,7 @@ func (e *Engine) gather(ctx context.Context) (*pass, error) {
 	}
 	p := &pass{
 		engine: e, catalog: e.loaded, tree: tree, readErr: readErr, repos: map[string]*repoState{},
-		previous: map[string]*plannedSeed{}, seeds: map[string]*seedDecision{},
+		previous: map[string]*plannedSeed{}, roots: map[probe.RootKey]health.Root{}, seeds: map[string]*seedDecision{},
 	}
 	p.gatherRepos(ctx)
 	p.gatherPlans(ctx)
@@ -268,13 +270,14 @@ func reconcilerKey(t *plan.Tier) probe.ReconcilerKey {
 func creatorKeys(t *plan.Tier) []probe.CreatorKey {
 	keys := make([]probe.CreatorKey, 0, len(t.Creates))
 	for _, c := range t.Creates {
-		keys = append(keys, probe.CreatorKey{Cluster: t.Cluster, Object: c.Object, Creates: c.Cluster})
+		keys = append(keys, probe.CreatorKey{Cluster: t.Cluster, Object: c.Object, Creates: c.Cluster, KubeConfig: probe.SecretKey(c.KubeConfig)})
 	}
 	return keys
 }
 
 // tierFacts gathers what is known of every tier of a plan, but for closed proposals.
 func (p *pass) tierFacts(ctx context.Context, pl *plan.Plan, planned *plannedSeed) (map[layout.Tier]release.TierFacts, error) {
+	p.gatherRoots(ctx, pl)
 	facts := make(map[layout.Tier]release.TierFacts, len(pl.Tiers))
 	for i := range pl.Tiers {
 		t := &pl.Tiers[i]
@@ -297,39 +300,49 @@ func (p *pass) factsOf(ctx context.Context, r *repoState, pl *plan.Plan, t *plan
 	if err != nil {
 		return f, err
 	}
-	f.Base, f.BaseDetail, err = r.baseOf(t, have, planned)
-	if err != nil {
+	if f.Base, f.BaseDetail, err = r.baseOf(t, have, planned); err != nil {
 		return f, err
 	}
-	if f.Base == release.BaseForeign && r.retries(planned, pl.Seed) {
-		f.Base = release.BaseEarlier
+	if f.Base == release.BaseForeign {
+		if err := p.lookBehind(ctx, r, pl, t, planned, have, &f); err != nil {
+			return f, err
+		}
 	}
 	if proposal, ok := r.proposals[layout.TierBranch(r.base, pl.Name(t))]; ok {
-		f.Proposal = &release.Proposal{Wants: proposal.Wants, Edited: proposal.Edited, Rejected: proposal.Rejected, Reason: proposal.Reason, Stale: proposal.Stale}
+		f.Proposal = &release.Proposal{Wants: proposal.Wants, Edited: proposal.Edited, Rejected: proposal.Rejected, Reason: proposal.Reason, Stale: r.isStale(proposal)}
 	}
-	if !t.Gone() && f.Base != release.BaseEntries {
-		f.RootUnfit, err = r.rootUnfit(pl.Seed, t)
+	if release.Standing(t, f) == "" {
+		if !t.Gone() {
+			err = p.lookAtRoot(ctx, r, pl.Seed, t, &f)
+		}
 		return f, err
 	}
-	f.Health, err = p.verdictOf(ctx, r, t)
+	f.Health, err = p.verdictOf(ctx, r, pl.Seed, t, have)
 	return f, err
 }
 
-// verdictOf judges a tier whose entries are on base.
-func (p *pass) verdictOf(ctx context.Context, r *repoState, t *plan.Tier) (health.Verdict, error) {
+// isStale says that a proposal is to be grafted anew.
+func (r *repoState) isStale(proposal forge.Proposal) bool {
+	behind := r.spec.Update == v1alpha1.UpdateWhenBehind && proposal.Base != r.head
+	return proposal.Stale || behind
+}
+
+// verdictOf judges a tier that is on base; have is what base has of it.
+func (p *pass) verdictOf(ctx context.Context, r *repoState, seed string, t *plan.Tier, have map[string]layout.Hash) (health.Verdict, error) {
 	if p.channelErr != nil {
 		return health.Verdict{Phase: health.Unknown, Message: p.channelErr.Error()}, nil
 	}
 	observed := p.reconcilers[reconcilerKey(t)]
-	want := health.Want{Rendered: t.Object.Rendered, Gone: t.Gone(), At: map[string]health.Match{}}
+	want := health.Want{Gone: t.Gone(), At: map[string]health.Match{}}
 	if !want.Gone {
-		var err error
-		if want.Spec, err = p.engine.specOf(ctx, r, t); err != nil {
+		object, err := p.engine.reconcilerOn(ctx, r, t.Reconciler, have[t.Reconciler])
+		if err != nil {
 			return health.Verdict{}, err
 		}
+		want.Rendered, want.Spec = object.rendered, object.spec
 	}
 	for _, revision := range []string{observed.Revision, observed.AttemptedRevision} {
-		match, err := r.match(revision, t)
+		match, err := r.match(revision, t, have)
 		if err != nil {
 			return health.Verdict{}, err
 		}
@@ -339,26 +352,43 @@ func (p *pass) verdictOf(ctx context.Context, r *repoState, t *plan.Tier) (healt
 	for _, key := range creatorKeys(t) {
 		creators = append(creators, p.creators[key])
 	}
-	return health.Judge(observed, creators, want), nil
+	v := health.Judge(observed, creators, want)
+	if v.AwaitsRoot {
+		if unfit, unknown := p.rootOnCluster(r, seed, t); unfit+unknown != "" {
+			v.Message += "; " + unfit + unknown
+		}
+	}
+	return v, nil
 }
 
-// specOf is the spec of the reconciler object on base.
-func (e *Engine) specOf(ctx context.Context, r *repoState, t *plan.Tier) (map[string]any, error) {
-	hash, err := git.ParseHash(string(t.ReconcilerBlob))
-	if err != nil {
-		return nil, err
+// reconcilerObject is what counts of a reconciler object in Git.
+type reconcilerObject struct {
+	rendered string
+	spec     map[string]any
+}
+
+// reconcilerOn reads the reconciler object that base has. One that a person left
+// out, or that is none, is never the live one.
+func (e *Engine) reconcilerOn(ctx context.Context, r *repoState, at string, blob layout.Hash) (reconcilerObject, error) {
+	none := reconcilerObject{rendered: "none on the base branch"}
+	if blob == "" {
+		return none, nil
 	}
-	if spec, ok := e.specs.get(hash); ok {
-		return spec, nil
+	hash, err := git.ParseHash(string(blob))
+	if err != nil {
+		return none, err
+	}
+	if known, ok := e.specs.get(hash); ok {
+		return known, nil
 	}
 	data, err := r.Mirror.Blob(ctx, hash)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
-	objects, err := manifest.Parse(t.Reconciler, data)
-	if err != nil || len(objects) != 1 {
-		return nil, fmt.Errorf("%s holds %d objects, where one is due: %w", t.Reconciler, len(objects), err)
+	object := none
+	if objects, err := manifest.Parse(at, data); err == nil && len(objects) == 1 {
+		object = reconcilerObject{objects[0].Annotation(v1alpha1.AnnotationRendered), objects[0].Map("spec")}
 	}
-	e.specs.put(hash, objects[0].Map("spec"))
-	return objects[0].Map("spec"), nil
+	e.specs.put(hash, object)
+	return object, nil
 }

@@ -67,6 +67,8 @@ type TierReport struct {
 	Since   string        `json:"since,omitempty"`
 	// Waits are the tiers that it waits for, and why.
 	Waits []WaitReport `json:"waits,omitempty"`
+	// Amended says how to see what a person changed before merging.
+	Amended string `json:"amended,omitempty"`
 	// Proposal is the open proposal, or the rejected one.
 	Proposal *ProposalReport `json:"proposal,omitempty"`
 	Objects  int             `json:"objects"`
@@ -177,7 +179,7 @@ func summary(tiers []TierReport) string {
 }
 
 func (p *pass) reportTier(d *seedDecision, t *plan.Tier, s release.TierStatus) TierReport {
-	out := TierReport{Cluster: t.Cluster, Ordinal: t.Ordinal, Level: t.Level, State: s.State, Message: s.Message, Since: s.Since, Objects: len(d.plan.Objects(t))}
+	out := TierReport{Cluster: t.Cluster, Ordinal: t.Ordinal, Level: t.Level, State: s.State, Message: s.Message, Since: s.Since, Amended: s.Amended, Objects: len(d.plan.Objects(t))}
 	if err := d.problems[s.Tier]; err != nil {
 		out.State, out.Message = release.Held, err.Error()
 	}

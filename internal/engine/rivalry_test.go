@@ -145,10 +145,9 @@ func TestTwoOwnersOnOneRepositoryLeaveEachOtherAlone(t *testing.T) {
 }
 
 func TestAnotherOwnersNameForTheRepositoryStallsNothing(t *testing.T) {
-	e := newEstate(t, oneSite())
+	e := newEstate(t, map[string][]string{"a": {"site-a", "site-z"}})
 	e.repos["fleet"], e.forges["fleet"] = e.repos["a"], e.forges["a"]
 	e.plant(seeds{"web": web("app", 1, "site-a")})
-	e.repos["a"].put("main", "bootstrap", map[string]string{"clusters/site-z/README.md": "root"})
 	control := newMemory()
 	control.put("main", "declare the fleet", map[string]string{
 		"repo.yaml":    document("GitOpsRepo", "fleet", "spec: {url: memory-a}"),

@@ -66,7 +66,17 @@ type Proposal struct {
 	URL string
 }
 
-// Outcome is what became of the newest closed proposal of a tier with some Wants.
+// Closed is the newest closed proposal of a tier with some Wants, and what became of it.
+type Closed struct {
+	Outcome Outcome
+	// Merge is the commit of the base branch by which a merged proposal landed, with
+	// what people had made of it. It is zero where that is not known, as on plain Git.
+	Merge git.Hash
+	// URL is where people look at it; empty on plain Git.
+	URL string
+}
+
+// Outcome is what became of a closed proposal.
 type Outcome string
 
 const (
@@ -99,8 +109,8 @@ type Forge interface {
 	// branch that brings base nothing is left out: it was merged, in whatever way,
 	// and nothing is lost when the engine deletes it.
 	List(ctx context.Context, refs git.Refs) ([]Proposal, error)
-	// Outcome looks up what became of the newest closed proposal of the tier with these Wants.
-	Outcome(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (Outcome, error)
+	// Closed looks up the newest closed proposal of the tier with these Wants.
+	Closed(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (Closed, error)
 	// Propose opens the proposal of a branch, or brings the open one up to date.
 	// It does nothing where that was done before.
 	Propose(ctx context.Context, r Request) (Proposal, error)
@@ -115,7 +125,8 @@ type Forge interface {
 	Reject(ctx context.Context, p Proposal, by git.Person, reason string) error
 	// Reopen takes a rejection back. It does nothing where there is none.
 	Reopen(ctx context.Context, p Proposal) error
-	// Gate shows on the proposal whether its prerequisites still hold.
+	// Gate shows on the proposal whether its prerequisites still hold. It is called
+	// on every pass, and does nothing where that is shown already.
 	Gate(ctx context.Context, p Proposal, holds bool, why string) error
 	// HowToReject is a sentence for the proposal's body.
 	HowToReject(p Request) string

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"path"
 	"slices"
 
 	"github.com/furrow-dev/furrow/internal/core/health"
@@ -60,6 +61,29 @@ func ask[K comparable, V any](
 		answers[k] = value
 	}
 	return answers, nil
+}
+
+// Roots implements probe.Channel. A simulated root is always set up as people should.
+func (ch Channel) Roots(ctx context.Context, keys []probe.RootKey) (map[probe.RootKey]health.Root, error) {
+	return ask(ctx, ch.nursery, ch.nursery.answers.roots, keys, ch.nursery.rootAt)
+}
+
+// rootAt is the truth about a cluster's root.
+func (n *Nursery) rootAt(at probe.RootKey) health.Root {
+	c := n.clusters[at.Cluster]
+	if !n.reachable(c) {
+		return health.Root{}
+	}
+	k := c.root
+	if k == nil || path.Clean(k.declared.spec.Path) != path.Clean(at.Path) {
+		return health.Root{Known: true}
+	}
+	source := k.declared.spec.SourceRef
+	return health.Root{
+		Known: true, Found: true, Name: k.key.String(), Suspended: k.suspended(), Prune: k.declared.spec.Prune, Wait: k.declared.spec.Wait,
+		Ready: k.ready.status, Reason: k.ready.reason, Message: k.ready.message,
+		Source: source.Namespace + "/" + source.Name, SourceKind: source.Kind, SourceFound: true,
+	}
 }
 
 // reconciler is the truth about a Kustomization.

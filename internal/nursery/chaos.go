@@ -38,6 +38,7 @@ func (n *Nursery) disturbed() bool {
 type answers struct {
 	reconcilers map[probe.ReconcilerKey]*memory[health.Reconciler]
 	creators    map[probe.CreatorKey]*memory[health.Creator]
+	roots       map[probe.RootKey]*memory[health.Root]
 	calls       map[string]int // by their first key
 }
 
@@ -45,6 +46,7 @@ func newAnswers() answers {
 	return answers{
 		reconcilers: map[probe.ReconcilerKey]*memory[health.Reconciler]{},
 		creators:    map[probe.CreatorKey]*memory[health.Creator]{},
+		roots:       map[probe.RootKey]*memory[health.Root]{},
 		calls:       map[string]int{},
 	}
 }

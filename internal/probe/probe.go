@@ -28,6 +28,18 @@ type CreatorKey struct {
 	Object manifest.ID
 	// Creates is the name of the cluster that it brings into being.
 	Creates string
+	// KubeConfig is the Secret through which that cluster is reached; its key is "value".
+	KubeConfig SecretKey
+}
+
+// SecretKey names a Secret on a cluster.
+type SecretKey struct{ Cluster, Namespace, Name string }
+
+// RootKey names a cluster's root by what it syncs.
+type RootKey struct {
+	Cluster string
+	// Path is the directory in the GitOps repository, without "./" and slashes at the ends.
+	Path string
 }
 
 // Channel reads health. A key that is missing in an answer counts as not known;
@@ -35,4 +47,12 @@ type CreatorKey struct {
 type Channel interface {
 	Reconcilers(ctx context.Context, keys []ReconcilerKey) (map[ReconcilerKey]health.Reconciler, error)
 	Creators(ctx context.Context, keys []CreatorKey) (map[CreatorKey]health.Creator, error)
+	Roots(ctx context.Context, keys []RootKey) (map[RootKey]health.Root, error)
+}
+
+// Watcher is a Channel that tells when what it would answer may have changed.
+// The channel has room for one signal, so that nothing waits for a reader and no
+// change after a read is missed.
+type Watcher interface {
+	Changed() <-chan struct{}
 }

@@ -55,6 +55,15 @@ func (s *Simulation) Creators(ctx context.Context, keys []probe.CreatorKey) (map
 	return n.Channel().Creators(ctx, keys)
 }
 
+// Roots implements probe.Channel.
+func (s *Simulation) Roots(ctx context.Context, keys []probe.RootKey) (map[probe.RootKey]health.Root, error) {
+	n := s.Nursery()
+	if n == nil {
+		return map[probe.RootKey]health.Root{}, nil
+	}
+	return n.Channel().Roots(ctx, keys)
+}
+
 // Nursery is the one that plays the clusters now; nil before the first Tick.
 func (s *Simulation) Nursery() *nursery.Nursery {
 	s.mu.Lock()

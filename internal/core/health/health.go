@@ -8,7 +8,7 @@ package health
 // Reconciler is what a channel saw of one tier's reconciler object (a Flux
 // Kustomization) on the cluster whose reconciler acts for the tier.
 type Reconciler struct {
-	// Known is false when the cluster could not be asked; all else is then zero.
+	// Known is false when the cluster could not be asked; all else but Message is then zero.
 	Known bool
 	// Found says that the object exists.
 	Found bool
@@ -20,14 +20,16 @@ type Reconciler struct {
 	Rendered string
 	// Spec is the live object's spec; the server may have added defaults.
 	Spec map[string]any
-	// Generation and ObservedGeneration are the object's, zero when absent.
+	// Generation and ObservedGeneration are the object's, zero when absent. Flux moves
+	// the latter, with Revision, when a reconciliation of that generation succeeds, and
+	// when the spec is invalid for good.
 	Generation, ObservedGeneration int64
 	// Ready is the status of condition Ready: "True", "False", "Unknown" or,
 	// where there is no such condition, empty.
 	Ready string
 	// ReadyGeneration is the observedGeneration of condition Ready.
 	ReadyGeneration int64
-	// Reason and Message are those of condition Ready.
+	// Reason and Message are those of condition Ready; Message is why where Known is false.
 	Reason, Message string
 	// Since is the condition's last transition in RFC 3339, for people.
 	Since string
@@ -35,6 +37,29 @@ type Reconciler struct {
 	Revision string
 	// AttemptedRevision is status.lastAttemptedRevision, in the same form.
 	AttemptedRevision string
+}
+
+// Root is what a channel saw of the root that syncs a directory of a cluster.
+type Root struct {
+	// Known is false when the cluster could not be asked; all else but Message is then zero.
+	Known bool
+	// Found says that some Kustomization of the cluster syncs the directory.
+	Found bool
+	// Name is the root's, as namespace/name.
+	Name string
+	// Suspended, Prune and Wait are fields of its spec.
+	Suspended, Prune, Wait bool
+	// Ready is the status of condition Ready, or empty; Reason and Message are its own.
+	Ready, Reason, Message string
+	// Source is the root's source object, as namespace/name, and SourceKind its kind.
+	Source, SourceKind string
+	// SourceFound says that the source object exists; URL and Branch are its spec's.
+	SourceFound bool
+	URL, Branch string
+	// SourceSuspended is the source's spec.suspend.
+	SourceSuspended bool
+	// SourceReady is the status of the source's condition Ready, SourceMessage its message.
+	SourceReady, SourceMessage string
 }
 
 // Creator is what a channel saw of one creator object on its management

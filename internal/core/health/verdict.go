@@ -54,6 +54,9 @@ type Verdict struct {
 	Message string
 	// Since is when this began, in RFC 3339, where that is known.
 	Since string
+	// AwaitsRoot says that the root or its source has still to act, so that what is
+	// wrong with them is worth telling.
+	AwaitsRoot bool
 }
 
 func verdict(p Phase, format string, args ...any) Verdict {
@@ -84,9 +87,9 @@ func Judge(r Reconciler, creators []Creator, want Want) Verdict {
 func judgeGone(r Reconciler, creators []Creator) Verdict {
 	switch {
 	case !r.Known:
-		return verdict(Unknown, "the cluster could not be asked")
+		return verdict(Unknown, "the cluster could not be asked%s", suffix(r.Message))
 	case r.Found && !r.Deleting:
-		return verdict(Behind, "the reconciler object is still there")
+		return awaiting(verdict(Behind, "the reconciler object is still there"))
 	case r.Found:
 		return verdict(Progressing, "the reconciler is deleting what it applied")
 	}
@@ -104,13 +107,13 @@ func judgeGone(r Reconciler, creators []Creator) Verdict {
 func judgeReconciler(r Reconciler, want Want) Verdict {
 	switch {
 	case !r.Known:
-		return verdict(Unknown, "the cluster could not be asked")
+		return verdict(Unknown, "the cluster could not be asked%s", suffix(r.Message))
 	case !r.Found:
-		return verdict(Absent, "the reconciler object is not there yet")
+		return awaiting(verdict(Absent, "the reconciler object is not there yet"))
 	case r.Deleting:
 		return verdict(Progressing, "the reconciler object is being deleted")
 	case r.Rendered != want.Rendered || !Holds(want.Spec, r.Spec):
-		return verdict(Behind, "the live reconciler object is not the one in Git yet")
+		return awaiting(verdict(Behind, "the live reconciler object is not the one in Git yet"))
 	case r.Suspended:
 		return verdict(Behind, "the reconciler object is suspended; resume it")
 	}
@@ -122,14 +125,17 @@ func judgeReconciler(r Reconciler, want Want) Verdict {
 			return verdict(Unknown, "the reconciler reports revision %q, which is not known here", r.Revision)
 		}
 	}
+	if stillReady(r, want) {
+		return verdict(Ready, "")
+	}
 	switch want.At[r.AttemptedRevision] {
 	case MatchUnknown:
 		if r.AttemptedRevision != "" {
 			return verdict(Unknown, "the reconciler works on revision %q, which is not known here", r.AttemptedRevision)
 		}
-		return verdict(Behind, "the reconciler has not fetched anything yet%s", because(r))
+		return awaiting(verdict(Behind, "the reconciler has not fetched anything yet%s", because(r)))
 	case Differs:
-		return verdict(Behind, "the reconciler is at %s, which does not have this yet", r.AttemptedRevision)
+		return awaiting(verdict(Behind, "the reconciler is at %s, which does not have this yet%s", r.AttemptedRevision, because(r)))
 	}
 	if r.Ready == "False" && failed(r) {
 		return verdict(Failed, "%s: %s", r.Reason, r.Message)
@@ -137,15 +143,36 @@ func judgeReconciler(r Reconciler, want Want) Verdict {
 	return verdict(Progressing, "applied, not ready yet%s", because(r))
 }
 
+func awaiting(v Verdict) Verdict {
+	v.AwaitsRoot = true
+	return v
+}
+
+// stillReady says that the last reconciliation that came to an end succeeded, of
+// this spec and with this content, and that the one under way, at a commit which
+// changes nothing here, has not come to an end. Flux takes every tier through that
+// at each commit, one dependency after the other; it is no news of their health.
+func stillReady(r Reconciler, want Want) bool {
+	undecided := r.Ready == "Unknown" || r.Ready == "False" && r.Reason == reasonDependency
+	return undecided && r.ObservedGeneration == r.Generation &&
+		want.At[r.Revision] == Matches && want.At[r.AttemptedRevision] == Matches
+}
+
+// reasonDependency is Flux's reason while a dependency is not ready at the new commit.
+const reasonDependency = "DependencyNotReady"
+
 func because(r Reconciler) string {
-	if r.Reason == "" {
+	if r.Reason == "" || r.Ready == "True" {
 		return ""
 	}
 	return fmt.Sprintf(" (%s: %s)", r.Reason, r.Message)
 }
 
 // failedReasons are Flux's reasons for which waiting alone does not help.
-var failedReasons = []string{"ArtifactFailed", "BuildFailed", "ReconciliationFailed", "HealthCheckFailed"}
+var failedReasons = []string{
+	"ArtifactFailed", "BuildFailed", "ReconciliationFailed", "PruneFailed", "HealthCheckFailed",
+	"InvalidCELExpression", "FeatureGateDisabled", "AccessDenied",
+}
 
 // failed tells a failure from a health check that only ran out of time.
 func failed(r Reconciler) bool {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/dependency"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
@@ -92,7 +93,7 @@ func (a *assembly) addTier(tv tierVertices) error {
 	for _, i := range tv.vertices {
 		id := a.graph.Vertices[i].Object
 		if cl, ok := a.inventory.Clusters[id.Name]; ok && cl.CreatedBy != nil && cl.CreatedBy.Seed == a.seed.Name && cl.CreatedBy.Object == id && cl.CreatedBy.On == tv.cluster {
-			t.Creates = append(t.Creates, Creates{cl.Name, id})
+			t.Creates = append(t.Creates, Creates{cl.Name, id, kubeConfigOf(cl)})
 		}
 	}
 	t.Prerequisites = a.prerequisites(tv)
@@ -104,6 +105,15 @@ func (a *assembly) addTier(tv tierVertices) error {
 	t.Contents = a.contentsID(t.Tree, objects)
 	a.plan.Tiers = append(a.plan.Tiers, t)
 	return err
+}
+
+// kubeConfigOf is the Secret with the kubeconfig of a cluster that a creator makes.
+func kubeConfigOf(cl catalog.Cluster) KubeConfig {
+	return KubeConfig{
+		Cluster:   cmp.Or(cl.Hub, cl.CreatedBy.On),
+		Namespace: cmp.Or(cl.KubeConfig.Namespace, cl.CreatedBy.Object.Namespace, cl.Source.Namespace),
+		Name:      cmp.Or(cl.KubeConfig.Name, cl.Name+"-kubeconfig"),
+	}
 }
 
 // newTier names the tier's paths. A tier on a cluster that is no longer known

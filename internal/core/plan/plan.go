@@ -103,6 +103,16 @@ type ReconcilerObject struct {
 type Creates struct {
 	Cluster string      `yaml:"cluster"`
 	Object  manifest.ID `yaml:"object"`
+	// KubeConfig is the Secret through which the new cluster is reached.
+	KubeConfig KubeConfig `yaml:"kubeConfig,omitempty"`
+}
+
+// KubeConfig names a Secret that holds a kubeconfig under the key value.
+type KubeConfig struct {
+	// Cluster that the Secret is on: the new cluster's hub, or that of its creator.
+	Cluster   string `yaml:"cluster"`
+	Namespace string `yaml:"namespace"`
+	Name      string `yaml:"name"`
 }
 
 // Leaving is what a tier loses with this plan, and the tiers that must lose theirs before.

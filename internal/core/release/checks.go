@@ -19,14 +19,17 @@ var checks = []func(*decision) (TierStatus, bool){
 	closed,
 }
 
-// onBase: base has the entries, so health alone says how far the tier is. A
-// proposal that is still open is of no use any more.
+// onBase: base has the entries, or what a person made of them, so health alone
+// says how far the tier is. A proposal that is still open is of no use any more.
 func onBase(d *decision) (TierStatus, bool) {
 	state := d.gates.standing[d.name]
 	if state == "" {
 		return TierStatus{}, false
 	}
 	s := TierStatus{State: state, Message: d.have.Health.Message, Since: d.have.Health.Since}
+	if d.have.Base == BaseAmended {
+		s.Amended = d.have.BaseDetail
+	}
 	if d.have.Proposal != nil && !d.have.Proposal.Edited {
 		s.Act = ActSupersede
 	}
@@ -128,10 +131,13 @@ func blockedMessage(seed string, waits []Wait) string {
 }
 
 func unfit(d *decision) (TierStatus, bool) {
-	if d.have.RootUnfit == "" {
-		return TierStatus{}, false
+	switch {
+	case d.have.RootUnfit != "":
+		return TierStatus{State: Held, Message: d.have.RootUnfit}, true
+	case d.have.RootUnknown != "":
+		return TierStatus{State: Queued, Message: d.have.RootUnknown}, true
 	}
-	return TierStatus{State: Held, Message: d.have.RootUnfit}, true
+	return TierStatus{}, false
 }
 
 func suspended(d *decision) (TierStatus, bool) {

@@ -56,7 +56,10 @@ const (
 	BaseNothing Base = "Nothing"
 	// BaseEntries says that exactly the plan's entries are there.
 	BaseEntries Base = "Entries"
-	// BaseEarlier says that there is what an earlier plan, or a person in a proposal, put there.
+	// BaseAmended says that there is what a person made of the plan's entries in their
+	// proposal before it was merged.
+	BaseAmended Base = "Amended"
+	// BaseEarlier says that there is what an earlier plan put there, or a person in its proposal.
 	BaseEarlier Base = "Earlier"
 	// BaseForeign says that there is something that Furrow did not put there.
 	BaseForeign Base = "Foreign"
@@ -91,7 +94,8 @@ type Proposal struct {
 // TierFacts is what a pass has gathered about one tier.
 type TierFacts struct {
 	Base Base
-	// BaseDetail says, of foreign content, what is where.
+	// BaseDetail says, of foreign content, what is where; of amended content, how to
+	// see what a person changed.
 	BaseDetail string
 	// Proposal is nil when there is none.
 	Proposal *Proposal
@@ -99,6 +103,8 @@ type TierFacts struct {
 	Health   health.Verdict
 	// RootUnfit says what is wrong with the root that would sync the tier; empty when it is fit.
 	RootUnfit string
+	// RootUnknown says why nothing is known of that root; empty when something is.
+	RootUnknown string
 }
 
 // Facts is what a pass has gathered about one plan.
@@ -145,6 +151,9 @@ type TierStatus struct {
 	Since   string
 	Waits   []Wait
 	Act     Act
+	// Amended says how to see what a person made of the entries before they were
+	// merged; empty when base has exactly the entries.
+	Amended string
 	// GateFails says that an open proposal's prerequisites no longer hold.
 	GateFails bool
 	// NeedsClosed says that Closed has to be looked up before more can be said.
@@ -188,7 +197,7 @@ func Standing(t *plan.Tier, f TierFacts) State {
 	if t.Gone() {
 		return standingGone(f)
 	}
-	if f.Base != BaseEntries {
+	if f.Base != BaseEntries && f.Base != BaseAmended {
 		return ""
 	}
 	switch f.Health.Phase {

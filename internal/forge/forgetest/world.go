@@ -144,10 +144,10 @@ func (w *world) wantUnlisted(t layout.Tier) {
 
 func (w *world) wantOutcome(t layout.Tier, wants string, allowed ...forge.Outcome) {
 	w.Helper()
-	got, err := w.Forge.Outcome(w.Context(), w.fetch(), t, wants)
+	got, err := w.Forge.Closed(w.Context(), w.fetch(), t, wants)
 	w.must(err)
-	if !slices.Contains(allowed, got) {
-		w.Errorf("the outcome of %s with %s is %s, want one of %v", t, wants, got, allowed)
+	if !slices.Contains(allowed, got.Outcome) {
+		w.Errorf("the outcome of %s with %s is %s, want one of %v", t, wants, got.Outcome, allowed)
 	}
 }
 

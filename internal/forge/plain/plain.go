@@ -73,9 +73,14 @@ func (f *Forge) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, erro
 	return out, nil
 }
 
-// Outcome is Rejected while the rejected branch is there, and Merged where base
+// Closed is Rejected while the rejected branch is there, and Merged where base
 // reaches a commit with Furrow's trailers of this tier and these Wants.
-func (f *Forge) Outcome(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (forge.Outcome, error) {
+func (f *Forge) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (forge.Closed, error) {
+	outcome, err := f.outcome(ctx, refs, tier, wants)
+	return forge.Closed{Outcome: outcome}, err
+}
+
+func (f *Forge) outcome(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (forge.Outcome, error) {
 	name := layout.TierBranch(f.base, tier)
 	if _, there := refs[name]; there {
 		b, err := f.read(ctx, refs, name)

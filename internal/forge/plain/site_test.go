@@ -104,12 +104,12 @@ func (s *site) only() forge.Proposal {
 
 func (s *site) wantOutcome(wants string, want forge.Outcome) {
 	s.Helper()
-	got, err := s.forge.Outcome(s.Context(), s.refs(), edge, wants)
+	got, err := s.forge.Closed(s.Context(), s.refs(), edge, wants)
 	if err != nil {
 		s.Fatal(err)
 	}
-	if got != want {
-		s.Errorf("the outcome of %s is %s, want %s", wants, got, want)
+	if got.Outcome != want {
+		s.Errorf("the outcome of %s is %s, want %s", wants, got.Outcome, want)
 	}
 }
 
