@@ -21,13 +21,15 @@ import (
 func newPR() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pr",
-		Short: "List, show, merge and reject proposals on plain Git",
-		Long: `On plain Git a proposal is a branch, furrow/<base>/tier/<seed>/<cluster>/<tier>. It is
-accepted when the base branch has its content: merge it with git or with 'furrow pr merge'.
+		Short: "List, show, merge and reject proposals",
+		Long: `A proposal carries one tier on a branch, furrow/<base>/tier/<seed>/<cluster>/<tier>. On a
+forge it is a pull request: use the forge's pages, or these commands, which act as the user of
+the credentials.
 
-Plain Git remembers no closed proposals. A branch that is deleted is proposed again; to turn
-a proposal down, reject it. A squashed merge by hand counts like any other, but a later revert
-of it is not recognised as one.
+On plain Git the branch is the proposal. It is accepted when the base branch has its content:
+merge it with git or with 'furrow pr merge'. Plain Git remembers no closed proposals. A branch
+that is deleted is proposed again; to turn a proposal down, reject it. A squashed merge by hand
+counts like any other, but a later revert of it is not recognised as one.
 
 PROPOSAL is <seed>/<cluster>/<tier>, as 'furrow pr list' shows it, or the branch.`,
 		Example: `  furrow pr list
@@ -62,11 +64,12 @@ type prView struct {
 	Wants  string `json:"wants"`
 	Head   string `json:"head"`
 	Reason string `json:"reason,omitempty"`
+	URL    string `json:"url,omitempty"`
 }
 
 func viewOf(l located, body bool) prView {
 	p := l.proposal
-	v := prView{Repo: l.repo.Name, Branch: p.Branch, Tier: p.Tier.String(), State: prState(p), Title: p.Title, Wants: p.Wants, Head: p.Head.String(), Reason: p.Reason}
+	v := prView{Repo: l.repo.Name, Branch: p.Branch, Tier: p.Tier.String(), State: prState(p), Title: p.Title, Wants: p.Wants, Head: p.Head.String(), Reason: p.Reason, URL: p.URL}
 	if body {
 		v.Body = p.Body
 	}
@@ -199,12 +202,16 @@ func proposalTable(w io.Writer, l located) {
 		state += ": " + p.Reason
 	}
 	fmt.Fprintf(w, "%s\n\n", p.Title)
-	rows(w, [][]string{
+	lines := [][]string{
 		{"State", state},
 		{"Repository", l.repo.Name},
 		{"Branch", p.Branch},
 		{"Diff", fmt.Sprintf("git diff origin/%s...origin/%s", l.repo.Base, p.Branch)},
-	})
+	}
+	if p.URL != "" {
+		lines = append(lines, []string{"URL", p.URL})
+	}
+	rows(w, lines)
 	fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(p.Body))
 }
 

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"time"
 
@@ -18,6 +20,7 @@ func newRun() *cobra.Command {
 	var session sessionFlags
 	var interval time.Duration
 	var once, simulate bool
+	var kubeconfigs string
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Plan, propose and release, over and over, for one control plane",
@@ -27,14 +30,26 @@ stop it, delete its cache, start it elsewhere, and it carries on. Its status is 
 furrow/<base>/status/<id>/<environment> of the first GitOps repository by name; 'furrow status'
 shows it.
 
+With --kubeconfigs the clusters are asked how far they are: the directory holds one file for each
+cluster whose Flux Furrow is to ask, named like the cluster, as in mgmt.yaml. Clusters that a seed
+creates need no file: the Secret that their creator leaves on its cluster is read. A change on a
+cluster is acted on at once; the repositories are looked at every --interval.
+
 With --simulate the clusters that the control plane declares are simulated in this process, as
-strictly as real ones; nothing is applied anywhere. Without it there is no health channel yet:
+strictly as real ones; nothing is applied anywhere. With neither there is no health channel:
 tiers that wait for nothing are proposed, and nothing is ever released.`,
 		Example: `  furrow run --control-plane ./control-plane --simulate
-  FURROW_CREDENTIALS=/etc/furrow furrow run --control-plane https://git.example.com/platform/control-plane`,
+  FURROW_CREDENTIALS=/etc/furrow/credentials furrow run \
+    --control-plane https://git.example.com/platform/control-plane --kubeconfigs /etc/furrow/kubeconfigs`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			options, err := session.named()
+			if err == nil && simulate && cmd.Flags().Changed("kubeconfigs") {
+				err = usageError{errors.New("--simulate and --kubeconfigs exclude each other")}
+			}
+			if err == nil && kubeconfigs != "" && !simulate {
+				err = options.Watch(kubeconfigs)
+			}
 			if err != nil {
 				return err
 			}
@@ -47,6 +62,7 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
 	flags := cmd.Flags()
 	flags.IntVar(&session.options.DeletionGuard, "deletion-guard", release.DefaultDeletionGuard, "percent of all plantings that may be removed at once without 'furrow confirm'")
 	flags.DurationVar(&interval, "interval", 10*time.Second, "pause between passes in which nothing changed")
+	flags.StringVar(&kubeconfigs, "kubeconfigs", os.Getenv("FURROW_KUBECONFIGS"), "directory with a kubeconfig for each cluster whose reconciler is asked, named like the cluster; or set FURROW_KUBECONFIGS")
 	flags.BoolVar(&once, "once", false, "make one pass and end; exits with 3 when a seed is stalled or a repository has a problem")
 	flags.BoolVar(&simulate, "simulate", false, "simulate the declared clusters; a second of the simulation is a pass, and with --once some time goes by first")
 	return cmd

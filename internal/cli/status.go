@@ -104,12 +104,15 @@ func statusTable(w io.Writer, r *engine.Report) {
 	for _, p := range r.Problems {
 		fmt.Fprintf(w, "! %s\n", p)
 	}
-	var mine []string
+	var mine, amended []string
 	for _, s := range r.Seeds {
 		fmt.Fprintf(w, "Seed %s: %s\n", s.Name, seedLine(s))
 		var lines [][]string
 		for _, t := range inOrder(s.Tiers) {
-			lines = append(lines, []string{"  " + tierLabel(t), string(t.State), shorten(t.Message)})
+			lines = append(lines, []string{"  " + tierLabel(t), stateLabel(t), shorten(t.Message)})
+			if t.Amended != "" {
+				amended = append(amended, fmt.Sprintf("%s %s: %s", s.Name, tierLabel(t), t.Amended))
+			}
 			if t.Proposal != nil && (t.State == release.Proposed || t.State == release.Outdated) {
 				mine = append(mine, proposalLine(s.Name, t))
 			}
@@ -126,6 +129,20 @@ func statusTable(w io.Writer, r *engine.Report) {
 		}
 	}
 	nextTable(w, r)
+	if len(amended) > 0 {
+		fmt.Fprintln(w, "\nAmended before merging:")
+		for _, line := range amended {
+			fmt.Fprintln(w, "  "+line)
+		}
+	}
+}
+
+// stateLabel is the state, with a note where people have amended what was merged.
+func stateLabel(t engine.TierReport) string {
+	if t.Amended != "" {
+		return string(t.State) + " (Amended)"
+	}
+	return string(t.State)
 }
 
 func seedLine(s engine.SeedReport) string {

@@ -135,6 +135,19 @@ func (f faultyForge) Supersede(ctx context.Context, p forge.Proposal, why string
 type faultyChannel struct {
 	probe.Channel
 	faults *faults
+	// onRoot changes what is said of roots; nil leaves it.
+	onRoot func(*health.Root)
+}
+
+func (c faultyChannel) Roots(ctx context.Context, keys []probe.RootKey) (out map[probe.RootKey]health.Root, err error) {
+	err = c.faults.do(func() error { out, err = c.Channel.Roots(ctx, keys); return err })
+	for key, root := range out {
+		if c.onRoot != nil {
+			c.onRoot(&root)
+			out[key] = root
+		}
+	}
+	return out, err
 }
 
 func (c faultyChannel) Reconcilers(ctx context.Context, keys []probe.ReconcilerKey) (out map[probe.ReconcilerKey]health.Reconciler, err error) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/engine"
@@ -309,5 +310,72 @@ func TestPlanterHelloWorld(t *testing.T) {
 				t.Errorf("%d objects are planted, want 15", got)
 			}
 		})
+	}
+}
+
+func TestAProposalThatIsBehindIsBroughtUpToDateWhereThatIsThePolicy(t *testing.T) {
+	for policy, follows := range map[string]bool{"WhenStale": false, "WhenBehind": true} {
+		t.Run(policy, func(t *testing.T) {
+			w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5})
+			w.control.put("main", "plant", map[string]string{
+				"seeds/edge.yaml":  storySeed(1, true),
+				"gitops-repo.yaml": document("GitOpsRepo", "gitops", "spec: {url: memory, update: "+policy+"}"),
+			})
+			w.rounds(3)
+			if len(w.open()) == 0 {
+				t.Fatalf("nothing is proposed:\n%s", w.describe())
+			}
+			before := w.open()
+			w.gitops.put("main", "work elsewhere", map[string]string{"notes.md": "1\n"})
+			w.rounds(3)
+			refs, _ := w.gitops.Fetch(t.Context(), "main")
+			for i, p := range w.open() {
+				if upToDate := p.Base == refs["main"]; upToDate != follows || p.Wants != before[i].Wants {
+					t.Errorf("%s is on base: %t, want %t; Wants %s, were %s", p.Branch, upToDate, follows, p.Wants, before[i].Wants)
+				}
+			}
+		})
+	}
+}
+
+func TestATierWaitsForARootThatIsFit(t *testing.T) {
+	tests := map[string]struct {
+		root func(*health.Root)
+		want string
+	}{
+		"not known":  {func(r *health.Root) { *r = health.Root{Message: "connection refused"} }, "Queued: whether a root on cluster mgmt syncs the directory clusters/mgmt is not known yet: connection refused"},
+		"missing":    {func(r *health.Root) { *r = health.Root{Known: true} }, "Held: no Flux Kustomization on cluster mgmt syncs the directory clusters/mgmt. Set the root up"},
+		"not fit":    {func(r *health.Root) { r.Prune = false }, "Held: the root flux-system/flux-system on cluster mgmt has spec.prune: false"},
+		"other repo": {func(r *health.Root) { r.URL, r.Branch = "https://git.example.com/acme/other", "main" }, "Held: the GitRepository flux-system/flux-system on cluster mgmt reads https://git.example.com/acme/other, and proposals go to memory"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5})
+			disturb := tc.root
+			w.onRoot = func(r *health.Root) { disturb(r) }
+			w.restart()
+			w.control.put("main", "plant", map[string]string{"seeds/edge.yaml": storySeed(1, true)})
+			w.rounds(4)
+			if got := w.state("mgmt/tier-00"); !strings.HasPrefix(got, tc.want) || len(w.open()) != 0 {
+				t.Errorf("the tier is %q, want %q; %d proposals are open", got, tc.want, len(w.open()))
+			}
+			disturb = func(*health.Root) {}
+			if !w.settle(60) {
+				t.Errorf("the root is fit, and the seed is not planted:\n%s", w.describe())
+			}
+			w.check()
+		})
+	}
+}
+
+func TestAnUpdateIsHeldWhileTheRootIsStuck(t *testing.T) {
+	w := planted(t)
+	w.onRoot = func(r *health.Root) { r.Ready, r.Reason, r.Message = "False", "BuildFailed", "yaml: line 2" }
+	w.restart()
+	w.control.put("main", "update", map[string]string{"seeds/edge.yaml": storySeed(2, true)})
+	w.pass()
+	w.pass()
+	if got := w.state("edge-1/tier-01"); !strings.HasPrefix(got, "Held: the root flux-system/flux-system on cluster mgmt takes up no change: BuildFailed: yaml: line 2") {
+		t.Errorf("the tier is %q", got)
 	}
 }

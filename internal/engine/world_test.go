@@ -14,6 +14,7 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
@@ -39,6 +40,10 @@ type world struct {
 	guard   int
 	// wrap replaces the mirror of the GitOps repository, where a test wants another.
 	wrap func(faultyMirror) engine.Mirror
+	// onForge replaces the forge that engines work with, where a test wants another.
+	onForge func(forge.Forge) forge.Forge
+	// onRoot changes what the channel says of roots, where a test wants another answer.
+	onRoot func(*health.Root)
 	// history is what happened, for failures.
 	history []string
 }
@@ -106,9 +111,13 @@ func (w *world) restart() {
 			if w.wrap != nil {
 				m = w.wrap(faultyMirror{w.gitops, w.faults})
 			}
-			return engine.Repo{Mirror: m, Forge: faultyForge{w.forge, w.faults, w.mustBeDue}}, nil
+			var f forge.Forge = faultyForge{w.forge, w.faults, w.mustBeDue}
+			if w.onForge != nil {
+				f = w.onForge(f)
+			}
+			return engine.Repo{Mirror: m, Forge: f}, nil
 		},
-		Channel:       faultyChannel{w.nursery.Channel(), w.faults},
+		Channel:       faultyChannel{w.nursery.Channel(), w.faults, w.onRoot},
 		DeletionGuard: w.guard,
 		Person:        git.Person{Name: "Furrow", Email: "furrow@example.com"},
 		Now:           func() time.Time { w.now = w.now.Add(time.Second); return w.now },

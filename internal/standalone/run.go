@@ -7,6 +7,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/internal/probe"
 )
 
 const (
@@ -26,16 +27,22 @@ type Seen struct {
 }
 
 // Run makes passes until the context ends: at once after a pass that changed
-// something, after interval otherwise, and with growing pauses while nothing can
-// be looked at. see is called after each pass; when it returns false the run ends.
+// something or when the health channel tells of a change, after interval otherwise,
+// and with growing pauses while something cannot be looked at. see is called after
+// each pass; when it returns false the run ends.
 func (s *Session) Run(ctx context.Context, interval time.Duration, see func(Seen) bool) {
 	backoff := firstBackoff
+	var changed <-chan struct{}
+	if w, ok := s.options.Channel.(probe.Watcher); ok {
+		changed = w.Changed()
+	}
 	for ctx.Err() == nil {
 		report, err := s.engine.Pass(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		seen := Seen{Report: report, Err: err, Next: interval}
+		wake := changed
 		switch {
 		case err != nil:
 			seen.Next = jitter(backoff)
@@ -43,9 +50,11 @@ func (s *Session) Run(ctx context.Context, interval time.Duration, see func(Seen
 				seen.Next = max(seen.Next, after)
 			}
 			backoff = min(2*backoff, maxBackoff)
+			wake = nil
 		case len(report.Problems) > 0:
 			seen.Next = max(jitter(max(interval, backoff)), report.RetryAfter)
 			backoff = min(2*backoff, maxBackoff)
+			wake = nil
 		case report.Changed:
 			seen.Next, backoff = 0, firstBackoff
 		case report.Raced:
@@ -56,7 +65,7 @@ func (s *Session) Run(ctx context.Context, interval time.Duration, see func(Seen
 		if !see(seen) {
 			return
 		}
-		pause(ctx, seen.Next)
+		pause(ctx, seen.Next, wake)
 	}
 }
 
@@ -65,11 +74,18 @@ func jitter(d time.Duration) time.Duration {
 	return d*9/10 + time.Duration(rand.Int64N(int64(d)/5+1)) //nolint:gosec // G404: not for secrets
 }
 
-func pause(ctx context.Context, d time.Duration) {
+// gather is how long a run waits, after it was told of a change on the clusters,
+// for others that come with it.
+const gather = 200 * time.Millisecond
+
+// pause waits for d, or until shortly after wake.
+func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 	case <-timer.C:
+	case <-wake:
+		pause(ctx, min(d, gather), nil)
 	}
 }

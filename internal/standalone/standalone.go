@@ -24,9 +24,12 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/forge/gitea"
 	"github.com/furrow-dev/furrow/internal/forge/plain"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/probe"
+	"github.com/furrow-dev/furrow/internal/probe/flux"
 )
 
 // Options say where everything is.
@@ -54,6 +57,20 @@ type Options struct {
 	Now func() time.Time
 }
 
+// Watch makes the health channel that asks Flux on the clusters through the
+// kubeconfigs in a directory, one file a cluster.
+func (o *Options) Watch(kubeconfigs string) error {
+	info, err := os.Stat(kubeconfigs)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is a file; name the directory that holds a kubeconfig for each cluster", kubeconfigs)
+	}
+	if err != nil {
+		return fmt.Errorf("the directory of kubeconfigs: %w", err)
+	}
+	o.Channel = flux.New(flux.Options{Directory: kubeconfigs})
+	return nil
+}
+
 const defaultBranch = "main"
 
 // credentialsOfControlPlane names them in the credentials directory.
@@ -76,7 +93,7 @@ type Repo struct {
 	Name   string
 	Base   string
 	Mirror *git.Mirror
-	Forge  *plain.Forge
+	Forge  forge.Forge
 	spec   v1alpha1.GitOpsRepoSpec
 }
 
@@ -108,6 +125,9 @@ func Open(options Options) (*Session, error) {
 // Close lets go of the mirrors.
 func (s *Session) Close() error {
 	var errs []error
+	if c, ok := s.options.Channel.(*flux.Channel); ok {
+		c.Close()
+	}
 	for _, c := range s.closers {
 		errs = append(errs, c())
 	}
@@ -213,15 +233,36 @@ func (s *Session) openRepo(name string, spec v1alpha1.GitOpsRepoSpec) (engine.Re
 	if err != nil {
 		return engine.Repo{}, err
 	}
+	if u := spec.Update; u != "" && u != v1alpha1.UpdateWhenStale && u != v1alpha1.UpdateWhenBehind {
+		return engine.Repo{}, fmt.Errorf("spec.update %q is unknown. Write WhenStale or WhenBehind", u)
+	}
 	if had, ok := s.repos[name]; ok {
 		if err := had.Mirror.Close(); err != nil {
 			return engine.Repo{}, err
 		}
 	}
-	base := spec.BranchOrDefault()
-	r := &Repo{Name: name, Base: base, Mirror: m, Forge: plain.New(m, base), spec: spec}
+	r := &Repo{Name: name, Base: spec.BranchOrDefault(), Mirror: m, spec: spec}
+	if r.Forge, err = s.openForge(m, spec); err != nil {
+		return engine.Repo{}, err
+	}
 	s.repos[name] = r
 	return engine.Repo{Mirror: r.Mirror, Forge: r.Forge}, nil
+}
+
+func (s *Session) openForge(m *git.Mirror, spec v1alpha1.GitOpsRepoSpec) (forge.Forge, error) {
+	switch spec.ForgeOrDefault() {
+	case v1alpha1.ForgePlain:
+		return plain.New(m, spec.BranchOrDefault()), nil
+	case v1alpha1.ForgeGitea:
+		remote, err := s.remote(spec.URL, spec.Credentials)
+		if err != nil {
+			return nil, err
+		}
+		return gitea.New(m, spec.BranchOrDefault(), gitea.Options{
+			URL: remote.URL, Token: remote.Token, Username: remote.Username, Password: remote.Password, CABundle: remote.CABundle,
+		})
+	}
+	return nil, fmt.Errorf("spec.forge %q is unknown. Write Plain or Gitea", spec.Forge)
 }
 
 // resolve makes a GitOpsRepo's relative path relative to the control plane's directory.
