@@ -21,6 +21,7 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
@@ -97,6 +98,8 @@ type openRepo struct {
 	spec v1alpha1.GitOpsRepoSpec
 	// diffs are the paths that differ between two commits.
 	diffs cache[[2]git.Hash, []string]
+	// folders are the directories of roots, by their tree.
+	folders cache[layout.Hash, layout.Folder]
 }
 
 type planKey struct {

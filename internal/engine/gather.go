@@ -98,6 +98,7 @@ func (p *pass) gatherRepos(ctx context.Context) {
 		p.repos[name] = r
 		if r.openRepo, r.err = p.engine.open(name); r.err == nil {
 			r.diffs.turn()
+			r.folders.turn()
 			r.err = r.look(ctx)
 		}
 		if git.IsAuth(r.err) {

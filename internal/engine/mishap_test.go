@@ -379,3 +379,30 @@ func TestAnUpdateIsHeldWhileTheRootIsStuck(t *testing.T) {
 		t.Errorf("the tier is %q", got)
 	}
 }
+
+func TestOneBadFileOfOthersUnderARootHoldsWhatComesNew(t *testing.T) {
+	tests := map[string]struct{ file, text, want string }{
+		"broken YAML": {"clusters/mgmt/theirs/broken.yaml", "a: [\n", "theirs/broken.yaml:"},
+		"no object":   {"clusters/mgmt/values.yaml", "replicas: 3\n", "clusters/mgmt/values.yaml:1"},
+		"lists files": {"clusters/mgmt/kustomization.yaml", "resources: []\n", "clusters/mgmt/kustomization.yaml"},
+		"takes our name": {"clusters/mgmt/ours.yaml", "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n" +
+			"metadata: {name: edge.mgmt.00, namespace: flux-system}\n" +
+			"spec: {suspend: true, interval: 1m, prune: true, path: ./clusters, sourceRef: {kind: GitRepository, name: flux-system}}\n", "clusters/mgmt/ours.yaml:1"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5})
+			w.gitops.put("main", "add", map[string]string{tc.file: tc.text})
+			w.control.put("main", "plant", map[string]string{"seeds/edge.yaml": storySeed(1, true)})
+			w.rounds(4)
+			if got := w.state("mgmt/tier-00"); !strings.HasPrefix(got, "Held: branch main of gitops: clusters/mgmt/") || !strings.Contains(got, tc.want) || len(w.open()) != 0 {
+				t.Errorf("the tier is %q, want %q named; %d proposals are open", got, tc.want, len(w.open()))
+			}
+			w.gitops.put("main", "repair", map[string]string{tc.file: ""})
+			if !w.settle(60) {
+				t.Errorf("it is repaired, and the seed is not planted:\n%s", w.describe())
+			}
+			w.check()
+		})
+	}
+}

@@ -1,12 +1,18 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io/fs"
 	"path"
 	"strings"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+
 	"github.com/furrow-dev/furrow/internal/core/health"
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/probe"
@@ -48,9 +54,6 @@ func (p *pass) gatherRoots(ctx context.Context, pl *plan.Plan) {
 	}
 }
 
-// kustomizationFiles in a root's path make it list its files itself.
-var kustomizationFiles = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
-
 // lookAtRoot finds out what keeps the root from syncing a new reconciler file:
 // first what Git shows, then what the cluster does.
 func (p *pass) lookAtRoot(ctx context.Context, r *repoState, seed string, t *plan.Tier, f *release.TierFacts) error {
@@ -58,7 +61,7 @@ func (p *pass) lookAtRoot(ctx context.Context, r *repoState, seed string, t *pla
 	if !ok {
 		return nil
 	}
-	unfit, err := r.rootInGit(ctx, key)
+	unfit, err := r.rootInGit(ctx, key, t)
 	if err != nil {
 		return err
 	}
@@ -69,25 +72,71 @@ func (p *pass) lookAtRoot(ctx context.Context, r *repoState, seed string, t *pla
 	return nil
 }
 
-// rootInGit says what is wrong with the root's directory on base.
-func (r *repoState) rootInGit(ctx context.Context, key probe.RootKey) (unfit string, err error) {
-	paths := []string{key.Path}
-	for _, name := range kustomizationFiles {
-		paths = append(paths, path.Join(key.Path, name))
-	}
-	have, err := r.at(r.head, paths...)
+// rootInGit says what is wrong with the root's directory on base, which Flux builds as a whole.
+func (r *repoState) rootInGit(ctx context.Context, key probe.RootKey, t *plan.Tier) (unfit string, err error) {
+	dir := cmp.Or(key.Path, ".")
+	have, err := r.at(r.head, dir)
 	if err != nil {
 		return "", err
 	}
-	if key.Path != "" && have[key.Path] == "" {
+	if have[dir] == "" {
 		return fmt.Sprintf("branch %s of %s has no directory %s for the root of cluster %s to sync. Set the root up first (flux bootstrap makes the directory), or commit a README.md there", r.base, r.name, key.Path, key.Cluster), nil
 	}
-	for _, at := range paths[1:] {
-		if have[at] != "" {
-			return fmt.Sprintf("%s on branch %s of %s keeps the root from syncing files that it does not list. Remove it: Flux then syncs the whole directory", at, r.base, r.name), nil
+	folder, err := r.folder(ctx, key.Path, have[dir])
+	if err != nil {
+		return "", err
+	}
+	if n := len(folder.Problems); n > 0 {
+		unfit = fmt.Sprintf("branch %s of %s: %s", r.base, r.name, folder.Problems[0])
+		if n > 1 {
+			unfit += fmt.Sprintf("; and %d more like it", n-1)
+		}
+		return unfit, nil
+	}
+	object := manifest.ID{Group: kustomizev1.GroupVersion.Group, Kind: kustomizev1.KustomizationKind, Namespace: t.Object.Namespace, Name: t.Object.Name}
+	if claim, claimed := folder.Claims(object, t.Reconciler); claimed {
+		unfit = fmt.Sprintf("branch %s of %s: %s", r.base, r.name, claim)
+	}
+	return unfit, nil
+}
+
+// folder reads what others have in the directory of a root, whose tree is given.
+// What is below furrow/ there is left out: only we write it.
+func (r *repoState) folder(ctx context.Context, root string, tree layout.Hash) (layout.Folder, error) {
+	if known, ok := r.folders.get(tree); ok {
+		return known, nil
+	}
+	all, err := r.Mirror.FS(ctx, r.head)
+	if err != nil {
+		return layout.Folder{}, err
+	}
+	var names []string
+	err = fs.WalkDir(all, cmp.Or(root, "."), func(at string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && at == path.Join(root, "furrow"):
+			return fs.SkipDir
+		case entry.Type().IsRegular() && layout.FolderFile(root, at):
+			names = append(names, at)
+		}
+		return nil
+	})
+	if err == nil && len(names) > 0 {
+		err = r.Mirror.Prefetch(ctx, r.head, names...)
+	}
+	files := make(map[string][]byte, len(names))
+	for _, at := range names {
+		if err == nil {
+			files[at], err = fs.ReadFile(all, at)
 		}
 	}
-	return r.folderProblem(ctx, key.Path)
+	if err != nil {
+		return layout.Folder{}, fmt.Errorf("reading the directory %q of the root: %w", root, err)
+	}
+	folder := layout.ReadFolder(root, files)
+	r.folders.put(tree, folder)
+	return folder, nil
 }
 
 // rootOnCluster says what is wrong with the root on the cluster, or why that is
@@ -104,6 +153,3 @@ func (p *pass) rootOnCluster(r *repoState, seed string, t *plan.Tier) (unfit, un
 	root := p.roots[key]
 	return health.RootUnfit(root, want), health.RootUnknown(root, want)
 }
-
-// folderProblem will check the whole directory.
-func (r *repoState) folderProblem(context.Context, string) (string, error) { return "", nil }

@@ -1,0 +1,223 @@
+package layout
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// Folder is what Flux makes of the directory of a root: one build of all files
+// below it, so that one bad file stops every change of the cluster.
+//
+// It follows kustomize-controller (the generator of fluxcd/pkg/kustomize and
+// kustomize's reader) and is no stricter: what Flux builds has no problem here.
+// What only the cluster knows, such as its kinds, is left to the cluster.
+type Folder struct {
+	// Problems are what keeps Flux from building the directory, in order of place.
+	Problems []FolderProblem
+
+	objects map[objectID]manifest.Source
+}
+
+// FolderProblem is one thing that is wrong with the directory of a root.
+type FolderProblem struct {
+	Source manifest.Source
+	// Message says what is the matter, without a full stop; Effect what comes of it.
+	Message, Effect string
+}
+
+// String returns `<path>:<line>: <message>. <effect>`.
+func (p FolderProblem) String() string {
+	return p.Source.String() + ": " + p.Message + ". " + p.Effect
+}
+
+const (
+	stopsRoot  = "Until it is corrected, the root takes up no change"
+	hidesFiles = "Until it is removed, the root takes up only what it lists"
+	holdsTier  = "Until it is removed, Furrow's own file would keep the root from taking up any change"
+)
+
+// kustomizationFiles are the names under which kustomize finds its file in a directory.
+var kustomizationFiles = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+
+// neverFetched are the files and directories, wherever they lie, that source-controller
+// leaves out of what it fetches unless it is told otherwise.
+var neverFetched = []string{
+	".travis.yml", ".gitlab-ci.yml", "appveyor.yml", ".drone.yml", "cloudbuild.yaml", "codeship-services.yml", "codeship-steps.yml",
+	".goreleaser.yml", ".sops.yaml", ".flux.yaml",
+}
+
+var neverFetchedDirs = []string{".git", ".github", ".circleci"}
+
+// FolderFile says that Flux reads a regular file when it builds the directory of
+// a root. Both are relative to the repository; an empty root is all of it.
+func FolderFile(root, file string) bool {
+	if _, below := belowRoot(root, file); !below {
+		return false
+	}
+	dir, name := path.Split(path.Clean(file))
+	for element := range strings.SplitSeq(dir, "/") {
+		if slices.Contains(neverFetched, element) || slices.Contains(neverFetchedDirs, element) {
+			return false
+		}
+	}
+	return !slices.Contains(neverFetched, name) && (isManifest(name) || slices.Contains(kustomizationFiles, name))
+}
+
+func isManifest(name string) bool {
+	return path.Ext(name) == ".yaml" || path.Ext(name) == ".yml"
+}
+
+// belowRoot returns a file's path relative to the root, false when it lies elsewhere.
+func belowRoot(root, file string) (string, bool) {
+	root = strings.TrimPrefix(path.Clean("/"+root), "/")
+	if root == "" {
+		return path.Clean(file), true
+	}
+	return strings.CutPrefix(path.Clean(file), root+"/")
+}
+
+// ReadFolder reads the directory of a root. files are its regular files by path
+// relative to the repository; those that are none of FolderFile's do not matter.
+func ReadFolder(root string, files map[string][]byte) Folder {
+	r := folderReader{root: root, files: files, objects: map[objectID]manifest.Source{}}
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(files)), func(file string) bool { return !FolderFile(root, file) })
+	if own := r.kustomizationOf(r.join("")); own != "" {
+		r.problem(manifest.Source{File: own}, hidesFiles, "a kustomization file in the directory of a root keeps the root from files that it does not list. "+
+			"Remove it: Flux then takes all files of the directory")
+		return Folder{Problems: r.problems, objects: r.objects}
+	}
+	for _, file := range names {
+		if dir := r.kustomizedDir(file); dir != "" {
+			r.kustomization(dir, file)
+		} else if isManifest(file) {
+			r.manifests(file, files[file])
+		}
+	}
+	slices.SortStableFunc(r.problems, func(a, b FolderProblem) int {
+		return cmp.Or(a.Source.Compare(b.Source), strings.Compare(a.Message, b.Message))
+	})
+	return Folder{Problems: r.problems, objects: r.objects}
+}
+
+// Claims says that a file of others defines an object that Furrow would put into
+// the directory in a file of its own.
+func (f Folder) Claims(id manifest.ID, own string) (FolderProblem, bool) {
+	want := objectID{ID: id}.effective()
+	var found []manifest.Source
+	for have, at := range f.objects {
+		have.version = ""
+		if have == want && at.File != own {
+			found = append(found, at)
+		}
+	}
+	if len(found) == 0 {
+		return FolderProblem{}, false
+	}
+	return FolderProblem{
+		Source:  slices.MinFunc(found, manifest.Source.Compare),
+		Message: fmt.Sprintf("%s is also what Furrow puts into %s. Remove or rename it here", objectID{ID: id}, own),
+		Effect:  holdsTier,
+	}, true
+}
+
+// objectID is what kustomize takes two objects for one by. Its namespace is the
+// effective one.
+type objectID struct {
+	manifest.ID
+	version string
+}
+
+// effective makes one of the namespaces that kustomize takes to be the same.
+func (id objectID) effective() objectID {
+	scope, _ := manifest.BuiltinScope(id.GroupKind())
+	kubernetes := !strings.Contains(id.Group, ".") || strings.HasSuffix(id.Group, ".k8s.io")
+	switch {
+	case kubernetes && scope == manifest.ClusterScoped:
+		id.Namespace = ""
+	case id.Namespace == "":
+		id.Namespace = "default"
+	}
+	return id
+}
+
+// String names the object for people.
+func (id objectID) String() string {
+	switch {
+	case id.Name == "":
+		return "a " + id.Kind + " without a name"
+	case id.Namespace == "":
+		return fmt.Sprintf("the %s %s", id.Kind, id.Name)
+	}
+	return fmt.Sprintf("the %s %s/%s", id.Kind, id.Namespace, id.Name)
+}
+
+// folderReader gathers what a directory has.
+type folderReader struct {
+	root     string
+	files    map[string][]byte
+	objects  map[objectID]manifest.Source
+	problems []FolderProblem
+}
+
+func (r *folderReader) problem(at manifest.Source, effect, format string, args ...any) {
+	r.problems = append(r.problems, FolderProblem{Source: at, Message: fmt.Sprintf(format, args...), Effect: effect})
+}
+
+func (r *folderReader) stops(at manifest.Source, format string, args ...any) {
+	r.problem(at, stopsRoot, format, args...)
+}
+
+func (r *folderReader) join(dir string) string {
+	return strings.TrimPrefix(path.Join("/", r.root, dir), "/")
+}
+
+// kustomizationOf is the kustomization file of a directory, or empty.
+func (r *folderReader) kustomizationOf(dir string) string {
+	for _, name := range kustomizationFiles {
+		if _, ok := r.files[path.Join(dir, name)]; ok {
+			return path.Join(dir, name)
+		}
+	}
+	return ""
+}
+
+// kustomizedDir is the topmost directory around a file, below the root, that has a
+// kustomization file of its own: kustomize builds it by that file, and Flux does not look into it.
+func (r *folderReader) kustomizedDir(file string) string {
+	relative, _ := belowRoot(r.root, file)
+	for i, c := range relative {
+		if c != '/' {
+			continue
+		}
+		if dir := r.join(relative[:i]); r.kustomizationOf(dir) != "" {
+			return dir
+		}
+	}
+	return ""
+}
+
+// add takes note of an object and tells when it is there already; of two it is
+// the one that is not Furrow's that is to be corrected.
+func (r *folderReader) add(id objectID, at manifest.Source) {
+	effective := id.effective()
+	first, twice := r.objects[effective]
+	if !twice {
+		r.objects[effective] = at
+		return
+	}
+	if r.isOwn(at.File) && !r.isOwn(first.File) {
+		r.objects[effective] = at
+		first, at = at, first
+	}
+	r.stops(at, "%s is defined at %s already. Define it once", id, first)
+}
+
+func (r *folderReader) isOwn(file string) bool {
+	return strings.HasPrefix(file, r.join(ownDir)+"/")
+}
