@@ -218,13 +218,21 @@ func planMessage(pl *plan.Plan) string {
 		[]forge.Trailer{{Key: forge.TrailerSeed, Value: pl.Seed}, {Key: forge.TrailerRevision, Value: pl.Revision}})
 }
 
+// gateText says on a proposal why it may be merged, or what it waits for.
+func gateText(seed string, s release.TierStatus) string {
+	if s.GateFails {
+		return release.WaitText(seed, s.Waits)
+	}
+	return "what this tier waits for is released"
+}
+
 // addTier does what was decided about one tier.
 func (p *pass) addTier(ctx context.Context, out *push, t *plan.Tier, s release.TierStatus) error {
 	r := out.repo
 	branch := layout.TierBranch(r.base, s.Tier)
 	proposal, open := r.proposals[branch]
-	if open && s.State == release.Proposed {
-		if err := r.Forge.Gate(ctx, proposal, !s.GateFails, s.Message); err != nil {
+	if open && (s.State == release.Proposed || s.State == release.Held) {
+		if err := r.Forge.Gate(ctx, proposal, !s.GateFails, gateText(out.seed.name, s)); err != nil {
 			return err
 		}
 	}

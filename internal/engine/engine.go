@@ -98,8 +98,14 @@ type openRepo struct {
 	spec v1alpha1.GitOpsRepoSpec
 	// diffs are the paths that differ between two commits.
 	diffs cache[[2]git.Hash, []string]
-	// folders are the directories of roots, by their tree.
-	folders cache[layout.Hash, layout.Folder]
+	// folders are the directories of roots.
+	folders cache[folderKey, layout.Folder]
+}
+
+// folderKey is a directory at a state.
+type folderKey struct {
+	path string
+	tree layout.Hash
 }
 
 type planKey struct {

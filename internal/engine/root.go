@@ -72,15 +72,21 @@ func (p *pass) lookAtRoot(ctx context.Context, r *repoState, seed string, t *pla
 	return nil
 }
 
+// sourceIgnore is the file by which people keep source-controller from files.
+const sourceIgnore = ".sourceignore"
+
 // rootInGit says what is wrong with the root's directory on base, which Flux builds as a whole.
 func (r *repoState) rootInGit(ctx context.Context, key probe.RootKey, t *plan.Tier) (unfit string, err error) {
 	dir := cmp.Or(key.Path, ".")
-	have, err := r.at(r.head, dir)
+	have, err := r.at(r.head, dir, sourceIgnore)
 	if err != nil {
 		return "", err
 	}
 	if have[dir] == "" {
 		return fmt.Sprintf("branch %s of %s has no directory %s for the root of cluster %s to sync. Set the root up first (flux bootstrap makes the directory), or commit a README.md there", r.base, r.name, key.Path, key.Cluster), nil
+	}
+	if have[sourceIgnore] != "" {
+		return "", nil // which files Flux reads is for Flux to tell
 	}
 	folder, err := r.folder(ctx, key.Path, have[dir])
 	if err != nil {
@@ -103,7 +109,8 @@ func (r *repoState) rootInGit(ctx context.Context, key probe.RootKey, t *plan.Ti
 // folder reads what others have in the directory of a root, whose tree is given.
 // What is below furrow/ there is left out: only we write it.
 func (r *repoState) folder(ctx context.Context, root string, tree layout.Hash) (layout.Folder, error) {
-	if known, ok := r.folders.get(tree); ok {
+	key := folderKey{root, tree}
+	if known, ok := r.folders.get(key); ok {
 		return known, nil
 	}
 	all, err := r.Mirror.FS(ctx, r.head)
@@ -135,7 +142,7 @@ func (r *repoState) folder(ctx context.Context, root string, tree layout.Hash) (
 		return layout.Folder{}, fmt.Errorf("reading the directory %q of the root: %w", root, err)
 	}
 	folder := layout.ReadFolder(root, files)
-	r.folders.put(tree, folder)
+	r.folders.put(key, folder)
 	return folder, nil
 }
 

@@ -36,6 +36,7 @@ type kustomization struct {
 	generation, observedGeneration int64
 	ready                          condition
 	applied, attempted             string // revisions
+	lastResult                     string // of the attempts that got as far as applying
 	inventory                      []manifest.ID
 	target                         string // name of the cluster that it last applied to
 
@@ -137,7 +138,7 @@ func (n *Nursery) observe(k *kustomization) health.Reconciler {
 		Known: true, Found: true, Deleting: k.deleting, Suspended: k.suspended(),
 		Rendered: k.declared.rendered, Spec: fields,
 		Generation: k.generation, ObservedGeneration: k.observedGeneration,
-		Revision: k.applied, AttemptedRevision: k.attempted,
+		Revision: k.applied, AttemptedRevision: k.attempted, LastResult: k.lastResult,
 	}
 	if k.ready.status != "" {
 		r.Ready, r.Reason, r.Message = k.ready.status, k.ready.reason, k.ready.message

@@ -302,13 +302,13 @@ func TestStatus(t *testing.T) {
 
 	w.ticks(1)
 	want.Ready, want.Reason, want.Since = "True", "ReconciliationSucceeded", "2000-01-01T00:00:20Z"
-	want.Revision, want.ObservedGeneration = revisionOf(2), 1
+	want.Revision, want.ObservedGeneration, want.LastResult = revisionOf(2), 1, "ReconciliationSucceeded"
 	compare("once it is healthy")
 
 	w.Stall("shop", idOf("apps/Deployment/default/web"), "quota")
 	k.interval = "20m"
 	after(1, map[string]string{"clusters/shop/a.yaml": strings.Replace(k.String(), "sha256:1", "sha256:2", 1)})(w)
-	want.Ready, want.Reason, want.Since = "False", "HealthCheckFailed", "2000-01-01T00:00:30Z"
+	want.Ready, want.Reason, want.Since, want.LastResult = "False", "HealthCheckFailed", "2000-01-01T00:00:30Z", "HealthCheckFailed"
 	want.Rendered, want.Generation, want.ReadyGeneration, want.AttemptedRevision = "sha256:2", 2, 2, revisionOf(3)
 	compare("when a change of its spec failed")
 

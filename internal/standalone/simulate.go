@@ -57,11 +57,10 @@ func (s *Simulation) Creators(ctx context.Context, keys []probe.CreatorKey) (map
 
 // Roots implements probe.Channel.
 func (s *Simulation) Roots(ctx context.Context, keys []probe.RootKey) (map[probe.RootKey]health.Root, error) {
-	n := s.Nursery()
-	if n == nil {
-		return map[probe.RootKey]health.Root{}, nil
+	if err := s.follow(ctx); err != nil {
+		return nil, err
 	}
-	return n.Channel().Roots(ctx, keys)
+	return s.Nursery().Channel().Roots(ctx, keys)
 }
 
 // Nursery is the one that plays the clusters now; nil before the first Tick.

@@ -236,14 +236,14 @@ func (s *Session) openRepo(name string, spec v1alpha1.GitOpsRepoSpec) (engine.Re
 	if u := spec.Update; u != "" && u != v1alpha1.UpdateWhenStale && u != v1alpha1.UpdateWhenBehind {
 		return engine.Repo{}, fmt.Errorf("spec.update %q is unknown. Write WhenStale or WhenBehind", u)
 	}
+	r := &Repo{Name: name, Base: spec.BranchOrDefault(), Mirror: m, spec: spec}
+	if r.Forge, err = s.openForge(m, spec); err != nil {
+		return engine.Repo{}, err
+	}
 	if had, ok := s.repos[name]; ok {
 		if err := had.Mirror.Close(); err != nil {
 			return engine.Repo{}, err
 		}
-	}
-	r := &Repo{Name: name, Base: spec.BranchOrDefault(), Mirror: m, spec: spec}
-	if r.Forge, err = s.openForge(m, spec); err != nil {
-		return engine.Repo{}, err
 	}
 	s.repos[name] = r
 	return engine.Repo{Mirror: r.Mirror, Forge: r.Forge}, nil

@@ -1,6 +1,7 @@
 // Package docs keeps the documentation honest: links lead somewhere, commands
-// and documents are ones that Furrow takes, tables list what the code has, and
-// the walk-through and the tutorial of the README run word for word.
+// and documents are ones that Furrow takes, tables list what the code has, messages
+// are quoted as it says them, and the walk-through and the tutorial of the README
+// run word for word.
 package docs
 
 import (
@@ -516,7 +517,7 @@ func TestTheDemoCanBeWalkedByHand(t *testing.T) {
 	readme := page{"README.md", read(t, "README.md")}
 	start := strings.TrimSpace(readme.marked(t, "demo: start"))
 	script := start + " > demo.log 2>&1 &\n" +
-		`until FURROW_CONTROL_PLANE="$PWD/.furrow/demo/control-plane" furrow status > first.log 2>&1; do sleep 1; done` + "\n" +
+		`until FURROW_CONTROL_PLANE="$PWD/.furrow/demo/control-plane" furrow status > first.log 2>&1 && grep -q '^Seed edge-5g: Proposed' first.log; do sleep 1; done` + "\n" +
 		readme.marked(t, "demo: walk")
 	_, output := story(t, script)
 	mustContain(t, output,

@@ -37,6 +37,10 @@ type Reconciler struct {
 	Revision string
 	// AttemptedRevision is status.lastAttemptedRevision, in the same form.
 	AttemptedRevision string
+	// LastResult is the reason with which the last reconciliation ended, of those that
+	// got as far as applying: lastReconciledStatus of the newest entry of status.history.
+	// It is empty where Flux keeps no history.
+	LastResult string
 }
 
 // Root is what a channel saw of the root that syncs a directory of a cluster.

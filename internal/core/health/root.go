@@ -2,6 +2,7 @@ package health
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 )
 
@@ -48,7 +49,7 @@ func rootIsFound(r Root, w WantRoot) string {
 	if r.Found {
 		return ""
 	}
-	return fmt.Sprintf("no Flux Kustomization on cluster %s syncs %s. Set the root up: flux bootstrap git --path %s, or a GitRepository of %s and a Kustomization with that path", w.Cluster, shown(w.Path), orRoot(w.Path), w.URL)
+	return fmt.Sprintf("no Flux Kustomization on cluster %s syncs %s. Set the root up: flux bootstrap git --path %s, or a GitRepository of %s and a Kustomization with that path", w.Cluster, shown(w.Path), orRoot(w.Path), withoutUser(w.URL))
 }
 
 func rootPrunes(r Root, w WantRoot) string {
@@ -69,7 +70,7 @@ func rootIsNotSuspended(r Root, w WantRoot) string {
 	if !r.Suspended {
 		return ""
 	}
-	return fmt.Sprintf("the root %s on cluster %s is suspended. Resume it: flux resume kustomization", r.Name, w.Cluster)
+	return fmt.Sprintf("the root %s on cluster %s is suspended. Resume it: flux resume kustomization%s", r.Name, w.Cluster, argument(r.Name))
 }
 
 func rootHasSource(r Root, w WantRoot) string {
@@ -85,11 +86,11 @@ const gitRepository = "GitRepository"
 func sourceIsOurs(r Root, w WantRoot) string {
 	switch {
 	case r.SourceKind != gitRepository:
-		return fmt.Sprintf("the root %s on cluster %s reads a %s. Let it read a GitRepository of %s", r.Name, w.Cluster, r.SourceKind, w.URL)
+		return fmt.Sprintf("the root %s on cluster %s reads a %s. Let it read a GitRepository of %s", r.Name, w.Cluster, r.SourceKind, withoutUser(w.URL))
 	case w.Source != "" && r.Source != w.Source:
 		return fmt.Sprintf("the root %s on cluster %s reads the GitRepository %s, and the tiers would read %s. Name it in spec.source of the cluster's ClusterType", r.Name, w.Cluster, r.Source, w.Source)
 	case r.URL != "" && !sameRepository(r.URL, w.URL):
-		return fmt.Sprintf("the GitRepository %s on cluster %s reads %s, and proposals go to %s. Correct one of them", r.Source, w.Cluster, withoutUser(r.URL), w.URL)
+		return fmt.Sprintf("the GitRepository %s on cluster %s reads %s, and proposals go to %s. Correct one of them", r.Source, w.Cluster, withoutUser(r.URL), withoutUser(w.URL))
 	case r.URL != "" && r.Branch != w.Branch:
 		return fmt.Sprintf("the GitRepository %s on cluster %s follows branch %q, and proposals go to %q. Correct spec.ref.branch, or the GitOpsRepo's spec.branch", r.Source, w.Cluster, r.Branch, w.Branch)
 	}
@@ -99,9 +100,9 @@ func sourceIsOurs(r Root, w WantRoot) string {
 func sourceFetches(r Root, w WantRoot) string {
 	switch {
 	case r.SourceSuspended:
-		return fmt.Sprintf("the GitRepository %s on cluster %s is suspended. Resume it: flux resume source git", r.Source, w.Cluster)
+		return fmt.Sprintf("the GitRepository %s on cluster %s is suspended. Resume it: flux resume source git%s", r.Source, w.Cluster, argument(r.Source))
 	case r.SourceReady == "False":
-		return fmt.Sprintf("the GitRepository %s on cluster %s cannot fetch%s", r.Source, w.Cluster, suffix(r.SourceMessage))
+		return fmt.Sprintf("the GitRepository %s on cluster %s cannot fetch%s. Correct its spec.url, spec.ref or spec.secretRef, or what it says", r.Source, w.Cluster, suffix(r.SourceMessage))
 	}
 	return ""
 }
@@ -111,6 +112,15 @@ func rootBuilds(r Root, w WantRoot) string {
 		return ""
 	}
 	return fmt.Sprintf("the root %s on cluster %s takes up no change: %s%s. Correct what lies under %s", r.Name, w.Cluster, r.Reason, suffix(r.Message), shown(w.Path))
+}
+
+// argument writes namespace/name as the commands of flux take it.
+func argument(object string) string {
+	namespace, name, ok := strings.Cut(object, "/")
+	if !ok {
+		return " " + object
+	}
+	return " " + name + " -n " + namespace
 }
 
 func shown(path string) string {
@@ -147,26 +157,33 @@ func sameRepository(a, b string) bool {
 }
 
 // elements are those of the URL's path, without .git.
-func elements(url string) (path []string, local bool) {
-	_, rest, hasScheme := strings.Cut(url, "://")
+func elements(address string) (path []string, local bool) {
+	scheme, rest, hasScheme := strings.Cut(address, "://")
 	switch {
 	case hasScheme:
 		_, rest, _ = strings.Cut(rest, "/")
-	case strings.Contains(url, "@") && strings.Contains(url, ":"):
-		_, rest, _ = strings.Cut(url, ":")
+		local = strings.EqualFold(scheme, "file")
+	case strings.Contains(address, "@") && strings.Contains(address, ":"):
+		_, rest, _ = strings.Cut(address, ":")
 	default:
-		rest, local = url, true
+		rest, local = address, true
 	}
 	rest = strings.TrimSuffix(strings.Trim(rest, "/"), ".git")
 	return strings.FieldsFunc(rest, func(r rune) bool { return r == '/' }), local
 }
 
-// withoutUser leaves out what stands before the host, which may be a secret.
-func withoutUser(url string) string {
-	scheme, rest, ok := strings.Cut(url, "://")
+// withoutUser leaves out what stands before the host, which may be a secret, and
+// a query, which may be one too. Of a URL that is none only the scheme is left.
+func withoutUser(address string) string {
+	scheme, _, ok := strings.Cut(address, "://")
 	if !ok {
-		return url
+		host, _, _ := strings.Cut(address, "/")
+		return address[strings.LastIndex(host, "@")+1:]
 	}
-	host, path, _ := strings.Cut(rest, "/")
-	return scheme + "://" + host[strings.LastIndex(host, "@")+1:] + "/" + path
+	u, err := url.Parse(address)
+	if err != nil {
+		return scheme + "://…"
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
 }

@@ -116,6 +116,8 @@ func judgeReconciler(r Reconciler, want Want) Verdict {
 		return awaiting(verdict(Behind, "the live reconciler object is not the one in Git yet"))
 	case r.Suspended:
 		return verdict(Behind, "the reconciler object is suspended; resume it")
+	case refused(r):
+		return verdict(Failed, "%s: %s", r.Reason, r.Message)
 	}
 	if r.Ready == "True" && r.ObservedGeneration == r.Generation && r.ReadyGeneration == r.Generation {
 		switch want.At[r.Revision] {
@@ -152,14 +154,21 @@ func awaiting(v Verdict) Verdict {
 // this spec and with this content, and that the one under way, at a commit which
 // changes nothing here, has not come to an end. Flux takes every tier through that
 // at each commit, one dependency after the other; it is no news of their health.
+// A retry after a failure looks the same but for the history: Flux sets Ready to
+// Unknown again, and observedGeneration and Revision are still those of the success
+// before.
 func stillReady(r Reconciler, want Want) bool {
 	undecided := r.Ready == "Unknown" || r.Ready == "False" && r.Reason == reasonDependency
-	return undecided && r.ObservedGeneration == r.Generation &&
+	return undecided && r.LastResult == reasonSucceeded && r.ObservedGeneration == r.Generation &&
 		want.At[r.Revision] == Matches && want.At[r.AttemptedRevision] == Matches
 }
 
-// reasonDependency is Flux's reason while a dependency is not ready at the new commit.
-const reasonDependency = "DependencyNotReady"
+const (
+	// reasonDependency is Flux's reason while a dependency is not ready at the new commit.
+	reasonDependency = "DependencyNotReady"
+	// reasonSucceeded is Flux's reason for a success.
+	reasonSucceeded = "ReconciliationSucceeded"
+)
 
 func because(r Reconciler) string {
 	if r.Reason == "" || r.Ready == "True" {
@@ -171,12 +180,21 @@ func because(r Reconciler) string {
 // failedReasons are Flux's reasons for which waiting alone does not help.
 var failedReasons = []string{
 	"ArtifactFailed", "BuildFailed", "ReconciliationFailed", "PruneFailed", "HealthCheckFailed",
-	"InvalidCELExpression", "FeatureGateDisabled", "AccessDenied",
 }
 
-// failed tells a failure from a health check that only ran out of time.
+// refusals are Flux's reasons not to begin with a spec at all, so that no revision
+// is ever attempted with it.
+var refusals = []string{"InvalidCELExpression", "FeatureGateDisabled", "AccessDenied"}
+
+func refused(r Reconciler) bool {
+	return r.Ready == "False" && r.ReadyGeneration == r.Generation && slices.Contains(refusals, r.Reason)
+}
+
+// failed tells a failure from a health check that only ran out of time, while no
+// object had failed.
 func failed(r Reconciler) bool {
-	return slices.Contains(failedReasons, r.Reason) && !strings.Contains(r.Message, "timeout waiting for")
+	slow := strings.Contains(r.Message, "timeout waiting for") && !strings.Contains(r.Message, "status: 'Failed'")
+	return slices.Contains(failedReasons, r.Reason) && !slow
 }
 
 // judgeCreator is Ready when the cluster is: the creator current, and its API server answering.

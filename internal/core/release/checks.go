@@ -99,7 +99,8 @@ func proposedOtherwise(d *decision) (TierStatus, bool) {
 		return TierStatus{}, false
 	}
 	if p.Edited {
-		return TierStatus{State: Held, Message: "a person has edited the open proposal, and the plan has changed since. Merge it, or delete its branch"}, true
+		waits := d.waits()
+		return TierStatus{State: Held, Message: "a person has edited the open proposal, and the plan has changed since. Merge it, or delete its branch", Waits: waits, GateFails: len(waits) > 0}, true
 	}
 	if waits := d.waits(); len(waits) > 0 {
 		return TierStatus{State: Blocked, Waits: waits, Act: ActSupersede}, true
@@ -118,7 +119,8 @@ func blocked(d *decision) (TierStatus, bool) {
 	return TierStatus{State: Blocked, Waits: waits}, true
 }
 
-func blockedMessage(seed string, waits []Wait) string {
+// WaitText says what a tier of a seed waits for.
+func WaitText(seed string, waits []Wait) string {
 	name := fmt.Sprintf("%s tier %s", waits[0].Tier.Cluster, waits[0].Tier.Number())
 	if waits[0].Tier.Seed != seed {
 		name = "seed " + waits[0].Tier.Seed + " on " + name

@@ -273,7 +273,7 @@ func (r *Result) nameWaits() {
 			}
 		}
 		if t.State == Blocked {
-			t.Message = blockedMessage(t.Tier.Seed, t.Waits)
+			t.Message = WaitText(t.Tier.Seed, t.Waits)
 		}
 	}
 }

@@ -1,0 +1,65 @@
+package health_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/furrow-dev/furrow/internal/core/health"
+)
+
+func TestJudgeCreators(t *testing.T) {
+	whole := health.Creator{Known: true, Found: true, Current: true, Answers: true}
+	tests := map[string]struct {
+		creators []health.Creator
+		want     health.Phase
+		says     string
+	}{
+		"current and answering is Ready": {[]health.Creator{whole}, health.Ready, "healthy"},
+		"current and silent is Progressing: a status that is vacuously true is not enough": {
+			[]health.Creator{{Known: true, Found: true, Current: true, Message: "no kubeconfig Secret"}}, health.Progressing, "does not answer yet: no kubeconfig Secret",
+		},
+		"answering and not current is Progressing": {
+			[]health.Creator{{Known: true, Found: true, Answers: true, Message: "no control plane"}}, health.Progressing, "being created: no control plane",
+		},
+		"not there is Progressing, though Flux finds an empty folder healthy": {[]health.Creator{{Known: true}}, health.Progressing, "not there yet"},
+		"a management cluster that is away is Unknown":                        {[]health.Creator{{}}, health.Unknown, "could not be asked"},
+		"one of two that is not current is Progressing":                       {[]health.Creator{whole, {Known: true, Found: true, Answers: true}}, health.Progressing, ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := health.Judge(ready(), tc.creators, want)
+			if got.Phase != tc.want || !strings.Contains(got.Message, tc.says) {
+				t.Errorf("got %s (%s), want %s", got.Phase, got.Message, tc.want)
+			}
+		})
+	}
+	if got := health.Judge(ready(at(before, before)), []health.Creator{whole}, want); got.Phase != health.Behind {
+		t.Errorf("a cluster that is ready does not make up for its tier: got %s", got.Phase)
+	}
+}
+
+func TestJudgeGone(t *testing.T) {
+	gone, there := health.Creator{Known: true}, health.Creator{Known: true, Found: true}
+	tests := map[string]struct {
+		seen    health.Reconciler
+		creator health.Creator
+		want    health.Phase
+	}{
+		"gone when the object and the creator are":                       {health.Reconciler{Known: true}, gone, health.Absent},
+		"not while the object is there, failed or not":                   {ready(saying("False", "BuildFailed", "")), gone, health.Behind},
+		"not while it is Ready at an emptied folder":                     {ready(at(before, before)), gone, health.Behind},
+		"not while it is being deleted, perfect a success as it reports": {ready(func(r *health.Reconciler) { r.Deleting = true }), gone, health.Progressing},
+		"not while its cluster is away and the finalizer hangs":          {ready(func(r *health.Reconciler) { r.Deleting = true }, saying("False", "ReconciliationFailed", "connection refused")), gone, health.Progressing},
+		"not while the creator is there":                                 {health.Reconciler{Known: true}, there, health.Progressing},
+		"not while the cluster is silent":                                {health.Reconciler{}, gone, health.Unknown},
+		"not while nothing is known of the creator":                      {health.Reconciler{Known: true}, health.Creator{}, health.Unknown},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := health.Judge(tc.seen, []health.Creator{tc.creator}, health.Want{Gone: true})
+			if got.Phase != tc.want || got.AwaitsRoot != (tc.want == health.Behind) {
+				t.Errorf("got %s (%s, awaits its root: %v), want %s", got.Phase, got.Message, got.AwaitsRoot, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,86 @@
+package health_test
+
+import (
+	"testing"
+
+	"github.com/furrow-dev/furrow/internal/core/health"
+)
+
+func TestJudgeTheObject(t *testing.T) {
+	judge(t, map[string]judgement{
+		"Ready when it is what base has, whatever the server added": {seen: ready(), want: health.Ready, says: "healthy"},
+		"a cluster that cannot be asked is Unknown, and says why": {
+			seen: health.Reconciler{Message: "no route to host"}, want: health.Unknown, says: "could not be asked: no route to host",
+		},
+		"no object is Absent, and the root has to bring it": {seen: health.Reconciler{Known: true}, want: health.Absent, says: "not there yet", awaitsRoot: true},
+		"an object in deletion is Progressing, successful as it looks": {
+			seen: ready(func(r *health.Reconciler) { r.Deleting = true }), want: health.Progressing, says: "being deleted",
+		},
+		"an object in deletion whose pruning failed is Progressing": {
+			seen: ready(func(r *health.Reconciler) { r.Deleting = true }, saying("True", "ReconciliationSucceeded", "pruning for deleted resource failed")), want: health.Progressing,
+		},
+		"a suspended object is Behind, Ready as it stays": {
+			seen: ready(func(r *health.Reconciler) { r.Suspended = true }), want: health.Behind, says: "suspended; resume it",
+		},
+		"a suspended object in deletion is Progressing": {
+			seen: ready(func(r *health.Reconciler) { r.Suspended, r.Deleting = true, true }), want: health.Progressing,
+		},
+		"an old annotation furrow.dev/rendered is Behind, Ready or not: the root is stuck": {
+			seen: ready(func(r *health.Reconciler) { r.Rendered = "sha256:old" }), want: health.Behind, says: "not the one in Git yet", awaitsRoot: true,
+		},
+		"no annotation furrow.dev/rendered is Behind": {
+			seen: ready(func(r *health.Reconciler) { r.Rendered = "" }), want: health.Behind, awaitsRoot: true,
+		},
+		"an old spec behind a stuck root is Behind, though the annotation was carried over": {
+			seen: ready(func(r *health.Reconciler) { r.Spec["path"] = "./planted/old" }), want: health.Behind, awaitsRoot: true,
+		},
+		"a spec that somebody changed is Behind":            {seen: ready(func(r *health.Reconciler) { r.Spec["wait"] = false }), want: health.Behind, awaitsRoot: true},
+		"a spec from which somebody took a field is Behind": {seen: ready(func(r *health.Reconciler) { delete(r.Spec, "wait") }), want: health.Behind, awaitsRoot: true},
+		"an old spec that failed is Behind: its failure says nothing of the new one": {
+			seen: ready(func(r *health.Reconciler) { r.Rendered = "sha256:old" }, saying("False", "BuildFailed", "yaml: line 2")), want: health.Behind, awaitsRoot: true,
+		},
+	})
+}
+
+func TestJudgeGenerations(t *testing.T) {
+	judge(t, map[string]judgement{
+		"Ready=True of an old generation is Progressing": {seen: ready(generations(2, 2, 1)), want: health.Progressing},
+		"an old observed generation is Progressing, though the condition is new: Flux writes it onto the newest object": {
+			seen: ready(generations(3, 2, 3)), want: health.Progressing,
+		},
+		"a new spec of which nothing was observed is Progressing":         {seen: ready(generations(3, 2, 2)), want: health.Progressing},
+		"observedGeneration -1 is Progressing: nothing has succeeded yet": {seen: ready(generations(1, -1, 1)), want: health.Progressing},
+		"observedGeneration -1 without a condition is Behind: not begun": {
+			seen: ready(neverReady, at("", ""), saying("", "", "")), want: health.Behind, says: "not fetched anything yet", awaitsRoot: true,
+		},
+		"no status at all is Behind": {
+			seen: health.Reconciler{Known: true, Found: true, Rendered: want.Rendered, Spec: want.Spec, Generation: 1}, want: health.Behind, awaitsRoot: true,
+		},
+	})
+}
+
+func TestHolds(t *testing.T) {
+	tests := map[string]struct {
+		want, have any
+		holds      bool
+	}{
+		"numbers of different decoders":       {map[string]any{"a": int64(1), "b": 2}, map[string]any{"a": float64(1), "b": int64(2)}, true},
+		"what the server added":               {map[string]any{"a": "b"}, map[string]any{"a": "b", "c": "d"}, true},
+		"an empty mapping that was dropped":   {map[string]any{"a": map[string]any{}}, map[string]any{}, true},
+		"an empty list that was dropped":      {map[string]any{"a": []any{}}, map[string]any{}, true},
+		"a mapping with content that is gone": {map[string]any{"a": map[string]any{"b": "c"}}, map[string]any{}, false},
+		"a list that grew":                    {[]any{"a"}, []any{"a", "b"}, false},
+		"a list in another order":             {[]any{"a", "b"}, []any{"b", "a"}, false},
+		"an item to which the server added":   {[]any{map[string]any{"name": "a"}}, []any{map[string]any{"name": "a", "namespace": "b"}}, true},
+		"text in place of a number":           {1, "1", false},
+		"a list in place of a mapping":        {map[string]any{"a": "b"}, []any{"a"}, false},
+		"false where nothing is said":         {map[string]any{"suspend": false}, map[string]any{}, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := health.Holds(tc.want, tc.have); got != tc.holds {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}

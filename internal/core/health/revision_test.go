@@ -1,0 +1,74 @@
+package health_test
+
+import (
+	"testing"
+
+	"github.com/furrow-dev/furrow/internal/core/health"
+)
+
+func TestJudgeRevisions(t *testing.T) {
+	judge(t, map[string]judgement{
+		"Ready at the merged revision":                                     {seen: ready(at(merged, merged)), want: health.Ready},
+		"Ready at a later revision that has the same: commits are skipped": {seen: ready(at(later, later)), want: health.Ready},
+		"Ready=True of an old revision is Behind: the source is broken or slow, and Flux sends nothing": {
+			seen: ready(at(before, before)), want: health.Behind, says: "does not have this yet", awaitsRoot: true,
+		},
+		"Ready=True at a revision where the folder is empty is Behind: perfect success with nothing": {
+			seen: ready(at(before, before), saying("True", "ReconciliationSucceeded", "Applied revision: "+before)), want: health.Behind, awaitsRoot: true,
+		},
+		"a failure at an old revision says nothing of the merged one, and is told": {
+			seen: ready(at(before, before), saying("False", "BuildFailed", "yaml: line 2")), want: health.Behind, says: "BuildFailed: yaml: line 2", awaitsRoot: true,
+		},
+		"ArtifactFailed of a commit from before the path is Behind": {
+			seen: ready(neverReady, at("", ""), saying("False", "ArtifactFailed", "kustomization path not found")), want: health.Behind, says: "path not found", awaitsRoot: true,
+		},
+		"ArtifactFailed as the path is gone from a newer commit is Behind until that is known": {
+			seen: ready(at(before, before), saying("False", "ArtifactFailed", "kustomization path not found")), want: health.Behind, awaitsRoot: true,
+		},
+		"a revision that the mirror does not know is Unknown": {seen: ready(at(alien, alien)), want: health.Unknown, says: alien},
+		"an attempt at what is not known is Unknown":          {seen: ready(reconciling, at(before, alien)), want: health.Unknown, says: alien},
+		"an attempt at what is not known is Unknown, though it was Ready with this": {
+			seen: ready(reconciling, at(merged, alien)), want: health.Unknown, says: alien,
+		},
+		"an attempt that failed at what is not known is Unknown": {
+			seen: ready(at(merged, alien), saying("False", "BuildFailed", "")), want: health.Unknown,
+		},
+		"Ready=True without a revision is Unknown": {seen: ready(at("", "")), want: health.Unknown},
+	})
+}
+
+// Who knows a form puts it into Want.At; what is not there is never Ready.
+func TestJudgeFormsOfRevisions(t *testing.T) {
+	const hex = "1111111111111111111111111111111111111111"
+	forms := map[string]string{
+		"a branch in the old form":      "main/" + hex,
+		"a commit alone":                "sha1:" + hex,
+		"plain hex":                     hex,
+		"a tag":                         "v1.2.3@sha1:" + hex,
+		"a tag in the old form":         "v1.2.3/" + hex,
+		"a reference":                   "refs/heads/main@sha1:" + hex,
+		"sha256":                        "main@sha256:" + hex + "111111111111111111111111",
+		"the digest of an OCI artifact": "latest@sha256:" + hex + "111111111111111111111111",
+		"a commit that is cut":          "main@sha1:1111111",
+		"capitals":                      "main@SHA1:" + hex,
+		"white space":                   " " + merged,
+		"garbage":                       "@sha1:",
+		"a branch alone":                "main",
+	}
+	for name, revision := range forms {
+		t.Run(name, func(t *testing.T) {
+			seen := ready(at(revision, revision))
+			if got := health.Judge(seen, nil, want); got.Phase != health.Unknown {
+				t.Errorf("not known: got %s (%s)", got.Phase, got.Message)
+			}
+			for match, phase := range map[health.Match]health.Phase{
+				health.Matches: health.Ready, health.Differs: health.Behind, health.MatchUnknown: health.Unknown,
+			} {
+				known := health.Want{Rendered: want.Rendered, Spec: want.Spec, At: map[string]health.Match{revision: match}}
+				if got := health.Judge(seen, nil, known); got.Phase != phase {
+					t.Errorf("%q: got %s (%s), want %s", match, got.Phase, got.Message, phase)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,56 @@
+package health_test
+
+import (
+	"testing"
+
+	"github.com/furrow-dev/furrow/internal/core/health"
+)
+
+// The rows are states that kustomize-controller goes through: it sets Ready to
+// Unknown when a reconciliation begins, lastAttemptedRevision once the artifact is
+// fetched, and lastAppliedRevision and observedGeneration at a success.
+func TestJudgeReconciliationsUnderWay(t *testing.T) {
+	judge(t, map[string]judgement{
+		"the first one is Progressing":                 {seen: ready(neverReady, at("", merged), reconciling), want: health.Progressing},
+		"the first one of this content is Progressing": {seen: ready(reconciling, at(before, merged)), want: health.Progressing},
+		"one that has not fetched yet, after the old content, is Behind": {
+			seen: ready(reconciling, at(before, before)), want: health.Behind, awaitsRoot: true,
+		},
+		"a periodic one after a success stays Ready":                     {seen: ready(reconciling), want: health.Ready},
+		"one at a commit that changes nothing here stays Ready":          {seen: ready(reconciling, at(merged, later)), want: health.Ready},
+		"one that waits for a dependency at a new commit stays Ready":    {seen: ready(saying("False", "DependencyNotReady", "dependency 'a/b' revision is not up to date")), want: health.Ready},
+		"one of a new spec is Progressing, whatever the old one came to": {seen: ready(reconciling, generations(3, 2, 3)), want: health.Progressing},
+		"one of a spec that was changed and changed back is Progressing": {seen: ready(reconciling, generations(4, 2, 4)), want: health.Progressing},
+		"a dependency that a new spec waits for is Progressing":          {seen: ready(saying("False", "DependencyNotReady", ""), generations(3, 2, 3)), want: health.Progressing},
+		"a retry after a failed health check is not Ready, though the content succeeded before": {
+			seen: ready(reconciling, at(merged, later), ended("HealthCheckFailed")), want: health.Progressing,
+		},
+		"a retry at the very revision that had succeeded is not Ready": {seen: ready(reconciling, ended("HealthCheckFailed")), want: health.Progressing},
+		"a retry after an apply error is not Ready":                    {seen: ready(reconciling, at(merged, later), ended("ReconciliationFailed")), want: health.Progressing},
+		"a retry after a pruning error is not Ready":                   {seen: ready(reconciling, at(merged, later), ended("PruneFailed")), want: health.Progressing},
+		"a wait for a dependency after a failure is not Ready": {
+			seen: ready(at(merged, later), saying("False", "DependencyNotReady", ""), ended("HealthCheckFailed")), want: health.Progressing,
+		},
+		"a Flux without history is not Ready: nobody can tell a retry from a first try": {
+			seen: ready(reconciling, at(merged, later), ended("")), want: health.Progressing,
+		},
+		"a health check that was canceled is Progressing": {
+			seen: ready(at(merged, later), saying("False", "HealthCheckCanceled", "")), want: health.Progressing,
+		},
+		"one at a commit that took this away is Behind": {seen: ready(reconciling, at(merged, before)), want: health.Behind, awaitsRoot: true},
+		"one after a commit that took this away is Progressing, though it had this once": {
+			seen: ready(reconciling, at(before, later)), want: health.Progressing,
+		},
+		"one under a spec that is not base's is Behind": {
+			seen: ready(reconciling, func(r *health.Reconciler) { r.Spec["path"] = "./planted/old" }), want: health.Behind, awaitsRoot: true,
+		},
+		"one that was suspended in its course is Behind": {seen: ready(reconciling, func(r *health.Reconciler) { r.Suspended = true }), want: health.Behind},
+		"one of an object in deletion is Progressing":    {seen: ready(reconciling, func(r *health.Reconciler) { r.Deleting = true }), want: health.Progressing},
+		"a failure at a commit that changes nothing here is Failed, though the content succeeded before": {
+			seen: ready(at(merged, later), saying("False", "HealthCheckFailed", "failed early due to stalled resources"), ended("HealthCheckFailed")), want: health.Failed,
+		},
+		"a time that ran out at a commit that changes nothing here is Progressing": {
+			seen: ready(at(merged, later), saying("False", "HealthCheckFailed", "timeout waiting for: [Deployment/default/a status: 'InProgress']"), ended("HealthCheckFailed")), want: health.Progressing,
+		},
+	})
+}
