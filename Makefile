@@ -8,9 +8,11 @@ LINT     := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 # The race detector needs cgo and a C compiler.
 CC_FOUND = $(shell command -v $(firstword $(shell $(GO) env CC)))
 RACE     ?= $(if $(and $(filter 1,$(shell $(GO) env CGO_ENABLED)),$(CC_FOUND)),-race)
-# TEST_TIMEOUT bounds one package, TOTAL_TIMEOUT the whole run.
-TEST_TIMEOUT  ?= 10m
+# TEST_TIMEOUT bounds one package, TOTAL_TIMEOUT each of the runs.
+TEST_TIMEOUT  ?= 15m
 TOTAL_TIMEOUT ?= 30m
+# Packages whose tests run on real servers, one after the other: they are not to share the cores.
+ON_SERVERS := ./test/servers/... ./internal/forge/gitea ./internal/probe/flux ./test/e2e ./test/demoreal
 TIMEOUT  := $(if $(shell command -v timeout),timeout --foreground -s INT -k 60s $(TOTAL_TIMEOUT))
 
 BENCH     ?= .
@@ -20,10 +22,10 @@ BENCHTIME ?= 1s
 STATE := { git diff HEAD; git ls-files -oz --exclude-standard | xargs -0 cksum; } | git hash-object --stdin
 
 .DEFAULT_GOAL := help
-.PHONY: help build generate verify lint test bench demo
+.PHONY: help build generate verify lint servers test bench demo demo-real
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/furrow, static
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/furrow .
@@ -45,12 +47,20 @@ verify: ## what a change must pass: generated files, format, modules, vet, lint
 lint: ## run golangci-lint
 	$(LINT) run
 
-test: ## run all tests: with the race detector where there is a C compiler, then the long histories without it
+# With FURROW_REQUIRE_SERVERS set, a server that cannot be built is an error; else its tests are skipped, loudly.
+servers: ## build the real servers that tests run on, where they are missing (about 20 minutes, once)
+	@$(GO) run ./test/servers/build || [ -z "$$FURROW_REQUIRE_SERVERS" ]
+
+test: servers ## run all tests: with the race detector where there is a C compiler, the long histories, then on real servers
 	@$(TIMEOUT) $(GO) test $(RACE) -short -timeout $(TEST_TIMEOUT) ./...
 	@$(TIMEOUT) $(GO) test -timeout $(TEST_TIMEOUT) ./internal/engine
+	@$(TIMEOUT) $(GO) test $(RACE) -p 1 -timeout $(TEST_TIMEOUT) $(ON_SERVERS)
 
 bench: ## run the benchmarks (BENCH=regexp BENCHTIME=1s); they report medians and ratios
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime=$(BENCHTIME) -timeout 60m ./...
 
 demo: build ## plant a simulated fleet and merge every proposal
 	bin/furrow demo --merge
+
+demo-real: build servers ## the demo on real servers: Gitea, Kubernetes and Flux, until it is interrupted
+	$(GO) run ./test/demoreal -furrow bin/furrow

@@ -353,9 +353,16 @@ func (p *pass) forget(ctx context.Context, d *seedDecision) error {
 				continue
 			}
 			open = true
-			if !r.proposals[branch].Edited {
-				updates = append(updates, git.Update{Ref: branch, Old: r.refs[branch]})
+			proposal, listed := r.proposals[branch]
+			if proposal.Edited {
+				continue
 			}
+			if listed && !proposal.Rejected {
+				if err := r.Forge.Supersede(ctx, proposal, "the seed is gone"); err != nil {
+					return err
+				}
+			}
+			updates = append(updates, git.Update{Ref: branch, Old: r.refs[branch]})
 		}
 		if err := p.push(ctx, r, updates); err != nil || open && len(updates) == 0 {
 			return errors.Join(err, errors.New("it is gone, but a person has edited a proposal of it that is still open: merge it, or delete its branch"))

@@ -132,6 +132,11 @@ func (p *pass) report() *Report {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.seeds)) {
+		for _, err := range p.seeds[name].problems {
+			if wait, asked := git.RetryAfter(err); asked {
+				out.RetryAfter = max(out.RetryAfter, wait)
+			}
+		}
 		if d := p.seeds[name]; !p.foreignSeed(d) {
 			out.Seeds = append(out.Seeds, p.reportSeed(d))
 			out.Plans[name] = d.plan

@@ -19,9 +19,13 @@ import (
 )
 
 // rootKey is the root that syncs a tier's reconciler file.
-func rootKey(seed string, t *plan.Tier) (probe.RootKey, bool) {
+func (p *pass) rootKey(seed string, t *plan.Tier) (probe.RootKey, bool) {
 	root, _, ok := strings.Cut("/"+t.Reconciler, "/furrow/"+seed+"/")
-	return probe.RootKey{Cluster: t.Object.Cluster, Path: strings.TrimPrefix(root, "/")}, ok
+	key := probe.RootKey{Cluster: t.Object.Cluster, Path: strings.TrimPrefix(root, "/")}
+	if cl, known := p.catalog.Inventory.Clusters[key.Cluster]; known {
+		key.Source = cl.Source.Namespace + "/" + cl.Source.Name
+	}
+	return key, ok
 }
 
 // gatherRoots asks for the roots of a plan's tiers that were not asked for in this pass.
@@ -32,7 +36,7 @@ func (p *pass) gatherRoots(ctx context.Context, pl *plan.Plan) {
 	asked := map[probe.RootKey]bool{}
 	var keys []probe.RootKey
 	for i := range pl.Tiers {
-		key, ok := rootKey(pl.Seed, &pl.Tiers[i])
+		key, ok := p.rootKey(pl.Seed, &pl.Tiers[i])
 		if _, known := p.roots[key]; ok && !known && !asked[key] {
 			asked[key] = true
 			keys = append(keys, key)
@@ -57,7 +61,7 @@ func (p *pass) gatherRoots(ctx context.Context, pl *plan.Plan) {
 // lookAtRoot finds out what keeps the root from syncing a new reconciler file:
 // first what Git shows, then what the cluster does.
 func (p *pass) lookAtRoot(ctx context.Context, r *repoState, seed string, t *plan.Tier, f *release.TierFacts) error {
-	key, ok := rootKey(seed, t)
+	key, ok := p.rootKey(seed, t)
 	if !ok {
 		return nil
 	}
@@ -149,14 +153,11 @@ func (r *repoState) folder(ctx context.Context, root string, tree layout.Hash) (
 // rootOnCluster says what is wrong with the root on the cluster, or why that is
 // not known; nothing where there is no channel to ask.
 func (p *pass) rootOnCluster(r *repoState, seed string, t *plan.Tier) (unfit, unknown string) {
-	key, ok := rootKey(seed, t)
+	key, ok := p.rootKey(seed, t)
 	if !ok || p.engine.config.Channel == nil {
 		return "", ""
 	}
-	want := health.WantRoot{Cluster: key.Cluster, Path: key.Path, URL: r.spec.URL, Branch: r.base}
-	if cl, known := p.catalog.Inventory.Clusters[key.Cluster]; known {
-		want.Source = cl.Source.Namespace + "/" + cl.Source.Name
-	}
+	want := health.WantRoot{Cluster: key.Cluster, Path: key.Path, Source: key.Source, URL: r.spec.URL, Branch: r.base}
 	root := p.roots[key]
 	return health.RootUnfit(root, want), health.RootUnknown(root, want)
 }

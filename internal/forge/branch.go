@@ -102,6 +102,28 @@ func (r *Reader) ours(b *Branch, above []git.CommitInfo, c git.CommitInfo, wants
 	return err
 }
 
+// Wants gives what a branch proposed for a tier when its tip was there, whether it
+// has landed since or not; nothing where the mirror does not know.
+func (r *Reader) Wants(tier layout.Tier, tip git.Hash) (string, error) {
+	for range maxDepth {
+		if tip.IsZero() {
+			return "", nil
+		}
+		c, err := r.mirror.Commit(tip)
+		if git.IsUnknown(err) {
+			return "", nil
+		}
+		if err != nil {
+			return "", err
+		}
+		if wants, ok := proposes(c, tier); ok {
+			return wants, nil
+		}
+		tip = firstParent(c)
+	}
+	return "", nil
+}
+
 // foreign tells what stands on a branch that is not Furrow's.
 func (r *Reader) foreign(b *Branch, above []git.CommitInfo) error {
 	title, _ := splitMessage(above[0].Message)

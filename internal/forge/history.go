@@ -88,6 +88,19 @@ func (h *History) isOnBase(ctx context.Context, base, commit git.Hash) (bool, er
 	return on, err
 }
 
+// Landed says that base reaches a commit; it does not reach one that the mirror
+// does not know.
+func (h *History) Landed(ctx context.Context, base, commit git.Hash) (bool, error) {
+	if commit.IsZero() {
+		return false, nil
+	}
+	on, err := h.isOnBase(ctx, base, commit)
+	if git.IsUnknown(err) {
+		return false, nil
+	}
+	return on, err
+}
+
 // holds says that tip reaches commit. It looks for what commit reaches and tip
 // does not, so that the history that both share is not read.
 func (h *History) holds(tip, commit git.Hash) (bool, error) {

@@ -59,9 +59,27 @@ func (e *Error) Error() string {
 // Unwrap gives the context's error, if it ended the call.
 func (e *Error) Unwrap() error { return e.cause }
 
+// failure is an error of another package that fails in the ways of this one, as a forge does.
+type failure interface {
+	error
+	Failure() (kind string, wait time.Duration)
+}
+
+// kinds of failures, by the names that other packages know them by.
+var kindNames = map[string]kind{"auth": kindAuth, "not found": kindNotFound, "network": kindNetwork, "trust": kindTrust}
+
 func hasKind(err error, kinds ...kind) bool {
 	var e *Error
-	return errors.As(err, &e) && slices.Contains(kinds, e.kind)
+	if errors.As(err, &e) {
+		return slices.Contains(kinds, e.kind)
+	}
+	var f failure
+	if !errors.As(err, &f) {
+		return false
+	}
+	name, _ := f.Failure()
+	k, known := kindNames[name]
+	return known && slices.Contains(kinds, k)
 }
 
 // IsAuth says that the server did not accept the credentials, or does not let them do this.
@@ -91,10 +109,14 @@ func IsCorrupt(err error) bool { return hasKind(err, kindCorrupt) }
 // RetryAfter is how long the server asked to wait, if it did.
 func RetryAfter(err error) (wait time.Duration, ok bool) {
 	var e *Error
-	if !errors.As(err, &e) || e.retryAfter <= 0 {
-		return 0, false
+	var f failure
+	switch {
+	case errors.As(err, &e):
+		wait = e.retryAfter
+	case errors.As(err, &f):
+		_, wait = f.Failure()
 	}
-	return e.retryAfter, true
+	return wait, wait > 0
 }
 
 // PushError says which branches the server, or the check of the leases, refused. Nothing was changed if the server pushes atomically.

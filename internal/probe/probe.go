@@ -40,6 +40,9 @@ type RootKey struct {
 	Cluster string
 	// Path is the directory in the GitOps repository, without "./" and slashes at the ends.
 	Path string
+	// Source is the source object that the root should read, as namespace/name: of
+	// several that sync the directory, one that reads it is meant. It may be empty.
+	Source string
 }
 
 // Channel reads health. A key that is missing in an answer counts as not known;

@@ -21,6 +21,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/engine"
@@ -67,6 +70,7 @@ func (o *Options) Watch(kubeconfigs string) error {
 	if err != nil {
 		return fmt.Errorf("the directory of kubeconfigs: %w", err)
 	}
+	klog.SetLogger(logr.Discard()) // what client libraries log is in what the channel answers
 	o.Channel = flux.New(flux.Options{Directory: kubeconfigs})
 	return nil
 }

@@ -27,6 +27,7 @@ const (
 	FastForward Way = "fast-forward"
 	Squash      Way = "squash"
 	Rebase      Way = "rebase"
+	RebaseMerge Way = "rebase and a merge commit"
 )
 
 // Fixture is one repository on a forge. Its base branch has a first commit, and
@@ -39,8 +40,22 @@ type Fixture struct {
 	Base string
 	// Person acts on the server.
 	Person Person
-	// Ways says of each way that people can merge whether Outcome knows it later.
+	// Ways says of each way that people can merge whether Closed knows it later.
 	Ways map[Way]bool
+
+	// What follows is only there where the forge can do it.
+
+	// TellsMerge says that Closed names the commit by which a proposal landed, and the
+	// page where people look at it.
+	TellsMerge bool
+	// Delete deletes a branch for a person, who thereby turns its proposal down.
+	Delete func(t *testing.T, branch string)
+	// Reopen takes a rejection back for a person, without Furrow.
+	Reopen func(t *testing.T, p forge.Proposal)
+	// Gate tells what people see of a proposal's gate: whether it holds, and why not.
+	Gate func(t *testing.T, p forge.Proposal) (holds bool, why string)
+	// Other is the forge as another process has it.
+	Other func(t *testing.T) forge.Forge
 }
 
 // Person is somebody with a clone, or in front of the forge's pages.
@@ -76,6 +91,8 @@ var cases = []struct {
 }{
 	{"an opened proposal is listed with its Wants", openedIsListed},
 	{"opening a proposal twice makes one", openedTwice},
+	{"a proposal that two processes open is one", openedByTwo},
+	{"a proposal that was pushed and not opened is opened once", openedAfterCrash},
 	{"a proposal is updated in place", updatedInPlace},
 	{"each of many proposals is listed in its own state", manyStates},
 	{"a superseded proposal is not Rejected and can be opened again", superseded},
@@ -85,6 +102,10 @@ var cases = []struct {
 	{"rejecting twice is rejecting once", rejectedTwice},
 	{"a rejected proposal is not merged", rejectedIsNotMerged},
 	{"a rejection is taken back", reopened},
+	{"a rejection that a person takes back is none", reopenedByPerson},
+	{"a proposal whose branch a person deletes is Rejected", deletedByPerson},
+	{"a rejection counts for another process, too", rejectedForOthers},
+	{"a proposal is superseded after a person closed it, and stays Rejected", closedThenSuperseded},
 
 	{"a proposal that a person edits is Edited and keeps its first Wants", edited},
 	{"a proposal that a person amends is Edited", amended},
@@ -92,6 +113,7 @@ var cases = []struct {
 	{"a proposal into which a person merged base can be merged", updatedByPerson},
 
 	{"a proposal that a person merges, in any way, is off the list", mergedByPerson},
+	{"a merge is known by its commit", mergeIsTold},
 	{"a merge is known after base has lost what it brought", mergedThenReverted},
 	{"what a later merge replaced can be proposed again", mergedThenReplaced},
 	{"a proposal that is merged through Furrow is on base", mergedThroughForge},
@@ -100,6 +122,7 @@ var cases = []struct {
 	{"a proposal that changed meanwhile is not merged", changedMeanwhile},
 	{"a proposal is not merged twice", mergedTwice},
 
+	{"a gate that fails and then holds is shown", gated},
 	{"a proposal is stale where base changed under its paths", stale},
 	{"a proposal that is only behind is not stale", behind},
 	{"branches that are not Furrow's are never touched", foreign},

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/forge"
 )
 
@@ -26,6 +27,46 @@ func mergedByPerson(w *world) {
 			w.wantOutcome(t, "w1", forge.OutcomeMerged, forge.OutcomeNone)
 		}
 		w.wantOutcome(t, "w2", forge.OutcomeNone)
+	}
+}
+
+func mergeIsTold(w *world) {
+	if !w.TellsMerge {
+		w.Skip("the forge does not know")
+	}
+	for i, way := range slices.Sorted(maps.Keys(w.Ways)) {
+		t := tier(string(rune('a' + i)))
+		p := w.propose(t, "w1")
+		if way != FastForward {
+			w.Person.Commit(w.T, p.Branch, map[string]string{objectFile(t): "mine\n"})
+			w.Person.Commit(w.T, w.Base, map[string]string{"notes.md": string(way)})
+		}
+		w.Person.Merge(w.T, w.find(t), way)
+		w.wantMerge(t)
+		w.Person.Commit(w.T, w.Base, map[string]string{objectFile(t): ""})
+		w.wantMerge(t)
+	}
+	w.land(tier("through"))
+	w.wantMerge(tier("through"))
+}
+
+// wantMerge checks that what is told of a merge is a commit on base that brought the tier.
+func (w *world) wantMerge(t layout.Tier) {
+	w.Helper()
+	w.wantUnlisted(t)
+	refs := w.fetch()
+	c, err := w.Forge.Closed(w.Context(), refs, t, "w1")
+	w.must(err)
+	if c.Outcome != forge.OutcomeMerged || c.URL == "" || c.Merge.IsZero() {
+		w.Errorf("got %+v of %s, want how it was merged", c, t)
+		return
+	}
+	on, err := w.Mirror.IsAncestor(c.Merge, refs[w.Base])
+	w.must(err)
+	_, there, err := w.Mirror.Entry(c.Merge, objectFile(t))
+	w.must(err)
+	if !on || !there {
+		w.Errorf("%s did not bring %s to base", c.Merge, t)
 	}
 }
 

@@ -39,6 +39,34 @@ func openedTwice(w *world) {
 	}
 }
 
+func openedByTwo(w *world) {
+	if w.Other == nil {
+		w.Skip("there is one process only")
+	}
+	other := w.Other(w.T)
+	request := w.push(tier("a"), "w1")
+	first, err := w.Forge.Propose(w.Context(), request)
+	w.must(err)
+	second, err := other.Propose(w.Context(), request)
+	w.must(err)
+	if first.URL != second.URL {
+		w.Errorf("opened %q and %q", first.URL, second.URL)
+	}
+	w.wantState(w.find(tier("a")), "w1")
+}
+
+func openedAfterCrash(w *world) {
+	w.push(tier("a"), "w1")
+	for _, p := range w.list() {
+		w.wantState(p, "w1")
+	}
+	w.wantOutcome(tier("a"), "w1", forge.OutcomeNone)
+	w.wantState(w.propose(tier("a"), "w1"), "w1")
+	if list := w.list(); len(list) != 1 {
+		w.Errorf("%d proposals are listed, want 1", len(list))
+	}
+}
+
 func updatedInPlace(w *world) {
 	first := w.propose(tier("a"), "w1")
 	second := w.propose(tier("a"), "w2")
@@ -79,6 +107,25 @@ func superseded(w *world) {
 	w.wantUnlisted(tier("a"))
 	w.wantOutcome(tier("a"), "w1", forge.OutcomeNone, forge.OutcomeSuperseded)
 	w.wantState(w.propose(tier("a"), "w1"), "w1")
+}
+
+func gated(w *world) {
+	p := w.propose(tier("a"), "w1")
+	for _, want := range []struct {
+		holds bool
+		why   string
+	}{{true, ""}, {false, "a/hub/tier-01 is no longer Released"}, {false, "a/hub/tier-02 is no longer Released"}, {true, ""}} {
+		w.must(w.Forge.Gate(w.Context(), p, want.holds, want.why))
+		if again := w.find(tier("a")); again != p {
+			w.Errorf("%+v became %+v", p, again)
+		}
+		if w.Gate == nil {
+			continue
+		}
+		if holds, why := w.Gate(w.T, p); holds != want.holds || !want.holds && why != want.why {
+			w.Errorf("the gate holds: %t, %q; want %t, %q", holds, why, want.holds, want.why)
+		}
+	}
 }
 
 func edited(w *world) {

@@ -2,12 +2,16 @@ package forgetest
 
 import (
 	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/git"
 )
 
 func rejectedByPerson(w *world) {
 	w.Person.Close(w.T, w.propose(tier("a"), "w1"), "not before Monday")
 	if p, ok := w.lookUp(tier("a")); ok {
 		w.wantState(p, "w1 rejected")
+		if p.Reason != "not before Monday" {
+			w.Errorf("the reason is %q, want what the person said", p.Reason)
+		}
 	}
 	w.wantOutcome(tier("a"), "w1", forge.OutcomeRejected)
 	w.wantOutcome(tier("a"), "w2", forge.OutcomeNone)
@@ -60,4 +64,62 @@ func reopened(w *world) {
 	}
 	w.wantOutcome(tier("a"), "w1", forge.OutcomeNone)
 	w.must(w.Forge.Merge(w.Context(), w.find(tier("a")), bob))
+}
+
+func reopenedByPerson(w *world) {
+	if w.Reopen == nil {
+		w.Skip("people cannot")
+	}
+	open := w.propose(tier("a"), "w1")
+	w.Person.Close(w.T, open, "no")
+	w.wantState(w.find(tier("a")), "w1 rejected")
+	w.Reopen(w.T, open)
+	if again := w.find(tier("a")); again != open {
+		w.Errorf("%+v became %+v", open, again)
+	}
+	w.wantOutcome(tier("a"), "w1", forge.OutcomeNone)
+}
+
+func deletedByPerson(w *world) {
+	if w.Delete == nil {
+		w.Skip("people cannot reject by that")
+	}
+	p := w.propose(tier("a"), "w1")
+	w.Delete(w.T, p.Branch)
+	for range 2 {
+		// The forge may take its time to notice; it is Rejected all the while.
+		w.wantUnlisted(tier("a"))
+		w.wantOutcome(tier("a"), "w1", forge.OutcomeRejected)
+	}
+	w.wantOutcome(tier("a"), "w2", forge.OutcomeNone)
+	w.wantState(w.propose(tier("a"), "w2"), "w2")
+}
+
+func rejectedForOthers(w *world) {
+	if w.Other == nil {
+		w.Skip("there is one process only")
+	}
+	w.must(w.Forge.Reject(w.Context(), w.propose(tier("a"), "w1"), bob, "no"))
+	rejected := w.find(tier("a"))
+	other := w.Other(w.T)
+	list, err := other.List(w.Context(), w.fetch())
+	w.must(err)
+	if len(list) != 1 || list[0] != rejected {
+		w.Errorf("listed %+v, want %+v", list, rejected)
+	}
+	w.must(other.Reopen(w.Context(), rejected))
+	w.wantState(w.find(tier("a")), "w1")
+}
+
+func closedThenSuperseded(w *world) {
+	p := w.propose(tier("a"), "w1")
+	w.Person.Close(w.T, p, "no")
+	at := w.fetch()[p.Branch]
+	w.must(w.Forge.Supersede(w.Context(), p, "the plan has changed"))
+	w.wantOutcome(tier("a"), "w1", forge.OutcomeRejected)
+	w.must(w.Mirror.Push(w.Context(), []git.Update{{Ref: p.Branch, Old: at}}))
+	w.wantUnlisted(tier("a"))
+	if w.Delete != nil {
+		w.wantOutcome(tier("a"), "w1", forge.OutcomeRejected)
+	}
 }

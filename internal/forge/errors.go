@@ -1,0 +1,55 @@
+package forge
+
+import (
+	"errors"
+	"time"
+)
+
+// Kind says in which way a forge failed. The words are those that internal/git
+// tells its own failures apart by.
+type Kind string
+
+// The ways in which a forge fails.
+const (
+	// FailedOther needs a person, who is told what to do.
+	FailedOther Kind = "other"
+	// FailedAuth says that the forge did not accept the credentials, or does not let them do this.
+	FailedAuth Kind = "auth"
+	// FailedNotFound says that there is no such repository, or none that the credentials may see.
+	FailedNotFound Kind = "not found"
+	// FailedNetwork says that the forge could not be reached, failed, or asked to
+	// wait: the same call may well succeed later.
+	FailedNetwork Kind = "network"
+	// FailedTrust says that the forge's certificate is not trusted.
+	FailedTrust Kind = "trust"
+)
+
+// Error is a failure of a forge, told without credentials.
+type Error struct {
+	// Op is what was to be done, with the object that it was to be done to.
+	Op string
+	// Repository is its URL.
+	Repository string
+	Kind       Kind
+	// Text says why, and what to do.
+	Text string
+	// Wait is how long the forge asked to wait; zero where it did not.
+	Wait time.Duration
+	// Cause is the context's error, if that ended the call.
+	Cause error
+}
+
+// Error tells what failed, where and why.
+func (e *Error) Error() string { return e.Op + " in " + e.Repository + ": " + e.Text }
+
+// Unwrap gives the context's error, if that ended the call.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// Failure gives the kind and the wait to those who do not know forges.
+func (e *Error) Failure() (kind string, wait time.Duration) { return string(e.Kind), e.Wait }
+
+// IsFailure says whether err is a failure of a forge of that kind.
+func IsFailure(err error, kind Kind) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Kind == kind
+}

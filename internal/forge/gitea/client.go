@@ -1,0 +1,281 @@
+package gitea
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	sdk "code.gitea.io/sdk/gitea"
+
+	"github.com/furrow-dev/furrow/internal/forge"
+)
+
+const (
+	// requestTimeout bounds one request; a server that hangs must not hold a pass.
+	requestTimeout = time.Minute
+	// maxSaid bounds what is read of an answer into memory as a whole.
+	maxSaid = 1 << 20
+)
+
+// api asks the server about one repository.
+type api struct {
+	place
+	transport http.RoundTripper
+	signIn    sdk.ClientOption
+	secrets   []string
+}
+
+func newAPI(o Options) (*api, error) {
+	at, err := parsePlace(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	a := &api{place: at, transport: o.Transport}
+	if a.signIn, a.secrets, err = signIn(o, at); err != nil {
+		return nil, err
+	}
+	if a.transport == nil {
+		own := http.DefaultTransport.(*http.Transport).Clone()
+		if len(o.CABundle) > 0 {
+			pool, err := x509.SystemCertPool()
+			if err != nil {
+				pool = x509.NewCertPool()
+			}
+			if !pool.AppendCertsFromPEM(o.CABundle) {
+				return nil, fmt.Errorf("the CA bundle for %s holds no PEM certificate", at)
+			}
+			own.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+		}
+		a.transport = own
+	}
+	return a, nil
+}
+
+// signIn chooses the credentials; those in the URL come last.
+func signIn(o Options, at place) (option sdk.ClientOption, secrets []string, err error) {
+	username, password := o.Username, o.Password
+	if at.user != nil && o.Token == "" && password == "" {
+		username = at.user.Username()
+		password, _ = at.user.Password()
+		if password == "" {
+			o.Token = username
+		}
+	}
+	switch {
+	case o.Token != "":
+		return sdk.SetToken(o.Token), []string{o.Token}, nil
+	case username != "" && password != "":
+		pair := username + ":" + password
+		return sdk.SetBasicAuth(username, password), []string{
+			base64.StdEncoding.EncodeToString([]byte(pair)), url.QueryEscape(password), url.PathEscape(password), password,
+		}, nil
+	}
+	return nil, nil, fmt.Errorf("there are no credentials for %s: pull requests need an access token that may write the repository, or a user name and password", at)
+}
+
+// call is one question to the server. The SDK has no context for one question, hides
+// what a refused merge says, and cannot filter by base branch or author; so each
+// call has a client and a transport of its own, which cost nothing.
+type call struct {
+	next   http.RoundTripper
+	query  url.Values
+	status int
+	header http.Header
+	// said is what was refused with, or all that was answered where that is to be kept.
+	said []byte
+	keep bool
+}
+
+// RoundTrip adds the call's query, and keeps what the server refuses with.
+func (c *call) RoundTrip(r *http.Request) (*http.Response, error) {
+	if len(c.query) > 0 {
+		r = r.Clone(r.Context())
+		query := r.URL.Query()
+		for key, values := range c.query {
+			query[key] = values
+		}
+		r.URL.RawQuery = query.Encode()
+	}
+	response, err := c.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	c.status, c.header = response.StatusCode, response.Header
+	if c.keep || !c.fine() {
+		said, err := io.ReadAll(io.LimitReader(response.Body, maxSaid))
+		if closeErr := response.Body.Close(); err == nil {
+			err = closeErr
+		}
+		if err != nil {
+			return nil, err
+		}
+		c.said, response.Body = said, io.NopCloser(bytes.NewReader(said))
+	}
+	return response, nil
+}
+
+func (c *call) fine() bool { return c.status/100 == 2 }
+
+// do asks one question. What comes back is nil or an *answer.
+func (a *api) do(ctx context.Context, op string, query url.Values, ask func(*sdk.Client) error) error {
+	return a.make(ctx, op, &call{next: a.transport, query: query}, ask)
+}
+
+// read asks one question whose answer the SDK cannot read, and reads it into out.
+func (a *api) read(ctx context.Context, op string, out any, ask func(*sdk.Client) error) error {
+	c := &call{next: a.transport, keep: true}
+	return a.make(ctx, op, c, func(client *sdk.Client) error {
+		if err := ask(client); !c.fine() {
+			return err
+		}
+		return json.Unmarshal(c.said, out)
+	})
+}
+
+func (a *api) make(ctx context.Context, op string, c *call, ask func(*sdk.Client) error) error {
+	client, err := sdk.NewClient(a.server, sdk.SetGiteaVersion(""), sdk.SetContext(ctx), a.signIn, sdk.SetHTTPClient(&http.Client{
+		Transport: c, Timeout: requestTimeout,
+		// A redirect makes a question of what was to change something, and gets a fine answer.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}))
+	if err == nil {
+		err = ask(client)
+	}
+	if err == nil && c.fine() {
+		return nil
+	}
+	return a.translate(ctx, op, c, err)
+}
+
+// answer is a failure with what only this package looks at.
+type answer struct {
+	failure *forge.Error
+	status  int
+	said    string
+}
+
+func (a *answer) Error() string { return a.failure.Error() }
+
+// Unwrap gives what others look at.
+func (a *answer) Unwrap() error { return a.failure }
+
+// refused says that the server answered with the status.
+func refused(err error, status int) bool {
+	a, ok := errors.AsType[*answer](err)
+	return ok && a.status == status
+}
+
+func (a *api) translate(ctx context.Context, op string, c *call, err error) error {
+	e := &forge.Error{Op: op, Repository: a.String(), Kind: forge.FailedOther}
+	out := &answer{failure: e, status: c.status, said: a.clean(message(c.said))}
+	switch {
+	case ctx.Err() != nil:
+		e.Cause, e.Text = ctx.Err(), "stopped: "+ctx.Err().Error()
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			e.Kind, e.Text = forge.FailedNetwork, "took too long: "+ctx.Err().Error()
+		}
+	case c.status == 0 && isUntrusted(err):
+		e.Kind, e.Text = forge.FailedTrust, "the server's certificate is not trusted: give the CA bundle that signed it"
+	case c.status == 0:
+		e.Kind, e.Text = forge.FailedNetwork, a.clean(err.Error())
+	case c.fine():
+		e.Kind, e.Text = forge.FailedNetwork, "the server did not answer as Gitea does: "+a.clean(err.Error())
+	default:
+		out.explain(c.header)
+	}
+	return out
+}
+
+// explain tells what a status means, and what to do.
+func (a *answer) explain(header http.Header) {
+	e := a.failure
+	e.Wait = retryAfter(header)
+	limited := a.status == http.StatusForbidden && strings.Contains(strings.ToLower(a.said), "rate limit")
+	switch {
+	case a.status == http.StatusTooManyRequests || limited:
+		e.Kind, e.Text = forge.FailedNetwork, "the server asks to wait: "+a.said
+	case a.status >= 500 || a.status == http.StatusRequestTimeout:
+		e.Kind, e.Text = forge.FailedNetwork, fmt.Sprintf("the server failed with status %d: %s", a.status, a.said)
+	case a.status == http.StatusUnauthorized:
+		e.Kind, e.Text = forge.FailedAuth, "the server does not accept the credentials; check the token, or the user name and password: "+a.said
+	case a.status == http.StatusForbidden:
+		e.Kind, e.Text = forge.FailedAuth, "the credentials may not do this; the token needs the scope write:repository, and its user must be able to write the repository: "+a.said
+	case a.status == http.StatusNotFound:
+		e.Kind, e.Text = forge.FailedNotFound, "there is no such thing, or the credentials may not see it; check spec.url, and that the repository has pull requests enabled: "+a.said
+	case a.status == http.StatusLocked:
+		e.Text = "the repository is archived; unarchive it, or remove its GitOpsRepo: " + a.said
+	case a.status/100 == 3:
+		e.Kind, e.Text = forge.FailedNotFound, "the repository was renamed or moved; correct spec.url. The server points to "+header.Get("Location")
+	default:
+		e.Text = fmt.Sprintf("the server refused with status %d: %s", a.status, a.said)
+	}
+	e.Text = strings.TrimSuffix(e.Text, ": ")
+}
+
+func isUntrusted(err error) bool {
+	_, verification := errors.AsType[*tls.CertificateVerificationError](err)
+	_, authority := errors.AsType[x509.UnknownAuthorityError](err)
+	_, host := errors.AsType[x509.HostnameError](err)
+	return verification || authority || host
+}
+
+// retryAfter reads seconds or a date; the server's own clock is the one that counts.
+func retryAfter(header http.Header) time.Duration {
+	after := header.Get("Retry-After")
+	if seconds, err := strconv.Atoi(after); err == nil {
+		return time.Duration(max(seconds, 0)) * time.Second
+	}
+	until, err := http.ParseTime(after)
+	if err != nil {
+		return 0
+	}
+	now, err := http.ParseTime(header.Get("Date"))
+	if err != nil {
+		return 0
+	}
+	return max(until.Sub(now), 0)
+}
+
+// message is what a refusal says for people.
+func message(said []byte) string {
+	var m struct {
+		Message string `json:"message"`
+	}
+	if json.Unmarshal(said, &m) == nil && m.Message != "" {
+		return m.Message
+	}
+	return string(said)
+}
+
+// clean makes one line of bounded length without secrets.
+func (a *api) clean(text string) string {
+	const most = 600
+	for _, secret := range a.secrets {
+		text = strings.ReplaceAll(text, secret, "REDACTED")
+	}
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + " …"
+	}
+	return text
+}
+
+// pause waits, unless the caller is told to stop.
+func pause(ctx context.Context, d time.Duration) error {
+	timer, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	<-timer.Done()
+	return ctx.Err()
+}

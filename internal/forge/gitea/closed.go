@@ -1,0 +1,367 @@
+package gitea
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	sdk "code.gitea.io/sdk/gitea"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// overlap is what is read again of what was read before: a server may show an
+// update a little later than its time says.
+const overlap = time.Minute
+
+// closedRow is what is kept of a closed pull request.
+type closedRow struct {
+	number int64
+	// opened and closed are when that was.
+	opened, closed time.Time
+	outcome        forge.Outcome
+	url, reason    string
+	comments       int
+	head, merge    git.Hash
+	// judged says that no more can be found out of how it was closed.
+	judged bool
+}
+
+// index has the closed pull requests of branches.
+type index struct {
+	branches map[string]branchIndex
+	// old says that something may have been closed since it was read.
+	old bool
+	// base is where the base branch was when it was read.
+	base git.Hash
+	// newest is the last update that was read. The first reading goes back through
+	// all pages of our own user's, and where it is cut short goes on at page. From
+	// newest on, others' are read as well.
+	newest time.Time
+	page   int
+	whole  bool
+	// missed says that an open one was gone before the first reading.
+	missed bool
+	// by is our own user; nobody where that cannot be asked.
+	by *string
+}
+
+// branchIndex is of one branch.
+type branchIndex struct {
+	// byWants has the newest for each Wants.
+	byWants map[string]closedRow
+	// merged is the newest merged one, and landed its Wants.
+	merged closedRow
+	landed string
+}
+
+func newIndex() index { return index{branches: map[string]branchIndex{}, old: true, page: 1} }
+
+func (x *index) add(branch, wants string, c closedRow) {
+	if had := x.branches[branch].byWants[wants]; had.number == c.number && had.closed.Equal(c.closed) && had.judged {
+		return // more is known of it
+	}
+	x.remove(branch, c.number)
+	b, ok := x.branches[branch]
+	if !ok {
+		b = branchIndex{byWants: map[string]closedRow{}}
+	}
+	if had, ok := b.byWants[wants]; !ok || newer(c, had) > 0 {
+		b.byWants[wants] = c
+	}
+	if c.outcome == forge.OutcomeMerged && newer(c, b.merged) > 0 {
+		b.merged, b.landed = c, wants
+	}
+	x.branches[branch] = b
+}
+
+// remove takes out what is open again, or is to be added anew.
+func (x *index) remove(branch string, number int64) {
+	for wants, c := range x.branches[branch].byWants {
+		if c.number == number {
+			delete(x.branches[branch].byWants, wants)
+		}
+	}
+}
+
+// Closed looks into the index, after it was brought up to date where need be.
+func (f *Forge) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (forge.Closed, error) {
+	branch := layout.TierBranch(f.base, tier)
+	_, there := refs[branch]
+	if r, open := f.seen(branch); open && !there && forge.ReadDescription(r.body).Wants == wants {
+		// Somebody has deleted the branch, and the server is about to close it.
+		return forge.Closed{Outcome: forge.OutcomeRejected, URL: r.url}, nil
+	}
+	c, err := f.lookUp(ctx, refs, tier, wants)
+	return forge.Closed{Outcome: c.outcome, Merge: c.merge, URL: c.url}, err
+}
+
+func (f *Forge) lookUp(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (closedRow, error) {
+	none := closedRow{outcome: forge.OutcomeNone}
+	base, err := f.tip(refs)
+	if err != nil {
+		return none, err
+	}
+	if err := f.readClosed(ctx, base); err != nil {
+		return none, err
+	}
+	f.mu.Lock()
+	b := f.closed.branches[layout.TierBranch(f.base, tier)]
+	c, known := b.byWants[wants]
+	f.mu.Unlock()
+	// What landed since would have replaced it; and the plan has changed since it was
+	// rejected.
+	replaced := b.landed != wants && newer(b.merged, c) > 0
+	switch {
+	case !known:
+		return f.lookUpPushed(ctx, base, tier, wants)
+	case c.outcome == forge.OutcomeSuperseded:
+		return c, nil
+	case c.outcome == forge.OutcomeRejected:
+		if swept, err := f.swept(ctx, refs, tier, wants, c); err != nil || swept {
+			c.outcome = forge.OutcomeSuperseded
+			return c, err
+		}
+		pushed, err := f.history.Landed(ctx, base, c.head)
+		switch {
+		case err != nil:
+			return none, err
+		case pushed:
+			return f.lookUpPushed(ctx, base, tier, wants)
+		}
+	}
+	if replaced {
+		return none, nil
+	}
+	return c, nil
+}
+
+// sweeping is for how long Gitea may be busy with the deletion of a branch.
+const sweeping = time.Minute
+
+// swept says that Gitea closed a pull request when it was done with the deletion of
+// an earlier branch of the same name: the branch of this one is still there.
+func (f *Forge) swept(ctx context.Context, refs git.Refs, tier layout.Tier, wants string, c closedRow) (bool, error) {
+	branch := layout.TierBranch(f.base, tier)
+	if c.judged || refs[branch] != c.head || c.closed.Sub(c.opened) > sweeping {
+		return false, nil
+	}
+	var events []struct{ Type string }
+	err := f.api.read(ctx, fmt.Sprintf("read how pull request #%d was closed", c.number), &events, func(client *sdk.Client) error {
+		// The SDK takes the label of an event for a list of labels.
+		_, _, err := client.ListIssueTimeline(f.api.owner, f.api.name, c.number, sdk.ListIssueCommentOptions{})
+		return err
+	})
+	if err != nil && !forge.IsFailure(err, forge.FailedAuth) {
+		return false, err
+	}
+	c.judged = true
+	swept := slices.ContainsFunc(events, func(e struct{ Type string }) bool { return e.Type == "delete_branch" })
+	if swept {
+		c.outcome = forge.OutcomeSuperseded
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if b := f.closed.branches[branch]; b.byWants[wants].number == c.number {
+		b.byWants[wants] = c
+	}
+	return swept, nil
+}
+
+// lookUpPushed finds what a person merged without a pull request.
+func (f *Forge) lookUpPushed(ctx context.Context, base git.Hash, tier layout.Tier, wants string) (closedRow, error) {
+	merged, err := f.history.Merged(ctx, base, tier, wants)
+	if err != nil || !merged {
+		return closedRow{outcome: forge.OutcomeNone}, err
+	}
+	return closedRow{outcome: forge.OutcomeMerged}, nil
+}
+
+// readClosed brings the index up to date, where an answer can have changed.
+func (f *Forge) readClosed(ctx context.Context, base git.Hash) error {
+	f.reading.Lock()
+	defer f.reading.Unlock()
+	f.mu.Lock()
+	x := f.closed
+	f.closed.old, f.closed.base = false, base
+	f.mu.Unlock()
+	if !x.old && x.base == base {
+		return nil
+	}
+	err := f.readUpdates(ctx, x)
+	if err == nil && !x.whole {
+		// Somebody else's can be closed since the first look at what is open.
+		f.mu.Lock()
+		x = f.closed
+		f.mu.Unlock()
+		if x.missed {
+			err = f.readUpdates(ctx, x)
+		}
+	}
+	if err != nil {
+		f.mu.Lock()
+		f.closed.old = true
+		f.mu.Unlock()
+	}
+	return err
+}
+
+func (f *Forge) readUpdates(ctx context.Context, x index) error {
+	q := query{op: "list closed pull requests", state: sdk.StateClosed, sort: "recentupdate", more: f.toBase()}
+	if !x.whole {
+		q.page = x.page
+		by, err := f.self(ctx)
+		if err != nil {
+			return err
+		}
+		if by != "" {
+			q.more.Set("poster", by)
+		}
+	}
+	newest := x.newest
+	for at, err := range f.pages(ctx, q) {
+		if err == nil {
+			err = f.addPage(ctx, x, at)
+		}
+		if err != nil {
+			return err // what is newer than newest is read again
+		}
+		for _, pr := range at.prs {
+			if pr.Updated != nil && pr.Updated.After(newest) {
+				newest = *pr.Updated
+			}
+		}
+		if x.whole && at.endsBefore(x.newest.Add(-overlap)) {
+			break
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if x.whole {
+		f.closed.newest = newest
+	}
+	f.closed.whole = true
+	return nil
+}
+
+// addPage takes in one page.
+func (f *Forge) addPage(ctx context.Context, x index, at page) error {
+	f.since(at.now)
+	for _, pr := range at.prs {
+		r, ok := f.rowOf(pr)
+		if !ok || r.open {
+			continue
+		}
+		wants, c, err := f.closedOf(r)
+		if err != nil {
+			return err
+		}
+		f.mu.Lock()
+		f.closed.add(r.branch, wants, c)
+		f.mu.Unlock()
+	}
+	if !x.whole {
+		f.mu.Lock()
+		f.closed.page = at.number
+		f.mu.Unlock()
+	}
+	return ctx.Err()
+}
+
+// since bounds what is read of others by when this process first looked.
+func (f *Forge) since(now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed.newest.IsZero() {
+		f.closed.newest = now
+	}
+}
+
+// closedOf tells what a closed pull request means.
+func (f *Forge) closedOf(r row) (wants string, c closedRow, err error) {
+	d := forge.ReadDescription(r.body)
+	c = closedRow{number: r.number, opened: r.opened, closed: r.closed, url: r.url, head: r.head, merge: r.merge, comments: r.comments, reason: d.Reason}
+	f.mu.Lock()
+	settled := f.settled[r.number]
+	delete(f.settled, r.number)
+	f.mu.Unlock()
+	switch {
+	case r.merged || settled:
+		c.outcome, c.judged = forge.OutcomeMerged, true
+	case d.Superseded:
+		c.outcome = forge.OutcomeSuperseded
+	default:
+		c.outcome = forge.OutcomeRejected
+	}
+	if d.Rejected {
+		c.comments = 0 // the reason is known
+	}
+	if d.Wants != "" {
+		return d.Wants, c, nil
+	}
+	tier, _ := layout.TierOfBranch(f.base, r.branch)
+	wants, err = f.reader.Wants(tier, r.head)
+	return wants, c, err
+}
+
+// self is our own user, or nothing where the credentials may not ask.
+func (f *Forge) self(ctx context.Context) (string, error) {
+	f.mu.Lock()
+	by := f.closed.by
+	f.mu.Unlock()
+	if by != nil {
+		return *by, nil
+	}
+	var user *sdk.User
+	err := f.api.do(ctx, "ask who we are", nil, func(c *sdk.Client) (err error) {
+		user, _, err = c.GetMyUserInfo()
+		return err
+	})
+	name := ""
+	switch {
+	case err == nil:
+		name = user.UserName
+	case !refused(err, http.StatusForbidden) && !refused(err, http.StatusNotFound):
+		return "", err
+	}
+	f.mu.Lock()
+	f.closed.by = &name
+	f.mu.Unlock()
+	return name, nil
+}
+
+// said is how long before closing a person may have said why.
+const said = 10 * time.Minute
+
+// reasonOf is why a person closed a pull request: what they said last, right before.
+func (f *Forge) reasonOf(ctx context.Context, p forge.Proposal, c closedRow) (string, error) {
+	if c.reason != "" || c.comments == 0 {
+		return c.reason, nil
+	}
+	var comments []*sdk.Comment
+	err := f.api.do(ctx, fmt.Sprintf("read why pull request #%d was closed", c.number), nil, func(client *sdk.Client) (err error) {
+		comments, _, err = client.ListIssueComments(f.api.owner, f.api.name, c.number, sdk.ListIssueCommentOptions{Since: c.closed.Add(-said)})
+		return err
+	})
+	if err != nil && !forge.IsFailure(err, forge.FailedAuth) {
+		return "", err
+	}
+	for _, comment := range comments {
+		if !comment.Created.After(c.closed.Add(time.Second)) {
+			c.reason = strings.Join(strings.Fields(comment.Body), " ")
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b := f.closed.branches[p.Branch]
+	if had, ok := b.byWants[p.Wants]; ok && had.number == c.number {
+		had.reason, had.comments = c.reason, 0
+		b.byWants[p.Wants] = had
+	}
+	return c.reason, nil
+}

@@ -1,0 +1,177 @@
+package gitea_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/forge/gitea"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+const secret = "s3cr3t-t0ken"
+
+// newStub makes a forge at a server that is not Gitea, on a mirror of a repository
+// whose branch main has a commit.
+func newStub(t *testing.T, o gitea.Options, handle http.HandlerFunc) (*gitea.Forge, git.Refs) {
+	t.Helper()
+	web := httptest.NewServer(handle)
+	t.Cleanup(web.Close)
+	dir := t.TempDir()
+	bare := filepath.Join(dir, "remote.git")
+	run := func(args ...string) string {
+		t.Helper()
+		out, err := exec.Command("git", args...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	run("init", "--quiet", "--bare", "--initial-branch=main", bare)
+	const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+	run("-C", bare, "hash-object", "-t", "tree", "-w", "/dev/null")
+	run("-C", bare, "update-ref", "refs/heads/main", run("-C", bare, "commit-tree", "-m", "Start", emptyTree))
+	m, err := git.Open(filepath.Join(dir, "mirror"), git.Remote{URL: bare})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	refs, err := m.Fetch(t.Context(), "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.URL = web.URL + "/prefix/acme/fleet.git"
+	f, err := gitea.New(m, "main", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, refs
+}
+
+func TestFailuresAreTold(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		handle http.HandlerFunc
+		kind   forge.Kind
+		wait   time.Duration
+		says   string
+	}{
+		"a limit": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "7")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}, forge.FailedNetwork, 7 * time.Second, "asks to wait"},
+		"a limit until a time": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Date", "Mon, 02 Jan 2006 15:04:05 GMT")
+			w.Header().Set("Retry-After", "Mon, 02 Jan 2006 15:05:05 GMT")
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}, forge.FailedNetwork, time.Minute, "status 503"},
+		"a limit that is called forbidden": {func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, `{"message":"API rate limit exceeded"}`, http.StatusForbidden)
+		}, forge.FailedNetwork, 0, "rate limit"},
+		"wrong credentials": {func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, `{"message":"invalid token"}`, http.StatusUnauthorized)
+		}, forge.FailedAuth, 0, "check the token"},
+		"credentials that may not": {func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, `{"message":"required scope"}`, http.StatusForbidden)
+		}, forge.FailedAuth, 0, "write:repository"},
+		"no repository": {func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, `{"message":"not found"}`, http.StatusNotFound)
+		}, forge.FailedNotFound, 0, "spec.url"},
+		"a page of something else": {func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte("<html>welcome</html>"))
+		}, forge.FailedNetwork, 0, "did not answer as Gitea does"},
+		"a server that repeats what it was told": {func(w http.ResponseWriter, r *http.Request) {
+			http.Error(w, r.Header.Get("Authorization"), http.StatusInternalServerError)
+		}, forge.FailedNetwork, 0, "REDACTED"},
+		"a server that hangs up": {func(http.ResponseWriter, *http.Request) {
+			panic(http.ErrAbortHandler)
+		}, forge.FailedNetwork, 0, "EOF"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for how, o := range map[string]gitea.Options{"a token": {Token: secret}, "a password": {Username: "bot", Password: secret}} {
+				f, refs := newStub(t, o, tc.handle)
+				_, err := f.List(t.Context(), refs)
+				if !forge.IsFailure(err, tc.kind) {
+					t.Fatalf("with %s: got %v, want it to be %s", how, err, tc.kind)
+				}
+				said := err.Error()
+				for _, want := range []string{tc.says, "/prefix/acme/fleet", "list open pull requests"} {
+					if !strings.Contains(said, want) {
+						t.Errorf("with %s: %q does not say %q", how, said, want)
+					}
+				}
+				if strings.Contains(said, secret) || strings.Contains(said, "Ym90OnMzY3IzdC10MGtlbg") {
+					t.Errorf("with %s: %q tells the secret", how, said)
+				}
+				told, _ := errors.AsType[*forge.Error](err)
+				if kind, wait := told.Failure(); kind != string(tc.kind) || wait != tc.wait {
+					t.Errorf("with %s: it is %s and to wait %s, want %s and %s", how, kind, wait, tc.kind, tc.wait)
+				}
+			}
+		})
+	}
+}
+
+func TestAServerThatRecovers(t *testing.T) {
+	t.Parallel()
+	failed := false
+	f, refs := newStub(t, gitea.Options{Token: secret}, func(w http.ResponseWriter, r *http.Request) {
+		if !failed {
+			failed = true
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		if r.URL.Path != "/prefix/api/v1/repos/acme/fleet/pulls" || r.Header.Get("Authorization") != "token "+secret || r.URL.Query().Get("base_branch") != "main" {
+			t.Errorf("asked for %s", r.URL)
+		}
+		_, _ = w.Write([]byte("[]"))
+	})
+	if _, err := f.List(t.Context(), refs); !forge.IsFailure(err, forge.FailedNetwork) {
+		t.Errorf("got %v", err)
+	}
+	if list, err := f.List(t.Context(), refs); err != nil || len(list) != 0 {
+		t.Errorf("got %v, %v", list, err)
+	}
+}
+
+func TestNew(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		o    gitea.Options
+		want string
+	}{
+		"a repository":                 {gitea.Options{URL: "https://git.example.com/acme/fleet.git", Token: secret}, ""},
+		"a repository below a prefix":  {gitea.Options{URL: "https://git.example.com:3000/git/acme/fleet/", Username: "bot", Password: secret}, ""},
+		"credentials in the URL":       {gitea.Options{URL: "https://bot:" + secret + "@git.example.com/acme/fleet"}, ""},
+		"no repository":                {gitea.Options{URL: "https://git.example.com/acme", Token: secret}, "names no owner and repository"},
+		"no server":                    {gitea.Options{URL: "/srv/git/fleet.git", Token: secret}, "is no URL of a repository on Gitea"},
+		"another protocol":             {gitea.Options{URL: "ssh://git@git.example.com/acme/fleet", Token: secret}, "use https://host/owner/name"},
+		"no credentials":               {gitea.Options{URL: "https://git.example.com/acme/fleet"}, "no credentials for https://git.example.com/acme/fleet"},
+		"a user without a password":    {gitea.Options{URL: "https://git.example.com/acme/fleet", Username: "bot"}, "no credentials"},
+		"a CA bundle that is none":     {gitea.Options{URL: "https://git.example.com/acme/fleet", Token: secret, CABundle: []byte("x")}, "no PEM certificate"},
+		"a URL that cannot be read":    {gitea.Options{URL: "https://bot:" + secret + "@git.example.com/%zz", Token: secret}, "cannot be parsed"},
+		"a secret in the URL, no path": {gitea.Options{URL: "https://bot:" + secret + "@git.example.com"}, "names no owner"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := gitea.New(nil, "main", tc.o)
+			switch {
+			case tc.want == "" && err != nil:
+				t.Errorf("got %v", err)
+			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
+				t.Errorf("got %v, want %q", err, tc.want)
+			case err != nil && strings.Contains(err.Error(), secret):
+				t.Errorf("%v tells the secret", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,179 @@
+// Package gitea is the forge for Gitea and Forgejo: a proposal is a pull request
+// of its tier's branch to the base branch of the same repository.
+//
+// What a branch holds is read from the mirror, as on plain Git. The pull request
+// adds whether it is open, where it is, and what Gitea thinks of merging it. People
+// may retitle it, rewrite it, label, lock or mark it as a draft: nothing but its
+// branch, its base branch and its state counts. One from a fork, or to another
+// base branch, is not looked at; one that a person opened from our branch to our
+// base is taken over, for Gitea allows no second one.
+//
+// # What is asked of the server
+//
+// All open pull requests to base are listed once a pass, page by page, those of
+// others too: Gitea cannot filter by head branch, and a filter by author or label
+// would miss what a person opened or relabelled.
+//
+// Closed ones are kept in an index by branch and Wants, since there is no good
+// question about one branch: GET pulls/{base}/{head} gives the oldest of several.
+// The first question reads the closed pull requests of our own user, newest first;
+// from then on only what was updated since is read, by anybody, and only where it
+// can have changed an answer: base has moved, an open one of ours is gone from the
+// list, or we did something ourselves. So a tier that stays Rejected costs nothing.
+// What another user's token had opened before the process started, and a person
+// rejected, is not known.
+//
+// # What a closed pull request means
+//
+// Furrow closes one by the same request that marks its text Furrow-Superseded;
+// Gitea writes the text first. All others that are closed unmerged were rejected by
+// a person, by the button, through Furrow, or by deleting the branch, unless base
+// has their commit: then it was pushed there. Which Wants a closed one had is read
+// from its text or, where a person took that out, from its last commit.
+//
+// Gitea closes what lost its branch a moment later; until then it counts as
+// rejected, too. In that moment it also closes what was just opened from a new
+// branch of the same name. That is told by the timeline, and is no rejection.
+//
+// # Conflicts
+//
+// That Gitea cannot merge something is told like that it has not checked yet, and
+// what lies untouched is checked only when it is looked at. So Gitea's view counts
+// where it stays for several passes at the same commits. A wrong guess costs one
+// graft onto the tip of base, where nothing conflicts.
+//
+// Invariants: nothing is ever deleted or closed but what is ours; an open pull
+// request of a branch is never joined by a second one; no error holds a secret.
+//
+// Concurrency: a Forge may be used by several goroutines, and by several processes
+// on one repository.
+//
+// The contract suite runs against Gitea 1.26. Forgejo has the same API where it is
+// used; filters that a server does not know are applied here again.
+package gitea
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// Mirror is what the forge needs of a repository; *git.Mirror is one.
+type Mirror interface {
+	forge.Repository
+	fmt.Stringer
+	Fetch(ctx context.Context, base string) (git.Refs, error)
+}
+
+// Options say where a repository is, and how to be let in.
+type Options struct {
+	// URL is that of the Git repository: https://host[:port][/prefix]/owner/name[.git].
+	URL string
+	// Token is an access token; or else Username and Password.
+	Token              string `json:"-"`
+	Username, Password string `json:"-"`
+	// CABundle holds PEM certificates that are trusted besides the system's.
+	CABundle []byte
+	// Transport carries the requests; nil for one of its own that trusts CABundle.
+	Transport http.RoundTripper
+}
+
+// Forge is a repository on a Gitea or Forgejo server.
+type Forge struct {
+	api     *api
+	mirror  Mirror
+	base    string
+	history *forge.History
+	reader  *forge.Reader
+
+	label labels
+	// reading is held while the index is brought up to date, and before mu.
+	reading sync.Mutex
+
+	mu sync.Mutex
+	// open are the open proposals that were seen last, by branch.
+	open map[string]row
+	// shown is what the gate was last posted as, by commit.
+	shown map[git.Hash]gate
+	// doubts are the open proposals that Gitea would not merge, by number.
+	doubts map[int64]doubt
+	// settled are those that were open when base had all of them, by number.
+	settled map[int64]bool
+	closed  index
+}
+
+var _ forge.Forge = (*Forge)(nil)
+
+// New makes the forge of a repository, for proposals to its branch base. It asks
+// the server nothing.
+func New(mirror Mirror, base string, o Options) (*Forge, error) {
+	a, err := newAPI(o)
+	if err != nil {
+		return nil, err
+	}
+	h := forge.NewHistory(mirror)
+	return &Forge{
+		api: a, mirror: mirror, base: base, history: h, reader: forge.NewReader(mirror, h),
+		open: map[string]row{}, shown: map[git.Hash]gate{}, doubts: map[int64]doubt{}, settled: map[int64]bool{}, closed: newIndex(),
+	}, nil
+}
+
+// HowToReject says that closing is enough.
+func (f *Forge) HowToReject(r forge.Request) string {
+	return fmt.Sprintf("Close this pull request; it is not opened again until the plan changes or somebody runs `furrow retry %s`.", r.Tier.Seed)
+}
+
+// read reads the branch of a tier as refs have it; name must be one.
+func (f *Forge) read(ctx context.Context, refs git.Refs, name string) (forge.Branch, error) {
+	base, err := f.tip(refs)
+	if err != nil {
+		return forge.Branch{}, err
+	}
+	tier, _ := layout.TierOfBranch(f.base, name)
+	return f.reader.Read(ctx, base, tier, name, refs[name])
+}
+
+func (f *Forge) tip(refs git.Refs) (git.Hash, error) {
+	tip, ok := refs[f.base]
+	if !ok {
+		return git.Hash{}, fmt.Errorf("%s has no branch %q; create it with a first commit", f.mirror, f.base)
+	}
+	return tip, nil
+}
+
+// place is a repository on a server, as its URL tells.
+type place struct {
+	// server is the root of the server's pages and API.
+	server, owner, name string
+	user                *url.Userinfo
+}
+
+func (p place) String() string { return p.server + "/" + p.owner + "/" + p.name }
+
+func parsePlace(raw string) (place, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return place{}, errors.New("the URL of the GitOps repository cannot be parsed; use https://host/owner/name")
+	}
+	user := u.User
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	if u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+		return place{}, fmt.Errorf("%s is no URL of a repository on Gitea or Forgejo; use https://host/owner/name", u)
+	}
+	path := strings.TrimSuffix(strings.Trim(u.Path, "/"), ".git")
+	parts := strings.Split(path, "/")
+	if len(parts) < 2 || parts[len(parts)-2] == "" || parts[len(parts)-1] == "" {
+		return place{}, fmt.Errorf("%s names no owner and repository; use https://host/owner/name", u)
+	}
+	prefix, owner, name := parts[:len(parts)-2], parts[len(parts)-2], parts[len(parts)-1]
+	u.Path = strings.Join(prefix, "/")
+	return place{strings.TrimSuffix(u.String(), "/"), owner, name, user}, nil
+}

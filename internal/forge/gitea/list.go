@@ -1,0 +1,344 @@
+package gitea
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	sdk "code.gitea.io/sdk/gitea"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+const (
+	// pageSize is what servers give by default; one that gives less says how to go on.
+	pageSize = 50
+	// maxReadings is how often a list is read that shrinks while it is read.
+	maxReadings = 3
+)
+
+// row is a pull request of ours.
+type row struct {
+	number      int64
+	branch, url string
+	title, body string
+	head        git.Hash
+	// open and merged tell the state; neither is closed unmerged.
+	open, merged bool
+	// draft and mergeable are Gitea's; it is not mergeable while that is being found out.
+	draft, mergeable bool
+	opened, closed   time.Time
+	merge            git.Hash
+	comments         int
+}
+
+// rowOf tells whether a pull request is of a branch of a tier, to base, and within
+// the repository.
+func (f *Forge) rowOf(pr *sdk.PullRequest) (row, bool) {
+	if pr == nil || pr.Head == nil || pr.Base == nil || pr.Base.Ref != f.base || pr.Head.RepoID != pr.Base.RepoID {
+		return row{}, false
+	}
+	// Ref is that of the pull request once the branch is gone; Name stays.
+	branch := pr.Head.Name
+	if _, ok := layout.TierOfBranch(f.base, branch); !ok {
+		return row{}, false
+	}
+	r := row{
+		number: pr.Index, branch: branch, url: pr.HTMLURL, title: pr.Title, body: pr.Body, head: hash(pr.Head.Sha),
+		open: pr.State == sdk.StateOpen, merged: pr.HasMerged, draft: pr.Draft, mergeable: pr.Mergeable, comments: pr.Comments,
+	}
+	if pr.Closed != nil {
+		r.closed = *pr.Closed
+	}
+	if pr.Created != nil {
+		r.opened = *pr.Created
+	}
+	if pr.MergedCommitID != nil {
+		r.merge = hash(*pr.MergedCommitID)
+	}
+	return r, true
+}
+
+// hash is zero where the server does not know the commit.
+func hash(s string) git.Hash {
+	h, err := git.ParseHash(s)
+	if err != nil {
+		return git.Hash{}
+	}
+	return h
+}
+
+// query is a list of pull requests.
+type query struct {
+	op    string
+	state sdk.StateType
+	sort  string
+	// more are parameters that the SDK does not have; a server that does not know one
+	// gives more.
+	more url.Values
+	// page is the first page.
+	page int
+}
+
+// page is a part of a list.
+type page struct {
+	number int
+	prs    []*sdk.PullRequest
+	// total is how many there are in the whole list, as far as the server says.
+	total int
+	// now is the server's clock.
+	now  time.Time
+	last bool
+}
+
+// endsBefore says of a page of the most recently updated that it reaches back to before t.
+func (p page) endsBefore(t time.Time) bool {
+	if len(p.prs) == 0 {
+		return true
+	}
+	last := p.prs[len(p.prs)-1]
+	return last.Updated != nil && last.Updated.Before(t)
+}
+
+// pages reads a list page by page.
+func (f *Forge) pages(ctx context.Context, q query) iter.Seq2[page, error] {
+	return func(yield func(page, error) bool) {
+		for number := max(q.page, 1); ; number++ {
+			at := page{number: number}
+			err := f.api.do(ctx, q.op, q.more, func(c *sdk.Client) error {
+				prs, response, err := c.ListRepoPullRequests(f.api.owner, f.api.name, sdk.ListPullRequestsOptions{
+					ListOptions: sdk.ListOptions{Page: number, PageSize: pageSize}, State: q.state, Sort: q.sort,
+				})
+				if err != nil {
+					return err
+				}
+				at.prs = prs
+				at.total, _ = strconv.Atoi(response.Header.Get("X-Total-Count"))
+				at.now, _ = http.ParseTime(response.Header.Get("Date"))
+				at.last = response.NextPage <= number && (response.Header.Get("Link") != "" || len(prs) < pageSize)
+				return nil
+			})
+			if !yield(at, err) || err != nil || at.last || len(at.prs) == 0 {
+				return
+			}
+		}
+	}
+}
+
+func (f *Forge) toBase() url.Values { return url.Values{"base_branch": {f.base}} }
+
+// listOpen gives the open pull requests of ours, by branch. A list that shrinks
+// while it is read moves rows over to pages that were read before.
+func (f *Forge) listOpen(ctx context.Context) (map[string]row, error) {
+	q := query{op: "list open pull requests", state: sdk.StateOpen, sort: "oldest", more: f.toBase()}
+	for reading := 1; ; reading++ {
+		rows, total, shrunk := map[string]row{}, 0, false
+		for at, err := range f.pages(ctx, q) {
+			if err != nil {
+				return nil, err
+			}
+			f.since(at.now)
+			shrunk = shrunk || at.total < total
+			total = at.total
+			for _, pr := range at.prs {
+				// A person can reopen one beside another; the newest counts.
+				if r, ok := f.rowOf(pr); ok && r.open && rows[r.branch].number < r.number {
+					rows[r.branch] = r
+				}
+			}
+		}
+		if !shrunk || reading == maxReadings {
+			return rows, nil
+		}
+	}
+}
+
+// List asks for the open pull requests, and reads their branches.
+func (f *Forge) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, error) {
+	rows, err := f.listOpen(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f.note(rows, refs)
+	var out []forge.Proposal
+	for _, name := range slices.Sorted(maps.Keys(refs)) {
+		if _, ok := layout.TierOfBranch(f.base, name); !ok {
+			continue
+		}
+		b, err := f.read(ctx, refs, name)
+		if err != nil {
+			return nil, err
+		}
+		if b.Merged {
+			f.settle(rows[name])
+			continue
+		}
+		b.Rejected, b.Reason = false, "" // commits reject on plain Git only
+		if r, open := rows[name]; open {
+			b.URL = r.url
+			b.Stale = b.Stale || f.refuses(ctx, refs[f.base], r, &b)
+			out = append(out, b.Proposal)
+			continue
+		}
+		p, listed, err := f.leftover(ctx, refs, &b)
+		if err != nil {
+			return nil, err
+		}
+		if listed {
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+// leftover is a branch without an open pull request: it was turned down, or a
+// person works on it. Any other is the engine's to push and propose again.
+func (f *Forge) leftover(ctx context.Context, refs git.Refs, b *forge.Branch) (p forge.Proposal, listed bool, err error) {
+	p = b.Proposal
+	if b.Foreign() {
+		return p, true, nil
+	}
+	c, err := f.lookUp(ctx, refs, p.Tier, p.Wants)
+	if err != nil {
+		return p, false, err
+	}
+	switch {
+	case c.outcome == forge.OutcomeRejected:
+		p.Rejected, p.URL = true, c.url
+		p.Reason, err = f.reasonOf(ctx, p, c)
+		return p, true, err
+	case c.outcome == forge.OutcomeMerged && c.head == p.Head:
+		return p, false, nil
+	}
+	return p, p.Edited, nil
+}
+
+// note takes in what is open now, and forgets what was remembered of the rest.
+func (f *Forge) note(rows map[string]row, refs git.Refs) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	numbers, heads := map[int64]bool{}, map[git.Hash]bool{}
+	for _, r := range rows {
+		numbers[r.number], heads[r.head], heads[refs[r.branch]] = true, true, true
+		f.closed.remove(r.branch, r.number)
+	}
+	for _, r := range f.open {
+		f.closed.old = f.closed.old || !numbers[r.number]
+		f.closed.missed = f.closed.missed || !numbers[r.number] && !f.closed.whole
+	}
+	f.open = rows
+	maps.DeleteFunc(f.shown, func(head git.Hash, _ gate) bool { return !heads[head] })
+	maps.DeleteFunc(f.doubts, func(number int64, _ doubt) bool { return !numbers[number] })
+}
+
+// settle notes that base has all of an open pull request. It is closed unmerged
+// when the engine deletes its branch, and was not rejected.
+func (f *Forge) settle(r row) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if r.open {
+		f.settled[r.number] = true
+	}
+}
+
+// seen gives the open pull request of a branch that was seen last.
+func (f *Forge) seen(branch string) (row, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r, ok := f.open[branch]
+	return r, ok
+}
+
+// have notes what one pull request is now.
+func (f *Forge) have(r row) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed.old = f.closed.old || !r.open || f.open[r.branch].number != r.number
+	switch {
+	case r.open:
+		f.open[r.branch] = r
+		f.closed.remove(r.branch, r.number)
+	case f.open[r.branch].number == r.number:
+		delete(f.open, r.branch)
+	}
+}
+
+// get asks for one pull request, which makes Gitea look whether it can be merged.
+func (f *Forge) get(ctx context.Context, number int64) (row, error) {
+	var pr *sdk.PullRequest
+	err := f.api.do(ctx, fmt.Sprintf("look at pull request #%d", number), nil, func(c *sdk.Client) (err error) {
+		pr, _, err = c.GetPullRequest(f.api.owner, f.api.name, number)
+		return err
+	})
+	if err != nil {
+		return row{}, err
+	}
+	r, ok := f.rowOf(pr)
+	if !ok {
+		return row{}, forge.ErrGone
+	}
+	f.have(r)
+	return r, nil
+}
+
+var numbered = regexp.MustCompile(`/pulls/([0-9]+)$`)
+
+// number is that of a proposal's pull request; zero where it has none.
+func number(p forge.Proposal) int64 {
+	m := numbered.FindStringSubmatch(p.URL)
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.ParseInt(m[1], 10, 64) // zero where it is no number
+	return n
+}
+
+// doubt is how often Gitea would not merge a pull request as it stands.
+type doubt struct {
+	head, base git.Hash
+	passes     int
+}
+
+const (
+	// looksAt is the pass in which Gitea is made to look, believed that in which it
+	// had the time to.
+	looksAt, believed = 2, 4
+)
+
+// refuses says that Gitea finds a conflict where there is none by our rules, as
+// when a person renamed a directory that it goes to.
+func (f *Forge) refuses(ctx context.Context, base git.Hash, r row, b *forge.Branch) bool {
+	f.mu.Lock()
+	d := f.doubts[r.number]
+	switch {
+	case r.mergeable || r.draft || b.Edited || b.Base == base || r.head != b.Head:
+		delete(f.doubts, r.number)
+		f.mu.Unlock()
+		return false
+	case d.head != b.Head || d.base != base:
+		d = doubt{head: b.Head, base: base}
+	}
+	d.passes = min(d.passes+1, believed)
+	f.doubts[r.number] = d
+	f.mu.Unlock()
+	if d.passes == looksAt {
+		// Asking makes it look. What comes back is not needed, nor whether it worked.
+		_, _ = f.get(ctx, r.number)
+	}
+	return d.passes == believed
+}
+
+// newer orders pull requests by when they were closed.
+func newer(a, b closedRow) int {
+	return cmp.Or(a.closed.Compare(b.closed), cmp.Compare(a.number, b.number))
+}

@@ -1,0 +1,398 @@
+package gitea_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+func TestWhatPeopleDoToAPullRequest(t *testing.T) {
+	t.Parallel()
+	cases := map[string]func(*site, forge.Proposal){
+		"retitle it":          func(s *site, p forge.Proposal) { s.do("PATCH", s.pull(p), map[string]any{"title": "Mine"}, nil) },
+		"write its text anew": func(s *site, p forge.Proposal) { s.do("PATCH", s.pull(p), map[string]any{"body": "Mine"}, nil) },
+		"write below it": func(s *site, p forge.Proposal) {
+			s.do("PATCH", s.pull(p), map[string]any{"body": s.see(p).Body + "\r\n\r\nLooks good.\r\n"}, nil)
+		},
+		"take the label off": func(s *site, p forge.Proposal) {
+			s.do("PUT", s.issue(p)+"/labels", map[string]any{"labels": []int{}}, nil)
+		},
+		"make it a draft": func(s *site, p forge.Proposal) {
+			s.do("PATCH", s.pull(p), map[string]any{"title": "WIP: " + p.Title}, nil)
+		},
+		"lock it": func(s *site, p forge.Proposal) {
+			s.do("PUT", s.issue(p)+"/lock", map[string]any{"reason": "Spam"}, nil)
+		},
+	}
+	for name, act := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			p := s.propose(edge, "w1")
+			act(s, p)
+			if again := s.find(edge); again != p {
+				t.Errorf("%+v became %+v", p, again)
+			}
+			s.do(http.MethodPatch, s.pull(p), map[string]any{"state": "closed"}, nil)
+			if again := s.find(edge); !again.Rejected || again.Wants != "w1" {
+				t.Errorf("it was closed and is %+v", again)
+			}
+			s.wantOutcome(s.newForge(s.mirror, botToken), "w1", forge.OutcomeRejected)
+			s.wantOutcome(s.forge, "w2", forge.OutcomeNone)
+		})
+	}
+}
+
+func TestAnUpdateLeavesADraftOne(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	p := s.propose(edge, "w1")
+	s.do(http.MethodPatch, s.pull(p), map[string]any{"title": "WIP: " + p.Title}, nil)
+	if err := s.forge.Merge(t.Context(), s.find(edge), bob); err == nil || !strings.Contains(strings.ToLower(err.Error()), "work in progress") {
+		t.Errorf("got %v", err)
+	}
+	p = s.propose(edge, "w2")
+	if seen := s.see(p); seen.Title != "WIP: "+p.Title || !strings.Contains(seen.Body, "Furrow-Wants: w2") || len(seen.Labels) != 1 || seen.Labels[0].Name != "furrow" {
+		t.Errorf("it is %+v", seen)
+	}
+}
+
+func TestAPullRequestToAnotherBaseIsNotOurs(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.commit("stable", map[string]string{"notes.md": "1\n"})
+	p := s.propose(edge, "w1")
+	s.do(http.MethodPatch, s.pull(p), map[string]any{"base": "stable"}, nil)
+	if list := s.list(); len(list) != 0 {
+		t.Errorf("listed %+v", list)
+	}
+	s.wantOutcome(s.forge, "w1", forge.OutcomeNone)
+	again := s.propose(edge, "w1")
+	if again.URL == p.URL || s.see(p).Base.Ref != "stable" || s.see(again).Base.Ref != "main" {
+		t.Errorf("%s is %+v, %s is %+v", p.URL, s.see(p), again.URL, s.see(again))
+	}
+}
+
+func TestAPersonsPullRequestFromOurBranchIsTakenOver(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	r := s.push(edge, "w1")
+	s.do(http.MethodPost, s.repo("/pulls"), map[string]any{"head": branch, "base": "main", "title": "Mine"}, nil)
+	if p := s.find(edge); p.Wants != "w1" || p.Edited {
+		t.Errorf("listed %+v", p)
+	}
+	p, err := s.newForge(s.mirror, botToken).Propose(t.Context(), r)
+	s.must(err)
+	if seen := s.see(p); len(s.all("all")) != 1 || seen.Title != r.Title || !strings.Contains(seen.Body, "Furrow-Wants: w1") {
+		t.Errorf("it is %+v of %+v", seen, s.all("all"))
+	}
+	s.list()
+	s.do(http.MethodPatch, s.pull(p), map[string]any{"state": "closed"}, nil)
+	if again := s.find(edge); !again.Rejected {
+		t.Errorf("listed %+v", again)
+	}
+}
+
+func TestAPullRequestFromAForkIsNotOurs(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	fork := s.name + "-fork"
+	s.do(http.MethodPost, s.repo("/forks"), map[string]any{"name": fork}, nil)
+	s.checkOut("main")
+	s.save(map[string]string{"notes.md": "theirs\n"})
+	s.git("commit", "--quiet", "-m", "Work by hand")
+	s.git("push", "--quiet", strings.Replace(strings.Replace(s.url, "://", "://x:"+server.AdminToken+"@", 1), bot+"/"+s.name, server.AdminUser+"/"+fork, 1), "HEAD:refs/heads/"+branch)
+	opened := func() bool {
+		status, _ := s.ask(http.MethodPost, s.repo("/pulls"), map[string]any{"head": server.AdminUser + ":" + branch, "base": "main", "title": "Theirs", "body": "Furrow-Wants: w1"}, nil)
+		return status == http.StatusCreated
+	}
+	s.await("the fork's pull request is opened", opened)
+	if list := s.list(); len(list) != 0 {
+		t.Errorf("listed %+v", list)
+	}
+	p := s.propose(edge, "w1")
+	if !strings.HasSuffix(p.URL, "/2") {
+		t.Errorf("the proposal is at %s", p.URL)
+	}
+	s.do(http.MethodPatch, s.repo("/pulls/1"), map[string]any{"state": "closed"}, nil)
+	s.list()
+	s.wantOutcome(s.forge, "w1", forge.OutcomeNone)
+}
+
+func TestBaseThatRequiresTheGate(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	p := s.propose(edge, "w1")
+	s.do(http.MethodPost, s.repo("/branch_protections"), map[string]any{
+		"rule_name": "main", "enable_status_check": true, "status_check_contexts": []string{"furrow/gate"},
+		"enable_push": true, "enable_push_whitelist": true, "push_whitelist_usernames": []string{server.AdminUser},
+	}, nil)
+	s.must(s.forge.Gate(t.Context(), p, false, "a/hub/tier-00 is no longer Released"))
+	s.await("Gitea refuses to merge", func() bool {
+		status, said := s.ask(http.MethodPost, s.pull(p)+"/merge", map[string]any{"Do": "merge"}, nil)
+		if status/100 == 2 {
+			t.Fatal("a person merged it although the gate fails")
+		}
+		return strings.Contains(said, "status check")
+	})
+	if err := s.forge.Merge(t.Context(), p, bob); err == nil || !strings.Contains(err.Error(), "rules do not let it be merged") || !strings.Contains(err.Error(), "status check") {
+		t.Errorf("got %v", err)
+	}
+	s.must(s.forge.Gate(t.Context(), p, true, ""))
+	person{s}.Merge(t, p, "a merge commit")
+	s.wantOutcome(s.forge, "w1", forge.OutcomeMerged)
+}
+
+func TestMergeKeepsToTheRepositorysWay(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.do(http.MethodPatch, s.repo(""), map[string]any{"allow_merge_commits": false, "allow_squash_merge": true, "allow_rebase": false, "allow_rebase_explicit": false, "default_merge_style": "squash", "has_pull_requests": true}, nil)
+	s.must(s.forge.Merge(t.Context(), s.propose(edge, "w1"), bob))
+	c, err := s.mirror.Commit(s.refs()["main"])
+	s.must(err)
+	trailers := forge.Trailers(c.Message)
+	if len(c.Parents) != 1 || trailers["Furrow-Wants"] != "w1" || trailers["Accepted-by"] != "Bob <bob@example.com>" {
+		t.Errorf("got %q with parents %v", c.Message, c.Parents)
+	}
+	closed, err := s.newForge(s.mirror, botToken).Closed(t.Context(), s.refs(), edge, "w1")
+	s.must(err)
+	if closed.Merge != c.Hash {
+		t.Errorf("got %+v, want %s", closed, c.Hash)
+	}
+}
+
+func TestARepositoryThatWasEmptyASecondAgo(t *testing.T) {
+	t.Parallel()
+	s := newSiteOf(t, false)
+	s.git("checkout", "--quiet", "-b", "work")
+	s.git("commit", "--quiet", "--allow-empty", "-m", "Start")
+	s.send("main")
+	s.propose(edge, "w1")
+}
+
+func TestANewBranchOfTheSameNameIsNotRejectedByTheServer(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for range 3 {
+		p := s.propose(edge, "w1")
+		s.must(s.forge.Supersede(t.Context(), p, "the plan has changed"))
+		s.must(s.mirror.Push(t.Context(), []git.Update{{Ref: p.Branch, Old: p.Head}}))
+		_, err := s.forge.Propose(t.Context(), s.push(edge, "w1"))
+		s.must(err)
+		for range 10 { // Gitea is done with the deletion some time meanwhile
+			s.list()
+			c, err := s.forge.Closed(t.Context(), s.refs(), edge, "w1")
+			s.must(err)
+			if c.Outcome == forge.OutcomeRejected {
+				t.Fatalf("got %+v", c)
+			}
+		}
+	}
+}
+
+func TestTheTextIsMendedAfterACrash(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.propose(edge, "w1")
+	s.push(edge, "w2")
+	var p forge.Proposal
+	s.await("the text is mended", func() bool {
+		p = s.find(edge)
+		s.must(s.forge.Gate(t.Context(), p, true, ""))
+		return strings.Contains(s.see(p).Body, "Furrow-Wants: w2")
+	})
+	if p.Wants != "w2" || !strings.Contains(s.see(p).Body, "What w2 brings.") {
+		t.Errorf("%+v with text %q", p, s.see(p).Body)
+	}
+}
+
+func TestAConflictThatOnlyGiteaSees(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.propose(edge, "w1")
+	s.commit("main", map[string]string{"notes.md": "1\n"})
+	s.requests.after = func(r *http.Request, response *http.Response) (*http.Response, error) {
+		said, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		said = bytes.ReplaceAll(said, []byte(`"mergeable":true`), []byte(`"mergeable":false`))
+		response.Body = io.NopCloser(bytes.NewReader(said))
+		return response, err
+	}
+	s.requests.take()
+	for pass := range 4 {
+		if stale := s.find(edge).Stale; stale != (pass == 3) {
+			t.Errorf("in pass %d it is stale: %t", pass, stale)
+		}
+	}
+	s.wantRequests("four passes", "GET /pulls", "GET /pulls", "GET /pulls/1", "GET /pulls", "GET /pulls")
+	for range 5 {
+		if p := s.propose(edge, "w2"); p.Stale {
+			t.Fatal("it is stale on the tip of base")
+		}
+	}
+}
+
+func TestMergingWhereAPersonMovedTheDirectory(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.must(s.forge.Merge(t.Context(), s.propose(edge, "w1"), bob))
+	next := edge
+	next.Ordinal = 1
+	p := s.propose(next, "w1")
+	s.checkOut("main")
+	s.git("mv", "planted", "archive")
+	s.git("commit", "--quiet", "-m", "Move it")
+	s.send("main")
+	s.must(s.forge.Merge(t.Context(), p, bob))
+	if _, there, err := s.mirror.Entry(s.refs()["main"], next.Dir("")+"/object.yaml"); err != nil || !there {
+		t.Errorf("it was not merged to where it belongs: %v", err)
+	}
+}
+
+func TestMergingGoesOnWhileTheServerSaysSo(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	p := s.propose(edge, "w1")
+	says := []string{`{"message":"Please try again later"}`, `{"message":"merge push out of date"}`}
+	status := []int{http.StatusMethodNotAllowed, http.StatusConflict}
+	s.requests.instead = func(r *http.Request) *http.Response {
+		if !strings.HasSuffix(r.URL.Path, "/merge") || len(says) == 0 {
+			return nil
+		}
+		answer := &http.Response{StatusCode: status[0], Header: http.Header{}, Request: r, Body: io.NopCloser(strings.NewReader(says[0]))}
+		says, status = says[1:], status[1:]
+		return answer
+	}
+	s.must(s.forge.Merge(t.Context(), p, bob))
+	if len(says) > 0 {
+		t.Errorf("it never came to %q", says)
+	}
+}
+
+func TestReopenWhereTheServerWouldReopenAnything(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.must(s.forge.Reject(t.Context(), s.propose(edge, "w1"), bob, "no"))
+	rejected := s.find(edge)
+	s.commit(branch, map[string]string{"notes.md": "mine\n"})
+	if err := s.forge.Reopen(t.Context(), rejected); !forge.IsGone(err) {
+		t.Errorf("got %v, want ErrGone", err)
+	}
+	if s.see(rejected).State != "closed" {
+		t.Error("it was reopened with other content")
+	}
+}
+
+func TestCredentialsThatMayNotDoAll(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	user := s.name + "-bot"
+	const password = "Correct-horse-1"
+	s.do(http.MethodPost, "/admin/users", map[string]any{"username": user, "email": user + "@example.com", "password": password, "must_change_password": false}, nil)
+	s.do(http.MethodPut, s.repo("/collaborators/"+user), map[string]any{"permission": "write"}, nil)
+	token := func(name string, scopes ...string) string {
+		content, err := json.Marshal(map[string]any{"name": name, "scopes": scopes})
+		s.must(err)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/api/v1/users/"+user+"/tokens", bytes.NewReader(content))
+		s.must(err)
+		r.SetBasicAuth(user, password)
+		r.Header.Set("Content-Type", "application/json")
+		response, err := http.DefaultClient.Do(r)
+		s.must(err)
+		defer func() { _ = response.Body.Close() }()
+		var made struct {
+			SHA1 string `json:"sha1"`
+		}
+		s.must(json.NewDecoder(response.Body).Decode(&made))
+		return made.SHA1
+	}
+	narrow := s.newForge(s.mirror, token("narrow", "write:repository"))
+	p, err := narrow.Propose(t.Context(), s.push(edge, "w1"))
+	s.must(err)
+	if seen := s.see(p); len(seen.Labels) != 0 {
+		t.Logf("the token may make labels: %+v", seen.Labels)
+	}
+	s.must(narrow.Reject(t.Context(), p, bob, "no"))
+	list, err := narrow.List(t.Context(), s.refs())
+	s.must(err)
+	if len(list) != 1 || list[0].Reason != "no" {
+		t.Errorf("listed %+v", list)
+	}
+	reader := s.newForge(s.mirror, token("reader", "read:repository"))
+	_, err = reader.Propose(t.Context(), s.push(edge, "w2"))
+	if !forge.IsFailure(err, forge.FailedAuth) || !strings.Contains(err.Error(), s.name) || !strings.Contains(err.Error(), "write:repository") {
+		t.Errorf("got %v", err)
+	}
+	_, err = s.newForge(s.mirror, "no-token").List(t.Context(), s.refs())
+	if !forge.IsFailure(err, forge.FailedAuth) || strings.Contains(err.Error(), "no-token") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRepositoriesThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	p := s.propose(edge, "w1")
+	other := edge
+	other.Seed = "b"
+	r := s.push(other, "w1")
+	s.do(http.MethodPatch, s.repo(""), map[string]any{"archived": true}, nil)
+	_, err := s.forge.Propose(t.Context(), r)
+	if err == nil || !strings.Contains(err.Error(), "archived") {
+		t.Errorf("archived: got %v", err)
+	}
+	s.do(http.MethodPatch, s.repo(""), map[string]any{"archived": false}, nil)
+	refs := s.refs()
+	s.do(http.MethodPatch, s.repo(""), map[string]any{"name": s.name + "-new"}, nil)
+	for what, err := range map[string]error{
+		"list":    func() error { _, err := s.forge.List(t.Context(), refs); return err }(),
+		"propose": func() error { _, err := s.forge.Propose(t.Context(), r); return err }(),
+	} {
+		if !forge.IsFailure(err, forge.FailedNotFound) || !strings.Contains(err.Error(), s.name+"-new") {
+			t.Errorf("%s after a rename: got %v", what, err)
+		}
+	}
+	s.name += "-new"
+	s.do(http.MethodDelete, s.repo(""), nil, nil)
+	if _, err := s.forge.List(t.Context(), refs); !forge.IsFailure(err, forge.FailedNotFound) {
+		t.Errorf("deleted: got %v", err)
+	}
+	if err := s.forge.Supersede(t.Context(), p, ""); !forge.IsFailure(err, forge.FailedNotFound) {
+		t.Errorf("deleted: got %v", err)
+	}
+}
+
+func TestWhatAPersonPushedToBaseIsMerged(t *testing.T) {
+	t.Parallel()
+	ways := map[string]func(*site){
+		"as it is": func(s *site) { s.git("merge", "--quiet", "--ff-only", "origin/"+branch) },
+		"squashed": func(s *site) {
+			s.git("merge", "--quiet", "--squash", "origin/"+branch)
+			s.git("commit", "--quiet", "-m", "Plant it")
+		},
+	}
+	for name, land := range ways {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			p := s.propose(edge, "w1")
+			s.checkOut("main")
+			land(s)
+			s.send("main")
+			if list := s.list(); len(list) != 0 {
+				t.Errorf("listed %+v", list)
+			}
+			s.must(s.mirror.Push(t.Context(), []git.Update{{Ref: p.Branch, Old: p.Head}}))
+			s.await("Gitea closes it", func() bool { return s.see(p).State == "closed" })
+			s.commit("main", map[string]string{edge.Dir("") + "/object.yaml": ""})
+			s.list()
+			s.wantOutcome(s.forge, "w1", forge.OutcomeMerged)
+		})
+	}
+}

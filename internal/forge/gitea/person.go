@@ -1,0 +1,264 @@
+package gitea
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	sdk "code.gitea.io/sdk/gitea"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+const (
+	// maxMerging is how often merging is tried while Gitea says to try again: it finds
+	// out by and by whether something can be merged.
+	maxMerging   = 20
+	firstMerging = 100 * time.Millisecond
+	// tryAgain is what it says then, and also where it has found a conflict.
+	tryAgain = "try again later"
+)
+
+// sight is a proposal as it is now.
+type sight struct {
+	forge.Branch
+	row
+	base git.Hash
+}
+
+// rejected says that a person has turned down what the caller has in mind.
+func (s sight) rejected(p forge.Proposal) bool {
+	return !s.open && !s.merged && s.Wants == p.Wants && !forge.ReadDescription(s.body).Superseded
+}
+
+// look reads a proposal's branch and pull request as they are now.
+func (f *Forge) look(ctx context.Context, p forge.Proposal) (sight, error) {
+	if _, ok := layout.TierOfBranch(f.base, p.Branch); !ok {
+		return sight{}, forge.ErrForeign
+	}
+	refs, err := f.mirror.Fetch(ctx, f.base)
+	if err != nil {
+		return sight{}, err
+	}
+	if _, there := refs[p.Branch]; !there {
+		return sight{}, forge.ErrGone
+	}
+	b, err := f.read(ctx, refs, p.Branch)
+	switch {
+	case err != nil:
+		return sight{}, err
+	case b.Foreign():
+		return sight{}, forge.ErrForeign
+	case b.Merged:
+		return sight{}, forge.ErrGone
+	}
+	n := number(p)
+	if n == 0 {
+		rows, err := f.listOpen(ctx)
+		if err != nil {
+			return sight{}, err
+		}
+		n = rows[p.Branch].number
+	}
+	if n == 0 {
+		return sight{}, forge.ErrGone
+	}
+	at, err := f.get(ctx, n)
+	if err == nil && at.branch != p.Branch {
+		err = forge.ErrGone
+	}
+	return sight{b, at, refs[f.base]}, err
+}
+
+// Merge accepts a proposal through the server, in the way that the repository is
+// set up for, at the very commit that was looked at. The server knows only the user
+// of our credentials: nobody can be impersonated, so that by is named in the message.
+func (f *Forge) Merge(ctx context.Context, p forge.Proposal, by git.Person) error {
+	style, err := f.style(ctx)
+	if err != nil {
+		return err
+	}
+	wait := firstMerging
+	for try := 1; ; try++ {
+		s, err := f.look(ctx, p)
+		if err == nil {
+			err = s.mayMerge(p)
+		}
+		if err != nil {
+			return fmt.Errorf("merge %s: %w", p.Branch, err)
+		}
+		err = f.merge(ctx, s, style, by)
+		again, err := mergeError(err)
+		switch {
+		case err == nil:
+			s.open, s.merged = false, true
+			f.have(s.row)
+			return nil
+		case !again:
+			return fmt.Errorf("merge %s: %w", p.Branch, err)
+		case try == maxMerging:
+			return fmt.Errorf("merge %s: %w (the server says: %w)", p.Branch, forge.ErrConflict, err)
+		}
+		if err := pause(ctx, wait); err != nil {
+			return fmt.Errorf("merge %s: %w", p.Branch, err)
+		}
+		wait = min(2*wait, longestPause)
+	}
+}
+
+func (s sight) mayMerge(p forge.Proposal) error {
+	switch {
+	case s.rejected(p):
+		return forge.ErrRejected
+	case s.Head != p.Head || !s.open:
+		return forge.ErrGone
+	case s.Stale:
+		return forge.ErrConflict
+	}
+	return nil
+}
+
+func (f *Forge) merge(ctx context.Context, s sight, style sdk.MergeStyle, by git.Person) error {
+	// The engine deletes the branch. Gitea would do so by and by, and close what is
+	// opened from a new branch of that name meanwhile.
+	remove := false
+	o := sdk.MergePullRequestOption{Style: style, HeadCommitId: s.Head.String(), DeleteBranchAfterMerge: &remove}
+	accepted := forge.Trailer{Key: "Accepted-by", Value: fmt.Sprintf("%s <%s>", by.Name, by.Email)}
+	switch style {
+	case sdk.MergeStyleSquash:
+		// With Furrow's trailers base itself tells what landed.
+		message := forge.AddTrailers(s.Title+"\n\n"+s.Branch.Body, []forge.Trailer{
+			{Key: forge.TrailerTier, Value: s.Tier.String()}, {Key: forge.TrailerWants, Value: s.Wants}, accepted,
+		})
+		_, o.Message, _ = strings.Cut(message, "\n")
+		o.Title = fmt.Sprintf("%s (#%d)", s.Title, s.number)
+	case sdk.MergeStyleMerge, sdk.MergeStyleRebaseMerge:
+		o.Message = accepted.Key + ": " + accepted.Value
+	}
+	return f.api.do(ctx, fmt.Sprintf("merge pull request #%d", s.number), nil, func(c *sdk.Client) error {
+		_, _, err := c.MergePullRequest(f.api.owner, f.api.name, s.number, o)
+		return err
+	})
+}
+
+// mergeError tells what a refusal to merge means, and whether to try again.
+func mergeError(err error) (again bool, _ error) {
+	a, ok := errors.AsType[*answer](err)
+	if !ok {
+		return false, err
+	}
+	said := strings.ToLower(a.said)
+	switch {
+	case a.status == http.StatusMethodNotAllowed && strings.Contains(said, tryAgain):
+		return true, err
+	case a.status == http.StatusConflict && strings.Contains(said, "head out of date"), a.status == http.StatusNotFound:
+		return false, forge.ErrGone
+	case a.status == http.StatusConflict && (strings.Contains(said, "out of date") || strings.Contains(said, "cannot lock ref")):
+		return true, err // somebody else moved base
+	case a.status == http.StatusConflict && strings.Contains(said, "pushrejected"):
+		a.failure.Text = "the server's hooks refuse the merge: " + a.said
+	case a.status == http.StatusConflict:
+		return false, forge.ErrConflict
+	case a.status == http.StatusMethodNotAllowed && strings.Contains(said, "already merged"):
+		return false, forge.ErrGone
+	case a.status == http.StatusMethodNotAllowed:
+		a.failure.Text = "the repository's rules do not let it be merged: " + a.said
+	}
+	return false, err
+}
+
+// style is how the repository merges by default, or else the first way that it allows.
+func (f *Forge) style(ctx context.Context) (sdk.MergeStyle, error) {
+	var r *sdk.Repository
+	err := f.api.do(ctx, "read how to merge", nil, func(c *sdk.Client) (err error) {
+		r, _, err = c.GetRepo(f.api.owner, f.api.name)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	ways := []struct {
+		style   sdk.MergeStyle
+		allowed bool
+	}{
+		{sdk.MergeStyleMerge, r.AllowMerge}, {sdk.MergeStyleSquash, r.AllowSquash}, {sdk.MergeStyleRebaseMerge, r.AllowRebaseMerge},
+		{sdk.MergeStyleRebase, r.AllowRebase}, {sdk.MergeStyleFastForwardOnly, r.AllowFastForwardOnlyMerge},
+	}
+	first := sdk.MergeStyleMerge
+	for _, way := range slices.Backward(ways) {
+		if way.allowed {
+			first = way.style
+		}
+	}
+	for _, way := range ways {
+		// A fast-forward fails where base has moved on at all.
+		if way.allowed && way.style == r.DefaultMergeStyle && way.style != sdk.MergeStyleFastForwardOnly {
+			return way.style, nil
+		}
+	}
+	return first, nil
+}
+
+// Reject closes a pull request for a person, with the reason in its text, from where
+// it is read back, and in a comment, which is what others get to see.
+func (f *Forge) Reject(ctx context.Context, p forge.Proposal, by git.Person, reason string) error {
+	s, err := f.look(ctx, p)
+	switch {
+	case err != nil:
+	case s.rejected(p):
+		return nil
+	case s.Head != p.Head || !s.open:
+		err = forge.ErrGone
+	}
+	if err != nil {
+		return fmt.Errorf("reject %s: %w", p.Branch, err)
+	}
+	reason = strings.Join(strings.Fields(reason), " ")
+	op := fmt.Sprintf("close pull request #%d of %s", s.number, p.Branch)
+	if err := f.close(ctx, s.row, op, forge.MarkRejected(s.body, s.Wants, reason)); err != nil {
+		return err
+	}
+	comment := "Rejected by " + by.Name
+	if reason != "" {
+		comment += ": " + reason
+	}
+	// Credentials need not be allowed to comment, and it is rejected all the same.
+	_ = f.api.do(ctx, fmt.Sprintf("comment on pull request #%d", s.number), nil, func(c *sdk.Client) error {
+		_, _, err := c.CreateIssueComment(f.api.owner, f.api.name, s.number, sdk.CreateIssueCommentOption{Body: comment})
+		return err
+	})
+	return nil
+}
+
+// Reopen opens a rejected pull request again. Where the branch has another content
+// by now, or another pull request is open, it is marked as superseded instead: the
+// server would reopen it all the same, and the engine opens a new one.
+func (f *Forge) Reopen(ctx context.Context, p forge.Proposal) error {
+	s, err := f.look(ctx, p)
+	switch {
+	case err == nil && !s.rejected(p) && s.open && s.Wants == p.Wants:
+		return nil
+	case err == nil && (!s.rejected(p) || s.Head != p.Head):
+		err = forge.ErrGone
+	}
+	if err != nil {
+		return fmt.Errorf("reopen %s: %w", p.Branch, err)
+	}
+	op := fmt.Sprintf("reopen pull request #%d of %s", s.number, p.Branch)
+	rows, err := f.listOpen(ctx)
+	if err != nil {
+		return err
+	}
+	state, body := sdk.StateOpen, forge.Unmark(s.body)
+	if _, other := rows[p.Branch]; other || s.row.head != s.Head {
+		state, body = sdk.StateClosed, forge.MarkSuperseded(s.body, "a person took the rejection back")
+	}
+	_, err = f.edit(ctx, op, s.number, sdk.EditPullRequestOption{Body: &body, State: &state})
+	return err
+}

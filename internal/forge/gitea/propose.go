@@ -1,0 +1,285 @@
+package gitea
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "code.gitea.io/sdk/gitea"
+
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+const (
+	// gateContext is the commit status that a branch protection can require.
+	gateContext = "furrow/gate"
+	// maxShown bounds what a status says.
+	maxShown = 250
+	// labelName is on every proposal.
+	labelName  = "furrow"
+	labelColor = "#5b8c3e"
+	// maxOpening is how often opening is tried: Gitea answers 404 for up to 2 s after
+	// the first push to a repository.
+	maxOpening   = 12
+	firstOpening = 100 * time.Millisecond
+	longestPause = time.Second
+)
+
+// gate is what the commit status says.
+type gate struct {
+	holds bool
+	why   string
+}
+
+// free is what the gate of a proposal says when it is opened: it would not be,
+// if something held it.
+var free = gate{true, "all prerequisites are released"}
+
+// Propose opens a pull request, or writes anew the text of the one that is open.
+func (f *Forge) Propose(ctx context.Context, r forge.Request) (forge.Proposal, error) {
+	c, err := f.mirror.Commit(r.Head)
+	if err != nil {
+		return forge.Proposal{}, fmt.Errorf("propose %s: %w", r.Branch, err)
+	}
+	p := forge.Proposal{Tier: r.Tier, Branch: r.Branch, Wants: r.Wants, Title: r.Title, Body: r.Body, Head: r.Head}
+	if len(c.Parents) > 0 {
+		p.Base = c.Parents[0]
+	}
+	at, err := f.openOrUpdate(ctx, r)
+	if err != nil {
+		return forge.Proposal{}, err
+	}
+	p.URL = at.url
+	return p, f.show(ctx, r.Head, free)
+}
+
+func (f *Forge) openOrUpdate(ctx context.Context, r forge.Request) (row, error) {
+	if at, open := f.seen(r.Branch); open {
+		now, err := f.rewrite(ctx, at, r)
+		if err != nil || now.open {
+			return now, err
+		}
+	}
+	at, err := f.create(ctx, r)
+	if !refused(err, http.StatusConflict) {
+		return at, err
+	}
+	// There is one already: a person's, another process's, or our own, of which we
+	// never got the answer.
+	rows, listErr := f.listOpen(ctx)
+	if listErr != nil {
+		return row{}, listErr
+	}
+	at, there := rows[r.Branch]
+	if !there {
+		return row{}, err
+	}
+	f.have(at)
+	return f.rewrite(ctx, at, r)
+}
+
+// rewrite brings the text of an open pull request up to date. Where a person closed
+// it just now, the text that they closed is put back: that is what they rejected.
+func (f *Forge) rewrite(ctx context.Context, at row, r forge.Request) (row, error) {
+	title, body := keepDraft(at, r.Title), forge.Describe(r)
+	if at.title == title && at.body == body {
+		return at, nil
+	}
+	op := fmt.Sprintf("update pull request #%d of %s", at.number, at.branch)
+	now, err := f.edit(ctx, op, at.number, sdk.EditPullRequestOption{Title: title, Body: &body})
+	if err != nil || now.open {
+		return now, err
+	}
+	_, err = f.edit(ctx, op, at.number, sdk.EditPullRequestOption{Title: at.title, Body: &at.body})
+	return now, err
+}
+
+var draftPrefix = regexp.MustCompile(`^\s*(\[[^\]]*\]|[A-Za-z]+:)\s*`)
+
+// keepDraft leaves a draft one: its title begins with a word that the server is set up for.
+func keepDraft(at row, title string) string {
+	if prefix := draftPrefix.FindString(at.title); at.draft && prefix != "" && !strings.HasPrefix(title, prefix) {
+		return prefix + title
+	}
+	return title
+}
+
+func (f *Forge) edit(ctx context.Context, op string, number int64, o sdk.EditPullRequestOption) (row, error) {
+	var pr *sdk.PullRequest
+	err := f.api.do(ctx, op, nil, func(c *sdk.Client) (err error) {
+		pr, _, err = c.EditPullRequest(f.api.owner, f.api.name, number, o)
+		return err
+	})
+	if err != nil {
+		return row{}, err
+	}
+	r, ok := f.rowOf(pr)
+	if !ok {
+		return row{}, forge.ErrGone
+	}
+	f.have(r)
+	return r, nil
+}
+
+func (f *Forge) create(ctx context.Context, r forge.Request) (row, error) {
+	o := sdk.CreatePullRequestOption{Head: r.Branch, Base: f.base, Title: r.Title, Body: forge.Describe(r), Labels: f.label.get(ctx, f.api)}
+	var pr *sdk.PullRequest
+	wait := firstOpening
+	for try := 1; ; try++ {
+		err := f.api.do(ctx, "open a pull request of "+r.Branch, nil, func(c *sdk.Client) (err error) {
+			pr, _, err = c.CreatePullRequest(f.api.owner, f.api.name, o)
+			return err
+		})
+		if err == nil {
+			break
+		}
+		if try == maxOpening || !refused(err, http.StatusNotFound) {
+			return row{}, err
+		}
+		if err := pause(ctx, wait); err != nil {
+			return row{}, err
+		}
+		wait = min(2*wait, longestPause)
+	}
+	at, ok := f.rowOf(pr)
+	if !ok {
+		return row{}, fmt.Errorf("open a pull request of %s in %s: %w", r.Branch, f.api, forge.ErrGone)
+	}
+	f.have(at)
+	return at, nil
+}
+
+// labels knows the label of proposals.
+type labels struct {
+	mu    sync.Mutex
+	known bool
+	ids   []int64
+}
+
+// get looks the label up once, and makes it where it is missing. Proposals do
+// without it where the credentials may not: tokens have a scope of its own for it.
+func (l *labels) get(ctx context.Context, a *api) []int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.known {
+		return l.ids
+	}
+	id, err := a.findLabel(ctx)
+	if err == nil && id == 0 {
+		id, err = a.makeLabel(ctx)
+	}
+	l.known = !forge.IsFailure(err, forge.FailedNetwork)
+	if err == nil {
+		l.ids = []int64{id}
+	}
+	return l.ids
+}
+
+func (a *api) findLabel(ctx context.Context) (id int64, err error) {
+	for number := 1; ; number++ {
+		last := false
+		err := a.do(ctx, "list labels", nil, func(c *sdk.Client) error {
+			found, response, err := c.ListRepoLabels(a.owner, a.name, sdk.ListLabelsOptions{ListOptions: sdk.ListOptions{Page: number, PageSize: pageSize}})
+			if err != nil {
+				return err
+			}
+			last = response.NextPage <= number || len(found) == 0
+			for _, label := range found {
+				if label.Name == labelName {
+					id = label.ID
+				}
+			}
+			return nil
+		})
+		if err != nil || last || id != 0 {
+			return id, err
+		}
+	}
+}
+
+func (a *api) makeLabel(ctx context.Context) (id int64, err error) {
+	err = a.do(ctx, "make the label "+labelName, nil, func(c *sdk.Client) error {
+		label, _, err := c.CreateLabel(a.owner, a.name, sdk.CreateLabelOption{Name: labelName, Color: labelColor, Description: "opened by Furrow"})
+		if err == nil {
+			id = label.ID
+		}
+		return err
+	})
+	return id, err
+}
+
+// Gate posts the commit status, where it does not say so already. It also mends the
+// text of a proposal that was pushed but not rewritten, as when Furrow was killed
+// in between.
+func (f *Forge) Gate(ctx context.Context, p forge.Proposal, holds bool, why string) error {
+	at, open := f.seen(p.Branch)
+	if !open || at.head != p.Head {
+		return nil // there is nobody to show it to, or the next pass sees more
+	}
+	if had := forge.ReadDescription(at.body).Wants; had != "" && had != p.Wants && !p.Edited {
+		_, err := f.rewrite(ctx, at, forge.Request{Tier: p.Tier, Branch: p.Branch, Wants: p.Wants, Title: p.Title, Body: p.Body, Head: p.Head})
+		if err != nil {
+			return err
+		}
+	}
+	if holds {
+		return f.show(ctx, p.Head, free)
+	}
+	return f.show(ctx, p.Head, gate{false, strings.Join(strings.Fields(why), " ")})
+}
+
+func (f *Forge) show(ctx context.Context, head git.Hash, g gate) error {
+	f.mu.Lock()
+	had, known := f.shown[head]
+	f.mu.Unlock()
+	if known && had == g {
+		return nil
+	}
+	state := sdk.StatusFailure
+	if g.holds {
+		state = sdk.StatusSuccess
+	}
+	text := []rune(g.why)
+	if len(text) > maxShown {
+		text = append(text[:maxShown-2], ' ', '…')
+	}
+	err := f.api.do(ctx, "show the gate on commit "+head.String(), nil, func(c *sdk.Client) error {
+		_, _, err := c.CreateStatus(f.api.owner, f.api.name, head.String(), sdk.CreateStatusOption{State: state, Context: gateContext, Description: string(text)})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.shown[head] = g
+	return nil
+}
+
+// Supersede marks and closes in one request; the server writes the mark first.
+// What is closed already is left as it is: a person was faster.
+func (f *Forge) Supersede(ctx context.Context, p forge.Proposal, why string) error {
+	n := number(p)
+	if n == 0 {
+		return nil
+	}
+	at, err := f.get(ctx, n)
+	if err != nil || !at.open {
+		return err
+	}
+	if strings.TrimSpace(why) == "" {
+		why = "the plan has changed"
+	}
+	return f.close(ctx, at, fmt.Sprintf("close pull request #%d of %s as superseded", n, p.Branch), forge.MarkSuperseded(at.body, why))
+}
+
+func (f *Forge) close(ctx context.Context, at row, op, body string) error {
+	state := sdk.StateClosed
+	_, err := f.edit(ctx, op, at.number, sdk.EditPullRequestOption{Body: &body, State: &state})
+	return err
+}

@@ -1,0 +1,166 @@
+package flux
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/furrow-dev/furrow/internal/probe"
+)
+
+// access is what a cluster is reached with.
+type access struct {
+	config *rest.Config
+	// origin names where the kubeconfig came from, for people.
+	origin string
+	// digest is that of the kubeconfig; another one means that it changed.
+	digest [sha256.Size]byte
+	// secret says that it came from a Secret.
+	secret bool
+}
+
+// suffixes are those of a kubeconfig's file, in the order in which they are looked for.
+var suffixes = []string{"", ".yaml", ".yml", ".kubeconfig", ".conf"}
+
+// maxKubeConfig bounds a kubeconfig, in bytes.
+const maxKubeConfig = 1 << 20
+
+// errNoKubeConfig says that a cluster has none, or none any more.
+var errNoKubeConfig = errors.New("there is no kubeconfig")
+
+// readFile looks up the file of a cluster; ok says that there is one.
+func readFile(directory, cluster string) (name string, data []byte, ok bool, err error) {
+	if directory == "" || cluster == "" || strings.HasPrefix(cluster, ".") || strings.ContainsAny(cluster, `/\`) {
+		return "", nil, false, nil
+	}
+	for _, suffix := range suffixes {
+		name = filepath.Join(directory, cluster+suffix)
+		info, err := os.Stat(name)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+			continue
+		}
+		if err == nil && info.Size() > maxKubeConfig {
+			err = errors.New("it is too large for a kubeconfig")
+		}
+		if err == nil {
+			data, err = os.ReadFile(name)
+		}
+		return name, data, true, err
+	}
+	return "", nil, false, nil
+}
+
+// fromFile reads a kubeconfig that belongs to whoever runs this process.
+func fromFile(name string, data []byte) (*access, error) {
+	origin := "file " + name
+	config, err := clientcmd.Load(data)
+	if err != nil {
+		return nil, invalid(origin, err)
+	}
+	for _, cluster := range config.Clusters {
+		cluster.LocationOfOrigin = name
+	}
+	for _, user := range config.AuthInfos {
+		user.LocationOfOrigin = name
+	}
+	if err := clientcmd.ResolveLocalPaths(config); err != nil {
+		return nil, invalid(origin, err)
+	}
+	return newAccess(config, origin, data)
+}
+
+// fromSecret reads a kubeconfig that somebody wrote into a Secret. Its author is
+// believed what the cluster's address and credentials are; it must not make this
+// process run programs or read files.
+func fromSecret(key probe.SecretKey, data []byte) (*access, error) {
+	origin := secretName(key)
+	config, err := clientcmd.Load(data)
+	if err != nil {
+		return nil, invalid(origin, err)
+	}
+	if err := harmless(config); err != nil {
+		return nil, fmt.Errorf("the kubeconfig in %s is refused: %w. Use certificate-authority-data, client-certificate-data, client-key-data or token", origin, err)
+	}
+	return newAccess(config, origin, data)
+}
+
+// harmless refuses what would run programs or read files.
+func harmless(config *clientcmdapi.Config) error {
+	for _, cluster := range config.Clusters {
+		if cluster.CertificateAuthority != "" {
+			return errors.New("certificate-authority names a file")
+		}
+	}
+	for _, user := range config.AuthInfos {
+		switch {
+		case user.Exec != nil:
+			return errors.New("it has an exec plugin")
+		case user.AuthProvider != nil:
+			return errors.New("it has an auth-provider")
+		case user.ClientCertificate != "":
+			return errors.New("client-certificate names a file")
+		case user.ClientKey != "":
+			return errors.New("client-key names a file")
+		case user.TokenFile != "":
+			return errors.New("tokenFile names a file")
+		}
+	}
+	return nil
+}
+
+func newAccess(config *clientcmdapi.Config, origin string, data []byte) (*access, error) {
+	rc, err := clientcmd.NewNonInteractiveClientConfig(*config, "", &clientcmd.ConfigOverrides{}, nil).ClientConfig()
+	if err != nil {
+		return nil, invalid(origin, err)
+	}
+	rc.UserAgent = "furrow"
+	rc.QPS = -1 // the server's own fairness is enough
+	rc.WarningHandler = rest.NoWarnings{}
+	if rc.ExecProvider != nil {
+		rc.ExecProvider.StdinUnavailable = true
+	}
+	return &access{config: rc, origin: origin, digest: sha256.Sum256(data)}, nil
+}
+
+// invalid says that a kubeconfig cannot be used. What a decoder says of it may
+// quote what is in it, so that only its kind is told.
+func invalid(origin string, err error) error {
+	why := "it is not a kubeconfig"
+	var file *fs.PathError
+	if errors.As(err, &file) {
+		why = "the file " + file.Path + " that it names cannot be read"
+	} else if clientcmd.IsEmptyConfig(err) || clientcmd.IsConfigurationInvalid(err) || clientcmd.IsContextNotFound(err) {
+		why = stable(err.Error())
+	}
+	return fmt.Errorf("the kubeconfig in %s cannot be used: %s", origin, why)
+}
+
+func secretName(key probe.SecretKey) string {
+	return fmt.Sprintf("Secret %s/%s on cluster %s", key.Namespace, key.Name, key.Cluster)
+}
+
+// secretKeys are the keys under which a Secret may hold a kubeconfig.
+var secretKeys = []string{"value", "value.yaml"}
+
+// kubeConfigOf is the kubeconfig in the data of a Secret.
+func kubeConfigOf(key probe.SecretKey, data map[string]any) ([]byte, error) {
+	for _, name := range secretKeys {
+		if encoded := text(data, name); encoded != "" {
+			decoded, err := base64.StdEncoding.DecodeString(encoded)
+			if err != nil {
+				return nil, fmt.Errorf("the %s holds no valid %q", secretName(key), name)
+			}
+			return decoded, nil
+		}
+	}
+	return nil, fmt.Errorf("the %s has no key %q with a kubeconfig", secretName(key), secretKeys[0])
+}

@@ -1,0 +1,332 @@
+package flux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/furrow-dev/furrow/internal/probe"
+)
+
+// How often things are looked at. A cluster into which requests vanish is silent
+// after lookAlive and twice requestTimeout at most.
+const (
+	// lookAlive is what lies between two questions for /readyz while it is answered.
+	lookAlive = 10 * time.Second
+	// lookFile and lookSecret are for how long a kubeconfig is taken as unchanged.
+	lookFile   = 2 * time.Second
+	lookSecret = 20 * time.Second
+	// retryFirst and retryMost bound the time until a silent cluster is asked again.
+	retryFirst = time.Second
+	retryMost  = 3 * time.Second
+)
+
+var (
+	errChanged = errors.New("its kubeconfig has changed and is being read again")
+	errIdle    = errors.New("nobody asks about it any more")
+	// errUnread says that a kubeconfig cannot be read at the moment.
+	errUnread = errors.New("cannot be read")
+)
+
+// cluster is one cluster, reached or not.
+type cluster struct {
+	channel *Channel
+	name    string
+	// decided opens when it is known whether the cluster answers.
+	decided *gate
+
+	mu sync.Mutex
+	// asked is when somebody asked about the cluster last, pruned when old keys were forgotten last.
+	asked, pruned time.Time
+	// secret is where the cluster's kubeconfig is if there is no file.
+	secret probe.SecretKey
+	// session is nil while the cluster does not answer; why says why.
+	session *session
+	why     string
+	// feeds and objects are what a session has to provide.
+	feeds   map[feedName]bool
+	objects map[objectKey]*object
+	// reconcilers and roots are the keys that were asked for: when, and what was answered last.
+	reconcilers map[name]time.Time
+	roots       map[probe.RootKey]answeredRoot
+}
+
+func newCluster(ch *Channel, clusterName string) *cluster {
+	return &cluster{
+		channel: ch, name: clusterName, asked: ch.clock.Now(), decided: newGate(), why: "it is being connected",
+		feeds: map[feedName]bool{}, objects: map[objectKey]*object{},
+		reconcilers: map[name]time.Time{}, roots: map[probe.RootKey]answeredRoot{},
+	}
+}
+
+// wantSecret notes where a cluster's kubeconfig is.
+func wantSecret(key probe.SecretKey) demand {
+	return func(c *cluster) func() *gate {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if key.Name != "" {
+			c.secret = key
+		}
+		return func() *gate { return c.decided }
+	}
+}
+
+// run has one session after the other until nobody asks any more.
+func (c *cluster) run() {
+	ctx := c.channel.ctx
+	retry := retryFirst
+	for ctx.Err() == nil {
+		answered, err := c.attend(ctx)
+		if errors.Is(err, errIdle) || ctx.Err() != nil {
+			return
+		}
+		c.silent(err)
+		if c.channel.letGo(c) {
+			return
+		}
+		if errors.Is(err, errChanged) {
+			continue
+		}
+		if answered {
+			retry = retryFirst
+		}
+		c.sleep(ctx, retry)
+		retry = min(retry*3/2, retryMost)
+	}
+}
+
+func (c *cluster) sleep(ctx context.Context, d time.Duration) {
+	timer := c.channel.clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C():
+	}
+}
+
+// silent notes why the cluster does not answer.
+func (c *cluster) silent(err error) {
+	why := err.Error()
+	c.mu.Lock()
+	changed := c.why != why
+	c.why = why
+	c.tell(changed)
+	c.mu.Unlock()
+	c.decided.open()
+}
+
+// attend connects the cluster and stays with it while it answers.
+func (c *cluster) attend(ctx context.Context) (answered bool, err error) {
+	a, err := c.access(ctx)
+	if err != nil {
+		return false, err
+	}
+	conn, err := connect(a)
+	if err != nil {
+		return false, err
+	}
+	defer conn.close()
+	permitted, err := conn.ready(ctx)
+	if err != nil {
+		return false, err
+	}
+	s := newSession(ctx, c, conn)
+	c.begin(s, permitted)
+	err = c.listen(ctx, s, a)
+	c.mu.Lock()
+	c.session, c.why = nil, err.Error()
+	c.tell(true)
+	c.mu.Unlock()
+	conn.close()
+	s.end()
+	return true, err
+}
+
+// begin makes the session the cluster's, and starts all that it has to provide.
+func (c *cluster) begin(s *session, permitted bool) {
+	c.mu.Lock()
+	s.permitted = permitted
+	c.session, c.why = s, ""
+	for f := range c.feeds {
+		s.follow(f)
+	}
+	for _, o := range c.objects {
+		s.watch(o)
+	}
+	c.tell(true)
+	c.mu.Unlock()
+	c.decided.open()
+}
+
+// listen returns why the session is over.
+func (c *cluster) listen(ctx context.Context, s *session, a *access) error {
+	clock := c.channel.clock
+	timer := clock.NewTimer(lookFile)
+	defer timer.Stop()
+	alive, looked := clock.Now(), clock.Now()
+	for {
+		doubt := false
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.doubts:
+			doubt = true
+		case <-timer.C():
+			timer.Reset(lookFile)
+		}
+		if c.channel.letGo(c) {
+			return errIdle
+		}
+		if doubt || clock.Since(alive) >= lookAlive {
+			permitted, err := s.alive(ctx)
+			if err != nil {
+				return err
+			}
+			alive = clock.Now()
+			c.setPermitted(s, permitted)
+		}
+		if err := c.unchanged(ctx, a, &looked); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *cluster) setPermitted(s *session, permitted bool) {
+	c.mu.Lock()
+	changed := s.permitted != permitted
+	s.permitted = permitted
+	c.tell(changed)
+	c.mu.Unlock()
+}
+
+// alive asks twice before it gives up: a connection may end for many reasons.
+func (s *session) alive(ctx context.Context) (permitted bool, err error) {
+	permitted, err = s.conn.ready(ctx)
+	if err == nil || errors.As(err, &errRefused{}) {
+		return permitted, err
+	}
+	return s.conn.ready(ctx)
+}
+
+// unchanged is an error when the kubeconfig is another one than that of the
+// session, or not there any more. That a Secret cannot be read at the moment says
+// nothing about what it holds.
+func (c *cluster) unchanged(ctx context.Context, a *access, looked *time.Time) error {
+	file, data, ok, err := readFile(c.channel.options.Directory, c.name)
+	switch {
+	case err != nil:
+		return nil // as while it is being replaced
+	case ok:
+		now, err := fromFile(file, data)
+		return differs(a, now, err)
+	}
+	if a.secret && c.channel.clock.Since(*looked) < c.channel.pace.secret {
+		return nil
+	}
+	*looked = c.channel.clock.Now()
+	now, err := c.accessBySecret(ctx)
+	if a.secret && errors.Is(err, errUnread) {
+		return nil
+	}
+	return differs(a, now, err)
+}
+
+func differs(before, now *access, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case now.digest != before.digest || now.origin != before.origin:
+		return errChanged
+	}
+	return nil
+}
+
+// access finds the cluster's kubeconfig.
+func (c *cluster) access(ctx context.Context) (*access, error) {
+	name, data, ok, err := readFile(c.channel.options.Directory, c.name)
+	if err != nil {
+		return nil, fmt.Errorf("the kubeconfig in file %s %w: %s", name, errUnread, explain(err))
+	}
+	if ok {
+		return fromFile(name, data)
+	}
+	return c.accessBySecret(ctx)
+}
+
+// accessBySecret reads the kubeconfig through the cluster that has the Secret.
+func (c *cluster) accessBySecret(ctx context.Context) (*access, error) {
+	c.mu.Lock()
+	key := c.secret
+	c.mu.Unlock()
+	if key.Name == "" || key.Cluster == c.name {
+		return nil, fmt.Errorf("%w for it. Put one into the directory of kubeconfigs, named %s", errNoKubeConfig, c.name)
+	}
+	holder, err := c.channel.cluster(key.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	holder.decided.wait(limited)
+	conn, why := holder.reached()
+	if conn == nil {
+		return nil, fmt.Errorf("the %s %w: %s", secretName(key), errUnread, why)
+	}
+	object, err := conn.read(ctx, resource{secrets, true}, key.Namespace, key.Name)
+	switch {
+	case notFound(err):
+		return nil, fmt.Errorf("%w: the %s is not there yet", errNoKubeConfig, secretName(key))
+	case err != nil:
+		return nil, fmt.Errorf("the %s %w: %s", secretName(key), errUnread, explain(err))
+	}
+	content, _, _ := unstructured.NestedMap(object.Object, "data")
+	data, err := kubeConfigOf(key, content)
+	if err != nil {
+		return nil, err
+	}
+	a, err := fromSecret(key, data)
+	if err == nil {
+		a.secret = true
+	}
+	return a, err
+}
+
+// reached gives the connection while the cluster answers, else why it does not.
+func (c *cluster) reached() (*connection, string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.session == nil {
+		return nil, c.unasked(c.why)
+	}
+	return c.session.conn, ""
+}
+
+// tell signals a change. c.mu is held, so that nobody reads it before it is signalled.
+func (c *cluster) tell(changed bool) {
+	if changed {
+		c.channel.signal()
+	}
+}
+
+// touch notes that somebody asks about the cluster.
+func (c *cluster) touch() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked = c.channel.clock.Now()
+}
+
+// prune forgets the keys that nobody has asked about for long; c.mu is held.
+func (c *cluster) prune() {
+	clock, idle := c.channel.clock, c.channel.options.Idle
+	if clock.Since(c.pruned) < idle {
+		return
+	}
+	c.pruned = clock.Now()
+	maps.DeleteFunc(c.reconcilers, func(_ name, asked time.Time) bool { return clock.Since(asked) >= idle })
+	maps.DeleteFunc(c.roots, func(_ probe.RootKey, root answeredRoot) bool { return clock.Since(root.asked) >= idle })
+}

@@ -1,0 +1,107 @@
+package flux
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/health"
+	"github.com/furrow-dev/furrow/internal/probe"
+)
+
+// creatorSeen is what is kept of a creator.
+type creatorSeen struct {
+	current bool
+	// missing says for people what it is waiting for.
+	missing string
+}
+
+// creatorObject names a creator in the version that the catalog has for its kind;
+// of a kind that is not there, any version will do.
+func creatorObject(key probe.CreatorKey) objectKey {
+	kind, _ := catalog.Creator(key.Object.GroupKind())
+	return objectKey{
+		schema.GroupVersionKind{Group: key.Object.Group, Version: kind.Version, Kind: key.Object.Kind},
+		name{key.Object.Namespace, key.Object.Name},
+	}
+}
+
+// creatorJudge judges creators of the kind of one.
+func (ch *Channel) creatorJudge(key probe.CreatorKey) judge {
+	kind, _ := catalog.Creator(key.Object.GroupKind())
+	return func(u *unstructured.Unstructured) (any, time.Duration) {
+		if u == nil {
+			return nil, 0
+		}
+		seen := ch.judgeCreator(kind, u)
+		if !seen.current {
+			return seen, 0
+		}
+		return seen, ch.pace.settled
+	}
+}
+
+// judgeCreator says whether a creator is current by its kind's expression, at the
+// generation that there is.
+func (ch *Channel) judgeCreator(kind catalog.CreatorKind, u *unstructured.Unstructured) creatorSeen {
+	if u.GetDeletionTimestamp() != nil {
+		return creatorSeen{missing: "the creator is being deleted"}
+	}
+	if kind.Current == "" {
+		return creatorSeen{current: true}
+	}
+	e, err := ch.expressions.get(kind.Current)
+	if err != nil {
+		return creatorSeen{missing: err.Error()}
+	}
+	observed, has, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
+	switch {
+	case has && observed != u.GetGeneration():
+		return creatorSeen{missing: "its controller has not seen its newest generation yet"}
+	case !e.holds(u.Object):
+		return creatorSeen{missing: stable(e.missing(u.Object))}
+	}
+	return creatorSeen{current: true}
+}
+
+// creator answers for a key, from the cluster that the creator is on and the one that it creates.
+func (ch *Channel) creator(key probe.CreatorKey, on, created *cluster) health.Creator {
+	answers, silence := created.answers()
+	on.mu.Lock()
+	defer on.mu.Unlock()
+	o := on.watched(creatorObject(key), ch.creatorJudge(key))
+	if on.session == nil || !o.seen.known {
+		why := o.seen.why
+		if on.session == nil {
+			why = on.why
+		}
+		return health.Creator{Message: on.unasked(why)}
+	}
+	seen, found := o.seen.kept.(creatorSeen)
+	creator := health.Creator{Known: true, Found: found, Current: seen.current, Answers: answers}
+	switch {
+	case !found:
+		creator.Message = fmt.Sprintf("there is no %s on cluster %s", o.key, on.name)
+	case !seen.current:
+		creator.Message = seen.missing
+	case !answers:
+		creator.Message = silence
+	}
+	return creator
+}
+
+// answers says whether the cluster's API server answers that it is ready, or why not.
+func (c *cluster) answers() (ok bool, why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.session == nil:
+		return false, c.why
+	case !c.session.permitted:
+		return false, c.session.conn.server + " does not permit to get /readyz. Bind the ClusterRole system:public-info-viewer to the user of its kubeconfig"
+	}
+	return true, ""
+}

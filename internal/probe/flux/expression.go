@@ -1,0 +1,111 @@
+package flux
+
+import (
+	"fmt"
+	"regexp"
+	"sync"
+
+	"cel.dev/cel-go/cel"
+)
+
+// costLimit bounds what evaluating an expression over one object may cost; the
+// expressions that are in use cost some dozens.
+const costLimit = 100_000
+
+// topLevel are the fields of an object that an expression may name.
+var topLevel = []string{"apiVersion", "kind", "metadata", "spec", "status"}
+
+// expression says of an object whether it is current.
+type expression struct {
+	program cel.Program
+	// condition is the type of the condition that the expression asks for, and
+	// field the last field of the status that it names; one of them is for people.
+	condition, field string
+}
+
+var (
+	conditionType = regexp.MustCompile(`\.type\s*==\s*['"](\w+)['"]`)
+	lastField     = regexp.MustCompile(`status(?:\.\w+)*\.(\w+)\s*\)*\s*$`)
+)
+
+func compile(source string) (*expression, error) {
+	options := make([]cel.EnvOption, 0, len(topLevel))
+	for _, name := range topLevel {
+		options = append(options, cel.Variable(name, cel.DynType))
+	}
+	env, err := cel.NewEnv(options...)
+	if err != nil {
+		return nil, err
+	}
+	ast, issues := env.Compile(source)
+	if issues.Err() != nil {
+		return nil, fmt.Errorf("expression %q: %w", source, issues.Err())
+	}
+	program, err := env.Program(ast, cel.CostLimit(costLimit))
+	if err != nil {
+		return nil, fmt.Errorf("expression %q: %w", source, err)
+	}
+	e := &expression{program: program}
+	if m := conditionType.FindStringSubmatch(source); m != nil {
+		e.condition = m[1]
+	} else if m := lastField.FindStringSubmatch(source); m != nil {
+		e.field = m[1]
+	}
+	return e, nil
+}
+
+// holds says whether the expression is true of the object. What cannot be
+// evaluated, as when a field is missing, is not true yet.
+func (e *expression) holds(object map[string]any) bool {
+	input := make(map[string]any, len(topLevel))
+	for _, name := range topLevel {
+		input[name] = object[name]
+		if input[name] == nil {
+			input[name] = map[string]any{}
+		}
+	}
+	out, _, err := e.program.Eval(input)
+	if err != nil {
+		return false
+	}
+	holds, ok := out.Value().(bool)
+	return ok && holds
+}
+
+// missing says for people what the object lacks.
+func (e *expression) missing(object map[string]any) string {
+	if e.condition == "" {
+		if e.field == "" {
+			return "it is not there yet by its status"
+		}
+		return e.field + " is not true yet"
+	}
+	c := conditionOf(object, e.condition)
+	if c.status == "" {
+		return "it has no condition " + e.condition + " yet"
+	}
+	return "condition " + e.condition + " is " + c.status + c.because()
+}
+
+// expressions compiles each expression once.
+type expressions struct {
+	mu       sync.Mutex
+	compiled map[string]*expression
+}
+
+func (es *expressions) get(source string) (*expression, error) {
+	es.mu.Lock()
+	defer es.mu.Unlock()
+	if e, ok := es.compiled[source]; ok {
+		return e, nil
+	}
+	e, err := compile(source)
+	if err != nil {
+		return nil, err
+	}
+	if es.compiled == nil {
+		es.compiled = map[string]*expression{}
+	}
+	es.compiled[source] = e
+	return e, nil
+}

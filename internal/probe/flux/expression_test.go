@@ -1,0 +1,103 @@
+package flux
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+)
+
+// TestCreatorsCompile holds the data file to what can be evaluated and told.
+func TestCreatorsCompile(t *testing.T) {
+	data, err := os.ReadFile("../../core/catalog/creators.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []catalog.CreatorKind
+	if err := yaml.UnmarshalStrict(data, &rows); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows {
+		if row.Current == "" {
+			continue
+		}
+		e, err := compile(row.Current)
+		if err != nil {
+			t.Errorf("%s/%s: %v", row.Group, row.Kind, err)
+			continue
+		}
+		if e.condition == "" && e.field == "" {
+			t.Errorf("%s/%s: nothing to tell people while it is not true", row.Group, row.Kind)
+		}
+		for _, empty := range []map[string]any{{}, {"status": nil}, {"status": map[string]any{}}, {"status": map[string]any{"conditions": []any{}}}} {
+			if e.holds(empty) {
+				t.Errorf("%s/%s holds of %v", row.Group, row.Kind, empty)
+			}
+		}
+	}
+}
+
+func TestExpressionHolds(t *testing.T) {
+	status := func(fields map[string]any) map[string]any { return map[string]any{"status": fields} }
+	ready := "status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')"
+	tests := map[string]struct {
+		source string
+		object map[string]any
+		want   bool
+		told   string
+	}{
+		"a field that is true": {
+			"status.initialization.controlPlaneInitialized", status(map[string]any{"initialization": map[string]any{"controlPlaneInitialized": true}}), true, "",
+		},
+		"a field that is missing is not yet": {
+			"status.initialization.controlPlaneInitialized", map[string]any{}, false, "controlPlaneInitialized is not true yet",
+		},
+		"a condition that is True": {ready, status(map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}}), true, ""},
+		"a condition that is False tells why": {
+			ready, status(map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "False", "reason": "Waiting", "message": "for nodes"}}}),
+			false, "condition Ready is False (Waiting: for nodes)",
+		},
+		"no condition":                 {ready, status(map[string]any{"conditions": []any{}}), false, "it has no condition Ready yet"},
+		"conditions of another type":   {ready, status(map[string]any{"conditions": "none"}), false, "it has no condition Ready yet"},
+		"what is no boolean":           {"status.phase", status(map[string]any{"phase": "Ready"}), false, "phase is not true yet"},
+		"other fields of the object":   {"has(metadata.name) && kind == 'Cluster'", map[string]any{"kind": "Cluster", "metadata": map[string]any{"name": "a"}}, true, ""},
+		"numbers are compared as such": {"status.ready >= 3", status(map[string]any{"ready": int64(3)}), true, ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			e, err := compile(tc.source)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := e.holds(tc.object); got != tc.want {
+				t.Errorf("holds: %t", got)
+			}
+			if got := e.missing(tc.object); !tc.want && got != tc.told {
+				t.Errorf("told %q, want %q", got, tc.told)
+			}
+		})
+	}
+}
+
+func TestExpressionIsBounded(t *testing.T) {
+	e, err := compile("status.l.all(a, status.l.all(b, status.l.all(c, status.l.all(d, a + b + c + d >= 0))))")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := make([]any, 100)
+	for i := range list {
+		list[i] = int64(i)
+	}
+	if e.holds(map[string]any{"status": map[string]any{"l": list}}) {
+		t.Error("100 million steps were taken")
+	}
+}
+
+func TestExpressionRefusesWhatItDoesNotKnow(t *testing.T) {
+	if _, err := compile("object.status.ready"); err == nil || !strings.Contains(err.Error(), "object") {
+		t.Errorf("got %v", err)
+	}
+}

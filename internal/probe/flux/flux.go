@@ -1,0 +1,273 @@
+// Package flux is the health channel over Flux's own objects: it reads the
+// Kustomizations, their sources and the creators of clusters from the API servers,
+// each reached with a kubeconfig.
+//
+//	Channel ── cluster "edge" ── session ── feed     list and watch, kept as finished values
+//	        │                 │          └─ object   one object, read by name again and again
+//	        │                 └─ (while silent: no session, and why)
+//	        └─ cluster "hub" …
+//
+// A session is one time of answering: it begins with /readyz, asks for it again
+// all the time, and ends when there is no answer, when credentials are refused or
+// when the kubeconfig changes. What was seen in a session ends with it, so that
+// nothing that a silent cluster once said passes for known, and the next one
+// begins with fresh lists.
+//
+// Lists and watches are client-go's reflectors, the lower half of its informers,
+// into tables of the very values that are answered: an informer's, or
+// controller-runtime's cache, would hold the objects besides, knows no end of a
+// session, and does not say why a list fails.
+//
+// Concurrency: a Channel may be used from several goroutines. Each cluster has a
+// goroutine that owns its sessions; Channel.mu guards the map of clusters, a
+// cluster's mu all that is known of it, and where both are held Channel.mu is taken
+// first. Neither is held while a server is asked.
+//
+// The permissions that it needs on a cluster: get, list and watch of
+// kustomizations.kustomize.toolkit.fluxcd.io, the same of
+// gitrepositories.source.toolkit.fluxcd.io where roots are asked for, get of the
+// creators' kinds and of the Secrets named by creators, and get of /readyz.
+package flux
+
+import (
+	"context"
+	"errors"
+	"path"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/furrow-dev/furrow/internal/core/health"
+	"github.com/furrow-dev/furrow/internal/probe"
+)
+
+// Options says how a Channel reaches the clusters. Their zero value reaches none.
+type Options struct {
+	// Directory holds a kubeconfig a cluster: a file of the cluster's name, as it
+	// is or with .yaml, .yml, .kubeconfig or .conf. It is looked into again all the time.
+	Directory string
+	// Idle is for how long a cluster is kept that nobody asks about; ten minutes
+	// when zero. It has to be longer than what lies between two passes.
+	Idle time.Duration
+	// Clock is the real one when nil.
+	Clock clock.WithDelayedExecution
+}
+
+// Channel is the health channel.
+type Channel struct {
+	options     Options
+	clock       clock.WithDelayedExecution
+	ctx         context.Context
+	stop        context.CancelFunc
+	running     sync.WaitGroup
+	changed     chan struct{}
+	expressions expressions
+	pace        pace
+
+	mu       sync.Mutex
+	clusters map[string]*cluster
+}
+
+// pace is how often is looked again at what rarely changes.
+type pace struct{ secret, settled time.Duration }
+
+var (
+	_ probe.Channel = (*Channel)(nil)
+	_ probe.Watcher = (*Channel)(nil)
+)
+
+const (
+	// patience is for how long in all a call waits for clusters that are asked for the first time.
+	patience    = 2500 * time.Millisecond
+	defaultIdle = 10 * time.Minute
+)
+
+var errClosed = errors.New("the health channel is closed")
+
+// New returns a Channel. Nothing is connected before it is asked about.
+func New(o Options) *Channel {
+	if o.Idle <= 0 {
+		o.Idle = defaultIdle
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	ctx, stop := context.WithCancel(quiet(context.Background()))
+	return &Channel{
+		options: o, clock: o.Clock, ctx: ctx, stop: stop, pace: pace{secret: lookSecret, settled: readSettled},
+		changed: make(chan struct{}, 1), clusters: map[string]*cluster{},
+	}
+}
+
+// Close ends all connections, and returns when nothing runs any more.
+func (ch *Channel) Close() {
+	ch.mu.Lock()
+	ch.stop()
+	ch.mu.Unlock()
+	ch.running.Wait()
+}
+
+// Changed implements probe.Watcher.
+func (ch *Channel) Changed() <-chan struct{} { return ch.changed }
+
+func (ch *Channel) signal() {
+	select {
+	case ch.changed <- struct{}{}:
+	default:
+	}
+}
+
+// cluster gives the cluster of a name.
+func (ch *Channel) cluster(name string) (*cluster, error) {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	if ch.ctx.Err() != nil {
+		return nil, errClosed
+	}
+	c := ch.clusters[name]
+	if c == nil {
+		c = newCluster(ch, name)
+		ch.clusters[name] = c
+		ch.running.Go(c.run)
+	}
+	return c, nil
+}
+
+// letGo forgets the cluster if nobody has asked about it for long.
+func (ch *Channel) letGo(c *cluster) bool {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ch.clock.Since(c.asked) < ch.options.Idle {
+		c.prune()
+		return false
+	}
+	delete(ch.clusters, c.name)
+	return true
+}
+
+// demand brings the cluster's goroutine to provide something, and returns how to
+// wait for its first outcome.
+type demand func(c *cluster) func() *gate
+
+// clustersOf gives the clusters of the names and waits, as long as limited lasts,
+// until what is demanded of them has had a first outcome.
+func (ch *Channel) clustersOf(ctx, limited context.Context, demands map[string][]demand) (map[string]*cluster, error) {
+	clusters := make(map[string]*cluster, len(demands))
+	waits := []func() *gate{}
+	for name, wanted := range demands {
+		c, err := ch.cluster(name)
+		if err != nil {
+			return nil, err
+		}
+		clusters[name] = c
+		c.touch()
+		waits = append(waits, func() *gate { return c.decided })
+		for _, want := range wanted {
+			waits = append(waits, want(c))
+		}
+	}
+	for _, next := range waits {
+		next().wait(limited)
+	}
+	return clusters, ctx.Err()
+}
+
+// Reconcilers implements probe.Channel. The Spec of an answer is shared: read it, never change it.
+func (ch *Channel) Reconcilers(ctx context.Context, keys []probe.ReconcilerKey) (map[probe.ReconcilerKey]health.Reconciler, error) {
+	demands := map[string][]demand{}
+	for _, key := range keys {
+		if demands[key.Cluster] == nil {
+			demands[key.Cluster] = []demand{wantFeed(ours)}
+		}
+	}
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if _, err := ch.clustersOf(ctx, limited, demands); err != nil {
+		return nil, err
+	}
+	unlisted := make(map[string][]demand, len(demands))
+	for _, key := range keys {
+		unlisted[key.Cluster] = append(unlisted[key.Cluster], wantUnlisted(key))
+	}
+	clusters, err := ch.clustersOf(ctx, limited, unlisted)
+	if err != nil {
+		return nil, err
+	}
+	answers := make(map[probe.ReconcilerKey]health.Reconciler, len(keys))
+	for _, key := range keys {
+		answers[key] = clusters[key.Cluster].reconciler(key)
+	}
+	return answers, nil
+}
+
+// Creators implements probe.Channel.
+func (ch *Channel) Creators(ctx context.Context, keys []probe.CreatorKey) (map[probe.CreatorKey]health.Creator, error) {
+	demands := map[string][]demand{}
+	for _, key := range keys {
+		demands[key.Cluster] = append(demands[key.Cluster], wantObject(creatorObject(key), ch.creatorJudge(key)))
+		demands[key.Creates] = append(demands[key.Creates], wantSecret(key.KubeConfig))
+	}
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	clusters, err := ch.clustersOf(ctx, limited, demands)
+	if err != nil {
+		return nil, err
+	}
+	answers := make(map[probe.CreatorKey]health.Creator, len(keys))
+	for _, key := range keys {
+		answers[key] = ch.creator(key, clusters[key.Cluster], clusters[key.Creates])
+	}
+	return answers, nil
+}
+
+// Roots implements probe.Channel.
+func (ch *Channel) Roots(ctx context.Context, keys []probe.RootKey) (map[probe.RootKey]health.Root, error) {
+	demands := map[string][]demand{}
+	for _, key := range keys {
+		if demands[key.Cluster] == nil {
+			demands[key.Cluster] = []demand{wantFeed(theirs), wantFeed(sources)}
+		}
+	}
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	clusters, err := ch.clustersOf(ctx, limited, demands)
+	if err != nil {
+		return nil, err
+	}
+	answers := make(map[probe.RootKey]health.Root, len(keys))
+	for _, key := range keys {
+		answers[key] = clusters[key.Cluster].root(key)
+	}
+	return answers, nil
+}
+
+// directory is a path in a repository as keys have it: without "./", and "" for its root.
+func directory(p string) string {
+	p = path.Clean("/" + p)
+	return p[1:]
+}
+
+// gate opens once, with the first outcome of something.
+type gate struct {
+	once   sync.Once
+	opened chan struct{}
+}
+
+func newGate() *gate { return &gate{opened: make(chan struct{})} }
+
+func (g *gate) open() { g.once.Do(func() { close(g.opened) }) }
+
+// wait waits for the first outcome. Who has waited in vain waits no second time.
+func (g *gate) wait(ctx context.Context) {
+	if g == nil {
+		return
+	}
+	select {
+	case <-g.opened:
+	case <-ctx.Done():
+		g.open()
+	}
+}

@@ -1,0 +1,135 @@
+package flux
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxMessage bounds a message, in bytes.
+const maxMessage = 600
+
+// outOfTime marks a health check that only ran out of time: the verdict looks for it.
+const outOfTime = "timeout waiting for"
+
+// unstable is what differs between two attempts in the same situation, and what
+// takes its place. The order matters.
+var unstable = []struct {
+	pattern *regexp.Regexp
+	with    string
+}{
+	{regexp.MustCompile(`,? next run in ` + duration), ""},
+	{regexp.MustCompile(` (after|in|within|took) ` + fraction), ""},
+	{regexp.MustCompile(` after ` + duration), ""},
+	// A directory that is made for one build.
+	{regexp.MustCompile(`[^\s'"]*/kustomization-\d+/?`), ""},
+	// Our side of a connection has a new port each time.
+	{regexp.MustCompile(`(\d+\.\d+\.\d+\.\d+|\[[0-9a-fA-F:.%]+\]):\d+->`), ""},
+}
+
+const (
+	duration = `(?:\d+(?:\.\d+)?(?:ns|µs|us|ms|s|m|h))+\b`
+	// fraction is a duration that was measured rather than configured.
+	fraction = `(?:(?:\d+[hm])*\d+\.\d+(?:ns|µs|us|ms|s)|\d+(?:ns|µs|us|ms))\b`
+)
+
+var (
+	userinfo = regexp.MustCompile(`://[^/@\s'"]+@`)
+	waiting  = regexp.MustCompile(`(?:` + outOfTime + `|stalled resources): \[(.*)\]`)
+	// entry is where the next object of such a list begins.
+	entry = regexp.MustCompile(`, (?:[A-Z][A-Za-z0-9]*/\S+ status: '|can't determine status for )`)
+)
+
+// stable makes a message of Flux or of a server fit to be kept: the same
+// situation gives the same text, on one line, without credentials, cut to a sane length.
+func stable(message string) string {
+	message = strings.Join(strings.Fields(strings.ToValidUTF8(message, "\uFFFD")), " ")
+	message = strings.Map(printable, message)
+	message = userinfo.ReplaceAllString(message, "://")
+	for _, u := range unstable {
+		message = u.pattern.ReplaceAllString(message, u.with)
+	}
+	return cut(sortWaiting(message))
+}
+
+// printable drops what a terminal would act upon.
+func printable(r rune) rune {
+	if unicode.IsControl(r) {
+		return -1
+	}
+	return r
+}
+
+// sortWaiting orders the objects that a health check waits for, which Flux lists in any order.
+func sortWaiting(message string) string {
+	at := waiting.FindStringSubmatchIndex(message)
+	if at == nil {
+		return message
+	}
+	list, objects := message[at[2]:at[3]], []string{}
+	for {
+		next := entry.FindStringIndex(list)
+		if next == nil {
+			break
+		}
+		objects, list = append(objects, list[:next[0]]), list[next[0]+2:]
+	}
+	objects = append(objects, list)
+	slices.Sort(objects)
+	return message[:at[2]] + strings.Join(objects, ", ") + message[at[3]:]
+}
+
+// cut bounds the message and keeps in sight that something ran out of time.
+func cut(message string) string {
+	const more = "…"
+	if len(message) <= maxMessage {
+		return message
+	}
+	end := more
+	if strings.LastIndex(message, outOfTime) > maxMessage-len(outOfTime)-len(more) && !strings.Contains(message[:maxMessage-len(outOfTime)-2*len(more)-2], outOfTime) {
+		end = more + " " + outOfTime + " " + more
+	}
+	at := maxMessage - len(end)
+	for at > 0 && !utf8.RuneStart(message[at]) {
+		at--
+	}
+	return message[:at] + end
+}
+
+// explain says for people why a request did not get an answer.
+func explain(err error) string {
+	var dns *net.DNSError
+	var asked *url.Error
+	var unknownCA x509.UnknownAuthorityError
+	var timeout interface{ Timeout() bool }
+	switch {
+	case errors.As(err, &dns) && !dns.Timeout():
+		return "the name " + dns.Name + " cannot be resolved"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused"
+	case errors.Is(err, syscall.ECONNRESET):
+		return "the connection was reset"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "no route to it"
+	case errors.As(err, &unknownCA):
+		return "its certificate is signed by an authority that the kubeconfig does not name"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "no answer in time"
+	case errors.As(err, &asked):
+		return stable(asked.Err.Error())
+	}
+	return stable(err.Error())
+}
+
+// withoutUser is a server's URL without what stands before its host.
+func withoutUser(server string) string {
+	return userinfo.ReplaceAllString(server, "://")
+}

@@ -1,0 +1,104 @@
+package flux
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func TestDirectory(t *testing.T) {
+	for path, want := range map[string]string{
+		"": "", ".": "", "./": "", "/": "", "./clusters/x/": "clusters/x", "clusters/x": "clusters/x", "/clusters//x/.": "clusters/x",
+		"./a/../b": "b", "../b": "b",
+	} {
+		if got := directory(path); got != want {
+			t.Errorf("%q: got %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestRootOf(t *testing.T) {
+	row := func(path string) *rootRow { return &rootRow{path: path, here: true} }
+	rows := map[name]*rootRow{
+		{"apps", "everything"}:        row(""),
+		{"flux-system", "clusters"}:   row("clusters"),
+		{"apps", "edge-again"}:        row("clusters/edge"),
+		{"flux-system", "edge"}:       row("clusters/edge"),
+		{"flux-system", "edge-later"}: row("clusters/edge"),
+		{"flux-system", "deeper"}:     row("clusters/edge/apps"),
+		{"a", "b"}:                    row("fleet/b"),
+		{"a", "a"}:                    row("fleet/b"),
+		{"flux-system", "remote"}:     {path: "clusters/far"},
+	}
+	for dir, want := range map[string]name{
+		"clusters/edge":      {"flux-system", "edge"},
+		"clusters/edge-2":    {"flux-system", "clusters"},
+		"clusters/far":       {"flux-system", "clusters"},
+		"clusters/edge/apps": {"flux-system", "deeper"},
+		"fleet/b":            {"a", "a"},
+		"fleet":              {"apps", "everything"},
+		"":                   {"apps", "everything"},
+	} {
+		if got := rootOf(rows, dir, ""); got != rows[want] {
+			t.Errorf("%q: got %+v, want %s", dir, got, want)
+		}
+	}
+	rows[name{"flux-system", "clusters"}].root.Source = "flux-system/fleet"
+	if got := rootOf(rows, "clusters/edge", "flux-system/fleet"); got != rows[name{"flux-system", "clusters"}] {
+		t.Errorf("of the roots that read a source: got %+v", got)
+	}
+	if rootOf(nil, "clusters/edge", "") != nil {
+		t.Error("a root of nothing")
+	}
+}
+
+func TestReadRoot(t *testing.T) {
+	object := func(spec map[string]any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "n", "name": "r"}, "spec": spec}}
+	}
+	ref := map[string]any{"kind": "GitRepository", "name": "g"}
+	row := readRoot(object(map[string]any{"path": "./a/", "prune": true, "sourceRef": ref}), nil)
+	if row.path != "a" || !row.here || !row.root.Prune || row.root.Source != "n/g" || row.root.Name != "n/r" || row.root.SourceKind != "GitRepository" {
+		t.Errorf("got %+v", row)
+	}
+	if readRoot(object(map[string]any{"kubeConfig": map[string]any{}}), nil).here {
+		t.Error("what applies to another cluster is not a root of this one")
+	}
+}
+
+func TestBranchOf(t *testing.T) {
+	for want, refs := range map[string][]map[string]any{
+		"master": {nil, {}},
+		"main":   {{"branch": "main"}, {"name": "refs/heads/main"}, {"name": "refs/heads/main", "branch": "other"}},
+		"": {
+			{"branch": "main", "commit": "1234"}, {"branch": "main", "tag": "v1"}, {"branch": "main", "semver": ">1"}, {"name": "refs/tags/v1"},
+		},
+	} {
+		for _, ref := range refs {
+			object := map[string]any{"kind": "GitRepository", "spec": map[string]any{}}
+			if ref != nil {
+				object["spec"] = map[string]any{"ref": ref}
+			}
+			if got := branchOf(&unstructured.Unstructured{Object: object}); got != want {
+				t.Errorf("%v: got %q, want %q", ref, got, want)
+			}
+		}
+	}
+}
+
+func TestPublicURL(t *testing.T) {
+	for url, want := range map[string]string{
+		"https://forge/x.git":             "https://forge/x.git",
+		"https://token@forge/x.git":       "https://forge/x.git",
+		"https://user:pass@forge/x@y.git": "https://forge/x@y.git",
+		"ssh://git@forge:22/x.git":        "ssh://git@forge:22/x.git",
+		"ssh://git:pass@forge/x.git":      "ssh://git@forge/x.git",
+		"ssh://forge/x.git":               "ssh://forge/x.git",
+		"oci://registry/x":                "oci://registry/x",
+		"git@forge:x.git":                 "git@forge:x.git",
+	} {
+		if got := publicURL(url); got != want {
+			t.Errorf("%s: got %s, want %s", url, got, want)
+		}
+	}
+}

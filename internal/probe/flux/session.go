@@ -1,0 +1,250 @@
+package flux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// parallelReads is how many objects are read at the same time from one API server.
+const parallelReads = 8
+
+// session is one time of a cluster's answering.
+type session struct {
+	cluster *cluster
+	conn    *connection
+	ctx     context.Context
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	// doubts has room for one wish to ask whether the cluster still answers.
+	doubts chan struct{}
+	// slots bounds how many objects are read at the same time.
+	slots chan struct{}
+
+	// Guarded by cluster.mu.
+
+	// permitted says that /readyz may be asked for.
+	permitted bool
+	feeds     map[feedName]*feed
+	// awaited is how many objects are not as they should be yet.
+	awaited int
+	// reconcilers, roots and repositories are what the feeds fill.
+	reconcilers  table[reconcilerRow]
+	roots        table[rootRow]
+	repositories table[sourceRow]
+}
+
+func newSession(ctx context.Context, c *cluster, conn *connection) *session {
+	s := &session{cluster: c, conn: conn, doubts: make(chan struct{}, 1), slots: make(chan struct{}, parallelReads), feeds: map[feedName]*feed{}}
+	s.ctx, s.cancel = context.WithCancel(ctx)
+	s.reconcilers = table[reconcilerRow]{session: s, read: s.readReconciler, changed: s.reconcilerChanged, settled: never}
+	s.roots = table[rootRow]{session: s, read: readRoot, changed: ignored[rootRow], settled: c.rootsChanged}
+	s.repositories = table[sourceRow]{session: s, read: readSource, changed: ignored[sourceRow], settled: c.rootsChanged}
+	return s
+}
+
+// end returns when nothing of the session runs any more.
+func (s *session) end() {
+	s.cancel()
+	s.running.Wait()
+	s.cluster.mu.Lock()
+	defer s.cluster.mu.Unlock()
+	for _, row := range s.reconcilers.rows {
+		row.release()
+	}
+}
+
+func (s *session) doubt() {
+	select {
+	case s.doubts <- struct{}{}:
+	default:
+	}
+}
+
+// feedName names what is listed and watched.
+type feedName string
+
+const (
+	// ours are the Kustomizations of tiers, theirs all others, among which roots are.
+	ours    feedName = "tiers"
+	theirs  feedName = "roots"
+	sources feedName = "sources"
+)
+
+// feed is a list that is watched.
+type feed struct {
+	resource schema.GroupVersionResource
+	selector string
+	store    store
+	// first opens with the first outcome. known says that the list is complete and
+	// followed, why why it is not; both are guarded by cluster.mu.
+	first *gate
+	known bool
+	why   string
+}
+
+// wantFeed has the cluster's sessions follow a feed.
+func wantFeed(f feedName) demand {
+	return func(c *cluster) func() *gate {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if !c.feeds[f] {
+			c.feeds[f] = true
+			if c.session != nil {
+				c.session.follow(f)
+			}
+		}
+		return func() *gate {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if c.session == nil {
+				return nil
+			}
+			return c.session.feeds[f].first
+		}
+	}
+}
+
+// follow starts a feed; cluster.mu is held.
+func (s *session) follow(f feedName) {
+	if s.ctx.Err() != nil {
+		return
+	}
+	fd := &feed{resource: kustomizations, first: newGate(), why: "it is being read"}
+	switch f {
+	case ours:
+		fd.selector, fd.store = seedLabel, &s.reconcilers
+	case theirs:
+		fd.selector, fd.store = "!"+seedLabel, &s.roots
+	case sources:
+		fd.resource, fd.store = gitRepositories, &s.repositories
+	}
+	fd.store.of(fd)
+	s.feeds[f] = fd
+	s.running.Go(func() { s.keep(fd) })
+}
+
+// How long a feed waits before it tries again what was not permitted or not there.
+const (
+	feedRetryFirst = time.Second
+	feedRetryMost  = 5 * time.Second
+)
+
+// keep follows the feed, again and again, until the session ends.
+func (s *session) keep(fd *feed) {
+	for retry := feedRetryFirst; s.ctx.Err() == nil; retry = min(2*retry, feedRetryMost) {
+		ctx, cancel := context.WithCancel(s.ctx)
+		lw, silence := s.listerWatcher(fd, cancel), logr.Discard()
+		cache.NewReflectorWithOptions(lw, &unstructured.Unstructured{}, fd.store, cache.ReflectorOptions{
+			Name: fd.resource.Resource, TypeDescription: fd.resource.String(), Logger: &silence,
+		}).RunWithContext(ctx)
+		cancel()
+		s.cluster.sleep(s.ctx, retry)
+	}
+}
+
+// listed is a ListWatch that lists: a watch that also lists needs no permission to
+// list, and says less of why it fails.
+type listed struct{ *cache.ListWatch }
+
+// IsWatchListSemanticsUnSupported is asked for by the reflector.
+func (listed) IsWatchListSemanticsUnSupported() bool { return true }
+
+// listerWatcher asks for the feed's objects. Where the API server declines, stop
+// ends the reflector; where nothing answers, the session is in doubt.
+func (s *session) listerWatcher(fd *feed, stop func()) listed {
+	client := s.conn.dynamic.Resource(fd.resource)
+	failed := func(verb string, err error) {
+		if s.ctx.Err() != nil {
+			return
+		}
+		var status apierrors.APIStatus
+		switch {
+		case !errors.As(err, &status), apierrors.IsUnauthorized(err):
+			s.doubt()
+		case apierrors.IsResourceExpired(err), apierrors.IsGone(err), apierrors.IsTooManyRequests(err):
+			return // the reflector's own affair
+		case apierrors.IsInternalError(err), apierrors.IsServiceUnavailable(err), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
+			s.doubt()
+		}
+		s.fail(fd, verb, err)
+		stop()
+	}
+	watched := false
+	return listed{&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.LabelSelector = fd.selector
+			if o.Continue == "" {
+				o.ResourceVersion, o.ResourceVersionMatch = "", "" // what is stored, not what some cache remembers
+			}
+			list, err := client.List(ctx, o)
+			if err != nil {
+				failed("list", err)
+				return nil, err
+			}
+			for i := range list.Items {
+				trim(&list.Items[i])
+			}
+			return list, nil
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.LabelSelector = fd.selector
+			if watched {
+				s.doubt() // why did the last one end?
+			}
+			watched = true
+			w, err := client.Watch(ctx, o)
+			if err != nil {
+				failed("watch", err)
+			}
+			return w, err
+		},
+	}}
+}
+
+// fail notes why a feed is not known.
+func (s *session) fail(fd *feed, verb string, err error) {
+	why := explain(err)
+	if unserved(err) {
+		why = fmt.Sprintf("%s.%s are not known there. Install Flux, or wait for it", fd.resource.Resource, fd.resource.Group)
+	} else if !apierrors.IsForbidden(err) {
+		why = fmt.Sprintf("%s of %s.%s failed: %s", verb, fd.resource.Resource, fd.resource.Group, why)
+	}
+	s.cluster.mu.Lock()
+	changed := fd.known || fd.why != why
+	fd.known, fd.why = false, why
+	s.cluster.tell(changed)
+	s.cluster.mu.Unlock()
+	fd.first.open()
+}
+
+// feed gives the session's feed while it is known, else why it is not; cluster.mu is held.
+func (c *cluster) feed(f feedName) (ok bool, why string) {
+	switch {
+	case c.session == nil:
+		why = c.why
+	case c.session.feeds[f] == nil:
+		why = "it has not been read yet"
+	case !c.session.feeds[f].known:
+		why = c.session.feeds[f].why
+	default:
+		return true, ""
+	}
+	return false, c.unasked(why)
+}
+
+// unasked says that the cluster cannot be asked, and why.
+func (c *cluster) unasked(why string) string {
+	return "cluster " + c.name + " cannot be asked: " + why
+}

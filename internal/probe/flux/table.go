@@ -1,0 +1,119 @@
+package flux
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// name is an object's.
+type name struct{ namespace, name string }
+
+func (n name) String() string { return n.namespace + "/" + n.name }
+
+// store is what a reflector fills, and a feed's.
+type store interface {
+	Add(object any) error
+	Update(object any) error
+	Delete(object any) error
+	Replace(objects []any, resourceVersion string) error
+	Resync() error
+	of(fd *feed)
+}
+
+// table keeps what is answered of a feed's objects, and nothing else of them.
+// It is guarded by the cluster's mu.
+type table[R any] struct {
+	session *session
+	feed    *feed
+	rows    map[name]*R
+	// read makes a row of an object and of the one that there was, which may be nil.
+	read func(object *unstructured.Unstructured, before *R) *R
+	// changed is told of every row that was written or, with now nil, went, and
+	// settled once after one or many of them. They say whether that changes an answer.
+	changed func(n name, before, now *R) bool
+	settled func() bool
+}
+
+func (t *table[R]) of(fd *feed) { t.feed, t.rows = fd, map[name]*R{} }
+
+// Add implements cache.ReflectorStore.
+func (t *table[R]) Add(object any) error { return t.Update(object) }
+
+// Update implements cache.ReflectorStore.
+func (t *table[R]) Update(object any) error { return t.one(object, t.put) }
+
+// Delete implements cache.ReflectorStore.
+func (t *table[R]) Delete(object any) error { return t.one(object, t.drop) }
+
+// Resync implements cache.ReflectorStore; there is nothing to send again.
+func (t *table[R]) Resync() error { return nil }
+
+// Replace implements cache.ReflectorStore: this is the list that makes the feed known.
+func (t *table[R]) Replace(objects []any, _ string) error {
+	c := t.session.cluster
+	c.mu.Lock()
+	before := t.rows
+	t.rows = make(map[name]*R, len(objects))
+	changed := false
+	for _, object := range objects {
+		u, ok := object.(*unstructured.Unstructured)
+		if !ok {
+			c.mu.Unlock()
+			return fmt.Errorf("a list holds a %T", object)
+		}
+		n := nameOf(u)
+		row := t.read(u, before[n])
+		t.rows[n] = row
+		changed = t.changed(n, before[n], row) || changed
+	}
+	for n, row := range before {
+		if t.rows[n] == nil {
+			changed = t.changed(n, row, nil) || changed
+		}
+	}
+	first := !t.feed.known
+	t.feed.known, t.feed.why = true, ""
+	changed = t.settled() || changed || first
+	c.tell(changed)
+	c.mu.Unlock()
+	t.feed.first.open()
+	return nil
+}
+
+func (t *table[R]) one(object any, apply func(*unstructured.Unstructured) bool) error {
+	u, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return fmt.Errorf("a watch sent a %T", object)
+	}
+	trim(u)
+	c := t.session.cluster
+	c.mu.Lock()
+	changed := apply(u)
+	changed = t.settled() || changed
+	c.tell(changed)
+	c.mu.Unlock()
+	return nil
+}
+
+func (t *table[R]) put(u *unstructured.Unstructured) bool {
+	n := nameOf(u)
+	before := t.rows[n]
+	now := t.read(u, before)
+	t.rows[n] = now
+	return t.changed(n, before, now)
+}
+
+func (t *table[R]) drop(u *unstructured.Unstructured) bool {
+	n := nameOf(u)
+	before := t.rows[n]
+	delete(t.rows, n)
+	return before != nil && t.changed(n, before, nil)
+}
+
+func nameOf(u *unstructured.Unstructured) name { return name{u.GetNamespace(), u.GetName()} }
+
+// ignored and never are for tables of which rows, or what they make up, do not matter.
+func ignored[R any](name, *R, *R) bool { return false }
+
+func never() bool { return false }

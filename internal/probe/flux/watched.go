@@ -1,0 +1,170 @@
+package flux
+
+import (
+	"reflect"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// How often an object is read again: one that is expected to change soon, and one
+// that is as it should be. Where very many are awaited at once, each of them waits
+// perAwaited times their number, so that an API server is not asked more often in all.
+const (
+	readAwaited = time.Second
+	readSettled = 15 * time.Second
+	readAbsent  = time.Minute
+	perAwaited  = 5 * time.Millisecond
+)
+
+// objectKey names an object that is read by name: being allowed to get it is
+// enough, where a watch would have to be allowed for all of its kind.
+type objectKey struct {
+	gvk  schema.GroupVersionKind
+	name name
+}
+
+// judge makes of an object what is kept of it, and says for how long it is not read
+// again; zero is for one that is not as it should be yet. It is asked with nil when
+// the object is not there, of which nothing is kept.
+type judge func(*unstructured.Unstructured) (kept any, settled time.Duration)
+
+// object is an object that is read again and again. It is guarded by cluster.mu,
+// but for its key and judge.
+type object struct {
+	key   objectKey
+	judge judge
+	asked time.Time
+	// owner is the session that reads it; seen and first are of that session.
+	owner *session
+	seen  sight
+	first *gate
+	// needless is closed when it need not be read any more.
+	needless chan struct{}
+}
+
+// sight is what was seen of an object.
+type sight struct {
+	// known is false where it could not be asked for; why says why.
+	known bool
+	why   string
+	// kept is nil where the API server said that the object is not there.
+	kept any
+	// settled is for how long it is not read again; zero where it is awaited.
+	settled time.Duration
+}
+
+// wantObject has the cluster's sessions read an object.
+func wantObject(key objectKey, judge judge) demand {
+	return func(c *cluster) func() *gate {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		o := c.watched(key, judge)
+		return func() *gate {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if c.session == nil || o.owner != c.session {
+				return nil
+			}
+			return o.first
+		}
+	}
+}
+
+// watched gives an object that is read again and again from now on; cluster.mu is held.
+func (c *cluster) watched(key objectKey, judge judge) *object {
+	o := c.objects[key]
+	if o == nil {
+		o = &object{key: key, judge: judge, needless: make(chan struct{})}
+		c.objects[key] = o
+		if c.session != nil {
+			c.session.watch(o)
+		}
+	}
+	o.asked = c.asked
+	return o
+}
+
+// watch starts reading the object; cluster.mu is held.
+func (s *session) watch(o *object) {
+	o.owner, o.first, o.seen = s, newGate(), sight{why: "it is being read"}
+	s.awaited++
+	if s.ctx.Err() == nil {
+		s.running.Go(func() { s.readAgain(o) })
+	}
+}
+
+// readAgain reads the object until the session ends or nobody asks about it any more.
+func (s *session) readAgain(o *object) {
+	c := s.cluster
+	for s.ctx.Err() == nil {
+		s.slots <- struct{}{}
+		seen := s.look(o)
+		<-s.slots
+		if s.ctx.Err() != nil {
+			return
+		}
+		c.mu.Lock()
+		if c.channel.clock.Since(o.asked) >= c.channel.options.Idle {
+			c.unwatch(o.key)
+		}
+		if c.objects[o.key] != o {
+			if o.seen.settled == 0 {
+				s.awaited--
+			}
+			c.mu.Unlock()
+			return
+		}
+		changed := !reflect.DeepEqual(o.seen, seen)
+		switch {
+		case o.seen.settled == 0 && seen.settled > 0:
+			s.awaited--
+		case o.seen.settled > 0 && seen.settled == 0:
+			s.awaited++
+		}
+		o.seen = seen
+		every := seen.settled
+		if every == 0 {
+			every = max(readAwaited, time.Duration(s.awaited)*perAwaited)
+		}
+		c.tell(changed)
+		c.mu.Unlock()
+		o.first.open()
+		timer := c.channel.clock.NewTimer(every)
+		select {
+		case <-s.ctx.Done():
+		case <-o.needless:
+		case <-timer.C():
+		}
+		timer.Stop()
+	}
+}
+
+// unwatch ends reading an object; cluster.mu is held.
+func (c *cluster) unwatch(key objectKey) {
+	if o := c.objects[key]; o != nil {
+		delete(c.objects, key)
+		close(o.needless)
+	}
+}
+
+// look reads the object once.
+func (s *session) look(o *object) sight {
+	u, err := s.conn.object(s.ctx, o.key.gvk, o.key.name.namespace, o.key.name.name)
+	switch {
+	case notFound(err):
+		_, settled := o.judge(nil)
+		return sight{known: true, settled: settled}
+	case err != nil:
+		if !apierrors.IsForbidden(err) {
+			s.doubt()
+		}
+		return sight{why: o.key.String() + " cannot be read: " + explain(err)}
+	}
+	kept, settled := o.judge(u)
+	return sight{known: true, kept: kept, settled: settled}
+}
+
+func (k objectKey) String() string { return k.gvk.Kind + " " + k.name.String() }

@@ -1,0 +1,79 @@
+package servers
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// auditPolicy logs each request for a change, dry runs too, when it is answered. Leases and events are noise.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted]
+rules:
+- level: None
+  resources:
+  - {group: coordination.k8s.io, resources: [leases]}
+  - {group: "", resources: [events]}
+  - {group: events.k8s.io, resources: [events]}
+- level: Metadata
+  verbs: [create, update, patch, delete, deletecollection]
+- level: None
+`
+
+// AuditEvent is an answered request for a change, as far as tests look at it.
+type AuditEvent struct {
+	// Verb is create, update, patch, delete or deletecollection. An apply is a patch.
+	Verb       string `json:"verb"`
+	RequestURI string `json:"requestURI"`
+	UserAgent  string `json:"userAgent"`
+	User       struct {
+		// Username is the name of the program for those that StartCluster and StartFlux start, as kustomize-controller.
+		Username string `json:"username"`
+	} `json:"user"`
+	ObjectRef struct {
+		APIGroup    string `json:"apiGroup"`
+		APIVersion  string `json:"apiVersion"`
+		Resource    string `json:"resource"`
+		Subresource string `json:"subresource"`
+		Namespace   string `json:"namespace"`
+		Name        string `json:"name"`
+	} `json:"objectRef"`
+	ResponseStatus struct {
+		// Code is the HTTP status.
+		Code    int    `json:"code"`
+		Reason  string `json:"reason"`
+		Message string `json:"message"`
+	} `json:"responseStatus"`
+}
+
+// DryRun tells whether the request was for a dry run.
+func (e AuditEvent) DryRun() bool {
+	return strings.Contains(e.RequestURI, "dryRun=All")
+}
+
+// Refused tells whether the answer was an error.
+func (e AuditEvent) Refused() bool {
+	return e.ResponseStatus.Code >= 400
+}
+
+// AuditEvents reads the audit log, oldest first. A request is in it about when its answer is there.
+func (c *Cluster) AuditEvents() ([]AuditEvent, error) {
+	content, err := os.ReadFile(c.AuditLog)
+	if err != nil {
+		return nil, fmt.Errorf("read the audit log of cluster %s: %w", c.Name, err)
+	}
+	// What follows the last end of a line is still being written.
+	content = content[:bytes.LastIndexByte(content, '\n')+1]
+	var events []AuditEvent
+	for line := range bytes.Lines(content) {
+		var event AuditEvent
+		if err := json.Unmarshal(line, &event); err != nil {
+			return nil, fmt.Errorf("understand the audit log of cluster %s: %w", c.Name, err)
+		}
+		events = append(events, event)
+	}
+	return events, nil
+}

@@ -1,0 +1,155 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+)
+
+// keptUnused is how long a folder of an older build is kept after its last use.
+const keptUnused = 30 * 24 * time.Hour
+
+// buildOne builds r unless another process does so first.
+func (s *Store) buildOne(ctx context.Context, out io.Writer, r recipe) error {
+	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		return fmt.Errorf("make the folder of built servers: %w", err)
+	}
+	unlock, err := lock(ctx, filepath.Join(s.dir, ".lock-"+string(r.name)), func() {
+		say(out, "servers: %s: waiting for another process that builds it", r.name)
+	})
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	place, err := s.place(r)
+	if err != nil {
+		return err
+	}
+	if complete(place, r) {
+		return nil
+	}
+	// We hold the lock, so nobody is at work in what is left of an interrupted build.
+	leftovers, _ := filepath.Glob(filepath.Join(s.dir, ".build-"+string(r.name)+"-*"))
+	for _, dir := range append(leftovers, place) {
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("clear away an interrupted build: %w", err)
+		}
+	}
+	temporary, err := os.MkdirTemp(s.dir, ".build-"+string(r.name)+"-")
+	if err != nil {
+		return fmt.Errorf("make a folder to build in: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(temporary) }()
+	if err := s.fill(ctx, temporary, r); err != nil {
+		return err
+	}
+	if err := os.Rename(temporary, place); err != nil {
+		return fmt.Errorf("put what was built in its place: %w", err)
+	}
+	s.clearUnused(r.name, place)
+	return nil
+}
+
+// fill makes all that r makes, in dir.
+func (s *Store) fill(ctx context.Context, dir string, r recipe) error {
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return fmt.Errorf("open the folder for others: %w", err)
+	}
+	if len(r.packages) > 0 {
+		bin := filepath.Join(dir, "bin")
+		if err := os.Mkdir(bin, 0o755); err != nil {
+			return fmt.Errorf("make the folder of programs: %w", err)
+		}
+		env := []string{"CGO_ENABLED=0"}
+		if r.cgo {
+			env = []string{"CGO_ENABLED=1"}
+		}
+		module := filepath.Join(s.modules, string(r.name))
+		if _, all, err := s.run(ctx, module, env, r.buildArgs(bin)); err != nil {
+			return fmt.Errorf("%w\n%s", err, lastLines(all, 15))
+		}
+	}
+	for _, d := range r.data {
+		source, err := s.download(ctx, d.module)
+		if err != nil {
+			return err
+		}
+		from := filepath.Join(source, filepath.FromSlash(d.from))
+		if err := copyTree(from, filepath.Join(dir, filepath.FromSlash(d.to))); err != nil {
+			return fmt.Errorf("copy %s of %s: %w", d.from, d.module.path, err)
+		}
+	}
+	if r.mergeOlder {
+		return mergeOlder(filepath.Join(dir, "crds"), filepath.Join(dir, "older"))
+	}
+	return nil
+}
+
+// download brings m into the module cache and gives its folder there. It refuses other content than the pinned one.
+func (s *Store) download(ctx context.Context, m module) (string, error) {
+	// Outside any module, so that no go.mod takes part.
+	stdout, all, err := s.run(ctx, os.TempDir(), nil, []string{"mod", "download", "-json", m.path + "@" + m.version})
+	if err != nil {
+		return "", fmt.Errorf("download %s@%s: %w\n%s", m.path, m.version, err, lastLines(all, 15))
+	}
+	var got struct{ Dir, Sum string }
+	if err := json.Unmarshal(stdout, &got); err != nil {
+		return "", fmt.Errorf("download %s@%s: read the go command's answer: %w", m.path, m.version, err)
+	}
+	if got.Sum != m.sum {
+		return "", fmt.Errorf("download %s@%s: its digest is %s, not %s", m.path, m.version, got.Sum, m.sum)
+	}
+	return got.Dir, nil
+}
+
+// copyTree copies what a server reads from a folder: its regular files, without what only tests and kustomize read.
+func copyTree(from, to string) error {
+	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, relative)
+		switch {
+		case entry.IsDir() && entry.Name() == "testdata":
+			return fs.SkipDir
+		case entry.IsDir():
+			return os.MkdirAll(target, 0o755)
+		case !entry.Type().IsRegular(), entry.Name() == "kustomization.yaml":
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, content, 0o644)
+	})
+}
+
+// clearUnused removes folders of name with other keys that nobody used for long.
+func (s *Store) clearUnused(name Name, keep string) {
+	ours := regexp.MustCompile(`^` + regexp.QuoteMeta(string(name)) + `-v[0-9][^-]*-[0-9a-f]{12}$`)
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		dir := filepath.Join(s.dir, entry.Name())
+		info, err := entry.Info()
+		if err != nil || dir == keep || !ours.MatchString(entry.Name()) {
+			continue
+		}
+		if s.now().Sub(info.ModTime()) > keptUnused {
+			_ = os.RemoveAll(dir)
+		}
+	}
+}
