@@ -183,13 +183,9 @@ func (r *repoState) changes(from, to git.Hash) ([]string, error) {
 	if known, ok := r.diffs.get(key); ok {
 		return known, nil
 	}
-	merge, err := r.Mirror.MergeTrees(from, to, from, nil)
+	paths, err := r.Mirror.Changes(from, to)
 	if err != nil {
 		return nil, err
-	}
-	paths := make([]string, len(merge.Edits))
-	for i, e := range merge.Edits {
-		paths[i] = e.Path
 	}
 	r.diffs.put(key, paths)
 	return paths, nil

@@ -37,6 +37,7 @@ type Mirror interface {
 	Commit(hash git.Hash) (git.CommitInfo, error)
 	Entries(commit git.Hash, paths []string) (map[string]git.Entry, error)
 	Log(from, stop git.Hash) iter.Seq2[git.CommitInfo, error]
+	Changes(from, to git.Hash) ([]string, error)
 	MergeTrees(from, to, into git.Hash, whole func(path string) bool) (git.TreeMerge, error)
 	NewObjects(tree git.Hash, known ...git.Hash) ([]git.Hash, error)
 	WriteTree(files map[string][]byte) (git.Tree, error)

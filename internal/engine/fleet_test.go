@@ -130,9 +130,9 @@ func (m watchedMirror) Commit(hash git.Hash) (git.CommitInfo, error) {
 	return m.Mirror.Commit(hash)
 }
 
-func (m watchedMirror) MergeTrees(from, to, into git.Hash, whole func(string) bool) (git.TreeMerge, error) {
+func (m watchedMirror) Changes(from, to git.Hash) ([]string, error) {
 	m.estate.reads.diffs++
-	return m.Mirror.MergeTrees(from, to, into, whole)
+	return m.Mirror.Changes(from, to)
 }
 
 // plant commits seeds to the estate's control plane.

@@ -273,6 +273,27 @@ func (m *memory) MergeTrees(from, to, into git.Hash, whole func(string) bool) (g
 	return out, nil
 }
 
+// Changes tells of a directory that only one of the commits has as one path, as *git.Mirror does.
+func (m *memory) Changes(from, to git.Hash) ([]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before, after := m.trees[m.commits[from].Tree], m.trees[m.commits[to].Tree]
+	changed := map[string]bool{}
+	for _, sides := range [][2]map[string]git.Hash{{before, after}, {after, before}} {
+		for p, blob := range sides[0] {
+			if sides[1][p] == blob {
+				continue
+			}
+			highest := p
+			for dir := path.Dir(p); dir != "." && len(under(sides[1], dir)) == 0; dir = path.Dir(dir) {
+				highest = dir
+			}
+			changed[highest] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(changed)), nil
+}
+
 func (m *memory) unitsOf(flat map[string]git.Hash, whole func(string) bool) map[string]git.Entry {
 	out := map[string]git.Entry{}
 	for p, blob := range flat {

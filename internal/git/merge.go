@@ -25,6 +25,42 @@ func (m *Mirror) MergeTrees(from, to, into Hash, whole func(path string) bool) (
 	return w.out, err
 }
 
+// Changes are the paths that differ between two commits, in order. A directory is one path where only one of them has it,
+// and one that both have is told by what differs in it.
+func (m *Mirror) Changes(from, to Hash) (paths []string, err error) {
+	var roots [2]Entry
+	for i, commit := range []Hash{from, to} {
+		info, err := m.Commit(commit)
+		if err != nil {
+			return nil, err
+		}
+		roots[i] = Entry{Hash: info.Tree, Mode: ModeDir}
+	}
+	return m.changes(nil, "", roots[0], roots[1])
+}
+
+// changes adds what differs between two directories; path ends with a slash unless it is empty.
+func (m *Mirror) changes(paths []string, path string, from, to Entry) ([]string, error) {
+	before, err := m.directory(from)
+	if err != nil {
+		return nil, err
+	}
+	after, err := m.directory(to)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range differences(before, after) {
+		if d.from.Mode != ModeDir || d.to.Mode != ModeDir {
+			paths = append(paths, path+d.name)
+			continue
+		}
+		if paths, err = m.changes(paths, path+d.name+"/", d.from, d.to); err != nil {
+			return nil, err
+		}
+	}
+	return paths, nil
+}
+
 // treeMerging is a merge of trees on its way. A zero Entry stands for nothing, which is entered like an empty directory.
 type treeMerging struct {
 	mirror *Mirror

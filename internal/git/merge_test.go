@@ -107,6 +107,40 @@ func TestMergeTrees(t *testing.T) {
 	}
 }
 
+func TestChanges(t *testing.T) {
+	type files = map[string]string
+	cases := map[string]struct {
+		from, to files
+		want     []string
+	}{
+		"nothing": {from: files{"a/b": "1"}, to: files{"a/b": "1"}},
+		"a directory that both have is told by what differs in it": {
+			from: files{"a/b/c": "1", "a/b/d": "1", "a/e/f": "1"}, to: files{"a/b/c": "2", "a/b/d": "1", "a/e/f": "1", "a/e/g": "1"},
+			want: []string{"a/b/c", "a/e/g"},
+		},
+		"a directory that one of them has is one path": {
+			from: files{"a/b/c": "1", "x": "1"}, to: files{"a/d/e": "1", "a/d/f": "1", "x": "1"},
+			want: []string{"a/b", "a/d"},
+		},
+		"a file and a directory": {
+			from: files{"a": "1", "b/c": "1"}, to: files{"a/c": "1", "b": "1"},
+			want: []string{"a", "b"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			m, at := three(t, newBare(t), [3]map[string]string{tc.from, tc.to, tc.to})
+			got, err := m.Changes(at[0], at[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("changes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // Every file has one line, so that git, too, cannot merge inside a file, and no two files are alike, so that it sees no renames.
 func TestMergeTreesAgreesWithGit(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 11))
