@@ -63,4 +63,5 @@ demo: build ## plant a simulated fleet and merge every proposal
 	bin/furrow demo --merge
 
 demo-real: build servers ## the demo on real servers: Gitea, Kubernetes and Flux, until it is interrupted
-	$(GO) run ./test/demoreal -furrow bin/furrow
+	@$(GO) build -o bin/demoreal ./test/demoreal
+	@bin/demoreal -furrow bin/furrow

@@ -144,6 +144,9 @@ func (f *Forge) listOpen(ctx context.Context) (map[string]row, error) {
 	for reading := 1; ; reading++ {
 		rows, total, shrunk := map[string]row{}, 0, false
 		for at, err := range f.pages(ctx, q) {
+			if refused(err, http.StatusNotFound) && f.countsAsEmpty(ctx) {
+				return rows, nil
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -161,6 +164,18 @@ func (f *Forge) listOpen(ctx context.Context) (map[string]row, error) {
 			return rows, nil
 		}
 	}
+}
+
+// countsAsEmpty says that the server has not noticed the first push to the
+// repository yet: until then it answers 404 to all that is about pull requests.
+func (f *Forge) countsAsEmpty(ctx context.Context) bool {
+	empty := false
+	err := f.api.do(ctx, "look at the repository", nil, func(c *sdk.Client) error {
+		repo, _, err := c.GetRepo(f.api.owner, f.api.name)
+		empty = err == nil && repo.Empty
+		return err
+	})
+	return err == nil && empty
 }
 
 // List asks for the open pull requests, and reads their branches.

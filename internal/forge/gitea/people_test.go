@@ -173,6 +173,9 @@ func TestARepositoryThatWasEmptyASecondAgo(t *testing.T) {
 	s.git("checkout", "--quiet", "-b", "work")
 	s.git("commit", "--quiet", "--allow-empty", "-m", "Start")
 	s.send("main")
+	if list := s.list(); len(list) != 0 {
+		t.Errorf("listed %+v", list)
+	}
 	s.propose(edge, "w1")
 }
 

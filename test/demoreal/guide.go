@@ -1,0 +1,51 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/furrow-dev/furrow/internal/demo"
+)
+
+// guide shows where everything is, and what to do.
+func (d *demonstration) guide() {
+	text := intro
+	if !d.options.merge {
+		text += instructions
+	}
+	kept := "kept at the end: carry on with -dir"
+	if d.folder.temporary {
+		kept = "removed at the end"
+	}
+	d.screen.show("%s", strings.NewReplacer(
+		"PULLS", d.people.pulls(), "PERSON", personName, "PASSWORD", d.people.person.secret,
+		"DIR", d.folder.dir, "KEPT", kept, "SEED", demo.Seed,
+	).Replace(text))
+}
+
+const intro = `
+Gitea      PULLS
+           log in as  PERSON  with the password  PASSWORD
+Clusters   mgmt, site-a, and edge-1, which the seed SEED brings
+Folder     DIR  (KEPT)
+
+`
+
+const instructions = `Merge the pull requests in Gitea. Each lets the next ones come, until everything is Released.
+In another terminal:
+
+  . DIR/env     # puts furrow and kubectl on the PATH, and sets FURROW_… and KUBECONFIG
+  furrow status --watch
+  furrow pr merge --all                                  # instead of the button in Gitea
+  kubectl --context mgmt get kustomizations,clusters -A
+  kubectl --context site-a get slices,pods -A
+  kubectl --context edge-1 get slices,pods -A            # when it is there
+
+When everything is Released, commit an update:
+
+  cd DIR/repositories/control-plane
+  cp ../update/SEED.yaml seeds/
+  git commit -am "Update SEED to 1.1.0" && git push --quiet
+
+Ctrl-C ends it all. What follows is the output of furrow run, and what the provider does.
+
+`

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/furrow-dev/furrow/test/servers"
+)
+
+// clusterStatus is what Cluster API says of a Cluster, as far as it is played.
+type clusterStatus struct {
+	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
+	Phase              string             `json:"phase,omitempty"`
+	Initialization     *initialization    `json:"initialization,omitempty"`
+	Conditions         []metav1.Condition `json:"conditions,omitempty"`
+}
+
+type initialization struct {
+	InfrastructureProvisioned bool `json:"infrastructureProvisioned,omitempty"`
+	ControlPlaneInitialized   bool `json:"controlPlaneInitialized,omitempty"`
+}
+
+// report brings the status of a Cluster up to date; cluster is nil while it does not run.
+func (p *provider) report(ctx context.Context, object *unstructured.Unstructured, cluster *servers.Cluster) error {
+	before := object.DeepCopy()
+	var status clusterStatus
+	if old, found := object.Object["status"].(map[string]any); found {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(old, &status); err != nil {
+			return fmt.Errorf("read its status: %w", err)
+		}
+	}
+	status.ObservedGeneration = object.GetGeneration()
+	available := metav1.Condition{Type: "Available", Status: metav1.ConditionFalse, Reason: "NotInitialized", Message: "It has no API server yet."}
+	if cluster == nil {
+		if status.Initialization == nil { // it stays initialized once it is
+			status.Phase = "Provisioning"
+		}
+	} else {
+		status.Phase, status.Initialization = "Provisioned", &initialization{true, true}
+		available = availability(ctx, cluster)
+	}
+	meta.SetStatusCondition(&status.Conditions, available)
+	told, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
+	if err != nil {
+		return fmt.Errorf("write its status: %w", err)
+	}
+	object.Object["status"] = told
+	patch := client.MergeFrom(before)
+	if data, err := patch.Data(object); err != nil || string(data) != "{}" {
+		err = p.mgmt.Status().Patch(ctx, object, patch)
+		if err != nil {
+			return err
+		}
+	}
+	if cluster != nil {
+		p.tellAvailable(client.ObjectKeyFromObject(object), available)
+	}
+	return nil
+}
+
+func (p *provider) tellAvailable(key client.ObjectKey, available metav1.Condition) {
+	if available.Status == metav1.ConditionTrue {
+		p.tell(key, "Available", available.Message)
+	} else if p.told[key] != "Available" {
+		p.tell(key, "Initialized", "its API server answers; the kubeconfig is in a Secret")
+	}
+}
+
+// availability says whether what runs on a cluster is there: at least one Deployment, and all of them available.
+func availability(ctx context.Context, cluster *servers.Cluster) metav1.Condition {
+	condition := metav1.Condition{Type: "Available", Status: metav1.ConditionFalse, Reason: "NotAvailable"}
+	var deployments appsv1.DeploymentList
+	if err := cluster.Client().List(ctx, &deployments); err != nil {
+		condition.Status, condition.Message = metav1.ConditionUnknown, "It does not answer."
+		return condition
+	}
+	if len(deployments.Items) == 0 {
+		condition.Message = "Nothing runs on it yet."
+		return condition
+	}
+	for i := range deployments.Items {
+		if d := &deployments.Items[i]; !deploymentAvailable(d) {
+			condition.Message = fmt.Sprintf("Deployment %s/%s is not available.", d.Namespace, d.Name)
+			return condition
+		}
+	}
+	condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, "Available", "all its Deployments are available"
+	return condition
+}
+
+func deploymentAvailable(d *appsv1.Deployment) bool {
+	for _, condition := range d.Status.Conditions {
+		if condition.Type == appsv1.DeploymentAvailable {
+			return condition.Status == corev1.ConditionTrue && d.Status.ObservedGeneration >= d.Generation
+		}
+	}
+	return false
+}
