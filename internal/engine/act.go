@@ -116,6 +116,9 @@ func (r *repoState) finish(ctx context.Context, updates []git.Update) error {
 }
 
 func (p *pass) actIn(ctx context.Context, d *seedDecision, r *repoState) error {
+	if r.err != nil {
+		return r.err // its servers stopped answering in this pass
+	}
 	out := &push{repo: r, seed: d, tiers: map[string]*grafted{}}
 	if err := p.addPlan(out); err != nil {
 		return err
@@ -127,10 +130,14 @@ func (p *pass) actIn(ctx context.Context, d *seedDecision, r *repoState) error {
 		}
 		if err := p.addTier(ctx, out, t, s); err != nil {
 			d.problems[s.Tier] = err
+			if r.fails(err, p.engine.config.Now) {
+				return err
+			}
 		}
 	}
 	out.dropMarkers()
 	if err := p.send(ctx, out); err != nil {
+		r.fails(err, p.engine.config.Now)
 		return err
 	}
 	return p.propose(ctx, out)
@@ -272,9 +279,21 @@ func (p *pass) addGraft(out *push, t *plan.Tier, s release.TierStatus, branch st
 		return fmt.Errorf("branch %s: base has the entries already", branch)
 	}
 	request.Head = graft.Commit
-	out.updates = append(out.updates, git.Update{Ref: branch, Old: r.refs[branch], New: graft.Commit, Objects: graft.Objects})
 	out.tiers[branch] = &grafted{s.Tier, request}
+	if at, there := r.refs[branch]; there && r.says(at, graft.Tree, meta) {
+		request.Head = at // pushed before, and not proposed then
+		out.tiers[branch].request = request
+		return nil
+	}
+	out.updates = append(out.updates, git.Update{Ref: branch, Old: r.refs[branch], New: graft.Commit, Objects: graft.Objects})
 	return nil
+}
+
+// says that a commit is what would be pushed now, but for its time.
+func (r *repoState) says(commit, tree git.Hash, meta git.CommitMeta) bool {
+	had, err := r.Mirror.Commit(commit)
+	return err == nil && had.Tree == tree && len(had.Parents) == 1 && had.Parents[0] == r.head && had.Message == meta.Message &&
+		had.Author.Email == meta.Author.Email && had.Committer.Email == meta.Author.Email
 }
 
 func edits(t *plan.Tier) ([]git.Edit, error) {
@@ -333,6 +352,9 @@ func (p *pass) propose(ctx context.Context, out *push) error {
 		proposal, err := out.repo.Forge.Propose(ctx, g.request)
 		if err != nil {
 			out.seed.problems[g.name] = fmt.Errorf("proposing %s: %w", branch, err)
+			if out.repo.fails(err, p.engine.config.Now) {
+				return err
+			}
 			continue
 		}
 		out.repo.proposals[branch] = proposal

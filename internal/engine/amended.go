@@ -12,9 +12,12 @@ import (
 )
 
 // lookBehind finds out how content that no plan has came to be on base: a person
-// made it of a proposal before it was merged, or asks for it to be replaced.
+// made it of a proposal before it was merged, or asks for it to be replaced, as the
+// open proposal does that was made when they asked.
 func (p *pass) lookBehind(ctx context.Context, r *repoState, pl *plan.Plan, t *plan.Tier, planned *plannedSeed, have map[string]layout.Hash, f *release.TierFacts) error {
-	if r.retries(planned, pl.Seed) {
+	proposal, open := r.proposals[layout.TierBranch(r.base, pl.Name(t))]
+	replacing := open && !proposal.Rejected && proposal.Wants == t.Wants()
+	if r.retries(planned, pl.Seed) || replacing && !proposal.Stale {
 		f.Base = release.BaseEarlier
 		return nil
 	}
@@ -41,11 +44,11 @@ func (p *pass) lookBehind(ctx context.Context, r *repoState, pl *plan.Plan, t *p
 	return nil
 }
 
-// landed says that what base has of a tier is what its newest proposal with these
-// Wants was when it was merged.
+// landed says that what base has of a tier is what the newest merged proposal with
+// these Wants was when it was merged.
 func (r *repoState) landed(ctx context.Context, name layout.Tier, wants string, t *plan.Tier, have map[string]layout.Hash) (forge.Closed, bool, error) {
 	closed, err := r.Forge.Closed(ctx, r.refs, name, wants)
-	if err != nil || closed.Outcome != forge.OutcomeMerged || closed.Merge.IsZero() {
+	if err != nil || closed.Merge.IsZero() {
 		return closed, false, err
 	}
 	merged, err := r.at(closed.Merge, t.Path, t.Reconciler)

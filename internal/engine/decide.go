@@ -323,9 +323,13 @@ func (p *pass) lookUpClosed(ctx context.Context, d *seedDecision) bool {
 			asked = true
 			continue
 		}
+		if r.err != nil {
+			continue
+		}
 		closed, err := r.Forge.Closed(ctx, r.refs, s.Tier, t.Wants())
 		if err != nil {
 			d.problems[s.Tier] = fmt.Errorf("looking up closed proposals: %w", err)
+			r.fails(err, p.engine.config.Now)
 			continue
 		}
 		d.close(s.Tier, closedOf[closed.Outcome])

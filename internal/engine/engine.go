@@ -99,6 +99,8 @@ type openRepo struct {
 	spec v1alpha1.GitOpsRepoSpec
 	// diffs are the paths that differ between two commits.
 	diffs cache[[2]git.Hash, []string]
+	// outage is set while the repository's servers do not answer.
+	outage outage
 	// folders are the directories of roots.
 	folders cache[folderKey, layout.Folder]
 }

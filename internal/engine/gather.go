@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"sync"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
@@ -92,17 +93,35 @@ func (e *Engine) gather(ctx context.Context) (*pass, error) {
 }
 
 func (p *pass) gatherRepos(ctx context.Context) {
+	var looking sync.WaitGroup
+	var asked []*repoState
 	for _, name := range slices.Sorted(maps.Keys(p.catalog.Repos)) {
 		spec := p.catalog.Repos[name].Spec
 		r := &repoState{name: name, base: spec.BranchOrDefault(), entries: map[git.Hash]map[string]layout.Hash{}, proposals: map[string]forge.Proposal{}}
 		p.repos[name] = r
-		if r.openRepo, r.err = p.engine.open(name); r.err == nil {
-			r.diffs.turn()
-			r.folders.turn()
+		if r.openRepo, r.err = p.engine.open(name); r.err != nil {
+			continue
+		}
+		r.diffs.turn()
+		r.folders.turn()
+		if r.err = r.outage.err(p.engine.config.Now()); r.err != nil {
+			continue
+		}
+		asked = append(asked, r)
+		if len(p.catalog.Repos) > 1 {
+			looking.Go(func() { r.err = r.look(ctx) })
+		} else {
 			r.err = r.look(ctx)
 		}
+	}
+	looking.Wait()
+	for _, r := range asked {
+		if r.err == nil {
+			r.outage = outage{}
+		}
+		r.fails(r.err, p.engine.config.Now)
 		if git.IsAuth(r.err) {
-			delete(p.engine.repos, name) // its credentials are read again next time
+			delete(p.engine.repos, r.name) // its credentials are read again next time
 		}
 	}
 }
@@ -310,7 +329,7 @@ func (p *pass) factsOf(ctx context.Context, r *repoState, pl *plan.Plan, t *plan
 		}
 	}
 	if proposal, ok := r.proposals[layout.TierBranch(r.base, pl.Name(t))]; ok {
-		f.Proposal = &release.Proposal{Wants: proposal.Wants, Edited: proposal.Edited, Rejected: proposal.Rejected, Reason: proposal.Reason, Stale: r.isStale(proposal)}
+		f.Proposal = &release.Proposal{Wants: proposal.Wants, Edited: proposal.Edited, Rejected: proposal.Rejected, Reason: proposal.Reason, Stale: proposal.Stale, Behind: r.isBehind(proposal)}
 	}
 	if release.Standing(t, f) == "" {
 		if !t.Gone() {
@@ -319,13 +338,29 @@ func (p *pass) factsOf(ctx context.Context, r *repoState, pl *plan.Plan, t *plan
 		return f, err
 	}
 	f.Health, err = p.verdictOf(ctx, r, pl.Seed, t, have)
+	if t.Gone() && f.Health.Phase == health.Unknown && p.clusterGone(pl, t.Object.Cluster) {
+		f.Health = health.Verdict{Phase: health.Absent, Message: "gone with its cluster"}
+	}
 	return f, err
 }
 
-// isStale says that a proposal is to be grafted anew.
-func (r *repoState) isStale(proposal forge.Proposal) bool {
-	behind := r.spec.Update == v1alpha1.UpdateWhenBehind && proposal.Base != r.head
-	return proposal.Stale || behind
+// clusterGone says that a cluster which the plan creates has no creator any more,
+// or none yet: nobody answers there, and nothing is left to ask for.
+func (p *pass) clusterGone(pl *plan.Plan, cluster string) bool {
+	for i := range pl.Tiers {
+		for _, key := range creatorKeys(&pl.Tiers[i]) {
+			if key.Creates == cluster {
+				c := p.creators[key]
+				return c.Known && !c.Found
+			}
+		}
+	}
+	return false
+}
+
+// isBehind says that a proposal is to follow the base branch.
+func (r *repoState) isBehind(proposal forge.Proposal) bool {
+	return r.spec.Update == v1alpha1.UpdateWhenBehind && proposal.Base != r.head
 }
 
 // verdictOf judges a tier that is on base; have is what base has of it.
@@ -335,6 +370,9 @@ func (p *pass) verdictOf(ctx context.Context, r *repoState, seed string, t *plan
 	}
 	observed := p.reconcilers[reconcilerKey(t)]
 	want := health.Want{Gone: t.Gone(), At: map[string]health.Match{}}
+	if key, ok := p.rootKey(seed, t); ok {
+		want.RootFound = p.roots[key].Found
+	}
 	if !want.Gone {
 		object, err := p.engine.reconcilerOn(ctx, r, t.Reconciler, have[t.Reconciler])
 		if err != nil {
@@ -355,7 +393,7 @@ func (p *pass) verdictOf(ctx context.Context, r *repoState, seed string, t *plan
 	}
 	v := health.Judge(observed, creators, want)
 	if v.AwaitsRoot {
-		if unfit, unknown := p.rootOnCluster(r, seed, t); unfit+unknown != "" {
+		if unfit, unknown := p.rootOnCluster(r, seed, t, false); unfit+unknown != "" {
 			v.Message += "; " + unfit + unknown
 		}
 	}

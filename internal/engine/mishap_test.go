@@ -1,15 +1,18 @@
 package engine_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
@@ -368,15 +371,17 @@ func TestATierWaitsForARootThatIsFit(t *testing.T) {
 	}
 }
 
-func TestAnUpdateIsHeldWhileTheRootIsStuck(t *testing.T) {
+func TestARootThatIsStuckHoldsWhatIsNewAndNoUpdateThatMayMendIt(t *testing.T) {
 	w := planted(t)
 	w.onRoot = func(r *health.Root) { r.Ready, r.Reason, r.Message = "False", "BuildFailed", "yaml: line 2" }
 	w.restart()
-	w.control.put("main", "update", map[string]string{"seeds/edge.yaml": storySeed(2, true)})
-	w.pass()
-	w.pass()
-	if got := w.state("edge-1/tier-01"); !strings.HasPrefix(got, "Held: the root flux-system/flux-system on cluster mgmt takes up no change: BuildFailed: yaml: line 2") {
-		t.Errorf("the tier is %q", got)
+	w.control.put("main", "update", map[string]string{"seeds/edge.yaml": storySeed(2, true), "seeds/more.yaml": web("more", 1, "site-0")})
+	w.rounds(2)
+	if got := w.state("edge-1/tier-01"); !strings.HasPrefix(got, "Proposed: ") {
+		t.Errorf("the update is %q", got)
+	}
+	if got := w.state("site-0/tier-00"); !strings.HasPrefix(got, "Held: the root flux-system/flux-system on cluster site-0 takes up no change: BuildFailed: yaml: line 2") {
+		t.Errorf("what is new is %q", got)
 	}
 }
 
@@ -403,6 +408,118 @@ func TestOneBadFileOfOthersUnderARootHoldsWhatComesNew(t *testing.T) {
 				t.Errorf("it is repaired, and the seed is not planted:\n%s", w.describe())
 			}
 			w.check()
+		})
+	}
+}
+
+// mute is a forge that opens no proposals, as where the token lacks a scope or pull
+// requests are switched off.
+type mute struct {
+	forge.Forge
+	asked *int
+}
+
+func (f mute) Propose(context.Context, forge.Request) (forge.Proposal, error) {
+	*f.asked++
+	return forge.Proposal{}, &forge.Error{Op: "open a pull request", Repository: "memory", Kind: forge.FailedAuth, Text: "the token lacks a scope"}
+}
+
+// List has no proposal of a branch of which no pull request was opened.
+func (f mute) List(context.Context, git.Refs) ([]forge.Proposal, error) { return nil, nil }
+
+func TestAForgeThatOpensNothingIsNotStormed(t *testing.T) {
+	w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5})
+	asked, changed := 0, 0
+	w.onForge = func(f forge.Forge) forge.Forge { return mute{f, &asked} }
+	w.restart()
+	w.control.put("main", "plant", map[string]string{"seeds/edge.yaml": storySeed(1, true)})
+	for range 10 {
+		w.pass()
+		if w.report.Changed {
+			changed++
+		}
+	}
+	if changed > 1 || asked != 10 {
+		t.Errorf("of 10 passes %d changed something and want the next one at once; it was asked %d times", changed, asked)
+	}
+}
+
+func TestForeignContentBesideAnOpenProposalIsNotProposedAway(t *testing.T) {
+	w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5})
+	w.control.put("main", "plant", map[string]string{"seeds/edge.yaml": storySeed(1, true)})
+	w.rounds(2)
+	const theirs = "planted/mgmt/edge/tier-00/theirs.yaml"
+	w.gitops.put("main", "a person's", map[string]string{theirs: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: default}\n"})
+	w.rounds(3)
+	if got := w.state("mgmt/tier-00"); !strings.HasPrefix(got, "Held: planted/mgmt/edge/tier-00") {
+		t.Errorf("the tier is %q", got)
+	}
+	for _, p := range w.open() {
+		w.merge(p)
+	}
+	w.file("main", theirs)
+}
+
+// tired is a forge whose server asks to wait.
+type tired struct {
+	forge.Forge
+	wait  *time.Duration
+	asked *int
+}
+
+func (f tired) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, error) {
+	*f.asked++
+	if *f.wait > 0 {
+		return nil, &forge.Error{Op: "list open pull requests", Repository: "memory", Kind: forge.FailedNetwork, Text: "the server asks to wait", Wait: *f.wait}
+	}
+	return f.Forge.List(ctx, refs)
+}
+
+func TestAServerThatAsksToWaitIsLeftAlone(t *testing.T) {
+	w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5})
+	wait, asked := 2*time.Minute, 0
+	w.onForge = func(f forge.Forge) forge.Forge { return tired{f, &wait, &asked} }
+	w.restart()
+	w.control.put("main", "plant", map[string]string{"seeds/edge.yaml": storySeed(1, true)})
+	for range 10 {
+		w.pass()
+		if len(w.report.Problems) != 1 || !strings.Contains(w.report.Problems[0], "the server asks to wait") {
+			t.Fatalf("the problems are %q", w.report.Problems)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("it was asked %d times in two minutes", asked)
+	}
+	wait = 0
+	w.now = w.now.Add(2 * time.Minute)
+	if !w.settle(60) {
+		t.Errorf("the server answers, and the seed is not planted:\n%s", w.describe())
+	}
+}
+
+// TestARemovalDoesNotWaitForAClusterThatIsNotThere removes a seed whose cluster
+// would have a reconciler of its own: nobody can be asked there.
+func TestARemovalDoesNotWaitForAClusterThatIsNotThere(t *testing.T) {
+	for name, merges := range map[string]int{"before it came": 1, "after it went with its creator": 2} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, fleet{seed: 5})
+			w.control.put("main", "plant", map[string]string{"seeds/edge.yaml": storySeed(1, true) + "---\n" + document("Cluster", "edge-1", "spec: {reconciledBy: edge-1}")})
+			for range merges {
+				w.rounds(8)
+				open := w.open()
+				if len(open) != 1 {
+					t.Fatalf("%d proposals are open:\n%s", len(open), w.describe())
+				}
+				w.merge(open[0])
+			}
+			w.rounds(20)
+			if got := w.state("edge-1/tier-00"); strings.HasPrefix(got, "Proposed") {
+				t.Fatalf("the cluster's first tier is %q", got)
+			}
+			w.control.put("main", "remove", map[string]string{"seeds/edge.yaml": ""})
+			if !w.settle(120) || len(w.planted()) != 0 {
+				t.Errorf("not removed:\n%s", w.describe())
+			}
 		})
 	}
 }

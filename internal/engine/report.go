@@ -38,7 +38,7 @@ type Report struct {
 	// Raced says that another engine was faster, so that it is worth looking again
 	// soon. It is not part of the status.
 	Raced bool `json:"-"`
-	// RetryAfter is how long a repository's server asked to wait. It is not part of the status.
+	// RetryAfter is how long the control plane's server asked to wait. It is not part of the status.
 	RetryAfter time.Duration `json:"-"`
 	// Plans are the plans in force, by seed. They are not part of the status.
 	Plans map[string]*plan.Plan `json:"-"`
@@ -119,6 +119,7 @@ func (p *pass) report() *Report {
 	}
 	if p.readErr != nil {
 		out.Problems = append(out.Problems, fmt.Sprintf("the control-plane repository cannot be read: %v; what was read last stays in force", p.readErr))
+		out.RetryAfter, _ = git.RetryAfter(p.readErr)
 	}
 	for _, problem := range p.catalog.Problems {
 		out.Problems = append(out.Problems, problem.Error())
@@ -126,17 +127,9 @@ func (p *pass) report() *Report {
 	for _, name := range slices.Sorted(maps.Keys(p.repos)) {
 		if err := p.repos[name].err; err != nil {
 			out.Problems = append(out.Problems, err.Error())
-			if wait, asked := git.RetryAfter(err); asked {
-				out.RetryAfter = max(out.RetryAfter, wait)
-			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.seeds)) {
-		for _, err := range p.seeds[name].problems {
-			if wait, asked := git.RetryAfter(err); asked {
-				out.RetryAfter = max(out.RetryAfter, wait)
-			}
-		}
 		if d := p.seeds[name]; !p.foreignSeed(d) {
 			out.Seeds = append(out.Seeds, p.reportSeed(d))
 			out.Plans[name] = d.plan

@@ -20,12 +20,15 @@ import (
 
 // rootKey is the root that syncs a tier's reconciler file.
 func (p *pass) rootKey(seed string, t *plan.Tier) (probe.RootKey, bool) {
-	root, _, ok := strings.Cut("/"+t.Reconciler, "/furrow/"+seed+"/")
-	key := probe.RootKey{Cluster: t.Object.Cluster, Path: strings.TrimPrefix(root, "/")}
+	at := strings.LastIndex("/"+t.Reconciler, "/furrow/"+seed+"/")
+	if at < 0 {
+		return probe.RootKey{}, false
+	}
+	key := probe.RootKey{Cluster: t.Object.Cluster, Path: t.Reconciler[:max(at-1, 0)]}
 	if cl, known := p.catalog.Inventory.Clusters[key.Cluster]; known {
 		key.Source = cl.Source.Namespace + "/" + cl.Source.Name
 	}
-	return key, ok
+	return key, true
 }
 
 // gatherRoots asks for the roots of a plan's tiers that were not asked for in this pass.
@@ -71,7 +74,7 @@ func (p *pass) lookAtRoot(ctx context.Context, r *repoState, seed string, t *pla
 	}
 	f.RootUnfit = unfit
 	if unfit == "" {
-		f.RootUnfit, f.RootUnknown = p.rootOnCluster(r, seed, t)
+		f.RootUnfit, f.RootUnknown = p.rootOnCluster(r, seed, t, f.Base != release.BaseNothing)
 	}
 	return nil
 }
@@ -151,13 +154,17 @@ func (r *repoState) folder(ctx context.Context, root string, tree layout.Hash) (
 }
 
 // rootOnCluster says what is wrong with the root on the cluster, or why that is
-// not known; nothing where there is no channel to ask.
-func (p *pass) rootOnCluster(r *repoState, seed string, t *plan.Tier) (unfit, unknown string) {
+// not known; nothing where there is no channel to ask. An update may be what mends
+// a root that cannot build, and is let through.
+func (p *pass) rootOnCluster(r *repoState, seed string, t *plan.Tier, update bool) (unfit, unknown string) {
 	key, ok := p.rootKey(seed, t)
 	if !ok || p.engine.config.Channel == nil {
 		return "", ""
 	}
 	want := health.WantRoot{Cluster: key.Cluster, Path: key.Path, Source: key.Source, URL: r.spec.URL, Branch: r.base}
 	root := p.roots[key]
+	if update {
+		root.Ready = ""
+	}
 	return health.RootUnfit(root, want), health.RootUnknown(root, want)
 }

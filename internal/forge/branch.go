@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/git"
@@ -122,6 +123,20 @@ func (r *Reader) Wants(tier layout.Tier, tip git.Hash) (string, error) {
 		tip = firstParent(c)
 	}
 	return "", nil
+}
+
+// Tip gives what the commit at a branch's tip proposes for a tier, and when it was
+// made; nothing where it is not Furrow's, or the mirror does not know it.
+func (r *Reader) Tip(tier layout.Tier, tip git.Hash) (wants string, made time.Time, err error) {
+	if tip.IsZero() {
+		return "", time.Time{}, nil
+	}
+	c, err := r.mirror.Commit(tip)
+	if git.IsUnknown(err) {
+		return "", time.Time{}, nil
+	}
+	wants, _ = proposes(c, tier)
+	return wants, c.Committer.When, err
 }
 
 // foreign tells what stands on a branch that is not Furrow's.

@@ -69,8 +69,9 @@ type Proposal struct {
 // Closed is the newest closed proposal of a tier with some Wants, and what became of it.
 type Closed struct {
 	Outcome Outcome
-	// Merge is the commit of the base branch by which a merged proposal landed, with
-	// what people had made of it. It is zero where that is not known, as on plain Git.
+	// Merge is the commit of the base branch by which the newest merged one landed, with
+	// what people had made of it, also where a later one with these Wants was turned
+	// down or taken back. It is zero where that is not known, as on plain Git.
 	Merge git.Hash
 	// URL is where people look at it; empty on plain Git.
 	URL string

@@ -80,7 +80,7 @@ func (n *Nursery) rootAt(at probe.RootKey) health.Root {
 	}
 	source := k.declared.spec.SourceRef
 	return health.Root{
-		Known: true, Found: true, Name: k.key.String(), Suspended: k.suspended(), Prune: k.declared.spec.Prune, Wait: k.declared.spec.Wait,
+		Known: true, Found: true, Name: k.key.String(), Path: path.Clean("/" + at.Path)[1:], Suspended: k.suspended(), Prune: k.declared.spec.Prune, Wait: k.declared.spec.Wait,
 		Ready: k.ready.status, Reason: k.ready.reason, Message: k.ready.message,
 		Source: source.Namespace + "/" + source.Name, SourceKind: source.Kind, SourceFound: true,
 	}

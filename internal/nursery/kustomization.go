@@ -36,7 +36,8 @@ type kustomization struct {
 	generation, observedGeneration int64
 	ready                          condition
 	applied, attempted             string // revisions
-	lastResult                     string // of the attempts that got as far as applying
+	lastResult                     string // reason of the last conclusion
+	lastResultOf                   int64  // the generation that it is about
 	inventory                      []manifest.ID
 	target                         string // name of the cluster that it last applied to
 
@@ -81,6 +82,20 @@ func (n *Nursery) setReady(k *kustomization, generation int64, c condition) {
 		c.since = n.agenda.now
 	}
 	k.ready = c
+	if c.reason != reasonProgressing && c.reason != reasonDependency {
+		k.lastResult, k.lastResultOf = c.reason, generation
+	}
+}
+
+// lastResultFor is for how long the last conclusion stands while Ready is Unknown.
+const lastResultFor = 30 * time.Second
+
+// shownResult is the last conclusion as a channel tells it.
+func (n *Nursery) shownResult(k *kustomization) string {
+	if k.lastResultOf != k.generation || k.ready.status == "Unknown" && n.agenda.now-k.ready.since >= n.ticks(lastResultFor) {
+		return ""
+	}
+	return k.lastResult
 }
 
 // wake lets the Kustomization reconcile in a tick, or sooner if that is due.
@@ -138,7 +153,7 @@ func (n *Nursery) observe(k *kustomization) health.Reconciler {
 		Known: true, Found: true, Deleting: k.deleting, Suspended: k.suspended(),
 		Rendered: k.declared.rendered, Spec: fields,
 		Generation: k.generation, ObservedGeneration: k.observedGeneration,
-		Revision: k.applied, AttemptedRevision: k.attempted, LastResult: k.lastResult,
+		Revision: k.applied, AttemptedRevision: k.attempted, LastResult: n.shownResult(k),
 	}
 	if k.ready.status != "" {
 		r.Ready, r.Reason, r.Message = k.ready.status, k.ready.reason, k.ready.message

@@ -161,9 +161,6 @@ func (n *Nursery) build(a *attempt) *failure {
 // fail ends an attempt. The generation is not observed: only success is.
 func (n *Nursery) fail(a *attempt, f failure) {
 	a.k.attempt = nil
-	if a.target != nil && (f.reason == reasonFailed || f.reason == reasonHealth) {
-		a.k.lastResult = f.reason
-	}
 	n.setReady(a.k, a.generation, condition{status: "False", reason: f.reason, message: f.message})
 	n.again(a, cmp.Or(f.retry, n.retryAfter(a.spec)))
 }
@@ -172,7 +169,7 @@ func (n *Nursery) succeed(a *attempt) {
 	k := a.k
 	k.attempt = nil
 	k.applied = a.snapshot.revision
-	k.observedGeneration, k.lastResult = a.generation, reasonSucceeded
+	k.observedGeneration = a.generation
 	n.setReady(k, a.generation, condition{
 		status: "True", reason: reasonSucceeded, message: "Applied revision: " + a.snapshot.revision,
 	})

@@ -51,9 +51,8 @@ func (s *Session) Run(ctx context.Context, interval time.Duration, see func(Seen
 			}
 			backoff = min(2*backoff, maxBackoff)
 			wake = nil
-		case len(report.Problems) > 0:
-			seen.Next = max(jitter(max(interval, backoff)), report.RetryAfter)
-			backoff = min(2*backoff, maxBackoff)
+		case report.RetryAfter > 0:
+			seen.Next, backoff = max(jitter(interval), min(report.RetryAfter, maxBackoff)), firstBackoff
 			wake = nil
 		case report.Changed:
 			seen.Next, backoff = 0, firstBackoff
@@ -74,18 +73,25 @@ func jitter(d time.Duration) time.Duration {
 	return d*9/10 + time.Duration(rand.Int64N(int64(d)/5+1)) //nolint:gosec // G404: not for secrets
 }
 
-// gather is how long a run waits, after it was told of a change on the clusters,
-// for others that come with it.
-const gather = 200 * time.Millisecond
+const (
+	// gather is how long a run waits, after it was told of a change on the clusters,
+	// for others that come with it.
+	gather = 200 * time.Millisecond
+	// breath is what at least lies between a pass that changed nothing and the next,
+	// however much changes on the clusters.
+	breath = time.Second
+)
 
 // pause waits for d, or until shortly after wake.
 func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) {
+	began := time.Now()
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 	case <-timer.C:
 	case <-wake:
-		pause(ctx, min(d, gather), nil)
+		soon := max(gather, breath-time.Since(began))
+		pause(ctx, min(d-time.Since(began), soon), nil)
 	}
 }

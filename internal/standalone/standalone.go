@@ -89,7 +89,6 @@ type Session struct {
 	mirror  *git.Mirror
 	repos   map[string]*Repo
 	engine  *engine.Engine
-	closers []func() error
 }
 
 // Repo is one GitOps repository of a session.
@@ -132,8 +131,11 @@ func (s *Session) Close() error {
 	if c, ok := s.options.Channel.(*flux.Channel); ok {
 		c.Close()
 	}
-	for _, c := range s.closers {
-		errs = append(errs, c())
+	for _, r := range s.repos {
+		errs = append(errs, r.Mirror.Close())
+	}
+	if s.mirror != nil {
+		errs = append(errs, s.mirror.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -158,13 +160,16 @@ func (s *Session) owner() string {
 	return id + "/" + cmp.Or(s.options.Environment, "default")
 }
 
+// errSSH does not show the URL, in which people may have left a password.
+var errSSH = errors.New("SSH is not supported; use the https URL of the repository")
+
 // sshPlace is user@host:path.
 var sshPlace = regexp.MustCompile(`^[^/@:]+@[^/:]+:`)
 
 // place makes a local path absolute, so that it means the same everywhere.
 func place(url string) (string, error) {
 	if sshPlace.MatchString(url) || strings.HasPrefix(url, "ssh://") {
-		return "", fmt.Errorf("%s: SSH is not supported; use the https URL of the repository", url)
+		return "", errSSH
 	}
 	if strings.Contains(url, "://") {
 		return url, nil
@@ -231,7 +236,7 @@ func (s *Session) openRepo(name string, spec v1alpha1.GitOpsRepoSpec) (engine.Re
 		return engine.Repo{}, fmt.Errorf("it names the credentials %q, but no directory of credentials is given; use --credentials", spec.Credentials)
 	}
 	if sshPlace.MatchString(spec.URL) || strings.HasPrefix(spec.URL, "ssh://") {
-		return engine.Repo{}, fmt.Errorf("%s: SSH is not supported; use the https URL of the repository", spec.URL)
+		return engine.Repo{}, errSSH
 	}
 	m, err := s.open(name, s.resolve(spec.URL), spec.Credentials)
 	if err != nil {
@@ -242,7 +247,7 @@ func (s *Session) openRepo(name string, spec v1alpha1.GitOpsRepoSpec) (engine.Re
 	}
 	r := &Repo{Name: name, Base: spec.BranchOrDefault(), Mirror: m, spec: spec}
 	if r.Forge, err = s.openForge(m, spec); err != nil {
-		return engine.Repo{}, err
+		return engine.Repo{}, errors.Join(err, m.Close())
 	}
 	if had, ok := s.repos[name]; ok {
 		if err := had.Mirror.Close(); err != nil {
@@ -283,11 +288,7 @@ func (s *Session) open(name, url, credentials string) (*git.Mirror, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256([]byte(url))
-	m, err := git.Open(filepath.Join(s.options.Cache, name+"-"+hex.EncodeToString(sum[:6])), remote)
-	if err == nil {
-		s.closers = append(s.closers, m.Close)
-	}
-	return m, err
+	return git.Open(filepath.Join(s.options.Cache, name+"-"+hex.EncodeToString(sum[:6])), remote)
 }
 
 // remote reads the credentials of that name, where there are any.

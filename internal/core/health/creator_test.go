@@ -23,6 +23,10 @@ func TestJudgeCreators(t *testing.T) {
 		},
 		"not there is Progressing, though Flux finds an empty folder healthy": {[]health.Creator{{Known: true}}, health.Progressing, "not there yet"},
 		"a management cluster that is away is Unknown":                        {[]health.Creator{{}}, health.Unknown, "could not be asked"},
+		"a creator that may not be read is Unknown, and why is told": {
+			[]health.Creator{{Name: "Cluster fleet/edge", Message: "clusters is forbidden"}}, health.Unknown, "asked for the creator Cluster fleet/edge: clusters is forbidden",
+		},
+		"a creator that is not there is named": {[]health.Creator{{Known: true, Message: "there is no Cluster fleet/edge"}}, health.Progressing, "not there yet: there is no Cluster fleet/edge"},
 		"one of two that is not current is Progressing":                       {[]health.Creator{whole, {Known: true, Found: true, Answers: true}}, health.Progressing, ""},
 	}
 	for name, tc := range tests {
@@ -56,7 +60,7 @@ func TestJudgeGone(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := health.Judge(tc.seen, []health.Creator{tc.creator}, health.Want{Gone: true})
+			got := health.Judge(tc.seen, []health.Creator{tc.creator}, health.Want{Gone: true, RootFound: true})
 			if got.Phase != tc.want || got.AwaitsRoot != (tc.want == health.Behind) {
 				t.Errorf("got %s (%s, awaits its root: %v), want %s", got.Phase, got.Message, got.AwaitsRoot, tc.want)
 			}

@@ -46,7 +46,7 @@ func saying(status, reason, message string) func(*health.Reconciler) {
 // reconciling is what Flux sets when a reconciliation begins.
 var reconciling = saying("Unknown", "Progressing", "Reconciliation in progress")
 
-// ended sets the newest entry of status.history.
+// ended sets what the channel saw concluded last.
 func ended(reason string) func(*health.Reconciler) {
 	return func(r *health.Reconciler) { r.LastResult = reason }
 }

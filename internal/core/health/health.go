@@ -37,9 +37,14 @@ type Reconciler struct {
 	Revision string
 	// AttemptedRevision is status.lastAttemptedRevision, in the same form.
 	AttemptedRevision string
-	// LastResult is the reason with which the last reconciliation ended, of those that
-	// got as far as applying: lastReconciledStatus of the newest entry of status.history.
-	// It is empty where Flux keeps no history.
+	// LastResult is the last conclusion on this very object, generation and spec that
+	// the channel itself has seen, without a gap: ReconciliationSucceeded for Ready=True,
+	// else the reason of Ready=False. Ready=Unknown and DependencyNotReady are no
+	// conclusions and leave what was seen before; but once Ready has been Unknown for
+	// 30 s it is forgotten, since looking again at what is healthy takes seconds. While
+	// a dependency is waited for nothing is tried, and nothing is forgotten. It is empty
+	// where nothing was seen. Flux's own status.history will not do: it has no failure
+	// from before applying, and no health check that was canceled.
 	LastResult string
 }
 
@@ -51,6 +56,9 @@ type Root struct {
 	Found bool
 	// Name is the root's, as namespace/name.
 	Name string
+	// Path is the directory that it syncs, the one that was asked for or one above it:
+	// without "./" and slashes at the ends, and empty for the whole repository.
+	Path string
 	// Suspended, Prune and Wait are fields of its spec.
 	Suspended, Prune, Wait bool
 	// Ready is the status of condition Ready, or empty; Reason and Message are its own.
@@ -69,7 +77,9 @@ type Root struct {
 // Creator is what a channel saw of one creator object on its management
 // cluster, and of the API server of the cluster that it creates.
 type Creator struct {
-	// Known is false when the management cluster could not be asked.
+	// Name is the creator's kind and namespace/name, where the channel tells it.
+	Name string
+	// Known is false when the management cluster could not be asked; Message is then why.
 	Known bool
 	// Found is false when its API server answered 404 for the creator.
 	Found bool

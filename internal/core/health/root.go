@@ -3,6 +3,7 @@ package health
 import (
 	"fmt"
 	"net/url"
+	"path"
 	"strings"
 )
 
@@ -20,7 +21,7 @@ type WantRoot struct {
 // rootChecks are asked in this order; the first that has an answer decides. Each
 // answers with what is wrong and what to do.
 var rootChecks = []func(Root, WantRoot) string{
-	rootIsFound, rootPrunes, rootDoesNotWait, rootIsNotSuspended, rootHasSource, sourceIsOurs, sourceFetches, rootBuilds,
+	rootIsFound, rootSyncsNoMore, rootPrunes, rootDoesNotWait, rootIsNotSuspended, rootHasSource, sourceIsOurs, sourceFetches, rootBuilds,
 }
 
 // RootUnfit says what keeps a root from taking up what lands in its directory, and
@@ -50,6 +51,16 @@ func rootIsFound(r Root, w WantRoot) string {
 		return ""
 	}
 	return fmt.Sprintf("no Flux Kustomization on cluster %s syncs %s. Set the root up: flux bootstrap git --path %s, or a GitRepository of %s and a Kustomization with that path", w.Cluster, shown(w.Path), orRoot(w.Path), withoutUser(w.URL))
+}
+
+// rootSyncsNoMore refuses a root of a directory above: it applies what is for other
+// clusters, and below the repository's own root the contents of all tiers, too.
+func rootSyncsNoMore(r Root, w WantRoot) string {
+	want := path.Clean("/" + w.Path)[1:]
+	if r.Path == want {
+		return ""
+	}
+	return fmt.Sprintf("the root %s on cluster %s syncs %s, and with it what is for other clusters. Set its spec.path to ./%s", r.Name, w.Cluster, shown(r.Path), want)
 }
 
 func rootPrunes(r Root, w WantRoot) string {

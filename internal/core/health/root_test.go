@@ -14,7 +14,7 @@ var wantRoot = health.WantRoot{
 // fit is a root as it should be; the tests change what they are about.
 func fit(changes ...func(*health.Root)) health.Root {
 	r := health.Root{
-		Known: true, Found: true, Name: "flux-system/root", Prune: true, Ready: "True", Reason: "ReconciliationSucceeded",
+		Known: true, Found: true, Name: "flux-system/root", Path: "clusters/edge-1", Prune: true, Ready: "True", Reason: "ReconciliationSucceeded",
 		Source: "flux-system/flux-system", SourceKind: "GitRepository", SourceFound: true, SourceReady: "True",
 		URL: "ssh://git@git.example:22/org/fleet.git", Branch: "main",
 	}
@@ -43,6 +43,14 @@ func TestRootUnfit(t *testing.T) {
 		"no root": {
 			health.Root{Known: true},
 			"no Flux Kustomization on cluster edge-1 syncs the directory clusters/edge-1. Set the root up: flux bootstrap git --path clusters/edge-1, or a GitRepository of https://git.example/org/fleet and a Kustomization with that path",
+		},
+		"of a directory above": {
+			fit(func(r *health.Root) { r.Path, r.Prune = "clusters", false }),
+			root + "syncs the directory clusters, and with it what is for other clusters. Set its spec.path to ./clusters/edge-1",
+		},
+		"of the whole repository": {
+			fit(func(r *health.Root) { r.Path = "" }),
+			root + "syncs the whole repository, and with it what is for other clusters. Set its spec.path to ./clusters/edge-1",
 		},
 		"without prune": {fit(func(r *health.Root) { r.Prune = false }), root + "has spec.prune: false, so that what leaves would stay. Set it to true"},
 		"with wait":     {fit(func(r *health.Root) { r.Wait = true }), root + "has spec.wait: true, so that one tier that is not healthy holds back the others. Set it to false"},

@@ -31,7 +31,13 @@ func TestJudgeReconciliationsUnderWay(t *testing.T) {
 		"a wait for a dependency after a failure is not Ready": {
 			seen: ready(at(merged, later), saying("False", "DependencyNotReady", ""), ended("HealthCheckFailed")), want: health.Progressing,
 		},
-		"a Flux without history is not Ready: nobody can tell a retry from a first try": {
+		"a retry after a failure from before applying is not Ready": {
+			seen: ready(reconciling, at(merged, later), ended("BuildFailed")), want: health.Progressing,
+		},
+		"a reconciliation after a health check that was canceled is not Ready": {
+			seen: ready(reconciling, at(merged, later), ended("HealthCheckCanceled")), want: health.Progressing,
+		},
+		"one before which no conclusion was seen is not Ready: nobody can tell a retry from a first try": {
 			seen: ready(reconciling, at(merged, later), ended("")), want: health.Progressing,
 		},
 		"a health check that was canceled is Progressing": {

@@ -46,6 +46,10 @@ type Want struct {
 	At map[string]Match
 	// Gone says that base has nothing of the tier, so that nothing of it should be left.
 	Gone bool
+	// RootFound says that the cluster has the root under which the reconciler object
+	// was. It counts where the tier should be gone: a cluster without the root may be
+	// another one, or a new one, on which nothing was ever there to go.
+	RootFound bool
 }
 
 // Verdict is one tier's health.
@@ -67,7 +71,7 @@ func verdict(p Phase, format string, args ...any) Verdict {
 // and of the clusters that it creates.
 func Judge(r Reconciler, creators []Creator, want Want) Verdict {
 	if want.Gone {
-		return judgeGone(r, creators)
+		return judgeGone(r, creators, want)
 	}
 	v := judgeReconciler(r, want)
 	if v.Phase != Ready {
@@ -84,7 +88,7 @@ func Judge(r Reconciler, creators []Creator, want Want) Verdict {
 
 // judgeGone is Absent only when nothing is left: a reconciler object that is
 // being deleted reports success to the end.
-func judgeGone(r Reconciler, creators []Creator) Verdict {
+func judgeGone(r Reconciler, creators []Creator, want Want) Verdict {
 	switch {
 	case !r.Known:
 		return verdict(Unknown, "the cluster could not be asked%s", suffix(r.Message))
@@ -95,11 +99,14 @@ func judgeGone(r Reconciler, creators []Creator) Verdict {
 	}
 	for _, c := range creators {
 		if !c.Known {
-			return verdict(Unknown, "the management cluster could not be asked for the creator")
+			return creatorUnknown(c)
 		}
 		if c.Found {
-			return verdict(Progressing, "the creator is still being deleted")
+			return verdict(Progressing, "the creator%s is still being deleted", named(c))
 		}
+	}
+	if !want.RootFound {
+		return awaiting(verdict(Unknown, "whether it is gone is not known: the root is not found on the cluster either, which may be another or a new one"))
 	}
 	return verdict(Absent, "gone")
 }
@@ -154,7 +161,7 @@ func awaiting(v Verdict) Verdict {
 // this spec and with this content, and that the one under way, at a commit which
 // changes nothing here, has not come to an end. Flux takes every tier through that
 // at each commit, one dependency after the other; it is no news of their health.
-// A retry after a failure looks the same but for the history: Flux sets Ready to
+// A retry after a failure looks the same but for LastResult: Flux sets Ready to
 // Unknown again, and observedGeneration and Revision are still those of the success
 // before.
 func stillReady(r Reconciler, want Want) bool {
@@ -201,15 +208,26 @@ func failed(r Reconciler) bool {
 func judgeCreator(c Creator) Verdict {
 	switch {
 	case !c.Known:
-		return verdict(Unknown, "the management cluster could not be asked for the creator")
+		return creatorUnknown(c)
 	case !c.Found:
-		return verdict(Progressing, "the creator is not there yet")
+		return verdict(Progressing, "the creator is not there yet%s", suffix(c.Message))
 	case !c.Current:
 		return verdict(Progressing, "the cluster is being created%s", suffix(c.Message))
 	case !c.Answers:
 		return verdict(Progressing, "the new cluster's API server does not answer yet%s", suffix(c.Message))
 	}
 	return verdict(Ready, "")
+}
+
+func creatorUnknown(c Creator) Verdict {
+	return verdict(Unknown, "the management cluster could not be asked for the creator%s%s", named(c), suffix(c.Message))
+}
+
+func named(c Creator) string {
+	if c.Name == "" {
+		return ""
+	}
+	return " " + c.Name
 }
 
 func suffix(message string) string {

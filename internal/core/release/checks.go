@@ -49,9 +49,10 @@ func keptWhole(d *decision) (TierStatus, bool) {
 	return s, true
 }
 
-// foreign: what Furrow did not put there is not overwritten unless a person asks for it.
+// foreign: what Furrow did not put there is not overwritten unless a person asks
+// for it, as by the open proposal that was made so.
 func foreign(d *decision) (TierStatus, bool) {
-	if d.have.Base != BaseForeign || d.proposed() {
+	if d.have.Base != BaseForeign || d.proposed() && !d.have.Proposal.Stale {
 		return TierStatus{}, false
 	}
 	return TierStatus{State: Held, Message: fmt.Sprintf("%s. Remove it from the base branch, make the seed say the same, or run 'furrow retry %s' to propose what belongs there", d.have.BaseDetail, d.name.Seed)}, true
@@ -81,6 +82,8 @@ func proposedAsWanted(d *decision) (TierStatus, bool) {
 		s.Message = "waits to be merged; a person has edited it"
 	case p.Stale && !s.GateFails:
 		s.Act, s.Message = ActUpdate, "is brought up to date: the base branch has changed under it"
+	case p.Behind && !s.GateFails:
+		s.Act, s.Message = ActUpdate, "is brought up to date with the base branch"
 	}
 	return s, true
 }

@@ -89,6 +89,8 @@ type Proposal struct {
 	Reason   string
 	// Stale says that it cannot be merged as it stands.
 	Stale bool
+	// Behind says that the base branch has moved and the repository's policy is to follow.
+	Behind bool
 }
 
 // TierFacts is what a pass has gathered about one tier.

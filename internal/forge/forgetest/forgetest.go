@@ -48,6 +48,9 @@ type Fixture struct {
 	// TellsMerge says that Closed names the commit by which a proposal landed, and the
 	// page where people look at it.
 	TellsMerge bool
+	// Closes says that Supersede has something to close, which it leaves alone where a
+	// person was faster.
+	Closes bool
 	// Delete deletes a branch for a person, who thereby turns its proposal down.
 	Delete func(t *testing.T, branch string)
 	// Reopen takes a rejection back for a person, without Furrow.
@@ -120,6 +123,7 @@ var cases = []struct {
 	{"a proposal of a removal is merged", mergedRemoval},
 	{"two proposals that are merged at once both get through", mergedAtOnce},
 	{"a proposal that changed meanwhile is not merged", changedMeanwhile},
+	{"a proposal that a person changed meanwhile is not superseded", editedMeanwhile},
 	{"a proposal is not merged twice", mergedTwice},
 
 	{"a gate that fails and then holds is shown", gated},

@@ -153,6 +153,21 @@ func changedMeanwhile(w *world) {
 	}
 }
 
+func editedMeanwhile(w *world) {
+	if !w.Closes {
+		w.Skip("there is nothing to close")
+	}
+	seen := w.propose(tier("a"), "w1")
+	w.Person.Commit(w.T, seen.Branch, map[string]string{objectFile(tier("a")): "mine\n"})
+	if err := w.Forge.Supersede(w.Context(), seen, "the plan has changed"); !forge.IsGone(err) {
+		w.Errorf("got %v, want ErrGone", err)
+	}
+	p := w.find(tier("a"))
+	w.wantState(p, "w1 edited")
+	w.must(w.Forge.Merge(w.Context(), p, bob))
+	w.wantFile(objectFile(tier("a")), "mine\n")
+}
+
 func mergedTwice(w *world) {
 	p := w.propose(tier("a"), "w1")
 	w.must(w.Forge.Merge(w.Context(), p, bob))

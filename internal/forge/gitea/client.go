@@ -24,7 +24,7 @@ import (
 
 const (
 	// requestTimeout bounds one request; a server that hangs must not hold a pass.
-	requestTimeout = time.Minute
+	requestTimeout = 15 * time.Second
 	// maxSaid bounds what is read of an answer into memory as a whole.
 	maxSaid = 1 << 20
 )
@@ -35,6 +35,7 @@ type api struct {
 	transport http.RoundTripper
 	signIn    sdk.ClientOption
 	secrets   []string
+	quiet     quiet
 }
 
 func newAPI(o Options) (*api, error) {
@@ -48,6 +49,7 @@ func newAPI(o Options) (*api, error) {
 	}
 	if a.transport == nil {
 		own := http.DefaultTransport.(*http.Transport).Clone()
+		own.ResponseHeaderTimeout = requestTimeout
 		if len(o.CABundle) > 0 {
 			pool, err := x509.SystemCertPool()
 			if err != nil {
@@ -145,6 +147,9 @@ func (a *api) read(ctx context.Context, op string, out any, ask func(*sdk.Client
 }
 
 func (a *api) make(ctx context.Context, op string, c *call, ask func(*sdk.Client) error) error {
+	if err := a.quiet.refuse(op); err != nil && ctx.Err() == nil {
+		return err
+	}
 	client, err := sdk.NewClient(a.server, sdk.SetGiteaVersion(""), sdk.SetContext(ctx), a.signIn, sdk.SetHTTPClient(&http.Client{
 		Transport: c, Timeout: requestTimeout,
 		// A redirect makes a question of what was to change something, and gets a fine answer.
@@ -154,9 +159,12 @@ func (a *api) make(ctx context.Context, op string, c *call, ask func(*sdk.Client
 		err = ask(client)
 	}
 	if err == nil && c.fine() {
+		a.quiet.note(ctx, c, nil, nil)
 		return nil
 	}
-	return a.translate(ctx, op, c, err)
+	out := a.translate(ctx, op, c, err)
+	a.quiet.note(ctx, c, err, out)
+	return out
 }
 
 // answer is a failure with what only this package looks at.
@@ -164,6 +172,8 @@ type answer struct {
 	failure *forge.Error
 	status  int
 	said    string
+	// unasked says that the server was not asked, having just failed to answer.
+	unasked bool
 }
 
 func (a *answer) Error() string { return a.failure.Error() }
@@ -177,7 +187,7 @@ func refused(err error, status int) bool {
 	return ok && a.status == status
 }
 
-func (a *api) translate(ctx context.Context, op string, c *call, err error) error {
+func (a *api) translate(ctx context.Context, op string, c *call, err error) *answer {
 	e := &forge.Error{Op: op, Repository: a.String(), Kind: forge.FailedOther}
 	out := &answer{failure: e, status: c.status, said: a.clean(message(c.said))}
 	switch {
@@ -193,13 +203,13 @@ func (a *api) translate(ctx context.Context, op string, c *call, err error) erro
 	case c.fine():
 		e.Kind, e.Text = forge.FailedNetwork, "the server did not answer as Gitea does: "+a.clean(err.Error())
 	default:
-		out.explain(c.header)
+		out.explain(c.header, a.location(c.header))
 	}
 	return out
 }
 
 // explain tells what a status means, and what to do.
-func (a *answer) explain(header http.Header) {
+func (a *answer) explain(header http.Header, location string) {
 	e := a.failure
 	e.Wait = retryAfter(header)
 	limited := a.status == http.StatusForbidden && strings.Contains(strings.ToLower(a.said), "rate limit")
@@ -217,7 +227,7 @@ func (a *answer) explain(header http.Header) {
 	case a.status == http.StatusLocked:
 		e.Text = "the repository is archived; unarchive it, or remove its GitOpsRepo: " + a.said
 	case a.status/100 == 3:
-		e.Kind, e.Text = forge.FailedNotFound, "the repository was renamed or moved; correct spec.url. The server points to "+header.Get("Location")
+		e.Kind, e.Text = forge.FailedNotFound, "the repository was renamed or moved; correct spec.url. The server points to "+location
 	default:
 		e.Text = fmt.Sprintf("the server refused with status %d: %s", a.status, a.said)
 	}
@@ -257,6 +267,18 @@ func message(said []byte) string {
 		return m.Message
 	}
 	return string(said)
+}
+
+// location is where a redirect leads, without what may be secret in it.
+func (a *api) location(header http.Header) string {
+	u, err := url.Parse(header.Get("Location"))
+	if err != nil || u.Host == "" && u.Path == "" {
+		return "no place that can be told"
+	}
+	if u.Host == "" {
+		return a.clean(u.Path)
+	}
+	return a.clean(u.Scheme + "://" + u.Host + u.Path)
 }
 
 // clean makes one line of bounded length without secrets.

@@ -62,20 +62,27 @@ type branchIndex struct {
 
 func newIndex() index { return index{branches: map[string]branchIndex{}, old: true, page: 1} }
 
-func (x *index) add(branch, wants string, c closedRow) {
-	if had := x.branches[branch].byWants[wants]; had.number == c.number && had.closed.Equal(c.closed) && had.judged {
-		return // more is known of it
+// add takes in a closed pull request, under all Wants that it counts for.
+func (x *index) add(branch string, wants []string, c closedRow) {
+	rows := map[string]closedRow{}
+	for _, of := range wants {
+		rows[of] = c
+		if had := x.branches[branch].byWants[of]; had.number == c.number && had.closed.Equal(c.closed) && had.judged {
+			rows[of] = had // more is known of it
+		}
 	}
 	x.remove(branch, c.number)
 	b, ok := x.branches[branch]
 	if !ok {
 		b = branchIndex{byWants: map[string]closedRow{}}
 	}
-	if had, ok := b.byWants[wants]; !ok || newer(c, had) > 0 {
-		b.byWants[wants] = c
-	}
-	if c.outcome == forge.OutcomeMerged && newer(c, b.merged) > 0 {
-		b.merged, b.landed = c, wants
+	for of, c := range rows {
+		if had, ok := b.byWants[of]; !ok || newer(c, had) > 0 {
+			b.byWants[of] = c
+		}
+		if c.outcome == forge.OutcomeMerged && newer(c, b.merged) > 0 {
+			b.merged, b.landed = c, of
+		}
 	}
 	x.branches[branch] = b
 }
@@ -93,9 +100,15 @@ func (x *index) remove(branch string, number int64) {
 func (f *Forge) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (forge.Closed, error) {
 	branch := layout.TierBranch(f.base, tier)
 	_, there := refs[branch]
-	if r, open := f.seen(branch); open && !there && forge.ReadDescription(r.body).Wants == wants {
+	if r, open := f.seen(branch); open && !there {
 		// Somebody has deleted the branch, and the server is about to close it.
-		return forge.Closed{Outcome: forge.OutcomeRejected, URL: r.url}, nil
+		text, tip, err := f.wantsOf(r)
+		switch {
+		case err != nil:
+			return forge.Closed{}, err
+		case wants == text, wants == tip:
+			return forge.Closed{Outcome: forge.OutcomeRejected, URL: r.url}, nil
+		}
 	}
 	c, err := f.lookUp(ctx, refs, tier, wants)
 	return forge.Closed{Outcome: c.outcome, Merge: c.merge, URL: c.url}, err
@@ -251,7 +264,7 @@ func (f *Forge) readUpdates(ctx context.Context, x index) error {
 
 // addPage takes in one page.
 func (f *Forge) addPage(ctx context.Context, x index, at page) error {
-	f.since(at.now)
+	f.tell(at.now)
 	for _, pr := range at.prs {
 		r, ok := f.rowOf(pr)
 		if !ok || r.open {
@@ -273,40 +286,67 @@ func (f *Forge) addPage(ctx context.Context, x index, at page) error {
 	return ctx.Err()
 }
 
-// since bounds what is read of others by when this process first looked.
-func (f *Forge) since(now time.Time) {
+// tell notes the server's clock. What is read of others is bounded by when this
+// process first looked.
+func (f *Forge) tell(now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if !now.IsZero() {
+		f.clock = now
+	}
 	if f.closed.newest.IsZero() {
 		f.closed.newest = now
 	}
 }
 
-// closedOf tells what a closed pull request means.
-func (f *Forge) closedOf(r row) (wants string, c closedRow, err error) {
+// closedOf tells what a closed pull request means, and for which Wants.
+func (f *Forge) closedOf(r row) (wants []string, c closedRow, err error) {
 	d := forge.ReadDescription(r.body)
 	c = closedRow{number: r.number, opened: r.opened, closed: r.closed, url: r.url, head: r.head, merge: r.merge, comments: r.comments, reason: d.Reason}
 	f.mu.Lock()
 	settled := f.settled[r.number]
-	delete(f.settled, r.number)
 	f.mu.Unlock()
 	switch {
-	case r.merged || settled:
+	case r.merged:
 		c.outcome, c.judged = forge.OutcomeMerged, true
 	case d.Superseded:
 		c.outcome = forge.OutcomeSuperseded
+	case settled:
+		c.outcome, c.judged = forge.OutcomeMerged, true
 	default:
 		c.outcome = forge.OutcomeRejected
 	}
 	if d.Rejected {
 		c.comments = 0 // the reason is known
 	}
-	if d.Wants != "" {
-		return d.Wants, c, nil
+	if d.Wants != "" && c.outcome == forge.OutcomeSuperseded {
+		return []string{d.Wants}, c, nil
 	}
+	text, tip, err := f.wantsOf(r)
+	switch {
+	case tip == "" || tip == text:
+		return []string{text}, c, err
+	case c.outcome == forge.OutcomeMerged:
+		return []string{tip}, c, err // that is what landed
+	}
+	return []string{text, tip}, c, err
+}
+
+// wantsOf gives the Wants that a pull request's text has, and those of its tip where
+// that is Furrow's commit. They differ where Furrow was killed before it wrote the
+// text; without a text, the commits tell.
+func (f *Forge) wantsOf(r row) (text, tip string, err error) {
 	tier, _ := layout.TierOfBranch(f.base, r.branch)
-	wants, err = f.reader.Wants(tier, r.head)
-	return wants, c, err
+	if text = forge.ReadDescription(r.body).Wants; text == "" {
+		text, err = f.reader.Wants(tier, r.head)
+		return text, "", err
+	}
+	tip, made, err := f.reader.Tip(tier, r.head)
+	if !r.open && made.After(r.closed) {
+		// The server shows where the branch is now, and not where it was closed.
+		tip = ""
+	}
+	return text, tip, err
 }
 
 // self is our own user, or nothing where the credentials may not ask.

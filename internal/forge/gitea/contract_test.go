@@ -20,6 +20,7 @@ func TestContract(t *testing.T) {
 				forgetest.RebaseMerge: true, forgetest.Squash: true,
 			},
 			TellsMerge: true,
+			Closes:     true,
 			Delete: func(t *testing.T, branch string) {
 				t.Helper()
 				s.git("push", "--quiet", "origin", ":refs/heads/"+branch)

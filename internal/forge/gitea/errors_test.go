@@ -2,6 +2,7 @@ package gitea_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -23,6 +24,21 @@ func newStub(t *testing.T, o gitea.Options, handle http.HandlerFunc) (*gitea.For
 	t.Helper()
 	web := httptest.NewServer(handle)
 	t.Cleanup(web.Close)
+	m := newMirror(t)
+	refs, err := m.Fetch(t.Context(), "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.URL = web.URL + "/prefix/acme/fleet.git"
+	f, err := gitea.New(m, "main", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, refs
+}
+
+func newMirror(t *testing.T) *git.Mirror {
+	t.Helper()
 	dir := t.TempDir()
 	bare := filepath.Join(dir, "remote.git")
 	run := func(args ...string) string {
@@ -42,16 +58,7 @@ func newStub(t *testing.T, o gitea.Options, handle http.HandlerFunc) (*gitea.For
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = m.Close() })
-	refs, err := m.Fetch(t.Context(), "main")
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.URL = web.URL + "/prefix/acme/fleet.git"
-	f, err := gitea.New(m, "main", o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f, refs
+	return m
 }
 
 func TestFailuresAreTold(t *testing.T) {
@@ -118,6 +125,68 @@ func TestFailuresAreTold(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestWhereARedirectLeadsIsToldWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	const moved = "http://git.example.com/acme/fleet-new/pulls"
+	cases := map[string]struct{ location, says string }{
+		"a place":               {moved, moved},
+		"a place on the site":   {"/acme/fleet-new", "to /acme/fleet-new"},
+		"a user":                {"http://bot:hunter2@git.example.com/acme/fleet-new/pulls", moved},
+		"a query":               {moved + "?access_token=hunter2#hunter2", moved},
+		"our token":             {"http://git.example.com/" + secret + "/pulls", "http://git.example.com/REDACTED/pulls"},
+		"our token in disguise": {"http://git.example.com/%73" + secret[1:] + "/pulls", "http://git.example.com/REDACTED/pulls"},
+		"more than one line":    {"http://git.example.com/a%0ab", "http://git.example.com/a b"},
+		"a long one":            {moved + "/" + strings.Repeat("x", 5000), moved},
+		"nonsense":              {"http://bot:hunter2@%zz", "no place that can be told"},
+		"nothing":               {"", "no place that can be told"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, refs := newStub(t, gitea.Options{Token: secret}, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header()["Location"] = []string{tc.location}
+				w.WriteHeader(http.StatusMovedPermanently)
+			})
+			_, err := f.List(t.Context(), refs)
+			if !forge.IsFailure(err, forge.FailedNotFound) || !strings.Contains(err.Error(), tc.says) {
+				t.Fatalf("got %v, want %q", err, tc.says)
+			}
+			if said := err.Error(); strings.Contains(said, "hunter2") || strings.Contains(said, secret) || len(said) > 1000 {
+				t.Errorf("it says %q", said)
+			}
+		})
+	}
+}
+
+// Between the listing and the act a person pushes to the branch, which is safe by its
+// lease; the pull request is not closed over their commit either.
+func TestWhatAPersonPushedToMeanwhileIsNotSuperseded(t *testing.T) {
+	t.Parallel()
+	const seen, pushed = "1111111111111111111111111111111111111111", "2222222222222222222222222222222222222222"
+	closed := 0
+	f, _ := newStub(t, gitea.Options{Token: secret}, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPatch {
+			closed++
+		}
+		_, _ = fmt.Fprint(w, pullOf(7, pushed))
+	})
+	p := forge.Proposal{Tier: edge, Branch: branch, Wants: "w1", URL: "http://x/acme/fleet/pulls/7"}
+	p.Head, _ = git.ParseHash(seen)
+	if err := f.Supersede(t.Context(), p, "the plan has changed"); closed > 0 || !forge.IsGone(err) {
+		t.Errorf("got %v, want ErrGone; closed %d times", err, closed)
+	}
+	p.Head, _ = git.ParseHash(pushed)
+	if err := f.Supersede(t.Context(), p, "the plan has changed"); closed != 1 || err != nil {
+		t.Errorf("got %v, closed %d times", err, closed)
+	}
+}
+
+// pullOf is an open pull request as Gitea shows it.
+func pullOf(number int, head string) string {
+	return fmt.Sprintf(`{"number":%d,"state":"open","html_url":"http://x/acme/fleet/pulls/%[1]d","body":"Furrow-Wants: w1",
+		"base":{"ref":"main","repo_id":1},"head":{"label":%[2]q,"ref":%[2]q,"sha":%[3]q,"repo_id":1}}`, number, branch, head)
 }
 
 func TestAServerThatRecovers(t *testing.T) {

@@ -29,7 +29,9 @@
 // Gitea writes the text first. All others that are closed unmerged were rejected by
 // a person, by the button, through Furrow, or by deleting the branch, unless base
 // has their commit: then it was pushed there. Which Wants a closed one had is read
-// from its text or, where a person took that out, from its last commit.
+// from its text or, where a person took that out, from its last commit. Where Furrow
+// was killed between pushing that commit and writing the text, people saw both, and
+// what they turned down are both.
 //
 // Gitea closes what lost its branch a moment later; until then it counts as
 // rejected, too. In that moment it also closes what was just opened from a new
@@ -39,8 +41,14 @@
 //
 // That Gitea cannot merge something is told like that it has not checked yet, and
 // what lies untouched is checked only when it is looked at. So Gitea's view counts
-// where it stays for several passes at the same commits. A wrong guess costs one
-// graft onto the tip of base, where nothing conflicts.
+// where it stays for some seconds, by its own clock, after it was made to look, at
+// the same commits. A wrong guess costs one graft onto the tip of base, where
+// nothing conflicts.
+//
+// # A server that does not answer
+//
+// A request is given up after a while. The next ones then fail at once, for some
+// seconds, with the same failure; the pass after that asks again.
 //
 // Invariants: nothing is ever deleted or closed but what is ours; an open pull
 // request of a branch is never joined by a second one; no error holds a secret.
@@ -60,6 +68,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/forge"
@@ -108,6 +117,8 @@ type Forge struct {
 	// settled are those that were open when base had all of them, by number.
 	settled map[int64]bool
 	closed  index
+	// clock is the server's, as it was told last.
+	clock time.Time
 }
 
 var _ forge.Forge = (*Forge)(nil)

@@ -150,7 +150,7 @@ func (f *Forge) listOpen(ctx context.Context) (map[string]row, error) {
 			if err != nil {
 				return nil, err
 			}
-			f.since(at.now)
+			f.tell(at.now)
 			shrunk = shrunk || at.total < total
 			total = at.total
 			for _, pr := range at.prs {
@@ -201,6 +201,7 @@ func (f *Forge) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, erro
 		b.Rejected, b.Reason = false, "" // commits reject on plain Git only
 		if r, open := rows[name]; open {
 			b.URL = r.url
+			f.unsettle(r)
 			b.Stale = b.Stale || f.refuses(ctx, refs[f.base], r, &b)
 			out = append(out, b.Proposal)
 			continue
@@ -266,6 +267,13 @@ func (f *Forge) settle(r row) {
 	}
 }
 
+// unsettle notes that an open pull request brings base something, whatever it did before.
+func (f *Forge) unsettle(r row) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.settled, r.number)
+}
+
 // seen gives the open pull request of a branch that was seen last.
 func (f *Forge) seen(branch string) (row, bool) {
 	f.mu.Lock()
@@ -318,16 +326,20 @@ func number(p forge.Proposal) int64 {
 	return n
 }
 
-// doubt is how often Gitea would not merge a pull request as it stands.
+// doubt is that Gitea would not merge a pull request as it stands.
 type doubt struct {
 	head, base git.Hash
-	passes     int
+	// passes counts up to beyond that in which Gitea is made to look; looked is when
+	// that was, by its own clock.
+	passes int
+	looked time.Time
 }
 
 const (
-	// looksAt is the pass in which Gitea is made to look, believed that in which it
-	// had the time to.
-	looksAt, believed = 2, 4
+	// looksAt is the pass in which Gitea is made to look, where it has not by itself.
+	looksAt = 2
+	// looking is how long that may take it.
+	looking = 10 * time.Second
 )
 
 // refuses says that Gitea finds a conflict where there is none by our rules, as
@@ -343,14 +355,18 @@ func (f *Forge) refuses(ctx context.Context, base git.Hash, r row, b *forge.Bran
 	case d.head != b.Head || d.base != base:
 		d = doubt{head: b.Head, base: base}
 	}
-	d.passes = min(d.passes+1, believed)
+	clock := f.clock
+	d.passes = min(d.passes+1, looksAt+1)
+	if d.passes == looksAt {
+		d.looked = clock
+	}
 	f.doubts[r.number] = d
 	f.mu.Unlock()
 	if d.passes == looksAt {
 		// Asking makes it look. What comes back is not needed, nor whether it worked.
 		_, _ = f.get(ctx, r.number)
 	}
-	return d.passes == believed
+	return d.passes > looksAt && clock.Sub(d.looked) >= looking
 }
 
 // newer orders pull requests by when they were closed.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
@@ -215,25 +216,121 @@ func TestTheTextIsMendedAfterACrash(t *testing.T) {
 	}
 }
 
+// Furrow is killed between pushing a branch and writing the text, and a person turns
+// down what they see.
+func TestWhatWasPushedAndNotWrittenIsRejectedWithWhatWasWritten(t *testing.T) {
+	t.Parallel()
+	ways := map[string]func(*site, forge.Proposal){
+		"by closing it": func(s *site, p forge.Proposal) {
+			s.do(http.MethodPatch, s.pull(p), map[string]any{"state": "closed"}, nil)
+		},
+		"by deleting its branch": func(s *site, _ forge.Proposal) { s.git("push", "--quiet", "origin", ":refs/heads/"+branch) },
+	}
+	for name, reject := range ways {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			s.made = epoch.AddDate(-5, 0, 0)
+			p := s.propose(edge, "w1")
+			s.push(edge, "w2")
+			fresh := s.newForge(s.mirror, botToken)
+			_, err := fresh.List(t.Context(), s.refs())
+			s.must(err)
+			reject(s, p)
+			for range 2 {
+				_, err := fresh.List(t.Context(), s.refs())
+				s.must(err)
+				for _, wants := range []string{"w1", "w2"} {
+					s.wantOutcome(fresh, wants, forge.OutcomeRejected)
+				}
+				s.wantOutcome(fresh, "w3", forge.OutcomeNone)
+			}
+		})
+	}
+}
+
+// A server may show for a closed one where its branch is now.
+func TestWhatIsPushedAfterARejectionIsNotRejected(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.made = epoch.AddDate(-5, 0, 0)
+	p := s.propose(edge, "w1")
+	s.do(http.MethodPatch, s.pull(p), map[string]any{"state": "closed"}, nil)
+	s.made = epoch
+	r := s.push(edge, "w2")
+	s.requests.after = func(_ *http.Request, response *http.Response) (*http.Response, error) {
+		said, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		response.Body = io.NopCloser(bytes.NewReader(bytes.ReplaceAll(said, []byte(p.Head.String()), []byte(r.Head.String()))))
+		return response, err
+	}
+	s.wantOutcome(s.forge, "w1", forge.OutcomeRejected)
+	s.wantOutcome(s.forge, "w2", forge.OutcomeNone)
+}
+
+func TestWhatBaseHadForAWhileIsNotMergedForGood(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		end  func(*site, forge.Proposal)
+		want forge.Outcome
+	}{
+		"and a person closes it then": {func(s *site, p forge.Proposal) {
+			s.commit("main", map[string]string{edge.Dir("") + "/object.yaml": ""})
+			s.find(edge)
+			s.do(http.MethodPatch, s.pull(p), map[string]any{"state": "closed"}, nil)
+		}, forge.OutcomeRejected},
+		"and Furrow closes it": {func(s *site, p forge.Proposal) {
+			s.must(s.forge.Supersede(s.Context(), p, "the plan has changed"))
+		}, forge.OutcomeSuperseded},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			p := s.propose(edge, "w1")
+			s.commit("main", map[string]string{edge.Dir("") + "/object.yaml": "w1"})
+			if list := s.list(); len(list) != 0 {
+				t.Errorf("listed %+v", list)
+			}
+			tc.end(s, p)
+			s.list()
+			s.wantOutcome(s.forge, "w1", tc.want)
+		})
+	}
+}
+
 func TestAConflictThatOnlyGiteaSees(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.propose(edge, "w1")
 	s.commit("main", map[string]string{"notes.md": "1\n"})
+	clock := epoch
 	s.requests.after = func(r *http.Request, response *http.Response) (*http.Response, error) {
 		said, err := io.ReadAll(response.Body)
 		_ = response.Body.Close()
 		said = bytes.ReplaceAll(said, []byte(`"mergeable":true`), []byte(`"mergeable":false`))
 		response.Body = io.NopCloser(bytes.NewReader(said))
+		response.Header.Set("Date", clock.Format(http.TimeFormat))
 		return response, err
 	}
 	s.requests.take()
-	for pass := range 4 {
-		if stale := s.find(edge).Stale; stale != (pass == 3) {
-			t.Errorf("in pass %d it is stale: %t", pass, stale)
+	want := func(what string, stale bool) {
+		t.Helper()
+		if got := s.find(edge).Stale; got != stale {
+			t.Errorf("%s it is stale: %t", what, got)
 		}
 	}
-	s.wantRequests("four passes", "GET /pulls", "GET /pulls", "GET /pulls/1", "GET /pulls", "GET /pulls")
+	want("in the first pass", false)
+	clock = clock.Add(time.Hour)
+	for range 5 {
+		want("in passes within a second", false)
+	}
+	clock = clock.Add(9 * time.Second)
+	want("when Gitea may be looking still", false)
+	clock = clock.Add(time.Second)
+	want("when Gitea has had the time to look", true)
+	want("from then on", true)
+	s.wantRequests("all that", "GET /pulls", "GET /pulls", "GET /pulls/1", "GET /pulls", "GET /pulls", "GET /pulls", "GET /pulls", "GET /pulls", "GET /pulls", "GET /pulls")
 	for range 5 {
 		if p := s.propose(edge, "w2"); p.Stale {
 			t.Fatal("it is stale on the tip of base")

@@ -2,6 +2,7 @@ package gitea
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -23,11 +24,14 @@ const (
 	// labelName is on every proposal.
 	labelName  = "furrow"
 	labelColor = "#5b8c3e"
-	// maxOpening is how often opening is tried: Gitea answers 404 for up to 2 s after
-	// the first push to a repository.
+	// maxOpening is how often opening is tried while the repository counts as empty:
+	// Gitea answers 404 for up to 2 s after the first push to it.
 	maxOpening   = 12
 	firstOpening = 100 * time.Millisecond
 	longestPause = time.Second
+	// labelRest is for how long proposals do without the label after the server did
+	// not answer to it.
+	labelRest = 10 * time.Minute
 )
 
 // gate is what the commit status says.
@@ -129,7 +133,7 @@ func (f *Forge) edit(ctx context.Context, op string, number int64, o sdk.EditPul
 func (f *Forge) create(ctx context.Context, r forge.Request) (row, error) {
 	o := sdk.CreatePullRequestOption{Head: r.Branch, Base: f.base, Title: r.Title, Body: forge.Describe(r), Labels: f.label.get(ctx, f.api)}
 	var pr *sdk.PullRequest
-	wait := firstOpening
+	wait, last := firstOpening, false
 	for try := 1; ; try++ {
 		err := f.api.do(ctx, "open a pull request of "+r.Branch, nil, func(c *sdk.Client) (err error) {
 			pr, _, err = c.CreatePullRequest(f.api.owner, f.api.name, o)
@@ -138,8 +142,11 @@ func (f *Forge) create(ctx context.Context, r forge.Request) (row, error) {
 		if err == nil {
 			break
 		}
-		if try == maxOpening || !refused(err, http.StatusNotFound) {
+		if last || try == maxOpening || !refused(err, http.StatusNotFound) {
 			return row{}, err
+		}
+		if last = !f.countsAsEmpty(ctx); last {
+			continue // the server may have noticed between the two questions
 		}
 		if err := pause(ctx, wait); err != nil {
 			return row{}, err
@@ -159,6 +166,8 @@ type labels struct {
 	mu    sync.Mutex
 	known bool
 	ids   []int64
+	// rest runs while the server is not asked for it again.
+	rest hourglass
 }
 
 // get looks the label up once, and makes it where it is missing. Proposals do
@@ -166,16 +175,22 @@ type labels struct {
 func (l *labels) get(ctx context.Context, a *api) []int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.known {
+	if l.known || l.rest.runs() {
 		return l.ids
 	}
 	id, err := a.findLabel(ctx)
 	if err == nil && id == 0 {
 		id, err = a.makeLabel(ctx)
 	}
-	l.known = !forge.IsFailure(err, forge.FailedNetwork)
-	if err == nil {
-		l.ids = []int64{id}
+	failed, _ := errors.AsType[*answer](err)
+	switch {
+	case err == nil:
+		l.ids, l.known = []int64{id}, true
+	case ctx.Err() != nil, failed != nil && failed.unasked: // that says nothing of it
+	case forge.IsFailure(err, forge.FailedNetwork):
+		l.rest.turn(labelRest)
+	default:
+		l.known = true
 	}
 	return l.ids
 }
@@ -262,7 +277,8 @@ func (f *Forge) show(ctx context.Context, head git.Hash, g gate) error {
 }
 
 // Supersede marks and closes in one request; the server writes the mark first.
-// What is closed already is left as it is: a person was faster.
+// What is closed already is left as it is: a person was faster. So is what a person
+// pushed to meanwhile: it would be closed over a commit that nobody has looked at.
 func (f *Forge) Supersede(ctx context.Context, p forge.Proposal, why string) error {
 	n := number(p)
 	if n == 0 {
@@ -271,6 +287,9 @@ func (f *Forge) Supersede(ctx context.Context, p forge.Proposal, why string) err
 	at, err := f.get(ctx, n)
 	if err != nil || !at.open {
 		return err
+	}
+	if at.head != p.Head {
+		return fmt.Errorf("supersede %s: %w", p.Branch, forge.ErrGone)
 	}
 	if strings.TrimSpace(why) == "" {
 		why = "the plan has changed"

@@ -77,6 +77,8 @@ type site struct {
 	forge     *gitea.Forge
 	requests  *counter
 	clone     string
+	// made is when the engine's next commits are made.
+	made time.Time
 }
 
 func newSite(t *testing.T) *site {
@@ -91,7 +93,7 @@ func newSiteOf(t *testing.T, autoInit bool) *site {
 	if serverErr != nil {
 		t.Fatal(serverErr)
 	}
-	s := &site{T: t, name: fmt.Sprintf("fleet-%d", repository.Add(1)), requests: &counter{next: http.DefaultTransport}}
+	s := &site{T: t, name: fmt.Sprintf("fleet-%d", repository.Add(1)), requests: &counter{next: http.DefaultTransport}, made: epoch}
 	var err error
 	s.url, err = server.CreateRepo(t.Context(), bot, s.name, autoInit)
 	s.must(err)
@@ -273,7 +275,9 @@ func (s *site) push(tier layout.Tier, wants string) forge.Request {
 	s.must(err)
 	r := forge.Request{Tier: tier, Branch: name, Wants: wants, Title: "Plant " + tier.String(), Body: "What " + wants + " brings.\n"}
 	message := forge.AddTrailers(r.Title+"\n\n"+r.Body, []forge.Trailer{{Key: forge.TrailerTier, Value: tier.String()}, {Key: forge.TrailerWants, Value: wants}})
-	g, err := s.mirror.Graft(refs["main"], []git.Edit{{Path: tier.Dir(""), Hash: tree.Hash, Mode: git.ModeDir}}, git.CommitMeta{Author: furrow, Message: message})
+	by := furrow
+	by.When = s.made
+	g, err := s.mirror.Graft(refs["main"], []git.Edit{{Path: tier.Dir(""), Hash: tree.Hash, Mode: git.ModeDir}}, git.CommitMeta{Author: by, Message: message})
 	s.must(err)
 	r.Head = g.Commit
 	s.must(s.mirror.Push(s.Context(), []git.Update{{Ref: name, Old: refs[name], New: g.Commit, Objects: append(g.Objects, tree.Objects...)}}))

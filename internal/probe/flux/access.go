@@ -26,6 +26,8 @@ type access struct {
 	digest [sha256.Size]byte
 	// secret says that it came from a Secret.
 	secret bool
+	// program is what the kubeconfig names to be run for credentials; nil where there is none.
+	program *program
 }
 
 // suffixes are those of a kubeconfig's file, in the order in which they are looked for.

@@ -118,13 +118,14 @@ func TestConclusionsStand(t *testing.T) {
 		{what: "looking again changes nothing", object: kustomization("Unknown", "Progressing", "r1", "10:10"), wantReady: "True", wantSince: "10:00"},
 		{what: "concluding the same neither", object: kustomization("True", "ReconciliationSucceeded", "r1", "10:11"), wantReady: "True", wantSince: "10:00"},
 		{what: "nor looking once more", object: kustomization("Unknown", "Progressing", "r1", "10:20"), wantReady: "True", wantSince: "10:00"},
-		{what: "for a while", step: heldFor - time.Second, wantReady: "True", wantSince: "10:00"},
+		{what: "for a while", step: standsFor - time.Second, wantReady: "True", wantSince: "10:00"},
 		{what: "but not for long", step: time.Second, wantReady: "Unknown", wantSince: "10:20", wantSignal: true},
 		{what: "a conclusion then is new", object: kustomization("False", "HealthCheckFailed", "r1", "10:21"), wantReady: "False", wantSince: "10:21", wantSignal: true},
 		{what: "a failure stands too", object: kustomization("Unknown", "Progressing", "r1", "10:22"), wantReady: "False", wantSince: "10:21"},
 		{what: "until it is another", object: kustomization("True", "ReconciliationSucceeded", "r1", "10:23"), wantReady: "True", wantSince: "10:23", wantSignal: true},
 		{what: "a new revision is news at once", object: kustomization("Unknown", "Progressing", "r2", "10:30"), wantReady: "Unknown", wantSince: "10:30", wantSignal: true},
-		{what: "an old timer says nothing", step: heldFor, wantReady: "Unknown", wantSince: "10:30"},
+		{what: "and what was concluded before is forgotten after a while", step: standsFor, wantReady: "Unknown", wantSince: "10:30", wantSignal: true},
+		{what: "once", step: standsFor, wantReady: "Unknown", wantSince: "10:30"},
 	}
 	for _, step := range steps {
 		if step.object != nil {

@@ -22,8 +22,16 @@ const (
 	lookFile   = 2 * time.Second
 	lookSecret = 20 * time.Second
 	// retryFirst and retryMost bound the time until a silent cluster is asked again.
-	retryFirst = time.Second
-	retryMost  = 3 * time.Second
+	// Where very many are silent at once, each of them waits perSilent times their
+	// number, but for retryLongest at most.
+	retryFirst   = time.Second
+	retryMost    = 3 * time.Second
+	perSilent    = 100 * time.Millisecond
+	retryLongest = 30 * time.Second
+	// A cluster that is expected, as its creator has just become current, is asked
+	// again after retryExpected at most, for as long as expectedFor.
+	retryExpected = 1500 * time.Millisecond
+	expectedFor   = time.Minute
 )
 
 var (
@@ -39,8 +47,14 @@ type cluster struct {
 	name    string
 	// decided opens when it is known whether the cluster answers.
 	decided *gate
+	// wake has room for one wish to ask the silent cluster again at once.
+	wake chan struct{}
+	// program is that of the kubeconfig that was used last; only run touches it.
+	program *program
 
 	mu sync.Mutex
+	// expected is when the cluster's creator became current.
+	expected time.Time
 	// asked is when somebody asked about the cluster last, pruned when old keys were forgotten last.
 	asked, pruned time.Time
 	// secret is where the cluster's kubeconfig is if there is no file.
@@ -58,7 +72,7 @@ type cluster struct {
 
 func newCluster(ch *Channel, clusterName string) *cluster {
 	return &cluster{
-		channel: ch, name: clusterName, asked: ch.clock.Now(), decided: newGate(), why: "it is being connected",
+		channel: ch, name: clusterName, asked: ch.clock.Now(), decided: newGate(), wake: make(chan struct{}, 1), why: "it is being connected",
 		feeds: map[feedName]bool{}, objects: map[objectKey]*object{},
 		reconcilers: map[name]time.Time{}, roots: map[probe.RootKey]answeredRoot{},
 	}
@@ -95,8 +109,49 @@ func (c *cluster) run() {
 		if answered {
 			retry = retryFirst
 		}
-		c.sleep(ctx, retry)
-		retry = min(retry*3/2, retryMost)
+		retry = min(retry, c.patience())
+		c.rest(ctx, retry)
+		retry = retry * 3 / 2
+	}
+}
+
+// rest leaves the silent cluster alone for a while.
+func (c *cluster) rest(ctx context.Context, d time.Duration) {
+	c.channel.silent.Add(1)
+	defer c.channel.silent.Add(-1)
+	timer := c.channel.clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C():
+	case <-c.wake:
+	}
+}
+
+// patience is for how long the cluster is left alone at most while it is silent.
+func (c *cluster) patience() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.expected.IsZero() && c.channel.clock.Since(c.expected) < expectedFor {
+		return retryExpected
+	}
+	return min(max(retryMost, time.Duration(c.channel.silent.Load()+1)*perSilent), retryLongest)
+}
+
+// expect has a cluster asked at once, and often for a while: its creator became current.
+func (ch *Channel) expect(name string) {
+	ch.mu.Lock()
+	c := ch.clusters[name]
+	ch.mu.Unlock()
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	c.expected = ch.clock.Now()
+	c.mu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default:
 	}
 }
 
@@ -126,6 +181,7 @@ func (c *cluster) attend(ctx context.Context) (answered bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	a.program = c.programOf(a)
 	conn, err := connect(a)
 	if err != nil {
 		return false, err

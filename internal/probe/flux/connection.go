@@ -84,7 +84,10 @@ func connect(a *access) (*connection, error) {
 	if err != nil {
 		return nil, invalid(a.origin, err)
 	}
-	c.client = &http.Client{Transport: wrapped, CheckRedirect: func(*http.Request, []*http.Request) error {
+	if a.program != nil {
+		wrapped = abandoning{wrapped, a.program}
+	}
+	c.client = &http.Client{Transport: prompt{wrapped}, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // an API server has no reason to send its callers elsewhere
 	}}
 	if c.dynamic, err = dynamic.NewForConfigAndClient(a.config, c.client); err != nil {

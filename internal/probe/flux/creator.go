@@ -44,6 +44,21 @@ func (ch *Channel) creatorJudge(key probe.CreatorKey) judge {
 	}
 }
 
+// wantCreator has the creator read, and the cluster that it creates asked as soon as
+// it is current.
+func (ch *Channel) wantCreator(key probe.CreatorKey) demand {
+	want := wantObject(creatorObject(key), ch.creatorJudge(key))
+	return func(c *cluster) func() *gate {
+		first := want(c)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if o := c.objects[creatorObject(key)]; o != nil {
+			o.arrived = func() { ch.expect(key.Creates) }
+		}
+		return first
+	}
+}
+
 // judgeCreator says whether a creator is current by its kind's expression, at the
 // generation that there is.
 func (ch *Channel) judgeCreator(kind catalog.CreatorKind, u *unstructured.Unstructured) creatorSeen {
@@ -78,10 +93,10 @@ func (ch *Channel) creator(key probe.CreatorKey, on, created *cluster) health.Cr
 		if on.session == nil {
 			why = on.why
 		}
-		return health.Creator{Message: on.unasked(why)}
+		return health.Creator{Name: o.key.String(), Message: on.unasked(why)}
 	}
 	seen, found := o.seen.kept.(creatorSeen)
-	creator := health.Creator{Known: true, Found: found, Current: seen.current, Answers: answers}
+	creator := health.Creator{Name: o.key.String(), Known: true, Found: found, Current: seen.current, Answers: answers}
 	switch {
 	case !found:
 		creator.Message = fmt.Sprintf("there is no %s on cluster %s", o.key, on.name)

@@ -34,6 +34,7 @@ import (
 	"errors"
 	"path"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -64,6 +65,8 @@ type Channel struct {
 	changed     chan struct{}
 	expressions expressions
 	pace        pace
+	// silent is how many clusters wait to be asked again.
+	silent atomic.Int64
 
 	mu       sync.Mutex
 	clusters map[string]*cluster
@@ -81,6 +84,8 @@ const (
 	// patience is for how long in all a call waits for clusters that are asked for the first time.
 	patience    = 2500 * time.Millisecond
 	defaultIdle = 10 * time.Minute
+	// closeMost bounds what Close waits.
+	closeMost = 5 * time.Second
 )
 
 var errClosed = errors.New("the health channel is closed")
@@ -100,12 +105,21 @@ func New(o Options) *Channel {
 	}
 }
 
-// Close ends all connections, and returns when nothing runs any more.
+// Close ends all connections, and returns when nothing runs any more but programs of
+// kubeconfigs that do not return, and requests that wait for those. It takes no longer
+// than closeMost.
 func (ch *Channel) Close() {
 	ch.mu.Lock()
 	ch.stop()
 	ch.mu.Unlock()
-	ch.running.Wait()
+	ended := make(chan struct{})
+	go func() { ch.running.Wait(); close(ended) }()
+	timer := ch.clock.NewTimer(closeMost)
+	defer timer.Stop()
+	select {
+	case <-ended:
+	case <-timer.C():
+	}
 }
 
 // Changed implements probe.Watcher.
@@ -207,7 +221,7 @@ func (ch *Channel) Reconcilers(ctx context.Context, keys []probe.ReconcilerKey) 
 func (ch *Channel) Creators(ctx context.Context, keys []probe.CreatorKey) (map[probe.CreatorKey]health.Creator, error) {
 	demands := map[string][]demand{}
 	for _, key := range keys {
-		demands[key.Cluster] = append(demands[key.Cluster], wantObject(creatorObject(key), ch.creatorJudge(key)))
+		demands[key.Cluster] = append(demands[key.Cluster], ch.wantCreator(key))
 		demands[key.Creates] = append(demands[key.Creates], wantSecret(key.KubeConfig))
 	}
 	limited, cancel := context.WithTimeout(ctx, patience)

@@ -5,25 +5,39 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/clock"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/probe"
 )
 
-// heldFor is for how long a conclusion stands while Flux draws it anew.
-const heldFor = 15 * time.Second
+// standsFor is for how long a conclusion stands while Flux draws it anew.
+const standsFor = 30 * time.Second
 
-// reasonProgressing is Flux's for a reconciliation under way.
-const reasonProgressing = "Progressing"
+// Flux's reasons for a reconciliation under way, for one that waits, and for a success.
+const (
+	reasonProgressing = "Progressing"
+	reasonDependency  = "DependencyNotReady"
+	reasonSucceeded   = "ReconciliationSucceeded"
+)
 
-// reconcilerRow is a tier's Kustomization.
+// unknown is the status of condition Ready while Flux draws a conclusion.
+const unknown = "Unknown"
+
+// reconcilerRow is a tier's Kustomization. The conclusion before the one that is
+// being drawn stands in two places: as live.LastResult, for the verdict, and as
+// held, for people. Both go when it is forgotten.
 type reconcilerRow struct {
-	// live is what the object says.
+	// live is what the object says, with the channel's own LastResult.
 	live health.Reconciler
 	// held is what it said before Flux began to look at the same thing again, as it
-	// does at every interval; nil when it does not.
-	held    *health.Reconciler
+	// does at every interval; nil when it does not. The verdict on it is never Ready
+	// where that on live is not.
+	held *health.Reconciler
+	// uid and version are the object's.
+	uid     types.UID
+	version string
+	// release stops the time that a conclusion stands.
 	release func()
 }
 
@@ -46,51 +60,75 @@ func readKustomization(u *unstructured.Unstructured) health.Reconciler {
 		Ready: ready.status, ReadyGeneration: ready.generation, Reason: ready.reason, Message: ready.message, Since: ready.since,
 		Revision:          text(u.Object, "status", "lastAppliedRevision"),
 		AttemptedRevision: text(u.Object, "status", "lastAttemptedRevision"),
-		LastResult:        lastResult(u),
 	}
 }
 
-// lastResult is the status of the newest entry of status.history, which is the first.
-func lastResult(u *unstructured.Unstructured) string {
-	history, _, _ := unstructured.NestedSlice(u.Object, "status", "history")
-	if len(history) == 0 {
+// lastResult is the LastResult of what the object says now, by the rule of health.Reconciler.
+func lastResult(before *reconcilerRow, now health.Reconciler) string {
+	switch {
+	case now.Ready == "True" || now.Ready == "False" && now.Reason != reasonDependency:
+		if now.ReadyGeneration != now.Generation {
+			return "" // it is about a spec that was
+		}
+		if now.Ready == "True" {
+			return reasonSucceeded
+		}
+		return now.Reason
+	case now.Ready == "" || before == nil || before.live.Generation != now.Generation:
 		return ""
 	}
-	newest, _ := history[0].(map[string]any)
-	result, _ := newest["lastReconciledStatus"].(string)
-	return result
+	return before.live.LastResult
 }
 
 // readReconciler makes a row of an object. Flux sets Ready to Unknown whenever it
 // begins to look at the same thing again, for a second or so: what it concluded
 // before stands until it has concluded anew, and the time since when with it.
 func (s *session) readReconciler(u *unstructured.Unstructured, before *reconcilerRow) *reconcilerRow {
-	row := &reconcilerRow{live: readKustomization(u), release: func() {}}
-	if before == nil {
+	row := &reconcilerRow{live: readKustomization(u), uid: u.GetUID(), version: u.GetResourceVersion(), release: func() {}}
+	switch {
+	case before == nil:
+		row.live.LastResult = lastResult(nil, row.live)
+		return row
+	case s.reconcilers.listing && row.version != "" && row.version == before.version:
+		return before
+	case s.reconcilers.listing || row.uid != before.uid: // a failure may have come and gone unseen
+		before.release()
+		row.live.LastResult = lastResult(nil, row.live)
+		if row.uid == before.uid && sameConclusion(before.shown(), row.live) {
+			row.live.Since = before.shown().Since
+		}
 		return row
 	}
+	row.live.LastResult = lastResult(before, row.live)
 	last := before.shown()
 	switch {
-	case lookingAgain(last, row.live) && before.held == nil && before.live.Ready != "Unknown":
-		row.held, row.release = &last, s.releaseLater(nameOf(u))
-	case lookingAgain(last, row.live) && before.held != nil:
-		row.held, row.release = before.held, before.release
-	default:
+	case row.live.Ready != unknown:
 		before.release()
 		if sameConclusion(last, row.live) {
 			row.live.Since = last.Since
+		}
+	case before.live.Ready == unknown:
+		row.release = before.release
+		if before.held != nil && lookingAgain(last, row.live) {
+			row.held = before.held
+		}
+	default:
+		row.release = s.forgetLater(nameOf(u))
+		if lookingAgain(last, row.live) {
+			row.held = &last
 		}
 	}
 	return row
 }
 
 // lookingAgain says that an object is what it was when its conclusion was drawn,
-// and Flux is drawing it anew.
+// and Flux is drawing it anew. A success counts for what was applied: it stands only
+// if nothing else was tried.
 func lookingAgain(last, now health.Reconciler) bool {
-	if last.Ready == "Unknown" || now.Ready != "Unknown" || now.Reason != reasonProgressing {
+	if last.Ready == unknown || now.Ready != unknown || now.Reason != reasonProgressing {
 		return false
 	}
-	return sameSubject(last, now)
+	return sameSubject(last, now) && (last.Ready != "True" || last.Revision == last.AttemptedRevision)
 }
 
 func sameConclusion(last, now health.Reconciler) bool {
@@ -100,24 +138,25 @@ func sameConclusion(last, now health.Reconciler) bool {
 // sameSubject says that what is reconciled is the same.
 func sameSubject(last, now health.Reconciler) bool {
 	return last.ReadyGeneration == last.Generation && last.Generation == now.Generation &&
+		last.ObservedGeneration == now.ObservedGeneration &&
 		last.Deleting == now.Deleting && last.Rendered == now.Rendered &&
 		last.Revision == now.Revision && last.AttemptedRevision == now.AttemptedRevision
 }
 
-// releaseLater lets what is held go after a while, and returns how to do without;
-// cluster.mu is held.
-func (s *session) releaseLater(n name) (cancel func()) {
-	var timer clock.Timer
+// forgetLater forgets after a while what was concluded before, and returns how to
+// do without; cluster.mu is held.
+func (s *session) forgetLater(n name) (cancel func()) {
 	c := s.cluster
-	timer = c.channel.clock.AfterFunc(heldFor, func() {
+	timer := c.channel.clock.AfterFunc(standsFor, func() {
 		c.mu.Lock()
+		defer c.mu.Unlock()
 		row := s.reconcilers.rows[n]
-		changed := row != nil && row.held != nil && s.ctx.Err() == nil
-		if changed {
-			row.held = nil
+		if row == nil || row.live.Ready != unknown || s.ctx.Err() != nil {
+			return
 		}
-		c.tell(changed)
-		c.mu.Unlock()
+		_, asked := c.reconcilers[n]
+		c.tell(asked && (row.held != nil || row.live.LastResult != ""))
+		row.held, row.live.LastResult = nil, ""
 	})
 	return func() { timer.Stop() }
 }

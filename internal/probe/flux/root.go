@@ -48,7 +48,7 @@ func readRoot(u *unstructured.Unstructured, before *rootRow) *rootRow {
 		row.source.namespace = u.GetNamespace()
 	}
 	row.root = health.Root{
-		Known: true, Found: true, Name: nameOf(u).String(),
+		Known: true, Found: true, Name: nameOf(u).String(), Path: row.path,
 		Suspended: truth(spec, "suspend"), Prune: truth(spec, "prune"), Wait: truth(spec, "wait"),
 		Ready: ready.status, Reason: ready.reason, Message: ready.message,
 		Source: row.source.String(), SourceKind: text(spec, "sourceRef", "kind"),

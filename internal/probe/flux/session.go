@@ -13,8 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 )
 
 // parallelReads is how many objects are read at the same time from one API server.
@@ -92,6 +94,16 @@ type feed struct {
 	first *gate
 	known bool
 	why   string
+	// refusal runs while the API server refuses what it served before; guarded by cluster.mu.
+	refusal clock.Timer
+}
+
+// accepted notes that the API server serves the feed; cluster.mu is held.
+func (fd *feed) accepted() {
+	if fd.refusal != nil {
+		fd.refusal.Stop()
+		fd.refusal = nil
+	}
 }
 
 // wantFeed has the cluster's sessions follow a feed.
@@ -108,7 +120,7 @@ func wantFeed(f feedName) demand {
 		return func() *gate {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			if c.session == nil {
+			if c.session == nil || c.session.feeds[f] == nil {
 				return nil
 			}
 			return c.session.feeds[f].first
@@ -135,21 +147,31 @@ func (s *session) follow(f feedName) {
 	s.running.Go(func() { s.keep(fd) })
 }
 
-// How long a feed waits before it tries again what was not permitted or not there.
+// How long a feed waits before it tries again what was not permitted or not there,
+// and for how long what is known of it stands while the API server refuses to go on,
+// as when it is busy: a moment later it may not refuse any more.
 const (
 	feedRetryFirst = time.Second
 	feedRetryMost  = 5 * time.Second
+	feedStandsFor  = 4 * time.Second
 )
+
+// feedBackoff is what lies between two tries of a reflector: never so long that what
+// is known could be old.
+var feedBackoff = wait.Backoff{Duration: feedRetryFirst, Factor: 2, Jitter: 0.5, Steps: 3, Cap: feedRetryMost}
 
 // keep follows the feed, again and again, until the session ends.
 func (s *session) keep(fd *feed) {
 	for retry := feedRetryFirst; s.ctx.Err() == nil; retry = min(2*retry, feedRetryMost) {
 		ctx, cancel := context.WithCancel(s.ctx)
-		lw, silence := s.listerWatcher(fd, cancel), logr.Discard()
+		lw, silence, backoff := s.listerWatcher(ctx, fd, cancel), logr.Discard(), feedBackoff
 		cache.NewReflectorWithOptions(lw, &unstructured.Unstructured{}, fd.store, cache.ReflectorOptions{
-			Name: fd.resource.Resource, TypeDescription: fd.resource.String(), Logger: &silence,
+			Name: fd.resource.Resource, TypeDescription: fd.resource.String(), Logger: &silence, Backoff: &backoff,
 		}).RunWithContext(ctx)
 		cancel()
+		s.cluster.mu.Lock()
+		fd.accepted()
+		s.cluster.mu.Unlock()
 		s.cluster.sleep(s.ctx, retry)
 	}
 }
@@ -162,11 +184,11 @@ type listed struct{ *cache.ListWatch }
 func (listed) IsWatchListSemanticsUnSupported() bool { return true }
 
 // listerWatcher asks for the feed's objects. Where the API server declines, stop
-// ends the reflector; where nothing answers, the session is in doubt.
-func (s *session) listerWatcher(fd *feed, stop func()) listed {
+// ends the reflector, which runs with running; where nothing answers, the session is in doubt.
+func (s *session) listerWatcher(running context.Context, fd *feed, stop func()) listed {
 	client := s.conn.dynamic.Resource(fd.resource)
 	failed := func(verb string, err error) {
-		if s.ctx.Err() != nil {
+		if running.Err() != nil {
 			return
 		}
 		var status apierrors.APIStatus
@@ -174,7 +196,8 @@ func (s *session) listerWatcher(fd *feed, stop func()) listed {
 		case !errors.As(err, &status), apierrors.IsUnauthorized(err):
 			s.doubt()
 		case apierrors.IsResourceExpired(err), apierrors.IsGone(err), apierrors.IsTooManyRequests(err):
-			return // the reflector's own affair
+			s.refused(fd, verb, err, stop) // the reflector tries again by itself
+			return
 		case apierrors.IsInternalError(err), apierrors.IsServiceUnavailable(err), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
 			s.doubt()
 		}
@@ -207,20 +230,57 @@ func (s *session) listerWatcher(fd *feed, stop func()) listed {
 			w, err := client.Watch(ctx, o)
 			if err != nil {
 				failed("watch", err)
+				return nil, err
 			}
-			return w, err
+			s.cluster.mu.Lock()
+			fd.accepted()
+			s.cluster.mu.Unlock()
+			return w, nil
 		},
 	}}
 }
 
+// refused notes that the API server did not go on with a feed for now. After a while
+// the feed is not known any more, and stop has the reflector begin anew.
+func (s *session) refused(fd *feed, verb string, err error, stop func()) {
+	c := s.cluster
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !fd.known {
+		why := whyFailed(fd, verb, err)
+		c.tell(fd.why != why)
+		fd.why = why
+	}
+	if fd.refusal != nil {
+		return
+	}
+	var timer clock.Timer
+	timer = c.channel.clock.AfterFunc(feedStandsFor, func() {
+		c.mu.Lock()
+		current := fd.refusal == timer && s.ctx.Err() == nil
+		c.mu.Unlock()
+		if current {
+			s.fail(fd, verb, err)
+			stop()
+		}
+	})
+	fd.refusal = timer
+}
+
+// whyFailed says for people why a feed is not known.
+func whyFailed(fd *feed, verb string, err error) string {
+	switch {
+	case unserved(err):
+		return fmt.Sprintf("%s.%s are not known there. Install Flux, or wait for it", fd.resource.Resource, fd.resource.Group)
+	case apierrors.IsForbidden(err):
+		return explain(err)
+	}
+	return fmt.Sprintf("%s of %s.%s failed: %s", verb, fd.resource.Resource, fd.resource.Group, explain(err))
+}
+
 // fail notes why a feed is not known.
 func (s *session) fail(fd *feed, verb string, err error) {
-	why := explain(err)
-	if unserved(err) {
-		why = fmt.Sprintf("%s.%s are not known there. Install Flux, or wait for it", fd.resource.Resource, fd.resource.Group)
-	} else if !apierrors.IsForbidden(err) {
-		why = fmt.Sprintf("%s of %s.%s failed: %s", verb, fd.resource.Resource, fd.resource.Group, why)
-	}
+	why := whyFailed(fd, verb, err)
 	s.cluster.mu.Lock()
 	changed := fd.known || fd.why != why
 	fd.known, fd.why = false, why

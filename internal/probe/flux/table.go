@@ -27,6 +27,9 @@ type table[R any] struct {
 	session *session
 	feed    *feed
 	rows    map[name]*R
+	// listing says that what is read comes from a list, before which states of an
+	// object may have been missed.
+	listing bool
 	// read makes a row of an object and of the one that there was, which may be nil.
 	read func(object *unstructured.Unstructured, before *R) *R
 	// changed is told of every row that was written or, with now nil, went, and
@@ -53,14 +56,31 @@ func (t *table[R]) Resync() error { return nil }
 func (t *table[R]) Replace(objects []any, _ string) error {
 	c := t.session.cluster
 	c.mu.Lock()
+	changed, err := t.list(objects)
+	if err == nil {
+		first := !t.feed.known
+		t.feed.known, t.feed.why = true, ""
+		t.feed.accepted()
+		changed = t.settled() || changed || first
+	}
+	c.tell(changed)
+	c.mu.Unlock()
+	if err == nil {
+		t.feed.first.open()
+	}
+	return err
+}
+
+// list has rows of the objects and of no others.
+func (t *table[R]) list(objects []any) (changed bool, err error) {
 	before := t.rows
 	t.rows = make(map[name]*R, len(objects))
-	changed := false
+	t.listing = true
+	defer func() { t.listing = false }()
 	for _, object := range objects {
 		u, ok := object.(*unstructured.Unstructured)
 		if !ok {
-			c.mu.Unlock()
-			return fmt.Errorf("a list holds a %T", object)
+			return changed, fmt.Errorf("a list holds a %T", object)
 		}
 		n := nameOf(u)
 		row := t.read(u, before[n])
@@ -72,13 +92,7 @@ func (t *table[R]) Replace(objects []any, _ string) error {
 			changed = t.changed(n, row, nil) || changed
 		}
 	}
-	first := !t.feed.known
-	t.feed.known, t.feed.why = true, ""
-	changed = t.settled() || changed || first
-	c.tell(changed)
-	c.mu.Unlock()
-	t.feed.first.open()
-	return nil
+	return changed, nil
 }
 
 func (t *table[R]) one(object any, apply func(*unstructured.Unstructured) bool) error {

@@ -36,7 +36,9 @@ type judge func(*unstructured.Unstructured) (kept any, settled time.Duration)
 type object struct {
 	key   objectKey
 	judge judge
-	asked time.Time
+	// arrived is told when the object became as it should be; it may be nil.
+	arrived func()
+	asked   time.Time
 	// owner is the session that reads it; seen and first are of that session.
 	owner *session
 	seen  sight
@@ -117,7 +119,10 @@ func (s *session) readAgain(o *object) {
 			c.mu.Unlock()
 			return
 		}
-		changed := !reflect.DeepEqual(o.seen, seen)
+		changed, arrived := !reflect.DeepEqual(o.seen, seen), func() {}
+		if o.arrived != nil && o.seen.known && o.seen.settled == 0 && seen.settled > 0 {
+			arrived = o.arrived
+		}
 		switch {
 		case o.seen.settled == 0 && seen.settled > 0:
 			s.awaited--
@@ -132,6 +137,7 @@ func (s *session) readAgain(o *object) {
 		c.tell(changed)
 		c.mu.Unlock()
 		o.first.open()
+		arrived()
 		timer := c.channel.clock.NewTimer(every)
 		select {
 		case <-s.ctx.Done():

@@ -1,0 +1,131 @@
+package flux
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/probe"
+)
+
+func TestPatience(t *testing.T) {
+	ch := New(Options{})
+	defer ch.Close()
+	c := newCluster(ch, "edge")
+	for silent, want := range map[int64]time.Duration{0: retryMost, 10: retryMost, 99: 100 * perSilent, 5000: retryLongest} {
+		ch.silent.Store(silent)
+		if got := c.patience(); got != want {
+			t.Errorf("beside %d silent clusters: got %s, want %s", silent, got, want)
+		}
+	}
+	ch.clusters["edge"] = c
+	ch.expect("edge")
+	ch.expect("unknown")
+	if got := c.patience(); got != retryExpected || len(c.wake) != 1 {
+		t.Errorf("an expected one: got %s, %d wishes", got, len(c.wake))
+	}
+	c.expected = c.expected.Add(-expectedFor)
+	ch.silent.Store(5000)
+	if got := c.patience(); got != retryLongest {
+		t.Errorf("one that was expected long ago: got %s", got)
+	}
+}
+
+// TestAnExpectedClusterIsAskedAtOnce lets a creator become current, and then its
+// Secret appear, while very many clusters are silent.
+func TestAnExpectedClusterIsAskedAtOnce(t *testing.T) {
+	var current, written atomic.Bool
+	var asked atomic.Int64
+	dir, _ := fakeServer(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch r.URL.Path {
+		case "/readyz":
+			_, _ = w.Write([]byte("ok"))
+		case "/apis":
+			_, _ = w.Write([]byte(`{"kind":"APIGroupList","groups":[{"name":"cluster.x-k8s.io","versions":[{"groupVersion":"cluster.x-k8s.io/v1beta2","version":"v1beta2"}]}]}`))
+		case "/apis/cluster.x-k8s.io/v1beta2":
+			_, _ = w.Write([]byte(`{"kind":"APIResourceList","resources":[{"name":"clusters","kind":"Cluster","namespaced":true}]}`))
+		case "/apis/cluster.x-k8s.io/v1beta2/namespaces/n/clusters/newborn":
+			_, _ = fmt.Fprintf(w, `{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"namespace":"n","name":"newborn"},
+				"status":{"initialization":{"controlPlaneInitialized":%t}}}`, current.Load())
+		case "/api/v1/namespaces/n/secrets/newborn":
+			asked.Add(1)
+			if !written.Load() {
+				w.WriteHeader(http.StatusNotFound)
+				_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","details":{"name":"newborn","kind":"secrets"},"code":404}`))
+				return
+			}
+			data := strings.Replace(string(kubeConfig("", "token: "+secretToken)), "https://127.0.0.1:1", "http://"+r.Host, 1)
+			_, _ = fmt.Fprintf(w, `{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"n","name":"newborn"},"data":{"value":%q}}`, base64.StdEncoding.EncodeToString([]byte(data)))
+		default:
+			http.NotFound(w, r)
+		}
+	})
+	ch := New(Options{Directory: dir})
+	defer ch.Close()
+	ch.silent.Store(1000)
+	key := probe.CreatorKey{
+		Cluster: "edge", Object: manifest.ID{Group: "cluster.x-k8s.io", Kind: "Cluster", Namespace: "n", Name: "newborn"}, Creates: "newborn",
+		KubeConfig: probe.SecretKey{Cluster: "edge", Namespace: "n", Name: "newborn"},
+	}
+	eventually(t, 10*time.Second, "the creator is found", func() bool { return creator(t, ch, key).Found })
+	eventually(t, 20*time.Second, "the Secret was asked for some times", func() bool { return asked.Load() >= 4 })
+	before := asked.Load()
+	<-time.After(2 * retryMost) //nolint:forbidigo // time is what this is about
+	if more := asked.Load() - before; more > 1 {
+		t.Errorf("the Secret is asked for as often as ever: %d times", more)
+	}
+	current.Store(true)
+	eventually(t, 10*time.Second, "the creator is current", func() bool { return creator(t, ch, key).Current })
+	eventually(t, 2*time.Second, "the Secret is asked for at once", func() bool { return asked.Load() > before+1 })
+	written.Store(true)
+	took := eventually(t, 4*time.Second, "the new cluster answers", func() bool { return creator(t, ch, key).Answers })
+	t.Logf("after %s", took)
+}
+
+// TestAProgramThatHangsIsGivenUp is about a program for credentials that a file names.
+func TestAProgramThatHangsIsGivenUp(t *testing.T) {
+	_, server := fakeServer(t, nil)
+	dir := t.TempDir()
+	write := func(user string) {
+		t.Helper()
+		data := strings.Replace(string(kubeConfig("", user)), "https://127.0.0.1:1", strings.Replace(server.URL, "127.0.0.1", "localhost", 1), 1)
+		if err := os.WriteFile(filepath.Join(dir, "edge"), []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: sleep, args: ["40"]}`)
+	ch := New(Options{Directory: dir})
+	defer ch.Close()
+	key := probe.ReconcilerKey{Cluster: "edge"}
+	eventually(t, 15*time.Second, "it is told", func() bool {
+		t.Log(reconciler(t, ch, key).Message)
+		return strings.Contains(reconciler(t, ch, key).Message, "the program that its kubeconfig names for credentials does not return")
+	})
+	write("token: " + secretToken)
+	eventually(t, 20*time.Second, "another kubeconfig is used", func() bool {
+		return !strings.Contains(reconciler(t, ch, key).Message, "does not return")
+	})
+}
+
+func TestCloseDoesNotWaitForAProgram(t *testing.T) {
+	dir := t.TempDir()
+	user := `exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: sleep, args: ["25"]}`
+	if err := os.WriteFile(filepath.Join(dir, "edge"), kubeConfig("", user), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ch := New(Options{Directory: dir})
+	reconciler(t, ch, probe.ReconcilerKey{Cluster: "edge"})
+	began := time.Now()
+	ch.Close()
+	if took := time.Since(began); took > closeMost {
+		t.Errorf("it took %s", took)
+	}
+}
