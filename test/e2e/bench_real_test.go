@@ -1,0 +1,470 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	sdk "code.gitea.io/sdk/gitea"
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// soon is how often a benchmark looks while it waits.
+	soon = 20 * time.Millisecond
+	// patience bounds one wait of a benchmark, as for fifty pull requests.
+	patience = 5 * time.Minute
+)
+
+// withoutRace is furrow as people run it.
+var withoutRace struct {
+	once   sync.Once
+	output []byte
+	err    error
+}
+
+// benchStory is a story that measures: its furrow is built without the race detector, nobody else looks, its requests to
+// Gitea are counted, and it is noted when something happened first.
+type benchStory struct {
+	*story
+	*tally
+	*moments
+}
+
+func newBenchStory(b *testing.B, name string) *benchStory {
+	b.Helper()
+	s := &benchStory{newStory(b, name), &tally{counts: map[string]int{}}, &moments{first: map[string]time.Time{}}}
+	s.observer.end()
+	s.observer = nil
+	own := *s.world
+	own.furrow = filepath.Join(own.dir, "furrow-without-race")
+	s.world = &own
+	withoutRace.once.Do(func() {
+		build := exec.CommandContext(b.Context(), "go", "build", "-o", own.furrow, ".")
+		build.Dir = filepath.Join("..", "..")
+		withoutRace.output, withoutRace.err = build.CombinedOutput()
+	})
+	if withoutRace.err != nil {
+		b.Fatalf("build furrow: %v\n%s", withoutRace.err, withoutRace.output)
+	}
+	s.wire.mu.Lock()
+	defer s.wire.mu.Unlock()
+	s.wire.fault = s.count
+	return s
+}
+
+// begin starts furrow and watches what it tells, and when Kustomizations are Ready.
+func (s *benchStory) begin(interval time.Duration) {
+	s.t.Helper()
+	s.run("--interval", interval.String())
+	ctx := s.t.Context()
+	go s.followLog(ctx, s.running.log)
+	events, err := s.world.watch.Watch(ctx, &kustomizev1.KustomizationList{}, client.InNamespace(s.namespace))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(events.Stop)
+	go func() {
+		for event := range events.ResultChan() {
+			if k, ok := event.Object.(*kustomizev1.Kustomization); ok {
+				if with, ready := readyWith(k); ready {
+					s.note(readyAt(k.Name, with.revision[strings.LastIndexByte(with.revision, ':')+1:]))
+				}
+			}
+		}
+	}()
+}
+
+func readyAt(name, commit string) string { return "ready " + name + " " + commit }
+
+// told is a line by which furrow tells the state of a tier.
+var told = regexp.MustCompile(`(?m)^ *[0-9.]+s +(\S+) +mgmt tier ([0-9]+) +(\w+)`)
+
+// followLog notes what furrow tells.
+func (s *benchStory) followLog(ctx context.Context, log string) {
+	file, err := os.Open(log)
+	if err != nil {
+		return
+	}
+	defer func() { _ = file.Close() }()
+	for text := ""; ctx.Err() == nil; pause(ctx, soon/2) {
+		more, _ := io.ReadAll(file)
+		text += string(more)
+		whole := strings.LastIndexByte(text, '\n') + 1
+		for _, line := range told.FindAllStringSubmatch(text[:whole], -1) {
+			s.note(fmt.Sprintf("%s/mgmt/%s %s", line[1], line[2], line[3]))
+		}
+		text = text[whole:]
+	}
+}
+
+// tally counts requests by what they ask for.
+type tally struct {
+	mu     sync.Mutex
+	counts map[string]int
+	// changes is how many changed something.
+	changes int
+}
+
+var numbers = regexp.MustCompile(`/[0-9]+`)
+
+// count counts a request, and lets it through.
+func (t *tally) count(_ http.ResponseWriter, r *http.Request) bool {
+	name, err := nameOf(r)
+	if err != nil {
+		return false
+	}
+	if strings.HasPrefix(name, "push ") {
+		of := "plans and tiers"
+		if strings.Contains(name, "status/") {
+			of = "the status"
+		}
+		name = "push of " + of
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.counts[numbers.ReplaceAllString(name, "/N")]++
+	if isChange(r) {
+		t.changes++
+	}
+	return false
+}
+
+// take gives what was counted since the last time.
+func (t *tally) take() map[string]int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	counts := t.counts
+	t.counts = map[string]int{}
+	return counts
+}
+
+// made is how many changes furrow has asked for.
+func (t *tally) made() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.changes
+}
+
+// idle waits for whole passes that change nothing.
+func (s *benchStory) idle() {
+	s.t.Helper()
+	for made := -1; made != s.made(); {
+		made = s.made()
+		s.passes(2)
+	}
+}
+
+// moments are when things happened first.
+type moments struct {
+	mu    sync.Mutex
+	first map[string]time.Time
+}
+
+func (m *moments) note(what string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, known := m.first[what]; !known {
+		m.first[what] = time.Now()
+	}
+}
+
+// when gives the earliest moment of some things.
+func (m *moments) when(whats ...string) (earliest time.Time, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, what := range whats {
+		if at, known := m.first[what]; known && (!ok || at.Before(earliest)) {
+			earliest, ok = at, true
+		}
+	}
+	return earliest, ok
+}
+
+// until looks often until check holds, and gives the time at which it did.
+func (s *benchStory) until(what string, check func() bool) time.Time {
+	s.t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	every := time.NewTicker(soon)
+	defer every.Stop()
+	for !check() {
+		select {
+		case <-deadline.C:
+			s.t.Fatalf("waited %s until %s\n%s", patience, what, s.scene())
+		case <-every.C:
+		}
+	}
+	return time.Now()
+}
+
+// await waits until one of some things has happened, and gives the moment.
+func (s *benchStory) await(whats ...string) (at time.Time) {
+	s.t.Helper()
+	s.until(fmt.Sprint(whats), func() (ok bool) {
+		at, ok = s.when(whats...)
+		return ok
+	})
+	return at
+}
+
+// opened waits for the open pull request of a tier.
+func (s *benchStory) opened(tier string) (pull *sdk.PullRequest, at time.Time) {
+	s.t.Helper()
+	at = s.until("there is a pull request of "+tier, func() bool {
+		pulls := s.pulls(sdk.StateOpen)
+		i := slices.IndexFunc(pulls, func(p *sdk.PullRequest) bool { return tierOf(p) == tier })
+		if i >= 0 {
+			pull = pulls[i]
+		}
+		return i >= 0
+	})
+	return pull, at
+}
+
+// merged merges a pull request and gives the commit, and when that was asked for.
+func (s *benchStory) merged(pull *sdk.PullRequest) (commit string, at time.Time) {
+	s.t.Helper()
+	s.until(fmt.Sprintf("#%d is merged", pull.Index), func() bool {
+		at = time.Now()
+		done, _, err := s.asPerson.MergePullRequest(s.gitops.owner, s.gitops.name, pull.Index, sdk.MergePullRequestOption{Style: sdk.MergeStyleSquash})
+		return done && err == nil
+	})
+	now, _, err := s.asPerson.GetPullRequest(s.gitops.owner, s.gitops.name, pull.Index)
+	if err != nil || now.MergedCommitID == nil {
+		s.t.Fatalf("#%d has no merge commit: %v", pull.Index, err)
+	}
+	return *now.MergedCommitID, at
+}
+
+// durations are samples by what they measure.
+type durations map[string][]time.Duration
+
+func (d durations) add(what string, from, to time.Time) { d[what] = append(d[what], to.Sub(from)) }
+
+// report reports the medians, and how long the slowest took.
+func (d durations) report(b *testing.B) {
+	for what, all := range d {
+		slices.Sort(all)
+		b.ReportMetric(float64(all[len(all)/2].Microseconds())/1000, what+"-ms")
+		b.ReportMetric(float64(all[len(all)-1].Microseconds())/1000, what+"-max-ms")
+	}
+	b.ReportMetric(0, "ns/op") // not of interest
+}
+
+// configMap is a seed's document; more are further annotations.
+func (s *benchStory) configMap(name, clusters string, more ...string) string {
+	annotations := strings.Join(append([]string{fmt.Sprintf("furrow.dev/cluster: %q", clusters)}, more...), ", ")
+	return fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\n  namespace: %s\n  annotations: {%s}\ndata: {text: hello}\n", name, s.namespace, annotations)
+}
+
+// chain is a seed of n ConfigMaps, of which each waits for the one before.
+func (s *benchStory) chain(seed string, n int) files {
+	text := s.configMap(seed+"-0", "mgmt")
+	for i := 1; i < n; i++ {
+		text += s.configMap(fmt.Sprintf("%s-%d", seed, i), "mgmt", fmt.Sprintf("furrow.dev/depends-on: core/ConfigMap/%s/%s-%d", s.namespace, seed, i-1))
+	}
+	return files{"seeds/" + seed + ".yaml": text}
+}
+
+// seeds are n seeds of one ConfigMap each.
+func (s *benchStory) seeds(prefix string, n int) files {
+	all := files{}
+	for i := range n {
+		name := fmt.Sprintf("%s-%02d", prefix, i)
+		all["seeds/"+name+".yaml"] = s.configMap(name, "mgmt")
+	}
+	return all
+}
+
+// BenchmarkRealRelease merges a chain of tiers one after the other, each as soon as it is proposed. Between a merge and
+// the next proposal are Flux, which looks at its source each second, and furrow, which is told by the cluster and looks at
+// the repository at each interval. The merge counts from when it is asked for. It is seen when furrow tells another state
+// than Proposed, ready when the tier's Kustomization is Ready at the merge, released when furrow tells that, and
+// the next one is open when Gitea lists it.
+func BenchmarkRealRelease(b *testing.B) {
+	const samples = 12
+	for _, interval := range []time.Duration{time.Second, 10 * time.Second, time.Minute} {
+		b.Run("interval="+interval.String(), func(b *testing.B) {
+			s := newBenchStory(b, "release-"+interval.String())
+			took, round := durations{}, 0
+			for b.Loop() {
+				seed := fmt.Sprintf("chain-%d", round)
+				s.commit("Plant a chain", s.fleet(), s.chain(seed, samples+1))
+				if round == 0 {
+					s.begin(interval)
+				}
+				pull, _ := s.opened(seed + "/mgmt/00")
+				for i := range samples {
+					tier := fmt.Sprintf("%s/mgmt/%02d", seed, i)
+					commit, merged := s.merged(pull)
+					ready := s.await(readyAt(fmt.Sprintf("%s.mgmt.%02d", seed, i), commit))
+					next, open := s.opened(fmt.Sprintf("%s/mgmt/%02d", seed, i+1))
+					released := s.await(tier + " Released")
+					took.add("merge-to-seen", merged, s.await(tier+" Merged", tier+" Progressing", tier+" Released"))
+					took.add("merge-to-ready", merged, ready)
+					took.add("merge-to-released", merged, released)
+					took.add("ready-to-released", ready, released)
+					took.add("ready-to-open", ready, open)
+					took.add("merge-to-open", merged, open)
+					pull = next
+				}
+				round++
+			}
+			took.report(b)
+		})
+	}
+}
+
+// BenchmarkRealPoll merges while Flux does not look at its source, so that nobody tells furrow: it finds a merge when it
+// looks by itself. Each merge comes right after a pass, which is the worst case.
+func BenchmarkRealPoll(b *testing.B) {
+	const samples, interval = 5, 10 * time.Second
+	s := newBenchStory(b, "poll")
+	took, round := durations{}, 0
+	for b.Loop() {
+		prefix := fmt.Sprintf("quiet-%d", round)
+		s.commit("Plant seeds", s.fleet(), s.seeds(prefix, samples))
+		if round == 0 {
+			s.begin(interval)
+			s.opened(prefix + "-00/mgmt/00")
+			s.calmSource()
+		}
+		for i := range samples {
+			tier := fmt.Sprintf("%s-%02d/mgmt/00", prefix, i)
+			pull, _ := s.opened(tier)
+			s.await(tier + " Proposed")
+			_, merged := s.merged(pull)
+			took.add("merge-to-seen", merged, s.await(tier+" Merged"))
+		}
+		round++
+	}
+	took.report(b)
+}
+
+// calmSource keeps Flux from looking at the repository.
+func (s *benchStory) calmSource() {
+	s.t.Helper()
+	source, mgmt := s.source(), s.world.mgmt.Client()
+	if err := mgmt.Get(s.t.Context(), client.ObjectKeyFromObject(source), source); err != nil {
+		s.t.Fatal(err)
+	}
+	before := source.DeepCopy()
+	source.Spec.Interval.Duration = time.Hour
+	if err := mgmt.Patch(s.t.Context(), source, client.MergeFrom(before)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// BenchmarkRealRequests counts the HTTP requests that furrow makes of Gitea for proposals that are opened in one pass: by
+// seeds of one tier, and by one seed on several clusters. A push is two, GET info/refs and POST git-receive-pack, and
+// may carry many branches. What each pass asks anyway, which is to list the branches of both repositories and the open
+// pull requests, is not counted for a proposal, nor is the status, which is pushed once in a pass that changed it.
+func BenchmarkRealRequests(b *testing.B) {
+	cases := []struct {
+		name  string
+		pulls int
+		plant func(s *benchStory, seed string, n int) files
+	}{
+		{"seeds=1", 1, (*benchStory).seeds},
+		{"seeds=20", 20, (*benchStory).seeds},
+		{"clusters=20", 20, (*benchStory).sites},
+	}
+	for _, test := range cases {
+		b.Run(test.name, func(b *testing.B) {
+			s := newBenchStory(b, "requests-"+strings.ReplaceAll(test.name, "=", "-"))
+			s.commit("Plant one seed, so that the root is known", s.fleet(), s.seeds("first", 1))
+			s.begin(time.Second)
+			s.opened("first-00/mgmt/00")
+			s.idle()
+			s.take()
+			opened := 0
+			for b.Loop() {
+				s.commit("Plant", test.plant(s, fmt.Sprintf("web-%d", opened), test.pulls))
+				opened += test.pulls
+				s.until("all are open", func() bool { return len(s.pulls(sdk.StateOpen)) == opened+1 })
+				s.idle()
+			}
+			counts, pulls := s.take(), float64(opened)
+			b.Logf("%d proposals: %v", opened, counts)
+			pushes := counts["push of plans and tiers"]
+			listed := counts["GET gitops/info/refs git-receive-pack"] - counts["push of the status"]
+			b.ReportMetric(float64(pushes+listed)/pulls, "git/PR")
+			b.ReportMetric(float64(counts["POST gitops/pulls"]+counts["POST gitops/statuses"]+counts["PATCH gitops/pulls/N"])/pulls, "forge/PR")
+			b.ReportMetric(float64(counts["GET gitops/pulls closed"]+counts["GET gitops/labels"]+counts["GET /api/v1/user"]), "other-forge")
+			b.ReportMetric(float64(counts["push of the status"]), "status-pushes")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// sites is a seed of one tier on each of n clusters behind the management cluster; none for no cluster.
+func (s *benchStory) sites(seed string, n int) files {
+	if n == 0 {
+		return nil
+	}
+	var fleet strings.Builder
+	var names []string
+	for i := range n {
+		name := fmt.Sprintf("site-%02d", i)
+		names = append(names, name)
+		fmt.Fprintf(&fleet, `---
+apiVersion: furrow.dev/v1alpha1
+kind: Cluster
+metadata: {name: %s}
+spec:
+  role: Workload
+  type: edge
+  reconciledBy: mgmt
+  kubeConfigSecret: {name: site, namespace: %s}
+`, name, s.namespace)
+	}
+	return files{"fleet/sites.yaml": fleet.String(), "seeds/" + seed + ".yaml": s.configMap(seed, strings.Join(names, ","))}
+}
+
+// BenchmarkRealIdle counts the requests of a pass in which nothing changed, with some open pull requests.
+func BenchmarkRealIdle(b *testing.B) {
+	const passes = 10
+	for _, open := range []int{0, 1, 50} {
+		b.Run(fmt.Sprint("open=", open), func(b *testing.B) {
+			s := newBenchStory(b, fmt.Sprint("idle-", open))
+			s.commit("Plant", s.fleet(), s.sites("wide", open))
+			s.begin(time.Second / 2)
+			s.until("all are open", func() bool { return len(s.pulls(sdk.StateOpen)) == open })
+			s.idle()
+			for b.Loop() {
+				s.take()
+				began, _ := s.wire.seen()
+				s.passes(passes)
+				counts := s.take()
+				now, _ := s.wire.seen()
+				b.Logf("%d passes: %v", now-began, counts)
+				each := float64(now - began)
+				for metric, request := range map[string]string{
+					"control-plane-list/pass": "GET control-plane/info/refs git-upload-pack", "gitops-list/pass": "GET gitops/info/refs git-upload-pack",
+					"pulls-list/pass": "GET gitops/pulls open",
+				} {
+					b.ReportMetric(float64(counts[request])/each, metric)
+					delete(counts, request)
+				}
+				others := 0
+				for _, n := range counts {
+					others += n
+				}
+				b.ReportMetric(float64(others)/each, "others/pass")
+			}
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}

@@ -1,0 +1,490 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"text/template"
+
+	sdk "code.gitea.io/sdk/gitea"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// workload is a version of the seed in testdata/workload.yaml.tmpl.
+type workload struct {
+	Namespace string
+	// NetworkOn and Network change the edge's tier 0, Bandwidth tier 1, UPF tier 2.
+	NetworkOn, Network, Bandwidth, UPF string
+}
+
+// The tiers of the workload and of the small seed beside it, in the order in which they come.
+const (
+	mgmt0, mgmt1        = "workload/mgmt/00", "workload/mgmt/01"
+	edge0, edge1, edge2 = "workload/edge-1/00", "workload/edge-1/01", "workload/edge-1/02"
+	note0               = "note/mgmt/00"
+)
+
+// note is a seed of one object on the management cluster.
+const note = `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: note
+  namespace: %s
+  annotations: {furrow.dev/cluster: mgmt}
+data: {text: hello}
+`
+
+// networkAddOn is what makes a cluster Available.
+var networkAddOn = client.ObjectKey{Namespace: "kube-system", Name: "network"}
+
+// edgeStory is a story whose seed brings its own cluster.
+type edgeStory struct {
+	*story
+	version workload
+}
+
+func (s *edgeStory) seed() files {
+	s.t.Helper()
+	text, err := template.ParseFiles("testdata/workload.yaml.tmpl")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := text.Execute(&out, s.version); err != nil {
+		s.t.Fatal(err)
+	}
+	return files{"seeds/workload.yaml": out.String()}
+}
+
+// update commits another version of the workload.
+func (s *edgeStory) update(message string, change func(*workload), more ...files) {
+	s.t.Helper()
+	change(&s.version)
+	s.commit(message, append(more, s.seed())...)
+}
+
+func TestAWorkloadBringsItsOwnCluster(t *testing.T) {
+	t.Parallel()
+	story := newStory(t, "edge")
+	s := &edgeStory{story, workload{Namespace: story.namespace + "-clusters", NetworkOn: "linux", Network: "1.0", Bandwidth: "1G", UPF: "1.0"}}
+	s.provideClusters(networkAddOn)
+
+	s.step("a seed begins with the tiers that wait for nothing", s.beginsWithWhatWaitsForNothing)
+	s.step("nothing reaches the edge before its cluster is ready", s.nothingReachesTheEdgeTooSoon)
+	s.step("the edge is planted tier by tier, however pull requests are merged", s.isPlantedTierByTier)
+	s.step("a pull request that a person closed stays closed until somebody asks for it", s.staysClosed)
+	s.step("what a person changes before merging lands, and later tiers are released on it", s.landsAsAmended)
+	s.step("a stale Ready does not release", s.staleReadyDoesNotRelease)
+	s.step("the old reconciler behind a stuck root does not release", s.stuckRootDoesNotRelease)
+	s.step("an update that breaks a tier keeps the next one back until it is repaired", s.brokenTierHolds)
+	s.step("an edge that was lost comes back in order from the base branch alone", s.comesBackFromBase)
+	s.step("a furrow that starts anew finds everything released", s.startsAnew)
+	s.step("the removal of too much at once waits for a person", s.removalIsGuarded)
+	s.step("a seed is removed in reverse order, the cluster before its namespace", s.isRemovedInReverse)
+}
+
+func (s *edgeStory) beginsWithWhatWaitsForNothing() {
+	s.commit("Plant the workload", s.fleet(), s.seed(), files{"seeds/note.yaml": fmt.Sprintf(note, s.namespace)})
+	s.run()
+	s.awaitPull(mgmt0)
+	s.awaitPull(note0)
+	s.passes(1)
+	if open := s.openTiers(); !slices.Equal(open, []string{note0, mgmt0}) {
+		s.t.Errorf("open are %v", open)
+	}
+	s.release(mgmt0, sdk.MergeStyleMerge)
+	s.release(note0, sdk.MergeStyleSquash)
+}
+
+func (s *edgeStory) nothingReachesTheEdgeTooSoon() {
+	s.provider.hold(true)
+	s.merge(s.awaitPull(mgmt1), sdk.MergeStyleSquash)
+	s.eventually(limit, "the edge runs and has left its kubeconfig", func() (bool, string) {
+		key := client.ObjectKey{Namespace: s.version.Namespace, Name: "edge-1-kubeconfig"}
+		err := s.world.mgmt.Client().Get(s.t.Context(), key, &corev1.Secret{})
+		return err == nil, fmt.Sprint(err)
+	})
+	s.passes(3)
+	if tier := s.awaitState(mgmt1, "Progressing"); tier.Message == "" {
+		s.t.Error("it is not told what the cluster waits for")
+	}
+	s.mustNotOpen(edge0, edge1, edge2)
+	for _, k := range s.kustomizations(s.t.Context()) {
+		if k.Spec.KubeConfig != nil {
+			s.t.Errorf("Kustomization %s is there", k.Name)
+		}
+	}
+	events, err := s.provider.cluster("edge-1").AuditEvents()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, event := range events {
+		if byFlux(event) {
+			s.t.Error(describe("edge-1", event))
+		}
+	}
+	s.provider.hold(false)
+	s.awaitState(mgmt1, "Released")
+	if s.isAvailable() {
+		s.t.Error("the cluster is Available before its network add-on is there: the story does not show what it should")
+	}
+}
+
+// isAvailable says that the Cluster has the condition Available.
+func (s *edgeStory) isAvailable() bool {
+	object, found := s.creator()
+	if !found {
+		return false
+	}
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	return slices.ContainsFunc(conditions, func(c any) bool {
+		condition, ok := c.(map[string]any)
+		return ok && condition["type"] == "Available" && condition["status"] == "True"
+	})
+}
+
+// creator gets the Cluster.
+func (s *edgeStory) creator() (object *unstructured.Unstructured, found bool) {
+	s.t.Helper()
+	object = &unstructured.Unstructured{}
+	object.SetGroupVersionKind(clusterKind)
+	err := s.world.mgmt.Client().Get(s.t.Context(), client.ObjectKey{Namespace: s.version.Namespace, Name: "edge-1"}, object)
+	if client.IgnoreNotFound(err) != nil {
+		s.t.Fatal(err)
+	}
+	return object, err == nil
+}
+
+func (s *edgeStory) isPlantedTierByTier() {
+	for _, tier := range []struct {
+		name  string
+		style sdk.MergeStyle
+		later []string
+	}{
+		{edge0, sdk.MergeStyleRebase, []string{edge1, edge2}},
+		{edge1, sdk.MergeStyleSquash, []string{edge2}},
+		{edge2, sdk.MergeStyleMerge, nil},
+	} {
+		pull := s.awaitPull(tier.name)
+		s.mustNotOpen(tier.later...)
+		s.merge(pull, tier.style)
+		s.awaitState(tier.name, "Released")
+	}
+	s.awaitReleased()
+	s.checkEdge("1G", "1.0")
+	s.eventually(limit, "the cluster is Available, by its network add-on", func() (bool, string) { return s.isAvailable(), "" })
+	if shown := s.furrow("status"); strings.Count(shown, "Released") != 2+6 {
+		s.t.Errorf("furrow status does not show 2 seeds and 6 tiers as Released:\n%s", shown)
+	}
+}
+
+// checkEdge checks what runs on the edge.
+func (s *edgeStory) checkEdge(bandwidth, upf string) {
+	s.t.Helper()
+	if is := s.bandwidth(); is != bandwidth {
+		s.t.Errorf("the slice on the edge has bandwidth %q, not %q", is, bandwidth)
+	}
+	var deployment appsv1.Deployment
+	err := s.provider.client("edge-1").Get(s.t.Context(), client.ObjectKey{Namespace: "core", Name: "upf"}, &deployment)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if image := deployment.Spec.Template.Spec.Containers[0].Image; !strings.HasSuffix(image, ":"+upf) {
+		s.t.Errorf("the upf on the edge is %s, not %s", image, upf)
+	}
+	if deployment.Status.AvailableReplicas != 2 {
+		s.t.Errorf("the upf on the edge has %d available replicas", deployment.Status.AvailableReplicas)
+	}
+}
+
+// bandwidth is that of the slice on the edge.
+func (s *edgeStory) bandwidth() string {
+	s.t.Helper()
+	slice := &unstructured.Unstructured{}
+	slice.SetGroupVersionKind(schema.GroupVersionKind{Group: "ran.example.com", Version: "v1", Kind: "Slice"})
+	if err := s.provider.client("edge-1").Get(s.t.Context(), client.ObjectKey{Namespace: "core", Name: "gold"}, slice); err != nil {
+		s.t.Fatal(err)
+	}
+	bandwidth, _, _ := unstructured.NestedString(slice.Object, "spec", "bandwidth")
+	return bandwidth
+}
+
+func (s *edgeStory) staysClosed() {
+	s.update("A newer upf", func(w *workload) { w.UPF = "1.1" })
+	pull := s.awaitPull(edge2)
+	before := len(s.pulls(sdk.StateAll))
+	s.close(pull)
+	s.awaitState(edge2, "Rejected")
+	s.passes(3)
+	if open := s.openTiers(); len(open) > 0 {
+		s.t.Errorf("open are %v", open)
+	}
+	if all := s.pulls(sdk.StateAll); len(all) != before {
+		s.t.Errorf("there are new pull requests: %v", pullNames(all))
+	}
+	s.awaitState(edge2, "Rejected")
+	s.furrow("retry", "workload")
+	s.awaitPull(edge2)
+	s.passes(2)
+	if open := s.openTiers(); !slices.Equal(open, []string{edge2}) {
+		s.t.Errorf("open are %v", open)
+	}
+	if all := s.pulls(sdk.StateAll); len(all) > before+1 {
+		s.t.Errorf("there are several new pull requests: %v", pullNames(all))
+	}
+	s.release(edge2, sdk.MergeStyleSquash)
+	s.awaitReleased()
+	s.checkEdge("1G", "1.1")
+}
+
+func (s *edgeStory) landsAsAmended() {
+	s.update("More bandwidth, and a newer upf", func(w *workload) { w.Bandwidth, w.UPF = "2G", "1.2" })
+	pull := s.awaitPull(edge1)
+	s.edit(pull, "planted/edge-1/workload/tier-01/slice.gold.yaml", func(old string) string {
+		return strings.Replace(old, "2G", "7G", 1)
+	})
+	s.merge(pull, sdk.MergeStyleSquash)
+	if tier := s.awaitState(edge1, "Released"); tier.Amended == "" {
+		s.t.Errorf("%s is not shown as amended", edge1)
+	}
+	s.release(edge2, sdk.MergeStyleRebase)
+	s.awaitReleased()
+	s.checkEdge("7G", "1.2")
+	if tier := s.awaitState(edge1, "Released"); !strings.Contains(tier.Amended, pull.HTMLURL) {
+		s.t.Errorf("%s does not tell where it was amended: %q", edge1, tier.Amended)
+	}
+	if shown := s.furrow("status"); !strings.Contains(shown, "Released (Amended)") {
+		s.t.Errorf("furrow status does not show what was amended:\n%s", shown)
+	}
+}
+
+// tierObject is the Kustomization of a tier of the edge.
+func (s *edgeStory) tierObject(number string) client.ObjectKey {
+	return client.ObjectKey{Namespace: s.version.Namespace, Name: "workload.edge-1." + number}
+}
+
+// suspend stops or resumes the root's source.
+func (s *edgeStory) suspend(suspended bool) {
+	s.t.Helper()
+	source := s.source()
+	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, suspended))
+	if err := s.world.mgmt.Client().Patch(s.t.Context(), source, patch); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// brokenFile is somebody else's file in the root's directory.
+const brokenFile = "clusters/mgmt/somebody-else.yaml"
+
+// staleReadyDoesNotRelease merges an update that changes contents and reconciler of a tier, while the root's source is
+// suspended and somebody else's file stands in the root's way.
+func (s *edgeStory) staleReadyDoesNotRelease() {
+	eager, err := os.ReadFile("testdata/eager.yaml")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	types := s.fleet()["fleet/mgmt.yaml"]
+	types = strings.Replace(types, "metadata: {name: edge}", "metadata: {name: edge}\nspec: {reconcilerTemplate: eager}", 1)
+	s.update("Another network, and other reconcilers", func(w *workload) { w.Network = "1.1" },
+		files{"fleet/eager.yaml": string(eager), "fleet/mgmt.yaml": types})
+	pull := s.awaitPull(edge0)
+	s.suspend(true)
+	s.merge(pull, sdk.MergeStyleSquash)
+	s.commitToBase("Break the root", files{brokenFile: "this: [is not\n"})
+	s.awaitState(edge0, "Merged")
+	s.passes(3)
+	key := s.tierObject("00")
+	if k, _ := s.kustomization(key.Namespace, key.Name); !isReady(k) {
+		s.t.Error("the Kustomization is not Ready any more: the story does not show what it should")
+	}
+	if is := s.networkImage(); strings.HasSuffix(is, ":1.1") {
+		s.t.Error("the update is on the edge although the source is suspended: the story does not show what it should")
+	}
+	if tier := s.awaitState(edge0, "Merged"); !strings.Contains(tier.Message, "suspended") {
+		s.t.Errorf("it is not told that the source is suspended: %q", tier.Message)
+	}
+	s.mustNotOpen(edge1, edge2)
+	for _, tier := range []string{note0, mgmt0, mgmt1} {
+		if is := s.state(tier); is != "Released" {
+			s.t.Errorf("%s is %s by an update that changes nothing of it", tier, is)
+		}
+	}
+}
+
+// networkImage is that of the network add-on on the edge.
+func (s *edgeStory) networkImage() string {
+	s.t.Helper()
+	var network appsv1.Deployment
+	if err := s.provider.client("edge-1").Get(s.t.Context(), networkAddOn, &network); err != nil {
+		s.t.Fatal(err)
+	}
+	return network.Spec.Template.Spec.Containers[0].Image
+}
+
+func (s *edgeStory) stuckRootDoesNotRelease() {
+	s.suspend(false)
+	if err := s.gitops.fetch(); err != nil {
+		s.t.Fatal(err)
+	}
+	head, key := s.gitops.head("main"), s.tierObject("00")
+	s.eventually(limit, "the tier is Ready with its new contents and its old reconciler", func() (bool, string) {
+		k, _ := s.kustomization(key.Namespace, key.Name)
+		was := k.Spec.Interval.Duration.String()
+		return isReady(k) && strings.HasSuffix(k.Status.LastAppliedRevision, head) && was == "10m0s", k.Status.LastAppliedRevision + " " + was
+	})
+	if is := s.networkImage(); !strings.HasSuffix(is, ":1.1") {
+		s.t.Errorf("the edge has %s: the story does not show what it should", is)
+	}
+	s.passes(3)
+	tier := s.awaitState(edge0, "Merged")
+	for _, told := range []string{s.namespace + "/" + rootName, "somebody-else.yaml"} {
+		if !strings.Contains(tier.Message, told) {
+			s.t.Errorf("it is not told that %s is what is wrong: %q", told, tier.Message)
+		}
+	}
+	s.mustNotOpen(edge1, edge2)
+	s.commitToBase("Repair the root", files{brokenFile: ""})
+	s.awaitState(edge0, "Released")
+	if k, _ := s.kustomization(key.Namespace, key.Name); k.Spec.Interval.Duration.String() != "3m0s" {
+		s.t.Errorf("%s is Released with its old reconciler", edge0)
+	}
+	s.release(edge1, sdk.MergeStyleMerge)
+	s.release(edge2, sdk.MergeStyleRebase)
+	s.awaitReleased()
+}
+
+func (s *edgeStory) brokenTierHolds() {
+	s.update("A network for nodes that are not there", func(w *workload) { w.Network, w.NetworkOn, w.Bandwidth = "2.0", "plan9", "4G" })
+	s.merge(s.awaitPull(edge0), sdk.MergeStyleMerge)
+	if tier := s.awaitState(edge0, "Failed"); !strings.Contains(tier.Message, "network") {
+		s.t.Errorf("it is not told what failed: %q", tier.Message)
+	}
+	s.passes(3)
+	s.mustNotOpen(edge1, edge2)
+	if is := s.state(edge1); is != "Blocked" {
+		s.t.Errorf("%s is %s", edge1, is)
+	}
+	if is := s.bandwidth(); is == "4G" {
+		s.t.Errorf("the slice has bandwidth %s", is)
+	}
+	s.update("A network for the nodes that are there", func(w *workload) { w.Network, w.NetworkOn = "2.1", "linux" })
+	s.release(edge0, sdk.MergeStyleSquash)
+	s.release(edge1, sdk.MergeStyleSquash)
+	s.awaitReleased()
+	s.checkEdge("4G", "1.2")
+}
+
+// comesBackFromBase loses the edge and the reconcilers of its tiers, so that Flux has nothing but the base branch.
+func (s *edgeStory) comesBackFromBase() {
+	s.stop()
+	ctx, mgmt := s.t.Context(), s.world.mgmt.Client()
+	root, _ := s.kustomization(s.namespace, rootName)
+	suspend := func(suspended bool) client.Patch {
+		return client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, suspended))
+	}
+	if err := mgmt.Patch(ctx, &root, suspend(true)); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, number := range []string{"00", "01", "02"} {
+		k, _ := s.kustomization(s.tierObject(number).Namespace, s.tierObject(number).Name)
+		if err := mgmt.Patch(ctx, &k, suspend(true)); err != nil {
+			s.t.Fatal(err)
+		}
+		if err := mgmt.Delete(ctx, &k); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	s.eventually(limit, "the edge's reconcilers are gone", func() (bool, string) {
+		left := 0
+		for _, k := range s.kustomizations(ctx) {
+			if k.Spec.KubeConfig != nil {
+				left++
+			}
+		}
+		return left == 0, fmt.Sprint(left, " are left")
+	})
+	s.observer.forget()
+	if err := s.provider.wipe(ctx, "edge-1"); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.provider.client("edge-1").Get(ctx, client.ObjectKey{Name: "core"}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
+		s.t.Errorf("the edge is not empty: %v", err)
+	}
+	if err := mgmt.Patch(ctx, &root, suspend(false)); err != nil {
+		s.t.Fatal(err)
+	}
+	wanted := []string{"ready workload.edge-1.00", "ready workload.edge-1.01", "ready workload.edge-1.02"}
+	s.eventually(limit, "the edge is healthy again, tier after tier", func() (bool, string) {
+		order := slices.DeleteFunc(s.observer.happened(), func(event string) bool { return !strings.HasPrefix(event, "ready workload.edge-1.") })
+		return slices.Equal(order, wanted), fmt.Sprint(order)
+	})
+	s.checkEdge("4G", "1.2")
+}
+
+func (s *edgeStory) startsAnew() {
+	before := len(s.pulls(sdk.StateAll))
+	s.run()
+	s.passes(3)
+	s.awaitReleased()
+	if all := s.pulls(sdk.StateAll); len(all) != before {
+		s.t.Errorf("there are new pull requests: %v", pullNames(all[before:]))
+	}
+}
+
+func (s *edgeStory) removalIsGuarded() {
+	s.commit("Remove everything", files{"seeds/workload.yaml": "", "seeds/note.yaml": ""})
+	for _, seed := range []string{"workload", "note"} {
+		s.eventually(limit, "the removal of "+seed+" is held", func() (bool, string) {
+			r := s.status()
+			is := r.seed(seed)
+			return is.State == "Stalled" && strings.Contains(is.Message, "furrow confirm "+seed), is.State + ": " + is.Message
+		})
+	}
+	s.passes(3)
+	if open := s.openTiers(); len(open) > 0 {
+		s.t.Errorf("open are %v", open)
+	}
+	s.furrow("confirm", "workload")
+}
+
+func (s *edgeStory) isRemovedInReverse() {
+	s.merge(s.awaitPull(note0), sdk.MergeStyleSquash)
+	tiers := []string{edge2, edge1, edge0, mgmt1, mgmt0}
+	for i, tier := range tiers {
+		pull := s.awaitPull(tier)
+		s.mustNotOpen(tiers[i+1:]...)
+		_, found := s.creator()
+		if wanted := tier != mgmt0; found != wanted {
+			s.t.Errorf("at the removal of %s the Cluster is there: %t", tier, found)
+		}
+		s.merge(pull, []sdk.MergeStyle{sdk.MergeStyleMerge, sdk.MergeStyleSquash, sdk.MergeStyleRebase}[i%3])
+	}
+	s.eventually(limit, "the namespace is gone", func() (bool, string) {
+		err := s.world.mgmt.Client().Get(s.t.Context(), client.ObjectKey{Name: s.version.Namespace}, &corev1.Namespace{})
+		return apierrors.IsNotFound(err), fmt.Sprint(err)
+	})
+	s.eventually(limit, "no branch of furrow is left but its status", func() (bool, string) {
+		branches, err := listBranches(s.asPerson, s.gitops)
+		slices.Sort(branches)
+		return slices.Equal(branches, []string{s.statusBranch(), "main"}), fmt.Sprint(branches, " ", err)
+	})
+	if err := s.gitops.fetch(); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, path := range []string{"planted", "clusters/mgmt/furrow"} {
+		if s.gitops.object("origin/main", path) != "" {
+			s.t.Errorf("the base branch still has %s", path)
+		}
+	}
+	if left := s.kustomizations(context.Background()); len(left) != 1 {
+		s.t.Errorf("%d Kustomizations are left beside the root", len(left)-1)
+	}
+}

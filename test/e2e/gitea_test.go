@@ -1,0 +1,103 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	sdk "code.gitea.io/sdk/gitea"
+
+	"github.com/furrow-dev/furrow/test/servers"
+)
+
+// account is a user of Gitea.
+type account struct{ name, token string }
+
+// client is Gitea's API as this user has it.
+func (a account) client(gitea string) (*sdk.Client, error) {
+	return sdk.NewClient(gitea, sdk.SetToken(a.token), sdk.SetGiteaVersion(""))
+}
+
+// createAccount makes a user.
+func createAccount(ctx context.Context, gitea *servers.Gitea, name string) (account, error) {
+	token, err := gitea.CreateUser(ctx, name)
+	return account{name, token}, err
+}
+
+// createRepository makes a repository with a first commit, that the accounts may write.
+func createRepository(ctx context.Context, gitea *servers.Gitea, owner, name string, writers ...account) (url string, err error) {
+	if url, err = gitea.CreateRepo(ctx, owner, name, true); err != nil {
+		return "", err
+	}
+	admin, err := account{gitea.AdminUser, gitea.AdminToken}.client(gitea.URL)
+	if err != nil {
+		return "", err
+	}
+	write := sdk.AccessModeWrite
+	for _, writer := range writers {
+		if _, err := admin.AddCollaborator(owner, name, writer.name, sdk.AddCollaboratorOption{Permission: &write}); err != nil {
+			return "", fmt.Errorf("let %s write %s/%s: %w", writer.name, owner, name, err)
+		}
+	}
+	return url, nil
+}
+
+// listPulls lists the pull requests of a repository, the oldest first.
+func listPulls(client *sdk.Client, r *repository, state sdk.StateType) ([]*sdk.PullRequest, error) {
+	var all []*sdk.PullRequest
+	for page := 1; ; page++ {
+		pulls, _, err := client.ListRepoPullRequests(r.owner, r.name, sdk.ListPullRequestsOptions{
+			ListOptions: sdk.ListOptions{Page: page, PageSize: 50}, State: state, Sort: "oldest",
+		})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, pulls...)
+		if len(pulls) < 50 {
+			slices.SortFunc(all, func(a, b *sdk.PullRequest) int { return int(a.Index - b.Index) })
+			return all, nil
+		}
+	}
+}
+
+// listBranches lists the branches of a repository.
+func listBranches(client *sdk.Client, r *repository) ([]string, error) {
+	var names []string
+	for page := 1; ; page++ {
+		branches, _, err := client.ListRepoBranches(r.owner, r.name, sdk.ListRepoBranchesOptions{ListOptions: sdk.ListOptions{Page: page, PageSize: 50}})
+		if err != nil {
+			return nil, err
+		}
+		for _, branch := range branches {
+			names = append(names, branch.Name)
+		}
+		if len(branches) < 50 {
+			return names, nil
+		}
+	}
+}
+
+// tierPrefix is that of the branches that proposals come from.
+const tierPrefix = "furrow/main/tier/"
+
+// tierOf is the tier that a pull request carries, as seed/cluster/number; empty where it is none of furrow's.
+func tierOf(pull *sdk.PullRequest) string {
+	if pull.Head == nil {
+		return ""
+	}
+	tier, ok := strings.CutPrefix(pull.Head.Name, tierPrefix)
+	if !ok {
+		return ""
+	}
+	return tier
+}
+
+// pullNames names pull requests for people.
+func pullNames(pulls []*sdk.PullRequest) []string {
+	names := make([]string, 0, len(pulls))
+	for _, pull := range pulls {
+		names = append(names, fmt.Sprintf("#%d %s (%s)", pull.Index, tierOf(pull), pull.State))
+	}
+	return names
+}

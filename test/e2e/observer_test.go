@@ -1,0 +1,361 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "code.gitea.io/sdk/gitea"
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// renderedAnnotation is on a reconciler object, and says what it was rendered to.
+const renderedAnnotation = "furrow.dev/rendered"
+
+// observer watches a story from outside, all the time. Of each pull request that it sees open for the first time, or
+// with other contents, it checks that what it waits for was released before: by what the clusters and Git say, and by
+// furrow's own report.
+type observer struct {
+	story  *story
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+
+	mu sync.Mutex
+	// ready is where each Kustomization was ever Ready, for the generation that it had.
+	ready map[client.ObjectKey][]readiness
+	// order is in which they became so, and went.
+	order []string
+	// sights has one for each pull request and contents; it is closed when it is checked.
+	sights map[string]chan struct{}
+	found  []string
+}
+
+// readiness is what a Kustomization was Ready with.
+type readiness struct{ revision, rendered string }
+
+func newObserver(s *story) *observer {
+	ctx, cancel := context.WithCancel(context.Background())
+	o := &observer{story: s, cancel: cancel, ready: map[client.ObjectKey][]readiness{}, sights: map[string]chan struct{}{}}
+	o.done.Go(func() { o.follow(ctx) })
+	o.done.Go(func() { o.look(ctx) })
+	return o
+}
+
+func (o *observer) end() {
+	o.cancel()
+	o.done.Wait()
+}
+
+// violations are what went against the rules so far.
+func (o *observer) violations() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.found)
+}
+
+func (o *observer) violation(format string, args ...any) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.found = append(o.found, fmt.Sprintf(format, args...))
+}
+
+// follow watches the story's Kustomizations, over and over.
+func (o *observer) follow(ctx context.Context) {
+	for ctx.Err() == nil {
+		events, err := o.story.world.watch.Watch(ctx, &kustomizev1.KustomizationList{})
+		if err == nil {
+			for event := range events.ResultChan() {
+				if k, ok := event.Object.(*kustomizev1.Kustomization); ok && o.story.owns(k.Namespace) {
+					o.note(event.Type, k)
+				}
+			}
+			events.Stop()
+		}
+		pause(ctx, tick)
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+func (o *observer) note(event watch.EventType, k *kustomizev1.Kustomization) {
+	if created := k.Labels["furrow.dev/cluster"]; k.Spec.KubeConfig != nil && event == watch.Added && o.story.provider != nil && !o.story.provider.initialized(created) {
+		o.violation("Kustomization %s/%s was there before cluster %s was initialised", k.Namespace, k.Name, created)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	key := client.ObjectKeyFromObject(k)
+	if event == watch.Deleted {
+		o.order = append(o.order, "gone "+k.Name)
+	}
+	if now, ok := readyWith(k); ok && event != watch.Deleted && !slices.Contains(o.ready[key], now) {
+		o.ready[key] = append(o.ready[key], now)
+		o.order = append(o.order, "ready "+k.Name)
+	}
+}
+
+// readyWith says what a Kustomization is Ready with, for the generation that it has.
+func readyWith(k *kustomizev1.Kustomization) (readiness, bool) {
+	for _, c := range k.Status.Conditions {
+		if c.Type == "Ready" && c.Status == metav1.ConditionTrue && c.ObservedGeneration == k.Generation && k.Status.ObservedGeneration == k.Generation {
+			return readiness{k.Status.LastAppliedRevision, k.Annotations[renderedAnnotation]}, true
+		}
+	}
+	return readiness{}, false
+}
+
+// forget forgets what was ever Ready, as when all begins anew.
+func (o *observer) forget() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ready, o.order = map[client.ObjectKey][]readiness{}, nil
+}
+
+// happened is in which order Kustomizations became Ready, and went.
+func (o *observer) happened() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.order)
+}
+
+// look looks for pull requests.
+func (o *observer) look(ctx context.Context) {
+	for ; ctx.Err() == nil; pause(ctx, tick) {
+		pulls, err := listPulls(o.story.asPerson, o.story.gitops, sdk.StateOpen)
+		if err != nil {
+			continue
+		}
+		for _, pull := range pulls {
+			if tierOf(pull) == "" {
+				continue
+			}
+			if checked, first := o.sight(pull); first {
+				o.done.Go(func() {
+					defer close(checked)
+					o.check(ctx, pull)
+				})
+			}
+		}
+	}
+}
+
+var wantsLine = regexp.MustCompile(`Furrow-Wants: (\S+)`)
+
+// sight notes that a pull request was seen with its contents; first says that it is new.
+func (o *observer) sight(pull *sdk.PullRequest) (checked chan struct{}, first bool) {
+	key := fmt.Sprint(pull.Index, wantsLine.FindString(pull.Body))
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	checked, seen := o.sights[key]
+	if !seen {
+		checked = make(chan struct{})
+		o.sights[key] = checked
+	}
+	return checked, !seen
+}
+
+// await waits until a pull request was checked as it is.
+func (o *observer) await(s *story, pull *sdk.PullRequest) {
+	s.t.Helper()
+	s.eventually(limit, fmt.Sprintf("#%d is checked", pull.Index), func() (bool, string) {
+		key := fmt.Sprint(pull.Index, wantsLine.FindString(pull.Body))
+		o.mu.Lock()
+		checked, seen := o.sights[key]
+		o.mu.Unlock()
+		if !seen {
+			return false, "it was not seen"
+		}
+		select {
+		case <-checked:
+			return true, ""
+		default:
+			return false, "it is being checked"
+		}
+	})
+}
+
+// check checks that a pull request was opened when it might be.
+func (o *observer) check(ctx context.Context, pull *sdk.PullRequest) {
+	tier := tierOf(pull)
+	parts := strings.Split(tier, "/")
+	if len(parts) != 3 {
+		o.violation("#%d comes from branch %s, which names no tier", pull.Index, pull.Head.Name)
+		return
+	}
+	if err := o.story.gitops.fetch(); err != nil {
+		o.violation("#%d %s: %v", pull.Index, tier, err)
+		return
+	}
+	plan := o.story.plan(parts[0])
+	if plan == nil {
+		o.violation("#%d %s was opened without a plan", pull.Index, tier)
+		return
+	}
+	for _, t := range plan.Tiers {
+		if tierName(parts[0], t.Cluster, t.Ordinal) != tier {
+			continue
+		}
+		if t.gone() {
+			o.checkRemoval(ctx, pull, parts[0], plan, t)
+		} else {
+			o.checkPrerequisites(ctx, pull, parts[0], plan, t)
+		}
+		return
+	}
+	o.violation("#%d: the plan has no tier %s", pull.Index, tier)
+}
+
+// checkRemoval checks that nothing is left of what depends on a tier that is to go.
+func (o *observer) checkRemoval(ctx context.Context, pull *sdk.PullRequest, seed string, plan *planned, t plannedTier) {
+	var names []string
+	for _, dependent := range plan.dependents(t.Cluster, t.Ordinal) {
+		names = append(names, tierName(seed, dependent.Cluster, dependent.Ordinal))
+		var k kustomizev1.Kustomization
+		err := o.story.world.mgmt.Client().Get(ctx, client.ObjectKey{Namespace: dependent.Object.Namespace, Name: dependent.Object.Name}, &k)
+		if client.IgnoreNotFound(err) != nil || err == nil {
+			o.violation("#%d removes %s while Kustomization %s is still there (%v)", pull.Index, tierOf(pull), dependent.Object.Name, err)
+		}
+	}
+	o.checkReport(ctx, pull, names, "Gone")
+}
+
+// checkPrerequisites checks that all that a tier waits for is released.
+func (o *observer) checkPrerequisites(ctx context.Context, pull *sdk.PullRequest, seed string, plan *planned, t plannedTier) {
+	var names []string
+	for _, pre := range t.Prerequisites {
+		of, at := seed, plan
+		if pre.Seed != "" {
+			of, at = pre.Seed, o.story.plan(pre.Seed)
+		}
+		name := tierName(of, pre.Cluster, pre.Ordinal)
+		names = append(names, name)
+		if at == nil {
+			o.violation("#%d %s: there is no plan of its prerequisite %s", pull.Index, tierOf(pull), name)
+			continue
+		}
+		needed, ok := at.tier(pre.Cluster, pre.Ordinal)
+		if !ok {
+			o.violation("#%d %s: the plan has no tier %s", pull.Index, tierOf(pull), name)
+			continue
+		}
+		if why := o.notReleased(ctx, at, needed); why != "" {
+			o.violation("#%d %s was opened before %s was released: %s", pull.Index, tierOf(pull), name, why)
+		}
+	}
+	o.checkReport(ctx, pull, names, "Released")
+}
+
+// notReleased says, by Git and the clusters alone, what is missing for a tier to be released.
+func (o *observer) notReleased(ctx context.Context, plan *planned, t plannedTier) string {
+	repo := o.story.gitops
+	merged := repo.object("origin/main", t.Path)
+	if merged != t.Tree && !o.amended(plan, t) {
+		return fmt.Sprintf("the base branch has %q at %s, and the plan %q", merged, t.Path, t.Tree)
+	}
+	rendered := renderedIn(repo.read("main", t.Reconciler))
+	key := client.ObjectKey{Namespace: t.Object.Namespace, Name: t.Object.Name}
+	o.mu.Lock()
+	was := slices.Clone(o.ready[key])
+	o.mu.Unlock()
+	fits := slices.ContainsFunc(was, func(r readiness) bool {
+		_, commit, _ := strings.Cut(r.revision, ":")
+		return r.rendered == rendered && repo.object(commit, t.Path) == merged
+	})
+	if !fits {
+		return fmt.Sprintf("Kustomization %s was never Ready with what was merged, but with %v", key, was)
+	}
+	for _, id := range plan.objects(t) {
+		if err := o.exists(ctx, t.Cluster, id); err != nil {
+			return fmt.Sprintf("%s on cluster %s: %v", id, t.Cluster, err)
+		}
+	}
+	return ""
+}
+
+// amended says that furrow reports a tier as amended by a person.
+func (o *observer) amended(plan *planned, t plannedTier) bool {
+	r := o.story.status()
+	for _, s := range r.Seeds {
+		for _, tier := range s.Tiers {
+			if tier.Cluster == t.Cluster && tier.Ordinal == t.Ordinal && tier.Amended != "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func renderedIn(document string) string {
+	var object metav1.PartialObjectMetadata
+	_ = yaml.Unmarshal([]byte(document), &object)
+	return object.Annotations[renderedAnnotation]
+}
+
+// exists gets an object by its id.
+func (o *observer) exists(ctx context.Context, cluster, id string) error {
+	reader := o.story.world.mgmt.Client()
+	if cluster != "mgmt" {
+		if o.story.provider == nil {
+			return nil
+		}
+		if reader = o.story.provider.client(cluster); reader == nil {
+			return fmt.Errorf("the cluster does not run")
+		}
+	}
+	group, kind, namespace, name := splitID(id)
+	mapping, err := reader.RESTMapper().RESTMapping(schema.GroupKind{Group: group, Kind: kind})
+	if err != nil {
+		return err
+	}
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(mapping.GroupVersionKind)
+	return reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
+}
+
+// checkReport checks that furrow's own report has the tiers in a state, when it shows the pull request.
+func (o *observer) checkReport(ctx context.Context, pull *sdk.PullRequest, tiers []string, state string) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for ; ctx.Err() == nil; pause(ctx, tick) {
+		r := o.story.status()
+		if shown := r.tier(tierOf(pull)).Proposal; shown == nil || shown.URL != pull.HTMLURL {
+			if !o.story.runs() {
+				return // it was stopped before it could report
+			}
+			continue
+		}
+		for _, tier := range tiers {
+			if is := r.tier(tier).State; is != state && (state != "Gone" || is != "") {
+				o.violation("#%d %s was opened, and furrow reports %s as %q", pull.Index, tierOf(pull), tier, is)
+			}
+		}
+		return
+	}
+	if o.story.runs() && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		o.violation("#%d %s was opened, and furrow did not report it for %s", pull.Index, tierOf(pull), limit)
+	}
+}
+
+// isReady says that a Kustomization has the condition Ready, whatever it is about.
+func isReady(k kustomizev1.Kustomization) bool {
+	return slices.ContainsFunc(k.Status.Conditions, func(c metav1.Condition) bool {
+		return c.Type == "Ready" && c.Status == metav1.ConditionTrue
+	})
+}

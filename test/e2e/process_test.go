@@ -1,0 +1,97 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// process is a furrow that runs. Its output goes to the end of log.
+type process struct {
+	cmd  *exec.Cmd
+	log  string
+	done chan struct{}
+	// err is how it ended; it counts once done is closed.
+	err error
+}
+
+// spawner runs functions on a thread that lives as long as this process: Linux kills a child when the thread that
+// started it ends.
+var spawner = sync.OnceValue(func() chan<- func() {
+	work := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for f := range work {
+			f()
+		}
+	}()
+	return work
+})
+
+// startProcess starts a command that ends with this process, however that ends.
+func startProcess(cmd *exec.Cmd, log string) (*process, error) {
+	file, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	cmd.Stdout, cmd.Stderr = file, file
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	p := &process{cmd: cmd, log: log, done: make(chan struct{})}
+	began := make(chan error)
+	spawner() <- func() { began <- cmd.Start() }
+	if err := <-began; err != nil {
+		return nil, err
+	}
+	go func() {
+		p.err = cmd.Wait()
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// ended says that the process is gone.
+func (p *process) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// end sends the signal and waits; the error says that it ended in another way than it should.
+func (p *process) end(signal syscall.Signal) error {
+	if p.ended() {
+		return fmt.Errorf("it ended by itself: %w", p.err)
+	}
+	_ = p.cmd.Process.Signal(signal)
+	select {
+	case <-p.done:
+	case <-time.After(45 * time.Second):
+		_ = p.cmd.Process.Kill()
+		<-p.done
+		return fmt.Errorf("it did not end by %s", signal)
+	}
+	if signal != syscall.SIGKILL && p.err != nil {
+		return fmt.Errorf("it ended with an error: %w", p.err)
+	}
+	return nil
+}
+
+// output is what is in the log.
+func (p *process) output() string {
+	content, _ := os.ReadFile(p.log)
+	return string(content)
+}
+
+// lastLines are the last n lines of text.
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}

@@ -1,0 +1,369 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/furrow-dev/furrow/test/servers"
+)
+
+var clusterKind = schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Cluster"}
+
+// providerFinalizer keeps a Cluster until its servers are gone.
+const providerFinalizer = "e2e.furrow.dev/provider"
+
+// provider brings a cluster into being for each Cluster object of a story, as the Cluster API's controllers do: it
+// starts the servers, leaves the kubeconfig in a Secret, and tells in the object's status how far it is. A cluster is
+// Available only once its network add-on is, which somebody else has to bring.
+type provider struct {
+	story *story
+	// addOn is the Deployment of the network add-on on each cluster.
+	addOn  client.ObjectKey
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+
+	mu    sync.Mutex
+	edges map[client.ObjectKey]*edge
+	// held keeps clusters from being told initialised, when all else is there.
+	held bool
+	errs []error
+}
+
+// edge is a cluster that a seed creates.
+type edge struct {
+	// cluster is nil until it runs; it is kept when it was stopped, for its audit log.
+	cluster *servers.Cluster
+	// initialized says that the Cluster was told so.
+	initialized bool
+	// gone says that the Cluster is no more, and the servers are stopped.
+	gone bool
+}
+
+// provideClusters lets Cluster objects of the story bring clusters into being.
+func (s *story) provideClusters(addOn client.ObjectKey) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.provider = &provider{story: s, addOn: addOn, cancel: cancel, edges: map[client.ObjectKey]*edge{}}
+	s.provider.done.Go(func() { s.provider.watch(ctx) })
+}
+
+// watch looks for Cluster objects, and has each one attended to.
+func (p *provider) watch(ctx context.Context) {
+	every := time.NewTicker(tick)
+	defer every.Stop()
+	attended := map[client.ObjectKey]bool{}
+	for {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(clusterKind.GroupVersion().WithKind("ClusterList"))
+		if err := p.mgmt().List(ctx, list); err == nil {
+			for i := range list.Items {
+				key := client.ObjectKeyFromObject(&list.Items[i])
+				if p.story.owns(key.Namespace) && !attended[key] {
+					attended[key] = true
+					p.done.Go(func() { p.attend(ctx, key) })
+				}
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+	}
+}
+
+func (p *provider) mgmt() client.Client { return p.story.world.mgmt.Client() }
+
+// attend looks after one Cluster until the provider ends. One of the same name may come again.
+func (p *provider) attend(ctx context.Context, key client.ObjectKey) {
+	every := time.NewTicker(tick)
+	defer every.Stop()
+	for {
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(clusterKind)
+		err := p.mgmt().Get(ctx, key, object)
+		if err == nil {
+			err = p.reconcile(ctx, key, object)
+		}
+		if err != nil && !passing(err) && ctx.Err() == nil {
+			p.mu.Lock()
+			p.errs = append(p.errs, fmt.Errorf("provider of %s: %w", key, err))
+			p.mu.Unlock()
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+	}
+}
+
+// passing says that an error is worth another try.
+func passing(err error) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsNotFound(err) || apierrors.IsConflict(err) || !errors.As(err, &status)
+}
+
+// reconcile does the next thing for a Cluster.
+func (p *provider) reconcile(ctx context.Context, key client.ObjectKey, object *unstructured.Unstructured) error {
+	if object.GetDeletionTimestamp() != nil {
+		return p.remove(ctx, key, object)
+	}
+	if !controllerutil.ContainsFinalizer(object, providerFinalizer) {
+		before := object.DeepCopy()
+		controllerutil.AddFinalizer(object, providerFinalizer)
+		return p.mgmt().Patch(ctx, object, client.MergeFrom(before))
+	}
+	cluster, err := p.ensure(ctx, key)
+	if err != nil {
+		return err
+	}
+	if err := p.leaveKubeConfig(ctx, key, cluster); err != nil {
+		return err
+	}
+	return p.tell(ctx, key, object)
+}
+
+// ensure starts the servers of a Cluster that has none.
+func (p *provider) ensure(ctx context.Context, key client.ObjectKey) (*servers.Cluster, error) {
+	p.mu.Lock()
+	e := p.edges[key]
+	if e == nil || e.gone {
+		e = &edge{}
+		p.edges[key] = e
+	}
+	cluster := e.cluster
+	p.mu.Unlock()
+	if cluster != nil {
+		return cluster, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	cluster, err := servers.StartCluster(ctx, servers.ClusterOptions{
+		Name: key.Name, Dir: filepath.Join(p.story.dir, "clusters", key.Namespace, key.Name), Nodes: 1, Audit: true,
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e.cluster = cluster
+	return cluster, err
+}
+
+func (p *provider) leaveKubeConfig(ctx context.Context, key client.ObjectKey, cluster *servers.Cluster) error {
+	p.mu.Lock()
+	kubeConfig := cluster.KubeConfig
+	p.mu.Unlock()
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: key.Namespace, Name: key.Name + "-kubeconfig",
+			Labels: map[string]string{"cluster.x-k8s.io/cluster-name": key.Name},
+		},
+		Type: "cluster.x-k8s.io/secret",
+		Data: map[string][]byte{"value": kubeConfig},
+	}
+	if err := p.mgmt().Create(ctx, secret); !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	return nil
+}
+
+// tell brings the Cluster's status up to date.
+func (p *provider) tell(ctx context.Context, key client.ObjectKey, object *unstructured.Unstructured) error {
+	p.mu.Lock()
+	held, e := p.held, p.edges[key]
+	p.mu.Unlock()
+	if held && !e.initialized {
+		return nil
+	}
+	before := object.DeepCopy()
+	available := "False"
+	if p.hasNetwork(ctx, key) {
+		available = "True"
+	}
+	since := metav1.Now().UTC().Format(time.RFC3339)
+	if had, found, _ := unstructured.NestedSlice(object.Object, "status", "conditions"); found && len(had) == 1 {
+		if condition, ok := had[0].(map[string]any); ok && condition["status"] == available {
+			since, _ = condition["lastTransitionTime"].(string)
+		}
+	}
+	object.Object["status"] = map[string]any{
+		"observedGeneration": object.GetGeneration(),
+		"phase":              "Provisioned",
+		"initialization":     map[string]any{"infrastructureProvisioned": true, "controlPlaneInitialized": true},
+		"conditions": []any{map[string]any{
+			"type": "Available", "status": available, "reason": "Network", "message": "", "lastTransitionTime": since,
+		}},
+	}
+	// It counts as told from here on: what follows may be faster than we are.
+	p.mu.Lock()
+	e.initialized = true
+	p.mu.Unlock()
+	patch := client.MergeFrom(before)
+	if data, err := patch.Data(object); err != nil || string(data) == "{}" {
+		return err
+	}
+	return p.mgmt().Status().Patch(ctx, object, patch)
+}
+
+func (p *provider) hasNetwork(ctx context.Context, key client.ObjectKey) bool {
+	reader := p.client(key.Name)
+	if reader == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	var network appsv1.Deployment
+	if err := reader.Get(ctx, p.addOn, &network); err != nil {
+		return false
+	}
+	for _, condition := range network.Status.Conditions {
+		if condition.Type == appsv1.DeploymentAvailable {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// remove stops the servers of a Cluster that is being deleted, and lets it go.
+func (p *provider) remove(ctx context.Context, key client.ObjectKey, object *unstructured.Unstructured) error {
+	p.mu.Lock()
+	e := p.edges[key]
+	p.mu.Unlock()
+	if e != nil && e.cluster != nil && !e.gone {
+		if err := e.cluster.Stop(); err != nil {
+			return err
+		}
+		p.mu.Lock()
+		e.gone = true
+		p.mu.Unlock()
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name + "-kubeconfig"}}
+	if err := p.mgmt().Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	before := object.DeepCopy()
+	if !controllerutil.RemoveFinalizer(object, providerFinalizer) {
+		return nil
+	}
+	return client.IgnoreNotFound(p.mgmt().Patch(ctx, object, client.MergeFrom(before)))
+}
+
+// hold keeps clusters that come into being from being told initialised, or lets them.
+func (p *provider) hold(held bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held = held
+}
+
+// named are the edges of a name; a story has one of each at a time.
+func (p *provider) named(name string) *edge {
+	for key, e := range p.edges {
+		if key.Name == name {
+			return e
+		}
+	}
+	return nil
+}
+
+// cluster is the cluster of a name, or nil until it runs.
+func (p *provider) cluster(name string) *servers.Cluster {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e := p.named(name); e != nil {
+		return e.cluster
+	}
+	return nil
+}
+
+// client is a client of the cluster of a name, or nil while it does not run.
+func (p *provider) client(name string) client.Client {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e := p.named(name); e != nil && e.cluster != nil && !e.gone {
+		return e.cluster.Client()
+	}
+	return nil
+}
+
+// initialized says that the cluster of a name was told so.
+func (p *provider) initialized(name string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.named(name)
+	return e != nil && e.initialized && !e.gone
+}
+
+// all are the clusters that run or have run, by name.
+func (p *provider) all() map[string]*servers.Cluster {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clusters := map[string]*servers.Cluster{}
+	for key, e := range p.edges {
+		if e.cluster != nil {
+			clusters[key.Name] = e.cluster
+		}
+	}
+	return clusters
+}
+
+// wipe makes a cluster empty, at the same address and with the same certificates.
+func (p *provider) wipe(ctx context.Context, name string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.named(name)
+	if e == nil || e.cluster == nil {
+		return fmt.Errorf("there is no cluster %s", name)
+	}
+	return e.cluster.Wipe(ctx)
+}
+
+// scene shows the clusters.
+func (p *provider) scene() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var b strings.Builder
+	for _, key := range slices.SortedFunc(maps.Keys(p.edges), func(a, b client.ObjectKey) int { return strings.Compare(a.String(), b.String()) }) {
+		e := p.edges[key]
+		fmt.Fprintf(&b, "  %s runs=%t initialized=%t gone=%t\n", key, e.cluster != nil, e.initialized, e.gone)
+	}
+	for _, err := range p.errs {
+		fmt.Fprintf(&b, "  %v\n", err)
+	}
+	return b.String()
+}
+
+// end stops the provider and its clusters.
+func (p *provider) end() {
+	p.cancel()
+	p.done.Wait()
+	t := p.story.t
+	for _, err := range p.errs {
+		t.Error(err)
+	}
+	for key, e := range p.edges {
+		if e.cluster == nil {
+			continue
+		}
+		if err := e.cluster.Stop(); err != nil {
+			t.Errorf("stop cluster %s: %v", key, err)
+		}
+		if t.Failed() {
+			t.Log("logs:", keepLogs(p.story.name, key.Name, filepath.Join(e.cluster.Dir, "logs")))
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// report is what furrow reports, as far as stories look at it.
+type report struct {
+	Revision string       `json:"revision"`
+	Problems []string     `json:"problems"`
+	Seeds    []seedReport `json:"seeds"`
+}
+
+type seedReport struct {
+	Name    string       `json:"name"`
+	State   string       `json:"state"`
+	Message string       `json:"message"`
+	Removal bool         `json:"removal"`
+	Tiers   []tierReport `json:"tiers"`
+}
+
+type tierReport struct {
+	Cluster  string `json:"cluster"`
+	Ordinal  int    `json:"ordinal"`
+	State    string `json:"state"`
+	Message  string `json:"message"`
+	Amended  string `json:"amended"`
+	Proposal *struct {
+		Branch string `json:"branch"`
+		URL    string `json:"url"`
+	} `json:"proposal"`
+}
+
+func (r *report) seed(name string) seedReport {
+	for _, s := range r.Seeds {
+		if s.Name == name {
+			return s
+		}
+	}
+	return seedReport{}
+}
+
+// tier finds a tier by seed/cluster/number; its state is empty where there is none.
+func (r *report) tier(name string) tierReport {
+	for _, s := range r.Seeds {
+		for _, t := range s.Tiers {
+			if tierName(s.Name, t.Cluster, t.Ordinal) == name {
+				return t
+			}
+		}
+	}
+	return tierReport{}
+}
+
+func tierName(seed, cluster string, ordinal int) string {
+	return fmt.Sprintf("%s/%s/%02d", seed, cluster, ordinal)
+}
+
+// planned is what plan.yaml says, as far as the observer looks at it.
+type planned struct {
+	Removal  bool          `json:"removal"`
+	Tiers    []plannedTier `json:"tiers"`
+	Contents []struct {
+		ID      string `json:"id"`
+		Objects []struct {
+			ID string `json:"id"`
+		} `json:"objects"`
+	} `json:"contents"`
+}
+
+type plannedTier struct {
+	Cluster       string         `json:"cluster"`
+	Ordinal       int            `json:"ordinal"`
+	Prerequisites []prerequisite `json:"prerequisites"`
+	Path          string         `json:"path"`
+	Tree          string         `json:"tree"`
+	Reconciler    string         `json:"reconciler"`
+	Object        struct {
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+	} `json:"object"`
+	Contents string `json:"contents"`
+}
+
+type prerequisite struct {
+	Seed    string `json:"seed"`
+	Cluster string `json:"cluster"`
+	Ordinal int    `json:"ordinal"`
+}
+
+// gone says that the plan wants nothing of the tier to be left.
+func (t plannedTier) gone() bool { return t.Tree == "" }
+
+func (p *planned) tier(cluster string, ordinal int) (plannedTier, bool) {
+	for _, t := range p.Tiers {
+		if t.Cluster == cluster && t.Ordinal == ordinal {
+			return t, true
+		}
+	}
+	return plannedTier{}, false
+}
+
+// dependents are the tiers that have one as prerequisite.
+func (p *planned) dependents(cluster string, ordinal int) []plannedTier {
+	var out []plannedTier
+	for _, t := range p.Tiers {
+		for _, pre := range t.Prerequisites {
+			if pre.Seed == "" && pre.Cluster == cluster && pre.Ordinal == ordinal {
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
+// objects are the ids of a tier's objects.
+func (p *planned) objects(t plannedTier) []string {
+	var ids []string
+	for _, c := range p.Contents {
+		if c.ID != t.Contents {
+			continue
+		}
+		for _, o := range c.Objects {
+			ids = append(ids, o.ID)
+		}
+	}
+	return ids
+}
+
+// plan reads a seed's plan from its branch, which was fetched before; nil where there is none.
+func (s *story) plan(seed string) *planned {
+	content := s.gitops.read("furrow/main/plan/"+seed, "plan.yaml")
+	if content == "" {
+		return nil
+	}
+	var p planned
+	if err := yaml.Unmarshal([]byte(content), &p); err != nil {
+		return nil
+	}
+	return &p
+}
+
+// status is what furrow reported last, from the branch that it keeps it on; it is empty where there is none yet.
+func (s *story) status() report {
+	var r report
+	content, _, err := s.asPerson.GetRawFile(s.gitops.owner, s.gitops.name, "status.yaml", s.statusBranch())
+	if err == nil {
+		_ = yaml.Unmarshal(content, &r)
+	}
+	return r
+}
+
+// statusBranch is that of the default owner.
+func (s *story) statusBranch() string {
+	return "furrow/main/status/" + s.controlPlane.name + "/default"
+}
+
+// state is how furrow reports a tier.
+func (s *story) state(tier string) string {
+	r := s.status()
+	return r.tier(tier).State
+}
+
+// splitID takes an object's id apart: group/Kind/namespace/name, or group/Kind/name.
+func splitID(id string) (group, kind, namespace, name string) {
+	parts := strings.Split(id, "/")
+	if len(parts) < 3 {
+		return "", "", "", ""
+	}
+	group, kind, name = parts[0], parts[1], parts[len(parts)-1]
+	if group == "core" {
+		group = ""
+	}
+	if len(parts) == 4 {
+		namespace = parts[2]
+	}
+	return group, kind, namespace, name
+}

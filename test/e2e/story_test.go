@@ -1,0 +1,573 @@
+package e2e
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	sdk "code.gitea.io/sdk/gitea"
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/furrow-dev/furrow/test/servers"
+)
+
+const (
+	// limit bounds one wait of a story; a machine that does nothing else needs a tenth of it.
+	limit = 2 * time.Minute
+	// tick is how often a story looks while it waits.
+	tick = 200 * time.Millisecond
+	// rootName is that of a story's root and of its source.
+	rootName = "root"
+)
+
+// story is one fleet with its people, in the world that all share. Its methods that act or wait are for the goroutine of
+// the test, and fail the step that is under way.
+type story struct {
+	// t is the test, or the step of it that is under way.
+	t     testing.TB
+	world *world
+	name  string
+	// namespace has the root and its source; all other namespaces of the story on the management cluster begin with it,
+	// but for those of more.
+	namespace string
+	more      []string
+	dir       string
+
+	controlPlane, gitops *repository
+	person, robot, flux  account
+	asPerson             *sdk.Client
+	wire                 *wire
+	provider             *provider
+	observer             *observer
+
+	// told are the violations of rules that were reported.
+	told map[string]bool
+
+	mu      sync.Mutex
+	running *process
+}
+
+// storyOption changes what a story consists of.
+type storyOption func(*storyOptions)
+
+type storyOptions struct {
+	oneRepository bool
+	namespaces    []string
+}
+
+// inOneRepository lets people commit seeds to the repository that reconcilers read.
+func inOneRepository(o *storyOptions) { o.oneRepository = true }
+
+// ofNamespaces makes namespaces on the management cluster the story's, whatever they are called.
+func ofNamespaces(names ...string) storyOption {
+	return func(o *storyOptions) { o.namespaces = names }
+}
+
+// newStory makes repositories, users and a root on the management cluster. name is a DNS label that no other story has.
+func newStory(t testing.TB, name string, options ...storyOption) *story {
+	t.Helper()
+	var o storyOptions
+	for _, option := range options {
+		option(&o)
+	}
+	s := &story{t: t, world: theWorld(t), name: name, namespace: "story-" + name, more: o.namespaces, told: map[string]bool{}}
+	var err error
+	if s.dir, err = os.MkdirTemp("", "furrow-story-"+name+"-"); err != nil {
+		t.Fatal(err)
+	}
+	s.wire = newWire(t, s.world.gitea.URL)
+	t.Cleanup(func() { s.end(t) })
+	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
+	defer cancel()
+	if err := s.prepare(ctx, o); err != nil {
+		t.Fatalf("prepare the story: %v", err)
+	}
+	s.observer = newObserver(s)
+	return s
+}
+
+func (s *story) prepare(ctx context.Context, o storyOptions) (err error) {
+	gitea, org := s.world.gitea, "org-"+s.name
+	for role, who := range map[string]*account{"person": &s.person, "furrow": &s.robot, "flux": &s.flux} {
+		if *who, err = createAccount(ctx, gitea, role+"-"+s.name); err != nil {
+			return err
+		}
+	}
+	if s.asPerson, err = s.person.client(gitea.URL); err != nil {
+		return err
+	}
+	if err := gitea.CreateOrg(ctx, org); err != nil {
+		return err
+	}
+	open := func(name string) (*repository, error) {
+		url, err := createRepository(ctx, gitea, org, name, s.person, s.robot, s.flux)
+		if err != nil {
+			return nil, err
+		}
+		return clone(org, name, url, filepath.Join(s.dir, name), s.person)
+	}
+	if s.gitops, err = open("gitops"); err != nil {
+		return err
+	}
+	s.controlPlane = s.gitops
+	if !o.oneRepository {
+		if s.controlPlane, err = open("control-plane"); err != nil {
+			return err
+		}
+	}
+	if _, err := s.gitops.commit("main", "Set up the root", files{"clusters/mgmt/README.md": "The root of cluster mgmt syncs this.\n"}); err != nil {
+		return err
+	}
+	for _, set := range []string{"control-plane", "gitops"} {
+		if err := writeFile(filepath.Join(s.dir, "credentials", set, "token"), s.robot.token); err != nil {
+			return err
+		}
+	}
+	if err := writeFile(filepath.Join(s.dir, "kubeconfigs", "mgmt.yaml"), string(s.world.mgmt.KubeConfig)); err != nil {
+		return err
+	}
+	return s.world.mgmt.Bootstrap(ctx, servers.RootOptions{
+		URL: s.gitops.url, Path: "./clusters/mgmt", Namespace: s.namespace, Name: rootName,
+		Username: s.flux.name, Password: s.flux.token,
+	})
+}
+
+func writeFile(path, content string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(content), 0o600)
+}
+
+// end checks the story's rules a last time, stops what it started, and keeps logs when it failed.
+func (s *story) end(t testing.TB) {
+	s.t = t
+	if s.running != nil && !s.running.ended() {
+		s.stop()
+	}
+	if s.observer != nil {
+		s.observer.end()
+		s.checkRules()
+	}
+	if s.provider != nil {
+		s.provider.end()
+	}
+	if t.Failed() {
+		t.Log("logs:", keepLogs(s.name, "furrow", filepath.Join(s.dir, "logs")))
+	}
+	s.clear(context.Background())
+	if err := os.RemoveAll(s.dir); err != nil {
+		t.Error(err)
+	}
+}
+
+// clear takes the story's root and tiers off the management cluster, and leaves what they applied, so that Flux has no
+// more to do for it. The root goes first: it would make the others again.
+func (s *story) clear(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	mgmt := s.world.mgmt.Client()
+	all := s.kustomizations(ctx)
+	slices.SortStableFunc(all, func(a, b kustomizev1.Kustomization) int { return cmp.Compare(rank(a.Name), rank(b.Name)) })
+	for i := range all {
+		before := all[i].DeepCopy()
+		all[i].Spec.Suspend, all[i].Finalizers = true, nil
+		_ = mgmt.Patch(ctx, &all[i], client.MergeFrom(before))
+		_ = mgmt.Delete(ctx, &all[i])
+	}
+	_ = mgmt.Delete(ctx, s.source())
+}
+
+func rank(name string) int {
+	if name == rootName {
+		return 0
+	}
+	return 1
+}
+
+// source is the object that the story's root reads; only its name is set.
+func (s *story) source() *sourcev1.GitRepository {
+	return &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: rootName}}
+}
+
+// fleet are the documents of the control plane that describe the fleet: one repository and the management cluster, on
+// which seeds may create clusters of type edge.
+func (s *story) fleet() files {
+	return files{
+		"fleet/gitops-repo.yaml": fmt.Sprintf(`apiVersion: furrow.dev/v1alpha1
+kind: GitOpsRepo
+metadata: {name: gitops}
+spec: {url: %q, forge: Gitea, credentials: gitops}
+`, s.wire.through(s.world.gitea.URL, s.gitops.url)),
+		"fleet/mgmt.yaml": fmt.Sprintf(`apiVersion: furrow.dev/v1alpha1
+kind: ClusterType
+metadata: {name: management}
+spec:
+  source: {name: %s, namespace: %s}
+---
+apiVersion: furrow.dev/v1alpha1
+kind: ClusterType
+metadata: {name: edge}
+---
+apiVersion: furrow.dev/v1alpha1
+kind: Cluster
+metadata: {name: mgmt}
+spec:
+  role: Management
+  type: management
+  defaultClusterType: edge
+  provides:
+    customResourceDefinitions: [clusters.cluster.x-k8s.io]
+`, rootName, s.namespace),
+	}
+}
+
+// step runs a part of the story under a name that is a sentence; the story ends with the first one that fails.
+func (s *story) step(sentence string, tell func()) {
+	whole, ok := s.t.(*testing.T)
+	if !ok {
+		tell()
+		return
+	}
+	began := time.Now()
+	passed := whole.Run(sentence, func(t *testing.T) {
+		s.t = t
+		tell()
+		s.checkRules()
+		t.Logf("%s", time.Since(began).Round(10*time.Millisecond))
+	})
+	s.t = whole
+	if !passed {
+		whole.FailNow()
+	}
+}
+
+// commit commits to the control plane as the person.
+func (s *story) commit(message string, changes ...files) {
+	s.t.Helper()
+	if _, err := s.controlPlane.commit("main", message, changes...); err != nil {
+		s.t.Fatalf("commit to the control plane: %v", err)
+	}
+}
+
+// commitToBase commits to the base branch of the GitOps repository as the person, and gives the commit.
+func (s *story) commitToBase(message string, changes ...files) string {
+	s.t.Helper()
+	commit, err := s.gitops.commit("main", message, changes...)
+	if err != nil {
+		s.t.Fatalf("commit to the base branch: %v", err)
+	}
+	return commit
+}
+
+// command is furrow with the story's control plane and credentials.
+func (s *story) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, s.world.furrow, args...)
+	cmd.Dir = s.dir
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "TMPDIR=" + os.TempDir(), "GORACE=halt_on_error=0",
+		"FURROW_CONTROL_PLANE=" + s.wire.through(s.world.gitea.URL, s.controlPlane.url),
+		"FURROW_CREDENTIALS=" + filepath.Join(s.dir, "credentials"),
+		"FURROW_KUBECONFIGS=" + filepath.Join(s.dir, "kubeconfigs"),
+	}
+	return cmd
+}
+
+// furrow runs a command of furrow to its end, and gives what it prints.
+func (s *story) furrow(args ...string) string {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	output, err := s.command(ctx, args...).CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("furrow %s: %v\n%s", strings.Join(args, " "), err, output)
+	}
+	return string(output)
+}
+
+// run starts furrow run.
+func (s *story) run(args ...string) {
+	s.t.Helper()
+	if err := os.MkdirAll(filepath.Join(s.dir, "logs"), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	cmd := s.command(context.Background(), append([]string{"run", "--interval", "1s", "--cache", filepath.Join(s.dir, "mirrors")}, args...)...)
+	p, err := startProcess(cmd, filepath.Join(s.dir, "logs", "furrow.log"))
+	if err != nil {
+		s.t.Fatalf("start furrow: %v", err)
+	}
+	s.mu.Lock()
+	s.running = p
+	s.mu.Unlock()
+}
+
+// runs says that furrow run is under way.
+func (s *story) runs() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.running != nil && !s.running.ended()
+}
+
+// stop ends furrow run as a person does.
+func (s *story) stop() { s.t.Helper(); s.endRun(syscall.SIGINT) }
+
+// kill ends furrow run at whatever it does.
+func (s *story) kill() { s.t.Helper(); s.endRun(syscall.SIGKILL) }
+
+func (s *story) endRun(signal syscall.Signal) {
+	s.t.Helper()
+	if err := s.running.end(signal); err != nil {
+		s.t.Errorf("furrow run: %v\n%s", err, lastLines(s.running.output(), 40))
+	}
+	for _, bad := range []string{"DATA RACE", "panic:"} {
+		if _, after, found := strings.Cut(s.running.output(), bad); found {
+			s.t.Errorf("furrow run: %s%s", bad, lastLines(after[:min(len(after), 8000)], 200))
+		}
+	}
+}
+
+// eventually waits until check holds, and else fails with what was waited for and how things stand.
+func (s *story) eventually(deadline time.Duration, what string, check func() (ok bool, detail string)) {
+	s.t.Helper()
+	until := time.NewTimer(deadline)
+	defer until.Stop()
+	every := time.NewTicker(tick)
+	defer every.Stop()
+	for {
+		ok, detail := check()
+		if ok {
+			return
+		}
+		if s.running != nil && s.running.ended() && s.running.err != nil && s.running.cmd.ProcessState.ExitCode() > 0 {
+			s.t.Fatalf("furrow run ended: %v\n%s", s.running.err, lastLines(s.running.output(), 60))
+		}
+		select {
+		case <-until.C:
+			s.t.Fatalf("waited %s until %s: %s\n%s", deadline, what, detail, s.scene())
+		case <-every.C:
+		}
+	}
+}
+
+// passes waits until furrow has made n whole passes from now on.
+func (s *story) passes(n int) {
+	s.t.Helper()
+	from, changed := s.wire.seen()
+	until := time.NewTimer(limit)
+	defer until.Stop()
+	for seen := from; seen <= from+n; seen, changed = s.wire.seen() {
+		select {
+		case <-changed:
+		case <-until.C:
+			s.t.Fatalf("furrow made %d passes in %s, not %d\n%s", seen-from, limit, n, s.scene())
+		}
+	}
+}
+
+// scene shows how things stand, for when a wait was in vain.
+func (s *story) scene() string {
+	var b strings.Builder
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	status, _ := s.command(ctx, "status").CombinedOutput()
+	fmt.Fprintf(&b, "--- furrow status\n%s", status)
+	pulls, err := listPulls(s.asPerson, s.gitops, sdk.StateAll)
+	fmt.Fprintf(&b, "--- pull requests %v\n  %s\n--- kustomizations\n", err, strings.Join(pullNames(pulls), "\n  "))
+	for _, k := range s.kustomizations(ctx) {
+		status, reason, message := "", "", ""
+		for _, c := range k.Status.Conditions {
+			if c.Type == "Ready" {
+				status, reason, message = string(c.Status), c.Reason, c.Message
+			}
+		}
+		fmt.Fprintf(&b, "  %s/%s %s %s at %s: %.300s\n", k.Namespace, k.Name, status, reason, k.Status.LastAppliedRevision, message)
+	}
+	if s.provider != nil {
+		fmt.Fprintf(&b, "--- clusters\n%s", s.provider.scene())
+	}
+	if s.running != nil {
+		fmt.Fprintf(&b, "--- furrow run\n%s\n", lastLines(s.running.output(), 40))
+	}
+	return b.String()
+}
+
+// owns says that a namespace on the management cluster is the story's.
+func (s *story) owns(namespace string) bool {
+	return namespace == s.namespace || strings.HasPrefix(namespace, s.namespace+"-") || slices.Contains(s.more, namespace)
+}
+
+// kustomizations are those of the story, in order of namespace and name.
+func (s *story) kustomizations(ctx context.Context) []kustomizev1.Kustomization {
+	var list kustomizev1.KustomizationList
+	if err := s.world.mgmt.Client().List(ctx, &list); err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(list.Items, func(k kustomizev1.Kustomization) bool { return !s.owns(k.Namespace) })
+}
+
+// kustomization gets one of the story's; found is false where it is not there.
+func (s *story) kustomization(namespace, name string) (k kustomizev1.Kustomization, found bool) {
+	s.t.Helper()
+	err := s.world.mgmt.Client().Get(s.t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &k)
+	if client.IgnoreNotFound(err) != nil {
+		s.t.Fatal(err)
+	}
+	return k, err == nil
+}
+
+// pulls lists the pull requests of the GitOps repository.
+func (s *story) pulls(state sdk.StateType) []*sdk.PullRequest {
+	s.t.Helper()
+	pulls, err := listPulls(s.asPerson, s.gitops, state)
+	if err != nil {
+		s.t.Fatalf("list pull requests: %v", err)
+	}
+	return pulls
+}
+
+// openTiers are the tiers that have an open pull request, in order.
+func (s *story) openTiers() []string {
+	s.t.Helper()
+	tiers := map[string]bool{}
+	for _, pull := range s.pulls(sdk.StateOpen) {
+		tiers[tierOf(pull)] = true
+	}
+	return slices.Sorted(maps.Keys(tiers))
+}
+
+// awaitPull waits for the open pull request of a tier.
+func (s *story) awaitPull(tier string) *sdk.PullRequest {
+	s.t.Helper()
+	var found *sdk.PullRequest
+	s.eventually(limit, "there is an open pull request of "+tier, func() (bool, string) {
+		pulls := s.pulls(sdk.StateOpen)
+		for _, pull := range pulls {
+			if tierOf(pull) == tier {
+				found = pull
+			}
+		}
+		return found != nil, strings.Join(pullNames(pulls), ", ")
+	})
+	return found
+}
+
+// merge merges a pull request as the person, after the observer has checked it.
+func (s *story) merge(pull *sdk.PullRequest, style sdk.MergeStyle) {
+	s.t.Helper()
+	s.observer.await(s, pull)
+	var said string
+	s.eventually(limit, fmt.Sprintf("Gitea merges #%d", pull.Index), func() (bool, string) {
+		merged, response, err := s.asPerson.MergePullRequest(s.gitops.owner, s.gitops.name, pull.Index, sdk.MergePullRequestOption{Style: style})
+		if !merged && response != nil && response.Body != nil {
+			content, _ := io.ReadAll(response.Body)
+			said = string(content)
+		}
+		return merged, fmt.Sprint(said, " ", err)
+	})
+}
+
+// close closes a pull request as the person.
+func (s *story) close(pull *sdk.PullRequest) {
+	s.t.Helper()
+	closed := sdk.StateClosed
+	if _, _, err := s.asPerson.EditPullRequest(s.gitops.owner, s.gitops.name, pull.Index, sdk.EditPullRequestOption{State: &closed}); err != nil {
+		s.t.Fatalf("close #%d: %v", pull.Index, err)
+	}
+}
+
+// edit commits to the branch of a pull request as the person: edit changes the file at path.
+func (s *story) edit(pull *sdk.PullRequest, path string, edit func(string) string) {
+	s.t.Helper()
+	if err := s.gitops.fetch(); err != nil {
+		s.t.Fatal(err)
+	}
+	before := s.gitops.read(pull.Head.Name, path)
+	after := edit(before)
+	if before == "" || after == before {
+		s.t.Fatalf("%s of #%d is not changed by the edit:\n%s", path, pull.Index, before)
+	}
+	if _, err := s.gitops.commit(pull.Head.Name, "Change "+path, files{path: after}); err != nil {
+		s.t.Fatalf("edit #%d: %v", pull.Index, err)
+	}
+}
+
+// awaitState waits until furrow reports a tier in a state.
+func (s *story) awaitState(tier, state string) tierReport {
+	s.t.Helper()
+	var found tierReport
+	s.eventually(limit, fmt.Sprintf("%s is %s", tier, state), func() (bool, string) {
+		r := s.status()
+		found = r.tier(tier)
+		return found.State == state, fmt.Sprintf("it is %q: %s", found.State, found.Message)
+	})
+	return found
+}
+
+// awaitReleased waits until furrow reports every tier of every seed as Released, of the control plane as it is now.
+func (s *story) awaitReleased() {
+	s.t.Helper()
+	if err := s.controlPlane.fetch(); err != nil {
+		s.t.Fatal(err)
+	}
+	head := s.controlPlane.head("main")
+	s.eventually(limit, "everything is Released", func() (bool, string) {
+		r := s.status()
+		if !strings.HasSuffix(r.Revision, head) || len(r.Seeds) == 0 {
+			return false, "the report is of " + r.Revision
+		}
+		for _, seed := range r.Seeds {
+			if seed.State != "Released" {
+				return false, fmt.Sprintf("seed %s is %s: %s", seed.Name, seed.State, seed.Message)
+			}
+		}
+		return len(r.Problems) == 0, strings.Join(r.Problems, "; ")
+	})
+}
+
+// release merges the pull request of a tier once it is there, and waits until it is Released.
+func (s *story) release(tier string, style sdk.MergeStyle) {
+	s.t.Helper()
+	s.merge(s.awaitPull(tier), style)
+	s.awaitState(tier, "Released")
+}
+
+// mustNotOpen fails when a tier has an open pull request.
+func (s *story) mustNotOpen(tiers ...string) {
+	s.t.Helper()
+	open := s.openTiers()
+	for _, tier := range tiers {
+		if slices.Contains(open, tier) {
+			s.t.Errorf("there is a pull request of %s\n%s", tier, s.scene())
+		}
+	}
+}
+
+// checkRules fails the step when something has gone against the rules so far.
+func (s *story) checkRules() {
+	s.t.Helper()
+	refused, err := s.refusedChanges()
+	for _, violation := range append(s.observer.violations(), refused...) {
+		if !s.told[violation] {
+			s.told[violation] = true
+			s.t.Error(violation)
+		}
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		s.t.Error(err)
+	}
+}

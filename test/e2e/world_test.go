@@ -1,0 +1,173 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/furrow-dev/furrow/test/servers"
+)
+
+// needed are the servers of the world and of the clusters that seeds create.
+var needed = []servers.Name{
+	servers.GiteaServer, servers.Etcd, servers.Kubernetes, servers.KWOK,
+	servers.SourceController, servers.KustomizeController, servers.ClusterAPI,
+}
+
+// startLimit bounds the start of the world, and of each cluster.
+const startLimit = 5 * time.Minute
+
+// world is what all stories share.
+type world struct {
+	dir   string
+	gitea *servers.Gitea
+	// mgmt is the management cluster, watch a client of it that can watch.
+	mgmt  *servers.Cluster
+	watch client.WithWatch
+	flux  *servers.Flux
+	// furrow is the program.
+	furrow string
+}
+
+// shared is the world of this process; the first story starts it.
+var shared struct {
+	once  sync.Once
+	world world
+	err   error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := shared.world.end(code != 0); err != nil {
+		fmt.Fprintln(os.Stderr, "end the world:", err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+// theWorld is the world that is there, or skips the test where its servers are not built.
+func theWorld(t testing.TB) *world {
+	t.Helper()
+	servers.Need(t, needed...)
+	shared.once.Do(func() {
+		began := time.Now()
+		shared.err = shared.world.start()
+		t.Logf("the world: %s", time.Since(began).Round(10*time.Millisecond))
+	})
+	if shared.err != nil {
+		t.Fatalf("start the world: %v", shared.err)
+	}
+	return &shared.world
+}
+
+func (w *world) start() (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	if w.dir, err = os.MkdirTemp("", "furrow-e2e-"); err != nil {
+		return err
+	}
+	return together(
+		func() (err error) {
+			w.gitea, err = servers.StartGitea(ctx, servers.GiteaOptions{Dir: filepath.Join(w.dir, "gitea")})
+			return err
+		},
+		func() error { return w.startManagement(ctx) },
+		func() error { return w.build(ctx) },
+	)
+}
+
+// startManagement starts the management cluster with Flux and the Cluster API's CRDs.
+func (w *world) startManagement(ctx context.Context) (err error) {
+	w.mgmt, err = servers.StartCluster(ctx, servers.ClusterOptions{
+		Name: "mgmt", Dir: filepath.Join(w.dir, "mgmt"), Controllers: true, Audit: true,
+	})
+	if err != nil {
+		return err
+	}
+	if w.watch, err = client.NewWithWatch(w.mgmt.Config, client.Options{Scheme: w.mgmt.Client().Scheme()}); err != nil {
+		return err
+	}
+	crds, err := servers.CRDs(servers.ClusterAPI)
+	if err != nil {
+		return err
+	}
+	return together(
+		func() error { return w.mgmt.Apply(ctx, crds) },
+		func() (err error) {
+			w.flux, err = w.mgmt.StartFlux(ctx, servers.FluxOptions{})
+			return err
+		},
+	)
+}
+
+// build builds furrow, with the race detector where there is a C compiler.
+func (w *world) build(ctx context.Context) error {
+	w.furrow = filepath.Join(w.dir, "furrow")
+	args := []string{"build", "-o", w.furrow}
+	if cgo, err := exec.CommandContext(ctx, "go", "env", "CGO_ENABLED", "CC").Output(); err == nil {
+		enabled, compiler, _ := strings.Cut(strings.TrimSpace(string(cgo)), "\n")
+		if _, err := exec.LookPath(compiler); err == nil && enabled == "1" {
+			args = append(args, "-race")
+		}
+	}
+	command := exec.CommandContext(ctx, "go", append(args, ".")...)
+	command.Dir = filepath.Join("..", "..")
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("build furrow: %w\n%s", err, output)
+	}
+	return nil
+}
+
+// end stops everything and removes it; logs are kept when a test failed.
+func (w *world) end(failed bool) error {
+	if w.dir == "" {
+		return nil
+	}
+	var errs []error
+	if w.mgmt != nil {
+		errs = append(errs, w.mgmt.Stop())
+	}
+	if w.gitea != nil {
+		errs = append(errs, w.gitea.Stop())
+	}
+	if failed {
+		for _, name := range []string{"mgmt", "gitea"} {
+			fmt.Fprintln(os.Stderr, "logs:", keepLogs("world", name, filepath.Join(w.dir, name, "logs")))
+		}
+	}
+	return errors.Join(append(errs, os.RemoveAll(w.dir))...)
+}
+
+// keepLogs copies a folder of logs to $FURROW_LOGS, or to the temporary folder, and says where they are.
+func keepLogs(whose, name, logs string) string {
+	root := os.Getenv("FURROW_LOGS")
+	if root == "" {
+		root = filepath.Join(os.TempDir(), "furrow-logs")
+	}
+	kept := filepath.Join(root, "e2e", whose, name)
+	_ = os.RemoveAll(kept)
+	if err := os.CopyFS(kept, os.DirFS(logs)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err.Error()
+	}
+	return kept
+}
+
+// together runs functions at once and joins their errors.
+func together(functions ...func() error) error {
+	errs := make([]error, len(functions))
+	var all sync.WaitGroup
+	for i, f := range functions {
+		all.Go(func() { errs[i] = f() })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
