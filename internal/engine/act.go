@@ -128,7 +128,12 @@ func (p *pass) actIn(ctx context.Context, d *seedDecision, r *repoState) error {
 		if t.Repo != r.name {
 			continue
 		}
-		if err := p.addTier(ctx, out, t, s); err != nil {
+		err := p.addTier(ctx, out, t, s)
+		if forge.IsGone(err) {
+			p.raced = true // a person was faster: what they did is seen in the next pass
+			continue
+		}
+		if err != nil {
 			d.problems[s.Tier] = err
 			if r.fails(err, p.engine.config.Now) {
 				return err

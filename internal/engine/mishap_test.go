@@ -497,29 +497,20 @@ func TestAServerThatAsksToWaitIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestARemovalDoesNotWaitForAClusterThatIsNotThere removes a seed whose cluster
-// would have a reconciler of its own: nobody can be asked there.
+// TestARemovalDoesNotWaitForAClusterThatIsNotThere removes a seed before its
+// cluster came, which would have had a reconciler of its own: nobody can be asked there.
 func TestARemovalDoesNotWaitForAClusterThatIsNotThere(t *testing.T) {
-	for name, merges := range map[string]int{"before it came": 1, "after it went with its creator": 2} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, fleet{seed: 5})
-			w.control.put("main", "plant", map[string]string{"seeds/edge.yaml": storySeed(1, true) + "---\n" + document("Cluster", "edge-1", "spec: {reconciledBy: edge-1}")})
-			for range merges {
-				w.rounds(8)
-				open := w.open()
-				if len(open) != 1 {
-					t.Fatalf("%d proposals are open:\n%s", len(open), w.describe())
-				}
-				w.merge(open[0])
-			}
-			w.rounds(20)
-			if got := w.state("edge-1/tier-00"); strings.HasPrefix(got, "Proposed") {
-				t.Fatalf("the cluster's first tier is %q", got)
-			}
-			w.control.put("main", "remove", map[string]string{"seeds/edge.yaml": ""})
-			if !w.settle(120) || len(w.planted()) != 0 {
-				t.Errorf("not removed:\n%s", w.describe())
-			}
-		})
+	w := newWorld(t, fleet{seed: 5})
+	w.control.put("main", "plant", map[string]string{"seeds/edge.yaml": storySeed(1, true) + "---\n" + document("Cluster", "edge-1", "spec: {reconciledBy: edge-1}")})
+	w.rounds(8)
+	open := w.open()
+	if len(open) != 1 {
+		t.Fatalf("%d proposals are open:\n%s", len(open), w.describe())
+	}
+	w.merge(open[0])
+	w.rounds(8)
+	w.control.put("main", "remove", map[string]string{"seeds/edge.yaml": ""})
+	if !w.settle(120) || len(w.planted()) != 0 {
+		t.Errorf("not removed:\n%s", w.describe())
 	}
 }

@@ -26,8 +26,8 @@ func TestJudgeCreators(t *testing.T) {
 		"a creator that may not be read is Unknown, and why is told": {
 			[]health.Creator{{Name: "Cluster fleet/edge", Message: "clusters is forbidden"}}, health.Unknown, "asked for the creator Cluster fleet/edge: clusters is forbidden",
 		},
-		"a creator that is not there is named": {[]health.Creator{{Known: true, Message: "there is no Cluster fleet/edge"}}, health.Progressing, "not there yet: there is no Cluster fleet/edge"},
-		"one of two that is not current is Progressing":                       {[]health.Creator{whole, {Known: true, Found: true, Answers: true}}, health.Progressing, ""},
+		"a creator that is not there is named":          {[]health.Creator{{Known: true, Message: "there is no Cluster fleet/edge"}}, health.Progressing, "not there yet: there is no Cluster fleet/edge"},
+		"one of two that is not current is Progressing": {[]health.Creator{whole, {Known: true, Found: true, Answers: true}}, health.Progressing, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -63,6 +63,13 @@ func TestJudgeGone(t *testing.T) {
 			got := health.Judge(tc.seen, []health.Creator{tc.creator}, health.Want{Gone: true, RootFound: true})
 			if got.Phase != tc.want || got.AwaitsRoot != (tc.want == health.Behind) {
 				t.Errorf("got %s (%s, awaits its root: %v), want %s", got.Phase, got.Message, got.AwaitsRoot, tc.want)
+			}
+			rootless := health.Judge(tc.seen, []health.Creator{tc.creator}, health.Want{Gone: true})
+			switch {
+			case tc.want != health.Absent && rootless != got:
+				t.Errorf("without the root: got %s (%s), want %s (%s)", rootless.Phase, rootless.Message, got.Phase, got.Message)
+			case tc.want == health.Absent && (rootless.Phase != health.Unknown || !rootless.AwaitsRoot || !strings.Contains(rootless.Message, "another or a new one")):
+				t.Errorf("without the root: got %s (%s), want %s", rootless.Phase, rootless.Message, health.Unknown)
 			}
 		})
 	}

@@ -111,7 +111,13 @@ func (f *Forge) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, wan
 		}
 	}
 	c, err := f.lookUp(ctx, refs, tier, wants)
-	return forge.Closed{Outcome: c.outcome, Merge: c.merge, URL: c.url}, err
+	closed := forge.Closed{Outcome: c.outcome, Merge: c.merge, URL: c.url}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if b := f.closed.branches[branch]; b.landed == wants && !b.merged.merge.IsZero() {
+		closed.Merge = b.merged.merge
+	}
+	return closed, err
 }
 
 func (f *Forge) lookUp(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (closedRow, error) {

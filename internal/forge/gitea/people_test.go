@@ -496,3 +496,21 @@ func TestWhatAPersonPushedToBaseIsMerged(t *testing.T) {
 		})
 	}
 }
+
+func TestWhereItLandedIsKnownAlsoWhenItIsTurnedDownLater(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	p := s.propose(edge, "w1")
+	s.must(s.forge.Merge(t.Context(), p, bob))
+	landed := s.refs()["main"]
+	s.must(s.mirror.Push(t.Context(), []git.Update{{Ref: p.Branch, Old: p.Head}}))
+	s.commit("main", map[string]string{edge.Dir("") + "/more.yaml": "theirs\n"})
+	again := s.propose(edge, "w1")
+	s.do(http.MethodPatch, s.pull(again), map[string]any{"state": "closed"}, nil)
+	s.list()
+	closed, err := s.forge.Closed(t.Context(), s.refs(), edge, "w1")
+	s.must(err)
+	if closed.Outcome != forge.OutcomeRejected || closed.Merge != landed {
+		t.Errorf("got %+v, want it Rejected, and landed by %s", closed, landed)
+	}
+}

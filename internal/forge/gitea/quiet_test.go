@@ -121,7 +121,7 @@ func TestAServerThatHangsIsWaitedForOnce(t *testing.T) {
 		if took := time.Since(began); took != 15*time.Second || len(w.made) != 1 {
 			t.Errorf("it took %s and %q", took, w.made)
 		}
-		skip(t, 5 * time.Second)
+		skip(t, 5*time.Second)
 		w.answer = func(on *http.Request) (int, string, error) { return usual(r, on) }
 		if err := list(); err != nil {
 			t.Error(err)
@@ -214,7 +214,7 @@ func TestALabelThatHangsIsNotAskedForAgain(t *testing.T) {
 		if _, err := f.Propose(t.Context(), r); err == nil {
 			t.Error("the server was asked although it does not answer")
 		}
-		skip(t, 5 * time.Second)
+		skip(t, 5*time.Second)
 		propose := func(want ...string) {
 			t.Helper()
 			r.Branch += "-other" // each is opened anew
@@ -229,7 +229,7 @@ func TestALabelThatHangsIsNotAskedForAgain(t *testing.T) {
 		propose("POST /pulls")
 		propose("POST /pulls")
 		broken = false
-		skip(t, 10 * time.Minute)
+		skip(t, 10*time.Minute)
 		propose("GET /labels", "POST /pulls")
 		propose("POST /pulls")
 	})

@@ -11,7 +11,8 @@
 // all the time, and ends when there is no answer, when credentials are refused or
 // when the kubeconfig changes. What was seen in a session ends with it, so that
 // nothing that a silent cluster once said passes for known, and the next one
-// begins with fresh lists.
+// begins with fresh lists. The same goes for a list that the API server refuses to
+// go on with, and for what was concluded of a tier before a gap in its watch.
 //
 // Lists and watches are client-go's reflectors, the lower half of its informers,
 // into tables of the very values that are answered: an informer's, or

@@ -273,6 +273,9 @@ func testFollows(t *testing.T, ch *Channel, edge *servers.Cluster) {
 	setStatus(t, edge, a, `{"observedGeneration":1,"lastAppliedRevision":"main@sha1:1","lastAttemptedRevision":"main@sha1:1",
 		"conditions":[{"type":"Ready","status":"True","reason":"ReconciliationSucceeded","message":"Applied","observedGeneration":1,"lastTransitionTime":"2026-01-01T10:00:00Z"}]}`)
 	within("it is ready", func(r health.Reconciler) bool { return r.Ready == "True" })
+	eventually(t, 5*time.Second, "so it is by the other kubeconfig of this API server", func() bool {
+		return reconciler(t, ch, probe.ReconcilerKey{Cluster: "narrow", Namespace: "edge", Name: "a"}).Ready == "True"
+	})
 	drain(ch)
 
 	// What changes no answer: another tier's object, a root, a heartbeat.
@@ -351,9 +354,11 @@ metadata: {name: %s, namespace: edge}
 spec: {interval: 10m, prune: true, path: %s, sourceRef: {kind: %s, name: fleet}}
 `
 	apply(t, edge, fmt.Sprintf(object, "parent", "./clusters/", "GitRepository"))
-	within("a parent's root is found, without its source", func(r health.Root) bool { return r.Found && r.Name == "edge/parent" && !r.SourceFound && r.Prune })
+	within("a parent's root is found, without its source", func(r health.Root) bool {
+		return r.Found && r.Name == "edge/parent" && r.Path == "clusters" && !r.SourceFound && r.Prune
+	})
 	apply(t, edge, fmt.Sprintf(object, "exact", "./clusters/edge", "GitRepository"))
-	within("the exact one is preferred", func(r health.Root) bool { return r.Name == "edge/exact" })
+	within("the exact one is preferred", func(r health.Root) bool { return r.Name == "edge/exact" && r.Path == "clusters/edge" })
 	apply(t, edge, `
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: GitRepository

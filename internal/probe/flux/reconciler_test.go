@@ -65,10 +65,10 @@ func TestTheLastConclusionThatWasSeen(t *testing.T) {
 		last    string
 		phase   health.Phase
 	}{
-		"nothing was seen":                      {states: []*unstructured.Unstructured{again}, phase: health.Progressing},
-		"a wait before anything was seen":       {states: []*unstructured.Unstructured{waits}, phase: health.Progressing},
-		"a success, and the next commit":        {states: []*unstructured.Unstructured{succeeded, again}, last: reasonSucceeded, phase: health.Ready},
-		"a success, a wait, and the next try":   {states: []*unstructured.Unstructured{succeeded, waits, again}, last: reasonSucceeded, phase: health.Ready},
+		"nothing was seen":                    {states: []*unstructured.Unstructured{again}, phase: health.Progressing},
+		"a wait before anything was seen":     {states: []*unstructured.Unstructured{waits}, phase: health.Progressing},
+		"a success, and the next commit":      {states: []*unstructured.Unstructured{succeeded, again}, last: reasonSucceeded, phase: health.Ready},
+		"a success, a wait, and the next try": {states: []*unstructured.Unstructured{succeeded, waits, again}, last: reasonSucceeded, phase: health.Ready},
 		// For people a failure stands while it is looked at again.
 		"a kubeconfig that is gone, and again":  {states: []*unstructured.Unstructured{succeeded, failed("ReconciliationFailed"), again}, last: "ReconciliationFailed", phase: health.Failed},
 		"a build that failed, and again":        {states: []*unstructured.Unstructured{succeeded, failed("BuildFailed"), again}, last: "BuildFailed", phase: health.Failed},

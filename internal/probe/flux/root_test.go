@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/furrow-dev/furrow/internal/core/health"
 )
 
 func TestDirectory(t *testing.T) {
@@ -58,7 +60,7 @@ func TestReadRoot(t *testing.T) {
 	}
 	ref := map[string]any{"kind": "GitRepository", "name": "g"}
 	row := readRoot(object(map[string]any{"path": "./a/", "prune": true, "sourceRef": ref}), nil)
-	if row.path != "a" || !row.here || !row.root.Prune || row.root.Source != "n/g" || row.root.Name != "n/r" || row.root.SourceKind != "GitRepository" {
+	if row.path != "a" || row.root.Path != "a" || !row.here || !row.root.Prune || row.root.Source != "n/g" || row.root.Name != "n/r" || row.root.SourceKind != "GitRepository" {
 		t.Errorf("got %+v", row)
 	}
 	if readRoot(object(map[string]any{"kubeConfig": map[string]any{}}), nil).here {
@@ -99,6 +101,36 @@ func TestPublicURL(t *testing.T) {
 	} {
 		if got := publicURL(url); got != want {
 			t.Errorf("%s: got %s, want %s", url, got, want)
+		}
+	}
+}
+
+// A root of the whole repository, or of the directories of all clusters, applies what
+// is for others, and the contents of all tiers besides.
+func TestARootOfMoreThanTheDirectoryIsFoundAndNotFit(t *testing.T) {
+	for path, want := range map[string]string{
+		"./":                " syncs the whole repository, and with it what is for other clusters. Set its spec.path to ./clusters/edge-1",
+		"":                  " syncs the whole repository, and with it what is for other clusters. Set its spec.path to ./clusters/edge-1",
+		"./clusters":        " syncs the directory clusters, and with it what is for other clusters. Set its spec.path to ./clusters/edge-1",
+		"clusters/edge-1":   "",
+		"./clusters/edge-1": "",
+	} {
+		object := &unstructured.Unstructured{Object: map[string]any{
+			"metadata": map[string]any{"namespace": "flux-system", "name": "flux-system"},
+			"spec":     map[string]any{"path": path, "prune": true, "sourceRef": map[string]any{"kind": kindGitRepository, "name": "flux-system"}},
+		}}
+		row := rootOf(map[name]*rootRow{nameOf(object): readRoot(object, nil)}, "clusters/edge-1", "flux-system/flux-system")
+		if row == nil {
+			t.Fatalf("%q: there is no root", path)
+		}
+		root := row.root
+		root.SourceFound, root.URL, root.Branch = true, "https://forge/o/r", "main"
+		got := health.RootUnfit(root, health.WantRoot{Cluster: "edge-1", Path: "clusters/edge-1", Source: "flux-system/flux-system", URL: "https://forge/o/r", Branch: "main"})
+		if want != "" {
+			want = "the root flux-system/flux-system on cluster edge-1" + want
+		}
+		if got != want {
+			t.Errorf("%q: got %q, want %q", path, got, want)
 		}
 	}
 }
