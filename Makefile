@@ -10,7 +10,7 @@ CC_FOUND = $(shell command -v $(firstword $(shell $(GO) env CC)))
 RACE     ?= $(if $(and $(filter 1,$(shell $(GO) env CGO_ENABLED)),$(CC_FOUND)),-race)
 # TEST_TIMEOUT bounds one package, TOTAL_TIMEOUT each of the runs.
 TEST_TIMEOUT  ?= 15m
-TOTAL_TIMEOUT ?= 30m
+TOTAL_TIMEOUT ?= 40m
 # Packages whose tests run on real servers, one after the other: they are not to share the cores.
 ON_SERVERS := ./test/servers/... ./internal/forge/gitea ./internal/probe/flux ./test/e2e ./test/demoreal
 TIMEOUT  := $(if $(shell command -v timeout),timeout --foreground -s INT -k 60s $(TOTAL_TIMEOUT))
@@ -54,7 +54,7 @@ servers: ## build the real servers that tests run on, where they are missing (ab
 test: servers ## run all tests: with the race detector where there is a C compiler, the long histories, then on real servers
 	@$(TIMEOUT) $(GO) test $(RACE) -short -timeout $(TEST_TIMEOUT) ./...
 	@$(TIMEOUT) $(GO) test -timeout $(TEST_TIMEOUT) ./internal/engine
-	@$(TIMEOUT) $(GO) test $(RACE) -p 1 -timeout $(TEST_TIMEOUT) $(ON_SERVERS)
+	@$(TIMEOUT) $(GO) test $(RACE) -p 1 -timeout $(TOTAL_TIMEOUT) $(ON_SERVERS)
 
 bench: ## run the benchmarks (BENCH=regexp BENCHTIME=1s); they report medians and ratios
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime=$(BENCHTIME) -timeout 60m ./...

@@ -345,13 +345,16 @@ func (p *pass) factsOf(ctx context.Context, r *repoState, pl *plan.Plan, t *plan
 }
 
 // clusterGone says that a cluster which the plan creates has no creator any more,
-// or none yet: nobody answers there, and nothing is left to ask for.
+// or none yet: nobody answers there, and nothing is left to ask for. The root tells
+// that it is the creator's cluster which was asked.
 func (p *pass) clusterGone(pl *plan.Plan, cluster string) bool {
 	for i := range pl.Tiers {
-		for _, key := range creatorKeys(&pl.Tiers[i]) {
+		t := &pl.Tiers[i]
+		for _, key := range creatorKeys(t) {
 			if key.Creates == cluster {
+				root, ok := p.rootKey(pl.Seed, t)
 				c := p.creators[key]
-				return c.Known && !c.Found
+				return c.Known && !c.Found && ok && p.roots[root].Found
 			}
 		}
 	}
@@ -370,8 +373,11 @@ func (p *pass) verdictOf(ctx context.Context, r *repoState, seed string, t *plan
 	}
 	observed := p.reconcilers[reconcilerKey(t)]
 	want := health.Want{Gone: t.Gone(), At: map[string]health.Match{}}
-	if key, ok := p.rootKey(seed, t); ok {
-		want.RootFound = p.roots[key].Found
+	if want.Gone {
+		var err error
+		if want.RootFound, err = p.hadRoot(r, seed, t); err != nil {
+			return health.Verdict{}, err
+		}
 	}
 	if !want.Gone {
 		object, err := p.engine.reconcilerOn(ctx, r, t.Reconciler, have[t.Reconciler])

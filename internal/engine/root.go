@@ -113,6 +113,18 @@ func (r *repoState) rootInGit(ctx context.Context, key probe.RootKey, t *plan.Ti
 	return unfit, nil
 }
 
+// hadRoot says that the root is found under which a tier's reconciler object was, or
+// that there never was one: base does not even have its directory.
+func (p *pass) hadRoot(r *repoState, seed string, t *plan.Tier) (bool, error) {
+	key, ok := p.rootKey(seed, t)
+	if !ok || p.roots[key].Found {
+		return true, nil
+	}
+	dir := cmp.Or(key.Path, ".")
+	have, err := r.at(r.head, dir)
+	return err == nil && have[dir] == "", err
+}
+
 // folder reads what others have in the directory of a root, whose tree is given.
 // What is below furrow/ there is left out: only we write it.
 func (r *repoState) folder(ctx context.Context, root string, tree layout.Hash) (layout.Folder, error) {
