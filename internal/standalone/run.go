@@ -37,7 +37,9 @@ func (s *Session) Run(ctx context.Context, interval time.Duration, see func(Seen
 		changed = w.Changed()
 	}
 	for ctx.Err() == nil {
+		began := time.Now()
 		report, err := s.engine.Pass(ctx)
+		took := time.Since(began)
 		if ctx.Err() != nil {
 			return
 		}
@@ -64,7 +66,7 @@ func (s *Session) Run(ctx context.Context, interval time.Duration, see func(Seen
 		if !see(seen) {
 			return
 		}
-		pause(ctx, seen.Next, wake)
+		pause(ctx, seen.Next, max(breath, took), wake)
 	}
 }
 
@@ -76,14 +78,14 @@ func jitter(d time.Duration) time.Duration {
 const (
 	// gather is how long a run waits, after it was told of a change on the clusters,
 	// for others that come with it.
-	gather = 200 * time.Millisecond
-	// breath is what at least lies between a pass that changed nothing and the next,
-	// however much changes on the clusters.
-	breath = time.Second
+	gather = 100 * time.Millisecond
+	// breath is what at least lies between two passes, or else as long as the last one
+	// took, however much changes on the clusters.
+	breath = 500 * time.Millisecond
 )
 
-// pause waits for d, or until shortly after wake.
-func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) {
+// pause waits for d, or until shortly after wake, but no less than rest.
+func pause(ctx context.Context, d, rest time.Duration, wake <-chan struct{}) {
 	began := time.Now()
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -91,7 +93,7 @@ func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 	case <-ctx.Done():
 	case <-timer.C:
 	case <-wake:
-		soon := max(gather, breath-time.Since(began))
-		pause(ctx, min(d-time.Since(began), soon), nil)
+		soon := max(gather, rest-time.Since(began))
+		pause(ctx, min(d-time.Since(began), soon), 0, nil)
 	}
 }
