@@ -35,6 +35,13 @@ const SeedsDir = "seeds"
 // input where control plane and GitOps share a repository.
 const plantedDir = "planted"
 
+// written are the patterns of what Furrow writes, below directories of these names:
+// with a GitOpsRepo's path in front of it, such a directory lies anywhere.
+var written = map[string][]string{
+	plantedDir: {"*/*/tier-[0-9]*"},
+	"furrow":   {"*/tier-[0-9]*.yaml", "*/*/tier-[0-9]*.yaml"},
+}
+
 // Catalog is what a control-plane tree declares.
 type Catalog struct {
 	// Inventory holds the declared clusters.
@@ -209,7 +216,7 @@ func (d *documents) readInventory(tree fs.FS) error {
 		if err != nil {
 			return fmt.Errorf("reading the control-plane tree: %w", err)
 		}
-		if entry.IsDir() && (p == SeedsDir || p == plantedDir || hidden(p)) {
+		if entry.IsDir() && (p == SeedsDir || p == plantedDir || hidden(p) || isWritten(tree, p)) {
 			return fs.SkipDir
 		}
 		if !entry.Type().IsRegular() || hidden(p) || !isManifest(p) {
@@ -224,6 +231,16 @@ func (d *documents) readInventory(tree fs.FS) error {
 		}
 		return nil
 	})
+}
+
+// isWritten says that a directory holds what Furrow has written.
+func isWritten(tree fs.FS, dir string) bool {
+	for _, pattern := range written[path.Base(dir)] {
+		if found, err := fs.Glob(tree, dir+"/"+pattern); err == nil && len(found) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func hidden(p string) bool { return p != "." && strings.HasPrefix(path.Base(p), ".") }

@@ -225,6 +225,7 @@ func TestWhatIsRead(t *testing.T) {
 	const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default}\n"
 	cat := load(t, cluster("edge", "")+
 		"-- .hidden/x.yaml --\nfurrow.dev/ [\n-- planted/x.yaml --\nfurrow.dev/ [\n-- values.yaml --\nnot: [ours\n"+
+		"-- fleet/planted/edge/web/tier-00/x.yaml --\nfurrow.dev/ [\n-- fleet/clusters/edge/furrow/web/edge-1/tier-01.yaml --\nfurrow.dev/ [\n"+
 		"-- clusters/edge/furrow/web/tier-00.yaml --\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: web, annotations: {furrow.dev/rendered: x}}\n"+
 		"-- seeds/.draft.yaml --\n[\n-- seeds/README.md --\ntext\n-- seeds/b/deep/x.yaml --\n"+object+"-- seeds/a.yml --\n"+object+"-- seeds/c.json --\n{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"n\"}}\n"+
 		document("seeds/settings.yaml", "Seed", "b", "spec: {suspend: true}"))

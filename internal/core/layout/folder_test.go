@@ -56,7 +56,7 @@ func runFolderTests(t *testing.T, tests map[string]folderTest) {
 
 func one(name, text string) map[string]string { return map[string]string{name: text} }
 
-// The rows follow flux.md section 7 where a table of Flux's own errors is meant.
+// Where a row is about an error of Flux's own, it follows what Flux was seen to do.
 func TestReadFolderFindsWhatStopsARoot(t *testing.T) {
 	runFolderTests(t, map[string]folderTest{
 		"two files that define the same source": {
