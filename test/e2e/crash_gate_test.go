@@ -224,6 +224,10 @@ func isPaced(call string) bool {
 	return strings.HasPrefix(call, "push ") && !strings.HasPrefix(call, "push +") && !strings.HasPrefix(call, "push ~")
 }
 
+// isRepeat says that a call is not the first of its kind since what happened last: how often it comes depends on how
+// passes fall. What it repeats is killed at in any case.
+func isRepeat(call string) bool { return strings.HasSuffix(call, ")") }
+
 // isRead says that a call only reads.
 func isRead(call string) bool {
 	return strings.HasPrefix(call, "GET ") || strings.Contains(call, "/git-upload-pack since ")

@@ -83,7 +83,7 @@ func TestFurrowThatIsKilledAtAnyCallCarriesOn(t *testing.T) {
 	missed := undisturbed.tellAgain(t, "crash-alone-", alone)
 	t.Logf("killed at %d points, %d of them alone; another %d did not come:\n%v", len(points)-len(missed), len(alone)-len(missed), len(missed), missed)
 	for _, at := range missed {
-		if isRead(at.call) || isPaced(at.call) {
+		if isRead(at.call) || isPaced(at.call) || isRepeat(at.call) {
 			continue // whether it comes depends on how fast the clusters are
 		}
 		t.Errorf("furrow was not killed %s", at)

@@ -41,8 +41,14 @@ type observer struct {
 	found  []string
 }
 
-// readiness is what a Kustomization was Ready with.
-type readiness struct{ revision, rendered string }
+// readiness is what a Kustomization was Ready with, and since when, in seconds.
+type readiness struct {
+	revision, rendered string
+	since              int64
+}
+
+// catchUp is how long the observer may take to see what furrow has seen, as when a cluster was away.
+const catchUp = 10 * time.Second
 
 func newObserver(s *story) *observer {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -115,7 +121,7 @@ func (o *observer) note(event watch.EventType, k *kustomizev1.Kustomization) {
 func readyWith(k *kustomizev1.Kustomization) (readiness, bool) {
 	for _, c := range k.Status.Conditions {
 		if c.Type == "Ready" && c.Status == metav1.ConditionTrue && c.ObservedGeneration == k.Generation && k.Status.ObservedGeneration == k.Generation {
-			return readiness{k.Status.LastAppliedRevision, k.Annotations[renderedAnnotation]}, true
+			return readiness{k.Status.LastAppliedRevision, k.Annotations[renderedAnnotation], c.LastTransitionTime.Unix()}, true
 		}
 	}
 	return readiness{}, false
@@ -255,15 +261,15 @@ func (o *observer) checkPrerequisites(ctx context.Context, pull *sdk.PullRequest
 			o.violation("#%d %s: the plan has no tier %s", pull.Index, tierOf(pull), name)
 			continue
 		}
-		if why := o.notReleased(ctx, at, needed); why != "" {
+		if why := o.notReleased(ctx, at, needed, pull.Created.Unix()); why != "" {
 			o.violation("#%d %s was opened before %s was released: %s", pull.Index, tierOf(pull), name, why)
 		}
 	}
 	o.checkReport(ctx, pull, names, "Released")
 }
 
-// notReleased says, by Git and the clusters alone, what is missing for a tier to be released.
-func (o *observer) notReleased(ctx context.Context, plan *planned, t plannedTier) string {
+// notReleased says, by Git and the clusters alone, what was missing for a tier to be released at a time in seconds.
+func (o *observer) notReleased(ctx context.Context, plan *planned, t plannedTier, at int64) string {
 	repo := o.story.gitops
 	merged := repo.object("origin/main", t.Path)
 	if merged != t.Tree && !o.amended(plan, t) {
@@ -271,14 +277,22 @@ func (o *observer) notReleased(ctx context.Context, plan *planned, t plannedTier
 	}
 	rendered := renderedIn(repo.read("main", t.Reconciler))
 	key := client.ObjectKey{Namespace: t.Object.Namespace, Name: t.Object.Name}
-	o.mu.Lock()
-	was := slices.Clone(o.ready[key])
-	o.mu.Unlock()
-	fits := slices.ContainsFunc(was, func(r readiness) bool {
-		_, commit, _ := strings.Cut(r.revision, ":")
-		return r.rendered == rendered && repo.object(commit, t.Path) == merged
-	})
-	if !fits {
+	var was []readiness
+	fits := func() bool {
+		o.mu.Lock()
+		was = slices.Clone(o.ready[key])
+		o.mu.Unlock()
+		return slices.ContainsFunc(was, func(r readiness) bool {
+			_, commit, _ := strings.Cut(r.revision, ":")
+			return r.rendered == rendered && r.since <= at && repo.object(commit, t.Path) == merged
+		})
+	}
+	late, done := context.WithTimeout(ctx, catchUp)
+	defer done()
+	for !fits() && late.Err() == nil {
+		pause(late, tick)
+	}
+	if !fits() {
 		return fmt.Sprintf("Kustomization %s was never Ready with what was merged, but with %v", key, was)
 	}
 	for _, id := range plan.objects(t) {
