@@ -228,6 +228,10 @@ func isPaced(call string) bool {
 // passes fall. What it repeats is killed at in any case.
 func isRepeat(call string) bool { return strings.HasSuffix(call, ")") }
 
+// isStatus says that a call shows the gate on a pull request: where it comes between the calls of people depends on how
+// fast they are.
+func isStatus(call string) bool { return strings.Contains(call, "/statuses since ") }
+
 // isRead says that a call only reads.
 func isRead(call string) bool {
 	return strings.HasPrefix(call, "GET ") || strings.Contains(call, "/git-upload-pack since ")

@@ -82,12 +82,25 @@ func TestFurrowThatIsKilledAtAnyCallCarriesOn(t *testing.T) {
 	}
 	missed := undisturbed.tellAgain(t, "crash-alone-", alone)
 	t.Logf("killed at %d points, %d of them alone; another %d did not come:\n%v", len(points)-len(missed), len(alone)-len(missed), len(missed), missed)
+	isStatus := func(at crash) bool { return isStatus(at.call) }
+	if slices.ContainsFunc(points, isStatus) && countOf(missed, isStatus) == countOf(points, isStatus) {
+		t.Error("furrow was never killed at a commit status")
+	}
 	for _, at := range missed {
-		if isRead(at.call) || isPaced(at.call) || isRepeat(at.call) {
-			continue // whether it comes depends on how fast the clusters are
+		if isRead(at.call) || isPaced(at.call) || isRepeat(at.call) || isStatus(at) {
+			continue // whether it comes depends on how fast the clusters and people are
 		}
 		t.Errorf("furrow was not killed %s", at)
 	}
+}
+
+func countOf(points []crash, is func(crash) bool) (n int) {
+	for _, at := range points {
+		if is(at) {
+			n++
+		}
+	}
+	return n
 }
 
 // tellAgain tells the story again for each of the sets of crashes, and gives the crashes that did not come.
