@@ -1,6 +1,7 @@
 package flux
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -28,7 +29,9 @@ func apiServer(t *testing.T) (dir string, code, refused *atomic.Int64) {
 			w.WriteHeader(http.StatusOK)
 			w.(http.Flusher).Flush()
 			for code.Load() == 0 && r.Context().Err() == nil {
-				time.Sleep(10 * time.Millisecond) //nolint:forbidigo // a server that has nothing to say
+				look, done := context.WithTimeout(r.Context(), 10*time.Millisecond)
+				<-look.Done()
+				done()
 			}
 			_, _ = w.Write([]byte(`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}}`))
 		default:
