@@ -160,8 +160,12 @@ func (f *Forge) lookUp(ctx context.Context, refs git.Refs, tier layout.Tier, wan
 	return c, nil
 }
 
-// sweeping is for how long Gitea may be busy with the deletion of a branch.
-const sweeping = time.Minute
+const (
+	// sweeping is for how long Gitea may be busy with the deletion of a branch.
+	sweeping = time.Minute
+	// telling is how long after closing it may have said so in the timeline.
+	telling = 10 * time.Second
+)
 
 // swept says that Gitea closed a pull request when it was done with the deletion of
 // an earlier branch of the same name: the branch of this one is still there.
@@ -179,13 +183,13 @@ func (f *Forge) swept(ctx context.Context, refs git.Refs, tier layout.Tier, want
 	if err != nil && !forge.IsFailure(err, forge.FailedAuth) {
 		return false, err
 	}
-	c.judged = true
 	swept := slices.ContainsFunc(events, func(e struct{ Type string }) bool { return e.Type == "delete_branch" })
 	if swept {
 		c.outcome = forge.OutcomeSuperseded
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	c.judged = swept || f.clock.Sub(c.closed) > telling
 	if b := f.closed.branches[branch]; b.byWants[wants].number == c.number {
 		b.byWants[wants] = c
 	}

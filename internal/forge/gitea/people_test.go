@@ -190,12 +190,12 @@ func TestANewBranchOfTheSameNameIsNotRejectedByTheServer(t *testing.T) {
 		_, err := s.forge.Propose(t.Context(), s.push(edge, "w1"))
 		s.must(err)
 		for range 10 { // Gitea is done with the deletion some time meanwhile
-			s.list()
-			c, err := s.forge.Closed(t.Context(), s.refs(), edge, "w1")
-			s.must(err)
-			if c.Outcome == forge.OutcomeRejected {
-				t.Fatalf("got %+v", c)
-			}
+			s.await("it is not taken for a rejection", func() bool {
+				s.list()
+				c, err := s.forge.Closed(t.Context(), s.refs(), edge, "w1")
+				s.must(err)
+				return c.Outcome != forge.OutcomeRejected
+			})
 		}
 	}
 }
