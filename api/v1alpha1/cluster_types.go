@@ -24,19 +24,57 @@ const (
 // and labels from the creator.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Namespaced,shortName=fcl,categories=furrow
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Role",type=string,JSONPath=`.status.role`
+// +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`
+// +kubebuilder:printcolumn:name="Hub",type=string,JSONPath=`.spec.reconciledBy`
+// +kubebuilder:printcolumn:name="Plantings",type=integer,JSONPath=`.status.plantings`
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$') && self.metadata.name.size() <= 63",message="the name of a cluster is a DNS label of at most 63 characters"
 type Cluster struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// +optional
 	Spec ClusterSpec `json:"spec,omitempty"`
+	// +optional
+	Status ClusterStatus `json:"status,omitempty,omitzero"`
+}
+
+// ClusterList is a list of clusters.
+//
+// +kubebuilder:object:root=true
+type ClusterList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Cluster `json:"items"`
+}
+
+// ClusterStatus is what Furrow knows of the cluster.
+type ClusterStatus struct {
+	CommonStatus `json:",inline"`
+
+	// Role that the cluster has.
+	// +optional
+	Role ClusterRole `json:"role,omitempty"`
+
+	// Plantings counts the seeds that are planted on the cluster.
+	// +optional
+	Plantings int32 `json:"plantings,omitempty"`
 }
 
 // ClusterSpec says how the cluster is reached through Git.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.reconciledBy) ? self.reconciledBy : \"\") == (has(oldSelf.reconciledBy) ? oldSelf.reconciledBy : \"\")",message="reconciledBy cannot be changed: objects would lose their owner"
+// +kubebuilder:validation:XValidation:rule="(has(self.path) ? self.path : \"\") == (has(oldSelf.path) ? oldSelf.path : \"\")",message="path cannot be changed: the cluster's root syncs it"
+// +kubebuilder:validation:XValidation:rule="!has(self.defaultClusterType) || has(self.role) && self.role == 'Management'",message="defaultClusterType is for clusters of role Management"
+// +kubebuilder:validation:XValidation:rule="!has(self.kubeConfigSecret) || has(self.reconciledBy)",message="kubeConfigSecret is for clusters with a hub; name it in reconciledBy"
 type ClusterSpec struct {
 	// Role of the cluster: Management or Workload.
 	// +optional
-	// +kubebuilder:default=Workload
 	Role ClusterRole `json:"role,omitempty"`
 
 	// Type names the ClusterType, from which the cluster has its reconciler and configuration.
@@ -58,17 +96,16 @@ type ClusterSpec struct {
 	// ReconciledBy names the hub: the cluster whose reconciler acts for this one through its
 	// kubeconfig. Empty when the cluster has a reconciler of its own. Cannot be changed later.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="reconciledBy cannot be changed: objects would lose their owner"
 	ReconciledBy Name `json:"reconciledBy,omitempty"`
 
 	// KubeConfigSecret is the Secret on the hub that holds the cluster's kubeconfig under key value.
 	// Name defaults to <cluster>-kubeconfig; namespace to that of the creator, else of the root.
 	// +optional
-	KubeConfigSecret ObjectReference `json:"kubeConfigSecret,omitempty"`
+	KubeConfigSecret ObjectReference `json:"kubeConfigSecret,omitempty,omitzero"`
 
 	// Provides says what stands on the cluster although no seed brings it.
 	// +optional
-	Provides ClusterProvides `json:"provides,omitempty"`
+	Provides ClusterProvides `json:"provides,omitempty,omitzero"`
 
 	// DefaultClusterType names, on a management cluster, the type of clusters that seeds create on it
 	// without saying which.

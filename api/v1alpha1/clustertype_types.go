@@ -17,19 +17,46 @@ const ReconcilerFlux ReconcilerKind = "Flux"
 // ClusterType is a class of clusters with one reconciler and configuration.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Namespaced,shortName=fct,categories=furrow
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Repository",type=string,JSONPath=`.spec.gitOpsRepo`
+// +kubebuilder:printcolumn:name="Clusters",type=integer,JSONPath=`.status.clusters`
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$') && self.metadata.name.size() <= 63",message="the name of a cluster type is a DNS label of at most 63 characters"
 type ClusterType struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// +optional
 	Spec ClusterTypeSpec `json:"spec,omitempty"`
+	// +optional
+	Status ClusterTypeStatus `json:"status,omitempty,omitzero"`
+}
+
+// ClusterTypeList is a list of cluster types.
+//
+// +kubebuilder:object:root=true
+type ClusterTypeList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ClusterType `json:"items"`
+}
+
+// ClusterTypeStatus is what Furrow knows of the type.
+type ClusterTypeStatus struct {
+	CommonStatus `json:",inline"`
+
+	// Clusters counts the clusters of the type.
+	// +optional
+	Clusters int32 `json:"clusters,omitempty"`
 }
 
 // ClusterTypeSpec says what the reconcilers of such clusters look like.
 type ClusterTypeSpec struct {
 	// Reconciler that the clusters run.
 	// +optional
-	// +kubebuilder:default=Flux
 	Reconciler ReconcilerKind `json:"reconciler,omitempty"`
 
 	// ReconcilerTemplate names the Template of type Reconciler that tiers are rendered with.
@@ -44,7 +71,7 @@ type ClusterTypeSpec struct {
 	// Source is the Flux GitRepository that the clusters' roots were set up with. Name and
 	// namespace default to flux-system. Roots live in the same namespace.
 	// +optional
-	Source ObjectReference `json:"source,omitempty"`
+	Source ObjectReference `json:"source,omitempty,omitzero"`
 
 	// Decryption is copied to the reconciler of every tier.
 	// +optional

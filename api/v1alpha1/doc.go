@@ -1,9 +1,11 @@
 // Package v1alpha1 owns the documents that people write for Furrow: seeds,
 // clusters, cluster types, GitOps repositories and templates, in API group
-// furrow.dev.
+// furrow.dev; and the plantings that Furrow shows them.
 //
 // The types are read from a control-plane repository (decoded strictly, an
-// unknown field is an error). Optional fields have default accessors beside
+// unknown field is an error), and are custom resources of a cluster that runs the
+// controller. No default is written into a resource, so that both read the same:
+// optional fields have default accessors beside
 // their type; nobody else spells a default. Values are not changed after they
 // were decoded, so they may be shared.
 //
@@ -11,7 +13,7 @@
 // +groupName=furrow.dev
 package v1alpha1
 
-//go:generate go tool -modfile=../../tools/gen/go.mod controller-gen object paths=.
+//go:generate go tool -modfile=../../tools/gen/go.mod controller-gen object crd:crdVersions=v1 paths=. output:crd:dir=../../config/crd/bases
 
 const (
 	// Group is the API group of all Furrow documents.

@@ -9,18 +9,61 @@ import (
 // GitOpsRepo is a Git repository that Furrow writes to and reconcilers read from.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=gitopsrepos,scope=Namespaced,shortName=fgr,categories=furrow
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="URL",type=string,JSONPath=`.spec.url`
+// +kubebuilder:printcolumn:name="Forge",type=string,JSONPath=`.status.forge`
+// +kubebuilder:printcolumn:name="Proposals",type=integer,JSONPath=`.status.proposals`
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$') && self.metadata.name.size() <= 63",message="the name of a GitOps repository is a DNS label of at most 63 characters"
 type GitOpsRepo struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// +required
 	Spec GitOpsRepoSpec `json:"spec"`
+	// +optional
+	Status GitOpsRepoStatus `json:"status,omitempty,omitzero"`
+}
+
+// GitOpsRepoList is a list of GitOps repositories.
+//
+// +kubebuilder:object:root=true
+type GitOpsRepoList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []GitOpsRepo `json:"items"`
+}
+
+// GitOpsRepoStatus is what Furrow knows of the repository.
+type GitOpsRepoStatus struct {
+	CommonStatus `json:",inline"`
+
+	// Forge where proposals are decided about.
+	// +optional
+	Forge ForgeType `json:"forge,omitempty"`
+
+	// Head is the commit of the base branch that was seen last.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Head string `json:"head,omitempty"`
+
+	// Proposals counts the open ones of Furrow.
+	// +optional
+	Proposals int32 `json:"proposals,omitempty"`
 }
 
 // GitOpsRepoSpec says where the repository is.
+//
+// +kubebuilder:validation:XValidation:rule="self.url.matches('^https?://[^/@]+(/|$)')",message="url is the https URL of a repository, without credentials in it; name those in credentials"
+// +kubebuilder:validation:XValidation:rule="(has(self.branch) ? self.branch : 'main') == (has(oldSelf.branch) ? oldSelf.branch : 'main')",message="branch cannot be changed: what is planted is known by it. Declare another GitOpsRepo"
+// +kubebuilder:validation:XValidation:rule="(has(self.path) ? self.path : \"\") == (has(oldSelf.path) ? oldSelf.path : \"\")",message="path cannot be changed: what is planted lies below it. Declare another GitOpsRepo"
 type GitOpsRepoSpec struct {
-	// URL of the repository: https://… or, for a repository on the same machine, a path. Never with
-	// credentials in it. A relative path is relative to the control-plane repository's directory.
+	// URL of the repository: https://… or, for 'furrow run' and a repository on the same machine, a
+	// path. Never with credentials in it. A relative path is relative to the control-plane
+	// repository's directory.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
@@ -28,7 +71,6 @@ type GitOpsRepoSpec struct {
 
 	// Branch is the base branch, which reconcilers follow.
 	// +optional
-	// +kubebuilder:default=main
 	// +kubebuilder:validation:MaxLength=255
 	Branch string `json:"branch,omitempty"`
 
@@ -40,18 +82,17 @@ type GitOpsRepoSpec struct {
 	// Forge is where people decide about proposals: Plain, where a proposal is a branch, or Gitea
 	// (also Forgejo), where it is a pull request. The server and the repository are those of the URL.
 	// +optional
-	// +kubebuilder:default=Plain
 	Forge ForgeType `json:"forge,omitempty"`
 
 	// Update says when an open proposal that nobody has edited is brought up to date with the base
 	// branch: WhenStale, where it can no longer be merged as reviewed, or WhenBehind, whenever the
 	// base branch has moved, for repositories that merge only what is up to date.
 	// +optional
-	// +kubebuilder:default=WhenStale
 	Update UpdatePolicy `json:"update,omitempty"`
 
-	// Credentials names what Furrow signs in with: a directory of that name with the files token,
-	// or username and password, and ca.crt where the server's authority is a private one.
+	// Credentials names what Furrow signs in with: a Secret in the same namespace or, for 'furrow
+	// run', a directory, with token, or username and password, ca.crt where the server's authority
+	// is a private one, and url, which binds them to what begins with it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Credentials string `json:"credentials,omitempty"`

@@ -1,27 +1,63 @@
 package v1alpha1
 
 import (
+	"cmp"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Seed configures one seed: the package of all objects of one workload. A
-// seed is a directory, or a file of many documents, under seeds/; its name is
-// that of the directory or file. The Seed document may stand in the package or
-// beside it in seeds/. Without one defaults apply.
+// seed is a directory, or a file of many documents, under seeds/ of a
+// control-plane tree; its name is that of the directory or file.
+//
+// In the control-plane repository the Seed document may stand in the package or
+// beside it in seeds/; without one defaults apply. In a cluster that runs the
+// controller, a Seed resource says which repository holds the control-plane tree,
+// and that its seed of the same name is to be planted. What it sets comes before
+// the document in the tree.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Namespaced,shortName=sd,categories=furrow
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
+// +kubebuilder:printcolumn:name="Tiers",type=string,JSONPath=`.status.progress`
+// +kubebuilder:printcolumn:name="Proposals",type=integer,JSONPath=`.status.proposals`
+// +kubebuilder:printcolumn:name="Waiting For",type=string,JSONPath=`.status.waitingFor`
+// +kubebuilder:printcolumn:name="Revision",type=string,priority=1,JSONPath=`.status.revision`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$') && self.metadata.name.size() <= 63",message="the name of a seed is a DNS label of at most 63 characters"
+// +kubebuilder:validation:XValidation:rule="has(self.spec) && has(self.spec.source)",message="spec.source is missing: say which repository holds the control-plane tree with the seed"
 type Seed struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// +optional
 	Spec SeedSpec `json:"spec,omitempty"`
+	// +optional
+	Status SeedStatus `json:"status,omitempty,omitzero"`
+}
+
+// SeedList is a list of seeds.
+//
+// +kubebuilder:object:root=true
+type SeedList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Seed `json:"items"`
 }
 
 // SeedSpec says how the seed is planted.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.source) == has(oldSelf.source)",message="source cannot be taken out"
 type SeedSpec struct {
+	// Source says which repository holds the control-plane tree that the seed stands in. Needed in a
+	// cluster; in a control-plane repository it has no meaning, and is refused.
+	// +optional
+	Source *SeedSource `json:"source,omitempty"`
+
 	// Namespace is given to namespaced objects that have none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
@@ -47,12 +83,237 @@ type SeedSpec struct {
 	// PlainSecrets says whether Secrets whose data anyone with access to Git could read may be
 	// written. They hold the seed unless allowed.
 	// +optional
-	// +kubebuilder:default=Refuse
 	PlainSecrets PlainSecretPolicy `json:"plainSecrets,omitempty"`
 
 	// Suspend stops new proposals. What was proposed stays open.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
+
+	// DeletionPolicy says what becomes of what is planted when the Seed resource is deleted: Remove,
+	// the default, proposes its removal in reverse order and waits until it is gone; Orphan leaves
+	// all as it is. It may be changed while the resource is being deleted. Refused in a control-plane
+	// repository, where a seed is removed by deleting its package.
+	// +optional
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+
+	// DeletionTimeout bounds how long the deletion of a Seed resource waits for what is planted to be
+	// removed; 168h when not given. After it the resource goes, and what is planted stays in Git as
+	// it is then: a new Seed of the same name carries on with it. Refused in a control-plane
+	// repository.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="deletionTimeout must be at least 1s"
+	DeletionTimeout *metav1.Duration `json:"deletionTimeout,omitempty"`
+}
+
+// SeedSource says where a control-plane tree is.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.url) != has(self.gitRepositoryRef)",message="give either url or gitRepositoryRef"
+// +kubebuilder:validation:XValidation:rule="!has(self.gitRepositoryRef) || !has(self.credentials)",message="with gitRepositoryRef, the credentials are those of the GitRepository"
+// +kubebuilder:validation:XValidation:rule="has(self.url) == has(oldSelf.url) && (!has(self.url) || self.url == oldSelf.url)",message="source.url cannot be changed: the plan belongs to the control plane that made it. Make another Seed"
+// +kubebuilder:validation:XValidation:rule="has(self.gitRepositoryRef) == has(oldSelf.gitRepositoryRef) && (!has(self.gitRepositoryRef) || self.gitRepositoryRef.name == oldSelf.gitRepositoryRef.name)",message="source.gitRepositoryRef cannot be changed: the plan belongs to the control plane that made it. Make another Seed"
+// +kubebuilder:validation:XValidation:rule="(has(self.path) ? self.path : \"\") == (has(oldSelf.path) ? oldSelf.path : \"\")",message="source.path cannot be changed: the plan belongs to the control plane that made it. Make another Seed"
+// +kubebuilder:validation:XValidation:rule="(has(self.revision) ? self.revision.split('@')[0] : \"\") == (has(oldSelf.revision) ? oldSelf.revision.split('@')[0] : \"\")",message="the branch in source.revision cannot be changed: the plan belongs to the control plane that made it. Make another Seed"
+type SeedSource struct {
+	// URL of the repository: https://…, without credentials in it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/@]+(/|$)')",message="url is the https URL of a repository, without credentials in it; name those in credentials"
+	URL string `json:"url,omitempty"`
+
+	// GitRepositoryRef names a GitRepository of Flux in the same namespace, whose URL, branch and
+	// credentials are used. Its news of a push is acted on at once.
+	// +optional
+	GitRepositoryRef *LocalReference `json:"gitRepositoryRef,omitempty"`
+
+	// Revision is the branch that people commit to or, to stay at one commit of it,
+	// <branch>@sha1:<commit>. Defaults to the branch of the GitRepository, else main.
+	// +optional
+	// +kubebuilder:validation:MaxLength=320
+	// +kubebuilder:validation:Pattern=`^[^@\s]+(@sha1:[0-9a-f]{40})?$`
+	Revision string `json:"revision,omitempty"`
+
+	// Path is the directory of the control-plane tree in the repository. Defaults to its root.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/') && !self.contains('..')",message="path is a directory inside the repository, without '..'"
+	Path string `json:"path,omitempty"`
+
+	// Credentials names the Secret in the same namespace that Furrow signs in with: token, or
+	// username and password, and ca.crt where the server's authority is a private one.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Credentials string `json:"credentials,omitempty"`
+}
+
+// LocalReference names an object in the same namespace.
+type LocalReference struct {
+	// Name of the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// DeletionPolicy says what becomes of what a deleted Seed has planted.
+//
+// +kubebuilder:validation:Enum=Remove;Orphan
+type DeletionPolicy string
+
+const (
+	// DeletionRemove proposes the removal, and waits for it.
+	DeletionRemove DeletionPolicy = "Remove"
+	// DeletionOrphan leaves everything as it is.
+	DeletionOrphan DeletionPolicy = "Orphan"
+)
+
+// DefaultDeletionTimeout is how long a deletion waits when the Seed does not say.
+const DefaultDeletionTimeout = 7 * 24 * time.Hour
+
+// DeletionPolicyOrDefault is the deletion policy; Remove when none is given.
+func (s SeedSpec) DeletionPolicyOrDefault() DeletionPolicy {
+	return cmp.Or(s.DeletionPolicy, DeletionRemove)
+}
+
+// DeletionTimeoutOrDefault is how long a deletion waits; a week when nothing is given.
+func (s SeedSpec) DeletionTimeoutOrDefault() time.Duration {
+	if s.DeletionTimeout == nil {
+		return DefaultDeletionTimeout
+	}
+	return s.DeletionTimeout.Duration
+}
+
+// SeedStatus is how far the seed is. It is a projection of what Git, the forge and
+// the clusters say, for people: nothing is decided by it.
+type SeedStatus struct {
+	CommonStatus `json:",inline"`
+
+	// State sums the tiers up: Stalled, or that of the tiers which says most about what is to be done.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	State string `json:"state,omitempty"`
+
+	// Progress is how many of the tiers are where they should be: "7/12".
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Progress string `json:"progress,omitempty"`
+
+	// WaitingFor says what the seed waits for first.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	WaitingFor string `json:"waitingFor,omitempty"`
+
+	// Revision of the control-plane repository that was looked at last: <branch>@sha1:<commit>.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Revision string `json:"revision,omitempty"`
+
+	// Plan is the plan in force.
+	// +optional
+	Plan *PlanSummary `json:"plan,omitempty"`
+
+	// Tiers counts the tiers by their state.
+	// +optional
+	// +listType=map
+	// +listMapKey=state
+	// +kubebuilder:validation:MaxItems=16
+	Tiers []StateCount `json:"tiers,omitempty"`
+
+	// Proposals counts the open ones.
+	// +optional
+	Proposals int32 `json:"proposals,omitempty"`
+
+	// Blockers are what most needs a look, first things first; more of them are in the plantings.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	Blockers []Blocker `json:"blockers,omitempty"`
+
+	// Warnings counts those of the plan.
+	// +optional
+	Warnings int32 `json:"warnings,omitempty"`
+
+	// Handled are the requests of people that were acted on, by annotation.
+	// +optional
+	Handled HandledRequests `json:"handled,omitempty,omitzero"`
+}
+
+// PlanSummary says which plan is in force; the plan itself is in Git.
+type PlanSummary struct {
+	// Revision of the control-plane repository that the plan was made of.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Revision string `json:"revision,omitempty"`
+
+	// Inputs is the digest of what the plan was made of.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Inputs string `json:"inputs,omitempty"`
+
+	// Branch of the GitOps repositories that holds the plan.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Branch string `json:"branch,omitempty"`
+
+	// Removal says that the plan removes the seed.
+	// +optional
+	Removal bool `json:"removal,omitempty"`
+
+	// Clusters, Tiers and Objects count what the plan has.
+	// +optional
+	Clusters int32 `json:"clusters,omitempty"`
+	// +optional
+	Tiers int32 `json:"tiers,omitempty"`
+	// +optional
+	Objects int32 `json:"objects,omitempty"`
+}
+
+// StateCount says how many tiers are in a state.
+type StateCount struct {
+	// State of the tiers.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	State string `json:"state"`
+	// Count of them.
+	// +required
+	Count int32 `json:"count"`
+}
+
+// Blocker is a tier that needs a look, and what to do.
+type Blocker struct {
+	// Tier by cluster and ordinal: "edge-1 tier 02".
+	// +required
+	// +kubebuilder:validation:MaxLength=128
+	Tier string `json:"tier"`
+	// State of the tier.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	State string `json:"state"`
+	// Message says why, and the next step.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+	// URL of the proposal, where there is one.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	URL string `json:"url,omitempty"`
+}
+
+// HandledRequests are the values of the annotations by which people ask for
+// something, when it was done.
+type HandledRequests struct {
+	// Retry is the last value of furrow.dev/retry that was acted on.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Retry string `json:"retry,omitempty"`
+	// Confirm is the last value of furrow.dev/confirm-removal that was acted on.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Confirm string `json:"confirm,omitempty"`
+	// Abandon is the last value of furrow.dev/abandon that was acted on.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Abandon string `json:"abandon,omitempty"`
 }
 
 // PlainSecretPolicy says what becomes of Secrets in plain text.

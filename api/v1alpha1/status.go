@@ -1,0 +1,98 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// CommonStatus is what the status of every kind has.
+type CommonStatus struct {
+	// ObservedGeneration is the generation of the spec that the status tells of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Conditions: Ready sums up; Reconciling and Stalled are there while they are true, as kstatus
+	// reads them; each stage has one of its own.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Conditions that every kind has.
+const (
+	// ConditionReady says that all is as it should be.
+	ConditionReady = "Ready"
+	// ConditionReconciling is there while something is under way.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled is there while a person, or a new spec, is needed.
+	ConditionStalled = "Stalled"
+)
+
+// Conditions of stages.
+const (
+	// ConditionSourceReady says, of a Seed, that its control-plane tree was read.
+	ConditionSourceReady = "SourceReady"
+	// ConditionPlanned says, of a Seed, that a plan of the present tree is in force.
+	ConditionPlanned = "Planned"
+	// ConditionProposed says, of a Seed or Planting, that all tiers have been proposed.
+	ConditionProposed = "Proposed"
+	// ConditionMerged says, of a Seed or Planting, that all tiers have been merged.
+	ConditionMerged = "Merged"
+	// ConditionReleased says, of a Seed or Planting, that the clusters run all tiers and are healthy.
+	ConditionReleased = "Released"
+	// ConditionAccepted says, of a Cluster, ClusterType, Template or GitOpsRepo, that it is valid and in force.
+	ConditionAccepted = "Accepted"
+	// ConditionReachable says, of a GitOpsRepo, that Git and forge answer.
+	ConditionReachable = "Reachable"
+)
+
+// Reasons of conditions. Beside these, the states of tiers are reasons of Seeds
+// and Plantings.
+const (
+	// ReasonSucceeded says that there is nothing more to do.
+	ReasonSucceeded = "Succeeded"
+	// ReasonProgressing says that there is more to do, and that it is under way.
+	ReasonProgressing = "Progressing"
+	// ReasonSuspended says that spec.suspend holds new proposals.
+	ReasonSuspended = "Suspended"
+	// ReasonSourceFailed says that the control-plane tree cannot be read.
+	ReasonSourceFailed = "SourceFailed"
+	// ReasonInvalid says that a document is not valid, or names what is not there.
+	ReasonInvalid = "Invalid"
+	// ReasonSeedNotFound says that the control-plane tree has no seed of that name.
+	ReasonSeedNotFound = "SeedNotFound"
+	// ReasonPlanFailed says that the seed cannot be planned.
+	ReasonPlanFailed = "PlanFailed"
+	// ReasonUnreachable says that a server does not answer, or refuses us.
+	ReasonUnreachable = "Unreachable"
+	// ReasonOverridden says that the control-plane tree declares the same name otherwise, and counts.
+	ReasonOverridden = "Overridden"
+	// ReasonUnused says that no Seed makes use of it, so that nothing was looked at.
+	ReasonUnused = "Unused"
+	// ReasonRemoving says that what is planted is being removed.
+	ReasonRemoving = "Removing"
+	// ReasonOrphaned says that a deleted Seed has left what it planted.
+	ReasonOrphaned = "Orphaned"
+)
+
+// Annotations by which people ask something of the controller, on a Seed. The
+// value is any text that was not there before, such as the time; kubectl furrow
+// writes them.
+const (
+	// AnnotationRetry asks for the seed's plan to be proposed again, with what was
+	// rejected, reverted or is in the way.
+	AnnotationRetry = Group + "/retry"
+	// AnnotationConfirm asks for a removal that the deletion guard holds.
+	AnnotationConfirm = Group + "/confirm-removal"
+	// AnnotationAbandon lists, separated by commas, clusters that are given up: what is
+	// to be removed from them is not waited for.
+	AnnotationAbandon = Group + "/abandon"
+)
+
+// Finalizer is on Seeds whose plantings are to be removed before they go.
+const Finalizer = Group + "/finalizer"
+
+// LabelSeed and LabelCluster are on every Planting.
+const (
+	LabelSeed    = Group + "/seed"
+	LabelCluster = Group + "/cluster-name"
+)
