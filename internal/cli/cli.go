@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
-	"github.com/furrow-dev/furrow/internal/standalone"
 )
 
 // Exit codes. They are part of the interface and do not change.
@@ -127,7 +127,9 @@ func exactly(n int, what string) cobra.PositionalArgs {
 
 // sessionFlags are the flags of commands that open a control plane.
 type sessionFlags struct {
-	options standalone.Options
+	options controlplane.Options
+	// credentials is a directory.
+	credentials string
 }
 
 func (f *sessionFlags) add(cmd *cobra.Command) {
@@ -135,7 +137,7 @@ func (f *sessionFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.options.ControlPlane, "control-plane", os.Getenv("FURROW_CONTROL_PLANE"), "control-plane repository, a URL or a directory; or set FURROW_CONTROL_PLANE (default: this directory, where it has seeds/)")
 	flags.StringVar(&f.options.Branch, "branch", "main", "branch of the control-plane repository")
 	flags.StringVar(&f.options.Path, "path", "", "directory of the control-plane tree in its repository")
-	flags.StringVar(&f.options.Credentials, "credentials", os.Getenv("FURROW_CREDENTIALS"), "directory with one directory for each set of credentials (files token, or username and password; ca.crt; url, which binds the set to it); or set FURROW_CREDENTIALS")
+	flags.StringVar(&f.credentials, "credentials", os.Getenv("FURROW_CREDENTIALS"), "directory with one directory for each set of credentials (files token, or username and password; ca.crt; url, which binds the set to it); or set FURROW_CREDENTIALS")
 	flags.StringVar(&f.options.Cache, "cache", "", "directory of the mirrors; may be deleted at any time (default: furrow in the user's cache directory)")
 }
 
@@ -151,10 +153,13 @@ func (f *sessionFlags) addStrict(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.options.Strict, "strict", false, "make an error of a namespace or kind that nobody brings")
 }
 
-func (f *sessionFlags) resolved() (standalone.Options, error) {
+func (f *sessionFlags) resolved() (controlplane.Options, error) {
 	options := f.options
 	if _, err := os.Stat(catalog.SeedsDir); err == nil && options.ControlPlane == "" {
 		options.ControlPlane = "." // the user stands in it
+	}
+	if f.credentials != "" {
+		options.Credentials = controlplane.Directory(f.credentials)
 	}
 	if options.Cache == "" {
 		dir, err := os.UserCacheDir()
@@ -167,7 +172,7 @@ func (f *sessionFlags) resolved() (standalone.Options, error) {
 }
 
 // named is resolved for commands that cannot do without a control plane.
-func (f *sessionFlags) named() (standalone.Options, error) {
+func (f *sessionFlags) named() (controlplane.Options, error) {
 	options, err := f.resolved()
 	if err == nil && options.ControlPlane == "" {
 		err = usageError{errors.New("no control-plane repository is given: use --control-plane, or set FURROW_CONTROL_PLANE")}
@@ -175,16 +180,16 @@ func (f *sessionFlags) named() (standalone.Options, error) {
 	return options, err
 }
 
-func (f *sessionFlags) open() (*standalone.Session, error) {
+func (f *sessionFlags) open() (*controlplane.Session, error) {
 	options, err := f.named()
 	if err != nil {
 		return nil, err
 	}
-	return standalone.Open(options)
+	return controlplane.Open(options)
 }
 
 // with opens the session for a command and closes it again.
-func (f *sessionFlags) with(do func(cmd *cobra.Command, s *standalone.Session, args []string) error) func(*cobra.Command, []string) error {
+func (f *sessionFlags) with(do func(cmd *cobra.Command, s *controlplane.Session, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		s, err := f.open()
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/demo"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/standalone"
@@ -66,7 +67,7 @@ func runDemo(cmd *cobra.Command, dir string, merge bool) error {
 	if err != nil {
 		return err
 	}
-	s, sim, err := standalone.Simulate(standalone.Options{ControlPlane: place.ControlPlane(), Cache: place.Cache(), DeletionGuard: 100})
+	s, sim, err := standalone.Simulate(controlplane.Options{ControlPlane: place.ControlPlane(), Cache: place.Cache(), DeletionGuard: 100})
 	if err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ End with Ctrl-C.
 // demoRun is a demo under way.
 type demoRun struct {
 	place   demo.Place
-	session *standalone.Session
+	session *controlplane.Session
 	sim     *standalone.Simulation
 	merge   bool
 	updated bool
@@ -118,7 +119,7 @@ func (d *demoRun) run(ctx context.Context) error {
 		defer cancel()
 		ctx = limited
 	}
-	d.session.Run(ctx, demoInterval, func(seen standalone.Seen) bool {
+	standalone.Run(ctx, d.session, demoInterval, func(seen standalone.Seen) bool {
 		d.log.see(seen)
 		if err := d.step(ctx, seen); err != nil && ctx.Err() == nil {
 			d.err = err

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/engine"
-	"github.com/furrow-dev/furrow/internal/standalone"
 )
 
 func newExplain() *cobra.Command {
@@ -83,7 +83,7 @@ type objectWait struct {
 	Why    string `json:"why"`
 }
 
-func explain(cmd *cobra.Command, s *standalone.Session, object, seed string) (*explanation, error) {
+func explain(cmd *cobra.Command, s *controlplane.Session, object, seed string) (*explanation, error) {
 	report, err := s.Engine().Look(cmd.Context())
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func explain(cmd *cobra.Command, s *standalone.Session, object, seed string) (*e
 }
 
 // statesNow are the tiers as the run reported them last, or as they look without health.
-func statesNow(cmd *cobra.Command, s *standalone.Session, look *engine.Report, seed string) *engine.SeedReport {
+func statesNow(cmd *cobra.Command, s *controlplane.Session, look *engine.Report, seed string) *engine.SeedReport {
 	if status, err := s.Status(cmd.Context()); err == nil {
 		if found, ok := status.Seed(seed); ok {
 			return found

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
-	"github.com/furrow-dev/furrow/internal/standalone"
 )
 
 func newPR() *cobra.Command {
@@ -49,7 +49,7 @@ PROPOSAL is <seed>/<cluster>/<tier>, as 'furrow pr list' shows it, or the branch
 
 // located is a proposal and where it is.
 type located struct {
-	repo     *standalone.Repo
+	repo     *controlplane.Repo
 	proposal forge.Proposal
 }
 
@@ -101,7 +101,7 @@ func newPRList() *cobra.Command {
 		Short:   "List open and rejected proposals",
 		Example: "  furrow pr list -o json",
 		Args:    exactly(0, "no arguments"),
-		RunE: session.with(func(cmd *cobra.Command, s *standalone.Session, _ []string) error {
+		RunE: session.with(func(cmd *cobra.Command, s *controlplane.Session, _ []string) error {
 			all, err := proposals(cmd.Context(), s)
 			if err != nil {
 				return err
@@ -131,7 +131,7 @@ func shortName(p forge.Proposal) string {
 	return p.Tier.Seed + "/" + p.Tier.Cluster + "/" + p.Tier.Number()
 }
 
-func proposals(ctx context.Context, s *standalone.Session) ([]located, error) {
+func proposals(ctx context.Context, s *controlplane.Session) ([]located, error) {
 	repos, err := s.Repos(ctx)
 	if err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func proposals(ctx context.Context, s *standalone.Session) ([]located, error) {
 }
 
 // find looks a proposal up by its branch or its short name.
-func find(ctx context.Context, s *standalone.Session, name string) (located, error) {
+func find(ctx context.Context, s *controlplane.Session, name string) (located, error) {
 	all, err := proposals(ctx, s)
 	if err != nil {
 		return located{}, err
@@ -181,7 +181,7 @@ func newPRShow() *cobra.Command {
 		Short:   "Show a proposal: what it holds, what came before and what comes next",
 		Example: "  furrow pr show edge-5g/mgmt/00",
 		Args:    exactly(1, "one proposal: its branch, or <seed>/<cluster>/<tier>"),
-		RunE: session.with(func(cmd *cobra.Command, s *standalone.Session, args []string) error {
+		RunE: session.with(func(cmd *cobra.Command, s *controlplane.Session, args []string) error {
 			l, err := find(cmd.Context(), s, args[0])
 			if err != nil {
 				return err
@@ -236,7 +236,7 @@ func newPRMerge() *cobra.Command {
 	return cmd
 }
 
-func mergeProposals(cmd *cobra.Command, s *standalone.Session, names []string) error {
+func mergeProposals(cmd *cobra.Command, s *controlplane.Session, names []string) error {
 	ctx := cmd.Context()
 	var chosen []located
 	if len(names) == 1 {
@@ -274,7 +274,7 @@ func newPRReject() *cobra.Command {
 		Short:   "Turn a proposal down until the seed changes or 'furrow retry'",
 		Example: `  furrow pr reject edge-5g/mgmt/00 --reason "not before Monday"`,
 		Args:    exactly(1, "one proposal: its branch, or <seed>/<cluster>/<tier>"),
-		RunE: session.with(func(cmd *cobra.Command, s *standalone.Session, args []string) error {
+		RunE: session.with(func(cmd *cobra.Command, s *controlplane.Session, args []string) error {
 			l, err := find(cmd.Context(), s, args[0])
 			if err != nil {
 				return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/standalone"
@@ -48,7 +49,12 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
 				err = usageError{errors.New("--simulate and --kubeconfigs exclude each other")}
 			}
 			if err == nil && kubeconfigs != "" && !simulate {
-				err = options.Watch(kubeconfigs)
+				channel, watchErr := standalone.Watch(kubeconfigs)
+				if watchErr != nil {
+					return watchErr
+				}
+				defer channel.Close()
+				options.Channel = channel
 			}
 			if err != nil {
 				return err
@@ -68,7 +74,7 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
 	return cmd
 }
 
-func run(cmd *cobra.Command, options standalone.Options, interval time.Duration, once, simulate bool) error {
+func run(cmd *cobra.Command, options controlplane.Options, interval time.Duration, once, simulate bool) error {
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	s, tick, err := openRun(options, simulate)
 	if err != nil {
@@ -84,7 +90,7 @@ func run(cmd *cobra.Command, options standalone.Options, interval time.Duration,
 	}
 	log := newTransitions(out, options.Now)
 	var last standalone.Seen
-	s.Run(ctx, interval, func(seen standalone.Seen) bool {
+	standalone.Run(ctx, s, interval, func(seen standalone.Seen) bool {
 		last = seen
 		log.see(seen)
 		if once {
@@ -127,12 +133,12 @@ func verdictOf(seen standalone.Seen) error {
 }
 
 // openRun opens a session, with simulated clusters if asked for.
-func openRun(options standalone.Options, simulate bool) (*standalone.Session, func(context.Context) error, error) {
+func openRun(options controlplane.Options, simulate bool) (*controlplane.Session, func(context.Context) error, error) {
 	if simulate {
 		s, sim, err := standalone.Simulate(options)
 		return s, sim.Tick, err
 	}
-	s, err := standalone.Open(options)
+	s, err := controlplane.Open(options)
 	return s, func(context.Context) error { return nil }, err
 }
 

@@ -105,7 +105,7 @@ func (p *pass) compute(before map[string]*lookedAt) map[string]*plan.Outcome {
 		return p.keepAll()
 	}
 	previous := map[string]*plan.Previous{}
-	key := []string{p.engine.revision}
+	key := []string{p.engine.tree.version()}
 	for _, name := range slices.Sorted(maps.Keys(p.previous)) {
 		s := p.previous[name]
 		if s.plan == nil || s.err != nil || before[name].err != nil {

@@ -12,6 +12,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,7 +60,38 @@ type Tree struct {
 	Revision string
 	// Place is where seeds and clusters stand, for people: a URL or directory.
 	Place string
+	// Settings are what custom resources say about the tree; nil where there are none,
+	// so that all its seeds are wanted. They count also while the tree cannot be read.
+	Settings *Settings
 }
+
+// Settings are what custom resources say about a control-plane tree.
+type Settings struct {
+	catalog.Resources
+	// Scope has the seeds that the engine is to care for: those that are wanted, and
+	// those that are to be removed. Any other counts for what it has planted alone.
+	Scope map[string]bool
+	// Version changes with what is set.
+	Version string
+}
+
+// Catalog reads the tree.
+func (t Tree) Catalog() (*catalog.Catalog, error) {
+	if t.Settings == nil {
+		return catalog.Load(t.FS)
+	}
+	return catalog.LoadWith(t.FS, t.Settings.Resources)
+}
+
+func (t Tree) version() string {
+	if t.Settings == nil {
+		return t.Revision
+	}
+	return t.Revision + " " + t.Settings.Version
+}
+
+// scopes says that the engine is to care for a seed.
+func (t Tree) scopes(seed string) bool { return t.Settings == nil || t.Settings.Scope[seed] }
 
 // Config is what an engine works with.
 type Config struct {
@@ -86,9 +118,9 @@ type Config struct {
 type Engine struct {
 	config Config
 	repos  map[string]*openRepo
-	// loaded is the catalog at the revision that was read last.
+	// loaded is the catalog of tree, which was read last.
 	loaded   *catalog.Catalog
-	revision string
+	tree     Tree
 	plans    cache[planKey, *plan.Plan]
 	specs    cache[git.Hash, reconcilerObject]
 	computed computeMemo
@@ -158,14 +190,22 @@ var errEmptied = errors.New("it holds no document of Furrow and no seed, which i
 // catalogOf reads the control plane, or what was read of it before when it cannot be read now.
 func (e *Engine) catalogOf(ctx context.Context) (tree Tree, readErr, err error) {
 	tree, readErr = e.config.ControlPlane(ctx)
-	if readErr == nil && (e.loaded == nil || e.revision != tree.Revision) {
-		var loaded *catalog.Catalog
-		if loaded, readErr = catalog.Load(tree.FS); readErr == nil && loaded.Documents == 0 {
-			readErr = errEmptied
+	if readErr != nil {
+		before := e.tree
+		if tree.Settings != nil {
+			before.Settings = tree.Settings
 		}
-		if readErr == nil {
-			e.loaded, e.revision = loaded, tree.Revision
+		tree = before
+	}
+	if tree.FS != nil && (e.loaded == nil || e.tree.version() != tree.version()) {
+		loaded, loadErr := tree.Catalog()
+		if loadErr == nil && loaded.Documents == 0 {
+			loadErr = errEmptied
 		}
+		if loadErr == nil {
+			e.loaded, e.tree = loaded, tree
+		}
+		readErr = cmp.Or(readErr, loadErr)
 	}
 	if e.loaded == nil {
 		return tree, nil, fmt.Errorf("the control-plane repository cannot be read: %w", readErr)

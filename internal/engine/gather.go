@@ -64,8 +64,8 @@ type repoState struct {
 // plannedSeed is a seed's plan as it is on its branches.
 type plannedSeed struct {
 	plan *plan.Plan
-	// foreign says that the plan is another owner's: it counts for what it has
-	// planted, and for nothing else.
+	// foreign says that the plan is another owner's, or of a seed that others care
+	// for: it counts for what it has planted, and for nothing else.
 	foreign bool
 	// partial says that not every repository of the plan has it.
 	partial bool
@@ -177,9 +177,10 @@ func (p *pass) gatherPlans(ctx context.Context) {
 	}
 	for seed, s := range p.previous {
 		if s.plan == nil {
+			s.foreign = !p.tree.scopes(seed)
 			continue
 		}
-		s.foreign = s.plan.Owner != p.engine.config.Owner
+		s.foreign = s.plan.Owner != p.engine.config.Owner || !p.tree.scopes(seed)
 		if !s.foreign {
 			p.checkRepos(seed, s)
 		}

@@ -114,7 +114,7 @@ func (r *Report) Seed(name string) (*SeedReport, bool) {
 
 func (p *pass) report() *Report {
 	out := &Report{
-		APIVersion: v1alpha1.APIVersion, Kind: ReportKind, Owner: p.engine.config.Owner, Revision: p.engine.revision,
+		APIVersion: v1alpha1.APIVersion, Kind: ReportKind, Owner: p.engine.config.Owner, Revision: p.engine.tree.Revision,
 		Changed: p.changed, Raced: p.raced, Plans: map[string]*plan.Plan{}, Seeds: []SeedReport{},
 	}
 	if p.readErr != nil {

@@ -1,3 +1,7 @@
+// Package standalone owns the front end that needs no Kubernetes: a
+// control-plane repository in, proposals and a status branch out.
+//
+// Run repeats passes of a session's engine until its context ends.
 package standalone
 
 import (
@@ -5,6 +9,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/probe"
@@ -30,15 +35,15 @@ type Seen struct {
 // something or when the health channel tells of a change, after interval otherwise,
 // and with growing pauses while something cannot be looked at. see is called after
 // each pass; when it returns false the run ends.
-func (s *Session) Run(ctx context.Context, interval time.Duration, see func(Seen) bool) {
+func Run(ctx context.Context, s *controlplane.Session, interval time.Duration, see func(Seen) bool) {
 	backoff := firstBackoff
 	var changed <-chan struct{}
-	if w, ok := s.options.Channel.(probe.Watcher); ok {
+	if w, ok := s.Channel().(probe.Watcher); ok {
 		changed = w.Changed()
 	}
 	for ctx.Err() == nil {
 		began := time.Now()
-		report, err := s.engine.Pass(ctx)
+		report, err := s.Engine().Pass(ctx)
 		took := time.Since(began)
 		if ctx.Err() != nil {
 			return

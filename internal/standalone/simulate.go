@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/dependency"
 	"github.com/furrow-dev/furrow/internal/core/health"
@@ -21,7 +22,7 @@ import (
 // It is a health channel. When the declared clusters change, all of them start
 // anew and are synced from Git.
 type Simulation struct {
-	session *Session
+	session *controlplane.Session
 
 	mu       sync.Mutex
 	nursery  *nursery.Nursery
@@ -29,10 +30,10 @@ type Simulation struct {
 }
 
 // Simulate makes the session's clusters simulated ones.
-func Simulate(options Options) (*Session, *Simulation, error) {
+func Simulate(options controlplane.Options) (*controlplane.Session, *Simulation, error) {
 	sim := &Simulation{}
 	options.Channel = sim
-	s, err := Open(options)
+	s, err := controlplane.Open(options)
 	sim.session = s
 	return s, sim, err
 }
@@ -150,7 +151,7 @@ func provided(c *catalog.Catalog, cl catalog.Cluster) []manifest.GroupKind {
 }
 
 // source is a GitOps repository as its clusters see it.
-type source struct{ repo *Repo }
+type source struct{ repo *controlplane.Repo }
 
 // Head implements nursery.Source.
 func (s source) Head(ctx context.Context) (revision string, tree fs.FS, err error) {

@@ -114,13 +114,14 @@ var places = []place{
 	{"internal/nursery", edge, []string{"api", "internal/core", "internal/probe"}},
 
 	{"internal/engine", engine, nil},
+	{"internal/controlplane", engine, []string{"api", "internal/core", "internal/git", "internal/forge", "internal/probe", "internal/engine"}},
 	{"controllers", frontEnd, nil},
 	{"internal/standalone", frontEnd, nil},
 	{"internal/demo", frontEnd, []string{}},
 	{"internal/web", cli, nil},
 	{"internal/cli", cli, []string{
 		"api", "templates", "config", "internal/core", "internal/render", "internal/plugin", "internal/git",
-		"internal/forge", "internal/probe", "internal/nursery", "internal/engine", "controllers",
+		"internal/forge", "internal/probe", "internal/nursery", "internal/engine", "internal/controlplane", "controllers",
 		"internal/standalone", "internal/demo", "internal/web",
 	}},
 	{".", mainPkg, []string{"internal/cli"}},

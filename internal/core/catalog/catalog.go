@@ -54,6 +54,9 @@ type Catalog struct {
 	Problems manifest.Problems
 	// Documents counts the Furrow documents and seeds that were seen, read or not.
 	Documents int
+	// Overridden are the resources that do not count, by where they stand, with the
+	// place of the tree's document that does.
+	Overridden map[manifest.Source]manifest.Source
 }
 
 // Seed looks a seed up by name.
@@ -146,7 +149,7 @@ func (c Candidate) documentName() string {
 }
 
 func assemble(docs *documents, packages map[string]*seedPackage) *Catalog {
-	c := &Catalog{Repos: docs.repos, Templates: docs.templates, Problems: docs.problems, Documents: docs.count + len(packages)}
+	c := &Catalog{Repos: docs.repos, Templates: docs.templates, Problems: docs.problems, Documents: docs.count + len(packages), Overridden: docs.overridden}
 	if len(c.Repos) == 0 {
 		c.Repos = map[string]v1alpha1.GitOpsRepo{DefaultRepo: {}}
 	}
@@ -202,6 +205,8 @@ type documents struct {
 	places    map[string]manifest.Source
 	problems  manifest.Problems
 	count     int
+	// overridden is Catalog.Overridden.
+	overridden map[manifest.Source]manifest.Source
 }
 
 func newDocuments() *documents {

@@ -211,6 +211,9 @@ func (p *seedPackage) configure(o manifest.Object) error {
 	if p.spec != nil {
 		return problemOf(o, "the seed is also configured at "+p.specAt.String(), "Keep one of the two Seed documents.")
 	}
+	if err := checkDocument(doc.Spec); err != nil {
+		return problemOf(o, err.Error(), "")
+	}
 	p.spec, p.specAt = &doc.Spec, o.Source
 	return nil
 }

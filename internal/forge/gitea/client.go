@@ -62,6 +62,9 @@ func newAPI(o Options) (*api, error) {
 		}
 		a.transport = own
 	}
+	if o.Observe != nil {
+		a.transport = o.Observe(a.transport)
+	}
 	return a, nil
 }
 

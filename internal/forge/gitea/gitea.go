@@ -93,6 +93,8 @@ type Options struct {
 	CABundle []byte
 	// Transport carries the requests; nil for one of its own that trusts CABundle.
 	Transport http.RoundTripper
+	// Observe may wrap the transport, to count what is asked and answered.
+	Observe func(http.RoundTripper) http.RoundTripper
 }
 
 // Forge is a repository on a Gitea or Forgejo server.

@@ -1,4 +1,4 @@
-package standalone
+package controlplane
 
 import (
 	"os"
@@ -40,7 +40,7 @@ func TestCredentialsGoNowhereElse(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := &Session{options: Options{ControlPlane: control, Credentials: dir}}
+			s := &Session{options: Options{ControlPlane: control, Credentials: Directory(dir)}}
 			remote, err := s.remote(tc.url, tc.credentials)
 			switch {
 			case tc.want == "" && (err != nil || remote.Token != token):

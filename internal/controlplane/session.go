@@ -1,10 +1,12 @@
-// Package standalone owns the front end that needs no Kubernetes: a
-// control-plane repository in, proposals and a status branch out.
+// Package controlplane owns what both front ends open: the control-plane
+// repository and the GitOps repositories that it names, with their credentials
+// and forges, and the engine over them.
 //
-// A Session opens the repositories that a control plane names, through mirrors
-// in a cache directory that may be deleted at any time. Run repeats passes of
-// the engine until its context ends. A Session is used by one goroutine.
-package standalone
+// A Session reads and writes through mirrors in a cache directory that may be
+// deleted at any time. Credentials are read anew whenever a repository is opened,
+// and go nowhere but to that repository's server. A Session is used by one
+// goroutine.
+package controlplane
 
 import (
 	"cmp"
@@ -14,15 +16,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
+	"net/http"
 	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
-
-	"github.com/go-logr/logr"
-	"k8s.io/klog/v2"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
@@ -32,7 +31,6 @@ import (
 	"github.com/furrow-dev/furrow/internal/forge/plain"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/probe"
-	"github.com/furrow-dev/furrow/internal/probe/flux"
 )
 
 // Options say where everything is.
@@ -41,12 +39,15 @@ type Options struct {
 	ControlPlane string
 	// Branch that people commit to.
 	Branch string
+	// Commit of that branch to stay at; empty to follow it.
+	Commit string
 	// Path of the control-plane tree in the repository; empty for its root.
 	Path string
-	// Credentials is a directory with one directory for each set of credentials:
-	// files token, or username and password, ca.crt, and url, which binds the set
-	// to what begins with it. The control plane's set is named control-plane.
-	Credentials string
+	// Credentials gives sets of credentials by name. The control plane's set is named
+	// ControlPlaneCredentials. Nil when there are none.
+	Credentials Credentials
+	// RemoteOnly refuses repositories that are directories of this machine.
+	RemoteOnly bool
 	// Cache is the directory of the mirrors.
 	Cache string
 	// ID and Environment make the owner of plans.
@@ -54,31 +55,20 @@ type Options struct {
 	// DeletionGuard is the share of plantings, in percent, that may go in one pass.
 	DeletionGuard int
 	Strict        bool
-	// Channel reads health; nil when there is none.
+	// Channel reads health; nil when there is none. It outlives the session.
 	Channel probe.Channel
+	// Settings tell, in each pass, what custom resources say about the control plane;
+	// nil when there are none.
+	Settings func(context.Context) (engine.Settings, error)
+	// Observe may wrap a repository that was opened, to count what is asked of it.
+	Observe func(name string, repo engine.Repo) engine.Repo
+	// ObserveAnswers may wrap the transport to a forge's server.
+	ObserveAnswers func(repo string, next http.RoundTripper) http.RoundTripper
 	// Now is the clock; time.Now when nil.
 	Now func() time.Time
 }
 
-// Watch makes the health channel that asks Flux on the clusters through the
-// kubeconfigs in a directory, one file a cluster.
-func (o *Options) Watch(kubeconfigs string) error {
-	info, err := os.Stat(kubeconfigs)
-	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("%s is a file; name the directory that holds a kubeconfig for each cluster", kubeconfigs)
-	}
-	if err != nil {
-		return fmt.Errorf("the directory of kubeconfigs: %w", err)
-	}
-	klog.SetLogger(logr.Discard()) // what client libraries log is in what the channel answers
-	o.Channel = flux.New(flux.Options{Directory: kubeconfigs})
-	return nil
-}
-
 const defaultBranch = "main"
-
-// credentialsOfControlPlane names them in the credentials directory.
-const credentialsOfControlPlane = "control-plane"
 
 // author of Furrow's commits.
 var author = git.Person{Name: "Furrow", Email: "furrow@noreply.furrow.dev"}
@@ -115,7 +105,7 @@ func Open(options Options) (*Session, error) {
 	if s.options.ControlPlane, err = place(options.ControlPlane); err != nil {
 		return nil, err
 	}
-	if s.mirror, err = s.open("control-plane", s.options.ControlPlane, credentialsOfControlPlane); err != nil {
+	if s.mirror, err = s.open("control-plane", s.options.ControlPlane, ControlPlaneCredentials); err != nil {
 		return nil, fmt.Errorf("the control-plane repository: %w", err)
 	}
 	s.engine = engine.New(engine.Config{
@@ -128,9 +118,6 @@ func Open(options Options) (*Session, error) {
 // Close lets go of the mirrors.
 func (s *Session) Close() error {
 	var errs []error
-	if c, ok := s.options.Channel.(*flux.Channel); ok {
-		c.Close()
-	}
 	for _, r := range s.repos {
 		errs = append(errs, r.Mirror.Close())
 	}
@@ -139,6 +126,9 @@ func (s *Session) Close() error {
 	}
 	return errors.Join(errs...)
 }
+
+// Channel is the session's health channel.
+func (s *Session) Channel() probe.Channel { return s.options.Channel }
 
 // Engine is the session's engine.
 func (s *Session) Engine() *engine.Engine { return s.engine }
@@ -177,24 +167,72 @@ func place(url string) (string, error) {
 	return filepath.Abs(url)
 }
 
-// read is the control-plane tree as it is now.
+// read is the control-plane tree as it is now, with what custom resources say of it.
 func (s *Session) read(ctx context.Context) (engine.Tree, error) {
+	var tree engine.Tree
+	if s.options.Settings != nil {
+		settings, err := s.options.Settings(ctx)
+		if err != nil {
+			return tree, err
+		}
+		tree.Settings = &settings
+	}
+	return s.readTree(ctx, tree)
+}
+
+func (s *Session) readTree(ctx context.Context, tree engine.Tree) (engine.Tree, error) {
 	refs, err := s.mirror.Fetch(ctx, s.options.Branch)
+	if git.IsAuth(err) && s.reopen() == nil { // its credentials may have been renewed
+		refs, err = s.mirror.Fetch(ctx, s.options.Branch)
+	}
 	if err != nil {
-		return engine.Tree{}, err
+		return tree, err
 	}
 	commit, ok := refs[s.options.Branch]
 	if !ok {
-		return engine.Tree{}, fmt.Errorf("%s has no branch %q; commit to it, or name another with --branch", s.mirror, s.options.Branch)
+		return tree, fmt.Errorf("%s has no branch %q; commit to it, or name another with --branch", s.mirror, s.options.Branch)
+	}
+	if s.options.Commit != "" {
+		if commit, err = s.pinned(commit); err != nil {
+			return tree, err
+		}
 	}
 	if err := s.mirror.Prefetch(ctx, commit); err != nil {
-		return engine.Tree{}, err
+		return tree, err
 	}
-	tree, err := s.mirror.FS(ctx, commit)
+	files, err := s.mirror.FS(ctx, commit)
 	if err == nil && s.options.Path != "" {
-		tree, err = fs.Sub(tree, s.options.Path)
+		files, err = fs.Sub(files, s.options.Path)
 	}
-	return engine.Tree{FS: tree, Revision: s.options.Branch + "@sha1:" + commit.String(), Place: s.mirror.String()}, err
+	if err != nil {
+		return tree, err
+	}
+	tree.FS, tree.Revision, tree.Place = files, s.options.Branch+"@sha1:"+commit.String(), s.mirror.String()
+	return tree, nil
+}
+
+// pinned is the commit to stay at, which must be one of the branch.
+func (s *Session) pinned(tip git.Hash) (git.Hash, error) {
+	commit, err := git.ParseHash(s.options.Commit)
+	if err != nil {
+		return commit, fmt.Errorf("the commit %q of the revision is no commit id; write <branch>@sha1:<40 hexadecimal digits>", s.options.Commit)
+	}
+	on, err := s.mirror.IsAncestor(commit, tip)
+	if err == nil && !on {
+		err = fmt.Errorf("%s has no commit %s on branch %q; correct the revision", s.mirror, commit, s.options.Branch)
+	}
+	return commit, err
+}
+
+// reopen opens the control plane's mirror with the credentials as they are now.
+func (s *Session) reopen() error {
+	m, err := s.open("control-plane", s.options.ControlPlane, ControlPlaneCredentials)
+	if err != nil {
+		return err
+	}
+	old := s.mirror
+	s.mirror = m
+	return old.Close()
 }
 
 // Tree is the control-plane tree as it is now, and its revision.
@@ -209,7 +247,7 @@ func (s *Session) Catalog(ctx context.Context) (*catalog.Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	return catalog.Load(tree.FS)
+	return tree.Catalog()
 }
 
 // Repos opens all GitOps repositories that the control plane names, by name.
@@ -232,7 +270,7 @@ func (s *Session) Repos(ctx context.Context) (map[string]*Repo, error) {
 // openRepo opens a repository, anew where it was open: its document or its
 // credentials may have changed.
 func (s *Session) openRepo(name string, spec v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
-	if spec.Credentials != "" && s.options.Credentials == "" {
+	if spec.Credentials != "" && s.options.Credentials == nil {
 		return engine.Repo{}, fmt.Errorf("it names the credentials %q, but no directory of credentials is given; use --credentials", spec.Credentials)
 	}
 	if sshPlace.MatchString(spec.URL) || strings.HasPrefix(spec.URL, "ssh://") {
@@ -246,7 +284,7 @@ func (s *Session) openRepo(name string, spec v1alpha1.GitOpsRepoSpec) (engine.Re
 		return engine.Repo{}, fmt.Errorf("spec.update %q is unknown. Write WhenStale or WhenBehind", u)
 	}
 	r := &Repo{Name: name, Base: spec.BranchOrDefault(), Mirror: m, spec: spec}
-	if r.Forge, err = s.openForge(m, spec); err != nil {
+	if r.Forge, err = s.openForge(name, m, spec); err != nil {
 		return engine.Repo{}, errors.Join(err, m.Close())
 	}
 	if had, ok := s.repos[name]; ok {
@@ -255,10 +293,14 @@ func (s *Session) openRepo(name string, spec v1alpha1.GitOpsRepoSpec) (engine.Re
 		}
 	}
 	s.repos[name] = r
-	return engine.Repo{Mirror: r.Mirror, Forge: r.Forge}, nil
+	opened := engine.Repo{Mirror: r.Mirror, Forge: r.Forge}
+	if s.options.Observe != nil {
+		opened = s.options.Observe(name, opened)
+	}
+	return opened, nil
 }
 
-func (s *Session) openForge(m *git.Mirror, spec v1alpha1.GitOpsRepoSpec) (forge.Forge, error) {
+func (s *Session) openForge(name string, m *git.Mirror, spec v1alpha1.GitOpsRepoSpec) (forge.Forge, error) {
 	switch spec.ForgeOrDefault() {
 	case v1alpha1.ForgePlain:
 		return plain.New(m, spec.BranchOrDefault()), nil
@@ -267,9 +309,11 @@ func (s *Session) openForge(m *git.Mirror, spec v1alpha1.GitOpsRepoSpec) (forge.
 		if err != nil {
 			return nil, err
 		}
-		return gitea.New(m, spec.BranchOrDefault(), gitea.Options{
-			URL: remote.URL, Token: remote.Token, Username: remote.Username, Password: remote.Password, CABundle: remote.CABundle,
-		})
+		o := gitea.Options{URL: remote.URL, Token: remote.Token, Username: remote.Username, Password: remote.Password, CABundle: remote.CABundle}
+		if s.options.ObserveAnswers != nil {
+			o.Observe = func(next http.RoundTripper) http.RoundTripper { return s.options.ObserveAnswers(name, next) }
+		}
+		return gitea.New(m, spec.BranchOrDefault(), o)
 	}
 	return nil, fmt.Errorf("spec.forge %q is unknown. Write Plain or Gitea", spec.Forge)
 }
@@ -294,31 +338,29 @@ func (s *Session) open(name, url, credentials string) (*git.Mirror, error) {
 // remote reads the credentials of that name, where there are any.
 func (s *Session) remote(url, credentials string) (git.Remote, error) {
 	remote := git.Remote{URL: url}
-	if s.options.Credentials == "" || credentials == "" {
+	if s.options.RemoteOnly && !isRemote(url) {
+		return remote, errors.New("the URL is none of https://…; repositories on the controller's own disk are not opened")
+	}
+	if s.options.Credentials == nil || credentials == "" {
 		return remote, nil
 	}
-	if credentials == credentialsOfControlPlane && url != s.options.ControlPlane {
+	if credentials == ControlPlaneCredentials && url != s.options.ControlPlane {
 		return remote, fmt.Errorf("the credentials %q are for the control plane only; make a set for %s", credentials, url)
 	}
-	dir := filepath.Join(s.options.Credentials, credentials)
-	if _, err := os.Stat(dir); err != nil {
-		if credentials == credentialsOfControlPlane {
-			return remote, nil // a public control plane needs none
-		}
+	set, err := s.options.Credentials.Set(credentials)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && credentials == ControlPlaneCredentials:
+		return remote, nil // a public control plane needs none
+	case err != nil:
 		return remote, fmt.Errorf("there are no credentials %q: %w", credentials, err)
 	}
-	var ca string
-	var bound string
-	for name, into := range map[string]*string{"url": &bound, "token": &remote.Token, "username": &remote.Username, "password": &remote.Password, "ca.crt": &ca} {
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return remote, err
-		}
-		*into = strings.TrimSpace(string(data))
+	if set.URL != "" && url != set.URL && !strings.HasPrefix(url, strings.TrimRight(set.URL, "/")+"/") {
+		return remote, fmt.Errorf("the credentials %q are for %s only", credentials, set.URL)
 	}
-	remote.CABundle = []byte(ca)
-	if bound != "" && url != bound && !strings.HasPrefix(url, strings.TrimRight(bound, "/")+"/") {
-		return git.Remote{URL: url}, fmt.Errorf("the credentials %q are for %s only", credentials, bound)
-	}
+	remote.Token, remote.Username, remote.Password, remote.CABundle = set.Token, set.Username, set.Password, set.CABundle
 	return remote, nil
+}
+
+func isRemote(url string) bool {
+	return strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://")
 }

@@ -1,0 +1,65 @@
+package controlplane
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// ControlPlaneCredentials names the set of the control plane's own repository.
+const ControlPlaneCredentials = "control-plane"
+
+// Set is one set of credentials.
+type Set struct {
+	// Token, or Username and Password.
+	Token    string `json:"-"`
+	Username string `json:"-"`
+	Password string `json:"-"`
+	// CABundle holds PEM certificates that are trusted besides the system's.
+	CABundle []byte
+	// URL binds the set to the repositories that begin with it; empty for no bound.
+	URL string
+}
+
+// NewSet makes a set of its files: token, or username and password, ca.crt and url.
+func NewSet(file func(name string) string) Set {
+	trimmed := func(name string) string { return strings.TrimSpace(file(name)) }
+	return Set{
+		Token: trimmed("token"), Username: trimmed("username"), Password: trimmed("password"),
+		CABundle: []byte(trimmed("ca.crt")), URL: trimmed("url"),
+	}
+}
+
+// String shows no secret.
+func (s Set) String() string { return "credentials" }
+
+// GoString is String, so that no verb of fmt shows secrets.
+func (s Set) GoString() string { return s.String() }
+
+// Credentials gives sets of credentials by name, as they are now. A set that is not
+// there is fs.ErrNotExist.
+type Credentials interface {
+	Set(name string) (Set, error)
+}
+
+// Directory holds one directory for each set of credentials, with its files.
+type Directory string
+
+// Set implements Credentials.
+func (d Directory) Set(name string) (Set, error) {
+	dir := filepath.Join(string(d), name)
+	if _, err := os.Stat(dir); err != nil {
+		return Set{}, err
+	}
+	var failed error
+	set := NewSet(func(file string) string {
+		data, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			failed = err
+		}
+		return string(data)
+	})
+	return set, failed
+}

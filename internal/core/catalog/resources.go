@@ -1,0 +1,143 @@
+package catalog
+
+import (
+	"fmt"
+	"io/fs"
+	"reflect"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// Resources are what the custom resources of a cluster say beside, and about, a
+// control-plane tree.
+type Resources struct {
+	// Documents are resources of the kinds that may stand in the tree outside seeds,
+	// each with a Source that tells it apart. What the tree declares under the same
+	// kind and name comes before them.
+	Documents []manifest.Object
+	// Seeds are the seeds of the tree that are wanted. What they set comes before the
+	// Seed document of the tree.
+	Seeds map[string]v1alpha1.SeedSpec
+}
+
+// LoadWith reads a control-plane tree and what resources say of it. A resource that
+// is not valid is a problem of the inventory like any document.
+func LoadWith(tree fs.FS, r Resources) (*Catalog, error) {
+	docs := newDocuments()
+	if err := docs.readInventory(tree); err != nil {
+		return nil, err
+	}
+	packages, problems, err := readPackages(tree)
+	if err != nil {
+		return nil, err
+	}
+	docs.problems = append(docs.problems, problems...)
+	count := docs.count + len(packages)
+	for _, o := range r.Documents {
+		docs.takeResource(o)
+	}
+	for name, pkg := range packages {
+		settings, wanted := r.Seeds[name]
+		if !wanted {
+			delete(packages, name)
+			continue
+		}
+		pkg.override(settings)
+	}
+	c := assemble(docs, packages)
+	c.Documents = count
+	return c, nil
+}
+
+// takeResource adds a resource, unless the tree has a document of that name: the
+// same one, as where the tree is applied to the cluster as well, or another one.
+func (d *documents) takeResource(o manifest.Object) {
+	first, declared := d.places[o.ID.Kind+"/"+o.ID.Name]
+	switch {
+	case !declared:
+		d.problems = appendProblem(d.problems, o.Source, d.take(o))
+	case !d.declares(o):
+		if d.overridden == nil {
+			d.overridden = map[manifest.Source]manifest.Source{}
+		}
+		d.overridden[o.Source] = first
+	}
+}
+
+// declares says that the tree's document of that kind and name says the same.
+func (d *documents) declares(o manifest.Object) bool {
+	switch o.ID.Kind {
+	case "Cluster":
+		doc, err := decode[v1alpha1.Cluster](o)
+		if err != nil {
+			return false
+		}
+		for _, c := range d.clusters {
+			if c.doc.Name == doc.Name {
+				return reflect.DeepEqual(c.doc.Spec, doc.Spec) && hasAll(doc.Labels, c.doc.Labels)
+			}
+		}
+	case "ClusterType":
+		doc, err := decode[v1alpha1.ClusterType](o)
+		return err == nil && reflect.DeepEqual(d.types[doc.Name].Spec, doc.Spec)
+	case "GitOpsRepo":
+		doc, err := decode[v1alpha1.GitOpsRepo](o)
+		return err == nil && d.repos[doc.Name].Spec == doc.Spec
+	case "Template":
+		doc, err := decode[v1alpha1.Template](o)
+		return err == nil && d.templates[doc.Name].Spec == doc.Spec
+	}
+	return false
+}
+
+// hasAll says that labels hold all that are wanted: whoever applies a document may add some.
+func hasAll(labels, wanted map[string]string) bool {
+	for key, value := range wanted {
+		if labels[key] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// override lets settings come before those of the package.
+func (p *seedPackage) override(settings v1alpha1.SeedSpec) {
+	spec := v1alpha1.SeedSpec{}
+	if p.spec != nil {
+		spec = *p.spec
+	}
+	if settings.Namespace != "" {
+		spec.Namespace = settings.Namespace
+	}
+	if settings.ClusterSelector != nil {
+		spec.ClusterSelector = settings.ClusterSelector
+	}
+	if settings.ManagementCluster != "" {
+		spec.ManagementCluster = settings.ManagementCluster
+	}
+	if settings.DisabledRules != nil {
+		spec.DisabledRules = settings.DisabledRules
+	}
+	if settings.PlainSecrets != "" {
+		spec.PlainSecrets = settings.PlainSecrets
+	}
+	spec.Suspend = spec.Suspend || settings.Suspend
+	p.spec = &spec
+}
+
+// checkDocument refuses what only a Seed resource may say.
+func checkDocument(spec v1alpha1.SeedSpec) error {
+	field, instead := "", "Remove the field; a seed is removed by deleting its package."
+	switch {
+	case spec.Source != nil:
+		field, instead = "source", "Remove the field; the package stands here."
+	case spec.DeletionPolicy != "":
+		field = "deletionPolicy"
+	case spec.DeletionTimeout != nil:
+		field = "deletionTimeout"
+	default:
+		return nil
+	}
+	return fmt.Errorf("spec.%s is for Seed resources in a cluster, and has no meaning in a control-plane repository. %s", field, instead)
+}
