@@ -12,8 +12,12 @@ RACE     ?= $(if $(and $(filter 1,$(shell $(GO) env CGO_ENABLED)),$(CC_FOUND)),-
 TEST_TIMEOUT  ?= 15m
 TOTAL_TIMEOUT ?= 40m
 # Packages whose tests run on real servers, one after the other: they are not to share the cores.
-ON_SERVERS := ./test/servers/... ./internal/forge/gitea ./internal/probe/flux ./test/e2e ./test/demoreal
+ON_SERVERS := ./test/servers/... ./internal/forge/gitea ./internal/probe/flux ./test/install ./test/kubectl ./test/e2e ./test/demoreal
 TIMEOUT  := $(if $(shell command -v timeout),timeout --foreground -s INT -k 60s $(TOTAL_TIMEOUT))
+
+# The image, and what builds it: docker or podman.
+IMAGE     ?= ghcr.io/furrow-dev/furrow
+CONTAINER ?= docker
 
 BENCH     ?= .
 BENCHTIME ?= 1s
@@ -22,13 +26,18 @@ BENCHTIME ?= 1s
 STATE := { git diff HEAD; git ls-files -oz --exclude-standard | xargs -0 cksum; } | git hash-object --stdin
 
 .DEFAULT_GOAL := help
-.PHONY: help build generate verify lint servers test bench demo demo-real
+.PHONY: help build image generate verify lint servers test bench demo demo-real
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## build bin/furrow, static
+build: ## build bin/furrow, static, with the names by which kubectl calls it
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/furrow .
+	@ln -sf furrow bin/kubectl-furrow
+	@ln -sf furrow bin/kubectl_complete-furrow
+
+image: ## build the image $(IMAGE):$(VERSION)
+	$(CONTAINER) build --build-arg VERSION=$(VERSION) -t $(IMAGE):$(VERSION) .
 
 generate: ## write all generated files again
 	$(GO) generate ./...

@@ -34,6 +34,8 @@ const (
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$') && self.metadata.name.size() <= 63",message="the name of a cluster is a DNS label of at most 63 characters"
+// +kubebuilder:validation:XValidation:rule="(has(self.spec) && has(self.spec.reconciledBy) ? self.spec.reconciledBy : \"\") == (has(oldSelf.spec) && has(oldSelf.spec.reconciledBy) ? oldSelf.spec.reconciledBy : \"\")",message="reconciledBy cannot be changed: objects would lose their owner"
+// +kubebuilder:validation:XValidation:rule="(has(self.spec) && has(self.spec.path) ? self.spec.path : \"\") == (has(oldSelf.spec) && has(oldSelf.spec.path) ? oldSelf.spec.path : \"\")",message="path cannot be changed: the cluster's root syncs it"
 type Cluster struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -41,6 +43,7 @@ type Cluster struct {
 	// +optional
 	Spec ClusterSpec `json:"spec,omitempty"`
 	// +optional
+	// +kubebuilder:default={"observedGeneration":-1}
 	Status ClusterStatus `json:"status,omitempty,omitzero"`
 }
 
@@ -68,8 +71,6 @@ type ClusterStatus struct {
 
 // ClusterSpec says how the cluster is reached through Git.
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.reconciledBy) ? self.reconciledBy : \"\") == (has(oldSelf.reconciledBy) ? oldSelf.reconciledBy : \"\")",message="reconciledBy cannot be changed: objects would lose their owner"
-// +kubebuilder:validation:XValidation:rule="(has(self.path) ? self.path : \"\") == (has(oldSelf.path) ? oldSelf.path : \"\")",message="path cannot be changed: the cluster's root syncs it"
 // +kubebuilder:validation:XValidation:rule="!has(self.defaultClusterType) || has(self.role) && self.role == 'Management'",message="defaultClusterType is for clusters of role Management"
 // +kubebuilder:validation:XValidation:rule="!has(self.kubeConfigSecret) || has(self.reconciledBy)",message="kubeConfigSecret is for clusters with a hub; name it in reconciledBy"
 type ClusterSpec struct {

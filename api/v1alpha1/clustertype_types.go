@@ -32,6 +32,7 @@ type ClusterType struct {
 	// +optional
 	Spec ClusterTypeSpec `json:"spec,omitempty"`
 	// +optional
+	// +kubebuilder:default={"observedGeneration":-1}
 	Status ClusterTypeStatus `json:"status,omitempty,omitzero"`
 }
 

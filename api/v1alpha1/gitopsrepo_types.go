@@ -25,6 +25,7 @@ type GitOpsRepo struct {
 	// +required
 	Spec GitOpsRepoSpec `json:"spec"`
 	// +optional
+	// +kubebuilder:default={"observedGeneration":-1}
 	Status GitOpsRepoStatus `json:"status,omitempty,omitzero"`
 }
 

@@ -26,6 +26,7 @@ type Planting struct {
 	// +required
 	Spec PlantingSpec `json:"spec"`
 	// +optional
+	// +kubebuilder:default={"observedGeneration":-1}
 	Status PlantingStatus `json:"status,omitempty,omitzero"`
 }
 

@@ -37,6 +37,7 @@ type Seed struct {
 	// +optional
 	Spec SeedSpec `json:"spec,omitempty"`
 	// +optional
+	// +kubebuilder:default={"observedGeneration":-1}
 	Status SeedStatus `json:"status,omitempty,omitzero"`
 }
 

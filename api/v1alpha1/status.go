@@ -68,6 +68,8 @@ const (
 	ReasonOverridden = "Overridden"
 	// ReasonUnused says that no Seed makes use of it, so that nothing was looked at.
 	ReasonUnused = "Unused"
+	// ReasonDuplicate says that another Seed plants the same.
+	ReasonDuplicate = "Duplicate"
 	// ReasonRemoving says that what is planted is being removed.
 	ReasonRemoving = "Removing"
 	// ReasonOrphaned says that a deleted Seed has left what it planted.

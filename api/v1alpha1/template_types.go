@@ -33,6 +33,7 @@ type Template struct {
 	// +required
 	Spec TemplateSpec `json:"spec"`
 	// +optional
+	// +kubebuilder:default={"observedGeneration":-1}
 	Status TemplateStatus `json:"status,omitempty,omitzero"`
 }
 

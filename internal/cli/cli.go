@@ -37,15 +37,22 @@ type usageError struct{ err error }
 
 func (e usageError) Error() string { return e.err.Error() }
 
-// Main runs the command that the arguments name and returns its exit code.
-func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// Main runs the command that the arguments name and returns its exit code. The
+// name of the program says whether kubectl calls it.
+func Main(program string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if args, called := kubeCalled(program, args); called {
+		return executeRoot(ctx, newKubectl(connect), args, stdin, stdout, stderr)
+	}
 	return execute(ctx, args, stdin, stdout, stderr)
 }
 
 func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	root := newRoot()
+	return executeRoot(ctx, newRoot(), args, stdin, stdout, stderr)
+}
+
+func executeRoot(ctx context.Context, root *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
@@ -57,7 +64,7 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	case errors.Is(err, errProblems):
 		return exitProblems
 	}
-	fmt.Fprintln(stderr, "furrow: "+err.Error())
+	fmt.Fprintln(stderr, root.DisplayName()+": "+err.Error())
 	if _, usage := errors.AsType[usageError](err); usage {
 		fmt.Fprintln(stderr, "Run the command with --help to see how it is used.")
 		return exitUsage
@@ -77,26 +84,34 @@ Exit codes: 0 done, 1 failed, 2 called in a wrong way, 3 problems found in the i
 		Example: `  furrow demo --merge
   helm template web ./chart | furrow plan -n web -f -
   furrow run --control-plane ./control-plane --simulate`,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError{fmt.Errorf("there is no command %q", args[0])}
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	finishRoot(root, groups())
+	return root
+}
+
+// finishRoot gives a root its commands, and what roots have in common.
+func finishRoot(root *cobra.Command, groups []group) {
+	root.SilenceUsage, root.SilenceErrors = true, true
+	root.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return usageError{fmt.Errorf("there is no command %q", args[0])}
+		}
+		return nil
+	}
+	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	for _, g := range groups() {
+	// Files are completed where a flag or argument is one, and nowhere else.
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+	for _, g := range groups {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
 		for _, cmd := range g.commands {
 			cmd.GroupID = g.title
 			root.AddCommand(cmd)
 		}
 	}
-	root.AddCommand(newVersion())
-	return root
+	version := newVersion()
+	version.Example = "  " + root.DisplayName() + " version -o json"
+	root.AddCommand(version)
 }
 
 // group is a heading of furrow --help and the commands below it.
@@ -109,9 +124,9 @@ type group struct {
 func groups() []group {
 	return []group{
 		{"Try, and look ahead (changes nothing of yours):", []*cobra.Command{newDemo(), newPlan(), newLint()}},
-		{"Run:", []*cobra.Command{newRun()}},
+		{"Run:", []*cobra.Command{newRun(), newController()}},
 		{"Follow what runs:", []*cobra.Command{newStatus(), newExplain()}},
-		{"Decide:", []*cobra.Command{newPR(), newRetry(), newConfirm()}},
+		{"Decide:", []*cobra.Command{newPR(), newRetry(), newConfirm(), newAbandon()}},
 	}
 }
 
@@ -139,6 +154,7 @@ func (f *sessionFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.options.Path, "path", "", "directory of the control-plane tree in its repository")
 	flags.StringVar(&f.credentials, "credentials", os.Getenv("FURROW_CREDENTIALS"), "directory with one directory for each set of credentials (files token, or username and password; ca.crt; url, which binds the set to it); or set FURROW_CREDENTIALS")
 	flags.StringVar(&f.options.Cache, "cache", "", "directory of the mirrors; may be deleted at any time (default: furrow in the user's cache directory)")
+	directories(cmd, "control-plane", "credentials", "cache")
 }
 
 // addOwner is for commands that act as, or look for, one owner of plans.

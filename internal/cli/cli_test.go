@@ -56,10 +56,10 @@ func TestEveryCommandHasAPlaceInTheHelp(t *testing.T) {
 
 func TestFlagsStandOnlyWhereTheyMeanSomething(t *testing.T) {
 	cases := map[string][]string{
-		"id":             {"confirm", "explain", "retry", "run", "status"},
-		"environment":    {"confirm", "explain", "retry", "run", "status"},
-		"strict":         {"explain", "lint", "plan", "run"},
-		"deletion-guard": {"run"},
+		"id":             {"abandon", "confirm", "controller", "explain", "retry", "run", "status"},
+		"environment":    {"abandon", "confirm", "controller", "explain", "retry", "run", "status"},
+		"strict":         {"controller", "explain", "lint", "plan", "run"},
+		"deletion-guard": {"controller", "run"},
 		"output":         {"explain", "lint", "list", "plan", "show", "status", "version"},
 	}
 	for flag, want := range cases {
@@ -95,6 +95,7 @@ func TestACommandThatIsCalledInAWrongWayEndsWith2(t *testing.T) {
 		"status takes one seed at most":         {[]string{"status", "a", "b"}, "it takes the name of one seed, or none"},
 		"retry takes one seed":                  {[]string{"retry"}, "it takes the name of one seed"},
 		"confirm takes one seed":                {[]string{"confirm", "a", "b"}, "it takes the name of one seed"},
+		"abandon takes one cluster":             {[]string{"abandon"}, "it takes the name of one cluster"},
 		"merge takes a proposal or --all":       {[]string{"pr", "merge"}, "or --all"},
 		"merge takes not both":                  {[]string{"pr", "merge", "a/b/00", "--all"}, "or --all"},
 		"an output format that does not exist":  {[]string{"plan", "-o", "xml"}, `-o "xml" is unknown: use table, yaml or json`},

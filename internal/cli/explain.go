@@ -39,7 +39,13 @@ Deployment/app/web or web. The core group is written "core".`,
 				return err
 			}
 			defer s.Close()
-			explanation, err := explain(cmd, s, args[0], seed)
+			report, err := s.Engine().Look(cmd.Context())
+			if err != nil {
+				return err
+			}
+			explanation, err := explain(report, wanted{args[0], seed, "furrow plan"}, func(seed string) *engine.SeedReport {
+				return statesNow(cmd, s, report, seed)
+			})
 			if err != nil {
 				return err
 			}
@@ -51,6 +57,7 @@ Deployment/app/web or web. The core group is written "core".`,
 	session.addStrict(cmd)
 	output.add(cmd)
 	cmd.Flags().StringVar(&seed, "seed", "", "seed to look in, where several have such an object")
+	mustComplete(cmd, "seed", session.completeSeeds)
 	return cmd
 }
 
@@ -83,12 +90,13 @@ type objectWait struct {
 	Why    string `json:"why"`
 }
 
-func explain(cmd *cobra.Command, s *controlplane.Session, object, seed string) (*explanation, error) {
-	report, err := s.Engine().Look(cmd.Context())
-	if err != nil {
-		return nil, err
-	}
-	p, id, err := findObject(report, object, seed)
+// wanted is what is to be explained: an object by its id or the end of it, and the
+// seed, if given, that it is to be of. lister is the command that lists all objects.
+type wanted struct{ object, seed, lister string }
+
+// explain explains an object by the plans in force, and by how far the tiers of its seed are.
+func explain(report *engine.Report, want wanted, states func(seed string) *engine.SeedReport) (*explanation, error) {
+	p, id, err := findObject(report, want)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +115,7 @@ func explain(cmd *cobra.Command, s *controlplane.Session, object, seed string) (
 		}
 	}
 	e.Chain = chain(p, id)
-	e.Tiers, e.From = tiersOf(p, id, statesNow(cmd, s, report, p.Seed))
+	e.Tiers, e.From = tiersOf(p, id, states(p.Seed))
 	return e, nil
 }
 
@@ -123,7 +131,8 @@ func statesNow(cmd *cobra.Command, s *controlplane.Session, look *engine.Report,
 }
 
 // findObject looks an object up by its id or the end of it.
-func findObject(report *engine.Report, object, seed string) (*plan.Plan, string, error) {
+func findObject(report *engine.Report, want wanted) (*plan.Plan, string, error) {
+	object, seed := want.object, want.seed
 	found := map[string]*plan.Plan{}
 	for _, name := range slices.Sorted(maps.Keys(report.Plans)) {
 		p := report.Plans[name]
@@ -143,7 +152,7 @@ func findObject(report *engine.Report, object, seed string) (*plan.Plan, string,
 	keys := slices.Sorted(maps.Keys(found))
 	switch len(keys) {
 	case 0:
-		return nil, "", notFound(report, object)
+		return nil, "", notFound(report, want)
 	case 1:
 		_, id, _ := strings.Cut(keys[0], ": ")
 		return found[keys[0]], id, nil
@@ -151,8 +160,8 @@ func findObject(report *engine.Report, object, seed string) (*plan.Plan, string,
 	return nil, "", fmt.Errorf("%q could be any of these; give more of the id, or --seed:\n  %s", object, strings.Join(keys, "\n  "))
 }
 
-func notFound(report *engine.Report, object string) error {
-	message := fmt.Sprintf("no plan has an object %q; 'furrow plan' lists all objects", object)
+func notFound(report *engine.Report, want wanted) error {
+	message := fmt.Sprintf("no plan has an object %q; '%s' lists all objects", want.object, want.lister)
 	for _, s := range report.Seeds {
 		if s.State == engine.Stalled {
 			message += fmt.Sprintf("\nseed %s is stalled: %s", s.Name, s.Message)

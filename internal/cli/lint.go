@@ -36,6 +36,7 @@ be planned; with --strict also when a namespace or kind is brought by nobody.`,
 	c.session.addStrict(cmd)
 	c.output.add(cmd)
 	cmd.Flags().StringVarP(&c.file, "file", "f", "", "file or directory to check as a seed; - is standard input")
+	files(cmd, "file", manifests...)
 	cmd.Flags().StringVarP(&c.namespace, "namespace", "n", "", "with -f, namespace of objects that have none")
 	cmd.Flags().StringVar(&c.seed, "seed", "", "with -f, name of the seed (default: that of its Seed document, else of the file)")
 	return cmd

@@ -11,19 +11,42 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// outputFlag is -o table|yaml|json.
-type outputFlag struct{ format string }
+// outputFlag is -o table|yaml|json, and wide for commands that have more to show.
+type outputFlag struct {
+	format string
+	// hasWide says that there is a format wide.
+	hasWide bool
+}
 
 func (f *outputFlag) add(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&f.format, "output", "o", "table", "output format: table, yaml or json")
+	formats := []string{"table", "yaml", "json"}
+	if f.hasWide {
+		formats = append(formats, "wide")
+	}
+	cmd.Flags().StringVarP(&f.format, "output", "o", "table", "output format: "+f.formats())
+	mustComplete(cmd, "output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 }
+
+func (f *outputFlag) formats() string {
+	if f.hasWide {
+		return "table, wide, yaml or json"
+	}
+	return "table, yaml or json"
+}
+
+// wide says that all that there is to show is wanted.
+func (f *outputFlag) wide() bool { return f.hasWide && f.format == "wide" }
+
+// text says that people are to read it.
+func (f *outputFlag) text() bool { return f.format == "table" || f.wide() }
 
 // write writes value as yaml or json, or calls table.
 func (f *outputFlag) write(w io.Writer, value any, table func(io.Writer)) error {
-	switch f.format {
-	case "table":
+	if f.text() {
 		table(w)
 		return nil
+	}
+	switch f.format {
 	case "yaml":
 		data, err := yaml.Marshal(value)
 		if err != nil {
@@ -36,7 +59,7 @@ func (f *outputFlag) write(w io.Writer, value any, table func(io.Writer)) error 
 		enc.SetIndent("", "  ")
 		return enc.Encode(value)
 	}
-	return usageError{fmt.Errorf("-o %q is unknown: use table, yaml or json", f.format)}
+	return usageError{fmt.Errorf("-o %q is unknown: use %s", f.format, f.formats())}
 }
 
 // check is for commands that do much before they print.
@@ -44,13 +67,17 @@ func (f *outputFlag) check() error {
 	return f.write(io.Discard, nil, func(io.Writer) {})
 }
 
-// rows writes lines of tab-separated cells as a table.
+// rows writes lines of cells as a table.
 func rows(w io.Writer, lines [][]string) {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var text strings.Builder
+	tw := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, cells := range lines {
 		fmt.Fprintln(tw, strings.Join(cells, "\t"))
 	}
-	_ = tw.Flush() // the error is that of w, which its owner sees
+	_ = tw.Flush() // to memory
+	for line := range strings.Lines(text.String()) {
+		fmt.Fprintln(w, strings.TrimRight(line, " \n")) // an empty last cell is padded
+	}
 }
 
 func plural(n int, noun string) string {

@@ -57,7 +57,10 @@ It exits with 3 when a seed cannot be planned.`,
 	flags.StringVarP(&c.file, "file", "f", "", "file or directory to plan as a seed; - is standard input")
 	flags.StringVarP(&c.namespace, "namespace", "n", "", "with -f, namespace of objects that have none")
 	flags.StringVar(&c.seed, "seed", "", "the only seed to plan; with -f, the name of the seed (default: that of its Seed document, else of the file)")
+	mustComplete(cmd, "seed", c.session.completeSeeds)
+	files(cmd, "file", manifests...)
 	flags.StringVar(&c.out, "out", "", "directory to write the plan's tree to, with plan.yaml; must be empty or absent (without -f or --seed: one directory in it for each seed)")
+	directories(cmd, "out")
 	return cmd
 }
 
@@ -132,6 +135,9 @@ func (c *planCommand) tree(ctx context.Context) (fs.FS, string, error) {
 	return s.Tree(ctx)
 }
 
+// manifests are the extensions of files that hold manifests.
+var manifests = []string{"yaml", "yml", "json"}
+
 // isBare says that a directory is a repository without a work tree.
 func isBare(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "HEAD"))
@@ -159,7 +165,7 @@ func readSeed(place string, stdin io.Reader) (files map[string][]byte, name stri
 	}
 	files = map[string][]byte{}
 	err = filepath.WalkDir(place, func(p string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(p)) {
+		if err != nil || d.IsDir() || !slices.Contains(manifests, strings.TrimPrefix(filepath.Ext(p), ".")) {
 			return err
 		}
 		files[p], err = os.ReadFile(p)

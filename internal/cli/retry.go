@@ -41,6 +41,7 @@ deletes. Where no run is under way, it waits for one.`,
 func newAsk(cmd *cobra.Command, ask func(*engine.Engine, context.Context, string) error, done string) *cobra.Command {
 	var session sessionFlags
 	cmd.Args = exactly(1, "the name of one seed")
+	cmd.ValidArgsFunction = session.completeSeeds
 	cmd.RunE = session.with(func(cmd *cobra.Command, s *controlplane.Session, args []string) error {
 		if err := ask(s.Engine(), cmd.Context(), args[0]); err != nil {
 			return err

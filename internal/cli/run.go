@@ -69,6 +69,7 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
 	flags.IntVar(&session.options.DeletionGuard, "deletion-guard", release.DefaultDeletionGuard, "percent of all plantings that may be removed at once without 'furrow confirm'")
 	flags.DurationVar(&interval, "interval", 10*time.Second, "pause between passes in which nothing changed")
 	flags.StringVar(&kubeconfigs, "kubeconfigs", os.Getenv("FURROW_KUBECONFIGS"), "directory with a kubeconfig for each cluster whose reconciler is asked, named like the cluster; or set FURROW_KUBECONFIGS")
+	directories(cmd, "kubeconfigs")
 	flags.BoolVar(&once, "once", false, "make one pass and end; exits with 3 when a seed is stalled or a repository has a problem")
 	flags.BoolVar(&simulate, "simulate", false, "simulate the declared clusters; a second of the simulation is a pass, and with --once some time goes by first")
 	return cmd

@@ -34,6 +34,7 @@ line; -o yaml has all of them.`,
 			}
 			return nil
 		},
+		ValidArgsFunction: session.completeSeeds,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			show := func() error { return showStatus(cmd, &session, &output, strings.Join(args, "")) }
 			if !watch {

@@ -58,6 +58,7 @@ func TestBeforeAnyRunThereIsNoStatusAndNothingToDecide(t *testing.T) {
 		"status":    {[]string{"status"}, exitFailed, "no status was reported yet; start 'furrow run'"},
 		"retry":     {[]string{"retry", "web"}, exitFailed, `there is no plan of a seed "web" yet`},
 		"confirm":   {[]string{"confirm", "web"}, exitFailed, `there is no plan of a seed "web" yet`},
+		"abandon":   {[]string{"abandon", "east"}, exitFailed, `no plan of "control-plane/default" has anything on a cluster "east". See 'furrow status'`},
 		"show":      {[]string{"pr", "show", "web/east/00"}, exitFailed, `there is no proposal "web/east/00"; none is open`},
 		"list":      {[]string{"pr", "list"}, exitOK, "No proposal is open."},
 		"merge all": {[]string{"pr", "merge", "--all"}, exitOK, "No proposal is open."},
@@ -141,6 +142,62 @@ func TestASeedIsTurnedDownAskedForAgainPlantedAndRemoved(t *testing.T) {
 	p.git("work", "pull", "--quiet", "--ff-only", "origin", "main")
 	if left := p.git("work", "ls-files"); left != "clusters/east/README.md\nclusters/north/README.md\nclusters/west/README.md" {
 		t.Errorf("what is left:\n%s", left)
+	}
+}
+
+func TestAClusterIsGivenUpAndThatIsTakenBack(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p.pass()
+	for _, who := range [][]string{{"no-such"}, {"east", "--id", "other"}, {"east", "--undo"}} {
+		if r := p.furrow(append([]string{"abandon"}, who...)...); r.code != exitFailed || !strings.Contains(r.stderr, "'furrow status'") {
+			t.Errorf("%v ends with %d: %s", who, r.code, r.all())
+		}
+	}
+	mustContain(t, p.must("abandon", "east"), "Asked: ", "cluster east", "'furrow abandon east --undo'")
+	p.must("abandon", "east")
+	p.pass()
+	marks := func() string {
+		return p.git("fleet.git", "for-each-ref", "--format=%(refname)", "refs/heads/furrow/main/abandon")
+	}
+	if got, want := marks(), "refs/heads/furrow/main/abandon/control-plane/default/east"; got != want {
+		t.Errorf("the marks are %q, want %q", got, want)
+	}
+	mustContain(t, p.must("abandon", "east", "--undo"), "Taken back: ", "cluster east")
+	if got := marks(); got != "" {
+		t.Errorf("there are marks: %s", got)
+	}
+}
+
+func TestASeedLeavesAClusterThatWasGivenUp(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{
+		"far.yaml":       document("Cluster", "far", "spec: {reconciledBy: east}"),
+		"seeds/web.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default, annotations: {furrow.dev/cluster: far}}\n",
+	})
+	p.plant("Seed web: Released\n")
+	p.must("abandon", "far")
+	if err := os.Remove(p.at("control-plane/seeds/web.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	p.commit(nil)
+	p.plant("Orphan web on far, tier 00: furrow pr merge web/far/00")
+	mustContain(t, p.must("pr", "show", "web/far/00"), "Cluster `far` was abandoned", "Flux on east no longer waits for the cluster", "furrow abandon far --undo")
+	const file = "clusters/east/furrow/web/far/tier-00.yaml"
+	for _, branch := range []string{"furrow/main/plan/web", "furrow/main/tier/web/far/00"} {
+		mustContain(t, p.git("fleet.git", "ls-tree", "-r", "--name-only", branch), file, "planted/far/web/tier-00/configmap.a.yaml")
+		mustContain(t, p.git("fleet.git", "show", branch+":"+file), "deletionPolicy: Orphan")
+	}
+	if changed := p.git("fleet.git", "diff", "--name-only", "main", "furrow/main/tier/web/far/00"); changed != file {
+		t.Errorf("the proposal changes %s", changed)
+	}
+	p.must("pr", "merge", "web/far/00")
+	p.plant("Remove web on far, tier 00: furrow pr merge web/far/00")
+	p.must("pr", "merge", "web/far/00")
+	p.plant("There are no seeds.")
+	p.pass()
+	if left := p.git("fleet.git", "for-each-ref", "--format=%(refname)", "refs/heads/furrow/main/abandon", "refs/heads/furrow/main/plan"); left != "" {
+		t.Errorf("branches are left: %s", left)
 	}
 }
 

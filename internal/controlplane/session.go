@@ -16,10 +16,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -127,11 +129,23 @@ func (s *Session) Close() error {
 	return errors.Join(errs...)
 }
 
+// URLs are those of the open GitOps repositories, in order.
+func (s *Session) URLs() []string {
+	urls := map[string]bool{}
+	for _, r := range s.repos {
+		urls[s.resolve(r.spec.URL)] = true
+	}
+	return slices.Sorted(maps.Keys(urls))
+}
+
 // Channel is the session's health channel.
 func (s *Session) Channel() probe.Channel { return s.options.Channel }
 
 // Engine is the session's engine.
 func (s *Session) Engine() *engine.Engine { return s.engine }
+
+// Owner of the session's plans: <control-plane id>/<environment>.
+func (s *Session) Owner() string { return s.owner() }
 
 // owner is <control-plane id>/<environment>. The id defaults to the repository's
 // name, with the branch and the path where they are not the usual ones, so that

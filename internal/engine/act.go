@@ -33,6 +33,11 @@ type grafted struct {
 }
 
 func (p *pass) act(ctx context.Context) {
+	p.actOnSeeds(ctx)
+	p.dropAbandoned(ctx)
+}
+
+func (p *pass) actOnSeeds(ctx context.Context) {
 	for _, name := range slices.Sorted(maps.Keys(p.seeds)) {
 		if ctx.Err() != nil {
 			return
@@ -159,7 +164,7 @@ func (p *pass) addPlan(out *push) error {
 	if d.files == nil {
 		return nil
 	}
-	tree, err := r.writePlan(d.plan, d.files[r.name], p.engine.person())
+	tree, err := r.writePlan(d.record, d.files[r.name], p.engine.person())
 	if err != nil {
 		return err
 	}
@@ -168,7 +173,7 @@ func (p *pass) addPlan(out *push) error {
 			return nil // pushed before, when another repository was not
 		}
 	}
-	meta := git.CommitMeta{Author: p.engine.person(), Message: planMessage(d.plan)}
+	meta := git.CommitMeta{Author: p.engine.person(), Message: planMessage(d.record)}
 	var parents []git.Hash
 	if !old.IsZero() {
 		parents = append(parents, old)
@@ -202,7 +207,11 @@ func (r *repoState) writePlan(pl *plan.Plan, files map[string]plan.File, who git
 		if err != nil {
 			return git.Hash{}, fmt.Errorf("%s: %w", at, err)
 		}
-		taken = append(taken, git.Edit{Path: at, Hash: hash, Mode: git.ModeFile})
+		edit := git.Edit{Path: at, Hash: hash, Mode: git.ModeFile}
+		if f.Dir {
+			edit.Mode = git.ModeDir
+		}
+		taken = append(taken, edit)
 	}
 	tree, err := r.Mirror.WriteTree(content)
 	if err != nil || len(taken) == 0 {

@@ -79,8 +79,13 @@ func (p *pass) wantsOf(ctx context.Context, r *repoState, pl *plan.Plan, t *plan
 		if err != nil {
 			break // of another version, say: what it planned stays foreign
 		}
-		if was, ok := earlier.Find(t.Cluster, t.Ordinal); ok && was.Wants() != wants[len(wants)-1] {
+		was, ok := earlier.Find(t.Cluster, t.Ordinal)
+		if ok && was.Wants() != wants[len(wants)-1] {
 			wants = append(wants, was.Wants())
+		}
+		if ok && was.Orphan != nil {
+			before := was.Orphaning()
+			wants = append(wants, before.Wants())
 		}
 		if n++; n == maxAmendedPlans {
 			break

@@ -19,6 +19,9 @@ type seedDecision struct {
 	name string
 	// plan is the one in force; nil when there is none.
 	plan *plan.Plan
+	// record is the plan as it stands on its branches, or is to: with the entries that
+	// tiers of an abandoned cluster may have before they go beside those in force.
+	record *plan.Plan
 	// files of a plan that is not on its branches yet.
 	files map[string]map[string]plan.File
 	// planned is what is on the branches.
@@ -252,6 +255,9 @@ func (p *pass) next(ctx context.Context) {
 	for _, d := range p.seeds {
 		if d.plan == nil {
 			continue
+		}
+		if err := p.orphan(ctx, d); err != nil {
+			d.err = err
 		}
 		facts, err := p.tierFacts(ctx, d.plan, d.planned)
 		if err != nil {

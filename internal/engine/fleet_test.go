@@ -40,7 +40,8 @@ type reads struct{ paths, commits, diffs int }
 // seeds are the texts of seeds, by name; an empty one is removed.
 type seeds map[string]string
 
-// newEstate declares GitOps repositories by name, each with its clusters.
+// newEstate declares GitOps repositories by name, each with its clusters. A cluster
+// that another one reconciles is written as cluster@hub, with the hub's repository.
 func newEstate(t testing.TB, repos map[string][]string) *estate {
 	t.Helper()
 	e := &estate{t: t, control: newMemory(), repos: map[string]*memory{}, forges: map[string]*plain.Forge{}, now: time.Unix(1_700_000_000, 0)}
@@ -50,6 +51,12 @@ func newEstate(t testing.TB, repos map[string][]string) *estate {
 		documents["repos/"+repo+".yaml"] = document("GitOpsRepo", repo, "spec: {url: memory-"+repo+"}")
 		roots := map[string]string{}
 		for _, name := range repos[repo] {
+			name, hub, behind := strings.Cut(name, "@")
+			if behind {
+				documents["clusters/"+name+".yaml"] = document("Cluster", name, "spec: {gitOpsRepo: "+repo+", reconciledBy: "+hub+"}")
+				options.Clusters = append(options.Clusters, nursery.Cluster{Name: name, Role: nursery.RoleWorkload, KubeConfig: nursery.KubeConfig{Hub: hub, Namespace: "flux-system"}})
+				continue
+			}
 			documents["clusters/"+name+".yaml"] = document("Cluster", name, "spec: {gitOpsRepo: "+repo+"}")
 			options.Clusters = append(options.Clusters, nursery.Cluster{Name: name, Role: nursery.RoleWorkload, Root: nursery.Root{Path: "clusters/" + name, RepoID: repo}})
 			roots["clusters/"+name+"/README.md"] = "root"

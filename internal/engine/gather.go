@@ -30,6 +30,8 @@ type pass struct {
 	// readErr says that the control plane could not be read anew.
 	readErr error
 	repos   map[string]*repoState
+	// abandoned are the clusters that a person has given up.
+	abandoned map[string]bool
 	// previous are the plans that are on their branches, by seed.
 	previous map[string]*plannedSeed
 	// reconcilers and creators are what the channel saw.
@@ -83,10 +85,11 @@ func (e *Engine) gather(ctx context.Context) (*pass, error) {
 		return nil, err
 	}
 	p := &pass{
-		engine: e, catalog: e.loaded, tree: tree, readErr: readErr, repos: map[string]*repoState{},
+		engine: e, catalog: e.loaded, tree: tree, readErr: readErr, repos: map[string]*repoState{}, abandoned: map[string]bool{},
 		previous: map[string]*plannedSeed{}, roots: map[probe.RootKey]health.Root{}, seeds: map[string]*seedDecision{},
 	}
 	p.gatherRepos(ctx)
+	p.gatherAbandoned()
 	p.gatherPlans(ctx)
 	p.gatherHealth(ctx)
 	return p, ctx.Err()
@@ -373,7 +376,7 @@ func (p *pass) verdictOf(ctx context.Context, r *repoState, seed string, t *plan
 		return health.Verdict{Phase: health.Unknown, Message: p.channelErr.Error()}, nil
 	}
 	observed := p.reconcilers[reconcilerKey(t)]
-	want := health.Want{Gone: t.Gone(), At: map[string]health.Match{}}
+	want := health.Want{Gone: t.Gone(), At: map[string]health.Match{}, Reconciler: p.place(t.Object.Cluster), Creators: p.place(t.Cluster)}
 	if want.Gone {
 		var err error
 		if want.RootFound, err = p.hadRoot(r, seed, t); err != nil {

@@ -24,7 +24,7 @@ func (p *pass) request(out *push, t *plan.Tier, s release.TierStatus, branch str
 	request := forge.Request{Tier: s.Tier, Branch: branch, Wants: t.Wants()}
 	vars := template.Proposal{
 		Verb: verb(t, out.seed.facts.Tiers[s.Tier]), Seed: pl.Seed, Cluster: t.Cluster, Tier: s.Tier.Number(), TierCount: tiersOn(pl, t.Cluster),
-		Removal: t.Gone(), ReconciledBy: "Flux on " + t.Object.Cluster, Objects: byKind(pl.Objects(t)), Next: waitingFor(pl, t),
+		Removal: t.Gone(), Abandoned: t.Orphan != nil && p.abandoned[t.Cluster], ReconciledBy: "Flux on " + t.Object.Cluster, Objects: byKind(pl.Objects(t)), Next: waitingFor(pl, t),
 		HowToReject: out.repo.Forge.HowToReject(request), From: pl.From, Revision: pl.Revision, Branch: branch,
 	}
 	for _, pre := range t.Prerequisites {
@@ -65,6 +65,8 @@ func verb(t *plan.Tier, f release.TierFacts) string {
 	switch {
 	case t.Gone():
 		return "Remove"
+	case t.Orphans():
+		return "Orphan"
 	case f.Base == release.BaseNothing:
 		return "Plant"
 	}

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
@@ -42,6 +43,24 @@ type Report struct {
 	RetryAfter time.Duration `json:"-"`
 	// Plans are the plans in force, by seed. They are not part of the status.
 	Plans map[string]*plan.Plan `json:"-"`
+	// ReadErr says that the control plane could not be read anew. It is not part of the status.
+	ReadErr error `json:"-"`
+	// Repos are the GitOps repositories, by name. They are not part of the status.
+	Repos map[string]RepoReport `json:"-"`
+	// Catalog is what the control plane declares. It is not part of the status.
+	Catalog *catalog.Catalog `json:"-"`
+}
+
+// RepoReport is how a GitOps repository was found.
+type RepoReport struct {
+	// URL of the repository, without credentials.
+	URL string
+	// Head of the base branch; zero when it is not known.
+	Head git.Hash
+	// Proposals counts the open ones of the engine's seeds.
+	Proposals int
+	// Err says why it cannot be used.
+	Err error
 }
 
 // SeedReport is the state of one seed.
@@ -72,6 +91,8 @@ type TierReport struct {
 	// Proposal is the open proposal, or the rejected one.
 	Proposal *ProposalReport `json:"proposal,omitempty"`
 	Objects  int             `json:"objects"`
+	// Wants is the digest of the tier's entries. It is not part of the status.
+	Wants string `json:"-"`
 }
 
 // WaitReport is one thing that a tier waits for.
@@ -116,6 +137,7 @@ func (p *pass) report() *Report {
 	out := &Report{
 		APIVersion: v1alpha1.APIVersion, Kind: ReportKind, Owner: p.engine.config.Owner, Revision: p.engine.tree.Revision,
 		Changed: p.changed, Raced: p.raced, Plans: map[string]*plan.Plan{}, Seeds: []SeedReport{},
+		ReadErr: p.readErr, Repos: map[string]RepoReport{}, Catalog: p.catalog,
 	}
 	if p.readErr != nil {
 		out.Problems = append(out.Problems, fmt.Sprintf("the control-plane repository cannot be read: %v; what was read last stays in force", p.readErr))
@@ -125,9 +147,11 @@ func (p *pass) report() *Report {
 		out.Problems = append(out.Problems, problem.Error())
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.repos)) {
-		if err := p.repos[name].err; err != nil {
-			out.Problems = append(out.Problems, err.Error())
+		r := p.repos[name]
+		if r.err != nil {
+			out.Problems = append(out.Problems, r.err.Error())
 		}
+		out.Repos[name] = RepoReport{URL: git.Remote{URL: p.catalog.Repos[name].Spec.URL}.String(), Head: r.head, Proposals: p.countProposals(r), Err: r.err}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.seeds)) {
 		if d := p.seeds[name]; !p.foreignSeed(d) {
@@ -136,6 +160,17 @@ func (p *pass) report() *Report {
 		}
 	}
 	return out
+}
+
+// countProposals counts the open proposals of the seeds that the engine cares for.
+func (p *pass) countProposals(r *repoState) int {
+	count := 0
+	for _, proposal := range r.proposals {
+		if _, ours := p.seeds[proposal.Tier.Seed]; ours && !proposal.Rejected {
+			count++
+		}
+	}
+	return count
 }
 
 // foreignSeed says that the seed is another engine's, and not ours to report.
@@ -161,23 +196,42 @@ func (p *pass) reportSeed(d *seedDecision) SeedReport {
 	return out
 }
 
-// summary is the state that says most about what is to be done: that which
-// needs a person first, then what is under way.
-func summary(tiers []TierReport) string {
-	order := []release.State{
-		release.Held, release.Failed, release.Rejected, release.Reverted, release.Outdated, release.Proposed, release.Queued,
-		release.Merged, release.Progressing, release.Blocked, release.Released, release.Gone,
-	}
-	for _, s := range order {
-		if slices.ContainsFunc(tiers, func(t TierReport) bool { return t.State == s }) {
-			return string(s)
+// urgency has the states by how much they say about what is to be done: those that
+// need a person first, then what is under way.
+var urgency = []release.State{
+	release.Held, release.Failed, release.Rejected, release.Reverted, release.Outdated, release.Proposed, release.Queued,
+	release.Merged, release.Progressing, release.Blocked, release.Released, release.Gone,
+}
+
+// MostUrgent is the tier that says most about what is to be done, the first of
+// those that say the same; nil of none.
+func MostUrgent(tiers []TierReport) *TierReport {
+	for _, s := range urgency {
+		if i := slices.IndexFunc(tiers, func(t TierReport) bool { return t.State == s }); i >= 0 {
+			return &tiers[i]
 		}
+	}
+	return nil
+}
+
+// Urgency orders states of tiers and seeds: what needs a person first, what nothing
+// is known of right after.
+func Urgency(state string) int {
+	if state == Stalled {
+		return -2
+	}
+	return slices.Index(urgency, release.State(state))
+}
+
+func summary(tiers []TierReport) string {
+	if t := MostUrgent(tiers); t != nil {
+		return string(t.State)
 	}
 	return string(release.Released) // of no tiers: other seeds have all that it wants
 }
 
 func (p *pass) reportTier(d *seedDecision, t *plan.Tier, s release.TierStatus) TierReport {
-	out := TierReport{Cluster: t.Cluster, Ordinal: t.Ordinal, Level: t.Level, State: s.State, Message: s.Message, Since: s.Since, Amended: s.Amended, Objects: len(d.plan.Objects(t))}
+	out := TierReport{Cluster: t.Cluster, Ordinal: t.Ordinal, Level: t.Level, State: s.State, Message: s.Message, Since: s.Since, Amended: s.Amended, Objects: len(d.plan.Objects(t)), Wants: t.Wants()}
 	if err := d.problems[s.Tier]; err != nil {
 		out.State, out.Message = release.Held, err.Error()
 	}

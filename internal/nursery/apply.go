@@ -104,7 +104,7 @@ func (n *Nursery) put(a *attempt, id manifest.ID, it *item) {
 		return
 	}
 	l.owner = a.k
-	if l.deleting || sameBody(l.object.Body, it.object.Body) {
+	if l.deleting && l.kustomization == nil || sameBody(l.object.Body, it.object.Body) {
 		return // what is being deleted takes changes, and goes all the same
 	}
 	if !sameSpec(l.object.Body, it.object.Body) {

@@ -112,6 +112,13 @@ func TestCreators(t *testing.T) {
 			},
 			wantReady: hub(succeeded, succeeded, gone), wantObjects: map[string][]string{"edge": {"core/Namespace/web"}},
 		},
+		"a Kustomization that hangs in deletion goes when its file comes back to orphan": {
+			steps: []func(*world){
+				after(8, edge()), func(w *world) { w.Silence("edge", true) }, after(20, map[string]string{"clusters/mgmt/s/2.yaml": ""}),
+				after(1, map[string]string{"clusters/mgmt/s/2.yaml": strings.Replace(edge()["clusters/mgmt/s/2.yaml"], "WaitForTermination", "Orphan", 1)}),
+			},
+			wantReady: hub(succeeded, "False DependencyNotReady", gone), wantObjects: map[string][]string{"edge": {"core/ConfigMap/web/x", "core/Namespace/web"}},
+		},
 		"a hub reconciles a cluster that was there before": {
 			options: func(o *Options) {
 				o.Clusters = append(o.Clusters, Cluster{Name: "edge", Role: RoleWorkload, KubeConfig: KubeConfig{"mgmt", "fleet"}})

@@ -6,20 +6,11 @@ package standalone
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/engine"
-	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/probe"
-)
-
-const (
-	// firstBackoff is the wait after the first failed pass; each further one doubles it.
-	firstBackoff = time.Second
-	// maxBackoff bounds the wait between failed passes.
-	maxBackoff = 2 * time.Minute
 )
 
 // Seen is what one pass of a run came to.
@@ -36,7 +27,7 @@ type Seen struct {
 // and with growing pauses while something cannot be looked at. see is called after
 // each pass; when it returns false the run ends.
 func Run(ctx context.Context, s *controlplane.Session, interval time.Duration, see func(Seen) bool) {
-	backoff := firstBackoff
+	var pace controlplane.Pace
 	var changed <-chan struct{}
 	if w, ok := s.Channel().(probe.Watcher); ok {
 		changed = w.Changed()
@@ -48,36 +39,16 @@ func Run(ctx context.Context, s *controlplane.Session, interval time.Duration, s
 		if ctx.Err() != nil {
 			return
 		}
-		seen := Seen{Report: report, Err: err, Next: interval}
-		wake := changed
-		switch {
-		case err != nil:
-			seen.Next = jitter(backoff)
-			if after, asked := git.RetryAfter(err); asked {
-				seen.Next = max(seen.Next, after)
-			}
-			backoff = min(2*backoff, maxBackoff)
-			wake = nil
-		case report.RetryAfter > 0:
-			seen.Next, backoff = max(jitter(interval), min(report.RetryAfter, maxBackoff)), firstBackoff
-			wake = nil
-		case report.Changed:
-			seen.Next, backoff = 0, firstBackoff
-		case report.Raced:
-			seen.Next, backoff = jitter(min(interval, firstBackoff)), firstBackoff
-		default:
-			seen.Next, backoff = jitter(interval), firstBackoff
-		}
-		if !see(seen) {
+		next, news := pace.Next(report, err, interval)
+		if !see(Seen{Report: report, Err: err, Next: next}) {
 			return
 		}
-		pause(ctx, seen.Next, max(breath, took), wake)
+		wake := changed
+		if !news {
+			wake = nil
+		}
+		pause(ctx, next, max(breath, took), wake)
 	}
-}
-
-// jitter spreads passes of several engines over time: up to a tenth more or less.
-func jitter(d time.Duration) time.Duration {
-	return d*9/10 + time.Duration(rand.Int64N(int64(d)/5+1)) //nolint:gosec // G404: not for secrets
 }
 
 const (

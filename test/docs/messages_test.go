@@ -16,7 +16,7 @@ import (
 // messagePages have tables of messages, and messageHeads are the heads of the
 // columns that hold them.
 var (
-	messagePages = []string{"docs/troubleshooting.md", "docs/clusters.md", "docs/forges.md"}
+	messagePages = []string{"docs/kubectl.md", "docs/troubleshooting.md", "docs/clusters.md", "docs/forges.md"}
 	messageHeads = []string{"message", "finding", "what `furrow status` shows"}
 )
 
@@ -60,7 +60,7 @@ func said(t *testing.T) string {
 		out.WriteString(verb.ReplaceAllString(text, gap) + gap)
 	}
 	files := token.NewFileSet()
-	for _, dir := range []string{"api", "internal"} {
+	for _, dir := range []string{"api", "controllers", "internal"} {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(at string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || filepath.Ext(at) != ".go" || strings.HasSuffix(at, "_test.go") {
 				return err

@@ -37,7 +37,7 @@ func describe(cluster string, e servers.AuditEvent) string {
 }
 
 // refusedChanges are what goes against the law so far: an apply or dry run of anything that was refused, whatever for,
-// and a change of any cluster by furrow itself.
+// and a change of any cluster by furrow itself, but for what its controller's roles let it change on its own.
 func (s *story) refusedChanges() ([]string, error) {
 	clusters := map[string]*servers.Cluster{"mgmt": s.world.mgmt}
 	if s.provider != nil {
@@ -52,10 +52,14 @@ func (s *story) refusedChanges() ([]string, error) {
 		errs = append(errs, err)
 		for _, e := range events {
 			refused := isApply(e) && e.Refused() && (name != "mgmt" || s.concerns(e))
-			if refused || strings.HasPrefix(e.UserAgent, "furrow") {
+			if refused || strings.HasPrefix(e.UserAgent, "furrow") && e.User.Username != controllerUser {
 				found = append(found, describe(name, e))
 			}
 		}
+	}
+	if s.controller != nil {
+		trespasses, err := s.trespasses()
+		found, errs = append(found, trespasses...), append(errs, err)
 	}
 	return found, errors.Join(errs...)
 }

@@ -1,12 +1,8 @@
 package e2e
 
 import (
-	"archive/tar"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -285,33 +281,5 @@ func (c *crashStory) check() {
 	}
 	if c.base, err = c.readBase(); err != nil {
 		c.t.Fatal(err)
-	}
-}
-
-var renderedLine = regexp.MustCompile(renderedAnnotation + `: .*`)
-
-// readBase reads all files of the base branch, with what differs from story to story taken out.
-func (c *crashStory) readBase() (files, error) {
-	content, err := c.gitops.git("archive", "--format=tar", "origin/main")
-	if err != nil {
-		return nil, err
-	}
-	all := files{}
-	for archive := tar.NewReader(strings.NewReader(content)); ; {
-		header, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		} else if err != nil {
-			return nil, err
-		}
-		if header.Typeflag != tar.TypeReg {
-			continue
-		}
-		text, err := io.ReadAll(archive)
-		if err != nil {
-			return nil, err
-		}
-		same := strings.NewReplacer(c.namespace, "NAMESPACE").Replace(string(text))
-		all[strings.ReplaceAll(header.Name, c.namespace, "NAMESPACE")] = renderedLine.ReplaceAllString(same, renderedAnnotation+": …")
 	}
 }

@@ -16,4 +16,8 @@
 //
 // A story watches itself: whoever merges through it waits until its observer has checked that the pull request was
 // opened after what it waits for was released. What goes against the rules at any time fails the test at its end.
+//
+// A story is told by furrow run or, with throughController, by furrow controller, which has the rights of the
+// ServiceAccount and the roles that are shipped and no others. Being refused anything is against the rules, and so is a
+// right that no story makes use of, where all of them are told.
 package e2e

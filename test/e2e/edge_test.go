@@ -72,8 +72,11 @@ func (s *edgeStory) update(message string, change func(*workload), more ...files
 }
 
 func TestAWorkloadBringsItsOwnCluster(t *testing.T) {
-	t.Parallel()
-	story := newStory(t, "edge")
+	throughBoth(t, "edge", tellOfTheEdge)
+}
+
+func tellOfTheEdge(t *testing.T, name string, options ...storyOption) {
+	story := newStory(t, name, options...)
 	s := &edgeStory{story, workload{Namespace: story.namespace + "-clusters", NetworkOn: "linux", Network: "1.0", Bandwidth: "1G", UPF: "1.0"}}
 	s.provideClusters(networkAddOn)
 
@@ -100,8 +103,14 @@ func (s *edgeStory) beginsWithWhatWaitsForNothing() {
 	if open := s.openTiers(); !slices.Equal(open, []string{note0, mgmt0}) {
 		s.t.Errorf("open are %v", open)
 	}
+	s.shows(
+		"seed workload False Proposed 0/5 1 review of http://", "seed note False Proposed 0/1 1 review of http://",
+		"planting workload.mgmt workload mgmt False 0/2 00 Proposed review of http://",
+		"planting workload.edge-1 workload edge-1 False 0/3 00 Blocked mgmt tier 01 (Blocked): ",
+	)
 	s.release(mgmt0, sdk.MergeStyleMerge)
 	s.release(note0, sdk.MergeStyleSquash)
+	s.shows("seed note True Released 1/1", "planting note.mgmt note mgmt True 1/1 00 Released")
 }
 
 func (s *edgeStory) nothingReachesTheEdgeTooSoon() {
@@ -116,6 +125,10 @@ func (s *edgeStory) nothingReachesTheEdgeTooSoon() {
 	if tier := s.awaitState(mgmt1, "Progressing"); tier.Message == "" {
 		s.t.Error("it is not told what the cluster waits for")
 	}
+	s.shows(
+		"seed workload False Progressing 1/5 mgmt tier 01: ", "planting workload.mgmt workload mgmt False 1/2 01 Progressing mgmt tier 01: ",
+		"planting workload.edge-1 workload edge-1 False 0/3 00 Blocked mgmt tier 01 (Progressing): ",
+	)
 	s.mustNotOpen(edge0, edge1, edge2)
 	for _, k := range s.kustomizations(s.t.Context()) {
 		if k.Spec.KubeConfig != nil {
@@ -179,6 +192,7 @@ func (s *edgeStory) isPlantedTierByTier() {
 		s.awaitState(tier.name, "Released")
 	}
 	s.awaitReleased()
+	s.shows("seed workload True Released 5/5", "planting workload.edge-1 workload edge-1 True 3/3 ")
 	s.checkEdge("1G", "1.0")
 	s.eventually(limit, "the cluster is Available, by its network add-on", func() (bool, string) { return s.isAvailable(), "" })
 	if shown := s.furrow("status"); strings.Count(shown, "Released") != 2+6 {
@@ -231,7 +245,8 @@ func (s *edgeStory) staysClosed() {
 		s.t.Errorf("there are new pull requests: %v", pullNames(all))
 	}
 	s.awaitState(edge2, "Rejected")
-	s.furrow("retry", "workload")
+	s.shows("seed workload False Rejected 4/5 edge-1 tier 02: … retry", "planting workload.edge-1 workload edge-1 False 2/3 02 Rejected edge-1 tier 02: ")
+	s.retry("workload")
 	s.awaitPull(edge2)
 	s.passes(2)
 	if open := s.openTiers(); !slices.Equal(open, []string{edge2}) {
@@ -311,6 +326,7 @@ func (s *edgeStory) staleReadyDoesNotRelease() {
 	if tier := s.awaitState(edge0, "Merged"); !strings.Contains(tier.Message, "suspended") {
 		s.t.Errorf("it is not told that the source is suspended: %q", tier.Message)
 	}
+	s.shows("planting workload.edge-1 workload edge-1 False 0/3 00 Merged edge-1 tier 00: … suspended")
 	s.mustNotOpen(edge1, edge2)
 	for _, tier := range []string{note0, mgmt0, mgmt1} {
 		if is := s.state(tier); is != "Released" {
@@ -350,6 +366,7 @@ func (s *edgeStory) stuckRootDoesNotRelease() {
 			s.t.Errorf("it is not told that %s is what is wrong: %q", told, tier.Message)
 		}
 	}
+	s.shows("seed workload False Merged … edge-1 tier 00: … somebody-else.yaml")
 	s.mustNotOpen(edge1, edge2)
 	s.commitToBase("Repair the root", files{brokenFile: ""})
 	s.awaitState(edge0, "Released")
@@ -372,6 +389,7 @@ func (s *edgeStory) brokenTierHolds() {
 	if is := s.state(edge1); is != "Blocked" {
 		s.t.Errorf("%s is %s", edge1, is)
 	}
+	s.shows("seed workload False Failed … edge-1 tier 00: … network", "planting workload.edge-1 workload edge-1 False 1/3 00 Failed edge-1 tier 00: ")
 	if is := s.bandwidth(); is == "4G" {
 		s.t.Errorf("the slice has bandwidth %s", is)
 	}
@@ -440,7 +458,7 @@ func (s *edgeStory) startsAnew() {
 }
 
 func (s *edgeStory) removalIsGuarded() {
-	s.commit("Remove everything", files{"seeds/workload.yaml": "", "seeds/note.yaml": ""})
+	s.remove("workload", "note")
 	for _, seed := range []string{"workload", "note"} {
 		s.eventually(limit, "the removal of "+seed+" is held", func() (bool, string) {
 			r := s.status()
@@ -452,7 +470,8 @@ func (s *edgeStory) removalIsGuarded() {
 	if open := s.openTiers(); len(open) > 0 {
 		s.t.Errorf("open are %v", open)
 	}
-	s.furrow("confirm", "workload")
+	s.shows("seed workload False Stalled … furrow confirm workload", "seed note False Stalled … furrow confirm note")
+	s.confirm("workload")
 }
 
 func (s *edgeStory) isRemovedInReverse() {
@@ -487,4 +506,5 @@ func (s *edgeStory) isRemovedInReverse() {
 	if left := s.kustomizations(context.Background()); len(left) != 1 {
 		s.t.Errorf("%d Kustomizations are left beside the root", len(left)-1)
 	}
+	s.awaitForgotten()
 }

@@ -21,7 +21,9 @@ type repository struct {
 	owner, name string
 	// url is Gitea's, without credentials.
 	url, dir string
-	mu       sync.Mutex
+	// date is that of all commits that are made in it; empty for the time at which they are.
+	date string
+	mu   sync.Mutex
 }
 
 // gitLimit bounds one git command.
@@ -56,6 +58,9 @@ func (r *repository) git(args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = r.dir
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_TERMINAL_PROMPT=0")
+	if r.date != "" {
+		cmd.Env = append(cmd.Env, "GIT_AUTHOR_DATE="+r.date, "GIT_COMMITTER_DATE="+r.date)
+	}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
@@ -89,6 +94,20 @@ func (r *repository) commit(branch, message string, changes ...files) (commit st
 		}
 	}
 	return r.git("rev-parse", "HEAD")
+}
+
+// beginAnew replaces the first commit, which the forge has made, by an empty one of a date.
+func (r *repository) beginAnew(date string) error {
+	r.date = date
+	for _, args := range [][]string{
+		{"checkout", "--quiet", "--orphan", "anew"}, {"rm", "--quiet", "-r", "--force", "."},
+		{"commit", "--quiet", "--allow-empty", "--message", "Begin"}, {"push", "--quiet", "--force", "origin", "HEAD:refs/heads/main"},
+	} {
+		if _, err := r.git(args...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *repository) write(path, content string) error {

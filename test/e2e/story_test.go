@@ -52,8 +52,10 @@ type story struct {
 	person, robot, flux  account
 	asPerson             *sdk.Client
 	wire                 *wire
-	provider             *provider
-	observer             *observer
+	// controller is nil where furrow run is what runs.
+	controller *controllerFront
+	provider   *provider
+	observer   *observer
 
 	// told are the violations of rules that were reported.
 	told map[string]bool
@@ -68,10 +70,26 @@ type storyOption func(*storyOptions)
 type storyOptions struct {
 	oneRepository bool
 	namespaces    []string
+	controller    bool
+	ownManagement bool
+	wire          *wire
+	dates         string
 }
 
 // inOneRepository lets people commit seeds to the repository that reconcilers read.
 func inOneRepository(o *storyOptions) { o.oneRepository = true }
+
+// throughController lets furrow controller do what furrow run does otherwise.
+func throughController(o *storyOptions) { o.controller = true }
+
+// withItsOwnManagement gives the story a management cluster that no other has, so that it may be disturbed.
+func withItsOwnManagement(o *storyOptions) { o.ownManagement = true }
+
+// onWire lets furrow find Gitea at an address that a story before it had.
+func onWire(w *wire) storyOption { return func(o *storyOptions) { o.wire = w } }
+
+// withDates gives all commits of people one date, so that equal ones have equal ids.
+func withDates(date string) storyOption { return func(o *storyOptions) { o.dates = date } }
 
 // ofNamespaces makes namespaces on the management cluster the story's, whatever they are called.
 func ofNamespaces(names ...string) storyOption {
@@ -90,10 +108,18 @@ func newStory(t testing.TB, name string, options ...storyOption) *story {
 	if s.dir, err = os.MkdirTemp("", "furrow-story-"+name+"-"); err != nil {
 		t.Fatal(err)
 	}
-	s.wire = newWire(t, s.world.gitea.URL)
+	if s.wire = o.wire; s.wire == nil {
+		s.wire = newWire(t, s.world.gitea.URL)
+	}
 	t.Cleanup(func() { s.end(t) })
 	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
 	defer cancel()
+	if o.ownManagement {
+		var err error
+		if s.world, err = s.world.another(ctx, filepath.Join(s.dir, "world")); err != nil {
+			t.Fatalf("start another management cluster: %v", err)
+		}
+	}
 	if err := s.prepare(ctx, o); err != nil {
 		t.Fatalf("prepare the story: %v", err)
 	}
@@ -119,7 +145,11 @@ func (s *story) prepare(ctx context.Context, o storyOptions) (err error) {
 		if err != nil {
 			return nil, err
 		}
-		return clone(org, name, url, filepath.Join(s.dir, name), s.person)
+		r, err := clone(org, name, url, filepath.Join(s.dir, name), s.person)
+		if err == nil && o.dates != "" {
+			err = r.beginAnew(o.dates)
+		}
+		return r, err
 	}
 	if s.gitops, err = open("gitops"); err != nil {
 		return err
@@ -141,10 +171,13 @@ func (s *story) prepare(ctx context.Context, o storyOptions) (err error) {
 	if err := writeFile(filepath.Join(s.dir, "kubeconfigs", "mgmt.yaml"), string(s.world.mgmt.KubeConfig)); err != nil {
 		return err
 	}
-	return s.world.mgmt.Bootstrap(ctx, servers.RootOptions{
+	if err := s.world.mgmt.Bootstrap(ctx, servers.RootOptions{
 		URL: s.gitops.url, Path: "./clusters/mgmt", Namespace: s.namespace, Name: rootName,
 		Username: s.flux.name, Password: s.flux.token,
-	})
+	}); err != nil || !o.controller {
+		return err
+	}
+	return s.prepareController(ctx)
 }
 
 func writeFile(path, content string) error {
@@ -164,6 +197,14 @@ func (s *story) end(t testing.TB) {
 		s.observer.end()
 		s.checkRules()
 	}
+	if s.controller != nil {
+		err := noteRights(s.world.mgmt)
+		rest, unusedErr := unused()
+		if err := errors.Join(err, unusedErr); err != nil {
+			t.Error(err)
+		}
+		t.Logf("rights that no story has made use of so far: %v", slices.Sorted(maps.Keys(rest)))
+	}
 	if s.provider != nil {
 		s.provider.end()
 	}
@@ -171,6 +212,14 @@ func (s *story) end(t testing.TB) {
 		t.Log("logs:", keepLogs(s.name, "furrow", filepath.Join(s.dir, "logs")))
 	}
 	s.clear(context.Background())
+	if s.world != &shared.world {
+		if err := s.world.mgmt.Stop(); err != nil {
+			t.Errorf("stop the story's management cluster: %v", err)
+		}
+		if t.Failed() {
+			t.Log("logs:", keepLogs(s.name, "mgmt", filepath.Join(s.world.mgmt.Dir, "logs")))
+		}
+	}
 	if err := os.RemoveAll(s.dir); err != nil {
 		t.Error(err)
 	}
@@ -250,6 +299,10 @@ func (s *story) step(sentence string, tell func()) {
 		tell()
 		s.checkRules()
 		t.Logf("%s", time.Since(began).Round(10*time.Millisecond))
+		if s.controller != nil {
+			output, _ := s.tryKubectl("get", "seeds,plantings")
+			t.Logf("people see:\n%s", output)
+		}
 	})
 	s.t = whole
 	if !passed {
@@ -262,6 +315,9 @@ func (s *story) commit(message string, changes ...files) {
 	s.t.Helper()
 	if _, err := s.controlPlane.commit("main", message, changes...); err != nil {
 		s.t.Fatalf("commit to the control plane: %v", err)
+	}
+	if s.controller != nil {
+		s.applySeeds(changes)
 	}
 }
 
@@ -300,20 +356,35 @@ func (s *story) furrow(args ...string) string {
 	return string(output)
 }
 
-// run starts furrow run.
+// run starts furrow.
 func (s *story) run(args ...string) {
+	s.t.Helper()
+	s.follow(s.spawn("furrow", args...))
+}
+
+// follow makes a furrow the one that the story relies on.
+func (s *story) follow(p *process) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running = p
+}
+
+// spawn starts a furrow of its own name, with mirrors of its own.
+func (s *story) spawn(name string, args ...string) *process {
 	s.t.Helper()
 	if err := os.MkdirAll(filepath.Join(s.dir, "logs"), 0o755); err != nil {
 		s.t.Fatal(err)
 	}
-	cmd := s.command(context.Background(), append([]string{"run", "--interval", "1s", "--cache", filepath.Join(s.dir, "mirrors")}, args...)...)
-	p, err := startProcess(cmd, filepath.Join(s.dir, "logs", "furrow.log"))
+	front := []string{"run"}
+	if s.controller != nil {
+		front = s.controller.args(s)
+	}
+	front = append(front, "--interval", "1s", "--cache", filepath.Join(s.dir, "mirrors", name))
+	p, err := startProcess(s.command(context.Background(), append(front, args...)...), filepath.Join(s.dir, "logs", name+".log"))
 	if err != nil {
 		s.t.Fatalf("start furrow: %v", err)
 	}
-	s.mu.Lock()
-	s.running = p
-	s.mu.Unlock()
+	return p
 }
 
 // runs says that furrow run is under way.
@@ -329,14 +400,16 @@ func (s *story) stop() { s.t.Helper(); s.endRun(syscall.SIGINT) }
 // kill ends furrow run at whatever it does.
 func (s *story) kill() { s.t.Helper(); s.endRun(syscall.SIGKILL) }
 
-func (s *story) endRun(signal syscall.Signal) {
+func (s *story) endRun(signal syscall.Signal) { s.t.Helper(); s.endProcess(s.running, signal) }
+
+func (s *story) endProcess(p *process, signal syscall.Signal) {
 	s.t.Helper()
-	if err := s.running.end(signal); err != nil {
-		s.t.Errorf("furrow run: %v\n%s", err, lastLines(s.running.output(), 40))
+	if err := p.end(signal); err != nil {
+		s.t.Errorf("furrow: %v\n%s", err, lastLines(p.output(), 40))
 	}
 	for _, bad := range []string{"DATA RACE", "panic:"} {
-		if _, after, found := strings.Cut(s.running.output(), bad); found {
-			s.t.Errorf("furrow run: %s%s", bad, lastLines(after[:min(len(after), 8000)], 200))
+		if _, after, found := strings.Cut(p.output(), bad); found {
+			s.t.Errorf("furrow: %s%s", bad, lastLines(after[:min(len(after), 8000)], 200))
 		}
 	}
 }
@@ -396,6 +469,10 @@ func (s *story) scene() string {
 			}
 		}
 		fmt.Fprintf(&b, "  %s/%s %s %s at %s: %.300s\n", k.Namespace, k.Name, status, reason, k.Status.LastAppliedRevision, message)
+	}
+	if s.controller != nil {
+		output, _ := s.tryKubectl("get", "seeds,plantings,gitopsrepos,clusters.furrow.dev", "--output=wide")
+		fmt.Fprintf(&b, "--- resources\n%s", output)
 	}
 	if s.provider != nil {
 		fmt.Fprintf(&b, "--- clusters\n%s", s.provider.scene())
@@ -515,6 +592,9 @@ func (s *story) awaitState(tier, state string) tierReport {
 		found = r.tier(tier)
 		return found.State == state, fmt.Sprintf("it is %q: %s", found.State, found.Message)
 	})
+	if s.controller != nil {
+		s.awaitPlantingState(tier, state)
+	}
 	return found
 }
 

@@ -47,6 +47,12 @@ var shared struct {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
+	if code == 0 && shared.world.mgmt != nil && wholeSuite() {
+		if err := checkUnused(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
 	if err := shared.world.end(code != 0); err != nil {
 		fmt.Fprintln(os.Stderr, "end the world:", err)
 		code = max(code, 1)
@@ -85,10 +91,20 @@ func (w *world) start() (err error) {
 	)
 }
 
-// startManagement starts the management cluster with Flux and the Cluster API's CRDs.
-func (w *world) startManagement(ctx context.Context) (err error) {
+// another is a world with the same Gitea and furrow, and a management cluster of its own, whose Flux soon tries again what
+// failed while the API server was away.
+func (w *world) another(ctx context.Context, dir string) (*world, error) {
+	other := &world{dir: dir, gitea: w.gitea, furrow: w.furrow}
+	return other, other.startManagement(ctx, impatient...)
+}
+
+// impatient has what fails while an API server does not answer tried again soon, and not after minutes.
+var impatient = []string{"--max-retry-delay=2s"}
+
+// startManagement starts the management cluster with Flux, the Cluster API's CRDs, and what is shipped of Furrow.
+func (w *world) startManagement(ctx context.Context, flux ...string) (err error) {
 	w.mgmt, err = servers.StartCluster(ctx, servers.ClusterOptions{
-		Name: "mgmt", Dir: filepath.Join(w.dir, "mgmt"), Controllers: true, Audit: true,
+		Name: "mgmt", Dir: filepath.Join(w.dir, "mgmt"), Controllers: true, Audit: true, AuditAll: []string{controllerUser},
 	})
 	if err != nil {
 		return err
@@ -100,10 +116,15 @@ func (w *world) startManagement(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	ours, err := shipped()
+	if err != nil {
+		return err
+	}
 	return together(
 		func() error { return w.mgmt.Apply(ctx, crds) },
+		func() error { return w.mgmt.Apply(ctx, ours) },
 		func() (err error) {
-			w.flux, err = w.mgmt.StartFlux(ctx, servers.FluxOptions{})
+			w.flux, err = w.mgmt.StartFlux(ctx, servers.FluxOptions{SourceArgs: flux, KustomizeArgs: flux})
 			return err
 		},
 	)

@@ -8,12 +8,13 @@ import (
 	"strings"
 )
 
-// auditPolicy logs each request for a change, dry runs too, when it is answered. Leases and events are noise.
+// auditPolicy logs each request for a change, dry runs too, when it is answered. Leases and events are noise. It has a
+// place for a rule that comes first.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted]
 rules:
-- level: None
+%s- level: None
   resources:
   - {group: coordination.k8s.io, resources: [leases]}
   - {group: "", resources: [events]}
@@ -23,9 +24,18 @@ rules:
 - level: None
 `
 
-// AuditEvent is an answered request for a change, as far as tests look at it.
+// auditPolicyFor is the policy that logs, of some users, all that they ask for.
+func auditPolicyFor(users []string) string {
+	if len(users) == 0 {
+		return fmt.Sprintf(auditPolicy, "")
+	}
+	return fmt.Sprintf(auditPolicy, "- {level: Metadata, users: ['"+strings.Join(users, "', '")+"']}\n")
+}
+
+// AuditEvent is an answered request, as far as tests look at it.
 type AuditEvent struct {
-	// Verb is create, update, patch, delete or deletecollection. An apply is a patch.
+	// Verb is create, update, patch, delete or deletecollection and, of users of whom all is logged, get, list or watch. An
+	// apply is a patch.
 	Verb       string `json:"verb"`
 	RequestURI string `json:"requestURI"`
 	UserAgent  string `json:"userAgent"`
@@ -59,7 +69,8 @@ func (e AuditEvent) Refused() bool {
 	return e.ResponseStatus.Code >= 400
 }
 
-// AuditEvents reads the audit log, oldest first. A request is in it about when its answer is there.
+// AuditEvents reads the audit log, oldest first. A request is in it about when its answer is there, and a watch when it
+// has ended.
 func (c *Cluster) AuditEvents() ([]AuditEvent, error) {
 	content, err := os.ReadFile(c.AuditLog)
 	if err != nil {

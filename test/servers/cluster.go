@@ -28,6 +28,8 @@ type ClusterOptions struct {
 	Nodes int
 	// Audit lets the API server log who asked for which change, and how it answered.
 	Audit bool
+	// AuditAll are the users of whom the API server logs all that they ask for.
+	AuditAll []string
 	// Port is the API server's; 0 is that of before, or a free one.
 	Port int
 }
@@ -107,7 +109,7 @@ func (c *Cluster) prepare() error {
 		return nil
 	}
 	c.AuditLog = filepath.Join(c.Dir, "logs", "audit.log")
-	if err := os.WriteFile(c.auditPolicyFile(), []byte(auditPolicy), 0o644); err != nil {
+	if err := os.WriteFile(c.auditPolicyFile(), []byte(auditPolicyFor(c.options.AuditAll)), 0o644); err != nil {
 		return fmt.Errorf("write the audit policy: %w", err)
 	}
 	return nil

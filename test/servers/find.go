@@ -23,6 +23,7 @@ const (
 	ClusterAPI          = store.ClusterAPI
 	Etcd                = store.Etcd
 	GiteaServer         = store.Gitea
+	Helm                = store.Helm
 	Kubernetes          = store.Kubernetes
 	KustomizeController = store.KustomizeController
 	KWOK                = store.KWOK

@@ -13,20 +13,37 @@ import (
 
 // CreateUser makes a user and gives a token for all that the user may do; the token is also the password for Git.
 func (g *Gitea) CreateUser(ctx context.Context, name string) (token string, err error) {
-	password := "Pass-word-of-" + name
 	err = g.post(ctx, "/admin/users", g.asAdmin, map[string]any{
-		"username": name, "email": name + "@example.invalid", "password": password, "must_change_password": false,
+		"username": name, "email": name + "@example.invalid", "password": passwordOf(name), "must_change_password": false,
 	}, nil)
 	if err != nil {
 		return "", err
 	}
+	return g.CreateToken(ctx, name)
+}
+
+func passwordOf(user string) string { return "Pass-word-of-" + user }
+
+// as lets a request be a user's.
+func as(user string) func(*http.Request) {
+	return func(request *http.Request) { request.SetBasicAuth(user, passwordOf(user)) }
+}
+
+// tokenName is that of the one token that a user has.
+const tokenName = "furrow"
+
+// CreateToken gives a user a token, who has none.
+func (g *Gitea) CreateToken(ctx context.Context, user string) (token string, err error) {
 	var made struct {
 		Token string `json:"sha1"`
 	}
-	asUser := func(request *http.Request) { request.SetBasicAuth(name, password) }
-	err = g.post(ctx, "/users/"+url.PathEscape(name)+"/tokens", asUser,
-		map[string]any{"name": "furrow", "scopes": []string{"all"}}, &made)
+	err = g.post(ctx, "/users/"+url.PathEscape(user)+"/tokens", as(user), map[string]any{"name": tokenName, "scopes": []string{"all"}}, &made)
 	return made.Token, err
+}
+
+// RevokeToken takes a user's token away: what comes with it is refused.
+func (g *Gitea) RevokeToken(ctx context.Context, user string) error {
+	return g.do(ctx, http.MethodDelete, "/users/"+url.PathEscape(user)+"/tokens/"+tokenName, as(user), nil, nil)
 }
 
 // CreateOrg makes an organisation that the administrator owns.
@@ -52,11 +69,16 @@ func (g *Gitea) asAdmin(request *http.Request) {
 
 // post posts body to a path of the API and reads the answer into made, if that is not nil.
 func (g *Gitea) post(ctx context.Context, path string, as func(*http.Request), body, made any) error {
+	return g.do(ctx, http.MethodPost, path, as, body, made)
+}
+
+// do asks something of a path of the API.
+func (g *Gitea) do(ctx context.Context, method, path string, as func(*http.Request), body, made any) error {
 	content, err := json.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("write a request to Gitea: %w", err)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, g.URL+"/api/v1"+path, bytes.NewReader(content))
+	request, err := http.NewRequestWithContext(ctx, method, g.URL+"/api/v1"+path, bytes.NewReader(content))
 	if err != nil {
 		return fmt.Errorf("make a request to Gitea: %w", err)
 	}
@@ -64,7 +86,7 @@ func (g *Gitea) post(ctx context.Context, path string, as func(*http.Request), b
 	as(request)
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return fmt.Errorf("post %s to Gitea: %w", path, err)
+		return fmt.Errorf("%s %s of Gitea: %w", method, path, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	answer, err := io.ReadAll(response.Body)
@@ -72,7 +94,7 @@ func (g *Gitea) post(ctx context.Context, path string, as func(*http.Request), b
 		return fmt.Errorf("read Gitea's answer to %s: %w", path, err)
 	}
 	if response.StatusCode/100 != 2 {
-		return fmt.Errorf("post %s to Gitea: %s: %s", path, response.Status, strings.TrimSpace(string(answer)))
+		return fmt.Errorf("%s %s of Gitea: %s: %s", method, path, response.Status, strings.TrimSpace(string(answer)))
 	}
 	if made == nil {
 		return nil

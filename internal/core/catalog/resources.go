@@ -21,18 +21,22 @@ type Resources struct {
 	Seeds map[string]v1alpha1.SeedSpec
 }
 
-// LoadWith reads a control-plane tree and what resources say of it. A resource that
-// is not valid is a problem of the inventory like any document.
+// LoadWith reads a control-plane tree and what resources say of it; with no tree, the
+// resources alone. A resource that is not valid is a problem of the inventory like
+// any document.
 func LoadWith(tree fs.FS, r Resources) (*Catalog, error) {
-	docs := newDocuments()
-	if err := docs.readInventory(tree); err != nil {
-		return nil, err
+	docs, packages := newDocuments(), map[string]*seedPackage{}
+	if tree != nil {
+		if err := docs.readInventory(tree); err != nil {
+			return nil, err
+		}
+		var problems manifest.Problems
+		var err error
+		if packages, problems, err = readPackages(tree); err != nil {
+			return nil, err
+		}
+		docs.problems = append(docs.problems, problems...)
 	}
-	packages, problems, err := readPackages(tree)
-	if err != nil {
-		return nil, err
-	}
-	docs.problems = append(docs.problems, problems...)
 	count := docs.count + len(packages)
 	for _, o := range r.Documents {
 		docs.takeResource(o)

@@ -74,3 +74,56 @@ func TestJudgeGone(t *testing.T) {
 		})
 	}
 }
+
+func TestJudgeGoneOfAnAbandonedCluster(t *testing.T) {
+	gone, there, silent := health.Creator{Known: true}, health.Creator{Known: true, Found: true}, health.Creator{}
+	self := health.Want{Gone: true, RootFound: true, Reconciler: health.Place{Cluster: "edge", Abandoned: true}, Creators: health.Place{Cluster: "edge", Abandoned: true}}
+	behindHub := health.Want{Gone: true, RootFound: true, Reconciler: health.Place{Cluster: "hub"}, Creators: health.Place{Cluster: "edge", Abandoned: true}}
+	ofHub := health.Want{Gone: true, RootFound: true, Reconciler: health.Place{Cluster: "hub", Abandoned: true}, Creators: health.Place{Cluster: "edge"}}
+	rootless := func(w health.Want) health.Want { w.RootFound = false; return w }
+	tests := map[string]struct {
+		seen     health.Reconciler
+		creators []health.Creator
+		want     health.Want
+		phase    health.Phase
+		says     string
+	}{
+		"silent, it is given up":                                    {health.Reconciler{}, []health.Creator{silent}, rootless(self), health.Absent, "given up: cluster edge was abandoned"},
+		"with the object still there, it is not":                    {ready(), nil, self, health.Behind, "still there"},
+		"with the object being deleted, it is not":                  {ready(func(r *health.Reconciler) { r.Deleting = true }), nil, self, health.Progressing, "is deleting"},
+		"with the object gone and the creator there, it is not":     {health.Reconciler{Known: true}, []health.Creator{there}, self, health.Progressing, "still being deleted"},
+		"with all seen to be gone, it is gone":                      {health.Reconciler{Known: true}, []health.Creator{gone}, self, health.Absent, "gone"},
+		"with another root, it is given up":                         {health.Reconciler{Known: true}, nil, rootless(self), health.Absent, "given up: cluster edge was abandoned"},
+		"its hub's silence is waited for":                           {health.Reconciler{}, []health.Creator{silent}, behindHub, health.Unknown, "could not be asked (if it is gone for good, run 'furrow abandon hub')"},
+		"its hub without the root is waited for":                    {health.Reconciler{Known: true}, nil, rootless(behindHub), health.Unknown, "another or a new one"},
+		"its creators are given up":                                 {health.Reconciler{Known: true}, []health.Creator{gone, silent}, behindHub, health.Absent, "given up: cluster edge was abandoned"},
+		"one creator that is seen there counts":                     {health.Reconciler{Known: true}, []health.Creator{silent, there}, behindHub, health.Progressing, "still being deleted"},
+		"as a hub, it is given up for the cluster behind it":        {health.Reconciler{}, []health.Creator{gone}, ofHub, health.Absent, "given up: cluster hub was abandoned"},
+		"as a hub, it is no excuse for the creators of another one": {health.Reconciler{}, []health.Creator{silent}, ofHub, health.Unknown, "asked for the creator (if it is gone for good, run 'furrow abandon edge')"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := health.Judge(tc.seen, tc.creators, tc.want)
+			if got.Phase != tc.phase || !strings.Contains(got.Message, tc.says) {
+				t.Errorf("got %s (%s), want %s (%s)", got.Phase, got.Message, tc.phase, tc.says)
+			}
+		})
+	}
+}
+
+func TestJudgeOfAnAbandonedClusterWhatIsToStay(t *testing.T) {
+	abandoned := want
+	abandoned.Reconciler, abandoned.Creators = health.Place{Cluster: "edge", Abandoned: true}, health.Place{Cluster: "edge", Abandoned: true}
+	const says = "cluster edge was abandoned, but this is to stay: "
+	for name, got := range map[string]health.Verdict{
+		"the reconciler object": health.Judge(health.Reconciler{}, nil, abandoned),
+		"the creator":           health.Judge(ready(), []health.Creator{{}}, abandoned),
+	} {
+		if got.Phase != health.Unknown || !strings.HasPrefix(got.Message, says) {
+			t.Errorf("%s: got %s (%s), want %s (%s…)", name, got.Phase, got.Message, health.Unknown, says)
+		}
+	}
+	if got := health.Judge(ready(), nil, abandoned); got.Phase != health.Ready {
+		t.Errorf("a cluster that answers: got %s (%s)", got.Phase, got.Message)
+	}
+}

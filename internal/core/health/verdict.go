@@ -50,6 +50,33 @@ type Want struct {
 	// was. It counts where the tier should be gone: a cluster without the root may be
 	// another one, or a new one, on which nothing was ever there to go.
 	RootFound bool
+	// Reconciler is the cluster that the reconciler object is on, Creators that of
+	// the creators.
+	Reconciler, Creators Place
+}
+
+// Place is a cluster that is asked.
+type Place struct {
+	Cluster string
+	// Abandoned says that a person has given the cluster up: what is not known there
+	// counts as gone, where it should be.
+	Abandoned bool
+}
+
+// wayOut says what to do where a cluster that is gone keeps something from going.
+func (p Place) wayOut() string {
+	if p.Cluster == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (if it is gone for good, run 'furrow abandon %s')", p.Cluster)
+}
+
+// staying is what is not known of a tier that is to stay, on a cluster that was abandoned.
+func (p Place) staying(v Verdict) Verdict {
+	if p.Abandoned {
+		v.Message = fmt.Sprintf("cluster %s was abandoned, but this is to stay: %s. Take the cluster out of the control plane, or run 'furrow abandon %[1]s --undo'", p.Cluster, v.Message)
+	}
+	return v
 }
 
 // Verdict is one tier's health.
@@ -79,7 +106,7 @@ func Judge(r Reconciler, creators []Creator, want Want) Verdict {
 		return v
 	}
 	for _, c := range creators {
-		if v := judgeCreator(c); v.Phase != Ready {
+		if v := judgeCreator(c, want.Creators); v.Phase != Ready {
 			return v
 		}
 	}
@@ -88,25 +115,40 @@ func Judge(r Reconciler, creators []Creator, want Want) Verdict {
 
 // judgeGone is Absent only when nothing is left: a reconciler object that is
 // being deleted reports success to the end.
+//
+// What is not known on a cluster that was abandoned counts as gone; what is known
+// there counts as it is.
 func judgeGone(r Reconciler, creators []Creator, want Want) Verdict {
+	var given Place // a cluster that was abandoned, of which something is not known
 	switch {
+	case !r.Known && want.Reconciler.Abandoned:
+		given = want.Reconciler
 	case !r.Known:
-		return verdict(Unknown, "the cluster could not be asked%s", suffix(r.Message))
+		return verdict(Unknown, "the cluster could not be asked%s%s", want.Reconciler.wayOut(), suffix(r.Message))
 	case r.Found && !r.Deleting:
 		return awaiting(verdict(Behind, "the reconciler object is still there"))
 	case r.Found:
 		return verdict(Progressing, "the reconciler is deleting what it applied")
 	}
 	for _, c := range creators {
-		if !c.Known {
-			return creatorUnknown(c)
-		}
-		if c.Found {
+		switch {
+		case c.Known && c.Found:
 			return verdict(Progressing, "the creator%s is still being deleted", named(c))
+		case !c.Known && !want.Creators.Abandoned:
+			return creatorUnknown(c, want.Creators.wayOut())
+		case !c.Known:
+			given = want.Creators
 		}
 	}
-	if !want.RootFound {
+	switch {
+	case !r.Known || want.RootFound:
+	case want.Reconciler.Abandoned:
+		given = want.Reconciler
+	default:
 		return awaiting(verdict(Unknown, "whether it is gone is not known: the root is not found on the cluster either, which may be another or a new one"))
+	}
+	if given.Abandoned {
+		return verdict(Absent, "given up: cluster %s was abandoned", given.Cluster)
 	}
 	return verdict(Absent, "gone")
 }
@@ -114,7 +156,7 @@ func judgeGone(r Reconciler, creators []Creator, want Want) Verdict {
 func judgeReconciler(r Reconciler, want Want) Verdict {
 	switch {
 	case !r.Known:
-		return verdict(Unknown, "the cluster could not be asked%s", suffix(r.Message))
+		return want.Reconciler.staying(verdict(Unknown, "the cluster could not be asked%s", suffix(r.Message)))
 	case !r.Found:
 		return awaiting(verdict(Absent, "the reconciler object is not there yet"))
 	case r.Deleting:
@@ -205,10 +247,10 @@ func failed(r Reconciler) bool {
 }
 
 // judgeCreator is Ready when the cluster is: the creator current, and its API server answering.
-func judgeCreator(c Creator) Verdict {
+func judgeCreator(c Creator, on Place) Verdict {
 	switch {
 	case !c.Known:
-		return creatorUnknown(c)
+		return on.staying(creatorUnknown(c, ""))
 	case !c.Found:
 		return verdict(Progressing, "the creator is not there yet%s", suffix(c.Message))
 	case !c.Current:
@@ -219,8 +261,8 @@ func judgeCreator(c Creator) Verdict {
 	return verdict(Ready, "")
 }
 
-func creatorUnknown(c Creator) Verdict {
-	return verdict(Unknown, "the management cluster could not be asked for the creator%s%s", named(c), suffix(c.Message))
+func creatorUnknown(c Creator, wayOut string) Verdict {
+	return verdict(Unknown, "the management cluster could not be asked for the creator%s%s%s", named(c), wayOut, suffix(c.Message))
 }
 
 func named(c Creator) string {

@@ -86,6 +86,18 @@ func RetryBranch(base, seed string) string { return branchPrefix + base + "/retr
 // guard holds. It is at the commit of the seed's plan.
 func ConfirmBranch(base, seed string) string { return branchPrefix + base + "/confirm/" + seed }
 
+// AbandonBranch marks that a person has given a cluster up, for the plans of one
+// owner. Where it is does not matter.
+func AbandonBranch(base, owner, cluster string) string { return abandonPrefix(base, owner) + cluster }
+
+func abandonPrefix(base, owner string) string { return branchPrefix + base + "/abandon/" + owner + "/" }
+
+// AbandonedCluster is the inverse of AbandonBranch.
+func AbandonedCluster(base, owner, branch string) (cluster string, ok bool) {
+	cluster, ok = strings.CutPrefix(branch, abandonPrefix(base, owner))
+	return cluster, ok && cluster != "" && !strings.Contains(cluster, "/")
+}
+
 // TierBranch holds the proposal of a tier.
 func TierBranch(base string, t Tier) string {
 	return branchPrefix + base + "/tier/" + t.Seed + "/" + t.Cluster + "/" + t.Number()

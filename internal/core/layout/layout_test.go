@@ -26,6 +26,7 @@ func TestPathsOfATier(t *testing.T) {
 		"people read seed, cluster and number": {web.String(), "web/edge-1/tier-03"},
 		"the branch of a tier":                 {TierBranch("main", web), "furrow/main/tier/web/edge-1/03"},
 		"the branch of a plan":                 {PlanBranch("main", "web"), "furrow/main/plan/web"},
+		"the mark of an abandoned cluster":     {AbandonBranch("release/1", "acme/prod", "edge-1"), "furrow/release/1/abandon/acme/prod/edge-1"},
 		"the branch of the status":             {StatusBranch("release/1", "acme/prod"), "furrow/release/1/status/acme/prod"},
 	}
 	for sentence, c := range cases {
@@ -96,6 +97,9 @@ func TestBranchesAreReadBack(t *testing.T) {
 		if seed, ok := PlanSeed(base, PlanBranch(base, "web")); seed != "web" || !ok {
 			t.Errorf("the plan branch of web is read as %q", seed)
 		}
+		if cluster, ok := AbandonedCluster(base, "acme/prod", AbandonBranch(base, "acme/prod", "edge-1")); cluster != "edge-1" || !ok {
+			t.Errorf("the mark of edge-1 is read as %q", cluster)
+		}
 	}
 }
 
@@ -123,6 +127,14 @@ func TestBranchesOfOthersAreNotOurs(t *testing.T) {
 				t.Errorf("%s is read as %v", branch, tier)
 			}
 		})
+	}
+	for _, branch := range []string{
+		AbandonBranch("main", "acme/staging", "edge"), AbandonBranch("next", "acme/prod", "edge"), AbandonBranch("main", "acme/prod", "edge") + "/x",
+		AbandonBranch("main", "acme/prod", ""), StatusBranch("main", "acme/prod"),
+	} {
+		if cluster, ok := AbandonedCluster("main", "acme/prod", branch); ok {
+			t.Errorf("%s is read as the mark of %q", branch, cluster)
+		}
 	}
 	for _, branch := range []string{"furrow/main/plan/", "furrow/main/plan/web/x", "furrow/next/plan/web", "furrow/main/tier/web/edge/00"} {
 		if seed, ok := PlanSeed("main", branch); ok {

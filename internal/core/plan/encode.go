@@ -135,6 +135,8 @@ func (p *Plan) check() error {
 			return fmt.Errorf("%s: %s has the reconciler file %q, which is not its own", layout.PlanFile, t, t.Reconciler)
 		case !objectID.MatchString(string(t.Tree)) || !objectID.MatchString(string(t.ReconcilerBlob)):
 			return fmt.Errorf("%s: %s has a tree or blob that is no Git object id", layout.PlanFile, t)
+		case t.Orphan != nil && (t.Orphan.Blob == "" || !objectID.MatchString(string(t.Orphan.Tree)) || !objectID.MatchString(string(t.Orphan.Blob))):
+			return fmt.Errorf("%s: %s has an orphan that is no Git object id", layout.PlanFile, t)
 		}
 		seen[name] = true
 	}

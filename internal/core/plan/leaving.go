@@ -112,7 +112,7 @@ func (a *assembly) addDropped() {
 		t, ok := a.plan.Find(v.Cluster, was.tier.Ordinal)
 		if !ok {
 			gone := *was.tier
-			gone.Tree, gone.ReconcilerBlob, gone.Contents, gone.Object.Rendered, gone.Leaving = "", "", "", "", nil
+			gone.Tree, gone.ReconcilerBlob, gone.Contents, gone.Object.Rendered, gone.Leaving, gone.Orphan = "", "", "", "", nil, nil
 			a.plan.Tiers = append(a.plan.Tiers, gone)
 			t = &a.plan.Tiers[len(a.plan.Tiers)-1]
 		}

@@ -78,6 +78,8 @@ type Tier struct {
 	Creates []Creates `yaml:"creates,omitempty"`
 	// Leaving is what goes with this plan.
 	Leaving *Leaving `yaml:"leaving,omitempty"`
+	// Orphan is set of a tier that goes from a cluster that was abandoned.
+	Orphan *Orphan `yaml:"orphan,omitempty"`
 }
 
 // Prerequisite is a tier that must be released before this one is proposed.
@@ -197,6 +199,8 @@ type File struct {
 	// Data is nil for a file that is taken over from the plan or base as it stands.
 	Data []byte
 	Hash layout.Hash
+	// Dir says that it is a directory, taken over whole.
+	Dir bool
 }
 
 // Name names the tier of this plan.

@@ -100,7 +100,7 @@ func Remove(last *Plan, revision string) *Plan {
 			objects = slices.Clone(t.Leaving.Objects)
 		}
 		t.Leaving = &Leaving{Objects: append(objects, last.Objects(&t)...), After: waiting(last, &t)}
-		t.Tree, t.ReconcilerBlob, t.Contents, t.Object.Rendered = "", "", "", ""
+		t.Tree, t.ReconcilerBlob, t.Contents, t.Object.Rendered, t.Orphan = "", "", "", "", nil
 		out.Tiers[i] = t
 	}
 	return &out

@@ -27,6 +27,9 @@ func onBase(d *decision) (TierStatus, bool) {
 		return TierStatus{}, false
 	}
 	s := TierStatus{State: state, Message: d.have.Health.Message, Since: d.have.Health.Since}
+	if d.tier.Orphans() {
+		s.Message = fmt.Sprintf("cluster %s was abandoned, and %s has still to be told to leave everything there: %s", d.name.Cluster, d.tier.Object.Cluster, s.Message)
+	}
 	if d.have.Base == BaseAmended {
 		s.Amended = d.have.BaseDetail
 	}
@@ -73,8 +76,11 @@ func proposedAsWanted(d *decision) (TierStatus, bool) {
 		return TierStatus{State: Rejected, Message: rejection(p.Reason, d.name.Seed)}, true
 	}
 	s := TierStatus{State: Proposed, Message: "waits to be merged", Waits: d.waits()}
-	if d.tier.Gone() {
+	switch {
+	case d.tier.Gone():
 		s.Message = "waits to be merged: it removes the tier"
+	case d.tier.Orphans():
+		s.Message = fmt.Sprintf("waits to be merged: cluster %s was abandoned, so what is there is orphaned before the tier is removed", d.name.Cluster)
 	}
 	s.GateFails = len(s.Waits) > 0
 	switch {
@@ -167,7 +173,7 @@ func closed(d *decision) (TierStatus, bool) {
 // waits lists what must come before a proposal. What leaves waits for those
 // that needed it to have left; everything else for its prerequisites.
 func (d *decision) waits() []Wait {
-	if d.tier.Leaving != nil && d.have.Base != BaseNothing {
+	if d.tier.Orphans() || d.tier.Leaving != nil && d.have.Base != BaseNothing {
 		return d.waitsOfLeaving()
 	}
 	return d.gates.of(d.tier)
@@ -181,7 +187,7 @@ func (d *decision) waitsOfLeaving() []Wait {
 			out = append(out, Wait{name, stateOf(state, true), "leaves first: " + r.Why})
 		}
 	}
-	if d.tier.Gone() {
+	if d.tier.Gone() || d.tier.Orphans() {
 		for _, name := range d.facts.Needed[d.name] {
 			out = append(out, Wait{name, Merged, fmt.Sprintf("seed %q still needs it", name.Seed)})
 		}

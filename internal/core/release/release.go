@@ -202,6 +202,9 @@ func Standing(t *plan.Tier, f TierFacts) State {
 	if f.Base != BaseEntries && f.Base != BaseAmended {
 		return ""
 	}
+	if t.Orphans() {
+		return Merged // until the reconciler object is known to orphan, and the tier can go
+	}
 	switch f.Health.Phase {
 	case health.Ready:
 		return Released

@@ -82,6 +82,50 @@ func (f *fixture) removal() *fixture {
 	return f
 }
 
+// orphaning gives tiers of a removal the entries that come before they go.
+func (f *fixture) orphaning(tiers ...layout.Tier) *fixture {
+	for _, name := range tiers {
+		t := f.tier(name)
+		t.Object.Cluster, t.Orphan = "mgmt", &plan.Orphan{Tree: "o", Blob: "o"}
+		*t = t.Orphaning()
+	}
+	return f
+}
+
+// givenUp is the verdict on a tier that should be gone from an abandoned cluster which is silent.
+func givenUp() health.Verdict {
+	return health.Judge(health.Reconciler{}, nil, health.Want{Gone: true, Reconciler: health.Place{Cluster: "edge", Abandoned: true}})
+}
+
+func TestOrphansFirst(t *testing.T) {
+	tests := map[string]struct {
+		base, live release.Grip
+		removing   bool
+		want       bool
+	}{
+		"while Git and the hub have the tier's own object":                 {base: release.GripHolds, live: release.GripHolds, want: true},
+		"while the hub has it, though its removal is proposed":             {base: release.GripHolds, live: release.GripHolds, removing: true, want: true},
+		"until the hub has what is merged":                                 {base: release.GripOrphans, live: release.GripHolds, want: true},
+		"no longer when the hub has it":                                    {base: release.GripOrphans, live: release.GripOrphans},
+		"once more when somebody undid it in Git":                          {base: release.GripHolds, live: release.GripOrphans, want: true},
+		"when the object is gone from Git, and its deletion hangs":         {base: release.GripNone, live: release.GripHolds, want: true},
+		"not when the object goes by itself":                               {base: release.GripNone, live: release.GripOrphans},
+		"not when the hub has no such object":                              {base: release.GripHolds, live: release.GripNone},
+		"not when all is gone":                                             {base: release.GripNone, live: release.GripNone},
+		"while the hub is silent":                                          {base: release.GripHolds, live: release.GripUnknown, want: true},
+		"while the hub is silent, and may not have it yet":                 {base: release.GripOrphans, live: release.GripUnknown, want: true},
+		"not again when the hub had it, and fell silent since":             {base: release.GripOrphans, live: release.GripUnknown, removing: true},
+		"not when nothing is in Git and the hub is silent: it may be gone": {base: release.GripNone, live: release.GripUnknown},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := release.OrphansFirst(tc.base, tc.live, tc.removing); got != tc.want {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestNext(t *testing.T) {
 	type want struct {
 		State  release.State
@@ -240,6 +284,42 @@ func TestNext(t *testing.T) {
 		},
 		"Gone when nothing is left": {
 			makePlan().removal().on(edge1, func(f *release.TierFacts) { f.Health.Phase = health.Absent }), edge1, want{State: release.Gone},
+		},
+		"Gone when what is not known of it was given up": {
+			makePlan().removal().on(edge1, func(f *release.TierFacts) { f.Health = givenUp() }), edge1, want{State: release.Gone},
+		},
+		"what leaves next goes once the rest was given up": {
+			makePlan().removal().on(edge1, func(f *release.TierFacts) { f.Health = givenUp() }).base(edge0, release.BaseEarlier), edge0,
+			want{State: release.Queued, Act: release.ActPropose},
+		},
+		"what is on an abandoned cluster of a hub is orphaned first": {
+			makePlan().removal().orphaning(edge1).base(edge1, release.BaseEarlier), edge1, want{State: release.Queued, Act: release.ActPropose},
+		},
+		"it is orphaned in the order of the removal": {
+			makePlan().removal().orphaning(edge0, edge1).base(edge0, release.BaseEarlier).base(edge1, release.BaseEarlier), edge0,
+			want{State: release.Blocked, Waits: []release.State{release.Queued}},
+		},
+		"it is orphaned again when its deletion hangs, and needs no prerequisite for it": {
+			makePlan().removal().orphaning(edge1).base(mgmt0, release.BaseEarlier).base(edge0, release.BaseEarlier), edge1,
+			want{State: release.Queued, Act: release.ActPropose},
+		},
+		"an open removal becomes an orphaning": {
+			makePlan().removal().base(edge1, release.BaseEarlier).proposal(edge1, release.Proposal{}).orphaning(edge1), edge1,
+			want{State: release.Outdated, Act: release.ActUpdate},
+		},
+		"an orphaning that is merged is no release, however healthy": {
+			makePlan().removal().orphaning(edge1).merged(edge1, health.Ready), edge1, want{State: release.Merged},
+		},
+		"what leaves next waits for a tier that is orphaned and not gone": {
+			makePlan().removal().orphaning(edge1).merged(edge1, health.Ready).base(edge0, release.BaseEarlier), edge0,
+			want{State: release.Blocked, Waits: []release.State{release.Merged}},
+		},
+		"a tier that another seed still needs is not orphaned": {
+			func() *fixture {
+				f := makePlan().removal().orphaning(edge1).base(edge1, release.BaseEarlier)
+				f.facts.Needed = map[layout.Tier][]layout.Tier{edge1: {{Seed: "other", Cluster: "edge"}}}
+				return f
+			}(), edge1, want{State: release.Blocked, Waits: []release.State{release.Merged}},
 		},
 		"a tier that another seed still needs does not leave": {
 			func() *fixture {

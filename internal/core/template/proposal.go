@@ -7,13 +7,16 @@ import (
 
 // Proposal is what the template of type Proposal sees.
 type Proposal struct {
-	// Verb is Plant, Update or Remove.
+	// Verb is Plant, Update, Remove or Orphan.
 	Verb string
 	// Seed, Cluster and Tier ("00", "01", …) that it is about; TierCount tiers
 	// are on the cluster.
 	Seed, Cluster, Tier string
 	TierCount           int
 	Removal             bool
+	// Abandoned says that the cluster was, so that what the tier has there stays:
+	// first the reconciler is told so, then the tier is removed.
+	Abandoned bool
 	// ReconciledBy names the reconciler, for people: "Flux on mgmt".
 	ReconciledBy string
 	Objects      []ObjectsOfKind

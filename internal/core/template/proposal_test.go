@@ -31,6 +31,14 @@ func TestDefaultProposal(t *testing.T) {
 			p.Verb, p.Leaving, p.Drops = "Update", []string{"core/ConfigMap/shop/old"}, true
 		},
 		"a removal": func(p *template.Proposal) { p.Verb, p.Removal = "Remove", true },
+		"an orphaning": func(p *template.Proposal) {
+			p.Verb, p.Abandoned, p.ReconciledBy = "Orphan", true, "Flux on hub"
+			p.Leaving, p.Drops = []string{"core/ConfigMap/shop/old"}, true
+		},
+		"a removal from an abandoned cluster": func(p *template.Proposal) {
+			p.Verb, p.Removal, p.Abandoned, p.ReconciledBy = "Remove", true, true, "Flux on hub"
+			p.Leaving, p.Drops = []string{"core/ConfigMap/shop/old"}, true
+		},
 	}
 	for name, change := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -79,6 +80,34 @@ func RenderReconciler(t Text, vars Reconciler) (Rendered, error) {
 		return Rendered{}, &Error{t.Name, err}
 	}
 	return stamp(o)
+}
+
+// Orphaned is a reconciler object as it was rendered, but for what becomes of its
+// objects when it is deleted: they stay. Flux then does not ask their cluster.
+func Orphaned(at string, data []byte) (Rendered, error) {
+	objects, err := manifest.Parse(at, data)
+	if err != nil {
+		return Rendered{}, err
+	}
+	if len(objects) != 1 || objects[0].ID.Kind != kustomizev1.KustomizationKind {
+		return Rendered{}, fmt.Errorf("%s: it holds no Flux Kustomization", at)
+	}
+	o := objects[0]
+	spec := maps.Clone(o.Map("spec"))
+	if spec == nil {
+		return Rendered{}, fmt.Errorf("%s: the Kustomization has no spec", at)
+	}
+	spec[fieldDeletionPolicy] = kustomizev1.DeletionPolicyOrphan
+	o.Body = maps.Clone(o.Body)
+	o.Body["spec"] = spec
+	return stamp(o)
+}
+
+const fieldDeletionPolicy = "deletionPolicy"
+
+// Orphans says of the spec of a reconciler object that what it applied stays when it is deleted.
+func Orphans(spec map[string]any) bool {
+	return spec[fieldDeletionPolicy] == kustomizev1.DeletionPolicyOrphan
 }
 
 // stamp annotates an object with the digest of what it is without that annotation.

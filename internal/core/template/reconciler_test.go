@@ -104,6 +104,35 @@ func TestTheDigestIsOfWhatIsRendered(t *testing.T) {
 	}
 }
 
+func TestOrphaned(t *testing.T) {
+	first, err := template.RenderReconciler(template.Text{Name: "t", Text: templates.FluxKustomization}, plainTier())
+	if err != nil {
+		t.Fatal(err)
+	}
+	orphaned, err := template.Orphaned("tier-00.yaml", first.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if orphaned.Digest == first.Digest {
+		t.Error("it has the digest of what it was made from")
+	}
+	want := strings.NewReplacer("deletionPolicy: WaitForTermination", "deletionPolicy: Orphan", first.Digest, orphaned.Digest).Replace(string(first.Bytes))
+	if diff := cmp.Diff(want, string(orphaned.Bytes)); diff != "" {
+		t.Errorf("more than the policy and the digest has changed (-want +got):\n%s", diff)
+	}
+	if again, err := template.Orphaned("tier-00.yaml", orphaned.Bytes); err != nil || !cmp.Equal(orphaned, again) {
+		t.Errorf("made twice, it is another: %v\n%s", err, cmp.Diff(orphaned, again))
+	}
+	for name, text := range map[string]string{
+		"no object": "", "another kind": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n",
+		"no spec": "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: x}\n", "no YAML": "a: [\n",
+	} {
+		if _, err := template.Orphaned("clusters/hub/tier-00.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), "clusters/hub/tier-00.yaml") {
+			t.Errorf("%s: got %v, want an error that names the file", name, err)
+		}
+	}
+}
+
 func TestWrongReconcilers(t *testing.T) {
 	change := func(old, with string) string { return strings.Replace(templates.FluxKustomization, old, with, 1) }
 	cases := map[string]struct{ text, want string }{

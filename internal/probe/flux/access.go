@@ -13,8 +13,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-
-	"github.com/furrow-dev/furrow/internal/probe"
 )
 
 // access is what a cluster is reached with.
@@ -22,10 +20,11 @@ type access struct {
 	config *rest.Config
 	// origin names where the kubeconfig came from, for people.
 	origin string
-	// digest is that of the kubeconfig; another one means that it changed.
+	// digest is that of the kubeconfig; another one means that it changed. It is zero
+	// where there is none.
 	digest [sha256.Size]byte
-	// secret says that it came from a Secret.
-	secret bool
+	// way is how it was come by.
+	way way
 	// program is what the kubeconfig names to be run for credentials; nil where there is none.
 	program *program
 }
@@ -36,12 +35,14 @@ var suffixes = []string{"", ".yaml", ".yml", ".kubeconfig", ".conf"}
 // maxKubeConfig bounds a kubeconfig, in bytes.
 const maxKubeConfig = 1 << 20
 
-// errNoKubeConfig says that a cluster has none, or none any more.
-var errNoKubeConfig = errors.New("there is no kubeconfig")
+// isName says that a cluster has a name that can be that of a file or of an object.
+func isName(cluster string) bool {
+	return cluster != "" && !strings.HasPrefix(cluster, ".") && !strings.ContainsAny(cluster, `/\`)
+}
 
 // readFile looks up the file of a cluster; ok says that there is one.
 func readFile(directory, cluster string) (name string, data []byte, ok bool, err error) {
-	if directory == "" || cluster == "" || strings.HasPrefix(cluster, ".") || strings.ContainsAny(cluster, `/\`) {
+	if directory == "" || !isName(cluster) {
 		return "", nil, false, nil
 	}
 	for _, suffix := range suffixes {
@@ -83,8 +84,7 @@ func fromFile(name string, data []byte) (*access, error) {
 // fromSecret reads a kubeconfig that somebody wrote into a Secret. Its author is
 // believed what the cluster's address and credentials are; it must not make this
 // process run programs or read files.
-func fromSecret(key probe.SecretKey, data []byte) (*access, error) {
-	origin := secretName(key)
+func fromSecret(origin string, data []byte) (*access, error) {
 	config, err := clientcmd.Load(data)
 	if err != nil {
 		return nil, invalid(origin, err)
@@ -124,13 +124,30 @@ func newAccess(config *clientcmdapi.Config, origin string, data []byte) (*access
 	if err != nil {
 		return nil, invalid(origin, err)
 	}
+	settle(rc)
+	return &access{config: rc, origin: origin, digest: sha256.Sum256(data)}, nil
+}
+
+// ownOrigin is where what OwnConfig holds comes from, for people.
+const ownOrigin = "the configuration of Furrow itself"
+
+// fromOwn uses what this process reaches its own cluster with. A token in a file is
+// read again by the transport each minute, and by the next session at once.
+func fromOwn(config *rest.Config) *access {
+	rc := rest.CopyConfig(config)
+	rc.RateLimiter = nil
+	settle(rc)
+	return &access{config: rc, origin: ownOrigin}
+}
+
+// settle makes a configuration fit for a channel.
+func settle(rc *rest.Config) {
 	rc.UserAgent = "furrow"
 	rc.QPS = -1 // the server's own fairness is enough
-	rc.WarningHandler = rest.NoWarnings{}
+	rc.WarningHandler, rc.WarningHandlerWithContext = rest.NoWarnings{}, nil
 	if rc.ExecProvider != nil {
 		rc.ExecProvider.StdinUnavailable = true
 	}
-	return &access{config: rc, origin: origin, digest: sha256.Sum256(data)}, nil
 }
 
 // invalid says that a kubeconfig cannot be used. What a decoder says of it may
@@ -146,23 +163,32 @@ func invalid(origin string, err error) error {
 	return fmt.Errorf("the kubeconfig in %s cannot be used: %s", origin, why)
 }
 
-func secretName(key probe.SecretKey) string {
-	return fmt.Sprintf("Secret %s/%s on cluster %s", key.Namespace, key.Name, key.Cluster)
-}
-
 // secretKeys are the keys under which a Secret may hold a kubeconfig.
 var secretKeys = []string{"value", "value.yaml"}
 
-// kubeConfigOf is the kubeconfig in the data of a Secret.
-func kubeConfigOf(key probe.SecretKey, data map[string]any) ([]byte, error) {
+// kubeConfigOf is the kubeconfig in a Secret. What is in it is found by name, decoded.
+func kubeConfigOf(origin string, find func(name string) ([]byte, error)) ([]byte, error) {
 	for _, name := range secretKeys {
-		if encoded := text(data, name); encoded != "" {
-			decoded, err := base64.StdEncoding.DecodeString(encoded)
-			if err != nil {
-				return nil, fmt.Errorf("the %s holds no valid %q", secretName(key), name)
-			}
-			return decoded, nil
+		data, err := find(name)
+		if err != nil {
+			return nil, fmt.Errorf("the %s holds no valid %q", origin, name)
+		}
+		if len(data) > maxKubeConfig {
+			return nil, fmt.Errorf("the kubeconfig in %s cannot be used: it is too large for one", origin)
+		}
+		if len(data) > 0 {
+			return data, nil
 		}
 	}
-	return nil, fmt.Errorf("the %s has no key %q with a kubeconfig", secretName(key), secretKeys[0])
+	return nil, fmt.Errorf("the %s has no key %q with a kubeconfig", origin, secretKeys[0])
+}
+
+// encoded finds what is in a Secret as an API server sends it.
+func encoded(data map[string]any) func(name string) ([]byte, error) {
+	return func(name string) ([]byte, error) { return base64.StdEncoding.DecodeString(text(data, name)) }
+}
+
+// decoded finds what is in a Secret as clients have it.
+func decoded(data map[string][]byte) func(name string) ([]byte, error) {
+	return func(name string) ([]byte, error) { return data[name], nil }
 }

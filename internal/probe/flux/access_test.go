@@ -44,7 +44,7 @@ func TestKubeConfigsFromSecrets(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := fromSecret(key, kubeConfig(tc.cluster, tc.user))
+			_, err := fromSecret(secretName(key), kubeConfig(tc.cluster, tc.user))
 			if tc.refused == "" {
 				if err != nil {
 					t.Fatal(err)
@@ -67,7 +67,7 @@ func TestKubeConfigsTellNoSecrets(t *testing.T) {
 		string(kubeConfig("", "token: "+secretToken+", exec: {command: "+secretToken+"}")),
 		string(kubeConfig(", certificate-authority-data: "+secretToken, "")),
 	} {
-		a, err := fromSecret(probe.SecretKey{Name: "s"}, []byte(data))
+		a, err := fromSecret("Secret s", []byte(data))
 		if err == nil {
 			_, err = connect(a)
 		}
@@ -122,16 +122,24 @@ func TestKubeConfigFiles(t *testing.T) {
 }
 
 func TestKubeConfigOfSecret(t *testing.T) {
-	key := probe.SecretKey{Cluster: "hub", Namespace: "edge", Name: "k"}
-	encoded := base64.StdEncoding.EncodeToString([]byte("config"))
+	origin := secretName(probe.SecretKey{Cluster: "hub", Namespace: "edge", Name: "k"})
+	config := base64.StdEncoding.EncodeToString([]byte("config"))
 	for _, name := range secretKeys {
-		if got, err := kubeConfigOf(key, map[string]any{name: encoded}); err != nil || string(got) != "config" {
+		if got, err := kubeConfigOf(origin, encoded(map[string]any{name: config})); err != nil || string(got) != "config" {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+		if got, err := kubeConfigOf(origin, decoded(map[string][]byte{name: []byte("config")})); err != nil || string(got) != "config" {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
-	for _, data := range []map[string]any{nil, {"kubeconfig": encoded}, {"value": "***"}} {
-		if _, err := kubeConfigOf(key, data); err == nil || !strings.Contains(err.Error(), "edge/k") {
+	for _, data := range []map[string]any{nil, {"kubeconfig": config}, {"value": "***"}} {
+		if _, err := kubeConfigOf(origin, encoded(data)); err == nil || !strings.Contains(err.Error(), "edge/k") {
 			t.Errorf("%v: %v", data, err)
+		}
+	}
+	for _, data := range []map[string][]byte{nil, {"kubeconfig": []byte("config")}, {"value": nil}, {"value": make([]byte, maxKubeConfig+1)}} {
+		if _, err := kubeConfigOf(origin, decoded(data)); err == nil || !strings.Contains(err.Error(), "edge/k") {
+			t.Errorf("%d: %v", len(data), err)
 		}
 	}
 }

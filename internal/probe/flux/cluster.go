@@ -3,12 +3,9 @@ package flux
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"sync"
 	"time"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/furrow-dev/furrow/internal/probe"
 )
@@ -37,8 +34,6 @@ const (
 var (
 	errChanged = errors.New("its kubeconfig has changed and is being read again")
 	errIdle    = errors.New("nobody asks about it any more")
-	// errUnread says that a kubeconfig cannot be read at the moment.
-	errUnread = errors.New("cannot be read")
 )
 
 // cluster is one cluster, reached or not.
@@ -57,7 +52,7 @@ type cluster struct {
 	expected time.Time
 	// asked is when somebody asked about the cluster last, pruned when old keys were forgotten last.
 	asked, pruned time.Time
-	// secret is where the cluster's kubeconfig is if there is no file.
+	// secret is where its creator leaves the cluster's kubeconfig.
 	secret probe.SecretKey
 	// session is nil while the cluster does not answer; why says why.
 	session *session
@@ -270,24 +265,18 @@ func (s *session) alive(ctx context.Context) (permitted bool, err error) {
 }
 
 // unchanged is an error when the kubeconfig is another one than that of the
-// session, or not there any more. That a Secret cannot be read at the moment says
-// nothing about what it holds.
+// session, or not there any more.
 func (c *cluster) unchanged(ctx context.Context, a *access, looked *time.Time) error {
-	file, data, ok, err := readFile(c.channel.options.Directory, c.name)
-	switch {
-	case err != nil:
-		return nil // as while it is being replaced
-	case ok:
-		now, err := fromFile(file, data)
-		return differs(a, now, err)
+	now, err := c.byFile(ctx)
+	if now == nil && err == nil {
+		if a.way != byFile && c.channel.clock.Since(*looked) < c.channel.pace.secret {
+			return nil
+		}
+		*looked = c.channel.clock.Now()
+		now, err = c.access(ctx)
 	}
-	if a.secret && c.channel.clock.Since(*looked) < c.channel.pace.secret {
-		return nil
-	}
-	*looked = c.channel.clock.Now()
-	now, err := c.accessBySecret(ctx)
-	if a.secret && errors.Is(err, errUnread) {
-		return nil
+	if u, ok := errors.AsType[*unread](err); ok && u.way <= a.way {
+		return nil // a file while it is being replaced; a Secret whose API server is silent
 	}
 	return differs(a, now, err)
 }
@@ -300,56 +289,6 @@ func differs(before, now *access, err error) error {
 		return errChanged
 	}
 	return nil
-}
-
-// access finds the cluster's kubeconfig.
-func (c *cluster) access(ctx context.Context) (*access, error) {
-	name, data, ok, err := readFile(c.channel.options.Directory, c.name)
-	if err != nil {
-		return nil, fmt.Errorf("the kubeconfig in file %s %w: %s", name, errUnread, explain(err))
-	}
-	if ok {
-		return fromFile(name, data)
-	}
-	return c.accessBySecret(ctx)
-}
-
-// accessBySecret reads the kubeconfig through the cluster that has the Secret.
-func (c *cluster) accessBySecret(ctx context.Context) (*access, error) {
-	c.mu.Lock()
-	key := c.secret
-	c.mu.Unlock()
-	if key.Name == "" || key.Cluster == c.name {
-		return nil, fmt.Errorf("%w for it. Put one into the directory of kubeconfigs, named %s", errNoKubeConfig, c.name)
-	}
-	holder, err := c.channel.cluster(key.Cluster)
-	if err != nil {
-		return nil, err
-	}
-	limited, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	holder.decided.wait(limited)
-	conn, why := holder.reached()
-	if conn == nil {
-		return nil, fmt.Errorf("the %s %w: %s", secretName(key), errUnread, why)
-	}
-	object, err := conn.read(ctx, resource{secrets, true}, key.Namespace, key.Name)
-	switch {
-	case notFound(err):
-		return nil, fmt.Errorf("%w: the %s is not there yet", errNoKubeConfig, secretName(key))
-	case err != nil:
-		return nil, fmt.Errorf("the %s %w: %s", secretName(key), errUnread, explain(err))
-	}
-	content, _, _ := unstructured.NestedMap(object.Object, "data")
-	data, err := kubeConfigOf(key, content)
-	if err != nil {
-		return nil, err
-	}
-	a, err := fromSecret(key, data)
-	if err == nil {
-		a.secret = true
-	}
-	return a, err
 }
 
 // reached gives the connection while the cluster answers, else why it does not.

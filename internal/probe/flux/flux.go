@@ -1,6 +1,15 @@
 // Package flux is the health channel over Flux's own objects: it reads the
-// Kustomizations, their sources and the creators of clusters from the API servers,
-// each reached with a kubeconfig.
+// Kustomizations, their sources and the creators of clusters from the API servers.
+//
+// A cluster is reached in the first of these ways that there is:
+//
+//	file         a kubeconfig in a directory; it may name files, and run programs
+//	Secret       <cluster>-kubeconfig, in the namespace that the Channel is for
+//	own          the cluster that Furrow runs in, with its ServiceAccount
+//	creator's    the Secret that a creator leaves on its management cluster
+//
+// Secrets are read by name, again and again, and never listed or watched; a
+// kubeconfig from a Secret that would run programs or read files is refused.
 //
 //	Channel ── cluster "edge" ── session ── feed     list and watch, kept as finished values
 //	        │                 │          └─ object   one object, read by name again and again
@@ -27,7 +36,8 @@
 // The permissions that it needs on a cluster: get, list and watch of
 // kustomizations.kustomize.toolkit.fluxcd.io, the same of
 // gitrepositories.source.toolkit.fluxcd.io where roots are asked for, get of the
-// creators' kinds and of the Secrets named by creators, and get of /readyz.
+// creators' kinds and of the Secrets named by creators, and get of /readyz. Who gives
+// Options.Secret needs get of Secrets in that namespace.
 package flux
 
 import (
@@ -38,6 +48,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/furrow-dev/furrow/internal/core/health"
@@ -49,6 +60,18 @@ type Options struct {
 	// Directory holds a kubeconfig a cluster: a file of the cluster's name, as it
 	// is or with .yaml, .yml, .kubeconfig or .conf. It is looked into again all the time.
 	Directory string
+	// Secret reads a Secret by name, in the namespace that the Channel is for; nil where
+	// there is none. A cluster's kubeconfig is in <cluster>-kubeconfig, under the key
+	// "value" or "value.yaml". The error is fs.ErrNotExist where there is no such
+	// Secret; by any other the cluster is not known. It ends with its context, and may
+	// be called by several goroutines.
+	Secret func(ctx context.Context, name string) (map[string][]byte, error)
+	// SecretsIn is that namespace, for people.
+	SecretsIn string
+	// Own is the name under which the fleet knows the cluster that Furrow runs in;
+	// empty where it is none of them. OwnConfig reaches it, and is left as it is.
+	Own       string
+	OwnConfig *rest.Config
 	// Idle is for how long a cluster is kept that nobody asks about; ten minutes
 	// when zero. It has to be longer than what lies between two passes.
 	Idle time.Duration

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,10 +12,14 @@ import (
 	"testing"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -652,4 +657,129 @@ func pushFleet(t *testing.T, url, user, token string) string {
 	git("commit", "-qm", "fleet")
 	git("push", "-q")
 	return git("rev-parse", "HEAD")
+}
+
+// within is what Furrow has on the cluster that it runs in: a ServiceAccount, and
+// the right to get Secrets of its namespace.
+const within = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: furrow-system}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: furrow, namespace: furrow-system}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: furrow-within}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: furrow}
+subjects: [{kind: ServiceAccount, name: furrow, namespace: furrow-system}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: furrow, namespace: furrow-system}
+rules: [{apiGroups: [""], resources: [secrets], verbs: [get]}]
+`
+
+const withinMayRead = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: furrow, namespace: furrow-system}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: furrow}
+subjects: [{kind: ServiceAccount, name: furrow, namespace: furrow-system}]
+`
+
+// tokenFile has a token of the ServiceAccount written into a file.
+func tokenFile(t *testing.T, c *servers.Cluster, dir string) {
+	t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "furrow-system", Name: "furrow"}}
+	request := &authenticationv1.TokenRequest{}
+	if err := c.Client().SubResource("token").Create(t.Context(), account, request); err != nil {
+		t.Fatal(err)
+	}
+	put(t, dir, "token", []byte(request.Status.Token))
+}
+
+// secretsIn reads Secrets of a namespace by name, each time with the token that is in
+// the file now.
+func secretsIn(config *rest.Config, namespace string) func(context.Context, string) (map[string][]byte, error) {
+	return func(ctx context.Context, name string) (map[string][]byte, error) {
+		reader, err := client.New(config, client.Options{})
+		if err != nil {
+			return nil, err
+		}
+		secret := &corev1.Secret{}
+		err = reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret)
+		if apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+		}
+		return secret.Data, err
+	}
+}
+
+// TestChannelFromWithin has a channel of a process that runs in one of two clusters.
+func TestChannelFromWithin(t *testing.T) {
+	servers.Need(t, servers.SourceController, servers.KustomizeController)
+	all := servers.MustClusters(t, servers.ClusterOptions{Name: "mgmt"}, servers.ClusterOptions{Name: "edge"})
+	mgmt, edge := all[0], all[1]
+	for _, c := range all {
+		crds(t, c, servers.SourceController, servers.KustomizeController)
+		apply(t, c, readerRole)
+		apply(t, c, fmt.Sprintf(tier, "a"))
+	}
+	apply(t, mgmt, within)
+	dir := t.TempDir()
+	tokenFile(t, mgmt, dir)
+	inCluster := rest.AnonymousClientConfig(mgmt.Config)
+	inCluster.BearerTokenFile = filepath.Join(dir, "token")
+	ch := New(Options{Secret: secretsIn(inCluster, "furrow-system"), SecretsIn: "furrow-system", Own: "mgmt", OwnConfig: inCluster})
+	ch.pace = pace{secret: time.Second, settled: 2 * time.Second}
+	defer ch.Close()
+	key := func(cluster string) probe.ReconcilerKey {
+		return probe.ReconcilerKey{Cluster: cluster, Namespace: "edge", Name: "a"}
+	}
+	found := func(cluster string) func() bool {
+		return func() bool { return reconciler(t, ch, key(cluster)).Found }
+	}
+	tells := func(cluster, what string) func() bool {
+		return func() bool {
+			got := reconciler(t, ch, key(cluster))
+			return !got.Known && strings.Contains(got.Message, what)
+		}
+	}
+	secret := func(data []byte) {
+		t.Helper()
+		apply(t, mgmt, "apiVersion: v1\nkind: Secret\nmetadata: {name: edge-kubeconfig, namespace: furrow-system}\ndata: {value: "+base64.StdEncoding.EncodeToString(data)+"}\n")
+	}
+
+	eventually(t, 10*time.Second, "it is told what is not permitted", tells("mgmt", `cannot get resource "secrets" in API group "" in the namespace "furrow-system". Let Furrow get Secrets`))
+	apply(t, mgmt, withinMayRead)
+	eventually(t, 10*time.Second, "its own cluster is known", found("mgmt"))
+	eventually(t, 10*time.Second, "it is told where to put a kubeconfig", tells("edge", "Put one into the Secret furrow-system/edge-kubeconfig"))
+	secret(as(t, edge, reader))
+	took := eventually(t, 10*time.Second, "the other cluster is known", found("edge"))
+	t.Logf("known %s after its Secret was there", took)
+	secret(as(t, edge, "nobody"))
+	took = eventually(t, 15*time.Second, "another user is asked with", tells("edge", `User "nobody" cannot list`))
+	t.Logf("changed %s after its Secret was", took)
+	secret(changed(t, edge, func(c *clientcmdapi.Config) {
+		for _, u := range c.AuthInfos {
+			u.ClientKeyData, u.ClientKey = nil, filepath.Join(dir, "token")
+		}
+	}))
+	eventually(t, 10*time.Second, "a file is refused", tells("edge", "is refused: client-key names a file"))
+
+	tokenFile(t, mgmt, dir)
+	if !found("mgmt")() {
+		t.Error("a token that is renewed ends what is known")
+	}
+	account := named(schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"}, "furrow-system", "furrow")
+	remove(t, mgmt, account)
+	took = eventually(t, 40*time.Second, "tokens of a ServiceAccount that is gone are refused", tells("mgmt", "refuses the credentials in "+ownOrigin))
+	t.Logf("refused after %s", took)
+	apply(t, mgmt, within)
+	tokenFile(t, mgmt, dir)
+	took = eventually(t, 15*time.Second, "the token in the file is used", found("mgmt"))
+	t.Logf("known %s after the file had another one", took)
 }

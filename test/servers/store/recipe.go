@@ -13,6 +13,8 @@ const (
 	Etcd Name = "etcd"
 	// Gitea holds the program gitea, and in static/ the files that it serves.
 	Gitea Name = "gitea"
+	// Helm holds the program helm.
+	Helm Name = "helm"
 	// Kubernetes holds the programs kube-apiserver, kube-controller-manager, kube-scheduler and kubectl.
 	Kubernetes Name = "kubernetes"
 	// KustomizeController holds the program kustomize-controller, and in crds/ its CRDs.
@@ -61,6 +63,7 @@ const (
 		" -X k8s.io/component-base/version.gitTreeState=archive" +
 		" -X k8s.io/component-base/version.gitCommit=unknown" +
 		" -X k8s.io/component-base/version.buildDate=1970-01-01T00:00:00Z"
+	helmLabels = " -X helm.sh/helm/v4/internal/version.version=v4.3.1"
 )
 
 var (
@@ -96,6 +99,10 @@ var recipes = []recipe{
 		},
 		programs: []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"},
 		ldflags:  stripped + kubernetesLabels,
+	},
+	{
+		name: Helm, version: "v4.3.1", seconds: 120,
+		packages: []string{"helm.sh/helm/v4/cmd/helm"}, programs: []string{"helm"}, ldflags: stripped + helmLabels,
 	},
 	{
 		name: Gitea, version: giteaModule.version, seconds: 245, cgo: true,

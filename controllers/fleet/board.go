@@ -1,0 +1,99 @@
+package fleet
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/engine"
+)
+
+// Board holds what the last pass of each control plane has seen, for the statuses
+// of the other resources. It may be used by several goroutines.
+type Board struct {
+	mu    sync.Mutex
+	posts map[ControlPlane]Post
+	told  []func(namespace string)
+}
+
+// Post is what a pass has seen of the resources beside Seeds.
+type Post struct {
+	// Catalog is what the control plane declares.
+	Catalog *catalog.Catalog
+	// Repos are the GitOps repositories, by name.
+	Repos map[string]engine.RepoReport
+	// Plantings counts the seeds on each cluster.
+	Plantings map[string]int
+}
+
+// Post takes in what a pass has seen.
+func (b *Board) Post(cp ControlPlane, report *engine.Report) {
+	post := Post{Catalog: report.Catalog, Repos: report.Repos, Plantings: map[string]int{}}
+	for i := range report.Seeds {
+		clusters := map[string]bool{}
+		for _, t := range report.Seeds[i].Tiers {
+			clusters[t.Cluster] = true
+		}
+		for cluster := range clusters {
+			post.Plantings[cluster]++
+		}
+	}
+	b.mu.Lock()
+	if b.posts == nil {
+		b.posts = map[ControlPlane]Post{}
+	}
+	had, known := b.posts[cp]
+	b.posts[cp] = post
+	told := slices.Clone(b.told)
+	b.mu.Unlock()
+	if known && had.same(post) {
+		return
+	}
+	for _, tell := range told {
+		tell(cp.Namespace)
+	}
+}
+
+// same says that nothing is to be shown otherwise.
+func (p Post) same(o Post) bool {
+	same := func(a, b engine.RepoReport) bool {
+		return a.Head == b.Head && a.Proposals == b.Proposals && (a.Err == nil) == (b.Err == nil) && (a.Err == nil || a.Err.Error() == b.Err.Error())
+	}
+	return p.Catalog == o.Catalog && maps.Equal(p.Plantings, o.Plantings) && maps.EqualFunc(p.Repos, o.Repos, same)
+}
+
+// Take forgets a control plane that no Seed names any more.
+func (b *Board) Take(cp ControlPlane) {
+	b.mu.Lock()
+	_, known := b.posts[cp]
+	delete(b.posts, cp)
+	told := slices.Clone(b.told)
+	b.mu.Unlock()
+	if known {
+		for _, tell := range told {
+			tell(cp.Namespace)
+		}
+	}
+}
+
+// Tell has a function called with the namespace in which something has changed. It
+// is to return at once.
+func (b *Board) Tell(tell func(namespace string)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.told = append(b.told, tell)
+}
+
+// In are the posts of a namespace.
+func (b *Board) In(namespace string) []Post {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out []Post
+	for cp, post := range b.posts {
+		if cp.Namespace == namespace {
+			out = append(out, post)
+		}
+	}
+	return out
+}

@@ -1,0 +1,216 @@
+// Package fleet reads what the custom resources of a namespace say: which
+// control-plane trees their Seeds name, with which credentials those are opened,
+// and what the resources say about the trees.
+//
+// All Seeds of a namespace that name the same tree are one ControlPlane: one
+// session, one engine, one pass. Secrets are read by name, and only when a
+// repository is opened.
+//
+// Everything here is read anew at each call; nothing is kept.
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/controlplane"
+)
+
+// ControlPlane names a control-plane tree as the Seeds of a namespace do.
+type ControlPlane struct {
+	Namespace string
+	// URL, or the name of a GitRepository in the namespace.
+	URL, GitRepository string
+	// Revision, Path and Credentials are those of the Seeds' source.
+	Revision, Path, Credentials string
+}
+
+// Of is the control plane of a Seed.
+func Of(seed *v1alpha1.Seed) ControlPlane {
+	cp := ControlPlane{Namespace: seed.Namespace}
+	source := seed.Spec.Source
+	if source == nil {
+		return cp
+	}
+	cp.URL, cp.Revision, cp.Path, cp.Credentials = source.URL, source.Revision, source.Path, source.Credentials
+	if source.GitRepositoryRef != nil {
+		cp.GitRepository = source.GitRepositoryRef.Name
+	}
+	return cp
+}
+
+// SameTree says that two Seeds name the same tree by its URL.
+func SameTree(a, b *v1alpha1.Seed) bool {
+	key := func(seed *v1alpha1.Seed) ControlPlane {
+		cp := Of(seed)
+		branch, _, _ := strings.Cut(cp.Revision, "@")
+		at := strings.TrimSuffix(strings.TrimRight(cp.URL, "/"), ".git")
+		if u, err := url.Parse(at); err == nil {
+			u.Host = strings.ToLower(u.Host)
+			at = u.String()
+		}
+		return ControlPlane{URL: at, Revision: cmp.Or(branch, "main"), Path: strings.Trim(cp.Path, "/.")}
+	}
+	return Of(a).URL != "" && key(a) == key(b)
+}
+
+// String names the control plane in logs.
+func (cp ControlPlane) String() string {
+	name := cp.URL
+	if cp.GitRepository != "" {
+		name = "GitRepository/" + cp.GitRepository
+	}
+	name = cp.Namespace + "/" + name
+	if cp.Revision != "" {
+		name += "@" + cp.Revision
+	}
+	if cp.Path != "" {
+		name += ":" + cp.Path
+	}
+	return name
+}
+
+// Place is where a control-plane tree is, and what it is opened with.
+type Place struct {
+	URL, Branch, Commit, Path string
+	// Secret holds the credentials; empty for none. Bound says that it has to say where
+	// it may be sent.
+	Secret string
+	Bound  bool
+}
+
+// errNoFlux says that the cluster does not know GitRepositories.
+var errNoFlux = errors.New("the cluster has no GitRepositories: install Flux, or name the repository in spec.source.url")
+
+// Locate finds out where a control plane is.
+func Locate(ctx context.Context, r client.Reader, cp ControlPlane) (Place, error) {
+	branch, commit, _ := strings.Cut(cp.Revision, "@sha1:")
+	at := Place{URL: cp.URL, Branch: branch, Commit: commit, Path: cp.Path, Secret: cp.Credentials, Bound: true}
+	if cp.GitRepository == "" {
+		at.Branch = cmp.Or(at.Branch, "main")
+		return at, nil
+	}
+	var source sourcev1.GitRepository
+	err := r.Get(ctx, client.ObjectKey{Namespace: cp.Namespace, Name: cp.GitRepository}, &source)
+	switch {
+	case meta.IsNoMatchError(err):
+		return Place{}, errNoFlux
+	case apierrors.IsNotFound(err):
+		return Place{}, fmt.Errorf("there is no GitRepository %q in namespace %s. Create it, or correct spec.source.gitRepositoryRef", cp.GitRepository, cp.Namespace)
+	case err != nil:
+		return Place{}, fmt.Errorf("reading GitRepository %q: %w", cp.GitRepository, err)
+	}
+	at.URL, at.Bound = source.Spec.URL, false
+	if source.Spec.SecretRef != nil {
+		at.Secret = source.Spec.SecretRef.Name
+	}
+	if ref := source.Spec.Reference; ref != nil {
+		if at.Branch == "" && ref.Branch == "" && (ref.Tag != "" || ref.SemVer != "" || ref.Name != "" || ref.Commit != "") {
+			return Place{}, fmt.Errorf("GitRepository %q follows no branch. Name the branch in spec.source.revision", cp.GitRepository)
+		}
+		at.Branch = cmp.Or(at.Branch, ref.Branch)
+	}
+	at.Branch = cmp.Or(at.Branch, "master") // what Flux takes when nothing is given
+	return at, nil
+}
+
+// Options are what a session on the place is opened with. Secrets are read through
+// r from the namespace, when a repository is opened; ctx bounds that.
+func Options(ctx context.Context, r client.Reader, namespace string, at Place) controlplane.Options {
+	return controlplane.Options{
+		ControlPlane: at.URL, Branch: at.Branch, Commit: at.Commit, Path: at.Path, RemoteOnly: true,
+		Credentials: secrets{ctx: ctx, reader: r, namespace: namespace, own: at.Secret, bound: at.Bound},
+	}
+}
+
+// secrets are the sets of credentials of a namespace.
+type secrets struct {
+	ctx       context.Context
+	reader    client.Reader
+	namespace string
+	// own is the Secret of the control plane's repository; it need not say where it
+	// may be sent if it is not bound.
+	own   string
+	bound bool
+}
+
+// readLimit bounds the reading of one Secret.
+const readLimit = 10 * time.Second
+
+// Set implements controlplane.Credentials.
+func (s secrets) Set(name string) (controlplane.Set, error) {
+	bound := true
+	if name == controlplane.ControlPlaneCredentials {
+		if s.own == "" {
+			return controlplane.Set{}, fs.ErrNotExist
+		}
+		name, bound = s.own, s.bound
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, readLimit)
+	defer cancel()
+	data, err := Secret(ctx, s.reader, s.namespace, name)
+	if err != nil {
+		return controlplane.Set{}, err
+	}
+	set := controlplane.NewSet(func(key string) string { return string(data[key]) })
+	if set.Token == "" {
+		set.Token = strings.TrimSpace(string(data["bearerToken"]))
+	}
+	if len(set.CABundle) == 0 {
+		set.CABundle = data["caFile"]
+	}
+	if bound && set.URL == "" {
+		return controlplane.Set{}, fmt.Errorf("Secret %s/%s does not say where it may be sent. Add the key url: the repository's URL, or the beginning of several", s.namespace, name)
+	}
+	return set, nil
+}
+
+// Secret reads a Secret by name; one that is not there is fs.ErrNotExist.
+func Secret(ctx context.Context, r client.Reader, namespace, name string) (map[string][]byte, error) {
+	var secret corev1.Secret
+	err := r.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, missing{namespace, name}
+	case apierrors.IsForbidden(err):
+		return nil, fmt.Errorf("Secret %s/%s may not be read: allow to get it", namespace, name)
+	case err != nil:
+		return nil, fmt.Errorf("reading Secret %s/%s: %w", namespace, name, err)
+	}
+	return secret.Data, nil
+}
+
+// missing is a Secret that is not there.
+type missing struct{ namespace, name string }
+
+func (m missing) Error() string {
+	return fmt.Sprintf("there is no Secret %s/%s. Create it, or correct its name", m.namespace, m.name)
+}
+
+// Is makes it fs.ErrNotExist.
+func (m missing) Is(target error) bool { return target == fs.ErrNotExist }
+
+// Seeds are the Seeds of a control plane, by name.
+func Seeds(ctx context.Context, r client.Reader, cp ControlPlane) ([]v1alpha1.Seed, error) {
+	var list v1alpha1.SeedList
+	if err := r.List(ctx, &list, client.InNamespace(cp.Namespace)); err != nil {
+		return nil, fmt.Errorf("listing the Seeds of namespace %s: %w", cp.Namespace, err)
+	}
+	seeds := slices.DeleteFunc(list.Items, func(s v1alpha1.Seed) bool { return Of(&s) != cp })
+	slices.SortFunc(seeds, func(a, b v1alpha1.Seed) int { return strings.Compare(a.Name, b.Name) })
+	return seeds, nil
+}

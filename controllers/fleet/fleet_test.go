@@ -1,0 +1,217 @@
+package fleet_test
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+
+	fluxmeta "github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/controllers/fleet"
+	"github.com/furrow-dev/furrow/internal/controlplane"
+)
+
+const namespace = "fleet"
+
+func reader(t *testing.T, objects ...client.Object) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, corev1.AddToScheme, sourcev1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+}
+
+func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
+
+func secret(name string, data map[string]string) *corev1.Secret {
+	s := &corev1.Secret{ObjectMeta: named(name), Data: map[string][]byte{}}
+	for key, value := range data {
+		s.Data[key] = []byte(value)
+	}
+	return s
+}
+
+func TestASecretSaysWhereItMayBeSent(t *testing.T) {
+	const token = "token-of-a-test"
+	const control = "https://git.example.com/acme/control-plane"
+	r := reader(t,
+		secret("bound", map[string]string{"token": token, "url": "https://git.example.com/acme"}),
+		secret("unbound", map[string]string{"token": token}),
+		secret("of-flux", map[string]string{"username": "flux", "bearerToken": token, "caFile": "pem"}),
+	)
+	place := func(secret string, bound bool) fleet.Place {
+		return fleet.Place{URL: control, Branch: "main", Secret: secret, Bound: bound}
+	}
+	tests := map[string]struct {
+		place   fleet.Place
+		ask     string
+		wantURL string
+		wantErr string
+	}{
+		"a Secret that says it is used":                       {place("", true), "bound", "https://git.example.com/acme", ""},
+		"one that does not is refused":                        {place("", true), "unbound", "", "Secret fleet/unbound does not say where it may be sent. Add the key url"},
+		"also for the control plane":                          {place("unbound", true), controlplane.ControlPlaneCredentials, "", "does not say where"},
+		"but for Flux's own, which goes where Flux sends it":  {place("of-flux", false), controlplane.ControlPlaneCredentials, "", ""},
+		"Flux's own is no more than a Secret to other names":  {place("of-flux", false), "of-flux", "", "does not say where"},
+		"one that is not there is named with the next step":   {place("", true), "none", "", "there is no Secret fleet/none. Create it"},
+		"a control plane without credentials is a public one": {place("", true), controlplane.ControlPlaneCredentials, "", fs.ErrNotExist.Error()},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := fleet.Options(t.Context(), r, namespace, tc.place)
+			if !o.RemoteOnly {
+				t.Error("repositories on the controller's own disk would be opened")
+			}
+			set, err := o.Credentials.Set(tc.ask)
+			switch {
+			case tc.wantErr == "" && (err != nil || set.Token != token || set.URL != tc.wantURL):
+				t.Errorf("got %+v, %v", set, err)
+			case tc.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tc.wantErr) || set.Token != ""):
+				t.Errorf("got %v, want %q and no token", err, tc.wantErr)
+			}
+			if err != nil && strings.Contains(err.Error(), token) {
+				t.Error("the error shows the token")
+			}
+		})
+	}
+	if _, err := fleet.Secret(t.Context(), r, namespace, "none"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing Secret is %v", err)
+	}
+}
+
+func TestLocate(t *testing.T) {
+	git := func(name string, ref *sourcev1.GitRepositoryRef) *sourcev1.GitRepository {
+		return &sourcev1.GitRepository{ObjectMeta: named(name), Spec: sourcev1.GitRepositorySpec{
+			URL: "https://git.example.com/acme/control-plane", Reference: ref, SecretRef: &fluxmeta.LocalObjectReference{Name: "of-flux"},
+		}}
+	}
+	r := reader(t, git("branch", &sourcev1.GitRepositoryRef{Branch: "prod"}), git("tag", &sourcev1.GitRepositoryRef{Tag: "v1"}), git("nothing", nil))
+	commit := strings.Repeat("a", 40)
+	tests := map[string]struct {
+		source  v1alpha1.SeedSource
+		want    fleet.Place
+		wantErr string
+	}{
+		"a URL": {
+			source: v1alpha1.SeedSource{URL: "https://git.example.com/a", Path: "fleets/eu", Credentials: "c"},
+			want:   fleet.Place{URL: "https://git.example.com/a", Branch: "main", Path: "fleets/eu", Secret: "c", Bound: true},
+		},
+		"a branch and a commit of it": {
+			source: v1alpha1.SeedSource{URL: "https://git.example.com/a", Revision: "release/1@sha1:" + commit},
+			want:   fleet.Place{URL: "https://git.example.com/a", Branch: "release/1", Commit: commit, Bound: true},
+		},
+		"a GitRepository, with its branch and Secret": {
+			source: v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "branch"}},
+			want:   fleet.Place{URL: "https://git.example.com/acme/control-plane", Branch: "prod", Secret: "of-flux"},
+		},
+		"a GitRepository and another branch": {
+			source: v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "tag"}, Revision: "main"},
+			want:   fleet.Place{URL: "https://git.example.com/acme/control-plane", Branch: "main", Secret: "of-flux"},
+		},
+		"a GitRepository that names nothing follows what Flux follows": {
+			source: v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "nothing"}},
+			want:   fleet.Place{URL: "https://git.example.com/acme/control-plane", Branch: "master", Secret: "of-flux"},
+		},
+		"a GitRepository that follows no branch": {
+			source:  v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "tag"}},
+			wantErr: `GitRepository "tag" follows no branch. Name the branch in spec.source.revision`,
+		},
+		"a GitRepository that is not there": {
+			source:  v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "none"}},
+			wantErr: `there is no GitRepository "none" in namespace fleet. Create it`,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			seed := &v1alpha1.Seed{ObjectMeta: named("web"), Spec: v1alpha1.SeedSpec{Source: &tc.source}}
+			got, err := fleet.Locate(t.Context(), r, fleet.Of(seed))
+			if tc.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
+					t.Errorf("got %v, want %q", err, tc.wantErr)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSettingsChangeTheirVersionWithWhatTheySay(t *testing.T) {
+	seed := v1alpha1.Seed{ObjectMeta: named("web"), Spec: v1alpha1.SeedSpec{Source: &v1alpha1.SeedSource{URL: "https://git.example.com/a"}}}
+	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "edge-1", Labels: map[string]string{"region": "eu"}}}
+	docs, err := fleet.Documents(t.Context(), reader(t, cluster), namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	suspended := *seed.DeepCopy()
+	suspended.Spec.Suspend = true
+	cases := map[string]struct {
+		wanted, removed []v1alpha1.Seed
+		docs            []fleet.Document
+	}{
+		"a seed":               {wanted: []v1alpha1.Seed{seed}},
+		"the seed, suspended":  {wanted: []v1alpha1.Seed{suspended}},
+		"the seed, going":      {removed: []v1alpha1.Seed{seed}},
+		"no seed":              {},
+		"a seed and a cluster": {wanted: []v1alpha1.Seed{seed}, docs: docs},
+	}
+	versions := map[string]string{}
+	for name, tc := range cases {
+		s, err := fleet.Settings(namespace, tc.wanted, tc.removed, tc.docs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, taken := versions[s.Version]; taken {
+			t.Errorf("%q and %q have the same version", name, other)
+		}
+		versions[s.Version] = name
+		again, err := fleet.Settings(namespace, tc.wanted, tc.removed, tc.docs)
+		if err != nil || again.Version != s.Version {
+			t.Errorf("%q has another version the second time: %v", name, err)
+		}
+		if s.Scope["web"] != (len(tc.wanted)+len(tc.removed) > 0) {
+			t.Errorf("%q: the scope is %v", name, s.Scope)
+		}
+		if len(s.Documents) != len(tc.docs) || len(s.Documents) > 0 && s.Documents[0].Source.String() != "Cluster resource fleet/edge-1" {
+			t.Errorf("%q: the documents are %v", name, s.Documents)
+		}
+	}
+}
+
+func TestSameTree(t *testing.T) {
+	seed := func(source v1alpha1.SeedSource) *v1alpha1.Seed {
+		return &v1alpha1.Seed{Spec: v1alpha1.SeedSpec{Source: &source}}
+	}
+	one := v1alpha1.SeedSource{URL: "https://git.example.com/acme/a.git", Revision: "main"}
+	for name, tc := range map[string]struct {
+		other v1alpha1.SeedSource
+		want  bool
+	}{
+		"the same, written otherwise": {v1alpha1.SeedSource{URL: "https://Git.example.com/acme/a/", Credentials: "c"}, true},
+		"at a commit":                 {v1alpha1.SeedSource{URL: one.URL, Revision: "main@sha1:" + strings.Repeat("a", 40)}, true},
+		"another branch":              {v1alpha1.SeedSource{URL: one.URL, Revision: "prod"}, false},
+		"another path":                {v1alpha1.SeedSource{URL: one.URL, Path: "eu"}, false},
+		"a GitRepository":             {v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "a"}}, false},
+	} {
+		if got := fleet.SameTree(seed(one), seed(tc.other)); got != tc.want {
+			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package fleet
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/engine"
+)
+
+// Document is a resource of a kind that may also stand in a control-plane tree.
+type Document struct {
+	Kind, Name string
+	Labels     map[string]string
+	Spec       any
+}
+
+// PlaceOf is where a resource stands, in messages: "Cluster resource fleet/edge-1".
+func PlaceOf(kind, namespace, name string) string {
+	return fmt.Sprintf("%s resource %s/%s", kind, namespace, name)
+}
+
+// Documents are the resources of a namespace beside its Seeds.
+func Documents(ctx context.Context, r client.Reader, namespace string) ([]Document, error) {
+	var docs []Document
+	var clusters v1alpha1.ClusterList
+	var types v1alpha1.ClusterTypeList
+	var repos v1alpha1.GitOpsRepoList
+	var templates v1alpha1.TemplateList
+	for _, list := range []client.ObjectList{&clusters, &types, &repos, &templates} {
+		if err := r.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return nil, fmt.Errorf("listing the resources of namespace %s: %w", namespace, err)
+		}
+	}
+	for i := range clusters.Items {
+		docs = append(docs, Document{"Cluster", clusters.Items[i].Name, clusters.Items[i].Labels, clusters.Items[i].Spec})
+	}
+	for i := range types.Items {
+		docs = append(docs, Document{"ClusterType", types.Items[i].Name, nil, types.Items[i].Spec})
+	}
+	for i := range repos.Items {
+		docs = append(docs, Document{"GitOpsRepo", repos.Items[i].Name, nil, repos.Items[i].Spec})
+	}
+	for i := range templates.Items {
+		docs = append(docs, Document{"Template", templates.Items[i].Name, nil, templates.Items[i].Spec})
+	}
+	slices.SortFunc(docs, func(a, b Document) int { return strings.Compare(a.Kind+"/"+a.Name, b.Kind+"/"+b.Name) })
+	return docs, nil
+}
+
+// Settings are what the resources say about a control plane's tree: the Seeds that
+// are wanted and those that are to be removed, and the documents of the namespace.
+func Settings(namespace string, wanted, removed []v1alpha1.Seed, docs []Document) (engine.Settings, error) {
+	s := engine.Settings{Resources: catalog.Resources{Seeds: map[string]v1alpha1.SeedSpec{}}, Scope: map[string]bool{}}
+	for i := range wanted {
+		s.Seeds[wanted[i].Name], s.Scope[wanted[i].Name] = wanted[i].Spec, true
+	}
+	for i := range removed {
+		s.Scope[removed[i].Name] = true
+	}
+	for _, d := range docs {
+		o, err := d.object(namespace)
+		if err != nil {
+			return s, err
+		}
+		s.Documents = append(s.Documents, o)
+	}
+	data, err := json.Marshal([]any{s.Seeds, s.Scope, docs})
+	if err != nil {
+		return s, err
+	}
+	sum := sha256.Sum256(data)
+	s.Version = hex.EncodeToString(sum[:])
+	return s, nil
+}
+
+// object is the document as it would stand in a file.
+func (d Document) object(namespace string) (manifest.Object, error) {
+	metadata := map[string]any{"name": d.Name}
+	if len(d.Labels) > 0 {
+		metadata["labels"] = d.Labels
+	}
+	place := PlaceOf(d.Kind, namespace, d.Name)
+	data, err := yaml.Marshal(map[string]any{"apiVersion": v1alpha1.APIVersion, "kind": d.Kind, "metadata": metadata, "spec": d.Spec})
+	if err != nil {
+		return manifest.Object{}, fmt.Errorf("%s: %w", place, err)
+	}
+	objects, err := manifest.Parse(place, data)
+	if err != nil {
+		return manifest.Object{}, err
+	}
+	o := objects[0]
+	o.Source.Line = 0
+	return o, nil
+}

@@ -1,0 +1,271 @@
+// Package inventory is the controller of the resources beside Seeds: Clusters,
+// ClusterTypes, GitOpsRepos and Templates. It shows people whether they are valid
+// and in force, and what the last passes have seen of them.
+//
+// It looks nowhere itself: what it knows is on the board, where the passes of the
+// namespace's control planes leave it. A resource that no pass has read yet is
+// judged by itself.
+package inventory
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/controllers/fleet"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// kind is one of the kinds, and how its status is made.
+type kind struct {
+	name   string
+	new    func() client.Object
+	list   func() client.ObjectList
+	status func(o client.Object) *v1alpha1.CommonStatus
+	show   func(o client.Object, l look)
+}
+
+// look is what a status is made of.
+type look struct {
+	posts []fleet.Post
+	alone *catalog.Catalog
+	clock clock.PassiveClock
+}
+
+// kinds are all of them.
+var kinds = []kind{
+	{"Cluster", func() client.Object { return &v1alpha1.Cluster{} }, func() client.ObjectList { return &v1alpha1.ClusterList{} },
+		func(o client.Object) *v1alpha1.CommonStatus { return &o.(*v1alpha1.Cluster).Status.CommonStatus }, showCluster},
+	{"ClusterType", func() client.Object { return &v1alpha1.ClusterType{} }, func() client.ObjectList { return &v1alpha1.ClusterTypeList{} },
+		func(o client.Object) *v1alpha1.CommonStatus { return &o.(*v1alpha1.ClusterType).Status.CommonStatus }, showClusterType},
+	{"GitOpsRepo", func() client.Object { return &v1alpha1.GitOpsRepo{} }, func() client.ObjectList { return &v1alpha1.GitOpsRepoList{} },
+		func(o client.Object) *v1alpha1.CommonStatus { return &o.(*v1alpha1.GitOpsRepo).Status.CommonStatus }, showGitOpsRepo},
+	{"Template", func() client.Object { return &v1alpha1.Template{} }, func() client.ObjectList { return &v1alpha1.TemplateList{} },
+		func(o client.Object) *v1alpha1.CommonStatus { return &o.(*v1alpha1.Template).Status.CommonStatus }, showTemplate},
+}
+
+// Reconciler writes the statuses of one kind.
+type Reconciler struct {
+	client client.Client
+	board  *fleet.Board
+	clock  clock.PassiveClock
+	kind   kind
+	unread unread
+}
+
+// unread remembers the catalog of a namespace's resources that no pass has read.
+type unread struct {
+	mu       sync.Mutex
+	version  string
+	resolved *catalog.Catalog
+}
+
+// Setup adds a controller for each kind to a manager.
+func Setup(mgr ctrl.Manager, board *fleet.Board, clock clock.PassiveClock) error {
+	changed := builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}))
+	for _, k := range kinds {
+		r := &Reconciler{client: mgr.GetClient(), board: board, clock: clock, kind: k}
+		b := builder.ControllerManagedBy(mgr).Named(strings.ToLower(k.name)).
+			For(k.new(), changed).
+			WatchesRawSource(source.Func(r.watchBoard))
+		for _, named := range kinds { // a document is not valid while what it names is missing
+			if named.name != k.name {
+				b = b.Watches(named.new(), handler.EnqueueRequestsFromMapFunc(r.unreadBeside), changed)
+			}
+		}
+		if err := b.Complete(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unreadBeside are the resources of this kind beside another one, where no pass reads them.
+func (r *Reconciler) unreadBeside(ctx context.Context, o client.Object) []reconcile.Request {
+	if len(r.board.In(o.GetNamespace())) > 0 {
+		return nil
+	}
+	return r.all(ctx, o.GetNamespace())
+}
+
+// all are the resources of this kind in a namespace.
+func (r *Reconciler) all(ctx context.Context, namespace string) []reconcile.Request {
+	list := r.kind.list()
+	if err := r.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "List what may have changed", "kind", r.kind.name, "namespace", namespace)
+		return nil
+	}
+	var out []reconcile.Request
+	_ = meta.EachListItem(list, func(item runtime.Object) error { // which fails on no list of ours
+		if o, ok := item.(client.Object); ok {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
+		}
+		return nil
+	})
+	return out
+}
+
+// watchBoard has all resources of a namespace looked at when the board changes there.
+func (r *Reconciler) watchBoard(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	r.board.Tell(func(namespace string) {
+		for _, request := range r.all(ctx, namespace) {
+			queue.Add(request)
+		}
+	})
+	return nil
+}
+
+// Reconcile writes one status where it has changed.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	o := r.kind.new()
+	if err := r.client.Get(ctx, request.NamespacedName, o); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	l := look{posts: r.board.In(request.Namespace), clock: r.clock}
+	if len(l.posts) == 0 {
+		stays, err := r.stays(ctx, o)
+		if err != nil || stays {
+			return reconcile.Result{}, err
+		}
+		if l.alone, err = r.alone(ctx, request.Namespace); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	before := o.DeepCopyObject().(client.Object)
+	r.kind.show(o, l)
+	if equality.Semantic.DeepEqual(before, o) {
+		return reconcile.Result{}, nil
+	}
+	err := r.client.Status().Patch(ctx, o, client.MergeFrom(before))
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("the status of %s: %w", fleet.PlaceOf(r.kind.name, request.Namespace, request.Name), err)
+	}
+	return reconcile.Result{}, nil
+}
+
+// stays says that a resource is to be shown as it was, because a pass that has yet to
+// come reads it: one that was in force before a restart is not unused after it.
+func (r *Reconciler) stays(ctx context.Context, o client.Object) (bool, error) {
+	of := r.kind.status(o)
+	accepted := meta.FindStatusCondition(of.Conditions, v1alpha1.ConditionAccepted)
+	if accepted == nil || of.ObservedGeneration != o.GetGeneration() || accepted.Reason == v1alpha1.ReasonUnused || accepted.Reason == v1alpha1.ReasonInvalid {
+		return false, nil
+	}
+	var seeds v1alpha1.SeedList
+	if err := r.client.List(ctx, &seeds, client.InNamespace(o.GetNamespace()), client.Limit(1)); err != nil {
+		return false, fmt.Errorf("listing the Seeds of namespace %s: %w", o.GetNamespace(), err)
+	}
+	return len(seeds.Items) > 0, nil
+}
+
+// alone is the catalog of nothing but the resources of a namespace.
+func (r *Reconciler) alone(ctx context.Context, namespace string) (*catalog.Catalog, error) {
+	docs, err := fleet.Documents(ctx, r.client, namespace)
+	if err != nil {
+		return nil, err
+	}
+	version, err := json.Marshal([]any{namespace, docs})
+	if err != nil {
+		return nil, err
+	}
+	r.unread.mu.Lock()
+	defer r.unread.mu.Unlock()
+	if r.unread.version == string(version) {
+		return r.unread.resolved, nil
+	}
+	settings, err := fleet.Settings(namespace, nil, nil, docs)
+	if err != nil {
+		return nil, err
+	}
+	resolved, err := catalog.LoadWith(nil, settings.Resources)
+	if err == nil {
+		r.unread.version, r.unread.resolved = string(version), resolved
+	}
+	return resolved, err
+}
+
+func (l look) of(kind string, o client.Object) standing {
+	var problems manifest.Problems
+	if l.alone != nil {
+		problems = l.alone.Problems
+	}
+	return stand(fleet.PlaceOf(kind, o.GetNamespace(), o.GetName()), l.posts, problems)
+}
+
+func showCluster(o client.Object, l look) {
+	c := o.(*v1alpha1.Cluster)
+	l.of("Cluster", o).show(&c.Status.CommonStatus, c.Generation, l.clock.Now())
+	c.Status.Role, c.Status.Plantings = c.RoleOrDefault(), 0
+	for _, p := range l.posts {
+		c.Status.Plantings += int32(p.Plantings[c.Name]) //nolint:gosec // G115: a count of seeds
+	}
+}
+
+func showClusterType(o client.Object, l look) {
+	t := o.(*v1alpha1.ClusterType)
+	l.of("ClusterType", o).show(&t.Status.CommonStatus, t.Generation, l.clock.Now())
+	names := map[string]bool{}
+	for _, c := range l.catalogs() {
+		for name := range c.Inventory.Clusters {
+			if c.Inventory.Clusters[name].Type == t.Name {
+				names[name] = true
+			}
+		}
+	}
+	t.Status.Clusters = int32(len(names)) //nolint:gosec // G115: a count of clusters
+}
+
+func (l look) catalogs() []*catalog.Catalog {
+	if l.alone != nil {
+		return []*catalog.Catalog{l.alone}
+	}
+	var out []*catalog.Catalog
+	for _, p := range l.posts {
+		out = append(out, p.Catalog)
+	}
+	return out
+}
+
+func showGitOpsRepo(o client.Object, l look) {
+	r := o.(*v1alpha1.GitOpsRepo)
+	s := l.of("GitOpsRepo", o)
+	r.Status.Forge, r.Status.Proposals = r.Spec.ForgeOrDefault(), 0
+	for _, p := range l.posts {
+		seen, ok := p.Repos[r.Name]
+		if !ok {
+			continue
+		}
+		r.Status.Proposals += int32(seen.Proposals) //nolint:gosec // G115: a count of proposals
+		if !seen.Head.IsZero() {
+			r.Status.Head = seen.Head.String()
+		}
+		if seen.Err != nil {
+			s.unreachable, s.refused = seen.Err.Error(), git.IsAuth(seen.Err) || git.IsNotFound(seen.Err) || git.IsUntrusted(seen.Err)
+		}
+	}
+	s.show(&r.Status.CommonStatus, r.Generation, l.clock.Now())
+	reachable(&r.Status.CommonStatus, r.Generation, l.clock.Now(), s)
+}
+
+func showTemplate(o client.Object, l look) {
+	t := o.(*v1alpha1.Template)
+	l.of("Template", o).show(&t.Status.CommonStatus, t.Generation, l.clock.Now())
+}

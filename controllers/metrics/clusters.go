@@ -1,0 +1,154 @@
+package metrics
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+
+	"github.com/furrow-dev/furrow/internal/core/health"
+	"github.com/furrow-dev/furrow/internal/probe"
+)
+
+// askedFor is for how long a cluster counts after it was asked.
+const askedFor = 10 * time.Minute
+
+// Channel counts the clusters that a namespace's health channel cannot ask.
+func (m *Metrics) Channel(namespace string, next probe.Channel) probe.Channel {
+	c := channel{next, namespace, m.clusters}
+	if w, ok := next.(probe.Watcher); ok {
+		return watched{c, w}
+	}
+	return c
+}
+
+type channel struct {
+	probe.Channel
+	namespace string
+	clusters  *clusters
+}
+
+// watched is a channel that tells of changes.
+type watched struct {
+	channel
+	probe.Watcher
+}
+
+// Reconcilers implements probe.Channel.
+func (c channel) Reconcilers(ctx context.Context, keys []probe.ReconcilerKey) (map[probe.ReconcilerKey]health.Reconciler, error) {
+	got, err := c.Channel.Reconcilers(ctx, keys)
+	known := map[string]bool{}
+	for _, key := range keys {
+		note(known, key.Cluster, got[key].Known)
+	}
+	return got, c.took("reconcilers", known, err)
+}
+
+// Creators implements probe.Channel. A cluster that is being created may well be silent.
+func (c channel) Creators(ctx context.Context, keys []probe.CreatorKey) (map[probe.CreatorKey]health.Creator, error) {
+	got, err := c.Channel.Creators(ctx, keys)
+	known := map[string]bool{}
+	for _, key := range keys {
+		note(known, key.Cluster, got[key].Known)
+	}
+	return got, c.took("creators", known, err)
+}
+
+// Roots implements probe.Channel.
+func (c channel) Roots(ctx context.Context, keys []probe.RootKey) (map[probe.RootKey]health.Root, error) {
+	got, err := c.Channel.Roots(ctx, keys)
+	known := map[string]bool{}
+	for _, key := range keys {
+		note(known, key.Cluster, got[key].Known)
+	}
+	return got, c.took("roots", known, err)
+}
+
+// note keeps that a cluster is known if all that was asked of it is.
+func note(known map[string]bool, cluster string, is bool) {
+	was, there := known[cluster]
+	known[cluster] = is && (was || !there)
+}
+
+// took keeps what was known, unless nothing of the answer can be used.
+func (c channel) took(question string, known map[string]bool, err error) error {
+	if err == nil {
+		c.clusters.asked(c.namespace, question, known)
+	}
+	return err
+}
+
+// clusters are those that were asked.
+type clusters struct {
+	clock         clock.PassiveClock
+	total, silent gauges
+
+	mu      sync.Mutex
+	answers map[question]answer
+}
+
+// question is what a cluster was asked for.
+type question struct{ namespace, cluster, what string }
+
+type answer struct {
+	known bool
+	at    time.Time
+}
+
+func newClusters(clock clock.PassiveClock) *clusters {
+	return &clusters{clock: clock, answers: map[question]answer{}, total: clustersAsked.gauges(), silent: clustersSilent.gauges()}
+}
+
+func (c *clusters) asked(namespace, what string, known map[string]bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.clock.Now()
+	for cluster, is := range known {
+		c.answers[question{namespace, cluster, what}] = answer{is, now}
+	}
+}
+
+func (c *clusters) forget(namespace string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for q := range c.answers {
+		if q.namespace == namespace {
+			delete(c.answers, q)
+		}
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *clusters) Describe(out chan<- *prometheus.Desc) {
+	out <- c.total.of
+	out <- c.silent.of
+}
+
+// Collect implements prometheus.Collector.
+func (c *clusters) Collect(out chan<- prometheus.Metric) {
+	known := map[string]map[string]bool{}
+	c.mu.Lock()
+	for q, a := range c.answers {
+		if c.clock.Since(a.at) >= askedFor {
+			delete(c.answers, q)
+			continue
+		}
+		if known[q.namespace] == nil {
+			known[q.namespace] = map[string]bool{}
+		}
+		note(known[q.namespace], q.cluster, a.known)
+	}
+	c.mu.Unlock()
+	for namespace, of := range known {
+		silent := 0
+		for _, is := range of {
+			if !is {
+				silent++
+			}
+		}
+		c.total.send(out, float64(len(of)), namespace)
+		c.silent.send(out, float64(silent), namespace)
+	}
+}

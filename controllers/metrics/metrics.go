@@ -1,0 +1,140 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+
+	"github.com/furrow-dev/furrow/controllers/fleet"
+	"github.com/furrow-dev/furrow/internal/engine"
+)
+
+// Metrics is what is shown to Prometheus.
+type Metrics struct {
+	clock clock.PassiveClock
+
+	passes       *prometheus.CounterVec
+	passDuration *prometheus.HistogramVec
+	tierDuration *prometheus.HistogramVec
+	git, forge   calls
+	requests     *prometheus.CounterVec
+
+	rates    *rates
+	board    *board
+	clusters *clusters
+
+	mu sync.Mutex
+	// opened are the repositories that were opened, and not forgotten since.
+	opened map[repo]bool
+}
+
+// repo names a GitOps repository.
+type repo struct{ namespace, name string }
+
+// Register makes a Metrics and registers it, as with controller-runtime's registry. It
+// is done once for a registry.
+func Register(registry prometheus.Registerer, version string, clock clock.PassiveClock) (*Metrics, error) {
+	m := &Metrics{
+		clock: clock, opened: map[repo]bool{},
+		passes: passes.counters(), passDuration: passDuration.histograms(), tierDuration: tierDuration.histograms(),
+		git: calls{gitCalls.counters(), gitDuration.histograms()}, forge: calls{forgeCalls.counters(), forgeDuration.histograms()},
+		requests: forgeRequests.counters(),
+		rates:    newRates(clock), board: newBoard(clock), clusters: newClusters(clock),
+	}
+	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: buildInfo.name, Help: buildInfo.help}, buildInfo.labels)
+	info.WithLabelValues(version).Set(1)
+	for _, c := range []prometheus.Collector{
+		info, m.passes, m.passDuration, m.git.total, m.git.duration, m.forge.total, m.forge.duration, m.requests,
+		m.rates, m.board, m.tierDuration, m.clusters,
+	} {
+		if err := registry.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// How passes end.
+const (
+	settled = "settled"
+	changed = "changed"
+	raced   = "raced"
+	failed  = "failed"
+)
+
+var passOutcomes = []string{settled, changed, raced, failed}
+
+// passOutcome says how a pass ended; nothing of one that was ended from outside.
+func passOutcome(report *engine.Report, err error) string {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return ""
+	case err != nil || report == nil:
+		return failed
+	case report.Raced:
+		return raced
+	case report.Changed:
+		return changed
+	}
+	return settled
+}
+
+// Pass is told how a pass over a control plane ended. The report is nil where err
+// says why; what was told before stays in force then.
+func (m *Metrics) Pass(cp fleet.ControlPlane, report *engine.Report, err error, took time.Duration) {
+	outcome := passOutcome(report, err)
+	if outcome == "" {
+		return
+	}
+	for _, o := range passOutcomes { // at 0 too, or the first of its kind would be no increase
+		m.passes.WithLabelValues(cp.Namespace, o)
+	}
+	m.passes.WithLabelValues(cp.Namespace, outcome).Inc()
+	m.passDuration.WithLabelValues(cp.Namespace).Observe(took.Seconds())
+	if report != nil {
+		m.forgetRepos(m.board.seen(cp, report))
+	}
+}
+
+// Forget drops what was told of a control plane.
+func (m *Metrics) Forget(cp fleet.ControlPlane) {
+	gone, last := m.board.forget(cp)
+	if last { // also what no pass has told of
+		m.mu.Lock()
+		for r := range m.opened {
+			if r.namespace == cp.Namespace {
+				gone = append(gone, r)
+			}
+		}
+		m.mu.Unlock()
+		of := prometheus.Labels{"namespace": cp.Namespace}
+		m.passes.DeletePartialMatch(of)
+		m.passDuration.DeletePartialMatch(of)
+		m.clusters.forget(cp.Namespace)
+	}
+	m.forgetRepos(gone)
+}
+
+// forgetRepos drops what was counted of repositories that nobody names any more.
+func (m *Metrics) forgetRepos(gone []repo) {
+	for _, r := range gone {
+		of := prometheus.Labels{"namespace": r.namespace, "repo": r.name}
+		m.git.forget(of)
+		m.forge.forget(of)
+		m.requests.DeletePartialMatch(of)
+		m.rates.forget(r)
+		m.mu.Lock()
+		delete(m.opened, r)
+		m.mu.Unlock()
+	}
+}
+
+func (m *Metrics) open(r repo) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.opened[r] = true
+}

@@ -1,0 +1,144 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// calls counts calls of a server, and measures them.
+type calls struct {
+	total    *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+}
+
+func (c calls) forget(of prometheus.Labels) {
+	c.total.DeletePartialMatch(of)
+	c.duration.DeletePartialMatch(of)
+}
+
+// outcomes are how calls end; the first that holds of an error counts.
+var outcomes = []struct {
+	name string
+	of   func(error) bool
+}{
+	{"ok", func(err error) bool { return err == nil }},
+	{"rate_limited", func(err error) bool { _, asked := git.RetryAfter(err); return asked }},
+	{"auth", git.IsAuth},
+	{"not_found", git.IsNotFound},
+	{"network", git.IsNetwork},
+	{"refused", refused},
+	{"lease", git.IsLeaseRefused},
+	{"other", func(error) bool { return true }},
+}
+
+// refused says that a person has to look at a branch or proposal before the call will do.
+func refused(err error) bool {
+	return git.IsRefRefused(err) || forge.IsConflict(err) || forge.IsGone(err) || forge.IsRejected(err) || forge.IsForeign(err)
+}
+
+func outcomeOf(err error) string {
+	for _, o := range outcomes {
+		if o.of(err) {
+			return o.name
+		}
+	}
+	return ""
+}
+
+// meter counts the calls of one repository.
+type meter struct {
+	calls
+	repo
+	clock clock.PassiveClock
+}
+
+// call makes a call and counts it, unless it was ended from outside.
+func (m meter) call(operation string, f func() error) error {
+	began := m.clock.Now()
+	err := f()
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	m.total.WithLabelValues(m.namespace, m.name, operation, outcomeOf(err)).Inc()
+	m.duration.WithLabelValues(m.namespace, m.name, operation).Observe(m.clock.Since(began).Seconds())
+	return err
+}
+
+// ask is call for what has an answer.
+func ask[T any](m meter, operation string, f func() (T, error)) (answer T, err error) {
+	err = m.call(operation, func() error {
+		answer, err = f()
+		return err
+	})
+	return answer, err
+}
+
+// Repo counts what is asked of a GitOps repository and its forge.
+func (m *Metrics) Repo(namespace, name string, r engine.Repo) engine.Repo {
+	at := repo{namespace, name}
+	m.open(at)
+	return engine.Repo{
+		Mirror: mirror{r.Mirror, meter{m.git, at, m.clock}},
+		Forge:  proposals{r.Forge, meter{m.forge, at, m.clock}},
+	}
+}
+
+// mirror counts what goes to the Git server. What a mirror fetches later, by itself, is not counted.
+type mirror struct {
+	engine.Mirror
+	meter meter
+}
+
+func (m mirror) Fetch(ctx context.Context, base string) (git.Refs, error) {
+	return ask(m.meter, "fetch", func() (git.Refs, error) { return m.Mirror.Fetch(ctx, base) })
+}
+
+func (m mirror) Push(ctx context.Context, updates []git.Update) error {
+	return m.meter.call("push", func() error { return m.Mirror.Push(ctx, updates) })
+}
+
+// proposals counts what is asked of a forge.
+type proposals struct {
+	forge.Forge
+	meter meter
+}
+
+func (p proposals) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, error) {
+	return ask(p.meter, "list", func() ([]forge.Proposal, error) { return p.Forge.List(ctx, refs) })
+}
+
+func (p proposals) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (forge.Closed, error) {
+	return ask(p.meter, "closed", func() (forge.Closed, error) { return p.Forge.Closed(ctx, refs, tier, wants) })
+}
+
+func (p proposals) Propose(ctx context.Context, r forge.Request) (forge.Proposal, error) {
+	return ask(p.meter, "propose", func() (forge.Proposal, error) { return p.Forge.Propose(ctx, r) })
+}
+
+func (p proposals) Supersede(ctx context.Context, proposal forge.Proposal, why string) error {
+	return p.meter.call("supersede", func() error { return p.Forge.Supersede(ctx, proposal, why) })
+}
+
+func (p proposals) Merge(ctx context.Context, proposal forge.Proposal, by git.Person) error {
+	return p.meter.call("merge", func() error { return p.Forge.Merge(ctx, proposal, by) })
+}
+
+func (p proposals) Reject(ctx context.Context, proposal forge.Proposal, by git.Person, reason string) error {
+	return p.meter.call("reject", func() error { return p.Forge.Reject(ctx, proposal, by, reason) })
+}
+
+func (p proposals) Reopen(ctx context.Context, proposal forge.Proposal) error {
+	return p.meter.call("reopen", func() error { return p.Forge.Reopen(ctx, proposal) })
+}
+
+func (p proposals) Gate(ctx context.Context, proposal forge.Proposal, holds bool, why string) error {
+	return p.meter.call("gate", func() error { return p.Forge.Gate(ctx, proposal, holds, why) })
+}

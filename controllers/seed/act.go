@@ -1,0 +1,267 @@
+package seed
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/controllers/fleet"
+	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// letGo puts the finalizer on the Seeds that are wanted, and takes it from those that
+// are let go with what they planted.
+func (r *Reconciler) letGo(ctx context.Context, s *scope) error {
+	for i := range s.seeds {
+		seed := &s.seeds[i]
+		why, released := s.released[seed.Name]
+		switch {
+		case released:
+			if err := r.drop(ctx, seed, orphaned(why)); err != nil {
+				return err
+			}
+		case seed.DeletionTimestamp.IsZero():
+			if err := r.hold(ctx, seed); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) hold(ctx context.Context, seed *v1alpha1.Seed) error {
+	before := seed.DeepCopy()
+	if !controllerutil.AddFinalizer(seed, v1alpha1.Finalizer) {
+		return nil
+	}
+	return r.patchFinalizers(ctx, seed, before)
+}
+
+// drop lets a Seed go, and says why.
+func (r *Reconciler) drop(ctx context.Context, seed *v1alpha1.Seed, why happening) error {
+	before := seed.DeepCopy()
+	if !controllerutil.RemoveFinalizer(seed, v1alpha1.Finalizer) {
+		return nil
+	}
+	if err := r.patchFinalizers(ctx, seed, before); err != nil {
+		return err
+	}
+	why.about(r.recorder, seed)
+	return nil
+}
+
+func (r *Reconciler) patchFinalizers(ctx context.Context, seed, before *v1alpha1.Seed) error {
+	err := r.client.Patch(ctx, seed, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("the finalizer of Seed %s: %w", client.ObjectKeyFromObject(seed), err)
+	}
+	return nil
+}
+
+// pass makes one pass, after what people asked for.
+func (r *Reconciler) pass(ctx context.Context, s *scope) view {
+	began := r.options.Clock.Now()
+	v := view{now: began}
+	if v.err = r.ready(ctx, s); v.err == nil {
+		open := s.session.open
+		release := r.writers.acquire(open.URLs())
+		r.answer(ctx, s)
+		v.report, v.err = open.Engine().Pass(ctx)
+		release()
+	}
+	r.options.Meter.Pass(s.cp, v.report, v.err, r.options.Clock.Since(began))
+	if v.report != nil {
+		r.options.Board.Post(s.cp, v.report)
+	}
+	return v
+}
+
+// observed counts what is asked of the repositories.
+func (r *Reconciler) observed(o controlplane.Options, cp fleet.ControlPlane) controlplane.Options {
+	o.Observe = func(name string, repo engine.Repo) engine.Repo { return r.options.Meter.Repo(cp.Namespace, name, repo) }
+	o.ObserveAnswers = func(name string, next http.RoundTripper) http.RoundTripper {
+		return r.options.Meter.Answers(cp.Namespace, name, next)
+	}
+	return o
+}
+
+// request is something that people ask for by an annotation on a Seed.
+type request struct {
+	annotation, what string
+	// handled is where the value that was acted on is kept.
+	handled func(*v1alpha1.HandledRequests) *string
+	act     func(e *engine.Engine, ctx context.Context, seed string) error
+}
+
+var requests = []request{
+	{v1alpha1.AnnotationRetry, "retry", func(h *v1alpha1.HandledRequests) *string { return &h.Retry }, (*engine.Engine).Retry},
+	{v1alpha1.AnnotationConfirm, "confirm the removal", func(h *v1alpha1.HandledRequests) *string { return &h.Confirm }, (*engine.Engine).Confirm},
+}
+
+// answer does what people asked for since the last pass. What fails for want of a
+// server is tried again in the next one; what cannot be done is told, and done with.
+func (r *Reconciler) answer(ctx context.Context, s *scope) {
+	seeds := slices.Concat(s.wanted, s.removed)
+	for i := range seeds {
+		seed := &seeds[i]
+		handled := seed.Status.Handled
+		for _, ask := range requests {
+			value, done := strings.TrimSpace(seed.Annotations[ask.annotation]), ask.handled(&handled)
+			if value == *done {
+				continue
+			}
+			if value == "" || r.do(ctx, seed, ask.what, func() error { return ask.act(s.session.open.Engine(), ctx, seed.Name) }) {
+				*done = value
+			}
+		}
+		s.handled[seed.Name] = handled
+	}
+	r.answerAbandon(ctx, s, seeds)
+}
+
+// do does one thing that a person asked for, and says that it is done with.
+func (r *Reconciler) do(ctx context.Context, seed *v1alpha1.Seed, what string, act func() error) bool {
+	err := act()
+	if git.IsNetwork(err) || git.IsAuth(err) || ctx.Err() != nil {
+		return false
+	}
+	said := requestDone(what)
+	if err != nil {
+		said = requestFailed(what, err)
+	}
+	said.about(r.recorder, seed)
+	return true
+}
+
+// answerAbandon gives up the clusters that came into a list of any Seed, and takes
+// those back that are in none any more: a cluster is given up for all seeds.
+func (r *Reconciler) answerAbandon(ctx context.Context, s *scope, seeds []v1alpha1.Seed) {
+	e := s.session.open.Engine()
+	before, now := map[string]bool{}, map[string]bool{}
+	for i := range seeds {
+		for _, cluster := range list(seeds[i].Status.Handled.Abandon) {
+			before[cluster] = true
+		}
+		for _, cluster := range list(seeds[i].Annotations[v1alpha1.AnnotationAbandon]) {
+			now[cluster] = true
+		}
+	}
+	for i := range seeds {
+		seed := &seeds[i]
+		was, is := seed.Status.Handled.Abandon, strings.TrimSpace(seed.Annotations[v1alpha1.AnnotationAbandon])
+		if was == is {
+			continue
+		}
+		done := true
+		for _, cluster := range list(is) {
+			if !before[cluster] {
+				done = r.do(ctx, seed, "abandon cluster "+cluster, func() error { return e.Abandon(ctx, cluster) }) && done
+				before[cluster] = true
+			}
+		}
+		for _, cluster := range list(was) {
+			if !now[cluster] && before[cluster] {
+				done = r.do(ctx, seed, "take the abandonment of cluster "+cluster+" back", func() error { return e.UndoAbandon(ctx, cluster) }) && done
+				before[cluster] = false
+			}
+		}
+		if done {
+			handled := s.handled[seed.Name]
+			handled.Abandon = is
+			s.handled[seed.Name] = handled
+		}
+	}
+}
+
+func list(text string) []string {
+	return strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' })
+}
+
+// finish shows people what the pass came to: each status that has changed is written
+// once, and each change is told once.
+func (r *Reconciler) finish(ctx context.Context, s *scope, v view) error {
+	plantings, err := r.plantings(ctx, s.cp.Namespace)
+	if err != nil {
+		return err
+	}
+	var failed error
+	var shown []v1alpha1.Planting
+	for _, seed := range slices.Concat(s.wanted, s.removed) {
+		of := plantings[seed.Name]
+		if of == nil {
+			of = map[string]*v1alpha1.Planting{}
+		}
+		if err := r.finishSeed(ctx, s, &seed, v, of); err != nil {
+			failed = cmp.Or(failed, err)
+		}
+		for _, p := range of {
+			shown = append(shown, *p)
+		}
+	}
+	r.options.Meter.Tiers(s.cp, shown)
+	for i := range s.seeds {
+		if by := s.twice[s.seeds[i].Name]; by != "" && s.seeds[i].DeletionTimestamp.IsZero() {
+			failed = cmp.Or(failed, r.showSeed(ctx, &s.seeds[i], twiceStatus(&s.seeds[i], by, v.now)))
+		}
+	}
+	return failed
+}
+
+func (r *Reconciler) finishSeed(ctx context.Context, s *scope, seed *v1alpha1.Seed, v view, have map[string]*v1alpha1.Planting) error {
+	if err := r.showPlantings(ctx, seed, v, have); err != nil {
+		return err
+	}
+	if !seed.DeletionTimestamp.IsZero() && v.nothingLeft(seed) {
+		return r.drop(ctx, seed, removed())
+	}
+	status := seedStatus(seed, v)
+	status.Handled = s.handled[seed.Name]
+	return r.showSeed(ctx, seed, status)
+}
+
+// nothingLeft says that nothing of a Seed is planted, and that this is known: a plan
+// that was there and is not seen any more was removed, and not lost from sight.
+func (v view) nothingLeft(seed *v1alpha1.Seed) bool {
+	if v.report == nil {
+		return false
+	}
+	for _, repo := range v.report.Repos {
+		if repo.Err != nil {
+			return false
+		}
+	}
+	_, seen := v.report.Seed(seed.Name)
+	return !seen && (seed.Status.Plan == nil || seed.Status.Plan.Removal)
+}
+
+func (r *Reconciler) showSeed(ctx context.Context, seed *v1alpha1.Seed, status v1alpha1.SeedStatus) error {
+	was := seed.Status
+	if equal(was, status) {
+		return nil
+	}
+	before := seed.DeepCopy()
+	seed.Status = status
+	err := r.client.Status().Patch(ctx, seed, client.MergeFrom(before))
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("the status of Seed %s: %w", client.ObjectKeyFromObject(seed), err)
+	}
+	if h, ok := seedChange(&was, &status); ok {
+		h.about(r.recorder, seed)
+		ctrl.LoggerFrom(ctx).Info("Seed changed", "seed", seed.Name, "state", status.State, "was", was.State, "reason", h.reason, "progress", status.Progress)
+	}
+	return nil
+}

@@ -1,0 +1,269 @@
+// Package seed is the controller of Seeds: it runs the passes of the control planes
+// that they name, and shows people what came of them.
+//
+// What is reconciled is a control plane: all Seeds of a namespace with the same
+// source share a pass, as all seeds of a repository do in furrow run. A pass is
+// gather, decide, act, report; it holds no decision that is not the engine's. Then
+// each Seed and each Planting whose status has changed is written once.
+//
+// Invariants: statuses are written and never read as facts, but for the times since
+// which tiers are in a state, and for the requests of people that were acted on. One
+// control plane has one pass at a time, and so has one GitOps repository. Secrets are
+// read by name.
+//
+// Concurrency: different control planes are reconciled at once, as far as they write
+// to different repositories.
+package seed
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/controllers/fleet"
+	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/probe"
+)
+
+// Options say how passes are made.
+type Options struct {
+	// Interval lies between passes in which nothing changed.
+	Interval time.Duration
+	// Concurrency is how many control planes have a pass at once.
+	Concurrency int
+	// Cache is the directory of the mirrors.
+	Cache string
+	// ID and Environment make the owner of plans.
+	ID, Environment string
+	// DeletionGuard is the share of plantings, in percent, that may go in one pass.
+	DeletionGuard int
+	Strict        bool
+	// Own is the name under which the fleet knows the cluster that the controller runs
+	// in, and OwnConfig how it is reached; empty where its Flux is not to be asked.
+	Own       string
+	OwnConfig *rest.Config
+	// Channel makes the health channel of a namespace; nil for that of Flux.
+	Channel func(namespace string) probe.Channel
+	// Meter counts what is done.
+	Meter Meter
+	// Board is told what each pass has seen.
+	Board *fleet.Board
+	// Clock is the real one when nil.
+	Clock clock.WithDelayedExecution
+}
+
+// Meter counts what is done, for operators.
+type Meter interface {
+	// Repo and Answers wrap what is asked of a GitOps repository, and what its forge answers.
+	Repo(namespace, name string, repo engine.Repo) engine.Repo
+	Answers(namespace, name string, next http.RoundTripper) http.RoundTripper
+	// Pass is told how a pass ended. The report is nil where err says why.
+	Pass(cp fleet.ControlPlane, report *engine.Report, err error, took time.Duration)
+	// Channel wraps what is asked of the clusters of a namespace.
+	Channel(namespace string, channel probe.Channel) probe.Channel
+	// Tiers is told of all tiers of a control plane, as they are shown in its Plantings.
+	Tiers(cp fleet.ControlPlane, plantings []v1alpha1.Planting)
+	// Forget is told of a control plane that no Seed names any more.
+	Forget(cp fleet.ControlPlane)
+}
+
+// Reconciler runs the passes.
+type Reconciler struct {
+	client client.Client
+	// secrets reads without a cache: by name, and nothing else.
+	secrets  client.Reader
+	recorder events.EventRecorder
+	options  Options
+	sessions sessions
+	writers  writers
+	queue    workqueue.TypedRateLimitingInterface[fleet.ControlPlane]
+}
+
+// Setup adds the controller to a manager.
+func Setup(mgr ctrl.Manager, o Options) error {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	r := &Reconciler{client: mgr.GetClient(), secrets: mgr.GetAPIReader(), recorder: mgr.GetEventRecorder("furrow"), options: o}
+	r.sessions.open = map[fleet.ControlPlane]*session{}
+	r.sessions.channels = map[string]*channel{}
+	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{})
+	b := builder.TypedControllerManagedBy[fleet.ControlPlane](mgr).Named("seed").
+		Watches(&v1alpha1.Seed{}, ofSeed(), builder.WithPredicates(predicate.Or(changed, deletion))).
+		Watches(&v1alpha1.Planting{}, r.ofPlanting(), builder.WithPredicates(onlyDeleted)).
+		WatchesRawSource(source.TypedFunc[fleet.ControlPlane](r.start)).
+		WithOptions(controller.TypedOptions[fleet.ControlPlane]{MaxConcurrentReconciles: o.Concurrency}).
+		WithLogConstructor(func(cp *fleet.ControlPlane) logr.Logger {
+			log := mgr.GetLogger().WithValues("controller", "seed")
+			if cp != nil {
+				log = log.WithValues("namespace", cp.Namespace, "controlPlane", cp.String())
+			}
+			return log
+		})
+	for _, document := range []client.Object{&v1alpha1.Cluster{}, &v1alpha1.ClusterType{}, &v1alpha1.GitOpsRepo{}, &v1alpha1.Template{}} {
+		b = b.Watches(document, r.ofNamespace(), builder.WithPredicates(changed))
+	}
+	served, err := serves(mgr.GetRESTMapper(), sourcev1.GroupVersion.WithKind(sourcev1.GitRepositoryKind))
+	switch {
+	case err != nil:
+		return err
+	case served:
+		b = b.Watches(&sourcev1.GitRepository{}, r.ofSource(), builder.WithPredicates(predicate.Or(changed, fetched)))
+	default:
+		mgr.GetLogger().Info("GitRepositories are not served here: Seeds name their repository by URL")
+	}
+	return b.Complete(r)
+}
+
+func serves(mapper meta.RESTMapper, kind schema.GroupVersionKind) (bool, error) {
+	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// start keeps the queue, into which news from the clusters goes, and closes all
+// sessions at the end.
+func (r *Reconciler) start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[fleet.ControlPlane]) error {
+	r.queue = queue
+	context.AfterFunc(ctx, r.sessions.stopChannels)
+	return nil
+}
+
+func ofSeed() handler.TypedEventHandler[client.Object, fleet.ControlPlane] {
+	return handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []fleet.ControlPlane {
+		seed, ok := o.(*v1alpha1.Seed)
+		if !ok || seed.Spec.Source == nil {
+			return nil
+		}
+		return []fleet.ControlPlane{fleet.Of(seed)}
+	})
+}
+
+// ofNamespace is for documents, which all control planes of a namespace read.
+func (r *Reconciler) ofNamespace() handler.TypedEventHandler[client.Object, fleet.ControlPlane] {
+	return r.seedsWhere(func(client.Object, *v1alpha1.Seed) bool { return true })
+}
+
+func (r *Reconciler) ofSource() handler.TypedEventHandler[client.Object, fleet.ControlPlane] {
+	return r.seedsWhere(func(o client.Object, s *v1alpha1.Seed) bool { return fleet.Of(s).GitRepository == o.GetName() })
+}
+
+func (r *Reconciler) ofPlanting() handler.TypedEventHandler[client.Object, fleet.ControlPlane] {
+	return r.seedsWhere(func(o client.Object, s *v1alpha1.Seed) bool { return o.GetLabels()[v1alpha1.LabelSeed] == s.Name })
+}
+
+// seedsWhere maps an object to the control planes of the Seeds of its namespace that it concerns.
+func (r *Reconciler) seedsWhere(concerns func(client.Object, *v1alpha1.Seed) bool) handler.TypedEventHandler[client.Object, fleet.ControlPlane] {
+	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []fleet.ControlPlane {
+		var list v1alpha1.SeedList
+		if err := r.client.List(ctx, &list, client.InNamespace(o.GetNamespace())); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "List the Seeds that an object concerns", "namespace", o.GetNamespace())
+			return nil
+		}
+		var out []fleet.ControlPlane
+		for i := range list.Items {
+			if s := &list.Items[i]; s.Spec.Source != nil && concerns(o, s) {
+				out = append(out, fleet.Of(s))
+			}
+		}
+		return out
+	})
+}
+
+// deletion passes the moment at which an object begins to go.
+var deletion = predicate.Funcs{
+	CreateFunc: func(event.CreateEvent) bool { return true },
+	DeleteFunc: func(event.DeleteEvent) bool { return true },
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
+	},
+}
+
+// onlyDeleted passes what others have deleted.
+var onlyDeleted = predicate.Funcs{
+	CreateFunc:  func(event.CreateEvent) bool { return false },
+	UpdateFunc:  func(event.UpdateEvent) bool { return false },
+	GenericFunc: func(event.GenericEvent) bool { return false },
+}
+
+// fetched passes a GitRepository whose artifact has another revision.
+var fetched = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	was, ok := e.ObjectOld.(*sourcev1.GitRepository)
+	is, too := e.ObjectNew.(*sourcev1.GitRepository)
+	return ok && too && is.Status.Artifact != nil && (was.Status.Artifact == nil || was.Status.Artifact.Revision != is.Status.Artifact.Revision)
+}}
+
+// Reconcile makes one pass over a control plane.
+func (r *Reconciler) Reconcile(ctx context.Context, cp fleet.ControlPlane) (reconcile.Result, error) {
+	scope, err := r.gather(ctx, cp)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if len(scope.seeds) == 0 {
+		r.forget(cp)
+		return reconcile.Result{}, nil
+	}
+	if err := r.letGo(ctx, scope); err != nil {
+		return reconcile.Result{}, err
+	}
+	if len(scope.wanted)+len(scope.removed) == 0 && len(scope.twice) == 0 {
+		r.forget(cp)
+		return reconcile.Result{}, nil
+	}
+	v := r.pass(ctx, scope)
+	if ctx.Err() != nil {
+		return reconcile.Result{}, ctx.Err()
+	}
+	if err := r.finish(ctx, scope, v); err != nil {
+		return reconcile.Result{}, err
+	}
+	return r.next(scope, v), nil
+}
+
+// next chooses when the next pass comes. One that nothing calls for comes after those
+// that something does.
+func (r *Reconciler) next(scope *scope, v view) reconcile.Result {
+	s := scope.session
+	after, news := s.pace.Next(v.report, v.err, r.options.Interval)
+	if v.waits() {
+		after = min(after, credentialsInterval)
+	}
+	s.quiet(r.options.Clock.Now(), after, news)
+	result := reconcile.Result{RequeueAfter: max(after, breath), Priority: new(int)}
+	if after > breath && news {
+		*result.Priority = handler.LowPriority
+	}
+	return result
+}
+
+// credentialsInterval is how soon is looked again where credentials were refused or
+// are missing: Secrets are not watched.
+const credentialsInterval = 10 * time.Second
+
+// forget lets go of a control plane that no Seed names.
+func (r *Reconciler) forget(cp fleet.ControlPlane) {
+	r.sessions.close(cp)
+	r.options.Board.Take(cp)
+	r.options.Meter.Forget(cp)
+}

@@ -1,0 +1,158 @@
+package seed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/controllers/fleet"
+	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// scope is what one reconcile works on. Its fields are set in the order in which they stand.
+type scope struct {
+	cp  fleet.ControlPlane
+	now time.Time
+	// seeds are all Seeds of the control plane that are there.
+	seeds []v1alpha1.Seed
+	// wanted are those to be planted, removed those whose plantings are to go, released
+	// those that are let go with what they planted, and why.
+	wanted, removed []v1alpha1.Seed
+	released        map[string]string
+	// twice are the Seeds that another one of the cluster plants already, with its name.
+	twice    map[string]string
+	settings engine.Settings
+	session  *session
+	// handled are the requests of people that were acted on in this pass, by seed.
+	handled map[string]v1alpha1.HandledRequests
+}
+
+// gather reads what the resources say.
+func (r *Reconciler) gather(ctx context.Context, cp fleet.ControlPlane) (*scope, error) {
+	s := &scope{cp: cp, now: r.options.Clock.Now(), released: map[string]string{}, twice: map[string]string{}, handled: map[string]v1alpha1.HandledRequests{}}
+	var err error
+	if s.seeds, err = fleet.Seeds(ctx, r.client, cp); err != nil || len(s.seeds) == 0 {
+		return s, err
+	}
+	if s.twice, err = r.plantedTwice(ctx, s.seeds); err != nil {
+		return nil, err
+	}
+	for i := range s.seeds {
+		s.sort(&s.seeds[i])
+	}
+	docs, err := fleet.Documents(ctx, r.client, cp.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	if s.settings, err = fleet.Settings(cp.Namespace, s.wanted, s.removed, docs); err != nil {
+		return nil, err
+	}
+	s.session = r.sessions.of(cp)
+	return s, nil
+}
+
+// sort decides what is to become of a Seed.
+func (s *scope) sort(seed *v1alpha1.Seed) {
+	s.handled[seed.Name] = seed.Status.Handled
+	timeout := seed.Spec.DeletionTimeoutOrDefault()
+	switch {
+	case s.twice[seed.Name] != "":
+		if !seed.DeletionTimestamp.IsZero() {
+			s.released[seed.Name] = "Seed " + s.twice[seed.Name] + " plants it"
+		}
+	case seed.DeletionTimestamp.IsZero():
+		s.wanted = append(s.wanted, *seed)
+	case seed.Spec.DeletionPolicyOrDefault() == v1alpha1.DeletionOrphan:
+		s.released[seed.Name] = "spec.deletionPolicy is Orphan"
+	case s.now.Sub(seed.DeletionTimestamp.Time) > timeout:
+		s.released[seed.Name] = fmt.Sprintf("it could not be removed within %s", timeout)
+	default:
+		s.removed = append(s.removed, *seed)
+	}
+}
+
+// plantedTwice finds the Seeds that an older Seed in another namespace plants: of the
+// same tree and name, so that both would write the same branches.
+func (r *Reconciler) plantedTwice(ctx context.Context, seeds []v1alpha1.Seed) (map[string]string, error) {
+	var all v1alpha1.SeedList
+	if err := r.client.List(ctx, &all); err != nil {
+		return nil, fmt.Errorf("listing all Seeds: %w", err)
+	}
+	byName := map[string][]*v1alpha1.Seed{}
+	for i := range all.Items {
+		byName[all.Items[i].Name] = append(byName[all.Items[i].Name], &all.Items[i])
+	}
+	out := map[string]string{}
+	for i := range seeds {
+		for _, other := range byName[seeds[i].Name] {
+			if other.Namespace != seeds[i].Namespace && fleet.SameTree(&seeds[i], other) && older(other, &seeds[i]) {
+				out[seeds[i].Name] = client.ObjectKeyFromObject(other).String()
+			}
+		}
+	}
+	return out, nil
+}
+
+func older(a, b *v1alpha1.Seed) bool {
+	if a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.Namespace < b.Namespace
+	}
+	return a.CreationTimestamp.Before(&b.CreationTimestamp)
+}
+
+// ready makes the session that the pass works with, anew where the place has changed.
+func (r *Reconciler) ready(ctx context.Context, s *scope) error {
+	at, err := fleet.Locate(ctx, r.client, s.cp)
+	if err != nil {
+		return err
+	}
+	have := s.session
+	have.settings = s.settings
+	if have.open != nil && have.at == at {
+		return nil
+	}
+	r.sessions.letGo(have)
+	o := fleet.Options(r.sessions.context(), r.secrets, s.cp.Namespace, at)
+	o.Cache = filepath.Join(r.options.Cache, s.cp.Namespace, digest(s.cp.String()))
+	o.ID, o.Environment, o.DeletionGuard, o.Strict = r.options.ID, r.options.Environment, r.options.DeletionGuard, r.options.Strict
+	o.Channel, o.Now = r.channelOf(s.cp.Namespace), r.options.Clock.Now
+	o.Settings = func(context.Context) (engine.Settings, error) { return have.settings, nil }
+	opened, err := controlplane.Open(r.observed(o, s.cp))
+	if err != nil {
+		return err
+	}
+	have.open, have.at = opened, at
+	return nil
+}
+
+// needsPerson says that waiting alone does not mend an error.
+func needsPerson(err error) bool {
+	_, asked := git.RetryAfter(err)
+	var status apierrors.APIStatus
+	return !asked && !git.IsTransient(err) && !(errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError) &&
+		!errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
+}
+
+// waits says that something may be mended by a Secret that nobody tells us of.
+func (v view) waits() bool {
+	refused := func(err error) bool { return git.IsAuth(err) || errors.Is(err, fs.ErrNotExist) || git.IsUntrusted(err) }
+	if v.report == nil {
+		return refused(v.err)
+	}
+	for _, r := range v.report.Repos {
+		if r.Err != nil && needsPerson(r.Err) {
+			return true
+		}
+	}
+	return refused(v.report.ReadErr)
+}

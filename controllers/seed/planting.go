@@ -1,0 +1,166 @@
+package seed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/engine"
+)
+
+// equal compares statuses as the API server does.
+func equal[T any](a, b T) bool { return equality.Semantic.DeepEqual(a, b) }
+
+func conditionOf(conditions []metav1.Condition, kind string) *metav1.Condition {
+	return meta.FindStatusCondition(conditions, kind)
+}
+
+// reason is why an object is Ready or not.
+func reason(conditions []metav1.Condition) string {
+	if ready := conditionOf(conditions, v1alpha1.ConditionReady); ready != nil {
+		return ready.Reason
+	}
+	return ""
+}
+
+// plantings are those of a namespace, by seed and cluster.
+func (r *Reconciler) plantings(ctx context.Context, namespace string) (map[string]map[string]*v1alpha1.Planting, error) {
+	var list v1alpha1.PlantingList
+	if err := r.client.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("listing the Plantings of namespace %s: %w", namespace, err)
+	}
+	out := map[string]map[string]*v1alpha1.Planting{}
+	for i := range list.Items {
+		p := &list.Items[i]
+		if out[p.Spec.Seed] == nil {
+			out[p.Spec.Seed] = map[string]*v1alpha1.Planting{}
+		}
+		out[p.Spec.Seed][p.Spec.Cluster] = p
+	}
+	return out, nil
+}
+
+// atOnce is how many Plantings are written at a time.
+const atOnce = 8
+
+// showPlantings makes the Plantings of a Seed those of its plan, and have what they
+// are then. Where there is no plan to be seen, they stay as they are.
+func (r *Reconciler) showPlantings(ctx context.Context, seed *v1alpha1.Seed, v view, have map[string]*v1alpha1.Planting) error {
+	if v.report == nil {
+		return nil
+	}
+	found, ok := v.report.Seed(seed.Name)
+	if ok && v.report.Plans[seed.Name] == nil || !ok && !v.nothingLeft(seed) {
+		return nil
+	}
+	var tiers map[string][]engine.TierReport
+	if ok {
+		tiers = byCluster(found.Tiers)
+	}
+	clusters := slices.Sorted(maps.Keys(tiers))
+	shown := make([]*v1alpha1.Planting, len(clusters))
+	var jobs []func() error
+	for i, cluster := range clusters {
+		jobs = append(jobs, func() (err error) {
+			shown[i], err = r.showPlanting(ctx, seed, cluster, tiers[cluster], v, have[cluster])
+			return err
+		})
+	}
+	for cluster, planting := range have {
+		if _, planted := tiers[cluster]; !planted {
+			jobs = append(jobs, func() error { return client.IgnoreNotFound(r.client.Delete(ctx, planting)) })
+		}
+	}
+	err := inParallel(jobs)
+	clear(have)
+	for i, cluster := range clusters {
+		if shown[i] != nil {
+			have[cluster] = shown[i]
+		}
+	}
+	return err
+}
+
+func inParallel(jobs []func() error) error {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var failed error
+	next := make(chan func() error)
+	for range min(atOnce, len(jobs)) {
+		all.Go(func() {
+			for job := range next {
+				if err := job(); err != nil {
+					mu.Lock()
+					failed = errors.Join(failed, err)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	for _, job := range jobs {
+		next <- job
+	}
+	close(next)
+	all.Wait()
+	return failed
+}
+
+func (r *Reconciler) showPlanting(ctx context.Context, seed *v1alpha1.Seed, cluster string, tiers []engine.TierReport, v view, have *v1alpha1.Planting) (*v1alpha1.Planting, error) {
+	if have == nil {
+		var err error
+		if have, err = r.newPlanting(ctx, seed, cluster); err != nil {
+			return nil, err
+		}
+	}
+	is := have.DeepCopy()
+	is.Status = plantingStatus(have, seed.Name, tiers, v.now)
+	if equal(have.Status, is.Status) {
+		return have, nil
+	}
+	status := is.Status
+	err := r.client.Status().Patch(ctx, is, client.MergeFrom(have))
+	if apierrors.IsNotFound(err) {
+		return nil, nil // deleted under us, and made anew in the next pass
+	}
+	if err != nil {
+		return have, fmt.Errorf("the status of Planting %s: %w", client.ObjectKeyFromObject(have), err)
+	}
+	for _, h := range plantingChanges(&have.Status, &status) {
+		h.aboutPlanting(r.recorder, is)
+		ctrl.LoggerFrom(ctx).Info("Tier changed", "seed", seed.Name, "cluster", cluster, "state", h.reason, "note", h.note)
+	}
+	return is, nil
+}
+
+func (r *Reconciler) newPlanting(ctx context.Context, seed *v1alpha1.Seed, cluster string) (*v1alpha1.Planting, error) {
+	p := &v1alpha1.Planting{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: seed.Namespace, Name: v1alpha1.PlantingName(seed.Name, cluster),
+			Labels: map[string]string{v1alpha1.LabelSeed: seed.Name, v1alpha1.LabelCluster: cluster},
+		},
+		Spec: v1alpha1.PlantingSpec{Seed: seed.Name, Cluster: cluster},
+	}
+	if err := controllerutil.SetControllerReference(seed, p, r.client.Scheme()); err != nil {
+		return nil, err
+	}
+	err := r.client.Create(ctx, p)
+	if apierrors.IsAlreadyExists(err) { // the cache has not seen it yet
+		err = r.client.Get(ctx, client.ObjectKeyFromObject(p), p)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("making Planting %s: %w", client.ObjectKeyFromObject(p), err)
+	}
+	return p, nil
+}

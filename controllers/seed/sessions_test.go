@@ -1,0 +1,72 @@
+package seed
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/furrow-dev/furrow/controllers/fleet"
+)
+
+func TestOnePassAtATimeWritesToARepository(t *testing.T) {
+	var w writers
+	var writing sync.Map
+	var alone atomic.Int32
+	pass := func(urls ...string) {
+		release := w.acquire(urls)
+		defer release()
+		if now := alone.Add(1); len(urls) == 0 && now > 1 {
+			t.Error("a first pass is not alone")
+		}
+		defer alone.Add(-1)
+		for _, url := range urls {
+			if _, busy := writing.LoadOrStore(url, true); busy {
+				t.Errorf("two passes write to %s", url)
+			}
+			defer writing.Delete(url)
+		}
+		runtime.Gosched()
+	}
+	var all sync.WaitGroup
+	for range 200 {
+		for _, urls := range [][]string{{"a"}, {"b"}, {"a", "b"}, {"b", "a"}, {}} {
+			all.Go(func() { pass(urls...) })
+		}
+	}
+	all.Wait()
+	a := w.acquire([]string{"a"})
+	w.acquire([]string{"b"})() // which would hang here if different repositories waited for each other
+	a()
+}
+
+func TestAChannelEndsWithTheLastControlPlaneOfItsNamespace(t *testing.T) {
+	stopped := 0
+	s := sessions{open: map[fleet.ControlPlane]*session{}, channels: map[string]*channel{"fleet": {stop: func() { stopped++ }}}}
+	one, other := fleet.ControlPlane{Namespace: "fleet", URL: "a"}, fleet.ControlPlane{Namespace: "fleet", URL: "b"}
+	if s.of(one) != s.of(one) || s.of(one) == s.of(other) {
+		t.Error("a control plane has one session of its own")
+	}
+	s.close(one)
+	if stopped != 0 {
+		t.Error("the channel ended too soon")
+	}
+	s.close(other)
+	s.close(other)
+	if stopped != 1 {
+		t.Errorf("the channel ended %d times", stopped)
+	}
+}
+
+func TestNewsWaitsWhileServersAreLeftAlone(t *testing.T) {
+	var s session
+	s.quiet(noon, time.Minute, false)
+	if got := s.resting(noon.Add(10 * time.Second)); got != 50*time.Second {
+		t.Errorf("got %s", got)
+	}
+	s.quiet(noon, time.Minute, true)
+	if got := s.resting(noon); got > 0 {
+		t.Errorf("got %s", got)
+	}
+}

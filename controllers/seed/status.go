@@ -1,0 +1,439 @@
+package seed
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/engine"
+)
+
+// Bounds of texts in a status, as the API has them.
+const (
+	maxText     = 512
+	maxBlockers = 8
+)
+
+// view is what a pass came to, as statuses are made of it.
+type view struct {
+	now time.Time
+	// report is nil where nothing could be looked at, and err says why.
+	report *engine.Report
+	err    error
+}
+
+// seedStatus is the status of a Seed after a pass. What could not be looked at stays
+// as it was told last.
+func seedStatus(seed *v1alpha1.Seed, v view) v1alpha1.SeedStatus {
+	s := *seed.Status.DeepCopy()
+	s.ObservedGeneration = seed.Generation
+	c := conditions{&s.Conditions, seed.Generation, v.now}
+	if v.report == nil {
+		message := cut(v.err.Error())
+		c.set(v1alpha1.ConditionSourceReady, metav1.ConditionFalse, v1alpha1.ReasonSourceFailed, message)
+		c.unknown(v1alpha1.ReasonSourceFailed, message, needsPerson(v.err))
+		s.WaitingFor = message
+		return s
+	}
+	s.Revision = v.report.Revision
+	if err := v.report.ReadErr; err != nil {
+		c.set(v1alpha1.ConditionSourceReady, metav1.ConditionFalse, v1alpha1.ReasonSourceFailed, cut(fmt.Sprintf("%v; what was read last stays in force", err)))
+	} else {
+		c.set(v1alpha1.ConditionSourceReady, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, "read "+v.report.Revision)
+	}
+	found, ok := v.report.Seed(seed.Name)
+	if !ok {
+		showAbsent(seed, &s, c, v.report)
+		return s
+	}
+	s.Plan = planSummary(found, v.report)
+	summarise(&s, found)
+	c.planned(found, s.Plan)
+	c.stages(found.Tiers)
+	c.sumUp(verdictOf(seed, found, v.report, s))
+	return s
+}
+
+// twiceStatus is that of a Seed that another one plants already.
+func twiceStatus(seed *v1alpha1.Seed, by string, now time.Time) v1alpha1.SeedStatus {
+	s := v1alpha1.SeedStatus{CommonStatus: *seed.Status.CommonStatus.DeepCopy(), State: engine.Stalled, Handled: seed.Status.Handled}
+	s.ObservedGeneration = seed.Generation
+	s.WaitingFor = cut(fmt.Sprintf("Seed %s plants the same seed of the same tree already. Delete one of the two", by))
+	conditions{&s.Conditions, seed.Generation, now}.stalled(v1alpha1.ReasonDuplicate, s.WaitingFor)
+	return s
+}
+
+// showAbsent is for a Seed of which the pass knows nothing: the tree has no such
+// seed, and nothing of it is planted; or what it is planted in cannot be read.
+func showAbsent(seed *v1alpha1.Seed, s *v1alpha1.SeedStatus, c conditions, report *engine.Report) {
+	for _, r := range report.Repos {
+		if r.Err != nil {
+			s.WaitingFor = cut(r.Err.Error())
+			c.unknown(v1alpha1.ReasonUnreachable, s.WaitingFor, needsPerson(r.Err))
+			return
+		}
+	}
+	s.State, s.Progress, s.Plan, s.Tiers, s.Proposals, s.Blockers, s.Warnings = engine.Stalled, "", nil, nil, 0, nil, 0
+	s.WaitingFor = cut(fmt.Sprintf("%s has no seed %q. Commit its package below seeds/, or delete this Seed", report.Revision, seed.Name))
+	c.set(v1alpha1.ConditionPlanned, metav1.ConditionFalse, v1alpha1.ReasonSeedNotFound, s.WaitingFor)
+	for _, stage := range stages {
+		c.set(stage.condition, metav1.ConditionFalse, v1alpha1.ReasonSeedNotFound, "there is no plan")
+	}
+	c.stalled(v1alpha1.ReasonSeedNotFound, s.WaitingFor)
+}
+
+// verdict is what the conditions sum up to.
+type verdict struct {
+	reason, message string
+	// ready says that all is as it should be, stalled that a person is needed.
+	ready, stalled bool
+}
+
+func verdictOf(seed *v1alpha1.Seed, r *engine.SeedReport, report *engine.Report, s v1alpha1.SeedStatus) verdict {
+	removing := !seed.DeletionTimestamp.IsZero() || r.Removal
+	done := !slices.ContainsFunc(r.Tiers, func(t engine.TierReport) bool { return !settled(t.State) })
+	switch {
+	case r.State == engine.Stalled:
+		return verdict{reason: reasonOf(report), message: r.Message, stalled: true}
+	case slices.ContainsFunc(r.Tiers, func(t engine.TierReport) bool { return needsDecision(t.State) }):
+		return verdict{reason: r.State, message: s.WaitingFor, stalled: true}
+	case removing:
+		return verdict{reason: v1alpha1.ReasonRemoving, message: cut("what is planted is being removed: " + s.Progress + " tiers are gone; " + s.WaitingFor)}
+	case done && report.ReadErr == nil:
+		return verdict{reason: v1alpha1.ReasonSucceeded, message: fmt.Sprintf("all tiers of %s are released: %s", report.Revision, s.Progress), ready: true}
+	case done:
+		return verdict{reason: v1alpha1.ReasonSourceFailed, message: cut(fmt.Sprintf("all tiers are released, but the control plane cannot be read: %v", report.ReadErr))}
+	case seed.Spec.Suspend:
+		return verdict{reason: v1alpha1.ReasonSuspended, message: cut("new proposals are held, as spec.suspend says; " + s.Progress + " tiers are released")}
+	}
+	return verdict{reason: r.State, message: cut(fmt.Sprintf("%s tiers are released; waiting for %s", s.Progress, s.WaitingFor))}
+}
+
+// reasonOf tells why a seed is stalled, as far as that is known.
+func reasonOf(report *engine.Report) string {
+	for _, r := range report.Repos {
+		if r.Err != nil {
+			return v1alpha1.ReasonUnreachable
+		}
+	}
+	if report.ReadErr != nil {
+		return v1alpha1.ReasonSourceFailed
+	}
+	return v1alpha1.ReasonPlanFailed
+}
+
+// needsDecision says that a tier in this state waits for a person to settle something
+// beside a review.
+func needsDecision(s release.State) bool {
+	return s == release.Held || s == release.Rejected || s == release.Reverted
+}
+
+// settled says that a tier in this state is where it should be.
+func settled(s release.State) bool { return s == release.Released || s == release.Gone }
+
+func planSummary(r *engine.SeedReport, report *engine.Report) *v1alpha1.PlanSummary {
+	p := report.Plans[r.Name]
+	if p == nil {
+		return nil
+	}
+	clusters := map[string]bool{}
+	out := &v1alpha1.PlanSummary{Revision: p.Revision, Inputs: p.Inputs, Removal: p.Removal, Tiers: count(len(r.Tiers))}
+	for _, t := range r.Tiers {
+		clusters[t.Cluster] = true
+		out.Objects += count(t.Objects)
+	}
+	out.Clusters = count(len(clusters))
+	if repos := p.Repos(); len(repos) > 0 {
+		out.Branch = layout.PlanBranch(report.Catalog.Repos[repos[0]].Spec.BranchOrDefault(), p.Seed)
+	}
+	return out
+}
+
+func count(n int) int32 { return int32(min(n, 1<<30)) } //nolint:gosec // G115: bounded
+
+// summarise fills in what sums the tiers up.
+func summarise(s *v1alpha1.SeedStatus, r *engine.SeedReport) {
+	s.State, s.Warnings, s.Proposals = r.State, count(len(r.Warnings)), 0
+	s.Progress = progress(r.Tiers)
+	s.WaitingFor = waitingFor(r.Name, r.Tiers)
+	if r.State == engine.Stalled {
+		s.WaitingFor = cut(r.Message)
+	}
+	counts := map[release.State]int{}
+	for _, t := range r.Tiers {
+		counts[t.State]++
+		if t.Proposal != nil && t.State != release.Rejected {
+			s.Proposals++
+		}
+	}
+	s.Tiers = nil
+	for _, state := range release.States {
+		if n := counts[state]; n > 0 {
+			s.Tiers = append(s.Tiers, v1alpha1.StateCount{State: string(state), Count: count(n)})
+		}
+	}
+	s.Blockers = blockers(r)
+}
+
+func progress(tiers []engine.TierReport) string {
+	done := 0
+	for _, t := range tiers {
+		if settled(t.State) {
+			done++
+		}
+	}
+	return fmt.Sprintf("%d/%d", done, len(tiers))
+}
+
+// blockers are the tiers that most need a look. Those that merely wait for others are none.
+func blockers(r *engine.SeedReport) []v1alpha1.Blocker {
+	rest := slices.DeleteFunc(slices.Clone(r.Tiers), func(t engine.TierReport) bool { return settled(t.State) || t.State == release.Blocked })
+	var out []v1alpha1.Blocker
+	for len(rest) > 0 && len(out) < maxBlockers {
+		t := engine.MostUrgent(rest)
+		b := v1alpha1.Blocker{Tier: tierName(t), State: string(t.State), Message: cut(t.Message)}
+		if t.Proposal != nil {
+			b.URL = t.Proposal.URL
+		}
+		out = append(out, b)
+		rest = slices.DeleteFunc(rest, func(o engine.TierReport) bool { return o.Cluster == t.Cluster && o.Ordinal == t.Ordinal })
+	}
+	return out
+}
+
+func tierName(t *engine.TierReport) string { return fmt.Sprintf("%s tier %02d", t.Cluster, t.Ordinal) }
+
+// waitingFor says in a line what tiers wait for first; nothing when all are settled.
+func waitingFor(seed string, tiers []engine.TierReport) string {
+	t := engine.MostUrgent(tiers)
+	if t == nil || settled(t.State) {
+		return ""
+	}
+	switch t.State {
+	case release.Proposed:
+		return cut(review(tiers))
+	case release.Blocked:
+		if len(t.Waits) > 0 {
+			w := t.Waits[0]
+			return cut(fmt.Sprintf("%s (%s): %s", w.Tier, w.State, w.Why))
+		}
+	}
+	return cut(fmt.Sprintf("%s: %s", tierName(t), strings.TrimPrefix(t.Message, "waits for ")))
+}
+
+// review says which proposals wait for a person.
+func review(tiers []engine.TierReport) string {
+	var open []*engine.ProposalReport
+	for i := range tiers {
+		if tiers[i].State == release.Proposed && tiers[i].Proposal != nil {
+			open = append(open, tiers[i].Proposal)
+		}
+	}
+	switch len(open) {
+	case 0:
+		return "review"
+	case 1:
+		where := open[0].URL
+		if where == "" {
+			where = "branch " + open[0].Branch + " of " + open[0].Repo
+		}
+		return "review of " + where
+	}
+	return fmt.Sprintf("review of %d proposals", len(open))
+}
+
+// cut makes a text one for a status: its commands are kubectl's, and it is bounded, at a whole character.
+func cut(text string) string {
+	text = strings.ReplaceAll(text, "'furrow ", "'kubectl furrow ")
+	if len(text) <= maxText {
+		return text
+	}
+	end := maxText - len("…")
+	for end > 0 && text[end]&0xC0 == 0x80 {
+		end--
+	}
+	return text[:end] + "…"
+}
+
+// conditions writes the conditions of one object.
+type conditions struct {
+	list       *[]metav1.Condition
+	generation int64
+	now        time.Time
+}
+
+func (c conditions) set(kind string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(c.list, metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: message,
+		ObservedGeneration: c.generation, LastTransitionTime: metav1.NewTime(c.now),
+	})
+}
+
+func (c conditions) clear(kinds ...string) {
+	for _, kind := range kinds {
+		meta.RemoveStatusCondition(c.list, kind)
+	}
+}
+
+// unknown says that nothing new is known; stalled that a person has to mend it.
+func (c conditions) unknown(reason, message string, stalled bool) {
+	c.set(v1alpha1.ConditionReady, metav1.ConditionUnknown, reason, message)
+	c.underWay(reason, message, stalled)
+}
+
+func (c conditions) stalled(reason, message string) {
+	c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
+	c.underWay(reason, message, true)
+}
+
+// underWay has either Stalled or Reconciling.
+func (c conditions) underWay(reason, message string, stalled bool) {
+	if stalled {
+		c.set(v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, message)
+		c.clear(v1alpha1.ConditionReconciling)
+		return
+	}
+	c.set(v1alpha1.ConditionReconciling, metav1.ConditionTrue, reason, message)
+	c.clear(v1alpha1.ConditionStalled)
+}
+
+func (c conditions) sumUp(v verdict) {
+	message := cut(v.message)
+	if v.ready {
+		c.set(v1alpha1.ConditionReady, metav1.ConditionTrue, v.reason, message)
+		c.clear(v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled)
+		return
+	}
+	c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, v.reason, message)
+	c.underWay(v.reason, message, v.stalled)
+}
+
+func (c conditions) planned(r *engine.SeedReport, p *v1alpha1.PlanSummary) {
+	switch {
+	case r.State == engine.Stalled:
+		c.set(v1alpha1.ConditionPlanned, metav1.ConditionFalse, v1alpha1.ReasonPlanFailed, cut(r.Message))
+	case p != nil:
+		c.set(v1alpha1.ConditionPlanned, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
+			fmt.Sprintf("%d objects in %d tiers on %d clusters, of %s", p.Objects, p.Tiers, p.Clusters, p.Revision))
+	}
+}
+
+// stage is a positive condition and the states in which a tier has come that far.
+type stage struct {
+	condition, done string
+	reached         []release.State
+}
+
+var stages = []stage{
+	{v1alpha1.ConditionProposed, "proposed", []release.State{
+		release.Proposed, release.Outdated, release.Merged, release.Progressing, release.Failed, release.Released, release.Gone,
+	}},
+	{v1alpha1.ConditionMerged, "merged", []release.State{release.Merged, release.Progressing, release.Failed, release.Released, release.Gone}},
+	{v1alpha1.ConditionReleased, "released", []release.State{release.Released, release.Gone}},
+}
+
+// stages tells how many tiers have come how far.
+func (c conditions) stages(tiers []engine.TierReport) {
+	for _, stage := range stages {
+		n := 0
+		for _, t := range tiers {
+			if slices.Contains(stage.reached, t.State) {
+				n++
+			}
+		}
+		message := fmt.Sprintf("%d of %d tiers are %s", n, len(tiers), stage.done)
+		if n == len(tiers) {
+			c.set(stage.condition, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, message)
+		} else {
+			c.set(stage.condition, metav1.ConditionFalse, v1alpha1.ReasonProgressing, message)
+		}
+	}
+}
+
+// plantingStatus is the status of one planting; tiers are those of its cluster.
+func plantingStatus(had *v1alpha1.Planting, seed string, tiers []engine.TierReport, now time.Time) v1alpha1.PlantingStatus {
+	s := v1alpha1.PlantingStatus{CommonStatus: *had.Status.CommonStatus.DeepCopy()}
+	s.ObservedGeneration = had.Generation
+	s.Progress, s.WaitingFor = progress(tiers), waitingFor(seed, tiers)
+	if t := engine.MostUrgent(tiers); t != nil {
+		s.State, s.Current = string(t.State), fmt.Sprintf("%02d", t.Ordinal)
+		if t.Proposal != nil {
+			s.Proposal = t.Proposal.URL
+		}
+	}
+	shown := slices.Clone(tiers)
+	slices.SortFunc(shown, func(a, b engine.TierReport) int { return a.Ordinal - b.Ordinal })
+	if n := len(shown) - v1alpha1.MaxTiers; n > 0 {
+		shown, s.OmittedTiers = shown[:v1alpha1.MaxTiers], count(n)
+	}
+	since := sinceOf(had)
+	for i := range shown {
+		s.Tiers = append(s.Tiers, plantingTier(&shown[i], since, now))
+	}
+	c := conditions{&s.Conditions, had.Generation, now}
+	c.stages(tiers)
+	c.sumUp(plantingVerdict(tiers, s))
+	return s
+}
+
+func plantingVerdict(tiers []engine.TierReport, s v1alpha1.PlantingStatus) verdict {
+	switch {
+	case s.WaitingFor == "":
+		return verdict{reason: v1alpha1.ReasonSucceeded, message: "all tiers are where they should be: " + s.Progress, ready: true}
+	case slices.ContainsFunc(tiers, func(t engine.TierReport) bool { return needsDecision(t.State) }):
+		return verdict{reason: s.State, message: s.WaitingFor, stalled: true}
+	}
+	return verdict{reason: s.State, message: "waiting for " + s.WaitingFor}
+}
+
+// tierSince is a state of a tier.
+type tierSince struct {
+	ordinal int32
+	state   string
+}
+
+func sinceOf(p *v1alpha1.Planting) map[tierSince]metav1.Time {
+	since := map[tierSince]metav1.Time{}
+	for i := range p.Status.Tiers {
+		t := &p.Status.Tiers[i]
+		since[tierSince{t.Ordinal, t.State}] = t.Since
+	}
+	return since
+}
+
+func plantingTier(t *engine.TierReport, since map[tierSince]metav1.Time, now time.Time) v1alpha1.PlantingTier {
+	out := v1alpha1.PlantingTier{
+		Ordinal: count(t.Ordinal), State: string(t.State), Message: cut(t.Message), Wants: t.Wants, Objects: count(t.Objects), Amended: cut(t.Amended),
+	}
+	var known bool
+	if out.Since, known = since[tierSince{out.Ordinal, out.State}]; !known {
+		out.Since = metav1.NewTime(now.Truncate(time.Second))
+	}
+	for i, w := range t.Waits {
+		if i == v1alpha1.MaxWaits {
+			out.OmittedWaits = count(len(t.Waits) - i)
+			break
+		}
+		out.Waits = append(out.Waits, v1alpha1.TierWait{Tier: w.Tier, State: string(w.State), Why: cut(w.Why)})
+	}
+	if p := t.Proposal; p != nil {
+		out.Proposal = &v1alpha1.ProposalLink{Repo: p.Repo, Branch: p.Branch, Title: cut(p.Title), URL: p.URL}
+	}
+	return out
+}
+
+// byCluster gives the tiers of each cluster.
+func byCluster(tiers []engine.TierReport) map[string][]engine.TierReport {
+	out := map[string][]engine.TierReport{}
+	for _, t := range tiers {
+		out[t.Cluster] = append(out[t.Cluster], t)
+	}
+	return out
+}

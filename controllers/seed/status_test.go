@@ -1,0 +1,273 @@
+package seed
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/engine"
+)
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// tier makes the report of a tier on edge-1.
+func tier(ordinal int, state release.State, changes ...func(*engine.TierReport)) engine.TierReport {
+	t := engine.TierReport{Cluster: "edge-1", Ordinal: ordinal, State: state, Objects: 2, Wants: fmt.Sprint("w", ordinal)}
+	for _, change := range changes {
+		change(&t)
+	}
+	return t
+}
+
+func says(message string) func(*engine.TierReport) {
+	return func(t *engine.TierReport) { t.Message = message }
+}
+
+func proposedAt(url string) func(*engine.TierReport) {
+	return func(t *engine.TierReport) {
+		t.Proposal = &engine.ProposalReport{Repo: "fleet", Branch: "b", Title: "Plant it", URL: url}
+	}
+}
+
+func waitsFor(n int) func(*engine.TierReport) {
+	return func(t *engine.TierReport) {
+		for i := range n {
+			t.Waits = append(t.Waits, engine.WaitReport{Tier: fmt.Sprintf("mgmt tier %02d", i), State: release.Progressing, Why: "cluster edge-1 is created"})
+		}
+	}
+}
+
+// report is that of a seed "web" with these tiers.
+func report(tiers ...engine.TierReport) *engine.Report {
+	state := string(release.Released)
+	if t := engine.MostUrgent(tiers); t != nil {
+		state = string(t.State)
+	}
+	return &engine.Report{
+		Revision: "main@sha1:1", Seeds: []engine.SeedReport{{Name: "web", State: state, Tiers: tiers}},
+		Plans: map[string]*plan.Plan{"web": {Seed: "web", Revision: "main@sha1:0", Inputs: "sha256:2"}}, Catalog: &catalog.Catalog{},
+	}
+}
+
+// brief is what of a status people look at first.
+type brief struct {
+	Ready, Reason, Reconciling, Stalled, State, Progress, WaitingFor string
+}
+
+func briefOf(s v1alpha1.SeedStatus) brief {
+	status := func(kind string) string {
+		if c := conditionOf(s.Conditions, kind); c != nil {
+			return string(c.Status)
+		}
+		return ""
+	}
+	return brief{
+		status(v1alpha1.ConditionReady), reason(s.Conditions), status(v1alpha1.ConditionReconciling), status(v1alpha1.ConditionStalled),
+		s.State, s.Progress, s.WaitingFor,
+	}
+}
+
+func TestSeedStatusSaysWhatIsWaitedFor(t *testing.T) {
+	broken := report(tier(0, release.Released))
+	broken.ReadErr = errors.New("the server does not answer")
+	unplanned := report()
+	unplanned.Seeds[0].State, unplanned.Seeds[0].Message, unplanned.Plans = engine.Stalled, "seeds/web.yaml:3: it is no YAML", nil
+	absent := &engine.Report{Revision: "main@sha1:1"}
+	removal := report(tier(0, release.Proposed, proposedAt("https://git/2")), tier(1, release.Gone))
+	removal.Seeds[0].Removal = true
+	tests := map[string]struct {
+		view    view
+		change  func(*v1alpha1.Seed)
+		want    brief
+		message string
+	}{
+		"everything is released": {
+			view: view{report: report(tier(0, release.Released), tier(1, release.Released))},
+			want: brief{"True", "Succeeded", "", "", "Released", "2/2", ""},
+		},
+		"a proposal waits for review": {
+			view: view{report: report(tier(0, release.Released), tier(1, release.Proposed, proposedAt("https://git/1")))},
+			want: brief{"False", "Proposed", "True", "", "Proposed", "1/2", "review of https://git/1"},
+		},
+		"several proposals are counted": {
+			view: view{report: report(tier(0, release.Proposed, proposedAt("https://git/1")), tier(1, release.Proposed, proposedAt("https://git/2")))},
+			want: brief{"False", "Proposed", "True", "", "Proposed", "0/2", "review of 2 proposals"},
+		},
+		"a proposal on plain Git is named by its branch": {
+			view: view{report: report(tier(0, release.Proposed, proposedAt("")))},
+			want: brief{"False", "Proposed", "True", "", "Proposed", "0/1", "review of branch b of fleet"},
+		},
+		"a tier waits for another one": {
+			view: view{report: report(tier(0, release.Blocked, waitsFor(2)))},
+			want: brief{"False", "Blocked", "True", "", "Blocked", "0/1", "mgmt tier 00 (Progressing): cluster edge-1 is created"},
+		},
+		"what is held needs a person, whatever else goes on": {
+			view: view{report: report(tier(0, release.Progressing), tier(1, release.Held, says("foreign content: remove it")))},
+			want: brief{"False", "Held", "", "True", "Held", "0/2", "edge-1 tier 01: foreign content: remove it"},
+		},
+		"a failing tier is not given up": {
+			view: view{report: report(tier(0, release.Failed, says("Deployment web: no image")))},
+			want: brief{"False", "Failed", "True", "", "Failed", "0/1", "edge-1 tier 00: Deployment web: no image"},
+		},
+		"a seed that cannot be planned is stalled": {
+			view: view{report: unplanned},
+			want: brief{"False", "PlanFailed", "", "True", "Stalled", "0/0", "seeds/web.yaml:3: it is no YAML"},
+		},
+		"a seed that is not in the tree is stalled": {
+			view:    view{report: absent},
+			want:    brief{"False", "SeedNotFound", "", "True", "Stalled", "", `main@sha1:1 has no seed "web". Commit its package below seeds/, or delete this Seed`},
+			message: "Commit its package",
+		},
+		"a suspended seed says so": {
+			view:   view{report: report(tier(0, release.Queued, says("is not proposed while the seed is suspended")))},
+			change: func(s *v1alpha1.Seed) { s.Spec.Suspend = true },
+			want:   brief{"False", "Suspended", "True", "", "Queued", "0/1", "edge-1 tier 00: is not proposed while the seed is suspended"},
+		},
+		"a removal is under way": {
+			view: view{report: removal},
+			want: brief{"False", "Removing", "True", "", "Proposed", "1/2", "review of https://git/2"},
+		},
+		"what is released stays so while the source cannot be read, and is not called ready": {
+			view:    view{report: broken},
+			want:    brief{"False", "SourceFailed", "True", "", "Released", "1/1", ""},
+			message: "the server does not answer",
+		},
+		"where nothing can be looked at, what was told last stays": {
+			view: view{err: errors.New("there is no GitRepository")},
+			change: func(s *v1alpha1.Seed) {
+				s.Status.State, s.Status.Progress = "Released", "2/2"
+			},
+			want: brief{"Unknown", "SourceFailed", "", "True", "Released", "2/2", "there is no GitRepository"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			seed := &v1alpha1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "web", Generation: 3}}
+			if tc.change != nil {
+				tc.change(seed)
+			}
+			tc.view.now = noon
+			got := seedStatus(seed, tc.view)
+			if diff := cmp.Diff(tc.want, briefOf(got)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			ready := conditionOf(got.Conditions, v1alpha1.ConditionReady)
+			if !strings.Contains(ready.Message, tc.message) {
+				t.Errorf("the message is %q", ready.Message)
+			}
+			if got.ObservedGeneration != 3 || ready.ObservedGeneration != 3 {
+				t.Error("the generation is not the one that was looked at")
+			}
+			seed.Status = got
+			tc.view.now = noon.Add(time.Hour)
+			if again := seedStatus(seed, tc.view); !equal(got, again) {
+				t.Errorf("the same pass gives another status (-first +second):\n%s", cmp.Diff(got, again))
+			}
+		})
+	}
+}
+
+func TestStagesCountTheTiersThatHaveComeSoFar(t *testing.T) {
+	seed := &v1alpha1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	got := seedStatus(seed, view{now: noon, report: report(tier(0, release.Released), tier(1, release.Merged), tier(2, release.Proposed), tier(3, release.Blocked))})
+	for condition, want := range map[string]string{
+		v1alpha1.ConditionProposed: "3 of 4 tiers are proposed", v1alpha1.ConditionMerged: "2 of 4 tiers are merged", v1alpha1.ConditionReleased: "1 of 4 tiers are released",
+	} {
+		c := conditionOf(got.Conditions, condition)
+		if c == nil || c.Status != metav1.ConditionFalse || c.Message != want {
+			t.Errorf("%s: got %+v, want %q", condition, c, want)
+		}
+	}
+	all := seedStatus(seed, view{now: noon, report: report(tier(0, release.Released))})
+	if c := conditionOf(all.Conditions, v1alpha1.ConditionReleased); c == nil || c.Status != metav1.ConditionTrue {
+		t.Errorf("got %+v", c)
+	}
+}
+
+func TestBlockersAreTheMostUrgentFirstAndBounded(t *testing.T) {
+	var tiers []engine.TierReport
+	for i := range 20 {
+		tiers = append(tiers, tier(i, release.Progressing, says(strings.Repeat("é", 400))))
+	}
+	tiers = append(tiers, tier(20, release.Blocked), tier(21, release.Held, says("settle it")), tier(22, release.Released))
+	seed := &v1alpha1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	got := seedStatus(seed, view{now: noon, report: report(tiers...)})
+	if len(got.Blockers) != maxBlockers || got.Blockers[0].Tier != "edge-1 tier 21" || got.Blockers[1].Tier != "edge-1 tier 00" {
+		t.Errorf("got %+v", got.Blockers)
+	}
+	for _, b := range got.Blockers {
+		if len(b.Message) > maxText || strings.ContainsRune(b.Message, '\uFFFD') {
+			t.Errorf("message of %d bytes: %q", len(b.Message), b.Message)
+		}
+	}
+	want := []v1alpha1.StateCount{{State: "Blocked", Count: 1}, {State: "Held", Count: 1}, {State: "Progressing", Count: 20}, {State: "Released", Count: 1}}
+	slices.SortFunc(got.Tiers, func(a, b v1alpha1.StateCount) int { return strings.Compare(a.State, b.State) })
+	if diff := cmp.Diff(want, got.Tiers); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestPlantingStatusIsBoundedAndKeepsTimes(t *testing.T) {
+	var tiers []engine.TierReport
+	for i := range v1alpha1.MaxTiers + 3 {
+		tiers = append(tiers, tier(i, release.Blocked, waitsFor(5)))
+	}
+	p := &v1alpha1.Planting{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
+	p.Status = plantingStatus(p, "web", tiers, noon)
+	s := p.Status
+	if len(s.Tiers) != v1alpha1.MaxTiers || s.OmittedTiers != 3 || len(s.Tiers[0].Waits) != v1alpha1.MaxWaits || s.Tiers[0].OmittedWaits != 2 {
+		t.Errorf("got %d tiers and %d more, %d waits and %d more", len(s.Tiers), s.OmittedTiers, len(s.Tiers[0].Waits), s.Tiers[0].OmittedWaits)
+	}
+	if s.State != "Blocked" || s.Current != "00" || s.Progress != "0/67" || s.WaitingFor == "" {
+		t.Errorf("got %+v", s)
+	}
+	tiers[1].State, tiers[1].Proposal = release.Proposed, &engine.ProposalReport{Repo: "fleet", Branch: "b", URL: "https://git/1"}
+	later := plantingStatus(p, "web", tiers, noon.Add(time.Hour))
+	if !later.Tiers[0].Since.Time.Equal(noon) || !later.Tiers[1].Since.Time.Equal(noon.Add(time.Hour)) {
+		t.Errorf("the tiers are so since %v and %v", later.Tiers[0].Since, later.Tiers[1].Since)
+	}
+	if later.Current != "01" || later.Proposal != "https://git/1" {
+		t.Errorf("got %+v", later)
+	}
+	told := plantingChanges(&p.Status, &later)
+	if len(told) != 1 || told[0].reason != "Proposed" || !strings.Contains(told[0].note, "https://git/1") {
+		t.Errorf("people are told %+v", told)
+	}
+	if again := plantingChanges(&later, &later); len(again) != 0 {
+		t.Errorf("people are told again: %+v", again)
+	}
+}
+
+func TestNothingIsTakenForRemovedThatIsOnlyNotSeen(t *testing.T) {
+	seed := func(p *v1alpha1.PlanSummary) *v1alpha1.Seed {
+		return &v1alpha1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Status: v1alpha1.SeedStatus{Plan: p}}
+	}
+	empty := &engine.Report{Repos: map[string]engine.RepoReport{"fleet": {}}}
+	tests := map[string]struct {
+		view view
+		seed *v1alpha1.Seed
+		want bool
+	}{
+		"nothing was ever planted":          {view{report: empty}, seed(nil), true},
+		"the removal was seen to the end":   {view{report: empty}, seed(&v1alpha1.PlanSummary{Removal: true}), true},
+		"the plan was there and is lost":    {view{report: empty}, seed(&v1alpha1.PlanSummary{}), false},
+		"the removal goes on":               {view{report: report(tier(0, release.Proposed))}, seed(&v1alpha1.PlanSummary{Removal: true}), false},
+		"a repository cannot be read":       {view{report: &engine.Report{Repos: map[string]engine.RepoReport{"fleet": {Err: errors.New("down")}}}}, seed(nil), false},
+		"nothing at all could be looked at": {view{err: errors.New("down")}, seed(nil), false},
+	}
+	for name, tc := range tests {
+		if got := tc.view.nothingLeft(tc.seed); got != tc.want {
+			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/engine"
+)
+
+func newAbandon() *cobra.Command {
+	var session sessionFlags
+	var undo bool
+	cmd := &cobra.Command{
+		Use:   "abandon CLUSTER",
+		Short: "Give up a cluster that never answers again, so that seeds can leave it",
+		Long: `Abandon tells the run that a cluster is gone for good. What is to go from the cluster, with its
+seed or because the cluster left the control plane, then counts as gone although nobody answers
+there. Where a hub reconciles the cluster and does answer, each tier is proposed twice: first so
+that the hub leaves on the cluster what it applied there and does not wait for it, then to be
+removed. Nothing else changes: what is to stay on the cluster stays unknown, and a cluster that
+answers after all counts as it is.
+
+It pushes a branch, furrow/<base>/abandon/<id>/<environment>/<cluster>, to every GitOps repository
+that has something of the cluster. The run acts on it from its next pass on, and deletes it when no
+plan has anything on the cluster any more. --undo deletes it at once, as when the cluster is back;
+what was orphaned by then stays so.`,
+		Example: `  furrow abandon edge-17
+  furrow abandon edge-17 --undo`,
+		Args: exactly(1, "the name of one cluster"),
+	}
+	cmd.RunE = session.with(func(cmd *cobra.Command, s *controlplane.Session, args []string) error {
+		ask, done := (*engine.Engine).Abandon, "Asked: from the next pass on, nothing that is to go waits for cluster %s. See 'furrow status'; to take it back, 'furrow abandon %[1]s --undo'.\n"
+		if undo {
+			ask, done = (*engine.Engine).UndoAbandon, "Taken back: from the next pass on, what is to go from cluster %s waits for it again. See 'furrow status'.\n"
+		}
+		if err := ask(s.Engine(), cmd.Context(), args[0]); err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), done, args[0])
+		return nil
+	})
+	session.add(cmd)
+	session.addOwner(cmd)
+	cmd.Flags().BoolVar(&undo, "undo", false, "take it back: wait for the cluster again")
+	return cmd
+}

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+)
+
+// kubeAbandon is kubectl furrow abandon.
+type kubeAbandon struct {
+	undo, yes bool
+	wait      waitFlags
+}
+
+func newKubeAbandon(f *kubeFlags) *cobra.Command {
+	a := &kubeAbandon{}
+	cmd := &cobra.Command{
+		Use:   "abandon CLUSTER",
+		Short: "Give up a cluster that never answers again, so that removals go on without it",
+		Long: `Abandon names a cluster in the annotation furrow.dev/abandon of every Seed that is planted on
+it: what is to be removed from that cluster is no longer waited for, and whatever still runs
+there is left behind. It changes nothing but with --yes; without it, it says what it would do.
+
+--undo takes the cluster out of the annotations again. What was given up meanwhile stays so.`,
+		Example: `  kubectl furrow abandon site-b
+  kubectl furrow abandon site-b --yes
+  kubectl furrow abandon site-b --undo`,
+		Args:              exactly(1, "the name of one cluster"),
+		ValidArgsFunction: f.completeClusters,
+		RunE: f.with(func(cmd *cobra.Command, c *kubeCluster, args []string) error {
+			return a.run(cmd, c, args[0])
+		}),
+	}
+	f.addAll(cmd)
+	a.wait.add(cmd)
+	cmd.Flags().BoolVar(&a.undo, "undo", false, "take it back")
+	cmd.Flags().BoolVarP(&a.yes, "yes", "y", false, "do it, for it gives up what runs on the cluster")
+	return cmd
+}
+
+func (a *kubeAbandon) run(cmd *cobra.Command, c *kubeCluster, cluster string) error {
+	ctx, w := cmd.Context(), cmd.OutOrStdout()
+	seeds, err := a.seeds(ctx, c, cluster)
+	if err != nil {
+		return err
+	}
+	if !a.undo && !a.yes {
+		fmt.Fprintf(w, "Cluster %s would be given up by:\n", cluster)
+		for i := range seeds {
+			fmt.Fprintf(w, "  Seed %s/%s, which is %s\n", seeds[i].Namespace, seeds[i].Name, seedState(&seeds[i]))
+		}
+		return errors.New("nothing was changed. Whatever runs on the cluster is left behind if you go on: add --yes if that is meant")
+	}
+	waiting := make([]asked, len(seeds))
+	for i := range seeds {
+		if waiting[i], err = a.ask(ctx, c, &seeds[i], cluster); err != nil {
+			return fmt.Errorf("the list of Seed %s/%s: %w", seeds[i].Namespace, seeds[i].Name, err)
+		}
+	}
+	for _, w := range waiting {
+		if err := c.told(ctx, cmd.OutOrStdout(), &a.wait, w); err != nil {
+			return fmt.Errorf("the list of Seed %s: %w", w.seed, err)
+		}
+	}
+	return nil
+}
+
+// seeds are those that are to change: that are planted on the cluster and have not
+// given it up, or that have, with --undo.
+func (a *kubeAbandon) seeds(ctx context.Context, c *kubeCluster, cluster string) ([]v1alpha1.Seed, error) {
+	var seeds v1alpha1.SeedList
+	var plantings v1alpha1.PlantingList
+	if err := c.List(ctx, &seeds, c.in()...); err != nil {
+		return nil, err
+	}
+	if err := c.List(ctx, &plantings, c.in()...); err != nil {
+		return nil, err
+	}
+	planted, clusters := map[client.ObjectKey]bool{}, map[string]bool{}
+	for i := range plantings.Items {
+		p := &plantings.Items[i]
+		clusters[p.Spec.Cluster] = true
+		if p.Spec.Cluster == cluster {
+			planted[client.ObjectKey{Namespace: p.Namespace, Name: p.Spec.Seed}] = true
+		}
+	}
+	out := slices.DeleteFunc(seeds.Items, func(s v1alpha1.Seed) bool {
+		given := slices.Contains(abandoned(&s), cluster)
+		return given != a.undo || !a.undo && !planted[client.ObjectKeyFromObject(&s)]
+	})
+	switch {
+	case len(out) > 0:
+		return out, nil
+	case a.undo:
+		return nil, fmt.Errorf("no Seed in %s has given up cluster %q", c.where(), cluster)
+	case len(planted) > 0:
+		return nil, fmt.Errorf("cluster %q is given up already by every Seed in %s that is planted on it", cluster, c.where())
+	case len(clusters) == 0:
+		return nil, fmt.Errorf("there is no Planting in %s; look in another namespace with -n, or in all with -A", c.where())
+	}
+	return nil, fmt.Errorf("no Seed in %s is planted on a cluster %q; there are: %s", c.where(), cluster, strings.Join(nearest(cluster, slices.Sorted(maps.Keys(clusters))), ", "))
+}
+
+// abandoned are the clusters that a Seed has given up.
+func abandoned(s *v1alpha1.Seed) []string {
+	var out []string
+	for _, name := range strings.Split(s.Annotations[v1alpha1.AnnotationAbandon], ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// ask puts the cluster into a Seed's list, or takes it out, whatever others change meanwhile.
+func (a *kubeAbandon) ask(ctx context.Context, c *kubeCluster, seed *v1alpha1.Seed, cluster string) (asked, error) {
+	for {
+		list := a.listed(seed, cluster)
+		err := c.annotate(ctx, seed, abandonment.annotation, list, client.MergeFromWithOptimisticLock{})
+		if !apierrors.IsConflict(err) {
+			return askedOf(seed, abandonment, list), err
+		}
+		if err := c.Get(ctx, client.ObjectKeyFromObject(seed), seed); err != nil {
+			return asked{}, err
+		}
+	}
+}
+
+// listed is the Seed's list with the cluster, or without it.
+func (a *kubeAbandon) listed(seed *v1alpha1.Seed, cluster string) string {
+	names := slices.DeleteFunc(abandoned(seed), func(n string) bool { return n == cluster })
+	if !a.undo {
+		names = append(names, cluster)
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ",")
+}

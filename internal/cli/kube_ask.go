@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+)
+
+// request is something that a person asks of the controller by an annotation.
+type request struct {
+	// command is how a person asks for it, noun what messages call it.
+	command, noun string
+	annotation    string
+	// handled is the value that the controller acted on last.
+	handled func(*v1alpha1.Seed) string
+}
+
+var (
+	retryRequest = request{"retry", "retry", v1alpha1.AnnotationRetry, func(s *v1alpha1.Seed) string { return s.Status.Handled.Retry }}
+	confirmation = request{"confirm", "confirmation", v1alpha1.AnnotationConfirm, func(s *v1alpha1.Seed) string { return s.Status.Handled.Confirm }}
+	abandonment  = request{"abandon", "list of abandoned clusters", v1alpha1.AnnotationAbandon, func(s *v1alpha1.Seed) string { return s.Status.Handled.Abandon }}
+	requests     = []request{retryRequest, confirmation, abandonment}
+)
+
+// waitFlags say whether, and for how long, a command waits for the controller.
+type waitFlags struct {
+	wait    bool
+	timeout time.Duration
+}
+
+func (f *waitFlags) add(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.wait, "wait", true, "wait until the controller has acted on it")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "how long to wait")
+}
+
+func newKubeRetry(f *kubeFlags) *cobra.Command {
+	return newKubeAsk(f, retryRequest, &cobra.Command{
+		Use:   "retry SEED",
+		Short: "Propose again what was rejected, reverted, or held by foreign content",
+		Long: `Retry asks the controller to propose again the tiers that a person turned down or took back,
+and those that are held because the base branch has content of others on their paths.
+Merging such a proposal replaces that content.
+
+It writes the annotation furrow.dev/retry, waits until the controller has acted on it, and
+shows what became of it.`,
+		Example: "  kubectl furrow retry edge-5g",
+	})
+}
+
+func newKubeConfirm(f *kubeFlags) *cobra.Command {
+	return newKubeAsk(f, confirmation, &cobra.Command{
+		Use:   "confirm SEED",
+		Short: "Begin a removal that the deletion guard holds",
+		Long: `Confirm asks the controller to begin with the removal of a seed, or of clusters from it, that
+the deletion guard holds. Each tier is still proposed for review.
+
+It writes the annotation furrow.dev/confirm-removal, waits until the controller has acted on
+it, and shows what became of it.`,
+		Example: "  kubectl furrow confirm edge-5g",
+	})
+}
+
+// newKubeAsk makes a command by which a person asks something about one Seed.
+func newKubeAsk(f *kubeFlags, r request, cmd *cobra.Command) *cobra.Command {
+	var wait waitFlags
+	cmd.Args = exactly(1, "the name of one Seed")
+	cmd.ValidArgsFunction = f.completeSeeds
+	cmd.RunE = f.with(func(cmd *cobra.Command, c *kubeCluster, args []string) error {
+		seed, err := c.seed(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		value := c.now().UTC().Format(time.RFC3339Nano)
+		if err := c.annotate(cmd.Context(), seed, r.annotation, value); err != nil {
+			return err
+		}
+		return c.told(cmd.Context(), cmd.OutOrStdout(), &wait, askedOf(seed, r, value))
+	})
+	wait.add(cmd)
+	return cmd
+}
+
+// annotate writes an annotation, or takes it out when it is to be empty. The options
+// are those of the patch.
+func (c *kubeCluster) annotate(ctx context.Context, seed *v1alpha1.Seed, name, value string, options ...client.MergeFromOption) error {
+	was := seed.DeepCopy()
+	if seed.Annotations == nil {
+		seed.Annotations = map[string]string{}
+	}
+	seed.Annotations[name] = value
+	if value == "" {
+		delete(seed.Annotations, name)
+	}
+	return c.Patch(ctx, seed, client.MergeFromWithOptions(was, options...), client.FieldOwner(kubeManager))
+}
+
+// asked is a request that was made of a Seed, with the value that the controller notes
+// once it has acted.
+type asked struct {
+	seed    client.ObjectKey
+	request request
+	value   string
+	// since is when it was asked, by the API server's clock.
+	since time.Time
+}
+
+// askedOf notes a request that was just written.
+func askedOf(seed *v1alpha1.Seed, r request, value string) asked {
+	return asked{client.ObjectKeyFromObject(seed), r, value, lastWrite(seed, "")}
+}
+
+// errNotHandled ends a command whose request nobody has acted on in time.
+var errNotHandled = errors.New("it was asked, and the controller has not acted on it in time. It does so on its next pass; 'kubectl furrow status' tells whether one runs")
+
+// told waits until the controller has acted on a request, and tells what became of it.
+func (c *kubeCluster) told(ctx context.Context, w io.Writer, wait *waitFlags, a asked) error {
+	if !wait.wait {
+		fmt.Fprintf(w, "Asked: the %s of Seed %s. See 'kubectl furrow status %s'.\n", a.request.noun, a.seed.Name, a.seed.Name)
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait.timeout)
+	defer cancel()
+	seed, err := c.awaitSeed(ctx, a.seed, func(s *v1alpha1.Seed) bool { return a.request.handled(s) == a.value })
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return errNotHandled
+	case err != nil:
+		return fmt.Errorf("it was asked, and cannot be followed: %w", err)
+	case seed == nil:
+		fmt.Fprintf(w, "Seed %s is gone.\n", a.seed.Name)
+		return nil
+	}
+	if why := c.failure(ctx, seed, a.since); why != "" {
+		return fmt.Errorf("the controller could not do it: %s", why)
+	}
+	fmt.Fprintf(w, "The controller has acted on the %s of Seed %s.\n", a.request.noun, a.seed.Name)
+	c.outcome(w, seed)
+	return nil
+}
+
+// failure is what the controller has told of a request that it could not carry out.
+// Events that may not be read, or that have not come yet, tell nothing.
+func (c *kubeCluster) failure(ctx context.Context, seed *v1alpha1.Seed, since time.Time) string {
+	var list corev1.EventList
+	if c.List(ctx, &list, client.InNamespace(seed.Namespace), client.MatchingFields{"involvedObject.uid": string(seed.UID)}) != nil {
+		return ""
+	}
+	for _, e := range list.Items {
+		last := e.CreationTimestamp.Time
+		if e.Series != nil && e.Series.LastObservedTime.After(last) {
+			last = e.Series.LastObservedTime.Time
+		}
+		if e.Reason == requestFailed && !last.Before(since) {
+			return e.Message
+		}
+	}
+	return ""
+}
+
+// requestFailed is the reason of the event by which the controller tells that.
+const requestFailed = "RequestFailed"
+
+// outcome shows in a few lines how a Seed is.
+func (c *kubeCluster) outcome(w io.Writer, s *v1alpha1.Seed) {
+	v := &kubeView{seeds: []v1alpha1.Seed{*s}, everywhere: c.namespace == "", controller: controllerSeen{known: true}, now: c.now()}
+	v.seedsTable(w, false)
+}

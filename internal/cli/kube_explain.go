@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/controllers/fleet"
+	"github.com/furrow-dev/furrow/internal/engine"
+)
+
+// kubeExplain is kubectl furrow explain.
+type kubeExplain struct {
+	kubeSession
+	output outputFlag
+	seed   string
+}
+
+func newKubeExplain(f *kubeFlags) *cobra.Command {
+	e := &kubeExplain{}
+	cmd := &cobra.Command{
+		Use:   "explain OBJECT",
+		Short: "Explain where an object goes and why, and what it waits for",
+		Long: `Explain says of one object on which clusters it is placed and by which rule, which tier it is
+in, the chain of what must be ready before it, and what it waits for now.
+
+OBJECT is group/Kind/namespace/name, or any end of it that is unambiguous, such as
+Deployment/app/web or web. The core group is written "core".
+
+The repositories are read with the credentials in the Secrets that the resources name, as far
+as you may read them; --credentials names a directory with your own.`,
+		Example: `  kubectl furrow explain Deployment/core/upf
+  kubectl furrow explain web --seed shop -o yaml`,
+		Args: exactly(1, "one object"),
+		RunE: f.with(func(cmd *cobra.Command, c *kubeCluster, args []string) error {
+			if err := e.output.check(); err != nil {
+				return err
+			}
+			explanation, err := e.explain(cmd.Context(), c, args[0])
+			if err != nil {
+				return err
+			}
+			return e.output.write(cmd.OutOrStdout(), explanation, func(w io.Writer) { explanationTable(w, explanation) })
+		}),
+	}
+	e.add(cmd)
+	e.output.add(cmd)
+	cmd.Flags().StringVar(&e.seed, "seed", "", "Seed to look in, where several have such an object")
+	mustComplete(cmd, "seed", f.completeSeeds)
+	return cmd
+}
+
+// explain looks for the object in the plans of all control planes of the namespace,
+// or in that of one Seed.
+func (e *kubeExplain) explain(ctx context.Context, c *kubeCluster, object string) (*explanation, error) {
+	planes, seeds, err := e.planes(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	var found []*explanation
+	var failed []error
+	for _, cp := range planes {
+		one, err := e.explainIn(ctx, c, cp, seeds, object)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		found = append(found, one)
+	}
+	switch len(found) {
+	case 0:
+		return nil, errors.Join(failed...)
+	case 1:
+		return found[0], nil
+	}
+	names := make([]string, len(found))
+	for i, one := range found {
+		names[i] = one.Seed
+	}
+	return nil, fmt.Errorf("%q could be of any of these Seeds; choose one with --seed: %s", object, strings.Join(names, ", "))
+}
+
+// planes are the control planes to look in, and the Seeds by name.
+func (e *kubeExplain) planes(ctx context.Context, c *kubeCluster) ([]fleet.ControlPlane, map[string]*v1alpha1.Seed, error) {
+	if e.seed != "" {
+		s, err := c.seed(ctx, e.seed)
+		if err != nil {
+			return nil, nil, err
+		}
+		return []fleet.ControlPlane{fleet.Of(s)}, map[string]*v1alpha1.Seed{s.Name: s}, nil
+	}
+	v, err := c.view(ctx, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	var planes []fleet.ControlPlane
+	seeds := map[string]*v1alpha1.Seed{}
+	for i := range v.seeds {
+		s := &v.seeds[i]
+		seeds[s.Name] = s
+		if cp := fleet.Of(s); !slices.Contains(planes, cp) {
+			planes = append(planes, cp)
+		}
+	}
+	if len(planes) == 0 {
+		return nil, nil, fmt.Errorf("there are no Seeds in %s; look in another namespace with -n", c.where())
+	}
+	return planes, seeds, nil
+}
+
+func (e *kubeExplain) explainIn(ctx context.Context, c *kubeCluster, cp fleet.ControlPlane, seeds map[string]*v1alpha1.Seed, object string) (*explanation, error) {
+	s, err := e.open(ctx, c, cp)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	report, err := s.Engine().Look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return explain(report, wanted{object, e.seed, "kubectl furrow plan SEED"}, func(name string) *engine.SeedReport {
+		if seed := seeds[name]; seed != nil {
+			if plantings, err := c.plantings(ctx, seed); err == nil && len(plantings) > 0 {
+				return reportOf(seed, plantings)
+			}
+		}
+		looked, _ := report.Seed(name)
+		return looked
+	})
+}

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/controllers/fleet"
+	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/engine"
+)
+
+// kubeSession are the flags of commands that open a control plane as Seeds name it.
+type kubeSession struct {
+	session sessionFlags
+	// ref is a branch of the control plane to read instead of the one that the Seeds name.
+	ref string
+}
+
+func (k *kubeSession) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&k.session.credentials, "credentials", os.Getenv("FURROW_CREDENTIALS"), "directory with your own credentials, instead of the Secrets that the resources name; one directory for each set, that of the control plane called control-plane; or set FURROW_CREDENTIALS")
+	flags.StringVar(&k.session.options.Cache, "cache", "", "directory of the mirrors; may be deleted at any time (default: furrow in the user's cache directory)")
+	flags.StringVar(&k.session.options.ID, "id", "", "control-plane id that the controller was given, the first part of the owner of plans (default: the repository's name)")
+	flags.StringVar(&k.session.options.Environment, "environment", "default", "environment that the controller was given, the second part of the owner of plans")
+	flags.BoolVar(&k.session.options.Strict, "strict", false, "make an error of a namespace or kind that nobody brings, as a controller with --strict does")
+	directories(cmd, "credentials", "cache")
+}
+
+// open opens a control plane of the cluster.
+func (k *kubeSession) open(ctx context.Context, c *kubeCluster, cp fleet.ControlPlane) (*controlplane.Session, error) {
+	at, err := fleet.Locate(ctx, c, cp)
+	if err != nil {
+		return nil, err
+	}
+	own, err := k.session.resolved()
+	if err != nil {
+		return nil, err
+	}
+	o := fleet.Options(ctx, c, cp.Namespace, at)
+	o.Credentials = instead{o.Credentials}
+	if own.Credentials != nil {
+		o.Credentials = own.Credentials
+	}
+	o.Cache, o.ID, o.Environment, o.Strict, o.Now = own.Cache, own.ID, own.Environment, own.Strict, c.now
+	o.Settings = func(ctx context.Context) (engine.Settings, error) { return settings(ctx, c, cp) }
+	if k.ref == "" || k.ref == o.Branch {
+		return controlplane.Open(o)
+	}
+	// The plans belong to the branch that the Seeds name, whichever is read.
+	usual, err := controlplane.Open(o)
+	if err != nil {
+		return nil, err
+	}
+	o.ID, o.Environment, _ = strings.Cut(usual.Owner(), "/")
+	if err := usual.Close(); err != nil {
+		return nil, err
+	}
+	o.Branch, o.Commit = k.ref, ""
+	return controlplane.Open(o)
+}
+
+// settings are what the resources of a namespace say about a control plane.
+func settings(ctx context.Context, c *kubeCluster, cp fleet.ControlPlane) (engine.Settings, error) {
+	seeds, err := fleet.Seeds(ctx, c, cp)
+	if err != nil {
+		return engine.Settings{}, err
+	}
+	docs, err := fleet.Documents(ctx, c, cp.Namespace)
+	if err != nil {
+		return engine.Settings{}, err
+	}
+	var wanted, removed []v1alpha1.Seed
+	for i := range seeds {
+		switch s := &seeds[i]; {
+		case s.DeletionTimestamp.IsZero():
+			wanted = append(wanted, *s)
+		case s.Spec.DeletionPolicyOrDefault() == v1alpha1.DeletionRemove:
+			removed = append(removed, *s)
+		}
+	}
+	return fleet.Settings(cp.Namespace, wanted, removed, docs)
+}
+
+// instead are credentials in Secrets, whose errors name the way round them.
+type instead struct{ controlplane.Credentials }
+
+// Set implements controlplane.Credentials.
+func (i instead) Set(name string) (controlplane.Set, error) {
+	set, err := i.Credentials.Set(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w, or name a directory with your own credentials with --credentials or FURROW_CREDENTIALS", err)
+	}
+	return set, err
+}

@@ -1,0 +1,35 @@
+package release
+
+// Grip is what a reconciler object, in Git or on its cluster, would do with what it
+// applied when it is deleted.
+type Grip string
+
+const (
+	// GripUnknown says that its cluster could not be asked.
+	GripUnknown Grip = ""
+	// GripNone says that there is no such object.
+	GripNone Grip = "None"
+	// GripHolds says that it would delete it, and wait for a cluster that is gone.
+	GripHolds Grip = "Holds"
+	// GripOrphans says that it would leave it.
+	GripOrphans Grip = "Orphans"
+)
+
+// OrphansFirst says of a tier that is to go from a cluster that was abandoned, and
+// that a hub reconciles, whether its entries that orphan are due, or nothing is to
+// be left on base. base is the reconciler object there, live the one on the hub;
+// removing says that the removal is proposed.
+//
+// An object that is being deleted already, and hangs, takes a changed spec: its file
+// goes back to base. What was proposed for it to go stays when the hub falls silent.
+func OrphansFirst(base, live Grip, removing bool) bool {
+	switch live {
+	case GripNone:
+		return false
+	case GripOrphans:
+		return base == GripHolds // which the hub has not seen, or has to see again
+	case GripHolds:
+		return true
+	}
+	return base == GripHolds || base == GripOrphans && !removing
+}

@@ -1,0 +1,171 @@
+package flux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/furrow-dev/furrow/internal/probe"
+)
+
+// way is how a cluster's kubeconfig is come by.
+type way int
+
+// The ways, in the order in which they count.
+const (
+	byFile way = iota
+	bySecret
+	asOwn
+	byCreator
+)
+
+// errNoKubeConfig says that a cluster has none, or none any more.
+var errNoKubeConfig = errors.New("there is no kubeconfig")
+
+// unread is a kubeconfig that cannot be read at the moment, which says nothing about
+// what it holds, nor whether it is there.
+type unread struct {
+	way       way
+	what, why string
+}
+
+func (e *unread) Error() string { return e.what + " cannot be read: " + e.why }
+
+// access finds how the cluster is reached. A way gives nothing where there is no
+// kubeconfig. An error is for one that cannot be used, or of which nobody knows: no
+// other is looked for then.
+func (c *cluster) access(ctx context.Context) (*access, error) {
+	ways := []func(context.Context) (*access, error){
+		byFile: c.byFile, bySecret: c.bySecret, asOwn: c.asOwn, byCreator: c.byCreator,
+	}
+	for w, find := range ways {
+		a, err := find(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if a != nil {
+			a.way = way(w)
+			return a, nil
+		}
+	}
+	return nil, c.unreachable()
+}
+
+// unreachable says what people can do about a cluster without a kubeconfig.
+func (c *cluster) unreachable() error {
+	o := c.channel.options
+	err := fmt.Errorf("%w for it. Put one into the directory of kubeconfigs, named %s", errNoKubeConfig, c.name)
+	if o.Secret != nil {
+		err = fmt.Errorf("%w for it. Put one into the %s under the key %q", errNoKubeConfig, o.secretName(c.name), secretKeys[0])
+	}
+	if o.Secret != nil && o.Directory != "" {
+		err = fmt.Errorf("%w, or into the directory of kubeconfigs, named %s", err, c.name)
+	}
+	if o.OwnConfig != nil && o.Own == "" {
+		err = fmt.Errorf("%w. If it is the cluster that Furrow runs in, start Furrow with --cluster %s", err, c.name)
+	}
+	return err
+}
+
+func (c *cluster) byFile(context.Context) (*access, error) {
+	name, data, ok, err := readFile(c.channel.options.Directory, c.name)
+	switch {
+	case err != nil:
+		return nil, &unread{byFile, "the kubeconfig in file " + name, explain(err)}
+	case !ok:
+		return nil, nil
+	}
+	return fromFile(name, data)
+}
+
+// secretSuffix is what follows a cluster's name in that of its Secret.
+const secretSuffix = "-kubeconfig"
+
+// secretName names the Secret in which people put a cluster's kubeconfig.
+func (o Options) secretName(cluster string) string {
+	name := cluster + secretSuffix
+	if o.SecretsIn != "" {
+		name = o.SecretsIn + "/" + name
+	}
+	return "Secret " + name
+}
+
+// bySecret reads the Secret in which people put the kubeconfig for Furrow.
+func (c *cluster) bySecret(ctx context.Context) (*access, error) {
+	o := c.channel.options
+	if o.Secret == nil || !isName(c.name) {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	data, err := o.Secret(ctx, c.name+secretSuffix)
+	origin := o.secretName(c.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		why := explain(err)
+		if apierrors.IsForbidden(err) {
+			why += ". Let Furrow get Secrets of that namespace"
+		}
+		return nil, &unread{bySecret, "the " + origin, why}
+	}
+	config, err := kubeConfigOf(origin, decoded(data))
+	if err != nil {
+		return nil, err
+	}
+	return fromSecret(origin, config)
+}
+
+func (c *cluster) asOwn(context.Context) (*access, error) {
+	o := c.channel.options
+	if o.OwnConfig == nil || o.Own == "" || o.Own != c.name {
+		return nil, nil
+	}
+	return fromOwn(o.OwnConfig), nil
+}
+
+// byCreator reads the Secret that the cluster's creator leaves, through the cluster
+// that has it.
+func (c *cluster) byCreator(ctx context.Context) (*access, error) {
+	c.mu.Lock()
+	key := c.secret
+	c.mu.Unlock()
+	if key.Name == "" || key.Cluster == c.name {
+		return nil, nil
+	}
+	holder, err := c.channel.cluster(key.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	origin := secretName(key)
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	holder.decided.wait(limited)
+	conn, why := holder.reached()
+	if conn == nil {
+		return nil, &unread{byCreator, "the " + origin, why}
+	}
+	object, err := conn.read(ctx, resource{secrets, true}, key.Namespace, key.Name)
+	switch {
+	case notFound(err):
+		return nil, fmt.Errorf("%w: the %s is not there yet", errNoKubeConfig, origin)
+	case err != nil:
+		return nil, &unread{byCreator, "the " + origin, explain(err)}
+	}
+	content, _, _ := unstructured.NestedMap(object.Object, "data")
+	config, err := kubeConfigOf(origin, encoded(content))
+	if err != nil {
+		return nil, err
+	}
+	return fromSecret(origin, config)
+}
+
+// secretName names a Secret that a creator leaves.
+func secretName(key probe.SecretKey) string {
+	return fmt.Sprintf("Secret %s/%s on cluster %s", key.Namespace, key.Name, key.Cluster)
+}

@@ -1,0 +1,90 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	sdk "code.gitea.io/sdk/gitea"
+)
+
+// pushed is how long a push may take to become a proposal when nothing but news calls for a pass.
+const pushed = 30 * time.Second
+
+func TestAFleetMayBeResources(t *testing.T) {
+	t.Parallel()
+	s := newStory(t, "resources", throughController)
+	fleet := s.fleet()
+	s.step("a push is acted on by news of it, with nothing of the fleet in the tree", func() { s.followsPushes(fleet) })
+	s.step("documents in the tree that say the same change nothing", func() { s.saysTheSame(fleet) })
+	s.step("a resource that the tree overrides is shown as such", func() { s.isOverridden(fleet) })
+}
+
+// followsPushes makes passes every ten minutes, and else only when Flux has fetched something or applied it.
+func (s *story) followsPushes(fleet files) {
+	for _, path := range slices.Sorted(maps.Keys(fleet)) {
+		documents := strings.Split(fleet[path], "---\n")
+		for i, document := range documents {
+			documents[i] = s.asResource(document)
+		}
+		s.apply(strings.Join(documents, "---\n"))
+	}
+	s.apply(fmt.Sprintf(`apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: control-plane, namespace: %[1]s}
+spec: {url: %[2]q, ref: {branch: main}, interval: 1s, secretRef: {name: %[3]s}}
+`, s.namespace, s.controlPlane.url, rootName))
+	s.controller.source = "{gitRepositoryRef: {name: control-plane}}"
+	s.commit("Say hello", files{"seeds/motd.yaml": fmt.Sprintf(oneTier, s.namespace)})
+	s.run("--interval", "10m")
+	s.release(motd, sdk.MergeStyleMerge)
+	s.awaitReleased()
+	s.mustSay("hello")
+	s.commit("Say goodbye", files{"seeds/motd.yaml": strings.Replace(fmt.Sprintf(oneTier, s.namespace), "hello", "goodbye", 1)})
+	began := time.Now()
+	s.eventually(pushed, "the push is proposed", func() (bool, string) { return len(s.pulls(sdk.StateOpen)) > 0, "" })
+	s.t.Logf("the push was proposed after %s", time.Since(began).Round(10*time.Millisecond))
+	s.release(motd, sdk.MergeStyleSquash)
+	s.mustSay("goodbye")
+	for _, kind := range []string{"clusters.furrow.dev", "clustertypes", "gitopsrepos"} {
+		output := s.kubectl("get", kind)
+		if strings.Contains(output, "False") || !strings.Contains(output, "it is in force") {
+			s.t.Errorf("the resources are not in force:\n%s", output)
+		}
+	}
+}
+
+func (s *story) planCommit() string {
+	s.t.Helper()
+	if err := s.gitops.fetch(); err != nil {
+		s.t.Fatal(err)
+	}
+	return s.gitops.head("furrow/main/plan/motd")
+}
+
+func (s *story) saysTheSame(fleet files) {
+	before := s.planCommit()
+	s.commit("Describe the fleet", fleet)
+	s.awaitReleased()
+	if after := s.planCommit(); after != before || before == "" {
+		s.t.Errorf("the plan went from %s to %s", before, after)
+	}
+	s.mustNotOpen(motd)
+	if output := s.kubectl("get", "clusters.furrow.dev,clustertypes,gitopsrepos"); strings.Contains(output, "False") {
+		s.t.Errorf("a resource is not in force:\n%s", output)
+	}
+}
+
+func (s *story) isOverridden(fleet files) {
+	const path = "fleet/mgmt.yaml"
+	s.commit("Give the management cluster a label", files{path: strings.Replace(fleet[path], "metadata: {name: mgmt}", "metadata: {name: mgmt, labels: {site: north}}", 1)})
+	s.eventually(limit, "the Cluster resource is shown as overridden", func() (bool, string) {
+		output, err := s.tryKubectl("get", "clusters.furrow.dev", "mgmt")
+		return err == nil && strings.Contains(output, "False") && strings.Contains(output, "declares it otherwise at "+path), output
+	})
+	s.t.Logf("people see:\n%s", s.kubectl("get", "clusters.furrow.dev,clustertypes,gitopsrepos"))
+	s.shows("seed motd True Released 1/1")
+}

@@ -1,0 +1,420 @@
+package install
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kubeyaml "sigs.k8s.io/yaml"
+
+	"github.com/furrow-dev/furrow/test/servers"
+)
+
+// everything sets each value of the chart to something else than its default.
+const everything = "testdata/everything.yaml"
+
+// allObjects makes the chart with everything have all its objects.
+var allObjects = []string{"--values", everything, "--set", "namespaced=false,watchNamespace=,crds.install=true," +
+	"rbac.userRoles=true,serviceAccount.create=true,podDisruptionBudget.enabled=true"}
+
+// namespacedFlags make the chart one for who has no rights outside of a namespace.
+var namespacedFlags = []string{"--set", "namespaced=true,crds.install=false,rbac.userRoles=false"}
+
+func TestAllWaysOfInstallingApply(t *testing.T) {
+	servers.Need(t, append([]servers.Name{servers.Helm}, servers.ForCluster...)...)
+	cluster := startCluster(t, "install")
+	cluster.apply(t, crds(t))
+	cluster.apply(t, read(t, "testdata/servicemonitor-crd.yaml"))
+	cluster.makeNamespace(t, namespace, nil)
+	cluster.makeNamespace(t, "team", nil)
+	cluster.makeNamespace(t, "restricted", map[string]string{"pod-security.kubernetes.io/enforce": "restricted"})
+
+	for name, documents := range map[string][]byte{
+		"config/default":              kustomize(t, "../../config/default"),
+		"config/namespaced":           kustomize(t, "../../config/namespaced"),
+		"config with both components": kustomize(t, "testdata/components"),
+		"the chart":                   must(t)(render(t)),
+		"the chart with everything":   must(t)(render(t, "--values", everything)),
+		"the chart with all objects":  must(t)(render(t, allObjects...)),
+		"the chart in a namespace":    must(t)(render(t, namespacedFlags...)),
+		"the chart without a user":    must(t)(render(t, "--set", "runAsUser=null")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster.apply(t, documents)
+			pod := podOf(t, documents)
+			writesOnlyItsCache(t, pod.Spec)
+			if err := cluster.Create(t.Context(), pod, client.DryRunAll); err != nil {
+				t.Errorf("a namespace that enforces the restricted pod security standard refuses the pods: %v", err)
+			}
+			// What a Deployment selects cannot be changed, and is not the same for all.
+			if err := cluster.Delete(t.Context(), theOne(t, documents, "Deployment")); err != nil {
+				t.Error(err)
+			}
+			pod.Spec.SecurityContext.RunAsNonRoot = nil
+			if err := cluster.Create(t.Context(), pod, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "PodSecurity") {
+				t.Errorf("pod security is not enforced: %v", err)
+			}
+		})
+	}
+}
+
+// writesOnlyItsCache fails where a pod may write more than its cache, or without a bound. The standard does not ask for it.
+func writesOnlyItsCache(t *testing.T, pod corev1.PodSpec) {
+	t.Helper()
+	container := pod.Containers[0]
+	if readOnly := container.SecurityContext.ReadOnlyRootFilesystem; readOnly == nil || !*readOnly {
+		t.Error("the pods may write to their root file system")
+	}
+	want := []corev1.VolumeMount{{Name: "cache", MountPath: "/var/cache/furrow"}}
+	if diff := cmp.Diff(want, container.VolumeMounts); diff != "" {
+		t.Errorf("mounts (-want +got):\n%s", diff)
+	}
+	if !slices.Contains(container.Args, "--cache=/var/cache/furrow") {
+		t.Errorf("the cache is elsewhere: %q", container.Args)
+	}
+	if empty := pod.Volumes[0].EmptyDir; empty == nil || empty.SizeLimit == nil {
+		t.Error("the cache has no bound")
+	}
+}
+
+// podOf makes a Pod of the Deployment's template, in the namespace that is restricted.
+func podOf(t *testing.T, documents []byte) *corev1.Pod {
+	t.Helper()
+	template := deploymentOf(t, documents).Spec.Template
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "controller", Namespace: "restricted", Labels: template.Labels},
+		Spec:       template.Spec,
+	}
+}
+
+func deploymentOf(t *testing.T, documents []byte) appsv1.Deployment {
+	t.Helper()
+	var deployment appsv1.Deployment
+	err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(theOne(t, documents, "Deployment").Object, &deployment, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return deployment
+}
+
+func TestChartAndKustomizeInstallTheSame(t *testing.T) {
+	servers.Need(t, servers.Kubernetes, servers.Helm)
+	base, chart := kustomize(t, "../../config/default"), must(t)(render(t))
+	if diff := cmp.Diff(rulesByName(t, base), rulesByName(t, must(t)(render(t, "--set", "cluster.name=mgmt")))); diff != "" {
+		t.Errorf("rules of roles (-config +chart):\n%s", diff)
+	}
+	namespaced := rulesByName(t, must(t)(render(t, namespacedFlags...)))
+	if diff := cmp.Diff(rulesByName(t, kustomize(t, "../../config/namespaced")), namespaced); diff != "" {
+		t.Errorf("rules of the roles of the namespaced installation (-config +chart):\n%s", diff)
+	}
+	if diff := cmp.Diff(specsByName(t, base), specsByName(t, chart)); diff != "" {
+		t.Errorf("CRDs (-config +chart):\n%s", diff)
+	}
+	want, got := deploymentOf(t, base).Spec.Template.Spec, deploymentOf(t, chart).Spec.Template.Spec
+	for _, arg := range want.Containers[0].Args {
+		if !slices.Contains(got.Containers[0].Args, arg) {
+			t.Errorf("the chart's pods run without %s", arg)
+		}
+	}
+	want.Containers[0].Args, got.Containers[0].Args = nil, nil
+	got.Containers[0].ImagePullPolicy = ""
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("pods (-config +chart):\n%s", diff)
+	}
+}
+
+// rulesByName are the rules of all roles, by their kinds and names.
+func rulesByName(t *testing.T, documents []byte) map[string]any {
+	t.Helper()
+	rules := map[string]any{}
+	for _, kind := range []string{"Role", "ClusterRole"} {
+		for _, role := range find(t, documents, kind) {
+			rules[kind+" "+role.GetName()] = role.Object["rules"]
+		}
+	}
+	return rules
+}
+
+// specsByName are the specs of all CRDs.
+func specsByName(t *testing.T, documents []byte) map[string]any {
+	t.Helper()
+	specs := map[string]any{}
+	for _, crd := range find(t, documents, "CustomResourceDefinition") {
+		specs[crd.GetName()] = crd.Object["spec"]
+	}
+	return specs
+}
+
+func TestTheNamespacedInstallationIsWithinItsNamespace(t *testing.T) {
+	servers.Need(t, servers.Kubernetes, servers.Helm)
+	for name, documents := range map[string][]byte{
+		"config": kustomize(t, "../../config/namespaced"),
+		"chart":  must(t)(render(t, namespacedFlags...)),
+	} {
+		for _, object := range objects(t, documents) {
+			if object.GetNamespace() != namespace {
+				t.Errorf("%s: %s %s is in namespace %q", name, object.GetKind(), object.GetName(), object.GetNamespace())
+			}
+		}
+	}
+	documents := must(t)(render(t, append(namespacedFlags, "--set", "watchNamespace=team")...))
+	if got := deploymentOf(t, documents).Spec.Template.Spec.Containers[0].Args; !slices.Contains(got, "--namespace=team") {
+		t.Errorf("arguments: %q", got)
+	}
+	for _, kind := range []string{"Role", "RoleBinding"} {
+		for _, object := range find(t, documents, kind) {
+			want := map[string]string{"furrow-controller": "team", "furrow-leader-election": namespace}[object.GetName()]
+			if object.GetNamespace() != want {
+				t.Errorf("%s %s is in namespace %q, and not %q", kind, object.GetName(), object.GetNamespace(), want)
+			}
+		}
+	}
+}
+
+func TestWhatValuesDo(t *testing.T) {
+	servers.Need(t, servers.Helm)
+	digest := "sha256:" + strings.Repeat("a", 64)
+	count := func(kind string, want int) func(*testing.T, []byte) {
+		return func(t *testing.T, documents []byte) {
+			if got := find(t, documents, kind); len(got) != want {
+				t.Errorf("there are %d objects of kind %s, not %d", len(got), kind, want)
+			}
+		}
+	}
+	args := func(want ...string) func(*testing.T, []byte) {
+		return func(t *testing.T, documents []byte) {
+			got := deploymentOf(t, documents).Spec.Template.Spec.Containers[0].Args
+			for _, arg := range want {
+				if !slices.Contains(got, arg) {
+					t.Errorf("%s is not in %q", arg, got)
+				}
+			}
+		}
+	}
+	image := func(want string) func(*testing.T, []byte) {
+		return func(t *testing.T, documents []byte) {
+			if got := deploymentOf(t, documents).Spec.Template.Spec.Containers[0].Image; got != want {
+				t.Errorf("the image is %s, and not %s", got, want)
+			}
+		}
+	}
+	for name, tc := range map[string]struct {
+		set  string
+		want func(*testing.T, []byte)
+	}{
+		"the CRDs are rendered":                     {"", count("CustomResourceDefinition", 6)},
+		"or not":                                    {"crds.install=false", count("CustomResourceDefinition", 0)},
+		"users' roles, and the controller's":        {"", count("ClusterRole", 4)},
+		"the controller's alone":                    {"rbac.userRoles=false", count("ClusterRole", 1)},
+		"the cluster's reader is there with a name": {"rbac.userRoles=false,cluster.name=mgmt", count("ClusterRole", 2)},
+		"and is bound":                              {"cluster.name=mgmt", count("ClusterRoleBinding", 2)},
+		"the name is an argument":                   {"cluster.name=mgmt", args("--cluster=mgmt")},
+		"one pod has no disruption budget":          {"", count("PodDisruptionBudget", 0)},
+		"two have":                                  {"replicas=2", count("PodDisruptionBudget", 1)},
+		"unless it is not wanted":                   {"replicas=2,podDisruptionBudget.enabled=false", count("PodDisruptionBudget", 0)},
+		"no network policy unless it is wanted":     {"", count("NetworkPolicy", 0)},
+		"a network policy":                          {"networkPolicy.enabled=true", count("NetworkPolicy", 1)},
+		"a service for metrics":                     {"", count("Service", 1)},
+		"none without them":                         {"metrics.enabled=false", count("Service", 0)},
+		"nor are they served":                       {"metrics.enabled=false", args("--metrics-bind-address=0")},
+		"no monitor unless it is wanted":            {"", count("ServiceMonitor", 0)},
+		"an account of others":                      {"serviceAccount.create=false,serviceAccount.name=mine", count("ServiceAccount", 0)},
+		"the image is that of the chart's version":  {"", image("ghcr.io/furrow-dev/furrow:v0.1.0")},
+		"a tag":                                            {"image.tag=v9", image("ghcr.io/furrow-dev/furrow:v9")},
+		"a digest comes before the tag":                    {"image.tag=v9,image.digest=" + digest, image("ghcr.io/furrow-dev/furrow@" + digest)},
+		"the controller's settings":                        {"controller.deletionGuard=0,controller.strict=true,owner.id=a", args("--deletion-guard=0", "--strict", "--id=a")},
+		"a big number stays a number":                      {"controller.concurrency=1000000", args("--concurrency=1000000")},
+		"labels that are given do not change what selects": {"labels.app\\.kubernetes\\.io/name=mine", selectsItsPods},
+		"nor do those of pods":                             {"podLabels.app\\.kubernetes\\.io/instance=mine", selectsItsPods},
+		"all selectors are of the pods":                    {"replicas=2,networkPolicy.enabled=true,metrics.serviceMonitor.enabled=true", selectsItsPods},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.want(t, must(t)(render(t, "--set", tc.set)))
+		})
+	}
+}
+
+// selectsItsPods fails where a selector does not match the pods.
+func selectsItsPods(t *testing.T, documents []byte) {
+	labels := deploymentOf(t, documents).Spec.Template.Labels
+	for kind, path := range map[string][]string{
+		"Deployment": {"selector", "matchLabels"}, "Service": {"selector"}, "NetworkPolicy": {"podSelector", "matchLabels"},
+		"PodDisruptionBudget": {"selector", "matchLabels"},
+	} {
+		for _, object := range find(t, documents, kind) {
+			selector, _, _ := unstructured.NestedStringMap(object.Object, append([]string{"spec"}, path...)...)
+			for key, value := range selector {
+				if labels[key] != value {
+					t.Errorf("%s selects %s=%s, and the pods have %q", kind, key, value, labels[key])
+				}
+			}
+			if len(selector) == 0 {
+				t.Errorf("%s selects everything", kind)
+			}
+		}
+	}
+	service := theOne(t, documents, "Service")
+	for _, monitor := range find(t, documents, "ServiceMonitor") {
+		selector, _, _ := unstructured.NestedStringMap(monitor.Object, "spec", "selector", "matchLabels")
+		for key, value := range selector {
+			if service.GetLabels()[key] != value {
+				t.Errorf("the ServiceMonitor selects %s=%s, and the Service has %q", key, value, service.GetLabels()[key])
+			}
+		}
+	}
+}
+
+func TestBadValuesAreRefused(t *testing.T) {
+	servers.Need(t, servers.Helm)
+	for name, tc := range map[string]struct{ set, want string }{
+		"a value that does not exist":                 {"replica=2", "'replica' not allowed"},
+		"one further down":                            {"image.name=x", "'name' not allowed"},
+		"a text for a number":                         {"replicas=many", "/replicas"},
+		"a negative number of pods":                   {"replicas=-1", "/replicas"},
+		"a text for a switch":                         {"namespaced=maybe", "/namespaced"},
+		"a watched namespace that is not watched":     {"watchNamespace=team", "/watchNamespace"},
+		"a name that is no DNS label":                 {"cluster.name=Mgmt_1", "/cluster/name"},
+		"a digest that is none":                       {"image.digest=sha256:abc", "/image/digest"},
+		"no repository":                               {"image.repository=", "/image/repository"},
+		"a pull policy that does not exist":           {"image.pullPolicy=Sometimes", "/image/pullPolicy"},
+		"an interval without a unit":                  {"controller.interval=60", "/controller/interval"},
+		"no control plane at once":                    {"controller.concurrency=0", "/controller/concurrency"},
+		"a guard of more than all":                    {"controller.deletionGuard=101", "/controller/deletionGuard"},
+		"a log level that does not exist":             {"controller.logLevel=loud", "/controller/logLevel"},
+		"a log format that does not exist":            {"controller.logFormat=xml", "/controller/logFormat"},
+		"an argument that is no flag":                 {"extraArgs={now}", "/extraArgs/0"},
+		"a size that is none":                         {"cache.sizeLimit=large", "/cache/sizeLimit"},
+		"a port that does not exist":                  {"networkPolicy.egressPorts={70000}", "/networkPolicy/egressPorts/0"},
+		"the user root":                               {"runAsUser=0", "/runAsUser"},
+		"an account that is not made and has no name": {"serviceAccount.create=false", "/serviceAccount/name"},
+		"metrics that are scraped but not served":     {"metrics.enabled=false,metrics.serviceMonitor.enabled=true", "/metrics/serviceMonitor/enabled"},
+		"resources that do not exist":                 {"resources.limits.time=1", "'time' not allowed"},
+		"a label that is a number":                    {"labels.a=1", "/labels/a"},
+		"a variable without a name":                   {"env[0].value=x", "/env/0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := render(t, "--set", tc.set)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("want an error that has %q, got: %v", tc.want, err)
+			}
+		})
+	}
+}
+
+func TestTheChartIsWithoutComplaints(t *testing.T) {
+	servers.Need(t, servers.Helm)
+	for _, flags := range [][]string{nil, {"--values", everything}, allObjects} {
+		if out, err := helm(t, append([]string{"lint", "--strict", chart}, flags...)...); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	}
+}
+
+// leaves are the paths of all values that are no maps, with the values.
+func leaves(values map[string]any, prefix string) map[string]any {
+	found := map[string]any{}
+	for key, value := range values {
+		if below, ok := value.(map[string]any); ok && len(below) > 0 {
+			maps.Copy(found, leaves(below, prefix+key+"."))
+			continue
+		}
+		found[prefix+key] = value
+	}
+	return found
+}
+
+func valuesOf(t *testing.T, path string) map[string]any {
+	t.Helper()
+	values := map[string]any{}
+	if err := kubeyaml.Unmarshal(read(t, path), &values); err != nil {
+		t.Fatal(err)
+	}
+	return values
+}
+
+func TestEveryValueIsTriedAndInTheSchema(t *testing.T) {
+	defaults := leaves(valuesOf(t, filepath.Join(chart, "values.yaml")), "")
+	tried := leaves(valuesOf(t, everything), "")
+	var schema map[string]any
+	if err := kubeyaml.Unmarshal(read(t, filepath.Join(chart, "values.schema.json")), &schema); err != nil {
+		t.Fatal(err)
+	}
+	known := schemaLeaves(schema, schema, "")
+	for path, value := range defaults {
+		other, ok := tried[path]
+		for at, below := range tried {
+			if _, isMap := value.(map[string]any); isMap && strings.HasPrefix(at, path+".") {
+				other, ok = below, true
+			}
+		}
+		if (!ok || reflect.DeepEqual(other, value)) && path != "metrics.enabled" {
+			t.Errorf("%s does not set %s to something else than %v", everything, path, value)
+		}
+		if !slices.Contains(known, path) {
+			t.Errorf("values.schema.json does not have %s", path)
+		}
+	}
+	for _, path := range known {
+		// What every chart has, and what has no default.
+		if _, ok := defaults[path]; !ok && path != "global" && !strings.HasPrefix(path, "resources.") {
+			t.Errorf("values.yaml does not have %s", path)
+		}
+	}
+}
+
+// schemaLeaves are the paths of all properties of a schema that have no properties of their own.
+func schemaLeaves(root, schema map[string]any, prefix string) []string {
+	var found []string
+	properties, _ := schema["properties"].(map[string]any)
+	for name, value := range properties {
+		property, _ := value.(map[string]any)
+		if reference, ok := property["$ref"].(string); ok {
+			definitions, _ := root["definitions"].(map[string]any)
+			property, _ = definitions[strings.TrimPrefix(reference, "#/definitions/")].(map[string]any)
+		}
+		if below := schemaLeaves(root, property, prefix+name+"."); len(below) > 0 {
+			found = append(found, below...)
+			continue
+		}
+		found = append(found, prefix+name)
+	}
+	return found
+}
+
+func TestTheVersionIsTheSameEverywhere(t *testing.T) {
+	var meta struct{ AppVersion, Version string }
+	if err := kubeyaml.Unmarshal(read(t, filepath.Join(chart, "Chart.yaml")), &meta); err != nil {
+		t.Fatal(err)
+	}
+	if meta.AppVersion != "v"+meta.Version {
+		t.Errorf("the chart is %s, of Furrow %s", meta.Version, meta.AppVersion)
+	}
+	image := "image: ghcr.io/furrow-dev/furrow:" + meta.AppVersion + "\n"
+	if !strings.Contains(string(read(t, "../../config/manager/deployment.yaml")), image) {
+		t.Errorf("config/manager/deployment.yaml has not %s", image)
+	}
+}
+
+func TestAllCRDsAreInTheKustomization(t *testing.T) {
+	entries, err := os.ReadDir("../../config/crd/bases")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kustomization := string(read(t, "../../config/crd/kustomization.yaml"))
+	for _, entry := range entries {
+		if !strings.Contains(kustomization, "- bases/"+entry.Name()+"\n") {
+			t.Errorf("config/crd/kustomization.yaml does not have %s", entry.Name())
+		}
+	}
+}
