@@ -12,7 +12,7 @@ RACE     ?= $(if $(and $(filter 1,$(shell $(GO) env CGO_ENABLED)),$(CC_FOUND)),-
 TEST_TIMEOUT  ?= 15m
 TOTAL_TIMEOUT ?= 40m
 # Packages whose tests run on real servers, one after the other: they are not to share the cores.
-ON_SERVERS := ./test/servers/... ./internal/forge/gitea ./internal/probe/flux ./test/install ./test/kubectl ./test/e2e ./test/demoreal
+ON_SERVERS := ./test/servers/... ./internal/forge/gitea ./internal/probe/flux ./test/install ./test/kubectl ./test/e2e ./test/demoreal ./test/scale
 TIMEOUT  := $(if $(shell command -v timeout),timeout --foreground -s INT -k 60s $(TOTAL_TIMEOUT))
 
 # The image, and what builds it: docker or podman.

@@ -300,6 +300,13 @@ type Blocker struct {
 	URL string `json:"url,omitempty"`
 }
 
+// MaxRequest and MaxAbandon are how long annotations may be by which people ask for
+// something; MaxAbandon has room for a thousand clusters.
+const (
+	MaxRequest = 128
+	MaxAbandon = 65536
+)
+
 // HandledRequests are the values of the annotations by which people ask for
 // something, when it was done.
 type HandledRequests struct {
@@ -313,7 +320,7 @@ type HandledRequests struct {
 	Confirm string `json:"confirm,omitempty"`
 	// Abandon is the last value of furrow.dev/abandon that was acted on.
 	// +optional
-	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:MaxLength=65536
 	Abandon string `json:"abandon,omitempty"`
 }
 

@@ -85,14 +85,14 @@ func (b *Board) Tell(tell func(namespace string)) {
 	b.told = append(b.told, tell)
 }
 
-// In are the posts of a namespace.
+// In are the posts of a namespace, always in the same order.
 func (b *Board) In(namespace string) []Post {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var out []Post
-	for cp, post := range b.posts {
+	for _, cp := range slices.SortedFunc(maps.Keys(b.posts), ControlPlane.compare) {
 		if cp.Namespace == namespace {
-			out = append(out, post)
+			out = append(out, b.posts[cp])
 		}
 	}
 	return out

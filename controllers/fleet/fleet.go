@@ -60,7 +60,7 @@ func SameTree(a, b *v1alpha1.Seed) bool {
 		branch, _, _ := strings.Cut(cp.Revision, "@")
 		at := strings.TrimSuffix(strings.TrimRight(cp.URL, "/"), ".git")
 		if u, err := url.Parse(at); err == nil {
-			u.Host = strings.ToLower(u.Host)
+			u.Host, u.User = strings.ToLower(u.Host), nil
 			at = u.String()
 		}
 		return ControlPlane{URL: at, Revision: cmp.Or(branch, "main"), Path: strings.Trim(cp.Path, "/.")}
@@ -82,6 +82,11 @@ func (cp ControlPlane) String() string {
 		name += ":" + cp.Path
 	}
 	return name
+}
+
+// compare orders control planes.
+func (cp ControlPlane) compare(o ControlPlane) int {
+	return cmp.Or(cmp.Compare(cp.String(), o.String()), cmp.Compare(cp.Credentials, o.Credentials))
 }
 
 // Place is where a control-plane tree is, and what it is opened with.
@@ -118,11 +123,11 @@ func Locate(ctx context.Context, r client.Reader, cp ControlPlane) (Place, error
 	if source.Spec.SecretRef != nil {
 		at.Secret = source.Spec.SecretRef.Name
 	}
-	if ref := source.Spec.Reference; ref != nil {
-		if at.Branch == "" && ref.Branch == "" && (ref.Tag != "" || ref.SemVer != "" || ref.Name != "" || ref.Commit != "") {
+	if ref := source.Spec.Reference; ref != nil && at.Branch == "" {
+		if ref.Tag != "" || ref.SemVer != "" || ref.Name != "" || ref.Commit != "" && ref.Branch == "" {
 			return Place{}, fmt.Errorf("GitRepository %q follows no branch. Name the branch in spec.source.revision", cp.GitRepository)
 		}
-		at.Branch = cmp.Or(at.Branch, ref.Branch)
+		at.Branch, at.Commit = ref.Branch, ref.Commit
 	}
 	at.Branch = cmp.Or(at.Branch, "master") // what Flux takes when nothing is given
 	return at, nil

@@ -18,6 +18,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/controllers/fleet"
 	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/engine"
 )
 
 const namespace = "fleet"
@@ -97,7 +98,8 @@ func TestLocate(t *testing.T) {
 			URL: "https://git.example.com/acme/control-plane", Reference: ref, SecretRef: &fluxmeta.LocalObjectReference{Name: "of-flux"},
 		}}
 	}
-	r := reader(t, git("branch", &sourcev1.GitRepositoryRef{Branch: "prod"}), git("tag", &sourcev1.GitRepositoryRef{Tag: "v1"}), git("nothing", nil))
+	r := reader(t, git("branch", &sourcev1.GitRepositoryRef{Branch: "prod"}), git("tag", &sourcev1.GitRepositoryRef{Tag: "v1"}), git("nothing", nil),
+		git("tag-first", &sourcev1.GitRepositoryRef{Branch: "prod", Tag: "v1"}), git("pinned", &sourcev1.GitRepositoryRef{Branch: "prod", Commit: strings.Repeat("b", 40)}))
 	commit := strings.Repeat("a", 40)
 	tests := map[string]struct {
 		source  v1alpha1.SeedSource
@@ -123,6 +125,14 @@ func TestLocate(t *testing.T) {
 		"a GitRepository that names nothing follows what Flux follows": {
 			source: v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "nothing"}},
 			want:   fleet.Place{URL: "https://git.example.com/acme/control-plane", Branch: "master", Secret: "of-flux"},
+		},
+		"a GitRepository that stays at a commit": {
+			source: v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "pinned"}},
+			want:   fleet.Place{URL: "https://git.example.com/acme/control-plane", Branch: "prod", Commit: strings.Repeat("b", 40), Secret: "of-flux"},
+		},
+		"a GitRepository of which a tag counts before the branch": {
+			source:  v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "tag-first"}},
+			wantErr: `GitRepository "tag-first" follows no branch`,
 		},
 		"a GitRepository that follows no branch": {
 			source:  v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "tag"}},
@@ -174,7 +184,7 @@ func TestSettingsChangeTheirVersionWithWhatTheySay(t *testing.T) {
 	}
 	versions := map[string]string{}
 	for name, tc := range cases {
-		s, err := fleet.Settings(namespace, tc.wanted, tc.removed, tc.docs)
+		s, err := fleet.Settings(engine.Settings{}, namespace, tc.wanted, tc.removed, tc.docs)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,9 +192,11 @@ func TestSettingsChangeTheirVersionWithWhatTheySay(t *testing.T) {
 			t.Errorf("%q and %q have the same version", name, other)
 		}
 		versions[s.Version] = name
-		again, err := fleet.Settings(namespace, tc.wanted, tc.removed, tc.docs)
-		if err != nil || again.Version != s.Version {
-			t.Errorf("%q has another version the second time: %v", name, err)
+		for last, had := range map[string]engine.Settings{"none": {}, "the same": s, "others": {Version: "others"}} {
+			again, err := fleet.Settings(had, namespace, tc.wanted, tc.removed, tc.docs)
+			if err != nil || again.Version != s.Version || len(again.Documents) != len(s.Documents) {
+				t.Errorf("%q is otherwise the second time, after %s: %v", name, last, err)
+			}
 		}
 		if s.Scope["web"] != (len(tc.wanted)+len(tc.removed) > 0) {
 			t.Errorf("%q: the scope is %v", name, s.Scope)

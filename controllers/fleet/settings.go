@@ -60,13 +60,22 @@ func Documents(ctx context.Context, r client.Reader, namespace string) ([]Docume
 
 // Settings are what the resources say about a control plane's tree: the Seeds that
 // are wanted and those that are to be removed, and the documents of the namespace.
-func Settings(namespace string, wanted, removed []v1alpha1.Seed, docs []Document) (engine.Settings, error) {
+// Where they say the same as when last was made, that is taken.
+func Settings(last engine.Settings, namespace string, wanted, removed []v1alpha1.Seed, docs []Document) (engine.Settings, error) {
 	s := engine.Settings{Resources: catalog.Resources{Seeds: map[string]v1alpha1.SeedSpec{}}, Scope: map[string]bool{}}
 	for i := range wanted {
 		s.Seeds[wanted[i].Name], s.Scope[wanted[i].Name] = wanted[i].Spec, true
 	}
 	for i := range removed {
 		s.Scope[removed[i].Name] = true
+	}
+	data, err := json.Marshal([]any{s.Seeds, s.Scope, docs})
+	if err != nil {
+		return s, err
+	}
+	sum := sha256.Sum256(data)
+	if s.Version = hex.EncodeToString(sum[:]); s.Version == last.Version {
+		return last, nil
 	}
 	for _, d := range docs {
 		o, err := d.object(namespace)
@@ -75,12 +84,6 @@ func Settings(namespace string, wanted, removed []v1alpha1.Seed, docs []Document
 		}
 		s.Documents = append(s.Documents, o)
 	}
-	data, err := json.Marshal([]any{s.Seeds, s.Scope, docs})
-	if err != nil {
-		return s, err
-	}
-	sum := sha256.Sum256(data)
-	s.Version = hex.EncodeToString(sum[:])
 	return s, nil
 }
 

@@ -31,6 +31,7 @@ import (
 	"github.com/furrow-dev/furrow/controllers/fleet"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
@@ -191,7 +192,7 @@ func (r *Reconciler) alone(ctx context.Context, namespace string) (*catalog.Cata
 	if r.unread.version == string(version) {
 		return r.unread.resolved, nil
 	}
-	settings, err := fleet.Settings(namespace, nil, nil, docs)
+	settings, err := fleet.Settings(engine.Settings{}, namespace, nil, nil, docs)
 	if err != nil {
 		return nil, err
 	}

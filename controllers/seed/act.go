@@ -3,6 +3,7 @@ package seed
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -20,21 +21,25 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// letGo puts the finalizer on the Seeds that are wanted, and takes it from those that
-// are let go with what they planted.
+// letGo takes the finalizer from the Seeds that are let go with what they planted.
 func (r *Reconciler) letGo(ctx context.Context, s *scope) error {
 	for i := range s.seeds {
 		seed := &s.seeds[i]
-		why, released := s.released[seed.Name]
-		switch {
-		case released:
+		if why, released := s.released[seed.Name]; released {
 			if err := r.drop(ctx, seed, orphaned(why)); err != nil {
 				return err
 			}
-		case seed.DeletionTimestamp.IsZero():
-			if err := r.hold(ctx, seed); err != nil {
-				return err
-			}
+		}
+	}
+	return nil
+}
+
+// holdAll puts the finalizer on the Seeds that are about to be planted. One whose
+// control plane was never read has planted nothing, and is not kept.
+func (r *Reconciler) holdAll(ctx context.Context, s *scope) error {
+	for i := range s.wanted {
+		if err := r.hold(ctx, &s.wanted[i]); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -74,17 +79,35 @@ func (r *Reconciler) pass(ctx context.Context, s *scope) view {
 	began := r.options.Clock.Now()
 	v := view{now: began}
 	if v.err = r.ready(ctx, s); v.err == nil {
-		open := s.session.open
-		release := r.writers.acquire(open.URLs())
-		r.answer(ctx, s)
-		v.report, v.err = open.Engine().Pass(ctx)
-		release()
+		v.report, v.err = r.passAlone(ctx, s)
 	}
 	r.options.Meter.Pass(s.cp, v.report, v.err, r.options.Clock.Since(began))
 	if v.report != nil {
 		r.options.Board.Post(s.cp, v.report)
 	}
 	return v
+}
+
+// passAlone makes the pass while no other one writes to the same repositories. Until it
+// is known which those are, it only looks: a source that does not answer holds up no
+// other control plane.
+func (r *Reconciler) passAlone(ctx context.Context, s *scope) (*engine.Report, error) {
+	open := s.session.open
+	if len(open.URLs()) == 0 {
+		declared, err := open.Catalog(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("the control-plane repository cannot be read: %w", err)
+		}
+		if err := open.OpenRepos(declared); err != nil && len(open.URLs()) == 0 {
+			return open.Engine().Look(ctx)
+		}
+	}
+	if err := r.holdAll(ctx, s); err != nil {
+		return nil, err
+	}
+	defer r.writers.acquire(open.URLs())()
+	r.answer(ctx, s)
+	return open.Engine().Pass(ctx)
 }
 
 // observed counts what is asked of the repositories.
@@ -117,7 +140,7 @@ func (r *Reconciler) answer(ctx context.Context, s *scope) {
 		seed := &seeds[i]
 		handled := seed.Status.Handled
 		for _, ask := range requests {
-			value, done := strings.TrimSpace(seed.Annotations[ask.annotation]), ask.handled(&handled)
+			value, done := asked(seed, ask.annotation, v1alpha1.MaxRequest), ask.handled(&handled)
 			if value == *done {
 				continue
 			}
@@ -153,22 +176,22 @@ func (r *Reconciler) answerAbandon(ctx context.Context, s *scope, seeds []v1alph
 		for _, cluster := range list(seeds[i].Status.Handled.Abandon) {
 			before[cluster] = true
 		}
-		for _, cluster := range list(seeds[i].Annotations[v1alpha1.AnnotationAbandon]) {
+		for _, cluster := range list(asked(&seeds[i], v1alpha1.AnnotationAbandon, v1alpha1.MaxAbandon)) {
 			now[cluster] = true
 		}
 	}
 	for i := range seeds {
 		seed := &seeds[i]
-		was, is := seed.Status.Handled.Abandon, strings.TrimSpace(seed.Annotations[v1alpha1.AnnotationAbandon])
+		was, is := seed.Status.Handled.Abandon, asked(seed, v1alpha1.AnnotationAbandon, v1alpha1.MaxAbandon)
 		if was == is {
 			continue
 		}
 		done := true
 		for _, cluster := range list(is) {
 			if !before[cluster] {
-				done = r.do(ctx, seed, "abandon cluster "+cluster, func() error { return e.Abandon(ctx, cluster) }) && done
-				before[cluster] = true
+				before[cluster] = r.do(ctx, seed, "abandon cluster "+cluster, func() error { return e.Abandon(ctx, cluster) })
 			}
+			done = done && before[cluster]
 		}
 		for _, cluster := range list(was) {
 			if !now[cluster] && before[cluster] {
@@ -182,6 +205,18 @@ func (r *Reconciler) answerAbandon(ctx context.Context, s *scope, seeds []v1alph
 			s.handled[seed.Name] = handled
 		}
 	}
+}
+
+// asked is what an annotation asks for, as far as it can be noted in the status.
+func asked(seed *v1alpha1.Seed, annotation string, most int) string {
+	value := strings.TrimSpace(seed.Annotations[annotation])
+	if len(value) <= most {
+		return value
+	}
+	if end := strings.LastIndexAny(value[:most], ", "); end > 0 {
+		return value[:end] // of a list whole names
+	}
+	return strings.ToValidUTF8(value[:most], "")
 }
 
 func list(text string) []string {
@@ -219,15 +254,16 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, v view) error {
 }
 
 func (r *Reconciler) finishSeed(ctx context.Context, s *scope, seed *v1alpha1.Seed, v view, have map[string]*v1alpha1.Planting) error {
-	if err := r.showPlantings(ctx, seed, v, have); err != nil {
-		return err
+	failed := r.showPlantings(ctx, seed, v, have)
+	if !seed.DeletionTimestamp.IsZero() && v.report == nil && seed.Status.Revision == "" && seed.Status.Plan == nil {
+		return errors.Join(failed, r.drop(ctx, seed, orphaned("its control plane was never read")))
 	}
 	if !seed.DeletionTimestamp.IsZero() && v.nothingLeft(seed) {
-		return r.drop(ctx, seed, removed())
+		return errors.Join(failed, r.drop(ctx, seed, removed()))
 	}
 	status := seedStatus(seed, v)
 	status.Handled = s.handled[seed.Name]
-	return r.showSeed(ctx, seed, status)
+	return errors.Join(failed, r.showSeed(ctx, seed, status)) // which also notes what was asked for and is done
 }
 
 // nothingLeft says that nothing of a Seed is planted, and that this is known: a plan

@@ -18,10 +18,12 @@ package seed
 import (
 	"context"
 	"net/http"
+	"os"
 	"time"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -235,6 +237,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, cp fleet.ControlPlane) (reco
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err()
 	}
+	if apierrors.IsConflict(v.err) {
+		return reconcile.Result{}, v.err // a Seed was changed under us
+	}
 	if err := r.finish(ctx, scope, v); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -264,6 +269,7 @@ const credentialsInterval = 10 * time.Second
 // forget lets go of a control plane that no Seed names.
 func (r *Reconciler) forget(cp fleet.ControlPlane) {
 	r.sessions.close(cp)
+	_ = os.RemoveAll(r.cacheOf(cp)) // what stays of a cache does no harm
 	r.options.Board.Take(cp)
 	r.options.Meter.Forget(cp)
 }

@@ -54,10 +54,10 @@ func (r *Reconciler) gather(ctx context.Context, cp fleet.ControlPlane) (*scope,
 	if err != nil {
 		return nil, err
 	}
-	if s.settings, err = fleet.Settings(cp.Namespace, s.wanted, s.removed, docs); err != nil {
+	s.session = r.sessions.of(cp)
+	if s.settings, err = fleet.Settings(s.session.settings, cp.Namespace, s.wanted, s.removed, docs); err != nil {
 		return nil, err
 	}
-	s.session = r.sessions.of(cp)
 	return s, nil
 }
 
@@ -95,12 +95,27 @@ func (r *Reconciler) plantedTwice(ctx context.Context, seeds []v1alpha1.Seed) (m
 	out := map[string]string{}
 	for i := range seeds {
 		for _, other := range byName[seeds[i].Name] {
-			if other.Namespace != seeds[i].Namespace && fleet.SameTree(&seeds[i], other) && older(other, &seeds[i]) {
+			if other.Namespace != seeds[i].Namespace && fleet.SameTree(r.byURL(ctx, &seeds[i]), r.byURL(ctx, other)) && older(other, &seeds[i]) {
 				out[seeds[i].Name] = client.ObjectKeyFromObject(other).String()
 			}
 		}
 	}
 	return out, nil
+}
+
+// byURL is a Seed that names its tree by the URL, as far as that is known.
+func (r *Reconciler) byURL(ctx context.Context, seed *v1alpha1.Seed) *v1alpha1.Seed {
+	cp := fleet.Of(seed)
+	if cp.GitRepository == "" {
+		return seed
+	}
+	at, err := fleet.Locate(ctx, r.client, cp)
+	if err != nil {
+		return seed
+	}
+	out := seed.DeepCopy()
+	out.Spec.Source = &v1alpha1.SeedSource{URL: at.URL, Revision: at.Branch, Path: at.Path}
+	return out
 }
 
 func older(a, b *v1alpha1.Seed) bool {
@@ -123,7 +138,7 @@ func (r *Reconciler) ready(ctx context.Context, s *scope) error {
 	}
 	r.sessions.letGo(have)
 	o := fleet.Options(r.sessions.context(), r.secrets, s.cp.Namespace, at)
-	o.Cache = filepath.Join(r.options.Cache, s.cp.Namespace, digest(s.cp.String()))
+	o.Cache = r.cacheOf(s.cp)
 	o.ID, o.Environment, o.DeletionGuard, o.Strict = r.options.ID, r.options.Environment, r.options.DeletionGuard, r.options.Strict
 	o.Channel, o.Now = r.channelOf(s.cp.Namespace), r.options.Clock.Now
 	o.Settings = func(context.Context) (engine.Settings, error) { return have.settings, nil }
@@ -133,6 +148,12 @@ func (r *Reconciler) ready(ctx context.Context, s *scope) error {
 	}
 	have.open, have.at = opened, at
 	return nil
+}
+
+// cacheOf is the directory of a control plane's mirrors. No other one uses it, so that
+// it goes with the control plane.
+func (r *Reconciler) cacheOf(cp fleet.ControlPlane) string {
+	return filepath.Join(r.options.Cache, cp.Namespace, digest(cp.String()+" "+cp.Credentials))
 }
 
 // needsPerson says that waiting alone does not mend an error.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -119,8 +120,11 @@ func inParallel(jobs []func() error) error {
 
 func (r *Reconciler) showPlanting(ctx context.Context, seed *v1alpha1.Seed, cluster string, tiers []engine.TierReport, v view, have *v1alpha1.Planting) (*v1alpha1.Planting, error) {
 	if have == nil {
+		if controllerutil.ContainsFinalizer(seed, metav1.FinalizerDeleteDependents) {
+			return nil, nil // who deletes the Seed has its Plantings deleted first, and any new one at once
+		}
 		var err error
-		if have, err = r.newPlanting(ctx, seed, cluster); err != nil {
+		if have, err = r.newPlanting(ctx, seed, cluster); err != nil || have == nil {
 			return nil, err
 		}
 	}
@@ -159,7 +163,10 @@ func (r *Reconciler) newPlanting(ctx context.Context, seed *v1alpha1.Seed, clust
 	if apierrors.IsAlreadyExists(err) { // the cache has not seen it yet
 		err = r.client.Get(ctx, client.ObjectKeyFromObject(p), p)
 	}
-	if err != nil {
+	switch {
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return nil, nil // nothing is made any more in a namespace that goes
+	case err != nil:
 		return nil, fmt.Errorf("making Planting %s: %w", client.ObjectKeyFromObject(p), err)
 	}
 	return p, nil

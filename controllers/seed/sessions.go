@@ -183,21 +183,14 @@ func (r *Reconciler) news(ctx context.Context, namespace string, changed <-chan 
 	}
 }
 
-// writers lets one pass at a time write to a repository. Which repositories a control
-// plane writes to is known after its first pass; until then it is alone.
+// writers lets one pass at a time write to a repository.
 type writers struct {
-	first sync.RWMutex
 	mu    sync.Mutex
 	repos map[string]*sync.Mutex
 }
 
 // acquire waits until no other pass writes to the repositories.
 func (w *writers) acquire(urls []string) (release func()) {
-	if len(urls) == 0 {
-		w.first.Lock()
-		return w.first.Unlock
-	}
-	w.first.RLock()
 	var held []*sync.Mutex
 	for _, url := range slices.Sorted(slices.Values(urls)) { // always in this order, so that nobody waits in a circle
 		w.mu.Lock()
@@ -216,7 +209,6 @@ func (w *writers) acquire(urls []string) (release func()) {
 		for _, repo := range held {
 			repo.Unlock()
 		}
-		w.first.RUnlock()
 	}
 }
 

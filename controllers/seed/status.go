@@ -80,8 +80,14 @@ func showAbsent(seed *v1alpha1.Seed, s *v1alpha1.SeedStatus, c conditions, repor
 			return
 		}
 	}
-	s.State, s.Progress, s.Plan, s.Tiers, s.Proposals, s.Blockers, s.Warnings = engine.Stalled, "", nil, nil, 0, nil, 0
+	s.State, s.Progress, s.Tiers, s.Proposals, s.Blockers, s.Warnings = engine.Stalled, "", nil, 0, nil, 0
 	s.WaitingFor = cut(fmt.Sprintf("%s has no seed %q. Commit its package below seeds/, or delete this Seed", report.Revision, seed.Name))
+	switch { // a plan that was lost from sight is not taken for removed in the next pass either
+	case s.Plan == nil || s.Plan.Removal:
+		s.Plan = nil
+	case !seed.DeletionTimestamp.IsZero():
+		s.WaitingFor = cut(fmt.Sprintf("no GitOps repository that is declared has the plan of seed %q any more. Declare the one that has it again, or set spec.deletionPolicy to Orphan", seed.Name))
+	}
 	c.set(v1alpha1.ConditionPlanned, metav1.ConditionFalse, v1alpha1.ReasonSeedNotFound, s.WaitingFor)
 	for _, stage := range stages {
 		c.set(stage.condition, metav1.ConditionFalse, v1alpha1.ReasonSeedNotFound, "there is no plan")
@@ -251,7 +257,7 @@ func review(tiers []engine.TierReport) string {
 
 // cut makes a text one for a status: its commands are kubectl's, and it is bounded, at a whole character.
 func cut(text string) string {
-	text = strings.ReplaceAll(text, "'furrow ", "'kubectl furrow ")
+	text = strings.ToValidUTF8(strings.ReplaceAll(text, "'furrow ", "'kubectl furrow "), "")
 	if len(text) <= maxText {
 		return text
 	}

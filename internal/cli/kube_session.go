@@ -85,7 +85,7 @@ func settings(ctx context.Context, c *kubeCluster, cp fleet.ControlPlane) (engin
 			removed = append(removed, *s)
 		}
 	}
-	return fleet.Settings(cp.Namespace, wanted, removed, docs)
+	return fleet.Settings(engine.Settings{}, cp.Namespace, wanted, removed, docs)
 }
 
 // instead are credentials in Secrets, whose errors name the way round them.

@@ -18,6 +18,7 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
+	"net/url"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -270,15 +271,26 @@ func (s *Session) Repos(ctx context.Context) (map[string]*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, doc := range c.Repos {
-		if had, ok := s.repos[name]; doc.Spec.URL == "" || ok && had.spec == doc.Spec {
-			continue
-		}
-		if _, err := s.openRepo(name, doc.Spec); err != nil {
-			return nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
-		}
+	if err := s.OpenRepos(c); err != nil {
+		return nil, err
 	}
 	return s.repos, nil
+}
+
+// OpenRepos opens the GitOps repositories that a catalog declares, as far as that can
+// be done. Nothing is asked of their servers yet.
+func (s *Session) OpenRepos(c *catalog.Catalog) error {
+	var failed error
+	for _, name := range slices.Sorted(maps.Keys(c.Repos)) {
+		spec := c.Repos[name].Spec
+		if had, ok := s.repos[name]; spec.URL == "" || ok && had.spec == spec {
+			continue
+		}
+		if _, err := s.openRepo(name, spec); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("GitOpsRepo %q: %w", name, err))
+		}
+	}
+	return failed
 }
 
 // openRepo opens a repository, anew where it was open: its document or its
@@ -359,7 +371,7 @@ func (s *Session) remote(url, credentials string) (git.Remote, error) {
 		return remote, nil
 	}
 	if credentials == ControlPlaneCredentials && url != s.options.ControlPlane {
-		return remote, fmt.Errorf("the credentials %q are for the control plane only; make a set for %s", credentials, url)
+		return remote, fmt.Errorf("the credentials %q are for the control plane only; make a set for %s", credentials, remote)
 	}
 	set, err := s.options.Credentials.Set(credentials)
 	switch {
@@ -368,11 +380,20 @@ func (s *Session) remote(url, credentials string) (git.Remote, error) {
 	case err != nil:
 		return remote, fmt.Errorf("there are no credentials %q: %w", credentials, err)
 	}
-	if set.URL != "" && url != set.URL && !strings.HasPrefix(url, strings.TrimRight(set.URL, "/")+"/") {
-		return remote, fmt.Errorf("the credentials %q are for %s only", credentials, set.URL)
+	if set.URL != "" && !within(url, set.URL) {
+		return remote, fmt.Errorf("the credentials %q are for %s only", credentials, git.Remote{URL: set.URL})
 	}
 	remote.Token, remote.Username, remote.Password, remote.CABundle = set.Token, set.Username, set.Password, set.CABundle
 	return remote, nil
+}
+
+// within says that a URL is the other one, or begins with it, and does not lead out of it again.
+func within(at, bound string) bool {
+	if at == bound {
+		return true
+	}
+	parsed, err := url.Parse(at)
+	return err == nil && !slices.Contains(strings.Split(parsed.Path, "/"), "..") && strings.HasPrefix(at, strings.TrimRight(bound, "/")+"/")
 }
 
 func isRemote(url string) bool {

@@ -16,6 +16,7 @@ func TestCredentialsGoNowhereElse(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"control-plane/token": token, "team/token": token + "\n", "bound/token": token, "bound/url": "https://git.example.com/team\n",
+		"careless/token": token, "careless/url": "https://me:" + token + "@git.example.com/team\n",
 	} {
 		at := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
@@ -36,6 +37,10 @@ func TestCredentialsGoNowhereElse(t *testing.T) {
 		"a bound set goes to what begins with its URL":           {"https://git.example.com/team/a", "bound", ""},
 		"a bound set goes nowhere else":                          {"https://evil.example.com/team/a", "bound", "are for https://git.example.com/team only"},
 		"a bound set does not go to a name that begins likewise": {"https://git.example.com/teamster/a", "bound", "only"},
+		"a bound set does not go up from there":                  {"https://git.example.com/team/../other/a", "bound", "only"},
+		"a bound set does not go up by escapes":                  {"https://git.example.com/team/%2E%2e/other/a", "bound", "only"},
+		"a password in a set's URL is not shown":                 {"https://evil.example.com/a", "careless", "only"},
+		"a password in a repository's URL is not shown":          {"https://me:" + token + "@git.example.com/a", "control-plane", "for the control plane only"},
 		"a set that is not there is named":                       {"https://git.example.com/a", "none", `there are no credentials "none"`},
 	}
 	for name, tc := range tests {

@@ -53,7 +53,7 @@ func (e *Engine) Abandon(ctx context.Context, cluster string) error {
 // cluster, each with a commit to mark there: that of such a plan.
 func (p *pass) marksOf(cluster string) (map[string]git.Hash, error) {
 	marks := map[string]git.Hash{}
-	var unread error
+	unread := p.unread()
 	for _, seed := range slices.Sorted(maps.Keys(p.previous)) {
 		s := p.previous[seed]
 		switch {

@@ -361,6 +361,8 @@ func (out *push) without(refused *git.PushError) bool {
 
 // propose tells the forge of the branches that were pushed.
 func (p *pass) propose(ctx context.Context, out *push) error {
+	var proposed []layout.Tier
+	defer func() { out.seed.result.Proposed(proposed...) }()
 	for _, branch := range slices.Sorted(maps.Keys(out.tiers)) {
 		g := out.tiers[branch]
 		proposal, err := out.repo.Forge.Propose(ctx, g.request)
@@ -372,7 +374,7 @@ func (p *pass) propose(ctx context.Context, out *push) error {
 			continue
 		}
 		out.repo.proposals[branch] = proposal
-		out.seed.result.Proposed(g.name)
+		proposed = append(proposed, g.name)
 	}
 	return ctx.Err()
 }

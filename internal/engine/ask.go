@@ -56,6 +56,8 @@ func (e *Engine) planOf(ctx context.Context, seed string) (*pass, *plannedSeed, 
 	}
 	s, known := p.previous[seed]
 	switch {
+	case !known && p.unread() != nil:
+		return nil, nil, p.unread()
 	case !known:
 		return nil, nil, fmt.Errorf("there is no plan of a seed %q yet; see 'furrow status'", seed)
 	case s.err != nil:
@@ -66,6 +68,16 @@ func (e *Engine) planOf(ctx context.Context, seed string) (*pass, *plannedSeed, 
 		return nil, nil, fmt.Errorf("the plan of seed %q is empty", seed)
 	}
 	return p, s, nil
+}
+
+// unread says why a plan that is not seen may yet be there: a repository cannot be read.
+func (p *pass) unread() error {
+	for _, name := range slices.Sorted(maps.Keys(p.repos)) {
+		if err := p.repos[name].err; err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *repoState) mark(ctx context.Context, branch string, at git.Hash) error {

@@ -89,9 +89,8 @@ func (p *pass) lookAtPlans(ctx context.Context) map[string]*lookedAt {
 		if l.err != nil || s.plan == nil || s.foreign {
 			continue
 		}
-		var facts map[layout.Tier]release.TierFacts
-		if facts, l.err = p.tierFacts(ctx, s.plan, s); l.err == nil {
-			l.settled = release.Next(s.plan, release.Facts{Tiers: facts}).Settled
+		if s.facts, l.err = p.tierFacts(ctx, s.plan, s); l.err == nil {
+			l.settled = release.Next(s.plan, release.Facts{Tiers: s.facts}).Settled
 		}
 	}
 	return out
@@ -259,7 +258,7 @@ func (p *pass) next(ctx context.Context) {
 		if err := p.orphan(ctx, d); err != nil {
 			d.err = err
 		}
-		facts, err := p.tierFacts(ctx, d.plan, d.planned)
+		facts, err := p.factsInForce(ctx, d)
 		if err != nil {
 			d.plan, d.files = nil, nil
 			d.err = err
@@ -280,6 +279,15 @@ func (p *pass) next(ctx context.Context) {
 		}
 		p.noteRetryLater(ctx, d)
 	}
+}
+
+// factsInForce are those of the plan in force: mostly the one that was looked at already.
+func (p *pass) factsInForce(ctx context.Context, d *seedDecision) (map[layout.Tier]release.TierFacts, error) {
+	unusable := func(repo string) bool { r, ok := p.repos[repo]; return !ok || r.err != nil }
+	if d.planned == nil || d.planned.facts == nil || d.plan != d.planned.plan || slices.ContainsFunc(d.plan.Repos(), unusable) {
+		return p.tierFacts(ctx, d.plan, d.planned)
+	}
+	return d.planned.facts, nil
 }
 
 // acrossSeeds gathers what seeds want to know of each other's tiers.
@@ -318,11 +326,11 @@ var closedOf = map[forge.Outcome]release.Closed{
 // lookUpClosed asks for the closed proposals of tiers that are about to be proposed.
 func (p *pass) lookUpClosed(ctx context.Context, d *seedDecision) bool {
 	asked := false
-	for _, s := range d.result.Tiers {
+	for i, s := range d.result.Tiers {
 		if !s.NeedsClosed {
 			continue
 		}
-		t, _ := d.plan.Find(s.Tier.Cluster, s.Tier.Ordinal)
+		t := &d.plan.Tiers[i]
 		r := p.repos[t.Repo]
 		if r.retries(d.planned, d.name) {
 			d.close(s.Tier, release.ClosedNone)

@@ -124,6 +124,7 @@ type Engine struct {
 	plans    cache[planKey, *plan.Plan]
 	specs    cache[git.Hash, reconcilerObject]
 	computed computeMemo
+	reported published
 }
 
 type openRepo struct {

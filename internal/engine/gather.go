@@ -74,7 +74,9 @@ type plannedSeed struct {
 	// commits and generations are those of the plan branches, by repository.
 	commits     map[string]git.Hash
 	generations map[string]int
-	err         error
+	// facts are those of the plan's tiers, once they were looked at.
+	facts map[layout.Tier]release.TierFacts
+	err   error
 }
 
 func (e *Engine) gather(ctx context.Context) (*pass, error) {

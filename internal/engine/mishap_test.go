@@ -195,6 +195,28 @@ func TestRetryProposesAgain(t *testing.T) {
 	}
 }
 
+// down is a repository whose server does not answer.
+type down struct{ engine.Mirror }
+
+func (down) Fetch(context.Context, string) (git.Refs, error) {
+	return nil, &forge.Error{Op: "fetch", Repository: "memory", Kind: forge.FailedNetwork, Text: "connection refused"}
+}
+
+func TestWhatIsAskedForWhileAServerIsAwayIsNoMistake(t *testing.T) {
+	w := planted(t)
+	w.wrap = func(m faultyMirror) engine.Mirror { return down{m} }
+	for name, ask := range map[string]func(e *engine.Engine) error{
+		"retry":   func(e *engine.Engine) error { return e.Retry(t.Context(), "edge") },
+		"confirm": func(e *engine.Engine) error { return e.Confirm(t.Context(), "edge") },
+		"abandon": func(e *engine.Engine) error { return e.Abandon(t.Context(), "edge-1") },
+	} {
+		w.restart()
+		if err := ask(w.engine); !git.IsNetwork(err) {
+			t.Errorf("%s: got %v, which does not tell that it may be tried again", name, err)
+		}
+	}
+}
+
 func TestARejectedProposalStaysRejectedUntilRetry(t *testing.T) {
 	w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5})
 	w.control.put("main", "plant", map[string]string{"seeds/edge.yaml": storySeed(1, true)})

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -249,7 +251,7 @@ func (p *pass) reportTier(d *seedDecision, t *plan.Tier, s release.TierStatus) T
 // publish keeps the report on the status branch of the first repository, where
 // it has changed. Nothing is lost when that fails: the next pass does it again.
 func (p *pass) publish(ctx context.Context, report *Report) {
-	data, err := yaml.Marshal(report)
+	data, err := json.Marshal(report)
 	if err != nil {
 		return
 	}
@@ -265,15 +267,31 @@ func (p *pass) publish(ctx context.Context, report *Report) {
 	}
 }
 
-func (p *pass) writeStatus(ctx context.Context, r *repoState, data []byte) error {
+// published is a report as JSON, by its digest, and the commit that has it. To write
+// YAML takes long where the report does.
+type published struct {
+	report [sha256.Size]byte
+	at     git.Hash
+}
+
+func (p *pass) writeStatus(ctx context.Context, r *repoState, report []byte) error {
 	branch := layout.StatusBranch(r.base, p.engine.config.Owner)
+	old := r.refs[branch]
+	is := published{sha256.Sum256(report), old}
+	if !old.IsZero() && p.engine.reported == is {
+		return nil
+	}
+	data, err := yaml.JSONToYAML(report)
+	if err != nil {
+		return err
+	}
 	tree, err := r.Mirror.WriteTree(map[string][]byte{StatusFile: data})
 	if err != nil {
 		return err
 	}
-	old := r.refs[branch]
 	if !old.IsZero() {
 		if had, err := r.Mirror.Commit(old); err == nil && had.Tree == tree.Hash {
+			p.engine.reported = is
 			return nil
 		}
 	}
@@ -285,6 +303,9 @@ func (p *pass) writeStatus(ctx context.Context, r *repoState, data []byte) error
 	err = r.finish(ctx, []git.Update{{Ref: branch, Old: old, New: commit, Objects: append(tree.Objects, commit)}})
 	if git.IsLeaseRefused(err) {
 		return nil // another engine was faster, and has seen no less
+	}
+	if err == nil {
+		p.engine.reported = published{is.report, commit}
 	}
 	return err
 }

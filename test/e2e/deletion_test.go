@@ -62,7 +62,7 @@ spec: {source: {url: %q, credentials: control-plane}}
 			s.t.Errorf("Seed %s does not say what it waits for", seed)
 		}
 	}
-	s.kubectl("delete", "seeds", "ghost", "stray", "--timeout=30s")
+	s.kubectl("delete", "seeds", "ghost", "stray", "--timeout=60s")
 }
 
 func (s *story) isSuspended() {

@@ -389,7 +389,7 @@ func (s *edgeStory) brokenTierHolds() {
 	if is := s.state(edge1); is != "Blocked" {
 		s.t.Errorf("%s is %s", edge1, is)
 	}
-	s.shows("seed workload False Failed … edge-1 tier 00: … network", "planting workload.edge-1 workload edge-1 False 1/3 00 Failed edge-1 tier 00: ")
+	s.shows("seed workload False Failed … edge-1 tier 00: … network", "planting workload.edge-1 workload edge-1 False … 00 Failed edge-1 tier 00: ")
 	if is := s.bandwidth(); is == "4G" {
 		s.t.Errorf("the slice has bandwidth %s", is)
 	}

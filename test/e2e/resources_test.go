@@ -32,6 +32,7 @@ func (s *story) followsPushes(fleet files) {
 		}
 		s.apply(strings.Join(documents, "---\n"))
 	}
+	s.kubectl("apply", "--filename", "testdata/eager.yaml")
 	s.apply(fmt.Sprintf(`apiVersion: source.toolkit.fluxcd.io/v1
 kind: GitRepository
 metadata: {name: control-plane, namespace: %[1]s}
@@ -49,7 +50,7 @@ spec: {url: %[2]q, ref: {branch: main}, interval: 1s, secretRef: {name: %[3]s}}
 	s.t.Logf("the push was proposed after %s", time.Since(began).Round(10*time.Millisecond))
 	s.release(motd, sdk.MergeStyleSquash)
 	s.mustSay("goodbye")
-	for _, kind := range []string{"clusters.furrow.dev", "clustertypes", "gitopsrepos"} {
+	for _, kind := range []string{"clusters.furrow.dev", "clustertypes", "gitopsrepos", "templates"} {
 		output := s.kubectl("get", kind)
 		if strings.Contains(output, "False") || !strings.Contains(output, "it is in force") {
 			s.t.Errorf("the resources are not in force:\n%s", output)

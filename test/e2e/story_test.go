@@ -359,7 +359,11 @@ func (s *story) furrow(args ...string) string {
 // run starts furrow.
 func (s *story) run(args ...string) {
 	s.t.Helper()
-	s.follow(s.spawn("furrow", args...))
+	p, err := s.spawn("furrow", args...)
+	if err != nil {
+		s.t.Fatalf("start furrow: %v", err)
+	}
+	s.follow(p)
 }
 
 // follow makes a furrow the one that the story relies on.
@@ -370,21 +374,16 @@ func (s *story) follow(p *process) {
 }
 
 // spawn starts a furrow of its own name, with mirrors of its own.
-func (s *story) spawn(name string, args ...string) *process {
-	s.t.Helper()
+func (s *story) spawn(name string, args ...string) (*process, error) {
 	if err := os.MkdirAll(filepath.Join(s.dir, "logs"), 0o755); err != nil {
-		s.t.Fatal(err)
+		return nil, err
 	}
 	front := []string{"run"}
 	if s.controller != nil {
 		front = s.controller.args(s)
 	}
 	front = append(front, "--interval", "1s", "--cache", filepath.Join(s.dir, "mirrors", name))
-	p, err := startProcess(s.command(context.Background(), append(front, args...)...), filepath.Join(s.dir, "logs", name+".log"))
-	if err != nil {
-		s.t.Fatalf("start furrow: %v", err)
-	}
-	return p
+	return startProcess(s.command(context.Background(), append(front, args...)...), filepath.Join(s.dir, "logs", name+".log"))
 }
 
 // runs says that furrow run is under way.
@@ -392,6 +391,18 @@ func (s *story) runs() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.running != nil && !s.running.ended()
+}
+
+// fell says that furrow has ended by itself, and that nobody starts it again.
+func (s *story) fell() error {
+	s.mu.Lock()
+	p := s.running
+	s.mu.Unlock()
+	restarted := s.controller != nil && s.controller.elects
+	if p == nil || restarted || !p.ended() || p.err == nil || p.cmd.ProcessState.ExitCode() <= 0 {
+		return nil
+	}
+	return fmt.Errorf("furrow ended: %w\n%s", p.err, lastLines(p.output(), 60))
 }
 
 // stop ends furrow run as a person does.
@@ -426,8 +437,8 @@ func (s *story) eventually(deadline time.Duration, what string, check func() (ok
 		if ok {
 			return
 		}
-		if s.running != nil && s.running.ended() && s.running.err != nil && s.running.cmd.ProcessState.ExitCode() > 0 {
-			s.t.Fatalf("furrow run ended: %v\n%s", s.running.err, lastLines(s.running.output(), 60))
+		if err := s.fell(); err != nil {
+			s.t.Fatal(err)
 		}
 		select {
 		case <-until.C:

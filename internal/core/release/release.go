@@ -254,10 +254,14 @@ func Next(p *plan.Plan, facts Facts) Result {
 	return out
 }
 
-// Proposed notes that a tier's proposal was opened, or brought up to date, since.
-func (r *Result) Proposed(tier layout.Tier) {
+// Proposed notes that proposals of tiers were opened, or brought up to date, since.
+func (r *Result) Proposed(tiers ...layout.Tier) {
+	proposed := make(map[layout.Tier]bool, len(tiers))
+	for _, tier := range tiers {
+		proposed[tier] = true
+	}
 	for i := range r.Tiers {
-		if t := &r.Tiers[i]; t.Tier == tier {
+		if t := &r.Tiers[i]; proposed[t.Tier] {
 			t.State, t.Act, t.Message = Proposed, ActNone, "waits to be merged"
 		}
 	}
