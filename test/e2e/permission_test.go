@@ -241,5 +241,5 @@ func wholeSuite() bool {
 			return false
 		}
 	}
-	return true
+	return allStories()
 }

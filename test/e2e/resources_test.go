@@ -11,10 +11,8 @@ import (
 	sdk "code.gitea.io/sdk/gitea"
 )
 
-// pushed is how long a push may take to become a proposal when nothing but news calls for a pass.
-const pushed = 30 * time.Second
-
 func TestAFleetMayBeResources(t *testing.T) {
+	long(t)
 	t.Parallel()
 	s := newStory(t, "resources", throughController)
 	fleet := s.fleet()
@@ -46,7 +44,7 @@ spec: {url: %[2]q, ref: {branch: main}, interval: 1s, secretRef: {name: %[3]s}}
 	s.mustSay("hello")
 	s.commit("Say goodbye", files{"seeds/motd.yaml": strings.Replace(fmt.Sprintf(oneTier, s.namespace), "hello", "goodbye", 1)})
 	began := time.Now()
-	s.eventually(pushed, "the push is proposed", func() (bool, string) { return len(s.pulls(sdk.StateOpen)) > 0, "" })
+	s.eventually(limit, "the push is proposed, long before the next pass that nothing calls for", func() (bool, string) { return len(s.pulls(sdk.StateOpen)) > 0, "" })
 	s.t.Logf("the push was proposed after %s", time.Since(began).Round(10*time.Millisecond))
 	s.release(motd, sdk.MergeStyleSquash)
 	s.mustSay("goodbye")

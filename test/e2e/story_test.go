@@ -27,8 +27,8 @@ import (
 )
 
 const (
-	// limit bounds one wait of a story; a machine that does nothing else needs a tenth of it.
-	limit = 2 * time.Minute
+	// limit bounds one wait of a story; a machine that does nothing else needs a small part of it.
+	limit = 5 * time.Minute
 	// tick is how often a story looks while it waits.
 	tick = 200 * time.Millisecond
 	// rootName is that of a story's root and of its source.

@@ -1,0 +1,151 @@
+package scale
+
+import (
+	"context"
+	"runtime"
+	"runtime/metrics"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/furrow-dev/furrow/test/servers"
+)
+
+// figures are what was counted and measured of one estate.
+type figures struct {
+	clusters int
+	// planting begins with the start of the controllers, and ends when all is Released.
+	planting phase
+	steps    int
+	// idle is one pass in which nothing is to be done.
+	idle phase
+	// warm and cold are restarts with everything planted, with the mirrors of before and without.
+	warm, cold phase
+	// settled is what the controllers keep in memory with everything planted, and nursery
+	// what the simulated clusters do.
+	settled, nursery float64
+}
+
+// phase is a part of the work.
+type phase struct {
+	took     time.Duration
+	passes   int
+	api, git calls
+	// peak is the most memory that was in use, above what was when the phase began.
+	peak float64
+}
+
+// idlePasses is how many are made for one idle phase; it has the median of their times.
+const idlePasses = 5
+
+// measure plants an estate, and starts the controllers again twice.
+func measure(t testing.TB, server *servers.Cluster, size int) figures {
+	t.Helper()
+	e := newEstate(t, server, size)
+	out := figures{clusters: size}
+	cache := t.TempDir()
+	var c *controller
+	empty := liveHeap()
+	out.planting = e.phase(func() int {
+		c = e.start(cache)
+		out.steps = e.plant(c)
+		return c.meter.count()
+	})
+	e.mustBePlanted()
+	out.idle = e.idle(c)
+	running := liveHeap()
+	c.stop()
+	c = nil
+	planted := liveHeap()
+	out.settled, out.nursery = mebibytes(running, planted), mebibytes(planted, empty)
+	out.warm = e.restart(cache)
+	out.cold = e.restart(t.TempDir())
+	return out
+}
+
+// phase measures some work, which says how many passes it took.
+func (e *estate) phase(work func() (passes int)) phase {
+	e.t.Helper()
+	api, git, heap := e.api.soFar(), e.git.traffic.soFar(), liveHeap()
+	peak := watchHeap()
+	began := time.Now()
+	out := phase{passes: work()}
+	out.took, out.peak = time.Since(began), mebibytes(peak(), heap)
+	if err := e.api.rest(e.t.Context()); err != nil {
+		e.t.Fatal(err)
+	}
+	out.api, out.git = e.api.soFar().since(api), e.git.traffic.soFar().since(git)
+	return out
+}
+
+// idle has passes made in which nothing changes; their calls are those of all of them.
+func (e *estate) idle(c *controller) phase {
+	e.t.Helper()
+	var took []time.Duration
+	out := e.phase(func() int {
+		for range idlePasses {
+			took = append(took, c.pass(e.t.Context()).took)
+		}
+		return idlePasses
+	})
+	slices.Sort(took)
+	out.took = took[len(took)/2]
+	return out
+}
+
+// restart starts the controllers anew and waits until they have nothing to do.
+func (e *estate) restart(cache string) phase {
+	e.t.Helper()
+	var c *controller
+	out := e.phase(func() int {
+		c = e.start(cache)
+		ctx, cancel := context.WithTimeout(e.t.Context(), patience)
+		defer cancel()
+		if end := c.rest(ctx); !end.done {
+			e.t.Errorf("after a restart not everything is Released: %s", end.said)
+		}
+		return c.meter.count()
+	})
+	c.stop()
+	return out
+}
+
+// liveHeap is the memory that is in use, in bytes.
+func liveHeap() uint64 {
+	runtime.GC()
+	runtime.GC() // what finalizers have let go of, too
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// watchHeap looks at the memory in use until it is asked for the most that it saw.
+func watchHeap() (most func() uint64) {
+	const heap = "/memory/classes/heap/objects:bytes"
+	end := make(chan struct{})
+	var all sync.WaitGroup
+	var peak uint64
+	all.Go(func() {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		sample := []metrics.Sample{{Name: heap}}
+		for {
+			metrics.Read(sample)
+			peak = max(peak, sample[0].Value.Uint64())
+			select {
+			case <-end:
+				return
+			case <-tick.C:
+			}
+		}
+	})
+	return func() uint64 {
+		close(end)
+		all.Wait()
+		return peak
+	}
+}
+
+// mebibytes is how much more one amount of memory is than another.
+func mebibytes(is, was uint64) float64 { return (float64(is) - float64(was)) / (1 << 20) }

@@ -1,0 +1,163 @@
+package scale
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What may be written for one cluster from the first pass until its five tiers are Released.
+const (
+	// One Planting, its status at most thrice a tier: proposed, merged, released with the next
+	// one proposed. The Cluster: accepted, and with a planting.
+	mostWrites = 1 + 3*tiersPerCluster + 2
+	// Each tier is told to be proposed and to be released.
+	mostEvents = 2 * tiersPerCluster
+	// fixed is what is written for the whole fleet: the Seed.
+	fixed = 20
+)
+
+// TestCallsGrowWithTheFleetAndNoFaster counts what is asked for by 10 and by 20 clusters.
+func TestCallsGrowWithTheFleetAndNoFaster(t *testing.T) {
+	server := apiServer(t)
+	small, large := measure(t, server, 10), measure(t, server, 20)
+	for _, f := range []figures{small, large} {
+		mustBeBounded(t, f)
+	}
+	mustBeLinear(t, small, large)
+	if s, l := small.planting, large.planting; s.passes != l.passes || small.steps != large.steps {
+		t.Errorf("%d passes in %d steps for 10 clusters, %d in %d for 20; want as many", s.passes, small.steps, l.passes, large.steps)
+	}
+	if s, l := small.planting.git.all(), large.planting.git.all(); l > s {
+		t.Errorf("the Git server had %d requests for 10 clusters and %d for 20; want as many", s, l)
+	}
+	if t.Failed() {
+		t.Log(table(small, large))
+	}
+}
+
+// mustBeBounded asserts what holds for fleets of any size.
+func mustBeBounded(t testing.TB, f figures) {
+	t.Helper()
+	if got, most := f.planting.api.writes(), fixed+mostWrites*f.clusters; got > most {
+		t.Errorf("%d clusters: %d writes to the API server, want at most %d: %s", f.clusters, got, most, f.planting.api)
+	}
+	if got, most := f.planting.api.events(), fixed+mostEvents*f.clusters; got > most {
+		t.Errorf("%d clusters: %d events, want at most %d", f.clusters, got, most)
+	}
+	if got := f.idle.api.all(); got > 0 {
+		t.Errorf("%d clusters: an idle pass asks the API server for something: %s", f.clusters, f.idle.api)
+	}
+	for what, n := range f.idle.git {
+		if n != idlePasses || !strings.HasSuffix(what, ": info/refs for git-upload-pack") {
+			t.Errorf("%d clusters: %d idle passes make %d requests %s; want one list of branches each", f.clusters, idlePasses, n, what)
+		}
+	}
+	for name, p := range map[string]phase{"warm": f.warm, "cold": f.cold} {
+		if p.api.writes()+p.api.events() > 0 || p.git.of("gitops: git-receive-pack") > 0 {
+			t.Errorf("%d clusters: a %s restart writes, although nothing has changed: %s; %s", f.clusters, name, p.api, p.git)
+		}
+	}
+}
+
+// slack is how much more calls a cluster may cost in a larger fleet.
+const slack = 2
+
+// mustBeLinear asserts that a cluster costs about as many calls in a large fleet as in a small one.
+func mustBeLinear(t testing.TB, small, large figures) {
+	t.Helper()
+	for name, of := range map[string]func(figures) phase{
+		"planting": func(f figures) phase { return f.planting }, "warm restart": func(f figures) phase { return f.warm }, "cold restart": func(f figures) phase { return f.cold },
+	} {
+		for what, counts := range map[string][2]calls{"API server": {of(small).api, of(large).api}, "Git server": {of(small).git, of(large).git}} {
+			one, other := float64(counts[0].all())/float64(small.clusters), float64(counts[1].all())/float64(large.clusters)
+			if other > slack*one {
+				t.Errorf("%s: a cluster costs %.1f requests to the %s in a fleet of %d and %.1f in one of %d", name, one, what, small.clusters, other, large.clusters)
+			}
+		}
+	}
+}
+
+// BenchmarkScale plants fleets of 100, 300 and 1,000 clusters with five tiers each.
+func BenchmarkScale(b *testing.B) {
+	server := apiServer(b)
+	for b.Loop() {
+		var all []figures
+		for _, size := range []int{100, 300, 1000} {
+			f := measure(b, server, size)
+			mustBeBounded(b, f)
+			all = append(all, f)
+			b.Log(table(f))
+		}
+		small, large := all[0], all[len(all)-1]
+		mustBeLinear(b, small, large)
+		b.Log(table(all...))
+		for _, m := range measures {
+			if m.unit == "" {
+				continue
+			}
+			for _, f := range all {
+				b.ReportMetric(m.of(f), fmt.Sprintf("%s-%d", m.unit, f.clusters))
+			}
+			if m.of(small) > 0 {
+				b.ReportMetric(m.of(large)/m.of(small), fmt.Sprintf("%s-%d/%d", m.unit, large.clusters, small.clusters))
+			}
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// measureOf is one line of the table, and a metric of the benchmark where it has a unit.
+type measureOf struct {
+	name, unit string
+	of         func(figures) float64
+}
+
+func seconds(d time.Duration) float64 { return d.Seconds() }
+
+func (f figures) each(n int) float64 { return float64(n) / float64(f.clusters) }
+
+var measures = []measureOf{
+	{"planting: time until all is Released (s)", "planting-s", func(f figures) float64 { return seconds(f.planting.took) }},
+	{"planting: passes", "passes", func(f figures) float64 { return float64(f.planting.passes) }},
+	{"planting: steps", "", func(f figures) float64 { return float64(f.steps) }},
+	{"planting: API requests, a cluster", "api/cluster", func(f figures) float64 { return f.each(f.planting.api.all()) }},
+	{"planting: of them creations of Plantings", "", func(f figures) float64 { return f.each(f.planting.api.of("create plantings")) }},
+	{"planting: of them patches of Plantings", "", func(f figures) float64 { return f.each(f.planting.api.of("patch plantings")) }},
+	{"planting: of them patches of Clusters", "", func(f figures) float64 { return f.each(f.planting.api.of("patch clusters")) }},
+	{"planting: of them events", "", func(f figures) float64 { return f.each(f.planting.api.events()) }},
+	{"planting: patches of the Seed", "", func(f figures) float64 { return float64(f.planting.api.of("patch seeds")) }},
+	{"planting: Git requests", "git-requests", func(f figures) float64 { return float64(f.planting.git.all()) }},
+	{"planting: pushes", "pushes", func(f figures) float64 { return float64(f.planting.git.of("gitops: git-receive-pack")) }},
+	{"planting: most memory (MiB)", "peak-MiB", func(f figures) float64 { return f.planting.peak }},
+	{"planted: memory of the controllers (MiB)", "settled-MiB", func(f figures) float64 { return f.settled }},
+	{"planted: memory of the simulated clusters (MiB)", "", func(f figures) float64 { return f.nursery }},
+	{"idle pass: time (s)", "idle-s", func(f figures) float64 { return seconds(f.idle.took) }},
+	{"idle pass: API requests", "", func(f figures) float64 { return float64(f.idle.api.all()) / idlePasses }},
+	{"idle pass: Git requests", "", func(f figures) float64 { return float64(f.idle.git.all()) / idlePasses }},
+	{"warm restart: time (s)", "warm-s", func(f figures) float64 { return seconds(f.warm.took) }},
+	{"warm restart: API writes", "", func(f figures) float64 { return float64(f.warm.api.writes()) }},
+	{"warm restart: most memory (MiB)", "", func(f figures) float64 { return f.warm.peak }},
+	{"cold restart: time (s)", "cold-s", func(f figures) float64 { return seconds(f.cold.took) }},
+	{"cold restart: API writes", "", func(f figures) float64 { return float64(f.cold.api.writes()) }},
+	{"cold restart: most memory (MiB)", "", func(f figures) float64 { return f.cold.peak }},
+}
+
+// table shows figures side by side, in Markdown.
+func table(all ...figures) string {
+	var b strings.Builder
+	b.WriteString("\n| what |")
+	for _, f := range all {
+		fmt.Fprintf(&b, " %d clusters |", f.clusters)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---:|", len(all)) + "\n")
+	for _, m := range measures {
+		fmt.Fprintf(&b, "| %s |", m.name)
+		for _, f := range all {
+			fmt.Fprintf(&b, " %.4g |", m.of(f))
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
