@@ -62,7 +62,7 @@ func (s standing) show(status *v1alpha1.CommonStatus, generation int64, now time
 			Type: kind, Status: value, Reason: reason, Message: cut(message), ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(now),
 		})
 	}
-	clear := func(kinds ...string) {
+	drop := func(kinds ...string) {
 		for _, kind := range kinds {
 			meta.RemoveStatusCondition(&status.Conditions, kind)
 		}
@@ -70,7 +70,7 @@ func (s standing) show(status *v1alpha1.CommonStatus, generation int64, now time
 	stalled := func(reason, message string) {
 		set(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
 		set(v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, message)
-		clear(v1alpha1.ConditionReconciling)
+		drop(v1alpha1.ConditionReconciling)
 	}
 	switch {
 	case s.problem != "":
@@ -94,10 +94,10 @@ func (s standing) show(status *v1alpha1.CommonStatus, generation int64, now time
 	case s.unreachable != "":
 		set(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonUnreachable, s.unreachable)
 		set(v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonUnreachable, s.unreachable)
-		clear(v1alpha1.ConditionStalled)
+		drop(v1alpha1.ConditionStalled)
 	default:
 		set(v1alpha1.ConditionReady, metav1.ConditionTrue, reason, message)
-		clear(v1alpha1.ConditionStalled, v1alpha1.ConditionReconciling)
+		drop(v1alpha1.ConditionStalled, v1alpha1.ConditionReconciling)
 	}
 }
 

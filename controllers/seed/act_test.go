@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,7 +52,7 @@ func web(changes ...func(*v1alpha1.Seed)) *v1alpha1.Seed {
 
 func deleted(finalizers ...string) func(*v1alpha1.Seed) {
 	return func(s *v1alpha1.Seed) {
-		s.DeletionTimestamp, s.Finalizers = &metav1.Time{Time: noon}, append(finalizers, v1alpha1.Finalizer)
+		s.DeletionTimestamp, s.Finalizers = &metav1.Time{Time: noon}, slices.Concat(finalizers, []string{v1alpha1.Finalizer})
 	}
 }
 

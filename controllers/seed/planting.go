@@ -129,7 +129,7 @@ func (r *Reconciler) showPlanting(ctx context.Context, seed *v1alpha1.Seed, clus
 		}
 	}
 	is := have.DeepCopy()
-	is.Status = plantingStatus(have, seed.Name, tiers, v.now)
+	is.Status = plantingStatus(have, tiers, v.now)
 	if equal(have.Status, is.Status) {
 		return have, nil
 	}

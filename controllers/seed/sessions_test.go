@@ -40,7 +40,7 @@ func TestAChannelEndsWithTheLastControlPlaneOfItsNamespace(t *testing.T) {
 	stopped := 0
 	s := sessions{open: map[fleet.ControlPlane]*session{}, channels: map[string]*channel{"fleet": {stop: func() { stopped++ }}}}
 	one, other := fleet.ControlPlane{Namespace: "fleet", URL: "a"}, fleet.ControlPlane{Namespace: "fleet", URL: "b"}
-	if s.of(one) != s.of(one) || s.of(one) == s.of(other) {
+	if first := s.of(one); first != s.of(one) || first == s.of(other) {
 		t.Error("a control plane has one session of its own")
 	}
 	s.close(one)

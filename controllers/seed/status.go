@@ -168,7 +168,7 @@ func count(n int) int32 { return int32(min(n, 1<<30)) } //nolint:gosec // G115: 
 func summarise(s *v1alpha1.SeedStatus, r *engine.SeedReport) {
 	s.State, s.Warnings, s.Proposals = r.State, count(len(r.Warnings)), 0
 	s.Progress = progress(r.Tiers)
-	s.WaitingFor = waitingFor(r.Name, r.Tiers)
+	s.WaitingFor = waitingFor(r.Tiers)
 	if r.State == engine.Stalled {
 		s.WaitingFor = cut(r.Message)
 	}
@@ -217,7 +217,7 @@ func blockers(r *engine.SeedReport) []v1alpha1.Blocker {
 func tierName(t *engine.TierReport) string { return fmt.Sprintf("%s tier %02d", t.Cluster, t.Ordinal) }
 
 // waitingFor says in a line what tiers wait for first; nothing when all are settled.
-func waitingFor(seed string, tiers []engine.TierReport) string {
+func waitingFor(tiers []engine.TierReport) string {
 	t := engine.MostUrgent(tiers)
 	if t == nil || settled(t.State) {
 		return ""
@@ -364,10 +364,10 @@ func (c conditions) stages(tiers []engine.TierReport) {
 }
 
 // plantingStatus is the status of one planting; tiers are those of its cluster.
-func plantingStatus(had *v1alpha1.Planting, seed string, tiers []engine.TierReport, now time.Time) v1alpha1.PlantingStatus {
+func plantingStatus(had *v1alpha1.Planting, tiers []engine.TierReport, now time.Time) v1alpha1.PlantingStatus {
 	s := v1alpha1.PlantingStatus{CommonStatus: *had.Status.CommonStatus.DeepCopy()}
 	s.ObservedGeneration = had.Generation
-	s.Progress, s.WaitingFor = progress(tiers), waitingFor(seed, tiers)
+	s.Progress, s.WaitingFor = progress(tiers), waitingFor(tiers)
 	if t := engine.MostUrgent(tiers); t != nil {
 		s.State, s.Current = string(t.State), fmt.Sprintf("%02d", t.Ordinal)
 		if t.Proposal != nil {

@@ -223,7 +223,7 @@ func TestPlantingStatusIsBoundedAndKeepsTimes(t *testing.T) {
 		tiers = append(tiers, tier(i, release.Blocked, waitsFor(5)))
 	}
 	p := &v1alpha1.Planting{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
-	p.Status = plantingStatus(p, "web", tiers, noon)
+	p.Status = plantingStatus(p, tiers, noon)
 	s := p.Status
 	if len(s.Tiers) != v1alpha1.MaxTiers || s.OmittedTiers != 3 || len(s.Tiers[0].Waits) != v1alpha1.MaxWaits || s.Tiers[0].OmittedWaits != 2 {
 		t.Errorf("got %d tiers and %d more, %d waits and %d more", len(s.Tiers), s.OmittedTiers, len(s.Tiers[0].Waits), s.Tiers[0].OmittedWaits)
@@ -232,7 +232,7 @@ func TestPlantingStatusIsBoundedAndKeepsTimes(t *testing.T) {
 		t.Errorf("got %+v", s)
 	}
 	tiers[1].State, tiers[1].Proposal = release.Proposed, &engine.ProposalReport{Repo: "fleet", Branch: "b", URL: "https://git/1"}
-	later := plantingStatus(p, "web", tiers, noon.Add(time.Hour))
+	later := plantingStatus(p, tiers, noon.Add(time.Hour))
 	if !later.Tiers[0].Since.Time.Equal(noon) || !later.Tiers[1].Since.Time.Equal(noon.Add(time.Hour)) {
 		t.Errorf("the tiers are so since %v and %v", later.Tiers[0].Since, later.Tiers[1].Since)
 	}
