@@ -33,7 +33,7 @@ const LeaderElectionID = "furrow-controller"
 
 // What the controller writes.
 //
-// +kubebuilder:rbac:groups=furrow.dev,resources=plantings,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=furrow.dev,resources=plantings,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
 
 // What spec.source and the credentials of a document name.

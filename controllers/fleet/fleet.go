@@ -219,3 +219,36 @@ func Seeds(ctx context.Context, r client.Reader, cp ControlPlane) ([]v1alpha1.Se
 	slices.SortFunc(seeds, func(a, b v1alpha1.Seed) int { return strings.Compare(a.Name, b.Name) })
 	return seeds, nil
 }
+
+// Fates are what is to become of the Seeds of a control plane.
+type Fates struct {
+	// Wanted are those to be planted, Removed those whose plantings are to go.
+	Wanted, Removed []v1alpha1.Seed
+	// Released are those that are let go with what they planted, and why, by name.
+	Released map[string]string
+}
+
+// FatesOf decides what is to become of Seeds. twice has those that another Seed plants
+// already, with its name.
+func FatesOf(seeds []v1alpha1.Seed, twice map[string]string, now time.Time) Fates {
+	f := Fates{Released: map[string]string{}}
+	for i := range seeds {
+		seed := &seeds[i]
+		timeout := seed.Spec.DeletionTimeoutOrDefault()
+		switch {
+		case twice[seed.Name] != "":
+			if !seed.DeletionTimestamp.IsZero() {
+				f.Released[seed.Name] = "Seed " + twice[seed.Name] + " plants it"
+			}
+		case seed.DeletionTimestamp.IsZero():
+			f.Wanted = append(f.Wanted, *seed)
+		case seed.Spec.DeletionPolicyOrDefault() == v1alpha1.DeletionOrphan:
+			f.Released[seed.Name] = "spec.deletionPolicy is Orphan"
+		case now.Sub(seed.DeletionTimestamp.Time) > timeout:
+			f.Released[seed.Name] = fmt.Sprintf("it could not be removed within %s", timeout)
+		default:
+			f.Removed = append(f.Removed, *seed)
+		}
+	}
+	return f
+}

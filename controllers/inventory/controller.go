@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/controllers/condition"
 	"github.com/furrow-dev/furrow/controllers/fleet"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
@@ -41,14 +42,13 @@ type kind struct {
 	new    func() client.Object
 	list   func() client.ObjectList
 	status func(o client.Object) *v1alpha1.CommonStatus
-	show   func(o client.Object, l look)
+	show   func(o client.Object, l look, c condition.Writer)
 }
 
 // look is what a status is made of.
 type look struct {
 	posts []fleet.Post
 	alone *catalog.Catalog
-	clock clock.PassiveClock
 }
 
 // kinds are all of them.
@@ -140,7 +140,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.client.Get(ctx, request.NamespacedName, o); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	l := look{posts: r.board.In(request.Namespace), clock: r.clock}
+	l := look{posts: r.board.In(request.Namespace)}
 	if len(l.posts) == 0 {
 		stays, err := r.stays(ctx, o)
 		if err != nil || stays {
@@ -151,7 +151,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 	}
 	before := o.DeepCopyObject().(client.Object)
-	r.kind.show(o, l)
+	r.kind.show(o, l, condition.Of(r.kind.status(o), o.GetGeneration(), r.clock.Now()))
 	if equality.Semantic.DeepEqual(before, o) {
 		return reconcile.Result{}, nil
 	}
@@ -211,18 +211,18 @@ func (l look) of(kind string, o client.Object) standing {
 	return stand(fleet.PlaceOf(kind, o.GetNamespace(), o.GetName()), l.posts, problems)
 }
 
-func showCluster(o client.Object, l look) {
+func showCluster(o client.Object, l look, w condition.Writer) {
 	c := o.(*v1alpha1.Cluster)
-	l.of("Cluster", o).show(&c.Status.CommonStatus, c.Generation, l.clock.Now())
+	l.of("Cluster", o).show(w)
 	c.Status.Role, c.Status.Plantings = c.RoleOrDefault(), 0
 	for _, p := range l.posts {
 		c.Status.Plantings += int32(p.Plantings[c.Name]) //nolint:gosec // G115: a count of seeds
 	}
 }
 
-func showClusterType(o client.Object, l look) {
+func showClusterType(o client.Object, l look, w condition.Writer) {
 	t := o.(*v1alpha1.ClusterType)
-	l.of("ClusterType", o).show(&t.Status.CommonStatus, t.Generation, l.clock.Now())
+	l.of("ClusterType", o).show(w)
 	names := map[string]bool{}
 	for _, c := range l.catalogs() {
 		for name := range c.Inventory.Clusters {
@@ -245,7 +245,7 @@ func (l look) catalogs() []*catalog.Catalog {
 	return out
 }
 
-func showGitOpsRepo(o client.Object, l look) {
+func showGitOpsRepo(o client.Object, l look, w condition.Writer) {
 	r := o.(*v1alpha1.GitOpsRepo)
 	s := l.of("GitOpsRepo", o)
 	r.Status.Forge, r.Status.Proposals = r.Spec.ForgeOrDefault(), 0
@@ -262,11 +262,10 @@ func showGitOpsRepo(o client.Object, l look) {
 			s.unreachable, s.refused = seen.Err.Error(), git.IsAuth(seen.Err) || git.IsNotFound(seen.Err) || git.IsUntrusted(seen.Err)
 		}
 	}
-	s.show(&r.Status.CommonStatus, r.Generation, l.clock.Now())
-	reachable(&r.Status.CommonStatus, r.Generation, l.clock.Now(), s)
+	s.show(w)
+	s.showReachable(w)
 }
 
-func showTemplate(o client.Object, l look) {
-	t := o.(*v1alpha1.Template)
-	l.of("Template", o).show(&t.Status.CommonStatus, t.Generation, l.clock.Now())
+func showTemplate(o client.Object, l look, w condition.Writer) {
+	l.of("Template", o).show(w)
 }

@@ -3,12 +3,11 @@ package inventory
 import (
 	"fmt"
 	"strings"
-	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/controllers/condition"
 	"github.com/furrow-dev/furrow/controllers/fleet"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
@@ -55,50 +54,29 @@ func stand(place string, posts []fleet.Post, alone manifest.Problems) standing {
 }
 
 // show writes the conditions of a standing.
-func (s standing) show(status *v1alpha1.CommonStatus, generation int64, now time.Time) {
-	status.ObservedGeneration = generation
-	set := func(kind string, value metav1.ConditionStatus, reason, message string) {
-		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-			Type: kind, Status: value, Reason: reason, Message: cut(message), ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(now),
-		})
-	}
-	drop := func(kinds ...string) {
-		for _, kind := range kinds {
-			meta.RemoveStatusCondition(&status.Conditions, kind)
-		}
-	}
-	stalled := func(reason, message string) {
-		set(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
-		set(v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, message)
-		drop(v1alpha1.ConditionReconciling)
-	}
+func (s standing) show(c condition.Writer) {
 	switch {
 	case s.problem != "":
-		set(v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonInvalid, s.problem)
-		stalled(v1alpha1.ReasonInvalid, s.problem)
+		message := cut(s.problem)
+		c.Set(v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonInvalid, message)
+		c.NotReady(v1alpha1.ReasonInvalid, message, true)
 		return
 	case s.overridden != "":
-		message := fmt.Sprintf("the control-plane repository declares it otherwise at %s, and that counts. Delete this resource, or make it the same", s.overridden)
-		set(v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonOverridden, message)
-		stalled(v1alpha1.ReasonOverridden, message)
+		message := cut(fmt.Sprintf("the control-plane repository declares it otherwise at %s, and that counts. Delete this resource, or make it the same", s.overridden))
+		c.Set(v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonOverridden, message)
+		c.NotReady(v1alpha1.ReasonOverridden, message, true)
 		return
 	}
 	reason, message := v1alpha1.ReasonSucceeded, "it is in force"
 	if s.unused {
 		reason, message = v1alpha1.ReasonUnused, "it is valid; no Seed makes use of it yet"
 	}
-	set(v1alpha1.ConditionAccepted, metav1.ConditionTrue, reason, message)
-	switch {
-	case s.unreachable != "" && s.refused:
-		stalled(v1alpha1.ReasonUnreachable, s.unreachable)
-	case s.unreachable != "":
-		set(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonUnreachable, s.unreachable)
-		set(v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonUnreachable, s.unreachable)
-		drop(v1alpha1.ConditionStalled)
-	default:
-		set(v1alpha1.ConditionReady, metav1.ConditionTrue, reason, message)
-		drop(v1alpha1.ConditionStalled, v1alpha1.ConditionReconciling)
+	c.Set(v1alpha1.ConditionAccepted, metav1.ConditionTrue, reason, message)
+	if s.unreachable != "" {
+		c.NotReady(v1alpha1.ReasonUnreachable, cut(s.unreachable), s.refused)
+		return
 	}
+	c.Ready(reason, message)
 }
 
 // maxMessage bounds a condition's message.
@@ -111,18 +89,14 @@ func cut(text string) string {
 	return strings.ToValidUTF8(text[:maxMessage-len("…")], "") + "…"
 }
 
-// reachable sets a condition of its own for a repository's servers.
-func reachable(status *v1alpha1.CommonStatus, generation int64, now time.Time, s standing) {
-	condition := metav1.Condition{
-		Type: v1alpha1.ConditionReachable, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSucceeded, Message: "Git and forge answer",
-		ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(now),
-	}
+// showReachable writes the condition of a repository's servers.
+func (s standing) showReachable(c condition.Writer) {
 	switch {
 	case s.unused || s.problem != "" || s.overridden != "":
-		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionReachable)
-		return
+		c.Clear(v1alpha1.ConditionReachable)
 	case s.unreachable != "":
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, v1alpha1.ReasonUnreachable, cut(s.unreachable)
+		c.Set(v1alpha1.ConditionReachable, metav1.ConditionFalse, v1alpha1.ReasonUnreachable, cut(s.unreachable))
+	default:
+		c.Set(v1alpha1.ConditionReachable, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, "Git and forge answer")
 	}
-	meta.SetStatusCondition(&status.Conditions, condition)
 }

@@ -25,7 +25,7 @@ import (
 func (r *Reconciler) letGo(ctx context.Context, s *scope) error {
 	for i := range s.seeds {
 		seed := &s.seeds[i]
-		if why, released := s.released[seed.Name]; released {
+		if why, released := s.Released[seed.Name]; released {
 			if err := r.drop(ctx, seed, orphaned(why)); err != nil {
 				return err
 			}
@@ -37,8 +37,8 @@ func (r *Reconciler) letGo(ctx context.Context, s *scope) error {
 // holdAll puts the finalizer on the Seeds that are about to be planted. One whose
 // control plane was never read has planted nothing, and is not kept.
 func (r *Reconciler) holdAll(ctx context.Context, s *scope) error {
-	for i := range s.wanted {
-		if err := r.hold(ctx, &s.wanted[i]); err != nil {
+	for i := range s.Wanted {
+		if err := r.hold(ctx, &s.Wanted[i]); err != nil {
 			return err
 		}
 	}
@@ -135,7 +135,7 @@ var requests = []request{
 // answer does what people asked for since the last pass. What fails for want of a
 // server is tried again in the next one; what cannot be done is told, and done with.
 func (r *Reconciler) answer(ctx context.Context, s *scope) {
-	seeds := slices.Concat(s.wanted, s.removed)
+	seeds := slices.Concat(s.Wanted, s.Removed)
 	for i := range seeds {
 		seed := &seeds[i]
 		handled := seed.Status.Handled
@@ -232,7 +232,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, v view) error {
 	}
 	var failed error
 	var shown []v1alpha1.Planting
-	for _, seed := range slices.Concat(s.wanted, s.removed) {
+	for _, seed := range slices.Concat(s.Wanted, s.Removed) {
 		of := plantings[seed.Name]
 		if of == nil {
 			of = map[string]*v1alpha1.Planting{}

@@ -65,7 +65,7 @@ func TestWhatCannotBeDoneNowStaysAskedForByAllSeeds(t *testing.T) {
 	r := reconciler(t, interceptor.Funcs{})
 	s := &scope{session: &session{open: away}, handled: map[string]v1alpha1.HandledRequests{}}
 	for _, name := range []string{"api", "web"} { // kubectl furrow abandon asks of all Seeds on the cluster
-		s.wanted = append(s.wanted, *web(func(seed *v1alpha1.Seed) {
+		s.Wanted = append(s.Wanted, *web(func(seed *v1alpha1.Seed) {
 			seed.Name, seed.Annotations = name, map[string]string{v1alpha1.AnnotationAbandon: "edge-1", v1alpha1.AnnotationRetry: "now"}
 		}))
 	}

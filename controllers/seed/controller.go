@@ -229,7 +229,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, cp fleet.ControlPlane) (reco
 	if err := r.letGo(ctx, scope); err != nil {
 		return reconcile.Result{}, err
 	}
-	if len(scope.wanted)+len(scope.removed) == 0 && len(scope.twice) == 0 {
+	if len(scope.Wanted)+len(scope.Removed) == 0 && len(scope.twice) == 0 {
 		r.forget(cp)
 		return reconcile.Result{}, nil
 	}

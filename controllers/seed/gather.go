@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net/http"
 	"path/filepath"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,16 +20,13 @@ import (
 
 // scope is what one reconcile works on. Its fields are set in the order in which they stand.
 type scope struct {
-	cp  fleet.ControlPlane
-	now time.Time
+	cp fleet.ControlPlane
 	// seeds are all Seeds of the control plane that are there.
 	seeds []v1alpha1.Seed
-	// wanted are those to be planted, removed those whose plantings are to go, released
-	// those that are let go with what they planted, and why.
-	wanted, removed []v1alpha1.Seed
-	released        map[string]string
 	// twice are the Seeds that another one of the cluster plants already, with its name.
-	twice    map[string]string
+	twice map[string]string
+	// Fates are what is to become of the Seeds.
+	fleet.Fates
 	settings engine.Settings
 	session  *session
 	// handled are the requests of people that were acted on in this pass, by seed.
@@ -39,7 +35,7 @@ type scope struct {
 
 // gather reads what the resources say.
 func (r *Reconciler) gather(ctx context.Context, cp fleet.ControlPlane) (*scope, error) {
-	s := &scope{cp: cp, now: r.options.Clock.Now(), released: map[string]string{}, twice: map[string]string{}, handled: map[string]v1alpha1.HandledRequests{}}
+	s := &scope{cp: cp, handled: map[string]v1alpha1.HandledRequests{}}
 	var err error
 	if s.seeds, err = fleet.Seeds(ctx, r.client, cp); err != nil || len(s.seeds) == 0 {
 		return s, err
@@ -47,38 +43,19 @@ func (r *Reconciler) gather(ctx context.Context, cp fleet.ControlPlane) (*scope,
 	if s.twice, err = r.plantedTwice(ctx, s.seeds); err != nil {
 		return nil, err
 	}
+	s.Fates = fleet.FatesOf(s.seeds, s.twice, r.options.Clock.Now())
 	for i := range s.seeds {
-		s.sort(&s.seeds[i])
+		s.handled[s.seeds[i].Name] = s.seeds[i].Status.Handled
 	}
 	docs, err := fleet.Documents(ctx, r.client, cp.Namespace)
 	if err != nil {
 		return nil, err
 	}
 	s.session = r.sessions.of(cp)
-	if s.settings, err = fleet.Settings(s.session.settings, cp.Namespace, s.wanted, s.removed, docs); err != nil {
+	if s.settings, err = fleet.Settings(s.session.settings, cp.Namespace, s.Wanted, s.Removed, docs); err != nil {
 		return nil, err
 	}
 	return s, nil
-}
-
-// sort decides what is to become of a Seed.
-func (s *scope) sort(seed *v1alpha1.Seed) {
-	s.handled[seed.Name] = seed.Status.Handled
-	timeout := seed.Spec.DeletionTimeoutOrDefault()
-	switch {
-	case s.twice[seed.Name] != "":
-		if !seed.DeletionTimestamp.IsZero() {
-			s.released[seed.Name] = "Seed " + s.twice[seed.Name] + " plants it"
-		}
-	case seed.DeletionTimestamp.IsZero():
-		s.wanted = append(s.wanted, *seed)
-	case seed.Spec.DeletionPolicyOrDefault() == v1alpha1.DeletionOrphan:
-		s.released[seed.Name] = "spec.deletionPolicy is Orphan"
-	case s.now.Sub(seed.DeletionTimestamp.Time) > timeout:
-		s.released[seed.Name] = fmt.Sprintf("it could not be removed within %s", timeout)
-	default:
-		s.removed = append(s.removed, *seed)
-	}
 }
 
 // plantedTwice finds the Seeds that an older Seed in another namespace plants: of the
@@ -137,7 +114,7 @@ func (r *Reconciler) ready(ctx context.Context, s *scope) error {
 		return nil
 	}
 	r.sessions.letGo(have)
-	o := fleet.Options(r.sessions.context(), r.secrets, s.cp.Namespace, at)
+	o := fleet.Options(context.WithoutCancel(ctx), r.secrets, s.cp.Namespace, at)
 	o.Cache = r.cacheOf(s.cp)
 	o.ID, o.Environment, o.DeletionGuard, o.Strict = r.options.ID, r.options.Environment, r.options.DeletionGuard, r.options.Strict
 	o.Channel, o.Now = r.channelOf(s.cp.Namespace), r.options.Clock.Now

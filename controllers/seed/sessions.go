@@ -80,9 +80,6 @@ func (s *sessions) in(namespace string) map[fleet.ControlPlane]*session {
 	return out
 }
 
-// context bounds what sessions ask the API server outside a pass.
-func (s *sessions) context() context.Context { return context.Background() }
-
 // letGo closes what a session has open.
 func (s *sessions) letGo(one *session) {
 	if one.open != nil {

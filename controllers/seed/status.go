@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/controllers/condition"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/engine"
@@ -33,20 +33,19 @@ type view struct {
 // as it was told last.
 func seedStatus(seed *v1alpha1.Seed, v view) v1alpha1.SeedStatus {
 	s := *seed.Status.DeepCopy()
-	s.ObservedGeneration = seed.Generation
-	c := conditions{&s.Conditions, seed.Generation, v.now}
+	c := condition.Of(&s.CommonStatus, seed.Generation, v.now)
 	if v.report == nil {
 		message := cut(v.err.Error())
-		c.set(v1alpha1.ConditionSourceReady, metav1.ConditionFalse, v1alpha1.ReasonSourceFailed, message)
-		c.unknown(v1alpha1.ReasonSourceFailed, message, needsPerson(v.err))
+		c.Set(v1alpha1.ConditionSourceReady, metav1.ConditionFalse, v1alpha1.ReasonSourceFailed, message)
+		c.Unknown(v1alpha1.ReasonSourceFailed, message, needsPerson(v.err))
 		s.WaitingFor = message
 		return s
 	}
 	s.Revision = v.report.Revision
 	if err := v.report.ReadErr; err != nil {
-		c.set(v1alpha1.ConditionSourceReady, metav1.ConditionFalse, v1alpha1.ReasonSourceFailed, cut(fmt.Sprintf("%v; what was read last stays in force", err)))
+		c.Set(v1alpha1.ConditionSourceReady, metav1.ConditionFalse, v1alpha1.ReasonSourceFailed, cut(fmt.Sprintf("%v; what was read last stays in force", err)))
 	} else {
-		c.set(v1alpha1.ConditionSourceReady, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, "read "+v.report.Revision)
+		c.Set(v1alpha1.ConditionSourceReady, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, "read "+v.report.Revision)
 	}
 	found, ok := v.report.Seed(seed.Name)
 	if !ok {
@@ -55,28 +54,27 @@ func seedStatus(seed *v1alpha1.Seed, v view) v1alpha1.SeedStatus {
 	}
 	s.Plan = planSummary(found, v.report)
 	summarise(&s, found)
-	c.planned(found, s.Plan)
-	c.stages(found.Tiers)
-	c.sumUp(verdictOf(seed, found, v.report, s))
+	planned(c, found, s.Plan)
+	showStages(c, found.Tiers)
+	sumUp(c, verdictOf(seed, found, v.report, s))
 	return s
 }
 
 // twiceStatus is that of a Seed that another one plants already.
 func twiceStatus(seed *v1alpha1.Seed, by string, now time.Time) v1alpha1.SeedStatus {
 	s := v1alpha1.SeedStatus{CommonStatus: *seed.Status.CommonStatus.DeepCopy(), State: engine.Stalled, Handled: seed.Status.Handled}
-	s.ObservedGeneration = seed.Generation
 	s.WaitingFor = cut(fmt.Sprintf("Seed %s plants the same seed of the same tree already. Delete one of the two", by))
-	conditions{&s.Conditions, seed.Generation, now}.stalled(v1alpha1.ReasonDuplicate, s.WaitingFor)
+	condition.Of(&s.CommonStatus, seed.Generation, now).NotReady(v1alpha1.ReasonDuplicate, s.WaitingFor, true)
 	return s
 }
 
 // showAbsent is for a Seed of which the pass knows nothing: the tree has no such
 // seed, and nothing of it is planted; or what it is planted in cannot be read.
-func showAbsent(seed *v1alpha1.Seed, s *v1alpha1.SeedStatus, c conditions, report *engine.Report) {
+func showAbsent(seed *v1alpha1.Seed, s *v1alpha1.SeedStatus, c condition.Writer, report *engine.Report) {
 	for _, r := range report.Repos {
 		if r.Err != nil {
 			s.WaitingFor = cut(r.Err.Error())
-			c.unknown(v1alpha1.ReasonUnreachable, s.WaitingFor, needsPerson(r.Err))
+			c.Unknown(v1alpha1.ReasonUnreachable, s.WaitingFor, needsPerson(r.Err))
 			return
 		}
 	}
@@ -88,11 +86,11 @@ func showAbsent(seed *v1alpha1.Seed, s *v1alpha1.SeedStatus, c conditions, repor
 	case !seed.DeletionTimestamp.IsZero():
 		s.WaitingFor = cut(fmt.Sprintf("no GitOps repository that is declared has the plan of seed %q any more. Declare the one that has it again, or set spec.deletionPolicy to Orphan", seed.Name))
 	}
-	c.set(v1alpha1.ConditionPlanned, metav1.ConditionFalse, v1alpha1.ReasonSeedNotFound, s.WaitingFor)
+	c.Set(v1alpha1.ConditionPlanned, metav1.ConditionFalse, v1alpha1.ReasonSeedNotFound, s.WaitingFor)
 	for _, stage := range stages {
-		c.set(stage.condition, metav1.ConditionFalse, v1alpha1.ReasonSeedNotFound, "there is no plan")
+		c.Set(stage.condition, metav1.ConditionFalse, v1alpha1.ReasonSeedNotFound, "there is no plan")
 	}
-	c.stalled(v1alpha1.ReasonSeedNotFound, s.WaitingFor)
+	c.NotReady(v1alpha1.ReasonSeedNotFound, s.WaitingFor, true)
 }
 
 // verdict is what the conditions sum up to.
@@ -268,65 +266,21 @@ func cut(text string) string {
 	return text[:end] + "…"
 }
 
-// conditions writes the conditions of one object.
-type conditions struct {
-	list       *[]metav1.Condition
-	generation int64
-	now        time.Time
-}
-
-func (c conditions) set(kind string, status metav1.ConditionStatus, reason, message string) {
-	meta.SetStatusCondition(c.list, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: message,
-		ObservedGeneration: c.generation, LastTransitionTime: metav1.NewTime(c.now),
-	})
-}
-
-func (c conditions) clear(kinds ...string) {
-	for _, kind := range kinds {
-		meta.RemoveStatusCondition(c.list, kind)
-	}
-}
-
-// unknown says that nothing new is known; stalled that a person has to mend it.
-func (c conditions) unknown(reason, message string, stalled bool) {
-	c.set(v1alpha1.ConditionReady, metav1.ConditionUnknown, reason, message)
-	c.underWay(reason, message, stalled)
-}
-
-func (c conditions) stalled(reason, message string) {
-	c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
-	c.underWay(reason, message, true)
-}
-
-// underWay has either Stalled or Reconciling.
-func (c conditions) underWay(reason, message string, stalled bool) {
-	if stalled {
-		c.set(v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, message)
-		c.clear(v1alpha1.ConditionReconciling)
-		return
-	}
-	c.set(v1alpha1.ConditionReconciling, metav1.ConditionTrue, reason, message)
-	c.clear(v1alpha1.ConditionStalled)
-}
-
-func (c conditions) sumUp(v verdict) {
-	message := cut(v.message)
+// sumUp writes what the conditions sum up to.
+func sumUp(c condition.Writer, v verdict) {
 	if v.ready {
-		c.set(v1alpha1.ConditionReady, metav1.ConditionTrue, v.reason, message)
-		c.clear(v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled)
+		c.Ready(v.reason, cut(v.message))
 		return
 	}
-	c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, v.reason, message)
-	c.underWay(v.reason, message, v.stalled)
+	c.NotReady(v.reason, cut(v.message), v.stalled)
 }
 
-func (c conditions) planned(r *engine.SeedReport, p *v1alpha1.PlanSummary) {
+func planned(c condition.Writer, r *engine.SeedReport, p *v1alpha1.PlanSummary) {
 	switch {
 	case r.State == engine.Stalled:
-		c.set(v1alpha1.ConditionPlanned, metav1.ConditionFalse, v1alpha1.ReasonPlanFailed, cut(r.Message))
+		c.Set(v1alpha1.ConditionPlanned, metav1.ConditionFalse, v1alpha1.ReasonPlanFailed, cut(r.Message))
 	case p != nil:
-		c.set(v1alpha1.ConditionPlanned, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
+		c.Set(v1alpha1.ConditionPlanned, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
 			fmt.Sprintf("%d objects in %d tiers on %d clusters, of %s", p.Objects, p.Tiers, p.Clusters, p.Revision))
 	}
 }
@@ -345,8 +299,8 @@ var stages = []stage{
 	{v1alpha1.ConditionReleased, "released", []release.State{release.Released, release.Gone}},
 }
 
-// stages tells how many tiers have come how far.
-func (c conditions) stages(tiers []engine.TierReport) {
+// showStages tells how many tiers have come how far.
+func showStages(c condition.Writer, tiers []engine.TierReport) {
 	for _, stage := range stages {
 		n := 0
 		for _, t := range tiers {
@@ -356,9 +310,9 @@ func (c conditions) stages(tiers []engine.TierReport) {
 		}
 		message := fmt.Sprintf("%d of %d tiers are %s", n, len(tiers), stage.done)
 		if n == len(tiers) {
-			c.set(stage.condition, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, message)
+			c.Set(stage.condition, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, message)
 		} else {
-			c.set(stage.condition, metav1.ConditionFalse, v1alpha1.ReasonProgressing, message)
+			c.Set(stage.condition, metav1.ConditionFalse, v1alpha1.ReasonProgressing, message)
 		}
 	}
 }
@@ -366,7 +320,6 @@ func (c conditions) stages(tiers []engine.TierReport) {
 // plantingStatus is the status of one planting; tiers are those of its cluster.
 func plantingStatus(had *v1alpha1.Planting, tiers []engine.TierReport, now time.Time) v1alpha1.PlantingStatus {
 	s := v1alpha1.PlantingStatus{CommonStatus: *had.Status.CommonStatus.DeepCopy()}
-	s.ObservedGeneration = had.Generation
 	s.Progress, s.WaitingFor = progress(tiers), waitingFor(tiers)
 	if t := engine.MostUrgent(tiers); t != nil {
 		s.State, s.Current = string(t.State), fmt.Sprintf("%02d", t.Ordinal)
@@ -383,9 +336,9 @@ func plantingStatus(had *v1alpha1.Planting, tiers []engine.TierReport, now time.
 	for i := range shown {
 		s.Tiers = append(s.Tiers, plantingTier(&shown[i], since, now))
 	}
-	c := conditions{&s.Conditions, had.Generation, now}
-	c.stages(tiers)
-	c.sumUp(plantingVerdict(tiers, s))
+	c := condition.Of(&s.CommonStatus, had.Generation, now)
+	showStages(c, tiers)
+	sumUp(c, plantingVerdict(tiers, s))
 	return s
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/controllers/fleet"
 	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/engine"
@@ -76,16 +75,8 @@ func settings(ctx context.Context, c *kubeCluster, cp fleet.ControlPlane) (engin
 	if err != nil {
 		return engine.Settings{}, err
 	}
-	var wanted, removed []v1alpha1.Seed
-	for i := range seeds {
-		switch s := &seeds[i]; {
-		case s.DeletionTimestamp.IsZero():
-			wanted = append(wanted, *s)
-		case s.Spec.DeletionPolicyOrDefault() == v1alpha1.DeletionRemove:
-			removed = append(removed, *s)
-		}
-	}
-	return fleet.Settings(engine.Settings{}, cp.Namespace, wanted, removed, docs)
+	fates := fleet.FatesOf(seeds, nil, c.now())
+	return fleet.Settings(engine.Settings{}, cp.Namespace, fates.Wanted, fates.Removed, docs)
 }
 
 // instead are credentials in Secrets, whose errors name the way round them.

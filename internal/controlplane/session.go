@@ -112,7 +112,7 @@ func Open(options Options) (*Session, error) {
 		return nil, fmt.Errorf("the control-plane repository: %w", err)
 	}
 	s.engine = engine.New(engine.Config{
-		Owner: s.owner(), ControlPlane: s.read, Open: s.openRepo, Channel: options.Channel,
+		Owner: s.Owner(), ControlPlane: s.read, Open: s.openRepo, Channel: options.Channel,
 		DeletionGuard: options.DeletionGuard, Strict: options.Strict, Person: author, Now: options.Now,
 	})
 	return s, nil
@@ -145,13 +145,10 @@ func (s *Session) Channel() probe.Channel { return s.options.Channel }
 // Engine is the session's engine.
 func (s *Session) Engine() *engine.Engine { return s.engine }
 
-// Owner of the session's plans: <control-plane id>/<environment>.
-func (s *Session) Owner() string { return s.owner() }
-
-// owner is <control-plane id>/<environment>. The id defaults to the repository's
+// Owner of the session's plans is <control-plane id>/<environment>. The id defaults to the repository's
 // name, with the branch and the path where they are not the usual ones, so that
 // two control planes in one repository are two owners.
-func (s *Session) owner() string {
+func (s *Session) Owner() string {
 	id := s.options.ID
 	if id == "" {
 		id = strings.TrimSuffix(path.Base(strings.TrimRight(filepath.ToSlash(s.options.ControlPlane), "/")), ".git")

@@ -92,7 +92,7 @@ func TestEachControlPlaneIsAnOwnerOfItsOwn(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := (&Session{options: tc.options}).owner(); got != tc.want {
+			if got := (&Session{options: tc.options}).Owner(); got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
 		})

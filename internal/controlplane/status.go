@@ -29,7 +29,7 @@ func (s *Session) Status(ctx context.Context) (*engine.Report, error) {
 		if err != nil {
 			return nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
 		}
-		commit, ok := refs[layout.StatusBranch(r.Base, s.owner())]
+		commit, ok := refs[layout.StatusBranch(r.Base, s.Owner())]
 		if !ok {
 			continue
 		}
@@ -43,7 +43,7 @@ func (s *Session) Status(ctx context.Context) (*engine.Report, error) {
 		}
 		var report engine.Report
 		if err := yaml.UnmarshalStrict(data, &report); err != nil {
-			return nil, fmt.Errorf("branch %s of GitOpsRepo %q: %w", layout.StatusBranch(r.Base, s.owner()), name, err)
+			return nil, fmt.Errorf("branch %s of GitOpsRepo %q: %w", layout.StatusBranch(r.Base, s.Owner()), name, err)
 		}
 		return &report, nil
 	}

@@ -188,7 +188,6 @@ var unusedFor = map[string]string{
 	"list clustertypes.furrow.dev":                 streamed,
 	"list gitopsrepos.furrow.dev":                  streamed,
 	"list templates.furrow.dev":                    streamed,
-	"patch plantings.furrow.dev":                   "only their status is changed so far",
 	"update seeds/finalizers.furrow.dev":           "asked for by the admission plugin OwnerReferencesPermissionEnforcement, where that is on",
 	"patch events":                                 repeated,
 	"patch events.events.k8s.io":                   repeated,

@@ -71,7 +71,7 @@ var always = []string{
 	"list clusters.furrow.dev team", "watch clustertypes.furrow.dev team", "get gitopsrepos.furrow.dev team",
 	"list templates.furrow.dev team", "patch clusters.furrow.dev/status team", "patch clustertypes.furrow.dev/status team",
 	"patch gitopsrepos.furrow.dev/status team", "patch templates.furrow.dev/status team",
-	"create plantings.furrow.dev team", "patch plantings.furrow.dev team", "delete plantings.furrow.dev team",
+	"create plantings.furrow.dev team", "delete plantings.furrow.dev team",
 	"watch plantings.furrow.dev team", "patch plantings.furrow.dev/status team",
 	"get secrets team", "create events team", "patch events.events.k8s.io team",
 	"list gitrepositories." + flux + " team", "watch gitrepositories." + flux + " team",

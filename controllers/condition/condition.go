@@ -1,0 +1,68 @@
+// Package condition owns how the conditions of all kinds are written, so that
+// kstatus reads them right: Ready always, and of Reconciling and Stalled the one
+// that is true.
+package condition
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+)
+
+// Writer writes the conditions of one object.
+type Writer struct {
+	list       *[]metav1.Condition
+	generation int64
+	now        time.Time
+}
+
+// Of writes into a status what was seen of a generation.
+func Of(status *v1alpha1.CommonStatus, generation int64, now time.Time) Writer {
+	status.ObservedGeneration = generation
+	return Writer{&status.Conditions, generation, now}
+}
+
+// Set writes one condition.
+func (w Writer) Set(kind string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(w.list, metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: message,
+		ObservedGeneration: w.generation, LastTransitionTime: metav1.NewTime(w.now),
+	})
+}
+
+// Clear takes conditions out.
+func (w Writer) Clear(kinds ...string) {
+	for _, kind := range kinds {
+		meta.RemoveStatusCondition(w.list, kind)
+	}
+}
+
+// Ready says that all is as it should be.
+func (w Writer) Ready(reason, message string) {
+	w.Set(v1alpha1.ConditionReady, metav1.ConditionTrue, reason, message)
+	w.Clear(v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled)
+}
+
+// NotReady says that something is under way or, stalled, that a person has to mend it.
+func (w Writer) NotReady(reason, message string, stalled bool) {
+	w.Set(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
+	w.underWay(reason, message, stalled)
+}
+
+// Unknown says that nothing new is known; stalled that a person has to mend it.
+func (w Writer) Unknown(reason, message string, stalled bool) {
+	w.Set(v1alpha1.ConditionReady, metav1.ConditionUnknown, reason, message)
+	w.underWay(reason, message, stalled)
+}
+
+func (w Writer) underWay(reason, message string, stalled bool) {
+	is, not := v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled
+	if stalled {
+		is, not = not, is
+	}
+	w.Set(is, metav1.ConditionTrue, reason, message)
+	w.Clear(not)
+}
