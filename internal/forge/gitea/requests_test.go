@@ -75,6 +75,12 @@ func TestRequests(t *testing.T) {
 	if ask("w2") != forge.OutcomeRejected {
 		t.Error("it is not rejected")
 	}
+	s.await("how it was closed is asked no more", func() bool {
+		s.requests.take()
+		s.find(first)
+		ask("w2")
+		return len(s.requests.take()) == 1
+	})
 	pass("a pass while it stays rejected")
 	s.must(s.forge.Merge(t.Context(), s.find(second), bob))
 	s.wantRequests("a merge", "GET /pulls", "GET ", "GET /pulls/2", "POST /pulls/2/merge")
