@@ -25,11 +25,16 @@ type Post struct {
 	Repos map[string]engine.RepoReport
 	// Plantings counts the seeds on each cluster.
 	Plantings map[string]int
+	// Read are the generations of the resources that were read, by place.
+	Read map[string]int64
 }
 
-// Post takes in what a pass has seen.
-func (b *Board) Post(cp ControlPlane, report *engine.Report) {
-	post := Post{Catalog: report.Catalog, Repos: report.Repos, Plantings: map[string]int{}}
+// Post takes in what a pass has seen that read docs.
+func (b *Board) Post(cp ControlPlane, docs []Document, report *engine.Report) {
+	post := Post{Catalog: report.Catalog, Repos: report.Repos, Plantings: map[string]int{}, Read: map[string]int64{}}
+	for _, d := range docs {
+		post.Read[PlaceOf(d.Kind, cp.Namespace, d.Name)] = d.Generation
+	}
 	for i := range report.Seeds {
 		clusters := map[string]bool{}
 		for _, t := range report.Seeds[i].Tiers {
@@ -60,7 +65,7 @@ func (p Post) same(o Post) bool {
 	same := func(a, b engine.RepoReport) bool {
 		return a.Head == b.Head && a.Proposals == b.Proposals && (a.Err == nil) == (b.Err == nil) && (a.Err == nil || a.Err.Error() == b.Err.Error())
 	}
-	return p.Catalog == o.Catalog && maps.Equal(p.Plantings, o.Plantings) && maps.EqualFunc(p.Repos, o.Repos, same)
+	return p.Catalog == o.Catalog && maps.Equal(p.Plantings, o.Plantings) && maps.Equal(p.Read, o.Read) && maps.EqualFunc(p.Repos, o.Repos, same)
 }
 
 // Take forgets a control plane that no Seed names any more.

@@ -119,6 +119,9 @@ func Locate(ctx context.Context, r client.Reader, cp ControlPlane) (Place, error
 	case err != nil:
 		return Place{}, fmt.Errorf("reading GitRepository %q: %w", cp.GitRepository, err)
 	}
+	if source.Spec.Verification != nil {
+		return Place{}, fmt.Errorf("GitRepository %q wants signatures verified, which Furrow does not do: it reads the branch itself. Name the repository in spec.source.url if that is meant", cp.GitRepository)
+	}
 	at.URL, at.Bound = source.Spec.URL, false
 	if source.Spec.SecretRef != nil {
 		at.Secret = source.Spec.SecretRef.Name

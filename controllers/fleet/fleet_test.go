@@ -98,7 +98,9 @@ func TestLocate(t *testing.T) {
 			URL: "https://git.example.com/acme/control-plane", Reference: ref, SecretRef: &fluxmeta.LocalObjectReference{Name: "of-flux"},
 		}}
 	}
-	r := reader(t, git("branch", &sourcev1.GitRepositoryRef{Branch: "prod"}), git("tag", &sourcev1.GitRepositoryRef{Tag: "v1"}), git("nothing", nil),
+	verified := git("verified", &sourcev1.GitRepositoryRef{Branch: "prod"})
+	verified.Spec.Verification = &sourcev1.GitRepositoryVerification{Mode: sourcev1.ModeGitHEAD}
+	r := reader(t, verified, git("branch", &sourcev1.GitRepositoryRef{Branch: "prod"}), git("tag", &sourcev1.GitRepositoryRef{Tag: "v1"}), git("nothing", nil),
 		git("tag-first", &sourcev1.GitRepositoryRef{Branch: "prod", Tag: "v1"}), git("pinned", &sourcev1.GitRepositoryRef{Branch: "prod", Commit: strings.Repeat("b", 40)}))
 	commit := strings.Repeat("a", 40)
 	tests := map[string]struct {
@@ -133,6 +135,10 @@ func TestLocate(t *testing.T) {
 		"a GitRepository of which a tag counts before the branch": {
 			source:  v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "tag-first"}},
 			wantErr: `GitRepository "tag-first" follows no branch`,
+		},
+		"a GitRepository whose commits are verified": {
+			source:  v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "verified"}},
+			wantErr: `GitRepository "verified" wants signatures verified, which Furrow does not do`,
 		},
 		"a GitRepository that follows no branch": {
 			source:  v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "tag"}},

@@ -11,6 +11,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -49,6 +50,11 @@ type kind struct {
 type look struct {
 	posts []fleet.Post
 	alone *catalog.Catalog
+}
+
+// read says that a pass has read what stands at a place now.
+func (l look) read(place string, generation int64) bool {
+	return slices.ContainsFunc(l.posts, func(p fleet.Post) bool { return p.Read[place] == generation })
 }
 
 // kinds are all of them.
@@ -149,6 +155,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if l.alone, err = r.alone(ctx, request.Namespace); err != nil {
 			return reconcile.Result{}, err
 		}
+	} else if !l.read(fleet.PlaceOf(r.kind.name, request.Namespace, request.Name), o.GetGeneration()) {
+		return reconcile.Result{}, nil // the pass that it calls for tells more
 	}
 	before := o.DeepCopyObject().(client.Object)
 	r.kind.show(o, l, condition.Of(r.kind.status(o), o.GetGeneration(), r.clock.Now()))

@@ -2,11 +2,18 @@ package inventory
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/controllers/condition"
@@ -70,5 +77,31 @@ func TestAResourceIsShownAsThePassesFoundIt(t *testing.T) {
 				t.Errorf("the generation is %d", r.Status.ObservedGeneration)
 			}
 		})
+	}
+}
+
+func TestAResourceIsInForceWhenAPassHasReadIt(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	key := types.NamespacedName{Namespace: "fleet", Name: "gitops"}
+	made := &v1alpha1.GitOpsRepo{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Generation: 2}}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(made).WithStatusSubresource(made).Build()
+	board := &fleet.Board{}
+	r := &Reconciler{client: c, board: board, clock: clock.RealClock{}, kind: kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == "GitOpsRepo" })]}
+	for _, read := range []int64{1, 2} {
+		board.Post(fleet.ControlPlane{Namespace: key.Namespace}, []fleet.Document{{Kind: "GitOpsRepo", Name: key.Name, Generation: read}},
+			&engine.Report{Catalog: &catalog.Catalog{}})
+		if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {
+			t.Fatal(err)
+		}
+		is := &v1alpha1.GitOpsRepo{}
+		if err := c.Get(t.Context(), key, is); err != nil {
+			t.Fatal(err)
+		}
+		if ready := meta.IsStatusConditionTrue(is.Status.Conditions, v1alpha1.ConditionReady); ready != (read == 2) {
+			t.Errorf("it is ready: %t, where generation %d of 2 was read", ready, read)
+		}
 	}
 }

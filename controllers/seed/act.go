@@ -83,7 +83,7 @@ func (r *Reconciler) pass(ctx context.Context, s *scope) view {
 	}
 	r.options.Meter.Pass(s.cp, v.report, v.err, r.options.Clock.Since(began))
 	if v.report != nil {
-		r.options.Board.Post(s.cp, v.report)
+		r.options.Board.Post(s.cp, s.docs, v.report)
 	}
 	return v
 }

@@ -27,6 +27,8 @@ type scope struct {
 	twice map[string]string
 	// Fates are what is to become of the Seeds.
 	fleet.Fates
+	// docs are the resources beside Seeds.
+	docs     []fleet.Document
 	settings engine.Settings
 	session  *session
 	// handled are the requests of people that were acted on in this pass, by seed.
@@ -47,12 +49,11 @@ func (r *Reconciler) gather(ctx context.Context, cp fleet.ControlPlane) (*scope,
 	for i := range s.seeds {
 		s.handled[s.seeds[i].Name] = s.seeds[i].Status.Handled
 	}
-	docs, err := fleet.Documents(ctx, r.client, cp.Namespace)
-	if err != nil {
+	if s.docs, err = fleet.Documents(ctx, r.client, cp.Namespace); err != nil {
 		return nil, err
 	}
 	s.session = r.sessions.of(cp)
-	if s.settings, err = fleet.Settings(s.session.settings, cp.Namespace, s.Wanted, s.Removed, docs); err != nil {
+	if s.settings, err = fleet.Settings(s.session.settings, cp.Namespace, s.Wanted, s.Removed, s.docs); err != nil {
 		return nil, err
 	}
 	return s, nil

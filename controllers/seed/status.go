@@ -226,7 +226,7 @@ func waitingFor(tiers []engine.TierReport) string {
 	case release.Blocked:
 		if len(t.Waits) > 0 {
 			w := t.Waits[0]
-			return cut(fmt.Sprintf("%s (%s): %s", w.Tier, w.State, w.Why))
+			return cut(fmt.Sprintf("%s (%s)", w.Tier, w.State))
 		}
 	}
 	return cut(fmt.Sprintf("%s: %s", tierName(t), strings.TrimPrefix(t.Message, "waits for ")))

@@ -128,11 +128,17 @@ func (p *pass) noteRetryLater(ctx context.Context, d *seedDecision) {
 }
 
 // dropMarkers deletes the markers of a seed that have done their work, or that
-// ask about an earlier plan.
+// ask about an earlier plan. That a removal was confirmed stays known while it is
+// under way.
 func (out *push) dropMarkers() {
 	r, d := out.repo, out.seed
-	if at, marked := r.refs[layout.ConfirmBranch(r.base, d.name)]; marked && (out.planCommit != at || d.plan.Removal) {
-		out.updates = append(out.updates, git.Update{Ref: layout.ConfirmBranch(r.base, d.name), Old: at})
+	confirm := layout.ConfirmBranch(r.base, d.name)
+	if at, marked := r.refs[confirm]; marked && out.planCommit != at {
+		update := git.Update{Ref: confirm, Old: at}
+		if d.plan.Removal && at == d.planned.commits[r.name] {
+			update.New = out.planCommit
+		}
+		out.updates = append(out.updates, update)
 	}
 	at, marked := r.refs[layout.RetryBranch(r.base, d.name)]
 	if !marked {

@@ -210,7 +210,9 @@ func (p *pass) chooseRemoval(d *seedDecision) {
 	}
 }
 
-// guardRemovals holds all new removals when there are too many at once.
+// guardRemovals holds all new removals when there are too many at once: with those
+// under way that nobody confirmed, for seeds and clusters may go one by one, each in
+// a pass of its own.
 func (p *pass) guardRemovals() {
 	all, removing := 0, 0
 	var names []string
@@ -219,10 +221,14 @@ func (p *pass) guardRemovals() {
 		if d.planned == nil || d.planned.plan == nil {
 			continue
 		}
-		had := plantings(d.planned.plan)
-		all += had
-		if d.plan != nil && d.files != nil && !p.confirmed(d) {
-			if n := had - plantings(d.plan); n > 0 {
+		had, going := d.planned.plantings()
+		all += had + going
+		if p.confirmed(d) {
+			continue
+		}
+		removing += going
+		if d.plan != nil && d.files != nil {
+			if n := had - len(clustersOf(d.plan)); n > 0 {
 				removing += n
 				names = append(names, name)
 			}
@@ -238,15 +244,28 @@ func (p *pass) guardRemovals() {
 	}
 }
 
-// plantings counts the clusters on which a plan has something.
-func plantings(pl *plan.Plan) int {
+// plantings counts the clusters on which a plan is to have something, and those that
+// it leaves while the base branch still has something for them.
+func (s *plannedSeed) plantings() (had, going int) {
+	has, leaves := clustersOf(s.plan), map[string]bool{}
+	for i := range s.plan.Tiers {
+		t := &s.plan.Tiers[i]
+		if t.Gone() && !has[t.Cluster] && s.facts[s.plan.Name(t)].Base != release.BaseNothing {
+			leaves[t.Cluster] = true
+		}
+	}
+	return len(has), len(leaves)
+}
+
+// clustersOf are the clusters on which a plan is to have something.
+func clustersOf(pl *plan.Plan) map[string]bool {
 	clusters := map[string]bool{}
 	for i := range pl.Tiers {
 		if !pl.Tiers[i].Gone() {
 			clusters[pl.Tiers[i].Cluster] = true
 		}
 	}
-	return len(clusters)
+	return clusters
 }
 
 // next derives the states of all tiers of all plans in force.

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -302,6 +303,50 @@ func TestTheDeletionGuardHoldsUntilConfirmed(t *testing.T) {
 	}
 	if err := w.engine.Confirm(t.Context(), "all"); err != nil {
 		t.Fatal(err)
+	}
+	if !w.settle(60) || len(w.planted()) != 0 {
+		t.Errorf("not removed:\n%s", w.describe())
+	}
+}
+
+func TestTheDeletionGuardCountsWhatGoesOneByOne(t *testing.T) {
+	const one = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: default}\n"
+	w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5})
+	w.guard = 20
+	w.restart()
+	names := []string{"a", "b", "c", "d"}
+	for _, name := range names {
+		w.control.put("main", "plant", map[string]string{"seeds/" + name + ".yaml": fmt.Sprintf(one, name)})
+	}
+	if !w.settle(60) {
+		t.Fatalf("not planted:\n%s", w.describe())
+	}
+	mustHold := func(name, counts string) {
+		t.Helper()
+		if s, _ := w.report.Seed(name); s == nil || s.State != engine.Stalled || !strings.Contains(s.Message, counts+" plantings would go at once") {
+			t.Fatalf("seed %s is not held:\n%s", name, w.describe())
+		}
+	}
+	for i, name := range names {
+		w.control.put("main", "remove", map[string]string{"seeds/" + name + ".yaml": ""})
+		w.rounds(3)
+		if open := len(w.open()); open != min(i+1, 2) {
+			t.Fatalf("%d removals are proposed after %d seeds were removed one by one", open, i+1)
+		}
+	}
+	mustHold("c", "4 of 4")
+	mustHold("d", "4 of 4")
+	if err := w.engine.Confirm(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	w.rounds(3)
+	mustHold("d", "3 of 4")
+	if err := w.engine.Confirm(t.Context(), "c"); err != nil {
+		t.Fatal(err)
+	}
+	w.rounds(3)
+	if open := len(w.open()); open != 4 {
+		t.Fatalf("%d removals are proposed, want all: two are confirmed, and two are not too many\n%s", open, w.describe())
 	}
 	if !w.settle(60) || len(w.planted()) != 0 {
 		t.Errorf("not removed:\n%s", w.describe())

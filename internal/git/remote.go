@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	"github.com/go-git/go-git/v5/plumbing/transport/file"
@@ -102,8 +103,43 @@ func newHTTP(remote Remote, parsed *url.URL) (*endpoint, error) {
 		}
 		ep.idle.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
-	ep.transport = githttp.NewClient(&http.Client{Transport: ep.idle})
+	ep.transport = githttp.NewClient(&http.Client{Transport: impatient{ep.idle, answerLimit}})
 	return ep, nil
+}
+
+// answerLimit is how long a server may take to list its refs.
+const answerLimit = 30 * time.Second
+
+// impatient bounds the request that begins a session: a server that hangs must not hold those who wait for others. What
+// follows moves packs, and takes as long as it takes.
+type impatient struct {
+	next  http.RoundTripper
+	limit time.Duration
+}
+
+func (i impatient) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodGet {
+		return i.next.RoundTrip(r)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), i.limit)
+	response, err := i.next.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	response.Body = &answer{response.Body, cancel}
+	return response, nil
+}
+
+// answer is a body that ends what bounds it when it is closed.
+type answer struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+func (a *answer) Close() error {
+	defer a.cancel()
+	return a.ReadCloser.Close()
 }
 
 func credentials(remote Remote, user *url.Userinfo) (username, password string) {

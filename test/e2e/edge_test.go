@@ -106,7 +106,7 @@ func (s *edgeStory) beginsWithWhatWaitsForNothing() {
 	s.shows(
 		"seed workload False Proposed 0/5 1 review of http://", "seed note False Proposed 0/1 1 review of http://",
 		"planting workload.mgmt workload mgmt False 0/2 00 Proposed review of http://",
-		"planting workload.edge-1 workload edge-1 False 0/3 00 Blocked mgmt tier 01 (Blocked): ",
+		"planting workload.edge-1 workload edge-1 False 0/3 00 Blocked mgmt tier 01 (Blocked)",
 	)
 	s.release(mgmt0, sdk.MergeStyleMerge)
 	s.release(note0, sdk.MergeStyleSquash)
@@ -127,7 +127,7 @@ func (s *edgeStory) nothingReachesTheEdgeTooSoon() {
 	}
 	s.shows(
 		"seed workload False Progressing 1/5 mgmt tier 01: ", "planting workload.mgmt workload mgmt False 1/2 01 Progressing mgmt tier 01: ",
-		"planting workload.edge-1 workload edge-1 False 0/3 00 Blocked mgmt tier 01 (Progressing): ",
+		"planting workload.edge-1 workload edge-1 False 0/3 00 Blocked mgmt tier 01 (Progressing)",
 	)
 	s.mustNotOpen(edge0, edge1, edge2)
 	for _, k := range s.kustomizations(s.t.Context()) {
@@ -458,7 +458,10 @@ func (s *edgeStory) startsAnew() {
 }
 
 func (s *edgeStory) removalIsGuarded() {
+	// Both go while nobody looks, so that they are seen at once.
+	s.stop()
 	s.remove("workload", "note")
+	s.run()
 	for _, seed := range []string{"workload", "note"} {
 		s.eventually(limit, "the removal of "+seed+" is held", func() (bool, string) {
 			r := s.status()
