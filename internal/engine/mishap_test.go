@@ -484,11 +484,12 @@ func TestOneBadFileOfOthersUnderARootHoldsWhatComesNew(t *testing.T) {
 type mute struct {
 	forge.Forge
 	asked *int
+	kind  forge.Kind
 }
 
 func (f mute) Propose(context.Context, forge.Request) (forge.Proposal, error) {
 	*f.asked++
-	return forge.Proposal{}, &forge.Error{Op: "open a pull request", Repository: "memory", Kind: forge.FailedAuth, Text: "the token lacks a scope"}
+	return forge.Proposal{}, &forge.Error{Op: "open a pull request", Repository: "memory", Kind: f.kind, Text: "it opens nothing"}
 }
 
 // List has no proposal of a branch of which no pull request was opened.
@@ -497,7 +498,7 @@ func (f mute) List(context.Context, git.Refs) ([]forge.Proposal, error) { return
 func TestAForgeThatOpensNothingIsNotStormed(t *testing.T) {
 	w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5})
 	asked, changed := 0, 0
-	w.onForge = func(f forge.Forge) forge.Forge { return mute{f, &asked} }
+	w.onForge = func(f forge.Forge) forge.Forge { return mute{f, &asked, forge.FailedAuth} }
 	w.restart()
 	w.control.put("main", "plant", map[string]string{"seeds/edge.yaml": storySeed(1, true)})
 	for range 10 {
@@ -508,6 +509,21 @@ func TestAForgeThatOpensNothingIsNotStormed(t *testing.T) {
 	}
 	if changed > 1 || asked != 10 {
 		t.Errorf("of 10 passes %d changed something and want the next one at once; it was asked %d times", changed, asked)
+	}
+}
+
+func TestATierIsHeldByAForgeThatAPersonHasToMend(t *testing.T) {
+	for kind, want := range map[forge.Kind]string{
+		forge.FailedAuth: "Held: proposing ", forge.FailedTrust: "Held: proposing ", forge.FailedNetwork: "Queued: proposing ",
+	} {
+		w, asked := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5}), 0
+		w.onForge = func(f forge.Forge) forge.Forge { return mute{f, &asked, kind} }
+		w.restart()
+		w.control.put("main", "plant", map[string]string{"seeds/edge.yaml": storySeed(1, true)})
+		w.pass()
+		if got := w.state("mgmt/tier-00"); !strings.HasPrefix(got, want) || !strings.Contains(got, "it opens nothing") {
+			t.Errorf("%s: the tier is %q, want %q", kind, got, want)
+		}
 	}
 }
 

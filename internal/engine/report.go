@@ -235,7 +235,10 @@ func summary(tiers []TierReport) string {
 func (p *pass) reportTier(d *seedDecision, t *plan.Tier, s release.TierStatus) TierReport {
 	out := TierReport{Cluster: t.Cluster, Ordinal: t.Ordinal, Level: t.Level, State: s.State, Message: s.Message, Since: s.Since, Amended: s.Amended, Objects: len(d.plan.Objects(t)), Wants: t.Wants()}
 	if err := d.problems[s.Tier]; err != nil {
-		out.State, out.Message = release.Held, err.Error()
+		out.Message = err.Error()
+		if _, later := git.RetryAfter(err); !later && !git.IsTransient(err) {
+			out.State = release.Held // else it is done as soon as the servers answer
+		}
 	}
 	for _, w := range s.Waits {
 		out.Waits = append(out.Waits, WaitReport{tierName(d.name, w.Tier), w.State, w.Why})
