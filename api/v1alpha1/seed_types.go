@@ -239,6 +239,9 @@ type SeedStatus struct {
 	Handled HandledRequests `json:"handled,omitempty,omitzero"`
 }
 
+// MaxRepos is how many GitOps repositories a summary names.
+const MaxRepos = 64
+
 // PlanSummary says which plan is in force; the plan itself is in Git.
 type PlanSummary struct {
 	// Revision of the control-plane repository that the plan was made of.
@@ -255,6 +258,13 @@ type PlanSummary struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Branch string `json:"branch,omitempty"`
+
+	// Repos are the GitOps repositories that hold it, the first ones of very many.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
+	Repos []string `json:"repos,omitempty"`
 
 	// Removal says that the plan removes the seed.
 	// +optional

@@ -278,7 +278,15 @@ func (v view) nothingLeft(seed *v1alpha1.Seed) bool {
 		}
 	}
 	_, seen := v.report.Seed(seed.Name)
-	return !seen && (seed.Status.Plan == nil || seed.Status.Plan.Removal)
+	return !seen && !lost(seed.Status.Plan, v.report)
+}
+
+// lost says that a plan is not seen any more and was not removed, for all that is known.
+func lost(p *v1alpha1.PlanSummary, report *engine.Report) bool {
+	return p != nil && (!p.Removal || slices.ContainsFunc(p.Repos, func(name string) bool {
+		_, declared := report.Repos[name]
+		return !declared
+	}))
 }
 
 func (r *Reconciler) showSeed(ctx context.Context, seed *v1alpha1.Seed, status v1alpha1.SeedStatus) error {

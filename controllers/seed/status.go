@@ -81,7 +81,7 @@ func showAbsent(seed *v1alpha1.Seed, s *v1alpha1.SeedStatus, c condition.Writer,
 	s.State, s.Progress, s.Tiers, s.Proposals, s.Blockers, s.Warnings = engine.Stalled, "", nil, 0, nil, 0
 	s.WaitingFor = cut(fmt.Sprintf("%s has no seed %q. Commit its package below seeds/, or delete this Seed", report.Revision, seed.Name))
 	switch { // a plan that was lost from sight is not taken for removed in the next pass either
-	case s.Plan == nil || s.Plan.Removal:
+	case !lost(s.Plan, report):
 		s.Plan = nil
 	case !seed.DeletionTimestamp.IsZero():
 		s.WaitingFor = cut(fmt.Sprintf("no GitOps repository that is declared has the plan of seed %q any more. Declare the one that has it again, or set spec.deletionPolicy to Orphan", seed.Name))
@@ -155,6 +155,7 @@ func planSummary(r *engine.SeedReport, report *engine.Report) *v1alpha1.PlanSumm
 	}
 	out.Clusters = count(len(clusters))
 	if repos := p.Repos(); len(repos) > 0 {
+		out.Repos = repos[:min(len(repos), v1alpha1.MaxRepos)]
 		out.Branch = layout.PlanBranch(report.Catalog.Repos[repos[0]].Spec.BranchOrDefault(), p.Seed)
 	}
 	return out

@@ -258,9 +258,15 @@ func TestNothingIsTakenForRemovedThatIsOnlyNotSeen(t *testing.T) {
 		seed *v1alpha1.Seed
 		want bool
 	}{
-		"nothing was ever planted":          {view{report: empty}, seed(nil), true},
-		"the removal was seen to the end":   {view{report: empty}, seed(&v1alpha1.PlanSummary{Removal: true}), true},
-		"the plan was there and is lost":    {view{report: empty}, seed(&v1alpha1.PlanSummary{}), false},
+		"nothing was ever planted":        {view{report: empty}, seed(nil), true},
+		"the removal was seen to the end": {view{report: empty}, seed(&v1alpha1.PlanSummary{Removal: true}), true},
+		"the plan was there and is lost":  {view{report: empty}, seed(&v1alpha1.PlanSummary{}), false},
+		"its repository is not declared any more": {
+			view{report: empty}, seed(&v1alpha1.PlanSummary{Removal: true, Repos: []string{"gitops"}}), false,
+		},
+		"its repository is still declared": {
+			view{report: &engine.Report{Repos: map[string]engine.RepoReport{"gitops": {}}}}, seed(&v1alpha1.PlanSummary{Removal: true, Repos: []string{"gitops"}}), true,
+		},
 		"the removal goes on":               {view{report: report(tier(0, release.Proposed))}, seed(&v1alpha1.PlanSummary{Removal: true}), false},
 		"a repository cannot be read":       {view{report: &engine.Report{Repos: map[string]engine.RepoReport{"fleet": {Err: errors.New("down")}}}}, seed(nil), false},
 		"nothing at all could be looked at": {view{err: errors.New("down")}, seed(nil), false},
