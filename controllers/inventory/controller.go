@@ -98,6 +98,9 @@ func Setup(mgr ctrl.Manager, board *fleet.Board, clock clock.PassiveClock) error
 				b = b.Watches(named.new(), handler.EnqueueRequestsFromMapFunc(r.unreadBeside), changed)
 			}
 		}
+		if k.name == "Cluster" {
+			b = b.Watches(k.new(), handler.EnqueueRequestsFromMapFunc(r.unreadOfHub), changed)
+		}
 		if err := b.Complete(r); err != nil {
 			return err
 		}
@@ -111,6 +114,25 @@ func (r *Reconciler) unreadBeside(ctx context.Context, o client.Object) []reconc
 		return nil
 	}
 	return r.all(ctx, o.GetNamespace())
+}
+
+// unreadOfHub are the Clusters that name another one as their hub, where no pass reads them.
+func (r *Reconciler) unreadOfHub(ctx context.Context, hub client.Object) []reconcile.Request {
+	if len(r.board.In(hub.GetNamespace())) > 0 {
+		return nil
+	}
+	var list v1alpha1.ClusterList
+	if err := r.client.List(ctx, &list, client.InNamespace(hub.GetNamespace())); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "List the Clusters of a hub", "namespace", hub.GetNamespace(), "hub", hub.GetName())
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		if c := &list.Items[i]; c.Spec.ReconciledBy == hub.GetName() {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(c)})
+		}
+	}
+	return out
 }
 
 // all are the resources of this kind in a namespace.

@@ -105,3 +105,27 @@ func TestAResourceIsInForceWhenAPassHasReadIt(t *testing.T) {
 		}
 	}
 }
+
+func TestClustersAreLookedAtAgainWhenTheirHubComes(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	cluster := func(namespace, name, hub string) *v1alpha1.Cluster {
+		return &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.ClusterSpec{ReconciledBy: hub}}
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		cluster("fleet", "edge-1", "mgmt"), cluster("fleet", "edge-2", "other"), cluster("fleet", "edge-3", ""), cluster("another", "edge-4", "mgmt"),
+	).Build()
+	board := &fleet.Board{}
+	r := &Reconciler{client: c, board: board}
+	hub := cluster("fleet", "mgmt", "")
+	want := []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: "fleet", Name: "edge-1"}}}
+	if diff := cmp.Diff(want, r.unreadOfHub(t.Context(), hub)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	board.Post(fleet.ControlPlane{Namespace: "fleet"}, nil, &engine.Report{Catalog: &catalog.Catalog{}})
+	if got := r.unreadOfHub(t.Context(), hub); len(got) > 0 {
+		t.Errorf("a pass reads them, and there are %v", got)
+	}
+}

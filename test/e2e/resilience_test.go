@@ -345,9 +345,11 @@ func (s *disturbedStory) restartAPIServer(pull *sdk.PullRequest) {
 		s.t.Fatal(err)
 	}
 	s.merge(pull, sdk.MergeStyleSquash)
+	s.startsFrom = time.Now()
 	if err := s.world.mgmt.StartAPIServer(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
+	s.startedAt = time.Now()
 }
 
 // renewed is how soon the controller makes use of a new token, although nobody tells it of one.

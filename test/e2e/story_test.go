@@ -57,6 +57,8 @@ type story struct {
 	provider   *provider
 	observer   *observer
 
+	// startsFrom and startedAt are when the API server of the management cluster was started again, and was ready.
+	startsFrom, startedAt time.Time
 	// told are the violations of rules that were reported.
 	told map[string]bool
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 )
 
 // auditPolicy logs each request for a change, dry runs too, when it is answered. Leases and events are noise. It has a
@@ -36,9 +37,11 @@ func auditPolicyFor(users []string) string {
 type AuditEvent struct {
 	// Verb is create, update, patch, delete or deletecollection and, of users of whom all is logged, get, list or watch. An
 	// apply is a patch.
-	Verb       string `json:"verb"`
-	RequestURI string `json:"requestURI"`
-	UserAgent  string `json:"userAgent"`
+	Verb string `json:"verb"`
+	// Received is when the API server got the request.
+	Received   time.Time `json:"requestReceivedTimestamp"`
+	RequestURI string    `json:"requestURI"`
+	UserAgent  string    `json:"userAgent"`
 	User       struct {
 		// Username is the name of the program for those that StartCluster and StartFlux start, as kustomize-controller.
 		Username string `json:"username"`
