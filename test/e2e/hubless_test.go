@@ -254,9 +254,11 @@ func (s *hublessStory) created() string { return s.namespace + "-clusters" }
 func (s *hublessStory) awaitUnknown(tiers ...string) {
 	s.t.Helper()
 	for _, tier := range tiers {
-		if is := s.awaitState(tier, "Merged"); !strings.Contains(is.Message, "could not be asked") {
-			s.t.Errorf("it is not told of %s that its cluster could not be asked: %q", tier, is.Message)
-		}
+		s.eventually(limit, "it is told of "+tier+" that its cluster could not be asked", func() (bool, string) {
+			r := s.status()
+			is := r.tier(tier)
+			return is.State == "Merged" && strings.Contains(is.Message, "could not be asked"), is.State + ": " + is.Message
+		})
 	}
 }
 
