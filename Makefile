@@ -12,7 +12,7 @@ RACE     ?= $(if $(and $(filter 1,$(shell $(GO) env CGO_ENABLED)),$(CC_FOUND)),-
 TEST_TIMEOUT  ?= 15m
 TOTAL_TIMEOUT ?= 60m
 # Packages whose tests run on real servers, one after the other: they are not to share the cores.
-ON_SERVERS := ./test/servers/... ./internal/forge/gitea ./internal/probe/flux ./test/install ./test/kubectl ./test/e2e ./test/demoreal
+ON_SERVERS := ./test/servers/... ./internal/forge/gitea ./internal/probe/flux ./test/install ./test/kubectl ./test/scale ./test/e2e ./test/demoreal
 TIMEOUT  := $(if $(shell command -v timeout),timeout --foreground -s INT -k 60s $(TOTAL_TIMEOUT))
 
 # The image, and what builds it: docker or podman.
@@ -26,7 +26,7 @@ BENCHTIME ?= 1s
 STATE := { git diff HEAD; git ls-files -oz --exclude-standard | xargs -0 cksum; } | git hash-object --stdin
 
 .DEFAULT_GOAL := help
-.PHONY: help build image generate verify lint servers test stories bench demo demo-real
+.PHONY: help build image generate verify lint servers test bench demo demo-real
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,9 +64,6 @@ test: servers ## run all tests: with the race detector where there is a C compil
 	@$(TIMEOUT) $(GO) test $(RACE) -short -timeout $(TEST_TIMEOUT) ./...
 	@$(TIMEOUT) $(GO) test -timeout $(TEST_TIMEOUT) ./internal/engine
 	@$(TIMEOUT) $(GO) test $(RACE) -p 1 -timeout $(TOTAL_TIMEOUT) $(ON_SERVERS)
-
-stories: servers ## tell all stories on real servers, one after the other: those of make test, and the long ones of the controller
-	@FURROW_STORIES=all $(GO) test $(RACE) -v -parallel 1 -timeout 120m ./test/e2e
 
 bench: ## run the benchmarks (BENCH=regexp BENCHTIME=1s); they report medians and ratios
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime=$(BENCHTIME) -timeout 60m ./...

@@ -31,20 +31,72 @@ func (b *Branch) Foreign() bool { return b.Own.IsZero() }
 
 // Reader reads the branches of proposals from the mirror.
 type Reader struct {
-	mirror  Repository
+	mirror  Fetcher
+	base    string
 	history *History
 }
 
-// NewReader makes a Reader of a repository's branches.
-func NewReader(m Repository, h *History) *Reader { return &Reader{m, h} }
+// Fetcher is a repository that knows what its server has; *git.Mirror is one.
+type Fetcher interface {
+	Repository
+	fmt.Stringer
+	Fetch(ctx context.Context, base string) (git.Refs, error)
+}
 
-// Read reads the branch of a tier at tip, as it stands to the base branch at base.
+// NewReader makes a Reader of a repository's branches, which are proposals to its branch base.
+func NewReader(m Fetcher, base string, h *History) *Reader { return &Reader{m, base, h} }
+
+// BaseTip is the commit of the base branch.
+func (r *Reader) BaseTip(refs git.Refs) (git.Hash, error) {
+	tip, ok := refs[r.base]
+	if !ok {
+		return git.Hash{}, fmt.Errorf("%s has no branch %q; create it with a first commit", r.mirror, r.base)
+	}
+	return tip, nil
+}
+
+// ReadRef reads the branch of a tier as refs have it; name must be one.
+func (r *Reader) ReadRef(ctx context.Context, refs git.Refs, name string) (Branch, error) {
+	base, err := r.BaseTip(refs)
+	if err != nil {
+		return Branch{}, err
+	}
+	tier, _ := layout.TierOfBranch(r.base, name)
+	return r.read(ctx, base, tier, name, refs[name])
+}
+
+// Look reads the branch of a proposal as the server has it now, and the base branch
+// that it stands to. A branch that is gone, or that base has all of, is no proposal any
+// more: that is ErrGone. One that is not Furrow's is ErrForeign.
+func (r *Reader) Look(ctx context.Context, p Proposal) (b Branch, base git.Hash, err error) {
+	if _, ok := layout.TierOfBranch(r.base, p.Branch); !ok {
+		return b, base, ErrForeign
+	}
+	refs, err := r.mirror.Fetch(ctx, r.base)
+	if err != nil {
+		return b, base, err
+	}
+	if _, there := refs[p.Branch]; !there {
+		return b, base, ErrGone
+	}
+	b, err = r.ReadRef(ctx, refs, p.Branch)
+	switch {
+	case err != nil:
+	case b.Foreign():
+		err = ErrForeign
+	case b.Merged:
+		err = ErrGone
+	}
+	return b, refs[r.base], err
+}
+
+// read reads the branch of a tier at tip, as it stands to the base branch at base.
 //
 //	tip     rejections, each an empty commit of a person
 //	  ▼     a person's commits: the branch is Edited
 //	        Furrow's commit: Wants, Title, Body
 //	Base    its parent, on the base branch
-func (r *Reader) Read(ctx context.Context, base git.Hash, tier layout.Tier, name string, tip git.Hash) (Branch, error) {
+func (r *Reader) read(ctx context.Context, base git.Hash, tier layout.Tier, name string, tip git.Hash) (Branch, error) {
 	b := Branch{Proposal: Proposal{Tier: tier, Branch: name, Head: tip}}
 	err := r.readCommits(ctx, base, &b)
 	if err == nil {

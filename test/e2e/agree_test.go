@@ -79,7 +79,6 @@ type proposed struct {
 // The front ends are given the same repositories one after the other: of the same names, with the same commits, at the
 // same addresses. So there is nothing that is to be left out where the results are compared.
 func TestFrontEndsAgree(t *testing.T) {
-	long(t)
 	t.Parallel()
 	w := theWorld(t)
 	wire := newWire(t, w.gitea.URL)

@@ -45,9 +45,6 @@ func throughBoth(t *testing.T, name string, tell func(t *testing.T, name string,
 	t.Parallel()
 	for _, front := range fronts {
 		t.Run(front.name, func(t *testing.T) {
-			if front.name == "controller" {
-				long(t)
-			}
 			t.Parallel()
 			tell(t, strings.TrimSuffix(name+"-"+front.name, "-run"), front.options...)
 		})

@@ -27,7 +27,6 @@ func (s *story) oneObject(name string) string {
 }
 
 func TestSeedsComeAndGoAsResources(t *testing.T) {
-	long(t)
 	t.Parallel()
 	s := newStory(t, "deletion", throughController)
 	s.step("a Seed that cannot be planted says why", s.tellsWhatIsMissing)

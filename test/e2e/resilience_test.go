@@ -70,7 +70,6 @@ type disturbedStory struct {
 }
 
 func TestAControllerThatIsDisturbedCarriesOn(t *testing.T) {
-	long(t)
 	t.Parallel()
 	s := &disturbedStory{hublessStory: newHublessStory(t, "disturbed", throughController, withItsOwnManagement)}
 	s.controller.elects = true

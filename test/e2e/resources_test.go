@@ -12,7 +12,6 @@ import (
 )
 
 func TestAFleetMayBeResources(t *testing.T) {
-	long(t)
 	t.Parallel()
 	s := newStory(t, "resources", throughController)
 	fleet := s.fleet()

@@ -17,20 +17,6 @@ import (
 	"github.com/furrow-dev/furrow/test/servers"
 )
 
-// storiesVariable has all stories told when it is "all", as in make stories.
-const storiesVariable = "FURROW_STORIES"
-
-// allStories says that the long stories are told too.
-func allStories() bool { return os.Getenv(storiesVariable) == "all" }
-
-// long is for stories that take too long to be told at each change.
-func long(t *testing.T) {
-	t.Helper()
-	if !allStories() {
-		t.Skip("SKIPPED: a long story, told in make stories")
-	}
-}
-
 // needed are the servers of the world and of the clusters that seeds create.
 var needed = []servers.Name{
 	servers.GiteaServer, servers.Etcd, servers.Kubernetes, servers.KWOK,

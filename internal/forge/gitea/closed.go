@@ -122,7 +122,7 @@ func (f *Forge) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, wan
 
 func (f *Forge) lookUp(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (closedRow, error) {
 	none := closedRow{outcome: forge.OutcomeNone}
-	base, err := f.tip(refs)
+	base, err := f.reader.BaseTip(refs)
 	if err != nil {
 		return none, err
 	}

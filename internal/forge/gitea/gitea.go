@@ -61,7 +61,6 @@
 package gitea
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -70,17 +69,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
-
-// Mirror is what the forge needs of a repository; *git.Mirror is one.
-type Mirror interface {
-	forge.Repository
-	fmt.Stringer
-	Fetch(ctx context.Context, base string) (git.Refs, error)
-}
 
 // Options say where a repository is, and how to be let in.
 type Options struct {
@@ -100,7 +91,7 @@ type Options struct {
 // Forge is a repository on a Gitea or Forgejo server.
 type Forge struct {
 	api     *api
-	mirror  Mirror
+	mirror  forge.Fetcher
 	base    string
 	history *forge.History
 	reader  *forge.Reader
@@ -127,14 +118,14 @@ var _ forge.Forge = (*Forge)(nil)
 
 // New makes the forge of a repository, for proposals to its branch base. It asks
 // the server nothing.
-func New(mirror Mirror, base string, o Options) (*Forge, error) {
+func New(mirror forge.Fetcher, base string, o Options) (*Forge, error) {
 	a, err := newAPI(o)
 	if err != nil {
 		return nil, err
 	}
 	h := forge.NewHistory(mirror)
 	return &Forge{
-		api: a, mirror: mirror, base: base, history: h, reader: forge.NewReader(mirror, h),
+		api: a, mirror: mirror, base: base, history: h, reader: forge.NewReader(mirror, base, h),
 		open: map[string]row{}, shown: map[git.Hash]gate{}, doubts: map[int64]doubt{}, settled: map[int64]bool{}, closed: newIndex(),
 	}, nil
 }
@@ -142,24 +133,6 @@ func New(mirror Mirror, base string, o Options) (*Forge, error) {
 // HowToReject says that closing is enough.
 func (f *Forge) HowToReject(r forge.Request) string {
 	return fmt.Sprintf("Close this pull request; it is not opened again until the plan changes or somebody runs `furrow retry %s`.", r.Tier.Seed)
-}
-
-// read reads the branch of a tier as refs have it; name must be one.
-func (f *Forge) read(ctx context.Context, refs git.Refs, name string) (forge.Branch, error) {
-	base, err := f.tip(refs)
-	if err != nil {
-		return forge.Branch{}, err
-	}
-	tier, _ := layout.TierOfBranch(f.base, name)
-	return f.reader.Read(ctx, base, tier, name, refs[name])
-}
-
-func (f *Forge) tip(refs git.Refs) (git.Hash, error) {
-	tip, ok := refs[f.base]
-	if !ok {
-		return git.Hash{}, fmt.Errorf("%s has no branch %q; create it with a first commit", f.mirror, f.base)
-	}
-	return tip, nil
 }
 
 // place is a repository on a server, as its URL tells.

@@ -190,7 +190,7 @@ func (f *Forge) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, erro
 		if _, ok := layout.TierOfBranch(f.base, name); !ok {
 			continue
 		}
-		b, err := f.read(ctx, refs, name)
+		b, err := f.reader.ReadRef(ctx, refs, name)
 		if err != nil {
 			return nil, err
 		}

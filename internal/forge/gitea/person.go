@@ -11,7 +11,6 @@ import (
 
 	sdk "code.gitea.io/sdk/gitea"
 
-	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -39,24 +38,9 @@ func (s sight) rejected(p forge.Proposal) bool {
 
 // look reads a proposal's branch and pull request as they are now.
 func (f *Forge) look(ctx context.Context, p forge.Proposal) (sight, error) {
-	if _, ok := layout.TierOfBranch(f.base, p.Branch); !ok {
-		return sight{}, forge.ErrForeign
-	}
-	refs, err := f.mirror.Fetch(ctx, f.base)
+	b, base, err := f.reader.Look(ctx, p)
 	if err != nil {
 		return sight{}, err
-	}
-	if _, there := refs[p.Branch]; !there {
-		return sight{}, forge.ErrGone
-	}
-	b, err := f.read(ctx, refs, p.Branch)
-	switch {
-	case err != nil:
-		return sight{}, err
-	case b.Foreign():
-		return sight{}, forge.ErrForeign
-	case b.Merged:
-		return sight{}, forge.ErrGone
 	}
 	n := number(p)
 	if n == 0 {
@@ -73,7 +57,7 @@ func (f *Forge) look(ctx context.Context, p forge.Proposal) (sight, error) {
 	if err == nil && at.branch != p.Branch {
 		err = forge.ErrGone
 	}
-	return sight{b, at, refs[f.base]}, err
+	return sight{b, at, base}, err
 }
 
 // Merge accepts a proposal through the server, in the way that the repository is

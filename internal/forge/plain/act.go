@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -39,29 +38,10 @@ func (f *Forge) move(ctx context.Context, p forge.Proposal, decide func(sight) (
 	return fmt.Errorf("others keep moving the branches, %d times in a row: %w", maxTries, err)
 }
 
-// look reads the branch of p as it is now. A branch that is gone, or that base has
-// all of, is no proposal any more.
+// look reads the branch of p as it is now.
 func (f *Forge) look(ctx context.Context, p forge.Proposal) (sight, error) {
-	if _, ok := layout.TierOfBranch(f.base, p.Branch); !ok {
-		return sight{}, forge.ErrForeign
-	}
-	refs, err := f.mirror.Fetch(ctx, f.base)
-	if err != nil {
-		return sight{}, err
-	}
-	if _, there := refs[p.Branch]; !there {
-		return sight{}, forge.ErrGone
-	}
-	b, err := f.read(ctx, refs, p.Branch)
-	switch {
-	case err != nil:
-		return sight{}, err
-	case b.Foreign():
-		return sight{}, forge.ErrForeign
-	case b.Merged:
-		return sight{}, forge.ErrGone
-	}
-	return sight{b, refs[f.base]}, nil
+	b, base, err := f.reader.Look(ctx, p)
+	return sight{b, base}, err
 }
 
 // Merge makes a merge commit by the person who accepts, and deletes the branch, in

@@ -41,9 +41,7 @@ var _ forge.Forge = (*Forge)(nil)
 
 // Mirror is what the forge needs of a repository; *git.Mirror is one.
 type Mirror interface {
-	forge.Repository
-	fmt.Stringer
-	Fetch(ctx context.Context, base string) (git.Refs, error)
+	forge.Fetcher
 	Graft(base git.Hash, edits []git.Edit, meta git.CommitMeta) (git.Grafted, error)
 	CommitTree(tree git.Hash, parents []git.Hash, meta git.CommitMeta) (git.Hash, error)
 	Push(ctx context.Context, updates []git.Update) error
@@ -52,7 +50,7 @@ type Mirror interface {
 // New makes the forge of the repository that m mirrors, for proposals to its branch base.
 func New(m Mirror, base string) *Forge {
 	h := forge.NewHistory(m)
-	return &Forge{mirror: m, base: base, history: h, reader: forge.NewReader(m, h)}
+	return &Forge{mirror: m, base: base, history: h, reader: forge.NewReader(m, base, h)}
 }
 
 // List returns the branches of tiers that bring base something.
@@ -62,7 +60,7 @@ func (f *Forge) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, erro
 		if _, ok := layout.TierOfBranch(f.base, name); !ok {
 			continue
 		}
-		b, err := f.read(ctx, refs, name)
+		b, err := f.reader.ReadRef(ctx, refs, name)
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +81,7 @@ func (f *Forge) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, wan
 func (f *Forge) outcome(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (forge.Outcome, error) {
 	name := layout.TierBranch(f.base, tier)
 	if _, there := refs[name]; there {
-		b, err := f.read(ctx, refs, name)
+		b, err := f.reader.ReadRef(ctx, refs, name)
 		if err != nil {
 			return "", err
 		}
@@ -91,7 +89,7 @@ func (f *Forge) outcome(ctx context.Context, refs git.Refs, tier layout.Tier, wa
 			return forge.OutcomeRejected, nil
 		}
 	}
-	base, err := f.tip(refs)
+	base, err := f.reader.BaseTip(refs)
 	if err != nil {
 		return "", err
 	}
@@ -125,22 +123,4 @@ func (f *Forge) Gate(context.Context, forge.Proposal, bool, string) error { retu
 // HowToReject names the command, since deleting the branch does not do.
 func (f *Forge) HowToReject(r forge.Request) string {
 	return fmt.Sprintf("Run `furrow pr reject %s/%s/%s`; a branch that is merely deleted is proposed again.", r.Tier.Seed, r.Tier.Cluster, r.Tier.Number())
-}
-
-// read reads the branch of a tier as refs have it; name must be one.
-func (f *Forge) read(ctx context.Context, refs git.Refs, name string) (forge.Branch, error) {
-	base, err := f.tip(refs)
-	if err != nil {
-		return forge.Branch{}, err
-	}
-	tier, _ := layout.TierOfBranch(f.base, name)
-	return f.reader.Read(ctx, base, tier, name, refs[name])
-}
-
-func (f *Forge) tip(refs git.Refs) (git.Hash, error) {
-	tip, ok := refs[f.base]
-	if !ok {
-		return git.Hash{}, fmt.Errorf("%s has no branch %q; create it with a first commit", f.mirror, f.base)
-	}
-	return tip, nil
 }
