@@ -52,7 +52,7 @@ func (s *story) refusedChanges() ([]string, error) {
 		errs = append(errs, err)
 		for _, e := range events {
 			refused := isApply(e) && e.Refused() && (name != "mgmt" || s.concerns(e))
-			if refused || strings.HasPrefix(e.UserAgent, "furrow") && e.User.Username != controllerUser {
+			if refused || strings.HasPrefix(e.UserAgent, "furrow") && !isController(e) {
 				found = append(found, describe(name, e))
 			}
 		}

@@ -3,6 +3,7 @@ package e2e
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	sdk "code.gitea.io/sdk/gitea"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,6 +25,9 @@ import (
 // controllerFront is furrow controller in a story: the Seeds are resources in the namespace of the story's root, and it
 // may do on the management cluster what the shipped roles let it.
 type controllerFront struct {
+	// installed is the namespace of its ServiceAccount, and own the name of the cluster that it may look at by its own
+	// rights; empty where it has none beside the story's namespace.
+	installed, own string
 	// kubeconfig is the file by which the controller reaches its cluster; kubectl is what people look with.
 	kubeconfig, kubectl string
 	// source is the spec.source of Seeds.
@@ -52,16 +58,22 @@ func throughBoth(t *testing.T, name string, tell func(t *testing.T, name string,
 }
 
 // prepareController makes the Secrets that the controller signs in with, and its kubeconfig.
-func (s *story) prepareController(ctx context.Context) error {
+func (s *story) prepareController(ctx context.Context, confined bool) error {
 	bin, err := servers.Find(servers.Kubernetes)
 	if err != nil {
 		return err
 	}
 	s.controller = &controllerFront{
+		installed: controllerNamespace, own: "mgmt",
 		kubeconfig: filepath.Join(s.dir, "controller.kubeconfig"), kubectl: bin.Program(servers.Kubernetes, "kubectl"),
 		source: fmt.Sprintf("{url: %q, credentials: control-plane}", s.wire.through(s.world.gitea.URL, s.controlPlane.url)),
 	}
-	kubeconfig, err := s.world.asController(ctx)
+	if confined {
+		if err := s.confineController(ctx); err != nil {
+			return err
+		}
+	}
+	kubeconfig, err := s.world.asController(ctx, s.controller.installed)
 	if err != nil {
 		return err
 	}
@@ -83,6 +95,24 @@ func (s *story) prepareController(ctx context.Context) error {
 	return nil
 }
 
+// confineController installs the controller in the story's namespace alone. So it asks the management cluster with the
+// kubeconfig of a Secret there.
+func (s *story) confineController(ctx context.Context) error {
+	s.controller.installed, s.controller.own, s.controller.elects = s.namespace, "", true
+	documents, err := kustomize("testdata/confined")
+	if err != nil {
+		return err
+	}
+	reader, err := s.world.asController(ctx, controllerNamespace)
+	if err != nil {
+		return err
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "mgmt-kubeconfig"}, Data: map[string][]byte{"value": reader},
+	}
+	return errors.Join(s.world.mgmt.Apply(ctx, documents), s.world.mgmt.Client().Create(ctx, secret))
+}
+
 // putCredentials writes the Secret by which the controller signs in at a repository.
 func (s *story) putCredentials(ctx context.Context, name, url, token string) error {
 	return s.world.mgmt.Apply(ctx, fmt.Appendf(nil, `apiVersion: v1
@@ -95,11 +125,14 @@ stringData: {token: %q, url: %q}
 // args are those of furrow controller.
 func (c *controllerFront) args(s *story) []string {
 	args := []string{
-		"controller", "--kubeconfig", c.kubeconfig, "--cluster", "mgmt", "--namespace", s.namespace,
+		"controller", "--kubeconfig", c.kubeconfig, "--cluster", c.own,
 		"--metrics-bind-address", "0", "--health-probe-bind-address", "0", "--log-format", "text",
 	}
+	if s.world == &shared.world { // else it has the whole cluster for itself, and watches all namespaces
+		args = append(args, "--namespace", s.namespace)
+	}
 	if c.elects {
-		return append(args, "--leader-election-namespace", controllerNamespace)
+		return append(args, "--leader-election-namespace", c.installed)
 	}
 	return append(args, "--leader-elect=false")
 }
@@ -302,13 +335,18 @@ func (s *story) awaitForgotten() {
 
 func TestASeedIsReleasedThroughTheController(t *testing.T) {
 	t.Parallel()
-	s := newStory(t, "controller", throughController)
-	s.plantMOTD()
-	s.run()
-	s.awaitPull(motd)
-	s.shows("seed motd False Proposed 0/1 1 review of http://", "planting motd.mgmt motd mgmt False 0/1 00 Proposed review of http://")
-	s.release(motd, sdk.MergeStyleMerge)
-	s.awaitReleased()
-	s.mustSay("hello")
-	s.shows("seed motd True Released 1/1", "planting motd.mgmt motd mgmt True 1/1 00 Released")
+	for name, option := range map[string]storyOption{"controller": throughController, "confined": confined} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStory(t, name, option)
+			s.plantMOTD()
+			s.run()
+			s.awaitPull(motd)
+			s.shows("seed motd False Proposed 0/1 1 review of http://", "planting motd.mgmt motd mgmt False 0/1 00 Proposed review of http://")
+			s.release(motd, sdk.MergeStyleMerge)
+			s.awaitReleased()
+			s.mustSay("hello")
+			s.shows("seed motd True Released 1/1", "planting motd.mgmt motd mgmt True 1/1 00 Released")
+		})
+	}
 }

@@ -36,24 +36,32 @@ const (
 // tokenHolds is how long the controller's token holds.
 const tokenHolds = 2 * time.Hour
 
+// confinedNamespace is that of the story whose controller may do nothing outside of it.
+const (
+	confinedNamespace = "story-confined"
+	confinedUser      = "system:serviceaccount:" + confinedNamespace + ":" + controllerAccount
+)
+
 // shipped are the documents that people apply to run the controller: CRDs, the ServiceAccount, and its roles.
-var shipped = sync.OnceValues(func() ([]byte, error) {
+var shipped = sync.OnceValues(func() ([]byte, error) { return kustomize("testdata/controller") })
+
+func kustomize(dir string) ([]byte, error) {
 	bin, err := servers.Find(servers.Kubernetes)
 	if err != nil {
 		return nil, err
 	}
 	var stdout, stderr bytes.Buffer
-	cmd := exec.Command(bin.Program(servers.Kubernetes, "kubectl"), "kustomize", "testdata/controller")
+	cmd := exec.Command(bin.Program(servers.Kubernetes, "kubectl"), "kustomize", dir)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("kubectl kustomize: %w\n%s", err, stderr.String())
+		return nil, fmt.Errorf("kubectl kustomize %s: %w\n%s", dir, err, stderr.String())
 	}
 	return stdout.Bytes(), nil
-})
+}
 
-// asController makes a kubeconfig that holds a token of the controller's ServiceAccount, and nothing else.
-func (w *world) asController(ctx context.Context) ([]byte, error) {
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: controllerNamespace, Name: controllerAccount}}
+// asController makes a kubeconfig that holds a token of the controller's ServiceAccount in a namespace, and nothing else.
+func (w *world) asController(ctx context.Context, namespace string) ([]byte, error) {
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: controllerAccount}}
 	seconds := int64(tokenHolds.Seconds())
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
 	if err := w.mgmt.Client().SubResource("token").Create(ctx, account, request); err != nil {
@@ -76,7 +84,7 @@ func (s *story) trespasses() ([]string, error) {
 	}
 	var found []string
 	for _, e := range events {
-		if e.User.Username != controllerUser || e.ObjectRef.Namespace != "" && !s.concerns(e) && e.ObjectRef.Namespace != controllerNamespace {
+		if !isController(e) || e.ObjectRef.Namespace != "" && !s.concerns(e) && e.ObjectRef.Namespace != controllerNamespace {
 			continue
 		}
 		// An API server that starts refuses what roles allow, until it has read them.
@@ -87,6 +95,10 @@ func (s *story) trespasses() ([]string, error) {
 		}
 	}
 	return found, nil
+}
+
+func isController(e servers.AuditEvent) bool {
+	return e.User.Username == controllerUser || e.User.Username == confinedUser
 }
 
 // used are the rights of which the controllers of all stories have made use.
@@ -107,7 +119,7 @@ func noteRights(cluster *servers.Cluster) error {
 		used.rights = map[string]bool{}
 	}
 	for _, e := range events {
-		if e.User.Username == controllerUser && e.ResponseStatus.Code != 403 {
+		if isController(e) && e.ResponseStatus.Code != 403 {
 			used.rights[rightOf(e)] = true
 		}
 	}

@@ -73,6 +73,7 @@ type storyOptions struct {
 	oneRepository bool
 	namespaces    []string
 	controller    bool
+	confined      bool
 	ownManagement bool
 	wire          *wire
 	dates         string
@@ -83,6 +84,9 @@ func inOneRepository(o *storyOptions) { o.oneRepository = true }
 
 // throughController lets furrow controller do what furrow run does otherwise.
 func throughController(o *storyOptions) { o.controller = true }
+
+// confined lets the controller do nothing outside of the story's namespace: it is installed there, with a Role.
+func confined(o *storyOptions) { o.controller, o.confined = true, true }
 
 // withItsOwnManagement gives the story a management cluster that no other has, so that it may be disturbed.
 func withItsOwnManagement(o *storyOptions) { o.ownManagement = true }
@@ -179,7 +183,7 @@ func (s *story) prepare(ctx context.Context, o storyOptions) (err error) {
 	}); err != nil || !o.controller {
 		return err
 	}
-	return s.prepareController(ctx)
+	return s.prepareController(ctx, o.confined)
 }
 
 func writeFile(path, content string) error {

@@ -104,7 +104,7 @@ var impatient = []string{"--max-retry-delay=2s"}
 // startManagement starts the management cluster with Flux, the Cluster API's CRDs, and what is shipped of Furrow.
 func (w *world) startManagement(ctx context.Context, flux ...string) (err error) {
 	w.mgmt, err = servers.StartCluster(ctx, servers.ClusterOptions{
-		Name: "mgmt", Dir: filepath.Join(w.dir, "mgmt"), Controllers: true, Audit: true, AuditAll: []string{controllerUser},
+		Name: "mgmt", Dir: filepath.Join(w.dir, "mgmt"), Controllers: true, Audit: true, AuditAll: []string{controllerUser, confinedUser},
 	})
 	if err != nil {
 		return err
