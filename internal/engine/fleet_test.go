@@ -87,6 +87,8 @@ type rival struct {
 	control engine.Mirror
 	// guard is 100 unless it is said.
 	guard int
+	// scope has the seeds that resources name; nil where there are none.
+	scope []string
 }
 
 func (e *estate) engine(r rival) *engine.Engine {
@@ -108,7 +110,23 @@ func (e *estate) engine(r rival) *engine.Engine {
 	if r.guard != 0 {
 		config.DeletionGuard = r.guard
 	}
+	if r.scope != nil {
+		config.ControlPlane = scoped(config.ControlPlane, r.scope)
+	}
 	return engine.New(config)
+}
+
+// scoped is a control plane of which resources name some seeds.
+func scoped(read func(context.Context) (engine.Tree, error), names []string) func(context.Context) (engine.Tree, error) {
+	settings := &engine.Settings{Resources: catalog.Resources{Seeds: map[string]v1alpha1.SeedSpec{}}, Scope: map[string]bool{}, Version: strings.Join(names, " ")}
+	for _, name := range names {
+		settings.Seeds[name], settings.Scope[name] = v1alpha1.SeedSpec{}, true
+	}
+	return func(ctx context.Context) (engine.Tree, error) {
+		tree, err := read(ctx)
+		tree.Settings = settings
+		return tree, err
+	}
 }
 
 // watchedMirror tells an estate what an engine does with a repository.

@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -254,16 +256,12 @@ func (p *pass) reportTier(d *seedDecision, t *plan.Tier, s release.TierStatus) T
 // publish keeps the report on the status branch of the first repository, where
 // it has changed. Nothing is lost when that fails: the next pass does it again.
 func (p *pass) publish(ctx context.Context, report *Report) {
-	data, err := json.Marshal(report)
-	if err != nil {
-		return
-	}
 	for _, name := range slices.Sorted(maps.Keys(p.repos)) {
 		r := p.repos[name]
 		if r.err != nil {
 			continue
 		}
-		if err := p.writeStatus(ctx, r, data); err != nil {
+		if err := p.writeStatus(ctx, r, report); err != nil {
 			report.Problems = append(report.Problems, fmt.Sprintf("GitOpsRepo %q: the status cannot be written: %v", name, err))
 		}
 		return
@@ -277,15 +275,21 @@ type published struct {
 	at     git.Hash
 }
 
-func (p *pass) writeStatus(ctx context.Context, r *repoState, report []byte) error {
+func (p *pass) writeStatus(ctx context.Context, r *repoState, report *Report) error {
 	branch := layout.StatusBranch(r.base, p.engine.config.Owner)
 	old := r.refs[branch]
-	is := published{sha256.Sum256(report), old}
+	data, err := json.Marshal(report)
+	if err != nil {
+		return err
+	}
+	is := published{sha256.Sum256(data), old}
 	if !old.IsZero() && p.engine.reported == is {
 		return nil
 	}
-	data, err := yaml.JSONToYAML(report)
-	if err != nil {
+	all := *report
+	all.Seeds = slices.Concat(report.Seeds, p.othersReported(ctx, r, old))
+	slices.SortFunc(all.Seeds, func(a, b SeedReport) int { return strings.Compare(a.Name, b.Name) })
+	if data, err = yaml.Marshal(&all); err != nil {
 		return err
 	}
 	tree, err := r.Mirror.WriteTree(map[string][]byte{StatusFile: data})
@@ -311,4 +315,27 @@ func (p *pass) writeStatus(ctx context.Context, r *repoState, report []byte) err
 		p.engine.reported = published{is.report, commit}
 	}
 	return err
+}
+
+// othersReported are the seeds that another engine of this owner cares for, as it
+// reported them last, as long as they have a plan.
+func (p *pass) othersReported(ctx context.Context, r *repoState, status git.Hash) []SeedReport {
+	if p.tree.Settings == nil || status.IsZero() {
+		return nil
+	}
+	var had Report
+	tree, err := r.Mirror.FS(ctx, status)
+	if err == nil {
+		var data []byte
+		if data, err = fs.ReadFile(tree, StatusFile); err == nil {
+			err = yaml.Unmarshal(data, &had)
+		}
+	}
+	if err != nil {
+		return nil // what cannot be read is written anew
+	}
+	return slices.DeleteFunc(had.Seeds, func(s SeedReport) bool {
+		of := p.previous[s.Name]
+		return p.tree.scopes(s.Name) || of == nil || of.plan == nil || of.plan.Owner != p.engine.config.Owner
+	})
 }

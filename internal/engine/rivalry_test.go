@@ -3,6 +3,7 @@ package engine_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -141,6 +142,33 @@ func TestTwoOwnersOnOneRepositoryLeaveEachOtherAlone(t *testing.T) {
 	e.mustHave(2)
 	if e.planBranch("a", "web").IsZero() || !e.planBranch("a", "two").IsZero() {
 		t.Errorf("not the plan of two was removed, and that alone:\n%s", e.describe())
+	}
+}
+
+// TestTwoEnginesOfOneOwnerShareATree has resources in two namespaces that name seeds of the same tree.
+func TestTwoEnginesOfOneOwnerShareATree(t *testing.T) {
+	e := newEstate(t, oneSite())
+	e.plant(seeds{"one": web("one", 1, "site-a"), "two": web("two", 1, "site-a"), "nobodys": web("nobodys", 1, "site-a")})
+	one, two := e.engine(rival{scope: []string{"one"}}), e.engine(rival{scope: []string{"two"}})
+	e.settle(one, two)
+	e.mustHave(4)
+	if _, reported := e.report.Seed("one"); reported {
+		t.Errorf("the engine of two reports one:\n%s", e.describe())
+	}
+	if n := e.idlePushes("a", one, two, one); n != 0 {
+		t.Errorf("%d pushes in idle passes", n)
+	}
+	refs, err := e.repos["a"].Fetch(t.Context(), "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := e.repos["a"].FS(t.Context(), refs[layout.StatusBranch("main", "acme/prod")])
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := fs.ReadFile(tree, engine.StatusFile)
+	if err != nil || !strings.Contains(string(status), "name: one") || !strings.Contains(string(status), "name: two") {
+		t.Errorf("the status does not have both seeds (%v):\n%s", err, status)
 	}
 }
 
