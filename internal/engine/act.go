@@ -51,6 +51,9 @@ func (p *pass) actOnSeeds(ctx context.Context) {
 			p.raced = true // somebody else was faster: what they did is seen in the next pass
 			continue
 		}
+		if passes(err) && p.unread() != nil {
+			continue // the repository's servers do not answer, which is its problem and not the seed's
+		}
 		if err != nil {
 			d.err = errors.Join(d.err, fmt.Errorf("seed %q: %w", name, err))
 		}
@@ -145,7 +148,7 @@ func (p *pass) actIn(ctx context.Context, d *seedDecision, r *repoState) error {
 			}
 		}
 	}
-	out.dropMarkers()
+	out.dropMarkers(p.readErr == nil && d.err == nil)
 	if err := p.send(ctx, out); err != nil {
 		r.fails(err, p.engine.config.Now)
 		return err

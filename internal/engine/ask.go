@@ -13,7 +13,8 @@ import (
 
 // A person asks by a marker: a branch at the commit of the seed's plan. So the
 // engine that runs, and sees the clusters, does what was asked for, and a marker
-// of an earlier plan asks for nothing.
+// of an earlier plan asks for nothing. The marker of a removal that was confirmed
+// goes along with the plan of the removal.
 
 // Retry asks for a seed to be proposed again: what a person turned down or took
 // back, and what foreign content keeps from being proposed.
@@ -129,16 +130,21 @@ func (p *pass) noteRetryLater(ctx context.Context, d *seedDecision) {
 
 // dropMarkers deletes the markers of a seed that have done their work, or that
 // ask about an earlier plan. That a removal was confirmed stays known while it is
-// under way.
-func (out *push) dropMarkers() {
+// under way; sure says that where nothing is removed nothing is to be.
+func (out *push) dropMarkers(sure bool) {
 	r, d := out.repo, out.seed
 	confirm := layout.ConfirmBranch(r.base, d.name)
-	if at, marked := r.refs[confirm]; marked && out.planCommit != at {
+	if at, marked := r.refs[confirm]; marked {
 		update := git.Update{Ref: confirm, Old: at}
-		if d.plan.Removal && at == d.planned.commits[r.name] {
+		switch {
+		case out.planCommit == at && (d.plan.Removal || !sure):
+			update.New = at
+		case d.plan.Removal && at == d.planned.commits[r.name]:
 			update.New = out.planCommit
 		}
-		out.updates = append(out.updates, update)
+		if update.New != at {
+			out.updates = append(out.updates, update)
+		}
 	}
 	at, marked := r.refs[layout.RetryBranch(r.base, d.name)]
 	if !marked {

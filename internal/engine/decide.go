@@ -210,9 +210,9 @@ func (p *pass) chooseRemoval(d *seedDecision) {
 	}
 }
 
-// guardRemovals holds all new removals when there are too many at once: with those
-// under way that nobody confirmed, for seeds and clusters may go one by one, each in
-// a pass of its own.
+// guardRemovals holds all new removals when there are too many. Those that were
+// proposed in earlier passes, and that nobody confirmed or rejected, count as well:
+// seeds and clusters may go one by one, each in a pass of its own.
 func (p *pass) guardRemovals() {
 	all, removing := 0, 0
 	var names []string
@@ -221,14 +221,18 @@ func (p *pass) guardRemovals() {
 		if d.planned == nil || d.planned.plan == nil {
 			continue
 		}
-		had, going := d.planned.plantings()
-		all += had + going
+		had, has := clustersOf(d.planned.plan), map[string]bool{}
+		if d.plan != nil {
+			has = clustersOf(d.plan)
+		}
+		going := p.going(d, has)
+		all += len(had) + going
 		if p.confirmed(d) {
 			continue
 		}
 		removing += going
 		if d.plan != nil && d.files != nil {
-			if n := had - len(clustersOf(d.plan)); n > 0 {
+			if n := len(had) - len(has); n > 0 {
 				removing += n
 				names = append(names, name)
 			}
@@ -244,17 +248,24 @@ func (p *pass) guardRemovals() {
 	}
 }
 
-// plantings counts the clusters on which a plan is to have something, and those that
-// it leaves while the base branch still has something for them.
-func (s *plannedSeed) plantings() (had, going int) {
-	has, leaves := clustersOf(s.plan), map[string]bool{}
-	for i := range s.plan.Tiers {
-		t := &s.plan.Tiers[i]
-		if t.Gone() && !has[t.Cluster] && s.facts[s.plan.Name(t)].Base != release.BaseNothing {
+// going counts the clusters that the plan on the branches leaves, and the one in force
+// does not take back, while the base branch still has something for them. What a
+// person rejected does not go; what cannot be looked at is not counted.
+func (p *pass) going(d *seedDecision, has map[string]bool) int {
+	last, leaves, stays := d.planned.plan, map[string]bool{}, clustersOf(d.planned.plan)
+	for i := range last.Tiers {
+		t := &last.Tiers[i]
+		facts, looked := d.planned.facts[last.Name(t)]
+		switch {
+		case !t.Gone() || !looked || has[t.Cluster]:
+		case facts.Proposal != nil && facts.Proposal.Rejected:
+			stays[t.Cluster] = true
+		case facts.Base != release.BaseNothing:
 			leaves[t.Cluster] = true
 		}
 	}
-	return len(has), len(leaves)
+	maps.DeleteFunc(leaves, func(cluster string, _ bool) bool { return stays[cluster] })
+	return len(leaves)
 }
 
 // clustersOf are the clusters on which a plan is to have something.

@@ -12,6 +12,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/plain"
@@ -89,6 +90,8 @@ type rival struct {
 	guard int
 	// scope has the seeds that resources name; nil where there are none.
 	scope []string
+	// problem is the name of a Cluster resource that is wrong; empty for none.
+	problem string
 }
 
 func (e *estate) engine(r rival) *engine.Engine {
@@ -111,15 +114,18 @@ func (e *estate) engine(r rival) *engine.Engine {
 		config.DeletionGuard = r.guard
 	}
 	if r.scope != nil {
-		config.ControlPlane = scoped(config.ControlPlane, r.scope)
+		config.ControlPlane = scoped(config.ControlPlane, r)
 	}
 	return engine.New(config)
 }
 
 // scoped is a control plane of which resources name some seeds.
-func scoped(read func(context.Context) (engine.Tree, error), names []string) func(context.Context) (engine.Tree, error) {
-	settings := &engine.Settings{Resources: catalog.Resources{Seeds: map[string]v1alpha1.SeedSpec{}}, Scope: map[string]bool{}, Version: strings.Join(names, " ")}
-	for _, name := range names {
+func scoped(read func(context.Context) (engine.Tree, error), r rival) func(context.Context) (engine.Tree, error) {
+	settings := &engine.Settings{Resources: catalog.Resources{Seeds: map[string]v1alpha1.SeedSpec{}}, Scope: map[string]bool{}, Version: strings.Join(r.scope, " ")}
+	if r.problem != "" {
+		settings.Documents, _ = manifest.Parse("resources", []byte(document("Cluster", r.problem, "spec: {reconciledBy: nowhere}")))
+	}
+	for _, name := range r.scope {
 		settings.Seeds[name], settings.Scope[name] = v1alpha1.SeedSpec{}, true
 	}
 	return func(ctx context.Context) (engine.Tree, error) {

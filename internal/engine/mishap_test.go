@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -310,17 +311,8 @@ func TestTheDeletionGuardHoldsUntilConfirmed(t *testing.T) {
 }
 
 func TestTheDeletionGuardCountsWhatGoesOneByOne(t *testing.T) {
-	const one = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: default}\n"
-	w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5})
-	w.guard = 20
-	w.restart()
 	names := []string{"a", "b", "c", "d"}
-	for _, name := range names {
-		w.control.put("main", "plant", map[string]string{"seeds/" + name + ".yaml": fmt.Sprintf(one, name)})
-	}
-	if !w.settle(60) {
-		t.Fatalf("not planted:\n%s", w.describe())
-	}
+	w := newGuarded(t, names...)
 	mustHold := func(name, counts string) {
 		t.Helper()
 		if s, _ := w.report.Seed(name); s == nil || s.State != engine.Stalled || !strings.Contains(s.Message, counts+" plantings would go at once") {
@@ -351,6 +343,61 @@ func TestTheDeletionGuardCountsWhatGoesOneByOne(t *testing.T) {
 	if !w.settle(60) || len(w.planted()) != 0 {
 		t.Errorf("not removed:\n%s", w.describe())
 	}
+}
+
+func TestTheDeletionGuardDoesNotCountWhatWasTurnedDown(t *testing.T) {
+	w := newGuarded(t, "a", "b", "c")
+	for _, name := range []string{"a", "b"} {
+		w.control.put("main", "remove", map[string]string{"seeds/" + name + ".yaml": ""})
+		w.rounds(2)
+	}
+	for _, p := range w.open() {
+		if err := w.forge.Reject(t.Context(), p, git.Person{Name: "Ann", Email: "ann@example.com", When: w.now}, "it stays"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.rounds(2)
+	w.control.put("main", "remove", map[string]string{"seeds/c.yaml": ""})
+	w.rounds(2)
+	if s, _ := w.report.Seed("c"); s == nil || s.State != string(release.Proposed) {
+		t.Errorf("the removal of c is not proposed:\n%s", w.describe())
+	}
+}
+
+func TestAConfirmationThatNothingWaitsForIsNotKept(t *testing.T) {
+	w := newWorld(t, fleet{workload: []string{"site-0", "site-1", "site-2"}, seed: 5})
+	w.guard = 20
+	w.restart()
+	w.control.put("main", "plant", map[string]string{"seeds/all.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: default}\n"})
+	if !w.settle(60) {
+		t.Fatalf("not planted:\n%s", w.describe())
+	}
+	if err := w.engine.Confirm(t.Context(), "all"); err != nil {
+		t.Fatal(err)
+	}
+	w.rounds(2)
+	w.control.put("main", "remove", map[string]string{"seeds/all.yaml": ""})
+	w.rounds(2)
+	if s, _ := w.report.Seed("all"); s == nil || s.State != engine.Stalled {
+		t.Errorf("its removal is not held:\n%s", w.describe())
+	}
+}
+
+// newGuarded is a world in which seeds of one planting each are planted, and the
+// deletion guard lets a fifth of them go.
+func newGuarded(t *testing.T, names ...string) *world {
+	t.Helper()
+	w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5})
+	w.guard = 20
+	w.restart()
+	for _, name := range names {
+		text := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: default}\n", name)
+		w.control.put("main", "plant", map[string]string{"seeds/" + name + ".yaml": text})
+	}
+	if !w.settle(60) {
+		t.Fatalf("not planted:\n%s", w.describe())
+	}
+	return w
 }
 
 // TestPlanterHelloWorld plants Planter's own example unchanged.
@@ -523,6 +570,10 @@ func TestATierIsHeldByAForgeThatAPersonHasToMend(t *testing.T) {
 		w.pass()
 		if got := w.state("mgmt/tier-00"); !strings.HasPrefix(got, want) || !strings.Contains(got, "it opens nothing") {
 			t.Errorf("%s: the tier is %q, want %q", kind, got, want)
+		}
+		stalled := slices.ContainsFunc(w.report.Seeds, func(s engine.SeedReport) bool { return s.State == engine.Stalled })
+		if stalled != (kind == forge.FailedTrust) || len(w.report.Problems) > 0 != (kind != forge.FailedAuth) {
+			t.Errorf("%s: the seed is stalled: %t; the problems are %q", kind, stalled, w.report.Problems)
 		}
 	}
 }

@@ -30,6 +30,12 @@ func (o *outage) err(now time.Time) error {
 	return nil
 }
 
+// passes says that waiting alone may mend an error.
+func passes(err error) bool {
+	_, asked := git.RetryAfter(err)
+	return asked || git.IsTransient(err)
+}
+
 // fails takes in what a call to the repository's servers came to, and says that
 // they are to be left alone, for the rest of this pass too.
 func (r *repoState) fails(err error, now func() time.Time) bool {

@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -237,9 +239,11 @@ func summary(tiers []TierReport) string {
 func (p *pass) reportTier(d *seedDecision, t *plan.Tier, s release.TierStatus) TierReport {
 	out := TierReport{Cluster: t.Cluster, Ordinal: t.Ordinal, Level: t.Level, State: s.State, Message: s.Message, Since: s.Since, Amended: s.Amended, Objects: len(d.plan.Objects(t)), Wants: t.Wants()}
 	if err := d.problems[s.Tier]; err != nil {
-		out.Message = err.Error()
-		if _, later := git.RetryAfter(err); !later && !git.IsTransient(err) {
-			out.State = release.Held // else it is done as soon as the servers answer
+		switch {
+		case !passes(err):
+			out.State, out.Message = release.Held, err.Error()
+		case out.State != release.Held: // it is done as soon as the servers answer
+			out.Message = err.Error()
 		}
 	}
 	for _, w := range s.Waits {
@@ -286,10 +290,15 @@ func (p *pass) writeStatus(ctx context.Context, r *repoState, report *Report) er
 	if !old.IsZero() && p.engine.reported == is {
 		return nil
 	}
-	all := *report
-	all.Seeds = slices.Concat(report.Seeds, p.othersReported(ctx, r, old))
-	slices.SortFunc(all.Seeds, func(a, b SeedReport) int { return strings.Compare(a.Name, b.Name) })
-	if data, err = yaml.Marshal(&all); err != nil {
+	all, done, err := p.withOthers(ctx, r, report)
+	if err != nil {
+		return err
+	}
+	if done && p.engine.reported.report == is.report {
+		p.engine.reported = is // others wrote since, and kept what is ours
+		return nil
+	}
+	if data, err = yaml.Marshal(all); err != nil {
 		return err
 	}
 	tree, err := r.Mirror.WriteTree(map[string][]byte{StatusFile: data})
@@ -317,25 +326,43 @@ func (p *pass) writeStatus(ctx context.Context, r *repoState, report *Report) er
 	return err
 }
 
-// othersReported are the seeds that another engine of this owner cares for, as it
-// reported them last, as long as they have a plan.
-func (p *pass) othersReported(ctx context.Context, r *repoState, status git.Hash) []SeedReport {
-	if p.tree.Settings == nil || status.IsZero() {
-		return nil
+// withOthers adds what other engines of this owner reported last of the seeds that
+// they care for: resources in several namespaces may share a tree. done says that the
+// status has what this engine reports of its own seeds. A seed whose plan is gone is
+// gone; of one that never had any that is not known.
+func (p *pass) withOthers(ctx context.Context, r *repoState, report *Report) (all *Report, done bool, err error) {
+	old := r.refs[layout.StatusBranch(r.base, p.engine.config.Owner)]
+	if p.tree.Settings == nil || old.IsZero() {
+		return report, false, nil
+	}
+	tree, err := r.Mirror.FS(ctx, old)
+	if err != nil {
+		return nil, false, err
+	}
+	data, err := fs.ReadFile(tree, StatusFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, false, err
 	}
 	var had Report
-	tree, err := r.Mirror.FS(ctx, status)
-	if err == nil {
-		var data []byte
-		if data, err = fs.ReadFile(tree, StatusFile); err == nil {
-			err = yaml.Unmarshal(data, &had)
+	if err := yaml.Unmarshal(data, &had); err != nil {
+		return report, false, nil // a person's text is written over
+	}
+	ours, out := []SeedReport{}, *report
+	out.Seeds = slices.Clone(report.Seeds)
+	for _, s := range had.Seeds {
+		of := p.previous[s.Name]
+		switch {
+		case p.tree.scopes(s.Name):
+			ours = append(ours, s)
+		case len(s.Tiers) == 0 || of != nil && of.plan != nil && of.plan.Owner == p.engine.config.Owner:
+			out.Seeds = append(out.Seeds, s)
 		}
 	}
+	slices.SortFunc(out.Seeds, func(a, b SeedReport) int { return strings.Compare(a.Name, b.Name) })
+	is, err := json.Marshal(report.Seeds)
 	if err != nil {
-		return nil // what cannot be read is written anew
+		return nil, false, err
 	}
-	return slices.DeleteFunc(had.Seeds, func(s SeedReport) bool {
-		of := p.previous[s.Name]
-		return p.tree.scopes(s.Name) || of == nil || of.plan == nil || of.plan.Owner != p.engine.config.Owner
-	})
+	was, err := json.Marshal(ours)
+	return &out, bytes.Equal(is, was), err
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/engine"
@@ -158,6 +159,27 @@ func TestTwoEnginesOfOneOwnerShareATree(t *testing.T) {
 	if n := e.idlePushes("a", one, two, one); n != 0 {
 		t.Errorf("%d pushes in idle passes", n)
 	}
+	e.mustReport("one", "two")
+
+	// One of a third has no plan, and its resources are not read as a whole.
+	e.plant(seeds{"three": "apiVersion: v1\nkind: Namespace\nmetadata: {name: app, annotations: {furrow.dev/cluster: nowhere}}\n"})
+	three := e.engine(rival{scope: []string{"three"}, problem: "wrong"})
+	e.rounds(3, one, two, three)
+	if n := e.idlePushes("a", one, three, two, three); n != 0 {
+		t.Errorf("%d pushes in idle passes beside an engine that tells of a problem", n)
+	}
+	e.mustReport("one", "two", "three")
+
+	e.plant(seeds{"two": ""})
+	e.settle(two)
+	e.rounds(2, one)
+	e.mustReport("one", "three")
+}
+
+// mustReport fails where the status branch is not of these seeds.
+func (e *estate) mustReport(names ...string) {
+	t := e.t
+	t.Helper()
 	refs, err := e.repos["a"].Fetch(t.Context(), "main")
 	if err != nil {
 		t.Fatal(err)
@@ -166,9 +188,21 @@ func TestTwoEnginesOfOneOwnerShareATree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	status, err := fs.ReadFile(tree, engine.StatusFile)
-	if err != nil || !strings.Contains(string(status), "name: one") || !strings.Contains(string(status), "name: two") {
-		t.Errorf("the status does not have both seeds (%v):\n%s", err, status)
+	data, err := fs.ReadFile(tree, engine.StatusFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var status engine.Report
+	if err := yaml.Unmarshal(data, &status); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range status.Seeds {
+		got = append(got, s.Name)
+	}
+	slices.Sort(names)
+	if diff := cmp.Diff(names, got); diff != "" {
+		t.Errorf("the status (-want +got):\n%s", diff)
 	}
 }
 
