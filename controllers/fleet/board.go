@@ -25,15 +25,16 @@ type Post struct {
 	Repos map[string]engine.RepoReport
 	// Plantings counts the seeds on each cluster.
 	Plantings map[string]int
-	// Read are the generations of the resources that were read, by place.
-	Read map[string]int64
+	// Read are the versions of the resources that the catalog was made of, by place.
+	Read map[string]string
 }
 
-// Post takes in what a pass has seen that read docs.
+// Post takes in what a pass has seen. docs are those that its catalog was made of; nil
+// where it is an earlier one, as what is declared now cannot be read.
 func (b *Board) Post(cp ControlPlane, docs []Document, report *engine.Report) {
-	post := Post{Catalog: report.Catalog, Repos: report.Repos, Plantings: map[string]int{}, Read: map[string]int64{}}
+	post := Post{Catalog: report.Catalog, Repos: report.Repos, Plantings: map[string]int{}, Read: map[string]string{}}
 	for _, d := range docs {
-		post.Read[PlaceOf(d.Kind, cp.Namespace, d.Name)] = d.Generation
+		post.Read[PlaceOf(d.Kind, cp.Namespace, d.Name)] = d.Version
 	}
 	for i := range report.Seeds {
 		clusters := map[string]bool{}
@@ -49,6 +50,9 @@ func (b *Board) Post(cp ControlPlane, docs []Document, report *engine.Report) {
 		b.posts = map[ControlPlane]Post{}
 	}
 	had, known := b.posts[cp]
+	if docs == nil && known {
+		post.Read = had.Read
+	}
 	b.posts[cp] = post
 	told := slices.Clone(b.told)
 	b.mu.Unlock()
@@ -68,7 +72,7 @@ func (p Post) same(o Post) bool {
 	return p.Catalog == o.Catalog && maps.Equal(p.Plantings, o.Plantings) && maps.Equal(p.Read, o.Read) && maps.EqualFunc(p.Repos, o.Repos, same)
 }
 
-// Take forgets a control plane that no Seed names any more.
+// Take forgets a control plane that no Seed names any more, or that cannot be looked at.
 func (b *Board) Take(cp ControlPlane) {
 	b.mu.Lock()
 	_, known := b.posts[cp]

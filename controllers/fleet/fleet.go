@@ -101,7 +101,8 @@ type Place struct {
 // errNoFlux says that the cluster does not know GitRepositories.
 var errNoFlux = errors.New("the cluster has no GitRepositories: install Flux, or name the repository in spec.source.url")
 
-// Locate finds out where a control plane is.
+// Locate finds out where a control plane is. An error says why it may not be read; the
+// place is known nevertheless where it has a URL.
 func Locate(ctx context.Context, r client.Reader, cp ControlPlane) (Place, error) {
 	branch, commit, _ := strings.Cut(cp.Revision, "@sha1:")
 	at := Place{URL: cp.URL, Branch: branch, Commit: commit, Path: cp.Path, Secret: cp.Credentials, Bound: true}
@@ -119,9 +120,6 @@ func Locate(ctx context.Context, r client.Reader, cp ControlPlane) (Place, error
 	case err != nil:
 		return Place{}, fmt.Errorf("reading GitRepository %q: %w", cp.GitRepository, err)
 	}
-	if source.Spec.Verification != nil {
-		return Place{}, fmt.Errorf("GitRepository %q wants signatures verified, which Furrow does not do: it reads the branch itself. Name the repository in spec.source.url if that is meant", cp.GitRepository)
-	}
 	at.URL, at.Bound = source.Spec.URL, false
 	if source.Spec.SecretRef != nil {
 		at.Secret = source.Spec.SecretRef.Name
@@ -133,6 +131,9 @@ func Locate(ctx context.Context, r client.Reader, cp ControlPlane) (Place, error
 		at.Branch, at.Commit = ref.Branch, ref.Commit
 	}
 	at.Branch = cmp.Or(at.Branch, "master") // what Flux takes when nothing is given
+	if source.Spec.Verification != nil {
+		return at, fmt.Errorf("GitRepository %q wants signatures verified, which Furrow does not do: it reads the branch itself. Name the repository in spec.source.url if that is meant", cp.GitRepository)
+	}
 	return at, nil
 }
 

@@ -23,9 +23,12 @@ type Document struct {
 	Kind, Name string
 	Labels     map[string]string
 	Spec       any
-	// Generation is that of the spec, by which it is known which one was read.
-	Generation int64 `json:"-"`
+	// Version says which object this is, and which generation of it.
+	Version string `json:"-"`
 }
+
+// VersionOf says which object this is, and which generation of it.
+func VersionOf(o client.Object) string { return fmt.Sprintf("%s/%d", o.GetUID(), o.GetGeneration()) }
 
 // PlaceOf is where a resource stands, in messages: "Cluster resource fleet/edge-1".
 func PlaceOf(kind, namespace, name string) string {
@@ -45,16 +48,16 @@ func Documents(ctx context.Context, r client.Reader, namespace string) ([]Docume
 		}
 	}
 	for i := range clusters.Items {
-		docs = append(docs, Document{"Cluster", clusters.Items[i].Name, clusters.Items[i].Labels, clusters.Items[i].Spec, clusters.Items[i].Generation})
+		docs = append(docs, Document{"Cluster", clusters.Items[i].Name, clusters.Items[i].Labels, clusters.Items[i].Spec, VersionOf(&clusters.Items[i])})
 	}
 	for i := range types.Items {
-		docs = append(docs, Document{"ClusterType", types.Items[i].Name, nil, types.Items[i].Spec, types.Items[i].Generation})
+		docs = append(docs, Document{"ClusterType", types.Items[i].Name, nil, types.Items[i].Spec, VersionOf(&types.Items[i])})
 	}
 	for i := range repos.Items {
-		docs = append(docs, Document{"GitOpsRepo", repos.Items[i].Name, nil, repos.Items[i].Spec, repos.Items[i].Generation})
+		docs = append(docs, Document{"GitOpsRepo", repos.Items[i].Name, nil, repos.Items[i].Spec, VersionOf(&repos.Items[i])})
 	}
 	for i := range templates.Items {
-		docs = append(docs, Document{"Template", templates.Items[i].Name, nil, templates.Items[i].Spec, templates.Items[i].Generation})
+		docs = append(docs, Document{"Template", templates.Items[i].Name, nil, templates.Items[i].Spec, VersionOf(&templates.Items[i])})
 	}
 	slices.SortFunc(docs, func(a, b Document) int { return strings.Compare(a.Kind+"/"+a.Name, b.Kind+"/"+b.Name) })
 	return docs, nil

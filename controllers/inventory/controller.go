@@ -53,8 +53,8 @@ type look struct {
 }
 
 // read says that a pass has read what stands at a place now.
-func (l look) read(place string, generation int64) bool {
-	return slices.ContainsFunc(l.posts, func(p fleet.Post) bool { return p.Read[place] == generation })
+func (l look) read(place, version string) bool {
+	return slices.ContainsFunc(l.posts, func(p fleet.Post) bool { return p.Read[place] == version })
 }
 
 // kinds are all of them.
@@ -177,7 +177,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if l.alone, err = r.alone(ctx, request.Namespace); err != nil {
 			return reconcile.Result{}, err
 		}
-	} else if !l.read(fleet.PlaceOf(r.kind.name, request.Namespace, request.Name), o.GetGeneration()) {
+	} else if !l.read(fleet.PlaceOf(r.kind.name, request.Namespace, request.Name), fleet.VersionOf(o)) {
 		return reconcile.Result{}, nil // the pass that it calls for tells more
 	}
 	before := o.DeepCopyObject().(client.Object)

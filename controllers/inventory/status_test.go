@@ -90,9 +90,14 @@ func TestAResourceIsInForceWhenAPassHasReadIt(t *testing.T) {
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(made).WithStatusSubresource(made).Build()
 	board := &fleet.Board{}
 	r := &Reconciler{client: c, board: board, clock: clock.RealClock{}, kind: kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == "GitOpsRepo" })]}
-	for _, read := range []int64{1, 2} {
-		board.Post(fleet.ControlPlane{Namespace: key.Namespace}, []fleet.Document{{Kind: "GitOpsRepo", Name: key.Name, Generation: read}},
-			&engine.Report{Catalog: &catalog.Catalog{}})
+	for _, read := range []int64{1, 0, 2} {
+		var docs []fleet.Document // none where the control plane could not be read
+		if read > 0 {
+			of := made.DeepCopy()
+			of.Generation = read
+			docs = []fleet.Document{{Kind: "GitOpsRepo", Name: key.Name, Version: fleet.VersionOf(of)}}
+		}
+		board.Post(fleet.ControlPlane{Namespace: key.Namespace}, docs, &engine.Report{Catalog: &catalog.Catalog{}})
 		if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {
 			t.Fatal(err)
 		}

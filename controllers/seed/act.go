@@ -82,7 +82,12 @@ func (r *Reconciler) pass(ctx context.Context, s *scope) view {
 		v.report, v.err = r.passAlone(ctx, s)
 	}
 	r.options.Meter.Pass(s.cp, v.report, v.err, r.options.Clock.Since(began))
-	if v.report != nil {
+	switch {
+	case v.report == nil:
+		r.options.Board.Take(s.cp)
+	case v.report.Settings != s.settings.Version:
+		r.options.Board.Post(s.cp, nil, v.report)
+	default:
 		r.options.Board.Post(s.cp, s.docs, v.report)
 	}
 	return v

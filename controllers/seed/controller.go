@@ -56,7 +56,7 @@ type Options struct {
 	Cache string
 	// ID and Environment make the owner of plans.
 	ID, Environment string
-	// DeletionGuard is the share of plantings, in percent, that may go in one pass.
+	// DeletionGuard is the share of plantings, in percent, that may go at once.
 	DeletionGuard int
 	Strict        bool
 	// Own is the name under which the fleet knows the cluster that the controller runs

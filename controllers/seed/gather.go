@@ -88,7 +88,7 @@ func (r *Reconciler) byURL(ctx context.Context, seed *v1alpha1.Seed) *v1alpha1.S
 		return seed
 	}
 	at, err := fleet.Locate(ctx, r.client, cp)
-	if err != nil {
+	if err != nil && at.URL == "" {
 		return seed
 	}
 	out := seed.DeepCopy()

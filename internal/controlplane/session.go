@@ -55,7 +55,7 @@ type Options struct {
 	Cache string
 	// ID and Environment make the owner of plans.
 	ID, Environment string
-	// DeletionGuard is the share of plantings, in percent, that may go in one pass.
+	// DeletionGuard is the share of plantings, in percent, that may go at once.
 	DeletionGuard int
 	Strict        bool
 	// Channel reads health; nil when there is none. It outlives the session.

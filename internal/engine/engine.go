@@ -104,7 +104,7 @@ type Config struct {
 	Open func(name string, spec v1alpha1.GitOpsRepoSpec) (Repo, error)
 	// Channel reads health; nil when there is none, so that nothing is ever Released.
 	Channel probe.Channel
-	// DeletionGuard is the share of plantings, in percent, that may go in one pass.
+	// DeletionGuard is the share of plantings, in percent, that may go at once.
 	DeletionGuard int
 	// Strict makes an error of a namespace or kind that nobody brings.
 	Strict bool

@@ -53,8 +53,10 @@ type Report struct {
 	ReadErr error `json:"-"`
 	// Repos are the GitOps repositories, by name. They are not part of the status.
 	Repos map[string]RepoReport `json:"-"`
-	// Catalog is what the control plane declares. It is not part of the status.
-	Catalog *catalog.Catalog `json:"-"`
+	// Catalog is what the control plane declares, and Settings the version of those that
+	// it was read with. They are not part of the status.
+	Catalog  *catalog.Catalog `json:"-"`
+	Settings string           `json:"-"`
 }
 
 // RepoReport is how a GitOps repository was found.
@@ -144,6 +146,9 @@ func (p *pass) report() *Report {
 		APIVersion: v1alpha1.APIVersion, Kind: ReportKind, Owner: p.engine.config.Owner, Revision: p.engine.tree.Revision,
 		Changed: p.changed, Raced: p.raced, Plans: map[string]*plan.Plan{}, Seeds: []SeedReport{},
 		ReadErr: p.readErr, Repos: map[string]RepoReport{}, Catalog: p.catalog,
+	}
+	if p.engine.tree.Settings != nil {
+		out.Settings = p.engine.tree.Settings.Version
 	}
 	if p.readErr != nil {
 		out.Problems = append(out.Problems, fmt.Sprintf("the control-plane repository cannot be read: %v; what was read last stays in force", p.readErr))

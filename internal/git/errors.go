@@ -208,7 +208,6 @@ var rules = []struct {
 	{says("dubious ownership"), kindAuth, ""},
 	{says("ermission denied"), kindAuth, ""},
 	{is(fs.ErrPermission), kindAuth, ""},
-	{is(context.DeadlineExceeded), kindNetwork, "the server does not answer in time"},
 	{isNetwork, kindNetwork, ""},
 }
 

@@ -1,6 +1,7 @@
 package git_test
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/pem"
 	"fmt"
@@ -328,4 +329,43 @@ func TestAFetchThatBreaksOffLeavesTheNextOneFree(t *testing.T) {
 		t.Errorf("main is at %s, want %s", got, base)
 	}
 	fsck(t, dir)
+}
+
+func TestAServerThatFallsSilentHoldsNobody(t *testing.T) {
+	const silence = 500 * time.Millisecond
+	bare := newBare(t)
+	commitFiles(t, bare, "main", map[string]string{"README.md": "hi\n"})
+	s := serve(t, bare)
+	remote := s.remote()
+	remote.Silence = silence
+	m, err := git.Open(filepath.Join(t.TempDir(), "mirror"), remote)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	for what, begin := range map[string]string{"says nothing": "", "stops in the middle": "001e# service=git-upload-pack\n0000"} {
+		s.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+			if begin != "" {
+				w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
+				_, _ = io.WriteString(w, begin)
+				w.(http.Flusher).Flush()
+			}
+			<-r.Context().Done() // until the client hangs up
+			return true
+		}
+		if _, err := m.Fetch(t.Context(), "main"); !git.IsTransient(err) || !strings.Contains(err.Error(), "the server said nothing for 500ms") {
+			t.Errorf("a server that %s: got %v", what, err)
+		}
+	}
+	s.intercept = func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPost {
+			slow, done := context.WithTimeout(r.Context(), 2*silence)
+			defer done()
+			<-slow.Done()
+		}
+		return false
+	}
+	if _, err := m.Fetch(t.Context(), "main"); err != nil {
+		t.Errorf("a server that takes long to make a pack: %v", err)
+	}
 }

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -39,6 +40,9 @@ type Remote struct {
 
 	// CABundle holds PEM certificates that are trusted besides the system's.
 	CABundle []byte
+
+	// Silence is how long a server that is asked for its refs may say nothing; 30 s where it is 0.
+	Silence time.Duration
 }
 
 // String is the URL without credentials.
@@ -103,42 +107,69 @@ func newHTTP(remote Remote, parsed *url.URL) (*endpoint, error) {
 		}
 		ep.idle.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
-	ep.transport = githttp.NewClient(&http.Client{Transport: impatient{ep.idle, answerLimit}})
+	ep.transport = githttp.NewClient(&http.Client{Transport: impatient{ep.idle, cmp.Or(remote.Silence, defaultSilence)}})
 	return ep, nil
 }
 
-// answerLimit is how long a server may take to list its refs.
-const answerLimit = 30 * time.Second
+const defaultSilence = 30 * time.Second
 
-// impatient bounds the request that begins a session: a server that hangs must not hold those who wait for others. What
-// follows moves packs, and takes as long as it takes.
+// silent is a server that said nothing for some time. A later try may find it otherwise, as net.Error tells.
+type silent time.Duration
+
+func (s silent) Error() string {
+	return fmt.Sprintf("the server said nothing for %s", time.Duration(s))
+}
+func (silent) Timeout() bool   { return true }
+func (silent) Temporary() bool { return true }
+
+// impatient gives up on a server that says nothing while it is asked for its refs, with which each session begins. What
+// follows may take a server long to prepare, and is bounded by networkLimit alone.
 type impatient struct {
-	next  http.RoundTripper
-	limit time.Duration
+	next    http.RoundTripper
+	silence time.Duration
 }
 
 func (i impatient) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method != http.MethodGet {
 		return i.next.RoundTrip(r)
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), i.limit)
+	ctx, cancel := context.WithCancelCause(r.Context())
+	timer := time.AfterFunc(i.silence, func() { cancel(silent(i.silence)) }) //nolint:forbidigo // of a network, as in net/http
 	response, err := i.next.RoundTrip(r.WithContext(ctx))
 	if err != nil {
-		cancel()
+		timer.Stop()
+		cancel(nil)
 		return nil, err
 	}
-	response.Body = &answer{response.Body, cancel}
+	response.Body = &answer{response.Body, ctx, cancel, timer, i.silence}
 	return response, nil
 }
 
-// answer is a body that ends what bounds it when it is closed.
+// answer is a body of which something has to come now and then.
 type answer struct {
 	io.ReadCloser
-	cancel context.CancelFunc
+	ctx     context.Context //nolint:containedctx // that of the request whose body it is
+	cancel  context.CancelCauseFunc
+	timer   *time.Timer
+	silence time.Duration
+}
+
+func (a *answer) Read(p []byte) (int, error) {
+	n, err := a.ReadCloser.Read(p)
+	if err == nil {
+		a.timer.Reset(a.silence)
+		return n, nil
+	}
+	var why silent
+	if errors.As(context.Cause(a.ctx), &why) {
+		err = why
+	}
+	return n, err
 }
 
 func (a *answer) Close() error {
-	defer a.cancel()
+	a.timer.Stop()
+	defer a.cancel(nil)
 	return a.ReadCloser.Close()
 }
 

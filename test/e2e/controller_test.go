@@ -3,7 +3,6 @@ package e2e
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -73,7 +72,7 @@ func (s *story) prepareController(ctx context.Context, confined bool) error {
 			return err
 		}
 	}
-	kubeconfig, err := s.world.asController(ctx, s.controller.installed)
+	kubeconfig, err := s.world.as(ctx, s.controller.installed, controllerAccount)
 	if err != nil {
 		return err
 	}
@@ -100,17 +99,19 @@ func (s *story) prepareController(ctx context.Context, confined bool) error {
 func (s *story) confineController(ctx context.Context) error {
 	s.controller.installed, s.controller.own, s.controller.elects = s.namespace, "", true
 	documents, err := kustomize("testdata/confined")
+	if err == nil {
+		err = s.world.mgmt.Apply(ctx, documents)
+	}
 	if err != nil {
 		return err
 	}
-	reader, err := s.world.asController(ctx, controllerNamespace)
+	reader, err := s.world.as(ctx, s.namespace, "reader")
 	if err != nil {
 		return err
 	}
-	secret := &corev1.Secret{
+	return s.world.mgmt.Client().Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "mgmt-kubeconfig"}, Data: map[string][]byte{"value": reader},
-	}
-	return errors.Join(s.world.mgmt.Apply(ctx, documents), s.world.mgmt.Client().Create(ctx, secret))
+	})
 }
 
 // putCredentials writes the Secret by which the controller signs in at a repository.

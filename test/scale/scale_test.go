@@ -31,7 +31,7 @@ func TestCallsGrowWithTheFleetAndNoFaster(t *testing.T) {
 		t.Errorf("%d passes in %d steps for 10 clusters, %d in %d for 20; want as many", s.passes, small.steps, l.passes, large.steps)
 	}
 	if s, l := small.planting.git.all(), large.planting.git.all(); l > s {
-		t.Errorf("the Git server had %d requests for 10 clusters and %d for 20; want as many", s, l)
+		t.Errorf("the Git server had %d requests for 10 clusters and %d for 20; want no more", s, l)
 	}
 	if t.Failed() {
 		t.Log(table(small, large))
@@ -92,7 +92,7 @@ func BenchmarkScale(b *testing.B) {
 		}
 		small, large := all[0], all[len(all)-1]
 		mustBeLinear(b, small, large)
-		_, _ = fmt.Fprintln(os.Stdout, table(all...)) // what a benchmark logs is cut after ten lines
+		_, _ = fmt.Fprintln(os.Stderr, table(all...)) // what a benchmark logs is cut after ten lines
 		for _, m := range measures {
 			if m.unit == "" {
 				continue

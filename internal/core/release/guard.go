@@ -9,5 +9,5 @@ func HoldsRemovals(removing, all, percent int) bool {
 // minRemovals is the number of plantings below which the guard never holds.
 const minRemovals = 3
 
-// DefaultDeletionGuard is the share of plantings, in percent, that may go in one pass.
+// DefaultDeletionGuard is the share of plantings, in percent, that may go at once.
 const DefaultDeletionGuard = 20

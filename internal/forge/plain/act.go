@@ -41,7 +41,10 @@ func (f *Forge) move(ctx context.Context, p forge.Proposal, decide func(sight) (
 // look reads the branch of p as it is now.
 func (f *Forge) look(ctx context.Context, p forge.Proposal) (sight, error) {
 	b, base, err := f.reader.Look(ctx, p)
-	return sight{b, base}, err
+	if err != nil {
+		return sight{}, err
+	}
+	return sight{b, base}, nil
 }
 
 // Merge makes a merge commit by the person who accepts, and deletes the branch, in
