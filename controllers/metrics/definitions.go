@@ -31,12 +31,12 @@ var (
 		"Always 1; the label has the version that runs.", nil}
 
 	passes = &definition{"furrow_passes_total", counter, []string{"namespace", "outcome"},
-		"Passes over control planes: settled (nothing was to be done), changed, raced (another process was faster) or failed (nothing could be looked at).", nil}
+		"Passes over control planes: settled (nothing was to be done), changed, raced (another process was faster), stale (the control plane could not be read anew) or failed (nothing could be looked at).", nil}
 	passDuration = &definition{"furrow_pass_duration_seconds", histogram, []string{"namespace"},
 		"How long passes took.", passBuckets}
 
 	gitCalls = &definition{"furrow_git_calls_total", counter, []string{"namespace", "repo", "operation", "outcome"},
-		"Fetches from and pushes to GitOps repositories.", nil}
+		"Fetches from and pushes to GitOps repositories and, without a repo, fetches from control planes.", nil}
 	gitDuration = &definition{"furrow_git_call_duration_seconds", histogram, []string{"namespace", "repo", "operation"},
 		"How long fetches and pushes took.", callBuckets}
 	forgeCalls = &definition{"furrow_forge_calls_total", counter, []string{"namespace", "repo", "operation", "outcome"},

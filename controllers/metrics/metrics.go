@@ -63,10 +63,11 @@ const (
 	settled = "settled"
 	changed = "changed"
 	raced   = "raced"
+	stale   = "stale"
 	failed  = "failed"
 )
 
-var passOutcomes = []string{settled, changed, raced, failed}
+var passOutcomes = []string{settled, changed, raced, stale, failed}
 
 // passOutcome says how a pass ended; nothing of one that was ended from outside.
 func passOutcome(report *engine.Report, err error) string {
@@ -75,6 +76,8 @@ func passOutcome(report *engine.Report, err error) string {
 		return ""
 	case err != nil || report == nil:
 		return failed
+	case report.ReadErr != nil:
+		return stale
 	case report.Raced:
 		return raced
 	case report.Changed:

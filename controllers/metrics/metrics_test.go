@@ -119,15 +119,18 @@ func TestPasses(t *testing.T) {
 	changed := reportOf(nil)
 	changed.Changed = true
 	w.Pass(shop, reportOf(nil), nil, time.Second)
-	w.want(map[string]float64{"passes_total settled": 1, "passes_total changed": 0, "passes_total raced": 0, "passes_total failed": 0}, "furrow_passes")
+	w.want(map[string]float64{"passes_total settled": 1, "passes_total changed": 0, "passes_total raced": 0, "passes_total stale": 0, "passes_total failed": 0}, "furrow_passes")
 	w.Pass(other, reportOf(nil), nil, time.Second)
 	w.Pass(shop, changed, nil, 2*time.Second)
 	w.Pass(shop, raced, nil, time.Second)
 	w.Pass(shop, nil, errors.New("it went wrong"), time.Second)
+	unread := reportOf(nil)
+	unread.ReadErr, unread.Changed = errors.New("the token has ended"), true
+	w.Pass(shop, unread, nil, time.Second)
 	w.Pass(shop, nil, fmt.Errorf("stopped: %w", context.Canceled), time.Hour)
 	w.want(map[string]float64{
-		"passes_total settled": 2, "passes_total changed": 1, "passes_total raced": 1, "passes_total failed": 1,
-		"pass_duration_seconds count": 5, "pass_duration_seconds sum": 6,
+		"passes_total settled": 2, "passes_total changed": 1, "passes_total raced": 1, "passes_total stale": 1, "passes_total failed": 1,
+		"pass_duration_seconds count": 6, "pass_duration_seconds sum": 7,
 	}, "furrow_pass")
 }
 

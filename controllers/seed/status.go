@@ -54,6 +54,9 @@ func seedStatus(seed *v1alpha1.Seed, v view) v1alpha1.SeedStatus {
 	}
 	s.Plan = planSummary(found, v.report)
 	summarise(&s, found)
+	if err := v.report.ReadErr; err != nil && (s.WaitingFor == "" || needsPerson(err)) {
+		s.WaitingFor = cut(fmt.Sprintf("the control plane cannot be read: %v", err))
+	}
 	planned(c, found, s.Plan)
 	showStages(c, found.Tiers)
 	sumUp(c, verdictOf(seed, found, v.report, s))
@@ -108,12 +111,13 @@ func verdictOf(seed *v1alpha1.Seed, r *engine.SeedReport, report *engine.Report,
 		return verdict{reason: reasonOf(report), message: r.Message, stalled: true}
 	case slices.ContainsFunc(r.Tiers, func(t engine.TierReport) bool { return needsDecision(t.State) }):
 		return verdict{reason: r.State, message: s.WaitingFor, stalled: true}
+	case report.ReadErr != nil && (done || needsPerson(report.ReadErr)):
+		message := fmt.Sprintf("%s tiers are released, and the control plane cannot be read anew: %v", s.Progress, report.ReadErr)
+		return verdict{reason: v1alpha1.ReasonSourceFailed, message: cut(message), stalled: needsPerson(report.ReadErr)}
 	case removing:
 		return verdict{reason: v1alpha1.ReasonRemoving, message: cut("what is planted is being removed: " + s.Progress + " tiers are gone; " + s.WaitingFor)}
-	case done && report.ReadErr == nil:
-		return verdict{reason: v1alpha1.ReasonSucceeded, message: fmt.Sprintf("all tiers of %s are released: %s", report.Revision, s.Progress), ready: true}
 	case done:
-		return verdict{reason: v1alpha1.ReasonSourceFailed, message: cut(fmt.Sprintf("all tiers are released, but the control plane cannot be read: %v", report.ReadErr))}
+		return verdict{reason: v1alpha1.ReasonSucceeded, message: fmt.Sprintf("all tiers of %s are released: %s", report.Revision, s.Progress), ready: true}
 	case seed.Spec.Suspend:
 		return verdict{reason: v1alpha1.ReasonSuspended, message: cut("new proposals are held, as spec.suspend says; " + s.Progress + " tiers are released")}
 	}

@@ -1,6 +1,7 @@
 package seed
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -78,8 +79,13 @@ func briefOf(s v1alpha1.SeedStatus) brief {
 }
 
 func TestSeedStatusSaysWhatIsWaitedFor(t *testing.T) {
-	broken := report(tier(0, release.Released))
-	broken.ReadErr = errors.New("the server does not answer")
+	unread := func(why error, tiers ...engine.TierReport) *engine.Report {
+		r := report(tiers...)
+		r.ReadErr = why
+		return r
+	}
+	refused, away := errors.New("the token has ended"), fmt.Errorf("the server does not answer: %w", context.DeadlineExceeded)
+	proposal := tier(0, release.Proposed, proposedAt("https://git/1"))
 	unplanned := report()
 	unplanned.Seeds[0].State, unplanned.Seeds[0].Message, unplanned.Plans = engine.Stalled, "seeds/web.yaml:3: it is no YAML", nil
 	absent := &engine.Report{Revision: "main@sha1:1"}
@@ -138,9 +144,18 @@ func TestSeedStatusSaysWhatIsWaitedFor(t *testing.T) {
 			want: brief{"False", "Removing", "True", "", "Proposed", "1/2", "review of https://git/2"},
 		},
 		"what is released stays so while the source cannot be read, and is not called ready": {
-			view:    view{report: broken},
-			want:    brief{"False", "SourceFailed", "True", "", "Released", "1/1", ""},
+			view:    view{report: unread(away, tier(0, release.Released))},
+			want:    brief{"False", "SourceFailed", "True", "", "Released", "1/1", "the control plane cannot be read: the server does not answer: context deadline exceeded"},
 			message: "the server does not answer",
+		},
+		"a source that is away does not hide what a rollout waits for": {
+			view: view{report: unread(away, proposal)},
+			want: brief{"False", "Proposed", "True", "", "Proposed", "0/1", "review of https://git/1"},
+		},
+		"a source that a person has to mend comes before what a rollout waits for": {
+			view:    view{report: unread(refused, proposal)},
+			want:    brief{"False", "SourceFailed", "", "True", "Proposed", "0/1", "the control plane cannot be read: the token has ended"},
+			message: "0/1 tiers are released, and the control plane cannot be read anew: the token has ended",
 		},
 		"where nothing can be looked at, what was told last stays": {
 			view: view{err: errors.New("there is no GitRepository")},

@@ -63,7 +63,8 @@ type Options struct {
 	// Settings tell, in each pass, what custom resources say about the control plane;
 	// nil when there are none.
 	Settings func(context.Context) (engine.Settings, error)
-	// Observe may wrap a repository that was opened, to count what is asked of it.
+	// Observe may wrap a repository that was opened, to count what is asked of it. That of
+	// the control plane has no name, and no forge.
 	Observe func(name string, repo engine.Repo) engine.Repo
 	// ObserveAnswers may wrap the transport to a forge's server.
 	ObserveAnswers func(repo string, next http.RoundTripper) http.RoundTripper
@@ -193,16 +194,16 @@ func (s *Session) read(ctx context.Context) (engine.Tree, error) {
 }
 
 func (s *Session) readTree(ctx context.Context, tree engine.Tree) (engine.Tree, error) {
-	refs, err := s.mirror.Fetch(ctx, s.options.Branch)
+	refs, err := s.fetch(ctx)
 	if git.IsAuth(err) && s.reopen() == nil { // its credentials may have been renewed
-		refs, err = s.mirror.Fetch(ctx, s.options.Branch)
+		refs, err = s.fetch(ctx)
 	}
 	if err != nil {
 		return tree, err
 	}
 	commit, ok := refs[s.options.Branch]
 	if !ok {
-		return tree, fmt.Errorf("%s has no branch %q; commit to it, or name another with --branch", s.mirror, s.options.Branch)
+		return tree, fmt.Errorf("%s has no branch %q; commit to it, or correct the branch that is to be read", s.mirror, s.options.Branch)
 	}
 	if s.options.Commit != "" {
 		if commit, err = s.pinned(commit); err != nil {
@@ -221,6 +222,14 @@ func (s *Session) readTree(ctx context.Context, tree engine.Tree) (engine.Tree, 
 	}
 	tree.FS, tree.Revision, tree.Place = files, s.options.Branch+"@sha1:"+commit.String(), s.mirror.String()
 	return tree, nil
+}
+
+// fetch asks the control plane's server.
+func (s *Session) fetch(ctx context.Context) (git.Refs, error) {
+	if s.options.Observe == nil {
+		return s.mirror.Fetch(ctx, s.options.Branch)
+	}
+	return s.options.Observe("", engine.Repo{Mirror: s.mirror}).Mirror.Fetch(ctx, s.options.Branch)
 }
 
 // pinned is the commit to stay at, which must be one of the branch.

@@ -225,7 +225,7 @@ func (p *pass) guardRemovals() {
 		if d.plan != nil {
 			has = clustersOf(d.plan)
 		}
-		going := p.going(d, has)
+		going := d.going(has)
 		all += len(had) + going
 		if p.confirmed(d) {
 			continue
@@ -248,10 +248,10 @@ func (p *pass) guardRemovals() {
 	}
 }
 
-// going counts the clusters that the plan on the branches leaves, and the one in force
-// does not take back, while the base branch still has something for them. What a
-// person rejected does not go; what cannot be looked at is not counted.
-func (p *pass) going(d *seedDecision, has map[string]bool) int {
+// going counts the clusters that the plan on the branches leaves, and the one in force,
+// which has some, does not take back, while the base branch still has something for
+// them. What a person rejected does not go; what cannot be looked at is not counted.
+func (d *seedDecision) going(has map[string]bool) int {
 	last, leaves, stays := d.planned.plan, map[string]bool{}, clustersOf(d.planned.plan)
 	for i := range last.Tiers {
 		t := &last.Tiers[i]

@@ -343,28 +343,35 @@ func TestAServerThatFallsSilentHoldsNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = m.Close() })
-	for what, begin := range map[string]string{"says nothing": "", "stops in the middle": "001e# service=git-upload-pack\n0000"} {
-		s.intercept = func(w http.ResponseWriter, r *http.Request) bool {
-			if begin != "" {
-				w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
-				_, _ = io.WriteString(w, begin)
-				w.(http.Flusher).Flush()
-			}
+	const nothing, half, slowPack = "", "001e# service=git-upload-pack\n0000", "slow"
+	var now atomic.Value
+	now.Store(nothing)
+	s.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+		switch now.Load() {
+		case half:
+			w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
+			_, _ = io.WriteString(w, half)
+			w.(http.Flusher).Flush()
 			<-r.Context().Done() // until the client hangs up
-			return true
+		case nothing:
+			<-r.Context().Done()
+		default:
+			if r.Method == http.MethodPost {
+				slow, done := context.WithTimeout(r.Context(), 2*silence)
+				defer done()
+				<-slow.Done()
+			}
+			return false
 		}
+		return true
+	}
+	for _, begin := range []string{nothing, half} {
+		now.Store(begin)
 		if _, err := m.Fetch(t.Context(), "main"); !git.IsTransient(err) || !strings.Contains(err.Error(), "the server said nothing for 500ms") {
-			t.Errorf("a server that %s: got %v", what, err)
+			t.Errorf("a server that says %q and no more: got %v", begin, err)
 		}
 	}
-	s.intercept = func(_ http.ResponseWriter, r *http.Request) bool {
-		if r.Method == http.MethodPost {
-			slow, done := context.WithTimeout(r.Context(), 2*silence)
-			defer done()
-			<-slow.Done()
-		}
-		return false
-	}
+	now.Store(slowPack)
 	if _, err := m.Fetch(t.Context(), "main"); err != nil {
 		t.Errorf("a server that takes long to make a pack: %v", err)
 	}
