@@ -34,18 +34,18 @@ const LeaderElectionID = "furrow-controller"
 // What the controller writes.
 //
 // +kubebuilder:rbac:groups=furrow.dev,resources=plantings,verbs=get;list;watch;create;delete
-// +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // What spec.source and the credentials of a document name.
 //
 // +kubebuilder:rbac:groups=source.toolkit.fluxcd.io,resources=gitrepositories,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 
-// Leader election. create cannot be bound to a name.
+// Leader election, which tells of itself in the older kind of events. create cannot be bound to a name.
 //
 // +kubebuilder:rbac:roleName=furrow-leader-election,namespace=furrow-system,groups=coordination.k8s.io,resources=leases,verbs=create
 // +kubebuilder:rbac:roleName=furrow-leader-election,namespace=furrow-system,groups=coordination.k8s.io,resources=leases,resourceNames=furrow-controller,verbs=get;update
-// +kubebuilder:rbac:roleName=furrow-leader-election,namespace=furrow-system,groups="";events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:roleName=furrow-leader-election,namespace=furrow-system,groups="",resources=events,verbs=create;patch
 
 // Health of the cluster itself: Flux, creators, the kubeconfigs that creators leave, and whether it answers.
 //

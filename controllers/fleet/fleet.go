@@ -24,6 +24,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -53,17 +54,22 @@ func Of(seed *v1alpha1.Seed) ControlPlane {
 	return cp
 }
 
+// SameURL is the same for all ways to write the URL of a repository.
+func SameURL(raw string) string {
+	at := strings.TrimSuffix(strings.TrimRight(raw, "/"), ".git")
+	if u, err := url.Parse(at); err == nil {
+		u.Host, u.User = strings.ToLower(u.Host), nil
+		at = u.String()
+	}
+	return at
+}
+
 // SameTree says that two Seeds name the same tree by its URL.
 func SameTree(a, b *v1alpha1.Seed) bool {
 	key := func(seed *v1alpha1.Seed) ControlPlane {
 		cp := Of(seed)
 		branch, _, _ := strings.Cut(cp.Revision, "@")
-		at := strings.TrimSuffix(strings.TrimRight(cp.URL, "/"), ".git")
-		if u, err := url.Parse(at); err == nil {
-			u.Host, u.User = strings.ToLower(u.Host), nil
-			at = u.String()
-		}
-		return ControlPlane{URL: at, Revision: cmp.Or(branch, "main"), Path: strings.Trim(cp.Path, "/.")}
+		return ControlPlane{URL: SameURL(cp.URL), Revision: cmp.Or(branch, "main"), Path: strings.Trim(cp.Path, "/.")}
 	}
 	return Of(a).URL != "" && key(a) == key(b)
 }
@@ -135,6 +141,14 @@ func Locate(ctx context.Context, r client.Reader, cp ControlPlane) (Place, error
 		return at, fmt.Errorf("GitRepository %q wants signatures verified, which Furrow does not do: it reads the branch itself. Name the repository in spec.source.url if that is meant", cp.GitRepository)
 	}
 	return at, nil
+}
+
+// longestPause is the most that lies between two tries of what fails, also where nothing calls for another one.
+const longestPause = time.Minute
+
+// Limiter is how soon what failed is tried again.
+func Limiter[T comparable]() workqueue.TypedRateLimiter[T] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[T](100*time.Millisecond, longestPause)
 }
 
 // Options are what a session on the place is opened with. Secrets are read through

@@ -23,6 +23,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -92,6 +93,7 @@ func Setup(mgr ctrl.Manager, board *fleet.Board, clock clock.PassiveClock) error
 		r := &Reconciler{client: mgr.GetClient(), board: board, clock: clock, kind: k}
 		b := builder.ControllerManagedBy(mgr).Named(strings.ToLower(k.name)).
 			For(k.new(), changed).
+			WithOptions(controller.Options{RateLimiter: fleet.Limiter[reconcile.Request]()}).
 			WatchesRawSource(source.Func(r.watchBoard))
 		for _, named := range kinds { // a document is not valid while what it names is missing
 			if named.name != k.name {

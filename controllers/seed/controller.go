@@ -24,8 +24,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
@@ -36,6 +35,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -113,7 +113,9 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		Watches(&v1alpha1.Seed{}, ofSeed(), builder.WithPredicates(predicate.Or(changed, deletion))).
 		Watches(&v1alpha1.Planting{}, r.ofPlanting(), builder.WithPredicates(onlyDeleted)).
 		WatchesRawSource(source.TypedFunc[fleet.ControlPlane](r.start)).
-		WithOptions(controller.TypedOptions[fleet.ControlPlane]{MaxConcurrentReconciles: o.Concurrency}).
+		WithOptions(controller.TypedOptions[fleet.ControlPlane]{
+			MaxConcurrentReconciles: o.Concurrency, RateLimiter: fleet.Limiter[fleet.ControlPlane](), UsePriorityQueue: new(true),
+		}).
 		WithLogConstructor(func(cp *fleet.ControlPlane) logr.Logger {
 			log := mgr.GetLogger().WithValues("controller", "seed")
 			if cp != nil {
@@ -124,24 +126,38 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	for _, document := range []client.Object{&v1alpha1.Cluster{}, &v1alpha1.ClusterType{}, &v1alpha1.GitOpsRepo{}, &v1alpha1.Template{}} {
 		b = b.Watches(document, r.ofNamespace(), builder.WithPredicates(changed))
 	}
-	served, err := serves(mgr.GetRESTMapper(), sourcev1.GroupVersion.WithKind(sourcev1.GitRepositoryKind))
-	switch {
-	case err != nil:
+	c, err := b.Build(r)
+	if err != nil {
 		return err
-	case served:
-		b = b.Watches(&sourcev1.GitRepository{}, r.ofSource(), builder.WithPredicates(predicate.Or(changed, fetched)))
-	default:
-		mgr.GetLogger().Info("GitRepositories are not served here: Seeds name their repository by URL")
 	}
-	return b.Complete(r)
+	sources := source.TypedKind(mgr.GetCache(), client.Object(&sourcev1.GitRepository{}), r.ofSource(), predicate.Or(changed, fetched))
+	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		return whenServed(ctx, mgr, func() error { return c.Watch(sources) })
+	}))
 }
 
-func serves(mapper meta.RESTMapper, kind schema.GroupVersionKind) (bool, error) {
-	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if meta.IsNoMatchError(err) {
+// lookForFlux is how often is looked whether Flux was installed meanwhile.
+const lookForFlux = 30 * time.Second
+
+// whenServed does something once the cluster knows GitRepositories: Flux may come after Furrow.
+func whenServed(ctx context.Context, mgr ctrl.Manager, do func() error) error {
+	log, told := mgr.GetLogger().WithValues("controller", "seed"), false
+	kind := sourcev1.GroupVersion.WithKind(sourcev1.GitRepositoryKind)
+	err := wait.PollUntilContextCancel(ctx, lookForFlux, true, func(context.Context) (bool, error) {
+		_, err := mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+		if err == nil {
+			return true, do()
+		}
+		if !told {
+			log.Info("GitRepositories are not served here yet: Seeds name their repository by URL", "reason", err.Error())
+		}
+		told = true
 		return false, nil
+	})
+	if ctx.Err() != nil {
+		return nil
 	}
-	return err == nil, err
+	return err
 }
 
 // start keeps the queue, into which news from the clusters goes, and closes all

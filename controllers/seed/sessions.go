@@ -189,7 +189,7 @@ type writers struct {
 // acquire waits until no other pass writes to the repositories.
 func (w *writers) acquire(urls []string) (release func()) {
 	var held []*sync.Mutex
-	for _, url := range slices.Sorted(slices.Values(urls)) { // always in this order, so that nobody waits in a circle
+	for _, url := range oneWay(urls) {
 		w.mu.Lock()
 		if w.repos == nil {
 			w.repos = map[string]*sync.Mutex{}
@@ -207,6 +207,16 @@ func (w *writers) acquire(urls []string) (release func()) {
 			repo.Unlock()
 		}
 	}
+}
+
+// oneWay are the repositories, each once and always in the same order, so that nobody waits in a circle.
+func oneWay(urls []string) []string {
+	var out []string
+	for _, url := range urls {
+		out = append(out, fleet.SameURL(url))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // digest is a name for a directory.

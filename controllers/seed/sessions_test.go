@@ -1,12 +1,18 @@
 package seed
 
 import (
+	"errors"
+	"io/fs"
 	"runtime"
 	"sync"
 	"testing"
 	"time"
 
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+
 	"github.com/furrow-dev/furrow/controllers/fleet"
+	"github.com/furrow-dev/furrow/internal/engine"
 )
 
 func TestOnePassAtATimeWritesToARepository(t *testing.T) {
@@ -34,6 +40,27 @@ func TestOnePassAtATimeWritesToARepository(t *testing.T) {
 	w.acquire([]string{"b"})() // which would hang here if different repositories waited for each other
 	w.acquire(nil)()           // and this, if one did that has none
 	a()
+	w.acquire([]string{"https://git.example.com/a.git", "https://Git.example.com/a/"})() // one repository, written in two ways
+}
+
+func TestAPassThatNothingCallsForComesLast(t *testing.T) {
+	r := &Reconciler{options: Options{Interval: time.Hour, Clock: clock.RealClock{}}}
+	for what, tc := range map[string]struct {
+		view view
+		last bool
+		most time.Duration
+	}{
+		"nothing changed":       {view{report: &engine.Report{}}, true, 2 * time.Hour},
+		"something was pushed":  {view{report: &engine.Report{Changed: true}}, false, breath},
+		"another one was first": {view{report: &engine.Report{Raced: true}}, true, time.Minute},
+		"it failed":             {view{err: errors.New("no answer")}, false, time.Minute},
+		"a Secret is missing":   {view{err: fs.ErrNotExist}, false, credentialsInterval},
+	} {
+		got := r.next(&scope{session: &session{}}, tc.view)
+		if last := *got.Priority == handler.LowPriority; last != tc.last || got.RequeueAfter > tc.most || got.RequeueAfter < breath {
+			t.Errorf("%s: the next pass comes in %s, with priority %d", what, got.RequeueAfter, *got.Priority)
+		}
+	}
 }
 
 func TestAChannelEndsWithTheLastControlPlaneOfItsNamespace(t *testing.T) {

@@ -289,6 +289,7 @@ func TestBadValuesAreRefused(t *testing.T) {
 		"no repository":                               {"image.repository=", "/image/repository"},
 		"a pull policy that does not exist":           {"image.pullPolicy=Sometimes", "/image/pullPolicy"},
 		"an interval without a unit":                  {"controller.interval=60", "/controller/interval"},
+		"an interval of less than a second":           {"controller.interval=500ms", "/controller/interval"},
 		"no control plane at once":                    {"controller.concurrency=0", "/controller/concurrency"},
 		"a guard of more than all":                    {"controller.deletionGuard=101", "/controller/deletionGuard"},
 		"a log level that does not exist":             {"controller.logLevel=loud", "/controller/logLevel"},

@@ -73,7 +73,7 @@ var always = []string{
 	"patch gitopsrepos.furrow.dev/status team", "patch templates.furrow.dev/status team",
 	"create plantings.furrow.dev team", "delete plantings.furrow.dev team",
 	"watch plantings.furrow.dev team", "patch plantings.furrow.dev/status team",
-	"get secrets team", "create events team", "patch events.events.k8s.io team",
+	"get secrets team", "create events.events.k8s.io team", "patch events.events.k8s.io team",
 	"list gitrepositories." + flux + " team", "watch gitrepositories." + flux + " team",
 	"create leases." + election + " " + namespace,
 	"get leases." + election + " " + namespace + "/" + controllers.LeaderElectionID,
