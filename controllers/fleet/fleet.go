@@ -105,7 +105,7 @@ type Place struct {
 }
 
 // errNoFlux says that the cluster does not know GitRepositories.
-var errNoFlux = errors.New("the cluster has no GitRepositories: install Flux, or name the repository in spec.source.url")
+var errNoFlux = errors.New("the cluster has no GitRepositories: install Flux, or make a Seed that names the repository in spec.source.url")
 
 // Locate finds out where a control plane is. An error says why it may not be read; the
 // place is known nevertheless where it has a URL.
@@ -122,7 +122,7 @@ func Locate(ctx context.Context, r client.Reader, cp ControlPlane) (Place, error
 	case meta.IsNoMatchError(err):
 		return Place{}, errNoFlux
 	case apierrors.IsNotFound(err):
-		return Place{}, fmt.Errorf("there is no GitRepository %q in namespace %s. Create it, or correct spec.source.gitRepositoryRef", cp.GitRepository, cp.Namespace)
+		return Place{}, fmt.Errorf("there is no GitRepository %q in namespace %s. Create it, or make a Seed that names another one", cp.GitRepository, cp.Namespace)
 	case err != nil:
 		return Place{}, fmt.Errorf("reading GitRepository %q: %w", cp.GitRepository, err)
 	}
@@ -132,13 +132,13 @@ func Locate(ctx context.Context, r client.Reader, cp ControlPlane) (Place, error
 	}
 	if ref := source.Spec.Reference; ref != nil && at.Branch == "" {
 		if ref.Tag != "" || ref.SemVer != "" || ref.Name != "" || ref.Commit != "" && ref.Branch == "" {
-			return Place{}, fmt.Errorf("GitRepository %q follows no branch. Name the branch in spec.source.revision", cp.GitRepository)
+			return Place{}, fmt.Errorf("GitRepository %q follows no branch. Let it follow one, or make a Seed that names the branch in spec.source.revision", cp.GitRepository)
 		}
 		at.Branch, at.Commit = ref.Branch, ref.Commit
 	}
 	at.Branch = cmp.Or(at.Branch, "master") // what Flux takes when nothing is given
 	if source.Spec.Verification != nil {
-		return at, fmt.Errorf("GitRepository %q wants signatures verified, which Furrow does not do: it reads the branch itself. Name the repository in spec.source.url if that is meant", cp.GitRepository)
+		return at, fmt.Errorf("GitRepository %q wants signatures verified, which Furrow does not do: it reads the branch itself. Make a Seed that names the repository in spec.source.url if that is meant", cp.GitRepository)
 	}
 	return at, nil
 }
@@ -179,7 +179,7 @@ func (s secrets) Set(name string) (controlplane.Set, error) {
 	bound := true
 	if name == controlplane.ControlPlaneCredentials {
 		if s.own == "" {
-			return controlplane.Set{}, fs.ErrNotExist
+			return controlplane.Set{}, controlplane.ErrPublic
 		}
 		name, bound = s.own, s.bound
 	}

@@ -67,7 +67,7 @@ func TestASecretSaysWhereItMayBeSent(t *testing.T) {
 		"but for Flux's own, which goes where Flux sends it":  {place("of-flux", false), controlplane.ControlPlaneCredentials, "", ""},
 		"Flux's own is no more than a Secret to other names":  {place("of-flux", false), "of-flux", "", "does not say where"},
 		"one that is not there is named with the next step":   {place("", true), "none", "", "there is no Secret fleet/none. Create it"},
-		"a control plane without credentials is a public one": {place("", true), controlplane.ControlPlaneCredentials, "", fs.ErrNotExist.Error()},
+		"a control plane without credentials is a public one": {place("", true), controlplane.ControlPlaneCredentials, "", controlplane.ErrPublic.Error()},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestLocate(t *testing.T) {
 		},
 		"a GitRepository that follows no branch": {
 			source:  v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "tag"}},
-			wantErr: `GitRepository "tag" follows no branch. Name the branch in spec.source.revision`,
+			wantErr: `GitRepository "tag" follows no branch. Let it follow one, or make a Seed that names the branch in spec.source.revision`,
 		},
 		"a GitRepository that is not there": {
 			source:  v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "none"}},

@@ -44,7 +44,9 @@ what a cluster's Flux reports is acted on at once; everything is looked at every
 
 Clusters are reached through the Secret <cluster>-kubeconfig in the Seed's namespace, key value;
 those that a seed creates, through the Secret that their creator leaves. With --cluster the
-controller's own cluster is asked with its own permissions.`,
+controller's own cluster is asked with its own permissions.
+
+Outside of a cluster it needs --leader-elect=false or --leader-election-namespace.`,
 		Example: `  furrow controller --cluster mgmt
   furrow controller --kubeconfig ~/.kube/config --leader-elect=false --namespace fleet --log-format text`,
 		Args: exactly(0, "no arguments"),
@@ -53,9 +55,9 @@ controller's own cluster is asked with its own permissions.`,
 	flags := cmd.Flags()
 	flags.StringVar(&c.options.Namespace, "namespace", os.Getenv("FURROW_NAMESPACE"), "watch this namespace only; or set FURROW_NAMESPACE (default: all)")
 	flags.StringVar(&c.options.Seeds.Own, "cluster", os.Getenv("FURROW_CLUSTER"), "name under which the fleet knows the cluster that the controller runs in; or set FURROW_CLUSTER (default: it is not part of the fleet)")
-	flags.DurationVar(&c.options.Seeds.Interval, "interval", time.Minute, "pause between passes for which nothing called")
+	flags.DurationVar(&c.options.Seeds.Interval, "interval", time.Minute, "longest pause between two passes, unless a server does not answer")
 	flags.IntVar(&c.options.Seeds.Concurrency, "concurrency", 2, "how many control planes are looked at at once")
-	flags.StringVar(&c.options.Seeds.Cache, "cache", "", "directory of the mirrors; may be deleted at any time (default: furrow in the user's cache directory)")
+	flags.StringVar(&c.options.Seeds.Cache, "cache", "", "directory of the mirrors; may be deleted at any time (default: furrow/controller in the user's cache directory)")
 	flags.StringVar(&c.options.Seeds.ID, "id", "", "control-plane id, the first part of the owner of plans (default: the repository's name)")
 	flags.StringVar(&c.options.Seeds.Environment, "environment", "default", "environment, the second part of the owner of plans")
 	flags.IntVar(&c.options.Seeds.DeletionGuard, "deletion-guard", release.DefaultDeletionGuard, "percent of all plantings that may be removed at once without 'kubectl furrow confirm'")

@@ -79,7 +79,7 @@ func (f *kubeFlags) add(root *cobra.Command) {
 	flags := root.PersistentFlags()
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file to use (default: those of KUBECONFIG, else ~/.kube/config)")
 	flags.StringVar(&f.context, "context", "", "context of the kubeconfig to use")
-	flags.StringVar(&f.cluster, "cluster", "", "cluster of the kubeconfig to use")
+	flags.StringVar(&f.cluster, "cluster", "", "cluster of the kubeconfig to use, which is none of the fleet's names")
 	flags.StringVar(&f.user, "user", "", "user of the kubeconfig to use")
 	flags.StringVarP(&f.namespace, "namespace", "n", "", "namespace of the Seeds (default: that of the context)")
 	flags.StringVar(&f.timeout, "request-timeout", "0", "how long to wait for one answer of the API server, as in 10s; 0 for no limit")
@@ -283,7 +283,9 @@ func newKubectl(connect connector) *cobra.Command {
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl furrow"},
 		Short:       "Follow and steer the seeds that 'furrow controller' plants",
 		Long: `The plugin of kubectl for Seeds: which tier is where, what waits for whom, and what you are
-asked to decide. It reads and writes Seeds and reads Plantings; the controller does the work.
+asked to decide. It reads Seeds and Plantings and writes nothing but Seeds; the controller does
+the work. To explain and plan, it also reads Furrow's other kinds, the Secrets and GitRepositories
+that are named, and the repositories.
 
 Exit codes: 0 done, 1 failed, 2 called in a wrong way, 3 problems found in the input.`,
 		Example: `  kubectl furrow status

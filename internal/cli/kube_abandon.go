@@ -26,9 +26,9 @@ func newKubeAbandon(f *kubeFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "abandon CLUSTER",
 		Short: "Give up a cluster that never answers again, so that removals go on without it",
-		Long: `Abandon names a cluster in the annotation furrow.dev/abandon of every Seed that is planted on
-it: what is to be removed from that cluster is no longer waited for, and whatever still runs
-there is left behind. It changes nothing but with --yes; without it, it says what it would do.
+		Long: `Abandon names a cluster of the fleet in the annotation furrow.dev/abandon of every Seed that is
+planted on it: what is to be removed from that cluster is no longer waited for, and whatever still
+runs there is left behind. It changes nothing but with --yes; without it, it says what it would do.
 
 --undo takes the cluster out of the annotations again. What was given up meanwhile stays so.`,
 		Example: `  kubectl furrow abandon site-b

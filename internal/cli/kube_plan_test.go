@@ -125,7 +125,7 @@ func TestCredentialsOfOnesOwnStandInForSecrets(t *testing.T) {
 	if err := a.Update(t.Context(), seed); err != nil {
 		t.Fatal(err)
 	}
-	p.kubectl(a, exitOK, "plan web") // the Secret is not there, and the repository happens to be public
+	mustContain(t, p.kubectl(a, exitFailed, "plan web").stderr, "there is no Secret fleet/deploy. Create it, or correct its name")
 
 	a.funcs.Get = func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 		if _, secret := o.(*corev1.Secret); secret {

@@ -38,8 +38,11 @@ func (s Set) String() string { return "credentials" }
 // GoString is String, so that no verb of fmt shows secrets.
 func (s Set) GoString() string { return s.String() }
 
+// ErrPublic says that a repository is to be read without credentials.
+var ErrPublic = errors.New("no credentials are wanted")
+
 // Credentials gives sets of credentials by name, as they are now. A set that is not
-// there is fs.ErrNotExist.
+// there is fs.ErrNotExist; that of a control plane may be ErrPublic.
 type Credentials interface {
 	Set(name string) (Set, error)
 }
@@ -51,6 +54,9 @@ type Directory string
 func (d Directory) Set(name string) (Set, error) {
 	dir := filepath.Join(string(d), name)
 	if _, err := os.Stat(dir); err != nil {
+		if name == ControlPlaneCredentials && errors.Is(err, fs.ErrNotExist) {
+			return Set{}, ErrPublic
+		}
 		return Set{}, err
 	}
 	var failed error

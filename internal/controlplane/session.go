@@ -381,8 +381,8 @@ func (s *Session) remote(url, credentials string) (git.Remote, error) {
 	}
 	set, err := s.options.Credentials.Set(credentials)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && credentials == ControlPlaneCredentials:
-		return remote, nil // a public control plane needs none
+	case errors.Is(err, ErrPublic):
+		return remote, nil
 	case err != nil:
 		return remote, fmt.Errorf("there are no credentials %q: %w", credentials, err)
 	}

@@ -1,6 +1,9 @@
 package controlplane
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,5 +99,32 @@ func TestEachControlPlaneIsAnOwnerOfItsOwn(t *testing.T) {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
 		})
+	}
+}
+
+// secret is a Secret that somebody named, and that is not there.
+type secret struct{}
+
+func (secret) Set(string) (Set, error) {
+	return Set{}, fmt.Errorf("there is no Secret: %w", fs.ErrNotExist)
+}
+
+func TestAControlPlaneIsPublicOnlyWhereNoCredentialsAreNamed(t *testing.T) {
+	for what, tc := range map[string]struct {
+		credentials Credentials
+		opens       bool
+	}{"a directory without the set": {Directory(t.TempDir()), true}, "a Secret that is missing": {secret{}, false}} {
+		s, err := Open(Options{ControlPlane: "https://git.example.com/a", Cache: t.TempDir(), Credentials: tc.credentials, RemoteOnly: true})
+		if (err == nil) != tc.opens {
+			t.Errorf("%s: got %v", what, err)
+		}
+		if err == nil {
+			err = s.Close()
+		} else if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }

@@ -3,7 +3,11 @@ package e2e
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -14,7 +18,9 @@ import (
 	sdk "code.gitea.io/sdk/gitea"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -94,16 +100,22 @@ func (s *story) prepareController(ctx context.Context, confined bool) error {
 	return nil
 }
 
-// confineController installs the controller in the story's namespace alone. So it asks the management cluster with the
+// confineController installs the controller in the story's namespace alone, by the chart. So it asks the management cluster with the
 // kubeconfig of a Secret there.
 func (s *story) confineController(ctx context.Context) error {
 	s.controller.installed, s.controller.own, s.controller.elects = s.namespace, "", true
-	documents, err := kustomize("testdata/confined")
-	if err == nil {
-		err = s.world.mgmt.Apply(ctx, documents)
-	}
+	documents, err := chartWithin(s.namespace)
 	if err != nil {
 		return err
+	}
+	mayRead, err := os.ReadFile("testdata/reader.yaml")
+	if err != nil {
+		return err
+	}
+	for _, each := range [][]byte{documents, mayRead} {
+		if err := s.world.mgmt.Apply(ctx, each); err != nil {
+			return err
+		}
 	}
 	reader, err := s.world.as(ctx, s.namespace, "reader")
 	if err != nil {
@@ -254,27 +266,149 @@ func containsInOrder(line string, parts []string) bool {
 }
 
 // retry asks for a seed to be proposed again, as people do.
-func (s *story) retry(seed string) { s.t.Helper(); s.ask("retry", v1alpha1.AnnotationRetry, seed) }
+func (s *story) retry(seed string) { s.t.Helper(); s.ask("retry", seed) }
 
 // confirm lets a removal begin that the deletion guard holds.
-func (s *story) confirm(seed string) {
-	s.t.Helper()
-	s.ask("confirm", v1alpha1.AnnotationConfirm, seed)
-}
+func (s *story) confirm(seed string) { s.t.Helper(); s.ask("confirm", seed) }
 
-func (s *story) ask(command, annotation, seed string) {
+func (s *story) ask(command, seed string) {
 	s.t.Helper()
 	if s.controller == nil {
 		s.furrow(command, seed)
 		return
 	}
-	value := time.Now().UTC().Format(time.RFC3339Nano)
-	s.kubectl("annotate", "seed", seed, "--overwrite", annotation+"="+value)
-	s.eventually(limit, "the controller has acted on it", func() (bool, string) {
-		is, err := s.seedResource(seed)
-		handled := []string{is.Status.Handled.Retry, is.Status.Handled.Confirm}
-		return slices.Contains(handled, value), fmt.Sprint(handled, err)
-	})
+	mustHave(s.t, s.plugin(command, seed, "--timeout", limit.String()), "The controller has acted on the")
+}
+
+// plugin runs kubectl furrow on the management cluster in the story's namespace, and gives what it prints.
+func (s *story) plugin(args ...string) string {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit+time.Minute)
+	defer cancel()
+	cmd := s.command(ctx, append(args, "--kubeconfig", s.world.mgmt.KubeConfigFile, "--namespace", s.namespace)...)
+	cmd.Args[0] = "kubectl-furrow"
+	cmd.Env = slices.DeleteFunc(cmd.Env, func(variable string) bool { return strings.HasPrefix(variable, "FURROW_") })
+	output, err := cmd.CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("kubectl furrow %s: %v\n%s", strings.Join(args, " "), err, output)
+	}
+	return string(output)
+}
+
+// mustHave fails where a text does not have all of some others.
+func mustHave(t testing.TB, text string, wanted ...string) {
+	t.Helper()
+	for _, want := range wanted {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+}
+
+// readByTools fails where kstatus, which Flux, Argo CD and kubectl plugins wait with, reads a resource otherwise than its
+// conditions say.
+func (s *story) readByTools() {
+	s.t.Helper()
+	for _, kind := range []string{"SeedList", "PlantingList", "ClusterList", "ClusterTypeList", "GitOpsRepoList", "TemplateList"} {
+		var list unstructured.UnstructuredList
+		list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
+		if err := s.world.mgmt.Client().List(s.t.Context(), &list, client.InNamespace(s.namespace)); err != nil {
+			s.t.Fatal(err)
+		}
+		for i := range list.Items {
+			o := &list.Items[i]
+			read, err := status.Compute(o)
+			if err != nil {
+				s.t.Errorf("kstatus cannot read %s %s: %v", o.GetKind(), o.GetName(), err)
+				continue
+			}
+			if want := statusOf(o); read.Status != want {
+				s.t.Errorf("kstatus reads %s %s as %s (%s), and its conditions say %s: %v", o.GetKind(), o.GetName(), read.Status, read.Message, want, o.Object["status"])
+			}
+		}
+	}
+}
+
+// statusOf is how a resource stands, as its conditions say.
+func statusOf(o *unstructured.Unstructured) status.Status {
+	observed, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	is := map[any]any{}
+	for _, condition := range conditions {
+		if c, ok := condition.(map[string]any); ok {
+			is[c["type"]] = c["status"]
+		}
+	}
+	switch {
+	case o.GetDeletionTimestamp() != nil:
+		return status.TerminatingStatus
+	case observed != o.GetGeneration():
+		return status.InProgressStatus
+	case is["Stalled"] == "True":
+		return status.FailedStatus
+	case is["Ready"] == "True":
+		return status.CurrentStatus
+	}
+	return status.InProgressStatus
+}
+
+// hidesTheToken fails where what the controller signs in with stands where people can read it.
+func (s *story) hidesTheToken() {
+	s.t.Helper()
+	said := map[string]string{}
+	resources, err := s.tryKubectl("get", "furrow,events", "--output", "yaml")
+	if err != nil {
+		s.t.Errorf("%v: %s", err, resources)
+	}
+	said["the resources and events"] = resources
+	for _, pull := range s.pulls(sdk.StateAll) {
+		said[fmt.Sprintf("pull request #%d", pull.Index)] = pull.Title + pull.Body
+	}
+	logs, err := filepath.Glob(filepath.Join(s.dir, "logs", "*.log"))
+	if err != nil || len(logs) == 0 {
+		s.t.Errorf("there are no logs: %v", err)
+	}
+	for _, log := range logs {
+		content, err := os.ReadFile(log)
+		if err != nil {
+			s.t.Error(err)
+		}
+		said[filepath.Base(log)] = string(content)
+	}
+	for what, text := range said {
+		if strings.Contains(text, s.robot.token) {
+			s.t.Errorf("%s: it has the token", what)
+		}
+	}
+}
+
+// isWatched fails where the controller does not tell operators how it is.
+func (s *story) isWatched(metrics, probes string) {
+	s.t.Helper()
+	get := func(url string) string {
+		request, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		content, err := io.ReadAll(response.Body)
+		if err = errors.Join(err, response.Body.Close()); err != nil || response.StatusCode != http.StatusOK {
+			s.t.Errorf("%s: %s %v", url, response.Status, err)
+		}
+		return string(content)
+	}
+	get("http://" + probes + "/healthz")
+	get("http://" + probes + "/readyz")
+	mustHave(s.t, get("http://"+metrics+"/metrics"),
+		fmt.Sprintf(`furrow_passes_total{namespace=%q,outcome="settled"}`, s.namespace),
+		fmt.Sprintf(`furrow_git_calls_total{namespace=%q,operation="fetch",outcome="ok",repo=""}`, s.namespace),
+		fmt.Sprintf(`furrow_git_calls_total{namespace=%q,operation="push",outcome="ok",repo="gitops"}`, s.namespace),
+		fmt.Sprintf(`furrow_forge_calls_total{namespace=%q,operation="propose",outcome="ok",repo="gitops"} 1`, s.namespace),
+		fmt.Sprintf(`furrow_seeds{namespace=%q,state="Released"} 1`, s.namespace), "controller_runtime_reconcile_total{",
+	)
 }
 
 // remove removes seeds, as people do: by the Seeds where they are resources, else by their packages.
@@ -336,18 +470,28 @@ func (s *story) awaitForgotten() {
 
 func TestASeedIsReleasedThroughTheController(t *testing.T) {
 	t.Parallel()
+	servers.Need(t, servers.Helm)
 	for name, option := range map[string]storyOption{"controller": throughController, "confined": confined} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStory(t, name, option)
 			s.plantMOTD()
-			s.run()
+			metrics, err := servers.FreeAddress()
+			if err != nil {
+				t.Fatal(err)
+			}
+			probes, err := servers.FreeAddress()
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.run("--metrics-bind-address", metrics, "--health-probe-bind-address", probes)
 			s.awaitPull(motd)
 			s.shows("seed motd False Proposed 0/1 1 review of http://", "planting motd.mgmt motd mgmt False 0/1 00 Proposed review of http://")
 			s.release(motd, sdk.MergeStyleMerge)
 			s.awaitReleased()
 			s.mustSay("hello")
 			s.shows("seed motd True Released 1/1", "planting motd.mgmt motd mgmt True 1/1 00 Released")
+			s.isWatched(metrics, probes)
 		})
 	}
 }

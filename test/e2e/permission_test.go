@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -43,18 +44,47 @@ const (
 )
 
 // shipped are the documents that people apply to run the controller: CRDs, the ServiceAccount, and its roles.
-var shipped = sync.OnceValues(func() ([]byte, error) { return kustomize("testdata/controller") })
+var shipped = sync.OnceValues(func() ([]byte, error) {
+	return output(servers.Kubernetes, "kubectl", "kustomize", "testdata/controller")
+})
 
-func kustomize(dir string) ([]byte, error) {
-	bin, err := servers.Find(servers.Kubernetes)
+// chartWithin is the chart for one namespace, but for what runs its pod.
+func chartWithin(namespace string) ([]byte, error) {
+	documents, err := output(servers.Helm, "helm", "template", "furrow", "../../charts/furrow", "--namespace", namespace,
+		"--set", "namespaced=true,crds.install=false,rbac.userRoles=false")
+	if err != nil {
+		return nil, err
+	}
+	var out []byte
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(documents), 4096)
+	for {
+		var object unstructured.Unstructured
+		if err := decoder.Decode(&object); errors.Is(err, io.EOF) {
+			return out, nil
+		} else if err != nil {
+			return nil, err
+		}
+		if kind := object.GetKind(); kind == "ServiceAccount" || kind == "Role" || kind == "RoleBinding" {
+			document, err := object.MarshalJSON()
+			if err != nil {
+				return nil, err
+			}
+			out = append(append(out, "---\n"...), document...)
+		}
+	}
+}
+
+// output is what a program of a server prints.
+func output(of servers.Name, program string, args ...string) ([]byte, error) {
+	bin, err := servers.Find(of)
 	if err != nil {
 		return nil, err
 	}
 	var stdout, stderr bytes.Buffer
-	cmd := exec.Command(bin.Program(servers.Kubernetes, "kubectl"), "kustomize", dir)
+	cmd := exec.Command(bin.Program(of, program), args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("kubectl kustomize %s: %w\n%s", dir, err, stderr.String())
+		return nil, fmt.Errorf("%s %s: %w\n%s", program, strings.Join(args, " "), err, stderr.String())
 	}
 	return stdout.Bytes(), nil
 }

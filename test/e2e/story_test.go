@@ -204,6 +204,7 @@ func (s *story) end(t testing.TB) {
 		s.checkRules()
 	}
 	if s.controller != nil {
+		s.hidesTheToken()
 		err := noteRights(s.world.mgmt)
 		rest, unusedErr := unused()
 		if err := errors.Join(err, unusedErr); err != nil {
@@ -306,6 +307,7 @@ func (s *story) step(sentence string, tell func()) {
 		s.checkRules()
 		t.Logf("%s", time.Since(began).Round(10*time.Millisecond))
 		if s.controller != nil {
+			s.readByTools()
 			output, _ := s.tryKubectl("get", "seeds,plantings")
 			t.Logf("people see:\n%s", output)
 		}

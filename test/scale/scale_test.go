@@ -56,14 +56,21 @@ func mustBeBounded(t testing.TB, f figures) {
 		}
 	}
 	for name, p := range map[string]phase{"warm": f.warm, "cold": f.cold} {
+		if p.took > mostRestart {
+			t.Errorf("%d clusters: a %s restart takes %s, want at most %s", f.clusters, name, p.took, mostRestart)
+		}
 		if p.api.writes()+p.api.events() > 0 || p.git.of("gitops: git-receive-pack") > 0 {
 			t.Errorf("%d clusters: a %s restart writes, although nothing has changed: %s; %s", f.clusters, name, p.api, p.git)
 		}
 	}
 }
 
-// slack is how much more calls a cluster may cost in a larger fleet.
-const slack = 2
+const (
+	// mostRestart is how long a restart may take until it rests, with everything planted.
+	mostRestart = time.Minute
+	// slack is how much more a cluster may cost in a larger fleet.
+	slack = 2
+)
 
 // mustBeLinear asserts that a cluster costs about as many calls in a large fleet as in a small one.
 func mustBeLinear(t testing.TB, small, large figures) {
@@ -80,6 +87,20 @@ func mustBeLinear(t testing.TB, small, large figures) {
 	}
 }
 
+// mustFit asserts that memory does not grow faster than the fleet. Of small fleets it says nothing.
+func mustFit(t testing.TB, small, large figures) {
+	t.Helper()
+	for what, of := range map[string]func(figures) float64{
+		"the way to Released": func(f figures) float64 { return f.planting.peak }, "what is planted": func(f figures) float64 { return f.settled },
+		"a warm restart": func(f figures) float64 { return f.warm.peak }, "a cold restart": func(f figures) float64 { return f.cold.peak },
+	} {
+		one, other := of(small)/float64(small.clusters), of(large)/float64(large.clusters)
+		if other > slack*one {
+			t.Errorf("%s takes %.2f MiB a cluster in a fleet of %d and %.2f in one of %d", what, one, small.clusters, other, large.clusters)
+		}
+	}
+}
+
 // BenchmarkScale plants fleets of 100, 300 and 1,000 clusters with five tiers each.
 func BenchmarkScale(b *testing.B) {
 	server := apiServer(b)
@@ -92,6 +113,7 @@ func BenchmarkScale(b *testing.B) {
 		}
 		small, large := all[0], all[len(all)-1]
 		mustBeLinear(b, small, large)
+		mustFit(b, small, large)
 		_, _ = fmt.Fprintln(os.Stderr, table(all...)) // what a benchmark logs is cut after ten lines
 		for _, m := range measures {
 			if m.unit == "" {

@@ -21,6 +21,12 @@ const (
 // handedOut are the ports that this process has given out; they are not given out again.
 var handedOut sync.Map
 
+// FreeAddress is one on the loopback on which nobody listens.
+func FreeAddress() (string, error) {
+	port, err := freePort()
+	return loopback(port), err
+}
+
 // freePort finds a port on which nobody listens. Another process may take it first: see onFreePort.
 func freePort() (int, error) {
 	for range 100 {
