@@ -153,7 +153,7 @@ func (f *sessionFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.options.Branch, "branch", "main", "branch of the control-plane repository")
 	flags.StringVar(&f.options.Path, "path", "", "directory of the control-plane tree in its repository")
 	flags.StringVar(&f.credentials, "credentials", os.Getenv("FURROW_CREDENTIALS"), "directory with one directory for each set of credentials (files token, or username and password; ca.crt; url, which binds the set to it); or set FURROW_CREDENTIALS")
-	flags.StringVar(&f.options.Cache, "cache", "", "directory of the mirrors; may be deleted at any time (default: furrow in the user's cache directory)")
+	flags.StringVar(&f.options.Cache, "cache", "", "directory of the mirrors; may be deleted at any time (default: furrow/mirrors in the user's cache directory)")
 	directories(cmd, "control-plane", "credentials", "cache")
 }
 
