@@ -287,13 +287,7 @@ func TestAnUpdateThatBreaksATierKeepsTheNextOneBack(t *testing.T) {
 }
 
 func TestTheDeletionGuardHoldsUntilConfirmed(t *testing.T) {
-	w := newWorld(t, fleet{workload: []string{"site-0", "site-1", "site-2"}, seed: 5})
-	w.guard = 20
-	w.restart()
-	w.control.put("main", "plant", map[string]string{"seeds/all.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: default}\n"})
-	if !w.settle(60) {
-		t.Fatalf("not planted:\n%s", w.describe())
-	}
+	w := newGuarded(t, []string{"site-0", "site-1", "site-2"}, "all")
 	w.control.put("main", "remove", map[string]string{"seeds/all.yaml": ""})
 	w.rounds(5)
 	if s, _ := w.report.Seed("all"); s == nil || s.State != engine.Stalled || !strings.Contains(s.Message, "3 of 3 plantings would go at once (more than 20 %). Run 'furrow confirm all'") {
@@ -312,7 +306,7 @@ func TestTheDeletionGuardHoldsUntilConfirmed(t *testing.T) {
 
 func TestTheDeletionGuardCountsWhatGoesOneByOne(t *testing.T) {
 	names := []string{"a", "b", "c", "d"}
-	w := newGuarded(t, names...)
+	w := newGuarded(t, []string{"site-0"}, names...)
 	mustHold := func(name, counts string) {
 		t.Helper()
 		if s, _ := w.report.Seed(name); s == nil || s.State != engine.Stalled || !strings.Contains(s.Message, counts+" plantings would go at once") {
@@ -346,7 +340,7 @@ func TestTheDeletionGuardCountsWhatGoesOneByOne(t *testing.T) {
 }
 
 func TestTheDeletionGuardDoesNotCountWhatWasTurnedDown(t *testing.T) {
-	w := newGuarded(t, "a", "b", "c")
+	w := newGuarded(t, []string{"site-0"}, "a", "b", "c")
 	for _, name := range []string{"a", "b"} {
 		w.control.put("main", "remove", map[string]string{"seeds/" + name + ".yaml": ""})
 		w.rounds(2)
@@ -365,13 +359,7 @@ func TestTheDeletionGuardDoesNotCountWhatWasTurnedDown(t *testing.T) {
 }
 
 func TestAConfirmationThatNothingWaitsForIsNotKept(t *testing.T) {
-	w := newWorld(t, fleet{workload: []string{"site-0", "site-1", "site-2"}, seed: 5})
-	w.guard = 20
-	w.restart()
-	w.control.put("main", "plant", map[string]string{"seeds/all.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: default}\n"})
-	if !w.settle(60) {
-		t.Fatalf("not planted:\n%s", w.describe())
-	}
+	w := newGuarded(t, []string{"site-0", "site-1", "site-2"}, "all")
 	if err := w.engine.Confirm(t.Context(), "all"); err != nil {
 		t.Fatal(err)
 	}
@@ -383,11 +371,11 @@ func TestAConfirmationThatNothingWaitsForIsNotKept(t *testing.T) {
 	}
 }
 
-// newGuarded is a world in which seeds of one planting each are planted, and the
-// deletion guard lets a fifth of them go.
-func newGuarded(t *testing.T, names ...string) *world {
+// newGuarded is a world in which seeds of one object each are planted on all sites, and
+// the deletion guard lets a fifth of them go.
+func newGuarded(t *testing.T, sites []string, names ...string) *world {
 	t.Helper()
-	w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5})
+	w := newWorld(t, fleet{workload: sites, seed: 5})
 	w.guard = 20
 	w.restart()
 	for _, name := range names {
