@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -64,9 +63,8 @@ func Scheme() (*runtime.Scheme, error) {
 }
 
 // Run runs the controllers on the cluster that access reaches, until the context ends.
+// What client libraries log is directed for the process as a whole, by who owns it.
 func Run(ctx context.Context, access *rest.Config, o Options) error {
-	ctrl.SetLogger(o.Log)
-	klog.SetLogger(o.Log.WithName("client"))
 	scheme, err := Scheme()
 	if err != nil {
 		return err

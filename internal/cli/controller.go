@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/furrow-dev/furrow/controllers"
@@ -91,6 +93,8 @@ func (c *controllerCommand) run(cmd *cobra.Command) error {
 		c.options.Seeds.Cache = filepath.Join(dir, "furrow", "controller")
 	}
 	c.options.Log = log
+	ctrl.SetLogger(log)
+	klog.SetLogger(log.WithName("client"))
 	if c.options.Seeds.Meter, err = metrics.Register(ctrlmetrics.Registry, versionString(), clock.RealClock{}); err != nil {
 		return fmt.Errorf("setting up the metrics: %w", err)
 	}

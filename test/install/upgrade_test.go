@@ -100,7 +100,7 @@ func TestResourcesSurviveUpgradeAndUninstall(t *testing.T) {
 	}
 
 	notes := release("upgrade", "furrow", chart)
-	for _, want := range []string{"all namespaces", "rollout status deployment/furrow-controller", "kubectl get seeds,plantings", "--set cluster.name="} {
+	for _, want := range []string{"all namespaces", "rollout status deployment/furrow-controller", "kubectl -n NAMESPACE get seeds,plantings", "--set cluster.name="} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("the notes do not say %q:\n%s", want, notes)
 		}

@@ -14,7 +14,9 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/controllers"
@@ -25,6 +27,12 @@ import (
 	"github.com/furrow-dev/furrow/internal/nursery"
 	"github.com/furrow-dev/furrow/internal/probe"
 )
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
+	os.Exit(m.Run())
+}
 
 // controller is the controllers in this process, for one estate.
 type controller struct {
