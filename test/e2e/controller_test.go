@@ -57,7 +57,7 @@ func throughBoth(t *testing.T, name string, tell func(t *testing.T, name string,
 	for _, front := range fronts {
 		t.Run(front.name, func(t *testing.T) {
 			t.Parallel()
-			tell(t, strings.TrimSuffix(name+"-"+front.name, "-run"), front.options...)
+			tell(t, name+"-"+front.name, front.options...)
 		})
 	}
 }

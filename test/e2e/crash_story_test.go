@@ -60,7 +60,7 @@ const crashesATime = 3
 // far apart. A point that does not come there, because of what the crash before it did, is tried again alone.
 func TestFurrowThatIsKilledAtAnyCallCarriesOn(t *testing.T) {
 	undisturbed := &crashStory{}
-	if !t.Run("undisturbed", func(t *testing.T) { undisturbed.tell(t, "crash", nil) }) {
+	if !t.Run("undisturbed", func(t *testing.T) { undisturbed.tell(t, "crash-undisturbed", nil) }) {
 		return
 	}
 	points := undisturbed.points

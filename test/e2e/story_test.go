@@ -102,9 +102,26 @@ func ofNamespaces(names ...string) storyOption {
 	return func(o *storyOptions) { o.namespaces = names }
 }
 
-// newStory makes repositories, users and a root on the management cluster. name is a DNS label that no other story has.
+// names are those of all stories so far.
+var names sync.Map
+
+// mustBeApart fails a story whose namespaces another one takes for its own.
+func mustBeApart(t testing.TB, name string) {
+	t.Helper()
+	names.Store(name, true)
+	names.Range(func(other, _ any) bool {
+		if is, was := name+"-", other.(string)+"-"; is != was && (strings.HasPrefix(is, was) || strings.HasPrefix(was, is)) {
+			t.Fatalf("the story %q has namespaces of the story %q", name, other)
+		}
+		return true
+	})
+}
+
+// newStory makes repositories, users and a root on the management cluster. name is a DNS label that no other story has,
+// and that no other one's begins with.
 func newStory(t testing.TB, name string, options ...storyOption) *story {
 	t.Helper()
+	mustBeApart(t, name)
 	var o storyOptions
 	for _, option := range options {
 		option(&o)
