@@ -60,12 +60,15 @@ lint: ## run golangci-lint
 servers: ## build the real servers that tests run on, where they are missing (about 20 minutes, once)
 	@$(GO) run ./test/servers/build || [ -z "$$FURROW_REQUIRE_SERVERS" ]
 
+# What tests lacked is shown at the end: go test says nothing of tests that are skipped in packages that pass.
 test: servers ## run all tests: with the race detector where there is a C compiler, the long histories, then on real servers
-	@$(TIMEOUT) $(GO) test $(RACE) -short -timeout $(TEST_TIMEOUT) ./...
-	@$(TIMEOUT) $(GO) test -timeout $(TEST_TIMEOUT) ./internal/engine
-	@$(TIMEOUT) $(GO) test $(RACE) -p 1 -timeout $(TOTAL_TIMEOUT) $(ON_SERVERS)
+	@FURROW_SKIPPED=$$(mktemp) || exit 1; export FURROW_SKIPPED; \
+	$(TIMEOUT) $(GO) test $(RACE) -short -timeout $(TEST_TIMEOUT) ./... && \
+	$(TIMEOUT) $(GO) test -timeout $(TEST_TIMEOUT) ./internal/engine && \
+	$(TIMEOUT) $(GO) test $(RACE) -p 1 -timeout $(TOTAL_TIMEOUT) $(ON_SERVERS); \
+	code=$$?; sort -u "$$FURROW_SKIPPED"; rm -f "$$FURROW_SKIPPED"; exit $$code
 
-bench: ## run the benchmarks (BENCH=regexp BENCHTIME=1s); they report medians and ratios
+bench: servers ## run the benchmarks (BENCH=regexp BENCHTIME=1s); they report medians and ratios
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime=$(BENCHTIME) -timeout 60m ./...
 
 demo: build ## plant a simulated fleet and merge every proposal

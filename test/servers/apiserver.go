@@ -61,7 +61,8 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 		"--service-account-signing-key-file=" + c.authority.keyFile("service-accounts"),
 	}
 	if c.options.Audit {
-		args = append(args, "--audit-policy-file="+c.auditPolicyFile(), "--audit-log-path="+c.AuditLog)
+		// In megabytes: it is never taken from under those who read it.
+		args = append(args, "--audit-policy-file="+c.auditPolicyFile(), "--audit-log-path="+c.AuditLog, "--audit-log-maxsize=1000000")
 	}
 	apiServer, err := start(c.command(c.bin, Kubernetes, "kube-apiserver", args...))
 	if err != nil {

@@ -1,10 +1,8 @@
 package servers
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 )
@@ -75,19 +73,12 @@ func (e AuditEvent) Refused() bool {
 // AuditEvents reads the audit log, oldest first. A request is in it about when its answer is there, and a watch when it
 // has ended.
 func (c *Cluster) AuditEvents() ([]AuditEvent, error) {
-	content, err := os.ReadFile(c.AuditLog)
+	events, err := c.audited.all(c.AuditLog, func(line []byte) (event AuditEvent, keep bool, err error) {
+		err = json.Unmarshal(line, &event)
+		return event, true, err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read the audit log of cluster %s: %w", c.Name, err)
-	}
-	// What follows the last end of a line is still being written.
-	content = content[:bytes.LastIndexByte(content, '\n')+1]
-	var events []AuditEvent
-	for line := range bytes.Lines(content) {
-		var event AuditEvent
-		if err := json.Unmarshal(line, &event); err != nil {
-			return nil, fmt.Errorf("understand the audit log of cluster %s: %w", c.Name, err)
-		}
-		events = append(events, event)
 	}
 	return events, nil
 }

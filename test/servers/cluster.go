@@ -57,6 +57,9 @@ type Cluster struct {
 	etcd, apiServer *process
 	controllers     []*process
 	flux            []*Flux
+
+	audited  journal[AuditEvent]
+	failures journal[FluxFailure]
 }
 
 // StartCluster starts a cluster in its folder, with what it held before, and waits until it is ready: with nodes, until

@@ -3,11 +3,11 @@ package servers
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"testing"
 
+	"github.com/furrow-dev/furrow/test/loudly"
 	"github.com/furrow-dev/furrow/test/servers/store"
 )
 
@@ -40,9 +40,6 @@ var (
 // requireVariable is set where no test may be skipped.
 const requireVariable = "FURROW_REQUIRE_SERVERS"
 
-// loud is where it is told that a test is skipped: go test shows that only when it is verbose.
-var loud io.Writer = os.Stderr
-
 // Find finds built servers. The error is a *store.NotBuiltError when one is missing.
 func Find(names ...Name) (Bin, error) {
 	all, err := store.Open()
@@ -63,14 +60,21 @@ func Need(t testing.TB, names ...Name) Bin {
 	var missing *store.NotBuiltError
 	switch {
 	case err == nil:
-		return bin
-	case errors.As(err, &missing) && os.Getenv(requireVariable) == "":
-		_, _ = fmt.Fprintf(loud, "SKIPPED: %s: %v\n", t.Name(), err)
-		t.Skipf("SKIPPED: %v", err)
+	case errors.As(err, &missing):
+		Lacks(t, err)
 	default:
 		t.Fatalf("%s: %v", t.Name(), err)
 	}
-	return Bin{}
+	return bin
+}
+
+// Lacks skips a test that lacks something, loudly, or fails it when the variable FURROW_REQUIRE_SERVERS is set.
+func Lacks(t testing.TB, why error) {
+	t.Helper()
+	if os.Getenv(requireVariable) != "" {
+		t.Fatalf("%s: %v", t.Name(), why)
+	}
+	loudly.Skip(t, why)
 }
 
 // CRDs are the CRDs that come with a server, as YAML documents: SourceController, KustomizeController or ClusterAPI.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -113,6 +114,21 @@ func TestFluxBringsARepositoryIntoACluster(t *testing.T) {
 			}
 		}
 		return fmt.Errorf("none of %d events is it", len(events))
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	err = Until(ctx, "Flux has told why", func(context.Context) error {
+		failures, err := cluster.FluxFailures()
+		if err != nil {
+			return err
+		}
+		for _, failure := range failures {
+			if failure.Kustomization.Name == root.Name && strings.Contains(failure.Error, `namespaces "nowhere" not found`) {
+				return nil
+			}
+		}
+		return fmt.Errorf("it has told %+v", failures)
 	})
 	if err != nil {
 		t.Error(err)
