@@ -66,7 +66,7 @@ type failure interface {
 }
 
 // kinds of failures, by the names that other packages know them by.
-var kindNames = map[string]kind{"auth": kindAuth, "not found": kindNotFound, "network": kindNetwork, "trust": kindTrust}
+var kindNames = map[string]kind{"auth": kindAuth, "not found": kindNotFound, "network": kindNetwork, "trust": kindTrust, "unknown": kindUnknown}
 
 func hasKind(err error, kinds ...kind) bool {
 	var e *Error
@@ -92,7 +92,10 @@ func IsNotFound(err error) bool { return hasKind(err, kindNotFound) }
 func IsNetwork(err error) bool { return hasKind(err, kindNetwork, kindTrust) }
 
 // IsTransient says that the same call may well succeed later: the network or the server failed, or asked to wait.
-func IsTransient(err error) bool { return hasKind(err, kindNetwork) }
+func IsTransient(err error) bool {
+	_, asked := RetryAfter(err)
+	return asked || hasKind(err, kindNetwork)
+}
 
 // IsUntrusted says that the server's certificate is not trusted.
 func IsUntrusted(err error) bool { return hasKind(err, kindTrust) }
