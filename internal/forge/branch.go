@@ -90,6 +90,31 @@ func (r *Reader) Look(ctx context.Context, p Proposal) (b Branch, base git.Hash,
 	return b, refs[r.base], err
 }
 
+// HasMerge says that the base branch at base has a merge in its history. Where it
+// has that only since the caller looked, the error is ErrGone. What it does not have
+// even then, people took out of its history.
+func (r *Reader) HasMerge(ctx context.Context, base, merge git.Hash) (bool, error) {
+	on, err := r.history.Landed(ctx, base, merge)
+	if err != nil || on {
+		return on, err
+	}
+	refs, err := r.mirror.Fetch(ctx, r.base)
+	if err != nil {
+		return false, err
+	}
+	now, err := r.BaseTip(refs)
+	if err != nil || now == base {
+		return false, err
+	}
+	switch on, err = r.history.holds(now, merge); {
+	case git.IsUnknown(err):
+		return false, nil
+	case on:
+		return false, ErrGone
+	}
+	return false, err
+}
+
 // read reads the branch of a tier at tip, as it stands to the base branch at base.
 //
 //	tip     rejections, each an empty commit of a person

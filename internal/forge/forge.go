@@ -108,12 +108,16 @@ type Forge interface {
 	// List returns the open proposals, and those rejected ones whose branch is
 	// still there, as they are at refs, the repository's branches of this pass. A
 	// branch that brings base nothing is left out: it was merged, in whatever way,
-	// and nothing is lost when the engine deletes it.
+	// and nothing is lost when the engine deletes it. The error is ErrGone where a
+	// person merged one since refs were read.
 	List(ctx context.Context, refs git.Refs) ([]Proposal, error)
-	// Closed looks up the newest closed proposal of the tier with these Wants.
+	// Closed looks up the newest closed proposal of the tier with these Wants. A merge
+	// that base has no longer in its history counts as if it had never been; the error
+	// is ErrGone where base has it only since refs were read.
 	Closed(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (Closed, error)
 	// Propose opens the proposal of a branch, or brings the open one up to date.
-	// It does nothing where that was done before.
+	// It does nothing where that was done before. The error is ErrGone where a person
+	// has decided about these Wants since the proposals were listed.
 	Propose(ctx context.Context, r Request) (Proposal, error)
 	// Supersede closes a proposal that Furrow takes back, marked as such. The
 	// engine deletes its branch.

@@ -51,6 +51,8 @@ type Fixture struct {
 	// Closes says that Supersede has something to close, which it leaves alone where a
 	// person was faster.
 	Closes bool
+	// Closed says whether the page of a proposal is closed.
+	Closed func(t *testing.T, p forge.Proposal) bool
 	// Delete deletes a branch for a person, who thereby turns its proposal down.
 	Delete func(t *testing.T, branch string)
 	// Reopen takes a rejection back for a person, without Furrow.

@@ -1,7 +1,9 @@
 package forgetest
 
 import (
+	"errors"
 	"strings"
+	"sync"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/forge"
@@ -45,14 +47,26 @@ func openedByTwo(w *world) {
 	}
 	other := w.Other(w.T)
 	request := w.push(tier("a"), "w1")
-	first, err := w.Forge.Propose(w.Context(), request)
-	w.must(err)
-	second, err := other.Propose(w.Context(), request)
-	w.must(err)
-	if first.URL != second.URL {
-		w.Errorf("opened %q and %q", first.URL, second.URL)
+	forges := []forge.Forge{w.Forge, other}
+	opened, errs := make([]forge.Proposal, len(forges)), make([]error, len(forges))
+	var opening sync.WaitGroup
+	for i, f := range forges {
+		opening.Go(func() { opened[i], errs[i] = f.Propose(w.Context(), request) })
 	}
-	w.wantState(w.find(tier("a")), "w1")
+	opening.Wait()
+	w.must(errors.Join(errs...))
+	p := w.find(tier("a"))
+	w.wantState(p, "w1")
+	w.must(w.Forge.Gate(w.Context(), p, true, ""))
+	for _, o := range opened {
+		// Where the server let both open one, it is one again after the next look.
+		if w.Closed != nil && w.Closed(w.T, o) != (o.URL != p.URL) {
+			w.Errorf("opened %q and %q, and %q is listed", opened[0].URL, opened[1].URL, p.URL)
+		}
+	}
+	if again := w.find(tier("a")); again != p {
+		w.Errorf("%+v became %+v", p, again)
+	}
 }
 
 func openedAfterCrash(w *world) {
@@ -103,10 +117,17 @@ func manyStates(w *world) {
 func superseded(w *world) {
 	p := w.propose(tier("a"), "w1")
 	w.must(w.Forge.Supersede(w.Context(), p, "the seed no longer has this tier"))
+	outcomes := []forge.Outcome{forge.OutcomeNone}
+	if w.Closed != nil {
+		outcomes = []forge.Outcome{forge.OutcomeSuperseded}
+		if !w.Closed(w.T, p) {
+			w.Errorf("%s is open still", p.URL)
+		}
+	}
 	w.must(w.Mirror.Push(w.Context(), []git.Update{{Ref: p.Branch, Old: p.Head}}))
 	w.wantUnlisted(tier("a"))
-	w.wantOutcome(tier("a"), "w1", forge.OutcomeNone, forge.OutcomeSuperseded)
-	w.wantState(w.propose(tier("a"), "w1"), "w1")
+	w.wantOutcome(tier("a"), "w1", outcomes...)
+	w.wantState(w.proposeAnew(tier("a"), "w1"), "w1")
 }
 
 func gated(w *world) {

@@ -92,7 +92,7 @@ func deletedByPerson(w *world) {
 		w.wantOutcome(tier("a"), "w1", forge.OutcomeRejected)
 	}
 	w.wantOutcome(tier("a"), "w2", forge.OutcomeNone)
-	w.wantState(w.propose(tier("a"), "w2"), "w2")
+	w.wantState(w.proposeAnew(tier("a"), "w2"), "w2")
 }
 
 func rejectedForOthers(w *world) {

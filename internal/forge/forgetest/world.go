@@ -1,6 +1,7 @@
 package forgetest
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -101,6 +102,27 @@ func (w *world) propose(t layout.Tier, wants string) forge.Proposal {
 	w.must(err)
 	return w.find(t)
 }
+
+// proposeAnew proposes on a branch that was just deleted, and again, as the engine does in its next
+// pass, where the server closes what is opened while it is busy with that.
+func (w *world) proposeAnew(t layout.Tier, wants string) forge.Proposal {
+	w.Helper()
+	request := w.push(t, wants)
+	ctx, cancel := context.WithTimeout(w.Context(), busyWithDeletion)
+	defer cancel()
+	for ctx.Err() == nil {
+		if _, err := w.Forge.Propose(w.Context(), request); !forge.IsGone(err) {
+			w.must(err)
+		}
+		if p, ok := w.lookUp(t); ok {
+			return p
+		}
+	}
+	return w.find(t)
+}
+
+// busyWithDeletion is for how long a server may be busy with the deletion of a branch.
+const busyWithDeletion = 30 * time.Second
 
 // land proposes a tier with the Wants w1 and merges it.
 func (w *world) land(t layout.Tier) {

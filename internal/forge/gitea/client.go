@@ -177,6 +177,8 @@ type answer struct {
 	said    string
 	// unasked says that the server was not asked, having just failed to answer.
 	unasked bool
+	// limited says that the server asks to wait.
+	limited bool
 }
 
 func (a *answer) Error() string { return a.failure.Error() }
@@ -215,9 +217,11 @@ func (a *api) translate(ctx context.Context, op string, c *call, err error) *ans
 func (a *answer) explain(header http.Header, location string) {
 	e := a.failure
 	e.Wait = retryAfter(header)
-	limited := a.status == http.StatusForbidden && strings.Contains(strings.ToLower(a.said), "rate limit")
+	forbidden := a.status == http.StatusForbidden && strings.Contains(strings.ToLower(a.said), "rate limit")
+	throttled := a.status == http.StatusTooManyRequests || forbidden
+	a.limited = throttled || e.Wait > 0
 	switch {
-	case a.status == http.StatusTooManyRequests || limited:
+	case throttled:
 		e.Kind, e.Text = forge.FailedNetwork, "the server asks to wait: "+a.said
 	case a.status >= 500 || a.status == http.StatusRequestTimeout:
 		e.Kind, e.Text = forge.FailedNetwork, fmt.Sprintf("the server failed with status %d: %s", a.status, a.said)

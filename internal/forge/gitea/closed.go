@@ -1,6 +1,7 @@
 package gitea
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -40,10 +41,10 @@ type index struct {
 	// base is where the base branch was when it was read.
 	base git.Hash
 	// newest is the last update that was read. The first reading goes back through
-	// all pages of our own user's, and where it is cut short goes on at page. From
+	// all pages of our own user's, and where it is cut short goes on at next. From
 	// newest on, others' are read as well.
 	newest time.Time
-	page   int
+	next   window
 	whole  bool
 	// missed says that an open one was gone before the first reading.
 	missed bool
@@ -60,7 +61,7 @@ type branchIndex struct {
 	landed string
 }
 
-func newIndex() index { return index{branches: map[string]branchIndex{}, old: true, page: 1} }
+func newIndex() index { return index{branches: map[string]branchIndex{}, old: true} }
 
 // add takes in a closed pull request, under all Wants that it counts for.
 func (x *index) add(branch string, wants []string, c closedRow) {
@@ -157,7 +158,35 @@ func (f *Forge) lookUp(ctx context.Context, refs git.Refs, tier layout.Tier, wan
 	if replaced {
 		return none, nil
 	}
+	if c.outcome == forge.OutcomeMerged && !c.merge.IsZero() {
+		if on, err := f.hasMerge(ctx, base, c); err != nil {
+			return none, err
+		} else if !on {
+			return f.lookUpPushed(ctx, base, tier, wants)
+		}
+	}
 	return c, nil
+}
+
+// hasMerge says that base has a merge in its history. The answer of one that it has
+// not, which takes a look at the server, counts as long as base stays where it is.
+func (f *Forge) hasMerge(ctx context.Context, base git.Hash, c closedRow) (bool, error) {
+	f.mu.Lock()
+	lost := f.lost[c.merge] == base
+	f.mu.Unlock()
+	if lost {
+		return false, nil
+	}
+	on, err := f.reader.HasMerge(ctx, base, c.merge)
+	if err != nil {
+		return false, fmt.Errorf("look for the merge of pull request #%d: %w", c.number, err)
+	}
+	if !on {
+		f.mu.Lock()
+		f.lost[c.merge] = base
+		f.mu.Unlock()
+	}
+	return on, nil
 }
 
 const (
@@ -174,16 +203,11 @@ func (f *Forge) swept(ctx context.Context, refs git.Refs, tier layout.Tier, want
 	if c.judged || refs[branch] != c.head || c.closed.Sub(c.opened) > sweeping {
 		return false, nil
 	}
-	var events []struct{ Type string }
-	err := f.api.read(ctx, fmt.Sprintf("read how pull request #%d was closed", c.number), &events, func(client *sdk.Client) error {
-		// The SDK takes the label of an event for a list of labels.
-		_, _, err := client.ListIssueTimeline(f.api.owner, f.api.name, c.number, sdk.ListIssueCommentOptions{})
-		return err
-	})
+	events, err := f.timeline(ctx, fmt.Sprintf("read how pull request #%d was closed", c.number), c.number, time.Time{})
 	if err != nil && !forge.IsFailure(err, forge.FailedAuth) {
 		return false, err
 	}
-	swept := slices.ContainsFunc(events, func(e struct{ Type string }) bool { return e.Type == "delete_branch" })
+	swept := slices.ContainsFunc(events, func(e event) bool { return e.Type == "delete_branch" })
 	if swept {
 		c.outcome = forge.OutcomeSuperseded
 	}
@@ -216,17 +240,8 @@ func (f *Forge) readClosed(ctx context.Context, base git.Hash) error {
 	if !x.old && x.base == base {
 		return nil
 	}
-	err := f.readUpdates(ctx, x)
-	if err == nil && !x.whole {
-		// Somebody else's can be closed since the first look at what is open.
-		f.mu.Lock()
-		x = f.closed
-		f.mu.Unlock()
-		if x.missed {
-			err = f.readUpdates(ctx, x)
-		}
-	}
-	if err != nil {
+	rest, err := f.readToRest(ctx, x)
+	if err != nil || !rest {
 		f.mu.Lock()
 		f.closed.old = true
 		f.mu.Unlock()
@@ -234,17 +249,49 @@ func (f *Forge) readClosed(ctx context.Context, base git.Hash) error {
 	return err
 }
 
-func (f *Forge) readUpdates(ctx context.Context, x index) error {
-	q := query{op: "list closed pull requests", state: sdk.StateClosed, sort: "recentupdate", more: f.toBase()}
-	if !x.whole {
-		q.page = x.page
-		by, err := f.self(ctx)
+// readToRest reads again where a row may have been missed: one that was updated while
+// later pages were read is on the first one now. It says whether the list came to rest.
+func (f *Forge) readToRest(ctx context.Context, x index) (rest bool, err error) {
+	since := x.newest.Add(-overlap)
+	for range maxReadings {
+		r, err := f.readUpdates(ctx, x, since)
 		if err != nil {
-			return err
+			return false, err
 		}
-		if by != "" {
-			q.more.Set("poster", by)
+		first := !x.whole
+		f.mu.Lock()
+		x = f.closed
+		f.mu.Unlock()
+		switch {
+		case r.torn: // the same once more
+		case first && (r.long || x.missed):
+			// What others opened can be closed since the first look at what is open.
+			since = x.newest.Add(-overlap)
+		case r.long:
+			if since = x.newest.Add(-overlap); !r.began.IsZero() {
+				since = r.began
+			}
+		default:
+			return true, nil
 		}
+	}
+	return false, nil
+}
+
+// reading is how reading a list of closed pull requests went.
+type reading struct {
+	// began is when, by the server's clock.
+	began time.Time
+	// long says that it took more than one page, and torn that a row may have been
+	// missed between two.
+	long, torn bool
+}
+
+// readUpdates reads what was updated since, or, the first time, all of our own user's.
+func (f *Forge) readUpdates(ctx context.Context, x index, since time.Time) (r reading, err error) {
+	q, err := f.closedQuery(ctx, x)
+	if err != nil {
+		return r, err
 	}
 	newest := x.newest
 	for at, err := range f.pages(ctx, q) {
@@ -252,24 +299,46 @@ func (f *Forge) readUpdates(ctx context.Context, x index) error {
 			err = f.addPage(ctx, x, at)
 		}
 		if err != nil {
-			return err // what is newer than newest is read again
+			return r, err // what is newer than newest is read again
 		}
+		if r.began.IsZero() {
+			r.began = at.now
+		}
+		r.long, r.torn = r.long || at.number > 1, r.torn || at.torn
 		for _, pr := range at.prs {
 			if pr.Updated != nil && pr.Updated.After(newest) {
 				newest = *pr.Updated
 			}
 		}
-		if x.whole && at.endsBefore(x.newest.Add(-overlap)) {
+		if r.torn || x.whole && at.endsBefore(since) {
 			break
 		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if x.whole {
+	switch {
+	case r.torn:
+		f.closed.next = window{}
+	case x.whole:
 		f.closed.newest = newest
+	default:
+		f.closed.whole = true
 	}
-	f.closed.whole = true
-	return nil
+	return r, nil
+}
+
+// closedQuery asks for what was updated last, in the first reading of our own user's.
+func (f *Forge) closedQuery(ctx context.Context, x index) (query, error) {
+	q := query{op: "list closed pull requests", state: sdk.StateClosed, sort: "recentupdate", more: f.toBase()}
+	if x.whole {
+		return q, nil
+	}
+	q.from = x.next
+	by, err := f.self(ctx)
+	if by != "" {
+		q.more.Set("poster", by)
+	}
+	return q, err
 }
 
 // addPage takes in one page.
@@ -290,7 +359,7 @@ func (f *Forge) addPage(ctx context.Context, x index, at page) error {
 	}
 	if !x.whole {
 		f.mu.Lock()
-		f.closed.page = at.number
+		f.closed.next = at.window
 		f.mu.Unlock()
 	}
 	return ctx.Err()
@@ -312,7 +381,7 @@ func (f *Forge) tell(now time.Time) {
 // closedOf tells what a closed pull request means, and for which Wants.
 func (f *Forge) closedOf(r row) (wants []string, c closedRow, err error) {
 	d := forge.ReadDescription(r.body)
-	c = closedRow{number: r.number, opened: r.opened, closed: r.closed, url: r.url, head: r.head, merge: r.merge, comments: r.comments, reason: d.Reason}
+	c = closedRow{number: r.number, opened: r.opened, closed: r.closed, url: r.url, head: r.head, merge: r.merge, comments: r.comments, reason: shorten(d.Reason, maxReason)}
 	f.mu.Lock()
 	settled := f.settled[r.number]
 	f.mu.Unlock()
@@ -385,33 +454,87 @@ func (f *Forge) self(ctx context.Context) (string, error) {
 	return name, nil
 }
 
-// said is how long before closing a person may have said why.
-const said = 10 * time.Minute
+const (
+	// said is how long before closing a person may have said why.
+	said = 10 * time.Minute
+	// maxReason bounds what is told of that.
+	maxReason = 300
+	// reasonRest is for how long reasons are not asked for after the server failed to
+	// tell one.
+	reasonRest = time.Minute
+)
 
-// reasonOf is why a person closed a pull request: what they said last, right before.
-func (f *Forge) reasonOf(ctx context.Context, p forge.Proposal, c closedRow) (string, error) {
-	if c.reason != "" || c.comments == 0 {
-		return c.reason, nil
-	}
-	var comments []*sdk.Comment
-	err := f.api.do(ctx, fmt.Sprintf("read why pull request #%d was closed", c.number), nil, func(client *sdk.Client) (err error) {
-		comments, _, err = client.ListIssueComments(f.api.owner, f.api.name, c.number, sdk.ListIssueCommentOptions{Since: c.closed.Add(-said)})
+// event is a line of a pull request's timeline.
+type event struct {
+	Type    string
+	Body    string
+	Created time.Time `json:"created_at"`
+	User    struct{ Login string }
+}
+
+// timeline reads what happened on a pull request since some time, the oldest first.
+func (f *Forge) timeline(ctx context.Context, op string, number int64, since time.Time) ([]event, error) {
+	var events []event
+	err := f.api.read(ctx, op, &events, func(client *sdk.Client) error {
+		// The SDK takes the label of an event for a list of labels.
+		_, _, err := client.ListIssueTimeline(f.api.owner, f.api.name, number, sdk.ListIssueCommentOptions{
+			ListOptions: sdk.ListOptions{Page: 1, PageSize: pageSize}, Since: since,
+		})
 		return err
 	})
-	if err != nil && !forge.IsFailure(err, forge.FailedAuth) {
-		return "", err
+	return events, err
+}
+
+// reasonOf is why a person closed a pull request, as far as the server tells: a
+// proposal is rejected with and without a reason.
+func (f *Forge) reasonOf(ctx context.Context, p forge.Proposal, c closedRow) string {
+	f.mu.Lock()
+	rests := f.reasons.runs()
+	f.mu.Unlock()
+	if c.reason != "" || c.comments == 0 || rests {
+		return c.reason
 	}
-	for _, comment := range comments {
-		if !comment.Created.After(c.closed.Add(time.Second)) {
-			c.reason = strings.Join(strings.Fields(comment.Body), " ")
-		}
-	}
+	events, err := f.timeline(ctx, fmt.Sprintf("read why pull request #%d was closed", c.number), c.number, c.closed.Add(-said))
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if err != nil && !forge.IsFailure(err, forge.FailedAuth) {
+		if ctx.Err() == nil {
+			f.reasons.turn(reasonRest)
+		}
+		return ""
+	}
+	c.reason = reasonIn(events, c.closed)
 	b := f.closed.branches[p.Branch]
 	if had, ok := b.byWants[p.Wants]; ok && had.number == c.number {
 		had.reason, had.comments = c.reason, 0
 		b.byWants[p.Wants] = had
 	}
-	return c.reason, nil
+	return c.reason
+}
+
+// reasonIn is what was said last, right before closing: by who closed it or, where
+// they said nothing, by anybody.
+func reasonIn(events []event, closed time.Time) string {
+	closer, last, own := "", "", ""
+	for _, e := range slices.Backward(events) {
+		switch {
+		case e.Created.After(closed.Add(time.Second)):
+		case e.Type == "close":
+			closer = cmp.Or(closer, e.User.Login)
+		case e.Type == "comment":
+			last = cmp.Or(last, e.Body)
+			if e.User.Login == closer {
+				own = cmp.Or(own, e.Body)
+			}
+		}
+	}
+	return shorten(strings.Join(strings.Fields(cmp.Or(own, last)), " "), maxReason)
+}
+
+// shorten bounds a text by a number of characters.
+func shorten(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-2]) + " …"
+	}
+	return text
 }

@@ -29,8 +29,9 @@ func TestContract(t *testing.T) {
 				t.Helper()
 				s.do(http.MethodPatch, s.pull(p), map[string]any{"state": "open"}, nil)
 			},
-			Gate:  func(t *testing.T, p forge.Proposal) (bool, string) { t.Helper(); return s.gate(p) },
-			Other: func(t *testing.T) forge.Forge { t.Helper(); return s.newForge(s.mirror, botToken) },
+			Closed: func(t *testing.T, p forge.Proposal) bool { t.Helper(); return s.see(p).State == "closed" },
+			Gate:   func(t *testing.T, p forge.Proposal) (bool, string) { t.Helper(); return s.gate(p) },
+			Other:  func(t *testing.T) forge.Forge { t.Helper(); return s.newForge(s.mirror, botToken) },
 		}
 	})
 }

@@ -3,6 +3,7 @@ package gitea_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -242,5 +243,68 @@ func TestNew(t *testing.T) {
 				t.Errorf("%v tells the secret", err)
 			}
 		})
+	}
+}
+
+// Between the listing and the act a person closes the pull request.
+func TestWhatAPersonClosedMeanwhileIsNotOpenedAgainWithTheSameWants(t *testing.T) {
+	t.Parallel()
+	for wants, again := range map[string]bool{"w1": false, "w2": true} {
+		opened := 0
+		var head string
+		f, refs := newStub(t, gitea.Options{Token: secret}, func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/pulls"):
+				opened++
+				w.WriteHeader(http.StatusCreated)
+				_, _ = fmt.Fprint(w, pullOf(8, head))
+			case r.Method == http.MethodPatch:
+				_, _ = fmt.Fprint(w, strings.Replace(pullOf(7, head), `"open"`, `"closed"`, 1))
+			case strings.HasSuffix(r.URL.Path, "/pulls"):
+				_, _ = fmt.Fprintf(w, "[%s]", pullOf(7, head))
+			default:
+				_, _ = fmt.Fprint(w, "{}")
+			}
+		})
+		head = refs["main"].String()
+		_, err := f.List(t.Context(), refs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = f.Propose(t.Context(), forge.Request{Tier: edge, Branch: branch, Wants: wants, Title: "Plant it anew", Head: refs["main"]})
+		if forge.IsGone(err) == again || (opened == 1) != again {
+			t.Errorf("with %s: got %v, and %d were opened", wants, err, opened)
+		}
+	}
+}
+
+// Two processes open one each in the same moment.
+func TestOneOfTwoThatWereOpenedAtOnceIsClosed(t *testing.T) {
+	t.Parallel()
+	var closed []string
+	var head string
+	f, refs := newStub(t, gitea.Options{Token: secret}, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodPatch:
+			said, _ := io.ReadAll(r.Body)
+			closed = append(closed, r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]+string(said))
+			_, _ = fmt.Fprint(w, strings.Replace(pullOf(7, head), `"open"`, `"closed"`, 1))
+		case strings.HasSuffix(r.URL.Path, "/pulls"):
+			_, _ = fmt.Fprintf(w, "[%s,%s]", pullOf(7, head), pullOf(8, head))
+		default:
+			_, _ = fmt.Fprint(w, "{}")
+		}
+	})
+	head = refs["main"].String()
+	if _, err := f.List(t.Context(), refs); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := f.Gate(t.Context(), forge.Proposal{Tier: edge, Branch: branch, Wants: "w1", Head: refs["main"]}, true, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(closed) != 1 || !strings.HasPrefix(closed[0], "7") || !strings.Contains(closed[0], "Furrow-Superseded") {
+		t.Errorf("closed %q", closed)
 	}
 }

@@ -12,7 +12,8 @@
 //
 // All open pull requests to base are listed once a pass, page by page, those of
 // others too: Gitea cannot filter by head branch, and a filter by author or label
-// would miss what a person opened or relabelled.
+// would miss what a person opened or relabelled. Pages overlap by a row, and a list
+// that shrank in between is read again.
 //
 // Closed ones are kept in an index by branch and Wants, since there is no good
 // question about one branch: GET pulls/{base}/{head} gives the oldest of several.
@@ -52,6 +53,8 @@
 //
 // Invariants: nothing is ever deleted or closed but what is ours; an open pull
 // request of a branch is never joined by a second one; no error holds a secret.
+// Where two processes open one each in the same moment, which Gitea does not
+// prevent, the older one is closed when the gate is shown next.
 //
 // Concurrency: a Forge may be used by several goroutines, and by several processes
 // on one repository.
@@ -110,6 +113,10 @@ type Forge struct {
 	// settled are those that were open when base had all of them, by number.
 	settled map[int64]bool
 	closed  index
+	// lost are merges that base had not in its history, with where it was then.
+	lost map[git.Hash]git.Hash
+	// reasons runs while reasons of rejections are not asked for.
+	reasons hourglass
 	// clock is the server's, as it was told last.
 	clock time.Time
 }
@@ -126,7 +133,7 @@ func New(mirror forge.Fetcher, base string, o Options) (*Forge, error) {
 	h := forge.NewHistory(mirror)
 	return &Forge{
 		api: a, mirror: mirror, base: base, history: h, reader: forge.NewReader(mirror, base, h),
-		open: map[string]row{}, shown: map[git.Hash]gate{}, doubts: map[int64]doubt{}, settled: map[int64]bool{}, closed: newIndex(),
+		open: map[string]row{}, shown: map[git.Hash]gate{}, doubts: map[int64]doubt{}, settled: map[int64]bool{}, closed: newIndex(), lost: map[git.Hash]git.Hash{},
 	}, nil
 }
 

@@ -23,7 +23,7 @@ import (
 const (
 	// pageSize is what servers give by default; one that gives less says how to go on.
 	pageSize = 50
-	// maxReadings is how often a list is read that shrinks while it is read.
+	// maxReadings is how often a list is read that changes while it is read.
 	maxReadings = 3
 )
 
@@ -40,6 +40,15 @@ type row struct {
 	opened, closed   time.Time
 	merge            git.Hash
 	comments         int
+	// twin is one that was opened in the same moment by another process.
+	twin *row
+}
+
+// isTwinOf says that both were opened for the same by two processes at once, which
+// Gitea lets happen.
+func (r row) isTwinOf(other row) bool {
+	wants := forge.ReadDescription(r.body).Wants
+	return r.open && wants != "" && wants == forge.ReadDescription(other.body).Wants && other.opened.Sub(r.opened).Abs() < sweeping
 }
 
 // rowOf tells whether a pull request is of a branch of a tier, to base, and within
@@ -86,16 +95,40 @@ type query struct {
 	// more are parameters that the SDK does not have; a server that does not know one
 	// gives more.
 	more url.Values
-	// page is the first page.
-	page int
+	// from is where to begin; the zero value is the beginning.
+	from window
+}
+
+// window is which rows of a list to ask for: those of a page, of pages of some size.
+type window struct {
+	number, size int
+	// most is how many rows the server gives.
+	most int
+	// after is the row that the window before ended with. This one has it once more,
+	// so that a list which shrank meanwhile hides no row in between.
+	after int64
+}
+
+// next is the window that reaches furthest, of those that begin before the end of
+// this one. Where servers give so few rows that there is none, it begins at the end.
+func (w window) next(after int64) window {
+	end := w.number * w.size
+	best := window{number: end/w.most + 1, size: w.most, most: w.most}
+	reach := end
+	for size := w.most; size > 0; size-- {
+		if number := (end-1)/size + 1; number*size > reach {
+			best, reach = window{number, size, w.most, after}, number*size
+		}
+	}
+	return best
 }
 
 // page is a part of a list.
 type page struct {
-	number int
-	prs    []*sdk.PullRequest
-	// total is how many there are in the whole list, as far as the server says.
-	total int
+	window
+	prs []*sdk.PullRequest
+	// torn says that the row before is not here, so that others may have been missed.
+	torn bool
 	// now is the server's clock.
 	now  time.Time
 	last bool
@@ -113,26 +146,36 @@ func (p page) endsBefore(t time.Time) bool {
 // pages reads a list page by page.
 func (f *Forge) pages(ctx context.Context, q query) iter.Seq2[page, error] {
 	return func(yield func(page, error) bool) {
-		for number := max(q.page, 1); ; number++ {
-			at := page{number: number}
-			err := f.api.do(ctx, q.op, q.more, func(c *sdk.Client) error {
-				prs, response, err := c.ListRepoPullRequests(f.api.owner, f.api.name, sdk.ListPullRequestsOptions{
-					ListOptions: sdk.ListOptions{Page: number, PageSize: pageSize}, State: q.state, Sort: q.sort,
-				})
-				if err != nil {
-					return err
-				}
-				at.prs = prs
-				at.total, _ = strconv.Atoi(response.Header.Get("X-Total-Count"))
-				at.now, _ = http.ParseTime(response.Header.Get("Date"))
-				at.last = response.NextPage <= number && (response.Header.Get("Link") != "" || len(prs) < pageSize)
-				return nil
-			})
+		w := cmp.Or(q.from, window{number: 1, size: pageSize, most: pageSize})
+		for {
+			at, err := f.page(ctx, q, w)
 			if !yield(at, err) || err != nil || at.last || len(at.prs) == 0 {
 				return
 			}
+			if w.number == 1 { // the server may give less than was asked for
+				w.size, w.most = len(at.prs), len(at.prs)
+			}
+			w = w.next(at.prs[len(at.prs)-1].Index)
 		}
 	}
+}
+
+func (f *Forge) page(ctx context.Context, q query, w window) (page, error) {
+	at := page{window: w}
+	err := f.api.do(ctx, q.op, q.more, func(c *sdk.Client) error {
+		prs, response, err := c.ListRepoPullRequests(f.api.owner, f.api.name, sdk.ListPullRequestsOptions{
+			ListOptions: sdk.ListOptions{Page: w.number, PageSize: w.size}, State: q.state, Sort: q.sort,
+		})
+		if err != nil {
+			return err
+		}
+		at.prs = prs
+		at.torn = w.after != 0 && !slices.ContainsFunc(prs, func(pr *sdk.PullRequest) bool { return pr.Index == w.after })
+		at.now, _ = http.ParseTime(response.Header.Get("Date"))
+		at.last = response.NextPage <= w.number && (response.Header.Get("Link") != "" || len(prs) < w.size)
+		return nil
+	})
+	return at, err
 }
 
 func (f *Forge) toBase() url.Values { return url.Values{"base_branch": {f.base}} }
@@ -140,30 +183,41 @@ func (f *Forge) toBase() url.Values { return url.Values{"base_branch": {f.base}}
 // listOpen gives the open pull requests of ours, by branch. A list that shrinks
 // while it is read moves rows over to pages that were read before.
 func (f *Forge) listOpen(ctx context.Context) (map[string]row, error) {
-	q := query{op: "list open pull requests", state: sdk.StateOpen, sort: "oldest", more: f.toBase()}
 	for reading := 1; ; reading++ {
-		rows, total, shrunk := map[string]row{}, 0, false
-		for at, err := range f.pages(ctx, q) {
-			if refused(err, http.StatusNotFound) && f.countsAsEmpty(ctx) {
-				return rows, nil
-			}
-			if err != nil {
-				return nil, err
-			}
-			f.tell(at.now)
-			shrunk = shrunk || at.total < total
-			total = at.total
-			for _, pr := range at.prs {
-				// A person can reopen one beside another; the newest counts.
-				if r, ok := f.rowOf(pr); ok && r.open && rows[r.branch].number < r.number {
-					rows[r.branch] = r
-				}
-			}
+		rows, torn, err := f.readOpen(ctx)
+		if refused(err, http.StatusNotFound) && f.countsAsEmpty(ctx) {
+			return map[string]row{}, nil
 		}
-		if !shrunk || reading == maxReadings {
-			return rows, nil
+		if err != nil || !torn || reading == maxReadings {
+			return rows, err
 		}
 	}
+}
+
+// readOpen reads them once; torn says that some may have been missed.
+func (f *Forge) readOpen(ctx context.Context) (rows map[string]row, torn bool, err error) {
+	q := query{op: "list open pull requests", state: sdk.StateOpen, sort: "oldest", more: f.toBase()}
+	rows = map[string]row{}
+	for at, err := range f.pages(ctx, q) {
+		if err != nil {
+			return nil, false, err
+		}
+		f.tell(at.now)
+		torn = torn || at.torn
+		for _, pr := range at.prs {
+			// A person can reopen one beside another; the newest counts.
+			r, ok := f.rowOf(pr)
+			had := rows[r.branch]
+			if !ok || !r.open || had.number >= r.number {
+				continue
+			}
+			if had.isTwinOf(r) {
+				r.twin = &had
+			}
+			rows[r.branch] = r
+		}
+	}
+	return rows, torn, nil
 }
 
 // countsAsEmpty says that the server has not noticed the first push to the
@@ -231,8 +285,8 @@ func (f *Forge) leftover(ctx context.Context, refs git.Refs, b *forge.Branch) (p
 	switch {
 	case c.outcome == forge.OutcomeRejected:
 		p.Rejected, p.URL = true, c.url
-		p.Reason, err = f.reasonOf(ctx, p, c)
-		return p, true, err
+		p.Reason = f.reasonOf(ctx, p, c)
+		return p, true, nil
 	case c.outcome == forge.OutcomeMerged && c.head == p.Head:
 		return p, false, nil
 	}

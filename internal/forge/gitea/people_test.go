@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/forge/forgetest"
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
@@ -126,14 +127,21 @@ func TestAPullRequestFromAForkIsNotOurs(t *testing.T) {
 	s.wantOutcome(s.forge, "w1", forge.OutcomeNone)
 }
 
+// protect makes a rule for the base branch.
+func (s *site) protect(rule map[string]any) {
+	s.Helper()
+	rule["rule_name"] = "main"
+	s.do(http.MethodPost, s.repo("/branch_protections"), rule, nil)
+}
+
 func TestBaseThatRequiresTheGate(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	p := s.propose(edge, "w1")
-	s.do(http.MethodPost, s.repo("/branch_protections"), map[string]any{
-		"rule_name": "main", "enable_status_check": true, "status_check_contexts": []string{"furrow/gate"},
+	s.protect(map[string]any{
+		"enable_status_check": true, "status_check_contexts": []string{"furrow/gate"},
 		"enable_push": true, "enable_push_whitelist": true, "push_whitelist_usernames": []string{server.AdminUser},
-	}, nil)
+	})
 	s.must(s.forge.Gate(t.Context(), p, false, "a/hub/tier-00 is no longer Released"))
 	s.await("Gitea refuses to merge", func() bool {
 		status, said := s.ask(http.MethodPost, s.pull(p)+"/merge", map[string]any{"Do": "merge"}, nil)
@@ -148,6 +156,75 @@ func TestBaseThatRequiresTheGate(t *testing.T) {
 	s.must(s.forge.Gate(t.Context(), p, true, ""))
 	person{s}.Merge(t, p, "a merge commit")
 	s.wantOutcome(s.forge, "w1", forge.OutcomeMerged)
+}
+
+func TestProposingUnderARuleThatIsThereAlready(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.protect(map[string]any{"enable_status_check": true, "status_check_contexts": []string{"furrow/gate"}, "required_approvals": 0})
+	p := s.propose(edge, "w1")
+	s.must(s.forge.Gate(t.Context(), p, false, "a/hub/tier-00 is no longer Released"))
+	if err := s.forge.Merge(t.Context(), p, bob); err == nil || !strings.Contains(err.Error(), "rules do not let it be merged") {
+		t.Errorf("got %v", err)
+	}
+	p = s.propose(edge, "w2")
+	s.must(s.forge.Merge(t.Context(), p, bob))
+	s.wantOutcome(s.forge, "w2", forge.OutcomeMerged)
+}
+
+// The engine pushes what is behind anew, where the policy is WhenBehind.
+func TestARuleThatBlocksWhatIsBehind(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.protect(map[string]any{"block_on_outdated_branch": true, "enable_push": true, "enable_push_whitelist": true, "push_whitelist_usernames": []string{server.AdminUser}})
+	p := s.propose(edge, "w1")
+	s.commit("main", map[string]string{"notes.md": "1\n"})
+	behind := s.find(edge)
+	if behind.Base == s.refs()["main"] || behind.Stale {
+		t.Errorf("got %+v, want it behind and not stale", behind)
+	}
+	s.await("Gitea sees that it is behind", func() bool {
+		_, said := s.ask(http.MethodPost, s.pull(p)+"/merge", map[string]any{"Do": "merge", "head_commit_id": strings.Repeat("1", 40)}, nil)
+		return isBehind(said)
+	})
+	if err := s.forge.Merge(t.Context(), behind, bob); err == nil || !strings.Contains(err.Error(), "rules do not let it be merged") || !isBehind(err.Error()) {
+		t.Errorf("got %v", err)
+	}
+	fresh := s.propose(edge, "w1")
+	if fresh.URL != p.URL || fresh.Base != s.refs()["main"] {
+		t.Errorf("%+v became %+v", p, fresh)
+	}
+	s.await("Gitea sees that it is not behind any more", func() bool {
+		err := s.forge.Merge(t.Context(), fresh, bob)
+		if err != nil && !isBehind(err.Error()) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+	s.wantOutcome(s.forge, "w1", forge.OutcomeMerged)
+}
+
+func isBehind(said string) bool { return strings.Contains(said, "behind the base branch") }
+
+func TestUpdateBranchMakesItEditedUntilItIsHandedBack(t *testing.T) {
+	t.Parallel()
+	for _, style := range []string{"merge", "rebase"} {
+		t.Run(style, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			p := s.propose(edge, "w1")
+			s.commit("main", map[string]string{"notes.md": "1\n"})
+			s.do(http.MethodPost, s.pull(p)+"/update?style="+style, nil, nil)
+			s.await("Gitea has updated the branch", func() bool { return s.refs()[branch] != p.Head })
+			if again := s.find(edge); !again.Edited || again.Wants != "w1" {
+				t.Errorf("it is %+v", again)
+			}
+			s.git("push", "--quiet", "--force", "origin", p.Head.String()+":refs/heads/"+branch)
+			if again := s.find(edge); again != p {
+				t.Errorf("handed back it is %+v, want %+v", again, p)
+			}
+		})
+	}
 }
 
 func TestMergeKeepsToTheRepositorysWay(t *testing.T) {
@@ -177,7 +254,23 @@ func TestARepositoryThatWasEmptyASecondAgo(t *testing.T) {
 	if list := s.list(); len(list) != 0 {
 		t.Errorf("listed %+v", list)
 	}
+	opened, missing := 0, 0
+	s.requests.after = func(r *http.Request, response *http.Response) (*http.Response, error) {
+		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/pulls") {
+			opened++
+			if response.StatusCode == http.StatusNotFound {
+				missing++
+			}
+		}
+		return response, nil
+	}
 	s.propose(edge, "w1")
+	switch {
+	case opened != missing+1:
+		t.Errorf("opening was tried %d times, and answered with 404 %d times", opened, missing)
+	case missing == 0:
+		t.Log("NOTHING WAS SHOWN HERE: this time Gitea noticed the first push at once, and never answered with 404")
+	}
 }
 
 func TestANewBranchOfTheSameNameIsNotRejectedByTheServer(t *testing.T) {
@@ -416,7 +509,7 @@ func TestCredentialsThatMayNotDoAll(t *testing.T) {
 	p, err := narrow.Propose(t.Context(), s.push(edge, "w1"))
 	s.must(err)
 	if seen := s.see(p); len(seen.Labels) != 0 {
-		t.Logf("the token may make labels: %+v", seen.Labels)
+		t.Errorf("the token may not read labels, and the proposal has %+v", seen.Labels)
 	}
 	s.must(narrow.Reject(t.Context(), p, bob, "no"))
 	list, err := narrow.List(t.Context(), s.refs())
@@ -512,5 +605,116 @@ func TestWhereItLandedIsKnownAlsoWhenItIsTurnedDownLater(t *testing.T) {
 	s.must(err)
 	if closed.Outcome != forge.OutcomeRejected || closed.Merge != landed {
 		t.Errorf("got %+v, want it Rejected, and landed by %s", closed, landed)
+	}
+}
+
+// mergeMeanwhile merges a proposal for a person in the moment in which the open pull
+// requests are asked for, when the branches were read already.
+func (s *site) mergeMeanwhile(p forge.Proposal) {
+	merged := false
+	s.requests.instead = func(r *http.Request) *http.Response {
+		if !merged && r.URL.Query().Get("state") == "open" {
+			merged = true
+			person{s}.Merge(s.T, p, forgetest.MergeCommit)
+		}
+		return nil
+	}
+}
+
+func TestWhatIsMergedWhileProposalsAreListedIsLookedAtAgain(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	p := s.propose(edge, "w1")
+	before := s.refs()
+	s.mergeMeanwhile(p)
+	if list, err := s.forge.List(t.Context(), before); !forge.IsGone(err) {
+		t.Errorf("got %+v, %v, want ErrGone", list, err)
+	}
+	for who, f := range map[string]forge.Forge{"this process": s.forge, "another one": s.newForge(s.mirror, botToken)} {
+		if c, err := f.Closed(t.Context(), before, edge, "w1"); !forge.IsGone(err) {
+			t.Errorf("%s: got %+v, %v, want ErrGone", who, c, err)
+		}
+		s.wantOutcome(f, "w1", forge.OutcomeMerged)
+	}
+	if list := s.list(); len(list) != 0 {
+		t.Errorf("listed %+v", list)
+	}
+}
+
+func TestAMergeThatAForcePushTookOutOfBaseCountsAsNone(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	before := s.refs()["main"].String()
+	p := s.propose(edge, "w1")
+	s.must(s.forge.Merge(t.Context(), p, bob))
+	s.must(s.mirror.Push(t.Context(), []git.Update{{Ref: p.Branch, Old: p.Head}}))
+	s.list()
+	s.wantOutcome(s.forge, "w1", forge.OutcomeMerged)
+	s.git("push", "--quiet", "--force", "origin", before+":refs/heads/main")
+	forges := map[string]forge.Forge{"a mirror that has the merge": s.forge, "one that never had it": s.newForge(s.newMirror(), botToken)}
+	for what, f := range forges {
+		for range 2 {
+			if c, err := f.Closed(t.Context(), s.refs(), edge, "w1"); err != nil || c.Outcome != forge.OutcomeNone {
+				t.Errorf("%s: got %+v, %v", what, c, err)
+			}
+		}
+	}
+	s.propose(edge, "w1")
+}
+
+func TestTheReasonOfARejectionIsThatOfWhoClosedIt(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("no ", 2000)
+	cases := map[string]struct{ mine, theirs, want string }{
+		"who closed it spoke before somebody else did": {"not before Monday", "all checks have passed", "not before Monday"},
+		"who closed it said nothing":                   {"", "not before Monday", "not before Monday"},
+		"it is long":                                   {long, "", long[:298] + " …"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			p := s.propose(edge, "w1")
+			for _, said := range []struct{ token, text string }{{server.AdminToken, tc.mine}, {botToken, tc.theirs}} {
+				if said.text == "" {
+					continue
+				}
+				if status, why := s.askAs(said.token, http.MethodPost, s.issue(p)+"/comments", map[string]any{"body": said.text}, nil); status/100 != 2 {
+					t.Fatalf("comment: %d %s", status, why)
+				}
+			}
+			s.do(http.MethodPatch, s.pull(p), map[string]any{"state": "closed"}, nil)
+			if got := s.find(edge).Reason; got != tc.want {
+				t.Errorf("the reason is %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestAReasonThatCannotBeReadKeepsNothingFromBeingListed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	p := s.propose(edge, "w1")
+	person{s}.Close(t, p, "not before Monday")
+	s.requests.instead = func(r *http.Request) *http.Response {
+		if !strings.Contains(r.URL.Path, "/issues/") || !r.URL.Query().Has("since") {
+			return nil
+		}
+		return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"60"}}, Request: r, Body: http.NoBody}
+	}
+	s.requests.take()
+	for range 3 {
+		if p := s.find(edge); !p.Rejected || p.Reason != "" {
+			t.Errorf("listed %+v", p)
+		}
+	}
+	asked := 0
+	for _, made := range s.requests.take() {
+		if strings.Contains(made, "/issues/1/") {
+			asked++
+		}
+	}
+	if asked > 4 { // how it was closed may be asked each time
+		t.Errorf("the reason was asked for again at once: %d questions", asked)
 	}
 }

@@ -68,6 +68,9 @@ func (f *Forge) openOrUpdate(ctx context.Context, r forge.Request) (row, error) 
 		if err != nil || now.open {
 			return now, err
 		}
+		if err := f.mayFollow(at, r); err != nil {
+			return row{}, err
+		}
 	}
 	at, err := f.create(ctx, r)
 	if !refused(err, http.StatusConflict) {
@@ -84,7 +87,22 @@ func (f *Forge) openOrUpdate(ctx context.Context, r forge.Request) (row, error) 
 		return row{}, err
 	}
 	f.have(at)
-	return f.rewrite(ctx, at, r)
+	now, err := f.rewrite(ctx, at, r)
+	if err == nil && !now.open {
+		err = fmt.Errorf("propose %s: %w", r.Branch, forge.ErrGone)
+	}
+	return now, err
+}
+
+// mayFollow says that a new pull request may follow one that was open when it was
+// listed, and is closed now. With the same Wants it may not: that is what a person
+// has just decided about.
+func (f *Forge) mayFollow(was row, r forge.Request) error {
+	text, tip, err := f.wantsOf(was)
+	if err == nil && (text == r.Wants || tip == r.Wants) {
+		err = fmt.Errorf("propose %s: pull request #%d was closed meanwhile: %w", r.Branch, was.number, forge.ErrGone)
+	}
+	return err
 }
 
 // rewrite brings the text of an open pull request up to date. Where a person closed
@@ -131,7 +149,11 @@ func (f *Forge) edit(ctx context.Context, op string, number int64, o sdk.EditPul
 }
 
 func (f *Forge) create(ctx context.Context, r forge.Request) (row, error) {
-	o := sdk.CreatePullRequestOption{Head: r.Branch, Base: f.base, Title: r.Title, Body: forge.Describe(r), Labels: f.label.get(ctx, f.api)}
+	label, err := f.label.get(ctx, f.api)
+	if err != nil {
+		return row{}, err
+	}
+	o := sdk.CreatePullRequestOption{Head: r.Branch, Base: f.base, Title: r.Title, Body: forge.Describe(r), Labels: label}
 	var pr *sdk.PullRequest
 	wait, last := firstOpening, false
 	for try := 1; ; try++ {
@@ -172,11 +194,12 @@ type labels struct {
 
 // get looks the label up once, and makes it where it is missing. Proposals do
 // without it where the credentials may not: tokens have a scope of its own for it.
-func (l *labels) get(ctx context.Context, a *api) []int64 {
+// They wait where the server asks to, for it is not asked for the label later.
+func (l *labels) get(ctx context.Context, a *api) ([]int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.known || l.rest.runs() {
-		return l.ids
+		return l.ids, nil
 	}
 	id, err := a.findLabel(ctx)
 	if err == nil && id == 0 {
@@ -186,13 +209,15 @@ func (l *labels) get(ctx context.Context, a *api) []int64 {
 	switch {
 	case err == nil:
 		l.ids, l.known = []int64{id}, true
+	case failed != nil && failed.limited:
+		return nil, err
 	case ctx.Err() != nil, failed != nil && failed.unasked: // that says nothing of it
 	case forge.IsFailure(err, forge.FailedNetwork):
 		l.rest.turn(labelRest)
 	default:
 		l.known = true
 	}
-	return l.ids
+	return l.ids, nil
 }
 
 func (a *api) findLabel(ctx context.Context) (id int64, err error) {
@@ -230,11 +255,14 @@ func (a *api) makeLabel(ctx context.Context) (id int64, err error) {
 
 // Gate posts the commit status, where it does not say so already. It also mends the
 // text of a proposal that was pushed but not rewritten, as when Furrow was killed
-// in between.
+// in between, and closes what another process opened in the same moment.
 func (f *Forge) Gate(ctx context.Context, p forge.Proposal, holds bool, why string) error {
 	at, open := f.seen(p.Branch)
 	if !open || at.head != p.Head {
 		return nil // there is nobody to show it to, or the next pass sees more
+	}
+	if err := f.closeTwin(ctx, at); err != nil {
+		return err
 	}
 	if had := forge.ReadDescription(at.body).Wants; had != "" && had != p.Wants && !p.Edited {
 		_, err := f.rewrite(ctx, at, forge.Request{Tier: p.Tier, Branch: p.Branch, Wants: p.Wants, Title: p.Title, Body: p.Body, Head: p.Head})
@@ -248,6 +276,20 @@ func (f *Forge) Gate(ctx context.Context, p forge.Proposal, holds bool, why stri
 	return f.show(ctx, p.Head, gate{false, strings.Join(strings.Fields(why), " ")})
 }
 
+// closeTwin leaves one of two pull requests that were opened at once.
+func (f *Forge) closeTwin(ctx context.Context, at row) error {
+	if at.twin == nil {
+		return nil
+	}
+	op := fmt.Sprintf("close pull request #%d, for #%d is the same", at.twin.number, at.number)
+	err := f.close(ctx, *at.twin, op, forge.MarkSuperseded(at.twin.body, fmt.Sprintf("#%d was opened for the same in that moment", at.number)))
+	if err == nil {
+		at.twin = nil
+		f.have(at)
+	}
+	return err
+}
+
 func (f *Forge) show(ctx context.Context, head git.Hash, g gate) error {
 	f.mu.Lock()
 	had, known := f.shown[head]
@@ -259,12 +301,8 @@ func (f *Forge) show(ctx context.Context, head git.Hash, g gate) error {
 	if g.holds {
 		state = sdk.StatusSuccess
 	}
-	text := []rune(g.why)
-	if len(text) > maxShown {
-		text = append(text[:maxShown-2], ' ', '…')
-	}
 	err := f.api.do(ctx, "show the gate on commit "+head.String(), nil, func(c *sdk.Client) error {
-		_, _, err := c.CreateStatus(f.api.owner, f.api.name, head.String(), sdk.CreateStatusOption{State: state, Context: gateContext, Description: string(text)})
+		_, _, err := c.CreateStatus(f.api.owner, f.api.name, head.String(), sdk.CreateStatusOption{State: state, Context: gateContext, Description: shorten(g.why, maxShown)})
 		return err
 	})
 	if err != nil {

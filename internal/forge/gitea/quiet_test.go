@@ -289,3 +289,25 @@ func TestOpeningWaitsOnlyForARepositoryThatCountsAsEmpty(t *testing.T) {
 		})
 	}
 }
+
+func TestALabelThatTheServerAsksToWaitForIsWaitedFor(t *testing.T) {
+	onWire(t, func(t *testing.T, w *wire, f *gitea.Forge, r forge.Request) {
+		busy := true
+		w.answer = func(on *http.Request) (int, string, error) {
+			if busy && strings.HasSuffix(on.URL.Path, "/labels") {
+				return http.StatusTooManyRequests, "", nil
+			}
+			return usual(r, on)
+		}
+		if _, err := f.Propose(t.Context(), r); !forge.IsFailure(err, forge.FailedNetwork) || !strings.Contains(err.Error(), "asks to wait") {
+			t.Errorf("got %v", err)
+		}
+		busy = false
+		if _, err := f.Propose(t.Context(), r); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff([]string{"GET /labels", "GET /labels", "POST /pulls"}, opened(w.take())); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}

@@ -115,7 +115,7 @@ func TestALostAnswerOpensNoSecondProposal(t *testing.T) {
 func TestManyPullRequestsOfOthers(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.requests.limit = "5"
+	s.requests.limit = 5
 	s.checkOut("main")
 	s.git("commit", "--quiet", "--allow-empty", "-m", "Work by hand")
 	const others = 8
@@ -139,7 +139,7 @@ func TestManyPullRequestsOfOthers(t *testing.T) {
 	if list := s.list(); len(list) != 2 || list[0] != p || list[1].Tier != late {
 		t.Errorf("listed %+v", list)
 	}
-	s.wantRequests("two pages", "GET /pulls", "GET /pulls")
+	s.wantRequests("ten, five on a page, each page with the last one of the page before", "GET /pulls", "GET /pulls", "GET /pulls")
 	s.wantOutcome(s.forge, "w1", forge.OutcomeNone)
 	s.requests.take()
 	s.do(http.MethodPatch, s.pull(p), map[string]any{"state": "closed"}, nil)

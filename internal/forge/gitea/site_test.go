@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -129,8 +130,8 @@ type counter struct {
 	next http.RoundTripper
 	mu   sync.Mutex
 	made []string
-	// limit is the page size that the server allows; empty for its own.
-	limit string
+	// limit is the page size that the server allows; zero for its own.
+	limit int
 	// instead can answer in the server's place.
 	instead func(*http.Request) *http.Response
 	// after can lose or change an answer.
@@ -147,8 +148,9 @@ func (c *counter) RoundTrip(r *http.Request) (*http.Response, error) {
 			return response, nil
 		}
 	}
-	if query := r.URL.Query(); c.limit != "" && query.Has("limit") {
-		query.Set("limit", c.limit)
+	if query := r.URL.Query(); c.limit > 0 && query.Has("limit") {
+		asked, _ := strconv.Atoi(query.Get("limit"))
+		query.Set("limit", strconv.Itoa(min(asked, c.limit)))
 		r = r.Clone(r.Context())
 		r.URL.RawQuery = query.Encode()
 	}
