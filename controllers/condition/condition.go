@@ -4,6 +4,7 @@
 package condition
 
 import (
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -65,4 +66,13 @@ func (w Writer) underWay(reason, message string, stalled bool) {
 	}
 	w.Set(is, metav1.ConditionTrue, reason, message)
 	w.Clear(not)
+}
+
+// Cut shortens a text to at most so many bytes, as valid UTF-8, and ends what it cut with "…".
+func Cut(text string, most int) string {
+	text = strings.ToValidUTF8(text, "")
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
 }

@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -29,6 +28,7 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
 )
 
 // ControlPlane names a control-plane tree as the Seeds of a namespace do.
@@ -54,22 +54,12 @@ func Of(seed *v1alpha1.Seed) ControlPlane {
 	return cp
 }
 
-// SameURL is the same for all ways to write the URL of a repository.
-func SameURL(raw string) string {
-	at := strings.TrimSuffix(strings.TrimRight(raw, "/"), ".git")
-	if u, err := url.Parse(at); err == nil {
-		u.Host, u.User = strings.ToLower(u.Host), nil
-		at = u.String()
-	}
-	return at
-}
-
 // SameTree says that two Seeds name the same tree by its URL.
 func SameTree(a, b *v1alpha1.Seed) bool {
 	key := func(seed *v1alpha1.Seed) ControlPlane {
 		cp := Of(seed)
 		branch, _, _ := strings.Cut(cp.Revision, "@")
-		return ControlPlane{URL: SameURL(cp.URL), Revision: cmp.Or(branch, "main"), Path: strings.Trim(cp.Path, "/.")}
+		return ControlPlane{URL: catalog.SameURL(cp.URL), Revision: cmp.Or(branch, "main"), Path: strings.Trim(cp.Path, "/.")}
 	}
 	return Of(a).URL != "" && key(a) == key(b)
 }

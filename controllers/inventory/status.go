@@ -82,12 +82,7 @@ func (s standing) show(c condition.Writer) {
 // maxMessage bounds a condition's message.
 const maxMessage = 1024
 
-func cut(text string) string {
-	if len(text) <= maxMessage {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxMessage-len("…")], "") + "…"
-}
+func cut(text string) string { return condition.Cut(text, maxMessage) }
 
 // showReachable writes the condition of a repository's servers.
 func (s standing) showReachable(c condition.Writer) {

@@ -136,9 +136,8 @@ func (r *Reconciler) cacheOf(cp fleet.ControlPlane) string {
 
 // needsPerson says that waiting alone does not mend an error.
 func needsPerson(err error) bool {
-	_, asked := git.RetryAfter(err)
 	var status apierrors.APIStatus
-	return !asked && !git.IsTransient(err) && !(errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError) &&
+	return !git.IsTransient(err) && !(errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError) &&
 		!errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/furrow-dev/furrow/controllers/fleet"
 	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/probe"
 	"github.com/furrow-dev/furrow/internal/probe/flux"
@@ -213,7 +214,7 @@ func (w *writers) acquire(urls []string) (release func()) {
 func oneWay(urls []string) []string {
 	var out []string
 	for _, url := range urls {
-		out = append(out, fleet.SameURL(url))
+		out = append(out, catalog.SameURL(url))
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

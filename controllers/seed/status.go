@@ -260,15 +260,7 @@ func review(tiers []engine.TierReport) string {
 
 // cut makes a text one for a status: its commands are kubectl's, and it is bounded, at a whole character.
 func cut(text string) string {
-	text = strings.ToValidUTF8(strings.ReplaceAll(text, "'furrow ", "'kubectl furrow "), "")
-	if len(text) <= maxText {
-		return text
-	}
-	end := maxText - len("…")
-	for end > 0 && text[end]&0xC0 == 0x80 {
-		end--
-	}
-	return text[:end] + "…"
+	return condition.Cut(strings.ReplaceAll(text, "'furrow ", "'kubectl furrow "), maxText)
 }
 
 // sumUp writes what the conditions sum up to.

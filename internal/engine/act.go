@@ -51,7 +51,7 @@ func (p *pass) actOnSeeds(ctx context.Context) {
 			p.raced = true // somebody else was faster: what they did is seen in the next pass
 			continue
 		}
-		if passes(err) && p.unread() != nil {
+		if git.IsTransient(err) && p.unread() != nil {
 			continue // the repository's servers do not answer, which is its problem and not the seed's
 		}
 		if err != nil {
@@ -244,8 +244,11 @@ func planMessage(pl *plan.Plan) string {
 
 // gateText says on a proposal why it may be merged, or what it waits for.
 func gateText(seed string, s release.TierStatus) string {
-	if s.GateFails {
+	switch {
+	case len(s.Waits) > 0:
 		return release.WaitText(seed, s.Waits)
+	case s.GateFails:
+		return s.Message
 	}
 	return "what this tier waits for is released"
 }
@@ -369,6 +372,10 @@ func (p *pass) propose(ctx context.Context, out *push) error {
 	for _, branch := range slices.Sorted(maps.Keys(out.tiers)) {
 		g := out.tiers[branch]
 		proposal, err := out.repo.Forge.Propose(ctx, g.request)
+		if forge.IsGone(err) {
+			p.raced = true // a person was faster: what they decided is seen in the next pass
+			continue
+		}
 		if err != nil {
 			out.seed.problems[g.name] = fmt.Errorf("proposing %s: %w", branch, err)
 			if out.repo.fails(err, p.engine.config.Now) {

@@ -28,6 +28,7 @@ func (p *pass) lookBehind(ctx context.Context, r *repoState, pl *plan.Plan, t *p
 	for i, w := range wants {
 		closed, landed, err := r.landed(ctx, pl.Name(t), w, t, have)
 		if err != nil {
+			p.heard(r, err)
 			return err
 		}
 		switch {

@@ -2,8 +2,10 @@ package engine_test
 
 import (
 	"context"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/forge"
@@ -34,16 +36,32 @@ const (
 // before merging it, and everything is released.
 func amended(t *testing.T) *world {
 	t.Helper()
+	w := amendedAt(t, amendedTier, amendedFile, func(text string) string { return strings.Replace(text, "web:1", "mirror/web:1", 1) })
+	if !w.report.Done() {
+		t.Fatalf("not planted:\n%s", w.describe())
+	}
+	return w
+}
+
+// amendedAt is a world in which a person has edited a file in a tier's proposal before
+// merging it, and everything else was merged until there was nothing more to merge.
+func amendedAt(t *testing.T, tier, file string, edit func(string) string) *world {
+	t.Helper()
 	w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5})
 	merges := map[string]git.Hash{}
 	w.onForge = func(f forge.Forge) forge.Forge { return remembering{f, merges} }
 	w.restart()
 	w.control.put("main", "plant", map[string]string{"seeds/edge.yaml": storySeed(1, true)})
+	idle := 0
 	for range 120 {
 		w.pass()
 		for _, p := range w.open() {
-			if p.Tier.Cluster == "edge-1" && p.Tier.Ordinal == 1 && !p.Edited {
-				w.gitops.put(p.Branch, "Take the image of the mirror", map[string]string{amendedFile: strings.Replace(w.file(p.Branch, amendedFile), "web:1", "mirror/web:1", 1)})
+			if strings.HasSuffix(p.Tier.String(), "/"+tier) && !p.Edited {
+				before := w.file(p.Branch, file)
+				w.gitops.put(p.Branch, "Change what was proposed", map[string]string{file: edit(before)})
+				if w.file(p.Branch, file) == before {
+					t.Fatalf("%s is as it was:\n%s", file, before)
+				}
 				continue
 			}
 			w.merge(p)
@@ -51,11 +69,14 @@ func amended(t *testing.T) *world {
 			merges[p.Wants] = refs["main"]
 		}
 		w.tick()
-		if w.report.Done() && len(w.report.Seeds) == 1 && !w.report.Changed {
+		if idle++; w.report.Changed || len(w.report.Seeds) == 0 {
+			idle = 0
+		}
+		if idle > 20 {
 			return w
 		}
 	}
-	t.Fatalf("not planted:\n%s", w.describe())
+	t.Fatalf("it goes on and on:\n%s", w.describe())
 	return nil
 }
 
@@ -138,5 +159,69 @@ func TestWhatAPersonChangesOnBaseAfterAnAmendmentIsForeign(t *testing.T) {
 	w.rounds(5)
 	if got := w.state(amendedTier); !strings.HasPrefix(got, "Held: ") || w.amendment() != "" {
 		t.Errorf("the tier is %q, amended %q", got, w.amendment())
+	}
+}
+
+// What a person does to a reconciler object can take away what its health says of the tier.
+func TestAnAmendedReconcilerMustStillTellOfItsTier(t *testing.T) {
+	const tier, file = "edge-1/tier-00", "clusters/mgmt/furrow/edge/edge-1/tier-00.yaml"
+	tests := map[string]struct {
+		edit func(string) string
+		want string // a part of what is said of the tier; empty where it is released
+	}{
+		"a longer timeout does no harm": {func(text string) string { return strings.Replace(text, "timeout: 5m", "timeout: 9m", 1) }, ""},
+		"it waits for nothing":          {func(text string) string { return strings.Replace(text, "wait: true", "wait: false", 1) }, "spec.wait must be true"},
+		"it reads another directory":    {func(text string) string { return strings.Replace(text, "tier-00\n", "tier-01\n", 1) }, "spec.path must stay"},
+		"it acts on the hub itself": {func(text string) string {
+			return regexp.MustCompile(`  kubeConfig:\n(    .*\n)+`).ReplaceAllString(text, "")
+		}, "spec.kubeConfig must stay"},
+	}
+	for sentence, tc := range tests {
+		t.Run(sentence, func(t *testing.T) {
+			w := amendedAt(t, tier, file, tc.edit)
+			if tc.want == "" {
+				w.mustBe(tier, "Released")
+				return
+			}
+			if got := w.state(tier); !strings.HasPrefix(got, "Merged: ") || !strings.Contains(got, file+": "+tc.want) {
+				t.Errorf("the tier is %q", got)
+			}
+			w.mustBe("edge-1/tier-01", "Blocked")
+			if err := w.engine.Retry(t.Context(), "edge"); err != nil {
+				t.Fatal(err)
+			}
+			if !w.settle(60) {
+				t.Fatalf("not settled:\n%s", w.describe())
+			}
+		})
+	}
+}
+
+// busy is a forge that asks to wait when it is asked for closed proposals.
+type busy struct {
+	forge.Forge
+	asked *int
+}
+
+func (f busy) Closed(context.Context, git.Refs, layout.Tier, string) (forge.Closed, error) {
+	*f.asked++
+	return forge.Closed{}, &forge.Error{Op: "list closed pull requests", Repository: "memory", Kind: forge.FailedNetwork, Text: "the server asks to wait", Wait: time.Minute}
+}
+
+func TestAServerThatAsksToWaitIsNotAskedForEveryAmendment(t *testing.T) {
+	w := amended(t)
+	config := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: default, annotations: {furrow.dev/cluster: site-0}}\n"
+	w.control.put("main", "plant more", map[string]string{"seeds/more.yaml": config})
+	if !w.settle(60) {
+		t.Fatalf("not planted:\n%s", w.describe())
+	}
+	w.gitops.put("main", "meddle", map[string]string{"planted/site-0/more/tier-00/theirs.yaml": config})
+	asked := 0
+	w.onForge = func(f forge.Forge) forge.Forge { return busy{f, &asked} }
+	w.restart()
+	w.pass()
+	w.pass()
+	if asked != 1 {
+		t.Errorf("it was asked %d times within the minute", asked)
 	}
 }

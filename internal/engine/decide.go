@@ -221,18 +221,15 @@ func (p *pass) guardRemovals() {
 		if d.planned == nil || d.planned.plan == nil {
 			continue
 		}
-		had, has := clustersOf(d.planned.plan), map[string]bool{}
-		if d.plan != nil {
-			has = clustersOf(d.plan)
-		}
-		going := d.going(has)
-		all += len(had) + going
+		had, has := len(release.Clusters(d.planned.plan)), len(release.Clusters(d.plan))
+		going := release.Going(d.planned.plan, d.plan, d.planned.facts)
+		all += had + going
 		if p.confirmed(d) {
 			continue
 		}
 		removing += going
 		if d.plan != nil && d.files != nil {
-			if n := len(had) - len(has); n > 0 {
+			if n := had - has; n > 0 {
 				removing += n
 				names = append(names, name)
 			}
@@ -246,37 +243,6 @@ func (p *pass) guardRemovals() {
 		d.plan, d.files, d.gone = d.planned.plan, nil, false
 		d.err = fmt.Errorf("seed %q: the deletion guard holds its removal, for %d of %d plantings would go at once (more than %d %%). Run 'furrow confirm %s' if that is meant", name, removing, all, p.engine.config.DeletionGuard, name)
 	}
-}
-
-// going counts the clusters that the plan on the branches leaves, and the one in force,
-// which has some, does not take back, while the base branch still has something for
-// them. What a person rejected does not go; what cannot be looked at is not counted.
-func (d *seedDecision) going(has map[string]bool) int {
-	last, leaves, stays := d.planned.plan, map[string]bool{}, clustersOf(d.planned.plan)
-	for i := range last.Tiers {
-		t := &last.Tiers[i]
-		facts, looked := d.planned.facts[last.Name(t)]
-		switch {
-		case !t.Gone() || !looked || has[t.Cluster]:
-		case facts.Proposal != nil && facts.Proposal.Rejected:
-			stays[t.Cluster] = true
-		case facts.Base != release.BaseNothing:
-			leaves[t.Cluster] = true
-		}
-	}
-	maps.DeleteFunc(leaves, func(cluster string, _ bool) bool { return stays[cluster] })
-	return len(leaves)
-}
-
-// clustersOf are the clusters on which a plan is to have something.
-func clustersOf(pl *plan.Plan) map[string]bool {
-	clusters := map[string]bool{}
-	for i := range pl.Tiers {
-		if !pl.Tiers[i].Gone() {
-			clusters[pl.Tiers[i].Cluster] = true
-		}
-	}
-	return clusters
 }
 
 // next derives the states of all tiers of all plans in force.
@@ -372,8 +338,9 @@ func (p *pass) lookUpClosed(ctx context.Context, d *seedDecision) bool {
 		}
 		closed, err := r.Forge.Closed(ctx, r.refs, s.Tier, t.Wants())
 		if err != nil {
-			d.problems[s.Tier] = fmt.Errorf("looking up closed proposals: %w", err)
-			r.fails(err, p.engine.config.Now)
+			if p.heard(r, err); !forge.IsGone(err) {
+				d.problems[s.Tier] = fmt.Errorf("looking up closed proposals: %w", err)
+			}
 			continue
 		}
 		d.close(s.Tier, closedOf[closed.Outcome])

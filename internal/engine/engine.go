@@ -138,10 +138,11 @@ type openRepo struct {
 	folders cache[folderKey, layout.Folder]
 }
 
-// folderKey is a directory at a state.
+// folderKey is a directory at a state, and what Flux leaves out of it.
 type folderKey struct {
-	path string
-	tree layout.Hash
+	path    string
+	tree    layout.Hash
+	ignores string
 }
 
 type planKey struct {
@@ -158,11 +159,10 @@ func New(config Config) *Engine {
 // error says that nothing could be looked at; what concerns one seed or one
 // repository is in the report.
 func (e *Engine) Pass(ctx context.Context) (*Report, error) {
-	p, err := e.gather(ctx)
+	p, err := e.see(ctx)
 	if err != nil {
 		return nil, err
 	}
-	p.decide(ctx)
 	p.act(ctx)
 	report := p.report()
 	p.publish(ctx, report)
@@ -171,12 +171,29 @@ func (e *Engine) Pass(ctx context.Context) (*Report, error) {
 
 // Look is a pass that changes nothing: what Pass would report before it acts.
 func (e *Engine) Look(ctx context.Context) (*Report, error) {
-	p, err := e.gather(ctx)
+	p, err := e.see(ctx)
 	if err != nil {
 		return nil, err
 	}
-	p.decide(ctx)
 	return p.report(), ctx.Err()
+}
+
+// maxGathering is how often facts are gathered while people change them.
+const maxGathering = 3
+
+// see gathers and decides, and does so again where somebody merged between two
+// questions: what the first one was answered would tell of a state that never was.
+func (e *Engine) see(ctx context.Context) (*pass, error) {
+	for gathering := 1; ; gathering++ {
+		p, err := e.gather(ctx)
+		if err != nil {
+			return nil, err
+		}
+		p.decide(ctx)
+		if !p.raced || gathering == maxGathering {
+			return p, nil
+		}
+	}
 }
 
 func (e *Engine) person() git.Person {

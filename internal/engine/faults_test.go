@@ -137,6 +137,8 @@ type faultyChannel struct {
 	faults *faults
 	// onRoot changes what is said of roots; nil leaves it.
 	onRoot func(*health.Root)
+	// onReconciler changes what is said of reconciler objects; nil leaves it.
+	onReconciler func(*health.Reconciler)
 }
 
 func (c faultyChannel) Roots(ctx context.Context, keys []probe.RootKey) (out map[probe.RootKey]health.Root, err error) {
@@ -152,6 +154,12 @@ func (c faultyChannel) Roots(ctx context.Context, keys []probe.RootKey) (out map
 
 func (c faultyChannel) Reconcilers(ctx context.Context, keys []probe.ReconcilerKey) (out map[probe.ReconcilerKey]health.Reconciler, err error) {
 	err = c.faults.do(func() error { out, err = c.Channel.Reconcilers(ctx, keys); return err })
+	for key, seen := range out {
+		if c.onReconciler != nil {
+			c.onReconciler(&seen)
+			out[key] = seen
+		}
+	}
 	return out, err
 }
 

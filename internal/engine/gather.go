@@ -17,6 +17,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/core/template"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/probe"
@@ -43,7 +44,7 @@ type pass struct {
 	seeds map[string]*seedDecision
 	// changed says that something was pushed, so that the next pass should come soon.
 	changed bool
-	// raced says that another engine was faster at something.
+	// raced says that another engine or a person was faster at something.
 	raced bool
 }
 
@@ -124,7 +125,7 @@ func (p *pass) gatherRepos(ctx context.Context) {
 		if r.err == nil {
 			r.outage = outage{}
 		}
-		r.fails(r.err, p.engine.config.Now)
+		p.heard(r, r.err)
 		if git.IsAuth(r.err) {
 			delete(p.engine.repos, r.name) // its credentials are read again next time
 		}
@@ -338,8 +339,10 @@ func (p *pass) factsOf(ctx context.Context, r *repoState, pl *plan.Plan, t *plan
 		f.Proposal = &release.Proposal{Wants: proposal.Wants, Edited: proposal.Edited, Rejected: proposal.Rejected, Reason: proposal.Reason, Stale: proposal.Stale, Behind: r.isBehind(proposal)}
 	}
 	if release.Standing(t, f) == "" {
-		if !t.Gone() {
-			err = p.lookAtRoot(ctx, r, pl.Seed, t, &f)
+		if t.Gone() {
+			f.LeftBehind = p.leftBehind(t)
+		} else {
+			err = p.lookAtRoot(ctx, r, pl, t, &f)
 		}
 		return f, err
 	}
@@ -348,6 +351,16 @@ func (p *pass) factsOf(ctx context.Context, r *repoState, pl *plan.Plan, t *plan
 		f.Health = health.Verdict{Phase: health.Absent, Message: "gone with its cluster"}
 	}
 	return f, err
+}
+
+// leftBehind says why a tier that is to go should not go as things are. What is left
+// there is what people want of a cluster that they have given up.
+func (p *pass) leftBehind(t *plan.Tier) string {
+	if !p.reconcilers[reconcilerKey(t)].LeavesAll() || p.place(t.Cluster).Abandoned {
+		return ""
+	}
+	k := t.Object
+	return fmt.Sprintf("Kustomization %s/%s on cluster %s is suspended, and Flux leaves everything there when it goes. Resume it first: flux resume kustomization %s -n %s", k.Namespace, k.Name, k.Cluster, k.Name, k.Namespace)
 }
 
 // clusterGone says that a cluster which the plan creates has no creator any more,
@@ -387,6 +400,9 @@ func (p *pass) verdictOf(ctx context.Context, r *repoState, seed string, t *plan
 	}
 	if !want.Gone {
 		object, err := p.engine.reconcilerOn(ctx, r, t.Reconciler, have[t.Reconciler])
+		if err == nil {
+			want.Amiss, err = p.amiss(ctx, r, seed, t, object, have[t.Reconciler])
+		}
 		if err != nil {
 			return health.Verdict{}, err
 		}
@@ -410,6 +426,21 @@ func (p *pass) verdictOf(ctx context.Context, r *repoState, seed string, t *plan
 		}
 	}
 	return v, nil
+}
+
+// amiss says what is wrong with a reconciler object that a person amended.
+func (p *pass) amiss(ctx context.Context, r *repoState, seed string, t *plan.Tier, amended reconcilerObject, blob layout.Hash) (string, error) {
+	if blob == t.ReconcilerBlob || amended.spec == nil {
+		return "", nil
+	}
+	planned, err := p.engine.reconcilerOn(ctx, r, t.Reconciler, t.ReconcilerBlob)
+	if err != nil {
+		return "", err
+	}
+	if err := template.CheckAmended(amended.spec, planned.spec); err != nil {
+		return fmt.Sprintf("how the tier is cannot be told, as a person changed %s: %v. Mend it on branch %s, or run 'furrow retry %s' to propose what was planned", t.Reconciler, err, r.base, seed), nil
+	}
+	return "", nil
 }
 
 // reconcilerObject is what counts of a reconciler object in Git.

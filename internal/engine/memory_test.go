@@ -75,6 +75,13 @@ func (m *memory) Blob(_ context.Context, hash git.Hash) ([]byte, error) {
 	return data, nil
 }
 
+// unknown is what a mirror says of a commit that it does not have.
+type unknown git.Hash
+
+func (u unknown) Error() string { return "there is no commit " + git.Hash(u).String() }
+
+func (unknown) Failure() (kind string, wait time.Duration) { return "unknown", 0 }
+
 func (m *memory) Prefetch(context.Context, git.Hash, ...string) error { return nil }
 
 func (m *memory) Commit(hash git.Hash) (git.CommitInfo, error) {
@@ -82,7 +89,7 @@ func (m *memory) Commit(hash git.Hash) (git.CommitInfo, error) {
 	defer m.mu.Unlock()
 	c, ok := m.commits[hash]
 	if !ok {
-		return c, fmt.Errorf("there is no commit %s", hash)
+		return c, unknown(hash)
 	}
 	return c, nil
 }

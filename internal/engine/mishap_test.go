@@ -16,6 +16,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/test/loudly"
 )
 
 // planted is a world in which the story's seed is released.
@@ -394,7 +395,7 @@ func TestPlanterHelloWorld(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			data, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "cases", "planter", "hello-world", file))
 			if err != nil {
-				t.Skipf("skipped: Planter's example is not there: %v", err)
+				loudly.Skip(t, fmt.Errorf("no example of Planter: %w", err))
 			}
 			w := newWorld(t, fleet{seed: 5})
 			w.control.put("main", "plant", map[string]string{"seeds/hello-world.yaml": string(data)})
@@ -448,10 +449,11 @@ func TestATierWaitsForARootThatIsFit(t *testing.T) {
 		root func(*health.Root)
 		want string
 	}{
-		"not known":  {func(r *health.Root) { *r = health.Root{Message: "connection refused"} }, "Queued: whether a root on cluster mgmt syncs the directory clusters/mgmt is not known yet: connection refused"},
-		"missing":    {func(r *health.Root) { *r = health.Root{Known: true} }, "Held: no Flux Kustomization on cluster mgmt syncs the directory clusters/mgmt. Set the root up"},
-		"not fit":    {func(r *health.Root) { r.Prune = false }, "Held: the root flux-system/flux-system on cluster mgmt has spec.prune: false"},
-		"other repo": {func(r *health.Root) { r.URL, r.Branch = "https://git.example.com/acme/other", "main" }, "Held: the GitRepository flux-system/flux-system on cluster mgmt reads https://git.example.com/acme/other, and proposals go to memory"},
+		"not known":               {func(r *health.Root) { *r = health.Root{Message: "connection refused"} }, "Queued: whether a root on cluster mgmt syncs the directory clusters/mgmt is not known yet: connection refused"},
+		"missing":                 {func(r *health.Root) { *r = health.Root{Known: true} }, "Held: no Flux Kustomization on cluster mgmt syncs the directory clusters/mgmt. Set the root up"},
+		"not fit":                 {func(r *health.Root) { r.Prune = false }, "Held: the root flux-system/flux-system on cluster mgmt has spec.prune: false"},
+		"it leaves our files out": {func(r *health.Root) { r.Ignore = "/*\n!/clusters\n" }, "Held: spec.ignore of the GitRepository flux-system/flux-system on cluster mgmt keeps Flux from reading planted/mgmt/edge/tier-00/namespace.infra.yaml"},
+		"other repo":              {func(r *health.Root) { r.URL, r.Branch = "https://git.example.com/acme/other", "main" }, "Held: the GitRepository flux-system/flux-system on cluster mgmt reads https://git.example.com/acme/other, and proposals go to memory"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -512,6 +514,31 @@ func TestOneBadFileOfOthersUnderARootHoldsWhatComesNew(t *testing.T) {
 			w.check()
 		})
 	}
+}
+
+func TestATierOfWhichFluxWouldNotReadAllIsNotProposed(t *testing.T) {
+	w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5})
+	w.gitops.put("main", "ignore", map[string]string{".sourceignore": "*.md\nnamespace.*\n"})
+	w.control.put("main", "plant", map[string]string{"seeds/edge.yaml": storySeed(1, true)})
+	w.rounds(4)
+	if got := w.state("mgmt/tier-00"); !strings.HasPrefix(got, "Held: .sourceignore on branch main of gitops keeps Flux from reading planted/mgmt/edge/tier-00/namespace.infra.yaml.") {
+		t.Errorf("the tier is %q", got)
+	}
+	w.gitops.put("main", "read more", map[string]string{".sourceignore": "*.md\nnamespace.*\n!/planted/**\n"})
+	if !w.settle(60) {
+		t.Errorf("Flux reads all files of the tiers, and the seed is not planted:\n%s", w.describe())
+	}
+	w.check()
+}
+
+func TestAFileThatFluxDoesNotReadIsNotHeldAgainstTheRoot(t *testing.T) {
+	w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5})
+	w.onRoot = func(r *health.Root) { r.Ready, r.Ignore = "True", "values.yaml\n" }
+	w.restart()
+	w.gitops.put("main", "add values", map[string]string{"clusters/mgmt/values.yaml": "replicas: 3\n"})
+	w.control.put("main", "plant", map[string]string{"seeds/edge.yaml": storySeed(1, true)})
+	w.rounds(4)
+	w.mustBe("mgmt/tier-00", "Proposed: ")
 }
 
 // mute is a forge that opens no proposals, as where the token lacks a scope or pull
@@ -634,5 +661,159 @@ func TestARemovalDoesNotWaitForAClusterThatIsNotThere(t *testing.T) {
 	w.control.put("main", "remove", map[string]string{"seeds/edge.yaml": ""})
 	if !w.settle(120) || len(w.planted()) != 0 {
 		t.Errorf("not removed:\n%s", w.describe())
+	}
+}
+
+// Flux writes the revision that it applied in several forms; only what names a commit of
+// the repository can be compared.
+func TestFormsOfRevisions(t *testing.T) {
+	w := planted(t)
+	refs, err := w.gitops.Fetch(t.Context(), "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := refs["main"].String()
+	tests := map[string]struct{ revision, want string }{
+		"of a branch":                    {"main@sha1:" + head, "Released"},
+		"of a reference":                 {"refs/heads/main@sha1:" + head, "Released"},
+		"of a tag":                       {"v1.2.3@sha1:" + head, "Released"},
+		"in the old form":                {"main/" + head, "Merged: the reconciler reports revision"},
+		"without a branch":               {"sha1:" + head, "Merged: the reconciler reports revision"},
+		"plain":                          {head, "Merged: the reconciler reports revision"},
+		"cut":                            {"main@sha1:" + head[:7], "Merged: the reconciler reports revision"},
+		"of another length":              {"main@sha256:" + head + head[:24], "Merged: the reconciler reports revision"},
+		"a branch alone":                 {"main", "Merged: the reconciler reports revision"},
+		"none":                           {"", "Merged: the reconciler reports revision"},
+		"of a commit that nobody has":    {"main@sha1:" + strings.Repeat("a", 40), "Merged: the reconciler reports revision"},
+		"of a commit from before it was": {"main@sha1:" + w.first().String(), "Merged: the reconciler is at"},
+	}
+	for sentence, tc := range tests {
+		t.Run(sentence, func(t *testing.T) {
+			w.t = t
+			w.onReconciler = func(r *health.Reconciler) { r.Revision, r.AttemptedRevision = tc.revision, tc.revision }
+			w.restart()
+			w.rounds(1)
+			w.mustBe("edge-1/tier-01", tc.want)
+		})
+	}
+}
+
+// first is the oldest commit of the base branch of the GitOps repository.
+func (w *world) first() (first git.Hash) {
+	w.t.Helper()
+	refs, err := w.gitops.Fetch(w.t.Context(), "main")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for commit, err := range w.gitops.Log(refs["main"], git.Hash{}) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		first = commit.Hash
+	}
+	return first
+}
+
+// Flux leaves what it applied when a suspended Kustomization is deleted.
+func TestASuspendedTierIsNotRemovedBeforeItIsResumed(t *testing.T) {
+	w := planted(t)
+	suspend := func(suspended bool) {
+		t.Helper()
+		if err := w.nursery.Suspend("mgmt", "infra", "edge.edge-1.01", suspended); err != nil {
+			t.Fatal(err)
+		}
+	}
+	suspend(true)
+	w.remove()
+	w.mergingRounds(8)
+	w.mustBe("edge-1/tier-01", "Held: Kustomization infra/edge.edge-1.01 on cluster mgmt is suspended")
+	w.mustBe("edge-1/tier-00", "Blocked")
+
+	suspend(false)
+	w.rounds(3)
+	w.mustBe("edge-1/tier-01", "Proposed: waits to be merged: it removes the tier")
+	suspend(true)
+	w.rounds(3)
+	w.mustBe("edge-1/tier-01", "Proposed: is not to be merged yet: Kustomization infra/edge.edge-1.01")
+
+	suspend(false)
+	w.rounds(3)
+	w.mustBeRemoved()
+}
+
+// overtaken is a forge at which a person is faster once, with each question in gone.
+type overtaken struct {
+	forge.Forge
+	gone map[string]bool
+}
+
+func (f overtaken) by(question string) error {
+	if !f.gone[question] {
+		return nil
+	}
+	delete(f.gone, question)
+	return forge.ErrGone
+}
+
+func (f overtaken) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, error) {
+	if err := f.by("list"); err != nil {
+		return nil, err
+	}
+	return f.Forge.List(ctx, refs)
+}
+
+func (f overtaken) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (forge.Closed, error) {
+	if err := f.by("closed"); err != nil {
+		return forge.Closed{}, err
+	}
+	return f.Forge.Closed(ctx, refs, tier, wants)
+}
+
+func (f overtaken) Propose(ctx context.Context, r forge.Request) (forge.Proposal, error) {
+	if err := f.by("propose"); err != nil {
+		return forge.Proposal{}, err
+	}
+	return f.Forge.Propose(ctx, r)
+}
+
+func TestWhatAPersonDecidesBeforeItIsProposedIsSeenInTheNextPass(t *testing.T) {
+	w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5})
+	gone := map[string]bool{"propose": true}
+	w.onForge = func(f forge.Forge) forge.Forge { return overtaken{f, gone} }
+	w.restart()
+	w.control.put("main", "plant", map[string]string{"seeds/edge.yaml": storySeed(1, true)})
+	w.pass()
+	if got := w.state("mgmt/tier-00"); len(gone) > 0 || !w.report.Raced || strings.HasPrefix(got, "Held") {
+		t.Errorf("never asked: %v, raced: %t, and the tier is %q", gone, w.report.Raced, got)
+	}
+}
+
+func TestWhatAPersonChangesWhileAPassLooksIsLookedAtAgain(t *testing.T) {
+	for _, question := range []string{"list", "closed"} {
+		t.Run(question, func(t *testing.T) {
+			w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5})
+			gone := map[string]bool{question: true}
+			w.onForge = func(f forge.Forge) forge.Forge { return overtaken{f, gone} }
+			w.restart()
+			w.control.put("main", "plant", map[string]string{"seeds/edge.yaml": storySeed(1, true)})
+			w.pass()
+			if len(gone) > 0 || len(w.report.Problems) > 0 || w.report.Raced || len(w.open()) == 0 {
+				t.Errorf("never asked: %v, raced: %t\n%s", gone, w.report.Raced, w.describe())
+			}
+		})
+	}
+}
+
+func TestWhatAPersonChangesWhileAnAmendmentIsLookedForIsLookedAtAgain(t *testing.T) {
+	w := amended(t)
+	gone := map[string]bool{}
+	wrap := w.onForge
+	w.onForge = func(f forge.Forge) forge.Forge { return overtaken{wrap(f), gone} }
+	w.restart()
+	w.pass()
+	gone["closed"] = true
+	w.pass()
+	if got := w.state(amendedTier); len(gone) > 0 || got != "Released: healthy" || w.amendment() == "" {
+		t.Errorf("never asked: %v; the amended tier is %q", gone, got)
 	}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
@@ -30,10 +31,11 @@ func (o *outage) err(now time.Time) error {
 	return nil
 }
 
-// passes says that waiting alone may mend an error.
-func passes(err error) bool {
-	_, asked := git.RetryAfter(err)
-	return asked || git.IsTransient(err)
+// heard takes in what a question came to: a server that fails is left alone, and what
+// people changed since the pass began is looked at again.
+func (p *pass) heard(r *repoState, err error) {
+	p.raced = p.raced || forge.IsGone(err)
+	r.fails(err, p.engine.config.Now)
 }
 
 // fails takes in what a call to the repository's servers came to, and says that

@@ -24,11 +24,10 @@ type Preview struct {
 
 // Preview looks at what a pass would make of a seed, and changes nothing.
 func (e *Engine) Preview(ctx context.Context, seed string) (*Preview, error) {
-	p, err := e.gather(ctx)
+	p, err := e.see(ctx)
 	if err != nil {
 		return nil, err
 	}
-	p.decide(ctx)
 	out := &Preview{Revision: p.tree.Revision, Problems: p.report().Problems}
 	if s := p.previous[seed]; s != nil && s.plan != nil {
 		if s.plan.Owner != e.config.Owner {

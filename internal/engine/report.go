@@ -245,7 +245,7 @@ func (p *pass) reportTier(d *seedDecision, t *plan.Tier, s release.TierStatus) T
 	out := TierReport{Cluster: t.Cluster, Ordinal: t.Ordinal, Level: t.Level, State: s.State, Message: s.Message, Since: s.Since, Amended: s.Amended, Objects: len(d.plan.Objects(t)), Wants: t.Wants()}
 	if err := d.problems[s.Tier]; err != nil {
 		switch {
-		case !passes(err):
+		case !git.IsTransient(err):
 			out.State, out.Message = release.Held, err.Error()
 		case out.State != release.Held: // it is done as soon as the servers answer
 			out.Message = err.Error()

@@ -15,6 +15,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/probe"
 )
 
@@ -63,39 +64,78 @@ func (p *pass) gatherRoots(ctx context.Context, pl *plan.Plan) {
 
 // lookAtRoot finds out what keeps the root from syncing a new reconciler file:
 // first what Git shows, then what the cluster does.
-func (p *pass) lookAtRoot(ctx context.Context, r *repoState, seed string, t *plan.Tier, f *release.TierFacts) error {
-	key, ok := p.rootKey(seed, t)
+func (p *pass) lookAtRoot(ctx context.Context, r *repoState, pl *plan.Plan, t *plan.Tier, f *release.TierFacts) error {
+	key, ok := p.rootKey(pl.Seed, t)
 	if !ok {
 		return nil
 	}
-	unfit, err := r.rootInGit(ctx, key, t)
+	ignores, err := r.readFile(ctx, sourceIgnore)
 	if err != nil {
 		return err
 	}
-	f.RootUnfit = unfit
-	if unfit == "" {
-		f.RootUnfit, f.RootUnknown = p.rootOnCluster(r, seed, t, f.Base != release.BaseNothing)
+	if f.RootUnfit, err = r.rootInGit(ctx, key, t, ignores, p.roots[key].Ignore); err != nil {
+		return err
+	}
+	if f.RootUnfit == "" {
+		f.RootUnfit, f.RootUnknown = p.rootOnCluster(r, pl.Seed, t, f.Base != release.BaseNothing)
+	}
+	if f.RootUnfit == "" {
+		f.RootUnfit = p.leftOut(r, key, pl, t, ignores)
 	}
 	return nil
+}
+
+// leftOut says which file of a tier Flux would not read, and why: it would take a tier
+// for healthy that is not whole. ignores are the lines of .sourceignore.
+func (p *pass) leftOut(r *repoState, key probe.RootKey, pl *plan.Plan, t *plan.Tier, ignores string) string {
+	root := p.roots[key]
+	files := []string{t.Reconciler}
+	for _, o := range pl.Objects(t) {
+		files = append(files, t.FilePath(o))
+	}
+	all, source := git.ParseIgnore(ignores, root.Ignore), git.ParseIgnore(root.Ignore)
+	for _, file := range files {
+		if !all.LeavesOut(file) {
+			continue
+		}
+		where := fmt.Sprintf("%s on branch %s of %s", sourceIgnore, r.base, r.name)
+		if source.LeavesOut(file) {
+			where = fmt.Sprintf("spec.ignore of the GitRepository %s on cluster %s", root.Source, key.Cluster)
+		}
+		return fmt.Sprintf("%s keeps Flux from reading %s. Take the pattern out, or except that path after it", where, file)
+	}
+	return ""
+}
+
+// readFile reads a file of the base branch; empty where there is none.
+func (r *repoState) readFile(ctx context.Context, at string) (string, error) {
+	have, err := r.at(r.head, at)
+	if err != nil || have[at] == "" {
+		return "", err
+	}
+	hash, err := git.ParseHash(string(have[at]))
+	if err != nil {
+		return "", err
+	}
+	data, err := r.Mirror.Blob(ctx, hash)
+	return string(data), err
 }
 
 // sourceIgnore is the file by which people keep source-controller from files.
 const sourceIgnore = ".sourceignore"
 
-// rootInGit says what is wrong with the root's directory on base, which Flux builds as a whole.
-func (r *repoState) rootInGit(ctx context.Context, key probe.RootKey, t *plan.Tier) (unfit string, err error) {
+// rootInGit says what is wrong with the root's directory on base, which Flux builds as a
+// whole but for the files that ignores, of the form of a .gitignore, leave out.
+func (r *repoState) rootInGit(ctx context.Context, key probe.RootKey, t *plan.Tier, ignores ...string) (unfit string, err error) {
 	dir := cmp.Or(key.Path, ".")
-	have, err := r.at(r.head, dir, sourceIgnore)
+	have, err := r.at(r.head, dir)
 	if err != nil {
 		return "", err
 	}
 	if have[dir] == "" {
 		return fmt.Sprintf("branch %s of %s has no directory %s for the root of cluster %s to sync. Set the root up first (flux bootstrap makes the directory), or commit a README.md there", r.base, r.name, key.Path, key.Cluster), nil
 	}
-	if have[sourceIgnore] != "" {
-		return "", nil // which files Flux reads is for Flux to tell
-	}
-	folder, err := r.folder(ctx, key.Path, have[dir])
+	folder, err := r.folder(ctx, key.Path, have[dir], ignores...)
 	if err != nil {
 		return "", err
 	}
@@ -125,10 +165,10 @@ func (p *pass) hadRoot(r *repoState, seed string, t *plan.Tier) (bool, error) {
 	return err == nil && have[dir] == "", err
 }
 
-// folder reads what others have in the directory of a root, whose tree is given.
+// folder reads what others have in the directory of a root, whose tree is given, and Flux reads.
 // What is below furrow/ there is left out: only we write it.
-func (r *repoState) folder(ctx context.Context, root string, tree layout.Hash) (layout.Folder, error) {
-	key := folderKey{root, tree}
+func (r *repoState) folder(ctx context.Context, root string, tree layout.Hash, ignores ...string) (layout.Folder, error) {
+	key := folderKey{root, tree, strings.Join(ignores, "\n")}
 	if known, ok := r.folders.get(key); ok {
 		return known, nil
 	}
@@ -137,13 +177,14 @@ func (r *repoState) folder(ctx context.Context, root string, tree layout.Hash) (
 		return layout.Folder{}, err
 	}
 	var names []string
+	ignore := git.ParseIgnore(ignores...)
 	err = fs.WalkDir(all, cmp.Or(root, "."), func(at string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case entry.IsDir() && at == path.Join(root, "furrow"):
 			return fs.SkipDir
-		case entry.Type().IsRegular() && layout.FolderFile(root, at):
+		case entry.Type().IsRegular() && layout.FolderFile(root, at) && !ignore.LeavesOut(at):
 			names = append(names, at)
 		}
 		return nil

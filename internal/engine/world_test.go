@@ -44,6 +44,8 @@ type world struct {
 	onForge func(forge.Forge) forge.Forge
 	// onRoot changes what the channel says of roots, where a test wants another answer.
 	onRoot func(*health.Root)
+	// onReconciler changes what the channel says of reconciler objects.
+	onReconciler func(*health.Reconciler)
 	// history is what happened, for failures.
 	history []string
 }
@@ -117,7 +119,7 @@ func (w *world) restart() {
 			}
 			return engine.Repo{Mirror: m, Forge: f}, nil
 		},
-		Channel:       faultyChannel{w.nursery.Channel(), w.faults, w.onRoot},
+		Channel:       faultyChannel{w.nursery.Channel(), w.faults, w.onRoot, w.onReconciler},
 		DeletionGuard: w.guard,
 		Person:        git.Person{Name: "Furrow", Email: "furrow@example.com"},
 		Now:           func() time.Time { w.now = w.now.Add(time.Second); return w.now },

@@ -1,6 +1,7 @@
 package dependency
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/placement"
+	"github.com/furrow-dev/furrow/test/loudly"
 )
 
 // planterCase reads a file of Planter's own example, which lies beside the repository.
@@ -33,7 +35,7 @@ func planterCase(t *testing.T, name string) []byte {
 	file := filepath.Join(dir, "..", "shared", "cases", "planter", "hello-world", name)
 	data, err := os.ReadFile(file)
 	if err != nil {
-		t.Skipf("SKIPPED, the golden case of Planter is not tested: %v", err)
+		loudly.Skip(t, fmt.Errorf("no example of Planter: %w", err))
 	}
 	return data
 }

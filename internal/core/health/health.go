@@ -48,6 +48,10 @@ type Reconciler struct {
 	LastResult string
 }
 
+// LeavesAll says that the reconciler would leave what it applied if its object were
+// deleted now: Flux prunes nothing for one that is suspended.
+func (r Reconciler) LeavesAll() bool { return r.Known && r.Found && !r.Deleting && r.Suspended }
+
 // Root is what a channel saw of the root that syncs a directory of a cluster.
 type Root struct {
 	// Known is false when the cluster could not be asked; all else but Message is then zero.
@@ -68,6 +72,8 @@ type Root struct {
 	// SourceFound says that the source object exists; URL and Branch are its spec's.
 	SourceFound bool
 	URL, Branch string
+	// Ignore is the source's spec.ignore: lines as of a .gitignore.
+	Ignore string
 	// SourceSuspended is the source's spec.suspend.
 	SourceSuspended bool
 	// SourceReady is the status of the source's condition Ready, SourceMessage its message.

@@ -84,3 +84,23 @@ func TestHolds(t *testing.T) {
 		})
 	}
 }
+
+func TestJudgeAnObjectWhoseHealthIsNotTheTiers(t *testing.T) {
+	want := want
+	want.Amiss = "spec.wait must be true"
+	tests := map[string]struct {
+		seen health.Reconciler
+		want health.Phase
+	}{
+		"Ready says nothing":                {ready(), health.Unknown},
+		"nor does a success before":         {ready(reconciling), health.Unknown},
+		"while it is deleted that is known": {ready(func(r *health.Reconciler) { r.Deleting = true }), health.Progressing},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := health.Judge(tc.seen, nil, want); got.Phase != tc.want || tc.want == health.Unknown && got.Message != want.Amiss {
+				t.Errorf("got %+v, want %s", got, tc.want)
+			}
+		})
+	}
+}

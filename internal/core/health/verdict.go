@@ -42,6 +42,9 @@ type Want struct {
 	// Rendered is the annotation of the reconciler object on base, Spec its spec.
 	Rendered string
 	Spec     map[string]any
+	// Amiss says what a person did to the reconciler object on base by which its health
+	// is not the tier's any more, and what to do about that; empty where it is.
+	Amiss string
 	// At says, for each revision that was reported, whether it has what base has.
 	At map[string]Match
 	// Gone says that base has nothing of the tier, so that nothing of it should be left.
@@ -161,6 +164,8 @@ func judgeReconciler(r Reconciler, want Want) Verdict {
 		return awaiting(verdict(Absent, "the reconciler object is not there yet"))
 	case r.Deleting:
 		return verdict(Progressing, "the reconciler object is being deleted")
+	case want.Amiss != "":
+		return verdict(Unknown, "%s", want.Amiss)
 	case r.Rendered != want.Rendered || !Holds(want.Spec, r.Spec):
 		return awaiting(verdict(Behind, "the live reconciler object is not the one in Git yet"))
 	case r.Suspended:
@@ -239,10 +244,18 @@ func refused(r Reconciler) bool {
 	return r.Ready == "False" && r.ReadyGeneration == r.Generation && slices.Contains(refusals, r.Reason)
 }
 
+// Flux's words in the message of a health check that failed.
+const (
+	// OutOfTime comes before the objects that were not ready when the time was over.
+	OutOfTime = "timeout waiting for"
+	// ObjectFailed marks, of such objects, one that said so itself.
+	ObjectFailed = "status: 'Failed'"
+)
+
 // failed tells a failure from a health check that only ran out of time, while no
 // object had failed.
 func failed(r Reconciler) bool {
-	slow := strings.Contains(r.Message, "timeout waiting for") && !strings.Contains(r.Message, "status: 'Failed'")
+	slow := strings.Contains(r.Message, OutOfTime) && !strings.Contains(r.Message, ObjectFailed)
 	return slices.Contains(failedReasons, r.Reason) && !slow
 }
 

@@ -84,6 +84,8 @@ func proposedAsWanted(d *decision) (TierStatus, bool) {
 	}
 	s.GateFails = len(s.Waits) > 0
 	switch {
+	case d.have.LeftBehind != "":
+		s.Message, s.GateFails = "is not to be merged yet: "+d.have.LeftBehind, true
 	case p.Edited:
 		s.Message = "waits to be merged; a person has edited it"
 	case p.Stale && !s.GateFails:
@@ -143,6 +145,8 @@ func WaitText(seed string, waits []Wait) string {
 
 func unfit(d *decision) (TierStatus, bool) {
 	switch {
+	case d.have.LeftBehind != "":
+		return TierStatus{State: Held, Message: d.have.LeftBehind}, true
 	case d.have.RootUnfit != "":
 		return TierStatus{State: Held, Message: d.have.RootUnfit}, true
 	case d.have.RootUnknown != "":

@@ -107,6 +107,9 @@ type TierFacts struct {
 	RootUnfit string
 	// RootUnknown says why nothing is known of that root; empty when something is.
 	RootUnknown string
+	// LeftBehind says, of a tier that is to be gone, why the reconciler would leave what it
+	// applied if it went now, and what to do about that; empty when it would not.
+	LeftBehind string
 }
 
 // Facts is what a pass has gathered about one plan.
@@ -156,7 +159,8 @@ type TierStatus struct {
 	// Amended says how to see what a person made of the entries before they were
 	// merged; empty when base has exactly the entries.
 	Amended string
-	// GateFails says that an open proposal's prerequisites no longer hold.
+	// GateFails says that an open proposal should not be merged as things are: what it
+	// waits for is in Waits, or else in Message.
 	GateFails bool
 	// NeedsClosed says that Closed has to be looked up before more can be said.
 	NeedsClosed bool

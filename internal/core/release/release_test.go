@@ -413,3 +413,37 @@ func TestHoldsRemovals(t *testing.T) {
 		})
 	}
 }
+
+func TestGoing(t *testing.T) {
+	there, gone := plan.Tier{Cluster: "a", ReconcilerBlob: "b"}, plan.Tier{Cluster: "a"}
+	elsewhere := plan.Tier{Cluster: "b", Ordinal: 1}
+	of := func(tiers ...plan.Tier) *plan.Plan { return &plan.Plan{Seed: "s", Tiers: tiers} }
+	onBase := release.TierFacts{Base: release.BaseEarlier}
+	rejected := release.TierFacts{Base: release.BaseEarlier, Proposal: &release.Proposal{Rejected: true}}
+	tests := map[string]struct {
+		before, now *plan.Plan
+		facts       []release.TierFacts // of the tiers before, in order; fewer where the rest was not looked at
+		want        int
+	}{
+		"what stays does not go":                         {of(there), of(there), []release.TierFacts{onBase}, 0},
+		"what leaves goes while base has it":             {of(gone), of(gone), []release.TierFacts{onBase}, 1},
+		"each cluster counts once":                       {of(gone, elsewhere, plan.Tier{Cluster: "a", Ordinal: 2}), of(), []release.TierFacts{onBase, onBase, onBase}, 2},
+		"what is off base has gone":                      {of(gone), of(gone), []release.TierFacts{{Base: release.BaseNothing}}, 0},
+		"what a person rejected does not go":             {of(gone), of(gone), []release.TierFacts{rejected}, 0},
+		"what the plan in force takes back does not go":  {of(gone), of(there), []release.TierFacts{onBase}, 0},
+		"a cluster that keeps another tier does not go":  {of(gone, plan.Tier{Cluster: "a", Ordinal: 1, ReconcilerBlob: "b"}), of(), []release.TierFacts{onBase, onBase}, 0},
+		"what could not be looked at is not counted":     {of(gone), of(gone), nil, 0},
+		"where no plan is in force, that before decides": {of(gone), nil, []release.TierFacts{onBase}, 1},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			facts := map[layout.Tier]release.TierFacts{}
+			for i, f := range tc.facts {
+				facts[tc.before.Name(&tc.before.Tiers[i])] = f
+			}
+			if got := release.Going(tc.before, tc.now, facts); got != tc.want {
+				t.Errorf("got %d, want %d", got, tc.want)
+			}
+		})
+	}
+}

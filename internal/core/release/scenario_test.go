@@ -25,6 +25,7 @@ var update = flag.Bool("update", false, "write what the scenarios give into thei
 //	base TIER Nothing|Entries|Earlier|Foreign    what base has at the tier's paths
 //	health TIER PHASE                            what its cluster says
 //	proposal TIER none|open [edited] [rejected] [stale] [other]
+//	leaves TIER everything|nothing               what the reconciler would leave if it went now
 //	closed TIER None|Merged|Rejected|unasked     what became of the last proposal
 //	other SEED/CLUSTER/NN STATE                  a tier of another seed
 //	suspend | resume | cannot plan | can plan
@@ -101,6 +102,10 @@ func (f *fixture) happen(t *testing.T, words []string) {
 	case "health":
 		f.on(tier, func(facts *release.TierFacts) {
 			facts.Health = health.Verdict{Phase: health.Phase(words[2]), Message: words[2]}
+		})
+	case "leaves":
+		f.on(tier, func(facts *release.TierFacts) {
+			facts.LeftBehind = map[string]string{"everything": "it is suspended"}[words[2]]
 		})
 	case "proposal":
 		f.propose(tier, words[2:])

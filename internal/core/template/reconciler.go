@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -63,13 +65,14 @@ type HealthCheckExpr struct {
 
 // Rendered is a reconciler object as it lands in Git.
 type Rendered struct {
-	// Bytes is the canonical YAML, with annotation furrow.dev/rendered.
+	// Bytes is the canonical YAML, with Furrow's labels and annotation furrow.dev/rendered.
 	Bytes []byte
 	// Digest is the value of that annotation.
 	Digest string
 }
 
-// RenderReconciler renders the reconciler object of a tier and checks that it is one.
+// RenderReconciler renders the reconciler object of a tier, checks that it is one
+// and labels it.
 func RenderReconciler(t Text, vars Reconciler) (Rendered, error) {
 	text, err := Render(t, vars)
 	if err != nil {
@@ -79,7 +82,27 @@ func RenderReconciler(t Text, vars Reconciler) (Rendered, error) {
 	if err != nil {
 		return Rendered{}, &Error{t.Name, err}
 	}
-	return stamp(o)
+	return stamp(labelled(o, vars))
+}
+
+// Labels of a reconciler object. Health channels follow what has the first.
+const (
+	labelSeed    = v1alpha1.Group + "/seed"
+	labelCluster = v1alpha1.Group + "/cluster"
+	labelTier    = v1alpha1.Group + "/tier"
+)
+
+// labelled gives an object the labels that say what it reconciles, whatever a
+// template wrote of them.
+func labelled(o manifest.Object, vars Reconciler) manifest.Object {
+	labels := map[string]any{}
+	maps.Copy(labels, o.Map("metadata", "labels"))
+	labels[labelSeed], labels[labelCluster], labels[labelTier] = vars.Seed, vars.Cluster, vars.Tier
+	metadata := maps.Clone(o.Map("metadata"))
+	metadata["labels"] = labels
+	o.Body = maps.Clone(o.Body)
+	o.Body["metadata"] = metadata
+	return o
 }
 
 // Orphaned is a reconciler object as it was rendered, but for what becomes of its
@@ -146,12 +169,38 @@ func checkKustomization(name string, text []byte, vars Reconciler) (manifest.Obj
 		return o, fmt.Errorf("it renders %s/%s, where {{ .Namespace }}/{{ .Name }} is %s/%s", k.Namespace, k.Name, vars.Namespace, vars.Name)
 	case k.Spec.Path != vars.Path:
 		return o, fmt.Errorf("spec.path is %q, where {{ .Path }} is %q", k.Spec.Path, vars.Path)
-	case !k.Spec.Prune:
-		return o, errors.New("spec.prune must be true: without it nothing is ever removed from a cluster")
-	case k.Spec.Suspend:
-		return o, errors.New("spec.suspend must not be true: a tier that is suspended is never released")
-	case !k.Spec.Wait && len(k.Spec.HealthChecks) == 0:
-		return o, errors.New("spec.wait must be true, or spec.healthChecks be there: without them Flux says Ready before anything is healthy")
 	}
-	return o, nil
+	return o, checkSpec(k.Spec)
+}
+
+// checkSpec holds a Kustomization to what makes its health that of a tier.
+func checkSpec(spec kustomizev1.KustomizationSpec) error {
+	switch {
+	case !spec.Prune:
+		return errors.New("spec.prune must be true: without it nothing is ever removed from a cluster")
+	case spec.Suspend:
+		return errors.New("spec.suspend must not be true: a tier that is suspended is never released")
+	case !spec.Wait && len(spec.HealthChecks) == 0:
+		return errors.New("spec.wait must be true, or spec.healthChecks be there: without them Flux says Ready before anything is healthy")
+	}
+	return nil
+}
+
+// CheckAmended says what a person did to the spec of a reconciler object, planned being
+// the one that was rendered, by which its health is no more that of the tier.
+func CheckAmended(spec, planned map[string]any) error {
+	var is, was kustomizev1.KustomizationSpec
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(planned, &was); err != nil {
+		return err
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(spec, &is); err != nil {
+		return fmt.Errorf("the spec is not that of a Kustomization: %w", err)
+	}
+	switch {
+	case is.Path != was.Path:
+		return fmt.Errorf("spec.path must stay %q: the tier's objects are there", was.Path)
+	case !reflect.DeepEqual(is.KubeConfig, was.KubeConfig):
+		return errors.New("spec.kubeConfig must stay: it says which cluster the tier is on")
+	}
+	return checkSpec(is)
 }

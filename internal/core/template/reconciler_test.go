@@ -104,6 +104,38 @@ func TestTheDigestIsOfWhatIsRendered(t *testing.T) {
 	}
 }
 
+func TestTheLabelsDoNotDependOnTheTemplate(t *testing.T) {
+	const labels = `  labels:
+    furrow.dev/seed: {{ quote .Seed }}
+    furrow.dev/cluster: {{ quote .Cluster }}
+    furrow.dev/tier: {{ quote .Tier }}
+`
+	if !strings.Contains(templates.FluxKustomization, labels) {
+		t.Fatal("the built-in template has other labels")
+	}
+	const ours = "furrow.dev/cluster: edge\n    furrow.dev/seed: web\n    furrow.dev/tier: \"01\"\n"
+	for name, c := range map[string]struct{ labels, want string }{
+		"the built-in ones":                 {labels, "  labels:\n    " + ours},
+		"none":                              {"", "  labels:\n    " + ours},
+		"an empty mapping":                  {"  labels: {}\n", "  labels:\n    " + ours},
+		"nothing below the key":             {"  labels:\n", "  labels:\n    " + ours},
+		"only others, which stay":           {"  labels: {app: x}\n", "  labels:\n    app: x\n    " + ours},
+		"ours with values that are wrong":   {"  labels: {furrow.dev/seed: shop, furrow.dev/tier: \"00\"}\n", "  labels:\n    " + ours},
+		"some of ours, and one of a user's": {"  labels: {furrow.dev/seed: web, zone: a}\n", "  labels:\n    " + ours + "    zone: a\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.Replace(templates.FluxKustomization, labels, c.labels, 1)
+			got, err := template.RenderReconciler(template.Text{Name: "t", Text: text}, plainTier())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(got.Bytes), c.want) {
+				t.Errorf("got\n%s\nwhich lacks\n%s", got.Bytes, c.want)
+			}
+		})
+	}
+}
+
 func TestOrphaned(t *testing.T) {
 	first, err := template.RenderReconciler(template.Text{Name: "t", Text: templates.FluxKustomization}, plainTier())
 	if err != nil {
@@ -203,6 +235,43 @@ func TestWrongReconcilers(t *testing.T) {
 			}
 			if diff := cmp.Diff(c.want, err.Error()); diff != "" {
 				t.Errorf("the message differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCheckAmended(t *testing.T) {
+	spec := func(change func(map[string]any)) map[string]any {
+		spec := map[string]any{
+			"path": "./planted/a", "prune": true, "wait": true, "interval": "10m", "timeout": "5m",
+			"kubeConfig": map[string]any{"secretRef": map[string]any{"name": "edge-kubeconfig"}},
+		}
+		change(spec)
+		return spec
+	}
+	planned := spec(func(map[string]any) {})
+	cases := map[string]struct {
+		change func(map[string]any)
+		want   string
+	}{
+		"nothing":          {func(map[string]any) {}, ""},
+		"times and images": {func(s map[string]any) { s["timeout"], s["images"] = "9m", []any{map[string]any{"name": "a"}} }, ""},
+		"health checks instead": {func(s map[string]any) {
+			s["wait"], s["healthChecks"] = false, []any{map[string]any{"kind": "Pod", "name": "a"}}
+		}, ""},
+		"it waits for nothing":     {func(s map[string]any) { delete(s, "wait") }, "spec.wait must be true, or spec.healthChecks be there"},
+		"it does not prune":        {func(s map[string]any) { s["prune"] = false }, "spec.prune must be true"},
+		"it is suspended":          {func(s map[string]any) { s["suspend"] = true }, "spec.suspend must not be true"},
+		"another directory":        {func(s map[string]any) { s["path"] = "./planted/b" }, `spec.path must stay "./planted/a"`},
+		"another cluster":          {func(s map[string]any) { s["kubeConfig"] = map[string]any{"secretRef": map[string]any{"name": "b"}} }, "spec.kubeConfig must stay"},
+		"the hub itself":           {func(s map[string]any) { delete(s, "kubeConfig") }, "spec.kubeConfig must stay"},
+		"a field of another shape": {func(s map[string]any) { s["path"] = int64(7) }, "the spec is not that of a Kustomization"},
+	}
+	for sentence, c := range cases {
+		t.Run(sentence, func(t *testing.T) {
+			err := template.CheckAmended(spec(c.change), planned)
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
 	}

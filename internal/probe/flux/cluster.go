@@ -143,6 +143,9 @@ func (ch *Channel) expect(name string) {
 	}
 	c.mu.Lock()
 	c.expected = ch.clock.Now()
+	if c.session != nil {
+		c.session.doubt()
+	}
 	c.mu.Unlock()
 	select {
 	case c.wake <- struct{}{}:
@@ -182,12 +185,14 @@ func (c *cluster) attend(ctx context.Context) (answered bool, err error) {
 		return false, err
 	}
 	defer conn.close()
+	asked := c.channel.clock.Now()
 	permitted, err := conn.ready(ctx)
 	if err != nil {
 		return false, err
 	}
 	s := newSession(ctx, c, conn)
-	c.begin(s, permitted)
+	s.asked, s.permitted = asked, permitted
+	c.begin(s)
 	err = c.listen(ctx, s, a)
 	c.mu.Lock()
 	c.session, c.why = nil, err.Error()
@@ -199,9 +204,8 @@ func (c *cluster) attend(ctx context.Context) (answered bool, err error) {
 }
 
 // begin makes the session the cluster's, and starts all that it has to provide.
-func (c *cluster) begin(s *session, permitted bool) {
+func (c *cluster) begin(s *session) {
 	c.mu.Lock()
-	s.permitted = permitted
 	c.session, c.why = s, ""
 	for f := range c.feeds {
 		s.follow(f)
@@ -234,12 +238,13 @@ func (c *cluster) listen(ctx context.Context, s *session, a *access) error {
 			return errIdle
 		}
 		if doubt || clock.Since(alive) >= lookAlive {
+			asked := clock.Now()
 			permitted, err := s.alive(ctx)
 			if err != nil {
 				return err
 			}
 			alive = clock.Now()
-			c.setPermitted(s, permitted)
+			c.answered(s, asked, permitted)
 		}
 		if err := c.unchanged(ctx, a, &looked); err != nil {
 			return err
@@ -247,10 +252,11 @@ func (c *cluster) listen(ctx context.Context, s *session, a *access) error {
 	}
 }
 
-func (c *cluster) setPermitted(s *session, permitted bool) {
+// answered notes that the API server answered what it was asked at some time.
+func (c *cluster) answered(s *session, asked time.Time, permitted bool) {
 	c.mu.Lock()
-	changed := s.permitted != permitted
-	s.permitted = permitted
+	changed := s.permitted != permitted || s.asked.Before(c.expected)
+	s.asked, s.permitted = asked, permitted
 	c.tell(changed)
 	c.mu.Unlock()
 }

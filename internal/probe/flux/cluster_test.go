@@ -90,6 +90,55 @@ func TestAnExpectedClusterIsAskedAtOnce(t *testing.T) {
 	t.Logf("after %s", took)
 }
 
+// What a new cluster answered before its creator became current does not count.
+func TestANewClusterIsAskedAgainWhenItsCreatorIsCurrent(t *testing.T) {
+	var current, away atomic.Bool
+	dir, _ := fakeServer(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch r.URL.Path {
+		case "/readyz", "/newborn/readyz":
+			if r.URL.Path == "/newborn/readyz" && away.Load() {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			_, _ = w.Write([]byte("ok"))
+		case "/apis":
+			_, _ = w.Write([]byte(`{"kind":"APIGroupList","groups":[{"name":"cluster.x-k8s.io","versions":[{"groupVersion":"cluster.x-k8s.io/v1beta2","version":"v1beta2"}]}]}`))
+		case "/apis/cluster.x-k8s.io/v1beta2":
+			_, _ = w.Write([]byte(`{"kind":"APIResourceList","resources":[{"name":"clusters","kind":"Cluster","namespaced":true}]}`))
+		case "/apis/cluster.x-k8s.io/v1beta2/namespaces/n/clusters/newborn":
+			_, _ = fmt.Fprintf(w, `{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"namespace":"n","name":"newborn"},
+				"status":{"initialization":{"controlPlaneInitialized":%t}}}`, current.Load())
+		case "/api/v1/namespaces/n/secrets/newborn":
+			data := strings.Replace(string(kubeConfig("", "token: "+secretToken)), "https://127.0.0.1:1", "http://"+r.Host+"/newborn", 1)
+			_, _ = fmt.Fprintf(w, `{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"n","name":"newborn"},"data":{"value":%q}}`, base64.StdEncoding.EncodeToString([]byte(data)))
+		default:
+			http.NotFound(w, r)
+		}
+	})
+	ch := New(Options{Directory: dir})
+	defer ch.Close()
+	key := probe.CreatorKey{
+		Cluster: "edge", Object: manifest.ID{Group: "cluster.x-k8s.io", Kind: "Cluster", Namespace: "n", Name: "newborn"}, Creates: "newborn",
+		KubeConfig: probe.SecretKey{Cluster: "edge", Namespace: "n", Name: "newborn"},
+	}
+	eventually(t, 20*time.Second, "the new cluster answers, and is not current", func() bool {
+		got := creator(t, ch, key)
+		return got.Found && got.Answers && !got.Current
+	})
+	away.Store(true)
+	current.Store(true)
+	eventually(t, 10*time.Second, "the creator is current, and the new cluster silent", func() bool {
+		got := creator(t, ch, key)
+		if got.Current && got.Answers {
+			t.Fatalf("what it answered before counts: %+v", got)
+		}
+		return got.Current && got.Message != "" && !strings.Contains(got.Message, "asked again")
+	})
+	away.Store(false)
+	eventually(t, 10*time.Second, "the new cluster answers", func() bool { return creator(t, ch, key).Answers })
+}
+
 // TestAProgramThatHangsIsGivenUp is about a program for credentials that a file names.
 func TestAProgramThatHangsIsGivenUp(t *testing.T) {
 	dir := t.TempDir()

@@ -84,18 +84,18 @@ func (ch *Channel) judgeCreator(kind catalog.CreatorKind, u *unstructured.Unstru
 
 // creator answers for a key, from the cluster that the creator is on and the one that it creates.
 func (ch *Channel) creator(key probe.CreatorKey, on, created *cluster) health.Creator {
-	answers, silence := created.answers()
 	on.mu.Lock()
-	defer on.mu.Unlock()
 	o := on.watched(creatorObject(key), ch.creatorJudge(key))
-	if on.session == nil || !o.seen.known {
-		why := o.seen.why
-		if on.session == nil {
-			why = on.why
+	session, why, sight, became := on.session, on.why, o.seen, o.became
+	on.mu.Unlock()
+	if session == nil || !sight.known {
+		if session != nil {
+			why = sight.why
 		}
 		return health.Creator{Name: o.key.String(), Message: on.unasked(why)}
 	}
-	seen, found := o.seen.kept.(creatorSeen)
+	seen, found := sight.kept.(creatorSeen)
+	answers, silence := created.answers(became)
 	creator := health.Creator{Name: o.key.String(), Known: true, Found: found, Current: seen.current, Answers: answers}
 	switch {
 	case !found:
@@ -109,12 +109,16 @@ func (ch *Channel) creator(key probe.CreatorKey, on, created *cluster) health.Cr
 }
 
 // answers says whether the cluster's API server answers that it is ready, or why not.
-func (c *cluster) answers() (ok bool, why string) {
+// What it answered before its creator became current does not count: until then API
+// servers come and go.
+func (c *cluster) answers(became time.Time) (ok bool, why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.session == nil:
 		return false, c.why
+	case c.session.asked.Before(became):
+		return false, "it is asked again, as its creator has just become current"
 	case !c.session.permitted:
 		return false, c.session.conn.server + " does not permit to get /readyz. Bind the ClusterRole system:public-info-viewer to the user of its kubeconfig"
 	}

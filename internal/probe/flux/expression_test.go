@@ -1,10 +1,12 @@
 package flux
 
 import (
+	"maps"
 	"os"
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/furrow-dev/furrow/internal/core/catalog"
@@ -32,7 +34,8 @@ func TestCreatorsCompile(t *testing.T) {
 		if e.condition == "" && e.field == "" {
 			t.Errorf("%s/%s: nothing to tell people while it is not true", row.Group, row.Kind)
 		}
-		for _, empty := range []map[string]any{{}, {"status": nil}, {"status": map[string]any{}}, {"status": map[string]any{"conditions": []any{}}}} {
+		other := map[string]any{"conditions": []any{map[string]any{"type": "Other", "status": "True"}}}
+		for _, empty := range []map[string]any{{}, {"status": nil}, {"status": map[string]any{}}, {"status": map[string]any{"conditions": []any{}}}, {"status": other}} {
 			if e.holds(empty) {
 				t.Errorf("%s/%s holds of %v", row.Group, row.Kind, empty)
 			}
@@ -61,7 +64,8 @@ func TestExpressionHolds(t *testing.T) {
 			false, "condition Ready is False (Waiting: for nodes)",
 		},
 		"no condition":                 {ready, status(map[string]any{"conditions": []any{}}), false, "it has no condition Ready yet"},
-		"conditions of another type":   {ready, status(map[string]any{"conditions": "none"}), false, "it has no condition Ready yet"},
+		"conditions of another type":   {ready, status(map[string]any{"conditions": []any{map[string]any{"type": "Other", "status": "True"}}}), false, "it has no condition Ready yet"},
+		"what are no conditions":       {ready, status(map[string]any{"conditions": "none"}), false, "it has no condition Ready yet"},
 		"what is no boolean":           {"status.phase", status(map[string]any{"phase": "Ready"}), false, "phase is not true yet"},
 		"other fields of the object":   {"has(metadata.name) && kind == 'Cluster'", map[string]any{"kind": "Cluster", "metadata": map[string]any{"name": "a"}}, true, ""},
 		"numbers are compared as such": {"status.ready >= 3", status(map[string]any{"ready": int64(3)}), true, ""},
@@ -99,5 +103,36 @@ func TestExpressionIsBounded(t *testing.T) {
 func TestExpressionRefusesWhatItDoesNotKnow(t *testing.T) {
 	if _, err := compile("object.status.ready"); err == nil || !strings.Contains(err.Error(), "object") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestJudgeCreatorSeesTheNewestGenerationOnly(t *testing.T) {
+	kind := catalog.CreatorKind{Current: "status.ready"}
+	creator := func(generation int64, status, metadata map[string]any) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{}, "status": status}}
+		u.SetGeneration(generation)
+		maps.Copy(u.Object["metadata"].(map[string]any), metadata)
+		return u
+	}
+	tests := map[string]struct {
+		kind    catalog.CreatorKind
+		object  *unstructured.Unstructured
+		missing string // why it is not current; empty where it is
+	}{
+		"of this generation":           {kind, creator(2, map[string]any{"ready": true, "observedGeneration": int64(2)}, nil), ""},
+		"of the generation before":     {kind, creator(2, map[string]any{"ready": true, "observedGeneration": int64(1)}, nil), "its controller has not seen its newest generation yet"},
+		"of no generation":             {kind, creator(2, map[string]any{"ready": true}, nil), ""},
+		"not ready":                    {kind, creator(2, map[string]any{"ready": false, "observedGeneration": int64(2)}, nil), "ready is not true yet"},
+		"on its way out":               {kind, creator(2, map[string]any{"ready": true}, map[string]any{"deletionTimestamp": "2026-01-01T00:00:00Z"}), "the creator is being deleted"},
+		"of a kind that tells nothing": {catalog.CreatorKind{}, creator(2, nil, nil), ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			ch := New(Options{})
+			defer ch.Close()
+			if got := ch.judgeCreator(tc.kind, tc.object); got.current != (tc.missing == "") || got.missing != tc.missing {
+				t.Errorf("got %+v, want %q", got, tc.missing)
+			}
+		})
 	}
 }

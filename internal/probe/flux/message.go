@@ -1,6 +1,7 @@
 package flux
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -12,13 +13,12 @@ import (
 	"syscall"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/furrow-dev/furrow/internal/core/health"
 )
 
 // maxMessage bounds a message, in bytes.
 const maxMessage = 600
-
-// outOfTime marks a health check that only ran out of time: the verdict looks for it.
-const outOfTime = "timeout waiting for"
 
 // unstable is what differs between two attempts in the same situation, and what
 // takes its place. The order matters.
@@ -43,7 +43,7 @@ const (
 
 var (
 	userinfo = regexp.MustCompile(`://[^/@\s'"]+@`)
-	waiting  = regexp.MustCompile(`(?:` + outOfTime + `|stalled resources): \[(.*)\]`)
+	waiting  = regexp.MustCompile(`(?:` + health.OutOfTime + `|stalled resources): \[(.*)\]`)
 	// entry is where the next object of such a list begins.
 	entry = regexp.MustCompile(`, (?:[A-Z][A-Za-z0-9]*/\S+ status: '|can't determine status for )`)
 )
@@ -68,7 +68,8 @@ func printable(r rune) rune {
 	return r
 }
 
-// sortWaiting orders the objects that a health check waits for, which Flux lists in any order.
+// sortWaiting orders the objects that a health check waits for, which Flux lists in any
+// order. Those that failed come first: the verdict looks for one, and the end may be cut.
 func sortWaiting(message string) string {
 	at := waiting.FindStringSubmatchIndex(message)
 	if at == nil {
@@ -83,7 +84,9 @@ func sortWaiting(message string) string {
 		objects, list = append(objects, list[:next[0]]), list[next[0]+2:]
 	}
 	objects = append(objects, list)
-	slices.Sort(objects)
+	slices.SortFunc(objects, func(a, b string) int {
+		return cmp.Or(strings.Count(b, health.ObjectFailed)-strings.Count(a, health.ObjectFailed), strings.Compare(a, b))
+	})
 	return message[:at[2]] + strings.Join(objects, ", ") + message[at[3]:]
 }
 
@@ -94,8 +97,8 @@ func cut(message string) string {
 		return message
 	}
 	end := more
-	if strings.LastIndex(message, outOfTime) > maxMessage-len(outOfTime)-len(more) && !strings.Contains(message[:maxMessage-len(outOfTime)-2*len(more)-2], outOfTime) {
-		end = more + " " + outOfTime + " " + more
+	if strings.LastIndex(message, health.OutOfTime) > maxMessage-len(health.OutOfTime)-len(more) && !strings.Contains(message[:maxMessage-len(health.OutOfTime)-2*len(more)-2], health.OutOfTime) {
+		end = more + " " + health.OutOfTime + " " + more
 	}
 	at := maxMessage - len(end)
 	for at > 0 && !utf8.RuneStart(message[at]) {

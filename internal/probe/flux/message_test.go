@@ -1,9 +1,12 @@
 package flux
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/furrow-dev/furrow/internal/core/health"
 )
 
 func TestStable(t *testing.T) {
@@ -28,6 +31,10 @@ func TestStable(t *testing.T) {
 		"objects that are waited for are in order": {
 			"timeout waiting for: [Deployment/b/y status: 'InProgress', can't determine status for Job/b/z, ConfigMap/a/x status: 'NotFound': a, b]",
 			"timeout waiting for: [ConfigMap/a/x status: 'NotFound': a, b, Deployment/b/y status: 'InProgress', can't determine status for Job/b/z]",
+		},
+		"one that failed comes first": {
+			"timeout waiting for: [Deployment/a/x status: 'InProgress', Widget/b/w status: 'Failed', ConfigMap/b/c status: 'NotFound']",
+			"timeout waiting for: [Widget/b/w status: 'Failed', ConfigMap/b/c status: 'NotFound', Deployment/a/x status: 'InProgress']",
 		},
 		"stalled objects too": {
 			"failed early due to stalled resources: [Widget/default/w2 status: 'Failed', Widget/default/w1 status: 'Failed']",
@@ -67,20 +74,32 @@ func TestStable(t *testing.T) {
 }
 
 func TestStableIsBounded(t *testing.T) {
-	for _, tail := range []string{"", outOfTime, outOfTime + strings.Repeat("ü", maxMessage)} {
+	for _, tail := range []string{"", health.OutOfTime, health.OutOfTime + strings.Repeat("ü", maxMessage)} {
 		for n := range 40 {
 			message := stable(strings.Repeat("x", n) + strings.Repeat("ü€", maxMessage/2) + tail)
 			if len(message) > maxMessage || !utf8.ValidString(message) {
 				t.Fatalf("%d bytes, valid: %t", len(message), utf8.ValidString(message))
 			}
-			if !strings.HasSuffix(message, "…") || strings.Contains(message, outOfTime) != (tail != "") {
+			if !strings.HasSuffix(message, "…") || strings.Contains(message, health.OutOfTime) != (tail != "") {
 				t.Fatalf("got %s", message)
 			}
 		}
 	}
 	for n := maxMessage - 60; n < maxMessage+10; n++ {
-		if got := stable(strings.Repeat("x", n) + outOfTime + strings.Repeat("y", 80)); !strings.Contains(got, outOfTime) || len(got) > maxMessage {
+		if got := stable(strings.Repeat("x", n) + health.OutOfTime + strings.Repeat("y", 80)); !strings.Contains(got, health.OutOfTime) || len(got) > maxMessage {
 			t.Fatalf("at %d: %s", n, got)
 		}
+	}
+}
+
+func TestAnObjectThatFailedIsSeenInALongMessage(t *testing.T) {
+	var waiting []string
+	for i := range 40 {
+		waiting = append(waiting, fmt.Sprintf("Deployment/default/backend-%d status: 'InProgress'", i))
+	}
+	waiting = append(waiting, "Widget/default/w status: 'Failed'")
+	message := stable("health check failed after 5m0.01s: timeout waiting for: [" + strings.Join(waiting, ", ") + "]")
+	if len(message) > maxMessage || !strings.Contains(message, health.OutOfTime) || !strings.Contains(message, health.ObjectFailed) {
+		t.Errorf("got %s", message)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -368,10 +367,10 @@ spec: {interval: 10m, prune: true, path: %s, sourceRef: {kind: %s, name: fleet}}
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: GitRepository
 metadata: {name: fleet, namespace: edge}
-spec: {interval: 10m, url: "https://user:secret@forge.example/org/fleet.git", ref: {branch: main}}
+spec: {interval: 10m, url: "https://user:secret@forge.example/org/fleet.git", ref: {branch: main}, ignore: "*.md"}
 `)
 	within("the source is found", func(r health.Root) bool {
-		return r.SourceFound && r.Source == "edge/fleet" && r.URL == "https://forge.example/org/fleet.git" && r.Branch == "main" && r.SourceReady == ""
+		return r.SourceFound && r.Source == "edge/fleet" && r.URL == "https://forge.example/org/fleet.git" && r.Branch == "main" && r.Ignore == "*.md" && r.SourceReady == ""
 	})
 	setStatus(t, edge, named(schema.GroupVersionKind{Group: sourceGroup, Version: "v1", Kind: "GitRepository"}, "edge", "fleet"),
 		`{"conditions":[{"type":"Ready","status":"False","reason":"GitOperationFailed","message":"cannot","lastTransitionTime":"2026-01-01T10:00:00Z"}]}`)
@@ -520,7 +519,7 @@ func testSilence(t *testing.T, ch *Channel, edge *servers.Cluster) {
 	t.Logf("known %s after it went on", took)
 }
 
-// TestChannelOverFlux lands what real controllers write in the right fields.
+// TestChannelOverFlux lands what real controllers write in the right fields, and draws the right verdicts on it.
 func TestChannelOverFlux(t *testing.T) {
 	servers.Need(t, append(servers.ForFlux, servers.GiteaServer)...)
 	forge := servers.MustGitea(t, servers.GiteaOptions{})
@@ -533,7 +532,8 @@ func TestChannelOverFlux(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pushed := pushFleet(t, url, forge.AdminUser, forge.AdminToken)
+	fleet := cloneFleet(t, url, forge.AdminUser, forge.AdminToken)
+	pushed := fleet.push(t, map[string]string{"clusters/edge/README.md": "", "good/map.yaml": configMap("good"), "broken/a.yaml": "a: {"})
 	if err := edge.Bootstrap(t.Context(), servers.RootOptions{URL: url, Path: "./clusters/edge", Username: forge.AdminUser, Password: forge.AdminToken}); err != nil {
 		t.Fatal(err)
 	}
@@ -590,6 +590,7 @@ func TestChannelOverFlux(t *testing.T) {
 		took := eventually(t, 10*time.Second, "it is ready", func() bool { return reconciler(t, ch, tierKey("checks")).Ready == "True" })
 		t.Logf("ready %s after the object was there, Flux looking every 5s", took)
 	})
+	t.Run("verdicts", func(t *testing.T) { testVerdicts(t, ch, edge, fleet) })
 }
 
 func pathOr(spec string) string {
@@ -626,37 +627,6 @@ func testHeartbeat(t *testing.T, ch *Channel, edge *servers.Cluster) {
 	if got := reconciler(t, ch, tierKey("good")); got.Since != before.Since {
 		t.Errorf("since %s, then %s", before.Since, got.Since)
 	}
-}
-
-// pushFleet fills the repository and returns the commit.
-func pushFleet(t *testing.T, url, user, token string) string {
-	t.Helper()
-	dir := t.TempDir()
-	git := func(args ...string) string {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "git", args...)
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_GLOBAL=/dev/null",
-			"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %s: %v\n%s", args[0], err, strings.ReplaceAll(string(out), token, "…"))
-		}
-		return strings.TrimSpace(string(out))
-	}
-	git("clone", "-q", strings.Replace(url, "://", "://"+user+":"+token+"@", 1), ".")
-	for file, content := range map[string]string{
-		"clusters/edge/README.md": "", "good/map.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: good, namespace: edge}\n", "broken/a.yaml": "a: {",
-	} {
-		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(file)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		put(t, dir, file, []byte(content))
-	}
-	git("add", ".")
-	git("commit", "-qm", "fleet")
-	git("push", "-q")
-	return git("rev-parse", "HEAD")
 }
 
 // within is what Furrow has on the cluster that it runs in: a ServiceAccount, and

@@ -30,6 +30,7 @@ type rootRow struct {
 // sourceRow is a source, as roots see it.
 type sourceRow struct {
 	url, branch    string
+	ignore         string
 	suspended      bool
 	ready, message string
 }
@@ -76,7 +77,7 @@ func readSource(u *unstructured.Unstructured, before *sourceRow) *sourceRow {
 func sourceOf(u *unstructured.Unstructured) *sourceRow {
 	ready := conditionOf(u.Object, "Ready")
 	return &sourceRow{
-		url: publicURL(text(u.Object, "spec", "url")), branch: branchOf(u),
+		url: publicURL(text(u.Object, "spec", "url")), branch: branchOf(u), ignore: text(u.Object, "spec", "ignore"),
 		suspended: truth(u.Object, "spec", "suspend"), ready: ready.status, message: ready.message,
 	}
 }
@@ -186,7 +187,7 @@ func (c *cluster) rootNow(key probe.RootKey) health.Root {
 		return health.Root{Message: why}
 	}
 	if source != nil {
-		root.SourceFound, root.URL, root.Branch = true, source.url, source.branch
+		root.SourceFound, root.URL, root.Branch, root.Ignore = true, source.url, source.branch, source.ignore
 		root.SourceSuspended, root.SourceReady, root.SourceMessage = source.suspended, source.ready, source.message
 	}
 	return root

@@ -36,7 +36,9 @@ type session struct {
 
 	// Guarded by cluster.mu.
 
-	// permitted says that /readyz may be asked for.
+	// asked is when /readyz was asked for last, of what was answered. permitted says
+	// that it may be.
+	asked     time.Time
 	permitted bool
 	feeds     map[feedName]*feed
 	// awaited is how many objects are not as they should be yet.
@@ -94,7 +96,7 @@ type feed struct {
 	first *gate
 	known bool
 	why   string
-	// refusal runs while the API server refuses what it served before; guarded by cluster.mu.
+	// refusal runs while the API server does not go on with what it served before; guarded by cluster.mu.
 	refusal clock.Timer
 }
 
@@ -149,12 +151,15 @@ func (s *session) follow(f feedName) {
 
 // How long a feed waits before it tries again what was not permitted or not there,
 // and for how long what is known of it stands while the API server refuses to go on,
-// as when it is busy: a moment later it may not refuse any more.
+// or does not answer, as when it is busy: a moment later it may not any more.
 const (
 	feedRetryFirst = time.Second
 	feedRetryMost  = 5 * time.Second
 	feedStandsFor  = 4 * time.Second
 )
+
+// listTimeout bounds the request for one page of a list.
+const listTimeout = 30 * time.Second
 
 // feedBackoff is what lies between two tries of a reflector: never so long that what
 // is known could be old.
@@ -208,6 +213,9 @@ func (s *session) listerWatcher(running context.Context, fd *feed, stop func()) 
 	return listed{&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.LabelSelector = fd.selector
+			s.awaits(fd, "list", func() {}) // a long list that comes is as good as a new one
+			ctx, done := context.WithTimeout(ctx, listTimeout)
+			defer done()
 			if o.Continue == "" {
 				o.ResourceVersion, o.ResourceVersionMatch = "", "" // what is stored, not what some cache remembers
 			}
@@ -227,6 +235,7 @@ func (s *session) listerWatcher(running context.Context, fd *feed, stop func()) 
 				s.doubt() // why did the last one end?
 			}
 			watched = true
+			s.awaits(fd, "watch", stop)
 			w, err := client.Watch(ctx, o)
 			if err != nil {
 				failed("watch", err)
@@ -251,9 +260,26 @@ func (s *session) refused(fd *feed, verb string, err error, stop func()) {
 		c.tell(fd.why != why)
 		fd.why = why
 	}
+	s.expires(fd, verb, err, stop)
+}
+
+// awaits notes that the API server was asked to go on with a feed. What is known of it
+// does not stand until an answer comes, whenever that may be.
+func (s *session) awaits(fd *feed, verb string, stop func()) {
+	s.cluster.mu.Lock()
+	defer s.cluster.mu.Unlock()
+	if fd.known {
+		s.expires(fd, verb, context.DeadlineExceeded, stop)
+	}
+}
+
+// expires has what is known of a feed end in a while, unless the API server goes on
+// with it before; cluster.mu is held.
+func (s *session) expires(fd *feed, verb string, err error, stop func()) {
 	if fd.refusal != nil {
 		return
 	}
+	c := s.cluster
 	var timer clock.Timer
 	timer = c.channel.clock.AfterFunc(feedStandsFor, func() {
 		c.mu.Lock()

@@ -11,6 +11,9 @@ import (
 	"github.com/furrow-dev/furrow/internal/probe"
 )
 
+// hang is a code that stands for no answer at all.
+const hang = -1
+
 // apiServer is ready, has the tier n/k, and refuses lists and watches with a code.
 func apiServer(t *testing.T) (dir string, code, refused *atomic.Int64) {
 	t.Helper()
@@ -20,6 +23,9 @@ func apiServer(t *testing.T) (dir string, code, refused *atomic.Int64) {
 		switch {
 		case r.URL.Path == "/readyz":
 			_, _ = w.Write([]byte("ok"))
+		case code.Load() == hang:
+			refused.Add(1)
+			whileItIs(r.Context(), code, hang)
 		case code.Load() != 0:
 			refused.Add(1)
 			w.Header().Set("Retry-After", "1")
@@ -28,11 +34,7 @@ func apiServer(t *testing.T) (dir string, code, refused *atomic.Int64) {
 		case r.URL.Query().Get("watch") != "":
 			w.WriteHeader(http.StatusOK)
 			w.(http.Flusher).Flush()
-			for code.Load() == 0 && r.Context().Err() == nil {
-				look, done := context.WithTimeout(r.Context(), 10*time.Millisecond)
-				<-look.Done()
-				done()
-			}
+			whileItIs(r.Context(), code, 0)
 			_, _ = w.Write([]byte(`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}}`))
 		default:
 			_, _ = w.Write([]byte(`{"kind":"KustomizationList","apiVersion":"kustomize.toolkit.fluxcd.io/v1","metadata":{"resourceVersion":"7"},"items":[
@@ -41,6 +43,38 @@ func apiServer(t *testing.T) (dir string, code, refused *atomic.Int64) {
 		}
 	})
 	return dir, code, refused
+}
+
+// whileItIs waits for the code to become another one.
+func whileItIs(ctx context.Context, code *atomic.Int64, is int64) {
+	for code.Load() == is && ctx.Err() == nil {
+		look, done := context.WithTimeout(ctx, 10*time.Millisecond)
+		<-look.Done()
+		done()
+	}
+}
+
+func TestWhatIsNotAnsweredForLongIsNotKnown(t *testing.T) {
+	dir, code, asked := apiServer(t)
+	ch := New(Options{Directory: dir})
+	defer ch.Close()
+	key := probe.ReconcilerKey{Cluster: "edge", Namespace: "n", Name: "k"}
+	eventually(t, 15*time.Second, "it is ready", func() bool { return reconciler(t, ch, key).Ready == "True" })
+	drain(ch)
+	code.Store(hang) // ends the watch, and does not answer what comes next
+	eventually(t, 10*time.Second, "a list is asked for", func() bool { return asked.Load() > 0 })
+	if got := reconciler(t, ch, key); !got.Known {
+		t.Errorf("a list that takes a moment makes it unknown: %s", got.Message)
+	}
+	eventually(t, 3*feedStandsFor, "it is unknown", func() bool {
+		got := reconciler(t, ch, key)
+		return !got.Known && strings.Contains(got.Message, "no answer in time")
+	})
+	if !signalled(ch) {
+		t.Error("that is not signalled")
+	}
+	code.Store(0)
+	eventually(t, 15*time.Second, "it is known again", func() bool { return reconciler(t, ch, key).Ready == "True" })
 }
 
 func TestWhatIsRefusedForLongIsNotKnown(t *testing.T) {

@@ -38,7 +38,9 @@ type object struct {
 	judge judge
 	// arrived is told when the object became as it should be; it may be nil.
 	arrived func()
-	asked   time.Time
+	// became is when that was last; zero where it was so when it was seen first.
+	became time.Time
+	asked  time.Time
 	// owner is the session that reads it; seen and first are of that session.
 	owner *session
 	seen  sight
@@ -121,7 +123,7 @@ func (s *session) readAgain(o *object) {
 		}
 		changed, arrived := !reflect.DeepEqual(o.seen, seen), func() {}
 		if o.arrived != nil && o.seen.known && o.seen.settled == 0 && seen.settled > 0 {
-			arrived = o.arrived
+			arrived, o.became = o.arrived, c.channel.clock.Now()
 		}
 		switch {
 		case o.seen.settled == 0 && seen.settled > 0:
