@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/tools/clientcmd"
+
 	"github.com/furrow-dev/furrow/test/servers"
 )
 
@@ -135,6 +138,31 @@ func (p *play) ends(t *testing.T, code int) {
 	}
 }
 
+// reaches checks that the kubeconfig that is shown has a context for each cluster, with the URL that is shown, and that
+// the clusters answer by it.
+func (p *play) reaches(t *testing.T, urls map[string]string) {
+	t.Helper()
+	file := p.until(t, `Kubeconfig +(/\S+)\n`)[1]
+	for name, url := range urls {
+		config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+			&clientcmd.ClientConfigLoadingRules{ExplicitPath: file}, &clientcmd.ConfigOverrides{CurrentContext: name},
+		).ClientConfig()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if config.Host != url {
+			t.Errorf("context %s is of %s, and shown is %s", name, config.Host, url)
+		}
+		asked, err := discovery.NewDiscoveryClientForConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := asked.ServerGroups(); err != nil {
+			t.Errorf("context %s: %v", name, err)
+		}
+	}
+}
+
 // interrupt is a Ctrl-C.
 func (p *play) interrupt(t *testing.T) {
 	t.Helper()
@@ -191,6 +219,10 @@ func (s stage) leavesNothing(t *testing.T) {
 func TestTheDemoMergesEverythingAndEnds(t *testing.T) {
 	s := newStage(t)
 	p := s.play(t, "-merge")
+	mgmt := p.until(t, `Clusters +mgmt +(https://\S+) +context mgmt\n`)
+	siteA := p.until(t, `\n +site-a +(https://\S+) +context site-a\n`)
+	edge := p.until(t, `edge-1 +Running +(https://\S+) +context edge-1\n`)
+	p.reaches(t, map[string]string{"mgmt": mgmt[1], "site-a": siteA[1], "edge-1": edge[1]})
 	p.ends(t, 0)
 	t.Log(p.said())
 	for _, want := range []string{

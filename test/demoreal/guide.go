@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/furrow-dev/furrow/internal/demo"
+	"github.com/furrow-dev/furrow/test/servers"
 )
 
 // guide shows where everything is, and what to do.
@@ -18,14 +20,23 @@ func (d *demonstration) guide() {
 	}
 	d.screen.show("%s", strings.NewReplacer(
 		"PULLS", d.people.pulls(), "PERSON", personName, "PASSWORD", d.people.person.secret,
+		"MGMT", reached(d.mgmt), "SITE", reached(d.siteA), "CONTEXTS", d.folder.path("kubeconfig"),
 		"DIR", d.folder.dir, "KEPT", kept, "SEED", demo.Seed,
 	).Replace(text))
+}
+
+// reached tells where a cluster's API server is, and what people call it in the kubeconfig.
+func reached(cluster *servers.Cluster) string {
+	return fmt.Sprintf("%s   context %s", cluster.URL, cluster.Name)
 }
 
 const intro = `
 Gitea      PULLS
            log in as  PERSON  with the password  PASSWORD
-Clusters   mgmt, site-a, and edge-1, which the seed SEED brings
+Clusters   mgmt     MGMT
+           site-a   SITE
+           edge-1   when the seed SEED has brought it
+Kubeconfig CONTEXTS
 Folder     DIR  (KEPT)
 
 `

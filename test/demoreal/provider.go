@@ -152,7 +152,11 @@ func (p *provider) start(ctx context.Context, key client.ObjectKey) error {
 	if err != nil {
 		return &startError{err}
 	}
-	return p.set(key, cluster)
+	if err := p.set(key, cluster); err != nil {
+		return err
+	}
+	p.tell(key, "Running", reached(cluster))
+	return nil
 }
 
 func (p *provider) dir(key client.ObjectKey) string {

@@ -3,16 +3,24 @@ package e2e
 import (
 	"archive/tar"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"strings"
 )
 
-var renderedLine = regexp.MustCompile(renderedAnnotation + `: .*`)
+var (
+	renderedLine = regexp.MustCompile(renderedAnnotation + `: .*`)
+	// digest is the id of a Git object, or another digest of contents.
+	digest = regexp.MustCompile(`\b[0-9a-f]{40,64}\b`)
+)
 
 // readBase reads all files of the base branch as it was fetched last, with what differs from story to story taken out.
-func (s *story) readBase() (files, error) {
-	content, err := s.gitops.git("archive", "--format=tar", "origin/main")
+func (s *story) readBase() (files, error) { return s.readBranch("main") }
+
+// readBranch does so for any branch. Of digests it leaves which ones are equal, within each file.
+func (s *story) readBranch(branch string) (files, error) {
+	content, err := s.gitops.git("archive", "--format=tar", "origin/"+branch)
 	if err != nil {
 		return nil, err
 	}
@@ -32,6 +40,18 @@ func (s *story) readBase() (files, error) {
 			return nil, err
 		}
 		same := strings.NewReplacer(s.namespace, "NAMESPACE").Replace(string(text))
-		all[strings.ReplaceAll(header.Name, s.namespace, "NAMESPACE")] = renderedLine.ReplaceAllString(same, renderedAnnotation+": …")
+		same = renderedLine.ReplaceAllString(same, renderedAnnotation+": …")
+		all[strings.ReplaceAll(header.Name, s.namespace, "NAMESPACE")] = numberDigests(same)
 	}
+}
+
+// numberDigests puts numbers in the place of digests, in the order in which they come.
+func numberDigests(text string) string {
+	numbers := map[string]string{}
+	return digest.ReplaceAllStringFunc(text, func(found string) string {
+		if numbers[found] == "" {
+			numbers[found] = fmt.Sprintf("digest-%d", len(numbers)+1)
+		}
+		return numbers[found]
+	})
 }

@@ -37,6 +37,8 @@ type controllerFront struct {
 	kubeconfig, kubectl string
 	// source is the spec.source of Seeds.
 	source string
+	// tokens are all that it was given to sign in with.
+	tokens []string
 	// elects says that of several replicas one works.
 	elects bool
 	client client.Client
@@ -128,6 +130,7 @@ func (s *story) confineController(ctx context.Context) error {
 
 // putCredentials writes the Secret by which the controller signs in at a repository.
 func (s *story) putCredentials(ctx context.Context, name, url, token string) error {
+	s.controller.tokens = append(s.controller.tokens, token)
 	return s.world.mgmt.Apply(ctx, fmt.Appendf(nil, `apiVersion: v1
 kind: Secret
 metadata: {name: %s, namespace: %s}
@@ -376,8 +379,8 @@ func (s *story) hidesTheToken() {
 		said[filepath.Base(log)] = string(content)
 	}
 	for what, text := range said {
-		if strings.Contains(text, s.robot.token) {
-			s.t.Errorf("%s: it has the token", what)
+		if slices.ContainsFunc(s.controller.tokens, func(token string) bool { return strings.Contains(text, token) }) {
+			s.t.Errorf("%s: it has a token", what)
 		}
 	}
 }

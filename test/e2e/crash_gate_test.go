@@ -236,3 +236,34 @@ func isStatus(call string) bool { return strings.Contains(call, "/statuses since
 func isRead(call string) bool {
 	return strings.HasPrefix(call, "GET ") || strings.Contains(call, "/git-upload-pack since ")
 }
+
+// kinds are those of changes that furrow makes at Gitea, so that each is there to be killed at.
+var kinds = []string{
+	"opens a pull request", "updates a pull request", "pushes a new tier", "pushes an update", "pushes a removal", "tells a status",
+	"makes a label", "deletes a branch",
+}
+
+// kindOf is the kind of change that a call makes; empty for one that only reads, or is of no kind to look at.
+func kindOf(call string) string {
+	name, act, _ := strings.Cut(call, " since ")
+	push := strings.HasPrefix(name, "push ")
+	switch {
+	case push && strings.Contains(name, "+tier/") && strings.Contains(act, "removal"):
+		return "pushes a removal"
+	case push && strings.Contains(name, "+tier/"):
+		return "pushes a new tier"
+	case push && strings.Contains(name, "~tier/"):
+		return "pushes an update"
+	case push && strings.Contains(name, "-tier/"):
+		return "deletes a branch"
+	case name == "POST gitops/pulls":
+		return "opens a pull request"
+	case strings.HasPrefix(name, "PATCH gitops/pulls/"):
+		return "updates a pull request"
+	case strings.HasPrefix(name, "POST gitops/statuses"):
+		return "tells a status"
+	case name == "POST gitops/labels":
+		return "makes a label"
+	}
+	return ""
+}

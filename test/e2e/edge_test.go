@@ -2,12 +2,14 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"text/template"
+	"time"
 
 	sdk "code.gitea.io/sdk/gitea"
 	appsv1 "k8s.io/api/apps/v1"
@@ -16,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/furrow-dev/furrow/test/servers"
 )
 
 // workload is a version of the seed in testdata/workload.yaml.tmpl.
@@ -135,19 +139,38 @@ func (s *edgeStory) nothingReachesTheEdgeTooSoon() {
 			s.t.Errorf("Kustomization %s is there", k.Name)
 		}
 	}
-	events, err := s.provider.cluster("edge-1").AuditEvents()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for _, event := range events {
-		if byFlux(event) {
-			s.t.Error(describe("edge-1", event))
-		}
-	}
-	s.provider.hold(false)
+	s.waitsUntilItAnswers()
 	s.awaitState(mgmt1, "Released")
 	if s.isAvailable() {
 		s.t.Error("the cluster is Available before its network add-on is there: the story does not show what it should")
+	}
+}
+
+// waitsUntilItAnswers lets the cluster be told initialised while its API server is away.
+func (s *edgeStory) waitsUntilItAnswers() {
+	edge := s.provider.cluster("edge-1")
+	if err := edge.StopAPIServer(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.provider.hold(false)
+	s.eventually(limit, "the Cluster says that its control plane is initialised", func() (bool, string) {
+		object, _ := s.creator()
+		initialized, _, _ := unstructured.NestedBool(object.Object, "status", "initialization", "controlPlaneInitialized")
+		return initialized, fmt.Sprint(object.Object["status"])
+	})
+	isTold := func() (bool, string) {
+		r := s.status()
+		is := r.tier(mgmt1)
+		return is.State == "Progressing" && strings.Contains(is.Message, "does not answer"), is.State + ": " + is.Message
+	}
+	s.eventually(limit, "it is told that the API server does not answer", isTold)
+	s.passes(3)
+	if told, how := isTold(); !told {
+		s.t.Errorf("%s is %s", mgmt1, how)
+	}
+	s.mustNotOpen(edge0, edge1, edge2)
+	if err := edge.StartAPIServer(s.t.Context()); err != nil {
+		s.t.Fatal(err)
 	}
 }
 
@@ -430,6 +453,7 @@ func (s *edgeStory) comesBackFromBase() {
 		return left == 0, fmt.Sprint(left, " are left")
 	})
 	s.observer.forget()
+	emptied := time.Now()
 	if err := s.provider.wipe(ctx, "edge-1"); err != nil {
 		s.t.Fatal(err)
 	}
@@ -439,12 +463,50 @@ func (s *edgeStory) comesBackFromBase() {
 	if err := mgmt.Patch(ctx, &root, suspend(false)); err != nil {
 		s.t.Fatal(err)
 	}
-	wanted := []string{"ready workload.edge-1.00", "ready workload.edge-1.01", "ready workload.edge-1.02"}
-	s.eventually(limit, "the edge is healthy again, tier after tier", func() (bool, string) {
-		order := slices.DeleteFunc(s.observer.happened(), func(event string) bool { return !strings.HasPrefix(event, "ready workload.edge-1.") })
-		return slices.Equal(order, wanted), fmt.Sprint(order)
+	var order []string
+	s.eventually(limit, "the edge is healthy again", func() (bool, string) {
+		order = nil
+		for _, event := range s.observer.happened() {
+			// What became Ready again, as after the next look at it, counts for nothing.
+			if strings.HasPrefix(event, "ready workload.edge-1.") && !slices.Contains(order, event) {
+				order = append(order, event)
+			}
+		}
+		return len(order) == 3, fmt.Sprint(order)
 	})
+	if !slices.IsSorted(order) {
+		s.t.Errorf("the tiers became ready in another order: %v", order)
+	}
+	s.mustHaveApplied(emptied)
 	s.checkEdge("4G", "1.2")
+}
+
+// mustHaveApplied fails when Flux asked for anything of a tier of the edge, since a time, before the tier before it was
+// Ready. When that was is known in seconds.
+func (s *edgeStory) mustHaveApplied(since time.Time) {
+	s.t.Helper()
+	events, err := s.provider.cluster("edge-1").AuditEvents()
+	if err := errors.Join(err, s.gitops.fetch()); err != nil {
+		s.t.Fatal(err)
+	}
+	plan := s.plan("workload")
+	for ordinal, number := range []string{"00", "01", "02"} {
+		tier, _ := plan.tier("edge-1", ordinal)
+		objects := plan.objects(tier)
+		applied, ok := first(events, since, func(e servers.AuditEvent) bool {
+			return isApply(e) && slices.ContainsFunc(objects, func(id string) bool { return targetOf(id).is(e) })
+		})
+		if !ok {
+			s.t.Errorf("the edge's audit log has no apply of tier %s, of %v", number, objects)
+		}
+		if ordinal == 0 {
+			continue
+		}
+		before := s.tierObject(fmt.Sprintf("%02d", ordinal-1))
+		if ready, was := s.observer.readySince(before); !was || applied.Unix() < ready {
+			s.t.Errorf("tier %s was applied at %s, before %s was Ready", number, applied, before.Name)
+		}
+	}
 }
 
 func (s *edgeStory) startsAnew() {
@@ -478,6 +540,7 @@ func (s *edgeStory) removalIsGuarded() {
 }
 
 func (s *edgeStory) isRemovedInReverse() {
+	began := time.Now()
 	s.merge(s.awaitPull(note0), sdk.MergeStyleSquash)
 	tiers := []string{edge2, edge1, edge0, mgmt1, mgmt0}
 	for i, tier := range tiers {
@@ -509,5 +572,31 @@ func (s *edgeStory) isRemovedInReverse() {
 	if left := s.kustomizations(context.Background()); len(left) != 1 {
 		s.t.Errorf("%d Kustomizations are left beside the root", len(left)-1)
 	}
+	s.mustHaveDeleted(began)
 	s.awaitForgotten()
+}
+
+// mustHaveDeleted fails when Flux did not delete, since a time, what is in the last tier first, and the Cluster last.
+func (s *edgeStory) mustHaveDeleted(since time.Time) {
+	s.t.Helper()
+	var before time.Time
+	for _, object := range []struct {
+		on *servers.Cluster
+		target
+	}{
+		{s.provider.cluster("edge-1"), target{"apps", "deployments", "core", "upf"}},
+		{s.provider.cluster("edge-1"), target{"ran.example.com", "slices", "core", "gold"}},
+		{s.provider.cluster("edge-1"), target{"apps", "deployments", networkAddOn.Namespace, networkAddOn.Name}},
+		{s.world.mgmt, target{clusterKind.Group, "clusters", s.version.Namespace, "edge-1"}},
+	} {
+		events, err := object.on.AuditEvents()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		deleted, ok := first(events, since, func(e servers.AuditEvent) bool { return e.Verb == "delete" && object.is(e) })
+		if !ok || !deleted.After(before) {
+			s.t.Errorf("Flux deleted %v at %s (%t), and what was to go before it at %s", object.target, deleted, ok, before)
+		}
+		before = deleted
+	}
 }

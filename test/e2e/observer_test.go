@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +13,8 @@ import (
 
 	sdk "code.gitea.io/sdk/gitea"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,7 +30,9 @@ const renderedAnnotation = "furrow.dev/rendered"
 // with other contents, it checks that what it waits for was released before: by what the clusters and Git say, and by
 // furrow's own report.
 type observer struct {
-	story  *story
+	story *story
+	// every is how often it looks at the forge.
+	every  time.Duration
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
@@ -48,11 +53,11 @@ type readiness struct {
 }
 
 // catchUp is how long the observer may take to see what furrow has seen, as when a cluster was away.
-const catchUp = 10 * time.Second
+const catchUp = 30 * time.Second
 
-func newObserver(s *story) *observer {
+func newObserver(s *story, every time.Duration) *observer {
 	ctx, cancel := context.WithCancel(context.Background())
-	o := &observer{story: s, cancel: cancel, ready: map[client.ObjectKey][]readiness{}, sights: map[string]chan struct{}{}}
+	o := &observer{story: s, every: every, cancel: cancel, ready: map[client.ObjectKey][]readiness{}, sights: map[string]chan struct{}{}}
 	o.done.Go(func() { o.follow(ctx) })
 	o.done.Go(func() { o.look(ctx) })
 	return o
@@ -141,9 +146,19 @@ func (o *observer) happened() []string {
 	return slices.Clone(o.order)
 }
 
+// readySince is when a Kustomization became Ready first, in seconds; ok is false where it never was.
+func (o *observer) readySince(key client.ObjectKey) (since int64, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.ready[key]) == 0 {
+		return 0, false
+	}
+	return o.ready[key][0].since, true
+}
+
 // look looks for pull requests.
 func (o *observer) look(ctx context.Context) {
-	for ; ctx.Err() == nil; pause(ctx, tick) {
+	for ; ctx.Err() == nil; pause(ctx, o.every) {
 		pulls, err := listPulls(o.story.asPerson, o.story.gitops, sdk.StateOpen)
 		if err != nil {
 			continue
@@ -180,21 +195,24 @@ func (o *observer) sight(pull *sdk.PullRequest) (checked chan struct{}, first bo
 // await waits until a pull request was checked as it is.
 func (o *observer) await(s *story, pull *sdk.PullRequest) {
 	s.t.Helper()
-	s.eventually(limit, fmt.Sprintf("#%d is checked", pull.Index), func() (bool, string) {
-		key := fmt.Sprint(pull.Index, wantsLine.FindString(pull.Body))
-		o.mu.Lock()
-		checked, seen := o.sights[key]
-		o.mu.Unlock()
-		if !seen {
-			return false, "it was not seen"
-		}
-		select {
-		case <-checked:
-			return true, ""
-		default:
-			return false, "it is being checked"
-		}
-	})
+	s.eventually(limit, fmt.Sprintf("#%d is checked", pull.Index), func() (bool, string) { return o.checked(pull) })
+}
+
+// checked says that a pull request was checked as it is, or why not.
+func (o *observer) checked(pull *sdk.PullRequest) (ok bool, why string) {
+	key := fmt.Sprint(pull.Index, wantsLine.FindString(pull.Body))
+	o.mu.Lock()
+	checked, seen := o.sights[key]
+	o.mu.Unlock()
+	if !seen {
+		return false, "it was not seen"
+	}
+	select {
+	case <-checked:
+		return true, ""
+	default:
+		return false, "it is being checked"
+	}
 }
 
 // check checks that a pull request was opened when it might be.
@@ -233,13 +251,33 @@ func (o *observer) checkRemoval(ctx context.Context, pull *sdk.PullRequest, seed
 	var names []string
 	for _, dependent := range plan.dependents(t.Cluster, t.Ordinal) {
 		names = append(names, tierName(seed, dependent.Cluster, dependent.Ordinal))
-		var k kustomizev1.Kustomization
-		err := o.story.world.mgmt.Client().Get(ctx, client.ObjectKey{Namespace: dependent.Object.Namespace, Name: dependent.Object.Name}, &k)
-		if client.IgnoreNotFound(err) != nil || err == nil {
-			o.violation("#%d removes %s while Kustomization %s is still there (%v)", pull.Index, tierOf(pull), dependent.Object.Name, err)
+		where, err := o.whereIs(ctx, client.ObjectKey{Namespace: dependent.Object.Namespace, Name: dependent.Object.Name})
+		if where != "" || err != nil {
+			o.violation("#%d removes %s while Kustomization %s is still there (%s, %v)", pull.Index, tierOf(pull), dependent.Object.Name, where, err)
 		}
 	}
 	o.checkReport(ctx, pull, names, "Gone")
+}
+
+// whereIs is the cluster that has a Kustomization, empty where none has it: the management cluster has those that it
+// reconciles others by, and a cluster with its own Flux has its own. Their names are unique in a story.
+func (o *observer) whereIs(ctx context.Context, key client.ObjectKey) (cluster string, err error) {
+	readers := map[string]client.Client{"mgmt": o.story.world.mgmt.Client()}
+	if o.story.provider != nil {
+		maps.Copy(readers, o.story.provider.running())
+	}
+	var errs []error
+	for name, reader := range readers {
+		var k kustomizev1.Kustomization
+		switch err := reader.Get(ctx, key, &k); {
+		case err == nil:
+			return name, nil
+		case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		default:
+			errs = append(errs, fmt.Errorf("cluster %s: %w", name, err))
+		}
+	}
+	return "", errors.Join(errs...)
 }
 
 // checkPrerequisites checks that all that a tier waits for is released.
@@ -261,7 +299,7 @@ func (o *observer) checkPrerequisites(ctx context.Context, pull *sdk.PullRequest
 			o.violation("#%d %s: the plan has no tier %s", pull.Index, tierOf(pull), name)
 			continue
 		}
-		if why := o.notReleased(ctx, at, needed, pull.Created.Unix()); why != "" {
+		if why := o.notReleased(ctx, of, at, needed, pull.Created.Unix()); why != "" {
 			o.violation("#%d %s was opened before %s was released: %s", pull.Index, tierOf(pull), name, why)
 		}
 	}
@@ -269,10 +307,10 @@ func (o *observer) checkPrerequisites(ctx context.Context, pull *sdk.PullRequest
 }
 
 // notReleased says, by Git and the clusters alone, what was missing for a tier to be released at a time in seconds.
-func (o *observer) notReleased(ctx context.Context, plan *planned, t plannedTier, at int64) string {
+func (o *observer) notReleased(ctx context.Context, seed string, plan *planned, t plannedTier, at int64) string {
 	repo := o.story.gitops
 	merged := repo.object("origin/main", t.Path)
-	if merged != t.Tree && !o.amended(plan, t) {
+	if merged != t.Tree && !o.amended(seed, t) {
 		return fmt.Sprintf("the base branch has %q at %s, and the plan %q", merged, t.Path, t.Tree)
 	}
 	rendered := renderedIn(repo.read("main", t.Reconciler))
@@ -304,16 +342,10 @@ func (o *observer) notReleased(ctx context.Context, plan *planned, t plannedTier
 }
 
 // amended says that furrow reports a tier as amended by a person.
-func (o *observer) amended(plan *planned, t plannedTier) bool {
+func (o *observer) amended(seed string, t plannedTier) bool {
 	r := o.story.status()
-	for _, s := range r.Seeds {
-		for _, tier := range s.Tiers {
-			if tier.Cluster == t.Cluster && tier.Ordinal == t.Ordinal && tier.Amended != "" {
-				return true
-			}
-		}
-	}
-	return false
+	is := r.tier(tierName(seed, t.Cluster, t.Ordinal))
+	return is.Amended != ""
 }
 
 func renderedIn(document string) string {
@@ -347,7 +379,7 @@ func (o *observer) exists(ctx context.Context, cluster, id string) error {
 func (o *observer) checkReport(ctx context.Context, pull *sdk.PullRequest, tiers []string, state string) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	for ; ctx.Err() == nil; pause(ctx, tick) {
+	for ; ctx.Err() == nil; pause(ctx, o.every) {
 		r := o.story.status()
 		if shown := r.tier(tierOf(pull)).Proposal; shown == nil || shown.URL != pull.HTMLURL {
 			if !o.story.runs() {

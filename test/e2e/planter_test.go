@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/furrow-dev/furrow/test/loudly"
 	"github.com/furrow-dev/furrow/test/servers"
 )
 
@@ -46,7 +47,7 @@ func planterCase(t testing.TB, elements ...string) string {
 	file := filepath.Join(append([]string{planterCases}, elements...)...)
 	content, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
-		t.Skipf("SKIPPED, Planter's example is not planted on real servers: %v", err)
+		loudly.Skip(t, fmt.Errorf("no example of Planter: %w", err))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -56,6 +57,7 @@ func planterCase(t testing.TB, elements ...string) string {
 
 func TestPlanterSeedIsPlantedUnchanged(t *testing.T) {
 	t.Parallel()
+	servers.Need(t, needed...)
 	crds := planterCase(t, "management-crds.yaml")
 	// This is the example after its own plugin, which adds the CRD of Network.
 	seed := planterCase(t, "hello-world", "after-network-plugin.yaml")
@@ -110,10 +112,7 @@ func (s *planterStory) bring(ctx context.Context, p *provider) error {
 	if err := cluster.Client().Patch(ctx, node, patch); err != nil {
 		return err
 	}
-	// It counts as told from here on: what follows may be faster than we are.
-	p.mu.Lock()
-	p.edges[planterEdge].initialized = true
-	p.mu.Unlock()
+	p.tells(planterEdge)
 	return p.leaveKubeConfig(ctx, planterEdge, cluster)
 }
 

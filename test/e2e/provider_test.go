@@ -49,8 +49,10 @@ type provider struct {
 type edge struct {
 	// cluster is nil until it runs; it is kept when it was stopped, for its audit log.
 	cluster *servers.Cluster
-	// initialized says that the Cluster was told so.
+	// initialized says that the Cluster was told so. began and told are when the cluster began to be, and when that was
+	// told; both are zero for one that was simply there.
 	initialized bool
+	began, told time.Time
 	// gone says that the Cluster is no more, and the servers are stopped.
 	gone bool
 }
@@ -145,7 +147,7 @@ func (p *provider) ensure(ctx context.Context, key client.ObjectKey) (*servers.C
 	p.mu.Lock()
 	e := p.edges[key]
 	if e == nil || e.gone {
-		e = &edge{}
+		e = &edge{began: time.Now()}
 		p.edges[key] = e
 	}
 	cluster := e.cluster
@@ -209,15 +211,30 @@ func (p *provider) tell(ctx context.Context, key client.ObjectKey, object *unstr
 			"type": "Available", "status": available, "reason": "Network", "message": "", "lastTransitionTime": since,
 		}},
 	}
-	// It counts as told from here on: what follows may be faster than we are.
-	p.mu.Lock()
-	e.initialized = true
-	p.mu.Unlock()
+	p.tells(key)
 	patch := client.MergeFrom(before)
 	if data, err := patch.Data(object); err != nil || string(data) == "{}" {
 		return err
 	}
 	return p.mgmt().Status().Patch(ctx, object, patch)
+}
+
+// tells notes that a cluster is about to be told initialised. It counts as told from here on: what follows may be faster
+// than we are.
+func (p *provider) tells(key client.ObjectKey) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e := p.edges[key]; !e.initialized {
+		e.initialized, e.told = true, time.Now()
+	}
+}
+
+// tooSoon says that Flux asked for something on a cluster before that was told initialised.
+func (p *provider) tooSoon(name string, event servers.AuditEvent) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.named(name)
+	return e != nil && byFlux(event) && event.Received.After(e.began) && (!e.initialized || event.Received.Before(e.told))
 }
 
 func (p *provider) hasNetwork(ctx context.Context, key client.ObjectKey) bool {
@@ -298,6 +315,19 @@ func (p *provider) client(name string) client.Client {
 		return e.cluster.Client()
 	}
 	return nil
+}
+
+// running are clients of the clusters that run, by name.
+func (p *provider) running() map[string]client.Client {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clients := map[string]client.Client{}
+	for key, e := range p.edges {
+		if e.cluster != nil && !e.gone {
+			clients[key.Name] = e.cluster.Client()
+		}
+	}
+	return clients
 }
 
 // initialized says that the cluster of a name was told so.

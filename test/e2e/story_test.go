@@ -77,6 +77,7 @@ type storyOptions struct {
 	ownManagement bool
 	wire          *wire
 	dates         string
+	observed      time.Duration
 }
 
 // inOneRepository lets people commit seeds to the repository that reconcilers read.
@@ -96,6 +97,11 @@ func onWire(w *wire) storyOption { return func(o *storyOptions) { o.wire = w } }
 
 // withDates gives all commits of people one date, so that equal ones have equal ids.
 func withDates(date string) storyOption { return func(o *storyOptions) { o.dates = date } }
+
+// observedEvery lets the observer look that often only, where many stories are told at once.
+func observedEvery(pause time.Duration) storyOption {
+	return func(o *storyOptions) { o.observed = pause }
+}
 
 // ofNamespaces makes namespaces on the management cluster the story's, whatever they are called.
 func ofNamespaces(names ...string) storyOption {
@@ -122,7 +128,7 @@ func mustBeApart(t testing.TB, name string) {
 func newStory(t testing.TB, name string, options ...storyOption) *story {
 	t.Helper()
 	mustBeApart(t, name)
-	var o storyOptions
+	o := storyOptions{observed: tick}
 	for _, option := range options {
 		option(&o)
 	}
@@ -146,7 +152,7 @@ func newStory(t testing.TB, name string, options ...storyOption) *story {
 	if err := s.prepare(ctx, o); err != nil {
 		t.Fatalf("prepare the story: %v", err)
 	}
-	s.observer = newObserver(s)
+	s.observer = newObserver(s, o.observed)
 	return s
 }
 
@@ -236,7 +242,7 @@ func (s *story) end(t testing.TB) {
 		t.Log("logs:", keepLogs(s.name, "furrow", filepath.Join(s.dir, "logs")))
 	}
 	s.clear(context.Background())
-	if s.world != &shared.world {
+	if s.world.mgmt != shared.world.mgmt {
 		if err := s.world.mgmt.Stop(); err != nil {
 			t.Errorf("stop the story's management cluster: %v", err)
 		}
@@ -676,8 +682,8 @@ func (s *story) mustNotOpen(tiers ...string) {
 // checkRules fails the step when something has gone against the rules so far.
 func (s *story) checkRules() {
 	s.t.Helper()
-	refused, err := s.refusedChanges()
-	for _, violation := range append(s.observer.violations(), refused...) {
+	offences, err := s.offences()
+	for _, violation := range append(s.observer.violations(), offences...) {
 		if !s.told[violation] {
 			s.told[violation] = true
 			s.t.Error(violation)

@@ -2,6 +2,7 @@ package scale
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -14,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/furrow-dev/furrow/test/servers"
 )
 
 // gitServer serves bare repositories over HTTP on the loopback, by git http-backend.
@@ -31,7 +34,7 @@ func newGitServer(t testing.TB) *gitServer {
 	out, err := exec.Command("git", "--exec-path").Output()
 	backend := filepath.Join(strings.TrimSpace(string(out)), "git-http-backend")
 	if _, statErr := os.Stat(backend); err != nil || statErr != nil {
-		t.Skip("SKIPPED: git http-backend is not installed")
+		servers.Lacks(t, errors.New("git http-backend is not installed: install git"))
 	}
 	s := &gitServer{dir: t.TempDir(), traffic: newTraffic()}
 	handler := &cgi.Handler{
