@@ -38,105 +38,98 @@ func TestPatience(t *testing.T) {
 	}
 }
 
+// newborn is a cluster that cluster edge creates: the key of its creator, and what
+// edge and the new cluster, below /newborn, answer.
+type newborn struct {
+	key probe.CreatorKey
+	// current is what the creator says, written that its Secret is there, away that the new cluster does not answer.
+	current, written, away atomic.Bool
+	// asked is how often the Secret was asked for.
+	asked atomic.Int64
+}
+
+func createsNewborn() *newborn {
+	return &newborn{key: probe.CreatorKey{
+		Cluster: "edge", Object: manifest.ID{Group: "cluster.x-k8s.io", Kind: "Cluster", Namespace: "n", Name: "newborn"}, Creates: "newborn",
+		KubeConfig: probe.SecretKey{Cluster: "edge", Namespace: "n", Name: "newborn"},
+	}}
+}
+
+func (n *newborn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	switch r.URL.Path {
+	case "/readyz", "/newborn/readyz":
+		if r.URL.Path == "/newborn/readyz" && n.away.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = w.Write([]byte("ok"))
+	case "/apis":
+		_, _ = w.Write([]byte(`{"kind":"APIGroupList","groups":[{"name":"cluster.x-k8s.io","versions":[{"groupVersion":"cluster.x-k8s.io/v1beta2","version":"v1beta2"}]}]}`))
+	case "/apis/cluster.x-k8s.io/v1beta2":
+		_, _ = w.Write([]byte(`{"kind":"APIResourceList","resources":[{"name":"clusters","kind":"Cluster","namespaced":true}]}`))
+	case "/apis/cluster.x-k8s.io/v1beta2/namespaces/n/clusters/newborn":
+		_, _ = fmt.Fprintf(w, `{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"namespace":"n","name":"newborn"},
+			"status":{"initialization":{"controlPlaneInitialized":%t}}}`, n.current.Load())
+	case "/api/v1/namespaces/n/secrets/newborn":
+		n.asked.Add(1)
+		if !n.written.Load() {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","details":{"name":"newborn","kind":"secrets"},"code":404}`))
+			return
+		}
+		data := strings.Replace(string(kubeConfig("", "token: "+secretToken)), "https://127.0.0.1:1", "http://"+r.Host+"/newborn", 1)
+		_, _ = fmt.Fprintf(w, `{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"n","name":"newborn"},"data":{"value":%q}}`, base64.StdEncoding.EncodeToString([]byte(data)))
+	default:
+		http.NotFound(w, r)
+	}
+}
+
 // TestAnExpectedClusterIsAskedAtOnce lets a creator become current, and then its
 // Secret appear, while very many clusters are silent.
 func TestAnExpectedClusterIsAskedAtOnce(t *testing.T) {
-	var current, written atomic.Bool
-	var asked atomic.Int64
-	dir, _ := fakeServer(t, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		switch r.URL.Path {
-		case "/readyz":
-			_, _ = w.Write([]byte("ok"))
-		case "/apis":
-			_, _ = w.Write([]byte(`{"kind":"APIGroupList","groups":[{"name":"cluster.x-k8s.io","versions":[{"groupVersion":"cluster.x-k8s.io/v1beta2","version":"v1beta2"}]}]}`))
-		case "/apis/cluster.x-k8s.io/v1beta2":
-			_, _ = w.Write([]byte(`{"kind":"APIResourceList","resources":[{"name":"clusters","kind":"Cluster","namespaced":true}]}`))
-		case "/apis/cluster.x-k8s.io/v1beta2/namespaces/n/clusters/newborn":
-			_, _ = fmt.Fprintf(w, `{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"namespace":"n","name":"newborn"},
-				"status":{"initialization":{"controlPlaneInitialized":%t}}}`, current.Load())
-		case "/api/v1/namespaces/n/secrets/newborn":
-			asked.Add(1)
-			if !written.Load() {
-				w.WriteHeader(http.StatusNotFound)
-				_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","details":{"name":"newborn","kind":"secrets"},"code":404}`))
-				return
-			}
-			data := strings.Replace(string(kubeConfig("", "token: "+secretToken)), "https://127.0.0.1:1", "http://"+r.Host, 1)
-			_, _ = fmt.Fprintf(w, `{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"n","name":"newborn"},"data":{"value":%q}}`, base64.StdEncoding.EncodeToString([]byte(data)))
-		default:
-			http.NotFound(w, r)
-		}
-	})
+	n := createsNewborn()
+	dir, _ := fakeServer(t, n.ServeHTTP)
 	ch := New(Options{Directory: dir})
 	defer ch.Close()
 	ch.silent.Store(1000)
-	key := probe.CreatorKey{
-		Cluster: "edge", Object: manifest.ID{Group: "cluster.x-k8s.io", Kind: "Cluster", Namespace: "n", Name: "newborn"}, Creates: "newborn",
-		KubeConfig: probe.SecretKey{Cluster: "edge", Namespace: "n", Name: "newborn"},
-	}
-	eventually(t, 10*time.Second, "the creator is found", func() bool { return creator(t, ch, key).Found })
-	eventually(t, 20*time.Second, "the Secret was asked for some times", func() bool { return asked.Load() >= 4 })
-	before := asked.Load()
+	eventually(t, 10*time.Second, "the creator is found", func() bool { return creator(t, ch, n.key).Found })
+	eventually(t, 20*time.Second, "the Secret was asked for some times", func() bool { return n.asked.Load() >= 4 })
+	before := n.asked.Load()
 	<-time.After(2 * retryMost) //nolint:forbidigo // time is what this is about
-	if more := asked.Load() - before; more > 1 {
+	if more := n.asked.Load() - before; more > 1 {
 		t.Errorf("the Secret is asked for as often as ever: %d times", more)
 	}
-	current.Store(true)
-	eventually(t, 10*time.Second, "the creator is current", func() bool { return creator(t, ch, key).Current })
-	eventually(t, 2*time.Second, "the Secret is asked for at once", func() bool { return asked.Load() > before+1 })
-	written.Store(true)
-	took := eventually(t, 4*time.Second, "the new cluster answers", func() bool { return creator(t, ch, key).Answers })
+	n.current.Store(true)
+	eventually(t, 10*time.Second, "the creator is current", func() bool { return creator(t, ch, n.key).Current })
+	eventually(t, 2*time.Second, "the Secret is asked for at once", func() bool { return n.asked.Load() > before+1 })
+	n.written.Store(true)
+	took := eventually(t, 4*time.Second, "the new cluster answers", func() bool { return creator(t, ch, n.key).Answers })
 	t.Logf("after %s", took)
 }
 
 // What a new cluster answered before its creator became current does not count.
 func TestANewClusterIsAskedAgainWhenItsCreatorIsCurrent(t *testing.T) {
-	var current, away atomic.Bool
-	dir, _ := fakeServer(t, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		switch r.URL.Path {
-		case "/readyz", "/newborn/readyz":
-			if r.URL.Path == "/newborn/readyz" && away.Load() {
-				w.WriteHeader(http.StatusServiceUnavailable)
-				return
-			}
-			_, _ = w.Write([]byte("ok"))
-		case "/apis":
-			_, _ = w.Write([]byte(`{"kind":"APIGroupList","groups":[{"name":"cluster.x-k8s.io","versions":[{"groupVersion":"cluster.x-k8s.io/v1beta2","version":"v1beta2"}]}]}`))
-		case "/apis/cluster.x-k8s.io/v1beta2":
-			_, _ = w.Write([]byte(`{"kind":"APIResourceList","resources":[{"name":"clusters","kind":"Cluster","namespaced":true}]}`))
-		case "/apis/cluster.x-k8s.io/v1beta2/namespaces/n/clusters/newborn":
-			_, _ = fmt.Fprintf(w, `{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"namespace":"n","name":"newborn"},
-				"status":{"initialization":{"controlPlaneInitialized":%t}}}`, current.Load())
-		case "/api/v1/namespaces/n/secrets/newborn":
-			data := strings.Replace(string(kubeConfig("", "token: "+secretToken)), "https://127.0.0.1:1", "http://"+r.Host+"/newborn", 1)
-			_, _ = fmt.Fprintf(w, `{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"n","name":"newborn"},"data":{"value":%q}}`, base64.StdEncoding.EncodeToString([]byte(data)))
-		default:
-			http.NotFound(w, r)
-		}
-	})
+	n := createsNewborn()
+	n.written.Store(true)
+	dir, _ := fakeServer(t, n.ServeHTTP)
 	ch := New(Options{Directory: dir})
 	defer ch.Close()
-	key := probe.CreatorKey{
-		Cluster: "edge", Object: manifest.ID{Group: "cluster.x-k8s.io", Kind: "Cluster", Namespace: "n", Name: "newborn"}, Creates: "newborn",
-		KubeConfig: probe.SecretKey{Cluster: "edge", Namespace: "n", Name: "newborn"},
-	}
 	eventually(t, 20*time.Second, "the new cluster answers, and is not current", func() bool {
-		got := creator(t, ch, key)
+		got := creator(t, ch, n.key)
 		return got.Found && got.Answers && !got.Current
 	})
-	away.Store(true)
-	current.Store(true)
+	n.away.Store(true)
+	n.current.Store(true)
 	eventually(t, 10*time.Second, "the creator is current, and the new cluster silent", func() bool {
-		got := creator(t, ch, key)
+		got := creator(t, ch, n.key)
 		if got.Current && got.Answers {
 			t.Fatalf("what it answered before counts: %+v", got)
 		}
 		return got.Current && got.Message != "" && !strings.Contains(got.Message, "asked again")
 	})
-	away.Store(false)
-	eventually(t, 10*time.Second, "the new cluster answers", func() bool { return creator(t, ch, key).Answers })
+	n.away.Store(false)
+	eventually(t, 10*time.Second, "the new cluster answers", func() bool { return creator(t, ch, n.key).Answers })
 }
 
 // TestAProgramThatHangsIsGivenUp is about a program for credentials that a file names.

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// What Flux's objects carry of ours; templates/flux-kustomization.yaml.tmpl sets them.
+// What Flux's objects carry of ours; package template of the core sets them.
 const (
 	seedLabel          = "furrow.dev/seed"
 	renderedAnnotation = "furrow.dev/rendered"

@@ -96,8 +96,10 @@ type feed struct {
 	first *gate
 	known bool
 	why   string
-	// refusal runs while the API server does not go on with what it served before; guarded by cluster.mu.
+	// refusal runs while the API server does not go on with what it served before, and
+	// then has expire end the feed, for what was the matter last; guarded by cluster.mu.
 	refusal clock.Timer
+	expire  func()
 }
 
 // accepted notes that the API server serves the feed; cluster.mu is held.
@@ -274,8 +276,13 @@ func (s *session) awaits(fd *feed, verb string, stop func()) {
 }
 
 // expires has what is known of a feed end in a while, unless the API server goes on
-// with it before; cluster.mu is held.
+// with it before. The while begins with the first thing that is the matter, and the
+// last one is told; cluster.mu is held.
 func (s *session) expires(fd *feed, verb string, err error, stop func()) {
+	fd.expire = func() {
+		s.fail(fd, verb, err)
+		stop()
+	}
 	if fd.refusal != nil {
 		return
 	}
@@ -283,11 +290,10 @@ func (s *session) expires(fd *feed, verb string, err error, stop func()) {
 	var timer clock.Timer
 	timer = c.channel.clock.AfterFunc(feedStandsFor, func() {
 		c.mu.Lock()
-		current := fd.refusal == timer && s.ctx.Err() == nil
+		current, expire := fd.refusal == timer && s.ctx.Err() == nil, fd.expire
 		c.mu.Unlock()
 		if current {
-			s.fail(fd, verb, err)
-			stop()
+			expire()
 		}
 	})
 	fd.refusal = timer

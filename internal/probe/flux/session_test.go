@@ -28,7 +28,6 @@ func apiServer(t *testing.T) (dir string, code, refused *atomic.Int64) {
 			whileItIs(r.Context(), code, hang)
 		case code.Load() != 0:
 			refused.Add(1)
-			w.Header().Set("Retry-After", "1")
 			w.WriteHeader(int(code.Load()))
 			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"the server is busy","reason":"TooManyRequests","code":429}`))
 		case r.URL.Query().Get("watch") != "":
@@ -101,7 +100,11 @@ func TestWhatIsRefusedForLongIsNotKnown(t *testing.T) {
 	if !signalled(ch) {
 		t.Error("that is not signalled")
 	}
-	t.Logf("unknown after %s and %d refusals: %s", took, refused.Load(), reconciler(t, ch, key).Message)
+	message := reconciler(t, ch, key).Message
+	t.Logf("unknown after %s and %d refusals: %s", took, refused.Load(), message)
+	if !strings.Contains(message, "failed: the server") {
+		t.Errorf("it is not told that the API server refuses: %s", message)
+	}
 	code.Store(0)
 	eventually(t, 15*time.Second, "it is known again", func() bool { return reconciler(t, ch, key).Ready == "True" })
 }
