@@ -12,7 +12,7 @@ import (
 )
 
 // rulesVersion changes when the same inputs would give another plan.
-const rulesVersion = "1"
+const rulesVersion = "2"
 
 // Wants is the digest of a set of entries: the same set, the same digest.
 func Wants(entries map[string]layout.Hash) string {

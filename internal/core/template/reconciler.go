@@ -85,9 +85,8 @@ func RenderReconciler(t Text, vars Reconciler) (Rendered, error) {
 	return stamp(labelled(o, vars))
 }
 
-// Labels of a reconciler object. Health channels follow what has the first.
+// Labels of a reconciler object beside v1alpha1.LabelSeed, by which health channels follow it.
 const (
-	labelSeed    = v1alpha1.Group + "/seed"
 	labelCluster = v1alpha1.Group + "/cluster"
 	labelTier    = v1alpha1.Group + "/tier"
 )
@@ -97,7 +96,7 @@ const (
 func labelled(o manifest.Object, vars Reconciler) manifest.Object {
 	labels := map[string]any{}
 	maps.Copy(labels, o.Map("metadata", "labels"))
-	labels[labelSeed], labels[labelCluster], labels[labelTier] = vars.Seed, vars.Cluster, vars.Tier
+	labels[v1alpha1.LabelSeed], labels[labelCluster], labels[labelTier] = vars.Seed, vars.Cluster, vars.Tier
 	metadata := maps.Clone(o.Map("metadata"))
 	metadata["labels"] = labels
 	o.Body = maps.Clone(o.Body)

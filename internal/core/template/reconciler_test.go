@@ -105,17 +105,12 @@ func TestTheDigestIsOfWhatIsRendered(t *testing.T) {
 }
 
 func TestTheLabelsDoNotDependOnTheTemplate(t *testing.T) {
-	const labels = `  labels:
-    furrow.dev/seed: {{ quote .Seed }}
-    furrow.dev/cluster: {{ quote .Cluster }}
-    furrow.dev/tier: {{ quote .Tier }}
-`
-	if !strings.Contains(templates.FluxKustomization, labels) {
-		t.Fatal("the built-in template has other labels")
+	const before = "  namespace: {{ quote .Namespace }}\n"
+	if !strings.Contains(templates.FluxKustomization, before+"spec:") {
+		t.Fatal("the built-in template has other metadata")
 	}
 	const ours = "furrow.dev/cluster: edge\n    furrow.dev/seed: web\n    furrow.dev/tier: \"01\"\n"
 	for name, c := range map[string]struct{ labels, want string }{
-		"the built-in ones":                 {labels, "  labels:\n    " + ours},
 		"none":                              {"", "  labels:\n    " + ours},
 		"an empty mapping":                  {"  labels: {}\n", "  labels:\n    " + ours},
 		"nothing below the key":             {"  labels:\n", "  labels:\n    " + ours},
@@ -124,7 +119,7 @@ func TestTheLabelsDoNotDependOnTheTemplate(t *testing.T) {
 		"some of ours, and one of a user's": {"  labels: {furrow.dev/seed: web, zone: a}\n", "  labels:\n    " + ours + "    zone: a\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text := strings.Replace(templates.FluxKustomization, labels, c.labels, 1)
+			text := strings.Replace(templates.FluxKustomization, before, before+c.labels, 1)
 			got, err := template.RenderReconciler(template.Text{Name: "t", Text: text}, plainTier())
 			if err != nil {
 				t.Fatal(err)
@@ -170,11 +165,11 @@ func TestWrongReconcilers(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
 		"a syntax error": {
 			change("{{ .Wait }}", "{{ .Wait |"),
-			`template "Template/mine": line 17: function "deletionPolicy" not defined`,
+			`template "Template/mine": line 13: function "deletionPolicy" not defined`,
 		},
 		"a variable that does not exist": {
 			change("{{ .Wait }}", "{{ .Waits }}"),
-			`template "Template/mine": line 16:11: executing "Template/mine" at <.Waits>: can't evaluate field Waits in type template.Reconciler`,
+			`template "Template/mine": line 12:11: executing "Template/mine" at <.Waits>: can't evaluate field Waits in type template.Reconciler`,
 		},
 		"two objects": {
 			templates.FluxKustomization + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: d}\n",
