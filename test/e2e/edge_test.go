@@ -423,35 +423,13 @@ func (s *edgeStory) brokenTierHolds() {
 	s.checkEdge("4G", "1.2")
 }
 
-// comesBackFromBase loses the edge and the reconcilers of its tiers, so that Flux has nothing but the base branch.
+// comesBackFromBase loses the edge and all reconcilers of the story, so that Flux has nothing but the base branch. The
+// root goes first, and wholly: one that is at work would make the others again.
 func (s *edgeStory) comesBackFromBase() {
 	s.stop()
-	ctx, mgmt := s.t.Context(), s.world.mgmt.Client()
-	root, _ := s.kustomization(s.namespace, rootName)
-	suspend := func(suspended bool) client.Patch {
-		return client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, suspended))
-	}
-	if err := mgmt.Patch(ctx, &root, suspend(true)); err != nil {
-		s.t.Fatal(err)
-	}
-	for _, number := range []string{"00", "01", "02"} {
-		k, _ := s.kustomization(s.tierObject(number).Namespace, s.tierObject(number).Name)
-		if err := mgmt.Patch(ctx, &k, suspend(true)); err != nil {
-			s.t.Fatal(err)
-		}
-		if err := mgmt.Delete(ctx, &k); err != nil {
-			s.t.Fatal(err)
-		}
-	}
-	s.eventually(limit, "the edge's reconcilers are gone", func() (bool, string) {
-		left := 0
-		for _, k := range s.kustomizations(ctx) {
-			if k.Spec.KubeConfig != nil {
-				left++
-			}
-		}
-		return left == 0, fmt.Sprint(left, " are left")
-	})
+	ctx := s.t.Context()
+	s.lose(client.ObjectKey{Namespace: s.namespace, Name: rootName})
+	s.lose(s.tierObject("00"), s.tierObject("01"), s.tierObject("02"))
 	s.observer.forget()
 	emptied := time.Now()
 	if err := s.provider.wipe(ctx, "edge-1"); err != nil {
@@ -460,7 +438,7 @@ func (s *edgeStory) comesBackFromBase() {
 	if err := s.provider.client("edge-1").Get(ctx, client.ObjectKey{Name: "core"}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
 		s.t.Errorf("the edge is not empty: %v", err)
 	}
-	if err := mgmt.Patch(ctx, &root, suspend(false)); err != nil {
+	if err := s.bootstrap(ctx); err != nil {
 		s.t.Fatal(err)
 	}
 	var order []string
@@ -479,6 +457,29 @@ func (s *edgeStory) comesBackFromBase() {
 	}
 	s.mustHaveApplied(emptied)
 	s.checkEdge("4G", "1.2")
+}
+
+// lose takes Kustomizations off the management cluster, and leaves what they applied.
+func (s *edgeStory) lose(keys ...client.ObjectKey) {
+	s.t.Helper()
+	ctx, mgmt := s.t.Context(), s.world.mgmt.Client()
+	for _, key := range keys {
+		k, _ := s.kustomization(key.Namespace, key.Name)
+		before := k.DeepCopy()
+		k.Spec.Suspend = true
+		if err := mgmt.Patch(ctx, &k, client.MergeFrom(before)); err != nil {
+			s.t.Fatal(err)
+		}
+		if err := mgmt.Delete(ctx, &k); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	for _, key := range keys {
+		s.eventually(limit, fmt.Sprintf("Kustomization %s is gone", key), func() (bool, string) {
+			k, found := s.kustomization(key.Namespace, key.Name)
+			return !found, fmt.Sprint(k.DeletionTimestamp, k.Finalizers)
+		})
+	}
 }
 
 // mustHaveApplied fails when Flux asked for anything of a tier of the edge, since a time, before the tier before it was

@@ -200,13 +200,18 @@ func (s *story) prepare(ctx context.Context, o storyOptions) (err error) {
 	if err := writeFile(filepath.Join(s.dir, "kubeconfigs", "mgmt.yaml"), string(s.world.mgmt.KubeConfig)); err != nil {
 		return err
 	}
-	if err := s.world.mgmt.Bootstrap(ctx, servers.RootOptions{
-		URL: s.gitops.url, Path: "./clusters/mgmt", Namespace: s.namespace, Name: rootName,
-		Username: s.flux.name, Password: s.flux.token,
-	}); err != nil || !o.controller {
+	if err := s.bootstrap(ctx); err != nil || !o.controller {
 		return err
 	}
 	return s.prepareController(ctx, o.confined)
+}
+
+// bootstrap lets the management cluster follow its folder of the GitOps repository.
+func (s *story) bootstrap(ctx context.Context) error {
+	return s.world.mgmt.Bootstrap(ctx, servers.RootOptions{
+		URL: s.gitops.url, Path: "./clusters/mgmt", Namespace: s.namespace, Name: rootName,
+		Username: s.flux.name, Password: s.flux.token,
+	})
 }
 
 func writeFile(path, content string) error {
@@ -473,7 +478,7 @@ func (s *story) eventually(deadline time.Duration, what string, check func() (ok
 		}
 		select {
 		case <-until.C:
-			s.t.Fatalf("waited %s until %s: %s\n%s", deadline, what, detail, s.scene())
+			s.t.Fatalf("%s\nwaited %s until %s: %s", s.scene(), deadline, what, detail)
 		case <-every.C:
 		}
 	}
@@ -489,7 +494,7 @@ func (s *story) passes(n int) {
 		select {
 		case <-changed:
 		case <-until.C:
-			s.t.Fatalf("furrow made %d passes in %s, not %d\n%s", seen-from, limit, n, s.scene())
+			s.t.Fatalf("%s\nfurrow made %d passes in %s, not %d", s.scene(), seen-from, limit, n)
 		}
 	}
 }
@@ -674,7 +679,7 @@ func (s *story) mustNotOpen(tiers ...string) {
 	open := s.openTiers()
 	for _, tier := range tiers {
 		if slices.Contains(open, tier) {
-			s.t.Errorf("there is a pull request of %s\n%s", tier, s.scene())
+			s.t.Errorf("%s\nthere is a pull request of %s", s.scene(), tier)
 		}
 	}
 }
