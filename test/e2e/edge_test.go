@@ -335,6 +335,7 @@ func (s *edgeStory) staleReadyDoesNotRelease() {
 		files{"fleet/eager.yaml": string(eager), "fleet/mgmt.yaml": types})
 	pull := s.awaitPull(edge0)
 	s.suspend(true)
+	s.passes(2) // what source-controller fetches at this moment is from before the merge
 	s.merge(pull, sdk.MergeStyleSquash)
 	s.commitToBase("Break the root", files{brokenFile: "this: [is not\n"})
 	s.awaitState(edge0, "Merged")

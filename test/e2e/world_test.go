@@ -26,6 +26,9 @@ var needed = []servers.Name{
 // startLimit bounds the start of the world, and of each cluster.
 const startLimit = 5 * time.Minute
 
+// buildLimit bounds the build of furrow, whose libraries may have to be compiled too.
+const buildLimit = 15 * time.Minute
+
 // world is what all stories share.
 type world struct {
 	dir   string
@@ -87,7 +90,7 @@ func (w *world) start() (err error) {
 			return err
 		},
 		func() error { return w.startManagement(ctx) },
-		func() error { return w.build(ctx) },
+		w.build,
 	)
 }
 
@@ -131,7 +134,9 @@ func (w *world) startManagement(ctx context.Context, flux ...string) (err error)
 }
 
 // build builds furrow, with the race detector where there is a C compiler.
-func (w *world) build(ctx context.Context) error {
+func (w *world) build() error {
+	ctx, cancel := context.WithTimeout(context.Background(), buildLimit)
+	defer cancel()
 	w.furrow = filepath.Join(w.dir, "furrow")
 	args := []string{"build", "-o", w.furrow}
 	if cgo, err := exec.CommandContext(ctx, "go", "env", "CGO_ENABLED", "CC").Output(); err == nil {
