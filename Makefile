@@ -10,7 +10,7 @@ CC_FOUND = $(shell command -v $(firstword $(shell $(GO) env CC)))
 RACE     ?= $(if $(and $(filter 1,$(shell $(GO) env CGO_ENABLED)),$(CC_FOUND)),-race)
 # TEST_TIMEOUT bounds one package, TOTAL_TIMEOUT each of the runs.
 TEST_TIMEOUT  ?= 15m
-TOTAL_TIMEOUT ?= 60m
+TOTAL_TIMEOUT ?= 75m
 # Packages whose tests run on real servers, one after the other: they are not to share the cores.
 ON_SERVERS := ./test/servers/... ./internal/forge/gitea ./internal/probe/flux ./test/install ./test/kubectl ./test/scale ./test/e2e ./test/demoreal
 TIMEOUT  := $(if $(shell command -v timeout),timeout --foreground -s INT -k 60s $(TOTAL_TIMEOUT))
