@@ -57,7 +57,7 @@ lint: ## run golangci-lint
 	$(LINT) run
 
 # With FURROW_REQUIRE_SERVERS set, a server that cannot be built is an error; else its tests are skipped, loudly.
-servers: ## build the real servers that tests run on, where they are missing (about 20 minutes, once)
+servers: ## build the real servers that tests run on, where they are missing (20 to 35 minutes, once)
 	@$(GO) run ./test/servers/build || [ -z "$$FURROW_REQUIRE_SERVERS" ]
 
 # What tests lacked is shown at the end: go test says nothing of tests that are skipped in packages that pass.
