@@ -28,6 +28,8 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
+require github.com/rogpeppe/go-internal v1.14.1
+
 require (
 	cel.dev/expr v0.25.1 // indirect
 	github.com/42wim/httpsig v1.2.4 // indirect

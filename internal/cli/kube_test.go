@@ -34,7 +34,7 @@ import (
 	"github.com/furrow-dev/furrow/controllers"
 )
 
-var update = flag.Bool("update", false, "write the files in testdata/kube again; only commit what you understand and want")
+var update = flag.Bool("update", false, "write the files in testdata again; only commit what you understand and want")
 
 // kubeNow is the time in the tests.
 var kubeNow = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)

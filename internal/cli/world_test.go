@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // TestMain keeps the settings of whoever runs the tests out of them.
@@ -25,7 +27,9 @@ func TestMain(m *testing.M) {
 	} {
 		os.Setenv(name, value)
 	}
-	os.Exit(m.Run())
+	testscript.Main(m, map[string]func(){
+		"furrow": func() { os.Exit(Main("furrow", os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+	})
 }
 
 func needGit(t *testing.T) {
