@@ -59,7 +59,7 @@ func SameTree(a, b *v1alpha1.Seed) bool {
 	key := func(seed *v1alpha1.Seed) ControlPlane {
 		cp := Of(seed)
 		branch, _, _ := strings.Cut(cp.Revision, "@")
-		return ControlPlane{URL: catalog.SameURL(cp.URL), Revision: cmp.Or(branch, "main"), Path: strings.Trim(cp.Path, "/.")}
+		return ControlPlane{URL: catalog.CanonicalURL(cp.URL), Revision: cmp.Or(branch, "main"), Path: strings.Trim(cp.Path, "/.")}
 	}
 	return Of(a).URL != "" && key(a) == key(b)
 }

@@ -59,6 +59,8 @@ type Options struct {
 	// DeletionGuard is the share of plantings, in percent, that may go at once.
 	DeletionGuard int
 	Strict        bool
+	// AllowHTTP lets repositories on other machines be opened by http://.
+	AllowHTTP bool
 	// Own is the name under which the fleet knows the cluster that the controller runs
 	// in, and OwnConfig how it is reached; empty where its Flux is not to be asked.
 	Own       string

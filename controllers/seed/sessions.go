@@ -214,7 +214,7 @@ func (w *writers) acquire(urls []string) (release func()) {
 func oneWay(urls []string) []string {
 	var out []string
 	for _, url := range urls {
-		out = append(out, catalog.SameURL(url))
+		out = append(out, catalog.CanonicalURL(url))
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
@@ -152,9 +153,15 @@ func (f *sessionFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.options.ControlPlane, "control-plane", os.Getenv("FURROW_CONTROL_PLANE"), "control-plane repository, a URL or a directory; or set FURROW_CONTROL_PLANE (default: this directory, where it has seeds/)")
 	flags.StringVar(&f.options.Branch, "branch", "main", "branch of the control-plane repository")
 	flags.StringVar(&f.options.Path, "path", "", "directory of the control-plane tree in its repository")
-	flags.StringVar(&f.credentials, "credentials", os.Getenv("FURROW_CREDENTIALS"), "directory with one directory for each set of credentials (files token, or username and password; ca.crt; url, which binds the set to it); or set FURROW_CREDENTIALS")
+	flags.StringVar(&f.credentials, "credentials", os.Getenv("FURROW_CREDENTIALS"), "directory with one directory for each set of credentials (files token, or username and password; ca.crt; url, which binds the set to it, and which it must have where the control plane is on a server); or set FURROW_CREDENTIALS")
+	allowHTTP(flags, &f.options.AllowHTTP)
 	flags.StringVar(&f.options.Cache, "cache", "", "directory of the mirrors; may be deleted at any time (default: furrow/mirrors in the user's cache directory)")
 	directories(cmd, "control-plane", "credentials", "cache")
+}
+
+// allowHTTP is for whatever opens repositories on servers.
+func allowHTTP(flags *pflag.FlagSet, allow *bool) {
+	flags.BoolVar(allow, "allow-http", false, "open repositories by http:// on other machines too: what is sent there, credentials included, can be read on the way")
 }
 
 // addOwner is for commands that act as, or look for, one owner of plans.

@@ -64,6 +64,7 @@ Outside of a cluster it needs --leader-elect=false or --leader-election-namespac
 	flags.StringVar(&c.options.Seeds.Environment, "environment", "default", "environment, the second part of the owner of plans")
 	flags.IntVar(&c.options.Seeds.DeletionGuard, "deletion-guard", release.DefaultDeletionGuard, "percent of all plantings that may be removed at once without 'kubectl furrow confirm'")
 	flags.BoolVar(&c.options.Seeds.Strict, "strict", false, "make an error of a namespace or kind that nobody brings")
+	allowHTTP(flags, &c.options.Seeds.AllowHTTP)
 	flags.StringVar(&c.options.MetricsAddress, "metrics-bind-address", ":8080", "address that metrics are served on; 0 for not at all")
 	flags.StringVar(&c.options.HealthAddress, "health-probe-bind-address", ":8081", "address that /healthz and /readyz are served on; 0 for not at all")
 	flags.BoolVar(&c.options.Elect, "leader-elect", true, "let one of several replicas work at a time")

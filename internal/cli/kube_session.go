@@ -25,6 +25,7 @@ type kubeSession struct {
 func (k *kubeSession) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&k.session.credentials, "credentials", os.Getenv("FURROW_CREDENTIALS"), "directory with your own credentials, instead of the Secrets that the resources name; one directory for each set, that of the control plane called control-plane; or set FURROW_CREDENTIALS")
+	allowHTTP(flags, &k.session.options.AllowHTTP)
 	flags.StringVar(&k.session.options.Cache, "cache", "", "directory of the mirrors; may be deleted at any time (default: furrow/mirrors in the user's cache directory)")
 	flags.StringVar(&k.session.options.ID, "id", "", "control-plane id that the controller was given, the first part of the owner of plans (default: the repository's name)")
 	flags.StringVar(&k.session.options.Environment, "environment", "default", "environment that the controller was given, the second part of the owner of plans")
@@ -47,7 +48,7 @@ func (k *kubeSession) open(ctx context.Context, c *kubeCluster, cp fleet.Control
 	if own.Credentials != nil {
 		o.Credentials = own.Credentials
 	}
-	o.Cache, o.ID, o.Environment, o.Strict, o.Now = own.Cache, own.ID, own.Environment, own.Strict, c.now
+	o.Cache, o.ID, o.Environment, o.Strict, o.AllowHTTP, o.Now = own.Cache, own.ID, own.Environment, own.Strict, own.AllowHTTP, c.now
 	o.Settings = func(ctx context.Context) (engine.Settings, error) { return settings(ctx, c, cp) }
 	if k.ref == "" || k.ref == o.Branch {
 		return controlplane.Open(o)

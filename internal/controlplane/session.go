@@ -11,17 +11,13 @@ package controlplane
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"net/http"
-	"net/url"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -49,8 +45,11 @@ type Options struct {
 	// Credentials gives sets of credentials by name. The control plane's set is named
 	// ControlPlaneCredentials. Nil when there are none.
 	Credentials Credentials
-	// RemoteOnly refuses repositories that are directories of this machine.
+	// RemoteOnly refuses repositories that are directories of this machine. It goes without saying for a
+	// control plane that is none itself: whoever commits to it does not choose among the files of this machine.
 	RemoteOnly bool
+	// AllowHTTP lets http:// be used for other machines too.
+	AllowHTTP bool
 	// Cache is the directory of the mirrors.
 	Cache string
 	// ID and Environment make the owner of plans.
@@ -161,23 +160,6 @@ func (s *Session) Owner() string {
 		}
 	}
 	return id + "/" + cmp.Or(s.options.Environment, "default")
-}
-
-// errSSH does not show the URL, in which people may have left a password.
-var errSSH = errors.New("SSH is not supported; use the https URL of the repository")
-
-// sshPlace is user@host:path.
-var sshPlace = regexp.MustCompile(`^[^/@:]+@[^/:]+:`)
-
-// place makes a local path absolute, so that it means the same everywhere.
-func place(url string) (string, error) {
-	if sshPlace.MatchString(url) || strings.HasPrefix(url, "ssh://") {
-		return "", errSSH
-	}
-	if strings.Contains(url, "://") {
-		return url, nil
-	}
-	return filepath.Abs(url)
 }
 
 // read is the control-plane tree as it is now, with what custom resources say of it.
@@ -305,9 +287,6 @@ func (s *Session) openRepo(name string, spec v1alpha1.GitOpsRepoSpec) (engine.Re
 	if spec.Credentials != "" && s.options.Credentials == nil {
 		return engine.Repo{}, fmt.Errorf("it names the credentials %q, but no directory of credentials is given; use --credentials", spec.Credentials)
 	}
-	if sshPlace.MatchString(spec.URL) || strings.HasPrefix(spec.URL, "ssh://") {
-		return engine.Repo{}, errSSH
-	}
 	m, err := s.open(name, s.resolve(spec.URL), spec.Credentials)
 	if err != nil {
 		return engine.Repo{}, err
@@ -348,60 +327,4 @@ func (s *Session) openForge(name string, m *git.Mirror, spec v1alpha1.GitOpsRepo
 		return gitea.New(m, spec.BranchOrDefault(), o)
 	}
 	return nil, fmt.Errorf("spec.forge %q is unknown. Write Plain or Gitea", spec.Forge)
-}
-
-// resolve makes a GitOpsRepo's relative path relative to the control plane's directory.
-func (s *Session) resolve(url string) string {
-	if strings.Contains(url, "://") || filepath.IsAbs(url) || strings.Contains(s.options.ControlPlane, "://") {
-		return url
-	}
-	return filepath.Join(s.options.ControlPlane, url)
-}
-
-func (s *Session) open(name, url, credentials string) (*git.Mirror, error) {
-	remote, err := s.remote(url, credentials)
-	if err != nil {
-		return nil, err
-	}
-	sum := sha256.Sum256([]byte(url))
-	return git.Open(filepath.Join(s.options.Cache, name+"-"+hex.EncodeToString(sum[:6])), remote)
-}
-
-// remote reads the credentials of that name, where there are any.
-func (s *Session) remote(url, credentials string) (git.Remote, error) {
-	remote := git.Remote{URL: url}
-	if s.options.RemoteOnly && !isRemote(url) {
-		return remote, errors.New("the URL is none of https://…; repositories on the controller's own disk are not opened")
-	}
-	if s.options.Credentials == nil || credentials == "" {
-		return remote, nil
-	}
-	if credentials == ControlPlaneCredentials && url != s.options.ControlPlane {
-		return remote, fmt.Errorf("the credentials %q are for the control plane only; make a set for %s", credentials, remote)
-	}
-	set, err := s.options.Credentials.Set(credentials)
-	switch {
-	case errors.Is(err, ErrPublic):
-		return remote, nil
-	case err != nil:
-		return remote, fmt.Errorf("there are no credentials %q: %w", credentials, err)
-	}
-	if set.URL != "" && !within(url, set.URL) {
-		return remote, fmt.Errorf("the credentials %q are for %s only", credentials, git.Remote{URL: set.URL})
-	}
-	remote.Token, remote.Username, remote.Password, remote.CABundle = set.Token, set.Username, set.Password, set.CABundle
-	return remote, nil
-}
-
-// within says that a URL is the other one, or begins with it, and does not lead out of it again.
-func within(at, bound string) bool {
-	if at == bound {
-		return true
-	}
-	parsed, err := url.Parse(at)
-	return err == nil && !slices.Contains(strings.Split(parsed.Path, "/"), "..") && strings.HasPrefix(at, strings.TrimRight(bound, "/")+"/")
-}
-
-func isRemote(url string) bool {
-	return strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://")
 }

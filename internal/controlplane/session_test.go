@@ -34,17 +34,20 @@ func TestCredentialsGoNowhereElse(t *testing.T) {
 		url, credentials string
 		want             string // part of the error; empty when the token goes along
 	}{
-		"a set is used where it is named":                        {"https://git.example.com/a", "team", ""},
-		"the control plane's set goes to the control plane":      {control, "control-plane", ""},
-		"the control plane's set goes nowhere else":              {"https://evil.example.com/a", "control-plane", "are for the control plane only"},
-		"a bound set goes to what begins with its URL":           {"https://git.example.com/team/a", "bound", ""},
-		"a bound set goes nowhere else":                          {"https://evil.example.com/team/a", "bound", "are for https://git.example.com/team only"},
-		"a bound set does not go to a name that begins likewise": {"https://git.example.com/teamster/a", "bound", "only"},
-		"a bound set does not go up from there":                  {"https://git.example.com/team/../other/a", "bound", "only"},
-		"a bound set does not go up by escapes":                  {"https://git.example.com/team/%2E%2e/other/a", "bound", "only"},
-		"a password in a set's URL is not shown":                 {"https://evil.example.com/a", "careless", "only"},
-		"a password in a repository's URL is not shown":          {"https://me:" + token + "@git.example.com/a", "control-plane", "for the control plane only"},
-		"a set that is not there is named":                       {"https://git.example.com/a", "none", `there are no credentials "none"`},
+		"a set without a URL goes nowhere":                            {"https://git.example.com/a", "team", "do not say where they may be sent"},
+		"the control plane's set goes to the control plane":           {control, "control-plane", ""},
+		"the control plane's set goes nowhere else":                   {"https://evil.example.com/a", "control-plane", "are for the control plane only"},
+		"a bound set goes to its own repository, written another way": {"https://Git.Example.com:443/team.git", "bound", ""},
+		"a bound set does not go there in plain text":                 {"http://git.example.com/team/a", "bound", "in plain text"},
+		"an error says which repository was asked for":                {"https://git.example.com/other", "bound", "and not for https://git.example.com/other"},
+		"a bound set goes to what begins with its URL":                {"https://git.example.com/team/a", "bound", ""},
+		"a bound set goes nowhere else":                               {"https://evil.example.com/team/a", "bound", "are for https://git.example.com/team only"},
+		"a bound set does not go to a name that begins likewise":      {"https://git.example.com/teamster/a", "bound", "only"},
+		"a bound set does not go up from there":                       {"https://git.example.com/team/../other/a", "bound", "only"},
+		"a bound set does not go up by escapes":                       {"https://git.example.com/team/%2E%2e/other/a", "bound", "only"},
+		"a password in a set's URL is not shown":                      {"https://evil.example.com/a", "careless", "only"},
+		"a password in a repository's URL is not shown":               {"https://me:" + token + "@git.example.com/a", "control-plane", "the URL has credentials in it"},
+		"a set that is not there is named":                            {"https://git.example.com/a", "none", `there are no credentials "none"`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -64,18 +67,28 @@ func TestCredentialsGoNowhereElse(t *testing.T) {
 }
 
 func TestWhatCannotBeOpenedIsRefusedBeforeAnythingIsSent(t *testing.T) {
+	const server = "https://git.example.com/control-plane"
 	tests := map[string]struct {
-		spec v1alpha1.GitOpsRepoSpec
-		want string
+		control string
+		spec    v1alpha1.GitOpsRepoSpec
+		want    string
 	}{
-		"credentials without a directory of them": {v1alpha1.GitOpsRepoSpec{URL: "https://git.example.com/a", Credentials: "team"}, "use --credentials"},
-		"SSH in its short form":                   {v1alpha1.GitOpsRepoSpec{URL: "git@git.example.com:team/a"}, "SSH is not supported"},
-		"SSH as a URL":                            {v1alpha1.GitOpsRepoSpec{URL: "ssh://git@git.example.com/a"}, "SSH is not supported"},
+		"credentials without a directory of them":              {server, v1alpha1.GitOpsRepoSpec{URL: "https://git.example.com/a", Credentials: "team"}, "use --credentials"},
+		"SSH in its short form":                                {server, v1alpha1.GitOpsRepoSpec{URL: "git@git.example.com:team/a"}, "SSH is not supported"},
+		"SSH as a URL":                                         {server, v1alpha1.GitOpsRepoSpec{URL: "ssh://git@git.example.com/a"}, "SSH is not supported"},
+		"SSH for a control plane on disk":                      {"/srv/control-plane", v1alpha1.GitOpsRepoSpec{URL: "git@git.example.com:team/a"}, "SSH is not supported"},
+		"a directory for a control plane on a server":          {server, v1alpha1.GitOpsRepoSpec{URL: "/srv/git/other.git"}, "/srv/git/other.git is a directory of the machine"},
+		"a relative directory for a control plane on a server": {server, v1alpha1.GitOpsRepoSpec{URL: "../other.git"}, "../other.git is a directory of the machine"},
+		"a file URL for a control plane on a server":           {server, v1alpha1.GitOpsRepoSpec{URL: "file:///srv/git/other.git"}, "is a directory of the machine"},
+		"plain HTTP to another machine":                        {server, v1alpha1.GitOpsRepoSpec{URL: "http://git.example.com/a"}, "--allow-http"},
+		"plain HTTP for a control plane on disk":               {"/srv/control-plane", v1alpha1.GitOpsRepoSpec{URL: "http://git.example.com/a"}, "--allow-http"},
+		"a user in the URL":                                    {"/srv/control-plane", v1alpha1.GitOpsRepoSpec{URL: "https://bot@git.example.com/a"}, "has credentials in it"},
+		"a password in the URL":                                {server, v1alpha1.GitOpsRepoSpec{URL: "https://bot:hunter2@git.example.com/a"}, "has credentials in it"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := &Session{options: Options{Cache: t.TempDir()}, repos: map[string]*Repo{}}
-			if _, err := s.openRepo("gitops", tc.spec); err == nil || !strings.Contains(err.Error(), tc.want) {
+			s := &Session{options: Options{Cache: t.TempDir(), ControlPlane: tc.control}, repos: map[string]*Repo{}}
+			if _, err := s.openRepo("gitops", tc.spec); err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 		})

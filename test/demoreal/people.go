@@ -196,6 +196,8 @@ func (d *demonstration) writeCredentials() error {
 			"credentials/furrow/" + set + "/token": d.people.bot.secret,
 			"credentials/you/" + set + "/username": d.people.person.name,
 			"credentials/you/" + set + "/password": d.people.person.secret,
+			"credentials/furrow/" + set + "/url":   d.people.url(set),
+			"credentials/you/" + set + "/url":      d.people.url(set),
 		} {
 			if err := d.folder.write([]byte(content), file); err != nil {
 				return err

@@ -197,6 +197,9 @@ func (s *story) prepare(ctx context.Context, o storyOptions) (err error) {
 			return err
 		}
 	}
+	if err := writeFile(filepath.Join(s.dir, "credentials", "gitops", "url"), s.wire.server.URL); err != nil {
+		return err
+	}
 	if err := writeFile(filepath.Join(s.dir, "kubeconfigs", "mgmt.yaml"), string(s.world.mgmt.KubeConfig)); err != nil {
 		return err
 	}

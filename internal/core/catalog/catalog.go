@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -356,7 +355,7 @@ func (d *documents) checkRepos() manifest.Problems {
 			at.Message, at.Next = fmt.Sprintf("spec.credentials %q is no name of credentials", c), "Write the name of a set of credentials: lower case letters, digits and '-'."
 			problems = append(problems, at)
 		}
-		key := SameURL(spec.URL) + " " + spec.BranchOrDefault()
+		key := CanonicalURL(spec.URL) + " " + spec.BranchOrDefault()
 		if other, twice := urls[key]; twice && spec.URL != "" {
 			at.Message, at.Next = fmt.Sprintf("it is the same repository and branch as GitOpsRepo %q", other), "Keep one of the two documents."
 			problems = append(problems, at)
@@ -371,16 +370,6 @@ func (d *documents) checkRepos() manifest.Problems {
 		}
 	}
 	return problems
-}
-
-// SameURL is the same for all ways to write the URL of a repository.
-func SameURL(raw string) string {
-	at := strings.TrimSuffix(strings.TrimRight(raw, "/"), ".git")
-	if u, err := url.Parse(at); err == nil {
-		u.Host, u.User = strings.ToLower(u.Host), nil
-		at = u.String()
-	}
-	return at
 }
 
 func keep[T any](table map[string]T, o manifest.Object) error {

@@ -33,17 +33,3 @@ func TestAnUnsafeNameOfCredentialsIsRefused(t *testing.T) {
 		}
 	}
 }
-
-func TestSameURL(t *testing.T) {
-	want := catalog.SameURL("https://git.example.com/org/repo")
-	for _, url := range []string{"https://git.example.com/org/repo.git", "https://git.example.com/org/repo/", "https://Git.Example.com/org/repo.git/", "https://somebody@git.example.com/org/repo"} {
-		if got := catalog.SameURL(url); got != want {
-			t.Errorf("%s: got %s, want %s", url, got, want)
-		}
-	}
-	for _, url := range []string{"https://git.example.com/org/Repo", "https://git.example.com/org/repo2", "ssh://git.example.com/org/repo", "git@git.example.com:org/repo", ""} {
-		if catalog.SameURL(url) == want {
-			t.Errorf("%s is taken for another repository", url)
-		}
-	}
-}

@@ -1,0 +1,93 @@
+package controlplane
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// What is refused before anything is sent. No error shows a URL with what people may have left in it.
+var (
+	errSSH       = errors.New("SSH is not supported; use the https URL of the repository")
+	errSecretURL = errors.New("the URL has credentials in it, which are not used: remove them, renew them if others could read them, and put them into a set of credentials")
+)
+
+// checkURL refuses a repository that must not be opened.
+func (s *Session) checkURL(url string) error {
+	switch remote := catalog.IsRemoteURL(url); {
+	case catalog.IsSSH(url):
+		return errSSH
+	case catalog.HasCredentials(url):
+		return errSecretURL
+	case !remote && s.remoteOnly():
+		return fmt.Errorf("%s is a directory of the machine that Furrow runs on, and the control plane is on a server: only the https URLs of repositories on servers are opened", url)
+	case catalog.IsPlainHTTP(url) && !s.options.AllowHTTP:
+		return fmt.Errorf("%s sends credentials and content in plain text: use https, or allow it with --allow-http", git.Remote{URL: url})
+	}
+	return nil
+}
+
+// remoteOnly says that whoever writes to the control plane may not choose among the files of this machine, nor
+// where credentials are sent to.
+func (s *Session) remoteOnly() bool {
+	return s.options.RemoteOnly || catalog.IsRemoteURL(s.options.ControlPlane)
+}
+
+// place makes a local path absolute, so that it means the same everywhere.
+func place(url string) (string, error) {
+	if strings.Contains(url, "://") || catalog.IsSSH(url) {
+		return url, nil
+	}
+	return filepath.Abs(url)
+}
+
+// resolve makes a GitOpsRepo's relative path relative to the control plane's directory.
+func (s *Session) resolve(url string) string {
+	if strings.Contains(url, "://") || catalog.IsSSH(url) || filepath.IsAbs(url) || strings.Contains(s.options.ControlPlane, "://") {
+		return url
+	}
+	return filepath.Join(s.options.ControlPlane, url)
+}
+
+func (s *Session) open(name, url, credentials string) (*git.Mirror, error) {
+	remote, err := s.remote(url, credentials)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256([]byte(url))
+	return git.Open(filepath.Join(s.options.Cache, name+"-"+hex.EncodeToString(sum[:6])), remote)
+}
+
+// remote reads the credentials of that name, where there are any.
+func (s *Session) remote(url, credentials string) (git.Remote, error) {
+	remote := git.Remote{URL: url}
+	if err := s.checkURL(url); err != nil {
+		return remote, err
+	}
+	if s.options.Credentials == nil || credentials == "" {
+		return remote, nil
+	}
+	own := credentials == ControlPlaneCredentials
+	if own && catalog.CanonicalURL(url) != catalog.CanonicalURL(s.options.ControlPlane) {
+		return remote, fmt.Errorf("the credentials %q are for the control plane only; make a set for %s", credentials, remote)
+	}
+	set, err := s.options.Credentials.Set(credentials)
+	switch {
+	case errors.Is(err, ErrPublic):
+		return remote, nil
+	case err != nil:
+		return remote, fmt.Errorf("there are no credentials %q: %w", credentials, err)
+	case set.URL == "" && !own && s.remoteOnly():
+		return remote, fmt.Errorf("the credentials %q do not say where they may be sent. Add a file url to the set, with the URL of the repository or the beginning of several, as in %s", credentials, remote)
+	case set.URL != "" && !catalog.WithinURL(url, set.URL):
+		return remote, fmt.Errorf("the credentials %q are for %s only, and not for %s. Correct the url of the set, or make another set", credentials, git.Remote{URL: set.URL}, remote)
+	}
+	remote.Token, remote.Username, remote.Password, remote.CABundle = set.Token, set.Username, set.Password, set.CABundle
+	return remote, nil
+}

@@ -1,0 +1,136 @@
+package catalog
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net"
+	"net/netip"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// scpURL is user@host:path, the short form of an SSH URL.
+var scpURL = regexp.MustCompile(`^(?:[^/@:]+@)?([^/@:]{2,}):([^/].*|/[^/].*)$`)
+
+// defaultPorts are those that a URL need not name.
+var defaultPorts = map[string]string{"http": "80", "https": "443", "ssh": "22"}
+
+// CanonicalURL is the one form of all ways to write the URL of a repository: without user, query and
+// default port, the scheme and the host in lower case, the path without .git and slashes at its end. That of a
+// directory of this machine is its clean path. Repositories are compared by it and by nothing else.
+func CanonicalURL(raw string) string {
+	if raw == "" {
+		return ""
+	}
+	scheme, _, hasScheme := strings.Cut(raw, "://")
+	if !hasScheme {
+		short := scpURL.FindStringSubmatch(raw)
+		if short == nil {
+			return withoutGit(path.Clean(raw))
+		}
+		raw, scheme = "ssh://"+short[1]+"/"+strings.TrimLeft(short[2], "/"), "ssh"
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return raw
+	}
+	if strings.EqualFold(scheme, "file") {
+		return withoutGit(path.Clean(u.Path))
+	}
+	host, port := strings.ToLower(u.Hostname()), u.Port()
+	switch {
+	case port != "" && port != defaultPorts[u.Scheme]:
+		host = net.JoinHostPort(host, port)
+	case strings.Contains(host, ":"):
+		host = "[" + host + "]"
+	}
+	return u.Scheme + "://" + host + withoutGit(u.EscapedPath())
+}
+
+func withoutGit(at string) string {
+	return strings.TrimRight(strings.TrimSuffix(strings.TrimRight(at, "/"), ".git"), "/")
+}
+
+// WithinURL says that a repository is the one that bound names, or lies below it on the same server.
+func WithinURL(raw, bound string) bool {
+	at, of := CanonicalURL(raw), CanonicalURL(bound)
+	if at == of {
+		return true
+	}
+	parsed, err := url.Parse(at)
+	if err != nil {
+		return false
+	}
+	for _, element := range strings.Split(parsed.Path, "/") {
+		if element == ".." || element == "." {
+			return false // it may lead out again
+		}
+	}
+	return strings.HasPrefix(at, of+"/")
+}
+
+// IsRemoteURL says that a repository is on a server that is reached by HTTP.
+func IsRemoteURL(raw string) bool {
+	scheme, _, ok := strings.Cut(raw, "://")
+	return ok && (strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http"))
+}
+
+// IsSSH says that a URL is one that Furrow does not open.
+func IsSSH(raw string) bool { return strings.HasPrefix(CanonicalURL(raw), "ssh://") }
+
+// IsPlainHTTP says that what is sent to a repository could be read on the way: it is reached by
+// http:// on another machine.
+func IsPlainHTTP(raw string) bool {
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "http" {
+		return false
+	}
+	host := strings.ToLower(u.Hostname())
+	if host == "localhost" {
+		return false
+	}
+	addr, err := netip.ParseAddr(host)
+	return err != nil || !addr.IsLoopback()
+}
+
+// HasCredentials says that a URL has a user or a password in it.
+func HasCredentials(raw string) bool {
+	_, rest, ok := strings.Cut(raw, "://")
+	if !ok {
+		return false
+	}
+	authority := rest
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		authority = rest[:i]
+	}
+	return strings.Contains(authority, "@")
+}
+
+// Origin identifies where a control plane is kept: the repository, by its URL or, where it has none, by its first
+// commit, with the branch and the directory where those are not the usual ones. By which protocol a server is
+// reached makes no difference, so that all clones of a repository have the same origin.
+func Origin(repository, branch, dir string) string {
+	at := CanonicalURL(repository)
+	if scheme, rest, ok := strings.Cut(at, "://"); ok {
+		at = rest
+		if host, below, _ := strings.Cut(rest, "/"); scheme == "ssh" {
+			name, _, err := net.SplitHostPort(host)
+			if err == nil {
+				at = name + "/" + below // the ports of SSH and HTTP have nothing to do with each other
+			}
+		}
+	}
+	if branch != DefaultBranch {
+		at += "\nbranch " + branch
+	}
+	if dir = strings.Trim(path.Clean(dir), "/."); dir != "" {
+		at += "\npath " + dir
+	}
+	sum := sha256.Sum256([]byte(at))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// DefaultBranch is the branch of a control plane where none is given.
+const DefaultBranch = "main"

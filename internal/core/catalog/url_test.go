@@ -1,0 +1,64 @@
+package catalog_test
+
+import (
+	"testing"
+
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+)
+
+func TestOneRepositoryHasOneCanonicalURL(t *testing.T) {
+	for want, urls := range map[string][]string{
+		"https://git.example.com/org/repo": {
+			"https://git.example.com/org/repo", "https://git.example.com/org/repo.git", "https://git.example.com/org/repo/", "HTTPS://Git.Example.com/org/repo.git/",
+			"https://somebody@git.example.com/org/repo", "https://a:b@git.example.com:443/org/repo?x=y#z",
+		},
+		"https://git.example.com:8443/org/repo": {"https://git.example.com:8443/org/repo.git"},
+		"https://git.example.com/org/Repo":      {"https://git.example.com/org/Repo"},
+		"http://git.example.com/org/repo":       {"http://git.example.com:80/org/repo.git"},
+		"http://[::1]:3000/org/repo":            {"http://[::1]:3000/org/repo.git"},
+		"ssh://git.example.com/org/repo":        {"git@git.example.com:org/repo.git", "git@git.example.com:/org/repo", "ssh://git@git.example.com/org/repo.git", "ssh://git@git.example.com:22/org/repo"},
+		"/srv/git/fleet":                        {"/srv/git/fleet", "/srv/git/fleet.git", "/srv/git/../git/fleet.git/", "file:///srv/git/fleet.git"},
+		"../fleet":                              {"../fleet.git", "../fleet"},
+		"":                                      {""},
+	} {
+		for _, url := range urls {
+			if got := catalog.CanonicalURL(url); got != want {
+				t.Errorf("%s: got %s, want %s", url, got, want)
+			}
+		}
+	}
+}
+
+func TestAllClonesOfARepositoryHaveOneOrigin(t *testing.T) {
+	want := catalog.Origin("https://git.example.com/org/control-plane", "main", "")
+	for _, url := range []string{
+		"https://git.example.com/org/control-plane.git", "http://git.example.com/org/control-plane", "git@git.example.com:org/control-plane.git",
+		"ssh://git@git.example.com:2222/org/control-plane.git", "https://me:secret@git.example.com/org/control-plane/",
+	} {
+		if got := catalog.Origin(url, "main", "./"); got != want {
+			t.Errorf("%s has another origin", url)
+		}
+	}
+	for what, got := range map[string]string{
+		"another team's repository": catalog.Origin("https://git.example.com/other/control-plane", "main", ""),
+		"another server":            catalog.Origin("https://git.example.org/org/control-plane", "main", ""),
+		"another port":              catalog.Origin("https://git.example.com:3000/org/control-plane", "main", ""),
+		"another branch":            catalog.Origin("https://git.example.com/org/control-plane", "next", ""),
+		"another directory":         catalog.Origin("https://git.example.com/org/control-plane", "main", "eu"),
+	} {
+		if got == want {
+			t.Errorf("%s has the same origin", what)
+		}
+	}
+}
+
+func TestPlainHTTPIsAnotherMachine(t *testing.T) {
+	for url, want := range map[string]bool{
+		"http://git.example.com/a": true, "HTTP://git.example.com/a": true, "http://10.0.0.1/a": true, "http://localhost.example.com/a": true, "http://127.0.0.1.example.com/a": true,
+		"http://localhost:3000/a": false, "http://127.0.0.1:3000/a": false, "http://127.8.8.8/a": false, "http://[::1]:3000/a": false, "https://git.example.com/a": false, "/srv/git/a": false,
+	} {
+		if got := catalog.IsPlainHTTP(url); got != want {
+			t.Errorf("%s: got %v", url, got)
+		}
+	}
+}
