@@ -245,8 +245,8 @@ func (r *reader) expand(body map[string]any, at place, raw []byte) {
 	}
 }
 
-// isList says that an object is but a wrapper of others: a v1 List, and any
-// other *List with items and without a name.
+// isList says that an object only wraps others: a v1 List, and any other *List with
+// items and without a name. In v1 a name makes no difference: all its *Lists wrap.
 func isList(body map[string]any) bool {
 	kind, _ := body["kind"].(string)
 	if kind == "List" && body["apiVersion"] == "v1" {
@@ -254,7 +254,7 @@ func isList(body map[string]any) bool {
 	}
 	metadata, _ := body["metadata"].(map[string]any)
 	_, items := body["items"].([]any)
-	return strings.HasSuffix(kind, "List") && items && metadata["name"] == nil
+	return strings.HasSuffix(kind, "List") && items && (metadata["name"] == nil || body["apiVersion"] == "v1")
 }
 
 // inheritKind gives an item of a typed list the kind that the list says.

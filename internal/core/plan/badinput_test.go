@@ -47,7 +47,7 @@ Remove one of these dependencies, or switch its rule off with spec.disabledRules
 		},
 		"a Secret in plain text": {
 			files: map[string]string{"seeds/web.yaml": web + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: key, namespace: web}\nstringData: {password: hunter2}\n"},
-			want:  `seeds/web.yaml:10: Secret "key": its data could be read by everybody with access to the repository. Encrypt it with sops, or set spec.plainSecrets: Allow of the Seed.`,
+			want:  `seeds/web.yaml:10: Secret "key": stringData.password is not encrypted, and everyone with access to the GitOps repository could read it. Encrypt it with SOPS; or set spec.plainSecrets: Allow in the Seed.`,
 		},
 		"a name that leaves its directory": {
 			files: map[string]string{"seeds/web.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ../../etc/passwd, namespace: default}\n"},

@@ -193,9 +193,8 @@ func (s *seedState) prepare(placements []placement.Placement) error {
 	for i := range s.seed.Objects {
 		o := &s.seed.Objects[i]
 		s.objects[o.ID] = o
-		if isPlainSecret(*o) && s.seed.Spec.PlainSecrets != v1alpha1.PlainSecretsAllow {
-			problems = append(problems, manifest.Problem{Source: o.Source, Object: o.Title(), Message: "its data could be read by everybody with access to the repository",
-				Next: "Encrypt it with sops, or set spec.plainSecrets: Allow of the Seed."})
+		if p := plainSecret(*o); p != nil && s.seed.Spec.PlainSecrets != v1alpha1.PlainSecretsAllow {
+			problems = append(problems, *p)
 		}
 	}
 	for _, w := range s.seed.Warnings {
@@ -210,11 +209,13 @@ func (s *seedState) prepare(placements []placement.Placement) error {
 	return nil
 }
 
-func isPlainSecret(o manifest.Object) bool {
-	if o.ID.GroupKind() != (manifest.GroupKind{Kind: "Secret"}) || o.Encrypted() {
-		return false
+// plainSecret says what of a Secret everybody with access to the repository could read.
+func plainSecret(o manifest.Object) *manifest.Problem {
+	message, next := manifest.Exposed(o)
+	if message == "" {
+		return nil
 	}
-	return len(o.Map("data")) > 0 || len(o.Map("stringData")) > 0
+	return &manifest.Problem{Source: o.Source, Object: o.Title(), Message: message, Next: next + "; or set spec.plainSecrets: Allow in the Seed."}
 }
 
 // annotationPrune is Flux's: with value disabled the object is never pruned.
