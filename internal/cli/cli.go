@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -24,7 +25,7 @@ const (
 	exitOK = 0
 	// exitFailed says that the command could not be carried out.
 	exitFailed = 1
-	// exitUsage says that it was called in a wrong way.
+	// exitUsage says that it was used wrongly.
 	exitUsage = 2
 	// exitProblems says that it was carried out and found problems in its input.
 	exitProblems = 3
@@ -33,7 +34,7 @@ const (
 // errProblems ends a command that has printed the problems it found.
 var errProblems = errors.New("problems were found")
 
-// usageError is a command called in a wrong way.
+// usageError is a command that was used wrongly.
 type usageError struct{ err error }
 
 func (e usageError) Error() string { return e.err.Error() }
@@ -58,6 +59,14 @@ func executeRoot(ctx context.Context, root *cobra.Command, args []string, stdin 
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	// cobra would print help for a shell that it does not know, and end well.
+	root.InitDefaultCompletionCmd()
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		completion.Args, completion.RunE = noSuchCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		for _, shell := range completion.Commands() {
+			shell.Args = exactly(0, "no arguments")
+		}
+	}
 	err := root.ExecuteContext(ctx)
 	switch {
 	case err == nil:
@@ -81,7 +90,7 @@ func newRoot() *cobra.Command {
 ready before it, proposes each tier to a GitOps repository, and releases the next
 tier when the clusters run what was merged and are healthy.
 
-Exit codes: 0 done, 1 failed, 2 called in a wrong way, 3 problems found in the input.`,
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 problems found in the input.`,
 		Example: `  furrow demo --merge
   helm template web ./chart | furrow plan -n web -f -
   furrow run --control-plane ./control-plane --simulate`,
@@ -93,12 +102,11 @@ Exit codes: 0 done, 1 failed, 2 called in a wrong way, 3 problems found in the i
 // finishRoot gives a root its commands, and what roots have in common.
 func finishRoot(root *cobra.Command, groups []group) {
 	root.SilenceUsage, root.SilenceErrors = true, true
-	root.Args = func(_ *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return usageError{fmt.Errorf("there is no command %q", args[0])}
-		}
-		return nil
-	}
+	root.Args = noSuchCommand
+	root.Version = versionString()
+	root.SetVersionTemplate(versionLine() + "\n")
+	root.SetHelpCommand(newHelp())
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return checkEnvironment(cmd) }
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	// Files are completed where a flag or argument is one, and nowhere else.
@@ -131,6 +139,40 @@ func groups() []group {
 	}
 }
 
+// noSuchCommand are the arguments of a command that has others below it: none.
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	path, below := strings.CutPrefix(cmd.CommandPath()+" ", cmd.Root().DisplayName()+" ")
+	if !below {
+		path = ""
+	}
+	message := fmt.Sprintf("there is no command %q", path+args[0])
+	cmd.SuggestionsMinimumDistance = 2
+	if names := cmd.SuggestionsFor(args[0]); len(names) > 0 {
+		message += fmt.Sprintf(". Did you mean %s?", alternatives(names))
+	}
+	return usageError{errors.New(message)}
+}
+
+// newHelp is cobra's command help, except that an unknown command is an error.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			of, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return noSuchCommand(of, rest)
+			}
+			of.InitDefaultHelpFlag()
+			of.InitDefaultVersionFlag()
+			return of.Help()
+		},
+	}
+}
+
 // exactly is cobra.ExactArgs as a usage error that says what is missing.
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
@@ -150,12 +192,12 @@ type sessionFlags struct {
 
 func (f *sessionFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.options.ControlPlane, "control-plane", os.Getenv("FURROW_CONTROL_PLANE"), "control-plane repository, a URL or a directory; or set FURROW_CONTROL_PLANE (default: this directory, where it has seeds/)")
-	flags.StringVar(&f.options.Branch, "branch", "main", "branch of the control-plane repository")
-	flags.StringVar(&f.options.Path, "path", "", "directory of the control-plane tree in its repository")
-	flags.StringVar(&f.credentials, "credentials", os.Getenv("FURROW_CREDENTIALS"), "directory with one directory for each set of credentials (files token, or username and password; ca.crt; url, which binds the set to it, and which it must have where the control plane is on a server); or set FURROW_CREDENTIALS")
+	addEnvironmentText(flags, &f.options.ControlPlane, "control-plane", "FURROW_CONTROL_PLANE", "control-plane repository, a URL or a directory; or set FURROW_CONTROL_PLANE (default: this directory, where it has seeds/)", anyText)
+	flags.Var(textFlag(&f.options.Branch, "main", branchName), "branch", "branch of the control-plane repository")
+	flags.Var(textFlag(&f.options.Path, "", treePath), "path", "directory of the control-plane tree in its repository")
+	addEnvironmentText(flags, &f.credentials, "credentials", "FURROW_CREDENTIALS", "directory with one directory for each set of credentials (files token, or username and password; ca.crt; url, which binds the set to it, and which it must have where the control plane is on a server); or set FURROW_CREDENTIALS", existingDirectory)
 	allowHTTP(flags, &f.options.AllowHTTP)
-	flags.StringVar(&f.options.Cache, "cache", "", "directory of the mirrors; may be deleted at any time (default: furrow/mirrors in the user's cache directory)")
+	flags.Var(textFlag(&f.options.Cache, "", possibleDirectory), "cache", "directory of the mirrors; may be deleted at any time (default: furrow/mirrors in the user's cache directory)")
 	directories(cmd, "control-plane", "credentials", "cache")
 }
 
@@ -167,8 +209,8 @@ func allowHTTP(flags *pflag.FlagSet, allow *bool) {
 // addOwner is for commands that act as, or look for, one owner of plans.
 func (f *sessionFlags) addOwner(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.options.ID, "id", "", "control-plane id, the first part of the owner of plans (default: the repository's name)")
-	flags.StringVar(&f.options.Environment, "environment", "default", "environment, the second part of the owner of plans")
+	flags.Var(textFlag(&f.options.ID, "", ownerPart), "id", "control-plane id, the first part of the owner of plans (default: the repository's name)")
+	flags.Var(textFlag(&f.options.Environment, "default", ownerPart), "environment", "environment, the second part of the owner of plans")
 }
 
 // addStrict is for commands that plan.

@@ -85,6 +85,12 @@ func TestACommandThatIsCalledInAWrongWayEndsWith2(t *testing.T) {
 	}{
 		"a command that does not exist":         {[]string{"sow"}, `there is no command "sow"`},
 		"a command of pr that does not exist":   {[]string{"pr", "sow"}, `there is no command "pr sow"`},
+		"a command with a typo":                 {[]string{"statsu"}, `there is no command "statsu". Did you mean status?`},
+		"a command of pr with a typo":           {[]string{"pr", "marge"}, `there is no command "pr marge". Did you mean merge?`},
+		"help for a command that does not":      {[]string{"help", "sow"}, `there is no command "sow"`},
+		"help for a command with a typo":        {[]string{"help", "pr", "lst"}, `there is no command "pr lst". Did you mean list?`},
+		"completion for an unknown shell":       {[]string{"completion", "foo"}, `there is no command "completion foo"`},
+		"completion takes one shell":            {[]string{"completion", "bash", "zsh"}, "it takes no arguments"},
 		"a flag that does not exist":            {[]string{"plan", "--sow"}, "unknown flag: --sow"},
 		"a flag without its value":              {[]string{"plan", "-f"}, "needs an argument"},
 		"a number that is none":                 {[]string{"run", "--deletion-guard=many"}, "invalid argument"},
@@ -98,15 +104,15 @@ func TestACommandThatIsCalledInAWrongWayEndsWith2(t *testing.T) {
 		"abandon takes one cluster":             {[]string{"abandon"}, "it takes the name of one cluster"},
 		"merge takes a proposal or --all":       {[]string{"pr", "merge"}, "or --all"},
 		"merge takes not both":                  {[]string{"pr", "merge", "a/b/00", "--all"}, "or --all"},
-		"an output format that does not exist":  {[]string{"plan", "-o", "xml"}, `-o "xml" is unknown: use table, yaml or json`},
-		"version in a format that does not":     {[]string{"version", "-o", "xml"}, `-o "xml" is unknown`},
+		"an output format that does not exist":  {[]string{"plan", "-o", "xml"}, `invalid argument "xml" for "-o, --output" flag: must be table, yaml or json`},
+		"version in a format that does not":     {[]string{"version", "-o", "xml"}, `must be table, yaml or json`},
 		"plan without anything to plan":         {[]string{"plan"}, "name what to plan, with -f or --control-plane"},
 		"run without a control plane":           {[]string{"run", "--once"}, "no control-plane repository is given"},
 		"status without a control plane":        {[]string{"status"}, "no control-plane repository is given"},
 		"retry without a control plane":         {[]string{"retry", "web"}, "no control-plane repository is given"},
 		"a list of proposals of nowhere":        {[]string{"pr", "list"}, "no control-plane repository is given"},
 		"an explanation without control plane":  {[]string{"explain", "web"}, "no control-plane repository is given"},
-		"an explanation in an unknown language": {[]string{"explain", "web", "-o", "xml"}, `-o "xml" is unknown`},
+		"an explanation in an unknown language": {[]string{"explain", "web", "-o", "xml"}, `must be table, yaml or json`},
 	}
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {

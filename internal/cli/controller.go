@@ -1,12 +1,12 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -20,7 +20,6 @@ import (
 
 	"github.com/furrow-dev/furrow/controllers"
 	"github.com/furrow-dev/furrow/controllers/metrics"
-	"github.com/furrow-dev/furrow/internal/core/release"
 )
 
 // controllerCommand is furrow controller.
@@ -29,6 +28,9 @@ type controllerCommand struct {
 	kubeconfig string
 	log        logFlags
 }
+
+// maxConcurrency bounds how many control planes are worked on at once.
+const maxConcurrency = 1_000_000
 
 func newController() *cobra.Command {
 	c := &controllerCommand{}
@@ -55,21 +57,21 @@ Outside of a cluster it needs --leader-elect=false or --leader-election-namespac
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&c.options.Namespace, "namespace", os.Getenv("FURROW_NAMESPACE"), "watch this namespace only; or set FURROW_NAMESPACE (default: all)")
-	flags.StringVar(&c.options.Seeds.Own, "cluster", os.Getenv("FURROW_CLUSTER"), "name under which the fleet knows the cluster that the controller runs in; or set FURROW_CLUSTER (default: it is not part of the fleet)")
-	flags.DurationVar(&c.options.Seeds.Interval, "interval", time.Minute, "longest pause between two passes, unless a server does not answer")
-	flags.IntVar(&c.options.Seeds.Concurrency, "concurrency", 2, "how many control planes are looked at at once")
-	flags.StringVar(&c.options.Seeds.Cache, "cache", "", "directory of the mirrors; may be deleted at any time (default: furrow/controller in the user's cache directory)")
-	flags.StringVar(&c.options.Seeds.ID, "id", "", "control-plane id, the first part of the owner of plans (default: the repository's name)")
-	flags.StringVar(&c.options.Seeds.Environment, "environment", "default", "environment, the second part of the owner of plans")
-	flags.IntVar(&c.options.Seeds.DeletionGuard, "deletion-guard", release.DefaultDeletionGuard, "percent of all plantings that may be removed at once without 'kubectl furrow confirm'")
+	addEnvironmentText(flags, &c.options.Namespace, "namespace", "FURROW_NAMESPACE", "watch this namespace only; or set FURROW_NAMESPACE (default: all)", dnsLabel)
+	addEnvironmentText(flags, &c.options.Seeds.Own, "cluster", "FURROW_CLUSTER", "name under which the fleet knows the cluster that the controller runs in; or set FURROW_CLUSTER (default: it is not part of the fleet)", dnsLabel)
+	addInterval(flags, &c.options.Seeds.Interval, time.Minute, "longest pause between two passes, unless a server does not answer")
+	flags.Var(numberFlag(&c.options.Seeds.Concurrency, 2, 1, maxConcurrency), "concurrency", "how many control planes are looked at at once")
+	flags.Var(textFlag(&c.options.Seeds.Cache, "", possibleDirectory), "cache", "directory of the mirrors; may be deleted at any time (default: furrow/controller in the user's cache directory)")
+	flags.Var(textFlag(&c.options.Seeds.ID, "", ownerPart), "id", "control-plane id, the first part of the owner of plans (default: the repository's name)")
+	flags.Var(textFlag(&c.options.Seeds.Environment, "default", ownerPart), "environment", "environment, the second part of the owner of plans")
+	addDeletionGuard(flags, &c.options.Seeds.DeletionGuard, "kubectl furrow confirm")
 	flags.BoolVar(&c.options.Seeds.Strict, "strict", false, "make an error of a namespace or kind that nobody brings")
 	allowHTTP(flags, &c.options.Seeds.AllowHTTP)
-	flags.StringVar(&c.options.MetricsAddress, "metrics-bind-address", ":8080", "address that metrics are served on; 0 for not at all")
-	flags.StringVar(&c.options.HealthAddress, "health-probe-bind-address", ":8081", "address that /healthz and /readyz are served on; 0 for not at all")
+	flags.Var(textFlag(&c.options.MetricsAddress, ":8080", bindAddress), "metrics-bind-address", "address that metrics are served on; 0 for not at all")
+	flags.Var(textFlag(&c.options.HealthAddress, ":8081", bindAddress), "health-probe-bind-address", "address that /healthz and /readyz are served on; 0 for not at all")
 	flags.BoolVar(&c.options.Elect, "leader-elect", true, "let one of several replicas work at a time")
-	flags.StringVar(&c.options.ElectIn, "leader-election-namespace", "", "namespace of the Lease of the replica that works (default: that of the pod)")
-	flags.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster, for a controller outside of it (default: that of the pod)")
+	flags.Var(textFlag(&c.options.ElectIn, "", dnsLabel), "leader-election-namespace", "namespace of the Lease of the replica that works (default: that of the pod)")
+	flags.Var(textFlag(&c.kubeconfig, "", existingFile), "kubeconfig", "kubeconfig of the cluster, for a controller outside of it (default: that of the pod)")
 	c.log.add(cmd)
 	return cmd
 }
@@ -79,12 +81,12 @@ func (c *controllerCommand) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if c.options.MetricsAddress == c.options.HealthAddress && c.options.MetricsAddress != "0" && !strings.HasSuffix(c.options.MetricsAddress, ":0") {
+		return usageError{fmt.Errorf("--metrics-bind-address and --health-probe-bind-address are both %s: give each an address of its own", c.options.MetricsAddress)}
+	}
 	config, err := c.config()
 	if err != nil {
 		return err
-	}
-	if c.options.Seeds.Interval < time.Second || c.options.Seeds.Concurrency < 1 {
-		return usageError{errors.New("--interval is at least 1s, and --concurrency at least 1")}
 	}
 	if c.options.Seeds.Cache == "" {
 		dir, err := os.UserCacheDir()
@@ -122,21 +124,18 @@ func (c *controllerCommand) config() (*rest.Config, error) {
 type logFlags struct{ level, format string }
 
 func (f *logFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.level, "log-level", "info", "least level that is logged: debug, info, warn or error")
-	cmd.Flags().StringVar(&f.format, "log-format", "json", "json or text")
+	cmd.Flags().Var(textFlag(&f.level, "info", oneOf("debug", "info", "warn", "error")), "log-level", "least level that is logged: debug, info, warn or error")
+	cmd.Flags().Var(textFlag(&f.format, "json", oneOf("json", "text")), "log-format", "json or text")
 }
 
 func (f *logFlags) open(w io.Writer) (logr.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.level)); err != nil {
-		return logr.Logger{}, usageError{fmt.Errorf("--log-level %q is none of debug, info, warn and error", f.level)}
+		return logr.Logger{}, err
 	}
 	o := &slog.HandlerOptions{Level: level}
-	switch f.format {
-	case "json":
-		return logr.FromSlogHandler(slog.NewJSONHandler(w, o)), nil
-	case "text":
+	if f.format == "text" {
 		return logr.FromSlogHandler(slog.NewTextHandler(w, o)), nil
 	}
-	return logr.Logger{}, usageError{fmt.Errorf("--log-format %q is neither json nor text", f.format)}
+	return logr.FromSlogHandler(slog.NewJSONHandler(w, o)), nil
 }

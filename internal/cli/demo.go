@@ -42,7 +42,7 @@ Everything is simulated but Git: nothing is applied to any cluster.`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd, dir, merge) },
 	}
-	cmd.Flags().StringVar(&dir, "dir", "", "directory of the demo's repositories; one that has them already is carried on (default: a temporary one)")
+	cmd.Flags().Var(textFlag(&dir, "", possibleDirectory), "dir", "directory of the demo's repositories; one that has them already is carried on (default: a temporary one)")
 	cmd.Flags().BoolVar(&merge, "merge", false, "accept all proposals, update the seed, and end")
 	return cmd
 }

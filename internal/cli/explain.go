@@ -31,9 +31,6 @@ Deployment/app/web or web. The core group is written "core".`,
   furrow explain Deployment/core/upf --seed edge-5g -o yaml`,
 		Args: exactly(1, "one object"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := output.check(); err != nil {
-				return err
-			}
 			s, err := session.open()
 			if err != nil {
 				return err
@@ -56,7 +53,7 @@ Deployment/app/web or web. The core group is written "core".`,
 	session.addOwner(cmd)
 	session.addStrict(cmd)
 	output.add(cmd)
-	cmd.Flags().StringVar(&seed, "seed", "", "seed to look in, where several have such an object")
+	cmd.Flags().Var(textFlag(&seed, "", dnsLabel), "seed", "seed to look in, where several have such an object")
 	mustComplete(cmd, "seed", session.completeSeeds)
 	return cmd
 }

@@ -81,8 +81,8 @@ func (f *kubeFlags) add(root *cobra.Command) {
 	flags.StringVar(&f.context, "context", "", "context of the kubeconfig to use")
 	flags.StringVar(&f.cluster, "cluster", "", "cluster of the kubeconfig to use, which is none of the fleet's names")
 	flags.StringVar(&f.user, "user", "", "user of the kubeconfig to use")
-	flags.StringVarP(&f.namespace, "namespace", "n", "", "namespace of the Seeds (default: that of the context)")
-	flags.StringVar(&f.timeout, "request-timeout", "0", "how long to wait for one answer of the API server, as in 10s; 0 for no limit")
+	flags.VarP(textFlag(&f.namespace, "", dnsLabel), "namespace", "n", "namespace of the Seeds (default: that of the context)")
+	flags.Var(textFlag(&f.timeout, "0", timeLimit), "request-timeout", "how long to wait for one answer of the API server, as in 10s; 0 for no limit")
 	flags.StringVar(&f.as, "as", "", "user to impersonate")
 	flags.StringArrayVar(&f.asGroups, "as-group", nil, "group to impersonate; may be given several times")
 	mustComplete(root, "context", f.completeContexts)
@@ -287,7 +287,7 @@ asked to decide. It reads Seeds and Plantings and writes nothing but Seeds; the 
 the work. To explain and plan, it also reads Furrow's other kinds, the Secrets and GitRepositories
 that are named, and the repositories.
 
-Exit codes: 0 done, 1 failed, 2 called in a wrong way, 3 problems found in the input.`,
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 problems found in the input.`,
 		Example: `  kubectl furrow status
   kubectl furrow status edge-5g --watch
   kubectl furrow retry edge-5g`,

@@ -38,7 +38,7 @@ type waitFlags struct {
 
 func (f *waitFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.wait, "wait", true, "wait until the controller has acted on it")
-	cmd.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "how long to wait")
+	cmd.Flags().Var(durationFlag(&f.timeout, 30*time.Second, time.Millisecond, 24*time.Hour), "timeout", "how long to wait")
 }
 
 func newKubeRetry(f *kubeFlags) *cobra.Command {

@@ -39,9 +39,6 @@ as you may read them; --credentials names a directory with your own.`,
   kubectl furrow explain web --seed shop -o yaml`,
 		Args: exactly(1, "one object"),
 		RunE: f.with(func(cmd *cobra.Command, c *kubeCluster, args []string) error {
-			if err := e.output.check(); err != nil {
-				return err
-			}
 			explanation, err := e.explain(cmd.Context(), c, args[0])
 			if err != nil {
 				return err
@@ -51,7 +48,7 @@ as you may read them; --credentials names a directory with your own.`,
 	}
 	e.add(cmd)
 	e.output.add(cmd)
-	cmd.Flags().StringVar(&e.seed, "seed", "", "Seed to look in, where several have such an object")
+	cmd.Flags().Var(textFlag(&e.seed, "", dnsLabel), "seed", "Seed to look in, where several have such an object")
 	mustComplete(cmd, "seed", f.completeSeeds)
 	return cmd
 }

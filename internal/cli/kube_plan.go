@@ -42,14 +42,11 @@ seed cannot be planned.`,
 	}
 	p.add(cmd)
 	p.output.add(cmd)
-	cmd.Flags().StringVar(&p.ref, "ref", "", "branch of the control-plane repository to look at instead of the Seed's")
+	cmd.Flags().Var(textFlag(&p.ref, "", branchName), "ref", "branch of the control-plane repository to look at instead of the Seed's")
 	return cmd
 }
 
 func (p *kubePlan) run(cmd *cobra.Command, c *kubeCluster, name string) error {
-	if err := p.output.check(); err != nil {
-		return err
-	}
 	ctx := cmd.Context()
 	seed, err := c.seed(ctx, name)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,11 +23,11 @@ type kubeSession struct {
 
 func (k *kubeSession) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&k.session.credentials, "credentials", os.Getenv("FURROW_CREDENTIALS"), "directory with your own credentials, instead of the Secrets that the resources name; one directory for each set, that of the control plane called control-plane; or set FURROW_CREDENTIALS")
+	addEnvironmentText(flags, &k.session.credentials, "credentials", "FURROW_CREDENTIALS", "directory with your own credentials, instead of the Secrets that the resources name; one directory for each set, that of the control plane called control-plane; or set FURROW_CREDENTIALS", existingDirectory)
 	allowHTTP(flags, &k.session.options.AllowHTTP)
-	flags.StringVar(&k.session.options.Cache, "cache", "", "directory of the mirrors; may be deleted at any time (default: furrow/mirrors in the user's cache directory)")
-	flags.StringVar(&k.session.options.ID, "id", "", "control-plane id that the controller was given, the first part of the owner of plans (default: the repository's name)")
-	flags.StringVar(&k.session.options.Environment, "environment", "default", "environment that the controller was given, the second part of the owner of plans")
+	flags.Var(textFlag(&k.session.options.Cache, "", possibleDirectory), "cache", "directory of the mirrors; may be deleted at any time (default: furrow/mirrors in the user's cache directory)")
+	flags.Var(textFlag(&k.session.options.ID, "", ownerPart), "id", "control-plane id that the controller was given, the first part of the owner of plans (default: the repository's name)")
+	flags.Var(textFlag(&k.session.options.Environment, "default", ownerPart), "environment", "environment that the controller was given, the second part of the owner of plans")
 	flags.BoolVar(&k.session.options.Strict, "strict", false, "make an error of a namespace or kind that nobody brings, as a controller with --strict does")
 	directories(cmd, "credentials", "cache")
 }

@@ -55,14 +55,11 @@ It says so when no controller seems to be at work.`,
 	s.output.add(cmd)
 	f.addAll(cmd)
 	cmd.Flags().BoolVarP(&s.watch, "watch", "w", false, "show it again whenever something changes, until interrupted")
-	cmd.Flags().StringVar(&s.controllerNamespace, "controller-namespace", "furrow-system", "namespace that the controller runs in, where its Lease says whether it does")
+	cmd.Flags().Var(textFlag(&s.controllerNamespace, "furrow-system", dnsLabel), "controller-namespace", "namespace that the controller runs in, where its Lease says whether it does")
 	return cmd
 }
 
 func (s *kubeStatus) run(cmd *cobra.Command, c *kubeCluster, args []string) error {
-	if err := s.output.check(); err != nil {
-		return err
-	}
 	name := strings.Join(args, "")
 	switch {
 	case s.watch && !s.output.text():

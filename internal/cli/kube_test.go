@@ -492,7 +492,7 @@ func TestErrorsOfTheAPIServerSayWhatToDo(t *testing.T) {
 		"one Seed in all namespaces":           {"status web -A", nil, exitUsage, []string{"leave out --all-namespaces"}},
 		"a namespace, and all":                 {"status -A -n lab", nil, exitUsage, []string{"exclude each other"}},
 		"to watch what is no text":             {"status --watch -o yaml", nil, exitUsage, []string{"--watch shows text only"}},
-		"a format that there is not":           {"status -o xml", nil, exitUsage, []string{`-o "xml" is unknown: use table, wide, yaml or json`}},
+		"a format that there is not":           {"status -o xml", nil, exitUsage, []string{`invalid argument "xml" for "-o, --output" flag: must be table, wide, yaml or json`}},
 		"no Seed is named":                     {"retry", nil, exitUsage, []string{"it takes the name of one Seed"}},
 		"no cluster is named":                  {"abandon", nil, exitUsage, []string{"it takes the name of one cluster"}},
 		"a command that there is not":          {"sow", nil, exitUsage, []string{`kubectl furrow: there is no command "sow"`}},
@@ -525,7 +525,7 @@ func TestNamesAreCompleted(t *testing.T) {
 		"explain --seed ":   {"shop", "web", ":4"},
 		"retry -n ":         {"fleet", "lab", ":4"},
 		"status --context ": {":4"},
-		"status -o ":        {"table", "yaml", "json", "wide", ":4"},
+		"status -o ":        {"table", "wide", "yaml", "json", ":4"},
 		"plan --cache ":     {":16"},
 	}
 	for words, want := range cases {

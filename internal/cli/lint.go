@@ -37,15 +37,12 @@ be planned; with --strict also when a namespace or kind is brought by nobody.`,
 	c.output.add(cmd)
 	cmd.Flags().StringVarP(&c.file, "file", "f", "", "file or directory to check as a seed; - is standard input")
 	files(cmd, "file", manifests...)
-	cmd.Flags().StringVarP(&c.namespace, "namespace", "n", "", "with -f, namespace of objects that have none")
-	cmd.Flags().StringVar(&c.seed, "seed", "", "with -f, name of the seed (default: that of its Seed document, else of the file)")
+	cmd.Flags().VarP(textFlag(&c.namespace, "", dnsLabel), "namespace", "n", "with -f, namespace of objects that have none")
+	cmd.Flags().Var(textFlag(&c.seed, "", dnsLabel), "seed", "with -f, name of the seed (default: that of its Seed document, else of the file)")
 	return cmd
 }
 
 func (c *planCommand) lint(cmd *cobra.Command) error {
-	if err := c.output.check(); err != nil {
-		return err
-	}
 	cat, _, err := c.catalog(cmd.Context(), cmd.InOrStdin())
 	if err != nil {
 		return err

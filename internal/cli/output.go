@@ -21,17 +21,10 @@ type outputFlag struct {
 func (f *outputFlag) add(cmd *cobra.Command) {
 	formats := []string{"table", "yaml", "json"}
 	if f.hasWide {
-		formats = append(formats, "wide")
+		formats = []string{"table", "wide", "yaml", "json"}
 	}
-	cmd.Flags().StringVarP(&f.format, "output", "o", "table", "output format: "+f.formats())
+	cmd.Flags().VarP(textFlag(&f.format, "table", oneOf(formats...)), "output", "o", "output format: "+alternatives(formats))
 	mustComplete(cmd, "output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
-}
-
-func (f *outputFlag) formats() string {
-	if f.hasWide {
-		return "table, wide, yaml or json"
-	}
-	return "table, yaml or json"
 }
 
 // wide says that all that there is to show is wanted.
@@ -42,10 +35,6 @@ func (f *outputFlag) text() bool { return f.format == "table" || f.wide() }
 
 // write writes value as yaml or json, or calls table.
 func (f *outputFlag) write(w io.Writer, value any, table func(io.Writer)) error {
-	if f.text() {
-		table(w)
-		return nil
-	}
 	switch f.format {
 	case "yaml":
 		data, err := yaml.Marshal(value)
@@ -59,12 +48,8 @@ func (f *outputFlag) write(w io.Writer, value any, table func(io.Writer)) error 
 		enc.SetIndent("", "  ")
 		return enc.Encode(value)
 	}
-	return usageError{fmt.Errorf("-o %q is unknown: use %s", f.format, f.formats())}
-}
-
-// check is for commands that do much before they print.
-func (f *outputFlag) check() error {
-	return f.write(io.Discard, nil, func(io.Writer) {})
+	table(w)
+	return nil
 }
 
 // rows writes lines of cells as a table.

@@ -55,19 +55,16 @@ It exits with 3 when a seed cannot be planned.`,
 	c.output.add(cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&c.file, "file", "f", "", "file or directory to plan as a seed; - is standard input")
-	flags.StringVarP(&c.namespace, "namespace", "n", "", "with -f, namespace of objects that have none")
-	flags.StringVar(&c.seed, "seed", "", "the only seed to plan; with -f, the name of the seed (default: that of its Seed document, else of the file)")
+	flags.VarP(textFlag(&c.namespace, "", dnsLabel), "namespace", "n", "with -f, namespace of objects that have none")
+	flags.Var(textFlag(&c.seed, "", dnsLabel), "seed", "the only seed to plan; with -f, the name of the seed (default: that of its Seed document, else of the file)")
 	mustComplete(cmd, "seed", c.session.completeSeeds)
 	files(cmd, "file", manifests...)
-	flags.StringVar(&c.out, "out", "", "directory to write the plan's tree to, with plan.yaml; must be empty or absent (without -f or --seed: one directory in it for each seed)")
+	flags.Var(textFlag(&c.out, "", possibleDirectory), "out", "directory to write the plan's tree to, with plan.yaml; must be empty or absent (without -f or --seed: one directory in it for each seed)")
 	directories(cmd, "out")
 	return cmd
 }
 
 func (c *planCommand) run(cmd *cobra.Command) error {
-	if err := c.output.check(); err != nil {
-		return err
-	}
 	cat, revision, err := c.catalog(cmd.Context(), cmd.InOrStdin())
 	if err != nil {
 		return err

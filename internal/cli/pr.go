@@ -36,12 +36,8 @@ PROPOSAL is <seed>/<cluster>/<tier>, as 'furrow pr list' shows it, or the branch
   furrow pr show edge-5g/mgmt/00
   furrow pr merge edge-5g/mgmt/00
   furrow pr reject edge-5g/mgmt/00 --reason "not before Monday"`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError{fmt.Errorf("there is no command %q", "pr "+args[0])}
-			}
-			return cmd.Help()
-		},
+		Args: noSuchCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newPRList(), newPRShow(), newPRMerge(), newPRReject())
 	return cmd

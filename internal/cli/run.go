@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"time"
 
@@ -49,10 +48,7 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
 				err = usageError{errors.New("--simulate and --kubeconfigs exclude each other")}
 			}
 			if err == nil && kubeconfigs != "" && !simulate {
-				channel, watchErr := standalone.Watch(kubeconfigs)
-				if watchErr != nil {
-					return watchErr
-				}
+				channel := standalone.Watch(kubeconfigs)
 				defer channel.Close()
 				options.Channel = channel
 			}
@@ -66,9 +62,9 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
 	session.addOwner(cmd)
 	session.addStrict(cmd)
 	flags := cmd.Flags()
-	flags.IntVar(&session.options.DeletionGuard, "deletion-guard", release.DefaultDeletionGuard, "percent of all plantings that may be removed at once without 'furrow confirm'")
-	flags.DurationVar(&interval, "interval", 10*time.Second, "pause between passes in which nothing changed")
-	flags.StringVar(&kubeconfigs, "kubeconfigs", os.Getenv("FURROW_KUBECONFIGS"), "directory with a kubeconfig for each cluster whose reconciler is asked, named like the cluster; or set FURROW_KUBECONFIGS")
+	addDeletionGuard(flags, &session.options.DeletionGuard, "furrow confirm")
+	addInterval(flags, &interval, 10*time.Second, "pause between passes in which nothing changed")
+	addEnvironmentText(flags, &kubeconfigs, "kubeconfigs", "FURROW_KUBECONFIGS", "directory with a kubeconfig for each cluster whose reconciler is asked, named like the cluster; or set FURROW_KUBECONFIGS", existingDirectory)
 	directories(cmd, "kubeconfigs")
 	flags.BoolVar(&once, "once", false, "make one pass and end; exits with 3 when a seed is stalled or a repository has a problem")
 	flags.BoolVar(&simulate, "simulate", false, "simulate the declared clusters; a second of the simulation is a pass, and with --once some time goes by first")

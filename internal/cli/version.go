@@ -21,11 +21,15 @@ func newVersion() *cobra.Command {
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := map[string]string{"version": versionString(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
-			return output.write(cmd.OutOrStdout(), v, func(w io.Writer) { fmt.Fprintf(w, "furrow %s (%s, %s)\n", v["version"], v["go"], v["platform"]) })
+			return output.write(cmd.OutOrStdout(), v, func(w io.Writer) { fmt.Fprintln(w, versionLine()) })
 		},
 	}
 	output.add(cmd)
 	return cmd
+}
+
+func versionLine() string {
+	return fmt.Sprintf("furrow %s (%s, %s/%s)", versionString(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 func versionString() string {

@@ -27,9 +27,18 @@ func TestMain(m *testing.M) {
 	} {
 		os.Setenv(name, value)
 	}
-	testscript.Main(m, map[string]func(){
+	testscript.Main(inProcess{m}, map[string]func(){
 		"furrow": func() { os.Exit(Main("furrow", os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})
+}
+
+// inProcess runs the tests with shorter intervals than people may ask for. Scripts run
+// the command as people do.
+type inProcess struct{ *testing.M }
+
+func (m inProcess) Run() int {
+	leastInterval = time.Millisecond
+	return m.M.Run()
 }
 
 func needGit(t *testing.T) {

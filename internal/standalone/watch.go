@@ -1,9 +1,6 @@
 package standalone
 
 import (
-	"fmt"
-	"os"
-
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 
@@ -12,14 +9,7 @@ import (
 
 // Watch makes the health channel that asks Flux on the clusters through the
 // kubeconfigs in a directory, one file a cluster.
-func Watch(kubeconfigs string) (*flux.Channel, error) {
-	info, err := os.Stat(kubeconfigs)
-	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("%s is a file; name the directory that holds a kubeconfig for each cluster", kubeconfigs)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("the directory of kubeconfigs: %w", err)
-	}
+func Watch(kubeconfigs string) *flux.Channel {
 	klog.SetLogger(logr.Discard()) // what client libraries log is in what the channel answers
-	return flux.New(flux.Options{Directory: kubeconfigs}), nil
+	return flux.New(flux.Options{Directory: kubeconfigs})
 }
