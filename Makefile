@@ -5,15 +5,43 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unk
 LDFLAGS  := -X github.com/furrow-dev/furrow/internal/cli.version=$(VERSION)
 LINT     := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 
-# The race detector needs cgo and a C compiler.
-CC_FOUND = $(shell command -v $(firstword $(shell $(GO) env CC)))
-RACE     ?= $(if $(and $(filter 1,$(shell $(GO) env CGO_ENABLED)),$(CC_FOUND)),-race)
-# TEST_TIMEOUT bounds one package, TOTAL_TIMEOUT each of the runs.
-TEST_TIMEOUT  ?= 15m
-TOTAL_TIMEOUT ?= 75m
-# Packages whose tests run on real servers, one after the other: they are not to share the cores.
-ON_SERVERS := ./test/servers/... ./internal/forge/gitea ./internal/probe/flux ./test/install ./test/kubectl ./test/scale ./test/e2e ./test/demoreal
-TIMEOUT  := $(if $(shell command -v timeout),timeout --foreground -s INT -k 60s $(TOTAL_TIMEOUT))
+# All is compiled in two ways and no third: as the product is, and with the race detector, which needs a C compiler.
+PLAIN    := CGO_ENABLED=0 $(GO)
+BUILD    := -trimpath -buildvcs=false
+CC_FOUND  = $(shell command -v $(firstword $(shell $(GO) env CC)))
+RACE     := $(if $(and $(filter 1,$(shell $(GO) env CGO_ENABLED)),$(CC_FOUND)),-race)
+RACING   := $(if $(RACE),$(GO),$(PLAIN))
+# The packages whose code or tests have goroutines, and those whose tests run on real servers.
+CONCURRENT := ./controllers/... ./internal/controlplane ./internal/engine ./internal/forge/... ./internal/git ./internal/nursery ./internal/probe/... ./internal/standalone
+ON_SERVERS := ./internal/forge/gitea ./internal/probe/flux ./test/install ./test/kubectl ./test/scale ./test/e2e
+HARNESS    := ./test/servers ./test/servers/store
+# A file that is there when the tests of the harness have passed as it is now.
+HARNESS_PASSED = $${XDG_CACHE_HOME:-$$HOME/.cache}/furrow/passed-$(shell git ls-files -co --exclude-standard test/servers | xargs cat | git hash-object --stdin)
+# What the rest of the packages are.
+SEQUENTIAL  = $(filter-out $(shell $(GO) list $(CONCURRENT)) %/test/servers/store,$(shell $(GO) list ./...))
+
+# TIMEOUT bounds a run of tests, PACKAGE_TIMEOUT the tests of one package.
+TIMEOUT         ?= 40m
+PACKAGE_TIMEOUT ?= 30m
+BOUNDED  := $(if $(shell command -v timeout),timeout --foreground -s INT -k 60s $(TIMEOUT))
+PROGRAM   = furrow
+# $(call tests,COMMANDS) runs commands that print the JSON of go test, shows it as go test does, counts the tests, and
+# lists those that lacked something.
+TESTSUM  := $(GO) tool -modfile=tools/test/go.mod gotestsum
+define tests
+@log=$$(mktemp); FURROW_BIN=$(CURDIR)/bin/$(PROGRAM) $(BOUNDED) $(TESTSUM) --format standard-quiet --format-hide-empty-pkg --hide-summary skipped --jsonfile $$log \
+	--raw-command -- sh -c 'code=0; $(1) exit $$code'; \
+code=$$?; sed -n 's/.*"Output":".*\(SKIPPED: [^"]*\)\\n".*/\1/p' $$log | sort -u; rm -f $$log; [ $$code = 0 ] || exit $$code
+endef
+# $(call gotest,GO FLAGS PACKAGES) is one of those commands.
+gotest = $(1) || code=1;
+
+# The slices of what is long; each takes some minutes. SEED is that of the first random history.
+CRASHES := 4
+SLICES  := crash-1 crash-2 crash-3 crash-4 disturbances front-ends histories scale upgrade demo
+SLICE   ?= $(SLICES)
+SEED    ?= 1
+ON_E2E  := $(PLAIN) test $(BUILD) -json -count=1 -timeout $(PACKAGE_TIMEOUT) ./test/e2e
 
 # The image, and what builds it: docker or podman.
 IMAGE     ?= ghcr.io/furrow-dev/furrow
@@ -26,13 +54,13 @@ BENCHTIME ?= 1s
 STATE := { git diff HEAD; git ls-files -oz --exclude-standard | xargs -0 cksum; } | git hash-object --stdin
 
 .DEFAULT_GOAL := help
-.PHONY: help build image generate verify lint servers test bench demo demo-real
+.PHONY: help build image generate verify lint servers test test-servers soak soak-slices soak-ready bench demo demo-real
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/furrow, static, with the names by which kubectl calls it
-	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/furrow .
+	$(PLAIN) build $(BUILD) -ldflags '$(LDFLAGS)' -o bin/furrow .
 	@ln -sf furrow bin/kubectl-furrow
 	@ln -sf furrow bin/kubectl_complete-furrow
 
@@ -56,17 +84,55 @@ verify: ## what a change must pass: generated files, format, modules, vet, lint
 lint: ## run golangci-lint
 	$(LINT) run
 
-# With FURROW_REQUIRE_SERVERS set, a server that cannot be built is an error; else its tests are skipped, loudly.
-servers: ## build the real servers that tests run on, where they are missing (20 to 35 minutes, once)
+# With FURROW_REQUIRE_SERVERS set, a server that cannot be built is an error; else its tests are skipped and listed.
+servers: ## build the real servers that tests run on, where they are missing
 	@$(GO) run ./test/servers/build || [ -z "$$FURROW_REQUIRE_SERVERS" ]
 
-# What tests lacked is shown at the end: go test says nothing of tests that are skipped in packages that pass.
-test: servers ## run all tests: with the race detector where there is a C compiler, the long histories, then on real servers
-	@FURROW_SKIPPED=$$(mktemp) || exit 1; export FURROW_SKIPPED; \
-	$(TIMEOUT) $(GO) test $(RACE) -short -timeout $(TEST_TIMEOUT) ./... && \
-	$(TIMEOUT) $(GO) test -timeout $(TEST_TIMEOUT) ./internal/engine && \
-	$(TIMEOUT) $(GO) test $(RACE) -p 1 -timeout $(TOTAL_TIMEOUT) $(ON_SERVERS); \
-	code=$$?; sort -u "$$FURROW_SKIPPED"; rm -f "$$FURROW_SKIPPED"; exit $$code
+test: build ## run the tests that need nothing but Go, git and make
+	$(call tests,\
+		$(call gotest,$(PLAIN) test $(BUILD) -json -short -timeout $(PACKAGE_TIMEOUT) $(SEQUENTIAL))\
+		$(call gotest,$(RACING) test $(BUILD) $(RACE) -json -short -timeout $(PACKAGE_TIMEOUT) $(CONCURRENT)))
+	@echo "Not covered: real servers (make test-servers), and what is long (make soak)."
+
+# Results of tests on servers are not reused: go does not see all that they depend on. The tests of what starts and builds
+# the servers run when that has changed since they passed.
+test-servers: build servers ## run the tests on real servers: etcd, Kubernetes, Flux, KWOK, Gitea
+	$(call tests,\
+		$(call gotest,$(PLAIN) test $(BUILD) -json -count=1 -p 2 -timeout $(PACKAGE_TIMEOUT) $(ON_SERVERS))\
+		$(call gotest,[ -e $(HARNESS_PASSED) ] || { $(PLAIN) test $(BUILD) -json -count=1 -timeout $(PACKAGE_TIMEOUT) $(HARNESS) && touch $(HARNESS_PASSED); }))
+	@echo "Not covered: what is long (make soak)."
+
+soak: $(addprefix soak-,$(SLICE)) ## run what is long: all of it, or SLICE="crash-1 demo"; make soak-slices lists them
+
+soak-slices:
+	@echo $(SLICES)
+
+# What is long runs a furrow with the race detector.
+soak-%: PROGRAM = furrow-race
+soak-%: export FURROW_SOAK = 1
+soak-ready: servers
+	$(RACING) build $(BUILD) $(RACE) -o bin/furrow-race .
+
+soak-crash-%: soak-ready
+	$(call tests,$(call gotest,$(ON_E2E) -run TestFurrowThatIsKilledAtAnyCallCarriesOn -part $*/$(CRASHES)))
+
+soak-disturbances: soak-ready
+	$(call tests,$(call gotest,$(ON_E2E) -run TestAControllerThatIsDisturbedCarriesOn))
+
+soak-front-ends: soak-ready
+	$(call tests,$(call gotest,$(ON_E2E) -run "TestAWorkloadBringsItsOwnCluster|TestAnEdgeHasItsOwnFlux"))
+
+soak-histories:
+	$(call tests,$(call gotest,$(PLAIN) test $(BUILD) -json -timeout $(PACKAGE_TIMEOUT) ./internal/engine -start $(SEED)))
+
+soak-scale: servers
+	$(PLAIN) test $(BUILD) -run "^$$" -bench BenchmarkScale -benchtime 1x -timeout $(PACKAGE_TIMEOUT) ./test/scale
+
+soak-upgrade: servers
+	$(call tests,$(call gotest,$(PLAIN) test $(BUILD) -json -count=1 -timeout $(PACKAGE_TIMEOUT) ./test/install -run TestResourcesSurviveUpgradeAndUninstall))
+
+soak-demo: soak-ready
+	$(call tests,$(call gotest,$(PLAIN) test $(BUILD) -json -count=1 -timeout $(PACKAGE_TIMEOUT) ./test/demoreal))
 
 bench: servers ## run the benchmarks (BENCH=regexp BENCHTIME=1s); they report medians and ratios
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime=$(BENCHTIME) -timeout 60m ./...

@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/furrow-dev/furrow/test/program"
+	"github.com/furrow-dev/furrow/test/soak"
+
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -32,6 +35,7 @@ type stage struct {
 // newStage builds the programs. The folder is one that Gitea may enter when it runs as another user.
 func newStage(t *testing.T) stage {
 	t.Helper()
+	soak.Only(t)
 	servers.Need(t, needed...)
 	dir, err := os.MkdirTemp("", "furrow-demo-test-")
 	if err != nil {
@@ -42,14 +46,15 @@ func newStage(t *testing.T) stage {
 			t.Error(err)
 		}
 	})
-	s := stage{filepath.Join(dir, "demoreal"), filepath.Join(dir, "furrow"), filepath.Join(dir, "tmp")}
+	s := stage{demoreal: filepath.Join(dir, "demoreal"), tmp: filepath.Join(dir, "tmp")}
 	if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(s.tmp, 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	for program, source := range map[string]string{s.demoreal: ".", s.furrow: "../.."} {
-		if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, source).CombinedOutput(); err != nil {
-			t.Fatalf("build %s: %v\n%s", source, err, output)
-		}
+	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", s.demoreal, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build the demo: %v\n%s", err, output)
+	}
+	if s.furrow, err = program.Furrow(t.Context(), dir); err != nil {
+		t.Fatal(err)
 	}
 	return s
 }

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/furrow-dev/furrow/test/program"
+
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 	kubeyaml "sigs.k8s.io/yaml"
@@ -157,14 +159,18 @@ func TestEveryRelativeLinkResolves(t *testing.T) {
 	}
 }
 
-// furrow builds the binary and returns the directory that it is in.
-func furrow(t *testing.T) (dir string) {
+// furrow returns a directory that holds the program under the given names.
+func furrow(t *testing.T, names ...string) (dir string) {
 	t.Helper()
+	built, err := program.Furrow(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir = t.TempDir()
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", filepath.Join(dir, "furrow"), ".")
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	for _, name := range names {
+		if err := os.Symlink(built, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return dir
 }
@@ -176,7 +182,7 @@ type manual struct {
 }
 
 func newManual(t *testing.T) *manual {
-	return &manual{filepath.Join(furrow(t), "furrow"), map[string]string{}}
+	return &manual{filepath.Join(furrow(t, "furrow"), "furrow"), map[string]string{}}
 }
 
 func (m *manual) help(t *testing.T, path ...string) string {
@@ -469,7 +475,7 @@ func story(t *testing.T, text string) (dir, output string) {
 		cmd = exec.CommandContext(t.Context(), "bash", "-eu", "-c", head+text)
 	}
 	cmd.Dir = dir
-	cmd.Env = append(withoutSettings(os.Environ()), "HOME="+t.TempDir(), "PATH="+furrow(t)+string(os.PathListSeparator)+os.Getenv("PATH"),
+	cmd.Env = append(withoutSettings(os.Environ()), "HOME="+t.TempDir(), "PATH="+furrow(t, "furrow")+string(os.PathListSeparator)+os.Getenv("PATH"),
 		"XDG_CACHE_HOME="+t.TempDir(), "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
 		"GIT_AUTHOR_NAME=Ann", "GIT_AUTHOR_EMAIL=ann@example.com", "GIT_COMMITTER_NAME=Ann", "GIT_COMMITTER_EMAIL=ann@example.com")
 	var out bytes.Buffer

@@ -80,7 +80,7 @@ func TestEveryTemplateOfAReconcilerDoesForEveryTier(t *testing.T) {
 				exprs[kind] = true
 				for _, source := range []string{e.InProgress, e.Failed, e.Current} {
 					if source != "" {
-						program(t, source)
+						compile(t, source)
 					}
 				}
 			}
@@ -93,8 +93,8 @@ func TestEveryTemplateOfAReconcilerDoesForEveryTier(t *testing.T) {
 	}
 }
 
-// program makes an expression ready as Flux does: without types of what it names.
-func program(t *testing.T, source string) cel.Program {
+// compile makes an expression ready as Flux does: without types of what it names.
+func compile(t *testing.T, source string) cel.Program {
 	t.Helper()
 	env, err := cel.NewEnv()
 	if err != nil {
@@ -133,7 +133,7 @@ func TestTheExpressionsForOnesOwnKindsSayWhatTheyShould(t *testing.T) {
 	e := k.Spec.HealthCheckExprs[0]
 	judge := func(object map[string]any) string {
 		for _, q := range []struct{ source, answer string }{{e.InProgress, inProgress}, {e.Failed, failed}, {e.Current, current}} {
-			out, _, err := program(t, q.source).Eval(object)
+			out, _, err := compile(t, q.source).Eval(object)
 			if err != nil {
 				return inProgress // Flux asks again
 			}

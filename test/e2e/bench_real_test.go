@@ -8,8 +8,6 @@ import (
 	"math"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,13 +27,6 @@ const (
 	patience = 5 * time.Minute
 )
 
-// withoutRace is furrow as people run it.
-var withoutRace struct {
-	once   sync.Once
-	output []byte
-	err    error
-}
-
 // benchStory is a story that measures: its furrow is built without the race detector, nobody else looks, its requests to
 // Gitea are counted, and it is noted when something happened first.
 type benchStory struct {
@@ -49,17 +40,6 @@ func newBenchStory(b *testing.B, name string) *benchStory {
 	s := &benchStory{newStory(b, name), &tally{counts: counts{}}, &moments{first: map[string]time.Time{}}}
 	s.observer.end()
 	s.observer = nil
-	own := *s.world
-	own.furrow = filepath.Join(own.dir, "furrow-without-race")
-	s.world = &own
-	withoutRace.once.Do(func() {
-		build := exec.CommandContext(b.Context(), "go", "build", "-o", own.furrow, ".")
-		build.Dir = filepath.Join("..", "..")
-		withoutRace.output, withoutRace.err = build.CombinedOutput()
-	})
-	if withoutRace.err != nil {
-		b.Fatalf("build furrow: %v\n%s", withoutRace.err, withoutRace.output)
-	}
 	s.wire.mu.Lock()
 	defer s.wire.mu.Unlock()
 	s.wire.fault = s.count

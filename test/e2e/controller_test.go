@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/furrow-dev/furrow/test/soak"
+
 	sdk "code.gitea.io/sdk/gitea"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,24 +46,23 @@ type controllerFront struct {
 	client client.Client
 }
 
-// fronts are the front ends, through which the same stories are told.
-var fronts = []struct {
+// front is a front end.
+type front struct {
 	name    string
 	options []storyOption
-}{
+}
+
+// fronts are the front ends, through which the same stories are told.
+var fronts = []front{
 	{"run", nil},
 	{"controller", []storyOption{throughController}},
 }
 
-// throughBoth tells a story through each front end.
-func throughBoth(t *testing.T, name string, tell func(t *testing.T, name string, options ...storyOption)) {
+// through tells a story through the front end of that name and, where long tests run, through the other one instead.
+func through(t *testing.T, first, name string, tell func(t *testing.T, name string, options ...storyOption)) {
 	t.Parallel()
-	for _, front := range fronts {
-		t.Run(front.name, func(t *testing.T) {
-			t.Parallel()
-			tell(t, name+"-"+front.name, front.options...)
-		})
-	}
+	i := slices.IndexFunc(fronts, func(f front) bool { return (f.name == first) != soak.On() })
+	t.Run(fronts[i].name, func(t *testing.T) { tell(t, name+"-"+fronts[i].name, fronts[i].options...) })
 }
 
 // prepareController makes the Secrets that the controller signs in with, and its kubeconfig.

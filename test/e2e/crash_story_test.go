@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"flag"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/furrow-dev/furrow/test/soak"
 
 	sdk "code.gitea.io/sdk/gitea"
 	"github.com/google/go-cmp/cmp"
@@ -58,10 +61,27 @@ const planBranch = "furrow/main/plan/gadget"
 // crashesATime is how often furrow is killed in one story.
 const crashesATime = 4
 
+// part says which of the points at which furrow can be killed a run is about, as 2/4; all without it.
+var part = flag.String("part", "1/1", "kill furrow at every Nth point only, as 2/4, which is the 2nd, the 6th, …")
+
+// partOf keeps the points that this run is about.
+func partOf(t *testing.T, points []crash) (of []crash) {
+	t.Helper()
+	var which, parts int
+	if _, err := fmt.Sscanf(*part, "%d/%d", &which, &parts); err != nil || which < 1 || which > parts {
+		t.Fatalf("-part %s: write it as 2/4", *part)
+	}
+	for i := which - 1; i < len(points); i += parts {
+		of = append(of, points[i])
+	}
+	return of
+}
+
 // Furrow is killed at every call that it makes of Gitea, and started again: a few times in each story, at points that lie
 // far apart. A point that does not come there, because of what the crash before it did, is tried again: alone, where it
 // has to come.
 func TestFurrowThatIsKilledAtAnyCallCarriesOn(t *testing.T) {
+	soak.Only(t)
 	undisturbed, skipped := &crashStory{}, false
 	passed := t.Run("undisturbed", func(t *testing.T) {
 		defer func() { skipped = t.Skipped() }()
@@ -70,7 +90,7 @@ func TestFurrowThatIsKilledAtAnyCallCarriesOn(t *testing.T) {
 	if !passed || skipped {
 		return
 	}
-	points := undisturbed.points
+	points := partOf(t, undisturbed.points)
 	var alone [][]crash
 	var chancy []crash
 	for _, at := range undisturbed.tellAgain(t, "crash-", spread(points)) {
@@ -87,6 +107,9 @@ func TestFurrowThatIsKilledAtAnyCallCarriesOn(t *testing.T) {
 		if mustCome(at) {
 			t.Errorf("furrow was not killed %s", at)
 		}
+	}
+	if len(points) < len(undisturbed.points) {
+		return
 	}
 	mustBeOfAllKinds(t, slices.DeleteFunc(slices.Clone(points), func(at crash) bool { return slices.Contains(missed, at) }))
 }

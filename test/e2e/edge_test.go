@@ -76,7 +76,7 @@ func (s *edgeStory) update(message string, change func(*workload), more ...files
 }
 
 func TestAWorkloadBringsItsOwnCluster(t *testing.T) {
-	throughBoth(t, "edge", tellOfTheEdge)
+	through(t, "controller", "edge", tellOfTheEdge)
 }
 
 func tellOfTheEdge(t *testing.T, name string, options ...storyOption) {

@@ -113,7 +113,7 @@ func newHublessStory(t *testing.T, name string, options ...storyOption) *hubless
 }
 
 func TestAnEdgeHasItsOwnFlux(t *testing.T) {
-	throughBoth(t, "hubless", tellOfItsOwnFlux)
+	through(t, "run", "hubless", tellOfItsOwnFlux)
 }
 
 func tellOfItsOwnFlux(t *testing.T, name string, options ...storyOption) {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/furrow-dev/furrow/test/soak"
+
 	sdk "code.gitea.io/sdk/gitea"
 	diff "github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -70,6 +72,7 @@ type disturbedStory struct {
 }
 
 func TestAControllerThatIsDisturbedCarriesOn(t *testing.T) {
+	soak.Only(t)
 	t.Parallel()
 	s := &disturbedStory{hublessStory: newHublessStory(t, "disturbed", throughController, withItsOwnManagement)}
 	s.controller.elects = true

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/furrow-dev/furrow/test/program"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -133,24 +133,12 @@ func (w *world) startManagement(ctx context.Context, flux ...string) (err error)
 	)
 }
 
-// build builds furrow, with the race detector where there is a C compiler.
-func (w *world) build() error {
+// build finds furrow, or builds it.
+func (w *world) build() (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), buildLimit)
 	defer cancel()
-	w.furrow = filepath.Join(w.dir, "furrow")
-	args := []string{"build", "-o", w.furrow}
-	if cgo, err := exec.CommandContext(ctx, "go", "env", "CGO_ENABLED", "CC").Output(); err == nil {
-		enabled, compiler, _ := strings.Cut(strings.TrimSpace(string(cgo)), "\n")
-		if _, err := exec.LookPath(compiler); err == nil && enabled == "1" {
-			args = append(args, "-race")
-		}
-	}
-	command := exec.CommandContext(ctx, "go", append(args, ".")...)
-	command.Dir = filepath.Join("..", "..")
-	if output, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("build furrow: %w\n%s", err, output)
-	}
-	return nil
+	w.furrow, err = program.Furrow(ctx, w.dir)
+	return err
 }
 
 // end stops everything and removes it; logs are kept when a test failed.

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/furrow-dev/furrow/test/soak"
+
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -62,6 +64,7 @@ func without(value any, keys ...string) {
 }
 
 func TestResourcesSurviveUpgradeAndUninstall(t *testing.T) {
+	soak.Only(t)
 	servers.Need(t, append([]servers.Name{servers.Helm}, servers.ForCluster...)...)
 	cluster := startCluster(t, "upgrade")
 	release := func(args ...string) string {

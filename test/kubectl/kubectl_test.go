@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/furrow-dev/furrow/test/program"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -39,19 +41,18 @@ type user struct {
 	path   string
 }
 
-// newUser builds the plugin and installs it as the documentation says.
+// newUser installs the plugin as the documentation says.
 func newUser(t *testing.T) *user {
 	t.Helper()
 	bin := servers.Need(t, servers.ForCluster...)
 	u := &user{t: t, cluster: servers.MustCluster(t, servers.ClusterOptions{Name: "kubectl"}), path: bin.Program(servers.Kubernetes, "kubectl")}
 	dir := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", filepath.Join(dir, "furrow"), ".")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	built, err := program.Furrow(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, name := range []string{"kubectl-furrow", "kubectl_complete-furrow"} {
-		if err := os.Symlink("furrow", filepath.Join(dir, name)); err != nil {
+		if err := os.Symlink(built, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}

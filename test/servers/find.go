@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/furrow-dev/furrow/test/loudly"
 	"github.com/furrow-dev/furrow/test/servers/store"
 )
 
@@ -49,7 +48,7 @@ func Find(names ...Name) (Bin, error) {
 	return all.Find(names...)
 }
 
-// Need finds the servers that a test needs. When one is not built the test is skipped, loudly, or fails when the
+// Need finds the servers that a test needs. When one is not built the test is skipped, or fails when the
 // variable FURROW_REQUIRE_SERVERS is set. Short runs do without servers.
 func Need(t testing.TB, names ...Name) Bin {
 	t.Helper()
@@ -68,13 +67,13 @@ func Need(t testing.TB, names ...Name) Bin {
 	return bin
 }
 
-// Lacks skips a test that lacks something, loudly, or fails it when the variable FURROW_REQUIRE_SERVERS is set.
+// Lacks skips a test that lacks something, or fails it when the variable FURROW_REQUIRE_SERVERS is set.
 func Lacks(t testing.TB, why error) {
 	t.Helper()
 	if os.Getenv(requireVariable) != "" {
 		t.Fatalf("%s: %v", t.Name(), why)
 	}
-	loudly.Skip(t, why)
+	t.Skipf("SKIPPED: %v", why)
 }
 
 // CRDs are the CRDs that come with a server, as YAML documents: SourceController, KustomizeController or ClusterAPI.
