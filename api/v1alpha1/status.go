@@ -93,8 +93,11 @@ const (
 // Finalizer is on Seeds whose plantings are to be removed before they go.
 const Finalizer = Group + "/finalizer"
 
-// LabelSeed and LabelCluster are on every Planting.
+// LabelSeed and LabelCluster are on every Planting; LabelSeed, LabelReconciledCluster and
+// LabelTier on every reconciler object, by which health channels follow it.
 const (
-	LabelSeed    = Group + "/seed"
-	LabelCluster = Group + "/cluster-name"
+	LabelSeed              = Group + "/seed"
+	LabelCluster           = Group + "/cluster-name"
+	LabelReconciledCluster = Group + "/cluster"
+	LabelTier              = Group + "/tier"
 )

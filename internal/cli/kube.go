@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/url"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
 // kubeManager owns the fields that kubectl furrow writes. It does not begin with
@@ -248,31 +248,7 @@ const maxNames = 8
 
 // nearest are the names that are most like one, at most maxNames.
 func nearest(name string, names []string) []string {
-	out := slices.Clone(names)
-	slices.Sort(out)
-	slices.SortStableFunc(out, func(a, b string) int { return distance(name, a) - distance(name, b) })
-	return out[:min(len(out), maxNames)]
-}
-
-// distance counts the letters to insert, delete or replace to make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
+	return manifest.Nearest(name, names)[:min(len(names), maxNames)]
 }
 
 // newKubectl is the root of the commands that kubectl furrow has.

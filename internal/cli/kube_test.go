@@ -650,12 +650,4 @@ func TestNearNamesComeFirst(t *testing.T) {
 	if len(got) != maxNames || got[0] != "x1" && got[0] != "web" {
 		t.Errorf("%v", got)
 	}
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"web", "web", 0}, {"web", "wb", 1}, {"wbe", "web", 2}, {"a", "xyz", 3}} {
-		if got := distance(c.a, c.b); got != c.want {
-			t.Errorf("from %q to %q: %d", c.a, c.b, got)
-		}
-	}
 }

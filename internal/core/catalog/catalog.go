@@ -387,6 +387,13 @@ func decode[T any](o manifest.Object) (T, error) {
 	if o.APIVersion() != v1alpha1.APIVersion {
 		return doc, problemOf(o, "apiVersion "+o.APIVersion()+" is unknown", "Write "+v1alpha1.APIVersion+".")
 	}
+	var annotations []string
+	if o.ID.Kind == "Seed" {
+		annotations = v1alpha1.SeedAnnotations
+	}
+	if problems := checkKeys(o, annotations); len(problems) > 0 {
+		return doc, problems
+	}
 	data, err := yaml.Marshal(o.Body)
 	if err != nil {
 		return doc, problemOf(o, err.Error(), "Correct the document.")

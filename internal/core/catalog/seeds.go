@@ -172,6 +172,7 @@ func (p *seedPackage) parse(file string, data []byte) {
 			p.problems = append(p.problems, problemOf(o, "the package is a Kustomize package", "Commit what 'kustomize build' prints."))
 		case o.ID.Group != v1alpha1.Group:
 			p.objects = append(p.objects, o)
+			p.problems = append(p.problems, checkKeys(o, v1alpha1.ObjectAnnotations)...)
 		default:
 			p.problems = appendProblem(p.problems, o.Source, p.take(o))
 		}

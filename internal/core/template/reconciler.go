@@ -85,18 +85,12 @@ func RenderReconciler(t Text, vars Reconciler) (Rendered, error) {
 	return stamp(labelled(o, vars))
 }
 
-// Labels of a reconciler object beside v1alpha1.LabelSeed, by which health channels follow it.
-const (
-	labelCluster = v1alpha1.Group + "/cluster"
-	labelTier    = v1alpha1.Group + "/tier"
-)
-
 // labelled gives an object the labels that say what it reconciles, whatever a
 // template wrote of them.
 func labelled(o manifest.Object, vars Reconciler) manifest.Object {
 	labels := map[string]any{}
 	maps.Copy(labels, o.Map("metadata", "labels"))
-	labels[v1alpha1.LabelSeed], labels[labelCluster], labels[labelTier] = vars.Seed, vars.Cluster, vars.Tier
+	labels[v1alpha1.LabelSeed], labels[v1alpha1.LabelReconciledCluster], labels[v1alpha1.LabelTier] = vars.Seed, vars.Cluster, vars.Tier
 	metadata := maps.Clone(o.Map("metadata"))
 	metadata["labels"] = labels
 	o.Body = maps.Clone(o.Body)

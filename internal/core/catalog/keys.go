@@ -1,0 +1,79 @@
+package catalog
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// planterAnnotations are those of Planter that have an effect here. It has others,
+// which are free, so that only what is nearly one of these is a mistake.
+var planterAnnotations = []string{"planter.nephio.org/cluster", "planter.nephio.org/dependencies"}
+
+// slip is how many letters a misspelled name may be away from the one that was meant.
+const slip = 2
+
+// checkKeys refuses the annotations and labels that look as if Furrow acted on them,
+// and that it does not act on; the annotations given are those that have an effect on o.
+func checkKeys(o manifest.Object, effective []string) manifest.Problems {
+	var problems manifest.Problems
+	report := func(message, next string) { problems = append(problems, problemOf(o, message, next)) }
+	annotations := o.Annotations()
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		if message, next := annotationFault(key, effective); message != "" {
+			report(message, next)
+		}
+	}
+	_, rendered := annotations[v1alpha1.AnnotationRendered]
+	for _, key := range slices.Sorted(maps.Keys(o.Labels())) {
+		if rendered && key == v1alpha1.LabelReconciledCluster {
+			continue // a reconciler object that was copied from a GitOps repository
+		}
+		if message, next := labelFault(key, effective); message != "" {
+			report(message, next)
+		}
+	}
+	return problems
+}
+
+func annotationFault(key string, effective []string) (message, next string) {
+	switch {
+	case slices.Contains(effective, key) || slices.Contains(v1alpha1.WrittenAnnotations, key):
+		return "", ""
+	case slices.Contains(v1alpha1.SeedAnnotations, key):
+		return "annotation " + key + " is for Seeds, and has no effect here", "Remove it."
+	case slices.Contains(v1alpha1.ObjectAnnotations, key):
+		return "annotation " + key + " is for the objects of a seed, and has no effect here", "Remove it."
+	case slices.Contains(v1alpha1.WrittenLabels, key):
+		return key + " is a label that Furrow writes, and has no effect as an annotation", "Remove it."
+	case ours(key) && len(effective) == 0:
+		return "annotation " + quote(key) + " is unknown", "Remove it."
+	case ours(key):
+		return "annotation " + quote(key) + " is unknown", "Write " + manifest.Nearest(key, effective)[0] + ", or remove it."
+	}
+	if meant := manifest.Nearest(key, planterAnnotations)[0]; key != meant && manifest.Distance(key, meant) <= slip {
+		return "annotation " + quote(key) + " is unknown", "Write " + meant + ", or remove it."
+	}
+	return "", ""
+}
+
+func labelFault(key string, effective []string) (message, next string) {
+	switch {
+	case slices.Contains(effective, key) || slices.Contains(planterAnnotations, key):
+		return key + " is an annotation, and has no effect as a label", "Move it to metadata.annotations."
+	case slices.Contains(v1alpha1.WrittenLabels, key) || !ours(key):
+		return "", ""
+	case len(effective) == 0:
+		return "label " + quote(key) + " is unknown", "Remove it."
+	}
+	return "label " + quote(key) + " is unknown", "Write the annotation " + manifest.Nearest(key, effective)[0] + ", or remove it."
+}
+
+// ours says that a key has Furrow's prefix, in whatever case.
+func ours(key string) bool {
+	prefix, _, found := strings.Cut(key, "/")
+	return found && strings.EqualFold(prefix, v1alpha1.Group)
+}

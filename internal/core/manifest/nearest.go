@@ -1,0 +1,44 @@
+package manifest
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Nearest orders names by how much they are like one, the most first: those that it
+// is the beginning of, then by Distance.
+func Nearest(name string, names []string) []string {
+	rank := func(other string) int {
+		if strings.HasPrefix(other, name) {
+			return 0
+		}
+		return Distance(name, other)
+	}
+	out := slices.Clone(names)
+	slices.SortFunc(out, func(a, b string) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
+	})
+	return out
+}
+
+// Distance counts the bytes to insert, delete or replace to make b of a.
+func Distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}
