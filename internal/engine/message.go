@@ -43,7 +43,8 @@ func (p *pass) request(out *push, t *plan.Tier, s release.TierStatus, branch str
 	}
 	text := template.Text{Name: "proposal.md.tmpl", Text: templates.Proposal}
 	if doc, ok := p.catalog.Templates[proposalTemplate]; ok && doc.Spec.Type == v1alpha1.TemplateProposal {
-		text = template.Text{Name: "Template/" + proposalTemplate, Text: doc.Spec.Text}
+		name := "Template/" + proposalTemplate
+		text = template.Text{Name: name, Source: p.catalog.Places[name].String(), Text: doc.Spec.Text}
 	}
 	var err error
 	request.Title, request.Body, err = template.RenderProposal(text, vars)

@@ -48,6 +48,8 @@ type Catalog struct {
 	Inventory *Inventory
 	Repos     map[string]v1alpha1.GitOpsRepo
 	Templates map[string]v1alpha1.Template
+	// Places says where the documents are declared, by kind and name: "Template/patient".
+	Places map[string]manifest.Source
 	// Seeds by name, in order.
 	Seeds []Seed
 	// Problems of the inventory, ordered by place.
@@ -149,7 +151,7 @@ func (c Candidate) documentName() string {
 }
 
 func assemble(docs *documents, packages map[string]*seedPackage) *Catalog {
-	c := &Catalog{Repos: docs.repos, Templates: docs.templates, Problems: docs.problems, Documents: docs.count + len(packages), Overridden: docs.overridden}
+	c := &Catalog{Repos: docs.repos, Templates: docs.templates, Places: docs.places, Problems: docs.problems, Documents: docs.count + len(packages), Overridden: docs.overridden}
 	if len(c.Repos) == 0 {
 		c.Repos = map[string]v1alpha1.GitOpsRepo{DefaultRepo: {}}
 	}

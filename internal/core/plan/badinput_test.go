@@ -78,7 +78,7 @@ Remove one of these dependencies, or switch its rule off with spec.disabledRules
 				"clusters.yaml": fleetDocuments + "---\napiVersion: furrow.dev/v1alpha1\nkind: ClusterType\nmetadata: {name: odd}\nspec: {reconcilerTemplate: odd}\n---\napiVersion: furrow.dev/v1alpha1\nkind: Template\nmetadata: {name: odd}\nspec: {type: Reconciler, text: \"{{ .Names }}\"}\n---\n" +
 					"apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: odd}\nspec: {type: odd}\n",
 			},
-			want: `seed "web": template "Template/odd": line 1:3: executing "Template/odd" at <.Names>: can't evaluate field Names in type template.Reconciler. Correct the template`,
+			want: `seed "web": template "Template/odd" (clusters.yaml:16): line 1:3: executing "Template/odd" at <.Names>: can't evaluate field Names in type template.Reconciler. Correct the template`,
 		},
 		"a cluster's document that cannot be read": {
 			files: map[string]string{"clusters.yaml": fleetDocuments + "---\napiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: new}\nspec: {rloe: Workload}\n"},

@@ -32,7 +32,8 @@ func (a *assembly) addReconciler(t *Tier, tv tierVertices) error {
 	}
 	text := template.Text{Name: "flux-kustomization.yaml.tmpl", Text: templates.FluxKustomization}
 	if cl.ReconcilerTemplate != "" {
-		text = template.Text{Name: "Template/" + cl.ReconcilerTemplate, Text: a.in.Catalog.Templates[cl.ReconcilerTemplate].Spec.Text}
+		doc := "Template/" + cl.ReconcilerTemplate
+		text = template.Text{Name: doc, Source: a.in.Catalog.Places[doc].String(), Text: a.in.Catalog.Templates[cl.ReconcilerTemplate].Spec.Text}
 	}
 	rendered, err := template.RenderReconciler(text, vars)
 	if err != nil {

@@ -58,7 +58,7 @@ func RenderProposal(t Text, vars Proposal) (title, body string, err error) {
 	title, body, _ = strings.Cut(strings.TrimLeft(string(text), "\n"), "\n")
 	title = strings.TrimSpace(title)
 	if title == "" || len(title) > maxTitle {
-		return "", "", &Error{t.Name, errors.New("the first line, which is the title, is empty or longer than 200 bytes")}
+		return "", "", &Error{t, errors.New("the first line, which is the title, is empty or longer than 200 bytes")}
 	}
 	return title, strings.TrimSpace(body) + "\n", nil
 }

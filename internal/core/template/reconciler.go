@@ -80,7 +80,7 @@ func RenderReconciler(t Text, vars Reconciler) (Rendered, error) {
 	}
 	o, err := checkKustomization(t.Name, text, vars)
 	if err != nil {
-		return Rendered{}, &Error{t.Name, err}
+		return Rendered{}, &Error{t, err}
 	}
 	return stamp(labelled(o, vars))
 }

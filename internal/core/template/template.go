@@ -3,7 +3,7 @@
 //
 // A template sees its variables and the functions of this package, nothing
 // else: no files, no environment, no clock. The same variables give the same
-// bytes.
+// bytes. What it may use of time and memory is bounded; see budget.
 package template
 
 import (
@@ -17,11 +17,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// maxOutput bounds what a template may produce.
-const maxOutput = 1 << 20
-
-// functions that templates may call, beside those of text/template.
+// functions that templates may call, beside those of text/template that make no text. Each one that can make more
+// than ten times what it is given is in sizes, too.
 var functions = template.FuncMap{
+	"print":    fmt.Sprint,
+	"printf":   fmt.Sprintf,
+	"println":  fmt.Sprintln,
+	"html":     template.HTMLEscaper,
+	"js":       template.JSEscaper,
+	"urlquery": template.URLQueryEscaper,
+
 	"quote":   func(v any) string { return fmt.Sprintf("%q", fmt.Sprint(v)) },
 	"toYaml":  toYAML,
 	"indent":  indent,
@@ -43,7 +48,7 @@ const maxIndent = 100
 
 func indent(n int, s string) (string, error) {
 	if n < 0 || n > maxIndent {
-		return "", fmt.Errorf("%d is no indent: write 0 to %d", n, maxIndent)
+		return "", fmt.Errorf("%d is not a valid indent: write 0 to %d", n, maxIndent)
 	}
 	pad := strings.Repeat(" ", n)
 	return pad + strings.ReplaceAll(s, "\n", "\n"+pad), nil
@@ -51,42 +56,80 @@ func indent(n int, s string) (string, error) {
 
 // Text is one template.
 type Text struct {
-	// Name says in errors which template it is.
-	Name string
-	Text string
+	// Name says in errors which template it is, and Source where it is declared, if that is known.
+	Name   string
+	Source string
+	Text   string
 }
 
 // Error says where in a template it went wrong. Its message begins with the
-// template's name and line.
+// template's name, its place and line.
 type Error struct {
-	Name string
-	Err  error
+	Template Text
+	Err      error
 }
 
+// maxQuoted bounds how much of a message's beginning and end is kept: it may quote values and actions of any length.
+const maxQuoted = 500
+
 func (e *Error) Error() string {
-	message := strings.TrimPrefix(e.Err.Error(), "template: ")
-	if place, ok := strings.CutPrefix(message, e.Name+":"); ok {
-		return fmt.Sprintf("template %q: line %s", e.Name, place)
+	name := fmt.Sprintf("template %q", e.Template.Name)
+	if e.Template.Source != "" {
+		name += " (" + e.Template.Source + ")"
 	}
-	return fmt.Sprintf("template %q: %s", e.Name, message)
+	message := strings.TrimPrefix(e.Err.Error(), "template: ")
+	place, ok := strings.CutPrefix(message, e.Template.Name+":")
+	over := (*exceeded)(nil)
+	switch isOver := errors.As(e.Err, &over); {
+	case ok && isOver:
+		place, _, _ = strings.Cut(place, ": ")
+		message = fmt.Sprintf("line %s: %s", place, over.text)
+	case ok:
+		message = "line " + place
+	}
+	if n := len(message); n > 2*maxQuoted {
+		message = strings.ToValidUTF8(message[:maxQuoted]+" … "+message[n-maxQuoted:], "")
+	}
+	return name + ": " + message
 }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Render executes a template. Variables that it names and that do not exist are errors.
+// Render executes a template, within a budget of steps and memory. Variables that it names and that do not exist are errors.
 func Render(t Text, vars any) ([]byte, error) {
-	parsed, err := template.New(t.Name).Option("missingkey=error").Funcs(functions).Parse(t.Text)
+	out, err := render(t, vars, newBudget(vars))
 	if err != nil {
-		return nil, &Error{t.Name, err}
+		return nil, &Error{t, err}
 	}
-	out := &bounded{left: maxOutput}
-	if err := parsed.Execute(out, vars); err != nil {
-		return nil, &Error{t.Name, err}
-	}
-	return out.Bytes(), nil
+	return out, nil
 }
 
-// bounded is a buffer that ends a template which does not end by itself.
+func render(t Text, vars any, b *budget) (out []byte, err error) {
+	// Whoever wrote the template must not end the process, not even by a mistake in text/template.
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("it cannot be executed: %v", r)
+		}
+	}()
+	if err := checkLength(t.Text); err != nil {
+		return nil, err
+	}
+	parsed, err := template.New(t.Name).Option("missingkey=error").Funcs(functions).Parse(t.Text)
+	if err != nil {
+		return nil, err
+	}
+	used, err := meter(parsed, t.Text)
+	if err != nil {
+		return nil, err
+	}
+	limited := &bounded{left: b.output}
+	if err := parsed.Funcs(b.functionsOf(used)).Execute(limited, vars); err != nil {
+		return nil, err
+	}
+	return limited.Bytes(), nil
+}
+
+// bounded is a buffer that ends a template which writes too much.
 type bounded struct {
 	bytes.Buffer
 	left int
@@ -94,7 +137,7 @@ type bounded struct {
 
 func (b *bounded) Write(p []byte) (int, error) {
 	if b.left -= len(p); b.left < 0 {
-		return 0, errors.New("it renders more than 1 MiB")
+		return 0, errOutput
 	}
 	return b.Buffer.Write(p)
 }

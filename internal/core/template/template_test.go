@@ -56,11 +56,11 @@ func TestRenderErrors(t *testing.T) {
 		},
 		"a template that calls itself without end": {
 			`{{ define "a" }}x{{ template "a" . }}{{ end }}{{ template "a" . }}`,
-			`template "t": line 1:29: executing "a" at <{{template "a" .}}>: exceeded maximum template depth (100000)`,
+			`template "t": line 1:29: its blocks and the templates that it calls nest more than 500 levels deep`,
 		},
 		"an indent without end": {
 			`{{ indent 1000000000 "x" }}`,
-			`template "t": line 1:3: executing "t" at <indent 1000000000 "x">: error calling indent: 1000000000 is no indent: write 0 to 100`,
+			`template "t": line 1:3: executing "t" at <indent 1000000000 "x">: error calling indent: 1000000000 is not a valid indent: write 0 to 100`,
 		},
 	}
 	for sentence, c := range cases {
