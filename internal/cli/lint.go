@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 )
 
@@ -55,9 +56,11 @@ func (c *planCommand) lint(cmd *cobra.Command) error {
 	for _, name := range slices.Sorted(maps.Keys(outcomes)) {
 		o := outcomes[name]
 		switch {
-		case o.Err != nil && len(cat.Problems) == 0:
+		case o.Err != nil:
 			for _, message := range messages(o.Err) {
-				findings = append(findings, finding{"error", name, message})
+				if !slices.ContainsFunc(cat.Problems, func(p manifest.Problem) bool { return p.Error() == message }) {
+					findings = append(findings, finding{"error", name, message})
+				}
 			}
 		case o.Plan != nil:
 			for _, w := range o.Plan.Warnings {

@@ -71,7 +71,6 @@ func (c *planCommand) run(cmd *cobra.Command) error {
 	}
 	if len(cat.Problems) > 0 {
 		printErrors(cmd.ErrOrStderr(), cat.Problems)
-		return errProblems
 	}
 	outcomes := plan.Compute(plan.Input{Catalog: cat, Owner: "furrow/plan", Revision: revision, Strict: c.session.options.Strict})
 	if c.seed != "" {
@@ -83,7 +82,13 @@ func (c *planCommand) run(cmd *cobra.Command) error {
 	if len(outcomes) == 0 {
 		return errNoSeeds
 	}
-	return c.show(cmd, outcomes)
+	if err := c.show(cmd, outcomes); err != nil {
+		return err
+	}
+	if len(cat.Problems) > 0 {
+		return errProblems
+	}
+	return nil
 }
 
 // catalog is what is planned: a file on the clusters of a control plane, or the control plane itself.

@@ -35,6 +35,8 @@ type seedDecision struct {
 	suspended bool
 	// gone says that the seed is no longer in the control plane.
 	gone bool
+	// broken are the clusters that stay as they were last planned, and why.
+	broken map[string]string
 	// retryLater says, by repository, that a person's wish to retry is not done with.
 	retryLater map[string]bool
 	// problems of acting, by tier.
@@ -179,7 +181,7 @@ func (p *pass) choose(name string, outcome *plan.Outcome, before *lookedAt) *see
 	case before != nil && before.err != nil:
 		d.err = before.err
 	case outcome != nil:
-		d.plan, d.files, d.err = outcome.Plan, outcome.Files, outcome.Err
+		d.plan, d.files, d.err, d.broken = outcome.Plan, outcome.Files, outcome.Err, outcome.Broken
 	case d.planned != nil && d.planned.plan != nil:
 		p.chooseRemoval(d)
 	}
@@ -188,13 +190,19 @@ func (p *pass) choose(name string, outcome *plan.Outcome, before *lookedAt) *see
 
 // chooseRemoval decides about a seed that has a plan and is not in the control
 // plane. Only a control plane that was read, and that is not empty, says that a
-// seed was deleted.
+// seed was deleted. Nothing leaves a cluster whose document cannot be used.
 func (p *pass) chooseRemoval(d *seedDecision) {
 	last := d.planned.plan
 	d.plan = last
+	at, unread := p.catalog.Unread[d.name]
+	cluster, why := p.brokenCluster(last)
 	switch {
-	case p.readErr != nil || len(p.catalog.Problems) > 0:
-		d.err = fmt.Errorf("seed %q is not in the control-plane repository, which could not be read wholly; it stays as it is", d.name)
+	case p.readErr != nil:
+		d.err = fmt.Errorf("seed %q is not in the control-plane repository, which could not be read; it stays as it is", d.name)
+	case unread:
+		d.err = fmt.Errorf("seed %q may be at %s, which cannot be read; it stays as it is. Correct that file", d.name, at)
+	case why != "":
+		d.err = fmt.Errorf("seed %q is not in the control-plane repository, and is planted on cluster %s: %s. Correct that document; until then the seed stays as it is", d.name, cluster, why)
 	default:
 		d.gone = true
 		if last.Removal && !d.planned.partial {
@@ -208,6 +216,27 @@ func (p *pass) chooseRemoval(d *seedDecision) {
 			d.files[repo] = map[string]plan.File{}
 		}
 	}
+}
+
+// brokenCluster is the first cluster of a plan whose document cannot be used, and
+// what is wrong with it. What seeds create needs no document.
+func (p *pass) brokenCluster(pl *plan.Plan) (cluster, why string) {
+	created := map[string]bool{}
+	for _, s := range p.previous {
+		if s.plan != nil {
+			for _, name := range s.plan.Implied() {
+				created[name] = true
+			}
+		}
+	}
+	for i := range pl.Tiers {
+		for _, name := range []string{pl.Tiers[i].Cluster, pl.Tiers[i].Object.Cluster} {
+			if why := p.catalog.Inventory.Broken(name); why != "" && !created[name] {
+				return name, why
+			}
+		}
+	}
+	return "", ""
 }
 
 // guardRemovals holds all new removals when there are too many. Those that were

@@ -217,6 +217,8 @@ func (p *pass) checkRepos(seed string, s *plannedSeed) {
 	for _, repo := range s.plan.Repos() {
 		r, ok := p.repos[repo]
 		switch {
+		case !ok && p.catalog.Inventory.BrokenRepo(repo) != "":
+			s.err = fmt.Errorf("seed %q: it is planted in GitOps repository %q, and %s. Correct that document", seed, repo, p.catalog.Inventory.BrokenRepo(repo))
 		case !ok:
 			s.err = fmt.Errorf("seed %q: it is planted in GitOps repository %q, which is no longer declared. Declare it again, and remove the seed first", seed, repo)
 		case r.err != nil:

@@ -199,6 +199,9 @@ func (p *pass) reportSeed(d *seedDecision) SeedReport {
 		for _, w := range d.plan.Warnings {
 			out.Warnings = append(out.Warnings, w.String())
 		}
+		for _, cluster := range slices.Sorted(maps.Keys(d.broken)) {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("cluster %s stays as it was last planned: %s", cluster, d.broken[cluster]))
+		}
 		out.State = summary(out.Tiers)
 	}
 	if d.err != nil {

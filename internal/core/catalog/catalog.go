@@ -3,8 +3,8 @@
 //
 // A document that cannot be read never hides the others: what is wrong with
 // the inventory is in Catalog.Problems, what is wrong with a seed in its Err.
-// Whoever plans must look at both, for a cluster whose document is broken is
-// not a cluster that is gone.
+// A cluster whose document is broken is not a cluster that is gone: whoever
+// misses one must ask Inventory.Broken.
 //
 // A Catalog is not changed after Load and may be shared.
 package catalog
@@ -59,6 +59,9 @@ type Catalog struct {
 	// Overridden are the resources that do not count, by where they stand, with the
 	// place of the tree's document that does.
 	Overridden map[manifest.Source]manifest.Source
+	// Unread are files below seeds/ that cannot be read and seem to configure seeds, by
+	// the name of the seed that they may be instead.
+	Unread map[string]manifest.Source
 }
 
 // Seed looks a seed up by name.
@@ -77,11 +80,11 @@ func Load(tree fs.FS) (*Catalog, error) {
 	if err := docs.readInventory(tree); err != nil {
 		return nil, err
 	}
-	packages, problems, err := readPackages(tree)
+	packages, broken, err := readPackages(tree)
 	if err != nil {
 		return nil, err
 	}
-	docs.problems = append(docs.problems, problems...)
+	docs.addSettings(broken)
 	return assemble(docs, packages), nil
 }
 
@@ -108,12 +111,12 @@ func WithCandidate(base fs.FS, c Candidate) (*Catalog, string, error) {
 		if err := docs.readInventory(base); err != nil {
 			return nil, "", err
 		}
-		var problems manifest.Problems
+		var broken []*seedPackage
 		var err error
-		if packages, problems, err = readPackages(base); err != nil {
+		if packages, broken, err = readPackages(base); err != nil {
 			return nil, "", err
 		}
-		docs.problems = append(docs.problems, problems...)
+		docs.addSettings(broken)
 	}
 	pkg := c.pack()
 	packages[pkg.name] = pkg
@@ -151,14 +154,19 @@ func (c Candidate) documentName() string {
 }
 
 func assemble(docs *documents, packages map[string]*seedPackage) *Catalog {
-	c := &Catalog{Repos: docs.repos, Templates: docs.templates, Places: docs.places, Problems: docs.problems, Documents: docs.count + len(packages), Overridden: docs.overridden}
-	if len(c.Repos) == 0 {
-		c.Repos = map[string]v1alpha1.GitOpsRepo{DefaultRepo: {}}
+	c := &Catalog{Repos: docs.repos, Templates: docs.templates, Places: docs.places, Documents: docs.count + len(packages), Overridden: docs.overridden, Unread: docs.settings}
+	if len(c.Repos) == 0 && !docs.faults.has("GitOpsRepo") {
+		c.Repos[DefaultRepo] = v1alpha1.GitOpsRepo{}
 	}
-	c.Inventory = &Inventory{Clusters: map[string]Cluster{}, types: docs.types, repos: c.Repos, roots: map[root]string{}}
-	c.Problems = append(c.Problems, docs.checkReferences()...)
-	c.Problems = append(c.Problems, addClusters(c.Inventory, docs.clusters)...)
+	docs.checkReferences()
+	c.Inventory = &Inventory{Clusters: map[string]Cluster{}, types: docs.types, repos: docs.usableRepos(), roots: map[root]string{}, faults: docs.faults}
+	c.Problems = append(docs.problems, addClusters(c.Inventory, docs.clusters)...)
 	slices.SortStableFunc(c.Problems, func(a, b manifest.Problem) int { return a.Source.Compare(b.Source) })
+	for name, pkg := range packages {
+		if p, misplaced := docs.faults.named[documentKey{"Seed", name}]; misplaced {
+			pkg.problems = append(pkg.problems, p.Problem)
+		}
+	}
 	c.Seeds = completeSeeds(packages)
 	return c
 }
@@ -172,8 +180,12 @@ func addClusters(inv *Inventory, clusters []declaredCluster) manifest.Problems {
 	for _, hubs := range []bool{true, false} {
 		for _, c := range clusters {
 			own := c.doc.Spec.ReconciledBy == "" || c.doc.Spec.ReconciledBy == c.doc.Name
-			if own == hubs {
-				problems = appendProblem(problems, c.source, inv.Add(c.doc, c.source, nil))
+			if _, faulty := inv.faults.named[documentKey{"Cluster", c.doc.Name}]; own != hubs || faulty {
+				continue
+			}
+			if err := inv.Add(c.doc, c.source, nil); err != nil {
+				problems = appendProblem(problems, c.source, err)
+				inv.faults.add("Cluster", c.doc.Name, problemIn(c.source, err), c.doc.RoleOrDefault() == v1alpha1.RoleWorkload)
 			}
 		}
 	}
@@ -193,6 +205,11 @@ func appendProblem(problems manifest.Problems, source manifest.Source, err error
 	return append(problems, manifest.Problem{Source: source, Message: err.Error()})
 }
 
+// problemIn is the first problem of an error.
+func problemIn(source manifest.Source, err error) manifest.Problem {
+	return appendProblem(nil, source, err)[0]
+}
+
 type declaredCluster struct {
 	doc    v1alpha1.Cluster
 	source manifest.Source
@@ -206,6 +223,8 @@ type documents struct {
 	templates map[string]v1alpha1.Template
 	places    map[string]manifest.Source
 	problems  manifest.Problems
+	faults    *faults
+	settings  map[string]manifest.Source
 	count     int
 	// overridden is Catalog.Overridden.
 	overridden map[manifest.Source]manifest.Source
@@ -215,6 +234,15 @@ func newDocuments() *documents {
 	return &documents{
 		types: map[string]v1alpha1.ClusterType{}, repos: map[string]v1alpha1.GitOpsRepo{},
 		templates: map[string]v1alpha1.Template{}, places: map[string]manifest.Source{},
+		faults: &faults{named: map[documentKey]fault{}}, settings: map[string]manifest.Source{},
+	}
+}
+
+// addSettings notes the files of Seed documents that cannot be read.
+func (d *documents) addSettings(broken []*seedPackage) {
+	for _, pkg := range broken {
+		d.problems = append(d.problems, pkg.problems...)
+		d.settings[pkg.name] = pkg.problems[0].Source
 	}
 }
 
@@ -233,7 +261,7 @@ func (d *documents) readInventory(tree fs.FS) error {
 		if err != nil {
 			return fmt.Errorf("reading the control-plane tree: %w", err)
 		}
-		if bytes.Contains(data, []byte(v1alpha1.Group+"/")) {
+		if bytes.Contains(bytes.ReplaceAll(data, []byte{0}, nil), []byte(v1alpha1.Group+"/")) { // in UTF-16, too
 			d.readFile(p, data)
 		}
 		return nil
@@ -265,6 +293,7 @@ func (d *documents) readFile(file string, data []byte) {
 	d.problems = appendProblem(d.problems, manifest.Source{File: file}, err)
 	if err != nil {
 		d.count++
+		d.faults.unread = appendProblem(d.faults.unread, manifest.Source{File: file}, err)
 	}
 	for _, o := range objects {
 		if o.ID.Group == v1alpha1.Group {
@@ -274,12 +303,31 @@ func (d *documents) readFile(file string, data []byte) {
 	}
 }
 
+// take adds a document. One that cannot be used is remembered by its name, if that
+// says what it is for: what depends on it has to wait.
 func (d *documents) take(o manifest.Object) error {
 	key := o.ID.Kind + "/" + o.ID.Name
+	err := error(nil)
 	if first, twice := d.places[key]; twice {
-		return problemOf(o, "it is also declared at "+first.String(), "Remove one of the two.")
+		err = problemOf(o, "it is also declared at "+first.String(), "Remove one of the two.")
+	} else {
+		d.places[key] = o.Source
+		err = d.decode(o)
 	}
-	d.places[key] = o.Source
+	switch {
+	case err == nil:
+	case slices.Contains(kinds, o.ID.Kind):
+		d.faults.add(o.ID.Kind, o.ID.Name, problemIn(o.Source, err), o.Map("spec")["role"] == string(v1alpha1.RoleWorkload))
+	default: // it may be meant as any of them
+		d.faults.unread = appendProblem(d.faults.unread, o.Source, err)
+	}
+	return err
+}
+
+// kinds of documents that people write.
+var kinds = []string{"Cluster", "ClusterType", "GitOpsRepo", "Template", "Seed"}
+
+func (d *documents) decode(o manifest.Object) error {
 	switch o.ID.Kind {
 	case "Cluster":
 		doc, err := decode[v1alpha1.Cluster](o)
@@ -299,79 +347,93 @@ func (d *documents) take(o manifest.Object) error {
 	return problemOf(o, "Furrow has no kind "+o.ID.Kind, "Use Cluster, ClusterType, GitOpsRepo, Template or Seed.")
 }
 
-// checkReferences finds what the documents name and nobody declares.
-func (d *documents) checkReferences() manifest.Problems {
-	var problems manifest.Problems
+// checkReferences finds what is wrong with documents that were decoded, and what
+// they name and nobody declares. Templates and types that are broken are not used.
+func (d *documents) checkReferences() {
+	d.checkTemplates()
+	dropFaulty(d.faults, "Template", d.templates)
+	d.checkRepos()
+	d.checkTypes()
+	dropFaulty(d.faults, "ClusterType", d.types)
+}
+
+func dropFaulty[T any](f *faults, kind string, table map[string]T) {
+	maps.DeleteFunc(table, func(name string, _ T) bool {
+		_, faulty := f.named[documentKey{kind, name}]
+		return faulty
+	})
+}
+
+// report notes what is wrong with a document that was decoded.
+func (d *documents) report(kind, name, message, next string) {
+	p := manifest.Problem{Source: d.places[kind+"/"+name], Object: kind + " " + quote(name), Message: message, Next: next}
+	d.problems = append(d.problems, p)
+	d.faults.add(kind, name, p, true)
+}
+
+func (d *documents) checkTypes() {
 	for _, name := range slices.Sorted(maps.Keys(d.types)) {
 		spec := d.types[name].Spec
-		at := manifest.Problem{Source: d.places["ClusterType/"+name], Object: "ClusterType " + quote(name), Next: "Declare it, or correct the name."}
 		if spec.Reconciler != "" && spec.Reconciler != v1alpha1.ReconcilerFlux {
-			at := at
-			at.Message, at.Next = fmt.Sprintf("spec.reconciler %q is unknown", spec.Reconciler), "Write Flux."
-			problems = append(problems, at)
+			d.report("ClusterType", name, fmt.Sprintf("spec.reconciler %q is unknown", spec.Reconciler), "Write Flux.")
 		}
 		if c := spec.Decryption; c != nil && c.Provider != "sops" {
-			at := at
-			at.Message, at.Next = fmt.Sprintf("spec.decryption.provider %q is unknown", c.Provider), "Write sops."
-			problems = append(problems, at)
+			d.report("ClusterType", name, fmt.Sprintf("spec.decryption.provider %q is unknown", c.Provider), "Write sops.")
 		}
 		if t := spec.ReconcilerTemplate; t != "" && d.templates[t].Spec.Type != v1alpha1.TemplateReconciler {
-			at.Message = fmt.Sprintf("there is no Template %q of type Reconciler", t)
-			problems = append(problems, at)
+			d.report("ClusterType", name, cmp.Or(d.faults.of("Template", t), fmt.Sprintf("there is no Template %q of type Reconciler", t)), "Declare it, or correct the name.")
 		}
 		if r := spec.GitOpsRepo; r != "" {
-			if _, ok := d.repos[r]; !ok {
-				at.Message = fmt.Sprintf("there is no GitOpsRepo %q", r)
-				problems = append(problems, at)
+			if _, ok := d.usableRepos()[r]; !ok {
+				d.report("ClusterType", name, cmp.Or(d.faults.of("GitOpsRepo", r), fmt.Sprintf("there is no GitOpsRepo %q", r)), "Declare it, or correct the name.")
 			}
 		}
 	}
-	return append(append(problems, d.checkRepos()...), d.checkTemplates()...)
 }
 
-func (d *documents) checkTemplates() manifest.Problems {
-	var problems manifest.Problems
+func (d *documents) checkTemplates() {
 	for _, name := range slices.Sorted(maps.Keys(d.templates)) {
 		spec := d.templates[name].Spec
-		at := manifest.Problem{Source: d.places["Template/"+name], Object: "Template " + quote(name)}
 		switch {
 		case spec.Type != v1alpha1.TemplateReconciler && spec.Type != v1alpha1.TemplateProposal:
-			at.Message, at.Next = fmt.Sprintf("spec.type %q is unknown", spec.Type), "Write Reconciler or Proposal."
+			d.report("Template", name, fmt.Sprintf("spec.type %q is unknown", spec.Type), "Write Reconciler or Proposal.")
 		case spec.Text == "":
-			at.Message, at.Next = "spec.text is missing", "Write the Go template."
-		default:
-			continue
+			d.report("Template", name, "spec.text is missing", "Write the Go template.")
 		}
-		problems = append(problems, at)
 	}
-	return problems
 }
 
-func (d *documents) checkRepos() manifest.Problems {
-	var problems manifest.Problems
+// checkRepos leaves broken repositories among those that can be read, for what is
+// planted there; no cluster may use them. Of two documents of one repository only
+// the first counts.
+func (d *documents) checkRepos() {
 	urls := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(d.repos)) {
 		spec := d.repos[name].Spec
-		at := manifest.Problem{Source: d.places["GitOpsRepo/"+name], Object: "GitOpsRepo " + quote(name)}
 		if c := spec.Credentials; c != "" && len(validation.IsDNS1123Label(c)) > 0 {
-			at.Message, at.Next = fmt.Sprintf("spec.credentials %q is no name of credentials", c), "Write the name of a set of credentials: lower case letters, digits and '-'."
-			problems = append(problems, at)
+			d.report("GitOpsRepo", name, fmt.Sprintf("spec.credentials %q is no name of credentials", c), "Write the name of a set of credentials: lower case letters, digits and '-'.")
+		}
+		if spec.URL == "" && d.places["GitOpsRepo/"+name] != (manifest.Source{}) {
+			d.report("GitOpsRepo", name, "spec.url is missing", "Write where the repository is.")
+		}
+		if spec.Path != "" && !cleanPath(spec.Path) {
+			d.report("GitOpsRepo", name, fmt.Sprintf("spec.path %q is no directory inside the repository", spec.Path), "Write a relative path without '..'.")
 		}
 		key := CanonicalURL(spec.URL) + " " + spec.BranchOrDefault()
 		if other, twice := urls[key]; twice && spec.URL != "" {
-			at.Message, at.Next = fmt.Sprintf("it is the same repository and branch as GitOpsRepo %q", other), "Keep one of the two documents."
-			problems = append(problems, at)
+			d.report("GitOpsRepo", name, fmt.Sprintf("it is the same repository and branch as GitOpsRepo %q", other), "Keep one of the two documents.")
+			delete(d.repos, name)
+			continue
 		}
 		urls[key] = name
-		if spec.URL == "" {
-			problems = append(problems, manifest.Problem{Source: d.places["GitOpsRepo/"+name], Object: "GitOpsRepo " + quote(name), Message: "spec.url is missing", Next: "Write where the repository is."})
-		}
-		if spec.Path != "" && !cleanPath(spec.Path) {
-			problems = append(problems, manifest.Problem{Source: d.places["GitOpsRepo/"+name], Object: "GitOpsRepo " + quote(name),
-				Message: fmt.Sprintf("spec.path %q is no directory inside the repository", spec.Path), Next: "Write a relative path without '..'."})
-		}
 	}
-	return problems
+}
+
+// usableRepos are the repositories that clusters may use.
+func (d *documents) usableRepos() map[string]v1alpha1.GitOpsRepo {
+	usable := maps.Clone(d.repos)
+	dropFaulty(d.faults, "GitOpsRepo", usable)
+	return usable
 }
 
 func keep[T any](table map[string]T, o manifest.Object) error {

@@ -61,7 +61,8 @@ func (c Cluster) ReconciledOn() string { return cmp.Or(c.Hub, c.Name) }
 // Inventory is the clusters that there are and will be, by name.
 //
 // Invariant: every Type, Repo and Hub that a cluster names is in it; clusters
-// come and go by Put and Remove alone.
+// come and go by Put and Remove alone. A cluster that is not in it may still be
+// declared: see Broken.
 type Inventory struct {
 	Clusters map[string]Cluster
 	names    []string // of the clusters, in order
@@ -69,6 +70,11 @@ type Inventory struct {
 	repos    map[string]v1alpha1.GitOpsRepo
 	// roots says which cluster syncs a directory.
 	roots map[root]string
+	// faults are the documents that cannot be used; not to be changed once the
+	// catalog is loaded.
+	faults *faults
+	// implied are the clusters that no document declared when they were last planned.
+	implied map[string]bool
 }
 
 type root struct{ repo, path string }
@@ -89,7 +95,7 @@ func (inv *Inventory) WithRole(role v1alpha1.ClusterRole) []string {
 
 // Clone is a copy that clusters can be added to without changing inv.
 func (inv *Inventory) Clone() *Inventory {
-	return &Inventory{Clusters: maps.Clone(inv.Clusters), names: slices.Clone(inv.names), types: inv.types, repos: inv.repos, roots: maps.Clone(inv.roots)}
+	return &Inventory{Clusters: maps.Clone(inv.Clusters), names: slices.Clone(inv.names), types: inv.types, repos: inv.repos, roots: maps.Clone(inv.roots), faults: inv.faults, implied: maps.Clone(inv.implied)}
 }
 
 // Add resolves one more cluster document and puts it into the inventory. creation
@@ -166,6 +172,9 @@ func (inv *Inventory) resolveHub(c *Cluster, doc v1alpha1.Cluster) error {
 	}
 	hub, ok := inv.Clusters[c.Hub]
 	if !ok {
+		if why := inv.Broken(c.Hub); why != "" {
+			return inv.problem(*c, fmt.Sprintf("spec.reconciledBy names the cluster %q: %s", c.Hub, why), "Correct that document.")
+		}
 		return inv.problem(*c, fmt.Sprintf("spec.reconciledBy names the cluster %q, which is not declared", c.Hub), "Declare it, or correct the name.")
 	}
 	if hub.Hub != "" {
@@ -187,6 +196,9 @@ func (inv *Inventory) resolveType(c *Cluster, _ v1alpha1.Cluster) error {
 	if c.Type != "" {
 		doc, ok := inv.types[c.Type]
 		if !ok {
+			if why := inv.faults.of("ClusterType", c.Type); why != "" {
+				return inv.problem(*c, why, "Correct that document.")
+			}
 			return inv.problem(*c, fmt.Sprintf("the cluster type %q is not declared", c.Type), "Declare a ClusterType of that name, or correct spec.type.")
 		}
 		spec = doc.Spec
@@ -208,16 +220,16 @@ func (inv *Inventory) hubRepo(c Cluster) string {
 }
 
 func (inv *Inventory) resolveRepo(c *Cluster, _ v1alpha1.Cluster) error {
-	if c.Repo == "" && len(inv.repos) > 1 {
-		return inv.problem(*c, "no GitOps repository is named and there are several: "+strings.Join(slices.Sorted(maps.Keys(inv.repos)), ", "),
+	if declared := inv.declaredRepos(); c.Repo == "" && len(declared) > 1 {
+		return inv.problem(*c, "no GitOps repository is named and there are several: "+strings.Join(declared, ", "),
 			"Set spec.gitOpsRepo of the cluster or of its type.")
-	}
-	if c.Repo == "" {
-		for name := range inv.repos {
-			c.Repo = name
-		}
+	} else if c.Repo == "" && len(declared) == 1 {
+		c.Repo = declared[0]
 	}
 	if _, ok := inv.repos[c.Repo]; !ok {
+		if why := inv.faults.of("GitOpsRepo", c.Repo); why != "" {
+			return inv.problem(*c, why, "Correct that document.")
+		}
 		return inv.problem(*c, fmt.Sprintf("the GitOps repository %q is not declared", c.Repo), "Declare a GitOpsRepo of that name, or correct spec.gitOpsRepo.")
 	}
 	if hubRepo := inv.hubRepo(*c); hubRepo != "" && hubRepo != c.Repo {
@@ -227,6 +239,18 @@ func (inv *Inventory) resolveRepo(c *Cluster, _ v1alpha1.Cluster) error {
 		return inv.problem(*c, fmt.Sprintf("its root path %q is also that of cluster %q", c.RootPath, other), "Give each cluster a spec.path of its own.")
 	}
 	return nil
+}
+
+// declaredRepos are the names of all repositories, also of those that cannot be used.
+func (inv *Inventory) declaredRepos() []string {
+	names := slices.Collect(maps.Keys(inv.repos))
+	for key := range inv.faults.named {
+		if key.kind == "GitOpsRepo" {
+			names = append(names, key.name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func cleanPath(p string) bool {

@@ -30,12 +30,12 @@ func LoadWith(tree fs.FS, r Resources) (*Catalog, error) {
 		if err := docs.readInventory(tree); err != nil {
 			return nil, err
 		}
-		var problems manifest.Problems
+		var broken []*seedPackage
 		var err error
-		if packages, problems, err = readPackages(tree); err != nil {
+		if packages, broken, err = readPackages(tree); err != nil {
 			return nil, err
 		}
-		docs.problems = append(docs.problems, problems...)
+		docs.addSettings(broken)
 	}
 	count := docs.count + len(packages)
 	for _, o := range r.Documents {

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -39,16 +40,19 @@ type seedPackage struct {
 	objects  []manifest.Object
 	clusters map[string]v1alpha1.Cluster
 	problems manifest.Problems
-	// settings says that the file seems to hold nothing but Seed documents.
+	// settings says that the file seems to hold nothing but Seed documents; text is
+	// then what it has.
 	settings bool
+	text     []byte
 }
 
 // readPackages finds the seeds below seeds/: each directory and each file is
 // one, but for files that hold nothing but Seed documents.
 //
-// A file that seems to hold nothing but Seed documents and cannot be parsed is a
-// problem of the inventory: nobody knows which seeds it configures.
-func readPackages(tree fs.FS) (packages map[string]*seedPackage, problems manifest.Problems, err error) {
+// A file that seems to hold nothing but Seed documents and cannot be read wholly is
+// a problem of the inventory, and of the seeds that it may configure: those that it
+// names and that have no other Seed document.
+func readPackages(tree fs.FS) (packages map[string]*seedPackage, broken []*seedPackage, err error) {
 	packages = map[string]*seedPackage{}
 	entries, err := fs.ReadDir(tree, SeedsDir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -72,7 +76,7 @@ func readPackages(tree fs.FS) (packages map[string]*seedPackage, problems manife
 			continue
 		}
 		if pkg.settings && len(pkg.problems) > 0 {
-			problems = append(problems, pkg.problems...)
+			broken = append(broken, pkg)
 			continue
 		}
 		if other, twice := packages[pkg.name]; twice {
@@ -82,7 +86,14 @@ func readPackages(tree fs.FS) (packages map[string]*seedPackage, problems manife
 		packages[pkg.name] = pkg
 	}
 	configure(packages, beside)
-	return packages, problems, nil
+	for _, settings := range broken {
+		for _, pkg := range packages {
+			if pkg.spec == nil && bytes.Contains(settings.text, []byte(pkg.name)) {
+				pkg.problem(settings.problems[0].Source, "seed "+quote(pkg.name), "it may be configured here, and the file cannot be read wholly", "Correct the file.")
+			}
+		}
+	}
+	return packages, broken, nil
 }
 
 // readPackage reads one seed, or the Seed documents of a file that holds nothing else.
@@ -113,42 +124,48 @@ func readPackage(tree fs.FS, place string, dir bool) (pkg *seedPackage, settings
 			return nil, nil, fmt.Errorf("reading the control-plane tree: %w", err)
 		}
 		if !dir {
-			if settings := seedDocumentsOnly(file, data); settings != nil {
-				return nil, settings, nil
+			documents, whole := seedDocuments(file, data)
+			if whole {
+				return nil, documents, nil
 			}
-			pkg.settings = seemsSettings(data)
+			if pkg.settings, pkg.text = seemsSettings(data), data; pkg.settings {
+				settings = documents
+			}
 		}
 		pkg.parse(file, data)
 	}
-	return pkg, nil, nil
+	return pkg, settings, nil
 }
 
-// seedDocumentsOnly returns the documents of a file in which all are Seeds.
-func seedDocumentsOnly(file string, data []byte) []manifest.Object {
+// seedDocuments are the Seeds of a file; whole says that it has nothing else, and
+// that all of it can be read.
+func seedDocuments(file string, data []byte) (seeds []manifest.Object, whole bool) {
 	objects, err := manifest.Parse(file, data)
-	if err != nil {
-		return nil
-	}
 	for _, o := range objects {
-		if o.ID.Group != v1alpha1.Group || o.ID.Kind != "Seed" {
-			return nil
+		if o.ID.Group == v1alpha1.Group && o.ID.Kind == "Seed" {
+			seeds = append(seeds, o)
 		}
 	}
-	return objects
+	return seeds, err == nil && len(seeds) == len(objects) && len(seeds) > 0
 }
 
-// seemsSettings looks at a file that cannot be parsed line by line: every kind in it is Seed.
+// seemsSettings looks at a file that cannot be read wholly line by line: every kind
+// in it is Seed, or every API group Furrow's.
 func seemsSettings(data []byte) bool {
-	seeds := 0
-	for line := range strings.SplitSeq(string(data), "\n") {
-		if kind, ok := strings.CutPrefix(line, "kind:"); ok {
-			if strings.Trim(kind, " \t\r\"'") != "Seed" {
-				return false
+	all := func(key string, ours func(value string) bool) bool {
+		n := 0
+		for line := range strings.SplitSeq(string(data), "\n") {
+			if value, ok := strings.CutPrefix(line, key); ok {
+				if !ours(strings.Trim(value, " \t\r\"'")) {
+					return false
+				}
+				n++
 			}
-			seeds++
 		}
+		return n > 0
 	}
-	return seeds > 0
+	return all("kind:", func(kind string) bool { return kind == "Seed" }) ||
+		all("apiVersion:", func(group string) bool { return strings.HasPrefix(group, v1alpha1.Group+"/") })
 }
 
 func (p *seedPackage) problem(at manifest.Source, object, message, next string) {

@@ -98,8 +98,10 @@ type Seed struct {
 	Objects    map[manifest.ID]*manifest.Object
 	Placements []placement.Placement
 	// Leaving are objects that the seed no longer has but that are still
-	// planted, and Kept what they waited for.
+	// planted. Held are objects that are planted and stay as they are, whatever the
+	// seed has now. Kept is what both waited for.
 	Leaving []Vertex
+	Held    []Vertex
 	Kept    []KeptEdge
 }
 
@@ -167,9 +169,11 @@ type scope struct {
 	everywhere map[manifest.ID][]int
 	// leaving are the vertices whose objects left their seeds.
 	leaving map[int]bool
-	rule    string
-	result  *Result
-	seen    map[Finding]bool
+	// held are the vertices that no rule draws from.
+	held   map[int]bool
+	rule   string
+	result *Result
+	seen   map[Finding]bool
 }
 
 type place struct {
@@ -194,7 +198,7 @@ func Build(seeds []Seed, inv *catalog.Inventory) Result {
 		for i, v := range s.graph.Vertices {
 			seed := bySeed[v.Seed]
 			o, ok := seed.Objects[v.Object]
-			if ok && seed.Spec.RuleEnabled(r.Name) {
+			if ok && !s.held[i] && seed.Spec.RuleEnabled(r.Name) {
 				r.draw(s, source{i, seed, o})
 			}
 		}
@@ -210,7 +214,7 @@ func newScope(seeds []Seed, inv *catalog.Inventory) *scope {
 	g := &Graph{index: map[Vertex]int{}}
 	s := &scope{
 		inventory: inv, graph: g, owners: map[place][]int{}, defines: map[kindPlace][]int{},
-		everywhere: map[manifest.ID][]int{}, leaving: map[int]bool{}, seen: map[Finding]bool{}, result: &Result{Graph: g},
+		everywhere: map[manifest.ID][]int{}, leaving: map[int]bool{}, held: map[int]bool{}, seen: map[Finding]bool{}, result: &Result{Graph: g},
 	}
 	for _, seed := range seeds {
 		for _, p := range seed.Placements {
@@ -218,7 +222,7 @@ func newScope(seeds []Seed, inv *catalog.Inventory) *scope {
 				g.Vertices = append(g.Vertices, Vertex{seed.Name, p.Object, c})
 			}
 		}
-		g.Vertices = append(g.Vertices, seed.Leaving...)
+		g.Vertices = append(append(g.Vertices, seed.Leaving...), seed.Held...)
 	}
 	slices.SortFunc(g.Vertices, Vertex.Compare)
 	g.Vertices = slices.Compact(g.Vertices)
@@ -234,6 +238,9 @@ func newScope(seeds []Seed, inv *catalog.Inventory) *scope {
 	for _, seed := range seeds {
 		for _, v := range seed.Leaving {
 			s.leaving[g.index[v]] = true
+		}
+		for _, v := range seed.Held {
+			s.held[g.index[v]] = true
 		}
 	}
 	return s
@@ -264,7 +271,7 @@ func (s *scope) wait(from source, to int, why string) {
 	}
 }
 
-// keep draws the edges of objects that leave, where both ends are still there.
+// keep draws the edges of objects that leave or are held, where both ends are still there.
 func (s *scope) keep(kept []KeptEdge) {
 	for _, k := range kept {
 		from, ok := s.graph.Find(k.From)

@@ -165,6 +165,9 @@ func (s *scope) addCreated(inv *catalog.Inventory, creator *manifest.Object) err
 		return problem(*creator, "a creator goes to one management cluster, but this one is placed on "+strings.Join(p.Clusters, ", "),
 			"Name one in annotation "+v1alpha1.AnnotationCluster+".")
 	}
+	if why := inv.Broken(creator.ID.Name); why != "" {
+		return problem(*creator, fmt.Sprintf("it creates the cluster %q: %s", creator.ID.Name, why), "Correct that document.")
+	}
 	on := p.Clusters[0]
 	creation := &catalog.Creation{Seed: s.seed.Name, Object: creator.ID, On: on}
 	if c, declared := inv.Clusters[creator.ID.Name]; declared {
@@ -292,15 +295,21 @@ func (s *scope) management(o *manifest.Object) (string, error) {
 	all := s.withRole(v1alpha1.RoleManagement)
 	if name := s.seed.Spec.ManagementCluster; name != "" {
 		if !slices.Contains(all, name) {
+			if why := s.inventory.Broken(name); why != "" {
+				return "", problem(*o, fmt.Sprintf("the seed's managementCluster is %q: %s", name, why), "Correct that document.")
+			}
 			return "", problem(*o, fmt.Sprintf("the seed's managementCluster %q is no declared management cluster", name), "Declare it with spec.role Management, or correct the name.")
 		}
 		return name, nil
 	}
 	declared := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return s.inventory.Clusters[name].CreatedBy != nil })
-	switch len(declared) {
-	case 1:
+	at, doubtful := s.inventory.MayManage()
+	switch {
+	case len(declared) < 2 && doubtful:
+		return "", problem(*o, fmt.Sprintf("it belongs on a management cluster, and %s cannot be used and may declare one", at), "Correct that document, or set spec.managementCluster of the Seed.")
+	case len(declared) == 1:
 		return declared[0], nil
-	case 0:
+	case len(declared) == 0:
 		return "", problem(*o, "it belongs on a management cluster, but none is declared", "Declare a Cluster with spec.role Management.")
 	}
 	return "", problem(*o, "it belongs on a management cluster, and there are several: "+strings.Join(declared, ", "), "Set spec.managementCluster of the Seed.")

@@ -53,12 +53,20 @@ func (s *scope) annotated(o *manifest.Object) (decision, error) {
 
 func (s *scope) byName(o *manifest.Object, value string) ([]string, error) {
 	var clusters []string
+	broken := ""
 	for name := range strings.SplitSeq(value, ",") {
 		name = strings.TrimSpace(name)
+		if s.inventory.Broken(name) != "" {
+			broken = name // what is planted there stays
+			continue
+		}
 		if err := s.known(o, name); err != nil {
 			return nil, err
 		}
 		clusters = append(clusters, name)
+	}
+	if len(clusters) == 0 {
+		return nil, problem(*o, fmt.Sprintf("annotation %s names the cluster %q: %s", v1alpha1.AnnotationCluster, broken, s.inventory.Broken(broken)), "Correct that document.")
 	}
 	return clusters, nil
 }

@@ -17,6 +17,9 @@ var namedCluster = Rule{
 			if c, ok := s.inventory.Clusters[name]; ok && c.CreatedBy != nil {
 				return decision{[]string{c.CreatedBy.On}, fmt.Sprintf("label %s: %s", labelClusterName, name)}, nil
 			}
+			if why := s.inventory.Broken(name); why != "" {
+				return decision{}, problem(*o, fmt.Sprintf("label %s: %s: %s", labelClusterName, name, why), "Correct that document.")
+			}
 			on, err := s.management(o)
 			return decision{[]string{on}, fmt.Sprintf("label %s: %s", labelClusterName, name)}, err
 		}

@@ -27,11 +27,13 @@ type assembly struct {
 	contents map[string]string
 }
 
-// tierVertices are the vertices of one tier.
+// tierVertices are the vertices of one tier. A tier on a cluster whose document
+// cannot be used has none: it is taken over as it was.
 type tierVertices struct {
 	cluster  string
 	ordinal  int
 	vertices []int
+	was      *Tier
 }
 
 func (c *computation) assemble(s *seedState) (*Plan, map[string]map[string]File, error) {
@@ -41,7 +43,11 @@ func (c *computation) assemble(s *seedState) (*Plan, map[string]map[string]File,
 		a.plan.Generation = s.previous.Plan.Generation + 1
 	}
 	for _, tv := range a.tierVertices() {
-		if err := a.addTier(tv); err != nil {
+		add := a.addTier
+		if tv.was != nil {
+			add = a.keepTier
+		}
+		if err := add(tv); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -51,9 +57,7 @@ func (c *computation) assemble(s *seedState) (*Plan, map[string]map[string]File,
 	slices.SortFunc(a.plan.Tiers, func(x, y Tier) int {
 		return cmp.Or(cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.Ordinal, y.Ordinal))
 	})
-	for _, p := range s.placements {
-		a.plan.Placements = append(a.plan.Placements, Placement(p))
-	}
+	a.addPlacements()
 	a.addDependencies()
 	a.plan.Warnings = a.allWarnings()
 	a.plan.Inputs = a.inputs()
@@ -66,6 +70,9 @@ func (a *assembly) tierVertices() []tierVertices {
 	first, end := a.graph.Of(a.seed.Name)
 	for i := first; i < end; i++ {
 		v := a.graph.Vertices[i]
+		if a.broken[v.Cluster] != "" {
+			continue
+		}
 		key := layout.Tier{Seed: v.Seed, Cluster: v.Cluster, Ordinal: a.tiering.Ordinal[i]}
 		at, ok := index[key]
 		if !ok {
@@ -75,10 +82,48 @@ func (a *assembly) tierVertices() []tierVertices {
 		}
 		tiers[at].vertices = append(tiers[at].vertices, i)
 	}
+	if len(a.broken) > 0 {
+		for i := range a.previous.Plan.Tiers {
+			if t := &a.previous.Plan.Tiers[i]; a.broken[t.Cluster] != "" && !t.Gone() {
+				tiers = append(tiers, tierVertices{cluster: t.Cluster, ordinal: t.Ordinal, was: t})
+			}
+		}
+	}
 	slices.SortFunc(tiers, func(x, y tierVertices) int {
 		return cmp.Or(cmp.Compare(x.cluster, y.cluster), cmp.Compare(x.ordinal, y.ordinal))
 	})
 	return tiers
+}
+
+// keepTier takes over a tier as it was last planned.
+func (a *assembly) keepTier(tv tierVertices) error {
+	t, objects := *tv.was, a.previous.Plan.Objects(tv.was)
+	for _, o := range objects {
+		if err := a.put(t.Repo, t.FilePath(o), File{Hash: a.previous.File(t.Repo, t.FilePath(o))}); err != nil {
+			return err
+		}
+	}
+	t.Leaving, t.Contents = nil, a.contentsID(t.Tree, objects)
+	a.plan.Tiers = append(a.plan.Tiers, t)
+	return a.put(t.Repo, t.Reconciler, File{Hash: t.ReconcilerBlob})
+}
+
+// addPlacements says where everything goes; of clusters that stay as they were, what
+// the last plan said.
+func (a *assembly) addPlacements() {
+	for _, p := range a.placements {
+		a.plan.Placements = append(a.plan.Placements, Placement(p))
+	}
+	if len(a.broken) == 0 {
+		return
+	}
+	for _, p := range a.previous.Plan.Placements {
+		p.Clusters = slices.DeleteFunc(slices.Clone(p.Clusters), func(name string) bool { return a.broken[name] == "" })
+		if len(p.Clusters) > 0 {
+			a.plan.Placements = append(a.plan.Placements, p)
+		}
+	}
+	slices.SortStableFunc(a.plan.Placements, func(x, y Placement) int { return x.Object.Compare(y.Object) })
 }
 
 func (a *assembly) addTier(tv tierVertices) error {
@@ -93,7 +138,7 @@ func (a *assembly) addTier(tv tierVertices) error {
 	for _, i := range tv.vertices {
 		id := a.graph.Vertices[i].Object
 		if cl, ok := a.inventory.Clusters[id.Name]; ok && cl.CreatedBy != nil && cl.CreatedBy.Seed == a.seed.Name && cl.CreatedBy.Object == id && cl.CreatedBy.On == tv.cluster {
-			t.Creates = append(t.Creates, Creates{cl.Name, id, kubeConfigOf(cl)})
+			t.Creates = append(t.Creates, Creates{cl.Name, id, kubeConfigOf(cl), cl.Declared != a.objects[id].Source})
 		}
 	}
 	t.Prerequisites = a.prerequisites(tv)
@@ -298,11 +343,9 @@ func (a *assembly) addDependencies() {
 	for _, e := range a.graph.EdgesOf(a.seed.Name) {
 		add(a.graph.Vertices[e.From], a.graph.Vertices[e.To], e.Kind, e.Rule, e.Why)
 	}
-	if a.dropping[a.seed.Name] {
-		for _, e := range a.previous.kept() {
-			if a.leaves[e.From] {
-				add(e.From, e.To, dependency.Hard, e.Rule, e.Why)
-			}
+	for _, e := range a.previous.kept() {
+		if a.broken[e.From.Cluster] != "" || a.dropping[a.seed.Name] && a.leaves[e.From] {
+			add(e.From, e.To, dependency.Hard, e.Rule, e.Why)
 		}
 	}
 }

@@ -80,10 +80,12 @@ Remove one of these dependencies, or switch its rule off with spec.disabledRules
 			},
 			want: `seed "web": template "Template/odd" (clusters.yaml:16): line 1:3: executing "Template/odd" at <.Names>: can't evaluate field Names in type template.Reconciler. Correct the template`,
 		},
-		"a cluster's document that cannot be read": {
-			files: map[string]string{"clusters.yaml": fleetDocuments + "---\napiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: new}\nspec: {rloe: Workload}\n"},
-			want: `the inventory cannot be read, so nothing is planned anew:
-clusters.yaml:11: Cluster "new": unknown field "rloe". Compare it with the example in the reference documentation.`,
+		"a cluster's document that cannot be used, and nothing else to be planted on": {
+			files: map[string]string{
+				"clusters.yaml":  fleetDocuments + "---\napiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: new}\nspec: {rloe: Workload}\n",
+				"seeds/web.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: web, annotations: {furrow.dev/cluster: new}}\n",
+			},
+			want: `seeds/web.yaml:1: Namespace "web": annotation furrow.dev/cluster names the cluster "new": its document at clusters.yaml:11 cannot be used: unknown field "rloe". Correct that document.`,
 		},
 		"a dependency on what is nowhere": {
 			files: map[string]string{"seeds/web.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: web, annotations: {furrow.dev/depends-on: core/Namespace/wbe}}\n"},

@@ -36,6 +36,9 @@ type Outcome struct {
 	Kept bool
 	// Err says why the seed could not be planned anew; the earlier plan then stays.
 	Err error
+	// Broken are the clusters that stay as they were last planned, because their
+	// documents cannot be used, each with what is wrong.
+	Broken map[string]string
 }
 
 // computation is one call of Compute. Seeds fail one by one until the rest can be planned.
@@ -66,7 +69,11 @@ type seedState struct {
 	bytes      map[manifest.ID][]byte
 	leaving    []dependency.Vertex
 	leaves     map[dependency.Vertex]bool // the same, as a set
-	warnings   []Warning
+	// held are planted on clusters whose documents cannot be used, and stay as they
+	// are; broken are those clusters, and why.
+	held     []dependency.Vertex
+	broken   map[string]string
+	warnings []Warning
 }
 
 // Compute plans all seeds of a catalog.
@@ -105,17 +112,14 @@ func (c *computation) alive() []*seedState {
 	return out
 }
 
-// collect takes in the seeds that could be read. With a broken inventory no seed
-// is planned: a cluster whose document is broken is not a cluster that is gone.
+// collect takes in the seeds that could be read.
 func (c *computation) collect() {
 	for i := range c.in.Catalog.Seeds {
 		seed := &c.in.Catalog.Seeds[i]
 		previous := c.in.Previous[seed.Name]
 		c.dropping[seed.Name] = previous.drops()
-		c.seeds[seed.Name] = &seedState{seed: seed, leaves: map[dependency.Vertex]bool{}, previous: previous, planted: previous.vertices(), objects: map[manifest.ID]*manifest.Object{}, bytes: map[manifest.ID][]byte{}}
+		c.seeds[seed.Name] = &seedState{seed: seed, leaves: map[dependency.Vertex]bool{}, broken: map[string]string{}, previous: previous, planted: previous.vertices(), objects: map[manifest.ID]*manifest.Object{}, bytes: map[manifest.ID][]byte{}}
 		switch {
-		case len(c.in.Catalog.Problems) > 0:
-			c.fail(seed.Name, fmt.Errorf("the inventory cannot be read, so nothing is planned anew:\n%w", c.in.Catalog.Problems))
 		case seed.Err != nil:
 			c.fail(seed.Name, seed.Err)
 		case unknownRule(seed.Spec) != "":
@@ -148,8 +152,16 @@ func ruleNames() []string {
 
 // place finds the clusters that seeds create, and then where everything goes.
 func (c *computation) place() {
+	for _, previous := range c.in.Previous {
+		if previous.Plan != nil {
+			for _, cluster := range previous.Plan.Implied() {
+				c.inventory.MarkImplied(cluster)
+			}
+		}
+	}
 	var readable []catalog.Seed
 	for _, s := range c.alive() {
+		c.keepManagement(s)
 		readable = append(readable, *s.seed)
 	}
 	for name, err := range placement.AddImplied(c.inventory, readable) {
@@ -164,6 +176,25 @@ func (c *computation) place() {
 		if err != nil {
 			c.fail(s.seed.Name, err)
 		}
+	}
+}
+
+// keepManagement leaves a seed on the management cluster of its last plan while
+// some document cannot be used that may declare another one.
+func (c *computation) keepManagement(s *seedState) {
+	if _, doubtful := c.inventory.MayManage(); !doubtful || s.seed.Spec.ManagementCluster != "" {
+		return
+	}
+	last := map[string]bool{}
+	for v := range s.planted {
+		if cl, known := c.inventory.Clusters[v.Cluster]; known && cl.Role == v1alpha1.RoleManagement {
+			last[v.Cluster] = true
+		}
+	}
+	if names := sortedKeys(last); len(names) == 1 {
+		seed := *s.seed
+		seed.Spec.ManagementCluster = names[0]
+		s.seed = &seed
 	}
 }
 
@@ -303,10 +334,14 @@ func nextForConflict(c *dependency.Conflict) string {
 func (c *computation) graphSeeds(alive []*seedState) []dependency.Seed {
 	seeds := make([]dependency.Seed, 0, len(alive))
 	for _, s := range alive {
-		seed := dependency.Seed{Name: s.seed.Name, Spec: s.seed.Spec, Objects: s.objects, Placements: s.placements}
+		seed := dependency.Seed{Name: s.seed.Name, Spec: s.seed.Spec, Objects: s.objects, Placements: s.placements, Held: s.held}
 		if !c.dropping[s.seed.Name] {
 			seed.Leaving = s.leaving
-			seed.Kept = slices.DeleteFunc(s.previous.kept(), func(e dependency.KeptEdge) bool { return !s.leaves[e.From] })
+		}
+		if len(seed.Leaving)+len(s.held) > 0 {
+			seed.Kept = slices.DeleteFunc(s.previous.kept(), func(e dependency.KeptEdge) bool {
+				return s.broken[e.From.Cluster] == "" && (len(seed.Leaving) == 0 || !s.leaves[e.From])
+			})
 		}
 		seeds = append(seeds, seed)
 	}
@@ -398,7 +433,7 @@ func (c *computation) assembleAll() map[string]*Outcome {
 			c.fail(s.seed.Name, err)
 			continue
 		}
-		o := &Outcome{Plan: plan, Files: files}
+		o := &Outcome{Plan: plan, Files: files, Broken: s.broken}
 		if s.previous != nil && s.previous.Plan != nil && samePlan(s.previous.Plan, plan) {
 			o.Plan, o.Kept = s.previous.Plan, true
 			if !s.previous.Partial {

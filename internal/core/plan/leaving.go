@@ -3,11 +3,15 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/dependency"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// findLeaving lists what is planted and no longer in its seed.
+// findLeaving lists what is planted and no longer in its seed. What is planted on a
+// cluster whose document cannot be used neither leaves nor changes.
 func (c *computation) findLeaving() {
 	for _, s := range c.alive() {
 		now := map[dependency.Vertex]bool{}
@@ -17,13 +21,32 @@ func (c *computation) findLeaving() {
 			}
 		}
 		for v := range s.planted {
-			if !now[v] {
-				s.leaving = append(s.leaving, v)
-				s.leaves[v] = true
+			if now[v] {
+				continue
 			}
+			if why := c.inventory.Broken(v.Cluster); why != "" {
+				s.held = append(s.held, v)
+				s.broken[v.Cluster] = why
+				continue
+			}
+			s.leaving = append(s.leaving, v)
+			s.leaves[v] = true
 		}
 		slices.SortFunc(s.leaving, dependency.Vertex.Compare)
+		slices.SortFunc(s.held, dependency.Vertex.Compare)
+		c.holdIfGoing(s)
 		c.holdIfUnsure(s)
+	}
+}
+
+// holdIfGoing keeps a seed as it is when objects were to leave a cluster whose
+// document cannot be used now.
+func (c *computation) holdIfGoing(s *seedState) {
+	for _, v := range s.held {
+		if s.planted[v].going {
+			c.fail(s.seed.Name, fmt.Errorf("seed %q: %s is being removed, and of its cluster %s. Correct that document", s.seed.Name, v, s.broken[v.Cluster]))
+			return
+		}
 	}
 }
 
@@ -51,11 +74,24 @@ func (c *computation) holdNeeded() {
 // another seed, which may create the cluster, cannot be planned.
 func (c *computation) holdIfUnsure(s *seedState) {
 	for _, v := range s.leaving {
-		if _, known := c.inventory.Clusters[v.Cluster]; !known && len(c.failed) > 0 {
-			c.fail(s.seed.Name, fmt.Errorf("seed %q: the cluster %q is not known any more, while %s cannot be planned and may create it. Correct that seed first", s.seed.Name, v.Cluster, c.failedNames()))
+		if _, known := c.inventory.Clusters[v.Cluster]; known {
+			continue
+		}
+		if creators := c.mayCreate(v.Cluster); len(creators) > 0 {
+			c.fail(s.seed.Name, fmt.Errorf("seed %q: the cluster %q is not known any more, while %s cannot be planned and may create it. Correct that seed first", s.seed.Name, v.Cluster, strings.Join(quoteAll("seed", creators), ", ")))
 			return
 		}
 	}
+}
+
+// mayCreate are the seeds that cannot be planned and may create a cluster: they have
+// its creator, did so by their last plan, or cannot be read.
+func (c *computation) mayCreate(cluster string) []string {
+	creates := func(s *seedState) bool {
+		isCreator := func(o manifest.Object) bool { return o.ID.Name == cluster && catalog.IsCreator(o.ID.GroupKind()) }
+		return s.seed.Err != nil || s.previous.creates(cluster) || slices.ContainsFunc(s.seed.Objects, isCreator)
+	}
+	return slices.DeleteFunc(sortedKeys(c.failed), func(name string) bool { return !creates(c.seeds[name]) })
 }
 
 // holdIfStillNeeded refuses to take a Namespace, CRD or creator from under what

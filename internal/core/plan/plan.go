@@ -107,6 +107,8 @@ type Creates struct {
 	Object  manifest.ID `yaml:"object"`
 	// KubeConfig is the Secret through which the new cluster is reached.
 	KubeConfig KubeConfig `yaml:"kubeConfig,omitempty"`
+	// Declared says that the cluster has a document outside the seed.
+	Declared bool `yaml:"declared,omitempty"`
 }
 
 // KubeConfig names a Secret that holds a kubeconfig under the key value.
@@ -248,6 +250,19 @@ func (p *Plan) Repos() []string {
 		seen[t.Repo] = true
 	}
 	return sortedKeys(seen)
+}
+
+// Implied are the clusters that the plan creates and that no document declares.
+func (p *Plan) Implied() []string {
+	var names []string
+	for i := range p.Tiers {
+		for _, c := range p.Tiers[i].Creates {
+			if !c.Declared {
+				names = append(names, c.Cluster)
+			}
+		}
+	}
+	return names
 }
 
 // Gone says that nothing of the tier is to be on the base branch.

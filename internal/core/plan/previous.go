@@ -33,13 +33,13 @@ func (p *Previous) vertices() map[dependency.Vertex]planted {
 		if t.Leaving != nil {
 			for _, o := range t.Leaving.Objects {
 				if hash := p.Base(t.Repo, t.FilePath(o)); hash != "" {
-					out[dependency.Vertex{Seed: p.Plan.Seed, Object: o.ID, Cluster: t.Cluster}] = planted{t, o, hash}
+					out[dependency.Vertex{Seed: p.Plan.Seed, Object: o.ID, Cluster: t.Cluster}] = planted{t, o, hash, true}
 				}
 			}
 		}
 		for _, o := range p.Plan.Objects(t) {
 			v := dependency.Vertex{Seed: p.Plan.Seed, Object: o.ID, Cluster: t.Cluster}
-			out[v] = planted{t, o, p.File(t.Repo, t.FilePath(o))}
+			out[v] = planted{t, o, p.File(t.Repo, t.FilePath(o)), false}
 		}
 	}
 	return out
@@ -50,11 +50,20 @@ func (p *Previous) drops() bool {
 	return p != nil && p.Plan != nil && slices.ContainsFunc(p.Plan.Tiers, func(t Tier) bool { return t.Leaving != nil })
 }
 
+// creates says that an object of the plan brings a cluster into being.
+func (p *Previous) creates(cluster string) bool {
+	return p != nil && p.Plan != nil && slices.ContainsFunc(p.Plan.Tiers, func(t Tier) bool {
+		return slices.ContainsFunc(t.Creates, func(c Creates) bool { return c.Cluster == cluster })
+	})
+}
+
 // planted is an object where an earlier plan put it.
 type planted struct {
 	tier   *Tier
 	object Object
 	hash   layout.Hash
+	// going says that the plan has the object leave.
+	going bool
 }
 
 // kept are the hard dependencies of the previous plan.

@@ -58,18 +58,32 @@ func (a *assembly) keepReconciler(t *Tier, tv tierVertices) error {
 func (a *assembly) dependsOn(t *Tier) []template.ObjectName {
 	var out []template.ObjectName
 	for _, p := range t.Prerequisites {
-		cl := a.inventory.Clusters[p.Cluster]
-		if cl.ReconciledOn() != t.Object.Cluster {
+		name := layout.Tier{Seed: cmp.Or(p.Seed, a.seed.Name), Cluster: p.Cluster, Ordinal: p.Ordinal}
+		on, namespace := a.reconciledOn(name)
+		if on != t.Object.Cluster {
 			continue
 		}
-		name := layout.Tier{Seed: cmp.Or(p.Seed, a.seed.Name), Cluster: p.Cluster, Ordinal: p.Ordinal}
 		ref := template.ObjectName{Name: name.ReconcilerName()}
-		if ns := reconcilerNamespace(cl); ns != t.Object.Namespace {
-			ref.Namespace = ns
+		if namespace != t.Object.Namespace {
+			ref.Namespace = namespace
 		}
 		out = append(out, ref)
 	}
 	return out
+}
+
+// reconciledOn is where the reconciler object of a tier is: of a cluster whose
+// document cannot be used, by the tier's last plan.
+func (a *assembly) reconciledOn(tier layout.Tier) (cluster, namespace string) {
+	if cl, known := a.inventory.Clusters[tier.Cluster]; known {
+		return cl.ReconciledOn(), reconcilerNamespace(cl)
+	}
+	if last := a.in.Previous[tier.Seed]; last != nil && last.Plan != nil {
+		if t, ok := last.Plan.Find(tier.Cluster, tier.Ordinal); ok {
+			return t.Object.Cluster, t.Object.Namespace
+		}
+	}
+	return "", ""
 }
 
 // healthChecks of a tier with a creator are the creators and all that others

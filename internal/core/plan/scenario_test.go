@@ -358,6 +358,9 @@ func summary(o *plan.Outcome) string {
 	case o.Kept:
 		b.WriteString("the plan before is kept\n")
 	}
+	for _, name := range slices.Sorted(maps.Keys(o.Broken)) {
+		fmt.Fprintf(&b, "%s stays as it was: %s\n", name, o.Broken[name])
+	}
 	if o.Plan.Removal {
 		b.WriteString("the seed is removed\n")
 	}

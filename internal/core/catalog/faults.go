@@ -1,0 +1,94 @@
+package catalog
+
+import (
+	"fmt"
+
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// faults are the documents that cannot be used. What they declare is not gone: it
+// is only not known.
+type faults struct {
+	named map[documentKey]fault
+	// unread are documents of which not even the name can be read: each may declare anything.
+	unread manifest.Problems
+}
+
+type documentKey struct{ kind, name string }
+
+type fault struct {
+	manifest.Problem
+	// workload says that the document certainly declares no management cluster.
+	workload bool
+}
+
+// add notes what is wrong with a document; the first problem counts.
+func (f *faults) add(kind, name string, p manifest.Problem, workload bool) {
+	key := documentKey{kind, name}
+	if _, known := f.named[key]; !known {
+		f.named[key] = fault{p, workload}
+	}
+}
+
+func (f *faults) has(kind string) bool {
+	for key := range f.named {
+		if key.kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// of says why something that nobody declares may be declared all the same; empty
+// when no document that cannot be used may declare it.
+func (f *faults) of(kind, name string) string {
+	if p, ok := f.named[documentKey{kind, name}]; ok {
+		return fmt.Sprintf("%s %q cannot be used, see %s", kind, name, p.Source)
+	}
+	if len(f.unread) > 0 {
+		return fmt.Sprintf("%s %q is not declared, unless in %s, which cannot be read", kind, name, f.unread[0].Source)
+	}
+	return ""
+}
+
+// Broken says why a cluster that is not in the inventory may be declared all the
+// same; empty when it is there, or no document that cannot be used may declare it.
+func (inv *Inventory) Broken(cluster string) string {
+	if _, there := inv.Clusters[cluster]; there {
+		return ""
+	}
+	if p, ok := inv.faults.named[documentKey{"Cluster", cluster}]; ok {
+		return fmt.Sprintf("its document at %s cannot be used: %s", p.Source, p.Message)
+	}
+	if len(inv.faults.unread) > 0 && !inv.implied[cluster] {
+		return fmt.Sprintf("%s cannot be read and may declare it", inv.faults.unread[0].Source)
+	}
+	return ""
+}
+
+// MarkImplied says that a cluster had no document when it was last planned, so that
+// one which cannot be read is not taken for its.
+func (inv *Inventory) MarkImplied(cluster string) {
+	if inv.implied == nil {
+		inv.implied = map[string]bool{}
+	}
+	inv.implied[cluster] = true
+}
+
+// BrokenRepo says the same of a GitOps repository.
+func (inv *Inventory) BrokenRepo(name string) string { return inv.faults.of("GitOpsRepo", name) }
+
+// MayManage is a document that cannot be used and may declare a management
+// cluster; false when there is none.
+func (inv *Inventory) MayManage() (manifest.Source, bool) {
+	if unread := inv.faults.unread; len(unread) > 0 {
+		return unread[0].Source, true
+	}
+	var at manifest.Source
+	for key, p := range inv.faults.named {
+		if key.kind == "Cluster" && !p.workload && (at == (manifest.Source{}) || p.Source.Compare(at) < 0) {
+			at = p.Source
+		}
+	}
+	return at, at != (manifest.Source{})
+}

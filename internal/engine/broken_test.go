@@ -1,0 +1,197 @@
+package engine_test
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// plainSeed is a seed of one ConfigMap; on may be empty for all workload clusters.
+func plainSeed(name string, version int, on string) string {
+	annotations := ""
+	if on != "" {
+		annotations = fmt.Sprintf(", annotations: {furrow.dev/cluster: %q}", on)
+	}
+	return fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: default%s}\ndata: {version: v%d}\n", name, annotations, version)
+}
+
+// filesBelow are the files of a repository below some directories.
+func filesBelow(m *memory, dirs ...string) map[string]string {
+	files := m.files()
+	maps.DeleteFunc(files, func(file, _ string) bool {
+		for _, dir := range dirs {
+			if strings.HasPrefix(file, dir) {
+				return false
+			}
+		}
+		return true
+	})
+	return files
+}
+
+// TestABrokenDocumentHoldsOnlyWhatDependsOnIt breaks one document of three clusters:
+// seeds go on everywhere else, also to be removed, and nothing changes on the cluster
+// whose document is broken until it is correct again.
+func TestABrokenDocumentHoldsOnlyWhatDependsOnIt(t *testing.T) {
+	const file = "clusters/site-c.yaml"
+	good := document("Cluster", "site-c", "spec: {gitOpsRepo: a}")
+	tests := map[string]struct {
+		files map[string]string
+		// problem is what people are told.
+		problem string
+	}{
+		"a field that does not exist": {
+			map[string]string{file: document("Cluster", "site-c", "spec: {gitOpsRepo: a, hub: site-a}")},
+			`clusters/site-c.yaml:1: Cluster "site-c": unknown field "hub"`,
+		},
+		"YAML that cannot be read": {map[string]string{file: "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: site-c\n"}, "clusters/site-c.yaml:4: "},
+		"a file that was cut off":  {map[string]string{file: "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmeta"}, "clusters/site-c.yaml:"},
+		"a file in UTF-16":         {map[string]string{file: "\xff\xfe" + strings.Join(strings.Split(good, ""), "\x00") + "\x00"}, "clusters/site-c.yaml:"},
+		"a merge that was not finished": {
+			map[string]string{file: "<<<<<<< HEAD\n" + good + "=======\n" + good + ">>>>>>> other\n"}, "clusters/site-c.yaml:",
+		},
+		"a kind that does not exist": {map[string]string{file: strings.Replace(good, "kind: Cluster", "kind: Clutser", 1)}, "Furrow has no kind Clutser"},
+		"no kind":                    {map[string]string{file: strings.Replace(good, "kind: Cluster\n", "", 1)}, "clusters/site-c.yaml:1: "},
+		"a version that does not exist": {
+			map[string]string{file: strings.Replace(good, "v1alpha1", "v1", 1)}, `Cluster "site-c": apiVersion furrow.dev/v1 is unknown`,
+		},
+		"a second document of its name": {map[string]string{"clusters/copy.yaml": document("Cluster", "site-c", "spec: {gitOpsRepo: a, path: other}")}, "it is also declared at clusters/copy.yaml:1"},
+		"a type that is not declared": {
+			map[string]string{file: document("Cluster", "site-c", "spec: {gitOpsRepo: a, type: big}")}, `the cluster type "big" is not declared`,
+		},
+		"a type with a broken template": {
+			map[string]string{
+				file:             document("Cluster", "site-c", "spec: {gitOpsRepo: a, type: big}"),
+				"types/big.yaml": document("ClusterType", "big", "spec: {reconcilerTemplate: big}"),
+				"types/t.yaml":   document("Template", "big", "spec: {type: Reconcilr, text: x}"),
+			},
+			`types/t.yaml:1: Template "big": spec.type "Reconcilr" is unknown`,
+		},
+		"a repository that cannot be used": {
+			map[string]string{
+				file:           document("Cluster", "site-c", "spec: {gitOpsRepo: c}"),
+				"repos/c.yaml": document("GitOpsRepo", "c", "spec: {url: elsewhere, branhc: main}"),
+			},
+			`GitOpsRepo "c": unknown field "branhc"`,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			e := newEstate(t, map[string][]string{"a": {"site-a", "site-b", "site-c"}})
+			furrow := e.engine(rival{})
+			e.plant(seeds{
+				"all": plainSeed("all", 1, ""), "two": plainSeed("two", 1, "site-a,site-b"), "gone": plainSeed("gone", 1, "site-b"),
+				"far": plainSeed("far", 1, "site-c"), "both": plainSeed("both", 1, "site-a,site-c"),
+			})
+			e.settle(furrow)
+			before := filesBelow(e.repos["a"], "planted/site-c/", "clusters/site-c/")
+			e.control.put("main", "break", tc.files)
+			e.plant(seeds{"all": plainSeed("all", 2, ""), "two": plainSeed("two", 2, "site-a,site-b"), "gone": "", "far": plainSeed("far", 2, "site-c"), "both": "", "new": plainSeed("new", 1, "site-b")})
+			e.rounds(12, furrow)
+
+			if diff := cmp.Diff(before, filesBelow(e.repos["a"], "planted/site-c/", "clusters/site-c/")); diff != "" {
+				t.Errorf("what is planted on site-c has changed (-before +now):\n%s", diff)
+			}
+			e.mustHave(3 + 2 + 1 + 2 + 1) // all, two, far, both, new
+			if files := e.repos["a"].files(); !strings.Contains(files["planted/site-a/all/tier-00/configmap.all.yaml"], "v2") || !strings.Contains(files["planted/site-b/two/tier-00/configmap.two.yaml"], "v2") {
+				t.Error("seeds were not updated elsewhere")
+			}
+			e.mustSay("all", "Released")
+			e.mustSay("two", "Released")
+			e.mustSay("new", "Released")
+			e.mustSay("far", "clusters/site-c.yaml:")
+			e.mustSay("both", "is not in the control-plane repository, and is planted on cluster site-c")
+			if _, there := e.report.Seed("gone"); there {
+				t.Errorf("a seed on another cluster was not removed:\n%s", e.describe())
+			}
+			if problems := strings.Join(e.report.Problems, "\n"); !strings.Contains(problems, tc.problem) {
+				t.Errorf("the problems are %q, want %q", problems, tc.problem)
+			}
+			if all, _ := e.report.Seed("all"); !strings.Contains(strings.Join(all.Warnings, "\n"), "cluster site-c stays as it was last planned: ") {
+				t.Errorf("nothing says that site-c stays as it was: %q", all.Warnings)
+			}
+			if n := e.idlePushes("a", furrow); n != 0 {
+				t.Errorf("%d pushes in idle passes", n)
+			}
+
+			e.control.put("main", "correct it", map[string]string{file: good, "clusters/copy.yaml": "", "types/big.yaml": "", "types/t.yaml": "", "repos/c.yaml": ""})
+			e.settle(furrow)
+			e.mustHave(3 + 2 + 1 + 1)
+			if files := e.repos["a"].files(); !strings.Contains(files["planted/site-c/all/tier-00/configmap.all.yaml"], "v2") || !strings.Contains(files["planted/site-c/far/tier-00/configmap.far.yaml"], "v2") {
+				t.Error("site-c does not follow once its document is correct")
+			}
+		})
+	}
+}
+
+func TestABrokenHubHoldsTheClustersThatItReconciles(t *testing.T) {
+	e := newEstate(t, map[string][]string{"a": {"hub", "site-a", "edge@hub"}})
+	furrow := e.engine(rival{})
+	e.plant(seeds{"all": plainSeed("all", 1, "site-a,edge"), "edge": plainSeed("edge", 1, "edge")})
+	e.settle(furrow)
+	good, before := e.control.files()["clusters/hub.yaml"], filesBelow(e.repos["a"], "planted/edge/", "clusters/hub/")
+	e.control.put("main", "break", map[string]string{"clusters/hub.yaml": document("Cluster", "hub", "spec: {rolle: Workload}")})
+	e.plant(seeds{"all": plainSeed("all", 2, "site-a,edge"), "edge": ""})
+	e.rounds(10, furrow)
+	if diff := cmp.Diff(before, filesBelow(e.repos["a"], "planted/edge/", "clusters/hub/")); diff != "" {
+		t.Errorf("what is planted on edge has changed (-before +now):\n%s", diff)
+	}
+	e.mustSay("all", "Released")
+	e.mustSay("edge", `is planted on cluster edge: its document at clusters/edge.yaml:1 cannot be used: spec.reconciledBy names the cluster "hub": its document at clusters/hub.yaml:1 cannot be used`)
+	e.mustHave(3)
+	e.control.put("main", "correct it", map[string]string{"clusters/hub.yaml": good})
+	e.settle(furrow)
+	e.mustHave(2)
+}
+
+func TestABrokenRepositoryHoldsWhatIsPlantedThere(t *testing.T) {
+	e := newEstate(t, twoSites())
+	furrow := e.engine(rival{})
+	e.plant(seeds{"both": plainSeed("both", 1, "site-a,site-b"), "one": plainSeed("one", 1, "site-a"), "other": plainSeed("other", 1, "site-b")})
+	e.settle(furrow)
+	good, before := e.control.files()["repos/b.yaml"], e.repos["b"].files()
+	for _, broken := range []string{document("GitOpsRepo", "b", "spec: {url: memory-b, brnch: main}"), "apiVersion: furrow.dev/v1alpha1\nkind: GitOpsRepo\nmetadata: {name: b\n"} {
+		e.control.put("main", "break", map[string]string{"repos/b.yaml": broken})
+		e.plant(seeds{"both": plainSeed("both", 2, "site-a,site-b"), "one": plainSeed("one", 2, "site-a"), "other": ""})
+		e.rounds(10, furrow)
+		e.mustSay("one", "Released")
+		e.mustSay("both", `seed "both": it is planted in GitOps repository "b", and GitOpsRepo "b" `)
+		if diff := cmp.Diff(before, e.repos["b"].files()); diff != "" {
+			t.Errorf("repository b has changed (-before +now):\n%s", diff)
+		}
+		if !strings.Contains(e.repos["a"].files()["planted/site-a/one/tier-00/configmap.one.yaml"], "v2") {
+			t.Error("a seed that is not in that repository was not updated")
+		}
+		e.mustHave(4)
+	}
+	e.control.put("main", "correct it", map[string]string{"repos/b.yaml": good})
+	e.settle(furrow)
+	e.mustHave(3)
+}
+
+// TestAFileThatCannotBeReadHoldsNoClusterThatASeedCreates: such a cluster has no document.
+func TestAFileThatCannotBeReadHoldsNoClusterThatASeedCreates(t *testing.T) {
+	w := planted(t)
+	w.control.put("main", "break", map[string]string{
+		"clusters/site-0.yaml": "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: site-0\n", "seeds/edge.yaml": storySeed(2, true),
+	})
+	w.settleSeeds(60)
+	if s, _ := w.report.Seed("edge"); s.State != "Released" || !strings.Contains(w.gitops.files()["planted/edge-1/edge/tier-01/deployment.web.yaml"], "web:2") {
+		t.Errorf("the seed was not updated:\n%s", w.describe())
+	}
+	w.check()
+}
+
+// settleSeeds merges everything for some rounds, whatever problems there are.
+func (w *world) settleSeeds(rounds int) {
+	for range rounds {
+		w.pass()
+		for _, p := range w.open() {
+			w.merge(p)
+		}
+		w.tick()
+	}
+}
