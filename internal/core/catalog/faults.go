@@ -81,13 +81,24 @@ func (inv *Inventory) BrokenRepo(name string) string { return inv.faults.of("Git
 // MayManage is a document that cannot be used and may declare a management
 // cluster; false when there is none.
 func (inv *Inventory) MayManage() (manifest.Source, bool) {
+	return inv.first(func(f fault) bool { return !f.workload })
+}
+
+// AnyBroken is a document that cannot be used and may declare a cluster; false when
+// there is none.
+func (inv *Inventory) AnyBroken() (manifest.Source, bool) {
+	return inv.first(func(fault) bool { return true })
+}
+
+// first is the first document that cannot be used and may declare such a cluster.
+func (inv *Inventory) first(such func(fault) bool) (manifest.Source, bool) {
 	if unread := inv.faults.unread; len(unread) > 0 {
 		return unread[0].Source, true
 	}
 	var at manifest.Source
-	for key, p := range inv.faults.named {
-		if key.kind == "Cluster" && !p.workload && (at == (manifest.Source{}) || p.Source.Compare(at) < 0) {
-			at = p.Source
+	for key, f := range inv.faults.named {
+		if key.kind == "Cluster" && such(f) && (at == (manifest.Source{}) || f.Source.Compare(at) < 0) {
+			at = f.Source
 		}
 	}
 	return at, at != (manifest.Source{})

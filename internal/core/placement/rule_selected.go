@@ -29,6 +29,9 @@ func (s *scope) selectedClusters(o *manifest.Object) ([]string, error) {
 			return created, nil
 		}
 		if len(workload) == 0 {
+			if at, broken := s.inventory.AnyBroken(); broken {
+				return nil, problem(*o, fmt.Sprintf("there is no workload cluster, and %s cannot be used and may declare one", at), "Correct that document.")
+			}
 			return nil, problem(*o, "there is no workload cluster", "Declare a Cluster with spec.role Workload.")
 		}
 		return workload, nil
