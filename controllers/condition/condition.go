@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
 // Writer writes the conditions of one object.
@@ -68,9 +69,14 @@ func (w Writer) underWay(reason, message string, stalled bool) {
 	w.Clear(not)
 }
 
-// Cut shortens a text to at most so many bytes, as valid UTF-8, and ends what it cut with "…".
+// Cut makes a text fit for a status or an event: of at most so many bytes, ending in "…"
+// where it was cut, and with nothing that a terminal acts on but its line breaks.
 func Cut(text string, most int) string {
-	text = strings.ToValidUTF8(text, "")
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = manifest.Printable(lines[i])
+	}
+	text = strings.Join(lines, "\n")
 	if len(text) <= most {
 		return text
 	}

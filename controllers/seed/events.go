@@ -2,6 +2,7 @@ package seed
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
@@ -16,11 +17,16 @@ type happening struct {
 }
 
 func (h happening) about(recorder events.EventRecorder, object *v1alpha1.Seed) {
-	recorder.Eventf(object, nil, h.kind, h.reason, h.action, "%s", h.note)
+	recorder.Eventf(object, nil, h.kind, h.reason, h.action, "%s", h.line())
 }
 
 func (h happening) aboutPlanting(recorder events.EventRecorder, object *v1alpha1.Planting) {
-	recorder.Eventf(object, nil, h.kind, h.reason, h.action, "%s", h.note)
+	recorder.Eventf(object, nil, h.kind, h.reason, h.action, "%s", h.line())
+}
+
+// line is the note as an event has it: on one line, with nothing that a terminal acts on.
+func (h happening) line() string {
+	return strings.ReplaceAll(cut(h.note), "\n", "; ")
 }
 
 func requestDone(what string) happening {

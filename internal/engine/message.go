@@ -28,17 +28,17 @@ func (p *pass) request(out *push, t *plan.Tier, s release.TierStatus, branch str
 		HowToReject: out.repo.Forge.HowToReject(request), From: pl.From, Revision: pl.Revision, Branch: branch,
 	}
 	for _, pre := range t.Prerequisites {
-		vars.Prerequisites = append(vars.Prerequisites, template.Prerequisite{Tier: prerequisiteName(pre), Why: pre.Why})
+		vars.Prerequisites = append(vars.Prerequisites, template.Prerequisite{Tier: prerequisiteName(pre), Why: template.Code(pre.Why)})
 	}
 	for _, o := range pl.Objects(t) {
 		if o.Leaving {
-			vars.Leaving = append(vars.Leaving, o.ID.String())
+			vars.Leaving = append(vars.Leaving, template.Code(o.ID.String()))
 		}
 	}
 	if t.Leaving != nil {
 		vars.Drops = true
 		for _, o := range t.Leaving.Objects {
-			vars.Leaving = append(vars.Leaving, o.ID.String())
+			vars.Leaving = append(vars.Leaving, template.Code(o.ID.String()))
 		}
 	}
 	text := template.Text{Name: "proposal.md.tmpl", Text: templates.Proposal}
@@ -104,7 +104,7 @@ func byKind(objects []plan.Object) []template.ObjectsOfKind {
 		if o.ID.Namespace != "" {
 			name = o.ID.Namespace + "/" + name
 		}
-		names[kind] = append(names[kind], "`"+name+"`")
+		names[kind] = append(names[kind], template.Code(name))
 	}
 	out := make([]template.ObjectsOfKind, 0, len(names))
 	for kind, list := range names {
@@ -126,7 +126,7 @@ func waitingFor(pl *plan.Plan, t *plan.Tier) []string {
 		other := &pl.Tiers[i]
 		for _, pre := range other.Prerequisites {
 			if pre.Seed == "" && pre.Cluster == t.Cluster && pre.Ordinal == t.Ordinal {
-				out = append(out, fmt.Sprintf("%s: %s", other, pre.Why))
+				out = append(out, fmt.Sprintf("%s: %s", other, template.Code(pre.Why)))
 			}
 		}
 	}

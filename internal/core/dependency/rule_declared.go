@@ -43,7 +43,7 @@ func (s *scope) waitForNamed(from source, d dialect, item string) {
 		s.fail(Finding{Seed: v.Seed, Object: v.Object, Message: fmt.Sprintf("annotation %s: %q is not of the form %s", d.annotation, item, d.form), Next: "Correct the annotation."})
 		return
 	}
-	why := fmt.Sprintf("%s: %s", d.annotation, item)
+	why := fmt.Sprintf("%s: %s", d.annotation, manifest.Printable(item))
 	if to, ok := s.nearest(v.Seed, s.owners[place{id, v.Cluster}]); ok {
 		if to == from.vertex {
 			s.fail(Finding{Seed: v.Seed, Object: v.Object, Message: fmt.Sprintf("annotation %s names the object itself", d.annotation), Next: "Correct the annotation."})

@@ -98,7 +98,7 @@ func hookWithoutInstall(o Object) string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("its Helm hooks (%s) run on neither install nor upgrade", hooks)
+	return fmt.Sprintf("its Helm hooks (%s) run on neither install nor upgrade", Printable(hooks))
 }
 
 func localConfig(o Object) string {

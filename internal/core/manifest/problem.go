@@ -17,9 +17,9 @@ type Source struct {
 // String returns "file:line", or "file" where no line is known.
 func (s Source) String() string {
 	if s.Line == 0 {
-		return s.File
+		return Printable(s.File)
 	}
-	return fmt.Sprintf("%s:%d", s.File, s.Line)
+	return fmt.Sprintf("%s:%d", Printable(s.File), s.Line)
 }
 
 // Compare orders by file, then by line.

@@ -89,7 +89,7 @@ var advice = []struct{ has, message, next string }{
 // syntaxProblem explains why a document cannot be read.
 func syntaxProblem(doc document, at place, err error) Problem {
 	f := locate(doc.text, err)
-	p := Problem{Message: "YAML: " + f.text, Next: "Correct the document there."}
+	p := Problem{Message: "YAML: " + Printable(f.text), Next: "Correct the document there."}
 	for _, row := range advice {
 		if strings.Contains(f.text, row.has) {
 			p.Message, p.Next = row.message, row.next

@@ -46,7 +46,7 @@ func (s *scope) annotated(o *manifest.Object) (decision, error) {
 		if err != nil {
 			return decision{}, err
 		}
-		d = decision{clusters: clusters, why: fmt.Sprintf("annotation %s: %s", r.key, value)}
+		d = decision{clusters: clusters, why: fmt.Sprintf("annotation %s: %s", r.key, manifest.Printable(value))}
 	}
 	return d, nil
 }

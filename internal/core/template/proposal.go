@@ -5,7 +5,9 @@ import (
 	"strings"
 )
 
-// Proposal is what the template of type Proposal sees.
+// Proposal is what the template of type Proposal sees. Names of seeds, clusters and
+// branches are checked before they get here; all other text from seeds is Markdown that
+// Code made, so that no template has to escape it.
 type Proposal struct {
 	// Verb is Plant, Update, Remove or Orphan.
 	Verb string
@@ -20,13 +22,13 @@ type Proposal struct {
 	// ReconciledBy names the reconciler, for people: "Flux on mgmt".
 	ReconciledBy string
 	Objects      []ObjectsOfKind
-	// Leaving are objects that the seed no longer has. Drops says that this
-	// proposal removes them.
+	// Leaving are objects that the seed no longer has, as Markdown. Drops says that
+	// this proposal removes them.
 	Leaving []string
 	Drops   bool
 	// Prerequisites were released before this was proposed.
 	Prerequisites []Prerequisite
-	// Next are the tiers that wait for this one, for people.
+	// Next are the tiers that wait for this one, for people, as Markdown.
 	Next []string
 	// HowToReject is a sentence that fits the forge.
 	HowToReject string
@@ -40,10 +42,11 @@ type Proposal struct {
 type ObjectsOfKind struct {
 	Kind  string
 	Count int
+	// Names is a list, as Markdown.
 	Names string
 }
 
-// Prerequisite is a tier that had to be released first.
+// Prerequisite is a tier that had to be released first, and why as Markdown.
 type Prerequisite struct{ Tier, Why string }
 
 // maxTitle is where common forges cut a title.

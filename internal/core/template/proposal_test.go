@@ -20,24 +20,24 @@ func proposal() template.Proposal {
 func TestDefaultProposal(t *testing.T) {
 	cases := map[string]func(*template.Proposal){
 		"a first planting": func(p *template.Proposal) {
-			p.Objects = []template.ObjectsOfKind{{Kind: "ConfigMap", Count: 1, Names: "c"}, {Kind: "Deployment", Count: 2, Names: "a, b"}}
-			p.Prerequisites = []template.Prerequisite{{Tier: "edge tier 00", Why: "core/ConfigMap/shop/c waits for core/Namespace/shop"}}
+			p.Objects = []template.ObjectsOfKind{{Kind: "ConfigMap", Count: 1, Names: "`c`"}, {Kind: "Deployment", Count: 2, Names: "`a`, `b`"}}
+			p.Prerequisites = []template.Prerequisite{{Tier: "edge tier 00", Why: template.Code("core/ConfigMap/shop/c waits for core/Namespace/shop")}}
 			p.Next = []string{"edge tier 02"}
 		},
 		"an update from which objects leave later": func(p *template.Proposal) {
-			p.Verb, p.Leaving = "Update", []string{"core/ConfigMap/shop/old"}
+			p.Verb, p.Leaving = "Update", []string{template.Code("core/ConfigMap/shop/old")}
 		},
 		"an update that drops objects": func(p *template.Proposal) {
-			p.Verb, p.Leaving, p.Drops = "Update", []string{"core/ConfigMap/shop/old"}, true
+			p.Verb, p.Leaving, p.Drops = "Update", []string{template.Code("core/ConfigMap/shop/old")}, true
 		},
 		"a removal": func(p *template.Proposal) { p.Verb, p.Removal = "Remove", true },
 		"an orphaning": func(p *template.Proposal) {
 			p.Verb, p.Abandoned, p.ReconciledBy = "Orphan", true, "Flux on hub"
-			p.Leaving, p.Drops = []string{"core/ConfigMap/shop/old"}, true
+			p.Leaving, p.Drops = []string{template.Code("core/ConfigMap/shop/old")}, true
 		},
 		"a removal from an abandoned cluster": func(p *template.Proposal) {
 			p.Verb, p.Removal, p.Abandoned, p.ReconciledBy = "Remove", true, true, "Flux on hub"
-			p.Leaving, p.Drops = []string{"core/ConfigMap/shop/old"}, true
+			p.Leaving, p.Drops = []string{template.Code("core/ConfigMap/shop/old")}, true
 		},
 	}
 	for name, change := range cases {

@@ -29,6 +29,7 @@ var functions = template.FuncMap{
 
 	"quote":   func(v any) string { return fmt.Sprintf("%q", fmt.Sprint(v)) },
 	"toYaml":  toYAML,
+	"code":    func(v any) string { return Code(fmt.Sprint(v)) },
 	"indent":  indent,
 	"default": func(fallback, v string) string { return cmp.Or(v, fallback) },
 	"join":    func(sep string, items []string) string { return strings.Join(items, sep) },

@@ -1,0 +1,30 @@
+package manifest
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Printable shows what has no picture of its own, or changes how others are shown, as
+// Go writes it: line breaks, control characters, the marks that turn the direction of
+// text, zero-width characters, bytes that are not UTF-8. Text that people wrote goes
+// through it before it reaches a terminal, a message or a page.
+func Printable(text string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, text[i])
+		case strconv.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			quoted := strconv.QuoteRune(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+		i += size
+	}
+	return b.String()
+}
