@@ -37,8 +37,8 @@ func newKubeStatus(f *kubeFlags) *cobra.Command {
 		Use:   "status [SEED]",
 		Short: "Show which tier is where, what it waits for, and what waits for you",
 		Long: `Status shows the Seeds of a namespace, what needs a person first; or one Seed with all its
-tiers, their proposals, and what you are asked to do. Messages are cut to fit a line; -o wide
-shows them whole, with everything that a tier waits for, and -o yaml has the resources.
+tiers, their proposals, and what you are asked to do. -o wide shows everything that a tier waits
+for, and -o yaml the resources.
 
 It says so when no controller seems to be at work.`,
 		Example: `  kubectl furrow status -A

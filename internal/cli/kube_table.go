@@ -76,13 +76,9 @@ func (v *kubeView) nameOf(s *v1alpha1.Seed) string {
 }
 
 func (v *kubeView) seedCells(s *v1alpha1.Seed, wide bool) []string {
-	waiting := s.Status.WaitingFor
-	if !wide {
-		waiting = shorten(waiting)
-	}
 	cells := []string{
 		s.Name, conditionStatus(s.Status.Conditions, v1alpha1.ConditionReady), seedState(s), cmp.Or(s.Status.Progress, "-"),
-		fmt.Sprint(s.Status.Proposals), cmp.Or(waiting, "-"),
+		fmt.Sprint(s.Status.Proposals), cmp.Or(s.Status.WaitingFor, "-"),
 	}
 	if v.everywhere {
 		cells = slices.Insert(cells, 0, s.Namespace)
@@ -176,11 +172,7 @@ func (v *kubeView) head(w io.Writer, s *v1alpha1.Seed) {
 
 // tierCells are the lines of a tier; with wide, one for each further tier that it waits for.
 func (v *kubeView) tierCells(t *engine.TierReport, since time.Time, wide bool) [][]string {
-	message := t.Message
-	if !wide {
-		message = shorten(message)
-	}
-	lines := [][]string{{"  " + tierLabel(*t), stateLabel(*t), age(v.now, since), message}}
+	lines := [][]string{{"  " + tierLabel(*t), stateLabel(*t), age(v.now, since), t.Message}}
 	if wide && len(t.Waits) > 1 {
 		for _, wait := range t.Waits[1:] { // the message has the first
 			lines = append(lines, []string{"", "", "", fmt.Sprintf("waits for %s (%s): %s", wait.Tier, wait.State, wait.Why)})

@@ -2,10 +2,7 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"os"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -141,25 +138,9 @@ func (s *kubeStatus) follow(ctx context.Context, w io.Writer, c *kubeCluster, na
 	})
 }
 
-// screen shows a text again and again: in place on a terminal, one below the other
-// elsewhere, and there only when it has changed.
-type screen struct {
-	w        io.Writer
-	terminal bool
-	last     string
-}
-
-func newScreen(w io.Writer) *screen {
-	s := &screen{w: w}
-	if file, ok := w.(*os.File); ok {
-		info, err := file.Stat()
-		s.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
-	}
-	return s
-}
-
 // run draws after changes have settled, until the context ends or something failed.
 func (s *screen) run(ctx context.Context, changes <-chan change, failed <-chan error, draw func(io.Writer)) error {
+	defer s.end()
 	var redraw <-chan time.Time
 	if s.terminal {
 		ticker := time.NewTicker(redrawTime)
@@ -185,21 +166,6 @@ func (s *screen) run(ctx context.Context, changes <-chan change, failed <-chan e
 			s.show(draw)
 		}
 	}
-}
-
-func (s *screen) show(draw func(io.Writer)) {
-	var text strings.Builder
-	draw(&text)
-	switch {
-	case s.terminal:
-		fmt.Fprint(s.w, clearScreen+text.String())
-	case text.String() != s.last:
-		if s.last != "" {
-			fmt.Fprintln(s.w)
-		}
-		fmt.Fprint(s.w, text.String())
-	}
-	s.last = text.String()
 }
 
 // awaitSeed waits until a Seed is as it is wanted, and gives it as it is then; nil

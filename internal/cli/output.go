@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -50,19 +48,6 @@ func (f *outputFlag) write(w io.Writer, value any, table func(io.Writer)) error 
 	}
 	table(w)
 	return nil
-}
-
-// rows writes lines of cells as a table.
-func rows(w io.Writer, lines [][]string) {
-	var text strings.Builder
-	tw := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	for _, cells := range lines {
-		fmt.Fprintln(tw, strings.Join(cells, "\t"))
-	}
-	_ = tw.Flush() // to memory
-	for line := range strings.Lines(text.String()) {
-		fmt.Fprintln(w, strings.TrimRight(line, " \n")) // an empty last cell is padded
-	}
 }
 
 func plural(n int, noun string) string {

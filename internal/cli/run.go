@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/furrow-dev/furrow/internal/controlplane"
-	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/standalone"
 )
@@ -55,6 +53,9 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
 			if err != nil {
 				return err
 			}
+			if !once {
+				options.Interval = interval
+			}
 			return run(cmd, options, interval, once, simulate)
 		},
 	}
@@ -86,6 +87,7 @@ func run(cmd *cobra.Command, options controlplane.Options, interval time.Duratio
 		settle(ctx, tick)
 	}
 	log := newTransitions(out, options.Now)
+	log.say("Furrow %s: control plane %s on branch %s, owner %s; %s", versionString(), s.Place(), s.Branch(), s.Owner(), mode(options, simulate))
 	var last standalone.Seen
 	standalone.Run(ctx, s, interval, func(seen standalone.Seen) bool {
 		last = seen
@@ -103,6 +105,17 @@ func run(cmd *cobra.Command, options controlplane.Options, interval time.Duratio
 	}
 	fmt.Fprintln(out, "Stopped. Nothing is lost: start it again to carry on.")
 	return nil
+}
+
+// mode says how the clusters are asked.
+func mode(options controlplane.Options, simulate bool) string {
+	switch {
+	case simulate:
+		return "the clusters are simulated"
+	case options.Channel != nil:
+		return "the clusters are asked through their kubeconfigs"
+	}
+	return "no cluster is asked, so nothing is ever Released: give --kubeconfigs, or --simulate"
 }
 
 // settling is how many seconds of the simulation come before a single pass, so
@@ -137,69 +150,4 @@ func openRun(options controlplane.Options, simulate bool) (*controlplane.Session
 	}
 	s, err := controlplane.Open(options)
 	return s, func(context.Context) error { return nil }, err
-}
-
-// transitions prints what has changed from one pass to the next.
-type transitions struct {
-	w      io.Writer
-	now    func() time.Time
-	start  time.Time
-	states map[string]string
-}
-
-func newTransitions(w io.Writer, now func() time.Time) *transitions {
-	if now == nil {
-		now = time.Now
-	}
-	return &transitions{w: w, now: now, start: now(), states: map[string]string{}}
-}
-
-func (t *transitions) say(format string, args ...any) {
-	fmt.Fprintf(t.w, "%7.1fs  %s\n", t.now().Sub(t.start).Seconds(), fmt.Sprintf(format, args...))
-}
-
-// once says a line when it is not what was said under the same key before.
-func (t *transitions) once(key, line string) {
-	if t.states[key] != line {
-		t.states[key] = line
-		if line != "" {
-			t.say("%s", line)
-		}
-	}
-}
-
-func (t *transitions) see(seen standalone.Seen) {
-	if seen.Err != nil {
-		t.once("pass", fmt.Sprintf("cannot look: %v; trying again in %s", seen.Err, seen.Next.Round(time.Second)))
-		return
-	}
-	t.once("pass", "")
-	for i, p := range seen.Report.Problems {
-		t.once(fmt.Sprint("problem ", i), p)
-	}
-	for _, s := range seen.Report.Seeds {
-		t.once(s.Name, stalledLine(s))
-		for _, tier := range inOrder(s.Tiers) {
-			t.seeTier(s.Name, tier)
-		}
-	}
-}
-
-func stalledLine(s engine.SeedReport) string {
-	if s.Message == "" {
-		return ""
-	}
-	return fmt.Sprintf("%-10s %s", s.Name, seedLine(s))
-}
-
-func (t *transitions) seeTier(seed string, tier engine.TierReport) {
-	message := tier.Message
-	if tier.State == release.Proposed && tier.Proposal != nil {
-		message += fmt.Sprintf(" (%s/%s/%02d)", seed, tier.Cluster, tier.Ordinal)
-	}
-	key := fmt.Sprintf("%s %s", seed, tierLabel(tier))
-	if old, seen := t.states[key]; !seen || old != string(tier.State) {
-		t.states[key] = string(tier.State)
-		t.say("%-10s %-16s %-12s %s", seed, tierLabel(tier), tier.State, shorten(message))
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/engine"
@@ -24,8 +25,11 @@ func newStatus() *cobra.Command {
 		Use:   "status [SEED]",
 		Short: "Show which tier is where, what blocks it, and which proposals wait for you",
 		Long: `Status shows what 'furrow run' reported last, from the branch
-furrow/<base>/status/<id>/<environment> of the GitOps repository. Messages are cut to fit a
-line; -o yaml has all of them.`,
+furrow/<base>/status/<id>/<environment> of the GitOps repository, and how long ago that was. It
+warns when that is more than three intervals ago, for then no run seems to be at work.
+
+With --watch it shows that again whenever it changes: in place on a terminal, one below the other
+elsewhere. What was read last stays while the repositories cannot be read.`,
 		Example: `  furrow status
   furrow status edge-5g --watch`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -36,59 +40,64 @@ line; -o yaml has all of them.`,
 		},
 		ValidArgsFunction: session.completeSeeds,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			show := func() error { return showStatus(cmd, &session, &output, strings.Join(args, "")) }
-			if !watch {
-				return show()
+			look := func(ctx context.Context) (*engine.Report, error) {
+				return publishedStatus(ctx, &session, strings.Join(args, ""))
 			}
-			return watchStatus(cmd.Context(), cmd.OutOrStdout(), show)
+			if watch {
+				return newStatusWatch(cmd, &output, look).run(cmd.Context())
+			}
+			report, err := look(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return output.write(cmd.OutOrStdout(), report, func(w io.Writer) {
+				lastPassLine(w, report, time.Now())
+				staleLine(w, report, time.Now())
+				statusTable(w, report)
+			})
 		},
 	}
 	session.add(cmd)
 	session.addOwner(cmd)
 	output.add(cmd)
-	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show it again every two seconds until interrupted")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show it again whenever it changes, until interrupted")
 	return cmd
 }
 
-const watchInterval = 2 * time.Second
-
-// clear moves a terminal's cursor home and clears what is below.
-const clearScreen = "\x1b[H\x1b[2J"
-
-func watchStatus(ctx context.Context, w io.Writer, show func() error) error {
-	ticker := time.NewTicker(watchInterval)
-	defer ticker.Stop()
-	for {
-		fmt.Fprint(w, clearScreen)
-		if err := show(); err != nil && ctx.Err() == nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-	}
-}
-
-func showStatus(cmd *cobra.Command, session *sessionFlags, output *outputFlag, seed string) error {
+// publishedStatus is what was reported last, of all seeds or of one.
+func publishedStatus(ctx context.Context, session *sessionFlags, seed string) (*engine.Report, error) {
 	s, err := session.open()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer s.Close()
-	report, err := s.Status(cmd.Context())
-	if err != nil {
-		return err
+	report, err := s.Status(ctx)
+	if err != nil || seed == "" {
+		return report, err
 	}
-	if seed != "" {
-		one, ok := report.Seed(seed)
-		if !ok {
-			return fmt.Errorf("there is no seed %q in the status; there are: %s", seed, strings.Join(seedNames(report), ", "))
-		}
-		report.Seeds = []engine.SeedReport{*one}
+	one, ok := report.Seed(seed)
+	if !ok {
+		return nil, fmt.Errorf("there is no seed %q in the status; there are: %s", seed, strings.Join(seedNames(report), ", "))
 	}
-	return output.write(cmd.OutOrStdout(), report, func(w io.Writer) { statusTable(w, report) })
+	report.Seeds = []engine.SeedReport{*one}
+	return report, nil
+}
+
+// lastPassLine says how old a report is.
+func lastPassLine(w io.Writer, r *engine.Report, now time.Time) {
+	fmt.Fprintf(w, "Last pass reported %s ago, at %s, by %s\n", duration.HumanDuration(max(0, now.Sub(r.LastPass))), r.LastPass.Format(time.RFC3339), r.Owner)
+}
+
+// staleAfter is how many intervals may go by without a report before its run seems to have ended.
+const staleAfter = 3
+
+// staleLine warns of a report that nobody keeps up to date.
+func staleLine(w io.Writer, r *engine.Report, now time.Time) {
+	interval, err := time.ParseDuration(r.Interval)
+	if err != nil || now.Sub(r.LastPass) <= staleAfter*interval {
+		return
+	}
+	fmt.Fprintf(w, "! This is out of date: no pass was reported since %s, and one is due every %s. Start 'furrow run', or see the log of the one that runs\n", r.LastPass.Format(time.RFC3339), shortDuration(interval))
 }
 
 func seedNames(r *engine.Report) []string {
@@ -110,7 +119,7 @@ func statusTable(w io.Writer, r *engine.Report) {
 		fmt.Fprintf(w, "Seed %s: %s\n", s.Name, seedLine(s))
 		var lines [][]string
 		for _, t := range inOrder(s.Tiers) {
-			lines = append(lines, []string{"  " + tierLabel(t), stateLabel(t), shorten(t.Message)})
+			lines = append(lines, []string{"  " + tierLabel(t), stateLabel(t), t.Message})
 			if t.Amended != "" {
 				amended = append(amended, fmt.Sprintf("%s %s: %s", s.Name, tierLabel(t), t.Amended))
 			}
@@ -155,17 +164,6 @@ func seedLine(s engine.SeedReport) string {
 		line += ": " + strings.TrimPrefix(s.Message, fmt.Sprintf("seed %q: ", s.Name))
 	}
 	return line
-}
-
-// maxMessage is how much of a message a table shows; -o yaml has all of it.
-const maxMessage = 100
-
-func shorten(message string) string {
-	message, _, _ = strings.Cut(message, "\n")
-	if runes := []rune(message); len(runes) > maxMessage {
-		return string(runes[:maxMessage-1]) + "…"
-	}
-	return message
 }
 
 // nextTable names the tiers that are held up by nothing but what is under way.

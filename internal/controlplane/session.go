@@ -67,6 +67,8 @@ type Options struct {
 	Observe func(name string, repo engine.Repo) engine.Repo
 	// ObserveAnswers may wrap the transport to a forge's server.
 	ObserveAnswers func(repo string, next http.RoundTripper) http.RoundTripper
+	// Interval lies between passes in which nothing changed; zero when they are made by hand.
+	Interval time.Duration
 	// Now is the clock; time.Now when nil.
 	Now func() time.Time
 }
@@ -113,7 +115,7 @@ func Open(options Options) (*Session, error) {
 	}
 	s.engine = engine.New(engine.Config{
 		Owner: s.Owner(), ControlPlane: s.read, Open: s.openRepo, Channel: options.Channel,
-		DeletionGuard: options.DeletionGuard, Strict: options.Strict, Person: author, Now: options.Now,
+		DeletionGuard: options.DeletionGuard, Strict: options.Strict, Person: author, Interval: options.Interval, Now: options.Now,
 	})
 	return s, nil
 }
@@ -138,6 +140,12 @@ func (s *Session) URLs() []string {
 	}
 	return slices.Sorted(maps.Keys(urls))
 }
+
+// Place is the control-plane repository, without credentials.
+func (s *Session) Place() string { return git.Remote{URL: s.options.ControlPlane}.String() }
+
+// Branch is the branch of the control-plane repository that is read.
+func (s *Session) Branch() string { return s.options.Branch }
 
 // Channel is the session's health channel.
 func (s *Session) Channel() probe.Channel { return s.options.Channel }
@@ -253,9 +261,18 @@ func (s *Session) Catalog(ctx context.Context) (*catalog.Catalog, error) {
 	return tree.Catalog()
 }
 
-// Repos opens all GitOps repositories that the control plane names, by name.
+// Repos opens all GitOps repositories that the control plane names, by name. It does
+// not read the seeds.
 func (s *Session) Repos(ctx context.Context) (map[string]*Repo, error) {
-	c, err := s.Catalog(ctx)
+	tree, err := s.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	load := tree.Catalog
+	if tree.Settings == nil {
+		load = func() (*catalog.Catalog, error) { return catalog.LoadInventory(tree.FS) }
+	}
+	c, err := load()
 	if err != nil {
 		return nil, err
 	}

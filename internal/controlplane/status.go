@@ -41,10 +41,15 @@ func (s *Session) Status(ctx context.Context) (*engine.Report, error) {
 		if err != nil {
 			return nil, err
 		}
+		info, err := r.Mirror.Commit(commit)
+		if err != nil {
+			return nil, err
+		}
 		var report engine.Report
 		if err := yaml.UnmarshalStrict(data, &report); err != nil {
 			return nil, fmt.Errorf("branch %s of GitOpsRepo %q: %w", layout.StatusBranch(r.Base, s.Owner()), name, err)
 		}
+		report.LastPass = info.Committer.When.UTC()
 		return &report, nil
 	}
 	return nil, ErrNoStatus

@@ -110,6 +110,8 @@ type Config struct {
 	Strict bool
 	// Person is the author of commits; When is set from Now.
 	Person git.Person
+	// Interval lies between passes in which nothing changed; zero when they are made by hand.
+	Interval time.Duration
 	// Now is the clock.
 	Now func() time.Time
 }

@@ -29,14 +29,19 @@ const ReportKind = "Status"
 // StatusFile is the report's file on the status branch.
 const StatusFile = "status.yaml"
 
-// Report is what a pass has seen and done, for people. It holds no time of its
-// own, so that the report of a pass in which nothing happened is the same.
+// Report is what a pass has seen and done, for people. As it is published it holds no
+// time of its own, so that the report of a pass in which nothing happened is the same.
 type Report struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Owner      string `json:"owner"`
 	// Revision of the control-plane repository that was looked at.
 	Revision string `json:"revision"`
+	// Interval is how often at least passes report, as in 1m0s; empty when they are made by hand.
+	Interval string `json:"interval,omitempty"`
+	// LastPass is when the pass was made that reported last. Readers take it from the
+	// commit that has the status.
+	LastPass time.Time `json:"lastPass,omitzero"`
 	// Problems are those of the control plane and of repositories as a whole.
 	Problems []string     `json:"problems,omitempty"`
 	Seeds    []SeedReport `json:"seeds"`
@@ -146,6 +151,9 @@ func (p *pass) report() *Report {
 		APIVersion: v1alpha1.APIVersion, Kind: ReportKind, Owner: p.engine.config.Owner, Revision: p.engine.tree.Revision,
 		Changed: p.changed, Raced: p.raced, Plans: map[string]*plan.Plan{}, Seeds: []SeedReport{},
 		ReadErr: p.readErr, Repos: map[string]RepoReport{}, Catalog: p.catalog,
+	}
+	if p.engine.config.Interval > 0 {
+		out.Interval = p.engine.heartbeat().String()
 	}
 	if p.engine.tree.Settings != nil {
 		out.Settings = p.engine.tree.Settings.Version
@@ -280,12 +288,23 @@ func (p *pass) publish(ctx context.Context, report *Report) {
 	}
 }
 
-// published is a report as JSON, by its digest, and the commit that has it. To write
-// YAML takes long where the report does.
+// published is a report as JSON, by its digest, the commit that has it, and when that was
+// made. To write YAML takes long where the report does.
 type published struct {
 	report [sha256.Size]byte
 	at     git.Hash
+	when   time.Time
 }
+
+// minHeartbeat bounds how often a status is pushed in which nothing has changed.
+const minHeartbeat = time.Minute
+
+// heartbeat is how old a status may become before it is published again as it is, so
+// that people see that passes are being made.
+func (e *Engine) heartbeat() time.Duration { return max(e.config.Interval, minHeartbeat) }
+
+// fresh says that a status that was published then need not be published again.
+func (e *Engine) fresh(when time.Time) bool { return e.config.Now().Sub(when) < e.heartbeat() }
 
 func (p *pass) writeStatus(ctx context.Context, r *repoState, report *Report) error {
 	branch := layout.StatusBranch(r.base, p.engine.config.Owner)
@@ -294,15 +313,21 @@ func (p *pass) writeStatus(ctx context.Context, r *repoState, report *Report) er
 	if err != nil {
 		return err
 	}
-	is := published{sha256.Sum256(data), old}
-	if !old.IsZero() && p.engine.reported == is {
+	is, was := published{report: sha256.Sum256(data), at: old}, p.engine.reported
+	if !old.IsZero() && was.report == is.report && was.at == old && p.engine.fresh(was.when) {
 		return nil
+	}
+	tip := git.CommitInfo{}
+	if !old.IsZero() {
+		if had, err := r.Mirror.Commit(old); err == nil {
+			tip, is.when = had, had.Committer.When
+		}
 	}
 	all, done, err := p.withOthers(ctx, r, report)
 	if err != nil {
 		return err
 	}
-	if done && p.engine.reported.report == is.report {
+	if done && was.report == is.report && p.engine.fresh(is.when) {
 		p.engine.reported = is // others wrote since, and kept what is ours
 		return nil
 	}
@@ -313,14 +338,13 @@ func (p *pass) writeStatus(ctx context.Context, r *repoState, report *Report) er
 	if err != nil {
 		return err
 	}
-	if !old.IsZero() {
-		if had, err := r.Mirror.Commit(old); err == nil && had.Tree == tree.Hash {
-			p.engine.reported = is
-			return nil
-		}
+	if tip.Tree == tree.Hash && p.engine.fresh(is.when) {
+		p.engine.reported = is
+		return nil
 	}
 	// A report has no past: its commit has no parent, so that the branch does not grow.
-	commit, err := r.Mirror.CommitTree(tree.Hash, nil, git.CommitMeta{Author: p.engine.person(), Message: "Report the state of all seeds\n"})
+	by := p.engine.person()
+	commit, err := r.Mirror.CommitTree(tree.Hash, nil, git.CommitMeta{Author: by, Message: "Report the state of all seeds\n"})
 	if err != nil {
 		return err
 	}
@@ -329,7 +353,7 @@ func (p *pass) writeStatus(ctx context.Context, r *repoState, report *Report) er
 		return nil // another engine was faster, and has seen no less
 	}
 	if err == nil {
-		p.engine.reported = published{is.report, commit}
+		p.engine.reported = published{is.report, commit, by.When}
 	}
 	return err
 }

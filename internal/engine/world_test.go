@@ -38,6 +38,8 @@ type world struct {
 	now     time.Time
 	report  *engine.Report
 	guard   int
+	// interval lies between passes; zero for passes that are made by hand.
+	interval time.Duration
 	// wrap replaces the mirror of the GitOps repository, where a test wants another.
 	wrap func(faultyMirror) engine.Mirror
 	// onForge replaces the forge that engines work with, where a test wants another.
@@ -122,6 +124,7 @@ func (w *world) restart() {
 		Channel:       faultyChannel{w.nursery.Channel(), w.faults, w.onRoot, w.onReconciler},
 		DeletionGuard: w.guard,
 		Person:        git.Person{Name: "Furrow", Email: "furrow@example.com"},
+		Interval:      w.interval,
 		Now:           func() time.Time { w.now = w.now.Add(time.Second); return w.now },
 	})
 }

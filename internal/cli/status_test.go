@@ -1,0 +1,257 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/standalone"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+const longMessage = "the root of cluster edge-1 has no directory clusters/edge-1 on the base branch. Set the reconciler up there, or correct spec.path of the Cluster"
+
+// reportOfWeb is a report of a pass at noon.
+func reportOfWeb(state release.State, message string) *engine.Report {
+	return &engine.Report{
+		Owner: "cp/default", Interval: "1m0s", LastPass: noon,
+		Seeds: []engine.SeedReport{{Name: "web", State: string(state), Tiers: []engine.TierReport{{Cluster: "east", State: state, Message: message}}}},
+	}
+}
+
+func TestStatusSaysWhenTheLastPassWasAndWarnsAfterThreeIntervals(t *testing.T) {
+	const warning = "! This is out of date: no pass was reported since 2026-03-01T12:00:00Z, and one is due every 1m. Start 'furrow run', or see the log of the one that runs\n"
+	cases := map[string]struct {
+		interval string
+		after    time.Duration
+		age      string
+		stale    bool
+	}{
+		"just now":                            {"1m0s", 0, "0s", false},
+		"by a clock that is ahead of ours":    {"1m0s", -time.Minute, "0s", false},
+		"three intervals ago":                 {"1m0s", 3 * time.Minute, "3m", false},
+		"more than three intervals ago":       {"1m0s", 3*time.Minute + time.Second, "3m1s", true},
+		"long ago":                            {"1m0s", 50 * time.Hour, "2d2h", true},
+		"long ago, by a pass by hand":         {"", 50 * time.Hour, "2d2h", false},
+		"long ago, by a run that is not ours": {"soon", 50 * time.Hour, "2d2h", false},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := reportOfWeb(release.Released, "healthy")
+			r.Interval = c.interval
+			var out strings.Builder
+			lastPassLine(&out, r, noon.Add(c.after))
+			staleLine(&out, r, noon.Add(c.after))
+			want := fmt.Sprintf("Last pass reported %s ago, at 2026-03-01T12:00:00Z, by cp/default\n", c.age)
+			if c.stale {
+				want += warning
+			}
+			if diff := cmp.Diff(want, out.String()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestStatusShowsTheAgeOfWhatARunReported(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p.pass()
+	mustContain(t, p.must("status"), "Last pass reported ", " ago, at ", ", by control-plane/default\n", "\nSeed web: ")
+	mustContain(t, p.must("status", "-o", "yaml"), "lastPass: \"")
+	mustNotContain(t, p.must("status", "-o", "yaml"), "interval: ")
+	p.start("cache-of-a-run")
+	eventually(t, "the interval is reported", func() (bool, string) {
+		out := p.furrow("status", "-o", "yaml").all()
+		return strings.Contains(out, "interval: 1m0s\n"), out
+	})
+}
+
+func TestNothingOfAMessageIsCut(t *testing.T) {
+	report := reportOfWeb(release.Held, longMessage)
+	report.Seeds[0].Message = "first line: " + longMessage + "\nsecond line"
+	var log strings.Builder
+	newTransitions(&log, func() time.Time { return noon }).see(standalone.Seen{Report: report})
+	want := "2026-03-01T12:00:00Z  web        Held: first line: " + longMessage + "\n    second line\n" +
+		"2026-03-01T12:00:00Z  web        east tier 00     Held         " + longMessage + "\n"
+	if diff := cmp.Diff(want, log.String()); diff != "" {
+		t.Errorf("the log (-want +got):\n%s", diff)
+	}
+	for _, width := range []int{0, 80, 120} {
+		table := &page{width: width}
+		statusTable(table, report)
+		if flat := strings.Join(strings.Fields(table.String()), " "); !strings.Contains(flat, "east tier 00 Held "+longMessage) {
+			t.Errorf("at %d columns a message is cut:\n%s", width, table)
+		}
+	}
+}
+
+func TestColumnsOfTheLogFollowTheLongestName(t *testing.T) {
+	report := reportOfWeb(release.Released, "healthy")
+	report.Seeds = append(report.Seeds, engine.SeedReport{Name: "a-seed-with-a-long-name", Tiers: []engine.TierReport{{Cluster: "a-cluster-with-a-long-name", State: release.Queued}}})
+	var log strings.Builder
+	newTransitions(&log, func() time.Time { return noon }).see(standalone.Seen{Report: report})
+	want := `2026-03-01T12:00:00Z  web                     east tier 00                       Released     healthy
+2026-03-01T12:00:00Z  a-seed-with-a-long-name a-cluster-with-a-long-name tier 00 Queued
+`
+	if diff := cmp.Diff(want, log.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// looksOf is a status that tests change while it is watched.
+type looksOf struct {
+	mu     sync.Mutex
+	report *engine.Report
+	err    error
+	count  int
+}
+
+func (l *looksOf) set(report *engine.Report, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.report, l.err = report, err
+}
+
+func (l *looksOf) look(context.Context) (*engine.Report, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.count++
+	return l.report, l.err
+}
+
+// watched is a watch in the background.
+type watched struct {
+	t     *testing.T
+	looks *looksOf
+	out   *textOf
+	err   *textOf
+	ended chan error
+}
+
+func watchStatusOf(t *testing.T, format string, terminal bool, looks *looksOf) *watched {
+	t.Helper()
+	w := &watched{t: t, looks: looks, out: &textOf{}, err: &textOf{}, ended: make(chan error, 1)}
+	cmd := &cobra.Command{}
+	cmd.SetOut(w.out)
+	cmd.SetErr(w.err)
+	v := newStatusWatch(cmd, &outputFlag{format: format}, looks.look)
+	v.interval, v.now = time.Millisecond, func() time.Time { return noon.Add(20 * time.Second) }
+	v.screen.terminal = terminal
+	v.screen.size = func() (int, int) { return 80, 24 }
+	ctx, stop := context.WithCancel(t.Context())
+	go func() { w.ended <- v.run(ctx) }()
+	t.Cleanup(stop)
+	return w
+}
+
+func (w *watched) shows(what string) {
+	w.t.Helper()
+	eventually(w.t, what, func() (bool, string) { return strings.Contains(w.out.String(), what), w.out.String() })
+}
+
+func TestAWatchOnATerminalIsNeverEmptyAndSurvivesErrors(t *testing.T) {
+	looks := &looksOf{report: reportOfWeb(release.Proposed, longMessage)}
+	w := watchStatusOf(t, "table", true, looks)
+	w.shows("Seed web: Proposed")
+	w.shows("12:00:20  Last pass reported 20s ago, at 2026-03-01T12:00:00Z, by cp/default")
+	looks.set(nil, errors.New("the server does not answer"))
+	w.shows("! It cannot be read now, and is tried again every 1ms: the server does not answer")
+	looks.set(reportOfWeb(release.Released, "healthy"), nil)
+	w.shows("Seed web: Released")
+	pictures := strings.Split(w.out.String(), cursorHome)[1:]
+	for _, picture := range pictures {
+		if !strings.Contains(picture, "Seed web: ") || !strings.Contains(picture, "Last pass") || !strings.HasSuffix(picture, clearBelow) {
+			t.Fatalf("a picture lacks something: %q", picture)
+		}
+	}
+	for line := range strings.SplitSeq(strings.ReplaceAll(pictures[0], clearLine, ""), "\n") {
+		if len(line) > 80 {
+			t.Errorf("a line is wider than the terminal: %q", line)
+		}
+	}
+	if strings.Contains(w.out.String(), "\x1b[2J") {
+		t.Error("the screen is cleared before there is something to show")
+	}
+}
+
+func TestAWatchWaitsForTheFirstPass(t *testing.T) {
+	looks := &looksOf{err: controlplane.ErrNoStatus}
+	w := watchStatusOf(t, "table", true, looks)
+	w.shows("12:00:20  Waiting for the first pass")
+	looks.set(reportOfWeb(release.Proposed, ""), nil)
+	w.shows("Seed web: Proposed")
+}
+
+func TestAWatchThatCannotBeginEnds(t *testing.T) {
+	w := watchStatusOf(t, "table", true, &looksOf{err: errors.New(`there is no seed "wbe"`)})
+	if err := <-w.ended; err == nil || w.out.String() != "" {
+		t.Errorf("it ends with %v and %q", err, w.out)
+	}
+}
+
+func TestAWatchThatIsNoTerminalShowsChangesWithoutEscapeCodes(t *testing.T) {
+	for format, want := range map[string]string{
+		"table": "Seed web: Proposed\n  east tier 00  Proposed\n\nSeed web: Released\n  east tier 00  Released\n",
+		"json":  `"lastPass": "2026-03-01T12:00:00Z"`,
+		"yaml":  "---\napiVersion: ",
+	} {
+		t.Run(format, func(t *testing.T) {
+			looks := &looksOf{report: reportOfWeb(release.Proposed, "")}
+			w := watchStatusOf(t, format, false, looks)
+			w.shows("Proposed")
+			looks.set(nil, errors.New("the server does not answer"))
+			eventually(t, "the error is shown", func() (bool, string) {
+				return strings.Contains(w.err.String(), "! the server does not answer\n"), w.err.String()
+			})
+			looks.set(reportOfWeb(release.Released, ""), nil)
+			w.shows("Released")
+			mustContain(t, w.out.String(), want)
+			if strings.Contains(w.out.String(), "\x1b") || strings.Count(w.err.String(), "\n") != 1 {
+				t.Errorf("there are escape codes, or more than one error: %q %q", w.out, w.err)
+			}
+			if n := strings.Count(w.out.String(), "2026-03-01"); n > 2 {
+				t.Errorf("a status that has not changed is shown again:\n%s", w.out)
+			}
+		})
+	}
+}
+
+func TestAStatusInAnotherFormatIsNeverDrawnInPlace(t *testing.T) {
+	v := newStatusWatch(&cobra.Command{}, &outputFlag{format: "json"}, nil)
+	if v.screen.terminal {
+		t.Error("it is drawn in place")
+	}
+}
+
+func TestAPictureThatIsTooHighShowsItsEnd(t *testing.T) {
+	text := "one\ntwo\nthree " + strings.Repeat("x", 20) + "\nfour\nfive\n"
+	cases := map[string]struct {
+		width, height int
+		want          []string
+	}{
+		"it fits":                            {80, 5, []string{"one", "two", "three " + strings.Repeat("x", 20), "four", "five"}},
+		"nobody knows how high it is":        {0, 0, []string{"one", "two", "three " + strings.Repeat("x", 20), "four", "five"}},
+		"a line too many":                    {80, 4, []string{"… 2 lines above, for which the terminal is too small", "three " + strings.Repeat("x", 20), "four", "five"}},
+		"a long line takes two of its lines": {20, 5, []string{"… 2 lines above, for which the terminal is too small", "three " + strings.Repeat("x", 20), "four", "five"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := strings.Split(strings.NewReplacer(cursorHome, "", clearLine, "", clearBelow, "").Replace(repaint(text, c.width, c.height)), "\n")
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// page is a text for a terminal of some width; 0 for lines of any length.
+type page struct {
+	strings.Builder
+	width int
+}
+
+// widthOf is how wide lines may be: that of the terminal; 0 for no limit.
+func widthOf(w io.Writer) int {
+	switch w := w.(type) {
+	case *page:
+		return w.width
+	case *os.File:
+		if width, _, err := term.GetSize(int(w.Fd())); err == nil {
+			return width
+		}
+	}
+	return 0
+}
+
+const (
+	// gap lies between two columns.
+	gap = 2
+	// minColumn is how narrow a column is made at most, so that words stay readable.
+	minColumn = 24
+)
+
+// rows writes lines of cells as a table. Where it is wider than the terminal, the widest
+// column is wrapped. A line of one cell goes across all columns.
+func rows(w io.Writer, lines [][]string) {
+	widths := columnWidths(lines)
+	total, widest := -gap, 0
+	for i, width := range widths {
+		total += width + gap
+		if width > widths[widest] {
+			widest = i
+		}
+	}
+	if limit := widthOf(w); limit > 0 && total > limit {
+		widths[widest] = max(widths[widest]-(total-limit), min(widths[widest], minColumn))
+	}
+	for _, cells := range lines {
+		if len(cells) == 1 && len(widths) > 1 {
+			fmt.Fprintln(w, cells[0])
+			continue
+		}
+		writeRow(w, cells, widths)
+	}
+}
+
+// columnWidths are how wide the columns of a table are by themselves.
+func columnWidths(lines [][]string) []int {
+	columns := 0
+	for _, cells := range lines {
+		columns = max(columns, len(cells))
+	}
+	widths := make([]int, columns)
+	for _, cells := range lines {
+		if len(cells) == 1 && columns > 1 {
+			continue
+		}
+		for i, cell := range cells {
+			for part := range strings.SplitSeq(cell, "\n") {
+				widths[i] = max(widths[i], utf8.RuneCountInString(part))
+			}
+		}
+	}
+	return widths
+}
+
+// writeRow writes one line of a table, on as many lines as its longest cell needs.
+func writeRow(w io.Writer, cells []string, widths []int) {
+	parts := make([][]string, len(cells))
+	height := 1
+	for i, cell := range cells {
+		parts[i] = wrapped(cell, widths[i])
+		height = max(height, len(parts[i]))
+	}
+	for n := range height {
+		var line strings.Builder
+		for i := range cells {
+			part := ""
+			if n < len(parts[i]) {
+				part = parts[i][n]
+			}
+			line.WriteString(part)
+			line.WriteString(strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(part))+gap))
+		}
+		fmt.Fprintln(w, strings.TrimRight(line.String(), " "))
+	}
+}
+
+// wrapped breaks a text between words into lines of a width. A longer word, such as a
+// URL, stays whole.
+func wrapped(text string, width int) []string {
+	var out []string
+	for line := range strings.SplitSeq(text, "\n") {
+		for utf8.RuneCountInString(line) > width {
+			at := breakAt(line, width)
+			if at < 0 {
+				break
+			}
+			out = append(out, line[:at])
+			line = strings.TrimLeft(line[at:], " ")
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// breakAt is the space to break a line at: the last one within the width, else the first
+// one after it; none where the line is one word.
+func breakAt(line string, width int) int {
+	indent := len(line) - len(strings.TrimLeft(line, " "))
+	at, column := -1, 0
+	for i, r := range line {
+		if r == ' ' && i > indent {
+			if column > width && at >= 0 {
+				return at
+			}
+			at = i
+			if column >= width {
+				return at
+			}
+		}
+		column++
+	}
+	return at
+}

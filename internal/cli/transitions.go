@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/standalone"
+)
+
+// transitions prints what has changed from one pass to the next. Nothing is cut.
+type transitions struct {
+	w   io.Writer
+	now func() time.Time
+	// layout of the time: a log has the date, a terminal the time of day.
+	layout string
+	states map[string]string
+	// seed and tier are how wide these columns have become.
+	seed, tier int
+}
+
+func newTransitions(w io.Writer, now func() time.Time) *transitions {
+	if now == nil {
+		now = time.Now
+	}
+	t := &transitions{w: w, now: now, layout: time.RFC3339, states: map[string]string{}, seed: 10, tier: 16}
+	if isTerminal(w) {
+		t.layout = time.TimeOnly
+	}
+	return t
+}
+
+// say prints a message with the time. Its further lines are indented.
+func (t *transitions) say(format string, args ...any) {
+	message := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "\n    ")
+	fmt.Fprintf(t.w, "%s  %s\n", t.now().Format(t.layout), strings.TrimRight(message, " "))
+}
+
+// sayTier prints what a tier has come to.
+func (t *transitions) sayTier(seed, tier, state, message string) {
+	t.say("%-*s %-*s %-12s %s", t.seed, seed, t.tier, tier, state, message)
+}
+
+// once says a line when it is not what was said under the same key before.
+func (t *transitions) once(key, line string) {
+	if t.states[key] != line {
+		t.states[key] = line
+		if line != "" {
+			t.say("%s", line)
+		}
+	}
+}
+
+func (t *transitions) see(seen standalone.Seen) {
+	if seen.Err != nil {
+		t.once("pass", fmt.Sprintf("the pass failed: %v; trying again in %s", seen.Err, seen.Next.Round(time.Second)))
+		return
+	}
+	t.once("pass", "")
+	for i, p := range seen.Report.Problems {
+		t.once(fmt.Sprint("problem ", i), p)
+	}
+	for _, s := range seen.Report.Seeds {
+		t.seed = max(t.seed, utf8.RuneCountInString(s.Name))
+		for _, tier := range s.Tiers {
+			t.tier = max(t.tier, utf8.RuneCountInString(tierLabel(tier)))
+		}
+	}
+	for _, s := range seen.Report.Seeds {
+		t.seeSeed(s)
+		for _, tier := range inOrder(s.Tiers) {
+			t.seeTier(s.Name, tier)
+		}
+	}
+}
+
+// seeSeed says why a seed is stalled.
+func (t *transitions) seeSeed(s engine.SeedReport) {
+	line := ""
+	if s.Message != "" {
+		line = fmt.Sprintf("%-*s %s", t.seed, s.Name, seedLine(s))
+	}
+	t.once(s.Name, line)
+}
+
+func (t *transitions) seeTier(seed string, tier engine.TierReport) {
+	message := tier.Message
+	if tier.State == release.Proposed && tier.Proposal != nil {
+		message += fmt.Sprintf(" (%s/%s/%02d)", seed, tier.Cluster, tier.Ordinal)
+	}
+	key := fmt.Sprintf("%s %s", seed, tierLabel(tier))
+	if old, seen := t.states[key]; !seen || old != string(tier.State) {
+		t.states[key] = string(tier.State)
+		t.sayTier(seed, tierLabel(tier), string(tier.State), message)
+	}
+}
