@@ -2,9 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/engine"
@@ -15,13 +20,14 @@ func newRetry() *cobra.Command {
 		Use:   "retry SEED",
 		Short: "Propose again what was rejected, reverted, or held by foreign content",
 		Long: `Retry asks the run that owns the seed to propose again the tiers that a person turned down or
-took back, and those that are held because the base branch has content of others on their
-paths. Merging such a proposal replaces that content.
+took back, and those whose paths on the base branch have content of others. Merging such a
+proposal replaces that content. It says which tiers these are; where there are none it does
+nothing.
 
 It pushes a branch, furrow/<base>/retry/<seed>, which the run acts on from its next pass on, and
 deletes when nothing is left to do for it. Where no run is under way, it waits for one.`,
 		Example: "  furrow retry edge-5g",
-	}, (*engine.Engine).Retry, "Asked: the tiers of seed %s are proposed again on the next pass. See 'furrow status %[1]s'.\n")
+	}, retry)
 }
 
 func newConfirm() *cobra.Command {
@@ -29,27 +35,102 @@ func newConfirm() *cobra.Command {
 		Use:   "confirm SEED",
 		Short: "Begin a removal that the deletion guard holds",
 		Long: `Confirm asks the run that owns the seed to begin with its removal, which the deletion guard
-holds. Each tier is still proposed for review.
+holds, and says what is removed. Each tier is still proposed for review. Where the run that
+reported last holds no removal of the seed, confirm does nothing.
 
 It pushes a branch, furrow/<base>/confirm/<seed>, which the run acts on in its next pass and then
 deletes. Where no run is under way, it waits for one.`,
 		Example: "  furrow confirm edge-5g",
-	}, (*engine.Engine).Confirm, "Asked: the removal of seed %s begins on the next pass. See 'furrow status %[1]s'.\n")
+	}, confirm)
+}
+
+// asking is a question of a person about one seed.
+type asking struct {
+	engine *engine.Engine
+	seed   string
+	// report is what was reported last, and status what it says of the seed; nil where
+	// nothing is known of it.
+	report *engine.Report
+	status *engine.SeedReport
+	out    io.Writer
 }
 
 // newAsk makes a command by which a person asks something about one seed.
-func newAsk(cmd *cobra.Command, ask func(*engine.Engine, context.Context, string) error, done string) *cobra.Command {
+func newAsk(cmd *cobra.Command, ask func(context.Context, *asking) error) *cobra.Command {
 	var session sessionFlags
 	cmd.Args = exactly(1, "the name of one seed")
 	cmd.ValidArgsFunction = session.completeSeeds
 	cmd.RunE = session.with(func(cmd *cobra.Command, s *controlplane.Session, args []string) error {
-		if err := ask(s.Engine(), cmd.Context(), args[0]); err != nil {
+		a := &asking{engine: s.Engine(), seed: args[0], out: cmd.OutOrStdout()}
+		report, err := s.Status(cmd.Context())
+		switch {
+		case err == nil:
+			a.report = report
+			a.status, _ = report.Seed(a.seed)
+			staleLine(cmd.ErrOrStderr(), report, time.Now())
+		case !errors.Is(err, controlplane.ErrNoStatus):
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), done, args[0])
-		return nil
+		return ask(cmd.Context(), a)
 	})
 	session.add(cmd)
 	session.addOwner(cmd)
 	return cmd
+}
+
+// retry asks for the tiers that were reported as such that can be retried, and for those
+// that were rejected since.
+func retry(ctx context.Context, a *asking) error {
+	var tiers []string
+	if a.status != nil {
+		for _, t := range inOrder(a.status.Tiers) {
+			if t.Retry {
+				tiers = append(tiers, fmt.Sprintf("%s (%s)", tierLabel(t), stateLabel(t)))
+			}
+		}
+	}
+	if a.status == nil || len(tiers) > 0 {
+		if err := a.engine.Retry(ctx, a.seed); err != nil {
+			return err
+		}
+	} else {
+		rejected, err := a.engine.RetryRejected(ctx, a.seed)
+		if err != nil {
+			return err
+		}
+		for _, t := range rejected {
+			tiers = append(tiers, fmt.Sprintf("%s tier %s (Rejected)", t.Cluster, t.Number()))
+		}
+		if len(tiers) == 0 {
+			fmt.Fprintf(a.out, "Nothing to retry: no tier of seed %s is rejected, reverted or held by foreign content. %s\n", a.seed, a.asOf())
+			return nil
+		}
+	}
+	if len(tiers) == 0 {
+		tiers = []string{"what is rejected, reverted or held by foreign content"}
+	}
+	fmt.Fprintf(a.out, "Asked: the next pass proposes again, of seed %s: %s. See 'furrow status %[1]s'.\n", a.seed, strings.Join(tiers, ", "))
+	return nil
+}
+
+// confirm asks for the removal that was reported as one that waits for it.
+func confirm(ctx context.Context, a *asking) error {
+	if a.status != nil && len(a.status.Unconfirmed) == 0 {
+		fmt.Fprintf(a.out, "Nothing to confirm: no removal of seed %s waits for it. %s\n", a.seed, a.asOf())
+		return nil
+	}
+	if err := a.engine.Confirm(ctx, a.seed); err != nil {
+		return err
+	}
+	removed := "what the deletion guard holds"
+	if a.status != nil {
+		removed = strings.Join(a.status.Unconfirmed, ", ")
+	}
+	fmt.Fprintf(a.out, "Asked: the next pass begins to remove, of seed %s: %s. Each tier is proposed first, and deleted when you merge that. See 'furrow status %[1]s'.\n", a.seed, removed)
+	return nil
+}
+
+// asOf says how the seed is, and when that was found out.
+func (a *asking) asOf() string {
+	return fmt.Sprintf("It is %s, as of the last pass, reported %s ago.", a.status.State, duration.HumanDuration(max(0, time.Since(a.report.LastPass))))
 }

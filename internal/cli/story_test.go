@@ -115,7 +115,7 @@ func TestASeedIsTurnedDownAskedForAgainPlantedAndRemoved(t *testing.T) {
 	mustContain(t, p.must("status", "web"), "west tier 00   Rejected")
 
 	asked := p.must("retry", "web")
-	mustContain(t, asked, "Asked: ", "furrow status web")
+	mustContain(t, asked, "Asked: the next pass proposes again, of seed web: west tier 00 (Rejected). See 'furrow status web'.")
 	if strings.Count(asked, "\n") != 1 {
 		t.Errorf("retry says more than a line:\n%s", asked)
 	}
@@ -133,7 +133,7 @@ func TestASeedIsTurnedDownAskedForAgainPlantedAndRemoved(t *testing.T) {
 		t.Errorf("a run that holds a removal ends with %d", r.code)
 	}
 	mustContain(t, p.must("status"), "the deletion guard holds its removal, for 3 of 3 plantings", "furrow confirm")
-	mustContain(t, p.must("confirm", "web"), "Asked: ")
+	mustContain(t, p.must("confirm", "web"), "Asked: the next pass begins to remove, of seed web: 3 objects from east, 3 objects from north, 3 objects from west.", "See 'furrow status web'.")
 	p.markIs("confirm", true)
 	p.pass()
 	p.markIs("confirm", true) // for as long as the removal is under way
@@ -200,6 +200,21 @@ func TestASeedLeavesAClusterThatWasGivenUp(t *testing.T) {
 	if left := p.git("fleet.git", "for-each-ref", "--format=%(refname)", "refs/heads/furrow/main/abandon", "refs/heads/furrow/main/plan"); left != "" {
 		t.Errorf("branches are left: %s", left)
 	}
+}
+
+func TestRetryAndConfirmWithNothingToDoSaySoAndDoNothing(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p.pass()
+	p.pass()
+	mustContain(t, p.must("retry", "web"), "Nothing to retry: no tier of seed web is rejected, reverted or held by foreign content. It is Proposed, as of the last pass, reported ")
+	mustContain(t, p.must("confirm", "web"), "Nothing to confirm: no removal of seed web waits for it. It is Proposed, as of the last pass, reported ")
+	p.markIs("retry", false)
+	p.markIs("confirm", false)
+
+	p.must("pr", "reject", "web/east/00") // no pass has seen it yet
+	mustContain(t, p.must("retry", "web"), "proposes again, of seed web: east tier 00 (Rejected).")
+	p.markIs("retry", true)
 }
 
 // markIs holds the mark of a question against what is expected, and against the plan's commit.

@@ -19,24 +19,43 @@ import (
 // Retry asks for a seed to be proposed again: what a person turned down or took
 // back, and what foreign content keeps from being proposed.
 func (e *Engine) Retry(ctx context.Context, seed string) error {
+	_, err := e.retry(ctx, seed, true)
+	return err
+}
+
+// RetryRejected is Retry where the seed has rejected proposals, whose tiers it returns,
+// and else does nothing.
+func (e *Engine) RetryRejected(ctx context.Context, seed string) ([]layout.Tier, error) {
+	return e.retry(ctx, seed, false)
+}
+
+func (e *Engine) retry(ctx context.Context, seed string, always bool) ([]layout.Tier, error) {
 	p, s, err := e.planOf(ctx, seed)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	var rejected []layout.Tier
+	for _, name := range s.plan.Repos() {
+		for _, branch := range slices.Sorted(maps.Keys(p.repos[name].proposals)) {
+			proposal := p.repos[name].proposals[branch]
+			if proposal.Tier.Seed != seed || !proposal.Rejected {
+				continue
+			}
+			if err := p.repos[name].Forge.Reopen(ctx, proposal); err != nil {
+				return nil, err
+			}
+			rejected = append(rejected, proposal.Tier)
+		}
+	}
+	if len(rejected) == 0 && !always {
+		return nil, nil
 	}
 	for _, name := range s.plan.Repos() {
-		r := p.repos[name]
-		for _, branch := range slices.Sorted(maps.Keys(r.proposals)) {
-			if proposal := r.proposals[branch]; proposal.Tier.Seed == seed && proposal.Rejected {
-				if err := r.Forge.Reopen(ctx, proposal); err != nil {
-					return err
-				}
-			}
-		}
-		if err := r.mark(ctx, layout.RetryBranch(r.base, seed), s.commits[name]); err != nil {
-			return err
+		if err := p.repos[name].mark(ctx, layout.RetryBranch(p.repos[name].base, seed), s.commits[name]); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return rejected, nil
 }
 
 // Confirm asks for the removal of a seed that the deletion guard holds.

@@ -37,6 +37,8 @@ type seedDecision struct {
 	gone bool
 	// broken are the clusters that stay as they were last planned, and why.
 	broken map[string]string
+	// unconfirmed is what is removed once a person confirms it.
+	unconfirmed []string
 	// retryLater says, by repository, that a person's wish to retry is not done with.
 	retryLater map[string]bool
 	// problems of acting, by tier.
@@ -269,6 +271,7 @@ func (p *pass) guardRemovals() {
 	}
 	for _, name := range names {
 		d := p.seeds[name]
+		d.unconfirmed = release.Lost(d.planned.plan, d.plan)
 		d.plan, d.files, d.gone = d.planned.plan, nil, false
 		d.err = fmt.Errorf("seed %q: the deletion guard holds its removal, for %d of %d plantings would go at once (more than %d %%). Run 'furrow confirm %s' if that is meant", name, removing, all, p.engine.config.DeletionGuard, name)
 	}

@@ -80,10 +80,13 @@ type RepoReport struct {
 type SeedReport struct {
 	Name string `json:"name"`
 	// State sums the tiers up: Stalled, or the least advanced of the tiers'.
-	State   string       `json:"state"`
-	Message string       `json:"message,omitempty"`
-	Removal bool         `json:"removal,omitempty"`
-	Tiers   []TierReport `json:"tiers,omitempty"`
+	State   string `json:"state"`
+	Message string `json:"message,omitempty"`
+	Removal bool   `json:"removal,omitempty"`
+	// Unconfirmed is what is removed once a person confirms it, for people: whatever says
+	// so in a message has it here too.
+	Unconfirmed []string     `json:"unconfirmed,omitempty"`
+	Tiers       []TierReport `json:"tiers,omitempty"`
 	// Warnings are the plan's.
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -101,6 +104,8 @@ type TierReport struct {
 	Waits []WaitReport `json:"waits,omitempty"`
 	// Amended says how to see what a person changed before merging.
 	Amended string `json:"amended,omitempty"`
+	// Retry says that a person's retry has the tier proposed again.
+	Retry bool `json:"retry,omitempty"`
 	// Proposal is the open proposal, or the rejected one.
 	Proposal *ProposalReport `json:"proposal,omitempty"`
 	Objects  int             `json:"objects"`
@@ -198,7 +203,7 @@ func (p *pass) foreignSeed(d *seedDecision) bool {
 }
 
 func (p *pass) reportSeed(d *seedDecision) SeedReport {
-	out := SeedReport{Name: d.name}
+	out := SeedReport{Name: d.name, Unconfirmed: d.unconfirmed}
 	if d.plan != nil {
 		out.Removal = d.plan.Removal
 		for i := range d.plan.Tiers {
@@ -254,6 +259,7 @@ func summary(tiers []TierReport) string {
 
 func (p *pass) reportTier(d *seedDecision, t *plan.Tier, s release.TierStatus) TierReport {
 	out := TierReport{Cluster: t.Cluster, Ordinal: t.Ordinal, Level: t.Level, State: s.State, Message: s.Message, Since: s.Since, Amended: s.Amended, Objects: len(d.plan.Objects(t)), Wants: t.Wants()}
+	out.Retry = release.Retriable(s, d.facts.Tiers[s.Tier])
 	if err := d.problems[s.Tier]; err != nil {
 		switch {
 		case !git.IsTransient(err):

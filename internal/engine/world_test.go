@@ -213,6 +213,23 @@ func (w *world) pass() {
 		return
 	}
 	w.report = report
+	for _, s := range report.Seeds {
+		w.mustOfferWhatItNames(s)
+	}
+}
+
+// mustOfferWhatItNames: where a message names a command, that command has something to do.
+func (w *world) mustOfferWhatItNames(s engine.SeedReport) {
+	confirm := strings.Contains(s.Message, "'furrow confirm "+s.Name)
+	for _, t := range s.Tiers {
+		confirm = confirm || strings.Contains(t.Message, "'furrow confirm "+s.Name)
+		if strings.Contains(t.Message, "'furrow retry "+s.Name) && !t.Retry {
+			w.t.Errorf("%s tier %d names retry, which does nothing: %s", t.Cluster, t.Ordinal, t.Message)
+		}
+	}
+	if confirm && len(s.Unconfirmed) == 0 {
+		w.t.Errorf("seed %s names confirm, which does nothing:\n%s", s.Name, w.describe())
+	}
 }
 
 func (w *world) tick() {

@@ -1,7 +1,9 @@
 package release
 
 import (
+	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/plan"
@@ -31,6 +33,26 @@ func Clusters(p *plan.Plan) map[string]bool {
 		}
 	}
 	return clusters
+}
+
+// Lost says what the clusters lose that a plan has and the next one does not have, as in
+// "3 objects from east".
+func Lost(before, next *plan.Plan) []string {
+	stays, objects := Clusters(next), map[string]int{}
+	for i := range before.Tiers {
+		if t := &before.Tiers[i]; !t.Gone() && !stays[t.Cluster] {
+			objects[t.Cluster] += len(before.Objects(t))
+		}
+	}
+	var out []string
+	for _, cluster := range slices.Sorted(maps.Keys(objects)) {
+		noun := "objects"
+		if objects[cluster] == 1 {
+			noun = "object"
+		}
+		out = append(out, fmt.Sprintf("%d %s from %s", objects[cluster], noun, cluster))
+	}
+	return out
 }
 
 // Going counts the clusters that the plan before leaves, and the one in force does not

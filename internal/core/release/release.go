@@ -166,6 +166,12 @@ type TierStatus struct {
 	NeedsClosed bool
 }
 
+// Retriable says that a person's retry has a tier proposed again: it was turned down or
+// taken back, or base has at its paths what others made.
+func Retriable(s TierStatus, f TierFacts) bool {
+	return s.State == Rejected || s.State == Reverted || f.Base == BaseForeign || f.Base == BaseAmended
+}
+
 // Result is the state of a whole plan.
 type Result struct {
 	// Tiers in the plan's order.
