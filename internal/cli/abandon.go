@@ -22,8 +22,8 @@ that the hub leaves on the cluster what it applied there and does not wait for i
 removed. Nothing else changes: what is to stay on the cluster stays unknown, and a cluster that
 answers after all counts as it is.
 
-It pushes a branch, furrow/<base>/abandon/<id>/<environment>/<cluster>, to every GitOps repository
-that has something of the cluster. The run acts on it from its next pass on, and deletes it when no
+It pushes a branch, furrow/<base>/abandon/<id>/<environment>/<origin>/<cluster>, to every GitOps
+repository that has something of the cluster. The run acts on it from its next pass on, and deletes it when no
 plan has anything on the cluster any more. --undo deletes it at once, as when the cluster is back;
 what was orphaned by then stays so.`,
 		Example: `  furrow abandon edge-17

@@ -135,7 +135,7 @@ func groups() []group {
 		{"Try, and look ahead (changes nothing of yours):", []*cobra.Command{newDemo(), newPlan(), newLint()}},
 		{"Run:", []*cobra.Command{newRun(), newController()}},
 		{"Follow what runs:", []*cobra.Command{newStatus(), newExplain()}},
-		{"Decide:", []*cobra.Command{newPR(), newRetry(), newConfirm(), newAbandon()}},
+		{"Decide:", []*cobra.Command{newPR(), newRetry(), newConfirm(), newAbandon(), newAdopt()}},
 	}
 }
 
@@ -209,7 +209,7 @@ func allowHTTP(flags *pflag.FlagSet, allow *bool) {
 // addOwner is for commands that act as, or look for, one owner of plans.
 func (f *sessionFlags) addOwner(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.Var(textFlag(&f.options.ID, "", ownerPart), "id", "control-plane id, the first part of the owner of plans (default: the repository's name)")
+	flags.Var(textFlag(&f.options.ID, "", ownerPart), "id", "control-plane id, the first part of the owner of plans, where no ControlPlane document names it (default: the repository's name)")
 	flags.Var(textFlag(&f.options.Environment, "default", ownerPart), "environment", "environment, the second part of the owner of plans")
 }
 

@@ -62,7 +62,7 @@ Outside of a cluster it needs --leader-elect=false or --leader-election-namespac
 	addInterval(flags, &c.options.Seeds.Interval, time.Minute, "longest pause between two passes, unless a server does not answer")
 	flags.Var(numberFlag(&c.options.Seeds.Concurrency, 2, 1, maxConcurrency), "concurrency", "how many control planes are looked at at once")
 	flags.Var(textFlag(&c.options.Seeds.Cache, "", possibleDirectory), "cache", "directory of the mirrors; may be deleted at any time (default: furrow/controller in the user's cache directory)")
-	flags.Var(textFlag(&c.options.Seeds.ID, "", ownerPart), "id", "control-plane id, the first part of the owner of plans (default: the repository's name)")
+	flags.Var(textFlag(&c.options.Seeds.ID, "", ownerPart), "id", "control-plane id, the first part of the owner of plans, where no ControlPlane document names it (default: the repository's name)")
 	flags.Var(textFlag(&c.options.Seeds.Environment, "default", ownerPart), "environment", "environment, the second part of the owner of plans")
 	addDeletionGuard(flags, &c.options.Seeds.DeletionGuard, "kubectl furrow confirm")
 	flags.BoolVar(&c.options.Seeds.Strict, "strict", false, "make an error of a namespace or kind that nobody brings")

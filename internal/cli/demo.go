@@ -72,6 +72,9 @@ func runDemo(cmd *cobra.Command, dir string, merge bool) error {
 		return err
 	}
 	defer s.Close()
+	if _, err := s.Prepare(ctx); err != nil {
+		return err
+	}
 	demoHeader(out, place, merge, again)
 	d := &demoRun{place: place, session: s, sim: sim, merge: merge, updated: again || !merge, out: out, log: newTransitions(out, nil)}
 	return d.run(ctx)

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -185,8 +186,25 @@ func branchName(name string) error { return git.CheckRef(name) }
 
 // ownerPart is the check of one part of an owner of plans, which is part of names of branches.
 func ownerPart(name string) error {
-	if strings.Contains(name, "/") || git.CheckRef(name) != nil {
-		return errors.New("must be usable as one part of a branch's name, such as prod or team-a")
+	if catalog.CheckOwnerPart("", name) != nil {
+		return errors.New("must be at most 100 letters, digits, '-', '_' and '.', and begin and end with a letter or digit")
+	}
+	return nil
+}
+
+// ownerOfPlans is the check of an owner.
+func ownerOfPlans(name string) error {
+	id, environment, _ := strings.Cut(name, "/")
+	if ownerPart(id) != nil || ownerPart(environment) != nil {
+		return errors.New("must be a control-plane id and an environment, such as platform/prod")
+	}
+	return nil
+}
+
+// originDigits is the check of an origin as it is shown.
+func originDigits(name string) error {
+	if strings.Trim(name, "0123456789abcdef") != "" {
+		return errors.New("must be hexadecimal digits, as 'furrow adopt' shows them")
 	}
 	return nil
 }

@@ -29,8 +29,8 @@ func TestEveryFlagIsCheckedWhereItIsParsed(t *testing.T) {
 		{"run", "deletion-guard", []string{"-5", "101", "200", "", "many", "1.5"}, "must be a number from 0 to 100"},
 		{"run", "kubeconfigs", []string{"/no/such"}, noDirectory},
 		{"run", "kubeconfigs", []string{file}, noFile},
-		{"run", "id", []string{"a b", "a/b", "..", "a..b", "x.lock", "-a"}, "must be usable as one part of a branch's name"},
-		{"run", "environment", []string{"", "a b/c", ".hidden"}, "must be usable as one part of a branch's name"},
+		{"run", "id", []string{"a b", "a/b", "..", "a..b", "x.lock", "-a"}, "must be at most 100 letters, digits"},
+		{"run", "environment", []string{"", "a b/c", ".hidden"}, "must be at most 100 letters, digits"},
 		{"status", "credentials", []string{"/no/such"}, noDirectory},
 		{"status", "credentials", []string{file}, noFile},
 		{"status", "cache", []string{file}, noFile},
@@ -55,6 +55,8 @@ func TestEveryFlagIsCheckedWhereItIsParsed(t *testing.T) {
 		{"controller", "kubeconfig", []string{"/no/such"}, "there is no such file"},
 		{"controller", "kubeconfig", []string{dir}, "must be a file, not a directory"},
 		{"controller", "log-level", []string{"", "loud"}, "must be debug, info, warn or error"},
+		{"adopt", "from", []string{"platform", "a b/prod", "a/b/c"}, "must be a control-plane id and an environment"},
+		{"adopt", "origin", []string{"sha256:3f", "main"}, "must be hexadecimal digits"},
 		{"controller", "log-format", []string{"", "xml"}, "must be json or text"},
 	}
 	for _, c := range cases {
@@ -79,7 +81,7 @@ func TestFlagsOfKubectlFurrowAreCheckedWhereTheyAreParsed(t *testing.T) {
 		"plan web --ref=a..b":              "two dots in a row",
 		"explain web --seed=A_B":           "must be a DNS label",
 		"plan web --credentials=/no/such":  "there is no such directory",
-		"plan web --environment=prod/east": "must be usable as one part of a branch's name",
+		"plan web --environment=prod/east": "must be at most 100 letters, digits",
 	}
 	a := newAPI(t)
 	for command, want := range cases {

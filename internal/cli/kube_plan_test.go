@@ -34,6 +34,7 @@ func served(t *testing.T, seeds map[string]string) (*place, *api) {
 		t.Fatal(err)
 	}
 	p.commit(map[string]string{"gitops-repo.yaml": document("GitOpsRepo", "fleet", "spec: {url: "+server.URL+"/fleet.git}")})
+	p.git("control-plane", "remote", "add", "origin", server.URL+"/control-plane.git")
 	a := newAPI(t)
 	for _, name := range []string{"web", "shop"} {
 		if err := a.Delete(t.Context(), a.seed(name)); err != nil {
@@ -76,7 +77,7 @@ func TestAPlanIsComparedWithThatOfABranch(t *testing.T) {
 	p, a := served(t, map[string]string{"seeds/web.yaml": webSeed})
 
 	mustContain(t, p.kubectl(a, exitOK, "plan web").stdout, "No plan of seed web is in force yet. This one is to be:", "Seed web: 6 objects in 6 tiers on 2 clusters")
-	p.pass()
+	p.must("run", "--once")
 	mustContain(t, p.kubectl(a, exitOK, "plan web").stdout, "Seed web: 6 objects in 6 tiers on 2 clusters", "nothing changes.\n")
 
 	p.git("control-plane", "checkout", "--quiet", "-b", "more")
@@ -103,7 +104,7 @@ func TestAPlanIsComparedWithThatOfABranch(t *testing.T) {
 	mustContain(t, r.stdout, "nothing changes.\n")
 
 	mustContain(t, p.kubectl(a, exitFailed, "plan web --ref gone").stderr, `has no branch "gone"`)
-	mustContain(t, p.kubectl(a, exitFailed, "plan web --id other").stderr, `belongs to "control-plane/default", and you ask as "other/default"`)
+	mustContain(t, p.kubectl(a, exitFailed, "plan web --id other").stderr, `belongs to control plane "control-plane/default" of origin `)
 	if refs := p.git("fleet.git", "for-each-ref", "--format=%(refname)", "refs/heads/furrow/main/plan"); refs != "refs/heads/furrow/main/plan/web" {
 		t.Errorf("branches of plans: %s", refs)
 	}
@@ -111,7 +112,7 @@ func TestAPlanIsComparedWithThatOfABranch(t *testing.T) {
 
 func TestAnObjectIsExplainedByItsPlantings(t *testing.T) {
 	p, a := served(t, map[string]string{"seeds/web.yaml": webSeed})
-	p.pass()
+	p.must("run", "--once")
 	mustShow(t, "explain", p.kubectl(a, exitOK, "explain Deployment/web/web"))
 	mustContain(t, p.kubectl(a, exitOK, "explain settings --seed web -o yaml").stdout, "state: Proposed")
 	mustContain(t, p.kubectl(a, exitFailed, "explain nothing").stderr, `no plan has an object "nothing"; 'kubectl furrow plan SEED' lists all objects`)

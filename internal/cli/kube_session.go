@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +25,7 @@ func (k *kubeSession) add(cmd *cobra.Command) {
 	addEnvironmentText(flags, &k.session.credentials, "credentials", "FURROW_CREDENTIALS", "directory with your own credentials, instead of the Secrets that the resources name; one directory for each set, that of the control plane called control-plane; or set FURROW_CREDENTIALS", existingDirectory)
 	allowHTTP(flags, &k.session.options.AllowHTTP)
 	flags.Var(textFlag(&k.session.options.Cache, "", possibleDirectory), "cache", "directory of the mirrors; may be deleted at any time (default: furrow/mirrors in the user's cache directory)")
-	flags.Var(textFlag(&k.session.options.ID, "", ownerPart), "id", "control-plane id that the controller was given, the first part of the owner of plans (default: the repository's name)")
+	flags.Var(textFlag(&k.session.options.ID, "", ownerPart), "id", "control-plane id that the controller was given, the first part of the owner of plans, where no ControlPlane document names it (default: the repository's name)")
 	flags.Var(textFlag(&k.session.options.Environment, "default", ownerPart), "environment", "environment that the controller was given, the second part of the owner of plans")
 	flags.BoolVar(&k.session.options.Strict, "strict", false, "make an error of a namespace or kind that nobody brings, as a controller with --strict does")
 	directories(cmd, "credentials", "cache")
@@ -49,19 +48,10 @@ func (k *kubeSession) open(ctx context.Context, c *kubeCluster, cp fleet.Control
 	}
 	o.Cache, o.ID, o.Environment, o.Strict, o.AllowHTTP, o.Now = own.Cache, own.ID, own.Environment, own.Strict, own.AllowHTTP, c.now
 	o.Settings = func(ctx context.Context) (engine.Settings, error) { return settings(ctx, c, cp) }
-	if k.ref == "" || k.ref == o.Branch {
-		return controlplane.Open(o)
+	if k.ref != "" && k.ref != o.Branch {
+		// The plans belong to the branch that the Seeds name, whichever is read.
+		o.PlansOf, o.Branch, o.Commit = o.Branch, k.ref, ""
 	}
-	// The plans belong to the branch that the Seeds name, whichever is read.
-	usual, err := controlplane.Open(o)
-	if err != nil {
-		return nil, err
-	}
-	o.ID, o.Environment, _ = strings.Cut(usual.Owner(), "/")
-	if err := usual.Close(); err != nil {
-		return nil, err
-	}
-	o.Branch, o.Commit = k.ref, ""
 	return controlplane.Open(o)
 }
 

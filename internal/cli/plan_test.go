@@ -66,7 +66,7 @@ func TestAPlanOnDiskIsTheOneThatARunCommits(t *testing.T) {
 	if committed.Owner != "control-plane/default" {
 		t.Errorf("the owner is %q", committed.Owner)
 	}
-	committed.Owner, committed.Revision, committed.From = written.Owner, written.Revision, written.From
+	committed.Owner, committed.Origin, committed.Revision, committed.From = written.Owner, written.Origin, written.Revision, written.From
 	if diff := cmp.Diff(written, committed); diff != "" {
 		t.Errorf("plan.yaml (-plan --out +run):\n%s", diff)
 	}

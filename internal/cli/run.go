@@ -17,7 +17,7 @@ import (
 func newRun() *cobra.Command {
 	var session sessionFlags
 	var interval time.Duration
-	var once, simulate bool
+	var once, simulate, yes bool
 	var kubeconfigs string
 	cmd := &cobra.Command{
 		Use:   "run",
@@ -34,7 +34,9 @@ creates need no file: the Secret that their creator leaves on its cluster is rea
 cluster is acted on at once; the repositories are looked at every --interval.
 
 With --simulate the clusters that the control plane declares are simulated in this process, as
-strictly as real ones; nothing is applied anywhere. With neither there is no health channel:
+strictly as real ones; nothing is applied anywhere. What is proposed and reported then is true of no
+cluster, so a simulation never writes to a GitOps repository on a server, and to one on this machine
+only if a simulation or the demo made it, or with --yes. One that is not there is made. With neither there is no health channel:
 tiers that wait for nothing are proposed, and nothing is ever released.`,
 		Example: `  furrow run --control-plane ./control-plane --simulate
   FURROW_CREDENTIALS=/etc/furrow/credentials furrow run \
@@ -50,11 +52,17 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
 				defer channel.Close()
 				options.Channel = channel
 			}
+			if err == nil && yes && !simulate {
+				err = usageError{errors.New("--yes is for --simulate")}
+			}
 			if err != nil {
 				return err
 			}
 			if !once {
 				options.Interval = interval
+			}
+			if simulate {
+				options.Simulation = &controlplane.Simulation{AnyLocal: yes}
 			}
 			return run(cmd, options, interval, once, simulate)
 		},
@@ -69,6 +77,7 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
 	directories(cmd, "kubeconfigs")
 	flags.BoolVar(&once, "once", false, "make one pass and end; exits with 3 when a seed is stalled or a repository has a problem")
 	flags.BoolVar(&simulate, "simulate", false, "simulate the declared clusters; a second of the simulation is a pass, and with --once some time goes by first")
+	flags.BoolVar(&yes, "yes", false, "let a simulation write to every GitOps repository on this machine, whoever made it")
 	return cmd
 }
 
@@ -79,6 +88,13 @@ func run(cmd *cobra.Command, options controlplane.Options, interval time.Duratio
 		return err
 	}
 	defer s.Close()
+	made, err := s.Prepare(ctx)
+	if err != nil {
+		return err
+	}
+	for _, dir := range made {
+		fmt.Fprintf(out, "Made the GitOps repository %s for the simulation.\n", dir)
+	}
 	if simulate {
 		fmt.Fprintln(out, "The clusters are simulated: nothing is applied anywhere.")
 		interval = min(interval, time.Second)

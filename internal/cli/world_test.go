@@ -128,6 +128,7 @@ func newPlace(t *testing.T, seeds map[string]string) *place {
 	p.git("work", "commit", "--quiet", "--message=Bootstrap")
 	p.git("work", "clone", "--quiet", "--bare", ".", p.at("fleet.git"))
 	p.git("work", "remote", "add", "origin", p.at("fleet.git"))
+	p.git("fleet.git", "config", "furrow.simulation", "true")
 	p.write("control-plane", fleetFiles())
 	p.git("control-plane", "init", "--quiet", "--initial-branch=main")
 	p.commit(seeds)

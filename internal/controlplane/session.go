@@ -16,10 +16,7 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
-	"path"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -38,6 +35,8 @@ type Options struct {
 	ControlPlane string
 	// Branch that people commit to.
 	Branch string
+	// PlansOf is the branch that plans belong to, where Branch is another one that is only looked at.
+	PlansOf string
 	// Commit of that branch to stay at; empty to follow it.
 	Commit string
 	// Path of the control-plane tree in the repository; empty for its root.
@@ -50,9 +49,11 @@ type Options struct {
 	RemoteOnly bool
 	// AllowHTTP lets http:// be used for other machines too.
 	AllowHTTP bool
+	// Simulation says that the clusters are simulated, and what may be written then; nil where they are real.
+	Simulation *Simulation
 	// Cache is the directory of the mirrors.
 	Cache string
-	// ID and Environment make the owner of plans.
+	// ID and Environment make the owner of plans. A ControlPlane document comes before the ID.
 	ID, Environment string
 	// DeletionGuard is the share of plantings, in percent, that may go at once.
 	DeletionGuard int
@@ -73,8 +74,6 @@ type Options struct {
 	Now func() time.Time
 }
 
-const defaultBranch = "main"
-
 // author of Furrow's commits.
 var author = git.Person{Name: "Furrow", Email: "furrow@noreply.furrow.dev"}
 
@@ -84,6 +83,8 @@ type Session struct {
 	mirror  *git.Mirror
 	repos   map[string]*Repo
 	engine  *engine.Engine
+	// origin and owner are known once the control plane was read.
+	origin, owner string
 }
 
 // Repo is one GitOps repository of a session.
@@ -98,12 +99,17 @@ type Repo struct {
 // Open opens the control plane's repository. GitOps repositories are opened when
 // they are first needed.
 func Open(options Options) (*Session, error) {
-	options.Branch = cmp.Or(options.Branch, defaultBranch)
+	options.Branch = cmp.Or(options.Branch, catalog.DefaultBranch)
 	if options.Now == nil {
 		options.Now = time.Now
 	}
 	if options.ControlPlane == "" {
 		return nil, errors.New("no control-plane repository is given: use --control-plane, or set FURROW_CONTROL_PLANE")
+	}
+	options.PlansOf = cmp.Or(options.PlansOf, options.Branch)
+	options.Environment = cmp.Or(options.Environment, "default")
+	if err := CheckOwner(options.ID, options.Environment); err != nil {
+		return nil, err
 	}
 	s := &Session{options: options, repos: map[string]*Repo{}}
 	var err error
@@ -114,7 +120,7 @@ func Open(options Options) (*Session, error) {
 		return nil, fmt.Errorf("the control-plane repository: %w", err)
 	}
 	s.engine = engine.New(engine.Config{
-		Owner: s.Owner(), ControlPlane: s.read, Open: s.openRepo, Channel: options.Channel,
+		Owner: s.givenOwner(), ControlPlane: s.read, Open: s.openRepo, Channel: options.Channel,
 		DeletionGuard: options.DeletionGuard, Strict: options.Strict, Person: author, Interval: options.Interval, Now: options.Now,
 	})
 	return s, nil
@@ -152,23 +158,6 @@ func (s *Session) Channel() probe.Channel { return s.options.Channel }
 
 // Engine is the session's engine.
 func (s *Session) Engine() *engine.Engine { return s.engine }
-
-// Owner of the session's plans is <control-plane id>/<environment>. The id defaults to the repository's
-// name, with the branch and the path where they are not the usual ones, so that
-// two control planes in one repository are two owners.
-func (s *Session) Owner() string {
-	id := s.options.ID
-	if id == "" {
-		id = strings.TrimSuffix(path.Base(strings.TrimRight(filepath.ToSlash(s.options.ControlPlane), "/")), ".git")
-		if s.options.Branch != defaultBranch {
-			id += "-" + strings.ReplaceAll(s.options.Branch, "/", "-")
-		}
-		if p := strings.Trim(path.Clean(filepath.ToSlash(s.options.Path)), "/."); p != "" {
-			id += "-" + strings.ReplaceAll(p, "/", "-")
-		}
-	}
-	return id + "/" + cmp.Or(s.options.Environment, "default")
-}
 
 // read is the control-plane tree as it is now, with what custom resources say of it.
 func (s *Session) read(ctx context.Context) (engine.Tree, error) {
@@ -208,6 +197,9 @@ func (s *Session) readTree(ctx context.Context, tree engine.Tree) (engine.Tree, 
 		files, err = fs.Sub(files, s.options.Path)
 	}
 	if err != nil {
+		return tree, err
+	}
+	if tree.Origin, err = s.originOf(ctx, commit); err != nil {
 		return tree, err
 	}
 	tree.FS, tree.Revision, tree.Place = files, s.options.Branch+"@sha1:"+commit.String(), s.mirror.String()
@@ -303,6 +295,9 @@ func (s *Session) OpenRepos(c *catalog.Catalog) error {
 func (s *Session) openRepo(name string, spec v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
 	if spec.Credentials != "" && s.options.Credentials == nil {
 		return engine.Repo{}, fmt.Errorf("it names the credentials %q, but no directory of credentials is given; use --credentials", spec.Credentials)
+	}
+	if err := s.checkSimulation(s.resolve(spec.URL)); err != nil {
+		return engine.Repo{}, err
 	}
 	m, err := s.open(name, s.resolve(spec.URL), spec.Credentials)
 	if err != nil {

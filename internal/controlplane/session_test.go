@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
 )
 
 // TestCredentialsGoNowhereElse: whoever may commit a GitOpsRepo chooses its URL,
@@ -100,15 +102,15 @@ func TestEachControlPlaneIsAnOwnerOfItsOwn(t *testing.T) {
 		options Options
 		want    string
 	}{
-		"by the repository's name":         {Options{ControlPlane: "https://git.example.com/platform/fleet.git", Branch: "main"}, "fleet/default"},
-		"by the directory":                 {Options{ControlPlane: "/srv/fleet", Branch: "main"}, "fleet/default"},
-		"with a branch that is not main":   {Options{ControlPlane: "/srv/fleet", Branch: "release/1"}, "fleet-release-1/default"},
-		"with the path of the tree":        {Options{ControlPlane: "/srv/fleet", Branch: "main", Path: "./eu/north/"}, "fleet-eu-north/default"},
-		"as the user says, whatever it is": {Options{ControlPlane: "/srv/fleet", Branch: "dev", Path: "a", ID: "acme", Environment: "prod"}, "acme/prod"},
+		"by the repository's name":         {Options{ControlPlane: "https://git.example.com/platform/fleet.git", PlansOf: "main", Environment: "default"}, "fleet/default"},
+		"by the directory":                 {Options{ControlPlane: "/srv/fleet", PlansOf: "main", Environment: "default"}, "fleet/default"},
+		"with a branch that is not main":   {Options{ControlPlane: "/srv/fleet", PlansOf: "release/1", Environment: "default"}, "fleet-release-1/default"},
+		"with the path of the tree":        {Options{ControlPlane: "/srv/fleet", PlansOf: "main", Environment: "default", Path: "./eu/north/"}, "fleet-eu-north/default"},
+		"as the user says, whatever it is": {Options{ControlPlane: "/srv/fleet", PlansOf: "dev", Path: "a", ID: "acme", Environment: "prod"}, "acme/prod"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := (&Session{options: tc.options}).Owner(); got != tc.want {
+			if got := (&Session{options: tc.options}).givenOwner(); got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
 		})
@@ -135,6 +137,82 @@ func TestAControlPlaneIsPublicOnlyWhereNoCredentialsAreNamed(t *testing.T) {
 			if err := s.Close(); err != nil {
 				t.Errorf("%s: %v", what, err)
 			}
+		}
+	}
+}
+
+// run runs git in a directory.
+func run(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "git", append([]string{"-c", "user.name=Ann", "-c", "user.email=ann@example.com"}, args...)...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+}
+
+func TestEveryCloneOfAControlPlaneHasItsOrigin(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("SKIPPED: git is not installed")
+	}
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	files := map[string]string{"gitops-repo.yaml": "apiVersion: furrow.dev/v1alpha1\nkind: GitOpsRepo\nmetadata: {name: fleet}\nspec: {url: ../fleet.git}\n"}
+	for _, team := range []string{"one", "two"} {
+		if err := os.MkdirAll(at(team), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range files {
+			if err := os.WriteFile(filepath.Join(at(team), name), []byte(text+"# of "+team+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		run(t, at(team), "init", "--quiet", "--initial-branch=main")
+		run(t, at(team), "add", ".")
+		run(t, at(team), "commit", "--quiet", "--message=Declare the fleet")
+	}
+	run(t, dir, "clone", "--quiet", "one", "a clone")
+	run(t, dir, "clone", "--quiet", "--bare", "a clone", "bare.git")
+	run(t, dir, "clone", "--quiet", "one", "behind")
+	run(t, at("one"), "commit", "--quiet", "--allow-empty", "--message=More")
+	run(t, dir, "clone", "--quiet", "one", "of a server")
+	run(t, at("of a server"), "remote", "set-url", "origin", "git@git.example.com:acme/platform.git")
+	run(t, dir, "clone", "--quiet", "of a server", "of its clone")
+	run(t, dir, "clone", "--quiet", "one", "by https")
+	run(t, at("by https"), "remote", "set-url", "origin", "https://me@git.example.com/acme/platform")
+
+	origin := func(name string) string {
+		s, err := Open(Options{ControlPlane: at(name), Cache: at("cache"), ID: "acme"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		is, _, err := s.identity(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return is.Origin
+	}
+	for _, same := range [][]string{{"one", "a clone", "bare.git", "behind"}, {"of a server", "of its clone", "by https"}} {
+		for _, name := range same[1:] {
+			if origin(name) != origin(same[0]) {
+				t.Errorf("%q has another origin than %q", name, same[0])
+			}
+		}
+	}
+	if one := origin("one"); one == origin("two") || one == origin("of a server") {
+		t.Error("different repositories have the same origin")
+	}
+	if got, want := origin("by https"), catalog.Origin("https://git.example.com/acme/platform.git", "main", ""); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestAnOwnerThatIsNotValidIsRefusedAtTheStart(t *testing.T) {
+	for _, o := range []Options{{ID: "a b"}, {ID: "../a"}, {ID: "a/b"}, {Environment: "a b/c"}, {Environment: "prod.lock"}} {
+		o.ControlPlane, o.Cache = "https://git.example.com/a", t.TempDir()
+		if _, err := Open(o); err == nil || !strings.Contains(err.Error(), "is not a valid") {
+			t.Errorf("%q, %q: %v", o.ID, o.Environment, err)
 		}
 	}
 }

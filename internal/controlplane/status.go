@@ -12,45 +12,62 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/git"
 )
 
 // ErrNoStatus says that no run has reported yet.
 var ErrNoStatus = errors.New("no status was reported yet; start 'furrow run'")
 
-// Status is what a run reported last, from the status branch.
+// Status is what a run reported last, from the status branch of the first repository by name, its only home.
 func (s *Session) Status(ctx context.Context) (*engine.Report, error) {
-	repos, err := s.Repos(ctx)
+	is, c, err := s.identity(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(repos)) {
-		r := repos[name]
-		refs, err := r.Mirror.Fetch(ctx, r.Base)
-		if err != nil {
-			return nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
-		}
-		commit, ok := refs[layout.StatusBranch(r.Base, s.Owner())]
-		if !ok {
-			continue
-		}
-		tree, err := r.Mirror.FS(ctx, commit)
-		if err != nil {
-			return nil, err
-		}
-		data, err := fs.ReadFile(tree, engine.StatusFile)
-		if err != nil {
-			return nil, err
-		}
-		info, err := r.Mirror.Commit(commit)
-		if err != nil {
-			return nil, err
-		}
-		var report engine.Report
-		if err := yaml.UnmarshalStrict(data, &report); err != nil {
-			return nil, fmt.Errorf("branch %s of GitOpsRepo %q: %w", layout.StatusBranch(r.Base, s.Owner()), name, err)
-		}
-		report.LastPass = info.Committer.When.UTC()
-		return &report, nil
+	home := slices.Min(slices.Collect(maps.Keys(c.Repos)))
+	if c.Repos[home].Spec.URL == "" {
+		return nil, errors.New("no GitOps repository is declared, so there is no status. Add a GitOpsRepo document with spec.url to the control-plane repository")
 	}
-	return nil, ErrNoStatus
+	if err := s.OpenRepos(c); s.repos[home] == nil {
+		return nil, err
+	}
+	r := s.repos[home]
+	refs, err := r.Mirror.Fetch(ctx, r.Base)
+	if err != nil {
+		return nil, fmt.Errorf("GitOpsRepo %q: %w", home, err)
+	}
+	branch := layout.StatusBranch(r.Base, is.Owner)
+	commit, ok := refs[branch]
+	if !ok {
+		return nil, ErrNoStatus
+	}
+	report, err := readStatus(ctx, r, commit)
+	if err != nil {
+		return nil, fmt.Errorf("branch %s of GitOpsRepo %q: %w", branch, home, err)
+	}
+	if of := report.Identity(); of != is {
+		return nil, fmt.Errorf("GitOpsRepo %q: %w", home, engine.ErrForeignStatus(branch, of, is))
+	}
+	return report, nil
+}
+
+func readStatus(ctx context.Context, r *Repo, commit git.Hash) (*engine.Report, error) {
+	tree, err := r.Mirror.FS(ctx, commit)
+	if err != nil {
+		return nil, err
+	}
+	data, err := fs.ReadFile(tree, engine.StatusFile)
+	if err != nil {
+		return nil, err
+	}
+	var report engine.Report
+	if err := yaml.UnmarshalStrict(data, &report); err != nil {
+		return nil, err
+	}
+	info, err := r.Mirror.Commit(commit)
+	if err != nil {
+		return nil, err
+	}
+	report.LastPass = info.Committer.When.UTC()
+	return &report, nil
 }

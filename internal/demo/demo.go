@@ -12,6 +12,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/furrow-dev/furrow/internal/controlplane"
 )
 
 // Seed is the name of the demo's seed.
@@ -91,27 +93,11 @@ func (p Place) makeControlPlane(ctx context.Context) error {
 // makeGitOps makes the bare repository with what bootstrapping a cluster leaves
 // there: a directory for each root.
 func (p Place) makeGitOps(ctx context.Context) error {
-	work := filepath.Join(p.Dir, ".gitops")
+	roots := map[string]string{}
 	for _, cluster := range []string{"mgmt", "site-a", "site-b"} {
-		at := filepath.Join(work, "clusters", cluster)
-		if err := os.MkdirAll(at, 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(at, "README.md"), []byte("The root of cluster "+cluster+" syncs this directory.\n"), 0o644); err != nil {
-			return err
-		}
+		roots[cluster] = "clusters/" + cluster
 	}
-	if err := git(ctx, work, [][]string{
-		{"init", "--quiet", "--initial-branch=main"},
-		{"config", "user.name", "Demo"},
-		{"config", "user.email", "demo@example.com"},
-		{"add", "."},
-		{"commit", "--quiet", "-m", "Bootstrap the clusters"},
-		{"clone", "--quiet", "--bare", ".", p.GitOps()},
-	}); err != nil {
-		return err
-	}
-	return os.RemoveAll(work)
+	return controlplane.MakeSimulated(ctx, p.GitOps(), "main", roots)
 }
 
 // Update commits the next version of the seed.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 
 	"github.com/furrow-dev/furrow/internal/core/health"
@@ -18,6 +19,11 @@ import (
 // A person gives a cluster up by a marker that names the owner of the plans, so that
 // engines of other owners neither obey nor delete it. A marker on any repository
 // counts on all of them: a push that reached only some of them is no half a wish.
+
+// scope is what the engine's markers of clusters lie below: two control planes of one name have different ones.
+func (e *Engine) scope() string { return scopeOf(e.self) }
+
+func scopeOf(of plan.Identity) string { return path.Join(of.Owner, of.ShortOrigin()) }
 
 // Abandon gives a cluster up that never answers again: what is to go from it no
 // longer waits for it.
@@ -38,7 +44,7 @@ func (e *Engine) Abandon(ctx context.Context, cluster string) error {
 		if r.err != nil {
 			return r.err
 		}
-		branch := layout.AbandonBranch(r.base, e.config.Owner, cluster)
+		branch := layout.AbandonBranch(r.base, e.scope(), cluster)
 		if _, marked := r.refs[branch]; marked {
 			continue
 		}
@@ -59,7 +65,7 @@ func (p *pass) marksOf(cluster string) (map[string]git.Hash, error) {
 		switch {
 		case s.plan == nil:
 			unread = errors.Join(unread, s.err)
-		case s.plan.Owner == p.engine.config.Owner:
+		case p.engine.owns(s.plan):
 			for _, repo := range reposWith(s.plan, cluster) {
 				if marks[repo].IsZero() {
 					marks[repo] = s.commits[repo]
@@ -70,7 +76,7 @@ func (p *pass) marksOf(cluster string) (map[string]git.Hash, error) {
 	if len(marks) > 0 {
 		return marks, nil
 	}
-	return nil, errors.Join(fmt.Errorf("no plan of %q has anything on a cluster %q. See 'furrow status' for the clusters that there are, or name another owner with --id and --environment", p.engine.config.Owner, cluster), unread)
+	return nil, errors.Join(fmt.Errorf("no plan of %s has anything on a cluster %q. See 'furrow status' for the clusters that there are, or name another owner with --id and --environment", p.engine.self, cluster), unread)
 }
 
 // reposWith are the repositories of the tiers that need a cluster.
@@ -96,7 +102,7 @@ func (e *Engine) UndoAbandon(ctx context.Context, cluster string) error {
 		if r.err != nil {
 			return r.err
 		}
-		branch := layout.AbandonBranch(r.base, e.config.Owner, cluster)
+		branch := layout.AbandonBranch(r.base, e.scope(), cluster)
 		at, marked := r.refs[branch]
 		if !marked {
 			continue
@@ -107,7 +113,7 @@ func (e *Engine) UndoAbandon(ctx context.Context, cluster string) error {
 		undone = true
 	}
 	if !undone {
-		return fmt.Errorf("cluster %q is not abandoned for %q, so there is nothing to undo. See 'furrow status', or name another owner with --id and --environment", cluster, e.config.Owner)
+		return fmt.Errorf("cluster %q is not abandoned for %s, so there is nothing to undo. See 'furrow status', or name another owner with --id and --environment", cluster, e.self)
 	}
 	return nil
 }
@@ -116,7 +122,7 @@ func (e *Engine) UndoAbandon(ctx context.Context, cluster string) error {
 func (p *pass) gatherAbandoned() {
 	for _, r := range p.repos {
 		for branch := range r.refs {
-			if cluster, ok := layout.AbandonedCluster(r.base, p.engine.config.Owner, branch); ok {
+			if cluster, ok := layout.AbandonedCluster(r.base, p.engine.scope(), branch); ok {
 				p.abandoned[cluster] = true
 			}
 		}
@@ -139,7 +145,7 @@ func (p *pass) dropAbandoned(ctx context.Context) {
 		r := p.repos[name]
 		var updates []git.Update
 		for _, branch := range slices.Sorted(maps.Keys(r.refs)) {
-			if cluster, ok := layout.AbandonedCluster(r.base, p.engine.config.Owner, branch); ok && !needed[cluster] {
+			if cluster, ok := layout.AbandonedCluster(r.base, p.engine.scope(), branch); ok && !needed[cluster] {
 				updates = append(updates, git.Update{Ref: branch, Old: r.refs[branch]})
 			}
 		}
@@ -160,7 +166,7 @@ func (p *pass) needs(cluster string) bool {
 		}
 	}
 	for _, s := range p.previous {
-		if s.plan == nil || s.plan.Owner == p.engine.config.Owner && len(reposWith(s.plan, cluster)) > 0 {
+		if s.plan == nil || p.engine.owns(s.plan) && len(reposWith(s.plan, cluster)) > 0 {
 			return true
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -82,12 +83,17 @@ func (e *Engine) planOf(ctx context.Context, seed string) (*pass, *plannedSeed, 
 		return nil, nil, fmt.Errorf("there is no plan of a seed %q yet; see 'furrow status'", seed)
 	case s.err != nil:
 		return nil, nil, s.err
-	case s.plan.Owner != e.config.Owner:
-		return nil, nil, fmt.Errorf("the plan of seed %q belongs to %q, and you ask as %q; name the owner with --id and --environment", seed, s.plan.Owner, e.config.Owner)
+	case !e.owns(s.plan):
+		return nil, nil, e.errNotOurs(s.plan)
 	case len(s.plan.Repos()) == 0:
 		return nil, nil, fmt.Errorf("the plan of seed %q is empty", seed)
 	}
 	return p, s, nil
+}
+
+// errNotOurs answers whoever asks about another control plane's plan.
+func (e *Engine) errNotOurs(of *plan.Plan) error {
+	return fmt.Errorf("the plan of seed %q belongs to control plane %s, and you ask as %s; name that one with --control-plane, --id and --environment", of.Seed, of.Identity(), e.self)
 }
 
 // unread says why a plan that is not seen may yet be there: a repository cannot be read.

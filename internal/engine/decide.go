@@ -118,8 +118,8 @@ func (p *pass) compute(before map[string]*lookedAt) map[string]*plan.Outcome {
 			key = append(key, name+" is not known")
 			continue
 		}
-		previous[name] = &plan.Previous{Plan: s.plan, Partial: s.partial, Released: before[name].settled, File: p.fileOf(s), Base: p.baseFile}
-		key = append(key, fmt.Sprint(name, s.commits, s.partial, before[name].settled))
+		previous[name] = &plan.Previous{Plan: s.plan, Others: s.others, Partial: s.partial, Released: before[name].settled, File: p.fileOf(s), Base: p.baseFile}
+		key = append(key, fmt.Sprint(name, s.commits, s.others, s.partial, before[name].settled))
 		for i := range s.plan.Tiers {
 			if t := &s.plan.Tiers[i]; t.Leaving != nil {
 				key = append(key, fmt.Sprint(p.repos[t.Repo].head))
@@ -129,7 +129,7 @@ func (p *pass) compute(before map[string]*lookedAt) map[string]*plan.Outcome {
 	memo := &p.engine.computed
 	if k := strings.Join(key, "\n"); memo.key != k || memo.unsure {
 		memo.key, memo.unsure = k, false
-		memo.outcomes = plan.Compute(plan.Input{Catalog: p.catalog, Owner: p.engine.config.Owner, Revision: p.tree.Revision, Previous: previous, Strict: p.engine.config.Strict})
+		memo.outcomes = plan.Compute(plan.Input{Catalog: p.catalog, Owner: p.engine.self.Owner, Origin: p.engine.self.Origin, Revision: p.tree.Revision, Previous: previous, Strict: p.catalog.Strict(p.engine.config.Strict)})
 	}
 	return memo.outcomes
 }
@@ -266,14 +266,14 @@ func (p *pass) guardRemovals() {
 			}
 		}
 	}
-	if !release.HoldsRemovals(removing, all, p.engine.config.DeletionGuard) {
+	if !release.HoldsRemovals(removing, all, p.catalog.DeletionGuard(p.engine.config.DeletionGuard)) {
 		return
 	}
 	for _, name := range names {
 		d := p.seeds[name]
 		d.unconfirmed = release.Lost(d.planned.plan, d.plan)
 		d.plan, d.files, d.gone = d.planned.plan, nil, false
-		d.err = fmt.Errorf("seed %q: the deletion guard holds its removal, for %d of %d plantings would go at once (more than %d %%). Run 'furrow confirm %s' if that is meant", name, removing, all, p.engine.config.DeletionGuard, name)
+		d.err = fmt.Errorf("seed %q: the deletion guard holds its removal, for %d of %d plantings would go at once (more than %d %%). Run 'furrow confirm %s' if that is meant", name, removing, all, p.catalog.DeletionGuard(p.engine.config.DeletionGuard), name)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -60,6 +61,8 @@ type Tree struct {
 	Revision string
 	// Place is where seeds and clusters stand, for people: a URL or directory.
 	Place string
+	// Origin is the digest of where the control plane is kept, as catalog.Origin has it.
+	Origin string
 	// Settings are what custom resources say about the tree; nil where there are none,
 	// so that all its seeds are wanted. They count also while the tree cannot be read.
 	Settings *Settings
@@ -83,6 +86,13 @@ func (t Tree) Catalog() (*catalog.Catalog, error) {
 	return catalog.LoadWith(t.FS, t.Settings.Resources)
 }
 
+// Identity is whose plans those of the tree are. owner counts where the tree has no ControlPlane document.
+func (t Tree) Identity(c *catalog.Catalog, owner string) (plan.Identity, error) {
+	id, environment, _ := strings.Cut(owner, "/")
+	owner, err := c.Owner(id, environment)
+	return plan.Identity{Owner: owner, Origin: t.Origin}, err
+}
+
 func (t Tree) version() string {
 	if t.Settings == nil {
 		return t.Revision
@@ -95,7 +105,7 @@ func (t Tree) scopes(seed string) bool { return t.Settings == nil || t.Settings.
 
 // Config is what an engine works with.
 type Config struct {
-	// Owner is <control-plane id>/<environment>.
+	// Owner is <control-plane id>/<environment>; a ControlPlane document of the tree says another id.
 	Owner string
 	// ControlPlane reads the tree that people commit to.
 	ControlPlane func(context.Context) (Tree, error)
@@ -121,8 +131,10 @@ type Engine struct {
 	config Config
 	repos  map[string]*openRepo
 	// loaded is the catalog of tree, which was read last.
-	loaded   *catalog.Catalog
-	tree     Tree
+	loaded *catalog.Catalog
+	tree   Tree
+	// self is whose control plane that is.
+	self     plan.Identity
 	plans    cache[planKey, *plan.Plan]
 	specs    cache[git.Hash, reconcilerObject]
 	computed computeMemo
@@ -222,8 +234,12 @@ func (e *Engine) catalogOf(ctx context.Context) (tree Tree, readErr, err error) 
 		if loadErr == nil && loaded.Documents == 0 {
 			loadErr = errEmptied
 		}
+		var self plan.Identity
 		if loadErr == nil {
-			e.loaded, e.tree = loaded, tree
+			self, loadErr = tree.Identity(loaded, e.config.Owner)
+		}
+		if loadErr == nil {
+			e.loaded, e.tree, e.self = loaded, tree, self
 		}
 		readErr = cmp.Or(readErr, loadErr)
 	}

@@ -84,6 +84,8 @@ func twoSites() map[string][]string {
 type rival struct {
 	// owner is acme/prod unless it is said.
 	owner string
+	// origin is none unless it is said.
+	origin string
 	// control is the estate's control plane unless it is said.
 	control engine.Mirror
 	// guard is 100 unless it is said.
@@ -109,6 +111,14 @@ func (e *estate) engine(r rival) *engine.Engine {
 	}
 	if r.control != nil {
 		config.ControlPlane = controlPlane(r.control)
+	}
+	if r.origin != "" {
+		read := config.ControlPlane
+		config.ControlPlane = func(ctx context.Context) (engine.Tree, error) {
+			tree, err := read(ctx)
+			tree.Origin = r.origin
+			return tree, err
+		}
 	}
 	if r.guard != 0 {
 		config.DeletionGuard = r.guard

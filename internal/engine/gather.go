@@ -75,6 +75,8 @@ type plannedSeed struct {
 	// commits and generations are those of the plan branches, by repository.
 	commits     map[string]git.Hash
 	generations map[string]int
+	// others are the control planes that have a plan of the seed in other repositories.
+	others map[string]plan.Identity
 	// facts are those of the plan's tiers, once they were looked at.
 	facts map[layout.Tier]release.TierFacts
 	err   error
@@ -186,7 +188,7 @@ func (p *pass) gatherPlans(ctx context.Context) {
 			s.foreign = !p.tree.scopes(seed)
 			continue
 		}
-		s.foreign = s.plan.Owner != p.engine.config.Owner || !p.tree.scopes(seed)
+		s.foreign = !p.engine.owns(s.plan) || !p.tree.scopes(seed)
 		if !s.foreign {
 			p.checkRepos(seed, s)
 		}
@@ -196,27 +198,49 @@ func (p *pass) gatherPlans(ctx context.Context) {
 func (p *pass) addPlanOf(ctx context.Context, r *repoState, seed string, commit git.Hash) {
 	s := p.previous[seed]
 	if s == nil {
-		s = &plannedSeed{commits: map[string]git.Hash{}, generations: map[string]int{}}
+		s = &plannedSeed{commits: map[string]git.Hash{}, generations: map[string]int{}, others: map[string]plan.Identity{}}
 		p.previous[seed] = s
 	}
-	s.commits[r.name] = commit
 	read, err := p.engine.readPlan(ctx, r, seed, commit)
 	if err != nil {
-		s.err = err
+		s.commits[r.name], s.err = commit, err
 		return
 	}
-	s.generations[r.name] = read.Generation
+	s.take(r.name, commit, read, p.engine.owns)
+}
+
+// take takes in the plan that a repository has. The newest one of this control plane counts, and without one the
+// newest of another: what one control plane has in a repository is never part of what another one has.
+func (s *plannedSeed) take(repo string, commit git.Hash, read *plan.Plan, owns func(*plan.Plan) bool) {
+	if s.plan != nil && s.plan.Identity() != read.Identity() {
+		if owns(s.plan) || !owns(read) && s.plan.Generation >= read.Generation {
+			s.others[repo] = read.Identity()
+			return
+		}
+		for had := range s.generations {
+			s.others[had] = s.plan.Identity()
+			delete(s.commits, had)
+		}
+		s.plan, s.generations = nil, map[string]int{}
+	}
+	s.commits[repo], s.generations[repo] = commit, read.Generation
 	if s.plan == nil || read.Generation > s.plan.Generation {
 		s.plan = read
 	}
 }
+
+// owns says that a plan belongs to this control plane.
+func (e *Engine) owns(p *plan.Plan) bool { return p.Identity() == e.self }
 
 // checkRepos holds a seed while a repository of its plan cannot be used, and
 // notes when one does not have the plan yet.
 func (p *pass) checkRepos(seed string, s *plannedSeed) {
 	for _, repo := range s.plan.Repos() {
 		r, ok := p.repos[repo]
+		of, taken := s.others[repo]
 		switch {
+		case taken:
+			s.err = plan.ErrForeign(seed, repo, of, p.engine.self)
 		case !ok && p.catalog.Inventory.BrokenRepo(repo) != "":
 			s.err = fmt.Errorf("seed %q: it is planted in GitOps repository %q, and %s. Correct that document", seed, repo, p.catalog.Inventory.BrokenRepo(repo))
 		case !ok:

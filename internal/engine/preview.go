@@ -30,8 +30,8 @@ func (e *Engine) Preview(ctx context.Context, seed string) (*Preview, error) {
 	}
 	out := &Preview{Revision: p.tree.Revision, Problems: p.report().Problems}
 	if s := p.previous[seed]; s != nil && s.plan != nil {
-		if s.plan.Owner != e.config.Owner {
-			return nil, fmt.Errorf("the plan of seed %q belongs to %q, and you ask as %q; name the owner with --id and --environment", seed, s.plan.Owner, e.config.Owner)
+		if !e.owns(s.plan) {
+			return nil, e.errNotOurs(s.plan)
 		}
 		out.InForce = s.plan
 	}

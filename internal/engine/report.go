@@ -35,6 +35,8 @@ type Report struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Owner      string `json:"owner"`
+	// Origin is the digest of where the control plane is kept.
+	Origin string `json:"origin,omitempty"`
 	// Revision of the control-plane repository that was looked at.
 	Revision string `json:"revision"`
 	// Interval is how often at least passes report, as in 1m0s; empty when they are made by hand.
@@ -153,7 +155,7 @@ func (r *Report) Seed(name string) (*SeedReport, bool) {
 
 func (p *pass) report() *Report {
 	out := &Report{
-		APIVersion: v1alpha1.APIVersion, Kind: ReportKind, Owner: p.engine.config.Owner, Revision: p.engine.tree.Revision,
+		APIVersion: v1alpha1.APIVersion, Kind: ReportKind, Owner: p.engine.self.Owner, Origin: p.engine.self.Origin, Revision: p.engine.tree.Revision,
 		Changed: p.changed, Raced: p.raced, Plans: map[string]*plan.Plan{}, Seeds: []SeedReport{},
 		ReadErr: p.readErr, Repos: map[string]RepoReport{}, Catalog: p.catalog,
 	}
@@ -279,19 +281,71 @@ func (p *pass) reportTier(d *seedDecision, t *plan.Tier, s release.TierStatus) T
 	return out
 }
 
-// publish keeps the report on the status branch of the first repository, where
-// it has changed. Nothing is lost when that fails: the next pass does it again.
+// publish keeps the report on the status branch of its home, the first repository by name, where it has changed.
+// Nothing is lost when that fails: the next pass does it again. It goes nowhere else, for nobody would read it there.
 func (p *pass) publish(ctx context.Context, report *Report) {
-	for _, name := range slices.Sorted(maps.Keys(p.repos)) {
+	names := slices.Sorted(maps.Keys(p.repos))
+	for i, name := range names {
 		r := p.repos[name]
+		write := func() error { return p.dropStatus(ctx, r, p.repos[names[0]]) }
+		if i == 0 {
+			write = func() error { return p.writeStatus(ctx, r, report) }
+		}
 		if r.err != nil {
 			continue
 		}
-		if err := p.writeStatus(ctx, r, report); err != nil {
+		if err := write(); err != nil {
 			report.Problems = append(report.Problems, fmt.Sprintf("GitOpsRepo %q: the status cannot be written: %v", name, err))
 		}
-		return
 	}
+}
+
+// dropStatus deletes a report of this control plane from a repository that is not its home, any more. Resources of
+// other namespaces may give it another home, and two documents may name one repository.
+func (p *pass) dropStatus(ctx context.Context, r, home *repoState) error {
+	branch := layout.StatusBranch(r.base, p.engine.self.Owner)
+	old := r.refs[branch]
+	if old.IsZero() || p.tree.Settings != nil || home.err != nil || home.refs[branch] == old {
+		return nil
+	}
+	had, err := r.readStatus(ctx, old)
+	if err != nil || had == nil || had.Identity() != p.engine.self {
+		return err
+	}
+	err = r.finish(ctx, []git.Update{{Ref: branch, Old: old}})
+	if git.IsLeaseRefused(err) {
+		return nil
+	}
+	return err
+}
+
+// Identity is whose report it is.
+func (r *Report) Identity() plan.Identity { return plan.Identity{Owner: r.Owner, Origin: r.Origin} }
+
+// readStatus reads a report; nil where the branch has none that can be read.
+func (r *repoState) readStatus(ctx context.Context, commit git.Hash) (*Report, error) {
+	tree, err := r.Mirror.FS(ctx, commit)
+	if err != nil {
+		return nil, err
+	}
+	data, err := fs.ReadFile(tree, StatusFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var had Report
+	if yaml.Unmarshal(data, &had) != nil {
+		return nil, nil
+	}
+	return &had, nil
+}
+
+// ErrForeignStatus says that the status on a branch is another control plane's.
+func ErrForeignStatus(branch string, of, this plan.Identity) error {
+	return fmt.Errorf("branch %s has the status of control plane %s, and this is %s. If that one was moved or renamed to this one, take over what it has with 'furrow adopt'; "+
+		"if not, name this control plane by a ControlPlane document", branch, of, this)
 }
 
 // published is a report as JSON, by its digest, the commit that has it, and when that was
@@ -313,7 +367,7 @@ func (e *Engine) heartbeat() time.Duration { return max(e.config.Interval, minHe
 func (e *Engine) fresh(when time.Time) bool { return e.config.Now().Sub(when) < e.heartbeat() }
 
 func (p *pass) writeStatus(ctx context.Context, r *repoState, report *Report) error {
-	branch := layout.StatusBranch(r.base, p.engine.config.Owner)
+	branch := layout.StatusBranch(r.base, p.engine.self.Owner)
 	old := r.refs[branch]
 	data, err := json.Marshal(report)
 	if err != nil {
@@ -364,26 +418,26 @@ func (p *pass) writeStatus(ctx context.Context, r *repoState, report *Report) er
 	return err
 }
 
-// withOthers adds what other engines of this owner reported last of the seeds that
+// withOthers adds what other engines of this control plane reported last of the seeds that
 // they care for: resources in several namespaces may share a tree. done says that the
 // status has what this engine reports of its own seeds. A seed whose plan is gone is
-// gone; of one that never had any that is not known.
+// gone; of one that never had any that is not known. The report of another control plane stays.
 func (p *pass) withOthers(ctx context.Context, r *repoState, report *Report) (all *Report, done bool, err error) {
-	old := r.refs[layout.StatusBranch(r.base, p.engine.config.Owner)]
-	if p.tree.Settings == nil || old.IsZero() {
+	branch := layout.StatusBranch(r.base, p.engine.self.Owner)
+	old := r.refs[branch]
+	if old.IsZero() {
 		return report, false, nil
 	}
-	tree, err := r.Mirror.FS(ctx, old)
-	if err != nil {
+	had, err := r.readStatus(ctx, old)
+	switch {
+	case err != nil:
 		return nil, false, err
-	}
-	data, err := fs.ReadFile(tree, StatusFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, false, err
-	}
-	var had Report
-	if err := yaml.Unmarshal(data, &had); err != nil {
+	case had == nil:
 		return report, false, nil // a person's text is written over
+	case had.Identity() != p.engine.self:
+		return nil, false, ErrForeignStatus(branch, had.Identity(), p.engine.self)
+	case p.tree.Settings == nil:
+		return report, false, nil
 	}
 	ours, out := []SeedReport{}, *report
 	out.Seeds = slices.Clone(report.Seeds)
@@ -392,7 +446,7 @@ func (p *pass) withOthers(ctx context.Context, r *repoState, report *Report) (al
 		switch {
 		case p.tree.scopes(s.Name):
 			ours = append(ours, s)
-		case len(s.Tiers) == 0 || of != nil && of.plan != nil && of.plan.Owner == p.engine.config.Owner:
+		case len(s.Tiers) == 0 || of != nil && of.plan != nil && p.engine.owns(of.plan):
 			out.Seeds = append(out.Seeds, s)
 		}
 	}

@@ -29,10 +29,14 @@ type Simulation struct {
 	declared string
 }
 
-// Simulate makes the session's clusters simulated ones.
+// Simulate makes the session's clusters simulated ones. Unless the options say otherwise, it writes to repositories
+// that were made for simulations alone.
 func Simulate(options controlplane.Options) (*controlplane.Session, *Simulation, error) {
 	sim := &Simulation{}
 	options.Channel = sim
+	if options.Simulation == nil {
+		options.Simulation = &controlplane.Simulation{}
+	}
 	s, err := controlplane.Open(options)
 	sim.session = s
 	return s, sim, err

@@ -44,6 +44,9 @@ var written = map[string][]string{
 
 // Catalog is what a control-plane tree declares.
 type Catalog struct {
+	// ControlPlane is the document that names the control plane; nil where there is none.
+	ControlPlane *v1alpha1.ControlPlane
+	identityErr  error
 	// Inventory holds the declared clusters.
 	Inventory *Inventory
 	Repos     map[string]v1alpha1.GitOpsRepo
@@ -154,7 +157,7 @@ func (c Candidate) documentName() string {
 }
 
 func assemble(docs *documents, packages map[string]*seedPackage) *Catalog {
-	c := &Catalog{Repos: docs.repos, Templates: docs.templates, Places: docs.places, Documents: docs.count + len(packages), Overridden: docs.overridden, Unread: docs.settings}
+	c := &Catalog{ControlPlane: docs.controlPlane, identityErr: docs.ownerUnknown(), Repos: docs.repos, Templates: docs.templates, Places: docs.places, Documents: docs.count + len(packages), Overridden: docs.overridden, Unread: docs.settings}
 	if len(c.Repos) == 0 && !docs.faults.has("GitOpsRepo") {
 		c.Repos[DefaultRepo] = v1alpha1.GitOpsRepo{}
 	}
@@ -217,6 +220,11 @@ type declaredCluster struct {
 
 // documents are the Furrow documents outside seeds.
 type documents struct {
+	controlPlane *v1alpha1.ControlPlane
+	// identityErr says why the owner is unknown.
+	identityErr error
+	// unparsed says why a file that may hold the ControlPlane document cannot be parsed.
+	unparsed  error
 	clusters  []declaredCluster
 	types     map[string]v1alpha1.ClusterType
 	repos     map[string]v1alpha1.GitOpsRepo
@@ -295,6 +303,7 @@ func (d *documents) readFile(file string, data []byte) {
 		d.count++
 		d.faults.unread = appendProblem(d.faults.unread, manifest.Source{File: file}, err)
 	}
+	d.mayNameOwner(data, err)
 	for _, o := range objects {
 		if o.ID.Group == v1alpha1.Group {
 			d.count++
@@ -319,13 +328,14 @@ func (d *documents) take(o manifest.Object) error {
 	case slices.Contains(kinds, o.ID.Kind):
 		d.faults.add(o.ID.Kind, o.ID.Name, problemIn(o.Source, err), o.Map("spec")["role"] == string(v1alpha1.RoleWorkload))
 	default: // it may be meant as any of them
+		d.mayNameOwner([]byte(o.ID.Kind), err)
 		d.faults.unread = appendProblem(d.faults.unread, o.Source, err)
 	}
 	return err
 }
 
 // kinds of documents that people write.
-var kinds = []string{"Cluster", "ClusterType", "GitOpsRepo", "Template", "Seed"}
+var kinds = []string{"Cluster", "ClusterType", "ControlPlane", "GitOpsRepo", "Template", "Seed"}
 
 func (d *documents) decode(o manifest.Object) error {
 	switch o.ID.Kind {
@@ -341,10 +351,12 @@ func (d *documents) decode(o manifest.Object) error {
 		return keep(d.repos, o)
 	case "Template":
 		return keep(d.templates, o)
+	case "ControlPlane":
+		return d.takeControlPlane(o)
 	case "Seed":
 		return problemOf(o, "a Seed document stands outside "+SeedsDir+"/", "Move it into the seed's package, or beside it in "+SeedsDir+"/.")
 	}
-	return problemOf(o, "Furrow has no kind "+o.ID.Kind, "Use Cluster, ClusterType, GitOpsRepo, Template or Seed.")
+	return problemOf(o, "Furrow has no kind "+o.ID.Kind, "Use Cluster, ClusterType, ControlPlane, GitOpsRepo, Template or Seed.")
 }
 
 // checkReferences finds what is wrong with documents that were decoded, and what

@@ -51,7 +51,7 @@ func TestProblemsOfTheInventory(t *testing.T) {
 		},
 		"an unknown kind": {
 			document("fleet.yaml", "Fleet", "f", ""),
-			`fleet.yaml:1: Fleet "f": Furrow has no kind Fleet. Use Cluster, ClusterType, GitOpsRepo, Template or Seed.`,
+			`fleet.yaml:1: Fleet "f": Furrow has no kind Fleet. Use Cluster, ClusterType, ControlPlane, GitOpsRepo, Template or Seed.`,
 		},
 		"a Seed outside of seeds": {
 			document("web.yaml", "Seed", "web", ""),

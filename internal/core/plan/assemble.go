@@ -38,7 +38,7 @@ type tierVertices struct {
 
 func (c *computation) assemble(s *seedState) (*Plan, map[string]map[string]File, error) {
 	a := &assembly{computation: c, seedState: s, files: map[string]map[string]File{}, contents: map[string]string{}}
-	a.plan = &Plan{APIVersion: v1alpha1.APIVersion, Kind: Kind, Seed: s.seed.Name, Owner: c.in.Owner, Revision: c.in.Revision, From: s.seed.Place, Generation: 1}
+	a.plan = &Plan{APIVersion: v1alpha1.APIVersion, Kind: Kind, Seed: s.seed.Name, Owner: c.in.Owner, Origin: c.in.Origin, Revision: c.in.Revision, From: s.seed.Place, Generation: 1}
 	if s.previous != nil && s.previous.Plan != nil {
 		a.plan.Generation = s.previous.Plan.Generation + 1
 	}

@@ -15,8 +15,8 @@ import (
 // Input is all that plans are made from.
 type Input struct {
 	Catalog *catalog.Catalog
-	// Owner is <control-plane id>/<environment>.
-	Owner string
+	// Owner and Origin say whose plans they are.
+	Owner, Origin string
 	// Revision of the control-plane repository, for people.
 	Revision string
 	// Previous are the plans that are there, by seed.
@@ -24,6 +24,8 @@ type Input struct {
 	// Strict makes an error of a namespace or kind that nobody brings.
 	Strict bool
 }
+
+func (in Input) identity() Identity { return Identity{in.Owner, in.Origin} }
 
 // Outcome is the plan of one seed, or why there is none.
 type Outcome struct {
@@ -125,8 +127,8 @@ func (c *computation) collect() {
 		case unknownRule(seed.Spec) != "":
 			c.fail(seed.Name, manifest.Problem{Source: manifest.Source{File: seed.Place}, Object: fmt.Sprintf("Seed %q", seed.Name),
 				Message: fmt.Sprintf("spec.disabledRules has %q, which is no dependency rule", unknownRule(seed.Spec)), Next: "Write any of " + strings.Join(ruleNames(), ", ") + "."})
-		case previous != nil && previous.Plan != nil && previous.Plan.Owner != c.in.Owner:
-			c.fail(seed.Name, fmt.Errorf("seed %q: its plan belongs to %q, and this is %q. Rename the seed, or remove the other owner's plan branch", seed.Name, previous.Plan.Owner, c.in.Owner))
+		case previous.foreign(c.in.identity()):
+			c.fail(seed.Name, ErrForeign(seed.Name, "", previous.Plan.Identity(), c.in.identity()))
 		}
 	}
 }
@@ -389,7 +391,7 @@ func (c *computation) leavers() string {
 	var names []string
 	for _, name := range sortedKeys(c.in.Previous) {
 		previous := c.in.Previous[name]
-		if _, there := c.in.Catalog.Seed(name); !there && previous != nil && previous.Plan != nil && previous.Plan.Owner == c.in.Owner {
+		if _, there := c.in.Catalog.Seed(name); !there && previous != nil && previous.Plan != nil && !previous.foreign(c.in.identity()) {
 			names = append(names, name)
 		}
 	}
@@ -433,6 +435,10 @@ func (c *computation) assembleAll() map[string]*Outcome {
 			c.fail(s.seed.Name, err)
 			continue
 		}
+		if err := s.previous.taken(plan, c.in.identity()); err != nil {
+			c.fail(s.seed.Name, err)
+			continue
+		}
 		o := &Outcome{Plan: plan, Files: files, Broken: s.broken}
 		if s.previous != nil && s.previous.Plan != nil && samePlan(s.previous.Plan, plan) {
 			o.Plan, o.Kept = s.previous.Plan, true
@@ -444,7 +450,7 @@ func (c *computation) assembleAll() map[string]*Outcome {
 	}
 	for name, err := range c.failed {
 		o := &Outcome{Err: err}
-		if p := c.seeds[name].previous; p != nil && p.Plan != nil && p.Plan.Owner == c.in.Owner {
+		if p := c.seeds[name].previous; p != nil && p.Plan != nil && !p.foreign(c.in.identity()) {
 			o.Plan, o.Kept = p.Plan, true
 		}
 		out[name] = o

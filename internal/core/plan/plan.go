@@ -33,6 +33,8 @@ type Plan struct {
 	Seed       string `yaml:"seed"`
 	// Owner is <control-plane id>/<environment>; another owner's plan is never overwritten.
 	Owner string `yaml:"owner"`
+	// Origin is the digest of where the control plane is kept; a plan of another origin is never overwritten either.
+	Origin string `yaml:"origin,omitempty"`
 	// Revision of the control-plane repository, for people.
 	Revision string `yaml:"revision,omitempty"`
 	// From is where the seed stands in that repository, for people.

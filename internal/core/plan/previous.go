@@ -11,6 +11,9 @@ import (
 // Previous is the plan that is on a seed's branch, and what became of it.
 type Previous struct {
 	Plan *Plan
+	// Others are plans of the same seed that other control planes have in repositories in which
+	// Plan is not.
+	Others map[string]Identity
 	// Partial says that not every repository has the plan, so that its files are
 	// needed again.
 	Partial bool
@@ -19,6 +22,24 @@ type Previous struct {
 	// File is the Git hash of a file of the plan's tree in a repository, and Base
 	// that of a file on the repository's base branch; empty when it is not there.
 	File, Base func(repo, path string) layout.Hash
+}
+
+// foreign says that the plan is another control plane's.
+func (p *Previous) foreign(this Identity) bool {
+	return p != nil && p.Plan != nil && p.Plan.Identity() != this
+}
+
+// taken refuses a plan for a repository in which another control plane has one of the seed.
+func (p *Previous) taken(next *Plan, this Identity) error {
+	if p == nil {
+		return nil
+	}
+	for _, repo := range next.Repos() {
+		if of, ok := p.Others[repo]; ok {
+			return ErrForeign(next.Seed, repo, of, this)
+		}
+	}
+	return nil
 }
 
 // vertices are the objects that are planted, or may be, by the previous plan:

@@ -1,0 +1,27 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// ControlPlane names a control plane, and has the settings that belong to its repository. It is a document of the
+// repository and not a custom resource, for it says whose the plans are that are made of the repository, whoever reads
+// it. There is at most one.
+type ControlPlane struct {
+	metav1.TypeMeta `json:",inline"`
+	// Metadata has the name: the id of the control plane, the first part of the owner of its plans.
+	Metadata metav1.ObjectMeta `json:"metadata"`
+
+	// +optional
+	Spec ControlPlaneSpec `json:"spec,omitempty,omitzero"`
+}
+
+// ControlPlaneSpec is what counts for the whole repository.
+type ControlPlaneSpec struct {
+	// DeletionGuard is the percentage of all plantings, from 0 to 100, that may be removed at once
+	// without a person's confirmation. It takes precedence over the flag --deletion-guard.
+	// +optional
+	DeletionGuard *int `json:"deletionGuard,omitempty"`
+
+	// Strict makes an error of a namespace or kind that nobody brings, as the flag --strict does.
+	// +optional
+	Strict bool `json:"strict,omitempty"`
+}

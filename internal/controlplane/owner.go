@@ -1,0 +1,141 @@
+package controlplane
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// CheckOwner refuses what cannot be part of an owner; an empty id is that of the control plane's URL, which is checked
+// once it is known that no ControlPlane document gives another one.
+func CheckOwner(id, environment string) error {
+	if err := catalog.CheckOwnerPart("environment", environment); err != nil {
+		return fmt.Errorf("%w; correct --environment", err)
+	}
+	if id == "" {
+		return nil
+	}
+	if err := catalog.CheckOwnerPart("control-plane id", id); err != nil {
+		return fmt.Errorf("%w; correct --id", err)
+	}
+	return nil
+}
+
+// givenOwner is <control-plane id>/<environment> of a control plane without a ControlPlane document. The id defaults
+// to the repository's name, with the branch and the path where they are not the usual ones, so that
+// two control planes in one repository are two owners.
+func (s *Session) givenOwner() string {
+	id := s.options.ID
+	if id == "" {
+		id = strings.TrimSuffix(path.Base(strings.TrimRight(filepath.ToSlash(s.options.ControlPlane), "/")), ".git")
+		if s.options.PlansOf != catalog.DefaultBranch {
+			id += "-" + strings.ReplaceAll(s.options.PlansOf, "/", "-")
+		}
+		if p := strings.Trim(path.Clean(filepath.ToSlash(s.options.Path)), "/."); p != "" {
+			id += "-" + strings.ReplaceAll(p, "/", "-")
+		}
+	}
+	return id + "/" + s.options.Environment
+}
+
+// identity is whose plans those of the control plane are.
+func (s *Session) identity(ctx context.Context) (plan.Identity, *catalog.Catalog, error) {
+	tree, err := s.read(ctx)
+	if err != nil {
+		return plan.Identity{}, nil, err
+	}
+	c, err := tree.Catalog()
+	if err != nil {
+		return plan.Identity{}, nil, err
+	}
+	is, err := tree.Identity(c, s.givenOwner())
+	if err == nil {
+		s.owner = is.Owner
+	}
+	return is, c, err
+}
+
+// Owner of the control plane's plans, as far as it is known.
+func (s *Session) Owner() string { return cmp.Or(s.owner, s.givenOwner()) }
+
+// Prepare says what no waiting changes about a control plane that can be read: that its owner has no valid name, or
+// that a simulation must not write to its GitOps repositories. Those that a simulation finds missing on this machine
+// are made, and returned.
+func (s *Session) Prepare(ctx context.Context) (made []string, err error) {
+	_, c, err := s.identity(ctx)
+	if _, refused := errors.AsType[catalog.OwnerError](err); refused {
+		return nil, err
+	}
+	if err != nil || s.options.Simulation == nil {
+		return nil, nil // the first pass meets the same error
+	}
+	if made, err = s.makeMissing(ctx, c); err != nil {
+		return made, err
+	}
+	err = s.OpenRepos(c)
+	if _, refused := errors.AsType[notSimulatedError](err); refused {
+		return made, err
+	}
+	return made, nil
+}
+
+// originOf is the origin of the control plane: its URL or, for a local clone, that of its remote; else its first commit.
+func (s *Session) originOf(ctx context.Context, commit git.Hash) (string, error) {
+	if s.origin != "" {
+		return s.origin, nil
+	}
+	at := s.options.ControlPlane
+	if !catalog.IsRemoteURL(at) {
+		var err error
+		if at, err = cloneOf(ctx, at); err != nil {
+			return "", fmt.Errorf("finding out where %s was cloned from: %w", s.options.ControlPlane, err)
+		}
+	}
+	if at == "" {
+		first, err := s.mirror.FirstCommit(commit)
+		if err != nil {
+			return "", fmt.Errorf("%s has no remote \"origin\", and its first commit is not known (%w). Add the remote, or fetch the whole history", s.options.ControlPlane, err)
+		}
+		at = first.String()
+	}
+	s.origin = catalog.Origin(at, s.options.PlansOf, s.options.Path)
+	return s.origin, nil
+}
+
+// maxClones bounds how often a clone of a clone is looked up.
+const maxClones = 8
+
+// cloneOf is the URL on a server that a local repository was cloned from, directly or through other local ones; empty
+// where there is none.
+func cloneOf(ctx context.Context, dir string) (string, error) {
+	for range maxClones {
+		if u, err := url.Parse(dir); err == nil && u.Scheme == "file" {
+			dir = u.Path
+		}
+		if _, err := os.Stat(dir); err != nil {
+			return "", nil
+		}
+		remote, err := git.LocalConfig(ctx, dir, "remote.origin.url")
+		if err != nil || remote == "" {
+			return "", err
+		}
+		if !strings.HasPrefix(remote, "file://") && (strings.Contains(remote, "://") || catalog.IsSSH(remote)) {
+			return remote, nil
+		}
+		if !filepath.IsAbs(remote) && !strings.HasPrefix(remote, "file://") {
+			remote = filepath.Join(dir, remote)
+		}
+		dir = remote
+	}
+	return "", nil
+}

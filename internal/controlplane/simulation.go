@@ -1,0 +1,114 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// Simulation says which GitOps repositories a simulation may write to. What it proposes, releases and reports is true
+// of no cluster, so that it must never get between what people rely on: nothing is written to a repository on a
+// server, and to one of this machine only if it was made for that.
+type Simulation struct {
+	// AnyLocal lets it write to every repository on this machine.
+	AnyLocal bool
+}
+
+// madeForSimulation is the key, in the configuration of a repository, that says so.
+const madeForSimulation = "furrow.simulation"
+
+// MakeSimulated makes a bare GitOps repository for simulations, with what setting up clusters leaves there: a
+// directory for the root of each.
+func MakeSimulated(ctx context.Context, dir, branch string, roots map[string]string) error {
+	work, err := os.MkdirTemp("", "furrow-simulation-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	for cluster, root := range roots {
+		at := filepath.Join(work, filepath.FromSlash(root))
+		if err := os.MkdirAll(at, 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(at, "README.md"), []byte("The root of cluster "+cluster+" syncs this directory.\n"), 0o644); err != nil {
+			return err
+		}
+	}
+	who := []string{"-c", "user.name=Furrow", "-c", "user.email=" + author.Email}
+	for _, args := range [][]string{
+		{"init", "--quiet", "--initial-branch=" + branch}, {"add", "."},
+		append(who, "commit", "--quiet", "--allow-empty", "--message=Set up the clusters"),
+		{"clone", "--quiet", "--bare", ".", dir}, {"--git-dir", dir, "remote", "remove", "origin"},
+		{"--git-dir", dir, "config", madeForSimulation, "true"},
+	} {
+		cmd := exec.CommandContext(ctx, "git", args...)
+		cmd.Dir = work
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull, "GIT_TERMINAL_PROMPT=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("making the repository %s: git %s: %w: %s", dir, args[0], err, strings.TrimSpace(string(out)))
+		}
+	}
+	return nil
+}
+
+// makeMissing makes the GitOps repositories on this machine that are not there.
+func (s *Session) makeMissing(ctx context.Context, c *catalog.Catalog) (made []string, err error) {
+	for _, name := range slices.Sorted(maps.Keys(c.Repos)) {
+		spec := c.Repos[name].Spec
+		dir := s.resolve(spec.URL)
+		if spec.URL == "" || s.checkURL(dir) != nil || strings.Contains(dir, "://") {
+			continue
+		}
+		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		roots := map[string]string{}
+		for _, cluster := range c.Inventory.Names() {
+			if cl := c.Inventory.Clusters[cluster]; cl.Repo == name && cl.Hub == "" {
+				roots[cluster] = path.Join(spec.Path, cl.RootPath)
+			}
+		}
+		if err := MakeSimulated(ctx, dir, spec.BranchOrDefault(), roots); err != nil {
+			return made, err
+		}
+		made = append(made, dir)
+	}
+	return made, nil
+}
+
+// notSimulatedError is a GitOps repository that a simulation must not write to.
+type notSimulatedError struct{ message string }
+
+func (e notSimulatedError) Error() string { return e.message }
+
+// checkSimulation refuses a GitOps repository that a simulation must not write to.
+func (s *Session) checkSimulation(at string) error {
+	if s.options.Simulation == nil {
+		return nil
+	}
+	if catalog.IsRemoteURL(at) {
+		return notSimulatedError{fmt.Sprintf("%s is on a server, and a simulation never writes there: its plans, proposals and status are true of no cluster. "+
+			"In a copy of the control plane, let spec.url name a local copy of the repository, made by 'git clone --bare', and run it with --simulate --yes", git.Remote{URL: at})}
+	}
+	if u, err := url.Parse(at); err == nil && u.Scheme == "file" {
+		at = u.Path
+	}
+	made, err := git.LocalConfig(context.Background(), at, madeForSimulation)
+	if err == nil && made != "true" && !s.options.Simulation.AnyLocal {
+		return notSimulatedError{fmt.Sprintf("%s was not made for a simulation, which would write plans, proposals and a status to it that are true of no cluster. "+
+			"If it is there to be tried on, add --yes; else let spec.url name a copy of it in a copy of the control plane", at)}
+	}
+	return nil // one that cannot be read is not written to either
+}

@@ -1,0 +1,96 @@
+package catalog
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// ownerPart is what both parts of an owner look like, which are parts of names of branches.
+var ownerPart = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?$`)
+
+// OwnerError is a control-plane id, or an environment, that cannot be part of an owner.
+type OwnerError struct{ What, Name string }
+
+func (e OwnerError) Error() string {
+	return fmt.Sprintf("%q is not a valid %s: use at most 100 letters, digits, '-', '_' and '.', and begin and end with a letter or digit", e.Name, e.What)
+}
+
+// CheckOwnerPart refuses a control-plane id, or an environment, that is an OwnerError.
+func CheckOwnerPart(what, name string) error {
+	if !ownerPart.MatchString(name) || strings.Contains(name, "..") || strings.HasSuffix(name, ".lock") {
+		return OwnerError{what, name}
+	}
+	return nil
+}
+
+// Owner is <control-plane id>/<environment>: by the ControlPlane document, or as given where there is none. An error
+// says that nobody knows whose plans those of this control plane are.
+func (c *Catalog) Owner(id, environment string) (string, error) {
+	switch {
+	case c.identityErr != nil:
+		return "", c.identityErr
+	case c.ControlPlane != nil:
+		id = c.ControlPlane.Metadata.Name
+	}
+	if err := CheckOwnerPart("control-plane id", id); err != nil {
+		return "", fmt.Errorf("%w. Commit a ControlPlane document with a valid name, or set one with --id", err)
+	}
+	return id + "/" + environment, nil
+}
+
+// DeletionGuard is that of the ControlPlane document, or the given one where it has none.
+func (c *Catalog) DeletionGuard(given int) int {
+	if c.ControlPlane == nil || c.ControlPlane.Spec.DeletionGuard == nil {
+		return given
+	}
+	return *c.ControlPlane.Spec.DeletionGuard
+}
+
+// Strict says that the ControlPlane document, or whoever asks, makes an error of what nobody brings.
+func (c *Catalog) Strict(given bool) bool {
+	return given || c.ControlPlane != nil && c.ControlPlane.Spec.Strict
+}
+
+// takeControlPlane reads the document by which the owner is known. While it cannot be read, or while there are two,
+// the owner is unknown: nothing may then be done under another name.
+func (d *documents) takeControlPlane(o manifest.Object) error {
+	doc, err := decode[v1alpha1.ControlPlane](o)
+	guard := doc.Spec.DeletionGuard
+	switch errs := validation.IsDNS1123Label(o.ID.Name); {
+	case err != nil:
+	case d.controlPlane != nil:
+		err = problemOf(o, fmt.Sprintf("ControlPlane %q is declared at %s", d.controlPlane.Metadata.Name, d.places["ControlPlane/"+d.controlPlane.Metadata.Name]), "Keep one of the two documents.")
+	case len(errs) > 0:
+		err = problemOf(o, "the name is not a valid DNS label: "+errs[0], "Correct metadata.name.")
+	case guard != nil && (*guard < 0 || *guard > 100):
+		err = problemOf(o, fmt.Sprintf("spec.deletionGuard is %d", *guard), "Write a percentage from 0 to 100.")
+	default:
+		d.controlPlane = &doc
+	}
+	d.identityErr = cmp.Or(d.identityErr, err)
+	return err
+}
+
+// mayNameOwner notes a file that cannot be parsed, or a kind that is not known, where it may be meant as the
+// ControlPlane document.
+func (d *documents) mayNameOwner(text []byte, err error) {
+	if err != nil && bytes.Contains(bytes.ToLower(text), []byte("controlpl")) {
+		d.unparsed = cmp.Or(d.unparsed, err)
+	}
+}
+
+// ownerUnknown says why nobody knows whose control plane it is.
+func (d *documents) ownerUnknown() error {
+	if d.identityErr == nil && d.controlPlane == nil {
+		return d.unparsed
+	}
+	return d.identityErr
+}

@@ -1,0 +1,199 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// ForeignPlan is a plan of another control plane, in one GitOps repository.
+type ForeignPlan struct {
+	Seed, Repo string
+	Of         plan.Identity
+	// Revision of that control plane, of which the plan was made.
+	Revision string
+	// Held says that this control plane has a seed of that name.
+	Held bool
+
+	commit git.Hash
+	plan   *plan.Plan
+}
+
+// AdoptSelection says which plans are taken over: those of the named seeds or, without any, all of one control plane.
+type AdoptSelection struct {
+	Seeds []string
+	// Owner, and the beginning of the Origin where several control planes have that owner.
+	Owner, Origin string
+}
+
+// Foreign lists the plans of other control planes, by seed and repository.
+func (e *Engine) Foreign(ctx context.Context) ([]ForeignPlan, error) {
+	p, err := e.gather(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return p.foreign(ctx)
+}
+
+func (p *pass) foreign(ctx context.Context) ([]ForeignPlan, error) {
+	if err := p.unread(); err != nil {
+		return nil, err
+	}
+	var out []ForeignPlan
+	for _, name := range slices.Sorted(maps.Keys(p.repos)) {
+		r := p.repos[name]
+		for _, branch := range slices.Sorted(maps.Keys(r.refs)) {
+			seed, ok := layout.PlanSeed(r.base, branch)
+			if !ok {
+				continue
+			}
+			read, err := p.engine.readPlan(ctx, r, seed, r.refs[branch])
+			if err != nil {
+				return nil, err
+			}
+			if _, held := p.catalog.Seed(seed); !p.engine.owns(read) {
+				out = append(out, ForeignPlan{seed, name, read.Identity(), read.Revision, held, r.refs[branch], read})
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b ForeignPlan) int { return strings.Compare(a.Seed, b.Seed) })
+	return out, nil
+}
+
+// Adopt takes plans of another control plane over, with what goes with them: from the next pass on they are this
+// control plane's, and the other one, if it is still there, leaves them alone. What was adopted when it fails stays
+// so, and asking again goes on.
+func (e *Engine) Adopt(ctx context.Context, which AdoptSelection) ([]ForeignPlan, error) {
+	p, err := e.gather(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := p.foreign(ctx)
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := which.choose(all)
+	if err != nil {
+		return nil, err
+	}
+	left, from := map[plan.Identity]int{}, map[plan.Identity]bool{}
+	for _, f := range all {
+		left[f.Of]++
+	}
+	for _, f := range chosen {
+		if err := p.adopt(ctx, f); err != nil {
+			return nil, fmt.Errorf("adopting the plan of seed %q in GitOps repository %q: %w", f.Seed, f.Repo, err)
+		}
+		left[f.Of]--
+		from[f.Of] = true
+	}
+	for of := range from {
+		if left[of] == 0 {
+			if err := p.adoptRest(ctx, of); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return chosen, nil
+}
+
+func (which AdoptSelection) choose(all []ForeignPlan) ([]ForeignPlan, error) {
+	var chosen []ForeignPlan
+	seeds, of := map[string]bool{}, map[string]bool{}
+	for _, f := range all {
+		named := slices.Contains(which.Seeds, f.Seed) || len(which.Seeds) == 0
+		if !named || which.Owner != "" && f.Of.Owner != which.Owner || !strings.HasPrefix(f.Of.ShortOrigin(), which.Origin) {
+			continue
+		}
+		chosen = append(chosen, f)
+		seeds[f.Seed], of[f.Of.String()] = true, true
+	}
+	for _, seed := range which.Seeds {
+		if !seeds[seed] {
+			return nil, fmt.Errorf("no other control plane has such a plan of a seed %q. 'furrow adopt' without arguments lists the plans of others", seed)
+		}
+	}
+	switch {
+	case len(chosen) == 0:
+		return nil, fmt.Errorf("no plan belongs to %s. 'furrow adopt' without arguments lists the plans of others", plan.Identity{Owner: which.Owner, Origin: which.Origin})
+	case len(of) > 1:
+		return nil, fmt.Errorf("these plans belong to several control planes: %s. Name one with --from and --origin", strings.Join(slices.Sorted(maps.Keys(of)), ", "))
+	}
+	return chosen, nil
+}
+
+// adopt writes the plan with this control plane as its owner, and nothing else changed.
+func (p *pass) adopt(ctx context.Context, f ForeignPlan) error {
+	r := p.repos[f.Repo]
+	taken := *f.plan
+	taken.Owner, taken.Origin = p.engine.self.Owner, p.engine.self.Origin
+	files, err := taken.Encode()
+	if err != nil {
+		return err
+	}
+	if _, err := r.Mirror.WriteTree(files); err != nil {
+		return err
+	}
+	var edits []git.Edit
+	for _, at := range slices.Sorted(maps.Keys(files)) {
+		hash, err := git.ParseHash(string(layout.BlobHash(files[at])))
+		if err != nil {
+			return err
+		}
+		edits = append(edits, git.Edit{Path: at, Hash: hash, Mode: git.ModeFile})
+	}
+	message := forge.AddTrailers(fmt.Sprintf("Adopt the plan of seed %s\n\nIt belonged to control plane %s.\n", f.Seed, f.Of),
+		[]forge.Trailer{{Key: forge.TrailerSeed, Value: f.Seed}, {Key: forge.TrailerRevision, Value: f.Revision}})
+	whole, err := r.Mirror.Graft(f.commit, edits, git.CommitMeta{Author: p.engine.person(), Message: message})
+	if err != nil {
+		return err
+	}
+	objects, err := r.Mirror.NewObjects(whole.Tree, f.commit)
+	if err != nil {
+		return err
+	}
+	return r.finish(ctx, []git.Update{{Ref: layout.PlanBranch(r.base, f.Seed), Old: f.commit, New: whole.Commit, Objects: append(objects, whole.Commit)}})
+}
+
+// adoptRest is for what a control plane has beside plans, once it has no plan any more: its status goes, and the
+// clusters that it gave up stay so.
+func (p *pass) adoptRest(ctx context.Context, of plan.Identity) error {
+	for _, name := range slices.Sorted(maps.Keys(p.repos)) {
+		r := p.repos[name]
+		var updates []git.Update
+		status := layout.StatusBranch(r.base, of.Owner)
+		if at := r.refs[status]; !at.IsZero() {
+			had, err := r.readStatus(ctx, at)
+			if err != nil {
+				return err
+			}
+			if had != nil && had.Identity() == of {
+				updates = append(updates, git.Update{Ref: status, Old: at})
+			}
+		}
+		for _, branch := range slices.Sorted(maps.Keys(r.refs)) {
+			cluster, ok := layout.AbandonedCluster(r.base, scopeOf(of), branch)
+			if !ok {
+				continue
+			}
+			updates = append(updates, git.Update{Ref: branch, Old: r.refs[branch]})
+			if mine := layout.AbandonBranch(r.base, p.engine.scope(), cluster); r.refs[mine].IsZero() {
+				updates = append(updates, git.Update{Ref: mine, New: r.refs[branch]})
+			}
+		}
+		if len(updates) == 0 {
+			continue
+		}
+		if err := r.finish(ctx, updates); err != nil {
+			return fmt.Errorf("GitOpsRepo %q: %w", name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,264 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// Two repositories of two teams, both called control-plane.
+var (
+	originA = catalog.Origin("https://git.example.com/team-a/control-plane.git", "main", "")
+	originB = catalog.Origin("https://git.example.com/team-b/control-plane.git", "main", "")
+)
+
+// twoTeams are two control planes of one name that share a GitOps repository; alpha is team A's and released.
+func twoTeams(t *testing.T, ofB seeds) (e *estate, a, b rival, control *memory) {
+	t.Helper()
+	e = newEstate(t, map[string][]string{"a": {"east", "west"}})
+	e.plant(seeds{"alpha": web("alpha", 1, "east")})
+	a = rival{owner: "control-plane/default", origin: originA}
+	control = e.otherControlPlane(seeds{"alpha": ""})
+	plant(control, ofB)
+	b = rival{owner: "control-plane/default", origin: originB, control: control}
+	e.settle(e.engine(a))
+	e.mustHave(2)
+	return e, a, b, control
+}
+
+func (e *estate) branches(repo string) git.Refs {
+	e.t.Helper()
+	refs, err := e.repos[repo].Fetch(e.t.Context(), "main")
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return refs
+}
+
+func TestTwoControlPlanesOfOneNameNeverRemoveEachOthersSeeds(t *testing.T) {
+	e, ra, rb, _ := twoTeams(t, seeds{"beta": web("beta", 1, "west")})
+	plans := e.planBranch("a", "alpha")
+	a, b := e.engine(ra), e.engine(rb)
+	for range 12 {
+		e.pass(a, b)
+		for _, p := range e.proposals("a") {
+			if p.Tier.Seed != "beta" {
+				t.Errorf("%s is proposed: %s", p.Branch, p.Title)
+			}
+		}
+		e.mergeAll()
+		e.tick()
+	}
+	e.mustHave(4)
+	if at := e.planBranch("a", "alpha"); at != plans {
+		t.Error("the plan of alpha has moved")
+	}
+	e.pass(b)
+	if _, reported := e.report.Seed("alpha"); reported {
+		t.Error("team B reports what is team A's")
+	}
+	if n := e.idlePushes("a", a, b); n != 0 {
+		t.Errorf("%d pushes in idle passes", n)
+	}
+}
+
+func TestASeedOfAnotherOriginIsStalledWithBothNamed(t *testing.T) {
+	e, _, rb, control := twoTeams(t, seeds{"alpha": web("other", 1, "west")})
+	before := e.branches("a")
+	b := e.engine(rb)
+	e.rounds(3, b)
+	e.mustSay("alpha", "Stalled")
+	s, _ := e.report.Seed("alpha")
+	for _, want := range []string{short(originA), short(originB), "furrow adopt", "control-plane/default"} {
+		if !strings.Contains(s.Message, want) {
+			t.Errorf("the message lacks %q: %s", want, s.Message)
+		}
+	}
+	// Nor is it removed when the seed goes.
+	plant(control, seeds{"alpha": "", "gamma": web("gamma", 1, "west")})
+	e.rounds(3, b)
+	for branch, at := range before {
+		if layoutOf(branch) == "plan" && e.branches("a")[branch] != at {
+			t.Errorf("%s has moved", branch)
+		}
+	}
+	e.mustHave(4)
+}
+
+func short(origin string) string { return strings.TrimPrefix(origin, "sha256:")[:12] }
+
+func layoutOf(branch string) string {
+	parts := strings.Split(branch, "/")
+	if len(parts) < 3 {
+		return ""
+	}
+	return parts[2]
+}
+
+func TestTheStatusOfAnotherOriginIsNotWrittenOver(t *testing.T) {
+	e, ra, rb, _ := twoTeams(t, seeds{"beta": web("beta", 1, "west")})
+	a, b := e.engine(ra), e.engine(rb)
+	branch := layout.StatusBranch("main", "control-plane/default")
+	before := e.branches("a")[branch]
+	e.pass(b)
+	if at := e.branches("a")[branch]; before.IsZero() || at != before {
+		t.Errorf("the status has moved from %s to %s", before, at)
+	}
+	if len(e.report.Problems) != 1 || !strings.Contains(e.report.Problems[0], short(originA)) || !strings.Contains(e.report.Problems[0], short(originB)) {
+		t.Errorf("problems: %q", e.report.Problems)
+	}
+	e.pass(a)
+	if len(e.report.Problems) != 0 {
+		t.Errorf("problems of the first: %q", e.report.Problems)
+	}
+}
+
+func TestAnAbandonedClusterIsSoForItsOwnControlPlaneAlone(t *testing.T) {
+	e, ra, rb, _ := twoTeams(t, seeds{"beta": web("beta", 1, "west,east")})
+	a, b := e.engine(ra), e.engine(rb)
+	e.rounds(10, b)
+	if err := a.Abandon(t.Context(), "east"); err != nil {
+		t.Fatal(err)
+	}
+	branch := layout.AbandonBranch("main", "control-plane/default/"+short(originA), "east")
+	e.pass(b)
+	if e.branches("a")[branch].IsZero() {
+		t.Errorf("the mark is gone, or elsewhere: %v", e.branches("a"))
+	}
+	if err := b.UndoAbandon(t.Context(), "east"); err == nil {
+		t.Error("team B takes back what team A asked for")
+	}
+}
+
+func TestNobodyAsksAboutAPlanOfAnotherOrigin(t *testing.T) {
+	e, _, rb, _ := twoTeams(t, seeds{"alpha": web("other", 1, "west")})
+	b := e.engine(rb)
+	for what, err := range map[string]error{"retry": b.Retry(t.Context(), "alpha"), "confirm": b.Confirm(t.Context(), "alpha"), "abandon": b.Abandon(t.Context(), "east")} {
+		if err == nil {
+			t.Errorf("%s is accepted", what)
+		}
+	}
+	for branch := range e.branches("a") {
+		if kind := layoutOf(branch); kind == "retry" || kind == "confirm" || kind == "abandon" {
+			t.Errorf("there is a mark: %s", branch)
+		}
+	}
+}
+
+func TestAdoptTakesOverThePlansOfARepositoryThatMoved(t *testing.T) {
+	e, ra, _, _ := twoTeams(t, seeds{})
+	before := e.engine(ra)
+	if err := before.Abandon(t.Context(), "east"); err != nil {
+		t.Fatal(err)
+	}
+	moved := e.engine(rival{owner: "control-plane/default", origin: originB})
+	e.pass(moved)
+	e.mustSay("alpha", "Stalled")
+	foreign, err := moved.Foreign(t.Context())
+	if err != nil || len(foreign) != 1 || !foreign[0].Held || foreign[0].Of.Origin != originA {
+		t.Fatalf("%+v, %v", foreign, err)
+	}
+	adopted, err := moved.Adopt(t.Context(), engine.AdoptSelection{Owner: "control-plane/default"})
+	if err != nil || len(adopted) != 1 {
+		t.Fatalf("%+v, %v", adopted, err)
+	}
+	if e.branches("a")[layout.AbandonBranch("main", "control-plane/default/"+short(originB), "east")].IsZero() {
+		t.Error("the cluster is not abandoned any more")
+	}
+	e.settle(moved)
+	e.mustSay("alpha", "Released")
+	e.mustHave(2)
+	if len(e.proposals("a")) != 0 {
+		t.Error("something is proposed again")
+	}
+	e.pass(before)
+	e.mustSay("alpha", "Stalled")
+	e.mustHave(2)
+	if foreign, err := moved.Foreign(t.Context()); err != nil || len(foreign) != 0 {
+		t.Errorf("still of others: %+v, %v", foreign, err)
+	}
+}
+
+func TestAdoptChoosesOneControlPlane(t *testing.T) {
+	e, _, rb, _ := twoTeams(t, seeds{"beta": web("beta", 1, "west")})
+	e.rounds(6, e.engine(rb))
+	third := e.engine(rival{owner: "acme/prod", origin: catalog.Origin("https://git.example.com/c/c", "main", "")})
+	tests := map[string]struct {
+		which engine.AdoptSelection
+		want  string // part of the error; empty for none
+	}{
+		"a seed that nobody has":          {engine.AdoptSelection{Seeds: []string{"gamma"}}, `"gamma"`},
+		"an owner of two origins":         {engine.AdoptSelection{Owner: "control-plane/default"}, "several control planes"},
+		"an owner that is not there":      {engine.AdoptSelection{Owner: "nobody/default"}, `"nobody/default"`},
+		"one of the two by its origin":    {engine.AdoptSelection{Owner: "control-plane/default", Origin: short(originB)[:6]}, ""},
+		"the other one by its seed":       {engine.AdoptSelection{Seeds: []string{"alpha"}}, ""},
+		"seeds of several control planes": {engine.AdoptSelection{Seeds: []string{"alpha", "beta"}}, "several control planes"},
+	}
+	for _, name := range []string{"a seed that nobody has", "seeds of several control planes", "an owner of two origins", "an owner that is not there", "one of the two by its origin", "the other one by its seed"} {
+		_, err := third.Adopt(t.Context(), tests[name].which)
+		if got := err != nil; got != (tests[name].want != "") || got && !strings.Contains(err.Error(), tests[name].want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	foreign, err := third.Foreign(t.Context())
+	if err != nil || len(foreign) != 0 {
+		t.Errorf("%+v, %v", foreign, err)
+	}
+}
+
+func TestTheSameSeedOfTwoControlPlanesInRepositoriesOfTheirOwnIsLeftAlone(t *testing.T) {
+	e := newEstate(t, twoSites())
+	control := e.otherControlPlane(seeds{"web": web("other", 1, "site-b")})
+	declared := e.control.files()
+	control.put("main", "one repository alone", map[string]string{"repos/a.yaml": "", "clusters/site-a.yaml": ""})
+	e.control.put("main", "one repository alone", map[string]string{"repos/b.yaml": "", "clusters/site-b.yaml": ""})
+	e.plant(seeds{"web": web("app", 1, "site-a")})
+	a, b := e.engine(rival{origin: originA}), e.engine(rival{owner: "acme/other", origin: originB, control: control})
+	e.settle(a, b)
+	e.mustHave(4)
+	planOfB := e.planBranch("b", "web")
+
+	// Now A wants to go where B is.
+	e.control.put("main", "both", map[string]string{"repos/b.yaml": declared["repos/b.yaml"], "clusters/site-b.yaml": declared["clusters/site-b.yaml"]})
+	e.plant(seeds{"web": web("app", 1, "site-a,site-b")})
+	e.rounds(3, a)
+	e.mustSay("web", "Stalled")
+	if at := e.planBranch("b", "web"); at != planOfB {
+		t.Error("the other one's plan was written over")
+	}
+	// And away again.
+	e.plant(seeds{"web": ""})
+	e.settle(a, b)
+	e.mustHave(2)
+	if at := e.planBranch("b", "web"); at != planOfB {
+		t.Error("the other one's plan was removed")
+	}
+}
+
+func TestTheControlPlaneDocumentCountsInEveryPass(t *testing.T) {
+	e := newEstate(t, oneSite())
+	e.control.put("main", "name it", map[string]string{"control-plane.yaml": document("ControlPlane", "platform", "spec: {deletionGuard: 100}")})
+	e.plant(seeds{"one": web("one", 1, "site-a"), "two": web("two", 1, "site-a"), "three": web("three", 1, "site-a")})
+	furrow := e.engine(rival{guard: 1})
+	e.settle(furrow)
+	if diff := cmp.Diff("platform/prod", e.report.Owner); diff != "" {
+		t.Error(diff)
+	}
+	// The guard of the document comes before that of the flag.
+	e.plant(seeds{"one": "", "two": "", "three": ""})
+	e.settle(furrow)
+	e.mustHave(0)
+
+	// While the document cannot be read, nothing is done under another name.
+	e.control.put("main", "break it", map[string]string{"control-plane.yaml": document("ControlPlane", "platform", "spec: {guard: 1}"), "seeds/new.yaml": web("new", 1, "site-a")})
+	again := e.engine(rival{})
+	if _, err := again.Pass(t.Context()); err == nil || !strings.Contains(err.Error(), "control-plane.yaml") {
+		t.Errorf("a pass without an owner: %v", err)
+	}
+}
