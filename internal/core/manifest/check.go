@@ -13,7 +13,7 @@ import (
 // Bounds on one document. What aliases add is bounded apart from the size of
 // the text, since a few lines can stand for any amount of data.
 const (
-	maxDocument   = 3 << 20 // bytes; what an API server takes in one request
+	maxDocument   = 3 << 20 // bytes of text; what an API server takes in one request, and twice what etcd stores
 	maxDepth      = 1000
 	maxAliasNodes = 100_000
 	maxAliasBytes = maxDocument

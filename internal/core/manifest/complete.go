@@ -26,7 +26,7 @@ type Result struct {
 // the result then has the objects without a problem. Dropped objects define
 // nothing: their scopes do not count.
 func Complete(objects []Object, opts Options) (Result, error) {
-	if why := namespaceFault(opts.Namespace); opts.Namespace != "" && why != "" {
+	if why := labelFault(opts.Namespace); opts.Namespace != "" && why != "" {
 		return Result{}, Problems{{Message: "the namespace for objects without one " + why, Next: "Set Seed.spec.namespace or -n to another one."}}
 	}
 	c := completion{opts: opts, defined: map[GroupKind]Scope{}, first: map[ID]Object{}}

@@ -35,7 +35,7 @@ func TestComplete(t *testing.T) {
 		},
 		"a malformed namespace to fill in is a problem": {
 			text: pod("a"), opts: Options{Namespace: "N"},
-			wantProblems: []string{`the namespace for objects without one "N" is not a DNS label (lower case letters, digits and -, at most 63). Set Seed.spec.namespace or -n to another one.`},
+			wantProblems: []string{`the namespace for objects without one "N" is not a valid DNS label (lower case letters, digits and '-', and no '-' at its ends). Set Seed.spec.namespace or -n to another one.`},
 		},
 		"cluster-scoped objects get none": {
 			text: "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n", opts: Options{Namespace: "ns"}, want: []string{"core/Namespace/a@f:1"},

@@ -3,10 +3,11 @@ package manifest
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // coreGroup is how an empty API group is written in an object id.
@@ -87,7 +88,7 @@ func ParseID(s string) (ID, error) {
 	if why := kindFault(id.Kind); why != "" {
 		return ID{}, fmt.Errorf("object id %q: kind %s", s, why)
 	}
-	if why := namespaceFault(id.Namespace); len(parts) == 4 && why != "" {
+	if why := labelFault(id.Namespace); len(parts) == 4 && why != "" {
 		return ID{}, fmt.Errorf("object id %q: namespace %s", s, why)
 	}
 	if why := nameFault(id.Name); why != "" {
@@ -101,15 +102,8 @@ const (
 	maxLabel = 63  // bytes of a namespace, a kind or a version
 )
 
-var (
-	dnsLabel     = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
-	dnsSubdomain = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
-	versionLabel = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
-	kindLabel    = regexp.MustCompile(`^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`)
-)
-
 // nameFault says why an API server could not have an object of this name in
-// the path of a URL, or returns "". Many kinds are stricter than this.
+// the path of a URL, or returns "". Most kinds are stricter than this: see nameRules.
 func nameFault(name string) string {
 	switch {
 	case name == "":
@@ -131,29 +125,22 @@ func nameFault(name string) string {
 	return ""
 }
 
-func namespaceFault(namespace string) string {
-	if len(namespace) > maxLabel || !dnsLabel.MatchString(namespace) {
-		return fmt.Sprintf("%s is not a DNS label (lower case letters, digits and -, at most %d)", shorten(namespace), maxLabel)
-	}
-	return ""
-}
-
 func kindFault(kind string) string {
-	if len(kind) > maxLabel || !kindLabel.MatchString(kind) {
+	if len(validation.IsDNS1035Label(strings.ToLower(kind))) > 0 {
 		return fmt.Sprintf("%s is not an identifier (letters and digits, at most %d)", shorten(kind), maxLabel)
 	}
 	return ""
 }
 
 func groupFault(group string) string {
-	if len(group) > maxName || !dnsSubdomain.MatchString(group) {
+	if len(validation.IsDNS1123Subdomain(group)) > 0 {
 		return fmt.Sprintf("%s is not a DNS name in lower case", shorten(group))
 	}
 	return ""
 }
 
 func versionFault(version string) string {
-	if len(version) > maxLabel || !versionLabel.MatchString(version) {
+	if len(validation.IsDNS1035Label(version)) > 0 {
 		return fmt.Sprintf("%s is not a version such as v1 or v1beta1", shorten(version))
 	}
 	return ""

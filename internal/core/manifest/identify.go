@@ -113,7 +113,7 @@ func (c *identity) readName(metadata map[string]any) {
 	if !ok {
 		return
 	}
-	if why := nameFault(value); why != "" {
+	if why := kindNameFault(c.id.GroupKind(), value, c.body); why != "" {
 		c.report(at, "metadata.name "+why, "Choose another name.")
 	}
 	c.id.Name = value
@@ -127,14 +127,14 @@ func (c *identity) readNamespace(metadata map[string]any) {
 	if !ok {
 		return
 	}
-	if why := namespaceFault(value); why != "" {
+	if why := labelFault(value); why != "" {
 		c.report(at, "metadata.namespace "+why, "Choose another namespace.")
 	}
 	c.id.Namespace = value
 }
 
-// checkStrings refuses labels and annotations that an API server refuses
-// because they are not text.
+// checkStrings refuses labels and annotations that an API server refuses: keys of
+// another form, and values that are not text or, for labels, too much of it.
 func (c *identity) checkStrings(metadata map[string]any, field string) {
 	if metadata[field] == nil {
 		return
@@ -145,10 +145,15 @@ func (c *identity) checkStrings(metadata map[string]any, field string) {
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		if _, ok := values[key].(string); !ok {
-			c.report(c.at.at("metadata", field, key),
-				fmt.Sprintf("metadata.%s: the value of %s is %s and not text", field, shorten(key), typeName(values[key])),
-				"Quote the value.")
+		at := c.at.at("metadata", field, key)
+		if why := keyFault(key); why != "" {
+			c.report(at, "metadata."+field+": "+why, "Correct the key.")
+		}
+		value, ok := values[key].(string)
+		if !ok {
+			c.report(at, fmt.Sprintf("metadata.%s: the value of %s is %s and not text", field, shorten(key), typeName(values[key])), "Quote the value.")
+		} else if why := valueFault(value); field == "labels" && why != "" && !isSopsValue(value) {
+			c.report(at, fmt.Sprintf("metadata.labels: the value of %s %s", shorten(key), why), "Correct the value, or make it an annotation.")
 		}
 	}
 }

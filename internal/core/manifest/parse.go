@@ -76,7 +76,7 @@ func likelyTitle(text []byte) string {
 func (r *reader) document(doc document) {
 	at := place{file: r.file, line: doc.line + leadingLines(doc.text), base: doc.line - 1}
 	if len(doc.text) > maxDocument {
-		r.report(at, likelyTitle(doc.text), fmt.Sprintf("the document has %d bytes, and no API server takes more than %d", len(doc.text), maxDocument),
+		r.report(at, likelyTitle(doc.text), fmt.Sprintf("the document has %d bytes, and Furrow reads at most %d (3 MiB) as one", len(doc.text), maxDocument),
 			"Split it into several objects.")
 		return
 	}
@@ -282,6 +282,9 @@ func (r *reader) object(body map[string]any, at place, raw []byte) {
 				"Put it in a document of its own.")
 		}
 		o.Raw = bytes.Clone(raw)
+	}
+	if message, next := sizeFault(o); message != "" {
+		c.report(at, message, next)
 	}
 	if len(c.problems) > 0 {
 		r.problems = append(r.problems, c.problems...)

@@ -176,7 +176,7 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		"a name with a control character": {text: pod(`"a\0b"`),
 			want: []string{`f:4: Pod: metadata.name "a\x00b" has a character that cannot be printed: U+0000. Choose another name.`}},
 		"a namespace that is no label": {text: pod("a", "  namespace: A.b\n"),
-			want: []string{`f:5: Pod "a": metadata.namespace "A.b" is not a DNS label (lower case letters, digits and -, at most 63). Choose another namespace.`}},
+			want: []string{`f:5: Pod "a": metadata.namespace "A.b" is not a valid DNS label (lower case letters, digits and '-', and no '-' at its ends). Choose another namespace.`}},
 		"a kind that is no word": {text: "apiVersion: v1\nkind: ../x\nmetadata: {name: a}\n",
 			want: []string{`f:2: object "a": kind "../x" is not an identifier (letters and digits, at most 63). Write the kind as the API server knows it.`}},
 		"a malformed apiVersion": {text: "apiVersion: a/b/c\nkind: X\nmetadata: {name: a}\n",
@@ -200,7 +200,7 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		"an alias inside of itself": {text: pod("a", "x: &x [*x]\n"),
 			want: []string{"f:5: the alias *x stands inside of what it stands for. Write the value out instead of the alias."}},
 		"a document that is too large": {text: "\n" + pod("a", "x: "+strings.Repeat("x", maxDocument)+"\n"),
-			want: []string{fmt.Sprintf("f:2: Pod \"a\": the document has %d bytes, and no API server takes more than %d. Split it into several objects.", maxDocument+len(pod("a"))+5, maxDocument)}},
+			want: []string{fmt.Sprintf("f:2: Pod \"a\": the document has %d bytes, and Furrow reads at most %d (3 MiB) as one. Split it into several objects.", maxDocument+len(pod("a"))+5, maxDocument)}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

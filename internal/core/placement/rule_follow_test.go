@@ -29,8 +29,8 @@ func TestRuleFollowResources(t *testing.T) {
 			want: where{"edge-eu,edge-us", "selected", "the seed selects no clusters, so it goes to all workload clusters"},
 		},
 		"a CRD that would follow itself goes where the seed goes": {
-			clusters: fleet, of: "apiextensions.k8s.io/CustomResourceDefinition/crds.example.com",
-			seed: []string{"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: crds.example.com}\nspec: {group: apiextensions.k8s.io, scope: Cluster, names: {kind: CustomResourceDefinition, plural: crds}}\n"},
+			clusters: fleet, of: "apiextensions.k8s.io/CustomResourceDefinition/crds.apiextensions.k8s.io",
+			seed: []string{"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: crds.apiextensions.k8s.io}\nspec: {group: apiextensions.k8s.io, scope: Cluster, names: {kind: CustomResourceDefinition, plural: crds}}\n"},
 			want: where{"edge-eu,edge-us", "selected", "the seed selects no clusters, so it goes to all workload clusters"},
 		},
 		"a CRD whose resource goes nowhere says what is wrong with the resource": {
