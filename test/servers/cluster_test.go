@@ -10,10 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -175,20 +173,6 @@ func takesCRDs(ctx context.Context, t *testing.T, cluster *Cluster) {
 			t.Fatal(err)
 		}
 		timed(t, "apply of the CRDs of "+string(name), func() error { return cluster.Apply(ctx, crds) })
-	}
-	var buckets apiextensionsv1.CustomResourceDefinition
-	if err := cluster.Client().Get(ctx, client.ObjectKey{Name: "buckets.source.toolkit.fluxcd.io"}, &buckets); err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]string{}
-	for _, version := range buckets.Spec.Versions {
-		got[version.Name] = fmt.Sprintf("served %t, stored %t", version.Served, version.Storage)
-	}
-	want := map[string]string{
-		"v1": "served true, stored true", "v1beta2": "served true, stored false", "v1beta1": "served true, stored false",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("versions of Bucket (-want +got):\n%s", diff)
 	}
 }
 

@@ -19,8 +19,9 @@ type FluxOptions struct {
 	KustomizeArgs []string
 }
 
-// Flux is source-controller and kustomize-controller at work on one cluster. The pair is not a released one:
-// source-controller is older than the CRDs and kustomize-controller.
+// Flux is source-controller and kustomize-controller at work on one cluster: the reconcilers of GitRepository and
+// Kustomization, without decryption and without the logins of clouds and of GitHub Apps. The pair is not a released one:
+// the storage of artifacts is that of source-controller 1.3.
 type Flux struct {
 	cluster *Cluster
 	options FluxOptions

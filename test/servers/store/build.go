@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -62,31 +63,53 @@ func (s *Store) fill(ctx context.Context, dir string, r recipe) error {
 		return fmt.Errorf("open the folder for others: %w", err)
 	}
 	if len(r.packages) > 0 {
-		bin := filepath.Join(dir, "bin")
-		if err := os.Mkdir(bin, 0o755); err != nil {
-			return fmt.Errorf("make the folder of programs: %w", err)
-		}
-		env := []string{"CGO_ENABLED=0"}
-		if r.cgo {
-			env = []string{"CGO_ENABLED=1"}
-		}
-		module := filepath.Join(s.modules, string(r.name))
-		if _, all, err := s.run(ctx, module, env, r.buildArgs(bin)); err != nil {
-			return fmt.Errorf("%w\n%s", err, lastLines(all, 15))
+		if err := s.buildPrograms(ctx, dir, r); err != nil {
+			return err
 		}
 	}
 	for _, d := range r.data {
-		source, err := s.download(ctx, d.module)
-		if err != nil {
+		if err := s.copyData(ctx, dir, d); err != nil {
 			return err
 		}
-		from := filepath.Join(source, filepath.FromSlash(d.from))
-		if err := copyTree(from, filepath.Join(dir, filepath.FromSlash(d.to))); err != nil {
-			return fmt.Errorf("copy %s of %s: %w", d.from, d.module.path, err)
+	}
+	return nil
+}
+
+// buildPrograms builds the programs of r into the folder bin of dir.
+func (s *Store) buildPrograms(ctx context.Context, dir string, r recipe) error {
+	bin := filepath.Join(dir, "bin")
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		return fmt.Errorf("make the folder of programs: %w", err)
+	}
+	work := filepath.Join(dir, "work")
+	if err := os.Mkdir(work, 0o755); err != nil {
+		return fmt.Errorf("make the folder of sources: %w", err)
+	}
+	goMod, err := s.prepare(ctx, work, r.source)
+	if err != nil {
+		return err
+	}
+	module := filepath.Join(s.modules, r.source.dir)
+	if _, all, err := s.run(ctx, module, r.env(), r.buildArgs(goMod, bin)); err != nil {
+		return fmt.Errorf("%w\n%s", err, lastLines(all, 15))
+	}
+	for alias, program := range r.aliases {
+		if err := os.Symlink(program, filepath.Join(bin, alias)); err != nil {
+			return fmt.Errorf("give %s its other name: %w", program, err)
 		}
 	}
-	if r.mergeOlder {
-		return mergeOlder(filepath.Join(dir, "crds"), filepath.Join(dir, "older"))
+	return os.RemoveAll(work)
+}
+
+// copyData copies a folder or a file of a module into dir.
+func (s *Store) copyData(ctx context.Context, dir string, d data) error {
+	source, err := s.download(ctx, d.module)
+	if err != nil {
+		return err
+	}
+	from := filepath.Join(source, filepath.FromSlash(d.from))
+	if err := copyTree(from, filepath.Join(dir, filepath.FromSlash(d.to))); err != nil {
+		return fmt.Errorf("copy %s of %s: %w", d.from, d.module.path, err)
 	}
 	return nil
 }
@@ -108,7 +131,7 @@ func (s *Store) download(ctx context.Context, m module) (string, error) {
 	return got.Dir, nil
 }
 
-// copyTree copies what a server reads from a folder: its regular files, without what only tests and kustomize read.
+// copyTree copies a file or the regular files of a folder, without what only tests and kustomize read.
 func copyTree(from, to string) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -124,11 +147,14 @@ func copyTree(from, to string) error {
 			return fs.SkipDir
 		case entry.IsDir():
 			return os.MkdirAll(target, 0o755)
-		case !entry.Type().IsRegular(), entry.Name() == "kustomization.yaml":
+		case !entry.Type().IsRegular(), entry.Name() == "kustomization.yaml", strings.HasSuffix(entry.Name(), "_test.go"):
 			return nil
 		}
 		content, err := os.ReadFile(path)
 		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 			return err
 		}
 		return os.WriteFile(target, content, 0o644)

@@ -3,8 +3,8 @@ package store
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,7 +12,7 @@ import (
 )
 
 // layout is raised when what a folder holds changes for the same recipe.
-const layout = 1
+const layout = 2
 
 // place is the folder of what r makes from the module as it is now: <name>-<version>-<12 hex digits>.
 func (s *Store) place(r recipe) (string, error) {
@@ -23,22 +23,34 @@ func (s *Store) place(r recipe) (string, error) {
 	return filepath.Join(s.dir, fmt.Sprintf("%s-%s-%s", r.name, r.version, key)), nil
 }
 
-// key digests all that decides what r makes. A server without a module of its own has only data.
+// key digests all that decides what r makes.
 func (s *Store) key(r recipe) (string, error) {
 	digest := sha256.New()
 	_, _ = fmt.Fprintln(digest, layout, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	_, _ = fmt.Fprintf(digest, "%q %q %q %q %t %t\n", r.packages, r.programs, r.tags, r.ldflags, r.cgo, r.mergeOlder)
-	for _, d := range r.data {
-		_, _ = fmt.Fprintf(digest, "%q\n", []string{d.module.path, d.module.version, d.module.sum, d.from, d.to})
-	}
-	for _, name := range []string{"go.mod", "go.sum"} {
-		content, err := os.ReadFile(filepath.Join(s.modules, string(r.name), name))
-		if errors.Is(err, fs.ErrNotExist) && len(r.packages) == 0 {
-			continue
-		} else if err != nil {
+	_, _ = fmt.Fprintf(digest, "%q %q %q %q %q %q\n", r.buildArgs("go.mod", "bin"), r.env(), r.programs, r.aliases, r.data, r.source.copies)
+	if len(r.packages) > 0 {
+		if err := digestFiles(digest, filepath.Join(s.modules, r.source.dir)); err != nil {
 			return "", fmt.Errorf("read what pins %s: %w", r.name, err)
 		}
-		_, _ = fmt.Fprintf(digest, "%s %d\n%s", name, len(content), content)
 	}
 	return hex.EncodeToString(digest.Sum(nil))[:12], nil
+}
+
+// digestFiles adds all files of a folder, go.mod, go.sum and programs of our own, to digest.
+func digestFiles(digest io.Writer, dir string) error {
+	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(digest, "%s %d\n%s", name, len(content), content)
+		return err
+	})
 }

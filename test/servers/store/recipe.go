@@ -11,17 +11,19 @@ const (
 	ClusterAPI Name = "cluster-api"
 	// Etcd holds the program etcd.
 	Etcd Name = "etcd"
-	// Gitea holds the program gitea, and in static/ the files that it serves.
+	// Gitea holds the program gitea, which does not migrate from other forges, and in static/ the files that it serves.
 	Gitea Name = "gitea"
 	// Helm holds the program helm.
 	Helm Name = "helm"
-	// Kubernetes holds the programs kube-apiserver, kube-controller-manager, kube-scheduler and kubectl.
+	// Kubernetes holds the programs kube-apiserver, kube-controller-manager, kube-scheduler and kubectl. The first three
+	// are one file.
 	Kubernetes Name = "kubernetes"
-	// KustomizeController holds the program kustomize-controller, and in crds/ its CRDs.
+	// KustomizeController holds the program kustomize-controller, which does not decrypt and knows no cloud, and in crds/
+	// its CRDs.
 	KustomizeController Name = "kustomize-controller"
 	// KWOK holds the program kwok, and in stages/ how its nodes and pods live.
 	KWOK Name = "kwok"
-	// SourceController holds the program source-controller, and in crds/ its CRDs.
+	// SourceController holds the program source-controller, which looks at Git repositories only, and in crds/ its CRDs.
 	SourceController Name = "source-controller"
 )
 
@@ -29,21 +31,22 @@ const (
 type recipe struct {
 	name    Name
 	version string
-	// packages are the main packages to build in the server's module; programs are the names of what comes out.
+	// source pins the packages to build, which are main packages; programs are the names of what comes out, and aliases
+	// further names of these.
+	source   source
 	packages []string
 	programs []string
+	aliases  map[string]string
 	tags     string
 	ldflags  string
 	cgo      bool
 	// data is what the server reads at run time.
 	data []data
-	// mergeOlder adds the versions that only the CRDs in older/ know to those in crds/.
-	mergeOlder bool
-	// seconds is how long a build takes on 2 cores when nothing is cached.
+	// seconds is how long a build takes on 2 cores when nothing is cached but what the ones before it left.
 	seconds int
 }
 
-// data is a folder of a module that is copied next to the programs.
+// data is a folder or a file of a module that is copied.
 type data struct {
 	module module
 	from   string
@@ -67,12 +70,75 @@ const (
 )
 
 var (
+	artifactModule   = module{"github.com/fluxcd/source-controller", "v1.3.0", "h1:4rwvl3e2LJqeJIK7lrVl/DhGwaFtqDiS+EEJ9l2zxNw="}
+	authModule       = module{"github.com/fluxcd/pkg/auth", "v0.54.3", "h1:p0KyQHk9kdBwOnkChkuK8gGaaze0KHO0xFGk/iKd4Ek="}
 	clusterAPIModule = module{"sigs.k8s.io/cluster-api", "v1.14.2", "h1:o3GFNaeNFAOEEMpDPfhCK+2CjmV6gtQ8yLEcUwCg7bA="}
 	giteaModule      = module{"code.gitea.io/gitea", "v1.26.0", "h1:fJP9dqLbzKrKWUVnCVTfVersZdVDuyJQLEDzCAOmKKA="}
 	kustomizeModule  = module{"github.com/fluxcd/kustomize-controller", "v1.9.5", "h1:/XY2zy3K7fntyppEXIHG7oRMzmfgIt50eJzUfaPX1Kc="}
 	kwokModule       = module{"sigs.k8s.io/kwok", "v0.8.0", "h1:OTIOTwgROqPMovcTwxICx2eYQ4AwLpSx5EpjbDKF4SQ="}
-	sourceModule     = module{"github.com/fluxcd/source-controller", "v1.3.0", "h1:4rwvl3e2LJqeJIK7lrVl/DhGwaFtqDiS+EEJ9l2zxNw="}
-	newSourceModule  = module{"github.com/fluxcd/source-controller", "v1.9.5", "h1:MFPyCodUi9hZIMaKDsC/rYbNoyzpvrAdrPVixj7W9F0="}
+	sourceModule     = module{"github.com/fluxcd/source-controller", "v1.9.5", "h1:MFPyCodUi9hZIMaKDsC/rYbNoyzpvrAdrPVixj7W9F0="}
+)
+
+var (
+	// clusterSource pins all that has to do with clusters, so that the libraries of Kubernetes are compiled once.
+	clusterSource = source{dir: "cluster", copies: []copied{
+		{
+			path:  kustomizeModule.path,
+			parts: []data{{kustomizeModule, ".", "."}},
+			drop:  []string{"internal/decryptor/options.go"},
+			own:   "_flux/kustomize-controller",
+		},
+		{
+			path:  sourceModule.path,
+			parts: []data{{sourceModule, ".", "."}},
+			drop: []string{
+				"internal/controller/bucket_controller.go",
+				"internal/controller/helmchart_controller.go",
+				"internal/controller/helmrepository_controller.go",
+				"internal/controller/ocirepository_controller.go",
+			},
+			own: "_flux/source-controller",
+		},
+		{
+			path:  authModule.path,
+			parts: []data{{authModule, ".", "."}},
+			own:   "_flux/auth",
+		},
+		// This module cannot be had. What it holds was part of source-controller before.
+		{
+			path: "github.com/fluxcd/pkg/artifact",
+			parts: []data{
+				{artifactModule, "internal/controller/storage.go", "storage/storage.go"},
+				{artifactModule, "internal/digest", "digest"},
+				{artifactModule, "internal/fs", "fs"},
+			},
+			edits: []edit{
+				{"storage/storage.go", "package controller", "package storage"},
+				{"storage/storage.go", "github.com/fluxcd/source-controller/internal/", "github.com/fluxcd/pkg/artifact/"},
+				{"storage/storage.go", "github.com/fluxcd/source-controller/api/v1", "github.com/fluxcd/pkg/apis/meta"},
+				{"storage/storage.go", "github.com/go-git/go-git/v5/plumbing/format/", "github.com/fluxcd/pkg/sourceignore/"},
+				{"storage/storage.go", "v1.ArtifactPath(", "artifactPath("},
+			},
+			own: "_flux/artifact",
+		},
+	}}
+	// giteaSource pins Gitea.
+	giteaSource = source{dir: "gitea", copies: []copied{{
+		path:  giteaModule.path,
+		parts: []data{{giteaModule, ".", "."}},
+		drop: []string{
+			"services/migrations/codebase.go",
+			"services/migrations/codecommit.go",
+			"services/migrations/gitbucket.go",
+			"services/migrations/gitea_downloader.go",
+			"services/migrations/github.go",
+			"services/migrations/gitlab.go",
+			"services/migrations/gogs.go",
+			"services/migrations/onedev.go",
+		},
+		edits: []edit{{"models/db/engine.go", `_ "github.com/microsoft/go-mssqldb"`, ""}},
+		own:   "_gitea",
+	}}}
 )
 
 // recipes are in the order in which they are built: what is needed first and quickest comes first.
@@ -86,26 +152,42 @@ var recipes = []recipe{
 		},
 	},
 	{
-		name: Etcd, version: "v3.6.16", seconds: 50,
+		name: Etcd, version: "v3.6.16", seconds: 35, source: clusterSource,
 		packages: []string{"go.etcd.io/etcd/server/v3"}, programs: []string{"etcd"}, ldflags: stripped,
 	},
 	{
-		name: Kubernetes, version: "v1.36.3", seconds: 360,
-		packages: []string{
-			"k8s.io/kubernetes/cmd/kube-apiserver",
-			"k8s.io/kubernetes/cmd/kube-controller-manager",
-			"k8s.io/kubernetes/cmd/kube-scheduler",
-			"k8s.io/kubernetes/cmd/kubectl",
+		name: Kubernetes, version: "v1.36.3", seconds: 200, source: clusterSource,
+		packages: []string{"k8s.io/kubernetes/cmd/kubectl", "./kubernetes"}, programs: []string{"kubectl", "kubernetes"},
+		aliases: map[string]string{
+			"kube-apiserver": "kubernetes", "kube-controller-manager": "kubernetes", "kube-scheduler": "kubernetes",
 		},
-		programs: []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"},
-		ldflags:  stripped + kubernetesLabels,
+		ldflags: stripped + kubernetesLabels,
 	},
 	{
-		name: Helm, version: "v4.3.1", seconds: 120,
+		name: KWOK, version: kwokModule.version, seconds: 15, source: clusterSource,
+		packages: []string{kwokModule.path + "/cmd/kwok"}, programs: []string{"kwok"}, ldflags: stripped,
+		data: []data{
+			{kwokModule, "kustomize/stage/pod/fast", "stages/pod-fast"},
+			{kwokModule, "kustomize/stage/node/fast", "stages/node-fast"},
+			{kwokModule, "kustomize/stage/node/heartbeat", "stages/node-heartbeat"},
+		},
+	},
+	{
+		name: SourceController, version: sourceModule.version, seconds: 20, source: clusterSource,
+		packages: []string{sourceModule.path}, programs: []string{"source-controller"}, ldflags: stripped,
+		data: []data{{sourceModule, "config/crd/bases", "crds"}},
+	},
+	{
+		name: KustomizeController, version: kustomizeModule.version, seconds: 20, source: clusterSource,
+		packages: []string{kustomizeModule.path}, programs: []string{"kustomize-controller"}, ldflags: stripped,
+		data: []data{{kustomizeModule, "config/crd/bases", "crds"}},
+	},
+	{
+		name: Helm, version: "v4.3.1", seconds: 25, source: clusterSource,
 		packages: []string{"helm.sh/helm/v4/cmd/helm"}, programs: []string{"helm"}, ldflags: stripped + helmLabels,
 	},
 	{
-		name: Gitea, version: giteaModule.version, seconds: 245, cgo: true,
+		name: Gitea, version: giteaModule.version, seconds: 240, source: giteaSource, cgo: true,
 		packages: []string{giteaModule.path}, programs: []string{"gitea"},
 		tags: "sqlite sqlite_unlock_notify", ldflags: stripped + " -X main.Version=1.26.0",
 		data: []data{
@@ -114,39 +196,24 @@ var recipes = []recipe{
 			{giteaModule, "templates", "static/templates"},
 		},
 	},
-	{
-		name: SourceController, version: sourceModule.version, seconds: 160,
-		packages: []string{sourceModule.path}, programs: []string{"source-controller"}, ldflags: stripped,
-		// This version watches kinds that the CRDs of the other controller's release no longer serve.
-		data: []data{
-			{newSourceModule, "config/crd/bases", "crds"},
-			{sourceModule, "config/crd/bases", "older"},
-		},
-		mergeOlder: true,
-	},
-	{
-		name: KustomizeController, version: kustomizeModule.version, seconds: 180,
-		packages: []string{kustomizeModule.path}, programs: []string{"kustomize-controller"}, ldflags: stripped,
-		data: []data{{kustomizeModule, "config/crd/bases", "crds"}},
-	},
-	{
-		name: KWOK, version: kwokModule.version, seconds: 52,
-		packages: []string{kwokModule.path + "/cmd/kwok"}, programs: []string{"kwok"}, ldflags: stripped,
-		data: []data{
-			{kwokModule, "kustomize/stage/pod/fast", "stages/pod-fast"},
-			{kwokModule, "kustomize/stage/node/fast", "stages/node-fast"},
-			{kwokModule, "kustomize/stage/node/heartbeat", "stages/node-heartbeat"},
-		},
-	},
 }
 
-// buildArgs are the go command's arguments that build the programs of r into the folder bin.
-func (r recipe) buildArgs(bin string) []string {
+// env is the environment of the go command that builds r. SQLite is compiled quickly rather than well.
+func (r recipe) env() []string {
+	if r.cgo {
+		return []string{"CGO_ENABLED=1", "CGO_CFLAGS=-O1"}
+	}
+	return []string{"CGO_ENABLED=0"}
+}
+
+// buildArgs are the go command's arguments that build the programs of r by goMod into the folder bin. Programs without
+// symbols need nothing for debuggers to be compiled either.
+func (r recipe) buildArgs(goMod, bin string) []string {
 	out := bin + "/"
 	if len(r.programs) == 1 {
 		out = path.Join(bin, r.programs[0])
 	}
-	args := []string{"build", "-trimpath", "-ldflags=" + r.ldflags}
+	args := []string{"build", "-modfile=" + goMod, "-trimpath", "-gcflags=all=-dwarf=false", "-ldflags=" + r.ldflags}
 	if r.tags != "" {
 		args = append(args, "-tags="+r.tags)
 	}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"sigs.k8s.io/yaml"
 )
 
 func TestEachRecipeIsPinnedByItsModule(t *testing.T) {
@@ -22,18 +22,18 @@ func TestEachRecipeIsPinnedByItsModule(t *testing.T) {
 		if len(r.packages) == 0 {
 			continue
 		}
-		content, err := os.ReadFile(filepath.Join(s.modules, string(r.name), "go.mod"))
+		content, err := os.ReadFile(filepath.Join(s.modules, r.source.dir, "go.mod"))
 		if err != nil {
 			t.Error(err)
 			continue
 		}
-		pinned := false
-		for line := range strings.Lines(string(content)) {
-			fields := strings.Fields(strings.TrimPrefix(line, "require "))
-			pinned = pinned || len(fields) >= 2 && fields[1] == r.version && strings.HasPrefix(r.packages[0]+"/", fields[0]+"/")
-		}
-		if !pinned {
+		if !requires(string(content), r.packages[0], r.version) {
 			t.Errorf("%s: go.mod does not require %s of the module of %s", r.name, r.version, r.packages[0])
+		}
+		for _, c := range r.source.copies {
+			if whole := c.parts[0]; whole.to == "." && !requires(string(content), c.path, whole.module.version) {
+				t.Errorf("%s: go.mod does not require %s of %s, of which there is a copy", r.name, whole.module.version, c.path)
+			}
 		}
 		if len(r.packages) != len(r.programs) || r.seconds == 0 {
 			t.Errorf("%s: %d packages make %d programs in %d s", r.name, len(r.packages), len(r.programs), r.seconds)
@@ -44,6 +44,17 @@ func TestEachRecipeIsPinnedByItsModule(t *testing.T) {
 			}
 		}
 	}
+}
+
+// requires says whether a go.mod requires a version of the module of a package.
+func requires(goMod, pkg, version string) bool {
+	for line := range strings.Lines(goMod) {
+		fields := strings.Fields(strings.TrimPrefix(line, "require "))
+		if len(fields) >= 2 && fields[1] == version && strings.HasPrefix(pkg+"/", fields[0]+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 func TestDataIsCopiedWhenItsDigestIsTheOneThatIsPinned(t *testing.T) {
@@ -83,45 +94,71 @@ func TestDataIsCopiedWhenItsDigestIsTheOneThatIsPinned(t *testing.T) {
 	}
 }
 
-func TestOlderVersionsOfCRDsAreServedAndNotStored(t *testing.T) {
-	crds, older := t.TempDir(), filepath.Join(t.TempDir(), "older")
-	const crd = "kind: CustomResourceDefinition\nspec:\n  group: g\n  versions: [%s]\n"
-	const v1, v1beta2, v1beta1 = "{name: v1, served: true, storage: true}",
-		"{name: v1beta2, served: true, storage: true, deprecated: true}", "{name: v1beta1, served: false, storage: false}"
-	write(t, filepath.Join(crds, "both.yaml"), fmt.Sprintf(crd, v1))
-	write(t, filepath.Join(crds, "new.yaml"), fmt.Sprintf(crd, v1))
-	write(t, filepath.Join(older, "both.yaml"), "---\n"+fmt.Sprintf(crd, v1beta1+", "+v1beta2+", {name: v1, old: true}"))
-	write(t, filepath.Join(older, "old.yaml"), fmt.Sprintf(crd, v1beta2))
-	if err := mergeOlder(crds, older); err != nil {
-		t.Fatal(err)
+func TestACopyStandsInForAModule(t *testing.T) {
+	s := testStore(t)
+	whole := module{"example.invalid/whole", "v1.0.0", "h1:whole"}
+	cached := t.TempDir()
+	for name, content := range map[string]string{
+		"go.mod": "module example.invalid/whole\n", "main.go": "theirs", "pkg/a.go": "package a // a", "pkg/b.go": "package a // b",
+		"pkg/a_test.go": "package a",
+	} {
+		write(t, filepath.Join(cached, filepath.FromSlash(name)), content)
 	}
+	write(t, filepath.Join(s.modules, "echo", "_own", "main.go"), "ours")
+	copies := []copied{
+		{
+			path: whole.path, parts: []data{{whole, ".", "."}}, own: "_own",
+			drop: []string{"pkg/b.go"}, edits: []edit{{"pkg/a.go", "a // a", "a // changed"}},
+		},
+		{path: "example.invalid/part", parts: []data{{whole, "pkg/a.go", "deep/a.go"}}, own: "_own"},
+	}
+	s.recipes = []recipe{{name: "echo", version: "v1.0.0", source: source{"echo", copies}, packages: []string{"."}, programs: []string{"echo"}}}
+	var goMod string
 	got := map[string]string{}
-	entries, err := os.ReadDir(crds)
+	s.run = func(ctx context.Context, dir string, env, args []string) ([]byte, []byte, error) {
+		if args[0] == "mod" {
+			return fmt.Appendf(nil, `{"Dir": %q, "Sum": "h1:whole"}`, cached), nil, nil
+		}
+		path := strings.TrimPrefix(args[1], "-modfile=")
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		work := filepath.Dir(path)
+		goMod = strings.ReplaceAll(string(content), work, "WORK")
+		err = fs.WalkDir(os.DirFS(work), ".", func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && !entry.IsDir() && path != "go.mod" {
+				content, _ := os.ReadFile(filepath.Join(work, path))
+				got[path] = string(content)
+			}
+			return err
+		})
+		_, _, _ = writeProgram(ctx, dir, env, args)
+		return nil, nil, err
+	}
+	build(t, s)
+	const wantMod = "module example.invalid/echo\n" +
+		"\nreplace example.invalid/whole => WORK/copy-0\n\nreplace example.invalid/part => WORK/copy-1\n"
+	if diff := cmp.Diff(wantMod, goMod); diff != "" {
+		t.Errorf("go.mod (-want +got):\n%s", diff)
+	}
+	want := map[string]string{
+		"go.sum": "", "copy-0/go.mod": "module example.invalid/whole\n", "copy-0/main.go": "ours", "copy-0/pkg/a.go": "package a // changed",
+		"copy-1/go.mod": "module example.invalid/part\n", "copy-1/deep/a.go": "package a // a", "copy-1/main.go": "ours",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what it builds from (-want +got):\n%s", diff)
+	}
+	bin, err := s.Find("echo")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, entry := range entries {
-		content, err := os.ReadFile(filepath.Join(crds, entry.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var merged map[string]any
-		if err := yaml.Unmarshal(content, &merged); err != nil {
-			t.Fatal(err)
-		}
-		_, versions := versionsOf(merged)
-		got[entry.Name()] = fmt.Sprint(versions)
+	if entries, err := os.ReadDir(bin.Dir("echo")); err != nil || len(entries) != 1 {
+		t.Errorf("besides the programs there are %v, %v", entries, err)
 	}
-	want := map[string]string{
-		"both.yaml": "[map[name:v1 served:true storage:true] map[name:v1beta1 served:true storage:false]" +
-			" map[deprecated:true name:v1beta2 served:true storage:false]]",
-		"new.yaml": "[map[name:v1 served:true storage:true]]",
-		"old.yaml": "[map[deprecated:true name:v1beta2 served:true storage:true]]",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("versions (-want +got):\n%s", diff)
-	}
-	if _, err := os.Stat(older); !os.IsNotExist(err) {
-		t.Errorf("the folder of older ones is there: %v", err)
+	// What was to be changed is another text now.
+	s.recipes[0].source.copies[0].edits[0].old = "nonesuch"
+	if err := s.Build(t.Context(), writerFunc(func(string) {})); err == nil {
+		t.Error("a change that changes nothing was taken")
 	}
 }

@@ -1,8 +1,9 @@
 // Package store builds the servers that tests run on, and finds what is built.
 //
-// Each server is the main package of a dependency, pinned by a module of its own in test/servers/<server>. It is built
-// into a folder whose name holds a digest of all that it is made of, and that appears by one rename: a folder that is
-// there is complete. Nothing is read from the module cache once it is built. Several processes may build at once.
+// Each server is a main package of a dependency, or one of ours that calls a dependency's, pinned by a Go module: cluster
+// pins all that has to do with clusters, gitea Gitea. It is built into a folder whose name holds a digest of all that it
+// is made of, and that appears by one rename: a folder that is there is complete. Nothing is read from the module cache
+// once it is built. Several processes may build at once.
 package store
 
 import (
@@ -10,15 +11,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
 
 // Store is the place where built servers are kept.
 type Store struct {
-	// dir is where they are kept, modules the folder that holds a module for each server.
+	// dir is where they are kept, modules the folder that holds the Go modules that pin them.
 	dir     string
 	modules string
 	recipes []recipe
@@ -54,7 +57,7 @@ func Open() (*Store, error) {
 func findModules(dir string) (string, error) {
 	for at := dir; ; at = filepath.Dir(at) {
 		modules := filepath.Join(at, "test", "servers")
-		if _, err := os.Stat(filepath.Join(modules, string(Etcd), "go.mod")); err == nil {
+		if _, err := os.Stat(filepath.Join(modules, clusterSource.dir, "go.mod")); err == nil {
 			return modules, nil
 		}
 		if at == filepath.Dir(at) {
@@ -159,7 +162,7 @@ func complete(dir string, r recipe) bool {
 	if _, err := os.Stat(dir); err != nil {
 		return false
 	}
-	for _, program := range r.programs {
+	for _, program := range slices.Concat(r.programs, slices.Collect(maps.Keys(r.aliases))) {
 		if _, err := os.Stat(filepath.Join(dir, "bin", program)); err != nil {
 			return false
 		}
@@ -187,38 +190,50 @@ func (s *Store) Build(ctx context.Context, out io.Writer, names ...Name) error {
 	} else if !errors.As(err, &missing) {
 		return err
 	}
+	there := slices.DeleteFunc(namesOf(chosen), func(name Name) bool { return slices.Contains(missing.Names, name) })
 	chosen, err = s.choose(missing.Names)
 	if err != nil {
 		return err
 	}
-	s.announce(out, chosen)
+	s.announce(out, there, chosen)
 	var failed []Name
-	for _, r := range chosen {
+	began := s.now()
+	for i, r := range chosen {
 		began := s.now()
+		line := fmt.Sprintf("servers: %d of %d %s …", i+1, len(chosen), r.name)
+		say(out, "%s", line)
 		if err := s.buildOne(ctx, out, r); err != nil {
 			if ctx.Err() != nil {
 				return fmt.Errorf("stopped while building %s: %w", r.name, context.Cause(ctx))
 			}
 			failed = append(failed, r.name)
-			say(out, "servers: %s %s CANNOT BE BUILT: %v", r.name, r.version, err)
+			say(out, "%s CANNOT BE BUILT: %v", line, err)
 			continue
 		}
-		say(out, "servers: %s %s: %s", r.name, r.version, s.now().Sub(began).Round(100*time.Millisecond))
+		say(out, "%s %s", line, s.since(began))
 	}
 	if len(failed) > 0 {
 		return fmt.Errorf("not built: %s; see above why", join(failed))
 	}
+	say(out, "servers: %d built in %s", len(chosen), s.since(began))
 	return nil
 }
 
-// announce says what will be built and how long that may take.
-func (s *Store) announce(out io.Writer, chosen []recipe) {
+// since is how long ago a time is, in whole seconds.
+func (s *Store) since(began time.Time) time.Duration {
+	return s.now().Sub(began).Round(time.Second)
+}
+
+// announce says what is there, what will be built, and how long that may take.
+func (s *Store) announce(out io.Writer, there []Name, chosen []recipe) {
 	total := 0
 	for _, r := range chosen {
 		total += r.seconds
 	}
-	say(out, "servers: building %s into %s", join(namesOf(chosen)), s.dir)
-	say(out, "servers: about %s on 2 cores when Go's caches are empty",
+	if len(there) > 0 {
+		say(out, "servers: built already: %s", join(there))
+	}
+	say(out, "servers: building %d of them into %s, about %s on 2 cores when Go's caches are empty", len(chosen), s.dir,
 		(time.Duration(total) * time.Second).Round(10*time.Second))
 }
 

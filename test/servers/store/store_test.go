@@ -11,13 +11,21 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // echo and bell are servers that are quick to build, with a module of their own in modules.
 func testRecipes() []recipe {
 	return []recipe{
-		{name: "echo", version: "v1.0.0", packages: []string{"."}, programs: []string{"echo"}, ldflags: "-s -w", seconds: 30},
-		{name: "bell", version: "v2.0.0", packages: []string{"."}, programs: []string{"bell"}, seconds: 40},
+		{
+			name: "echo", version: "v1.0.0", source: source{dir: "echo"},
+			packages: []string{"."}, programs: []string{"echo"}, ldflags: "-s -w", seconds: 30,
+		},
+		{
+			name: "bell", version: "v2.0.0", source: source{dir: "bell"},
+			packages: []string{"."}, programs: []string{"bell"}, aliases: map[string]string{"gong": "bell"}, seconds: 40,
+		},
 	}
 }
 
@@ -70,16 +78,16 @@ func TestWhatIsMissingIsBuiltOnce(t *testing.T) {
 		t.Errorf("Find before: %v", err)
 	}
 	said := build(t, s)
-	for _, want := range []string{"building echo, bell into " + s.dir, "about 1m10s on 2 cores", "echo v1.0.0: 0s", "bell v2.0.0: 0s"} {
-		if !strings.Contains(said, want) {
-			t.Errorf("%q is not in:\n%s", want, said)
-		}
+	want := "servers: building 2 of them into " + s.dir + ", about 1m10s on 2 cores when Go's caches are empty\n" +
+		"servers: 1 of 2 echo …\nservers: 1 of 2 echo … 0s\nservers: 2 of 2 bell …\nservers: 2 of 2 bell … 0s\nservers: 2 built in 0s\n"
+	if diff := cmp.Diff(want, said); diff != "" {
+		t.Errorf("it says (-want +got):\n%s", diff)
 	}
 	bin, err := s.Find("bell")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if program := bin.Program("bell", "bell"); !strings.HasPrefix(program, filepath.Join(s.dir, "bell-v2.0.0-")) {
+	if program := bin.Program("bell", "gong"); !strings.HasPrefix(program, filepath.Join(s.dir, "bell-v2.0.0-")) {
 		t.Errorf("program %s", program)
 	} else if _, err := os.Stat(program); err != nil {
 		t.Error(err)
@@ -111,6 +119,13 @@ func TestTheKeyChangesWithWhatAServerIsMadeOf(t *testing.T) {
 			write(t, filepath.Join(s.modules, string(r.name), "go.mod"), "module example.invalid/other\n")
 		},
 		"go.sum": func(s *Store, r *recipe) { write(t, filepath.Join(s.modules, string(r.name), "go.sum"), "m v1 h1:y\n") },
+		"a program of ours": func(s *Store, r *recipe) {
+			write(t, filepath.Join(s.modules, string(r.name), "_own", "main.go"), "package main\n")
+		},
+		"aliases": func(_ *Store, r *recipe) { r.aliases = map[string]string{"other": "echo"} },
+		"copies": func(_ *Store, r *recipe) {
+			r.source.copies = []copied{{path: "m", drop: []string{"a.go"}}}
+		},
 	}
 	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +159,7 @@ func TestOneThatCannotBeBuiltDoesNotKeepOthersFromIt(t *testing.T) {
 	if err == nil || err.Error() != "not built: echo; see above why" {
 		t.Errorf("Build = %v", err)
 	}
-	const want = "echo v1.0.0 CANNOT BE BUILT: go build: exit status 1\n    main.go:7: no such thing\n"
+	const want = "servers: 1 of 2 echo … CANNOT BE BUILT: go build: exit status 1\n    main.go:7: no such thing\n"
 	if !strings.Contains(out.String(), want) {
 		t.Errorf("it says:\n%s", &out)
 	}

@@ -1,8 +1,0 @@
-//go:build tools
-
-// Package tools pins what is built from this module.
-package tools
-
-import (
-	_ "github.com/fluxcd/kustomize-controller"
-)
