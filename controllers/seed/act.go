@@ -112,6 +112,7 @@ func (r *Reconciler) passAlone(ctx context.Context, s *scope) (*engine.Report, e
 	}
 	defer r.writers.acquire(open.URLs())()
 	r.answer(ctx, s)
+	defer open.Collect(ctx)
 	return open.Engine().Pass(ctx)
 }
 

@@ -138,6 +138,15 @@ func (s *Session) Close() error {
 	return errors.Join(errs...)
 }
 
+// Collect lets the mirrors remove what nobody needs, after a pass, or when nothing that was read is needed any more. What fails is
+// tried again the next time.
+func (s *Session) Collect(ctx context.Context) {
+	for _, r := range s.repos {
+		_ = r.Mirror.Collect(ctx)
+	}
+	_ = s.mirror.Collect(ctx)
+}
+
 // URLs are those of the open GitOps repositories, in order.
 func (s *Session) URLs() []string {
 	urls := map[string]bool{}

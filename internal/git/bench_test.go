@@ -312,7 +312,7 @@ func BenchmarkReleaseOfOneTier(b *testing.B) {
 	b.ReportMetric(bloblessPeak, "first-blobless-fetch-MiB")
 }
 
-// BenchmarkThousandTierBranchesInOnePush grafts a thousand tiers of one plan and pushes them all.
+// BenchmarkThousandTierBranchesInOnePush grafts a thousand tiers of one plan and pushes them all. Then the mirror is collected.
 func BenchmarkThousandTierBranchesInOnePush(b *testing.B) {
 	const tiers = 1000
 	f := newFleet(b, 2000, 5, 10)
@@ -353,6 +353,12 @@ func BenchmarkThousandTierBranchesInOnePush(b *testing.B) {
 		b.ReportMetric((time.Since(start) - grafted).Seconds(), "push-s")
 		b.ReportMetric(time.Since(start).Seconds(), "all-s")
 		b.ReportMetric(peakMiB(), "peak-MiB")
+		start = time.Now()
+		if err := m.Collect(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(time.Since(start).Seconds(), "collect-s")
+		fetch(b, m)
 		round++
 	}
 }

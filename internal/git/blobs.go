@@ -83,6 +83,9 @@ func (m *Mirror) fetchBlobs(ctx context.Context, blobs []Hash) error {
 }
 
 func (m *Mirror) fetchBatch(ctx context.Context, blobs []Hash) error {
+	if err := m.hold(ctx); err != nil {
+		return err
+	}
 	unlock, err := m.lock(ctx)
 	if err != nil {
 		return err

@@ -27,11 +27,15 @@ func (m *Mirror) Fetch(ctx context.Context, base string) (Refs, error) {
 	}
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()
+	if err := m.hold(ctx); err != nil {
+		return nil, err
+	}
 	unlock, err := m.lock(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
+	m.store.refresh()
 	refs, err := m.fetch(ctx, base)
 	if err != nil {
 		return nil, m.remote.translate(ctx, "fetch from", err)
@@ -51,16 +55,19 @@ func (m *Mirror) fetch(ctx context.Context, base string) (Refs, error) {
 	defer hangUp(ctx, &l.turns, l.session)
 	refs, kept := sortRefs(l.adv, base, local)
 	if wants := m.missing(refs); len(wants) > 0 {
-		if err := m.download(ctx, l, wants, m.haves(base, local, refs), l.blobless()); err != nil {
+		haves := m.haves(base, local, refs)
+		before := m.store.listPacks()
+		if err := m.download(ctx, l, wants, haves, l.blobless()); err != nil {
 			return nil, err
+		}
+		if len(haves) == 0 {
+			m.store.settleFirst(before)
 		}
 	}
 	maps.Copy(kept, refs)
 	if err := writeRefs(m.dir, kept); err != nil {
 		return nil, err
 	}
-	// A compaction that fails leaves the packs as they are, and the next fetch tries again.
-	_ = m.store.compact()
 	return refs, nil
 }
 

@@ -29,7 +29,7 @@ func refuseForeign(dir string) error {
 		return nil
 	}
 	for _, entry := range entries {
-		if entry.Name() != lockName && entry.Name() != "lost+found" {
+		if entry.Name() != lockName && entry.Name() != useName && entry.Name() != "lost+found" {
 			return &Error{op: "open the mirror in", remote: dir, kind: kindForeign,
 				text: "the directory is not empty and not a mirror made by Furrow; give it an empty directory of its own"}
 		}
@@ -69,13 +69,27 @@ func writeLayout(dir, url string) error {
 			return err
 		}
 	}
+	if err := os.RemoveAll(filepath.Join(dir, removed)); err != nil {
+		return err
+	}
 	return writeFile(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/main\n"))
 }
 
-// wipe removes everything of a mirror but its lock, its mark last.
+// removed is what the objects are called while they are removed.
+const removed = "objects.removed"
+
+// wipe removes everything of a mirror but its locks: the refs first, then the objects all at once, so that none are left without
+// those that they need, and its mark last.
 func wipe(dir string) error {
-	for _, name := range []string{packedRefsName, "refs", "HEAD", "objects", configName} {
-		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+	for _, name := range []string{packedRefsName, "refs", "HEAD", removed, "objects", removed, configName} {
+		path := filepath.Join(dir, name)
+		err := error(nil)
+		if name == "objects" {
+			err = os.Rename(path, filepath.Join(dir, removed))
+		} else {
+			err = os.RemoveAll(path)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("empty the mirror: %w", err)
 		}
 	}

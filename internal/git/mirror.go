@@ -8,6 +8,7 @@
 //     missing where the server can send them later; they are then fetched when they are read.
 //   - The mirror holds the base branch and Furrow's own branches (furrow/**), as the server had them at the last Fetch or Push. It is
 //     a cache: a broken one, or one of another repository, is emptied and filled again.
+//   - Objects that no ref reaches stay while a Mirror is in use: from Open or Fetch until Collect or Close.
 //   - A push never overwrites what the caller has not seen: each branch goes with the hash that the caller expects on the server.
 //   - No token, password or URL with credentials appears in an error or in the String of any value.
 //
@@ -25,6 +26,7 @@ import (
 
 	"github.com/go-git/go-billy/v5"
 	"github.com/go-git/go-billy/v5/osfs"
+	"github.com/gofrs/flock"
 )
 
 const (
@@ -39,6 +41,9 @@ type Mirror struct {
 	dir    string
 	remote *endpoint
 	store  *store
+	// use is held, shared, while somebody needs what the refs may not reach; see Collect.
+	use    *flock.Flock
+	limits limits
 }
 
 // Open opens the mirror of remote in dir, and creates it if dir is absent or empty. A mirror that is broken, or that belongs to another
@@ -58,14 +63,17 @@ func Open(dir string, remote Remote) (*Mirror, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	m := &Mirror{dir: dir, remote: ep}
+	m := &Mirror{dir: dir, remote: ep, use: flock.New(filepath.Join(dir, useName), flock.SetPermissions(0o644)), limits: usualLimits}
+	if err := m.hold(context.Background()); err != nil {
+		return nil, err
+	}
 	unlock, err := m.lock(context.Background())
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, m.use.Close())
 	}
 	defer unlock()
 	if err := m.prepare(); err != nil {
-		return nil, err
+		return nil, errors.Join(err, m.use.Close())
 	}
 	return m, nil
 }
@@ -84,18 +92,14 @@ func (m *Mirror) prepare() error {
 	if m.sound() {
 		return nil
 	}
-	m.store.close()
-	if err := wipe(m.dir); err != nil {
-		return err
-	}
-	return m.create()
+	return m.empty()
 }
 
 func (m *Mirror) create() error {
 	if err := writeLayout(m.dir, m.remote.url); err != nil {
 		return err
 	}
-	m.store = openStore(m.dir)
+	m.store = openStore(osfs.New(m.dir))
 	return nil
 }
 
@@ -117,10 +121,11 @@ func (m *Mirror) sound() bool {
 	return true
 }
 
-// Close lets go of open files and idle connections. The mirror stays on disk.
+// Close collects the mirror, and lets go of open files and idle connections. The mirror stays on disk.
 func (m *Mirror) Close() error {
+	_ = m.Collect(context.Background()) // the next one tries again
 	m.remote.close()
-	return m.store.close()
+	return errors.Join(m.use.Close(), m.store.close())
 }
 
 // String names the remote, without credentials.

@@ -1,6 +1,7 @@
 package git_test
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -256,6 +257,9 @@ func TestManySmallFetchesDoNotLeaveManyPacks(t *testing.T) {
 		head := commitFiles(t, bare, "main", map[string]string{fmt.Sprintf("f%d", i): fmt.Sprint(i)})
 		if got := fetch(t, m)["main"]; got != head {
 			t.Fatalf("main is at %s, want %s", got, head)
+		}
+		if err := errors.Join(m.Collect(t.Context()), other.Collect(t.Context())); err != nil {
+			t.Fatal(err)
 		}
 		if _, _, err := other.Entry(head, "f0"); err != nil {
 			t.Fatal(err)

@@ -96,11 +96,12 @@ func (s *store) encodePack(objects []Hash, thin bool) (*bytes.Buffer, error) {
 		unique.add(hash)
 	}
 	var buf bytes.Buffer
-	return &buf, s.streamPack(&buf, unique.list, thin)
+	_, err := s.streamPack(&buf, unique.list, thin)
+	return &buf, err
 }
 
-// streamPack writes a pack, with one object in memory at a time.
-func (s *store) streamPack(out io.Writer, objects []Hash, thin bool) error {
+// streamPack writes a pack, with one object in memory at a time, and gives its checksum.
+func (s *store) streamPack(out io.Writer, objects []Hash, thin bool) (Hash, error) {
 	sum := sha1.New()
 	w := packWriter{out: io.MultiWriter(out, sum), zlib: zlib.NewWriter(io.Discard)}
 	w.write(binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), uint32(len(objects))))
@@ -111,12 +112,16 @@ func (s *store) streamPack(out io.Writer, objects []Hash, thin bool) error {
 		}
 		typ, content, err := s.read(hash)
 		if err != nil {
-			return err
+			return Hash{}, err
 		}
 		w.entry(typ, nil, content)
+		if w.err != nil {
+			return Hash{}, w.err
+		}
 	}
-	w.write(sum.Sum(nil))
-	return w.err
+	checksum := Hash(sum.Sum(nil))
+	w.write(checksum[:])
+	return checksum, w.err
 }
 
 func (w *packWriter) write(p []byte) {

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/go-git/go-billy/v5/osfs"
+	"github.com/go-git/go-billy/v5"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/storage/filesystem"
@@ -33,6 +33,8 @@ const (
 // store is the object database. Reading goes through go-git, which is not safe for concurrent use, so mu guards it.
 type store struct {
 	dir string
+	// files is the mirror's directory.
+	files billy.Filesystem
 
 	mu      sync.Mutex
 	objects *filesystem.ObjectStorage
@@ -45,10 +47,11 @@ type store struct {
 	deltas    map[Hash]delta
 }
 
-func openStore(dir string) *store {
+func openStore(files billy.Filesystem) *store {
 	s := &store{
-		dir:     filepath.Join(dir, "objects"),
-		objects: newObjects(dir),
+		dir:     filepath.Join(files.Root(), "objects"),
+		files:   files,
+		objects: newObjects(files),
 		trees:   map[Hash]*tree{},
 		commits: map[Hash]commitNode{},
 		deltas:  map[Hash]delta{},
@@ -57,9 +60,9 @@ func openStore(dir string) *store {
 	return s
 }
 
-func newObjects(dir string) *filesystem.ObjectStorage {
+func newObjects(files billy.Filesystem) *filesystem.ObjectStorage {
 	options := filesystem.Options{MaxOpenDescriptors: openPacks}
-	return filesystem.NewObjectStorageWithOptions(dotgit.New(osfs.New(dir)), cache.NewObjectLRU(objectCacheSize), options)
+	return filesystem.NewObjectStorageWithOptions(dotgit.New(files), cache.NewObjectLRU(objectCacheSize), options)
 }
 
 func (s *store) close() error {
@@ -123,7 +126,8 @@ func (s *store) refresh() bool {
 		return false
 	}
 	s.packs = now
-	s.objects.Reindex()
+	_ = s.objects.Close() // also of packs that are gone, which take room on the disk until then
+	s.objects = newObjects(s.files)
 	return true
 }
 
@@ -143,6 +147,7 @@ func (s *store) listPacks() []string {
 
 // savePack streams a pack into the store and indexes it. The caller holds the mirror's lock, so all unfinished packs are its own.
 func (s *store) savePack(pack io.Reader) error {
+	s.removeUnfinished()
 	s.mu.Lock()
 	writer, err := s.objects.PackfileWriter()
 	s.mu.Unlock()
@@ -162,12 +167,24 @@ func (s *store) savePack(pack io.Reader) error {
 	return err
 }
 
+// removeUnfinished removes what is left of packs that were not finished. An index is written before its pack has its name; a broken
+// one would be kept when the same pack is saved again.
 func (s *store) removeUnfinished() {
-	unfinished, _ := filepath.Glob(filepath.Join(s.dir, "pack", "tmp_pack_*"))
-	for _, path := range unfinished {
-		_ = os.Remove(path)
+	entries, _ := os.ReadDir(filepath.Join(s.dir, "pack"))
+	packs := map[string]bool{}
+	for _, entry := range entries {
+		packs[entry.Name()] = true
+	}
+	for name := range packs {
+		index, isIndex := strings.CutSuffix(name, ".idx")
+		if strings.HasPrefix(name, "tmp_pack_") || isIndex && !packs[index+".pack"] {
+			_ = s.remove(filepath.Join("pack", name))
+		}
 	}
 }
+
+// remove removes a file below objects.
+func (s *store) remove(path string) error { return s.files.Remove(filepath.Join("objects", path)) }
 
 // hashOf computes an object's id.
 func hashOf(typ plumbing.ObjectType, content []byte) Hash {
@@ -184,7 +201,7 @@ func objectHeader(typ plumbing.ObjectType, content []byte) []byte {
 // put adds a loose object, unless it is here.
 func (s *store) put(typ plumbing.ObjectType, content []byte) (Hash, error) {
 	hash := hashOf(typ, content)
-	path := s.loosePath(hash)
+	path := filepath.Join(s.dir, loosePath(hash))
 	if _, err := os.Lstat(path); err == nil || s.has(hash) {
 		return hash, nil
 	}
@@ -194,9 +211,9 @@ func (s *store) put(typ plumbing.ObjectType, content []byte) (Hash, error) {
 	return hash, nil
 }
 
-func (s *store) loosePath(hash Hash) string {
+func loosePath(hash Hash) string {
 	hex := hash.String()
-	return filepath.Join(s.dir, hex[:2], hex[2:])
+	return filepath.Join(hex[:2], hex[2:])
 }
 
 // looseWriters compress fast rather than well: trees are mostly hashes, and loose objects stay on this disk.

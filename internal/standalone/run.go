@@ -35,6 +35,7 @@ func Run(ctx context.Context, s *controlplane.Session, interval time.Duration, s
 	for ctx.Err() == nil {
 		began := time.Now()
 		report, err := s.Engine().Pass(ctx)
+		s.Collect(ctx)
 		took := time.Since(began)
 		if ctx.Err() != nil {
 			return

@@ -1,0 +1,405 @@
+package git
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
+)
+
+// A mirror gathers what nobody needs any more: the objects of branches that were replaced or deleted, and of commits that
+// were never pushed. Collect removes it, when there is enough of it. The packs of a mirror are
+//
+//	settled   in order: what the first Fetch brought, then one for each collection. All that an object of a settled pack
+//	          reaches is in the same pack or in one before it, so nobody has to look into them
+//	new       those of later fetches
+//
+// A collection writes what the refs reach of the new packs and of the loose objects into one more settled pack, and then
+// removes both. It takes up the last settled packs, too, while they are not much larger than what is new, so that there are
+// few, and each object is written seldom. What the refs no longer reach in the others stays; a mirror that becomes more than
+// twice as large as it was is emptied, since the next Fetch brings it packed better than it can be packed here.
+const (
+	useName     = "furrow.use"
+	settledName = "furrow.packs"
+
+	// collectionLimit bounds the time of a collection. A mirror that takes longer is emptied.
+	collectionLimit = 5 * time.Minute
+)
+
+// limits say when a mirror is collected.
+type limits struct {
+	// loose objects, and packs; every look-up goes through all packs.
+	loose, packs int
+	// growth in bytes, beyond twice of what the mirror had.
+	growth int64
+}
+
+var usualLimits = limits{loose: 500, packs: 50, growth: 64 << 20}
+
+// hold marks the mirror as in use, so that no process removes what the refs do not reach.
+func (m *Mirror) hold(ctx context.Context) error {
+	if m.use.RLocked() {
+		return nil
+	}
+	const pause = 20 * time.Millisecond
+	if _, err := m.use.TryRLockContext(ctx, pause); err != nil {
+		return m.remote.translate(ctx, "wait for the lock of the mirror of", err)
+	}
+	return nil
+}
+
+// Collect says that the caller keeps nothing of what it has read from the mirror or built in it, until it calls Fetch again:
+// what is not reachable from a branch may be gone. If there is enough to collect, and no other Mirror uses the directory,
+// in this process or another, it is collected now. No other goroutine may use the Mirror meanwhile.
+//
+// A collection that ends early, at whatever point, leaves all that the branches reach.
+func (m *Mirror) Collect(ctx context.Context) error {
+	err := m.use.Unlock()
+	if err == nil && m.store.due(m.limits) {
+		err = m.collectAlone(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("collect the garbage of the %s: %w", m, err)
+	}
+	return nil
+}
+
+func (m *Mirror) collectAlone(ctx context.Context) error {
+	if alone, err := m.use.TryLock(); !alone || err != nil {
+		return err
+	}
+	defer func() { _ = m.use.Unlock() }()
+	unlock, err := m.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	limited, cancel := context.WithTimeout(ctx, collectionLimit)
+	defer cancel()
+	err = m.repack(limited)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case limited.Err() != nil || IsUnknown(err) || IsCorrupt(err):
+		return m.empty()
+	case err != nil:
+		return err
+	}
+	known, size := m.store.settled(), m.store.packed(m.store.listPacks())
+	if known.Bytes == 0 {
+		known.Bytes = size
+		return m.store.settle(known)
+	}
+	if size > known.most(m.limits) {
+		return m.empty()
+	}
+	return nil
+}
+
+// empty makes the mirror one that was never fetched. The refs go before the objects that they need.
+func (m *Mirror) empty() error {
+	if err := m.store.close(); err != nil {
+		return err
+	}
+	if err := wipe(m.dir); err != nil {
+		return err
+	}
+	return m.create()
+}
+
+// settled are the packs of which nothing is missing, in order, and how large the mirror was when it was first collected.
+type settled struct {
+	Packs []string `json:"packs"`
+	Bytes int64    `json:"bytes,omitempty"`
+}
+
+// most is how large the mirror may grow.
+func (k settled) most(l limits) int64 { return 2*k.Bytes + l.growth }
+
+// settled gives none where they are not known; then all that is reachable is looked at, and packed.
+func (s *store) settled() (k settled) {
+	raw, err := os.ReadFile(s.settledPath())
+	if err != nil || json.Unmarshal(raw, &k) != nil {
+		return settled{}
+	}
+	packs := s.listPacks()
+	if slices.ContainsFunc(k.Packs, func(pack string) bool { return !slices.Contains(packs, pack) }) {
+		return settled{}
+	}
+	return k
+}
+
+func (s *store) settle(k settled) error {
+	raw, err := json.Marshal(k)
+	if err != nil {
+		return err
+	}
+	return writeFile(s.settledPath(), raw)
+}
+
+// settleFirst notes the pack that was not there before as settled: the server was told that the mirror has nothing, so it
+// sent all that is reachable. A note that fails costs time later.
+func (s *store) settleFirst(before []string) {
+	if added := without(s.listPacks(), before); len(added) == 1 {
+		_ = s.settle(settled{Packs: added})
+	}
+}
+
+func without(all, some []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(one string) bool { return slices.Contains(some, one) })
+}
+
+// settledPath is among the objects, so that it goes with them.
+func (s *store) settledPath() string { return filepath.Join(s.dir, "info", settledName) }
+
+// due says that there is enough to collect.
+func (s *store) due(l limits) bool {
+	packs, known := s.listPacks(), s.settled()
+	if len(packs) > 0 && known.Bytes == 0 {
+		return true // its size is to be noted
+	}
+	return len(packs)-len(known.Packs) > l.packs || s.packed(packs) > known.most(l) || len(s.loose()) > l.loose
+}
+
+// packed is the size of packs, in bytes.
+func (s *store) packed(packs []string) (bytes int64) {
+	for _, pack := range packs {
+		if info, err := os.Stat(filepath.Join(s.dir, "pack", pack)); err == nil {
+			bytes += info.Size()
+		}
+	}
+	return bytes
+}
+
+// loose lists the loose objects.
+func (s *store) loose() (found []Hash) {
+	for i := range 256 {
+		prefix := fmt.Sprintf("%02x", i)
+		entries, err := os.ReadDir(filepath.Join(s.dir, prefix))
+		if err != nil {
+			continue
+		}
+		for _, entry := range entries {
+			if hash, err := ParseHash(prefix + entry.Name()); err == nil {
+				found = append(found, hash)
+			}
+		}
+	}
+	return found
+}
+
+// repack puts what the refs reach, beyond the settled packs that stay, into one more, and removes the rest. The new pack is
+// on the disk, whole, and noted, before the first file goes.
+func (m *Mirror) repack(ctx context.Context) error {
+	s := m.store
+	m.removeTemporary()
+	s.refresh()
+	refs, err := readRefs(m.dir)
+	if err != nil {
+		return err
+	}
+	known, loose := s.settled(), s.loose()
+	packs := without(s.listPacks(), known.Packs)
+	size := s.packed(packs) + s.looseSize(loose)
+	for last := len(known.Packs) - 1; last > 0 && s.packed(known.Packs[last:]) < 2*size; last-- {
+		size += s.packed(known.Packs[last:])
+		packs, known.Packs = append(packs, known.Packs[last]), known.Packs[:last]
+	}
+	candidates := newObjectList()
+	for _, hash := range loose {
+		candidates.add(hash)
+	}
+	for _, pack := range packs {
+		if err := s.listObjects(pack, candidates); err != nil {
+			return err
+		}
+	}
+	live, err := m.reachable(ctx, refs, candidates.seen)
+	if err != nil {
+		return err
+	}
+	if len(live) > 0 {
+		grown, err := s.writePack(ctx, live)
+		if err != nil {
+			return err
+		}
+		known.Packs = append(known.Packs, grown)
+	}
+	if err := s.settle(known); err != nil {
+		return err
+	}
+	return s.drop(without(packs, known.Packs), loose)
+}
+
+// looseSize is about what loose objects take in a pack.
+func (s *store) looseSize(loose []Hash) (bytes int64) {
+	for _, hash := range loose {
+		if info, err := os.Stat(filepath.Join(s.dir, loosePath(hash))); err == nil {
+			bytes += info.Size()
+		}
+	}
+	return bytes
+}
+
+// removeTemporary removes the files that a process left when it was killed.
+func (m *Mirror) removeTemporary() {
+	m.store.removeUnfinished()
+	for _, pattern := range []string{"tmp_*", "objects/info/tmp_*", "objects/??/tmp_obj_*"} {
+		left, _ := filepath.Glob(filepath.Join(m.dir, filepath.FromSlash(pattern)))
+		for _, path := range left {
+			_ = os.Remove(path)
+		}
+	}
+}
+
+// reachable lists those of the candidates that the refs reach. Any other object is in a settled pack, and so is what it reaches.
+func (m *Mirror) reachable(ctx context.Context, refs Refs, candidates map[Hash]bool) ([]Hash, error) {
+	live, elsewhere := newObjectList(), map[Hash]bool{}
+	var next []Entry // whose content is to be looked at; commits have no mode
+	reach := func(e Entry) error {
+		switch {
+		case live.seen[e.Hash] || elsewhere[e.Hash] || e.Mode == ModeSubmodule:
+		case candidates[e.Hash]:
+			live.add(e.Hash)
+			if e.Mode == ModeDir || e.Mode == 0 {
+				next = append(next, e)
+			}
+		case (e.Mode == ModeDir || e.Mode == 0) && !m.store.has(e.Hash):
+			return &Error{op: "read", remote: e.Hash.String(), kind: kindUnknown, text: "the mirror does not have this object"}
+		default:
+			elsewhere[e.Hash] = true
+		}
+		return nil
+	}
+	for _, commit := range refs {
+		if err := reach(Entry{Hash: commit}); err != nil {
+			return nil, err
+		}
+	}
+	for len(next) > 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		e := next[len(next)-1]
+		next = next[:len(next)-1]
+		held, err := m.references(e)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range held {
+			if err := reach(e); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return live.list, nil
+}
+
+// references lists what a tree or a commit names.
+func (m *Mirror) references(e Entry) (out []Entry, err error) {
+	if e.Mode == ModeDir {
+		t, err := m.store.tree(e.Hash)
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range t.entries {
+			out = append(out, entry.Entry)
+		}
+		return out, nil
+	}
+	commit, err := m.Commit(e.Hash)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, Entry{commit.Tree, ModeDir})
+	for _, parent := range commit.Parents {
+		out = append(out, Entry{Hash: parent})
+	}
+	return out, nil
+}
+
+func indexName(pack string) string { return strings.TrimSuffix(pack, ".pack") + ".idx" }
+
+func (s *store) listObjects(pack string, objects *objectList) error {
+	file, err := os.Open(filepath.Join(s.dir, "pack", indexName(pack)))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	index := idxfile.NewMemoryIndex()
+	if err := idxfile.NewDecoder(file).Decode(index); err != nil {
+		return err
+	}
+	entries, err := index.Entries()
+	if err != nil {
+		return err
+	}
+	for {
+		entry, err := entries.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		objects.add(Hash(entry.Hash))
+	}
+}
+
+// writePack writes objects into a new pack, and gives its name. When it returns, the pack is on the disk.
+func (s *store) writePack(ctx context.Context, objects []Hash) (name string, err error) {
+	reader, writer := io.Pipe()
+	stop := context.AfterFunc(ctx, func() { _ = reader.CloseWithError(ctx.Err()) })
+	defer stop()
+	streamed := make(chan Hash, 1)
+	go func() {
+		sum, err := s.streamPack(writer, objects, false)
+		writer.CloseWithError(err)
+		streamed <- sum
+	}()
+	err = s.savePack(reader)
+	_ = reader.Close()
+	sum := <-streamed
+	if err != nil {
+		return "", err
+	}
+	name = "pack-" + sum.String() + ".pack"
+	for _, path := range []string{name, indexName(name), "."} {
+		if err := syncFile(filepath.Join(s.dir, "pack", path)); err != nil {
+			return "", err
+		}
+	}
+	return name, nil
+}
+
+func syncFile(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), file.Close())
+}
+
+// drop removes packs and loose objects. A pack goes before its index, which nobody reads without it.
+func (s *store) drop(packs []string, loose []Hash) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.objects.Close()
+	for _, pack := range packs {
+		err = errors.Join(err, s.remove(filepath.Join("pack", pack)), s.remove(filepath.Join("pack", indexName(pack))))
+	}
+	for _, hash := range loose {
+		err = errors.Join(err, s.remove(loosePath(hash)))
+	}
+	s.objects = newObjects(s.files)
+	s.packs = s.listPacks()
+	return err
+}
