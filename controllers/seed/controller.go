@@ -42,6 +42,7 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/controllers/fleet"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/probe"
 )
@@ -61,6 +62,8 @@ type Options struct {
 	Strict        bool
 	// AllowHTTP lets repositories on other machines be opened by http://.
 	AllowHTTP bool
+	// Limits bound what is read of a control plane.
+	Limits catalog.Limits
 	// Own is the name under which the fleet knows the cluster that the controller runs
 	// in, and OwnConfig how it is reached; empty where its Flux is not to be asked.
 	Own       string

@@ -44,6 +44,7 @@ func (e usageError) Error() string { return e.err.Error() }
 func Main(program string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	if args, called := kubeCalled(program, args); called {
 		return executeRoot(ctx, newKubectl(connect), args, stdin, stdout, stderr)
 	}
@@ -197,6 +198,7 @@ func (f *sessionFlags) add(cmd *cobra.Command) {
 	flags.Var(textFlag(&f.options.Path, "", treePath), "path", "directory of the control-plane tree in its repository")
 	addEnvironmentText(flags, &f.credentials, "credentials", "FURROW_CREDENTIALS", "directory with one directory for each set of credentials (files token, or username and password; ca.crt; url, which binds the set to it, and which it must have where the control plane is on a server); or set FURROW_CREDENTIALS", existingDirectory)
 	allowHTTP(flags, &f.options.AllowHTTP)
+	limitFlags(flags, &f.options.Limits)
 	flags.Var(textFlag(&f.options.Cache, "", possibleDirectory), "cache", "directory of the mirrors; may be deleted at any time (default: furrow/mirrors in the user's cache directory)")
 	directories(cmd, "control-plane", "credentials", "cache")
 }

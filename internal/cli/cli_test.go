@@ -128,6 +128,8 @@ func TestACommandThatIsCalledInAWrongWayEndsWith2(t *testing.T) {
 func TestExitCodesTellFailuresFromProblemsInTheInput(t *testing.T) {
 	control := func(add map[string]string) map[string]string {
 		files := fleetFiles()
+		files["gitops-repo.yaml"] = document("GitOpsRepo", "fleet", "spec: {url: fleet.git}")
+		files["fleet.git/HEAD"] = "ref: refs/heads/main\n"
 		maps.Copy(files, add)
 		return files
 	}
@@ -154,7 +156,8 @@ func TestExitCodesTellFailuresFromProblemsInTheInput(t *testing.T) {
 		"--out is not empty":                        {files: map[string]string{"web.yaml": webSeed, "out/x": "x"}, args: []string{"plan", "-f", "web.yaml", "--out", "out"}, code: exitFailed, want: "out is not empty"},
 		"a plan of a circle":                        {stdin: circleSeed, args: []string{"plan", "-f", "-"}, code: exitProblems, want: "the objects wait for each other in a circle"},
 		"a plan of something that is no YAML":       {stdin: "a: b: c", args: []string{"plan", "-f", "-"}, code: exitProblems, want: "standard input:1"},
-		"a plan of nothing":                         {args: []string{"plan", "-f", "-"}, code: exitProblems, want: "it holds no object"},
+		"a plan of nothing":                         {args: []string{"plan", "-f", "-"}, code: exitProblems, want: "there is nothing to read"},
+		"a plan of comments":                        {stdin: "# later\n", args: []string{"plan", "-f", "-"}, code: exitProblems, want: "it holds no object"},
 		"a field of a document that does not exist": {files: control(map[string]string{"seeds/web.yaml": webSeed, "more.yaml": document("Cluster", "north", "spec: {sow: true}")}), args: []string{"plan", "--control-plane", "."}, code: exitProblems, want: "more.yaml:"},
 		"lint finds a circle beside a good seed":    {files: control(map[string]string{"seeds/web.yaml": webSeed, "seeds/bad.yaml": circleSeed}), args: []string{"lint", "--control-plane", "."}, code: exitProblems, want: "2 seeds checked: 1 error, 0 warnings"},
 		"a good seed is planned beside a circle":    {files: control(map[string]string{"seeds/web.yaml": webSeed, "seeds/bad.yaml": circleSeed}), args: []string{"plan", "--control-plane", "."}, code: exitProblems, want: "Seed web: "},

@@ -67,6 +67,7 @@ Outside of a cluster it needs --leader-elect=false or --leader-election-namespac
 	addDeletionGuard(flags, &c.options.Seeds.DeletionGuard, "kubectl furrow confirm")
 	flags.BoolVar(&c.options.Seeds.Strict, "strict", false, "make an error of a namespace or kind that nobody brings")
 	allowHTTP(flags, &c.options.Seeds.AllowHTTP)
+	limitFlags(flags, &c.options.Seeds.Limits)
 	flags.Var(textFlag(&c.options.MetricsAddress, ":8080", bindAddress), "metrics-bind-address", "address that metrics are served on; 0 for not at all")
 	flags.Var(textFlag(&c.options.HealthAddress, ":8081", bindAddress), "health-probe-bind-address", "address that /healthz and /readyz are served on; 0 for not at all")
 	flags.BoolVar(&c.options.Elect, "leader-elect", true, "let one of several replicas work at a time")

@@ -24,6 +24,7 @@ func (k *kubeSession) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	addEnvironmentText(flags, &k.session.credentials, "credentials", "FURROW_CREDENTIALS", "directory with your own credentials, instead of the Secrets that the resources name; one directory for each set, that of the control plane called control-plane; or set FURROW_CREDENTIALS", existingDirectory)
 	allowHTTP(flags, &k.session.options.AllowHTTP)
+	limitFlags(flags, &k.session.options.Limits)
 	flags.Var(textFlag(&k.session.options.Cache, "", possibleDirectory), "cache", "directory of the mirrors; may be deleted at any time (default: furrow/mirrors in the user's cache directory)")
 	flags.Var(textFlag(&k.session.options.ID, "", ownerPart), "id", "control-plane id that the controller was given, the first part of the owner of plans, where no ControlPlane document names it (default: the repository's name)")
 	flags.Var(textFlag(&k.session.options.Environment, "default", ownerPart), "environment", "environment that the controller was given, the second part of the owner of plans")
@@ -46,7 +47,7 @@ func (k *kubeSession) open(ctx context.Context, c *kubeCluster, cp fleet.Control
 	if own.Credentials != nil {
 		o.Credentials = own.Credentials
 	}
-	o.Cache, o.ID, o.Environment, o.Strict, o.AllowHTTP, o.Now = own.Cache, own.ID, own.Environment, own.Strict, own.AllowHTTP, c.now
+	o.Cache, o.ID, o.Environment, o.Strict, o.AllowHTTP, o.Limits, o.Now = own.Cache, own.ID, own.Environment, own.Strict, own.AllowHTTP, own.Limits, c.now
 	o.Settings = func(ctx context.Context) (engine.Settings, error) { return settings(ctx, c, cp) }
 	if k.ref != "" && k.ref != o.Branch {
 		// The plans belong to the branch that the Seeds name, whichever is read.

@@ -8,8 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/engine"
 )
 
 // finding is one thing that lint has to say.
@@ -25,7 +28,7 @@ func newLint() *cobra.Command {
 		Use:   "lint",
 		Short: "Check a control plane, or a file: what would hold a seed, and every warning",
 		Long: `Lint reads a control-plane directory as it stands on disk, or a repository by URL, and
-plans every seed. With -f it checks one file or directory as a seed, on the clusters of
+plans every seed. With -f it checks files or directories as one seed, on the clusters of
 --control-plane or, without one, on two imagined clusters. It exits with 3 when a seed cannot
 be planned; with --strict also when a namespace or kind is brought by nobody.`,
 		Example: `  furrow lint --control-plane .
@@ -36,10 +39,7 @@ be planned; with --strict also when a namespace or kind is brought by nobody.`,
 	c.session.add(cmd)
 	c.session.addStrict(cmd)
 	c.output.add(cmd)
-	cmd.Flags().StringVarP(&c.file, "file", "f", "", "file or directory to check as a seed; - is standard input")
-	files(cmd, "file", manifests...)
-	cmd.Flags().VarP(textFlag(&c.namespace, "", dnsLabel), "namespace", "n", "with -f, namespace of objects that have none")
-	cmd.Flags().Var(textFlag(&c.seed, "", dnsLabel), "seed", "with -f, name of the seed (default: that of its Seed document, else of the file)")
+	c.input.add(cmd, "check", "")
 	return cmd
 }
 
@@ -52,7 +52,20 @@ func (c *planCommand) lint(cmd *cobra.Command) error {
 	for _, p := range cat.Problems {
 		findings = append(findings, finding{"error", "", p.Error()})
 	}
-	outcomes := plan.Compute(plan.Input{Catalog: cat, Owner: "furrow/lint", Strict: c.session.options.Strict})
+	if !c.input.given() {
+		repos, err := c.lintRepos(cat)
+		if err != nil {
+			return err
+		}
+		findings = append(findings, repos...)
+	}
+	for _, p := range cat.Skipped {
+		findings = append(findings, finding{"warning", "", p.Error()})
+	}
+	outcomes, err := compute(cmd.Context(), plan.Input{Catalog: cat, Owner: "furrow/lint", Strict: c.session.options.Strict})
+	if err != nil {
+		return err
+	}
 	for _, name := range slices.Sorted(maps.Keys(outcomes)) {
 		o := outcomes[name]
 		switch {
@@ -62,22 +75,69 @@ func (c *planCommand) lint(cmd *cobra.Command) error {
 					findings = append(findings, finding{"error", name, message})
 				}
 			}
+			findings = append(findings, skippedOf(cat, name)...)
 		case o.Plan != nil:
 			for _, w := range o.Plan.Warnings {
 				findings = append(findings, finding{"warning", name, w.String()})
 			}
 		}
 	}
-	if len(outcomes) == 0 && len(findings) == 0 {
+	broken := slices.ContainsFunc(findings, func(f finding) bool { return f.Severity == "error" })
+	if len(outcomes) == 0 && !broken {
 		return errNoSeeds
 	}
 	if err := c.output.write(cmd.OutOrStdout(), findings, func(w io.Writer) { lintTable(w, findings, len(outcomes)) }); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(findings, func(f finding) bool { return f.Severity == "error" }) {
+	if broken {
 		return errProblems
 	}
 	return nil
+}
+
+// skippedOf names the files of a seed without a plan that are not read.
+func skippedOf(cat *catalog.Catalog, name string) []finding {
+	var findings []finding
+	if s, ok := cat.Seed(name); ok {
+		for _, p := range s.Skipped {
+			findings = append(findings, finding{"warning", name, p.Error()})
+		}
+	}
+	return findings
+}
+
+// lintRepos finds what would keep a run from opening the GitOps repositories. Their servers are not asked.
+func (c *planCommand) lintRepos(cat *catalog.Catalog) ([]finding, error) {
+	options, err := c.session.resolved()
+	if err != nil {
+		return nil, err
+	}
+	var findings []finding
+	for _, name := range slices.Sorted(maps.Keys(cat.Repos)) {
+		spec := cat.Repos[name].Spec
+		at, declared := cat.Places["GitOpsRepo/"+name]
+		p := manifest.Problem{Source: at, Object: fmt.Sprintf("GitOpsRepo %q", name)}
+		switch {
+		case !declared:
+			findings = append(findings, finding{"error", "", engine.ErrNoGitOpsRepo.Error()})
+			continue
+		case spec.URL == "":
+			continue // it is a problem of the catalog
+		case spec.Credentials != "" && options.Credentials == nil:
+			p.Message, p.Next = fmt.Sprintf("spec.credentials %q is not checked, because --credentials is not given", spec.Credentials), "'furrow run' needs it."
+			findings = append(findings, finding{"warning", "", p.Error()})
+			spec.Credentials = ""
+		}
+		faults, err := controlplane.CheckRepo(options, spec)
+		if err != nil {
+			return nil, err
+		}
+		for _, fault := range faults {
+			p.Message, p.Next = fault.Error(), ""
+			findings = append(findings, finding{"error", "", p.Error()})
+		}
+	}
+	return findings, nil
 }
 
 func lintTable(w io.Writer, findings []finding, seeds int) {

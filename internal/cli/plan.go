@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
@@ -24,12 +25,10 @@ var errNoSeeds = errors.New("the control plane has no seeds; add one under seeds
 
 // planCommand is furrow plan.
 type planCommand struct {
-	session   sessionFlags
-	output    outputFlag
-	file      string
-	namespace string
-	seed      string
-	out       string
+	session sessionFlags
+	output  outputFlag
+	input   inputFlags
+	out     string
 }
 
 func newPlan() *cobra.Command {
@@ -39,9 +38,10 @@ func newPlan() *cobra.Command {
 		Short: "Show what goes where, in which tier, and why; changes nothing",
 		Long: `Plan works out the tiers of seeds without touching any repository or cluster.
 
-With -f it plans a file, a directory, or standard input as one seed. The clusters are
-those of --control-plane, or, without one, two imagined clusters named "management" and
-"workload". Without -f it plans the seeds of the control plane: all, or the one of --seed.
+With -f it plans a file, a directory, or standard input as a seed; several -f are one seed.
+The clusters are those of --control-plane, or, without one, two imagined clusters named
+"management" and "workload". Without -f it plans the seeds of the control plane: all, or the
+one of --seed.
 
 It exits with 3 when a seed cannot be planned.`,
 		Example: `  helm template my-app ./chart | furrow plan -n my-app -f -
@@ -53,13 +53,9 @@ It exits with 3 when a seed cannot be planned.`,
 	c.session.add(cmd)
 	c.session.addStrict(cmd)
 	c.output.add(cmd)
-	flags := cmd.Flags()
-	flags.StringVarP(&c.file, "file", "f", "", "file or directory to plan as a seed; - is standard input")
-	flags.VarP(textFlag(&c.namespace, "", dnsLabel), "namespace", "n", "with -f, namespace of objects that have none")
-	flags.Var(textFlag(&c.seed, "", dnsLabel), "seed", "the only seed to plan; with -f, the name of the seed (default: that of its Seed document, else of the file)")
+	c.input.add(cmd, "plan", "the only seed to plan; ")
 	mustComplete(cmd, "seed", c.session.completeSeeds)
-	files(cmd, "file", manifests...)
-	flags.Var(textFlag(&c.out, "", possibleDirectory), "out", "directory to write the plan's tree to, with plan.yaml; must be empty or absent (without -f or --seed: one directory in it for each seed)")
+	cmd.Flags().Var(textFlag(&c.out, "", possibleDirectory), "out", "directory to write the plan's tree to, with plan.yaml; must be empty or absent (without -f or --seed: one directory in it for each seed)")
 	directories(cmd, "out")
 	return cmd
 }
@@ -69,15 +65,21 @@ func (c *planCommand) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	for _, p := range notPlanned(cat) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "warning: "+p.Error())
+	}
 	if len(cat.Problems) > 0 {
 		printErrors(cmd.ErrOrStderr(), cat.Problems)
 	}
-	outcomes := plan.Compute(plan.Input{Catalog: cat, Owner: "furrow/plan", Revision: revision, Strict: c.session.options.Strict})
-	if c.seed != "" {
-		if _, ok := outcomes[c.seed]; !ok {
-			return fmt.Errorf("there is no seed %q; there are: %s", c.seed, strings.Join(slices.Sorted(maps.Keys(outcomes)), ", "))
+	outcomes, err := compute(cmd.Context(), plan.Input{Catalog: cat, Owner: "furrow/plan", Revision: revision, Strict: c.session.options.Strict})
+	if err != nil {
+		return err
+	}
+	if only := c.input.seed; only != "" {
+		if _, ok := outcomes[only]; !ok {
+			return fmt.Errorf("there is no seed %q; there are: %s", only, strings.Join(slices.Sorted(maps.Keys(outcomes)), ", "))
 		}
-		maps.DeleteFunc(outcomes, func(name string, _ *plan.Outcome) bool { return name != c.seed })
+		maps.DeleteFunc(outcomes, func(name string, _ *plan.Outcome) bool { return name != only })
 	}
 	if len(outcomes) == 0 {
 		return errNoSeeds
@@ -91,89 +93,85 @@ func (c *planCommand) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// catalog is what is planned: a file on the clusters of a control plane, or the control plane itself.
+// notPlanned are the files that are not read and that no plan names: those outside of
+// seeds, and of seeds that cannot be read.
+func notPlanned(cat *catalog.Catalog) []manifest.Problem {
+	skipped := slices.Clone(cat.Skipped)
+	for _, s := range cat.Seeds {
+		if s.Err != nil {
+			skipped = append(skipped, s.Skipped...)
+		}
+	}
+	return skipped
+}
+
+// compute is plan.Compute, until ctx ends.
+func compute(ctx context.Context, in plan.Input) (map[string]*plan.Outcome, error) {
+	return await(ctx, "planning", func() (map[string]*plan.Outcome, error) { return plan.Compute(in), nil })
+}
+
+// controlPlaneTree is the tree of a control plane.
+type controlPlaneTree struct {
+	fs.FS
+	revision string
+	// dir is where it is, if that is a directory.
+	dir string
+}
+
+// catalog is what is planned: files on the clusters of a control plane, or the control plane itself.
 func (c *planCommand) catalog(ctx context.Context, stdin io.Reader) (*catalog.Catalog, string, error) {
-	tree, revision, err := c.tree(ctx)
+	tree, err := c.tree(ctx)
 	if err != nil {
 		return nil, "", err
 	}
-	if c.file == "" {
-		if tree == nil {
+	limits := c.session.options.Limits
+	if !c.input.given() {
+		if tree.FS == nil {
 			return nil, "", usageError{errors.New("name what to plan, with -f or --control-plane")}
 		}
-		cat, err := catalog.Load(tree)
-		return cat, revision, err
+		cat, err := await(ctx, "reading the control plane", func() (*catalog.Catalog, error) { return limits.Load(tree.FS) })
+		return cat, tree.revision, err
 	}
-	candidate := catalog.Candidate{Name: c.seed, Namespace: c.namespace}
-	if candidate.Files, candidate.Fallback, err = readSeed(c.file, stdin); err != nil {
+	candidate, err := c.input.read(ctx, stdin, limits, tree.dir)
+	if err != nil {
 		return nil, "", err
 	}
-	cat, name, err := catalog.WithCandidate(tree, candidate)
-	c.seed = name
-	return cat, revision, err
+	c.input.seed = candidate.SeedName()
+	cat, err := await(ctx, "reading the control plane", func() (*catalog.Catalog, error) { return limits.WithCandidate(tree.FS, candidate) })
+	return cat, tree.revision, err
 }
 
 // tree is the control plane's: a directory as it stands on disk, committed or not, or a repository by URL.
-func (c *planCommand) tree(ctx context.Context) (fs.FS, string, error) {
+func (c *planCommand) tree(ctx context.Context) (tree controlPlaneTree, err error) {
 	options, err := c.session.resolved()
 	if err != nil {
-		return nil, "", err
+		return tree, err
 	}
 	place := options.ControlPlane
-	if c.file != "" {
+	if c.input.given() {
 		place = c.session.options.ControlPlane
 	}
 	if place == "" {
-		return nil, "", nil
+		return tree, nil
 	}
 	if info, err := os.Stat(place); err == nil && info.IsDir() && !isBare(place) {
-		return os.DirFS(filepath.Join(place, c.session.options.Path)), "", nil
+		tree.dir = filepath.Join(place, options.Path)
+		tree.FS, err = controlplane.Below(os.DirFS(place), options.Path, place)
+		return tree, err
 	}
 	s, err := c.session.open()
 	if err != nil {
-		return nil, "", err
+		return tree, err
 	}
 	defer s.Close()
-	return s.Tree(ctx)
+	tree.FS, tree.revision, err = s.Tree(ctx)
+	return tree, err
 }
-
-// manifests are the extensions of files that hold manifests.
-var manifests = []string{"yaml", "yml", "json"}
 
 // isBare says that a directory is a repository without a work tree.
 func isBare(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "HEAD"))
 	return err == nil
-}
-
-// readSeed reads the manifests of a file, a directory or standard input, and says what the seed is called.
-func readSeed(place string, stdin io.Reader) (files map[string][]byte, name string, err error) {
-	if place == "-" {
-		data, err := io.ReadAll(stdin)
-		return map[string][]byte{"standard input": data}, "seed", err
-	}
-	info, err := os.Stat(place)
-	if err != nil {
-		return nil, "", err
-	}
-	absolute, err := filepath.Abs(place)
-	if err != nil {
-		return nil, "", err
-	}
-	name = strings.TrimSuffix(filepath.Base(absolute), filepath.Ext(absolute))
-	if !info.IsDir() {
-		data, err := os.ReadFile(place)
-		return map[string][]byte{place: data}, name, err
-	}
-	files = map[string][]byte{}
-	err = filepath.WalkDir(place, func(p string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !slices.Contains(manifests, strings.TrimPrefix(filepath.Ext(p), ".")) {
-			return err
-		}
-		files[p], err = os.ReadFile(p)
-		return err
-	})
-	return files, filepath.Base(absolute), err
 }
 
 func (c *planCommand) show(cmd *cobra.Command, outcomes map[string]*plan.Outcome) error {
@@ -253,7 +251,7 @@ func (c *planCommand) write(o *plan.Outcome) error {
 		return nil
 	}
 	dir := c.out
-	if c.seed == "" {
+	if c.input.seed == "" {
 		dir = filepath.Join(dir, o.Plan.Seed)
 	}
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -64,6 +65,7 @@ func (t *transitions) see(seen standalone.Seen) {
 	for i, p := range seen.Report.Problems {
 		t.once(fmt.Sprint("problem ", i), p)
 	}
+	t.seeSkipped(seen.Report)
 	for _, s := range seen.Report.Seeds {
 		t.seed = max(t.seed, utf8.RuneCountInString(s.Name))
 		for _, tier := range s.Tiers {
@@ -96,5 +98,19 @@ func (t *transitions) seeTier(seed string, tier engine.TierReport) {
 	if old, seen := t.states[key]; !seen || old != string(tier.State) {
 		t.states[key] = string(tier.State)
 		t.sayTier(seed, tierLabel(tier), string(tier.State), message)
+	}
+}
+
+// seeSkipped names the files of the control plane that are not read.
+func (t *transitions) seeSkipped(r *engine.Report) {
+	if r.Catalog == nil {
+		return
+	}
+	skipped := slices.Clone(r.Catalog.Skipped)
+	for _, s := range r.Catalog.Seeds {
+		skipped = append(skipped, s.Skipped...)
+	}
+	for _, p := range skipped {
+		t.once("skipped "+p.Error(), "warning: "+p.Error())
 	}
 }

@@ -5,9 +5,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -31,6 +33,56 @@ func (s *Session) checkURL(url string) error {
 		return fmt.Errorf("%s sends credentials and content in plain text: use https, or allow it with --allow-http", git.Remote{URL: url})
 	}
 	return nil
+}
+
+// CheckRepo says what keeps a GitOps repository from being opened, as far as that can be known without asking a server.
+func CheckRepo(options Options, spec v1alpha1.GitOpsRepoSpec) ([]error, error) {
+	var err error
+	if options.ControlPlane, err = place(options.ControlPlane); err != nil {
+		return nil, err
+	}
+	return (&Session{options: options}).faultsOf(spec), nil
+}
+
+func (s *Session) faultsOf(spec v1alpha1.GitOpsRepoSpec) (faults []error) {
+	if u := spec.Update; u != "" && u != v1alpha1.UpdateWhenStale && u != v1alpha1.UpdateWhenBehind {
+		faults = append(faults, fmt.Errorf("spec.update %q is unknown. Write WhenStale or WhenBehind", u))
+	}
+	switch url := s.resolve(spec.URL); {
+	case spec.ForgeOrDefault() != v1alpha1.ForgePlain && spec.ForgeOrDefault() != v1alpha1.ForgeGitea:
+		faults = append(faults, errUnknownForge(spec.Forge))
+	case spec.ForgeOrDefault() != v1alpha1.ForgePlain && !catalog.IsSSH(url) && !catalog.IsRemoteURL(url):
+		faults = append(faults, fmt.Errorf("spec.forge is %s, and spec.url is not the https URL of a repository on a server. Correct one of the two", spec.Forge))
+	}
+	if spec.Credentials != "" && s.options.Credentials == nil {
+		return append(faults, fmt.Errorf("it names the credentials %q, but no directory of credentials is given; use --credentials", spec.Credentials))
+	}
+	remote, err := s.remote(s.resolve(spec.URL), spec.Credentials)
+	if err == nil && !catalog.IsRemoteURL(remote.URL) {
+		err = checkDirectory(remote.URL)
+	}
+	if err != nil {
+		faults = append(faults, err)
+	}
+	return faults
+}
+
+// checkDirectory says that a directory is not a repository.
+func checkDirectory(url string) error {
+	dir := strings.TrimPrefix(url, "file://")
+	for _, name := range []string{"HEAD", ".git"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return nil
+		}
+	}
+	if _, err := os.Stat(dir); err == nil {
+		return fmt.Errorf("the directory %s is not a Git repository. Correct spec.url, or make it one with 'git init --bare'", dir)
+	}
+	return fmt.Errorf("there is no directory %s. Correct spec.url, or make a repository there with 'git init --bare'", dir)
+}
+
+func errUnknownForge(forge v1alpha1.ForgeType) error {
+	return fmt.Errorf("spec.forge %q is unknown. Write Plain or Gitea", forge)
 }
 
 // remoteOnly says that whoever writes to the control plane may not choose among the files of this machine, nor

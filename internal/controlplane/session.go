@@ -17,6 +17,8 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -51,6 +53,8 @@ type Options struct {
 	AllowHTTP bool
 	// Simulation says that the clusters are simulated, and what may be written then; nil where they are real.
 	Simulation *Simulation
+	// Limits bound what is read of the control plane.
+	Limits catalog.Limits
 	// Cache is the directory of the mirrors.
 	Cache string
 	// ID and Environment make the owner of plans. A ControlPlane document comes before the ID.
@@ -191,7 +195,7 @@ func (s *Session) readTree(ctx context.Context, tree engine.Tree) (engine.Tree, 
 	}
 	commit, ok := refs[s.options.Branch]
 	if !ok {
-		return tree, fmt.Errorf("%s has no branch %q; commit to it, or correct the branch that is to be read", s.mirror, s.options.Branch)
+		return tree, s.errNoBranch(ctx)
 	}
 	if s.options.Commit != "" {
 		if commit, err = s.pinned(commit); err != nil {
@@ -203,7 +207,7 @@ func (s *Session) readTree(ctx context.Context, tree engine.Tree) (engine.Tree, 
 	}
 	files, err := s.mirror.FS(ctx, commit)
 	if err == nil && s.options.Path != "" {
-		files, err = fs.Sub(files, s.options.Path)
+		files, err = Below(files, s.options.Path, "branch "+strconv.Quote(s.options.Branch)+" of "+s.mirror.String())
 	}
 	if err != nil {
 		return tree, err
@@ -211,8 +215,42 @@ func (s *Session) readTree(ctx context.Context, tree engine.Tree) (engine.Tree, 
 	if tree.Origin, err = s.originOf(ctx, commit); err != nil {
 		return tree, err
 	}
+	tree.Limits = s.options.Limits
 	tree.FS, tree.Revision, tree.Place = files, s.options.Branch+"@sha1:"+commit.String(), s.mirror.String()
 	return tree, nil
+}
+
+// maxBranches is how many branches an error names.
+const maxBranches = 10
+
+// errNoBranch names the branches that there are instead of the one that is to be read.
+func (s *Session) errNoBranch(ctx context.Context) error {
+	branches, err := s.mirror.Branches(ctx)
+	if err != nil {
+		return err
+	}
+	branches = slices.DeleteFunc(branches, func(name string) bool { return strings.HasPrefix(name, git.BranchPrefix) })
+	if len(branches) == 0 {
+		return fmt.Errorf("%s has no branch yet; commit to %q", s.mirror, s.options.Branch)
+	}
+	more := ""
+	if n := len(branches) - maxBranches; n > 0 {
+		branches, more = branches[:maxBranches], fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Errorf("%s has no branch %q, but %s%s; name the branch to read with --branch, or in the Seed's spec.source.revision",
+		s.mirror, s.options.Branch, strings.Join(branches, ", "), more)
+}
+
+// Below is the directory of a tree that --path names. where says which tree it is.
+func Below(tree fs.FS, dir, where string) (fs.FS, error) {
+	sub, err := catalog.Sub(tree, dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s has no directory %q; correct --path, or the Seed's spec.source.path", where, dir)
+	case err != nil:
+		return nil, fmt.Errorf("the path of the control plane in %s: %w", where, err)
+	}
+	return sub, nil
 }
 
 // fetch asks the control plane's server.
@@ -271,7 +309,7 @@ func (s *Session) Repos(ctx context.Context) (map[string]*Repo, error) {
 	}
 	load := tree.Catalog
 	if tree.Settings == nil {
-		load = func() (*catalog.Catalog, error) { return catalog.LoadInventory(tree.FS) }
+		load = func() (*catalog.Catalog, error) { return tree.Limits.LoadInventory(tree.FS) }
 	}
 	c, err := load()
 	if err != nil {
@@ -302,8 +340,8 @@ func (s *Session) OpenRepos(c *catalog.Catalog) error {
 // openRepo opens a repository, anew where it was open: its document or its
 // credentials may have changed.
 func (s *Session) openRepo(name string, spec v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
-	if spec.Credentials != "" && s.options.Credentials == nil {
-		return engine.Repo{}, fmt.Errorf("it names the credentials %q, but no directory of credentials is given; use --credentials", spec.Credentials)
+	if faults := s.faultsOf(spec); len(faults) > 0 {
+		return engine.Repo{}, faults[0]
 	}
 	if err := s.checkSimulation(s.resolve(spec.URL)); err != nil {
 		return engine.Repo{}, err
@@ -311,9 +349,6 @@ func (s *Session) openRepo(name string, spec v1alpha1.GitOpsRepoSpec) (engine.Re
 	m, err := s.open(name, s.resolve(spec.URL), spec.Credentials)
 	if err != nil {
 		return engine.Repo{}, err
-	}
-	if u := spec.Update; u != "" && u != v1alpha1.UpdateWhenStale && u != v1alpha1.UpdateWhenBehind {
-		return engine.Repo{}, fmt.Errorf("spec.update %q is unknown. Write WhenStale or WhenBehind", u)
 	}
 	r := &Repo{Name: name, Base: spec.BranchOrDefault(), Mirror: m, spec: spec}
 	if r.Forge, err = s.openForge(name, m, spec); err != nil {
@@ -347,5 +382,5 @@ func (s *Session) openForge(name string, m *git.Mirror, spec v1alpha1.GitOpsRepo
 		}
 		return gitea.New(m, spec.BranchOrDefault(), o)
 	}
-	return nil, fmt.Errorf("spec.forge %q is unknown. Write Plain or Gitea", spec.Forge)
+	return nil, errUnknownForge(spec.Forge)
 }

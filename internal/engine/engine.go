@@ -57,6 +57,8 @@ type Repo struct {
 // Tree is a control-plane tree at a revision.
 type Tree struct {
 	FS fs.FS
+	// Limits bound what is read of it.
+	Limits catalog.Limits
 	// Revision is "<branch>@sha1:<40 hex>".
 	Revision string
 	// Place is where seeds and clusters stand, for people: a URL or directory.
@@ -81,9 +83,9 @@ type Settings struct {
 // Catalog reads the tree.
 func (t Tree) Catalog() (*catalog.Catalog, error) {
 	if t.Settings == nil {
-		return catalog.Load(t.FS)
+		return t.Limits.Load(t.FS)
 	}
-	return catalog.LoadWith(t.FS, t.Settings.Resources)
+	return t.Limits.LoadWith(t.FS, t.Settings.Resources)
 }
 
 // Identity is whose plans those of the tree are. owner counts where the tree has no ControlPlane document.

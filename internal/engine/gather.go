@@ -134,13 +134,16 @@ func (p *pass) gatherRepos(ctx context.Context) {
 	}
 }
 
+// ErrNoGitOpsRepo says that there is nowhere to write to.
+var ErrNoGitOpsRepo = errors.New("no GitOps repository is declared. Add a GitOpsRepo document with spec.url to the control-plane repository")
+
 func (e *Engine) open(name string) (*openRepo, error) {
 	spec := e.loaded.Repos[name].Spec
 	if had, ok := e.repos[name]; ok && had.spec == spec {
 		return had, nil
 	}
 	if spec.URL == "" {
-		return nil, fmt.Errorf("no GitOps repository is declared. Add a GitOpsRepo document with spec.url to the control-plane repository")
+		return nil, ErrNoGitOpsRepo
 	}
 	opened, err := e.config.Open(name, spec)
 	if err != nil {

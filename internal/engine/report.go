@@ -45,7 +45,9 @@ type Report struct {
 	// commit that has the status.
 	LastPass time.Time `json:"lastPass,omitzero"`
 	// Problems are those of the control plane and of repositories as a whole.
-	Problems []string     `json:"problems,omitempty"`
+	Problems []string `json:"problems,omitempty"`
+	// Warnings name what is not read of the control plane, outside of seeds.
+	Warnings []string     `json:"warnings,omitempty"`
 	Seeds    []SeedReport `json:"seeds"`
 	// Changed says that the pass pushed something. It is not part of the status.
 	Changed bool `json:"-"`
@@ -89,7 +91,7 @@ type SeedReport struct {
 	// so in a message has it here too.
 	Unconfirmed []string     `json:"unconfirmed,omitempty"`
 	Tiers       []TierReport `json:"tiers,omitempty"`
-	// Warnings are the plan's.
+	// Warnings are the plan's, and name the files that are not read.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -172,6 +174,9 @@ func (p *pass) report() *Report {
 	for _, problem := range p.catalog.Problems {
 		out.Problems = append(out.Problems, problem.Error())
 	}
+	for _, skipped := range p.catalog.Skipped {
+		out.Warnings = append(out.Warnings, skipped.Error())
+	}
 	for _, name := range slices.Sorted(maps.Keys(p.repos)) {
 		r := p.repos[name]
 		if r.err != nil {
@@ -218,6 +223,13 @@ func (p *pass) reportSeed(d *seedDecision) SeedReport {
 			out.Warnings = append(out.Warnings, fmt.Sprintf("cluster %s stays as it was last planned: %s", cluster, d.broken[cluster]))
 		}
 		out.State = summary(out.Tiers)
+	}
+	if seed, ok := p.catalog.Seed(d.name); ok {
+		for _, skipped := range seed.Skipped { // since the plan was made, or by a seed that has none
+			if w := skipped.Error(); !slices.Contains(out.Warnings, w) {
+				out.Warnings = append(out.Warnings, w)
+			}
+		}
 	}
 	if d.err != nil {
 		out.State, out.Message = Stalled, d.err.Error()

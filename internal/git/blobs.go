@@ -29,7 +29,8 @@ func (m *Mirror) Blob(ctx context.Context, hash Hash) ([]byte, error) {
 	return content, nil
 }
 
-// Prefetch fetches, in one request, all blobs below dirs that the mirror lacks. No dirs means the whole tree; absent ones are skipped.
+// Prefetch fetches, in one request, all blobs below dirs that the mirror lacks, those of links too. No dirs means the whole tree; absent
+// ones are skipped.
 func (m *Mirror) Prefetch(ctx context.Context, commit Hash, dirs ...string) error {
 	if len(dirs) == 0 {
 		dirs = []string{"."}
@@ -50,7 +51,7 @@ func (m *Mirror) Prefetch(ctx context.Context, commit Hash, dirs ...string) erro
 
 func (m *Mirror) collectLacking(e Entry, lacking *objectList, walked map[Hash]bool) error {
 	if e.Mode != ModeDir {
-		if e.Mode.IsFile() && !m.store.has(e.Hash) {
+		if (e.Mode.IsFile() || e.Mode == ModeSymlink) && !m.store.has(e.Hash) {
 			lacking.add(e.Hash)
 		}
 		return nil

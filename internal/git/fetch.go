@@ -99,6 +99,25 @@ func (m *Mirror) list(ctx context.Context) (*listing, error) {
 	return l, nil
 }
 
+// Branches lists the names of all branches that the server has, in order. Nothing is fetched.
+func (m *Mirror) Branches(ctx context.Context) ([]string, error) {
+	ctx, cancel := withDeadline(ctx)
+	defer cancel()
+	l, err := m.list(ctx)
+	if err != nil {
+		return nil, m.remote.translate(ctx, "list the branches of", err)
+	}
+	defer hangUp(ctx, &l.turns, l.session)
+	var names []string
+	for full := range l.adv.References {
+		if name, ok := strings.CutPrefix(full, headsPrefix); ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
 // sortRefs gives the advertised refs that are fetched, and those of earlier fetches of other base branches that still hold.
 func sortRefs(adv *packp.AdvRefs, base string, local Refs) (refs, kept Refs) {
 	refs, kept = Refs{}, Refs{}

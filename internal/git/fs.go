@@ -13,7 +13,8 @@ import (
 )
 
 // FS gives the tree of commit as a read-only file system. Walking it reads trees only; a file's content, or its size, is fetched when it
-// is asked for and the mirror has no blobs, within ctx. Symbolic links and submodules are shown as irregular and cannot be opened.
+// is asked for and the mirror has no blobs, within ctx. Symbolic links are not followed: they can be read as links, and not opened, so
+// that Stat and Lstat are the same. Submodules are irregular and cannot be opened.
 func (m *Mirror) FS(ctx context.Context, commit Hash) (fs.FS, error) {
 	info, err := m.Commit(commit)
 	if err != nil {
@@ -36,11 +37,18 @@ var (
 	_ fs.ReadDirFS  = (*treeFS)(nil)
 	_ fs.ReadFileFS = (*treeFS)(nil)
 	_ fs.StatFS     = (*treeFS)(nil)
+	_ fs.ReadLinkFS = (*treeFS)(nil)
 )
+
+// maxLink is the length of the longest link that is read, as on Linux.
+const maxLink = 4096
 
 func (f *treeFS) find(op, name string) (node fileNode, err error) {
 	if !fs.ValidPath(name) {
 		return fileNode{}, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
+	}
+	if err := f.ctx.Err(); err != nil {
+		return fileNode{}, &fs.PathError{Op: op, Path: name, Err: err}
 	}
 	entry, ok, err := f.mirror.lookup(f.root, name)
 	if err == nil && !ok {
@@ -98,6 +106,25 @@ func (f *treeFS) Stat(name string) (fs.FileInfo, error) {
 	return found, nil
 }
 
+// Lstat is Stat.
+func (f *treeFS) Lstat(name string) (fs.FileInfo, error) { return f.Stat(name) }
+
+// ReadLink gives the text of a symbolic link.
+func (f *treeFS) ReadLink(name string) (string, error) {
+	found, err := f.find("readlink", name)
+	if err != nil {
+		return "", err
+	}
+	if found.entry.Mode != ModeSymlink || found.blobSize() > maxLink {
+		return "", &fs.PathError{Op: "readlink", Path: name, Err: fs.ErrInvalid}
+	}
+	text, err := f.mirror.Blob(f.ctx, found.entry.Hash)
+	if err != nil {
+		return "", &fs.PathError{Op: "readlink", Path: name, Err: err}
+	}
+	return string(text), nil
+}
+
 // ReadDir lists a directory, sorted by name.
 func (f *treeFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	found, err := f.find("readdir", name)
@@ -137,6 +164,8 @@ func (n fileNode) Mode() fs.FileMode {
 		return 0o555
 	case ModeFile, modeGroupWritable:
 		return 0o444
+	case ModeSymlink:
+		return fs.ModeSymlink | 0o777
 	}
 	return fs.ModeIrregular
 }
@@ -146,6 +175,10 @@ func (n fileNode) Size() int64 {
 	if !n.entry.Mode.IsFile() {
 		return 0
 	}
+	return n.blobSize()
+}
+
+func (n fileNode) blobSize() int64 {
 	if size, err := n.fs.mirror.store.size(n.entry.Hash); err == nil {
 		return size
 	}

@@ -28,7 +28,7 @@ func TestATreeIsAFileSystem(t *testing.T) {
 	}
 }
 
-func TestLinksAndSubmodulesAreShownButCannotBeRead(t *testing.T) {
+func TestLinksAndSubmodulesAreShownButNotFollowed(t *testing.T) {
 	bare := newBare(t)
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte("x"), 0o600); err != nil {
@@ -49,10 +49,19 @@ func TestLinksAndSubmodulesAreShownButCannotBeRead(t *testing.T) {
 	got := map[string]string{}
 	for _, entry := range entries {
 		_, err := fs.ReadFile(tree, entry.Name())
-		got[entry.Name()] = fmt.Sprint(entry.Type() == fs.ModeIrregular, err == nil)
+		got[entry.Name()] = fmt.Sprint(entry.Type(), err == nil)
 	}
-	if diff := cmp.Diff(map[string]string{"link": "true false", "module": "true false", "run.sh": "false true"}, got); diff != "" {
-		t.Errorf("irregular and readable (-want +got):\n%s", diff)
+	want := map[string]string{"link": "L--------- false", "module": "?--------- false", "run.sh": "---------- true"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("type and readable (-want +got):\n%s", diff)
+	}
+	if text, err := fs.ReadLink(tree, "link"); err != nil || text != secret {
+		t.Errorf("the link reads %q, %v", text, err)
+	}
+	for _, other := range []string{"module", "run.sh", "."} {
+		if _, err := fs.ReadLink(tree, other); !errors.Is(err, fs.ErrInvalid) {
+			t.Errorf("%s can be read as a link: %v", other, err)
+		}
 	}
 	if _, err := fs.ReadFile(tree, "link/x"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("below a link: %v", err)

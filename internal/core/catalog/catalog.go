@@ -57,6 +57,8 @@ type Catalog struct {
 	Seeds []Seed
 	// Problems of the inventory, ordered by place.
 	Problems manifest.Problems
+	// Skipped names what is not read outside of seeds: each is a warning.
+	Skipped manifest.Problems
 	// Documents counts the Furrow documents and seeds that were seen, read or not.
 	Documents int
 	// Overridden are the resources that do not count, by where they stand, with the
@@ -76,18 +78,17 @@ func (c *Catalog) Seed(name string) (*Seed, bool) {
 	return &c.Seeds[i], true
 }
 
-// Load reads a control-plane tree. The error says that the tree itself could
-// not be read, so that nothing can be concluded from what is missing in it.
-func Load(tree fs.FS) (*Catalog, error) {
-	docs := newDocuments()
-	if err := docs.readInventory(tree); err != nil {
-		return nil, err
-	}
-	packages, broken, err := readPackages(tree)
+// Load reads a control-plane tree within the default limits. The error says that the tree
+// itself could not be read, so that nothing can be concluded from what is missing in it.
+func Load(tree fs.FS) (*Catalog, error) { return Limits{}.Load(tree) }
+
+// Load is catalog.Load within limits.
+func (l Limits) Load(tree fs.FS) (*Catalog, error) {
+	docs := newDocuments(l)
+	packages, err := docs.read(tree)
 	if err != nil {
 		return nil, err
 	}
-	docs.addSettings(broken)
 	return assemble(docs, packages), nil
 }
 
@@ -98,40 +99,37 @@ var imaginedYAML []byte
 type Candidate struct {
 	// Name of the seed; empty for that of its Seed document, else Fallback.
 	Name, Fallback string
-	Files          map[string][]byte
+	// Place is where the seed is, for messages; its name when it is empty.
+	Place string
+	Files *Files
 	// Namespace is given to objects that have none, whatever a Seed document says.
 	Namespace string
 }
 
-// WithCandidate is the catalog of a control-plane tree with one more seed, and
-// that seed's name. Without a tree, base is nil and there are two imagined
-// clusters, "management" and "workload".
-func WithCandidate(base fs.FS, c Candidate) (*Catalog, string, error) {
-	docs, packages := newDocuments(), map[string]*seedPackage{}
+// WithCandidate is the catalog of a control-plane tree with one more seed. Without a
+// tree, base is nil and there are two imagined clusters, "management" and "workload".
+func (l Limits) WithCandidate(base fs.FS, c Candidate) (*Catalog, error) {
+	docs, packages := newDocuments(l), map[string]*seedPackage{}
 	if base == nil {
 		docs.readFile("imagined.yaml", imaginedYAML)
 	} else {
-		if err := docs.readInventory(base); err != nil {
-			return nil, "", err
-		}
-		var broken []*seedPackage
 		var err error
-		if packages, broken, err = readPackages(base); err != nil {
-			return nil, "", err
+		if packages, err = docs.read(base); err != nil {
+			return nil, err
 		}
-		docs.addSettings(broken)
 	}
 	pkg := c.pack()
 	packages[pkg.name] = pkg
-	return assemble(docs, packages), pkg.name, nil
+	return assemble(docs, packages), nil
 }
 
+// SeedName is the name of the seed.
+func (c Candidate) SeedName() string { return cmp.Or(c.Name, c.documentName(), c.Fallback) }
+
 func (c Candidate) pack() *seedPackage {
-	pkg := &seedPackage{name: cmp.Or(c.Name, c.documentName(), c.Fallback)}
-	pkg.place = pkg.name
-	for _, file := range slices.Sorted(maps.Keys(c.Files)) {
-		pkg.parse(file, c.Files[file])
-	}
+	name := c.SeedName()
+	pkg := &seedPackage{name: name, place: cmp.Or(c.Place, name), candidate: true}
+	pkg.parseAll(c.Files)
 	if c.Namespace != "" {
 		spec := v1alpha1.SeedSpec{}
 		if pkg.spec != nil {
@@ -145,8 +143,8 @@ func (c Candidate) pack() *seedPackage {
 
 // documentName is the name in the candidate's Seed document.
 func (c Candidate) documentName() string {
-	for _, file := range slices.Sorted(maps.Keys(c.Files)) {
-		objects, _ := manifest.Parse(file, c.Files[file]) // its problems are told when the package is parsed
+	for _, file := range slices.Sorted(maps.Keys(c.Files.Content)) {
+		objects, _ := manifest.Parse(file, c.Files.Content[file]) // its problems are told when the package is parsed
 		for _, o := range objects {
 			if o.ID.Group == v1alpha1.Group && o.ID.Kind == "Seed" {
 				return o.ID.Name
@@ -165,6 +163,7 @@ func assemble(docs *documents, packages map[string]*seedPackage) *Catalog {
 	c.Inventory = &Inventory{Clusters: map[string]Cluster{}, types: docs.types, repos: docs.usableRepos(), roots: map[root]string{}, faults: docs.faults}
 	c.Problems = append(docs.problems, addClusters(c.Inventory, docs.clusters)...)
 	slices.SortStableFunc(c.Problems, func(a, b manifest.Problem) int { return a.Source.Compare(b.Source) })
+	c.Skipped = docs.skipped
 	for name, pkg := range packages {
 		if p, misplaced := docs.faults.named[documentKey{"Seed", name}]; misplaced {
 			pkg.problems = append(pkg.problems, p.Problem)
@@ -179,20 +178,51 @@ func addClusters(inv *Inventory, clusters []declaredCluster) manifest.Problems {
 	slices.SortStableFunc(clusters, func(a, b declaredCluster) int {
 		return strings.Compare(a.doc.Name, b.doc.Name)
 	})
+	hubs := map[string]string{}
+	for _, c := range clusters {
+		hubs[c.doc.Name] = ""
+		if hub := c.doc.Spec.ReconciledBy; hub != c.doc.Name {
+			hubs[c.doc.Name] = hub
+		}
+	}
 	var problems manifest.Problems
-	for _, hubs := range []bool{true, false} {
+	for _, own := range []bool{true, false} {
 		for _, c := range clusters {
-			own := c.doc.Spec.ReconciledBy == "" || c.doc.Spec.ReconciledBy == c.doc.Name
-			if _, faulty := inv.faults.named[documentKey{"Cluster", c.doc.Name}]; own != hubs || faulty {
+			name := c.doc.Name
+			if _, faulty := inv.faults.named[documentKey{"Cluster", name}]; faulty || own != (hubs[name] == "") {
 				continue
 			}
-			if err := inv.Add(c.doc, c.source, nil); err != nil {
+			err := checkHubs(c, hubs)
+			if err == nil {
+				err = inv.Add(c.doc, c.source, nil)
+			}
+			if err != nil {
 				problems = appendProblem(problems, c.source, err)
-				inv.faults.add("Cluster", c.doc.Name, problemIn(c.source, err), c.doc.RoleOrDefault() == v1alpha1.RoleWorkload)
+				inv.faults.add("Cluster", name, problemIn(c.source, err), c.doc.RoleOrDefault() == v1alpha1.RoleWorkload)
 			}
 		}
 	}
 	return problems
+}
+
+// checkHubs follows a cluster from hub to hub, of which there may be one. A hub that
+// nobody declares is found when the cluster is added.
+func checkHubs(c declaredCluster, hubs map[string]string) error {
+	chain := []string{c.doc.Name}
+	for at := hubs[c.doc.Name]; at != ""; at = hubs[at] {
+		circle := slices.Contains(chain, at)
+		chain = append(chain, at)
+		if circle {
+			return manifest.Problem{Source: c.source, Object: "Cluster " + quote(c.doc.Name), Message: "spec.reconciledBy goes in a circle: " + strings.Join(chain, " → "),
+				Next: "Remove it from the cluster whose own reconciler acts for the others."}
+		}
+	}
+	last := chain[len(chain)-1]
+	if _, declared := hubs[last]; len(chain) < 3 || !declared {
+		return nil
+	}
+	return manifest.Problem{Source: c.source, Object: "Cluster " + quote(c.doc.Name), Message: fmt.Sprintf("spec.reconciledBy names %q, which has no reconciler of its own (%q acts for it)", chain[1], chain[2]),
+		Next: "Name " + quote(last) + " instead."}
 }
 
 func appendProblem(problems manifest.Problems, source manifest.Source, err error) manifest.Problems {
@@ -234,13 +264,16 @@ type documents struct {
 	faults    *faults
 	settings  map[string]manifest.Source
 	count     int
+	skipped   manifest.Problems
+	limits    Limits
 	// overridden is Catalog.Overridden.
 	overridden map[manifest.Source]manifest.Source
 }
 
-func newDocuments() *documents {
+func newDocuments(limits Limits) *documents {
 	return &documents{
-		types: map[string]v1alpha1.ClusterType{}, repos: map[string]v1alpha1.GitOpsRepo{},
+		limits: limits,
+		types:  map[string]v1alpha1.ClusterType{}, repos: map[string]v1alpha1.GitOpsRepo{},
 		templates: map[string]v1alpha1.Template{}, places: map[string]manifest.Source{},
 		faults: &faults{named: map[documentKey]fault{}}, settings: map[string]manifest.Source{},
 	}
@@ -254,26 +287,46 @@ func (d *documents) addSettings(broken []*seedPackage) {
 	}
 }
 
+// read reads a whole tree.
+func (d *documents) read(tree fs.FS) (map[string]*seedPackage, error) {
+	err := d.readInventory(tree)
+	var packages map[string]*seedPackage
+	if err == nil {
+		var broken []*seedPackage
+		packages, broken, err = d.readPackages(tree)
+		d.addSettings(broken)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the control-plane tree: %w", err)
+	}
+	return packages, nil
+}
+
 func (d *documents) readInventory(tree fs.FS) error {
-	return fs.WalkDir(tree, ".", func(p string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return fmt.Errorf("reading the control-plane tree: %w", err)
+	seeds, _, err := seedsIn(tree)
+	if err != nil {
+		return err
+	}
+	w := newWalker(tree)
+	w.mixed, w.most = true, maxTreeFiles
+	w.leave = func(dir string) bool {
+		return dir == SeedsDir || dir == seeds || dir == plantedDir || isWritten(tree, dir)
+	}
+	if err := w.walk("."); err != nil {
+		return err
+	}
+	d.skipped = append(d.skipped, w.skipped...)
+	for _, name := range w.files {
+		files := NewFiles(d.limits)
+		if err := files.addFile(tree, name, name); err != nil {
+			return err
 		}
-		if entry.IsDir() && (p == SeedsDir || p == plantedDir || hidden(p) || isWritten(tree, p)) {
-			return fs.SkipDir
+		d.skipped = append(d.skipped, files.Problems...)
+		if data := files.Content[name]; bytes.Contains(bytes.ReplaceAll(data, []byte{0}, nil), []byte(v1alpha1.Group+"/")) { // in UTF-16, too
+			d.readFile(name, data)
 		}
-		if !entry.Type().IsRegular() || hidden(p) || !isManifest(p) {
-			return nil
-		}
-		data, err := fs.ReadFile(tree, p)
-		if err != nil {
-			return fmt.Errorf("reading the control-plane tree: %w", err)
-		}
-		if bytes.Contains(bytes.ReplaceAll(data, []byte{0}, nil), []byte(v1alpha1.Group+"/")) { // in UTF-16, too
-			d.readFile(p, data)
-		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // isWritten says that a directory holds what Furrow has written.
@@ -282,16 +335,6 @@ func isWritten(tree fs.FS, dir string) bool {
 		if found, err := fs.Glob(tree, dir+"/"+pattern); err == nil && len(found) > 0 {
 			return true
 		}
-	}
-	return false
-}
-
-func hidden(p string) bool { return p != "." && strings.HasPrefix(path.Base(p), ".") }
-
-func isManifest(p string) bool {
-	switch path.Ext(p) {
-	case ".yaml", ".yml", ".json":
-		return true
 	}
 	return false
 }

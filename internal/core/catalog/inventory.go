@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation"
-
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
@@ -154,8 +152,8 @@ func (inv *Inventory) problem(c Cluster, message, next string) error {
 }
 
 func (inv *Inventory) checkName(c *Cluster, _ v1alpha1.Cluster) error {
-	if errs := validation.IsDNS1123Label(c.Name); len(errs) > 0 {
-		return inv.problem(*c, "the name is no DNS label: "+errs[0], "Rename the cluster, or give it a Cluster document with a shorter name.")
+	if fault := nameFault(c.Name); fault != "" {
+		return inv.problem(*c, fault, "Rename the cluster, or give it a Cluster document with a shorter name.")
 	}
 	if c.Role != v1alpha1.RoleManagement && c.Role != v1alpha1.RoleWorkload {
 		return inv.problem(*c, fmt.Sprintf("spec.role %q is unknown", c.Role), "Write Management or Workload.")

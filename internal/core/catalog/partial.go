@@ -1,12 +1,15 @@
 package catalog
 
-import "io/fs"
+import (
+	"fmt"
+	"io/fs"
+)
 
 // LoadInventory reads a control-plane tree without its seeds, which take most of the time.
-func LoadInventory(tree fs.FS) (*Catalog, error) {
-	docs := newDocuments()
+func (l Limits) LoadInventory(tree fs.FS) (*Catalog, error) {
+	docs := newDocuments(l)
 	if err := docs.readInventory(tree); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading the control-plane tree: %w", err)
 	}
 	return assemble(docs, nil), nil
 }

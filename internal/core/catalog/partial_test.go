@@ -21,7 +21,7 @@ func (t withoutSeeds) Open(name string) (fs.File, error) {
 }
 
 func TestTheInventoryIsReadWithoutTheSeeds(t *testing.T) {
-	c, err := catalog.LoadInventory(withoutSeeds{fstest.MapFS{
+	c, err := catalog.Limits{}.LoadInventory(withoutSeeds{fstest.MapFS{
 		"repo.yaml":         {Data: []byte("apiVersion: furrow.dev/v1alpha1\nkind: GitOpsRepo\nmetadata: {name: fleet}\nspec: {url: ../fleet.git}\n")},
 		"clusters/a.yaml":   {Data: []byte("apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: east}\n")},
 		"seeds/web/a.yaml":  {Data: []byte("kind: [")},

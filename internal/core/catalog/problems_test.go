@@ -65,9 +65,9 @@ func TestProblemsOfTheInventory(t *testing.T) {
 			"-- edge.yaml --\nkind: Cluster\napiVersion: furrow.dev/v1alpha1\nmetadata: {name: edge\n",
 			`edge.yaml:4: a bracket is not closed, or a comma is missing. Close the bracket; if the file is a template with {{ }}, render it first.`,
 		},
-		"a name that is no DNS label": {
+		"a name that is not a DNS label": {
 			document("edge.yaml", "Cluster", "edge.1", ""),
-			`edge.yaml:1: Cluster "edge.1": the name is no DNS label: must not contain dots. Rename the cluster, or give it a Cluster document with a shorter name.`,
+			`edge.yaml:1: Cluster "edge.1": the name is not a valid DNS label (lower case letters, digits, and '-' in between). Rename the cluster, or give it a Cluster document with a shorter name.`,
 		},
 		"an unknown role": {
 			cluster("edge", "role: Edge"),
@@ -88,6 +88,16 @@ func TestProblemsOfTheInventory(t *testing.T) {
 		"a hub that has a hub": {
 			cluster("a", "") + cluster("b", "reconciledBy: a") + cluster("c", "reconciledBy: b"),
 			`c.yaml:1: Cluster "c": spec.reconciledBy names "b", which has no reconciler of its own ("a" acts for it). Name "a" instead.`,
+		},
+		"a hub that has a hub, and comes later": {
+			cluster("a", "reconciledBy: b") + cluster("b", "reconciledBy: c") + cluster("c", ""),
+			`a.yaml:1: Cluster "a": spec.reconciledBy names "b", which has no reconciler of its own ("c" acts for it). Name "c" instead.`,
+		},
+		"hubs in a circle": {
+			cluster("a", "reconciledBy: b") + cluster("b", "reconciledBy: c") + cluster("c", "reconciledBy: b"),
+			`a.yaml:1: Cluster "a": spec.reconciledBy goes in a circle: a → b → c → b. Remove it from the cluster whose own reconciler acts for the others.
+b.yaml:1: Cluster "b": spec.reconciledBy goes in a circle: b → c → b. Remove it from the cluster whose own reconciler acts for the others.
+c.yaml:1: Cluster "c": spec.reconciledBy goes in a circle: c → b → c. Remove it from the cluster whose own reconciler acts for the others.`,
 		},
 		"a type that is not declared": {
 			cluster("edge", "type: big"),
@@ -151,9 +161,9 @@ func TestProblemsOfSeeds(t *testing.T) {
 			"-- seeds/web.yaml --\n# nothing yet\n", "web",
 			`seeds/web.yaml: seed "web": it holds no object. Add objects, or delete the package to remove the seed.`,
 		},
-		"a name that is no DNS label": {
+		"a name that is not a DNS label": {
 			"-- seeds/Web.yaml --\n" + object, "Web",
-			`seeds/Web.yaml: seed "Web": the name is no DNS label: a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?'). Rename the file or directory.`,
+			`seeds/Web.yaml: seed "Web": the name is not a valid DNS label (lower case letters, digits, and '-' in between). Rename the file or directory.`,
 		},
 		"a package that stands twice": {
 			"-- seeds/web.yaml --\n" + object + "-- seeds/web/web.yaml --\n" + object, "web",

@@ -24,18 +24,16 @@ type Resources struct {
 // LoadWith reads a control-plane tree and what resources say of it; with no tree, the
 // resources alone. A resource that is not valid is a problem of the inventory like
 // any document.
-func LoadWith(tree fs.FS, r Resources) (*Catalog, error) {
-	docs, packages := newDocuments(), map[string]*seedPackage{}
+func LoadWith(tree fs.FS, r Resources) (*Catalog, error) { return Limits{}.LoadWith(tree, r) }
+
+// LoadWith is catalog.LoadWith within limits.
+func (l Limits) LoadWith(tree fs.FS, r Resources) (*Catalog, error) {
+	docs, packages := newDocuments(l), map[string]*seedPackage{}
 	if tree != nil {
-		if err := docs.readInventory(tree); err != nil {
-			return nil, err
-		}
-		var broken []*seedPackage
 		var err error
-		if packages, broken, err = readPackages(tree); err != nil {
+		if packages, err = docs.read(tree); err != nil {
 			return nil, err
 		}
-		docs.addSettings(broken)
 	}
 	count := docs.count + len(packages)
 	for _, o := range r.Documents {

@@ -27,19 +27,25 @@ type Seed struct {
 	// Clusters are the seed's own documents for clusters that it creates, by name.
 	Clusters map[string]v1alpha1.Cluster
 	Warnings []manifest.Problem
+	// Skipped names the files of the package that are not read: each is a warning.
+	Skipped manifest.Problems
 	// Err says why the seed cannot be planned; all else may then be incomplete.
 	Err error
 }
 
 // seedPackage is a seed as it was read, before it is completed.
 type seedPackage struct {
-	name     string
-	place    string
-	spec     *v1alpha1.SeedSpec
-	specAt   manifest.Source
-	objects  []manifest.Object
-	clusters map[string]v1alpha1.Cluster
-	problems manifest.Problems
+	name  string
+	place string
+	// candidate says that the seed is in no control plane, so that --seed may name it.
+	candidate bool
+	spec      *v1alpha1.SeedSpec
+	specAt    manifest.Source
+	objects   []manifest.Object
+	clusters  map[string]v1alpha1.Cluster
+	problems  manifest.Problems
+	// skipped is Seed.Skipped.
+	skipped manifest.Problems
 	// settings says that the file seems to hold nothing but Seed documents; text is
 	// then what it has.
 	settings bool
@@ -52,22 +58,19 @@ type seedPackage struct {
 // A file that seems to hold nothing but Seed documents and cannot be read wholly is
 // a problem of the inventory, and of the seeds that it may configure: those that it
 // names and that have no other Seed document.
-func readPackages(tree fs.FS) (packages map[string]*seedPackage, broken []*seedPackage, err error) {
+func (d *documents) readPackages(tree fs.FS) (packages map[string]*seedPackage, broken []*seedPackage, err error) {
 	packages = map[string]*seedPackage{}
-	entries, err := fs.ReadDir(tree, SeedsDir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return packages, nil, nil
+	dir, found, err := seedsIn(tree)
+	if err != nil || !found {
+		return packages, nil, err
 	}
+	entries, err := fs.ReadDir(tree, dir)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the control-plane tree: %w", err)
+		return nil, nil, err
 	}
 	var beside []manifest.Object
 	for _, entry := range entries {
-		place := path.Join(SeedsDir, entry.Name())
-		if hidden(place) || (!entry.IsDir() && !isManifest(place)) {
-			continue
-		}
-		pkg, settings, err := readPackage(tree, place, entry.IsDir())
+		pkg, settings, err := d.readPackage(tree, path.Join(dir, entry.Name()), entry)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -80,7 +83,7 @@ func readPackages(tree fs.FS) (packages map[string]*seedPackage, broken []*seedP
 			continue
 		}
 		if other, twice := packages[pkg.name]; twice {
-			other.problem(manifest.Source{File: place}, "seed "+quote(pkg.name), "it also stands at "+other.place, "Keep one of the two.")
+			other.problem(manifest.Source{File: pkg.place}, "seed "+quote(pkg.name), "it also stands at "+other.place, "Keep one of the two.")
 			continue
 		}
 		packages[pkg.name] = pkg
@@ -96,34 +99,29 @@ func readPackages(tree fs.FS) (packages map[string]*seedPackage, broken []*seedP
 	return packages, broken, nil
 }
 
-// readPackage reads one seed, or the Seed documents of a file that holds nothing else.
-func readPackage(tree fs.FS, place string, dir bool) (pkg *seedPackage, settings []manifest.Object, err error) {
-	name := path.Base(place)
-	if !dir {
-		name = strings.TrimSuffix(name, path.Ext(name))
-	}
-	pkg = &seedPackage{name: name, place: place}
-	var files []string
-	if err := fs.WalkDir(tree, place, func(p string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return fmt.Errorf("reading the control-plane tree: %w", err)
-		}
-		if entry.IsDir() && hidden(p) {
-			return fs.SkipDir
-		}
-		if entry.Type().IsRegular() && !hidden(p) && isManifest(p) {
-			files = append(files, p)
-		}
-		return nil
-	}); err != nil {
+// readPackage reads the seed at a path of a tree, or the Seed documents of a file that
+// holds nothing else; neither, where the entry is not one to be read.
+func (d *documents) readPackage(tree fs.FS, at string, entry fs.DirEntry) (pkg *seedPackage, settings []manifest.Object, err error) {
+	w := newWalker(tree)
+	err = w.visit(at, entry.Type())
+	if err != nil && !errors.Is(err, errTooManyFiles) {
 		return nil, nil, err
 	}
-	for _, file := range files {
-		data, err := fs.ReadFile(tree, file)
-		if err != nil {
-			return nil, nil, fmt.Errorf("reading the control-plane tree: %w", err)
-		}
-		if !dir {
+	pkg = packageAt(path.Join(SeedsDir, entry.Name()), w)
+	switch {
+	case pkg == nil:
+		d.skipped = append(d.skipped, w.allSkipped(SeedsDir)...)
+		return nil, nil, nil
+	case err != nil:
+		pkg.problem(manifest.Source{File: pkg.place}, "seed "+quote(pkg.name), "it has "+err.Error(), "Split it into several seeds.")
+		return pkg, nil, nil
+	}
+	files := NewFiles(d.limits)
+	if err := files.addWalk(w, pkg.place, func(name string) string { return name }); err != nil {
+		return nil, nil, err
+	}
+	if w.dirs == 0 {
+		for file, data := range files.Content {
 			documents, whole := seedDocuments(file, data)
 			if whole {
 				return nil, documents, nil
@@ -132,9 +130,49 @@ func readPackage(tree fs.FS, place string, dir bool) (pkg *seedPackage, settings
 				settings = documents
 			}
 		}
-		pkg.parse(file, data)
 	}
+	pkg.parseAll(files)
 	return pkg, settings, nil
+}
+
+// seedsIn is where the directory of seeds is in a tree. One that is there and cannot be
+// read is an error: it is not known which seeds there are.
+func seedsIn(tree fs.FS) (dir string, found bool, err error) {
+	if _, err := fs.Lstat(tree, SeedsDir); errors.Is(err, fs.ErrNotExist) {
+		return "", false, nil
+	}
+	dir, kind, fault, err := resolve(tree, SeedsDir)
+	switch {
+	case err != nil:
+		return "", false, err
+	case fault != "":
+		return "", false, errors.New(SeedsDir + " is a link that " + fault)
+	case kind&fs.ModeIrregular != 0 || kind.IsDir() && isRepository(tree, dir):
+		return "", false, errors.New(SeedsDir + " is a submodule, or a repository of its own" + notRead)
+	case !kind.IsDir():
+		return "", false, errors.New(SeedsDir + " is not a directory")
+	}
+	return dir, true, nil
+}
+
+// packageAt is the seed of an entry of the directory of seeds, without its objects; nil
+// where the entry is none. A seed that cannot be read is not a seed that is gone.
+func packageAt(place string, w *walker) *seedPackage {
+	name := path.Base(place)
+	if isManifest(name) && w.dirs == 0 {
+		name = strings.TrimSuffix(name, path.Ext(name))
+	}
+	pkg := &seedPackage{name: name, place: place}
+	switch {
+	case w.dirs > 0 && w.visited == w.dirs:
+		w.skip(place, "the directory is empty, and Git does not keep it", "Add manifests, or remove it. If it is a submodule, commit its files instead.")
+		return nil
+	case w.dirs == 0 && len(w.skipped) > 0:
+		pkg.problems, w.skipped = aboutSeed(name, w.skipped), nil
+	case w.dirs == 0 && len(w.files) == 0:
+		return nil
+	}
+	return pkg
 }
 
 // seedDocuments are the Seeds of a file; whole says that it has nothing else, and
@@ -170,6 +208,23 @@ func seemsSettings(data []byte) bool {
 
 func (p *seedPackage) problem(at manifest.Source, object, message, next string) {
 	p.problems = append(p.problems, manifest.Problem{Source: at, Object: object, Message: message, Next: next})
+}
+
+// aboutSeed says which seed problems of files are about.
+func aboutSeed(name string, problems manifest.Problems) manifest.Problems {
+	for i := range problems {
+		problems[i].Object = "seed " + quote(name)
+	}
+	return problems
+}
+
+// parseAll takes in the files of the package.
+func (p *seedPackage) parseAll(files *Files) {
+	p.skipped = append(p.skipped, aboutSeed(p.name, files.Skipped)...)
+	p.problems = append(p.problems, aboutSeed(p.name, files.Problems)...)
+	for _, file := range slices.Sorted(maps.Keys(files.Content)) {
+		p.parse(file, files.Content[file])
+	}
 }
 
 func (p *seedPackage) parse(file string, data []byte) {
@@ -268,20 +323,37 @@ func completeSeeds(packages map[string]*seedPackage) []Seed {
 	return seeds
 }
 
+// nameFault says why a name is not a DNS label, empty when it is one.
+func nameFault(name string) string {
+	switch {
+	case len(validation.IsDNS1123Label(name)) == 0:
+		return ""
+	case len(name) > validation.DNS1123LabelMaxLength:
+		return fmt.Sprintf("the name is not a valid DNS label (at most %d characters)", validation.DNS1123LabelMaxLength)
+	}
+	return "the name is not a valid DNS label (lower case letters, digits, and '-' in between)"
+}
+
 func (p *seedPackage) complete(scopes map[manifest.GroupKind]manifest.Scope) Seed {
 	seed := Seed{Name: p.name, Place: p.place, Clusters: p.clusters}
 	if p.spec != nil {
 		seed.Spec = *p.spec
 	}
 	at := manifest.Source{File: p.place}
-	if errs := validation.IsDNS1123Label(p.name); len(errs) > 0 {
-		p.problem(at, "seed "+quote(p.name), "the name is no DNS label: "+errs[0], "Rename the file or directory.")
+	if fault := nameFault(p.name); fault != "" {
+		next := "Rename the file or directory."
+		if p.candidate {
+			next = "Name the seed with --seed."
+		}
+		p.problem(at, "seed "+quote(p.name), fault, next)
 	}
 	result, err := manifest.Complete(p.objects, manifest.Options{Namespace: seed.Spec.Namespace, Scopes: scopes})
 	p.problems = appendProblem(p.problems, at, err)
 	seed.Objects, seed.Warnings = result.Objects, result.Warnings
+	seed.Skipped = p.skipped
 	if len(p.problems) == 0 && len(seed.Objects) == 0 {
 		p.problem(at, "seed "+quote(p.name), "it holds no object", "Add objects, or delete the package to remove the seed.")
+		p.problems = append(p.problems, p.skipped...)
 	}
 	if len(p.problems) > 0 {
 		seed.Err = p.problems

@@ -16,7 +16,7 @@ var crd = Rule{
 	draw: func(s *scope, from source) {
 		v := s.graph.Vertices[from.vertex]
 		kind := v.Object.GroupKind()
-		if ServedByKubernetes(kind) {
+		if manifest.ServedByKubernetes(kind) {
 			return
 		}
 		if to, ok := s.nearest(v.Seed, s.defines[kindPlace{kind, v.Cluster}]); ok {

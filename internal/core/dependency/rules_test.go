@@ -245,17 +245,3 @@ func TestNothingWaitsForWhatLeaves(t *testing.T) {
 		t.Errorf("the edges differ (-want +got):\n%s", diff)
 	}
 }
-
-func TestEveryServedGroupIsServed(t *testing.T) {
-	if len(servedGroups) < 20 {
-		t.Fatalf("only %d groups are served", len(servedGroups))
-	}
-	for group := range servedGroups {
-		if !ServedByKubernetes(manifest.GroupKind{Group: group, Kind: "Anything"}) {
-			t.Errorf("%q is not served", group)
-		}
-	}
-	if ServedByKubernetes(manifest.GroupKind{Group: "gateway.networking.k8s.io", Kind: "Gateway"}) {
-		t.Error("the gateway API is served by Kubernetes itself")
-	}
-}

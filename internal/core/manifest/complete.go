@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -115,6 +116,8 @@ func localConfig(o Object) string {
 func (c *completion) settle(o Object) (Object, bool) {
 	scope, known := c.scope(o.ID.GroupKind())
 	switch {
+	case !known && ServedByKubernetes(o.ID.GroupKind()):
+		c.warn(o, fmt.Sprintf("Kubernetes has no kind %s in API group %s", o.ID.Kind, cmp.Or(o.ID.Group, coreGroup)), nextForKind(o.ID.GroupKind()))
 	case !known && o.ID.Namespace == "":
 		c.warn(o, fmt.Sprintf("it is not known whether %s is namespaced: the object has no namespace, and is taken as cluster-scoped", o.ID.GroupKind()),
 			"Write metadata.namespace if it is namespaced, or add its CustomResourceDefinition.")
@@ -127,6 +130,27 @@ func (c *completion) settle(o Object) (Object, bool) {
 		return c.strip(o)
 	}
 	return o, true
+}
+
+// nextForKind says what to write instead of a kind that its API group does not have.
+func nextForKind(kind GroupKind) string {
+	var here, elsewhere []string
+	for known := range builtinScopes() {
+		switch {
+		case known.Group == kind.Group && (strings.EqualFold(known.Kind, kind.Kind) || Distance(strings.ToLower(known.Kind), strings.ToLower(kind.Kind)) <= 2):
+			here = append(here, known.Kind)
+		case known.Group != "extensions" && strings.EqualFold(known.Kind, kind.Kind):
+			elsewhere = append(elsewhere, cmp.Or(known.Group, coreGroup))
+		}
+	}
+	slices.Sort(elsewhere)
+	switch {
+	case len(here) > 0:
+		return "Write kind: " + Nearest(kind.Kind, here)[0] + "."
+	case len(elsewhere) > 0:
+		return "That kind is in API group " + strings.Join(elsewhere, " or ") + ": correct apiVersion."
+	}
+	return "Correct apiVersion or kind, unless the clusters run a Kubernetes that has it."
 }
 
 // scope asks definitions, then the built-in table, which knows other projects by heart only.

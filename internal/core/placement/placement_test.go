@@ -134,7 +134,7 @@ func TestWrongCreators(t *testing.T) {
 		},
 		"a creator's name must do for a cluster": {
 			clusters: []string{mgmt}, seed: []string{badName, sound},
-			want: `seeds/web/web.yaml:1: Cluster "edge.1": the name is no DNS label: must not contain dots. Rename the cluster, or give it a Cluster document with a shorter name.`,
+			want: `seeds/web/web.yaml:1: Cluster "edge.1": the name is not a valid DNS label (lower case letters, digits, and '-' in between). Rename the cluster, or give it a Cluster document with a shorter name.`,
 		},
 	}
 	for sentence, c := range cases {

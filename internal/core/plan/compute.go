@@ -230,7 +230,7 @@ func (s *seedState) prepare(placements []placement.Placement) error {
 			problems = append(problems, *p)
 		}
 	}
-	for _, w := range s.seed.Warnings {
+	for _, w := range slices.Concat(s.seed.Warnings, s.seed.Skipped) {
 		s.warnings = append(s.warnings, Warning{Object: w.Object, Message: strings.TrimSpace(w.Message + ". " + w.Next), From: w.Source.String()})
 	}
 	for _, id := range ownedByCreators(s.objects) {

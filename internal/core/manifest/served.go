@@ -1,12 +1,10 @@
-package dependency
+package manifest
 
 import (
 	_ "embed"
 	"fmt"
 
 	"sigs.k8s.io/yaml"
-
-	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
 //go:embed served.yaml
@@ -25,4 +23,4 @@ var servedGroups = func() map[string]bool {
 }()
 
 // ServedByKubernetes says that every API server knows the kind by itself.
-func ServedByKubernetes(kind manifest.GroupKind) bool { return servedGroups[kind.Group] }
+func ServedByKubernetes(kind GroupKind) bool { return servedGroups[kind.Group] }

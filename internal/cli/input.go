@@ -1,0 +1,214 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// manifests are the extensions of files that hold manifests.
+var manifests = []string{"yaml", "yml", "json"}
+
+const stdinName = "standard input"
+
+// inputFlags say what is read as one seed.
+type inputFlags struct {
+	places    []string
+	namespace string
+	seed      string
+}
+
+func (f *inputFlags) add(cmd *cobra.Command, does, seed string) {
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&f.places, "file", "f", nil, "file or directory to "+does+" as a seed, or - for standard input; may be repeated, for one seed of all")
+	files(cmd, "file", manifests...)
+	flags.VarP(textFlag(&f.namespace, "", dnsLabel), "namespace", "n", "with -f, namespace of objects that have none")
+	flags.Var(textFlag(&f.seed, "", dnsLabel), "seed", seed+"with -f, the name of the seed (default: that of its Seed document, else of the first file)")
+}
+
+// given says that files are named.
+func (f *inputFlags) given() bool { return len(f.places) > 0 }
+
+// read reads all that is named as one seed. tree is the directory of the control plane, if it is one.
+func (f *inputFlags) read(ctx context.Context, stdin io.Reader, limits catalog.Limits, tree string) (catalog.Candidate, error) {
+	candidate := catalog.Candidate{Name: f.seed, Namespace: f.namespace, Files: catalog.NewFiles(limits)}
+	for _, place := range f.places {
+		name, add, err := openInput(place, stdin, tree)
+		if err != nil {
+			return candidate, fmt.Errorf("-f %s: %w", place, withoutPath(err))
+		}
+		candidate.Fallback = cmp.Or(candidate.Fallback, name)
+		candidate.Place = cmp.Or(candidate.Place, shownPlace(place))
+		if _, err := await(ctx, "reading "+shownPlace(place), func() (any, error) { return nil, add(candidate.Files) }); err != nil {
+			return candidate, err
+		}
+	}
+	return candidate, nil
+}
+
+func shownPlace(place string) string {
+	if place == "-" {
+		return stdinName
+	}
+	return place
+}
+
+// openInput gives the name of a seed that is read from a place, and what reads it.
+func openInput(place string, stdin io.Reader, tree string) (name string, add func(*catalog.Files) error, err error) {
+	if place == "-" {
+		return "seed", func(files *catalog.Files) error { return addStream(files, stdinName, stdin) }, nil
+	}
+	info, err := os.Stat(place)
+	if err != nil {
+		return "", nil, err
+	}
+	absolute, err := filepath.Abs(place)
+	if err != nil {
+		return "", nil, err
+	}
+	base := filepath.Base(absolute)
+	switch shown := shownPath(absolute); {
+	case info.IsDir():
+		return base, func(files *catalog.Files) error { return addDirectory(files, absolute, tree) }, nil
+	case info.Mode().IsRegular():
+		return strings.TrimSuffix(base, filepath.Ext(base)), func(files *catalog.Files) error { return addFile(files, shown, files.Add) }, nil
+	default: // a pipe, as of <(helm template …)
+		return "seed", func(files *catalog.Files) error {
+			return addFile(files, shown, func(name string, r io.Reader) error { return addStream(files, name, r) })
+		}, nil
+	}
+}
+
+func addFile(files *catalog.Files, place string, add func(string, io.Reader) error) error {
+	file, err := os.Open(place)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return add(place, file)
+}
+
+// addStream adds what another command writes. Where that failed there is nothing.
+func addStream(files *catalog.Files, name string, r io.Reader) error {
+	if _, again := files.Content[name]; again {
+		return usageError{errors.New(name + " can be read only once")}
+	}
+	err := files.Add(name, r)
+	if data, read := files.Content[name]; err == nil && read && len(bytes.TrimSpace(data)) == 0 {
+		files.Problems = append(files.Problems, manifest.Problem{Source: manifest.Source{File: name}, Message: "there is nothing to read",
+			Next: "If another command writes it, that command may have failed: see what it said."})
+	}
+	return err
+}
+
+// addDirectory adds the manifests of a directory. Links in it lead as far as they do when
+// it is part of a control plane.
+func addDirectory(files *catalog.Files, place, tree string) error {
+	dir, err := filepath.EvalSymlinks(place)
+	if err != nil {
+		return err
+	}
+	root := rootOf(dir, tree)
+	rel, err := filepath.Rel(root, dir)
+	if err != nil {
+		return err
+	}
+	return files.AddTree(os.DirFS(root), filepath.ToSlash(rel), func(name string) string {
+		return shownPath(filepath.Join(root, filepath.FromSlash(name)))
+	})
+}
+
+// shownPath is an absolute path as messages have it: relative where it is below the
+// current directory.
+func shownPath(absolute string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return absolute
+	}
+	real, _ := filepath.EvalSymlinks(here)
+	for _, dir := range []string{here, real} {
+		if rel, err := filepath.Rel(dir, absolute); err == nil && filepath.IsLocal(rel) {
+			return rel
+		}
+	}
+	return absolute
+}
+
+// rootOf is the directory that links of dir may not lead out of: the control plane, else
+// the repository that it is in, else dir itself.
+func rootOf(dir, tree string) string {
+	if real, err := filepath.EvalSymlinks(tree); tree != "" && err == nil {
+		if real, err = filepath.Abs(real); err == nil && (dir == real || strings.HasPrefix(dir, real+string(filepath.Separator))) {
+			return real
+		}
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return at
+		}
+		if at == filepath.Dir(at) {
+			return dir
+		}
+	}
+}
+
+// withoutPath is an error without the path that it is about.
+func withoutPath(err error) error {
+	if path, ok := errors.AsType[*os.PathError](err); ok {
+		return path.Err
+	}
+	return err
+}
+
+// await calls f, and returns when it does or ctx ends. What blocks for ever, as reading
+// from a terminal, is then left behind.
+func await[T any](ctx context.Context, what string, f func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := f()
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		var none T
+		return none, fmt.Errorf("%s was interrupted: %w", what, context.Cause(ctx))
+	}
+}
+
+// limitFlags bound what is read.
+func limitFlags(flags *pflag.FlagSet, limits *catalog.Limits) {
+	flags.Var(sizeFlag(&limits.File, catalog.DefaultMaxFile), "max-file-size", "size of the largest manifest file that is read")
+	flags.Var(sizeFlag(&limits.Package, catalog.DefaultMaxPackage), "max-package-size", "size of all manifest files of a seed together")
+}
+
+// sizeFlag is a flag that is a number of bytes, written as in Kubernetes.
+func sizeFlag(to *int64, value int64) *checkedFlag {
+	*to = value
+	return &checkedFlag{text: resource.NewQuantity(value, resource.BinarySI).String(), kind: "size", parse: func(text string) error {
+		q, err := resource.ParseQuantity(text)
+		if err != nil || q.Value() < 1 || q.Value() > 1<<40 {
+			return errors.New("must be a size such as 500Ki, 64Mi or 2Gi, and at most 1Ti")
+		}
+		*to = q.Value()
+		return nil
+	}}
+}

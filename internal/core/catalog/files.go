@@ -1,0 +1,128 @@
+package catalog
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// Limits bound what is read into memory. Zero is the default.
+type Limits struct {
+	// File is the size of the largest file that is read, in bytes.
+	File int64
+	// Package is the size of all files of one seed, in bytes.
+	Package int64
+}
+
+// The default limits: no manifest that an API server accepts comes near them.
+const (
+	DefaultMaxFile    = 64 << 20
+	DefaultMaxPackage = 1 << 30
+)
+
+func (l Limits) orDefault() Limits {
+	return Limits{File: cmp.Or(l.File, DefaultMaxFile), Package: cmp.Or(l.Package, DefaultMaxPackage)}
+}
+
+// Files are the manifests of one seed, unparsed.
+type Files struct {
+	// Content by path.
+	Content map[string][]byte
+	// Skipped names what people may expect to be read and is not.
+	Skipped manifest.Problems
+	// Problems say what is too large to be read.
+	Problems manifest.Problems
+
+	limits Limits
+	size   int64
+}
+
+// NewFiles holds no file yet.
+func NewFiles(limits Limits) *Files {
+	return &Files{Content: map[string][]byte{}, limits: limits.orDefault()}
+}
+
+// AddTree reads the manifests below a directory of a tree. shown is a file's path as people know it.
+func (f *Files) AddTree(tree fs.FS, dir string, shown func(string) string) error {
+	w := newWalker(tree)
+	if err := w.walk(dir); err != nil {
+		return err
+	}
+	return f.addWalk(w, dir, shown)
+}
+
+// addWalk reads what a walk has found.
+func (f *Files) addWalk(w *walker, place string, shown func(string) string) error {
+	for _, p := range w.allSkipped(place) {
+		p.Source.File = shown(p.Source.File)
+		f.Skipped = append(f.Skipped, p)
+	}
+	for _, name := range w.files {
+		if err := f.addFile(w.tree, name, shown(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *Files) addFile(tree fs.FS, name, shown string) error {
+	info, err := fs.Lstat(tree, name)
+	if err != nil || f.full() {
+		return err
+	}
+	if info.Size() > f.limits.File {
+		f.tooLarge(shown)
+		return nil
+	}
+	file, err := tree.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return f.Add(shown, file)
+}
+
+// Add reads one file.
+func (f *Files) Add(name string, r io.Reader) error {
+	data, err := io.ReadAll(io.LimitReader(r, f.limits.File+1))
+	if err != nil {
+		return err
+	}
+	if int64(len(data)) > f.limits.File {
+		f.tooLarge(name)
+		return nil
+	}
+	if f.size += int64(len(data)); f.full() {
+		f.problem(name, "with this file the package is larger than "+size(f.limits.Package), "Split it into several seeds, or raise --max-package-size.")
+		return nil
+	}
+	f.Content[name] = data
+	return nil
+}
+
+// full says that nothing more is read.
+func (f *Files) full() bool { return f.size > f.limits.Package }
+
+func (f *Files) tooLarge(name string) {
+	f.problem(name, "the file is larger than "+size(f.limits.File), "Split it, or raise --max-file-size.")
+}
+
+func (f *Files) problem(name, message, next string) {
+	f.Problems = append(f.Problems, manifest.Problem{Source: manifest.Source{File: name}, Message: message, Next: next})
+}
+
+// size writes bytes as Kubernetes does: 64Mi.
+func size(n int64) string {
+	for _, unit := range []struct {
+		name  string
+		bytes int64
+	}{{"Gi", 1 << 30}, {"Mi", 1 << 20}, {"Ki", 1 << 10}} {
+		if n >= unit.bytes && n%unit.bytes == 0 {
+			return fmt.Sprintf("%d%s", n/unit.bytes, unit.name)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

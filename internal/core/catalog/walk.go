@@ -1,0 +1,281 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// walker finds the files that are read, and names those that are not. It finds the same
+// whether the tree is a directory or a commit: links are followed by their text, and
+// only within the tree.
+//
+// Each file and directory counts once, by whatever links it is reached, and under the
+// path that it has without links.
+type walker struct {
+	tree fs.FS
+	// leave says that a directory is not part of the walk; nil where all are.
+	leave func(dir string) bool
+	// mixed says that the tree holds files of all kinds, so that only names of manifests matter.
+	mixed bool
+
+	files   []string
+	skipped manifest.Problems
+	// unknown are the first files whose names are not those of manifests, of so many.
+	unknown  []string
+	unknowns int
+	// most is how much is visited before the walk ends with an error.
+	most int
+	// seen are the files and directories that count already.
+	seen map[string]bool
+	// visited counts what was visited, and dirs the directories whose entries were.
+	visited, dirs int
+}
+
+func newWalker(tree fs.FS) *walker {
+	return &walker{tree: tree, most: maxFiles, seen: map[string]bool{}}
+}
+
+const (
+	// maxFiles and maxTreeFiles bound the walks of a package and of a tree: a commit may
+	// hold one directory any number of times.
+	maxFiles     = 100_000
+	maxTreeFiles = 1_000_000
+	// maxPath is the length of the longest path that Linux opens.
+	maxPath = 4096
+	maxName = 255
+	// maxLinks is how many links are followed to one file, as Linux does.
+	maxLinks = 40
+	// maxUnknown is how many files with unknown names are named in a warning.
+	maxUnknown = 5
+)
+
+// errTooManyFiles ends a walk.
+var errTooManyFiles = errors.New("too many files and directories")
+
+const notRead = ", which is not read"
+
+// walk visits what a directory holds. There must be no link in its path.
+func (w *walker) walk(dir string) error {
+	entries, err := fs.ReadDir(w.tree, dir)
+	if err != nil {
+		return err
+	}
+	w.seen[dir] = true
+	w.dirs++
+	for _, entry := range entries {
+		if err := w.visit(path.Join(dir, entry.Name()), entry.Type()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// visit takes in a file or directory, whose path has no link before its last element.
+func (w *walker) visit(name string, kind fs.FileMode) error {
+	if w.visited++; w.visited > w.most {
+		return fmt.Errorf("%w: more than %d", errTooManyFiles, w.most)
+	}
+	switch {
+	case hidden(name):
+		return nil
+	case len(name) > maxPath:
+		w.skip(name[:64]+"…", "its path is too long", "Move it up.")
+		return nil
+	case kind.IsDir():
+		return w.enter(name)
+	case kind&fs.ModeSymlink != 0:
+		return w.follow(name)
+	}
+	w.take(name, name, kind)
+	return nil
+}
+
+// enter walks a directory, unless it is a repository of its own.
+func (w *walker) enter(dir string) error {
+	if w.seen[dir] || w.leave != nil && w.leave(dir) {
+		return nil
+	}
+	if isRepository(w.tree, dir) {
+		w.seen[dir] = true
+		w.skipSubmodule(dir)
+		return nil
+	}
+	return w.walk(dir)
+}
+
+func (w *walker) follow(name string) error {
+	target, kind, fault, err := resolve(w.tree, name)
+	switch {
+	case err != nil:
+		return err
+	case fault == "" && w.leftAlone(target):
+		return nil
+	case fault == "" && kind.IsDir() && (target == "." || strings.HasPrefix(name, target+"/")):
+		fault = "leads to a directory that it is in"
+	case fault == "" && kind.IsDir():
+		return w.enter(target)
+	}
+	switch {
+	case fault == "":
+		w.take(name, target, kind)
+	case isProse(name), w.mixed && path.Ext(name) != "" && !isManifest(name):
+	default:
+		w.skip(name, "the link "+fault+", so it is not followed", "Commit the file or directory itself, or link to one in the same tree.")
+	}
+	return nil
+}
+
+// take takes in what is neither a directory nor a link. Its name is that of the link that leads to it.
+func (w *walker) take(name, target string, kind fs.FileMode) {
+	switch {
+	case kind&fs.ModeIrregular != 0:
+		w.skipSubmodule(name)
+	case !kind.IsRegular():
+		w.skip(name, "it is "+deviceName(kind)+notRead, "Remove it.")
+	case w.seen[target] || isProse(name):
+	case isManifest(name):
+		w.seen[target] = true
+		w.files = append(w.files, target)
+	case !w.mixed:
+		if w.unknowns++; w.unknowns <= maxUnknown {
+			w.unknown = append(w.unknown, name)
+		}
+	}
+}
+
+// leftAlone says that a link leads into a directory that belongs to somebody else.
+func (w *walker) leftAlone(name string) bool {
+	for ; w.leave != nil && name != "."; name = path.Dir(name) {
+		if w.leave(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *walker) skipSubmodule(name string) {
+	w.skip(name, "it is a submodule, or a repository of its own"+notRead, "Commit its files instead.")
+}
+
+func (w *walker) skip(name, message, next string) {
+	w.skipped = append(w.skipped, manifest.Problem{Source: manifest.Source{File: name}, Message: message, Next: next})
+}
+
+// allSkipped is what was skipped below a place, with one line for all files of unknown names.
+func (w *walker) allSkipped(place string) manifest.Problems {
+	if w.unknowns == 0 {
+		return w.skipped
+	}
+	names := strings.Join(w.unknown, ", ")
+	if more := w.unknowns - len(w.unknown); more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return append(slices.Clone(w.skipped), manifest.Problem{Source: manifest.Source{File: place}, Message: "these files are not read: " + names,
+		Next: "Manifests have names that end in .yaml, .yml or .json."})
+}
+
+// isRepository says that a directory has a repository of its own, as a submodule that is checked out.
+func isRepository(tree fs.FS, dir string) bool {
+	_, err := fs.Lstat(tree, path.Join(dir, ".git"))
+	return err == nil
+}
+
+// resolve follows links to where a path leads in the tree. fault says why it leads to
+// nothing there; the error, why that is not known.
+func resolve(tree fs.FS, name string) (target string, kind fs.FileMode, fault string, err error) {
+	target, kind = ".", fs.ModeDir
+	rest := strings.Split(name, "/")
+	for links := 0; len(rest) > 0; {
+		part := rest[0]
+		rest = rest[1:]
+		switch {
+		case part == "" || part == ".":
+			continue
+		case !kind.IsDir() || len(part) > maxName || len(target) > maxPath:
+			return "", 0, "leads to nothing", nil
+		case part == ".." && target == ".":
+			return "", 0, "leads out of the tree", nil
+		case part == "..":
+			target = path.Dir(target)
+			continue
+		}
+		at := path.Join(target, part)
+		info, err := fs.Lstat(tree, at)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrInvalid):
+			return "", 0, "leads to nothing", nil
+		case err != nil:
+			return "", 0, "", err
+		case info.Mode()&fs.ModeSymlink == 0:
+			target, kind = at, info.Mode().Type()
+			continue
+		}
+		text, err := fs.ReadLink(tree, at)
+		switch links++; {
+		case err != nil && !errors.Is(err, fs.ErrInvalid):
+			return "", 0, "", err
+		case err != nil, len(text) > maxPath, links > maxLinks:
+			return "", 0, "leads in a circle", nil
+		case path.IsAbs(text):
+			return "", 0, "leads out of the tree", nil
+		}
+		rest = append(strings.Split(text, "/"), rest...)
+	}
+	return target, kind, "", nil
+}
+
+// Sub is the directory of a tree, by whatever links within the tree it is reached.
+func Sub(tree fs.FS, dir string) (fs.FS, error) {
+	target, kind, fault, err := resolve(tree, path.Clean(dir))
+	switch {
+	case err != nil:
+		return nil, err
+	case path.IsAbs(dir), fault == "leads out of the tree":
+		return nil, &fs.PathError{Op: "open", Path: dir, Err: errors.New("is not inside the repository")}
+	case fault != "" || !kind.IsDir():
+		return nil, &fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist}
+	}
+	return fs.Sub(tree, target)
+}
+
+func hidden(p string) bool { return p != "." && strings.HasPrefix(path.Base(p), ".") }
+
+// isManifest says that a file's name is that of a manifest.
+func isManifest(p string) bool {
+	switch strings.ToLower(path.Ext(p)) {
+	case ".yaml", ".yml", ".json":
+		return true
+	}
+	return false
+}
+
+// isProse says that a file's name is one of those that people keep beside manifests and
+// nobody expects to be applied: README, OWNERS, notes.md.
+func isProse(p string) bool {
+	switch ext := strings.ToLower(path.Ext(p)); ext {
+	case "":
+		first, _ := utf8.DecodeRuneInString(path.Base(p))
+		return unicode.IsUpper(first)
+	case ".md", ".txt", ".rst", ".adoc", ".html", ".pdf", ".png", ".jpg", ".svg":
+		return true
+	}
+	return false
+}
+
+func deviceName(kind fs.FileMode) string {
+	switch {
+	case kind&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case kind&fs.ModeSocket != 0:
+		return "a socket"
+	}
+	return "a device"
+}
