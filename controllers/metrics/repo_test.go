@@ -54,7 +54,7 @@ func (f *fakeForge) Supersede(context.Context, forge.Proposal, string) error    
 func (f *fakeForge) Merge(context.Context, forge.Proposal, git.Person) error          { return f.err }
 func (f *fakeForge) Reject(context.Context, forge.Proposal, git.Person, string) error { return f.err }
 func (f *fakeForge) Reopen(context.Context, forge.Proposal) error                     { return f.err }
-func (f *fakeForge) Gate(context.Context, forge.Proposal, bool, string) error         { return f.err }
+func (f *fakeForge) Gate(context.Context, forge.Proposal, string) error               { return f.err }
 func (f *fakeForge) HowToReject(forge.Request) string                                 { return "close it" }
 
 // leaseRefused is what a push comes to whose branch is not where it was expected.
@@ -154,7 +154,7 @@ func TestCalls(t *testing.T) {
 	_ = r.Forge.Merge(ctx, p, git.Person{})
 	_ = r.Forge.Reject(ctx, p, git.Person{}, "")
 	_ = r.Forge.Reopen(ctx, p)
-	_ = r.Forge.Gate(ctx, p, true, "")
+	_ = r.Forge.Gate(ctx, p, "")
 	if got := r.Forge.HowToReject(forge.Request{}); got != "close it" {
 		t.Errorf("got %s", got)
 	}

@@ -34,6 +34,8 @@ type grafted struct {
 
 func (p *pass) act(ctx context.Context) {
 	p.actOnSeeds(ctx)
+	p.shutRest(ctx)
+	p.nameWaits()
 	p.dropAbandoned(ctx)
 }
 
@@ -242,24 +244,15 @@ func planMessage(pl *plan.Plan) string {
 		[]forge.Trailer{{Key: forge.TrailerSeed, Value: pl.Seed}, {Key: forge.TrailerRevision, Value: pl.Revision}})
 }
 
-// gateText says on a proposal why it may be merged, or what it waits for.
-func gateText(seed string, s release.TierStatus) string {
-	switch {
-	case len(s.Waits) > 0:
-		return release.WaitText(seed, s.Waits)
-	case s.GateFails:
-		return s.Message
-	}
-	return "what this tier waits for is released"
-}
-
 // addTier does what was decided about one tier.
 func (p *pass) addTier(ctx context.Context, out *push, t *plan.Tier, s release.TierStatus) error {
 	r := out.repo
 	branch := layout.TierBranch(r.base, s.Tier)
 	proposal, open := r.proposals[branch]
-	if open && (s.State == release.Proposed || s.State == release.Held) {
-		if err := r.Forge.Gate(ctx, proposal, !s.GateFails, gateText(out.seed.name, s)); err != nil {
+	// What is updated gets the gate that it is due with its new commit, unless the old one
+	// must not be merged whatever becomes of the update.
+	if open && s.Act != release.ActSupersede && (s.Act != release.ActUpdate || proposal.Stale) {
+		if err := r.Forge.Gate(ctx, proposal, s.Shut()); err != nil {
 			return err
 		}
 	}

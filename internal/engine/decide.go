@@ -294,18 +294,33 @@ func (p *pass) next(ctx context.Context) {
 		}
 		d.facts = release.Facts{Tiers: facts, Suspended: d.suspended, KeepAll: d.err != nil}
 	}
-	others, needed := p.acrossSeeds()
+	fleet := p.fleet()
+	needed := fleet.Needed()
 	for _, name := range slices.Sorted(maps.Keys(p.seeds)) {
 		d := p.seeds[name]
 		if d.plan == nil {
 			continue
 		}
-		d.facts.Others, d.facts.Needed = others, needed
+		d.facts.Fleet, d.facts.Needed = fleet, needed
 		d.result = release.Next(d.plan, d.facts)
 		if p.lookUpClosed(ctx, d) {
 			d.result = release.Next(d.plan, d.facts)
 		}
 		p.noteRetryLater(ctx, d)
+	}
+	p.nameWaits()
+}
+
+// nameWaits gives what tiers wait for in other seeds the state that it was found to have there.
+func (p *pass) nameWaits() {
+	states := map[layout.Tier]release.State{}
+	for _, d := range p.seeds {
+		for _, t := range d.result.Tiers {
+			states[t.Tier] = t.State
+		}
+	}
+	for _, d := range p.seeds {
+		d.result.NameWaits(states)
 	}
 }
 
@@ -318,31 +333,15 @@ func (p *pass) factsInForce(ctx context.Context, d *seedDecision) (map[layout.Ti
 	return d.planned.facts, nil
 }
 
-// acrossSeeds gathers what seeds want to know of each other's tiers.
-func (p *pass) acrossSeeds() (others map[layout.Tier]release.State, needed map[layout.Tier][]layout.Tier) {
-	others, needed = map[layout.Tier]release.State{}, map[layout.Tier][]layout.Tier{}
-	for _, seed := range slices.Sorted(maps.Keys(p.seeds)) {
-		d := p.seeds[seed]
-		if d.plan == nil {
-			continue
-		}
-		for i := range d.plan.Tiers {
-			t := &d.plan.Tiers[i]
-			name := d.plan.Name(t)
-			facts := d.facts.Tiers[name]
-			others[name] = release.Standing(t, facts)
-			if facts.Base == release.BaseNothing && facts.Proposal == nil {
-				continue
-			}
-			for _, pre := range t.Prerequisites {
-				if pre.Seed != "" {
-					of := layout.Tier{Seed: pre.Seed, Cluster: pre.Cluster, Ordinal: pre.Ordinal}
-					needed[of] = append(needed[of], name)
-				}
-			}
+// fleet has the tiers of all plans in force.
+func (p *pass) fleet() release.Fleet {
+	fleet := release.Fleet{}
+	for _, d := range p.seeds {
+		if d.plan != nil {
+			fleet.Add(d.plan, d.facts.Tiers)
 		}
 	}
-	return others, needed
+	return fleet
 }
 
 // closedOf translates what a forge says of closed proposals.

@@ -179,6 +179,10 @@ func (e *Engine) Pass(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.regraftsShut() {
+		// Whoever reads the status must not take the new commit for one that may be merged.
+		p.publish(ctx, p.report())
+	}
 	p.act(ctx)
 	report := p.report()
 	p.publish(ctx, report)

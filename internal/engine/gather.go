@@ -364,8 +364,19 @@ func (p *pass) factsOf(ctx context.Context, r *repoState, pl *plan.Plan, t *plan
 			return f, err
 		}
 	}
+	if f.Base != release.BaseAmended && f.BaseDetail != "" {
+		if f.Foreign, err = r.foreignFiles(ctx, t, planned); err != nil {
+			return f, err
+		}
+		if len(f.Foreign) > 0 {
+			f.BaseDetail += ": " + listed(f.Foreign)
+		}
+	}
 	if proposal, ok := r.proposals[layout.TierBranch(r.base, pl.Name(t))]; ok {
 		f.Proposal = &release.Proposal{Wants: proposal.Wants, Edited: proposal.Edited, Rejected: proposal.Rejected, Reason: proposal.Reason, Stale: proposal.Stale, Behind: r.isBehind(proposal)}
+		if f.Proposal.Outside, err = r.outside(ctx, proposal, t); err != nil {
+			return f, err
+		}
 	}
 	if release.Standing(t, f) == "" {
 		if t.Gone() {

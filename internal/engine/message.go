@@ -21,7 +21,7 @@ const proposalTemplate = "proposal"
 // request renders what the proposal of a tier says.
 func (p *pass) request(out *push, t *plan.Tier, s release.TierStatus, branch string) (forge.Request, error) {
 	pl := out.seed.plan
-	request := forge.Request{Tier: s.Tier, Branch: branch, Wants: t.Wants()}
+	request := forge.Request{Tier: s.Tier, Branch: branch, Wants: t.Wants(), Shut: s.Gate}
 	vars := template.Proposal{
 		Verb: verb(t, out.seed.facts.Tiers[s.Tier]), Seed: pl.Seed, Cluster: t.Cluster, Tier: s.Tier.Number(), TierCount: tiersOn(pl, t.Cluster),
 		Removal: t.Gone(), Abandoned: t.Orphan != nil && p.abandoned[t.Cluster], ReconciledBy: "Flux on " + t.Object.Cluster, Objects: byKind(pl.Objects(t)), Next: waitingFor(pl, t),

@@ -733,7 +733,7 @@ func TestASuspendedTierIsNotRemovedBeforeItIsResumed(t *testing.T) {
 	w.mustBe("edge-1/tier-01", "Proposed: waits to be merged: it removes the tier")
 	suspend(true)
 	w.rounds(3)
-	w.mustBe("edge-1/tier-01", "Proposed: is not to be merged yet: Kustomization infra/edge.edge-1.01")
+	w.mustBe("edge-1/tier-01", "Proposed: do not merge yet: Kustomization infra/edge.edge-1.01")
 
 	suspend(false)
 	w.rounds(3)

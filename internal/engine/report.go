@@ -130,6 +130,8 @@ type ProposalReport struct {
 	Branch string `json:"branch"`
 	Title  string `json:"title,omitempty"`
 	URL    string `json:"url,omitempty"`
+	// Gate says why the proposal must not be merged now; empty when it may be.
+	Gate string `json:"gate,omitempty"`
 }
 
 // Stalled is the state of a seed that a person has to look at.
@@ -288,7 +290,7 @@ func (p *pass) reportTier(d *seedDecision, t *plan.Tier, s release.TierStatus) T
 	r := p.repos[t.Repo]
 	proposal, open := r.proposals[layout.TierBranch(r.base, s.Tier)]
 	if open && s.Act != release.ActSupersede {
-		out.Proposal = &ProposalReport{Repo: t.Repo, Branch: proposal.Branch, Title: proposal.Title, URL: proposal.URL}
+		out.Proposal = &ProposalReport{Repo: t.Repo, Branch: proposal.Branch, Title: proposal.Title, URL: proposal.URL, Gate: s.Shut()}
 	}
 	return out
 }
@@ -426,6 +428,7 @@ func (p *pass) writeStatus(ctx context.Context, r *repoState, report *Report) er
 	}
 	if err == nil {
 		p.engine.reported = published{is.report, commit, by.When}
+		r.refs[branch] = commit
 	}
 	return err
 }

@@ -40,6 +40,8 @@ type world struct {
 	guard   int
 	// interval lies between passes; zero for passes that are made by hand.
 	interval time.Duration
+	// unamended says that nobody changes what is proposed, so that base has what plans want.
+	unamended bool
 	// wrap replaces the mirror of the GitOps repository, where a test wants another.
 	wrap func(faultyMirror) engine.Mirror
 	// onForge replaces the forge that engines work with, where a test wants another.
@@ -141,15 +143,20 @@ func controlPlane(m engine.Mirror) func(context.Context) (engine.Tree, error) {
 	}
 }
 
-// mustBeDue holds a proposal against the clusters themselves: what its tier waits
-// for must run there exactly as base has it.
+// mustBeDue holds a proposal that may be merged against the clusters themselves: what its
+// tier waits for, and what that waits for in turn, must run there exactly as base has it.
 func (w *world) mustBeDue(r forge.Request) {
-	refs, _ := w.gitops.Fetch(context.Background(), "main")
-	p := w.planOf(refs, r.Tier.Seed)
-	t, ok := p.Find(r.Tier.Cluster, r.Tier.Ordinal)
-	if !ok || t.Leaving != nil {
+	if r.Shut != "" {
 		return
 	}
+	refs, _ := w.gitops.Fetch(context.Background(), "main")
+	p := w.planOf(refs, r.Tier.Seed)
+	if t, ok := p.Find(r.Tier.Cluster, r.Tier.Ordinal); ok && t.Leaving == nil {
+		w.mustRunBefore(r, refs, p, t, map[layout.Tier]bool{})
+	}
+}
+
+func (w *world) mustRunBefore(r forge.Request, refs git.Refs, p *plan.Plan, t *plan.Tier, seen map[layout.Tier]bool) {
 	for _, pre := range t.Prerequisites {
 		of := p
 		if pre.Seed != "" {
@@ -160,8 +167,30 @@ func (w *world) mustBeDue(r forge.Request) {
 			w.t.Errorf("%s was proposed although %s tier %02d is not planned", r.Tier, pre.Cluster, pre.Ordinal)
 			continue
 		}
+		if name := of.Name(before); seen[name] {
+			continue
+		} else {
+			seen[name] = true
+		}
+		if w.unamended {
+			w.mustBeMerged(r, refs, of, before)
+		}
 		for _, o := range of.Objects(before) {
 			w.mustRun(r, refs, before, o)
+		}
+		w.mustRunBefore(r, refs, of, before, seen)
+	}
+}
+
+// mustBeMerged asserts that base has exactly the entries that a plan has of a tier.
+func (w *world) mustBeMerged(r forge.Request, refs git.Refs, of *plan.Plan, before *plan.Tier) {
+	have, err := w.gitops.Entries(refs["main"], []string{before.Path, before.Reconciler})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for at, want := range before.Entries() {
+		if got := have[at].Hash.String(); got != string(want) {
+			w.t.Errorf("%s was proposed although base does not have %s as %s wants it", r.Tier, at, of.Name(before))
 		}
 	}
 }

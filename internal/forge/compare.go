@@ -27,6 +27,11 @@ func (r *Reader) compare(ctx context.Context, base git.Hash, b *Branch) error {
 	b.Changes, err = r.mirror.MergeTrees(from, b.Content, base, isTierOf(b.Tier))
 	b.Stale = len(b.Changes.Conflicts) > 0
 	b.Merged = !b.Stale && len(b.Changes.Edits) == 0
+	if !b.Stale {
+		for _, e := range b.Changes.Edits {
+			b.Paths = append(b.Paths, e.Path)
+		}
+	}
 	return err
 }
 

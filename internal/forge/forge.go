@@ -59,9 +59,13 @@ type Proposal struct {
 	// commits on top of a rejection takes it back.
 	Rejected bool
 	Reason   string
-	// Stale says that it cannot be merged as it stands: it conflicts with the base
-	// branch, or base changed under its paths.
+	// Stale says that it cannot be merged as it is: it conflicts with the base branch,
+	// base changed under its paths, or base was moved back to before Base, so that
+	// merging would bring back what people removed.
 	Stale bool
+	// Paths are what merging it would change on the base branch; a directory may stand
+	// for all that is in it. There are none of one that is Stale or not Furrow's.
+	Paths []string
 	// URL is where people look at it; empty on plain Git.
 	URL string
 }
@@ -101,6 +105,8 @@ type Request struct {
 	Body   string
 	// Head is the branch's tip, which was pushed before.
 	Head git.Hash
+	// Shut says why the proposal must not be merged now; empty when it may be.
+	Shut string
 }
 
 // Forge is where people decide about one repository's proposals.
@@ -130,16 +136,16 @@ type Forge interface {
 	Reject(ctx context.Context, p Proposal, by git.Person, reason string) error
 	// Reopen takes a rejection back. It does nothing where there is none.
 	Reopen(ctx context.Context, p Proposal) error
-	// Gate shows on the proposal whether its prerequisites still hold. It is called
-	// on every pass, and does nothing where that is shown already.
-	Gate(ctx context.Context, p Proposal, holds bool, why string) error
+	// Gate shows on the proposal why it must not be merged now, or that it may be where
+	// shut is empty. It is called on every pass, and does nothing where that is shown already.
+	Gate(ctx context.Context, p Proposal, shut string) error
 	// HowToReject is a sentence for the proposal's body.
 	HowToReject(p Request) string
 }
 
-// ErrConflict says that a proposal cannot be merged as it stands. Furrow brings
-// it up to date by itself.
-var ErrConflict = errors.New("the base branch has changed under the proposal's paths; it is brought up to date first")
+// ErrConflict says that a proposal cannot be merged as it is. Furrow brings one that
+// nobody has edited up to date by itself.
+var ErrConflict = errors.New("the base branch has changed under the proposal, so it cannot be merged as it is")
 
 // ErrGone says that a proposal is no longer there, or no longer what was asked for.
 var ErrGone = errors.New("the proposal has changed or is gone; look again")

@@ -8,6 +8,7 @@
 package layout
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -36,6 +37,11 @@ func (t Tier) Number() string { return fmt.Sprintf("%02d", t.Ordinal) }
 
 // String names the tier for people.
 func (t Tier) String() string { return t.Seed + "/" + t.Cluster + "/tier-" + t.Number() }
+
+// Compare orders tiers by seed, cluster and ordinal.
+func (t Tier) Compare(other Tier) int {
+	return cmp.Or(cmp.Compare(t.Seed, other.Seed), cmp.Compare(t.Cluster, other.Cluster), cmp.Compare(t.Ordinal, other.Ordinal))
+}
 
 // Dir is the directory of the tier's objects.
 func (t Tier) Dir(prefix string) string {

@@ -2,8 +2,7 @@ package release
 
 import (
 	"fmt"
-
-	"github.com/furrow-dev/furrow/internal/core/layout"
+	"slices"
 )
 
 // checks are asked in this order; the first that has an answer decides.
@@ -22,7 +21,7 @@ var checks = []func(*decision) (TierStatus, bool){
 // onBase: base has the entries, or what a person made of them, so health alone
 // says how far the tier is. A proposal that is still open is of no use any more.
 func onBase(d *decision) (TierStatus, bool) {
-	state := d.gates.standing[d.name]
+	state := d.gates.standing(d.name)
 	if state == "" {
 		return TierStatus{}, false
 	}
@@ -45,7 +44,8 @@ func keptWhole(d *decision) (TierStatus, bool) {
 	if !d.facts.KeepAll || d.tier.Leaving == nil || d.have.Base == BaseNothing {
 		return TierStatus{}, false
 	}
-	s := TierStatus{State: Held, Message: "nothing leaves while the seed cannot be planned"}
+	const why = "removals are on hold because the seed cannot be planned"
+	s := TierStatus{State: Held, Message: why, Gate: why}
 	if d.have.Proposal != nil && !d.have.Proposal.Edited {
 		s.Act = ActSupersede
 	}
@@ -58,7 +58,8 @@ func foreign(d *decision) (TierStatus, bool) {
 	if d.have.Base != BaseForeign || d.proposed() && !d.have.Proposal.Stale {
 		return TierStatus{}, false
 	}
-	return TierStatus{State: Held, Message: fmt.Sprintf("%s. Remove it from the base branch, make the seed say the same, or run 'furrow retry %s' to propose what belongs there", d.have.BaseDetail, d.name.Seed)}, true
+	why := fmt.Sprintf("%s. Remove it from the base branch, make the seed say the same, or run 'furrow retry %s' to propose what belongs there", d.have.BaseDetail, d.name.Seed)
+	return TierStatus{State: Held, Message: why, Gate: why}, true
 }
 
 // proposed says that an open proposal has the present entries.
@@ -82,15 +83,13 @@ func proposedAsWanted(d *decision) (TierStatus, bool) {
 	case d.tier.Orphans():
 		s.Message = fmt.Sprintf("waits to be merged: cluster %s was abandoned, so what is there is orphaned before the tier is removed", d.name.Cluster)
 	}
-	s.GateFails = len(s.Waits) > 0
+	s.Gate = d.have.LeftBehind
 	switch {
-	case d.have.LeftBehind != "":
-		s.Message, s.GateFails = "is not to be merged yet: "+d.have.LeftBehind, true
 	case p.Edited:
 		s.Message = "waits to be merged; a person has edited it"
-	case p.Stale && !s.GateFails:
+	case p.Stale: // whatever its gate says: it could bring back what was removed from base
 		s.Act, s.Message = ActUpdate, "is brought up to date: the base branch has changed under it"
-	case p.Behind && !s.GateFails:
+	case p.Behind && s.Gate == "" && len(s.Waits) == 0:
 		s.Act, s.Message = ActUpdate, "is brought up to date with the base branch"
 	}
 	return s, true
@@ -110,14 +109,18 @@ func proposedOtherwise(d *decision) (TierStatus, bool) {
 		return TierStatus{}, false
 	}
 	if p.Edited {
-		waits := d.waits()
-		return TierStatus{State: Held, Message: "a person has edited the open proposal, and the plan has changed since. Merge it, or delete its branch", Waits: waits, GateFails: len(waits) > 0}, true
+		s := TierStatus{State: Held, Message: "a person has edited the open proposal, and the plan has changed since. Merge it, or delete its branch", Waits: d.waits()}
+		if len(s.Waits) > 0 || p.Stale || p.Outside != "" {
+			s.Message = "a person has edited the open proposal, and the plan has changed since. Delete its branch"
+		}
+		return s, true
 	}
 	if waits := d.waits(); len(waits) > 0 {
 		return TierStatus{State: Blocked, Waits: waits, Act: ActSupersede}, true
 	}
 	if d.facts.Suspended {
-		return TierStatus{State: Outdated, Message: "is not brought up to date while the seed is suspended"}, true
+		const why = "is not brought up to date while the seed is suspended"
+		return TierStatus{State: Outdated, Message: why, Gate: "it carries an earlier plan, and " + why}, true
 	}
 	return TierStatus{State: Outdated, Message: "is brought up to date", Act: ActUpdate}, true
 }
@@ -180,17 +183,11 @@ func (d *decision) waits() []Wait {
 	if d.tier.Orphans() || d.tier.Leaving != nil && d.have.Base != BaseNothing {
 		return d.waitsOfLeaving()
 	}
-	return d.gates.of(d.tier)
+	return slices.Clone(d.gates.of(d.name))
 }
 
 func (d *decision) waitsOfLeaving() []Wait {
-	var out []Wait
-	for _, r := range d.tier.Leaving.After {
-		name := layout.Tier{Seed: d.name.Seed, Cluster: r.Cluster, Ordinal: r.Ordinal}
-		if state := d.gates.standing[name]; state != Released && state != Gone {
-			out = append(out, Wait{name, stateOf(state, true), "leaves first: " + r.Why})
-		}
-	}
+	out := slices.Clone(d.gates.ofLeaving(d.name))
 	if d.tier.Gone() || d.tier.Orphans() {
 		for _, name := range d.facts.Needed[d.name] {
 			out = append(out, Wait{name, Merged, fmt.Sprintf("seed %q still needs it", name.Seed)})

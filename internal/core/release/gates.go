@@ -1,69 +1,161 @@
 package release
 
 import (
+	"slices"
+
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 )
 
-// gates are the prerequisites of all tiers of a plan, and how they stand. A gate
-// is shut by a prerequisite and by what that one has as prerequisite in turn, so
-// that an update goes out tier by tier also where a tier in between is unchanged.
+// Node is what the tiers of other plans need to know of a tier.
+type Node struct {
+	// Standing is the tier's state as far as base and health alone give it.
+	Standing State
+	// Present says that base has something of the tier, or that a proposal of it is open.
+	Present       bool
+	Prerequisites []plan.Prerequisite
+}
+
+// Fleet has the tiers of all plans in force.
+type Fleet map[layout.Tier]Node
+
+// Add takes in the tiers of a plan.
+func (f Fleet) Add(p *plan.Plan, facts map[layout.Tier]TierFacts) {
+	for i := range p.Tiers {
+		t := &p.Tiers[i]
+		name := p.Name(t)
+		have := facts[name]
+		f[name] = Node{Standing(t, have), have.Base != BaseNothing || have.Proposal != nil, t.Prerequisites}
+	}
+}
+
+// Needed lists, for a tier, the tiers of other seeds that are present and have it as
+// prerequisite, directly or through tiers that are not present.
+func (f Fleet) Needed() map[layout.Tier][]layout.Tier {
+	needed := map[layout.Tier][]layout.Tier{}
+	for name, node := range f {
+		if node.Present {
+			f.need(name, name, map[layout.Tier]bool{}, needed)
+		}
+	}
+	for _, by := range needed {
+		slices.SortFunc(by, layout.Tier.Compare)
+	}
+	return needed
+}
+
+// need notes what the tier by has as prerequisite through the tier at.
+func (f Fleet) need(by, at layout.Tier, seen map[layout.Tier]bool, needed map[layout.Tier][]layout.Tier) {
+	for _, p := range f[at].Prerequisites {
+		name := prerequisite(at.Seed, p)
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		if name.Seed != by.Seed {
+			needed[name] = append(needed[name], by)
+		}
+		if !f[name].Present {
+			f.need(by, name, seen, needed)
+		}
+	}
+}
+
+// prerequisite names the tier that a tier of a seed has as prerequisite.
+func prerequisite(seed string, p plan.Prerequisite) layout.Tier {
+	name := layout.Tier{Seed: seed, Cluster: p.Cluster, Ordinal: p.Ordinal}
+	if p.Seed != "" {
+		name.Seed = p.Seed
+	}
+	return name
+}
+
+// gates finds what the tiers of a plan wait for. A gate is shut by a prerequisite and
+// by what that one has as prerequisite in turn, in whatever plan, so that an update goes
+// out tier by tier also where a tier in between is unchanged.
 type gates struct {
-	plan     *plan.Plan
-	tiers    map[layout.Tier]*plan.Tier
-	standing map[layout.Tier]State
-	others   map[layout.Tier]State
-	shut     map[layout.Tier][]Wait
+	seed   string
+	own    Fleet
+	others Fleet
+	// after has, for what leaves, the tiers of the plan that must leave before.
+	after map[layout.Tier][]plan.Reference
+	shut  map[layout.Tier][]Wait
+	holds map[layout.Tier][]Wait
 }
 
 func newGates(p *plan.Plan, facts Facts) *gates {
-	g := &gates{plan: p, tiers: map[layout.Tier]*plan.Tier{}, standing: map[layout.Tier]State{}, others: facts.Others, shut: map[layout.Tier][]Wait{}}
+	g := &gates{
+		seed: p.Seed, own: Fleet{}, others: facts.Fleet, after: map[layout.Tier][]plan.Reference{},
+		shut: map[layout.Tier][]Wait{}, holds: map[layout.Tier][]Wait{},
+	}
+	g.own.Add(p, facts.Tiers)
 	for i := range p.Tiers {
-		name := p.Name(&p.Tiers[i])
-		g.tiers[name] = &p.Tiers[i]
-		g.standing[name] = Standing(&p.Tiers[i], facts.Tiers[name])
+		if t := &p.Tiers[i]; t.Leaving != nil {
+			g.after[p.Name(t)] = t.Leaving.After
+		}
 	}
 	return g
 }
 
+// standing is the state that base and health give a tier of the plan.
+func (g *gates) standing(name layout.Tier) State { return g.own[name].Standing }
+
+func (g *gates) node(name layout.Tier) (Node, bool) {
+	in := g.others
+	if name.Seed == g.seed {
+		in = g.own
+	}
+	n, known := in[name]
+	return n, known
+}
+
 // of lists what shuts a tier's gate: the nearest prerequisites that are not Released.
-func (g *gates) of(t *plan.Tier) []Wait {
-	name := g.plan.Name(t)
+func (g *gates) of(name layout.Tier) []Wait {
 	if known, done := g.shut[name]; done {
 		return known
 	}
-	g.shut[name] = nil // a plan's prerequisites form no circle; a broken plan must not hang
-	var out []Wait
-	seen := map[layout.Tier]bool{}
-	add := func(w Wait) {
-		if !seen[w.Tier] {
-			seen[w.Tier] = true
-			out = append(out, w)
-		}
-	}
-	for _, p := range t.Prerequisites {
-		w, open := g.stands(p)
-		if !open {
-			add(w)
-			continue
-		}
-		if before, own := g.tiers[w.Tier]; own {
-			for _, w := range g.of(before) {
-				add(w)
-			}
+	g.shut[name] = nil // prerequisites form no circle; broken plans must not hang
+	var out waits
+	at, _ := g.node(name)
+	for _, p := range at.Prerequisites {
+		of := prerequisite(name.Seed, p)
+		before, known := g.node(of)
+		if known && before.Standing == Released {
+			out.add(g.of(of)...)
+		} else {
+			out.add(Wait{of, stateOf(before.Standing, known), p.Why})
 		}
 	}
 	g.shut[name] = out
 	return out
 }
 
-// stands says whether a prerequisite is Released, and what to wait for if not.
-func (g *gates) stands(p plan.Prerequisite) (Wait, bool) {
-	name := layout.Tier{Seed: g.plan.Seed, Cluster: p.Cluster, Ordinal: p.Ordinal}
-	state, known := g.standing[name]
-	if p.Seed != "" {
-		name.Seed = p.Seed
-		state, known = g.others[name]
+// ofLeaving lists what must leave before a tier of the plan: the nearest that has not left.
+func (g *gates) ofLeaving(name layout.Tier) []Wait {
+	if known, done := g.holds[name]; done {
+		return known
 	}
-	return Wait{name, stateOf(state, known), p.Why}, known && state == Released
+	g.holds[name] = nil
+	var out waits
+	for _, r := range g.after[name] {
+		of := layout.Tier{Seed: g.seed, Cluster: r.Cluster, Ordinal: r.Ordinal}
+		if state := g.standing(of); state == Released || state == Gone {
+			out.add(g.ofLeaving(of)...)
+		} else {
+			out.add(Wait{of, stateOf(state, true), "leaves first: " + r.Why})
+		}
+	}
+	g.holds[name] = out
+	return out
+}
+
+// waits has each tier that is waited for once.
+type waits []Wait
+
+func (w *waits) add(more ...Wait) {
+	for _, m := range more {
+		if !slices.ContainsFunc(*w, func(had Wait) bool { return had.Tier == m.Tier }) {
+			*w = append(*w, m)
+		}
+	}
 }

@@ -5,11 +5,16 @@
 //
 // Invariants: gates guard proposing, not being, so that nothing that is on the
 // base branch is ever taken back because health flaps; what is not known never
-// passes a gate; a tier is proposed only while all its prerequisites are
-// Released at their entries of the plan in force.
+// passes a gate; a tier is proposed only while all its prerequisites, and what
+// those wait for in turn, in whatever plan, are Released at their entries of the
+// plan in force; an open proposal whose merge would change more than the tier's
+// entries has a shut gate until it is grafted anew.
 package release
 
 import (
+	"cmp"
+	"fmt"
+
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/plan"
@@ -87,8 +92,12 @@ type Proposal struct {
 	// Rejected says that a person turned it down, Reason why.
 	Rejected bool
 	Reason   string
-	// Stale says that it cannot be merged as it stands.
+	// Stale says that it cannot be merged as it is: base has changed under its paths, or
+	// was moved back, so that merging would bring back what was removed.
 	Stale bool
+	// Outside names what merging it would change beside the tier's own paths; empty when
+	// it changes nothing else.
+	Outside string
 	// Behind says that the base branch has moved and the repository's policy is to follow.
 	Behind bool
 }
@@ -99,6 +108,9 @@ type TierFacts struct {
 	// BaseDetail says, of foreign content, what is where; of amended content, how to
 	// see what a person changed.
 	BaseDetail string
+	// Foreign are the files at the tier's paths that Furrow did not put there, as long as
+	// base holds any: the tier's proposal deletes or replaces them.
+	Foreign []string
 	// Proposal is nil when there is none.
 	Proposal *Proposal
 	Closed   Closed
@@ -121,9 +133,9 @@ type Facts struct {
 	// KeepAll says that the seed cannot be planned at present, so that nothing of
 	// it leaves.
 	KeepAll bool
-	// Others says of a tier of another seed's plan whether it is Released at its entries.
-	Others map[layout.Tier]State
-	// Needed lists, for a tier, tiers of other seeds that are on base and have it as prerequisite.
+	// Fleet has the tiers of all plans in force.
+	Fleet Fleet
+	// Needed lists, for a tier, the tiers of other seeds that need it; see Fleet.Needed.
 	Needed map[layout.Tier][]layout.Tier
 }
 
@@ -159,9 +171,12 @@ type TierStatus struct {
 	// Amended says how to see what a person made of the entries before they were
 	// merged; empty when base has exactly the entries.
 	Amended string
-	// GateFails says that an open proposal should not be merged as things are: what it
-	// waits for is in Waits, or else in Message.
-	GateFails bool
+	// Gate says why an open proposal must not be merged whatever its branch holds; empty
+	// when there is no reason.
+	Gate string
+	// Stale says why an open proposal must not be merged until it is grafted anew, or a
+	// person has put their change right; empty when it need not be.
+	Stale string
 	// NeedsClosed says that Closed has to be looked up before more can be said.
 	NeedsClosed bool
 }
@@ -171,6 +186,9 @@ type TierStatus struct {
 func Retriable(s TierStatus, f TierFacts) bool {
 	return s.State == Rejected || s.State == Reverted || f.Base == BaseForeign || f.Base == BaseAmended
 }
+
+// Shut says why an open proposal must not be merged now; empty when it may be merged.
+func (s TierStatus) Shut() string { return cmp.Or(s.Gate, s.Stale) }
 
 // Result is the state of a whole plan.
 type Result struct {
@@ -256,12 +274,31 @@ func Next(p *plan.Plan, facts Facts) Result {
 		d.have = facts.Tiers[d.name]
 		s := d.decide()
 		s.Tier = d.name
+		d.judgeProposal(&s)
 		out.Tiers = append(out.Tiers, s)
 		out.Done = out.Done && (s.State == Released || s.State == Gone)
 		out.Settled = out.Settled && (s.State == Released || onlyLeaves(p, t))
 	}
-	out.nameWaits()
+	out.NameWaits(nil)
 	return out
+}
+
+// judgeProposal says why an open proposal cannot be merged as it is, and grafts it anew
+// where Furrow may, whatever its gate says.
+func (d *decision) judgeProposal(s *TierStatus) {
+	p := d.have.Proposal
+	if p == nil || p.Rejected || s.Act == ActSupersede {
+		s.Gate, s.Stale = "", ""
+		return
+	}
+	switch {
+	case p.Outside != "":
+		s.Stale = fmt.Sprintf("merging it would also change %s, which is not part of the tier. Take that out of the branch, or delete the branch", p.Outside)
+	case p.Stale && p.Edited:
+		s.Stale = "the base branch has changed under it, and a person has edited it. Rebase it onto the base branch, or delete its branch"
+	case p.Stale:
+		s.Stale = "the base branch has changed under it; it is brought up to date first"
+	}
 }
 
 // Proposed notes that proposals of tiers were opened, or brought up to date, since.
@@ -272,14 +309,15 @@ func (r *Result) Proposed(tiers ...layout.Tier) {
 	}
 	for i := range r.Tiers {
 		if t := &r.Tiers[i]; proposed[t.Tier] {
-			t.State, t.Act, t.Message = Proposed, ActNone, "waits to be merged"
+			t.State, t.Act, t.Stale, t.Message = Proposed, ActNone, "", "waits to be merged"
 		}
 	}
-	r.nameWaits()
+	r.NameWaits(nil)
 }
 
-// nameWaits gives what is waited for within the seed the state that it was found to have.
-func (r *Result) nameWaits() {
+// NameWaits gives what is waited for the state that it was found to have, there or in
+// other seeds, and writes the messages that follow from that.
+func (r *Result) NameWaits(others map[layout.Tier]State) {
 	states := make(map[layout.Tier]State, len(r.Tiers))
 	for _, t := range r.Tiers {
 		states[t.Tier] = t.State
@@ -287,15 +325,27 @@ func (r *Result) nameWaits() {
 	for i := range r.Tiers {
 		t := &r.Tiers[i]
 		for j := range t.Waits {
-			if s, ok := states[t.Waits[j].Tier]; ok {
-				t.Waits[j].State = s
+			w := &t.Waits[j]
+			if s, ok := states[w.Tier]; ok {
+				w.State = s
+			} else if s, ok := others[w.Tier]; ok {
+				w.State = s
 			}
 		}
-		if t.State == Blocked {
+		switch {
+		case t.State == Blocked:
 			t.Message = WaitText(t.Tier.Seed, t.Waits)
+		case len(t.Waits) > 0:
+			t.Gate = WaitText(t.Tier.Seed, t.Waits)
+		}
+		if shut := t.Shut(); t.State == Proposed && shut != "" && (t.Act == ActNone || t.Gate != "") {
+			t.Message = DoNotMerge + shut
 		}
 	}
 }
+
+// DoNotMerge begins the message of a tier whose open proposal must not be merged now.
+const DoNotMerge = "do not merge yet: "
 
 func onlyLeaves(p *plan.Plan, t *plan.Tier) bool {
 	for _, o := range p.Objects(t) {

@@ -183,10 +183,42 @@ func TestNext(t *testing.T) {
 			makePlan().proposal(mgmt0, release.Proposal{}), mgmt0, want{State: release.Proposed},
 		},
 		"Proposed although a person has edited it": {
-			makePlan().proposal(mgmt0, release.Proposal{Edited: true, Stale: true}), mgmt0, want{State: release.Proposed},
+			makePlan().proposal(mgmt0, release.Proposal{Edited: true}), mgmt0, want{State: release.Proposed},
 		},
 		"Proposed, and grafted anew when base changed under it": {
-			makePlan().proposal(mgmt0, release.Proposal{Stale: true}), mgmt0, want{State: release.Proposed, Act: release.ActUpdate},
+			makePlan().proposal(mgmt0, release.Proposal{Stale: true}), mgmt0, want{State: release.Proposed, Act: release.ActUpdate, Gate: true},
+		},
+		"grafted anew when base changed under it, although its gate is shut": {
+			makePlan().merged(mgmt0, health.Failed).proposal(edge0, release.Proposal{Stale: true}), edge0,
+			want{State: release.Proposed, Act: release.ActUpdate, Waits: []release.State{release.Failed}, Gate: true},
+		},
+		"grafted anew when base changed under it, although the reconciler would leave what it applied": {
+			makePlan().removal().base(edge1, release.BaseEarlier).proposal(edge1, release.Proposal{Stale: true}).
+				on(edge1, func(f *release.TierFacts) { f.LeftBehind = "it is suspended" }), edge1,
+			want{State: release.Proposed, Act: release.ActUpdate, Gate: true},
+		},
+		"not brought up to date with base while its gate is shut": {
+			makePlan().merged(mgmt0, health.Failed).proposal(edge0, release.Proposal{Behind: true}), edge0,
+			want{State: release.Proposed, Waits: []release.State{release.Failed}, Gate: true},
+		},
+		"a proposal that a person edited has a failing gate when base changed under it": {
+			makePlan().proposal(mgmt0, release.Proposal{Edited: true, Stale: true}), mgmt0, want{State: release.Proposed, Gate: true},
+		},
+		"a proposal that a person edited has a failing gate when it changes more than the tier": {
+			makePlan().proposal(mgmt0, release.Proposal{Edited: true, Outside: "notes.md"}), mgmt0, want{State: release.Proposed, Gate: true},
+		},
+		"an edited proposal of an earlier plan has a failing gate when base changed under it": {
+			makePlan().proposal(mgmt0, release.Proposal{Wants: "other", Edited: true, Stale: true}), mgmt0, want{State: release.Held, Gate: true},
+		},
+		"a proposal that foreign content holds has a failing gate": {
+			makePlan().base(mgmt0, release.BaseForeign).proposal(mgmt0, release.Proposal{Stale: true}), mgmt0, want{State: release.Held, Gate: true},
+		},
+		"an edited removal has a failing gate while the seed cannot be planned": {
+			func() *fixture {
+				f := makePlan().removal().base(edge1, release.BaseEarlier).proposal(edge1, release.Proposal{Edited: true})
+				f.facts.KeepAll = true
+				return f
+			}(), edge1, want{State: release.Held, Gate: true},
 		},
 		"Proposed with a failing gate when a prerequisite regresses": {
 			makePlan().merged(mgmt0, health.Failed).proposal(edge0, release.Proposal{}), edge0,
@@ -200,7 +232,7 @@ func TestNext(t *testing.T) {
 				f := makePlan().proposal(mgmt0, release.Proposal{Wants: "other"})
 				f.facts.Suspended = true
 				return f
-			}(), mgmt0, want{State: release.Outdated},
+			}(), mgmt0, want{State: release.Outdated, Gate: true},
 		},
 		"an outdated proposal is taken back while its prerequisites are not Released": {
 			makePlan().proposal(edge0, release.Proposal{Wants: "other"}), edge0,
@@ -337,6 +369,27 @@ func TestNext(t *testing.T) {
 		"proposed once another seed's tier is Released": {
 			makePlan().needs("other", release.Released), mgmt0, want{State: release.Queued, Act: release.ActPropose},
 		},
+		"Blocked while what another seed's Released tier waits for is not Released": {
+			makePlan().needs("other", release.Released).behind("other", release.Failed), mgmt0,
+			want{State: release.Blocked, Waits: []release.State{release.Failed}},
+		},
+		"Blocked while what another seed's Released tier waits for in a third one is not planned": {
+			makePlan().needs("other", release.Released).behind("third", ""), mgmt0,
+			want{State: release.Blocked, Waits: []release.State{release.Blocked}},
+		},
+		"an open proposal has a failing gate while what another seed's Released tier waits for is not Released": {
+			makePlan().needs("other", release.Released).behind("other", release.Progressing).proposal(mgmt0, release.Proposal{}), mgmt0,
+			want{State: release.Proposed, Waits: []release.State{release.Progressing}, Gate: true},
+		},
+		"proposed once all that another seed's tier waits for is Released": {
+			makePlan().needs("other", release.Released).behind("third", release.Released), mgmt0,
+			want{State: release.Queued, Act: release.ActPropose},
+		},
+		"what leaves waits for what leaves before a tier that has left": {
+			makePlan().removal().base(edge1, release.BaseEarlier).base(mgmt0, release.BaseEarlier).
+				on(edge0, func(f *release.TierFacts) { f.Health.Phase = health.Absent }), mgmt0,
+			want{State: release.Blocked, Waits: []release.State{release.Queued}},
+		},
 		"what leaves a tier goes after what needed it elsewhere": {
 			makePlan().leaving().base(mgmt0, release.BaseEarlier).base(edge0, release.BaseEarlier), mgmt0,
 			want{State: release.Blocked, Waits: []release.State{release.Queued}},
@@ -353,7 +406,7 @@ func TestNext(t *testing.T) {
 			if !ok {
 				t.Fatalf("no status of %s", tc.tier)
 			}
-			got := want{State: s.State, Act: s.Act, Gate: s.GateFails, Lookup: s.NeedsClosed}
+			got := want{State: s.State, Act: s.Act, Gate: s.Shut() != "", Lookup: s.NeedsClosed}
 			for _, w := range s.Waits {
 				got.Waits = append(got.Waits, w.State)
 			}
@@ -368,9 +421,25 @@ func TestNext(t *testing.T) {
 func (f *fixture) needs(seed string, state release.State) *fixture {
 	t := f.tier(mgmt0)
 	t.Prerequisites = append(t.Prerequisites, plan.Prerequisite{Seed: seed, Cluster: "mgmt", Ordinal: 3, Why: "its CRD"})
-	f.facts.Others = map[layout.Tier]release.State{}
+	f.facts.Fleet = release.Fleet{}
 	if state != "" {
-		f.facts.Others[layout.Tier{Seed: seed, Cluster: "mgmt", Ordinal: 3}] = state
+		f.facts.Fleet[layout.Tier{Seed: seed, Cluster: "mgmt", Ordinal: 3}] = release.Node{Standing: state}
+	}
+	return f
+}
+
+// behind makes the other seed's tier wait for one of a seed, which is planned when it has a state.
+func (f *fixture) behind(seed string, state release.State) *fixture {
+	other := layout.Tier{Seed: "other", Cluster: "mgmt", Ordinal: 3}
+	node := f.facts.Fleet[other]
+	pre := plan.Prerequisite{Cluster: "west", Ordinal: 1, Why: "its Issuer"}
+	if seed != other.Seed {
+		pre.Seed = seed
+	}
+	node.Prerequisites = append(node.Prerequisites, pre)
+	f.facts.Fleet[other] = node
+	if state != "" {
+		f.facts.Fleet[layout.Tier{Seed: seed, Cluster: "west", Ordinal: 1}] = release.Node{Standing: state}
 	}
 	return f
 }
@@ -445,5 +514,47 @@ func TestGoing(t *testing.T) {
 				t.Errorf("got %d, want %d", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestNeededThroughTiersThatAreNotThere: what a planted tier needs stays needed where the
+// tier in between is gone from base.
+func TestNeededThroughTiersThatAreNotThere(t *testing.T) {
+	tier := func(seed string, n int) layout.Tier { return layout.Tier{Seed: seed, Cluster: "edge", Ordinal: n} }
+	needs := func(seed string, n int) []plan.Prerequisite {
+		return []plan.Prerequisite{{Seed: seed, Cluster: "edge", Ordinal: n}}
+	}
+	fleet := release.Fleet{
+		tier("certs", 1): {Present: true},
+		tier("certs", 2): {Present: true, Prerequisites: needs("", 1)},
+		tier("shop", 2):  {Prerequisites: needs("certs", 2)},
+		tier("shop", 3):  {Present: true, Prerequisites: needs("", 2)},
+		tier("blog", 0):  {Present: true, Prerequisites: needs("certs", 2)},
+		tier("wiki", 0):  {Prerequisites: needs("certs", 1)},
+	}
+	want := map[layout.Tier][]layout.Tier{tier("certs", 2): {tier("blog", 0), tier("shop", 3)}}
+	if diff := cmp.Diff(want, fleet.Needed()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestWhatMustNotBeMergedSaysSo: the message of a proposal whose gate is shut never asks
+// for its merge, and what was grafted anew keeps the gate that it had.
+func TestWhatMustNotBeMergedSaysSo(t *testing.T) {
+	f := makePlan().merged(mgmt0, health.Failed).proposal(edge0, release.Proposal{Stale: true})
+	result := release.Next(f.plan, f.facts)
+	const want = "do not merge yet: waits for mgmt tier 00 (Failed): the cluster"
+	if s, _ := result.Find(edge0); s.Message != want {
+		t.Errorf("got %q, want %q", s.Message, want)
+	}
+	result.Proposed(edge0)
+	if s, _ := result.Find(edge0); s.Message != want || s.Shut() != "waits for mgmt tier 00 (Failed): the cluster" {
+		t.Errorf("grafted anew: got %q with gate %q, want %q", s.Message, s.Shut(), want)
+	}
+	f = makePlan().proposal(mgmt0, release.Proposal{Stale: true})
+	result = release.Next(f.plan, f.facts)
+	result.Proposed(mgmt0)
+	if s, _ := result.Find(mgmt0); s.Message != "waits to be merged" || s.Shut() != "" {
+		t.Errorf("grafted anew with nothing to wait for: got %q with gate %q", s.Message, s.Shut())
 	}
 }

@@ -74,6 +74,8 @@ type Person interface {
 	Update(t *testing.T, branch string)
 	// Merge merges a proposal without Furrow.
 	Merge(t *testing.T, p forge.Proposal, way Way)
+	// Reset moves a branch to another commit, by force.
+	Reset(t *testing.T, branch string, to git.Hash)
 	// Close turns a proposal down without Furrow.
 	Close(t *testing.T, p forge.Proposal, reason string)
 }
@@ -129,6 +131,9 @@ var cases = []struct {
 	{"a proposal is not merged twice", mergedTwice},
 
 	{"a gate that fails and then holds is shown", gated},
+	{"a gate that fails when the proposal is opened, or brought up to date, is shown", openedShut},
+	{"a proposal that would bring back what people took off base is stale", movedBack},
+	{"an edited proposal names all that merging it would change", editedElsewhere},
 	{"a proposal is stale where base changed under its paths", stale},
 	{"a proposal that is only behind is not stale", behind},
 	{"branches that are not Furrow's are never touched", foreign},

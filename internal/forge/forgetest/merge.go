@@ -3,6 +3,7 @@ package forgetest
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
@@ -205,4 +206,48 @@ func behind(w *world) {
 	w.wantFile(objectFile(tier("a")), "wants: w2\n")
 	w.wantFile(objectFile(tier("b")), "wants: w1\n")
 	w.wantFile("notes.md", "1\n")
+}
+
+// movedBack: base is moved back over merges while proposals that were made on top of
+// them are open. Merging one must not bring back what was removed.
+func movedBack(w *world) {
+	before := w.fetch()[w.Base]
+	w.land(tier("removed"))
+	p := w.propose(tier("a"), "w1")
+	w.propose(tier("edited"), "w1")
+	w.Person.Commit(w.T, w.branch(tier("edited")), map[string]string{objectFile(tier("edited")): "mine\n"})
+	w.Person.Reset(w.T, w.Base, before)
+	w.wantState(w.find(tier("a")), "w1 stale")
+	w.wantState(w.find(tier("edited")), "w1 edited stale")
+	for _, p := range []forge.Proposal{p, w.find(tier("a")), w.find(tier("edited"))} {
+		if err := w.Forge.Merge(w.Context(), p, bob); !forge.IsConflict(err) {
+			w.Errorf("got %v, want ErrConflict", err)
+		}
+	}
+	if at := w.fetch()[w.Base]; at != before {
+		w.Errorf("base is at %s, want %s", at, before)
+	}
+	fresh := w.propose(tier("a"), "w1")
+	w.wantState(fresh, "w1")
+	w.must(w.Forge.Merge(w.Context(), fresh, bob))
+	w.wantFile(objectFile(tier("a")), "wants: w1\n")
+	w.wantFile(objectFile(tier("removed")), "")
+}
+
+// editedElsewhere: a person merges base into a proposal, and base is moved back since.
+// Nothing conflicts, and merging would bring back what was removed.
+func editedElsewhere(w *world) {
+	w.Person.Commit(w.T, w.Base, map[string]string{"notes.md": "1\n", objectFile(tier("other")): "there\n"})
+	before := w.fetch()[w.Base]
+	w.propose(tier("a"), "w1")
+	w.land(tier("removed"))
+	w.Person.Update(w.T, w.branch(tier("a")))
+	w.Person.Reset(w.T, w.Base, before)
+	p := w.find(tier("a"))
+	w.wantState(p, "w1 edited")
+	for _, t := range []layout.Tier{tier("a"), tier("removed")} {
+		if at := objectFile(t); !slices.ContainsFunc(p.Paths, func(path string) bool { return strings.HasPrefix(at, path+"/") }) {
+			w.Errorf("merging it changes %v, want %s among that", p.Paths, at)
+		}
+	}
 }

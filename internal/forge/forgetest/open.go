@@ -33,7 +33,7 @@ func openedTwice(w *world) {
 	w.must(err)
 	second, err := w.Forge.Propose(w.Context(), request)
 	w.must(err)
-	if first != second {
+	if !same(first, second) {
 		w.Errorf("opened twice: %+v and %+v", first, second)
 	}
 	if list := w.list(); len(list) != 1 {
@@ -57,14 +57,14 @@ func openedByTwo(w *world) {
 	w.must(errors.Join(errs...))
 	p := w.find(tier("a"))
 	w.wantState(p, "w1")
-	w.must(w.Forge.Gate(w.Context(), p, true, ""))
+	w.must(w.Forge.Gate(w.Context(), p, ""))
 	for _, o := range opened {
 		// Where the server let both open one, it is one again after the next look.
 		if w.Closed != nil && w.Closed(w.T, o) != (o.URL != p.URL) {
 			w.Errorf("opened %q and %q, and %q is listed", opened[0].URL, opened[1].URL, p.URL)
 		}
 	}
-	if again := w.find(tier("a")); again != p {
+	if again := w.find(tier("a")); !same(again, p) {
 		w.Errorf("%+v became %+v", p, again)
 	}
 }
@@ -132,20 +132,24 @@ func superseded(w *world) {
 
 func gated(w *world) {
 	p := w.propose(tier("a"), "w1")
-	for _, want := range []struct {
-		holds bool
-		why   string
-	}{{true, ""}, {false, "a/hub/tier-01 is no longer Released"}, {false, "a/hub/tier-02 is no longer Released"}, {true, ""}} {
-		w.must(w.Forge.Gate(w.Context(), p, want.holds, want.why))
-		if again := w.find(tier("a")); again != p {
+	for _, shut := range []string{"", "a/hub/tier-01 is no longer Released", "a/hub/tier-02 is no longer Released", ""} {
+		w.must(w.Forge.Gate(w.Context(), p, shut))
+		if again := w.find(tier("a")); !same(again, p) {
 			w.Errorf("%+v became %+v", p, again)
 		}
-		if w.Gate == nil {
-			continue
-		}
-		if holds, why := w.Gate(w.T, p); holds != want.holds || !want.holds && why != want.why {
-			w.Errorf("the gate holds: %t, %q; want %t, %q", holds, why, want.holds, want.why)
-		}
+		w.wantGate(p, shut)
+	}
+}
+
+func openedShut(w *world) {
+	for _, wants := range []string{"w1", "w2"} {
+		request := w.push(tier("a"), wants)
+		request.Shut = "a/hub/tier-01 is no longer Released, by " + wants
+		p, err := w.Forge.Propose(w.Context(), request)
+		w.must(err)
+		w.wantGate(p, request.Shut)
+		w.must(w.Forge.Gate(w.Context(), w.find(tier("a")), ""))
+		w.wantGate(p, "")
 	}
 }
 

@@ -36,7 +36,7 @@ func rejectedTwice(w *world) {
 	rejected := w.find(tier("a"))
 	w.must(w.Forge.Reject(w.Context(), open, bob, "second"))
 	w.must(w.Forge.Reject(w.Context(), rejected, bob, "third"))
-	if again := w.find(tier("a")); again != rejected {
+	if again := w.find(tier("a")); !same(again, rejected) {
 		w.Errorf("%+v became %+v", rejected, again)
 	}
 }
@@ -59,7 +59,7 @@ func reopened(w *world) {
 	rejected := w.find(tier("a"))
 	w.must(w.Forge.Reopen(w.Context(), rejected))
 	w.must(w.Forge.Reopen(w.Context(), rejected))
-	if again := w.find(tier("a")); again != open {
+	if again := w.find(tier("a")); !same(again, open) {
 		w.Errorf("%+v became %+v", open, again)
 	}
 	w.wantOutcome(tier("a"), "w1", forge.OutcomeNone)
@@ -74,7 +74,7 @@ func reopenedByPerson(w *world) {
 	w.Person.Close(w.T, open, "no")
 	w.wantState(w.find(tier("a")), "w1 rejected")
 	w.Reopen(w.T, open)
-	if again := w.find(tier("a")); again != open {
+	if again := w.find(tier("a")); !same(again, open) {
 		w.Errorf("%+v became %+v", open, again)
 	}
 	w.wantOutcome(tier("a"), "w1", forge.OutcomeNone)
@@ -104,7 +104,7 @@ func rejectedForOthers(w *world) {
 	other := w.Other(w.T)
 	list, err := other.List(w.Context(), w.fetch())
 	w.must(err)
-	if len(list) != 1 || list[0] != rejected {
+	if len(list) != 1 || !same(list[0], rejected) {
 		w.Errorf("listed %+v, want %+v", list, rejected)
 	}
 	w.must(other.Reopen(w.Context(), rejected))

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
@@ -177,6 +179,20 @@ func (w *world) wantState(p forge.Proposal, want string) {
 	w.Helper()
 	if got := stateOf(p); got != want {
 		w.Errorf("the proposal of %s is %q, want %q", p.Tier, got, want)
+	}
+}
+
+// same says that two proposals are equal.
+func same(a, b forge.Proposal) bool { return cmp.Equal(a, b) }
+
+// wantGate checks what people see of a proposal's gate, where they see it.
+func (w *world) wantGate(p forge.Proposal, shut string) {
+	w.Helper()
+	if w.Gate == nil {
+		return
+	}
+	if holds, why := w.Gate(w.T, p); holds != (shut == "") || shut != "" && why != shut {
+		w.Errorf("the gate holds: %t, %q; want %q", holds, why, shut)
 	}
 }
 

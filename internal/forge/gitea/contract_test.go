@@ -7,6 +7,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/forgetest"
+	"github.com/furrow-dev/furrow/internal/git"
 )
 
 func TestContract(t *testing.T) {
@@ -57,6 +58,12 @@ func (p person) Update(t *testing.T, branch string) {
 	p.site.checkOut(branch)
 	p.site.git("merge", "--quiet", "--no-edit", "origin/main")
 	p.site.send(branch)
+}
+
+func (p person) Reset(t *testing.T, branch string, to git.Hash) {
+	t.Helper()
+	p.site.git("fetch", "--quiet")
+	p.site.git("push", "--quiet", "--force", "origin", to.String()+":refs/heads/"+branch)
 }
 
 // styles are Gitea's names of the ways to merge.

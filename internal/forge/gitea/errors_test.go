@@ -300,7 +300,7 @@ func TestOneOfTwoThatWereOpenedAtOnceIsClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := f.Gate(t.Context(), forge.Proposal{Tier: edge, Branch: branch, Wants: "w1", Head: refs["main"]}, true, ""); err != nil {
+		if err := f.Gate(t.Context(), forge.Proposal{Tier: edge, Branch: branch, Wants: "w1", Head: refs["main"]}, ""); err != nil {
 			t.Fatal(err)
 		}
 	}

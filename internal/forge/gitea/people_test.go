@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/forgetest"
 	"github.com/furrow-dev/furrow/internal/git"
@@ -38,7 +40,7 @@ func TestWhatPeopleDoToAPullRequest(t *testing.T) {
 			s := newSite(t)
 			p := s.propose(edge, "w1")
 			act(s, p)
-			if again := s.find(edge); again != p {
+			if again := s.find(edge); !cmp.Equal(again, p) {
 				t.Errorf("%+v became %+v", p, again)
 			}
 			s.do(http.MethodPatch, s.pull(p), map[string]any{"state": "closed"}, nil)
@@ -142,7 +144,7 @@ func TestBaseThatRequiresTheGate(t *testing.T) {
 		"enable_status_check": true, "status_check_contexts": []string{"furrow/gate"},
 		"enable_push": true, "enable_push_whitelist": true, "push_whitelist_usernames": []string{server.AdminUser},
 	})
-	s.must(s.forge.Gate(t.Context(), p, false, "a/hub/tier-00 is no longer Released"))
+	s.must(s.forge.Gate(t.Context(), p, "a/hub/tier-00 is no longer Released"))
 	s.await("Gitea refuses to merge", func() bool {
 		status, said := s.ask(http.MethodPost, s.pull(p)+"/merge", map[string]any{"Do": "merge"}, nil)
 		if status/100 == 2 {
@@ -153,7 +155,7 @@ func TestBaseThatRequiresTheGate(t *testing.T) {
 	if err := s.forge.Merge(t.Context(), p, bob); err == nil || !strings.Contains(err.Error(), "rules do not let it be merged") || !strings.Contains(err.Error(), "status check") {
 		t.Errorf("got %v", err)
 	}
-	s.must(s.forge.Gate(t.Context(), p, true, ""))
+	s.must(s.forge.Gate(t.Context(), p, ""))
 	person{s}.Merge(t, p, "a merge commit")
 	s.wantOutcome(s.forge, "w1", forge.OutcomeMerged)
 }
@@ -163,7 +165,7 @@ func TestProposingUnderARuleThatIsThereAlready(t *testing.T) {
 	s := newSite(t)
 	s.protect(map[string]any{"enable_status_check": true, "status_check_contexts": []string{"furrow/gate"}, "required_approvals": 0})
 	p := s.propose(edge, "w1")
-	s.must(s.forge.Gate(t.Context(), p, false, "a/hub/tier-00 is no longer Released"))
+	s.must(s.forge.Gate(t.Context(), p, "a/hub/tier-00 is no longer Released"))
 	if err := s.forge.Merge(t.Context(), p, bob); err == nil || !strings.Contains(err.Error(), "rules do not let it be merged") {
 		t.Errorf("got %v", err)
 	}
@@ -220,7 +222,7 @@ func TestUpdateBranchMakesItEditedUntilItIsHandedBack(t *testing.T) {
 				t.Errorf("it is %+v", again)
 			}
 			s.git("push", "--quiet", "--force", "origin", p.Head.String()+":refs/heads/"+branch)
-			if again := s.find(edge); again != p {
+			if again := s.find(edge); !cmp.Equal(again, p) {
 				t.Errorf("handed back it is %+v, want %+v", again, p)
 			}
 		})
@@ -301,7 +303,7 @@ func TestTheTextIsMendedAfterACrash(t *testing.T) {
 	var p forge.Proposal
 	s.await("the text is mended", func() bool {
 		p = s.find(edge)
-		s.must(s.forge.Gate(t.Context(), p, true, ""))
+		s.must(s.forge.Gate(t.Context(), p, ""))
 		return strings.Contains(s.see(p).Body, "Furrow-Wants: w2")
 	})
 	if p.Wants != "w2" || !strings.Contains(s.see(p).Body, "What w2 brings.") {

@@ -36,13 +36,18 @@ const (
 
 // gate is what the commit status says.
 type gate struct {
-	holds bool
-	why   string
+	open bool
+	why  string
 }
 
-// free is what the gate of a proposal says when it is opened: it would not be,
-// if something held it.
-var free = gate{true, "all prerequisites are released"}
+// gateOf is what the commit status says of a proposal that must not be merged for a
+// reason, or that may be merged where there is none.
+func gateOf(shut string) gate {
+	if shut = strings.Join(strings.Fields(shut), " "); shut != "" {
+		return gate{false, shut}
+	}
+	return gate{true, "all prerequisites are released"}
+}
 
 // Propose opens a pull request, or writes anew the text of the one that is open.
 func (f *Forge) Propose(ctx context.Context, r forge.Request) (forge.Proposal, error) {
@@ -59,7 +64,7 @@ func (f *Forge) Propose(ctx context.Context, r forge.Request) (forge.Proposal, e
 		return forge.Proposal{}, err
 	}
 	p.URL = at.url
-	return p, f.show(ctx, r.Head, free)
+	return p, f.show(ctx, r.Head, gateOf(r.Shut))
 }
 
 func (f *Forge) openOrUpdate(ctx context.Context, r forge.Request) (row, error) {
@@ -256,7 +261,7 @@ func (a *api) makeLabel(ctx context.Context) (id int64, err error) {
 // Gate posts the commit status, where it does not say so already. It also mends the
 // text of a proposal that was pushed but not rewritten, as when Furrow was killed
 // in between, and closes what another process opened in the same moment.
-func (f *Forge) Gate(ctx context.Context, p forge.Proposal, holds bool, why string) error {
+func (f *Forge) Gate(ctx context.Context, p forge.Proposal, shut string) error {
 	at, open := f.seen(p.Branch)
 	if !open || at.head != p.Head {
 		return nil // there is nobody to show it to, or the next pass sees more
@@ -270,10 +275,7 @@ func (f *Forge) Gate(ctx context.Context, p forge.Proposal, holds bool, why stri
 			return err
 		}
 	}
-	if holds {
-		return f.show(ctx, p.Head, free)
-	}
-	return f.show(ctx, p.Head, gate{false, strings.Join(strings.Fields(why), " ")})
+	return f.show(ctx, p.Head, gateOf(shut))
 }
 
 // closeTwin leaves one of two pull requests that were opened at once.
@@ -298,7 +300,7 @@ func (f *Forge) show(ctx context.Context, head git.Hash, g gate) error {
 		return nil
 	}
 	state := sdk.StatusFailure
-	if g.holds {
+	if g.open {
 		state = sdk.StatusSuccess
 	}
 	err := f.api.do(ctx, "show the gate on commit "+head.String(), nil, func(c *sdk.Client) error {

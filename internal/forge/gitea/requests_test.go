@@ -54,7 +54,7 @@ func TestRequests(t *testing.T) {
 		t.Helper()
 		p := s.find(first)
 		if !p.Rejected {
-			s.must(s.forge.Gate(t.Context(), p, true, ""))
+			s.must(s.forge.Gate(t.Context(), p, ""))
 		}
 		ask("w9")
 		s.wantRequests(what, append([]string{"GET /pulls"}, more...)...)
@@ -62,8 +62,8 @@ func TestRequests(t *testing.T) {
 	}
 	pass("a pass after proposals", "GET /pulls")
 	p := pass("a pass in which nothing changed")
-	s.must(s.forge.Gate(t.Context(), p, false, "b is no longer Released"))
-	s.must(s.forge.Gate(t.Context(), p, false, "b is no longer Released"))
+	s.must(s.forge.Gate(t.Context(), p, "b is no longer Released"))
+	s.must(s.forge.Gate(t.Context(), p, "b is no longer Released"))
 	s.wantRequests("a gate that fails", "POST /statuses")
 	_, err = s.forge.Propose(t.Context(), s.push(first, "w2"))
 	s.must(err)
@@ -136,7 +136,7 @@ func TestManyPullRequestsOfOthers(t *testing.T) {
 	_, err := s.forge.Propose(t.Context(), s.push(late, "w1"))
 	s.must(err)
 	s.requests.take()
-	if list := s.list(); len(list) != 2 || list[0] != p || list[1].Tier != late {
+	if list := s.list(); len(list) != 2 || !cmp.Equal(list[0], p) || list[1].Tier != late {
 		t.Errorf("listed %+v", list)
 	}
 	s.wantRequests("ten, five on a page, each page with the last one of the page before", "GET /pulls", "GET /pulls", "GET /pulls")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/forgetest"
+	"github.com/furrow-dev/furrow/internal/git"
 )
 
 // person is somebody who works in a new work tree of the bare repository for all they do.
@@ -107,6 +108,11 @@ func (p person) Merge(t *testing.T, proposal forge.Proposal, way forgetest.Way) 
 		t.Fatalf("%s is no way of plain Git", way)
 	}
 	push(t, dir, "main")
+}
+
+func (p person) Reset(t *testing.T, branch string, to git.Hash) {
+	t.Helper()
+	run(t, p.bare, "update-ref", "refs/heads/"+branch, to.String())
 }
 
 // Close is what a person without Furrow does, with git alone.

@@ -117,8 +117,9 @@ func (f *Forge) Propose(_ context.Context, r forge.Request) (forge.Proposal, err
 // Supersede has nothing to close: the engine deletes the branch.
 func (f *Forge) Supersede(context.Context, forge.Proposal, string) error { return nil }
 
-// Gate has nowhere to show it: plain Git has no commit statuses.
-func (f *Forge) Gate(context.Context, forge.Proposal, bool, string) error { return nil }
+// Gate has nowhere to show it: plain Git has no commit statuses. The status that the
+// engine publishes has it.
+func (f *Forge) Gate(context.Context, forge.Proposal, string) error { return nil }
 
 // HowToReject names the command, since deleting the branch does not do.
 func (f *Forge) HowToReject(r forge.Request) string {

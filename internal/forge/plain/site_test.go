@@ -245,7 +245,7 @@ func TestReopenKeepsAnEdit(t *testing.T) {
 	edited := s.only()
 	s.must(s.forge.Reject(t.Context(), edited, bob, "no"))
 	s.must(s.forge.Reopen(t.Context(), s.only()))
-	if again := s.only(); again != edited {
+	if again := s.only(); !cmp.Equal(again, edited) {
 		t.Errorf("%+v became %+v", edited, again)
 	}
 }
