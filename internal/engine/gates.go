@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/forge"
@@ -76,14 +77,12 @@ func (r *repoState) changedBelow(ctx context.Context, commit git.Hash, dir strin
 const maxListed = 5
 
 func listed(paths []string) string {
+	rest := ""
 	if n := len(paths) - maxListed; n > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(paths[:maxListed], ", "), n)
+		paths, rest = paths[:maxListed], fmt.Sprintf(" and %d more", n)
 	}
-	return strings.Join(paths, ", ")
+	return manifest.Printable(strings.Join(paths, ", ")) + rest
 }
-
-// maxForeign is how many files at a tier's paths are looked at to find those of people.
-const maxForeign = 500
 
 // foreignFiles are the files at a tier's paths on base that no plan of the seed has put there.
 func (r *repoState) foreignFiles(ctx context.Context, t *plan.Tier, planned *plannedSeed) ([]string, error) {
@@ -97,7 +96,7 @@ func (r *repoState) foreignFiles(ctx context.Context, t *plan.Tier, planned *pla
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
 				return nil
-			case err == nil && !entry.IsDir() && len(files) < maxForeign:
+			case err == nil && !entry.IsDir():
 				files = append(files, at)
 			}
 			return err

@@ -1,22 +1,30 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/git"
 )
 
 // dependent is one object of a seed, on a cluster, that may depend on another.
 func dependent(name, cluster, dependsOn, value string) string {
 	annotations := "furrow.dev/cluster: " + cluster
 	if dependsOn != "" {
-		annotations += ", furrow.dev/depends-on: core/ConfigMap/default/" + dependsOn
+		annotations += ", furrow.dev/depends-on: " + dependsOn
 	}
 	return fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: default, annotations: {%s}}\ndata: {value: %q}\n---\n", name, annotations, value)
 }
+
+// nameOf is a tier's name as people have it in commands.
+func nameOf(t layout.Tier) string { return t.Seed + "/" + t.Cluster + "/" + t.Number() }
 
 // proposed are the tiers with an open proposal, as seed/cluster/NN, and why each must not
 // be merged as the report has it.
@@ -24,12 +32,14 @@ func (w *world) proposed() map[string]string {
 	w.t.Helper()
 	out := map[string]string{}
 	for _, p := range w.open() {
-		out[p.Tier.Seed+"/"+p.Tier.Cluster+"/"+p.Tier.Number()] = ""
+		out[nameOf(p.Tier)] = ""
+	}
+	if w.report == nil {
+		return out
 	}
 	for _, s := range w.report.Seeds {
 		for _, t := range s.Tiers {
-			name := layout.Tier{Seed: s.Name, Cluster: t.Cluster, Ordinal: t.Ordinal}
-			at := name.Seed + "/" + name.Cluster + "/" + name.Number()
+			at := nameOf(layout.Tier{Seed: s.Name, Cluster: t.Cluster, Ordinal: t.Ordinal})
 			if _, open := out[at]; open && t.Proposal != nil {
 				out[at] = t.Proposal.Gate
 			}
@@ -38,13 +48,70 @@ func (w *world) proposed() map[string]string {
 	return out
 }
 
+// mustTouchTheirTiers asserts of every open proposal that git would change nothing on base
+// but the tier's own paths by merging it; or, where a push may have failed or people have
+// edited it, that the status says that it must not be merged.
+func (w *world) mustTouchTheirTiers() {
+	w.t.Helper()
+	refs, _ := w.gitops.Fetch(context.Background(), "main")
+	shut := w.proposed()
+	for _, p := range w.open() {
+		if s, _ := w.report.Seed(p.Tier.Seed); s == nil || len(s.Tiers) == 0 {
+			continue // it cannot be looked at
+		}
+		if p.Wants == "" || shut[nameOf(p.Tier)] != "" && (p.Edited || w.faults.rate != nil) {
+			continue
+		}
+		for _, at := range w.broughtBy(refs["main"], p.Head) {
+			if !ofTier(at, p.Tier) {
+				w.t.Errorf("merging %s would change %s as well:\n%s", nameOf(p.Tier), at, w.describe())
+			}
+		}
+	}
+}
+
+// ofTier says that a path is one of the two that a tier of these worlds lands at.
+func ofTier(at string, t layout.Tier) bool {
+	file := "/tier-" + t.Number() + ".yaml"
+	return at == t.Dir("") || strings.HasPrefix(at, t.Dir("")+"/") ||
+		at == "clusters/"+t.Cluster+"/furrow/"+t.Seed+file || strings.HasSuffix(at, "/furrow/"+t.Seed+"/"+t.Cluster+file)
+}
+
+// broughtBy are the files that git would change on base by merging a commit: those that
+// differ between it and the newest commit that both have in their history.
+func (w *world) broughtBy(base, head git.Hash) []string {
+	w.t.Helper()
+	shared := w.gitops.reach(base)
+	var from git.Hash
+	for c, err := range w.gitops.Log(head, git.Hash{}) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if shared[c.Hash] {
+			from = c.Hash
+			break
+		}
+	}
+	before, after, have := w.gitops.filesAt(from), w.gitops.filesAt(head), w.gitops.filesAt(base)
+	var out []string
+	for _, files := range []map[string]string{before, after} {
+		for at := range files {
+			if before[at] != after[at] && have[at] != after[at] {
+				out = append(out, at)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // TestGateIsTransitiveAcrossSeeds: a tier is not proposed, and not merged, before what it
 // waits for through unchanged tiers of other seeds on other clusters.
 func TestGateIsTransitiveAcrossSeeds(t *testing.T) {
 	commit := func(w *world, issuer, shop string) {
 		w.control.put("main", "change", map[string]string{
-			"seeds/certs.yaml": dependent("operator", "east", "", issuer) + dependent("issuer", "east", "operator", "1"),
-			"seeds/shop.yaml":  dependent("web", "west", "issuer", "1") + dependent("page", "west", "web", shop),
+			"seeds/certs.yaml": dependent("operator", "east", "", issuer) + dependent("issuer", "east", "core/ConfigMap/default/operator", "1"),
+			"seeds/shop.yaml":  dependent("web", "west", "core/ConfigMap/default/issuer", "1") + dependent("page", "west", "core/ConfigMap/default/web", shop),
 		})
 	}
 	w := newWorld(t, fleet{workload: []string{"east", "west"}, seed: 3})
@@ -82,4 +149,226 @@ func TestGateIsTransitiveAcrossSeeds(t *testing.T) {
 		t.Fatalf("not updated:\n%s", w.describe())
 	}
 	w.check()
+}
+
+// chain is a seed of three ConfigMaps on the cluster east, each of which waits for the one before.
+func chain(name, value string) string {
+	of := func(i int) string { return fmt.Sprintf("%s-%d", name, i) }
+	text := dependent(of(0), "east", "", value)
+	for i := range 2 {
+		text += dependent(of(i+1), "east", "core/ConfigMap/default/"+of(i), value)
+	}
+	return text
+}
+
+// find is the open proposal of a tier.
+func (w *world) find(name string) forge.Proposal {
+	w.t.Helper()
+	for _, p := range w.open() {
+		if nameOf(p.Tier) == name {
+			return p
+		}
+	}
+	w.t.Fatalf("there is no open proposal of %s:\n%s", name, w.describe())
+	return forge.Proposal{}
+}
+
+// forcePushed is a world in which base was moved back by force, over the merges of two seeds
+// and the revert of a third one, while proposals are open that were made on top of them.
+func forcePushed(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t, fleet{workload: []string{"east"}, seed: 3})
+	w.control.put("main", "plant", map[string]string{"seeds/one.yaml": chain("one", "1"), "seeds/two.yaml": chain("two", "1"), "seeds/gone.yaml": chain("gone", "1")})
+	merge := func(names ...string) {
+		t.Helper()
+		for _, name := range names {
+			w.merge(w.find(name))
+		}
+		w.rounds(6)
+	}
+	w.rounds(1)
+	merge("gone/east/00")
+	before := w.gitops.refs["main"]
+	merge("one/east/00", "two/east/00")
+	w.gitops.put("main", "revert", map[string]string{"planted/east/gone/tier-00/configmap.gone-0.yaml": "", "clusters/east/furrow/gone/tier-00.yaml": ""})
+	merge("one/east/01")
+	for _, name := range []string{"one/east/02", "two/east/01", "gone/east/01"} {
+		w.find(name)
+	}
+	w.gitops.refs["main"] = before
+	return w
+}
+
+// TestForcePushedBaseBringsStaleProposalsUpToDate: what was made on top of commits that
+// people took off base by force is grafted anew at once, whatever its gate says, so that
+// merging it brings nothing of them back.
+func TestForcePushedBaseBringsStaleProposalsUpToDate(t *testing.T) {
+	w := forcePushed(t)
+	stale := w.find("one/east/02")
+	if brings := w.broughtBy(w.gitops.refs["main"], stale.Head); len(brings) <= 2 {
+		t.Fatalf("merging the proposal brings back nothing: %v", brings)
+	}
+	if err := w.forge.Merge(t.Context(), stale, git.Person{Name: "person", Email: "p@example.com", When: w.now}); !forge.IsConflict(err) {
+		t.Errorf("a proposal that is not brought up to date yet: got %v, want ErrConflict", err)
+	}
+	w.pass()
+	w.mustTouchTheirTiers()
+	for name, want := range map[string]string{
+		"one/east/02": "waits for east tier 01 (Blocked): ", "two/east/01": "waits for east tier 00 (Proposed): ", "gone/east/01": "waits for east tier 00 (Merged): ",
+	} {
+		shut := w.proposed()[name]
+		if p := w.find(name); p.Stale || p.Base != w.gitops.refs["main"] || !strings.HasPrefix(shut, want) {
+			t.Errorf("%s: stale %t, on %s, and must not be merged because it %q; want %q", name, p.Stale, p.Base, shut, want)
+		}
+	}
+	w.merge(w.find("one/east/02")) // as somebody does who does not look at the gate
+	for at := range w.gitops.files() {
+		if !strings.HasSuffix(at, "README.md") && !ofTier(at, layout.Tier{Seed: "one", Cluster: "east", Ordinal: 2}) && !strings.Contains(at, "/gone/tier-00") {
+			t.Errorf("base has %s again", at)
+		}
+	}
+	if !w.settle(60) {
+		t.Fatalf("not planted:\n%s", w.describe())
+	}
+}
+
+// TestForcePushedBaseShutsEditedProposals: what a person has edited is theirs, so it is not
+// grafted anew; its gate fails until they have done so.
+func TestForcePushedBaseShutsEditedProposals(t *testing.T) {
+	w := forcePushed(t)
+	p := w.find("two/east/01")
+	w.gitops.put(p.Branch, "Change what was proposed", map[string]string{"planted/east/two/tier-01/configmap.two-1.yaml": "kind: ConfigMap\n"})
+	at := w.gitops.refs[p.Branch]
+	w.rounds(2)
+	const want = "waits for east tier 00 (Proposed): "
+	if shut := w.proposed()["two/east/01"]; !strings.HasPrefix(shut, want) || w.gitops.refs[p.Branch] != at {
+		t.Errorf("it must not be merged because %q, want %q; its branch is at %s, want %s", shut, want, w.gitops.refs[p.Branch], at)
+	}
+}
+
+// TestForcePushedBaseShutsWhatPeopleMergedIntoProposals: a person merged base into the
+// proposal's branch before it was moved back. Nothing conflicts, and merging the proposal
+// would bring back what was removed.
+func TestForcePushedBaseShutsWhatPeopleMergedIntoProposals(t *testing.T) {
+	w := newWorld(t, fleet{workload: []string{"east"}, seed: 3})
+	w.control.put("main", "plant", map[string]string{"seeds/one.yaml": chain("one", "1"), "seeds/two.yaml": chain("two", "1")})
+	w.pass()
+	before := w.gitops.refs["main"]
+	w.merge(w.find("two/east/00"))
+	p := w.find("one/east/00")
+	w.gitops.mergeInto(p.Branch, "main")
+	w.gitops.refs["main"] = before
+	w.pass()
+	const want = "merging it would also change clusters/east/furrow/two/tier-00.yaml, planted/east/two/tier-00/configmap.two-0.yaml, which is not part of the tier. Take that out of the branch, or delete the branch"
+	if got := w.proposed()["one/east/00"]; got != want {
+		t.Errorf("it must not be merged because %q, want %q", got, want)
+	}
+	if got := w.state("east/tier-00"); got != "Proposed: do not merge yet: "+want {
+		t.Errorf("the tier is %q", got)
+	}
+}
+
+// TestForeignContentShutsTheGate: a proposal that foreign content holds must not be merged.
+func TestForeignContentShutsTheGate(t *testing.T) {
+	w := newWorld(t, fleet{workload: []string{"east"}, seed: 3})
+	shown := map[string]string{}
+	w.onForge = func(f forge.Forge) forge.Forge { return gateRecorder{f, shown} }
+	w.restart()
+	w.control.put("main", "plant", map[string]string{"seeds/one.yaml": chain("one", "1")})
+	w.pass()
+	w.gitops.put("main", "meddle", map[string]string{"planted/east/one/tier-00/mine.yaml": "kind: ConfigMap\n"})
+	w.pass()
+	const want = "planted/east/one/tier-00 on branch main of gitops holds what Furrow did not put there: planted/east/one/tier-00/mine.yaml. "
+	branch := layout.TierBranch("main", layout.Tier{Seed: "one", Cluster: "east"})
+	for from, got := range map[string]string{"the status": w.proposed()["one/east/00"], "the forge": shown[branch], "the tier": strings.TrimPrefix(w.state("east/tier-00"), "Held: ")} {
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%s says %q, want %q", from, got, want)
+		}
+	}
+	files, err := w.engine.Overwritten(t.Context(), "one")
+	if want := []string{"planted/east/one/tier-00/mine.yaml"}; err != nil || !slices.Equal(files, want) {
+		t.Errorf("retrying overwrites %v, %v, want %v", files, err, want)
+	}
+	if err := w.engine.Retry(t.Context(), "one"); err != nil {
+		t.Fatal(err)
+	}
+	w.pass()
+	p := w.find("one/east/00")
+	if !strings.HasPrefix(p.Title, "Plant one on east") || !strings.Contains(p.Body, "- `planted/east/one/tier-00/mine.yaml` is **deleted** when this is merged\n") {
+		t.Errorf("the proposal does not say what it deletes:\n%s\n%s", p.Title, p.Body)
+	}
+	if shut := w.proposed()["one/east/00"]; shut != "" || shown[branch] != "" {
+		t.Errorf("it was asked for, and must not be merged because %q, %q", shut, shown[branch])
+	}
+}
+
+// gateRecorder is a forge that notes what it is to show of gates, by branch.
+type gateRecorder struct {
+	forge.Forge
+	shown map[string]string
+}
+
+func (f gateRecorder) Gate(ctx context.Context, p forge.Proposal, shut string) error {
+	f.shown[p.Branch] = shut
+	return f.Forge.Gate(ctx, p, shut)
+}
+
+func (f gateRecorder) Propose(ctx context.Context, r forge.Request) (forge.Proposal, error) {
+	p, err := f.Forge.Propose(ctx, r)
+	if err == nil {
+		f.shown[r.Branch] = r.Shut
+	}
+	return p, err
+}
+
+// TestAStaleProposalOfASeedThatCannotBeReadHasAShutGate: nobody grafts it anew.
+func TestAStaleProposalOfASeedThatCannotBeReadHasAShutGate(t *testing.T) {
+	w := forcePushed(t)
+	shown := map[string]string{}
+	w.onForge = func(f forge.Forge) forge.Forge { return gateRecorder{f, shown} }
+	w.restart()
+	w.gitops.put(layout.PlanBranch("main", "two"), "break", map[string]string{"plan.yaml": "kind: Nothing\n"})
+	w.pass()
+	branch := layout.TierBranch("main", layout.Tier{Seed: "two", Cluster: "east", Ordinal: 1})
+	if want := `the base branch has changed under it, and seed "two" cannot be looked at now`; !strings.HasPrefix(shown[branch], want) {
+		t.Errorf("its gate says %q, want %q", shown[branch], want)
+	}
+}
+
+// TestAShutGateIsReportedBeforeItsProposalIsGraftedAnew: whoever finds the new commit also
+// finds that it must not be merged.
+func TestAShutGateIsReportedBeforeItsProposalIsGraftedAnew(t *testing.T) {
+	w := forcePushed(t)
+	status := layout.StatusBranch("main", "acme/test")
+	w.wrap = func(m faultyMirror) engine.Mirror {
+		return watched{m, func(updates []git.Update) {
+			for _, u := range updates {
+				if u.Ref == layout.TierBranch("main", layout.Tier{Seed: "one", Cluster: "east", Ordinal: 2}) {
+					w.mustSay(status, "gate: 'waits for east tier 00 (Queued)")
+				}
+			}
+		}}
+	}
+	w.restart()
+	w.pass()
+	w.find("one/east/02")
+}
+
+// watched is a mirror of which every push is seen before it happens.
+type watched struct {
+	engine.Mirror
+	pushes func([]git.Update)
+}
+
+func (m watched) Push(ctx context.Context, updates []git.Update) error {
+	m.pushes(updates)
+	return m.Mirror.Push(ctx, updates)
+}
+
+// mustSay asserts that the status branch's report has a text.
+func (w *world) mustSay(branch, text string) {
+	w.t.Helper()
+	if got := w.file(branch, engine.StatusFile); !strings.Contains(got, text) {
+		w.t.Errorf("the status does not say %q:\n%s", text, got)
+	}
 }

@@ -378,6 +378,16 @@ func (m *memory) put(branch, message string, files map[string]string) {
 	m.refs[branch] = m.commit(m.treeOf(flat), parents, git.CommitMeta{Author: git.Person{Name: "person", Email: "p@example.com", When: time.Unix(int64(len(m.commits)), 0)}, Message: message})
 }
 
+// mergeInto merges a branch into another one as a person; what both changed is the latter's.
+func (m *memory) mergeInto(branch, from string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	ours, theirs := m.refs[branch], m.refs[from]
+	flat := maps.Clone(m.trees[m.commits[theirs].Tree])
+	maps.Copy(flat, m.trees[m.commits[ours].Tree])
+	m.refs[branch] = m.commit(m.keep(flat), []git.Hash{ours, theirs}, git.CommitMeta{Author: git.Person{Name: "person", Email: "p@example.com", When: time.Unix(int64(len(m.commits)), 0)}, Message: "Merge " + from})
+}
+
 // files are those of a repository's main branch.
 func (m *memory) files() map[string]string { return m.filesAt(m.refs["main"]) }
 

@@ -22,8 +22,13 @@ const proposalTemplate = "proposal"
 func (p *pass) request(out *push, t *plan.Tier, s release.TierStatus, branch string) (forge.Request, error) {
 	pl := out.seed.plan
 	request := forge.Request{Tier: s.Tier, Branch: branch, Wants: t.Wants(), Shut: s.Gate}
+	facts := out.seed.facts.Tiers[s.Tier]
+	have, err := out.repo.at(out.repo.head, t.Path, t.Reconciler)
+	if err != nil {
+		return request, err
+	}
 	vars := template.Proposal{
-		Verb: verb(t, out.seed.facts.Tiers[s.Tier]), Seed: pl.Seed, Cluster: t.Cluster, Tier: s.Tier.Number(), TierCount: tiersOn(pl, t.Cluster),
+		Verb: verb(t, facts, have[t.Reconciler] != ""), Shut: template.Code(s.Gate), Seed: pl.Seed, Cluster: t.Cluster, Tier: s.Tier.Number(), TierCount: tiersOn(pl, t.Cluster),
 		Removal: t.Gone(), Abandoned: t.Orphan != nil && p.abandoned[t.Cluster], ReconciledBy: "Flux on " + t.Object.Cluster, Objects: byKind(pl.Objects(t)), Next: waitingFor(pl, t),
 		HowToReject: out.repo.Forge.HowToReject(request), From: pl.From, Revision: pl.Revision, Branch: branch,
 	}
@@ -41,12 +46,12 @@ func (p *pass) request(out *push, t *plan.Tier, s release.TierStatus, branch str
 			vars.Leaving = append(vars.Leaving, template.Code(o.ID.String()))
 		}
 	}
+	vars.Deletes, vars.Replaces = overwritten(pl, t, facts.Foreign)
 	text := template.Text{Name: "proposal.md.tmpl", Text: templates.Proposal}
 	if doc, ok := p.catalog.Templates[proposalTemplate]; ok && doc.Spec.Type == v1alpha1.TemplateProposal {
 		name := "Template/" + proposalTemplate
 		text = template.Text{Name: name, Source: p.catalog.Places[name].String(), Text: doc.Spec.Text}
 	}
-	var err error
 	request.Title, request.Body, err = template.RenderProposal(text, vars)
 	return request, err
 }
@@ -62,13 +67,45 @@ func (p *pass) commitMessage(out *push, r forge.Request) string {
 	})
 }
 
-func verb(t *plan.Tier, f release.TierFacts) string {
+// overwritten parts the files of others at a tier's paths into those that the tier's
+// proposal deletes and those that it replaces, as Markdown.
+func overwritten(pl *plan.Plan, t *plan.Tier, foreign []string) (deletes, replaces []string) {
+	lands := map[string]bool{}
+	if !t.Gone() {
+		lands[t.Reconciler] = true
+		for _, o := range pl.Objects(t) {
+			lands[t.FilePath(o)] = true
+		}
+	}
+	for _, at := range foreign {
+		if lands[at] {
+			replaces = append(replaces, template.Code(at))
+		} else {
+			deletes = append(deletes, template.Code(at))
+		}
+	}
+	return capped(deletes), capped(replaces)
+}
+
+// maxFiles is how many files of others a proposal names.
+const maxFiles = 100
+
+func capped(files []string) []string {
+	if n := len(files) - maxFiles; n > 0 {
+		return append(slices.Clone(files[:maxFiles]), fmt.Sprintf("and %d more", n))
+	}
+	return files
+}
+
+// verb says what the proposal of a tier does; planted says that base has a reconciler
+// object of it, and so more than files of others.
+func verb(t *plan.Tier, f release.TierFacts, planted bool) string {
 	switch {
 	case t.Gone():
 		return "Remove"
 	case t.Orphans():
 		return "Orphan"
-	case f.Base == release.BaseNothing:
+	case f.Base == release.BaseNothing, !planted && len(f.Foreign) > 0:
 		return "Plant"
 	}
 	return "Update"

@@ -84,7 +84,7 @@ func TestMishaps(t *testing.T) {
 		},
 		"somebody changes a file of ours on base": {
 			mishap: func(w *world) { w.gitops.put("main", "edit", map[string]string{webFile: "kind: Nothing\n"}) },
-			seed:   "Held", tier: "Held: planted/edge-1/edge/tier-01 on branch main of gitops holds what Furrow did not put there. Remove it from the base branch, make the seed say the same, or run 'furrow retry edge'",
+			seed:   "Held", tier: "Held: planted/edge-1/edge/tier-01 on branch main of gitops holds what Furrow did not put there: planted/edge-1/edge/tier-01/deployment.web.yaml. Remove it from the base branch, make the seed say the same, or run 'furrow retry edge'",
 		},
 		"somebody adds a file to a directory of ours": {
 			mishap: func(w *world) {

@@ -4,11 +4,13 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/nursery"
 )
@@ -23,9 +25,11 @@ var (
 const settleLimit = 400
 
 // TestRandomHistories lets random seeds be planted on random fleets while passes,
-// merges, rejections, changes of seeds, failures of edges and crashes come in
-// random order: no cluster ever rejects anything, nothing is merged twice, and
-// in the end all is planted. A failure names the history's seed: run it alone
+// merges, rejections, changes of seeds, failures of edges, crashes and base branches that
+// are moved back come in random order: no cluster ever rejects anything, nothing is merged
+// twice, nothing may be merged before all that it waits for through whatever seeds is
+// released, merging a proposal changes nothing but its tier, and in the end all is
+// planted. A failure names the history's seed: run it alone
 // with -run TestRandomHistories -runs 1 -start SEED.
 func TestRandomHistories(t *testing.T) {
 	n := *runs
@@ -48,6 +52,7 @@ func randomHistory(t *testing.T, seed int64) {
 		f.workload = append(f.workload, fmt.Sprintf("site-%d", i))
 	}
 	w := newWorld(t, f)
+	w.unamended = true
 	names := []string{"alpha", "beta"}[:1+r.IntN(2)]
 	shape := map[string]uint64{}
 	for _, name := range names {
@@ -60,10 +65,19 @@ func randomHistory(t *testing.T, seed int64) {
 		}
 		return passes
 	}
-	for range 60 {
-		w.randomStep(r, names, shape, f.workload)
+	change := func() {
+		name := names[r.IntN(len(names))]
+		text := seedText(shape[name], name, f.workload, 2+r.IntN(3), 0.5*float64(r.IntN(2)))
+		if r.IntN(4) == 0 {
+			text = "" // removed, for a while
+		}
+		w.say("changed %s, now %d bytes", name, len(text))
+		w.control.put("main", "change "+name, map[string]string{"seeds/" + name + ".yaml": text})
 	}
-	w.faults.rate = nil
+	for range 60 {
+		w.randomStep(r, change)
+	}
+	w.faults.rate, w.blind = nil, false
 	w.reopen()
 	for _, name := range names {
 		w.control.put("main", "plant "+name+" after all", map[string]string{"seeds/" + name + ".yaml": seedText(shape[name], name, f.workload, 9, 0)})
@@ -74,36 +88,143 @@ func randomHistory(t *testing.T, seed int64) {
 	w.check()
 }
 
+// TestRandomHistoriesAcrossSeeds is the same for seeds of ConfigMaps that wait for each
+// other across seeds and clusters, of which now these and then those change.
+func TestRandomHistoriesAcrossSeeds(t *testing.T) {
+	n := *runs
+	if testing.Short() {
+		n = min(n, 15)
+	}
+	for i := range n {
+		seed := *start + int64(i)
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			historyAcrossSeeds(t, seed)
+		})
+	}
+}
+
+func historyAcrossSeeds(t *testing.T, seed int64) {
+	r := rand.New(rand.NewPCG(uint64(seed), 1))
+	// No late answers: one from before base was moved back would be true of base again.
+	f := fleet{seed: seed, workload: []string{"east", "west"}, chaos: nursery.Chaos{Missing: 0.1, FetchLag: 2, Reorder: true, Until: 120}}
+	w := newWorld(t, f)
+	w.unamended, w.harmless = true, 3
+	maps := randomMaps(r, []string{"alpha", "beta", "gamma"}, []string{"mgmt", "east", "west"})
+	commit := func() {
+		seeds := map[string]string{}
+		for _, m := range maps {
+			seeds["seeds/"+m.seed+".yaml"] += dependent(m.name, m.cluster, m.after, fmt.Sprint(m.version))
+		}
+		w.control.put("main", "change", seeds)
+	}
+	commit()
+	if !w.settle(settleLimit) {
+		t.Fatalf("not planted:\n%s", w.describe())
+	}
+	for range 60 {
+		w.randomStep(r, func() {
+			for range 1 + r.IntN(3) {
+				m := maps[r.IntN(len(maps))]
+				m.version++
+				w.say("changed %s of seed %s", m.name, m.seed)
+			}
+			commit()
+		})
+	}
+	w.blind = false
+	w.reopen()
+	for _, m := range maps {
+		m.version = 99
+	}
+	commit()
+	if !w.settle(settleLimit) {
+		t.Errorf("it was not planted in the end")
+	}
+	w.check()
+}
+
+// chained is a ConfigMap of a seed that waits for others, of whatever seed.
+type chained struct {
+	seed, name, cluster, after string
+	version                    int
+}
+
+// randomMaps are ConfigMaps each of which may wait for some before it.
+func randomMaps(r *rand.Rand, seeds, clusters []string) []*chained {
+	var out []*chained
+	for i := range 6 + r.IntN(4) {
+		m := &chained{seed: seeds[i%len(seeds)], name: fmt.Sprintf("c%d", i), cluster: clusters[r.IntN(len(clusters))]}
+		if i > 0 && r.IntN(5) > 0 {
+			m.after = "core/ConfigMap/default/" + out[r.IntN(len(out))].name
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
 // seedText is the same seed for the same shape, in a version and with a share of it left out.
 func seedText(shape uint64, name string, fleet []string, version int, dropped float64) string {
 	return randomSeed(rand.New(rand.NewPCG(shape, 1)), name, fleet, version, dropped)
 }
 
-func (w *world) randomStep(r *rand.Rand, names []string, shape map[string]uint64, fleet []string) {
-	switch n := r.IntN(21); {
+func (w *world) randomStep(r *rand.Rand, change func()) {
+	switch n := r.IntN(22); {
 	case n < 8:
 		w.pass()
 	case n < 14:
 		w.tick()
 	case n < 18:
-		if open := w.open(); len(open) > 0 {
-			w.merge(open[r.IntN(len(open))])
-		}
+		w.mergeOne(r)
 	case n < 19:
 		if open := w.open(); len(open) > 0 {
 			p := open[r.IntN(len(open))]
 			w.say("rejected %s", p.Branch)
 			_ = w.forge.Reject(w.t.Context(), p, git.Person{Name: "person", Email: "p@example.com", When: w.now}, "not now") // a lost race is fine
 		}
+	case n < 21:
+		change()
 	default:
-		name := names[r.IntN(len(names))]
-		text := seedText(shape[name], name, fleet, 2+r.IntN(3), 0.5*float64(r.IntN(2)))
-		if r.IntN(4) == 0 {
-			text = "" // removed, for a while
-		}
-		w.say("changed %s, now %d bytes", name, len(text))
-		w.control.put("main", "change "+name, map[string]string{"seeds/" + name + ".yaml": text})
+		w.moveBack(r, change)
 	}
+}
+
+// mergeOne merges one of the proposals that may be merged.
+func (w *world) mergeOne(r *rand.Rand) {
+	if open := w.mergeable(); len(open) > 0 {
+		w.merge(open[r.IntN(len(open))])
+	}
+}
+
+// moveBack merges something, lets other things happen, and moves base back to before that
+// by force. The clusters see it only where that does no harm.
+func (w *world) moveBack(r *rand.Rand, change func()) {
+	before := w.gitops.refs["main"]
+	for range 1 + r.IntN(4) {
+		w.mergeOne(r)
+		if r.IntN(2) == 0 {
+			change()
+		}
+		w.pass()
+		for range w.harmless {
+			w.tick()
+			w.pass()
+		}
+	}
+	w.gitops.refs["main"] = before
+	w.say("base was moved back")
+	w.blind = true
+	w.pass()
+}
+
+// mergeable are the open proposals that people merge: those of which the status does not
+// say that they must not be merged.
+func (w *world) mergeable() []forge.Proposal {
+	if w.blind {
+		return nil
+	}
+	shut := w.proposed()
+	return slices.DeleteFunc(w.open(), func(p forge.Proposal) bool { return shut[nameOf(p.Tier)] != "" })
 }
 
 // reopen takes back every rejection.

@@ -40,6 +40,10 @@ type world struct {
 	guard   int
 	// interval lies between passes; zero for passes that are made by hand.
 	interval time.Duration
+	// blind says that base was moved back, and that no pass has seen that yet.
+	blind bool
+	// harmless is how often clusters look at what is taken off base again by force.
+	harmless int
 	// unamended says that nobody changes what is proposed, so that base has what plans want.
 	unamended bool
 	// wrap replaces the mirror of the GitOps repository, where a test wants another.
@@ -242,6 +246,10 @@ func (w *world) pass() {
 		return
 	}
 	w.report = report
+	if len(report.Problems) == 0 {
+		w.blind = false
+		w.mustTouchTheirTiers()
+	}
 	for _, s := range report.Seeds {
 		w.mustOfferWhatItNames(s)
 	}
@@ -291,7 +299,7 @@ func (w *world) merge(p forge.Proposal) {
 func (w *world) settle(limit int) bool {
 	for range limit {
 		w.pass()
-		for _, p := range w.open() {
+		for _, p := range w.mergeable() {
 			w.merge(p)
 		}
 		w.tick()

@@ -26,7 +26,12 @@ type Proposal struct {
 	// this proposal removes them.
 	Leaving []string
 	Drops   bool
-	// Prerequisites were released before this was proposed.
+	// Deletes and Replaces are files at the tier's paths that others put there, and that
+	// merging deletes, or replaces with what the seed says, as Markdown.
+	Deletes, Replaces []string
+	// Shut says why the proposal must not be merged when it is written; empty when it may be.
+	Shut string
+	// Prerequisites were released before this was proposed, unless Shut.
 	Prerequisites []Prerequisite
 	// Next are the tiers that wait for this one, for people, as Markdown.
 	Next []string

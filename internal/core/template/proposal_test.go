@@ -30,6 +30,15 @@ func TestDefaultProposal(t *testing.T) {
 		"an update that drops objects": func(p *template.Proposal) {
 			p.Verb, p.Leaving, p.Drops = "Update", []string{template.Code("core/ConfigMap/shop/old")}, true
 		},
+		"an update over files of others": func(p *template.Proposal) {
+			p.Verb = "Update"
+			p.Objects = []template.ObjectsOfKind{{Kind: "ConfigMap", Count: 1, Names: "c"}}
+			p.Deletes, p.Replaces = []string{"`planted/edge/web/tier-01/mine.yaml`"}, []string{"`planted/edge/web/tier-01/configmap.c.yaml`"}
+		},
+		"an update that must not be merged yet": func(p *template.Proposal) {
+			p.Verb, p.Shut = "Update", "waits for edge tier 00 (Failed): core/ConfigMap/shop/c waits for core/Namespace/shop"
+			p.Prerequisites = []template.Prerequisite{{Tier: "edge tier 00", Why: "core/ConfigMap/shop/c waits for core/Namespace/shop"}}
+		},
 		"a removal": func(p *template.Proposal) { p.Verb, p.Removal = "Remove", true },
 		"an orphaning": func(p *template.Proposal) {
 			p.Verb, p.Abandoned, p.ReconciledBy = "Orphan", true, "Flux on hub"
