@@ -100,9 +100,20 @@ type ClusterSpec struct {
 	ReconciledBy Name `json:"reconciledBy,omitempty"`
 
 	// KubeConfigSecret is the Secret on the hub that holds the cluster's kubeconfig under key value.
-	// Name defaults to <cluster>-kubeconfig; namespace to that of the creator, else of the root.
+	// Name defaults to <cluster>-kubeconfig; namespace to that of the creator, else of the root. Of a
+	// cluster that a seed creates, another namespace than the creator's must be granted by the hub's
+	// kubeConfigNamespaces.
 	// +optional
 	KubeConfigSecret ObjectReference `json:"kubeConfigSecret,omitempty,omitzero"`
+
+	// KubeConfigNamespaces are namespaces of this cluster in which the kubeconfigs of clusters that seeds
+	// create may be read, beside the namespace of their creator. With a controller this counts in
+	// Cluster resources only, not in documents of a control-plane repository.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=63
+	KubeConfigNamespaces []string `json:"kubeConfigNamespaces,omitempty"`
 
 	// Provides says what stands on the cluster although no seed brings it.
 	// +optional

@@ -112,6 +112,11 @@ func (in *ClusterProvides) DeepCopy() *ClusterProvides {
 func (in *ClusterSpec) DeepCopyInto(out *ClusterSpec) {
 	*out = *in
 	out.KubeConfigSecret = in.KubeConfigSecret
+	if in.KubeConfigNamespaces != nil {
+		in, out := &in.KubeConfigNamespaces, &out.KubeConfigNamespaces
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	in.Provides.DeepCopyInto(&out.Provides)
 }
 

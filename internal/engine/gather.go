@@ -308,7 +308,7 @@ func (p *pass) gatherHealth(ctx context.Context) {
 		for i := range s.plan.Tiers {
 			t := &s.plan.Tiers[i]
 			reconcilers = append(reconcilers, reconcilerKey(t))
-			creators = append(creators, creatorKeys(t)...)
+			creators = append(creators, p.creatorKeys(t)...)
 		}
 	}
 	var err error
@@ -323,10 +323,16 @@ func reconcilerKey(t *plan.Tier) probe.ReconcilerKey {
 	return probe.ReconcilerKey{Cluster: t.Object.Cluster, Namespace: t.Object.Namespace, Name: t.Object.Name}
 }
 
-func creatorKeys(t *plan.Tier) []probe.CreatorKey {
+// creatorKeys name the creators of a tier and the Secrets through which their clusters are reached: only those that may
+// be read, whatever a plan says, for a plan is only as good as whoever may write to its branch.
+func (p *pass) creatorKeys(t *plan.Tier) []probe.CreatorKey {
 	keys := make([]probe.CreatorKey, 0, len(t.Creates))
 	for _, c := range t.Creates {
-		keys = append(keys, probe.CreatorKey{Cluster: t.Cluster, Object: c.Object, Creates: c.Cluster, KubeConfig: probe.SecretKey(c.KubeConfig)})
+		key := probe.CreatorKey{Cluster: t.Cluster, Object: c.Object, Creates: c.Cluster}
+		if p.catalog.Inventory.MayReadKubeConfig(c.KubeConfig.Cluster, c.KubeConfig.Namespace, catalog.Creation{Object: c.Object, On: t.Cluster}) {
+			key.KubeConfig = probe.SecretKey(c.KubeConfig)
+		}
+		keys = append(keys, key)
 	}
 	return keys
 }
@@ -409,7 +415,7 @@ func (p *pass) leftBehind(t *plan.Tier) string {
 func (p *pass) clusterGone(pl *plan.Plan, cluster string) bool {
 	for i := range pl.Tiers {
 		t := &pl.Tiers[i]
-		for _, key := range creatorKeys(t) {
+		for _, key := range p.creatorKeys(t) {
 			if key.Creates == cluster {
 				root, ok := p.rootKey(pl.Seed, t)
 				c := p.creators[key]
@@ -456,7 +462,7 @@ func (p *pass) verdictOf(ctx context.Context, r *repoState, seed string, t *plan
 		want.At[revision] = match
 	}
 	var creators []health.Creator
-	for _, key := range creatorKeys(t) {
+	for _, key := range p.creatorKeys(t) {
 		creators = append(creators, p.creators[key])
 	}
 	v := health.Judge(observed, creators, want)

@@ -54,6 +54,8 @@ type world struct {
 	onRoot func(*health.Root)
 	// onReconciler changes what the channel says of reconciler objects.
 	onReconciler func(*health.Reconciler)
+	// config changes what engines are made with, where a test wants that.
+	config func(*engine.Config)
 	// history is what happened, for failures.
 	history []string
 }
@@ -113,7 +115,7 @@ func document(kind, name, rest string) string {
 
 // restart replaces the engine by a new one that remembers nothing.
 func (w *world) restart() {
-	w.engine = engine.New(engine.Config{
+	config := engine.Config{
 		Owner:        "acme/test",
 		ControlPlane: controlPlane(faultyMirror{w.control, w.faults}),
 		Open: func(string, v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
@@ -132,7 +134,11 @@ func (w *world) restart() {
 		Person:        git.Person{Name: "Furrow", Email: "furrow@example.com"},
 		Interval:      w.interval,
 		Now:           func() time.Time { w.now = w.now.Add(time.Second); return w.now },
-	})
+	}
+	if w.config != nil {
+		w.config(&config)
+	}
+	w.engine = engine.New(config)
 }
 
 // controlPlane reads the control plane from the main branch of a repository.

@@ -160,7 +160,7 @@ func assemble(docs *documents, packages map[string]*seedPackage) *Catalog {
 		c.Repos[DefaultRepo] = v1alpha1.GitOpsRepo{}
 	}
 	docs.checkReferences()
-	c.Inventory = &Inventory{Clusters: map[string]Cluster{}, types: docs.types, repos: docs.usableRepos(), roots: map[root]string{}, faults: docs.faults}
+	c.Inventory = &Inventory{Clusters: map[string]Cluster{}, types: docs.types, repos: docs.usableRepos(), grants: docs.grants, roots: map[root]string{}, faults: docs.faults}
 	c.Problems = append(docs.problems, addClusters(c.Inventory, docs.clusters)...)
 	slices.SortStableFunc(c.Problems, func(a, b manifest.Problem) int { return a.Source.Compare(b.Source) })
 	c.Skipped = docs.skipped
@@ -250,6 +250,8 @@ type declaredCluster struct {
 
 // documents are the Furrow documents outside seeds.
 type documents struct {
+	// grants are the namespaces of clusters in which kubeconfigs may be read.
+	grants       map[string][]string
 	controlPlane *v1alpha1.ControlPlane
 	// identityErr says why the owner is unknown.
 	identityErr error
@@ -275,7 +277,7 @@ func newDocuments(limits Limits) *documents {
 		limits: limits,
 		types:  map[string]v1alpha1.ClusterType{}, repos: map[string]v1alpha1.GitOpsRepo{},
 		templates: map[string]v1alpha1.Template{}, places: map[string]manifest.Source{},
-		faults: &faults{named: map[documentKey]fault{}}, settings: map[string]manifest.Source{},
+		faults: &faults{named: map[documentKey]fault{}}, settings: map[string]manifest.Source{}, grants: map[string][]string{},
 	}
 }
 
@@ -386,6 +388,7 @@ func (d *documents) decode(o manifest.Object) error {
 		doc, err := decode[v1alpha1.Cluster](o)
 		if err == nil {
 			d.clusters = append(d.clusters, declaredCluster{doc, o.Source})
+			d.grants[doc.Name] = doc.Spec.KubeConfigNamespaces
 		}
 		return err
 	case "ClusterType":

@@ -53,6 +53,14 @@ type Creation struct {
 	On string
 }
 
+// KubeConfigOf is the Secret with the kubeconfig of a cluster that a creator makes, and the cluster that it is on.
+func (c Cluster) KubeConfigOf() (on string, secret v1alpha1.ObjectReference) {
+	return cmp.Or(c.Hub, c.CreatedBy.On), v1alpha1.ObjectReference{
+		Namespace: cmp.Or(c.KubeConfig.Namespace, c.CreatedBy.Object.Namespace, c.Source.Namespace),
+		Name:      cmp.Or(c.KubeConfig.Name, c.Name+"-kubeconfig"),
+	}
+}
+
 // ReconciledOn is the cluster whose reconciler acts for c.
 func (c Cluster) ReconciledOn() string { return cmp.Or(c.Hub, c.Name) }
 
@@ -66,6 +74,8 @@ type Inventory struct {
 	names    []string // of the clusters, in order
 	types    map[string]v1alpha1.ClusterType
 	repos    map[string]v1alpha1.GitOpsRepo
+	// grants are the namespaces of a cluster in which kubeconfigs may be read.
+	grants map[string][]string
 	// roots says which cluster syncs a directory.
 	roots map[root]string
 	// faults are the documents that cannot be used; not to be changed once the
@@ -93,7 +103,7 @@ func (inv *Inventory) WithRole(role v1alpha1.ClusterRole) []string {
 
 // Clone is a copy that clusters can be added to without changing inv.
 func (inv *Inventory) Clone() *Inventory {
-	return &Inventory{Clusters: maps.Clone(inv.Clusters), names: slices.Clone(inv.names), types: inv.types, repos: inv.repos, roots: maps.Clone(inv.roots), faults: inv.faults, implied: maps.Clone(inv.implied)}
+	return &Inventory{Clusters: maps.Clone(inv.Clusters), names: slices.Clone(inv.names), types: inv.types, repos: inv.repos, grants: inv.grants, roots: maps.Clone(inv.roots), faults: inv.faults, implied: maps.Clone(inv.implied)}
 }
 
 // Add resolves one more cluster document and puts it into the inventory. creation
@@ -135,6 +145,25 @@ func (inv *Inventory) Remove(name string) {
 		delete(inv.Clusters, name)
 		delete(inv.roots, root{c.Repo, c.RootPath})
 	}
+}
+
+// MayReadKubeConfig says that the kubeconfig of a cluster that a seed creates may be read in a namespace of a cluster:
+// in that of its creator, or where the documents of that cluster grant it. Whoever writes a seed names the Secret, but
+// does not choose whose Secrets Furrow reads.
+func (inv *Inventory) MayReadKubeConfig(on, namespace string, creation Creation) bool {
+	ofCreator := on == creation.On && namespace == creation.Object.Namespace && namespace != ""
+	return ofCreator || slices.Contains(inv.grants[on], namespace)
+}
+
+// CheckKubeConfig refuses a created cluster whose kubeconfig may not be read where it is said to be.
+func (inv *Inventory) CheckKubeConfig(name string) error {
+	c := inv.Clusters[name]
+	on, secret := c.KubeConfigOf()
+	if inv.MayReadKubeConfig(on, secret.Namespace, *c.CreatedBy) {
+		return nil
+	}
+	return inv.problem(c, fmt.Sprintf("its kubeconfig is to be read in namespace %q of cluster %q, which is not the namespace of its creator %s, and not granted", secret.Namespace, on, c.CreatedBy.Object),
+		fmt.Sprintf("Let spec.kubeConfigSecret name the creator's namespace, or add %q to spec.kubeConfigNamespaces of Cluster %q.", secret.Namespace, on))
 }
 
 // MarkCreated says that an object of a seed brings a declared cluster into being.

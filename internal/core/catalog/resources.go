@@ -35,6 +35,7 @@ func (l Limits) LoadWith(tree fs.FS, r Resources) (*Catalog, error) {
 			return nil, err
 		}
 	}
+	docs.grants = map[string][]string{} // the tree's own count for nothing: whoever writes to it is not who runs the cluster
 	count := docs.count + len(packages)
 	for _, o := range r.Documents {
 		docs.takeResource(o)
@@ -56,6 +57,9 @@ func (l Limits) LoadWith(tree fs.FS, r Resources) (*Catalog, error) {
 // same one, as where the tree is applied to the cluster as well, or another one.
 func (d *documents) takeResource(o manifest.Object) {
 	first, declared := d.places[o.ID.Kind+"/"+o.ID.Name]
+	if doc, err := decode[v1alpha1.Cluster](o); o.ID.Kind == "Cluster" && err == nil {
+		d.grants[doc.Name] = doc.Spec.KubeConfigNamespaces
+	}
 	switch {
 	case !declared:
 		d.problems = appendProblem(d.problems, o.Source, d.take(o))

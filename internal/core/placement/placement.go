@@ -175,7 +175,7 @@ func (s *scope) addCreated(inv *catalog.Inventory, creator *manifest.Object) err
 			return problem(*creator, fmt.Sprintf("the cluster %q is also created by %s of seed %q", c.Name, c.CreatedBy.Object, c.CreatedBy.Seed), "Rename one of the two.")
 		}
 		inv.MarkCreated(c.Name, creation)
-		return nil
+		return inv.CheckKubeConfig(c.Name)
 	}
 	doc, described := s.seed.Clusters[creator.ID.Name]
 	if !described {
@@ -183,7 +183,10 @@ func (s *scope) addCreated(inv *catalog.Inventory, creator *manifest.Object) err
 	}
 	doc.Spec.Type = cmp.Or(doc.Spec.Type, creator.Annotation(v1alpha1.AnnotationClusterType), inv.Clusters[on].DefaultType)
 	doc.Spec.ReconciledBy = cmp.Or(doc.Spec.ReconciledBy, inv.Clusters[on].ReconciledOn())
-	return inv.Add(doc, creator.Source, creation)
+	if err := inv.Add(doc, creator.Source, creation); err != nil {
+		return err
+	}
+	return inv.CheckKubeConfig(doc.Name)
 }
 
 // Place decides for every object of a seed. The inventory has the implied

@@ -41,6 +41,7 @@ func TestClustersThatSeedsCreate(t *testing.T) {
 		declared   = "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge-1, labels: {site: south}}\nspec: {reconciledBy: mgmt}\n"
 		ownSecret  = "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge-1}\nspec: {reconciledBy: mgmt, kubeConfigSecret: {name: k, namespace: keys}}\n"
 		standAlone = "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge-1}\n"
+		granting   = "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: mgmt}\nspec: {role: Management, kubeConfigNamespaces: [keys]}\n"
 	)
 	created := &catalog.Creation{Seed: "web", Object: manifest.ID{Group: "cluster.x-k8s.io", Kind: "Cluster", Namespace: "edge", Name: "edge-1"}, On: "mgmt"}
 	inCreatorsNamespace := v1alpha1.ObjectReference{Name: "edge-1-kubeconfig", Namespace: "edge"}
@@ -73,7 +74,7 @@ func TestClustersThatSeedsCreate(t *testing.T) {
 			want: inventoryCluster{Hub: "mgmt", Labels: map[string]string{"site": "south"}, KubeConfig: inCreatorsNamespace, CreatedBy: created},
 		},
 		"a declared kubeconfig stays where it was declared to be": {
-			clusters: []string{mgmt, ownSecret}, seed: []string{capi},
+			clusters: []string{granting, ownSecret}, seed: []string{capi},
 			want: inventoryCluster{Hub: "mgmt", KubeConfig: v1alpha1.ObjectReference{Name: "k", Namespace: "keys"}, CreatedBy: created},
 		},
 		"a cluster that was declared without a hub reconciles itself": {
@@ -98,6 +99,7 @@ func TestWrongCreators(t *testing.T) {
 	const (
 		twice     = "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: edge-1, namespace: other}\n"
 		onTwo     = "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: edge-1, namespace: edge, annotations: {furrow.dev/cluster: \"mgmt,mgmt-2\"}}\n"
+		elsewhere = "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge-1}\nspec: {reconciledBy: mgmt, kubeConfigNamespaces: [kube-system], kubeConfigSecret: {name: k, namespace: kube-system}}\n"
 		uncreated = "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge-2}\n"
 		declared  = "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge-1}\n"
 		sound     = "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: alpha, namespace: edge, annotations: {furrow.dev/cluster: mgmt}}\n"
@@ -123,6 +125,10 @@ func TestWrongCreators(t *testing.T) {
 		"a cluster is described only by the seed that creates it": {
 			clusters: []string{mgmt}, seed: []string{capi, uncreated, sound},
 			want: `seeds/web: Cluster "edge-2": the seed describes the cluster, but no object of it creates it. Add the creator, or declare the cluster outside the seed.`,
+		},
+		"a kubeconfig in another namespace than the creator's is not read": {
+			clusters: []string{mgmt}, seed: []string{capi, elsewhere, sound},
+			want: `seeds/web/web.yaml:1: Cluster "edge-1": its kubeconfig is to be read in namespace "kube-system" of cluster "mgmt", which is not the namespace of its creator cluster.x-k8s.io/Cluster/edge/edge-1, and not granted. Let spec.kubeConfigSecret name the creator's namespace, or add "kube-system" to spec.kubeConfigNamespaces of Cluster "mgmt".`,
 		},
 		"a cluster is described once": {
 			clusters: []string{mgmt, declared}, seed: []string{capi, declared, sound},

@@ -154,11 +154,8 @@ func (a *assembly) addTier(tv tierVertices) error {
 
 // kubeConfigOf is the Secret with the kubeconfig of a cluster that a creator makes.
 func kubeConfigOf(cl catalog.Cluster) KubeConfig {
-	return KubeConfig{
-		Cluster:   cmp.Or(cl.Hub, cl.CreatedBy.On),
-		Namespace: cmp.Or(cl.KubeConfig.Namespace, cl.CreatedBy.Object.Namespace, cl.Source.Namespace),
-		Name:      cmp.Or(cl.KubeConfig.Name, cl.Name+"-kubeconfig"),
-	}
+	on, secret := cl.KubeConfigOf()
+	return KubeConfig{on, secret.Namespace, secret.Name}
 }
 
 // newTier names the tier's paths. A tier on a cluster that is no longer known
