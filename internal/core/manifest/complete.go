@@ -32,6 +32,9 @@ func Complete(objects []Object, opts Options) (Result, error) {
 	}
 	c := completion{opts: opts, defined: map[GroupKind]Scope{}, first: map[ID]Object{}}
 	kept := c.drop(objects)
+	for _, order := range foreignOrders {
+		c.warnOfOrder(kept, order)
+	}
 	for _, o := range kept {
 		if kind, scope, ok := DefinedScope(o); ok {
 			c.defined[kind] = scope
@@ -109,6 +112,45 @@ func localConfig(o Object) string {
 		return ""
 	}
 	return fmt.Sprintf("its annotation %s says that it is for tools alone", key)
+}
+
+// foreignOrder is an annotation by which another tool orders objects, and that has no
+// effect here.
+type foreignOrder struct{ annotation, plain, effect, next string }
+
+const (
+	likeAnyOther = "the object is planned like any other, and does not run again at each change"
+	nextForHooks = "Declare what has to wait for it with furrow.dev/depends-on, and give a Job a new name whenever it changes."
+)
+
+// foreignOrders has, as plain, the value of each that asks for nothing: CustomResourceDefinitions
+// come first by a rule, and 0 is the wave of everything.
+var foreignOrders = []foreignOrder{
+	{"helm.sh/hook", "crd-install", likeAnyOther, nextForHooks},
+	{"argocd.argoproj.io/hook", "", likeAnyOther, nextForHooks},
+	{"argocd.argoproj.io/sync-wave", "0", "the order comes from dependencies", "Declare what has to wait for it with furrow.dev/depends-on."},
+}
+
+// warnOfOrder warns once of an annotation, however many objects have it.
+func (c *completion) warnOfOrder(objects []Object, order foreignOrder) {
+	var first Object
+	count := 0
+	for _, o := range objects {
+		if value := strings.TrimSpace(o.Annotation(order.annotation)); value != "" && value != order.plain {
+			if count++; count == 1 {
+				first = o
+			}
+		}
+	}
+	if count == 0 {
+		return
+	}
+	others := ""
+	if count > 1 {
+		others = fmt.Sprintf(" (one of %d in the seed)", count)
+	}
+	message := fmt.Sprintf("annotation %s: %s%s has no effect: %s", order.annotation, Printable(first.Annotation(order.annotation)), others, order.effect)
+	c.warn(first, message, order.next)
 }
 
 // settle gives the object the namespace that its scope asks for, false when

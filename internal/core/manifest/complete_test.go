@@ -66,7 +66,17 @@ func TestComplete(t *testing.T) {
 			want: []string{"core/Pod/ns/b@f:8", "core/Pod/ns/d@f:22"},
 			wantWarnings: []string{
 				`f:1: Pod "a": the object is left out: its Helm hooks (test-success, pre-delete) run on neither install nor upgrade. Remove the annotation if it is meant to be applied.`,
+				`f:8: Pod "b": annotation helm.sh/hook: pre-install,test has no effect: the object is planned like any other, and does not run again at each change. Declare what has to wait for it with furrow.dev/depends-on, and give a Job a new name whenever it changes.`,
 				`f:15: Pod "c": the object is left out: its Helm hooks (post-rollback) run on neither install nor upgrade. Remove the annotation if it is meant to be applied.`,
+			},
+		},
+		"hooks and waves of Argo CD have no effect": {
+			text: thing("A", "name: a, namespace: b, annotations: {argocd.argoproj.io/hook: PreSync, argocd.argoproj.io/sync-wave: \"-1\"}") +
+				thing("A", "name: c, namespace: b, annotations: {argocd.argoproj.io/sync-wave: \"0\"}") + thing("A", "name: d, namespace: b, annotations: {argocd.argoproj.io/sync-wave: \"5\"}") + crd,
+			want: []string{"x.io/A/b/a@f:1", "x.io/A/b/c@f:5", "x.io/A/b/d@f:9", "apiextensions.k8s.io/CustomResourceDefinition/as.x.io@f:13"},
+			wantWarnings: []string{
+				`f:1: A "a": annotation argocd.argoproj.io/hook: PreSync has no effect: the object is planned like any other, and does not run again at each change. Declare what has to wait for it with furrow.dev/depends-on, and give a Job a new name whenever it changes.`,
+				`f:1: A "a": annotation argocd.argoproj.io/sync-wave: -1 (one of 2 in the seed) has no effect: the order comes from dependencies. Declare what has to wait for it with furrow.dev/depends-on.`,
 			},
 		},
 		"local configuration is left out": {

@@ -25,8 +25,8 @@ const (
 //   - All other built-in kinds are stored as protobuf, which has no field names; of them
 //     only text counts.
 //
-// The largest CustomResourceDefinitions in use, such as those of prometheus-operator or
-// Argo Workflows, are half of it.
+// The largest CustomResourceDefinitions in use stay far below: that of Prometheus has
+// 0.8 MiB even as YAML, that of ApplicationSet 1.3 MiB as YAML and 0.3 MiB as JSON.
 func sizeFault(o Object) (message, next string) {
 	if o.Encrypted() {
 		return "", "" // it is smaller when it is decrypted
