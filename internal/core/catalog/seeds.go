@@ -353,7 +353,7 @@ func (p *seedPackage) complete(scopes map[manifest.GroupKind]manifest.Scope) See
 	seed.Skipped = p.skipped
 	if len(p.problems) == 0 && len(seed.Objects) == 0 {
 		p.problem(at, "seed "+quote(p.name), "it holds no object", "Add objects, or delete the package to remove the seed.")
-		p.problems = append(p.problems, p.skipped...)
+		p.problems, seed.Skipped = append(p.problems, p.skipped...), nil
 	}
 	if len(p.problems) > 0 {
 		seed.Err = p.problems

@@ -126,7 +126,6 @@ func TestLinksWithinTheTreeAreFollowedAndAllElseIsNamed(t *testing.T) {
 				`error: seeds/c: seed "c": the link leads to nothing, so it is not followed. ` + commitIt,
 				"error: seeds/d: seed \"d\": it holds no object. Add objects, or delete the package to remove the seed.\n" +
 					`seeds/d/d.yaml: seed "d": the link leads to nothing, so it is not followed. ` + commitIt,
-				`warning: seeds/d/d.yaml: seed "d": the link leads to nothing, so it is not followed. ` + commitIt,
 				`error: seeds/e: seed "e": ` + submodule,
 			},
 		},

@@ -61,6 +61,15 @@ func TestComplete(t *testing.T) {
 				`f:5: B "a": it is not known whether B.x.io is namespaced: the object has a namespace, and is taken as namespaced. Add its CustomResourceDefinition to be sure.`,
 			},
 		},
+		"a kind that Kubernetes does not have": {
+			text: "apiVersion: apps/v1\nkind: deployment\nmetadata: {name: a, namespace: b}\n---\napiVersion: v1\nkind: Deployment\nmetadata: {name: a, namespace: b}\n---\napiVersion: batch/v1\nkind: Cleanup\nmetadata: {name: a}\n",
+			want: []string{"apps/deployment/b/a@f:1", "core/Deployment/b/a@f:5", "batch/Cleanup/a@f:9"},
+			wantWarnings: []string{
+				`f:1: deployment "a": Kubernetes has no kind deployment in API group apps. Write kind: Deployment.`,
+				`f:5: Deployment "a": Kubernetes has no kind Deployment in API group core. That kind is in API group apps: correct apiVersion.`,
+				`f:9: Cleanup "a": Kubernetes has no kind Cleanup in API group batch. Correct apiVersion or kind, unless the clusters run a Kubernetes that has it.`,
+			},
+		},
 		"hooks that no install runs are left out": {
 			text: hook("a", "test-success, pre-delete") + hook("b", "pre-install,test") + hook("c", "post-rollback") + hook("d", "crd-install"),
 			want: []string{"core/Pod/ns/b@f:8", "core/Pod/ns/d@f:22"},
