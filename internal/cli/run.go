@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/probe/flux"
 	"github.com/furrow-dev/furrow/internal/standalone"
 )
 
@@ -99,15 +103,20 @@ func run(cmd *cobra.Command, options controlplane.Options, interval time.Duratio
 		fmt.Fprintln(out, "The clusters are simulated: nothing is applied anywhere.")
 		interval = min(interval, time.Second)
 	}
+	log := newTransitions(out, options.Now)
+	log.say("Furrow %s: control plane %s on branch %s, owner %s; %s", versionString(), s.Place(), s.Branch(), s.Owner(), mode(options, simulate))
 	if once {
 		settle(ctx, tick)
 	}
-	log := newTransitions(out, options.Now)
-	log.say("Furrow %s: control plane %s on branch %s, owner %s; %s", versionString(), s.Place(), s.Branch(), s.Owner(), mode(options, simulate))
 	var last standalone.Seen
 	standalone.Run(ctx, s, interval, func(seen standalone.Seen) bool {
 		last = seen
 		log.see(seen)
+		if channel, ok := options.Channel.(*flux.Channel); ok && seen.Report != nil {
+			for _, line := range strayKubeconfigs(channel.Files(), clusterNames(seen.Report)) {
+				log.once(line, line)
+			}
+		}
 		if once {
 			return false
 		}
@@ -132,6 +141,41 @@ func mode(options controlplane.Options, simulate bool) string {
 		return "the clusters are asked through their kubeconfigs"
 	}
 	return "no cluster is asked, so nothing is ever Released: give --kubeconfigs, or --simulate"
+}
+
+// clusterNames are the clusters that the control plane declares, those that its seeds
+// create, and those that they are about to leave.
+func clusterNames(r *engine.Report) []string {
+	names := map[string]bool{}
+	if r.Catalog != nil {
+		for _, name := range r.Catalog.Inventory.Names() {
+			names[name] = true
+		}
+		for _, s := range r.Catalog.Seeds {
+			for _, o := range s.Objects {
+				if catalog.IsCreator(o.ID.GroupKind()) {
+					names[o.ID.Name] = true
+				}
+			}
+		}
+	}
+	for _, s := range r.Seeds {
+		for _, t := range s.Tiers {
+			names[t.Cluster] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// strayKubeconfigs says which kubeconfigs are of no cluster, as after a typo.
+func strayKubeconfigs(files map[string]string, clusters []string) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if !slices.Contains(clusters, name) && len(clusters) > 0 {
+			out = append(out, fmt.Sprintf("! the kubeconfig %s is of no cluster of the control plane. Name it after one of: %s; or remove it", files[name], strings.Join(nearest(name, clusters), ", ")))
+		}
+	}
+	return out
 }
 
 // settling is how many seconds of the simulation come before a single pass, so

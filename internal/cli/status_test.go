@@ -255,3 +255,28 @@ func TestAPictureThatIsTooHighShowsItsEnd(t *testing.T) {
 		})
 	}
 }
+
+func TestAKubeconfigOfNoClusterIsNamed(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p.write("kubeconfigs", map[string]string{"east.yaml": "", "wset.yaml": "", ".hidden": "", "west/config": ""})
+	r := p.furrow("run", "--once", "--kubeconfigs", p.at("kubeconfigs"))
+	mustContain(t, r.stdout, "! the kubeconfig "+p.at("kubeconfigs/wset.yaml")+" is of no cluster of the control plane. Name it after one of: west, east; or remove it\n")
+	if strings.Count(r.stdout, "is of no cluster") != 1 {
+		t.Errorf("others are named too:\n%s", r.stdout)
+	}
+}
+
+func TestARunSaysWhatItWorksOnBeforeItBegins(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	for mode, args := range map[string][]string{
+		"the clusters are simulated": {"--simulate"},
+		"no cluster is asked, so nothing is ever Released: give --kubeconfigs, or --simulate": nil,
+	} {
+		first, _, _ := strings.Cut(strings.TrimPrefix(p.furrow(append([]string{"run", "--once"}, args...)...).stdout, "The clusters are simulated: nothing is applied anywhere.\n"), "\n")
+		if want := "control plane " + p.at("control-plane") + " on branch main, owner control-plane/default; " + mode; !strings.HasSuffix(first, want) {
+			t.Errorf("its first line is %q, without %q", first, want)
+		}
+	}
+}

@@ -62,6 +62,29 @@ func readFile(directory, cluster string) (name string, data []byte, ok bool, err
 	return "", nil, false, nil
 }
 
+// Files are the kubeconfigs in the channel's directory, by the name of the cluster that
+// each is for; none while the directory cannot be read.
+func (c *Channel) Files() map[string]string {
+	entries, _ := os.ReadDir(c.options.Directory)
+	files := map[string]string{}
+	for _, entry := range entries {
+		file := filepath.Join(c.options.Directory, entry.Name())
+		info, err := os.Stat(file) // a Secret is mounted as symbolic links
+		if err != nil || !info.Mode().IsRegular() || !isName(entry.Name()) {
+			continue
+		}
+		cluster := entry.Name()
+		for _, suffix := range suffixes[1:] {
+			if name, ok := strings.CutSuffix(cluster, suffix); ok {
+				cluster = name
+				break
+			}
+		}
+		files[cluster] = file
+	}
+	return files
+}
+
 // fromFile reads a kubeconfig that belongs to whoever runs this process.
 func fromFile(name string, data []byte) (*access, error) {
 	origin := "file " + name
