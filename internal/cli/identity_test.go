@@ -9,13 +9,15 @@ func TestStatusIsThatOfTheControlPlaneInACloneOfAnyName(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed, "control-plane.yaml": document("ControlPlane", "acme-platform", "spec: {}")})
 	p.pass()
+	p.must("pr", "reject", "web/east/00")
+	p.pass()
 	p.git(".", "clone", "--quiet", "control-plane", "my own clone")
 	p.git(".", "clone", "--quiet", "--bare", "my own clone", "elsewhere.git")
 	for _, clone := range []string{"my own clone", "elsewhere.git"} {
 		r := call(t.Context(), "", "status", "--control-plane", p.at(clone), "--cache", p.at("other-cache"))
-		mustContain(t, r.all(), "Seed web: Proposed")
+		mustContain(t, r.all(), "Seed web: Rejected")
 		r = call(t.Context(), "", "retry", "web", "--control-plane", p.at(clone), "--cache", p.at("other-cache"))
-		mustContain(t, r.all(), "Nothing to retry: no tier of seed web")
+		mustContain(t, r.all(), "proposes again, of seed web: east tier 00 (Rejected).")
 	}
 	if refs := p.git("fleet.git", "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/furrow/main/status"); refs != "furrow/main/status/acme-platform/default" {
 		t.Errorf("branches of statuses: %s", refs)

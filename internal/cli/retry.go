@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -62,14 +61,10 @@ func newAsk(cmd *cobra.Command, ask func(context.Context, *asking) error) *cobra
 	cmd.ValidArgsFunction = session.completeSeeds
 	cmd.RunE = session.with(func(cmd *cobra.Command, s *controlplane.Session, args []string) error {
 		a := &asking{engine: s.Engine(), seed: args[0], out: cmd.OutOrStdout()}
-		report, err := s.Status(cmd.Context())
-		switch {
-		case err == nil:
+		if report, err := s.Status(cmd.Context()); err == nil { // else the question says what is the matter
 			a.report = report
 			a.status, _ = report.Seed(a.seed)
 			staleLine(cmd.ErrOrStderr(), report, time.Now())
-		case !errors.Is(err, controlplane.ErrNoStatus):
-			return err
 		}
 		return ask(cmd.Context(), a)
 	})

@@ -204,6 +204,17 @@ func TestASeedLeavesAClusterThatWasGivenUp(t *testing.T) {
 	}
 }
 
+func TestAStatusOfAnotherNameIsNamed(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p.pass()
+	r := p.furrow("status", "--id", "my-clone")
+	if r.code != exitFailed {
+		t.Errorf("it ends with %d", r.code)
+	}
+	mustContain(t, r.stderr, `no status of control plane "my-clone/default" was reported yet. GitOpsRepo "fleet" has that of "control-plane/default": if that is this control plane, name it by a ControlPlane document, or with --id and --environment; else start 'furrow run'`)
+}
+
 func TestRetryAndConfirmWithNothingToDoSaySoAndDoNothing(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})

@@ -48,13 +48,13 @@ func (s *Session) givenOwner() string {
 	return id + "/" + s.options.Environment
 }
 
-// identity is whose plans those of the control plane are.
+// identity is whose plans those of the control plane are. Its catalog has no seeds.
 func (s *Session) identity(ctx context.Context) (plan.Identity, *catalog.Catalog, error) {
 	tree, err := s.read(ctx)
 	if err != nil {
 		return plan.Identity{}, nil, err
 	}
-	c, err := tree.Catalog()
+	c, err := inventoryOf(tree)
 	if err != nil {
 		return plan.Identity{}, nil, err
 	}

@@ -307,11 +307,7 @@ func (s *Session) Repos(ctx context.Context) (map[string]*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	load := tree.Catalog
-	if tree.Settings == nil {
-		load = func() (*catalog.Catalog, error) { return tree.Limits.LoadInventory(tree.FS) }
-	}
-	c, err := load()
+	c, err := inventoryOf(tree)
 	if err != nil {
 		return nil, err
 	}
@@ -319,6 +315,14 @@ func (s *Session) Repos(ctx context.Context) (map[string]*Repo, error) {
 		return nil, err
 	}
 	return s.repos, nil
+}
+
+// inventoryOf reads a tree without its seeds, which take most of the time.
+func inventoryOf(tree engine.Tree) (*catalog.Catalog, error) {
+	if tree.Settings != nil {
+		return tree.Catalog()
+	}
+	return tree.Limits.LoadInventory(tree.FS)
 }
 
 // OpenRepos opens the GitOps repositories that a catalog declares, as far as that can

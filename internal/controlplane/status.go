@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -17,6 +19,28 @@ import (
 
 // ErrNoStatus says that no run has reported yet.
 var ErrNoStatus = errors.New("no status was reported yet; start 'furrow run'")
+
+// noStatus is ErrNoStatus, with the owners whose status the repository has: a clone in a
+// directory of another name is another owner.
+func noStatus(refs git.Refs, r *Repo, owner string) error {
+	var others []string
+	for branch := range refs {
+		if other, ok := strings.CutPrefix(branch, layout.StatusBranch(r.Base, "")); ok {
+			others = append(others, strconv.Quote(other))
+		}
+	}
+	if len(others) == 0 {
+		return ErrNoStatus
+	}
+	slices.Sort(others)
+	return otherStatusError{fmt.Sprintf("no status of control plane %q was reported yet. GitOpsRepo %q has that of %s: if that is this control plane, name it by a ControlPlane document, or with --id and --environment; else start 'furrow run'", owner, r.Name, strings.Join(others, ", "))}
+}
+
+// otherStatusError is ErrNoStatus where there is a status of others.
+type otherStatusError struct{ message string }
+
+func (e otherStatusError) Error() string        { return e.message }
+func (e otherStatusError) Is(target error) bool { return target == ErrNoStatus }
 
 // Status is what a run reported last, from the status branch of the first repository by name, its only home.
 func (s *Session) Status(ctx context.Context) (*engine.Report, error) {
@@ -39,7 +63,7 @@ func (s *Session) Status(ctx context.Context) (*engine.Report, error) {
 	branch := layout.StatusBranch(r.Base, is.Owner)
 	commit, ok := refs[branch]
 	if !ok {
-		return nil, ErrNoStatus
+		return nil, noStatus(refs, r, is.Owner)
 	}
 	report, err := readStatus(ctx, r, commit)
 	if err != nil {
