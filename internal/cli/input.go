@@ -138,8 +138,8 @@ func shownPath(absolute string) string {
 	if err != nil {
 		return absolute
 	}
-	real, _ := filepath.EvalSymlinks(here)
-	for _, dir := range []string{here, real} {
+	resolved, _ := filepath.EvalSymlinks(here)
+	for _, dir := range []string{here, resolved} {
 		if rel, err := filepath.Rel(dir, absolute); err == nil && filepath.IsLocal(rel) {
 			return rel
 		}
@@ -150,9 +150,13 @@ func shownPath(absolute string) string {
 // rootOf is the directory that links of dir may not lead out of: the control plane, else
 // the repository that it is in, else dir itself.
 func rootOf(dir, tree string) string {
-	if real, err := filepath.EvalSymlinks(tree); tree != "" && err == nil {
-		if real, err = filepath.Abs(real); err == nil && (dir == real || strings.HasPrefix(dir, real+string(filepath.Separator))) {
-			return real
+	if tree != "" {
+		at, err := filepath.EvalSymlinks(tree)
+		if err == nil {
+			at, err = filepath.Abs(at)
+		}
+		if err == nil && (dir == at || strings.HasPrefix(dir, at+string(filepath.Separator))) {
+			return at
 		}
 	}
 	for at := dir; ; at = filepath.Dir(at) {

@@ -237,7 +237,7 @@ func (s *Session) errNoBranch(ctx context.Context) error {
 	if n := len(branches) - maxBranches; n > 0 {
 		branches, more = branches[:maxBranches], fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Errorf("%s has no branch %q, but %s%s; name the branch to read with --branch, or in the Seed's spec.source.revision",
+	return fmt.Errorf("%s has no branch %q; it has %s%s. Name the branch to read with --branch, or in the Seed's spec.source.revision",
 		s.mirror, s.options.Branch, strings.Join(branches, ", "), more)
 }
 

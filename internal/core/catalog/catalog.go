@@ -382,6 +382,14 @@ func (d *documents) take(o manifest.Object) error {
 // kinds of documents that people write.
 var kinds = []string{"Cluster", "ClusterType", "ControlPlane", "GitOpsRepo", "Template", "Seed"}
 
+func unknownKind(o manifest.Object) error {
+	next := "Use " + strings.Join(kinds[:len(kinds)-1], ", ") + " or " + kinds[len(kinds)-1] + "."
+	if like := manifest.Nearest(o.ID.Kind, kinds)[0]; manifest.Distance(o.ID.Kind, like) <= 2 {
+		next = "Write kind: " + like + "."
+	}
+	return problemOf(o, "Furrow has no kind "+o.ID.Kind, next)
+}
+
 func (d *documents) decode(o manifest.Object) error {
 	switch o.ID.Kind {
 	case "Cluster":
@@ -402,7 +410,7 @@ func (d *documents) decode(o manifest.Object) error {
 	case "Seed":
 		return problemOf(o, "a Seed document stands outside "+SeedsDir+"/", "Move it into the seed's package, or beside it in "+SeedsDir+"/.")
 	}
-	return problemOf(o, "Furrow has no kind "+o.ID.Kind, "Use Cluster, ClusterType, ControlPlane, GitOpsRepo, Template or Seed.")
+	return unknownKind(o)
 }
 
 // checkReferences finds what is wrong with documents that were decoded, and what

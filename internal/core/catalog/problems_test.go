@@ -175,7 +175,7 @@ func TestProblemsOfSeeds(t *testing.T) {
 		},
 		"a Seed document of another seed inside of a package": {
 			seedDocument("seeds/web/seed.yaml", "shop", "") + "-- seeds/web/web.yaml --\n" + object, "web",
-			`seeds/web/seed.yaml:1: Seed "shop": it stands in the package of seed "web". Give the document that name, or move it beside the package.`,
+			`seeds/web/seed.yaml:1: Seed "shop": it is in the package of seed "web". Give the document that name, or move it beside the package.`,
 		},
 		"two Seed documents": {
 			seedDocument("seeds/settings.yaml", "web", "") + seedDocument("seeds/web/seed.yaml", "web", "") + "-- seeds/web/web.yaml --\n" + object, "web",
@@ -188,6 +188,10 @@ func TestProblemsOfSeeds(t *testing.T) {
 		"a document that belongs to the fleet": {
 			document("seeds/web/repo.yaml", "GitOpsRepo", "eu", "spec: {url: eu}"), "web",
 			`seeds/web/repo.yaml:1: GitOpsRepo "eu": a seed cannot hold a Furrow document of this kind. Move it out of seeds/.`,
+		},
+		"a mistyped kind of Furrow": {
+			document("seeds/web/seed.yaml", "Seeds", "web", "spec: {}") + "-- seeds/web/web.yaml --\n" + object, "web",
+			`seeds/web/seed.yaml:1: Seeds "web": Furrow has no kind Seeds. Write kind: Seed.`,
 		},
 		"a Cluster document that stands twice": {
 			document("seeds/web/a.yaml", "Cluster", "edge", "") + document("seeds/web/b.yaml", "Cluster", "edge", ""), "web",

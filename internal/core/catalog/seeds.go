@@ -256,7 +256,11 @@ func (p *seedPackage) take(o manifest.Object) error {
 	switch o.ID.Kind {
 	case "Seed":
 		if o.ID.Name != p.name {
-			return problemOf(o, fmt.Sprintf("it stands in the package of seed %q", p.name), "Give the document that name, or move it beside the package.")
+			next := "Give the document that name, or move it beside the package."
+			if p.candidate {
+				next = "Give the document that name; all files that -f names are one seed."
+			}
+			return problemOf(o, fmt.Sprintf("it is in the package of seed %q", p.name), next)
 		}
 		return p.configure(o)
 	case "Cluster":
@@ -272,6 +276,12 @@ func (p *seedPackage) take(o manifest.Object) error {
 		}
 		p.clusters[doc.Name] = doc
 		return nil
+	}
+	switch {
+	case !slices.Contains(kinds, o.ID.Kind):
+		return unknownKind(o)
+	case p.candidate:
+		return problemOf(o, "a seed cannot hold a Furrow document of this kind", "Name the control plane that it belongs to with --control-plane instead.")
 	}
 	return problemOf(o, "a seed cannot hold a Furrow document of this kind", "Move it out of "+SeedsDir+"/.")
 }
