@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	fluxmeta "github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -18,6 +19,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/controllers/fleet"
 	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/engine"
 )
 
@@ -178,10 +180,13 @@ func TestSettingsChangeTheirVersionWithWhatTheySay(t *testing.T) {
 	}
 	suspended := *seed.DeepCopy()
 	suspended.Spec.Suspend = true
+	misspelled := *seed.DeepCopy()
+	misspelled.Annotations = map[string]string{"furrow.dev/confirm": "now"}
 	cases := map[string]struct {
 		wanted, removed []v1alpha1.Seed
 		docs            []fleet.Document
 	}{
+		"the seed, misspelled": {wanted: []v1alpha1.Seed{misspelled}},
 		"a seed":               {wanted: []v1alpha1.Seed{seed}},
 		"the seed, suspended":  {wanted: []v1alpha1.Seed{suspended}},
 		"the seed, going":      {removed: []v1alpha1.Seed{seed}},
@@ -209,6 +214,33 @@ func TestSettingsChangeTheirVersionWithWhatTheySay(t *testing.T) {
 		}
 		if len(s.Documents) != len(tc.docs) || len(s.Documents) > 0 && s.Documents[0].Source.String() != "Cluster resource fleet/edge-1" {
 			t.Errorf("%q: the documents are %v", name, s.Documents)
+		}
+	}
+}
+
+// TestUnknownAnnotationsOfASeedResourceHoldTheSeed takes the whole way, from the resource to the seed that is planned.
+func TestUnknownAnnotationsOfASeedResourceHoldTheSeed(t *testing.T) {
+	for annotation, want := range map[string]string{
+		v1alpha1.AnnotationRetry:   "",
+		"furrow.dev/confirm":       `Seed resource fleet/web: Seed "web": annotation "furrow.dev/confirm" is unknown. Write furrow.dev/confirm-removal, or remove it.`,
+		v1alpha1.AnnotationCluster: `Seed resource fleet/web: Seed "web": annotation furrow.dev/cluster is for the objects of a seed, and has no effect here. Remove it.`,
+	} {
+		seed := v1alpha1.Seed{ObjectMeta: named("web")}
+		seed.Annotations = map[string]string{annotation: "now"}
+		s, err := fleet.Settings(engine.Settings{}, namespace, []v1alpha1.Seed{seed}, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := catalog.LoadWith(fstest.MapFS{"seeds/web.yaml": {Data: []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: web}\n")}}, s.Resources)
+		if err != nil || len(c.Seeds) != 1 {
+			t.Fatalf("%d seeds, %v", len(c.Seeds), err)
+		}
+		got := ""
+		if c.Seeds[0].Err != nil {
+			got = c.Seeds[0].Err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", annotation, got, want)
 		}
 	}
 }

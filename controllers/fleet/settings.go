@@ -67,14 +67,18 @@ func Documents(ctx context.Context, r client.Reader, namespace string) ([]Docume
 // are wanted and those that are to be removed, and the documents of the namespace.
 // Where they say the same as when last was made, that is taken.
 func Settings(last engine.Settings, namespace string, wanted, removed []v1alpha1.Seed, docs []Document) (engine.Settings, error) {
-	s := engine.Settings{Resources: catalog.Resources{Seeds: map[string]v1alpha1.SeedSpec{}}, Scope: map[string]bool{}}
+	s := engine.Settings{Resources: catalog.Resources{Seeds: map[string]v1alpha1.SeedSpec{}, Faults: map[string]manifest.Problems{}}, Scope: map[string]bool{}}
 	for i := range wanted {
-		s.Seeds[wanted[i].Name], s.Scope[wanted[i].Name] = wanted[i].Spec, true
+		seed := &wanted[i]
+		s.Seeds[seed.Name], s.Scope[seed.Name] = seed.Spec, true
+		if faults := catalog.CheckSeedKeys(PlaceOf("Seed", namespace, seed.Name), seed.Name, seed.Annotations, seed.Labels); len(faults) > 0 {
+			s.Faults[seed.Name] = faults
+		}
 	}
 	for i := range removed {
 		s.Scope[removed[i].Name] = true
 	}
-	data, err := json.Marshal([]any{s.Seeds, s.Scope, docs})
+	data, err := json.Marshal([]any{s.Seeds, s.Faults, s.Scope, docs})
 	if err != nil {
 		return s, err
 	}

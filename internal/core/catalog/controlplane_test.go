@@ -25,7 +25,7 @@ func TestTheControlPlaneDocumentNamesTheOwner(t *testing.T) {
 		"two documents":                              {map[string]string{"a.yaml": controlPlane, "b.yaml": strings.Replace(controlPlane, "acme", "other", 1)}, "fleet", `ControlPlane "acme" is declared at a.yaml:1`},
 		"one twice, so that the name is known":       {map[string]string{"a.yaml": controlPlane, "b.yaml": controlPlane}, "fleet", "acme/prod"},
 		"a field that does not exist":                {map[string]string{"a.yaml": broken}, "fleet", "strikt"},
-		"a name that is no label":                    {map[string]string{"a.yaml": strings.Replace(controlPlane, "acme", "Acme_1", 1)}, "fleet", "not a valid DNS"},
+		"a name that is no label":                    {map[string]string{"a.yaml": strings.Replace(controlPlane, "acme", "acme.1", 1)}, "fleet", "not a valid DNS label"},
 		"a guard that is no percentage":              {map[string]string{"a.yaml": strings.Replace(controlPlane, "5", "500", 1)}, "fleet", "from 0 to 100"},
 		"a kind that is misspelled":                  {map[string]string{"a.yaml": strings.Replace(controlPlane, "ControlPlane", "Controlplane", 1)}, "fleet", "no kind Controlplane"},
 		"a kind of something else":                   {map[string]string{"a.yaml": strings.Replace(controlPlane, "ControlPlane", "Fleet", 1)}, "fleet", "fleet/prod"},

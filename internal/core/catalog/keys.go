@@ -16,6 +16,23 @@ var planterAnnotations = []string{"planter.nephio.org/cluster", "planter.nephio.
 // slip is how many letters a misspelled name may be away from the one that was meant.
 const slip = 2
 
+// CheckSeedKeys is what is wrong with the annotations and labels of a Seed resource.
+func CheckSeedKeys(place, name string, annotations, labels map[string]string) manifest.Problems {
+	metadata := map[string]any{"annotations": values(annotations), "labels": values(labels)}
+	return checkKeys(manifest.Object{
+		ID:     manifest.ID{Group: v1alpha1.Group, Kind: "Seed", Name: name},
+		Source: manifest.Source{File: place}, Body: map[string]any{"metadata": metadata},
+	}, v1alpha1.SeedAnnotations)
+}
+
+func values(m map[string]string) map[string]any {
+	out := make(map[string]any, len(m))
+	for key, value := range m {
+		out[key] = value
+	}
+	return out
+}
+
 // checkKeys refuses the annotations and labels that look as if Furrow acted on them,
 // and that it does not act on; the annotations given are those that have an effect on o.
 func checkKeys(o manifest.Object, effective []string) manifest.Problems {

@@ -19,6 +19,8 @@ type Resources struct {
 	// Seeds are the seeds of the tree that are wanted. What they set comes before the
 	// Seed document of the tree.
 	Seeds map[string]v1alpha1.SeedSpec
+	// Faults are what is wrong with those resources, by seed.
+	Faults map[string]manifest.Problems
 }
 
 // LoadWith reads a control-plane tree and what resources say of it; with no tree, the
@@ -47,6 +49,7 @@ func (l Limits) LoadWith(tree fs.FS, r Resources) (*Catalog, error) {
 			continue
 		}
 		pkg.override(settings)
+		pkg.problems = append(pkg.problems, r.Faults[name]...)
 	}
 	c := assemble(docs, packages)
 	c.Documents = count
