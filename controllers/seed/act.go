@@ -135,7 +135,12 @@ type request struct {
 
 var requests = []request{
 	{v1alpha1.AnnotationRetry, "retry", func(h *v1alpha1.HandledRequests) *string { return &h.Retry }, (*engine.Engine).Retry},
-	{v1alpha1.AnnotationConfirm, "confirm the removal", func(h *v1alpha1.HandledRequests) *string { return &h.Confirm }, (*engine.Engine).Confirm},
+	{v1alpha1.AnnotationConfirm, "confirm the removal", func(h *v1alpha1.HandledRequests) *string { return &h.Confirm }, confirm},
+}
+
+func confirm(e *engine.Engine, ctx context.Context, seed string) error {
+	_, err := e.Confirm(ctx, seed)
+	return err
 }
 
 // answer does what people asked for since the last pass. What fails for want of a

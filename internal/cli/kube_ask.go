@@ -59,8 +59,8 @@ func newKubeConfirm(f *kubeFlags) *cobra.Command {
 	return newKubeAsk(f, confirmation, &cobra.Command{
 		Use:   "confirm SEED",
 		Short: "Begin a removal that the deletion guard holds",
-		Long: `Confirm asks the controller to begin with the removal of a seed, or of clusters from it, that
-the deletion guard holds. Each tier is still proposed for review.
+		Long: `Confirm asks the controller to begin with a removal that the deletion guard holds: that of the
+seed, or of objects that left it or its clusters. Each tier is still proposed for review.
 
 It writes the annotation furrow.dev/confirm-removal, waits until the controller has acted on
 it, and shows what became of it.`,

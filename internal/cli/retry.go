@@ -33,12 +33,14 @@ func newConfirm() *cobra.Command {
 	return newAsk(&cobra.Command{
 		Use:   "confirm SEED",
 		Short: "Begin a removal that the deletion guard holds",
-		Long: `Confirm asks the run that owns the seed to begin with its removal, which the deletion guard
-holds, and says what is removed. Each tier is still proposed for review. Where the run that
-reported last holds no removal of the seed, confirm does nothing.
+		Long: `Confirm asks the run that owns the seed to begin with a removal that the deletion guard holds:
+that of the seed, or of objects that left it. It says what is removed. Each tier is still
+proposed for review. Where the run that reported last holds no removal of the seed, confirm
+does nothing.
 
-It pushes a branch, furrow/<base>/confirm/<seed>, which the run acts on in its next pass and then
-deletes. Where no run is under way, it waits for one.`,
+It pushes a branch, furrow/<base>/confirm/<seed> or furrow/<base>/confirm-leaving/<seed>, which the
+run acts on from its next pass on, and deletes when the removal is done. Where no run is under way,
+it waits for one.`,
 		Example: "  furrow confirm edge-5g",
 	}, confirm)
 }
@@ -114,14 +116,11 @@ func confirm(ctx context.Context, a *asking) error {
 		fmt.Fprintf(a.out, "Nothing to confirm: no removal of seed %s waits for it. %s\n", a.seed, a.asOf())
 		return nil
 	}
-	if err := a.engine.Confirm(ctx, a.seed); err != nil {
+	removed, err := a.engine.Confirm(ctx, a.seed)
+	if err != nil {
 		return err
 	}
-	removed := "what the deletion guard holds"
-	if a.status != nil {
-		removed = strings.Join(a.status.Unconfirmed, ", ")
-	}
-	fmt.Fprintf(a.out, "Asked: the next pass begins to remove, of seed %s: %s. Each tier is proposed first, and deleted when you merge that. See 'furrow status %[1]s'.\n", a.seed, removed)
+	fmt.Fprintf(a.out, "Asked: the next pass begins to remove, of seed %s: %s. Each tier is proposed first, and deleted when you merge that. See 'furrow status %[1]s'.\n", a.seed, strings.Join(removed, ", "))
 	return nil
 }
 

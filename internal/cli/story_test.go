@@ -133,8 +133,8 @@ func TestASeedIsTurnedDownAskedForAgainPlantedAndRemoved(t *testing.T) {
 	if r := p.furrow("run", "--once", "--simulate"); r.code != exitProblems {
 		t.Errorf("a run that holds a removal ends with %d", r.code)
 	}
-	mustContain(t, p.must("status"), "the deletion guard holds its removal, for 3 of 3 plantings", "furrow confirm")
-	mustContain(t, p.must("confirm", "web"), "Asked: the next pass begins to remove, of seed web: 3 objects from east, 3 objects from north, 3 objects from west.", "See 'furrow status web'.")
+	mustContain(t, p.must("status"), "blocked by the deletion guard: removing it deletes Namespace web on 3 clusters", "furrow confirm")
+	mustContain(t, p.must("confirm", "web"), "Asked: the next pass begins to remove, of seed web: 3 objects from east, 3 objects from north, 3 objects from west, including Namespace web on 3 clusters.", "See 'furrow status web'.")
 	p.markIs("confirm", true)
 	p.pass()
 	p.markIs("confirm", true) // for as long as the removal is under way

@@ -17,9 +17,11 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// remove takes the story's seed out of the control plane.
+// remove takes the story's seed out of the control plane, and confirms that.
 func (w *world) remove() {
 	w.control.put("main", "remove", map[string]string{"seeds/edge.yaml": ""})
+	w.pass()
+	w.confirm()
 }
 
 // mergingRounds makes passes, merges everything, and ticks.

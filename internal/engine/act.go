@@ -415,7 +415,7 @@ func (p *pass) forget(ctx context.Context, d *seedDecision) error {
 	for _, name := range slices.Sorted(maps.Keys(d.planned.commits)) {
 		r := p.repos[name]
 		updates := []git.Update{{Ref: layout.PlanBranch(r.base, d.name), Old: d.planned.commits[name]}}
-		for _, marker := range []string{layout.RetryBranch(r.base, d.name), layout.ConfirmBranch(r.base, d.name)} {
+		for _, marker := range []string{layout.RetryBranch(r.base, d.name), layout.ConfirmBranch(r.base, d.name), layout.ConfirmLeavingBranch(r.base, d.name)} {
 			if at, marked := r.refs[marker]; marked {
 				updates = append(updates, git.Update{Ref: marker, Old: at})
 			}

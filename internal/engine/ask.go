@@ -14,8 +14,8 @@ import (
 
 // A person asks by a marker: a branch at the commit of the seed's plan. So the
 // engine that runs, and sees the clusters, does what was asked for, and a marker
-// of an earlier plan asks for nothing. The marker of a removal that was confirmed
-// goes along with the plan of the removal.
+// of an earlier plan asks for nothing. Markers of what was confirmed stay while it is
+// under way.
 
 // Retry asks for a seed to be proposed again: what a person turned down or took
 // back, and what foreign content keeps from being proposed.
@@ -59,14 +59,44 @@ func (e *Engine) retry(ctx context.Context, seed string, always bool) ([]layout.
 	return rejected, nil
 }
 
-// Confirm asks for the removal of a seed that the deletion guard holds.
-func (e *Engine) Confirm(ctx context.Context, seed string) error {
+// Confirm asks for what the deletion guard holds of a seed: its removal, or that of
+// objects which left it. It says what that is.
+func (e *Engine) Confirm(ctx context.Context, seed string) ([]string, error) {
 	p, s, err := e.planOf(ctx, seed)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	home := s.plan.Repos()[0]
-	return p.repos[home].mark(ctx, layout.ConfirmBranch(p.repos[home].base, seed), s.commits[home])
+	p.decide(ctx)
+	var held []string
+	d, ours := p.seeds[seed]
+	if ours {
+		held = d.waiting()
+	}
+	if ours && len(held) == 0 && d.plan != nil && d.plan.Removal && !p.confirmed(d) {
+		held = []string{"the removal of the seed, which has begun"} // so that it counts no more against others
+	}
+	if len(held) == 0 {
+		return nil, fmt.Errorf("there is nothing to confirm for seed %q: no removal of it waits for a person. See 'furrow status %[1]s'", seed)
+	}
+	home := p.repos[s.plan.Repos()[0]]
+	branch := layout.ConfirmLeavingBranch(home.base, seed)
+	if d.unconfirmed != nil || d.plan.Removal {
+		branch = layout.ConfirmBranch(home.base, seed)
+	}
+	return held, home.mark(ctx, branch, s.commits[home.name])
+}
+
+// waiting is what is removed once a person confirms it: of the seed as a whole, or
+// what leaves it.
+func (d *seedDecision) waiting() []string {
+	if d.unconfirmed != nil {
+		return d.unconfirmed
+	}
+	var leaving []plan.Removed
+	for _, t := range d.result.Tiers {
+		leaving = append(leaving, t.Unconfirmed...)
+	}
+	return plan.Describe(leaving)
 }
 
 // planOf looks up the plan that a person asks about, which must be ours.
@@ -120,16 +150,26 @@ func (r *repoState) retries(planned *plannedSeed, seed string) bool {
 }
 
 // confirmed says that a person wants the seed removed.
-func (p *pass) confirmed(d *seedDecision) bool {
-	repos := d.planned.plan.Repos()
-	if len(repos) == 0 {
+func (p *pass) confirmed(d *seedDecision) bool { return p.marked(d, layout.ConfirmBranch) }
+
+// confirmedLeaving says that a person wants what leaves with the plan in force removed.
+func (p *pass) confirmedLeaving(d *seedDecision) bool {
+	if d.plan.Removal {
+		return p.confirmed(d)
+	}
+	return p.marked(d, layout.ConfirmLeavingBranch) && d.sameLeaving()
+}
+
+// marked says that a marker of the seed is at the plan that is on its branches.
+func (p *pass) marked(d *seedDecision, marker func(base, seed string) string) bool {
+	if d.planned == nil || d.planned.plan == nil || len(d.planned.plan.Repos()) == 0 {
 		return false
 	}
-	home, ok := p.repos[repos[0]]
+	home, ok := p.repos[d.planned.plan.Repos()[0]]
 	if !ok || home.err != nil {
 		return false
 	}
-	at, marked := home.refs[layout.ConfirmBranch(home.base, d.name)]
+	at, marked := home.refs[marker(home.base, d.name)]
 	return marked && at == d.planned.commits[home.name]
 }
 
@@ -154,23 +194,10 @@ func (p *pass) noteRetryLater(ctx context.Context, d *seedDecision) {
 }
 
 // dropMarkers deletes the markers of a seed that have done their work, or that
-// ask about an earlier plan. That a removal was confirmed stays known while it is
-// under way; sure says that where nothing is removed nothing is to be.
+// ask about an earlier plan. sure says that where nothing is removed nothing is to be.
 func (out *push) dropMarkers(sure bool) {
 	r, d := out.repo, out.seed
-	confirm := layout.ConfirmBranch(r.base, d.name)
-	if at, marked := r.refs[confirm]; marked {
-		update := git.Update{Ref: confirm, Old: at}
-		switch {
-		case out.planCommit == at && (d.plan.Removal || !sure):
-			update.New = at
-		case d.plan.Removal && at == d.planned.commits[r.name]:
-			update.New = out.planCommit
-		}
-		if update.New != at {
-			out.updates = append(out.updates, update)
-		}
-	}
+	out.moveConfirm(sure)
 	at, marked := r.refs[layout.RetryBranch(r.base, d.name)]
 	if !marked {
 		return
@@ -178,4 +205,60 @@ func (out *push) dropMarkers(sure bool) {
 	if !d.retryLater[r.name] || out.planCommit != at {
 		out.updates = append(out.updates, git.Update{Ref: layout.RetryBranch(r.base, d.name), Old: at})
 	}
+}
+
+// moveConfirm keeps what was confirmed known while it is under way: the marker of a
+// removal goes along with the plan of the removal, that of what leaves stays at its
+// plan. Who confirmed that so many plantings go confirmed also what goes with them.
+func (out *push) moveConfirm(sure bool) {
+	r, d := out.repo, out.seed
+	move := func(branch string, to git.Hash) {
+		if at := r.refs[branch]; at != to {
+			out.updates = append(out.updates, git.Update{Ref: branch, Old: at, New: to})
+		}
+	}
+	removal, leaving := layout.ConfirmBranch(r.base, d.name), layout.ConfirmLeavingBranch(r.base, d.name)
+	to := git.Hash{}
+	if at, marked := r.refs[leaving]; marked && (at == out.planCommit || d.planned != nil && at == d.planned.commits[r.name] && d.sameLeaving()) && (!sure || d.leaves()) {
+		to = out.planCommit
+	}
+	if at, marked := r.refs[removal]; marked {
+		ours := d.planned != nil && at == d.planned.commits[r.name]
+		switch {
+		case out.planCommit == at && (d.plan.Removal || !sure), d.plan.Removal && ours:
+			move(removal, out.planCommit)
+		default:
+			move(removal, git.Hash{})
+			if ours && sure && d.leaves() {
+				to = out.planCommit
+			}
+		}
+	}
+	move(leaving, to)
+}
+
+// leaves says that something is still to leave that only a person may let go.
+func (d *seedDecision) leaves() bool {
+	for i := range d.plan.Tiers {
+		t := &d.plan.Tiers[i]
+		done := i < len(d.result.Tiers) && release.Standing(t, d.facts.Tiers[d.plan.Name(t)]) != ""
+		if !d.plan.Removal && !done && len(t.Guarded()) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// sameLeaving says that the plan in force takes away what the one on its branches does,
+// as where only entries were added that come before that.
+func (d *seedDecision) sameLeaving() bool {
+	if d.planned.plan == nil || d.plan.Removal != d.planned.plan.Removal || len(d.plan.Tiers) != len(d.planned.plan.Tiers) {
+		return false
+	}
+	for i := range d.plan.Tiers {
+		if !slices.Equal(d.plan.Tiers[i].Guarded(), d.planned.plan.Tiers[i].Guarded()) {
+			return false
+		}
+	}
+	return true
 }

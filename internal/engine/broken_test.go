@@ -189,7 +189,7 @@ func TestAFileThatCannotBeReadHoldsNoClusterThatASeedCreates(t *testing.T) {
 func (w *world) settleSeeds(rounds int) {
 	for range rounds {
 		w.pass()
-		for _, p := range w.open() {
+		for _, p := range w.mergeable() {
 			w.merge(p)
 		}
 		w.tick()

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,8 +38,10 @@ type seedDecision struct {
 	gone bool
 	// broken are the clusters that stay as they were last planned, and why.
 	broken map[string]string
-	// unconfirmed is what is removed once a person confirms it.
+	// unconfirmed is what is removed, of the seed as a whole, once a person confirms it.
 	unconfirmed []string
+	// held is how many plantings would go then.
+	held int
 	// retryLater says, by repository, that a person's wish to retry is not done with.
 	retryLater map[string]bool
 	// problems of acting, by tier.
@@ -61,6 +64,7 @@ func (p *pass) decide(ctx context.Context) {
 	for _, name := range p.seedNames() {
 		p.seeds[name] = p.choose(name, outcomes[name], before[name])
 	}
+	p.holdRemovals(outcomes)
 	p.guardRemovals()
 	p.next(ctx)
 }
@@ -241,6 +245,40 @@ func (p *pass) brokenCluster(pl *plan.Plan) (cluster, why string) {
 	return "", ""
 }
 
+// holdRemovals holds the removal of whole seeds that take what only a person may let
+// go, or whose objects a new seed has: that looks like a rename.
+func (p *pass) holdRemovals(outcomes map[string]*plan.Outcome) {
+	heirs := map[string]map[string][]plan.Removed{}
+	for heir, o := range outcomes {
+		for from, vertices := range o.Inherits {
+			if heirs[from] == nil {
+				heirs[from] = map[string][]plan.Removed{}
+			}
+			for _, v := range vertices {
+				heirs[from][heir] = append(heirs[from][heir], plan.Removed{Object: v.Object, Cluster: v.Cluster})
+			}
+		}
+	}
+	for name, d := range p.seeds {
+		if !d.gone || p.confirmed(d) {
+			continue
+		}
+		hold := release.Hold{Heirs: heirs[name]}
+		begins := !d.planned.plan.Removal
+		if begins {
+			hold.Guarded = release.GuardedRemoval(d.plan, d.planned.facts)
+		}
+		if !hold.Held() {
+			continue
+		}
+		d.unconfirmed, d.err = hold.Unconfirmed(d.planned.plan, d.plan), errors.New(hold.Message(name))
+		if begins {
+			d.held = len(release.Clusters(d.planned.plan))
+			d.plan, d.files, d.gone = d.planned.plan, nil, false
+		}
+	}
+}
+
 // guardRemovals holds all new removals when there are too many. Those that were
 // proposed in earlier passes, and that nobody confirmed or rejected, count as well:
 // seeds and clusters may go one by one, each in a pass of its own.
@@ -258,7 +296,7 @@ func (p *pass) guardRemovals() {
 		if p.confirmed(d) {
 			continue
 		}
-		removing += going
+		removing += going + d.held
 		if d.plan != nil && d.files != nil {
 			if n := had - has; n > 0 {
 				removing += n
@@ -273,7 +311,7 @@ func (p *pass) guardRemovals() {
 		d := p.seeds[name]
 		d.unconfirmed = release.Lost(d.planned.plan, d.plan)
 		d.plan, d.files, d.gone = d.planned.plan, nil, false
-		d.err = fmt.Errorf("seed %q: the deletion guard holds its removal, for %d of %d plantings would go at once (more than %d %%). Run 'furrow confirm %s' if that is meant", name, removing, all, p.catalog.DeletionGuard(p.engine.config.DeletionGuard), name)
+		d.err = fmt.Errorf("seed %[1]q: blocked by the deletion guard: %[2]d of %[3]d plantings would be removed at once (more than %[4]d %%). Run 'furrow confirm %[1]s' to remove those of this seed, or restore them", name, removing, all, p.catalog.DeletionGuard(p.engine.config.DeletionGuard))
 	}
 }
 
@@ -292,7 +330,7 @@ func (p *pass) next(ctx context.Context) {
 			d.err = err
 			continue
 		}
-		d.facts = release.Facts{Tiers: facts, Suspended: d.suspended, KeepAll: d.err != nil}
+		d.facts = release.Facts{Tiers: facts, Suspended: d.suspended, KeepAll: d.err != nil, Confirmed: p.confirmedLeaving(d)}
 	}
 	fleet := p.fleet()
 	needed := fleet.Needed()

@@ -33,6 +33,8 @@ type estate struct {
 	onPush func(repo string, updates []git.Update) error
 	reads  reads
 	report *engine.Report
+	// guarded says that nobody confirms removals but the test itself.
+	guarded bool
 }
 
 // reads counts what engines read of GitOps repositories.
@@ -195,7 +197,8 @@ func (e *estate) otherControlPlane(texts seeds) *memory {
 	return other
 }
 
-// pass lets engines make a pass each, one after the other.
+// pass lets engines make a pass each, one after the other. What the deletion guard
+// holds is confirmed at once, unless the estate is guarded.
 func (e *estate) pass(engines ...*engine.Engine) {
 	e.t.Helper()
 	for _, each := range engines {
@@ -204,6 +207,9 @@ func (e *estate) pass(engines ...*engine.Engine) {
 			e.t.Fatal(err)
 		}
 		e.report = report
+		if !e.guarded && e.confirm(each) {
+			e.pass(each)
+		}
 	}
 }
 
@@ -215,6 +221,19 @@ func (e *estate) rounds(n int, engines ...*engine.Engine) {
 		e.mergeAll()
 		e.tick()
 	}
+}
+
+// confirm lets a person confirm what an engine's last report says is held, and says
+// whether there was any.
+func (e *estate) confirm(furrow *engine.Engine) (confirmed bool) {
+	e.t.Helper()
+	for _, s := range e.report.Seeds {
+		if len(s.Unconfirmed) > 0 {
+			_, err := furrow.Confirm(context.Background(), s.Name)
+			confirmed = confirmed || err == nil // somebody else may have been faster
+		}
+	}
+	return confirmed
 }
 
 // settle makes rounds until nothing is left to do, which must be soon.

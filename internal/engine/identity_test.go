@@ -139,7 +139,8 @@ func TestAnAbandonedClusterIsSoForItsOwnControlPlaneAlone(t *testing.T) {
 func TestNobodyAsksAboutAPlanOfAnotherOrigin(t *testing.T) {
 	e, _, rb, _ := twoTeams(t, seeds{"alpha": web("other", 1, "west")})
 	b := e.engine(rb)
-	for what, err := range map[string]error{"retry": b.Retry(t.Context(), "alpha"), "confirm": b.Confirm(t.Context(), "alpha"), "abandon": b.Abandon(t.Context(), "east")} {
+	_, confirmed := b.Confirm(t.Context(), "alpha")
+	for what, err := range map[string]error{"retry": b.Retry(t.Context(), "alpha"), "confirm": confirmed, "abandon": b.Abandon(t.Context(), "east")} {
 		if err == nil {
 			t.Errorf("%s is accepted", what)
 		}

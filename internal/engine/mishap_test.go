@@ -209,7 +209,7 @@ func TestWhatIsAskedForWhileAServerIsAwayIsNoMistake(t *testing.T) {
 	w.wrap = func(m faultyMirror) engine.Mirror { return down{m} }
 	for name, ask := range map[string]func(e *engine.Engine) error{
 		"retry":   func(e *engine.Engine) error { return e.Retry(t.Context(), "edge") },
-		"confirm": func(e *engine.Engine) error { return e.Confirm(t.Context(), "edge") },
+		"confirm": func(e *engine.Engine) error { _, err := e.Confirm(t.Context(), "edge"); return err },
 		"abandon": func(e *engine.Engine) error { return e.Abandon(t.Context(), "edge-1") },
 	} {
 		w.restart()
@@ -290,13 +290,13 @@ func TestTheDeletionGuardHoldsUntilConfirmed(t *testing.T) {
 	w := newGuarded(t, []string{"site-0", "site-1", "site-2"}, "all")
 	w.control.put("main", "remove", map[string]string{"seeds/all.yaml": ""})
 	w.rounds(5)
-	if s, _ := w.report.Seed("all"); s == nil || s.State != engine.Stalled || !strings.Contains(s.Message, "3 of 3 plantings would go at once (more than 20 %). Run 'furrow confirm all'") {
+	if s, _ := w.report.Seed("all"); s == nil || s.State != engine.Stalled || !strings.Contains(s.Message, "blocked by the deletion guard: 3 of 3 plantings would be removed at once (more than 20 %). Run 'furrow confirm all'") {
 		t.Fatalf("not held:\n%s", w.describe())
 	}
 	if len(w.open()) != 0 {
 		t.Fatal("removals were proposed")
 	}
-	if err := w.engine.Confirm(t.Context(), "all"); err != nil {
+	if _, err := w.engine.Confirm(t.Context(), "all"); err != nil {
 		t.Fatal(err)
 	}
 	if !w.settle(60) || len(w.planted()) != 0 {
@@ -309,7 +309,7 @@ func TestTheDeletionGuardCountsWhatGoesOneByOne(t *testing.T) {
 	w := newGuarded(t, []string{"site-0"}, names...)
 	mustHold := func(name, counts string) {
 		t.Helper()
-		if s, _ := w.report.Seed(name); s == nil || s.State != engine.Stalled || !strings.Contains(s.Message, counts+" plantings would go at once") {
+		if s, _ := w.report.Seed(name); s == nil || s.State != engine.Stalled || !strings.Contains(s.Message, counts+" plantings would be removed at once") {
 			t.Fatalf("seed %s is not held:\n%s", name, w.describe())
 		}
 	}
@@ -322,12 +322,12 @@ func TestTheDeletionGuardCountsWhatGoesOneByOne(t *testing.T) {
 	}
 	mustHold("c", "4 of 4")
 	mustHold("d", "4 of 4")
-	if err := w.engine.Confirm(t.Context(), "a"); err != nil {
+	if _, err := w.engine.Confirm(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
 	w.rounds(3)
 	mustHold("d", "3 of 4")
-	if err := w.engine.Confirm(t.Context(), "c"); err != nil {
+	if _, err := w.engine.Confirm(t.Context(), "c"); err != nil {
 		t.Fatal(err)
 	}
 	w.rounds(3)
@@ -358,9 +358,9 @@ func TestTheDeletionGuardDoesNotCountWhatWasTurnedDown(t *testing.T) {
 	}
 }
 
-func TestAConfirmationThatNothingWaitsForIsNotKept(t *testing.T) {
+func TestThereIsNothingToConfirmWhereNothingWaits(t *testing.T) {
 	w := newGuarded(t, []string{"site-0", "site-1", "site-2"}, "all")
-	if err := w.engine.Confirm(t.Context(), "all"); err != nil {
+	if _, err := w.engine.Confirm(t.Context(), "all"); err == nil || !strings.Contains(err.Error(), `there is nothing to confirm for seed "all"`) {
 		t.Fatal(err)
 	}
 	w.rounds(2)

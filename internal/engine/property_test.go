@@ -169,7 +169,9 @@ func seedText(shape uint64, name string, fleet []string, version int, dropped fl
 }
 
 func (w *world) randomStep(r *rand.Rand, change func()) {
-	switch n := r.IntN(22); {
+	switch n := r.IntN(23); {
+	case n == 22:
+		w.confirm()
 	case n < 8:
 		w.pass()
 	case n < 14:

@@ -212,7 +212,7 @@ func (p *pass) foreignSeed(d *seedDecision) bool {
 }
 
 func (p *pass) reportSeed(d *seedDecision) SeedReport {
-	out := SeedReport{Name: d.name, Unconfirmed: d.unconfirmed}
+	out := SeedReport{Name: d.name, Unconfirmed: d.waiting()}
 	if d.plan != nil {
 		out.Removal = d.plan.Removal
 		for i := range d.plan.Tiers {

@@ -234,17 +234,18 @@ func TestTheDeletionGuardCountsOnlyItsOwnersPlantings(t *testing.T) {
 			control := e.otherControlPlane(nil)
 			for i := range others {
 				name := fmt.Sprintf("other-%d", i)
-				plant(control, seeds{name: web(name, 1, all)})
+				plant(control, seeds{name: plainSeed(name, 1, all)})
 			}
-			e.plant(seeds{"web": web("app", 1, all)})
+			e.guarded = true
+			e.plant(seeds{"web": plainSeed("web", 1, all)})
 			prod := e.engine(rival{guard: 50})
 			e.settle(prod, e.engine(rival{owner: "acme/staging", control: control}))
 
 			e.plant(seeds{"web": ""})
 			e.pass(prod)
-			e.mustSay("web", "Stalled: seed \"web\": the deletion guard holds its removal, for 4 of 4 plantings would go at once")
+			e.mustSay("web", "Stalled: seed \"web\": blocked by the deletion guard: 4 of 4 plantings would be removed at once")
 			e.rounds(3, prod)
-			e.mustHave(8 * (1 + others))
+			e.mustHave(4 * (1 + others))
 		})
 	}
 }

@@ -155,14 +155,30 @@ func controlPlane(m engine.Mirror) func(context.Context) (engine.Tree, error) {
 
 // mustBeDue holds a proposal that may be merged against the clusters themselves: what its
 // tier waits for, and what that waits for in turn, must run there exactly as base has it.
+// What only a person may let go must have been confirmed.
 func (w *world) mustBeDue(r forge.Request) {
 	if r.Shut != "" {
 		return
 	}
 	refs, _ := w.gitops.Fetch(context.Background(), "main")
 	p := w.planOf(refs, r.Tier.Seed)
-	if t, ok := p.Find(r.Tier.Cluster, r.Tier.Ordinal); ok && t.Leaving == nil {
+	t, ok := p.Find(r.Tier.Cluster, r.Tier.Ordinal)
+	switch {
+	case !ok:
+	case t.Leaving == nil:
 		w.mustRunBefore(r, refs, p, t, map[layout.Tier]bool{})
+	case len(t.Guarded()) > 0:
+		w.mustBeConfirmed(r, refs, p)
+	}
+}
+
+func (w *world) mustBeConfirmed(r forge.Request, refs git.Refs, p *plan.Plan) {
+	confirmed := refs[layout.ConfirmLeavingBranch("main", p.Seed)]
+	if p.Removal {
+		confirmed = refs[layout.ConfirmBranch("main", p.Seed)]
+	}
+	if confirmed != refs[layout.PlanBranch("main", p.Seed)] {
+		w.t.Errorf("%s was proposed although nobody confirmed what goes with it", r.Tier)
 	}
 }
 
@@ -301,10 +317,36 @@ func (w *world) merge(p forge.Proposal) {
 	w.say("merged %s", p.Branch)
 }
 
-// settle merges everything and lets the clusters work until nothing is left to do.
+// confirm lets a person confirm every removal that the deletion guard holds.
+func (w *world) confirm() {
+	if w.report == nil {
+		return
+	}
+	for _, s := range w.report.Seeds {
+		if len(s.Unconfirmed) == 0 {
+			continue
+		}
+		held, err := w.person().Confirm(context.Background(), s.Name)
+		w.say("confirmed %s: %q, %v", s.Name, held, err)
+	}
+}
+
+// person is an engine that a person asks: it fails at nothing, and sees no cluster.
+func (w *world) person() *engine.Engine {
+	return engine.New(engine.Config{
+		Owner: "acme/test", ControlPlane: controlPlane(w.control), DeletionGuard: w.guard,
+		Open: func(string, v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
+			return engine.Repo{Mirror: w.gitops, Forge: w.forge}, nil
+		},
+		Now: func() time.Time { return w.now },
+	})
+}
+
+// settle merges and confirms everything and lets the clusters work until nothing is left to do.
 func (w *world) settle(limit int) bool {
 	for range limit {
 		w.pass()
+		w.confirm()
 		for _, p := range w.mergeable() {
 			w.merge(p)
 		}

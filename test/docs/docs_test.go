@@ -531,7 +531,7 @@ func TestTheTutorialRunsWordForWord(t *testing.T) {
 	mustContain(t, output,
 		"Seed web: 9 objects in 9 tiers on 3 clusters", "1 seed checked: 0 errors, 0 warnings",
 		"Merged furrow/main/tier/web/east/00 into main of fleet.", "Rejected", "not before Monday",
-		"+      - image: registry.example.com/web:1.1.0", "the deletion guard holds its removal, for 3 of 3 plantings")
+		"+      - image: registry.example.com/web:1.1.0", "blocked by the deletion guard: removing it deletes Namespace web on 3 clusters")
 	left, err := exec.CommandContext(t.Context(), "git", "-C", filepath.Join(dir, "furrow-tutorial/fleet"), "ls-files").Output()
 	if err != nil {
 		t.Fatal(err)

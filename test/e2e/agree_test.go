@@ -129,6 +129,7 @@ func tellOfTheParts(t *testing.T, options ...storyOption) (made []proposed) {
 	})
 	s.step("it is removed", func() {
 		s.commit("Remove the parts", files{"seeds/parts.yaml": ""})
+		s.confirmRemoval("parts")
 		removed := []string{parts3, parts2, parts1, parts0}
 		for i, tier := range removed {
 			made = append(made, s.mergeAndTell(tier, removed[i+1:]))

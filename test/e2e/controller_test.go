@@ -275,6 +275,17 @@ func (s *story) retry(seed string) { s.t.Helper(); s.ask("retry", seed) }
 // confirm lets a removal begin that the deletion guard holds.
 func (s *story) confirm(seed string) { s.t.Helper(); s.ask("confirm", seed) }
 
+// confirmRemoval waits until the removal of a seed is held, and lets it begin.
+func (s *story) confirmRemoval(seed string) {
+	s.t.Helper()
+	s.eventually(limit, "the removal of "+seed+" is held", func() (bool, string) {
+		r := s.status()
+		is := r.seed(seed)
+		return is.State == "Stalled" && strings.Contains(is.Message, "furrow confirm "+seed), is.State + ": " + is.Message
+	})
+	s.confirm(seed)
+}
+
 func (s *story) ask(command, seed string) {
 	s.t.Helper()
 	if s.controller == nil {

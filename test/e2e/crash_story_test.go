@@ -229,6 +229,13 @@ func (c *crashStory) isRemoved() {
 	c.t.Helper()
 	c.gate.does("the removal")
 	c.commit("Remove the gadget", files{"seeds/gadget.yaml": ""})
+	c.until("the removal is held", func() (bool, string) {
+		r := c.status()
+		is := r.seed("gadget")
+		return is.State == "Stalled" && strings.Contains(is.Message, "furrow confirm gadget"), is.State + ": " + is.Message
+	})
+	c.gate.does("the confirmation")
+	c.confirm()
 	for _, tier := range []string{gadget1, gadget0} {
 		pull := c.awaitPull(tier)
 		c.gate.does("the merge of the removal of " + tier)
@@ -241,6 +248,17 @@ func (c *crashStory) isRemoved() {
 	c.awaitIdle()
 	c.check(2, c.statusBranch(), "main")
 	c.read("at the end", "main")
+}
+
+// confirm does what 'furrow confirm' does, as a person whose requests do not pass the gate.
+func (c *crashStory) confirm() {
+	c.t.Helper()
+	if err := c.gitops.fetch(); err != nil {
+		c.t.Fatal(err)
+	}
+	if _, err := c.gitops.git("push", "--quiet", "origin", "refs/remotes/origin/"+planBranch+":refs/heads/furrow/main/confirm/gadget"); err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 // calmRoot lets Flux look at the root only when there is something new in its source.

@@ -146,6 +146,7 @@ func (s *story) runsOutOfTime() {
 
 func (s *story) waitsForRemoval() {
 	s.kubectl("delete", "seed", "rack", "--wait=false")
+	s.confirmRemoval("rack")
 	pull := s.awaitPull(rack1)
 	s.shows("seed rack False Proposed 0/2 1 review of http://", "planting rack.mgmt rack mgmt False 0/2 01 Proposed review of http://")
 	s.mustNotOpen(rack0)

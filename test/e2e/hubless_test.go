@@ -367,6 +367,7 @@ func (s *hublessStory) isPlantedByItsFlux() {
 
 func (s *hublessStory) isRemoved() {
 	s.commit("Remove the relay", files{"seeds/relay.yaml": ""})
+	s.confirmRemoval("relay")
 	tiers := []string{relay1, relay0, relayMgmt1, relayMgmt0}
 	for i, tier := range tiers {
 		pull := s.awaitPull(tier)

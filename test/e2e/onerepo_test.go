@@ -224,6 +224,7 @@ func (s *oneRepoStory) brokenFileHolds() {
 
 func (s *oneRepoStory) isRemoved() {
 	s.put("Remove the app", files{"seeds/app.yaml": ""})
+	s.confirmRemoval("app")
 	pull := s.awaitPull(app1)
 	s.mustNotOpen(app0)
 	s.merge(pull, sdk.MergeStyleSquash)

@@ -213,6 +213,7 @@ func (s *planterStory) appliesCustomResources() {
 
 func (s *planterStory) isRemoved() {
 	s.commit("Remove Planter's example", files{"seeds/hello-world.yaml": ""})
+	s.confirmRemoval("hello-world")
 	tiers := []string{helloEdge1, helloEdge0, helloMgmt1, helloMgmt0}
 	for i, tier := range tiers {
 		pull := s.awaitPull(tier)

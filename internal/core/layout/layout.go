@@ -92,6 +92,12 @@ func RetryBranch(base, seed string) string { return branchPrefix + base + "/retr
 // guard holds. It is at the commit of the seed's plan.
 func ConfirmBranch(base, seed string) string { return branchPrefix + base + "/confirm/" + seed }
 
+// ConfirmLeavingBranch marks that a person wants what leaves a seed removed, where the
+// deletion guard holds it. It is at the commit of the seed's plan.
+func ConfirmLeavingBranch(base, seed string) string {
+	return branchPrefix + base + "/confirm-leaving/" + seed
+}
+
 // AbandonBranch marks that a person has given a cluster up, for the plans of one
 // owner. Where it is does not matter.
 func AbandonBranch(base, owner, cluster string) string { return abandonPrefix(base, owner) + cluster }

@@ -41,6 +41,10 @@ type Outcome struct {
 	// Broken are the clusters that stay as they were last planned, because their
 	// documents cannot be used, each with what is wrong.
 	Broken map[string]string
+	// Inherits are the objects that seeds which left the catalog still have planted and
+	// that this one wants there, or has and cannot be planned, by those seeds: as when a
+	// seed was renamed.
+	Inherits map[string][]dependency.Vertex
 }
 
 // computation is one call of Compute. Seeds fail one by one until the rest can be planned.
@@ -57,6 +61,7 @@ type computation struct {
 	// waited are the vertices that some other waits for.
 	waited   map[int]bool
 	warnings map[string][]dependency.Finding
+	inherits map[string]map[string][]dependency.Vertex
 	// gone is what seeds that left the catalog still have planted.
 	gone map[string]map[dependency.Vertex]planted
 }
@@ -80,10 +85,11 @@ type seedState struct {
 
 // Compute plans all seeds of a catalog.
 func Compute(in Input) map[string]*Outcome {
-	c := &computation{in: in, inventory: in.Catalog.Inventory.Clone(), seeds: map[string]*seedState{}, failed: map[string]error{}, dropping: map[string]bool{}}
+	c := &computation{in: in, inventory: in.Catalog.Inventory.Clone(), seeds: map[string]*seedState{}, failed: map[string]error{}, dropping: map[string]bool{}, inherits: map[string]map[string][]dependency.Vertex{}}
 	c.collect()
 	c.place()
 	c.share()
+	c.findHeirs()
 	c.findLeaving()
 	c.order()
 	outcomes := c.outcomes()
@@ -173,7 +179,7 @@ func (c *computation) place() {
 	for _, s := range c.alive() {
 		placements, err := placement.Place(s.seed, c.inventory)
 		if err == nil {
-			err = s.prepare(placements)
+			err = s.prepare(placements, c.inventory)
 		}
 		if err != nil {
 			c.fail(s.seed.Name, err)
@@ -220,7 +226,7 @@ func (c *computation) markUnborn() {
 }
 
 // prepare makes the objects as they will land, but for what other seeds change.
-func (s *seedState) prepare(placements []placement.Placement) error {
+func (s *seedState) prepare(placements []placement.Placement, inv *catalog.Inventory) error {
 	s.placements = placements
 	var problems manifest.Problems
 	for i := range s.seed.Objects {
@@ -233,7 +239,7 @@ func (s *seedState) prepare(placements []placement.Placement) error {
 	for _, w := range slices.Concat(s.seed.Warnings, s.seed.Skipped) {
 		s.warnings = append(s.warnings, Warning{Object: w.Object, Message: strings.TrimSpace(w.Message + ". " + w.Next), From: w.Source.String()})
 	}
-	for _, id := range ownedByCreators(s.objects) {
+	for _, id := range append(ownedByCreators(s.objects), s.essential(inv)...) {
 		s.protect(id)
 	}
 	if len(problems) > 0 {
@@ -263,6 +269,26 @@ func (s *seedState) protect(id manifest.ID) {
 	}
 	marked := o.WithAnnotation(annotationPrune, "disabled")
 	s.objects[id] = &marked
+}
+
+// essential are the Namespaces that no reconciler may ever delete: those that every
+// cluster has, and the reconciler's own.
+func (s *seedState) essential(inv *catalog.Inventory) []manifest.ID {
+	var out []manifest.ID
+	for _, p := range s.placements {
+		if isNamespace(p.Object) && slices.ContainsFunc(p.Clusters, func(name string) bool { return isEssential(p.Object.Name, inv.Clusters[name]) }) {
+			out = append(out, p.Object)
+		}
+	}
+	return out
+}
+
+func isEssential(namespace string, on catalog.Cluster) bool {
+	switch namespace {
+	case "default", "kube-system", "kube-public", "kube-node-lease", on.Source.Namespace:
+		return true
+	}
+	return false
 }
 
 // ownedByCreators are the objects that creators refer to, directly or through
@@ -454,6 +480,9 @@ func (c *computation) assembleAll() map[string]*Outcome {
 			o.Plan, o.Kept = p.Plan, true
 		}
 		out[name] = o
+	}
+	for name, inherits := range c.inherits {
+		out[name].Inherits = inherits
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/furrow-dev/furrow/internal/core/dependency"
@@ -118,7 +119,13 @@ func (c *computation) holdWhilePlanted(key claim, seeds []*seedState, planted []
 		for _, s := range seeds {
 			o := s.objects[key.object]
 			_, mine := s.planted[dependency.Vertex{Seed: s.seed.Name, Object: key.object, Cluster: key.cluster}]
+			_, there := c.seeds[other]
 			switch {
+			case !isNamespace(key.object) && !there:
+				c.inherit(s.seed.Name, other, key)
+				c.fail(s.seed.Name, manifest.Problem{Source: o.Source, Object: o.Title(),
+					Message: fmt.Sprintf("seed %q still has it planted on cluster %s", other, key.cluster),
+					Next:    fmt.Sprintf("Wait until it is gone there. If the seed was renamed, restore the name %[1]q, or run 'furrow confirm %[1]s' to delete its objects before they are created again.", other)})
 			case !isNamespace(key.object):
 				c.fail(s.seed.Name, manifest.Problem{Source: o.Source, Object: o.Title(),
 					Message: fmt.Sprintf("seed %q still has it planted on cluster %s", other, key.cluster), Next: "Let it leave there first."})
@@ -127,6 +134,39 @@ func (c *computation) holdWhilePlanted(key claim, seeds []*seedState, planted []
 					Message: fmt.Sprintf("seed %q has it planted on cluster %s and cannot be planned", other, key.cluster), Next: "Correct that seed first."})
 			default:
 				s.protect(key.object)
+			}
+		}
+	}
+}
+
+func (c *computation) inherit(seed, from string, key claim) {
+	if c.inherits[seed] == nil {
+		c.inherits[seed] = map[string][]dependency.Vertex{}
+	}
+	c.inherits[seed][from] = append(c.inherits[seed][from], dependency.Vertex{Seed: from, Object: key.object, Cluster: key.cluster})
+}
+
+// findHeirs looks, among seeds that are new and cannot be planned, for those that have
+// objects of seeds which left the catalog: where they would go is not known, but a seed
+// that was renamed and broken at once is not one that was deleted.
+func (c *computation) findHeirs() {
+	for _, name := range sortedKeys(c.failed) {
+		s := c.seeds[name]
+		if s.previous != nil || c.inherits[name] != nil {
+			continue
+		}
+		has := map[manifest.ID]bool{}
+		for _, o := range s.seed.Objects {
+			has[o.ID] = !isNamespace(o.ID)
+		}
+		for _, from := range sortedKeys(c.in.Previous) {
+			if _, there := c.seeds[from]; there {
+				continue
+			}
+			for _, v := range slices.SortedFunc(maps.Keys(c.plantedOf(from)), dependency.Vertex.Compare) {
+				if has[v.Object] {
+					c.inherit(name, from, claim{v.Object, v.Cluster})
+				}
 			}
 		}
 	}

@@ -3,12 +3,15 @@ package release
 import (
 	"fmt"
 	"slices"
+
+	"github.com/furrow-dev/furrow/internal/core/plan"
 )
 
 // checks are asked in this order; the first that has an answer decides.
 var checks = []func(*decision) (TierStatus, bool){
 	onBase,
 	keptWhole,
+	unconfirmed,
 	foreign,
 	proposedAsWanted,
 	proposedOtherwise,
@@ -44,9 +47,24 @@ func keptWhole(d *decision) (TierStatus, bool) {
 	if !d.facts.KeepAll || d.tier.Leaving == nil || d.have.Base == BaseNothing {
 		return TierStatus{}, false
 	}
-	const why = "removals are on hold because the seed cannot be planned"
-	s := TierStatus{State: Held, Message: why, Gate: why}
-	if d.have.Proposal != nil && !d.have.Proposal.Edited {
+	return d.holdRemoval("removals are on hold because the seed cannot be planned", nil)
+}
+
+// unconfirmed: what only a person may let go stays until they have confirmed it.
+func unconfirmed(d *decision) (TierStatus, bool) {
+	guarded := d.tier.Guarded()
+	if d.facts.Confirmed || len(guarded) == 0 || d.have.Base == BaseNothing {
+		return TierStatus{}, false
+	}
+	return d.holdRemoval(fmt.Sprintf("blocked by the deletion guard: it deletes %[1]s. Run 'furrow confirm %[2]s' to remove it, or put it back into the seed",
+		plan.List(guarded), d.name.Seed), guarded)
+}
+
+// holdRemoval holds what leaves and takes an open proposal of it back; one that a person
+// has edited stays, and must not be merged.
+func (d *decision) holdRemoval(why string, unconfirmed []plan.Removed) (TierStatus, bool) {
+	s := TierStatus{State: Held, Message: why, Gate: why, Unconfirmed: unconfirmed}
+	if p := d.have.Proposal; p != nil && !p.Edited && !p.Rejected {
 		s.Act = ActSupersede
 	}
 	return s, true

@@ -9,6 +9,53 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/plan"
 )
 
+// GuardedRemoval are the objects that the removal of a seed takes and that only a
+// person may let go. What the base branch has nothing of is not declared any more, or
+// never was; a tier without facts may be there.
+func GuardedRemoval(removal *plan.Plan, facts map[layout.Tier]TierFacts) []plan.Removed {
+	var out []plan.Removed
+	for i := range removal.Tiers {
+		t := &removal.Tiers[i]
+		if have, looked := facts[removal.Name(t)]; !looked || have.Base != BaseNothing {
+			out = append(out, t.Guarded()...)
+		}
+	}
+	return out
+}
+
+// Hold says why the removal of a seed waits for a person; nil when it does not.
+type Hold struct {
+	// Guarded are the objects that only a person may let go.
+	Guarded []plan.Removed
+	// Heirs are seeds that are new and have objects of the one that is gone, as after a
+	// rename, by name: what they have of it.
+	Heirs map[string][]plan.Removed
+}
+
+// Held says that there is something that a person has to confirm.
+func (h Hold) Held() bool { return len(h.Guarded)+len(h.Heirs) > 0 }
+
+// Unconfirmed is what a person has to confirm, where the removal takes the place of a plan.
+func (h Hold) Unconfirmed(before, removal *plan.Plan) []string {
+	out := Lost(before, removal)
+	if len(out) == 0 {
+		return []string{"what is left of the seed"}
+	}
+	if len(h.Guarded) > 0 {
+		out = append(out, "including "+plan.List(h.Guarded))
+	}
+	return out
+}
+
+// Message says what a person has to confirm, and what else can be done.
+func (h Hold) Message(seed string) string {
+	if heirs := slices.Sorted(maps.Keys(h.Heirs)); len(heirs) > 0 {
+		return fmt.Sprintf("seed %[1]q: blocked by the deletion guard: it looks as if the seed was renamed to %[2]q, which has %[3]s. They would be deleted, and then created again. "+
+			"Restore the name %[1]q, or run 'furrow confirm %[1]s' to remove them", seed, heirs[0], plan.List(h.Heirs[heirs[0]]))
+	}
+	return fmt.Sprintf("seed %[1]q: blocked by the deletion guard: removing it deletes %[2]s. Run 'furrow confirm %[1]s' to remove it, or restore the seed", seed, plan.List(h.Guarded))
+}
+
 // HoldsRemovals says that removing so many of all plantings at once is more
 // than the guard lets pass: more than percent of them, and at least three.
 func HoldsRemovals(removing, all, percent int) bool {

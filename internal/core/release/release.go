@@ -133,6 +133,8 @@ type Facts struct {
 	// KeepAll says that the seed cannot be planned at present, so that nothing of
 	// it leaves.
 	KeepAll bool
+	// Confirmed says that a person has confirmed what leaves with the plan.
+	Confirmed bool
 	// Fleet has the tiers of all plans in force.
 	Fleet Fleet
 	// Needed lists, for a tier, the tiers of other seeds that need it; see Fleet.Needed.
@@ -177,6 +179,8 @@ type TierStatus struct {
 	// Stale says why an open proposal must not be merged until it is grafted anew, or a
 	// person has put their change right; empty when it need not be.
 	Stale string
+	// Unconfirmed are the objects that the tier is to lose once a person confirms it.
+	Unconfirmed []plan.Removed
 	// NeedsClosed says that Closed has to be looked up before more can be said.
 	NeedsClosed bool
 }
