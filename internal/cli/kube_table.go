@@ -62,7 +62,7 @@ func (v *kubeView) seedsTable(w io.Writer, wide bool) {
 	}
 	rows(w, lines)
 	for _, d := range doubts {
-		fmt.Fprintln(w, d)
+		paragraph(w, "  ", d)
 	}
 	section(w, "Waiting for you:", mine)
 }
@@ -110,7 +110,7 @@ func waitsForPerson(state release.State) bool { return slices.Contains(decisive,
 func (v *kubeView) oneTable(w io.Writer, wide bool) {
 	s := &v.seeds[0]
 	for _, d := range v.doubts(s) {
-		fmt.Fprintf(w, "! %s\n", d)
+		paragraph(w, "  ", "! "+d)
 	}
 	v.head(w, s)
 	report := reportOf(s, v.plantings)

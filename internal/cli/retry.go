@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/engine"
@@ -126,5 +125,5 @@ func confirm(ctx context.Context, a *asking) error {
 
 // asOf says how the seed is, and when that was found out.
 func (a *asking) asOf() string {
-	return fmt.Sprintf("It is %s, as of the last pass, reported %s ago.", a.status.State, duration.HumanDuration(max(0, time.Since(a.report.LastPass))))
+	return fmt.Sprintf("It is %s, as of the last pass, reported %s.", a.status.State, ageOf(a.report, time.Now()))
 }

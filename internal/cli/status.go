@@ -85,7 +85,12 @@ func publishedStatus(ctx context.Context, session *sessionFlags, seed string) (*
 
 // lastPassLine says how old a report is.
 func lastPassLine(w io.Writer, r *engine.Report, now time.Time) {
-	fmt.Fprintf(w, "Last pass reported %s ago, at %s, by %s\n", duration.HumanDuration(max(0, now.Sub(r.LastPass))), r.LastPass.Format(time.RFC3339), r.Owner)
+	paragraph(w, "  ", fmt.Sprintf("Last pass reported %s, at %s, by %s", ageOf(r, now), r.LastPass.Format(time.RFC3339), r.Owner))
+}
+
+// ageOf says how long ago a report was published.
+func ageOf(r *engine.Report, now time.Time) string {
+	return duration.HumanDuration(max(0, now.Sub(r.LastPass))) + " ago"
 }
 
 // staleAfter is how many intervals may go by without a report before its run seems to have ended.
@@ -97,7 +102,7 @@ func staleLine(w io.Writer, r *engine.Report, now time.Time) {
 	if err != nil || now.Sub(r.LastPass) <= staleAfter*interval {
 		return
 	}
-	fmt.Fprintf(w, "! This is out of date: no pass was reported since %s, and one is due every %s. Start 'furrow run', or see the log of the one that runs\n", r.LastPass.Format(time.RFC3339), shortDuration(interval))
+	paragraph(w, "  ", fmt.Sprintf("! This is out of date: no pass was reported since %s, and one is due every %s. Start 'furrow run', or see the log of the one that runs", r.LastPass.Format(time.RFC3339), shortDuration(interval)))
 }
 
 func seedNames(r *engine.Report) []string {
@@ -112,11 +117,11 @@ func seedNames(r *engine.Report) []string {
 // come, then what waits for a person, then what comes next.
 func statusTable(w io.Writer, r *engine.Report) {
 	for _, p := range r.Problems {
-		fmt.Fprintf(w, "! %s\n", p)
+		paragraph(w, "  ", "! "+p)
 	}
 	var mine, amended []string
 	for _, s := range r.Seeds {
-		fmt.Fprintf(w, "Seed %s: %s\n", s.Name, seedLine(s))
+		paragraph(w, "  ", fmt.Sprintf("Seed %s: %s", s.Name, seedLine(s)))
 		var lines [][]string
 		for _, t := range inOrder(s.Tiers) {
 			lines = append(lines, []string{"  " + tierLabel(t), stateLabel(t), t.Message})

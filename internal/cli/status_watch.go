@@ -141,12 +141,11 @@ func (v *statusWatch) draw(w io.Writer) {
 		staleLine(w, v.report, now)
 	}
 	if v.failed != nil {
-		fmt.Fprintf(w, "! It cannot be read now, and is tried again every %s: %v\n", shortDuration(v.interval), v.failed)
+		paragraph(w, "  ", fmt.Sprintf("! It cannot be read now, and is tried again every %s: %v", shortDuration(v.interval), v.failed))
 	}
-	fmt.Fprintf(w, "%s  ", now.Format(time.TimeOnly))
-	if v.report == nil {
-		fmt.Fprintln(w, "Waiting for the first pass")
-		return
+	state := "Waiting for the first pass"
+	if v.report != nil {
+		state = fmt.Sprintf("Last pass reported %s by %s", ageOf(v.report, now), v.report.Owner)
 	}
-	lastPassLine(w, v.report, now)
+	paragraph(w, "          ", now.Format(time.TimeOnly)+"  "+state)
 }

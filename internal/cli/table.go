@@ -79,6 +79,15 @@ func columnWidths(lines [][]string) []int {
 	return widths
 }
 
+// paragraph writes a text that is wrapped where it is wider than the terminal, its
+// further lines with an indent.
+func paragraph(w io.Writer, indent, text string) {
+	if limit := widthOf(w); limit > len(indent)+minColumn {
+		text = strings.Join(wrapped(text, limit-len(indent)), "\n")
+	}
+	fmt.Fprintln(w, strings.ReplaceAll(text, "\n", "\n"+indent))
+}
+
 // writeRow writes one line of a table, on as many lines as its longest cell needs.
 func writeRow(w io.Writer, cells []string, widths []int) {
 	parts := make([][]string, len(cells))

@@ -37,8 +37,8 @@ func newTransitions(w io.Writer, now func() time.Time) *transitions {
 
 // say prints a message with the time. Its further lines are indented.
 func (t *transitions) say(format string, args ...any) {
-	message := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "\n    ")
-	fmt.Fprintf(t.w, "%s  %s\n", t.now().Format(t.layout), strings.TrimRight(message, " "))
+	message := strings.TrimRight(fmt.Sprintf(format, args...), " ")
+	paragraph(t.w, "    ", fmt.Sprintf("%s  %s", t.now().Format(t.layout), message))
 }
 
 // sayTier prints what a tier has come to.
