@@ -68,6 +68,31 @@ func TestLinksAndSubmodulesAreShownButNotFollowed(t *testing.T) {
 	}
 }
 
+// A mirror without blobs fetches links with the files, and one that it lacks when it is read.
+func TestLinksAreFetchedLikeFiles(t *testing.T) {
+	bare := newBare(t)
+	offerBlobs(t, bare)
+	runInput(t, bare, "commit refs/heads/main\ncommitter A <a@b> 1 +0000\ndata 1\nx\nM 120000 inline seeds/link\ndata 6\n../a/b\nM 120000 inline other\ndata 7\nelswere\n\n", "fast-import", "--quiet")
+	m := open(t, serve(t, bare).remote())
+	base := fetch(t, m)["main"]
+	tree, err := m.FS(t.Context(), base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Prefetch(t.Context(), base, "seeds"); err != nil {
+		t.Fatal(err)
+	}
+	for name, prefetched := range map[string]bool{"seeds/link": true, "other": false} {
+		entry, _, err := m.Entry(base, name)
+		if err != nil || m.Has(entry.Hash) != prefetched {
+			t.Errorf("%s is there: %v (%v)", name, !prefetched, err)
+		}
+		if text, err := fs.ReadLink(tree, name); err != nil || len(text) < 6 {
+			t.Errorf("%s reads %q, %v", name, text, err)
+		}
+	}
+}
+
 func TestEntriesAreFoundWithoutReadingBlobs(t *testing.T) {
 	bare := newBare(t)
 	offerBlobs(t, bare)

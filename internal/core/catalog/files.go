@@ -56,10 +56,7 @@ func (f *Files) AddTree(tree fs.FS, dir string, shown func(string) string) error
 
 // addWalk reads what a walk has found.
 func (f *Files) addWalk(w *walker, place string, shown func(string) string) error {
-	for _, p := range w.allSkipped(place) {
-		p.Source.File = shown(p.Source.File)
-		f.Skipped = append(f.Skipped, p)
-	}
+	f.Skipped = append(f.Skipped, w.allSkipped(place, shown)...)
 	for _, name := range w.files {
 		if err := f.addFile(w.tree, name, shown(name)); err != nil {
 			return err

@@ -110,14 +110,14 @@ func (d *documents) readPackage(tree fs.FS, at string, entry fs.DirEntry) (pkg *
 	pkg = packageAt(path.Join(SeedsDir, entry.Name()), w)
 	switch {
 	case pkg == nil:
-		d.skipped = append(d.skipped, w.allSkipped(SeedsDir)...)
+		d.skipped = append(d.skipped, w.allSkipped(SeedsDir, asItIs)...)
 		return nil, nil, nil
 	case err != nil:
 		pkg.problem(manifest.Source{File: pkg.place}, "seed "+quote(pkg.name), "it has "+err.Error(), "Split it into several seeds.")
 		return pkg, nil, nil
 	}
 	files := NewFiles(d.limits)
-	if err := files.addWalk(w, pkg.place, func(name string) string { return name }); err != nil {
+	if err := files.addWalk(w, pkg.place, asItIs); err != nil {
 		return nil, nil, err
 	}
 	if w.dirs == 0 {
@@ -134,6 +134,9 @@ func (d *documents) readPackage(tree fs.FS, at string, entry fs.DirEntry) (pkg *
 	pkg.parseAll(files)
 	return pkg, settings, nil
 }
+
+// asItIs shows the path that a file has in the tree.
+func asItIs(name string) string { return name }
 
 // seedsIn is where the directory of seeds is in a tree. One that is there and cannot be
 // read is an error: it is not known which seeds there are.

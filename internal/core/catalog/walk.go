@@ -169,16 +169,25 @@ func (w *walker) skip(name, message, next string) {
 	w.skipped = append(w.skipped, manifest.Problem{Source: manifest.Source{File: name}, Message: message, Next: next})
 }
 
-// allSkipped is what was skipped below a place, with one line for all files of unknown names.
-func (w *walker) allSkipped(place string) manifest.Problems {
-	if w.unknowns == 0 {
-		return w.skipped
+// allSkipped is what was skipped below a place, with one line for all files of unknown
+// names. shown is a file's path as people know it.
+func (w *walker) allSkipped(place string, shown func(string) string) manifest.Problems {
+	skipped := slices.Clone(w.skipped)
+	for i := range skipped {
+		skipped[i].Source.File = shown(skipped[i].Source.File)
 	}
-	names := strings.Join(w.unknown, ", ")
+	if w.unknowns == 0 {
+		return skipped
+	}
+	unknown := slices.Clone(w.unknown)
+	for i := range unknown {
+		unknown[i] = manifest.Printable(shown(unknown[i]))
+	}
+	names := strings.Join(unknown, ", ")
 	if more := w.unknowns - len(w.unknown); more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
-	return append(slices.Clone(w.skipped), manifest.Problem{Source: manifest.Source{File: place}, Message: "these files are not read: " + names,
+	return append(skipped, manifest.Problem{Source: manifest.Source{File: shown(place)}, Message: "these files are not read: " + names,
 		Next: "Manifests have names that end in .yaml, .yml or .json."})
 }
 
