@@ -57,3 +57,26 @@ func TestPlansAreAdoptedAfterTheRepositoryMoved(t *testing.T) {
 	}
 	mustContain(t, p.must("status"), "Seed web: Released")
 }
+
+func TestStatusSaysThatItIsOutOfDateWhileItsHomeIsAway(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p.pass()
+	mustContain(t, p.must("status"), "Seed web: Proposed")
+	config, err := os.ReadFile(p.at("fleet.git/config"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.write("fleet.git", map[string]string{"config": "no configuration ["})
+	mustContain(t, p.must("status"), `GitOpsRepo "fleet", which has the status, cannot be read: `, "What follows was reported at 20", "Seed web: Proposed")
+	if err := os.RemoveAll(p.cache); err != nil {
+		t.Fatal(err)
+	}
+	r := p.furrow("status")
+	if r.code != exitFailed {
+		t.Errorf("without anything seen before it ends with %d", r.code)
+	}
+	mustContain(t, r.stderr, `GitOpsRepo "fleet", which has the status: `)
+	p.write("fleet.git", map[string]string{"config": string(config)})
+	mustNotContain(t, p.must("status"), "cannot be read")
+}

@@ -105,6 +105,14 @@ func staleLine(w io.Writer, r *engine.Report, now time.Time) {
 	paragraph(w, "  ", fmt.Sprintf("! This is out of date: no pass was reported since %s, and one is due every %s. Start 'furrow run', or see the log of the one that runs", r.LastPass.Format(time.RFC3339), shortDuration(interval)))
 }
 
+// staleText says what a report cannot know any better.
+func staleText(s engine.StaleReport) string {
+	if s.Repo == "" {
+		return fmt.Sprintf("The control plane has not been read since %s: what was read before stays in force", s.Since.Format(time.RFC3339))
+	}
+	return fmt.Sprintf("GitOps repository %s has not been read since %s: what is planted there goes on as it was then, and is not known any better", s.Repo, s.Since.Format(time.RFC3339))
+}
+
 func seedNames(r *engine.Report) []string {
 	names := make([]string, len(r.Seeds))
 	for i, s := range r.Seeds {
@@ -118,6 +126,9 @@ func seedNames(r *engine.Report) []string {
 func statusTable(w io.Writer, r *engine.Report) {
 	for _, p := range r.Problems {
 		paragraph(w, "  ", "! "+p)
+	}
+	for _, s := range r.Stale {
+		fmt.Fprintf(w, "! %s\n", staleText(s))
 	}
 	var mine, amended []string
 	for _, s := range r.Seeds {

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
@@ -48,7 +48,10 @@ func (s *Session) Status(ctx context.Context) (*engine.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	home := slices.Min(slices.Collect(maps.Keys(c.Repos)))
+	home := c.Home()
+	if why := c.Inventory.BrokenRepo(home); c.Repos[home].Spec.URL == "" && why != "" {
+		return nil, fmt.Errorf("the status is in %s. Correct that document", why)
+	}
 	if c.Repos[home].Spec.URL == "" {
 		return nil, errors.New("no GitOps repository is declared, so there is no status. Add a GitOpsRepo document with spec.url to the control-plane repository")
 	}
@@ -56,13 +59,18 @@ func (s *Session) Status(ctx context.Context) (*engine.Report, error) {
 		return nil, err
 	}
 	r := s.repos[home]
-	refs, err := r.Mirror.Fetch(ctx, r.Base)
-	if err != nil {
-		return nil, fmt.Errorf("GitOpsRepo %q: %w", home, err)
+	refs, fetchErr := r.Mirror.Fetch(ctx, r.Base)
+	if fetchErr != nil { // what was seen last is better than nothing, where that is said
+		if refs, err = r.Mirror.Seen(); err != nil || ctx.Err() != nil {
+			return nil, fmt.Errorf("GitOpsRepo %q: %w", home, fetchErr)
+		}
 	}
 	branch := layout.StatusBranch(r.Base, is.Owner)
 	commit, ok := refs[branch]
-	if !ok {
+	switch {
+	case !ok && fetchErr != nil:
+		return nil, fmt.Errorf("GitOpsRepo %q, which has the status: %w", home, fetchErr)
+	case !ok:
 		return nil, noStatus(refs, r, is.Owner)
 	}
 	report, err := readStatus(ctx, r, commit)
@@ -71,6 +79,9 @@ func (s *Session) Status(ctx context.Context) (*engine.Report, error) {
 	}
 	if of := report.Identity(); of != is {
 		return nil, fmt.Errorf("GitOpsRepo %q: %w", home, engine.ErrForeignStatus(branch, of, is))
+	}
+	if fetchErr != nil {
+		report.Problems = append([]string{fmt.Sprintf("GitOpsRepo %q, which has the status, cannot be read: %v. What follows was reported at %s, and may be out of date", home, fetchErr, report.LastPass.Format(time.RFC3339))}, report.Problems...)
 	}
 	return report, nil
 }

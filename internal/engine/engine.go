@@ -141,6 +141,8 @@ type Engine struct {
 	specs    cache[git.Hash, reconcilerObject]
 	computed computeMemo
 	reported published
+	// unread says since when a GitOps repository, or the control plane, cannot be read.
+	unread map[string]time.Time
 }
 
 type openRepo struct {
@@ -168,7 +170,7 @@ type planKey struct {
 
 // New makes an engine.
 func New(config Config) *Engine {
-	return &Engine{config: config, repos: map[string]*openRepo{}}
+	return &Engine{config: config, repos: map[string]*openRepo{}, unread: map[string]time.Time{}}
 }
 
 // Pass looks at everything once, does what is to be done, and reports. The

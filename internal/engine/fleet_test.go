@@ -98,7 +98,10 @@ type rival struct {
 	problem string
 }
 
-func (e *estate) engine(r rival) *engine.Engine {
+func (e *estate) engine(r rival) *engine.Engine { return e.engineWith(r, func(*engine.Config) {}) }
+
+// engineWith makes an engine with what a test changes about it.
+func (e *estate) engineWith(r rival, change func(*engine.Config)) *engine.Engine {
 	config := engine.Config{
 		Owner: "acme/prod", ControlPlane: controlPlane(e.control), DeletionGuard: 100,
 		Open: func(name string, _ v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
@@ -128,6 +131,7 @@ func (e *estate) engine(r rival) *engine.Engine {
 	if r.scope != nil {
 		config.ControlPlane = scoped(config.ControlPlane, r)
 	}
+	change(&config)
 	return engine.New(config)
 }
 

@@ -46,6 +46,8 @@ type Report struct {
 	LastPass time.Time `json:"lastPass,omitzero"`
 	// Problems are those of the control plane and of repositories as a whole.
 	Problems []string `json:"problems,omitempty"`
+	// Stale is what cannot be read now, so that what the report says of it is of before.
+	Stale []StaleReport `json:"stale,omitempty"`
 	// Warnings name what is not read of the control plane, outside of seeds.
 	Warnings []string     `json:"warnings,omitempty"`
 	Seeds    []SeedReport `json:"seeds"`
@@ -66,6 +68,13 @@ type Report struct {
 	// it was read with. They are not part of the status.
 	Catalog  *catalog.Catalog `json:"-"`
 	Settings string           `json:"-"`
+}
+
+// StaleReport is what cannot be read, and since when.
+type StaleReport struct {
+	// Repo is a GitOps repository; empty for the control plane.
+	Repo  string    `json:"repo,omitempty"`
+	Since time.Time `json:"since"`
 }
 
 // RepoReport is how a GitOps repository was found.
@@ -173,6 +182,7 @@ func (p *pass) report() *Report {
 		out.Problems = append(out.Problems, fmt.Sprintf("the control-plane repository cannot be read: %v; what was read last stays in force", p.readErr))
 		out.RetryAfter, _ = git.RetryAfter(p.readErr)
 	}
+	out.Stale = p.stale()
 	for _, problem := range p.catalog.Problems {
 		out.Problems = append(out.Problems, problem.Error())
 	}
@@ -193,6 +203,40 @@ func (p *pass) report() *Report {
 		}
 	}
 	return out
+}
+
+// stale is what cannot be read in this pass, and since when that has been so.
+func (p *pass) stale() []StaleReport {
+	unread := map[string]bool{"": p.readErr != nil}
+	for name, r := range p.repos {
+		unread[name] = r.err != nil
+	}
+	var out []StaleReport
+	for _, name := range slices.Sorted(maps.Keys(unread)) {
+		since, known := p.engine.unread[name]
+		switch {
+		case !unread[name]:
+			delete(p.engine.unread, name)
+			continue
+		case !known:
+			since = p.engine.config.Now().UTC().Truncate(time.Second)
+			p.engine.unread[name] = since
+		}
+		out = append(out, StaleReport{name, since})
+	}
+	return out
+}
+
+// keepSince lets what was stale already when another run reported it be so since then.
+func (r *Report) keepSince(had *Report) {
+	r.Stale = slices.Clone(r.Stale)
+	for i := range r.Stale {
+		for _, before := range had.Stale {
+			if before.Repo == r.Stale[i].Repo && before.Since.Before(r.Stale[i].Since) {
+				r.Stale[i].Since = before.Since
+			}
+		}
+	}
 }
 
 // countProposals counts the open proposals of the seeds that the engine cares for.
@@ -298,11 +342,11 @@ func (p *pass) reportTier(d *seedDecision, t *plan.Tier, s release.TierStatus) T
 // publish keeps the report on the status branch of its home, the first repository by name, where it has changed.
 // Nothing is lost when that fails: the next pass does it again. It goes nowhere else, for nobody would read it there.
 func (p *pass) publish(ctx context.Context, report *Report) {
-	names := slices.Sorted(maps.Keys(p.repos))
-	for i, name := range names {
+	home := p.catalog.Home()
+	for _, name := range slices.Sorted(maps.Keys(p.repos)) {
 		r := p.repos[name]
-		write := func() error { return p.dropStatus(ctx, r, p.repos[names[0]]) }
-		if i == 0 {
+		write := func() error { return p.dropStatus(ctx, r, p.repos[home]) }
+		if name == home {
 			write = func() error { return p.writeStatus(ctx, r, report) }
 		}
 		if r.err != nil {
@@ -319,7 +363,7 @@ func (p *pass) publish(ctx context.Context, report *Report) {
 func (p *pass) dropStatus(ctx context.Context, r, home *repoState) error {
 	branch := layout.StatusBranch(r.base, p.engine.self.Owner)
 	old := r.refs[branch]
-	if old.IsZero() || p.tree.Settings != nil || home.err != nil || home.refs[branch] == old {
+	if old.IsZero() || p.tree.Settings != nil || home == nil || home.err != nil || home.refs[branch] == old {
 		return nil
 	}
 	had, err := r.readStatus(ctx, old)
@@ -451,10 +495,12 @@ func (p *pass) withOthers(ctx context.Context, r *repoState, report *Report) (al
 		return report, false, nil // a person's text is written over
 	case had.Identity() != p.engine.self:
 		return nil, false, ErrForeignStatus(branch, had.Identity(), p.engine.self)
-	case p.tree.Settings == nil:
-		return report, false, nil
 	}
 	ours, out := []SeedReport{}, *report
+	out.keepSince(had)
+	if p.tree.Settings == nil {
+		return &out, false, nil
+	}
 	out.Seeds = slices.Clone(report.Seeds)
 	for _, s := range had.Seeds {
 		of := p.previous[s.Name]

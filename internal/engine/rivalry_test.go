@@ -179,15 +179,15 @@ func TestTwoEnginesOfOneOwnerShareATree(t *testing.T) {
 	e.mustReport("one", "three")
 }
 
-// mustReport fails where the status branch is not of these seeds.
-func (e *estate) mustReport(names ...string) {
+// publishedStatus is what the status branch of a repository has.
+func (e *estate) publishedStatus(repo string) engine.Report {
 	t := e.t
 	t.Helper()
-	refs, err := e.repos["a"].Fetch(t.Context(), "main")
+	refs, err := e.repos[repo].Fetch(t.Context(), "main")
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, err := e.repos["a"].FS(t.Context(), refs[layout.StatusBranch("main", "acme/prod")])
+	tree, err := e.repos[repo].FS(t.Context(), refs[layout.StatusBranch("main", "acme/prod")])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,6 +199,14 @@ func (e *estate) mustReport(names ...string) {
 	if err := yaml.Unmarshal(data, &status); err != nil {
 		t.Fatal(err)
 	}
+	return status
+}
+
+// mustReport fails where the status branch is not of these seeds.
+func (e *estate) mustReport(names ...string) {
+	t := e.t
+	t.Helper()
+	status := e.publishedStatus("a")
 	var got []string
 	for _, s := range status.Seeds {
 		got = append(got, s.Name)

@@ -62,6 +62,9 @@ func refFault(name string) string {
 	return ""
 }
 
+// Seen gives the branches as the server had them when it was asked last, without asking it.
+func (m *Mirror) Seen() (Refs, error) { return readRefs(m.dir) }
+
 // readRefs reads the mirror's refs. They stand in packed-refs only, so that they change all at once.
 func readRefs(dir string) (Refs, error) {
 	refs := Refs{}

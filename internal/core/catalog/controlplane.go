@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -57,6 +59,20 @@ func (c *Catalog) DeletionGuard(given int) int {
 // Strict says that the ControlPlane document, or whoever asks, makes an error of what nobody brings.
 func (c *Catalog) Strict(given bool) bool {
 	return given || c.ControlPlane != nil && c.ControlPlane.Spec.Strict
+}
+
+// Home is the GitOps repository that has the status: the first by name, also while its document cannot be used.
+func (c *Catalog) Home() string {
+	names := slices.Collect(maps.Keys(c.Repos))
+	for key := range c.Inventory.faults.named {
+		if key.kind == "GitOpsRepo" {
+			names = append(names, key.name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return slices.Min(names)
 }
 
 // takeControlPlane reads the document by which the owner is known. While it cannot be read, or while there are two,
