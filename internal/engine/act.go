@@ -241,7 +241,7 @@ func planMessage(pl *plan.Plan) string {
 		verb = "Plan the removal of"
 	}
 	return forge.AddTrailers(fmt.Sprintf("%s seed %s\n\n%d tiers. This branch is Furrow's record of what reviewers see; it is not to be merged.\n", verb, pl.Seed, len(pl.Tiers)),
-		[]forge.Trailer{{Key: forge.TrailerSeed, Value: pl.Seed}, {Key: forge.TrailerRevision, Value: pl.Revision}})
+		[]forge.Trailer{{Key: forge.TrailerSeed, Value: pl.Seed}, revisionTrailer(pl.Revision)})
 }
 
 // addTier does what was decided about one tier.

@@ -150,7 +150,7 @@ func (p *pass) adopt(ctx context.Context, f ForeignPlan) error {
 		edits = append(edits, git.Edit{Path: at, Hash: hash, Mode: git.ModeFile})
 	}
 	message := forge.AddTrailers(fmt.Sprintf("Adopt the plan of seed %s\n\nIt belonged to control plane %s.\n", f.Seed, f.Of),
-		[]forge.Trailer{{Key: forge.TrailerSeed, Value: f.Seed}, {Key: forge.TrailerRevision, Value: f.Revision}})
+		[]forge.Trailer{{Key: forge.TrailerSeed, Value: f.Seed}, revisionTrailer(f.Revision)})
 	whole, err := r.Mirror.Graft(f.commit, edits, git.CommitMeta{Author: p.engine.person(), Message: message})
 	if err != nil {
 		return err

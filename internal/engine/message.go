@@ -30,7 +30,7 @@ func (p *pass) request(out *push, t *plan.Tier, s release.TierStatus, branch str
 	vars := template.Proposal{
 		Verb: verb(t, facts, have[t.Reconciler] != ""), Shut: template.Code(s.Gate), Seed: pl.Seed, Cluster: t.Cluster, Tier: s.Tier.Number(), TierCount: tiersOn(pl, t.Cluster),
 		Removal: t.Gone(), Abandoned: t.Orphan != nil && p.abandoned[t.Cluster], ReconciledBy: "Flux on " + t.Object.Cluster, Objects: byKind(pl.Objects(t)), Next: waitingFor(pl, t),
-		HowToReject: out.repo.Forge.HowToReject(request), From: pl.From, Revision: pl.Revision, Branch: branch,
+		HowToReject: out.repo.Forge.HowToReject(request), From: template.Ordinary(pl.From), Revision: template.Ordinary(pl.Revision), Branch: branch,
 	}
 	for _, pre := range t.Prerequisites {
 		vars.Prerequisites = append(vars.Prerequisites, template.Prerequisite{Tier: prerequisiteName(pre), Why: template.Code(pre.Why)})
@@ -60,7 +60,7 @@ func (p *pass) request(out *push, t *plan.Tier, s release.TierStatus, branch str
 func (p *pass) commitMessage(out *push, r forge.Request) string {
 	return forge.AddTrailers(r.Title+"\n\n"+r.Body, []forge.Trailer{
 		{Key: forge.TrailerSeed, Value: out.seed.plan.Seed},
-		{Key: forge.TrailerRevision, Value: out.seed.plan.Revision},
+		revisionTrailer(out.seed.plan.Revision),
 		{Key: forge.TrailerTier, Value: r.Tier.String()},
 		{Key: forge.TrailerPlan, Value: out.planCommit.String()},
 		{Key: forge.TrailerWants, Value: r.Wants},
@@ -99,6 +99,11 @@ func capped(files []string) []string {
 
 // verb says what the proposal of a tier does; planted says that base has a reconciler
 // object of it, and so more than files of others.
+// revisionTrailer is for people; nothing reads it.
+func revisionTrailer(revision string) forge.Trailer {
+	return forge.Trailer{Key: forge.TrailerRevision, Value: template.Ordinary(revision)}
+}
+
 func verb(t *plan.Tier, f release.TierFacts, planted bool) string {
 	switch {
 	case t.Gone():

@@ -39,3 +39,15 @@ func Code(text string) string {
 	text = ends.Replace(manifest.Printable(text))
 	return "`" + acting.ReplaceAllStringFunc(text, func(s string) string { return s[:1] + noSpace + s[1:] }) + "`"
 }
+
+// ordinary are names of branches, files and revisions that mean nothing to a forge.
+var ordinary = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*(@sha1:[0-9a-f]+)?$`)
+
+// Ordinary shows a branch, file or revision as it is, and as Code where it is an odd one:
+// who may create a Seed resource chooses the branch that it is read from.
+func Ordinary(text string) string {
+	if len(text) <= maxCode && ordinary.MatchString(text) {
+		return text
+	}
+	return Code(text)
+}

@@ -88,3 +88,18 @@ func TestProposalsShowHostileTextAsCode(t *testing.T) {
 		}
 	}
 }
+
+func TestOddRevisionsAreCode(t *testing.T) {
+	for text, want := range map[string]string{
+		"main@sha1:0123456789abcdef": "main@sha1:0123456789abcdef",
+		"seeds/web.yaml":             "seeds/web.yaml",
+		"release/v1.2":               "release/v1.2",
+		"@all@sha1:01":               "`@\u200ball@\u200bsha1:01`",
+		"x`<img>#1@sha1:01":          "`x\\x60<img>#\u200b1@\u200bsha1:01`",
+		"":                           "",
+	} {
+		if got := template.Ordinary(text); got != want {
+			t.Errorf("Ordinary(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
