@@ -117,7 +117,7 @@ var places = []place{
 	{"internal/controlplane", engine, []string{"api", "internal/core", "internal/git", "internal/forge", "internal/probe", "internal/engine"}},
 	{"controllers", frontEnd, nil},
 	{"internal/standalone", frontEnd, nil},
-	{"internal/demo", frontEnd, []string{}},
+	{"internal/demo", frontEnd, []string{"internal/controlplane"}},
 	{"internal/web", cli, nil},
 	{"internal/cli", cli, []string{
 		"api", "templates", "config", "internal/core", "internal/render", "internal/plugin", "internal/git",

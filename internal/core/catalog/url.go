@@ -3,7 +3,6 @@ package catalog
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"net"
 	"net/netip"
 	"net/url"
 	"path"
@@ -39,14 +38,20 @@ func CanonicalURL(raw string) string {
 	if strings.EqualFold(scheme, "file") {
 		return withoutGit(path.Clean(u.Path))
 	}
-	host, port := strings.ToLower(u.Hostname()), u.Port()
-	switch {
-	case port != "" && port != defaultPorts[u.Scheme]:
-		host = net.JoinHostPort(host, port)
-	case strings.Contains(host, ":"):
-		host = "[" + host + "]"
+	host := hostOf(u)
+	if port := u.Port(); port != "" && port != defaultPorts[u.Scheme] {
+		host += ":" + port
 	}
 	return u.Scheme + "://" + host + withoutGit(u.EscapedPath())
+}
+
+// hostOf is the host of a URL without its port.
+func hostOf(u *url.URL) string {
+	host := strings.ToLower(u.Hostname())
+	if strings.Contains(host, ":") {
+		return "[" + host + "]"
+	}
+	return host
 }
 
 func withoutGit(at string) string {
@@ -115,11 +120,8 @@ func Origin(repository, branch, dir string) string {
 	at := CanonicalURL(repository)
 	if scheme, rest, ok := strings.Cut(at, "://"); ok {
 		at = rest
-		if host, below, _ := strings.Cut(rest, "/"); scheme == "ssh" {
-			name, _, err := net.SplitHostPort(host)
-			if err == nil {
-				at = name + "/" + below // the ports of SSH and HTTP have nothing to do with each other
-			}
+		if u, err := url.Parse("ssh://" + rest); err == nil && scheme == "ssh" {
+			at = hostOf(u) + u.EscapedPath() // the ports of SSH and HTTP have nothing to do with each other
 		}
 	}
 	if branch != DefaultBranch {
