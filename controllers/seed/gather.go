@@ -118,7 +118,6 @@ func (r *Reconciler) ready(ctx context.Context, s *scope) error {
 	o := fleet.Options(context.WithoutCancel(ctx), r.secrets, s.cp.Namespace, at)
 	o.Cache = r.cacheOf(s.cp)
 	o.ID, o.Environment, o.DeletionGuard, o.Strict = r.options.ID, r.options.Environment, r.options.DeletionGuard, r.options.Strict
-	o.Interval = r.options.Interval
 	o.AllowHTTP, o.Limits = r.options.AllowHTTP, r.options.Limits
 	o.Channel, o.Now = r.channelOf(s.cp.Namespace), r.options.Clock.Now
 	o.Settings = func(context.Context) (engine.Settings, error) { return have.settings, nil }

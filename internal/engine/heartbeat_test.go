@@ -71,3 +71,18 @@ func TestAStatusInWhichNothingChangedIsPublishedOnceAnInterval(t *testing.T) {
 		})
 	}
 }
+
+func TestAStatusBesideCustomResourcesIsPublishedOnlyWhenItChanges(t *testing.T) {
+	w := planted(t)
+	w.settings = &engine.Settings{Scope: map[string]bool{"edge": true}, Version: "1"}
+	w.restart()
+	w.rounds(2)
+	before, _ := w.status()
+	w.now = before.Committer.When.Add(24 * time.Hour)
+	w.pass()
+	w.restart()
+	w.pass()
+	if after, _ := w.status(); after.Hash != before.Hash {
+		t.Error("it is published again, although nothing has changed")
+	}
+}

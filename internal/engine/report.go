@@ -421,8 +421,11 @@ const minHeartbeat = time.Minute
 // that people see that passes are being made.
 func (e *Engine) heartbeat() time.Duration { return max(e.config.Interval, minHeartbeat) }
 
-// fresh says that a status that was published then need not be published again.
-func (e *Engine) fresh(when time.Time) bool { return e.config.Now().Sub(when) < e.heartbeat() }
+// fresh says that a status that was published then need not be published again. Where
+// there are custom resources, these say whether passes are made.
+func (p *pass) fresh(when time.Time) bool {
+	return p.tree.Settings != nil || p.engine.config.Now().Sub(when) < p.engine.heartbeat()
+}
 
 func (p *pass) writeStatus(ctx context.Context, r *repoState, report *Report) error {
 	branch := layout.StatusBranch(r.base, p.engine.self.Owner)
@@ -432,7 +435,7 @@ func (p *pass) writeStatus(ctx context.Context, r *repoState, report *Report) er
 		return err
 	}
 	is, was := published{report: sha256.Sum256(data), at: old}, p.engine.reported
-	if !old.IsZero() && was.report == is.report && was.at == old && p.engine.fresh(was.when) {
+	if !old.IsZero() && was.report == is.report && was.at == old && p.fresh(was.when) {
 		return nil
 	}
 	tip := git.CommitInfo{}
@@ -445,7 +448,7 @@ func (p *pass) writeStatus(ctx context.Context, r *repoState, report *Report) er
 	if err != nil {
 		return err
 	}
-	if done && was.report == is.report && p.engine.fresh(is.when) {
+	if done && was.report == is.report && p.fresh(is.when) {
 		p.engine.reported = is // others wrote since, and kept what is ours
 		return nil
 	}
@@ -456,7 +459,7 @@ func (p *pass) writeStatus(ctx context.Context, r *repoState, report *Report) er
 	if err != nil {
 		return err
 	}
-	if tip.Tree == tree.Hash && p.engine.fresh(is.when) {
+	if tip.Tree == tree.Hash && p.fresh(is.when) {
 		p.engine.reported = is
 		return nil
 	}

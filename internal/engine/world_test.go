@@ -40,6 +40,8 @@ type world struct {
 	guard   int
 	// interval lies between passes; zero for passes that are made by hand.
 	interval time.Duration
+	// settings are those of custom resources; nil where there are none.
+	settings *engine.Settings
 	// blind says that base was moved back, and that no pass has seen that yet.
 	blind bool
 	// harmless is how often clusters look at what is taken off base again by force.
@@ -116,8 +118,12 @@ func document(kind, name, rest string) string {
 // restart replaces the engine by a new one that remembers nothing.
 func (w *world) restart() {
 	config := engine.Config{
-		Owner:        "acme/test",
-		ControlPlane: controlPlane(faultyMirror{w.control, w.faults}),
+		Owner: "acme/test",
+		ControlPlane: func(ctx context.Context) (engine.Tree, error) {
+			tree, err := controlPlane(faultyMirror{w.control, w.faults})(ctx)
+			tree.Settings = w.settings
+			return tree, err
+		},
 		Open: func(string, v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
 			m := engine.Mirror(faultyMirror{w.gitops, w.faults})
 			if w.wrap != nil {
