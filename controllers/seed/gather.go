@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"net/http"
 	"path/filepath"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -120,6 +122,10 @@ func (r *Reconciler) ready(ctx context.Context, s *scope) error {
 	o.ID, o.Environment, o.DeletionGuard, o.Strict = r.options.ID, r.options.Environment, r.options.DeletionGuard, r.options.Strict
 	o.AllowHTTP, o.Limits = r.options.AllowHTTP, r.options.Limits
 	o.Channel, o.Now = r.channelOf(s.cp.Namespace), r.options.Clock.Now
+	log := ctrl.LoggerFrom(ctx)
+	o.Progress = engine.Every(time.Minute, func(p engine.Progress) {
+		log.Info("Pass goes on", "stage", p.Stage, "done", p.Done, "seeds", p.Total, "took", p.Took)
+	})
 	o.Settings = func(context.Context) (engine.Settings, error) { return have.settings, nil }
 	opened, err := controlplane.Open(r.observed(o, s.cp))
 	if err != nil {

@@ -30,7 +30,7 @@ func newRun() *cobra.Command {
 done, and reports, until it is interrupted. It needs no Kubernetes and keeps nothing of its own:
 stop it, delete its cache, start it elsewhere, and it carries on. Its status is on the branch
 furrow/<base>/status/<id>/<environment> of the first GitOps repository by name; 'furrow status'
-shows it.
+shows it. A pass that takes long shows how far it is: on a terminal in one line, in a log once a minute.
 
 With --kubeconfigs the clusters are asked how far they are: the directory holds one file for each
 cluster whose Flux Furrow is to ask, named like the cluster, as in mgmt.yaml. Clusters that a seed
@@ -87,6 +87,8 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
 
 func run(cmd *cobra.Command, options controlplane.Options, interval time.Duration, once, simulate bool) error {
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
+	log, progress := newTransitions(out, options.Now), newProgressLine(cmd.ErrOrStderr())
+	options.Progress = progress.andLog(log)
 	s, tick, err := openRun(options, simulate)
 	if err != nil {
 		return err
@@ -103,7 +105,6 @@ func run(cmd *cobra.Command, options controlplane.Options, interval time.Duratio
 		fmt.Fprintln(out, "The clusters are simulated: nothing is applied anywhere.")
 		interval = min(interval, time.Second)
 	}
-	log := newTransitions(out, options.Now)
 	log.say("Furrow %s: control plane %s on branch %s, owner %s; %s", versionString(), s.Place(), s.Branch(), s.Owner(), mode(options, simulate))
 	if once {
 		settle(ctx, tick)
@@ -111,6 +112,7 @@ func run(cmd *cobra.Command, options controlplane.Options, interval time.Duratio
 	var last standalone.Seen
 	standalone.Run(ctx, s, interval, func(seen standalone.Seen) bool {
 		last = seen
+		progress.clear()
 		log.see(seen)
 		if channel, ok := options.Channel.(*flux.Channel); ok && seen.Report != nil {
 			for _, line := range strayKubeconfigs(channel.Files(), clusterNames(seen.Report)) {
@@ -125,6 +127,7 @@ func run(cmd *cobra.Command, options controlplane.Options, interval time.Duratio
 		}
 		return true
 	})
+	progress.clear()
 	if once {
 		return verdictOf(last)
 	}

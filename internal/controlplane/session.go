@@ -76,6 +76,8 @@ type Options struct {
 	Interval time.Duration
 	// Now is the clock; time.Now when nil.
 	Now func() time.Time
+	// Progress is called during a pass; nil when nobody asks.
+	Progress func(engine.Progress)
 }
 
 // author of Furrow's commits.
@@ -125,7 +127,7 @@ func Open(options Options) (*Session, error) {
 	}
 	s.engine = engine.New(engine.Config{
 		Owner: s.givenOwner(), ControlPlane: s.read, Open: s.openRepo, Channel: options.Channel,
-		DeletionGuard: options.DeletionGuard, Strict: options.Strict, Person: author, Interval: options.Interval, Now: options.Now,
+		DeletionGuard: options.DeletionGuard, Strict: options.Strict, Person: author, Interval: options.Interval, Now: options.Now, Progress: options.Progress,
 	})
 	return s, nil
 }

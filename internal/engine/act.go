@@ -40,10 +40,11 @@ func (p *pass) act(ctx context.Context) {
 }
 
 func (p *pass) actOnSeeds(ctx context.Context) {
-	for _, name := range slices.Sorted(maps.Keys(p.seeds)) {
+	for i, name := range slices.Sorted(maps.Keys(p.seeds)) {
 		if ctx.Err() != nil {
 			return
 		}
+		p.engine.progress(stageProposing, i, len(p.seeds))
 		d := p.seeds[name]
 		if d.plan == nil {
 			continue

@@ -126,12 +126,16 @@ type Config struct {
 	Interval time.Duration
 	// Now is the clock.
 	Now func() time.Time
+	// Progress is called during a pass, from the goroutine that makes it; nil when nobody asks.
+	Progress func(Progress)
 }
 
 // Engine runs passes.
 type Engine struct {
 	config Config
 	repos  map[string]*openRepo
+	// began is when the present pass did.
+	began time.Time
 	// loaded is the catalog of tree, which was read last.
 	loaded *catalog.Catalog
 	tree   Tree
@@ -187,6 +191,7 @@ func (e *Engine) Pass(ctx context.Context) (*Report, error) {
 	}
 	p.act(ctx)
 	report := p.report()
+	e.progress(stagePublishing, 0, 0)
 	p.publish(ctx, report)
 	return report, ctx.Err()
 }
@@ -206,11 +211,14 @@ const maxGathering = 3
 // see gathers and decides, and does so again where somebody merged between two
 // questions: what the first one was answered would tell of a state that never was.
 func (e *Engine) see(ctx context.Context) (*pass, error) {
+	e.began = e.config.Now()
 	for gathering := 1; ; gathering++ {
+		e.progress(stageReading, 0, 0)
 		p, err := e.gather(ctx)
 		if err != nil {
 			return nil, err
 		}
+		e.progress(stagePlanning, 0, 0)
 		p.decide(ctx)
 		if !p.raced || gathering == maxGathering {
 			return p, nil

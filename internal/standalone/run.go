@@ -35,7 +35,6 @@ func Run(ctx context.Context, s *controlplane.Session, interval time.Duration, s
 	for ctx.Err() == nil {
 		began := time.Now()
 		report, err := s.Engine().Pass(ctx)
-		s.Collect(ctx)
 		took := time.Since(began)
 		if ctx.Err() != nil {
 			return
@@ -44,6 +43,7 @@ func Run(ctx context.Context, s *controlplane.Session, interval time.Duration, s
 		if !see(Seen{Report: report, Err: err, Next: next}) {
 			return
 		}
+		s.Collect(ctx)
 		wake := changed
 		if !news {
 			wake = nil

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/furrow-dev/furrow/internal/engine"
+)
+
+// progressLine shows how far a pass is, on one line of a terminal that is written again and again. It shows nothing where there
+// is no terminal.
+type progressLine struct {
+	w io.Writer
+	// show takes note of progress, during a pass.
+	show  func(engine.Progress)
+	shown bool
+}
+
+func newProgressLine(w io.Writer) *progressLine {
+	l := &progressLine{w: w, show: func(engine.Progress) {}}
+	if isTerminal(w) {
+		l.show = engine.Every(time.Second/4, l.write)
+	}
+	return l
+}
+
+// andLog also logs progress, once a minute, where the log is not on a terminal.
+func (l *progressLine) andLog(log *transitions) func(engine.Progress) {
+	if isTerminal(log.w) {
+		return l.show
+	}
+	minutes := engine.Every(time.Minute, func(p engine.Progress) { log.say("the pass goes on: %s", p) })
+	return func(p engine.Progress) {
+		l.show(p)
+		minutes(p)
+	}
+}
+
+func (l *progressLine) write(p engine.Progress) {
+	l.shown = true
+	fmt.Fprint(l.w, "\r"+clearLine, p)
+}
+
+// clear removes the line, once the pass is over.
+func (l *progressLine) clear() {
+	if l.shown {
+		fmt.Fprint(l.w, "\r"+clearLine)
+	}
+	l.shown = false
+}
