@@ -54,7 +54,10 @@ func TestABrokenDocumentHoldsOnlyWhatDependsOnIt(t *testing.T) {
 			map[string]string{file: "<<<<<<< HEAD\n" + good + "=======\n" + good + ">>>>>>> other\n"}, "clusters/site-c.yaml:",
 		},
 		"a kind that does not exist": {map[string]string{file: strings.Replace(good, "kind: Cluster", "kind: Clutser", 1)}, "Furrow has no kind Clutser"},
-		"no kind":                    {map[string]string{file: strings.Replace(good, "kind: Cluster\n", "", 1)}, "clusters/site-c.yaml:1: "},
+		"an API group that is misspelt": {
+			map[string]string{file: strings.Replace(good, "furrow.dev", "furow.dev", 1)}, `Cluster "site-c": apiVersion furow.dev/v1alpha1 is unknown. Write furrow.dev/v1alpha1`,
+		},
+		"no kind": {map[string]string{file: strings.Replace(good, "kind: Cluster\n", "", 1)}, "clusters/site-c.yaml:1: "},
 		"a version that does not exist": {
 			map[string]string{file: strings.Replace(good, "v1alpha1", "v1", 1)}, `Cluster "site-c": apiVersion furrow.dev/v1 is unknown`,
 		},

@@ -237,7 +237,7 @@ func (p *pass) brokenCluster(pl *plan.Plan) (cluster, why string) {
 	}
 	for i := range pl.Tiers {
 		for _, name := range []string{pl.Tiers[i].Cluster, pl.Tiers[i].Object.Cluster} {
-			if why := p.catalog.Inventory.Broken(name); why != "" && !created[name] {
+			if why := p.catalog.Inventory.BrokenOrLost(name); why != "" && !created[name] {
 				return name, why
 			}
 		}

@@ -66,6 +66,10 @@ func randomHistory(t *testing.T, seed int64) {
 		return passes
 	}
 	change := func() {
+		if len(f.workload) > 0 && r.IntN(4) == 0 {
+			w.breakOrMend(f.workload[r.IntN(len(f.workload))])
+			return
+		}
 		name := names[r.IntN(len(names))]
 		text := seedText(shape[name], name, f.workload, 2+r.IntN(3), 0.5*float64(r.IntN(2)))
 		if r.IntN(4) == 0 {
@@ -78,6 +82,11 @@ func randomHistory(t *testing.T, seed int64) {
 		w.randomStep(r, change)
 	}
 	w.faults.rate, w.blind = nil, false
+	for cluster, broken := range w.broken {
+		if broken {
+			w.breakOrMend(cluster)
+		}
+	}
 	w.reopen()
 	for _, name := range names {
 		w.control.put("main", "plant "+name+" after all", map[string]string{"seeds/" + name + ".yaml": seedText(shape[name], name, f.workload, 9, 0)})
@@ -189,6 +198,17 @@ func (w *world) randomStep(r *rand.Rand, change func()) {
 	default:
 		w.moveBack(r, change)
 	}
+}
+
+// breakOrMend breaks the document of a cluster, or corrects it again.
+func (w *world) breakOrMend(cluster string) {
+	w.broken[cluster] = !w.broken[cluster]
+	text := document("Cluster", cluster, "spec: {}")
+	if w.broken[cluster] {
+		text = document("Cluster", cluster, "spec: {") // which no longer says of which cluster it is
+	}
+	w.say("the document of %s is broken: %v", cluster, w.broken[cluster])
+	w.control.put("main", "edit "+cluster, map[string]string{"clusters/" + cluster + ".yaml": text})
 }
 
 // mergeOne merges one of the proposals that may be merged.

@@ -58,6 +58,8 @@ type world struct {
 	onReconciler func(*health.Reconciler)
 	// config changes what engines are made with, where a test wants that.
 	config func(*engine.Config)
+	// broken are the clusters whose documents are broken.
+	broken map[string]bool
 	// history is what happened, for failures.
 	history []string
 }
@@ -90,7 +92,7 @@ var mgmtKinds = []manifest.GroupKind{
 
 func newWorld(t *testing.T, f fleet) *world {
 	t.Helper()
-	w := &world{t: t, control: newMemory(), gitops: newMemory(), faults: &faults{}, now: time.Unix(1_700_000_000, 0), guard: 100}
+	w := &world{t: t, control: newMemory(), gitops: newMemory(), faults: &faults{}, now: time.Unix(1_700_000_000, 0), guard: 100, broken: map[string]bool{}}
 	files := map[string]string{
 		"gitops-repo.yaml": document("GitOpsRepo", "gitops", "spec: {url: memory}"),
 		"clusters/mgmt.yaml": document("Cluster", "mgmt", "spec: {role: Management, provides: {customResourceDefinitions: [clusters.cluster.x-k8s.io, fooclusters.infrastructure.cluster.x-k8s.io, "+
@@ -173,9 +175,17 @@ func (w *world) mustBeDue(r forge.Request) {
 	case !ok:
 	case t.Leaving == nil:
 		w.mustRunBefore(r, refs, p, t, map[layout.Tier]bool{})
+	case w.broken[t.Cluster] && w.sawControlPlane():
+		w.t.Errorf("%s was proposed: something leaves %s, whose document is broken", r.Tier, t.Cluster)
 	case len(t.Guarded()) > 0:
 		w.mustBeConfirmed(r, refs, p)
 	}
+}
+
+// sawControlPlane says that the pass before has read the control plane as it is now.
+func (w *world) sawControlPlane() bool {
+	refs, _ := w.control.Fetch(context.Background(), "main")
+	return w.report != nil && w.report.Revision == "main@sha1:"+refs["main"].String()
 }
 
 func (w *world) mustBeConfirmed(r forge.Request, refs git.Refs, p *plan.Plan) {

@@ -318,14 +318,19 @@ func (d *documents) readInventory(tree fs.FS) error {
 		return err
 	}
 	d.skipped = append(d.skipped, w.skipped...)
+	d.faults.lost = append(d.faults.lost, w.lost...)
 	for _, name := range w.files {
 		files := NewFiles(d.limits)
 		if err := files.addFile(tree, name, name); err != nil {
 			return err
 		}
 		d.skipped = append(d.skipped, files.Problems...)
-		if data := files.Content[name]; bytes.Contains(bytes.ReplaceAll(data, []byte{0}, nil), []byte(v1alpha1.Group+"/")) { // in UTF-16, too
-			d.readFile(name, data)
+		for _, p := range files.Problems {
+			d.faults.lost = append(d.faults.lost, p.Source)
+		}
+		text := bytes.ReplaceAll(files.Content[name], []byte{0}, nil) // UTF-16 is refused, and not skipped
+		if bytes.Contains(text, []byte(v1alpha1.Group+"/")) || misspelt(text) {
+			d.readFile(name, files.Content[name])
 		}
 	}
 	return nil
@@ -350,11 +355,32 @@ func (d *documents) readFile(file string, data []byte) {
 	}
 	d.mayNameOwner(data, err)
 	for _, o := range objects {
-		if o.ID.Group == v1alpha1.Group {
+		switch {
+		case o.ID.Group == v1alpha1.Group:
 			d.count++
 			d.problems = appendProblem(d.problems, o.Source, d.take(o))
+		case nearGroup(o.ID.Group) && slices.Contains(kinds, o.ID.Kind):
+			p := problemOf(o, fmt.Sprintf("apiVersion %s is unknown", o.APIVersion()), "Write "+v1alpha1.APIVersion+".")
+			d.count++
+			d.problems, d.faults.unread = appendProblem(d.problems, o.Source, p), appendProblem(d.faults.unread, o.Source, p)
 		}
 	}
+}
+
+// nearGroup says that an API group is Furrow's, but for a mistake in writing it.
+func nearGroup(group string) bool {
+	return group != v1alpha1.Group && len(group) < 2*len(v1alpha1.Group) && manifest.Distance(strings.ToLower(group), v1alpha1.Group) <= 2
+}
+
+// misspelt says that an API group of a file is nearly Furrow's.
+func misspelt(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		value, ok := bytes.CutPrefix(line, []byte("apiVersion:"))
+		if group, _, versioned := strings.Cut(strings.Trim(string(value), " \t\r\n\"'"), "/"); ok && versioned && nearGroup(group) {
+			return true
+		}
+	}
+	return false
 }
 
 // take adds a document. One that cannot be used is remembered by its name, if that

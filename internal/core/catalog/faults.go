@@ -12,6 +12,8 @@ type faults struct {
 	named map[documentKey]fault
 	// unread are documents of which not even the name can be read: each may declare anything.
 	unread manifest.Problems
+	// lost are files that are not read at all: what was declared there may be in use.
+	lost []manifest.Source
 }
 
 type documentKey struct{ kind, name string }
@@ -64,6 +66,16 @@ func (inv *Inventory) Broken(cluster string) string {
 		return fmt.Sprintf("%s cannot be read and may declare it", inv.faults.unread[0].Source)
 	}
 	return ""
+}
+
+// BrokenOrLost says the same of a cluster on which something is planted: it was declared
+// once, and may have been in a file that is not read any more.
+func (inv *Inventory) BrokenOrLost(cluster string) string {
+	_, there := inv.Clusters[cluster]
+	if why := inv.Broken(cluster); why != "" || there || len(inv.faults.lost) == 0 || inv.implied[cluster] {
+		return why
+	}
+	return fmt.Sprintf("%s cannot be read and may declare it", inv.faults.lost[0])
 }
 
 // MarkImplied says that a cluster had no document when it was last planned, so that

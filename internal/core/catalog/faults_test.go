@@ -1,10 +1,14 @@
 package catalog_test
 
 import (
+	"io/fs"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/furrow-dev/furrow/internal/core/catalog"
 )
 
 const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default}\n"
@@ -66,6 +70,28 @@ func TestABrokenDocumentIsNotGone(t *testing.T) {
 				t.Errorf("what is broken differs (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestAClusterWhoseFileIsNotReadIsNotGone: where something is planted on it. Nothing else
+// waits for a link that leads nowhere.
+func TestAClusterWhoseFileIsNotReadIsNotGone(t *testing.T) {
+	cat, err := catalog.Load(fstest.MapFS{
+		"a.yaml": {Data: []byte("apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: a}\n")},
+		"b.yaml": {Data: []byte("elsewhere.yaml"), Mode: fs.ModeSymlink},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inv := cat.Inventory.Clone()
+	inv.MarkImplied("c")
+	for name, want := range map[string]string{"a": "", "b": "b.yaml cannot be read and may declare it", "c": ""} {
+		if got := inv.BrokenOrLost(name); got != want {
+			t.Errorf("of cluster %s it says %q, want %q", name, got, want)
+		}
+		if got := inv.Broken(name); got != "" {
+			t.Errorf("cluster %s is broken: %q", name, got)
+		}
 	}
 }
 

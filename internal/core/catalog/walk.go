@@ -28,6 +28,8 @@ type walker struct {
 
 	files   []string
 	skipped manifest.Problems
+	// lost are the links among them that lead to nothing: what they led to may be meant to be there.
+	lost []manifest.Source
 	// unknown are the first files whose names are not those of manifests, of so many.
 	unknown  []string
 	unknowns int
@@ -128,6 +130,7 @@ func (w *walker) follow(name string) error {
 		w.take(name, target, kind)
 	case isProse(name), w.mixed && path.Ext(name) != "" && !isManifest(name):
 	default:
+		w.lost = append(w.lost, manifest.Source{File: name})
 		w.skip(name, "the link "+fault+", so it is not followed", "Commit the file or directory itself, or link to one in the same tree.")
 	}
 	return nil

@@ -24,7 +24,7 @@ func (c *computation) findLeaving() {
 			if now[v] {
 				continue
 			}
-			if why := c.inventory.Broken(v.Cluster); why != "" {
+			if why := c.inventory.BrokenOrLost(v.Cluster); why != "" {
 				s.held = append(s.held, v)
 				s.broken[v.Cluster] = why
 				continue
