@@ -32,12 +32,18 @@ func CheckOwner(id, environment string) error {
 }
 
 // givenOwner is <control-plane id>/<environment> of a control plane without a ControlPlane document. The id defaults
-// to the repository's name, with the branch and the path where they are not the usual ones, so that
-// two control planes in one repository are two owners.
+// to the name of the repository, which is that of what a local clone was cloned from, with the branch and the path
+// where they are not the usual ones, so that two control planes in one repository are two owners.
 func (s *Session) givenOwner() string {
 	id := s.options.ID
 	if id == "" {
-		id = strings.TrimSuffix(path.Base(strings.TrimRight(filepath.ToSlash(s.options.ControlPlane), "/")), ".git")
+		at := s.options.ControlPlane
+		if !catalog.IsRemoteURL(at) {
+			if of, _, err := clonedFrom(context.Background(), at); err == nil { // else the first pass meets the error
+				at = of
+			}
+		}
+		id = path.Base(catalog.CanonicalURL(filepath.ToSlash(at)))
 		if s.options.PlansOf != catalog.DefaultBranch {
 			id += "-" + strings.ReplaceAll(s.options.PlansOf, "/", "-")
 		}
@@ -94,14 +100,14 @@ func (s *Session) originOf(ctx context.Context, commit git.Hash) (string, error)
 	if s.origin != "" {
 		return s.origin, nil
 	}
-	at := s.options.ControlPlane
+	at, onServer := s.options.ControlPlane, true
 	if !catalog.IsRemoteURL(at) {
 		var err error
-		if at, err = cloneOf(ctx, at); err != nil {
+		if at, onServer, err = clonedFrom(ctx, at); err != nil {
 			return "", fmt.Errorf("finding out where %s was cloned from: %w", s.options.ControlPlane, err)
 		}
 	}
-	if at == "" {
+	if !onServer {
 		first, err := s.mirror.FirstCommit(commit)
 		if err != nil {
 			return "", fmt.Errorf("%s has no remote \"origin\", and its first commit is not known (%w). Add the remote, or fetch the whole history", s.options.ControlPlane, err)
@@ -115,27 +121,30 @@ func (s *Session) originOf(ctx context.Context, commit git.Hash) (string, error)
 // maxClones bounds how often a clone of a clone is looked up.
 const maxClones = 8
 
-// cloneOf is the URL on a server that a local repository was cloned from, directly or through other local ones; empty
-// where there is none.
-func cloneOf(ctx context.Context, dir string) (string, error) {
+// clonedFrom is what a local repository was cloned from, directly or through other local ones: a URL on a server or,
+// where there is none, the local repository with which it began.
+func clonedFrom(ctx context.Context, dir string) (at string, onServer bool, err error) {
+	if u, err := url.Parse(dir); err == nil && u.Scheme == "file" {
+		dir = u.Path
+	}
 	for range maxClones {
-		if u, err := url.Parse(dir); err == nil && u.Scheme == "file" {
-			dir = u.Path
-		}
-		if _, err := os.Stat(dir); err != nil {
-			return "", nil
-		}
 		remote, err := git.LocalConfig(ctx, dir, "remote.origin.url")
 		if err != nil || remote == "" {
-			return "", err
+			return dir, false, err
 		}
-		if !strings.HasPrefix(remote, "file://") && (strings.Contains(remote, "://") || catalog.IsSSH(remote)) {
-			return remote, nil
+		if u, err := url.Parse(remote); err == nil && u.Scheme == "file" {
+			remote = u.Path
 		}
-		if !filepath.IsAbs(remote) && !strings.HasPrefix(remote, "file://") {
+		if strings.Contains(remote, "://") || catalog.IsSSH(remote) {
+			return remote, true, nil
+		}
+		if !filepath.IsAbs(remote) {
 			remote = filepath.Join(dir, remote)
+		}
+		if _, err := os.Stat(remote); err != nil {
+			return dir, false, nil // what it was cloned from is gone
 		}
 		dir = remote
 	}
-	return "", nil
+	return dir, false, nil
 }

@@ -200,6 +200,20 @@ func TestEveryCloneOfAControlPlaneHasItsOrigin(t *testing.T) {
 			}
 		}
 	}
+	for name, want := range map[string]string{
+		"one": "one/default", "a clone": "one/default", "bare.git": "one/default", "of a server": "platform/default", "of its clone": "platform/default", "by https": "platform/default",
+	} {
+		s, err := Open(Options{ControlPlane: at(name), Cache: at("cache")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is, _, err := s.identity(t.Context()); err != nil || is.Owner != want {
+			t.Errorf("%q has the owner %s, want %s (%v)", name, is.Owner, want, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if one := origin("one"); one == origin("two") || one == origin("of a server") {
 		t.Error("different repositories have the same origin")
 	}

@@ -20,8 +20,7 @@ import (
 // ErrNoStatus says that no run has reported yet.
 var ErrNoStatus = errors.New("no status was reported yet; start 'furrow run'")
 
-// noStatus is ErrNoStatus, with the owners whose status the repository has: a clone in a
-// directory of another name is another owner.
+// noStatus is ErrNoStatus, with the owners whose status the repository has.
 func noStatus(refs git.Refs, r *Repo, owner string) error {
 	var others []string
 	for branch := range refs {

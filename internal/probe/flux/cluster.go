@@ -52,8 +52,8 @@ type cluster struct {
 	expected time.Time
 	// asked is when somebody asked about the cluster last, pruned when old keys were forgotten last.
 	asked, pruned time.Time
-	// secret is where its creator leaves the cluster's kubeconfig.
-	secret probe.SecretKey
+	// creator says which object creates the cluster, and where it leaves the kubeconfig.
+	creator probe.CreatorKey
 	// session is nil while the cluster does not answer; why says why.
 	session *session
 	why     string
@@ -74,12 +74,12 @@ func newCluster(ch *Channel, clusterName string) *cluster {
 }
 
 // wantSecret notes where a cluster's kubeconfig is.
-func wantSecret(key probe.SecretKey) demand {
+func wantSecret(key probe.CreatorKey) demand {
 	return func(c *cluster) func() *gate {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if key.Name != "" {
-			c.secret = key
+		if key.KubeConfig.Name != "" {
+			c.creator = key
 		}
 		return func() *gate { return c.decided }
 	}

@@ -44,6 +44,8 @@ type newborn struct {
 	key probe.CreatorKey
 	// current is what the creator says, written that its Secret is there, away that the new cluster does not answer.
 	current, written, away atomic.Bool
+	// unborn says that the creator is not there.
+	unborn atomic.Bool
 	// asked is how often the Secret was asked for.
 	asked atomic.Int64
 }
@@ -69,6 +71,11 @@ func (n *newborn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/apis/cluster.x-k8s.io/v1beta2":
 		_, _ = w.Write([]byte(`{"kind":"APIResourceList","resources":[{"name":"clusters","kind":"Cluster","namespaced":true}]}`))
 	case "/apis/cluster.x-k8s.io/v1beta2/namespaces/n/clusters/newborn":
+		if n.unborn.Load() {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","details":{"name":"newborn","kind":"clusters"},"code":404}`))
+			return
+		}
 		_, _ = fmt.Fprintf(w, `{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"namespace":"n","name":"newborn"},
 			"status":{"initialization":{"controlPlaneInitialized":%t}}}`, n.current.Load())
 	case "/api/v1/namespaces/n/secrets/newborn":
@@ -130,6 +137,33 @@ func TestANewClusterIsAskedAgainWhenItsCreatorIsCurrent(t *testing.T) {
 	})
 	n.away.Store(false)
 	eventually(t, 10*time.Second, "the new cluster answers", func() bool { return creator(t, ch, n.key).Answers })
+}
+
+// A seed names any namespace for a creator, and any Secret in it, before anybody has reviewed that.
+func TestNoSecretIsReadBeforeItsCreatorIsThere(t *testing.T) {
+	n := createsNewborn()
+	n.written.Store(true)
+	n.unborn.Store(true)
+	dir, _ := fakeServer(t, n.ServeHTTP)
+	ch := New(Options{Directory: dir})
+	defer ch.Close()
+	eventually(t, 10*time.Second, "the creator is known to be missing", func() bool {
+		got := creator(t, ch, n.key)
+		return got.Known && !got.Found
+	})
+	eventually(t, 10*time.Second, "the cluster waits for its creator", func() bool {
+		ch.mu.Lock()
+		c := ch.clusters["newborn"]
+		ch.mu.Unlock()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return strings.Contains(c.why, "the creator Cluster n/newborn on cluster edge is not there yet")
+	})
+	if asked := n.asked.Load(); asked != 0 {
+		t.Errorf("the Secret was read %d times", asked)
+	}
+	n.unborn.Store(false)
+	eventually(t, 20*time.Second, "the Secret is read", func() bool { creator(t, ch, n.key); return n.asked.Load() > 0 })
 }
 
 // TestAProgramThatHangsIsGivenUp is about a program for credentials that a file names.

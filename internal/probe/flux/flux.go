@@ -246,7 +246,7 @@ func (ch *Channel) Creators(ctx context.Context, keys []probe.CreatorKey) (map[p
 	demands := map[string][]demand{}
 	for _, key := range keys {
 		demands[key.Cluster] = append(demands[key.Cluster], ch.wantCreator(key))
-		demands[key.Creates] = append(demands[key.Creates], wantSecret(key.KubeConfig))
+		demands[key.Creates] = append(demands[key.Creates], wantSecret(key))
 	}
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -130,11 +130,13 @@ func (c *cluster) asOwn(context.Context) (*access, error) {
 }
 
 // byCreator reads the Secret that the cluster's creator leaves, through the cluster
-// that has it.
+// that has it. It is not read before the creator is there: until somebody has merged
+// that, a seed only says in which namespace it is to be.
 func (c *cluster) byCreator(ctx context.Context) (*access, error) {
 	c.mu.Lock()
-	key := c.secret
+	creator, connected := c.creator, c.session != nil
 	c.mu.Unlock()
+	key := creator.KubeConfig
 	if key.Name == "" || key.Cluster == c.name {
 		return nil, nil
 	}
@@ -150,6 +152,11 @@ func (c *cluster) byCreator(ctx context.Context) (*access, error) {
 	if conn == nil {
 		return nil, &unread{byCreator, "the " + origin, why}
 	}
+	if !connected {
+		if err := c.channel.creatorIsThere(ctx, creator); err != nil {
+			return nil, err
+		}
+	}
 	object, err := conn.read(ctx, resource{secrets, true}, key.Namespace, key.Name)
 	switch {
 	case notFound(err):
@@ -163,6 +170,31 @@ func (c *cluster) byCreator(ctx context.Context) (*access, error) {
 		return nil, err
 	}
 	return fromSecret(origin, config)
+}
+
+// creatorIsThere is an error while a creator is not on its cluster, or that is not known.
+func (ch *Channel) creatorIsThere(ctx context.Context, creator probe.CreatorKey) error {
+	on, err := ch.cluster(creator.Cluster)
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	on.decided.wait(limited)
+	key := creatorObject(creator)
+	what := fmt.Sprintf("the creator %s on cluster %s", key, creator.Cluster)
+	conn, why := on.reached()
+	if conn == nil {
+		return &unread{byCreator, what, why}
+	}
+	_, err = conn.object(ctx, key.gvk, key.name.namespace, key.name.name)
+	switch {
+	case notFound(err):
+		return fmt.Errorf("%w: %s is not there yet", errNoKubeConfig, what)
+	case err != nil:
+		return &unread{byCreator, what, explain(err)}
+	}
+	return nil
 }
 
 // secretName names a Secret that a creator leaves.
