@@ -78,7 +78,7 @@ type PlantingStatus struct {
 	// +kubebuilder:validation:MaxLength=512
 	WaitingFor string `json:"waitingFor,omitempty"`
 
-	// Proposal is where people decide about that tier.
+	// Proposal is where people decide about that tier; empty while it must not be merged.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	Proposal string `json:"proposal,omitempty"`
@@ -95,8 +95,11 @@ type PlantingStatus struct {
 	OmittedTiers int32 `json:"omittedTiers,omitempty"`
 }
 
-// MaxWaits is how many waits a tier of a planting shows.
-const MaxWaits = 3
+// MaxWaits is how many waits a tier of a planting shows, MaxForeign how many files of others.
+const (
+	MaxWaits   = 3
+	MaxForeign = 8
+)
 
 // PlantingTier is the state of one tier.
 type PlantingTier struct {
@@ -134,6 +137,16 @@ type PlantingTier struct {
 	// OmittedWaits counts those that are not shown.
 	// +optional
 	OmittedWaits int32 `json:"omittedWaits,omitempty"`
+	// Foreign are the first of the files at the tier's paths on the base branch that others
+	// put there. The tier's proposal deletes or replaces them, once a person retries it.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=512
+	Foreign []string `json:"foreign,omitempty"`
+	// OmittedForeign counts those that are not shown.
+	// +optional
+	OmittedForeign int32 `json:"omittedForeign,omitempty"`
 	// Proposal is the open proposal, or the rejected one.
 	// +optional
 	Proposal *ProposalLink `json:"proposal,omitempty"`
@@ -172,6 +185,10 @@ type ProposalLink struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	URL string `json:"url,omitempty"`
+	// Gate says why the proposal must not be merged now; empty when it may be.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Gate string `json:"gate,omitempty"`
 }
 
 // PlantingName is the name of the Planting of a seed on a cluster. Both are DNS

@@ -308,6 +308,10 @@ type Blocker struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	URL string `json:"url,omitempty"`
+	// Gate says why the proposal must not be merged now; empty when it may be.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Gate string `json:"gate,omitempty"`
 }
 
 // MaxRequest and MaxAbandon are how long annotations may be by which people ask for

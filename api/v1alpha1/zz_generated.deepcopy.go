@@ -578,6 +578,11 @@ func (in *PlantingTier) DeepCopyInto(out *PlantingTier) {
 		*out = make([]TierWait, len(*in))
 		copy(*out, *in)
 	}
+	if in.Foreign != nil {
+		in, out := &in.Foreign, &out.Foreign
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Proposal != nil {
 		in, out := &in.Proposal, &out.Proposal
 		*out = new(ProposalLink)

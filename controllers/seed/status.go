@@ -203,13 +203,15 @@ func progress(tiers []engine.TierReport) string {
 
 // blockers are the tiers that most need a look. Those that merely wait for others are none.
 func blockers(r *engine.SeedReport) []v1alpha1.Blocker {
-	rest := slices.DeleteFunc(slices.Clone(r.Tiers), func(t engine.TierReport) bool { return settled(t.State) || t.State == release.Blocked })
+	rest := slices.DeleteFunc(slices.Clone(r.Tiers), func(t engine.TierReport) bool {
+		return settled(t.State) || t.State == release.Blocked || t.Shut() && len(t.Waits) > 0
+	})
 	var out []v1alpha1.Blocker
 	for len(rest) > 0 && len(out) < maxBlockers {
 		t := engine.MostUrgent(rest)
 		b := v1alpha1.Blocker{Tier: tierName(t), State: string(t.State), Message: cut(t.Message)}
 		if t.Proposal != nil {
-			b.URL = t.Proposal.URL
+			b.URL, b.Gate = t.Proposal.URL, cut(t.Proposal.Gate)
 		}
 		out = append(out, b)
 		rest = slices.DeleteFunc(rest, func(o engine.TierReport) bool { return o.Cluster == t.Cluster && o.Ordinal == t.Ordinal })
@@ -225,14 +227,12 @@ func waitingFor(tiers []engine.TierReport) string {
 	if t == nil || settled(t.State) {
 		return ""
 	}
-	switch t.State {
-	case release.Proposed:
+	switch {
+	case t.State == release.Proposed && !t.Shut():
 		return cut(review(tiers))
-	case release.Blocked:
-		if len(t.Waits) > 0 {
-			w := t.Waits[0]
-			return cut(fmt.Sprintf("%s (%s)", w.Tier, w.State))
-		}
+	case (t.State == release.Blocked || t.State == release.Proposed) && len(t.Waits) > 0:
+		w := t.Waits[0]
+		return cut(fmt.Sprintf("%s (%s)", w.Tier, w.State))
 	}
 	return cut(fmt.Sprintf("%s: %s", tierName(t), strings.TrimPrefix(t.Message, "waits for ")))
 }
@@ -241,7 +241,7 @@ func waitingFor(tiers []engine.TierReport) string {
 func review(tiers []engine.TierReport) string {
 	var open []*engine.ProposalReport
 	for i := range tiers {
-		if tiers[i].State == release.Proposed && tiers[i].Proposal != nil {
+		if t := &tiers[i]; t.State == release.Proposed && t.Proposal != nil && !t.Shut() {
 			open = append(open, tiers[i].Proposal)
 		}
 	}
@@ -320,7 +320,7 @@ func plantingStatus(had *v1alpha1.Planting, tiers []engine.TierReport, now time.
 	s.Progress, s.WaitingFor = progress(tiers), waitingFor(tiers)
 	if t := engine.MostUrgent(tiers); t != nil {
 		s.State, s.Current = string(t.State), fmt.Sprintf("%02d", t.Ordinal)
-		if t.Proposal != nil {
+		if t.Proposal != nil && !t.Shut() {
 			s.Proposal = t.Proposal.URL
 		}
 	}
@@ -379,8 +379,15 @@ func plantingTier(t *engine.TierReport, since map[tierSince]metav1.Time, now tim
 		}
 		out.Waits = append(out.Waits, v1alpha1.TierWait{Tier: w.Tier, State: string(w.State), Why: cut(w.Why)})
 	}
+	for i, at := range t.Foreign {
+		if i == v1alpha1.MaxForeign {
+			out.OmittedForeign = count(len(t.Foreign) - i)
+			break
+		}
+		out.Foreign = append(out.Foreign, cut(at))
+	}
 	if p := t.Proposal; p != nil {
-		out.Proposal = &v1alpha1.ProposalLink{Repo: p.Repo, Branch: p.Branch, Title: cut(p.Title), URL: p.URL}
+		out.Proposal = &v1alpha1.ProposalLink{Repo: p.Repo, Branch: p.Branch, Title: cut(p.Title), URL: p.URL, Gate: cut(p.Gate)}
 	}
 	return out
 }

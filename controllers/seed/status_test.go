@@ -40,6 +40,9 @@ func proposedAt(url string) func(*engine.TierReport) {
 	}
 }
 
+// shut makes the tier's proposal one that must not be merged.
+func shut(t *engine.TierReport) { t.Proposal.Gate = "it must not" }
+
 func waitsFor(n int) func(*engine.TierReport) {
 	return func(t *engine.TierReport) {
 		for i := range n {
@@ -116,6 +119,22 @@ func TestSeedStatusSaysWhatIsWaitedFor(t *testing.T) {
 		"a tier waits for another one": {
 			view: view{report: report(tier(0, release.Blocked, waitsFor(2)))},
 			want: brief{"False", "Blocked", "True", "", "Blocked", "0/1", "mgmt tier 00 (Progressing)"},
+		},
+		"a proposal that must not be merged waits for no review": {
+			view: view{report: report(tier(0, release.Reverted), tier(1, release.Proposed, proposedAt("https://git/1"), shut, waitsFor(1)))},
+			want: brief{"False", "Reverted", "", "True", "Reverted", "0/2", "edge-1 tier 00: "},
+		},
+		"one that must not be merged waits for what its gate waits for": {
+			view: view{report: report(tier(0, release.Released), tier(1, release.Proposed, proposedAt("https://git/1"), shut, waitsFor(1)))},
+			want: brief{"False", "Proposed", "True", "", "Proposed", "1/2", "mgmt tier 00 (Progressing)"},
+		},
+		"one that a person has to put right says how": {
+			view: view{report: report(tier(0, release.Proposed, proposedAt("https://git/1"), shut, says("do not merge yet: delete its branch")))},
+			want: brief{"False", "Proposed", "True", "", "Proposed", "0/1", "edge-1 tier 00: do not merge yet: delete its branch"},
+		},
+		"those that may be merged are counted alone": {
+			view: view{report: report(tier(0, release.Proposed, proposedAt("https://git/1")), tier(1, release.Proposed, proposedAt("https://git/2"), shut, waitsFor(1)))},
+			want: brief{"False", "Proposed", "True", "", "Proposed", "0/2", "review of https://git/1"},
 		},
 		"what is held needs a person, whatever else goes on": {
 			view: view{report: report(tier(0, release.Progressing), tier(1, release.Held, says("foreign content: remove it")))},
@@ -229,6 +248,28 @@ func TestBlockersAreTheMostUrgentFirstAndBounded(t *testing.T) {
 	slices.SortFunc(got.Tiers, func(a, b v1alpha1.StateCount) int { return strings.Compare(a.State, b.State) })
 	if diff := cmp.Diff(want, got.Tiers); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatMustNotBeMergedIsMarked(t *testing.T) {
+	waiting := tier(0, release.Proposed, proposedAt("https://git/1"), shut, waitsFor(1))
+	edited := tier(1, release.Proposed, proposedAt("https://git/2"), shut)
+	edited.Foreign = slices.Repeat([]string{"planted/mine.yaml"}, v1alpha1.MaxForeign+2)
+	seed := seedStatus(&v1alpha1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, view{now: noon, report: report(waiting, edited)})
+	if len(seed.Blockers) != 1 || seed.Blockers[0].Tier != "edge-1 tier 01" || seed.Blockers[0].Gate != "it must not" {
+		t.Errorf("the blockers are %+v", seed.Blockers)
+	}
+	planting := plantingStatus(&v1alpha1.Planting{}, []engine.TierReport{waiting, edited}, noon)
+	for _, tier := range planting.Tiers {
+		if tier.Proposal.Gate != "it must not" {
+			t.Errorf("tier %d: the proposal is %+v", tier.Ordinal, tier.Proposal)
+		}
+	}
+	if tier := planting.Tiers[1]; len(tier.Foreign) != v1alpha1.MaxForeign || tier.OmittedForeign != 2 {
+		t.Errorf("%d files of others are shown, and %d are not", len(tier.Foreign), tier.OmittedForeign)
+	}
+	if planting.Proposal != "" {
+		t.Errorf("the planting asks for the review of %s", planting.Proposal)
 	}
 }
 

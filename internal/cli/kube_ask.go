@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,17 +43,54 @@ func (f *waitFlags) add(cmd *cobra.Command) {
 }
 
 func newKubeRetry(f *kubeFlags) *cobra.Command {
-	return newKubeAsk(f, retryRequest, &cobra.Command{
+	var yes bool
+	cmd := newKubeAsk(f, retryRequest, &cobra.Command{
 		Use:   "retry SEED",
 		Short: "Propose again what was rejected, reverted, or held by foreign content",
 		Long: `Retry asks the controller to propose again the tiers that a person turned down or took back,
 and those that are held because the base branch has content of others on their paths.
-Merging such a proposal replaces that content.
+Merging such a proposal replaces that content. Where people put files there, it lists those that
+the Plantings name, and changes nothing without --yes.
 
 It writes the annotation furrow.dev/retry, waits until the controller has acted on it, and
 shows what became of it.`,
 		Example: "  kubectl furrow retry edge-5g",
+	}, func(cmd *cobra.Command, c *kubeCluster, seed *v1alpha1.Seed) error {
+		plantings, err := c.plantings(cmd.Context(), seed)
+		if err != nil {
+			return err
+		}
+		if listOverwritten(cmd.OutOrStdout(), plantings) && !yes {
+			return errFilesOfPeople
+		}
+		return nil
 	})
+	addOverwrite(cmd, &yes)
+	return cmd
+}
+
+// listOverwritten lists what people made at the paths of tiers, and says whether there is any.
+func listOverwritten(w io.Writer, plantings []v1alpha1.Planting) bool {
+	var lines []string
+	for i := range plantings {
+		for j := range plantings[i].Status.Tiers {
+			t := &plantings[i].Status.Tiers[j]
+			for _, at := range t.Foreign {
+				lines = append(lines, "  "+at)
+			}
+			label := tierLabel(tierReport(plantings[i].Spec.Cluster, t))
+			if t.OmittedForeign > 0 {
+				lines = append(lines, fmt.Sprintf("  %s more of %s", plural(int(t.OmittedForeign), "file"), label))
+			}
+			if t.Amended != "" {
+				lines = append(lines, fmt.Sprintf("  those of %s: %s", label, t.Amended))
+			}
+		}
+	}
+	if len(lines) > 0 {
+		fmt.Fprintf(w, "The proposals delete or replace files on the base branch that Furrow did not put there:\n%s\n", strings.Join(lines, "\n"))
+	}
+	return len(lines) > 0
 }
 
 func newKubeConfirm(f *kubeFlags) *cobra.Command {
@@ -65,11 +103,12 @@ seed, or of objects that left it or its clusters. Each tier is still proposed fo
 It writes the annotation furrow.dev/confirm-removal, waits until the controller has acted on
 it, and shows what became of it.`,
 		Example: "  kubectl furrow confirm edge-5g",
-	})
+	}, nil)
 }
 
-// newKubeAsk makes a command by which a person asks something about one Seed.
-func newKubeAsk(f *kubeFlags, r request, cmd *cobra.Command) *cobra.Command {
+// newKubeAsk makes a command by which a person asks something about one Seed, unless check
+// has something against it.
+func newKubeAsk(f *kubeFlags, r request, cmd *cobra.Command, check func(*cobra.Command, *kubeCluster, *v1alpha1.Seed) error) *cobra.Command {
 	var wait waitFlags
 	cmd.Args = exactly(1, "the name of one Seed")
 	cmd.ValidArgsFunction = f.completeSeeds
@@ -77,6 +116,11 @@ func newKubeAsk(f *kubeFlags, r request, cmd *cobra.Command) *cobra.Command {
 		seed, err := c.seed(cmd.Context(), args[0])
 		if err != nil {
 			return err
+		}
+		if check != nil {
+			if err := check(cmd, c, seed); err != nil {
+				return err
+			}
 		}
 		value := c.now().UTC().Format(time.RFC3339Nano)
 		if err := c.annotate(cmd.Context(), seed, r.annotation, value); err != nil {

@@ -55,7 +55,7 @@ func (v *kubeView) seedsTable(w io.Writer, wide bool) {
 			doubts = append(doubts, fmt.Sprintf("! Seed %s: %s", v.nameOf(s), d))
 		}
 		for _, b := range s.Status.Blockers {
-			if waitsForPerson(release.State(b.State)) {
+			if waitsForPerson(release.State(b.State)) && b.Gate == "" {
 				mine = append(mine, fmt.Sprintf("%s: %s is %s: %s", v.nameOf(s), b.Tier, b.State, cmp.Or(b.URL, b.Message)))
 			}
 		}
@@ -172,7 +172,7 @@ func (v *kubeView) head(w io.Writer, s *v1alpha1.Seed) {
 
 // tierCells are the lines of a tier; with wide, one for each further tier that it waits for.
 func (v *kubeView) tierCells(t *engine.TierReport, since time.Time, wide bool) [][]string {
-	lines := [][]string{{"  " + tierLabel(*t), stateLabel(*t), age(v.now, since), t.Message}}
+	lines := [][]string{{"  " + tierLabel(*t), shownState(*t), age(v.now, since), t.Message}}
 	if wide && len(t.Waits) > 1 {
 		for _, wait := range t.Waits[1:] { // the message has the first
 			lines = append(lines, []string{"", "", "", fmt.Sprintf("waits for %s (%s): %s", wait.Tier, wait.State, wait.Why)})
@@ -186,8 +186,10 @@ func todo(seed string, t engine.TierReport) (string, bool) {
 	switch {
 	case !waitsForPerson(t.State):
 		return "", false
-	case t.Proposal != nil && (t.State == release.Proposed || t.State == release.Outdated):
+	case waitsForReview(t):
 		return proposalLine(seed, t), true
+	case t.Shut() && t.State == release.Proposed:
+		return "", false
 	}
 	return fmt.Sprintf("%s is %s: %s", tierLabel(t), t.State, t.Message), true
 }

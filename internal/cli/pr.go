@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -47,6 +48,8 @@ PROPOSAL is <seed>/<cluster>/<tier>, as 'furrow pr list' shows it, or the branch
 type located struct {
 	repo     *controlplane.Repo
 	proposal forge.Proposal
+	// gate says why it must not be merged now; empty when it may be.
+	gate string
 }
 
 // prView is a proposal as -o yaml and -o json show it.
@@ -60,12 +63,14 @@ type prView struct {
 	Wants  string `json:"wants"`
 	Head   string `json:"head"`
 	Reason string `json:"reason,omitempty"`
-	URL    string `json:"url,omitempty"`
+	// Gate says why it must not be merged now.
+	Gate string `json:"gate,omitempty"`
+	URL  string `json:"url,omitempty"`
 }
 
 func viewOf(l located, body bool) prView {
 	p := l.proposal
-	v := prView{Repo: l.repo.Name, Branch: p.Branch, Tier: p.Tier.String(), State: prState(p), Title: p.Title, Wants: p.Wants, Head: p.Head.String(), Reason: p.Reason, URL: p.URL}
+	v := prView{Repo: l.repo.Name, Branch: p.Branch, Tier: p.Tier.String(), State: prState(l), Title: p.Title, Wants: p.Wants, Head: p.Head.String(), Reason: p.Reason, Gate: l.gate, URL: p.URL}
 	if body {
 		v.Body = p.Body
 	}
@@ -75,14 +80,16 @@ func viewOf(l located, body bool) prView {
 // foreign says that somebody else's branch stands where a proposal would.
 func foreign(p forge.Proposal) bool { return p.Wants == "" }
 
-func prState(p forge.Proposal) string {
-	switch {
+func prState(l located) string {
+	switch p := l.proposal; {
 	case foreign(p):
 		return "Foreign"
 	case p.Rejected:
 		return "Rejected"
 	case p.Stale:
 		return "Stale"
+	case l.gate != "":
+		return "Blocked"
 	case p.Edited:
 		return "Edited"
 	}
@@ -133,18 +140,27 @@ func proposals(ctx context.Context, s *controlplane.Session) ([]located, error) 
 		return nil, err
 	}
 	var out []located
+	var gates controlplane.Gates
 	for _, name := range slices.Sorted(maps.Keys(repos)) {
 		r := repos[name]
 		refs, err := r.Mirror.Fetch(ctx, r.Base)
 		if err != nil {
 			return nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
 		}
+		if err := gates.Read(ctx, r, refs); err != nil {
+			return nil, err
+		}
 		list, err := r.Forge.List(ctx, refs)
 		if err != nil {
 			return nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
 		}
 		for _, p := range list {
-			out = append(out, located{r, p})
+			out = append(out, located{repo: r, proposal: p})
+		}
+	}
+	for i := range out {
+		if p := out[i].proposal; !p.Rejected && !foreign(p) {
+			out[i].gate = gates.Shut(p.Branch)
 		}
 	}
 	return out, nil
@@ -193,17 +209,20 @@ func newPRShow() *cobra.Command {
 // proposalTable shows what a reviewer needs: what it is, where, and how to go on.
 func proposalTable(w io.Writer, l located) {
 	p := l.proposal
-	state := prState(p)
+	state := prState(l)
 	if p.Reason != "" {
 		state += ": " + p.Reason
 	}
 	fmt.Fprintf(w, "%s\n\n", p.Title)
-	lines := [][]string{
-		{"State", state},
+	lines := [][]string{{"State", state}}
+	if l.gate != "" {
+		lines = append(lines, []string{"Gate", release.DoNotMerge + l.gate})
+	}
+	lines = append(lines, [][]string{
 		{"Repository", l.repo.Name},
 		{"Branch", p.Branch},
 		{"Diff", fmt.Sprintf("git diff origin/%s...origin/%s", l.repo.Base, p.Branch)},
-	}
+	}...)
 	if p.URL != "" {
 		lines = append(lines, []string{"URL", p.URL})
 	}
@@ -213,26 +232,34 @@ func proposalTable(w io.Writer, l located) {
 
 func newPRMerge() *cobra.Command {
 	var session sessionFlags
-	var all bool
+	var merge prMerge
 	cmd := &cobra.Command{
 		Use:   "merge PROPOSAL",
 		Short: "Accept a proposal: merge its branch into the base branch",
+		Long: `Merge accepts a proposal, or all that are open. What must not be merged now is left out, and
+makes the command fail: a proposal whose gate fails, as the run reported it last, because
+something that it waits for is not released any more, and one under which the base branch has
+changed. --force merges the former all the same, and says what it skips.`,
 		Example: `  furrow pr merge edge-5g/mgmt/00
   furrow pr merge --all`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if all != (len(args) == 0) || len(args) > 1 {
+			if merge.all != (len(args) == 0) || len(args) > 1 {
 				return usageError{errors.New("it takes one proposal (its branch, or <seed>/<cluster>/<tier>), or --all")}
 			}
 			return nil
 		},
-		RunE: session.with(mergeProposals),
+		RunE: session.with(merge.run),
 	}
 	session.add(cmd)
-	cmd.Flags().BoolVar(&all, "all", false, "merge all open proposals; rejected ones are left out")
+	cmd.Flags().BoolVar(&merge.all, "all", false, "merge all open proposals; rejected ones are left out")
+	cmd.Flags().BoolVar(&merge.force, "force", false, "merge also what must not be merged now because its gate fails")
 	return cmd
 }
 
-func mergeProposals(cmd *cobra.Command, s *controlplane.Session, names []string) error {
+// prMerge is furrow pr merge.
+type prMerge struct{ all, force bool }
+
+func (m *prMerge) run(cmd *cobra.Command, s *controlplane.Session, names []string) error {
 	ctx := cmd.Context()
 	var chosen []located
 	if len(names) == 1 {
@@ -250,16 +277,46 @@ func mergeProposals(cmd *cobra.Command, s *controlplane.Session, names []string)
 	}
 	var errs []error
 	for _, l := range chosen {
+		// With --all, one that cannot be merged does not keep the others from it.
+		if err := m.mayMerge(l); err != nil {
+			errs = append(errs, err)
+			continue
+		}
 		if err := l.repo.Forge.Merge(ctx, l.proposal, person(ctx)); err != nil {
-			errs = append(errs, err) // with --all, one that cannot be merged does not keep the others from it
+			errs = append(errs, notMerged(l, err))
 			continue
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "Merged %s into %s of %s.\n", l.proposal.Branch, l.repo.Base, l.repo.Name)
+		if l.gate != "" {
+			fmt.Fprintf(cmd.OutOrStdout(), "Skipped its gate: %s.\n", strings.TrimSuffix(l.gate, "."))
+		}
 	}
 	if len(chosen) == 0 {
 		fmt.Fprintln(cmd.OutOrStdout(), "No proposal is open.")
 	}
 	return errors.Join(errs...)
+}
+
+// mayMerge refuses what must not be merged now. Of one that is stale the forge says so,
+// and no force helps.
+func (m *prMerge) mayMerge(l located) error {
+	if l.gate == "" || l.proposal.Stale || m.force {
+		return nil
+	}
+	return fmt.Errorf("%s must not be merged now: %s. Merge it once 'furrow pr list' shows it as Open; --force merges it all the same", shortName(l.proposal), strings.TrimSuffix(l.gate, "."))
+}
+
+// notMerged adds what comes next to a refusal of a proposal that is stale.
+func notMerged(l located, err error) error {
+	switch {
+	case !forge.IsConflict(err):
+		return err
+	case l.gate != "":
+		return fmt.Errorf("%w. As of the last pass: %s", err, l.gate)
+	case l.proposal.Edited:
+		return fmt.Errorf("%w. A person has edited it, so Furrow leaves it alone: rebase it onto %s, or delete its branch", err, l.repo.Base)
+	}
+	return fmt.Errorf("%w. The next pass of the run that owns seed %s brings it up to date", err, l.proposal.Tier.Seed)
 }
 
 func newPRReject() *cobra.Command {

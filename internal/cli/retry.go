@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -10,22 +11,58 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/engine"
 )
 
 func newRetry() *cobra.Command {
-	return newAsk(&cobra.Command{
+	var yes bool
+	cmd := newAsk(&cobra.Command{
 		Use:   "retry SEED",
 		Short: "Propose again what was rejected, reverted, or held by foreign content",
 		Long: `Retry asks the run that owns the seed to propose again the tiers that a person turned down or
 took back, and those whose paths on the base branch have content of others. Merging such a
 proposal replaces that content. It says which tiers these are; where there are none it does
-nothing.
+nothing. Where people put files there, it lists those that the proposals delete or replace, and
+changes nothing without --yes.
 
 It pushes a branch, furrow/<base>/retry/<seed>, which the run acts on from its next pass on, and
 deletes when nothing is left to do for it. Where no run is under way, it waits for one.`,
 		Example: "  furrow retry edge-5g",
-	}, retry)
+	}, func(ctx context.Context, a *asking) error {
+		if err := mayOverwrite(ctx, a, yes); err != nil {
+			return err
+		}
+		return retry(ctx, a)
+	})
+	addOverwrite(cmd, &yes)
+	return cmd
+}
+
+func addOverwrite(cmd *cobra.Command, yes *bool) {
+	cmd.Flags().BoolVarP(yes, "yes", "y", false, "do it also where it proposes to delete or replace files of people")
+}
+
+// errFilesOfPeople ends a retry that would propose to delete or replace files of people.
+var errFilesOfPeople = errors.New("nothing was changed. Move the files somewhere else; or, if they may go, add --yes: merging the proposals then deletes or replaces them")
+
+// mayOverwrite lists the files of people that the proposals delete or replace.
+func mayOverwrite(ctx context.Context, a *asking, yes bool) error {
+	o, err := a.engine.Overwritten(ctx, a.seed)
+	if err != nil || o.None() {
+		return err
+	}
+	fmt.Fprintf(a.out, "The proposals of seed %s overwrite files on the base branch that Furrow did not put there:\n", a.seed)
+	for _, at := range o.Deletes {
+		fmt.Fprintf(a.out, "  deletes  %s\n", manifest.Printable(at))
+	}
+	for _, at := range o.Replaces {
+		fmt.Fprintf(a.out, "  replaces %s\n", manifest.Printable(at))
+	}
+	if !yes {
+		return errFilesOfPeople
+	}
+	return nil
 }
 
 func newConfirm() *cobra.Command {

@@ -135,11 +135,11 @@ func statusTable(w io.Writer, r *engine.Report) {
 		paragraph(w, "  ", fmt.Sprintf("Seed %s: %s", s.Name, seedLine(s)))
 		var lines [][]string
 		for _, t := range inOrder(s.Tiers) {
-			lines = append(lines, []string{"  " + tierLabel(t), stateLabel(t), t.Message})
+			lines = append(lines, []string{"  " + tierLabel(t), shownState(t), t.Message})
 			if t.Amended != "" {
 				amended = append(amended, fmt.Sprintf("%s %s: %s", s.Name, tierLabel(t), t.Amended))
 			}
-			if t.Proposal != nil && (t.State == release.Proposed || t.State == release.Outdated) {
+			if waitsForReview(t) {
 				mine = append(mine, proposalLine(s.Name, t))
 			}
 		}
@@ -163,12 +163,26 @@ func statusTable(w io.Writer, r *engine.Report) {
 	}
 }
 
+// waitsForReview says that a person is to merge the tier's proposal, or to reject it.
+func waitsForReview(t engine.TierReport) bool {
+	return t.Proposal != nil && !t.Shut() && (t.State == release.Proposed || t.State == release.Outdated)
+}
+
 // stateLabel is the state, with a note where people have amended what was merged.
 func stateLabel(t engine.TierReport) string {
 	if t.Amended != "" {
 		return string(t.State) + " (Amended)"
 	}
 	return string(t.State)
+}
+
+// shownState is stateLabel for tables, with a note where what is open must not be merged
+// and the message does not say so.
+func shownState(t engine.TierReport) string {
+	if t.Shut() && t.State != release.Proposed {
+		return stateLabel(t) + " (do not merge)"
+	}
+	return stateLabel(t)
 }
 
 func seedLine(s engine.SeedReport) string {

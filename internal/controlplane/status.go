@@ -95,7 +95,7 @@ func readStatus(ctx context.Context, r *Repo, commit git.Hash) (*engine.Report, 
 		return nil, err
 	}
 	var report engine.Report
-	if err := yaml.UnmarshalStrict(data, &report); err != nil {
+	if err := yaml.Unmarshal(data, &report); err != nil { // a newer version may say more
 		return nil, err
 	}
 	info, err := r.Mirror.Commit(commit)

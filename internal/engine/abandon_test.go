@@ -425,7 +425,7 @@ func TestWhatAPersonMadeOfAnOrphaningCounts(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := planted(t)
-			merges := map[string]git.Hash{}
+			merges := map[string][]forge.Landing{}
 			w.onForge = func(f forge.Forge) forge.Forge { return remembering{f, merges} }
 			w.restart()
 			w.nursery.Silence("edge-1", true)
@@ -436,7 +436,7 @@ func TestWhatAPersonMadeOfAnOrphaningCounts(t *testing.T) {
 			w.gitops.put(p.Branch, "my own change", map[string]string{file: strings.Replace(w.file(p.Branch, file), tc.from, tc.to, 1)})
 			p = w.open()[0]
 			w.merge(p)
-			merges[p.Wants] = w.gitops.refs["main"]
+			merges[p.Wants] = []forge.Landing{{Merge: w.gitops.refs["main"]}}
 			w.rounds(6)
 			w.mustBe("edge-1/tier-01", tc.want)
 		})

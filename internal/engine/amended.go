@@ -7,7 +7,6 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
-	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
@@ -26,7 +25,7 @@ func (p *pass) lookBehind(ctx context.Context, r *repoState, pl *plan.Plan, t *p
 		return err
 	}
 	for i, w := range wants {
-		closed, landed, err := r.landed(ctx, pl.Name(t), w, t, have)
+		page, landed, err := r.landed(ctx, pl.Name(t), w, t, have)
 		if err != nil {
 			p.heard(r, err)
 			return err
@@ -38,28 +37,49 @@ func (p *pass) lookBehind(ctx context.Context, r *repoState, pl *plan.Plan, t *p
 			f.Base, f.BaseDetail = release.BaseEarlier, ""
 		default:
 			f.Base = release.BaseAmended
-			f.BaseDetail = fmt.Sprintf("a person changed it in %s before merging; git diff origin/%s origin/%s -- %s %s shows how", closed.URL, layout.PlanBranch(r.base, pl.Seed), r.base, t.Path, t.Reconciler)
+			f.BaseDetail = fmt.Sprintf("a person changed it in %s before merging; git diff origin/%s origin/%s -- %s %s shows how", page, layout.PlanBranch(r.base, pl.Seed), r.base, t.Path, t.Reconciler)
 		}
 		return nil
 	}
 	return nil
 }
 
-// landed says that what base has of a tier is what the newest merged proposal with
-// these Wants was when it was merged.
-func (r *repoState) landed(ctx context.Context, name layout.Tier, wants string, t *plan.Tier, have map[string]layout.Hash) (forge.Closed, bool, error) {
+// landed says that what base has of a tier is what the newest merged proposal with these
+// Wants was when it was merged. page is that of the proposal by which it came to be so: of
+// several that landed with this content one after the other, the first that base still has.
+func (r *repoState) landed(ctx context.Context, name layout.Tier, wants string, t *plan.Tier, have map[string]layout.Hash) (page string, landed bool, err error) {
 	closed, err := r.Forge.Closed(ctx, r.refs, name, wants)
-	if err != nil || closed.Merge.IsZero() {
-		return closed, false, err
-	}
-	merged, err := r.at(closed.Merge, t.Path, t.Reconciler)
 	if err != nil {
-		if git.IsUnknown(err) {
-			err = nil // the base branch was rewritten since
-		}
-		return closed, false, err
+		return "", false, err
 	}
-	return closed, merged[t.Path] == have[t.Path] && merged[t.Reconciler] == have[t.Reconciler], nil
+	for i, l := range closed.Landings {
+		merged, err := r.at(l.Merge, t.Path, t.Reconciler)
+		if git.IsUnknown(err) {
+			break // the base branch was rewritten since
+		}
+		if err != nil {
+			return "", false, err
+		}
+		if merged[t.Path] != have[t.Path] || merged[t.Reconciler] != have[t.Reconciler] {
+			break
+		}
+		on, err := r.isOnBase(l.Merge)
+		if err != nil {
+			return "", false, err
+		}
+		if landed = true; i == 0 || on {
+			page = l.URL
+		}
+	}
+	return page, landed, nil
+}
+
+// isOnBase says that base has a commit in its history.
+func (r *repoState) isOnBase(commit git.Hash) (bool, error) {
+	for _, err := range r.Mirror.Log(commit, r.head) {
+		return false, err
+	}
+	return true, nil
 }
 
 // maxAmendedPlans is how many earlier plans' proposals are looked at for what base has.

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,14 +16,13 @@ import (
 // remembering is a forge that, other than plain Git, knows how merged proposals landed.
 type remembering struct {
 	forge.Forge
-	merges map[string]git.Hash // by Wants
+	merges map[string][]forge.Landing // by Wants, newest first
 }
 
 func (f remembering) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (forge.Closed, error) {
 	closed, err := f.Forge.Closed(ctx, refs, tier, wants)
 	if closed.Outcome == forge.OutcomeMerged {
-		closed.Merge = f.merges[wants]
-		closed.URL = "https://forge.example.com/pulls/" + wants[len(wants)-4:]
+		closed.Landings = f.merges[wants]
 	}
 	return closed, err
 }
@@ -47,8 +47,15 @@ func amended(t *testing.T) *world {
 // merging it, and everything else was merged until there was nothing more to merge.
 func amendedAt(t *testing.T, tier, file string, edit func(string) string) *world {
 	t.Helper()
+	w, _ := amendedWith(t, tier, file, edit)
+	return w
+}
+
+// amendedWith also gives what the forge knows of merges.
+func amendedWith(t *testing.T, tier, file string, edit func(string) string) (*world, map[string][]forge.Landing) {
+	t.Helper()
 	w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5})
-	merges := map[string]git.Hash{}
+	merges := map[string][]forge.Landing{}
 	w.onForge = func(f forge.Forge) forge.Forge { return remembering{f, merges} }
 	w.restart()
 	w.control.put("main", "plant", map[string]string{"seeds/edge.yaml": storySeed(1, true)})
@@ -66,18 +73,19 @@ func amendedAt(t *testing.T, tier, file string, edit func(string) string) *world
 			}
 			w.merge(p)
 			refs, _ := w.gitops.Fetch(t.Context(), "main")
-			merges[p.Wants] = refs["main"]
+			page := fmt.Sprintf("https://forge.example.com/pulls/%d", len(merges)+1)
+			merges[p.Wants] = append([]forge.Landing{{Merge: refs["main"], URL: page}}, merges[p.Wants]...)
 		}
 		w.tick()
 		if idle++; w.report.Changed || len(w.report.Seeds) == 0 {
 			idle = 0
 		}
 		if idle > 20 {
-			return w
+			return w, merges
 		}
 	}
 	t.Fatalf("it goes on and on:\n%s", w.describe())
-	return nil
+	return nil, nil
 }
 
 // file is what a branch has at a path.
@@ -117,6 +125,32 @@ func TestWhatAPersonAmendsIsReleasedAndShown(t *testing.T) {
 		t.Errorf("an amended tier is no reason to act:\n%s", w.describe())
 	}
 	w.check()
+}
+
+// TestTheProposalThatAPersonEditedIsNamed: where what a person made came to base once more,
+// as when base was moved back and another proposal brought it again, the proposal of which
+// the forge says that it landed last is not the one that was edited.
+func TestTheProposalThatAPersonEditedIsNamed(t *testing.T) {
+	w, merges := amendedWith(t, amendedTier, amendedFile, func(text string) string { return strings.Replace(text, "web:1", "mirror/web:1", 1) })
+	refs, err := w.gitops.Fetch(t.Context(), "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := w.planOf(refs, "edge")
+	tier, _ := p.Find("edge-1", 1)
+	edited := merges[tier.Wants()][0].URL
+	again := forge.Landing{Merge: refs["main"], URL: "https://forge.example.com/pulls/47"}
+	merges[tier.Wants()] = append([]forge.Landing{again}, merges[tier.Wants()]...)
+	w.pass()
+	if got := w.amendment(); !strings.HasPrefix(got, "a person changed it in "+edited+" before merging") {
+		t.Errorf("the amendment is %q, want that of %s", got, edited)
+	}
+	// What landed with another content in between is not what base has.
+	merges[tier.Wants()] = append([]forge.Landing{again, {Merge: w.first(), URL: "https://forge.example.com/pulls/46"}}, merges[tier.Wants()][1:]...)
+	w.pass()
+	if got := w.amendment(); !strings.HasPrefix(got, "a person changed it in "+again.URL) {
+		t.Errorf("the amendment is %q, want that of %s", got, again.URL)
+	}
 }
 
 func TestAnUpdateReplacesWhatAPersonAmended(t *testing.T) {

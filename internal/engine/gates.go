@@ -123,20 +123,54 @@ func (r *repoState) foreignFiles(ctx context.Context, t *plan.Tier, planned *pla
 	return files, nil
 }
 
-// Overwritten are the files on base that others put there and that the proposals of a
-// seed, once a person asks to retry it, delete or replace with what the seed says.
-func (e *Engine) Overwritten(ctx context.Context, seed string) ([]string, error) {
-	p, err := e.see(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	if d := p.seeds[seed]; d != nil {
-		for _, f := range d.facts.Tiers {
-			out = append(out, f.Foreign...)
+// Overwrites are files on the base branch that others put there, and that proposals delete
+// or replace with what the seed says.
+type Overwrites struct{ Deletes, Replaces []string }
+
+// None says that no file is overwritten.
+func (o Overwrites) None() bool { return len(o.Deletes)+len(o.Replaces) == 0 }
+
+// add parts the files of others at a tier's paths into those that the tier's proposal
+// deletes and those that it replaces.
+func (o *Overwrites) add(pl *plan.Plan, t *plan.Tier, foreign []string) {
+	lands := map[string]bool{}
+	if !t.Gone() {
+		lands[t.Reconciler] = true
+		for _, object := range pl.Objects(t) {
+			lands[t.FilePath(object)] = true
 		}
 	}
-	slices.Sort(out)
+	for _, at := range foreign {
+		if lands[at] {
+			o.Replaces = append(o.Replaces, at)
+		} else {
+			o.Deletes = append(o.Deletes, at)
+		}
+	}
+}
+
+// Overwritten are the files that the proposals of a seed overwrite once a person asks to
+// retry it.
+func (e *Engine) Overwritten(ctx context.Context, seed string) (Overwrites, error) {
+	var out Overwrites
+	p, s, err := e.planOf(ctx, seed)
+	if err != nil {
+		return out, err
+	}
+	facts, err := p.tierFacts(ctx, s.plan, s)
+	if err != nil {
+		return out, err
+	}
+	for i := range s.plan.Tiers {
+		t := &s.plan.Tiers[i]
+		f := facts[s.plan.Name(t)]
+		if f.Base == release.BaseAmended { // it counts as planted, until it is retried
+			if f.Foreign, err = p.repos[t.Repo].foreignFiles(ctx, t, s); err != nil {
+				return out, err
+			}
+		}
+		out.add(s.plan, t, f.Foreign)
+	}
 	return out, nil
 }
 

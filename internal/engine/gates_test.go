@@ -286,8 +286,8 @@ func TestForeignContentShutsTheGate(t *testing.T) {
 		}
 	}
 	files, err := w.engine.Overwritten(t.Context(), "one")
-	if want := []string{"planted/east/one/tier-00/mine.yaml"}; err != nil || !slices.Equal(files, want) {
-		t.Errorf("retrying overwrites %v, %v, want %v", files, err, want)
+	if want := []string{"planted/east/one/tier-00/mine.yaml"}; err != nil || !slices.Equal(files.Deletes, want) || len(files.Replaces) > 0 {
+		t.Errorf("retrying overwrites %+v, %v, want that it deletes %v", files, err, want)
 	}
 	if err := w.engine.Retry(t.Context(), "one"); err != nil {
 		t.Fatal(err)

@@ -46,7 +46,9 @@ func (p *pass) request(out *push, t *plan.Tier, s release.TierStatus, branch str
 			vars.Leaving = append(vars.Leaving, template.Code(o.ID.String()))
 		}
 	}
-	vars.Deletes, vars.Replaces = overwritten(pl, t, facts.Foreign)
+	var overwrites Overwrites
+	overwrites.add(pl, t, facts.Foreign)
+	vars.Deletes, vars.Replaces = codeList(overwrites.Deletes), codeList(overwrites.Replaces)
 	text := template.Text{Name: "proposal.md.tmpl", Text: templates.Proposal}
 	if doc, ok := p.catalog.Templates[proposalTemplate]; ok && doc.Spec.Type == v1alpha1.TemplateProposal {
 		name := "Template/" + proposalTemplate
@@ -67,34 +69,19 @@ func (p *pass) commitMessage(out *push, r forge.Request) string {
 	})
 }
 
-// overwritten parts the files of others at a tier's paths into those that the tier's
-// proposal deletes and those that it replaces, as Markdown.
-func overwritten(pl *plan.Plan, t *plan.Tier, foreign []string) (deletes, replaces []string) {
-	lands := map[string]bool{}
-	if !t.Gone() {
-		lands[t.Reconciler] = true
-		for _, o := range pl.Objects(t) {
-			lands[t.FilePath(o)] = true
-		}
-	}
-	for _, at := range foreign {
-		if lands[at] {
-			replaces = append(replaces, template.Code(at))
-		} else {
-			deletes = append(deletes, template.Code(at))
-		}
-	}
-	return capped(deletes), capped(replaces)
-}
-
 // maxFiles is how many files of others a proposal names.
 const maxFiles = 100
 
-func capped(files []string) []string {
-	if n := len(files) - maxFiles; n > 0 {
-		return append(slices.Clone(files[:maxFiles]), fmt.Sprintf("and %d more", n))
+// codeList shows paths in a proposal, as Markdown.
+func codeList(paths []string) []string {
+	var out []string
+	for i, at := range paths {
+		if i == maxFiles {
+			return append(out, fmt.Sprintf("and %d more", len(paths)-i))
+		}
+		out = append(out, template.Code(at))
 	}
-	return files
+	return out
 }
 
 // verb says what the proposal of a tier does; planted says that base has a reconciler

@@ -119,11 +119,26 @@ type TierReport struct {
 	Amended string `json:"amended,omitempty"`
 	// Retry says that a person's retry has the tier proposed again.
 	Retry bool `json:"retry,omitempty"`
+	// Foreign are files at the tier's paths on the base branch that others put there: the
+	// tier's proposal, once a person retries it, deletes or replaces them.
+	Foreign []string `json:"foreign,omitempty"`
 	// Proposal is the open proposal, or the rejected one.
 	Proposal *ProposalReport `json:"proposal,omitempty"`
 	Objects  int             `json:"objects"`
 	// Wants is the digest of the tier's entries. It is not part of the status.
 	Wants string `json:"-"`
+}
+
+// Shut says that the tier has an open proposal that must not be merged now.
+func (t *TierReport) Shut() bool { return t.Proposal != nil && t.Proposal.Gate != "" }
+
+// urgentAs is the state as which the tier counts for what is to be done: a proposal that
+// waits for other tiers is nothing for a person to do.
+func (t *TierReport) urgentAs() release.State {
+	if t.State == release.Proposed && t.Shut() && len(t.Waits) > 0 {
+		return release.Blocked
+	}
+	return t.State
 }
 
 // WaitReport is one thing that a tier waits for.
@@ -294,7 +309,7 @@ var urgency = []release.State{
 // those that say the same; nil of none.
 func MostUrgent(tiers []TierReport) *TierReport {
 	for _, s := range urgency {
-		if i := slices.IndexFunc(tiers, func(t TierReport) bool { return t.State == s }); i >= 0 {
+		if i := slices.IndexFunc(tiers, func(t TierReport) bool { return t.urgentAs() == s }); i >= 0 {
 			return &tiers[i]
 		}
 	}
@@ -328,6 +343,7 @@ func (p *pass) reportTier(d *seedDecision, t *plan.Tier, s release.TierStatus) T
 			out.Message = err.Error()
 		}
 	}
+	out.Foreign = d.facts.Tiers[s.Tier].Foreign
 	for _, w := range s.Waits {
 		out.Waits = append(out.Waits, WaitReport{tierName(d.name, w.Tier), w.State, w.Why})
 	}

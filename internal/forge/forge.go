@@ -73,11 +73,20 @@ type Proposal struct {
 // Closed is the newest closed proposal of a tier with some Wants, and what became of it.
 type Closed struct {
 	Outcome Outcome
-	// Merge is the commit of the base branch by which the newest merged one landed, with
-	// what people had made of it, also where a later one with these Wants was turned
-	// down or taken back. It is zero where that is not known, as on plain Git.
-	Merge git.Hash
+	// Landings are those that were merged, newest first, also where a later one with these
+	// Wants was turned down or taken back. There are none where that is not known, as on
+	// plain Git.
+	Landings []Landing
 	// URL is where people look at it; empty on plain Git.
+	URL string
+}
+
+// Landing is how a proposal came to be on the base branch.
+type Landing struct {
+	// Merge is the commit of the base branch by which it landed, with what people had made
+	// of it.
+	Merge git.Hash
+	// URL is where people look at it.
 	URL string
 }
 

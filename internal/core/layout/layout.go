@@ -84,6 +84,11 @@ func PlanBranch(base, seed string) string { return branchPrefix + base + "/plan/
 // StatusBranch holds the last report of an owner.
 func StatusBranch(base, owner string) string { return branchPrefix + base + "/status/" + owner }
 
+// IsStatusBranch says that a branch holds the last report of some owner.
+func IsStatusBranch(base, branch string) bool {
+	return strings.HasPrefix(branch, StatusBranch(base, ""))
+}
+
 // RetryBranch marks that a person wants a seed's plan proposed again, rejected,
 // reverted or foreign content as there may be. It is at the plan's commit.
 func RetryBranch(base, seed string) string { return branchPrefix + base + "/retry/" + seed }

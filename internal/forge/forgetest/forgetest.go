@@ -121,6 +121,7 @@ var cases = []struct {
 
 	{"a proposal that a person merges, in any way, is off the list", mergedByPerson},
 	{"a merge is known by its commit", mergeIsTold},
+	{"each of several merges is known by its commit", mergesAreTold},
 	{"a merge is known after base has lost what it brought", mergedThenReverted},
 	{"what a later merge replaced can be proposed again", mergedThenReplaced},
 	{"a proposal that is merged through Furrow is on base", mergedThroughForge},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/git"
 )
 
 func mergedByPerson(w *world) {
@@ -58,16 +59,42 @@ func (w *world) wantMerge(t layout.Tier) {
 	refs := w.fetch()
 	c, err := w.Forge.Closed(w.Context(), refs, t, "w1")
 	w.must(err)
-	if c.Outcome != forge.OutcomeMerged || c.URL == "" || c.Merge.IsZero() {
+	if c.Outcome != forge.OutcomeMerged || c.URL == "" || len(c.Landings) != 1 || c.Landings[0].URL != c.URL {
 		w.Errorf("got %+v of %s, want how it was merged", c, t)
 		return
 	}
-	on, err := w.Mirror.IsAncestor(c.Merge, refs[w.Base])
+	merge := c.Landings[0].Merge
+	on, err := w.Mirror.IsAncestor(merge, refs[w.Base])
 	w.must(err)
-	_, there, err := w.Mirror.Entry(c.Merge, objectFile(t))
+	_, there, err := w.Mirror.Entry(merge, objectFile(t))
 	w.must(err)
 	if !on || !there {
-		w.Errorf("%s did not bring %s to base", c.Merge, t)
+		w.Errorf("%s did not bring %s to base", merge, t)
+	}
+}
+
+// mergesAreTold: each of several merges with the same Wants is known by its commit and page.
+func mergesAreTold(w *world) {
+	if !w.TellsMerge {
+		w.Skip("the forge does not know")
+	}
+	var pages []string
+	for range 2 {
+		p := w.proposeAnew(tier("a"), "w1")
+		w.must(w.Forge.Merge(w.Context(), p, bob))
+		w.wantUnlisted(tier("a"))
+		w.Person.Commit(w.T, w.Base, map[string]string{objectFile(tier("a")): "", reconcilerFile(tier("a")): ""})
+		w.must(w.Mirror.Push(w.Context(), []git.Update{{Ref: p.Branch, Old: w.fetch()[p.Branch]}}))
+		pages = append([]string{p.URL}, pages...)
+	}
+	c, err := w.Forge.Closed(w.Context(), w.fetch(), tier("a"), "w1")
+	w.must(err)
+	var got []string
+	for _, l := range c.Landings {
+		got = append(got, l.URL)
+	}
+	if !slices.Equal(got, pages) {
+		w.Errorf("it landed by %v, want %v", got, pages)
 	}
 }
 

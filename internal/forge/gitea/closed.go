@@ -59,6 +59,8 @@ type branchIndex struct {
 	// merged is the newest merged one, and landed its Wants.
 	merged closedRow
 	landed string
+	// merges has all merged ones for each Wants, in no order.
+	merges map[string][]closedRow
 }
 
 func newIndex() index { return index{branches: map[string]branchIndex{}, old: true} }
@@ -75,13 +77,17 @@ func (x *index) add(branch string, wants []string, c closedRow) {
 	x.remove(branch, c.number)
 	b, ok := x.branches[branch]
 	if !ok {
-		b = branchIndex{byWants: map[string]closedRow{}}
+		b = branchIndex{byWants: map[string]closedRow{}, merges: map[string][]closedRow{}}
 	}
 	for of, c := range rows {
 		if had, ok := b.byWants[of]; !ok || newer(c, had) > 0 {
 			b.byWants[of] = c
 		}
-		if c.outcome == forge.OutcomeMerged && newer(c, b.merged) > 0 {
+		if c.outcome != forge.OutcomeMerged {
+			continue
+		}
+		b.merges[of] = append(b.merges[of], c)
+		if newer(c, b.merged) > 0 {
 			b.merged, b.landed = c, of
 		}
 	}
@@ -95,6 +101,22 @@ func (x *index) remove(branch string, number int64) {
 			delete(x.branches[branch].byWants, wants)
 		}
 	}
+	for wants, rows := range x.branches[branch].merges {
+		x.branches[branch].merges[wants] = slices.DeleteFunc(rows, func(c closedRow) bool { return c.number == number })
+	}
+}
+
+// landings are the merged ones of a branch with some Wants, newest first.
+func (x *index) landings(branch, wants string) []forge.Landing {
+	rows := slices.Clone(x.branches[branch].merges[wants])
+	slices.SortFunc(rows, func(a, b closedRow) int { return newer(b, a) })
+	var out []forge.Landing
+	for _, c := range rows {
+		if !c.merge.IsZero() {
+			out = append(out, forge.Landing{Merge: c.merge, URL: c.url})
+		}
+	}
+	return out
 }
 
 // Closed looks into the index, after it was brought up to date where need be.
@@ -112,13 +134,9 @@ func (f *Forge) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, wan
 		}
 	}
 	c, err := f.lookUp(ctx, refs, tier, wants)
-	closed := forge.Closed{Outcome: c.outcome, Merge: c.merge, URL: c.url}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if b := f.closed.branches[branch]; b.landed == wants && !b.merged.merge.IsZero() {
-		closed.Merge = b.merged.merge
-	}
-	return closed, err
+	return forge.Closed{Outcome: c.outcome, Landings: f.closed.landings(branch, wants), URL: c.url}, err
 }
 
 func (f *Forge) lookUp(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (closedRow, error) {

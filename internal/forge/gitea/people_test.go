@@ -242,7 +242,7 @@ func TestMergeKeepsToTheRepositorysWay(t *testing.T) {
 	}
 	closed, err := s.newForge(s.mirror, botToken).Closed(t.Context(), s.refs(), edge, "w1")
 	s.must(err)
-	if closed.Merge != c.Hash {
+	if len(closed.Landings) != 1 || closed.Landings[0].Merge != c.Hash {
 		t.Errorf("got %+v, want %s", closed, c.Hash)
 	}
 }
@@ -605,7 +605,7 @@ func TestWhereItLandedIsKnownAlsoWhenItIsTurnedDownLater(t *testing.T) {
 	s.list()
 	closed, err := s.forge.Closed(t.Context(), s.refs(), edge, "w1")
 	s.must(err)
-	if closed.Outcome != forge.OutcomeRejected || closed.Merge != landed {
+	if closed.Outcome != forge.OutcomeRejected || len(closed.Landings) != 1 || closed.Landings[0].Merge != landed {
 		t.Errorf("got %+v, want it Rejected, and landed by %s", closed, landed)
 	}
 }
