@@ -72,6 +72,9 @@ func openInput(place string, stdin io.Reader, tree string) (name string, add fun
 		return "seed", func(files *catalog.Files) error { return addStream(files, stdinName, stdin) }, nil
 	}
 	info, err := os.Stat(place)
+	if err != nil && strings.Contains(place, "://") {
+		err = errors.New("a URL is not read. Pipe what it has, as in: curl -fsSL URL | furrow plan -f -")
+	}
 	if err != nil {
 		return "", nil, err
 	}

@@ -17,7 +17,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -209,7 +208,7 @@ func (s *Session) readTree(ctx context.Context, tree engine.Tree) (engine.Tree, 
 	}
 	files, err := s.mirror.FS(ctx, commit)
 	if err == nil && s.options.Path != "" {
-		files, err = Below(files, s.options.Path, "branch "+strconv.Quote(s.options.Branch)+" of "+s.mirror.String())
+		files, err = Below(files, s.options.Path, fmt.Sprintf("branch %q of %s", s.options.Branch, git.Remote{URL: s.options.ControlPlane}))
 	}
 	if err != nil {
 		return tree, err
@@ -231,16 +230,17 @@ func (s *Session) errNoBranch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	where := git.Remote{URL: s.options.ControlPlane}
 	branches = slices.DeleteFunc(branches, func(name string) bool { return strings.HasPrefix(name, git.BranchPrefix) })
 	if len(branches) == 0 {
-		return fmt.Errorf("%s has no branch yet; commit to %q", s.mirror, s.options.Branch)
+		return fmt.Errorf("%s has no branch yet; commit to %q", where, s.options.Branch)
 	}
 	more := ""
 	if n := len(branches) - maxBranches; n > 0 {
 		branches, more = branches[:maxBranches], fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Errorf("%s has no branch %q; it has %s%s. Name the branch to read with --branch, or in the Seed's spec.source.revision",
-		s.mirror, s.options.Branch, strings.Join(branches, ", "), more)
+	return fmt.Errorf("%s has no branch %q; it has %s%s. Name the branch to read with --branch (--ref of 'kubectl furrow plan', spec.source.revision of a Seed)",
+		where, s.options.Branch, strings.Join(branches, ", "), more)
 }
 
 // Below is the directory of a tree that --path names. where says which tree it is.
@@ -248,7 +248,7 @@ func Below(tree fs.FS, dir, where string) (fs.FS, error) {
 	sub, err := catalog.Sub(tree, dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s has no directory %q; correct --path, or the Seed's spec.source.path", where, dir)
+		return nil, fmt.Errorf("%s has no directory %q; correct --path (spec.source.path of a Seed)", where, dir)
 	case err != nil:
 		return nil, fmt.Errorf("the path of the control plane in %s: %w", where, err)
 	}
