@@ -2,7 +2,9 @@ package template
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 )
 
 // Ticks counts the calls of the function tick, which only tests have.
@@ -53,3 +55,6 @@ func argument(f reflect.Type, i int) reflect.Type {
 	}
 	return f.In(i)
 }
+
+// FunctionNames lists the functions whose results the budget bounds.
+func FunctionNames() []string { return slices.Sorted(maps.Keys(functions)) }

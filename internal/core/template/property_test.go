@@ -2,12 +2,15 @@ package template_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/furrow-dev/furrow/internal/core/template"
 	"github.com/furrow-dev/furrow/templates"
@@ -127,12 +130,16 @@ func TestFunctionsMakeNoMoreThanExpected(t *testing.T) {
 		return []any{random(), r.Int(), -1.7e308, true, []string{random(), random()}, map[string]string{random(): random()}, plainTier(), proposal()}[r.IntN(8)]
 	}
 	for range 2000 {
-		for name, args := range map[string][]any{
-			"quote": {anything()}, "toYaml": {anything()}, "indent": {r.IntN(101), random()}, "default": {random(), random()},
+		calls := map[string][]any{
+			"code": {anything()}, "tick": {}, "quote": {anything()}, "toYaml": {anything()}, "indent": {r.IntN(101), random()}, "default": {random(), random()},
 			"join": {random(), []string{random(), random(), random()}}, "lower": {random()}, "upper": {random()}, "trim": {random()},
 			"replace": {alphabet[r.IntN(len(alphabet))], random(), random()}, "print": {anything(), anything()}, "println": {anything()},
 			"printf": {random(), anything(), anything()}, "html": {anything()}, "js": {anything()}, "urlquery": {anything()},
-		} {
+		}
+		if diff := cmp.Diff(template.FunctionNames(), slices.Sorted(maps.Keys(calls))); diff != "" {
+			t.Fatalf("the functions that there are, and those that are tested, differ:\n%s", diff)
+		}
+		for name, args := range calls {
 			if err := template.CheckGrowth(name, args...); err != nil {
 				t.Fatal(err)
 			}
