@@ -63,6 +63,12 @@ func MakeSimulated(ctx context.Context, dir, branch string, roots map[string]str
 	return nil
 }
 
+// IsSimulated says that a repository was made for simulations.
+func IsSimulated(ctx context.Context, dir string) (bool, error) {
+	made, err := git.LocalConfig(ctx, dir, madeForSimulation)
+	return made == "true", err
+}
+
 // makeMissing makes the GitOps repositories on this machine that are not there.
 func (s *Session) makeMissing(ctx context.Context, c *catalog.Catalog) (made []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(c.Repos)) {
@@ -105,8 +111,8 @@ func (s *Session) checkSimulation(at string) error {
 	if u, err := url.Parse(at); err == nil && u.Scheme == "file" {
 		at = u.Path
 	}
-	made, err := git.LocalConfig(context.Background(), at, madeForSimulation)
-	if err == nil && made != "true" && !s.options.Simulation.AnyLocal {
+	made, err := IsSimulated(context.Background(), at)
+	if err == nil && !made && !s.options.Simulation.AnyLocal {
 		return notSimulatedError{fmt.Sprintf("%s was not made for a simulation, which would write plans, proposals and a status to it that are true of no cluster. "+
 			"If it is there to be tried on, add --yes; else let spec.url name a copy of it in a copy of the control plane", at)}
 	}

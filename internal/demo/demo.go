@@ -54,7 +54,7 @@ func Prepare(ctx context.Context, dir string) (place Place, again bool, err erro
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return place, false, err
 	}
-	if _, err := os.Stat(filepath.Join(place.GitOps(), "HEAD")); err == nil {
+	if made, err := controlplane.IsSimulated(ctx, place.GitOps()); err == nil && made {
 		return place, true, nil
 	}
 	if len(entries) > 0 {

@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -261,5 +263,71 @@ func TestTheControlPlaneDocumentCountsInEveryPass(t *testing.T) {
 	again := e.engine(rival{})
 	if _, err := again.Pass(t.Context()); err == nil || !strings.Contains(err.Error(), "control-plane.yaml") {
 		t.Errorf("a pass without an owner: %v", err)
+	}
+}
+
+// TestRandomHistoriesOfTwoControlPlanesOfOneName lets two control planes of one name plant and remove seeds, of which
+// some have the same name, in any order. None ever moves a branch that is the other's.
+func TestRandomHistoriesOfTwoControlPlanesOfOneName(t *testing.T) {
+	n := 60
+	if testing.Short() {
+		n = 8
+	}
+	for i := range n {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			twoRandomTeams(t, rand.New(rand.NewPCG(uint64(i), 0)))
+		})
+	}
+}
+
+func twoRandomTeams(t *testing.T, r *rand.Rand) {
+	e := newEstate(t, map[string][]string{"a": {"east", "west"}, "b": {"north"}})
+	other := e.otherControlPlane(nil)
+	controls := []*memory{e.control, other}
+	rivals := []rival{{origin: originA}, {origin: originB, control: other}}
+	engines := []*engine.Engine{e.engine(rivals[0]), e.engine(rivals[1])}
+	acting := 0
+	// of says whose branch it is; every branch of plans and statuses is known by what it holds.
+	of := map[string]int{}
+	e.onPush = func(repo string, updates []git.Update) error {
+		for _, u := range updates {
+			kind := layoutOf(u.Ref)
+			if kind != "plan" && kind != "status" && kind != "abandon" {
+				continue
+			}
+			key := repo + " " + u.Ref
+			if owner, known := of[key]; known && owner != acting && !u.Old.IsZero() {
+				t.Errorf("control plane %d moves %s, which is that of %d", acting, key, owner)
+			}
+			if u.New.IsZero() {
+				delete(of, key)
+			} else {
+				of[key] = acting
+			}
+		}
+		return nil
+	}
+	clusters := []string{"east", "west", "north", "east,north", "east,west,north"}
+	for step := range 60 {
+		acting = r.IntN(2)
+		switch r.IntN(8) {
+		case 0, 1:
+			name := []string{"alpha", "beta", "shared"}[r.IntN(3)]
+			plant(controls[acting], seeds{name: web(fmt.Sprint(name, acting), step, clusters[r.IntN(len(clusters))])})
+		case 2:
+			plant(controls[acting], seeds{[]string{"alpha", "beta", "shared"}[r.IntN(3)]: ""})
+		case 3:
+			engines[acting] = e.engine(rivals[acting])
+		case 4:
+			_ = engines[acting].Abandon(t.Context(), "east") // there may be nothing to abandon
+		default:
+			report, err := engines[acting].Pass(t.Context())
+			if err == nil {
+				e.report = report
+			}
+			e.mergeAll()
+			e.tick()
+		}
 	}
 }
