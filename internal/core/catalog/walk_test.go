@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math/rand/v2"
+	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -281,5 +285,55 @@ func TestTheTreeIsFoundByItsPath(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("%v (-want +got):\n%s", slices.Sorted(maps.Keys(found)), diff)
+	}
+}
+
+// A law: where a link leads is where the operating system says, and never out of the tree.
+func TestLinksLeadWhereTheSystemSays(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	dirs := []string{".", "a", "a/b", "a/b/c", "d"}
+	parts := []string{"..", "..", ".", "a", "b", "c", "d", "l0", "l1", "l2", "l3", "l4", "l5"}
+	followed := 0
+	for range 300 {
+		root, err := filepath.EvalSymlinks(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range dirs {
+			if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(root, dir, "at"), []byte(dir), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var links []string
+		for i := range 6 {
+			var target []string
+			for range 1 + random.IntN(4) {
+				target = append(target, parts[random.IntN(len(parts))])
+			}
+			link := path.Join(dirs[random.IntN(len(dirs))], fmt.Sprint("l", i))
+			if err := os.Symlink(strings.Join(target, "/"), filepath.Join(root, link)); err != nil {
+				t.Skip("SKIPPED: symbolic links cannot be made here: ", err)
+			}
+			links = append(links, link)
+		}
+		for _, link := range links {
+			sub, err := catalog.Sub(os.DirFS(root), link)
+			at, systemErr := os.ReadFile(filepath.Join(root, link, "at"))
+			switch {
+			case err == nil:
+				followed++
+				if got, err := fs.ReadFile(sub, "at"); err != nil || systemErr != nil || string(got) != string(at) {
+					t.Errorf("%s leads to %q (%v), and the system says %q (%v)", link, got, err, at, systemErr)
+				}
+			case systemErr == nil && !strings.Contains(err.Error(), "not inside"):
+				t.Errorf("%s leads to %s, and is not followed: %v", link, at, err)
+			}
+		}
+	}
+	if followed < 100 {
+		t.Errorf("only %d links were followed", followed)
 	}
 }
