@@ -71,8 +71,7 @@ func newConfirm() *cobra.Command {
 		Short: "Begin a removal that the deletion guard holds",
 		Long: `Confirm asks the run that owns the seed to begin with a removal that the deletion guard holds:
 that of the seed, or of objects that left it. It says what is removed. Each tier is still
-proposed for review. Where the run that reported last holds no removal of the seed, confirm
-does nothing.
+proposed for review. Where no removal of the seed is held, confirm does nothing.
 
 It pushes a branch, furrow/<base>/confirm/<seed> or furrow/<base>/confirm-leaving/<seed>, which the
 run acts on from its next pass on, and deletes when the removal is done. Where no run is under way,
@@ -146,14 +145,14 @@ func retry(ctx context.Context, a *asking) error {
 	return nil
 }
 
-// confirm asks for the removal that was reported as one that waits for it.
+// confirm asks for the removal that waits for it, also where no pass has reported it yet.
 func confirm(ctx context.Context, a *asking) error {
-	if a.status != nil && len(a.status.Unconfirmed) == 0 {
+	removed, err := a.engine.Confirm(ctx, a.seed)
+	switch {
+	case engine.IsNothingToConfirm(err) && a.status != nil:
 		fmt.Fprintf(a.out, "Nothing to confirm: no removal of seed %s waits for it. %s\n", a.seed, a.asOf())
 		return nil
-	}
-	removed, err := a.engine.Confirm(ctx, a.seed)
-	if err != nil {
+	case err != nil:
 		return err
 	}
 	fmt.Fprintf(a.out, "Asked: the next pass begins to remove, of seed %s: %s. Each tier is proposed first, and deleted when you merge that. See 'furrow status %[1]s'.\n", a.seed, strings.Join(removed, ", "))

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -76,7 +77,7 @@ func (e *Engine) Confirm(ctx context.Context, seed string) ([]string, error) {
 		held = []string{"the removal of the seed, which has begun"} // so that it counts no more against others
 	}
 	if len(held) == 0 {
-		return nil, fmt.Errorf("there is nothing to confirm for seed %q: no removal of it waits for a person. See 'furrow status %[1]s'", seed)
+		return nil, nothingToConfirm(seed)
 	}
 	home := p.repos[s.plan.Repos()[0]]
 	branch := layout.ConfirmLeavingBranch(home.base, seed)
@@ -84,6 +85,19 @@ func (e *Engine) Confirm(ctx context.Context, seed string) ([]string, error) {
 		branch = layout.ConfirmBranch(home.base, seed)
 	}
 	return held, home.mark(ctx, branch, s.commits[home.name])
+}
+
+// nothingToConfirm is a seed of which the deletion guard holds nothing.
+type nothingToConfirm string
+
+func (seed nothingToConfirm) Error() string {
+	return fmt.Sprintf("there is nothing to confirm for seed %q: no removal of it waits for a person. See 'furrow status %[1]s'", string(seed))
+}
+
+// IsNothingToConfirm says that Confirm had nothing to do.
+func IsNothingToConfirm(err error) bool {
+	_, ok := errors.AsType[nothingToConfirm](err)
+	return ok
 }
 
 // waiting is what is removed once a person confirms it: of the seed as a whole, or

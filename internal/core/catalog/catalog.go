@@ -387,7 +387,7 @@ func misspelt(text []byte) bool {
 // says what it is for: what depends on it has to wait.
 func (d *documents) take(o manifest.Object) error {
 	key := o.ID.Kind + "/" + o.ID.Name
-	err := error(nil)
+	var err error
 	if first, twice := d.places[key]; twice {
 		err = problemOf(o, "it is also declared at "+first.String(), "Remove one of the two.")
 	} else {
