@@ -71,7 +71,7 @@ func (s *benchStory) begin(interval time.Duration) {
 func readyAt(name, commit string) string { return "ready " + name + " " + commit }
 
 // told is a line by which furrow tells the state of a tier.
-var told = regexp.MustCompile(`(?m)^ *[0-9.]+s +(\S+) +mgmt tier ([0-9]+) +(\w+)`)
+var told = regexp.MustCompile(`(?m)^\S+ +(\S+) +mgmt tier ([0-9]+) +(\w+)`)
 
 // followLog notes what furrow tells.
 func (s *benchStory) followLog(ctx context.Context, log string) {
@@ -475,7 +475,7 @@ func BenchmarkRealIdle(b *testing.B) {
 		b.Run(fmt.Sprint("open=", open), func(b *testing.B) {
 			s := newBenchStory(b, fmt.Sprint("idle-", open))
 			s.commit("Plant", s.fleet(), s.sites("wide", open))
-			s.begin(time.Second / 2)
+			s.begin(time.Second)
 			s.until("all are open", func() bool { return len(s.pulls(sdk.StateOpen)) == open })
 			s.idle()
 			for b.Loop() {
