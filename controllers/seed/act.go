@@ -130,15 +130,17 @@ type request struct {
 	annotation, what string
 	// handled is where the value that was acted on is kept.
 	handled func(*v1alpha1.HandledRequests) *string
-	act     func(e *engine.Engine, ctx context.Context, seed string) error
+	act     func(ctx context.Context, e *engine.Engine, seed string) error
 }
 
 var requests = []request{
-	{v1alpha1.AnnotationRetry, "retry", func(h *v1alpha1.HandledRequests) *string { return &h.Retry }, (*engine.Engine).Retry},
+	{v1alpha1.AnnotationRetry, "retry", func(h *v1alpha1.HandledRequests) *string { return &h.Retry }, retry},
 	{v1alpha1.AnnotationConfirm, "confirm the removal", func(h *v1alpha1.HandledRequests) *string { return &h.Confirm }, confirm},
 }
 
-func confirm(e *engine.Engine, ctx context.Context, seed string) error {
+func retry(ctx context.Context, e *engine.Engine, seed string) error { return e.Retry(ctx, seed) }
+
+func confirm(ctx context.Context, e *engine.Engine, seed string) error {
 	_, err := e.Confirm(ctx, seed)
 	return err
 }
@@ -155,7 +157,7 @@ func (r *Reconciler) answer(ctx context.Context, s *scope) {
 			if value == *done {
 				continue
 			}
-			if value == "" || r.do(ctx, seed, ask.what, func() error { return ask.act(s.session.open.Engine(), ctx, seed.Name) }) {
+			if value == "" || r.do(ctx, seed, ask.what, func() error { return ask.act(ctx, s.session.open.Engine(), seed.Name) }) {
 				*done = value
 			}
 		}

@@ -212,7 +212,7 @@ func originDigits(name string) error {
 // treePath is the check of a directory in a repository.
 func treePath(name string) error {
 	if !fs.ValidPath(path.Clean(name)) {
-		return errors.New("must be a path from the repository's root, without a slash at its start and without ..")
+		return errors.New("must be a path from the repository's root, without .. and without a slash at its start")
 	}
 	return nil
 }

@@ -87,15 +87,15 @@ func openInput(place string, stdin io.Reader, tree string) (name string, add fun
 	case info.IsDir():
 		return base, func(files *catalog.Files) error { return addDirectory(files, absolute, tree) }, nil
 	case info.Mode().IsRegular():
-		return strings.TrimSuffix(base, filepath.Ext(base)), func(files *catalog.Files) error { return addFile(files, shown, files.Add) }, nil
+		return strings.TrimSuffix(base, filepath.Ext(base)), func(files *catalog.Files) error { return addFile(shown, files.Add) }, nil
 	default: // a pipe, as of <(helm template …)
 		return "seed", func(files *catalog.Files) error {
-			return addFile(files, shown, func(name string, r io.Reader) error { return addStream(files, name, r) })
+			return addFile(shown, func(name string, r io.Reader) error { return addStream(files, name, r) })
 		}, nil
 	}
 }
 
-func addFile(files *catalog.Files, place string, add func(string, io.Reader) error) error {
+func addFile(place string, add func(string, io.Reader) error) error {
 	file, err := os.Open(place)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -404,7 +405,7 @@ func (h randomly) step(i int) {
 	default:
 		commit, objects := graftFile(h, h.mirror, base, fmt.Sprintf("d%d/f%d", h.IntN(3), h.IntN(3)), fmt.Sprint(i))
 		if all, err := h.mirror.NewObjects(commitTree(h, h.mirror, commit), refs["main"]); err == nil {
-			objects = append(all, commit)
+			objects = slices.Concat(all, []git.Hash{commit})
 		}
 		h.push(git.Update{Ref: branch, Old: old, New: commit, Objects: objects})
 	}

@@ -2,6 +2,7 @@ package git
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"slices"
@@ -15,7 +16,7 @@ func LocalConfig(ctx context.Context, dir, key string) (string, error) {
 		return strings.HasPrefix(kv, "GIT_DIR=") || strings.HasPrefix(kv, "GIT_WORK_TREE=") || strings.HasPrefix(kv, "GIT_COMMON_DIR=")
 	})
 	out, err := cmd.Output()
-	if exit, failed := err.(*exec.ExitError); failed && exit.ExitCode() == 1 { //nolint:errorlint // of exec itself
+	if exit, failed := errors.AsType[*exec.ExitError](err); failed && exit.ExitCode() == 1 {
 		return "", nil // no such key
 	}
 	return strings.TrimSpace(string(out)), err

@@ -16,9 +16,11 @@ const root = "../.."
 
 // starters are the files that start other programs, and why the controller comes without them.
 var starters = map[string]string{
-	"internal/cli/pr.go":     "asks git for the user's name; the image's entry point is not for people",
-	"internal/demo/demo.go":  "furrow demo",
-	"internal/git/remote.go": "serves repositories on the local disk; a resource can name none",
+	"internal/cli/pr.go":                  "asks git for the user's name; the image's entry point is not for people",
+	"internal/controlplane/simulation.go": "furrow run --simulate",
+	"internal/demo/demo.go":               "furrow demo",
+	"internal/git/local.go":               "reads the settings of repositories on the local disk; a resource can name none",
+	"internal/git/remote.go":              "serves repositories on the local disk; a resource can name none",
 }
 
 func TestTheControllerStartsNoOtherPrograms(t *testing.T) {

@@ -161,7 +161,7 @@ func assemble(docs *documents, packages map[string]*seedPackage) *Catalog {
 	}
 	docs.checkReferences()
 	c.Inventory = &Inventory{Clusters: map[string]Cluster{}, types: docs.types, repos: docs.usableRepos(), grants: docs.grants, roots: map[root]string{}, faults: docs.faults}
-	c.Problems = append(docs.problems, addClusters(c.Inventory, docs.clusters)...)
+	c.Problems = slices.Concat(docs.problems, addClusters(c.Inventory, docs.clusters))
 	slices.SortStableFunc(c.Problems, func(a, b manifest.Problem) int { return a.Source.Compare(b.Source) })
 	c.Skipped = docs.skipped
 	for name, pkg := range packages {

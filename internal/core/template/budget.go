@@ -87,6 +87,8 @@ func (b *budget) read(n int) error {
 const growth = 10
 
 // sizes says, of functions that can make much of little, how many bytes they make at most.
+//
+//nolint:unparam // of these functions, formatted alone returns errors
 var sizes = map[string]func(args []reflect.Value) (int, error){
 	"indent": func(args []reflect.Value) (int, error) {
 		return args[1].Len() + (strings.Count(args[1].String(), "\n")+1)*maxIndent, nil
