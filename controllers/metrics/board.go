@@ -51,6 +51,8 @@ type tier struct {
 	// since when it was seen. repo is empty where there is none.
 	repo, proposal string
 	opened         time.Time
+	// shut says that it must not be merged now.
+	shut bool
 }
 
 // left is a state that a tier has left.
@@ -147,6 +149,7 @@ func tierOf(t *v1alpha1.PlantingTier, before tier) tier {
 		return is
 	}
 	is.repo, is.proposal, is.opened = t.Proposal.Repo, t.Proposal.Branch+" "+t.Proposal.URL, t.Since.Time
+	is.shut = t.Proposal.Gate != ""
 	if before.repo == is.repo && before.proposal == is.proposal && before.opened.Before(is.opened) {
 		is.opened = before.opened
 	}
@@ -193,8 +196,12 @@ func (b *board) Collect(out chan<- prometheus.Metric) {
 		}
 		for key, t := range p.tiers {
 			ofTiers.add(group{cp.Namespace, key.seed, t.state}, 1, t.since)
-			if t.repo != "" {
-				ofProposals.add(group{cp.Namespace, t.repo, ""}, 1, t.opened)
+			switch g := (group{cp.Namespace, t.repo, ""}); {
+			case t.repo == "":
+			case t.shut: // it is open, and waits for nobody
+				ofProposals.add(g, 1, b.clock.Now())
+			default:
+				ofProposals.add(g, 1, t.opened)
 			}
 		}
 	}

@@ -200,6 +200,12 @@ func TestAProposalAgesOverStates(t *testing.T) {
 	w.want(map[string]float64{"proposal_oldest_seconds fleet": 60}, "furrow_proposal_oldest")
 	w.clock.Step(-time.Hour)
 	w.want(map[string]float64{"proposal_oldest_seconds fleet": 0}, "furrow_proposal_oldest")
+
+	w.clock.Step(2 * time.Hour)
+	shut := proposed(planting("web", "a", w.clock.Now(), "Proposed", time.Hour), 0, "fleet", "/2")
+	shut.Status.Tiers[0].Proposal.Gate = "waits for another tier"
+	w.Tiers(shop, []v1alpha1.Planting{shut}) // for which nobody is waited
+	w.want(map[string]float64{"proposal_oldest_seconds fleet": 0, "proposals_open fleet": 1}, "furrow_proposal")
 }
 
 // fakeChannel knows of the clusters whose names are in it.

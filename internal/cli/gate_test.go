@@ -3,10 +3,14 @@ package cli
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/standalone"
 )
 
 // commitTo commits to a branch of the GitOps repository as a person who has a clone does.
@@ -165,5 +169,22 @@ func TestKubectlRetryListsTheFilesOfPeople(t *testing.T) {
 	mustContain(t, r.stderr, "nothing was changed. ", "--yes")
 	if r := a.call("retry", "web", "--wait=false", "--yes"); r.code != exitOK || a.seed("web").Annotations[v1alpha1.AnnotationRetry] == "" {
 		t.Errorf("with --yes it ends with %d and asks nothing:\n%s", r.code, r.all())
+	}
+}
+
+func TestTheLogSaysWhenAGateCloses(t *testing.T) {
+	var log strings.Builder
+	seen := newTransitions(&log, func() time.Time { return noon })
+	report := reportOfWeb(release.Proposed, "waits to be merged")
+	tier := &report.Seeds[0].Tiers[0]
+	tier.Proposal = &engine.ProposalReport{Repo: "fleet", Branch: "b"}
+	seen.see(standalone.Seen{Report: report})
+	for range 2 {
+		tier.Proposal.Gate, tier.Message = "waits for east tier 01", "do not merge yet: waits for east tier 01"
+		seen.see(standalone.Seen{Report: report})
+	}
+	mustContain(t, log.String(), "Proposed     waits to be merged (web/east/00)\n")
+	if n := strings.Count(log.String(), "Proposed     do not merge yet: waits for east tier 01\n"); n != 1 {
+		t.Errorf("it says %d times that the gate is shut:\n%s", n, log.String())
 	}
 }

@@ -188,7 +188,7 @@ func todo(seed string, t engine.TierReport) (string, bool) {
 		return "", false
 	case waitsForReview(t):
 		return proposalLine(seed, t), true
-	case t.Shut() && t.State == release.Proposed:
+	case t.Shut() && (t.State == release.Proposed || t.State == release.Outdated):
 		return "", false
 	}
 	return fmt.Sprintf("%s is %s: %s", tierLabel(t), t.State, t.Message), true

@@ -165,7 +165,7 @@ func statusTable(w io.Writer, r *engine.Report) {
 
 // waitsForReview says that a person is to merge the tier's proposal, or to reject it.
 func waitsForReview(t engine.TierReport) bool {
-	return t.Proposal != nil && !t.Shut() && (t.State == release.Proposed || t.State == release.Outdated)
+	return t.Proposal != nil && !t.Shut() && t.State == release.Proposed
 }
 
 // stateLabel is the state, with a note where people have amended what was merged.

@@ -8,7 +8,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/standalone"
 )
@@ -91,12 +90,13 @@ func (t *transitions) seeSeed(s engine.SeedReport) {
 
 func (t *transitions) seeTier(seed string, tier engine.TierReport) {
 	message := tier.Message
-	if tier.State == release.Proposed && tier.Proposal != nil {
+	if waitsForReview(tier) {
 		message += fmt.Sprintf(" (%s/%s/%02d)", seed, tier.Cluster, tier.Ordinal)
 	}
 	key := fmt.Sprintf("%s %s", seed, tierLabel(tier))
-	if old, seen := t.states[key]; !seen || old != string(tier.State) {
-		t.states[key] = string(tier.State)
+	now := fmt.Sprint(tier.State, tier.Shut()) // a gate that closes, or opens, is news as well
+	if old, seen := t.states[key]; !seen || old != now {
+		t.states[key] = now
 		t.sayTier(seed, tierLabel(tier), string(tier.State), message)
 	}
 }

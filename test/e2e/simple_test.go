@@ -93,7 +93,7 @@ func TestRetryProposesThePlanOverWhatAPersonAmended(t *testing.T) {
 		t.Error("the tier is not shown as amended")
 	}
 	s.mustSay("goodbye")
-	s.furrow("retry", "motd")
+	s.furrow("retry", "motd", "--yes") // it replaces what a person wrote
 	again := s.awaitPull(motd)
 	s.passes(3)
 	if open := s.pulls(sdk.StateOpen); len(open) != 1 || open[0].Index != again.Index {
