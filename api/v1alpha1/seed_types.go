@@ -234,10 +234,24 @@ type SeedStatus struct {
 	// +optional
 	Warnings int32 `json:"warnings,omitempty"`
 
+	// Unconfirmed are the first of what 'kubectl furrow confirm' begins to remove.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=512
+	Unconfirmed []string `json:"unconfirmed,omitempty"`
+
+	// OmittedUnconfirmed counts what is not shown of that.
+	// +optional
+	OmittedUnconfirmed int32 `json:"omittedUnconfirmed,omitempty"`
+
 	// Handled are the requests of people that were acted on, by annotation.
 	// +optional
 	Handled HandledRequests `json:"handled,omitempty,omitzero"`
 }
+
+// MaxUnconfirmed is how much of what waits for a confirmation a Seed shows.
+const MaxUnconfirmed = 8
 
 // MaxRepos is how many GitOps repositories a summary names.
 const MaxRepos = 64

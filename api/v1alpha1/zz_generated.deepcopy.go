@@ -748,6 +748,11 @@ func (in *SeedStatus) DeepCopyInto(out *SeedStatus) {
 		*out = make([]Blocker, len(*in))
 		copy(*out, *in)
 	}
+	if in.Unconfirmed != nil {
+		in, out := &in.Unconfirmed, &out.Unconfirmed
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	out.Handled = in.Handled
 }
 

@@ -82,6 +82,7 @@ func showAbsent(seed *v1alpha1.Seed, s *v1alpha1.SeedStatus, c condition.Writer,
 		}
 	}
 	s.State, s.Progress, s.Tiers, s.Proposals, s.Blockers, s.Warnings = engine.Stalled, "", nil, 0, nil, 0
+	s.Unconfirmed, s.OmittedUnconfirmed = nil, 0
 	s.WaitingFor = cut(fmt.Sprintf("%s has no seed %q. Commit its package below seeds/, or delete this Seed", report.Revision, seed.Name))
 	switch { // a plan that was lost from sight is not taken for removed in the next pass either
 	case !lost(s.Plan, report):
@@ -189,6 +190,14 @@ func summarise(s *v1alpha1.SeedStatus, r *engine.SeedReport) {
 		}
 	}
 	s.Blockers = blockers(r)
+	s.Unconfirmed, s.OmittedUnconfirmed = nil, 0
+	for i, what := range r.Unconfirmed {
+		if i == v1alpha1.MaxUnconfirmed {
+			s.OmittedUnconfirmed = count(len(r.Unconfirmed) - i)
+			break
+		}
+		s.Unconfirmed = append(s.Unconfirmed, cut(what))
+	}
 }
 
 func progress(tiers []engine.TierReport) string {
@@ -366,7 +375,7 @@ func sinceOf(p *v1alpha1.Planting) map[tierSince]metav1.Time {
 
 func plantingTier(t *engine.TierReport, since map[tierSince]metav1.Time, now time.Time) v1alpha1.PlantingTier {
 	out := v1alpha1.PlantingTier{
-		Ordinal: count(t.Ordinal), State: string(t.State), Message: cut(t.Message), Wants: t.Wants, Objects: count(t.Objects), Amended: cut(t.Amended),
+		Ordinal: count(t.Ordinal), State: string(t.State), Message: cut(t.Message), Wants: t.Wants, Objects: count(t.Objects), Amended: cut(t.Amended), Retry: t.Retry,
 	}
 	var known bool
 	if out.Since, known = since[tierSince{out.Ordinal, out.State}]; !known {

@@ -273,6 +273,37 @@ func TestWhatMustNotBeMergedIsMarked(t *testing.T) {
 	}
 }
 
+func TestStatusSaysWhatPeopleCanAskFor(t *testing.T) {
+	rejected := tier(0, release.Rejected)
+	rejected.Retry = true
+	planting := plantingStatus(&v1alpha1.Planting{}, []engine.TierReport{rejected, tier(1, release.Blocked)}, noon)
+	if !planting.Tiers[0].Retry || planting.Tiers[1].Retry {
+		t.Errorf("got %+v", planting.Tiers)
+	}
+	seed := &v1alpha1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	held := report(rejected)
+	held.Seeds[0].Unconfirmed = slices.Repeat([]string{"Namespace web on edge-1 " + strings.Repeat("é", 400)}, v1alpha1.MaxUnconfirmed+2)
+	for sentence, c := range map[string]struct {
+		report        *engine.Report
+		shown, hidden int
+	}{
+		"a removal is held":     {held, v1alpha1.MaxUnconfirmed, 2},
+		"no removal is held":    {report(rejected), 0, 0},
+		"the seed is not there": {&engine.Report{Revision: "main@sha1:1"}, 0, 0},
+	} {
+		seed.Status.Unconfirmed, seed.Status.OmittedUnconfirmed = []string{"what was held before"}, 7
+		got := seedStatus(seed, view{now: noon, report: c.report})
+		if len(got.Unconfirmed) != c.shown || int(got.OmittedUnconfirmed) != c.hidden {
+			t.Errorf("%s: %d are shown, and %d are not", sentence, len(got.Unconfirmed), got.OmittedUnconfirmed)
+		}
+		for _, text := range got.Unconfirmed {
+			if len(text) > maxText {
+				t.Errorf("%s: a text of %d bytes", sentence, len(text))
+			}
+		}
+	}
+}
+
 func TestPlantingStatusIsBoundedAndKeepsTimes(t *testing.T) {
 	var tiers []engine.TierReport
 	for i := range v1alpha1.MaxTiers + 3 {

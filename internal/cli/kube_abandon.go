@@ -65,10 +65,15 @@ func (a *kubeAbandon) run(cmd *cobra.Command, c *kubeCluster, cluster string) er
 		if waiting[i], err = a.ask(ctx, c, &seeds[i], cluster); err != nil {
 			return fmt.Errorf("the list of Seed %s/%s: %w", seeds[i].Namespace, seeds[i].Name, err)
 		}
+		does := "gives up"
+		if a.undo {
+			does = "takes back"
+		}
+		fmt.Fprintf(w, "Asked: the controller %s cluster %s, for Seed %s.\n", does, cluster, seeds[i].Name)
 	}
-	for _, w := range waiting {
-		if err := c.told(ctx, cmd.OutOrStdout(), &a.wait, w); err != nil {
-			return fmt.Errorf("the list of Seed %s: %w", w.seed, err)
+	for _, one := range waiting {
+		if err := c.told(ctx, w, &a.wait, one); err != nil {
+			return fmt.Errorf("the list of Seed %s: %w", one.seed, err)
 		}
 	}
 	return nil

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -19,15 +21,17 @@ import (
 type request struct {
 	// command is how a person asks for it, noun what messages call it.
 	command, noun string
-	annotation    string
+	// about is what it is asked for, of a Seed that is named; without it, it is always asked.
+	about      string
+	annotation string
 	// handled is the value that the controller acted on last.
 	handled func(*v1alpha1.Seed) string
 }
 
 var (
-	retryRequest = request{"retry", "retry", v1alpha1.AnnotationRetry, func(s *v1alpha1.Seed) string { return s.Status.Handled.Retry }}
-	confirmation = request{"confirm", "confirmation", v1alpha1.AnnotationConfirm, func(s *v1alpha1.Seed) string { return s.Status.Handled.Confirm }}
-	abandonment  = request{"abandon", "list of abandoned clusters", v1alpha1.AnnotationAbandon, func(s *v1alpha1.Seed) string { return s.Status.Handled.Abandon }}
+	retryRequest = request{"retry", "retry", "tier of Seed %s that is rejected, reverted or held by foreign content", v1alpha1.AnnotationRetry, func(s *v1alpha1.Seed) string { return s.Status.Handled.Retry }}
+	confirmation = request{"confirm", "confirmation", "removal of Seed %s that waits for it", v1alpha1.AnnotationConfirm, func(s *v1alpha1.Seed) string { return s.Status.Handled.Confirm }}
+	abandonment  = request{"abandon", "list of abandoned clusters", "", v1alpha1.AnnotationAbandon, func(s *v1alpha1.Seed) string { return s.Status.Handled.Abandon }}
 	requests     = []request{retryRequest, confirmation, abandonment}
 )
 
@@ -48,25 +52,65 @@ func newKubeRetry(f *kubeFlags) *cobra.Command {
 		Use:   "retry SEED",
 		Short: "Propose again what was rejected, reverted, or held by foreign content",
 		Long: `Retry asks the controller to propose again the tiers that a person turned down or took back,
-and those that are held because the base branch has content of others on their paths.
-Merging such a proposal replaces that content. Where people put files there, it lists those that
-the Plantings name, and changes nothing without --yes.
+and those whose paths on the base branch have content of others. Merging such a proposal replaces
+that content. It says which tiers these are; where the Plantings show none it does nothing. Where
+people put files there, it lists those that the Plantings name, and changes nothing without --yes.
 
 It writes the annotation furrow.dev/retry, waits until the controller has acted on it, and
 shows what became of it.`,
 		Example: "  kubectl furrow retry edge-5g",
-	}, func(cmd *cobra.Command, c *kubeCluster, seed *v1alpha1.Seed) error {
+	}, func(cmd *cobra.Command, c *kubeCluster, seed *v1alpha1.Seed) (string, error) {
 		plantings, err := c.plantings(cmd.Context(), seed)
 		if err != nil {
-			return err
+			return "", err
+		}
+		tiers := toRetry(seed, plantings)
+		if len(tiers) == 0 {
+			return "", nil
 		}
 		if listOverwritten(cmd.OutOrStdout(), plantings) && !yes {
-			return errFilesOfPeople
+			return "", errFilesOfPeople
 		}
-		return nil
+		return fmt.Sprintf("proposes again, of Seed %s: %s.", seed.Name, strings.Join(tiers, ", ")), nil
 	})
 	addOverwrite(cmd, &yes)
 	return cmd
+}
+
+// toRetry says what a retry proposes again, as far as the status knows; nothing where it
+// knows that there is nothing.
+func toRetry(seed *v1alpha1.Seed, plantings []v1alpha1.Planting) []string {
+	if !lookedAt(seed) {
+		return []string{anyRetriable}
+	}
+	tiers, more := retriable(reportOf(seed, plantings)), 0
+	for i := range plantings {
+		more += int(plantings[i].Status.OmittedTiers)
+	}
+	if more > 0 {
+		tiers = append(tiers, fmt.Sprintf("%s of %s that the Plantings do not show", anyRetriable, plural(more, "tier")))
+	}
+	return tiers
+}
+
+// toConfirm says what a confirmation begins to remove, like toRetry.
+func toConfirm(seed *v1alpha1.Seed) string {
+	s := &seed.Status
+	switch {
+	case !lookedAt(seed):
+		return "what the deletion guard holds"
+	case s.OmittedUnconfirmed > 0:
+		return fmt.Sprintf("%s and %d more", strings.Join(s.Unconfirmed, ", "), s.OmittedUnconfirmed)
+	case len(s.Unconfirmed) == 0 && s.Plan != nil && s.Plan.Removal: // the status does not say whether anybody confirmed it
+		return "what is left of it (this has begun)"
+	}
+	return strings.Join(s.Unconfirmed, ", ")
+}
+
+// lookedAt says that the status is that of the Seed as it is now.
+func lookedAt(seed *v1alpha1.Seed) bool {
+	ready := meta.FindStatusCondition(seed.Status.Conditions, v1alpha1.ConditionReady)
+	return ready != nil && ready.Status != metav1.ConditionUnknown && seed.Status.ObservedGeneration >= seed.Generation
 }
 
 // listOverwritten lists what people made at the paths of tiers, and says whether there is any.
@@ -98,17 +142,24 @@ func newKubeConfirm(f *kubeFlags) *cobra.Command {
 		Use:   "confirm SEED",
 		Short: "Begin a removal that the deletion guard holds",
 		Long: `Confirm asks the controller to begin with a removal that the deletion guard holds: that of the
-seed, or of objects that left it or its clusters. Each tier is still proposed for review.
+seed, or of objects that left it or its clusters. It says what is removed. Each tier is still
+proposed for review. Where the status shows no removal that is held, confirm does nothing.
 
 It writes the annotation furrow.dev/confirm-removal, waits until the controller has acted on
 it, and shows what became of it.`,
 		Example: "  kubectl furrow confirm edge-5g",
-	}, nil)
+	}, func(_ *cobra.Command, _ *kubeCluster, seed *v1alpha1.Seed) (string, error) {
+		removed := toConfirm(seed)
+		if removed == "" {
+			return "", nil
+		}
+		return fmt.Sprintf("begins to remove, of Seed %s: %s. Each tier is proposed first, and deleted when you merge that.", seed.Name, removed), nil
+	})
 }
 
-// newKubeAsk makes a command by which a person asks something about one Seed, unless check
-// has something against it.
-func newKubeAsk(f *kubeFlags, r request, cmd *cobra.Command, check func(*cobra.Command, *kubeCluster, *v1alpha1.Seed) error) *cobra.Command {
+// newKubeAsk makes a command by which a person asks something about one Seed. look says
+// what the controller will do; nothing where there is nothing to do.
+func newKubeAsk(f *kubeFlags, r request, cmd *cobra.Command, look func(*cobra.Command, *kubeCluster, *v1alpha1.Seed) (string, error)) *cobra.Command {
 	var wait waitFlags
 	cmd.Args = exactly(1, "the name of one Seed")
 	cmd.ValidArgsFunction = f.completeSeeds
@@ -117,16 +168,22 @@ func newKubeAsk(f *kubeFlags, r request, cmd *cobra.Command, check func(*cobra.C
 		if err != nil {
 			return err
 		}
-		if check != nil {
-			if err := check(cmd, c, seed); err != nil {
-				return err
-			}
+		will, err := look(cmd, c, seed)
+		if err != nil {
+			return err
+		}
+		w := cmd.OutOrStdout()
+		if will == "" {
+			fmt.Fprintf(w, "Nothing to %s: the last pass found no %s. If that has changed since, ask again after the next pass.\n", r.command, fmt.Sprintf(r.about, seed.Name))
+			c.outcome(w, seed)
+			return nil
 		}
 		value := c.now().UTC().Format(time.RFC3339Nano)
 		if err := c.annotate(cmd.Context(), seed, r.annotation, value); err != nil {
 			return err
 		}
-		return c.told(cmd.Context(), cmd.OutOrStdout(), &wait, askedOf(seed, r, value))
+		fmt.Fprintf(w, "Asked: the controller %s\n", will)
+		return c.told(cmd.Context(), w, &wait, askedOf(seed, r, value))
 	})
 	wait.add(cmd)
 	return cmd
@@ -167,7 +224,7 @@ var errNotHandled = errors.New("it was asked, and the controller has not acted o
 // told waits until the controller has acted on a request, and tells what became of it.
 func (c *kubeCluster) told(ctx context.Context, w io.Writer, wait *waitFlags, a asked) error {
 	if !wait.wait {
-		fmt.Fprintf(w, "Asked: the %s of Seed %s. See 'kubectl furrow status %s'.\n", a.request.noun, a.seed.Name, a.seed.Name)
+		fmt.Fprintf(w, "See 'kubectl furrow status %s'.\n", a.seed.Name)
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait.timeout)

@@ -244,7 +244,7 @@ func reportOf(s *v1alpha1.Seed, plantings []v1alpha1.Planting) *engine.SeedRepor
 func tierReport(cluster string, t *v1alpha1.PlantingTier) engine.TierReport {
 	out := engine.TierReport{
 		Cluster: cluster, Ordinal: int(t.Ordinal), State: release.State(t.State), Message: t.Message,
-		Since: t.Since.UTC().Format(time.RFC3339), Amended: t.Amended, Objects: int(t.Objects), Wants: t.Wants, Foreign: t.Foreign,
+		Since: t.Since.UTC().Format(time.RFC3339), Amended: t.Amended, Objects: int(t.Objects), Wants: t.Wants, Foreign: t.Foreign, Retry: t.Retry,
 	}
 	for _, w := range t.Waits {
 		out.Waits = append(out.Waits, engine.WaitReport{Tier: w.Tier, State: release.State(w.State), Why: w.Why})

@@ -162,6 +162,7 @@ func TestWhatIsShown(t *testing.T) {
 		"status-yaml":  "status shop -o yaml",
 		"abandon":      "abandon west",
 		"retry":        "retry web",
+		"retry-none":   "retry shop",
 		"suspend":      "suspend web",
 	}
 	// proposedAnew is what becomes of a retry.
@@ -300,7 +301,8 @@ func TestWhatIsAskedIsWaitedFor(t *testing.T) {
 				return true
 			},
 			annotations: map[string]string{v1alpha1.AnnotationConfirm: at},
-			want:        "The controller has acted on the confirmation of Seed web.\n",
+			want: "Asked: the controller begins to remove, of Seed web: 3 objects from east. Each tier is proposed first, and deleted when you merge that.\n" +
+				"The controller has acted on the confirmation of Seed web.\n",
 		},
 		"a retry that the controller cannot carry out": {
 			words: "retry web",
@@ -324,7 +326,7 @@ func TestWhatIsAskedIsWaitedFor(t *testing.T) {
 		"a retry that is not waited for": {
 			words: "retry web --wait=false", act: func(*v1alpha1.Seed) bool { return false },
 			annotations: map[string]string{v1alpha1.AnnotationRetry: at},
-			want:        "Asked: the retry of Seed web. See 'kubectl furrow status web'.\n",
+			want:        "Asked: the controller proposes again, of Seed web: west tier 00 (Rejected).\nSee 'kubectl furrow status web'.\n",
 		},
 		"a cluster that is given up": {
 			words: "abandon west --yes",
@@ -351,6 +353,7 @@ func TestWhatIsAskedIsWaitedFor(t *testing.T) {
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {
 			a := newAPI(t, c.more...)
+			a.holds("web", "3 objects from east")
 			a.controller(c.act)
 			r := a.call(strings.Fields(c.words)...)
 			if r.code != c.code {
@@ -359,6 +362,86 @@ func TestWhatIsAskedIsWaitedFor(t *testing.T) {
 			mustContain(t, r.all(), c.want)
 			if diff := cmp.Diff(c.annotations, a.seed("web").Annotations); diff != "" {
 				t.Errorf("annotations (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// holds makes a status say what of a Seed waits for a confirmation.
+func (a *api) holds(name string, unconfirmed ...string) {
+	a.t.Helper()
+	seed := a.seed(name)
+	seed.Status.Unconfirmed = unconfirmed
+	if err := a.Status().Update(a.t.Context(), seed); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// TestNothingIsAskedWhereNothingIsToBeDone asks of Seeds whose status says that there is
+// nothing to do, and of those whose status may not know it.
+func TestNothingIsAskedWhereNothingIsToBeDone(t *testing.T) {
+	seed := func(change func(*v1alpha1.Seed)) []client.Object {
+		s := &v1alpha1.Seed{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "old", Generation: 1}}
+		s.Status.ObservedGeneration, s.Status.State = 1, "Released"
+		s.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
+		change(s)
+		return []client.Object{s}
+	}
+	planting := func(status v1alpha1.PlantingStatus) client.Object {
+		return &v1alpha1.Planting{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "old.east", Labels: map[string]string{v1alpha1.LabelSeed: "old"}},
+			Spec:       v1alpha1.PlantingSpec{Seed: "old", Cluster: "east"}, Status: status,
+		}
+	}
+	same := func(*v1alpha1.Seed) {}
+	const (
+		anything = "of Seed old: what is rejected, reverted or held by foreign content."
+		removals = "of Seed old: what the deletion guard holds."
+	)
+	cases := map[string]struct {
+		words string
+		more  []client.Object
+		asks  bool
+		want  string
+	}{
+		"a retry of what is released": {
+			"retry old", seed(same), false,
+			"Nothing to retry: the last pass found no tier of Seed old that is rejected, reverted or held by foreign content. If that has changed since, ask again after the next pass.\nNAME  READY  STATE",
+		},
+		"a retry of an amended tier": {
+			"retry old --yes", append(seed(same), planting(v1alpha1.PlantingStatus{Tiers: []v1alpha1.PlantingTier{{State: "Released", Amended: "git diff a b", Retry: true}}})), true,
+			"of Seed old: east tier 00 (Released (Amended)).",
+		},
+		"a retry of more tiers than are shown": {"retry old", append(seed(same), planting(v1alpha1.PlantingStatus{OmittedTiers: 2})), true, "held by foreign content of 2 tiers that the Plantings do not show."},
+		"a confirmation where nothing is held": {
+			"confirm old", seed(same), false,
+			"Nothing to confirm: the last pass found no removal of Seed old that waits for it. If that has changed since, ask again after the next pass.\nNAME  READY  STATE",
+		},
+		"a confirmation of more than is shown": {
+			"confirm old", seed(func(s *v1alpha1.Seed) {
+				s.Status.Unconfirmed, s.Status.OmittedUnconfirmed = []string{"Namespace a on east", "Namespace b on east"}, 3
+			}), true,
+			"of Seed old: Namespace a on east, Namespace b on east and 3 more. Each tier is proposed first",
+		},
+		"a confirmation of a removal that has begun": {
+			"confirm old", seed(func(s *v1alpha1.Seed) { s.Status.Plan = &v1alpha1.PlanSummary{Removal: true} }), true,
+			"of Seed old: what is left of it (this has begun).",
+		},
+		"a retry of what no controller has looked at":        {"retry old", seed(func(s *v1alpha1.Seed) { s.Status = v1alpha1.SeedStatus{} }), true, anything},
+		"a confirmation of what no controller has looked at": {"confirm old", seed(func(s *v1alpha1.Seed) { s.Status = v1alpha1.SeedStatus{} }), true, removals},
+		"a confirmation right after a deletion":              {"confirm old", seed(func(s *v1alpha1.Seed) { s.Generation = 2 }), true, removals},
+		"a retry of what cannot be looked at":                {"retry old", seed(func(s *v1alpha1.Seed) { s.Status.Conditions[0].Status = metav1.ConditionUnknown }), true, anything},
+	}
+	for sentence, c := range cases {
+		t.Run(sentence, func(t *testing.T) {
+			a := newAPI(t, c.more...)
+			r := a.call(append(strings.Fields(c.words), "--wait=false")...)
+			if r.code != exitOK {
+				t.Errorf("it ends with %d:\n%s", r.code, r.all())
+			}
+			mustContain(t, r.stdout, c.want)
+			if got := a.seed("old").Annotations; (len(got) > 0) != c.asks {
+				t.Errorf("the annotations are %v", got)
 			}
 		})
 	}
@@ -425,6 +508,7 @@ func TestOnlyWhatIsMeantIsPatched(t *testing.T) {
 	for words, want := range cases {
 		t.Run(words, func(t *testing.T) {
 			a, got := newAPI(t), ""
+			a.holds("web", "3 objects from east")
 			a.funcs.Patch = func(_ context.Context, _ client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 				data, err := p.Data(o)
 				got = string(data)

@@ -115,11 +115,7 @@ func newAsk(cmd *cobra.Command, ask func(context.Context, *asking) error) *cobra
 func retry(ctx context.Context, a *asking) error {
 	var tiers []string
 	if a.status != nil {
-		for _, t := range inOrder(a.status.Tiers) {
-			if t.Retry {
-				tiers = append(tiers, fmt.Sprintf("%s (%s)", tierLabel(t), stateLabel(t)))
-			}
-		}
+		tiers = retriable(a.status)
 	}
 	if a.status == nil || len(tiers) > 0 {
 		if err := a.engine.Retry(ctx, a.seed); err != nil {
@@ -139,10 +135,24 @@ func retry(ctx context.Context, a *asking) error {
 		}
 	}
 	if len(tiers) == 0 {
-		tiers = []string{"what is rejected, reverted or held by foreign content"}
+		tiers = []string{anyRetriable}
 	}
 	fmt.Fprintf(a.out, "Asked: the next pass proposes again, of seed %s: %s. See 'furrow status %[1]s'.\n", a.seed, strings.Join(tiers, ", "))
 	return nil
+}
+
+// anyRetriable are the tiers of a retry where it is not known which these are.
+const anyRetriable = "what is rejected, reverted or held by foreign content"
+
+// retriable lists the tiers that a retry has proposed again.
+func retriable(s *engine.SeedReport) []string {
+	var tiers []string
+	for _, t := range inOrder(s.Tiers) {
+		if t.Retry {
+			tiers = append(tiers, fmt.Sprintf("%s (%s)", tierLabel(t), stateLabel(t)))
+		}
+	}
+	return tiers
 }
 
 // confirm asks for the removal that waits for it, also where no pass has reported it yet.

@@ -283,6 +283,7 @@ func (s *story) confirmRemoval(seed string) {
 		is := r.seed(seed)
 		return is.State == "Stalled" && strings.Contains(is.Message, "furrow confirm "+seed), is.State + ": " + is.Message
 	})
+	s.shows("seed " + seed + " False Stalled … furrow confirm " + seed) // which the plugin goes by
 	s.confirm(seed)
 }
 

@@ -217,8 +217,16 @@ func TestThePluginOfKubectl(t *testing.T) {
 	})
 	t.Run("a watch", func(t *testing.T) { u.watches() })
 	t.Run("retry and abandon", func(t *testing.T) {
+		u.says("furrow retry web", 0, "Nothing to retry: the last pass found no tier of Seed web")
+		u.says("furrow confirm web", 0, "Nothing to confirm: the last pass found no removal of Seed web")
+		var planting v1alpha1.Planting
+		u.get("web.east", &planting)
+		planting.Status.Tiers[0].Retry = true
+		if err := u.client.Status().Update(u.t.Context(), &planting); err != nil {
+			t.Fatal(err)
+		}
 		stop := u.answer()
-		u.says("furrow retry web", 0, "The controller has acted on the retry of Seed web.")
+		u.says("furrow retry web", 0, "Asked: the controller proposes again, of Seed web: east tier 00 (Proposed).", "The controller has acted on the retry of Seed web.")
 		stop()
 		u.says("furrow retry web --timeout 200ms", 1, "the controller has not acted on it in time")
 		u.says("furrow abandon east", 1, "Seed default/web, which is Proposed", "add --yes")
