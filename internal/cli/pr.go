@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
@@ -48,6 +49,9 @@ PROPOSAL is <seed>/<cluster>/<tier>, as 'furrow pr list' shows it, or the branch
 type located struct {
 	repo     *controlplane.Repo
 	proposal forge.Proposal
+	// owner is whose plan it carries, and ours says that it is this control plane's.
+	owner plan.Identity
+	ours  bool
 	// gate says why it must not be merged now; empty when it may be.
 	gate string
 }
@@ -57,6 +61,10 @@ type prView struct {
 	Repo   string `json:"repo"`
 	Branch string `json:"branch"`
 	Tier   string `json:"tier"`
+	// Owner and Origin are those of the control plane whose plan it carries; empty where
+	// there is no such plan any more.
+	Owner  string `json:"owner,omitempty"`
+	Origin string `json:"origin,omitempty"`
 	State  string `json:"state"`
 	Title  string `json:"title"`
 	Body   string `json:"body,omitempty"`
@@ -70,7 +78,7 @@ type prView struct {
 
 func viewOf(l located, body bool) prView {
 	p := l.proposal
-	v := prView{Repo: l.repo.Name, Branch: p.Branch, Tier: p.Tier.String(), State: prState(l), Title: p.Title, Wants: p.Wants, Head: p.Head.String(), Reason: p.Reason, Gate: l.gate, URL: p.URL}
+	v := prView{Repo: l.repo.Name, Branch: p.Branch, Tier: p.Tier.String(), Owner: l.owner.Owner, Origin: l.owner.Origin, State: prState(l), Title: p.Title, Wants: p.Wants, Head: p.Head.String(), Reason: p.Reason, Gate: l.gate, URL: p.URL}
 	if body {
 		v.Body = p.Body
 	}
@@ -110,23 +118,54 @@ func newPRList() *cobra.Command {
 				return err
 			}
 			views := make([]prView, len(all))
-			lines := [][]string{{"REPO", "PROPOSAL", "STATE", "TITLE"}}
 			for i, l := range all {
 				views[i] = viewOf(l, false)
-				lines = append(lines, []string{l.repo.Name, shortName(l.proposal), views[i].State, views[i].Title})
 			}
 			return output.write(cmd.OutOrStdout(), views, func(w io.Writer) {
 				if len(all) == 0 {
 					fmt.Fprintln(w, "No proposal is open.")
 					return
 				}
-				rows(w, lines)
+				rows(w, listLines(all))
 			})
 		}),
 	}
 	session.add(cmd)
+	session.addOwner(cmd)
 	output.add(cmd)
 	return cmd
+}
+
+// listLines are the lines of 'furrow pr list'; they name owners only where there are others
+// than this control plane.
+func listLines(all []located) [][]string {
+	shared := slices.ContainsFunc(all, func(l located) bool { return !l.ours })
+	lines := [][]string{{"REPO", "PROPOSAL", "STATE"}}
+	for _, l := range all {
+		lines = append(lines, []string{l.repo.Name, shortName(l.proposal), prState(l)})
+	}
+	for i := range lines {
+		owner, title := "OWNER", "TITLE"
+		if i > 0 {
+			owner, title = all[i-1].ownerLabel(), all[i-1].proposal.Title
+		}
+		if shared {
+			lines[i] = append(lines[i], owner)
+		}
+		lines[i] = append(lines[i], title)
+	}
+	return lines
+}
+
+// ownerLabel names whose proposal it is.
+func (l located) ownerLabel() string {
+	switch {
+	case l.ours:
+		return "this one"
+	case l.owner == plan.Identity{}:
+		return "unknown"
+	}
+	return fmt.Sprintf("%s (origin %s)", l.owner.Owner, l.owner.ShortOrigin())
 }
 
 // shortName is <seed>/<cluster>/<tier>.
@@ -135,7 +174,7 @@ func shortName(p forge.Proposal) string {
 }
 
 func proposals(ctx context.Context, s *controlplane.Session) ([]located, error) {
-	repos, err := s.Repos(ctx)
+	repos, self, err := s.Repos(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -154,8 +193,13 @@ func proposals(ctx context.Context, s *controlplane.Session) ([]located, error) 
 		if err != nil {
 			return nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
 		}
+		owners := r.Owners(refs)
 		for _, p := range list {
-			out = append(out, located{repo: r, proposal: p})
+			of, err := owners.Of(ctx, p.Tier.Seed)
+			if err != nil {
+				return nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
+			}
+			out = append(out, located{repo: r, proposal: p, owner: of, ours: of == self})
 		}
 	}
 	for i := range out {
@@ -202,6 +246,7 @@ func newPRShow() *cobra.Command {
 		}),
 	}
 	session.add(cmd)
+	session.addOwner(cmd)
 	output.add(cmd)
 	return cmd
 }
@@ -217,6 +262,9 @@ func proposalTable(w io.Writer, l located) {
 	lines := [][]string{{"State", state}}
 	if l.gate != "" {
 		lines = append(lines, []string{"Gate", release.DoNotMerge + l.gate})
+	}
+	if !l.ours {
+		lines = append(lines, []string{"Owner", l.ownerLabel()})
 	}
 	lines = append(lines, [][]string{
 		{"Repository", l.repo.Name},
@@ -236,7 +284,8 @@ func newPRMerge() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge PROPOSAL",
 		Short: "Accept a proposal: merge its branch into the base branch",
-		Long: `Merge accepts a proposal, or all that are open. What must not be merged now is left out, and
+		Long: `Merge accepts a proposal or, with --all, all open ones of this control plane; what other control
+planes propose in the same repositories is merged only by its name. What must not be merged now is left out, and
 makes the command fail: a proposal whose gate fails, as the run reported it last, because
 something that it waits for is not released any more, and one under which the base branch has
 changed. --force merges the former all the same, and says what it skips.`,
@@ -251,7 +300,8 @@ changed. --force merges the former all the same, and says what it skips.`,
 		RunE: session.with(merge.run),
 	}
 	session.add(cmd)
-	cmd.Flags().BoolVar(&merge.all, "all", false, "merge all open proposals; rejected ones are left out")
+	session.addOwner(cmd)
+	cmd.Flags().BoolVar(&merge.all, "all", false, "merge all open proposals of this control plane; rejected ones are left out")
 	cmd.Flags().BoolVar(&merge.force, "force", false, "merge also what must not be merged now because its gate fails")
 	return cmd
 }
@@ -274,6 +324,13 @@ func (m *prMerge) run(cmd *cobra.Command, s *controlplane.Session, names []strin
 			return err
 		}
 		chosen = slices.DeleteFunc(all, func(l located) bool { return l.proposal.Rejected || foreign(l.proposal) })
+		open := len(chosen)
+		chosen = slices.DeleteFunc(chosen, func(l located) bool { return !l.ours })
+		if others := open - len(chosen); others > 0 {
+			fmt.Fprintf(cmd.OutOrStdout(), "Left out: %s, not of this control plane. 'furrow pr list' says whose; merge one by its name.\n", plural(others, "proposal"))
+		} else if open == 0 {
+			fmt.Fprintln(cmd.OutOrStdout(), "No proposal is open.")
+		}
 	}
 	var errs []error
 	for _, l := range chosen {
@@ -290,9 +347,6 @@ func (m *prMerge) run(cmd *cobra.Command, s *controlplane.Session, names []strin
 		if l.gate != "" {
 			fmt.Fprintf(cmd.OutOrStdout(), "Skipped its gate: %s.\n", strings.TrimSuffix(l.gate, "."))
 		}
-	}
-	if len(chosen) == 0 {
-		fmt.Fprintln(cmd.OutOrStdout(), "No proposal is open.")
 	}
 	return errors.Join(errs...)
 }
@@ -340,6 +394,7 @@ func newPRReject() *cobra.Command {
 		}),
 	}
 	session.add(cmd)
+	session.addOwner(cmd)
 	cmd.Flags().StringVar(&reason, "reason", "", "why; shown to those who ask")
 	return cmd
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/gitea"
@@ -302,21 +303,17 @@ func (s *Session) Catalog(ctx context.Context) (*catalog.Catalog, error) {
 	return tree.Catalog()
 }
 
-// Repos opens all GitOps repositories that the control plane names, by name. It does
-// not read the seeds.
-func (s *Session) Repos(ctx context.Context) (map[string]*Repo, error) {
-	tree, err := s.read(ctx)
+// Repos opens all GitOps repositories that the control plane names, by name, and says
+// whose plans those of the control plane are. It does not read the seeds.
+func (s *Session) Repos(ctx context.Context) (map[string]*Repo, plan.Identity, error) {
+	is, c, err := s.identity(ctx)
 	if err != nil {
-		return nil, err
-	}
-	c, err := inventoryOf(tree)
-	if err != nil {
-		return nil, err
+		return nil, is, err
 	}
 	if err := s.OpenRepos(c); err != nil {
-		return nil, err
+		return nil, is, err
 	}
-	return s.repos, nil
+	return s.repos, is, nil
 }
 
 // inventoryOf reads a tree without its seeds, which take most of the time.

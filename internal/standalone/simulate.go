@@ -96,7 +96,7 @@ func (s *Simulation) follow(ctx context.Context) error {
 	if s.nursery != nil && s.declared == declared {
 		return nil
 	}
-	repos, err := s.session.Repos(ctx)
+	repos, _, err := s.session.Repos(ctx)
 	if err != nil {
 		return err
 	}

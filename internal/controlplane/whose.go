@@ -1,0 +1,44 @@
+package controlplane
+
+import (
+	"context"
+	"io/fs"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// Owners says whose the proposals in one repository are.
+type Owners struct {
+	repo  *Repo
+	refs  git.Refs
+	known map[string]plan.Identity
+}
+
+// Owners of the proposals that a repository has with these refs.
+func (r *Repo) Owners(refs git.Refs) *Owners {
+	return &Owners{repo: r, refs: refs, known: map[string]plan.Identity{}}
+}
+
+// Of is whose the plan of a seed is that the repository has; the empty one where there is no
+// plan, or none that can be read.
+func (o *Owners) Of(ctx context.Context, seed string) (plan.Identity, error) {
+	if of, ok := o.known[seed]; ok {
+		return of, nil
+	}
+	commit, ok := o.refs[layout.PlanBranch(o.repo.Base, seed)]
+	if !ok {
+		return plan.Identity{}, nil
+	}
+	tree, err := o.repo.Mirror.FS(ctx, commit)
+	if err != nil {
+		return plan.Identity{}, err
+	}
+	read, err := plan.Decode(func(name string) ([]byte, error) { return fs.ReadFile(tree, name) })
+	if err != nil {
+		read = &plan.Plan{} // a run reports it; nobody can say whose it is
+	}
+	o.known[seed] = read.Identity()
+	return read.Identity(), ctx.Err()
+}
