@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/template"
 	"github.com/furrow-dev/furrow/internal/engine"
 )
 
@@ -27,10 +29,11 @@ func newLint() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lint",
 		Short: "Check a control plane, or a file: what would hold a seed, and every warning",
-		Long: `Lint reads a control-plane directory as it stands on disk, or a repository by URL, and
-plans every seed. With -f it checks files or directories as one seed, on the clusters of
---control-plane or, without one, on two imagined clusters. It exits with 3 when a seed cannot
-be planned; with --strict also when a namespace or kind is brought by nobody.`,
+		Long: `Lint reads a control-plane directory as it stands on disk, or a repository by URL, plans
+every seed, and renders each Template with a sample. With -f it checks files or directories
+as one seed, on the clusters of --control-plane or, without one, on two imagined clusters.
+It exits with 3 when a seed cannot be planned; with --strict also when a namespace or kind
+is brought by nobody.`,
 		Example: `  furrow lint --control-plane .
   furrow lint -f seeds/edge-5g.yaml -n core`,
 		Args: exactly(0, "no arguments"),
@@ -58,6 +61,7 @@ func (c *planCommand) lint(cmd *cobra.Command) error {
 			return err
 		}
 		findings = append(findings, repos...)
+		findings = append(findings, lintTemplates(cat)...)
 	}
 	for _, p := range cat.Skipped {
 		findings = append(findings, finding{"warning", "", p.Error()})
@@ -106,6 +110,25 @@ func skippedOf(cat *catalog.Catalog, name string) []finding {
 	return findings
 }
 
+// lintTemplates renders each Template with a sample of what it would be given.
+func lintTemplates(cat *catalog.Catalog) []finding {
+	labels := map[string]string{}
+	for _, c := range cat.Inventory.Clusters {
+		maps.Copy(labels, c.Labels)
+	}
+	var findings []finding
+	for _, name := range slices.Sorted(maps.Keys(cat.Templates)) {
+		doc := cat.Templates[name]
+		at := "Template/" + name
+		err := template.Check(template.Text{Name: at, Text: doc.Spec.Text}, doc.Spec.Type, labels)
+		if failed := (*template.Error)(nil); errors.As(err, &failed) {
+			p := manifest.Problem{Source: cat.Places[at], Object: fmt.Sprintf("Template %q", name), Message: "spec.text: " + failed.Message(), Next: "Correct the template."}
+			findings = append(findings, finding{"error", "", p.Error()})
+		}
+	}
+	return findings
+}
+
 // lintRepos finds what would keep a run from opening the GitOps repositories. Their servers are not asked.
 func (c *planCommand) lintRepos(cat *catalog.Catalog) ([]finding, error) {
 	options, err := c.session.resolved()
@@ -141,12 +164,12 @@ func (c *planCommand) lintRepos(cat *catalog.Catalog) ([]finding, error) {
 }
 
 func lintTable(w io.Writer, findings []finding, seeds int) {
-	errors := 0
+	broken := 0
 	for _, f := range findings {
 		if f.Severity == "error" {
-			errors++
+			broken++
 		}
 		fmt.Fprintf(w, "%s: %s\n", f.Severity, f.Message)
 	}
-	fmt.Fprintf(w, "%s checked: %s, %s\n", plural(seeds, "seed"), plural(errors, "error"), plural(len(findings)-errors, "warning"))
+	fmt.Fprintf(w, "%s checked: %s, %s\n", plural(seeds, "seed"), plural(broken, "error"), plural(len(findings)-broken, "warning"))
 }

@@ -78,7 +78,7 @@ Remove one of these dependencies, or switch its rule off with spec.disabledRules
 				"clusters.yaml": fleetDocuments + "---\napiVersion: furrow.dev/v1alpha1\nkind: ClusterType\nmetadata: {name: odd}\nspec: {reconcilerTemplate: odd}\n---\napiVersion: furrow.dev/v1alpha1\nkind: Template\nmetadata: {name: odd}\nspec: {type: Reconciler, text: \"{{ .Names }}\"}\n---\n" +
 					"apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: odd}\nspec: {type: odd}\n",
 			},
-			want: `seed "web": template "Template/odd" (clusters.yaml:16): line 1:3: executing "Template/odd" at <.Names>: can't evaluate field Names in type template.Reconciler. Correct the template`,
+			want: `seed "web": template "Template/odd" (clusters.yaml:16): line 1:3: at <.Names>: there is no field Names here; there are Name, Namespace, Seed, Cluster, Tier, Labels, ClusterType, Path, Source, KubeConfigSecret, DependsOn, Wait, HealthChecks, HealthCheckExprs, Decryption. Correct the template`,
 		},
 		"a cluster's document that cannot be used, and nothing else to be planted on": {
 			files: map[string]string{

@@ -41,7 +41,7 @@ var (
 	errOutput    = &exceeded{fmt.Sprintf("it renders more than %d MiB", maxOutput>>20)}
 	errLevels    = &exceeded{fmt.Sprintf("its blocks and the templates that it calls nest more than %d levels deep", maxLevels)}
 	errParens    = &exceeded{fmt.Sprintf("its parentheses nest more than %d levels deep", maxParens)}
-	errFormatPad = errors.New("a width or precision is more than 100, or *")
+	errFormatPad = errors.New("write a width or precision as a number of at most 100")
 )
 
 // budget is what is left for one rendering. It is used by one goroutine.
@@ -49,10 +49,12 @@ type budget struct {
 	steps, made, output, levels int
 	// longest is the size of the largest value that the template has; widest the number of elements in the largest map.
 	longest, widest int
+	// missing is the option that says what becomes of a key that a map does not have.
+	missing string
 }
 
 func newBudget(vars any) *budget {
-	b := &budget{steps: maxSteps, made: maxMade, output: maxOutput, levels: maxLevels}
+	b := &budget{steps: maxSteps, made: maxMade, output: maxOutput, levels: maxLevels, missing: "missingkey=error"}
 	b.longest = b.weigh(reflect.ValueOf(vars))
 	return b
 }

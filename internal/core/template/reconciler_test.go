@@ -169,7 +169,7 @@ func TestWrongReconcilers(t *testing.T) {
 		},
 		"a variable that does not exist": {
 			change("{{ .Wait }}", "{{ .Waits }}"),
-			`template "Template/mine": line 12:11: executing "Template/mine" at <.Waits>: can't evaluate field Waits in type template.Reconciler`,
+			`template "Template/mine": line 12:11: at <.Waits>: there is no field Waits here; there are Name, Namespace, Seed, Cluster, Tier, Labels, ClusterType, Path, Source, KubeConfigSecret, DependsOn, Wait, HealthChecks, HealthCheckExprs, Decryption`,
 		},
 		"two objects": {
 			templates.FluxKustomization + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: d}\n",

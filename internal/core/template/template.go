@@ -78,6 +78,11 @@ func (e *Error) Error() string {
 	if e.Template.Source != "" {
 		name += " (" + e.Template.Source + ")"
 	}
+	return name + ": " + e.Message()
+}
+
+// Message is the error without the template's name and place.
+func (e *Error) Message() string {
 	message := strings.TrimPrefix(e.Err.Error(), "template: ")
 	place, ok := strings.CutPrefix(message, e.Template.Name+":")
 	over := (*exceeded)(nil)
@@ -86,12 +91,12 @@ func (e *Error) Error() string {
 		place, _, _ = strings.Cut(place, ": ")
 		message = fmt.Sprintf("line %s: %s", place, over.text)
 	case ok:
-		message = "line " + place
+		message = "line " + inPlainWords(place)
 	}
 	if n := len(message); n > 2*maxQuoted {
 		message = strings.ToValidUTF8(message[:maxQuoted]+" … "+message[n-maxQuoted:], "")
 	}
-	return name + ": " + message
+	return message
 }
 
 func (e *Error) Unwrap() error { return e.Err }
@@ -115,7 +120,7 @@ func render(t Text, vars any, b *budget) (out []byte, err error) {
 	if err := checkLength(t.Text); err != nil {
 		return nil, err
 	}
-	parsed, err := template.New(t.Name).Option("missingkey=error").Funcs(functions).Parse(t.Text)
+	parsed, err := template.New(t.Name).Option(b.missing).Funcs(functions).Parse(t.Text)
 	if err != nil {
 		return nil, err
 	}

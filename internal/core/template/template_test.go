@@ -40,7 +40,7 @@ func TestRenderErrors(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
 		"a variable that does not exist": {
 			"one\n{{ .Title }}",
-			`template "t": line 2:3: executing "t" at <.Title>: can't evaluate field Title in type struct { Name string }`,
+			`template "t": line 2:3: at <.Title>: there is no field Title here`,
 		},
 		"a syntax error, with its line": {
 			"one\n\n{{ if }}",
@@ -60,7 +60,7 @@ func TestRenderErrors(t *testing.T) {
 		},
 		"an indent without end": {
 			`{{ indent 1000000000 "x" }}`,
-			`template "t": line 1:3: executing "t" at <indent 1000000000 "x">: error calling indent: 1000000000 is not a valid indent: write 0 to 100`,
+			`template "t": line 1:3: at <indent 1000000000 "x">: indent: 1000000000 is not a valid indent: write 0 to 100`,
 		},
 	}
 	for sentence, c := range cases {

@@ -1,0 +1,112 @@
+package template
+
+import (
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+)
+
+// Check renders a template with samples of its kind's variables: one in which everything is, and one in which only
+// what is always there is. The error that it returns is an *Error. Labels are those that clusters have.
+func Check(t Text, kind v1alpha1.TemplateType, labels map[string]string) error {
+	if kind == v1alpha1.TemplateProposal {
+		for _, vars := range []Proposal{fullProposal, bareProposal} {
+			if _, _, err := RenderProposal(t, vars); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, vars := range []Reconciler{fullReconciler, bareReconciler} {
+		vars.Labels = labels
+		_, err := RenderReconciler(t, vars)
+		if err != nil && strings.Contains(err.Error(), "map has no entry for key") {
+			// The clusters that it is for may have the label, of which nothing but its name is known.
+			err = checkWithoutLabels(t, vars)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkWithoutLabels(t Text, vars Reconciler) error {
+	b := newBudget(vars)
+	b.missing = "missingkey=zero"
+	if _, err := render(t, vars, b); err != nil {
+		return &Error{t, err}
+	}
+	return nil
+}
+
+var (
+	bareProposal = Proposal{
+		Verb: "Plant", Seed: "web", Cluster: "edge", Tier: "00", TierCount: 1, ReconciledBy: "Flux on edge",
+		HowToReject: "Close this pull request.", From: "seeds/web.yaml", Revision: "main@sha1:0123", Branch: "furrow/main/tier/web/edge/00",
+	}
+	fullProposal = Proposal{
+		Verb: "Remove", Seed: "web", Cluster: "edge", Tier: "01", TierCount: 2, Removal: true, Abandoned: true, ReconciledBy: "Flux on hub",
+		Objects: []ObjectsOfKind{{Kind: "ConfigMap", Count: 1, Names: "`a`"}}, Leaving: []string{"`core/ConfigMap/default/b`"}, Drops: true,
+		Deletes: []string{"`mine.yaml`"}, Replaces: []string{"`yours.yaml`"}, Shut: "waits for edge tier 00",
+		Prerequisites: []Prerequisite{{Tier: "edge tier 00", Why: "`it comes first`"}}, Next: []string{"edge tier 02"},
+		HowToReject: "Close this pull request.", From: "seeds/web.yaml", Revision: "main@sha1:0123", Branch: "furrow/main/tier/web/edge/01",
+	}
+	bareReconciler = Reconciler{
+		Name: "web.edge.00", Namespace: "flux-system", Seed: "web", Cluster: "edge", Tier: "00", Path: "./planted/edge/web/tier-00",
+		Source: v1alpha1.ObjectReference{Name: "flux-system", Namespace: "flux-system"}, Wait: true,
+	}
+	fullReconciler = Reconciler{
+		Name: "web.edge.01", Namespace: "edge", Seed: "web", Cluster: "edge", Tier: "01", ClusterType: "small", Path: "./planted/edge/web/tier-01",
+		Source:           v1alpha1.ObjectReference{Name: "flux-system", Namespace: "flux-system"},
+		KubeConfigSecret: "edge-kubeconfig", DependsOn: []ObjectName{{Name: "web.edge.00", Namespace: "flux-system"}},
+		HealthChecks:     []HealthCheck{{APIVersion: "v1", Kind: "ConfigMap", Name: "a", Namespace: "default"}},
+		HealthCheckExprs: []HealthCheckExpr{{APIVersion: "v1", Kind: "ConfigMap", Current: "true"}},
+		Decryption:       &v1alpha1.Decryption{Provider: "sops", SecretName: "sops"},
+	}
+)
+
+// executing and noField are how text/template words where it failed, and what a name is missing from.
+var (
+	executing = regexp.MustCompile(`(?s)executing ".*?" at (<.*>): (?:error calling (\w+: ))?(.*)$`)
+	noField   = regexp.MustCompile(`(?s)^can't evaluate field (.*) in type (.*)$`)
+)
+
+// inPlainWords says what text/template found without words of Go.
+func inPlainWords(message string) string {
+	at := executing.FindStringSubmatchIndex(message)
+	if at == nil {
+		return message
+	}
+	found := executing.FindStringSubmatch(message)
+	what := found[3]
+	if field := noField.FindStringSubmatch(what); field != nil {
+		what = "there is no field " + field[1] + " here"
+		if names := fieldsOf[strings.TrimPrefix(field[2], "*")]; len(names) > 0 {
+			what += "; there are " + strings.Join(names, ", ")
+		}
+	}
+	return message[:at[0]] + "at " + found[1] + ": " + found[2] + what
+}
+
+// fieldsOf are the names in each struct that templates see, by its type.
+var fieldsOf = func() map[string][]string {
+	fields := map[string][]string{}
+	addFields(fields, reflect.TypeFor[Proposal]())
+	addFields(fields, reflect.TypeFor[Reconciler]())
+	return fields
+}()
+
+func addFields(fields map[string][]string, t reflect.Type) {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		addFields(fields, t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			fields[t.String()] = append(fields[t.String()], t.Field(i).Name)
+			addFields(fields, t.Field(i).Type)
+		}
+	}
+}
