@@ -23,6 +23,8 @@ var (
 // checkURL refuses a repository that must not be opened.
 func (s *Session) checkURL(url string) error {
 	switch remote := catalog.IsRemoteURL(url); {
+	case catalog.URLFault(url) != "": // which may have credentials anywhere, so it is not shown
+		return fmt.Errorf("the URL %s; write it as in https://git.example.com/team/fleet.git", catalog.URLFault(url))
 	case catalog.IsSSH(url):
 		return errSSH
 	case catalog.HasCredentials(url):

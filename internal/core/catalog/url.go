@@ -8,6 +8,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"unicode"
 )
 
 // scpURL is user@host:path, the short form of an SSH URL.
@@ -74,6 +75,39 @@ func WithinURL(raw, bound string) bool {
 		}
 	}
 	return strings.HasPrefix(at, of+"/")
+}
+
+// oneSlash is the beginning of a URL that lacks a slash, which would be taken for a directory.
+var oneSlash = regexp.MustCompile(`(?i)^(https?|file|ssh|git|ftp):/[^/]`)
+
+// URLFault says what is wrong with the form of a repository's URL; "" when nothing is. Paths of directories have no form.
+func URLFault(raw string) string {
+	scheme, _, hasScheme := strings.Cut(raw, "://")
+	if !hasScheme {
+		if oneSlash.MatchString(raw) {
+			return "needs two slashes after the scheme"
+		}
+		return ""
+	}
+	u, err := url.Parse(raw)
+	switch scheme = strings.ToLower(scheme); {
+	case strings.ContainsFunc(raw, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
+		return "has a space or a control character in it"
+	case err != nil:
+		return "is not a valid URL"
+	case scheme == "file" && u.Path == "", scheme == "http" && strings.Trim(u.Path, "/") == "", scheme == "https" && strings.Trim(u.Path, "/") == "":
+		if u.Host == "" {
+			return "has no host and no path"
+		}
+		return "has no path"
+	case scheme == "file" || scheme == "ssh":
+		return ""
+	case scheme != "http" && scheme != "https":
+		return "has a scheme that is not supported"
+	case u.Hostname() == "":
+		return "has no host"
+	}
+	return ""
 }
 
 // IsRemoteURL says that a repository is on a server that is reached by HTTP.

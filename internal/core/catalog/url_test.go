@@ -62,3 +62,35 @@ func TestPlainHTTPIsAnotherMachine(t *testing.T) {
 		}
 	}
 }
+
+func TestFormsOfURLs(t *testing.T) {
+	for url, want := range map[string]string{
+		"https://git.example.com/a/b.git":  "",
+		"http://127.0.0.1:3000/a":          "",
+		"HTTPS://git.example.com:8443/a/b": "",
+		"ssh://git@git.example.com/a":      "",
+		"git@git.example.com:a/b":          "",
+		"file:///srv/fleet.git":            "",
+		"file://":                          "has no host and no path",
+		"../a directory/fleet.git":         "",
+		`C:\fleet.git`:                     "",
+		"https:///x":                       "has no host",
+		"https://:8443/x":                  "has no host",
+		"https://":                         "has no host and no path",
+		"https://git.example.com":          "has no path",
+		"https://git.example.com//":        "has no path",
+		"https://git.example.com/a b.git":  "has a space or a control character in it",
+		"https://git.example.com/a\n":      "has a space or a control character in it",
+		"https://git.example.com:port/a":   "is not a valid URL",
+		"https://git.example.com/%zz":      "is not a valid URL",
+		"https://[::1/a":                   "is not a valid URL",
+		"https:/git.example.com/a":         "needs two slashes after the scheme",
+		"ftp://git.example.com/a":          "has a scheme that is not supported",
+		"git://git.example.com/a":          "has a scheme that is not supported",
+		"://git.example.com/a":             "is not a valid URL",
+	} {
+		if got := catalog.URLFault(url); got != want {
+			t.Errorf("%q: got %q, want %q", url, got, want)
+		}
+	}
+}
