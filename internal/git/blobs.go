@@ -105,5 +105,11 @@ func (m *Mirror) fetchBatch(ctx context.Context, blobs []Hash) error {
 	if !l.blobless() {
 		return &Error{op: "read", remote: blobs[0].String(), kind: kindUnknown, text: "neither the mirror nor the server can give this file"}
 	}
+	if known := m.store.settled(); !known.Partial {
+		known.Partial = true
+		if err := m.store.settle(known); err != nil {
+			return err
+		}
+	}
 	return m.download(ctx, l, blobs, nil, false)
 }

@@ -26,9 +26,13 @@ import (
 // removes both. It takes up the last settled packs, too, while they are not much larger than what is new, so that there are
 // few, and each object is written seldom. What the refs no longer reach in the others stays; a mirror that becomes more than
 // twice as large as it was is emptied, since the next Fetch brings it packed better than it can be packed here.
+//
+// Removal follows no order, so a commit may outlive what it needs. A Fetch would take it as whole if a branch came back to it;
+// so a mirror whose removal did not come to its end is emptied before the next Fetch.
 const (
-	useName     = "furrow.use"
-	settledName = "furrow.packs"
+	useName      = "furrow.use"
+	settledName  = "furrow.packs"
+	droppingName = "furrow.dropping"
 
 	// collectionLimit bounds the time of a collection. A mirror that takes longer is emptied.
 	collectionLimit = 5 * time.Minute
@@ -112,13 +116,19 @@ func (m *Mirror) empty() error {
 	if err := wipe(m.dir); err != nil {
 		return err
 	}
-	return m.create()
+	if err := writeLayout(m.dir, m.remote.url); err != nil {
+		return err
+	}
+	m.store.reset()
+	return nil
 }
 
 // settled are the packs of which nothing is missing, in order, and how large the mirror was when it was first collected.
 type settled struct {
 	Packs []string `json:"packs"`
 	Bytes int64    `json:"bytes,omitempty"`
+	// Partial is set once files were fetched one by one. They are not in the packs of the trees that name them.
+	Partial bool `json:"partial,omitempty"`
 }
 
 // most is how large the mirror may grow.
@@ -223,11 +233,14 @@ func (m *Mirror) repack(ctx context.Context) error {
 		}
 	}
 	live, err := m.reachable(ctx, refs, candidates.seen)
+	if err == nil && known.Partial {
+		err = m.addFiles(ctx, refs, candidates.seen, live)
+	}
 	if err != nil {
 		return err
 	}
-	if len(live) > 0 {
-		grown, err := s.writePack(ctx, live)
+	if len(live.list) > 0 {
+		grown, err := s.writePack(ctx, live.list)
 		if err != nil {
 			return err
 		}
@@ -260,8 +273,9 @@ func (m *Mirror) removeTemporary() {
 	}
 }
 
-// reachable lists those of the candidates that the refs reach. Any other object is in a settled pack, and so is what it reaches.
-func (m *Mirror) reachable(ctx context.Context, refs Refs, candidates map[Hash]bool) ([]Hash, error) {
+// reachable lists those of the candidates that the refs reach. Any other object is in a settled pack, and so is what it reaches,
+// but for files that were fetched later; see addFiles.
+func (m *Mirror) reachable(ctx context.Context, refs Refs, candidates map[Hash]bool) (*objectList, error) {
 	live, elsewhere := newObjectList(), map[Hash]bool{}
 	var next []Entry // whose content is to be looked at; commits have no mode
 	reach := func(e Entry) error {
@@ -300,7 +314,41 @@ func (m *Mirror) reachable(ctx context.Context, refs Refs, candidates map[Hash]b
 			}
 		}
 	}
-	return live.list, nil
+	return live, nil
+}
+
+// addFiles adds those of the candidates that are files at the branches' heads, whatever pack their directories are in. Files of
+// earlier commits are fetched again when they are read.
+func (m *Mirror) addFiles(ctx context.Context, refs Refs, candidates map[Hash]bool, live *objectList) error {
+	walked := map[Hash]bool{}
+	var next []Entry
+	for _, commit := range refs {
+		next = append(next, Entry{Hash: commit})
+	}
+	for len(next) > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		e := next[len(next)-1]
+		next = next[:len(next)-1]
+		if walked[e.Hash] {
+			continue
+		}
+		walked[e.Hash] = true
+		held, err := m.references(e)
+		if err != nil {
+			return err
+		}
+		for _, entry := range held {
+			switch {
+			case entry.Mode == ModeDir:
+				next = append(next, entry)
+			case entry.Mode != 0 && candidates[entry.Hash]:
+				live.add(entry.Hash)
+			}
+		}
+	}
+	return nil
 }
 
 // references lists what a tree or a commit names.
@@ -388,18 +436,41 @@ func syncFile(path string) error {
 	return errors.Join(file.Sync(), file.Close())
 }
 
-// drop removes packs and loose objects. A pack goes before its index, which nobody reads without it.
+// drop removes packs and loose objects. The note that it has begun is on the disk before the first file goes, and goes when
+// all removals are on the disk. A pack goes before its index, which nobody reads without it.
 func (s *store) drop(packs []string, loose []Hash) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := s.objects.Close()
+	note := filepath.Join("info", droppingName)
+	file, err := s.files.Create(filepath.Join("objects", note))
+	if err == nil {
+		err = errors.Join(file.Close(), syncFile(filepath.Join(s.dir, "info")))
+	}
+	if err != nil {
+		return err
+	}
+	err = s.objects.Close()
+	changed := map[string]bool{"pack": true}
 	for _, pack := range packs {
 		err = errors.Join(err, s.remove(filepath.Join("pack", pack)), s.remove(filepath.Join("pack", indexName(pack))))
 	}
 	for _, hash := range loose {
 		err = errors.Join(err, s.remove(loosePath(hash)))
+		changed[filepath.Dir(loosePath(hash))] = true
+	}
+	for dir := range changed {
+		err = errors.Join(err, syncFile(filepath.Join(s.dir, dir)))
 	}
 	s.objects = newObjects(s.files)
 	s.packs = s.listPacks()
-	return err
+	if err != nil {
+		return err
+	}
+	return s.remove(note)
+}
+
+// dropping says that a removal has begun and did not come to its end. What the refs reach is whole, and nothing else is certain.
+func (s *store) dropping() bool {
+	_, err := os.Lstat(filepath.Join(s.dir, "info", droppingName))
+	return err == nil
 }

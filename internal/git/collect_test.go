@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -134,6 +135,37 @@ func grownMirror(t testing.TB, bare, dir string) *git.Mirror {
 	return m
 }
 
+// deletedBranch pushes and fetches a branch, so that its commits and trees are loose and in several packs, and deletes it.
+func deletedBranch(t testing.TB, bare string, m *git.Mirror) git.Hash {
+	t.Helper()
+	const branch = "furrow/gone"
+	head := git.Hash{}
+	for i := range 3 {
+		base := fetch(t, m)["main"]
+		if i > 0 {
+			base = head
+		}
+		commit, objects := graftFile(t, m, base, fmt.Sprintf("gone/%d/file", i), fmt.Sprint(i))
+		if err := m.Push(t.Context(), []git.Update{{Ref: branch, Old: head, New: commit, Objects: objects}}); err != nil {
+			t.Fatal(err)
+		}
+		head = commitFiles(t, bare, branch, map[string]string{fmt.Sprintf("gone/server%d/file", i): fmt.Sprint(i)})
+		fetch(t, m)
+	}
+	run(t, bare, "update-ref", "-d", "refs/heads/"+branch)
+	fetch(t, m)
+	return head
+}
+
+// runAnyway gives what git says on its standard error, if it fails.
+func runAnyway(dir string, args ...string) string {
+	cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Sprintf("%v: %s", err, out)
+	}
+	return ""
+}
+
 // crashing takes a copy of the mirror before each change of a file: what a process that is killed there leaves.
 type crashing struct {
 	billy.Filesystem
@@ -184,6 +216,7 @@ func (f crashingFile) Unlock() error { return f.File.Unlock() }
 func TestCollectionMayCrashAnywhere(t *testing.T) {
 	bare, dir, crashes := newBare(t), filepath.Join(t.TempDir(), "mirror"), t.TempDir()
 	m := grownMirror(t, bare, dir)
+	gone := deletedBranch(t, bare, m)
 	var mu sync.Mutex
 	var ops []string
 	writes := 0
@@ -210,12 +243,20 @@ func TestCollectionMayCrashAnywhere(t *testing.T) {
 	if len(ops) < 20 {
 		t.Fatalf("only %d changes of files were seen: %v", len(ops), ops)
 	}
+	run(t, bare, "update-ref", "refs/heads/furrow/gone", gone.String())
 	for i, op := range ops {
 		left := filepath.Join(crashes, fmt.Sprint(i))
 		fsck(t, left)
 		again := openAt(t, left, bare)
-		if got, want := fetch(t, again)["main"], at(t, bare, "main"); got != want {
+		refs := fetch(t, again)
+		if got, want := refs["main"], at(t, bare, "main"); got != want {
 			t.Errorf("killed before %q, main is at %s, want %s", op, got, want)
+		}
+		if got := refs["furrow/gone"]; got != gone {
+			t.Errorf("killed before %q, the branch that came back is at %s, want %s", op, got, gone)
+		}
+		if out := runAnyway(left, "rev-list", "--objects", "--quiet", "--all"); out != "" {
+			t.Errorf("killed before %q, the branch that came back lacks objects: %s", op, out)
 		}
 		again.CollectAt(0, 0, 1<<20)
 		collect(t, again)
@@ -242,6 +283,57 @@ func TestCollectionThatFailsRemovesNothing(t *testing.T) {
 		t.Errorf("%d loose objects are left of %d", after, before)
 	}
 	fsck(t, dir)
+}
+
+// A mirror that is open fills itself anew, too, when a collection could not remove all.
+func TestFetchAfterACollectionThatDidNotRemoveAll(t *testing.T) {
+	refused := errors.New("refused")
+	bare, grown := newBare(t), filepath.Join(t.TempDir(), "mirror")
+	first := grownMirror(t, bare, grown)
+	gone := deletedBranch(t, bare, first)
+	for after := range 12 {
+		dir := filepath.Join(t.TempDir(), fmt.Sprint(after))
+		if err := os.CopyFS(dir, os.DirFS(grown)); err != nil {
+			t.Fatal(err)
+		}
+		m, other := openAt(t, dir, bare), openAt(t, dir, bare)
+		m.CollectAt(0, 0, 1<<20)
+		collect(t, other)
+		m.OnFiles(func(files billy.Filesystem) billy.Filesystem {
+			left := after
+			return refusing{files, func() error {
+				if left--; left < 0 {
+					return refused
+				}
+				return nil
+			}}
+		})
+		if err := m.Collect(t.Context()); !errors.Is(err, refused) {
+			t.Fatalf("got %v, want %v", err, refused)
+		}
+		run(t, bare, "update-ref", "refs/heads/furrow/gone", gone.String())
+		if got := fetch(t, other)["furrow/gone"]; got != gone {
+			t.Errorf("the branch that came back is at %s, want %s", got, gone)
+		}
+		if out := runAnyway(dir, "rev-list", "--objects", "--quiet", "--all"); out != "" {
+			t.Errorf("after %d files were removed, the branch that came back lacks objects: %s", after, out)
+		}
+		if _, err := other.Commit(gone); err != nil {
+			t.Errorf("the mirror that is open cannot read the branch: %v", err)
+		}
+	}
+}
+
+type refusing struct {
+	billy.Filesystem
+	remove func() error
+}
+
+func (r refusing) Remove(path string) error {
+	if err := r.remove(); err != nil {
+		return err
+	}
+	return r.Filesystem.Remove(path)
 }
 
 type fullDisk struct {
@@ -442,5 +534,44 @@ func TestRandomHistoriesLoseNothing(t *testing.T) {
 				t.Fatalf("seed %d, step %d", seed, i)
 			}
 		}
+	}
+}
+
+// The blobs of a mirror without blobs come after the trees that name them, so no new tree leads to them.
+func TestCollectionKeepsTheFilesThatWereRead(t *testing.T) {
+	bare, dir := newBare(t), filepath.Join(t.TempDir(), "mirror")
+	offerBlobs(t, bare)
+	commitFiles(t, bare, "main", map[string]string{"seeds/a": "a", "seeds/old": "old", "seeds/link/b": "b", "c": "c"})
+	m := openAt(t, dir, bare)
+	base := fetch(t, m)["main"]
+	m.CollectAt(0, 0, 1<<20)
+	if err := m.Prefetch(t.Context(), base, "seeds"); err != nil {
+		t.Fatal(err)
+	}
+	old, _, err := m.Entry(base, "seeds/old")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var status git.Hash
+	for i := range 4 { // later collections take up what the earlier ones packed
+		collect(t, m)
+		base = fetch(t, m)["main"]
+		for name, want := range map[string]bool{"seeds/a": true, "seeds/link/b": true, "c": false} {
+			entry, _, err := m.Entry(base, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := m.Has(entry.Hash); got != want {
+				t.Errorf("after %d collections, %s is there: %v, want %v", i+1, name, got, want)
+			}
+		}
+		if i == 1 {
+			commitFiles(t, bare, "main", map[string]string{"seeds/old": ""})
+			fetch(t, m)
+		}
+		status = report(t, m, status, fmt.Sprint(i))
+	}
+	if m.Has(old.Hash) {
+		t.Error("a file that is at no branch's head any more is still there")
 	}
 }

@@ -35,6 +35,11 @@ func (m *Mirror) Fetch(ctx context.Context, base string) (Refs, error) {
 		return nil, err
 	}
 	defer unlock()
+	if m.store.dropping() {
+		if err := m.empty(); err != nil {
+			return nil, err
+		}
+	}
 	m.store.refresh()
 	refs, err := m.fetch(ctx, base)
 	if err != nil {

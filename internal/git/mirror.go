@@ -103,8 +103,11 @@ func (m *Mirror) create() error {
 	return nil
 }
 
-// sound says that every ref of the mirror can be read, down to its root tree.
+// sound says that every ref of the mirror can be read, down to its root tree, and that all that is there is whole.
 func (m *Mirror) sound() bool {
+	if m.store.dropping() {
+		return false
+	}
 	refs, err := readRefs(m.dir)
 	if err != nil {
 		return false

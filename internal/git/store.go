@@ -60,6 +60,21 @@ func openStore(files billy.Filesystem) *store {
 	return s
 }
 
+// reset forgets the objects that were here.
+func (s *store) reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.objects.Close()
+	s.objects = newObjects(s.files)
+	s.packs = s.listPacks()
+	s.cacheMu.Lock()
+	defer s.cacheMu.Unlock()
+	clear(s.trees)
+	clear(s.commits)
+	clear(s.deltas)
+	s.treesSize = 0
+}
+
 func newObjects(files billy.Filesystem) *filesystem.ObjectStorage {
 	options := filesystem.Options{MaxOpenDescriptors: openPacks}
 	return filesystem.NewObjectStorageWithOptions(dotgit.New(files), cache.NewObjectLRU(objectCacheSize), options)
