@@ -56,6 +56,7 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 }
 
 func executeRoot(ctx context.Context, root *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	stdout, stderr = printer{stdout}, printer{stderr}
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)

@@ -6,7 +6,8 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
+
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
 // outputFlag is -o table|yaml|json, and wide for commands that have more to show.
@@ -35,14 +36,14 @@ func (f *outputFlag) text() bool { return f.format == "table" || f.wide() }
 func (f *outputFlag) write(w io.Writer, value any, table func(io.Writer)) error {
 	switch f.format {
 	case "yaml":
-		data, err := yaml.Marshal(value)
+		data, err := manifest.YAML(value)
 		if err != nil {
 			return err
 		}
-		_, err = w.Write(data)
+		_, err = bare(w).Write(data)
 		return err
 	case "json":
-		enc := json.NewEncoder(w)
+		enc := json.NewEncoder(bare(w))
 		enc.SetIndent("", "  ")
 		return enc.Encode(value)
 	}

@@ -18,7 +18,7 @@ type progressLine struct {
 }
 
 func newProgressLine(w io.Writer) *progressLine {
-	l := &progressLine{w: w, show: func(engine.Progress) {}}
+	l := &progressLine{w: bare(w), show: func(engine.Progress) {}}
 	if isTerminal(w) {
 		l.show = engine.Every(time.Second/4, l.write)
 	}
@@ -39,7 +39,7 @@ func (l *progressLine) andLog(log *transitions) func(engine.Progress) {
 
 func (l *progressLine) write(p engine.Progress) {
 	l.shown = true
-	fmt.Fprint(l.w, "\r"+clearLine, p)
+	fmt.Fprint(l.w, "\r"+clearLine, printable(p.String()))
 }
 
 // clear removes the line, once the pass is over.

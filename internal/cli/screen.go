@@ -23,13 +23,13 @@ type screen struct {
 }
 
 func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
+	file, ok := bare(w).(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 func newScreen(w io.Writer) *screen {
 	s := &screen{w: w, between: "\n", terminal: isTerminal(w)}
-	if file, ok := w.(*os.File); ok {
+	if file, ok := bare(w).(*os.File); ok {
 		s.size = func() (width, height int) {
 			width, height, err := term.GetSize(int(file.Fd()))
 			if err != nil {
@@ -49,7 +49,7 @@ func (s *screen) show(draw func(io.Writer)) {
 	draw(text)
 	switch {
 	case s.terminal:
-		fmt.Fprint(s.w, repaint(text.String(), text.width, height))
+		fmt.Fprint(bare(s.w), repaint(printable(text.String()), text.width, height))
 	case text.String() != s.last:
 		if s.last != "" {
 			fmt.Fprint(s.w, s.between)

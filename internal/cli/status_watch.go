@@ -35,7 +35,7 @@ type statusWatch struct {
 func newStatusWatch(cmd *cobra.Command, output *outputFlag, look func(context.Context) (*engine.Report, error)) *statusWatch {
 	v := &statusWatch{screen: newScreen(cmd.OutOrStdout()), output: output, warnings: cmd.ErrOrStderr(), look: look, now: time.Now, interval: watchInterval}
 	if !output.text() {
-		v.screen.terminal, v.screen.between = false, ""
+		v.screen.w, v.screen.terminal, v.screen.between = bare(v.screen.w), false, ""
 	}
 	if output.format == "yaml" {
 		v.screen.between = "---\n"

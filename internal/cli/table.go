@@ -18,7 +18,7 @@ type page struct {
 
 // widthOf is how wide lines may be: that of the terminal; 0 for no limit.
 func widthOf(w io.Writer) int {
-	switch w := w.(type) {
+	switch w := bare(w).(type) {
 	case *page:
 		return w.width
 	case *os.File:
@@ -39,6 +39,7 @@ const (
 // rows writes lines of cells as a table. Where it is wider than the terminal, the widest
 // column is wrapped. A line of one cell goes across all columns.
 func rows(w io.Writer, lines [][]string) {
+	lines = shownCells(lines)
 	widths := columnWidths(lines)
 	total, widest := -gap, 0
 	for i, width := range widths {
@@ -57,6 +58,17 @@ func rows(w io.Writer, lines [][]string) {
 		}
 		writeRow(w, cells, widths)
 	}
+}
+
+// shownCells are the cells as they are shown, which says how wide they are.
+func shownCells(lines [][]string) [][]string {
+	out := make([][]string, len(lines))
+	for i, cells := range lines {
+		for _, cell := range cells {
+			out[i] = append(out[i], printable(cell))
+		}
+	}
+	return out
 }
 
 // columnWidths are how wide the columns of a table are by themselves.

@@ -18,6 +18,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/git"
@@ -350,7 +351,7 @@ func (p *pass) reportTier(d *seedDecision, t *plan.Tier, s release.TierStatus) T
 	r := p.repos[t.Repo]
 	proposal, open := r.proposals[layout.TierBranch(r.base, s.Tier)]
 	if open && s.Act != release.ActSupersede {
-		out.Proposal = &ProposalReport{Repo: t.Repo, Branch: proposal.Branch, Title: proposal.Title, URL: proposal.URL, Gate: s.Shut()}
+		out.Proposal = &ProposalReport{Repo: t.Repo, Branch: proposal.Branch, Title: manifest.Printable(proposal.Title), URL: proposal.URL, Gate: s.Shut()}
 	}
 	return out
 }
@@ -468,7 +469,7 @@ func (p *pass) writeStatus(ctx context.Context, r *repoState, report *Report) er
 		p.engine.reported = is // others wrote since, and kept what is ours
 		return nil
 	}
-	if data, err = yaml.Marshal(all); err != nil {
+	if data, err = manifest.YAML(all); err != nil {
 		return err
 	}
 	tree, err := r.Mirror.WriteTree(map[string][]byte{StatusFile: data})

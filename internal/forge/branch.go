@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
@@ -260,7 +261,7 @@ func rejection(branch string) string { return "Reject " + branch }
 // its own branch.
 func RejectionMessage(p Proposal, reason string) string {
 	title := rejection(p.Branch)
-	if reason = oneLine(reason); reason != "" {
+	if reason = manifest.Printable(oneLine(reason)); reason != "" {
 		title += ": " + reason
 	}
 	return AddTrailers(title, []Trailer{{TrailerRejected, p.Wants}})

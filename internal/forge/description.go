@@ -3,6 +3,8 @@ package forge
 import (
 	"slices"
 	"strings"
+
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
 // Trailers of the descriptions of pull requests.
@@ -62,7 +64,7 @@ func MarkSuperseded(text, why string) string {
 func MarkRejected(text, wants, reason string) string {
 	marks := []Trailer{{TrailerRejected, wants}}
 	if reason != "" {
-		marks = append(marks, Trailer{TrailerReason, reason})
+		marks = append(marks, Trailer{TrailerReason, manifest.Printable(oneLine(reason))})
 	}
 	return AddTrailers(Unmark(text), marks)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 )
 
@@ -115,7 +116,7 @@ func proposedAsWanted(d *decision) (TierStatus, bool) {
 
 func rejection(reason, seed string) string {
 	if reason != "" {
-		reason = ": " + reason
+		reason = ": " + manifest.Printable(reason)
 	}
 	return fmt.Sprintf("a person rejected it%s. Change the seed, or run 'furrow retry %s'", reason, seed)
 }
