@@ -140,6 +140,9 @@ func (c *planCommand) lintRepos(cat *catalog.Catalog) ([]finding, error) {
 		spec := cat.Repos[name].Spec
 		at, declared := cat.Places["GitOpsRepo/"+name]
 		p := manifest.Problem{Source: at, Object: fmt.Sprintf("GitOpsRepo %q", name)}
+		if catalog.CheckCredentials(spec.Credentials) != nil {
+			spec.Credentials = "" // it is a problem of the catalog, if there is a name
+		}
 		switch {
 		case !declared:
 			findings = append(findings, finding{"error", "", engine.ErrNoGitOpsRepo.Error()})

@@ -21,7 +21,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -502,8 +501,8 @@ func (d *documents) checkRepos() {
 	urls := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(d.repos)) {
 		spec := d.repos[name].Spec
-		if c := spec.Credentials; c != "" && len(validation.IsDNS1123Label(c)) > 0 {
-			d.report("GitOpsRepo", name, fmt.Sprintf("spec.credentials %q is no name of credentials", c), "Write the name of a set of credentials: lower case letters, digits and '-'.")
+		if err := CheckCredentials(spec.Credentials); spec.Credentials != "" && err != nil {
+			d.report("GitOpsRepo", name, "spec.credentials: "+err.Error(), "Name a directory in that of --credentials or, with a controller, a Secret.")
 		}
 		if spec.URL == "" && d.places["GitOpsRepo/"+name] != (manifest.Source{}) {
 			d.report("GitOpsRepo", name, "spec.url is missing", "Write where the repository is.")

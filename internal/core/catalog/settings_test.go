@@ -28,7 +28,7 @@ func TestSettingsThatCannotBeReadAreAProblemOfTheInventory(t *testing.T) {
 func TestAnUnsafeNameOfCredentialsIsRefused(t *testing.T) {
 	for _, name := range []string{"../../serviceaccount", "a/b", "..", "A", "a_b"} {
 		c := load(t, "-- repo.yaml --\napiVersion: furrow.dev/v1alpha1\nkind: GitOpsRepo\nmetadata: {name: gitops}\nspec: {url: 'https://git.example.com/a', credentials: "+name+"}\n")
-		if len(c.Problems) != 1 || !strings.Contains(c.Problems[0].Error(), "is no name of credentials") {
+		if len(c.Problems) != 1 || !strings.Contains(c.Problems[0].Error(), "is not a valid name of credentials") {
 			t.Errorf("%s: %v", name, c.Problems)
 		}
 	}

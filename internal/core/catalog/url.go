@@ -3,12 +3,15 @@ package catalog
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/netip"
 	"net/url"
 	"path"
 	"regexp"
 	"strings"
 	"unicode"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // scpURL is user@host:path, the short form of an SSH URL.
@@ -59,22 +62,28 @@ func withoutGit(at string) string {
 	return strings.TrimRight(strings.TrimSuffix(strings.TrimRight(at, "/"), ".git"), "/")
 }
 
+// plainPath is a path that every server, and every proxy before one, reads alike, however often each decodes it. On any
+// other, credentials that are bound to a part of a server could reach the rest of it.
+var plainPath = regexp.MustCompile(`^(?:[A-Za-z0-9._~+/-]|%20)*$`)
+
+// dots is an element of a path that leads elsewhere, on servers that leave out spaces and dots at the end, too.
+var dots = regexp.MustCompile(`(?:^|/)(?:\.|%20)+(?:/|$)`)
+
 // WithinURL says that a repository is the one that bound names, or lies below it on the same server.
 func WithinURL(raw, bound string) bool {
-	at, of := CanonicalURL(raw), CanonicalURL(bound)
-	if at == of {
-		return true
-	}
-	parsed, err := url.Parse(at)
-	if err != nil {
+	if URLFault(raw) != "" {
 		return false
 	}
-	for _, element := range strings.Split(parsed.Path, "/") {
-		if element == ".." || element == "." {
-			return false // it may lead out again
-		}
+	at, of := CanonicalURL(raw), CanonicalURL(bound)
+	return at == of || IsRemoteURL(raw) && strings.HasPrefix(at, of+"/")
+}
+
+// CheckCredentials refuses what is not the name of a set of credentials, such as a path to those of others.
+func CheckCredentials(name string) error {
+	if len(validation.IsDNS1123Label(name)) > 0 {
+		return fmt.Errorf("%q is not a valid name of credentials: use at most 63 lower case letters, digits and '-', and begin and end with a letter or digit", name)
 	}
-	return strings.HasPrefix(at, of+"/")
+	return nil
 }
 
 // oneSlash is the beginning of a URL that lacks a slash, which would be taken for a directory.
@@ -106,6 +115,11 @@ func URLFault(raw string) string {
 		return "has a scheme that is not supported"
 	case u.Hostname() == "":
 		return "has no host"
+	case strings.ContainsAny(raw, "?#"):
+		return "has a query or a fragment"
+	}
+	if at := u.EscapedPath(); !plainPath.MatchString(at) || dots.MatchString(at) {
+		return "has a path that servers may read in different ways, with something else than letters, digits, '.', '_', '~', '+', '-' and '%20', or with '.' or '..' between slashes"
 	}
 	return ""
 }

@@ -1,6 +1,9 @@
 package catalog_test
 
 import (
+	"net/url"
+	"path"
+	"strings"
 	"testing"
 
 	"github.com/furrow-dev/furrow/internal/core/catalog"
@@ -93,4 +96,66 @@ func TestFormsOfURLs(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", url, got, want)
 		}
 	}
+}
+
+// hostilePaths are what may be read otherwise by a proxy, or by the server behind it, than by Furrow.
+var hostilePaths = []string{
+	"../team-b/repo", "./repo", "..", "%2e%2e/team-b", "%252e%252e/team-b", ".%252e/team-b", "%25252e%25252e/team-b", "%252e%252e%252fteam-b", "..;/team-b", "..;a=b/team-b",
+	"..%23/team-b", "%5c..%5cteam-b", `\..\team-b`, "x%2f..%2f..%2fteam-b", "..%00/team-b", "..%20/team-b", "...", ".%20./team-b", "%", "%zz", "\u2025/team-b", "%e2%80%a5/team-b",
+	"%c0%ae%c0%ae/team-b", "%u002e%u002e/team-b", "repo?a=../../team-b", "repo?", "repo#", "repo#/../../team-b", "a\nb", "a b", "..\t/team-b",
+}
+
+func TestAURLThatServersReadInDifferentWaysIsRefused(t *testing.T) {
+	for _, path := range hostilePaths {
+		for _, url := range []string{"https://git.example.com/team-a/" + path, "HTTP://git.example.com/team-a/repo/" + path} {
+			if catalog.URLFault(url) == "" {
+				t.Errorf("%q passes", url)
+			}
+		}
+	}
+	for _, url := range []string{"https://git.example.com:8443/a/b.git/", "https://[::1]:3000/~ann/c++/_git/a-b.c", "https://git.example.com/acme/Our%20Fleet/_git/fleet"} {
+		if fault := catalog.URLFault(url); fault != "" {
+			t.Errorf("%s %s", url, fault)
+		}
+	}
+}
+
+func TestNoURLLeadsOutOfItsBound(t *testing.T) {
+	const bound = "https://git.example.com/team-a"
+	for _, path := range hostilePaths {
+		if catalog.WithinURL(bound+"/"+path, bound) {
+			t.Errorf("%q is within", path)
+		}
+	}
+	for url, want := range map[string]bool{
+		bound: true, bound + ".git": true, bound + "/repo": true, "https://Git.Example.com:443/team-a/repo.git": true, bound + "/our%20repo": true,
+		"https://git.example.com/team-ab": false, "http://git.example.com/team-a/repo": false, "https://git.example.com:8443/team-a/repo": false,
+		`https://git.example.com\@evil.example.com/team-a/repo`: false, "https://git.example.com@evil.example.com/team-a": false,
+	} {
+		if got := catalog.WithinURL(url, bound); got != want {
+			t.Errorf("%s: got %v", url, got)
+		}
+	}
+}
+
+// FuzzNoURLLeadsOutOfItsBound: whatever is decoded, and how often, leads nowhere else.
+func FuzzNoURLLeadsOutOfItsBound(f *testing.F) {
+	for _, path := range hostilePaths {
+		f.Add(path)
+	}
+	f.Fuzz(func(t *testing.T, rest string) {
+		if !catalog.WithinURL("https://git.example.com/team-a/"+rest, "https://git.example.com/team-a") {
+			return
+		}
+		for range 8 {
+			if at := path.Clean("/team-a/" + strings.NewReplacer(`\`, "/", ";", "/", "?", "/", "#", "/").Replace(rest)); at != "/team-a" && !strings.HasPrefix(at, "/team-a/") {
+				t.Fatalf("%q leads to %s", rest, at)
+			}
+			decoded, err := url.PathUnescape(rest)
+			if err != nil {
+				t.Fatalf("%q cannot be decoded: %v", rest, err)
+			}
+			rest = decoded
+		}
+	})
 }
