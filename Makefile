@@ -17,8 +17,8 @@ ON_SERVERS := ./internal/forge/gitea ./internal/probe/flux ./test/install ./test
 HARNESS    := ./test/servers ./test/servers/store
 # A file that is there when the tests of the harness have passed as it is now.
 HARNESS_PASSED = $${XDG_CACHE_HOME:-$$HOME/.cache}/furrow/passed-$(shell git ls-files -co --exclude-standard test/servers | xargs cat | git hash-object --stdin)
-# What the rest of the packages are.
-SEQUENTIAL  = $(filter-out $(shell $(GO) list $(CONCURRENT)) %/test/servers/store,$(shell $(GO) list ./...))
+# The rest of the packages, and the engine without the race detector, with which it repeats itself less.
+SEQUENTIAL  = $(filter-out $(shell $(GO) list $(CONCURRENT)),$(shell $(GO) list ./...)) ./internal/engine
 
 # TIMEOUT bounds a run of tests, PACKAGE_TIMEOUT the tests of one package.
 TIMEOUT         ?= 40m

@@ -255,7 +255,7 @@ func TestAbandoningMayBeDisturbed(t *testing.T) {
 	want := outcome(run(t, undisturbed))
 	step := 1
 	if testing.Short() {
-		step = 9
+		step = 9 * slower
 	}
 	for name, m := range map[string]mode{"killed before": crashesBefore, "killed after": crashesAfter, "fails before": failsBefore, "fails after": failsAfter} {
 		t.Run(name, func(t *testing.T) {

@@ -271,7 +271,7 @@ func TestTheControlPlaneDocumentCountsInEveryPass(t *testing.T) {
 func TestRandomHistoriesOfTwoControlPlanesOfOneName(t *testing.T) {
 	n := 60
 	if testing.Short() {
-		n = 8
+		n = 10 / slower
 	}
 	for i := range n {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {

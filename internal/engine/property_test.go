@@ -34,7 +34,7 @@ const settleLimit = 400
 func TestRandomHistories(t *testing.T) {
 	n := *runs
 	if testing.Short() {
-		n = min(n, 15)
+		n = min(n, 15/slower)
 	}
 	for i := range n {
 		seed := *start + int64(i)
@@ -102,7 +102,7 @@ func randomHistory(t *testing.T, seed int64) {
 func TestRandomHistoriesAcrossSeeds(t *testing.T) {
 	n := *runs
 	if testing.Short() {
-		n = min(n, 15)
+		n = min(n, 15/slower)
 	}
 	for i := range n {
 		seed := *start + int64(i)
@@ -340,7 +340,7 @@ func TestEveryEdgeCallMayFail(t *testing.T) {
 	t.Logf("%d edge calls", undisturbed.calls)
 	step := 1
 	if testing.Short() {
-		step = 7
+		step = 7 * slower
 	}
 	modes := map[string]mode{"killed before": crashesBefore, "killed after": crashesAfter, "fails before": failsBefore, "fails after": failsAfter, "fails twice": failsTwice}
 	for name, m := range modes {
