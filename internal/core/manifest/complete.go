@@ -158,8 +158,11 @@ func (c *completion) warnOfOrder(objects []Object, order foreignOrder) {
 func (c *completion) settle(o Object) (Object, bool) {
 	scope, known := c.scope(o.ID.GroupKind())
 	switch {
+	case !known && o.ID.Group == "": // no CustomResourceDefinition and no API server adds to it
+		c.refuse(o, fmt.Sprintf("Kubernetes has no kind %s in API group %s", o.ID.Kind, coreGroup), nextForKind(o.ID.GroupKind()))
+		return o, false
 	case !known && ServedByKubernetes(o.ID.GroupKind()):
-		c.warn(o, fmt.Sprintf("Kubernetes has no kind %s in API group %s", o.ID.Kind, cmp.Or(o.ID.Group, coreGroup)), nextForKind(o.ID.GroupKind()))
+		c.warn(o, fmt.Sprintf("Kubernetes has no kind %s in API group %s", o.ID.Kind, o.ID.Group), nextForKind(o.ID.GroupKind()))
 	case !known && o.ID.Namespace == "":
 		c.warn(o, fmt.Sprintf("it is not known whether %s is namespaced: the object has no namespace, and is taken as cluster-scoped", o.ID.GroupKind()),
 			"Write metadata.namespace if it is namespaced, or add its CustomResourceDefinition.")
@@ -176,8 +179,11 @@ func (c *completion) settle(o Object) (Object, bool) {
 
 // nextForKind says what to write instead of a kind that its API group does not have.
 func nextForKind(kind GroupKind) string {
-	var here, elsewhere []string
+	var group, here, elsewhere []string
 	for known := range builtinScopes() {
+		if known.Group == kind.Group {
+			group = append(group, known.Kind)
+		}
 		switch {
 		case known.Group == kind.Group && (strings.EqualFold(known.Kind, kind.Kind) || Distance(strings.ToLower(known.Kind), strings.ToLower(kind.Kind)) <= 2):
 			here = append(here, known.Kind)
@@ -191,6 +197,8 @@ func nextForKind(kind GroupKind) string {
 		return "Write kind: " + Nearest(kind.Kind, here)[0] + "."
 	case len(elsewhere) > 0:
 		return "That kind is in API group " + strings.Join(elsewhere, " or ") + ": correct apiVersion."
+	case kind.Group == "":
+		return "Correct apiVersion or kind; the most similar kind is " + Nearest(kind.Kind, group)[0] + "."
 	}
 	return "Correct apiVersion or kind, unless the clusters run a Kubernetes that has it."
 }

@@ -63,11 +63,21 @@ func TestComplete(t *testing.T) {
 		},
 		"a kind that Kubernetes does not have": {
 			text: "apiVersion: apps/v1\nkind: deployment\nmetadata: {name: a, namespace: b}\n---\napiVersion: v1\nkind: Deployment\nmetadata: {name: a, namespace: b}\n---\napiVersion: batch/v1\nkind: Cleanup\nmetadata: {name: a}\n",
-			want: []string{"apps/deployment/b/a@f:1", "core/Deployment/b/a@f:5", "batch/Cleanup/a@f:9"},
+			want: []string{"apps/deployment/b/a@f:1", "batch/Cleanup/a@f:9"},
+			wantProblems: []string{
+				`f:5: Deployment "a": Kubernetes has no kind Deployment in API group core. That kind is in API group apps: correct apiVersion.`,
+			},
 			wantWarnings: []string{
 				`f:1: deployment "a": Kubernetes has no kind deployment in API group apps. Write kind: Deployment.`,
-				`f:5: Deployment "a": Kubernetes has no kind Deployment in API group core. That kind is in API group apps: correct apiVersion.`,
 				`f:9: Cleanup "a": Kubernetes has no kind Cleanup in API group batch. Correct apiVersion or kind, unless the clusters run a Kubernetes that has it.`,
+			},
+		},
+		"the core group has no other kinds": {
+			text: "apiVersion: v1\nkind: secret\nmetadata: {name: a, namespace: b}\n---\napiVersion: v1\nkind: Secrets\nmetadata: {name: a, namespace: b}\n---\napiVersion: v2\nkind: PodGang\nmetadata: {name: a}\n",
+			wantProblems: []string{
+				`f:1: secret "a": Kubernetes has no kind secret in API group core. Write kind: Secret.`,
+				`f:5: Secrets "a": Kubernetes has no kind Secrets in API group core. Write kind: Secret.`,
+				`f:9: PodGang "a": Kubernetes has no kind PodGang in API group core. Correct apiVersion or kind; the most similar kind is Pod.`,
 			},
 		},
 		"hooks that no install runs are left out": {

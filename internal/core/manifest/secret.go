@@ -31,7 +31,7 @@ var copyAnnotations = []string{
 // document with a sops key every value must have the form that SOPS gives it, for the
 // key alone encrypts nothing, and encrypted_regex may leave values out.
 func Exposed(o Object) (message, next string) {
-	if o.ID.GroupKind() != (GroupKind{Kind: "Secret"}) {
+	if !isSecret(o.ID.GroupKind()) {
 		return "", ""
 	}
 	next = "Encrypt it with SOPS"
@@ -54,6 +54,13 @@ func Exposed(o Object) (message, next string) {
 		return "it has a sops key, but sops.mac is not what SOPS writes, so the object counts as not encrypted", next
 	}
 	return exposedInText(o.Raw), next
+}
+
+// isSecret takes in what was meant as a Secret: no group of Kubernetes has another kind of
+// that name.
+func isSecret(kind GroupKind) bool {
+	name := strings.ToLower(kind.Kind)
+	return ServedByKubernetes(kind) && (name == "secret" || name == "secrets")
 }
 
 // plainField names the first field of a Secret that has a value in plain text.
