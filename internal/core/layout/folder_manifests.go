@@ -3,7 +3,6 @@ package layout
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"path"
 	"regexp"
@@ -68,7 +67,7 @@ func (r *folderReader) manifests(file string, data []byte) {
 			continue
 		}
 		if at := selfContained(root, nil); at != nil {
-			f.stops(f.at(at), "the alias *%s stands inside of its own anchor. Write the value out", at.Value)
+			f.stops(f.at(at), "an alias (*) stands inside of its own anchor. Write the value out")
 			return
 		}
 		f.objectsOf(root, len(parts) == 1)
@@ -79,7 +78,7 @@ func (r *folderReader) manifests(file string, data []byte) {
 func firstDocument(text string) (root *yaml3.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the parser gives up: %v", p)
+			err = errors.New("the parser gives up") // what it panics with may quote a value
 		}
 	}()
 	var document yaml3.Node

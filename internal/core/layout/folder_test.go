@@ -70,7 +70,7 @@ func TestReadFolderFindsWhatStopsARoot(t *testing.T) {
 			one("a.yaml", configMap+"---\n"+"a: b\n  c: d\n"), []string{"a.yaml:7: there is a colon where no key can stand"},
 		},
 		"a tab":                {one("a.yaml", "kind: A\nmetadata:\n\tname: a\n"), []string{"a.yaml:3: the line is indented with a tab"}},
-		"an alias of nothing":  {one("a.yaml", configMap+"data: *x\n"), []string{"a.yaml:5: the alias *x has no anchor"}},
+		"an alias of nothing":  {one("a.yaml", configMap+"data: *x\n"), []string{"a.yaml:5: an alias (*) has no anchor"}},
 		"a template":           {one("a.yaml", "{{- if .x }}\nkind: A\n{{- end }}\n"), []string{"a.yaml:1: YAML: did not find expected node content"}},
 		"text that is no text": {one("a.yaml", "a: \x01\n"), []string{"a.yaml:1: YAML: control characters are not allowed"}},
 		"a values file":        {one("values.yaml", "# chart\nreplicas: 2\n"), []string{"values.yaml:2: this is no Kubernetes object: it has no apiVersion, kind and metadata. Move the file out of clusters/edge-1"}},
@@ -116,7 +116,7 @@ func TestReadFolderFindsWhatStopsARoot(t *testing.T) {
 		"a line of more than three dashes":      {one("a.yaml", configMap+"-----\n"+configMapB), []string{"a.yaml:5: kustomize does not take text after ---"}},
 		"a directive":                           {one("a.yaml", "%YAML 1.2\n---\n"+configMap), []string{"a.yaml:1: kustomize does not take a % line"}},
 		"an anchor that contains itself, on which the controller crashes": {
-			one("a.yaml", configMap+"data: &x {y: *x}\n"), []string{"a.yaml:5: the alias *x stands inside of its own anchor"},
+			one("a.yaml", configMap+"data: &x {y: *x}\n"), []string{"a.yaml:5: an alias (*) stands inside of its own anchor"},
 		},
 		"an object of Furrow's that others define: theirs is to be corrected": {
 			map[string]string{"z.yaml": tierObject, "furrow/shop/tier-00.yaml": tierObject, "a.yaml": tierObject},

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -73,7 +74,7 @@ func checkExtent(at place) *Problem {
 		return at.problem(m.deep, fmt.Sprintf("the document is nested more than %d levels deep", maxDepth),
 			"Check the brackets and the indentation.")
 	case m.loop != nil:
-		return at.problem(m.loop, fmt.Sprintf("the alias *%s stands inside of what it stands for", m.loop.Value),
+		return at.problem(m.loop, "an alias (*) stands inside of what it stands for",
 			"Write the value out instead of the alias.")
 	case e.nodes-m.own.nodes > maxAliasNodes || e.bytes-m.own.bytes > maxAliasBytes:
 		return at.problem(nil, "the document's aliases stand for more data than an API server takes",
@@ -99,6 +100,7 @@ func checkTree(at place) Problems {
 
 type treeCheck struct {
 	at       place
+	key      string // of the value that is walked
 	problems Problems
 }
 
@@ -113,20 +115,56 @@ func (c *treeCheck) walk(node *yaml3.Node) {
 	case yaml3.ScalarNode:
 		c.scalar(node)
 	}
-	for _, child := range node.Content {
+	for i, child := range node.Content {
+		if node.Kind == yaml3.MappingNode && i%2 == 0 {
+			c.key, _ = keyText(child)
+		}
 		c.walk(child)
 	}
 }
 
 func (c *treeCheck) scalar(node *yaml3.Node) {
 	if plain(node) && slices.Contains(infinite, strings.ToLower(strings.TrimLeft(node.Value, "+-"))) {
-		c.report(node, fmt.Sprintf("%s is a number that JSON, and so an API server, cannot hold", node.Value),
+		c.report(node, fmt.Sprintf("the value of %s is infinite or not a number, which JSON, and so an API server, cannot hold", shorten(c.key)),
 			"Quote it if it is meant as text.")
 	}
 	if node.ShortTag() == "!!binary" {
 		c.report(node, "!!binary values do not survive the way to an API server",
 			"Remove the tag, and write base64 as plain text where the field takes base64.")
 	}
+}
+
+// unreadableProblem explains why a tree has no value in JSON, without the value.
+func unreadableProblem(at place) Problem {
+	node, key, message, next := misfit(at.node, "")
+	if node == nil {
+		return *at.problem(nil, "the document cannot be read", "Check its tags (!!) and merges (<<).")
+	}
+	return *at.problem(node, fmt.Sprintf("the value of %s %s", shorten(key), message), next)
+}
+
+// misfit finds the first scalar that does not have the type that its tag or its text says.
+func misfit(node *yaml3.Node, key string) (found *yaml3.Node, of, message, next string) {
+	if node.Kind == yaml3.ScalarNode {
+		var ignored any
+		_, err := strconv.ParseFloat(node.Value, 64)
+		switch {
+		case plain(node) && errors.Is(err, strconv.ErrRange):
+			return node, key, "is a number that is too large", "Quote it if it is meant as text."
+		case node.Style&yaml3.TaggedStyle != 0 && node.Decode(&ignored) != nil:
+			return node, key, "is not what its tag says", "Correct the value, or remove the tag."
+		}
+	}
+	for i, child := range node.Content {
+		if node.Kind == yaml3.MappingNode && i%2 == 0 {
+			key, _ = keyText(child)
+			continue
+		}
+		if found, of, message, next = misfit(child, key); found != nil {
+			return found, of, message, next
+		}
+	}
+	return nil, "", "", ""
 }
 
 // keys refuses keys that are not text, keys that stand twice, and merges that

@@ -81,7 +81,7 @@ func withIntegers(value any) any {
 // not end the process.
 func recovered(err *error) {
 	if r := recover(); r != nil {
-		*err = fmt.Errorf("the parser gives up: %v", r)
+		*err = errors.New("the parser gives up") // what it panics with may quote a value
 	}
 }
 

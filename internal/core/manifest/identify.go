@@ -160,13 +160,13 @@ func (c *identity) checkStrings(metadata map[string]any, field string) {
 
 // typeName says what a value that should have been text is.
 func typeName(value any) string {
-	switch value := value.(type) {
+	switch value.(type) {
 	case nil:
 		return "empty"
 	case bool:
-		return fmt.Sprintf("the boolean %t", value)
+		return "a boolean"
 	case int64, float64:
-		return fmt.Sprintf("the number %v", value)
+		return "a number"
 	case []any:
 		return "a list"
 	}

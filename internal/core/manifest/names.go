@@ -111,7 +111,7 @@ func keyFault(key string) string {
 // valueFault says why something cannot be the value of a label.
 func valueFault(value string) string {
 	if len(validation.IsValidLabelValue(value)) > 0 {
-		return fmt.Sprintf("is %s, which is not a valid label value (at most %d letters, digits, '-', '_' and '.', and a letter or digit at its ends)", shorten(value), maxLabel)
+		return fmt.Sprintf("is not a valid label value (at most %d letters, digits, '-', '_' and '.', and a letter or digit at its ends)", maxLabel)
 	}
 	return ""
 }

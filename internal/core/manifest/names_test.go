@@ -72,9 +72,9 @@ func TestLabelsAndAnnotationsAreChecked(t *testing.T) {
 		"a key with two slashes":      {"annotations: {a/b/c: d}", `metadata.annotations: "a/b/c" is not a valid key`},
 		"a name of 64":                {"annotations: {" + strings.Repeat("x", 64) + ": d}", "is not a valid key"},
 		"a prefix that is no domain":  {"labels: {a_b/c: d}", "is not a valid key"},
-		"a value with a space":        {"labels: {a: b c}", `the value of "a" is "b c", which is not a valid label value`},
-		"a value of 64":               {"labels: {a: " + strings.Repeat("x", 64) + "}", "which is not a valid label value"},
-		"a value with a line break":   {"labels: {a: \"b\\n\"}", "which is not a valid label value"},
+		"a value with a space":        {"labels: {a: b c}", `the value of "a" is not a valid label value`},
+		"a value of 64":               {"labels: {a: " + strings.Repeat("x", 64) + "}", "is not a valid label value"},
+		"a value with a line break":   {"labels: {a: \"b\\n\"}", "is not a valid label value"},
 		"a value that SOPS encrypted": {"labels: {a: '" + enc + "'}", ""},
 	}
 	for name, tc := range tests {

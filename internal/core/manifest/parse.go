@@ -29,11 +29,11 @@ func New(source Source, body map[string]any) (Object, error) {
 	at := place{file: source.File, line: source.Line}
 	text, err := json.Marshal(body)
 	if err != nil {
-		return Object{}, Problems{{Source: source, Message: "the object is not JSON: " + err.Error(), Next: "Use JSON types only."}}
+		return Object{}, Problems{{Source: source, Message: "the object is not JSON", Next: "Use JSON types only."}}
 	}
 	value, err := decodeJSON(text)
 	if err != nil {
-		return Object{}, Problems{{Source: source, Message: "the object is not JSON: " + err.Error(), Next: "Use JSON types only."}}
+		return Object{}, Problems{{Source: source, Message: "the object is not JSON", Next: "Use JSON types only."}}
 	}
 	fields, _ := value.(map[string]any)
 	r.object(fields, at, nil)
@@ -109,9 +109,12 @@ func (r *reader) json(doc document, at place) bool {
 		return false
 	}
 	at.line = at.base + line
-	r.report(at, "", "JSON: "+err.Error(), "Correct the document there.")
+	r.report(at, "", "JSON: "+unquoted.ReplaceAllString(err.Error(), "invalid character "), "Correct the document there.")
 	return true
 }
+
+// unquoted is what a message of the JSON parser quotes of the text.
+var unquoted = regexp.MustCompile(`^invalid character '(\\?.|\\[^']+)' `)
 
 // leadingLines counts the lines of text before its first content.
 func leadingLines(text []byte) int {
@@ -177,11 +180,9 @@ func (r *reader) tree(t tree, at place) {
 	}
 	value, err := t.decode()
 	if err != nil {
-		f := readFault(err)
-		if f.line > 0 {
-			at.line = at.base + f.line
-		}
-		r.report(at, name, "the document cannot be read: "+f.text, "Correct the value.")
+		p := unreadableProblem(at)
+		p.Object = name
+		r.problems = append(r.problems, p)
 		return
 	}
 	body, ok := value.(map[string]any)

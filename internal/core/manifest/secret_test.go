@@ -16,9 +16,9 @@ func TestExposedSecrets(t *testing.T) {
 	)
 	tests := map[string]struct{ text, want string }{
 		"another kind":                  {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: s}\ndata: {a: hunter2}\n", ""},
-		"in another group of Kubernetes": {"apiVersion: apps/v1\nkind: Secret\nmetadata: {name: s}\ndata: {a: aHVudGVyMg==}\n", "data.a is not encrypted"},
-		"by another name":                {"apiVersion: apps/v1\nkind: secrets\nmetadata: {name: s}\ndata: {a: aHVudGVyMg==}\n", "data.a is not encrypted"},
-		"a custom resource":              {"apiVersion: x.io/v1\nkind: Secret\nmetadata: {name: s}\ndata: {a: hunter2}\n", ""},
+		"another built-in group":        {"apiVersion: apps/v1\nkind: Secret\nmetadata: {name: s}\ndata: {a: aHVudGVyMg==}\n", "data.a is not encrypted"},
+		"by another name":               {"apiVersion: apps/v1\nkind: secrets\nmetadata: {name: s}\ndata: {a: aHVudGVyMg==}\n", "data.a is not encrypted"},
+		"a custom resource":             {"apiVersion: x.io/v1\nkind: Secret\nmetadata: {name: s}\ndata: {a: hunter2}\n", ""},
 		"no data":                       {secret + "type: Opaque\nimmutable: true\n", ""},
 		"empty values":                  {secret + "data: {a: '', b: null}\nstringData: {}\n", ""},
 		"plain data":                    {secret + "data: {b: aHVudGVyMg==, a: aHVudGVyMg==}\n", "data.a is not encrypted"},

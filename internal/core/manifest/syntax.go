@@ -86,10 +86,14 @@ var advice = []struct{ has, message, next string }{
 	{"without a line of its own", "a second document starts inside of this one", "End lines with a line feed, and put --- on a line of its own."},
 }
 
-// syntaxProblem explains why a document cannot be read.
+// syntaxProblem explains why a document cannot be read, and quotes no value of it: what
+// stands where YAML is not valid is as likely as not a password without quotes.
 func syntaxProblem(doc document, at place, err error) Problem {
 	f := locate(doc.text, err)
 	p := Problem{Message: "YAML: " + Printable(f.text), Next: "Correct the document there."}
+	if strings.ContainsAny(f.text, "'\"`") { // it may quote a value
+		p.Message = "the document is not valid YAML"
+	}
 	for _, row := range advice {
 		if strings.Contains(f.text, row.has) {
 			p.Message, p.Next = row.message, row.next
@@ -97,8 +101,8 @@ func syntaxProblem(doc document, at place, err error) Problem {
 		}
 	}
 	if name, ok := unknownAnchor(f.text); ok {
-		p.Message = fmt.Sprintf("the alias *%s has no anchor &%s before it in this document", name, name)
-		p.Next = "Anchors do not reach across ---: write the value out, or quote it if it is text."
+		p.Message = "an alias (*) has no anchor (&) before it in this document"
+		p.Next = "Quote the value if it is text; anchors do not reach across ---."
 		f.line = lineWith(doc.text, "*"+name)
 	}
 	if line := tabbedLine(doc.text, f.line); line > 0 {
