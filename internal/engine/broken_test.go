@@ -198,3 +198,95 @@ func (w *world) settleSeeds(rounds int) {
 		w.tick()
 	}
 }
+
+// TestAClusterWhoseDocumentIsNotReadIsNotGone: its file, or the directory that it is in, is
+// there and cannot be read.
+func TestAClusterWhoseDocumentIsNotReadIsNotGone(t *testing.T) {
+	const file = "clusters/site-b.yaml"
+	tests := map[string]map[string]string{
+		"a link that leads to nothing":  {file: "-> nowhere.yaml"},
+		"a link that leads out":         {file: "-> ../../site-b.yaml"},
+		"a submodule":                   {file: "submodule"},
+		"its directory is a submodule":  {file: "", "clusters/site-a.yaml": "", "clusters": "submodule"},
+		"a repository of its own":       {"clusters/.git": "gitdir: elsewhere"},
+		"a device":                      {file: "pipe"},
+		"a path that is too long":       {file: "", strings.Repeat("long/", 900) + "site-b.yaml": "x"},
+		"a link to a file of other use": {file: "-> ../docs"},
+	}
+	for name, files := range tests {
+		t.Run(name, func(t *testing.T) {
+			e := newEstate(t, map[string][]string{"a": {"site-a", "site-b"}})
+			furrow := e.engine(rival{})
+			e.plant(seeds{"all": plainSeed("all", 1, ""), "far": plainSeed("far", 1, "site-b")})
+			e.settle(furrow)
+			good, before := e.control.files(), e.repos["a"].files()
+			e.control.put("main", "break", files)
+			e.rounds(10, furrow)
+			if diff := cmp.Diff(filesOf(before, "planted/site-b/"), filesBelow(e.repos["a"], "planted/site-b/")); diff != "" {
+				t.Errorf("what is planted on site-b has changed (-before +now):\n%s", diff)
+			}
+			e.mustHave(3)
+			if n := len(e.proposals("a")); n != 0 {
+				t.Errorf("%d proposals are open", n)
+			}
+			for file := range files {
+				e.control.put("main", "correct it", map[string]string{file: good[file]})
+			}
+			e.plant(seeds{"far": ""})
+			e.settle(furrow)
+			e.mustHave(2)
+		})
+	}
+}
+
+// filesOf are those of some files that are below a directory.
+func filesOf(files map[string]string, dir string) map[string]string {
+	files = maps.Clone(files)
+	maps.DeleteFunc(files, func(file, _ string) bool { return !strings.HasPrefix(file, dir) })
+	return files
+}
+
+// TestWhatAPartOfASeedHeldStaysWhileThatPartIsNotRead: neither the objects in it leave, nor
+// those whose settings were there; a part that never was there holds nothing that changes.
+func TestWhatAPartOfASeedHeldStaysWhileThatPartIsNotRead(t *testing.T) {
+	const part = "seeds/web/part/b.yaml"
+	tests := map[string]map[string]string{
+		"a link that leads to nothing": {part: "-> nowhere.yaml"},
+		"a link that leads out":        {part: "-> ../../../../b.yaml"},
+		"a submodule":                  {part: "", "seeds/web/part": "submodule"},
+		"a repository of its own":      {"seeds/web/part/.git": "gitdir: elsewhere"},
+		"a device":                     {part: "pipe"},
+		"a path that is too long":      {part: "", "seeds/web/" + strings.Repeat("long/", 900) + "b.yaml": "x"},
+		"settings in a submodule":      {"seeds/web/set/seed.yaml": "", "seeds/web/set": "submodule"},
+	}
+	for name, files := range tests {
+		t.Run(name, func(t *testing.T) {
+			e := newEstate(t, map[string][]string{"a": {"site-a", "site-b", "site-c"}})
+			furrow := e.engine(rival{})
+			e.control.put("main", "plant", map[string]string{
+				"seeds/web/a.yaml": plainSeed("one", 1, ""), part: plainSeed("two", 1, ""),
+				"clusters/site-a.yaml":    strings.Replace(e.control.files()["clusters/site-a.yaml"], "name: site-a", "name: site-a, labels: {tier: web}", 1),
+				"seeds/web/set/seed.yaml": document("Seed", "web", "spec: {clusterSelector: {matchLabels: {tier: web}}}"),
+			})
+			e.settle(furrow)
+			good, before := e.control.files(), e.repos["a"].files()
+			e.control.put("main", "break", files)
+			e.rounds(8, furrow)
+			if diff := cmp.Diff(before, e.repos["a"].files()); diff != "" {
+				t.Errorf("what is planted has changed (-before +now):\n%s", diff)
+			}
+			e.mustSay("web", "cannot be read and may hold it")
+
+			for file := range files {
+				e.control.put("main", "correct it", map[string]string{file: good[file]})
+			}
+			e.control.put("main", "correct it", map[string]string{"seeds/web/a.yaml": plainSeed("one", 2, ""), "seeds/web/never": "-> there"})
+			e.settle(furrow)
+			e.mustSay("web", "Released")
+			e.mustHave(2)
+			e.control.put("main", "remove", map[string]string{part: "", "seeds/web/never": ""})
+			e.settle(furrow)
+			e.mustHave(1)
+		})
+	}
+}

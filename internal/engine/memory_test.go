@@ -60,9 +60,23 @@ func (m *memory) FS(_ context.Context, commit git.Hash) (fs.FS, error) {
 	defer m.mu.Unlock()
 	tree := fstest.MapFS{}
 	for p, blob := range m.trees[m.commits[commit].Tree] {
-		tree[p] = &fstest.MapFile{Data: m.blobs[blob]}
+		tree[p] = fileOf(m.blobs[blob])
 	}
 	return tree, nil
+}
+
+// fileOf is a file of a text; "-> target" is a link, and "submodule" and "pipe" are those.
+func fileOf(text []byte) *fstest.MapFile {
+	target, link := bytes.CutPrefix(text, []byte("-> "))
+	switch {
+	case link:
+		return &fstest.MapFile{Data: target, Mode: fs.ModeSymlink}
+	case string(text) == "submodule":
+		return &fstest.MapFile{Mode: fs.ModeIrregular}
+	case string(text) == "pipe":
+		return &fstest.MapFile{Mode: fs.ModeNamedPipe}
+	}
+	return &fstest.MapFile{Data: text}
 }
 
 func (m *memory) Blob(_ context.Context, hash git.Hash) ([]byte, error) {

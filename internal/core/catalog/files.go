@@ -33,6 +33,8 @@ type Files struct {
 	Content map[string][]byte
 	// Skipped names what people may expect to be read and is not.
 	Skipped manifest.Problems
+	// Lost are those among them of which nobody knows what they hold.
+	Lost []manifest.Source
 	// Problems say what is too large to be read.
 	Problems manifest.Problems
 
@@ -57,6 +59,9 @@ func (f *Files) AddTree(tree fs.FS, dir string, shown func(string) string) error
 // addWalk reads what a walk has found.
 func (f *Files) addWalk(w *walker, place string, shown func(string) string) error {
 	f.Skipped = append(f.Skipped, w.allSkipped(place, shown)...)
+	for _, lost := range w.lost {
+		f.Lost = append(f.Lost, manifest.Source{File: shown(lost.File)})
+	}
 	for _, name := range w.files {
 		if err := f.addFile(w.tree, name, shown(name)); err != nil {
 			return err

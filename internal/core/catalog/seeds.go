@@ -29,6 +29,9 @@ type Seed struct {
 	Warnings []manifest.Problem
 	// Skipped names the files of the package that are not read: each is a warning.
 	Skipped manifest.Problems
+	// Lost are those among them of which nobody knows what they hold, so that nothing
+	// leaves a seed that has any.
+	Lost []manifest.Source
 	// Err says why the seed cannot be planned; all else may then be incomplete.
 	Err error
 }
@@ -46,6 +49,8 @@ type seedPackage struct {
 	problems  manifest.Problems
 	// skipped is Seed.Skipped.
 	skipped manifest.Problems
+	// lost is Seed.Lost.
+	lost []manifest.Source
 	// settings says that the file seems to hold nothing but Seed documents; text is
 	// then what it has.
 	settings bool
@@ -170,7 +175,7 @@ func packageAt(place string, w *walker) *seedPackage {
 	case w.dirs > 0 && w.visited == w.dirs:
 		w.skip(place, "the directory is empty, and Git does not keep it", "Add manifests, or remove it. If it is a submodule, commit its files instead.")
 		return nil
-	case w.dirs == 0 && len(w.skipped) > 0:
+	case w.dirs == 0 && len(w.lost) > 0:
 		pkg.problems, w.skipped = aboutSeed(name, w.skipped), nil
 	case w.dirs == 0 && len(w.files) == 0:
 		return nil
@@ -224,6 +229,7 @@ func aboutSeed(name string, problems manifest.Problems) manifest.Problems {
 // parseAll takes in the files of the package.
 func (p *seedPackage) parseAll(files *Files) {
 	p.skipped = append(p.skipped, aboutSeed(p.name, files.Skipped)...)
+	p.lost = append(p.lost, files.Lost...)
 	p.problems = append(p.problems, aboutSeed(p.name, files.Problems)...)
 	for _, file := range slices.Sorted(maps.Keys(files.Content)) {
 		p.parse(file, files.Content[file])
@@ -363,7 +369,7 @@ func (p *seedPackage) complete(scopes map[manifest.GroupKind]manifest.Scope) See
 	result, err := manifest.Complete(p.objects, manifest.Options{Namespace: seed.Spec.Namespace, Scopes: scopes})
 	p.problems = appendProblem(p.problems, at, err)
 	seed.Objects, seed.Warnings = result.Objects, result.Warnings
-	seed.Skipped = p.skipped
+	seed.Skipped, seed.Lost = p.skipped, p.lost
 	if len(p.problems) == 0 && len(seed.Objects) == 0 {
 		p.problem(at, "seed "+quote(p.name), "it holds no object", "Add objects, or delete the package to remove the seed.")
 		p.problems, seed.Skipped = append(p.problems, p.skipped...), nil

@@ -1,8 +1,10 @@
 package catalog
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -10,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
@@ -28,7 +31,8 @@ type walker struct {
 
 	files   []string
 	skipped manifest.Problems
-	// lost are the links among them that lead to nothing: what they led to may be meant to be there.
+	// lost are those among them of which nobody knows what they hold: a link that leads to
+	// nothing, a submodule, a device. What was there may be meant to be there.
 	lost []manifest.Source
 	// unknown are the first files whose names are not those of manifests, of so many.
 	unknown  []string
@@ -87,14 +91,19 @@ func (w *walker) visit(name string, kind fs.FileMode) error {
 	}
 	switch {
 	case hidden(name):
+		if kind.IsRegular() && isManifest(name) {
+			return w.warnOfManifest(name, "the file is hidden, so it is not read", "Give it a name that does not begin with '.', or remove it.")
+		}
 		return nil
 	case len(name) > maxPath:
-		w.skip(name[:64]+"…", "its path is too long", "Move it up.")
+		w.lose(name[:64]+"…", "its path is too long", "Move it up.")
 		return nil
 	case kind.IsDir():
 		return w.enter(name)
 	case kind&fs.ModeSymlink != 0:
 		return w.follow(name)
+	case w.mixed && kind.IsRegular() && !isProse(name) && wasManifest(name):
+		return w.warnOfManifest(name, "the file holds a document of Furrow and is not read", "Give it a name that ends in .yaml, .yml or .json, or remove it.")
 	}
 	w.take(name, name, kind)
 	return nil
@@ -128,10 +137,9 @@ func (w *walker) follow(name string) error {
 	switch {
 	case fault == "":
 		w.take(name, target, kind)
-	case isProse(name), w.mixed && path.Ext(name) != "" && !isManifest(name):
+	case w.ofOthers(name):
 	default:
-		w.lost = append(w.lost, manifest.Source{File: name})
-		w.skip(name, "the link "+fault+", so it is not followed", "Commit the file or directory itself, or link to one in the same tree.")
+		w.lose(name, "the link "+fault+", so it is not followed", "Commit the file or directory itself, or link to one in the same tree.")
 	}
 	return nil
 }
@@ -141,9 +149,9 @@ func (w *walker) take(name, target string, kind fs.FileMode) {
 	switch {
 	case kind&fs.ModeIrregular != 0:
 		w.skipSubmodule(name)
-	case !kind.IsRegular():
-		w.skip(name, "it is "+deviceName(kind)+notRead, "Remove it.")
-	case w.seen[target] || isProse(name):
+	case !kind.IsRegular() && !w.ofOthers(name):
+		w.lose(name, "it is "+deviceName(kind)+notRead, "Remove it.")
+	case !kind.IsRegular() || w.seen[target] || isProse(name):
 	case isManifest(name):
 		w.seen[target] = true
 		w.files = append(w.files, target)
@@ -165,7 +173,42 @@ func (w *walker) leftAlone(name string) bool {
 }
 
 func (w *walker) skipSubmodule(name string) {
-	w.skip(name, "it is a submodule, or a repository of its own"+notRead, "Commit its files instead.")
+	w.lose(name, "it is a submodule, or a repository of its own"+notRead, "Commit its files instead.")
+}
+
+// ofOthers says that a file has a name that nobody gives to manifests.
+func (w *walker) ofOthers(name string) bool {
+	return isProse(name) || w.mixed && path.Ext(name) != "" && !isManifest(name)
+}
+
+// warnOfManifest names a manifest that is not read for its name: whoever gave it that name
+// may not expect that what it declares leaves. Of the files of other tools nothing is said.
+func (w *walker) warnOfManifest(name, message, next string) error {
+	text, err := firstBytes(w.tree, name)
+	declares := "apiVersion:"
+	if w.mixed {
+		declares = v1alpha1.Group + "/"
+	}
+	if err == nil && bytes.Contains(text, []byte(declares)) {
+		w.skip(name, message, next)
+	}
+	return err
+}
+
+// firstBytes are enough of a file to see what it is.
+func firstBytes(tree fs.FS, name string) ([]byte, error) {
+	f, err := tree.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, 64<<10))
+}
+
+// lose names what is not read and may hold anything.
+func (w *walker) lose(name, message, next string) {
+	w.lost = append(w.lost, manifest.Source{File: name})
+	w.skip(name, message, next)
 }
 
 func (w *walker) skip(name, message, next string) {
@@ -267,6 +310,11 @@ func isManifest(p string) bool {
 		return true
 	}
 	return false
+}
+
+// wasManifest says that a file's name is that of a manifest with an ending of its own: east.yaml.bak.
+func wasManifest(p string) bool {
+	return !isManifest(p) && (isManifest(strings.TrimSuffix(p, path.Ext(p))) || isManifest(strings.TrimSuffix(p, "~")))
 }
 
 // isProse says that a file's name is one of those that people keep beside manifests and

@@ -156,6 +156,20 @@ func TestLinksWithinTheTreeAreFollowedAndAllElseIsNamed(t *testing.T) {
 				"warning: seeds: these files are not read: seeds/run.sh. Manifests have names that end in .yaml, .yml or .json.",
 			},
 		},
+		"manifests in hidden files": {
+			map[string]string{
+				"seeds/web/a.yaml": configMapOf("a"), "seeds/web/.b.yaml": configMapOf("b"), "seeds/web/.values.yaml": "x: 1", "seeds/.shop.yaml": configMapOf("c"),
+				"clusters/.west.yaml": strings.SplitN(cluster("west", ""), "\n", 2)[1], ".gitlab-ci.yml": "x: 1", ".deployment.yaml": configMapOf("d"), ".github/west.yaml": strings.SplitN(cluster("west", ""), "\n", 2)[1],
+				"clusters/east.yaml.bak": strings.SplitN(cluster("east", ""), "\n", 2)[1], "notes.yaml.txt": "see furrow.dev/", "deployment.yaml.bak": configMapOf("e"),
+			},
+			[]string{
+				"web: core/ConfigMap/default/a from seeds/web/a.yaml:1",
+				`warning: seeds/web/.b.yaml: seed "web": the file is hidden, so it is not read. Give it a name that does not begin with '.', or remove it.`,
+				"warning: clusters/.west.yaml: the file is hidden, so it is not read. Give it a name that does not begin with '.', or remove it.",
+				"warning: clusters/east.yaml.bak: the file holds a document of Furrow and is not read. Give it a name that ends in .yaml, .yml or .json, or remove it.",
+				"warning: seeds/.shop.yaml: the file is hidden, so it is not read. Give it a name that does not begin with '.', or remove it.",
+			},
+		},
 		"an empty directory, as a submodule that is not checked out": {
 			map[string]string{"seeds/web/deep": "directory"},
 			[]string{"warning: seeds/web: the directory is empty, and Git does not keep it. Add manifests, or remove it. If it is a submodule, commit its files instead."},

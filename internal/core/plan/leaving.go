@@ -35,8 +35,41 @@ func (c *computation) findLeaving() {
 		slices.SortFunc(s.leaving, dependency.Vertex.Compare)
 		slices.SortFunc(s.held, dependency.Vertex.Compare)
 		c.holdIfGoing(s)
-		c.holdIfUnsure(s)
+		c.holdIfLost(s, now)
 	}
+	for before := -1; before != len(c.failed); { // whatever the names of seeds are
+		before = len(c.failed)
+		for _, s := range c.alive() {
+			c.holdIfUnsure(s)
+		}
+	}
+}
+
+// holdIfLost keeps a seed as it is while a part of it is not read, and something that is
+// planted would leave or go to more clusters: the object or the settings may be in that part.
+func (c *computation) holdIfLost(s *seedState, now map[dependency.Vertex]bool) {
+	if len(s.seed.Lost) == 0 {
+		return
+	}
+	changed := slices.Clone(s.leaving)
+	known := map[manifest.ID]bool{}
+	for v := range s.planted {
+		known[v.Object] = true
+	}
+	for v := range now {
+		if _, planted := s.planted[v]; !planted && known[v.Object] {
+			changed = append(changed, v)
+		}
+	}
+	if len(changed) == 0 {
+		return
+	}
+	v := slices.MinFunc(changed, dependency.Vertex.Compare)
+	change := "would be planted"
+	if s.leaves[v] {
+		change = "would leave"
+	}
+	c.fail(s.seed.Name, fmt.Errorf("seed %q: %s %s, but %s cannot be read and may hold it, or settings of the seed. Correct that file or directory, or remove it", s.seed.Name, v, change, s.seed.Lost[0]))
 }
 
 // holdIfGoing keeps a seed as it is when objects were to leave a cluster whose
