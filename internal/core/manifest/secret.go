@@ -29,7 +29,8 @@ var copyAnnotations = []string{
 // Exposed says what of a Secret can be read in the bytes that Git gets, by field
 // and never by value, and what to do; "" when nothing can, and for other kinds. In a
 // document with a sops key every value must have the form that SOPS gives it, for the
-// key alone encrypts nothing, and encrypted_regex may leave values out.
+// key alone encrypts nothing, and encrypted_regex may leave values out. Without the key
+// nobody would decrypt such a value.
 func Exposed(o Object) (message, next string) {
 	if !isSecret(o.ID.GroupKind()) {
 		return "", ""
@@ -38,7 +39,7 @@ func Exposed(o Object) (message, next string) {
 	if o.Encrypted() {
 		next = "Encrypt it again, with sops encrypt --encrypted-regex '^(data|stringData)$'"
 	}
-	if field := plainField(o.Body); field != "" {
+	if field := fieldWith(o.Body, isPlain); field != "" {
 		return field + " is not encrypted, and everyone with access to the GitOps repository could read it", next
 	}
 	annotations := o.Map("metadata", "annotations")
@@ -48,6 +49,9 @@ func Exposed(o Object) (message, next string) {
 		}
 	}
 	if !o.Encrypted() {
+		if field := fieldWith(o.Body, isSopsValue); field != "" {
+			return field + " is encrypted, but the document has no sops key, so Flux would not decrypt it", "Encrypt the whole document with SOPS"
+		}
 		return "", ""
 	}
 	if mac, _ := o.Field("sops", "mac"); !isSopsValue(mac) {
@@ -63,40 +67,44 @@ func isSecret(kind GroupKind) bool {
 	return ServedByKubernetes(kind) && (name == "secret" || name == "secrets")
 }
 
-// plainField names the first field of a Secret that has a value in plain text.
-func plainField(body map[string]any) string {
+// fieldWith names the first field of a Secret that has such a value.
+func fieldWith(body map[string]any, such func(any) bool) string {
 	for _, key := range slices.Sorted(maps.Keys(body)) {
 		if slices.Contains(readableFields, key) {
 			continue
 		}
-		if path, plain := plainLeaf(fieldName(key), body[key]); plain {
+		if path := leafWith(fieldName(key), body[key], such); path != "" {
 			return path
 		}
 	}
 	return ""
 }
 
-func plainLeaf(path string, value any) (string, bool) {
+func leafWith(path string, value any, such func(any) bool) string {
 	switch value := value.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(value)) {
-			if found, plain := plainLeaf(path+"."+fieldName(key), value[key]); plain {
-				return found, true
+			if found := leafWith(path+"."+fieldName(key), value[key], such); found != "" {
+				return found
 			}
 		}
-		return "", false
+		return ""
 	case []any:
 		for i, item := range value {
-			if found, plain := plainLeaf(fmt.Sprintf("%s[%d]", path, i), item); plain {
-				return found, true
+			if found := leafWith(fmt.Sprintf("%s[%d]", path, i), item, such); found != "" {
+				return found
 			}
 		}
-		return "", false
-	case nil:
-		return "", false
+		return ""
 	}
-	return path, value != "" && !isSopsValue(value)
+	if such(value) {
+		return path
+	}
+	return ""
 }
+
+// isPlain says that a value is one, and that it can be read.
+func isPlain(value any) bool { return value != nil && value != "" && !isSopsValue(value) }
 
 // fieldName is a key as a message has it: one that needs quotes gets them.
 func fieldName(key string) string {
@@ -118,7 +126,7 @@ func exposesCopy(text string) bool {
 		return false
 	}
 	var copied map[string]any
-	return json.Unmarshal([]byte(text), &copied) != nil || plainField(copied) != ""
+	return json.Unmarshal([]byte(text), &copied) != nil || fieldWith(copied, isPlain) != ""
 }
 
 const unreadable = "the document cannot be read again, so the object counts as not encrypted"

@@ -41,7 +41,7 @@ func TestExposedSecrets(t *testing.T) {
 		"no mac":                        {secret + "data: {a: '" + enc + "'}\nsops: {version: 3.10.2}\n", "it has a sops key, but sops.mac is not what SOPS writes"},
 		"a mac of another form":         {secret + "data: {a: '" + enc + "'}\nsops: {mac: 'ENC[x]'}\n", "it has a sops key, but sops.mac is not what SOPS writes"},
 		"a sops key that is text":       {secret + "data: {a: '" + enc + "'}\nsops: yes, please\n", "it has a sops key, but sops.mac is not what SOPS writes"},
-		"values without a sops key":     {secret + "data: {a: '" + enc + "'}\n", ""},
+		"values without a sops key":     {secret + "data: {a: '" + enc + "'}\n", "data.a is encrypted, but the document has no sops key, so Flux would not decrypt it"},
 		"a plain value in an anchor": {
 			secret + "x: &x hunter2\nstringData: {a: '" + enc + "'}\n" + sops, "x is not encrypted",
 		},
