@@ -158,12 +158,19 @@ func retriable(s *engine.SeedReport) []string {
 // confirm asks for the removal that waits for it, also where no pass has reported it yet.
 func confirm(ctx context.Context, a *asking) error {
 	removed, err := a.engine.Confirm(ctx, a.seed)
+	nothing, done := engine.IsNothingToConfirm(err)
 	switch {
-	case engine.IsNothingToConfirm(err) && a.status != nil:
+	case done:
+		fmt.Fprintf(a.out, "Nothing to do: the removal of seed %s is confirmed already, and the next pass goes on with it. See 'furrow status %[1]s'.\n", a.seed)
+		return nil
+	case nothing && a.status != nil:
 		fmt.Fprintf(a.out, "Nothing to confirm: no removal of seed %s waits for it. %s\n", a.seed, a.asOf())
 		return nil
 	case err != nil:
 		return err
+	case len(removed) == 0:
+		fmt.Fprintf(a.out, "Asked: the removal of seed %s has begun, and from the next pass on it no longer holds up other removals. See 'furrow status %[1]s'.\n", a.seed)
+		return nil
 	}
 	fmt.Fprintf(a.out, "Asked: the next pass begins to remove, of seed %s: %s. Each tier is proposed first, and deleted when you merge that. See 'furrow status %[1]s'.\n", a.seed, strings.Join(removed, ", "))
 	return nil

@@ -88,6 +88,7 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
 func run(cmd *cobra.Command, options controlplane.Options, interval time.Duration, once, simulate bool) error {
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	log, progress := newTransitions(out, options.Now), newProgressLine(cmd.ErrOrStderr())
+	log.last = once
 	options.Progress = progress.andLog(log)
 	s, tick, err := openRun(options, simulate)
 	if err != nil {

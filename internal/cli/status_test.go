@@ -280,3 +280,15 @@ func TestARunSaysWhatItWorksOnBeforeItBegins(t *testing.T) {
 		}
 	}
 }
+
+func TestTheLastPassPromisesNoOther(t *testing.T) {
+	for last, want := range map[bool]string{true: "the pass failed: no route to host\n", false: "the pass failed: no route to host; trying again in 5s\n"} {
+		var log strings.Builder
+		seen := newTransitions(&log, nil)
+		seen.last = last
+		seen.see(standalone.Seen{Err: errors.New("no route to host"), Next: 5 * time.Second})
+		if !strings.HasSuffix(log.String(), want) {
+			t.Errorf("last %t: it says %q, want %q", last, log.String(), want)
+		}
+	}
+}

@@ -16,6 +16,8 @@ import (
 type transitions struct {
 	w   io.Writer
 	now func() time.Time
+	// last says that no pass follows.
+	last bool
 	// layout of the time: a log has the date, a terminal the time of day.
 	layout string
 	states map[string]string
@@ -57,7 +59,11 @@ func (t *transitions) once(key, line string) {
 
 func (t *transitions) see(seen standalone.Seen) {
 	if seen.Err != nil {
-		t.once("pass", fmt.Sprintf("the pass failed: %v; trying again in %s", seen.Err, seen.Next.Round(time.Second)))
+		line := fmt.Sprintf("the pass failed: %v", seen.Err)
+		if !t.last {
+			line += fmt.Sprintf("; trying again in %s", seen.Next.Round(time.Second))
+		}
+		t.once("pass", line)
 		return
 	}
 	t.once("pass", "")

@@ -61,23 +61,21 @@ func (e *Engine) retry(ctx context.Context, seed string, always bool) ([]layout.
 }
 
 // Confirm asks for what the deletion guard holds of a seed: its removal, or that of
-// objects which left it. It says what that is.
+// objects which left it. It says what that is; nothing where the removal has begun, and
+// only counts no more against others.
 func (e *Engine) Confirm(ctx context.Context, seed string) ([]string, error) {
 	p, s, err := e.planOf(ctx, seed)
 	if err != nil {
 		return nil, err
 	}
 	p.decide(ctx)
-	var held []string
 	d, ours := p.seeds[seed]
-	if ours {
-		held = d.waiting()
+	if !ours {
+		return nil, nothingToConfirm{seed: seed}
 	}
-	if ours && len(held) == 0 && d.plan != nil && d.plan.Removal && !p.confirmed(d) {
-		held = []string{"the removal of the seed, which has begun"} // so that it counts no more against others
-	}
-	if len(held) == 0 {
-		return nil, nothingToConfirm(seed)
+	held := d.waiting()
+	if done := p.confirmed(d) || p.marked(d, layout.ConfirmLeavingBranch); len(held) == 0 && (done || d.plan == nil || !d.plan.Removal) {
+		return nil, nothingToConfirm{seed, done}
 	}
 	home := p.repos[s.plan.Repos()[0]]
 	branch := layout.ConfirmLeavingBranch(home.base, seed)
@@ -88,16 +86,24 @@ func (e *Engine) Confirm(ctx context.Context, seed string) ([]string, error) {
 }
 
 // nothingToConfirm is a seed of which the deletion guard holds nothing.
-type nothingToConfirm string
-
-func (seed nothingToConfirm) Error() string {
-	return fmt.Sprintf("there is nothing to confirm for seed %q: no removal of it waits for a person. See 'furrow status %[1]s'", string(seed))
+type nothingToConfirm struct {
+	seed string
+	// done says that what the guard held is confirmed already.
+	done bool
 }
 
-// IsNothingToConfirm says that Confirm had nothing to do.
-func IsNothingToConfirm(err error) bool {
-	_, ok := errors.AsType[nothingToConfirm](err)
-	return ok
+func (e nothingToConfirm) Error() string {
+	if e.done {
+		return fmt.Sprintf("the removal of seed %q is confirmed already, and the next pass goes on with it. See 'furrow status %[1]s'", e.seed)
+	}
+	return fmt.Sprintf("there is nothing to confirm for seed %q: no removal of it waits for a person. See 'furrow status %[1]s'", e.seed)
+}
+
+// IsNothingToConfirm says that Confirm had nothing to do, and whether that is because it
+// is confirmed already.
+func IsNothingToConfirm(err error) (nothing, done bool) {
+	e, ok := errors.AsType[nothingToConfirm](err)
+	return ok, e.done
 }
 
 // waiting is what is removed once a person confirms it: of the seed as a whole, or

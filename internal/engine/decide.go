@@ -330,7 +330,7 @@ func (p *pass) next(ctx context.Context) {
 			d.err = err
 			continue
 		}
-		d.facts = release.Facts{Tiers: facts, Suspended: d.suspended, KeepAll: d.err != nil, Confirmed: p.confirmedLeaving(d)}
+		d.facts = release.Facts{Tiers: facts, Suspended: d.suspended, KeepAll: d.err != nil, Guarded: d.unconfirmed != nil, Confirmed: p.confirmedLeaving(d)}
 	}
 	fleet := p.fleet()
 	needed := fleet.Needed()

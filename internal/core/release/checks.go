@@ -48,7 +48,11 @@ func keptWhole(d *decision) (TierStatus, bool) {
 	if !d.facts.KeepAll || d.tier.Leaving == nil || d.have.Base == BaseNothing {
 		return TierStatus{}, false
 	}
-	return d.holdRemoval("removals are on hold because the seed cannot be planned", nil)
+	why := "removals are on hold because the seed cannot be planned"
+	if d.facts.Guarded {
+		why = fmt.Sprintf("removals are on hold because the deletion guard holds that of the seed. Run 'furrow confirm %s' to remove it, or put it back", d.name.Seed)
+	}
+	return d.holdRemoval(why, nil)
 }
 
 // unconfirmed: what only a person may let go stays until they have confirmed it.
@@ -95,13 +99,7 @@ func proposedAsWanted(d *decision) (TierStatus, bool) {
 	if p.Rejected {
 		return TierStatus{State: Rejected, Message: rejection(p.Reason, d.name.Seed)}, true
 	}
-	s := TierStatus{State: Proposed, Message: "waits to be merged", Waits: d.waits()}
-	switch {
-	case d.tier.Gone():
-		s.Message = "waits to be merged: it removes the tier"
-	case d.tier.Orphans():
-		s.Message = fmt.Sprintf("waits to be merged: cluster %s was abandoned, so what is there is orphaned before the tier is removed", d.name.Cluster)
-	}
+	s := TierStatus{State: Proposed, Message: d.proposedText(), Waits: d.waits()}
 	s.Gate = d.have.LeftBehind
 	switch {
 	case p.Edited:
@@ -112,6 +110,17 @@ func proposedAsWanted(d *decision) (TierStatus, bool) {
 		s.Act, s.Message = ActUpdate, "is brought up to date with the base branch"
 	}
 	return s, true
+}
+
+// proposedText says what an open proposal with the present entries waits for.
+func (d *decision) proposedText() string {
+	switch {
+	case d.tier.Gone():
+		return "waits to be merged: it removes the tier"
+	case d.tier.Orphans():
+		return fmt.Sprintf("waits to be merged: cluster %s was abandoned, so what is there is orphaned before the tier is removed", d.name.Cluster)
+	}
+	return "waits to be merged"
 }
 
 func rejection(reason, seed string) string {

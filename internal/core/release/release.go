@@ -133,6 +133,8 @@ type Facts struct {
 	// KeepAll says that the seed cannot be planned at present, so that nothing of
 	// it leaves.
 	KeepAll bool
+	// Guarded says of KeepAll that it is the deletion guard that holds the seed's removal.
+	Guarded bool
 	// Confirmed says that a person has confirmed what leaves with the plan.
 	Confirmed bool
 	// Fleet has the tiers of all plans in force.
@@ -173,6 +175,8 @@ type TierStatus struct {
 	// Amended says how to see what a person made of the entries before they were
 	// merged; empty when base has exactly the entries.
 	Amended string
+	// proposed is the message once the proposal is open as wanted.
+	proposed string
 	// Gate says why an open proposal must not be merged whatever its branch holds; empty
 	// when there is no reason.
 	Gate string
@@ -277,7 +281,7 @@ func Next(p *plan.Plan, facts Facts) Result {
 		d := decision{plan: p, facts: facts, tier: t, name: p.Name(t), gates: g}
 		d.have = facts.Tiers[d.name]
 		s := d.decide()
-		s.Tier = d.name
+		s.Tier, s.proposed = d.name, d.proposedText()
 		d.judgeProposal(&s)
 		out.Tiers = append(out.Tiers, s)
 		out.Done = out.Done && (s.State == Released || s.State == Gone)
@@ -313,7 +317,7 @@ func (r *Result) Proposed(tiers ...layout.Tier) {
 	}
 	for i := range r.Tiers {
 		if t := &r.Tiers[i]; proposed[t.Tier] {
-			t.State, t.Act, t.Stale, t.Message = Proposed, ActNone, "", "waits to be merged"
+			t.State, t.Act, t.Stale, t.Message = Proposed, ActNone, "", t.proposed
 		}
 	}
 	r.NameWaits(nil)

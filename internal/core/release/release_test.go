@@ -1,6 +1,7 @@
 package release_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -556,5 +557,21 @@ func TestWhatMustNotBeMergedSaysSo(t *testing.T) {
 	result.Proposed(mgmt0)
 	if s, _ := result.Find(mgmt0); s.Message != "waits to be merged" || s.Shut() != "" {
 		t.Errorf("grafted anew with nothing to wait for: got %q with gate %q", s.Message, s.Shut())
+	}
+}
+
+// TestMessagesOfRemovalsSayWhatHolds: what a pass proposes itself says at once that it removes the tier, and what the
+// deletion guard holds is not put down to the seed.
+func TestMessagesOfRemovalsSayWhatHolds(t *testing.T) {
+	f := makePlan().removal().base(edge1, release.BaseEarlier)
+	result := release.Next(f.plan, f.facts)
+	result.Proposed(edge1)
+	if s, _ := result.Find(edge1); s.Message != "waits to be merged: it removes the tier" {
+		t.Errorf("just proposed: got %q", s.Message)
+	}
+	f.facts.KeepAll, f.facts.Guarded = true, true
+	result = release.Next(f.plan, f.facts)
+	if s, _ := result.Find(edge1); !strings.HasPrefix(s.Message, "removals are on hold because the deletion guard holds that of the seed. Run 'furrow confirm ") {
+		t.Errorf("held by the guard: got %q", s.Message)
 	}
 }
