@@ -233,3 +233,29 @@ func TestAnOwnerThatIsNotValidIsRefusedAtTheStart(t *testing.T) {
 		}
 	}
 }
+
+func TestASimulationWritesOnlyToWhatIsKnownToBeMadeForIt(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("SKIPPED: git is not installed")
+	}
+	dir := t.TempDir()
+	run(t, dir, "init", "--quiet", "--bare", "real.git")
+	run(t, dir, "init", "--quiet", "--bare", "broken.git")
+	if err := os.WriteFile(filepath.Join(dir, "broken.git", "config"), []byte("[core\n[furrow]\nsimulation = true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := MakeSimulated(t.Context(), filepath.Join(dir, "made.git"), "main", nil); err != nil {
+		t.Fatal(err)
+	}
+	// With this setting, git itself looks at no bare repository.
+	t.Setenv("GIT_CONFIG_COUNT", "1")
+	t.Setenv("GIT_CONFIG_KEY_0", "safe.bareRepository")
+	t.Setenv("GIT_CONFIG_VALUE_0", "explicit")
+	s := &Session{options: Options{Simulation: &Simulation{}}}
+	for name, want := range map[string]string{"real.git": "was not made for a simulation", "broken.git": "it is not known whether", "none.git": "it is not known whether", "made.git": ""} {
+		err := s.checkSimulation(filepath.Join(dir, name))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, want %q", name, err, want)
+		}
+	}
+}

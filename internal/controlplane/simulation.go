@@ -111,10 +111,15 @@ func (s *Session) checkSimulation(at string) error {
 	if u, err := url.Parse(at); err == nil && u.Scheme == "file" {
 		at = u.Path
 	}
-	made, err := IsSimulated(context.Background(), at)
-	if err == nil && !made && !s.options.Simulation.AnyLocal {
+	if s.options.Simulation.AnyLocal {
+		return nil
+	}
+	switch made, err := IsSimulated(context.Background(), at); {
+	case err != nil:
+		return notSimulatedError{fmt.Sprintf("it is not known whether %s was made for a simulation, so nothing is written to it: %v. Correct it, or let spec.url name a copy of it in a copy of the control plane", at, err)}
+	case !made:
 		return notSimulatedError{fmt.Sprintf("%s was not made for a simulation, which would write plans, proposals and a status to it that are true of no cluster. "+
 			"If it is there to be tried on, add --yes; else let spec.url name a copy of it in a copy of the control plane", at)}
 	}
-	return nil // one that cannot be read is not written to either
+	return nil
 }
