@@ -60,8 +60,8 @@ func (s *Session) faultsOf(spec v1alpha1.GitOpsRepoSpec) (faults []error) {
 		return append(faults, fmt.Errorf("it names the credentials %q, but no directory of credentials is given; use --credentials", spec.Credentials))
 	}
 	remote, err := s.remote(s.resolve(spec.URL), spec.Credentials)
-	if err == nil && !catalog.IsRemoteURL(remote.URL) {
-		err = checkDirectory(remote.URL)
+	if err == nil {
+		err = checkDirectory(remote.URL, "spec.url", "git init --bare")
 	}
 	if err != nil {
 		faults = append(faults, err)
@@ -69,8 +69,11 @@ func (s *Session) faultsOf(spec v1alpha1.GitOpsRepoSpec) (faults []error) {
 	return faults
 }
 
-// checkDirectory says that a directory is not a repository.
-func checkDirectory(url string) error {
+// checkDirectory says that a directory of this machine is not a repository.
+func checkDirectory(url, field, command string) error {
+	if catalog.IsRemoteURL(url) {
+		return nil
+	}
 	dir := strings.TrimPrefix(url, "file://")
 	for _, name := range []string{"HEAD", ".git"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
@@ -78,10 +81,15 @@ func checkDirectory(url string) error {
 		}
 	}
 	if _, err := os.Stat(dir); err == nil {
-		return fmt.Errorf("the directory %s is not a Git repository. Correct spec.url, or make it one with 'git init --bare'", dir)
+		return noRepositoryError{fmt.Sprintf("the directory %s is not a Git repository. Correct %s, or make it one with '%s'", dir, field, command)}
 	}
-	return fmt.Errorf("there is no directory %s. Correct spec.url, or make a repository there with 'git init --bare'", dir)
+	return noRepositoryError{fmt.Sprintf("there is no directory %s. Correct %s, or make a repository there with '%s'", dir, field, command)}
 }
+
+// noRepositoryError is a directory of this machine that is not a repository, any more or yet.
+type noRepositoryError struct{ message string }
+
+func (e noRepositoryError) Error() string { return e.message }
 
 func errUnknownForge(forge v1alpha1.ForgeType) error {
 	return fmt.Errorf("spec.forge %q is unknown. Write Plain or Gitea", forge)
@@ -126,9 +134,6 @@ func (s *Session) remote(url, credentials string) (git.Remote, error) {
 	}
 	if s.options.Credentials == nil || credentials == "" {
 		return remote, nil
-	}
-	if err := catalog.CheckCredentials(credentials); err != nil {
-		return remote, err
 	}
 	own := credentials == ControlPlaneCredentials
 	if own && catalog.CanonicalURL(url) != catalog.CanonicalURL(s.options.ControlPlane) {

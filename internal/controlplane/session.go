@@ -193,7 +193,7 @@ func (s *Session) readTree(ctx context.Context, tree engine.Tree) (engine.Tree, 
 		refs, err = s.fetch(ctx)
 	}
 	if err != nil {
-		return tree, err
+		return tree, cmp.Or(checkDirectory(s.options.ControlPlane, "--control-plane", "git init"), err)
 	}
 	commit, ok := refs[s.options.Branch]
 	if !ok {
@@ -349,6 +349,11 @@ func (s *Session) openRepo(name string, spec v1alpha1.GitOpsRepoSpec) (engine.Re
 	if err := s.checkSimulation(s.resolve(spec.URL)); err != nil {
 		return engine.Repo{}, err
 	}
+	return s.openMirror(name, spec)
+}
+
+// openMirror opens a repository that passed the checks, or of which what was seen last is wanted.
+func (s *Session) openMirror(name string, spec v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
 	m, err := s.open(name, s.resolve(spec.URL), spec.Credentials)
 	if err != nil {
 		return engine.Repo{}, err

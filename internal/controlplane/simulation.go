@@ -80,6 +80,11 @@ func (s *Session) makeMissing(ctx context.Context, c *catalog.Catalog) (made []s
 		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
+		if refs, err := s.seen(name, dir, spec.Credentials); err != nil {
+			return made, err
+		} else if len(refs) > 0 {
+			return made, fmt.Errorf("GitOpsRepo %q: there is no directory %s, which had commits when it was last read. Restore it, or correct spec.url; an empty one is made by 'git init --bare'", name, dir)
+		}
 		roots := map[string]string{}
 		for _, cluster := range c.Inventory.Names() {
 			if cl := c.Inventory.Clusters[cluster]; cl.Repo == name && cl.Hub == "" {
@@ -92,6 +97,16 @@ func (s *Session) makeMissing(ctx context.Context, c *catalog.Catalog) (made []s
 		made = append(made, dir)
 	}
 	return made, nil
+}
+
+// seen are the branches that a repository had when it was last read.
+func (s *Session) seen(name, url, credentials string) (git.Refs, error) {
+	m, err := s.open(name, url, credentials)
+	if err != nil {
+		return nil, err
+	}
+	refs, err := m.Seen()
+	return refs, errors.Join(err, m.Close())
 }
 
 // notSimulatedError is a GitOps repository that a simulation must not write to.

@@ -54,11 +54,21 @@ func (s *Session) Status(ctx context.Context) (*engine.Report, error) {
 	if c.Repos[home].Spec.URL == "" {
 		return nil, errors.New("no GitOps repository is declared, so there is no status. Add a GitOpsRepo document with spec.url to the control-plane repository")
 	}
-	if err := s.OpenRepos(c); s.repos[home] == nil {
-		return nil, err
+	openErr := s.OpenRepos(c)
+	gone, isGone := errors.AsType[noRepositoryError](checkDirectory(s.resolve(c.Repos[home].Spec.URL), "spec.url", "git init --bare"))
+	if s.repos[home] == nil && isGone {
+		if _, err := s.openMirror(home, c.Repos[home].Spec); err != nil {
+			return nil, err
+		}
+	}
+	if s.repos[home] == nil {
+		return nil, openErr
 	}
 	r := s.repos[home]
 	refs, fetchErr := r.Mirror.Fetch(ctx, r.Base)
+	if fetchErr != nil && isGone {
+		fetchErr = gone
+	}
 	if fetchErr != nil { // what was seen last is better than nothing, where that is said
 		if refs, err = r.Mirror.Seen(); err != nil || ctx.Err() != nil {
 			return nil, fmt.Errorf("GitOpsRepo %q: %w", home, fetchErr)
