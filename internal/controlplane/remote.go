@@ -135,6 +135,9 @@ func (s *Session) remote(url, credentials string) (git.Remote, error) {
 	if s.options.Credentials == nil || credentials == "" {
 		return remote, nil
 	}
+	if err := catalog.CheckCredentials(credentials); err != nil {
+		return remote, err
+	}
 	own := credentials == ControlPlaneCredentials
 	if own && catalog.CanonicalURL(url) != catalog.CanonicalURL(s.options.ControlPlane) {
 		return remote, fmt.Errorf("the credentials %q are for the control plane only; make a set for %s", credentials, remote)
