@@ -55,6 +55,7 @@ func (f *fakeForge) Merge(context.Context, forge.Proposal, git.Person) error    
 func (f *fakeForge) Reject(context.Context, forge.Proposal, git.Person, string) error { return f.err }
 func (f *fakeForge) Reopen(context.Context, forge.Proposal) error                     { return f.err }
 func (f *fakeForge) Gate(context.Context, forge.Proposal, string) error               { return f.err }
+func (f *fakeForge) Amends() bool                                                     { return true }
 func (f *fakeForge) HowToReject(forge.Request) string                                 { return "close it" }
 
 // leaseRefused is what a push comes to whose branch is not where it was expected.

@@ -188,3 +188,24 @@ func TestTheLogSaysWhenAGateCloses(t *testing.T) {
 		t.Errorf("it says %d times that the gate is shut:\n%s", n, log.String())
 	}
 }
+
+func TestAnEditedProposalOnPlainGitIsNotMergedUnaware(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p.pass()
+	mustContain(t, p.must("pr", "show", "web/east/00"), "Furrow leaves your change alone, but once it is merged the tier is held")
+	p.commitTo("furrow/main/tier/web/east/00", map[string]string{"planted/east/web/tier-00/mine.yaml": "kind: ConfigMap\n"})
+	const why = "a person has edited it, and on plain Git the tier is Held once that is merged. Make the change in the seed and delete the branch"
+	refused := func() {
+		p.refused("web/east/00 must not be merged now: "+why+". The next pass then proposes it anew; --force merges it all the same", "pr", "merge", "web/east/00")
+	}
+	refused()
+	p.pass()
+	refused()
+	mustContain(t, p.must("status"), "east tier 00  Proposed  is not to be merged as it is: "+why)
+	mustContain(t, p.must("pr", "list"), "web/east/00  Edited")
+	mustContain(t, p.must("pr", "show", "web/east/00"), why)
+	p.must("pr", "merge", "web/east/00", "--force")
+	p.pass()
+	mustContain(t, p.must("status"), "east tier 00  Held")
+}

@@ -96,10 +96,10 @@ func prState(l located) string {
 		return "Rejected"
 	case p.Stale:
 		return "Stale"
+	case p.Edited && (l.gate == "" || l.gate == release.EditedOnPlainGit):
+		return "Edited"
 	case l.gate != "":
 		return "Blocked"
-	case p.Edited:
-		return "Edited"
 	}
 	return "Open"
 }
@@ -205,6 +205,9 @@ func proposals(ctx context.Context, s *controlplane.Session) ([]located, error) 
 	for i := range out {
 		if p := out[i].proposal; !p.Rejected && !foreign(p) {
 			out[i].gate = gates.Shut(p.Branch)
+			if out[i].gate == "" && p.Edited && !p.Stale && !out[i].repo.Forge.Amends() {
+				out[i].gate = release.EditedOnPlainGit
+			}
 		}
 	}
 	return out, nil
@@ -357,7 +360,11 @@ func (m *prMerge) mayMerge(l located) error {
 	if l.gate == "" || l.proposal.Stale || m.force {
 		return nil
 	}
-	return fmt.Errorf("%s must not be merged now: %s. Merge it once 'furrow pr list' shows it as Open; --force merges it all the same", shortName(l.proposal), strings.TrimSuffix(l.gate, "."))
+	next := "Merge it once 'furrow pr list' shows it as Open"
+	if l.gate == release.EditedOnPlainGit {
+		next = "The next pass then proposes it anew"
+	}
+	return fmt.Errorf("%s must not be merged now: %s. %s; --force merges it all the same", shortName(l.proposal), strings.TrimSuffix(l.gate, "."), next)
 }
 
 // notMerged adds what comes next to a refusal of a proposal that is stale.

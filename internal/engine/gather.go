@@ -379,7 +379,7 @@ func (p *pass) factsOf(ctx context.Context, r *repoState, pl *plan.Plan, t *plan
 		}
 	}
 	if proposal, ok := r.proposals[layout.TierBranch(r.base, pl.Name(t))]; ok {
-		f.Proposal = &release.Proposal{Wants: proposal.Wants, Edited: proposal.Edited, Rejected: proposal.Rejected, Reason: proposal.Reason, Stale: proposal.Stale, Behind: r.isBehind(proposal)}
+		f.Proposal = &release.Proposal{Wants: proposal.Wants, Edited: proposal.Edited, Unknown: !r.Forge.Amends(), Rejected: proposal.Rejected, Reason: proposal.Reason, Stale: proposal.Stale, Behind: r.isBehind(proposal)}
 		if f.Proposal.Outside, err = r.outside(ctx, proposal, t); err != nil {
 			return f, err
 		}

@@ -30,7 +30,7 @@ func (p *pass) request(out *push, t *plan.Tier, s release.TierStatus, branch str
 	vars := template.Proposal{
 		Verb: verb(t, facts, have[t.Reconciler] != ""), Shut: template.Code(s.Gate), Seed: pl.Seed, Cluster: t.Cluster, Tier: s.Tier.Number(), TierCount: tiersOn(pl, t.Cluster),
 		Removal: t.Gone(), Abandoned: t.Orphan != nil && p.abandoned[t.Cluster], ReconciledBy: "Flux on " + t.Object.Cluster, Objects: byKind(pl.Objects(t)), Next: waitingFor(pl, t),
-		HowToReject: out.repo.Forge.HowToReject(request), From: template.Ordinary(pl.From), Revision: template.Ordinary(pl.Revision), Branch: branch,
+		HowToReject: out.repo.Forge.HowToReject(request), Amends: out.repo.Forge.Amends(), From: template.Ordinary(pl.From), Revision: template.Ordinary(pl.Revision), Branch: branch,
 	}
 	for _, pre := range t.Prerequisites {
 		vars.Prerequisites = append(vars.Prerequisites, template.Prerequisite{Tier: prerequisiteName(pre), Why: template.Code(pre.Why)})

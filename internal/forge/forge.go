@@ -150,6 +150,9 @@ type Forge interface {
 	Gate(ctx context.Context, p Proposal, shut string) error
 	// HowToReject is a sentence for the proposal's body.
 	HowToReject(p Request) string
+	// Amends says that what a person changed in a proposal is known once it is merged; else
+	// it looks as if somebody else put it there, and the tier is held.
+	Amends() bool
 }
 
 // ErrConflict says that a proposal cannot be merged as it is. Furrow brings one that

@@ -102,6 +102,8 @@ func proposedAsWanted(d *decision) (TierStatus, bool) {
 	s := TierStatus{State: Proposed, Message: d.proposedText(), Waits: d.waits()}
 	s.Gate = d.have.LeftBehind
 	switch {
+	case p.Edited && p.Unknown:
+		s.Message = "is not to be merged as it is: " + EditedOnPlainGit
 	case p.Edited:
 		s.Message = "waits to be merged; a person has edited it"
 	case p.Stale: // whatever its gate says: it could bring back what was removed from base
@@ -111,6 +113,9 @@ func proposedAsWanted(d *decision) (TierStatus, bool) {
 	}
 	return s, true
 }
+
+// EditedOnPlainGit says why a proposal that a person has edited is better not merged there.
+const EditedOnPlainGit = "a person has edited it, and on plain Git the tier is Held once that is merged. Make the change in the seed and delete the branch"
 
 // proposedText says what an open proposal with the present entries waits for.
 func (d *decision) proposedText() string {

@@ -87,8 +87,9 @@ const (
 // Proposal is what counts of an open proposal, or of a rejected one whose branch is still there.
 type Proposal struct {
 	Wants string
-	// Edited says that a person changed it.
-	Edited bool
+	// Edited says that a person changed it, and Unknown that the tier is held once that is
+	// merged, because the forge does not remember it.
+	Edited, Unknown bool
 	// Rejected says that a person turned it down, Reason why.
 	Rejected bool
 	Reason   string

@@ -37,6 +37,8 @@ type Proposal struct {
 	Next []string
 	// HowToReject is a sentence that fits the forge.
 	HowToReject string
+	// Amends says that the forge remembers what people change in a proposal before merging it.
+	Amends bool
 	// From is the seed's place in the control-plane repository, Revision that
 	// repository's revision.
 	From, Revision string

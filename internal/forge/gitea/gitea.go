@@ -137,6 +137,9 @@ func New(mirror forge.Fetcher, base string, o Options) (*Forge, error) {
 	}, nil
 }
 
+// Amends: the pull request that was merged is remembered.
+func (f *Forge) Amends() bool { return true }
+
 // HowToReject says that closing is enough.
 func (f *Forge) HowToReject(r forge.Request) string {
 	return fmt.Sprintf("Close this pull request; it is not opened again until the plan changes or somebody runs `furrow retry %s`.", r.Tier.Seed)

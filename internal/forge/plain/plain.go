@@ -121,6 +121,9 @@ func (f *Forge) Supersede(context.Context, forge.Proposal, string) error { retur
 // engine publishes has it.
 func (f *Forge) Gate(context.Context, forge.Proposal, string) error { return nil }
 
+// Amends: plain Git remembers no merged proposals.
+func (f *Forge) Amends() bool { return false }
+
 // HowToReject names the command, since deleting the branch does not do.
 func (f *Forge) HowToReject(r forge.Request) string {
 	return fmt.Sprintf("Run `furrow pr reject %s/%s/%s`; a branch that is merely deleted is proposed again.", r.Tier.Seed, r.Tier.Cluster, r.Tier.Number())
