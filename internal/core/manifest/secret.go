@@ -1,18 +1,11 @@
 package manifest
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
-
-	yaml3 "go.yaml.in/yaml/v3"
 )
-
-// sopsValue is what SOPS makes of a value. It leaves empty text and null as they are.
-var sopsValue = regexp.MustCompile(`^ENC\[AES256_GCM,data:[A-Za-z0-9+/]+={0,2},iv:[A-Za-z0-9+/]+={0,2},tag:[A-Za-z0-9+/]+={0,2},type:(str|int|float|bool|bytes|time|comment)\]$`)
 
 // readableFields are the fields of a Secret that hold nothing secret. All others
 // count as secret: whatever is misspelled there was meant as data.
@@ -32,6 +25,9 @@ var copyAnnotations = []string{
 // key alone encrypts nothing, and encrypted_regex may leave values out. Without the key
 // nobody would decrypt such a value.
 func Exposed(o Object) (message, next string) {
+	if o.ID.GroupKind() == (GroupKind{Group: "bitnami.com", Kind: "SealedSecret"}) {
+		return exposedInTemplate(o.Map("spec", "template"))
+	}
 	if !isSecret(o.ID.GroupKind()) {
 		return "", ""
 	}
@@ -42,11 +38,8 @@ func Exposed(o Object) (message, next string) {
 	if field := fieldWith(o.Body, isPlain); field != "" {
 		return field + " is not encrypted, and everyone with access to the GitOps repository could read it", next
 	}
-	annotations := o.Map("metadata", "annotations")
-	for _, key := range copyAnnotations {
-		if text, _ := annotations[key].(string); exposesCopy(text) {
-			return fmt.Sprintf("annotation %s has a copy of the object that is not encrypted", key), "Remove the annotation"
-		}
+	if key := exposedCopy(o.Body); key != "" {
+		return fmt.Sprintf("annotation %s has a copy of the object that is not encrypted", key), "Remove the annotation"
 	}
 	if !o.Encrypted() {
 		if field := fieldWith(o.Body, isSopsValue); field != "" {
@@ -57,7 +50,11 @@ func Exposed(o Object) (message, next string) {
 	if mac, _ := o.Field("sops", "mac"); !isSopsValue(mac) {
 		return "it has a sops key, but sops.mac is not what SOPS writes, so the object counts as not encrypted", next
 	}
-	return exposedInText(o.Raw), next
+	sops, _ := o.Field("sops")
+	if field := strangeField("sops", sops); field != "" {
+		return field + " is not a field that SOPS writes, and everyone with access to the GitOps repository could read it", "Remove it"
+	}
+	return exposedInText(o.Raw, next)
 }
 
 // isSecret takes in what was meant as a Secret: no group of Kubernetes has another kind of
@@ -114,59 +111,36 @@ func fieldName(key string) string {
 	return key
 }
 
-func isSopsValue(value any) bool {
-	s, ok := value.(string)
-	return ok && sopsValue.MatchString(s)
+// exposedInTemplate looks at the template of a SealedSecret. Its data is meant to be read:
+// text into which the controller puts values. It has no stringData.
+func exposedInTemplate(template map[string]any) (message, next string) {
+	if field := leafWith("spec.template.stringData", template["stringData"], isPlain); field != "" {
+		return field + " is not sealed, and everyone with access to the GitOps repository could read it", "Remove it, and seal the value with kubeseal"
+	}
+	if key := exposedCopy(template); key != "" {
+		return fmt.Sprintf("annotation %s of spec.template has a copy of the object that is not encrypted", key), "Remove the annotation"
+	}
+	return "", ""
 }
 
-// exposesCopy says that an annotation holds a Secret whose values can be read, or
-// something that cannot be checked.
-func exposesCopy(text string) bool {
-	if text == "" || isSopsValue(text) {
-		return false
-	}
-	var copied map[string]any
-	return json.Unmarshal([]byte(text), &copied) != nil || fieldWith(copied, isPlain) != ""
-}
-
-const unreadable = "the document cannot be read again, so the object counts as not encrypted"
-
-// exposedInText finds what can be read in a document that is kept byte for byte,
-// beside the values that it comes to: comments among them, and what a merge or an
-// anchor has that no value shows. SOPS encrypts the comments and writes no anchors.
-func exposedInText(raw []byte) string {
-	documents := split(raw)
-	if len(documents) != 1 {
-		return unreadable
-	}
-	if trees, _, err := readJSON(documents[0]); err == nil && len(trees) == 1 {
-		return ""
-	}
-	t, err := readYAML(documents[0])
-	if err != nil {
-		return unreadable
-	}
-	if hasAnchor(t.root) {
-		return "it has YAML anchors or merges, which SOPS does not write, so the object counts as not encrypted"
-	}
-	for i := 0; i+1 < len(t.root.Content); i += 2 {
-		key := t.root.Content[i].Value
-		if !slices.Contains(readableFields, key) && hasPlainComment(t.root.Content[i+1]) {
-			return "a comment in " + fieldName(key) + " is not encrypted, and everyone with access to the GitOps repository could read it"
+// exposedCopy names the annotation of an object that holds a Secret whose values can be
+// read, or something that cannot be checked.
+func exposedCopy(body map[string]any) string {
+	annotations := Object{Body: body}.Map("metadata", "annotations")
+	for _, key := range copyAnnotations {
+		if text, _ := annotations[key].(string); text != "" && !isSopsValue(text) && exposesCopy(text) {
+			return key
 		}
 	}
 	return ""
 }
 
-func hasAnchor(node *yaml3.Node) bool {
-	return node.Anchor != "" || node.Kind == yaml3.AliasNode || isMerge(node) || slices.ContainsFunc(node.Content, hasAnchor)
-}
-
-func hasPlainComment(node *yaml3.Node) bool {
-	for line := range strings.Lines(node.HeadComment + "\n" + node.LineComment + "\n" + node.FootComment) {
-		if text := strings.Trim(line, "# \t\r\n"); text != "" && !isSopsValue(text) {
-			return true
-		}
+func exposesCopy(text string) bool {
+	trees, _, err := readJSON(document{raw: []byte(text)})
+	if err != nil || len(trees) != 1 || len(checkTree(place{node: trees[0].root})) > 0 {
+		return true
 	}
-	return slices.ContainsFunc(node.Content, hasPlainComment)
+	value, err := trees[0].decode()
+	copied, _ := value.(map[string]any)
+	return err != nil || copied == nil || fieldWith(copied, isPlain) != "" || exposedCopy(copied) != ""
 }

@@ -12,6 +12,8 @@ func TestExposedSecrets(t *testing.T) {
 	const (
 		secret  = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n"
 		sops    = "sops: {mac: '" + enc + "', version: 3.10.2}\n"
+		comment = "a comment after the first key is not encrypted"
+		sealed  = "apiVersion: bitnami.com/v1alpha1\nkind: SealedSecret\nmetadata: {name: s}\nspec: {encryptedData: {a: AgBy}, template: "
 		applied = "apiVersion: v1\nkind: Secret\nmetadata: {name: s, annotations: {kubectl.kubernetes.io/last-applied-configuration: '"
 	)
 	tests := map[string]struct{ text, want string }{
@@ -49,13 +51,46 @@ func TestExposedSecrets(t *testing.T) {
 			secret + "stringData: {<<: {a: hunter2}, a: '" + enc + "'}\n" + sops, "it has YAML anchors or merges, which SOPS does not write",
 		},
 		"a plain comment in the values": {
-			secret + "stringData:\n  # was hunter2\n  a: '" + enc + "'\n" + sops, "a comment in stringData is not encrypted",
+			secret + "stringData:\n  # was hunter2\n  a: '" + enc + "'\n" + sops, comment,
 		},
 		"a plain comment beside a value": {
-			secret + "stringData:\n  a: '" + enc + "' # hunter2\n" + sops, "a comment in stringData is not encrypted",
+			secret + "stringData:\n  a: '" + enc + "' # hunter2\n" + sops, comment,
 		},
 		"an encrypted comment, and others elsewhere": {
-			"# ours\n" + secret + "# the values\nstringData:\n  #" + strings.Replace(enc, "type:str", "type:comment", 1) + "\n  a: '" + enc + "'\n# by sops\n" + sops + "# end\n", "",
+			"# Copyright: ours\n\n# as well\n" + secret + "stringData:\n  #" + strings.Replace(enc, "type:str", "type:comment", 1) + "\n  #\n  a: '" + enc + "'\n" + sops, "",
+		},
+		"a plain comment above data":         {secret + "# password: hunter2\ndata:\n  a: '" + enc + "'\n" + sops, comment},
+		"a plain comment beside data":        {secret + "data: # hunter2\n  a: '" + enc + "'\n" + sops, comment},
+		"a field as a plain comment":         {secret + "data:\n  a: '" + enc + "'\n# stringData:\n#   password: hunter2\n" + sops, comment},
+		"a plain comment at the end":         {secret + "data: {a: '" + enc + "'}\n" + sops + "\n# hunter2\n", comment},
+		"a plain comment in metadata":        {"apiVersion: v1\nkind: Secret\nmetadata:\n  # hunter2\n  name: s\ndata: {a: '" + enc + "'}\n" + sops, comment},
+		"a plain comment at a block":         {secret + "data:\n  a: |- # hunter2\n    " + enc + "\n" + sops, comment},
+		"a plain comment between brackets":   {secret + "data: {\n  # hunter2\n  a: '" + enc + "'}\n" + sops, comment},
+		"a plain comment beside the marker":  {"--- # hunter2\n" + secret + "data: {a: '" + enc + "'}\n" + sops, ""},
+		"a plain comment and a colour":       {secret[:len(secret)-2] + ", annotations: {a: '#fff', b: x#y, c: \"#z\"}}\ndata: {a: '" + enc + "'} # hunter2\n" + sops, comment},
+		"text with what looks like comments": {"apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\n  annotations:\n    a: 'see #1, # 2'\n    b: \"see #3\"\n    c: |\n      # d\n      e # f\n    g: >-\n      # h\ndata: {a: '" + enc + "'}\n" + sops, ""},
+		"a tag of a value":                   {secret + "data: {a: !hunter2 '" + enc + "'}\n" + sops, "it has YAML tags"},
+		"a tag of a key":                     {secret + "data: {!!str a: '" + enc + "'}\n" + sops, "it has YAML tags"},
+		"a tag without a name":               {secret + "data: {a: ! '" + enc + "'}\n" + sops, ""},
+		"a tag of a directive":               {"%TAG !x! tag:hunter2\n---\n" + secret + "data: {a: !x!y '" + enc + "'}\n" + sops, "it has YAML tags"},
+		"a directive that is not used":       {"%TAG !x! tag:hunter2\n---\n" + secret + "data: {a: '" + enc + "'}\n" + sops, "it has YAML tags"},
+		"a directive of the version":         {"%YAML 1.2\n---\n" + secret + "data: {a: '" + enc + "'}\n" + sops, ""},
+		"a tag of a mapping":                 {secret + "data: !hunter2\n  a: '" + enc + "'\n" + sops, "it has YAML tags"},
+		"a value in the sops key":            {secret + "data: {a: '" + enc + "'}\nsops: {mac: '" + enc + "', password: hunter2}\n", "sops.password is not a field that SOPS writes"},
+		"a value deep in the sops key":       {secret + "data: {a: '" + enc + "'}\nsops: {mac: '" + enc + "', age: [{recipient: x, enc: y, stringData: {a: hunter2}}]}\n", "sops.age[0].stringData is not a field that SOPS writes"},
+		"the fields of sops": {
+			secret + "data: {a: '" + enc + "'}\nsops: {mac: '" + enc + "', kms: [{arn: a, context: {team: b}, created_at: c, enc: d}], key_groups: [{pgp: [{fp: a, enc: b, created_at: c}]}], shamir_threshold: 1, azure_kv: [], lastmodified: d, mac_only_encrypted: true, encrypted_regex: e, version: 3.10.2}\n", "",
+		},
+		"a copy with a key twice": {
+			applied + `{"data":{"a":"aHVudGVyMg=="},"data":{}}` + "'}}\n", "annotation kubectl.kubernetes.io/last-applied-configuration has a copy",
+		},
+		"a copy of a copy": {
+			applied + `{"metadata":{"annotations":{"kapp.k14s.io/original":"{\\"data\\":{\\"a\\":\\"aHVudGVyMg==\\"}}"}}}` + "'}}\n", "annotation kubectl.kubernetes.io/last-applied-configuration has a copy",
+		},
+		"a sealed secret":                    {sealed + "{data: {dsn: 'host={{ .host }}'}, metadata: {name: s}}}\n", ""},
+		"a sealed secret with a plain field": {sealed + "{stringData: {a: hunter2}}}\n", "spec.template.stringData.a is not sealed"},
+		"a sealed secret with a copy": {
+			sealed + `{metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: '{"data":{"a":"aHVudGVyMg=="}}'}}}}`, "annotation kubectl.kubernetes.io/last-applied-configuration of spec.template has a copy",
 		},
 		"a copy by kubectl": {
 			applied + `{"apiVersion":"v1","data":{"a":"aHVudGVyMg=="},"kind":"Secret","metadata":{"name":"s"}}` + "'}}\ndata: {a: '" + enc + "'}\n" + sops,
