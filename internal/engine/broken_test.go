@@ -290,3 +290,23 @@ func TestWhatAPartOfASeedHeldStaysWhileThatPartIsNotRead(t *testing.T) {
 		})
 	}
 }
+
+// One Template of proposals that is slow must not take the time of all seeds.
+func TestATemplateOfProposalsThatFailsIsNotRenderedForEveryTier(t *testing.T) {
+	e := newEstate(t, map[string][]string{"a": {"site-a"}})
+	furrow := e.engine(rival{})
+	e.control.put("main", "slow", map[string]string{"templates/p.yaml": document("Template", "proposal", `spec: {type: Proposal, text: "{{ range 100000000 }}{{ end }}"}`)})
+	const count = 30
+	all := seeds{}
+	for i := range count {
+		name := fmt.Sprintf("s%02d", i)
+		all[name] = plainSeed(name, 1, "")
+	}
+	e.plant(all)
+	e.rounds(2, furrow)
+	said := e.describe()
+	executed, spared := strings.Count(said, "it takes more than 200000 steps"), strings.Count(said, "it was not rendered again")
+	if executed == 0 || executed > 20 || spared == 0 {
+		t.Errorf("it was executed for %d tiers, and not for %d:\n%s", executed, spared, said)
+	}
+}

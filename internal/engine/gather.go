@@ -46,6 +46,8 @@ type pass struct {
 	changed bool
 	// raced says that another engine or a person was faster at something.
 	raced bool
+	// rendered is what the renderings of the Template of proposals have used.
+	rendered template.Total
 }
 
 // repoState is one GitOps repository in this pass.

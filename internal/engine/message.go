@@ -52,7 +52,7 @@ func (p *pass) request(out *push, t *plan.Tier, s release.TierStatus, branch str
 	text := template.Text{Name: "proposal.md.tmpl", Text: templates.Proposal}
 	if doc, ok := p.catalog.Templates[proposalTemplate]; ok && doc.Spec.Type == v1alpha1.TemplateProposal {
 		name := "Template/" + proposalTemplate
-		text = template.Text{Name: name, Source: p.catalog.Places[name].String(), Text: doc.Spec.Text}
+		text = template.Text{Name: name, Source: p.catalog.Places[name].String(), Text: doc.Spec.Text, Total: &p.rendered}
 	}
 	request.Title, request.Body, err = template.RenderProposal(text, vars)
 	return request, err

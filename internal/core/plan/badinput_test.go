@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -139,4 +140,44 @@ func bomb(names string) string {
 		previous = name
 	}
 	return b.String()
+}
+
+// One Template that is slow must not take the time of all seeds.
+func TestATemplateThatFailsIsNotRenderedForEverySeed(t *testing.T) {
+	tree := fstest.MapFS{"clusters.yaml": {Data: []byte(`apiVersion: furrow.dev/v1alpha1
+kind: ClusterType
+metadata: {name: slow}
+spec: {reconcilerTemplate: slow}
+---
+apiVersion: furrow.dev/v1alpha1
+kind: Template
+metadata: {name: slow}
+spec: {type: Reconciler, text: "{{ range 100000000 }}{{ end }}"}
+---
+apiVersion: furrow.dev/v1alpha1
+kind: Cluster
+metadata: {name: edge}
+spec: {type: slow}
+`)}}
+	const count = 50
+	for i := range count {
+		name := fmt.Sprintf("s%02d", i)
+		tree["seeds/"+name+".yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: default}\n")}
+	}
+	executed, spared := 0, 0
+	for _, o := range compute(t, tree) {
+		switch {
+		case o.Err == nil:
+			t.Fatal("it was planned")
+		case strings.Contains(o.Err.Error(), "it takes more than 200000 steps"):
+			executed++
+		case strings.Contains(o.Err.Error(), "Template/slow\" (clusters.yaml:6): it was not rendered again"):
+			spared++
+		default:
+			t.Error(o.Err)
+		}
+	}
+	if executed > 20 || executed+spared != count {
+		t.Errorf("it was executed for %d of %d seeds, and not for %d", executed, count, spared)
+	}
 }

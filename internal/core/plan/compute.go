@@ -10,6 +10,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/dependency"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/placement"
+	"github.com/furrow-dev/furrow/internal/core/template"
 )
 
 // Input is all that plans are made from.
@@ -64,6 +65,8 @@ type computation struct {
 	inherits map[string]map[string][]dependency.Vertex
 	// gone is what seeds that left the catalog still have planted.
 	gone map[string]map[dependency.Vertex]planted
+	// rendered is what the renderings of each Template have used.
+	rendered map[string]*template.Total
 }
 
 // seedState is one seed on its way to a plan.
@@ -85,7 +88,7 @@ type seedState struct {
 
 // Compute plans all seeds of a catalog.
 func Compute(in Input) map[string]*Outcome {
-	c := &computation{in: in, inventory: in.Catalog.Inventory.Clone(), seeds: map[string]*seedState{}, failed: map[string]error{}, dropping: map[string]bool{}, inherits: map[string]map[string][]dependency.Vertex{}}
+	c := &computation{in: in, inventory: in.Catalog.Inventory.Clone(), seeds: map[string]*seedState{}, failed: map[string]error{}, dropping: map[string]bool{}, inherits: map[string]map[string][]dependency.Vertex{}, rendered: map[string]*template.Total{}}
 	c.collect()
 	c.place()
 	c.share()

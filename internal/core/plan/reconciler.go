@@ -33,7 +33,10 @@ func (a *assembly) addReconciler(t *Tier, tv tierVertices) error {
 	text := template.Text{Name: "flux-kustomization.yaml.tmpl", Text: templates.FluxKustomization}
 	if cl.ReconcilerTemplate != "" {
 		doc := "Template/" + cl.ReconcilerTemplate
-		text = template.Text{Name: doc, Source: a.in.Catalog.Places[doc].String(), Text: a.in.Catalog.Templates[cl.ReconcilerTemplate].Spec.Text}
+		if a.rendered[doc] == nil {
+			a.rendered[doc] = &template.Total{}
+		}
+		text = template.Text{Name: doc, Source: a.in.Catalog.Places[doc].String(), Text: a.in.Catalog.Templates[cl.ReconcilerTemplate].Spec.Text, Total: a.rendered[doc]}
 	}
 	rendered, err := template.RenderReconciler(text, vars)
 	if err != nil {

@@ -29,6 +29,36 @@ const (
 	maxParens = 100
 )
 
+// What all renderings of a Template may use together, in thousandths of what one may: as much as 20. A rendering that uses
+// less than a fortieth is not counted, so that a large fleet renders as many tiers as it has.
+const (
+	whole    = 1000
+	maxTotal = 20 * whole
+	modest   = whole / 40
+)
+
+// Total is what the renderings of one Template have used together. It is used by one goroutine.
+type Total struct{ used int }
+
+func (t *Total) check() error {
+	if t != nil && t.used >= maxTotal {
+		return errTotal
+	}
+	return nil
+}
+
+func (t *Total) add(b *budget, err error) {
+	if t == nil {
+		return
+	}
+	if over := (*exceeded)(nil); errors.As(err, &over) {
+		t.used += whole
+		return
+	}
+	steps, made := min(maxSteps-b.steps, maxSteps), min(maxMade-b.made, maxMade)
+	t.used += max(0, steps*whole/maxSteps+made*whole/maxMade-modest)
+}
+
 // exceeded is the error of a template that is over its budget.
 type exceeded struct{ text string }
 
@@ -41,6 +71,7 @@ var (
 	errOutput    = &exceeded{fmt.Sprintf("it renders more than %d MiB", maxOutput>>20)}
 	errLevels    = &exceeded{fmt.Sprintf("its blocks and the templates that it calls nest more than %d levels deep", maxLevels)}
 	errParens    = &exceeded{fmt.Sprintf("its parentheses nest more than %d levels deep", maxParens)}
+	errTotal     = &exceeded{fmt.Sprintf("it was not rendered again: its renderings for all seeds have used %d times what one may; make it simpler", maxTotal/whole)}
 	errFormatPad = errors.New("write a width or precision as a number of at most 100")
 )
 

@@ -61,6 +61,8 @@ type Text struct {
 	Name   string
 	Source string
 	Text   string
+	// Total bounds what the renderings of this template use together, if it is set.
+	Total *Total
 }
 
 // Error says where in a template it went wrong. Its message begins with the
@@ -103,7 +105,12 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Render executes a template, within a budget of steps and memory. Variables that it names and that do not exist are errors.
 func Render(t Text, vars any) ([]byte, error) {
-	out, err := render(t, vars, newBudget(vars))
+	if err := t.Total.check(); err != nil {
+		return nil, &Error{t, err}
+	}
+	b := newBudget(vars)
+	out, err := render(t, vars, b)
+	t.Total.add(b, err)
 	if err != nil {
 		return nil, &Error{t, err}
 	}
