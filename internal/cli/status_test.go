@@ -292,3 +292,21 @@ func TestTheLastPassPromisesNoOther(t *testing.T) {
 		}
 	}
 }
+
+func TestALongStatusEndsWithTheStatesOfAllSeeds(t *testing.T) {
+	report := &engine.Report{Owner: "cp/default", LastPass: time.Now()}
+	for i := range 60 {
+		state := "Released"
+		if i%10 == 3 {
+			state = "Stalled"
+		}
+		report.Seeds = append(report.Seeds, engine.SeedReport{Name: fmt.Sprintf("s%02d", i), State: state})
+	}
+	v := &statusWatch{report: report, now: time.Now}
+	var text strings.Builder
+	v.draw(&text)
+	const want = "Seeds: 54 Released, 6 Stalled (s03, s13, s23, s33, s43, …)\n"
+	if shown := repaint(text.String(), 120, 10); !strings.Contains(strings.ReplaceAll(shown, clearLine, ""), want) {
+		t.Errorf("it lacks %q:\n%s", want, shown)
+	}
+}

@@ -1,15 +1,20 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -132,12 +137,36 @@ func (v *statusWatch) show(failed error) error {
 	return err
 }
 
+// seedStates counts the seeds by their state, and names some of those that are not Released:
+// of a long status only the end is seen.
+func seedStates(r *engine.Report) string {
+	const most = 5
+	names := map[string][]string{}
+	for _, s := range r.Seeds {
+		names[s.State] = append(names[s.State], s.Name)
+	}
+	var parts []string
+	for _, state := range slices.Sorted(maps.Keys(names)) {
+		part := fmt.Sprintf("%d %s", len(names[state]), state)
+		if state != string(release.Released) {
+			part += " (" + strings.Join(names[state][:min(most, len(names[state]))], ", ")
+			if len(names[state]) > most {
+				part += ", …"
+			}
+			part += ")"
+		}
+		parts = append(parts, part)
+	}
+	return cmp.Or(strings.Join(parts, ", "), "none")
+}
+
 // draw is the picture on a terminal. Its end is seen even where it is too high.
 func (v *statusWatch) draw(w io.Writer) {
 	now := v.now()
 	if v.report != nil {
 		statusTable(w, v.report)
 		fmt.Fprintln(w)
+		paragraph(w, "  ", "Seeds: "+seedStates(v.report))
 		staleLine(w, v.report, now)
 	}
 	if v.failed != nil {
