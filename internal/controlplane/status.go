@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -87,7 +88,7 @@ func (s *Session) Status(ctx context.Context) (*engine.Report, error) {
 		return nil, fmt.Errorf("branch %s of GitOpsRepo %q: %w", branch, home, err)
 	}
 	if of := report.Identity(); of != is {
-		return nil, fmt.Errorf("GitOpsRepo %q: %w", home, engine.ErrForeignStatus(branch, of, is))
+		return nil, fmt.Errorf("GitOpsRepo %q: %w", home, plan.ErrForeignStatus(branch, of, is))
 	}
 	if fetchErr != nil {
 		report.Problems = append([]string{fmt.Sprintf("GitOpsRepo %q, which has the status, cannot be read: %v. What follows was reported at %s, and may be out of date", home, fetchErr, report.LastPass.Format(time.RFC3339))}, report.Problems...)

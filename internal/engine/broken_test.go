@@ -310,3 +310,73 @@ func TestATemplateOfProposalsThatFailsIsNotRenderedForEveryTier(t *testing.T) {
 		t.Errorf("it was executed for %d tiers, and not for %d:\n%s", executed, spared, said)
 	}
 }
+
+// TestNothingIsDoneUnderAnotherNameWhileTheControlPlaneDocumentCannotBeRead: by a new engine, and by one that has read
+// the document before.
+func TestNothingIsDoneUnderAnotherNameWhileTheControlPlaneDocumentCannotBeRead(t *testing.T) {
+	const file = "control-plane.yaml"
+	good := document("ControlPlane", "named", "spec: {}")
+	tests := map[string]map[string]string{
+		"a kind that is misspelled":     {file: strings.Replace(good, "ControlPlane", "ContrlPlane", 1)},
+		"a group that is misspelled":    {file: strings.Replace(good, "furrow.dev", "furow.dev", 1)},
+		"a field that does not exist":   {file: strings.Replace(good, "spec: {}", "spec: {x: 1}", 1)},
+		"YAML that cannot be read":      {file: "apiVersion: furrow.dev/v1alpha1\nkind: ControlPlane\nmetadata: {name: named\n"},
+		"a file that was cut off":       {file: "apiVersion: furrow.dev/v1alpha1\nki"},
+		"a link that leads to nothing":  {file: "-> nowhere.yaml"},
+		"a submodule":                   {file: "submodule"},
+		"its directory is a submodule":  {file: "", "config": "submodule"},
+		"a path that is too long":       {file: "", strings.Repeat("long/", 900) + file: "x"},
+		"a kind that is not Furrow's":   {file: strings.Replace(good, "ControlPlane", "Environment", 1)},
+		"a device in place of the file": {file: "pipe"},
+	}
+	for name, files := range tests {
+		t.Run(name, func(t *testing.T) {
+			e := newEstate(t, map[string][]string{"a": {"site-a", "site-b"}})
+			e.control.put("main", "name it", map[string]string{file: good})
+			r := rival{owner: "directory/prod", origin: originA}
+			old := e.engine(r)
+			e.plant(seeds{"web": plainSeed("web", 1, "")})
+			e.settle(old)
+			before := e.branches("a")
+			e.control.put("main", "break it", files)
+			e.plant(seeds{"web": plainSeed("web", 2, ""), "new": plainSeed("new", 1, "")})
+			for range 3 {
+				if _, err := e.engine(r).Pass(t.Context()); err == nil {
+					t.Error("a new engine does not refuse to work")
+				} else if strings.Contains(err.Error(), "adopt") {
+					t.Errorf("it advises to adopt: %v", err)
+				}
+			}
+			if diff := cmp.Diff(before, e.branches("a")); diff != "" {
+				t.Errorf("branches have changed (-before +now):\n%s", diff)
+			}
+			_, _ = old.Pass(t.Context())
+			for branch := range e.branches("a") {
+				if strings.Contains(branch, "directory/prod") {
+					t.Errorf("branch %s is there", branch)
+				}
+			}
+			for file := range files {
+				e.control.put("main", "correct it", map[string]string{file: ""})
+			}
+			e.control.put("main", "correct it", map[string]string{file: good})
+			e.settle(e.engine(r))
+			e.mustSay("web", "Released")
+			e.mustSay("new", "Released")
+		})
+	}
+}
+
+func TestAControlPlaneThatLostItsDocumentIsAdvisedToRestoreIt(t *testing.T) {
+	e := newEstate(t, map[string][]string{"a": {"site-a"}})
+	e.control.put("main", "name it", map[string]string{"cp.yaml": document("ControlPlane", "named", "spec: {}")})
+	r := rival{owner: "directory/prod", origin: originA}
+	e.plant(seeds{"web": plainSeed("web", 1, "")})
+	e.settle(e.engine(r))
+	e.control.put("main", "lose it", map[string]string{"cp.yaml": ""})
+	e.pass(e.engine(r))
+	e.mustSay("web", `restore the ControlPlane document with metadata.name "named"`)
+	if s, _ := e.report.Seed("web"); strings.Contains(s.Message, "furrow adopt") {
+		t.Errorf("it advises to adopt: %s", s.Message)
+	}
+}

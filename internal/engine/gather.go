@@ -98,6 +98,9 @@ func (e *Engine) gather(ctx context.Context) (*pass, error) {
 	p.gatherRepos(ctx)
 	p.gatherAbandoned()
 	p.gatherPlans(ctx)
+	if err := p.ownerUnknown(); err != nil {
+		return nil, err
+	}
 	p.gatherHealth(ctx)
 	return p, ctx.Err()
 }
@@ -198,6 +201,30 @@ func (p *pass) gatherPlans(ctx context.Context) {
 			p.checkRepos(seed, s)
 		}
 	}
+}
+
+// ownerUnknown ends a pass that would act under another name than the plans of this control plane have, while a file
+// cannot be read that may give it its name.
+func (p *pass) ownerUnknown() error {
+	file, doubtful := p.catalog.OwnerDoubt()
+	if !doubtful {
+		return nil
+	}
+	for _, seed := range slices.Sorted(maps.Keys(p.previous)) {
+		s := p.previous[seed]
+		all := maps.Clone(s.others)
+		if s.plan != nil {
+			for repo := range s.generations {
+				all[repo] = s.plan.Identity()
+			}
+		}
+		for _, repo := range slices.Sorted(maps.Keys(all)) {
+			if of := all[repo]; of.Renamed(p.engine.self) {
+				return plan.ErrOwnerUnknown(file.String(), seed, repo, of, p.engine.self)
+			}
+		}
+	}
+	return nil
 }
 
 func (p *pass) addPlanOf(ctx context.Context, r *repoState, seed string, commit git.Hash) {

@@ -417,12 +417,6 @@ func (r *repoState) readStatus(ctx context.Context, commit git.Hash) (*Report, e
 	return &had, nil
 }
 
-// ErrForeignStatus says that the status on a branch is another control plane's.
-func ErrForeignStatus(branch string, of, this plan.Identity) error {
-	return fmt.Errorf("branch %s has the status of control plane %s, and this is %s. If that one was moved or renamed to this one, take over what it has with 'furrow adopt'; "+
-		"if not, name this control plane by a ControlPlane document", branch, of, this)
-}
-
 // published is a report as JSON, by its digest, the commit that has it, and when that was
 // made. To write YAML takes long where the report does.
 type published struct {
@@ -514,7 +508,7 @@ func (p *pass) withOthers(ctx context.Context, r *repoState, report *Report) (al
 	case had == nil:
 		return report, false, nil // a person's text is written over
 	case had.Identity() != p.engine.self:
-		return nil, false, ErrForeignStatus(branch, had.Identity(), p.engine.self)
+		return nil, false, plan.ErrForeignStatus(branch, had.Identity(), p.engine.self)
 	}
 	ours, out := []SeedReport{}, *report
 	out.keepSince(had)

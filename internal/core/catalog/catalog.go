@@ -254,7 +254,7 @@ type documents struct {
 	controlPlane *v1alpha1.ControlPlane
 	// identityErr says why the owner is unknown.
 	identityErr error
-	// unparsed says why a file that may hold the ControlPlane document cannot be parsed.
+	// unparsed says why a document that may be meant as the ControlPlane cannot be read.
 	unparsed  error
 	clusters  []declaredCluster
 	types     map[string]v1alpha1.ClusterType
@@ -352,15 +352,20 @@ func (d *documents) readFile(file string, data []byte) {
 		d.count++
 		d.faults.unread = appendProblem(d.faults.unread, manifest.Source{File: file}, err)
 	}
-	d.mayNameOwner(data, err)
+	if err != nil && mayHoldControlPlane(data) {
+		d.unparsed = cmp.Or(d.unparsed, err)
+	}
 	for _, o := range objects {
 		switch {
 		case o.ID.Group == v1alpha1.Group:
 			d.count++
 			d.problems = appendProblem(d.problems, o.Source, d.take(o))
-		case nearGroup(o.ID.Group) && slices.Contains(kinds, o.ID.Kind):
+		case nearGroup(o.ID.Group) && (slices.Contains(kinds, o.ID.Kind) || mayBeControlPlane(o.ID.Kind)):
 			p := problemOf(o, fmt.Sprintf("apiVersion %s is unknown", o.APIVersion()), "Write "+v1alpha1.APIVersion+".")
 			d.count++
+			if mayBeControlPlane(o.ID.Kind) {
+				d.unparsed = cmp.Or(d.unparsed, error(p))
+			}
 			d.problems, d.faults.unread = appendProblem(d.problems, o.Source, p), appendProblem(d.faults.unread, o.Source, p)
 		}
 	}
@@ -398,7 +403,9 @@ func (d *documents) take(o manifest.Object) error {
 	case slices.Contains(kinds, o.ID.Kind):
 		d.faults.add(o.ID.Kind, o.ID.Name, problemIn(o.Source, err), o.Map("spec")["role"] == string(v1alpha1.RoleWorkload))
 	default: // it may be meant as any of them
-		d.mayNameOwner([]byte(o.ID.Kind), err)
+		if mayBeControlPlane(o.ID.Kind) {
+			d.unparsed = cmp.Or(d.unparsed, err)
+		}
 		d.faults.unread = appendProblem(d.faults.unread, o.Source, err)
 	}
 	return err

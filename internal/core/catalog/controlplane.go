@@ -95,12 +95,39 @@ func (d *documents) takeControlPlane(o manifest.Object) error {
 	return err
 }
 
-// mayNameOwner notes a file that cannot be parsed, or a kind that is not known, where it may be meant as the
-// ControlPlane document.
-func (d *documents) mayNameOwner(text []byte, err error) {
-	if err != nil && bytes.Contains(bytes.ToLower(text), []byte("controlpl")) {
-		d.unparsed = cmp.Or(d.unparsed, err)
+// mayBeControlPlane says that a kind is ControlPlane, or a mistake in writing it.
+func mayBeControlPlane(kind string) bool {
+	const most = 4 // CtrlPlane, Control_Planes
+	kind = strings.ToLower(kind)
+	return strings.Contains(kind, "controlpl") || manifest.Distance(kind[:min(len(kind), 100)], "controlplane") <= most
+}
+
+// mayHoldControlPlane says the same of a file that cannot be parsed.
+func mayHoldControlPlane(text []byte) bool {
+	text = bytes.ToLower(bytes.ReplaceAll(text, []byte{0}, nil)) // UTF-16, or nearly
+	if bytes.Contains(text, []byte("controlpl")) {
+		return true
 	}
+	for line := range bytes.Lines(text) {
+		if kind, ok := bytes.CutPrefix(bytes.TrimLeft(line, " \t{\"'"), []byte("kind")); ok && mayBeControlPlane(string(bytes.Trim(kind, " \t\r\n\"':,}"))) {
+			return true
+		}
+	}
+	return false
+}
+
+// OwnerDoubt is a file that cannot be read and may hold a ControlPlane document, whatever little is known of it; false
+// where there is none, or the tree has such a document. Whether it ever had one, only what is planted can say.
+func (c *Catalog) OwnerDoubt() (manifest.Source, bool) {
+	f := c.Inventory.faults
+	switch {
+	case c.ControlPlane != nil:
+	case len(f.unread) > 0:
+		return f.unread[0].Source, true
+	case len(f.lost) > 0:
+		return f.lost[0], true
+	}
+	return manifest.Source{}, false
 }
 
 // ownerUnknown says why nobody knows whose control plane it is.
