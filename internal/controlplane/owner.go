@@ -95,24 +95,21 @@ func (s *Session) Prepare(ctx context.Context) (made []string, err error) {
 	return made, nil
 }
 
-// originOf is the origin of the control plane: its URL or, for a local clone, that of its remote; else its first commit.
-func (s *Session) originOf(ctx context.Context, commit git.Hash) (string, error) {
+// originOf is the origin of the control plane: its URL or, for a local clone, that of its remote; else the directory with
+// which it began, for copies of one repository are as many control planes.
+func (s *Session) originOf(ctx context.Context) (string, error) {
 	if s.origin != "" {
 		return s.origin, nil
 	}
 	at, onServer := s.options.ControlPlane, true
 	if !catalog.IsRemoteURL(at) {
 		var err error
-		if at, onServer, err = clonedFrom(ctx, at); err != nil {
+		if at, onServer, err = clonedFrom(ctx, at); err == nil && !onServer {
+			at, err = git.LocalPlace(ctx, at)
+		}
+		if err != nil {
 			return "", fmt.Errorf("finding out where %s was cloned from: %w", s.options.ControlPlane, err)
 		}
-	}
-	if !onServer {
-		first, err := s.mirror.FirstCommit(commit)
-		if err != nil {
-			return "", fmt.Errorf("%s has no remote \"origin\", and its first commit is not known (%w). Add the remote, or fetch the whole history", s.options.ControlPlane, err)
-		}
-		at = first.String()
 	}
 	s.origin = catalog.Origin(at, s.options.PlansOf, s.options.Path)
 	return s.origin, nil
@@ -140,6 +137,9 @@ func clonedFrom(ctx context.Context, dir string) (at string, onServer bool, err 
 		}
 		if !filepath.IsAbs(remote) {
 			remote = filepath.Join(dir, remote)
+		}
+		if _, err := os.Stat(remote); err != nil {
+			remote += ".git" // which git leaves out
 		}
 		if _, err := os.Stat(remote); err != nil {
 			return dir, false, nil // what it was cloned from is gone

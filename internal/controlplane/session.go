@@ -214,7 +214,7 @@ func (s *Session) readTree(ctx context.Context, tree engine.Tree) (engine.Tree, 
 	if err != nil {
 		return tree, err
 	}
-	if tree.Origin, err = s.originOf(ctx, commit); err != nil {
+	if tree.Origin, err = s.originOf(ctx); err != nil {
 		return tree, err
 	}
 	tree.Limits = s.options.Limits

@@ -184,6 +184,22 @@ func TestEveryCloneOfAControlPlaneHasItsOrigin(t *testing.T) {
 	run(t, dir, "clone", "--quiet", "one", "by https")
 	run(t, at("by https"), "remote", "set-url", "origin", "https://me@git.example.com/acme/platform")
 
+	if err := os.CopyFS(at("copy/one"), os.DirFS(at("one"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(at("copy.git"), os.DirFS(at("one/.git"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(at("copy"), os.DirFS(at("one"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("one", at("link")); err != nil {
+		t.Fatal(err)
+	}
+	run(t, at("one"), "worktree", "add", "--quiet", at("a work tree"), "--detach")
+	run(t, dir, "clone", "--quiet", "one", "moved")
+	run(t, at("moved"), "remote", "set-url", "origin", "../link/.git")
+
 	origin := func(name string) string {
 		s, err := Open(Options{ControlPlane: at(name), Cache: at("cache"), ID: "acme"})
 		if err != nil {
@@ -196,7 +212,7 @@ func TestEveryCloneOfAControlPlaneHasItsOrigin(t *testing.T) {
 		}
 		return is.Origin
 	}
-	for _, same := range [][]string{{"one", "a clone", "bare.git", "behind"}, {"of a server", "of its clone", "by https"}} {
+	for _, same := range [][]string{{"one", "a clone", "bare.git", "behind", "link", "a work tree", "moved"}, {"of a server", "of its clone", "by https"}} {
 		for _, name := range same[1:] {
 			if origin(name) != origin(same[0]) {
 				t.Errorf("%q has another origin than %q", name, same[0])
@@ -217,8 +233,12 @@ func TestEveryCloneOfAControlPlaneHasItsOrigin(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if one := origin("one"); one == origin("two") || one == origin("of a server") {
-		t.Error("different repositories have the same origin")
+	seen := map[string]string{}
+	for _, name := range []string{"one", "two", "of a server", "copy/one", "copy", "copy.git"} {
+		if other, ok := seen[origin(name)]; ok {
+			t.Errorf("%q and %q have the same origin", other, name)
+		}
+		seen[origin(name)] = name
 	}
 	if got, want := origin("by https"), catalog.Origin("https://git.example.com/acme/platform.git", "main", ""); got != want {
 		t.Errorf("got %s, want %s", got, want)

@@ -1,7 +1,6 @@
 package git
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,31 +13,38 @@ import (
 // LocalConfig is a value of the configuration of a repository on this machine; empty where it has none. Settings of the
 // user, such as which repositories git looks at, have no part in it.
 func LocalConfig(ctx context.Context, dir, key string) (string, error) {
-	if at := filepath.Join(dir, ".git"); exists(at) {
-		dir = at // as git itself looks for it
+	out, err := local(ctx, dir, "config", "--local", "--get", key)
+	if exit, failed := errors.AsType[*exec.ExitError](err); failed && exit.ExitCode() == 1 {
+		return "", nil // no such key
 	}
-	out, err := exec.CommandContext(ctx, "git", "--git-dir", dir, "config", "--local", "--get", key).Output()
+	return out, err
+}
+
+// LocalPlace is the one path of a repository on this machine, whatever leads to it: that of its directory, or of its
+// main work tree, without symbolic links.
+func LocalPlace(ctx context.Context, dir string) (string, error) {
+	place, err := local(ctx, dir, "rev-parse", "--git-common-dir")
+	if err != nil {
+		return "", err
+	}
+	if place, err = filepath.Abs(place); err != nil {
+		return "", err
+	}
+	if place, err = filepath.EvalSymlinks(place); err != nil {
+		return "", err
+	}
+	return strings.TrimSuffix(place, string(filepath.Separator)+".git"), nil
+}
+
+// local runs git on a repository of this machine, whose directory or work tree is dir.
+func local(ctx context.Context, dir string, args ...string) (string, error) {
+	at := filepath.Join(dir, ".git")
+	if _, err := os.Lstat(at); err != nil {
+		at = dir // it has no work tree
+	}
+	out, err := exec.CommandContext(ctx, "git", append([]string{"--git-dir", at}, args...)...).Output()
 	if exit, failed := errors.AsType[*exec.ExitError](err); failed {
-		if exit.ExitCode() == 1 {
-			return "", nil // no such key
-		}
-		return "", fmt.Errorf("the configuration of %s cannot be read: %s", dir, cmp.Or(strings.TrimSpace(string(exit.Stderr)), err.Error()))
+		return "", fmt.Errorf("the repository %s cannot be read: %s (%w)", dir, strings.TrimSpace(string(exit.Stderr)), err)
 	}
 	return strings.TrimSpace(string(out)), err
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
-}
-
-// FirstCommit is the commit with which the history of a commit begins: the last one along its first parents.
-func (m *Mirror) FirstCommit(commit Hash) (Hash, error) {
-	for {
-		info, err := m.Commit(commit)
-		if err != nil || len(info.Parents) == 0 {
-			return commit, err
-		}
-		commit = info.Parents[0]
-	}
 }

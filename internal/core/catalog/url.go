@@ -161,11 +161,14 @@ func HasCredentials(raw string) bool {
 	return strings.Contains(authority, "@")
 }
 
-// Origin identifies where a control plane is kept: the repository, by its URL or, where it has none, by its first
-// commit, with the branch and the directory where those are not the usual ones. By which protocol a server is
+// Origin identifies where a control plane is kept: the repository, by its URL or, where it has none, by its path on this
+// machine, with the branch and the directory where those are not the usual ones. By which protocol a server is
 // reached makes no difference, so that all clones of a repository have the same origin.
 func Origin(repository, branch, dir string) string {
 	at := CanonicalURL(repository)
+	if strings.HasPrefix(repository, "/") {
+		at = path.Clean(repository) // a directory of the same name with .git is another repository
+	}
 	if scheme, rest, ok := strings.Cut(at, "://"); ok {
 		at = rest
 		if u, err := url.Parse("ssh://" + rest); err == nil && scheme == "ssh" {
