@@ -177,9 +177,13 @@ func newHelp() *cobra.Command {
 
 // exactly is cobra.ExactArgs as a usage error that says what is missing.
 func exactly(n int, what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
+	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
-			return usageError{fmt.Errorf("it takes %s", what)}
+			message := fmt.Sprintf("'%s' takes %s", cmd.CommandPath(), what)
+			if n == 0 && cmd.Flags().Lookup("file") != nil {
+				message += fmt.Sprintf("; a file or directory is given with -f %s", args[0])
+			}
+			return usageError{errors.New(message)}
 		}
 		return nil
 	}

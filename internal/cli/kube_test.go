@@ -577,8 +577,8 @@ func TestErrorsOfTheAPIServerSayWhatToDo(t *testing.T) {
 		"a namespace, and all":                 {"status -A -n lab", nil, exitUsage, []string{"exclude each other"}},
 		"to watch what is no text":             {"status --watch -o yaml", nil, exitUsage, []string{"--watch shows text only"}},
 		"a format that there is not":           {"status -o xml", nil, exitUsage, []string{`invalid argument "xml" for "-o, --output" flag: must be table, wide, yaml or json`}},
-		"no Seed is named":                     {"retry", nil, exitUsage, []string{"it takes the name of one Seed"}},
-		"no cluster is named":                  {"abandon", nil, exitUsage, []string{"it takes the name of one cluster"}},
+		"no Seed is named":                     {"retry", nil, exitUsage, []string{" takes the name of one Seed"}},
+		"no cluster is named":                  {"abandon", nil, exitUsage, []string{" takes the name of one cluster"}},
 		"a command that there is not":          {"sow", nil, exitUsage, []string{`kubectl furrow: there is no command "sow"`}},
 		"a flag of furrow, and not of kubectl": {"status --control-plane .", nil, exitUsage, []string{"unknown flag: --control-plane"}},
 	}

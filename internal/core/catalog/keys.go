@@ -69,7 +69,7 @@ func annotationFault(key string, effective []string) (message, next string) {
 	case ours(key) && len(effective) == 0:
 		return "annotation " + quote(key) + " is unknown", "Remove it."
 	case ours(key):
-		return "annotation " + quote(key) + " is unknown", "Write " + manifest.Nearest(key, effective)[0] + ", or remove it."
+		return "annotation " + quote(key) + " is unknown", correction(key, effective, "Write ")
 	}
 	if meant := manifest.Nearest(key, planterAnnotations)[0]; key != meant && manifest.Distance(key, meant) <= slip {
 		return "annotation " + quote(key) + " is unknown", "Write " + meant + ", or remove it."
@@ -86,7 +86,19 @@ func labelFault(key string, effective []string) (message, next string) {
 	case len(effective) == 0:
 		return "label " + quote(key) + " is unknown", "Remove it."
 	}
-	return "label " + quote(key) + " is unknown", "Write the annotation " + manifest.Nearest(key, effective)[0] + ", or remove it."
+	return "label " + quote(key) + " is unknown", correction(key, effective, "Write the annotation ")
+}
+
+// likely is how much of a key can be mistyped: more is another word.
+const likely = 5
+
+// correction is the next step for an unknown key: the one that was likely meant, if there is such a one.
+func correction(key string, effective []string, write string) string {
+	meant := manifest.Nearest(key, effective)[0]
+	if !strings.HasPrefix(meant, key) && manifest.Distance(key, meant) > likely {
+		return "Remove it; these have an effect here: " + strings.Join(effective, ", ") + "."
+	}
+	return write + meant + ", or remove it."
 }
 
 // ours says that a key has Furrow's prefix, in whatever case.

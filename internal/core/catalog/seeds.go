@@ -371,7 +371,11 @@ func (p *seedPackage) complete(scopes map[manifest.GroupKind]manifest.Scope) See
 	seed.Objects, seed.Warnings = result.Objects, result.Warnings
 	seed.Skipped, seed.Lost = p.skipped, p.lost
 	if len(p.problems) == 0 && len(seed.Objects) == 0 {
-		p.problem(at, "seed "+quote(p.name), "it holds no object", "Add objects, or delete the package to remove the seed.")
+		next := "Add objects, or delete the package to remove the seed."
+		if p.candidate {
+			next = "Add objects to it."
+		}
+		p.problem(at, "seed "+quote(p.name), "it holds no object", next)
 		p.problems, seed.Skipped = append(p.problems, p.skipped...), nil
 	}
 	if len(p.problems) > 0 {

@@ -54,8 +54,12 @@ func (s *scope) waitForNamed(from source, d dialect, item string) {
 	}
 	elsewhere := s.everywhere[id]
 	if len(elsewhere) == 0 {
+		next := "Add that object, or correct the annotation."
+		if _, object, ok := strings.Cut(item, "v1/"); ok && strings.HasPrefix(item, "v1/") {
+			next = fmt.Sprintf("The group of an object is without its version, and that of v1 is core: write core/%s.", manifest.Printable(object))
+		}
 		s.fail(Finding{Seed: v.Seed, Object: v.Object, Missing: true,
-			Message: fmt.Sprintf("annotation %s names %s, which is in no seed", d.annotation, id), Next: "Add that object, or correct the annotation."})
+			Message: fmt.Sprintf("annotation %s names %s, which is in no seed", d.annotation, id), Next: next})
 		return
 	}
 	for _, to := range elsewhere {
