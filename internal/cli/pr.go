@@ -204,7 +204,7 @@ func proposals(ctx context.Context, s *controlplane.Session) ([]located, error) 
 	}
 	for i := range out {
 		if p := out[i].proposal; !p.Rejected && !foreign(p) {
-			out[i].gate = gates.Shut(p.Branch)
+			out[i].gate = gates.Shut(p.Branch, out[i].owner.Owner)
 			if out[i].gate == "" && p.Edited && !p.Stale && !out[i].repo.Forge.Amends() {
 				out[i].gate = release.EditedOnPlainGit
 			}

@@ -3,6 +3,9 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
@@ -14,6 +17,8 @@ import (
 // of all owners reported last. Health is known to runs alone, so that nobody else can tell.
 type Gates struct {
 	found map[string]reportedGate
+	// unread says, by owner, why a status cannot be read.
+	unread map[string]string
 }
 
 // reportedGate is what a status says of a proposal, and when it was reported.
@@ -23,22 +28,36 @@ type reportedGate struct {
 }
 
 // Shut says why the proposal of a branch must not be merged now; empty when it may be. A
-// proposal that no status has yet was just opened, so that nothing held it.
-func (g *Gates) Shut(branch string) string { return g.found[branch].why }
+// proposal that no status has yet was just opened, so that nothing held it. While the status
+// of its owner cannot be read, nobody knows; an owner that is not known may be any.
+func (g *Gates) Shut(branch, owner string) string {
+	if why := g.unread[owner]; why != "" {
+		return why
+	}
+	if owner == "" && len(g.unread) > 0 {
+		return g.unread[slices.Min(slices.Collect(maps.Keys(g.unread)))]
+	}
+	return g.found[branch].why
+}
 
 // Read takes in the statuses that are on branches of a repository. What was reported last
 // of a proposal counts: an owner that is no more leaves its status behind.
 func (g *Gates) Read(ctx context.Context, r *Repo, refs git.Refs) error {
 	if g.found == nil {
-		g.found = map[string]reportedGate{}
+		g.found, g.unread = map[string]reportedGate{}, map[string]string{}
 	}
 	for branch, commit := range refs {
 		if !layout.IsStatusBranch(r.Base, branch) {
 			continue
 		}
 		report, err := readStatus(ctx, r, commit)
-		if err != nil {
-			return fmt.Errorf("branch %s of GitOpsRepo %q: %w", branch, r.Name, err)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil { // which is no reason to keep the other owners waiting
+			owner := strings.TrimPrefix(branch, layout.StatusBranch(r.Base, ""))
+			g.unread[owner] = fmt.Sprintf("branch %s of GitOpsRepo %q, which has the status of its control plane, cannot be read: %v. Its next pass writes it anew", branch, r.Name, err)
+			continue
 		}
 		g.add(report)
 	}
