@@ -56,8 +56,8 @@ func TestEveryCommandHasAPlaceInTheHelp(t *testing.T) {
 
 func TestFlagsStandOnlyWhereTheyMeanSomething(t *testing.T) {
 	cases := map[string][]string{
-		"id":             {"abandon", "adopt", "confirm", "controller", "explain", "retry", "run", "status"},
-		"environment":    {"abandon", "adopt", "confirm", "controller", "explain", "retry", "run", "status"},
+		"id":             {"abandon", "adopt", "confirm", "controller", "explain", "list", "merge", "reject", "retry", "run", "show", "status"},
+		"environment":    {"abandon", "adopt", "confirm", "controller", "explain", "list", "merge", "reject", "retry", "run", "show", "status"},
 		"strict":         {"controller", "explain", "lint", "plan", "run"},
 		"deletion-guard": {"controller", "run"},
 		"output":         {"explain", "lint", "list", "plan", "show", "status", "version"},

@@ -101,8 +101,9 @@ func (s *Session) originOf(ctx context.Context) (string, error) {
 	if s.origin != "" {
 		return s.origin, nil
 	}
-	at, onServer := s.options.ControlPlane, true
-	if !catalog.IsRemoteURL(at) {
+	at := s.options.ControlPlane
+	onServer := catalog.IsRemoteURL(at)
+	if !onServer {
 		var err error
 		if at, onServer, err = clonedFrom(ctx, at); err == nil && !onServer {
 			at, err = git.LocalPlace(ctx, at)

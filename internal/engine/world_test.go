@@ -209,11 +209,11 @@ func (w *world) mustRunBefore(r forge.Request, refs git.Refs, p *plan.Plan, t *p
 			w.t.Errorf("%s was proposed although %s tier %02d is not planned", r.Tier, pre.Cluster, pre.Ordinal)
 			continue
 		}
-		if name := of.Name(before); seen[name] {
+		name := of.Name(before)
+		if seen[name] {
 			continue
-		} else {
-			seen[name] = true
 		}
+		seen[name] = true
 		if w.unamended {
 			w.mustBeMerged(r, refs, of, before)
 		}

@@ -137,7 +137,7 @@ func New(mirror forge.Fetcher, base string, o Options) (*Forge, error) {
 	}, nil
 }
 
-// Amends: the pull request that was merged is remembered.
+// Amends is true: Gitea remembers the pull request that was merged.
 func (f *Forge) Amends() bool { return true }
 
 // HowToReject says that closing is enough.

@@ -121,7 +121,7 @@ func (f *Forge) Supersede(context.Context, forge.Proposal, string) error { retur
 // engine publishes has it.
 func (f *Forge) Gate(context.Context, forge.Proposal, string) error { return nil }
 
-// Amends: plain Git remembers no merged proposals.
+// Amends is false: plain Git does not remember merged proposals.
 func (f *Forge) Amends() bool { return false }
 
 // HowToReject names the command, since deleting the branch does not do.

@@ -64,11 +64,11 @@ func readFile(directory, cluster string) (name string, data []byte, ok bool, err
 
 // Files are the kubeconfigs in the channel's directory, by the name of the cluster that
 // each is for; none while the directory cannot be read.
-func (c *Channel) Files() map[string]string {
-	entries, _ := os.ReadDir(c.options.Directory)
+func (ch *Channel) Files() map[string]string {
+	entries, _ := os.ReadDir(ch.options.Directory)
 	files := map[string]string{}
 	for _, entry := range entries {
-		file := filepath.Join(c.options.Directory, entry.Name())
+		file := filepath.Join(ch.options.Directory, entry.Name())
 		info, err := os.Stat(file) // a Secret is mounted as symbolic links
 		if err != nil || !info.Mode().IsRegular() || !isName(entry.Name()) {
 			continue
