@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing/format/pktline"
 )
 
 // crash is a point at which furrow is killed.
@@ -171,7 +173,7 @@ var (
 	// inRepository takes a path apart: the repository's name, and what is asked for in it.
 	inRepository = regexp.MustCompile(`^(?:/api/v1/repos)?/org-[^/]+/([^/.]+)(?:\.git)?/(.*)$`)
 	commitID     = regexp.MustCompile(`/[0-9a-f]{40}`)
-	// refUpdate is one line of what is pushed.
+	// refUpdate is one line of what is pushed, as Git frames it.
 	refUpdate = regexp.MustCompile(`([0-9a-f]{40}) ([0-9a-f]{40}) refs/heads/furrow/main/([^\x00\n]+)`)
 )
 
@@ -191,8 +193,13 @@ func nameOf(r *http.Request) (string, error) {
 		return "", err
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	commands, _, _ := bytes.Cut(body, []byte("0000PACK"))
-	return nameOfPush(refUpdate.FindAllStringSubmatch(string(commands), -1)), nil
+	var updates [][]string
+	for lines := pktline.NewScanner(bytes.NewReader(body)); lines.Scan() && len(lines.Bytes()) > 0; {
+		if update := refUpdate.FindStringSubmatch(string(lines.Bytes())); update != nil {
+			updates = append(updates, update)
+		}
+	}
+	return nameOfPush(updates), nil
 }
 
 // nameOfPush names a push by the tiers in it. Whether a plan, or a merged branch to delete, goes along with them or alone
