@@ -104,12 +104,12 @@ var places = []place{
 		"api", "internal/core/manifest", "internal/core/catalog", "internal/core/placement",
 		"internal/core/dependency", "internal/core/template", "internal/core/layout", "templates",
 	}},
-	{"internal/core/release", core, []string{"internal/core/plan", "internal/core/health", "internal/core/layout"}},
+	{"internal/core/release", core, []string{"internal/core/manifest", "internal/core/plan", "internal/core/health", "internal/core/layout"}},
 
 	{"internal/render", edge, []string{"api", "internal/core"}},
 	{"internal/plugin", edge, []string{"api", "internal/core"}},
 	{"internal/git", edge, []string{}},
-	{"internal/forge", edge, []string{"internal/core/layout", "internal/git"}},
+	{"internal/forge", edge, []string{"internal/core/layout", "internal/core/manifest", "internal/git"}},
 	{"internal/probe", edge, []string{"internal/core"}},
 	{"internal/nursery", edge, []string{"api", "internal/core", "internal/probe"}},
 
