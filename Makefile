@@ -57,7 +57,7 @@ STATE := { git diff HEAD; git ls-files -oz --exclude-standard | xargs -0 cksum; 
 .PHONY: help build image generate verify lint servers test test-servers soak soak-slices soak-ready bench demo demo-real
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/furrow, static, with the names by which kubectl calls it
 	$(PLAIN) build $(BUILD) -ldflags '$(LDFLAGS)' -o bin/furrow .
