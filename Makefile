@@ -88,10 +88,11 @@ lint: ## run golangci-lint
 servers: ## build the real servers that tests run on, where they are missing
 	@$(GO) run ./test/servers/build || [ -z "$$FURROW_REQUIRE_SERVERS" ]
 
+# Several packages mostly wait: for git, and for limits of time to pass.
 test: build ## run the tests that need nothing but Go, git and make
 	$(call tests,\
-		$(call gotest,$(PLAIN) test $(BUILD) -json -short -timeout $(PACKAGE_TIMEOUT) $(SEQUENTIAL))\
-		$(call gotest,$(RACING) test $(BUILD) $(RACE) -json -short -timeout $(PACKAGE_TIMEOUT) $(CONCURRENT)))
+		$(call gotest,$(PLAIN) test $(BUILD) -json -short -p 4 -timeout $(PACKAGE_TIMEOUT) $(SEQUENTIAL))\
+		$(call gotest,$(RACING) test $(BUILD) $(RACE) -json -short -p 4 -timeout $(PACKAGE_TIMEOUT) $(CONCURRENT)))
 	@echo "Not covered: real servers (make test-servers), and what is long (make soak)."
 
 # Results of tests on servers are not reused: go does not see all that they depend on. The tests of what starts and builds
