@@ -38,7 +38,7 @@ gotest = $(1) || code=1;
 
 # The slices of what is long; each takes some minutes. SEED is that of the first random history.
 CRASHES := 4
-SLICES  := crash-1 crash-2 crash-3 crash-4 disturbances front-ends histories scale upgrade demo
+SLICES  := crash-1 crash-2 crash-3 crash-4 disturbances front-ends histories edge-calls scale upgrade demo
 SLICE   ?= $(SLICES)
 SEED    ?= 1
 ON_E2E  := $(PLAIN) test $(BUILD) -json -count=1 -timeout $(PACKAGE_TIMEOUT) ./test/e2e
@@ -124,7 +124,10 @@ soak-front-ends: soak-ready
 	$(call tests,$(call gotest,$(ON_E2E) -run "TestAWorkloadBringsItsOwnCluster|TestAnEdgeHasItsOwnFlux"))
 
 soak-histories:
-	$(call tests,$(call gotest,$(PLAIN) test $(BUILD) -json -timeout $(PACKAGE_TIMEOUT) ./internal/engine -start $(SEED)))
+	$(call tests,$(call gotest,$(PLAIN) test $(BUILD) -json -timeout $(PACKAGE_TIMEOUT) ./internal/engine -run Random -start $(SEED)))
+
+soak-edge-calls:
+	$(call tests,$(call gotest,$(PLAIN) test $(BUILD) -json -timeout $(PACKAGE_TIMEOUT) ./internal/engine -skip Random))
 
 soak-scale: servers
 	$(PLAIN) test $(BUILD) -run "^$$" -bench BenchmarkScale -benchtime 1x -timeout $(PACKAGE_TIMEOUT) ./test/scale
