@@ -65,7 +65,7 @@ var (
 	proposalsOpen = &definition{"furrow_proposals_open", gauge, []string{"namespace", "repo"},
 		"Open proposals.", nil}
 	proposalOldest = &definition{"furrow_proposal_oldest_seconds", gauge, []string{"namespace", "repo"},
-		"How long the oldest open proposal that may be merged has been waiting: since it was seen first or, after a restart, since its tier came into its state.", nil}
+		"Age of the oldest open proposal that may be merged: since it was first seen or, after a restart, since its tier entered its state.", nil}
 
 	clustersAsked = &definition{"furrow_clusters_asked", gauge, []string{"namespace"},
 		"Clusters that were asked for their health in the last ten minutes.", nil}

@@ -19,7 +19,7 @@ import (
 // mustComplete says what a flag of the command is completed with.
 func mustComplete(cmd *cobra.Command, flag string, with cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, with); err != nil {
-		panic(err) // there is no such flag: no test passes
+		panic(err) // the flag does not exist: a mistake that every test finds
 	}
 }
 

@@ -142,7 +142,7 @@ func existingDirectory(name string) error {
 	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return errors.New("there is no such directory")
+		return errors.New("the directory does not exist")
 	case err != nil:
 		return err
 	case !info.IsDir():
@@ -164,7 +164,7 @@ func existingFile(name string) error {
 	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return errors.New("there is no such file")
+		return errors.New("the file does not exist")
 	case err != nil:
 		return err
 	case info.IsDir():
@@ -251,7 +251,7 @@ const environmentAnnotation = "furrow.dev/environment-variable"
 func addEnvironmentText(flags *pflag.FlagSet, to *string, name, variable, usage string, check func(string) error) {
 	flags.Var(textFlag(to, os.Getenv(variable), check), name, usage)
 	if err := flags.SetAnnotation(name, environmentAnnotation, []string{variable}); err != nil {
-		panic(err) // there is no such flag: no test passes
+		panic(err) // the flag does not exist: a mistake that every test finds
 	}
 }
 

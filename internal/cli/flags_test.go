@@ -18,7 +18,7 @@ func TestEveryFlagIsCheckedWhereItIsParsed(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const label, noDirectory, noFile = "must be a DNS label", "there is no such directory", "must be a directory, not a file"
+	const label, noDirectory, noFile = "must be a DNS label", "the directory does not exist", "must be a directory, not a file"
 	cases := []struct {
 		command, flag string
 		values        []string
@@ -52,7 +52,7 @@ func TestEveryFlagIsCheckedWhereItIsParsed(t *testing.T) {
 		{"controller", "leader-election-namespace", []string{"Kube"}, label},
 		{"controller", "metrics-bind-address", []string{"", "8080", ":http", ":70000", "localhost"}, "must be host:port"},
 		{"controller", "health-probe-bind-address", []string{"8081", ":-1"}, "must be host:port"},
-		{"controller", "kubeconfig", []string{"/no/such"}, "there is no such file"},
+		{"controller", "kubeconfig", []string{"/no/such"}, "the file does not exist"},
 		{"controller", "kubeconfig", []string{dir}, "must be a file, not a directory"},
 		{"controller", "log-level", []string{"", "loud"}, "must be debug, info, warn or error"},
 		{"adopt", "from", []string{"platform", "a b/prod", "a/b/c"}, "must be a control-plane id and an environment"},
@@ -80,7 +80,7 @@ func TestFlagsOfKubectlFurrowAreCheckedWhereTheyAreParsed(t *testing.T) {
 		"retry web --timeout=-1s":          "must be from 1ms to 24h",
 		"plan web --ref=a..b":              "two dots in a row",
 		"explain web --seed=A_B":           "must be a DNS label",
-		"plan web --credentials=/no/such":  "there is no such directory",
+		"plan web --credentials=/no/such":  "the directory does not exist",
 		"plan web --environment=prod/east": "must be at most 100 letters, digits",
 	}
 	a := newAPI(t)

@@ -72,7 +72,7 @@ func (a *kubeAbandon) run(cmd *cobra.Command, c *kubeCluster, cluster string) er
 		fmt.Fprintf(w, "Asked: the controller %s cluster %s, for Seed %s.\n", does, cluster, seeds[i].Name)
 	}
 	for _, one := range waiting {
-		if err := c.told(ctx, w, &a.wait, one); err != nil {
+		if err := c.report(ctx, w, &a.wait, one); err != nil {
 			return fmt.Errorf("the list of Seed %s: %w", one.seed, err)
 		}
 	}

@@ -183,7 +183,7 @@ func newKubeAsk(f *kubeFlags, r request, cmd *cobra.Command, look func(*cobra.Co
 			return err
 		}
 		fmt.Fprintf(w, "Asked: the controller %s\n", will)
-		return c.told(cmd.Context(), w, &wait, askedOf(seed, r, value))
+		return c.report(cmd.Context(), w, &wait, askedOf(seed, r, value))
 	})
 	wait.add(cmd)
 	return cmd
@@ -219,10 +219,10 @@ func askedOf(seed *v1alpha1.Seed, r request, value string) asked {
 }
 
 // errNotHandled ends a command whose request nobody has acted on in time.
-var errNotHandled = errors.New("it was asked, and the controller has not acted on it in time. It does so on its next pass; 'kubectl furrow status' tells whether one runs")
+var errNotHandled = errors.New("timed out waiting for the controller. It acts on the request in its next pass; 'kubectl furrow status' shows whether one runs")
 
-// told waits until the controller has acted on a request, and tells what became of it.
-func (c *kubeCluster) told(ctx context.Context, w io.Writer, wait *waitFlags, a asked) error {
+// report waits until the controller has acted on a request, and reports the outcome.
+func (c *kubeCluster) report(ctx context.Context, w io.Writer, wait *waitFlags, a asked) error {
 	if !wait.wait {
 		fmt.Fprintf(w, "See 'kubectl furrow status %s'.\n", a.seed.Name)
 		return nil
@@ -247,8 +247,8 @@ func (c *kubeCluster) told(ctx context.Context, w io.Writer, wait *waitFlags, a 
 	return nil
 }
 
-// failure is what the controller has told of a request that it could not carry out.
-// Events that may not be read, or that have not come yet, tell nothing.
+// failure is the controller's message about a request that it could not carry out; empty
+// where its events cannot be read, or have not arrived yet.
 func (c *kubeCluster) failure(ctx context.Context, seed *v1alpha1.Seed, since time.Time) string {
 	var list corev1.EventList
 	if c.List(ctx, &list, client.InNamespace(seed.Namespace), client.MatchingFields{"involvedObject.uid": string(seed.UID)}) != nil {

@@ -321,7 +321,7 @@ func TestWhatIsAskedIsWaitedFor(t *testing.T) {
 		"a retry that nobody acts on": {
 			words: "retry web --timeout 20ms", act: func(*v1alpha1.Seed) bool { return false },
 			annotations: map[string]string{v1alpha1.AnnotationRetry: at},
-			code:        exitFailed, want: "the controller has not acted on it in time",
+			code:        exitFailed, want: "timed out waiting for the controller",
 		},
 		"a retry that is not waited for": {
 			words: "retry web --wait=false", act: func(*v1alpha1.Seed) bool { return false },

@@ -268,20 +268,10 @@ func TestTheControlPlaneDocumentCountsInEveryPass(t *testing.T) {
 
 // TestRandomHistoriesOfTwoControlPlanesOfOneName lets two control planes of one name plant and remove seeds, of which
 // some have the same name, in any order. None ever moves a branch that is the other's.
-func TestRandomHistoriesOfTwoControlPlanesOfOneName(t *testing.T) {
-	n := 60
-	if testing.Short() {
-		n = 10 / slower
-	}
-	for i := range n {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			t.Parallel()
-			twoRandomTeams(t, rand.New(rand.NewPCG(uint64(i), 0)))
-		})
-	}
-}
+func TestRandomHistoriesOfTwoControlPlanesOfOneName(t *testing.T) { eachHistory(t, twoRandomTeams) }
 
-func twoRandomTeams(t *testing.T, r *rand.Rand) {
+func twoRandomTeams(t *testing.T, seed int64) {
+	r := rand.New(rand.NewPCG(uint64(seed), 2))
 	e := newEstate(t, map[string][]string{"a": {"east", "west"}, "b": {"north"}})
 	other := e.otherControlPlane(nil)
 	controls := []*memory{e.control, other}

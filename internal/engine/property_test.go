@@ -31,7 +31,10 @@ const settleLimit = 400
 // released, merging a proposal changes nothing but its tier, and in the end all is
 // planted. A failure names the history's seed: run it alone
 // with -run TestRandomHistories -runs 1 -start SEED.
-func TestRandomHistories(t *testing.T) {
+func TestRandomHistories(t *testing.T) { eachHistory(t, randomHistory) }
+
+// eachHistory runs a history for each of the seeds that -runs and -start choose.
+func eachHistory(t *testing.T, history func(t *testing.T, seed int64)) {
 	n := *runs
 	if testing.Short() {
 		n = min(n, 15/slower)
@@ -40,7 +43,7 @@ func TestRandomHistories(t *testing.T) {
 		seed := *start + int64(i)
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			randomHistory(t, seed)
+			history(t, seed)
 		})
 	}
 }
@@ -99,19 +102,7 @@ func randomHistory(t *testing.T, seed int64) {
 
 // TestRandomHistoriesAcrossSeeds is the same for seeds of ConfigMaps that wait for each
 // other across seeds and clusters, of which now these and then those change.
-func TestRandomHistoriesAcrossSeeds(t *testing.T) {
-	n := *runs
-	if testing.Short() {
-		n = min(n, 15/slower)
-	}
-	for i := range n {
-		seed := *start + int64(i)
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			historyAcrossSeeds(t, seed)
-		})
-	}
-}
+func TestRandomHistoriesAcrossSeeds(t *testing.T) { eachHistory(t, historyAcrossSeeds) }
 
 func historyAcrossSeeds(t *testing.T, seed int64) {
 	r := rand.New(rand.NewPCG(uint64(seed), 1))

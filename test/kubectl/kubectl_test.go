@@ -228,7 +228,7 @@ func TestThePluginOfKubectl(t *testing.T) {
 		stop := u.answer()
 		u.says("furrow retry web", 0, "Asked: the controller proposes again, of Seed web: east tier 00 (Proposed).", "The controller has acted on the retry of Seed web.")
 		stop()
-		u.says("furrow retry web --timeout 200ms", 1, "the controller has not acted on it in time")
+		u.says("furrow retry web --timeout 200ms", 1, "timed out waiting for the controller")
 		u.says("furrow abandon east", 1, "Seed default/web, which is Proposed", "add --yes")
 		defer u.answer()()
 		u.says("furrow abandon east --yes", 0, "The controller has acted on the list of abandoned clusters of Seed web.")
