@@ -112,7 +112,7 @@ func (r *Reconciler) ready(ctx context.Context, s *scope) error {
 		return err
 	}
 	have := s.session
-	have.settings = s.settings
+	have.settings, have.log = s.settings, ctrl.LoggerFrom(ctx)
 	if have.open != nil && have.at == at {
 		return nil
 	}
@@ -122,9 +122,8 @@ func (r *Reconciler) ready(ctx context.Context, s *scope) error {
 	o.ID, o.Environment, o.DeletionGuard, o.Strict = r.options.ID, r.options.Environment, r.options.DeletionGuard, r.options.Strict
 	o.AllowHTTP, o.Limits = r.options.AllowHTTP, r.options.Limits
 	o.Channel, o.Now = r.channelOf(s.cp.Namespace), r.options.Clock.Now
-	log := ctrl.LoggerFrom(ctx)
 	o.Progress = engine.Every(time.Minute, func(p engine.Progress) {
-		log.Info("Pass goes on", "stage", p.Stage, "done", p.Done, "seeds", p.Total, "took", p.Took)
+		have.log.Info("Pass goes on", "stage", p.Stage, "done", p.Done, "seeds", p.Total, "took", p.Took)
 	})
 	o.Settings = func(context.Context) (engine.Settings, error) { return have.settings, nil }
 	opened, err := controlplane.Open(r.observed(o, s.cp))

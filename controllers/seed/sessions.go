@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
+
 	"github.com/furrow-dev/furrow/controllers/fleet"
 	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
@@ -22,7 +24,9 @@ type session struct {
 	open     *controlplane.Session
 	at       fleet.Place
 	settings engine.Settings
-	pace     controlplane.Pace
+	// log is that of the pass under way, and not of the one that opened the session.
+	log  logr.Logger
+	pace controlplane.Pace
 
 	mu sync.Mutex
 	// rest is until when news from the clusters calls for no pass.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -37,11 +36,9 @@ func CheckOwner(id, environment string) error {
 func (s *Session) givenOwner() string {
 	id := s.options.ID
 	if id == "" {
-		at := s.options.ControlPlane
-		if !catalog.IsRemoteURL(at) {
-			if of, _, err := clonedFrom(context.Background(), at); err == nil { // else the first pass meets the error
-				at = of
-			}
+		at, _, err := s.source(context.Background())
+		if err != nil { // the first pass meets the error
+			at = s.options.ControlPlane
 		}
 		id = path.Base(catalog.CanonicalURL(filepath.ToSlash(at)))
 		if s.options.PlansOf != catalog.DefaultBranch {
@@ -101,19 +98,33 @@ func (s *Session) originOf(ctx context.Context) (string, error) {
 	if s.origin != "" {
 		return s.origin, nil
 	}
-	at := s.options.ControlPlane
-	onServer := catalog.IsRemoteURL(at)
-	if !onServer {
-		var err error
-		if at, onServer, err = clonedFrom(ctx, at); err == nil && !onServer {
-			at, err = git.LocalPlace(ctx, at)
-		}
-		if err != nil {
-			return "", fmt.Errorf("finding out where %s was cloned from: %w", s.options.ControlPlane, err)
-		}
+	at, onServer, err := s.source(ctx)
+	if err == nil && !onServer {
+		at, err = git.LocalPlace(ctx, at)
+	}
+	if err != nil {
+		return "", fmt.Errorf("finding out where %s was cloned from: %w", s.options.ControlPlane, err)
 	}
 	s.origin = catalog.Origin(at, s.options.PlansOf, s.options.Path)
 	return s.origin, nil
+}
+
+// source is the repository that the control plane is, or was cloned from; it is looked up once.
+func (s *Session) source(ctx context.Context) (at string, onServer bool, err error) {
+	if s.from.at == "" {
+		if catalog.IsRemoteURL(s.options.ControlPlane) {
+			s.from = source{s.options.ControlPlane, true}
+		} else if at, onServer, err = clonedFrom(ctx, s.options.ControlPlane); err == nil {
+			s.from = source{at, onServer}
+		}
+	}
+	return s.from.at, s.from.onServer, err
+}
+
+// source is where a repository is.
+type source struct {
+	at       string
+	onServer bool
 }
 
 // maxClones bounds how often a clone of a clone is looked up.
@@ -122,20 +133,16 @@ const maxClones = 8
 // clonedFrom is what a local repository was cloned from, directly or through other local ones: a URL on a server or,
 // where there is none, the local repository with which it began.
 func clonedFrom(ctx context.Context, dir string) (at string, onServer bool, err error) {
-	if u, err := url.Parse(dir); err == nil && u.Scheme == "file" {
-		dir = u.Path
-	}
 	for range maxClones {
 		remote, err := git.LocalConfig(ctx, dir, "remote.origin.url")
 		if err != nil || remote == "" {
 			return dir, false, err
 		}
-		if u, err := url.Parse(remote); err == nil && u.Scheme == "file" {
-			remote = u.Path
-		}
-		if strings.Contains(remote, "://") || catalog.IsSSH(remote) {
+		at, local := catalog.LocalDir(remote)
+		if !local {
 			return remote, true, nil
 		}
+		remote = at
 		if !filepath.IsAbs(remote) {
 			remote = filepath.Join(dir, remote)
 		}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
@@ -71,10 +70,10 @@ func (s *Session) faultsOf(spec v1alpha1.GitOpsRepoSpec) (faults []error) {
 
 // checkDirectory says that a directory of this machine is not a repository.
 func checkDirectory(url, field, command string) error {
-	if catalog.IsRemoteURL(url) {
+	dir, local := catalog.LocalDir(url)
+	if !local {
 		return nil
 	}
-	dir := strings.TrimPrefix(url, "file://")
 	for _, name := range []string{"HEAD", ".git"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			return nil
@@ -103,18 +102,23 @@ func (s *Session) remoteOnly() bool {
 
 // place makes a local path absolute, so that it means the same everywhere.
 func place(url string) (string, error) {
-	if strings.Contains(url, "://") || catalog.IsSSH(url) {
-		return url, nil
+	if dir, local := catalog.LocalDir(url); local {
+		return filepath.Abs(dir)
 	}
-	return filepath.Abs(url)
+	return url, nil
 }
 
-// resolve makes a GitOpsRepo's relative path relative to the control plane's directory.
+// resolve gives the path of a GitOpsRepo on this machine; a relative one begins at the control plane's directory.
 func (s *Session) resolve(url string) string {
-	if strings.Contains(url, "://") || catalog.IsSSH(url) || filepath.IsAbs(url) || strings.Contains(s.options.ControlPlane, "://") {
-		return url
+	dir, local := catalog.LocalDir(url)
+	_, beside := catalog.LocalDir(s.options.ControlPlane)
+	switch {
+	case local && filepath.IsAbs(dir):
+		return dir
+	case local && beside:
+		return filepath.Join(s.options.ControlPlane, dir)
 	}
-	return filepath.Join(s.options.ControlPlane, url)
+	return url
 }
 
 func (s *Session) open(name, url, credentials string) (*git.Mirror, error) {

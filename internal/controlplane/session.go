@@ -89,6 +89,8 @@ type Session struct {
 	mirror  *git.Mirror
 	repos   map[string]*Repo
 	engine  *engine.Engine
+	// from is known once it was asked for.
+	from source
 	// origin and owner are known once the control plane was read.
 	origin, owner string
 }

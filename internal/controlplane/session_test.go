@@ -279,3 +279,16 @@ func TestASimulationWritesOnlyToWhatIsKnownToBeMadeForIt(t *testing.T) {
 		}
 	}
 }
+
+func TestARepositoryMayBeNamedByAFileURL(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "my fleet.git")
+	if err := exec.Command("git", "init", "--quiet", "--bare", dir).Run(); err != nil {
+		t.Skipf("SKIPPED: git is not installed: %v", err)
+	}
+	for _, scheme := range []string{"file://", "FILE://"} {
+		spec := v1alpha1.GitOpsRepoSpec{URL: scheme + strings.ReplaceAll(dir, " ", "%20")}
+		if faults, err := CheckRepo(Options{ControlPlane: "/srv/control-plane"}, spec); err != nil || len(faults) > 0 {
+			t.Errorf("%s: %v, %v", spec.URL, faults, err)
+		}
+	}
+}

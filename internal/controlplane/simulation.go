@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"net/url"
 	"os"
 	"os/exec"
 	"path"
@@ -74,7 +73,7 @@ func (s *Session) makeMissing(ctx context.Context, c *catalog.Catalog) (made []s
 	for _, name := range slices.Sorted(maps.Keys(c.Repos)) {
 		spec := c.Repos[name].Spec
 		dir := s.resolve(spec.URL)
-		if spec.URL == "" || s.checkURL(dir) != nil || strings.Contains(dir, "://") {
+		if spec.URL == "" || s.checkURL(dir) != nil || catalog.IsRemoteURL(dir) {
 			continue
 		}
 		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
@@ -122,9 +121,6 @@ func (s *Session) checkSimulation(at string) error {
 	if catalog.IsRemoteURL(at) {
 		return notSimulatedError{fmt.Sprintf("%s is on a server, and a simulation never writes there: its plans, proposals and status are true of no cluster. "+
 			"In a copy of the control plane, let spec.url name a local copy of the repository, made by 'git clone --bare', and run it with --simulate --yes", git.Remote{URL: at})}
-	}
-	if u, err := url.Parse(at); err == nil && u.Scheme == "file" {
-		at = u.Path
 	}
 	if s.options.Simulation.AnyLocal {
 		return nil

@@ -12,3 +12,8 @@ func (m *Mirror) OnFiles(wrap func(billy.Filesystem) billy.Filesystem) {
 	m.store.files = wrap(m.store.files)
 	m.store.objects = newObjects(m.store.files)
 }
+
+// Has says that the mirror has the object.
+func (m *Mirror) Has(hash Hash) bool {
+	return m.store.has(hash) || (m.store.refresh() && m.store.has(hash))
+}

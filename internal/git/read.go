@@ -22,11 +22,6 @@ type CommitInfo struct {
 	Message   string
 }
 
-// Has says that the mirror has the object.
-func (m *Mirror) Has(hash Hash) bool {
-	return m.store.has(hash) || (m.store.refresh() && m.store.has(hash))
-}
-
 // Commit reads a commit; IsUnknown tells that the mirror does not have it.
 func (m *Mirror) Commit(hash Hash) (CommitInfo, error) {
 	typ, content, err := m.store.read(hash)

@@ -130,6 +130,20 @@ func IsRemoteURL(raw string) bool {
 	return ok && (strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http"))
 }
 
+// LocalDir is the directory of a repository on this machine, from a path or a plain file:// URL; ok is false for
+// all other URLs.
+func LocalDir(raw string) (dir string, ok bool) {
+	scheme, _, hasScheme := strings.Cut(raw, "://")
+	if !hasScheme && !IsSSH(raw) {
+		return raw, true
+	}
+	u, err := url.Parse(raw)
+	if err != nil || !strings.EqualFold(scheme, "file") || u.Path == "" || u.Host != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return "", false
+	}
+	return u.Path, true
+}
+
 // IsSSH says that a URL is one that Furrow does not open.
 func IsSSH(raw string) bool { return strings.HasPrefix(CanonicalURL(raw), "ssh://") }
 

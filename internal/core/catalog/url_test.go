@@ -159,3 +159,16 @@ func FuzzNoURLLeadsOutOfItsBound(f *testing.F) {
 		}
 	})
 }
+
+func TestLocalDir(t *testing.T) {
+	for url, want := range map[string]string{
+		"/srv/fleet.git": "/srv/fleet.git", "../fleet.git": "../fleet.git",
+		"file:///srv/my%20fleet.git": "/srv/my fleet.git", "FILE:///srv/fleet.git": "/srv/fleet.git",
+		"https://git.example.com/fleet": "", "git@git.example.com:team/fleet": "",
+		"file://": "", "file://other/fleet": "", "file:///fleet?a=b": "",
+	} {
+		if got, local := catalog.LocalDir(url); got != want || local != (want != "") {
+			t.Errorf("%s: %q, %t; want %q", url, got, local, want)
+		}
+	}
+}
