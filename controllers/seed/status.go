@@ -213,7 +213,7 @@ func progress(tiers []engine.TierReport) string {
 // blockers are the tiers that most need a look. Those that merely wait for others are none.
 func blockers(r *engine.SeedReport) []v1alpha1.Blocker {
 	rest := slices.DeleteFunc(slices.Clone(r.Tiers), func(t engine.TierReport) bool {
-		return settled(t.State) || t.State == release.Blocked || t.Shut() && len(t.Waits) > 0
+		return settled(t.State) || t.UrgentAs() == release.Blocked
 	})
 	var out []v1alpha1.Blocker
 	for len(rest) > 0 && len(out) < maxBlockers {

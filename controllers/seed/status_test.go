@@ -273,6 +273,20 @@ func TestWhatMustNotBeMergedIsMarked(t *testing.T) {
 	}
 }
 
+func TestAHeldTierIsABlockerAlsoWhileItsGateIsShut(t *testing.T) {
+	const edited = "a person has edited the open proposal, and the plan has changed since. Delete its branch"
+	waiting := tier(0, release.Proposed, proposedAt("https://git/1"), shut, waitsFor(1))
+	held := tier(1, release.Held, proposedAt("https://git/2"), shut, waitsFor(1), says(edited))
+	got := seedStatus(&v1alpha1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, view{now: noon, report: report(waiting, held)})
+	want := []v1alpha1.Blocker{{Tier: "edge-1 tier 01", State: "Held", Message: edited, URL: "https://git/2", Gate: "it must not"}}
+	if diff := cmp.Diff(want, got.Blockers); diff != "" {
+		t.Errorf("the blockers (-want +got):\n%s", diff)
+	}
+	if want := "edge-1 tier 01: " + edited; got.WaitingFor != want {
+		t.Errorf("it waits for %q, want %q", got.WaitingFor, want)
+	}
+}
+
 func TestStatusSaysWhatPeopleCanAskFor(t *testing.T) {
 	rejected := tier(0, release.Rejected)
 	rejected.Retry = true

@@ -133,9 +133,9 @@ type TierReport struct {
 // Shut says that the tier has an open proposal that must not be merged now.
 func (t *TierReport) Shut() bool { return t.Proposal != nil && t.Proposal.Gate != "" }
 
-// urgentAs is the state as which the tier counts for what is to be done: a proposal that
+// UrgentAs is the state as which the tier counts for what is to be done: a proposal that
 // waits for other tiers is nothing for a person to do.
-func (t *TierReport) urgentAs() release.State {
+func (t *TierReport) UrgentAs() release.State {
 	if t.State == release.Proposed && t.Shut() && len(t.Waits) > 0 {
 		return release.Blocked
 	}
@@ -310,7 +310,7 @@ var urgency = []release.State{
 // those that say the same; nil of none.
 func MostUrgent(tiers []TierReport) *TierReport {
 	for _, s := range urgency {
-		if i := slices.IndexFunc(tiers, func(t TierReport) bool { return t.urgentAs() == s }); i >= 0 {
+		if i := slices.IndexFunc(tiers, func(t TierReport) bool { return t.UrgentAs() == s }); i >= 0 {
 			return &tiers[i]
 		}
 	}
