@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -156,6 +157,32 @@ func TestKubectlDoesNotAskForWhatMustNotBeMerged(t *testing.T) {
 		mustNotContain(t, r.stdout, page)
 	}
 	mustContain(t, a.call("status", "web").stdout, "east tier 01  Proposed  ", "do not merge yet: waits for east tier 00 (Reverted): the Namespace")
+}
+
+// The view of all Seeds asks for a tier where that of its Seed does.
+func TestBothViewsOfKubectlAskForTheSameTiers(t *testing.T) {
+	const page, message = "https://git.example.com/acme/fleet/pulls/17", "a person has edited the open proposal. Delete its branch"
+	for _, state := range release.States {
+		for _, gate := range []string{"", "waits for west tier 00 (Reverted): the Namespace"} {
+			b := v1alpha1.Blocker{Tier: "east tier 01", State: string(state), Message: message, URL: page, Gate: gate}
+			v := &kubeView{seeds: []v1alpha1.Seed{{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Status: v1alpha1.SeedStatus{Blockers: []v1alpha1.Blocker{b}}}}}
+			var all strings.Builder
+			v.seedsTable(&all, false)
+			asked := strings.Contains(all.String(), "Waiting for you:")
+			line, want := todo("web", engine.TierReport{
+				Cluster: "east", Ordinal: 1, State: state, Message: message, Proposal: &engine.ProposalReport{Title: "Plant web", URL: page, Gate: gate},
+			})
+			if asked != want {
+				t.Errorf("%s with gate %q: of one Seed it asks %q, of all:\n%s", state, gate, line, all.String())
+			}
+			if gate != "" {
+				mustNotContain(t, line+all.String(), page)
+			}
+			if gate != "" && asked {
+				mustContain(t, all.String(), "web: east tier 01 is "+string(state)+": "+message)
+			}
+		}
+	}
 }
 
 func TestKubectlRetryListsTheFilesOfPeople(t *testing.T) {

@@ -55,9 +55,14 @@ func (v *kubeView) seedsTable(w io.Writer, wide bool) {
 			doubts = append(doubts, fmt.Sprintf("! Seed %s: %s", v.nameOf(s), d))
 		}
 		for _, b := range s.Status.Blockers {
-			if waitsForPerson(release.State(b.State)) && b.Gate == "" {
-				mine = append(mine, fmt.Sprintf("%s: %s is %s: %s", v.nameOf(s), b.Tier, b.State, cmp.Or(b.URL, b.Message)))
+			if !waitsForPerson(release.State(b.State), b.Gate != "") {
+				continue
 			}
+			what := b.Message
+			if b.Gate == "" {
+				what = cmp.Or(b.URL, b.Message)
+			}
+			mine = append(mine, fmt.Sprintf("%s: %s is %s: %s", v.nameOf(s), b.Tier, b.State, what))
 		}
 	}
 	rows(w, lines)
@@ -101,10 +106,17 @@ func seedState(s *v1alpha1.Seed) string {
 	return state
 }
 
-// decisive are the states in which a tier waits for a person.
+// decisive are the states in which a tier may wait for a person.
 var decisive = []release.State{release.Held, release.Failed, release.Rejected, release.Reverted, release.Outdated, release.Proposed}
 
-func waitsForPerson(state release.State) bool { return slices.Contains(decisive, state) }
+// waitsForPerson says that a person is asked to act on a tier: not where all that it has is a
+// proposal that must not be merged now.
+func waitsForPerson(state release.State, shut bool) bool {
+	if shut && (state == release.Proposed || state == release.Outdated) {
+		return false
+	}
+	return slices.Contains(decisive, state)
+}
 
 // oneTable shows one Seed with all its tiers: those of the cluster that needs a person most first.
 func (v *kubeView) oneTable(w io.Writer, wide bool) {
@@ -184,12 +196,10 @@ func (v *kubeView) tierCells(t *engine.TierReport, since time.Time, wide bool) [
 // todo is what a person is asked to do about a tier.
 func todo(seed string, t engine.TierReport) (string, bool) {
 	switch {
-	case !waitsForPerson(t.State):
+	case !waitsForPerson(t.State, t.Shut()):
 		return "", false
 	case waitsForReview(t):
 		return proposalLine(seed, t), true
-	case t.Shut() && (t.State == release.Proposed || t.State == release.Outdated):
-		return "", false
 	}
 	return fmt.Sprintf("%s is %s: %s", tierLabel(t), t.State, t.Message), true
 }
