@@ -97,6 +97,24 @@ func TestNothingOfAMessageIsCut(t *testing.T) {
 	}
 }
 
+// The names of seeds are apart from what else the log says once.
+func TestTheLogSaysOnceThatASeedIsStalledWhateverItsName(t *testing.T) {
+	for _, name := range []string{"pass", "simulation", "web"} {
+		report := &engine.Report{Seeds: []engine.SeedReport{{Name: name, State: engine.Stalled, Message: "seeds/" + name + ".yaml:3: not valid YAML"}}}
+		var log strings.Builder
+		seen := newTransitions(&log, func() time.Time { return noon })
+		for range 3 {
+			seen.see(standalone.Seen{Report: report})
+			seen.once("simulation", "the simulation: no route to host")
+		}
+		for _, line := range []string{"Stalled: seeds/", "the simulation: "} {
+			if n := strings.Count(log.String(), line); n != 1 {
+				t.Errorf("seed %s: it says %q %d times:\n%s", name, line, n, log.String())
+			}
+		}
+	}
+}
+
 func TestColumnsOfTheLogFollowTheLongestName(t *testing.T) {
 	report := reportOfWeb(release.Released, "healthy")
 	report.Seeds = append(report.Seeds, engine.SeedReport{Name: "a-seed-with-a-long-name", Tiers: []engine.TierReport{{Cluster: "a-cluster-with-a-long-name", State: release.Queued}}})

@@ -91,7 +91,7 @@ func (t *transitions) seeSeed(s engine.SeedReport) {
 	if s.Message != "" {
 		line = fmt.Sprintf("%-*s %s", t.seed, s.Name, seedLine(s))
 	}
-	t.once(s.Name, line)
+	t.once("seed "+s.Name, line)
 }
 
 func (t *transitions) seeTier(seed string, tier engine.TierReport) {
