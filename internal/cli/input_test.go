@@ -5,11 +5,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -148,42 +149,87 @@ func TestAPackageThatBecomesUnreadableIsNotRemoved(t *testing.T) {
 	}
 }
 
+// silentInput is an input that has nothing and goes on until the test ends.
+type silentInput struct {
+	// begun is closed by the first Read.
+	begun chan struct{}
+	once  sync.Once
+	ended <-chan struct{}
+}
+
+func (s *silentInput) Read([]byte) (int, error) {
+	s.once.Do(func() { close(s.begun) })
+	<-s.ended
+	return 0, io.EOF
+}
+
+// silentPipe makes a named pipe into which nothing is written. What it gives is closed once a reader has opened it.
+func silentPipe(t *testing.T, name string) <-chan struct{} {
+	t.Helper()
+	if err := syscall.Mkfifo(name, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	begun, left, ended := make(chan struct{}), make(chan struct{}), t.Context().Done()
+	go func() {
+		defer close(left)
+		file, err := os.OpenFile(name, os.O_WRONLY, 0) // blocks until there is a reader
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer file.Close()
+		close(begun)
+		<-ended
+	}()
+	t.Cleanup(func() {
+		file, err := os.OpenFile(name, os.O_RDWR, 0) // lets the writer go where no reader came
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-left
+		file.Close()
+	})
+	return begun
+}
+
 // Reading what never ends is given up when the command is interrupted.
 func TestReadingEndsWithTheContext(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("SKIPPED: there are no named pipes")
+	for _, command := range []string{"plan", "lint"} {
+		t.Run(command+" of standard input", func(t *testing.T) {
+			stdin := &silentInput{begun: make(chan struct{}), ended: t.Context().Done()}
+			mustEndReading(t, command, "-", stdin, stdin.begun, "reading standard input was interrupted")
+		})
+		t.Run(command+" of a pipe", func(t *testing.T) {
+			fifo := filepath.Join(t.TempDir(), "pipe")
+			mustEndReading(t, command, fifo, nil, silentPipe(t, fifo), "reading "+fifo+" was interrupted")
+		})
 	}
-	fifo := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
+}
+
+// mustEndReading interrupts a command once it reads.
+func mustEndReading(t *testing.T, command, place string, stdin io.Reader, begun <-chan struct{}, want string) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	done := make(chan result, 1)
+	go func() {
+		var stdout, stderr strings.Builder
+		code := execute(ctx, []string{command, "-f", place}, stdin, &stdout, &stderr)
+		done <- result{code, stdout.String(), stderr.String()}
+	}()
+	select {
+	case <-begun:
+	case r := <-done:
+		t.Fatalf("%s ends with %d before it reads:\n%s", command, r.code, r.all())
 	}
-	silent, never := io.Pipe()
-	t.Cleanup(func() { never.Close() })
-	for _, c := range []struct {
-		place string
-		stdin io.Reader
-		want  string
-	}{{"-", silent, "reading standard input was interrupted"}, {fifo, nil, "reading " + fifo + " was interrupted"}} {
-		for _, command := range []string{"plan", "lint"} {
-			ctx, stop := context.WithCancel(t.Context())
-			done := make(chan result, 1)
-			go func() {
-				var stdout, stderr strings.Builder
-				code := execute(ctx, []string{command, "-f", c.place}, c.stdin, &stdout, &stderr)
-				done <- result{code, stdout.String(), stderr.String()}
-			}()
-			stop()
-			r := <-done
-			if r.code != exitFailed {
-				t.Errorf("%s ends with %d", command, r.code)
-			}
-			mustContain(t, r.stderr, c.want)
+	stop()
+	select {
+	case r := <-done:
+		if r.code != exitFailed {
+			t.Errorf("%s ends with %d", command, r.code)
 		}
+		mustContain(t, r.stderr, want)
+	case <-time.After(pollLimit):
+		t.Fatalf("%s goes on reading", command)
 	}
-	// The reader that was left behind is let go.
-	file, err := os.OpenFile(fifo, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { file.Close() })
 }
