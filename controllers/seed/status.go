@@ -250,8 +250,8 @@ func waitingFor(tiers []engine.TierReport) string {
 func review(tiers []engine.TierReport) string {
 	var open []*engine.ProposalReport
 	for i := range tiers {
-		if t := &tiers[i]; t.State == release.Proposed && t.Proposal != nil && !t.Shut() {
-			open = append(open, tiers[i].Proposal)
+		if t := &tiers[i]; t.WaitsForReview() {
+			open = append(open, t.Proposal)
 		}
 	}
 	switch len(open) {

@@ -198,7 +198,7 @@ func todo(seed string, t engine.TierReport) (string, bool) {
 	switch {
 	case !waitsForPerson(t.State, t.Shut()):
 		return "", false
-	case waitsForReview(t):
+	case t.WaitsForReview():
 		return proposalLine(seed, t), true
 	}
 	return fmt.Sprintf("%s is %s: %s", tierLabel(t), t.State, t.Message), true

@@ -139,7 +139,7 @@ func statusTable(w io.Writer, r *engine.Report) {
 			if t.Amended != "" {
 				amended = append(amended, fmt.Sprintf("%s %s: %s", s.Name, tierLabel(t), t.Amended))
 			}
-			if waitsForReview(t) {
+			if t.WaitsForReview() {
 				mine = append(mine, proposalLine(s.Name, t))
 			}
 		}
@@ -161,11 +161,6 @@ func statusTable(w io.Writer, r *engine.Report) {
 			fmt.Fprintln(w, "  "+line)
 		}
 	}
-}
-
-// waitsForReview says that a person is to merge the tier's proposal, or to reject it.
-func waitsForReview(t engine.TierReport) bool {
-	return t.Proposal != nil && !t.Shut() && t.State == release.Proposed
 }
 
 // stateLabel is the state, with a note where people have amended what was merged.

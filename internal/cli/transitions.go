@@ -96,7 +96,7 @@ func (t *transitions) seeSeed(s engine.SeedReport) {
 
 func (t *transitions) seeTier(seed string, tier engine.TierReport) {
 	message := tier.Message
-	if waitsForReview(tier) {
+	if tier.WaitsForReview() {
 		message += fmt.Sprintf(" (%s/%s/%02d)", seed, tier.Cluster, tier.Ordinal)
 	}
 	key := fmt.Sprintf("%s %s", seed, tierLabel(tier))

@@ -133,6 +133,11 @@ type TierReport struct {
 // Shut says that the tier has an open proposal that must not be merged now.
 func (t *TierReport) Shut() bool { return t.Proposal != nil && t.Proposal.Gate != "" }
 
+// WaitsForReview says that a person is to merge the tier's proposal, or to reject it.
+func (t *TierReport) WaitsForReview() bool {
+	return t.State == release.Proposed && t.Proposal != nil && !t.Shut()
+}
+
 // UrgentAs is the state as which the tier counts for what is to be done: a proposal that
 // waits for other tiers is nothing for a person to do.
 func (t *TierReport) UrgentAs() release.State {
