@@ -75,6 +75,9 @@ func (e *Engine) Confirm(ctx context.Context, seed string) ([]string, error) {
 	}
 	held := d.waiting()
 	if done := p.confirmed(d) || p.marked(d, layout.ConfirmLeavingBranch); len(held) == 0 && (done || d.plan == nil || !d.plan.Removal) {
+		if p.readErr != nil { // a seed that is gone looks as if it were still there
+			return nil, fmt.Errorf("the control-plane repository cannot be read: %w", p.readErr)
+		}
 		return nil, nothingToConfirm{seed, done}
 	}
 	home := p.repos[s.plan.Repos()[0]]

@@ -371,6 +371,39 @@ func TestThereIsNothingToConfirmWhereNothingWaits(t *testing.T) {
 	}
 }
 
+// TestConfirmFailsWhileTheControlPlaneCannotBeRead: a seed that is gone looks as if it were
+// still there then, and what a person confirms must not be taken for done.
+func TestConfirmFailsWhileTheControlPlaneCannotBeRead(t *testing.T) {
+	w := newGuarded(t, []string{"site-0", "site-1", "site-2"}, "all")
+	var away error
+	w.config = func(c *engine.Config) {
+		read := c.ControlPlane
+		c.ControlPlane = func(ctx context.Context) (engine.Tree, error) {
+			if away != nil {
+				return engine.Tree{}, away
+			}
+			return read(ctx)
+		}
+	}
+	w.restart()
+	w.control.put("main", "remove", map[string]string{"seeds/all.yaml": ""})
+	w.rounds(2)
+	if s, _ := w.report.Seed("all"); s == nil || len(s.Unconfirmed) == 0 {
+		t.Fatalf("its removal is not held:\n%s", w.describe())
+	}
+	away = &forge.Error{Op: "fetch", Repository: "memory", Kind: forge.FailedNetwork, Text: "connection refused"}
+	if _, err := w.engine.Confirm(t.Context(), "all"); !git.IsNetwork(err) || !strings.Contains(err.Error(), "the control-plane repository cannot be read") {
+		t.Errorf("confirming while the control plane cannot be read: got %v, want an error of the network that names it", err)
+	}
+	away = nil
+	if held, err := w.engine.Confirm(t.Context(), "all"); err != nil || len(held) == 0 {
+		t.Errorf("confirming once it can be read: got %q, %v", held, err)
+	}
+	if !w.settle(60) || len(w.planted()) != 0 {
+		t.Errorf("not removed:\n%s", w.describe())
+	}
+}
+
 // newGuarded is a world in which seeds of one object each are planted on all sites, and
 // the deletion guard lets a fifth of them go.
 func newGuarded(t *testing.T, sites []string, names ...string) *world {
