@@ -84,13 +84,13 @@ func codeList(paths []string) []string {
 	return out
 }
 
-// verb says what the proposal of a tier does; planted says that base has a reconciler
-// object of it, and so more than files of others.
 // revisionTrailer is for people; nothing reads it.
 func revisionTrailer(revision string) forge.Trailer {
 	return forge.Trailer{Key: forge.TrailerRevision, Value: template.Ordinary(revision)}
 }
 
+// verb says what the proposal of a tier does; planted says that base has a reconciler
+// object of it, and so more than files of others.
 func verb(t *plan.Tier, f release.TierFacts, planted bool) string {
 	switch {
 	case t.Gone():
