@@ -340,10 +340,12 @@ func TestAStaleProposalOfASeedThatCannotBeReadHasAShutGate(t *testing.T) {
 func TestAShutGateIsReportedBeforeItsProposalIsGraftedAnew(t *testing.T) {
 	w := forcePushed(t)
 	status := layout.StatusBranch("main", "acme/test")
+	grafted := false
 	w.wrap = func(m faultyMirror) engine.Mirror {
 		return watched{m, func(updates []git.Update) {
 			for _, u := range updates {
 				if u.Ref == layout.TierBranch("main", layout.Tier{Seed: "one", Cluster: "east", Ordinal: 2}) {
+					grafted = true
 					w.mustSay(status, "gate: 'waits for east tier 00 (Queued)")
 				}
 			}
@@ -352,6 +354,9 @@ func TestAShutGateIsReportedBeforeItsProposalIsGraftedAnew(t *testing.T) {
 	w.restart()
 	w.pass()
 	w.find("one/east/02")
+	if !grafted {
+		t.Errorf("the proposal was not grafted anew:\n%s", w.describe())
+	}
 }
 
 // watched is a mirror of which every push is seen before it happens.
