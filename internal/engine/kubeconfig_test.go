@@ -54,7 +54,11 @@ func TestAPlanDoesNotChooseWhichSecretsAreRead(t *testing.T) {
 		t.Errorf("the creator's own Secret is not read: %v", got)
 	}
 	w.gitops.put(branch, "forge it", map[string]string{layout.PlanFile: strings.Replace(written, namespace, "cluster: mgmt\n          namespace: kube-system\n", 1)})
-	for key := range asked() {
+	got := asked()
+	if !got[probe.SecretKey{}] {
+		t.Errorf("the creator of the forged plan is not asked about without a Secret: %v", got)
+	}
+	for key := range got {
 		if key.Namespace == "kube-system" {
 			t.Errorf("%v is read", key)
 		}
