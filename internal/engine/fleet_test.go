@@ -31,8 +31,10 @@ type estate struct {
 	now     time.Time
 	// onPush is told of every push to a GitOps repository and may refuse it.
 	onPush func(repo string, updates []git.Update) error
-	reads  reads
-	report *engine.Report
+	// onPushed is called after every push to a GitOps repository that succeeded.
+	onPushed func(repo string, updates []git.Update)
+	reads    reads
+	report   *engine.Report
 	// guarded says that nobody confirms removals but the test itself.
 	guarded bool
 }
@@ -164,7 +166,11 @@ func (m watchedMirror) Push(ctx context.Context, updates []git.Update) error {
 			return err
 		}
 	}
-	return m.Mirror.Push(ctx, updates)
+	err := m.Mirror.Push(ctx, updates)
+	if err == nil && m.estate.onPushed != nil {
+		m.estate.onPushed(m.repo, updates)
+	}
+	return err
 }
 
 func (m watchedMirror) Entries(commit git.Hash, paths []string) (map[string]git.Entry, error) {

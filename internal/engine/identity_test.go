@@ -3,6 +3,7 @@ package engine_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -273,30 +274,40 @@ func TestRandomHistoriesOfTwoControlPlanesOfOneName(t *testing.T) { eachHistory(
 func twoRandomTeams(t *testing.T, seed int64) {
 	r := rand.New(rand.NewPCG(uint64(seed), 2))
 	e := newEstate(t, map[string][]string{"a": {"east", "west"}, "b": {"north"}})
-	other := e.otherControlPlane(nil)
+	// Each has a seed of its own too, since the other one may have the first plan of all the rest.
+	other := e.otherControlPlane(seeds{"own-1": web("own-1", 1, "west")})
+	e.plant(seeds{"own-0": web("own-0", 1, "east")})
 	controls := []*memory{e.control, other}
 	rivals := []rival{{origin: originA}, {origin: originB, control: other}}
 	engines := []*engine.Engine{e.engine(rivals[0]), e.engine(rivals[1])}
 	acting := 0
 	// of says whose branch it is; every branch of plans and statuses is known by what it holds.
 	of := map[string]int{}
+	counted := func(u git.Update) bool {
+		return slices.Contains([]string{"plan", "status", "abandon"}, layoutOf(u.Ref))
+	}
 	e.onPush = func(repo string, updates []git.Update) error {
 		for _, u := range updates {
-			kind := layoutOf(u.Ref)
-			if kind != "plan" && kind != "status" && kind != "abandon" {
-				continue
-			}
 			key := repo + " " + u.Ref
-			if owner, known := of[key]; known && owner != acting && !u.Old.IsZero() {
+			if owner, known := of[key]; counted(u) && known && owner != acting && !u.Old.IsZero() {
 				t.Errorf("control plane %d moves %s, which is that of %d", acting, key, owner)
 			}
-			if u.New.IsZero() {
+		}
+		return nil
+	}
+	pushes := [2]int{}
+	e.onPushed = func(repo string, updates []git.Update) {
+		for _, u := range updates {
+			if !counted(u) {
+				continue
+			}
+			pushes[acting]++
+			if key := repo + " " + u.Ref; u.New.IsZero() {
 				delete(of, key)
 			} else {
 				of[key] = acting
 			}
 		}
-		return nil
 	}
 	clusters := []string{"east", "west", "north", "east,north", "east,west,north"}
 	for step := range 60 {
@@ -312,12 +323,12 @@ func twoRandomTeams(t *testing.T, seed int64) {
 		case 4:
 			_ = engines[acting].Abandon(t.Context(), "east") // there may be nothing to abandon
 		default:
-			report, err := engines[acting].Pass(t.Context())
-			if err == nil {
-				e.report = report
-			}
-			e.mergeAll()
-			e.tick()
+			e.rounds(1, engines[acting])
+		}
+	}
+	for i, n := range pushes {
+		if n == 0 {
+			t.Errorf("control plane %d has pushed nothing", i)
 		}
 	}
 }
