@@ -24,9 +24,10 @@ import (
 type Simulation struct {
 	session *controlplane.Session
 
-	mu       sync.Mutex
-	nursery  *nursery.Nursery
-	declared string
+	mu      sync.Mutex
+	nursery *nursery.Nursery
+	// revision of the control plane that was read last, and the clusters that it declares.
+	revision, declared string
 }
 
 // Simulate makes the session's clusters simulated ones. Unless the options say otherwise, it writes to repositories
@@ -83,17 +84,26 @@ func (s *Simulation) Tick(ctx context.Context) error {
 	return s.Nursery().Tick(ctx)
 }
 
-// follow starts the clusters that the control plane declares now.
+// follow starts the clusters that the control plane declares now. It reads the control plane where that has changed
+// only: parsing all seeds takes longer than a tick.
 func (s *Simulation) follow(ctx context.Context) error {
+	_, revision, err := s.session.Tree(ctx)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.nursery != nil && s.revision == revision {
+		return nil
+	}
 	c, err := s.session.Catalog(ctx)
 	if err != nil {
 		return err
 	}
 	clusters := simulated(c)
 	declared := fmt.Sprint(clusters)
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.nursery != nil && s.declared == declared {
+		s.revision = revision
 		return nil
 	}
 	repos, _, err := s.session.Repos(ctx)
@@ -104,7 +114,7 @@ func (s *Simulation) follow(ctx context.Context) error {
 	for name, r := range repos {
 		sources[name] = source{r}
 	}
-	s.declared = declared
+	s.revision, s.declared = revision, declared
 	s.nursery = nursery.New(nursery.Options{Clusters: clusters, Sources: sources, IsCreator: catalog.IsCreator, Seed: 1})
 	return nil
 }
