@@ -13,6 +13,7 @@ import (
 	"github.com/furrow-dev/furrow/controllers"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/nursery"
+	"github.com/furrow-dev/furrow/test/people"
 	"github.com/furrow-dev/furrow/test/servers"
 )
 
@@ -62,7 +63,7 @@ type estate struct {
 	client    client.Client
 	server    *servers.Cluster
 	git       *gitServer
-	people    *people
+	people    *people.People
 	nursery   *nursery.Nursery
 	// api counts what the controllers ask of the API server.
 	api *traffic
@@ -105,7 +106,7 @@ func newEstate(t testing.TB, server *servers.Cluster, size int) *estate {
 		"repo.yaml":       document("GitOpsRepo", "gitops", fmt.Sprintf("spec: {url: %q}", e.git.address("gitops"))),
 		"seeds/edge.yaml": seedOfFiveTiers,
 	})
-	e.people = newPeople(t, e.git.path("gitops"))
+	e.people = people.Of(t, e.git.path("gitops"), "main")
 	e.nursery = nursery.New(nursery.Options{
 		Clusters: clusters, Sources: map[string]nursery.Source{"gitops": e.people}, IsCreator: catalog.IsCreator, Seed: 1,
 	})
@@ -150,7 +151,7 @@ func (e *estate) plant(c *controller) (steps int) {
 	end := c.rest(ctx)
 	for !end.done {
 		steps++
-		if _, err := e.people.mergeAll(ctx); err != nil {
+		if _, err := e.people.Merge(ctx, e.size*tiersPerCluster); err != nil {
 			e.t.Fatal(err)
 		}
 		if err := e.nursery.Tick(ctx); err != nil {

@@ -2,14 +2,12 @@ package scale
 
 import (
 	"context"
-	"runtime"
-	"runtime/metrics"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/furrow-dev/furrow/test/servers"
+	"github.com/furrow-dev/furrow/test/usage"
 )
 
 // figures are what was counted and measured of one estate.
@@ -46,7 +44,7 @@ func measure(t testing.TB, server *servers.Cluster, size int) figures {
 	out := figures{clusters: size}
 	cache := t.TempDir()
 	var c *controller
-	empty := liveHeap()
+	empty := usage.Heap()
 	out.planting = e.phase(func() int {
 		c = e.start(cache)
 		out.steps = e.plant(c)
@@ -54,11 +52,11 @@ func measure(t testing.TB, server *servers.Cluster, size int) figures {
 	})
 	e.mustBePlanted()
 	out.idle = e.idle(c)
-	running := liveHeap()
+	running := usage.Heap()
 	c.stop()
 	c = nil
-	planted := liveHeap()
-	out.settled, out.nursery = mebibytes(running, planted), mebibytes(planted, empty)
+	planted := usage.Heap()
+	out.settled, out.nursery = usage.MiB(running, planted), usage.MiB(planted, empty)
 	out.warm = e.restart(cache)
 	out.cold = e.restart(t.TempDir())
 	return out
@@ -67,11 +65,11 @@ func measure(t testing.TB, server *servers.Cluster, size int) figures {
 // phase measures some work, which says how many passes it took.
 func (e *estate) phase(work func() (passes int)) phase {
 	e.t.Helper()
-	api, git, heap := e.api.soFar(), e.git.traffic.soFar(), liveHeap()
-	peak := watchHeap()
+	api, git, heap := e.api.soFar(), e.git.traffic.soFar(), usage.Heap()
+	peak := usage.Peak()
 	began := time.Now()
 	out := phase{passes: work()}
-	out.took, out.peak = time.Since(began), mebibytes(peak(), heap)
+	out.took, out.peak = time.Since(began), usage.MiB(peak(), heap)
 	if err := e.api.rest(e.t.Context()); err != nil {
 		e.t.Fatal(err)
 	}
@@ -110,42 +108,3 @@ func (e *estate) restart(cache string) phase {
 	c.stop()
 	return out
 }
-
-// liveHeap is the memory that is in use, in bytes.
-func liveHeap() uint64 {
-	runtime.GC()
-	runtime.GC() // what finalizers have let go of, too
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
-}
-
-// watchHeap looks at the memory in use until it is asked for the most that it saw.
-func watchHeap() (most func() uint64) {
-	const heap = "/memory/classes/heap/objects:bytes"
-	end := make(chan struct{})
-	var all sync.WaitGroup
-	var peak uint64
-	all.Go(func() {
-		tick := time.NewTicker(20 * time.Millisecond)
-		defer tick.Stop()
-		sample := []metrics.Sample{{Name: heap}}
-		for {
-			metrics.Read(sample)
-			peak = max(peak, sample[0].Value.Uint64())
-			select {
-			case <-end:
-				return
-			case <-tick.C:
-			}
-		}
-	})
-	return func() uint64 {
-		close(end)
-		all.Wait()
-		return peak
-	}
-}
-
-// mebibytes is how much more one amount of memory is than another.
-func mebibytes(is, was uint64) float64 { return (float64(is) - float64(was)) / (1 << 20) }
