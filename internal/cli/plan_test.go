@@ -43,11 +43,11 @@ func TestAPlanOnDiskIsWhatGitMakesOfIt(t *testing.T) {
 	p.git("out", "add", ".")
 	p.git("out", "commit", "--quiet", "--message=The plan")
 	for _, tier := range written.Tiers {
-		if got := p.git("out", "rev-parse", "HEAD:"+tier.Path); got != string(tier.Tree) {
-			t.Errorf("plan.yaml has tree %s for %s, and Git makes %s of it", tier.Tree, tier.Path, got)
+		if got := p.git("out", "rev-parse", "HEAD:"+tier.Dir()); got != string(tier.DirHash()) {
+			t.Errorf("plan.yaml has tree %s for %s, and Git makes %s of it", tier.DirHash(), tier.Dir(), got)
 		}
-		if got := p.git("out", "hash-object", tier.Reconciler); got != string(tier.ReconcilerBlob) {
-			t.Errorf("plan.yaml has blob %s for %s, and Git makes %s of it", tier.ReconcilerBlob, tier.Reconciler, got)
+		if got := p.git("out", "hash-object", tier.ReconcilerFile()); got != string(tier.ReconcilerHash()) {
+			t.Errorf("plan.yaml has blob %s for %s, and Git makes %s of it", tier.ReconcilerHash(), tier.ReconcilerFile(), got)
 		}
 	}
 	if len(written.Tiers) != 6 {
@@ -71,8 +71,8 @@ func TestAPlanOnDiskIsTheOneThatARunCommits(t *testing.T) {
 		t.Errorf("plan.yaml (-plan --out +run):\n%s", diff)
 	}
 	for _, tier := range written.Tiers {
-		if got := p.git("work", "rev-parse", "HEAD:"+tier.Path); got != string(tier.Tree) {
-			t.Errorf("the run's plan has tree %s at %s, and not %s", got, tier.Path, tier.Tree)
+		if got := p.git("work", "rev-parse", "HEAD:"+tier.Dir()); got != string(tier.DirHash()) {
+			t.Errorf("the run's plan has tree %s at %s, and not %s", got, tier.Dir(), tier.DirHash())
 		}
 	}
 }

@@ -218,13 +218,13 @@ func (p *pass) orphansFirst(ctx context.Context, seed string, t *plan.Tier) (boo
 	if !ok || r.err != nil || !t.Gone() || t.Object.Cluster == t.Cluster || !p.abandoned[t.Cluster] {
 		return false, nil
 	}
-	have, err := r.at(r.head, t.Reconciler)
+	have, err := r.at(r.head, t.ReconcilerFile())
 	if err != nil {
 		return false, err
 	}
 	base := release.GripNone
-	if blob := have[t.Reconciler]; blob != "" {
-		object, err := p.engine.reconcilerOn(ctx, r, t.Reconciler, blob)
+	if blob := have[t.ReconcilerFile()]; blob != "" {
+		object, err := p.engine.reconcilerOn(ctx, r, t.ReconcilerFile(), blob)
 		if err != nil {
 			return false, err
 		}
@@ -265,7 +265,7 @@ func (p *pass) addOrphan(ctx context.Context, planned *plannedSeed, t *plan.Tier
 	if err != nil {
 		return err
 	}
-	blob, err := git.ParseHash(string(last[t.Reconciler]))
+	blob, err := git.ParseHash(string(last[t.ReconcilerFile()]))
 	if err != nil {
 		return err
 	}
@@ -273,16 +273,24 @@ func (p *pass) addOrphan(ctx context.Context, planned *plannedSeed, t *plan.Tier
 	if err != nil {
 		return err
 	}
-	orphaned, err := template.Orphaned(t.Reconciler, data)
+	orphaned, err := template.Orphaned(t.ReconcilerFile(), data)
 	if err != nil {
 		return err
 	}
-	t.Orphan = &plan.Orphan{Tree: last[t.Path], Blob: layout.BlobHash(orphaned.Bytes), Rendered: orphaned.Digest}
 	if files[t.Repo] == nil {
 		files[t.Repo] = map[string]plan.File{}
 	}
-	files[t.Repo][t.Reconciler] = plan.File{Data: orphaned.Bytes, Hash: t.Orphan.Blob}
-	files[t.Repo][t.Path] = plan.File{Hash: t.Orphan.Tree, Dir: true}
+	t.Orphan = &plan.Orphan{Rendered: orphaned.Digest}
+	for _, e := range t.Entries {
+		e.Hash = last[e.Path]
+		f := plan.File{Hash: e.Hash, Dir: e.Mode == plan.ModeTree}
+		if e.Path == t.ReconcilerFile() {
+			e.Hash = layout.BlobHash(orphaned.Bytes)
+			f = plan.File{Data: orphaned.Bytes, Hash: e.Hash}
+		}
+		t.Orphan.Entries = append(t.Orphan.Entries, e)
+		files[t.Repo][e.Path] = f
+	}
 	return nil
 }
 
@@ -293,23 +301,23 @@ func (r *repoState) lastPlanned(t *plan.Tier, planned *plannedSeed) (map[string]
 		if err != nil {
 			return nil, err
 		}
-		had, err := r.at(commit.Hash, t.Path, t.Reconciler)
+		had, err := r.at(commit.Hash, t.Paths()...)
 		if err != nil {
 			return nil, err
 		}
-		if had[t.Path] != "" && had[t.Reconciler] != "" {
+		if !slices.ContainsFunc(t.Paths(), func(at string) bool { return had[at] == "" }) {
 			return had, nil
 		}
 		if n++; n == maxPlanHistory {
 			break
 		}
 	}
-	return nil, fmt.Errorf("no plan has %s any more, so it cannot be orphaned before it goes. Set spec.deletionPolicy of Kustomization %s/%s on cluster %s to Orphan by hand", t.Reconciler, t.Object.Namespace, t.Object.Name, t.Object.Cluster)
+	return nil, fmt.Errorf("no plan has %s any more, so it cannot be orphaned before it goes. Set spec.deletionPolicy of Kustomization %s/%s on cluster %s to Orphan by hand", t.ReconcilerFile(), t.Object.Namespace, t.Object.Name, t.Object.Cluster)
 }
 
 // record makes the plan with these tiers the one that goes to the plan branches.
 func (p *pass) record(d *seedDecision, tiers []plan.Tier, more map[string]map[string]plan.File) {
-	files := d.plan.Files(p.fileOf(d.planned))
+	files := d.plan.Files()
 	if d.files != nil {
 		files = map[string]map[string]plan.File{}
 		for repo, of := range d.files {
@@ -322,9 +330,7 @@ func (p *pass) record(d *seedDecision, tiers []plan.Tier, more map[string]map[st
 		}
 		maps.Copy(files[repo], of)
 	}
-	changed := !slices.EqualFunc(d.plan.Tiers, tiers, func(a, b plan.Tier) bool {
-		return a.Orphan == b.Orphan || a.Orphan != nil && b.Orphan != nil && *a.Orphan == *b.Orphan
-	})
+	changed := !slices.EqualFunc(d.plan.Tiers, tiers, func(a, b plan.Tier) bool { return a.Orphan.Equal(b.Orphan) })
 	d.record, d.files = d.plan.WithTiers(tiers), files
 	if changed && d.record.Generation <= d.planned.plan.Generation {
 		d.record.Generation = d.planned.plan.Generation + 1

@@ -311,19 +311,21 @@ func (r *repoState) says(commit, tree git.Hash, meta git.CommitMeta) bool {
 }
 
 func edits(t *plan.Tier) ([]git.Edit, error) {
-	out := []git.Edit{{Path: t.Path}, {Path: t.Reconciler}}
-	if t.Gone() {
-		return out, nil
+	out := make([]git.Edit, len(t.Entries))
+	for i, e := range t.Entries {
+		out[i].Path = e.Path
+		if e.Hash == "" {
+			continue
+		}
+		hash, err := git.ParseHash(string(e.Hash))
+		if err != nil {
+			return nil, err
+		}
+		out[i].Hash, out[i].Mode = hash, git.ModeFile
+		if e.Mode == plan.ModeTree {
+			out[i].Mode = git.ModeDir
+		}
 	}
-	var err error
-	if out[0].Hash, err = git.ParseHash(string(t.Tree)); err != nil {
-		return nil, err
-	}
-	out[0].Mode = git.ModeDir
-	if out[1].Hash, err = git.ParseHash(string(t.ReconcilerBlob)); err != nil {
-		return nil, err
-	}
-	out[1].Mode = git.ModeFile
 	return out, nil
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/plan"
@@ -37,7 +38,11 @@ func (p *pass) lookBehind(ctx context.Context, r *repoState, pl *plan.Plan, t *p
 			f.Base, f.BaseDetail = release.BaseEarlier, ""
 		default:
 			f.Base = release.BaseAmended
-			f.BaseDetail = fmt.Sprintf("a person changed it in %s before merging; git diff origin/%s origin/%s -- %s %s shows how", page, layout.PlanBranch(r.base, pl.Seed), r.base, t.Path, t.Reconciler)
+			paths := ""
+			for _, e := range t.Entries {
+				paths += " " + e.Path
+			}
+			f.BaseDetail = fmt.Sprintf("a person changed it in %s before merging; git diff origin/%s origin/%s --%s shows how", page, layout.PlanBranch(r.base, pl.Seed), r.base, paths)
 		}
 		return nil
 	}
@@ -53,14 +58,14 @@ func (r *repoState) landed(ctx context.Context, name layout.Tier, wants string, 
 		return "", false, err
 	}
 	for i, l := range closed.Landings {
-		merged, err := r.at(l.Merge, t.Path, t.Reconciler)
+		merged, err := r.at(l.Merge, t.Paths()...)
 		if git.IsUnknown(err) {
 			break // the base branch was rewritten since
 		}
 		if err != nil {
 			return "", false, err
 		}
-		if merged[t.Path] != have[t.Path] || merged[t.Reconciler] != have[t.Reconciler] {
+		if slices.ContainsFunc(t.Paths(), func(at string) bool { return merged[at] != have[at] }) {
 			break
 		}
 		on, err := r.isOnBase(l.Merge)

@@ -46,7 +46,7 @@ func (r *repoState) at(commit git.Hash, paths ...string) (map[string]layout.Hash
 
 // baseOf says what base has at the tier's paths.
 func (r *repoState) baseOf(t *plan.Tier, have map[string]layout.Hash, planned *plannedSeed) (release.Base, string, error) {
-	entries := t.Entries()
+	entries := t.Want()
 	equal, nothing := true, true
 	for p, hash := range entries {
 		equal = equal && have[p] == hash
@@ -211,11 +211,11 @@ func (r *repoState) match(revision string, t *plan.Tier, have map[string]layout.
 	if isState {
 		return r.unchangedSince(position, t)
 	}
-	there, err := r.at(commit, t.Path, t.Reconciler)
+	there, err := r.at(commit, t.Paths()...)
 	if err != nil {
 		return "", err
 	}
-	for at := range t.Entries() {
+	for _, at := range t.Paths() {
 		if there[at] != have[at] {
 			return health.Differs, nil
 		}
@@ -224,7 +224,7 @@ func (r *repoState) match(revision string, t *plan.Tier, have map[string]layout.
 }
 
 func (r *repoState) unchangedSince(position int, t *plan.Tier) (health.Match, error) {
-	for at := range t.Entries() {
+	for _, at := range t.Paths() {
 		changed, err := r.changedSince(position, at)
 		if err != nil {
 			return "", err

@@ -12,7 +12,6 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/forge"
-	"github.com/furrow-dev/furrow/internal/git"
 )
 
 // seedDecision is what is to become of one seed.
@@ -122,7 +121,7 @@ func (p *pass) compute(before map[string]*lookedAt) map[string]*plan.Outcome {
 			key = append(key, name+" is not known")
 			continue
 		}
-		previous[name] = &plan.Previous{Plan: s.plan, Others: s.others, Partial: s.partial, Released: before[name].settled, File: p.fileOf(s), Base: p.baseFile}
+		previous[name] = &plan.Previous{Plan: s.plan, Others: s.others, Partial: s.partial, Released: before[name].settled}
 		key = append(key, fmt.Sprint(name, s.commits, s.others, s.partial, before[name].settled))
 		for i := range s.plan.Tiers {
 			if t := &s.plan.Tiers[i]; t.Leaving != nil {
@@ -133,6 +132,9 @@ func (p *pass) compute(before map[string]*lookedAt) map[string]*plan.Outcome {
 	memo := &p.engine.computed
 	if k := strings.Join(key, "\n"); memo.key != k || memo.unsure {
 		memo.key, memo.unsure = k, false
+		for _, s := range previous {
+			s.Base = p.baseAt(s.Plan.BasePaths())
+		}
 		memo.outcomes = plan.Compute(plan.Input{Catalog: p.catalog, Owner: p.engine.self.Owner, Origin: p.engine.self.Origin, Revision: p.tree.Revision, Previous: previous, Strict: p.catalog.Strict(p.engine.config.Strict)})
 	}
 	return memo.outcomes
@@ -148,30 +150,24 @@ func (p *pass) keepAll() map[string]*plan.Outcome {
 	return out
 }
 
-func (p *pass) fileOf(s *plannedSeed) func(repo, at string) layout.Hash {
-	return func(repo, at string) layout.Hash { return p.hashAt(repo, s.commits[repo], at) }
-}
-
-func (p *pass) baseFile(repo, at string) layout.Hash {
-	if r, ok := p.repos[repo]; ok {
-		return p.hashAt(repo, r.head, at)
+// baseAt is what the base branches have at some paths.
+func (p *pass) baseAt(paths map[string][]string) map[string]map[string]layout.Hash {
+	out := map[string]map[string]layout.Hash{}
+	for repo, at := range paths {
+		r, ok := p.repos[repo]
+		if !ok || r.err != nil {
+			continue
+		}
+		have, err := r.at(r.head, at...)
+		if err != nil {
+			// What cannot be read is not gone: nothing is done in this repository now.
+			r.err = fmt.Errorf("GitOpsRepo %q: %w", repo, err)
+			p.engine.computed.unsure = true
+			continue
+		}
+		out[repo] = have
 	}
-	return ""
-}
-
-func (p *pass) hashAt(repo string, commit git.Hash, at string) layout.Hash {
-	r, ok := p.repos[repo]
-	if !ok || r.err != nil || commit.IsZero() {
-		return ""
-	}
-	have, err := r.at(commit, at)
-	if err != nil {
-		// What cannot be read is not gone: nothing is done in this repository now.
-		r.err = fmt.Errorf("GitOpsRepo %q: %w", repo, err)
-		p.engine.computed.unsure = true
-		return ""
-	}
-	return have[at]
+	return out
 }
 
 // choose picks the plan that is in force for a seed.

@@ -30,8 +30,8 @@ func (r *repoState) outside(ctx context.Context, proposal forge.Proposal, t *pla
 		at := look[0]
 		look = look[1:]
 		switch {
-		case within(at, t.Path) || within(at, t.Reconciler):
-		case within(t.Path, at) || within(t.Reconciler, at): // a directory that has more than the tier, or not
+		case slices.ContainsFunc(t.Entries, func(e plan.Entry) bool { return within(at, e.Path) }):
+		case slices.ContainsFunc(t.Entries, func(e plan.Entry) bool { return within(e.Path, at) }): // a directory that has more than the tier, or not
 			below, err := r.changedBelow(ctx, proposal.Head, at)
 			if err != nil {
 				return "", err
@@ -91,8 +91,8 @@ func (r *repoState) foreignFiles(ctx context.Context, t *plan.Tier, planned *pla
 		return nil, err
 	}
 	var files []string
-	for _, root := range []string{t.Path, t.Reconciler} {
-		err := fs.WalkDir(tree, root, func(at string, entry fs.DirEntry, err error) error {
+	for _, e := range t.Entries {
+		err := fs.WalkDir(tree, e.Path, func(at string, entry fs.DirEntry, err error) error {
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
 				return nil
@@ -135,7 +135,7 @@ func (o Overwrites) None() bool { return len(o.Deletes)+len(o.Replaces) == 0 }
 func (o *Overwrites) add(pl *plan.Plan, t *plan.Tier, foreign []string) {
 	lands := map[string]bool{}
 	if !t.Gone() {
-		lands[t.Reconciler] = true
+		lands[t.ReconcilerFile()] = true
 		for _, object := range pl.Objects(t) {
 			lands[t.FilePath(object)] = true
 		}

@@ -315,7 +315,7 @@ func reconcilerDirs(p *plan.Plan, repo string) []string {
 	dirs := map[string]bool{}
 	for i := range p.Tiers {
 		if t := &p.Tiers[i]; t.Repo == repo && !t.Gone() {
-			dirs[path.Dir(t.Reconciler)] = true
+			dirs[path.Dir(t.ReconcilerFile())] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(dirs))
@@ -387,7 +387,7 @@ func (p *pass) tierFacts(ctx context.Context, pl *plan.Plan, planned *plannedSee
 
 func (p *pass) factsOf(ctx context.Context, r *repoState, pl *plan.Plan, t *plan.Tier, planned *plannedSeed) (release.TierFacts, error) {
 	var f release.TierFacts
-	have, err := r.at(r.head, t.Path, t.Reconciler)
+	have, err := r.at(r.head, t.Paths()...)
 	if err != nil {
 		return f, err
 	}
@@ -474,9 +474,9 @@ func (p *pass) verdictOf(ctx context.Context, r *repoState, seed string, t *plan
 		}
 	}
 	if !want.Gone {
-		object, err := p.engine.reconcilerOn(ctx, r, t.Reconciler, have[t.Reconciler])
+		object, err := p.engine.reconcilerOn(ctx, r, t.ReconcilerFile(), have[t.ReconcilerFile()])
 		if err == nil {
-			want.Amiss, err = p.amiss(ctx, r, seed, t, object, have[t.Reconciler])
+			want.Amiss, err = p.amiss(ctx, r, seed, t, object, have[t.ReconcilerFile()])
 		}
 		if err != nil {
 			return health.Verdict{}, err
@@ -505,15 +505,15 @@ func (p *pass) verdictOf(ctx context.Context, r *repoState, seed string, t *plan
 
 // amiss says what is wrong with a reconciler object that a person amended.
 func (p *pass) amiss(ctx context.Context, r *repoState, seed string, t *plan.Tier, amended reconcilerObject, blob layout.Hash) (string, error) {
-	if blob == t.ReconcilerBlob || amended.spec == nil {
+	if blob == t.ReconcilerHash() || amended.spec == nil {
 		return "", nil
 	}
-	planned, err := p.engine.reconcilerOn(ctx, r, t.Reconciler, t.ReconcilerBlob)
+	planned, err := p.engine.reconcilerOn(ctx, r, t.ReconcilerFile(), t.ReconcilerHash())
 	if err != nil {
 		return "", err
 	}
 	if err := template.CheckAmended(amended.spec, planned.spec); err != nil {
-		return fmt.Sprintf("how the tier is cannot be told, as a person changed %s: %v. Mend it on branch %s, or run 'furrow retry %s' to propose what was planned", t.Reconciler, err, r.base, seed), nil
+		return fmt.Sprintf("how the tier is cannot be told, as a person changed %s: %v. Mend it on branch %s, or run 'furrow retry %s' to propose what was planned", t.ReconcilerFile(), err, r.base, seed), nil
 	}
 	return "", nil
 }

@@ -23,12 +23,12 @@ func (p *pass) request(out *push, t *plan.Tier, s release.TierStatus, branch str
 	pl := out.seed.plan
 	request := forge.Request{Tier: s.Tier, Branch: branch, Wants: t.Wants(), Shut: s.Gate}
 	facts := out.seed.facts.Tiers[s.Tier]
-	have, err := out.repo.at(out.repo.head, t.Path, t.Reconciler)
+	have, err := out.repo.at(out.repo.head, t.ReconcilerFile())
 	if err != nil {
 		return request, err
 	}
 	vars := template.Proposal{
-		Verb: verb(t, facts, have[t.Reconciler] != ""), Shut: template.Code(s.Gate), Seed: pl.Seed, Cluster: t.Cluster, Tier: s.Tier.Number(), TierCount: tiersOn(pl, t.Cluster),
+		Verb: verb(t, facts, have[t.ReconcilerFile()] != ""), Shut: template.Code(s.Gate), Seed: pl.Seed, Cluster: t.Cluster, Tier: s.Tier.Number(), TierCount: tiersOn(pl, t.Cluster),
 		Removal: t.Gone(), Abandoned: t.Orphan != nil && p.abandoned[t.Cluster], ReconciledBy: "Flux on " + t.Object.Cluster, Objects: byKind(pl.Objects(t)), Next: waitingFor(pl, t),
 		HowToReject: out.repo.Forge.HowToReject(request), Amends: out.repo.Forge.Amends(), From: template.Ordinary(pl.From), Revision: template.Ordinary(pl.Revision), Branch: branch,
 	}

@@ -456,7 +456,7 @@ func TestGarbageOnAPlanBranchHoldsTheSeedAndPanicsNothing(t *testing.T) {
 	const ours = "apiVersion: furrow.dev/v1alpha1\nkind: Plan\nseed: web\nowner: acme/prod\n"
 	const notOwn = "which is not its own"
 	tier := func(path, reconciler, id string) string {
-		return fmt.Sprintf("{cluster: site-a, ordinal: 7, repo: a, path: %s, reconciler: %s, tree: %q, reconcilerBlob: %q, object: {cluster: site-a, namespace: x, name: y}}", path, reconciler, id, id)
+		return fmt.Sprintf("{cluster: site-a, ordinal: 7, reconciler: Flux, repo: a, entries: [{path: %s, mode: tree, hash: %q}, {path: %s, mode: file, hash: %q}], object: {cluster: site-a, namespace: x, name: y}}", path, id, reconciler, id)
 	}
 	tests := map[string]struct {
 		plan string
@@ -473,7 +473,7 @@ func TestGarbageOnAPlanBranchHoldsTheSeedAndPanicsNothing(t *testing.T) {
 		"a tier is null":          {ours + "tiers: [null]\n", "Proposed", ""},
 		"a tier is there twice": {ours + "tiers: [" + tier("planted/site-a/web/tier-07", "clusters/site-a/furrow/web/tier-07.yaml", "") + ", " +
 			tier("planted/site-a/web/tier-07", "clusters/site-a/furrow/web/tier-07.yaml", "") + "]\n", "it has site-a tier 07 twice", "it has site-a tier 07 twice"},
-		"an object id is none":                   {ours + "tiers: [" + tier("planted/site-a/web/tier-07", "clusters/site-a/furrow/web/tier-07.yaml", "zz") + "]\n", "no Git object id", "no Git object id"},
+		"an object id is none":                   {ours + "tiers: [" + tier("planted/site-a/web/tier-07", "clusters/site-a/furrow/web/tier-07.yaml", "zz") + "]\n", "not a Git object id", "not a Git object id"},
 		"a path is not Furrow's":                 {ours + "tiers: [" + tier("clusters", "clusters/site-a/furrow/web/tier-07.yaml", string(emptyTree)) + "]\n", notOwn, notOwn},
 		"a path is another seed's":               {ours + "tiers: [" + tier("planted/site-a/fine/tier-00", "clusters/site-a/furrow/web/tier-07.yaml", string(emptyTree)) + "]\n", notOwn, notOwn},
 		"a reconciler file leaves the directory": {ours + "tiers: [" + tier("planted/site-a/web/tier-07", "clusters/furrow/web/../../x.yaml", string(emptyTree)) + "]\n", notOwn, notOwn},

@@ -21,11 +21,11 @@ import (
 
 // rootKey is the root that syncs a tier's reconciler file.
 func (p *pass) rootKey(seed string, t *plan.Tier) (probe.RootKey, bool) {
-	at := strings.LastIndex("/"+t.Reconciler, "/furrow/"+seed+"/")
+	at := strings.LastIndex("/"+t.ReconcilerFile(), "/furrow/"+seed+"/")
 	if at < 0 {
 		return probe.RootKey{}, false
 	}
-	key := probe.RootKey{Cluster: t.Object.Cluster, Path: t.Reconciler[:max(at-1, 0)]}
+	key := probe.RootKey{Cluster: t.Object.Cluster, Path: t.ReconcilerFile()[:max(at-1, 0)]}
 	if cl, known := p.catalog.Inventory.Clusters[key.Cluster]; known {
 		key.Source = cl.Source.Namespace + "/" + cl.Source.Name
 	}
@@ -89,7 +89,7 @@ func (p *pass) lookAtRoot(ctx context.Context, r *repoState, pl *plan.Plan, t *p
 // for healthy that is not whole. ignores are the lines of .sourceignore.
 func (p *pass) leftOut(r *repoState, key probe.RootKey, pl *plan.Plan, t *plan.Tier, ignores string) string {
 	root := p.roots[key]
-	files := []string{t.Reconciler}
+	files := []string{t.ReconcilerFile()}
 	for _, o := range pl.Objects(t) {
 		files = append(files, t.FilePath(o))
 	}
@@ -147,7 +147,7 @@ func (r *repoState) rootInGit(ctx context.Context, key probe.RootKey, t *plan.Ti
 		return unfit, nil
 	}
 	object := manifest.ID{Group: kustomizev1.GroupVersion.Group, Kind: kustomizev1.KustomizationKind, Namespace: t.Object.Namespace, Name: t.Object.Name}
-	if claim, claimed := folder.Claims(object, t.Reconciler); claimed {
+	if claim, claimed := folder.Claims(object, t.ReconcilerFile()); claimed {
 		unfit = fmt.Sprintf("branch %s of %s: %s", r.base, r.name, claim)
 	}
 	return unfit, nil

@@ -226,11 +226,11 @@ func (w *world) mustRunBefore(r forge.Request, refs git.Refs, p *plan.Plan, t *p
 
 // mustBeMerged asserts that base has exactly the entries that a plan has of a tier.
 func (w *world) mustBeMerged(r forge.Request, refs git.Refs, of *plan.Plan, before *plan.Tier) {
-	have, err := w.gitops.Entries(refs["main"], []string{before.Path, before.Reconciler})
+	have, err := w.gitops.Entries(refs["main"], before.Paths())
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	for at, want := range before.Entries() {
+	for at, want := range before.Want() {
 		if got := have[at].Hash.String(); got != string(want) {
 			w.t.Errorf("%s was proposed although base does not have %s as %s wants it", r.Tier, at, of.Name(before))
 		}

@@ -329,6 +329,11 @@ func decode(text string) error {
 	case head.APIVersion != v1alpha1.APIVersion:
 		return fmt.Errorf("apiVersion is %s, and not %s", head.APIVersion, v1alpha1.APIVersion)
 	case head.Kind == plan.Kind:
+		strict := yaml.NewDecoder(strings.NewReader(text)) // a reader ignores fields of newer versions
+		strict.KnownFields(true)
+		if err := strict.Decode(&plan.Plan{}); err != nil {
+			return err
+		}
 		_, err := plan.Decode(func(string) ([]byte, error) { return []byte(text), nil })
 		return err
 	case known:

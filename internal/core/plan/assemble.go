@@ -99,13 +99,13 @@ func (a *assembly) tierVertices() []tierVertices {
 func (a *assembly) keepTier(tv tierVertices) error {
 	t, objects := *tv.was, a.previous.Plan.Objects(tv.was)
 	for _, o := range objects {
-		if err := a.put(t.Repo, t.FilePath(o), File{Hash: a.previous.File(t.Repo, t.FilePath(o))}); err != nil {
+		if err := a.put(t.Repo, t.FilePath(o), File{Hash: o.Hash}); err != nil {
 			return err
 		}
 	}
-	t.Leaving, t.Contents = nil, a.contentsID(t.Tree, objects)
+	t.Leaving, t.Contents = nil, a.contentsID(t.DirHash(), objects)
 	a.plan.Tiers = append(a.plan.Tiers, t)
-	return a.put(t.Repo, t.Reconciler, File{Hash: t.ReconcilerBlob})
+	return a.put(t.Repo, t.ReconcilerFile(), File{Hash: t.ReconcilerHash()})
 }
 
 // addPlacements says where everything goes; of clusters that stay as they were, what
@@ -147,7 +147,7 @@ func (a *assembly) addTier(tv tierVertices) error {
 	} else {
 		err = a.keepReconciler(&t, tv)
 	}
-	t.Contents = a.contentsID(t.Tree, objects)
+	t.Contents = a.contentsID(t.DirHash(), objects)
 	a.plan.Tiers = append(a.plan.Tiers, t)
 	return err
 }
@@ -165,13 +165,16 @@ func (a *assembly) newTier(tv tierVertices) (Tier, error) {
 	cl, known := a.inventory.Clusters[tv.cluster]
 	if !known {
 		was := a.planted[a.graph.Vertices[tv.vertices[0]]].tier
-		t.Repo, t.Path, t.Reconciler, t.Object = was.Repo, was.Path, was.Reconciler, was.Object
+		t.Reconciler, t.Repo, t.Entries, t.Object = was.Reconciler, was.Repo, was.Entries, was.Object
 		return t, nil
 	}
 	repo := a.in.Catalog.Repos[cl.Repo].Spec
 	name := layout.Tier{Seed: a.seed.Name, Cluster: tv.cluster, Ordinal: tv.ordinal}
-	t.Repo, t.Path = cl.Repo, name.Dir(repo.Path)
-	t.Reconciler = name.ReconcilerFile(repo.Path, a.inventory.Clusters[cl.ReconciledOn()].RootPath, cl.Hub != "")
+	t.Reconciler, t.Repo = string(v1alpha1.ReconcilerFlux), cl.Repo
+	t.Entries = []Entry{
+		{Path: name.Dir(repo.Path), Mode: ModeTree},
+		{Path: name.ReconcilerFile(repo.Path, a.inventory.Clusters[cl.ReconciledOn()].RootPath, cl.Hub != ""), Mode: ModeFile},
+	}
 	t.Object = ReconcilerObject{Cluster: cl.ReconciledOn(), Namespace: reconcilerNamespace(cl), Name: name.ReconcilerName()}
 	return t, a.checkNotMoved(tv, t)
 }
@@ -184,9 +187,9 @@ func (a *assembly) checkNotMoved(tv tierVertices, t Tier) error {
 			continue
 		}
 		w := was.tier
-		if w.Repo != t.Repo || w.Path != t.Path || w.Reconciler != t.Reconciler || w.Object.Cluster != t.Object.Cluster || w.Object.Namespace != t.Object.Namespace {
+		if w.Repo != t.Repo || !slices.Equal(w.Paths(), t.Paths()) || w.Object.Cluster != t.Object.Cluster || w.Object.Namespace != t.Object.Namespace {
 			return fmt.Errorf("seed %q: cluster %q has changed how it is reached (was %s in %s, reconciled on %s/%s); moving what is planted there would delete it. Undo the change, or remove the seed from the cluster first",
-				a.seed.Name, t.Cluster, w.Reconciler, w.Repo, w.Object.Cluster, w.Object.Namespace)
+				a.seed.Name, t.Cluster, w.ReconcilerFile(), w.Repo, w.Object.Cluster, w.Object.Namespace)
 		}
 	}
 	return nil
@@ -207,13 +210,14 @@ func (a *assembly) addObjects(t *Tier, tv tierVertices) ([]Object, error) {
 		if err != nil {
 			return nil, err
 		}
+		o.Hash = file.Hash
 		hashes[o.File] = file.Hash
 		if err := a.put(t.Repo, t.FilePath(o), file); err != nil {
 			return nil, err
 		}
 		objects = append(objects, o)
 	}
-	t.Tree = layout.TreeHash(hashes)
+	t.setHash(ModeTree, layout.TreeHash(hashes))
 	return objects, nil
 }
 
@@ -233,7 +237,7 @@ func (a *assembly) file(v dependency.Vertex, o *Object) (File, error) {
 	}
 	was := a.planted[v]
 	o.From, o.Leaving = was.object.From, true
-	return File{Hash: was.hash}, nil
+	return File{Hash: was.object.Hash}, nil
 }
 
 // put adds a file to the plan's tree. Two tiers may not claim one path, as when a

@@ -43,8 +43,8 @@ func Compare(was, is *Plan) []Change {
 		c := Change{Cluster: t.Cluster, Ordinal: t.Ordinal}
 		before, after := was.staying(had), is.staying(t)
 		c.Added, c.Removed = missing(after, before), missing(before, after)
-		c.Contents = had == nil || had.Tree != t.Tree || len(c.Added)+len(c.Removed) > 0
-		c.Reconciler = had == nil || had.ReconcilerBlob != t.ReconcilerBlob
+		c.Contents = had == nil || had.DirHash() != t.DirHash() || len(c.Added)+len(c.Removed) > 0
+		c.Reconciler = had == nil || had.ReconcilerHash() != t.ReconcilerHash()
 		switch {
 		case len(before) == 0 && len(after) == 0:
 			continue

@@ -21,7 +21,7 @@ func tierOf(p *plan.Plan, ordinal int, tree, blob layout.Hash, names ...string) 
 		contents.Objects = append(contents.Objects, o)
 	}
 	p.Contents = append(p.Contents, contents)
-	p.Tiers = append(p.Tiers, plan.Tier{Cluster: "a", Ordinal: ordinal, Level: ordinal, Tree: tree, ReconcilerBlob: blob, Contents: contents.ID})
+	p.Tiers = append(p.Tiers, plan.Tier{Cluster: "a", Ordinal: ordinal, Level: ordinal, Entries: []plan.Entry{{Mode: plan.ModeTree, Hash: tree}, {Mode: plan.ModeFile, Hash: blob}}, Contents: contents.ID})
 }
 
 func objectCalled(name string) manifest.ID {

@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
-	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 )
 
@@ -142,7 +141,7 @@ func TestTheExamplesMakeAControlPlane(t *testing.T) {
 	p := planOf(t, tree)
 	var got []string
 	for i := range p.Tiers {
-		got = append(got, p.Tiers[i].Reconciler)
+		got = append(got, p.Tiers[i].ReconcilerFile())
 	}
 	if diff := cmp.Diff([]string{"furrow-fleet/clusters/mgmt/furrow/web/edge-eu-1/tier-00.yaml"}, got); diff != "" {
 		t.Errorf("the tiers differ (-want +got):\n%s", diff)
@@ -179,8 +178,7 @@ func BenchmarkCreators(b *testing.B) {
 func BenchmarkUpdate(b *testing.B) {
 	tree := fleetOf(1000, 20)
 	o := compute(b, tree)["web"]
-	hash := func(repo, path string) layout.Hash { return o.Files[repo][path].Hash }
-	in := plan.Input{Catalog: load(b, tree), Owner: owner, Revision: revision, Previous: map[string]*plan.Previous{"web": {Plan: o.Plan, Released: true, File: hash, Base: hash}}}
+	in := plan.Input{Catalog: load(b, tree), Owner: owner, Revision: revision, Previous: map[string]*plan.Previous{"web": {Plan: o.Plan, Released: true}}}
 	b.ReportAllocs()
 	for b.Loop() {
 		if !plan.Compute(in)["web"].Kept {

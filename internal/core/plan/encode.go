@@ -3,9 +3,9 @@ package plan
 import (
 	"bytes"
 	"fmt"
-	"regexp"
+	"io/fs"
+	"path"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -116,31 +116,53 @@ func Decode(read func(name string) ([]byte, error)) (*Plan, error) {
 	return &p, p.check()
 }
 
-var objectID = regexp.MustCompile(`^([0-9a-f]{40})?$`)
-
 // check refuses a plan that nobody but a person could have written: one whose
-// tiers would touch what is not the seed's.
+// tiers would touch what is not the seed's, or whose contents are not those of its tiers.
 func (p *Plan) check() error {
+	trees, err := p.trees()
+	if err != nil {
+		return err
+	}
 	seen := map[layout.Tier]bool{}
 	for i := range p.Tiers {
 		t := &p.Tiers[i]
 		name := p.Name(t)
-		dir, root := "/"+name.Dir(""), "/furrow/"+p.Seed+"/"
-		switch {
-		case seen[name]:
+		if seen[name] {
 			return fmt.Errorf("%s: it has %s twice", layout.PlanFile, t)
-		case !strings.HasSuffix("/"+t.Path, dir) || strings.Contains(t.Path, ".."):
-			return fmt.Errorf("%s: %s has the path %q, which is not its own", layout.PlanFile, t, t.Path)
-		case !strings.Contains(t.Reconciler, root) || strings.Contains(t.Reconciler, ".."):
-			return fmt.Errorf("%s: %s has the reconciler file %q, which is not its own", layout.PlanFile, t, t.Reconciler)
-		case !objectID.MatchString(string(t.Tree)) || !objectID.MatchString(string(t.ReconcilerBlob)):
-			return fmt.Errorf("%s: %s has a tree or blob that is no Git object id", layout.PlanFile, t)
-		case t.Orphan != nil && (t.Orphan.Blob == "" || !objectID.MatchString(string(t.Orphan.Tree)) || !objectID.MatchString(string(t.Orphan.Blob))):
-			return fmt.Errorf("%s: %s has an orphan that is no Git object id", layout.PlanFile, t)
 		}
 		seen[name] = true
+		if err := p.checkTier(t); err != nil {
+			return err
+		}
+		if tree, known := trees[t.Contents]; !known && t.Contents != "" {
+			return fmt.Errorf("%s: %s has the contents %q, which are not in the plan", layout.PlanFile, t, t.Contents)
+		} else if tree != t.DirHash() {
+			return fmt.Errorf("%s: %s has contents that are not those of %s", layout.PlanFile, t, t.Dir())
+		}
 	}
 	return nil
+}
+
+// trees are the Git tree ids of the contents, by id.
+func (p *Plan) trees() (map[string]layout.Hash, error) {
+	trees := map[string]layout.Hash{}
+	for _, c := range p.Contents {
+		if _, twice := trees[c.ID]; twice {
+			return nil, fmt.Errorf("%s: it has the contents %q twice", layout.PlanFile, c.ID)
+		}
+		hashes := map[string]layout.Hash{}
+		for _, o := range c.Objects {
+			if o.Hash == "" || !objectID.MatchString(string(o.Hash)) {
+				return nil, fmt.Errorf("%s: object %s has the hash %q, which is not a Git object id", layout.PlanFile, o.ID, o.Hash)
+			}
+			if !fs.ValidPath(o.File) || o.File == "." || path.Dir(o.File) != "." {
+				return nil, fmt.Errorf("%s: object %s has the file %q, which is not its own", layout.PlanFile, o.ID, o.File)
+			}
+			hashes[o.File] = o.Hash
+		}
+		trees[c.ID] = layout.TreeHash(hashes)
+	}
+	return trees, nil
 }
 
 func decodeFile(read func(string) ([]byte, error), name string, into any) error {
@@ -148,9 +170,7 @@ func decodeFile(read func(string) ([]byte, error), name string, into any) error 
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", name, err)
 	}
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	dec.KnownFields(true)
-	if err := dec.Decode(into); err != nil {
+	if err := yaml.NewDecoder(bytes.NewReader(data)).Decode(into); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil

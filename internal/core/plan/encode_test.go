@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 )
 
@@ -103,6 +104,70 @@ func waits(p *plan.Plan) []string {
 	return out
 }
 
+// TestAPlanWithFieldsOfANewerVersionIsRead shows that the version of a plan keeps it from
+// being misread, and not the fields that this version has.
+func TestAPlanWithFieldsOfANewerVersionIsRead(t *testing.T) {
+	want := planOf(t, fleetOf(2, 2))
+	files, err := want.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(string(files["plan.yaml"]), "    repo: gitops\n", "    repo: gitops\n    urgency: high\n")
+	text += "weather: {sun: true}\n"
+	if strings.Count(text, "urgency") != len(want.Tiers) {
+		t.Fatalf("the fields are not in\n%s", text)
+	}
+	got, err := plan.Decode(from(map[string][]byte{"plan.yaml": []byte(text)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the plan differs (-want +got):\n%s", diff)
+	}
+}
+
+// TestAPlanThatTouchesMoreThanItsOwnIsNotRead changes one thing of a good plan.
+func TestAPlanThatTouchesMoreThanItsOwnIsNotRead(t *testing.T) {
+	other := layout.BlobHash([]byte("other"))
+	dir := func(p *plan.Plan) *plan.Entry { return &p.Tiers[0].Entries[0] }
+	file := func(p *plan.Plan) *plan.Entry { return &p.Tiers[0].Entries[1] }
+	object := func(p *plan.Plan) *plan.Object { return &p.Contents[0].Objects[0] }
+	cases := map[string]struct {
+		change func(*plan.Plan)
+		want   string
+	}{
+		"a directory of another seed":      {func(p *plan.Plan) { dir(p).Path = "planted/edge-0000/shop/tier-00" }, `has the path "planted/edge-0000/shop/tier-00", which is not its own`},
+		"a directory of another tier":      {func(p *plan.Plan) { dir(p).Path = "planted/edge-0000/web/tier-01" }, "which is not its own"},
+		"a reconciler of another seed":     {func(p *plan.Plan) { file(p).Path = "clusters/edge-0000/furrow/shop/tier-00.yaml" }, "which is not its own"},
+		"a path that leaves the directory": {func(p *plan.Plan) { file(p).Path = "clusters/furrow/web/../../x.yaml" }, "which is not its own"},
+		"a mode that nobody knows":         {func(p *plan.Plan) { file(p).Mode = "link" }, `has an entry of mode "link", which is unknown`},
+		"a hash that is none":              {func(p *plan.Plan) { file(p).Hash = "HEAD" }, `has the hash "HEAD" at clusters/edge-0000/furrow/web/tier-00.yaml, which is not a Git object id`},
+		"half of a tier":                   {func(p *plan.Plan) { file(p).Hash = "" }, "has a hash for only some of its entries"},
+		"no entries":                       {func(p *plan.Plan) { p.Tiers[0].Entries = nil }, "not one tree and one file"},
+		"two directories":                  {func(p *plan.Plan) { p.Tiers[0].Entries = append(p.Tiers[0].Entries, *dir(p)) }, "not one tree and one file"},
+		"a reconciler that nobody knows":   {func(p *plan.Plan) { p.Tiers[0].Reconciler = "Cron" }, `has the reconciler "Cron", which is unknown`},
+		"another directory than contents":  {func(p *plan.Plan) { dir(p).Hash = other }, "edge-0000 tier 00 has contents that are not those of planted/edge-0000/web/tier-00"},
+		"other contents than planned":      {func(p *plan.Plan) { object(p).Hash = other }, "has contents that are not those of"},
+		"an object without a hash":         {func(p *plan.Plan) { object(p).Hash = "" }, `has the hash "", which is not a Git object id`},
+		"a file outside the directory":     {func(p *plan.Plan) { object(p).File = "../namespace.shop.yaml" }, `has the file "../namespace.shop.yaml", which is not its own`},
+		"contents that are not there":      {func(p *plan.Plan) { p.Tiers[0].Contents = "c9" }, `has the contents "c9", which are not in the plan`},
+		"contents that are there twice":    {func(p *plan.Plan) { p.Contents = append(p.Contents, p.Contents[0]) }, `it has the contents "c1" twice`},
+	}
+	for sentence, c := range cases {
+		t.Run(sentence, func(t *testing.T) {
+			p := planOf(t, fleetOf(1, 2))
+			c.change(p)
+			files, err := p.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := plan.Decode(from(files)); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
 func TestWrongPlansAreNotRead(t *testing.T) {
 	cases := map[string]struct {
 		files map[string][]byte
@@ -110,7 +175,7 @@ func TestWrongPlansAreNotRead(t *testing.T) {
 	}{
 		"there is none":       {nil, "reading plan.yaml: no such file"},
 		"another kind":        {map[string][]byte{"plan.yaml": []byte("apiVersion: v1\nkind: Plan\n")}, "plan.yaml: it is v1 Plan, where furrow.dev/v1alpha1 Plan is due"},
-		"an unknown field":    {map[string][]byte{"plan.yaml": []byte("apiVersion: furrow.dev/v1alpha1\nkind: Plan\ntears: []\n")}, "plan.yaml: yaml: unmarshal errors:\n  line 3: field tears not found in type plan.Plan"},
+		"another version":     {map[string][]byte{"plan.yaml": []byte("apiVersion: furrow.dev/v1beta1\nkind: Plan\n")}, "plan.yaml: it is furrow.dev/v1beta1 Plan, where furrow.dev/v1alpha1 Plan is due"},
 		"a part is missing":   {map[string][]byte{"plan.yaml": []byte("apiVersion: furrow.dev/v1alpha1\nkind: Plan\nparts: [plan-001.yaml]\n")}, "reading plan-001.yaml: no such file"},
 		"an empty file":       {map[string][]byte{"plan.yaml": nil}, "plan.yaml: EOF"},
 		"an id that is no id": {map[string][]byte{"plan.yaml": []byte("apiVersion: furrow.dev/v1alpha1\nkind: Plan\nplacements: [{object: web}]\n")}, `plan.yaml: object id "web" is neither group/Kind/namespace/name nor group/Kind/name`},

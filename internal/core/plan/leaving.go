@@ -180,9 +180,7 @@ func (a *assembly) addDropped() {
 		was := a.seedState.planted[v]
 		t, ok := a.plan.Find(v.Cluster, was.tier.Ordinal)
 		if !ok {
-			gone := *was.tier
-			gone.Tree, gone.ReconcilerBlob, gone.Contents, gone.Object.Rendered, gone.Leaving, gone.Orphan = "", "", "", "", nil, nil
-			a.plan.Tiers = append(a.plan.Tiers, gone)
+			a.plan.Tiers = append(a.plan.Tiers, was.tier.gone())
 			t = &a.plan.Tiers[len(a.plan.Tiers)-1]
 		}
 		if t.Leaving == nil {

@@ -1,17 +1,24 @@
 package plan
 
-import "github.com/furrow-dev/furrow/internal/core/layout"
+import "slices"
 
 // Orphan is what lands of a tier before it goes from a cluster that was abandoned
 // while its hub still answers: with its own reconciler object the hub would wait
 // for that cluster, to delete there what the tier has.
 type Orphan struct {
-	// Tree is that of the tier's last contents, and Blob its last reconciler object,
-	// but that it leaves on the cluster what it applied.
-	Tree layout.Hash `yaml:"tree"`
-	Blob layout.Hash `yaml:"blob"`
+	// Entries are the tier's last ones, but that its reconciler object leaves on the
+	// cluster what it applied.
+	Entries []Entry `yaml:"entries"`
 	// Rendered is the object's annotation furrow.dev/rendered.
 	Rendered string `yaml:"rendered"`
+}
+
+// Equal says that both are the same; either may be nil.
+func (o *Orphan) Equal(other *Orphan) bool {
+	if o == nil || other == nil {
+		return o == other
+	}
+	return o.Rendered == other.Rendered && slices.Equal(o.Entries, other.Entries)
 }
 
 // Orphans says that the tier has the entries that come before it goes.
@@ -20,7 +27,7 @@ func (t *Tier) Orphans() bool { return t.Orphan != nil && !t.Gone() }
 // Orphaning is a tier that is to be gone with the entries that come before that.
 func (t *Tier) Orphaning() Tier {
 	out := *t
-	out.Tree, out.ReconcilerBlob, out.Object.Rendered = t.Orphan.Tree, t.Orphan.Blob, t.Orphan.Rendered
+	out.Entries, out.Object.Rendered = t.Orphan.Entries, t.Orphan.Rendered
 	return out
 }
 
@@ -31,8 +38,8 @@ func (p *Plan) WithTiers(tiers []Tier) *Plan {
 	return &out
 }
 
-// Files are those of the plan's tree, by repository and path, as they lie in it.
-func (p *Plan) Files(hash func(repo, path string) layout.Hash) map[string]map[string]File {
+// Files are those of the plan's tree, by repository and path.
+func (p *Plan) Files() map[string]map[string]File {
 	files := map[string]map[string]File{}
 	for i := range p.Tiers {
 		t := &p.Tiers[i]
@@ -42,9 +49,13 @@ func (p *Plan) Files(hash func(repo, path string) layout.Hash) map[string]map[st
 		if t.Gone() {
 			continue
 		}
-		files[t.Repo][t.Reconciler] = File{Hash: hash(t.Repo, t.Reconciler)}
+		for _, e := range t.Entries {
+			if e.Mode == ModeFile {
+				files[t.Repo][e.Path] = File{Hash: e.Hash}
+			}
+		}
 		for _, o := range p.Objects(t) {
-			files[t.Repo][t.FilePath(o)] = File{Hash: hash(t.Repo, t.FilePath(o))}
+			files[t.Repo][t.FilePath(o)] = File{Hash: o.Hash}
 		}
 	}
 	return files

@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 )
 
@@ -15,7 +14,7 @@ func orphaned(t *testing.T) (last, removal *plan.Plan) {
 	t.Helper()
 	last = planOf(t, fleetOf(1, 2))
 	removal = plan.Remove(last, "main@sha1:1")
-	removal.Tiers[0].Orphan = &plan.Orphan{Tree: last.Tiers[0].Tree, Blob: last.Tiers[0].ReconcilerBlob, Rendered: "sha256:1"}
+	removal.Tiers[0].Orphan = &plan.Orphan{Entries: last.Tiers[0].Entries, Rendered: "sha256:1"}
 	return last, removal
 }
 
@@ -26,7 +25,7 @@ func TestATierIsOrphanedWithEntriesOfItsOwn(t *testing.T) {
 	if !gone.Gone() || gone.Orphans() || before.Gone() || !before.Orphans() {
 		t.Errorf("a tier that is to be gone orphans (%v), or one that orphans is to be gone (%v)", gone.Orphans(), before.Gone())
 	}
-	if diff := cmp.Diff(last.Tiers[0].Entries(), before.Entries()); diff != "" {
+	if diff := cmp.Diff(last.Tiers[0].Want(), before.Want()); diff != "" {
 		t.Errorf("its entries (-want +got):\n%s", diff)
 	}
 	if before.Wants() == gone.Wants() || before.Object.Rendered != "sha256:1" {
@@ -53,36 +52,37 @@ func TestAPlanThatOrphansIsReadAsItWasWritten(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the plan differs (-want +got):\n%s", diff)
 	}
-	for _, wrong := range []plan.Orphan{{Tree: "zz", Blob: want.Tiers[0].Orphan.Blob}, {Blob: "zz"}, {}} {
-		want.Tiers[0].Orphan = &wrong
-		if _, err := read(want); err == nil || !strings.Contains(err.Error(), "no Git object id") {
-			t.Errorf("%+v is read: %v", wrong, err)
+	dir, file := want.Tiers[0].Orphan.Entries[0], want.Tiers[0].Orphan.Entries[1]
+	with := func(e plan.Entry, change func(*plan.Entry)) plan.Entry { change(&e); return e }
+	for message, wrong := range map[string][]plan.Entry{
+		"is not a Git object id":     {with(dir, func(e *plan.Entry) { e.Hash = "zz" }), file},
+		"for only some":              {dir, with(file, func(e *plan.Entry) { e.Hash = "" })},
+		"an orphan without":          nil,
+		"which is unknown":           {dir, with(file, func(e *plan.Entry) { e.Mode = "link" })},
+		"not one tree and one file":  {file, dir},
+		"orphan without its entries": {with(dir, func(e *plan.Entry) { e.Path = "else/" + e.Path }), file},
+	} {
+		want.Tiers[0].Orphan = &plan.Orphan{Entries: wrong}
+		if _, err := read(want); err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("%+v is read, without %q: %v", wrong, message, err)
 		}
 	}
 }
 
 func TestTheFilesOfAPlanAreThoseThatLand(t *testing.T) {
 	last, removal := orphaned(t)
-	hash := func(repo, path string) layout.Hash { return layout.Hash(repo + ":" + path) }
-	for _, files := range removal.Files(hash) {
+	for _, files := range removal.Files() {
 		if len(files) != 0 {
 			t.Errorf("a removal has the files %v", files)
 		}
 	}
-	want := 0
-	for i := range last.Tiers {
-		want += 1 + len(last.Objects(&last.Tiers[i]))
-	}
-	got := 0
-	for repo, files := range last.Files(hash) {
-		got += len(files)
-		for path, f := range files {
-			if f.Hash != hash(repo, path) || f.Data != nil || f.Dir {
-				t.Errorf("%s is %+v", path, f)
-			}
+	want := compute(t, fleetOf(1, 2))["web"].Files
+	for _, files := range want {
+		for at, f := range files {
+			files[at] = plan.File{Hash: f.Hash}
 		}
 	}
-	if got != want || got == 0 {
-		t.Errorf("%d files, want %d", got, want)
+	if diff := cmp.Diff(want, last.Files()); diff != "" {
+		t.Errorf("the files differ (-want +got):\n%s", diff)
 	}
 }

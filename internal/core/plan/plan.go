@@ -15,7 +15,6 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"path"
 	"slices"
 
 	"github.com/furrow-dev/furrow/internal/core/dependency"
@@ -61,17 +60,15 @@ type Tier struct {
 	Cluster string `yaml:"cluster"`
 	Ordinal int    `yaml:"ordinal"`
 	// Level is the longest chain of hard dependencies below the tier.
-	Level         int            `yaml:"level"`
+	Level int `yaml:"level"`
+	// Reconciler is the kind of what applies the tier to its cluster.
+	Reconciler    string         `yaml:"reconciler"`
 	Prerequisites []Prerequisite `yaml:"prerequisites,omitempty"`
-	// Repo names the GitOps repository of the paths below.
+	// Repo names the GitOps repository of the entries.
 	Repo string `yaml:"repo"`
-	// Path is the directory of the tier's objects, Tree its Git tree id; a tier
-	// that leaves has neither Tree nor ReconcilerBlob.
-	Path string      `yaml:"path"`
-	Tree layout.Hash `yaml:"tree,omitempty"`
-	// Reconciler is the file of the reconciler object, ReconcilerBlob its Git blob id.
-	Reconciler     string      `yaml:"reconciler"`
-	ReconcilerBlob layout.Hash `yaml:"reconcilerBlob,omitempty"`
+	// Entries are what the tier has on the base branch: the directory of its objects, and
+	// the file of its reconciler object. Those of a tier that leaves have no hash.
+	Entries []Entry `yaml:"entries"`
 	// Object is the reconciler object.
 	Object ReconcilerObject `yaml:"object"`
 	// Contents refers to Plan.Contents.
@@ -144,6 +141,8 @@ type Contents struct {
 type Object struct {
 	ID   manifest.ID `yaml:"id"`
 	File string      `yaml:"file"`
+	// Hash is the Git blob id of the file.
+	Hash layout.Hash `yaml:"hash,omitempty"`
 	// From is the document's place, file:line.
 	From string `yaml:"from,omitempty"`
 	// Leaving says that the seed no longer has the object: it goes once all else is released.
@@ -266,20 +265,6 @@ func (p *Plan) Implied() []string {
 	}
 	return names
 }
-
-// Gone says that nothing of the tier is to be on the base branch.
-func (t *Tier) Gone() bool { return t.ReconcilerBlob == "" }
-
-// Entries are the tier's path → Git hash; an empty hash means that nothing is there.
-func (t *Tier) Entries() map[string]layout.Hash {
-	return map[string]layout.Hash{t.Path: t.Tree, t.Reconciler: t.ReconcilerBlob}
-}
-
-// Wants is the digest of the tier's entries, by which its proposals are known.
-func (t *Tier) Wants() string { return Wants(t.Entries()) }
-
-// FilePath is where an object of the tier lies.
-func (t *Tier) FilePath(o Object) string { return path.Join(t.Path, o.File) }
 
 // String names the tier for people, as in "edge-1 tier 01".
 func (t *Tier) String() string { return fmt.Sprintf("%s tier %02d", t.Cluster, t.Ordinal) }

@@ -19,9 +19,27 @@ type Previous struct {
 	Partial bool
 	// Released says that every tier is Released at this plan's entries.
 	Released bool
-	// File is the Git hash of a file of the plan's tree in a repository, and Base
-	// that of a file on the repository's base branch; empty when it is not there.
-	File, Base func(repo, path string) layout.Hash
+	// Base is what the base branches have at the plan's BasePaths, by repository and path;
+	// what is not there is absent or empty.
+	Base map[string]map[string]layout.Hash
+}
+
+// BasePaths are the paths, by repository, of which the next plan has to know what base has:
+// the files of objects that leave, and the reconciler files of tiers that are to be gone.
+func (p *Plan) BasePaths() map[string][]string {
+	paths := map[string][]string{}
+	for i := range p.Tiers {
+		t := &p.Tiers[i]
+		if t.Leaving != nil {
+			for _, o := range t.Leaving.Objects {
+				paths[t.Repo] = append(paths[t.Repo], t.FilePath(o))
+			}
+		}
+		if file := t.ReconcilerFile(); t.Gone() && file != "" {
+			paths[t.Repo] = append(paths[t.Repo], file)
+		}
+	}
+	return paths
 }
 
 // foreign says that the plan is another control plane's.
@@ -53,14 +71,14 @@ func (p *Previous) vertices() map[dependency.Vertex]planted {
 		t := &p.Plan.Tiers[i]
 		if t.Leaving != nil {
 			for _, o := range t.Leaving.Objects {
-				if hash := p.Base(t.Repo, t.FilePath(o)); hash != "" {
-					out[dependency.Vertex{Seed: p.Plan.Seed, Object: o.ID, Cluster: t.Cluster}] = planted{t, o, hash, true}
+				if o.Hash = p.Base[t.Repo][t.FilePath(o)]; o.Hash != "" {
+					out[dependency.Vertex{Seed: p.Plan.Seed, Object: o.ID, Cluster: t.Cluster}] = planted{t, o, true}
 				}
 			}
 		}
 		for _, o := range p.Plan.Objects(t) {
 			v := dependency.Vertex{Seed: p.Plan.Seed, Object: o.ID, Cluster: t.Cluster}
-			out[v] = planted{t, o, p.File(t.Repo, t.FilePath(o)), false}
+			out[v] = planted{t, o, false}
 		}
 	}
 	return out
@@ -82,7 +100,6 @@ func (p *Previous) creates(cluster string) bool {
 type planted struct {
 	tier   *Tier
 	object Object
-	hash   layout.Hash
 	// going says that the plan has the object leave.
 	going bool
 }
@@ -129,9 +146,9 @@ func Remove(last *Plan, revision string) *Plan {
 		if t.Leaving != nil {
 			objects = slices.Clone(t.Leaving.Objects)
 		}
-		t.Leaving = &Leaving{Objects: append(objects, last.Objects(&t)...), After: waiting(last, &t)}
-		t.Tree, t.ReconcilerBlob, t.Contents, t.Object.Rendered, t.Orphan = "", "", "", "", nil
-		out.Tiers[i] = t
+		leaving := &Leaving{Objects: append(objects, last.Objects(&t)...), After: waiting(last, &t)}
+		out.Tiers[i] = t.gone()
+		out.Tiers[i].Leaving = leaving
 	}
 	return &out
 }

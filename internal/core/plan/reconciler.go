@@ -24,7 +24,7 @@ func (a *assembly) addReconciler(t *Tier, tv tierVertices) error {
 	name := layout.Tier{Seed: a.seed.Name, Cluster: t.Cluster, Ordinal: t.Ordinal}
 	vars := template.Reconciler{
 		Name: t.Object.Name, Namespace: t.Object.Namespace, Seed: a.seed.Name, Cluster: t.Cluster, Tier: name.Number(),
-		Labels: cl.Labels, ClusterType: cl.Type, Path: "./" + t.Path, Source: cl.Source, KubeConfigSecret: cl.KubeConfig.Name,
+		Labels: cl.Labels, ClusterType: cl.Type, Path: "./" + t.Dir(), Source: cl.Source, KubeConfigSecret: cl.KubeConfig.Name,
 		DependsOn: a.dependsOn(t), Wait: len(t.Creates) == 0, Decryption: cl.Decryption,
 	}
 	if !vars.Wait {
@@ -42,18 +42,17 @@ func (a *assembly) addReconciler(t *Tier, tv tierVertices) error {
 	if err != nil {
 		return fmt.Errorf("seed %q: %w. Correct the template", a.seed.Name, err)
 	}
-	t.Object.Rendered, t.ReconcilerBlob = rendered.Digest, layout.BlobHash(rendered.Bytes)
-	return a.put(t.Repo, t.Reconciler, File{Data: rendered.Bytes, Hash: t.ReconcilerBlob})
+	t.Object.Rendered = rendered.Digest
+	t.setHash(ModeFile, layout.BlobHash(rendered.Bytes))
+	return a.put(t.Repo, t.ReconcilerFile(), File{Data: rendered.Bytes, Hash: t.ReconcilerHash()})
 }
 
 // keepReconciler takes over the reconciler object of a tier on a cluster that is no longer known.
 func (a *assembly) keepReconciler(t *Tier, tv tierVertices) error {
 	was := a.planted[a.graph.Vertices[tv.vertices[0]]].tier
-	t.ReconcilerBlob, t.Object = was.ReconcilerBlob, was.Object
-	if t.ReconcilerBlob == "" {
-		t.ReconcilerBlob = a.previous.Base(t.Repo, t.Reconciler)
-	}
-	return a.put(t.Repo, t.Reconciler, File{Hash: t.ReconcilerBlob})
+	t.setHash(ModeFile, cmp.Or(was.ReconcilerHash(), a.previous.Base[t.Repo][t.ReconcilerFile()]))
+	t.Object = was.Object
+	return a.put(t.Repo, t.ReconcilerFile(), File{Hash: t.ReconcilerHash()})
 }
 
 // dependsOn are the prerequisites that the same cluster reconciles, so that a

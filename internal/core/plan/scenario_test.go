@@ -226,7 +226,7 @@ func (s *story) step(t *testing.T, change fstest.MapFS, set settings) map[string
 	}
 	in := plan.Input{Catalog: load(t, s.tree), Owner: cmp.Or(set.Owner, owner), Revision: revision, Strict: set.Strict, Previous: map[string]*plan.Previous{}}
 	for name, p := range s.plans {
-		in.Previous[name] = s.previous(name, p, set.Released)
+		in.Previous[name] = s.previous(p, set.Released)
 	}
 	outcomes := plan.Compute(in)
 	for name, last := range s.plans {
@@ -240,20 +240,18 @@ func (s *story) step(t *testing.T, change fstest.MapFS, set settings) map[string
 	return outcomes
 }
 
-func (s *story) previous(name string, p *plan.Plan, released bool) *plan.Previous {
-	tree := s.trees[name]
-	return &plan.Previous{
-		Plan: p, Released: released,
-		File: func(repo, path string) layout.Hash { return tree[repo][path] },
-		Base: func(repo, path string) layout.Hash {
+func (s *story) previous(p *plan.Plan, released bool) *plan.Previous {
+	base := files{}
+	for repo, paths := range p.BasePaths() {
+		for _, path := range paths {
 			for _, merged := range s.merged {
 				if hash := merged[repo][path]; hash != "" {
-					return hash
+					base.put(repo, path, hash)
 				}
 			}
-			return ""
-		},
+		}
 	}
+	return &plan.Previous{Plan: p, Released: released, Base: base}
 }
 
 func (s *story) keep(t *testing.T, name string, o *plan.Outcome) {
@@ -303,8 +301,8 @@ func checkEntries(t *testing.T, p *plan.Plan, tree files) {
 	left := 0
 	for i := range p.Tiers {
 		tier := &p.Tiers[i]
-		if got := tree[tier.Repo][tier.Reconciler]; got != tier.ReconcilerBlob {
-			t.Errorf("%s: the reconciler object is %q, and the tier says %q", tier, got, tier.ReconcilerBlob)
+		if got := tree[tier.Repo][tier.ReconcilerFile()]; got != tier.ReconcilerHash() {
+			t.Errorf("%s: the reconciler object is %q, and the tier says %q", tier, got, tier.ReconcilerHash())
 		}
 		if tier.Gone() {
 			continue
@@ -315,8 +313,8 @@ func checkEntries(t *testing.T, p *plan.Plan, tree files) {
 			below[o.File] = tree[tier.Repo][tier.FilePath(o)]
 			left++
 		}
-		if got := layout.TreeHash(below); got != tier.Tree {
-			t.Errorf("%s: the objects are tree %q, and the tier says %q", tier, got, tier.Tree)
+		if got := layout.TreeHash(below); got != tier.DirHash() {
+			t.Errorf("%s: the objects are tree %q, and the tier says %q", tier, got, tier.DirHash())
 		}
 	}
 	for _, below := range tree {
@@ -374,7 +372,7 @@ func summary(o *plan.Outcome) string {
 }
 
 func summarise(b *strings.Builder, p *plan.Plan, t *plan.Tier) {
-	fmt.Fprintf(b, "%s in %s/%s", t, t.Repo, t.Path)
+	fmt.Fprintf(b, "%s in %s/%s", t, t.Repo, t.Dir())
 	if t.Gone() {
 		b.WriteString(", gone")
 	}

@@ -28,8 +28,10 @@ var (
 
 func makePlan() *fixture {
 	tier := func(t layout.Tier, hash layout.Hash, needs ...plan.Prerequisite) plan.Tier {
-		return plan.Tier{Cluster: t.Cluster, Ordinal: t.Ordinal, Path: t.Dir(""), Reconciler: t.ReconcilerFile("", "clusters/"+t.Cluster, false),
-			Tree: hash, ReconcilerBlob: hash, Contents: "c1", Prerequisites: needs}
+		return plan.Tier{Cluster: t.Cluster, Ordinal: t.Ordinal, Contents: "c1", Prerequisites: needs, Entries: []plan.Entry{
+			{Path: t.Dir(""), Mode: plan.ModeTree, Hash: hash},
+			{Path: t.ReconcilerFile("", "clusters/"+t.Cluster, false), Mode: plan.ModeFile, Hash: hash},
+		}}
 	}
 	f := &fixture{plan: &plan.Plan{Seed: "app", Tiers: []plan.Tier{
 		tier(edge0, "e0", plan.Prerequisite{Cluster: "mgmt", Ordinal: 0, Why: "the cluster"}),
@@ -87,7 +89,7 @@ func (f *fixture) removal() *fixture {
 func (f *fixture) orphaning(tiers ...layout.Tier) *fixture {
 	for _, name := range tiers {
 		t := f.tier(name)
-		t.Object.Cluster, t.Orphan = "mgmt", &plan.Orphan{Tree: "o", Blob: "o"}
+		t.Object.Cluster, t.Orphan = "mgmt", &plan.Orphan{Entries: []plan.Entry{{Path: t.Dir(), Mode: plan.ModeTree, Hash: "o"}, {Path: t.ReconcilerFile(), Mode: plan.ModeFile, Hash: "o"}}}
 		*t = t.Orphaning()
 	}
 	return f
@@ -485,7 +487,8 @@ func TestHoldsRemovals(t *testing.T) {
 }
 
 func TestGoing(t *testing.T) {
-	there, gone := plan.Tier{Cluster: "a", ReconcilerBlob: "b"}, plan.Tier{Cluster: "a"}
+	entries := []plan.Entry{{Path: "a", Mode: plan.ModeTree, Hash: "b"}}
+	there, gone := plan.Tier{Cluster: "a", Entries: entries}, plan.Tier{Cluster: "a"}
 	elsewhere := plan.Tier{Cluster: "b", Ordinal: 1}
 	of := func(tiers ...plan.Tier) *plan.Plan { return &plan.Plan{Seed: "s", Tiers: tiers} }
 	onBase := release.TierFacts{Base: release.BaseEarlier}
@@ -501,7 +504,7 @@ func TestGoing(t *testing.T) {
 		"what is off base has gone":                      {of(gone), of(gone), []release.TierFacts{{Base: release.BaseNothing}}, 0},
 		"what a person rejected does not go":             {of(gone), of(gone), []release.TierFacts{rejected}, 0},
 		"what the plan in force takes back does not go":  {of(gone), of(there), []release.TierFacts{onBase}, 0},
-		"a cluster that keeps another tier does not go":  {of(gone, plan.Tier{Cluster: "a", Ordinal: 1, ReconcilerBlob: "b"}), of(), []release.TierFacts{onBase, onBase}, 0},
+		"a cluster that keeps another tier does not go":  {of(gone, plan.Tier{Cluster: "a", Ordinal: 1, Entries: entries}), of(), []release.TierFacts{onBase, onBase}, 0},
 		"what could not be looked at is not counted":     {of(gone), of(gone), nil, 0},
 		"where no plan is in force, that before decides": {of(gone), nil, []release.TierFacts{onBase}, 1},
 	}

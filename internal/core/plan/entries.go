@@ -1,0 +1,146 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/layout"
+)
+
+// Mode says what lies at an entry's path.
+type Mode string
+
+const (
+	// ModeTree is a directory.
+	ModeTree Mode = "tree"
+	// ModeFile is a regular file.
+	ModeFile Mode = "file"
+)
+
+// Entry is a file or directory that a tier has on the base branch.
+type Entry struct {
+	Path string `yaml:"path"`
+	Mode Mode   `yaml:"mode"`
+	// Hash is its Git object id; empty where nothing is to be there.
+	Hash layout.Hash `yaml:"hash,omitempty"`
+}
+
+// entry is the tier's first entry of a mode; without one it is empty.
+func (t *Tier) entry(mode Mode) Entry {
+	for _, e := range t.Entries {
+		if e.Mode == mode {
+			return e
+		}
+	}
+	return Entry{}
+}
+
+// setHash says what the first entry of a mode is to be.
+func (t *Tier) setHash(mode Mode, hash layout.Hash) {
+	t.Entries = slices.Clone(t.Entries)
+	for i := range t.Entries {
+		if t.Entries[i].Mode == mode {
+			t.Entries[i].Hash = hash
+			return
+		}
+	}
+}
+
+// Dir is the directory of the tier's objects.
+func (t *Tier) Dir() string { return t.entry(ModeTree).Path }
+
+// DirHash is the Git tree id of the tier's objects.
+func (t *Tier) DirHash() layout.Hash { return t.entry(ModeTree).Hash }
+
+// ReconcilerFile is the file of the reconciler object; empty where somebody else's
+// reconciler reads the tier.
+func (t *Tier) ReconcilerFile() string { return t.entry(ModeFile).Path }
+
+// ReconcilerHash is the Git blob id of the reconciler object.
+func (t *Tier) ReconcilerHash() layout.Hash { return t.entry(ModeFile).Hash }
+
+// Paths are those of all entries, sorted.
+func (t *Tier) Paths() []string { return slices.Sorted(maps.Keys(t.Want())) }
+
+// Want is what base is to have at the tier's paths; an empty hash means that nothing is there.
+func (t *Tier) Want() map[string]layout.Hash {
+	want := make(map[string]layout.Hash, len(t.Entries))
+	for _, e := range t.Entries {
+		want[e.Path] = e.Hash
+	}
+	return want
+}
+
+// Wants is the digest of the tier's entries, by which its proposals are known.
+func (t *Tier) Wants() string { return Wants(t.Want()) }
+
+// Gone says that nothing of the tier is to be on the base branch.
+func (t *Tier) Gone() bool {
+	return !slices.ContainsFunc(t.Entries, func(e Entry) bool { return e.Hash != "" })
+}
+
+// FilePath is the path of an object's file.
+func (t *Tier) FilePath(o Object) string { return path.Join(t.Dir(), o.File) }
+
+// gone is the tier with nothing of it on the base branch.
+func (t *Tier) gone() Tier {
+	out := *t
+	out.Entries = slices.Clone(t.Entries)
+	for i := range out.Entries {
+		out.Entries[i].Hash = ""
+	}
+	out.Contents, out.Object.Rendered, out.Leaving, out.Orphan = "", "", nil, nil
+	return out
+}
+
+var objectID = regexp.MustCompile(`^([0-9a-f]{40})?$`)
+
+// checkTier refuses a tier that this version could not have written.
+func (p *Plan) checkTier(t *Tier) error {
+	if t.Reconciler != string(v1alpha1.ReconcilerFlux) {
+		return fmt.Errorf("%s: %s has the reconciler %q, which is unknown", layout.PlanFile, t, t.Reconciler)
+	}
+	if err := p.checkEntries(t, t.Entries); err != nil || t.Orphan == nil {
+		return err
+	}
+	before := t.Orphaning()
+	if before.Gone() || !slices.Equal(before.Paths(), t.Paths()) {
+		return fmt.Errorf("%s: %s has an orphan without its entries", layout.PlanFile, t)
+	}
+	return p.checkEntries(t, before.Entries)
+}
+
+// checkEntries wants a directory and a file of the tier's own, both of them or neither with a hash.
+func (p *Plan) checkEntries(t *Tier, entries []Entry) error {
+	dir, root := "/"+p.Name(t).Dir(""), "/furrow/"+p.Seed+"/"
+	var modes []Mode
+	for _, e := range entries {
+		own := false
+		switch e.Mode {
+		case ModeTree:
+			own = strings.HasSuffix("/"+e.Path, dir)
+		case ModeFile:
+			own = strings.Contains("/"+e.Path, root)
+		default:
+			return fmt.Errorf("%s: %s has an entry of mode %q, which is unknown", layout.PlanFile, t, e.Mode)
+		}
+		switch {
+		case !own || strings.Contains(e.Path, ".."):
+			return fmt.Errorf("%s: %s has the path %q, which is not its own", layout.PlanFile, t, e.Path)
+		case !objectID.MatchString(string(e.Hash)):
+			return fmt.Errorf("%s: %s has the hash %q at %s, which is not a Git object id", layout.PlanFile, t, e.Hash, e.Path)
+		case (e.Hash == "") != (entries[0].Hash == ""):
+			return fmt.Errorf("%s: %s has a hash for only some of its entries", layout.PlanFile, t)
+		}
+		modes = append(modes, e.Mode)
+	}
+	if !slices.Equal(modes, []Mode{ModeTree, ModeFile}) {
+		return fmt.Errorf("%s: %s has entries of modes %q, not one tree and one file", layout.PlanFile, t, modes)
+	}
+	return nil
+}
