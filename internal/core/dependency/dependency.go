@@ -52,6 +52,9 @@ type Edge struct {
 	Kind     Kind
 	Rule     string
 	Why      string
+	// Ready is a CEL expression that is true of To once From may be declared; empty
+	// where it is enough that To is healthy.
+	Ready string
 }
 
 // Graph is the dependencies of all seeds.
@@ -110,6 +113,7 @@ type KeptEdge struct {
 	From, To Vertex
 	Rule     string
 	Why      string
+	Ready    string
 }
 
 // Finding is something that a rule saw and could not resolve.
@@ -261,13 +265,16 @@ func definedKinds(seeds []Seed) map[string]map[manifest.ID]manifest.GroupKind {
 
 // wait draws a hard edge. What leaves its seed is no object to wait for: it goes
 // while the other stays.
-func (s *scope) wait(from source, to int, why string) {
+func (s *scope) wait(from source, to int, why string) { s.waitUntil(from, to, "", why) }
+
+// waitUntil draws a hard edge that needs more of its end than that it is healthy.
+func (s *scope) waitUntil(from source, to int, ready, why string) {
 	if v := s.graph.Vertices[from.vertex]; s.leaving[to] && !s.leaving[from.vertex] {
 		s.fail(Finding{Seed: v.Seed, Object: v.Object, Message: fmt.Sprintf("it needs %s, which leaves its seed (%s)", s.graph.Vertices[to], why), Next: "Put that back, or remove both."})
 		return
 	}
 	if from.vertex != to {
-		s.graph.Edges = append(s.graph.Edges, Edge{From: from.vertex, To: to, Kind: Hard, Rule: s.rule, Why: why})
+		s.graph.Edges = append(s.graph.Edges, Edge{From: from.vertex, To: to, Kind: Hard, Rule: s.rule, Why: why, Ready: ready})
 	}
 }
 
@@ -277,7 +284,7 @@ func (s *scope) keep(kept []KeptEdge) {
 		from, ok := s.graph.Find(k.From)
 		to, there := s.graph.Find(k.To)
 		if ok && there && from != to {
-			s.graph.Edges = append(s.graph.Edges, Edge{From: from, To: to, Kind: Hard, Rule: k.Rule, Why: k.Why})
+			s.graph.Edges = append(s.graph.Edges, Edge{From: from, To: to, Kind: Hard, Rule: k.Rule, Why: k.Why, Ready: k.Ready})
 		}
 	}
 }

@@ -1,6 +1,10 @@
 package dependency
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+)
 
 var cluster = Rule{
 	Name: "cluster",
@@ -19,6 +23,7 @@ var cluster = Rule{
 				Next:    "Correct that seed first."})
 			return
 		}
-		s.wait(from, to, fmt.Sprintf("%s is created by %s%s", v.Cluster, creation.Object, s.brought(v.Seed, to)))
+		kind, _ := catalog.Creator(creation.Object.GroupKind())
+		s.waitUntil(from, to, kind.Current, fmt.Sprintf("%s is created by %s%s", v.Cluster, creation.Object, s.brought(v.Seed, to)))
 	},
 }

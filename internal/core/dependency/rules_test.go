@@ -148,6 +148,25 @@ func TestRuleCluster(t *testing.T) {
 	})
 }
 
+func TestWhatIsOnAClusterWaitsUntilItsCreatorIsCurrent(t *testing.T) {
+	g := graphOf(t, fleet+"-- seeds/infra.yaml --\n"+capi+"-- seeds/web.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default, annotations: {furrow.dev/cluster: edge-1}}\n").Graph
+	creator, _ := catalog.Creator(manifest.GroupKind{Group: "cluster.x-k8s.io", Kind: "Cluster"})
+	n := 0
+	for _, e := range g.Edges {
+		want := ""
+		if e.Rule == "cluster" {
+			n++
+			want = creator.Current
+		}
+		if e.Ready != want {
+			t.Errorf("%s waits for %s until %q, want %q", g.Vertices[e.From], g.Vertices[e.To], e.Ready, want)
+		}
+	}
+	if n == 0 || creator.Current == "" {
+		t.Errorf("%d edges until %q", n, creator.Current)
+	}
+}
+
 func TestAClusterWhoseCreatorCannotBePlannedHoldsWhatIsOnIt(t *testing.T) {
 	cat := catalogOf(t, fleet+"-- seeds/infra.yaml --\n"+capi+"-- seeds/web.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default, annotations: {furrow.dev/cluster: edge-1}}\n")
 	if failed := placement.AddImplied(cat.Inventory, cat.Seeds); len(failed) > 0 {

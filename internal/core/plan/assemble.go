@@ -287,13 +287,18 @@ func (a *assembly) prerequisites(tv tierVertices) []Prerequisite {
 			if key == (target{a.seed.Name, tv.cluster, tv.ordinal}) {
 				continue
 			}
-			if _, seen := found[key]; seen {
+			p, seen := found[key]
+			if seen {
 				more[key]++
-				continue
+			} else {
+				p = &Prerequisite{Cluster: key.cluster, Ordinal: key.ordinal, Why: whyEdge(a.graph.Vertices[e.From], to, e)}
+				found[key] = p
 			}
-			found[key] = &Prerequisite{Cluster: key.cluster, Ordinal: key.ordinal, Why: whyEdge(a.graph.Vertices[e.From], to, e)}
 			if key.seed != a.seed.Name {
-				found[key].Seed = key.seed
+				p.Seed = key.seed
+			}
+			if e.Ready != "" && !slices.Contains(p.Ready, e.Ready) {
+				p.Ready = append(p.Ready, e.Ready)
 			}
 		}
 	}
@@ -302,6 +307,7 @@ func (a *assembly) prerequisites(tv tierVertices) []Prerequisite {
 		if n := more[key]; n > 0 {
 			p.Why += fmt.Sprintf(", and %d more", n)
 		}
+		slices.Sort(p.Ready)
 		out = append(out, *p)
 	}
 	slices.SortFunc(out, func(x, y Prerequisite) int {
@@ -322,8 +328,8 @@ func (a *assembly) addDependencies() {
 		rule string
 	}
 	index := map[key]int{}
-	add := func(from, to dependency.Vertex, kind dependency.Kind, rule, why string) {
-		k := key{from.Object, DependencyTo{Object: to.Object, Cluster: to.Cluster}, rule}
+	add := func(from, to dependency.Vertex, d Dependency) {
+		k := key{from.Object, DependencyTo{Object: to.Object, Cluster: to.Cluster}, d.Rule}
 		if to.Cluster == from.Cluster {
 			k.to.Cluster = ""
 		}
@@ -334,19 +340,20 @@ func (a *assembly) addDependencies() {
 		if !ok {
 			at = len(a.plan.Dependencies)
 			index[k] = at
-			a.plan.Dependencies = append(a.plan.Dependencies, Dependency{From: DependencyFrom{Object: from.Object}, To: k.to, Kind: kind, Rule: rule, Why: why})
+			d.From, d.To = DependencyFrom{Object: from.Object}, k.to
+			a.plan.Dependencies = append(a.plan.Dependencies, d)
 		}
-		d := &a.plan.Dependencies[at]
-		if at, there := slices.BinarySearch(d.From.Clusters, from.Cluster); !there {
-			d.From.Clusters = slices.Insert(d.From.Clusters, at, from.Cluster)
+		clusters := &a.plan.Dependencies[at].From.Clusters
+		if at, there := slices.BinarySearch(*clusters, from.Cluster); !there {
+			*clusters = slices.Insert(*clusters, at, from.Cluster)
 		}
 	}
 	for _, e := range a.graph.EdgesOf(a.seed.Name) {
-		add(a.graph.Vertices[e.From], a.graph.Vertices[e.To], e.Kind, e.Rule, e.Why)
+		add(a.graph.Vertices[e.From], a.graph.Vertices[e.To], Dependency{Kind: e.Kind, Rule: e.Rule, Why: e.Why, Ready: e.Ready})
 	}
 	for _, e := range a.previous.kept() {
 		if a.broken[e.From.Cluster] != "" || a.dropping[a.seed.Name] && a.leaves[e.From] {
-			add(e.From, e.To, dependency.Hard, e.Rule, e.Why)
+			add(e.From, e.To, Dependency{Kind: dependency.Hard, Rule: e.Rule, Why: e.Why, Ready: e.Ready})
 		}
 	}
 }

@@ -59,8 +59,8 @@ type computation struct {
 	dropping map[string]bool
 	graph    *dependency.Graph
 	tiering  dependency.Tiering
-	// waited are the vertices that some other waits for.
-	waited   map[int]bool
+	// ready has the vertices that some other waits for, each with what must be true of it then.
+	ready    map[int][]string
 	warnings map[string][]dependency.Finding
 	inherits map[string]map[string][]dependency.Vertex
 	// gone is what seeds that left the catalog still have planted.
@@ -342,9 +342,11 @@ func (c *computation) order() {
 		if len(c.failed) == before {
 			tiering, conflict := result.Graph.Tiers(c.pins(alive))
 			if conflict == nil {
-				c.graph, c.tiering, c.waited = result.Graph, tiering, map[int]bool{}
+				c.graph, c.tiering, c.ready = result.Graph, tiering, map[int][]string{}
 				for _, e := range c.graph.Edges {
-					c.waited[e.To] = true
+					if ready := c.ready[e.To]; ready == nil || !slices.Contains(ready, e.Ready) {
+						c.ready[e.To] = append(ready, e.Ready)
+					}
 				}
 				return
 			}

@@ -148,6 +148,45 @@ func TestTheExamplesMakeAControlPlane(t *testing.T) {
 	}
 }
 
+// TestWhatLeavesStillWaitsUntilWhatItWaitedForIsReady keeps the expression of an edge
+// from one plan to the next.
+func TestWhatLeavesStillWaitsUntilWhatItWaitedForIsReady(t *testing.T) {
+	creator := "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: edge-1, namespace: default}\n"
+	config := "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default, annotations: {furrow.dev/cluster: edge-1}}\n"
+	tree := fstest.MapFS{
+		"clusters.yaml":  {Data: []byte("apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: mgmt}\nspec: {role: Management}\n---\napiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge-1}\nspec: {role: Workload}\n")},
+		"seeds/web.yaml": {Data: []byte(creator + config)},
+	}
+	before := planOf(t, tree)
+	tree["seeds/web.yaml"] = &fstest.MapFile{Data: []byte(creator)}
+	in := plan.Input{Catalog: load(t, tree), Owner: owner, Revision: revision, Previous: map[string]*plan.Previous{"web": {Plan: before}}}
+	o := plan.Compute(in)["web"]
+	if o.Err != nil || o.Kept {
+		t.Fatalf("the plan is kept (%v): %v", o.Kept, o.Err)
+	}
+	ready := func(p *plan.Plan) []string {
+		for _, tier := range p.Tiers {
+			if tier.Cluster == "edge-1" {
+				return tier.Prerequisites[0].Ready
+			}
+		}
+		return nil
+	}
+	if diff := cmp.Diff(ready(before), ready(o.Plan)); diff != "" || len(ready(before)) != 1 {
+		t.Errorf("what is waited for (-before +after):\n%s", diff)
+	}
+}
+
+func TestSeveralExpressionsAreOne(t *testing.T) {
+	for want, exprs := range map[string][]string{
+		"": {""}, "a": {"a", "", "a"}, "(a) && (b || c)": {"b || c", "a", "b || c"},
+	} {
+		if got := plan.AllOf(exprs); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func BenchmarkCompute(b *testing.B) {
 	for _, clusters := range []int{100, 1000, 4000} {
 		b.Run(fmt.Sprintf("%d clusters, 20 objects", clusters), func(b *testing.B) {

@@ -87,7 +87,9 @@ type Prerequisite struct {
 	Seed    string `yaml:"seed,omitempty"`
 	Cluster string `yaml:"cluster"`
 	Ordinal int    `yaml:"ordinal"`
-	Why     string `yaml:"why"`
+	// Ready are CEL expressions of which each must be true of the objects that are waited for.
+	Ready []string `yaml:"ready,omitempty"`
+	Why   string   `yaml:"why"`
 }
 
 // ReconcilerObject names a tier's reconciler object and what it was rendered to.
@@ -164,6 +166,8 @@ type Dependency struct {
 	Kind dependency.Kind `yaml:"kind"`
 	Rule string          `yaml:"rule"`
 	Why  string          `yaml:"why"`
+	// Ready is a CEL expression that must be true of the object that is waited for.
+	Ready string `yaml:"ready,omitempty"`
 }
 
 // DependencyFrom is the object that waits, on the clusters where it does so.

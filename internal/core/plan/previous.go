@@ -129,7 +129,7 @@ func keptEdge(seed string, d Dependency, cluster string) dependency.KeptEdge {
 	if d.To.Cluster != "" {
 		to.Cluster = d.To.Cluster
 	}
-	return dependency.KeptEdge{From: dependency.Vertex{Seed: seed, Object: d.From.Object, Cluster: cluster}, To: to, Rule: d.Rule, Why: d.Why}
+	return dependency.KeptEdge{From: dependency.Vertex{Seed: seed, Object: d.From.Object, Cluster: cluster}, To: to, Rule: d.Rule, Why: d.Why, Ready: d.Ready}
 }
 
 // Remove is the plan by which a seed that is gone leaves: no contents, the last

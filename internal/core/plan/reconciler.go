@@ -3,6 +3,8 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/layout"
@@ -27,8 +29,9 @@ func (a *assembly) addReconciler(t *Tier, tv tierVertices) error {
 		Labels: cl.Labels, ClusterType: cl.Type, Path: "./" + t.Dir(), Source: cl.Source, KubeConfigSecret: cl.KubeConfig.Name,
 		DependsOn: a.dependsOn(t), Wait: len(t.Creates) == 0, Decryption: cl.Decryption,
 	}
-	if !vars.Wait {
-		vars.HealthChecks, vars.HealthCheckExprs = a.healthChecks(tv)
+	checks, exprs := a.healthChecks(tv)
+	if vars.HealthCheckExprs = exprs; !vars.Wait {
+		vars.HealthChecks = checks
 	}
 	text := template.Text{Name: "flux-kustomization.yaml.tmpl", Text: templates.FluxKustomization}
 	if cl.ReconcilerTemplate != "" {
@@ -88,28 +91,46 @@ func (a *assembly) reconciledOn(tier layout.Tier) (cluster, namespace string) {
 	return "", ""
 }
 
-// healthChecks of a tier with a creator are the creators and all that others
-// wait for: everything else may need what the seed brings only later.
+// healthChecks are the creators of a tier and all that others wait for, with what must be
+// true of them. In a tier with a creator only they count for health: everything else may
+// need what the seed brings only later.
 func (a *assembly) healthChecks(tv tierVertices) ([]template.HealthCheck, []template.HealthCheckExpr) {
 	var checks []template.HealthCheck
 	exprs := map[string]template.HealthCheckExpr{}
+	needed := map[string][]string{}
 	for _, i := range tv.vertices {
 		id := a.graph.Vertices[i].Object
 		o, ok := a.objects[id]
+		ready, waited := a.ready[i]
 		kind, creator := catalog.Creator(id.GroupKind())
-		if !ok || !creator && !a.waited[i] {
+		if !ok || !creator && !waited {
 			continue
 		}
 		check := template.HealthCheck{APIVersion: o.APIVersion(), Kind: id.Kind, Name: id.Name, Namespace: id.Namespace}
-		if creator && kind.Current != "" {
-			check.APIVersion = kind.Group + "/" + kind.Version
-			exprs[id.GroupKind().String()] = template.HealthCheckExpr{APIVersion: check.APIVersion, Kind: id.Kind, Current: kind.Current}
+		if creator && kind.Current != "" { // also where nothing waits for it yet
+			check.APIVersion, ready = kind.Group+"/"+kind.Version, append(slices.Clone(ready), kind.Current)
 		}
 		checks = append(checks, check)
+		key := id.GroupKind().String() + " " + check.APIVersion
+		exprs[key] = template.HealthCheckExpr{APIVersion: check.APIVersion, Kind: id.Kind}
+		needed[key] = append(needed[key], ready...)
 	}
 	var list []template.HealthCheckExpr
 	for _, key := range sortedKeys(exprs) {
-		list = append(list, exprs[key])
+		expr := exprs[key]
+		if expr.Current = allOf(needed[key]); expr.Current != "" {
+			list = append(list, expr)
+		}
 	}
 	return checks, list
+}
+
+// allOf is one expression of several, as Flux has one for all objects of a kind.
+func allOf(exprs []string) string {
+	slices.Sort(exprs)
+	exprs = slices.DeleteFunc(slices.Compact(exprs), func(e string) bool { return e == "" })
+	if len(exprs) > 1 {
+		return "(" + strings.Join(exprs, ") && (") + ")"
+	}
+	return strings.Join(exprs, "")
 }
