@@ -24,6 +24,8 @@ type push struct {
 	updates    []git.Update
 	// tiers are the tiers that updates move, by branch.
 	tiers map[string]*grafted
+	// waiting has what waits for each tier of the plan.
+	waiting map[layout.Tier][]plan.Reference
 }
 
 // grafted is a tier that was grafted and is to be proposed.

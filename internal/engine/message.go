@@ -27,9 +27,12 @@ func (p *pass) request(out *push, t *plan.Tier, s release.TierStatus, branch str
 	if err != nil {
 		return request, err
 	}
+	if out.waiting == nil {
+		out.waiting = pl.Waiting()
+	}
 	vars := template.Proposal{
-		Verb: verb(t, facts, have[t.ReconcilerFile()] != ""), Shut: template.Code(s.Gate), Seed: pl.Seed, Cluster: t.Cluster, Tier: s.Tier.Number(), TierCount: tiersOn(pl, t.Cluster),
-		Removal: t.Gone(), Abandoned: t.Orphan != nil && p.abandoned[t.Cluster], ReconciledBy: "Flux on " + t.Object.Cluster, Objects: byKind(pl.Objects(t)), Next: waitingFor(pl, t),
+		Verb: verb(t, facts, have[t.ReconcilerFile()] != ""), Shut: template.Code(s.Gate), Seed: pl.Seed, Cluster: t.Cluster, Tier: s.Tier.Number(), TierCount: len(pl.On(t.Cluster)),
+		Removal: t.Gone(), Abandoned: t.Orphan != nil && p.abandoned[t.Cluster], ReconciledBy: "Flux on " + t.Object.Cluster, Objects: byKind(pl.Objects(t)), Next: waiting(out.waiting[s.Tier]),
 		HowToReject: out.repo.Forge.HowToReject(request), Amends: out.repo.Forge.Amends(), From: template.Ordinary(pl.From), Revision: template.Ordinary(pl.Revision), Branch: branch,
 	}
 	for _, pre := range t.Prerequisites {
@@ -103,16 +106,6 @@ func verb(t *plan.Tier, f release.TierFacts, planted bool) string {
 	return "Update"
 }
 
-func tiersOn(pl *plan.Plan, cluster string) int {
-	n := 0
-	for i := range pl.Tiers {
-		if pl.Tiers[i].Cluster == cluster {
-			n++
-		}
-	}
-	return n
-}
-
 func prerequisiteName(p plan.Prerequisite) string {
 	name := fmt.Sprintf("%s tier %02d", p.Cluster, p.Ordinal)
 	if p.Seed != "" {
@@ -148,19 +141,14 @@ func byKind(objects []plan.Object) []template.ObjectsOfKind {
 	return out
 }
 
-// waitingFor says which tiers wait for this one.
-func waitingFor(pl *plan.Plan, t *plan.Tier) []string {
+// waiting names the tiers that wait for one.
+func waiting(tiers []plan.Reference) []string {
 	var out []string
-	for i := range pl.Tiers {
-		other := &pl.Tiers[i]
-		for _, pre := range other.Prerequisites {
-			if pre.Seed == "" && pre.Cluster == t.Cluster && pre.Ordinal == t.Ordinal {
-				out = append(out, fmt.Sprintf("%s: %s", other, template.Code(pre.Why)))
-			}
+	for i, r := range tiers {
+		if i == maxNames {
+			return append(out, fmt.Sprintf("and %d more tiers", len(tiers)-i))
 		}
-	}
-	if len(out) > maxNames {
-		out = append(out[:maxNames], fmt.Sprintf("and %d more tiers", len(out)-maxNames))
+		out = append(out, fmt.Sprintf("%s: %s", r, template.Code(r.Why)))
 	}
 	return out
 }

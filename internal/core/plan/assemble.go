@@ -54,9 +54,6 @@ func (c *computation) assemble(s *seedState) (*Plan, map[string]map[string]File,
 	if c.dropping[s.seed.Name] {
 		a.addDropped()
 	}
-	slices.SortFunc(a.plan.Tiers, func(x, y Tier) int {
-		return cmp.Or(cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.Ordinal, y.Ordinal))
-	})
 	a.addPlacements()
 	a.addDependencies()
 	a.plan.Warnings = a.allWarnings()

@@ -102,9 +102,13 @@ func (p *Plan) staying(t *Tier) []manifest.ID {
 
 // missing are those of ids that others lack.
 func missing(ids, others []manifest.ID) []manifest.ID {
+	has := make(map[manifest.ID]bool, len(others))
+	for _, id := range others {
+		has[id] = true
+	}
 	var out []manifest.ID
 	for _, id := range ids {
-		if !slices.Contains(others, id) {
+		if !has[id] {
 			out = append(out, id)
 		}
 	}

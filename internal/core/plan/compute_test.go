@@ -187,6 +187,32 @@ func TestSeveralExpressionsAreOne(t *testing.T) {
 	}
 }
 
+func TestTiersAreFoundByClusterAndOrdinal(t *testing.T) {
+	p := planOf(t, fleetOf(12, 3))
+	n := 0
+	for i := range p.Tiers {
+		want := &p.Tiers[i]
+		if got, ok := p.Find(want.Cluster, want.Ordinal); !ok || got != want {
+			t.Errorf("%s is found as %v", want, got)
+		}
+		if of := p.On(want.Cluster); len(of) != 2 || of[0].Cluster != want.Cluster || of[1].Cluster != want.Cluster {
+			t.Errorf("on %s are %v", want.Cluster, of)
+		}
+		n += len(p.Waiting()[p.Name(want)])
+	}
+	if n != 12 {
+		t.Errorf("%d tiers wait, want one on each cluster", n)
+	}
+	for cluster, ordinal := range map[string]int{"edge-0000": 2, "edge-0001": -1, "edge": 0, "edge-0012": 0, "": 0} {
+		if got, ok := p.Find(cluster, ordinal); ok {
+			t.Errorf("%s tier %d is found as %s", cluster, ordinal, got)
+		}
+	}
+	if of := p.On("edge"); len(of) != 0 {
+		t.Errorf("on a cluster without tiers are %v", of)
+	}
+}
+
 func BenchmarkCompute(b *testing.B) {
 	for _, clusters := range []int{100, 1000, 4000} {
 		b.Run(fmt.Sprintf("%d clusters, 20 objects", clusters), func(b *testing.B) {

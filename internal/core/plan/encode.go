@@ -113,6 +113,7 @@ func Decode(read func(name string) ([]byte, error)) (*Plan, error) {
 		p.Dependencies = append(p.Dependencies, some.Dependencies...)
 	}
 	p.Parts = nil
+	slices.SortFunc(p.Tiers, compareTiers)
 	return &p, p.check()
 }
 

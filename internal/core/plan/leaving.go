@@ -178,11 +178,11 @@ func (a *assembly) addDropped() {
 	}
 	for _, v := range a.leaving {
 		was := a.seedState.planted[v]
-		t, ok := a.plan.Find(v.Cluster, was.tier.Ordinal)
+		i, ok := a.plan.position(v.Cluster, was.tier.Ordinal)
 		if !ok {
-			a.plan.Tiers = append(a.plan.Tiers, was.tier.gone())
-			t = &a.plan.Tiers[len(a.plan.Tiers)-1]
+			a.plan.Tiers = slices.Insert(a.plan.Tiers, i, was.tier.gone())
 		}
+		t := &a.plan.Tiers[i]
 		if t.Leaving == nil {
 			t.Leaving = &Leaving{}
 		}

@@ -15,7 +15,10 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/furrow-dev/furrow/internal/core/dependency"
 	"github.com/furrow-dev/furrow/internal/core/layout"
@@ -25,7 +28,7 @@ import (
 // Kind is what plan.yaml has in kind.
 const Kind = "Plan"
 
-// Plan is what plan.yaml holds, in the order of its fields.
+// Plan is what plan.yaml holds, in the order of its fields. Tiers are in order of cluster and ordinal.
 type Plan struct {
 	APIVersion string `yaml:"apiVersion"`
 	Kind       string `yaml:"kind"`
@@ -217,12 +220,43 @@ func (p *Plan) Name(t *Tier) layout.Tier {
 
 // Find returns the tier of a cluster by its ordinal.
 func (p *Plan) Find(cluster string, ordinal int) (*Tier, bool) {
+	i, found := p.position(cluster, ordinal)
+	if !found {
+		return nil, false
+	}
+	return &p.Tiers[i], true
+}
+
+// position is the index of a tier, or the one at which it belongs.
+func (p *Plan) position(cluster string, ordinal int) (int, bool) {
+	return slices.BinarySearchFunc(p.Tiers, Tier{Cluster: cluster, Ordinal: ordinal}, compareTiers)
+}
+
+// compareTiers is the order of a plan's tiers.
+func compareTiers(a, b Tier) int {
+	return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Ordinal, b.Ordinal))
+}
+
+// On are the tiers on a cluster.
+func (p *Plan) On(cluster string) []Tier {
+	from, _ := p.position(cluster, math.MinInt)
+	to, _ := p.position(cluster, math.MaxInt)
+	return p.Tiers[from:to]
+}
+
+// Waiting lists, for the tiers of the plan, the others of it that have them as prerequisite.
+func (p *Plan) Waiting() map[layout.Tier][]Reference {
+	out := map[layout.Tier][]Reference{}
 	for i := range p.Tiers {
-		if p.Tiers[i].Cluster == cluster && p.Tiers[i].Ordinal == ordinal {
-			return &p.Tiers[i], true
+		t := &p.Tiers[i]
+		for _, pre := range t.Prerequisites {
+			if pre.Seed == "" {
+				name := layout.Tier{Seed: p.Seed, Cluster: pre.Cluster, Ordinal: pre.Ordinal}
+				out[name] = append(out[name], Reference{t.Cluster, t.Ordinal, pre.Why})
+			}
 		}
 	}
-	return nil, false
+	return out
 }
 
 // InOrder lists the tiers as they are released: by level, cluster and ordinal.
@@ -239,12 +273,15 @@ func (p *Plan) InOrder() []*Tier {
 
 // Objects lists the objects of a tier.
 func (p *Plan) Objects(t *Tier) []Object {
-	for i := range p.Contents {
-		if p.Contents[i].ID == t.Contents {
-			return p.Contents[i].Objects
-		}
+	// Contents are numbered from c1 in their order.
+	if n, err := strconv.Atoi(strings.TrimPrefix(t.Contents, "c")); err == nil && 0 < n && n <= len(p.Contents) && p.Contents[n-1].ID == t.Contents {
+		return p.Contents[n-1].Objects
 	}
-	return nil
+	i := slices.IndexFunc(p.Contents, func(c Contents) bool { return c.ID == t.Contents })
+	if i < 0 {
+		return nil
+	}
+	return p.Contents[i].Objects
 }
 
 // Repos are the names of the GitOps repositories that the plan writes to, in
@@ -271,4 +308,7 @@ func (p *Plan) Implied() []string {
 }
 
 // String names the tier for people, as in "edge-1 tier 01".
-func (t *Tier) String() string { return fmt.Sprintf("%s tier %02d", t.Cluster, t.Ordinal) }
+func (t *Tier) String() string { return Reference{Cluster: t.Cluster, Ordinal: t.Ordinal}.String() }
+
+// String names the tier for people.
+func (r Reference) String() string { return fmt.Sprintf("%s tier %02d", r.Cluster, r.Ordinal) }

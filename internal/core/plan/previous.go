@@ -139,6 +139,7 @@ func Remove(last *Plan, revision string) *Plan {
 	out.Removal, out.Revision, out.Generation = true, revision, last.Generation+1
 	out.Inputs = digestOf([]string{rulesVersion, "removal", last.Seed})
 	out.Contents, out.Placements, out.Warnings = nil, nil, nil
+	waiting := last.Waiting()
 	out.Tiers = make([]Tier, len(last.Tiers))
 	for i := range last.Tiers {
 		t := last.Tiers[i]
@@ -146,24 +147,11 @@ func Remove(last *Plan, revision string) *Plan {
 		if t.Leaving != nil {
 			objects = slices.Clone(t.Leaving.Objects)
 		}
-		leaving := &Leaving{Objects: append(objects, last.Objects(&t)...), After: waiting(last, &t)}
+		leaving := &Leaving{Objects: append(objects, last.Objects(&t)...), After: waiting[last.Name(&t)]}
 		out.Tiers[i] = t.gone()
 		out.Tiers[i].Leaving = leaving
 	}
 	return &out
-}
-
-// waiting are the tiers of the plan that have t as prerequisite.
-func waiting(p *Plan, t *Tier) []Reference {
-	var out []Reference
-	for _, other := range p.Tiers {
-		for _, pre := range other.Prerequisites {
-			if pre.Seed == "" && pre.Cluster == t.Cluster && pre.Ordinal == t.Ordinal {
-				out = append(out, Reference{other.Cluster, other.Ordinal, pre.Why})
-			}
-		}
-	}
-	return out
 }
 
 // fileNames names the files of a tier's objects, of which only ids are needed.

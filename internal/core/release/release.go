@@ -14,6 +14,7 @@ package release
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
@@ -222,12 +223,11 @@ func (r Result) Count(s State) int {
 
 // Find returns the status of a tier.
 func (r Result) Find(tier layout.Tier) (TierStatus, bool) {
-	for _, t := range r.Tiers {
-		if t.Tier == tier {
-			return t, true
-		}
+	i, found := slices.BinarySearchFunc(r.Tiers, tier, func(s TierStatus, t layout.Tier) int { return s.Tier.Compare(t) })
+	if !found {
+		return TierStatus{}, false
 	}
-	return TierStatus{}, false
+	return r.Tiers[i], true
 }
 
 // Standing is a tier's state as far as base and health alone give it: Released,
