@@ -463,6 +463,7 @@ func (s *store) drop(packs []string, loose []Hash) error {
 	}
 	s.objects = newObjects(s.files)
 	s.packs = s.listPacks()
+	s.forget()
 	if err != nil {
 		return err
 	}

@@ -22,8 +22,31 @@ type CommitInfo struct {
 	Message   string
 }
 
-// Commit reads a commit; IsUnknown tells that the mirror does not have it.
+// Commit reads a commit, from the cache where it can; IsUnknown tells that the mirror does not have it. The parents must not be changed.
 func (m *Mirror) Commit(hash Hash) (CommitInfo, error) {
+	s := m.store
+	s.cacheMu.Lock()
+	info, ok := s.infos[hash]
+	s.cacheMu.Unlock()
+	if ok {
+		return info, nil
+	}
+	info, err := m.readCommit(hash)
+	if err != nil {
+		return CommitInfo{}, err
+	}
+	s.cacheMu.Lock()
+	defer s.cacheMu.Unlock()
+	size := infoSize + len(info.Message) + len(info.Parents)*len(hash)
+	if s.infosSize += size; s.infosSize > infoCacheSize {
+		clear(s.infos)
+		s.infosSize = size
+	}
+	s.infos[hash] = info
+	return info, nil
+}
+
+func (m *Mirror) readCommit(hash Hash) (CommitInfo, error) {
 	typ, content, err := m.store.read(hash)
 	if err != nil {
 		return CommitInfo{}, err

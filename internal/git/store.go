@@ -26,8 +26,12 @@ const (
 
 	// The caches below start anew when they are full.
 	treeCacheSize   = 8 << 20
+	infoCacheSize   = 8 << 20
 	commitCacheSize = 200_000
 	deltaCacheSize  = 100_000
+
+	// infoSize is about what a commit takes in memory beside its message and parents.
+	infoSize = 300
 )
 
 // store is the object database. Reading goes through go-git, which is not safe for concurrent use, so mu guards it.
@@ -43,6 +47,8 @@ type store struct {
 	cacheMu   sync.Mutex
 	trees     map[Hash]*tree
 	treesSize int
+	infos     map[Hash]CommitInfo
+	infosSize int
 	commits   map[Hash]commitNode
 	deltas    map[Hash]delta
 }
@@ -53,6 +59,7 @@ func openStore(files billy.Filesystem) *store {
 		files:   files,
 		objects: newObjects(files),
 		trees:   map[Hash]*tree{},
+		infos:   map[Hash]CommitInfo{},
 		commits: map[Hash]commitNode{},
 		deltas:  map[Hash]delta{},
 	}
@@ -67,12 +74,18 @@ func (s *store) reset() {
 	_ = s.objects.Close()
 	s.objects = newObjects(s.files)
 	s.packs = s.listPacks()
+	s.forget()
+}
+
+// forget empties the caches.
+func (s *store) forget() {
 	s.cacheMu.Lock()
 	defer s.cacheMu.Unlock()
 	clear(s.trees)
+	clear(s.infos)
 	clear(s.commits)
 	clear(s.deltas)
-	s.treesSize = 0
+	s.treesSize, s.infosSize = 0, 0
 }
 
 func newObjects(files billy.Filesystem) *filesystem.ObjectStorage {
