@@ -239,6 +239,7 @@ func (f *Forge) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, erro
 		return nil, err
 	}
 	f.note(rows, refs)
+	looks := maxLooks
 	var out []forge.Proposal
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
 		if _, ok := layout.TierOfBranch(f.base, name); !ok {
@@ -256,7 +257,7 @@ func (f *Forge) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, erro
 		if r, open := rows[name]; open {
 			b.URL = r.url
 			f.unsettle(r)
-			b.Stale = b.Stale || f.refuses(ctx, refs[f.base], r, &b)
+			b.Stale = b.Stale || f.refuses(ctx, refs[f.base], r, &b, &looks)
 			out = append(out, b.Proposal)
 			continue
 		}
@@ -394,11 +395,14 @@ const (
 	looksAt = 2
 	// looking is how long that may take it.
 	looking = 10 * time.Second
+	// maxLooks is how often it is made to look in one pass. Whenever base moves all open pull requests count as not
+	// mergeable at first, and Gitea comes to most of them by itself while a pass that asks for each would last.
+	maxLooks = 5
 )
 
 // refuses says that Gitea finds a conflict where there is none by our rules, as
-// when a person renamed a directory that it goes to.
-func (f *Forge) refuses(ctx context.Context, base git.Hash, r row, b *forge.Branch) bool {
+// when a person renamed a directory that it goes to. Gitea may be made to look while looks are left.
+func (f *Forge) refuses(ctx context.Context, base git.Hash, r row, b *forge.Branch, looks *int) bool {
 	f.mu.Lock()
 	d := f.doubts[r.number]
 	switch {
@@ -410,13 +414,17 @@ func (f *Forge) refuses(ctx context.Context, base git.Hash, r row, b *forge.Bran
 		d = doubt{head: b.Head, base: base}
 	}
 	clock := f.clock
-	d.passes = min(d.passes+1, looksAt+1)
-	if d.passes == looksAt {
+	if d.passes+1 != looksAt || *looks > 0 {
+		d.passes = min(d.passes+1, looksAt+1)
+	}
+	look := d.passes == looksAt
+	if look {
 		d.looked = clock
+		*looks--
 	}
 	f.doubts[r.number] = d
 	f.mu.Unlock()
-	if d.passes == looksAt {
+	if look {
 		// Asking makes it look. What comes back is not needed, nor whether it worked.
 		_, _ = f.get(ctx, r.number)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -430,6 +431,39 @@ func TestAConflictThatOnlyGiteaSees(t *testing.T) {
 		if p := s.propose(edge, "w2"); p.Stale {
 			t.Fatal("it is stale on the tip of base")
 		}
+	}
+}
+
+func TestAPassMakesGiteaLookAtFewPullRequests(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	const proposals, most = 7, 5
+	for i := range proposals {
+		tier := edge
+		tier.Ordinal = i
+		s.propose(tier, "w1")
+	}
+	s.commit("main", map[string]string{"notes.md": "1\n"})
+	s.requests.after = func(_ *http.Request, response *http.Response) (*http.Response, error) {
+		said, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		response.Body = io.NopCloser(bytes.NewReader(bytes.ReplaceAll(said, []byte(`"mergeable":true`), []byte(`"mergeable":false`))))
+		return response, err
+	}
+	looked := map[string]bool{}
+	for range 4 {
+		s.requests.take()
+		s.list()
+		looks := slices.DeleteFunc(s.requests.take(), func(request string) bool { return strings.HasSuffix(request, "/pulls") })
+		if len(looks) > most {
+			t.Errorf("a pass looks at %d pull requests, want at most %d: %v", len(looks), most, looks)
+		}
+		for _, request := range looks {
+			looked[request] = true
+		}
+	}
+	if len(looked) != proposals {
+		t.Errorf("four passes look at %d pull requests, want all %d: %v", len(looked), proposals, looked)
 	}
 }
 
