@@ -56,7 +56,6 @@ func (f *fakeForge) Reject(context.Context, forge.Proposal, git.Person, string) 
 func (f *fakeForge) Reopen(context.Context, forge.Proposal) error                     { return f.err }
 func (f *fakeForge) Gate(context.Context, forge.Proposal, string) error               { return f.err }
 func (f *fakeForge) Amends() bool                                                     { return true }
-func (f *fakeForge) HowToReject(forge.Request) string                                 { return "close it" }
 
 // leaseRefused is what a push comes to whose branch is not where it was expected.
 func leaseRefused(t *testing.T) error {
@@ -156,9 +155,6 @@ func TestCalls(t *testing.T) {
 	_ = r.Forge.Reject(ctx, p, git.Person{}, "")
 	_ = r.Forge.Reopen(ctx, p)
 	_ = r.Forge.Gate(ctx, p, "")
-	if got := r.Forge.HowToReject(forge.Request{}); got != "close it" {
-		t.Errorf("got %s", got)
-	}
 	want := map[string]float64{"forge_calls_total list ok fleet": 1, "forge_calls_total closed ok fleet": 1}
 	for _, operation := range []string{"propose", "supersede", "merge", "reject", "reopen", "gate"} {
 		want["forge_calls_total "+operation+" other fleet"] = 1

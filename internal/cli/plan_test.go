@@ -2,7 +2,6 @@ package cli
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -79,7 +78,7 @@ func TestAPlanOnDiskIsTheOneThatARunCommits(t *testing.T) {
 
 func readPlan(t *testing.T, dir string) *plan.Plan {
 	t.Helper()
-	p, err := plan.Decode(func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, name)) })
+	p, err := plan.Decode(os.DirFS(dir))
 	if err != nil {
 		t.Fatal(err)
 	}

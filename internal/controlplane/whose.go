@@ -2,7 +2,6 @@ package controlplane
 
 import (
 	"context"
-	"io/fs"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/plan"
@@ -35,7 +34,7 @@ func (o *Owners) Of(ctx context.Context, seed string) (plan.Identity, error) {
 	if err != nil {
 		return plan.Identity{}, err
 	}
-	read, err := plan.Decode(func(name string) ([]byte, error) { return fs.ReadFile(tree, name) })
+	read, err := plan.Decode(tree)
 	if err != nil {
 		read = &plan.Plan{} // a run reports it; nobody can say whose it is
 	}

@@ -319,7 +319,7 @@ func (e *estate) mustRecordOrphans(seed string, want int) {
 		if diff := cmp.Diff(first, text); diff != "" {
 			e.t.Errorf("%s has another plan:\n%s", repo, diff)
 		}
-		p, err := plan.Decode(func(name string) ([]byte, error) { return []byte(m.filesAt(at)[name]), nil })
+		p, err := plan.Decode(treeOf(m.filesAt(at)))
 		if err != nil {
 			e.t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
@@ -35,30 +36,30 @@ type AdoptSelection struct {
 
 // Foreign lists the plans of other control planes, by seed and repository.
 func (e *Engine) Foreign(ctx context.Context) ([]ForeignPlan, error) {
-	p, err := e.gather(ctx)
+	o, err := e.observe(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return p.foreign(ctx)
+	return o.foreign(ctx)
 }
 
-func (p *pass) foreign(ctx context.Context) ([]ForeignPlan, error) {
-	if err := p.unread(); err != nil {
+func (o *observation) foreign(ctx context.Context) ([]ForeignPlan, error) {
+	if err := o.unread(); err != nil {
 		return nil, err
 	}
 	var out []ForeignPlan
-	for _, name := range slices.Sorted(maps.Keys(p.repos)) {
-		r := p.repos[name]
+	for _, name := range slices.Sorted(maps.Keys(o.repos)) {
+		r := o.repos[name]
 		for _, branch := range slices.Sorted(maps.Keys(r.refs)) {
-			seed, ok := layout.PlanSeed(r.base, branch)
+			seed, ok := layout.PlanSeed(r.facts.Base, branch)
 			if !ok {
 				continue
 			}
-			read, err := p.engine.readPlan(ctx, r, seed, r.refs[branch])
+			read, err := o.engine.readPlan(ctx, r, seed, r.refs[branch])
 			if err != nil {
 				return nil, err
 			}
-			if _, held := p.catalog.Seed(seed); !p.engine.owns(read) {
+			if _, held := o.engine.loaded.Seed(seed); !o.engine.owns(read) {
 				out = append(out, ForeignPlan{seed, name, read.Identity(), read.Revision, held, r.refs[branch], read})
 			}
 		}
@@ -71,11 +72,11 @@ func (p *pass) foreign(ctx context.Context) ([]ForeignPlan, error) {
 // control plane's, and the other one, if it is still there, leaves them alone. What was adopted when it fails stays
 // so, and asking again goes on.
 func (e *Engine) Adopt(ctx context.Context, which AdoptSelection) ([]ForeignPlan, error) {
-	p, err := e.gather(ctx)
+	o, err := e.observe(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all, err := p.foreign(ctx)
+	all, err := o.foreign(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +89,7 @@ func (e *Engine) Adopt(ctx context.Context, which AdoptSelection) ([]ForeignPlan
 		left[f.Of]++
 	}
 	for _, f := range chosen {
-		if err := p.adopt(ctx, f); err != nil {
+		if err := o.adopt(ctx, f); err != nil {
 			return nil, fmt.Errorf("adopting the plan of seed %q in GitOps repository %q: %w", f.Seed, f.Repo, err)
 		}
 		left[f.Of]--
@@ -96,7 +97,7 @@ func (e *Engine) Adopt(ctx context.Context, which AdoptSelection) ([]ForeignPlan
 	}
 	for of := range from {
 		if left[of] == 0 {
-			if err := p.adoptRest(ctx, of); err != nil {
+			if err := o.adoptRest(ctx, of); err != nil {
 				return nil, err
 			}
 		}
@@ -130,10 +131,10 @@ func (which AdoptSelection) choose(all []ForeignPlan) ([]ForeignPlan, error) {
 }
 
 // adopt writes the plan with this control plane as its owner, and nothing else changed.
-func (p *pass) adopt(ctx context.Context, f ForeignPlan) error {
-	r := p.repos[f.Repo]
+func (o *observation) adopt(ctx context.Context, f ForeignPlan) error {
+	r := o.repos[f.Repo]
 	taken := *f.plan
-	taken.Owner, taken.Origin = p.engine.self.Owner, p.engine.self.Origin
+	taken.Owner, taken.Origin = o.engine.self.Owner, o.engine.self.Origin
 	files, err := taken.Encode()
 	if err != nil {
 		return err
@@ -151,7 +152,7 @@ func (p *pass) adopt(ctx context.Context, f ForeignPlan) error {
 	}
 	message := forge.AddTrailers(fmt.Sprintf("Adopt the plan of seed %s\n\nIt belonged to control plane %s.\n", f.Seed, f.Of),
 		[]forge.Trailer{{Key: forge.TrailerSeed, Value: f.Seed}, revisionTrailer(f.Revision)})
-	whole, err := r.Mirror.Graft(f.commit, edits, git.CommitMeta{Author: p.engine.person(), Message: message})
+	whole, err := r.Mirror.Graft(f.commit, edits, git.CommitMeta{Author: o.engine.person(), Message: message})
 	if err != nil {
 		return err
 	}
@@ -159,16 +160,16 @@ func (p *pass) adopt(ctx context.Context, f ForeignPlan) error {
 	if err != nil {
 		return err
 	}
-	return r.finish(ctx, []git.Update{{Ref: layout.PlanBranch(r.base, f.Seed), Old: f.commit, New: whole.Commit, Objects: append(objects, whole.Commit)}})
+	return r.move(ctx, git.Update{Ref: layout.PlanBranch(r.facts.Base, f.Seed), Old: f.commit, New: whole.Commit, Objects: append(objects, whole.Commit)})
 }
 
 // adoptRest is for what a control plane has beside plans, once it has no plan any more: its status goes, and the
 // clusters that it gave up stay so.
-func (p *pass) adoptRest(ctx context.Context, of plan.Identity) error {
-	for _, name := range slices.Sorted(maps.Keys(p.repos)) {
-		r := p.repos[name]
+func (o *observation) adoptRest(ctx context.Context, of plan.Identity) error {
+	for _, name := range slices.Sorted(maps.Keys(o.repos)) {
+		r := o.repos[name]
 		var updates []git.Update
-		status := layout.StatusBranch(r.base, of.Owner)
+		status := layout.StatusBranch(r.facts.Base, of.Owner)
 		if at := r.refs[status]; !at.IsZero() {
 			had, err := r.readStatus(ctx, at)
 			if err != nil {
@@ -179,19 +180,19 @@ func (p *pass) adoptRest(ctx context.Context, of plan.Identity) error {
 			}
 		}
 		for _, branch := range slices.Sorted(maps.Keys(r.refs)) {
-			cluster, ok := layout.AbandonedCluster(r.base, scopeOf(of), branch)
+			cluster, ok := layout.AbandonedCluster(r.facts.Base, pass.MarkerScope(of), branch)
 			if !ok {
 				continue
 			}
 			updates = append(updates, git.Update{Ref: branch, Old: r.refs[branch]})
-			if mine := layout.AbandonBranch(r.base, p.engine.scope(), cluster); r.refs[mine].IsZero() {
+			if mine := layout.AbandonBranch(r.facts.Base, pass.MarkerScope(o.engine.self), cluster); r.refs[mine].IsZero() {
 				updates = append(updates, git.Update{Ref: mine, New: r.refs[branch]})
 			}
 		}
 		if len(updates) == 0 {
 			continue
 		}
-		if err := r.finish(ctx, updates); err != nil {
+		if err := r.move(ctx, updates...); err != nil {
 			return fmt.Errorf("GitOpsRepo %q: %w", name, err)
 		}
 	}

@@ -1,8 +1,9 @@
-// Package engine owns one pass: gather, decide, act, report. Both front ends
+// Package engine owns one pass: observe, decide, act, publish. Both front ends
 // run it.
 //
-// All reading is in gather.go, all decisions are calls into internal/core, all
-// writing is in act.go. An Engine keeps nothing that it could not find again:
+// All reading is in observe.go and answer.go, the decision is one call into
+// internal/core/pass, all writing is in act*.go, one file for each kind of
+// action, and publish.go. An Engine keeps nothing that it could not find again:
 // what it caches is content-addressed, so a new Engine carries on where another
 // one was killed.
 //
@@ -24,7 +25,9 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/probe"
@@ -105,6 +108,17 @@ func (t Tree) version() string {
 // scopes says that the engine is to care for a seed.
 func (t Tree) scopes(seed string) bool { return t.Settings == nil || t.Settings.Scope[seed] }
 
+// scope are the seeds that the engine is to care for; nil for all.
+func (t Tree) scope() map[string]bool {
+	if t.Settings == nil {
+		return nil
+	}
+	if t.Settings.Scope == nil {
+		return map[string]bool{}
+	}
+	return t.Settings.Scope
+}
+
 // Config is what an engine works with.
 type Config struct {
 	// Owner is <control-plane id>/<environment>; a ControlPlane document of the tree says another id.
@@ -124,6 +138,11 @@ type Config struct {
 	Person git.Person
 	// Interval lies between passes in which nothing changed; zero when they are made by hand.
 	Interval time.Duration
+	// Slice is how long a pass acts before it publishes and observes anew; as long as there
+	// is something to do when zero.
+	Slice time.Duration
+	// ForgeCalls is how many proposals are opened at once in a repository; one when zero.
+	ForgeCalls int
 	// Now is the clock.
 	Now func() time.Time
 	// Progress is called during a pass, from the goroutine that makes it; nil when nobody asks.
@@ -134,16 +153,17 @@ type Config struct {
 type Engine struct {
 	config Config
 	repos  map[string]*openRepo
-	// began is when the present pass did.
-	began time.Time
+	// began is when the present pass did, acting when it began to act.
+	began, acting time.Time
+	// resume is the first seed that the last pass had no time for.
+	resume string
 	// loaded is the catalog of tree, which was read last.
 	loaded *catalog.Catalog
 	tree   Tree
 	// self is whose control plane that is.
 	self     plan.Identity
 	plans    cache[planKey, *plan.Plan]
-	specs    cache[git.Hash, reconcilerObject]
-	computed computeMemo
+	memo     pass.Memo
 	reported published
 	// unread says since when a GitOps repository, or the control plane, cannot be read.
 	unread map[string]time.Time
@@ -154,17 +174,26 @@ type openRepo struct {
 	spec v1alpha1.GitOpsRepoSpec
 	// diffs are the paths that differ between two commits.
 	diffs cache[[2]git.Hash, []string]
+	// entries is what commits have at paths.
+	entries cache[layout.Hash, map[string]layout.Hash]
 	// outage is set while the repository's servers do not answer.
 	outage outage
 	// folders are the directories of roots.
 	folders cache[folderKey, layout.Folder]
 }
 
+// turn begins another pass.
+func (r *openRepo) turn() {
+	r.diffs.turn()
+	r.entries.turn()
+	r.folders.turn()
+}
+
 // folderKey is a directory at a state, and what Flux leaves out of it.
 type folderKey struct {
 	path    string
 	tree    layout.Hash
-	ignores string
+	ignores [2]string
 }
 
 type planKey struct {
@@ -177,53 +206,70 @@ func New(config Config) *Engine {
 	return &Engine{config: config, repos: map[string]*openRepo{}, unread: map[string]time.Time{}}
 }
 
-// Pass looks at everything once, does what is to be done, and reports. The
-// error says that nothing could be looked at; what concerns one seed or one
+// Pass observes everything, does what is to be done for as long as a slice lasts, and
+// publishes. The error says that nothing could be observed; what concerns one seed or one
 // repository is in the report.
 func (e *Engine) Pass(ctx context.Context) (*Report, error) {
-	p, err := e.see(ctx)
+	o, d, err := e.observeAndDecide(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if p.regraftsShut() {
-		// Whoever reads the status must not take the new commit for one that may be merged.
-		p.publish(ctx, p.report())
+	if o.regraftsShut(d) || e.reported.when.IsZero() && d.Works() {
+		// Whoever reads the status must not take the new commit for one that may be merged, and
+		// must see that a run that has just begun is at work.
+		o.publish(ctx, o.report(d, &outcome{}))
 	}
-	p.act(ctx)
-	report := p.report()
+	e.acting = e.config.Now()
+	done := o.act(ctx, d)
+	report := o.report(d, done)
 	e.progress(stagePublishing, 0, 0)
-	p.publish(ctx, report)
+	o.publish(ctx, report)
 	return report, ctx.Err()
 }
 
 // Look is a pass that changes nothing: what Pass would report before it acts.
 func (e *Engine) Look(ctx context.Context) (*Report, error) {
-	p, err := e.see(ctx)
+	o, d, err := e.observeAndDecide(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return p.report(), ctx.Err()
+	return o.report(d, &outcome{}), ctx.Err()
 }
 
-// maxGathering is how often facts are gathered while people change them.
-const maxGathering = 3
+// maxObservations is how often is observed while people change what is observed.
+const maxObservations = 3
 
-// see gathers and decides, and does so again where somebody merged between two
-// questions: what the first one was answered would tell of a state that never was.
-func (e *Engine) see(ctx context.Context) (*pass, error) {
+// observeAndDecide observes anew where somebody merged between two questions: the answer to
+// the first one would be of a state that never was.
+func (e *Engine) observeAndDecide(ctx context.Context) (*observation, *pass.Decision, error) {
 	e.began = e.config.Now()
-	for gathering := 1; ; gathering++ {
+	for n := 1; ; n++ {
 		e.progress(stageReading, 0, 0)
-		p, err := e.gather(ctx)
+		o, err := e.observe(ctx)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		e.progress(stagePlanning, 0, 0)
-		p.decide(ctx)
-		if !p.raced || gathering == maxGathering {
-			return p, nil
+		d, err := o.decide(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !o.raced || n == maxObservations {
+			return o, d, nil
 		}
 	}
+}
+
+// regraftsShut says that a proposal which must not be merged is about to be grafted anew.
+func (o *observation) regraftsShut(d *pass.Decision) bool {
+	for _, s := range d.Seeds {
+		for _, t := range s.Result.Tiers {
+			if t.Act == release.ActUpdate && t.Gate != "" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (e *Engine) person() git.Person {

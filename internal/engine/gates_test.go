@@ -330,7 +330,7 @@ func TestAStaleProposalOfASeedThatCannotBeReadHasAShutGate(t *testing.T) {
 	w.gitops.put(layout.PlanBranch("main", "two"), "break", map[string]string{"plan.yaml": "kind: Nothing\n"})
 	w.pass()
 	branch := layout.TierBranch("main", layout.Tier{Seed: "two", Cluster: "east", Ordinal: 1})
-	if want := `the base branch has changed under it, and seed "two" cannot be looked at now`; !strings.HasPrefix(shown[branch], want) {
+	if want := `the base branch has changed under it, and seed "two" cannot be observed now`; !strings.HasPrefix(shown[branch], want) {
 		t.Errorf("its gate says %q, want %q", shown[branch], want)
 	}
 }

@@ -412,3 +412,12 @@ func (m *memory) filesAt(commit git.Hash) map[string]string {
 	}
 	return out
 }
+
+// treeOf is a file system of texts.
+func treeOf(texts map[string]string) fstest.MapFS {
+	tree := fstest.MapFS{}
+	for name, text := range texts {
+		tree[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return tree
+}

@@ -3,7 +3,6 @@ package engine
 import (
 	"time"
 
-	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
@@ -31,24 +30,16 @@ func (o *outage) err(now time.Time) error {
 	return nil
 }
 
-// heard takes in what a question came to: a server that fails is left alone, and what
-// people changed since the pass began is looked at again.
-func (p *pass) heard(r *repoState, err error) {
-	p.raced = p.raced || forge.IsGone(err)
-	r.fails(err, p.engine.config.Now)
-}
-
-// fails takes in what a call to the repository's servers came to, and says that
-// they are to be left alone, for the rest of this pass too.
-func (r *repoState) fails(err error, now func() time.Time) bool {
+// leaveAlone notes what a call to the repository's servers came to: where they do not
+// answer, or ask to wait, nothing more is asked for a while, in this pass and after it.
+func (r *repoState) leaveAlone(err error, now func() time.Time) {
 	wait, asked := git.RetryAfter(err)
-	if !asked && !git.IsNetwork(err) {
-		return false
+	if err == nil || !asked && !git.IsNetwork(err) {
+		return
 	}
 	o := &r.outage
 	pause := firstOutage << min(o.failures, 8)
 	o.failures++
 	o.last, o.until = err, now().Add(min(max(pause, wait), longestOutage))
 	r.err = err
-	return true
 }

@@ -22,28 +22,28 @@ type Preview struct {
 	Problems []string
 }
 
-// Preview looks at what a pass would make of a seed, and changes nothing.
+// Preview is what a pass would make of a seed, without changing anything.
 func (e *Engine) Preview(ctx context.Context, seed string) (*Preview, error) {
-	p, err := e.see(ctx)
+	o, d, err := e.observeAndDecide(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := &Preview{Revision: p.tree.Revision, Problems: p.report().Problems}
-	if s := p.previous[seed]; s != nil && s.plan != nil {
-		if !e.owns(s.plan) {
-			return nil, e.errNotOurs(s.plan)
+	out := &Preview{Revision: o.tree.Revision, Problems: o.report(d, &outcome{}).Problems}
+	if p := d.Previous[seed]; p != nil && p.Plan != nil {
+		if !e.owns(p.Plan) {
+			return nil, e.errNotOurs(p.Plan)
 		}
-		out.InForce = s.plan
+		out.InForce = p.Plan
 	}
-	d := p.seeds[seed]
+	s := d.Seeds[seed]
 	switch {
-	case d == nil && out.InForce == nil:
+	case s == nil && out.InForce == nil:
 		return nil, fmt.Errorf("%s has no seed %q", out.Revision, seed)
-	case d != nil && d.err != nil:
-		out.Message = d.err.Error()
+	case s != nil && s.Failure != nil:
+		out.Message = s.Failure.Message
 	}
-	if out.Next = out.InForce; d != nil && d.plan != nil {
-		out.Next = d.plan
+	if out.Next = out.InForce; s != nil && s.Plan != nil {
+		out.Next = s.Plan
 	}
 	return out, ctx.Err()
 }

@@ -1,24 +1,18 @@
 package engine
 
 import (
-	"bytes"
-	"context"
-	"crypto/sha256"
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
-	"strings"
 	"time"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/git"
@@ -187,61 +181,63 @@ func (r *Report) Seed(name string) (*SeedReport, bool) {
 	return nil, false
 }
 
-func (p *pass) report() *Report {
+// report is what a pass has observed, decided and done.
+func (o *observation) report(d *pass.Decision, done *outcome) *Report {
 	out := &Report{
-		APIVersion: v1alpha1.APIVersion, Kind: ReportKind, Owner: p.engine.self.Owner, Origin: p.engine.self.Origin, Revision: p.engine.tree.Revision,
-		Changed: p.changed, Raced: p.raced, Plans: map[string]*plan.Plan{}, Seeds: []SeedReport{},
-		ReadErr: p.readErr, Repos: map[string]RepoReport{}, Catalog: p.catalog,
+		APIVersion: v1alpha1.APIVersion, Kind: ReportKind, Owner: o.engine.self.Owner, Origin: o.engine.self.Origin, Revision: o.engine.tree.Revision,
+		Changed: o.changed || done.unfinished, Raced: o.raced, Plans: map[string]*plan.Plan{}, Seeds: []SeedReport{},
+		ReadErr: o.readErr, Repos: map[string]RepoReport{}, Catalog: o.engine.loaded,
 	}
-	if p.engine.config.Interval > 0 {
-		out.Interval = p.engine.heartbeat().String()
+	if o.engine.config.Interval > 0 {
+		out.Interval = o.engine.heartbeat().String()
 	}
-	if p.engine.tree.Settings != nil {
-		out.Settings = p.engine.tree.Settings.Version
+	if o.engine.tree.Settings != nil {
+		out.Settings = o.engine.tree.Settings.Version
 	}
-	if p.readErr != nil {
-		out.Problems = append(out.Problems, fmt.Sprintf("the control-plane repository cannot be read: %v; what was read last stays in force", p.readErr))
-		out.RetryAfter, _ = git.RetryAfter(p.readErr)
+	if o.readErr != nil {
+		out.Problems = append(out.Problems, fmt.Sprintf("the control-plane repository cannot be read: %v; what was read last stays in force", o.readErr))
+		out.RetryAfter, _ = git.RetryAfter(o.readErr)
 	}
-	out.Stale = p.stale()
-	for _, problem := range p.catalog.Problems {
+	out.Stale = o.stale()
+	for _, problem := range o.engine.loaded.Problems {
 		out.Problems = append(out.Problems, problem.Error())
 	}
-	for _, skipped := range p.catalog.Skipped {
+	for _, skipped := range o.engine.loaded.Skipped {
 		out.Warnings = append(out.Warnings, skipped.Error())
 	}
-	for _, name := range slices.Sorted(maps.Keys(p.repos)) {
-		r := p.repos[name]
-		if r.err != nil {
-			out.Problems = append(out.Problems, r.err.Error())
+	for _, name := range slices.Sorted(maps.Keys(o.repos)) {
+		r := o.repos[name]
+		err := cmp.Or(r.facts.Failure.AsError(), r.err)
+		if err != nil {
+			out.Problems = append(out.Problems, err.Error())
 		}
-		out.Repos[name] = RepoReport{URL: git.Remote{URL: p.catalog.Repos[name].Spec.URL}.String(), Head: r.head, Proposals: p.countProposals(r), Err: r.err}
+		out.Repos[name] = RepoReport{URL: git.Remote{URL: o.engine.loaded.Repos[name].Spec.URL}.String(), Head: r.head, Proposals: o.countProposals(d, r), Err: err}
 	}
-	for _, name := range slices.Sorted(maps.Keys(p.seeds)) {
-		if d := p.seeds[name]; !p.foreignSeed(d) {
-			out.Seeds = append(out.Seeds, p.reportSeed(d))
-			out.Plans[name] = d.plan
+	for _, name := range slices.Sorted(maps.Keys(d.Seeds)) {
+		if s := d.Seeds[name]; !s.Foreign() || done.seeds[name] != nil {
+			out.Seeds = append(out.Seeds, o.reportSeed(s, done))
+			out.Plans[name] = s.Plan
 		}
 	}
 	return out
 }
 
 // stale is what cannot be read in this pass, and since when that has been so.
-func (p *pass) stale() []StaleReport {
-	unread := map[string]bool{"": p.readErr != nil}
-	for name, r := range p.repos {
-		unread[name] = r.err != nil
+func (o *observation) stale() []StaleReport {
+	unread := map[string]bool{"": o.readErr != nil}
+	for name, r := range o.repos {
+		unread[name] = r.err != nil || r.facts.Failure != nil
 	}
 	var out []StaleReport
 	for _, name := range slices.Sorted(maps.Keys(unread)) {
-		since, known := p.engine.unread[name]
+		since, known := o.engine.unread[name]
 		switch {
 		case !unread[name]:
-			delete(p.engine.unread, name)
+			delete(o.engine.unread, name)
 			continue
 		case !known:
-			since = p.engine.config.Now().UTC().Truncate(time.Second)
-			p.engine.unread[name] = since
+			since = o.engine.config.Now().UTC().Truncate(time.Second)
+			o.engine.unread[name] = since
 		}
 		out = append(out, StaleReport{name, since})
 	}
@@ -261,45 +257,40 @@ func (r *Report) keepSince(had *Report) {
 }
 
 // countProposals counts the open proposals of the seeds that the engine cares for.
-func (p *pass) countProposals(r *repoState) int {
+func (o *observation) countProposals(d *pass.Decision, r *repoState) int {
 	count := 0
 	for _, proposal := range r.proposals {
-		if _, ours := p.seeds[proposal.Tier.Seed]; ours && !proposal.Rejected {
+		if _, ours := d.Seeds[proposal.Tier.Seed]; ours && !proposal.Rejected {
 			count++
 		}
 	}
 	return count
 }
 
-// foreignSeed says that the seed is another engine's, and not ours to report.
-func (p *pass) foreignSeed(d *seedDecision) bool {
-	return d.plan == nil && d.err == nil
-}
-
-func (p *pass) reportSeed(d *seedDecision) SeedReport {
-	out := SeedReport{Name: d.name, Unconfirmed: d.waiting()}
-	if d.plan != nil {
-		out.Removal = d.plan.Removal
-		for i := range d.plan.Tiers {
-			out.Tiers = append(out.Tiers, p.reportTier(d, &d.plan.Tiers[i], d.result.Tiers[i]))
+func (o *observation) reportSeed(s *pass.Seed, done *outcome) SeedReport {
+	out := SeedReport{Name: s.Name, Unconfirmed: s.Waiting()}
+	if s.Plan != nil {
+		out.Removal = s.Plan.Removal
+		for i := range s.Plan.Tiers {
+			out.Tiers = append(out.Tiers, o.reportTier(s, &s.Plan.Tiers[i], s.Result.Tiers[i], done))
 		}
-		for _, w := range d.plan.Warnings {
+		for _, w := range s.Plan.Warnings {
 			out.Warnings = append(out.Warnings, w.String())
 		}
-		for _, cluster := range slices.Sorted(maps.Keys(d.broken)) {
-			out.Warnings = append(out.Warnings, fmt.Sprintf("cluster %s stays as it was last planned: %s", cluster, d.broken[cluster]))
+		for _, cluster := range slices.Sorted(maps.Keys(s.Broken)) {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("cluster %s stays as it was last planned: %s", cluster, s.Broken[cluster]))
 		}
 		out.State = summary(out.Tiers)
 	}
-	if seed, ok := p.catalog.Seed(d.name); ok {
+	if seed, ok := o.engine.loaded.Seed(s.Name); ok {
 		for _, skipped := range seed.Skipped { // since the plan was made, or by a seed that has none
 			if w := skipped.Error(); !slices.Contains(out.Warnings, w) {
 				out.Warnings = append(out.Warnings, w)
 			}
 		}
 	}
-	if d.err != nil {
-		out.State, out.Message = Stalled, d.err.Error()
+	if err := errors.Join(s.Failure.AsError(), done.seeds[s.Name]); err != nil {
+		out.State, out.Message = Stalled, err.Error()
 	}
 	return out
 }
@@ -338,203 +329,35 @@ func summary(tiers []TierReport) string {
 	return string(release.Released) // of no tiers: other seeds have all that it wants
 }
 
-func (p *pass) reportTier(d *seedDecision, t *plan.Tier, s release.TierStatus) TierReport {
-	out := TierReport{Cluster: t.Cluster, Ordinal: t.Ordinal, Level: t.Level, State: s.State, Message: s.Message, Since: s.Since, Amended: s.Amended, Objects: len(d.plan.Objects(t)), Wants: t.Wants()}
-	out.Retry = release.Retriable(s, d.facts.Tiers[s.Tier])
-	if err := d.problems[s.Tier]; err != nil {
+func (o *observation) reportTier(d *pass.Seed, t *plan.Tier, s release.TierStatus, done *outcome) TierReport {
+	facts := d.Tiers[s.Tier]
+	out := TierReport{Cluster: t.Cluster, Ordinal: t.Ordinal, Level: t.Level, State: s.State, Message: s.Message, Since: s.Since, Amended: s.Amended, Objects: len(d.Plan.Objects(t)), Wants: t.Wants()}
+	out.Retry, out.Foreign = release.Retriable(s, facts), facts.Foreign
+	if err := cmp.Or(done.tiers[s.Tier], d.Failures[s.Tier].AsError()); err != nil {
+		failure, isFailure := errors.AsType[*pass.Failure](err)
 		switch {
-		case !git.IsTransient(err):
+		case !git.IsTransient(err) && !(isFailure && failure.Transient):
 			out.State, out.Message = release.Held, err.Error()
 		case out.State != release.Held: // it is done as soon as the servers answer
 			out.Message = err.Error()
 		}
 	}
-	out.Foreign = d.facts.Tiers[s.Tier].Foreign
 	for _, w := range s.Waits {
-		out.Waits = append(out.Waits, WaitReport{tierName(d.name, w.Tier), w.State, w.Why})
+		out.Waits = append(out.Waits, WaitReport{tierName(d.Name, w.Tier), w.State, w.Why})
 	}
-	r := p.repos[t.Repo]
-	proposal, open := r.proposals[layout.TierBranch(r.base, s.Tier)]
+	r := o.repos[t.Repo]
+	proposal, open := r.proposals[layout.TierBranch(r.facts.Base, s.Tier)]
 	if open && s.Act != release.ActSupersede {
 		out.Proposal = &ProposalReport{Repo: t.Repo, Branch: proposal.Branch, Title: manifest.Printable(proposal.Title), URL: proposal.URL, Gate: s.Shut()}
 	}
 	return out
 }
 
-// publish keeps the report on the status branch of its home, the first repository by name, where it has changed.
-// Nothing is lost when that fails: the next pass does it again. It goes nowhere else, for nobody would read it there.
-func (p *pass) publish(ctx context.Context, report *Report) {
-	home := p.catalog.Home()
-	for _, name := range slices.Sorted(maps.Keys(p.repos)) {
-		r := p.repos[name]
-		write := func() error { return p.dropStatus(ctx, r, p.repos[home]) }
-		if name == home {
-			write = func() error { return p.writeStatus(ctx, r, report) }
-		}
-		if r.err != nil {
-			continue
-		}
-		if err := write(); err != nil {
-			report.Problems = append(report.Problems, fmt.Sprintf("GitOpsRepo %q: the status cannot be written: %v", name, err))
-		}
+// tierName is a tier's name within its seed, for people.
+func tierName(of string, t layout.Tier) string {
+	name := fmt.Sprintf("%s tier %s", t.Cluster, t.Number())
+	if t.Seed != of {
+		name = t.Seed + " on " + name
 	}
-}
-
-// dropStatus deletes a report of this control plane from a repository that is not its home, any more. Resources of
-// other namespaces may give it another home, and two documents may name one repository.
-func (p *pass) dropStatus(ctx context.Context, r, home *repoState) error {
-	branch := layout.StatusBranch(r.base, p.engine.self.Owner)
-	old := r.refs[branch]
-	if old.IsZero() || p.tree.Settings != nil || home == nil || home.err != nil || home.refs[branch] == old {
-		return nil
-	}
-	had, err := r.readStatus(ctx, old)
-	if err != nil || had == nil || had.Identity() != p.engine.self {
-		return err
-	}
-	err = r.finish(ctx, []git.Update{{Ref: branch, Old: old}})
-	if git.IsLeaseRefused(err) {
-		return nil
-	}
-	return err
-}
-
-// Identity is whose report it is.
-func (r *Report) Identity() plan.Identity { return plan.Identity{Owner: r.Owner, Origin: r.Origin} }
-
-// readStatus reads a report; nil where the branch has none that can be read.
-func (r *repoState) readStatus(ctx context.Context, commit git.Hash) (*Report, error) {
-	tree, err := r.Mirror.FS(ctx, commit)
-	if err != nil {
-		return nil, err
-	}
-	data, err := fs.ReadFile(tree, StatusFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var had Report
-	if yaml.Unmarshal(data, &had) != nil {
-		return nil, nil
-	}
-	return &had, nil
-}
-
-// published is a report as JSON, by its digest, the commit that has it, and when that was
-// made. To write YAML takes long where the report does.
-type published struct {
-	report [sha256.Size]byte
-	at     git.Hash
-	when   time.Time
-}
-
-// minHeartbeat bounds how often a status is pushed in which nothing has changed.
-const minHeartbeat = time.Minute
-
-// heartbeat is how old a status may become before it is published again as it is, so
-// that people see that passes are being made.
-func (e *Engine) heartbeat() time.Duration { return max(e.config.Interval, minHeartbeat) }
-
-// fresh says that a status that was published then need not be published again. Where
-// there are custom resources, these say whether passes are made.
-func (p *pass) fresh(when time.Time) bool {
-	return p.tree.Settings != nil || p.engine.config.Now().Sub(when) < p.engine.heartbeat()
-}
-
-func (p *pass) writeStatus(ctx context.Context, r *repoState, report *Report) error {
-	branch := layout.StatusBranch(r.base, p.engine.self.Owner)
-	old := r.refs[branch]
-	data, err := json.Marshal(report)
-	if err != nil {
-		return err
-	}
-	is, was := published{report: sha256.Sum256(data), at: old}, p.engine.reported
-	if !old.IsZero() && was.report == is.report && was.at == old && p.fresh(was.when) {
-		return nil
-	}
-	tip := git.CommitInfo{}
-	if !old.IsZero() {
-		if had, err := r.Mirror.Commit(old); err == nil {
-			tip, is.when = had, had.Committer.When
-		}
-	}
-	all, done, err := p.withOthers(ctx, r, report)
-	if err != nil {
-		return err
-	}
-	if done && was.report == is.report && p.fresh(is.when) {
-		p.engine.reported = is // others wrote since, and kept what is ours
-		return nil
-	}
-	if data, err = manifest.YAML(all); err != nil {
-		return err
-	}
-	tree, err := r.Mirror.WriteTree(map[string][]byte{StatusFile: data})
-	if err != nil {
-		return err
-	}
-	if tip.Tree == tree.Hash && p.fresh(is.when) {
-		p.engine.reported = is
-		return nil
-	}
-	// A report has no past: its commit has no parent, so that the branch does not grow.
-	by := p.engine.person()
-	commit, err := r.Mirror.CommitTree(tree.Hash, nil, git.CommitMeta{Author: by, Message: "Report the state of all seeds\n"})
-	if err != nil {
-		return err
-	}
-	err = r.finish(ctx, []git.Update{{Ref: branch, Old: old, New: commit, Objects: append(tree.Objects, commit)}})
-	if git.IsLeaseRefused(err) {
-		return nil // another engine was faster, and has seen no less
-	}
-	if err == nil {
-		p.engine.reported = published{is.report, commit, by.When}
-		r.refs[branch] = commit
-	}
-	return err
-}
-
-// withOthers adds what other engines of this control plane reported last of the seeds that
-// they care for: resources in several namespaces may share a tree. done says that the
-// status has what this engine reports of its own seeds. A seed whose plan is gone is
-// gone; of one that never had any that is not known. The report of another control plane stays.
-func (p *pass) withOthers(ctx context.Context, r *repoState, report *Report) (all *Report, done bool, err error) {
-	branch := layout.StatusBranch(r.base, p.engine.self.Owner)
-	old := r.refs[branch]
-	if old.IsZero() {
-		return report, false, nil
-	}
-	had, err := r.readStatus(ctx, old)
-	switch {
-	case err != nil:
-		return nil, false, err
-	case had == nil:
-		return report, false, nil // a person's text is written over
-	case had.Identity() != p.engine.self:
-		return nil, false, plan.ErrForeignStatus(branch, had.Identity(), p.engine.self)
-	}
-	ours, out := []SeedReport{}, *report
-	out.keepSince(had)
-	if p.tree.Settings == nil {
-		return &out, false, nil
-	}
-	out.Seeds = slices.Clone(report.Seeds)
-	for _, s := range had.Seeds {
-		of := p.previous[s.Name]
-		switch {
-		case p.tree.scopes(s.Name):
-			ours = append(ours, s)
-		case len(s.Tiers) == 0 || of != nil && of.plan != nil && p.engine.owns(of.plan):
-			out.Seeds = append(out.Seeds, s)
-		}
-	}
-	slices.SortFunc(out.Seeds, func(a, b SeedReport) int { return strings.Compare(a.Name, b.Name) })
-	is, err := json.Marshal(report.Seeds)
-	if err != nil {
-		return nil, false, err
-	}
-	was, err := json.Marshal(ours)
-	return &out, bytes.Equal(is, was), err
+	return name
 }

@@ -4,11 +4,12 @@ import (
 	"context"
 	"testing"
 
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// slowMirror is told to stop while it pushes.
+// slowMirror is told to stop while it pushes something other than a status.
 type slowMirror struct {
 	faultyMirror
 	stop context.CancelFunc
@@ -17,8 +18,10 @@ type slowMirror struct {
 }
 
 func (m slowMirror) Push(ctx context.Context, updates []git.Update) error {
-	m.stop()
-	*m.cut = *m.cut || ctx.Err() != nil
+	if !layout.IsStatusBranch("main", updates[0].Ref) {
+		m.stop()
+		*m.cut = *m.cut || ctx.Err() != nil
+	}
 	return m.faultyMirror.Push(ctx, updates)
 }
 

@@ -239,7 +239,7 @@ func (w *world) mustBeMerged(r forge.Request, refs git.Refs, of *plan.Plan, befo
 
 func (w *world) planOf(refs git.Refs, seed string) *plan.Plan {
 	tree, _ := w.gitops.FS(context.Background(), refs[layout.PlanBranch("main", seed)])
-	p, err := plan.Decode(func(name string) ([]byte, error) { return fs.ReadFile(tree, name) })
+	p, err := plan.Decode(tree)
 	if err != nil {
 		w.t.Fatalf("the plan of %s: %v", seed, err)
 	}

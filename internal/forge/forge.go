@@ -148,8 +148,6 @@ type Forge interface {
 	// Gate shows on the proposal why it must not be merged now, or that it may be where
 	// shut is empty. It is called on every pass, and does nothing where that is shown already.
 	Gate(ctx context.Context, p Proposal, shut string) error
-	// HowToReject is a sentence for the proposal's body.
-	HowToReject(p Request) string
 	// Amends says that what a person changed in a proposal is known once it is merged; else
 	// it looks as if somebody else put it there, and the tier is held.
 	Amends() bool

@@ -9,41 +9,15 @@ import (
 	"context"
 
 	"github.com/furrow-dev/furrow/internal/core/health"
-	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// ReconcilerKey names one reconciler object.
-type ReconcilerKey struct {
-	// Cluster is the cluster that the object is on: the tier's own, or its hub.
-	Cluster string
-	// Namespace and Name are the object's.
-	Namespace, Name string
-}
-
-// CreatorKey names one creator object and the cluster that it creates.
-type CreatorKey struct {
-	// Cluster is the management cluster that the creator is on.
-	Cluster string
-	// Object is the creator.
-	Object manifest.ID
-	// Creates is the name of the cluster that it brings into being.
-	Creates string
-	// KubeConfig is the Secret through which that cluster is reached; its key is "value".
-	KubeConfig SecretKey
-}
-
-// SecretKey names a Secret on a cluster.
-type SecretKey struct{ Cluster, Namespace, Name string }
-
-// RootKey names a cluster's root by what it syncs.
-type RootKey struct {
-	Cluster string
-	// Path is the directory in the GitOps repository, without "./" and slashes at the ends.
-	Path string
-	// Source is the source object that the root should read, as namespace/name: of
-	// several that sync the directory, one that reads it is meant. It may be empty.
-	Source string
-}
+// What a Channel is asked about.
+type (
+	ReconcilerKey = health.ReconcilerKey
+	CreatorKey    = health.CreatorKey
+	SecretKey     = health.SecretKey
+	RootKey       = health.RootKey
+)
 
 // Channel reads health. A key that is missing in an answer counts as not known;
 // an error means that nothing of the answer can be used.

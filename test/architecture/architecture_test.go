@@ -270,6 +270,127 @@ func TestCoreHasNoClockAndNoDice(t *testing.T) {
 	}
 }
 
+// TestCoreTakesNothingThatReads covers what a function could be given instead: a context, a clock, or a function that
+// looks something up by its name. A file system is given as fs.FS.
+func TestCoreTakesNothingThatReads(t *testing.T) {
+	fset := token.NewFileSet()
+	err := filepath.WalkDir(filepath.Join(root, "internal/core"), func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, e := range readersIn(file) {
+			t.Errorf("%s: core must not take %s", fset.Position(e.pos), e.name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// readersIn finds parameters and exported fields of types by which a function could read the world outside.
+func readersIn(file *ast.File) []effect {
+	var found []effect
+	check := func(fields *ast.FieldList, fieldsOfStruct bool) {
+		if fields == nil {
+			return
+		}
+		for _, field := range fields.List {
+			exported := !fieldsOfStruct || slices.ContainsFunc(field.Names, (*ast.Ident).IsExported)
+			if why := reads(field.Type); why != "" && exported {
+				found = append(found, effect{field.Pos(), why})
+			}
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			check(n.Type.Params, false)
+		case *ast.StructType:
+			check(n.Fields, true)
+		case *ast.InterfaceType:
+			for _, method := range n.Methods.List {
+				if f, ok := method.Type.(*ast.FuncType); ok {
+					check(f.Params, false)
+				}
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// reads says what a value of a type could read, or nothing.
+func reads(t ast.Expr) string {
+	is := func(t ast.Expr, pkg, name string) bool {
+		sel, ok := t.(*ast.SelectorExpr)
+		if !ok {
+			return false
+		}
+		x, ok := sel.X.(*ast.Ident)
+		return ok && x.Name == pkg && sel.Sel.Name == name
+	}
+	switch t := t.(type) {
+	case *ast.SelectorExpr:
+		if is(t, "context", "Context") {
+			return "a context"
+		}
+	case *ast.MapType:
+		return reads(t.Value)
+	case *ast.ArrayType:
+		return reads(t.Elt)
+	case *ast.FuncType:
+		if t.Results == nil {
+			return ""
+		}
+		named := true
+		for _, param := range t.Params.List {
+			id, ok := param.Type.(*ast.Ident)
+			named = named && (ok && id.Name == "string" || is(param.Type, "context", "Context"))
+		}
+		for _, result := range t.Results.List {
+			id, plain := result.Type.(*ast.Ident)
+			switch {
+			case is(result.Type, "time", "Time"):
+				return "a clock"
+			case named && (!plain || id.Name == "error"):
+				return "a function that looks something up"
+			}
+		}
+	}
+	return ""
+}
+
+func TestReadersIn(t *testing.T) {
+	for source, want := range map[string]string{
+		"func f(a int, less func(x, y int) int) {}":                 "",
+		"func f(ctx context.Context) {}":                            "a context",
+		"type t struct{ Now func() time.Time }":                     "a clock",
+		"func f(read func(name string) ([]byte, error)) {}":         "a function that looks something up",
+		"type t struct{ File func(repo, path string) layout.Hash }": "a function that looks something up",
+		"func f(quote func(string) string) {}":                      "",
+		"func f(rule func(*Object) error) {}":                       "",
+		"type t struct{ Readers map[string]func(string) error }":    "a function that looks something up",
+		"type t interface{ Get(c context.Context, name string) }":   "a context",
+	} {
+		file, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\n"+source, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, e := range readersIn(file) {
+			got = e.name
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", source, got, want)
+		}
+	}
+}
+
 // effect is one use of a function that reads or writes the world outside.
 type effect struct {
 	pos  token.Pos

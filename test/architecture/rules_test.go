@@ -91,7 +91,7 @@ var places = []place{
 	{"config", api, []string{}},
 
 	{"internal/core/manifest", core, []string{}},
-	{"internal/core/health", core, []string{}},
+	{"internal/core/health", core, []string{"internal/core/manifest"}},
 	{"internal/core/catalog", core, []string{"api", "internal/core/manifest"}},
 	{"internal/core/template", core, []string{"api", "internal/core/manifest"}},
 	{"internal/core/placement", core, []string{"api", "internal/core/manifest", "internal/core/catalog"}},
@@ -105,6 +105,7 @@ var places = []place{
 		"internal/core/dependency", "internal/core/template", "internal/core/layout", "templates",
 	}},
 	{"internal/core/release", core, []string{"internal/core/manifest", "internal/core/plan", "internal/core/health", "internal/core/layout"}},
+	{"internal/core/pass", core, []string{"api", "internal/core", "templates"}},
 
 	{"internal/render", edge, []string{"api", "internal/core"}},
 	{"internal/plugin", edge, []string{"api", "internal/core"}},

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/furrow-dev/furrow/test/program"
 
@@ -334,7 +335,7 @@ func decode(text string) error {
 		if err := strict.Decode(&plan.Plan{}); err != nil {
 			return err
 		}
-		_, err := plan.Decode(func(string) ([]byte, error) { return []byte(text), nil })
+		_, err := plan.Decode(fstest.MapFS{"plan.yaml": {Data: []byte(text)}})
 		return err
 	case known:
 		return kubeyaml.UnmarshalStrict([]byte(text), kind())

@@ -13,6 +13,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path"
+	"strconv"
 	"strings"
 )
 
@@ -37,6 +38,22 @@ func (t Tier) Number() string { return fmt.Sprintf("%02d", t.Ordinal) }
 
 // String names the tier for people.
 func (t Tier) String() string { return t.Seed + "/" + t.Cluster + "/tier-" + t.Number() }
+
+// MarshalText makes a tier usable as a key in JSON and YAML.
+func (t Tier) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText is the inverse of MarshalText.
+func (t *Tier) UnmarshalText(text []byte) error {
+	parts := strings.Split(string(text), "/")
+	if len(parts) == 3 {
+		if number, ok := strings.CutPrefix(parts[2], "tier-"); ok {
+			ordinal, err := strconv.Atoi(number)
+			*t = Tier{Seed: parts[0], Cluster: parts[1], Ordinal: ordinal}
+			return err
+		}
+	}
+	return fmt.Errorf("%q is not a tier: write <seed>/<cluster>/tier-<number>", text)
+}
 
 // Compare orders tiers by seed, cluster and ordinal.
 func (t Tier) Compare(other Tier) int {

@@ -95,10 +95,10 @@ func marshal(value any) ([]byte, error) {
 	return b.Bytes(), enc.Close()
 }
 
-// Decode reads a plan. read returns a file of the plan's tree by its name.
-func Decode(read func(name string) ([]byte, error)) (*Plan, error) {
+// Decode reads the plan of a plan branch's tree.
+func Decode(tree fs.FS) (*Plan, error) {
 	var p Plan
-	if err := decodeFile(read, layout.PlanFile, &p); err != nil {
+	if err := decodeFile(tree, layout.PlanFile, &p); err != nil {
 		return nil, err
 	}
 	if p.APIVersion != v1alpha1.APIVersion || p.Kind != Kind {
@@ -106,7 +106,7 @@ func Decode(read func(name string) ([]byte, error)) (*Plan, error) {
 	}
 	for _, name := range p.Parts {
 		var some part
-		if err := decodeFile(read, name, &some); err != nil {
+		if err := decodeFile(tree, name, &some); err != nil {
 			return nil, err
 		}
 		p.Tiers = append(p.Tiers, some.Tiers...)
@@ -166,8 +166,8 @@ func (p *Plan) trees() (map[string]layout.Hash, error) {
 	return trees, nil
 }
 
-func decodeFile(read func(string) ([]byte, error), name string, into any) error {
-	data, err := read(name)
+func decodeFile(tree fs.FS, name string, into any) error {
+	data, err := fs.ReadFile(tree, name)
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", name, err)
 	}

@@ -1,7 +1,6 @@
 package plan_test
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -40,14 +39,12 @@ func planOf(tb testing.TB, tree fstest.MapFS) *plan.Plan {
 	return o.Plan
 }
 
-func from(files map[string][]byte) func(string) ([]byte, error) {
-	return func(name string) ([]byte, error) {
-		data, ok := files[name]
-		if !ok {
-			return nil, errors.New("no such file")
-		}
-		return data, nil
+func from(files map[string][]byte) fstest.MapFS {
+	tree := fstest.MapFS{}
+	for name, data := range files {
+		tree[name] = &fstest.MapFile{Data: data}
 	}
+	return tree
 }
 
 func TestAPlanIsReadAsItWasWritten(t *testing.T) {
@@ -173,10 +170,10 @@ func TestWrongPlansAreNotRead(t *testing.T) {
 		files map[string][]byte
 		want  string
 	}{
-		"there is none":       {nil, "reading plan.yaml: no such file"},
+		"there is none":       {nil, "reading plan.yaml: open plan.yaml: file does not exist"},
 		"another kind":        {map[string][]byte{"plan.yaml": []byte("apiVersion: v1\nkind: Plan\n")}, "plan.yaml: it is v1 Plan, where furrow.dev/v1alpha1 Plan is due"},
 		"another version":     {map[string][]byte{"plan.yaml": []byte("apiVersion: furrow.dev/v1beta1\nkind: Plan\n")}, "plan.yaml: it is furrow.dev/v1beta1 Plan, where furrow.dev/v1alpha1 Plan is due"},
-		"a part is missing":   {map[string][]byte{"plan.yaml": []byte("apiVersion: furrow.dev/v1alpha1\nkind: Plan\nparts: [plan-001.yaml]\n")}, "reading plan-001.yaml: no such file"},
+		"a part is missing":   {map[string][]byte{"plan.yaml": []byte("apiVersion: furrow.dev/v1alpha1\nkind: Plan\nparts: [plan-001.yaml]\n")}, "reading plan-001.yaml: open plan-001.yaml: file does not exist"},
 		"an empty file":       {map[string][]byte{"plan.yaml": nil}, "plan.yaml: EOF"},
 		"an id that is no id": {map[string][]byte{"plan.yaml": []byte("apiVersion: furrow.dev/v1alpha1\nkind: Plan\nplacements: [{object: web}]\n")}, `plan.yaml: object id "web" is neither group/Kind/namespace/name nor group/Kind/name`},
 	}

@@ -284,7 +284,7 @@ func readBack(t *testing.T, p *plan.Plan) *plan.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := plan.Decode(func(name string) ([]byte, error) { return own[name], nil })
+	back, err := plan.Decode(from(own))
 	if err != nil {
 		t.Fatal(err)
 	}

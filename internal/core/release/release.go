@@ -276,7 +276,7 @@ type decision struct {
 // Next derives every tier's state and what is to be done.
 func Next(p *plan.Plan, facts Facts) Result {
 	g := newGates(p, facts)
-	out := Result{Settled: true, Done: true}
+	out := Result{Settled: Settled(p, facts.Tiers), Done: true}
 	for i := range p.Tiers {
 		t := &p.Tiers[i]
 		d := decision{plan: p, facts: facts, tier: t, name: p.Name(t), gates: g}
@@ -286,10 +286,20 @@ func Next(p *plan.Plan, facts Facts) Result {
 		d.judgeProposal(&s)
 		out.Tiers = append(out.Tiers, s)
 		out.Done = out.Done && (s.State == Released || s.State == Gone)
-		out.Settled = out.Settled && (s.State == Released || onlyLeaves(p, t))
 	}
 	out.NameWaits(nil)
 	return out
+}
+
+// Settled says that all tiers of a plan are Released, but for those of which only leaving objects remain.
+func Settled(p *plan.Plan, facts map[layout.Tier]TierFacts) bool {
+	for i := range p.Tiers {
+		t := &p.Tiers[i]
+		if Standing(t, facts[p.Name(t)]) != Released && !onlyLeaves(p, t) {
+			return false
+		}
+	}
+	return true
 }
 
 // judgeProposal says why an open proposal cannot be merged as it is, and grafts it anew

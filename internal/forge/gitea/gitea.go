@@ -140,11 +140,6 @@ func New(mirror forge.Fetcher, base string, o Options) (*Forge, error) {
 // Amends is true: Gitea remembers the pull request that was merged.
 func (f *Forge) Amends() bool { return true }
 
-// HowToReject says that closing is enough.
-func (f *Forge) HowToReject(r forge.Request) string {
-	return fmt.Sprintf("Close this pull request; it is not opened again until the plan changes or somebody runs `furrow retry %s`.", r.Tier.Seed)
-}
-
 // place is a repository on a server, as its URL tells.
 type place struct {
 	// server is the root of the server's pages and API.

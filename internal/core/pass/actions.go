@@ -1,0 +1,281 @@
+package pass
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/release"
+)
+
+// Verb says what an action does.
+type Verb string
+
+// What can be done. Actions on the forge that take something back come before the push of
+// a repository's branches, proposals after it.
+const (
+	// Gate shows on an open proposal why it must not be merged, or that it may be.
+	Gate Verb = "Gate"
+	// Supersede closes an open proposal that Furrow takes back.
+	Supersede Verb = "Supersede"
+	// PushPlan commits a plan to its branch.
+	PushPlan Verb = "PushPlan"
+	// Propose grafts a tier's entries onto base, pushes that and opens the proposal, or brings it up to date.
+	Propose Verb = "Propose"
+	// MoveToPlan moves a marker to the commit that the seed's plan has after this pass.
+	MoveToPlan Verb = "MoveToPlan"
+	// Drop deletes a branch.
+	Drop Verb = "Drop"
+)
+
+// Action is one thing to do in one GitOps repository.
+type Action struct {
+	Verb Verb   `json:"verb"`
+	Repo string `json:"repo"`
+	// Seed is what it is about; empty for what belongs to no seed.
+	Seed   string `json:"seed,omitempty"`
+	Branch string `json:"branch"`
+	// Old is where the branch is: it moves from there or not at all.
+	Old layout.Hash `json:"old,omitempty"`
+	// Why is what people read of Gate (empty: it may be merged) and Supersede.
+	Why string `json:"why,omitempty"`
+
+	// Plan and Files are those of PushPlan.
+	Plan  *plan.Plan           `json:"plan,omitempty"`
+	Files map[string]plan.File `json:"files,omitempty"`
+
+	// Tier is that of Propose; Entries, Wants, Title and Body are its proposal's.
+	Tier    *layout.Tier `json:"tier,omitempty"`
+	Entries []plan.Entry `json:"entries,omitempty"`
+	Wants   string       `json:"wants,omitempty"`
+	Title   string       `json:"title,omitempty"`
+	Body    string       `json:"body,omitempty"`
+	// Revision is that of the control plane of which the plan was made.
+	Revision string `json:"revision,omitempty"`
+}
+
+// actions lists what is to be done, by seed and repository.
+func (d *decider) actions() []Action {
+	var out []Action
+	for _, name := range slices.Sorted(maps.Keys(d.seeds)) {
+		s := d.seeds[name]
+		switch {
+		case s.Plan == nil:
+		case s.gone && s.Result.Done:
+			out = append(out, d.forget(s)...)
+		default:
+			for _, repo := range s.Plan.Repos() {
+				out = append(out, d.actionsIn(s, repo)...)
+			}
+			out = append(out, d.leaveRepos(s)...)
+		}
+	}
+	out = append(out, d.shutRest()...)
+	return append(out, d.dropAbandoned()...)
+}
+
+func (d *decider) actionsIn(s *Seed, repo string) []Action {
+	r := d.repo(repo)
+	if r == nil {
+		return nil
+	}
+	var out []Action
+	pushes := s.pushesPlan(repo)
+	if pushes {
+		out = append(out, Action{Verb: PushPlan, Repo: repo, Seed: s.Name, Branch: layout.PlanBranch(r.Base, s.Name), Old: s.previous.commit(repo), Plan: s.written, Files: s.files[repo]})
+	}
+	for i, status := range s.Result.Tiers {
+		if t := &s.Plan.Tiers[i]; t.Repo == repo {
+			out = append(out, d.actionsOn(s, t, status)...)
+		}
+	}
+	return append(out, d.markers(s, repo, !pushes)...)
+}
+
+// pushesPlan says that a repository lacks the plan.
+func (s *Seed) pushesPlan(repo string) bool {
+	return s.files != nil && (s.previous == nil || s.previous.Generations[repo] != s.written.Generation)
+}
+
+// actionsOn does what the state of a tier asks for.
+func (d *decider) actionsOn(s *Seed, t *plan.Tier, status release.TierStatus) []Action {
+	r := d.facts.Repos[t.Repo]
+	branch := layout.TierBranch(r.Base, status.Tier)
+	at := r.Refs[branch]
+	proposal, open := r.Proposals[branch]
+	act := Action{Repo: t.Repo, Seed: s.Name, Branch: branch, Old: at}
+	var out []Action
+	do := func(verb Verb, why string) {
+		a := act
+		a.Verb, a.Why = verb, why
+		out = append(out, a)
+	}
+	// What is updated gets the gate that it needs with its new commit, unless the old one
+	// must not be merged whatever becomes of the update.
+	if open && status.Act != release.ActSupersede && (status.Act != release.ActUpdate || proposal.Stale) {
+		do(Gate, status.Shut())
+	}
+	switch status.Act {
+	case release.ActPropose, release.ActUpdate:
+		a, err := d.proposal(s, t, status, act)
+		if err != nil {
+			s.Failures[status.Tier] = Fail(err, false)
+			break
+		}
+		out = append(out, a)
+	case release.ActSupersede:
+		do(Supersede, status.Message)
+		do(Drop, "")
+	default:
+		switch status.State {
+		case release.Released, release.Gone, release.Merged, release.Progressing, release.Failed:
+			if at != "" && !open { // it was merged
+				do(Drop, "")
+			}
+		}
+	}
+	return out
+}
+
+// leaveRepos deletes the plan branch where the plan in force no longer writes.
+func (d *decider) leaveRepos(s *Seed) []Action {
+	repos := s.Plan.Repos()
+	if s.previous == nil || len(repos) == 0 {
+		return nil
+	}
+	var out []Action
+	for _, name := range slices.Sorted(maps.Keys(s.previous.Commits)) {
+		if r := d.repo(name); r != nil && !slices.Contains(repos, name) {
+			out = append(out, Action{Verb: Drop, Repo: name, Seed: s.Name, Branch: layout.PlanBranch(r.Base, s.Name), Old: s.previous.Commits[name]})
+		}
+	}
+	return out
+}
+
+// markers deletes the markers of a seed that have done their work, or that ask about an
+// earlier plan, and keeps what was confirmed known while it is under way: the marker of a
+// removal goes along with the plan of the removal, that of what leaves stays at its plan.
+// Who confirmed that so many plantings go confirmed also what goes with them. stays says
+// that the plan's branch does not move.
+func (d *decider) markers(s *Seed, repo string, stays bool) []Action {
+	r := d.facts.Repos[repo]
+	sure := d.facts.ControlPlane.Unread == "" && s.Failure == nil // where nothing is removed, nothing is to be
+	ours := func(at layout.Hash) bool { return at != "" && at == s.previous.commit(repo) }
+	var out []Action
+	move := func(branch string, toPlan bool) {
+		a := Action{Verb: Drop, Repo: repo, Seed: s.Name, Branch: branch, Old: r.Refs[branch]}
+		switch {
+		case toPlan && stays && ours(a.Old), !toPlan && a.Old == "":
+			return
+		case toPlan:
+			a.Verb = MoveToPlan
+		}
+		out = append(out, a)
+	}
+	leavingBranch, removalBranch := layout.ConfirmLeavingBranch(r.Base, s.Name), layout.ConfirmBranch(r.Base, s.Name)
+	leaving := ours(r.Refs[leavingBranch]) && (stays || s.sameLeaving()) && (!sure || s.leaves())
+	if at := r.Refs[removalBranch]; at != "" {
+		goesOn := ours(at) && (s.Plan.Removal || stays && !sure)
+		move(removalBranch, goesOn)
+		leaving = leaving || !goesOn && ours(at) && sure && s.leaves()
+	}
+	move(leavingBranch, leaving)
+	retryBranch := layout.RetryBranch(r.Base, s.Name)
+	if at := r.Refs[retryBranch]; at != "" && !(s.retryLater[repo] && stays && ours(at)) {
+		move(retryBranch, false)
+	}
+	return out
+}
+
+// forget deletes the branches of a seed that is wholly gone: first those of its
+// tiers and, once there is none that somebody could merge, the plan.
+func (d *decider) forget(s *Seed) []Action {
+	var tiers, rest []Action
+	kept := false
+	for _, name := range slices.Sorted(maps.Keys(s.previous.Commits)) {
+		r := d.repo(name)
+		if r == nil {
+			return nil
+		}
+		act := Action{Verb: Drop, Repo: name, Seed: s.Name}
+		drop := func(branch string) Action { act.Branch, act.Old = branch, r.Refs[branch]; return act }
+		for _, branch := range slices.Sorted(maps.Keys(r.Refs)) {
+			if t, ok := layout.TierOfBranch(r.Base, branch); !ok || t.Seed != s.Name {
+				continue
+			}
+			proposal, listed := r.Proposals[branch]
+			if proposal.Edited {
+				kept = true
+				continue
+			}
+			if listed && !proposal.Rejected {
+				a := drop(branch)
+				a.Verb, a.Why = Supersede, "the seed is gone"
+				tiers = append(tiers, a)
+			}
+			tiers = append(tiers, drop(branch))
+		}
+		for _, branch := range []string{layout.PlanBranch(r.Base, s.Name), layout.RetryBranch(r.Base, s.Name), layout.ConfirmBranch(r.Base, s.Name), layout.ConfirmLeavingBranch(r.Base, s.Name)} {
+			if r.Refs[branch] != "" {
+				rest = append(rest, drop(branch))
+			}
+		}
+	}
+	switch {
+	case kept && len(tiers) == 0:
+		s.fail(fmt.Errorf("seed %q: it is gone, but a person has edited a proposal of it that is still open: merge it, or delete its branch", s.Name))
+		return nil
+	case kept || len(tiers) > 0:
+		return tiers
+	}
+	return rest
+}
+
+// shutRest shuts the gates of stale proposals of our seeds about which nothing was
+// decided, as where the plan cannot be read: nobody grafts them anew.
+func (d *decider) shutRest() []Action {
+	var out []Action
+	for _, name := range slices.Sorted(maps.Keys(d.facts.Repos)) {
+		r := d.repo(name)
+		if r == nil {
+			continue
+		}
+		for _, branch := range slices.Sorted(maps.Keys(r.Proposals)) {
+			proposal := r.Proposals[branch]
+			s, ours := d.seeds[proposal.Tier.Seed]
+			if !ours || s.Foreign() || !proposal.Stale || proposal.Rejected {
+				continue
+			}
+			if _, decided := s.Result.Find(proposal.Tier); !decided {
+				why := fmt.Sprintf("the base branch has changed under it, and seed %q cannot be observed now, so it is not brought up to date", s.Name)
+				out = append(out, Action{Verb: Gate, Repo: name, Seed: s.Name, Branch: branch, Old: r.Refs[branch], Why: why})
+			}
+		}
+	}
+	return out
+}
+
+// Foreign says that the seed is another engine's, and not ours to report.
+func (s *Seed) Foreign() bool { return s.Plan == nil && s.Failure == nil }
+
+// dropAbandoned deletes the markers of clusters on which no plan of this owner has
+// anything any more. While a plan or a repository cannot be read that is not known.
+func (d *decider) dropAbandoned() []Action {
+	var out []Action
+	for _, name := range slices.Sorted(maps.Keys(d.facts.Repos)) {
+		r := d.facts.Repos[name]
+		for _, branch := range slices.Sorted(maps.Keys(r.Refs)) {
+			if cluster, ok := layout.AbandonedCluster(r.Base, MarkerScope(d.facts.Self), branch); ok && !d.needs(cluster) {
+				out = append(out, Action{Verb: Drop, Repo: name, Branch: branch, Old: r.Refs[branch]})
+			}
+		}
+	}
+	return out
+}
+
+// Works says that there is more to do than to show gates.
+func (d *Decision) Works() bool {
+	return slices.ContainsFunc(d.Actions, func(a Action) bool { return a.Verb != Gate })
+}

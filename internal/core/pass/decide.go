@@ -1,0 +1,413 @@
+package pass
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/core/template"
+)
+
+// Decision is what a pass has decided.
+type Decision struct {
+	// Refusal says why nothing may be done at all.
+	Refusal *Failure `json:"refusal,omitempty"`
+	// Seeds by name: all that are in the control plane or on a plan branch of ours.
+	Seeds map[string]*Seed `json:"seeds"`
+	// Actions are what is to be done. Those of one repository are done in their order.
+	Actions []Action `json:"actions,omitempty"`
+	// Previous are the plans that are on their branches, by seed.
+	Previous map[string]*Previous `json:"-"`
+}
+
+// Seed is what was decided about one seed.
+type Seed struct {
+	Name string `json:"name"`
+	// Plan is the one in force; nil where there is none.
+	Plan *plan.Plan `json:"plan,omitempty"`
+	// Failure says why the seed could not be planned or observed anew; a plan that is there goes on.
+	Failure *Failure `json:"failure,omitempty"`
+	// Broken are the clusters that stay as they were last planned, and why.
+	Broken map[string]string `json:"broken,omitempty"`
+	// Unconfirmed is what is removed, of the seed as a whole, once a person confirms it.
+	Unconfirmed []string `json:"unconfirmed,omitempty"`
+	// Tiers are the facts of the plan's tiers, Result the states that follow from them.
+	Tiers  map[layout.Tier]release.TierFacts `json:"tiers,omitempty"`
+	Result release.Result                    `json:"result"`
+	// Failures are those of single tiers.
+	Failures map[layout.Tier]*Failure `json:"failures,omitempty"`
+
+	previous *Previous
+	// written is the plan as it stands on its branches, or is to: with the entries that
+	// tiers of an abandoned cluster may have before they go beside those in force.
+	written *plan.Plan
+	// files are those of a plan that not every repository has yet, by repository and path.
+	files map[string]map[string]plan.File
+	// gone says that the seed is no longer in the control plane.
+	gone      bool
+	suspended bool
+	// held is how many plantings go once what is Unconfirmed is confirmed.
+	held int
+	// retryLater says, by repository, that a retry that a person asked for is not finished.
+	retryLater map[string]bool
+}
+
+// Memo remembers what was computed last, by what it was computed from. The decision
+// is the same without it. The zero value is ready to use.
+type Memo struct {
+	key      string
+	outcomes map[string]*plan.Outcome
+	// objects are reconciler objects by the hash of their files: those of this pass and of the last one.
+	objects, before map[layout.Hash]reconcilerObject
+}
+
+// Turn begins another pass.
+func (m *Memo) Turn() { m.objects, m.before = nil, m.objects }
+
+// Decide is Memo.Decide without anything to remember.
+func Decide(f *Facts) (*Decision, []Question) { return new(Memo).Decide(f) }
+
+// Decide decides what is to be done, or asks what it needs to know for that: the
+// decision is nil while there are questions.
+func (m *Memo) Decide(f *Facts) (*Decision, []Question) {
+	d := newDecider(f, m)
+	if err := d.ownerUnknown(); err != nil {
+		return &Decision{Refusal: Fail(err, false), Previous: d.previous}, nil
+	}
+	d.readAbandoned()
+	for _, step := range []func(){d.observePrevious, d.choosePlans, d.observeInForce, d.release} {
+		if step(); d.incomplete() {
+			return nil, d.questions()
+		}
+	}
+	return &Decision{Seeds: d.seeds, Actions: d.actions(), Previous: d.previous}, nil
+}
+
+// decider is one call of Decide.
+type decider struct {
+	*asker
+	memo     *Memo
+	previous map[string]*Previous
+	// abandoned are the clusters that a person has given up.
+	abandoned map[string]bool
+	seeds     map[string]*Seed
+	// waiting has what waits for each tier of a plan.
+	waiting map[*plan.Plan]map[layout.Tier][]plan.Reference
+	// rendered is what the renderings of the Template of proposals have used.
+	rendered template.Total
+}
+
+func newDecider(f *Facts, m *Memo) *decider {
+	return &decider{asker: newAsker(f), memo: m, previous: f.Previous(), abandoned: map[string]bool{}, seeds: map[string]*Seed{}, waiting: map[*plan.Plan]map[layout.Tier][]plan.Reference{}}
+}
+
+func (d *decider) catalog() *catalog.Catalog { return d.facts.ControlPlane.Catalog }
+
+// incomplete says that something was asked for.
+func (d *decider) incomplete() bool {
+	return len(d.open)+len(d.reconcilers)+len(d.creators)+len(d.roots) > 0
+}
+
+// repo is a GitOps repository that can be used; nil where it cannot.
+func (d *decider) repo(name string) *Repo {
+	if r, ok := d.facts.Repos[name]; ok && r.Failure == nil {
+		return r
+	}
+	return nil
+}
+
+// observePrevious finds out what became of the plans on their branches.
+func (d *decider) observePrevious() {
+	for _, name := range slices.Sorted(maps.Keys(d.previous)) {
+		p := d.previous[name]
+		if p.Err != nil || p.Plan == nil || p.Foreign {
+			continue
+		}
+		p.tiers, p.Err = d.tierFacts(p.Plan, p)
+		p.settled = p.Err == nil && p.tiers != nil && release.Settled(p.Plan, p.tiers)
+		for repo, paths := range p.Plan.BasePaths() {
+			if r := d.repo(repo); r != nil {
+				d.at(repo, r.Head, paths...)
+			}
+		}
+	}
+}
+
+// choosePlans chooses the plan in force of every seed, and holds removals that a person has to confirm.
+func (d *decider) choosePlans() {
+	outcomes := d.compute()
+	for _, name := range d.seedNames() {
+		d.seeds[name] = d.choose(name, outcomes[name])
+	}
+	d.holdRemovals(outcomes)
+	d.guardRemovals()
+}
+
+// seedNames are all seeds there are: in the control plane or on a plan branch.
+func (d *decider) seedNames() []string {
+	names := map[string]bool{}
+	for i := range d.catalog().Seeds {
+		names[d.catalog().Seeds[i].Name] = true
+	}
+	for name, p := range d.previous {
+		if !p.Foreign {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// compute plans all seeds. While the control plane cannot be read, the plans that are
+// there stay: another engine may see more, and have planned anew.
+func (d *decider) compute() map[string]*plan.Outcome {
+	if d.facts.ControlPlane.Unread != "" {
+		return d.keepAll()
+	}
+	previous := map[string]*plan.Previous{}
+	key := []string{d.facts.ControlPlane.Version, d.facts.Self.Owner, d.facts.Self.Origin}
+	for _, name := range slices.Sorted(maps.Keys(d.previous)) {
+		p := d.previous[name]
+		if p.Plan == nil || p.Err != nil {
+			key = append(key, name+" is unknown")
+			continue
+		}
+		previous[name] = &plan.Previous{Plan: p.Plan, Others: p.Others, Partial: p.Partial, Released: p.settled, Base: d.basePaths(p.Plan)}
+		key = append(key, fmt.Sprint(name, p.Commits, p.Others, p.Partial, p.settled, previous[name].Base))
+	}
+	if k := strings.Join(key, "\n"); d.memo.key != k || d.memo.outcomes == nil {
+		d.memo.key = k
+		d.memo.outcomes = plan.Compute(plan.Input{
+			Catalog: d.catalog(), Owner: d.facts.Self.Owner, Origin: d.facts.Self.Origin, Revision: d.facts.ControlPlane.Revision,
+			Previous: previous, Strict: d.catalog().Strict(d.facts.Strict),
+		})
+	}
+	return d.memo.outcomes
+}
+
+// basePaths is what base has where the computation needs to know it.
+func (d *decider) basePaths(p *plan.Plan) map[string]map[string]layout.Hash {
+	out := map[string]map[string]layout.Hash{}
+	for repo, paths := range p.BasePaths() {
+		r := d.repo(repo)
+		if r == nil {
+			continue
+		}
+		have := d.at(repo, r.Head, paths...)
+		out[repo] = map[string]layout.Hash{}
+		for _, at := range paths {
+			out[repo][at] = have[at]
+		}
+	}
+	return out
+}
+
+func (d *decider) keepAll() map[string]*plan.Outcome {
+	out := map[string]*plan.Outcome{}
+	for name, p := range d.previous {
+		if p.Plan != nil && !p.Foreign {
+			out[name] = &plan.Outcome{Plan: p.Plan, Kept: true}
+		}
+	}
+	return out
+}
+
+// choose picks the plan that is in force for a seed.
+func (d *decider) choose(name string, outcome *plan.Outcome) *Seed {
+	s := &Seed{Name: name, previous: d.previous[name], Failures: map[layout.Tier]*Failure{}, retryLater: map[string]bool{}}
+	if seed, ok := d.catalog().Seed(name); ok {
+		s.suspended = seed.Spec.Suspend
+	}
+	if s.previous != nil && s.previous.Foreign {
+		s.previous = nil
+	}
+	switch {
+	case s.previous != nil && s.previous.Err != nil:
+		s.fail(s.previous.Err)
+	case outcome != nil:
+		s.Plan, s.files, s.Broken = outcome.Plan, outcome.Files, outcome.Broken
+		s.fail(outcome.Err)
+	case s.previous != nil && s.previous.Plan != nil:
+		d.chooseRemoval(s)
+	}
+	return s
+}
+
+// fail notes why the seed could not be planned or observed anew; nil changes nothing.
+func (s *Seed) fail(err error) {
+	if err != nil {
+		s.Failure = Fail(err, false)
+	}
+}
+
+// chooseRemoval decides about a seed that has a plan and is not in the control plane.
+// Only a control plane that was read, and that is not empty, says that a seed was
+// deleted. Nothing leaves a cluster whose document cannot be used.
+func (d *decider) chooseRemoval(s *Seed) {
+	last := s.previous.Plan
+	s.Plan = last
+	at, unread := d.catalog().Unread[s.Name]
+	cluster, why := d.brokenCluster(last)
+	switch {
+	case unread:
+		s.fail(fmt.Errorf("seed %q may be at %s, which cannot be read; it stays as it is. Correct that file", s.Name, at))
+	case why != "":
+		s.fail(fmt.Errorf("seed %q is not in the control-plane repository, and is planted on cluster %s: %s. Correct that document; until then the seed stays as it is", s.Name, cluster, why))
+	default:
+		s.gone = true
+		if last.Removal && !s.previous.Partial {
+			return
+		}
+		if !last.Removal {
+			s.Plan = plan.Remove(last, d.facts.ControlPlane.Revision)
+		}
+		s.files = map[string]map[string]plan.File{}
+		for _, repo := range last.Repos() {
+			s.files[repo] = map[string]plan.File{}
+		}
+	}
+}
+
+// brokenCluster is the first cluster of a plan whose document cannot be used, and
+// what is wrong with it. What seeds create needs no document.
+func (d *decider) brokenCluster(pl *plan.Plan) (cluster, why string) {
+	created := map[string]bool{}
+	for _, p := range d.previous {
+		if p.Plan != nil {
+			for _, name := range p.Plan.Implied() {
+				created[name] = true
+			}
+		}
+	}
+	for i := range pl.Tiers {
+		for _, name := range []string{pl.Tiers[i].Cluster, pl.Tiers[i].Object.Cluster} {
+			if why := d.catalog().Inventory.BrokenOrLost(name); why != "" && !created[name] {
+				return name, why
+			}
+		}
+	}
+	return "", ""
+}
+
+// observeInForce gathers the facts of the plans in force: mostly those of the plans on their branches.
+func (d *decider) observeInForce() {
+	for _, name := range slices.Sorted(maps.Keys(d.seeds)) {
+		s := d.seeds[name]
+		if s.Plan == nil {
+			continue
+		}
+		s.fail(d.orphan(s))
+		same := s.previous != nil && s.previous.tiers != nil && s.Plan == s.previous.Plan
+		if same && !slices.ContainsFunc(s.Plan.Repos(), func(repo string) bool { return d.repo(repo) == nil }) {
+			s.Tiers = maps.Clone(s.previous.tiers)
+			continue
+		}
+		tiers, err := d.tierFacts(s.Plan, s.previous)
+		if err != nil {
+			s.Plan, s.files = nil, nil
+			s.fail(err)
+			continue
+		}
+		s.Tiers = tiers
+	}
+}
+
+// release derives the states of all tiers of all plans in force.
+func (d *decider) release() {
+	fleet := release.Fleet{}
+	for _, s := range d.seeds {
+		if s.Plan != nil {
+			fleet.Add(s.Plan, s.Tiers)
+		}
+	}
+	needed := fleet.Needed()
+	for _, name := range slices.Sorted(maps.Keys(d.seeds)) {
+		s := d.seeds[name]
+		if s.Plan == nil {
+			continue
+		}
+		facts := release.Facts{
+			Tiers: s.Tiers, Suspended: s.suspended, KeepAll: s.Failure != nil, Guarded: s.Unconfirmed != nil, Confirmed: d.confirmedLeaving(s),
+			Fleet: fleet, Needed: needed,
+		}
+		s.Result = release.Next(s.Plan, facts)
+		if d.lookUpClosed(s) {
+			s.Result = release.Next(s.Plan, facts)
+		}
+		d.noteRetryLater(s)
+	}
+	nameWaits(d.seeds)
+}
+
+// nameWaits gives what tiers wait for in other seeds the state that it has there.
+func nameWaits(seeds map[string]*Seed) {
+	states := map[layout.Tier]release.State{}
+	for _, s := range seeds {
+		for _, t := range s.Result.Tiers {
+			states[t.Tier] = t.State
+		}
+	}
+	for _, s := range seeds {
+		s.Result.NameWaits(states)
+	}
+}
+
+// Proposed notes that proposals of tiers were opened, or brought up to date, since.
+func (d *Decision) Proposed(tiers ...layout.Tier) {
+	for _, s := range d.Seeds {
+		s.Result.Proposed(tiers...)
+	}
+	nameWaits(d.Seeds)
+}
+
+var closedOutcomes = map[Outcome]release.Closed{OutcomeNone: release.ClosedNone, OutcomeMerged: release.ClosedMerged, OutcomeRejected: release.ClosedRejected}
+
+// lookUpClosed adds the closed proposals of tiers that are about to be proposed.
+func (d *decider) lookUpClosed(s *Seed) bool {
+	found := false
+	for i, status := range s.Result.Tiers {
+		if !status.NeedsClosed {
+			continue
+		}
+		t := &s.Plan.Tiers[i]
+		closed := release.ClosedNone
+		switch r := d.repo(t.Repo); {
+		case r == nil:
+			continue
+		case !d.retries(t.Repo, s.previous, s.Name):
+			answer := d.closed(t.Repo, status.Tier, t.Wants(), t.Paths())
+			if answer.Failure != nil {
+				s.Failures[status.Tier] = Fail(fmt.Errorf("looking up closed proposals: %w", answer.Failure), answer.Failure.Transient)
+				continue
+			}
+			closed = closedOutcomes[answer.Outcome]
+		}
+		facts := s.Tiers[status.Tier]
+		facts.Closed = closed
+		s.Tiers[status.Tier] = facts
+		found = true
+	}
+	return found
+}
+
+// noteRetryLater finds out whether a tier that is Blocked now would have to be
+// retried once it is free, so that the marker has to stay.
+func (d *decider) noteRetryLater(s *Seed) {
+	for i, status := range s.Result.Tiers {
+		t := &s.Plan.Tiers[i]
+		if status.State != release.Blocked || d.repo(t.Repo) == nil || !d.retries(t.Repo, s.previous, s.Name) {
+			continue
+		}
+		later := s.Tiers[status.Tier].BaseDetail != ""
+		if !later {
+			answer := d.closed(t.Repo, status.Tier, t.Wants(), t.Paths())
+			later = answer.Failure != nil || cmp.Or(answer.Outcome, OutcomeNone) != OutcomeNone
+		}
+		s.retryLater[t.Repo] = s.retryLater[t.Repo] || later
+	}
+}

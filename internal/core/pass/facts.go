@@ -1,0 +1,227 @@
+// Package pass owns the decision of a pass: from everything that was observed
+// to everything that is to be done.
+//
+//	Facts ─▶ Decide ─▶ Decision
+//	  ▲         │
+//	  └─ answers ◀─ []Question
+//
+// Decide is a pure function. It chooses the plan in force of every seed,
+// guards removals, derives the states of tiers and lists the actions. Where it
+// needs something that nobody can know in advance, such as what a commit has
+// at a path, it returns questions. Whoever observes adds the answers to the
+// facts and decides again, until there are none.
+//
+// Invariants: the same facts give the same decision, in whatever order they
+// come; a decision with open questions is never acted on; what could not be
+// observed is never taken for gone.
+//
+// Facts are plain values that can be written to a file and read back.
+package pass
+
+import (
+	"time"
+
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/health"
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+)
+
+// Facts is all that a pass has observed.
+type Facts struct {
+	// Now is when it was observed.
+	Now time.Time `json:"now"`
+	// Self is whose control plane it is.
+	Self plan.Identity `json:"self"`
+	// DeletionGuard is the share of plantings, in percent, that may go at once.
+	DeletionGuard int `json:"deletionGuard"`
+	// Strict makes an error of a namespace or kind that nobody brings.
+	Strict bool `json:"strict,omitempty"`
+	// ControlPlane is what people have committed.
+	ControlPlane ControlPlane `json:"controlPlane"`
+	// Repos are the GitOps repositories, by name.
+	Repos map[string]*Repo `json:"repos"`
+	// Plans are those on the plan branches, by repository and branch.
+	Plans []PlanOnBranch `json:"plans,omitempty"`
+	// Health is what the clusters report.
+	Health Health `json:"health"`
+}
+
+// ControlPlane is a control-plane tree at a revision.
+type ControlPlane struct {
+	// Revision is "<branch>@sha1:<40 hex>".
+	Revision string `json:"revision"`
+	// Version changes with whatever Catalog was read from.
+	Version string `json:"version"`
+	// Unread says why it could not be read anew; the rest is then of an earlier pass.
+	Unread string `json:"unread,omitempty"`
+	// Scope has the seeds that the engine is responsible for; nil where it is for all.
+	Scope   map[string]bool  `json:"scope,omitempty"`
+	Catalog *catalog.Catalog `json:"-"`
+}
+
+// scopes says that the engine is responsible for a seed.
+func (c ControlPlane) scopes(seed string) bool { return c.Scope == nil || c.Scope[seed] }
+
+// Repo is one GitOps repository: what was listed, and the answers to questions.
+type Repo struct {
+	// Base is the branch that reconcilers read, Head its commit.
+	Base string      `json:"base"`
+	Head layout.Hash `json:"head,omitempty"`
+	// Refs are all branches.
+	Refs map[string]layout.Hash `json:"refs,omitempty"`
+	// Proposals are the open ones and the rejected ones whose branch is still there, by branch.
+	Proposals map[string]Proposal `json:"proposals,omitempty"`
+	// Amends says that the forge remembers what people change in a proposal before merging it.
+	Amends bool `json:"amends,omitempty"`
+	// Failure says why the repository cannot be used in this pass.
+	Failure *Failure `json:"failure,omitempty"`
+	Answers
+}
+
+// Answers are what questions about a repository were answered.
+type Answers struct {
+	// Entries is what commits have at paths; an empty hash means nothing.
+	Entries map[layout.Hash]map[string]layout.Hash `json:"entries,omitempty"`
+	// Blobs are the contents of files.
+	Blobs map[layout.Hash][]byte `json:"blobs,omitempty"`
+	// Past is what a plan branch's last commits had at paths, newest first.
+	Past map[layout.Hash][]map[string]layout.Hash `json:"past,omitempty"`
+	// Files are all files below a directory of a commit, or the file itself.
+	Files map[layout.Hash]map[string]map[string]layout.Hash `json:"files,omitempty"`
+	// Since is how the base branch has changed since a commit.
+	Since map[layout.Hash]*Since `json:"since,omitempty"`
+	// Closed are closed proposals, by ClosedKey.
+	Closed map[string]*Closed `json:"closed,omitempty"`
+	// Roots are the directories that roots sync, by RootDirKey.
+	Roots map[string]*RootDir `json:"roots,omitempty"`
+}
+
+// Since is how the base branch relates to a commit that a reconciler reports.
+type Since struct {
+	// Unknown says that the repository has no such commit.
+	Unknown bool `json:"unknown,omitempty"`
+	// OnBase says that the commit is a state of the base branch: one of its first parents.
+	OnBase bool `json:"onBase,omitempty"`
+	// Changed says, of a commit on base, whether base has changed at a path after it.
+	Changed map[string]bool `json:"changed,omitempty"`
+}
+
+// Closed is what became of the newest closed proposal of a tier with some Wants.
+type Closed struct {
+	Outcome Outcome `json:"outcome,omitempty"`
+	// Landings are those that were merged, newest first.
+	Landings []Landing `json:"landings,omitempty"`
+	// Failure says why that could not be looked up.
+	Failure *Failure `json:"failure,omitempty"`
+}
+
+// Outcome is what became of a closed proposal.
+type Outcome string
+
+// What became of a closed proposal: there is none, or none that counts; it was merged; a person closed it unmerged.
+const (
+	OutcomeNone     Outcome = "None"
+	OutcomeMerged   Outcome = "Merged"
+	OutcomeRejected Outcome = "Rejected"
+)
+
+// Landing is how a proposal came to be on the base branch.
+type Landing struct {
+	// URL is its page.
+	URL string `json:"url,omitempty"`
+	// Have is what the merge had at the tier's paths; nil where that commit is not known any more.
+	Have map[string]layout.Hash `json:"have,omitempty"`
+	// OnBase says that the base branch has the merge in its history.
+	OnBase bool `json:"onBase,omitempty"`
+}
+
+// RootDir is the directory that a root syncs.
+type RootDir struct {
+	Folder layout.Folder `json:"folder"`
+	// Ignored says by which lines files are not read: those of .sourceignore, or those of the source.
+	Ignored map[string]IgnoredBy `json:"ignored,omitempty"`
+}
+
+// IgnoredBy is what keeps a file from being read by a source.
+type IgnoredBy string
+
+// Nothing, the file .sourceignore, or the source's own spec.
+const (
+	IgnoredByNothing IgnoredBy = ""
+	IgnoredByFile    IgnoredBy = "File"
+	IgnoredBySource  IgnoredBy = "Source"
+)
+
+// Proposal is one open or rejected proposal.
+type Proposal struct {
+	Tier layout.Tier `json:"tier"`
+	// Wants is the digest that it was opened with; empty where the branch is somebody else's.
+	Wants string `json:"wants,omitempty"`
+	Title string `json:"title,omitempty"`
+	URL   string `json:"url,omitempty"`
+	// Head is the branch's tip, Base the commit of the base branch that it was grafted on.
+	Head layout.Hash `json:"head"`
+	Base layout.Hash `json:"base,omitempty"`
+	// Edited says that a person has changed the branch.
+	Edited bool `json:"edited,omitempty"`
+	// Rejected says that a person has turned it down, and Reason why.
+	Rejected bool   `json:"rejected,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	// Stale says that it cannot be merged as it is.
+	Stale bool `json:"stale,omitempty"`
+	// Paths are what merging it would change; a directory may stand for all that is in it.
+	Paths []string `json:"paths,omitempty"`
+}
+
+// PlanOnBranch is a plan as one repository has it.
+type PlanOnBranch struct {
+	Repo   string      `json:"repo"`
+	Seed   string      `json:"seed"`
+	Commit layout.Hash `json:"commit"`
+	// Plan is nil where it cannot be read; Failure says why.
+	Plan    *plan.Plan `json:"plan,omitempty"`
+	Failure *Failure   `json:"failure,omitempty"`
+}
+
+// Health is what the health channel reports. A key that is missing was not asked for.
+type Health struct {
+	// None says that there is no health channel.
+	None bool `json:"none,omitempty"`
+	// Failure says why nothing can be asked.
+	Failure     *Failure                                   `json:"failure,omitempty"`
+	Reconcilers map[health.ReconcilerKey]health.Reconciler `json:"reconcilers,omitempty"`
+	Creators    map[health.CreatorKey]health.Creator       `json:"creators,omitempty"`
+	Roots       map[health.RootKey]health.Root             `json:"roots,omitempty"`
+}
+
+// Failure is an error as a value.
+type Failure struct {
+	Message string `json:"message"`
+	// Transient says that the same may well succeed later.
+	Transient bool `json:"transient,omitempty"`
+
+	err error
+}
+
+// Fail is an error as a value; nil of nil.
+func Fail(err error, transient bool) *Failure {
+	if err == nil {
+		return nil
+	}
+	return &Failure{Message: err.Error(), Transient: transient, err: err}
+}
+
+// Error is what failed.
+func (f *Failure) Error() string { return f.Message }
+
+// Unwrap is the error that the failure was made of; nil where it was read back.
+func (f *Failure) Unwrap() error { return f.err }
+
+// AsError is nil for nil.
+func (f *Failure) AsError() error {
+	if f == nil {
+		return nil
+	}
+	return f
+}

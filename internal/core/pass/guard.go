@@ -1,0 +1,161 @@
+package pass
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/release"
+)
+
+// holdRemovals holds the removal of whole seeds that take what only a person may let
+// go, or whose objects a new seed has: that looks like a rename.
+func (d *decider) holdRemovals(outcomes map[string]*plan.Outcome) {
+	heirs := map[string]map[string][]plan.Removed{}
+	for heir, o := range outcomes {
+		for from, vertices := range o.Inherits {
+			if heirs[from] == nil {
+				heirs[from] = map[string][]plan.Removed{}
+			}
+			for _, v := range vertices {
+				heirs[from][heir] = append(heirs[from][heir], plan.Removed{Object: v.Object, Cluster: v.Cluster})
+			}
+		}
+	}
+	for name, s := range d.seeds {
+		if !s.gone || d.confirmed(s) {
+			continue
+		}
+		hold := release.Hold{Heirs: heirs[name]}
+		begins := !s.previous.Plan.Removal
+		if begins {
+			hold.Guarded = release.GuardedRemoval(s.Plan, s.previous.tiers)
+		}
+		if !hold.Held() {
+			continue
+		}
+		s.Unconfirmed = hold.Unconfirmed(s.previous.Plan, s.Plan)
+		s.fail(errors.New(hold.Message(name)))
+		if begins {
+			s.held = len(release.Clusters(s.previous.Plan))
+			s.keepPrevious()
+		}
+	}
+}
+
+// keepPrevious leaves the plan that is there in force.
+func (s *Seed) keepPrevious() { s.Plan, s.files, s.gone = s.previous.Plan, nil, false }
+
+// guardRemovals holds all new removals when there are too many. Those that were
+// proposed in earlier passes, and that nobody confirmed or rejected, count as well:
+// seeds and clusters may go one by one, each in a pass of its own.
+func (d *decider) guardRemovals() {
+	all, removing := 0, 0
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(d.seeds)) {
+		s := d.seeds[name]
+		if s.previous == nil || s.previous.Plan == nil {
+			continue
+		}
+		had, has := len(release.Clusters(s.previous.Plan)), len(release.Clusters(s.Plan))
+		going := release.Going(s.previous.Plan, s.Plan, s.previous.tiers)
+		all += had + going
+		if d.confirmed(s) {
+			continue
+		}
+		removing += going + s.held
+		if n := had - has; s.Plan != nil && s.files != nil && n > 0 {
+			removing += n
+			names = append(names, name)
+		}
+	}
+	guard := d.catalog().DeletionGuard(d.facts.DeletionGuard)
+	if !release.HoldsRemovals(removing, all, guard) {
+		return
+	}
+	for _, name := range names {
+		s := d.seeds[name]
+		s.Unconfirmed = release.Lost(s.previous.Plan, s.Plan)
+		s.keepPrevious()
+		s.fail(fmt.Errorf("seed %[1]q: blocked by the deletion guard: %[2]d of %[3]d plantings would be removed at once (more than %[4]d %%). Run 'furrow confirm %[1]s' to remove those of this seed, or restore them", name, removing, all, guard))
+	}
+}
+
+// A person asks by a marker: a branch at the commit of the seed's plan. So the engine
+// that runs, and observes the clusters, does what was asked for, and a marker of an
+// earlier plan asks for nothing. Markers of what was confirmed stay while it is under way.
+
+// retries says that a person wants the seed's present plan proposed again.
+func (d *decider) retries(repo string, p *Previous, seed string) bool {
+	r := d.facts.Repos[repo]
+	at := r.Refs[layout.RetryBranch(r.Base, seed)]
+	return at != "" && at == p.commit(repo)
+}
+
+// confirmed says that a person wants the seed removed.
+func (d *decider) confirmed(s *Seed) bool { return d.facts.Marked(s.previous, layout.ConfirmBranch) }
+
+// confirmedLeaving says that a person wants what leaves with the plan in force removed.
+func (d *decider) confirmedLeaving(s *Seed) bool {
+	if s.Plan.Removal {
+		return d.confirmed(s)
+	}
+	return d.facts.Marked(s.previous, layout.ConfirmLeavingBranch) && s.sameLeaving()
+}
+
+// Marked says that a marker of a seed is at the plan that is on its branches.
+func (f *Facts) Marked(p *Previous, marker func(base, seed string) string) bool {
+	if p == nil || p.Plan == nil || len(p.Plan.Repos()) == 0 {
+		return false
+	}
+	home := p.Plan.Repos()[0]
+	r, ok := f.Repos[home]
+	if !ok || r.Failure != nil {
+		return false
+	}
+	at := r.Refs[marker(r.Base, p.Plan.Seed)]
+	return at != "" && at == p.commit(home)
+}
+
+// sameLeaving says that the plan in force takes away what the one on its branches does,
+// as where only entries were added that come before that.
+func (s *Seed) sameLeaving() bool {
+	was := s.previous.Plan
+	if was == nil || s.Plan.Removal != was.Removal || len(s.Plan.Tiers) != len(was.Tiers) {
+		return false
+	}
+	for i := range s.Plan.Tiers {
+		if !slices.Equal(s.Plan.Tiers[i].Guarded(), was.Tiers[i].Guarded()) {
+			return false
+		}
+	}
+	return true
+}
+
+// leaves says that something is still to leave that only a person may let go.
+func (s *Seed) leaves() bool {
+	for i := range s.Plan.Tiers {
+		t := &s.Plan.Tiers[i]
+		done := i < len(s.Result.Tiers) && release.Standing(t, s.Tiers[s.Plan.Name(t)]) != ""
+		if !s.Plan.Removal && !done && len(t.Guarded()) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Waiting is what is removed once a person confirms it: of the seed as a whole, or
+// what leaves it.
+func (s *Seed) Waiting() []string {
+	if s.Unconfirmed != nil {
+		return s.Unconfirmed
+	}
+	var leaving []plan.Removed
+	for _, t := range s.Result.Tiers {
+		leaving = append(leaving, t.Unconfirmed...)
+	}
+	return plan.Describe(leaving)
+}

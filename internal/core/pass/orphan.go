@@ -1,0 +1,203 @@
+package pass
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/core/template"
+)
+
+// A person gives a cluster up by a marker that names the owner of the plans, so that
+// engines of other owners neither obey nor delete it. A marker on any repository
+// counts on all of them, so a partial push is harmless.
+
+// MarkerScope is what markers of clusters lie below: two control planes of one name have different ones.
+func MarkerScope(of plan.Identity) string { return path.Join(of.Owner, of.ShortOrigin()) }
+
+// readAbandoned finds the clusters that were given up.
+func (d *decider) readAbandoned() {
+	for _, r := range d.facts.Repos {
+		for branch := range r.Refs {
+			if cluster, ok := layout.AbandonedCluster(r.Base, MarkerScope(d.facts.Self), branch); ok {
+				d.abandoned[cluster] = true
+			}
+		}
+	}
+}
+
+// ReposWith are the repositories of the tiers of a plan that need a cluster.
+func ReposWith(pl *plan.Plan, cluster string) []string {
+	repos := map[string]bool{}
+	for i := range pl.Tiers {
+		if t := &pl.Tiers[i]; t.Cluster == cluster || t.Object.Cluster == cluster {
+			repos[t.Repo] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(repos))
+}
+
+// needs says that some plan of this owner, before this pass or by it, has something
+// on a cluster, or may have.
+func (d *decider) needs(cluster string) bool {
+	for _, r := range d.facts.Repos {
+		if r.Failure != nil {
+			return true
+		}
+	}
+	for _, p := range d.previous {
+		if p.Plan == nil || p.Plan.Identity() == d.facts.Self && len(ReposWith(p.Plan, cluster)) > 0 {
+			return true
+		}
+	}
+	for _, s := range d.seeds {
+		if s.Plan != nil && len(ReposWith(s.Plan, cluster)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// orphan gives tiers that go from an abandoned cluster the entries that come before
+// that, where they are needed. The plan then has them for good; whether they are in
+// force is decided anew in each pass.
+func (d *decider) orphan(s *Seed) error {
+	s.written = s.Plan
+	concerned := slices.ContainsFunc(s.Plan.Tiers, func(t plan.Tier) bool { return t.Orphan != nil || d.abandoned[t.Cluster] })
+	if !concerned || s.previous == nil || s.Failure != nil {
+		return nil // with a failure nothing leaves
+	}
+	written, now := slices.Clone(s.Plan.Tiers), slices.Clone(s.Plan.Tiers)
+	files := map[string]map[string]plan.File{}
+	for i := range written {
+		t := &written[i]
+		first := d.orphansFirst(s.Name, t)
+		if t.Orphan == nil && first || t.Orphan != nil && s.files != nil {
+			if err := d.addOrphan(s.previous, t, files); err != nil {
+				return fmt.Errorf("seed %q, %s: %w", s.Name, t, err)
+			}
+		}
+		now[i] = *t
+		if first && t.Orphan != nil {
+			now[i] = t.Orphaning()
+		}
+	}
+	if len(files) > 0 {
+		s.write(written, files)
+	}
+	s.Plan = s.written.WithTiers(now)
+	return nil
+}
+
+// orphansFirst says that the entries that orphan are needed before a tier goes.
+func (d *decider) orphansFirst(seed string, t *plan.Tier) bool {
+	r := d.repo(t.Repo)
+	if r == nil || !t.Gone() || t.Object.Cluster == t.Cluster || !d.abandoned[t.Cluster] {
+		return false
+	}
+	file := t.ReconcilerFile()
+	base := release.GripNone
+	if blob := d.at(t.Repo, r.Head, file)[file]; blob != "" {
+		base = gripOf(d.reconcilerObject(t.Repo, file, blob).spec)
+	}
+	name := layout.Tier{Seed: seed, Cluster: t.Cluster, Ordinal: t.Ordinal}
+	proposal, open := r.Proposals[layout.TierBranch(r.Base, name)]
+	return release.OrphansFirst(base, d.gripOn(t), open && proposal.Wants == t.Wants())
+}
+
+func gripOf(spec map[string]any) release.Grip {
+	if template.Orphans(spec) {
+		return release.GripOrphans
+	}
+	return release.GripHolds
+}
+
+// gripOn is that of the live object. A hub that was abandoned, too, is not waited for.
+func (d *decider) gripOn(t *plan.Tier) release.Grip {
+	if d.unasked() {
+		return release.GripUnknown
+	}
+	switch live := d.reconciler(reconcilerKey(t)); {
+	case !live.Known && d.abandoned[t.Object.Cluster]:
+		return release.GripNone
+	case !live.Known:
+		return release.GripUnknown
+	case !live.Found:
+		return release.GripNone
+	default:
+		return gripOf(live.Spec)
+	}
+}
+
+// addOrphan makes the entries that come before a tier goes of the last plan that had the tier.
+func (d *decider) addOrphan(p *Previous, t *plan.Tier, files map[string]map[string]plan.File) error {
+	d.missing = false
+	last := d.lastPlanned(p, t)
+	if d.missing {
+		return nil
+	}
+	file := t.ReconcilerFile()
+	if last == nil {
+		return fmt.Errorf("no plan has %s any more, so it cannot be orphaned before it goes. Set spec.deletionPolicy of Kustomization %s/%s on cluster %s to Orphan by hand", file, t.Object.Namespace, t.Object.Name, t.Object.Cluster)
+	}
+	data := d.blob(t.Repo, last[file])
+	if d.missing {
+		return nil
+	}
+	orphaned, err := template.Orphaned(file, data)
+	if err != nil {
+		return err
+	}
+	t.Orphan = &plan.Orphan{Rendered: orphaned.Digest}
+	if files[t.Repo] == nil {
+		files[t.Repo] = map[string]plan.File{}
+	}
+	for _, e := range t.Entries {
+		e.Hash = last[e.Path]
+		f := plan.File{Hash: e.Hash, Dir: e.Mode == plan.ModeTree}
+		if e.Path == file {
+			e.Hash = layout.BlobHash(orphaned.Bytes)
+			f = plan.File{Data: orphaned.Bytes, Hash: e.Hash}
+		}
+		t.Orphan.Entries = append(t.Orphan.Entries, e)
+		files[t.Repo][e.Path] = f
+	}
+	return nil
+}
+
+// lastPlanned is what the newest plan that has the tier has at its paths; nil where none has.
+func (d *decider) lastPlanned(p *Previous, t *plan.Tier) map[string]layout.Hash {
+	for _, had := range d.past(t.Repo, p.commit(t.Repo), t.Paths()...) {
+		if !slices.ContainsFunc(t.Paths(), func(at string) bool { return had[at] == "" }) {
+			return had
+		}
+	}
+	return nil
+}
+
+// write makes the plan with these tiers the one that goes to the plan branches.
+func (s *Seed) write(tiers []plan.Tier, more map[string]map[string]plan.File) {
+	files := map[string]map[string]plan.File{}
+	of := s.files
+	if of == nil {
+		of = s.Plan.Files()
+	}
+	for repo, own := range of {
+		files[repo] = maps.Clone(own)
+	}
+	for repo, own := range more {
+		if files[repo] == nil {
+			files[repo] = map[string]plan.File{}
+		}
+		maps.Copy(files[repo], own)
+	}
+	changed := !slices.EqualFunc(s.Plan.Tiers, tiers, func(a, b plan.Tier) bool { return a.Orphan.Equal(b.Orphan) })
+	s.written, s.files = s.Plan.WithTiers(tiers), files
+	if changed && s.written.Generation <= s.previous.Plan.Generation {
+		s.written.Generation = s.previous.Plan.Generation + 1
+	}
+}

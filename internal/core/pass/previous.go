@@ -1,0 +1,139 @@
+package pass
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/release"
+)
+
+// Previous is the plan of a seed that is on its branches.
+type Previous struct {
+	// Plan is nil where none can be read.
+	Plan *plan.Plan
+	// Foreign says that the plan is another owner's, or of a seed that another engine is
+	// responsible for: it counts for what it has planted, and for nothing else.
+	Foreign bool
+	// Partial says that not every repository of the plan has it.
+	Partial bool
+	// Commits and Generations are those of the plan branches, by repository.
+	Commits     map[string]layout.Hash
+	Generations map[string]int
+	// Others are the control planes that have a plan of the seed in other repositories.
+	Others map[string]plan.Identity
+	// Err says why the seed cannot be decided about.
+	Err error
+
+	// tiers are the facts of the plan's tiers, settled what follows from them; both unset
+	// while something is missing or Err is set.
+	tiers   map[layout.Tier]release.TierFacts
+	settled bool
+}
+
+// Previous are the plans on their branches, by seed. Where repositories have different
+// ones, as when an engine was killed between two pushes, the newest generation counts.
+func (f *Facts) Previous() map[string]*Previous {
+	all := map[string]*Previous{}
+	for i := range f.Plans {
+		b := &f.Plans[i]
+		p := all[b.Seed]
+		if p == nil {
+			p = &Previous{Commits: map[string]layout.Hash{}, Generations: map[string]int{}, Others: map[string]plan.Identity{}}
+			all[b.Seed] = p
+		}
+		if b.Plan == nil {
+			p.Commits[b.Repo], p.Err = b.Commit, b.Failure.AsError()
+			continue
+		}
+		p.take(b, f.Self)
+	}
+	for seed, p := range all {
+		p.Foreign = !f.ControlPlane.scopes(seed)
+		if p.Plan == nil {
+			continue
+		}
+		p.Foreign = p.Foreign || p.Plan.Identity() != f.Self
+		if !p.Foreign {
+			f.checkRepos(seed, p)
+		}
+	}
+	return all
+}
+
+// take adds the plan that a repository has. The newest one of this control plane counts, and
+// without one the newest of another: what one control plane has in a repository is never part
+// of what another one has.
+func (p *Previous) take(b *PlanOnBranch, self plan.Identity) {
+	of := b.Plan.Identity()
+	if p.Plan != nil && p.Plan.Identity() != of {
+		if p.Plan.Identity() == self || of != self && p.Plan.Generation >= b.Plan.Generation {
+			p.Others[b.Repo] = of
+			return
+		}
+		for had := range p.Generations {
+			p.Others[had] = p.Plan.Identity()
+			delete(p.Commits, had)
+		}
+		p.Plan, p.Generations = nil, map[string]int{}
+	}
+	p.Commits[b.Repo], p.Generations[b.Repo] = b.Commit, b.Plan.Generation
+	if p.Plan == nil || b.Plan.Generation > p.Plan.Generation {
+		p.Plan = b.Plan
+	}
+}
+
+// checkRepos holds a seed while a repository of its plan cannot be used, and
+// notes when one does not have the plan yet.
+func (f *Facts) checkRepos(seed string, p *Previous) {
+	for _, repo := range p.Plan.Repos() {
+		r, declared := f.Repos[repo]
+		of, taken := p.Others[repo]
+		switch broken := f.ControlPlane.Catalog.Inventory.BrokenRepo(repo); {
+		case taken:
+			p.Err = plan.ErrForeign(seed, repo, of, f.Self)
+		case !declared && broken != "":
+			p.Err = fmt.Errorf("seed %q: it is planted in GitOps repository %q, and %s. Correct that document", seed, repo, broken)
+		case !declared:
+			p.Err = fmt.Errorf("seed %q: it is planted in GitOps repository %q, which is no longer declared. Declare it again, and remove the seed first", seed, repo)
+		case r.Failure != nil:
+			p.Err = r.Failure
+		case p.Commits[repo] == "" || p.Generations[repo] != p.Plan.Generation:
+			p.Partial = true
+		}
+	}
+}
+
+// ownerUnknown refuses to act under another name than the plans of this control plane
+// have, while a file cannot be read that may give it its name.
+func (d *decider) ownerUnknown() error {
+	file, doubtful := d.catalog().OwnerDoubt()
+	if !doubtful {
+		return nil
+	}
+	for _, seed := range slices.Sorted(maps.Keys(d.previous)) {
+		p := d.previous[seed]
+		all := maps.Clone(p.Others)
+		if p.Plan != nil {
+			for repo := range p.Generations {
+				all[repo] = p.Plan.Identity()
+			}
+		}
+		for _, repo := range slices.Sorted(maps.Keys(all)) {
+			if of := all[repo]; of.Renamed(d.facts.Self) {
+				return plan.ErrOwnerUnknown(file.String(), seed, repo, of, d.facts.Self)
+			}
+		}
+	}
+	return nil
+}
+
+// commit is where the plan's branch is in a repository; empty where there is none.
+func (p *Previous) commit(repo string) layout.Hash {
+	if p == nil {
+		return ""
+	}
+	return p.Commits[repo]
+}

@@ -1,0 +1,241 @@
+package pass
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/furrow-dev/furrow/internal/core/health"
+	"github.com/furrow-dev/furrow/internal/core/layout"
+)
+
+// Kind says what a question is about.
+type Kind string
+
+// The kinds of questions. Each names the field of Facts that its answer goes to.
+const (
+	// AskEntries asks what Commit has at Paths: Answers.Entries.
+	AskEntries Kind = "Entries"
+	// AskBlob asks for the file whose hash is Commit: Answers.Blobs.
+	AskBlob Kind = "Blob"
+	// AskPast asks what the last plans up to Commit had at Paths: Answers.Past.
+	AskPast Kind = "Past"
+	// AskFiles asks for the files below each of Paths in Commit: Answers.Files.
+	AskFiles Kind = "Files"
+	// AskSince asks whether base has changed at Paths after Commit: Answers.Since.
+	AskSince Kind = "Since"
+	// AskClosed asks for the newest closed proposal of Tier with Wants, and what its merges had at Paths: Answers.Closed.
+	AskClosed Kind = "Closed"
+	// AskRootDir asks for the directory Dir of base as a root syncs it, and which of Paths it ignores: Answers.Roots.
+	AskRootDir Kind = "RootDir"
+	// AskHealth asks for objects on clusters: Facts.Health.
+	AskHealth Kind = "Health"
+)
+
+// Question is something that Decide needs to know beyond the facts.
+type Question struct {
+	Kind   Kind
+	Repo   string
+	Commit layout.Hash
+	Paths  []string
+	Tier   layout.Tier
+	Wants  string
+	// Dir and Ignores are those of AskRootDir: the lines of .sourceignore, then those of the source.
+	Dir     string
+	Ignores [2]string
+	// Reconcilers, Creators and Roots are those of AskHealth.
+	Reconcilers []health.ReconcilerKey
+	Creators    []health.CreatorKey
+	Roots       []health.RootKey
+}
+
+// ClosedKey is where Answers.Closed has the answer to a question.
+func ClosedKey(tier layout.Tier, wants string) string { return tier.String() + " " + wants }
+
+// RootDirKey is where Answers.Roots has the answer to a question.
+func RootDirKey(dir string, ignores [2]string) string {
+	return dir + "\n" + strings.Join(ignores[:], "\n---\n")
+}
+
+// HistoryLimit is how many plans up to the present one are asked for what base has.
+const HistoryLimit = 100
+
+// subject is what a question is about, but for its paths.
+type subject struct {
+	kind    Kind
+	repo    string
+	commit  layout.Hash
+	tier    layout.Tier
+	wants   string
+	dir     string
+	ignores [2]string
+}
+
+// asker looks facts up. What is not there becomes a question, and the answer is zero:
+// whoever asks must not conclude anything from it while missing is set.
+type asker struct {
+	facts   *Facts
+	missing bool
+
+	open        map[subject]map[string]bool
+	reconcilers map[health.ReconcilerKey]bool
+	creators    map[health.CreatorKey]bool
+	roots       map[health.RootKey]bool
+}
+
+func newAsker(f *Facts) *asker {
+	return &asker{
+		facts: f, open: map[subject]map[string]bool{}, reconcilers: map[health.ReconcilerKey]bool{},
+		creators: map[health.CreatorKey]bool{}, roots: map[health.RootKey]bool{},
+	}
+}
+
+func (a *asker) ask(s subject, paths ...string) {
+	a.missing = true
+	if a.open[s] == nil {
+		a.open[s] = map[string]bool{}
+	}
+	for _, p := range paths {
+		a.open[s][p] = true
+	}
+}
+
+// questions are the open ones, in order.
+func (a *asker) questions() []Question {
+	var out []Question
+	for s, paths := range a.open {
+		out = append(out, Question{Kind: s.kind, Repo: s.repo, Commit: s.commit, Tier: s.tier, Wants: s.wants, Dir: s.dir, Ignores: s.ignores, Paths: slices.Sorted(maps.Keys(paths))})
+	}
+	slices.SortFunc(out, func(x, y Question) int {
+		return cmp.Or(cmp.Compare(x.Repo, y.Repo), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Commit, y.Commit), x.Tier.Compare(y.Tier),
+			cmp.Compare(x.Wants, y.Wants), cmp.Compare(x.Dir, y.Dir), slices.Compare(x.Ignores[:], y.Ignores[:]))
+	})
+	if len(a.reconcilers)+len(a.creators)+len(a.roots) > 0 {
+		q := Question{Kind: AskHealth}
+		q.Reconcilers = slices.SortedFunc(maps.Keys(a.reconcilers), health.ReconcilerKey.Compare)
+		q.Creators = slices.SortedFunc(maps.Keys(a.creators), health.CreatorKey.Compare)
+		q.Roots = slices.SortedFunc(maps.Keys(a.roots), health.RootKey.Compare)
+		out = append(out, q)
+	}
+	return out
+}
+
+// at is what a commit has at paths; a path that is not there is empty.
+func (a *asker) at(repo string, commit layout.Hash, paths ...string) map[string]layout.Hash {
+	known := a.facts.Repos[repo].Entries[commit]
+	for _, p := range paths {
+		if _, ok := known[p]; !ok {
+			a.ask(subject{kind: AskEntries, repo: repo, commit: commit}, p)
+		}
+	}
+	return known
+}
+
+// blob is the content of a file.
+func (a *asker) blob(repo string, hash layout.Hash) []byte {
+	data, ok := a.facts.Repos[repo].Blobs[hash]
+	if !ok {
+		a.ask(subject{kind: AskBlob, repo: repo, commit: hash})
+	}
+	return data
+}
+
+// past is what the plans up to a commit had at paths, newest first; nothing without a commit.
+func (a *asker) past(repo string, commit layout.Hash, paths ...string) []map[string]layout.Hash {
+	if commit == "" {
+		return nil
+	}
+	versions, ok := a.facts.Repos[repo].Past[commit]
+	for _, p := range paths {
+		if ok && len(versions) > 0 {
+			_, ok = versions[0][p]
+		}
+		if !ok {
+			a.ask(subject{kind: AskPast, repo: repo, commit: commit}, p)
+			ok = false
+		}
+	}
+	if !ok {
+		return nil
+	}
+	return versions
+}
+
+// files are all files at and below a path of a commit.
+func (a *asker) files(repo string, commit layout.Hash, dir string) map[string]layout.Hash {
+	files, ok := a.facts.Repos[repo].Files[commit][dir]
+	if !ok {
+		a.ask(subject{kind: AskFiles, repo: repo, commit: commit}, dir)
+	}
+	return files
+}
+
+// since is how base has changed at paths after a commit; false while that is asked for.
+func (a *asker) since(repo string, commit layout.Hash, paths ...string) (Since, bool) {
+	known := a.facts.Repos[repo].Since[commit]
+	if known == nil {
+		a.ask(subject{kind: AskSince, repo: repo, commit: commit}, paths...)
+		return Since{}, false
+	}
+	whole := true
+	for _, p := range paths {
+		if _, ok := known.Changed[p]; known.OnBase && !ok {
+			a.ask(subject{kind: AskSince, repo: repo, commit: commit}, p)
+			whole = false
+		}
+	}
+	return *known, whole
+}
+
+// closed is the newest closed proposal of a tier with some Wants.
+func (a *asker) closed(repo string, tier layout.Tier, wants string, paths []string) Closed {
+	known := a.facts.Repos[repo].Closed[ClosedKey(tier, wants)]
+	if known == nil {
+		a.ask(subject{kind: AskClosed, repo: repo, tier: tier, wants: wants}, paths...)
+		return Closed{}
+	}
+	return *known
+}
+
+// rootDir is the directory of a root, and which files of it are ignored.
+func (a *asker) rootDir(repo, dir string, ignores [2]string, files []string) RootDir {
+	known := a.facts.Repos[repo].Roots[RootDirKey(dir, ignores)]
+	if known == nil {
+		a.ask(subject{kind: AskRootDir, repo: repo, dir: dir, ignores: ignores}, files...)
+		return RootDir{}
+	}
+	for _, f := range files {
+		if _, ok := known.Ignored[f]; !ok {
+			a.ask(subject{kind: AskRootDir, repo: repo, dir: dir, ignores: ignores}, f)
+		}
+	}
+	return *known
+}
+
+// unasked says that the clusters cannot be asked in this pass.
+func (a *asker) unasked() bool { return a.facts.Health.None || a.facts.Health.Failure != nil }
+
+func (a *asker) reconciler(key health.ReconcilerKey) health.Reconciler {
+	known, ok := a.facts.Health.Reconcilers[key]
+	if !ok && !a.unasked() {
+		a.missing, a.reconcilers[key] = true, true
+	}
+	return known
+}
+
+func (a *asker) creator(key health.CreatorKey) health.Creator {
+	known, ok := a.facts.Health.Creators[key]
+	if !ok && !a.unasked() {
+		a.missing, a.creators[key] = true, true
+	}
+	return known
+}
+
+func (a *asker) root(key health.RootKey) health.Root {
+	known, ok := a.facts.Health.Roots[key]
+	if !ok && !a.facts.Health.None {
+		a.missing, a.roots[key] = true, true
+	}
+	return known
+}

@@ -1,0 +1,142 @@
+package pass
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+
+	"github.com/furrow-dev/furrow/internal/core/health"
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/release"
+)
+
+// sourceIgnore is the file by which people keep source-controller from files.
+const sourceIgnore = ".sourceignore"
+
+// rootKey is the root that syncs a tier's reconciler file.
+func (d *decider) rootKey(seed string, t *plan.Tier) (health.RootKey, bool) {
+	file := t.ReconcilerFile()
+	at := strings.LastIndex("/"+file, "/furrow/"+seed+"/")
+	if at < 0 {
+		return health.RootKey{}, false
+	}
+	key := health.RootKey{Cluster: t.Object.Cluster, Path: file[:max(at-1, 0)]}
+	if cl, known := d.catalog().Inventory.Clusters[key.Cluster]; known {
+		key.Source = cl.Source.Namespace + "/" + cl.Source.Name
+	}
+	return key, true
+}
+
+// judgeRoot finds out what keeps the root from syncing a new reconciler file:
+// first what Git shows, then what the cluster does.
+func (d *tierDecider) judgeRoot(f *release.TierFacts) {
+	key, ok := d.rootKey(d.plan.Seed, d.tier)
+	if !ok {
+		return
+	}
+	dir := cmp.Or(key.Path, ".")
+	have := d.at(d.tier.Repo, d.repo.Head, sourceIgnore, dir)
+	if d.missing {
+		return
+	}
+	if have[dir] == "" {
+		f.RootUnfit = fmt.Sprintf("branch %s of %s has no directory %s for the root of cluster %s to sync. Set the root up first (flux bootstrap makes the directory), or commit a README.md there", d.repo.Base, d.tier.Repo, key.Path, key.Cluster)
+		return
+	}
+	root, ignores := d.root(key), [2]string{}
+	if hash := have[sourceIgnore]; hash != "" {
+		ignores[0] = string(d.blob(d.tier.Repo, hash))
+	}
+	ignores[1] = root.Ignore
+	if d.missing {
+		return
+	}
+	seen := d.rootDir(d.tier.Repo, key.Path, ignores, d.landing(ignores))
+	if d.missing {
+		return
+	}
+	if f.RootUnfit = d.rootInGit(seen.Folder); f.RootUnfit == "" {
+		f.RootUnfit, f.RootUnknown = d.rootOnCluster(f.Base != release.BaseNothing)
+	}
+	if f.RootUnfit == "" {
+		f.RootUnfit = d.leftOut(key, root, seen.Ignored)
+	}
+}
+
+// landing are the tier's files, where any may be ignored.
+func (d *tierDecider) landing(ignores [2]string) []string {
+	if ignores == [2]string{} {
+		return nil
+	}
+	files := []string{d.tier.ReconcilerFile()}
+	for _, o := range d.plan.Objects(d.tier) {
+		files = append(files, d.tier.FilePath(o))
+	}
+	return files
+}
+
+// leftOut says which file of a tier Flux would not read, and why: it would take a tier
+// for healthy that is not whole.
+func (d *tierDecider) leftOut(key health.RootKey, root health.Root, ignored map[string]IgnoredBy) string {
+	for _, file := range d.landing([2]string{sourceIgnore}) {
+		var where string
+		switch ignored[file] {
+		case IgnoredByFile:
+			where = fmt.Sprintf("%s on branch %s of %s", sourceIgnore, d.repo.Base, d.tier.Repo)
+		case IgnoredBySource:
+			where = fmt.Sprintf("spec.ignore of the GitRepository %s on cluster %s", root.Source, key.Cluster)
+		default:
+			continue
+		}
+		return fmt.Sprintf("%s keeps Flux from reading %s. Take the pattern out, or except that path after it", where, file)
+	}
+	return ""
+}
+
+// rootInGit says what is wrong with the root's directory on base, which Flux builds as a whole.
+func (d *tierDecider) rootInGit(folder layout.Folder) string {
+	where := fmt.Sprintf("branch %s of %s: ", d.repo.Base, d.tier.Repo)
+	if n := len(folder.Problems); n > 0 {
+		unfit := where + folder.Problems[0].String()
+		if n > 1 {
+			unfit += fmt.Sprintf("; and %d more like it", n-1)
+		}
+		return unfit
+	}
+	object := manifest.ID{Group: kustomizev1.GroupVersion.Group, Kind: kustomizev1.KustomizationKind, Namespace: d.tier.Object.Namespace, Name: d.tier.Object.Name}
+	if claim, claimed := folder.Claims(object, d.tier.ReconcilerFile()); claimed {
+		return where + claim.String()
+	}
+	return ""
+}
+
+// hadRoot says that the root is found under which a tier's reconciler object was, or
+// that there never was one: base does not even have its directory.
+func (d *tierDecider) hadRoot() bool {
+	key, ok := d.rootKey(d.plan.Seed, d.tier)
+	if !ok || d.root(key).Found {
+		return true
+	}
+	dir := cmp.Or(key.Path, ".")
+	return d.at(d.tier.Repo, d.repo.Head, dir)[dir] == ""
+}
+
+// rootOnCluster says what is wrong with the root on the cluster, or why that is
+// not known; nothing where there is no channel to ask. An update may be what repairs
+// a root that cannot build, and is let through.
+func (d *tierDecider) rootOnCluster(update bool) (unfit, unknown string) {
+	key, ok := d.rootKey(d.plan.Seed, d.tier)
+	if !ok || d.facts.Health.None {
+		return "", ""
+	}
+	want := health.WantRoot{Cluster: key.Cluster, Path: key.Path, Source: key.Source, URL: d.catalog().Repos[d.tier.Repo].Spec.URL, Branch: d.repo.Base}
+	root := d.root(key)
+	if update {
+		root.Ready = ""
+	}
+	return health.RootUnfit(root, want), health.RootUnknown(root, want)
+}

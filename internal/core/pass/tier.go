@@ -1,0 +1,454 @@
+package pass
+
+import (
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/health"
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/core/template"
+)
+
+// tierDecider gathers the facts of one tier.
+type tierDecider struct {
+	*decider
+	repo     *Repo
+	plan     *plan.Plan
+	tier     *plan.Tier
+	name     layout.Tier
+	previous *Previous
+	// have is what base has at the tier's paths.
+	have map[string]layout.Hash
+}
+
+// tierFacts gathers what is known of every tier of a plan, but for closed proposals; nil
+// while something is missing.
+func (d *decider) tierFacts(pl *plan.Plan, p *Previous) (map[layout.Tier]release.TierFacts, error) {
+	facts := make(map[layout.Tier]release.TierFacts, len(pl.Tiers))
+	complete := true
+	for i := range pl.Tiers {
+		t := &pl.Tiers[i]
+		r := d.repo(t.Repo)
+		if r == nil {
+			return nil, fmt.Errorf("seed %q: GitOps repository %q cannot be used", pl.Seed, t.Repo)
+		}
+		d.missing = false
+		td := tierDecider{decider: d, repo: r, plan: pl, tier: t, name: pl.Name(t), previous: p}
+		f, err := td.gather()
+		if err != nil {
+			return nil, fmt.Errorf("seed %q, %s: %w", pl.Seed, t, err)
+		}
+		facts[td.name] = f
+		complete = complete && !d.missing
+	}
+	if !complete {
+		return nil, nil
+	}
+	return facts, nil
+}
+
+// gather returns early wherever something is missing: what it has then is thrown away.
+func (d *tierDecider) gather() (release.TierFacts, error) {
+	var f release.TierFacts
+	d.askAhead()
+	if d.missing {
+		return f, nil
+	}
+	d.have = d.at(d.tier.Repo, d.repo.Head, d.tier.Paths()...)
+	if f.Base, f.BaseDetail = d.base(); d.missing {
+		return f, nil
+	}
+	if f.Base == release.BaseForeign {
+		if err := d.explainForeign(&f); err != nil || d.missing {
+			return f, err
+		}
+	}
+	if f.Base != release.BaseAmended && f.BaseDetail != "" {
+		if f.Foreign = d.foreignFiles(d.tier, d.previous); len(f.Foreign) > 0 {
+			f.BaseDetail += ": " + listed(f.Foreign)
+		}
+	}
+	if proposal, ok := d.repo.Proposals[layout.TierBranch(d.repo.Base, d.name)]; ok {
+		f.Proposal = &release.Proposal{
+			Wants: proposal.Wants, Edited: proposal.Edited, Unknown: !d.repo.Amends, Rejected: proposal.Rejected, Reason: proposal.Reason,
+			Stale: proposal.Stale, Behind: d.isBehind(proposal), Outside: d.outside(proposal),
+		}
+	}
+	switch {
+	case d.missing:
+	case release.Standing(d.tier, f) != "":
+		f.Health = d.verdict()
+	case d.tier.Gone():
+		f.LeftBehind = d.leftBehind()
+	default:
+		d.judgeRoot(&f)
+	}
+	return f, nil
+}
+
+// askAhead asks at once for all that is surely needed.
+func (d *tierDecider) askAhead() {
+	d.at(d.tier.Repo, d.repo.Head, d.tier.Paths()...)
+	d.reconciler(reconcilerKey(d.tier))
+	for _, key := range d.creatorKeys(d.tier) {
+		d.creator(key)
+	}
+	if key, ok := d.rootKey(d.plan.Seed, d.tier); ok {
+		d.root(key)
+	}
+}
+
+func reconcilerKey(t *plan.Tier) health.ReconcilerKey {
+	return health.ReconcilerKey{Cluster: t.Object.Cluster, Namespace: t.Object.Namespace, Name: t.Object.Name}
+}
+
+// creatorKeys name the creators of a tier and the Secrets through which their clusters are reached: only those that may
+// be read, whatever a plan says, for a plan is only as good as whoever may write to its branch.
+func (d *decider) creatorKeys(t *plan.Tier) []health.CreatorKey {
+	keys := make([]health.CreatorKey, 0, len(t.Creates))
+	for _, c := range t.Creates {
+		key := health.CreatorKey{Cluster: t.Cluster, Object: c.Object, Creates: c.Cluster}
+		if d.catalog().Inventory.MayReadKubeConfig(c.KubeConfig.Cluster, c.KubeConfig.Namespace, catalog.Creation{Object: c.Object, On: t.Cluster}) {
+			key.KubeConfig = health.SecretKey(c.KubeConfig)
+		}
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// base says what base has at the tier's paths.
+func (d *tierDecider) base() (release.Base, string) {
+	equal, nothing := true, true
+	for at, hash := range d.tier.Want() {
+		equal = equal && d.have[at] == hash
+		nothing = nothing && d.have[at] == ""
+	}
+	switch {
+	case nothing:
+		return release.BaseNothing, ""
+	case equal:
+		return release.BaseEntries, ""
+	}
+	versions := d.past(d.tier.Repo, d.previous.commit(d.tier.Repo), d.tier.Paths()...)
+	for _, at := range d.tier.Paths() {
+		planned := func(had map[string]layout.Hash) bool { return had[at] == d.have[at] }
+		if d.have[at] != "" && !slices.ContainsFunc(versions, planned) {
+			return release.BaseForeign, fmt.Sprintf("%s on branch %s of %s holds what Furrow did not put there", at, d.repo.Base, d.tier.Repo)
+		}
+	}
+	return release.BaseEarlier, ""
+}
+
+// maxAmendedPlans is how many earlier plans' proposals are asked for what base has.
+const maxAmendedPlans = 5
+
+// explainForeign finds out how content that no plan has came to be on base: a person
+// made it of a proposal before it was merged, or asks for it to be replaced, as the
+// open proposal does that was made when they asked.
+func (d *tierDecider) explainForeign(f *release.TierFacts) error {
+	t := d.tier
+	proposal, open := d.repo.Proposals[layout.TierBranch(d.repo.Base, d.name)]
+	replacing := open && !proposal.Rejected && proposal.Wants == t.Wants()
+	if d.retries(t.Repo, d.previous, d.plan.Seed) || replacing && !proposal.Stale {
+		f.Base = release.BaseEarlier
+		return nil
+	}
+	wants := d.earlierWants()
+	if d.missing {
+		return nil
+	}
+	for i, wants := range wants {
+		page, landed, err := d.landed(wants)
+		switch {
+		case err != nil || d.missing:
+			return err
+		case !landed:
+			continue
+		case i > 0 || t.Gone():
+			f.Base, f.BaseDetail = release.BaseEarlier, ""
+		default:
+			f.Base = release.BaseAmended
+			f.BaseDetail = fmt.Sprintf("a person changed it in %s before merging; git diff origin/%s origin/%s -- %s %s shows how",
+				page, layout.PlanBranch(d.repo.Base, d.plan.Seed), d.repo.Base, t.Dir(), t.ReconcilerFile())
+		}
+		return nil
+	}
+	return nil
+}
+
+// earlierWants are the Wants of the tier in the plan in force and in those before it.
+func (d *tierDecider) earlierWants() []string {
+	wants := []string{d.tier.Wants()}
+	add := func(entries map[string]layout.Hash) {
+		if w := plan.Wants(entries); !slices.Contains(wants, w) {
+			wants = append(wants, w)
+		}
+	}
+	for i, had := range d.past(d.tier.Repo, d.previous.commit(d.tier.Repo), d.tier.Paths()...) {
+		if i == maxAmendedPlans {
+			break
+		}
+		add(pick(had, d.tier.Paths()))
+	}
+	if d.tier.Orphan != nil {
+		add(pick(nil, d.tier.Paths()))
+	}
+	return wants
+}
+
+// pick is what entries have at paths.
+func pick(entries map[string]layout.Hash, paths []string) map[string]layout.Hash {
+	out := make(map[string]layout.Hash, len(paths))
+	for _, at := range paths {
+		out[at] = entries[at]
+	}
+	return out
+}
+
+// landed says that what base has of the tier is what the newest merged proposal with these
+// Wants was when it was merged. page is that of the proposal by which it came to be so: of
+// several that landed with this content one after the other, the first that base still has.
+func (d *tierDecider) landed(wants string) (page string, landed bool, err error) {
+	closed := d.closed(d.tier.Repo, d.name, wants, d.tier.Paths())
+	if closed.Failure != nil {
+		return "", false, closed.Failure
+	}
+	for i, l := range closed.Landings {
+		if l.Have == nil || !maps.Equal(pick(l.Have, d.tier.Paths()), pick(d.have, d.tier.Paths())) {
+			break
+		}
+		if landed = true; i == 0 || l.OnBase {
+			page = l.URL
+		}
+	}
+	return page, landed, nil
+}
+
+// foreignFiles are the files at a tier's paths on base that no plan of the seed has put there.
+func (d *decider) foreignFiles(t *plan.Tier, p *Previous) []string {
+	r := d.facts.Repos[t.Repo]
+	have := map[string]layout.Hash{}
+	for _, root := range t.Paths() {
+		maps.Copy(have, d.files(t.Repo, r.Head, root))
+	}
+	files := slices.Sorted(maps.Keys(have))
+	if d.missing {
+		return nil
+	}
+	for _, had := range d.past(t.Repo, p.commit(t.Repo), files...) {
+		files = slices.DeleteFunc(files, func(at string) bool { return had[at] == have[at] })
+	}
+	return files
+}
+
+// isBehind says that a proposal is to follow the base branch.
+func (d *tierDecider) isBehind(proposal Proposal) bool {
+	return d.catalog().Repos[d.tier.Repo].Spec.Update == v1alpha1.UpdateWhenBehind && proposal.Base != d.repo.Head
+}
+
+// outside names what merging a proposal would change beside the tier's own paths. One
+// that nobody has edited changes nothing else, as long as it is not stale.
+func (d *tierDecider) outside(proposal Proposal) string {
+	if !proposal.Edited || proposal.Stale {
+		return ""
+	}
+	within := func(at string) bool {
+		return slices.ContainsFunc(d.tier.Paths(), func(own string) bool { return at == own || strings.HasPrefix(at, own+"/") })
+	}
+	var out []string
+	for _, at := range proposal.Paths {
+		switch {
+		case within(at):
+		case slices.ContainsFunc(d.tier.Paths(), func(own string) bool { return strings.HasPrefix(own, at+"/") }):
+			// a directory that has more than the tier, or not
+			out = append(out, slices.DeleteFunc(d.changedBelow(proposal.Head, at), within)...)
+		default:
+			out = append(out, at)
+		}
+	}
+	slices.Sort(out)
+	return listed(out)
+}
+
+// changedBelow are the files below a directory that a commit and base have different.
+func (d *tierDecider) changedBelow(commit layout.Hash, dir string) []string {
+	on, in := d.files(d.tier.Repo, d.repo.Head, dir), d.files(d.tier.Repo, commit, dir)
+	changed := map[string]bool{}
+	for at, hash := range on {
+		changed[at] = in[at] != hash
+	}
+	for at, hash := range in {
+		changed[at] = on[at] != hash
+	}
+	maps.DeleteFunc(changed, func(_ string, differs bool) bool { return !differs })
+	return slices.Sorted(maps.Keys(changed))
+}
+
+// maxListed is how many paths a message names.
+const maxListed = 5
+
+func listed(paths []string) string {
+	rest := ""
+	if n := len(paths) - maxListed; n > 0 {
+		paths, rest = paths[:maxListed], fmt.Sprintf(" and %d more", n)
+	}
+	return manifest.Printable(strings.Join(paths, ", ")) + rest
+}
+
+// cluster is a cluster that is asked for something.
+func (d *decider) cluster(name string) health.Place {
+	return health.Place{Cluster: name, Abandoned: d.abandoned[name]}
+}
+
+// leftBehind says why a tier that is to go should not go as things are. What is left
+// there is what people want of a cluster that they have given up.
+func (d *tierDecider) leftBehind() string {
+	if !d.reconciler(reconcilerKey(d.tier)).LeavesAll() || d.abandoned[d.tier.Cluster] {
+		return ""
+	}
+	k := d.tier.Object
+	return fmt.Sprintf("Kustomization %s/%s on cluster %s is suspended, and Flux leaves everything there when it goes. Resume it first: flux resume kustomization %s -n %s", k.Namespace, k.Name, k.Cluster, k.Name, k.Namespace)
+}
+
+// verdict judges a tier that is on base.
+func (d *tierDecider) verdict() health.Verdict {
+	v := d.judge()
+	if d.tier.Gone() && v.Phase == health.Unknown && d.clusterGone(d.tier.Object.Cluster) {
+		return health.Verdict{Phase: health.Absent, Message: "gone with its cluster"}
+	}
+	return v
+}
+
+func (d *tierDecider) judge() health.Verdict {
+	if d.facts.Health.None {
+		return health.Verdict{Phase: health.Unknown, Message: "no health channel is set up"}
+	}
+	if failure := d.facts.Health.Failure; failure != nil {
+		return health.Verdict{Phase: health.Unknown, Message: failure.Message}
+	}
+	observed := d.reconciler(reconcilerKey(d.tier))
+	want := health.Want{Gone: d.tier.Gone(), At: map[string]health.Match{}, Reconciler: d.cluster(d.tier.Object.Cluster), Creators: d.cluster(d.tier.Cluster)}
+	if want.Gone {
+		want.RootFound = d.hadRoot()
+	} else {
+		file := d.tier.ReconcilerFile()
+		object := d.reconcilerObject(d.tier.Repo, file, d.have[file])
+		want.Rendered, want.Spec, want.Amiss = object.rendered, object.spec, d.amended(object)
+	}
+	for _, revision := range []string{observed.Revision, observed.AttemptedRevision} {
+		want.At[revision] = d.match(revision)
+	}
+	var creators []health.Creator
+	for _, key := range d.creatorKeys(d.tier) {
+		creators = append(creators, d.creator(key))
+	}
+	v := health.Judge(observed, creators, want)
+	if v.AwaitsRoot {
+		unfit, unknown := d.rootOnCluster(false)
+		if unfit+unknown != "" {
+			v.Message += "; " + unfit + unknown
+		}
+	}
+	return v
+}
+
+// clusterGone says that a cluster which the plan creates has no creator any more,
+// or none yet: nobody answers there, and nothing is left to ask for. The root tells
+// that it is the creator's cluster which was asked.
+func (d *tierDecider) clusterGone(cluster string) bool {
+	for i := range d.plan.Tiers {
+		t := &d.plan.Tiers[i]
+		for _, key := range d.creatorKeys(t) {
+			if key.Creates == cluster {
+				root, ok := d.rootKey(d.plan.Seed, t)
+				c := d.creator(key)
+				return c.Known && !c.Found && ok && d.root(root).Found
+			}
+		}
+	}
+	return false
+}
+
+// match says whether the reconciler, at the revision that it reports, has what
+// base has at the tier's paths. The revision must not be from before base last
+// changed there: content that was replaced and came back is not the same. Of a
+// revision that is no state of base along first parents, only the content counts.
+func (d *tierDecider) match(revision string) health.Match {
+	_, digits, ok := strings.Cut(revision, "@sha1:")
+	if raw, err := hex.DecodeString(digits); !ok || err != nil || len(raw) != 20 {
+		return health.MatchUnknown
+	}
+	commit := layout.Hash(digits)
+	since, known := d.since(d.tier.Repo, commit, d.tier.Paths()...)
+	switch {
+	case !known || since.Unknown:
+		return health.MatchUnknown
+	case since.OnBase:
+		if slices.ContainsFunc(d.tier.Paths(), func(at string) bool { return since.Changed[at] }) {
+			return health.Differs
+		}
+		return health.Matches
+	}
+	if there := d.at(d.tier.Repo, commit, d.tier.Paths()...); !maps.Equal(pick(there, d.tier.Paths()), pick(d.have, d.tier.Paths())) {
+		return health.Differs
+	}
+	return health.Matches
+}
+
+// reconcilerObject is what counts of a reconciler object in Git.
+type reconcilerObject struct {
+	rendered string
+	spec     map[string]any
+}
+
+// reconcilerObject reads the reconciler object that a file holds. One that a person left
+// out, or that is none, is never the live one.
+func (d *decider) reconcilerObject(repo, at string, hash layout.Hash) reconcilerObject {
+	object := reconcilerObject{rendered: "none on the base branch"}
+	if hash == "" {
+		return object
+	}
+	known, ok := d.memo.objects[hash]
+	if !ok {
+		known, ok = d.memo.before[hash]
+	}
+	if !ok {
+		data := d.blob(repo, hash)
+		if _, answered := d.facts.Repos[repo].Blobs[hash]; !answered {
+			return object
+		}
+		known = object
+		if objects, err := manifest.Parse(at, data); err == nil && len(objects) == 1 {
+			known = reconcilerObject{objects[0].Annotation(v1alpha1.AnnotationRendered), objects[0].Map("spec")}
+		}
+	}
+	if d.memo.objects == nil {
+		d.memo.objects = map[layout.Hash]reconcilerObject{}
+	}
+	d.memo.objects[hash] = known
+	return known
+}
+
+// amended says what is wrong with a reconciler object that a person amended.
+func (d *tierDecider) amended(object reconcilerObject) string {
+	file := d.tier.ReconcilerFile()
+	if d.have[file] == d.tier.ReconcilerHash() || object.spec == nil {
+		return ""
+	}
+	planned := d.reconcilerObject(d.tier.Repo, file, d.tier.ReconcilerHash())
+	if planned.spec == nil {
+		return ""
+	}
+	if err := template.CheckAmended(object.spec, planned.spec); err != nil {
+		return fmt.Sprintf("the tier's health is unknown because a person changed %s: %v. Correct it on branch %s, or run 'furrow retry %s' to propose what was planned", file, err, d.repo.Base, d.plan.Seed)
+	}
+	return ""
+}

@@ -1,0 +1,181 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/pass"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/template"
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// graft copies the tier's entries from the plan's tree onto base, hash by hash.
+func (s *slice) graft(a *pass.Action) error {
+	r := s.repo
+	edits, err := edits(a.Entries)
+	if err != nil {
+		return err
+	}
+	request := &forge.Request{Tier: *a.Tier, Branch: a.Branch, Wants: a.Wants, Title: a.Title, Body: a.Body, Shut: a.Why}
+	meta := git.CommitMeta{Author: s.person, Message: forge.AddTrailers(a.Title+"\n\n"+a.Body, []forge.Trailer{
+		{Key: forge.TrailerSeed, Value: a.Seed},
+		revisionTrailer(a.Revision),
+		{Key: forge.TrailerTier, Value: a.Tier.String()},
+		{Key: forge.TrailerPlan, Value: s.plan(a.Seed).String()},
+		{Key: forge.TrailerWants, Value: a.Wants},
+	})}
+	graft, err := r.Mirror.Graft(r.head, edits, meta)
+	if err != nil {
+		return err
+	}
+	if graft.Unchanged {
+		return fmt.Errorf("branch %s: base has the entries already", a.Branch)
+	}
+	old := r.refs[a.Branch]
+	u := update{Update: git.Update{Ref: a.Branch, Old: old, New: graft.Commit, Objects: graft.Objects}, action: a, request: request}
+	if !old.IsZero() && r.isCommit(old, graft.Tree, meta) {
+		u.New, u.Objects = old, nil // pushed before, and not proposed then
+	}
+	request.Head = u.New
+	s.updates = append(s.updates, u)
+	return nil
+}
+
+// isCommit says that a commit is what would be pushed now, but for its time.
+func (r *repoState) isCommit(commit, tree git.Hash, meta git.CommitMeta) bool {
+	had, err := r.Mirror.Commit(commit)
+	return err == nil && had.Tree == tree && len(had.Parents) == 1 && had.Parents[0] == r.head && had.Message == meta.Message &&
+		had.Author.Email == meta.Author.Email && had.Committer.Email == meta.Author.Email
+}
+
+// revisionTrailer is for people; nothing reads it.
+func revisionTrailer(revision string) forge.Trailer {
+	return forge.Trailer{Key: forge.TrailerRevision, Value: template.Ordinary(revision)}
+}
+
+var modes = map[plan.Mode]git.Mode{plan.ModeTree: git.ModeDir, plan.ModeFile: git.ModeFile}
+
+func edits(entries []plan.Entry) ([]git.Edit, error) {
+	out := make([]git.Edit, len(entries))
+	for i, e := range entries {
+		out[i].Path = e.Path
+		if e.Hash == "" {
+			continue
+		}
+		var err error
+		if out[i].Hash, err = git.ParseHash(string(e.Hash)); err != nil {
+			return nil, fmt.Errorf("%s: %w", e.Path, err)
+		}
+		out[i].Mode = modes[e.Mode]
+	}
+	return out, nil
+}
+
+// push moves all branches in one request. What is refused, or was moved by somebody else,
+// holds only what it belongs to: the rest is sent again without it.
+func (s *slice) push(ctx context.Context) {
+	for {
+		var moving []git.Update
+		for _, u := range s.updates {
+			if u.Old != u.New {
+				moving = append(moving, u.Update)
+			}
+		}
+		if len(moving) == 0 {
+			return
+		}
+		err := s.repo.move(ctx, moving...)
+		if err == nil {
+			s.changed = true
+			return
+		}
+		refused, ok := errors.AsType[*git.PushError](err)
+		if ok && s.withdrawRefused(refused) {
+			continue
+		}
+		if !git.IsLeaseRefused(err) { // else it is observed in the next pass
+			s.failAll(err)
+		}
+		s.updates = nil
+		return
+	}
+}
+
+// withdrawRefused takes out what cannot be pushed; false when there is nothing to take out.
+func (s *slice) withdrawRefused(refused *git.PushError) bool {
+	stale, unplanned := map[string]bool{}, map[string]bool{}
+	for _, u := range s.updates {
+		reason, blamed := refused.Refs[u.Ref]
+		switch {
+		case !blamed:
+		case refused.LeaseRefused(u.Ref):
+			s.raced, stale[u.action.Seed] = true, true
+		case u.action.Verb == pass.PushPlan:
+			unplanned[u.action.Seed] = true // without its plan nothing may be proposed
+			s.seeds[u.action.Seed] = fmt.Errorf("seed %q: %w", u.action.Seed, refused)
+		case u.action.Tier != nil:
+			s.tiers[*u.action.Tier] = fmt.Errorf("the server refuses branch %s: %s", u.Ref, reason)
+		}
+	}
+	return s.withdraw(func(u update) bool {
+		_, blamed := refused.Refs[u.Ref]
+		return blamed || stale[u.action.Seed] || unplanned[u.action.Seed]
+	})
+}
+
+// failAll notes that a push failed as a whole.
+func (s *slice) failAll(err error) {
+	s.repo.leaveAlone(err, s.engine.config.Now)
+	if git.IsTransient(err) && s.unread() != nil {
+		return // the repository's servers do not answer, which is its problem and not the seeds'
+	}
+	for _, u := range s.updates {
+		if s.seeds[u.action.Seed] == nil && u.action.Seed != "" {
+			s.seeds[u.action.Seed] = fmt.Errorf("seed %q: %w", u.action.Seed, err)
+		}
+	}
+}
+
+// propose opens the proposals of the branches that were pushed, as many at once as the forge may be asked.
+func (s *slice) propose(ctx context.Context) {
+	var proposed []layout.Tier
+	var mu sync.Mutex
+	open := func(u update) {
+		proposal, err := s.repo.Forge.Propose(ctx, *u.request)
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			s.failed(u.action, fmt.Errorf("proposing %s: %w", u.Ref, err))
+			return
+		}
+		s.repo.proposals[u.Ref] = proposal
+		proposed = append(proposed, *u.action.Tier)
+	}
+	var calls sync.WaitGroup
+	free := make(chan struct{}, max(1, s.engine.config.ForgeCalls))
+	for _, u := range s.updates {
+		if u.request == nil {
+			continue
+		}
+		mu.Lock()
+		stopped := s.stopped(ctx)
+		mu.Unlock()
+		if stopped || s.engine.timeIsOver() {
+			s.unfinished = s.unfinished || !stopped
+			break
+		}
+		if s.engine.config.ForgeCalls <= 1 {
+			open(u)
+			continue
+		}
+		free <- struct{}{}
+		calls.Go(func() { open(u); <-free })
+	}
+	calls.Wait()
+	s.decision.Proposed(proposed...)
+}

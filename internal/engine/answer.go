@@ -1,0 +1,389 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/furrow-dev/furrow/internal/core/health"
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/pass"
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// maxRounds bounds how often a decision may ask: each round is for what the one before made
+// necessary, and the longest chain has some ten.
+const maxRounds = 40
+
+// decide decides, and answers questions until there are none.
+func (o *observation) decide(ctx context.Context) (*pass.Decision, error) {
+	var decision *pass.Decision
+	err := o.ask(ctx, func() (questions []pass.Question, err error) {
+		decision, questions = o.engine.memo.Decide(o.facts)
+		return questions, nil
+	})
+	if err == nil && decision.Refusal != nil {
+		return nil, decision.Refusal
+	}
+	return decision, err
+}
+
+// ask answers what is asked until nothing is.
+func (o *observation) ask(ctx context.Context, decide func() ([]pass.Question, error)) error {
+	for o.rounds = 0; ; o.rounds++ {
+		questions, err := decide()
+		if err != nil || len(questions) == 0 {
+			return err
+		}
+		if o.rounds == maxRounds {
+			return fmt.Errorf("the decision still asks after %d rounds, first for %s of %s; report this as a bug", maxRounds, questions[0].Kind, questions[0].Repo)
+		}
+		for _, q := range questions {
+			if err := o.answer(ctx, q); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// answerers has how each kind of question about a repository is answered.
+var answerers = map[pass.Kind]func(*observation, context.Context, *repoState, pass.Question) error{
+	pass.AskEntries: (*observation).answerEntries,
+	pass.AskBlob:    (*observation).answerBlob,
+	pass.AskPast:    (*observation).answerPast,
+	pass.AskFiles:   (*observation).answerFiles,
+	pass.AskSince:   (*observation).answerSince,
+	pass.AskClosed:  (*observation).answerClosed,
+	pass.AskRootDir: (*observation).answerRootDir,
+}
+
+// answer adds the answer to a question to the facts. A repository that cannot answer
+// cannot be used in this pass: what cannot be read is not gone.
+func (o *observation) answer(ctx context.Context, q pass.Question) error {
+	if q.Kind == pass.AskHealth {
+		o.answerHealth(ctx, q)
+		return ctx.Err()
+	}
+	r := o.repos[q.Repo]
+	if r.facts.Failure != nil {
+		return nil // since an earlier question of this round
+	}
+	if err := answerers[q.Kind](o, ctx, r, q); err != nil {
+		o.fail(r, fmt.Errorf("GitOpsRepo %q: %w", q.Repo, err))
+	}
+	return ctx.Err()
+}
+
+// put sets a value in a map of maps.
+func put[K1, K2 comparable, V any](m *map[K1]map[K2]V, outer K1, inner K2, value V) {
+	if *m == nil {
+		*m = map[K1]map[K2]V{}
+	}
+	if (*m)[outer] == nil {
+		(*m)[outer] = map[K2]V{}
+	}
+	(*m)[outer][inner] = value
+}
+
+// set sets a value in a map that may be nil.
+func set[K comparable, V any](m *map[K]V, key K, value V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[key] = value
+}
+
+// at is what a commit has at paths, an empty hash where there is nothing.
+func (r *repoState) at(commit layout.Hash, paths []string) (map[string]layout.Hash, error) {
+	known, ok := r.entries.get(commit)
+	if !ok {
+		known = map[string]layout.Hash{}
+		r.entries.put(commit, known)
+	}
+	missing := slices.DeleteFunc(slices.Clone(paths), func(at string) bool { _, ok := known[at]; return ok })
+	if len(missing) == 0 {
+		return known, nil
+	}
+	hash, err := gitHash(commit)
+	if err != nil {
+		return nil, err
+	}
+	found, err := r.Mirror.Entries(hash, missing)
+	if err != nil {
+		return nil, err
+	}
+	for _, at := range missing {
+		known[at] = hashOf(found[at].Hash)
+	}
+	return known, nil
+}
+
+func (o *observation) answerEntries(_ context.Context, r *repoState, q pass.Question) error {
+	have, err := r.at(q.Commit, q.Paths)
+	for _, at := range q.Paths {
+		put(&r.facts.Entries, q.Commit, at, have[at])
+	}
+	return err
+}
+
+func (o *observation) answerBlob(ctx context.Context, r *repoState, q pass.Question) error {
+	data, err := r.blob(ctx, q.Commit)
+	set(&r.facts.Blobs, q.Commit, data)
+	return err
+}
+
+func (r *repoState) blob(ctx context.Context, hash layout.Hash) ([]byte, error) {
+	h, err := gitHash(hash)
+	if err != nil {
+		return nil, err
+	}
+	return r.Mirror.Blob(ctx, h)
+}
+
+func (o *observation) answerPast(_ context.Context, r *repoState, q pass.Question) error {
+	from, err := gitHash(q.Commit)
+	if err != nil {
+		return err
+	}
+	versions := r.facts.Past[q.Commit]
+	n := 0
+	for commit, err := range r.Mirror.Log(from, git.Hash{}) {
+		if err != nil {
+			return err
+		}
+		had, err := r.at(hashOf(commit.Hash), q.Paths)
+		if err != nil {
+			return err
+		}
+		if n == len(versions) {
+			versions = append(versions, map[string]layout.Hash{})
+		}
+		for _, at := range q.Paths {
+			versions[n][at] = had[at]
+		}
+		if n++; n == pass.HistoryLimit {
+			break
+		}
+	}
+	set(&r.facts.Past, q.Commit, versions)
+	return nil
+}
+
+func (o *observation) answerFiles(ctx context.Context, r *repoState, q pass.Question) error {
+	commit, err := gitHash(q.Commit)
+	if err != nil {
+		return err
+	}
+	tree, err := r.Mirror.FS(ctx, commit)
+	if err != nil {
+		return err
+	}
+	for _, root := range q.Paths {
+		var names []string
+		err := fs.WalkDir(tree, root, func(at string, entry fs.DirEntry, err error) error {
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return nil
+			case err == nil && !entry.IsDir():
+				names = append(names, at)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		have, err := r.at(q.Commit, names)
+		if err != nil {
+			return err
+		}
+		files := make(map[string]layout.Hash, len(names))
+		for _, at := range names {
+			files[at] = have[at]
+		}
+		put(&r.facts.Files, q.Commit, root, files)
+	}
+	return nil
+}
+
+func (o *observation) answerSince(_ context.Context, r *repoState, q pass.Question) error {
+	commit, err := gitHash(q.Commit)
+	if err != nil {
+		return err
+	}
+	known := r.facts.Since[q.Commit]
+	if known == nil {
+		known = &pass.Since{Changed: map[string]bool{}}
+		set(&r.facts.Since, q.Commit, known)
+	}
+	if _, err := r.Mirror.Commit(commit); git.IsUnknown(err) {
+		known.Unknown = true
+		return nil
+	}
+	position, onBase, err := r.position(commit)
+	if err != nil || !onBase {
+		return err
+	}
+	known.OnBase = true
+	for _, at := range q.Paths {
+		if known.Changed[at], err = r.changedSince(position, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// outcomes translates what a forge says of closed proposals.
+var outcomes = map[forge.Outcome]pass.Outcome{
+	forge.OutcomeNone: pass.OutcomeNone, forge.OutcomeSuperseded: pass.OutcomeNone,
+	forge.OutcomeMerged: pass.OutcomeMerged, forge.OutcomeRejected: pass.OutcomeRejected,
+}
+
+// answerClosed does not fail the repository where its forge does not answer: only what is
+// to be proposed waits for that.
+func (o *observation) answerClosed(ctx context.Context, r *repoState, q pass.Question) error {
+	answer := &pass.Closed{}
+	set(&r.facts.Closed, pass.ClosedKey(q.Tier, q.Wants), answer)
+	err := r.err
+	var closed forge.Closed
+	if err == nil {
+		closed, err = r.Forge.Closed(ctx, r.refs, q.Tier, q.Wants)
+	}
+	if err != nil {
+		o.raced = o.raced || forge.IsGone(err)
+		r.leaveAlone(err, o.engine.config.Now)
+		answer.Failure = pass.Fail(err, git.IsTransient(err) || forge.IsGone(err))
+		return nil
+	}
+	answer.Outcome = outcomes[closed.Outcome]
+	for _, l := range closed.Landings {
+		landing := pass.Landing{URL: l.URL}
+		have, err := r.at(hashOf(l.Merge), q.Paths)
+		if git.IsUnknown(err) {
+			answer.Landings = append(answer.Landings, landing) // the base branch was rewritten since
+			break
+		}
+		if err != nil {
+			return err
+		}
+		landing.Have = map[string]layout.Hash{}
+		for _, at := range q.Paths {
+			landing.Have[at] = have[at]
+		}
+		if landing.OnBase, err = r.isOnBase(l.Merge); err != nil {
+			return err
+		}
+		answer.Landings = append(answer.Landings, landing)
+	}
+	return nil
+}
+
+// isOnBase says that base has a commit in its history.
+func (r *repoState) isOnBase(commit git.Hash) (bool, error) {
+	for _, err := range r.Mirror.Log(commit, r.head) {
+		return false, err
+	}
+	return true, nil
+}
+
+func (o *observation) answerRootDir(ctx context.Context, r *repoState, q pass.Question) error {
+	have, err := r.at(hashOf(r.head), []string{cmp.Or(q.Dir, ".")})
+	if err != nil {
+		return err
+	}
+	answer := r.facts.Roots[pass.RootDirKey(q.Dir, q.Ignores)]
+	if answer == nil {
+		answer = &pass.RootDir{Ignored: map[string]pass.IgnoredBy{}}
+		if answer.Folder, err = r.folder(ctx, q.Dir, have[cmp.Or(q.Dir, ".")], q.Ignores); err != nil {
+			return err
+		}
+		set(&r.facts.Roots, pass.RootDirKey(q.Dir, q.Ignores), answer)
+	}
+	all, source := git.ParseIgnore(q.Ignores[:]...), git.ParseIgnore(q.Ignores[1])
+	for _, file := range q.Paths {
+		switch {
+		case !all.LeavesOut(file):
+			answer.Ignored[file] = pass.IgnoredByNothing
+		case source.LeavesOut(file):
+			answer.Ignored[file] = pass.IgnoredBySource
+		default:
+			answer.Ignored[file] = pass.IgnoredByFile
+		}
+	}
+	return nil
+}
+
+// folder reads what others have in the directory of a root, whose tree is given, and Flux reads.
+// What is below furrow/ there is left out: only we write it.
+func (r *repoState) folder(ctx context.Context, root string, tree layout.Hash, ignores [2]string) (layout.Folder, error) {
+	key := folderKey{root, tree, ignores}
+	if known, ok := r.folders.get(key); ok {
+		return known, nil
+	}
+	all, err := r.Mirror.FS(ctx, r.head)
+	if err != nil {
+		return layout.Folder{}, err
+	}
+	var names []string
+	ignore := git.ParseIgnore(ignores[:]...)
+	err = fs.WalkDir(all, cmp.Or(root, "."), func(at string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && at == path.Join(root, "furrow"):
+			return fs.SkipDir
+		case entry.Type().IsRegular() && layout.FolderFile(root, at) && !ignore.LeavesOut(at):
+			names = append(names, at)
+		}
+		return nil
+	})
+	if err == nil && len(names) > 0 {
+		err = r.Mirror.Prefetch(ctx, r.head, names...)
+	}
+	files := make(map[string][]byte, len(names))
+	for _, at := range names {
+		if err == nil {
+			files[at], err = fs.ReadFile(all, at)
+		}
+	}
+	if err != nil {
+		return layout.Folder{}, fmt.Errorf("reading the directory %q of the root: %w", root, err)
+	}
+	folder := layout.ReadFolder(root, files)
+	r.folders.put(key, folder)
+	return folder, nil
+}
+
+// answerHealth asks the channel. A key without an answer is not known.
+func (o *observation) answerHealth(ctx context.Context, q pass.Question) {
+	channel, h := o.engine.config.Channel, &o.facts.Health
+	if h.Failure == nil && len(q.Reconcilers) > 0 {
+		found, err := channel.Reconcilers(ctx, q.Reconcilers)
+		h.Failure = pass.Fail(err, true)
+		for _, key := range q.Reconcilers {
+			set(&h.Reconcilers, key, found[key])
+		}
+	}
+	if h.Failure == nil && len(q.Creators) > 0 {
+		found, err := channel.Creators(ctx, q.Creators)
+		h.Failure = pass.Fail(err, true)
+		for _, key := range q.Creators {
+			set(&h.Creators, key, found[key])
+		}
+	}
+	if len(q.Roots) == 0 {
+		return
+	}
+	found, err := channel.Roots(ctx, q.Roots)
+	for _, key := range q.Roots {
+		root := found[key]
+		if err != nil {
+			root = health.Root{Message: err.Error()}
+		}
+		set(&h.Roots, key, root)
+	}
+}

@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"math"
+	"path"
+
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// lineage is the states of base, newest first along first parents, and when each
+// path last changed. It is read as far back as reconcilers report.
+type lineage struct {
+	states []git.Hash
+	index  map[git.Hash]int
+	ended  bool
+	// compared is how many states have been compared with the one before them.
+	compared int
+	// whole and below say, by path, which state first differs from the one before
+	// it: in the path as a whole, and in something at or below it.
+	whole, below map[string]int
+}
+
+// maxLag is how many states back a reconciler's revision is looked for.
+const maxLag = 10_000
+
+// position is the place of a commit among the states of base; false when it is none.
+func (r *repoState) position(commit git.Hash) (int, bool, error) {
+	l := &r.lineage
+	if l.index == nil {
+		*l = lineage{states: []git.Hash{r.head}, index: map[git.Hash]int{r.head: 0}, whole: map[string]int{}, below: map[string]int{}}
+	}
+	for !l.ended {
+		if at, ok := l.index[commit]; ok {
+			return at, true, nil
+		}
+		last, err := r.Mirror.Commit(l.states[len(l.states)-1])
+		if err != nil {
+			return 0, false, err
+		}
+		if len(last.Parents) == 0 || len(l.states) == maxLag {
+			l.ended = true
+			break
+		}
+		l.index[last.Parents[0]] = len(l.states)
+		l.states = append(l.states, last.Parents[0])
+	}
+	at, ok := l.index[commit]
+	return at, ok, nil
+}
+
+// changedSince says that base has changed at a path after the state at a position.
+func (r *repoState) changedSince(position int, at string) (bool, error) {
+	l := &r.lineage
+	for ; l.compared < position; l.compared++ {
+		changed, err := r.changes(l.states[l.compared+1], l.states[l.compared])
+		if err != nil {
+			return false, err
+		}
+		for _, p := range changed {
+			first(l.whole, p, l.compared)
+			for ; p != "."; p = path.Dir(p) {
+				first(l.below, p, l.compared)
+			}
+		}
+	}
+	newest := min(when(l.below, at), when(l.whole, at))
+	for dir := path.Dir(at); dir != "."; dir = path.Dir(dir) {
+		newest = min(newest, when(l.whole, dir))
+	}
+	return newest < position, nil
+}
+
+func first(seen map[string]int, p string, at int) {
+	if _, ok := seen[p]; !ok {
+		seen[p] = at
+	}
+}
+
+func when(seen map[string]int, p string) int {
+	if at, ok := seen[p]; ok {
+		return at
+	}
+	return math.MaxInt
+}
+
+// changes are the paths that differ between two commits; a directory that only
+// one of them has is one path.
+func (r *repoState) changes(from, to git.Hash) ([]string, error) {
+	key := [2]git.Hash{from, to}
+	if known, ok := r.diffs.get(key); ok {
+		return known, nil
+	}
+	paths, err := r.Mirror.Changes(from, to)
+	if err != nil {
+		return nil, err
+	}
+	r.diffs.put(key, paths)
+	return paths, nil
+}

@@ -1,0 +1,233 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"sync"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/pass"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// observation is the facts of a pass, and what is needed to ask for more and to act.
+type observation struct {
+	engine *Engine
+	facts  *pass.Facts
+	tree   Tree
+	// readErr says why the control plane could not be read anew.
+	readErr error
+	repos   map[string]*repoState
+	// changed says that something was pushed, so that the next pass should come soon.
+	changed bool
+	// raced says that another engine or a person was faster, so that the facts are of no time.
+	raced bool
+	// rounds is how often questions were answered.
+	rounds int
+}
+
+// repoState is one GitOps repository in this pass.
+type repoState struct {
+	*openRepo
+	name      string
+	facts     *pass.Repo
+	refs      git.Refs
+	head      git.Hash // of the base branch
+	proposals map[string]forge.Proposal
+	// err says that its servers stopped answering in this pass.
+	err     error
+	lineage lineage
+}
+
+// observe lists everything that can be listed. What only the decision knows that it
+// needs is asked for in questions.
+func (e *Engine) observe(ctx context.Context) (*observation, error) {
+	e.plans.turn()
+	e.memo.Turn()
+	tree, readErr, err := e.catalogOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o := &observation{engine: e, tree: tree, readErr: readErr, repos: map[string]*repoState{}}
+	o.facts = &pass.Facts{
+		Now: e.began, Self: e.self, DeletionGuard: e.config.DeletionGuard, Strict: e.config.Strict,
+		ControlPlane: pass.ControlPlane{Revision: e.tree.Revision, Version: e.tree.version(), Scope: tree.scope(), Catalog: e.loaded},
+		Repos:        map[string]*pass.Repo{},
+		Health:       pass.Health{None: e.config.Channel == nil},
+	}
+	if readErr != nil {
+		o.facts.ControlPlane.Unread = readErr.Error()
+	}
+	o.observeRepos(ctx)
+	o.observePlans(ctx)
+	return o, ctx.Err()
+}
+
+func (o *observation) observeRepos(ctx context.Context) {
+	var listing sync.WaitGroup
+	var asked []*repoState
+	declared := o.engine.loaded.Repos
+	for _, name := range slices.Sorted(maps.Keys(declared)) {
+		r := &repoState{name: name, facts: &pass.Repo{Base: declared[name].Spec.BranchOrDefault()}, proposals: map[string]forge.Proposal{}}
+		o.repos[name], o.facts.Repos[name] = r, r.facts
+		if r.openRepo, r.err = o.engine.open(name); r.err == nil {
+			r.turn()
+			r.err = r.outage.err(o.engine.config.Now())
+		}
+		if r.err != nil {
+			r.facts.Failure = pass.Fail(r.err, git.IsTransient(r.err))
+			continue
+		}
+		asked = append(asked, r)
+		if len(declared) > 1 {
+			listing.Go(func() { r.err = r.list(ctx) })
+		} else {
+			r.err = r.list(ctx)
+		}
+	}
+	listing.Wait()
+	for _, r := range asked {
+		err := r.err
+		if r.err = nil; err == nil {
+			r.outage = outage{}
+			continue
+		}
+		o.raced = o.raced || forge.IsGone(err)
+		o.fail(r, err)
+		if git.IsAuth(err) {
+			delete(o.engine.repos, r.name) // its credentials are read again next time
+		}
+	}
+}
+
+// fail notes that a repository cannot be used in this pass.
+func (o *observation) fail(r *repoState, err error) {
+	r.leaveAlone(err, o.engine.config.Now)
+	r.err, r.facts.Failure = err, pass.Fail(err, git.IsTransient(err))
+}
+
+// ErrNoGitOpsRepo says that there is nowhere to write to.
+var ErrNoGitOpsRepo = errors.New("no GitOps repository is declared. Add a GitOpsRepo document with spec.url to the control-plane repository")
+
+func (e *Engine) open(name string) (*openRepo, error) {
+	spec := e.loaded.Repos[name].Spec
+	if had, ok := e.repos[name]; ok && had.spec == spec {
+		return had, nil
+	}
+	if spec.URL == "" {
+		return nil, ErrNoGitOpsRepo
+	}
+	opened, err := e.config.Open(name, spec)
+	if err != nil {
+		return nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
+	}
+	e.repos[name] = &openRepo{Repo: opened, spec: spec}
+	return e.repos[name], nil
+}
+
+// list lists branches and proposals.
+func (r *repoState) list(ctx context.Context) error {
+	refs, err := r.Mirror.Fetch(ctx, r.facts.Base)
+	if err != nil {
+		return fmt.Errorf("GitOpsRepo %q: %w", r.name, err)
+	}
+	head, ok := refs[r.facts.Base]
+	if !ok {
+		return fmt.Errorf("GitOpsRepo %q: the repository has no branch %q. Create it with a first commit, or correct spec.branch", r.name, r.facts.Base)
+	}
+	proposals, err := r.Forge.List(ctx, refs)
+	if err != nil {
+		return fmt.Errorf("GitOpsRepo %q: listing proposals: %w", r.name, err)
+	}
+	r.refs, r.head = refs, head
+	f := r.facts
+	f.Head, f.Amends = hashOf(head), r.Forge.Amends()
+	f.Refs, f.Proposals = make(map[string]layout.Hash, len(refs)), make(map[string]pass.Proposal, len(proposals))
+	for branch, at := range refs {
+		f.Refs[branch] = hashOf(at)
+	}
+	for _, p := range proposals {
+		r.proposals[p.Branch] = p
+		f.Proposals[p.Branch] = pass.Proposal{
+			Tier: p.Tier, Wants: p.Wants, Title: p.Title, URL: p.URL, Head: hashOf(p.Head), Base: hashOf(p.Base),
+			Edited: p.Edited, Rejected: p.Rejected, Reason: p.Reason, Stale: p.Stale, Paths: p.Paths,
+		}
+	}
+	return nil
+}
+
+// hashOf is a Git object id as core has it; zero is empty.
+func hashOf(h git.Hash) layout.Hash {
+	if h.IsZero() {
+		return ""
+	}
+	return layout.Hash(h.String())
+}
+
+// gitHash is the inverse of hashOf.
+func gitHash(h layout.Hash) (git.Hash, error) {
+	if h == "" {
+		return git.Hash{}, nil
+	}
+	return git.ParseHash(string(h))
+}
+
+// observePlans reads the plans that are on their branches.
+func (o *observation) observePlans(ctx context.Context) {
+	for _, name := range slices.Sorted(maps.Keys(o.repos)) {
+		r := o.repos[name]
+		for _, branch := range slices.Sorted(maps.Keys(r.refs)) {
+			seed, ok := layout.PlanSeed(r.facts.Base, branch)
+			if !ok {
+				continue
+			}
+			b := pass.PlanOnBranch{Repo: name, Seed: seed, Commit: hashOf(r.refs[branch])}
+			var err error
+			b.Plan, err = o.engine.readPlan(ctx, r, seed, r.refs[branch])
+			b.Failure = pass.Fail(err, git.IsTransient(err))
+			o.facts.Plans = append(o.facts.Plans, b)
+		}
+	}
+}
+
+func (e *Engine) readPlan(ctx context.Context, r *repoState, seed string, commit git.Hash) (*plan.Plan, error) {
+	key := planKey{r.name, commit}
+	if known, ok := e.plans.get(key); ok {
+		return known, nil
+	}
+	tree, err := r.Mirror.FS(ctx, commit)
+	if err != nil {
+		return nil, err
+	}
+	read, err := plan.Decode(tree)
+	if err == nil && read.Seed != seed {
+		err = fmt.Errorf("it is the plan of seed %q", read.Seed)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("seed %q: branch %s holds no plan that can be read: %w. Move the branch back to its last good commit, or use the version of Furrow that wrote it; without the branch Furrow forgets what it has planted", seed, layout.PlanBranch(r.facts.Base, seed), err)
+	}
+	// The reconciler objects are read one by one later; a mirror without blobs gets them in one request.
+	if dirs := reconcilerDirs(read, r.name); len(dirs) > 0 {
+		if err := r.Mirror.Prefetch(ctx, commit, dirs...); err != nil {
+			return nil, err
+		}
+	}
+	e.plans.put(key, read)
+	return read, nil
+}
+
+func reconcilerDirs(p *plan.Plan, repo string) []string {
+	dirs := map[string]bool{}
+	for i := range p.Tiers {
+		if t := &p.Tiers[i]; t.Repo == repo && t.ReconcilerHash() != "" {
+			dirs[path.Dir(t.ReconcilerFile())] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(dirs))
+}

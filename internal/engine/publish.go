@@ -1,0 +1,201 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// publish keeps the report on the status branch of its home, the first repository by name, where it has changed.
+// Nothing is lost when that fails: the next pass does it again. It goes nowhere else, for nobody would read it there.
+func (o *observation) publish(ctx context.Context, report *Report) {
+	home := o.engine.loaded.Home()
+	for _, name := range slices.Sorted(maps.Keys(o.repos)) {
+		r := o.repos[name]
+		write := func() error { return o.dropStatus(ctx, r, o.repos[home]) }
+		if name == home {
+			write = func() error { return o.writeStatus(ctx, r, report) }
+		}
+		if r.facts.Failure != nil || r.err != nil {
+			continue
+		}
+		if err := write(); err != nil {
+			report.Problems = append(report.Problems, fmt.Sprintf("GitOpsRepo %q: the status cannot be written: %v", name, err))
+		}
+	}
+}
+
+// dropStatus deletes a report of this control plane from a repository that is not its home, any more. Resources of
+// other namespaces may give it another home, and two documents may name one repository.
+func (o *observation) dropStatus(ctx context.Context, r, home *repoState) error {
+	branch := layout.StatusBranch(r.facts.Base, o.engine.self.Owner)
+	old := r.refs[branch]
+	if old.IsZero() || o.tree.Settings != nil || home == nil || home.err != nil || home.facts.Failure != nil || home.refs[branch] == old {
+		return nil
+	}
+	had, err := r.readStatus(ctx, old)
+	if err != nil || had == nil || had.Identity() != o.engine.self {
+		return err
+	}
+	err = r.move(ctx, git.Update{Ref: branch, Old: old})
+	if git.IsLeaseRefused(err) {
+		return nil
+	}
+	return err
+}
+
+// Identity is whose report it is.
+func (r *Report) Identity() plan.Identity { return plan.Identity{Owner: r.Owner, Origin: r.Origin} }
+
+// readStatus reads a report; nil where the branch has none that can be read.
+func (r *repoState) readStatus(ctx context.Context, commit git.Hash) (*Report, error) {
+	tree, err := r.Mirror.FS(ctx, commit)
+	if err != nil {
+		return nil, err
+	}
+	data, err := fs.ReadFile(tree, StatusFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var had Report
+	if yaml.Unmarshal(data, &had) != nil {
+		return nil, nil
+	}
+	return &had, nil
+}
+
+// published is a report as JSON, by its digest, the commit that has it, and when that was
+// made. To write YAML takes long where the report does.
+type published struct {
+	report [sha256.Size]byte
+	at     git.Hash
+	when   time.Time
+}
+
+// minHeartbeat bounds how often a status is pushed in which nothing has changed.
+const minHeartbeat = time.Minute
+
+// heartbeat is how old a status may become before it is published again as it is, so
+// that people see that passes are being made.
+func (e *Engine) heartbeat() time.Duration { return max(e.config.Interval, minHeartbeat) }
+
+// fresh says that a status that was published then need not be published again. Where
+// there are custom resources, these say whether passes are made.
+func (o *observation) fresh(when time.Time) bool {
+	return o.tree.Settings != nil || o.engine.config.Now().Sub(when) < o.engine.heartbeat()
+}
+
+func (o *observation) writeStatus(ctx context.Context, r *repoState, report *Report) error {
+	branch := layout.StatusBranch(r.facts.Base, o.engine.self.Owner)
+	old := r.refs[branch]
+	data, err := json.Marshal(report)
+	if err != nil {
+		return err
+	}
+	is, was := published{report: sha256.Sum256(data), at: old}, o.engine.reported
+	if !old.IsZero() && was.report == is.report && was.at == old && o.fresh(was.when) {
+		return nil
+	}
+	tip := git.CommitInfo{}
+	if !old.IsZero() {
+		if had, err := r.Mirror.Commit(old); err == nil {
+			tip, is.when = had, had.Committer.When
+		}
+	}
+	all, done, err := o.withOthers(ctx, r, report)
+	if err != nil {
+		return err
+	}
+	if done && was.report == is.report && o.fresh(is.when) {
+		o.engine.reported = is // others wrote since, and kept what is ours
+		return nil
+	}
+	if data, err = manifest.YAML(all); err != nil {
+		return err
+	}
+	tree, err := r.Mirror.WriteTree(map[string][]byte{StatusFile: data})
+	if err != nil {
+		return err
+	}
+	if tip.Tree == tree.Hash && o.fresh(is.when) {
+		o.engine.reported = is
+		return nil
+	}
+	// A report has no past: its commit has no parent, so that the branch does not grow.
+	by := o.engine.person()
+	commit, err := r.Mirror.CommitTree(tree.Hash, nil, git.CommitMeta{Author: by, Message: "Report the state of all seeds\n"})
+	if err != nil {
+		return err
+	}
+	err = r.move(ctx, git.Update{Ref: branch, Old: old, New: commit, Objects: append(tree.Objects, commit)})
+	if git.IsLeaseRefused(err) {
+		return nil // another engine was faster, and has seen no less
+	}
+	if err == nil {
+		o.engine.reported = published{is.report, commit, by.When}
+		r.refs[branch] = commit
+	}
+	return err
+}
+
+// withOthers adds what other engines of this control plane reported last of the seeds that
+// they care for: resources in several namespaces may share a tree. done says that the
+// status has what this engine reports of its own seeds. A seed whose plan is gone is
+// gone; of one that never had any that is not known. The report of another control plane stays.
+func (o *observation) withOthers(ctx context.Context, r *repoState, report *Report) (all *Report, done bool, err error) {
+	branch := layout.StatusBranch(r.facts.Base, o.engine.self.Owner)
+	old := r.refs[branch]
+	if old.IsZero() {
+		return report, false, nil
+	}
+	had, err := r.readStatus(ctx, old)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case had == nil:
+		return report, false, nil // a person's text is written over
+	case had.Identity() != o.engine.self:
+		return nil, false, plan.ErrForeignStatus(branch, had.Identity(), o.engine.self)
+	}
+	ours, out := []SeedReport{}, *report
+	out.keepSince(had)
+	if o.tree.Settings == nil {
+		return &out, false, nil
+	}
+	out.Seeds = slices.Clone(report.Seeds)
+	previous := o.previous()
+	for _, s := range had.Seeds {
+		of := previous[s.Name]
+		switch {
+		case o.tree.scopes(s.Name):
+			ours = append(ours, s)
+		case len(s.Tiers) == 0 || of != nil && of.Plan != nil && o.engine.owns(of.Plan):
+			out.Seeds = append(out.Seeds, s)
+		}
+	}
+	slices.SortFunc(out.Seeds, func(a, b SeedReport) int { return strings.Compare(a.Name, b.Name) })
+	is, err := json.Marshal(report.Seeds)
+	if err != nil {
+		return nil, false, err
+	}
+	was, err := json.Marshal(ours)
+	return &out, bytes.Equal(is, was), err
+}

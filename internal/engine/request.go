@@ -1,0 +1,266 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/pass"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// What a person asks for is a marker, which the pass of the engine that observes the
+// clusters acts on: see internal/core/pass.
+
+// Retry asks for a seed to be proposed again: what a person turned down or took
+// back, and what foreign content keeps from being proposed.
+func (e *Engine) Retry(ctx context.Context, seed string) error {
+	_, err := e.retry(ctx, seed, true)
+	return err
+}
+
+// RetryRejected is Retry where the seed has rejected proposals, whose tiers it returns,
+// and else does nothing.
+func (e *Engine) RetryRejected(ctx context.Context, seed string) ([]layout.Tier, error) {
+	return e.retry(ctx, seed, false)
+}
+
+func (e *Engine) retry(ctx context.Context, seed string, always bool) ([]layout.Tier, error) {
+	o, p, err := e.planOf(ctx, seed)
+	if err != nil {
+		return nil, err
+	}
+	var rejected []layout.Tier
+	for _, name := range p.Plan.Repos() {
+		r := o.repos[name]
+		for _, branch := range slices.Sorted(maps.Keys(r.proposals)) {
+			proposal := r.proposals[branch]
+			if proposal.Tier.Seed != seed || !proposal.Rejected {
+				continue
+			}
+			if err := r.Forge.Reopen(ctx, proposal); err != nil {
+				return nil, err
+			}
+			rejected = append(rejected, proposal.Tier)
+		}
+	}
+	if len(rejected) == 0 && !always {
+		return nil, nil
+	}
+	for _, name := range p.Plan.Repos() {
+		if err := o.repos[name].mark(ctx, layout.RetryBranch(o.repos[name].facts.Base, seed), p.Commits[name]); err != nil {
+			return nil, err
+		}
+	}
+	return rejected, nil
+}
+
+// Confirm asks for what the deletion guard holds of a seed: its removal, or that of
+// objects which left it. It says what that is; nothing where the removal has begun, and
+// only counts no more against others.
+func (e *Engine) Confirm(ctx context.Context, seed string) ([]string, error) {
+	o, p, err := e.planOf(ctx, seed)
+	if err != nil {
+		return nil, err
+	}
+	d, err := o.decide(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s, ours := d.Seeds[seed]
+	if !ours {
+		return nil, nothingToConfirm{seed: seed}
+	}
+	held := s.Waiting()
+	done := o.facts.Marked(p, layout.ConfirmBranch) || o.facts.Marked(p, layout.ConfirmLeavingBranch)
+	if len(held) == 0 && (done || s.Plan == nil || !s.Plan.Removal) {
+		if o.readErr != nil { // a seed that is gone looks as if it were still there
+			return nil, fmt.Errorf("the control-plane repository cannot be read: %w", o.readErr)
+		}
+		return nil, nothingToConfirm{seed, done}
+	}
+	home := o.repos[p.Plan.Repos()[0]]
+	branch := layout.ConfirmLeavingBranch(home.facts.Base, seed)
+	if s.Unconfirmed != nil || s.Plan.Removal {
+		branch = layout.ConfirmBranch(home.facts.Base, seed)
+	}
+	return held, home.mark(ctx, branch, p.Commits[home.name])
+}
+
+// nothingToConfirm is a seed of which the deletion guard holds nothing.
+type nothingToConfirm struct {
+	seed string
+	// done says that what the guard held is confirmed already.
+	done bool
+}
+
+func (e nothingToConfirm) Error() string {
+	if e.done {
+		return fmt.Sprintf("the removal of seed %q is confirmed already, and the next pass goes on with it. See 'furrow status %[1]s'", e.seed)
+	}
+	return fmt.Sprintf("there is nothing to confirm for seed %q: no removal of it waits for a person. See 'furrow status %[1]s'", e.seed)
+}
+
+// IsNothingToConfirm says that Confirm had nothing to do, and whether that is because it
+// is confirmed already.
+func IsNothingToConfirm(err error) (nothing, done bool) {
+	e, ok := errors.AsType[nothingToConfirm](err)
+	return ok, e.done
+}
+
+// Overwritten are the files that the proposals of a seed overwrite once a person asks to
+// retry it.
+func (e *Engine) Overwritten(ctx context.Context, seed string) (pass.Overwrites, error) {
+	o, _, err := e.planOf(ctx, seed)
+	if err != nil {
+		return pass.Overwrites{}, err
+	}
+	var out pass.Overwrites
+	err = o.ask(ctx, func() (questions []pass.Question, err error) {
+		out, questions, err = e.memo.Overwritten(o.facts, seed)
+		return questions, err
+	})
+	return out, err
+}
+
+// planOf returns the plan that a person asks about, which must be ours.
+func (e *Engine) planOf(ctx context.Context, seed string) (*observation, *pass.Previous, error) {
+	o, err := e.observe(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, known := o.previous()[seed]
+	switch {
+	case !known && o.unread() != nil:
+		return nil, nil, o.unread()
+	case !known:
+		return nil, nil, fmt.Errorf("there is no plan of a seed %q yet; see 'furrow status'", seed)
+	case p.Err != nil:
+		return nil, nil, p.Err
+	case !e.owns(p.Plan):
+		return nil, nil, e.errNotOurs(p.Plan)
+	case len(p.Plan.Repos()) == 0:
+		return nil, nil, fmt.Errorf("the plan of seed %q is empty", seed)
+	}
+	return o, p, nil
+}
+
+// previous are the plans on their branches, by seed.
+func (o *observation) previous() map[string]*pass.Previous { return o.facts.Previous() }
+
+// owns says that a plan belongs to this control plane.
+func (e *Engine) owns(p *plan.Plan) bool { return p.Identity() == e.self }
+
+// errNotOurs answers whoever asks about another control plane's plan.
+func (e *Engine) errNotOurs(of *plan.Plan) error {
+	return fmt.Errorf("the plan of seed %q belongs to control plane %s, and you ask as %s; name that one with --control-plane, --id and --environment", of.Seed, of.Identity(), e.self)
+}
+
+// unread says why a plan that is not there may yet exist: a repository cannot be read.
+func (o *observation) unread() error {
+	for _, name := range slices.Sorted(maps.Keys(o.repos)) {
+		r := o.repos[name]
+		if err := r.facts.Failure.AsError(); err != nil {
+			return err
+		}
+		if r.err != nil {
+			return r.err
+		}
+	}
+	return nil
+}
+
+func (r *repoState) mark(ctx context.Context, branch string, at layout.Hash) error {
+	to, err := gitHash(at)
+	if err != nil || r.refs[branch] == to {
+		return err
+	}
+	return r.move(ctx, git.Update{Ref: branch, Old: r.refs[branch], New: to})
+}
+
+// Abandon gives a cluster up that never answers again: what is to go from it no
+// longer waits for it.
+func (e *Engine) Abandon(ctx context.Context, cluster string) error {
+	o, err := e.observe(ctx)
+	if err != nil {
+		return err
+	}
+	marks, err := o.marksOf(cluster)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(marks)) {
+		r, ok := o.repos[name]
+		if !ok {
+			return fmt.Errorf("cluster %q: something of it is in GitOps repository %q, which is no longer declared. Declare it again, and ask again", cluster, name)
+		}
+		if err := r.facts.Failure.AsError(); err != nil {
+			return err
+		}
+		branch := layout.AbandonBranch(r.facts.Base, pass.MarkerScope(e.self), cluster)
+		if _, marked := r.refs[branch]; marked {
+			continue
+		}
+		if err := r.mark(ctx, branch, marks[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// marksOf are the repositories in which plans of this owner have something on a
+// cluster, each with a commit to mark there: that of such a plan.
+func (o *observation) marksOf(cluster string) (map[string]layout.Hash, error) {
+	marks := map[string]layout.Hash{}
+	unread := o.unread()
+	previous := o.previous()
+	for _, seed := range slices.Sorted(maps.Keys(previous)) {
+		p := previous[seed]
+		switch {
+		case p.Plan == nil:
+			unread = errors.Join(unread, p.Err)
+		case o.engine.owns(p.Plan):
+			for _, repo := range pass.ReposWith(p.Plan, cluster) {
+				if marks[repo] == "" {
+					marks[repo] = p.Commits[repo]
+				}
+			}
+		}
+	}
+	if len(marks) > 0 {
+		return marks, nil
+	}
+	return nil, errors.Join(fmt.Errorf("no plan of %s has anything on a cluster %q. See 'furrow status' for the clusters that there are, or name another owner with --id and --environment", o.engine.self, cluster), unread)
+}
+
+// UndoAbandon takes that back. What was orphaned meanwhile stays so.
+func (e *Engine) UndoAbandon(ctx context.Context, cluster string) error {
+	o, err := e.observe(ctx)
+	if err != nil {
+		return err
+	}
+	undone := false
+	for _, name := range slices.Sorted(maps.Keys(o.repos)) {
+		r := o.repos[name]
+		if err := r.facts.Failure.AsError(); err != nil {
+			return err
+		}
+		branch := layout.AbandonBranch(r.facts.Base, pass.MarkerScope(e.self), cluster)
+		at, marked := r.refs[branch]
+		if !marked {
+			continue
+		}
+		if err := r.move(ctx, git.Update{Ref: branch, Old: at}); err != nil {
+			return err
+		}
+		undone = true
+	}
+	if !undone {
+		return fmt.Errorf("cluster %q is not abandoned for %s, so there is nothing to undo. See 'furrow status', or name another owner with --id and --environment", cluster, e.self)
+	}
+	return nil
+}
