@@ -3,7 +3,6 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -13,7 +12,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/placement"
-	"github.com/furrow-dev/furrow/templates"
+	"github.com/furrow-dev/furrow/internal/core/template"
 )
 
 type placementOf = placement.Placement
@@ -25,6 +24,8 @@ type assembly struct {
 	plan     *Plan
 	files    map[string]map[string]File
 	contents map[string]string
+	// reconcilers are the reconciler objects that are to be rendered.
+	reconcilers []reconciler
 }
 
 // tierVertices are the vertices of one tier. A tier on a cluster whose document
@@ -36,7 +37,9 @@ type tierVertices struct {
 	was      *Tier
 }
 
-func (c *computation) assemble(s *seedState) (*Plan, map[string]map[string]File, error) {
+// assemble makes a seed's plan. Its reconciler objects, which cost the most, are rendered
+// only where that may give others than those of the plan before.
+func (c *computation) assemble(s *seedState) (*Outcome, error) {
 	a := &assembly{computation: c, seedState: s, files: map[string]map[string]File{}, contents: map[string]string{}}
 	a.plan = &Plan{APIVersion: v1alpha1.APIVersion, Kind: Kind, Seed: s.seed.Name, Owner: c.in.Owner, Origin: c.in.Origin, Revision: c.in.Revision, From: s.seed.Place, Generation: 1}
 	if s.previous != nil && s.previous.Plan != nil {
@@ -48,7 +51,7 @@ func (c *computation) assemble(s *seedState) (*Plan, map[string]map[string]File,
 			add = a.keepTier
 		}
 		if err := add(tv); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	if c.dropping[s.seed.Name] {
@@ -58,7 +61,24 @@ func (c *computation) assemble(s *seedState) (*Plan, map[string]map[string]File,
 	a.addDependencies()
 	a.plan.Warnings = a.allWarnings()
 	a.plan.Inputs = a.inputs()
-	return a.plan, a.files, nil
+	if err := s.previous.taken(a.plan, c.in.identity()); err != nil {
+		return nil, err
+	}
+	kept := &Outcome{Kept: true, Broken: s.broken}
+	if s.previous.isOf(a.plan) {
+		kept.Plan = s.previous.Plan
+		return kept, nil
+	}
+	if err := a.render(); err != nil {
+		return nil, err
+	}
+	if s.previous == nil || s.previous.Plan == nil || !samePlan(s.previous.Plan, a.plan) {
+		return &Outcome{Plan: a.plan, Files: a.files, Broken: s.broken}, nil
+	}
+	if kept.Plan = s.previous.Plan; s.previous.Partial {
+		kept.Files = a.files
+	}
+	return kept, nil
 }
 
 func (a *assembly) tierVertices() []tierVertices {
@@ -140,7 +160,7 @@ func (a *assembly) addTier(tv tierVertices) error {
 	}
 	t.Prerequisites = a.prerequisites(tv)
 	if _, known := a.inventory.Clusters[tv.cluster]; known {
-		err = a.addReconciler(&t, tv)
+		a.addReconciler(&t, tv)
 	} else {
 		err = a.keepReconciler(&t, tv)
 	}
@@ -374,44 +394,17 @@ func warningOf(f dependency.Finding) Warning {
 	return Warning{Object: f.Object.String(), Message: strings.TrimSpace(f.Message + ". " + f.Next)}
 }
 
-// inputs is the digest of what the plan was made from, but for what leaves and
-// for the places of documents.
+// inputs is the digest of what the plan is made from: all of it that is not rendered, and
+// what the rest is rendered from. The same inputs give the same plan, whoever's it is and
+// wherever documents are.
 func (a *assembly) inputs() string {
-	type object struct {
-		ID   string
-		Hash layout.Hash
+	is := unrendered(a.plan)
+	is.Owner, is.Origin = "", ""
+	texts := map[string]string{}
+	vars := make([]template.Reconciler, 0, len(a.reconcilers))
+	for _, r := range a.reconcilers {
+		texts[r.text.Name] = r.text.Text
+		vars = append(vars, r.vars)
 	}
-	in := struct {
-		Rules      string
-		Seed       string
-		Objects    []object
-		Placements []Placement
-		Waits      []string
-		Clusters   map[string]any
-		Templates  map[string]string
-	}{Rules: rulesVersion, Seed: a.seed.Name, Placements: a.plan.Placements, Clusters: map[string]any{}, Templates: map[string]string{"": templates.FluxKustomization}}
-	for _, p := range a.placements {
-		in.Objects = append(in.Objects, object{p.Object.String(), layout.BlobHash(a.bytes[p.Object])})
-		for _, name := range p.Clusters {
-			a.inputsOf(name, in.Clusters, in.Templates)
-		}
-	}
-	for _, d := range a.plan.Dependencies {
-		in.Waits = append(in.Waits, path.Join(d.From.Object.String(), d.Rule, d.To.Seed, d.To.Object.String(), d.To.Cluster))
-	}
-	return digestOf(in)
-}
-
-// inputsOf are the fields of a cluster that a plan uses.
-func (a *assembly) inputsOf(name string, clusters map[string]any, texts map[string]string) {
-	cl := a.inventory.Clusters[name]
-	creator := ""
-	if cl.CreatedBy != nil {
-		creator = cl.CreatedBy.Object.String() + " on " + cl.CreatedBy.On
-	}
-	clusters[name] = []any{cl.Role, cl.Type, cl.Repo, a.inventory.Clusters[cl.ReconciledOn()].RootPath, cl.Hub, cl.Source, cl.KubeConfig, cl.Decryption, creator, a.in.Catalog.Repos[cl.Repo].Spec.Path}
-	if cl.ReconcilerTemplate != "" {
-		clusters[name] = []any{clusters[name], cl.Labels}
-		texts[cl.ReconcilerTemplate] = a.in.Catalog.Templates[cl.ReconcilerTemplate].Spec.Text
-	}
+	return digestOf([]any{rulesVersion, is, texts, vars})
 }

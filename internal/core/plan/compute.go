@@ -461,21 +461,10 @@ func (c *computation) outcomes() map[string]*Outcome {
 func (c *computation) assembleAll() map[string]*Outcome {
 	out := map[string]*Outcome{}
 	for _, s := range c.alive() {
-		plan, files, err := c.assemble(s)
+		o, err := c.assemble(s)
 		if err != nil {
 			c.fail(s.seed.Name, err)
 			continue
-		}
-		if err := s.previous.taken(plan, c.in.identity()); err != nil {
-			c.fail(s.seed.Name, err)
-			continue
-		}
-		o := &Outcome{Plan: plan, Files: files, Broken: s.broken}
-		if s.previous != nil && s.previous.Plan != nil && samePlan(s.previous.Plan, plan) {
-			o.Plan, o.Kept = s.previous.Plan, true
-			if !s.previous.Partial {
-				o.Files = nil
-			}
 		}
 		out[s.seed.Name] = o
 	}

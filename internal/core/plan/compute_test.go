@@ -124,6 +124,124 @@ func TestTheInputsDigest(t *testing.T) {
 	}
 }
 
+// TestNoInputIsMissingInTheDigest changes one thing after the other, of the seed, of other
+// seeds and of the fleet: where that gives another plan, the digest is another one.
+func TestNoInputIsMissingInTheDigest(t *testing.T) {
+	base := func() fstest.MapFS {
+		archive, err := txtar.ParseFile("testdata/inputs.txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return treeOf(archive, "")
+	}
+	outcome := func(tree fstest.MapFS, strict bool) *plan.Outcome {
+		return plan.Compute(plan.Input{Catalog: load(t, tree), Owner: owner, Revision: revision, Strict: strict})["web"]
+	}
+	first := outcome(base(), false)
+	if first.Err != nil {
+		t.Fatal(first.Err, load(t, base()).Problems)
+	}
+	other := map[bool]int{}
+	check := func(what string, o *plan.Outcome) {
+		if o == nil || o.Err != nil {
+			return // no plan, so no digest: it is computed again
+		}
+		changed := !plan.SamePlan(first.Plan, o.Plan)
+		other[changed]++
+		if changed && o.Plan.Inputs == first.Plan.Inputs {
+			t.Errorf("%s: the plan is another one, and the digest of its inputs is the same", what)
+		}
+		if !changed && o.Plan.Inputs != first.Plan.Inputs {
+			t.Logf("%s: the plan is the same, and the digest is another one", what)
+		}
+	}
+	for _, file := range slices.Sorted(maps.Keys(base())) {
+		lines := strings.Split(string(base()[file].Data), "\n")
+		for i, line := range lines {
+			for _, with := range changesOf(line) {
+				tree := base()
+				text := slices.Concat(lines[:i], with, lines[i+1:])
+				tree[file] = &fstest.MapFile{Data: []byte(strings.Join(text, "\n"))}
+				check(fmt.Sprintf("%s:%d: %s", file, i+1, line), outcome(tree, false))
+			}
+		}
+		tree := base()
+		delete(tree, file)
+		check("without "+file, outcome(tree, false))
+	}
+	if other[true] < 40 || other[false] < 10 {
+		t.Errorf("%d changes give another plan, and %d the same: the test changes too little", other[true], other[false])
+	}
+	if strict := outcome(base(), true); strict.Err == nil {
+		t.Error("being strict changes nothing")
+	}
+}
+
+// changesOf are other lines in place of one: none, and one with another value of each word.
+func changesOf(line string) [][]string {
+	changes := [][]string{nil}
+	for _, word := range regexp.MustCompile(`[a-z0-9]+(-[a-z0-9]+)*`).FindAllStringIndex(line, -1) {
+		changes = append(changes, []string{line[:word[1]] + "x" + line[word[1]:]})
+	}
+	for _, swap := range [][2]string{{"edge-1", "edge-2"}, {"edge-2", "edge-1"}, {"mgmt", "edge-2"}, {"shop", "default"}, {"Workload", "Management"}, {"true", "false"}} {
+		if strings.Contains(line, swap[0]) {
+			changes = append(changes, []string{strings.ReplaceAll(line, swap[0], swap[1])})
+		}
+	}
+	return changes
+}
+
+// planted is a fleet's plan as the one before, with a mark in place of what was rendered.
+func planted(t *testing.T, tree fstest.MapFS) map[string]*plan.Previous {
+	t.Helper()
+	previous := map[string]*plan.Previous{}
+	for name, o := range compute(t, tree) {
+		if o.Err != nil {
+			t.Fatal(o.Err)
+		}
+		for i := range o.Plan.Tiers {
+			o.Plan.Tiers[i].Object.Rendered = "sha256:marked"
+		}
+		previous[name] = &plan.Previous{Plan: o.Plan}
+	}
+	return previous
+}
+
+func TestASeedWhoseInputsAreTheSameIsNotRendered(t *testing.T) {
+	tree := fleetOf(3, 4)
+	tree["seeds/api.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default}\n")}
+	in := plan.Input{Owner: owner, Revision: "main@sha1:2", Previous: planted(t, tree)}
+	tree["seeds/api.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default}\ndata: {a: b}\n")}
+	in.Catalog = load(t, tree)
+	got := plan.Compute(in)
+	if o := got["web"]; o.Plan != in.Previous["web"].Plan || !o.Kept || o.Files != nil {
+		t.Errorf("the seed that did not change is rendered again")
+	}
+	if o := got["api"]; o.Kept || o.Plan.Tiers[0].Object.Rendered == "sha256:marked" {
+		t.Errorf("the seed that changed is not rendered")
+	}
+	in.Previous["web"].Partial = true
+	if o := plan.Compute(in)["web"]; o.Files == nil {
+		t.Error("a plan that some repository does not have comes without its files")
+	}
+}
+
+func TestTheDigestOfInputsDoesNotCoverForOtherContents(t *testing.T) {
+	tree := fleetOf(3, 4)
+	for what, change := range map[string]func(*plan.Plan){
+		"another object":       func(p *plan.Plan) { p.Contents[0].Objects[0].Hash = p.Contents[1].Objects[0].Hash },
+		"another directory":    func(p *plan.Plan) { p.Tiers[0].Entries[0].Hash = p.Tiers[1].Entries[0].Hash },
+		"another prerequisite": func(p *plan.Plan) { p.Tiers[1].Prerequisites = nil },
+		"another object name":  func(p *plan.Plan) { p.Tiers[0].Object.Name = "other" },
+	} {
+		in := plan.Input{Catalog: load(t, tree), Owner: owner, Revision: revision, Previous: planted(t, tree)}
+		change(in.Previous["web"].Plan)
+		if plan.Compute(in)["web"].Kept {
+			t.Errorf("%s: the plan is kept", what)
+		}
+	}
+}
+
 // TestTheExamplesMakeAControlPlane plans a seed with the examples of all kinds.
 func TestTheExamplesMakeAControlPlane(t *testing.T) {
 	tree := fstest.MapFS{"seeds/web.yaml": {Data: []byte("apiVersion: v1\nkind: Service\nmetadata: {name: web}\n")}}

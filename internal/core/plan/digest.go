@@ -11,8 +11,9 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/layout"
 )
 
-// rulesVersion changes when the same inputs would give another plan.
-const rulesVersion = "2"
+// rulesVersion changes when the same inputs would be rendered to another plan. What
+// other rules give, where objects go and what waits for what, is an input itself.
+const rulesVersion = "3"
 
 // Wants is the digest of a set of entries: the same set, the same digest.
 func Wants(entries map[string]layout.Hash) string {

@@ -20,34 +20,57 @@ func reconcilerNamespace(c catalog.Cluster) string {
 	return c.Source.Namespace
 }
 
-// addReconciler renders the tier's reconciler object.
-func (a *assembly) addReconciler(t *Tier, tv tierVertices) error {
+// reconciler is what the reconciler object of a tier is rendered from.
+type reconciler struct {
+	cluster string
+	ordinal int
+	text    template.Text
+	vars    template.Reconciler
+}
+
+// addReconciler says what the tier's reconciler object is rendered from.
+func (a *assembly) addReconciler(t *Tier, tv tierVertices) {
 	cl := a.inventory.Clusters[t.Cluster]
 	name := layout.Tier{Seed: a.seed.Name, Cluster: t.Cluster, Ordinal: t.Ordinal}
-	vars := template.Reconciler{
+	r := reconciler{cluster: t.Cluster, ordinal: t.Ordinal, text: template.Text{Name: "flux-kustomization.yaml.tmpl", Text: templates.FluxKustomization}}
+	r.vars = template.Reconciler{
 		Name: t.Object.Name, Namespace: t.Object.Namespace, Seed: a.seed.Name, Cluster: t.Cluster, Tier: name.Number(),
-		Labels: cl.Labels, ClusterType: cl.Type, Path: "./" + t.Dir(), Source: cl.Source, KubeConfigSecret: cl.KubeConfig.Name,
+		Path: "./" + t.Dir(), Source: cl.Source, KubeConfigSecret: cl.KubeConfig.Name,
 		DependsOn: a.dependsOn(t), Wait: len(t.Creates) == 0, Decryption: cl.Decryption,
 	}
 	checks, exprs := a.healthChecks(tv)
-	if vars.HealthCheckExprs = exprs; !vars.Wait {
-		vars.HealthChecks = checks
+	if r.vars.HealthCheckExprs = exprs; !r.vars.Wait {
+		r.vars.HealthChecks = checks
 	}
-	text := template.Text{Name: "flux-kustomization.yaml.tmpl", Text: templates.FluxKustomization}
-	if cl.ReconcilerTemplate != "" {
+	if cl.ReconcilerTemplate != "" { // the one of Furrow does not use these
 		doc := "Template/" + cl.ReconcilerTemplate
-		if a.rendered[doc] == nil {
-			a.rendered[doc] = &template.Total{}
+		r.text = template.Text{Name: doc, Source: a.in.Catalog.Places[doc].String(), Text: a.in.Catalog.Templates[cl.ReconcilerTemplate].Spec.Text}
+		r.vars.Labels, r.vars.ClusterType = cl.Labels, cl.Type
+	}
+	a.reconcilers = append(a.reconcilers, r)
+}
+
+// render adds the reconciler objects to the plan.
+func (a *assembly) render() error {
+	for _, r := range a.reconcilers {
+		if _, own := a.in.Catalog.Places[r.text.Name]; own {
+			if a.rendered[r.text.Name] == nil {
+				a.rendered[r.text.Name] = &template.Total{}
+			}
+			r.text.Total = a.rendered[r.text.Name]
 		}
-		text = template.Text{Name: doc, Source: a.in.Catalog.Places[doc].String(), Text: a.in.Catalog.Templates[cl.ReconcilerTemplate].Spec.Text, Total: a.rendered[doc]}
+		rendered, err := template.RenderReconciler(r.text, r.vars)
+		if err != nil {
+			return fmt.Errorf("seed %q: %w. Correct the template", a.seed.Name, err)
+		}
+		t, _ := a.plan.Find(r.cluster, r.ordinal)
+		t.Object.Rendered = rendered.Digest
+		t.setHash(ModeFile, layout.BlobHash(rendered.Bytes))
+		if err := a.put(t.Repo, t.ReconcilerFile(), File{Data: rendered.Bytes, Hash: t.ReconcilerHash()}); err != nil {
+			return err
+		}
 	}
-	rendered, err := template.RenderReconciler(text, vars)
-	if err != nil {
-		return fmt.Errorf("seed %q: %w. Correct the template", a.seed.Name, err)
-	}
-	t.Object.Rendered = rendered.Digest
-	t.setHash(ModeFile, layout.BlobHash(rendered.Bytes))
-	return a.put(t.Repo, t.ReconcilerFile(), File{Data: rendered.Bytes, Hash: t.ReconcilerHash()})
+	return nil
 }
 
 // keepReconciler takes over the reconciler object of a tier on a cluster that is no longer known.

@@ -2,6 +2,22 @@ package plan
 
 import "slices"
 
+// isOf says that the plan is what next, whose reconciler objects are not rendered yet, would
+// become, and is in all repositories. Only what is rendered is taken on trust.
+func (p *Previous) isOf(next *Plan) bool {
+	return p != nil && p.Plan != nil && !p.Partial && p.Plan.Inputs == next.Inputs && digestOf(unrendered(p.Plan)) == digestOf(unrendered(next))
+}
+
+// unrendered is the essence of a plan without its reconciler objects.
+func unrendered(p *Plan) *Plan {
+	e := essence(p)
+	for i := range e.Tiers {
+		e.Tiers[i].setHash(ModeFile, "")
+		e.Tiers[i].Object.Rendered = ""
+	}
+	return e
+}
+
 // samePlan compares what the plans do, not where their documents stood.
 func samePlan(a, b *Plan) bool {
 	return digestOf(essence(a)) == digestOf(essence(b))

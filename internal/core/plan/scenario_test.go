@@ -229,6 +229,7 @@ func (s *story) step(t *testing.T, change fstest.MapFS, set settings) map[string
 		in.Previous[name] = s.previous(p, set.Released)
 	}
 	outcomes := plan.Compute(in)
+	checkInputs(t, in, outcomes)
 	for name, last := range s.plans {
 		if _, there := in.Catalog.Seed(name); !there {
 			outcomes[name] = &plan.Outcome{Plan: plan.Remove(last, revision), Files: map[string]map[string]plan.File{}}
@@ -238,6 +239,31 @@ func (s *story) step(t *testing.T, change fstest.MapFS, set settings) map[string
 		s.keep(t, name, o)
 	}
 	return outcomes
+}
+
+// checkInputs computes again without the digests of the plans before, by which rendering is
+// saved, and wants the same.
+func checkInputs(t *testing.T, in plan.Input, got map[string]*plan.Outcome) {
+	t.Helper()
+	without := in
+	without.Previous = map[string]*plan.Previous{}
+	for name, p := range in.Previous {
+		other := *p
+		other.Plan = other.Plan.WithTiers(p.Plan.Tiers)
+		other.Plan.Inputs = ""
+		without.Previous[name] = &other
+	}
+	want := plan.Compute(without)
+	for name, o := range want {
+		if o.Kept && in.Previous[name] != nil && o.Plan != nil {
+			o.Plan = o.Plan.WithTiers(o.Plan.Tiers)
+			o.Plan.Inputs = in.Previous[name].Plan.Inputs
+		}
+	}
+	text := gocmp.Comparer(func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
+	if diff := gocmp.Diff(want, got, text); diff != "" {
+		t.Errorf("with the digests of the plans before it is another plan (-without +with):\n%s", diff)
+	}
 }
 
 func (s *story) previous(p *plan.Plan, released bool) *plan.Previous {
