@@ -1,5 +1,7 @@
 package git
 
+import "strings"
+
 // TreeMerge says how a change goes into another tree.
 type TreeMerge struct {
 	// Edits bring the change in; Graft applies them. There are none where the tree has it all.
@@ -41,15 +43,11 @@ func (m *Mirror) Changes(from, to Hash) (paths []string, err error) {
 
 // changes adds what differs between two directories; path ends with a slash unless it is empty.
 func (m *Mirror) changes(paths []string, path string, from, to Entry) ([]string, error) {
-	before, err := m.directory(from)
+	differences, err := m.differences(from, to)
 	if err != nil {
 		return nil, err
 	}
-	after, err := m.directory(to)
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range differences(before, after) {
+	for _, d := range differences {
 		if d.from.Mode != ModeDir || d.to.Mode != ModeDir {
 			paths = append(paths, path+d.name)
 			continue
@@ -73,15 +71,16 @@ func (w *treeMerging) enter(path string, from, to, into Entry) error {
 	if from == to || into == to {
 		return nil
 	}
-	var trees [3]*tree
-	for i, e := range []Entry{from, to, into} {
-		var err error
-		if trees[i], err = w.mirror.directory(e); err != nil {
-			return err
-		}
+	differences, err := w.mirror.differences(from, to)
+	if err != nil {
+		return err
 	}
-	for _, d := range differences(trees[0], trees[1]) {
-		current, _ := trees[2].find(d.name)
+	have, err := w.mirror.directory(into)
+	if err != nil {
+		return err
+	}
+	for _, d := range differences {
+		current, _ := have.find(d.name)
 		if err := w.merge(path+d.name, d, current); err != nil {
 			return err
 		}
@@ -110,6 +109,38 @@ func (m *Mirror) directory(e Entry) (*tree, error) {
 		return &tree{}, nil
 	}
 	return m.store.tree(e.Hash)
+}
+
+// differences compares two directories, which may be nothing, with the help of the cache: the directories of a thousand proposals are
+// as many large trees, and each differs from one tree of base in a name or two.
+func (m *Mirror) differences(from, to Entry) ([]difference, error) {
+	s, key := m.store, [2]Hash{from.Hash, to.Hash}
+	s.cacheMu.Lock()
+	known, ok := s.differences[key]
+	s.cacheMu.Unlock()
+	if ok {
+		return known, nil
+	}
+	before, err := m.directory(from)
+	if err != nil {
+		return nil, err
+	}
+	after, err := m.directory(to)
+	if err != nil {
+		return nil, err
+	}
+	found := differences(before, after)
+	for i := range found {
+		found[i].name = strings.Clone(found[i].name) // which points into a tree
+	}
+	s.cacheMu.Lock()
+	defer s.cacheMu.Unlock()
+	if s.differencesSize += 1 + len(found); s.differencesSize > differenceCacheSize {
+		clear(s.differences)
+		s.differencesSize = 1 + len(found)
+	}
+	s.differences[key] = found
+	return found, nil
 }
 
 // difference is a name that stands for different things in two trees.

@@ -25,10 +25,11 @@ const (
 	openPacks       = 16
 
 	// The caches below start anew when they are full.
-	treeCacheSize   = 8 << 20
-	infoCacheSize   = 8 << 20
-	commitCacheSize = 200_000
-	deltaCacheSize  = 100_000
+	treeCacheSize       = 8 << 20
+	infoCacheSize       = 8 << 20
+	commitCacheSize     = 200_000
+	deltaCacheSize      = 100_000
+	differenceCacheSize = 100_000
 
 	// infoSize is about what a commit takes in memory beside its message and parents.
 	infoSize = 300
@@ -51,6 +52,9 @@ type store struct {
 	infosSize int
 	commits   map[Hash]commitNode
 	deltas    map[Hash]delta
+	// differences are those of pairs of trees; their size is how many there are, and how many pairs.
+	differences     map[[2]Hash][]difference
+	differencesSize int
 }
 
 func openStore(files billy.Filesystem) *store {
@@ -62,6 +66,8 @@ func openStore(files billy.Filesystem) *store {
 		infos:   map[Hash]CommitInfo{},
 		commits: map[Hash]commitNode{},
 		deltas:  map[Hash]delta{},
+
+		differences: map[[2]Hash][]difference{},
 	}
 	s.packs = s.listPacks()
 	return s
@@ -85,7 +91,8 @@ func (s *store) forget() {
 	clear(s.infos)
 	clear(s.commits)
 	clear(s.deltas)
-	s.treesSize, s.infosSize = 0, 0
+	clear(s.differences)
+	s.treesSize, s.infosSize, s.differencesSize = 0, 0, 0
 }
 
 func newObjects(files billy.Filesystem) *filesystem.ObjectStorage {
