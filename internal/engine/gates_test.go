@@ -346,7 +346,7 @@ func TestAShutGateIsReportedBeforeItsProposalIsGraftedAnew(t *testing.T) {
 			for _, u := range updates {
 				if u.Ref == layout.TierBranch("main", layout.Tier{Seed: "one", Cluster: "east", Ordinal: 2}) {
 					grafted = true
-					w.mustSay(status, "gate: 'waits for east tier 00 (Queued)")
+					w.mustSay(status, `gate: "waits for east tier 00 (Queued)`)
 				}
 			}
 		}}

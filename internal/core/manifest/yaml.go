@@ -1,23 +1,27 @@
 package manifest
 
-import (
-	"encoding/json"
-	"fmt"
-	"regexp"
+import "encoding/json"
 
-	"sigs.k8s.io/yaml"
-)
-
-// notInYAML are characters that JSON may have as they are, and YAML may not.
-var notInYAML = regexp.MustCompile("[\u007f-\u009f\ufeff\ufffe\uffff]")
-
-// YAML writes a value as YAML, whatever characters the text in it has.
+// YAML writes a value as YAML in the layout of objects, whatever characters the text in it has.
 func YAML(value any) ([]byte, error) {
 	data, err := json.Marshal(value)
 	if err != nil {
 		return nil, err
 	}
-	return yaml.JSONToYAML(notInYAML.ReplaceAllFunc(data, func(char []byte) []byte {
-		return fmt.Appendf(nil, `\u%04x`, []rune(string(char))[0])
-	}))
+	decoded, err := decodeJSON(data)
+	if err != nil {
+		return nil, err
+	}
+	var e emitter
+	fields, _ := decoded.(map[string]any)
+	items, _ := decoded.([]any)
+	switch {
+	case len(fields) > 0:
+		e.mapping(fields, 0, false)
+	case len(items) > 0:
+		e.list(items, 0, false)
+	default:
+		e.scalar(decoded, 0)
+	}
+	return []byte(e.String()), e.err
 }
