@@ -145,6 +145,9 @@ type Config struct {
 	ForgeCalls int
 	// Now is the clock.
 	Now func() time.Time
+	// Record is given every pass before it acts; nil when nobody asks. Nothing is remembered
+	// from pass to pass then, so that each record is whole.
+	Record func(*Record)
 	// Progress is called during a pass, from the goroutine that makes it; nil when nobody asks.
 	Progress func(Progress)
 }
@@ -164,6 +167,7 @@ type Engine struct {
 	self     plan.Identity
 	plans    cache[planKey, *plan.Plan]
 	memo     pass.Memo
+	tape     *tape
 	reported published
 	// unread says since when a GitOps repository, or the control plane, cannot be read.
 	unread map[string]time.Time
@@ -255,6 +259,7 @@ func (e *Engine) observeAndDecide(ctx context.Context) (*observation, *pass.Deci
 			return nil, nil, err
 		}
 		if !o.raced || n == maxObservations {
+			e.record(o, d)
 			return o, d, nil
 		}
 	}
@@ -292,6 +297,10 @@ func (e *Engine) catalogOf(ctx context.Context) (tree Tree, readErr, err error) 
 		tree = before
 	}
 	if tree.FS != nil && (e.loaded == nil || e.tree.version() != tree.version()) {
+		if e.config.Record != nil {
+			e.tape = &tape{tree.FS, RecordedTree{}}
+			tree.FS = e.tape
+		}
 		loaded, loadErr := tree.Catalog()
 		if loadErr == nil && loaded.Documents == 0 {
 			loadErr = errEmptied

@@ -49,7 +49,9 @@ type repoState struct {
 // needs is asked for in questions.
 func (e *Engine) observe(ctx context.Context) (*observation, error) {
 	e.plans.turn()
-	e.memo.Turn()
+	if e.memo.Turn(); e.config.Record != nil {
+		e.memo = pass.Memo{}
+	}
 	tree, readErr, err := e.catalogOf(ctx)
 	if err != nil {
 		return nil, err

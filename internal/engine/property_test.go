@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/nursery"
@@ -48,14 +49,18 @@ func eachHistory(t *testing.T, history func(t *testing.T, seed int64)) {
 	}
 }
 
-func randomHistory(t *testing.T, seed int64) {
+func randomHistory(t *testing.T, seed int64) { recording(t, seed, nil) }
+
+// recording is a random history of engines that are configured otherwise; nil changes nothing.
+func recording(t *testing.T, seed int64, config func(*engine.Config)) {
 	r := rand.New(rand.NewPCG(uint64(seed), 0))
 	f := fleet{seed: seed, chaos: nursery.Chaos{Late: 0.2, Stale: 0.1, Missing: 0.1, Error: 0.05, FetchLag: 3, Reorder: true, Until: 120}}
 	for i := range r.IntN(4) {
 		f.workload = append(f.workload, fmt.Sprintf("site-%d", i))
 	}
 	w := newWorld(t, f)
-	w.unamended = true
+	w.unamended, w.config = true, config
+	w.restart()
 	names := []string{"alpha", "beta"}[:1+r.IntN(2)]
 	shape := map[string]uint64{}
 	for _, name := range names {

@@ -2,6 +2,7 @@ package layout
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"path"
@@ -22,6 +23,43 @@ type Folder struct {
 	Problems []FolderProblem
 
 	objects map[objectID]manifest.Source
+}
+
+// folderObject is an object of a Folder as it is written.
+type folderObject struct {
+	ID      manifest.ID     `json:"id"`
+	Version string          `json:"version,omitempty"`
+	Source  manifest.Source `json:"source"`
+}
+
+type folderFields struct {
+	Problems []FolderProblem `json:"problems,omitempty"`
+	Objects  []folderObject  `json:"objects,omitempty"`
+}
+
+// MarshalJSON writes the folder with its objects in order.
+func (f Folder) MarshalJSON() ([]byte, error) {
+	out := folderFields{Problems: f.Problems}
+	for id, source := range f.objects {
+		out.Objects = append(out.Objects, folderObject{id.ID, id.version, source})
+	}
+	slices.SortFunc(out.Objects, func(a, b folderObject) int {
+		return cmp.Or(a.ID.Compare(b.ID), strings.Compare(a.Version, b.Version))
+	})
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON is the inverse of MarshalJSON.
+func (f *Folder) UnmarshalJSON(data []byte) error {
+	var in folderFields
+	if err := json.Unmarshal(data, &in); err != nil {
+		return err
+	}
+	*f = Folder{Problems: in.Problems, objects: make(map[objectID]manifest.Source, len(in.Objects))}
+	for _, o := range in.Objects {
+		f.objects[objectID{o.ID, o.Version}] = o.Source
+	}
+	return nil
 }
 
 // FolderProblem is one thing that is wrong with the directory of a root.

@@ -1,6 +1,7 @@
 package pass
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,8 +38,10 @@ type Previous struct {
 // ones, as when an engine was killed between two pushes, the newest generation counts.
 func (f *Facts) Previous() map[string]*Previous {
 	all := map[string]*Previous{}
-	for i := range f.Plans {
-		b := &f.Plans[i]
+	branches := slices.Clone(f.Plans)
+	slices.SortFunc(branches, func(a, b PlanOnBranch) int { return cmp.Or(cmp.Compare(a.Seed, b.Seed), cmp.Compare(a.Repo, b.Repo)) })
+	for i := range branches {
+		b := &branches[i]
 		p := all[b.Seed]
 		if p == nil {
 			p = &Previous{Commits: map[string]layout.Hash{}, Generations: map[string]int{}, Others: map[string]plan.Identity{}}

@@ -1,0 +1,244 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"time"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/pass"
+)
+
+// RecordKind is what a record has in kind.
+const RecordKind = "PassRecord"
+
+// Record is a pass that can be written to a file and decided again, without any network.
+// It holds all that was read of the control plane and of base branches, and no credentials.
+type Record struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Version is Furrow's.
+	Version string         `json:"version,omitempty"`
+	Limits  catalog.Limits `json:"limits"`
+	// Tree is what was read of the control-plane tree.
+	Tree     RecordedTree   `json:"tree"`
+	Facts    *pass.Facts    `json:"facts"`
+	Decision *pass.Decision `json:"decision"`
+}
+
+// Decide decides anew from what the record holds.
+func (r *Record) Decide() (*pass.Decision, error) {
+	if r.APIVersion != v1alpha1.APIVersion || r.Kind != RecordKind || r.Facts == nil {
+		return nil, fmt.Errorf("it is %s %s, not %s %s: record a pass with furrow run --record", r.APIVersion, r.Kind, v1alpha1.APIVersion, RecordKind)
+	}
+	facts := *r.Facts
+	var err error
+	if facts.ControlPlane.Catalog, err = (Tree{FS: r.Tree, Limits: r.Limits}).Catalog(); err != nil {
+		return nil, err
+	}
+	decision, questions := pass.Decide(&facts)
+	if len(questions) > 0 {
+		return nil, fmt.Errorf("the record has no answer to %d questions, first for %s of %s: it was written by another version of Furrow (%s)", len(questions), questions[0].Kind, questions[0].Repo, r.Version)
+	}
+	return decision, nil
+}
+
+// Same says that the decision is the one that was recorded.
+func (r *Record) Same(decision *pass.Decision) (bool, error) {
+	is, err := json.Marshal(decision)
+	if err != nil {
+		return false, err
+	}
+	was, err := json.Marshal(r.Decision)
+	return bytes.Equal(is, was), err
+}
+
+func (e *Engine) record(o *observation, d *pass.Decision) {
+	if e.config.Record != nil {
+		e.config.Record(&Record{APIVersion: v1alpha1.APIVersion, Kind: RecordKind, Limits: e.tree.Limits, Tree: e.tape.files, Facts: o.facts, Decision: d})
+	}
+}
+
+// RecordedTree is what was read of a file system, by path. It is one itself.
+type RecordedTree map[string]RecordedFile
+
+// RecordedFile is a file or directory of a RecordedTree.
+type RecordedFile struct {
+	Mode fs.FileMode `json:"mode"`
+	Size int64       `json:"size,omitempty"`
+	// Data is the content of a file that was read, Entries the names in a directory that was.
+	Data    []byte   `json:"data,omitempty"`
+	Entries []string `json:"entries,omitempty"`
+	// Link is the target of a symbolic link that was read.
+	Link string `json:"link,omitempty"`
+	// Error is why it could not be read.
+	Error string `json:"error,omitempty"`
+}
+
+func (t RecordedTree) find(op, name string) (RecordedFile, error) {
+	f, ok := t[name]
+	switch {
+	case !ok:
+		return f, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+	case f.Error != "" && op != "stat":
+		return f, errors.New(f.Error)
+	}
+	return f, nil
+}
+
+// Open implements fs.FS.
+func (t RecordedTree) Open(name string) (fs.File, error) {
+	f, err := t.find("open", name)
+	if err != nil {
+		return nil, err
+	}
+	return &openFile{recordedInfo{path.Base(name), f}, bytes.NewReader(f.Data)}, nil
+}
+
+// ReadFile implements fs.ReadFileFS.
+func (t RecordedTree) ReadFile(name string) ([]byte, error) {
+	f, err := t.find("read", name)
+	return bytes.Clone(f.Data), err
+}
+
+// ReadLink implements fs.ReadLinkFS.
+func (t RecordedTree) ReadLink(name string) (string, error) {
+	f, err := t.find("readlink", name)
+	return f.Link, err
+}
+
+// Lstat implements fs.ReadLinkFS.
+func (t RecordedTree) Lstat(name string) (fs.FileInfo, error) {
+	f, err := t.find("stat", name)
+	return recordedInfo{path.Base(name), f}, err
+}
+
+// ReadDir implements fs.ReadDirFS.
+func (t RecordedTree) ReadDir(name string) ([]fs.DirEntry, error) {
+	f, err := t.find("readdir", name)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]fs.DirEntry, len(f.Entries))
+	for i, child := range f.Entries {
+		entries[i] = fs.FileInfoToDirEntry(recordedInfo{child, t[path.Join(name, child)]})
+	}
+	return entries, nil
+}
+
+type recordedInfo struct {
+	name string
+	file RecordedFile
+}
+
+func (i recordedInfo) Name() string       { return i.name }
+func (i recordedInfo) Size() int64        { return i.file.Size }
+func (i recordedInfo) Mode() fs.FileMode  { return i.file.Mode }
+func (i recordedInfo) ModTime() time.Time { return time.Time{} }
+func (i recordedInfo) IsDir() bool        { return i.file.Mode.IsDir() }
+func (i recordedInfo) Sys() any           { return nil }
+
+type openFile struct {
+	info recordedInfo
+	*bytes.Reader
+}
+
+func (f *openFile) Stat() (fs.FileInfo, error) { return f.info, nil }
+func (f *openFile) Close() error               { return nil }
+
+// tape is a file system that remembers what is read of it.
+type tape struct {
+	of    fs.FS
+	files RecordedTree
+}
+
+func (t *tape) note(name string, change func(*RecordedFile)) {
+	f := t.files[name]
+	change(&f)
+	t.files[name] = f
+}
+
+func (t *tape) failed(name string, err error) {
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.note(name, func(f *RecordedFile) { f.Error = err.Error() })
+	}
+}
+
+// Open implements fs.FS.
+func (t *tape) Open(name string) (fs.File, error) {
+	info, err := t.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		if _, err := t.ReadDir(name); err != nil {
+			return nil, err
+		}
+		return t.of.Open(name)
+	}
+	data, err := t.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return &openFile{recordedInfo{path.Base(name), RecordedFile{Mode: info.Mode(), Size: info.Size()}}, bytes.NewReader(data)}, nil
+}
+
+// ReadFile implements fs.ReadFileFS.
+func (t *tape) ReadFile(name string) ([]byte, error) {
+	data, err := fs.ReadFile(t.of, name)
+	if err != nil {
+		t.failed(name, err)
+		return nil, err
+	}
+	t.note(name, func(f *RecordedFile) { f.Data, f.Size = data, int64(len(data)) })
+	return data, nil
+}
+
+// ReadLink implements fs.ReadLinkFS.
+func (t *tape) ReadLink(name string) (string, error) {
+	target, err := fs.ReadLink(t.of, name)
+	if err != nil {
+		t.failed(name, err)
+		return "", err
+	}
+	t.note(name, func(f *RecordedFile) { f.Link = target })
+	return target, nil
+}
+
+// Lstat implements fs.ReadLinkFS.
+func (t *tape) Lstat(name string) (fs.FileInfo, error) {
+	info, err := fs.Lstat(t.of, name)
+	if err != nil {
+		t.failed(name, err)
+		return nil, err
+	}
+	t.note(name, func(f *RecordedFile) { f.Mode, f.Size = info.Mode(), info.Size() })
+	return info, nil
+}
+
+// ReadDir implements fs.ReadDirFS.
+func (t *tape) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(t.of, name)
+	if err != nil {
+		t.failed(name, err)
+		return nil, err
+	}
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+		t.note(path.Join(name, entry.Name()), func(f *RecordedFile) {
+			f.Mode = entry.Type()
+			if info, err := entry.Info(); err == nil {
+				f.Mode, f.Size = info.Mode(), info.Size()
+			}
+		})
+	}
+	t.note(name, func(f *RecordedFile) { f.Mode, f.Entries = f.Mode|fs.ModeDir, names })
+	return entries, nil
+}
+
