@@ -145,6 +145,7 @@ func Limiter[T comparable]() workqueue.TypedRateLimiter[T] {
 // r from the namespace, when a repository is opened; ctx bounds that.
 func Options(ctx context.Context, r client.Reader, namespace string, at Place) controlplane.Options {
 	return controlplane.Options{
+		Slices:       true,
 		ControlPlane: at.URL, Branch: at.Branch, Commit: at.Commit, Path: at.Path, RemoteOnly: true,
 		Credentials: secrets{ctx: ctx, reader: r, namespace: namespace, own: at.Secret, bound: at.Bound},
 	}

@@ -136,7 +136,7 @@ func groups() []group {
 	return []group{
 		{"Try, and look ahead (changes nothing of yours):", []*cobra.Command{newDemo(), newPlan(), newLint()}},
 		{"Run:", []*cobra.Command{newRun(), newController()}},
-		{"Follow what runs:", []*cobra.Command{newStatus(), newExplain()}},
+		{"Follow what runs:", []*cobra.Command{newStatus(), newExplain(), newReplay()}},
 		{"Decide:", []*cobra.Command{newPR(), newRetry(), newConfirm(), newAbandon(), newAdopt()}},
 	}
 }

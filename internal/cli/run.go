@@ -22,7 +22,7 @@ func newRun() *cobra.Command {
 	var session sessionFlags
 	var interval time.Duration
 	var once, simulate, yes bool
-	var kubeconfigs string
+	var kubeconfigs, record string
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Plan, propose and release, over and over, for one control plane",
@@ -63,12 +63,12 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
 				return err
 			}
 			if !once {
-				options.Interval = interval
+				options.Interval, options.Slices = interval, true
 			}
 			if simulate {
 				options.Simulation = &controlplane.Simulation{AnyLocal: yes}
 			}
-			return run(cmd, options, interval, once, simulate)
+			return run(cmd, options, interval, record, once, simulate)
 		},
 	}
 	session.add(cmd)
@@ -80,16 +80,25 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
 	addEnvironmentText(flags, &kubeconfigs, "kubeconfigs", "FURROW_KUBECONFIGS", "directory with a kubeconfig for each cluster whose reconciler is asked, named like the cluster; or set FURROW_KUBECONFIGS", existingDirectory)
 	directories(cmd, "kubeconfigs")
 	flags.BoolVar(&once, "once", false, "make one pass and end; exits with 3 when a seed is stalled or a repository has a problem")
+	flags.StringVar(&record, "record", "", "directory for records of the passes that decide something new, the newest 200, for 'furrow replay'")
+	directories(cmd, "record")
 	flags.BoolVar(&simulate, "simulate", false, "simulate the declared clusters; a second of the simulation is a pass, and with --once some time goes by first")
 	flags.BoolVar(&yes, "yes", false, "let a simulation write to every GitOps repository on this machine, whoever made it")
 	return cmd
 }
 
-func run(cmd *cobra.Command, options controlplane.Options, interval time.Duration, once, simulate bool) error {
+func run(cmd *cobra.Command, options controlplane.Options, interval time.Duration, record string, once, simulate bool) error {
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	log, progress := newTransitions(out, options.Now), newProgressLine(cmd.ErrOrStderr())
 	log.last = once
 	options.Progress = progress.andLog(log)
+	if record != "" {
+		r, err := newRecorder(record, func(err error) { log.once("record", err.Error()) })
+		if err != nil {
+			return err
+		}
+		options.Record = r.record
+	}
 	s, tick, err := openRun(options, simulate)
 	if err != nil {
 		return err

@@ -74,11 +74,21 @@ type Options struct {
 	ObserveAnswers func(repo string, next http.RoundTripper) http.RoundTripper
 	// Interval lies between passes in which nothing changed; zero when they are made by hand.
 	Interval time.Duration
+	// Slices lets a pass end before everything is done, where the next one follows at once.
+	Slices bool
 	// Now is the clock; time.Now when nil.
 	Now func() time.Time
-	// Progress is called during a pass; nil when nobody asks.
+	// Progress is called during a pass, Record given every pass before it acts; nil when nobody asks.
 	Progress func(engine.Progress)
+	Record   func(*engine.Record)
 }
+
+const (
+	// slice is how long a pass acts before it publishes and observes anew: people merge meanwhile.
+	slice = 3 * time.Second
+	// forgeCalls is how many proposals are opened at once in a repository.
+	forgeCalls = 4
+)
 
 // author of Furrow's commits.
 var author = git.Person{Name: "Furrow", Email: "furrow@noreply.furrow.dev"}
@@ -127,10 +137,14 @@ func Open(options Options) (*Session, error) {
 	if s.mirror, err = s.open("control-plane", s.options.ControlPlane, ControlPlaneCredentials); err != nil {
 		return nil, fmt.Errorf("the control-plane repository: %w", err)
 	}
-	s.engine = engine.New(engine.Config{
+	config := engine.Config{
 		Owner: s.givenOwner(), ControlPlane: s.read, Open: s.openRepo, Channel: options.Channel,
-		DeletionGuard: options.DeletionGuard, Strict: options.Strict, Person: author, Interval: options.Interval, Now: options.Now, Progress: options.Progress,
-	})
+		DeletionGuard: options.DeletionGuard, Strict: options.Strict, Person: author, Interval: options.Interval, Now: options.Now, Progress: options.Progress, Record: options.Record, ForgeCalls: forgeCalls,
+	}
+	if options.Slices {
+		config.Slice = slice
+	}
+	s.engine = engine.New(config)
 	return s, nil
 }
 

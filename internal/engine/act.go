@@ -19,6 +19,8 @@ type outcome struct {
 	// seeds and tiers are what failed.
 	seeds map[string]error
 	tiers map[layout.Tier]error
+	// opened are the proposals that were opened or brought up to date, by repository and branch.
+	opened map[string]pass.Proposal
 	// unfinished says that the pass ended before everything was done.
 	unfinished bool
 }
@@ -49,23 +51,24 @@ type update struct {
 // act performs the actions of a decision. Every action can be repeated, so that a pass that
 // was killed, or whose time is over, is carried on by the next one.
 func (o *observation) act(ctx context.Context, d *pass.Decision) *outcome {
-	out := &outcome{seeds: map[string]error{}, tiers: map[layout.Tier]error{}}
+	out := &outcome{seeds: map[string]error{}, tiers: map[layout.Tier]error{}, opened: map[string]pass.Proposal{}}
 	byRepo := map[string][]pass.Action{}
-	for _, a := range o.engine.fairly(d.Actions) {
+	ordered := o.engine.fairly(d.Actions)
+	o.engine.resume = ""
+	for _, a := range ordered {
 		byRepo[a.Repo] = append(byRepo[a.Repo], a)
 	}
 	total := seedsOf(d.Actions)
-	done := 0
+	begun := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(byRepo)) {
 		s := &slice{observation: o, outcome: out, decision: d, repo: o.repos[name], person: o.engine.person(), plans: map[string]git.Hash{}, kept: map[string]bool{}}
 		seed := ""
 		for _, a := range byRepo[name] {
 			if a.Seed != seed {
 				seed = a.Seed
-				o.engine.progress(stageProposing, done, total)
-				done = min(done+1, total-1)
-				if o.engine.timeIsOver() {
-					out.unfinished = true
+				o.engine.progress(stageProposing, len(begun), total)
+				if len(begun) > 0 && o.engine.timeIsOver() {
+					out.unfinished, o.engine.resume = true, seed
 					break
 				}
 			}
@@ -73,6 +76,7 @@ func (o *observation) act(ctx context.Context, d *pass.Decision) *outcome {
 				break
 			}
 			s.prepare(ctx, &a)
+			begun[seed] = true
 		}
 		s.finish(ctx)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
@@ -153,20 +154,20 @@ func (s *slice) propose(ctx context.Context) {
 			s.failed(u.action, fmt.Errorf("proposing %s: %w", u.Ref, err))
 			return
 		}
-		s.repo.proposals[u.Ref] = proposal
+		s.repo.proposals[u.Ref], s.opened[s.repo.name+" "+u.Ref] = proposal, proposalFacts(proposal)
 		proposed = append(proposed, *u.action.Tier)
 	}
 	var calls sync.WaitGroup
 	free := make(chan struct{}, max(1, s.engine.config.ForgeCalls))
-	for _, u := range s.updates {
-		if u.request == nil {
-			continue
-		}
+	for i, u := range slices.DeleteFunc(s.updates, func(u update) bool { return u.request == nil }) {
 		mu.Lock()
 		stopped := s.stopped(ctx)
 		mu.Unlock()
-		if stopped || s.engine.timeIsOver() {
-			s.unfinished = s.unfinished || !stopped
+		if stopped {
+			break
+		}
+		if i > 0 && s.engine.timeIsOver() {
+			s.unfinished, s.engine.resume = true, u.action.Seed
 			break
 		}
 		if s.engine.config.ForgeCalls <= 1 {

@@ -156,12 +156,16 @@ func (r *repoState) list(ctx context.Context) error {
 	}
 	for _, p := range proposals {
 		r.proposals[p.Branch] = p
-		f.Proposals[p.Branch] = pass.Proposal{
-			Tier: p.Tier, Wants: p.Wants, Title: p.Title, URL: p.URL, Head: hashOf(p.Head), Base: hashOf(p.Base),
-			Edited: p.Edited, Rejected: p.Rejected, Reason: p.Reason, Stale: p.Stale, Paths: p.Paths,
-		}
+		f.Proposals[p.Branch] = proposalFacts(p)
 	}
 	return nil
+}
+
+func proposalFacts(p forge.Proposal) pass.Proposal {
+	return pass.Proposal{
+		Tier: p.Tier, Wants: p.Wants, Title: p.Title, URL: p.URL, Head: hashOf(p.Head), Base: hashOf(p.Base),
+		Edited: p.Edited, Rejected: p.Rejected, Reason: p.Reason, Stale: p.Stale, Paths: p.Paths,
+	}
 }
 
 // hashOf is a Git object id as core has it; zero is empty.

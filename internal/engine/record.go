@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"time"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/pass"
+	"github.com/furrow-dev/furrow/internal/core/plan"
 )
 
 // RecordKind is what a record has in kind.
@@ -34,14 +37,13 @@ type Record struct {
 // Decide decides anew from what the record holds.
 func (r *Record) Decide() (*pass.Decision, error) {
 	if r.APIVersion != v1alpha1.APIVersion || r.Kind != RecordKind || r.Facts == nil {
-		return nil, fmt.Errorf("it is %s %s, not %s %s: record a pass with furrow run --record", r.APIVersion, r.Kind, v1alpha1.APIVersion, RecordKind)
+		return nil, errors.New("it is not a record of a pass: record one with furrow run --record")
 	}
-	facts := *r.Facts
 	var err error
-	if facts.ControlPlane.Catalog, err = (Tree{FS: r.Tree, Limits: r.Limits}).Catalog(); err != nil {
+	if r.Facts.ControlPlane.Catalog, err = (Tree{FS: r.Tree, Limits: r.Limits}).Catalog(); err != nil {
 		return nil, err
 	}
-	decision, questions := pass.Decide(&facts)
+	decision, questions := pass.Decide(r.Facts)
 	if len(questions) > 0 {
 		return nil, fmt.Errorf("the record has no answer to %d questions, first for %s of %s: it was written by another version of Furrow (%s)", len(questions), questions[0].Kind, questions[0].Repo, r.Version)
 	}
@@ -56,6 +58,23 @@ func (r *Record) Same(decision *pass.Decision) (bool, error) {
 	}
 	was, err := json.Marshal(r.Decision)
 	return bytes.Equal(is, was), err
+}
+
+// Report is what the pass would have reported of seeds before it acted.
+func (r *Record) Report(d *pass.Decision) *Report {
+	out := &Report{Owner: r.Facts.Self.Owner, Origin: r.Facts.Self.Origin, Revision: r.Facts.ControlPlane.Revision, LastPass: r.Facts.Now, Seeds: []SeedReport{}, Plans: map[string]*plan.Plan{}}
+	for _, name := range slices.Sorted(maps.Keys(d.Seeds)) {
+		if s := d.Seeds[name]; !s.Foreign() {
+			out.Seeds = append(out.Seeds, reportSeed(r.Facts, s, &outcome{}))
+			out.Plans[name] = s.Plan
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Facts.Repos)) {
+		if f := r.Facts.Repos[name].Failure; f != nil {
+			out.Problems = append(out.Problems, f.Message)
+		}
+	}
+	return out
 }
 
 func (e *Engine) record(o *observation, d *pass.Decision) {
@@ -241,4 +260,3 @@ func (t *tape) ReadDir(name string) ([]fs.DirEntry, error) {
 	t.note(name, func(f *RecordedFile) { f.Mode, f.Entries = f.Mode|fs.ModeDir, names })
 	return entries, nil
 }
-

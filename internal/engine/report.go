@@ -215,7 +215,7 @@ func (o *observation) report(d *pass.Decision, done *outcome) *Report {
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Seeds)) {
 		if s := d.Seeds[name]; !s.Foreign() || done.seeds[name] != nil {
-			out.Seeds = append(out.Seeds, o.reportSeed(s, done))
+			out.Seeds = append(out.Seeds, reportSeed(o.facts, s, done))
 			out.Plans[name] = s.Plan
 		}
 	}
@@ -267,12 +267,12 @@ func (o *observation) countProposals(d *pass.Decision, r *repoState) int {
 	return count
 }
 
-func (o *observation) reportSeed(s *pass.Seed, done *outcome) SeedReport {
+func reportSeed(f *pass.Facts, s *pass.Seed, done *outcome) SeedReport {
 	out := SeedReport{Name: s.Name, Unconfirmed: s.Waiting()}
 	if s.Plan != nil {
 		out.Removal = s.Plan.Removal
 		for i := range s.Plan.Tiers {
-			out.Tiers = append(out.Tiers, o.reportTier(s, &s.Plan.Tiers[i], s.Result.Tiers[i], done))
+			out.Tiers = append(out.Tiers, reportTier(f, s, &s.Plan.Tiers[i], s.Result.Tiers[i], done))
 		}
 		for _, w := range s.Plan.Warnings {
 			out.Warnings = append(out.Warnings, w.String())
@@ -282,7 +282,7 @@ func (o *observation) reportSeed(s *pass.Seed, done *outcome) SeedReport {
 		}
 		out.State = summary(out.Tiers)
 	}
-	if seed, ok := o.engine.loaded.Seed(s.Name); ok {
+	if seed, ok := f.ControlPlane.Catalog.Seed(s.Name); ok {
 		for _, skipped := range seed.Skipped { // since the plan was made, or by a seed that has none
 			if w := skipped.Error(); !slices.Contains(out.Warnings, w) {
 				out.Warnings = append(out.Warnings, w)
@@ -329,7 +329,7 @@ func summary(tiers []TierReport) string {
 	return string(release.Released) // of no tiers: other seeds have all that it wants
 }
 
-func (o *observation) reportTier(d *pass.Seed, t *plan.Tier, s release.TierStatus, done *outcome) TierReport {
+func reportTier(f *pass.Facts, d *pass.Seed, t *plan.Tier, s release.TierStatus, done *outcome) TierReport {
 	facts := d.Tiers[s.Tier]
 	out := TierReport{Cluster: t.Cluster, Ordinal: t.Ordinal, Level: t.Level, State: s.State, Message: s.Message, Since: s.Since, Amended: s.Amended, Objects: len(d.Plan.Objects(t)), Wants: t.Wants()}
 	out.Retry, out.Foreign = release.Retriable(s, facts), facts.Foreign
@@ -345,10 +345,13 @@ func (o *observation) reportTier(d *pass.Seed, t *plan.Tier, s release.TierStatu
 	for _, w := range s.Waits {
 		out.Waits = append(out.Waits, WaitReport{tierName(d.Name, w.Tier), w.State, w.Why})
 	}
-	r := o.repos[t.Repo]
-	proposal, open := r.proposals[layout.TierBranch(r.facts.Base, s.Tier)]
+	branch := layout.TierBranch(f.Repos[t.Repo].Base, s.Tier)
+	proposal, open := done.opened[t.Repo+" "+branch]
+	if !open {
+		proposal, open = f.Repos[t.Repo].Proposals[branch]
+	}
 	if open && s.Act != release.ActSupersede {
-		out.Proposal = &ProposalReport{Repo: t.Repo, Branch: proposal.Branch, Title: manifest.Printable(proposal.Title), URL: proposal.URL, Gate: s.Shut()}
+		out.Proposal = &ProposalReport{Repo: t.Repo, Branch: branch, Title: manifest.Printable(proposal.Title), URL: proposal.URL, Gate: s.Shut()}
 	}
 	return out
 }

@@ -1,0 +1,254 @@
+package cli
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/pass"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/engine"
+)
+
+const (
+	// recordName is what files of records are called.
+	recordPrefix, recordSuffix = "pass-", ".json.gz"
+	// maxRecords is how many a directory keeps, the newest ones.
+	maxRecords = 200
+)
+
+// recorder writes passes to a directory: those that decide something else than the one before.
+type recorder struct {
+	dir  string
+	fail func(error)
+	last []byte
+}
+
+func newRecorder(dir string, fail func(error)) (*recorder, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("--record: %w", err)
+	}
+	return &recorder{dir: dir, fail: fail}, nil
+}
+
+// record keeps a run going where the directory cannot be written.
+func (r *recorder) record(pass *engine.Record) {
+	if err := r.write(pass); err != nil {
+		r.fail(fmt.Errorf("--record: %w", err))
+	}
+}
+
+func (r *recorder) write(record *engine.Record) error {
+	decision, err := json.Marshal(record.Decision)
+	if err != nil || bytes.Equal(decision, r.last) {
+		return err
+	}
+	record.Version = versionString()
+	data, err := json.Marshal(record)
+	if err != nil {
+		return err
+	}
+	var packed bytes.Buffer
+	zip := gzip.NewWriter(&packed)
+	if _, err := zip.Write(data); err != nil {
+		return err
+	}
+	if err := zip.Close(); err != nil {
+		return err
+	}
+	name := recordPrefix + record.Facts.Now.UTC().Format("20060102T150405.000") + recordSuffix
+	if err := os.WriteFile(filepath.Join(r.dir, name), packed.Bytes(), 0o600); err != nil {
+		return err
+	}
+	r.last = decision
+	return r.prune()
+}
+
+// prune removes the oldest records beyond maxRecords.
+func (r *recorder) prune() error {
+	found, err := filepath.Glob(filepath.Join(r.dir, recordPrefix+"*"+recordSuffix))
+	slices.Sort(found)
+	for i := 0; err == nil && i < len(found)-maxRecords; i++ {
+		err = os.Remove(found[i])
+	}
+	return err
+}
+
+// readRecord reads what a recorder wrote, packed or not.
+func readRecord(name string) (*engine.Record, error) {
+	data, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no file %s: record passes with furrow run --record DIR", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
+		zip, err := gzip.NewReader(bytes.NewReader(data))
+		if err == nil {
+			data, err = io.ReadAll(zip)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	var record engine.Record
+	if err := json.Unmarshal(data, &record); err != nil {
+		return nil, fmt.Errorf("%s is not a record of a pass: %w", name, err)
+	}
+	return &record, nil
+}
+
+func newReplay() *cobra.Command {
+	var output outputFlag
+	var seed string
+	cmd := &cobra.Command{
+		Use:   "replay FILE",
+		Short: "Decide a recorded pass again, without any network, and show why",
+		Long: `Replay reads a pass that 'furrow run --record DIR' wrote, decides it again from the facts in the
+file, and shows the states and the actions. It asks nobody and changes nothing, so that a pass of
+one machine can be understood on another: attach the file to a bug report, after reading what is in
+it. A record holds what was read of the control plane and the names, branches and proposals of the
+GitOps repositories; it holds no credentials.
+
+With --explain it lists for each tier of a seed the facts that its state follows from.
+
+It exits with 3 where this version of Furrow decides something other than what was recorded.`,
+		Example: `  furrow run --control-plane ./control-plane --record ./passes
+  furrow replay ./passes/pass-20260102T150405.000.json.gz --explain edge-5g`,
+		Args: exactly(1, "one file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			record, err := readRecord(args[0])
+			if err != nil {
+				return err
+			}
+			decision, err := record.Decide()
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			same, err := record.Same(decision)
+			if err != nil {
+				return err
+			}
+			if seed != "" && decision.Seeds[seed] == nil {
+				return fmt.Errorf("the record has no seed %q; there are: %s", seed, strings.Join(slices.Sorted(maps.Keys(decision.Seeds)), ", "))
+			}
+			err = output.write(cmd.OutOrStdout(), decision, func(w io.Writer) { replayTable(w, record, decision, seed, same) })
+			if err == nil && !same {
+				err = errProblems
+			}
+			return err
+		},
+	}
+	output.add(cmd)
+	cmd.Flags().StringVar(&seed, "explain", "", "seed whose facts are listed")
+	return cmd
+}
+
+func replayTable(w io.Writer, record *engine.Record, d *pass.Decision, seed string, same bool) {
+	verdict := "The decision is the one that was recorded."
+	if !same {
+		verdict = "! The decision is NOT the one that was recorded, by Furrow " + record.Version + "."
+	}
+	paragraph(w, "  ", fmt.Sprintf("Pass of %s, by %s, at %s. %s", record.Facts.Now.UTC().Format("2006-01-02T15:04:05Z"), record.Facts.Self, record.Facts.ControlPlane.Revision, verdict))
+	if d.Refusal != nil {
+		paragraph(w, "  ", "! "+d.Refusal.Message)
+		return
+	}
+	if seed != "" {
+		explainSeed(w, record.Facts, d.Seeds[seed])
+		return
+	}
+	fmt.Fprintln(w)
+	statusTable(w, record.Report(d))
+	fmt.Fprintf(w, "\nActions: %d\n", len(d.Actions))
+	var lines [][]string
+	for _, a := range d.Actions {
+		about := a.Why
+		if a.Title != "" {
+			about = a.Title
+		}
+		lines = append(lines, []string{"  " + string(a.Verb), a.Repo, a.Branch, about})
+	}
+	rows(w, lines)
+}
+
+// explainSeed lists the facts from which the states of a seed's tiers follow.
+func explainSeed(w io.Writer, f *pass.Facts, s *pass.Seed) {
+	fmt.Fprintf(w, "\nSeed %s\n", s.Name)
+	if s.Failure != nil {
+		paragraph(w, "  ", "  ! "+s.Failure.Message)
+	}
+	if s.Plan == nil {
+		fmt.Fprintln(w, "  It has no plan.")
+		return
+	}
+	fmt.Fprintf(w, "  plan of generation %d, of %s, %s\n", s.Plan.Generation, s.Plan.Revision, plural(len(s.Plan.Tiers), "tier"))
+	for _, t := range s.Plan.InOrder() {
+		status, _ := s.Result.Find(s.Plan.Name(t))
+		fmt.Fprintf(w, "\n%s: %s\n", t, status.State)
+		var lines [][]string
+		for _, fact := range tierFacts(f, s, t, status) {
+			if fact[1] != "" {
+				lines = append(lines, []string{"  " + fact[0], fact[1]})
+			}
+		}
+		rows(w, lines)
+	}
+}
+
+// tierFacts are the facts of a tier, by name; those that do not count here are empty.
+func tierFacts(f *pass.Facts, s *pass.Seed, t *plan.Tier, status release.TierStatus) [][2]string {
+	have := s.Tiers[status.Tier]
+	out := [][2]string{{"because", status.Message}, {"action", string(status.Act)}, {"gate", status.Shut()}}
+	r := f.Repos[t.Repo]
+	out = append(out, [2]string{"base", string(have.Base)})
+	for _, e := range t.Entries {
+		out = append(out, [2]string{"on base", entryText(e.Path, r.Entries[r.Head][e.Path])})
+		if r.Entries[r.Head][e.Path] != e.Hash {
+			out = append(out, [2]string{"wanted", entryText(e.Path, e.Hash)})
+		}
+	}
+	out = append(out, [2]string{"detail", have.BaseDetail})
+	if p := have.Proposal; p != nil {
+		text := r.Proposals[layout.TierBranch(r.Base, status.Tier)].URL
+		for _, mark := range []struct {
+			set  bool
+			name string
+		}{{p.Wants == t.Wants(), "as wanted"}, {p.Edited, "edited by a person"}, {p.Rejected, "rejected"}, {p.Stale, "stale"}, {p.Behind, "behind"}} {
+			if mark.set {
+				text += ", " + mark.name
+			}
+		}
+		out = append(out, [2]string{"proposal", strings.TrimPrefix(text, ", ")})
+	}
+	out = append(out, [2]string{"closed", string(have.Closed)})
+	if have.Health.Phase != "" {
+		out = append(out, [2]string{"health", fmt.Sprintf("%s: %s", have.Health.Phase, have.Health.Message)})
+	}
+	out = append(out, [2]string{"root", have.RootUnfit + have.RootUnknown})
+	for _, wait := range status.Waits {
+		out = append(out, [2]string{"waits for", fmt.Sprintf("%s (%s): %s", wait.Tier, wait.State, wait.Why)})
+	}
+	return out
+}
+
+func entryText(at string, hash layout.Hash) string {
+	if hash == "" {
+		return "nothing at " + at
+	}
+	return fmt.Sprintf("%.12s at %s", string(hash), at)
+}
