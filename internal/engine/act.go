@@ -63,12 +63,12 @@ func (o *observation) act(ctx context.Context, d *pass.Decision) *outcome {
 	for _, name := range slices.Sorted(maps.Keys(byRepo)) {
 		s := &slice{observation: o, outcome: out, decision: d, repo: o.repos[name], person: o.engine.person(), plans: map[string]git.Hash{}, kept: map[string]bool{}}
 		seed := ""
-		for _, a := range byRepo[name] {
+		for i, a := range byRepo[name] {
 			if a.Seed != seed {
 				seed = a.Seed
 				o.engine.progress(stageProposing, len(begun), total)
 				if len(begun) > 0 && o.engine.timeIsOver() {
-					out.unfinished, o.engine.resume = true, seed
+					out.unfinished, o.engine.resume = out.unfinished || pass.Works(byRepo[name][i:]), seed
 					break
 				}
 			}

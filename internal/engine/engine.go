@@ -218,7 +218,7 @@ func (e *Engine) Pass(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.regraftsShut(d) || e.reported.when.IsZero() && d.Works() {
+	if o.regraftsShut(d) || e.reported.when.IsZero() && pass.Works(d.Actions) {
 		// Whoever reads the status must not take the new commit for one that may be merged, and
 		// must see that a run that has just begun is at work.
 		o.publish(ctx, o.report(d, &outcome{}))

@@ -276,6 +276,6 @@ func (d *decider) dropAbandoned() []Action {
 }
 
 // Works says that there is more to do than to show gates.
-func (d *Decision) Works() bool {
-	return slices.ContainsFunc(d.Actions, func(a Action) bool { return a.Verb != Gate })
+func Works(actions []Action) bool {
+	return slices.ContainsFunc(actions, func(a Action) bool { return a.Verb != Gate })
 }

@@ -1,0 +1,116 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/forge"
+)
+
+// manySeeds declares n seeds of one object each.
+func manySeeds(n int) map[string]string {
+	files := map[string]string{}
+	for i := range n {
+		name := fmt.Sprintf("seed-%02d", i)
+		files["seeds/"+name+".yaml"] = fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: default}\n", name)
+	}
+	return files
+}
+
+// sliced is a world in which a pass has time for a few seeds. Every look at the clock takes a second.
+func sliced(t *testing.T, slice time.Duration) *world {
+	w := newWorld(t, fleet{workload: []string{"edge"}})
+	w.config = func(c *engine.Config) { c.Slice = slice }
+	w.restart()
+	return w
+}
+
+// TestAllPlansAreOnePush: however many seeds there are, their plans and tiers are pushed together.
+func TestAllPlansAreOnePush(t *testing.T) {
+	w := newWorld(t, fleet{workload: []string{"edge"}})
+	w.control.put("main", "plant", manySeeds(20))
+	w.pass()
+	if n := len(w.open()); n != 20 || w.gitops.pushes != 3 { // the first status, the plans with their tiers, the second status
+		t.Errorf("%d proposals by %d pushes", n, w.gitops.pushes)
+	}
+}
+
+// TestAPassEndsWithItsSlice: it publishes and observes anew before it goes on, and each pass gets further.
+func TestAPassEndsWithItsSlice(t *testing.T) {
+	w := sliced(t, 10*time.Second)
+	w.control.put("main", "plant", manySeeds(20))
+	passes, reported := 0, 0
+	for w.report == nil || w.report.Changed {
+		w.pass()
+		passes++
+		now := w.published()
+		if now < reported || now == reported && w.report.Changed || passes > 20 {
+			t.Fatalf("pass %d published %d proposals after %d:\n%s", passes, now, reported, w.describe())
+		}
+		reported = now
+	}
+	if passes < 3 || reported != 20 || len(w.open()) != 20 {
+		t.Errorf("after %d passes %d proposals are open, and the status has %d", passes, len(w.open()), reported)
+	}
+}
+
+// published is how many open proposals the status on its branch names.
+func (w *world) published() int {
+	refs, _ := w.gitops.Fetch(context.Background(), "main")
+	status := w.gitops.filesAt(refs[layout.StatusBranch("main", "acme/test")])[engine.StatusFile]
+	return strings.Count(status, "branch: furrow/main/tier/")
+}
+
+// TestSlicesServeSeedsFairly: a seed that changes all the time does not hold up those after it.
+func TestSlicesServeSeedsFairly(t *testing.T) {
+	w := sliced(t, 3*time.Second)
+	files := manySeeds(8)
+	w.control.put("main", "plant", files)
+	for version := range 8 {
+		w.pass()
+		w.control.put("main", "change", map[string]string{"seeds/seed-00.yaml": strings.Replace(files["seeds/seed-00.yaml"], "metadata", fmt.Sprintf("data: {version: '%d'}\nmetadata", version), 1)})
+	}
+	last := layout.TierBranch("main", layout.Tier{Seed: "seed-07", Cluster: "edge"})
+	for _, p := range w.open() {
+		if p.Branch == last {
+			return
+		}
+	}
+	t.Errorf("the last seed was never served:\n%s", w.describe())
+}
+
+// meeting lets proposals wait until several are being opened.
+type meeting struct {
+	forge.Forge
+	mu      *sync.Mutex
+	arrived *sync.WaitGroup
+}
+
+func (m meeting) Propose(ctx context.Context, r forge.Request) (forge.Proposal, error) {
+	m.arrived.Done()
+	m.arrived.Wait()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.Forge.Propose(ctx, r)
+}
+
+// TestProposalsAreOpenedAtOnce ends only if four are under way at the same time.
+func TestProposalsAreOpenedAtOnce(t *testing.T) {
+	w := newWorld(t, fleet{workload: []string{"edge"}})
+	var arrived sync.WaitGroup
+	arrived.Add(4)
+	w.onForge = func(f forge.Forge) forge.Forge { return meeting{f, &sync.Mutex{}, &arrived} }
+	w.config = func(c *engine.Config) { c.ForgeCalls = 4 }
+	w.restart()
+	w.control.put("main", "plant", manySeeds(4))
+	w.pass()
+	if n := len(w.open()); n != 4 {
+		t.Errorf("%d proposals are open:\n%s", n, w.describe())
+	}
+}
