@@ -45,37 +45,6 @@ const (
 	ConditionReachable = "Reachable"
 )
 
-// Reasons of conditions. Beside these, the states of tiers are reasons of Seeds
-// and Plantings.
-const (
-	// ReasonSucceeded says that there is nothing more to do.
-	ReasonSucceeded = "Succeeded"
-	// ReasonProgressing says that there is more to do, and that it is under way.
-	ReasonProgressing = "Progressing"
-	// ReasonSuspended says that spec.suspend holds new proposals.
-	ReasonSuspended = "Suspended"
-	// ReasonSourceFailed says that the control-plane tree cannot be read.
-	ReasonSourceFailed = "SourceFailed"
-	// ReasonInvalid says that a document is not valid, or names what is not there.
-	ReasonInvalid = "Invalid"
-	// ReasonSeedNotFound says that the control-plane tree has no seed of that name.
-	ReasonSeedNotFound = "SeedNotFound"
-	// ReasonPlanFailed says that the seed cannot be planned.
-	ReasonPlanFailed = "PlanFailed"
-	// ReasonUnreachable says that a server does not answer, or refuses us.
-	ReasonUnreachable = "Unreachable"
-	// ReasonOverridden says that the control-plane tree declares the same name otherwise, and counts.
-	ReasonOverridden = "Overridden"
-	// ReasonUnused says that no Seed makes use of it, so that nothing was looked at.
-	ReasonUnused = "Unused"
-	// ReasonDuplicate says that another Seed plants the same.
-	ReasonDuplicate = "Duplicate"
-	// ReasonRemoving says that what is planted is being removed.
-	ReasonRemoving = "Removing"
-	// ReasonOrphaned says that a deleted Seed has left what it planted.
-	ReasonOrphaned = "Orphaned"
-)
-
 // Annotations by which people ask something of the controller, on a Seed. The
 // value is any text that was not there before, such as the time; kubectl furrow
 // writes them.

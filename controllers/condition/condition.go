@@ -28,9 +28,9 @@ func Of(status *v1alpha1.CommonStatus, generation int64, now time.Time) Writer {
 }
 
 // Set writes one condition.
-func (w Writer) Set(kind string, status metav1.ConditionStatus, reason, message string) {
+func (w Writer) Set(kind string, status metav1.ConditionStatus, reason v1alpha1.Reason, message string) {
 	meta.SetStatusCondition(w.list, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: message,
+		Type: kind, Status: status, Reason: string(reason), Message: message,
 		ObservedGeneration: w.generation, LastTransitionTime: metav1.NewTime(w.now),
 	})
 }
@@ -43,24 +43,24 @@ func (w Writer) Clear(kinds ...string) {
 }
 
 // Ready says that all is as it should be.
-func (w Writer) Ready(reason, message string) {
+func (w Writer) Ready(reason v1alpha1.Reason, message string) {
 	w.Set(v1alpha1.ConditionReady, metav1.ConditionTrue, reason, message)
 	w.Clear(v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled)
 }
 
 // NotReady says that something is under way or, stalled, that a person has to mend it.
-func (w Writer) NotReady(reason, message string, stalled bool) {
+func (w Writer) NotReady(reason v1alpha1.Reason, message string, stalled bool) {
 	w.Set(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
 	w.underWay(reason, message, stalled)
 }
 
 // Unknown says that nothing new is known; stalled that a person has to mend it.
-func (w Writer) Unknown(reason, message string, stalled bool) {
+func (w Writer) Unknown(reason v1alpha1.Reason, message string, stalled bool) {
 	w.Set(v1alpha1.ConditionReady, metav1.ConditionUnknown, reason, message)
 	w.underWay(reason, message, stalled)
 }
 
-func (w Writer) underWay(reason, message string, stalled bool) {
+func (w Writer) underWay(reason v1alpha1.Reason, message string, stalled bool) {
 	is, not := v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled
 	if stalled {
 		is, not = not, is

@@ -17,6 +17,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -199,7 +200,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 func (r *Reconciler) stays(ctx context.Context, o client.Object) (bool, error) {
 	of := r.kind.status(o)
 	accepted := meta.FindStatusCondition(of.Conditions, v1alpha1.ConditionAccepted)
-	if accepted == nil || of.ObservedGeneration != o.GetGeneration() || accepted.Reason == v1alpha1.ReasonUnused || accepted.Reason == v1alpha1.ReasonInvalid {
+	if accepted == nil || of.ObservedGeneration != o.GetGeneration() || accepted.Reason == string(v1alpha1.ReasonUnused) || accepted.Status == metav1.ConditionFalse && accepted.Reason != string(v1alpha1.ReasonOverridden) {
 		return false, nil
 	}
 	var seeds v1alpha1.SeedList
@@ -291,7 +292,7 @@ func showGitOpsRepo(o client.Object, l look, w condition.Writer) {
 			r.Status.Head = seen.Head.String()
 		}
 		if seen.Err != nil {
-			s.unreachable, s.refused = seen.Err.Error(), git.IsAuth(seen.Err) || git.IsNotFound(seen.Err) || git.IsUntrusted(seen.Err)
+			s.unreachable, s.reason, s.refused = seen.Err.Error(), manifest.ReasonOf(manifest.About(manifest.Problem{Reason: v1alpha1.ReasonUnreachable}, seen.Err)), git.IsAuth(seen.Err) || git.IsNotFound(seen.Err) || git.IsUntrusted(seen.Err)
 		}
 	}
 	s.show(w)

@@ -15,8 +15,9 @@ import (
 // standing is how a resource stands: whether it is valid and in force, and what
 // else is to be said of it.
 type standing struct {
-	// problem says what is wrong with it.
+	// problem says what is wrong with it, and reason why it is not in force or cannot be reached.
 	problem string
+	reason  v1alpha1.Reason
 	// overridden is the place of the tree's document that counts instead.
 	overridden string
 	// unused says that no control plane reads it.
@@ -45,7 +46,7 @@ func stand(place string, posts []fleet.Post, alone manifest.Problems) standing {
 	for _, list := range problems {
 		for _, problem := range list {
 			if problem.Source.File == place {
-				s.problem = strings.TrimPrefix(problem.Error(), place+": ")
+				s.reason, s.problem = problem.Reason, strings.TrimPrefix(problem.Error(), place+": ")
 				return s
 			}
 		}
@@ -58,8 +59,8 @@ func (s standing) show(c condition.Writer) {
 	switch {
 	case s.problem != "":
 		message := cut(s.problem)
-		c.Set(v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonInvalid, message)
-		c.NotReady(v1alpha1.ReasonInvalid, message, true)
+		c.Set(v1alpha1.ConditionAccepted, metav1.ConditionFalse, s.reason, message)
+		c.NotReady(s.reason, message, true)
 		return
 	case s.overridden != "":
 		message := cut(fmt.Sprintf("the control-plane repository declares it otherwise at %s, and that counts. Delete this resource, or make it the same", s.overridden))
@@ -73,7 +74,7 @@ func (s standing) show(c condition.Writer) {
 	}
 	c.Set(v1alpha1.ConditionAccepted, metav1.ConditionTrue, reason, message)
 	if s.unreachable != "" {
-		c.NotReady(v1alpha1.ReasonUnreachable, cut(s.unreachable), s.refused)
+		c.NotReady(s.reason, cut(s.unreachable), s.refused)
 		return
 	}
 	c.Ready(reason, message)
@@ -90,7 +91,7 @@ func (s standing) showReachable(c condition.Writer) {
 	case s.unused || s.problem != "" || s.overridden != "":
 		c.Clear(v1alpha1.ConditionReachable)
 	case s.unreachable != "":
-		c.Set(v1alpha1.ConditionReachable, metav1.ConditionFalse, v1alpha1.ReasonUnreachable, cut(s.unreachable))
+		c.Set(v1alpha1.ConditionReachable, metav1.ConditionFalse, s.reason, cut(s.unreachable))
 	default:
 		c.Set(v1alpha1.ConditionReachable, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, "Git and forge answer")
 	}

@@ -25,7 +25,7 @@ import (
 
 func TestAResourceIsShownAsThePassesFoundIt(t *testing.T) {
 	at := manifest.Source{File: "GitOpsRepo resource fleet/gitops"}
-	wrong := manifest.Problems{{Source: at, Message: "spec.url is missing"}}
+	wrong := manifest.Problems{{Reason: v1alpha1.ReasonMissingField, Source: at, Message: "spec.url is missing"}}
 	post := func(change func(*fleet.Post)) []fleet.Post {
 		p := fleet.Post{Catalog: &catalog.Catalog{}, Repos: map[string]engine.RepoReport{"gitops": {Proposals: 2}}}
 		change(&p)
@@ -45,11 +45,11 @@ func TestAResourceIsShownAsThePassesFoundIt(t *testing.T) {
 		},
 		"one that no pass has read and that is wrong": {
 			look{alone: &catalog.Catalog{Problems: wrong}},
-			map[string]string{"Accepted": "False Invalid", "Ready": "False Invalid", "Stalled": "True Invalid"},
+			map[string]string{"Accepted": "False MissingField", "Ready": "False MissingField", "Stalled": "True MissingField"},
 		},
 		"one that a pass found wrong": {
 			look{posts: post(func(p *fleet.Post) { p.Catalog.Problems = wrong })},
-			map[string]string{"Accepted": "False Invalid", "Ready": "False Invalid", "Stalled": "True Invalid"},
+			map[string]string{"Accepted": "False MissingField", "Ready": "False MissingField", "Stalled": "True MissingField"},
 		},
 		"one that the tree declares otherwise": {
 			look{posts: post(func(p *fleet.Post) {

@@ -42,7 +42,7 @@ func removed() happening {
 }
 
 func orphaned(why string) happening {
-	return happening{corev1.EventTypeWarning, v1alpha1.ReasonOrphaned, "Orphan", "what the seed planted stays in Git as it is: " + why}
+	return happening{corev1.EventTypeWarning, string(v1alpha1.ReasonOrphaned), "Orphan", "what the seed planted stays in Git as it is: " + why}
 }
 
 // seedChange is what people are told when a Seed's status changes; ok says that there is something.

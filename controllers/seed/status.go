@@ -11,6 +11,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/controllers/condition"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/engine"
 )
@@ -36,14 +37,15 @@ func seedStatus(seed *v1alpha1.Seed, v view) v1alpha1.SeedStatus {
 	c := condition.Of(&s.CommonStatus, seed.Generation, v.now)
 	if v.report == nil {
 		message := cut(v.err.Error())
-		c.Set(v1alpha1.ConditionSourceReady, metav1.ConditionFalse, v1alpha1.ReasonSourceFailed, message)
-		c.Unknown(v1alpha1.ReasonSourceFailed, message, needsPerson(v.err))
+		reason := sourceReason(v.err)
+		c.Set(v1alpha1.ConditionSourceReady, metav1.ConditionFalse, reason, message)
+		c.Unknown(reason, message, needsPerson(v.err))
 		s.WaitingFor = message
 		return s
 	}
 	s.Revision = v.report.Revision
 	if err := v.report.ReadErr; err != nil {
-		c.Set(v1alpha1.ConditionSourceReady, metav1.ConditionFalse, v1alpha1.ReasonSourceFailed, cut(fmt.Sprintf("%v; what was read last stays in force", err)))
+		c.Set(v1alpha1.ConditionSourceReady, metav1.ConditionFalse, sourceReason(err), cut(fmt.Sprintf("%v; what was read last stays in force", err)))
 	} else {
 		c.Set(v1alpha1.ConditionSourceReady, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, "read "+v.report.Revision)
 	}
@@ -77,29 +79,32 @@ func showAbsent(seed *v1alpha1.Seed, s *v1alpha1.SeedStatus, c condition.Writer,
 	for _, r := range report.Repos {
 		if r.Err != nil {
 			s.WaitingFor = cut(r.Err.Error())
-			c.Unknown(v1alpha1.ReasonUnreachable, s.WaitingFor, needsPerson(r.Err))
+			c.Unknown(manifest.ReasonOf(manifest.About(manifest.Problem{Reason: v1alpha1.ReasonUnreachable}, r.Err)), s.WaitingFor, needsPerson(r.Err))
 			return
 		}
 	}
 	s.State, s.Progress, s.Tiers, s.Proposals, s.Blockers, s.Warnings = engine.Stalled, "", nil, 0, nil, 0
 	s.Unconfirmed, s.OmittedUnconfirmed = nil, 0
 	s.WaitingFor = cut(fmt.Sprintf("%s has no seed %q. Commit its package below seeds/, or delete this Seed", report.Revision, seed.Name))
+	reason := v1alpha1.ReasonSeedNotFound
 	switch { // a plan that was lost from sight is not taken for removed in the next pass either
 	case !lost(s.Plan, report):
 		s.Plan = nil
 	case !seed.DeletionTimestamp.IsZero():
+		reason = v1alpha1.ReasonPlanLost
 		s.WaitingFor = cut(fmt.Sprintf("no GitOps repository that is declared has the plan of seed %q any more. Declare the one that has it again, or set spec.deletionPolicy to Orphan", seed.Name))
 	}
-	c.Set(v1alpha1.ConditionPlanned, metav1.ConditionFalse, v1alpha1.ReasonSeedNotFound, s.WaitingFor)
+	c.Set(v1alpha1.ConditionPlanned, metav1.ConditionFalse, reason, s.WaitingFor)
 	for _, stage := range stages {
-		c.Set(stage.condition, metav1.ConditionFalse, v1alpha1.ReasonSeedNotFound, "there is no plan")
+		c.Set(stage.condition, metav1.ConditionFalse, reason, "there is no plan")
 	}
-	c.NotReady(v1alpha1.ReasonSeedNotFound, s.WaitingFor, true)
+	c.NotReady(reason, s.WaitingFor, true)
 }
 
 // verdict is what the conditions sum up to.
 type verdict struct {
-	reason, message string
+	reason  v1alpha1.Reason
+	message string
 	// ready says that all is as it should be, stalled that a person is needed.
 	ready, stalled bool
 }
@@ -109,12 +114,12 @@ func verdictOf(seed *v1alpha1.Seed, r *engine.SeedReport, report *engine.Report,
 	done := !slices.ContainsFunc(r.Tiers, func(t engine.TierReport) bool { return !settled(t.State) })
 	switch {
 	case r.State == engine.Stalled:
-		return verdict{reason: reasonOf(report), message: r.Message, stalled: true}
+		return verdict{reason: r.Reason, message: r.Message, stalled: true}
 	case slices.ContainsFunc(r.Tiers, func(t engine.TierReport) bool { return needsDecision(t.State) }):
-		return verdict{reason: r.State, message: s.WaitingFor, stalled: true}
+		return verdict{reason: reasonOf(r.Tiers), message: s.WaitingFor, stalled: true}
 	case report.ReadErr != nil && (done || needsPerson(report.ReadErr)):
 		message := fmt.Sprintf("%s tiers are released, and the control plane cannot be read anew: %v", s.Progress, report.ReadErr)
-		return verdict{reason: v1alpha1.ReasonSourceFailed, message: cut(message), stalled: needsPerson(report.ReadErr)}
+		return verdict{reason: sourceReason(report.ReadErr), message: cut(message), stalled: needsPerson(report.ReadErr)}
 	case removing:
 		return verdict{reason: v1alpha1.ReasonRemoving, message: cut("what is planted is being removed: " + s.Progress + " tiers are gone; " + s.WaitingFor)}
 	case done:
@@ -122,20 +127,20 @@ func verdictOf(seed *v1alpha1.Seed, r *engine.SeedReport, report *engine.Report,
 	case seed.Spec.Suspend:
 		return verdict{reason: v1alpha1.ReasonSuspended, message: cut("new proposals are held, as spec.suspend says; " + s.Progress + " tiers are released")}
 	}
-	return verdict{reason: r.State, message: cut(fmt.Sprintf("%s tiers are released; waiting for %s", s.Progress, s.WaitingFor))}
+	return verdict{reason: reasonOf(r.Tiers), message: cut(fmt.Sprintf("%s tiers are released; waiting for %s", s.Progress, s.WaitingFor))}
 }
 
-// reasonOf tells why a seed is stalled, as far as that is known.
-func reasonOf(report *engine.Report) string {
-	for _, r := range report.Repos {
-		if r.Err != nil {
-			return v1alpha1.ReasonUnreachable
-		}
+// sourceReason is why a control plane cannot be read.
+func sourceReason(err error) v1alpha1.Reason {
+	return manifest.ReasonOf(manifest.About(manifest.Problem{Reason: v1alpha1.ReasonSourceFailed}, err))
+}
+
+// reasonOf is that of the tier that says most about what is to be done.
+func reasonOf(tiers []engine.TierReport) v1alpha1.Reason {
+	if t := engine.MostUrgent(tiers); t != nil {
+		return t.Reason
 	}
-	if report.ReadErr != nil {
-		return v1alpha1.ReasonSourceFailed
-	}
-	return v1alpha1.ReasonPlanFailed
+	return v1alpha1.ReasonProgressing
 }
 
 // needsDecision says that a tier in this state waits for a person to settle something
@@ -284,7 +289,7 @@ func sumUp(c condition.Writer, v verdict) {
 func planned(c condition.Writer, r *engine.SeedReport, p *v1alpha1.PlanSummary) {
 	switch {
 	case r.State == engine.Stalled:
-		c.Set(v1alpha1.ConditionPlanned, metav1.ConditionFalse, v1alpha1.ReasonPlanFailed, cut(r.Message))
+		c.Set(v1alpha1.ConditionPlanned, metav1.ConditionFalse, r.Reason, cut(r.Message))
 	case p != nil:
 		c.Set(v1alpha1.ConditionPlanned, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
 			fmt.Sprintf("%d objects in %d tiers on %d clusters, of %s", p.Objects, p.Tiers, p.Clusters, p.Revision))
@@ -353,9 +358,9 @@ func plantingVerdict(tiers []engine.TierReport, s v1alpha1.PlantingStatus) verdi
 	case s.WaitingFor == "":
 		return verdict{reason: v1alpha1.ReasonSucceeded, message: "all tiers are where they should be: " + s.Progress, ready: true}
 	case slices.ContainsFunc(tiers, func(t engine.TierReport) bool { return needsDecision(t.State) }):
-		return verdict{reason: s.State, message: s.WaitingFor, stalled: true}
+		return verdict{reason: reasonOf(tiers), message: s.WaitingFor, stalled: true}
 	}
-	return verdict{reason: s.State, message: "waiting for " + s.WaitingFor}
+	return verdict{reason: reasonOf(tiers), message: "waiting for " + s.WaitingFor}
 }
 
 // tierSince is a state of a tier.

@@ -23,7 +23,13 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 // tier makes the report of a tier on edge-1.
 func tier(ordinal int, state release.State, changes ...func(*engine.TierReport)) engine.TierReport {
-	t := engine.TierReport{Cluster: "edge-1", Ordinal: ordinal, State: state, Objects: 2, Wants: fmt.Sprint("w", ordinal)}
+	reasons := map[release.State]v1alpha1.Reason{
+		release.Blocked: v1alpha1.ReasonWaitingForTier, release.Queued: v1alpha1.ReasonSuspended, release.Proposed: v1alpha1.ReasonProposalOpen,
+		release.Held: v1alpha1.ReasonForeignContent, release.Rejected: v1alpha1.ReasonRejected, release.Reverted: v1alpha1.ReasonReverted,
+		release.Merged: v1alpha1.ReasonRevisionBehind, release.Progressing: v1alpha1.ReasonNotReady, release.Failed: v1alpha1.ReasonHealthCheckFailed,
+		release.Released: v1alpha1.ReasonHealthy, release.Gone: v1alpha1.ReasonGone,
+	}
+	t := engine.TierReport{Cluster: "edge-1", Ordinal: ordinal, State: state, Reason: reasons[state], Objects: 2, Wants: fmt.Sprint("w", ordinal)}
 	for _, change := range changes {
 		change(&t)
 	}
@@ -41,7 +47,9 @@ func proposedAt(url string) func(*engine.TierReport) {
 }
 
 // shut makes the tier's proposal one that must not be merged.
-func shut(t *engine.TierReport) { t.Proposal.Gate = "it must not" }
+func shut(t *engine.TierReport) {
+	t.Reason, t.Proposal.Gate, t.Proposal.GateReason = v1alpha1.ReasonWaitingForTier, "it must not", v1alpha1.ReasonWaitingForTier
+}
 
 func waitsFor(n int) func(*engine.TierReport) {
 	return func(t *engine.TierReport) {
@@ -90,7 +98,7 @@ func TestSeedStatusSaysWhatIsWaitedFor(t *testing.T) {
 	refused, away := errors.New("the token has ended"), fmt.Errorf("the server does not answer: %w", context.DeadlineExceeded)
 	proposal := tier(0, release.Proposed, proposedAt("https://git/1"))
 	unplanned := report()
-	unplanned.Seeds[0].State, unplanned.Seeds[0].Message, unplanned.Plans = engine.Stalled, "seeds/web.yaml:3: it is no YAML", nil
+	unplanned.Seeds[0].State, unplanned.Seeds[0].Reason, unplanned.Seeds[0].Message, unplanned.Plans = engine.Stalled, v1alpha1.ReasonInvalidYAML, "seeds/web.yaml:3: it is no YAML", nil
 	absent := &engine.Report{Revision: "main@sha1:1"}
 	removal := report(tier(0, release.Proposed, proposedAt("https://git/2")), tier(1, release.Gone))
 	removal.Seeds[0].Removal = true
@@ -106,19 +114,19 @@ func TestSeedStatusSaysWhatIsWaitedFor(t *testing.T) {
 		},
 		"a proposal waits for review": {
 			view: view{report: report(tier(0, release.Released), tier(1, release.Proposed, proposedAt("https://git/1")))},
-			want: brief{"False", "Proposed", "True", "", "Proposed", "1/2", "review of https://git/1"},
+			want: brief{"False", "ProposalOpen", "True", "", "Proposed", "1/2", "review of https://git/1"},
 		},
 		"several proposals are counted": {
 			view: view{report: report(tier(0, release.Proposed, proposedAt("https://git/1")), tier(1, release.Proposed, proposedAt("https://git/2")))},
-			want: brief{"False", "Proposed", "True", "", "Proposed", "0/2", "review of 2 proposals"},
+			want: brief{"False", "ProposalOpen", "True", "", "Proposed", "0/2", "review of 2 proposals"},
 		},
 		"a proposal on plain Git is named by its branch": {
 			view: view{report: report(tier(0, release.Proposed, proposedAt("")))},
-			want: brief{"False", "Proposed", "True", "", "Proposed", "0/1", "review of branch b of fleet"},
+			want: brief{"False", "ProposalOpen", "True", "", "Proposed", "0/1", "review of branch b of fleet"},
 		},
 		"a tier waits for another one": {
 			view: view{report: report(tier(0, release.Blocked, waitsFor(2)))},
-			want: brief{"False", "Blocked", "True", "", "Blocked", "0/1", "mgmt tier 00 (Progressing)"},
+			want: brief{"False", "WaitingForTier", "True", "", "Blocked", "0/1", "mgmt tier 00 (Progressing)"},
 		},
 		"a proposal that must not be merged waits for no review": {
 			view: view{report: report(tier(0, release.Reverted), tier(1, release.Proposed, proposedAt("https://git/1"), shut, waitsFor(1)))},
@@ -126,27 +134,27 @@ func TestSeedStatusSaysWhatIsWaitedFor(t *testing.T) {
 		},
 		"one that must not be merged waits for what its gate waits for": {
 			view: view{report: report(tier(0, release.Released), tier(1, release.Proposed, proposedAt("https://git/1"), shut, waitsFor(1)))},
-			want: brief{"False", "Proposed", "True", "", "Proposed", "1/2", "mgmt tier 00 (Progressing)"},
+			want: brief{"False", "WaitingForTier", "True", "", "Proposed", "1/2", "mgmt tier 00 (Progressing)"},
 		},
 		"one that a person has to put right says how": {
 			view: view{report: report(tier(0, release.Proposed, proposedAt("https://git/1"), shut, says("do not merge yet: delete its branch")))},
-			want: brief{"False", "Proposed", "True", "", "Proposed", "0/1", "edge-1 tier 00: do not merge yet: delete its branch"},
+			want: brief{"False", "WaitingForTier", "True", "", "Proposed", "0/1", "edge-1 tier 00: do not merge yet: delete its branch"},
 		},
 		"those that may be merged are counted alone": {
 			view: view{report: report(tier(0, release.Proposed, proposedAt("https://git/1")), tier(1, release.Proposed, proposedAt("https://git/2"), shut, waitsFor(1)))},
-			want: brief{"False", "Proposed", "True", "", "Proposed", "0/2", "review of https://git/1"},
+			want: brief{"False", "ProposalOpen", "True", "", "Proposed", "0/2", "review of https://git/1"},
 		},
 		"what is held needs a person, whatever else goes on": {
 			view: view{report: report(tier(0, release.Progressing), tier(1, release.Held, says("foreign content: remove it")))},
-			want: brief{"False", "Held", "", "True", "Held", "0/2", "edge-1 tier 01: foreign content: remove it"},
+			want: brief{"False", "ForeignContent", "", "True", "Held", "0/2", "edge-1 tier 01: foreign content: remove it"},
 		},
 		"a failing tier is not given up": {
 			view: view{report: report(tier(0, release.Failed, says("Deployment web: no image")))},
-			want: brief{"False", "Failed", "True", "", "Failed", "0/1", "edge-1 tier 00: Deployment web: no image"},
+			want: brief{"False", "HealthCheckFailed", "True", "", "Failed", "0/1", "edge-1 tier 00: Deployment web: no image"},
 		},
 		"a seed that cannot be planned is stalled": {
 			view: view{report: unplanned},
-			want: brief{"False", "PlanFailed", "", "True", "Stalled", "0/0", "seeds/web.yaml:3: it is no YAML"},
+			want: brief{"False", "InvalidYAML", "", "True", "Stalled", "0/0", "seeds/web.yaml:3: it is no YAML"},
 		},
 		"a seed that is not in the tree is stalled": {
 			view:    view{report: absent},
@@ -169,7 +177,7 @@ func TestSeedStatusSaysWhatIsWaitedFor(t *testing.T) {
 		},
 		"a source that is away does not hide what a rollout waits for": {
 			view: view{report: unread(away, proposal)},
-			want: brief{"False", "Proposed", "True", "", "Proposed", "0/1", "review of https://git/1"},
+			want: brief{"False", "ProposalOpen", "True", "", "Proposed", "0/1", "review of https://git/1"},
 		},
 		"a source that a person has to mend comes before what a rollout waits for": {
 			view:    view{report: unread(refused, proposal)},

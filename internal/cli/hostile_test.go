@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/furrow-dev/furrow/test/golden"
 )
 
 // TestHostileInputs runs the scripts in testdata/hostile: one input that a person gets wrong, or an attacker gets
@@ -14,7 +16,7 @@ func TestHostileInputs(t *testing.T) {
 	needGit(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "hostile"),
-		UpdateScripts:       *update,
+		UpdateScripts:       golden.Update(),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"net/http"
 	"net/url"
 	"os"
@@ -32,9 +31,8 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/controllers"
+	"github.com/furrow-dev/furrow/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the files in testdata again; only commit what you understand and want")
 
 // kubeNow is the time in the tests.
 var kubeNow = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
@@ -186,7 +184,7 @@ func TestWhatIsShown(t *testing.T) {
 func mustShow(t *testing.T, name string, r result) {
 	t.Helper()
 	file := filepath.Join("testdata/kube", name+".txt")
-	if *update {
+	if golden.Update() {
 		if err := os.WriteFile(file, []byte(r.all()), 0o644); err != nil {
 			t.Fatal(err)
 		}

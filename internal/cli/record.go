@@ -237,9 +237,9 @@ func tierFacts(f *pass.Facts, s *pass.Seed, t *plan.Tier, status release.TierSta
 	}
 	out = append(out, [2]string{"closed", string(have.Closed)})
 	if have.Health.Phase != "" {
-		out = append(out, [2]string{"health", fmt.Sprintf("%s: %s", have.Health.Phase, have.Health.Message)})
+		out = append(out, [2]string{"health", fmt.Sprintf("%s (%s): %s", have.Health.Phase, have.Health.Reason, have.Health.Message)})
 	}
-	out = append(out, [2]string{"root", have.RootUnfit + have.RootUnknown})
+	out = append(out, [2]string{"root", have.RootUnfit.Text() + have.RootUnknown.Text()})
 	for _, wait := range status.Waits {
 		out = append(out, [2]string{"waits for", fmt.Sprintf("%s (%s): %s", wait.Tier, wait.State, wait.Why)})
 	}

@@ -88,9 +88,12 @@ type RepoReport struct {
 type SeedReport struct {
 	Name string `json:"name"`
 	// State sums the tiers up: Stalled, or the least advanced of the tiers'.
-	State   string `json:"state"`
-	Message string `json:"message,omitempty"`
-	Removal bool   `json:"removal,omitempty"`
+	State string `json:"state"`
+	// Reason and Message say why a seed is Stalled; Problems are all that is wrong, with what each is about.
+	Reason   v1alpha1.Reason   `json:"reason,omitempty"`
+	Message  string            `json:"message,omitempty"`
+	Problems manifest.Problems `json:"problems,omitempty"`
+	Removal  bool              `json:"removal,omitempty"`
 	// Unconfirmed is what is removed once a person confirms it, for people: whatever says
 	// so in a message has it here too.
 	Unconfirmed []string     `json:"unconfirmed,omitempty"`
@@ -104,10 +107,16 @@ type TierReport struct {
 	Cluster string `json:"cluster"`
 	Ordinal int    `json:"ordinal"`
 	// Level orders the tiers of all clusters: those of a lower level come first.
-	Level   int           `json:"level"`
-	State   release.State `json:"state"`
-	Message string        `json:"message,omitempty"`
-	Since   string        `json:"since,omitempty"`
+	Level int           `json:"level"`
+	State release.State `json:"state"`
+	// Reason is why it is in that state; On, Object and Path are the cluster, the object there and the path that this
+	// is about, where it is about others than the tier itself.
+	Reason  v1alpha1.Reason `json:"reason,omitempty"`
+	On      string          `json:"on,omitempty"`
+	Object  string          `json:"object,omitempty"`
+	Path    string          `json:"path,omitempty"`
+	Message string          `json:"message,omitempty"`
+	Since   string          `json:"since,omitempty"`
 	// Waits are the tiers that it waits for, and why.
 	Waits []WaitReport `json:"waits,omitempty"`
 	// Amended says how to see what a person changed before merging.
@@ -143,9 +152,10 @@ func (t *TierReport) UrgentAs() release.State {
 
 // WaitReport is one thing that a tier waits for.
 type WaitReport struct {
-	Tier  string        `json:"tier"`
-	State release.State `json:"state"`
-	Why   string        `json:"why"`
+	Tier   string          `json:"tier"`
+	State  release.State   `json:"state"`
+	Reason v1alpha1.Reason `json:"reason,omitempty"`
+	Why    string          `json:"why"`
 }
 
 // ProposalReport says where people find a proposal.
@@ -156,6 +166,8 @@ type ProposalReport struct {
 	URL    string `json:"url,omitempty"`
 	// Gate says why the proposal must not be merged now; empty when it may be.
 	Gate string `json:"gate,omitempty"`
+	// GateReason is the reason of that.
+	GateReason v1alpha1.Reason `json:"gateReason,omitempty"`
 }
 
 // Stalled is the state of a seed that a person has to look at.
@@ -290,7 +302,7 @@ func reportSeed(f *pass.Facts, s *pass.Seed, done *outcome) SeedReport {
 		}
 	}
 	if err := errors.Join(s.Failure.AsError(), done.seeds[s.Name]); err != nil {
-		out.State, out.Message = Stalled, err.Error()
+		out.State, out.Message, out.Reason, out.Problems = Stalled, err.Error(), manifest.ReasonOf(err), manifest.ProblemsOf(err)
 	}
 	return out
 }
@@ -331,19 +343,19 @@ func summary(tiers []TierReport) string {
 
 func reportTier(f *pass.Facts, d *pass.Seed, t *plan.Tier, s release.TierStatus, done *outcome) TierReport {
 	facts := d.Tiers[s.Tier]
-	out := TierReport{Cluster: t.Cluster, Ordinal: t.Ordinal, Level: t.Level, State: s.State, Message: s.Message, Since: s.Since, Amended: s.Amended, Objects: len(d.Plan.Objects(t)), Wants: t.Wants()}
+	out := TierReport{Cluster: t.Cluster, Ordinal: t.Ordinal, Level: t.Level, State: s.State, Reason: s.Reason, On: s.On, Object: s.Object, Path: s.Path, Message: s.Message, Since: s.Since, Amended: s.Amended, Objects: len(d.Plan.Objects(t)), Wants: t.Wants()}
 	out.Retry, out.Foreign = release.Retriable(s, facts), facts.Foreign
 	if err := cmp.Or(done.tiers[s.Tier], d.Failures[s.Tier].AsError()); err != nil {
 		failure, isFailure := errors.AsType[*pass.Failure](err)
 		switch {
 		case !git.IsTransient(err) && !(isFailure && failure.Transient):
-			out.State, out.Message = release.Held, err.Error()
+			out.State, out.Reason, out.Message = release.Held, manifest.ReasonOf(err), err.Error()
 		case out.State != release.Held: // it is done as soon as the servers answer
-			out.Message = err.Error()
+			out.Reason, out.Message = manifest.ReasonOf(err), err.Error()
 		}
 	}
 	for _, w := range s.Waits {
-		out.Waits = append(out.Waits, WaitReport{tierName(d.Name, w.Tier), w.State, w.Why})
+		out.Waits = append(out.Waits, WaitReport{tierName(d.Name, w.Tier), w.State, w.Reason, w.Why})
 	}
 	branch := layout.TierBranch(f.Repos[t.Repo].Base, s.Tier)
 	proposal, open := done.opened[t.Repo+" "+branch]
@@ -351,7 +363,7 @@ func reportTier(f *pass.Facts, d *pass.Seed, t *plan.Tier, s release.TierStatus,
 		proposal, open = f.Repos[t.Repo].Proposals[branch]
 	}
 	if open && s.Act != release.ActSupersede {
-		out.Proposal = &ProposalReport{Repo: t.Repo, Branch: branch, Title: manifest.Printable(proposal.Title), URL: proposal.URL, Gate: s.Shut()}
+		out.Proposal = &ProposalReport{Repo: t.Repo, Branch: branch, Title: manifest.Printable(proposal.Title), URL: proposal.URL, Gate: s.Shut(), GateReason: s.ShutReason()}
 	}
 	return out
 }

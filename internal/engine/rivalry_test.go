@@ -403,7 +403,7 @@ func TestASeedIsNotForgottenBeforeAProposalThatAPersonEdited(t *testing.T) {
 		for range 6 {
 			e.pass(furrow)
 		}
-		e.mustSay("web", "Stalled: seed \"web\": it is gone, but a person has edited a proposal of it that is still open: merge it, or delete its branch")
+		e.mustSay("web", "Stalled: seed \"web\": it is gone, but a person has edited a proposal of it that is still open. Merge it, or delete its branch")
 		if e.repos["a"].refs[p.Branch] != p.Head || e.planBranch("a", "web").IsZero() {
 			t.Errorf("a branch was lost:\n%s", e.describe())
 		}

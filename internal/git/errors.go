@@ -59,6 +59,15 @@ func (e *Error) Error() string {
 // Unwrap gives the context's error, if it ended the call.
 func (e *Error) Unwrap() error { return e.cause }
 
+// reasons of errors by their kind, as the list of reasons in the API has them.
+var reasons = map[kind]string{
+	kindAuth: "CredentialsRefused", kindNotFound: "RepositoryNotFound", kindNetwork: "RepositoryUnavailable", kindCanceled: "RepositoryUnavailable",
+	kindTrust: "CertificateUntrusted", kindUnknown: "CommitNotFound", kindForeign: "CacheUnusable", kindCorrupt: "CacheUnusable", kindOther: "RepositoryFailed",
+}
+
+// Reason says in a word what failed.
+func (e *Error) Reason() string { return reasons[e.kind] }
+
 // failure is an error of another package that fails in the ways of this one, as a forge does.
 type failure interface {
 	error
@@ -152,6 +161,14 @@ func (e *PushError) Error() string {
 		fmt.Fprintf(&b, "; the server said: %s", e.Text)
 	}
 	return b.String()
+}
+
+// Reason says in a word whether somebody was faster, or the server refuses the branch.
+func (e *PushError) Reason() string {
+	if IsRefRefused(e) {
+		return "BranchRefused"
+	}
+	return "Raced"
 }
 
 // LeaseRefused says that ref was refused because somebody else moved it.

@@ -90,8 +90,8 @@ var places = []place{
 	{"templates", api, []string{}},
 	{"config", api, []string{}},
 
-	{"internal/core/manifest", core, []string{}},
-	{"internal/core/health", core, []string{"internal/core/manifest"}},
+	{"internal/core/manifest", core, []string{"api"}},
+	{"internal/core/health", core, []string{"api", "internal/core/manifest"}},
 	{"internal/core/catalog", core, []string{"api", "internal/core/manifest"}},
 	{"internal/core/template", core, []string{"api", "internal/core/manifest"}},
 	{"internal/core/placement", core, []string{"api", "internal/core/manifest", "internal/core/catalog"}},
@@ -104,14 +104,14 @@ var places = []place{
 		"api", "internal/core/manifest", "internal/core/catalog", "internal/core/placement",
 		"internal/core/dependency", "internal/core/template", "internal/core/layout", "templates",
 	}},
-	{"internal/core/release", core, []string{"internal/core/manifest", "internal/core/plan", "internal/core/health", "internal/core/layout"}},
+	{"internal/core/release", core, []string{"api", "internal/core/manifest", "internal/core/plan", "internal/core/health", "internal/core/layout"}},
 	{"internal/core/pass", core, []string{"api", "internal/core", "templates"}},
 
 	{"internal/render", edge, []string{"api", "internal/core"}},
 	{"internal/plugin", edge, []string{"api", "internal/core"}},
 	{"internal/git", edge, []string{}},
-	{"internal/forge", edge, []string{"internal/core/layout", "internal/core/manifest", "internal/git"}},
-	{"internal/probe", edge, []string{"internal/core"}},
+	{"internal/forge", edge, []string{"api", "internal/core/layout", "internal/core/manifest", "internal/git"}},
+	{"internal/probe", edge, []string{"api", "internal/core"}},
 	{"internal/nursery", edge, []string{"api", "internal/core", "internal/probe"}},
 
 	{"internal/engine", engine, nil},

@@ -54,8 +54,8 @@ func (c cluster) setStatus(t *testing.T, object *unstructured.Unstructured, stat
 }
 
 // condition is one that was just set.
-func condition(typ string, is metav1.ConditionStatus, reason, message string) metav1.Condition {
-	return metav1.Condition{Type: typ, Status: is, Reason: reason, Message: message, LastTransitionTime: metav1.Now()}
+func condition(typ string, is metav1.ConditionStatus, reason v1alpha1.Reason, message string) metav1.Condition {
+	return metav1.Condition{Type: typ, Status: is, Reason: string(reason), Message: message, LastTransitionTime: metav1.Now()}
 }
 
 func TestKstatusReadsAllKinds(t *testing.T) {

@@ -13,7 +13,6 @@ import (
 	"bytes"
 	"cmp"
 	_ "embed"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -212,7 +211,7 @@ func checkHubs(c declaredCluster, hubs map[string]string) error {
 		circle := slices.Contains(chain, at)
 		chain = append(chain, at)
 		if circle {
-			return manifest.Problem{Source: c.source, Object: "Cluster " + quote(c.doc.Name), Message: "spec.reconciledBy goes in a circle: " + strings.Join(chain, " → "),
+			return manifest.Problem{Reason: v1alpha1.ReasonInvalidHub, Source: c.source, Object: "Cluster " + quote(c.doc.Name), Cluster: c.doc.Name, Message: "spec.reconciledBy goes in a circle: " + strings.Join(chain, " → "),
 				Next: "Remove it from the cluster whose own reconciler acts for the others."}
 		}
 	}
@@ -220,21 +219,18 @@ func checkHubs(c declaredCluster, hubs map[string]string) error {
 	if _, declared := hubs[last]; len(chain) < 3 || !declared {
 		return nil
 	}
-	return manifest.Problem{Source: c.source, Object: "Cluster " + quote(c.doc.Name), Message: fmt.Sprintf("spec.reconciledBy names %q, which has no reconciler of its own (%q acts for it)", chain[1], chain[2]),
+	return manifest.Problem{Reason: v1alpha1.ReasonInvalidHub, Source: c.source, Object: "Cluster " + quote(c.doc.Name), Cluster: c.doc.Name, Message: fmt.Sprintf("spec.reconciledBy names %q, which has no reconciler of its own (%q acts for it)", chain[1], chain[2]),
 		Next: "Name " + quote(last) + " instead."}
 }
 
 func appendProblem(problems manifest.Problems, source manifest.Source, err error) manifest.Problems {
-	if err == nil {
-		return problems
+	for _, p := range manifest.ProblemsOf(err) {
+		if p.Source == (manifest.Source{}) {
+			p.Source = source
+		}
+		problems = append(problems, p)
 	}
-	if several, ok := errors.AsType[manifest.Problems](err); ok {
-		return append(problems, several...)
-	}
-	if one, ok := errors.AsType[manifest.Problem](err); ok {
-		return append(problems, one)
-	}
-	return append(problems, manifest.Problem{Source: source, Message: err.Error()})
+	return problems
 }
 
 // problemIn is the first problem of an error.
@@ -298,9 +294,14 @@ func (d *documents) read(tree fs.FS) (map[string]*seedPackage, error) {
 		d.addSettings(broken)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the control-plane tree: %w", err)
+		return nil, unreadTree(err)
 	}
 	return packages, nil
+}
+
+// unreadTree says that the tree itself cannot be read.
+func unreadTree(err error) error {
+	return fmt.Errorf("reading the control-plane tree: %w", manifest.About(manifest.Problem{Reason: v1alpha1.ReasonSourceFailed}, err))
 }
 
 func (d *documents) readInventory(tree fs.FS) error {
@@ -361,7 +362,7 @@ func (d *documents) readFile(file string, data []byte) {
 			d.count++
 			d.problems = appendProblem(d.problems, o.Source, d.take(o))
 		case nearGroup(o.ID.Group) && (slices.Contains(kinds, o.ID.Kind) || mayBeControlPlane(o.ID.Kind)):
-			p := problemOf(o, fmt.Sprintf("apiVersion %s is unknown", o.APIVersion()), "Write "+v1alpha1.APIVersion+".")
+			p := problemOf(v1alpha1.ReasonUnknownKind, o, fmt.Sprintf("apiVersion %s is unknown", o.APIVersion()), "Write "+v1alpha1.APIVersion+".")
 			d.count++
 			if mayBeControlPlane(o.ID.Kind) {
 				d.unparsed = cmp.Or(d.unparsed, error(p))
@@ -393,7 +394,7 @@ func (d *documents) take(o manifest.Object) error {
 	key := o.ID.Kind + "/" + o.ID.Name
 	var err error
 	if first, twice := d.places[key]; twice {
-		err = problemOf(o, "it is also declared at "+first.String(), "Remove one of the two.")
+		err = problemOf(v1alpha1.ReasonDuplicateDocument, o, "it is also declared at "+first.String(), "Remove one of the two.")
 	} else {
 		d.places[key] = o.Source
 		err = d.decode(o)
@@ -419,7 +420,7 @@ func unknownKind(o manifest.Object) error {
 	if like := manifest.Nearest(o.ID.Kind, kinds)[0]; manifest.Distance(o.ID.Kind, like) <= 2 {
 		next = "Write kind: " + like + "."
 	}
-	return problemOf(o, "Furrow has no kind "+o.ID.Kind, next)
+	return problemOf(v1alpha1.ReasonUnknownKind, o, "Furrow has no kind "+o.ID.Kind, next)
 }
 
 func (d *documents) decode(o manifest.Object) error {
@@ -440,7 +441,7 @@ func (d *documents) decode(o manifest.Object) error {
 	case "ControlPlane":
 		return d.takeControlPlane(o)
 	case "Seed":
-		return problemOf(o, "a Seed document stands outside "+SeedsDir+"/", "Move it into the seed's package, or beside it in "+SeedsDir+"/.")
+		return problemOf(v1alpha1.ReasonMisplacedDocument, o, "a Seed document stands outside "+SeedsDir+"/", "Move it into the seed's package, or beside it in "+SeedsDir+"/.")
 	}
 	return unknownKind(o)
 }
@@ -463,8 +464,8 @@ func dropFaulty[T any](f *faults, kind string, table map[string]T) {
 }
 
 // report notes what is wrong with a document that was decoded.
-func (d *documents) report(kind, name, message, next string) {
-	p := manifest.Problem{Source: d.places[kind+"/"+name], Object: kind + " " + quote(name), Message: message, Next: next}
+func (d *documents) report(reason v1alpha1.Reason, kind, name, field, message, next string) {
+	p := manifest.Problem{Reason: reason, Source: d.places[kind+"/"+name], Object: kind + " " + quote(name), Field: field, Message: message, Next: next}
 	d.problems = append(d.problems, p)
 	d.faults.add(kind, name, p, true)
 }
@@ -473,17 +474,17 @@ func (d *documents) checkTypes() {
 	for _, name := range slices.Sorted(maps.Keys(d.types)) {
 		spec := d.types[name].Spec
 		if spec.Reconciler != "" && spec.Reconciler != v1alpha1.ReconcilerFlux {
-			d.report("ClusterType", name, fmt.Sprintf("spec.reconciler %q is unknown", spec.Reconciler), "Write Flux.")
+			d.report(v1alpha1.ReasonInvalidField, "ClusterType", name, "spec.reconciler", fmt.Sprintf("spec.reconciler %q is unknown", spec.Reconciler), "Write Flux.")
 		}
 		if c := spec.Decryption; c != nil && c.Provider != "sops" {
-			d.report("ClusterType", name, fmt.Sprintf("spec.decryption.provider %q is unknown", c.Provider), "Write sops.")
+			d.report(v1alpha1.ReasonInvalidField, "ClusterType", name, "spec.decryption.provider", fmt.Sprintf("spec.decryption.provider %q is unknown", c.Provider), "Write sops.")
 		}
 		if t := spec.ReconcilerTemplate; t != "" && d.templates[t].Spec.Type != v1alpha1.TemplateReconciler {
-			d.report("ClusterType", name, cmp.Or(d.faults.of("Template", t), fmt.Sprintf("there is no Template %q of type Reconciler", t)), "Declare it, or correct the name.")
+			d.report(v1alpha1.ReasonUnknownTemplate, "ClusterType", name, "spec.reconcilerTemplate", cmp.Or(d.faults.of("Template", t), fmt.Sprintf("there is no Template %q of type Reconciler", t)), "Declare it, or correct the name.")
 		}
 		if r := spec.GitOpsRepo; r != "" {
 			if _, ok := d.usableRepos()[r]; !ok {
-				d.report("ClusterType", name, cmp.Or(d.faults.of("GitOpsRepo", r), fmt.Sprintf("there is no GitOpsRepo %q", r)), "Declare it, or correct the name.")
+				d.report(v1alpha1.ReasonUnknownRepository, "ClusterType", name, "spec.gitOpsRepo", cmp.Or(d.faults.of("GitOpsRepo", r), fmt.Sprintf("there is no GitOpsRepo %q", r)), "Declare it, or correct the name.")
 			}
 		}
 	}
@@ -494,9 +495,9 @@ func (d *documents) checkTemplates() {
 		spec := d.templates[name].Spec
 		switch {
 		case spec.Type != v1alpha1.TemplateReconciler && spec.Type != v1alpha1.TemplateProposal:
-			d.report("Template", name, fmt.Sprintf("spec.type %q is unknown", spec.Type), "Write Reconciler or Proposal.")
+			d.report(v1alpha1.ReasonInvalidField, "Template", name, "spec.type", fmt.Sprintf("spec.type %q is unknown", spec.Type), "Write Reconciler or Proposal.")
 		case spec.Text == "":
-			d.report("Template", name, "spec.text is missing", "Write the Go template.")
+			d.report(v1alpha1.ReasonMissingField, "Template", name, "spec.text", "spec.text is missing", "Write the Go template.")
 		}
 	}
 }
@@ -509,17 +510,17 @@ func (d *documents) checkRepos() {
 	for _, name := range slices.Sorted(maps.Keys(d.repos)) {
 		spec := d.repos[name].Spec
 		if err := CheckCredentials(spec.Credentials); spec.Credentials != "" && err != nil {
-			d.report("GitOpsRepo", name, "spec.credentials: "+err.Error(), "Name a directory in that of --credentials or, with a controller, a Secret.")
+			d.report(v1alpha1.ReasonInvalidField, "GitOpsRepo", name, "spec.credentials", "spec.credentials: "+manifest.ProblemOf(err).Message, "Name a directory in that of --credentials or, with a controller, a Secret.")
 		}
 		if spec.URL == "" && d.places["GitOpsRepo/"+name] != (manifest.Source{}) {
-			d.report("GitOpsRepo", name, "spec.url is missing", "Write where the repository is.")
+			d.report(v1alpha1.ReasonMissingField, "GitOpsRepo", name, "spec.url", "spec.url is missing", "Write where the repository is.")
 		}
 		if spec.Path != "" && !cleanPath(spec.Path) {
-			d.report("GitOpsRepo", name, fmt.Sprintf("spec.path %q is no directory inside the repository", spec.Path), "Write a relative path without '..'.")
+			d.report(v1alpha1.ReasonInvalidField, "GitOpsRepo", name, "spec.path", fmt.Sprintf("spec.path %q is no directory inside the repository", spec.Path), "Write a relative path without '..'.")
 		}
 		key := CanonicalURL(spec.URL) + " " + spec.BranchOrDefault()
 		if other, twice := urls[key]; twice && spec.URL != "" {
-			d.report("GitOpsRepo", name, fmt.Sprintf("it is the same repository and branch as GitOpsRepo %q", other), "Keep one of the two documents.")
+			d.report(v1alpha1.ReasonDuplicateDocument, "GitOpsRepo", name, "spec.url", fmt.Sprintf("it is the same repository and branch as GitOpsRepo %q", other), "Keep one of the two documents.")
 			delete(d.repos, name)
 			continue
 		}
@@ -547,7 +548,7 @@ func keep[T any](table map[string]T, o manifest.Object) error {
 func decode[T any](o manifest.Object) (T, error) {
 	var doc T
 	if o.APIVersion() != v1alpha1.APIVersion {
-		return doc, problemOf(o, "apiVersion "+o.APIVersion()+" is unknown", "Write "+v1alpha1.APIVersion+".")
+		return doc, problemOf(v1alpha1.ReasonUnknownKind, o, "apiVersion "+o.APIVersion()+" is unknown", "Write "+v1alpha1.APIVersion+".")
 	}
 	var annotations []string
 	if o.ID.Kind == "Seed" {
@@ -558,15 +559,15 @@ func decode[T any](o manifest.Object) (T, error) {
 	}
 	data, err := yaml.Marshal(o.Body)
 	if err != nil {
-		return doc, problemOf(o, err.Error(), "Correct the document.")
+		return doc, problemOf(v1alpha1.ReasonInvalidField, o, err.Error(), "Correct the document.")
 	}
 	if err := yaml.UnmarshalStrict(data, &doc); err != nil {
 		message := strings.TrimPrefix(err.Error(), "error unmarshaling JSON: while decoding JSON: json: ")
-		return doc, problemOf(o, message, "Compare it with the example in the reference documentation.")
+		return doc, problemOf(v1alpha1.ReasonInvalidField, o, message, "Compare it with the example in the reference documentation.")
 	}
 	return doc, nil
 }
 
-func problemOf(o manifest.Object, message, next string) manifest.Problem {
-	return manifest.Problem{Source: o.Source, Object: o.ID.Kind + " " + quote(o.ID.Name), Message: message, Next: next}
+func problemOf(reason v1alpha1.Reason, o manifest.Object, message, next string) manifest.Problem {
+	return manifest.Problem{Reason: reason, Source: o.Source, Object: o.ID.Kind + " " + quote(o.ID.Name), Message: message, Next: next}
 }

@@ -21,6 +21,11 @@ var ownerPart = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9]
 // OwnerError is a control-plane id, or an environment, that cannot be part of an owner.
 type OwnerError struct{ What, Name string }
 
+// Problem says what is wrong with it.
+func (e OwnerError) Problem() manifest.Problem {
+	return manifest.Problem{Reason: v1alpha1.ReasonInvalidOwner, Field: e.What, Message: e.Error()}
+}
+
 func (e OwnerError) Error() string {
 	return fmt.Sprintf("%q is not a valid %s: use at most 100 letters, digits, '-', '_' and '.', and begin and end with a letter or digit", e.Name, e.What)
 }
@@ -83,11 +88,11 @@ func (d *documents) takeControlPlane(o manifest.Object) error {
 	switch errs := validation.IsDNS1123Label(o.ID.Name); {
 	case err != nil:
 	case d.controlPlane != nil:
-		err = problemOf(o, fmt.Sprintf("ControlPlane %q is declared at %s", d.controlPlane.Metadata.Name, d.places["ControlPlane/"+d.controlPlane.Metadata.Name]), "Keep one of the two documents.")
+		err = problemOf(v1alpha1.ReasonDuplicateDocument, o, fmt.Sprintf("ControlPlane %q is declared at %s", d.controlPlane.Metadata.Name, d.places["ControlPlane/"+d.controlPlane.Metadata.Name]), "Keep one of the two documents.")
 	case len(errs) > 0:
-		err = problemOf(o, "the name is not a valid DNS label: "+errs[0], "Correct metadata.name.")
+		err = problemOf(v1alpha1.ReasonInvalidName, o, "the name is not a valid DNS label: "+errs[0], "Correct metadata.name.").WithField("metadata.name")
 	case guard != nil && (*guard < 0 || *guard > 100):
-		err = problemOf(o, fmt.Sprintf("spec.deletionGuard is %d", *guard), "Write a percentage from 0 to 100.")
+		err = problemOf(v1alpha1.ReasonInvalidField, o, fmt.Sprintf("spec.deletionGuard is %d", *guard), "Write a percentage from 0 to 100.").WithField("spec.deletionGuard")
 	default:
 		d.controlPlane = &doc
 	}

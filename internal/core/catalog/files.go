@@ -7,6 +7,8 @@ import (
 	"io/fs"
 
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
 // Limits bound what is read into memory. Zero is the default.
@@ -76,7 +78,7 @@ func (f *Files) addFile(tree fs.FS, name, shown string) error {
 		return err
 	}
 	if info.Size() > f.limits.File {
-		f.tooLarge(shown)
+		f.fileTooLarge(shown)
 		return nil
 	}
 	file, err := tree.Open(name)
@@ -94,11 +96,11 @@ func (f *Files) Add(name string, r io.Reader) error {
 		return err
 	}
 	if int64(len(data)) > f.limits.File {
-		f.tooLarge(name)
+		f.fileTooLarge(name)
 		return nil
 	}
 	if f.size += int64(len(data)); f.full() {
-		f.problem(name, "with this file the package is larger than "+size(f.limits.Package), "Split it into several seeds, or raise --max-package-size.")
+		f.tooLarge(name, "with this file the package is larger than "+size(f.limits.Package), "Split it into several seeds, or raise --max-package-size.")
 		return nil
 	}
 	f.Content[name] = data
@@ -108,12 +110,12 @@ func (f *Files) Add(name string, r io.Reader) error {
 // full says that nothing more is read.
 func (f *Files) full() bool { return f.size > f.limits.Package }
 
-func (f *Files) tooLarge(name string) {
-	f.problem(name, "the file is larger than "+size(f.limits.File), "Split it, or raise --max-file-size.")
+func (f *Files) fileTooLarge(name string) {
+	f.tooLarge(name, "the file is larger than "+size(f.limits.File), "Split it, or raise --max-file-size.")
 }
 
-func (f *Files) problem(name, message, next string) {
-	f.Problems = append(f.Problems, manifest.Problem{Source: manifest.Source{File: name}, Message: message, Next: next})
+func (f *Files) tooLarge(name, message, next string) {
+	f.Problems = append(f.Problems, manifest.Problem{Reason: v1alpha1.ReasonPackageTooLarge, Source: manifest.Source{File: name}, Message: message, Next: next})
 }
 
 // size writes bytes as Kubernetes does: 64Mi.

@@ -115,7 +115,7 @@ func (inv *Inventory) Add(doc v1alpha1.Cluster, declared manifest.Source, creati
 		DefaultType: doc.Spec.DefaultClusterType, CreatedBy: creation, Declared: declared,
 	}
 	if other, taken := inv.Clusters[c.Name]; taken {
-		return inv.problem(c, fmt.Sprintf("the cluster is also declared at %s", other.Declared), "Remove one of the two.")
+		return inv.problem(v1alpha1.ReasonDuplicateCluster, c, fmt.Sprintf("the cluster is also declared at %s", other.Declared), "Remove one of the two.")
 	}
 	if doc.Spec.ReconciledBy != doc.Name {
 		c.Hub = doc.Spec.ReconciledBy
@@ -162,8 +162,8 @@ func (inv *Inventory) CheckKubeConfig(name string) error {
 	if inv.MayReadKubeConfig(on, secret.Namespace, *c.CreatedBy) {
 		return nil
 	}
-	return inv.problem(c, fmt.Sprintf("its kubeconfig is to be read in namespace %q of cluster %q, which is not the namespace of its creator %s, and not granted", secret.Namespace, on, c.CreatedBy.Object),
-		fmt.Sprintf("Let spec.kubeConfigSecret name the creator's namespace, or add %q to spec.kubeConfigNamespaces of Cluster %q.", secret.Namespace, on))
+	return inv.problem(v1alpha1.ReasonKubeConfigNotGranted, c, fmt.Sprintf("its kubeconfig is to be read in namespace %q of cluster %q, which is not the namespace of its creator %s, and not granted", secret.Namespace, on, c.CreatedBy.Object),
+		fmt.Sprintf("Let spec.kubeConfigSecret name the creator's namespace, or add %q to spec.kubeConfigNamespaces of Cluster %q.", secret.Namespace, on)).WithField("spec.kubeConfigSecret")
 }
 
 // MarkCreated says that an object of a seed brings a declared cluster into being.
@@ -176,19 +176,19 @@ func (inv *Inventory) MarkCreated(name string, creation *Creation) {
 	inv.Put(c)
 }
 
-func (inv *Inventory) problem(c Cluster, message, next string) error {
-	return manifest.Problem{Source: c.Declared, Object: "Cluster " + quote(c.Name), Message: message, Next: next}
+func (inv *Inventory) problem(reason v1alpha1.Reason, c Cluster, message, next string) manifest.Problem {
+	return manifest.Problem{Reason: reason, Source: c.Declared, Object: "Cluster " + quote(c.Name), Cluster: c.Name, Message: message, Next: next}
 }
 
 func (inv *Inventory) checkName(c *Cluster, _ v1alpha1.Cluster) error {
 	if fault := nameFault(c.Name); fault != "" {
-		return inv.problem(*c, fault, "Rename the cluster, or give it a Cluster document with a shorter name.")
+		return inv.problem(v1alpha1.ReasonInvalidName, *c, fault, "Rename the cluster, or give it a Cluster document with a shorter name.")
 	}
 	if c.Role != v1alpha1.RoleManagement && c.Role != v1alpha1.RoleWorkload {
-		return inv.problem(*c, fmt.Sprintf("spec.role %q is unknown", c.Role), "Write Management or Workload.")
+		return inv.problem(v1alpha1.ReasonInvalidField, *c, fmt.Sprintf("spec.role %q is unknown", c.Role), "Write Management or Workload.").WithField("spec.role")
 	}
 	if !cleanPath(c.RootPath) {
-		return inv.problem(*c, fmt.Sprintf("spec.path %q is no directory inside the repository", c.RootPath), "Write a relative path without '..'.")
+		return inv.problem(v1alpha1.ReasonInvalidField, *c, fmt.Sprintf("spec.path %q is no directory inside the repository", c.RootPath), "Write a relative path without '..'.").WithField("spec.path")
 	}
 	return nil
 }
@@ -200,12 +200,12 @@ func (inv *Inventory) resolveHub(c *Cluster, doc v1alpha1.Cluster) error {
 	hub, ok := inv.Clusters[c.Hub]
 	if !ok {
 		if why := inv.Broken(c.Hub); why != "" {
-			return inv.problem(*c, fmt.Sprintf("spec.reconciledBy names the cluster %q: %s", c.Hub, why), "Correct that document.")
+			return inv.problem(v1alpha1.ReasonBrokenDocument, *c, fmt.Sprintf("spec.reconciledBy names the cluster %q: %s", c.Hub, why), "Correct that document.").WithField("spec.reconciledBy")
 		}
-		return inv.problem(*c, fmt.Sprintf("spec.reconciledBy names the cluster %q, which is not declared", c.Hub), "Declare it, or correct the name.")
+		return inv.problem(v1alpha1.ReasonUnknownCluster, *c, fmt.Sprintf("spec.reconciledBy names the cluster %q, which is not declared", c.Hub), "Declare it, or correct the name.").WithField("spec.reconciledBy")
 	}
 	if hub.Hub != "" {
-		return inv.problem(*c, fmt.Sprintf("spec.reconciledBy names %q, which has no reconciler of its own (%q acts for it)", c.Hub, hub.Hub), "Name "+quote(hub.Hub)+" instead.")
+		return inv.problem(v1alpha1.ReasonInvalidHub, *c, fmt.Sprintf("spec.reconciledBy names %q, which has no reconciler of its own (%q acts for it)", c.Hub, hub.Hub), "Name "+quote(hub.Hub)+" instead.").WithField("spec.reconciledBy")
 	}
 	c.KubeConfig = doc.Spec.KubeConfigSecret
 	c.KubeConfig.Name = cmp.Or(c.KubeConfig.Name, c.Name+"-kubeconfig")
@@ -224,9 +224,9 @@ func (inv *Inventory) resolveType(c *Cluster, _ v1alpha1.Cluster) error {
 		doc, ok := inv.types[c.Type]
 		if !ok {
 			if why := inv.faults.of("ClusterType", c.Type); why != "" {
-				return inv.problem(*c, why, "Correct that document.")
+				return inv.problem(v1alpha1.ReasonBrokenDocument, *c, why, "Correct that document.").WithField("spec.type")
 			}
-			return inv.problem(*c, fmt.Sprintf("the cluster type %q is not declared", c.Type), "Declare a ClusterType of that name, or correct spec.type.")
+			return inv.problem(v1alpha1.ReasonUnknownClusterType, *c, fmt.Sprintf("the cluster type %q is not declared", c.Type), "Declare a ClusterType of that name, or correct spec.type.").WithField("spec.type")
 		}
 		spec = doc.Spec
 	}
@@ -248,22 +248,22 @@ func (inv *Inventory) hubRepo(c Cluster) string {
 
 func (inv *Inventory) resolveRepo(c *Cluster, _ v1alpha1.Cluster) error {
 	if declared := inv.declaredRepos(); c.Repo == "" && len(declared) > 1 {
-		return inv.problem(*c, "no GitOps repository is named and there are several: "+strings.Join(declared, ", "),
-			"Set spec.gitOpsRepo of the cluster or of its type.")
+		return inv.problem(v1alpha1.ReasonRepositoryAmbiguous, *c, "no GitOps repository is named and there are several: "+strings.Join(declared, ", "),
+			"Set spec.gitOpsRepo of the cluster or of its type.").WithField("spec.gitOpsRepo")
 	} else if c.Repo == "" && len(declared) == 1 {
 		c.Repo = declared[0]
 	}
 	if _, ok := inv.repos[c.Repo]; !ok {
 		if why := inv.faults.of("GitOpsRepo", c.Repo); why != "" {
-			return inv.problem(*c, why, "Correct that document.")
+			return inv.problem(v1alpha1.ReasonBrokenDocument, *c, why, "Correct that document.").WithField("spec.gitOpsRepo")
 		}
-		return inv.problem(*c, fmt.Sprintf("the GitOps repository %q is not declared", c.Repo), "Declare a GitOpsRepo of that name, or correct spec.gitOpsRepo.")
+		return inv.problem(v1alpha1.ReasonUnknownRepository, *c, fmt.Sprintf("the GitOps repository %q is not declared", c.Repo), "Declare a GitOpsRepo of that name, or correct spec.gitOpsRepo.").WithField("spec.gitOpsRepo")
 	}
 	if hubRepo := inv.hubRepo(*c); hubRepo != "" && hubRepo != c.Repo {
-		return inv.problem(*c, fmt.Sprintf("its GitOps repository is %q, but its hub %q reads %q", c.Repo, c.Hub, hubRepo), "Leave spec.gitOpsRepo empty: a hub's clusters are written to the hub's repository.")
+		return inv.problem(v1alpha1.ReasonRepositoryMismatch, *c, fmt.Sprintf("its GitOps repository is %q, but its hub %q reads %q", c.Repo, c.Hub, hubRepo), "Leave spec.gitOpsRepo empty: a hub's clusters are written to the hub's repository.").WithField("spec.gitOpsRepo")
 	}
 	if other, taken := inv.roots[root{c.Repo, c.RootPath}]; taken {
-		return inv.problem(*c, fmt.Sprintf("its root path %q is also that of cluster %q", c.RootPath, other), "Give each cluster a spec.path of its own.")
+		return inv.problem(v1alpha1.ReasonPathConflict, *c, fmt.Sprintf("its root path %q is also that of cluster %q", c.RootPath, other), "Give each cluster a spec.path of its own.").WithField("spec.path")
 	}
 	return nil
 }

@@ -37,11 +37,15 @@ func values(m map[string]string) map[string]any {
 // and that it does not act on; the annotations given are those that have an effect on o.
 func checkKeys(o manifest.Object, effective []string) manifest.Problems {
 	var problems manifest.Problems
-	report := func(message, next string) { problems = append(problems, problemOf(o, message, next)) }
+	report := func(reason v1alpha1.Reason, key, message, next string) {
+		p := problemOf(reason, o, message, next)
+		p.Field = key
+		problems = append(problems, p)
+	}
 	annotations := o.Annotations()
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
-		if message, next := annotationFault(key, effective); message != "" {
-			report(message, next)
+		if reason, message, next := annotationFault(key, effective); message != "" {
+			report(reason, key, message, next)
 		}
 	}
 	_, rendered := annotations[v1alpha1.AnnotationRendered]
@@ -49,44 +53,44 @@ func checkKeys(o manifest.Object, effective []string) manifest.Problems {
 		if rendered && key == v1alpha1.LabelReconciledCluster {
 			continue // a reconciler object that was copied from a GitOps repository
 		}
-		if message, next := labelFault(key, effective); message != "" {
-			report(message, next)
+		if reason, message, next := labelFault(key, effective); message != "" {
+			report(reason, key, message, next)
 		}
 	}
 	return problems
 }
 
-func annotationFault(key string, effective []string) (message, next string) {
+func annotationFault(key string, effective []string) (reason v1alpha1.Reason, message, next string) {
 	switch {
 	case slices.Contains(effective, key) || slices.Contains(v1alpha1.WrittenAnnotations, key):
-		return "", ""
+		return "", "", ""
 	case slices.Contains(v1alpha1.SeedAnnotations, key):
-		return "annotation " + key + " is for Seeds, and has no effect here", "Remove it."
+		return v1alpha1.ReasonMisplacedKey, "annotation " + key + " is for Seeds, and has no effect here", "Remove it."
 	case slices.Contains(v1alpha1.ObjectAnnotations, key):
-		return "annotation " + key + " is for the objects of a seed, and has no effect here", "Remove it."
+		return v1alpha1.ReasonMisplacedKey, "annotation " + key + " is for the objects of a seed, and has no effect here", "Remove it."
 	case slices.Contains(v1alpha1.WrittenLabels, key):
-		return key + " is a label that Furrow writes, and has no effect as an annotation", "Remove it."
+		return v1alpha1.ReasonMisplacedKey, key + " is a label that Furrow writes, and has no effect as an annotation", "Remove it."
 	case ours(key) && len(effective) == 0:
-		return "annotation " + quote(key) + " is unknown", "Remove it."
+		return v1alpha1.ReasonUnknownKey, "annotation " + quote(key) + " is unknown", "Remove it."
 	case ours(key):
-		return "annotation " + quote(key) + " is unknown", correction(key, effective, "Write ")
+		return v1alpha1.ReasonUnknownKey, "annotation " + quote(key) + " is unknown", correction(key, effective, "Write ")
 	}
 	if meant := manifest.Nearest(key, planterAnnotations)[0]; key != meant && manifest.Distance(key, meant) <= slip {
-		return "annotation " + quote(key) + " is unknown", "Write " + meant + ", or remove it."
+		return v1alpha1.ReasonUnknownKey, "annotation " + quote(key) + " is unknown", "Write " + meant + ", or remove it."
 	}
-	return "", ""
+	return "", "", ""
 }
 
-func labelFault(key string, effective []string) (message, next string) {
+func labelFault(key string, effective []string) (reason v1alpha1.Reason, message, next string) {
 	switch {
 	case slices.Contains(effective, key) || slices.Contains(planterAnnotations, key):
-		return key + " is an annotation, and has no effect as a label", "Move it to metadata.annotations."
+		return v1alpha1.ReasonMisplacedKey, key + " is an annotation, and has no effect as a label", "Move it to metadata.annotations."
 	case slices.Contains(v1alpha1.WrittenLabels, key) || !ours(key):
-		return "", ""
+		return "", "", ""
 	case len(effective) == 0:
-		return "label " + quote(key) + " is unknown", "Remove it."
+		return v1alpha1.ReasonUnknownKey, "label " + quote(key) + " is unknown", "Remove it."
 	}
-	return "label " + quote(key) + " is unknown", correction(key, effective, "Write the annotation ")
+	return v1alpha1.ReasonUnknownKey, "label " + quote(key) + " is unknown", correction(key, effective, "Write the annotation ")
 }
 
 // likely is how much of a key can be mistyped: more is another word.

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"fmt"
 	"io/fs"
 	"reflect"
 
@@ -136,7 +135,7 @@ func (p *seedPackage) override(settings v1alpha1.SeedSpec) {
 }
 
 // checkDocument refuses what only a Seed resource may say.
-func checkDocument(spec v1alpha1.SeedSpec) error {
+func checkDocument(o manifest.Object, spec v1alpha1.SeedSpec) error {
 	field, instead := "", "Remove the field; a seed is removed by deleting its package."
 	switch {
 	case spec.Source != nil:
@@ -148,5 +147,5 @@ func checkDocument(spec v1alpha1.SeedSpec) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("spec.%s is for Seed resources in a cluster, and has no meaning in a control-plane repository. %s", field, instead)
+	return problemOf(v1alpha1.ReasonMisplacedKey, o, "spec."+field+" is for Seed resources in a cluster, and has no meaning in a control-plane repository", instead)
 }

@@ -88,7 +88,7 @@ func (d *documents) readPackages(tree fs.FS) (packages map[string]*seedPackage, 
 			continue
 		}
 		if other, twice := packages[pkg.name]; twice {
-			other.problem(manifest.Source{File: pkg.place}, "seed "+quote(pkg.name), "it also stands at "+other.place, "Keep one of the two.")
+			other.problem(v1alpha1.ReasonDuplicateSeed, manifest.Source{File: pkg.place}, "seed "+quote(pkg.name), "it also stands at "+other.place, "Keep one of the two.")
 			continue
 		}
 		packages[pkg.name] = pkg
@@ -97,7 +97,7 @@ func (d *documents) readPackages(tree fs.FS) (packages map[string]*seedPackage, 
 	for _, settings := range broken {
 		for _, pkg := range packages {
 			if pkg.spec == nil && bytes.Contains(settings.text, []byte(pkg.name)) {
-				pkg.problem(settings.problems[0].Source, "seed "+quote(pkg.name), "it may be configured here, and the file cannot be read wholly", "Correct the file.")
+				pkg.problem(v1alpha1.ReasonBrokenDocument, settings.problems[0].Source, "seed "+quote(pkg.name), "it may be configured here, and the file cannot be read wholly", "Correct the file.")
 			}
 		}
 	}
@@ -118,7 +118,7 @@ func (d *documents) readPackage(tree fs.FS, at string, entry fs.DirEntry) (pkg *
 		d.skipped = append(d.skipped, w.allSkipped(SeedsDir, asItIs)...)
 		return nil, nil, nil
 	case err != nil:
-		pkg.problem(manifest.Source{File: pkg.place}, "seed "+quote(pkg.name), "it has "+err.Error(), "Split it into several seeds.")
+		pkg.problem(v1alpha1.ReasonPackageTooLarge, manifest.Source{File: pkg.place}, "seed "+quote(pkg.name), "it has "+err.Error(), "Split it into several seeds.")
 		return pkg, nil, nil
 	}
 	files := NewFiles(d.limits)
@@ -154,13 +154,18 @@ func seedsIn(tree fs.FS) (dir string, found bool, err error) {
 	case err != nil:
 		return "", false, err
 	case fault != "":
-		return "", false, errors.New(SeedsDir + " is a link that " + fault)
+		return "", false, unreadableSeeds("is a link that " + fault)
 	case kind&fs.ModeIrregular != 0 || kind.IsDir() && isRepository(tree, dir):
-		return "", false, errors.New(SeedsDir + " is a submodule, or a repository of its own" + notRead)
+		return "", false, unreadableSeeds("is a submodule, or a repository of its own" + notRead)
 	case !kind.IsDir():
-		return "", false, errors.New(SeedsDir + " is not a directory")
+		return "", false, unreadableSeeds("is not a directory")
 	}
 	return dir, true, nil
+}
+
+// unreadableSeeds says why the directory of seeds cannot be read.
+func unreadableSeeds(fault string) error {
+	return manifest.Problem{Reason: v1alpha1.ReasonFileUnreadable, Source: manifest.Source{File: SeedsDir}, Message: "the directory of seeds " + fault, Next: "Make it a directory of the repository."}
 }
 
 // packageAt is the seed of an entry of the directory of seeds, without its objects; nil
@@ -173,7 +178,7 @@ func packageAt(place string, w *walker) *seedPackage {
 	pkg := &seedPackage{name: name, place: place}
 	switch {
 	case w.dirs > 0 && w.visited == w.dirs:
-		w.skip(place, "the directory is empty, and Git does not keep it", "Add manifests, or remove it. If it is a submodule, commit its files instead.")
+		w.skip(v1alpha1.ReasonFileSkipped, place, "the directory is empty, and Git does not keep it", "Add manifests, or remove it. If it is a submodule, commit its files instead.")
 		return nil
 	case w.dirs == 0 && len(w.lost) > 0:
 		pkg.problems, w.skipped = aboutSeed(name, w.skipped), nil
@@ -214,14 +219,14 @@ func seemsSettings(data []byte) bool {
 		all("apiVersion:", func(group string) bool { return strings.HasPrefix(group, v1alpha1.Group+"/") })
 }
 
-func (p *seedPackage) problem(at manifest.Source, object, message, next string) {
-	p.problems = append(p.problems, manifest.Problem{Source: at, Object: object, Message: message, Next: next})
+func (p *seedPackage) problem(reason v1alpha1.Reason, at manifest.Source, object, message, next string) {
+	p.problems = append(p.problems, manifest.Problem{Reason: reason, Source: at, Object: object, Seed: p.name, Message: message, Next: next})
 }
 
 // aboutSeed says which seed problems of files are about.
 func aboutSeed(name string, problems manifest.Problems) manifest.Problems {
 	for i := range problems {
-		problems[i].Object = "seed " + quote(name)
+		problems[i].Object, problems[i].Seed = "seed "+quote(name), name
 	}
 	return problems
 }
@@ -238,11 +243,11 @@ func (p *seedPackage) parseAll(files *Files) {
 
 func (p *seedPackage) parse(file string, data []byte) {
 	if base := path.Base(file); base == "Chart.yaml" || base == "Chart.yml" {
-		p.problem(manifest.Source{File: file}, "seed "+quote(p.name), "the package is a Helm chart", "Commit what 'helm template' prints.")
+		p.problem(v1alpha1.ReasonUnsupportedPackage, manifest.Source{File: file}, "seed "+quote(p.name), "the package is a Helm chart", "Commit what 'helm template' prints.")
 		return
 	}
 	if base := strings.TrimSuffix(path.Base(file), path.Ext(file)); base == "kustomization" {
-		p.problem(manifest.Source{File: file}, "seed "+quote(p.name), "the package is a Kustomize package", "Commit what 'kustomize build' prints.")
+		p.problem(v1alpha1.ReasonUnsupportedPackage, manifest.Source{File: file}, "seed "+quote(p.name), "the package is a Kustomize package", "Commit what 'kustomize build' prints.")
 		return
 	}
 	objects, err := manifest.Parse(file, data)
@@ -250,7 +255,7 @@ func (p *seedPackage) parse(file string, data []byte) {
 	for _, o := range objects {
 		switch {
 		case o.ID.Group == "kustomize.config.k8s.io":
-			p.problems = append(p.problems, problemOf(o, "the package is a Kustomize package", "Commit what 'kustomize build' prints."))
+			p.problems = append(p.problems, problemOf(v1alpha1.ReasonUnsupportedPackage, o, "the package is a Kustomize package", "Commit what 'kustomize build' prints."))
 		case o.ID.Group != v1alpha1.Group:
 			p.objects = append(p.objects, o)
 			p.problems = append(p.problems, checkKeys(o, v1alpha1.ObjectAnnotations)...)
@@ -269,7 +274,7 @@ func (p *seedPackage) take(o manifest.Object) error {
 			if p.candidate {
 				next = "Give the document that name; all files that -f names are one seed."
 			}
-			return problemOf(o, fmt.Sprintf("it is in the package of seed %q", p.name), next)
+			return problemOf(v1alpha1.ReasonMisplacedDocument, o, fmt.Sprintf("it is in the package of seed %q", p.name), next)
 		}
 		return p.configure(o)
 	case "Cluster":
@@ -278,7 +283,7 @@ func (p *seedPackage) take(o manifest.Object) error {
 			return err
 		}
 		if _, twice := p.clusters[doc.Name]; twice {
-			return problemOf(o, "the seed declares it twice", "Remove one of the two.")
+			return problemOf(v1alpha1.ReasonDuplicateCluster, o, "the seed declares it twice", "Remove one of the two.")
 		}
 		if p.clusters == nil {
 			p.clusters = map[string]v1alpha1.Cluster{}
@@ -290,9 +295,9 @@ func (p *seedPackage) take(o manifest.Object) error {
 	case !slices.Contains(kinds, o.ID.Kind):
 		return unknownKind(o)
 	case p.candidate:
-		return problemOf(o, "a seed cannot hold a Furrow document of this kind", "Name the control plane that it belongs to with --control-plane instead.")
+		return problemOf(v1alpha1.ReasonMisplacedDocument, o, "a seed cannot hold a Furrow document of this kind", "Name the control plane that it belongs to with --control-plane instead.")
 	}
-	return problemOf(o, "a seed cannot hold a Furrow document of this kind", "Move it out of "+SeedsDir+"/.")
+	return problemOf(v1alpha1.ReasonMisplacedDocument, o, "a seed cannot hold a Furrow document of this kind", "Move it out of "+SeedsDir+"/.")
 }
 
 func (p *seedPackage) configure(o manifest.Object) error {
@@ -301,10 +306,10 @@ func (p *seedPackage) configure(o manifest.Object) error {
 		return err
 	}
 	if p.spec != nil {
-		return problemOf(o, "the seed is also configured at "+p.specAt.String(), "Keep one of the two Seed documents.")
+		return problemOf(v1alpha1.ReasonDuplicateDocument, o, "the seed is also configured at "+p.specAt.String(), "Keep one of the two Seed documents.")
 	}
-	if err := checkDocument(doc.Spec); err != nil {
-		return problemOf(o, err.Error(), "")
+	if err := checkDocument(o, doc.Spec); err != nil {
+		return err
 	}
 	p.spec, p.specAt = &doc.Spec, o.Source
 	return nil
@@ -316,7 +321,7 @@ func configure(packages map[string]*seedPackage, settings []manifest.Object) {
 		pkg, ok := packages[o.ID.Name]
 		if !ok {
 			pkg = &seedPackage{name: o.ID.Name, place: o.Source.File}
-			pkg.problems = manifest.Problems{problemOf(o, "there is no package for it", fmt.Sprintf("Add the directory %s/%s or the file %s/%s.yaml.", SeedsDir, o.ID.Name, SeedsDir, o.ID.Name))}
+			pkg.problems = manifest.Problems{problemOf(v1alpha1.ReasonMisplacedDocument, o, "there is no package for it", fmt.Sprintf("Add the directory %s/%s or the file %s/%s.yaml.", SeedsDir, o.ID.Name, SeedsDir, o.ID.Name))}
 			packages[o.ID.Name] = pkg
 			continue
 		}
@@ -364,7 +369,7 @@ func (p *seedPackage) complete(scopes map[manifest.GroupKind]manifest.Scope) See
 		if p.candidate {
 			next = "Name the seed with --seed."
 		}
-		p.problem(at, "seed "+quote(p.name), fault, next)
+		p.problem(v1alpha1.ReasonInvalidName, at, "seed "+quote(p.name), fault, next)
 	}
 	result, err := manifest.Complete(p.objects, manifest.Options{Namespace: seed.Spec.Namespace, Scopes: scopes})
 	p.problems = appendProblem(p.problems, at, err)
@@ -375,7 +380,7 @@ func (p *seedPackage) complete(scopes map[manifest.GroupKind]manifest.Scope) See
 		if p.candidate {
 			next = "Add objects to it."
 		}
-		p.problem(at, "seed "+quote(p.name), "it holds no object", next)
+		p.problem(v1alpha1.ReasonEmptySeed, at, "seed "+quote(p.name), "it holds no object", next)
 		p.problems, seed.Skipped = append(p.problems, p.skipped...), nil
 	}
 	if len(p.problems) > 0 {

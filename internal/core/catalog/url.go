@@ -12,6 +12,9 @@ import (
 	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
 // scpURL is user@host:path, the short form of an SSH URL.
@@ -81,7 +84,8 @@ func WithinURL(raw, bound string) bool {
 // CheckCredentials refuses what is not the name of a set of credentials, such as a path to those of others.
 func CheckCredentials(name string) error {
 	if len(validation.IsDNS1123Label(name)) > 0 {
-		return fmt.Errorf("%q is not a valid name of credentials: use at most 63 lower case letters, digits and '-', and begin and end with a letter or digit", name)
+		return manifest.Problem{Reason: v1alpha1.ReasonInvalidName, Field: "spec.credentials",
+			Message: fmt.Sprintf("%q is not a valid name of credentials: use at most 63 lower case letters, digits and '-', and begin and end with a letter or digit", name)}
 	}
 	return nil
 }

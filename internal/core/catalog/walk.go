@@ -190,7 +190,7 @@ func (w *walker) warnOfManifest(name, message, next string) error {
 		declares = v1alpha1.Group + "/"
 	}
 	if err == nil && bytes.Contains(text, []byte(declares)) {
-		w.skip(name, message, next)
+		w.skip(v1alpha1.ReasonFileSkipped, name, message, next)
 	}
 	return err
 }
@@ -208,11 +208,11 @@ func firstBytes(tree fs.FS, name string) ([]byte, error) {
 // lose names what is not read and may hold anything.
 func (w *walker) lose(name, message, next string) {
 	w.lost = append(w.lost, manifest.Source{File: name})
-	w.skip(name, message, next)
+	w.skip(v1alpha1.ReasonFileUnreadable, name, message, next)
 }
 
-func (w *walker) skip(name, message, next string) {
-	w.skipped = append(w.skipped, manifest.Problem{Source: manifest.Source{File: name}, Message: message, Next: next})
+func (w *walker) skip(reason v1alpha1.Reason, name, message, next string) {
+	w.skipped = append(w.skipped, manifest.Problem{Reason: reason, Source: manifest.Source{File: name}, Message: message, Next: next})
 }
 
 // allSkipped is what was skipped below a place, with one line for all files of unknown
@@ -233,7 +233,7 @@ func (w *walker) allSkipped(place string, shown func(string) string) manifest.Pr
 	if more := w.unknowns - len(w.unknown); more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
-	return append(skipped, manifest.Problem{Source: manifest.Source{File: shown(place)}, Message: "these files are not read: " + names,
+	return append(skipped, manifest.Problem{Reason: v1alpha1.ReasonFileSkipped, Source: manifest.Source{File: shown(place)}, Message: "these files are not read: " + names,
 		Next: "Manifests have names that end in .yaml, .yml or .json."})
 }
 

@@ -19,6 +19,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/placement"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
 // Vertex is one object of a seed on one cluster.
@@ -118,9 +120,12 @@ type KeptEdge struct {
 
 // Finding is something that a rule saw and could not resolve.
 type Finding struct {
-	Seed    string
-	Object  manifest.ID
-	Message string
+	Reason v1alpha1.Reason
+	// Field is the annotation that it is about, and Cluster where something is missing.
+	Field, Cluster string
+	Seed           string
+	Object         manifest.ID
+	Message        string
 	// Next says what to do about it, as a sentence.
 	Next string
 	// Missing says that an object of another seed might resolve it.
@@ -270,7 +275,7 @@ func (s *scope) wait(from source, to int, why string) { s.waitUntil(from, to, ""
 // waitUntil draws a hard edge that needs more of its end than that it is healthy.
 func (s *scope) waitUntil(from source, to int, ready, why string) {
 	if v := s.graph.Vertices[from.vertex]; s.leaving[to] && !s.leaving[from.vertex] {
-		s.fail(Finding{Seed: v.Seed, Object: v.Object, Message: fmt.Sprintf("it needs %s, which leaves its seed (%s)", s.graph.Vertices[to], why), Next: "Put that back, or remove both."})
+		s.fail(Finding{Reason: v1alpha1.ReasonDependencyLeaving, Seed: v.Seed, Object: v.Object, Message: fmt.Sprintf("it needs %s, which leaves its seed (%s)", s.graph.Vertices[to], why), Next: "Put that back, or remove both."})
 		return
 	}
 	if from.vertex != to {

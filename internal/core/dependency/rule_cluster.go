@@ -3,6 +3,7 @@ package dependency
 import (
 	"fmt"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 )
 
@@ -18,7 +19,7 @@ var cluster = Rule{
 		}
 		to, ok := s.graph.Find(Vertex{creation.Seed, creation.Object, creation.On})
 		if !ok {
-			s.fail(Finding{Seed: v.Seed, Object: v.Object,
+			s.fail(Finding{Reason: v1alpha1.ReasonBrokenSeed, Seed: v.Seed, Object: v.Object, Cluster: v.Cluster,
 				Message: fmt.Sprintf("cluster %s is created by %s of seed %s, which cannot be planned", v.Cluster, creation.Object, creation.Seed),
 				Next:    "Correct that seed first."})
 			return

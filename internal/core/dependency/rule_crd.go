@@ -7,6 +7,8 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
 var crd = Rule{
@@ -26,7 +28,7 @@ var crd = Rule{
 		if Provides(s.inventory.Clusters[v.Cluster], kind) {
 			return
 		}
-		s.warn(Finding{Seed: v.Seed, Object: v.Object, Missing: true,
+		s.warn(Finding{Reason: v1alpha1.ReasonMissingDependency, Seed: v.Seed, Object: v.Object, Cluster: v.Cluster, Missing: true,
 			Message: fmt.Sprintf("no seed brings the CustomResourceDefinition of %s to cluster %s", kind, v.Cluster),
 			Next:    "Add it, or list it in spec.provides.customResourceDefinitions of the Cluster."})
 	},

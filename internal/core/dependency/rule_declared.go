@@ -40,13 +40,13 @@ func (s *scope) waitForNamed(from source, d dialect, item string) {
 	v := s.graph.Vertices[from.vertex]
 	id, ok := d.parse(item)
 	if !ok {
-		s.fail(Finding{Seed: v.Seed, Object: v.Object, Message: fmt.Sprintf("annotation %s: %q is not of the form %s", d.annotation, item, d.form), Next: "Correct the annotation."})
+		s.fail(Finding{Reason: v1alpha1.ReasonInvalidDependency, Field: d.annotation, Seed: v.Seed, Object: v.Object, Message: fmt.Sprintf("annotation %s: %q is not of the form %s", d.annotation, item, d.form), Next: "Correct the annotation."})
 		return
 	}
 	why := fmt.Sprintf("%s: %s", d.annotation, manifest.Printable(item))
 	if to, ok := s.nearest(v.Seed, s.owners[place{id, v.Cluster}]); ok {
 		if to == from.vertex {
-			s.fail(Finding{Seed: v.Seed, Object: v.Object, Message: fmt.Sprintf("annotation %s names the object itself", d.annotation), Next: "Correct the annotation."})
+			s.fail(Finding{Reason: v1alpha1.ReasonInvalidDependency, Field: d.annotation, Seed: v.Seed, Object: v.Object, Message: fmt.Sprintf("annotation %s names the object itself", d.annotation), Next: "Correct the annotation."})
 			return
 		}
 		s.wait(from, to, why+s.brought(v.Seed, to))
@@ -58,7 +58,7 @@ func (s *scope) waitForNamed(from source, d dialect, item string) {
 		if _, object, ok := strings.Cut(item, "v1/"); ok && strings.HasPrefix(item, "v1/") {
 			next = fmt.Sprintf("The group of an object is without its version, and that of v1 is core: write core/%s.", manifest.Printable(object))
 		}
-		s.fail(Finding{Seed: v.Seed, Object: v.Object, Missing: true,
+		s.fail(Finding{Reason: v1alpha1.ReasonMissingDependency, Field: d.annotation, Seed: v.Seed, Object: v.Object, Missing: true,
 			Message: fmt.Sprintf("annotation %s names %s, which is in no seed", d.annotation, id), Next: next})
 		return
 	}

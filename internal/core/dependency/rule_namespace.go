@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
 var namespace = Rule{
@@ -27,7 +29,7 @@ var namespace = Rule{
 		if existsAlways(name, c.Source.Namespace) || slices.Contains(c.Provides.Namespaces, name) {
 			return
 		}
-		s.warn(Finding{Seed: v.Seed, Object: v.Object, Missing: true,
+		s.warn(Finding{Reason: v1alpha1.ReasonMissingDependency, Seed: v.Seed, Object: v.Object, Cluster: v.Cluster, Missing: true,
 			Message: fmt.Sprintf("no seed brings Namespace %q to cluster %s", name, v.Cluster),
 			Next:    "Add it, or list it in spec.provides.namespaces of the Cluster."})
 	},

@@ -5,6 +5,9 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
 // Tiering says, for every vertex, how far down the graph it is and which tier
@@ -26,6 +29,15 @@ type Conflict struct {
 	// that they have in the plan being replaced.
 	Pinned bool
 	graph  *Graph
+}
+
+// Problem is the circle for people; it concerns all of Seeds.
+func (c *Conflict) Problem() manifest.Problem {
+	p := manifest.Problem{Reason: v1alpha1.ReasonDependencyCycle, Message: c.Error(), Next: "Remove one of these dependencies, or switch its rule off with spec.disabledRules of the Seed."}
+	if c.Pinned {
+		p.Reason, p.Next = v1alpha1.ReasonTierPinned, "Undo the change that added the dependency, or remove the object in one step and add it in another."
+	}
+	return p
 }
 
 // Error prints the circle with every edge's why.

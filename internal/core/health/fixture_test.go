@@ -1,10 +1,11 @@
 package health_test
 
 import (
-	"strings"
 	"testing"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/health"
+	"github.com/furrow-dev/furrow/test/golden"
 )
 
 const (
@@ -64,21 +65,22 @@ func neverReady(r *health.Reconciler) {
 }
 
 type judgement struct {
-	seen health.Reconciler
-	want health.Phase
-	// says is a part of the message.
-	says string
+	seen   health.Reconciler
+	want   health.Phase
+	reason v1alpha1.Reason
 	// awaitsRoot says that what is wrong with the root is to be told as well.
 	awaitsRoot bool
 }
 
 func judge(t *testing.T, tests map[string]judgement) {
 	t.Helper()
+	texts := golden.Of(t)
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := health.Judge(tc.seen, nil, want)
-			if got.Phase != tc.want || !strings.Contains(got.Message, tc.says) || got.AwaitsRoot != tc.awaitsRoot {
-				t.Errorf("got %s (%s, awaits its root: %v), want %s (%s, %v)", got.Phase, got.Message, got.AwaitsRoot, tc.want, tc.says, tc.awaitsRoot)
+			texts.Add(name, got.Message)
+			if got.Phase != tc.want || got.Reason != tc.reason || got.AwaitsRoot != tc.awaitsRoot {
+				t.Errorf("got %s (%s, awaits its root: %v), want %s (%s, %v)", got.Phase, got.Reason, got.AwaitsRoot, tc.want, tc.reason, tc.awaitsRoot)
 			}
 		})
 	}

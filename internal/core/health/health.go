@@ -8,7 +8,7 @@ package health
 // Reconciler is what a channel saw of one tier's reconciler object (a Flux
 // Kustomization) on the cluster whose reconciler acts for the tier.
 type Reconciler struct {
-	// Known is false when the cluster could not be asked; all else but Message is then zero.
+	// Known is false when the cluster could not be asked; all else but Reason and Message is then zero.
 	Known bool
 	// Found says that the object exists.
 	Found bool
@@ -29,7 +29,7 @@ type Reconciler struct {
 	Ready string
 	// ReadyGeneration is the observedGeneration of condition Ready.
 	ReadyGeneration int64
-	// Reason and Message are those of condition Ready; Message is why where Known is false.
+	// Reason and Message are those of condition Ready; where Known is false they say why.
 	Reason, Message string
 	// Since is the condition's last transition in RFC 3339, for people.
 	Since string

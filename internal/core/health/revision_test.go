@@ -3,37 +3,38 @@ package health_test
 import (
 	"testing"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/health"
 )
 
 func TestJudgeRevisions(t *testing.T) {
 	judge(t, map[string]judgement{
-		"Ready at the merged revision":                                     {seen: ready(at(merged, merged)), want: health.Ready},
-		"Ready at a later revision that has the same: commits are skipped": {seen: ready(at(later, later)), want: health.Ready},
+		"Ready at the merged revision":                                     {seen: ready(at(merged, merged)), want: health.Ready, reason: v1alpha1.ReasonHealthy},
+		"Ready at a later revision that has the same: commits are skipped": {seen: ready(at(later, later)), want: health.Ready, reason: v1alpha1.ReasonHealthy},
 		"Ready=True of an old revision is Behind: the source is broken or slow, and Flux sends nothing": {
-			seen: ready(at(before, before)), want: health.Behind, says: "does not have this yet", awaitsRoot: true,
+			seen: ready(at(before, before)), want: health.Behind, reason: v1alpha1.ReasonRevisionBehind, awaitsRoot: true,
 		},
 		"Ready=True at a revision where the folder is empty is Behind: perfect success with nothing": {
-			seen: ready(at(before, before), saying("True", "ReconciliationSucceeded", "Applied revision: "+before)), want: health.Behind, awaitsRoot: true,
+			seen: ready(at(before, before), saying("True", "ReconciliationSucceeded", "Applied revision: "+before)), want: health.Behind, reason: v1alpha1.ReasonRevisionBehind, awaitsRoot: true,
 		},
 		"a failure at an old revision says nothing of the merged one, and is told": {
-			seen: ready(at(before, before), saying("False", "BuildFailed", "yaml: line 2")), want: health.Behind, says: "BuildFailed: yaml: line 2", awaitsRoot: true,
+			seen: ready(at(before, before), saying("False", "BuildFailed", "yaml: line 2")), want: health.Behind, reason: v1alpha1.ReasonRevisionBehind, awaitsRoot: true,
 		},
 		"ArtifactFailed of a commit from before the path is Behind": {
-			seen: ready(neverReady, at("", ""), saying("False", "ArtifactFailed", "kustomization path not found")), want: health.Behind, says: "path not found", awaitsRoot: true,
+			seen: ready(neverReady, at("", ""), saying("False", "ArtifactFailed", "kustomization path not found")), want: health.Behind, reason: v1alpha1.ReasonNotFetched, awaitsRoot: true,
 		},
 		"ArtifactFailed as the path is gone from a newer commit is Behind until that is known": {
-			seen: ready(at(before, before), saying("False", "ArtifactFailed", "kustomization path not found")), want: health.Behind, awaitsRoot: true,
+			seen: ready(at(before, before), saying("False", "ArtifactFailed", "kustomization path not found")), want: health.Behind, reason: v1alpha1.ReasonRevisionBehind, awaitsRoot: true,
 		},
-		"a revision that the mirror does not know is Unknown": {seen: ready(at(alien, alien)), want: health.Unknown, says: alien},
-		"an attempt at what is not known is Unknown":          {seen: ready(reconciling, at(before, alien)), want: health.Unknown, says: alien},
+		"a revision that the mirror does not know is Unknown": {seen: ready(at(alien, alien)), want: health.Unknown, reason: v1alpha1.ReasonRevisionUnknown},
+		"an attempt at what is not known is Unknown":          {seen: ready(reconciling, at(before, alien)), want: health.Unknown, reason: v1alpha1.ReasonRevisionUnknown},
 		"an attempt at what is not known is Unknown, though it was Ready with this": {
-			seen: ready(reconciling, at(merged, alien)), want: health.Unknown, says: alien,
+			seen: ready(reconciling, at(merged, alien)), want: health.Unknown, reason: v1alpha1.ReasonRevisionUnknown,
 		},
 		"an attempt that failed at what is not known is Unknown": {
-			seen: ready(at(merged, alien), saying("False", "BuildFailed", "")), want: health.Unknown,
+			seen: ready(at(merged, alien), saying("False", "BuildFailed", "")), want: health.Unknown, reason: v1alpha1.ReasonRevisionUnknown,
 		},
-		"Ready=True without a revision is Unknown": {seen: ready(at("", "")), want: health.Unknown},
+		"Ready=True without a revision is Unknown": {seen: ready(at("", "")), want: health.Unknown, reason: v1alpha1.ReasonRevisionUnknown},
 	})
 }
 

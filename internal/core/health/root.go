@@ -5,6 +5,9 @@ import (
 	"net/url"
 	"path"
 	"strings"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
 // WantRoot is what the root of a directory has to be.
@@ -20,109 +23,116 @@ type WantRoot struct {
 
 // rootChecks are asked in this order; the first that has an answer decides. Each
 // answers with what is wrong and what to do.
-var rootChecks = []func(Root, WantRoot) string{
+var rootChecks = []func(Root, WantRoot) manifest.Problem{
 	rootIsFound, rootSyncsNoMore, rootPrunes, rootDoesNotWait, rootIsNotSuspended, rootHasSource, sourceIsOurs, sourceFetches, rootBuilds,
 }
 
 // RootUnfit says what keeps a root from taking up what lands in its directory, and
-// what to do about it; empty when it is fit. Of a root that is not Known it says nothing.
-func RootUnfit(r Root, w WantRoot) string {
+// what to do about it; without a reason when it is fit. Of a root that is not Known it says nothing.
+func RootUnfit(r Root, w WantRoot) manifest.Problem {
 	if !r.Known {
-		return ""
+		return manifest.Problem{}
 	}
 	for _, check := range rootChecks {
-		if problem := check(r, w); problem != "" {
-			return problem
+		if p := check(r, w); p.Reason != "" {
+			p.Cluster, p.Path = w.Cluster, w.Path
+			return p
 		}
 	}
-	return ""
+	return manifest.Problem{}
 }
 
-// RootUnknown says why nothing can be said about a root; empty when something can.
-func RootUnknown(r Root, w WantRoot) string {
+// RootUnknown says why nothing can be said about a root; without a reason when something can.
+func RootUnknown(r Root, w WantRoot) manifest.Problem {
 	if r.Known {
-		return ""
+		return manifest.Problem{}
 	}
-	return fmt.Sprintf("whether a root on cluster %s syncs %s is not known yet%s", w.Cluster, shown(w.Path), suffix(r.Message))
+	p := unfit(v1alpha1.ReasonRootUnknown, "", fmt.Sprintf("whether a root on cluster %s syncs %s is not known yet%s", w.Cluster, shown(w.Path), suffix(r.Message)), "")
+	p.Cluster, p.Path = w.Cluster, w.Path
+	return p
 }
 
-func rootIsFound(r Root, w WantRoot) string {
+func unfit(reason v1alpha1.Reason, object, message, next string) manifest.Problem {
+	return manifest.Problem{Reason: reason, Object: object, Message: message, Next: next}
+}
+
+func rootIsFound(r Root, w WantRoot) manifest.Problem {
 	if r.Found {
-		return ""
+		return manifest.Problem{}
 	}
-	return fmt.Sprintf("no Flux Kustomization on cluster %s syncs %s. Set the root up: flux bootstrap git --path %s, or a GitRepository of %s and a Kustomization with that path", w.Cluster, shown(w.Path), orRoot(w.Path), withoutUser(w.URL))
+	return unfit(v1alpha1.ReasonRootMissing, "", fmt.Sprintf("no Flux Kustomization on cluster %s syncs %s", w.Cluster, shown(w.Path)), fmt.Sprintf("Set the root up: flux bootstrap git --path %s, or a GitRepository of %s and a Kustomization with that path", orRoot(w.Path), withoutUser(w.URL)))
 }
 
 // rootSyncsNoMore refuses a root of a directory above: it applies what is for other
 // clusters, and below the repository's own root the contents of all tiers, too.
-func rootSyncsNoMore(r Root, w WantRoot) string {
+func rootSyncsNoMore(r Root, w WantRoot) manifest.Problem {
 	want := path.Clean("/" + w.Path)[1:]
 	if r.Path == want {
-		return ""
+		return manifest.Problem{}
 	}
-	return fmt.Sprintf("the root %s on cluster %s syncs %s, and with it what is for other clusters. Set its spec.path to ./%s", r.Name, w.Cluster, shown(r.Path), want)
+	return unfit(v1alpha1.ReasonRootTooWide, r.Name, fmt.Sprintf("the root %s on cluster %s syncs %s, and with it what is for other clusters", r.Name, w.Cluster, shown(r.Path)), fmt.Sprintf("Set its spec.path to ./%s", want))
 }
 
-func rootPrunes(r Root, w WantRoot) string {
+func rootPrunes(r Root, w WantRoot) manifest.Problem {
 	if r.Prune {
-		return ""
+		return manifest.Problem{}
 	}
-	return fmt.Sprintf("the root %s on cluster %s has spec.prune: false, so that what leaves would stay. Set it to true", r.Name, w.Cluster)
+	return unfit(v1alpha1.ReasonRootDoesNotPrune, r.Name, fmt.Sprintf("the root %s on cluster %s has spec.prune: false, so that what leaves would stay", r.Name, w.Cluster), "Set it to true")
 }
 
-func rootDoesNotWait(r Root, w WantRoot) string {
+func rootDoesNotWait(r Root, w WantRoot) manifest.Problem {
 	if !r.Wait {
-		return ""
+		return manifest.Problem{}
 	}
-	return fmt.Sprintf("the root %s on cluster %s has spec.wait: true, so that one tier that is not healthy holds back the others. Set it to false", r.Name, w.Cluster)
+	return unfit(v1alpha1.ReasonRootWaits, r.Name, fmt.Sprintf("the root %s on cluster %s has spec.wait: true, so that one tier that is not healthy holds back the others", r.Name, w.Cluster), "Set it to false")
 }
 
-func rootIsNotSuspended(r Root, w WantRoot) string {
+func rootIsNotSuspended(r Root, w WantRoot) manifest.Problem {
 	if !r.Suspended {
-		return ""
+		return manifest.Problem{}
 	}
-	return fmt.Sprintf("the root %s on cluster %s is suspended. Resume it: flux resume kustomization%s", r.Name, w.Cluster, argument(r.Name))
+	return unfit(v1alpha1.ReasonRootSuspended, r.Name, fmt.Sprintf("the root %s on cluster %s is suspended", r.Name, w.Cluster), fmt.Sprintf("Resume it: flux resume kustomization%s", argument(r.Name)))
 }
 
-func rootHasSource(r Root, w WantRoot) string {
+func rootHasSource(r Root, w WantRoot) manifest.Problem {
 	if r.SourceFound {
-		return ""
+		return manifest.Problem{}
 	}
-	return fmt.Sprintf("the root %s on cluster %s reads the %s %s, which is not there. Create it", r.Name, w.Cluster, r.SourceKind, r.Source)
+	return unfit(v1alpha1.ReasonRootSourceMissing, r.Source, fmt.Sprintf("the root %s on cluster %s reads the %s %s, which is not there", r.Name, w.Cluster, r.SourceKind, r.Source), "Create it")
 }
 
 // gitRepository is the only kind of source that reads a Git repository.
 const gitRepository = "GitRepository"
 
-func sourceIsOurs(r Root, w WantRoot) string {
+func sourceIsOurs(r Root, w WantRoot) manifest.Problem {
 	switch {
 	case r.SourceKind != gitRepository:
-		return fmt.Sprintf("the root %s on cluster %s reads a %s. Let it read a GitRepository of %s", r.Name, w.Cluster, r.SourceKind, withoutUser(w.URL))
+		return unfit(v1alpha1.ReasonRootSourceMismatch, r.Name, fmt.Sprintf("the root %s on cluster %s reads a %s", r.Name, w.Cluster, r.SourceKind), fmt.Sprintf("Let it read a GitRepository of %s", withoutUser(w.URL)))
 	case w.Source != "" && r.Source != w.Source:
-		return fmt.Sprintf("the root %s on cluster %s reads the GitRepository %s, and the tiers would read %s. Name it in spec.source of the cluster's ClusterType", r.Name, w.Cluster, r.Source, w.Source)
+		return unfit(v1alpha1.ReasonRootSourceMismatch, r.Name, fmt.Sprintf("the root %s on cluster %s reads the GitRepository %s, and the tiers would read %s", r.Name, w.Cluster, r.Source, w.Source), "Name it in spec.source of the cluster's ClusterType")
 	case r.URL != "" && !sameRepository(r.URL, w.URL):
-		return fmt.Sprintf("the GitRepository %s on cluster %s reads %s, and proposals go to %s. Correct one of them", r.Source, w.Cluster, withoutUser(r.URL), withoutUser(w.URL))
+		return unfit(v1alpha1.ReasonRootRepositoryMismatch, r.Source, fmt.Sprintf("the GitRepository %s on cluster %s reads %s, and proposals go to %s", r.Source, w.Cluster, withoutUser(r.URL), withoutUser(w.URL)), "Correct one of them")
 	case r.URL != "" && r.Branch != w.Branch:
-		return fmt.Sprintf("the GitRepository %s on cluster %s follows branch %q, and proposals go to %q. Correct spec.ref.branch, or the GitOpsRepo's spec.branch", r.Source, w.Cluster, r.Branch, w.Branch)
+		return unfit(v1alpha1.ReasonRootBranchMismatch, r.Source, fmt.Sprintf("the GitRepository %s on cluster %s follows branch %q, and proposals go to %q", r.Source, w.Cluster, r.Branch, w.Branch), "Correct spec.ref.branch, or the GitOpsRepo's spec.branch")
 	}
-	return ""
+	return manifest.Problem{}
 }
 
-func sourceFetches(r Root, w WantRoot) string {
+func sourceFetches(r Root, w WantRoot) manifest.Problem {
 	switch {
 	case r.SourceSuspended:
-		return fmt.Sprintf("the GitRepository %s on cluster %s is suspended. Resume it: flux resume source git%s", r.Source, w.Cluster, argument(r.Source))
+		return unfit(v1alpha1.ReasonRootSourceSuspended, r.Source, fmt.Sprintf("the GitRepository %s on cluster %s is suspended", r.Source, w.Cluster), fmt.Sprintf("Resume it: flux resume source git%s", argument(r.Source)))
 	case r.SourceReady == "False":
-		return fmt.Sprintf("the GitRepository %s on cluster %s cannot fetch%s. Correct its spec.url, spec.ref or spec.secretRef, or what it says", r.Source, w.Cluster, suffix(r.SourceMessage))
+		return unfit(v1alpha1.ReasonRootSourceFailed, r.Source, fmt.Sprintf("the GitRepository %s on cluster %s cannot fetch%s", r.Source, w.Cluster, suffix(r.SourceMessage)), "Correct its spec.url, spec.ref or spec.secretRef, or what it says")
 	}
-	return ""
+	return manifest.Problem{}
 }
 
-func rootBuilds(r Root, w WantRoot) string {
+func rootBuilds(r Root, w WantRoot) manifest.Problem {
 	if r.Ready != "False" || r.Reason == reasonDependency {
-		return ""
+		return manifest.Problem{}
 	}
-	return fmt.Sprintf("the root %s on cluster %s takes up no change: %s%s. Correct what lies under %s", r.Name, w.Cluster, r.Reason, suffix(r.Message), shown(w.Path))
+	return unfit(v1alpha1.ReasonRootFailed, r.Name, fmt.Sprintf("the root %s on cluster %s takes up no change: %s%s", r.Name, w.Cluster, r.Reason, suffix(r.Message)), fmt.Sprintf("Correct what lies under %s", shown(w.Path)))
 }
 
 // argument writes namespace/name as the commands of flux take it.

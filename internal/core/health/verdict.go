@@ -1,10 +1,13 @@
 package health
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
 // Phase is how far a tier is on its cluster.
@@ -77,6 +80,7 @@ func (p Place) wayOut() string {
 // staying is what is not known of a tier that is to stay, on a cluster that was abandoned.
 func (p Place) staying(v Verdict) Verdict {
 	if p.Abandoned {
+		v.Reason, v.On = v1alpha1.ReasonClusterAbandoned, p.Cluster
 		v.Message = fmt.Sprintf("cluster %s was abandoned, but this is to stay: %s. Take the cluster out of the control plane, or run 'furrow abandon %[1]s --undo'", p.Cluster, v.Message)
 	}
 	return v
@@ -84,7 +88,12 @@ func (p Place) staying(v Verdict) Verdict {
 
 // Verdict is one tier's health.
 type Verdict struct {
-	Phase   Phase
+	Phase  Phase
+	Reason v1alpha1.Reason
+	// On is the cluster that it is about: the one that has the reconciler object or the creator.
+	On string
+	// Object is the creator that it is about; empty where it is about the reconciler object.
+	Object  string
 	Message string
 	// Since is when this began, in RFC 3339, where that is known.
 	Since string
@@ -93,13 +102,19 @@ type Verdict struct {
 	AwaitsRoot bool
 }
 
-func verdict(p Phase, format string, args ...any) Verdict {
-	return Verdict{Phase: p, Message: fmt.Sprintf(format, args...)}
+func verdict(p Phase, reason v1alpha1.Reason, format string, args ...any) Verdict {
+	return Verdict{Phase: p, Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
 // Judge draws the verdict on a tier from what was seen of its reconciler object
 // and of the clusters that it creates.
 func Judge(r Reconciler, creators []Creator, want Want) Verdict {
+	v := judge(r, creators, want)
+	v.On = cmp.Or(v.On, want.Reconciler.Cluster)
+	return v
+}
+
+func judge(r Reconciler, creators []Creator, want Want) Verdict {
 	if want.Gone {
 		return judgeGone(r, creators, want)
 	}
@@ -110,10 +125,16 @@ func Judge(r Reconciler, creators []Creator, want Want) Verdict {
 	}
 	for _, c := range creators {
 		if v := judgeCreator(c, want.Creators); v.Phase != Ready {
-			return v
+			return of(c, want.Creators, v)
 		}
 	}
-	return Verdict{Phase: Ready, Message: "healthy", Since: r.Since}
+	return Verdict{Phase: Ready, Reason: v1alpha1.ReasonHealthy, Message: "healthy", Since: r.Since}
+}
+
+// of makes a verdict one on a creator.
+func of(c Creator, on Place, v Verdict) Verdict {
+	v.On, v.Object = on.Cluster, c.Name
+	return v
 }
 
 // judgeGone is Absent only when nothing is left: a reconciler object that is
@@ -127,18 +148,18 @@ func judgeGone(r Reconciler, creators []Creator, want Want) Verdict {
 	case !r.Known && want.Reconciler.Abandoned:
 		given = want.Reconciler
 	case !r.Known:
-		return verdict(Unknown, "the cluster could not be asked%s%s", want.Reconciler.wayOut(), suffix(r.Message))
+		return verdict(Unknown, silence(r), "the cluster could not be asked%s%s", want.Reconciler.wayOut(), suffix(r.Message))
 	case r.Found && !r.Deleting:
-		return awaiting(verdict(Behind, "the reconciler object is still there"))
+		return awaiting(verdict(Behind, v1alpha1.ReasonStillPresent, "the reconciler object is still there"))
 	case r.Found:
-		return verdict(Progressing, "the reconciler is deleting what it applied")
+		return verdict(Progressing, v1alpha1.ReasonPruning, "the reconciler is deleting what it applied")
 	}
 	for _, c := range creators {
 		switch {
 		case c.Known && c.Found:
-			return verdict(Progressing, "the creator%s is still being deleted", named(c))
+			return of(c, want.Creators, verdict(Progressing, v1alpha1.ReasonCreatorDeleting, "the creator%s is still being deleted", named(c)))
 		case !c.Known && !want.Creators.Abandoned:
-			return creatorUnknown(c, want.Creators.wayOut())
+			return of(c, want.Creators, creatorUnknown(c, want.Creators.wayOut()))
 		case !c.Known:
 			given = want.Creators
 		}
@@ -148,55 +169,57 @@ func judgeGone(r Reconciler, creators []Creator, want Want) Verdict {
 	case want.Reconciler.Abandoned:
 		given = want.Reconciler
 	default:
-		return awaiting(verdict(Unknown, "whether it is gone is not known: the root is not found on the cluster either, which may be another or a new one"))
+		return awaiting(verdict(Unknown, v1alpha1.ReasonRootGone, "whether it is gone is not known: the root is not found on the cluster either, which may be another or a new one"))
 	}
 	if given.Abandoned {
-		return verdict(Absent, "given up: cluster %s was abandoned", given.Cluster)
+		v := verdict(Absent, v1alpha1.ReasonGivenUp, "given up: cluster %s was abandoned", given.Cluster)
+		v.On = given.Cluster
+		return v
 	}
-	return verdict(Absent, "gone")
+	return verdict(Absent, v1alpha1.ReasonGone, "gone")
 }
 
 func judgeReconciler(r Reconciler, want Want) Verdict {
 	switch {
 	case !r.Known:
-		return want.Reconciler.staying(verdict(Unknown, "the cluster could not be asked%s", suffix(r.Message)))
+		return want.Reconciler.staying(verdict(Unknown, silence(r), "the cluster could not be asked%s", suffix(r.Message)))
 	case !r.Found:
-		return awaiting(verdict(Absent, "the reconciler object is not there yet"))
+		return awaiting(verdict(Absent, v1alpha1.ReasonReconcilerMissing, "the reconciler object is not there yet"))
 	case r.Deleting:
-		return verdict(Progressing, "the reconciler object is being deleted")
+		return verdict(Progressing, v1alpha1.ReasonReconcilerDeleting, "the reconciler object is being deleted")
 	case want.Amiss != "":
-		return verdict(Unknown, "%s", want.Amiss)
+		return verdict(Unknown, v1alpha1.ReasonReconcilerEdited, "%s", want.Amiss)
 	case r.Rendered != want.Rendered || !Holds(want.Spec, r.Spec):
-		return awaiting(verdict(Behind, "the live reconciler object is not the one in Git yet"))
+		return awaiting(verdict(Behind, v1alpha1.ReasonReconcilerOutdated, "the live reconciler object is not the one in Git yet"))
 	case r.Suspended:
-		return verdict(Behind, "the reconciler object is suspended; resume it")
+		return verdict(Behind, v1alpha1.ReasonReconcilerSuspended, "the reconciler object is suspended; resume it")
 	case refused(r):
-		return verdict(Failed, "%s: %s", r.Reason, r.Message)
+		return verdict(Failed, failures[r.Reason], "%s: %s", r.Reason, r.Message)
 	}
 	if r.Ready == "True" && r.ObservedGeneration == r.Generation && r.ReadyGeneration == r.Generation {
 		switch want.At[r.Revision] {
 		case Matches:
-			return verdict(Ready, "")
+			return Verdict{Phase: Ready}
 		case MatchUnknown:
-			return verdict(Unknown, "the reconciler reports revision %q, which is not known here", r.Revision)
+			return verdict(Unknown, v1alpha1.ReasonRevisionUnknown, "the reconciler reports revision %q, which is not known here", r.Revision)
 		}
 	}
 	if stillReady(r, want) {
-		return verdict(Ready, "")
+		return Verdict{Phase: Ready}
 	}
 	switch want.At[r.AttemptedRevision] {
 	case MatchUnknown:
 		if r.AttemptedRevision != "" {
-			return verdict(Unknown, "the reconciler works on revision %q, which is not known here", r.AttemptedRevision)
+			return verdict(Unknown, v1alpha1.ReasonRevisionUnknown, "the reconciler works on revision %q, which is not known here", r.AttemptedRevision)
 		}
-		return awaiting(verdict(Behind, "the reconciler has not fetched anything yet%s", because(r)))
+		return awaiting(verdict(Behind, v1alpha1.ReasonNotFetched, "the reconciler has not fetched anything yet%s", because(r)))
 	case Differs:
-		return awaiting(verdict(Behind, "the reconciler is at %s, which does not have this yet%s", r.AttemptedRevision, because(r)))
+		return awaiting(verdict(Behind, v1alpha1.ReasonRevisionBehind, "the reconciler is at %s, which does not have this yet%s", r.AttemptedRevision, because(r)))
 	}
 	if r.Ready == "False" && failed(r) {
-		return verdict(Failed, "%s: %s", r.Reason, r.Message)
+		return verdict(Failed, failures[r.Reason], "%s: %s", r.Reason, r.Message)
 	}
-	return verdict(Progressing, "applied, not ready yet%s", because(r))
+	return verdict(Progressing, v1alpha1.ReasonNotReady, "applied, not ready yet%s", because(r))
 }
 
 func awaiting(v Verdict) Verdict {
@@ -231,14 +254,26 @@ func because(r Reconciler) string {
 	return fmt.Sprintf(" (%s: %s)", r.Reason, r.Message)
 }
 
-// failedReasons are Flux's reasons for which waiting alone does not help.
-var failedReasons = []string{
-	"ArtifactFailed", "BuildFailed", "ReconciliationFailed", "PruneFailed", "HealthCheckFailed",
+// failures are Flux's reasons for which waiting alone does not help, as reasons of ours.
+var failures = map[string]v1alpha1.Reason{
+	"ArtifactFailed":       v1alpha1.ReasonArtifactFailed,
+	"BuildFailed":          v1alpha1.ReasonBuildFailed,
+	"ReconciliationFailed": v1alpha1.ReasonApplyFailed,
+	"PruneFailed":          v1alpha1.ReasonPruneFailed,
+	"HealthCheckFailed":    v1alpha1.ReasonHealthCheckFailed,
+	"InvalidCELExpression": v1alpha1.ReasonInvalidExpression,
+	"FeatureGateDisabled":  v1alpha1.ReasonFeatureDisabled,
+	"AccessDenied":         v1alpha1.ReasonAccessDenied,
 }
 
-// refusals are Flux's reasons not to begin with a spec at all, so that no revision
+// refusals are those of them not to begin with a spec at all, so that no revision
 // is ever attempted with it.
 var refusals = []string{"InvalidCELExpression", "FeatureGateDisabled", "AccessDenied"}
+
+// silence is why a cluster could not be asked.
+func silence(r Reconciler) v1alpha1.Reason {
+	return cmp.Or(v1alpha1.Reason(r.Reason), v1alpha1.ReasonClusterSilent)
+}
 
 func refused(r Reconciler) bool {
 	return r.Ready == "False" && r.ReadyGeneration == r.Generation && slices.Contains(refusals, r.Reason)
@@ -256,7 +291,7 @@ const (
 // object had failed.
 func failed(r Reconciler) bool {
 	slow := strings.Contains(r.Message, OutOfTime) && !strings.Contains(r.Message, ObjectFailed)
-	return slices.Contains(failedReasons, r.Reason) && !slow
+	return failures[r.Reason] != "" && !slow
 }
 
 // judgeCreator is Ready when the cluster is: the creator current, and its API server answering.
@@ -265,17 +300,17 @@ func judgeCreator(c Creator, on Place) Verdict {
 	case !c.Known:
 		return on.staying(creatorUnknown(c, ""))
 	case !c.Found:
-		return verdict(Progressing, "the creator is not there yet%s", suffix(c.Message))
+		return verdict(Progressing, v1alpha1.ReasonCreatorNotThere, "the creator is not there yet%s", suffix(c.Message))
 	case !c.Current:
-		return verdict(Progressing, "the cluster is being created%s", suffix(c.Message))
+		return verdict(Progressing, v1alpha1.ReasonClusterBeingCreated, "the cluster is being created%s", suffix(c.Message))
 	case !c.Answers:
-		return verdict(Progressing, "the new cluster's API server does not answer yet%s", suffix(c.Message))
+		return verdict(Progressing, v1alpha1.ReasonAPIServerSilent, "the new cluster's API server does not answer yet%s", suffix(c.Message))
 	}
-	return verdict(Ready, "")
+	return Verdict{Phase: Ready}
 }
 
 func creatorUnknown(c Creator, wayOut string) Verdict {
-	return verdict(Unknown, "the management cluster could not be asked for the creator%s%s%s", named(c), wayOut, suffix(c.Message))
+	return verdict(Unknown, v1alpha1.ReasonCreatorSilent, "the management cluster could not be asked for the creator%s%s%s", named(c), wayOut, suffix(c.Message))
 }
 
 func named(c Creator) string {

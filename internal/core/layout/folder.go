@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
 // Folder is what Flux makes of the directory of a root: one build of all files
@@ -20,7 +22,7 @@ import (
 // What only the cluster knows, such as its kinds, is left to the cluster.
 type Folder struct {
 	// Problems are what keeps Flux from building the directory, in order of place.
-	Problems []FolderProblem
+	Problems manifest.Problems
 
 	objects map[objectID]manifest.Source
 }
@@ -33,8 +35,8 @@ type folderObject struct {
 }
 
 type folderFields struct {
-	Problems []FolderProblem `json:"problems,omitempty"`
-	Objects  []folderObject  `json:"objects,omitempty"`
+	Problems manifest.Problems `json:"problems,omitempty"`
+	Objects  []folderObject    `json:"objects,omitempty"`
 }
 
 // MarshalJSON writes the folder with its objects in order.
@@ -62,18 +64,7 @@ func (f *Folder) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// FolderProblem is one thing that is wrong with the directory of a root.
-type FolderProblem struct {
-	Source manifest.Source
-	// Message says what is the matter, without a full stop; Effect what comes of it.
-	Message, Effect string
-}
-
-// String returns `<path>:<line>: <message>. <effect>`.
-func (p FolderProblem) String() string {
-	return p.Source.String() + ": " + p.Message + ". " + p.Effect
-}
-
+// What comes of a problem.
 const (
 	stopsRoot  = "Until it is corrected, the root takes up no change"
 	hidesFiles = "Until it is removed, the root takes up only what it lists"
@@ -137,7 +128,7 @@ func ReadFolder(root string, files map[string][]byte) Folder {
 			r.manifests(file, files[file])
 		}
 	}
-	slices.SortStableFunc(r.problems, func(a, b FolderProblem) int {
+	slices.SortStableFunc(r.problems, func(a, b manifest.Problem) int {
 		return cmp.Or(a.Source.Compare(b.Source), strings.Compare(a.Message, b.Message))
 	})
 	return Folder{Problems: r.problems, objects: r.objects}
@@ -145,7 +136,7 @@ func ReadFolder(root string, files map[string][]byte) Folder {
 
 // Claims says that a file of others defines an object that Furrow would put into
 // the directory in a file of its own.
-func (f Folder) Claims(id manifest.ID, own string) (FolderProblem, bool) {
+func (f Folder) Claims(id manifest.ID, own string) (manifest.Problem, bool) {
 	want := objectID{ID: id}.effective()
 	var found []manifest.Source
 	for have, at := range f.objects {
@@ -155,12 +146,13 @@ func (f Folder) Claims(id manifest.ID, own string) (FolderProblem, bool) {
 		}
 	}
 	if len(found) == 0 {
-		return FolderProblem{}, false
+		return manifest.Problem{}, false
 	}
-	return FolderProblem{
+	return manifest.Problem{
+		Reason:  v1alpha1.ReasonRootUnbuildable,
 		Source:  slices.MinFunc(found, manifest.Source.Compare),
 		Message: fmt.Sprintf("%s is also what Furrow puts into %s. Remove or rename it here", objectID{ID: id}, own),
-		Effect:  holdsTier,
+		Next:    holdsTier,
 	}, true
 }
 
@@ -200,11 +192,11 @@ type folderReader struct {
 	root     string
 	files    map[string][]byte
 	objects  map[objectID]manifest.Source
-	problems []FolderProblem
+	problems manifest.Problems
 }
 
 func (r *folderReader) problem(at manifest.Source, effect, format string, args ...any) {
-	r.problems = append(r.problems, FolderProblem{Source: at, Message: fmt.Sprintf(format, args...), Effect: effect})
+	r.problems = append(r.problems, manifest.Problem{Reason: v1alpha1.ReasonRootUnbuildable, Source: at, Message: fmt.Sprintf(format, args...), Next: effect})
 }
 
 func (r *folderReader) stops(at manifest.Source, format string, args ...any) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
@@ -204,7 +205,7 @@ func TestReadFolderWithKustomizationFiles(t *testing.T) {
 func TestFolderProblemSaysWhatComesOfIt(t *testing.T) {
 	f := ReadFolder("", map[string][]byte{"a.yaml": []byte("a: b\n")})
 	want := "a.yaml:1: this is no Kubernetes object: it has no apiVersion, kind and metadata. Move the file out of the repository. Until it is corrected, the root takes up no change"
-	if len(f.Problems) != 1 || f.Problems[0].String() != want {
+	if len(f.Problems) != 1 || f.Problems[0].Error() != want {
 		t.Errorf("got %v, want %s", f.Problems, want)
 	}
 }
@@ -228,7 +229,7 @@ func TestFolderClaims(t *testing.T) {
 			if claimed != (tc.want != "") {
 				t.Fatalf("claimed %v: %s", claimed, problem)
 			}
-			if claimed && !strings.HasPrefix(problem.String(), tc.want) {
+			if claimed && !strings.HasPrefix(problem.Error(), tc.want) {
 				t.Errorf("got %s, want %s", problem, tc.want)
 			}
 		})
@@ -292,7 +293,7 @@ func FuzzReadFolder(f *testing.F) {
 		files := map[string][]byte{"r/a.yaml": []byte(a), "r/s/kustomization.yaml": []byte(b), "r/z.yaml": []byte(b)}
 		folder := ReadFolder("r", files)
 		for _, p := range folder.Problems {
-			if p.Source.File == "" || p.Source.Line < 0 || p.Message == "" || p.Effect == "" {
+			if p.Source.File == "" || p.Source.Line < 0 || p.Message == "" || p.Next == "" || p.Reason != v1alpha1.ReasonRootUnbuildable {
 				t.Errorf("a problem that does not say enough: %+v", p)
 			}
 			lines := len(lineBreak.FindAllIndex(files[p.Source.File], -1)) + 1

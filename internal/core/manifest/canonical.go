@@ -2,9 +2,9 @@ package manifest
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
 	"reflect"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
 // Bytes returns the object's canonical YAML: keys in a stable order, nothing
@@ -16,7 +16,7 @@ func (o Object) Bytes() ([]byte, error) {
 		return o.rawBytes()
 	}
 	if len(o.Body) == 0 {
-		return nil, errors.New("the object has no body")
+		return nil, problemOf(v1alpha1.ReasonNotAnObject, o, "the object has no body", "")
 	}
 	return emit(withoutNullTimestamp(o.Body))
 }
@@ -24,14 +24,11 @@ func (o Object) Bytes() ([]byte, error) {
 func (o Object) rawBytes() ([]byte, error) {
 	now, err := Parse(o.Source.File, o.Raw)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s: the sops document cannot be read again: %w", o.Source, o.Title(), err)
+		return nil, problemOf(v1alpha1.ReasonInvalidEncryption, o, "the sops document cannot be read again: "+err.Error(), "Encrypt it again.")
 	}
 	if len(now) != 1 || !reflect.DeepEqual(now[0].Body, o.Body) {
-		return nil, Problem{
-			Source: o.Source, Object: o.Title(),
-			Message: "the object is encrypted with sops and must stay byte for byte, but something in it was changed",
-			Next:    "Make the change before encrypting it.",
-		}
+		return nil, problemOf(v1alpha1.ReasonInvalidEncryption, o, "the object is encrypted with sops and must stay byte for byte, but something in it was changed",
+			"Make the change before encrypting it.")
 	}
 	return bytes.Clone(o.Raw), nil
 }

@@ -9,6 +9,8 @@ import (
 
 	yaml2 "go.yaml.in/yaml/v2"
 	yaml3 "go.yaml.in/yaml/v3"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
 // Bounds on one document. What aliases add is bounded apart from the size of
@@ -71,24 +73,24 @@ func checkExtent(at place) *Problem {
 	e := m.of(at.node, 0)
 	switch {
 	case m.deep != nil:
-		return at.problem(m.deep, fmt.Sprintf("the document is nested more than %d levels deep", maxDepth),
+		return at.problem(v1alpha1.ReasonDocumentTooLarge, m.deep, fmt.Sprintf("the document is nested more than %d levels deep", maxDepth),
 			"Check the brackets and the indentation.")
 	case m.loop != nil:
-		return at.problem(m.loop, "an alias (*) stands inside of what it stands for",
+		return at.problem(v1alpha1.ReasonAmbiguousYAML, m.loop, "an alias (*) stands inside of what it stands for",
 			"Write the value out instead of the alias.")
 	case e.nodes-m.own.nodes > maxAliasNodes || e.bytes-m.own.bytes > maxAliasBytes:
-		return at.problem(nil, "the document's aliases stand for more data than an API server takes",
+		return at.problem(v1alpha1.ReasonDocumentTooLarge, nil, "the document's aliases stand for more data than an API server takes",
 			"Write out what is needed, or split it into several objects.")
 	}
 	return nil
 }
 
 // problem makes a problem at a node of the tree, or at the place itself.
-func (p place) problem(node *yaml3.Node, message, next string) *Problem {
+func (p place) problem(reason v1alpha1.Reason, node *yaml3.Node, message, next string) *Problem {
 	if node != nil {
 		p.line = p.base + node.Line
 	}
-	return &Problem{Source: p.source(), Message: message, Next: next}
+	return &Problem{Reason: reason, Source: p.source(), Message: message, Next: next}
 }
 
 // checkTree returns what is wrong with the mappings and scalars of a tree.
@@ -104,8 +106,8 @@ type treeCheck struct {
 	problems Problems
 }
 
-func (c *treeCheck) report(node *yaml3.Node, message, next string) {
-	c.problems = append(c.problems, *c.at.problem(node, message, next))
+func (c *treeCheck) report(reason v1alpha1.Reason, node *yaml3.Node, message, next string) {
+	c.problems = append(c.problems, *c.at.problem(reason, node, message, next))
 }
 
 func (c *treeCheck) walk(node *yaml3.Node) {
@@ -125,11 +127,11 @@ func (c *treeCheck) walk(node *yaml3.Node) {
 
 func (c *treeCheck) scalar(node *yaml3.Node) {
 	if plain(node) && slices.Contains(infinite, strings.ToLower(strings.TrimLeft(node.Value, "+-"))) {
-		c.report(node, fmt.Sprintf("the value of %s is infinite or not a number, which JSON, and so an API server, cannot hold", shorten(c.key)),
+		c.report(v1alpha1.ReasonUnsupportedValue, node, fmt.Sprintf("the value of %s is infinite or not a number, which JSON, and so an API server, cannot hold", shorten(c.key)),
 			"Quote it if it is meant as text.")
 	}
 	if node.ShortTag() == "!!binary" {
-		c.report(node, "!!binary values do not survive the way to an API server",
+		c.report(v1alpha1.ReasonUnsupportedValue, node, "!!binary values do not survive the way to an API server",
 			"Remove the tag, and write base64 as plain text where the field takes base64.")
 	}
 }
@@ -138,9 +140,9 @@ func (c *treeCheck) scalar(node *yaml3.Node) {
 func unreadableProblem(at place) Problem {
 	node, key, message, next := misfit(at.node, "")
 	if node == nil {
-		return *at.problem(nil, "the document cannot be read", "Check its tags (!!) and merges (<<).")
+		return *at.problem(v1alpha1.ReasonInvalidYAML, nil, "the document cannot be read", "Check its tags (!!) and merges (<<).")
 	}
-	return *at.problem(node, fmt.Sprintf("the value of %s %s", shorten(key), message), next)
+	return *at.problem(v1alpha1.ReasonUnsupportedValue, node, fmt.Sprintf("the value of %s %s", shorten(key), message), next)
 }
 
 // misfit finds the first scalar that does not have the type that its tag or its text says.
@@ -175,7 +177,7 @@ func (c *treeCheck) keys(node *yaml3.Node) {
 		keyNode, value := node.Content[i], node.Content[i+1]
 		key, ok := keyText(keyNode)
 		if !ok {
-			c.report(keyNode, "a key of this mapping is not text", c.keyAdvice(keyNode))
+			c.report(v1alpha1.ReasonUnsupportedValue, keyNode, "a key of this mapping is not text", c.keyAdvice(keyNode))
 			continue
 		}
 		if isMerge(keyNode) {
@@ -183,7 +185,7 @@ func (c *treeCheck) keys(node *yaml3.Node) {
 			key = "<<" // a quoted "<<" beside it is as confusing as a second one
 		}
 		if first, again := lines[key]; again {
-			c.report(keyNode, fmt.Sprintf("the key %s stands twice in one mapping, first on line %d", shorten(key), first),
+			c.report(v1alpha1.ReasonAmbiguousYAML, keyNode, fmt.Sprintf("the key %s stands twice in one mapping, first on line %d", shorten(key), first),
 				"Keep one of the two.")
 			continue
 		}
@@ -203,7 +205,7 @@ func (c *treeCheck) keyAdvice(key *yaml3.Node) string {
 func (c *treeCheck) mergeAfter(keyNode, value *yaml3.Node, before map[string]int) {
 	for _, key := range mergedKeys(value) {
 		if line, ok := before[key]; ok {
-			c.report(keyNode, fmt.Sprintf("<< merges the key %s, which stands before it on line %d: tools disagree on which one counts", shorten(key), line),
+			c.report(v1alpha1.ReasonAmbiguousYAML, keyNode, fmt.Sprintf("<< merges the key %s, which stands before it on line %d: tools disagree on which one counts", shorten(key), line),
 				"Put << first in the mapping.")
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
 // Options is what Complete needs to know besides the objects.
@@ -28,7 +30,7 @@ type Result struct {
 // nothing: their scopes do not count.
 func Complete(objects []Object, opts Options) (Result, error) {
 	if why := labelFault(opts.Namespace); opts.Namespace != "" && why != "" {
-		return Result{}, Problems{{Message: "the namespace for objects without one " + why, Next: "Set Seed.spec.namespace or -n to another one."}}
+		return Result{}, Problems{{Reason: v1alpha1.ReasonInvalidName, Field: "Seed.spec.namespace", Message: "the namespace for objects without one " + why, Next: "Set Seed.spec.namespace or -n to another one."}}
 	}
 	c := completion{opts: opts, defined: map[GroupKind]Scope{}, first: map[ID]Object{}}
 	kept := c.drop(objects)
@@ -58,16 +60,16 @@ type completion struct {
 	problems Problems
 }
 
-func (c *completion) warn(o Object, message, next string) {
-	c.warnings = append(c.warnings, problemOf(o, message, next))
+func (c *completion) warn(reason v1alpha1.Reason, o Object, message, next string) {
+	c.warnings = append(c.warnings, problemOf(reason, o, message, next))
 }
 
-func (c *completion) refuse(o Object, message, next string) {
-	c.problems = append(c.problems, problemOf(o, message, next))
+func (c *completion) refuse(reason v1alpha1.Reason, o Object, message, next string) {
+	c.problems = append(c.problems, problemOf(reason, o, message, next))
 }
 
-func problemOf(o Object, message, next string) Problem {
-	return Problem{Source: o.Source, Object: o.Title(), Message: message, Next: next}
+func problemOf(reason v1alpha1.Reason, o Object, message, next string) Problem {
+	return Problem{Reason: reason, Source: o.Source, Object: o.Title(), Message: message, Next: next}
 }
 
 // dropRules name the objects that are not meant to be applied; each returns
@@ -80,7 +82,7 @@ next:
 	for _, o := range objects {
 		for _, rule := range dropRules {
 			if why := rule(o); why != "" {
-				c.warn(o, "the object is left out: "+why, "Remove the annotation if it is meant to be applied.")
+				c.warn(v1alpha1.ReasonLeftOut, o, "the object is left out: "+why, "Remove the annotation if it is meant to be applied.")
 				continue next
 			}
 		}
@@ -150,7 +152,7 @@ func (c *completion) warnOfOrder(objects []Object, order foreignOrder) {
 		others = fmt.Sprintf(" (one of %d in the seed)", count)
 	}
 	message := fmt.Sprintf("annotation %s: %s%s has no effect: %s", order.annotation, Printable(first.Annotation(order.annotation)), others, order.effect)
-	c.warn(first, message, order.next)
+	c.warn(v1alpha1.ReasonAnnotationIgnored, first, message, order.next)
 }
 
 // settle gives the object the namespace that its scope asks for, false when
@@ -159,15 +161,15 @@ func (c *completion) settle(o Object) (Object, bool) {
 	scope, known := c.scope(o.ID.GroupKind())
 	switch {
 	case !known && o.ID.Group == "": // no CustomResourceDefinition and no API server adds to it
-		c.refuse(o, fmt.Sprintf("Kubernetes has no kind %s in API group %s", o.ID.Kind, coreGroup), nextForKind(o.ID.GroupKind()))
+		c.refuse(v1alpha1.ReasonUnknownKind, o, fmt.Sprintf("Kubernetes has no kind %s in API group %s", o.ID.Kind, coreGroup), nextForKind(o.ID.GroupKind()))
 		return o, false
 	case !known && ServedByKubernetes(o.ID.GroupKind()):
-		c.warn(o, fmt.Sprintf("Kubernetes has no kind %s in API group %s", o.ID.Kind, o.ID.Group), nextForKind(o.ID.GroupKind()))
+		c.warn(v1alpha1.ReasonUnknownKind, o, fmt.Sprintf("Kubernetes has no kind %s in API group %s", o.ID.Kind, o.ID.Group), nextForKind(o.ID.GroupKind()))
 	case !known && o.ID.Namespace == "":
-		c.warn(o, fmt.Sprintf("it is not known whether %s is namespaced: the object has no namespace, and is taken as cluster-scoped", o.ID.GroupKind()),
+		c.warn(v1alpha1.ReasonUnknownScope, o, fmt.Sprintf("it is not known whether %s is namespaced: the object has no namespace, and is taken as cluster-scoped", o.ID.GroupKind()),
 			"Write metadata.namespace if it is namespaced, or add its CustomResourceDefinition.")
 	case !known:
-		c.warn(o, fmt.Sprintf("it is not known whether %s is namespaced: the object has a namespace, and is taken as namespaced", o.ID.GroupKind()),
+		c.warn(v1alpha1.ReasonUnknownScope, o, fmt.Sprintf("it is not known whether %s is namespaced: the object has a namespace, and is taken as namespaced", o.ID.GroupKind()),
 			"Add its CustomResourceDefinition to be sure.")
 	case scope == Namespaced && o.ID.Namespace == "":
 		return c.fill(o)
@@ -217,10 +219,10 @@ func (c *completion) scope(kind GroupKind) (Scope, bool) {
 func (c *completion) fill(o Object) (Object, bool) {
 	switch {
 	case c.opts.Namespace == "":
-		c.refuse(o, "the object is namespaced and has no namespace", "Write metadata.namespace, or set Seed.spec.namespace or -n.")
+		c.refuse(v1alpha1.ReasonMissingNamespace, o, "the object is namespaced and has no namespace", "Write metadata.namespace, or set Seed.spec.namespace or -n.")
 		return o, false
 	case o.Encrypted():
-		c.refuse(o, "the object has no namespace, and none can be filled in because it is encrypted with sops",
+		c.refuse(v1alpha1.ReasonMissingNamespace, o, "the object has no namespace, and none can be filled in because it is encrypted with sops",
 			fmt.Sprintf("Write metadata.namespace: %s before encrypting it.", c.opts.Namespace))
 		return o, false
 	}
@@ -229,17 +231,19 @@ func (c *completion) fill(o Object) (Object, bool) {
 
 func (c *completion) strip(o Object) (Object, bool) {
 	if o.Encrypted() {
-		c.refuse(o, fmt.Sprintf("%s is cluster-scoped, and the namespace cannot be removed because the object is encrypted with sops", o.ID.GroupKind()),
+		c.refuse(v1alpha1.ReasonInvalidEncryption, o, fmt.Sprintf("%s is cluster-scoped, and the namespace cannot be removed because the object is encrypted with sops", o.ID.GroupKind()),
 			"Remove metadata.namespace before encrypting it.")
 		return o, false
 	}
-	c.warn(o, fmt.Sprintf("%s is cluster-scoped: the namespace %s is removed", o.ID.GroupKind(), o.ID.Namespace), "Remove metadata.namespace.")
+	c.warn(v1alpha1.ReasonNamespaceRemoved, o, fmt.Sprintf("%s is cluster-scoped: the namespace %s is removed", o.ID.GroupKind(), o.ID.Namespace), "Remove metadata.namespace.")
 	return o.WithNamespace(""), true
 }
 
 func (c *completion) keep(o Object) {
 	if first, again := c.first[o.ID]; again {
-		c.refuse(o, fmt.Sprintf("the object %s stands twice: it is already at %s", o.ID, first.Source), "Keep one of the two.")
+		p := problemOf(v1alpha1.ReasonDuplicateObject, o, fmt.Sprintf("the object %s stands twice: it is already at %s", o.ID, first.Source), "Keep one of the two.")
+		p.Other = first.Source
+		c.problems = append(c.problems, p)
 		return
 	}
 	c.first[o.ID] = o

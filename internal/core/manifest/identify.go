@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
 // identity reads who an object is, and gathers why it cannot be that.
@@ -19,7 +21,7 @@ type identity struct {
 func identify(body map[string]any, at place) *identity {
 	c := &identity{body: body, at: at}
 	if body["apiVersion"] == nil && body["kind"] == nil {
-		c.report(at, "the document is not a Kubernetes object: it has neither apiVersion nor kind",
+		c.report(v1alpha1.ReasonNotAnObject, at, "the document is not a Kubernetes object: it has neither apiVersion nor kind",
 			"Add both, or keep the file out of the seed.")
 		return c
 	}
@@ -29,11 +31,11 @@ func identify(body map[string]any, at place) *identity {
 	return c
 }
 
-func (c *identity) report(at place, message, next string) {
+func (c *identity) report(reason v1alpha1.Reason, at place, message, next string) {
 	kind, _ := c.body["kind"].(string)
 	metadata, _ := c.body["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
-	c.problems = append(c.problems, Problem{Source: at.source(), Object: safeTitle(kind, name), Message: message, Next: next})
+	c.problems = append(c.problems, Problem{Reason: reason, Source: at.source(), Field: at.field(), Object: safeTitle(kind, name), Message: message, Next: next})
 }
 
 // text returns a required string; empty counts as missing.
@@ -41,18 +43,18 @@ func (c *identity) text(fields map[string]any, key, path, next string) (string, 
 	at := c.at.at(strings.Split(path, ".")...)
 	switch value := fields[key].(type) {
 	case nil:
-		c.report(at, path+" is missing", next)
+		c.report(v1alpha1.ReasonMissingField, at, path+" is missing", next)
 	case string:
 		if value == "" {
-			c.report(at, path+" is empty", next)
+			c.report(v1alpha1.ReasonMissingField, at, path+" is empty", next)
 		}
 		if strings.HasPrefix(value, "ENC[") {
-			c.report(at, path+" is encrypted", "Encrypt with --encrypted-regex '^(data|stringData)$', so that the object can be identified.")
+			c.report(v1alpha1.ReasonEncryptedMetadata, at, path+" is encrypted", "Encrypt with --encrypted-regex '^(data|stringData)$', so that the object can be identified.")
 			return "", at, false
 		}
 		return value, at, value != ""
 	default:
-		c.report(at, fmt.Sprintf("%s is %s and not text", path, typeName(value)), "Quote it if it is meant as text.")
+		c.report(v1alpha1.ReasonInvalidField, at, fmt.Sprintf("%s is %s and not text", path, typeName(value)), "Quote it if it is meant as text.")
 	}
 	return "", at, false
 }
@@ -72,9 +74,9 @@ func (c *identity) readAPIVersion() {
 	}
 	switch {
 	case group == coreGroup:
-		c.report(at, fmt.Sprintf("there is no API group %q", coreGroup), "Write apiVersion: "+version+".")
+		c.report(v1alpha1.ReasonUnknownKind, at, fmt.Sprintf("there is no API group %q", coreGroup), "Write apiVersion: "+version+".")
 	case why != "":
-		c.report(at, fmt.Sprintf("apiVersion %s is malformed: %s", shorten(value), why), "Write group/version, or v1 for the core group.")
+		c.report(v1alpha1.ReasonInvalidField, at, fmt.Sprintf("apiVersion %s is malformed: %s", shorten(value), why), "Write group/version, or v1 for the core group.")
 	}
 	c.id.Group, c.version = group, version
 }
@@ -85,7 +87,7 @@ func (c *identity) readKind() {
 		return
 	}
 	if why := kindFault(value); why != "" {
-		c.report(at, "kind "+why, "Write the kind as the API server knows it.")
+		c.report(v1alpha1.ReasonInvalidField, at, "kind "+why, "Write the kind as the API server knows it.")
 	}
 	c.id.Kind = value
 }
@@ -94,7 +96,7 @@ func (c *identity) readMetadata() {
 	at := c.at.at("metadata")
 	metadata, ok := c.body["metadata"].(map[string]any)
 	if !ok && c.body["metadata"] != nil {
-		c.report(at, "metadata is not a mapping", "Write metadata with name: below it.")
+		c.report(v1alpha1.ReasonInvalidField, at, "metadata is not a mapping", "Write metadata with name: below it.")
 		return
 	}
 	c.readName(metadata)
@@ -105,7 +107,7 @@ func (c *identity) readMetadata() {
 
 func (c *identity) readName(metadata map[string]any) {
 	if metadata["name"] == nil && metadata["generateName"] != nil {
-		c.report(c.at.at("metadata", "generateName"), "metadata.generateName without metadata.name: Git needs a name that stays",
+		c.report(v1alpha1.ReasonMissingField, c.at.at("metadata", "generateName"), "metadata.generateName without metadata.name: Git needs a name that stays",
 			"Write metadata.name instead.")
 		return
 	}
@@ -114,7 +116,7 @@ func (c *identity) readName(metadata map[string]any) {
 		return
 	}
 	if why := kindNameFault(c.id.GroupKind(), value, c.body); why != "" {
-		c.report(at, "metadata.name "+why, "Choose another name.")
+		c.report(v1alpha1.ReasonInvalidName, at, "metadata.name "+why, "Choose another name.")
 	}
 	c.id.Name = value
 }
@@ -128,7 +130,7 @@ func (c *identity) readNamespace(metadata map[string]any) {
 		return
 	}
 	if why := labelFault(value); why != "" {
-		c.report(at, "metadata.namespace "+why, "Choose another namespace.")
+		c.report(v1alpha1.ReasonInvalidName, at, "metadata.namespace "+why, "Choose another namespace.")
 	}
 	c.id.Namespace = value
 }
@@ -141,19 +143,19 @@ func (c *identity) checkStrings(metadata map[string]any, field string) {
 	}
 	values, ok := metadata[field].(map[string]any)
 	if !ok {
-		c.report(c.at.at("metadata", field), "metadata."+field+" is not a mapping", "Write one key: value a line below it.")
+		c.report(v1alpha1.ReasonInvalidField, c.at.at("metadata", field), "metadata."+field+" is not a mapping", "Write one key: value a line below it.")
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		at := c.at.at("metadata", field, key)
 		if why := keyFault(key); why != "" {
-			c.report(at, "metadata."+field+": "+why, "Correct the key.")
+			c.report(v1alpha1.ReasonInvalidLabel, at, "metadata."+field+": "+why, "Correct the key.")
 		}
 		value, ok := values[key].(string)
 		if !ok {
-			c.report(at, fmt.Sprintf("metadata.%s: the value of %s is %s and not text", field, shorten(key), typeName(values[key])), "Quote the value.")
+			c.report(v1alpha1.ReasonInvalidLabel, at, fmt.Sprintf("metadata.%s: the value of %s is %s and not text", field, shorten(key), typeName(values[key])), "Quote the value.")
 		} else if why := valueFault(value); field == "labels" && why != "" && !isSopsValue(value) {
-			c.report(at, fmt.Sprintf("metadata.labels: the value of %s %s", shorten(key), why), "Correct the value, or make it an annotation.")
+			c.report(v1alpha1.ReasonInvalidLabel, at, fmt.Sprintf("metadata.labels: the value of %s %s", shorten(key), why), "Correct the value, or make it an annotation.")
 		}
 	}
 }

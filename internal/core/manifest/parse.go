@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	yaml3 "go.yaml.in/yaml/v3"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
 // Parse returns the objects of one file, YAML or JSON, in order. The error is
@@ -29,11 +31,11 @@ func New(source Source, body map[string]any) (Object, error) {
 	at := place{file: source.File, line: source.Line}
 	text, err := json.Marshal(body)
 	if err != nil {
-		return Object{}, Problems{{Source: source, Message: "the object is not JSON", Next: "Use JSON types only."}}
+		return Object{}, Problems{{Reason: v1alpha1.ReasonUnsupportedValue, Source: source, Message: "the object is not JSON", Next: "Use JSON types only."}}
 	}
 	value, err := decodeJSON(text)
 	if err != nil {
-		return Object{}, Problems{{Source: source, Message: "the object is not JSON", Next: "Use JSON types only."}}
+		return Object{}, Problems{{Reason: v1alpha1.ReasonUnsupportedValue, Source: source, Message: "the object is not JSON", Next: "Use JSON types only."}}
 	}
 	fields, _ := value.(map[string]any)
 	r.object(fields, at, nil)
@@ -50,8 +52,8 @@ type reader struct {
 	problems Problems
 }
 
-func (r *reader) report(at place, object, message, next string) {
-	r.problems = append(r.problems, Problem{Source: at.source(), Object: object, Message: message, Next: next})
+func (r *reader) report(reason v1alpha1.Reason, at place, object, message, next string) {
+	r.problems = append(r.problems, Problem{Reason: reason, Source: at.source(), Field: at.field(), Object: object, Message: message, Next: next})
 }
 
 var (
@@ -76,13 +78,13 @@ func likelyTitle(text []byte) string {
 func (r *reader) document(doc document) {
 	at := place{file: r.file, line: doc.line + leadingLines(doc.text), base: doc.line - 1}
 	if len(doc.text) > maxDocument {
-		r.report(at, likelyTitle(doc.text), fmt.Sprintf("the document has %d bytes, and Furrow reads at most %d (3 MiB) as one", len(doc.text), maxDocument),
+		r.report(v1alpha1.ReasonDocumentTooLarge, at, likelyTitle(doc.text), fmt.Sprintf("the document has %d bytes, and Furrow reads at most %d (3 MiB) as one", len(doc.text), maxDocument),
 			"Split it into several objects.")
 		return
 	}
 	if line := invalidLine(doc.text); line > 0 {
 		at.line = at.base + line
-		r.report(at, "", "the text is not UTF-8", "Save the file as UTF-8.")
+		r.report(v1alpha1.ReasonInvalidYAML, at, "", "the text is not UTF-8", "Save the file as UTF-8.")
 		return
 	}
 	if (isJSONFile(r.file) || looksLikeJSON(doc.raw)) && r.json(doc, at) {
@@ -109,7 +111,7 @@ func (r *reader) json(doc document, at place) bool {
 		return false
 	}
 	at.line = at.base + line
-	r.report(at, "", "JSON: "+unquoted.ReplaceAllString(err.Error(), "invalid character "), "Correct the document there.")
+	r.report(v1alpha1.ReasonInvalidYAML, at, "", "JSON: "+unquoted.ReplaceAllString(err.Error(), "invalid character "), "Correct the document there.")
 	return true
 }
 
@@ -171,11 +173,11 @@ func (r *reader) tree(t tree, at place) {
 	case isNull(root):
 		return
 	case root.Kind == yaml3.SequenceNode:
-		r.report(at, "", "the document is a list and not an object",
+		r.report(v1alpha1.ReasonNotAnObject, at, "", "the document is a list and not an object",
 			"Put each object in a document of its own, or in the items of a v1 List; keep other data out of the seed.")
 		return
 	default:
-		r.report(at, "", "the document is a single value and not an object", "Write an object, or keep the file out of the seed.")
+		r.report(v1alpha1.ReasonNotAnObject, at, "", "the document is a single value and not an object", "Write an object, or keep the file out of the seed.")
 		return
 	}
 	value, err := t.decode()
@@ -187,7 +189,7 @@ func (r *reader) tree(t tree, at place) {
 	}
 	body, ok := value.(map[string]any)
 	if !ok {
-		r.report(at, name, "the document is not an object", "Write an object, or keep the file out of the seed.")
+		r.report(v1alpha1.ReasonNotAnObject, at, name, "the document is not an object", "Write an object, or keep the file out of the seed.")
 		return
 	}
 	r.expand(body, at, t.raw)
@@ -223,7 +225,7 @@ func (r *reader) expand(body map[string]any, at place, raw []byte) {
 	}
 	kind, _ := body["kind"].(string)
 	if _, encrypted := body["sops"]; encrypted {
-		r.report(at, kind, "a list that is encrypted with sops cannot be taken apart", "Encrypt each object in a document of its own.")
+		r.report(v1alpha1.ReasonInvalidEncryption, at, kind, "a list that is encrypted with sops cannot be taken apart", "Encrypt each object in a document of its own.")
 		return
 	}
 	if body["items"] == nil {
@@ -231,14 +233,14 @@ func (r *reader) expand(body map[string]any, at place, raw []byte) {
 	}
 	items, ok := body["items"].([]any)
 	if !ok {
-		r.report(at.at("items"), kind, "items is not a list", "Write the objects as a list.")
+		r.report(v1alpha1.ReasonNotAnObject, at.at("items"), kind, "items is not a list", "Write the objects as a list.")
 		return
 	}
 	for i, item := range items {
 		at := at.at("items").item(i)
 		fields, ok := item.(map[string]any)
 		if !ok {
-			r.report(at, kind, fmt.Sprintf("item %d is not an object", i), "Write an object, or remove the item.")
+			r.report(v1alpha1.ReasonNotAnObject, at, kind, fmt.Sprintf("item %d is not an object", i), "Write an object, or remove the item.")
 			continue
 		}
 		inheritKind(fields, body)
@@ -279,13 +281,13 @@ func (r *reader) object(body map[string]any, at place, raw []byte) {
 	o := Object{ID: c.id, Version: c.version, Source: at.source(), Body: withoutNullTimestamp(body)}
 	if _, encrypted := body["sops"]; encrypted {
 		if raw == nil {
-			c.report(at, "the object is encrypted with sops but is no document of its own, and so cannot be kept byte for byte",
+			c.report(v1alpha1.ReasonInvalidEncryption, at, "the object is encrypted with sops but is no document of its own, and so cannot be kept byte for byte",
 				"Put it in a document of its own.")
 		}
 		o.Raw = bytes.Clone(raw)
 	}
 	if message, next := sizeFault(o); message != "" {
-		c.report(at, message, next)
+		c.report(v1alpha1.ReasonObjectTooLarge, at, message, next)
 	}
 	if len(c.problems) > 0 {
 		r.problems = append(r.problems, c.problems...)

@@ -1,7 +1,9 @@
 package manifest
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	yaml3 "go.yaml.in/yaml/v3"
 )
@@ -15,12 +17,18 @@ type place struct {
 	// from 1 at the line that comes after base lines of the file.
 	node *yaml3.Node
 	base int
+	// path is that of the value in its document: metadata.name.
+	path string
 }
+
+// field is the path of the value; empty for the document itself.
+func (p place) field() string { return strings.TrimPrefix(p.path, ".") }
 
 func (p place) source() Source { return Source{File: p.file, Line: p.line} }
 
 // at descends into mappings; the line is that of the last key found.
 func (p place) at(path ...string) place {
+	p.path += "." + strings.Join(path, ".")
 	for _, key := range path {
 		node := target(p.node)
 		p.node = nil
@@ -39,6 +47,7 @@ func (p place) at(path ...string) place {
 
 // item descends into a list; the line is that of the item's first key.
 func (p place) item(i int) place {
+	p.path += fmt.Sprintf("[%d]", i)
 	node := target(p.node)
 	p.node = nil
 	if node == nil || node.Kind != yaml3.SequenceNode || i >= len(node.Content) {

@@ -2,16 +2,19 @@ package manifest
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
 // Source is a place in a file.
 type Source struct {
-	File string
+	File string `json:"file"`
 	// Line counts from 1. For an object it is the line of its first key.
-	Line int
+	Line int `json:"line,omitempty"`
 }
 
 // String returns "file:line", or "file" where no line is known.
@@ -27,16 +30,32 @@ func (s Source) Compare(other Source) int {
 	return cmp.Or(strings.Compare(s.File, other.File), cmp.Compare(s.Line, other.Line))
 }
 
-// Problem is one thing that is wrong, or worth a warning, at one place.
+// Problem is a state, a refusal or a warning: why it is so, what it is about, and what to do. Whoever acts on one, or
+// compares it, does so by its reason and fields; the texts are for people alone.
 type Problem struct {
-	Source Source
+	Reason v1alpha1.Reason `json:"reason,omitempty"`
+	Source Source          `json:"source,omitzero"`
+	// Other is the other place that the message names, such as that of the first of two.
+	Other Source `json:"other,omitzero"`
 	// Object names the object for people, as in `Deployment "web"`; empty when
 	// it is not known which object the place belongs to.
-	Object string
+	Object string `json:"object,omitempty"`
+	// Field is the field, annotation or setting that is wrong.
+	Field string `json:"field,omitempty"`
+	// Seed, Cluster, Repo and Path are those that the message names.
+	Seed    string `json:"seed,omitempty"`
+	Cluster string `json:"cluster,omitempty"`
+	Repo    string `json:"repo,omitempty"`
+	Path    string `json:"path,omitempty"`
 	// Message says what is the matter, without a full stop.
-	Message string
+	Message string `json:"message,omitempty"`
 	// Next says what to do about it, as a sentence.
-	Next string
+	Next string `json:"next,omitempty"`
+}
+
+// OfSeed is what is wrong with a seed as a whole.
+func OfSeed(reason v1alpha1.Reason, seed, message, next string) Problem {
+	return Problem{Reason: reason, Seed: seed, Object: fmt.Sprintf("seed %q", seed), Message: message, Next: next}
 }
 
 // Error returns `seeds/a.yaml:12: Deployment "web": <message>. <next>`.
@@ -48,11 +67,100 @@ func (p Problem) Error() string {
 	if p.Object != "" {
 		b.WriteString(p.Object + ": ")
 	}
-	b.WriteString(p.Message + ".")
-	if p.Next != "" {
-		b.WriteString(" " + p.Next)
-	}
+	b.WriteString(p.Text())
 	return b.String()
+}
+
+// Text is the problem without its place and object, as a state has it.
+func (p Problem) Text() string {
+	switch {
+	case p.Next == "":
+		return p.Message
+	case strings.Contains(p.Message, "\n"):
+		return p.Message + "\n" + p.Next
+	}
+	return p.Message + ". " + p.Next
+}
+
+// WithCluster says which cluster the problem is about.
+func (p Problem) WithCluster(name string) Problem {
+	p.Cluster = name
+	return p
+}
+
+// WithField says which field, annotation or setting the problem is about.
+func (p Problem) WithField(name string) Problem {
+	p.Field = name
+	return p
+}
+
+// Problem returns the problem itself; see ProblemOf.
+func (p Problem) Problem() Problem { return p }
+
+// ProblemOf is the first problem of an error, through whatever wraps it: that of an error which has one, or one with the
+// reason that the error gives. An error without a reason, which is a mistake of ours, becomes one of reason Internal.
+func ProblemOf(err error) Problem {
+	if e, ok := errors.AsType[interface {
+		error
+		Problem() Problem
+	}](err); ok {
+		return e.Problem()
+	}
+	reason := v1alpha1.ReasonInternal
+	if e, ok := errors.AsType[interface {
+		error
+		Reason() string
+	}](err); ok {
+		reason = v1alpha1.Reason(e.Reason())
+	}
+	return Problem{Reason: reason, Message: err.Error()}
+}
+
+// About says what an error is about: it has the reason and the fields of its own problem and, where that has none, the
+// given ones. The error itself stays as it is.
+func About(p Problem, err error) error {
+	if err == nil {
+		return nil
+	}
+	return aboutError{err, p}
+}
+
+type aboutError struct {
+	error
+	about Problem
+}
+
+func (e aboutError) Unwrap() error { return e.error }
+
+func (e aboutError) Problem() Problem {
+	p := ProblemOf(e.error)
+	if p.Reason == v1alpha1.ReasonInternal {
+		p.Reason = cmp.Or(e.about.Reason, p.Reason)
+	}
+	p.Source, p.Other = cmp.Or(p.Source, e.about.Source), cmp.Or(p.Other, e.about.Other)
+	p.Object, p.Field, p.Seed = cmp.Or(p.Object, e.about.Object), cmp.Or(p.Field, e.about.Field), cmp.Or(p.Seed, e.about.Seed)
+	p.Cluster, p.Repo, p.Path = cmp.Or(p.Cluster, e.about.Cluster), cmp.Or(p.Repo, e.about.Repo), cmp.Or(p.Path, e.about.Path)
+	p.Next = cmp.Or(p.Next, e.about.Next)
+	return p
+}
+
+// ReasonOf is the reason of an error; empty of nil.
+func ReasonOf(err error) v1alpha1.Reason {
+	if err == nil {
+		return ""
+	}
+	return ProblemOf(err).Reason
+}
+
+// ProblemsOf are all problems of an error, in order; none of nil.
+func ProblemsOf(err error) Problems {
+	if err == nil {
+		return nil
+	}
+	if several, ok := errors.AsType[Problems](err); ok {
+		return several
+	}
+	return Problems{ProblemOf(err)}
 }
 
 // Problems is every problem of one input, sorted by place. As an error it is

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
 // readableFields are the fields of a Secret that hold nothing secret. All others
@@ -24,37 +26,54 @@ var copyAnnotations = []string{
 // document with a sops key every value must have the form that SOPS gives it, for the
 // key alone encrypts nothing, and encrypted_regex may leave values out. Without the key
 // nobody would decrypt such a value.
-func Exposed(o Object) (message, next string) {
+func Exposed(o Object) *Problem {
+	p := exposed(o)
+	if p == nil {
+		return nil
+	}
+	p.Source, p.Object = o.Source, o.Title()
+	return p
+}
+
+func exposed(o Object) *Problem {
 	if o.ID.GroupKind() == (GroupKind{Group: "bitnami.com", Kind: "SealedSecret"}) {
 		return exposedInTemplate(o.Map("spec", "template"))
 	}
 	if !isSecret(o.ID.GroupKind()) {
-		return "", ""
+		return nil
 	}
-	next = "Encrypt it with SOPS"
+	next := "Encrypt it with SOPS"
 	if o.Encrypted() {
 		next = "Encrypt it again, with sops encrypt --encrypted-regex '^(data|stringData)$'"
 	}
 	if field := fieldWith(o.Body, isPlain); field != "" {
-		return field + " is not encrypted, and everyone with access to the GitOps repository could read it", next
+		return plainSecret(field, field+" is not encrypted, and everyone with access to the GitOps repository could read it", next)
 	}
 	if key := exposedCopy(o.Body); key != "" {
-		return fmt.Sprintf("annotation %s has a copy of the object that is not encrypted", key), "Remove the annotation"
+		return plainSecret(key, fmt.Sprintf("annotation %s has a copy of the object that is not encrypted", key), "Remove the annotation")
 	}
 	if !o.Encrypted() {
 		if field := fieldWith(o.Body, isSopsValue); field != "" {
-			return field + " is encrypted, but the document has no sops key, so Flux would not decrypt it", "Encrypt the whole document with SOPS"
+			return notSops(field, field+" is encrypted, but the document has no sops key, so Flux would not decrypt it", "Encrypt the whole document with SOPS")
 		}
-		return "", ""
+		return nil
 	}
 	if mac, _ := o.Field("sops", "mac"); !isSopsValue(mac) {
-		return "it has a sops key, but sops.mac is not what SOPS writes, so the object counts as not encrypted", next
+		return notSops("sops.mac", "it has a sops key, but sops.mac is not what SOPS writes, so the object counts as not encrypted", next)
 	}
 	sops, _ := o.Field("sops")
 	if field := strangeField("sops", sops); field != "" {
-		return field + " is not a field that SOPS writes, and everyone with access to the GitOps repository could read it", "Remove it"
+		return notSops(field, field+" is not a field that SOPS writes, and everyone with access to the GitOps repository could read it", "Remove it")
 	}
 	return exposedInText(o.Raw, next)
+}
+
+func plainSecret(field, message, next string) *Problem {
+	return &Problem{Reason: v1alpha1.ReasonPlainSecret, Field: field, Message: message, Next: next}
+}
+
+func notSops(field, message, next string) *Problem {
+	return &Problem{Reason: v1alpha1.ReasonInvalidEncryption, Field: field, Message: message, Next: next}
 }
 
 // isSecret takes in what was meant as a Secret: no group of Kubernetes has another kind of
@@ -113,14 +132,14 @@ func fieldName(key string) string {
 
 // exposedInTemplate looks at the template of a SealedSecret. Its data is meant to be read:
 // text into which the controller puts values. It has no stringData.
-func exposedInTemplate(template map[string]any) (message, next string) {
+func exposedInTemplate(template map[string]any) *Problem {
 	if field := leafWith("spec.template.stringData", template["stringData"], isPlain); field != "" {
-		return field + " is not sealed, and everyone with access to the GitOps repository could read it", "Remove it, and seal the value with kubeseal"
+		return plainSecret(field, field+" is not sealed, and everyone with access to the GitOps repository could read it", "Remove it, and seal the value with kubeseal")
 	}
 	if key := exposedCopy(template); key != "" {
-		return fmt.Sprintf("annotation %s of spec.template has a copy of the object that is not encrypted", key), "Remove the annotation"
+		return plainSecret(key, fmt.Sprintf("annotation %s of spec.template has a copy of the object that is not encrypted", key), "Remove the annotation")
 	}
-	return "", ""
+	return nil
 }
 
 // exposedCopy names the annotation of an object that holds a Secret whose values can be

@@ -110,7 +110,10 @@ func TestExposedSecrets(t *testing.T) {
 			if err != nil || len(objects) != 1 {
 				t.Fatalf("%d objects, %v", len(objects), err)
 			}
-			got, _ := Exposed(objects[0])
+			got := ""
+			if p := Exposed(objects[0]); p != nil {
+				got = p.Message
+			}
 			if !strings.HasPrefix(got, tc.want) || (got == "") != (tc.want == "") {
 				t.Errorf("%q, want %q", got, tc.want)
 			}

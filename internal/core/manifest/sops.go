@@ -66,26 +66,26 @@ const (
 // beside the values that it comes to: comments among them, and what a merge, an anchor
 // or a tag has that no value shows. What stands above the first key may be read: that is
 // where licences are.
-func exposedInText(raw []byte, next string) (message, instead string) {
+func exposedInText(raw []byte, next string) *Problem {
 	documents := split(raw)
 	if len(documents) != 1 {
-		return unreadable, next
+		return notSops("", unreadable, next)
 	}
 	if trees, _, err := readJSON(documents[0]); err == nil && len(trees) == 1 {
-		return "", ""
+		return nil
 	}
 	t, err := readYAML(documents[0])
 	switch {
 	case err != nil:
-		return unreadable, next
+		return notSops("", unreadable, next)
 	case hasNode(t.root, isIndirect):
-		return notFromSops, next
+		return notSops("", notFromSops, next)
 	case hasNode(t.root, isTagged), directive.Match(documents[0].text):
-		return taggedValue, "Remove them, or encrypt it again"
+		return notSops("", taggedValue, "Remove them, or encrypt it again")
 	case hasPlainComment(documents[0].text, t.root):
-		return plainComment, "Remove the comment, or let SOPS encrypt it"
+		return plainSecret("", plainComment, "Remove the comment, or let SOPS encrypt it")
 	}
-	return "", ""
+	return nil
 }
 
 func hasNode(node *yaml3.Node, is func(*yaml3.Node) bool) bool {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	yaml2 "go.yaml.in/yaml/v2"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
 var errorLine = regexp.MustCompile(`^line (\d+): `)
@@ -90,7 +92,7 @@ var advice = []struct{ has, message, next string }{
 // stands where YAML is not valid is as likely as not a password without quotes.
 func syntaxProblem(doc document, at place, err error) Problem {
 	f := locate(doc.text, err)
-	p := Problem{Message: "YAML: " + Printable(f.text), Next: "Correct the document there."}
+	p := Problem{Reason: v1alpha1.ReasonInvalidYAML, Message: "YAML: " + Printable(f.text), Next: "Correct the document there."}
 	if strings.ContainsAny(f.text, "'\"`") { // it may quote a value
 		p.Message = "the document is not valid YAML"
 	}

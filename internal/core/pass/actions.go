@@ -5,7 +5,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
 )
@@ -225,7 +227,7 @@ func (d *decider) forget(s *Seed) []Action {
 	}
 	switch {
 	case kept && len(tiers) == 0:
-		s.fail(fmt.Errorf("seed %q: it is gone, but a person has edited a proposal of it that is still open: merge it, or delete its branch", s.Name))
+		s.fail(manifest.OfSeed(v1alpha1.ReasonEditedByPerson, s.Name, "it is gone, but a person has edited a proposal of it that is still open", "Merge it, or delete its branch."))
 		return nil
 	case kept || len(tiers) > 0:
 		return tiers

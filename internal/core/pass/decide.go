@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/core/template"
@@ -255,9 +257,9 @@ func (d *decider) chooseRemoval(s *Seed) {
 	cluster, why := d.brokenCluster(last)
 	switch {
 	case unread:
-		s.fail(fmt.Errorf("seed %q may be at %s, which cannot be read; it stays as it is. Correct that file", s.Name, at))
+		s.fail(manifest.OfSeed(v1alpha1.ReasonRemovalOnHold, s.Name, fmt.Sprintf("it may be at %s, which cannot be read; it stays as it is", at), "Correct that file."))
 	case why != "":
-		s.fail(fmt.Errorf("seed %q is not in the control-plane repository, and is planted on cluster %s: %s. Correct that document; until then the seed stays as it is", s.Name, cluster, why))
+		s.fail(manifest.OfSeed(v1alpha1.ReasonRemovalOnHold, s.Name, fmt.Sprintf("it is not in the control-plane repository, and is planted on cluster %s: %s", cluster, why), "Correct that document; until then the seed stays as it is.").WithCluster(cluster))
 	default:
 		s.gone = true
 		if last.Removal && !s.previous.Partial {

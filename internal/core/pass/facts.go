@@ -21,9 +21,11 @@ package pass
 import (
 	"time"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 )
 
@@ -197,7 +199,9 @@ type Health struct {
 
 // Failure is an error as a value.
 type Failure struct {
-	Message string `json:"message"`
+	// Problems are what the error is about.
+	Problems manifest.Problems `json:"problems,omitempty"`
+	Message  string            `json:"message"`
 	// Transient says that the same may well succeed later.
 	Transient bool `json:"transient,omitempty"`
 
@@ -209,14 +213,27 @@ func Fail(err error, transient bool) *Failure {
 	if err == nil {
 		return nil
 	}
-	return &Failure{Message: err.Error(), Transient: transient, err: err}
+	return &Failure{Problems: manifest.ProblemsOf(err), Message: err.Error(), Transient: transient, err: err}
 }
 
 // Error is what failed.
 func (f *Failure) Error() string { return f.Message }
 
-// Unwrap is the error that the failure was made of; nil where it was read back.
-func (f *Failure) Unwrap() error { return f.err }
+// Problem is the first of its problems.
+func (f *Failure) Problem() manifest.Problem {
+	if len(f.Problems) == 0 {
+		return manifest.Problem{Reason: v1alpha1.ReasonInternal, Message: f.Message}
+	}
+	return f.Problems[0]
+}
+
+// Unwrap is the error that the failure was made of, or its problems where it was read back.
+func (f *Failure) Unwrap() error {
+	if f.err == nil && len(f.Problems) > 0 {
+		return f.Problems
+	}
+	return f.err
+}
 
 // AsError is nil for nil.
 func (f *Failure) AsError() error {

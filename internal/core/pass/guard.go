@@ -1,12 +1,13 @@
 package pass
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
 )
@@ -38,7 +39,7 @@ func (d *decider) holdRemovals(outcomes map[string]*plan.Outcome) {
 			continue
 		}
 		s.Unconfirmed = hold.Unconfirmed(s.previous.Plan, s.Plan)
-		s.fail(errors.New(hold.Message(name)))
+		s.fail(hold.Problem(name))
 		if begins {
 			s.held = len(release.Clusters(s.previous.Plan))
 			s.keepPrevious()
@@ -80,7 +81,8 @@ func (d *decider) guardRemovals() {
 		s := d.seeds[name]
 		s.Unconfirmed = release.Lost(s.previous.Plan, s.Plan)
 		s.keepPrevious()
-		s.fail(fmt.Errorf("seed %[1]q: blocked by the deletion guard: %[2]d of %[3]d plantings would be removed at once (more than %[4]d %%). Run 'furrow confirm %[1]s' to remove those of this seed, or restore them", name, removing, all, guard))
+		s.fail(manifest.OfSeed(v1alpha1.ReasonDeletionGuard, name, fmt.Sprintf("blocked by the deletion guard: %d of %d plantings would be removed at once (more than %d %%)", removing, all, guard),
+			fmt.Sprintf("Run 'furrow confirm %s' to remove those of this seed, or restore them.", name)))
 	}
 }
 

@@ -6,7 +6,9 @@ import (
 	"path"
 	"slices"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/core/template"
@@ -78,7 +80,7 @@ func (d *decider) orphan(s *Seed) error {
 		first := d.orphansFirst(s.Name, t)
 		if t.Orphan == nil && first || t.Orphan != nil && s.files != nil {
 			if err := d.addOrphan(s.previous, t, files); err != nil {
-				return fmt.Errorf("seed %q, %s: %w", s.Name, t, err)
+				return fmt.Errorf("seed %q, %s: %w", s.Name, t, manifest.About(manifest.Problem{Seed: s.Name, Cluster: t.Cluster}, err))
 			}
 		}
 		now[i] = *t
@@ -142,7 +144,9 @@ func (d *decider) addOrphan(p *Previous, t *plan.Tier, files map[string]map[stri
 	}
 	file := t.ReconcilerFile()
 	if last == nil {
-		return fmt.Errorf("no plan has %s any more, so it cannot be orphaned before it goes. Set spec.deletionPolicy of Kustomization %s/%s on cluster %s to Orphan by hand", file, t.Object.Namespace, t.Object.Name, t.Object.Cluster)
+		return manifest.Problem{Reason: v1alpha1.ReasonPlanLost, Repo: t.Repo, Path: file,
+			Message: fmt.Sprintf("no plan has %s any more, so it cannot be orphaned before it goes", file),
+			Next:    fmt.Sprintf("Set spec.deletionPolicy of Kustomization %s/%s on cluster %s to Orphan by hand.", t.Object.Namespace, t.Object.Name, t.Object.Cluster)}
 	}
 	data := d.blob(t.Repo, last[file])
 	if d.missing {

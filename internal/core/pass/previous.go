@@ -6,7 +6,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
 )
@@ -98,15 +100,22 @@ func (f *Facts) checkRepos(seed string, p *Previous) {
 		case taken:
 			p.Err = plan.ErrForeign(seed, repo, of, f.Self)
 		case !declared && broken != "":
-			p.Err = fmt.Errorf("seed %q: it is planted in GitOps repository %q, and %s. Correct that document", seed, repo, broken)
+			p.Err = inRepo(v1alpha1.ReasonRepositoryBroken, seed, repo, "and "+broken, "Correct that document.")
 		case !declared:
-			p.Err = fmt.Errorf("seed %q: it is planted in GitOps repository %q, which is no longer declared. Declare it again, and remove the seed first", seed, repo)
+			p.Err = inRepo(v1alpha1.ReasonUnknownRepository, seed, repo, "which is no longer declared", "Declare it again, and remove the seed first.")
 		case r.Failure != nil:
 			p.Err = r.Failure
 		case p.Commits[repo] == "" || p.Generations[repo] != p.Plan.Generation:
 			p.Partial = true
 		}
 	}
+}
+
+// inRepo says what is wrong with a repository in which a seed is planted.
+func inRepo(reason v1alpha1.Reason, seed, repo, why, next string) manifest.Problem {
+	p := manifest.OfSeed(reason, seed, fmt.Sprintf("it is planted in GitOps repository %q, %s", repo, why), next)
+	p.Repo = repo
+	return p
 }
 
 // ownerUnknown refuses to act under another name than the plans of this control plane

@@ -7,6 +7,7 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
@@ -44,7 +45,9 @@ func (d *tierDecider) judgeRoot(f *release.TierFacts) {
 		return
 	}
 	if have[dir] == "" {
-		f.RootUnfit = fmt.Sprintf("branch %s of %s has no directory %s for the root of cluster %s to sync. Set the root up first (flux bootstrap makes the directory), or commit a README.md there", d.repo.Base, d.tier.Repo, key.Path, key.Cluster)
+		f.RootUnfit = manifest.Problem{Reason: v1alpha1.ReasonRootMissing, Cluster: key.Cluster, Repo: d.tier.Repo, Path: key.Path,
+			Message: fmt.Sprintf("branch %s of %s has no directory %s for the root of cluster %s to sync", d.repo.Base, d.tier.Repo, key.Path, key.Cluster),
+			Next:    "Set the root up first (flux bootstrap makes the directory), or commit a README.md there"}
 		return
 	}
 	root, ignores := d.root(key), [2]string{}
@@ -59,10 +62,10 @@ func (d *tierDecider) judgeRoot(f *release.TierFacts) {
 	if d.missing {
 		return
 	}
-	if f.RootUnfit = d.rootInGit(seen.Folder); f.RootUnfit == "" {
+	if f.RootUnfit = d.rootInGit(key, seen.Folder); f.RootUnfit.Reason == "" {
 		f.RootUnfit, f.RootUnknown = d.rootOnCluster(f.Base != release.BaseNothing)
 	}
-	if f.RootUnfit == "" {
+	if f.RootUnfit.Reason == "" {
 		f.RootUnfit = d.leftOut(key, root, seen.Ignored)
 	}
 }
@@ -81,7 +84,7 @@ func (d *tierDecider) landing(ignores [2]string) []string {
 
 // leftOut says which file of a tier Flux would not read, and why: it would take a tier
 // for healthy that is not whole.
-func (d *tierDecider) leftOut(key health.RootKey, root health.Root, ignored map[string]IgnoredBy) string {
+func (d *tierDecider) leftOut(key health.RootKey, root health.Root, ignored map[string]IgnoredBy) manifest.Problem {
 	for _, file := range d.landing([2]string{sourceIgnore}) {
 		var where string
 		switch ignored[file] {
@@ -92,26 +95,31 @@ func (d *tierDecider) leftOut(key health.RootKey, root health.Root, ignored map[
 		default:
 			continue
 		}
-		return fmt.Sprintf("%s keeps Flux from reading %s. Take the pattern out, or except that path after it", where, file)
+		return manifest.Problem{Reason: v1alpha1.ReasonRootIgnores, Cluster: key.Cluster, Path: file,
+			Message: fmt.Sprintf("%s keeps Flux from reading %s", where, file), Next: "Take the pattern out, or except that path after it"}
 	}
-	return ""
+	return manifest.Problem{}
 }
 
 // rootInGit says what is wrong with the root's directory on base, which Flux builds as a whole.
-func (d *tierDecider) rootInGit(folder layout.Folder) string {
-	where := fmt.Sprintf("branch %s of %s: ", d.repo.Base, d.tier.Repo)
+func (d *tierDecider) rootInGit(key health.RootKey, folder layout.Folder) manifest.Problem {
+	in := func(p manifest.Problem) manifest.Problem {
+		p.Cluster, p.Repo, p.Path = key.Cluster, d.tier.Repo, p.Source.File
+		p.Message = fmt.Sprintf("branch %s of %s: %s: %s", d.repo.Base, d.tier.Repo, p.Source, p.Message)
+		return p
+	}
 	if n := len(folder.Problems); n > 0 {
-		unfit := where + folder.Problems[0].String()
+		unfit := in(folder.Problems[0])
 		if n > 1 {
-			unfit += fmt.Sprintf("; and %d more like it", n-1)
+			unfit.Next += fmt.Sprintf("; and %d more like it", n-1)
 		}
 		return unfit
 	}
 	object := manifest.ID{Group: kustomizev1.GroupVersion.Group, Kind: kustomizev1.KustomizationKind, Namespace: d.tier.Object.Namespace, Name: d.tier.Object.Name}
 	if claim, claimed := folder.Claims(object, d.tier.ReconcilerFile()); claimed {
-		return where + claim.String()
+		return in(claim)
 	}
-	return ""
+	return manifest.Problem{}
 }
 
 // hadRoot says that the root is found under which a tier's reconciler object was, or
@@ -128,10 +136,10 @@ func (d *tierDecider) hadRoot() bool {
 // rootOnCluster says what is wrong with the root on the cluster, or why that is
 // not known; nothing where there is no channel to ask. An update may be what repairs
 // a root that cannot build, and is let through.
-func (d *tierDecider) rootOnCluster(update bool) (unfit, unknown string) {
+func (d *tierDecider) rootOnCluster(update bool) (unfit, unknown manifest.Problem) {
 	key, ok := d.rootKey(d.plan.Seed, d.tier)
 	if !ok || d.facts.Health.None {
-		return "", ""
+		return unfit, unknown
 	}
 	want := health.WantRoot{Cluster: key.Cluster, Path: key.Path, Source: key.Source, URL: d.catalog().Repos[d.tier.Repo].Spec.URL, Branch: d.repo.Base}
 	root := d.root(key)

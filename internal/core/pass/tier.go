@@ -38,13 +38,13 @@ func (d *decider) tierFacts(pl *plan.Plan, p *Previous) (map[layout.Tier]release
 		t := &pl.Tiers[i]
 		r := d.repo(t.Repo)
 		if r == nil {
-			return nil, fmt.Errorf("seed %q: GitOps repository %q cannot be used", pl.Seed, t.Repo)
+			return nil, inRepo(v1alpha1.ReasonRepositoryBroken, pl.Seed, t.Repo, "which cannot be used", "")
 		}
 		d.missing = false
 		td := tierDecider{decider: d, repo: r, plan: pl, tier: t, name: pl.Name(t), previous: p}
 		f, err := td.gather()
 		if err != nil {
-			return nil, fmt.Errorf("seed %q, %s: %w", pl.Seed, t, err)
+			return nil, fmt.Errorf("seed %q, %s: %w", pl.Seed, t, manifest.About(manifest.Problem{Seed: pl.Seed, Cluster: t.Cluster, Repo: t.Repo}, err))
 		}
 		facts[td.name] = f
 		complete = complete && !d.missing
@@ -310,29 +310,31 @@ func (d *decider) cluster(name string) health.Place {
 
 // leftBehind says why a tier that is to go should not go as things are. What is left
 // there is what people want of a cluster that they have given up.
-func (d *tierDecider) leftBehind() string {
+func (d *tierDecider) leftBehind() manifest.Problem {
 	if !d.reconciler(reconcilerKey(d.tier)).LeavesAll() || d.abandoned[d.tier.Cluster] {
-		return ""
+		return manifest.Problem{}
 	}
 	k := d.tier.Object
-	return fmt.Sprintf("Kustomization %s/%s on cluster %s is suspended, and Flux leaves everything there when it goes. Resume it first: flux resume kustomization %s -n %s", k.Namespace, k.Name, k.Cluster, k.Name, k.Namespace)
+	return manifest.Problem{Reason: v1alpha1.ReasonReconcilerSuspended, Cluster: k.Cluster, Object: k.Namespace + "/" + k.Name,
+		Message: fmt.Sprintf("Kustomization %s/%s on cluster %s is suspended, and Flux leaves everything there when it goes", k.Namespace, k.Name, k.Cluster),
+		Next:    fmt.Sprintf("Resume it first: flux resume kustomization %s -n %s", k.Name, k.Namespace)}
 }
 
 // verdict judges a tier that is on base.
 func (d *tierDecider) verdict() health.Verdict {
 	v := d.judge()
 	if d.tier.Gone() && v.Phase == health.Unknown && d.clusterGone(d.tier.Object.Cluster) {
-		return health.Verdict{Phase: health.Absent, Message: "gone with its cluster"}
+		return health.Verdict{Phase: health.Absent, Reason: v1alpha1.ReasonGone, On: d.tier.Object.Cluster, Message: "gone with its cluster"}
 	}
 	return v
 }
 
 func (d *tierDecider) judge() health.Verdict {
 	if d.facts.Health.None {
-		return health.Verdict{Phase: health.Unknown, Message: "no health channel is set up"}
+		return health.Verdict{Phase: health.Unknown, Reason: v1alpha1.ReasonNoChannel, Message: "no health channel is set up"}
 	}
 	if failure := d.facts.Health.Failure; failure != nil {
-		return health.Verdict{Phase: health.Unknown, Message: failure.Message}
+		return health.Verdict{Phase: health.Unknown, Reason: failure.Problem().Reason, Message: failure.Message}
 	}
 	observed := d.reconciler(reconcilerKey(d.tier))
 	want := health.Want{Gone: d.tier.Gone(), At: map[string]health.Match{}, Reconciler: d.cluster(d.tier.Object.Cluster), Creators: d.cluster(d.tier.Cluster)}
@@ -353,8 +355,8 @@ func (d *tierDecider) judge() health.Verdict {
 	v := health.Judge(observed, creators, want)
 	if v.AwaitsRoot {
 		unfit, unknown := d.rootOnCluster(false)
-		if unfit+unknown != "" {
-			v.Message += "; " + unfit + unknown
+		if unfit.Reason+unknown.Reason != "" {
+			v.Message += "; " + unfit.Text() + unknown.Text()
 		}
 	}
 	return v

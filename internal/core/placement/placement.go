@@ -10,7 +10,6 @@ package placement
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -129,25 +128,25 @@ func addClustersOf(seed *catalog.Seed, inv *catalog.Inventory) manifest.Problems
 	var problems manifest.Problems
 	for _, name := range sortedKeys(seed.Clusters) {
 		if c, declared := inv.Clusters[name]; declared && c.CreatedBy == nil {
-			problems = append(problems, describedProblem(seed, name, fmt.Sprintf("the seed describes the cluster, which is also declared at %s", c.Declared), "Keep one of the two documents."))
+			problems = append(problems, describedProblem(v1alpha1.ReasonDuplicateCluster, seed, name, fmt.Sprintf("the seed describes the cluster, which is also declared at %s", c.Declared), "Keep one of the two documents."))
 		}
 	}
 	for _, o := range sorted(seed.Objects) {
 		if catalog.IsCreator(o.ID.GroupKind()) {
-			problems = appendProblem(problems, *o, s.addCreated(inv, o))
+			problems = appendProblem(problems, s.addCreated(inv, o))
 			s.roles, s.made = nil, nil
 		}
 	}
 	for _, name := range sortedKeys(seed.Clusters) {
 		if len(problems) == 0 && !s.creates(inv, name) {
-			problems = append(problems, describedProblem(seed, name, "the seed describes the cluster, but no object of it creates it", "Add the creator, or declare the cluster outside the seed."))
+			problems = append(problems, describedProblem(v1alpha1.ReasonCreatorMissing, seed, name, "the seed describes the cluster, but no object of it creates it", "Add the creator, or declare the cluster outside the seed."))
 		}
 	}
 	return problems
 }
 
-func describedProblem(seed *catalog.Seed, cluster, message, next string) manifest.Problem {
-	return manifest.Problem{Source: manifest.Source{File: seed.Place}, Object: fmt.Sprintf("Cluster %q", cluster), Message: message, Next: next}
+func describedProblem(reason v1alpha1.Reason, seed *catalog.Seed, cluster, message, next string) manifest.Problem {
+	return manifest.Problem{Reason: reason, Source: manifest.Source{File: seed.Place}, Object: fmt.Sprintf("Cluster %q", cluster), Cluster: cluster, Message: message, Next: next}
 }
 
 func (s *scope) creates(inv *catalog.Inventory, cluster string) bool {
@@ -162,17 +161,17 @@ func (s *scope) addCreated(inv *catalog.Inventory, creator *manifest.Object) err
 		return err
 	}
 	if len(p.Clusters) != 1 {
-		return problem(*creator, "a creator goes to one management cluster, but this one is placed on "+strings.Join(p.Clusters, ", "),
+		return problem(v1alpha1.ReasonCreatorAmbiguous, *creator, "a creator goes to one management cluster, but this one is placed on "+strings.Join(p.Clusters, ", "),
 			"Name one in annotation "+v1alpha1.AnnotationCluster+".")
 	}
 	if why := inv.Broken(creator.ID.Name); why != "" {
-		return problem(*creator, fmt.Sprintf("it creates the cluster %q: %s", creator.ID.Name, why), "Correct that document.")
+		return problem(v1alpha1.ReasonBrokenDocument, *creator, fmt.Sprintf("it creates the cluster %q: %s", creator.ID.Name, why), "Correct that document.").WithCluster(creator.ID.Name)
 	}
 	on := p.Clusters[0]
 	creation := &catalog.Creation{Seed: s.seed.Name, Object: creator.ID, On: on}
 	if c, declared := inv.Clusters[creator.ID.Name]; declared {
 		if c.CreatedBy != nil {
-			return problem(*creator, fmt.Sprintf("the cluster %q is also created by %s of seed %q", c.Name, c.CreatedBy.Object, c.CreatedBy.Seed), "Rename one of the two.")
+			return problem(v1alpha1.ReasonDuplicateCluster, *creator, fmt.Sprintf("the cluster %q is also created by %s of seed %q", c.Name, c.CreatedBy.Object, c.CreatedBy.Seed), "Rename one of the two.").WithCluster(c.Name)
 		}
 		inv.MarkCreated(c.Name, creation)
 		return inv.CheckKubeConfig(c.Name)
@@ -197,7 +196,7 @@ func Place(seed *catalog.Seed, inv *catalog.Inventory) ([]Placement, error) {
 	placements := make([]Placement, 0, len(seed.Objects))
 	for _, o := range sorted(seed.Objects) {
 		p, err := s.place(o)
-		problems = appendProblem(problems, *o, err)
+		problems = appendProblem(problems, err)
 		placements = append(placements, p)
 	}
 	if len(problems) > 0 {
@@ -261,7 +260,7 @@ func (s *scope) place(o *manifest.Object) (Placement, error) {
 		s.placed[o.ID] = p
 		return p, nil
 	}
-	return Placement{}, problem(*o, "no placement rule matches", "Set annotation "+v1alpha1.AnnotationCluster+".")
+	return Placement{}, problem(v1alpha1.ReasonNoPlacement, *o, "no placement rule matches", "Set annotation "+v1alpha1.AnnotationCluster+".")
 }
 
 // follow is the union of where others go, said of the first of them.
@@ -299,9 +298,9 @@ func (s *scope) management(o *manifest.Object) (string, error) {
 	if name := s.seed.Spec.ManagementCluster; name != "" {
 		if !slices.Contains(all, name) {
 			if why := s.inventory.Broken(name); why != "" {
-				return "", problem(*o, fmt.Sprintf("the seed's managementCluster is %q: %s", name, why), "Correct that document.")
+				return "", problem(v1alpha1.ReasonBrokenDocument, *o, fmt.Sprintf("the seed's managementCluster is %q: %s", name, why), "Correct that document.").WithField("spec.managementCluster").WithCluster(name)
 			}
-			return "", problem(*o, fmt.Sprintf("the seed's managementCluster %q is no declared management cluster", name), "Declare it with spec.role Management, or correct the name.")
+			return "", problem(v1alpha1.ReasonUnknownCluster, *o, fmt.Sprintf("the seed's managementCluster %q is no declared management cluster", name), "Declare it with spec.role Management, or correct the name.").WithField("spec.managementCluster").WithCluster(name)
 		}
 		return name, nil
 	}
@@ -309,13 +308,13 @@ func (s *scope) management(o *manifest.Object) (string, error) {
 	at, doubtful := s.inventory.MayManage()
 	switch {
 	case len(declared) < 2 && doubtful:
-		return "", problem(*o, fmt.Sprintf("it belongs on a management cluster, and %s cannot be used and may declare one", at), "Correct that document, or set spec.managementCluster of the Seed.")
+		return "", problem(v1alpha1.ReasonBrokenDocument, *o, fmt.Sprintf("it belongs on a management cluster, and %s cannot be used and may declare one", at), "Correct that document, or set spec.managementCluster of the Seed.")
 	case len(declared) == 1:
 		return declared[0], nil
 	case len(declared) == 0:
-		return "", problem(*o, "it belongs on a management cluster, but none is declared", "Declare a Cluster with spec.role Management.")
+		return "", problem(v1alpha1.ReasonNoManagementCluster, *o, "it belongs on a management cluster, but none is declared", "Declare a Cluster with spec.role Management.")
 	}
-	return "", problem(*o, "it belongs on a management cluster, and there are several: "+strings.Join(declared, ", "), "Set spec.managementCluster of the Seed.")
+	return "", problem(v1alpha1.ReasonManagementClusterAmbiguous, *o, "it belongs on a management cluster, and there are several: "+strings.Join(declared, ", "), "Set spec.managementCluster of the Seed.")
 }
 
 func union(clusters []string) []string {
@@ -324,18 +323,12 @@ func union(clusters []string) []string {
 	return slices.Compact(out)
 }
 
-func problem(o manifest.Object, message, next string) manifest.Problem {
-	return manifest.Problem{Source: o.Source, Object: o.Title(), Message: message, Next: next}
+func problem(reason v1alpha1.Reason, o manifest.Object, message, next string) manifest.Problem {
+	return manifest.Problem{Reason: reason, Source: o.Source, Object: o.Title(), Message: message, Next: next}
 }
 
-func appendProblem(problems manifest.Problems, o manifest.Object, err error) manifest.Problems {
-	if err == nil {
-		return problems
-	}
-	if one, ok := errors.AsType[manifest.Problem](err); ok {
-		return append(problems, one)
-	}
-	return append(problems, problem(o, err.Error(), "Correct the object."))
+func appendProblem(problems manifest.Problems, err error) manifest.Problems {
+	return append(problems, manifest.ProblemsOf(err)...)
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -40,7 +40,7 @@ func (s *scope) annotated(o *manifest.Object) (decision, error) {
 			continue
 		}
 		if d.why != "" {
-			return decision{}, problem(*o, "several annotations say where it goes: "+d.why+" and "+r.key, "Keep one.")
+			return decision{}, problem(v1alpha1.ReasonConflictingPlacement, *o, "several annotations say where it goes: "+d.why+" and "+r.key, "Keep one.").WithField(r.key)
 		}
 		clusters, err := r.read(o, value)
 		if err != nil {
@@ -66,7 +66,7 @@ func (s *scope) byName(o *manifest.Object, value string) ([]string, error) {
 		clusters = append(clusters, name)
 	}
 	if len(clusters) == 0 {
-		return nil, problem(*o, fmt.Sprintf("annotation %s names the cluster %q: %s", v1alpha1.AnnotationCluster, broken, s.inventory.Broken(broken)), "Correct that document.")
+		return nil, problem(v1alpha1.ReasonBrokenDocument, *o, fmt.Sprintf("annotation %s names the cluster %q: %s", v1alpha1.AnnotationCluster, broken, s.inventory.Broken(broken)), "Correct that document.").WithField(v1alpha1.AnnotationCluster).WithCluster(broken)
 	}
 	return clusters, nil
 }
@@ -79,17 +79,17 @@ func (s *scope) known(o *manifest.Object, name string) error {
 	if all := s.inventory.Names(); len(all) > 0 {
 		next = "Use one of: " + strings.Join(first(all, 8), ", ") + "; or declare it."
 	}
-	return problem(*o, fmt.Sprintf("annotation %s: there is no cluster %q", v1alpha1.AnnotationCluster, name), next)
+	return problem(v1alpha1.ReasonUnknownCluster, *o, fmt.Sprintf("annotation %s: there is no cluster %q", v1alpha1.AnnotationCluster, name), next).WithField(v1alpha1.AnnotationCluster).WithCluster(name)
 }
 
 func (s *scope) bySelector(o *manifest.Object, value string) ([]string, error) {
 	selector, err := labels.Parse(value)
 	if err != nil {
-		return nil, problem(*o, fmt.Sprintf("annotation %s is no label selector: %v", v1alpha1.AnnotationClusterSelector, err), "Write it as in 'kubectl get -l'.")
+		return nil, problem(v1alpha1.ReasonInvalidPlacement, *o, fmt.Sprintf("annotation %s is no label selector: %v", v1alpha1.AnnotationClusterSelector, err), "Write it as in 'kubectl get -l'.").WithField(v1alpha1.AnnotationClusterSelector)
 	}
 	clusters := s.matching(selector)
 	if len(clusters) == 0 {
-		return nil, problem(*o, fmt.Sprintf("no cluster has the labels %q", value), "Label a cluster, or change the annotation "+v1alpha1.AnnotationClusterSelector+".")
+		return nil, problem(v1alpha1.ReasonNoClusterMatches, *o, fmt.Sprintf("no cluster has the labels %q", value), "Label a cluster, or change the annotation "+v1alpha1.AnnotationClusterSelector+".").WithField(v1alpha1.AnnotationClusterSelector)
 	}
 	return clusters, nil
 }
@@ -108,7 +108,7 @@ func (s *scope) byRole(o *manifest.Object, value string) ([]string, error) {
 	case v1alpha1.RoleWorkload:
 		return s.selectedClusters(o)
 	}
-	return nil, problem(*o, fmt.Sprintf("annotation %s: %q is no role", v1alpha1.AnnotationRole, value), "Write Management or Workload.")
+	return nil, problem(v1alpha1.ReasonInvalidPlacement, *o, fmt.Sprintf("annotation %s: %q is no role", v1alpha1.AnnotationRole, value), "Write Management or Workload.").WithField(v1alpha1.AnnotationRole)
 }
 
 func (s *scope) byPlanter(o *manifest.Object, value string) ([]string, error) {
@@ -118,11 +118,11 @@ func (s *scope) byPlanter(o *manifest.Object, value string) ([]string, error) {
 	}
 	namespace, name, ok := strings.Cut(value, "|")
 	if !ok {
-		return nil, problem(*o, fmt.Sprintf("annotation %s: %q is neither SELF nor namespace|name", annotationPlanter, value), "Correct the annotation.")
+		return nil, problem(v1alpha1.ReasonInvalidPlacement, *o, fmt.Sprintf("annotation %s: %q is neither SELF nor namespace|name", annotationPlanter, value), "Correct the annotation.").WithField(annotationPlanter)
 	}
 	_, inSeed := s.objects[manifest.ID{Group: planterGroup, Kind: "Cluster", Namespace: namespace, Name: name}]
 	if !inSeed {
-		return nil, problem(*o, fmt.Sprintf("annotation %s: the seed has no Cluster %s in namespace %s", annotationPlanter, name, namespace), "Add it to the seed, or correct the annotation.")
+		return nil, problem(v1alpha1.ReasonUnknownCluster, *o, fmt.Sprintf("annotation %s: the seed has no Cluster %s in namespace %s", annotationPlanter, name, namespace), "Add it to the seed, or correct the annotation.").WithField(annotationPlanter).WithCluster(name)
 	}
 	return []string{name}, nil
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
 // labelClusterName is Cluster API's: the name of the cluster that an object is for.
@@ -18,7 +20,7 @@ var namedCluster = Rule{
 				return decision{[]string{c.CreatedBy.On}, fmt.Sprintf("label %s: %s", labelClusterName, name)}, nil
 			}
 			if why := s.inventory.Broken(name); why != "" {
-				return decision{}, problem(*o, fmt.Sprintf("label %s: %s: %s", labelClusterName, name, why), "Correct that document.")
+				return decision{}, problem(v1alpha1.ReasonBrokenDocument, *o, fmt.Sprintf("label %s: %s: %s", labelClusterName, name, why), "Correct that document.").WithField(labelClusterName).WithCluster(name)
 			}
 			on, err := s.management(o)
 			return decision{[]string{on}, fmt.Sprintf("label %s: %s", labelClusterName, name)}, err

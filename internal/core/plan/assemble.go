@@ -205,8 +205,10 @@ func (a *assembly) checkNotMoved(tv tierVertices, t Tier) error {
 		}
 		w := was.tier
 		if w.Repo != t.Repo || !slices.Equal(w.Paths(), t.Paths()) || w.Object.Cluster != t.Object.Cluster || w.Object.Namespace != t.Object.Namespace {
-			return fmt.Errorf("seed %q: cluster %q has changed how it is reached (was %s in %s, reconciled on %s/%s); moving what is planted there would delete it. Undo the change, or remove the seed from the cluster first",
-				a.seed.Name, t.Cluster, w.ReconcilerFile(), w.Repo, w.Object.Cluster, w.Object.Namespace)
+			p := manifest.OfSeed(v1alpha1.ReasonClusterMoved, a.seed.Name, fmt.Sprintf("cluster %q has changed how it is reached (was %s in %s, reconciled on %s/%s); moving what is planted there would delete it",
+				t.Cluster, w.ReconcilerFile(), w.Repo, w.Object.Cluster, w.Object.Namespace), "Undo the change, or remove the seed from the cluster first.")
+			p.Cluster = t.Cluster
+			return p
 		}
 	}
 	return nil
@@ -246,7 +248,7 @@ func (a *assembly) file(v dependency.Vertex, o *Object) (File, error) {
 		if !ok {
 			var err error
 			if data, err = source.Bytes(); err != nil {
-				return File{}, manifest.Problem{Source: source.Source, Object: source.Title(), Message: err.Error(), Next: "Correct the document."}
+				return File{}, err
 			}
 			a.bytes[v.Object] = data
 		}
@@ -264,7 +266,9 @@ func (a *assembly) put(repo, at string, f File) error {
 		a.files[repo] = map[string]File{}
 	}
 	if had, taken := a.files[repo][at]; taken && had.Hash != f.Hash {
-		return fmt.Errorf("seed %q: two clusters claim %s in %s. Give each cluster a spec.path of its own; a cluster that is renamed gets a new one", a.seed.Name, at, repo)
+		p := manifest.OfSeed(v1alpha1.ReasonPathConflict, a.seed.Name, fmt.Sprintf("two clusters claim %s in %s", at, repo), "Give each cluster a spec.path of its own; a cluster that is renamed gets a new one.")
+		p.Repo, p.Path = repo, at
+		return p
 	}
 	a.files[repo][at] = f
 	return nil
@@ -391,7 +395,7 @@ func (a *assembly) allWarnings() []Warning {
 }
 
 func warningOf(f dependency.Finding) Warning {
-	return Warning{Object: f.Object.String(), Message: strings.TrimSpace(f.Message + ". " + f.Next)}
+	return Warning{Reason: f.Reason, Object: f.Object.String(), Message: strings.TrimSpace(f.Message + ". " + f.Next)}
 }
 
 // inputs is the digest of what the plan is made from: all of it that is not rendered, and

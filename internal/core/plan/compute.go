@@ -134,7 +134,7 @@ func (c *computation) collect() {
 		case seed.Err != nil:
 			c.fail(seed.Name, seed.Err)
 		case unknownRule(seed.Spec) != "":
-			c.fail(seed.Name, manifest.Problem{Source: manifest.Source{File: seed.Place}, Object: fmt.Sprintf("Seed %q", seed.Name),
+			c.fail(seed.Name, manifest.Problem{Reason: v1alpha1.ReasonUnknownRule, Field: "spec.disabledRules", Seed: seed.Name, Source: manifest.Source{File: seed.Place}, Object: fmt.Sprintf("Seed %q", seed.Name),
 				Message: fmt.Sprintf("spec.disabledRules has %q, which is no dependency rule", unknownRule(seed.Spec)), Next: "Write any of " + strings.Join(ruleNames(), ", ") + "."})
 		case previous.foreign(c.in.identity()):
 			c.fail(seed.Name, ErrForeign(seed.Name, "", previous.Plan.Identity(), c.in.identity()))
@@ -240,7 +240,7 @@ func (s *seedState) prepare(placements []placement.Placement, inv *catalog.Inven
 		}
 	}
 	for _, w := range slices.Concat(s.seed.Warnings, s.seed.Skipped) {
-		s.warnings = append(s.warnings, Warning{Object: w.Object, Message: strings.TrimSpace(w.Message + ". " + w.Next), From: w.Source.String()})
+		s.warnings = append(s.warnings, Warning{Reason: w.Reason, Object: w.Object, Message: strings.TrimSpace(w.Message + ". " + w.Next), From: w.Source.String()})
 	}
 	for _, id := range append(ownedByCreators(s.objects), s.essential(inv)...) {
 		s.protect(id)
@@ -253,11 +253,11 @@ func (s *seedState) prepare(placements []placement.Placement, inv *catalog.Inven
 
 // plainSecret says what of a Secret everybody with access to the repository could read.
 func plainSecret(o manifest.Object) *manifest.Problem {
-	message, next := manifest.Exposed(o)
-	if message == "" {
-		return nil
+	p := manifest.Exposed(o)
+	if p != nil {
+		p.Next += "; or set spec.plainSecrets: Allow in the Seed."
 	}
-	return &manifest.Problem{Source: o.Source, Object: o.Title(), Message: message, Next: next + "; or set spec.plainSecrets: Allow in the Seed."}
+	return p
 }
 
 // annotationPrune is Flux's: with value disabled the object is never pruned.
@@ -267,7 +267,7 @@ const annotationPrune = "kustomize.toolkit.fluxcd.io/prune"
 func (s *seedState) protect(id manifest.ID) {
 	o := s.objects[id]
 	if o.Encrypted() {
-		s.warnings = append(s.warnings, Warning{Object: o.Title(), Message: "it is encrypted, so it cannot be marked as not to be pruned; add annotation " + annotationPrune + ": disabled yourself"})
+		s.warnings = append(s.warnings, Warning{Reason: v1alpha1.ReasonPruneNotDisabled, Object: o.Title(), Message: "it is encrypted, so it cannot be marked as not to be pruned; add annotation " + annotationPrune + ": disabled yourself"})
 		return
 	}
 	marked := o.WithAnnotation(annotationPrune, "disabled")
@@ -351,17 +351,12 @@ func (c *computation) order() {
 				return
 			}
 			for _, name := range conflict.Seeds {
-				c.fail(name, fmt.Errorf("seed %q: %w\n%s", name, conflict, nextForConflict(conflict)))
+				p := conflict.Problem()
+				p.Seed, p.Object = name, fmt.Sprintf("seed %q", name)
+				c.fail(name, p)
 			}
 		}
 	}
-}
-
-func nextForConflict(c *dependency.Conflict) string {
-	if c.Pinned {
-		return "Undo the change that added the dependency, or remove the object in one step and add it in another"
-	}
-	return "Remove one of these dependencies, or switch its rule off with spec.disabledRules of the Seed"
 }
 
 func (c *computation) graphSeeds(alive []*seedState) []dependency.Seed {
@@ -396,22 +391,26 @@ func (c *computation) pins(alive []*seedState) map[dependency.Vertex]int {
 func (c *computation) judge(result dependency.Result) {
 	broken := c.failedNames() // not those that fail below: the graph has their objects
 	for _, f := range result.Errors {
-		err := c.finding(f)
+		p := c.finding(f)
 		if f.Missing && broken != "" {
-			err = fmt.Errorf("%w %s cannot be planned and may bring it", err, broken)
+			p.Next += fmt.Sprintf(" %s cannot be planned and may bring it", broken)
 		}
-		c.fail(f.Seed, err)
+		c.fail(f.Seed, p)
 	}
 	c.warnings = map[string][]dependency.Finding{}
 	leavers := c.leavers()
 	for _, f := range result.Warnings {
 		switch {
 		case f.Missing && broken != "" && !c.warnedBefore(f):
-			c.fail(f.Seed, fmt.Errorf("%w %s cannot be planned and may bring it", c.finding(f), broken))
+			p := c.finding(f)
+			p.Next += fmt.Sprintf(" %s cannot be planned and may bring it", broken)
+			c.fail(f.Seed, p)
 		case c.in.Strict && f.Missing:
 			c.fail(f.Seed, c.finding(f))
 		case f.Missing && leavers != "" && !c.warnedBefore(f):
-			c.fail(f.Seed, fmt.Errorf("%w %s is being removed and may have brought it: put it back, or remove what needs it first", c.finding(f), leavers))
+			p := c.finding(f)
+			p.Next += fmt.Sprintf(" %s is being removed and may have brought it: put it back, or remove what needs it first", leavers)
+			c.fail(f.Seed, p)
 		}
 		c.warnings[f.Seed] = append(c.warnings[f.Seed], f)
 	}
@@ -438,11 +437,11 @@ func (c *computation) warnedBefore(f dependency.Finding) bool {
 	return slices.ContainsFunc(s.previous.Plan.Warnings, func(w Warning) bool { return w.Object == now.Object && w.Message == now.Message })
 }
 
-func (c *computation) finding(f dependency.Finding) error {
+func (c *computation) finding(f dependency.Finding) manifest.Problem {
 	if o, ok := c.seeds[f.Seed].objects[f.Object]; ok {
-		return manifest.Problem{Source: o.Source, Object: o.Title(), Message: f.Message, Next: f.Next}
+		return manifest.Problem{Reason: f.Reason, Source: o.Source, Object: o.Title(), Field: f.Field, Seed: f.Seed, Cluster: f.Cluster, Message: f.Message, Next: f.Next}
 	}
-	return fmt.Errorf("seed %q: %s: %s. %s", f.Seed, f.Object, f.Message, f.Next)
+	return manifest.OfSeed(f.Reason, f.Seed, fmt.Sprintf("%s: %s", f.Object, f.Message), f.Next)
 }
 
 // outcomes assembles the plans of the seeds that can be planned and explains the

@@ -11,6 +11,7 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
 const (
@@ -102,7 +103,7 @@ func Decode(tree fs.FS) (*Plan, error) {
 		return nil, err
 	}
 	if p.APIVersion != v1alpha1.APIVersion || p.Kind != Kind {
-		return nil, fmt.Errorf("%s: it is %s %s, where %s %s is due", layout.PlanFile, p.APIVersion, p.Kind, v1alpha1.APIVersion, Kind)
+		return nil, invalid("%s: it is %s %s, where %s %s is due", layout.PlanFile, p.APIVersion, p.Kind, v1alpha1.APIVersion, Kind)
 	}
 	for _, name := range p.Parts {
 		var some part
@@ -129,16 +130,16 @@ func (p *Plan) check() error {
 		t := &p.Tiers[i]
 		name := p.Name(t)
 		if seen[name] {
-			return fmt.Errorf("%s: it has %s twice", layout.PlanFile, t)
+			return invalid("%s: it has %s twice", layout.PlanFile, t)
 		}
 		seen[name] = true
 		if err := p.checkTier(t); err != nil {
 			return err
 		}
 		if tree, known := trees[t.Contents]; !known && t.Contents != "" {
-			return fmt.Errorf("%s: %s has the contents %q, which are not in the plan", layout.PlanFile, t, t.Contents)
+			return invalid("%s: %s has the contents %q, which are not in the plan", layout.PlanFile, t, t.Contents)
 		} else if tree != t.DirHash() {
-			return fmt.Errorf("%s: %s has contents that are not those of %s", layout.PlanFile, t, t.Dir())
+			return invalid("%s: %s has contents that are not those of %s", layout.PlanFile, t, t.Dir())
 		}
 	}
 	return nil
@@ -149,15 +150,15 @@ func (p *Plan) trees() (map[string]layout.Hash, error) {
 	trees := map[string]layout.Hash{}
 	for _, c := range p.Contents {
 		if _, twice := trees[c.ID]; twice {
-			return nil, fmt.Errorf("%s: it has the contents %q twice", layout.PlanFile, c.ID)
+			return nil, invalid("%s: it has the contents %q twice", layout.PlanFile, c.ID)
 		}
 		hashes := map[string]layout.Hash{}
 		for _, o := range c.Objects {
 			if o.Hash == "" || !objectID.MatchString(string(o.Hash)) {
-				return nil, fmt.Errorf("%s: object %s has the hash %q, which is not a Git object id", layout.PlanFile, o.ID, o.Hash)
+				return nil, invalid("%s: object %s has the hash %q, which is not a Git object id", layout.PlanFile, o.ID, o.Hash)
 			}
 			if !fs.ValidPath(o.File) || o.File == "." || path.Dir(o.File) != "." {
-				return nil, fmt.Errorf("%s: object %s has the file %q, which is not its own", layout.PlanFile, o.ID, o.File)
+				return nil, invalid("%s: object %s has the file %q, which is not its own", layout.PlanFile, o.ID, o.File)
 			}
 			hashes[o.File] = o.Hash
 		}
@@ -166,13 +167,18 @@ func (p *Plan) trees() (map[string]layout.Hash, error) {
 	return trees, nil
 }
 
+// invalid says that the tree of a plan holds none that can be read.
+func invalid(format string, args ...any) error {
+	return manifest.Problem{Reason: v1alpha1.ReasonInvalidPlan, Path: layout.PlanFile, Message: fmt.Sprintf(format, args...)}
+}
+
 func decodeFile(tree fs.FS, name string, into any) error {
 	data, err := fs.ReadFile(tree, name)
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", name, err)
 	}
 	if err := yaml.NewDecoder(bytes.NewReader(data)).Decode(into); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return invalid("%s: %v", name, err)
 	}
 	return nil
 }

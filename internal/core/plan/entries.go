@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"maps"
 	"path"
 	"regexp"
@@ -103,14 +102,14 @@ var objectID = regexp.MustCompile(`^([0-9a-f]{40})?$`)
 // checkTier refuses a tier that this version could not have written.
 func (p *Plan) checkTier(t *Tier) error {
 	if t.Reconciler != string(v1alpha1.ReconcilerFlux) {
-		return fmt.Errorf("%s: %s has the reconciler %q, which is unknown", layout.PlanFile, t, t.Reconciler)
+		return invalid("%s: %s has the reconciler %q, which is unknown", layout.PlanFile, t, t.Reconciler)
 	}
 	if err := p.checkEntries(t, t.Entries); err != nil || t.Orphan == nil {
 		return err
 	}
 	before := t.Orphaning()
 	if before.Gone() || !slices.Equal(before.Paths(), t.Paths()) {
-		return fmt.Errorf("%s: %s has an orphan without its entries", layout.PlanFile, t)
+		return invalid("%s: %s has an orphan without its entries", layout.PlanFile, t)
 	}
 	return p.checkEntries(t, before.Entries)
 }
@@ -127,20 +126,20 @@ func (p *Plan) checkEntries(t *Tier, entries []Entry) error {
 		case ModeFile:
 			own = strings.Contains("/"+e.Path, root)
 		default:
-			return fmt.Errorf("%s: %s has an entry of mode %q, which is unknown", layout.PlanFile, t, e.Mode)
+			return invalid("%s: %s has an entry of mode %q, which is unknown", layout.PlanFile, t, e.Mode)
 		}
 		switch {
 		case !own || strings.Contains(e.Path, ".."):
-			return fmt.Errorf("%s: %s has the path %q, which is not its own", layout.PlanFile, t, e.Path)
+			return invalid("%s: %s has the path %q, which is not its own", layout.PlanFile, t, e.Path)
 		case !objectID.MatchString(string(e.Hash)):
-			return fmt.Errorf("%s: %s has the hash %q at %s, which is not a Git object id", layout.PlanFile, t, e.Hash, e.Path)
+			return invalid("%s: %s has the hash %q at %s, which is not a Git object id", layout.PlanFile, t, e.Hash, e.Path)
 		case (e.Hash == "") != (entries[0].Hash == ""):
-			return fmt.Errorf("%s: %s has a hash for only some of its entries", layout.PlanFile, t)
+			return invalid("%s: %s has a hash for only some of its entries", layout.PlanFile, t)
 		}
 		modes = append(modes, e.Mode)
 	}
 	if !slices.Equal(modes, []Mode{ModeTree, ModeFile}) {
-		return fmt.Errorf("%s: %s has entries of modes %q, not one tree and one file", layout.PlanFile, t, modes)
+		return invalid("%s: %s has entries of modes %q, not one tree and one file", layout.PlanFile, t, modes)
 	}
 	return nil
 }

@@ -3,6 +3,9 @@ package plan
 import (
 	"fmt"
 	"strings"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
 // Identity names the control plane that plans belong to. What belongs to another owner, or to the same one of
@@ -40,12 +43,14 @@ func ErrForeign(seed, repo string, of, this Identity) error {
 	if repo != "" {
 		where = fmt.Sprintf(" in GitOps repository %q", repo)
 	}
-	return fmt.Errorf("seed %q: its plan%s belongs to control plane %s, and this is %s. %s", seed, where, of, this, of.advice(this, ", and give the seed another name"))
+	p := manifest.OfSeed(v1alpha1.ReasonForeignOwner, seed, fmt.Sprintf("its plan%s belongs to control plane %s, and this is %s", where, of, this), of.advice(this, ", and give the seed another name"))
+	p.Repo = repo
+	return p
 }
 
 // ErrForeignStatus says the same of the status on a branch.
 func ErrForeignStatus(branch string, of, this Identity) error {
-	return fmt.Errorf("branch %s has the status of control plane %s, and this is %s. %s", branch, of, this, of.advice(this, ""))
+	return manifest.Problem{Reason: v1alpha1.ReasonForeignOwner, Path: branch, Message: fmt.Sprintf("branch %s has the status of control plane %s, and this is %s", branch, of, this), Next: of.advice(this, "")}
 }
 
 // Renamed says that both are kept in one place and run for one environment, so that only the name has changed.
@@ -59,14 +64,15 @@ func (i Identity) Renamed(this Identity) bool {
 // most likely the name that is wrong.
 func (i Identity) advice(this Identity, also string) string {
 	if id, _, _ := strings.Cut(i.Owner, "/"); i.Renamed(this) {
-		return fmt.Sprintf("Both are kept in the same place, so its name has changed: restore the ControlPlane document with metadata.name %q, or give --id %[1]s where there never was one. The reference says how to rename a control plane on purpose", id)
+		return fmt.Sprintf("Both are kept in the same place, so its name has changed: restore the ControlPlane document with metadata.name %q, or give --id %[1]s where there never was one. The reference says how to rename a control plane on purpose.", id)
 	}
-	return "If that one was moved or renamed to this one, take over what it has with 'furrow adopt'; if not, name this control plane by a ControlPlane document" + also
+	return "If that one was moved or renamed to this one, take over what it has with 'furrow adopt'; if not, name this control plane by a ControlPlane document" + also + "."
 }
 
 // ErrOwnerUnknown says that a file may hold the ControlPlane document by which plans are this control plane's.
 func ErrOwnerUnknown(file, seed, repo string, of, this Identity) error {
 	id, _, _ := strings.Cut(of.Owner, "/")
-	return fmt.Errorf("the owner of this control plane is not known: the plan of seed %q in GitOps repository %q belongs to %s, and %s, which cannot be read, may be the ControlPlane document of that name. "+
-		"Nothing is done as %s meanwhile. Correct %[4]s, or commit a ControlPlane document with metadata.name %[6]q", seed, repo, of, file, this, id)
+	return manifest.Problem{Reason: v1alpha1.ReasonOwnerUnknown, Seed: seed, Repo: repo, Path: file,
+		Message: fmt.Sprintf("the owner of this control plane is not known: the plan of seed %q in GitOps repository %q belongs to %s, and %s, which cannot be read, may be the ControlPlane document of that name. Nothing is done as %s meanwhile", seed, repo, of, file, this),
+		Next:    fmt.Sprintf("Correct %s, or commit a ControlPlane document with metadata.name %q.", file, id)}
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/dependency"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
 // findLeaving lists what is planted and no longer in its seed. What is planted on a
@@ -69,7 +71,7 @@ func (c *computation) holdIfLost(s *seedState, now map[dependency.Vertex]bool) {
 	if s.leaves[v] {
 		change = "would leave"
 	}
-	c.fail(s.seed.Name, fmt.Errorf("seed %q: %s %s, but %s cannot be read and may hold it, or settings of the seed. Correct that file or directory, or remove it", s.seed.Name, v, change, s.seed.Lost[0]))
+	c.fail(s.seed.Name, manifest.OfSeed(v1alpha1.ReasonFileUnreadable, s.seed.Name, fmt.Sprintf("%s %s, but %s cannot be read and may hold it, or settings of the seed", v, change, s.seed.Lost[0]), "Correct that file or directory, or remove it."))
 }
 
 // holdIfGoing keeps a seed as it is when objects were to leave a cluster whose
@@ -77,7 +79,7 @@ func (c *computation) holdIfLost(s *seedState, now map[dependency.Vertex]bool) {
 func (c *computation) holdIfGoing(s *seedState) {
 	for _, v := range s.held {
 		if s.planted[v].going {
-			c.fail(s.seed.Name, fmt.Errorf("seed %q: %s is being removed, and of its cluster %s. Correct that document", s.seed.Name, v, s.broken[v.Cluster]))
+			c.fail(s.seed.Name, manifest.OfSeed(v1alpha1.ReasonBrokenDocument, s.seed.Name, fmt.Sprintf("%s is being removed, and of its cluster %s", v, s.broken[v.Cluster]), "Correct that document."))
 			return
 		}
 	}
@@ -111,7 +113,7 @@ func (c *computation) holdIfUnsure(s *seedState) {
 			continue
 		}
 		if creators := c.mayCreate(v.Cluster); len(creators) > 0 {
-			c.fail(s.seed.Name, fmt.Errorf("seed %q: the cluster %q is not known any more, while %s cannot be planned and may create it. Correct that seed first", s.seed.Name, v.Cluster, strings.Join(quoteAll("seed", creators), ", ")))
+			c.fail(s.seed.Name, manifest.OfSeed(v1alpha1.ReasonBrokenSeed, s.seed.Name, fmt.Sprintf("the cluster %q is not known any more, while %s cannot be planned and may create it", v.Cluster, strings.Join(quoteAll("seed", creators), ", ")), "Correct that seed first."))
 			return
 		}
 	}
@@ -137,7 +139,7 @@ func (c *computation) holdIfStillNeeded(s *seedState, stays map[dependency.Verte
 		other := c.seeds[c.in.Catalog.Seeds[i].Name]
 		for _, e := range other.previous.kept() {
 			if stays[e.From] && s.leaves[e.To] && e.Rule != "declared" {
-				c.fail(s.seed.Name, fmt.Errorf("seed %q: %s leaves the seed while %s of seed %q stays and needs it (%s). Keep the one, or remove both", s.seed.Name, e.To, e.From, e.From.Seed, e.Why))
+				c.fail(s.seed.Name, manifest.OfSeed(v1alpha1.ReasonDependencyLeaving, s.seed.Name, fmt.Sprintf("%s leaves the seed while %s of seed %q stays and needs it (%s)", e.To, e.From, e.From.Seed, e.Why), "Keep the one, or remove both."))
 				return
 			}
 		}

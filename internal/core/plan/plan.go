@@ -23,6 +23,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/dependency"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
 // Kind is what plan.yaml has in kind.
@@ -190,8 +192,9 @@ type DependencyTo struct {
 
 // Warning is something that people should know and that holds nothing.
 type Warning struct {
-	Object  string `yaml:"object,omitempty"`
-	Message string `yaml:"message"`
+	Reason  v1alpha1.Reason `yaml:"reason,omitempty"`
+	Object  string          `yaml:"object,omitempty"`
+	Message string          `yaml:"message"`
 	// From is the document's place, file:line, where the message is about one.
 	From string `yaml:"from,omitempty"`
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/template"
 	"github.com/furrow-dev/furrow/templates"
 )
@@ -61,7 +62,7 @@ func (a *assembly) render() error {
 		}
 		rendered, err := template.RenderReconciler(r.text, r.vars)
 		if err != nil {
-			return fmt.Errorf("seed %q: %w. Correct the template", a.seed.Name, err)
+			return fmt.Errorf("seed %q: %w. Correct the template", a.seed.Name, manifest.About(manifest.Problem{Seed: a.seed.Name, Cluster: r.cluster}, err))
 		}
 		t, _ := a.plan.Find(r.cluster, r.ordinal)
 		t.Object.Rendered = rendered.Digest

@@ -2,7 +2,6 @@ package plan_test
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -19,11 +18,10 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/test/golden"
 )
-
-// Only accept updated files if you understand what changed them and want it.
-var update = flag.Bool("update", false, "write what the scenarios give into their files")
 
 // TestScenarios plans the control-plane trees of each testdata/*.txtar.
 //
@@ -59,7 +57,7 @@ func TestScenarios(t *testing.T) {
 			} else {
 				tell(t, archive, got)
 			}
-			if *update {
+			if golden.Update() {
 				rewrite(t, file, archive, got)
 				return
 			}
@@ -113,7 +111,7 @@ func compute(tb testing.TB, tree fs.FS) map[string]*plan.Outcome {
 func show(t *testing.T, into map[string]string, prefix string, o *plan.Outcome) {
 	t.Helper()
 	if o.Err != nil {
-		into[prefix+"error"] = o.Err.Error() + "\n"
+		into[prefix+"error"] = fmt.Sprintf("%s: %v\n", manifest.ReasonOf(o.Err), o.Err)
 	}
 	if o.Plan == nil {
 		return
@@ -373,7 +371,7 @@ func (s *story) show(t *testing.T, into map[string]string, prefix, path, name st
 func summary(o *plan.Outcome) string {
 	var b strings.Builder
 	if o.Err != nil {
-		fmt.Fprintf(&b, "error: %v\n", o.Err)
+		fmt.Fprintf(&b, "error %s: %v\n", manifest.ReasonOf(o.Err), o.Err)
 	}
 	switch {
 	case o.Plan == nil:

@@ -8,6 +8,8 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/core/dependency"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
 // claim is an object on a cluster, whichever seeds want it there.
@@ -54,10 +56,11 @@ func (c *computation) settle(key claim, seeds []*seedState) {
 		for i, s := range seeds {
 			other := seeds[(i+1)%len(seeds)]
 			o := s.objects[key.object]
-			p := manifest.Problem{Source: o.Source, Object: o.Title(),
+			p := manifest.Problem{Reason: v1alpha1.ReasonObjectConflict, Source: o.Source, Object: o.Title(), Seed: other.seed.Name, Cluster: key.cluster, Other: other.objects[key.object].Source,
 				Message: fmt.Sprintf("seed %q (%s) has the same object for cluster %s", other.seed.Name, other.objects[key.object].Source, key.cluster),
 				Next:    "Keep it in one of the two seeds, or place them on different clusters."}
 			if isNamespace(key.object) {
+				p.Reason = v1alpha1.ReasonNamespaceConflict
 				p.Message = fmt.Sprintf("seed %q (%s) has the Namespace for cluster %s, too, and the two are not equal", other.seed.Name, other.objects[key.object].Source, key.cluster)
 				p.Next = "Write the same labels and annotations in both seeds, or keep it in one."
 			}
@@ -123,14 +126,14 @@ func (c *computation) holdWhilePlanted(key claim, seeds []*seedState, planted []
 			switch {
 			case !isNamespace(key.object) && !there:
 				c.inherit(s.seed.Name, other, key)
-				c.fail(s.seed.Name, manifest.Problem{Source: o.Source, Object: o.Title(),
+				c.fail(s.seed.Name, manifest.Problem{Reason: v1alpha1.ReasonStillPlanted, Source: o.Source, Object: o.Title(), Seed: other, Cluster: key.cluster,
 					Message: fmt.Sprintf("seed %q still has it planted on cluster %s", other, key.cluster),
 					Next:    fmt.Sprintf("Wait until it is gone there. If the seed was renamed, restore the name %[1]q, or run 'furrow confirm %[1]s' to delete its objects before they are created again.", other)})
 			case !isNamespace(key.object):
-				c.fail(s.seed.Name, manifest.Problem{Source: o.Source, Object: o.Title(),
+				c.fail(s.seed.Name, manifest.Problem{Reason: v1alpha1.ReasonStillPlanted, Source: o.Source, Object: o.Title(), Seed: other, Cluster: key.cluster,
 					Message: fmt.Sprintf("seed %q still has it planted on cluster %s", other, key.cluster), Next: "Let it leave there first."})
 			case c.failed[other] != nil && !mine:
-				c.fail(s.seed.Name, manifest.Problem{Source: o.Source, Object: o.Title(),
+				c.fail(s.seed.Name, manifest.Problem{Reason: v1alpha1.ReasonBrokenSeed, Source: o.Source, Object: o.Title(), Seed: other, Cluster: key.cluster,
 					Message: fmt.Sprintf("seed %q has it planted on cluster %s and cannot be planned", other, key.cluster), Next: "Correct that seed first."})
 			default:
 				s.protect(key.object)

@@ -6,6 +6,8 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
 // checks are asked in this order; the first that has an answer decides.
@@ -29,8 +31,10 @@ func onBase(d *decision) (TierStatus, bool) {
 	if state == "" {
 		return TierStatus{}, false
 	}
-	s := TierStatus{State: state, Message: d.have.Health.Message, Since: d.have.Health.Since}
+	v := d.have.Health
+	s := TierStatus{State: state, Reason: v.Reason, On: v.On, Object: v.Object, Message: v.Message, Since: v.Since}
 	if d.tier.Orphans() {
+		s.Reason, s.On = v1alpha1.ReasonOrphanPending, d.tier.Object.Cluster
 		s.Message = fmt.Sprintf("cluster %s was abandoned, and %s has still to be told to leave everything there: %s", d.name.Cluster, d.tier.Object.Cluster, s.Message)
 	}
 	if d.have.Base == BaseAmended {
@@ -48,11 +52,11 @@ func keptWhole(d *decision) (TierStatus, bool) {
 	if !d.facts.KeepAll || d.tier.Leaving == nil || d.have.Base == BaseNothing {
 		return TierStatus{}, false
 	}
-	why := "removals are on hold because the seed cannot be planned"
+	reason, why := v1alpha1.ReasonRemovalOnHold, "removals are on hold because the seed cannot be planned"
 	if d.facts.Guarded {
-		why = fmt.Sprintf("removals are on hold because the deletion guard holds that of the seed. Run 'furrow confirm %s' to remove it, or put it back", d.name.Seed)
+		reason, why = v1alpha1.ReasonDeletionGuard, fmt.Sprintf("removals are on hold because the deletion guard holds that of the seed. Run 'furrow confirm %s' to remove it, or put it back", d.name.Seed)
 	}
-	return d.holdRemoval(why, nil)
+	return d.holdRemoval(reason, why, nil)
 }
 
 // unconfirmed: what only a person may let go stays until they have confirmed it.
@@ -61,14 +65,14 @@ func unconfirmed(d *decision) (TierStatus, bool) {
 	if d.facts.Confirmed || len(guarded) == 0 || d.have.Base == BaseNothing {
 		return TierStatus{}, false
 	}
-	return d.holdRemoval(fmt.Sprintf("blocked by the deletion guard: it deletes %[1]s. Run 'furrow confirm %[2]s' to remove it, or put it back into the seed",
+	return d.holdRemoval(v1alpha1.ReasonDeletionGuard, fmt.Sprintf("blocked by the deletion guard: it deletes %[1]s. Run 'furrow confirm %[2]s' to remove it, or put it back into the seed",
 		plan.List(guarded), d.name.Seed), guarded)
 }
 
 // holdRemoval holds what leaves and takes an open proposal of it back; one that a person
 // has edited stays, and must not be merged.
-func (d *decision) holdRemoval(why string, unconfirmed []plan.Removed) (TierStatus, bool) {
-	s := TierStatus{State: Held, Message: why, Gate: why, Unconfirmed: unconfirmed}
+func (d *decision) holdRemoval(reason v1alpha1.Reason, why string, unconfirmed []plan.Removed) (TierStatus, bool) {
+	s := TierStatus{State: Held, Reason: reason, Message: why, Unconfirmed: unconfirmed}.shut()
 	if p := d.have.Proposal; p != nil && !p.Edited && !p.Rejected {
 		s.Act = ActSupersede
 	}
@@ -82,7 +86,7 @@ func foreign(d *decision) (TierStatus, bool) {
 		return TierStatus{}, false
 	}
 	why := fmt.Sprintf("%s. Remove it from the base branch, make the seed say the same, or run 'furrow retry %s' to propose what belongs there", d.have.BaseDetail, d.name.Seed)
-	return TierStatus{State: Held, Message: why, Gate: why}, true
+	return TierStatus{State: Held, Reason: v1alpha1.ReasonForeignContent, Message: why}.shut(), true
 }
 
 // proposed says that an open proposal has the present entries.
@@ -97,19 +101,22 @@ func proposedAsWanted(d *decision) (TierStatus, bool) {
 		return TierStatus{}, false
 	}
 	if p.Rejected {
-		return TierStatus{State: Rejected, Message: rejection(p.Reason, d.name.Seed)}, true
+		return TierStatus{State: Rejected, Reason: v1alpha1.ReasonRejected, Message: rejection(p.Reason, d.name.Seed)}, true
 	}
-	s := TierStatus{State: Proposed, Message: d.proposedText(), Waits: d.waits()}
-	s.Gate = d.have.LeftBehind
+	s := because(Proposed, d.proposedText())
+	s.Waits, s.GateReason = d.waits(), d.have.LeftBehind.Reason
+	if s.GateReason != "" {
+		s.Gate = d.have.LeftBehind.Text()
+	}
 	switch {
 	case p.Edited && p.Unknown:
-		s.Message = "is not to be merged as it is: " + EditedOnPlainGit
+		s.Reason, s.Message = v1alpha1.ReasonEditedOnPlainGit, "is not to be merged as it is: "+EditedOnPlainGit
 	case p.Edited:
-		s.Message = "waits to be merged; a person has edited it"
+		s.Reason, s.Message = v1alpha1.ReasonEditedByPerson, "waits to be merged; a person has edited it"
 	case p.Stale: // whatever its gate says: it could bring back what was removed from base
-		s.Act, s.Message = ActUpdate, "is brought up to date: the base branch has changed under it"
+		s.Act, s.Reason, s.Message = ActUpdate, v1alpha1.ReasonProposalStale, "is brought up to date: the base branch has changed under it"
 	case p.Behind && s.Gate == "" && len(s.Waits) == 0:
-		s.Act, s.Message = ActUpdate, "is brought up to date with the base branch"
+		s.Act, s.Reason, s.Message = ActUpdate, v1alpha1.ReasonProposalOutdated, "is brought up to date with the base branch"
 	}
 	return s, true
 }
@@ -118,14 +125,14 @@ func proposedAsWanted(d *decision) (TierStatus, bool) {
 const EditedOnPlainGit = "a person has edited it, and on plain Git the tier is Held once that is merged. Make the change in the seed and delete the branch"
 
 // proposedText says what an open proposal with the present entries waits for.
-func (d *decision) proposedText() string {
+func (d *decision) proposedText() manifest.Problem {
 	switch {
 	case d.tier.Gone():
-		return "waits to be merged: it removes the tier"
+		return manifest.Problem{Reason: v1alpha1.ReasonRemovalOpen, Message: "waits to be merged: it removes the tier"}
 	case d.tier.Orphans():
-		return fmt.Sprintf("waits to be merged: cluster %s was abandoned, so what is there is orphaned before the tier is removed", d.name.Cluster)
+		return manifest.Problem{Reason: v1alpha1.ReasonOrphanOpen, Message: fmt.Sprintf("waits to be merged: cluster %s was abandoned, so what is there is orphaned before the tier is removed", d.name.Cluster)}
 	}
-	return "waits to be merged"
+	return manifest.Problem{Reason: v1alpha1.ReasonProposalOpen, Message: "waits to be merged"}
 }
 
 func rejection(reason, seed string) string {
@@ -142,9 +149,9 @@ func proposedOtherwise(d *decision) (TierStatus, bool) {
 		return TierStatus{}, false
 	}
 	if p.Edited {
-		s := TierStatus{State: Held, Message: "a person has edited the open proposal, and the plan has changed since. Merge it, or delete its branch", Waits: d.waits()}
+		s := TierStatus{State: Held, Reason: v1alpha1.ReasonEditedAndOutdated, Message: "a person has edited the open proposal, and the plan has changed since. Merge it, or delete its branch", Waits: d.waits()}
 		if len(s.Waits) > 0 || p.Stale || p.Outside != "" {
-			s.Message = "a person has edited the open proposal, and the plan has changed since. Delete its branch"
+			s.Reason, s.Message = v1alpha1.ReasonEditedAndUnmergeable, "a person has edited the open proposal, and the plan has changed since. Delete its branch"
 		}
 		return s, true
 	}
@@ -153,9 +160,9 @@ func proposedOtherwise(d *decision) (TierStatus, bool) {
 	}
 	if d.facts.Suspended {
 		const why = "is not brought up to date while the seed is suspended"
-		return TierStatus{State: Outdated, Message: why, Gate: "it carries an earlier plan, and " + why}, true
+		return TierStatus{State: Outdated, Reason: v1alpha1.ReasonSuspended, Message: why, Gate: "it carries an earlier plan, and " + why, GateReason: v1alpha1.ReasonSuspended}, true
 	}
-	return TierStatus{State: Outdated, Message: "is brought up to date", Act: ActUpdate}, true
+	return TierStatus{State: Outdated, Reason: v1alpha1.ReasonProposalOutdated, Message: "is brought up to date", Act: ActUpdate}, true
 }
 
 func blocked(d *decision) (TierStatus, bool) {
@@ -181,12 +188,12 @@ func WaitText(seed string, waits []Wait) string {
 
 func unfit(d *decision) (TierStatus, bool) {
 	switch {
-	case d.have.LeftBehind != "":
-		return TierStatus{State: Held, Message: d.have.LeftBehind}, true
-	case d.have.RootUnfit != "":
-		return TierStatus{State: Held, Message: d.have.RootUnfit}, true
-	case d.have.RootUnknown != "":
-		return TierStatus{State: Queued, Message: d.have.RootUnknown}, true
+	case d.have.LeftBehind.Reason != "":
+		return because(Held, d.have.LeftBehind), true
+	case d.have.RootUnfit.Reason != "":
+		return because(Held, d.have.RootUnfit), true
+	case d.have.RootUnknown.Reason != "":
+		return because(Queued, d.have.RootUnknown), true
 	}
 	return TierStatus{}, false
 }
@@ -195,17 +202,17 @@ func suspended(d *decision) (TierStatus, bool) {
 	if !d.facts.Suspended {
 		return TierStatus{}, false
 	}
-	return TierStatus{State: Queued, Message: "is not proposed while the seed is suspended"}, true
+	return TierStatus{State: Queued, Reason: v1alpha1.ReasonSuspended, Message: "is not proposed while the seed is suspended"}, true
 }
 
 func closed(d *decision) (TierStatus, bool) {
 	switch d.have.Closed {
 	case ClosedNotAsked:
-		return TierStatus{State: Queued, Message: "is about to be proposed", NeedsClosed: true}, true
+		return TierStatus{State: Queued, Reason: v1alpha1.ReasonProposing, Message: "is about to be proposed", NeedsClosed: true}, true
 	case ClosedRejected:
-		return TierStatus{State: Rejected, Message: rejection("", d.name.Seed)}, true
+		return TierStatus{State: Rejected, Reason: v1alpha1.ReasonRejected, Message: rejection("", d.name.Seed)}, true
 	case ClosedMerged:
-		return TierStatus{State: Reverted, Message: fmt.Sprintf("it was merged, and the base branch no longer has it. Change the seed, or run 'furrow retry %s' to propose it again", d.name.Seed)}, true
+		return TierStatus{State: Reverted, Reason: v1alpha1.ReasonReverted, Message: fmt.Sprintf("it was merged, and the base branch no longer has it. Change the seed, or run 'furrow retry %s' to propose it again", d.name.Seed)}, true
 	}
 	return TierStatus{}, false
 }
@@ -223,7 +230,7 @@ func (d *decision) waitsOfLeaving() []Wait {
 	out := slices.Clone(d.gates.ofLeaving(d.name))
 	if d.tier.Gone() || d.tier.Orphans() {
 		for _, name := range d.facts.Needed[d.name] {
-			out = append(out, Wait{name, Merged, fmt.Sprintf("seed %q still needs it", name.Seed)})
+			out = append(out, Wait{name, Merged, fmt.Sprintf("seed %q still needs it", name.Seed), v1alpha1.ReasonNeededBySeed})
 		}
 	}
 	return out

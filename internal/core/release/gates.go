@@ -5,6 +5,8 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/plan"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
 // Node is what the tiers of other plans need to know of a tier.
@@ -123,7 +125,7 @@ func (g *gates) of(name layout.Tier) []Wait {
 		if known && before.Standing == Released {
 			out.add(g.of(of)...)
 		} else {
-			out.add(Wait{of, stateOf(before.Standing, known), p.Why})
+			out.add(Wait{of, stateOf(before.Standing, known), p.Why, v1alpha1.ReasonWaitingForTier})
 		}
 	}
 	g.shut[name] = out
@@ -142,7 +144,7 @@ func (g *gates) ofLeaving(name layout.Tier) []Wait {
 		if state := g.standing(of); state == Released || state == Gone {
 			out.add(g.ofLeaving(of)...)
 		} else {
-			out.add(Wait{of, stateOf(state, true), "leaves first: " + r.Why})
+			out.add(Wait{of, stateOf(state, true), "leaves first: " + r.Why, v1alpha1.ReasonWaitingForRemoval})
 		}
 	}
 	g.holds[name] = out

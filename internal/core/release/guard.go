@@ -5,7 +5,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 )
 
@@ -47,13 +49,18 @@ func (h Hold) Unconfirmed(before, removal *plan.Plan) []string {
 	return out
 }
 
-// Message says what a person has to confirm, and what else can be done.
-func (h Hold) Message(seed string) string {
+// Problem says what a person has to confirm, and what else can be done.
+func (h Hold) Problem(seed string) manifest.Problem {
+	p := manifest.OfSeed(v1alpha1.ReasonDeletionGuard, seed, "", "")
 	if heirs := slices.Sorted(maps.Keys(h.Heirs)); len(heirs) > 0 {
-		return fmt.Sprintf("seed %[1]q: blocked by the deletion guard: it looks as if the seed was renamed to %[2]q, which has %[3]s. They would be deleted, and then created again. "+
-			"Restore the name %[1]q, or run 'furrow confirm %[1]s' to remove them", seed, heirs[0], plan.List(h.Heirs[heirs[0]]))
+		p.Reason = v1alpha1.ReasonSeedRenamed
+		p.Message = fmt.Sprintf("blocked by the deletion guard: it looks as if the seed was renamed to %q, which has %s. They would be deleted, and then created again", heirs[0], plan.List(h.Heirs[heirs[0]]))
+		p.Next = fmt.Sprintf("Restore the name %q, or run 'furrow confirm %s' to remove them.", seed, seed)
+		return p
 	}
-	return fmt.Sprintf("seed %[1]q: blocked by the deletion guard: removing it deletes %[2]s. Run 'furrow confirm %[1]s' to remove it, or restore the seed", seed, plan.List(h.Guarded))
+	p.Message = "blocked by the deletion guard: removing it deletes " + plan.List(h.Guarded)
+	p.Next = fmt.Sprintf("Run 'furrow confirm %s' to remove it, or restore the seed.", seed)
+	return p
 }
 
 // HoldsRemovals says that removing so many of all plantings at once is more

@@ -16,8 +16,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 )
 
@@ -117,13 +119,13 @@ type TierFacts struct {
 	Proposal *Proposal
 	Closed   Closed
 	Health   health.Verdict
-	// RootUnfit says what is wrong with the root that would sync the tier; empty when it is fit.
-	RootUnfit string
-	// RootUnknown says why nothing is known of that root; empty when something is.
-	RootUnknown string
+	// RootUnfit says what is wrong with the root that would sync the tier; without a reason when it is fit.
+	RootUnfit manifest.Problem
+	// RootUnknown says why nothing is known of that root; without a reason when something is.
+	RootUnknown manifest.Problem
 	// LeftBehind says, of a tier that is to be gone, why the reconciler would leave what it
-	// applied if it went now, and what to do about that; empty when it would not.
-	LeftBehind string
+	// applied if it went now, and what to do about that; without a reason when it would not.
+	LeftBehind manifest.Problem
 }
 
 // Facts is what a pass has gathered about one plan.
@@ -147,9 +149,10 @@ type Facts struct {
 
 // Wait is one thing that a tier waits for.
 type Wait struct {
-	Tier  layout.Tier
-	State State
-	Why   string
+	Tier   layout.Tier
+	State  State
+	Why    string
+	Reason v1alpha1.Reason
 }
 
 // Act is what is to be done about a tier.
@@ -168,23 +171,29 @@ const (
 
 // TierStatus is a tier's state and what follows from it.
 type TierStatus struct {
-	Tier    layout.Tier
-	State   State
-	Message string
-	Since   string
-	Waits   []Wait
-	Act     Act
+	Tier   layout.Tier
+	State  State
+	Reason v1alpha1.Reason
+	// On, Object and Path are the cluster, the object there and the path that the message is about,
+	// where it is about others than the tier itself.
+	On, Object, Path string
+	Message          string
+	Since            string
+	Waits            []Wait
+	Act              Act
 	// Amended says how to see what a person made of the entries before they were
 	// merged; empty when base has exactly the entries.
 	Amended string
-	// proposed is the message once the proposal is open as wanted.
-	proposed string
+	// proposed is reason and message once the proposal is open as wanted.
+	proposed manifest.Problem
 	// Gate says why an open proposal must not be merged whatever its branch holds; empty
 	// when there is no reason.
-	Gate string
+	Gate       string
+	GateReason v1alpha1.Reason
 	// Stale says why an open proposal must not be merged until it is grafted anew, or a
 	// person has put their change right; empty when it need not be.
-	Stale string
+	Stale       string
+	StaleReason v1alpha1.Reason
 	// Unconfirmed are the objects that the tier is to lose once a person confirms it.
 	Unconfirmed []plan.Removed
 	// NeedsClosed says that Closed has to be looked up before more can be said.
@@ -199,6 +208,20 @@ func Retriable(s TierStatus, f TierFacts) bool {
 
 // Shut says why an open proposal must not be merged now; empty when it may be merged.
 func (s TierStatus) Shut() string { return cmp.Or(s.Gate, s.Stale) }
+
+// ShutReason is the reason of that.
+func (s TierStatus) ShutReason() v1alpha1.Reason { return cmp.Or(s.GateReason, s.StaleReason) }
+
+// because makes a status of a problem.
+func because(state State, p manifest.Problem) TierStatus {
+	return TierStatus{State: state, Reason: p.Reason, On: p.Cluster, Object: p.Object, Path: p.Path, Message: p.Text()}
+}
+
+// shut says the same of an open proposal of the tier.
+func (s TierStatus) shut() TierStatus {
+	s.Gate, s.GateReason = s.Message, s.Reason
+	return s
+}
 
 // Result is the state of a whole plan.
 type Result struct {
@@ -307,16 +330,16 @@ func Settled(p *plan.Plan, facts map[layout.Tier]TierFacts) bool {
 func (d *decision) judgeProposal(s *TierStatus) {
 	p := d.have.Proposal
 	if p == nil || p.Rejected || s.Act == ActSupersede {
-		s.Gate, s.Stale = "", ""
+		s.Gate, s.GateReason, s.Stale, s.StaleReason = "", "", "", ""
 		return
 	}
 	switch {
 	case p.Outside != "":
-		s.Stale = fmt.Sprintf("merging it would also change %s, which is not part of the tier. Take that out of the branch, or delete the branch", p.Outside)
+		s.StaleReason, s.Stale = v1alpha1.ReasonProposalTooWide, fmt.Sprintf("merging it would also change %s, which is not part of the tier. Take that out of the branch, or delete the branch", p.Outside)
 	case p.Stale && p.Edited:
-		s.Stale = "the base branch has changed under it, and a person has edited it. Rebase it onto the base branch, or delete its branch"
+		s.StaleReason, s.Stale = v1alpha1.ReasonEditedAndStale, "the base branch has changed under it, and a person has edited it. Rebase it onto the base branch, or delete its branch"
 	case p.Stale:
-		s.Stale = "the base branch has changed under it; it is brought up to date first"
+		s.StaleReason, s.Stale = v1alpha1.ReasonProposalStale, "the base branch has changed under it; it is brought up to date first"
 	}
 }
 
@@ -328,7 +351,8 @@ func (r *Result) Proposed(tiers ...layout.Tier) {
 	}
 	for i := range r.Tiers {
 		if t := &r.Tiers[i]; proposed[t.Tier] {
-			t.State, t.Act, t.Stale, t.Message = Proposed, ActNone, "", t.proposed
+			t.State, t.Act, t.Stale, t.StaleReason = Proposed, ActNone, "", ""
+			t.Reason, t.Message = t.proposed.Reason, t.proposed.Message
 		}
 	}
 	r.NameWaits(nil)
@@ -353,12 +377,12 @@ func (r *Result) NameWaits(others map[layout.Tier]State) {
 		}
 		switch {
 		case t.State == Blocked:
-			t.Message = WaitText(t.Tier.Seed, t.Waits)
+			t.Reason, t.Message = t.Waits[0].Reason, WaitText(t.Tier.Seed, t.Waits)
 		case len(t.Waits) > 0:
-			t.Gate = WaitText(t.Tier.Seed, t.Waits)
+			t.GateReason, t.Gate = t.Waits[0].Reason, WaitText(t.Tier.Seed, t.Waits)
 		}
 		if shut := t.Shut(); t.State == Proposed && shut != "" && (t.Act == ActNone || t.Gate != "") {
-			t.Message = DoNotMerge + shut
+			t.Reason, t.Message = t.ShutReason(), DoNotMerge+shut
 		}
 	}
 }
@@ -381,5 +405,5 @@ func (d *decision) decide() TierStatus {
 			return s
 		}
 	}
-	return TierStatus{State: Queued, Message: "is being proposed", Act: ActPropose}
+	return TierStatus{State: Queued, Reason: v1alpha1.ReasonProposing, Message: "is being proposed", Act: ActPropose}
 }

@@ -1,16 +1,18 @@
 package release_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/test/golden"
 )
 
 // fixture is a plan of three tiers, each with the one before as prerequisite:
@@ -61,8 +63,17 @@ func (f *fixture) tier(t layout.Tier) *plan.Tier {
 // merged puts the plan's entries on base, with a verdict of this phase.
 func (f *fixture) merged(t layout.Tier, phase health.Phase) *fixture {
 	return f.on(t, func(facts *release.TierFacts) {
-		facts.Base, facts.Health = release.BaseEntries, health.Verdict{Phase: phase, Message: string(phase)}
+		facts.Base, facts.Health = release.BaseEntries, verdict(phase)
 	})
+}
+
+// verdict is one of a phase, with some reason for it.
+func verdict(phase health.Phase) health.Verdict {
+	reasons := map[health.Phase]v1alpha1.Reason{
+		health.Unknown: v1alpha1.ReasonClusterSilent, health.Absent: v1alpha1.ReasonReconcilerMissing, health.Behind: v1alpha1.ReasonRevisionBehind,
+		health.Progressing: v1alpha1.ReasonNotReady, health.Failed: v1alpha1.ReasonHealthCheckFailed, health.Ready: v1alpha1.ReasonHealthy,
+	}
+	return health.Verdict{Phase: phase, Reason: reasons[phase], Message: string(phase)}
 }
 
 func (f *fixture) base(t layout.Tier, b release.Base) *fixture {
@@ -132,9 +143,10 @@ func TestOrphansFirst(t *testing.T) {
 func TestNext(t *testing.T) {
 	type want struct {
 		State  release.State
+		Reason v1alpha1.Reason
 		Act    release.Act
 		Waits  []release.State
-		Gate   bool
+		Gate   v1alpha1.Reason
 		Lookup bool
 	}
 	tests := map[string]struct {
@@ -143,265 +155,270 @@ func TestNext(t *testing.T) {
 		want  want
 	}{
 		"a tier without prerequisites is proposed": {
-			makePlan(), mgmt0, want{State: release.Queued, Act: release.ActPropose},
+			makePlan(), mgmt0, want{State: release.Queued, Reason: v1alpha1.ReasonProposing, Act: release.ActPropose},
 		},
 		"before a tier is proposed its closed proposals are looked up": {
 			makePlan().on(mgmt0, func(f *release.TierFacts) { f.Closed = release.ClosedNotAsked }), mgmt0,
-			want{State: release.Queued, Lookup: true},
+			want{State: release.Queued, Reason: v1alpha1.ReasonProposing, Lookup: true},
 		},
 		"closed proposals of a blocked tier are not looked up": {
 			makePlan().on(edge0, func(f *release.TierFacts) { f.Closed = release.ClosedNotAsked }), edge0,
-			want{State: release.Blocked, Waits: []release.State{release.Queued}},
+			want{State: release.Blocked, Reason: v1alpha1.ReasonWaitingForTier, Waits: []release.State{release.Queued}},
 		},
 		"Blocked while a prerequisite is not on base": {
-			makePlan(), edge0, want{State: release.Blocked, Waits: []release.State{release.Queued}},
+			makePlan(), edge0, want{State: release.Blocked, Reason: v1alpha1.ReasonWaitingForTier, Waits: []release.State{release.Queued}},
 		},
 		"Blocked while a prerequisite is merged only": {
-			makePlan().merged(mgmt0, health.Behind), edge0, want{State: release.Blocked, Waits: []release.State{release.Merged}},
+			makePlan().merged(mgmt0, health.Behind), edge0, want{State: release.Blocked, Reason: v1alpha1.ReasonWaitingForTier, Waits: []release.State{release.Merged}},
 		},
 		"Blocked while a prerequisite is progressing": {
-			makePlan().merged(mgmt0, health.Progressing), edge0, want{State: release.Blocked, Waits: []release.State{release.Progressing}},
+			makePlan().merged(mgmt0, health.Progressing), edge0, want{State: release.Blocked, Reason: v1alpha1.ReasonWaitingForTier, Waits: []release.State{release.Progressing}},
 		},
 		"Blocked while a prerequisite has failed": {
-			makePlan().merged(mgmt0, health.Failed), edge0, want{State: release.Blocked, Waits: []release.State{release.Failed}},
+			makePlan().merged(mgmt0, health.Failed), edge0, want{State: release.Blocked, Reason: v1alpha1.ReasonWaitingForTier, Waits: []release.State{release.Failed}},
 		},
 		"Blocked while nothing is known of a prerequisite": {
-			makePlan().merged(mgmt0, health.Unknown), edge0, want{State: release.Blocked, Waits: []release.State{release.Merged}},
+			makePlan().merged(mgmt0, health.Unknown), edge0, want{State: release.Blocked, Reason: v1alpha1.ReasonWaitingForTier, Waits: []release.State{release.Merged}},
 		},
 		"Blocked while base has a prerequisite's earlier entries, healthy as they are": {
 			makePlan().merged(mgmt0, health.Ready).base(mgmt0, release.BaseEarlier), edge0,
-			want{State: release.Blocked, Waits: []release.State{release.Queued}},
+			want{State: release.Blocked, Reason: v1alpha1.ReasonWaitingForTier, Waits: []release.State{release.Queued}},
 		},
 		"proposed once the prerequisite is Released": {
-			makePlan().merged(mgmt0, health.Ready), edge0, want{State: release.Queued, Act: release.ActPropose},
+			makePlan().merged(mgmt0, health.Ready), edge0, want{State: release.Queued, Reason: v1alpha1.ReasonProposing, Act: release.ActPropose},
 		},
 		"Blocked while a prerequisite of a prerequisite is not Released": {
 			makePlan().merged(mgmt0, health.Failed).merged(edge0, health.Ready), edge1,
-			want{State: release.Blocked, Waits: []release.State{release.Failed}},
+			want{State: release.Blocked, Reason: v1alpha1.ReasonWaitingForTier, Waits: []release.State{release.Failed}},
 		},
 		"Queued while the seed is suspended": {
-			func() *fixture { f := makePlan(); f.facts.Suspended = true; return f }(), mgmt0, want{State: release.Queued},
+			func() *fixture { f := makePlan(); f.facts.Suspended = true; return f }(), mgmt0, want{State: release.Queued, Reason: v1alpha1.ReasonSuspended},
 		},
 		"Proposed when an open proposal has the entries": {
-			makePlan().proposal(mgmt0, release.Proposal{}), mgmt0, want{State: release.Proposed},
+			makePlan().proposal(mgmt0, release.Proposal{}), mgmt0, want{State: release.Proposed, Reason: v1alpha1.ReasonProposalOpen},
 		},
 		"Proposed although a person has edited it": {
-			makePlan().proposal(mgmt0, release.Proposal{Edited: true}), mgmt0, want{State: release.Proposed},
+			makePlan().proposal(mgmt0, release.Proposal{Edited: true}), mgmt0, want{State: release.Proposed, Reason: v1alpha1.ReasonEditedByPerson},
 		},
 		"Proposed, and grafted anew when base changed under it": {
-			makePlan().proposal(mgmt0, release.Proposal{Stale: true}), mgmt0, want{State: release.Proposed, Act: release.ActUpdate, Gate: true},
+			makePlan().proposal(mgmt0, release.Proposal{Stale: true}), mgmt0, want{State: release.Proposed, Reason: v1alpha1.ReasonProposalStale, Act: release.ActUpdate, Gate: v1alpha1.ReasonProposalStale},
 		},
 		"grafted anew when base changed under it, although its gate is shut": {
 			makePlan().merged(mgmt0, health.Failed).proposal(edge0, release.Proposal{Stale: true}), edge0,
-			want{State: release.Proposed, Act: release.ActUpdate, Waits: []release.State{release.Failed}, Gate: true},
+			want{State: release.Proposed, Reason: v1alpha1.ReasonWaitingForTier, Act: release.ActUpdate, Waits: []release.State{release.Failed}, Gate: v1alpha1.ReasonWaitingForTier},
 		},
 		"grafted anew when base changed under it, although the reconciler would leave what it applied": {
 			makePlan().removal().base(edge1, release.BaseEarlier).proposal(edge1, release.Proposal{Stale: true}).
-				on(edge1, func(f *release.TierFacts) { f.LeftBehind = "it is suspended" }), edge1,
-			want{State: release.Proposed, Act: release.ActUpdate, Gate: true},
+				on(edge1, func(f *release.TierFacts) {
+					f.LeftBehind = manifest.Problem{Reason: v1alpha1.ReasonReconcilerSuspended, Message: "it is suspended"}
+				}), edge1,
+			want{State: release.Proposed, Reason: v1alpha1.ReasonReconcilerSuspended, Act: release.ActUpdate, Gate: v1alpha1.ReasonReconcilerSuspended},
 		},
 		"not brought up to date with base while its gate is shut": {
 			makePlan().merged(mgmt0, health.Failed).proposal(edge0, release.Proposal{Behind: true}), edge0,
-			want{State: release.Proposed, Waits: []release.State{release.Failed}, Gate: true},
+			want{State: release.Proposed, Reason: v1alpha1.ReasonWaitingForTier, Waits: []release.State{release.Failed}, Gate: v1alpha1.ReasonWaitingForTier},
 		},
 		"a proposal that a person edited has a failing gate when base changed under it": {
-			makePlan().proposal(mgmt0, release.Proposal{Edited: true, Stale: true}), mgmt0, want{State: release.Proposed, Gate: true},
+			makePlan().proposal(mgmt0, release.Proposal{Edited: true, Stale: true}), mgmt0, want{State: release.Proposed, Reason: v1alpha1.ReasonEditedAndStale, Gate: v1alpha1.ReasonEditedAndStale},
 		},
 		"a proposal that a person edited has a failing gate when it changes more than the tier": {
-			makePlan().proposal(mgmt0, release.Proposal{Edited: true, Outside: "notes.md"}), mgmt0, want{State: release.Proposed, Gate: true},
+			makePlan().proposal(mgmt0, release.Proposal{Edited: true, Outside: "notes.md"}), mgmt0, want{State: release.Proposed, Reason: v1alpha1.ReasonProposalTooWide, Gate: v1alpha1.ReasonProposalTooWide},
 		},
 		"an edited proposal of an earlier plan has a failing gate when base changed under it": {
-			makePlan().proposal(mgmt0, release.Proposal{Wants: "other", Edited: true, Stale: true}), mgmt0, want{State: release.Held, Gate: true},
+			makePlan().proposal(mgmt0, release.Proposal{Wants: "other", Edited: true, Stale: true}), mgmt0, want{State: release.Held, Reason: v1alpha1.ReasonEditedAndUnmergeable, Gate: v1alpha1.ReasonEditedAndStale},
 		},
 		"a proposal that foreign content holds has a failing gate": {
-			makePlan().base(mgmt0, release.BaseForeign).proposal(mgmt0, release.Proposal{Stale: true}), mgmt0, want{State: release.Held, Gate: true},
+			makePlan().base(mgmt0, release.BaseForeign).proposal(mgmt0, release.Proposal{Stale: true}), mgmt0, want{State: release.Held, Reason: v1alpha1.ReasonForeignContent, Gate: v1alpha1.ReasonForeignContent},
 		},
 		"an edited removal has a failing gate while the seed cannot be planned": {
 			func() *fixture {
 				f := makePlan().removal().base(edge1, release.BaseEarlier).proposal(edge1, release.Proposal{Edited: true})
 				f.facts.KeepAll = true
 				return f
-			}(), edge1, want{State: release.Held, Gate: true},
+			}(), edge1, want{State: release.Held, Reason: v1alpha1.ReasonRemovalOnHold, Gate: v1alpha1.ReasonRemovalOnHold},
 		},
 		"Proposed with a failing gate when a prerequisite regresses": {
 			makePlan().merged(mgmt0, health.Failed).proposal(edge0, release.Proposal{}), edge0,
-			want{State: release.Proposed, Waits: []release.State{release.Failed}, Gate: true},
+			want{State: release.Proposed, Reason: v1alpha1.ReasonWaitingForTier, Waits: []release.State{release.Failed}, Gate: v1alpha1.ReasonWaitingForTier},
 		},
 		"Outdated when an open proposal has other entries": {
-			makePlan().proposal(mgmt0, release.Proposal{Wants: "other"}), mgmt0, want{State: release.Outdated, Act: release.ActUpdate},
+			makePlan().proposal(mgmt0, release.Proposal{Wants: "other"}), mgmt0, want{State: release.Outdated, Reason: v1alpha1.ReasonProposalOutdated, Act: release.ActUpdate},
 		},
 		"Outdated and left alone while the seed is suspended": {
 			func() *fixture {
 				f := makePlan().proposal(mgmt0, release.Proposal{Wants: "other"})
 				f.facts.Suspended = true
 				return f
-			}(), mgmt0, want{State: release.Outdated, Gate: true},
+			}(), mgmt0, want{State: release.Outdated, Reason: v1alpha1.ReasonSuspended, Gate: v1alpha1.ReasonSuspended},
 		},
 		"an outdated proposal is taken back while its prerequisites are not Released": {
 			makePlan().proposal(edge0, release.Proposal{Wants: "other"}), edge0,
-			want{State: release.Blocked, Act: release.ActSupersede, Waits: []release.State{release.Queued}},
+			want{State: release.Blocked, Reason: v1alpha1.ReasonWaitingForTier, Act: release.ActSupersede, Waits: []release.State{release.Queued}},
 		},
 		"Held when a person edited the open proposal and the plan changed since": {
-			makePlan().proposal(mgmt0, release.Proposal{Wants: "other", Edited: true}), mgmt0, want{State: release.Held},
+			makePlan().proposal(mgmt0, release.Proposal{Wants: "other", Edited: true}), mgmt0, want{State: release.Held, Reason: v1alpha1.ReasonEditedAndOutdated},
 		},
 		"Held when a person edited and rejected it, and the plan changed since": {
-			makePlan().proposal(mgmt0, release.Proposal{Wants: "other", Edited: true, Rejected: true}), mgmt0, want{State: release.Held},
+			makePlan().proposal(mgmt0, release.Proposal{Wants: "other", Edited: true, Rejected: true}), mgmt0, want{State: release.Held, Reason: v1alpha1.ReasonEditedAndOutdated},
 		},
 		"nothing leaves while the seed cannot be planned": {
 			func() *fixture {
 				f := makePlan().removal().base(edge1, release.BaseEarlier).proposal(edge1, release.Proposal{})
 				f.facts.KeepAll = true
 				return f
-			}(), edge1, want{State: release.Held, Act: release.ActSupersede},
+			}(), edge1, want{State: release.Held, Reason: v1alpha1.ReasonRemovalOnHold, Act: release.ActSupersede},
 		},
 		"Held when foreign content lies on the path": {
-			makePlan().base(mgmt0, release.BaseForeign), mgmt0, want{State: release.Held},
+			makePlan().base(mgmt0, release.BaseForeign), mgmt0, want{State: release.Held, Reason: v1alpha1.ReasonForeignContent},
 		},
 		"Proposed over foreign content when a person asked for it": {
-			makePlan().base(mgmt0, release.BaseForeign).proposal(mgmt0, release.Proposal{}), mgmt0, want{State: release.Proposed},
+			makePlan().base(mgmt0, release.BaseForeign).proposal(mgmt0, release.Proposal{}), mgmt0, want{State: release.Proposed, Reason: v1alpha1.ReasonProposalOpen},
 		},
 		"Held while the root is not fit": {
-			makePlan().on(mgmt0, func(f *release.TierFacts) { f.RootUnfit = "kustomization.yaml" }), mgmt0, want{State: release.Held},
+			makePlan().on(mgmt0, func(f *release.TierFacts) {
+				f.RootUnfit = manifest.Problem{Reason: v1alpha1.ReasonRootUnbuildable, Cluster: "mgmt", Object: "root", Path: "clusters/mgmt", Message: "kustomization.yaml"}
+			}), mgmt0, want{State: release.Held, Reason: v1alpha1.ReasonRootUnbuildable},
 		},
 		"Rejected when the rejected proposal is still there": {
-			makePlan().proposal(mgmt0, release.Proposal{Rejected: true, Reason: "not now"}), mgmt0, want{State: release.Rejected},
+			makePlan().proposal(mgmt0, release.Proposal{Rejected: true, Reason: "not now"}), mgmt0, want{State: release.Rejected, Reason: v1alpha1.ReasonRejected},
 		},
 		"Rejected when the newest closed proposal is unmerged": {
-			makePlan().on(mgmt0, func(f *release.TierFacts) { f.Closed = release.ClosedRejected }), mgmt0, want{State: release.Rejected},
+			makePlan().on(mgmt0, func(f *release.TierFacts) { f.Closed = release.ClosedRejected }), mgmt0, want{State: release.Rejected, Reason: v1alpha1.ReasonRejected},
 		},
 		"a rejected proposal of other entries is replaced": {
 			makePlan().proposal(mgmt0, release.Proposal{Wants: "other", Rejected: true}), mgmt0,
-			want{State: release.Outdated, Act: release.ActUpdate},
+			want{State: release.Outdated, Reason: v1alpha1.ReasonProposalOutdated, Act: release.ActUpdate},
 		},
 		"Reverted when it was merged and base no longer has it": {
-			makePlan().on(mgmt0, func(f *release.TierFacts) { f.Closed = release.ClosedMerged }), mgmt0, want{State: release.Reverted},
+			makePlan().on(mgmt0, func(f *release.TierFacts) { f.Closed = release.ClosedMerged }), mgmt0, want{State: release.Reverted, Reason: v1alpha1.ReasonReverted},
 		},
 		"Merged while the reconciler is behind": {
-			makePlan().merged(mgmt0, health.Behind), mgmt0, want{State: release.Merged},
+			makePlan().merged(mgmt0, health.Behind), mgmt0, want{State: release.Merged, Reason: v1alpha1.ReasonRevisionBehind},
 		},
 		"Merged while the reconciler object is not there": {
-			makePlan().merged(mgmt0, health.Absent), mgmt0, want{State: release.Merged},
+			makePlan().merged(mgmt0, health.Absent), mgmt0, want{State: release.Merged, Reason: v1alpha1.ReasonReconcilerMissing},
 		},
 		"Merged while nothing is known": {
-			makePlan().merged(mgmt0, health.Unknown), mgmt0, want{State: release.Merged},
+			makePlan().merged(mgmt0, health.Unknown), mgmt0, want{State: release.Merged, Reason: v1alpha1.ReasonClusterSilent},
 		},
 		"a tier on base is never blocked, whatever its prerequisites do": {
-			makePlan().merged(mgmt0, health.Failed).merged(edge0, health.Ready), edge0, want{State: release.Released},
+			makePlan().merged(mgmt0, health.Failed).merged(edge0, health.Ready), edge0, want{State: release.Released, Reason: v1alpha1.ReasonHealthy},
 		},
-		"Progressing": {makePlan().merged(mgmt0, health.Progressing), mgmt0, want{State: release.Progressing}},
-		"Failed":      {makePlan().merged(mgmt0, health.Failed), mgmt0, want{State: release.Failed}},
-		"Released":    {makePlan().merged(mgmt0, health.Ready), mgmt0, want{State: release.Released}},
+		"Progressing": {makePlan().merged(mgmt0, health.Progressing), mgmt0, want{State: release.Progressing, Reason: v1alpha1.ReasonNotReady}},
+		"Failed":      {makePlan().merged(mgmt0, health.Failed), mgmt0, want{State: release.Failed, Reason: v1alpha1.ReasonHealthCheckFailed}},
+		"Released":    {makePlan().merged(mgmt0, health.Ready), mgmt0, want{State: release.Released, Reason: v1alpha1.ReasonHealthy}},
 		"an open proposal of what base has already is taken back": {
 			makePlan().merged(mgmt0, health.Ready).proposal(mgmt0, release.Proposal{}), mgmt0,
-			want{State: release.Released, Act: release.ActSupersede},
+			want{State: release.Released, Reason: v1alpha1.ReasonHealthy, Act: release.ActSupersede},
 		},
 		"an update is proposed when the prerequisites are Released at their new entries": {
-			makePlan().merged(mgmt0, health.Ready).base(edge0, release.BaseEarlier), edge0, want{State: release.Queued, Act: release.ActPropose},
+			makePlan().merged(mgmt0, health.Ready).base(edge0, release.BaseEarlier), edge0, want{State: release.Queued, Reason: v1alpha1.ReasonProposing, Act: release.ActPropose},
 		},
 		"an update that breaks a tier keeps the next tier's update back": {
 			makePlan().merged(mgmt0, health.Ready).merged(edge0, health.Failed).base(edge1, release.BaseEarlier), edge1,
-			want{State: release.Blocked, Waits: []release.State{release.Failed}},
+			want{State: release.Blocked, Reason: v1alpha1.ReasonWaitingForTier, Waits: []release.State{release.Failed}},
 		},
 		"a removed seed's last tier leaves first": {
 			makePlan().removal().base(mgmt0, release.BaseEarlier).base(edge0, release.BaseEarlier).base(edge1, release.BaseEarlier), edge1,
-			want{State: release.Queued, Act: release.ActPropose},
+			want{State: release.Queued, Reason: v1alpha1.ReasonProposing, Act: release.ActPropose},
 		},
 		"a removed seed's first tier waits for those that needed it": {
 			makePlan().removal().base(mgmt0, release.BaseEarlier).base(edge0, release.BaseEarlier), mgmt0,
-			want{State: release.Blocked, Waits: []release.State{release.Blocked}},
+			want{State: release.Blocked, Reason: v1alpha1.ReasonWaitingForRemoval, Waits: []release.State{release.Blocked}},
 		},
 		"a tier that leaves is Progressing until its reconciler object is gone": {
-			makePlan().removal().on(edge1, func(f *release.TierFacts) { f.Health.Phase = health.Progressing }), edge1, want{State: release.Progressing},
+			makePlan().removal().on(edge1, func(f *release.TierFacts) { f.Health = verdict(health.Progressing) }), edge1, want{State: release.Progressing, Reason: v1alpha1.ReasonNotReady},
 		},
 		"a silent cluster blocks the removal of what it needed": {
-			makePlan().removal().on(edge1, func(f *release.TierFacts) { f.Health.Phase = health.Unknown }).base(edge0, release.BaseEarlier), edge0,
-			want{State: release.Blocked, Waits: []release.State{release.Progressing}},
+			makePlan().removal().on(edge1, func(f *release.TierFacts) { f.Health = verdict(health.Unknown) }).base(edge0, release.BaseEarlier), edge0,
+			want{State: release.Blocked, Reason: v1alpha1.ReasonWaitingForRemoval, Waits: []release.State{release.Progressing}},
 		},
 		"Gone when nothing is left": {
-			makePlan().removal().on(edge1, func(f *release.TierFacts) { f.Health.Phase = health.Absent }), edge1, want{State: release.Gone},
+			makePlan().removal().on(edge1, func(f *release.TierFacts) { f.Health = verdict(health.Absent) }), edge1, want{State: release.Gone, Reason: v1alpha1.ReasonReconcilerMissing},
 		},
 		"Gone when what is not known of it was given up": {
-			makePlan().removal().on(edge1, func(f *release.TierFacts) { f.Health = givenUp() }), edge1, want{State: release.Gone},
+			makePlan().removal().on(edge1, func(f *release.TierFacts) { f.Health = givenUp() }), edge1, want{State: release.Gone, Reason: v1alpha1.ReasonGivenUp},
 		},
 		"what leaves next goes once the rest was given up": {
 			makePlan().removal().on(edge1, func(f *release.TierFacts) { f.Health = givenUp() }).base(edge0, release.BaseEarlier), edge0,
-			want{State: release.Queued, Act: release.ActPropose},
+			want{State: release.Queued, Reason: v1alpha1.ReasonProposing, Act: release.ActPropose},
 		},
 		"what is on an abandoned cluster of a hub is orphaned first": {
-			makePlan().removal().orphaning(edge1).base(edge1, release.BaseEarlier), edge1, want{State: release.Queued, Act: release.ActPropose},
+			makePlan().removal().orphaning(edge1).base(edge1, release.BaseEarlier), edge1, want{State: release.Queued, Reason: v1alpha1.ReasonProposing, Act: release.ActPropose},
 		},
 		"it is orphaned in the order of the removal": {
 			makePlan().removal().orphaning(edge0, edge1).base(edge0, release.BaseEarlier).base(edge1, release.BaseEarlier), edge0,
-			want{State: release.Blocked, Waits: []release.State{release.Queued}},
+			want{State: release.Blocked, Reason: v1alpha1.ReasonWaitingForRemoval, Waits: []release.State{release.Queued}},
 		},
 		"it is orphaned again when its deletion hangs, and needs no prerequisite for it": {
 			makePlan().removal().orphaning(edge1).base(mgmt0, release.BaseEarlier).base(edge0, release.BaseEarlier), edge1,
-			want{State: release.Queued, Act: release.ActPropose},
+			want{State: release.Queued, Reason: v1alpha1.ReasonProposing, Act: release.ActPropose},
 		},
 		"an open removal becomes an orphaning": {
 			makePlan().removal().base(edge1, release.BaseEarlier).proposal(edge1, release.Proposal{}).orphaning(edge1), edge1,
-			want{State: release.Outdated, Act: release.ActUpdate},
+			want{State: release.Outdated, Reason: v1alpha1.ReasonProposalOutdated, Act: release.ActUpdate},
 		},
 		"an orphaning that is merged is no release, however healthy": {
-			makePlan().removal().orphaning(edge1).merged(edge1, health.Ready), edge1, want{State: release.Merged},
+			makePlan().removal().orphaning(edge1).merged(edge1, health.Ready), edge1, want{State: release.Merged, Reason: v1alpha1.ReasonOrphanPending},
 		},
 		"what leaves next waits for a tier that is orphaned and not gone": {
 			makePlan().removal().orphaning(edge1).merged(edge1, health.Ready).base(edge0, release.BaseEarlier), edge0,
-			want{State: release.Blocked, Waits: []release.State{release.Merged}},
+			want{State: release.Blocked, Reason: v1alpha1.ReasonWaitingForRemoval, Waits: []release.State{release.Merged}},
 		},
 		"a tier that another seed still needs is not orphaned": {
 			func() *fixture {
 				f := makePlan().removal().orphaning(edge1).base(edge1, release.BaseEarlier)
 				f.facts.Needed = map[layout.Tier][]layout.Tier{edge1: {{Seed: "other", Cluster: "edge"}}}
 				return f
-			}(), edge1, want{State: release.Blocked, Waits: []release.State{release.Merged}},
+			}(), edge1, want{State: release.Blocked, Reason: v1alpha1.ReasonNeededBySeed, Waits: []release.State{release.Merged}},
 		},
 		"a tier that another seed still needs does not leave": {
 			func() *fixture {
 				f := makePlan().removal().base(edge1, release.BaseEarlier)
 				f.facts.Needed = map[layout.Tier][]layout.Tier{edge1: {{Seed: "other", Cluster: "edge"}}}
 				return f
-			}(), edge1, want{State: release.Blocked, Waits: []release.State{release.Merged}},
+			}(), edge1, want{State: release.Blocked, Reason: v1alpha1.ReasonNeededBySeed, Waits: []release.State{release.Merged}},
 		},
 		"Blocked while another seed's tier is not planned": {
-			makePlan().needs("other", release.State("")), mgmt0, want{State: release.Blocked, Waits: []release.State{release.Blocked}},
+			makePlan().needs("other", release.State("")), mgmt0, want{State: release.Blocked, Reason: v1alpha1.ReasonWaitingForTier, Waits: []release.State{release.Blocked}},
 		},
 		"Blocked while another seed's tier is not Released": {
-			makePlan().needs("other", release.Progressing), mgmt0, want{State: release.Blocked, Waits: []release.State{release.Progressing}},
+			makePlan().needs("other", release.Progressing), mgmt0, want{State: release.Blocked, Reason: v1alpha1.ReasonWaitingForTier, Waits: []release.State{release.Progressing}},
 		},
 		"proposed once another seed's tier is Released": {
-			makePlan().needs("other", release.Released), mgmt0, want{State: release.Queued, Act: release.ActPropose},
+			makePlan().needs("other", release.Released), mgmt0, want{State: release.Queued, Reason: v1alpha1.ReasonProposing, Act: release.ActPropose},
 		},
 		"Blocked while what another seed's Released tier waits for is not Released": {
 			makePlan().needs("other", release.Released).behind("other", release.Failed), mgmt0,
-			want{State: release.Blocked, Waits: []release.State{release.Failed}},
+			want{State: release.Blocked, Reason: v1alpha1.ReasonWaitingForTier, Waits: []release.State{release.Failed}},
 		},
 		"Blocked while what another seed's Released tier waits for in a third one is not planned": {
 			makePlan().needs("other", release.Released).behind("third", ""), mgmt0,
-			want{State: release.Blocked, Waits: []release.State{release.Blocked}},
+			want{State: release.Blocked, Reason: v1alpha1.ReasonWaitingForTier, Waits: []release.State{release.Blocked}},
 		},
 		"an open proposal has a failing gate while what another seed's Released tier waits for is not Released": {
 			makePlan().needs("other", release.Released).behind("other", release.Progressing).proposal(mgmt0, release.Proposal{}), mgmt0,
-			want{State: release.Proposed, Waits: []release.State{release.Progressing}, Gate: true},
+			want{State: release.Proposed, Reason: v1alpha1.ReasonWaitingForTier, Waits: []release.State{release.Progressing}, Gate: v1alpha1.ReasonWaitingForTier},
 		},
 		"proposed once all that another seed's tier waits for is Released": {
 			makePlan().needs("other", release.Released).behind("third", release.Released), mgmt0,
-			want{State: release.Queued, Act: release.ActPropose},
+			want{State: release.Queued, Reason: v1alpha1.ReasonProposing, Act: release.ActPropose},
 		},
 		"what leaves waits for what leaves before a tier that has left": {
 			makePlan().removal().base(edge1, release.BaseEarlier).base(mgmt0, release.BaseEarlier).
-				on(edge0, func(f *release.TierFacts) { f.Health.Phase = health.Absent }), mgmt0,
-			want{State: release.Blocked, Waits: []release.State{release.Queued}},
+				on(edge0, func(f *release.TierFacts) { f.Health = verdict(health.Absent) }), mgmt0,
+			want{State: release.Blocked, Reason: v1alpha1.ReasonWaitingForRemoval, Waits: []release.State{release.Queued}},
 		},
 		"what leaves a tier goes after what needed it elsewhere": {
 			makePlan().leaving().base(mgmt0, release.BaseEarlier).base(edge0, release.BaseEarlier), mgmt0,
-			want{State: release.Blocked, Waits: []release.State{release.Queued}},
+			want{State: release.Blocked, Reason: v1alpha1.ReasonWaitingForRemoval, Waits: []release.State{release.Queued}},
 		},
 		"what leaves a tier goes although its prerequisite is being changed too": {
 			makePlan().leaving().base(mgmt0, release.BaseEarlier).base(edge0, release.BaseEarlier), edge0,
-			want{State: release.Queued, Act: release.ActPropose},
+			want{State: release.Queued, Reason: v1alpha1.ReasonProposing, Act: release.ActPropose},
 		},
 	}
+	texts := golden.Of(t)
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			result := release.Next(tc.given.plan, tc.given.facts)
@@ -409,12 +426,17 @@ func TestNext(t *testing.T) {
 			if !ok {
 				t.Fatalf("no status of %s", tc.tier)
 			}
-			got := want{State: s.State, Act: s.Act, Gate: s.Shut() != "", Lookup: s.NeedsClosed}
+			got := want{State: s.State, Act: s.Act, Reason: s.Reason, Gate: s.ShutReason(), Lookup: s.NeedsClosed}
 			for _, w := range s.Waits {
 				got.Waits = append(got.Waits, w.State)
 			}
 			if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("(-want +got):\n%s\nmessage: %s", diff, s.Message)
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			texts.Add(name, s.Message)
+			texts.Add(name+": gate", s.Shut())
+			if (s.Shut() == "") != (s.ShutReason() == "") {
+				t.Errorf("the gate is %q, and its reason %q", s.Shut(), s.ShutReason())
 			}
 		})
 	}
@@ -547,19 +569,21 @@ func TestNeededThroughTiersThatAreNotThere(t *testing.T) {
 func TestWhatMustNotBeMergedSaysSo(t *testing.T) {
 	f := makePlan().merged(mgmt0, health.Failed).proposal(edge0, release.Proposal{Stale: true})
 	result := release.Next(f.plan, f.facts)
-	const want = "do not merge yet: waits for mgmt tier 00 (Failed): the cluster"
-	if s, _ := result.Find(edge0); s.Message != want {
-		t.Errorf("got %q, want %q", s.Message, want)
+	texts := golden.Of(t)
+	before, _ := result.Find(edge0)
+	texts.Add("before", before.Message)
+	if before.Reason != v1alpha1.ReasonWaitingForTier || before.Waits[0].Tier != mgmt0 {
+		t.Errorf("got %+v", before)
 	}
 	result.Proposed(edge0)
-	if s, _ := result.Find(edge0); s.Message != want || s.Shut() != "waits for mgmt tier 00 (Failed): the cluster" {
-		t.Errorf("grafted anew: got %q with gate %q, want %q", s.Message, s.Shut(), want)
+	if s, _ := result.Find(edge0); s.Message != before.Message || s.Reason != before.Reason || s.ShutReason() != v1alpha1.ReasonWaitingForTier {
+		t.Errorf("grafted anew: got %+v", s)
 	}
 	f = makePlan().proposal(mgmt0, release.Proposal{Stale: true})
 	result = release.Next(f.plan, f.facts)
 	result.Proposed(mgmt0)
-	if s, _ := result.Find(mgmt0); s.Message != "waits to be merged" || s.Shut() != "" {
-		t.Errorf("grafted anew with nothing to wait for: got %q with gate %q", s.Message, s.Shut())
+	if s, _ := result.Find(mgmt0); s.Reason != v1alpha1.ReasonProposalOpen || s.Shut() != "" {
+		t.Errorf("grafted anew with nothing to wait for: got %+v", s)
 	}
 }
 
@@ -569,12 +593,17 @@ func TestMessagesOfRemovalsSayWhatHolds(t *testing.T) {
 	f := makePlan().removal().base(edge1, release.BaseEarlier)
 	result := release.Next(f.plan, f.facts)
 	result.Proposed(edge1)
-	if s, _ := result.Find(edge1); s.Message != "waits to be merged: it removes the tier" {
-		t.Errorf("just proposed: got %q", s.Message)
+	texts := golden.Of(t)
+	s, _ := result.Find(edge1)
+	texts.Add("just proposed", s.Message)
+	if s.Reason != v1alpha1.ReasonRemovalOpen {
+		t.Errorf("just proposed: got %+v", s)
 	}
 	f.facts.KeepAll, f.facts.Guarded = true, true
 	result = release.Next(f.plan, f.facts)
-	if s, _ := result.Find(edge1); !strings.HasPrefix(s.Message, "removals are on hold because the deletion guard holds that of the seed. Run 'furrow confirm ") {
-		t.Errorf("held by the guard: got %q", s.Message)
+	s, _ = result.Find(edge1)
+	texts.Add("held by the guard", s.Message)
+	if s.Reason != v1alpha1.ReasonDeletionGuard {
+		t.Errorf("held by the guard: got %+v", s)
 	}
 }

@@ -2,7 +2,6 @@ package release_test
 
 import (
 	"bufio"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,13 +10,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/test/golden"
 )
-
-// Only accept updated files if you understand what changed them and want it.
-var update = flag.Bool("update", false, "write what the scenarios give into their files")
 
 // TestScenarios plays the scripts in testdata. A script tells what happens to the
 // plan of makePlan, line by line, and shows the states in between:
@@ -45,7 +44,7 @@ func TestScenarios(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := play(t, string(script))
-			if *update {
+			if golden.Update() {
 				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
 				}
@@ -101,11 +100,11 @@ func (f *fixture) happen(t *testing.T, words []string) {
 		f.base(tier, release.Base(words[2]))
 	case "health":
 		f.on(tier, func(facts *release.TierFacts) {
-			facts.Health = health.Verdict{Phase: health.Phase(words[2]), Message: words[2]}
+			facts.Health = verdict(health.Phase(words[2]))
 		})
 	case "leaves":
 		f.on(tier, func(facts *release.TierFacts) {
-			facts.LeftBehind = map[string]string{"everything": "it is suspended"}[words[2]]
+			facts.LeftBehind = map[string]manifest.Problem{"everything": {Reason: v1alpha1.ReasonReconcilerSuspended, Message: "it is suspended"}}[words[2]]
 		})
 	case "proposal":
 		f.propose(tier, words[2:])
@@ -160,7 +159,7 @@ func (f *fixture) show() string {
 		if s.Act != release.ActNone {
 			fmt.Fprintf(&out, " → %s", s.Act)
 		}
-		fmt.Fprintf(&out, ": %s\n", s.Message)
+		fmt.Fprintf(&out, " (%s): %s\n", s.Reason, s.Message)
 	}
 	fmt.Fprintf(&out, "| settled %v, done %v\n", result.Settled, result.Done)
 	return out.String()

@@ -57,7 +57,7 @@ func TestDefaultProposal(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, strings.ReplaceAll(name, " ", "-")+".md", []byte(title+"\n\n"+body))
+			compareFile(t, strings.ReplaceAll(name, " ", "-")+".md", []byte(title+"\n\n"+body))
 		})
 	}
 }

@@ -106,12 +106,12 @@ func Orphaned(at string, data []byte) (Rendered, error) {
 		return Rendered{}, err
 	}
 	if len(objects) != 1 || objects[0].ID.Kind != kustomizev1.KustomizationKind {
-		return Rendered{}, fmt.Errorf("%s: it holds no Flux Kustomization", at)
+		return Rendered{}, manifest.Problem{Reason: v1alpha1.ReasonInvalidPlan, Path: at, Message: at + ": it holds no Flux Kustomization"}
 	}
 	o := objects[0]
 	spec := maps.Clone(o.Map("spec"))
 	if spec == nil {
-		return Rendered{}, fmt.Errorf("%s: the Kustomization has no spec", at)
+		return Rendered{}, manifest.Problem{Reason: v1alpha1.ReasonInvalidPlan, Path: at, Message: at + ": the Kustomization has no spec"}
 	}
 	spec[fieldDeletionPolicy] = kustomizev1.DeletionPolicyOrphan
 	o.Body = maps.Clone(o.Body)
@@ -182,6 +182,10 @@ func checkSpec(spec kustomizev1.KustomizationSpec) error {
 // CheckAmended says what a person did to the spec of a reconciler object, planned being
 // the one that was rendered, by which its health is no more that of the tier.
 func CheckAmended(spec, planned map[string]any) error {
+	return manifest.About(manifest.Problem{Reason: v1alpha1.ReasonReconcilerEdited}, checkAmended(spec, planned))
+}
+
+func checkAmended(spec, planned map[string]any) error {
 	var is, was kustomizev1.KustomizationSpec
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(planned, &was); err != nil {
 		return err

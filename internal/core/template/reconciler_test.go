@@ -1,7 +1,6 @@
 package template_test
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,10 +11,8 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/template"
 	"github.com/furrow-dev/furrow/templates"
+	"github.com/furrow-dev/furrow/test/golden"
 )
-
-// Only accept updated files if you understand what changed them and want it.
-var update = flag.Bool("update", false, "write what the templates give into testdata")
 
 // plainTier is a tier of a cluster that reconciles itself.
 func plainTier() template.Reconciler {
@@ -57,7 +54,7 @@ func TestDefaultReconciler(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, strings.ReplaceAll(name, " ", "-")+".yaml", rendered.Bytes)
+			compareFile(t, strings.ReplaceAll(name, " ", "-")+".yaml", rendered.Bytes)
 			if !strings.Contains(string(rendered.Bytes), v1alpha1.AnnotationRendered+": "+rendered.Digest+"\n") {
 				t.Errorf("the digest %s is not in the object", rendered.Digest)
 			}
@@ -65,10 +62,10 @@ func TestDefaultReconciler(t *testing.T) {
 	}
 }
 
-func golden(t *testing.T, name string, got []byte) {
+func compareFile(t *testing.T, name string, got []byte) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
-	if *update {
+	if golden.Update() {
 		if err := os.WriteFile(file, got, 0o644); err != nil {
 			t.Fatal(err)
 		}

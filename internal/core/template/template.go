@@ -15,6 +15,9 @@ import (
 	"text/template"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
 // functions that templates may call, beside those of text/template that make no text. Each one that can make more
@@ -99,6 +102,15 @@ func (e *Error) Message() string {
 		message = strings.ToValidUTF8(message[:maxQuoted]+" … "+message[n-maxQuoted:], "")
 	}
 	return message
+}
+
+// Problem says whether the template is wrong or over its budget.
+func (e *Error) Problem() manifest.Problem {
+	reason := v1alpha1.ReasonInvalidTemplate
+	if over := (*exceeded)(nil); errors.As(e.Err, &over) {
+		reason = v1alpha1.ReasonTemplateBudget
+	}
+	return manifest.Problem{Reason: reason, Object: fmt.Sprintf("Template %q", e.Template.Name), Message: e.Error(), Next: "Correct the template."}
 }
 
 func (e *Error) Unwrap() error { return e.Err }

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/health"
 )
 
@@ -14,7 +15,7 @@ func TestDirectory(t *testing.T) {
 		"./a/../b": "b", "../b": "b",
 	} {
 		if got := directory(path); got != want {
-			t.Errorf("%q: got %q, want %q", path, got, want)
+			t.Errorf("%q: got %+v, want %q", path, got, want)
 		}
 	}
 }
@@ -108,10 +109,10 @@ func TestPublicURL(t *testing.T) {
 // A root of the whole repository, or of the directories of all clusters, applies what
 // is for others, and the contents of all tiers besides.
 func TestARootOfMoreThanTheDirectoryIsFoundAndNotFit(t *testing.T) {
-	for path, want := range map[string]string{
-		"./":                " syncs the whole repository, and with it what is for other clusters. Set its spec.path to ./clusters/edge-1",
-		"":                  " syncs the whole repository, and with it what is for other clusters. Set its spec.path to ./clusters/edge-1",
-		"./clusters":        " syncs the directory clusters, and with it what is for other clusters. Set its spec.path to ./clusters/edge-1",
+	for path, want := range map[string]v1alpha1.Reason{
+		"./":                v1alpha1.ReasonRootTooWide,
+		"":                  v1alpha1.ReasonRootTooWide,
+		"./clusters":        v1alpha1.ReasonRootTooWide,
 		"clusters/edge-1":   "",
 		"./clusters/edge-1": "",
 	} {
@@ -126,11 +127,8 @@ func TestARootOfMoreThanTheDirectoryIsFoundAndNotFit(t *testing.T) {
 		root := row.root
 		root.SourceFound, root.URL, root.Branch = true, "https://forge/o/r", "main"
 		got := health.RootUnfit(root, health.WantRoot{Cluster: "edge-1", Path: "clusters/edge-1", Source: "flux-system/flux-system", URL: "https://forge/o/r", Branch: "main"})
-		if want != "" {
-			want = "the root flux-system/flux-system on cluster edge-1" + want
-		}
-		if got != want {
-			t.Errorf("%q: got %q, want %q", path, got, want)
+		if got.Reason != want || want != "" && got.Object != "flux-system/flux-system" {
+			t.Errorf("%q: got %+v, want %q", path, got, want)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/probe"
 	"github.com/furrow-dev/furrow/test/servers"
@@ -255,7 +256,7 @@ func testVerdicts(t *testing.T, ch *Channel, edge *servers.Cluster, fleet fleetR
 	v.match["main@sha1:"+third] = health.Matches
 	eventually(t, time.Minute, "it is told that the source cannot fetch", func() bool {
 		r := root(t, ch, probe.RootKey{Cluster: "edge", Path: "clusters/edge"})
-		return strings.Contains(health.RootUnfit(r, health.WantRoot{Cluster: "edge", Path: "clusters/edge", URL: r.URL, Branch: "main"}), "cannot fetch")
+		return health.RootUnfit(r, health.WantRoot{Cluster: "edge", Path: "clusters/edge", URL: r.URL, Branch: "main"}).Reason == v1alpha1.ReasonRootSourceFailed
 	})
 	if seen := reconciler(t, ch, tierKey("steady")); seen.Ready != "True" {
 		t.Errorf("the tier is %+v: the test does not show what it should", seen)

@@ -1,0 +1,439 @@
+package v1alpha1
+
+// Reason is the machine-readable cause of a state, a problem, a refusal or a warning. Errors, the published status and
+// the conditions of custom resources have reasons of one list, ReasonTopics.
+type Reason string
+
+// The reasons; ReasonTopics says what each of them means.
+const (
+	ReasonInvalidYAML                Reason = "InvalidYAML"
+	ReasonAmbiguousYAML              Reason = "AmbiguousYAML"
+	ReasonUnsupportedValue           Reason = "UnsupportedValue"
+	ReasonDocumentTooLarge           Reason = "DocumentTooLarge"
+	ReasonNotAnObject                Reason = "NotAnObject"
+	ReasonMissingField               Reason = "MissingField"
+	ReasonInvalidField               Reason = "InvalidField"
+	ReasonInvalidName                Reason = "InvalidName"
+	ReasonInvalidLabel               Reason = "InvalidLabel"
+	ReasonUnknownKind                Reason = "UnknownKind"
+	ReasonUnknownScope               Reason = "UnknownScope"
+	ReasonObjectTooLarge             Reason = "ObjectTooLarge"
+	ReasonMissingNamespace           Reason = "MissingNamespace"
+	ReasonNamespaceRemoved           Reason = "NamespaceRemoved"
+	ReasonLeftOut                    Reason = "LeftOut"
+	ReasonAnnotationIgnored          Reason = "AnnotationIgnored"
+	ReasonDuplicateObject            Reason = "DuplicateObject"
+	ReasonPlainSecret                Reason = "PlainSecret"
+	ReasonInvalidEncryption          Reason = "InvalidEncryption"
+	ReasonEncryptedMetadata          Reason = "EncryptedMetadata"
+	ReasonUnknownKey                 Reason = "UnknownKey"
+	ReasonMisplacedKey               Reason = "MisplacedKey"
+	ReasonMisplacedDocument          Reason = "MisplacedDocument"
+	ReasonDuplicateDocument          Reason = "DuplicateDocument"
+	ReasonBrokenDocument             Reason = "BrokenDocument"
+	ReasonDuplicateSeed              Reason = "DuplicateSeed"
+	ReasonEmptySeed                  Reason = "EmptySeed"
+	ReasonUnsupportedPackage         Reason = "UnsupportedPackage"
+	ReasonPackageTooLarge            Reason = "PackageTooLarge"
+	ReasonFileSkipped                Reason = "FileSkipped"
+	ReasonFileUnreadable             Reason = "FileUnreadable"
+	ReasonUnknownCluster             Reason = "UnknownCluster"
+	ReasonNoClusterMatches           Reason = "NoClusterMatches"
+	ReasonNoWorkloadCluster          Reason = "NoWorkloadCluster"
+	ReasonNoManagementCluster        Reason = "NoManagementCluster"
+	ReasonManagementClusterAmbiguous Reason = "ManagementClusterAmbiguous"
+	ReasonInvalidPlacement           Reason = "InvalidPlacement"
+	ReasonConflictingPlacement       Reason = "ConflictingPlacement"
+	ReasonNoPlacement                Reason = "NoPlacement"
+	ReasonDuplicateCluster           Reason = "DuplicateCluster"
+	ReasonCreatorMissing             Reason = "CreatorMissing"
+	ReasonCreatorAmbiguous           Reason = "CreatorAmbiguous"
+	ReasonInvalidHub                 Reason = "InvalidHub"
+	ReasonUnknownClusterType         Reason = "UnknownClusterType"
+	ReasonUnknownTemplate            Reason = "UnknownTemplate"
+	ReasonUnknownRepository          Reason = "UnknownRepository"
+	ReasonRepositoryAmbiguous        Reason = "RepositoryAmbiguous"
+	ReasonRepositoryMismatch         Reason = "RepositoryMismatch"
+	ReasonPathConflict               Reason = "PathConflict"
+	ReasonKubeConfigNotGranted       Reason = "KubeConfigNotGranted"
+	ReasonInvalidDependency          Reason = "InvalidDependency"
+	ReasonMissingDependency          Reason = "MissingDependency"
+	ReasonDependencyLeaving          Reason = "DependencyLeaving"
+	ReasonDependencyCycle            Reason = "DependencyCycle"
+	ReasonTierPinned                 Reason = "TierPinned"
+	ReasonUnknownRule                Reason = "UnknownRule"
+	ReasonBrokenSeed                 Reason = "BrokenSeed"
+	ReasonObjectConflict             Reason = "ObjectConflict"
+	ReasonNamespaceConflict          Reason = "NamespaceConflict"
+	ReasonStillPlanted               Reason = "StillPlanted"
+	ReasonClusterMoved               Reason = "ClusterMoved"
+	ReasonClusterKept                Reason = "ClusterKept"
+	ReasonPruneNotDisabled           Reason = "PruneNotDisabled"
+	ReasonInvalidTemplate            Reason = "InvalidTemplate"
+	ReasonTemplateBudget             Reason = "TemplateBudget"
+	ReasonInvalidPlan                Reason = "InvalidPlan"
+	ReasonForeignOwner               Reason = "ForeignOwner"
+	ReasonOwnerUnknown               Reason = "OwnerUnknown"
+	ReasonInvalidOwner               Reason = "InvalidOwner"
+
+	ReasonSourceFailed          Reason = "SourceFailed"
+	ReasonControlPlaneEmpty     Reason = "ControlPlaneEmpty"
+	ReasonNoRepository          Reason = "NoRepository"
+	ReasonRepositoryUnavailable Reason = "RepositoryUnavailable"
+	ReasonRepositoryNotFound    Reason = "RepositoryNotFound"
+	ReasonRepositoryBroken      Reason = "RepositoryBroken"
+	ReasonBranchNotFound        Reason = "BranchNotFound"
+	ReasonPathNotFound          Reason = "PathNotFound"
+	ReasonInvalidURL            Reason = "InvalidURL"
+	ReasonURLNotAllowed         Reason = "URLNotAllowed"
+	ReasonCredentialsInURL      Reason = "CredentialsInURL"
+	ReasonCredentialsMissing    Reason = "CredentialsMissing"
+	ReasonCredentialsNotBound   Reason = "CredentialsNotBound"
+	ReasonCredentialsRefused    Reason = "CredentialsRefused"
+	ReasonCertificateUntrusted  Reason = "CertificateUntrusted"
+	ReasonBranchRefused         Reason = "BranchRefused"
+	ReasonForgeRefused          Reason = "ForgeRefused"
+	ReasonRepositoryFailed      Reason = "RepositoryFailed"
+	ReasonCommitNotFound        Reason = "CommitNotFound"
+	ReasonCacheUnusable         Reason = "CacheUnusable"
+	ReasonRaced                 Reason = "Raced"
+	ReasonSimulationRefused     Reason = "SimulationRefused"
+	ReasonNoStatus              Reason = "NoStatus"
+
+	ReasonSeedNotFound         Reason = "SeedNotFound"
+	ReasonDuplicate            Reason = "Duplicate"
+	ReasonGitRepositoryMissing Reason = "GitRepositoryMissing"
+	ReasonGitRepositoryUnfit   Reason = "GitRepositoryUnfit"
+	ReasonPlanLost             Reason = "PlanLost"
+	ReasonInvalid              Reason = "Invalid"
+	ReasonOverridden           Reason = "Overridden"
+	ReasonUnused               Reason = "Unused"
+	ReasonUnreachable          Reason = "Unreachable"
+	ReasonOrphaned             Reason = "Orphaned"
+	ReasonRemoving             Reason = "Removing"
+	ReasonProgressing          Reason = "Progressing"
+	ReasonSucceeded            Reason = "Succeeded"
+
+	ReasonWaitingForTier         Reason = "WaitingForTier"
+	ReasonWaitingForRemoval      Reason = "WaitingForRemoval"
+	ReasonNeededBySeed           Reason = "NeededBySeed"
+	ReasonProposing              Reason = "Proposing"
+	ReasonSuspended              Reason = "Suspended"
+	ReasonProposalOpen           Reason = "ProposalOpen"
+	ReasonRemovalOpen            Reason = "RemovalOpen"
+	ReasonOrphanOpen             Reason = "OrphanOpen"
+	ReasonProposalOutdated       Reason = "ProposalOutdated"
+	ReasonProposalStale          Reason = "ProposalStale"
+	ReasonEditedByPerson         Reason = "EditedByPerson"
+	ReasonEditedOnPlainGit       Reason = "EditedOnPlainGit"
+	ReasonEditedAndOutdated      Reason = "EditedAndOutdated"
+	ReasonEditedAndUnmergeable   Reason = "EditedAndUnmergeable"
+	ReasonEditedAndStale         Reason = "EditedAndStale"
+	ReasonProposalTooWide        Reason = "ProposalTooWide"
+	ReasonRejected               Reason = "Rejected"
+	ReasonReverted               Reason = "Reverted"
+	ReasonForeignContent         Reason = "ForeignContent"
+	ReasonDeletionGuard          Reason = "DeletionGuard"
+	ReasonSeedRenamed            Reason = "SeedRenamed"
+	ReasonRemovalOnHold          Reason = "RemovalOnHold"
+	ReasonRootMissing            Reason = "RootMissing"
+	ReasonRootTooWide            Reason = "RootTooWide"
+	ReasonRootDoesNotPrune       Reason = "RootDoesNotPrune"
+	ReasonRootWaits              Reason = "RootWaits"
+	ReasonRootSuspended          Reason = "RootSuspended"
+	ReasonRootSourceSuspended    Reason = "RootSourceSuspended"
+	ReasonRootSourceMissing      Reason = "RootSourceMissing"
+	ReasonRootSourceMismatch     Reason = "RootSourceMismatch"
+	ReasonRootRepositoryMismatch Reason = "RootRepositoryMismatch"
+	ReasonRootBranchMismatch     Reason = "RootBranchMismatch"
+	ReasonRootSourceFailed       Reason = "RootSourceFailed"
+	ReasonRootFailed             Reason = "RootFailed"
+	ReasonRootUnbuildable        Reason = "RootUnbuildable"
+	ReasonRootIgnores            Reason = "RootIgnores"
+	ReasonRootUnknown            Reason = "RootUnknown"
+
+	ReasonReconcilerMissing   Reason = "ReconcilerMissing"
+	ReasonReconcilerOutdated  Reason = "ReconcilerOutdated"
+	ReasonReconcilerSuspended Reason = "ReconcilerSuspended"
+	ReasonReconcilerDeleting  Reason = "ReconcilerDeleting"
+	ReasonReconcilerEdited    Reason = "ReconcilerEdited"
+	ReasonNotFetched          Reason = "NotFetched"
+	ReasonRevisionBehind      Reason = "RevisionBehind"
+	ReasonRevisionUnknown     Reason = "RevisionUnknown"
+	ReasonNoChannel           Reason = "NoChannel"
+	ReasonStillPresent        Reason = "StillPresent"
+	ReasonRootGone            Reason = "RootGone"
+	ReasonOrphanPending       Reason = "OrphanPending"
+
+	ReasonNotReady            Reason = "NotReady"
+	ReasonBuildFailed         Reason = "BuildFailed"
+	ReasonApplyFailed         Reason = "ApplyFailed"
+	ReasonPruneFailed         Reason = "PruneFailed"
+	ReasonArtifactFailed      Reason = "ArtifactFailed"
+	ReasonHealthCheckFailed   Reason = "HealthCheckFailed"
+	ReasonInvalidExpression   Reason = "InvalidExpression"
+	ReasonAccessDenied        Reason = "AccessDenied"
+	ReasonFeatureDisabled     Reason = "FeatureDisabled"
+	ReasonCreatorNotThere     Reason = "CreatorNotThere"
+	ReasonClusterBeingCreated Reason = "ClusterBeingCreated"
+	ReasonAPIServerSilent     Reason = "APIServerSilent"
+	ReasonPruning             Reason = "Pruning"
+	ReasonCreatorDeleting     Reason = "CreatorDeleting"
+	ReasonHealthy             Reason = "Healthy"
+	ReasonGone                Reason = "Gone"
+	ReasonGivenUp             Reason = "GivenUp"
+
+	ReasonKubeConfigMissing Reason = "KubeConfigMissing"
+	ReasonKubeConfigInvalid Reason = "KubeConfigInvalid"
+	ReasonKubeConfigRefused Reason = "KubeConfigRefused"
+	ReasonAccessForbidden   Reason = "AccessForbidden"
+	ReasonKindMissing       Reason = "KindMissing"
+	ReasonClusterNotReady   Reason = "ClusterNotReady"
+	ReasonClusterSilent     Reason = "ClusterSilent"
+	ReasonCreatorSilent     Reason = "CreatorSilent"
+	ReasonClusterAbandoned  Reason = "ClusterAbandoned"
+
+	ReasonInvalidArgument  Reason = "InvalidArgument"
+	ReasonUnknownSeed      Reason = "UnknownSeed"
+	ReasonUnknownObject    Reason = "UnknownObject"
+	ReasonUnknownProposal  Reason = "UnknownProposal"
+	ReasonProposalChanged  Reason = "ProposalChanged"
+	ReasonProposalConflict Reason = "ProposalConflict"
+	ReasonNotAProposal     Reason = "NotAProposal"
+	ReasonGateShut         Reason = "GateShut"
+	ReasonMergeRefused     Reason = "MergeRefused"
+	ReasonNotConfirmed     Reason = "NotConfirmed"
+	ReasonNothingToDo      Reason = "NothingToDo"
+	ReasonTimedOut         Reason = "TimedOut"
+	ReasonInternal         Reason = "Internal"
+)
+
+// ReasonInfo documents one reason. The texts are Markdown, with links relative to docs/.
+//
+// +kubebuilder:object:generate=false
+type ReasonInfo struct {
+	Reason Reason
+	// Sentence says what it means, and Next what to do.
+	Sentence, Next string
+}
+
+// ReasonTopic is a group of reasons, as docs/troubleshooting.md has them.
+//
+// +kubebuilder:object:generate=false
+type ReasonTopic struct {
+	Title, Intro string
+	Reasons      []ReasonInfo
+}
+
+// ReasonTopics has every reason once, in the order in which people meet them. docs/troubleshooting.md is generated from it.
+var ReasonTopics = []ReasonTopic{
+	{"A seed cannot be planned", "The seed is *Stalled*. The plan that it had stays in force, and other seeds go on. Reasons that are warnings hold nothing.", []ReasonInfo{
+		{ReasonInvalidYAML, "The document is not valid YAML or JSON, or not UTF-8.", "Correct the document at the line that the message names. The text is not quoted, because it may hold a password."},
+		{ReasonAmbiguousYAML, "A key is in one mapping twice, or `<<` merges a key that is before it; tools disagree on which one counts.", "Keep one of the two, and put `<<` first."},
+		{ReasonUnsupportedValue, "A key or value has no form in JSON, so no API server accepts it: a key that is not text, a number that is too large, infinity, a value that does not match its tag, or `!!binary`.", "Quote it if it is text; otherwise correct it."},
+		{ReasonDocumentTooLarge, "The document is larger than 3 MiB, is nested too deep, or its aliases expand to more than an API server accepts.", "Split it into several objects."},
+		{ReasonNotAnObject, "The document is not a Kubernetes object.", "Write an object, or move the file out of the seed."},
+		{ReasonMissingField, "A required field is missing or empty.", "Add it. `metadata.generateName` does not replace a name: Git needs one that stays."},
+		{ReasonInvalidField, "A field has a value that is not allowed there.", "Correct it; the [reference](reference.md) has the fields of Furrow's documents."},
+		{ReasonInvalidName, "An API server would refuse the name, or it is not a valid DNS label.", "Choose another name. The name of a seed is that of its file or directory, or given with `--seed`."},
+		{ReasonInvalidLabel, "An API server would refuse the key or the value of a label or annotation.", "Correct it, or make a label an annotation."},
+		{ReasonUnknownKind, "Kubernetes, or Furrow, has no such kind in this API group. This is a warning where a newer Kubernetes may have it, and an error in the core group, which has no other kinds.", "Correct `kind` or `apiVersion`; the message names the most similar kind."},
+		{ReasonUnknownScope, "A warning: it is unknown whether the kind is namespaced, so the object is used as written.", "Add its CustomResourceDefinition, or write `metadata.namespace`."},
+		{ReasonObjectTooLarge, "The object exceeds a limit of the API server or of etcd, which the message names.", "Make it smaller, or split it."},
+		{ReasonMissingNamespace, "The object is namespaced and has no namespace, as `helm template` prints it.", "Set `Seed.spec.namespace` or `-n`, or write `metadata.namespace`."},
+		{ReasonNamespaceRemoved, "A warning: the kind is cluster-scoped, so `metadata.namespace` is removed.", "Remove it."},
+		{ReasonLeftOut, "A warning: the object is not planned, because its annotations say that it is not applied on install.", "Remove the annotation if the object is meant to be applied."},
+		{ReasonAnnotationIgnored, "A warning: an annotation by which another tool orders objects has no effect.", "Declare what must come first with `furrow.dev/depends-on`."},
+		{ReasonDuplicateObject, "The seed has the same object twice.", "Keep one."},
+		{ReasonPlainSecret, "A Secret has values that everyone with access to the GitOps repository could read: in plain text, in a copy in an annotation, or in a comment. SOPS leaves comments outside of `data` and `stringData` as they are.", "Encrypt every value with SOPS and remove copies and comments, or set `spec.plainSecrets: Allow`. A licence may be above the first key."},
+		{ReasonInvalidEncryption, "The object is not what SOPS writes, or was changed after encryption, so it would not be decrypted, or counts as not encrypted.", "Encrypt the whole document again, with `--encrypted-regex '^(data|stringData)$'`."},
+		{ReasonEncryptedMetadata, "`apiVersion`, `kind` or `metadata` is encrypted, so the object cannot be identified.", "Encrypt with `--encrypted-regex '^(data|stringData)$'`."},
+		{ReasonUnknownKey, "An annotation or label with Furrow's prefix, or nearly one of Planter's, is unknown.", "Correct it to the [name](reference.md#annotations) in the message, or remove it."},
+		{ReasonMisplacedKey, "An annotation or label has no effect on this object, or as this kind of metadata.", "Move it, or remove it."},
+		{ReasonMisplacedDocument, "A Furrow document is where it has no effect: for example, in the package of another seed, or a `Seed` document without a package.", "Move it to where the message says."},
+		{ReasonDuplicateDocument, "Two documents declare or configure the same thing.", "Keep one."},
+		{ReasonBrokenDocument, "A document cannot be used, so what depends on it stays as it was last planned. [Everything else goes on](reference.md#the-control-plane-tree).", "Correct the document that the message names."},
+		{ReasonDuplicateSeed, "Two packages have the same name.", "Keep one."},
+		{ReasonEmptySeed, "The package holds no object, or the command whose output `-f -` reads printed nothing.", "Add objects, or delete the package to remove the seed."},
+		{ReasonUnsupportedPackage, "The package needs a renderer that Furrow does not have.", "Commit the manifests that the tool prints, such as those of `helm template`."},
+		{ReasonPackageTooLarge, "More is read than `--max-file-size` or `--max-package-size` allow, or the package has more than 100,000 files.", "Split the file or the seed, or raise the limit."},
+		{ReasonFileSkipped, "A warning: a file is not read, because of its name or because it is hidden. What it declares counts as removed.", "Rename it to end in `.yaml`, `.yml` or `.json`, or move it out."},
+		{ReasonFileUnreadable, "A link leads out of the tree or to nothing, or an entry is a submodule or a device. It holds the seed where it is the seed's package; elsewhere it is a warning, and nothing that it may hold is removed.", "Commit the files themselves, or link to one in the same tree."},
+		{ReasonUnknownCluster, "A cluster is named that nobody declares.", "Use one of the names in the message, or declare the cluster."},
+		{ReasonNoClusterMatches, "No cluster has the labels that `furrow.dev/cluster-selector` or `spec.clusterSelector` selects.", "Label a cluster, or change the selector."},
+		{ReasonNoWorkloadCluster, "Only management clusters are declared, or none.", "Declare a `Cluster`."},
+		{ReasonNoManagementCluster, "The object belongs on a management cluster, and none is declared.", "Declare one with `spec.role: Management`, or annotate the object."},
+		{ReasonManagementClusterAmbiguous, "The object belongs on a management cluster, and there are several; Furrow does not guess.", "Set `spec.managementCluster` of the Seed."},
+		{ReasonInvalidPlacement, "An annotation or field that says where an object goes is not valid.", "Correct it."},
+		{ReasonConflictingPlacement, "Several annotations say where one object goes.", "Keep one."},
+		{ReasonNoPlacement, "No placement rule matches the object.", "Set the annotation `furrow.dev/cluster`."},
+		{ReasonDuplicateCluster, "Two documents declare, or two objects create, the same cluster.", "Keep one, or rename one."},
+		{ReasonCreatorMissing, "A seed describes a cluster that no object of it creates.", "Add the creator, or declare the cluster outside the seed."},
+		{ReasonCreatorAmbiguous, "A creator is placed on several clusters; it goes to one management cluster.", "Name one in `furrow.dev/cluster`."},
+		{ReasonInvalidHub, "`spec.reconciledBy` goes in a circle, or names a cluster without a reconciler of its own.", "Remove it from the cluster whose own reconciler acts for the others."},
+		{ReasonUnknownClusterType, "A cluster type is named that nobody declares.", "Declare the `ClusterType`, or correct the name."},
+		{ReasonUnknownTemplate, "A template is named that nobody declares, or that has another type.", "Declare the `Template`, or correct the name."},
+		{ReasonUnknownRepository, "A GitOps repository is named that nobody declares: it was renamed or removed, or never was.", "Declare it, also where something planted there is to be removed; or correct the name."},
+		{ReasonRepositoryAmbiguous, "A cluster names no GitOps repository, and there are several.", "Set `spec.gitOpsRepo` of the cluster or of its type."},
+		{ReasonRepositoryMismatch, "A cluster behind a hub names another repository than that of its hub.", "Leave `spec.gitOpsRepo` empty."},
+		{ReasonPathConflict, "Two clusters have one root path, as when a cluster is renamed and keeps its `spec.path`.", "Give each a `spec.path` of its own."},
+		{ReasonKubeConfigNotGranted, "The kubeconfig of a cluster is in a namespace that is neither its creator's nor granted.", "Correct `kubeConfigSecret`, or [grant the namespace](clusters.md)."},
+		{ReasonInvalidDependency, "An annotation that declares a dependency has the wrong form, or names its own object.", "Correct it; each [dialect](rules.md#dependencies-that-you-declare) has its own form."},
+		{ReasonMissingDependency, "Something that an object needs is in no seed. It is a warning for a Namespace or a CustomResourceDefinition; an error with `--strict`, for an annotation, and while another seed that may bring it is broken or is being removed.", "Add it, list it in `spec.provides` of the Cluster, or correct the annotation."},
+		{ReasonDependencyLeaving, "Something would leave that an object which stays needs: a Namespace, a CustomResourceDefinition, a creator or what an annotation names.", "Keep it, or remove both."},
+		{ReasonDependencyCycle, "Dependencies form a cycle; the message lists every edge with its rule.", "Remove one of the edges: an annotation, or a rule with `spec.disabledRules`."},
+		{ReasonTierPinned, "A new dependency contradicts the tier in which an object is planted; to move it would delete it.", "Undo the change, or remove the object in one step and add it in another."},
+		{ReasonUnknownRule, "`spec.disabledRules` has a name that is not a dependency rule.", "Use one of those in the message."},
+		{ReasonBrokenSeed, "The seed depends on another one that cannot be planned.", "Correct that seed first."},
+		{ReasonObjectConflict, "Two seeds want the same object on one cluster; both are held.", "Keep it in one of them, or place them on different clusters."},
+		{ReasonNamespaceConflict, "Two seeds have the same Namespace, and the two are not equal. Equal ones are shared.", "Write the same labels and annotations in both, or keep it in one."},
+		{ReasonStillPlanted, "An object moved from one seed to another, or its seed was renamed, and it has not left the first one yet.", "Wait until it has left; after a rename restore the name, or run `furrow confirm` for the old seed, which deletes its objects before the new one creates them."},
+		{ReasonClusterMoved, "A cluster has another path, repository or hub; moving what is planted there would delete it.", "Undo the change, or remove the seed from the cluster first."},
+		{ReasonClusterKept, "A warning: the document of a cluster, or one that it names, is broken, so the cluster stays as it was last planned.", "Correct the document that the message names."},
+		{ReasonPruneNotDisabled, "A warning: the object must never be pruned, but it is encrypted, so the annotation cannot be added.", "Add the annotation in the message yourself."},
+		{ReasonInvalidTemplate, "A Template does not render what it must.", "Correct it; see [templates](reference.md#templates)."},
+		{ReasonTemplateBudget, "A Template takes more steps, memory or output than one may.", "Make it simpler; see [templates](reference.md#templates)."},
+		{ReasonInvalidPlan, "The branch of a plan holds no plan that this version can read.", "Move the branch back to its last good commit, or use the version of Furrow that wrote it."},
+		{ReasonForeignOwner, "The plan or the status belongs to another control plane: one with a seed of this name in the same GitOps repository; or this one was moved, renamed, or has another `--id` or `--environment`.", "Use the `--id` and `--environment` in the message; after a move run [`furrow adopt`](reference.md#commands); with the same origin restore the `ControlPlane` document; otherwise give the seed another name."},
+		{ReasonOwnerUnknown, "The plans have another owner, and a file that may be the `ControlPlane` document cannot be read. Nothing is done meanwhile.", "Correct the file, or commit the document again."},
+		{ReasonInvalidOwner, "The control-plane id or the environment cannot be part of a branch name.", "Use a [`ControlPlane` document](reference.md#controlplane) with a valid name, or `--id`."},
+	}},
+	{"A repository cannot be used", "", []ReasonInfo{
+		{ReasonSourceFailed, "The control-plane repository cannot be read; what was read last stays in force.", "See what the message says of the server, the branch or the path."},
+		{ReasonControlPlaneEmpty, "The control plane holds no document of Furrow and no seed. Furrow refuses to treat that as a deletion.", "Commit at least a `GitOpsRepo` and the clusters, or correct `--path` or `--branch`."},
+		{ReasonNoRepository, "No GitOps repository is declared. Nothing is removed meanwhile.", "Add a `GitOpsRepo` document with `spec.url`."},
+		{ReasonRepositoryUnavailable, "The server of a repository does not answer, fails, or asked to wait.", "Nothing: Furrow tries again, with growing pauses, and honours Retry-After."},
+		{ReasonRepositoryNotFound, "There is no such repository, or the credentials may not read it.", "Correct the URL or the credentials; make a directory a repository with `git init --bare`."},
+		{ReasonRepositoryBroken, "A GitOps repository that the seed needs cannot be used, for another problem that is listed.", "Correct that one."},
+		{ReasonBranchNotFound, "The repository has no such branch or commit. Furrow grafts onto the base branch and does not create it.", "Make a first commit on it, or correct `spec.branch`, `--branch` or `spec.source.revision`."},
+		{ReasonPathNotFound, "`--path`, or `spec.source.path` of a Seed resource, names a directory that is not in the repository.", "Correct it."},
+		{ReasonInvalidURL, "The URL of a repository has a form that is not supported, such as SSH, a query, or a path that servers may read in different ways.", "Use an `https://` URL as the server shows it, or a directory."},
+		{ReasonURLNotAllowed, "The URL is a directory of the machine while the control plane is on a server, or sends credentials in plain text.", "Use `https://`; in a trusted network `--allow-http`."},
+		{ReasonCredentialsInURL, "The URL has credentials in it.", "Remove them, and make a set of [credentials](reference.md#credentials)."},
+		{ReasonCredentialsMissing, "The credentials that a document names are not there.", "Add them to the directory of `--credentials`, or create the Secret in the Seed's namespace."},
+		{ReasonCredentialsNotBound, "The credentials do not say where they may be sent, or may be sent elsewhere only.", "Add or correct their [`url`](reference.md#credentials), or make another set."},
+		{ReasonCredentialsRefused, "The server does not accept the credentials, or does not allow this.", "Renew the token, or give it the permissions that [the forge](forges.md) needs."},
+		{ReasonCertificateUntrusted, "The certificate of the server is not trusted.", "Give the CA bundle that signed it."},
+		{ReasonBranchRefused, "A rule of the server refuses a branch, such as protected names or a hook.", "Allow `furrow/**` for Furrow's user."},
+		{ReasonForgeRefused, "The forge refused a request.", "See [errors of a forge](forges.md#errors-of-a-forge)."},
+		{ReasonRepositoryFailed, "Git, or its server, failed in a way that has no name here.", "See what the message quotes."},
+		{ReasonCommitNotFound, "The repository does not have a commit that was asked for, for example after a force-push.", "Fetch again, or correct the revision."},
+		{ReasonCacheUnusable, "The directory of the cache holds something else, or is damaged.", "Delete it; it is filled again."},
+		{ReasonRaced, "Somebody else was faster.", "Nothing: the state is observed again."},
+		{ReasonSimulationRefused, "A simulation never writes to a repository that may be in use.", "Use an empty repository."},
+		{ReasonNoStatus, "No pass of this control plane has written a status.", "Start `furrow run`; in a clone of another name [name the control plane](reference.md#controlplane), or give `--id`."},
+	}},
+	{"A Seed resource cannot be planted", "Problems of custom resources, as [the controller](controller.md) reports them in `waitingFor` of a Seed and in conditions. Repository, branch and path of a Seed cannot be changed. To replace one that has planted something, set `spec.deletionPolicy: Orphan`, delete it, and apply the new one: if repository, branch and path are the same, it carries on with what is planted.", []ReasonInfo{
+		{ReasonSeedNotFound, "The tree has no package of the Seed's name at the revision in the message.", "Commit it below `seeds/`; or delete the Seed, and create one with the right name, branch and path."},
+		{ReasonDuplicate, "A Seed of another namespace names the same repository, branch and path, and is older.", "Delete one of the two. What is planted stays if it is the younger one; otherwise its `spec.deletionPolicy` counts."},
+		{ReasonGitRepositoryMissing, "`spec.source.gitRepositoryRef` names a GitRepository that is not in the Seed's namespace, or the cluster has none because Flux is not installed.", "Create it or install Flux, which is noticed within a minute; or replace the Seed by one with `spec.source.url`."},
+		{ReasonGitRepositoryUnfit, "The GitRepository follows no branch, or requires signatures to be verified.", "Change it, or replace the Seed by one that names the repository in `spec.source.url`."},
+		{ReasonPlanLost, "No GitOps repository that is declared has the plan of the seed any more.", "Declare the repository again under its name; or set `spec.deletionPolicy: Orphan`, which leaves what is planted."},
+		{ReasonInvalid, "The document is not valid, or names what is not declared.", "See the message."},
+		{ReasonOverridden, "The control-plane tree declares the same name differently, and takes precedence.", "Change the tree, or delete the resource."},
+		{ReasonUnused, "The document is valid, and no Seed uses it.", "Nothing."},
+		{ReasonUnreachable, "The server of a repository does not answer, or refuses access.", "See the message."},
+		{ReasonOrphaned, "A deleted Seed has left what it planted.", "Nothing; the files stay in Git."},
+		{ReasonRemoving, "What is planted is being removed.", "Review the proposals that remove it."},
+		{ReasonProgressing, "There is more to do, and it is under way.", "Nothing."},
+		{ReasonSucceeded, "Everything is as it should be.", "Nothing."},
+	}},
+	{"A tier does not move", "What holds a tier before it is merged.", []ReasonInfo{
+		{ReasonWaitingForTier, "A prerequisite, on whatever cluster, is not Released at its entries of the current plan. An open proposal must not be merged meanwhile; its [gate](forges.md#the-gate) opens again by itself.", "`furrow explain` names each prerequisite; follow the chain to its beginning."},
+		{ReasonWaitingForRemoval, "Another tier must leave first.", "Review the proposals that remove it."},
+		{ReasonNeededBySeed, "Another seed still needs the tier that is to leave.", "Remove what needs it, or wait until it has left."},
+		{ReasonProposing, "The tier is about to be proposed.", "Nothing."},
+		{ReasonSuspended, "`spec.suspend` is set: nothing new is proposed and nothing is updated. A proposal of an earlier plan must not be merged.", "Set it to false."},
+		{ReasonProposalOpen, "The proposal waits to be merged.", "Review it."},
+		{ReasonRemovalOpen, "The proposal waits to be merged; it removes the tier.", "Review it."},
+		{ReasonOrphanOpen, "The proposal waits to be merged. The cluster was abandoned, and its hub would wait for it, so the objects are orphaned before the tier is removed.", "Merge it; the removal is proposed next. If the cluster is back, do not merge it: `furrow abandon … --undo`."},
+		{ReasonProposalOutdated, "The open proposal carries an earlier plan and is being updated.", "Nothing."},
+		{ReasonProposalStale, "The base branch has changed under the proposal, or was moved back by force; merging it would undo that.", "Wait for the next pass."},
+		{ReasonEditedByPerson, "A person has edited the proposal, so Furrow leaves it alone.", "Merge it, which makes the tier [Amended](forges.md#editing-a-proposal-amended); or delete its branch: on a forge it is then Rejected until `furrow retry`, on plain Git it is proposed again."},
+		{ReasonEditedOnPlainGit, "A person has edited the proposal. Plain Git does not remember that, so the tier would be Held once it is merged.", "Make the change in the seed and delete the branch: it is proposed again."},
+		{ReasonEditedAndOutdated, "A person has edited the proposal, and the plan has changed since. Furrow never overwrites what a person committed, even after a rejection.", "Merge it, or delete its branch to have it proposed again."},
+		{ReasonEditedAndUnmergeable, "A person has edited the proposal, the plan has changed since, and it cannot be merged any more.", "Delete its branch to have it proposed again."},
+		{ReasonEditedAndStale, "A person has edited the proposal, and the base branch has changed under it. Merging it would undo that change.", "Rebase it onto the base branch, or delete its branch."},
+		{ReasonProposalTooWide, "Merging the proposal would also change files of others.", "Take them out of the branch, or delete the branch."},
+		{ReasonRejected, "A person turned the proposal down, or deleted the branch of a pull request.", "Change the seed, or run `furrow retry`."},
+		{ReasonReverted, "The tier was merged, and the base branch no longer has it. On plain Git a removal that was merged by squash looks the same.", "Change the seed, or run `furrow retry`."},
+		{ReasonForeignContent, "The base branch has files at the tier's paths that Furrow did not put there; on plain Git also an edited proposal that was merged.", "Remove them from the base branch, make the seed say the same, or run `furrow retry`: merging that proposal replaces them."},
+		{ReasonDeletionGuard, "A removal waits for a person: it is larger than `deletionGuard` allows (20 % of all plantings, and at least three), or deletes a creator, Namespace, CustomResourceDefinition or PersistentVolumeClaim.", "If it is meant, run `furrow confirm`; otherwise restore what was removed."},
+		{ReasonSeedRenamed, "A removal waits for a person: a seed is gone, and a new one has its objects.", "Restore the name; or run `furrow confirm` for the old one, which deletes its objects before the new one creates them."},
+		{ReasonRemovalOnHold, "Nothing leaves while the seed cannot be planned, or while what declares it cannot be read.", "See the message of the seed, and correct what it names."},
+		{ReasonRootMissing, "No Kustomization on the cluster syncs the root path, or Git has no such directory.", "Set the root up; [what Furrow checks of a root](clusters.md#what-furrow-checks-of-a-root)."},
+		{ReasonRootTooWide, "The root syncs a directory above the cluster's own, and with it what is for other clusters.", "Set its `spec.path`."},
+		{ReasonRootDoesNotPrune, "The root has `spec.prune: false`, so what leaves would stay.", "Set it to true."},
+		{ReasonRootWaits, "The root has `spec.wait: true`, so one tier that is not healthy holds back the others.", "Set it to false."},
+		{ReasonRootSuspended, "The root is suspended.", "Resume it, as the message says."},
+		{ReasonRootSourceSuspended, "The source of the root is suspended.", "Resume it, as the message says."},
+		{ReasonRootSourceMissing, "The source of the root is not there.", "Create it."},
+		{ReasonRootSourceMismatch, "The root reads no GitRepository, or another one than the tiers would.", "Correct the root, or `spec.source` of the cluster's `ClusterType`."},
+		{ReasonRootRepositoryMismatch, "The source of the root reads another repository than the one that proposals go to.", "Correct one of the two."},
+		{ReasonRootBranchMismatch, "The source of the root follows another branch than the one that proposals go to.", "Correct `spec.ref.branch`, or `spec.branch` of the `GitOpsRepo`."},
+		{ReasonRootSourceFailed, "The source of the root cannot fetch.", "Correct its `spec.url`, `spec.ref` or `spec.secretRef`."},
+		{ReasonRootFailed, "One object or file stops the whole root; the rest of the message is Flux's.", "Correct it. For `namespaces \"…\" not found` on a cluster that was rebuilt, [create the namespace](clusters.md#rebuilding-a-cluster-from-git-alone)."},
+		{ReasonRootUnbuildable, "A file in the root's directory stops the root, or hides files from it.", "Correct the file that the message names; [what Furrow checks of a root](clusters.md#what-furrow-checks-of-a-root)."},
+		{ReasonRootIgnores, "A pattern keeps Flux from reading a file of the tier.", "Take the pattern out, or except the path after it."},
+		{ReasonRootUnknown, "The cluster does not answer, so it is unknown whether it has a root.", "As for a [silent cluster](#a-cluster-cannot-be-asked)."},
+	}},
+	{"Merged that stays", "The content is on the base branch, and the cluster has not come to it. The message has the first thing that is missing. A state with *(Amended)* is no trouble: a person changed the proposal before merging it, and the cluster runs that. Make the change in the seed as well, or the next update takes it back.", []ReasonInfo{
+		{ReasonReconcilerMissing, "The root has not synced the merge yet; what is wrong with the root follows in the message.", "Wait for the root's source, or [ask it to reconcile now](health.md#asking-for-a-look-now)."},
+		{ReasonReconcilerOutdated, "The live reconciler object is not the one in Git: the root has not synced, or somebody changed the object.", "Wait: the root undoes the change when it reconciles."},
+		{ReasonReconcilerSuspended, "The Kustomization of the tier is suspended. If the tier is being removed, Flux would leave everything there.", "`flux resume kustomization`, as the message says."},
+		{ReasonReconcilerDeleting, "The reconciler object is being deleted.", "Wait; look for finalizers."},
+		{ReasonReconcilerEdited, "A person changed the reconciler object on the base branch so that its health is not the tier's: it waits for nothing, or has another path or cluster.", "Correct the file on the base branch, or run `furrow retry` and merge what was planned."},
+		{ReasonNotFetched, "The reconciler has not fetched anything yet.", "`flux get sources git` on the cluster."},
+		{ReasonRevisionBehind, "The reconciler works on an earlier commit, or waits for an earlier tier (`DependencyNotReady`).", "Wait, up to 30 s for each earlier tier; [settings that help](health.md#settings-of-flux-that-help)."},
+		{ReasonRevisionUnknown, "The reconciler reports a revision that the repository does not have: it reads another one, or a force-push removed the commit.", "It ends with the next commit that it fetches; otherwise correct the root's source."},
+		{ReasonNoChannel, "No health channel is set up.", "Start `furrow run` with [`--kubeconfigs`](clusters.md#kubeconfigs-for-furrow-run)."},
+		{ReasonStillPresent, "The reconciler object of a tier that leaves is still there: the root has not synced since. If the removal took the last file of the root's directory, Git dropped the directory and the root cannot sync.", "Wait; keep a file in each root's directory."},
+		{ReasonRootGone, "It is unknown whether the tier is gone: the root is not found on the cluster either, so it may be another or a new one.", "Correct the kubeconfig, or set the root up again."},
+		{ReasonOrphanPending, "The cluster was abandoned, and its hub does not have the change yet by which it leaves the objects there.", "See the rest of the message."},
+	}},
+	{"Progressing or Failed", "", []ReasonInfo{
+		{ReasonNotReady, "The tier is applied, and its objects are not ready yet.", "Wait; if the message lists objects that were not ready in time, look at them on the cluster. [Ask for a reconciliation](health.md#asking-for-a-look-now) once they are."},
+		{ReasonBuildFailed, "The reconciler cannot build the tier.", "Correct the seed; the message is Flux's."},
+		{ReasonApplyFailed, "The reconciler cannot apply the tier, or reach the cluster.", "Correct the seed or the cluster. For `unable to read KubeConfig secret`, create the Secret on the [hub](clusters.md#clusters-behind-a-hub)."},
+		{ReasonPruneFailed, "The reconciler cannot delete what left.", "See the message, and the finalizers of the objects."},
+		{ReasonArtifactFailed, "The source has no such path, or cannot be read.", "Correct the source of the root."},
+		{ReasonHealthCheckFailed, "An object reports that it failed.", "See the object on the cluster."},
+		{ReasonInvalidExpression, "A Template has an expression that cannot be read, or two for one kind.", "Correct it: [your own kinds](health.md#your-own-kinds)."},
+		{ReasonAccessDenied, "The hub's kustomize-controller runs with `--no-cross-namespace-refs`.", "Allow them on hubs."},
+		{ReasonFeatureDisabled, "The reconciler needs a feature gate that is off.", "Enable it on the cluster."},
+		{ReasonCreatorNotThere, "The creator is not on its management cluster yet.", "Wait, or see the tier that has it."},
+		{ReasonClusterBeingCreated, "The creator is not current; what is missing follows in the message.", "See the creator on the management cluster."},
+		{ReasonAPIServerSilent, "There is no kubeconfig Secret of the new cluster yet, or no answer through it.", "Wait; then as for a [silent cluster](#a-cluster-cannot-be-asked)."},
+		{ReasonPruning, "The reconciler deletes what it applied.", "If it stays, look for objects that are Terminating. For a cluster that is gone for good: [`furrow abandon`](clusters.md#a-cluster-is-gone-for-good)."},
+		{ReasonCreatorDeleting, "The creator is still being deleted: the provider takes the cluster down.", "Wait; see the creator."},
+		{ReasonHealthy, "The cluster runs exactly what was merged, and is healthy.", "Nothing."},
+		{ReasonGone, "Nothing of the tier is left.", "Nothing."},
+		{ReasonGivenUp, "The cluster was abandoned, so the tier counts as gone.", "Nothing."},
+	}},
+	{"A cluster cannot be asked", "What a cluster reported before does not count while it is silent: its tiers are Merged, nothing behind them is proposed, and nothing is taken back.", []ReasonInfo{
+		{ReasonKubeConfigMissing, "There is no kubeconfig of the cluster.", "[Make one](clusters.md#making-one), which needs no restart; or merge the tier that has the creator, whose Secret is not read before."},
+		{ReasonKubeConfigInvalid, "The kubeconfig cannot be used: it is broken, has no current context, or the Secret has no key with one.", "Correct it; the key is `value`."},
+		{ReasonKubeConfigRefused, "A kubeconfig from a Secret must not name files or run programs.", "Put certificates, keys or a token inline."},
+		{ReasonAccessForbidden, "The API server does not allow what Furrow needs, such as `get` of a Secret or of `/readyz`.", "Give the kubeconfig's user the [permissions](clusters.md#what-the-kubeconfig-has-to-permit); for `/readyz` the ClusterRole `system:public-info-viewer`."},
+		{ReasonKindMissing, "The API server does not know the kinds of the reconciler.", "Install Flux, or wait for it."},
+		{ReasonClusterNotReady, "The API server answers, but `/readyz` reports that it is not ready.", "See the API server, on its machine."},
+		{ReasonClusterSilent, "The cluster does not answer.", "Check the network, the address and the API server. If it is gone for good and blocks a removal, [`furrow abandon`](clusters.md#a-cluster-is-gone-for-good)."},
+		{ReasonCreatorSilent, "The management cluster does not answer for the creator, so it is unknown whether the cluster is there.", "As for a silent cluster; `… is forbidden` is about `get` of the creator's kind, on the [management cluster](clusters.md#what-the-kubeconfig-has-to-permit)."},
+		{ReasonClusterAbandoned, "The cluster was abandoned, but something on it is to stay.", "Take the cluster out of the control plane, or run `furrow abandon … --undo`."},
+	}},
+	{"A request is refused", "What commands and annotations by which people ask for something answer.", []ReasonInfo{
+		{ReasonInvalidArgument, "A command was called in a way that it does not support.", "See `--help`."},
+		{ReasonUnknownSeed, "There is no seed, or no plan of a seed, of that name.", "`furrow status` lists them."},
+		{ReasonUnknownObject, "There is no object of that name in any plan.", "Use one of the names in the message."},
+		{ReasonUnknownProposal, "There is no proposal of that name: it was merged or taken back meanwhile, or never was.", "Use one of those in the message."},
+		{ReasonProposalChanged, "The proposal has changed or is gone: somebody was faster.", "`furrow pr list`."},
+		{ReasonProposalConflict, "The base branch has changed under the proposal, so it cannot be merged as it is.", "Wait for the next pass and review it again; if a person edited it, rebase it or delete its branch."},
+		{ReasonNotAProposal, "The branch holds no proposal of Furrow's.", "Merge, move or delete it with git."},
+		{ReasonGateShut, "The proposal must not be merged now: its [gate](forges.md#the-gate) failed in the last pass.", "Wait until it is Open; `furrow pr merge --force` merges it all the same."},
+		{ReasonMergeRefused, "A rule or hook of the forge refuses the merge.", "Do what the rule asks for: an approval, a status check, another user."},
+		{ReasonNotConfirmed, "The request would delete or replace files of people, or leave something running, and was not confirmed.", "Add `--yes` if that is meant."},
+		{ReasonNothingToDo, "The last pass found nothing that the request applies to.", "If that has changed since, ask again after the next pass."},
+		{ReasonTimedOut, "The controller has not acted on the request yet.", "`kubectl furrow status` shows whether a pass runs."},
+		{ReasonInternal, "A failure that Furrow has no name for.", "Please report it, with the message."},
+	}},
+}

@@ -1,0 +1,121 @@
+// Package golden keeps the texts that a package's tests produce in one file, testdata/messages.golden, so that a better
+// sentence costs one line there. Tests compare reasons and fields.
+package golden
+
+import (
+	"errors"
+	"flag"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write what the tests give into their files in testdata; only commit what you understand and want")
+
+// Update says that files in testdata are to be written instead of compared.
+func Update() bool { return *update }
+
+const (
+	file   = "testdata/messages.golden"
+	header = "# The texts that the tests of this package produce, by test and case. Written by: go test . -update\n"
+)
+
+// Texts are those of one test. They are compared when it ends.
+type Texts struct {
+	t    testing.TB
+	mu   sync.Mutex
+	text map[string]string
+}
+
+// Of gathers the texts of a test and its subtests.
+func Of(t testing.TB) *Texts {
+	texts := &Texts{t: t, text: map[string]string{}}
+	t.Cleanup(texts.compare)
+	return texts
+}
+
+// Add notes the text of one case; none where it is empty.
+func (x *Texts) Add(name, text string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if text != "" {
+		x.text[name] = text
+	}
+}
+
+func (x *Texts) compare() {
+	x.t.Helper()
+	sections, err := read()
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	if *update {
+		if !x.t.Failed() {
+			sections[x.t.Name()] = x.text
+			err = write(sections)
+		}
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		return
+	}
+	want := sections[x.t.Name()]
+	for _, name := range slices.Sorted(maps.Keys(x.text)) {
+		if x.text[name] != want[name] {
+			x.t.Errorf("%s: the text differs from that in %s; if it is better, run with -update\n got %s\nwant %s", name, file, x.text[name], want[name])
+		}
+	}
+	if flag.Lookup("test.run").Value.String() == "" && len(want) > len(x.text) {
+		x.t.Errorf("%s has %d texts of this test, and it produced %d; run with -update", file, len(want), len(x.text))
+	}
+}
+
+// read gives the texts by test and case.
+func read() (map[string]map[string]string, error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	sections := map[string]map[string]string{}
+	test, name := "", ""
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case line == "", strings.HasPrefix(line, "#"):
+		case strings.HasPrefix(line, "\t\t"):
+			text := sections[test]
+			if had, more := text[name]; more {
+				text[name] = had + "\n" + line[2:]
+			} else {
+				text[name] = line[2:]
+			}
+		case strings.HasPrefix(line, "\t"):
+			name = line[1:]
+		default:
+			test, sections[line] = line, map[string]string{}
+		}
+	}
+	return sections, err
+}
+
+func write(sections map[string]map[string]string) error {
+	var b strings.Builder
+	b.WriteString(header)
+	for _, test := range slices.Sorted(maps.Keys(sections)) {
+		if len(sections[test]) == 0 {
+			continue
+		}
+		b.WriteString("\n" + test + "\n")
+		for _, name := range slices.Sorted(maps.Keys(sections[test])) {
+			b.WriteString("\t" + name + "\n\t\t" + strings.ReplaceAll(sections[test][name], "\n", "\n\t\t") + "\n")
+		}
+	}
+	if err := os.MkdirAll("testdata", 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(b.String()), 0o644)
+}
