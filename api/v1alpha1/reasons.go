@@ -321,7 +321,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonCacheUnusable, "The directory of the cache holds something else, or is damaged.", "Delete it; it is filled again."},
 		{ReasonRaced, "Somebody else was faster.", "Nothing: the state is observed again."},
 		{ReasonSimulationRefused, "A simulation never writes to a repository that may be in use.", "Use an empty repository."},
-		{ReasonNoStatus, "No pass of this control plane has written a status.", "Start `furrow run`; in a clone of another name [name the control plane](reference.md#controlplane), or give `--id`."},
+		{ReasonNoStatus, "No pass of this control plane has written a status, or the last one is out of date because the run has ended.", "Start `furrow run`; in a clone of another name [name the control plane](reference.md#controlplane), or give `--id`."},
 	}},
 	{"A Seed resource cannot be planted", "Problems of custom resources, as [the controller](controller.md) reports them in `waitingFor` of a Seed and in conditions. Repository, branch and path of a Seed cannot be changed. To replace one that has planted something, set `spec.deletionPolicy: Orphan`, delete it, and apply the new one: if repository, branch and path are the same, it carries on with what is planted.", []ReasonInfo{
 		{ReasonSeedNotFound, "The tree has no package of the Seed's name at the revision in the message.", "Commit it below `seeds/`; or delete the Seed, and create one with the right name, branch and path."},
@@ -345,7 +345,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonProposing, "The tier is about to be proposed.", "Nothing."},
 		{ReasonSuspended, "`spec.suspend` is set: nothing new is proposed and nothing is updated. A proposal of an earlier plan must not be merged.", "Set it to false."},
 		{ReasonProposalOpen, "The proposal waits to be merged.", "Review it."},
-		{ReasonRemovalOpen, "The proposal waits to be merged; it removes the tier.", "Review it."},
+		{ReasonRemovalOpen, "The proposal waits to be merged; it removes the tier.", "Review it. If nobody deleted the seed, somebody adopted its plans, or two control planes run from clones of one repository: merge none of its proposals, stop one of the two, and run `furrow adopt` with the other."},
 		{ReasonOrphanOpen, "The proposal waits to be merged. The cluster was abandoned, and its hub would wait for it, so the objects are orphaned before the tier is removed.", "Merge it; the removal is proposed next. If the cluster is back, do not merge it: `furrow abandon … --undo`."},
 		{ReasonProposalOutdated, "The open proposal carries an earlier plan and is being updated.", "Nothing."},
 		{ReasonProposalStale, "The base branch has changed under the proposal, or was moved back by force; merging it would undo that.", "Wait for the next pass."},
@@ -411,7 +411,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonGivenUp, "The cluster was abandoned, so the tier counts as gone.", "Nothing."},
 	}},
 	{"A cluster cannot be asked", "What a cluster reported before does not count while it is silent: its tiers are Merged, nothing behind them is proposed, and nothing is taken back.", []ReasonInfo{
-		{ReasonKubeConfigMissing, "There is no kubeconfig of the cluster.", "[Make one](clusters.md#making-one), which needs no restart; or merge the tier that has the creator, whose Secret is not read before."},
+		{ReasonKubeConfigMissing, "There is no kubeconfig of the cluster, or no directory of kubeconfigs.", "[Make one](clusters.md#making-one), which needs no restart; or merge the tier that has the creator, whose Secret is not read before."},
 		{ReasonKubeConfigInvalid, "The kubeconfig cannot be used: it is broken, has no current context, or the Secret has no key with one.", "Correct it; the key is `value`."},
 		{ReasonKubeConfigRefused, "A kubeconfig from a Secret must not name files or run programs.", "Put certificates, keys or a token inline."},
 		{ReasonAccessForbidden, "The API server does not allow what Furrow needs, such as `get` of a Secret or of `/readyz`.", "Give the kubeconfig's user the [permissions](clusters.md#what-the-kubeconfig-has-to-permit); for `/readyz` the ClusterRole `system:public-info-viewer`."},
@@ -421,7 +421,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonCreatorSilent, "The management cluster does not answer for the creator, so it is unknown whether the cluster is there.", "As for a silent cluster; `… is forbidden` is about `get` of the creator's kind, on the [management cluster](clusters.md#what-the-kubeconfig-has-to-permit)."},
 		{ReasonClusterAbandoned, "The cluster was abandoned, but something on it is to stay.", "Take the cluster out of the control plane, or run `furrow abandon … --undo`."},
 	}},
-	{"A request is refused", "What commands and annotations by which people ask for something answer.", []ReasonInfo{
+	{"A request is refused", "What commands and annotations by which people ask for something answer. If nothing happens long after `furrow retry`, `furrow confirm` or `furrow abandon`, no run of this owner is under way, or the seed was planned again since: start `furrow run`, and ask again.", []ReasonInfo{
 		{ReasonInvalidArgument, "A command was called in a way that it does not support.", "See `--help`."},
 		{ReasonUnknownSeed, "There is no seed, or no plan of a seed, of that name.", "`furrow status` lists them."},
 		{ReasonUnknownObject, "There is no object of that name in any plan.", "Use one of the names in the message."},

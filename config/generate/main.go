@@ -1,6 +1,6 @@
 // Command generate writes what the kustomize base and the chart have of the generated CRDs and roles: the Role of the
 // namespaced installation, the roles of users, the rules and CRDs that the chart's templates read, and the table of
-// values in the chart's README. It runs after controller-gen: go generate ./...
+// values in the chart's README; and docs/troubleshooting.md, which has all reasons. It runs after controller-gen: go generate ./...
 package main
 
 import (
@@ -64,6 +64,7 @@ func generate(root string) error {
 	for name, content := range crds {
 		out["charts/furrow/files/crds/"+name] = content
 	}
+	out["docs/troubleshooting.md"] = troubleshooting()
 	if err := out.addReadme(root); err != nil {
 		return err
 	}

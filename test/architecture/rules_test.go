@@ -88,7 +88,7 @@ type place struct {
 var places = []place{
 	{"api", api, []string{}},
 	{"templates", api, []string{}},
-	{"config", api, []string{}},
+	{"config", api, []string{"api"}},
 
 	{"internal/core/manifest", core, []string{"api"}},
 	{"internal/core/health", core, []string{"api", "internal/core/manifest"}},
