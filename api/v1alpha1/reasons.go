@@ -34,6 +34,15 @@ const (
 	ReasonDuplicateSeed              Reason = "DuplicateSeed"
 	ReasonEmptySeed                  Reason = "EmptySeed"
 	ReasonUnsupportedPackage         Reason = "UnsupportedPackage"
+	ReasonInvalidRender              Reason = "InvalidRender"
+	ReasonRenderFailed               Reason = "RenderFailed"
+	ReasonRenderRefused              Reason = "RenderRefused"
+	ReasonRenderBudget               Reason = "RenderBudget"
+	ReasonNoVariant                  Reason = "NoVariant"
+	ReasonVariantAmbiguous           Reason = "VariantAmbiguous"
+	ReasonVariantConflict            Reason = "VariantConflict"
+	ReasonVariantUnused              Reason = "VariantUnused"
+	ReasonVariantMismatch            Reason = "VariantMismatch"
 	ReasonPackageTooLarge            Reason = "PackageTooLarge"
 	ReasonFileSkipped                Reason = "FileSkipped"
 	ReasonFileUnreadable             Reason = "FileUnreadable"
@@ -255,7 +264,16 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonBrokenDocument, "A document cannot be used, so what depends on it stays as it was last planned. [Everything else goes on](reference.md#the-control-plane-tree).", "Correct the document that the message names."},
 		{ReasonDuplicateSeed, "Two packages have the same name.", "Keep one."},
 		{ReasonEmptySeed, "The package holds no object, or the command whose output `-f -` reads printed nothing.", "Add objects, or delete the package to remove the seed."},
-		{ReasonUnsupportedPackage, "The package needs a renderer that Furrow does not have.", "Commit the manifests that the tool prints, such as those of `helm template`."},
+		{ReasonUnsupportedPackage, "The package needs a renderer that Furrow does not have, or is a kustomization that is not `kustomization.yaml` in a directory of its own.", "Commit the manifests that the tool prints, such as those of `helm template`."},
+		{ReasonInvalidRender, "`spec.render` cannot be used, or the package does not say which overlay a cluster gets.", "Correct it as the [reference](reference.md#kustomize) says."},
+		{ReasonRenderFailed, "A renderer cannot make objects of the package. A failure of the machine is tried again.", "Correct the file that the message names; `kustomize build` says the same."},
+		{ReasonRenderRefused, "A kustomization names something on another server, outside of the package, or that would be run: a plugin, or Helm.", "Copy it into the package, or commit what the tool prints."},
+		{ReasonRenderBudget, "The package takes more time or memory, reads more files or makes more objects than one may.", "Make it smaller, or split the seed; see the [limits](reference.md#kustomize)."},
+		{ReasonNoVariant, "No variant of the seed chooses a cluster that the seed goes to.", "Add a variant for it, or a default one, or leave the cluster out by `spec.clusterSelector`."},
+		{ReasonVariantAmbiguous, "Two variants of the seed choose one cluster.", "Let exactly one of them choose it."},
+		{ReasonVariantConflict, "Two variants put an object of one name on one management cluster, with different content.", "Give it a name for each variant, as with `namePrefix`, or the same content in all."},
+		{ReasonVariantUnused, "A variant is for no cluster, so nothing of it is planned. This is a warning, unless the variant creates a cluster.", "Correct its `clusters` or `clusterSelector`, or remove it."},
+		{ReasonVariantMismatch, "A warning: an object goes only to clusters that get another variant, which does not have it, so it is planned nowhere.", "Move it to that variant, or correct where it goes."},
 		{ReasonPackageTooLarge, "More is read than `--max-file-size` or `--max-package-size` allow, or the package has more than 100,000 files.", "Split the file or the seed, or raise the limit."},
 		{ReasonFileSkipped, "A warning: a file is not read, because of its name or because it is hidden. What it declares counts as removed.", "Rename it to end in `.yaml`, `.yml` or `.json`, or move it out."},
 		{ReasonFileUnreadable, "A link leads out of the tree or to nothing, or an entry is a submodule or a device. It holds the seed where it is the seed's package; elsewhere it is a warning, and nothing that it may hold is removed.", "Commit the files themselves, or link to one in the same tree."},

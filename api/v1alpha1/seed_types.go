@@ -86,6 +86,11 @@ type SeedSpec struct {
 	// +optional
 	PlainSecrets PlainSecretPolicy `json:"plainSecrets,omitempty"`
 
+	// Render says how objects are made of the seed's package. Without it, a package with a
+	// kustomization at its root is built by Kustomize, and any other holds plain manifests.
+	// +optional
+	Render *SeedRender `json:"render,omitempty"`
+
 	// Suspend stops new proposals. What was proposed stays open.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
@@ -104,6 +109,43 @@ type SeedSpec struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="deletionTimeout must be at least 1s"
 	DeletionTimeout *metav1.Duration `json:"deletionTimeout,omitempty"`
+}
+
+// SeedRender names one renderer and its options.
+type SeedRender struct {
+	// Kustomize builds the package as 'kustomize build' does, without network, plugins and Helm.
+	// +optional
+	Kustomize *KustomizeRender `json:"kustomize,omitempty"`
+}
+
+// KustomizeRender says which overlays of the package are built for which clusters.
+type KustomizeRender struct {
+	// Variants are the overlays. A cluster that the seed goes to must be chosen by exactly one.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=256
+	Variants []KustomizeVariant `json:"variants"`
+}
+
+// KustomizeVariant is an overlay and the workload clusters that get it. With neither clusters
+// nor clusterSelector it is the default: for the clusters that no other variant chooses.
+type KustomizeVariant struct {
+	// Overlay is the directory of a kustomization in the package, as overlays/east; "." for the package itself.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Overlay string `json:"overlay"`
+
+	// Clusters chooses clusters by name.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=1024
+	Clusters []Name `json:"clusters,omitempty"`
+
+	// ClusterSelector chooses clusters by their labels; with clusters, those that either chooses.
+	// +optional
+	ClusterSelector *metav1.LabelSelector `json:"clusterSelector,omitempty"`
 }
 
 // SeedSource says where a control-plane tree is.

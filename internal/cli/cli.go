@@ -18,6 +18,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/render/kustomize"
 )
 
 // Exit codes. They are part of the interface and do not change.
@@ -42,6 +43,9 @@ func (e usageError) Error() string { return e.err.Error() }
 // Main runs the command that the arguments name and returns its exit code. The
 // name of the program says whether kubectl calls it.
 func Main(program string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if worker, code := kustomize.Worker(program, args, stdin, stdout); worker {
+		return code
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once

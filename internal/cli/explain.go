@@ -60,17 +60,26 @@ Deployment/app/web or web. The core group is written "core".`,
 
 // explanation is what furrow explain says.
 type explanation struct {
-	Object   string       `json:"object"`
-	Seed     string       `json:"seed"`
-	From     string       `json:"from,omitempty"`
-	Clusters []string     `json:"clusters"`
-	Rule     string       `json:"rule"`
-	Why      string       `json:"why"`
-	Tiers    []objectTier `json:"tiers"`
-	Waits    []objectWait `json:"dependencies,omitempty"`
-	Needed   []objectWait `json:"dependents,omitempty"`
-	Chain    []string     `json:"chain,omitempty"`
-	Plan     *plan.Plan   `json:"-"`
+	Object   string   `json:"object"`
+	Seed     string   `json:"seed"`
+	From     string   `json:"from,omitempty"`
+	Clusters []string `json:"clusters"`
+	Rule     string   `json:"rule"`
+	Why      string   `json:"why"`
+	// Contents are there where the object differs by cluster.
+	Contents []objectContent `json:"contents,omitempty"`
+	Tiers    []objectTier    `json:"tiers"`
+	Waits    []objectWait    `json:"dependencies,omitempty"`
+	Needed   []objectWait    `json:"dependents,omitempty"`
+	Chain    []string        `json:"chain,omitempty"`
+	Plan     *plan.Plan      `json:"-"`
+}
+
+// objectContent is one of several contents of an object, with the clusters that have it.
+type objectContent struct {
+	Clusters []string `json:"clusters"`
+	Variants []string `json:"variants,omitempty"`
+	From     string   `json:"from,omitempty"`
 }
 
 type objectTier struct {
@@ -99,8 +108,21 @@ func explain(report *engine.Report, want wanted, states func(seed string) *engin
 	}
 	e := &explanation{Object: id, Seed: p.Seed, Plan: p}
 	for _, pl := range p.Placements {
-		if pl.Object.String() == id {
+		switch {
+		case pl.Object.String() != id:
+		case e.Rule == "":
 			e.Clusters, e.Rule, e.Why = pl.Clusters, pl.Rule, pl.Why
+		default: // variants may place it by different rules
+			e.Clusters = slices.Concat(e.Clusters, pl.Clusters)
+			e.Why += fmt.Sprintf(" (rule %s); on %s because %s", e.Rule, strings.Join(pl.Clusters, ", "), pl.Why)
+			e.Rule = pl.Rule
+		}
+	}
+	for _, d := range p.Differ() {
+		if d.Object.String() == id {
+			for _, c := range d.Contents {
+				e.Contents = append(e.Contents, objectContent{c.Clusters, c.Variants, c.From})
+			}
 		}
 	}
 	for _, d := range p.Dependencies {
@@ -219,6 +241,12 @@ func explanationTable(w io.Writer, e *explanation) {
 		fmt.Fprintf(w, ", from %s", e.From)
 	}
 	fmt.Fprintf(w, "\n\nWhere\n  on %s\n  because %s (rule %s)\n", strings.Join(e.Clusters, ", "), e.Why, e.Rule)
+	if len(e.Contents) > 0 {
+		fmt.Fprintln(w, "\nDiffers by cluster")
+		for _, c := range e.Contents {
+			fmt.Fprintf(w, "  on %s, from %s\n", contentOn(plan.ContentOn{Clusters: c.Clusters, Variants: c.Variants}), c.From)
+		}
+	}
 	fmt.Fprintln(w, "\nWaits for")
 	for _, d := range e.Waits {
 		fmt.Fprintf(w, "  %s (%s: %s)\n", d.Object, d.Rule, d.Why)

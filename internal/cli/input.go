@@ -17,6 +17,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/render"
 )
 
 // manifests are the extensions of files that hold manifests.
@@ -44,7 +45,7 @@ func (f *inputFlags) given() bool { return len(f.places) > 0 }
 
 // read reads all that is named as one seed. tree is the directory of the control plane, if it is one.
 func (f *inputFlags) read(ctx context.Context, stdin io.Reader, limits catalog.Limits, tree string) (catalog.Candidate, error) {
-	candidate := catalog.Candidate{Name: f.seed, Namespace: f.namespace, Files: catalog.NewFiles(limits)}
+	candidate := catalog.Candidate{Name: f.seed, Namespace: f.namespace, Files: catalog.NewFiles(render.Reading(limits))}
 	for _, place := range f.places {
 		name, add, err := openInput(place, stdin, tree)
 		if err != nil {

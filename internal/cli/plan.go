@@ -19,6 +19,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/render"
 )
 
 var errNoSeeds = errors.New("the control plane has no seeds; add one under seeds/, or name a file with -f")
@@ -129,7 +130,7 @@ func (c *planCommand) catalog(ctx context.Context, stdin io.Reader) (*catalog.Ca
 		if tree.FS == nil {
 			return nil, "", usageError{errors.New("name what to plan, with -f or --control-plane")}
 		}
-		cat, err := await(ctx, "reading the control plane", func() (*catalog.Catalog, error) { return limits.Load(tree.FS) })
+		cat, err := await(ctx, "reading the control plane", func() (*catalog.Catalog, error) { return render.Load(ctx, tree.FS, render.Options{Limits: limits}) })
 		return cat, tree.revision, err
 	}
 	candidate, err := c.input.read(ctx, stdin, limits, tree.dir)
@@ -137,7 +138,9 @@ func (c *planCommand) catalog(ctx context.Context, stdin io.Reader) (*catalog.Ca
 		return nil, "", err
 	}
 	c.input.seed = candidate.SeedName()
-	cat, err := await(ctx, "reading the control plane", func() (*catalog.Catalog, error) { return limits.WithCandidate(tree.FS, candidate) })
+	cat, err := await(ctx, "reading the control plane", func() (*catalog.Catalog, error) {
+		return render.Load(ctx, tree.FS, render.Options{Limits: limits, Candidate: &candidate})
+	})
 	return cat, tree.revision, err
 }
 
@@ -282,13 +285,13 @@ func (c *planCommand) write(o *plan.Outcome) error {
 func planTable(w io.Writer, p *plan.Plan) {
 	clusters := map[string]bool{}
 	objects := 0
-	why := map[string]string{}
+	placements := map[manifest.ID][]plan.Placement{}
 	for _, t := range p.Tiers {
 		clusters[t.Cluster] = true
 		objects += len(p.Objects(&t))
 	}
 	for _, pl := range p.Placements {
-		why[pl.Object.String()] = pl.Why
+		placements[pl.Object] = append(placements[pl.Object], pl)
 	}
 	fmt.Fprintf(w, "Seed %s: %s in %s on %s\n", p.Seed, plural(objects, "object"), plural(len(p.Tiers), "tier"), plural(len(clusters), "cluster"))
 	for _, t := range p.InOrder() {
@@ -307,9 +310,19 @@ func planTable(w io.Writer, p *plan.Plan) {
 		}
 		var lines [][]string
 		for _, o := range p.Objects(t) {
-			lines = append(lines, []string{"  - " + o.ID.String(), why[o.ID.String()]})
+			lines = append(lines, []string{"  - " + o.ID.String(), whyOn(placements[o.ID], t.Cluster)})
 		}
 		rows(w, lines)
+	}
+	if differ := p.Differ(); len(differ) > 0 {
+		fmt.Fprintln(w, "\nDiffers by cluster")
+		for _, d := range differ {
+			var on []string
+			for _, c := range d.Contents {
+				on = append(on, contentOn(c))
+			}
+			fmt.Fprintf(w, "  - %s: %s\n", d.Object, strings.Join(on, "; "))
+		}
 	}
 	if len(p.Warnings) > 0 {
 		fmt.Fprintln(w, "\nWarnings")
@@ -318,4 +331,30 @@ func planTable(w io.Writer, p *plan.Plan) {
 		}
 	}
 	fmt.Fprintln(w)
+}
+
+// whyOn says why an object goes to a cluster; placements are all of the object.
+func whyOn(placements []plan.Placement, cluster string) string {
+	for _, p := range placements {
+		if slices.Contains(p.Clusters, cluster) {
+			return p.Why
+		}
+	}
+	return ""
+}
+
+// maxClusters is how many clusters of one content are named.
+const maxClusters = 8
+
+// contentOn names the clusters that have a content, and their variants: "p1, p2 (overlays/prod)".
+func contentOn(c plan.ContentOn) string {
+	clusters := c.Clusters
+	if more := len(clusters) - maxClusters; more > 0 {
+		clusters = append(slices.Clone(clusters[:maxClusters]), fmt.Sprintf("%d more", more))
+	}
+	text := strings.Join(clusters, ", ")
+	if len(c.Variants) > 0 {
+		text += " (" + strings.Join(c.Variants, ", ") + ")"
+	}
+	return text
 }

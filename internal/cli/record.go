@@ -135,7 +135,7 @@ It exits with 3 where this version of Furrow decides something other than what w
 			if err != nil {
 				return err
 			}
-			decision, err := record.Decide()
+			decision, err := record.Decide(cmd.Context())
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}

@@ -165,7 +165,7 @@ func clusterNames(r *engine.Report) []string {
 			names[name] = true
 		}
 		for _, s := range r.Catalog.Seeds {
-			for _, o := range s.Objects {
+			for _, o := range s.Objects() {
 				if catalog.IsCreator(o.ID.GroupKind()) {
 					names[o.ID.Name] = true
 				}

@@ -29,6 +29,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/forge/plain"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/probe"
+	"github.com/furrow-dev/furrow/internal/render"
 )
 
 // Options say where everything is.
@@ -100,7 +101,8 @@ type Session struct {
 	repos   map[string]*Repo
 	engine  *engine.Engine
 	// from is known once it was asked for.
-	from source
+	from     source
+	rendered render.Cache
 	// origin and owner are known once the control plane was read.
 	origin, owner string
 }
@@ -233,7 +235,7 @@ func (s *Session) readTree(ctx context.Context, tree engine.Tree) (engine.Tree, 
 	if tree.Origin, err = s.originOf(ctx); err != nil {
 		return tree, err
 	}
-	tree.Limits = s.options.Limits
+	tree.Limits, tree.Rendered = s.options.Limits, &s.rendered
 	tree.FS, tree.Revision, tree.Place = files, s.options.Branch+"@sha1:"+commit.String(), s.mirror.String()
 	return tree, nil
 }
@@ -316,7 +318,7 @@ func (s *Session) Catalog(ctx context.Context) (*catalog.Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tree.Catalog()
+	return tree.Catalog(ctx)
 }
 
 // Repos opens all GitOps repositories that the control plane names, by name, and says
@@ -334,10 +336,7 @@ func (s *Session) Repos(ctx context.Context) (map[string]*Repo, plan.Identity, e
 
 // inventoryOf reads a tree without its seeds, which take most of the time.
 func inventoryOf(tree engine.Tree) (*catalog.Catalog, error) {
-	if tree.Settings != nil {
-		return tree.Catalog()
-	}
-	return tree.Limits.LoadInventory(tree.FS)
+	return tree.Limits.LoadInventory(tree.FS, tree.Resources())
 }
 
 // OpenRepos opens the GitOps repositories that a catalog declares, as far as that can

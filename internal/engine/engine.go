@@ -31,6 +31,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/probe"
+	"github.com/furrow-dev/furrow/internal/render"
 )
 
 // Mirror is what the engine needs of a repository; *git.Mirror is one.
@@ -62,6 +63,8 @@ type Tree struct {
 	FS fs.FS
 	// Limits bound what is read of it.
 	Limits catalog.Limits
+	// Rendered keeps what was rendered of it; nil to render all each time.
+	Rendered *render.Cache
 	// Revision is "<branch>@sha1:<40 hex>".
 	Revision string
 	// Place is where seeds and clusters stand, for people: a URL or directory.
@@ -83,12 +86,17 @@ type Settings struct {
 	Version string
 }
 
-// Catalog reads the tree.
-func (t Tree) Catalog() (*catalog.Catalog, error) {
+// Catalog reads the tree and renders its seeds.
+func (t Tree) Catalog(ctx context.Context) (*catalog.Catalog, error) {
+	return render.Load(ctx, t.FS, render.Options{Limits: t.Limits, Resources: t.Resources(), Cache: t.Rendered})
+}
+
+// Resources are those that the settings have; nil where there are none.
+func (t Tree) Resources() *catalog.Resources {
 	if t.Settings == nil {
-		return t.Limits.Load(t.FS)
+		return nil
 	}
-	return t.Limits.LoadWith(t.FS, t.Settings.Resources)
+	return &t.Settings.Resources
 }
 
 // Identity is whose plans those of the tree are. owner counts where the tree has no ControlPlane document.
@@ -301,7 +309,7 @@ func (e *Engine) catalogOf(ctx context.Context) (tree Tree, readErr, err error) 
 			e.tape = &tape{tree.FS, RecordedTree{}}
 			tree.FS = e.tape
 		}
-		loaded, loadErr := tree.Catalog()
+		loaded, loadErr := tree.Catalog(ctx)
 		if loadErr == nil && loaded.Documents == 0 {
 			loadErr = errEmptied
 		}

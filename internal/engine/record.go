@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,12 +36,12 @@ type Record struct {
 }
 
 // Decide decides anew from what the record holds.
-func (r *Record) Decide() (*pass.Decision, error) {
+func (r *Record) Decide(ctx context.Context) (*pass.Decision, error) {
 	if r.APIVersion != v1alpha1.APIVersion || r.Kind != RecordKind || r.Facts == nil {
 		return nil, errors.New("it is not a record of a pass: record one with furrow run --record")
 	}
 	var err error
-	if r.Facts.ControlPlane.Catalog, err = (Tree{FS: r.Tree, Limits: r.Limits}).Catalog(); err != nil {
+	if r.Facts.ControlPlane.Catalog, err = (Tree{FS: r.Tree, Limits: r.Limits}).Catalog(ctx); err != nil {
 		return nil, err
 	}
 	decision, questions := pass.Decide(r.Facts)

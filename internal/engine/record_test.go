@@ -35,7 +35,7 @@ func (p *replayer) record(record *engine.Record) {
 	p.r.Shuffle(len(back.Facts.Plans), func(i, j int) {
 		back.Facts.Plans[i], back.Facts.Plans[j] = back.Facts.Plans[j], back.Facts.Plans[i]
 	})
-	decision, err := back.Decide()
+	decision, err := back.Decide(p.t.Context())
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -123,7 +123,7 @@ func (s *Simulation) follow(ctx context.Context) error {
 func simulated(c *catalog.Catalog) []nursery.Cluster {
 	created := map[string]bool{}
 	for _, seed := range c.Seeds {
-		for _, o := range seed.Objects {
+		for _, o := range seed.Objects() {
 			if catalog.IsCreator(o.ID.GroupKind()) {
 				created[o.ID.Name] = true
 			}
@@ -155,7 +155,7 @@ func prefixed(c *catalog.Catalog, cl catalog.Cluster) string {
 func provided(c *catalog.Catalog, cl catalog.Cluster) []manifest.GroupKind {
 	kinds := map[manifest.GroupKind]bool{}
 	for _, seed := range c.Seeds {
-		for _, o := range seed.Objects {
+		for _, o := range seed.Objects() {
 			if kind := o.ID.GroupKind(); dependency.Provides(cl, kind) {
 				kinds[kind] = true
 			}

@@ -115,7 +115,7 @@ var places = []place{
 	{"internal/nursery", edge, []string{"api", "internal/core", "internal/probe"}},
 
 	{"internal/engine", engine, nil},
-	{"internal/controlplane", engine, []string{"api", "internal/core", "internal/git", "internal/forge", "internal/probe", "internal/engine"}},
+	{"internal/controlplane", engine, []string{"api", "internal/core", "internal/render", "internal/git", "internal/forge", "internal/probe", "internal/engine"}},
 	{"controllers", frontEnd, nil},
 	{"internal/standalone", frontEnd, nil},
 	{"internal/demo", frontEnd, []string{"internal/controlplane"}},

@@ -12,7 +12,6 @@ package catalog
 import (
 	"bytes"
 	"cmp"
-	_ "embed"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -76,84 +75,40 @@ func (c *Catalog) Seed(name string) (*Seed, bool) {
 	return &c.Seeds[i], true
 }
 
-// Load reads a control-plane tree within the default limits. The error says that the tree
-// itself could not be read, so that nothing can be concluded from what is missing in it.
-func Load(tree fs.FS) (*Catalog, error) { return Limits{}.Load(tree) }
-
-// Load is catalog.Load within limits.
-func (l Limits) Load(tree fs.FS) (*Catalog, error) {
-	docs := newDocuments(l)
-	packages, err := docs.read(tree)
+// Load reads a control-plane tree whose packages are all plain manifests, within the default
+// limits. The error says that the tree itself could not be read, so that nothing can be
+// concluded from what is missing in it.
+func Load(tree fs.FS) (*Catalog, error) {
+	packages, err := Reading{}.Packages(tree)
 	if err != nil {
 		return nil, err
 	}
-	return assemble(docs, packages), nil
+	return packages.plain(), nil
 }
 
-//go:embed imagined.yaml
-var imaginedYAML []byte
-
-// Candidate is a seed that stands in no control plane, yet.
-type Candidate struct {
-	// Name of the seed; empty for that of its Seed document, else Fallback.
-	Name, Fallback string
-	// Place is where the seed is, for messages; its name when it is empty.
-	Place string
-	Files *Files
-	// Namespace is given to objects that have none, whatever a Seed document says.
-	Namespace string
-}
-
-// WithCandidate is the catalog of a control-plane tree with one more seed. Without a
-// tree, base is nil and there are two imagined clusters, "management" and "workload".
-func (l Limits) WithCandidate(base fs.FS, c Candidate) (*Catalog, error) {
-	docs, packages := newDocuments(l), map[string]*seedPackage{}
-	if base == nil {
-		docs.readFile("imagined.yaml", imaginedYAML)
-	} else {
-		var err error
-		if packages, err = docs.read(base); err != nil {
-			return nil, err
-		}
+// LoadWith is Load of a tree, or of none, and what resources say of it.
+func LoadWith(tree fs.FS, r Resources) (*Catalog, error) {
+	packages, err := Reading{}.Packages(tree)
+	if err != nil {
+		return nil, err
 	}
-	pkg := c.pack()
-	packages[pkg.name] = pkg
-	return assemble(docs, packages), nil
+	packages.Apply(r)
+	return packages.plain(), nil
 }
 
-// SeedName is the name of the seed.
-func (c Candidate) SeedName() string { return cmp.Or(c.Name, c.documentName(), c.Fallback) }
-
-func (c Candidate) pack() *seedPackage {
-	name := c.SeedName()
-	pkg := &seedPackage{name: name, place: cmp.Or(c.Place, name), candidate: true}
-	pkg.parseAll(c.Files)
-	if c.Namespace != "" {
-		spec := v1alpha1.SeedSpec{}
-		if pkg.spec != nil {
-			spec = *pkg.spec
-		}
-		spec.Namespace = c.Namespace
-		pkg.spec = &spec
+// plain is the catalog of packages that are all plain manifests.
+func (p *Packages) plain() *Catalog {
+	rendered := map[string]Rendered{}
+	for _, pkg := range p.Seeds() {
+		rendered[pkg.Name] = Manifests(pkg)
 	}
-	return pkg
+	return Assemble(p, rendered)
 }
 
-// documentName is the name in the candidate's Seed document.
-func (c Candidate) documentName() string {
-	for _, file := range slices.Sorted(maps.Keys(c.Files.Content)) {
-		objects, _ := manifest.Parse(file, c.Files.Content[file]) // its problems are told when the package is parsed
-		for _, o := range objects {
-			if o.ID.Group == v1alpha1.Group && o.ID.Kind == "Seed" {
-				return o.ID.Name
-			}
-		}
-	}
-	return ""
-}
-
-func assemble(docs *documents, packages map[string]*seedPackage) *Catalog {
-	c := &Catalog{ControlPlane: docs.controlPlane, identityErr: docs.ownerUnknown(), Repos: docs.repos, Templates: docs.templates, Places: docs.places, Documents: docs.count + len(packages), Overridden: docs.overridden, Unread: docs.settings}
+// Assemble makes the catalog of packages and what renderers made of them, by seed.
+func Assemble(p *Packages, rendered map[string]Rendered) *Catalog {
+	docs := p.docs
+	c := &Catalog{ControlPlane: docs.controlPlane, identityErr: docs.ownerUnknown(), Repos: docs.repos, Templates: docs.templates, Places: docs.places, Documents: docs.count + p.count, Overridden: docs.overridden, Unread: docs.settings}
 	if len(c.Repos) == 0 && !docs.faults.has("GitOpsRepo") {
 		c.Repos[DefaultRepo] = v1alpha1.GitOpsRepo{}
 	}
@@ -162,12 +117,7 @@ func assemble(docs *documents, packages map[string]*seedPackage) *Catalog {
 	c.Problems = slices.Concat(docs.problems, addClusters(c.Inventory, docs.clusters))
 	slices.SortStableFunc(c.Problems, func(a, b manifest.Problem) int { return a.Source.Compare(b.Source) })
 	c.Skipped = docs.skipped
-	for name, pkg := range packages {
-		if p, misplaced := docs.faults.named[documentKey{"Seed", name}]; misplaced {
-			pkg.problems = append(pkg.problems, p.Problem)
-		}
-	}
-	c.Seeds = completeSeeds(packages)
+	c.Seeds = completeSeeds(p, rendered)
 	return c
 }
 
@@ -262,41 +212,26 @@ type documents struct {
 	settings  map[string]manifest.Source
 	count     int
 	skipped   manifest.Problems
-	limits    Limits
+	reading   Reading
 	// overridden is Catalog.Overridden.
 	overridden map[manifest.Source]manifest.Source
 }
 
-func newDocuments(limits Limits) *documents {
+func newDocuments(reading Reading) *documents {
 	return &documents{
-		limits: limits,
-		types:  map[string]v1alpha1.ClusterType{}, repos: map[string]v1alpha1.GitOpsRepo{},
+		reading: reading,
+		types:   map[string]v1alpha1.ClusterType{}, repos: map[string]v1alpha1.GitOpsRepo{},
 		templates: map[string]v1alpha1.Template{}, places: map[string]manifest.Source{},
 		faults: &faults{named: map[documentKey]fault{}}, settings: map[string]manifest.Source{}, grants: map[string][]string{},
 	}
 }
 
 // addSettings notes the files of Seed documents that cannot be read.
-func (d *documents) addSettings(broken []*seedPackage) {
+func (d *documents) addSettings(broken []*Package) {
 	for _, pkg := range broken {
 		d.problems = append(d.problems, pkg.problems...)
-		d.settings[pkg.name] = pkg.problems[0].Source
+		d.settings[pkg.Name] = pkg.problems[0].Source
 	}
-}
-
-// read reads a whole tree.
-func (d *documents) read(tree fs.FS) (map[string]*seedPackage, error) {
-	err := d.readInventory(tree)
-	var packages map[string]*seedPackage
-	if err == nil {
-		var broken []*seedPackage
-		packages, broken, err = d.readPackages(tree)
-		d.addSettings(broken)
-	}
-	if err != nil {
-		return nil, unreadTree(err)
-	}
-	return packages, nil
 }
 
 // unreadTree says that the tree itself cannot be read.
@@ -319,8 +254,9 @@ func (d *documents) readInventory(tree fs.FS) error {
 	}
 	d.skipped = append(d.skipped, w.skipped...)
 	d.faults.lost = append(d.faults.lost, w.lost...)
-	for _, name := range w.files {
-		files := NewFiles(d.limits)
+	for _, file := range w.files {
+		name := file.name
+		files := NewFiles(d.reading)
 		if err := files.addFile(tree, name, name); err != nil {
 			return err
 		}

@@ -29,10 +29,13 @@ func (l Limits) orDefault() Limits {
 	return Limits{File: cmp.Or(l.File, DefaultMaxFile), Package: cmp.Or(l.Package, DefaultMaxPackage)}
 }
 
-// Files are the manifests of one seed, unparsed.
+// Files are the files of one seed, unparsed.
 type Files struct {
 	// Content by path.
 	Content map[string][]byte
+	// Root is the directory that all of them are below; empty where they come from several
+	// places, or from none.
+	Root string
 	// Skipped names what people may expect to be read and is not.
 	Skipped manifest.Problems
 	// Lost are those among them of which nobody knows what they hold.
@@ -40,22 +43,37 @@ type Files struct {
 	// Problems say what is too large to be read.
 	Problems manifest.Problems
 
-	limits Limits
-	size   int64
+	limits  Limits
+	markers []string
+	added   int
+	size    int64
 }
 
 // NewFiles holds no file yet.
-func NewFiles(limits Limits) *Files {
-	return &Files{Content: map[string][]byte{}, limits: limits.orDefault()}
+func NewFiles(reading Reading) *Files {
+	return &Files{Content: map[string][]byte{}, limits: reading.Limits.orDefault(), markers: reading.Markers}
 }
 
-// AddTree reads the manifests below a directory of a tree. shown is a file's path as people know it.
+// AddTree reads the files of a package below a directory of a tree. shown is a file's path as people know it.
 func (f *Files) AddTree(tree fs.FS, dir string, shown func(string) string) error {
 	w := newWalker(tree)
-	if err := w.walk(dir); err != nil {
+	w.markers = f.markers
+	err := w.walk(dir)
+	if w.marked && err == nil {
+		w = w.again()
+		err = w.walk(dir)
+	}
+	if err != nil {
 		return err
 	}
-	return f.addWalk(w, dir, shown)
+	if err := f.addWalk(w, dir, shown); err != nil {
+		return err
+	}
+	if f.Root = ""; f.added == 0 {
+		f.Root = shown(dir)
+	}
+	f.added++
+	return nil
 }
 
 // addWalk reads what a walk has found.
@@ -64,8 +82,8 @@ func (f *Files) addWalk(w *walker, place string, shown func(string) string) erro
 	for _, lost := range w.lost {
 		f.Lost = append(f.Lost, manifest.Source{File: shown(lost.File)})
 	}
-	for _, name := range w.files {
-		if err := f.addFile(w.tree, name, shown(name)); err != nil {
+	for _, file := range w.files {
+		if err := f.addFile(w.tree, file.target, shown(file.name)); err != nil {
 			return err
 		}
 	}
@@ -86,11 +104,17 @@ func (f *Files) addFile(tree fs.FS, name, shown string) error {
 		return err
 	}
 	defer file.Close()
-	return f.Add(shown, file)
+	return f.read(shown, file)
 }
 
-// Add reads one file.
+// Add reads one more file.
 func (f *Files) Add(name string, r io.Reader) error {
+	f.added++
+	f.Root = ""
+	return f.read(name, r)
+}
+
+func (f *Files) read(name string, r io.Reader) error {
 	data, err := io.ReadAll(io.LimitReader(r, f.limits.File+1))
 	if err != nil {
 		return err

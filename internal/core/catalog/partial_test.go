@@ -27,7 +27,7 @@ func TestTheInventoryIsReadWithoutTheSeeds(t *testing.T) {
 		"seeds/web/a.yaml":  {Data: []byte("kind: [")},
 		"seeds/shop.yaml":   {Data: []byte("kind: [")},
 		"seeds/settings.md": {Data: []byte("no manifest")},
-	}})
+	}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

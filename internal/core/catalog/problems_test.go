@@ -201,13 +201,13 @@ func TestProblemsOfSeeds(t *testing.T) {
 			"-- seeds/web/Chart.yaml --\nname: web\n-- seeds/web/web.yaml --\n" + object, "web",
 			`seeds/web/Chart.yaml: seed "web": the package is a Helm chart. Commit what 'helm template' prints.`,
 		},
-		"a Kustomize package": {
+		"a kustomization in a file of another name": {
 			"-- seeds/web/other.yaml --\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nmetadata: {name: k}\n-- seeds/web/web.yaml --\n" + object, "web",
-			`seeds/web/other.yaml:1: Kustomization "k": the package is a Kustomize package. Commit what 'kustomize build' prints.`,
+			`seeds/web/other.yaml:1: Kustomization "k": it is a kustomization in a file of another name. Name the file kustomization.yaml.`,
 		},
-		"a kustomization without a name, as most are": {
-			"-- seeds/web/kustomization.yaml --\nresources: [web.yaml]\n-- seeds/web/web.yaml --\n" + object, "web",
-			`seeds/web/kustomization.yaml: seed "web": the package is a Kustomize package. Commit what 'kustomize build' prints.`,
+		"a kustomization without its directory": {
+			"-- seeds/kustomization.yaml --\nresources: [web.yaml]\n", "kustomization",
+			`seeds/kustomization.yaml: seed "kustomization": a kustomization is built only as a directory. Give it a directory of its own, with all that it uses.`,
 		},
 		"a namespaced object without a namespace": {
 			"-- seeds/web.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n", "web",

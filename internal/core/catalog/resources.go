@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"io/fs"
 	"reflect"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -22,37 +21,25 @@ type Resources struct {
 	Faults map[string]manifest.Problems
 }
 
-// LoadWith reads a control-plane tree and what resources say of it; with no tree, the
-// resources alone. A resource that is not valid is a problem of the inventory like
-// any document.
-func LoadWith(tree fs.FS, r Resources) (*Catalog, error) { return Limits{}.LoadWith(tree, r) }
-
-// LoadWith is catalog.LoadWith within limits.
-func (l Limits) LoadWith(tree fs.FS, r Resources) (*Catalog, error) {
-	docs, packages := newDocuments(l), map[string]*seedPackage{}
-	if tree != nil {
-		var err error
-		if packages, err = docs.read(tree); err != nil {
-			return nil, err
-		}
-	}
+// Apply takes in resources. A resource that is not valid is a problem of the inventory like
+// any document. Only the seeds that they want stay.
+func (p *Packages) Apply(r Resources) {
+	docs := p.docs
 	docs.grants = map[string][]string{} // the tree's own count for nothing: whoever writes to it is not who runs the cluster
-	count := docs.count + len(packages)
+	count := docs.count
 	for _, o := range r.Documents {
 		docs.takeResource(o)
 	}
-	for name, pkg := range packages {
+	docs.count = count
+	for name, pkg := range p.seeds {
 		settings, wanted := r.Seeds[name]
 		if !wanted {
-			delete(packages, name)
+			delete(p.seeds, name)
 			continue
 		}
 		pkg.override(settings)
 		pkg.problems = append(pkg.problems, r.Faults[name]...)
 	}
-	c := assemble(docs, packages)
-	c.Documents = count
-	return c, nil
 }
 
 // takeResource adds a resource, unless the tree has a document of that name: the
@@ -110,7 +97,7 @@ func hasAll(labels, wanted map[string]string) bool {
 }
 
 // override lets settings come before those of the package.
-func (p *seedPackage) override(settings v1alpha1.SeedSpec) {
+func (p *Package) override(settings v1alpha1.SeedSpec) {
 	spec := v1alpha1.SeedSpec{}
 	if p.spec != nil {
 		spec = *p.spec
@@ -129,6 +116,9 @@ func (p *seedPackage) override(settings v1alpha1.SeedSpec) {
 	}
 	if settings.PlainSecrets != "" {
 		spec.PlainSecrets = settings.PlainSecrets
+	}
+	if settings.Render != nil {
+		spec.Render = settings.Render
 	}
 	spec.Suspend = spec.Suspend || settings.Suspend
 	p.spec = &spec

@@ -1,15 +1,15 @@
 package catalog
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -22,8 +22,8 @@ type Seed struct {
 	// Place is the file or directory that the seed stands in.
 	Place string
 	Spec  v1alpha1.SeedSpec
-	// Objects are complete: named, with their namespaces, without duplicates.
-	Objects []manifest.Object
+	// Variants are what the seed has for different clusters; a plain seed has one.
+	Variants []Variant
 	// Clusters are the seed's own documents for clusters that it creates, by name.
 	Clusters map[string]v1alpha1.Cluster
 	Warnings []manifest.Problem
@@ -36,315 +36,176 @@ type Seed struct {
 	Err error
 }
 
-// seedPackage is a seed as it was read, before it is completed.
-type seedPackage struct {
-	name  string
-	place string
-	// candidate says that the seed is in no control plane, so that --seed may name it.
-	candidate bool
-	spec      *v1alpha1.SeedSpec
-	specAt    manifest.Source
-	objects   []manifest.Object
-	clusters  map[string]v1alpha1.Cluster
-	problems  manifest.Problems
-	// skipped is Seed.Skipped.
-	skipped manifest.Problems
-	// lost is Seed.Lost.
-	lost []manifest.Source
-	// settings says that the file seems to hold nothing but Seed documents; text is
-	// then what it has.
-	settings bool
-	text     []byte
+// Objects are those of all variants.
+func (s Seed) Objects() []manifest.Object {
+	if len(s.Variants) == 1 {
+		return s.Variants[0].Objects
+	}
+	var out []manifest.Object
+	for _, v := range s.Variants {
+		out = append(out, v.Objects...)
+	}
+	return out
 }
 
-// readPackages finds the seeds below seeds/: each directory and each file is
-// one, but for files that hold nothing but Seed documents.
-//
-// A file that seems to hold nothing but Seed documents and cannot be read wholly is
-// a problem of the inventory, and of the seeds that it may configure: those that it
-// names and that have no other Seed document.
-func (d *documents) readPackages(tree fs.FS) (packages map[string]*seedPackage, broken []*seedPackage, err error) {
-	packages = map[string]*seedPackage{}
-	dir, found, err := seedsIn(tree)
-	if err != nil || !found {
-		return packages, nil, err
+// Variant is what a seed has for the workload clusters that share its render inputs.
+type Variant struct {
+	// Name is unique in the seed; empty for the variant of plain manifests.
+	Name string
+	// Clusters and Selector choose clusters by name and by labels. Where there is neither, the
+	// variant is for the clusters that no other one is for.
+	Clusters []string
+	Selector labels.Selector
+	// Objects are complete: named, with their namespaces, without duplicates.
+	Objects []manifest.Object
+}
+
+// Default says that the variant is for the clusters that no other one chooses.
+func (v Variant) Default() bool { return len(v.Clusters) == 0 && v.Selector == nil }
+
+// Chooses says that the variant is for a cluster.
+func (v Variant) Chooses(c Cluster) bool {
+	return slices.Contains(v.Clusters, c.Name) || v.Selector != nil && v.Selector.Matches(labels.Set(c.Labels))
+}
+
+// SelectorOf is a label selector of a document; nil where there is none.
+func SelectorOf(s *metav1.LabelSelector) (labels.Selector, error) {
+	if s == nil {
+		return nil, nil
 	}
-	entries, err := fs.ReadDir(tree, dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	var beside []manifest.Object
-	for _, entry := range entries {
-		pkg, settings, err := d.readPackage(tree, path.Join(dir, entry.Name()), entry)
-		if err != nil {
-			return nil, nil, err
-		}
-		beside = append(beside, settings...)
-		if pkg == nil {
+	return metav1.LabelSelectorAsSelector(s)
+}
+
+// Rendered is what a renderer made of a package.
+type Rendered struct {
+	// Variants have their objects as they were rendered, documents of Furrow among them.
+	Variants []Variant
+	Problems manifest.Problems
+}
+
+// Manifests is what a package of plain manifests holds.
+func Manifests(p *Package) Rendered {
+	var r Rendered
+	var objects []manifest.Object
+	for _, file := range slices.Sorted(maps.Keys(p.Files)) {
+		switch base := path.Base(file); {
+		case base == "Chart.yaml" || base == "Chart.yml":
+			r.Problems = append(r.Problems, p.Problem(v1alpha1.ReasonUnsupportedPackage, manifest.Source{File: file}, "the package is a Helm chart", "Commit what 'helm template' prints."))
+			continue
+		case strings.TrimSuffix(base, path.Ext(base)) == "kustomization":
+			r.Problems = append(r.Problems, p.Problem(v1alpha1.ReasonUnsupportedPackage, manifest.Source{File: file}, "a kustomization is built only as a directory", "Give it a directory of its own, with all that it uses."))
 			continue
 		}
-		if pkg.settings && len(pkg.problems) > 0 {
-			broken = append(broken, pkg)
-			continue
-		}
-		if other, twice := packages[pkg.name]; twice {
-			other.problem(v1alpha1.ReasonDuplicateSeed, manifest.Source{File: pkg.place}, "seed "+quote(pkg.name), "it also stands at "+other.place, "Keep one of the two.")
-			continue
-		}
-		packages[pkg.name] = pkg
+		found, err := manifest.Parse(file, p.Files[file])
+		r.Problems = appendProblem(r.Problems, manifest.Source{File: file}, err)
+		objects = append(objects, found...)
 	}
-	configure(packages, beside)
-	for _, settings := range broken {
-		for _, pkg := range packages {
-			if pkg.spec == nil && bytes.Contains(settings.text, []byte(pkg.name)) {
-				pkg.problem(v1alpha1.ReasonBrokenDocument, settings.problems[0].Source, "seed "+quote(pkg.name), "it may be configured here, and the file cannot be read wholly", "Correct the file.")
-			}
-		}
-	}
-	return packages, broken, nil
+	r.Variants = []Variant{{Objects: objects}}
+	return r
 }
 
-// readPackage reads the seed at a path of a tree, or the Seed documents of a file that
-// holds nothing else; neither, where the entry is not one to be read.
-func (d *documents) readPackage(tree fs.FS, at string, entry fs.DirEntry) (pkg *seedPackage, settings []manifest.Object, err error) {
-	w := newWalker(tree)
-	err = w.visit(at, entry.Type())
-	if err != nil && !errors.Is(err, errTooManyFiles) {
-		return nil, nil, err
-	}
-	pkg = packageAt(path.Join(SeedsDir, entry.Name()), w)
-	switch {
-	case pkg == nil:
-		d.skipped = append(d.skipped, w.allSkipped(SeedsDir, asItIs)...)
-		return nil, nil, nil
-	case err != nil:
-		pkg.problem(v1alpha1.ReasonPackageTooLarge, manifest.Source{File: pkg.place}, "seed "+quote(pkg.name), "it has "+err.Error(), "Split it into several seeds.")
-		return pkg, nil, nil
-	}
-	files := NewFiles(d.limits)
-	if err := files.addWalk(w, pkg.place, asItIs); err != nil {
-		return nil, nil, err
-	}
-	if w.dirs == 0 {
-		for file, data := range files.Content {
-			documents, whole := seedDocuments(file, data)
-			if whole {
-				return nil, documents, nil
-			}
-			if pkg.settings, pkg.text = seemsSettings(data), data; pkg.settings {
-				settings = documents
-			}
+// assembly is a seed on its way from what was rendered.
+type assembly struct {
+	*Package
+	variants []Variant
+	clusters map[string]v1alpha1.Cluster
+}
+
+// report adds problems, each once: variants repeat what is wrong with what they share.
+func (a *assembly) report(problems ...manifest.Problem) {
+	for _, p := range problems {
+		if !slices.Contains(a.problems, p) {
+			a.problems = append(a.problems, p)
 		}
 	}
-	pkg.parseAll(files)
-	return pkg, settings, nil
 }
 
-// asItIs shows the path that a file has in the tree.
-func asItIs(name string) string { return name }
-
-// seedsIn is where the directory of seeds is in a tree. One that is there and cannot be
-// read is an error: it is not known which seeds there are.
-func seedsIn(tree fs.FS) (dir string, found bool, err error) {
-	if _, err := fs.Lstat(tree, SeedsDir); errors.Is(err, fs.ErrNotExist) {
-		return "", false, nil
-	}
-	dir, kind, fault, err := resolve(tree, SeedsDir)
-	switch {
-	case err != nil:
-		return "", false, err
-	case fault != "":
-		return "", false, unreadableSeeds("is a link that " + fault)
-	case kind&fs.ModeIrregular != 0 || kind.IsDir() && isRepository(tree, dir):
-		return "", false, unreadableSeeds("is a submodule, or a repository of its own" + notRead)
-	case !kind.IsDir():
-		return "", false, unreadableSeeds("is not a directory")
-	}
-	return dir, true, nil
-}
-
-// unreadableSeeds says why the directory of seeds cannot be read.
-func unreadableSeeds(fault string) error {
-	return manifest.Problem{Reason: v1alpha1.ReasonFileUnreadable, Source: manifest.Source{File: SeedsDir}, Message: "the directory of seeds " + fault, Next: "Make it a directory of the repository."}
-}
-
-// packageAt is the seed of an entry of the directory of seeds, without its objects; nil
-// where the entry is none. A seed that cannot be read is not a seed that is gone.
-func packageAt(place string, w *walker) *seedPackage {
-	name := path.Base(place)
-	if isManifest(name) && w.dirs == 0 {
-		name = strings.TrimSuffix(name, path.Ext(name))
-	}
-	pkg := &seedPackage{name: name, place: place}
-	switch {
-	case w.dirs > 0 && w.visited == w.dirs:
-		w.skip(v1alpha1.ReasonFileSkipped, place, "the directory is empty, and Git does not keep it", "Add manifests, or remove it. If it is a submodule, commit its files instead.")
-		return nil
-	case w.dirs == 0 && len(w.lost) > 0:
-		pkg.problems, w.skipped = aboutSeed(name, w.skipped), nil
-	case w.dirs == 0 && len(w.files) == 0:
-		return nil
-	}
-	return pkg
-}
-
-// seedDocuments are the Seeds of a file; whole says that it has nothing else, and
-// that all of it can be read.
-func seedDocuments(file string, data []byte) (seeds []manifest.Object, whole bool) {
-	objects, err := manifest.Parse(file, data)
-	for _, o := range objects {
-		if o.ID.Group == v1alpha1.Group && o.ID.Kind == "Seed" {
-			seeds = append(seeds, o)
+// completeSeeds sorts out what was rendered and fills in what the packages leave out. The
+// CRDs of all seeds count for the scope of a kind.
+func completeSeeds(p *Packages, rendered map[string]Rendered) []Seed {
+	scopes := map[manifest.GroupKind]manifest.Scope{}
+	assemblies := make([]*assembly, 0, len(p.seeds))
+	for _, pkg := range p.Seeds() {
+		a := &assembly{Package: pkg}
+		a.report(rendered[pkg.Name].Problems...)
+		for _, v := range rendered[pkg.Name].Variants {
+			a.takeVariant(v)
 		}
-	}
-	return seeds, err == nil && len(seeds) == len(objects) && len(seeds) > 0
-}
-
-// seemsSettings looks at a file that cannot be read wholly line by line: every kind
-// in it is Seed, or every API group Furrow's.
-func seemsSettings(data []byte) bool {
-	all := func(key string, ours func(value string) bool) bool {
-		n := 0
-		for line := range strings.SplitSeq(string(data), "\n") {
-			if value, ok := strings.CutPrefix(line, key); ok {
-				if !ours(strings.Trim(value, " \t\r\"'")) {
-					return false
+		for _, v := range a.variants {
+			for _, o := range v.Objects {
+				if kind, scope, ok := manifest.DefinedScope(o); ok {
+					scopes[kind] = scope
 				}
-				n++
 			}
 		}
-		return n > 0
+		if fault, misplaced := p.docs.faults.named[documentKey{"Seed", pkg.Name}]; misplaced {
+			a.report(fault.Problem)
+		}
+		assemblies = append(assemblies, a)
 	}
-	return all("kind:", func(kind string) bool { return kind == "Seed" }) ||
-		all("apiVersion:", func(group string) bool { return strings.HasPrefix(group, v1alpha1.Group+"/") })
+	seeds := make([]Seed, 0, len(assemblies))
+	for _, a := range assemblies {
+		seeds = append(seeds, a.complete(scopes))
+	}
+	return seeds
 }
 
-func (p *seedPackage) problem(reason v1alpha1.Reason, at manifest.Source, object, message, next string) {
-	p.problems = append(p.problems, manifest.Problem{Reason: reason, Source: at, Object: object, Seed: p.name, Message: message, Next: next})
-}
-
-// aboutSeed says which seed problems of files are about.
-func aboutSeed(name string, problems manifest.Problems) manifest.Problems {
-	for i := range problems {
-		problems[i].Object, problems[i].Seed = "seed "+quote(name), name
-	}
-	return problems
-}
-
-// parseAll takes in the files of the package.
-func (p *seedPackage) parseAll(files *Files) {
-	p.skipped = append(p.skipped, aboutSeed(p.name, files.Skipped)...)
-	p.lost = append(p.lost, files.Lost...)
-	p.problems = append(p.problems, aboutSeed(p.name, files.Problems)...)
-	for _, file := range slices.Sorted(maps.Keys(files.Content)) {
-		p.parse(file, files.Content[file])
-	}
-}
-
-func (p *seedPackage) parse(file string, data []byte) {
-	if base := path.Base(file); base == "Chart.yaml" || base == "Chart.yml" {
-		p.problem(v1alpha1.ReasonUnsupportedPackage, manifest.Source{File: file}, "seed "+quote(p.name), "the package is a Helm chart", "Commit what 'helm template' prints.")
-		return
-	}
-	if base := strings.TrimSuffix(path.Base(file), path.Ext(file)); base == "kustomization" {
-		p.problem(v1alpha1.ReasonUnsupportedPackage, manifest.Source{File: file}, "seed "+quote(p.name), "the package is a Kustomize package", "Commit what 'kustomize build' prints.")
-		return
-	}
-	objects, err := manifest.Parse(file, data)
-	p.problems = appendProblem(p.problems, manifest.Source{File: file}, err)
-	for _, o := range objects {
+// takeVariant keeps the objects of a variant, and takes the documents of Furrow out of it.
+func (a *assembly) takeVariant(v Variant) {
+	objects := make([]manifest.Object, 0, len(v.Objects))
+	inVariant := map[string]bool{}
+	for _, o := range v.Objects {
 		switch {
 		case o.ID.Group == "kustomize.config.k8s.io":
-			p.problems = append(p.problems, problemOf(v1alpha1.ReasonUnsupportedPackage, o, "the package is a Kustomize package", "Commit what 'kustomize build' prints."))
+			a.report(problemOf(v1alpha1.ReasonUnsupportedPackage, o, "it is a kustomization in a file of another name", "Name the file kustomization.yaml."))
 		case o.ID.Group != v1alpha1.Group:
-			p.objects = append(p.objects, o)
-			p.problems = append(p.problems, checkKeys(o, v1alpha1.ObjectAnnotations)...)
+			objects = append(objects, o)
+			a.report(checkKeys(o, v1alpha1.ObjectAnnotations)...)
 		default:
-			p.problems = appendProblem(p.problems, o.Source, p.take(o))
+			a.report(appendProblem(nil, o.Source, a.takeDocument(o, inVariant))...)
 		}
 	}
+	v.Objects = objects
+	a.variants = append(a.variants, v)
 }
 
-// take reads a Furrow document of the package.
-func (p *seedPackage) take(o manifest.Object) error {
+// takeDocument reads a Furrow document of the package. inVariant has the clusters that the variant declared.
+func (a *assembly) takeDocument(o manifest.Object, inVariant map[string]bool) error {
 	switch o.ID.Kind {
 	case "Seed":
-		if o.ID.Name != p.name {
-			next := "Give the document that name, or move it beside the package."
-			if p.candidate {
-				next = "Give the document that name; all files that -f names are one seed."
-			}
-			return problemOf(v1alpha1.ReasonMisplacedDocument, o, fmt.Sprintf("it is in the package of seed %q", p.name), next)
+		if a.found[o.Source] {
+			return nil
 		}
-		return p.configure(o)
+		err := a.takeSeed(o)
+		if err == nil && a.Render() != nil {
+			err = problemOf(v1alpha1.ReasonInvalidRender, o, "spec.render is not found before rendering", "Write the document without escapes, in a file of its own.")
+		}
+		return err
 	case "Cluster":
 		doc, err := decode[v1alpha1.Cluster](o)
 		if err != nil {
 			return err
 		}
-		if _, twice := p.clusters[doc.Name]; twice {
+		before, known := a.clusters[doc.Name]
+		if inVariant[doc.Name] {
 			return problemOf(v1alpha1.ReasonDuplicateCluster, o, "the seed declares it twice", "Remove one of the two.")
 		}
-		if p.clusters == nil {
-			p.clusters = map[string]v1alpha1.Cluster{}
+		if known && !reflect.DeepEqual(before, doc) {
+			return problemOf(v1alpha1.ReasonVariantConflict, o, "variants of the seed declare it differently", "Declare it outside of the overlays, as in their base.")
 		}
-		p.clusters[doc.Name] = doc
+		if a.clusters == nil {
+			a.clusters = map[string]v1alpha1.Cluster{}
+		}
+		a.clusters[doc.Name], inVariant[doc.Name] = doc, true
 		return nil
 	}
 	switch {
 	case !slices.Contains(kinds, o.ID.Kind):
 		return unknownKind(o)
-	case p.candidate:
+	case a.candidate:
 		return problemOf(v1alpha1.ReasonMisplacedDocument, o, "a seed cannot hold a Furrow document of this kind", "Name the control plane that it belongs to with --control-plane instead.")
 	}
 	return problemOf(v1alpha1.ReasonMisplacedDocument, o, "a seed cannot hold a Furrow document of this kind", "Move it out of "+SeedsDir+"/.")
-}
-
-func (p *seedPackage) configure(o manifest.Object) error {
-	doc, err := decode[v1alpha1.Seed](o)
-	if err != nil {
-		return err
-	}
-	if p.spec != nil {
-		return problemOf(v1alpha1.ReasonDuplicateDocument, o, "the seed is also configured at "+p.specAt.String(), "Keep one of the two Seed documents.")
-	}
-	if err := checkDocument(o, doc.Spec); err != nil {
-		return err
-	}
-	p.spec, p.specAt = &doc.Spec, o.Source
-	return nil
-}
-
-// configure hands the Seed documents that stand beside the packages to their seeds.
-func configure(packages map[string]*seedPackage, settings []manifest.Object) {
-	for _, o := range settings {
-		pkg, ok := packages[o.ID.Name]
-		if !ok {
-			pkg = &seedPackage{name: o.ID.Name, place: o.Source.File}
-			pkg.problems = manifest.Problems{problemOf(v1alpha1.ReasonMisplacedDocument, o, "there is no package for it", fmt.Sprintf("Add the directory %s/%s or the file %s/%s.yaml.", SeedsDir, o.ID.Name, SeedsDir, o.ID.Name))}
-			packages[o.ID.Name] = pkg
-			continue
-		}
-		pkg.problems = appendProblem(pkg.problems, o.Source, pkg.configure(o))
-	}
-}
-
-// completeSeeds fills in what the packages leave out. The CRDs of all seeds
-// count for the scope of a kind.
-func completeSeeds(packages map[string]*seedPackage) []Seed {
-	scopes := map[manifest.GroupKind]manifest.Scope{}
-	for _, name := range slices.Sorted(maps.Keys(packages)) {
-		for _, o := range packages[name].objects {
-			if kind, scope, ok := manifest.DefinedScope(o); ok {
-				scopes[kind] = scope
-			}
-		}
-	}
-	seeds := make([]Seed, 0, len(packages))
-	for _, name := range slices.Sorted(maps.Keys(packages)) {
-		seeds = append(seeds, packages[name].complete(scopes))
-	}
-	return seeds
 }
 
 // nameFault says why a name is not a DNS label, empty when it is one.
@@ -358,33 +219,52 @@ func nameFault(name string) string {
 	return "the name is not a valid DNS label (lower case letters, digits, and '-' in between)"
 }
 
-func (p *seedPackage) complete(scopes map[manifest.GroupKind]manifest.Scope) Seed {
-	seed := Seed{Name: p.name, Place: p.place, Clusters: p.clusters}
-	if p.spec != nil {
-		seed.Spec = *p.spec
+func (a *assembly) complete(scopes map[manifest.GroupKind]manifest.Scope) Seed {
+	seed := Seed{Name: a.Name, Place: a.Place, Clusters: a.clusters, Skipped: a.skipped, Lost: a.lost}
+	if a.spec != nil {
+		seed.Spec = *a.spec
 	}
-	at := manifest.Source{File: p.place}
-	if fault := nameFault(p.name); fault != "" {
+	at := manifest.Source{File: a.Place}
+	if fault := nameFault(a.Name); fault != "" {
 		next := "Rename the file or directory."
-		if p.candidate {
+		if a.candidate {
 			next = "Name the seed with --seed."
 		}
-		p.problem(v1alpha1.ReasonInvalidName, at, "seed "+quote(p.name), fault, next)
+		a.problem(v1alpha1.ReasonInvalidName, at, fault, next)
 	}
-	result, err := manifest.Complete(p.objects, manifest.Options{Namespace: seed.Spec.Namespace, Scopes: scopes})
-	p.problems = appendProblem(p.problems, at, err)
-	seed.Objects, seed.Warnings = result.Objects, result.Warnings
-	seed.Skipped, seed.Lost = p.skipped, p.lost
-	if len(p.problems) == 0 && len(seed.Objects) == 0 {
-		next := "Add objects, or delete the package to remove the seed."
-		if p.candidate {
-			next = "Add objects to it."
+	for _, v := range a.variants {
+		result, err := manifest.Complete(v.Objects, manifest.Options{Namespace: seed.Spec.Namespace, Scopes: scopes})
+		a.report(appendProblem(nil, at, err)...)
+		for _, w := range result.Warnings {
+			if !slices.Contains(seed.Warnings, w) {
+				seed.Warnings = append(seed.Warnings, w)
+			}
 		}
-		p.problem(v1alpha1.ReasonEmptySeed, at, "seed "+quote(p.name), "it holds no object", next)
-		p.problems, seed.Skipped = append(p.problems, p.skipped...), nil
+		v.Objects = result.Objects
+		seed.Variants = append(seed.Variants, v)
+		if len(a.problems) == 0 && len(v.Objects) == 0 {
+			a.reportEmpty(v)
+			a.problems, seed.Skipped = append(a.problems, a.skipped...), nil
+		}
 	}
-	if len(p.problems) > 0 {
-		seed.Err = p.problems
+	if len(a.problems) > 0 {
+		seed.Err = a.problems
 	}
 	return seed
+}
+
+// reportEmpty refuses a variant without objects.
+func (a *assembly) reportEmpty(v Variant) {
+	what, next := "it holds no object", "Add objects, or delete the package to remove the seed."
+	if a.candidate {
+		next = "Add objects to it."
+	}
+	switch v.Name {
+	case "":
+	case ".":
+		what, next = "its kustomization has no objects", "Add resources to it."
+	default:
+		what, next = fmt.Sprintf("variant %s has no objects", v.Name), "Add resources to its kustomization."
+	}
+	a.problem(v1alpha1.ReasonEmptySeed, manifest.Source{File: a.Place}, what, next)
 }

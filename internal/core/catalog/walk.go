@@ -28,8 +28,14 @@ type walker struct {
 	leave func(dir string) bool
 	// mixed says that the tree holds files of all kinds, so that only names of manifests matter.
 	mixed bool
+	// markers are the names of files by which a package is more than manifests, and marked
+	// says that one was found. Then all is walked again, for all files: whatever they are
+	// named, and by the paths that links to files have.
+	markers []string
+	marked  bool
+	all     bool
 
-	files   []string
+	files   []foundFile
 	skipped manifest.Problems
 	// lost are those among them of which nobody knows what they hold: a link that leads to
 	// nothing, a submodule, a device. What was there may be meant to be there.
@@ -45,8 +51,18 @@ type walker struct {
 	visited, dirs int
 }
 
+// foundFile is a file that is read: its path, and that of the file that a link leads to.
+type foundFile struct{ name, target string }
+
 func newWalker(tree fs.FS) *walker {
 	return &walker{tree: tree, most: maxFiles, seen: map[string]bool{}}
+}
+
+// again is a walker of the same tree that finds all files.
+func (w *walker) again() *walker {
+	all := newWalker(w.tree)
+	all.all = true
+	return all
 }
 
 const (
@@ -90,7 +106,7 @@ func (w *walker) visit(name string, kind fs.FileMode) error {
 		return fmt.Errorf("%w: more than %d", errTooManyFiles, w.most)
 	}
 	switch {
-	case hidden(name):
+	case hidden(name) && (!w.all || kind.IsDir()):
 		if kind.IsRegular() && isManifest(name) {
 			return w.warnOfManifest(name, "the file is hidden, so it is not read", "Give it a name that does not begin with '.', or remove it.")
 		}
@@ -131,6 +147,9 @@ func (w *walker) follow(name string) error {
 		return nil
 	case fault == "" && kind.IsDir() && (target == "." || strings.HasPrefix(name, target+"/")):
 		fault = "leads to a directory that it is in"
+	case fault == "" && kind.IsDir() && w.all && w.dirs > 0:
+		w.lose(name, "it is a link to a directory, and those are not followed in a package that is rendered", "Name that directory where the link is used.")
+		return nil
 	case fault == "" && kind.IsDir():
 		return w.enter(target)
 	}
@@ -146,15 +165,20 @@ func (w *walker) follow(name string) error {
 
 // take takes in what is neither a directory nor a link. Its name is that of the link that leads to it.
 func (w *walker) take(name, target string, kind fs.FileMode) {
+	if kind.IsRegular() && slices.Contains(w.markers, path.Base(name)) {
+		w.marked = true
+	}
 	switch {
 	case kind&fs.ModeIrregular != 0:
 		w.skipSubmodule(name)
+	case w.all && kind.IsRegular():
+		w.files = append(w.files, foundFile{name, target})
 	case !kind.IsRegular() && !w.ofOthers(name):
 		w.lose(name, "it is "+deviceName(kind)+notRead, "Remove it.")
 	case !kind.IsRegular() || w.seen[target] || isProse(name):
 	case isManifest(name):
 		w.seen[target] = true
-		w.files = append(w.files, target)
+		w.files = append(w.files, foundFile{target, target})
 	case !w.mixed:
 		if w.unknowns++; w.unknowns <= maxUnknown {
 			w.unknown = append(w.unknown, name)

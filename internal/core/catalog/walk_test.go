@@ -47,7 +47,7 @@ func treeOf(files map[string]string) fstest.MapFS {
 func seen(cat *catalog.Catalog) []string {
 	var lines []string
 	for _, s := range cat.Seeds {
-		for _, o := range s.Objects {
+		for _, o := range s.Objects() {
 			lines = append(lines, fmt.Sprintf("%s: %s from %s", s.Name, o.ID, o.Source))
 		}
 		if s.Err != nil {
@@ -250,8 +250,7 @@ func (n named) Info() (fs.FileInfo, error) { return nil, fs.ErrInvalid }
 
 func TestReadingIsBounded(t *testing.T) {
 	long := configMapOf("a") + "data: {a: " + strings.Repeat("a", 200) + "}\n"
-	limits := catalog.Limits{File: 200, Package: 600}
-	cat, err := limits.Load(treeOf(map[string]string{
+	packages, err := catalog.Reading{Limits: catalog.Limits{File: 200, Package: 600}}.Packages(treeOf(map[string]string{
 		"data.json": strings.Repeat(" ", 201), "seeds/file.yaml": long, "seeds/fits.yaml": configMapOf("b"),
 		"seeds/package/a.yaml": configMapOf("a") + strings.Repeat("#", 100), "seeds/package/b.yaml": configMapOf("b") + strings.Repeat("#", 100),
 		"seeds/package/c.yaml": configMapOf("c") + strings.Repeat("#", 100), "seeds/package/d.yaml": configMapOf("d") + strings.Repeat("#", 100),
@@ -259,6 +258,11 @@ func TestReadingIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	rendered := map[string]catalog.Rendered{}
+	for _, p := range packages.Seeds() {
+		rendered[p.Name] = catalog.Manifests(p)
+	}
+	cat := catalog.Assemble(packages, rendered)
 	want := []string{
 		`error: seeds/file.yaml: seed "file": the file is larger than 200 bytes. Split it, or raise --max-file-size.`,
 		"fits: core/ConfigMap/default/b from seeds/fits.yaml:1",

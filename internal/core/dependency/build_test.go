@@ -68,15 +68,11 @@ func seedsOf(t *testing.T, cat *catalog.Catalog) []Seed {
 		if s.Err != nil {
 			t.Fatal(s.Err)
 		}
-		placements, err := placement.Place(s, cat.Inventory)
+		placed, err := placement.Place(s, cat.Inventory)
 		if err != nil {
 			t.Fatal(err)
 		}
-		seed := Seed{Name: s.Name, Spec: s.Spec, Objects: map[manifest.ID]*manifest.Object{}, Placements: placements}
-		for j := range s.Objects {
-			seed.Objects[s.Objects[j].ID] = &s.Objects[j]
-		}
-		seeds = append(seeds, seed)
+		seeds = append(seeds, Seed{Name: s.Name, Spec: s.Spec, Contents: placed.Contents, Placements: placed.Placements})
 	}
 	return seeds
 }

@@ -100,7 +100,7 @@ func (g *Graph) Waits(i int) []int { return g.waits[i] }
 type Seed struct {
 	Name       string
 	Spec       interface{ RuleEnabled(string) bool }
-	Objects    map[manifest.ID]*manifest.Object
+	Contents   placement.Contents
 	Placements []placement.Placement
 	// Leaving are objects that the seed no longer has but that are still
 	// planted. Held are objects that are planted and stay as they are, whatever the
@@ -206,9 +206,9 @@ func Build(seeds []Seed, inv *catalog.Inventory) Result {
 		s.rule = r.Name
 		for i, v := range s.graph.Vertices {
 			seed := bySeed[v.Seed]
-			o, ok := seed.Objects[v.Object]
-			if ok && !s.held[i] && seed.Spec.RuleEnabled(r.Name) {
-				r.draw(s, source{i, seed, o})
+			content := seed.Contents.On(v.Object, v.Cluster)
+			if content != nil && !s.held[i] && seed.Spec.RuleEnabled(r.Name) {
+				r.draw(s, source{i, seed, content.Object})
 			}
 		}
 	}
@@ -259,9 +259,11 @@ func definedKinds(seeds []Seed) map[string]map[manifest.ID]manifest.GroupKind {
 	kinds := make(map[string]map[manifest.ID]manifest.GroupKind, len(seeds))
 	for _, seed := range seeds {
 		kinds[seed.Name] = map[manifest.ID]manifest.GroupKind{}
-		for id, o := range seed.Objects {
-			if kind, _, ok := manifest.DefinedScope(*o); ok {
-				kinds[seed.Name][id] = kind
+		for _, id := range seed.Contents.IDs() {
+			for _, content := range seed.Contents.Of(id) {
+				if kind, _, ok := manifest.DefinedScope(*content.Object); ok {
+					kinds[seed.Name][id] = kind
+				}
 			}
 		}
 	}

@@ -27,12 +27,17 @@ func Parse(file string, data []byte) ([]Object, error) {
 // New makes an object of a body that was not read from a file, with the same
 // checks as Parse. The body is copied. The error is of type Problems.
 func New(source Source, body map[string]any) (Object, error) {
-	r := reader{file: source.File}
-	at := place{file: source.File, line: source.Line}
 	text, err := json.Marshal(body)
 	if err != nil {
 		return Object{}, Problems{{Reason: v1alpha1.ReasonUnsupportedValue, Source: source, Message: "the object is not JSON", Next: "Use JSON types only."}}
 	}
+	return NewJSON(source, text)
+}
+
+// NewJSON is New of a body as JSON.
+func NewJSON(source Source, text []byte) (Object, error) {
+	r := reader{file: source.File}
+	at := place{file: source.File, line: source.Line}
 	value, err := decodeJSON(text)
 	if err != nil {
 		return Object{}, Problems{{Reason: v1alpha1.ReasonUnsupportedValue, Source: source, Message: "the object is not JSON", Next: "Use JSON types only."}}

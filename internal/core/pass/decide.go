@@ -101,12 +101,14 @@ type decider struct {
 	seeds     map[string]*Seed
 	// waiting has what waits for each tier of a plan.
 	waiting map[*plan.Plan]map[layout.Tier][]plan.Reference
+	// differ has the objects of a plan that differ by cluster.
+	differ map[*plan.Plan]map[manifest.ID]plan.Differing
 	// rendered is what the renderings of the Template of proposals have used.
 	rendered template.Total
 }
 
 func newDecider(f *Facts, m *Memo) *decider {
-	return &decider{asker: newAsker(f), memo: m, previous: f.Previous(), abandoned: map[string]bool{}, seeds: map[string]*Seed{}, waiting: map[*plan.Plan]map[layout.Tier][]plan.Reference{}}
+	return &decider{asker: newAsker(f), memo: m, previous: f.Previous(), abandoned: map[string]bool{}, seeds: map[string]*Seed{}, waiting: map[*plan.Plan]map[layout.Tier][]plan.Reference{}, differ: map[*plan.Plan]map[manifest.ID]plan.Differing{}}
 }
 
 func (d *decider) catalog() *catalog.Catalog { return d.facts.ControlPlane.Catalog }

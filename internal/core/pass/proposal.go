@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/core/template"
@@ -29,6 +30,7 @@ func (d *decider) proposal(s *Seed, t *plan.Tier, status release.TierStatus, act
 	for _, pre := range t.Prerequisites {
 		vars.Prerequisites = append(vars.Prerequisites, template.Prerequisite{Tier: prerequisiteName(pre), Why: template.Code(pre.Why)})
 	}
+	vars.Differs = d.differs(s.Plan, t)
 	for _, o := range s.Plan.Objects(t) {
 		if o.Leaving {
 			vars.Leaving = append(vars.Leaving, template.Code(o.ID.String()))
@@ -169,6 +171,33 @@ func byKind(objects []plan.Object) []template.ObjectsOfKind {
 		out = append(out, template.ObjectsOfKind{Kind: kind, Count: len(list), Names: strings.Join(shown, ", ")})
 	}
 	slices.SortFunc(out, func(a, b template.ObjectsOfKind) int { return cmp.Compare(a.Kind, b.Kind) })
+	return out
+}
+
+// differs names the objects of a tier that other clusters have with another content.
+func (d *decider) differs(pl *plan.Plan, t *plan.Tier) []string {
+	differ, known := d.differ[pl]
+	if !known {
+		differ = map[manifest.ID]plan.Differing{}
+		for _, one := range pl.Differ() {
+			differ[one.Object] = one
+		}
+		d.differ[pl] = differ
+	}
+	var out []string
+	for _, o := range pl.Objects(t) {
+		elsewhere := differ[o.ID].Elsewhere(o.Hash)
+		if len(elsewhere) == 0 || o.Leaving {
+			continue
+		}
+		if more := len(elsewhere) - maxNames; more > 0 {
+			elsewhere = append(elsewhere[:maxNames:maxNames], fmt.Sprintf("%d more", more))
+		}
+		if len(out) == maxFiles {
+			return append(out, "more objects differ")
+		}
+		out = append(out, fmt.Sprintf("%s has another content on %s", template.Code(o.ID.String()), strings.Join(elsewhere, ", ")))
+	}
 	return out
 }
 

@@ -135,9 +135,9 @@ func placed(seed catalog.Seed, inv *catalog.Inventory) (map[string]where, error)
 	if err := AddImplied(inv, []catalog.Seed{seed})[seed.Name]; err != nil {
 		return nil, err
 	}
-	placements, err := Place(&seed, inv)
+	placed, err := Place(&seed, inv)
 	got := map[string]where{}
-	for _, p := range placements {
+	for _, p := range placed.Placements {
 		got[p.Object.String()] = where{strings.Join(p.Clusters, ","), p.Rule, p.Why}
 	}
 	return got, err

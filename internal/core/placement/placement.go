@@ -56,9 +56,11 @@ func Rules() []Rule {
 	}
 }
 
-// scope is what the rules see of one seed.
+// scope is what the rules see of one variant of a seed.
 type scope struct {
-	seed      *catalog.Seed
+	seed *catalog.Seed
+	// all are the variant's objects in order.
+	all       []*manifest.Object
 	inventory *catalog.Inventory
 	objects   map[manifest.ID]*manifest.Object
 	rules     []Rule
@@ -72,6 +74,8 @@ type scope struct {
 	planter   bool
 	// refs maps an object to the management objects that refer to it; made when first asked for.
 	refs map[manifest.ID][]*manifest.Object
+	// among are the workload clusters for which the answer counts; nil for all.
+	among []string
 	// roles and made are the clusters of each role and those that the seed
 	// creates; made when first asked for, and again when a cluster was added.
 	roles map[v1alpha1.ClusterRole][]string
@@ -99,7 +103,7 @@ func AddImplied(inv *catalog.Inventory, seeds []catalog.Seed) map[string]error {
 // declaredClusters are those that the seed's creators may mark as created.
 func declaredClusters(seed *catalog.Seed, inv *catalog.Inventory) map[string]catalog.Cluster {
 	found := map[string]catalog.Cluster{}
-	for _, o := range seed.Objects {
+	for _, o := range seed.Objects() {
 		if c, ok := inv.Clusters[o.ID.Name]; ok && catalog.IsCreator(o.ID.GroupKind()) {
 			found[c.Name] = c
 		}
@@ -109,7 +113,7 @@ func declaredClusters(seed *catalog.Seed, inv *catalog.Inventory) map[string]cat
 
 // takeBack removes the clusters of a seed with an error, and what it did to others.
 func takeBack(seed *catalog.Seed, inv *catalog.Inventory, before map[string]catalog.Cluster) {
-	for _, o := range seed.Objects {
+	for _, o := range seed.Objects() {
 		if catalog.IsCreator(o.ID.GroupKind()) {
 			inv.Remove(o.ID.Name)
 		}
@@ -120,25 +124,29 @@ func takeBack(seed *catalog.Seed, inv *catalog.Inventory, before map[string]cata
 }
 
 func createsClusters(seed *catalog.Seed) bool {
-	return len(seed.Clusters) > 0 || slices.ContainsFunc(seed.Objects, func(o manifest.Object) bool { return catalog.IsCreator(o.ID.GroupKind()) })
+	return len(seed.Clusters) > 0 || slices.ContainsFunc(seed.Objects(), func(o manifest.Object) bool { return catalog.IsCreator(o.ID.GroupKind()) })
 }
 
 func addClustersOf(seed *catalog.Seed, inv *catalog.Inventory) manifest.Problems {
-	s := newScope(seed, inv)
 	var problems manifest.Problems
 	for _, name := range sortedKeys(seed.Clusters) {
 		if c, declared := inv.Clusters[name]; declared && c.CreatedBy == nil {
 			problems = append(problems, describedProblem(v1alpha1.ReasonDuplicateCluster, seed, name, fmt.Sprintf("the seed describes the cluster, which is also declared at %s", c.Declared), "Keep one of the two documents."))
 		}
 	}
-	for _, o := range sorted(seed.Objects) {
-		if catalog.IsCreator(o.ID.GroupKind()) {
-			problems = appendProblem(problems, s.addCreated(inv, o))
-			s.roles, s.made = nil, nil
+	added := map[manifest.ID]bool{} // variants may share a creator
+	for _, v := range seed.Variants {
+		s := newScope(seed, v.Objects, inv)
+		for _, o := range s.all {
+			if catalog.IsCreator(o.ID.GroupKind()) && !added[o.ID] {
+				added[o.ID] = true
+				problems = appendProblem(problems, s.addCreated(inv, o))
+				s.roles, s.made = nil, nil
+			}
 		}
 	}
 	for _, name := range sortedKeys(seed.Clusters) {
-		if len(problems) == 0 && !s.creates(inv, name) {
+		if len(problems) == 0 && !creates(seed, inv, name) {
 			problems = append(problems, describedProblem(v1alpha1.ReasonCreatorMissing, seed, name, "the seed describes the cluster, but no object of it creates it", "Add the creator, or declare the cluster outside the seed."))
 		}
 	}
@@ -149,9 +157,9 @@ func describedProblem(reason v1alpha1.Reason, seed *catalog.Seed, cluster, messa
 	return manifest.Problem{Reason: reason, Source: manifest.Source{File: seed.Place}, Object: fmt.Sprintf("Cluster %q", cluster), Cluster: cluster, Message: message, Next: next}
 }
 
-func (s *scope) creates(inv *catalog.Inventory, cluster string) bool {
+func creates(seed *catalog.Seed, inv *catalog.Inventory, cluster string) bool {
 	c, ok := inv.Clusters[cluster]
-	return ok && c.CreatedBy != nil && c.CreatedBy.Seed == s.seed.Name
+	return ok && c.CreatedBy != nil && c.CreatedBy.Seed == seed.Name
 }
 
 // addCreated adds the cluster that one creator brings into being, or marks a declared one as created.
@@ -188,23 +196,6 @@ func (s *scope) addCreated(inv *catalog.Inventory, creator *manifest.Object) err
 	return inv.CheckKubeConfig(doc.Name)
 }
 
-// Place decides for every object of a seed. The inventory has the implied
-// clusters. The error holds every problem, not only the first.
-func Place(seed *catalog.Seed, inv *catalog.Inventory) ([]Placement, error) {
-	s := newScope(seed, inv)
-	var problems manifest.Problems
-	placements := make([]Placement, 0, len(seed.Objects))
-	for _, o := range sorted(seed.Objects) {
-		p, err := s.place(o)
-		problems = appendProblem(problems, err)
-		placements = append(placements, p)
-	}
-	if len(problems) > 0 {
-		return nil, inOrder(problems)
-	}
-	return placements, nil
-}
-
 // inOrder sorts problems by place and drops repetitions: followers repeat what
 // is wrong with the one that they follow.
 func inOrder(problems manifest.Problems) manifest.Problems {
@@ -212,12 +203,12 @@ func inOrder(problems manifest.Problems) manifest.Problems {
 	return slices.Compact(problems)
 }
 
-func newScope(seed *catalog.Seed, inv *catalog.Inventory) *scope {
+func newScope(seed *catalog.Seed, objects []manifest.Object, inv *catalog.Inventory) *scope {
 	s := &scope{
-		seed: seed, inventory: inv, rules: Rules(), objects: map[manifest.ID]*manifest.Object{}, placed: map[manifest.ID]Placement{},
+		seed: seed, all: sorted(objects), inventory: inv, rules: Rules(), objects: map[manifest.ID]*manifest.Object{}, placed: map[manifest.ID]Placement{},
 		content: map[string][]*manifest.Object{}, resources: map[manifest.GroupKind][]*manifest.Object{}, namers: map[manifest.ID][]*manifest.Object{},
 	}
-	for _, o := range sorted(seed.Objects) {
+	for _, o := range s.all {
 		s.objects[o.ID] = o
 		s.resources[o.ID.GroupKind()] = append(s.resources[o.ID.GroupKind()], o)
 		if ns := o.ID.Namespace; ns != "" {
@@ -281,6 +272,9 @@ func (s *scope) follow(others []*manifest.Object, format string) (decision, erro
 
 // withRole are the clusters of a role, in order; not to be changed.
 func (s *scope) withRole(role v1alpha1.ClusterRole) []string {
+	if role == v1alpha1.RoleWorkload && len(s.among) > 0 {
+		return s.among
+	}
 	if s.roles == nil {
 		s.roles = map[v1alpha1.ClusterRole][]string{}
 	}

@@ -85,7 +85,7 @@ func walk(value any, visit func(field string, value any)) {
 func (s *scope) referrers() map[manifest.ID][]*manifest.Object {
 	if s.refs == nil {
 		s.refs = map[manifest.ID][]*manifest.Object{}
-		for _, o := range sorted(s.seed.Objects) {
+		for _, o := range s.all {
 			if isManagement(o) {
 				for _, id := range References(o) {
 					s.refs[id] = append(s.refs[id], o)

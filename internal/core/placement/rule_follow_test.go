@@ -108,7 +108,7 @@ func TestEveryRowOfTheReferenceTableIsReached(t *testing.T) {
 				if row.Name == "" && form == "in a list" {
 					continue
 				}
-				o := seedOf(t, "apiVersion: example.com/v1\nkind: Slice\nmetadata: {name: a, namespace: shop}\n").Objects[0]
+				o := seedOf(t, "apiVersion: example.com/v1\nkind: Slice\nmetadata: {name: a, namespace: shop}\n").Objects()[0]
 				o.Body = map[string]any{"spec": map[string]any{field: v}}
 				found := false
 				for _, id := range namedBy(&o) {

@@ -43,6 +43,10 @@ func (s *scope) selectedClusters(o *manifest.Object) ([]string, error) {
 	clusters := slices.DeleteFunc(slices.Clone(workload), func(name string) bool {
 		return !selector.Matches(labels.Set(s.inventory.Clusters[name].Labels))
 	})
+	if len(clusters) == 0 && len(s.among) > 0 {
+		s.among = nil
+		return s.selectedClusters(o)
+	}
 	if len(clusters) == 0 {
 		return nil, problem(v1alpha1.ReasonNoClusterMatches, *o, fmt.Sprintf("no workload cluster matches the seed's clusterSelector %q", selector),
 			"Label one of: "+strings.Join(first(workload, 8), ", ")+"; or change the selector.").WithField("spec.clusterSelector")
@@ -52,8 +56,8 @@ func (s *scope) selectedClusters(o *manifest.Object) ([]string, error) {
 
 func (s *scope) created() []string {
 	if s.made == nil {
-		names := slices.DeleteFunc(slices.Clone(s.withRole(v1alpha1.RoleWorkload)), func(name string) bool {
-			return !s.creates(s.inventory, name)
+		names := slices.DeleteFunc(s.inventory.WithRole(v1alpha1.RoleWorkload), func(name string) bool {
+			return !creates(s.seed, s.inventory, name)
 		})
 		s.made = &names
 	}

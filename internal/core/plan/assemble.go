@@ -21,9 +21,10 @@ type placementOf = placement.Placement
 type assembly struct {
 	*computation
 	*seedState
-	plan     *Plan
-	files    map[string]map[string]File
-	contents map[string]string
+	plan  *Plan
+	files map[string]map[string]File
+	// ids are those of contents, by what they hold.
+	ids map[string]string
 	// reconcilers are the reconciler objects that are to be rendered.
 	reconcilers []reconciler
 }
@@ -40,8 +41,8 @@ type tierVertices struct {
 // assemble makes a seed's plan. Its reconciler objects, which cost the most, are rendered
 // only where that may give others than those of the plan before.
 func (c *computation) assemble(s *seedState) (*Outcome, error) {
-	a := &assembly{computation: c, seedState: s, files: map[string]map[string]File{}, contents: map[string]string{}}
-	a.plan = &Plan{APIVersion: v1alpha1.APIVersion, Kind: Kind, Seed: s.seed.Name, Owner: c.in.Owner, Origin: c.in.Origin, Revision: c.in.Revision, From: s.seed.Place, Generation: 1}
+	a := &assembly{computation: c, seedState: s, files: map[string]map[string]File{}, ids: map[string]string{}}
+	a.plan = &Plan{APIVersion: v1alpha1.APIVersion, Kind: Kind, Seed: s.seed.Name, Owner: c.in.Owner, Origin: c.in.Origin, Revision: c.in.Revision, From: s.seed.Place, Generation: 1, Variants: s.variants}
 	if s.previous != nil && s.previous.Plan != nil {
 		a.plan.Generation = s.previous.Plan.Generation + 1
 	}
@@ -155,7 +156,7 @@ func (a *assembly) addTier(tv tierVertices) error {
 	for _, i := range tv.vertices {
 		id := a.graph.Vertices[i].Object
 		if cl, ok := a.inventory.Clusters[id.Name]; ok && cl.CreatedBy != nil && cl.CreatedBy.Seed == a.seed.Name && cl.CreatedBy.Object == id && cl.CreatedBy.On == tv.cluster {
-			t.Creates = append(t.Creates, Creates{cl.Name, id, kubeConfigOf(cl), cl.Declared != a.objects[id].Source})
+			t.Creates = append(t.Creates, Creates{cl.Name, id, kubeConfigOf(cl), cl.Declared != a.contents.On(id, tv.cluster).Object.Source})
 		}
 	}
 	t.Prerequisites = a.prerequisites(tv)
@@ -242,17 +243,19 @@ func (a *assembly) addObjects(t *Tier, tv tierVertices) ([]Object, error) {
 
 // file is the content of one object: of the seed, or as it was planted.
 func (a *assembly) file(v dependency.Vertex, o *Object) (File, error) {
-	if source, ok := a.objects[v.Object]; ok && !a.leaves[v] {
+	if content := a.contents.On(v.Object, v.Cluster); content != nil && !a.leaves[v] {
+		source := content.Object
 		o.From = source.Source.String()
-		data, ok := a.bytes[v.Object]
+		file, ok := a.seedState.files[content]
 		if !ok {
-			var err error
-			if data, err = source.Bytes(); err != nil {
+			data, err := source.Bytes()
+			if err != nil {
 				return File{}, err
 			}
-			a.bytes[v.Object] = data
+			file = File{Data: data, Hash: layout.BlobHash(data)}
+			a.seedState.files[content] = file
 		}
-		return File{Data: data, Hash: layout.BlobHash(data)}, nil
+		return file, nil
 	}
 	was := a.planted[v]
 	o.From, o.Leaving = was.object.From, true
@@ -283,11 +286,11 @@ func (a *assembly) contentsID(tree layout.Hash, objects []Object) string {
 			key += "\x00" + o.File
 		}
 	}
-	if id, ok := a.contents[key]; ok {
+	if id, ok := a.ids[key]; ok {
 		return id
 	}
-	id := fmt.Sprintf("c%d", len(a.contents)+1)
-	a.contents[key] = id
+	id := fmt.Sprintf("c%d", len(a.ids)+1)
+	a.ids[key] = id
 	a.plan.Contents = append(a.plan.Contents, Contents{ID: id, Objects: objects})
 	return id
 }
@@ -383,7 +386,7 @@ func (a *assembly) allWarnings() []Warning {
 	out := slices.Clone(a.seedState.warnings)
 	for _, f := range a.computation.warnings[a.seed.Name] {
 		w := warningOf(f)
-		if o, ok := a.objects[f.Object]; ok {
+		if o := a.object(f.Object); o != nil {
 			w.From = o.Source.String()
 		}
 		out = append(out, w)

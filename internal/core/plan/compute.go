@@ -75,10 +75,13 @@ type seedState struct {
 	previous   *Previous
 	planted    map[dependency.Vertex]planted
 	placements []placement.Placement
-	objects    map[manifest.ID]*manifest.Object
-	bytes      map[manifest.ID][]byte
-	leaving    []dependency.Vertex
-	leaves     map[dependency.Vertex]bool // the same, as a set
+	// contents are the objects as they land, by cluster, and files what is written of each.
+	contents placement.Contents
+	files    map[*placement.Content]File
+	// variants are the clusters of each variant.
+	variants []Variant
+	leaving  []dependency.Vertex
+	leaves   map[dependency.Vertex]bool // the same, as a set
 	// held are planted on clusters whose documents cannot be used, and stay as they
 	// are; broken are those clusters, and why.
 	held     []dependency.Vertex
@@ -129,7 +132,7 @@ func (c *computation) collect() {
 		seed := &c.in.Catalog.Seeds[i]
 		previous := c.in.Previous[seed.Name]
 		c.dropping[seed.Name] = previous.drops()
-		c.seeds[seed.Name] = &seedState{seed: seed, leaves: map[dependency.Vertex]bool{}, broken: map[string]string{}, previous: previous, planted: previous.vertices(), objects: map[manifest.ID]*manifest.Object{}, bytes: map[manifest.ID][]byte{}}
+		c.seeds[seed.Name] = &seedState{seed: seed, leaves: map[dependency.Vertex]bool{}, broken: map[string]string{}, previous: previous, planted: previous.vertices(), files: map[*placement.Content]File{}}
 		switch {
 		case seed.Err != nil:
 			c.fail(seed.Name, seed.Err)
@@ -180,9 +183,9 @@ func (c *computation) place() {
 	}
 	c.markUnborn()
 	for _, s := range c.alive() {
-		placements, err := placement.Place(s.seed, c.inventory)
+		placed, err := placement.Place(s.seed, c.inventory)
 		if err == nil {
-			err = s.prepare(placements, c.inventory)
+			err = s.prepare(placed, c.inventory)
 		}
 		if err != nil {
 			c.fail(s.seed.Name, err)
@@ -229,20 +232,23 @@ func (c *computation) markUnborn() {
 }
 
 // prepare makes the objects as they will land, but for what other seeds change.
-func (s *seedState) prepare(placements []placement.Placement, inv *catalog.Inventory) error {
-	s.placements = placements
+func (s *seedState) prepare(placed placement.Placed, inv *catalog.Inventory) error {
+	s.placements, s.contents = placed.Placements, placed.Contents
+	for _, name := range sortedKeys(placed.Variants) {
+		s.variants = append(s.variants, Variant{name, placed.Variants[name]})
+	}
 	var problems manifest.Problems
-	for i := range s.seed.Objects {
-		o := &s.seed.Objects[i]
-		s.objects[o.ID] = o
-		if p := plainSecret(*o); p != nil && s.seed.Spec.PlainSecrets != v1alpha1.PlainSecretsAllow {
-			problems = append(problems, *p)
+	for _, id := range s.contents.IDs() {
+		for _, content := range s.contents.Of(id) {
+			if p := plainSecret(*content.Object); p != nil && s.seed.Spec.PlainSecrets != v1alpha1.PlainSecretsAllow {
+				problems = append(problems, *p)
+			}
 		}
 	}
-	for _, w := range slices.Concat(s.seed.Warnings, s.seed.Skipped) {
+	for _, w := range slices.Concat(s.seed.Warnings, s.seed.Skipped, placed.Warnings) {
 		s.warnings = append(s.warnings, Warning{Reason: w.Reason, Object: w.Object, Message: strings.TrimSpace(w.Message + ". " + w.Next), From: w.Source.String()})
 	}
-	for _, id := range append(ownedByCreators(s.objects), s.essential(inv)...) {
+	for _, id := range append(ownedByCreators(s.contents), s.essential(inv)...) {
 		s.protect(id)
 	}
 	if len(problems) > 0 {
@@ -265,13 +271,15 @@ const annotationPrune = "kustomize.toolkit.fluxcd.io/prune"
 
 // protect keeps the reconciler from ever deleting the object.
 func (s *seedState) protect(id manifest.ID) {
-	o := s.objects[id]
-	if o.Encrypted() {
-		s.warnings = append(s.warnings, Warning{Reason: v1alpha1.ReasonPruneNotDisabled, Object: o.Title(), Message: "it is encrypted, so it cannot be marked as not to be pruned; add annotation " + annotationPrune + ": disabled yourself"})
-		return
+	for _, content := range s.contents.Of(id) {
+		switch o := content.Object; {
+		case o.Encrypted():
+			s.warnings = append(s.warnings, Warning{Reason: v1alpha1.ReasonPruneNotDisabled, Object: o.Title(), Message: "it is encrypted, so it cannot be marked as not to be pruned; add annotation " + annotationPrune + ": disabled yourself"})
+		case o.Annotation(annotationPrune) != "disabled":
+			marked := o.WithAnnotation(annotationPrune, "disabled")
+			content.Object = &marked
+		}
 	}
-	marked := o.WithAnnotation(annotationPrune, "disabled")
-	s.objects[id] = &marked
 }
 
 // essential are the Namespaces that no reconciler may ever delete: those that every
@@ -296,26 +304,36 @@ func isEssential(namespace string, on catalog.Cluster) bool {
 
 // ownedByCreators are the objects that creators refer to, directly or through
 // each other: the creator's own controller deletes them in its order.
-func ownedByCreators(objects map[manifest.ID]*manifest.Object) []manifest.ID {
+func ownedByCreators(contents placement.Contents) []manifest.ID {
 	var owned []manifest.ID
 	seen := map[manifest.ID]bool{}
-	var visit func(o *manifest.Object)
-	visit = func(o *manifest.Object) {
-		for _, id := range placement.References(o) {
-			if target, ok := objects[id]; ok && !seen[id] && !catalog.IsCreator(id.GroupKind()) {
-				seen[id] = true
-				owned = append(owned, id)
-				visit(target)
+	var visit func(id manifest.ID)
+	visit = func(id manifest.ID) {
+		for _, content := range contents.Of(id) {
+			for _, to := range placement.References(content.Object) {
+				if len(contents.Of(to)) > 0 && !seen[to] && !catalog.IsCreator(to.GroupKind()) {
+					seen[to] = true
+					owned = append(owned, to)
+					visit(to)
+				}
 			}
 		}
 	}
-	for _, o := range objects {
-		if catalog.IsCreator(o.ID.GroupKind()) {
-			visit(o)
+	for _, id := range contents.IDs() {
+		if catalog.IsCreator(id.GroupKind()) {
+			visit(id)
 		}
 	}
 	slices.SortFunc(owned, manifest.ID.Compare)
 	return owned
+}
+
+// object is an object of the seed in its first content, nil where the seed has none; for messages.
+func (s *seedState) object(id manifest.ID) *manifest.Object {
+	if all := s.contents.Of(id); len(all) > 0 {
+		return all[0].Object
+	}
+	return nil
 }
 
 func (c *computation) failedNames() string {
@@ -362,7 +380,7 @@ func (c *computation) order() {
 func (c *computation) graphSeeds(alive []*seedState) []dependency.Seed {
 	seeds := make([]dependency.Seed, 0, len(alive))
 	for _, s := range alive {
-		seed := dependency.Seed{Name: s.seed.Name, Spec: s.seed.Spec, Objects: s.objects, Placements: s.placements, Held: s.held}
+		seed := dependency.Seed{Name: s.seed.Name, Spec: s.seed.Spec, Contents: s.contents, Placements: s.placements, Held: s.held}
 		if !c.dropping[s.seed.Name] {
 			seed.Leaving = s.leaving
 		}
@@ -438,7 +456,7 @@ func (c *computation) warnedBefore(f dependency.Finding) bool {
 }
 
 func (c *computation) finding(f dependency.Finding) manifest.Problem {
-	if o, ok := c.seeds[f.Seed].objects[f.Object]; ok {
+	if o := c.seeds[f.Seed].object(f.Object); o != nil {
 		return manifest.Problem{Reason: f.Reason, Source: o.Source, Object: o.Title(), Field: f.Field, Seed: f.Seed, Cluster: f.Cluster, Message: f.Message, Next: f.Next}
 	}
 	return manifest.OfSeed(f.Reason, f.Seed, fmt.Sprintf("%s: %s", f.Object, f.Message), f.Next)

@@ -124,7 +124,7 @@ func (c *computation) holdIfUnsure(s *seedState) {
 func (c *computation) mayCreate(cluster string) []string {
 	creates := func(s *seedState) bool {
 		isCreator := func(o manifest.Object) bool { return o.ID.Name == cluster && catalog.IsCreator(o.ID.GroupKind()) }
-		return s.seed.Err != nil || s.previous.creates(cluster) || slices.ContainsFunc(s.seed.Objects, isCreator)
+		return s.seed.Err != nil || s.previous.creates(cluster) || slices.ContainsFunc(s.seed.Objects(), isCreator)
 	}
 	return slices.DeleteFunc(sortedKeys(c.failed), func(name string) bool { return !creates(c.seeds[name]) })
 }

@@ -49,9 +49,11 @@ type Plan struct {
 	// Inputs is the digest of all that the plan was made from.
 	Inputs string `yaml:"inputs"`
 	// Removal says that the seed is gone and everything of it leaves.
-	Removal      bool         `yaml:"removal,omitempty"`
-	Tiers        []Tier       `yaml:"tiers"`
-	Contents     []Contents   `yaml:"contents,omitempty"`
+	Removal  bool       `yaml:"removal,omitempty"`
+	Tiers    []Tier     `yaml:"tiers"`
+	Contents []Contents `yaml:"contents,omitempty"`
+	// Variants are the workload clusters that get each variant of the seed; none where all get the same.
+	Variants     []Variant    `yaml:"variants,omitempty"`
 	Placements   []Placement  `yaml:"placements,omitempty"`
 	Dependencies []Dependency `yaml:"dependencies,omitempty"`
 	Warnings     []Warning    `yaml:"warnings,omitempty"`
@@ -154,6 +156,12 @@ type Object struct {
 	From string `yaml:"from,omitempty"`
 	// Leaving says that the seed no longer has the object: it goes once all else is released.
 	Leaving bool `yaml:"leaving,omitempty"`
+}
+
+// Variant is what a renderer makes of the seed for some clusters.
+type Variant struct {
+	Name     string   `yaml:"name"`
+	Clusters []string `yaml:"clusters,flow"`
 }
 
 // Placement says where an object goes and why.

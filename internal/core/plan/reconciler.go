@@ -124,13 +124,13 @@ func (a *assembly) healthChecks(tv tierVertices) ([]template.HealthCheck, []temp
 	needed := map[string][]string{}
 	for _, i := range tv.vertices {
 		id := a.graph.Vertices[i].Object
-		o, ok := a.objects[id]
+		content := a.contents.On(id, tv.cluster)
 		ready, waited := a.ready[i]
 		kind, creator := catalog.Creator(id.GroupKind())
-		if !ok || !creator && !waited {
+		if content == nil || !creator && !waited {
 			continue
 		}
-		check := template.HealthCheck{APIVersion: o.APIVersion(), Kind: id.Kind, Name: id.Name, Namespace: id.Namespace}
+		check := template.HealthCheck{APIVersion: content.Object.APIVersion(), Kind: id.Kind, Name: id.Name, Namespace: id.Namespace}
 		if creator && kind.Current != "" { // also where nothing waits for it yet
 			check.APIVersion, ready = kind.Group+"/"+kind.Version, append(slices.Clone(ready), kind.Current)
 		}

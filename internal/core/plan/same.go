@@ -26,7 +26,7 @@ func samePlan(a, b *Plan) bool {
 func essence(p *Plan) *Plan {
 	e := *p
 	e.Generation = 0
-	e.Revision, e.From, e.Inputs, e.Warnings, e.Placements, e.Dependencies = "", "", "", nil, nil, nil
+	e.Revision, e.From, e.Inputs, e.Warnings, e.Variants, e.Placements, e.Dependencies = "", "", "", nil, nil, nil, nil
 	e.Contents = slices.Clone(p.Contents)
 	for i := range e.Contents {
 		e.Contents[i].Objects = slices.Clone(e.Contents[i].Objects)

@@ -52,16 +52,16 @@ func sortedClaims(wanted map[claim][]*seedState) []claim {
 }
 
 func (c *computation) settle(key claim, seeds []*seedState) {
-	if !isNamespace(key.object) || !allEqual(key.object, seeds) {
+	if !isNamespace(key.object) || !allEqual(key, seeds) {
 		for i, s := range seeds {
 			other := seeds[(i+1)%len(seeds)]
-			o := s.objects[key.object]
-			p := manifest.Problem{Reason: v1alpha1.ReasonObjectConflict, Source: o.Source, Object: o.Title(), Seed: other.seed.Name, Cluster: key.cluster, Other: other.objects[key.object].Source,
-				Message: fmt.Sprintf("seed %q (%s) has the same object for cluster %s", other.seed.Name, other.objects[key.object].Source, key.cluster),
+			o := s.contents.On(key.object, key.cluster).Object
+			p := manifest.Problem{Reason: v1alpha1.ReasonObjectConflict, Source: o.Source, Object: o.Title(), Seed: other.seed.Name, Cluster: key.cluster, Other: other.contents.On(key.object, key.cluster).Object.Source,
+				Message: fmt.Sprintf("seed %q (%s) has the same object for cluster %s", other.seed.Name, other.contents.On(key.object, key.cluster).Object.Source, key.cluster),
 				Next:    "Keep it in one of the two seeds, or place them on different clusters."}
 			if isNamespace(key.object) {
 				p.Reason = v1alpha1.ReasonNamespaceConflict
-				p.Message = fmt.Sprintf("seed %q (%s) has the Namespace for cluster %s, too, and the two are not equal", other.seed.Name, other.objects[key.object].Source, key.cluster)
+				p.Message = fmt.Sprintf("seed %q (%s) has the Namespace for cluster %s, too, and the two are not equal", other.seed.Name, other.contents.On(key.object, key.cluster).Object.Source, key.cluster)
 				p.Next = "Write the same labels and annotations in both seeds, or keep it in one."
 			}
 			c.fail(s.seed.Name, p)
@@ -86,13 +86,13 @@ func (c *computation) settle(key claim, seeds []*seedState) {
 
 func isNamespace(id manifest.ID) bool { return id.GroupKind() == manifest.GroupKind{Kind: "Namespace"} }
 
-func allEqual(id manifest.ID, seeds []*seedState) bool {
-	first, err := seeds[0].objects[id].WithoutAnnotation(annotationPrune).Bytes()
+func allEqual(key claim, seeds []*seedState) bool {
+	first, err := seeds[0].contents.On(key.object, key.cluster).Object.WithoutAnnotation(annotationPrune).Bytes()
 	if err != nil {
 		return false
 	}
 	for _, s := range seeds[1:] {
-		other, err := s.objects[id].WithoutAnnotation(annotationPrune).Bytes()
+		other, err := s.contents.On(key.object, key.cluster).Object.WithoutAnnotation(annotationPrune).Bytes()
 		if err != nil || !bytes.Equal(first, other) {
 			return false
 		}
@@ -120,7 +120,7 @@ func (c *computation) holdWhilePlanted(key claim, seeds []*seedState, planted []
 			continue
 		}
 		for _, s := range seeds {
-			o := s.objects[key.object]
+			o := s.contents.On(key.object, key.cluster).Object
 			_, mine := s.planted[dependency.Vertex{Seed: s.seed.Name, Object: key.object, Cluster: key.cluster}]
 			_, there := c.seeds[other]
 			switch {
@@ -159,7 +159,7 @@ func (c *computation) findHeirs() {
 			continue
 		}
 		has := map[manifest.ID]bool{}
-		for _, o := range s.seed.Objects {
+		for _, o := range s.seed.Objects() {
 			has[o.ID] = !isNamespace(o.ID)
 		}
 		for _, from := range sortedKeys(c.in.Previous) {

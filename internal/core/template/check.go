@@ -49,7 +49,7 @@ var (
 	}
 	fullProposal = Proposal{
 		Verb: "Remove", Seed: "web", Cluster: "edge", Tier: "01", TierCount: 2, Removal: true, Abandoned: true, ReconciledBy: "Flux on hub",
-		Objects: []ObjectsOfKind{{Kind: "ConfigMap", Count: 1, Names: "`a`"}}, Leaving: []string{"`core/ConfigMap/default/b`"}, Drops: true,
+		Objects: []ObjectsOfKind{{Kind: "ConfigMap", Count: 1, Names: "`a`"}}, Differs: []string{"`core/ConfigMap/default/a` differs on west"}, Leaving: []string{"`core/ConfigMap/default/b`"}, Drops: true,
 		Deletes: []string{"`mine.yaml`"}, Replaces: []string{"`yours.yaml`"}, Shut: "waits for edge tier 00",
 		Prerequisites: []Prerequisite{{Tier: "edge tier 00", Why: "`it comes first`"}}, Next: []string{"edge tier 02"},
 		HowToReject: "Close this pull request.", From: "seeds/web.yaml", Revision: "main@sha1:0123", Branch: "furrow/main/tier/web/edge/01",

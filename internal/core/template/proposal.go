@@ -22,6 +22,8 @@ type Proposal struct {
 	// ReconciledBy names the reconciler, for people: "Flux on mgmt".
 	ReconciledBy string
 	Objects      []ObjectsOfKind
+	// Differs says of which objects other clusters have another content, as Markdown.
+	Differs []string
 	// Leaving are objects that the seed no longer has, as Markdown. Drops says that
 	// this proposal removes them.
 	Leaving []string

@@ -1,0 +1,403 @@
+package placement
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// Placed is where the objects of a seed go, and what each has there.
+//
+// Invariant: no two placements have the same object and cluster.
+type Placed struct {
+	Placements []Placement
+	Contents   Contents
+	// Variants are the names of the variants with the workload clusters that get them; nil where
+	// the seed has one for all.
+	Variants map[string][]string
+	Warnings []manifest.Problem
+}
+
+// Content is what an object has on the clusters that share it.
+type Content struct {
+	Object *manifest.Object
+	// variants are those that have it, for people.
+	variants []string
+}
+
+// Contents are the objects of a seed by cluster. Variants with equal content share it, so
+// that clusters cost nothing here, and variants only where they differ.
+type Contents struct {
+	// variants are those of workload clusters; nil where the seed has one for all.
+	variants map[string]int
+	// objects have a content by variant, nil where a variant lacks the object; and one where
+	// the seed has one variant.
+	objects map[manifest.ID][]*Content
+	// management is what objects have on management clusters, where variants differ.
+	management map[on]*Content
+}
+
+type on struct {
+	object  manifest.ID
+	cluster string
+}
+
+// Of are the different contents of an object, in order of variants.
+func (c Contents) Of(id manifest.ID) []*Content {
+	var out []*Content
+	for _, content := range c.objects[id] {
+		if content != nil && !slices.Contains(out, content) {
+			out = append(out, content)
+		}
+	}
+	return out
+}
+
+// On is what an object has on a cluster, nil where it is not there. Where the cluster has no
+// variant, as one that the seed leaves, it is any content of the object.
+func (c Contents) On(id manifest.ID, cluster string) *Content {
+	all := c.objects[id]
+	if len(all) == 0 {
+		return nil
+	}
+	if variant, chosen := c.variants[cluster]; chosen {
+		return all[variant]
+	}
+	if content, differs := c.management[on{id, cluster}]; differs {
+		return content
+	}
+	return all[slices.IndexFunc(all, func(content *Content) bool { return content != nil })]
+}
+
+// IDs are the objects in order.
+func (c Contents) IDs() []manifest.ID {
+	return slices.SortedFunc(maps.Keys(c.objects), manifest.ID.Compare)
+}
+
+// plainContents are those of a seed with one variant.
+func plainContents(v *catalog.Variant) Contents {
+	c := Contents{objects: make(map[manifest.ID][]*Content, len(v.Objects))}
+	for i := range v.Objects {
+		o := &v.Objects[i]
+		c.objects[o.ID] = []*Content{{Object: o, variants: []string{v.Name}}}
+	}
+	return c
+}
+
+// Place decides for every object of a seed. The inventory has the implied clusters. Each
+// variant is placed by itself, and then counts for the workload clusters that choose it, and
+// for all management clusters. The error holds every problem, not only the first.
+func Place(seed *catalog.Seed, inv *catalog.Inventory) (Placed, error) {
+	if len(seed.Variants) == 1 && seed.Variants[0].Default() {
+		placements, problems := placeVariant(seed, 0, inv, nil)
+		if len(problems) > 0 {
+			return Placed{}, inOrder(problems)
+		}
+		return Placed{Placements: placements, Contents: plainContents(&seed.Variants[0])}, nil
+	}
+	m := &merge{seed: seed, inventory: inv, choice: newChoice(seed, inv), unchosen: map[string]bool{}, index: map[reason]int{}, placed: map[on][]int{}}
+	for i := range seed.Variants {
+		m.add(i)
+	}
+	return m.result()
+}
+
+// placeVariant decides for the objects of one variant, as if it were for all clusters. among
+// are the workload clusters that count in the end; nil where all do.
+func placeVariant(seed *catalog.Seed, variant int, inv *catalog.Inventory, among []string) ([]Placement, manifest.Problems) {
+	s := newScope(seed, seed.Variants[variant].Objects, inv)
+	s.among = among
+	var problems manifest.Problems
+	placements := make([]Placement, 0, len(s.all))
+	for _, o := range s.all {
+		p, err := s.place(o)
+		problems = appendProblem(problems, err)
+		placements = append(placements, p)
+	}
+	return placements, problems
+}
+
+// choice says which variants choose which workload clusters.
+type choice struct {
+	of map[string]int
+	// twice are clusters that two variants choose.
+	twice map[string][2]int
+	used  []bool
+	// by are the workload clusters of each variant, and rest those that have none, or two.
+	by   [][]string
+	rest []string
+}
+
+// among are the workload clusters for which a variant is asked.
+func (c choice) among(variant int) []string {
+	names := slices.Concat(c.by[variant], c.rest)
+	slices.Sort(names)
+	return names
+}
+
+func newChoice(seed *catalog.Seed, inv *catalog.Inventory) choice {
+	c := choice{of: map[string]int{}, twice: map[string][2]int{}, used: make([]bool, len(seed.Variants)), by: make([][]string, len(seed.Variants))}
+	fallback := slices.IndexFunc(seed.Variants, catalog.Variant.Default)
+	for _, name := range inv.Names() {
+		cluster := inv.Clusters[name]
+		chosen := false
+		for i, v := range seed.Variants {
+			if !v.Chooses(cluster) {
+				continue
+			}
+			if c.used[i] = true; cluster.Role == v1alpha1.RoleManagement {
+				continue
+			}
+			if chosen {
+				c.twice[name] = [2]int{c.of[name], i}
+				break
+			}
+			c.of[name], chosen = i, true
+		}
+		if cluster.Role == v1alpha1.RoleManagement {
+			continue
+		}
+		if !chosen && fallback >= 0 {
+			c.of[name], c.used[fallback], chosen = fallback, true, true
+		}
+		if _, twice := c.twice[name]; twice || !chosen {
+			c.rest = append(c.rest, name)
+		} else {
+			c.by[c.of[name]] = append(c.by[c.of[name]], name)
+		}
+	}
+	return c
+}
+
+// reason is what placements of one object must have in common to be one.
+type reason struct {
+	object    manifest.ID
+	rule, why string
+}
+
+// merge puts the variants of a seed together.
+type merge struct {
+	seed      *catalog.Seed
+	inventory *catalog.Inventory
+	choice    choice
+	problems  manifest.Problems
+	warnings  []manifest.Problem
+	// unchosen are the clusters that something would go to and that no variant is for.
+	unchosen   map[string]bool
+	placements []Placement
+	index      map[reason]int
+	// placed are the variants that have an object on a cluster: one, but for management clusters.
+	placed map[on][]int
+}
+
+func (m *merge) name(variant int) string { return m.seed.Variants[variant].Name }
+
+func (m *merge) problem(reason v1alpha1.Reason, message, next string) manifest.Problem {
+	return manifest.Problem{Reason: reason, Source: manifest.Source{File: m.seed.Place}, Object: fmt.Sprintf("Seed %q", m.seed.Name), Seed: m.seed.Name, Message: message, Next: next}
+}
+
+// add places one variant.
+func (m *merge) add(variant int) {
+	if !m.choice.used[variant] {
+		m.addUnused(variant)
+		return
+	}
+	placements, problems := placeVariant(m.seed, variant, m.inventory, m.choice.among(variant))
+	m.problems = append(m.problems, problems...)
+	if len(problems) > 0 {
+		return
+	}
+	for _, p := range placements {
+		var clusters []string
+		for _, cluster := range p.Clusters {
+			if m.isFor(variant, p.Object, cluster) {
+				clusters = append(clusters, cluster)
+			}
+		}
+		if len(clusters) == 0 {
+			m.warnOfLost(variant, p)
+			continue
+		}
+		p.Clusters = clusters
+		m.addPlacement(p)
+	}
+}
+
+// isFor says that an object goes to a cluster by this variant, and not by an earlier one.
+func (m *merge) isFor(variant int, object manifest.ID, cluster string) bool {
+	key := on{object, cluster}
+	if m.inventory.Clusters[cluster].Role == v1alpha1.RoleManagement {
+		m.placed[key] = append(m.placed[key], variant)
+		return len(m.placed[key]) == 1
+	}
+	chosen, ok := m.choice.of[cluster]
+	if _, twice := m.choice.twice[cluster]; twice || !ok {
+		m.unchosen[cluster] = true
+		return false
+	}
+	if chosen != variant {
+		return false
+	}
+	m.placed[key] = []int{variant}
+	return true
+}
+
+func (m *merge) addPlacement(p Placement) {
+	key := reason{p.Object, p.Rule, p.Why}
+	at, there := m.index[key]
+	if !there {
+		m.index[key] = len(m.placements)
+		m.placements = append(m.placements, p)
+		return
+	}
+	m.placements[at].Clusters = append(m.placements[at].Clusters, p.Clusters...)
+}
+
+// addUnused warns of a variant that no cluster gets. It must not create clusters: they would
+// have none of its objects.
+func (m *merge) addUnused(variant int) {
+	v := m.seed.Variants[variant]
+	for _, o := range v.Objects {
+		if catalog.IsCreator(o.ID.GroupKind()) {
+			m.problems = append(m.problems, problem(v1alpha1.ReasonVariantUnused, o, fmt.Sprintf("variant %s creates the cluster %q and is for no cluster", v.Name, o.ID.Name), "Let the variant choose that cluster.").WithCluster(o.ID.Name))
+			return
+		}
+	}
+	m.warnings = append(m.warnings, m.problem(v1alpha1.ReasonVariantUnused, fmt.Sprintf("no cluster gets variant %s, so that nothing of it is planned", v.Name), "Correct its clusters or clusterSelector, or remove it."))
+}
+
+// warnOfLost warns of an object that goes only where other variants are, which lack it.
+func (m *merge) warnOfLost(variant int, p Placement) {
+	o, _ := find(m.seed.Variants[variant].Objects, p.Object)
+	for _, cluster := range p.Clusters {
+		other, chosen := m.choice.of[cluster]
+		if !chosen || other == variant {
+			continue
+		}
+		if _, has := find(m.seed.Variants[other].Objects, p.Object); !has {
+			m.warnings = append(m.warnings, problem(v1alpha1.ReasonVariantMismatch, *o, fmt.Sprintf("it is in variant %s and goes to cluster %s (%s), which gets variant %s: it is planned nowhere", m.name(variant), cluster, p.Why, m.name(other)), "Move it to that variant, or correct where it goes.").WithCluster(cluster))
+			return
+		}
+	}
+}
+
+func find(objects []manifest.Object, id manifest.ID) (*manifest.Object, bool) {
+	for i := range objects {
+		if objects[i].ID == id {
+			return &objects[i], true
+		}
+	}
+	return nil, false
+}
+
+// result is what all variants come to.
+func (m *merge) result() (Placed, error) {
+	m.checkChoice()
+	contents := m.contents()
+	m.checkManagement(&contents)
+	if len(m.problems) > 0 {
+		return Placed{}, inOrder(m.problems)
+	}
+	out := Placed{Placements: m.placements, Contents: contents, Variants: map[string][]string{}, Warnings: m.warnings}
+	for i := range out.Placements {
+		out.Placements[i].Clusters = union(out.Placements[i].Clusters)
+	}
+	slices.SortFunc(out.Placements, func(a, b Placement) int {
+		return cmp.Or(a.Object.Compare(b.Object), cmp.Compare(a.Clusters[0], b.Clusters[0]))
+	})
+	variants := map[string]bool{}
+	for key := range m.placed {
+		variants[key.cluster] = true
+	}
+	for _, cluster := range sortedKeys(variants) {
+		if variant, chosen := m.choice.of[cluster]; chosen {
+			out.Variants[m.name(variant)] = append(out.Variants[m.name(variant)], cluster)
+		}
+	}
+	return out, nil
+}
+
+// checkChoice refuses clusters that the seed goes to and that not exactly one variant chooses.
+func (m *merge) checkChoice() {
+	var none []string
+	for _, cluster := range sortedKeys(m.unchosen) {
+		if both, twice := m.choice.twice[cluster]; twice {
+			m.problems = append(m.problems, m.problem(v1alpha1.ReasonVariantAmbiguous, fmt.Sprintf("cluster %s is chosen by variants %s and %s", cluster, m.name(both[0]), m.name(both[1])), "Let exactly one of them choose it.").WithCluster(cluster))
+			continue
+		}
+		none = append(none, cluster)
+	}
+	if len(none) > 0 {
+		m.problems = append(m.problems, m.problem(v1alpha1.ReasonNoVariant, "no variant chooses "+strings.Join(first(none, 8), ", "), "Add a variant for it, or one without clusters and clusterSelector as the default; or leave the cluster out by spec.clusterSelector.").WithCluster(none[0]))
+	}
+	if len(m.problems) == 0 && len(m.placements) == 0 {
+		m.problems = append(m.problems, m.problem(v1alpha1.ReasonNoVariant, "no cluster gets any of its variants", "Correct the clusters and clusterSelectors in spec.render."))
+	}
+}
+
+// contents finds the objects that variants share.
+func (m *merge) contents() Contents {
+	c := Contents{variants: m.choice.of, objects: map[manifest.ID][]*Content{}, management: map[on]*Content{}}
+	texts := map[*Content][]byte{}
+	for i, v := range m.seed.Variants {
+		if !m.choice.used[i] {
+			continue
+		}
+		for j := range v.Objects {
+			o := &v.Objects[j]
+			all := c.objects[o.ID]
+			if all == nil {
+				all = make([]*Content, len(m.seed.Variants))
+				c.objects[o.ID] = all
+			}
+			text, err := o.Bytes()
+			if err != nil {
+				m.problems = appendProblem(m.problems, err)
+				continue
+			}
+			same := slices.IndexFunc(all, func(other *Content) bool { return other != nil && bytes.Equal(texts[other], text) })
+			if same >= 0 {
+				all[i] = all[same]
+				all[i].variants = append(all[i].variants, v.Name)
+				continue
+			}
+			all[i] = &Content{Object: o, variants: []string{v.Name}}
+			texts[all[i]] = text
+		}
+	}
+	return c
+}
+
+// checkManagement refuses what several variants have differently on one management cluster.
+func (m *merge) checkManagement(c *Contents) {
+	for _, key := range slices.SortedFunc(maps.Keys(m.placed), on.compare) {
+		if _, workload := m.choice.of[key.cluster]; workload {
+			continue
+		}
+		all := c.objects[key.object]
+		firstContent := all[m.placed[key][0]]
+		if len(c.Of(key.object)) > 1 {
+			c.management[key] = firstContent
+		}
+		for _, variant := range m.placed[key][1:] {
+			if other := all[variant]; other != firstContent && firstContent != nil && other != nil {
+				p := problem(v1alpha1.ReasonVariantConflict, *other.Object, fmt.Sprintf("variants %s (%s) and %s (%s) have different content for it, and both put it on management cluster %s",
+					firstContent.variants[0], firstContent.Object.Source, other.variants[0], other.Object.Source, key.cluster), "Give it one name for each variant, as with namePrefix, or the same content in all.").WithCluster(key.cluster)
+				p.Other = firstContent.Object.Source
+				m.problems = append(m.problems, p)
+				break
+			}
+		}
+	}
+}
+
+func (k on) compare(other on) int {
+	return cmp.Or(k.object.Compare(other.object), cmp.Compare(k.cluster, other.cluster))
+}

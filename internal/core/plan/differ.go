@@ -1,0 +1,85 @@
+package plan
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// Differing is an object that has not the same content on all its clusters.
+type Differing struct {
+	Object   manifest.ID
+	Contents []ContentOn
+}
+
+// ContentOn is what an object has on some clusters.
+type ContentOn struct {
+	Hash layout.Hash
+	// Clusters are in order, never empty.
+	Clusters []string
+	// Variants are those of the clusters; none of management clusters.
+	Variants []string
+	From     string
+}
+
+// Differ lists the objects that differ by cluster, in order. What leaves counts for nothing.
+func (p *Plan) Differ() []Differing {
+	clusters := map[string][]string{} // by contents
+	for i := range p.Tiers {
+		clusters[p.Tiers[i].Contents] = append(clusters[p.Tiers[i].Contents], p.Tiers[i].Cluster)
+	}
+	variants := map[string]string{}
+	for _, v := range p.Variants {
+		for _, cluster := range v.Clusters {
+			variants[cluster] = v.Name
+		}
+	}
+	found := map[manifest.ID][]ContentOn{}
+	for _, c := range p.Contents {
+		for _, o := range c.Objects {
+			if o.Leaving {
+				continue
+			}
+			all := found[o.ID]
+			at := slices.IndexFunc(all, func(on ContentOn) bool { return on.Hash == o.Hash })
+			if at < 0 {
+				at, all = len(all), append(all, ContentOn{Hash: o.Hash, From: o.From})
+			}
+			all[at].Clusters = append(all[at].Clusters, clusters[c.ID]...)
+			found[o.ID] = all
+		}
+	}
+	var out []Differing
+	for _, id := range slices.SortedFunc(maps.Keys(found), manifest.ID.Compare) {
+		all := found[id]
+		if len(all) < 2 {
+			continue
+		}
+		for i := range all {
+			slices.Sort(all[i].Clusters)
+			for _, cluster := range all[i].Clusters {
+				if name, has := variants[cluster]; has && !slices.Contains(all[i].Variants, name) {
+					all[i].Variants = append(all[i].Variants, name)
+				}
+			}
+		}
+		slices.SortFunc(all, func(a, b ContentOn) int { return cmp.Compare(a.Clusters[0], b.Clusters[0]) })
+		out = append(out, Differing{Object: id, Contents: all})
+	}
+	return out
+}
+
+// Elsewhere are the clusters on which an object has another content than the given one.
+func (d Differing) Elsewhere(hash layout.Hash) []string {
+	var out []string
+	for _, c := range d.Contents {
+		if c.Hash != hash {
+			out = append(out, c.Clusters...)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,143 @@
+package engine_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/engine"
+)
+
+// overlays is a seed whose clusters choose overlays by name and by label.
+var overlays = map[string]string{
+	"clusters/prod-1.yaml": document("Cluster", "prod-1, labels: {env: prod}", "spec: {}"),
+	"clusters/prod-2.yaml": document("Cluster", "prod-2, labels: {env: prod}", "spec: {}"),
+	"seeds/web/seed.yaml": document("Seed", "web", `spec:
+  render:
+    kustomize:
+      variants:
+      - {overlay: overlays/east, clusters: [east]}
+      - {overlay: overlays/prod, clusterSelector: {matchLabels: {env: prod}}}`),
+	"seeds/web/base/kustomization.yaml":          "resources: [web.yaml]\n",
+	"seeds/web/base/web.yaml":                    "apiVersion: v1\nkind: Namespace\nmetadata: {name: web}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: web, namespace: web}\ndata: {size: small}\n",
+	"seeds/web/overlays/east/kustomization.yaml": "resources: [../../base]\n",
+	"seeds/web/overlays/prod/kustomization.yaml": "resources: [../../base]\n" + sizePatch("large"),
+}
+
+func sizePatch(size string) string {
+	return "patches:\n- target: {kind: ConfigMap}\n  patch: |\n    - {op: replace, path: /data/size, value: " + size + "}\n"
+}
+
+// release merges all proposals until all is released, and returns their texts by branch.
+func (w *world) release(t *testing.T) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for range 20 {
+		w.pass()
+		for _, p := range w.open() {
+			texts[strings.TrimPrefix(p.Branch, "furrow/main/tier/web/")] = p.Body
+			w.merge(p)
+		}
+		w.tick()
+		if w.report != nil && len(w.report.Seeds) == 1 && !w.report.Changed && len(w.open()) == 0 && w.report.Done() {
+			return texts
+		}
+	}
+	t.Fatalf("the seed is not released:\n%s", w.describe())
+	return nil
+}
+
+func (w *world) sizes() []string {
+	var sizes []string
+	for _, cluster := range []string{"east", "prod-1", "prod-2"} {
+		o, _ := w.nursery.Object(cluster, manifest.ID{Kind: "ConfigMap", Namespace: "web", Name: "web"})
+		sizes = append(sizes, cluster+": "+o.String("data", "size"))
+	}
+	return sizes
+}
+
+func TestClustersGetTheOverlayThatTheyChoose(t *testing.T) {
+	w := newWorld(t, fleet{workload: []string{"east", "prod-1", "prod-2"}})
+	replay := &replayer{t: t, r: rand.New(rand.NewPCG(1, 3))}
+	w.config = func(c *engine.Config) { c.Record = replay.record }
+	w.restart()
+	w.control.put("main", "plant web", overlays)
+	texts := w.release(t)
+	if replay.passes == 0 {
+		t.Error("no pass was decided again")
+	}
+	w.check()
+	for _, tier := range w.report.Seeds[0].Tiers {
+		if tier.State != release.Released {
+			t.Errorf("%s tier %d is %s", tier.Cluster, tier.Ordinal, tier.State)
+		}
+	}
+	if diff := cmp.Diff([]string{"east: small", "prod-1: large", "prod-2: large"}, w.sizes()); diff != "" {
+		t.Errorf("the clusters have (-want +got):\n%s", diff)
+	}
+	refs, _ := w.gitops.Fetch(t.Context(), "main")
+	p := w.planOf(refs, "web")
+	differ := p.Differ()
+	if len(p.Contents) != 3 || len(differ) != 1 || differ[0].Object.Kind != "ConfigMap" || len(differ[0].Contents) != 2 {
+		t.Errorf("%d contents, of which differ %+v", len(p.Contents), differ)
+	}
+	const section = "## Differs by cluster\n\n- `core/ConfigMap/web/web` has another content on "
+	for branch, want := range map[string]string{"east/01": section + "prod-1, prod-2\n", "prod-1/01": section + "east\n"} {
+		if !strings.Contains(texts[branch], want) {
+			t.Errorf("the proposal of %s does not say %q:\n%s", branch, want, texts[branch])
+		}
+	}
+	if strings.Contains(texts["east/00"], section) {
+		t.Errorf("the proposal of equal content says that it differs:\n%s", texts["east/00"])
+	}
+}
+
+func TestAnOverlayThatChangesConcernsItsClustersAlone(t *testing.T) {
+	w := newWorld(t, fleet{workload: []string{"east", "prod-1", "prod-2"}})
+	w.control.put("main", "plant web", overlays)
+	w.release(t)
+	w.control.put("main", "grow prod", map[string]string{"seeds/web/overlays/prod/kustomization.yaml": "resources: [../../base]\n" + sizePatch("huge")})
+	texts := w.release(t)
+	var branches []string
+	for branch := range texts {
+		branches = append(branches, branch)
+	}
+	slices.Sort(branches)
+	if diff := cmp.Diff([]string{"prod-1/01", "prod-2/01"}, branches); diff != "" {
+		t.Errorf("proposed (-want +got):\n%s", diff)
+	}
+	w.control.put("main", "move prod-2 to east", map[string]string{"clusters/prod-2.yaml": document("Cluster", "prod-2", "spec: {}"), "seeds/web/seed.yaml": strings.Replace(overlays["seeds/web/seed.yaml"], "[east]", "[east, prod-2]", 1)})
+	w.release(t)
+	if diff := cmp.Diff([]string{"east: small", "prod-1: huge", "prod-2: small"}, w.sizes()); diff != "" {
+		t.Errorf("the clusters have (-want +got):\n%s", diff)
+	}
+	w.check()
+}
+
+// TestAPackageThatCannotBeBuiltHoldsItsSeedAsItIs breaks an overlay after it was released.
+func TestAPackageThatCannotBeBuiltHoldsItsSeedAsItIs(t *testing.T) {
+	w := newWorld(t, fleet{workload: []string{"east", "prod-1", "prod-2"}})
+	w.control.put("main", "plant web", overlays)
+	w.release(t)
+	w.control.put("main", "break prod", map[string]string{"seeds/web/overlays/prod/kustomization.yaml": "resources: [../../basis]\n"})
+	for range 3 {
+		w.pass()
+		w.tick()
+	}
+	const want = `seeds/web/overlays/prod/kustomization.yaml:1: seed "web": resources names "../../basis", which is not there`
+	if s := w.report.Seeds[0]; !strings.Contains(s.Message, want) {
+		t.Errorf("the seed is %s: %s", s.State, s.Message)
+	}
+	if len(w.open()) != 0 {
+		t.Errorf("a seed that cannot be rendered proposes %v", w.open())
+	}
+	if diff := cmp.Diff([]string{"east: small", "prod-1: large", "prod-2: large"}, w.sizes()); diff != "" {
+		t.Errorf("the clusters have (-want +got):\n%s", diff)
+	}
+	w.check()
+}

@@ -1,0 +1,181 @@
+// Package render makes objects of the packages of seeds, and reads control planes: Load is
+// the one way from a control-plane tree to its catalog.
+//
+// A renderer is a package below this one and a line in All. What it makes of a package is
+// kept by the digest of all that it was made of.
+package render
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/render/kustomize"
+)
+
+// Renderer makes objects of packages of one kind.
+type Renderer interface {
+	// Name is that of the renderer, for people and digests.
+	Name() string
+	// Markers are names of files that only packages for this renderer have. Of those all
+	// files are read, and not only manifests.
+	Markers() []string
+	// Takes says that a package is for this renderer: by its Seed document, or by what it holds.
+	Takes(*catalog.Package) bool
+	// Render makes the variants of a package. What people have to correct is in its problems;
+	// the error says that the renderer could not run, or that ctx ended. It has a budget of time,
+	// memory and output, and no network.
+	Render(context.Context, *catalog.Package) (catalog.Rendered, error)
+}
+
+// All are the renderers, in the order in which they are asked.
+var All = []Renderer{
+	kustomize.Renderer{},
+	plain{},
+}
+
+// plain is the renderer of plain manifests, for all that no other one takes.
+type plain struct{}
+
+func (plain) Name() string                { return "manifests" }
+func (plain) Markers() []string           { return nil }
+func (plain) Takes(*catalog.Package) bool { return true }
+
+func (plain) Render(_ context.Context, p *catalog.Package) (catalog.Rendered, error) {
+	return catalog.Manifests(p), nil
+}
+
+// Options say what is read beside a tree, and how.
+type Options struct {
+	Limits catalog.Limits
+	// Resources are what custom resources say; nil where there are none, so that all seeds
+	// of the tree are wanted.
+	Resources *catalog.Resources
+	// Candidate is one more seed; nil where there is none.
+	Candidate *catalog.Candidate
+	// Cache keeps what was rendered; nil to render all.
+	Cache *Cache
+}
+
+// Reading says how packages are read for the renderers.
+func Reading(limits catalog.Limits) catalog.Reading {
+	reading := catalog.Reading{Limits: limits}
+	for _, r := range All {
+		reading.Markers = append(reading.Markers, r.Markers()...)
+	}
+	return reading
+}
+
+// Load reads a control-plane tree, renders its seeds and makes the catalog of it. Without a
+// tree there are only the options' resources and candidate, that one on two imagined clusters.
+// The error says that the tree itself could not be read, or that ctx ended.
+func Load(ctx context.Context, tree fs.FS, o Options) (*catalog.Catalog, error) {
+	packages, err := Reading(o.Limits).Packages(tree)
+	if err != nil {
+		return nil, err
+	}
+	if o.Resources != nil {
+		packages.Apply(*o.Resources)
+	}
+	if o.Candidate != nil {
+		if tree == nil {
+			packages.Imagine()
+		}
+		packages.Add(*o.Candidate)
+	}
+	o.Cache.turn()
+	rendered := map[string]catalog.Rendered{}
+	for _, p := range packages.Seeds() {
+		if rendered[p.Name], err = o.Cache.render(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	return catalog.Assemble(packages, rendered), nil
+}
+
+// Cache keeps what the last two loads have rendered. It may be used by several goroutines;
+// nil keeps nothing.
+type Cache struct {
+	mu          sync.Mutex
+	now, before map[string]catalog.Rendered
+}
+
+func (c *Cache) turn() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now, c.before = map[string]catalog.Rendered{}, c.now
+}
+
+func (c *Cache) get(key string) (catalog.Rendered, bool) {
+	if c == nil {
+		return catalog.Rendered{}, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r, ok := c.now[key]
+	if !ok {
+		r, ok = c.before[key]
+	}
+	if ok {
+		c.now[key] = r
+	}
+	return r, ok
+}
+
+func (c *Cache) put(key string, r catalog.Rendered) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.now == nil {
+		c.now = map[string]catalog.Rendered{}
+	}
+	c.now[key] = r
+}
+
+// render makes the objects of one package, or takes them from an earlier load.
+func (c *Cache) render(ctx context.Context, p *catalog.Package) (catalog.Rendered, error) {
+	at := slices.IndexFunc(All, func(r Renderer) bool { return r.Takes(p) })
+	renderer := All[at]
+	key := digest(renderer, p)
+	if r, known := c.get(key); known {
+		return r, nil
+	}
+	r, err := renderer.Render(ctx, p)
+	switch {
+	case ctx.Err() != nil:
+		return r, ctx.Err()
+	case err != nil: // of the machine: it is tried again
+		return catalog.Rendered{Problems: manifest.Problems{p.Problem(v1alpha1.ReasonRenderFailed, manifest.Source{File: p.Place}, err.Error(), "It is tried again.")}}, nil
+	}
+	c.put(key, r)
+	return r, nil
+}
+
+// digest is that of all that a rendering is made of.
+func digest(r Renderer, p *catalog.Package) string {
+	h := sha256.New()
+	options, err := json.Marshal(p.Render())
+	if err != nil {
+		panic(fmt.Sprintf("spec.render is plain values: %v", err))
+	}
+	fmt.Fprintf(h, "%s\x00%s\x00%s\x00%s\x00%s\n%s\n", r.Name(), p.Name, p.Place, p.Root, p.RenderAt(), options)
+	for _, file := range slices.Sorted(maps.Keys(p.Files)) {
+		fmt.Fprintf(h, "%d %s\n%d\n", len(file), file, len(p.Files[file]))
+		h.Write(p.Files[file])
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
