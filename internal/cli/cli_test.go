@@ -60,7 +60,7 @@ func TestFlagsStandOnlyWhereTheyMeanSomething(t *testing.T) {
 		"environment":    {"abandon", "adopt", "confirm", "controller", "explain", "list", "merge", "reject", "retry", "run", "show", "status"},
 		"strict":         {"controller", "explain", "lint", "plan", "run"},
 		"deletion-guard": {"controller", "run"},
-		"output":         {"explain", "lint", "list", "plan", "show", "status", "version"},
+		"output":         {"explain", "lint", "list", "plan", "replay", "show", "status", "version"},
 	}
 	for flag, want := range cases {
 		t.Run(flag, func(t *testing.T) {

@@ -154,7 +154,7 @@ It exits with 3 where this version of Furrow decides something other than what w
 		},
 	}
 	output.add(cmd)
-	cmd.Flags().StringVar(&seed, "explain", "", "seed whose facts are listed")
+	cmd.Flags().Var(textFlag(&seed, "", dnsLabel), "explain", "seed whose facts are listed")
 	return cmd
 }
 

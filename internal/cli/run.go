@@ -80,7 +80,7 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
 	addEnvironmentText(flags, &kubeconfigs, "kubeconfigs", "FURROW_KUBECONFIGS", "directory with a kubeconfig for each cluster whose reconciler is asked, named like the cluster; or set FURROW_KUBECONFIGS", existingDirectory)
 	directories(cmd, "kubeconfigs")
 	flags.BoolVar(&once, "once", false, "make one pass and end; exits with 3 when a seed is stalled or a repository has a problem")
-	flags.StringVar(&record, "record", "", "directory for records of the passes that decide something new, the newest 200, for 'furrow replay'")
+	flags.Var(textFlag(&record, "", possibleDirectory), "record", "directory for records of the passes that decide something new, the newest 200, for 'furrow replay'")
 	directories(cmd, "record")
 	flags.BoolVar(&simulate, "simulate", false, "simulate the declared clusters; a second of the simulation is a pass, and with --once some time goes by first")
 	flags.BoolVar(&yes, "yes", false, "let a simulation write to every GitOps repository on this machine, whoever made it")

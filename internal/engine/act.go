@@ -53,30 +53,27 @@ type update struct {
 func (o *observation) act(ctx context.Context, d *pass.Decision) *outcome {
 	out := &outcome{seeds: map[string]error{}, tiers: map[layout.Tier]error{}, opened: map[string]pass.Proposal{}}
 	byRepo := map[string][]pass.Action{}
-	ordered := o.engine.fairly(d.Actions)
-	o.engine.resume = ""
-	for _, a := range ordered {
+	for _, a := range o.engine.fairly(d.Actions) {
 		byRepo[a.Repo] = append(byRepo[a.Repo], a)
 	}
-	total := seedsOf(d.Actions)
-	begun := map[string]bool{}
+	o.engine.resume = ""
+	served := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(byRepo)) {
 		s := &slice{observation: o, outcome: out, decision: d, repo: o.repos[name], person: o.engine.person(), plans: map[string]git.Hash{}, kept: map[string]bool{}}
 		seed := ""
-		for i, a := range byRepo[name] {
+		for _, a := range byRepo[name] {
 			if a.Seed != seed {
 				seed = a.Seed
-				o.engine.progress(stageProposing, len(begun), total)
-				if len(begun) > 0 && o.engine.timeIsOver() {
-					out.unfinished, o.engine.resume = out.unfinished || pass.Works(byRepo[name][i:]), seed
-					break
-				}
+				o.engine.progress(stageProposing, len(served), seedsOf(d.Actions))
 			}
-			if s.stopped(ctx) {
-				break
+			switch {
+			case s.stopped(ctx):
+			case a.Verb == pass.Propose && s.isFull():
+				o.engine.postpone(&a, out, served)
+			default:
+				s.prepare(ctx, &a)
+				served[seed] = true
 			}
-			s.prepare(ctx, &a)
-			begun[seed] = true
 		}
 		s.finish(ctx)
 	}
@@ -158,7 +155,7 @@ func (s *slice) finish(ctx context.Context) {
 	}
 }
 
-// fairly lets the seeds begin that the last pass did not get to.
+// fairly lets the seed begin that the last pass left out.
 func (e *Engine) fairly(actions []pass.Action) []pass.Action {
 	at := slices.IndexFunc(actions, func(a pass.Action) bool { return a.Seed >= e.resume })
 	if e.resume == "" || at < 0 {
@@ -167,9 +164,41 @@ func (e *Engine) fairly(actions []pass.Action) []pass.Action {
 	return slices.Concat(actions[at:], actions[:at])
 }
 
+// postpone leaves an action to the next pass, which begins with a seed that was not served.
+func (e *Engine) postpone(a *pass.Action, out *outcome, served map[string]bool) {
+	out.unfinished = true
+	if e.resume == "" || served[e.resume] && !served[a.Seed] {
+		e.resume = a.Seed
+	}
+}
+
 // timeIsOver says that a pass has acted for as long as it may.
 func (e *Engine) timeIsOver() bool {
 	return e.config.Slice > 0 && e.config.Now().Sub(e.acting) >= e.config.Slice
+}
+
+// minBatch is how many proposals a pass opens at least in a repository.
+const minBatch = 16
+
+// isFull says that a pass has as many proposals to open as it may have time for.
+func (s *slice) isFull() bool {
+	proposals := 0
+	for _, u := range s.updates {
+		if u.request != nil {
+			proposals++
+		}
+	}
+	return s.engine.config.Slice > 0 && proposals >= max(minBatch, s.repo.batch)
+}
+
+// learn adapts how many proposals a pass opens to how many it had time for.
+func (s *slice) learn(opened int, late bool) {
+	switch {
+	case late:
+		s.repo.batch = opened
+	case opened >= max(minBatch, s.repo.batch):
+		s.repo.batch = 2 * opened
+	}
 }
 
 // pushGrace is how long a push that has begun may take after the engine was told to stop.

@@ -157,8 +157,9 @@ func (s *slice) propose(ctx context.Context) {
 		s.repo.proposals[u.Ref], s.opened[s.repo.name+" "+u.Ref] = proposal, proposalFacts(proposal)
 		proposed = append(proposed, *u.action.Tier)
 	}
+	late, served, calling := false, map[string]bool{}, max(1, s.engine.config.ForgeCalls)
 	var calls sync.WaitGroup
-	free := make(chan struct{}, max(1, s.engine.config.ForgeCalls))
+	free := make(chan struct{}, calling)
 	for i, u := range slices.DeleteFunc(s.updates, func(u update) bool { return u.request == nil }) {
 		mu.Lock()
 		stopped := s.stopped(ctx)
@@ -166,11 +167,13 @@ func (s *slice) propose(ctx context.Context) {
 		if stopped {
 			break
 		}
-		if i > 0 && s.engine.timeIsOver() {
-			s.unfinished, s.engine.resume = true, u.action.Seed
-			break
+		if i >= calling && s.engine.timeIsOver() { // however long the push took
+			late = true
+			s.engine.postpone(u.action, s.outcome, served)
+			continue
 		}
-		if s.engine.config.ForgeCalls <= 1 {
+		served[u.action.Seed] = true
+		if calling == 1 {
 			open(u)
 			continue
 		}
@@ -178,5 +181,6 @@ func (s *slice) propose(ctx context.Context) {
 		calls.Go(func() { open(u); <-free })
 	}
 	calls.Wait()
+	s.learn(len(proposed), late)
 	s.decision.Proposed(proposed...)
 }

@@ -190,6 +190,8 @@ type openRepo struct {
 	entries cache[layout.Hash, map[string]layout.Hash]
 	// outage is set while the repository's servers do not answer.
 	outage outage
+	// batch is how many proposals a pass may have time for.
+	batch int
 	// folders are the directories of roots.
 	folders cache[folderKey, layout.Folder]
 }
