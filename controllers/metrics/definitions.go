@@ -23,6 +23,7 @@ type definition struct {
 var (
 	callBuckets  = []float64{.1, .25, .5, 1, 2.5, 5, 10, 30, 60}
 	passBuckets  = []float64{.1, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
+	roundBuckets = []float64{1, 2, 3, 5, 8, 13, 20, 40}
 	stateBuckets = []float64{60, 300, 900, 3600, 4 * 3600, 12 * 3600, 86400, 3 * 86400, 7 * 86400, 30 * 86400}
 )
 
@@ -34,6 +35,8 @@ var (
 		"Passes over control planes: settled (nothing was to be done), changed, raced (another process was faster), stale (the control plane could not be read anew) or failed (nothing could be looked at).", nil}
 	passDuration = &definition{"furrow_pass_duration_seconds", histogram, []string{"namespace"},
 		"How long passes took.", passBuckets}
+	passRounds = &definition{"furrow_pass_rounds", histogram, []string{"namespace"},
+		"How often a pass read what its decision asked for, before it asked for nothing more.", roundBuckets}
 
 	gitCalls = &definition{"furrow_git_calls_total", counter, []string{"namespace", "repo", "operation", "outcome"},
 		"Fetches from and pushes to GitOps repositories and, without a repo, fetches from control planes.", nil}
@@ -76,7 +79,7 @@ var (
 // definitions are all metrics, in the order of the documentation.
 var definitions = []*definition{
 	buildInfo,
-	passes, passDuration,
+	passes, passDuration, passRounds,
 	gitCalls, gitDuration, forgeCalls, forgeDuration, forgeRequests,
 	rateRemaining, rateLimit, rateReset,
 	seeds, tiers, tierOldest, tierDuration,

@@ -5,6 +5,7 @@
 //	furrow_build_info                        which version runs
 //	furrow_passes_total                      passes, by namespace and outcome
 //	furrow_pass_duration_seconds             how long they took
+//	furrow_pass_rounds                       how often they read what the decision asked for
 //	furrow_git_calls_total                   fetches and pushes, by repository, operation and outcome
 //	furrow_git_call_duration_seconds         how long they took
 //	furrow_forge_calls_total                 what was asked of a forge, likewise

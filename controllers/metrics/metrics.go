@@ -19,6 +19,7 @@ type Metrics struct {
 
 	passes       *prometheus.CounterVec
 	passDuration *prometheus.HistogramVec
+	passRounds   *prometheus.HistogramVec
 	tierDuration *prometheus.HistogramVec
 	git, forge   calls
 	requests     *prometheus.CounterVec
@@ -40,7 +41,7 @@ type repo struct{ namespace, name string }
 func Register(registry prometheus.Registerer, version string, clock clock.PassiveClock) (*Metrics, error) {
 	m := &Metrics{
 		clock: clock, opened: map[repo]bool{},
-		passes: passes.counters(), passDuration: passDuration.histograms(), tierDuration: tierDuration.histograms(),
+		passes: passes.counters(), passDuration: passDuration.histograms(), passRounds: passRounds.histograms(), tierDuration: tierDuration.histograms(),
 		git: calls{gitCalls.counters(), gitDuration.histograms()}, forge: calls{forgeCalls.counters(), forgeDuration.histograms()},
 		requests: forgeRequests.counters(),
 		rates:    newRates(clock), board: newBoard(clock), clusters: newClusters(clock),
@@ -48,7 +49,7 @@ func Register(registry prometheus.Registerer, version string, clock clock.Passiv
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: buildInfo.name, Help: buildInfo.help}, buildInfo.labels)
 	info.WithLabelValues(version).Set(1)
 	for _, c := range []prometheus.Collector{
-		info, m.passes, m.passDuration, m.git.total, m.git.duration, m.forge.total, m.forge.duration, m.requests,
+		info, m.passes, m.passDuration, m.passRounds, m.git.total, m.git.duration, m.forge.total, m.forge.duration, m.requests,
 		m.rates, m.board, m.tierDuration, m.clusters,
 	} {
 		if err := registry.Register(c); err != nil {
@@ -99,6 +100,7 @@ func (m *Metrics) Pass(cp fleet.ControlPlane, report *engine.Report, err error, 
 	m.passes.WithLabelValues(cp.Namespace, outcome).Inc()
 	m.passDuration.WithLabelValues(cp.Namespace).Observe(took.Seconds())
 	if report != nil {
+		m.passRounds.WithLabelValues(cp.Namespace).Observe(float64(report.Rounds))
 		m.forgetRepos(m.board.seen(cp, report))
 	}
 }
@@ -117,6 +119,7 @@ func (m *Metrics) Forget(cp fleet.ControlPlane) {
 		of := prometheus.Labels{"namespace": cp.Namespace}
 		m.passes.DeletePartialMatch(of)
 		m.passDuration.DeletePartialMatch(of)
+		m.passRounds.DeletePartialMatch(of)
 		m.clusters.forget(cp.Namespace)
 	}
 	m.forgetRepos(gone)

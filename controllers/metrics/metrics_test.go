@@ -115,7 +115,7 @@ func proposed(p v1alpha1.Planting, ordinal int, repo, url string) v1alpha1.Plant
 func TestPasses(t *testing.T) {
 	w := newWorld(t)
 	raced := reportOf(nil)
-	raced.Raced, raced.Changed = true, true
+	raced.Raced, raced.Changed, raced.Rounds = true, true, 3
 	changed := reportOf(nil)
 	changed.Changed = true
 	w.Pass(shop, reportOf(nil), nil, time.Second)
@@ -130,7 +130,7 @@ func TestPasses(t *testing.T) {
 	w.Pass(shop, nil, fmt.Errorf("stopped: %w", context.Canceled), time.Hour)
 	w.want(map[string]float64{
 		"passes_total settled": 2, "passes_total changed": 1, "passes_total raced": 1, "passes_total stale": 1, "passes_total failed": 1,
-		"pass_duration_seconds count": 6, "pass_duration_seconds sum": 7,
+		"pass_duration_seconds count": 6, "pass_duration_seconds sum": 7, "pass_rounds count": 5, "pass_rounds sum": 3,
 	}, "furrow_pass")
 }
 

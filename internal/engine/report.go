@@ -48,6 +48,8 @@ type Report struct {
 	Seeds    []SeedReport `json:"seeds"`
 	// Changed says that the pass pushed something. It is not part of the status.
 	Changed bool `json:"-"`
+	// Rounds is how often the decision's questions were answered. It is not part of the status.
+	Rounds int `json:"-"`
 	// Raced says that another engine was faster, so that it is worth looking again
 	// soon. It is not part of the status.
 	Raced bool `json:"-"`
@@ -197,7 +199,7 @@ func (r *Report) Seed(name string) (*SeedReport, bool) {
 func (o *observation) report(d *pass.Decision, done *outcome) *Report {
 	out := &Report{
 		APIVersion: v1alpha1.APIVersion, Kind: ReportKind, Owner: o.engine.self.Owner, Origin: o.engine.self.Origin, Revision: o.engine.tree.Revision,
-		Changed: o.changed || done.unfinished, Raced: o.raced, Plans: map[string]*plan.Plan{}, Seeds: []SeedReport{},
+		Changed: o.changed || done.unfinished, Raced: o.raced, Rounds: o.rounds, Plans: map[string]*plan.Plan{}, Seeds: []SeedReport{},
 		ReadErr: o.readErr, Repos: map[string]RepoReport{}, Catalog: o.engine.loaded,
 	}
 	if o.engine.config.Interval > 0 {
