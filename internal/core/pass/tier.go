@@ -25,6 +25,7 @@ type tierDecider struct {
 	tier     *plan.Tier
 	name     layout.Tier
 	previous *Previous
+	paths    []string
 	// have is what base has at the tier's paths.
 	have map[string]layout.Hash
 }
@@ -41,7 +42,7 @@ func (d *decider) tierFacts(pl *plan.Plan, p *Previous) (map[layout.Tier]release
 			return nil, inRepo(v1alpha1.ReasonRepositoryBroken, pl.Seed, t.Repo, "which cannot be used", "")
 		}
 		d.missing = false
-		td := tierDecider{decider: d, repo: r, plan: pl, tier: t, name: pl.Name(t), previous: p}
+		td := tierDecider{decider: d, repo: r, plan: pl, tier: t, name: pl.Name(t), previous: p, paths: t.Paths()}
 		f, err := td.gather()
 		if err != nil {
 			return nil, fmt.Errorf("seed %q, %s: %w", pl.Seed, t, manifest.About(manifest.Problem{Seed: pl.Seed, Cluster: t.Cluster, Repo: t.Repo}, err))
@@ -62,7 +63,7 @@ func (d *tierDecider) gather() (release.TierFacts, error) {
 	if d.missing {
 		return f, nil
 	}
-	d.have = d.at(d.tier.Repo, d.repo.Head, d.tier.Paths()...)
+	d.have = d.at(d.tier.Repo, d.repo.Head, d.paths...)
 	if f.Base, f.BaseDetail = d.base(); d.missing {
 		return f, nil
 	}
@@ -96,7 +97,7 @@ func (d *tierDecider) gather() (release.TierFacts, error) {
 
 // askAhead asks at once for all that is surely needed.
 func (d *tierDecider) askAhead() {
-	d.at(d.tier.Repo, d.repo.Head, d.tier.Paths()...)
+	d.at(d.tier.Repo, d.repo.Head, d.paths...)
 	d.reconciler(reconcilerKey(d.tier))
 	for _, key := range d.creatorKeys(d.tier) {
 		d.creator(key)
@@ -127,9 +128,9 @@ func (d *decider) creatorKeys(t *plan.Tier) []health.CreatorKey {
 // base says what base has at the tier's paths.
 func (d *tierDecider) base() (release.Base, string) {
 	equal, nothing := true, true
-	for at, hash := range d.tier.Want() {
-		equal = equal && d.have[at] == hash
-		nothing = nothing && d.have[at] == ""
+	for _, e := range d.tier.Entries {
+		equal = equal && d.have[e.Path] == e.Hash
+		nothing = nothing && d.have[e.Path] == ""
 	}
 	switch {
 	case nothing:
@@ -137,8 +138,8 @@ func (d *tierDecider) base() (release.Base, string) {
 	case equal:
 		return release.BaseEntries, ""
 	}
-	versions := d.past(d.tier.Repo, d.previous.commit(d.tier.Repo), d.tier.Paths()...)
-	for _, at := range d.tier.Paths() {
+	versions := d.past(d.tier.Repo, d.previous.commit(d.tier.Repo), d.paths...)
+	for _, at := range d.paths {
 		planned := func(had map[string]layout.Hash) bool { return had[at] == d.have[at] }
 		if d.have[at] != "" && !slices.ContainsFunc(versions, planned) {
 			return release.BaseForeign, fmt.Sprintf("%s on branch %s of %s holds what Furrow did not put there", at, d.repo.Base, d.tier.Repo)
@@ -192,14 +193,14 @@ func (d *tierDecider) earlierWants() []string {
 			wants = append(wants, w)
 		}
 	}
-	for i, had := range d.past(d.tier.Repo, d.previous.commit(d.tier.Repo), d.tier.Paths()...) {
+	for i, had := range d.past(d.tier.Repo, d.previous.commit(d.tier.Repo), d.paths...) {
 		if i == maxAmendedPlans {
 			break
 		}
-		add(pick(had, d.tier.Paths()))
+		add(pick(had, d.paths))
 	}
 	if d.tier.Orphan != nil {
-		add(pick(nil, d.tier.Paths()))
+		add(pick(nil, d.paths))
 	}
 	return wants
 }
@@ -213,16 +214,21 @@ func pick(entries map[string]layout.Hash, paths []string) map[string]layout.Hash
 	return out
 }
 
+// same says that both have the same at paths.
+func same(a, b map[string]layout.Hash, paths []string) bool {
+	return !slices.ContainsFunc(paths, func(at string) bool { return a[at] != b[at] })
+}
+
 // landed says that what base has of the tier is what the newest merged proposal with these
 // Wants was when it was merged. page is that of the proposal by which it came to be so: of
 // several that landed with this content one after the other, the first that base still has.
 func (d *tierDecider) landed(wants string) (page string, landed bool, err error) {
-	closed := d.closed(d.tier.Repo, d.name, wants, d.tier.Paths())
+	closed := d.closed(d.tier.Repo, d.name, wants, d.paths)
 	if closed.Failure != nil {
 		return "", false, closed.Failure
 	}
 	for i, l := range closed.Landings {
-		if l.Have == nil || !maps.Equal(pick(l.Have, d.tier.Paths()), pick(d.have, d.tier.Paths())) {
+		if l.Have == nil || !same(l.Have, d.have, d.paths) {
 			break
 		}
 		if landed = true; i == 0 || l.OnBase {
@@ -261,13 +267,13 @@ func (d *tierDecider) outside(proposal Proposal) string {
 		return ""
 	}
 	within := func(at string) bool {
-		return slices.ContainsFunc(d.tier.Paths(), func(own string) bool { return at == own || strings.HasPrefix(at, own+"/") })
+		return slices.ContainsFunc(d.paths, func(own string) bool { return at == own || strings.HasPrefix(at, own+"/") })
 	}
 	var out []string
 	for _, at := range proposal.Paths {
 		switch {
 		case within(at):
-		case slices.ContainsFunc(d.tier.Paths(), func(own string) bool { return strings.HasPrefix(own, at+"/") }):
+		case slices.ContainsFunc(d.paths, func(own string) bool { return strings.HasPrefix(own, at+"/") }):
 			// a directory that has more than the tier, or not
 			out = append(out, slices.DeleteFunc(d.changedBelow(proposal.Head, at), within)...)
 		default:
@@ -389,17 +395,17 @@ func (d *tierDecider) match(revision string) health.Match {
 		return health.MatchUnknown
 	}
 	commit := layout.Hash(digits)
-	since, known := d.since(d.tier.Repo, commit, d.tier.Paths()...)
+	since, known := d.since(d.tier.Repo, commit, d.paths...)
 	switch {
 	case !known || since.Unknown:
 		return health.MatchUnknown
 	case since.OnBase:
-		if slices.ContainsFunc(d.tier.Paths(), func(at string) bool { return since.Changed[at] }) {
+		if slices.ContainsFunc(d.paths, func(at string) bool { return since.Changed[at] }) {
 			return health.Differs
 		}
 		return health.Matches
 	}
-	if there := d.at(d.tier.Repo, commit, d.tier.Paths()...); !maps.Equal(pick(there, d.tier.Paths()), pick(d.have, d.tier.Paths())) {
+	if there := d.at(d.tier.Repo, commit, d.paths...); !same(there, d.have, d.paths) {
 		return health.Differs
 	}
 	return health.Matches

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -64,7 +63,14 @@ func (t *Tier) ReconcilerFile() string { return t.entry(ModeFile).Path }
 func (t *Tier) ReconcilerHash() layout.Hash { return t.entry(ModeFile).Hash }
 
 // Paths are those of all entries, sorted.
-func (t *Tier) Paths() []string { return slices.Sorted(maps.Keys(t.Want())) }
+func (t *Tier) Paths() []string {
+	paths := make([]string, len(t.Entries))
+	for i, e := range t.Entries {
+		paths[i] = e.Path
+	}
+	slices.Sort(paths)
+	return paths
+}
 
 // Want is what base is to have at the tier's paths; an empty hash means that nothing is there.
 func (t *Tier) Want() map[string]layout.Hash {
