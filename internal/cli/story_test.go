@@ -38,6 +38,31 @@ func TestExplainFindsAnObjectByAnyEndOfItsID(t *testing.T) {
 	}
 }
 
+// TestWhatDiffersByClusterIsShown runs on a control plane in Git, whose blobs are fetched as they are needed.
+func TestWhatDiffersByClusterIsShown(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{
+		"seeds/web/base/kustomization.yaml":          "configMapGenerator:\n- {name: web, namespace: default, files: [page.html], options: {disableNameSuffixHash: true}}\n",
+		"seeds/web/base/page.html":                   "<p>base</p>\n",
+		"seeds/web/overlays/east/kustomization.yaml": "resources: [../../base]\ncommonAnnotations: {region: east}\n",
+		"seeds/settings.yaml":                        "apiVersion: furrow.dev/v1alpha1\nkind: Seed\nmetadata: {name: web}\nspec: {render: {kustomize: {variants: [{overlay: overlays/east, clusters: [east]}, {overlay: base}]}}}\n",
+	})
+	p.pass()
+	for command, want := range map[string]string{
+		"plan":                    "\nDiffers by cluster\n  - core/ConfigMap/default/web: east (overlays/east); west (base)\n",
+		"explain web":             "\nDiffers by cluster\n  on east (overlays/east), from seeds/web/base/kustomization.yaml\n  on west (base), from seeds/web/base/kustomization.yaml\n",
+		"pr show web/east/00":     "## Differs by cluster\n\n- `core/ConfigMap/default/web` has another content on west\n",
+		"explain web -o json":     `"contents"`,
+		"plan --seed web -o yaml": "variants:\n- clusters:\n  - west\n  name: base\n",
+	} {
+		r := p.furrow(strings.Fields(command)...)
+		if r.code != exitOK {
+			t.Errorf("%s ends with %d: %s", command, r.code, r.stderr)
+		}
+		mustContain(t, r.stdout, want)
+	}
+}
+
 func TestExplainTellsOfAStalledSeedWhereNoPlanHasTheObject(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, map[string]string{"seeds/bad.yaml": circleSeed})

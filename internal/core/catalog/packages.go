@@ -240,8 +240,8 @@ func (d *documents) readPackage(tree fs.FS, at string, entry fs.DirEntry) (pkg *
 				settings = documents
 			}
 		}
-	} else {
-		files.Root = at
+	} else if files.Root, _, _, err = resolve(tree, at); err != nil {
+		return nil, nil, err
 	}
 	pkg.take(files)
 	return pkg, settings, nil
