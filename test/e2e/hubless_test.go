@@ -129,9 +129,11 @@ func tellOfItsOwnFlux(t *testing.T, name string, options ...storyOption) {
 func TestASeedCreatesAnEdgeWithItsOwnFlux(t *testing.T) {
 	t.Parallel()
 	s := newHublessStory(t, "outpost")
+	s.records = filepath.Join(s.dir, "records")
 	s.step("the edge waits for a Flux of its own", s.waitsForItsFlux)
 	s.step("it is planted by its own Flux", s.isPlantedByItsFlux)
 	s.step("the seed is removed, the cluster after what runs on it", s.isRemoved)
+	s.step("every pass that was recorded is decided the same again", s.mustReplay)
 }
 
 // startSite starts the declared edge, as people do who have one.
@@ -384,4 +386,18 @@ func (s *hublessStory) isRemoved() {
 		return len(r.Seeds) == 0, is.State + ": " + is.Message
 	})
 	s.awaitEmpty()
+}
+
+// mustReplay decides all recorded passes again.
+func (s *hublessStory) mustReplay() {
+	s.t.Helper()
+	records, err := filepath.Glob(filepath.Join(s.records, "pass-*.json.gz"))
+	if err != nil || len(records) < 10 {
+		s.t.Fatalf("%d passes were recorded (%v)", len(records), err)
+	}
+	for _, record := range records {
+		if out := s.furrow("replay", record); !strings.Contains(out, "The decision is the one that was recorded.") {
+			s.t.Errorf("%s:\n%s", filepath.Base(record), out)
+		}
+	}
 }

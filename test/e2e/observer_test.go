@@ -309,11 +309,12 @@ func (o *observer) checkPrerequisites(ctx context.Context, pull *sdk.PullRequest
 // notReleased says, by Git and the clusters alone, what was missing for a tier to be released at a time in seconds.
 func (o *observer) notReleased(ctx context.Context, seed string, plan *planned, t plannedTier, at int64) string {
 	repo := o.story.gitops
-	merged := repo.object("origin/main", t.Path)
-	if merged != t.Tree && !o.amended(seed, t) {
-		return fmt.Sprintf("the base branch has %q at %s, and the plan %q", merged, t.Path, t.Tree)
+	dir := t.entry("tree")
+	merged := repo.object("origin/main", dir.Path)
+	if merged != dir.Hash && !o.amended(seed, t) {
+		return fmt.Sprintf("the base branch has %q at %s, and the plan %q", merged, dir.Path, dir.Hash)
 	}
-	rendered := renderedIn(repo.read("main", t.Reconciler))
+	rendered := renderedIn(repo.read("main", t.entry("file").Path))
 	key := client.ObjectKey{Namespace: t.Object.Namespace, Name: t.Object.Name}
 	var was []readiness
 	fits := func() bool {
@@ -322,7 +323,7 @@ func (o *observer) notReleased(ctx context.Context, seed string, plan *planned, 
 		o.mu.Unlock()
 		return slices.ContainsFunc(was, func(r readiness) bool {
 			_, commit, _ := strings.Cut(r.revision, ":")
-			return r.rendered == rendered && r.since <= at && repo.object(commit, t.Path) == merged
+			return r.rendered == rendered && r.since <= at && repo.object(commit, dir.Path) == merged
 		})
 	}
 	late, done := context.WithTimeout(ctx, catchUp)

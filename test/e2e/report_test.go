@@ -75,9 +75,7 @@ type plannedTier struct {
 	Cluster       string         `json:"cluster"`
 	Ordinal       int            `json:"ordinal"`
 	Prerequisites []prerequisite `json:"prerequisites"`
-	Path          string         `json:"path"`
-	Tree          string         `json:"tree"`
-	Reconciler    string         `json:"reconciler"`
+	Entries       []plannedEntry `json:"entries"`
 	Object        struct {
 		Namespace string `json:"namespace"`
 		Name      string `json:"name"`
@@ -91,8 +89,24 @@ type prerequisite struct {
 	Ordinal int    `json:"ordinal"`
 }
 
+type plannedEntry struct {
+	Path string `json:"path"`
+	Mode string `json:"mode"`
+	Hash string `json:"hash"`
+}
+
+// entry is the tier's entry of a mode: its directory is a tree, its reconciler object a file.
+func (t plannedTier) entry(mode string) plannedEntry {
+	for _, e := range t.Entries {
+		if e.Mode == mode {
+			return e
+		}
+	}
+	return plannedEntry{}
+}
+
 // gone says that the plan wants nothing of the tier to be left.
-func (t plannedTier) gone() bool { return t.Tree == "" }
+func (t plannedTier) gone() bool { return t.entry("tree").Hash == "" }
 
 func (p *planned) tier(cluster string, ordinal int) (plannedTier, bool) {
 	for _, t := range p.Tiers {

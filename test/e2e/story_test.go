@@ -57,6 +57,8 @@ type story struct {
 	provider   *provider
 	observer   *observer
 
+	// records is the directory in which furrow run records its passes; empty where it does not.
+	records string
 	// startsFrom and startedAt are when the API server of the management cluster was started again, and was ready.
 	startsFrom, startedAt time.Time
 	// told are the violations of rules that were reported.
@@ -418,7 +420,10 @@ func (s *story) spawn(name string, args ...string) (*process, error) {
 		return nil, err
 	}
 	front := []string{"run"}
-	if s.controller != nil {
+	switch {
+	case s.records != "":
+		front = append(front, "--record", s.records)
+	case s.controller != nil:
 		front = s.controller.args(s)
 	}
 	front = append(front, "--interval", "1s", "--cache", filepath.Join(s.dir, "mirrors", name))
