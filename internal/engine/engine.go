@@ -170,7 +170,9 @@ type Engine struct {
 	resume string
 	// loaded is the catalog of tree, which was read last.
 	loaded *catalog.Catalog
-	tree   Tree
+	// again counts how often it was loaded once more because a seed could not be rendered.
+	again int
+	tree  Tree
 	// self is whose control plane that is.
 	self     plan.Identity
 	plans    cache[planKey, *plan.Plan]
@@ -296,6 +298,14 @@ func (e *Engine) person() git.Person {
 // errEmptied is a control plane from which everything was deleted.
 var errEmptied = errors.New("it holds no document of Furrow and no seed, which is taken for a mistake: commit at least a GitOpsRepo")
 
+// version changes whenever the catalog does.
+func (e *Engine) version() string {
+	if e.again == 0 {
+		return e.tree.version()
+	}
+	return fmt.Sprintf("%s again %d", e.tree.version(), e.again)
+}
+
 // catalogOf reads the control plane, or what was read of it before when it cannot be read now.
 func (e *Engine) catalogOf(ctx context.Context) (tree Tree, readErr, err error) {
 	tree, readErr = e.config.ControlPlane(ctx)
@@ -306,7 +316,7 @@ func (e *Engine) catalogOf(ctx context.Context) (tree Tree, readErr, err error) 
 		}
 		tree = before
 	}
-	if tree.FS != nil && (e.loaded == nil || e.tree.version() != tree.version()) {
+	if tree.FS != nil && (e.loaded == nil || e.loaded.Failed() || e.tree.version() != tree.version()) {
 		if e.config.Record != nil {
 			e.tape = &tape{tree.FS, RecordedTree{}}
 			tree.FS = e.tape
@@ -320,6 +330,9 @@ func (e *Engine) catalogOf(ctx context.Context) (tree Tree, readErr, err error) 
 			self, loadErr = tree.Identity(loaded, e.config.Owner)
 		}
 		if loadErr == nil {
+			if e.loaded != nil && e.loaded.Failed() {
+				e.again++
+			}
 			e.loaded, e.tree, e.self = loaded, tree, self
 		}
 		readErr = cmp.Or(readErr, loadErr)

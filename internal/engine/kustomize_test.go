@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -8,9 +10,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/render"
 )
 
 // overlays is a seed whose clusters choose overlays by name and by label.
@@ -139,5 +143,33 @@ func TestAPackageThatCannotBeBuiltHoldsItsSeedAsItIs(t *testing.T) {
 	if diff := cmp.Diff([]string{"east: small", "prod-1: large", "prod-2: large"}, w.sizes()); diff != "" {
 		t.Errorf("the clusters have (-want +got):\n%s", diff)
 	}
+	w.check()
+}
+
+// unfit is a renderer that the machine keeps from its work so many times.
+type unfit struct {
+	render.Renderer
+	times int
+}
+
+func (u *unfit) Render(ctx context.Context, p *catalog.Package) (catalog.Rendered, error) {
+	if u.times--; u.times >= 0 {
+		return catalog.Rendered{}, errors.New("no process can be started")
+	}
+	return u.Renderer.Render(ctx, p)
+}
+
+func TestASeedIsRenderedAgainWhereTheMachineFailed(t *testing.T) {
+	before := render.All
+	render.All = slices.Clone(before)
+	render.All[0] = &unfit{before[0], 2}
+	t.Cleanup(func() { render.All = before })
+	w := newWorld(t, fleet{workload: []string{"east", "prod-1", "prod-2"}})
+	w.control.put("main", "plant web", overlays)
+	w.pass()
+	if s := w.report.Seeds[0]; !strings.Contains(s.Message, "no process can be started. It is tried again with the next pass") {
+		t.Errorf("the seed is %s: %s", s.State, s.Message)
+	}
+	w.release(t)
 	w.check()
 }

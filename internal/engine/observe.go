@@ -59,7 +59,7 @@ func (e *Engine) observe(ctx context.Context) (*observation, error) {
 	o := &observation{engine: e, tree: tree, readErr: readErr, repos: map[string]*repoState{}}
 	o.facts = &pass.Facts{
 		Now: e.began, Self: e.self, DeletionGuard: e.config.DeletionGuard, Strict: e.config.Strict,
-		ControlPlane: pass.ControlPlane{Revision: e.tree.Revision, Version: e.tree.version(), Scope: tree.scope(), Catalog: e.loaded},
+		ControlPlane: pass.ControlPlane{Revision: e.tree.Revision, Version: e.version(), Scope: tree.scope(), Catalog: e.loaded},
 		Repos:        map[string]*pass.Repo{},
 		Health:       pass.Health{None: e.config.Channel == nil},
 	}

@@ -158,8 +158,9 @@ func (c *Cache) render(ctx context.Context, p *catalog.Package) (catalog.Rendere
 	switch {
 	case ctx.Err() != nil:
 		return r, ctx.Err()
-	case err != nil: // of the machine: it is tried again
-		return catalog.Rendered{Problems: manifest.Problems{p.Problem(v1alpha1.ReasonRenderFailed, manifest.Source{File: p.Place}, err.Error(), "It is tried again.")}}, nil
+	case err != nil:
+		problem := p.Problem(v1alpha1.ReasonRenderFailed, manifest.Source{File: p.Place}, err.Error(), "It is tried again with the next pass.")
+		return catalog.Rendered{Problems: manifest.Problems{problem}, Failed: true}, nil
 	}
 	c.put(key, r)
 	return r, nil

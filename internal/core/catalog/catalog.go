@@ -66,6 +66,11 @@ type Catalog struct {
 	Unread map[string]manifest.Source
 }
 
+// Failed says that some seed may load better next time, although nothing has changed.
+func (c *Catalog) Failed() bool {
+	return slices.ContainsFunc(c.Seeds, func(s Seed) bool { return s.Failed })
+}
+
 // Seed looks a seed up by name.
 func (c *Catalog) Seed(name string) (*Seed, bool) {
 	i, found := slices.BinarySearchFunc(c.Seeds, name, func(s Seed, name string) int { return strings.Compare(s.Name, name) })

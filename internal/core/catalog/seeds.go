@@ -34,6 +34,8 @@ type Seed struct {
 	Lost []manifest.Source
 	// Err says why the seed cannot be planned; all else may then be incomplete.
 	Err error
+	// Failed says that it is not the seed's fault, so that it may be planned when it is loaded again.
+	Failed bool
 }
 
 // Objects are those of all variants.
@@ -81,6 +83,8 @@ type Rendered struct {
 	// Variants have their objects as they were rendered, documents of Furrow among them.
 	Variants []Variant
 	Problems manifest.Problems
+	// Failed says that the machine kept the renderer from its work, and not the package.
+	Failed bool
 }
 
 // Manifests is what a package of plain manifests holds.
@@ -107,6 +111,7 @@ func Manifests(p *Package) Rendered {
 // assembly is a seed on its way from what was rendered.
 type assembly struct {
 	*Package
+	failed   bool
 	variants []Variant
 	clusters map[string]v1alpha1.Cluster
 }
@@ -126,7 +131,7 @@ func completeSeeds(p *Packages, rendered map[string]Rendered) []Seed {
 	scopes := map[manifest.GroupKind]manifest.Scope{}
 	assemblies := make([]*assembly, 0, len(p.seeds))
 	for _, pkg := range p.Seeds() {
-		a := &assembly{Package: pkg}
+		a := &assembly{Package: pkg, failed: rendered[pkg.Name].Failed}
 		a.report(rendered[pkg.Name].Problems...)
 		for _, v := range rendered[pkg.Name].Variants {
 			a.takeVariant(v)
@@ -220,7 +225,7 @@ func nameFault(name string) string {
 }
 
 func (a *assembly) complete(scopes map[manifest.GroupKind]manifest.Scope) Seed {
-	seed := Seed{Name: a.Name, Place: a.Place, Clusters: a.clusters, Skipped: a.skipped, Lost: a.lost}
+	seed := Seed{Name: a.Name, Place: a.Place, Clusters: a.clusters, Skipped: a.skipped, Lost: a.lost, Failed: a.failed}
 	if a.spec != nil {
 		seed.Spec = *a.spec
 	}

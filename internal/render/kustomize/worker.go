@@ -141,8 +141,8 @@ func buildInWorker(ctx context.Context, r request) ([]build, error) {
 		return nil, tooLong()
 	case exitMemory:
 		return nil, &fault{Reason: v1alpha1.ReasonRenderBudget, Message: fmt.Sprintf("building it takes more than %d MiB of memory", maxMemory>>20), Next: "Make the kustomizations smaller, or split the seed."}
-	default:
-		return nil, fmt.Errorf("the process that builds kustomizations failed: %w", err)
+	default: // the runtime, or the system, has ended it
+		return nil, &fault{Reason: v1alpha1.ReasonRenderFailed, Message: fmt.Sprintf("the process that builds it ended early (%v)", err), Next: "If memory is short, give Furrow more; else make the kustomizations smaller."}
 	}
 	var builds []build
 	if err := gob.NewDecoder(&out.Buffer).Decode(&builds); err != nil {
