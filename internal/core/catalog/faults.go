@@ -102,6 +102,15 @@ func (inv *Inventory) AnyBroken() (manifest.Source, bool) {
 	return inv.first(func(fault) bool { return true })
 }
 
+// MayDeclareMore is a document or file that cannot be used and may declare a cluster; false
+// when there is none.
+func (inv *Inventory) MayDeclareMore() (manifest.Source, bool) {
+	if at, broken := inv.AnyBroken(); broken || len(inv.faults.lost) == 0 {
+		return at, broken
+	}
+	return inv.faults.lost[0], true
+}
+
 // first is the first document that cannot be used and may declare such a cluster.
 func (inv *Inventory) first(such func(fault) bool) (manifest.Source, bool) {
 	if unread := inv.faults.unread; len(unread) > 0 {

@@ -270,7 +270,32 @@ func (m *merge) addUnused(variant int) {
 			return
 		}
 	}
+	if why := m.mayBeChosen(v); why != "" && m.onManagement(variant) {
+		m.problems = append(m.problems, m.problem(v1alpha1.ReasonBrokenDocument, fmt.Sprintf("variant %s has objects for a management cluster, and it is not known whether a cluster gets it: %s", v.Name, why), "Correct that document."))
+		return
+	}
 	m.warnings = append(m.warnings, m.problem(v1alpha1.ReasonVariantUnused, fmt.Sprintf("no cluster gets variant %s, so that nothing of it is planned", v.Name), "Correct its clusters or clusterSelector, or remove it."))
+}
+
+// mayBeChosen says why a cluster that cannot be read may get a variant; empty where none may.
+func (m *merge) mayBeChosen(v catalog.Variant) string {
+	for _, name := range v.Clusters {
+		if why := m.inventory.BrokenOrLost(name); why != "" {
+			return fmt.Sprintf("of %s, %s", name, why)
+		}
+	}
+	if at, doubtful := m.inventory.MayDeclareMore(); doubtful && (v.Selector != nil || v.Default()) {
+		return fmt.Sprintf("%s cannot be used and may declare one", at)
+	}
+	return ""
+}
+
+// onManagement says that a variant puts something on a management cluster, or may.
+func (m *merge) onManagement(variant int) bool {
+	placements, problems := placeVariant(m.seed, variant, m.inventory, nil)
+	return len(problems) > 0 || slices.ContainsFunc(placements, func(p Placement) bool {
+		return slices.ContainsFunc(p.Clusters, func(name string) bool { return m.inventory.Clusters[name].Role == v1alpha1.RoleManagement })
+	})
 }
 
 // warnOfLost warns of an object that goes only where other variants are, which lack it.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,7 +40,11 @@ func pool(replicas string) string {
 // shownVariants says where all objects are and what they have there, and how many contents there are.
 func shownVariants(t *testing.T, seed catalog.Seed, fleet ...string) string {
 	t.Helper()
-	inv := inventoryOf(t, fleet...)
+	cat, err := catalog.Load(fstest.MapFS{"clusters.yaml": {Data: []byte(join(fleet...))}}) // of which some may be broken
+	if err != nil {
+		t.Fatal(err)
+	}
+	inv := cat.Inventory
 	if err := AddImplied(inv, []catalog.Seed{seed})["web"]; err != nil {
 		return "error: " + err.Error()
 	}
@@ -156,6 +161,20 @@ func TestVariantsArePlacedOnTheClustersThatChooseThem(t *testing.T) {
 				return []catalog.Variant{variant(t, "eu", "region=eu", capi, settings("own", "1", ""))}
 			},
 			want: []string{"own on edge-1: 1", "edge-1 on mgmt: <nil>"},
+		},
+		"a variant of a cluster that cannot be read holds what it has on management clusters": {
+			clusters: []string{mgmt, edgeUS, "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge-eu}\nspec: {typo: x}\n"},
+			variants: func() []catalog.Variant {
+				return []catalog.Variant{variant(t, "eu", "edge-eu", settings("eu", "1", "furrow.dev/cluster: mgmt")), variant(t, "us", "edge-us", settings("own", "1", ""))}
+			},
+			want: []string{`error: seeds/web: Seed "web": variant eu has objects for a management cluster, and it is not known whether a cluster gets it: of edge-eu, its document at clusters.yaml:10 cannot be used: unknown field "typo". Correct that document.`},
+		},
+		"a variant of a cluster that cannot be read holds nothing else": {
+			clusters: []string{mgmt, edgeUS, "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge-eu}\nspec: {typo: x}\n"},
+			variants: func() []catalog.Variant {
+				return []catalog.Variant{variant(t, "eu", "region=eu", settings("own", "2", "")), variant(t, "us", "edge-us", settings("own", "1", ""))}
+			},
+			want: []string{"own on edge-us: 1", `warning: seeds/web: Seed "web": no cluster gets variant eu, so that nothing of it is planned. Correct its clusters or clusterSelector, or remove it.`},
 		},
 		"a variant that creates a cluster must be chosen": {
 			clusters: []string{mgmt},
