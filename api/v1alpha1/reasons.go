@@ -139,6 +139,9 @@ const (
 	ReasonEditedAndUnmergeable   Reason = "EditedAndUnmergeable"
 	ReasonEditedAndStale         Reason = "EditedAndStale"
 	ReasonProposalTooWide        Reason = "ProposalTooWide"
+	ReasonHeldByMember           Reason = "HeldByMember"
+	ReasonWaitingForProposal     Reason = "WaitingForProposal"
+	ReasonManyProposals          Reason = "ManyProposals"
 	ReasonRejected               Reason = "Rejected"
 	ReasonReverted               Reason = "Reverted"
 	ReasonForeignContent         Reason = "ForeignContent"
@@ -373,6 +376,9 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonEditedAndUnmergeable, "A person has edited the proposal, the plan has changed since, and it cannot be merged any more.", "Delete its branch to have it proposed again."},
 		{ReasonEditedAndStale, "A person has edited the proposal, and the base branch has changed under it. Merging it would undo that change.", "Rebase it onto the base branch, or delete its branch."},
 		{ReasonProposalTooWide, "Merging the proposal would also change files of others.", "Take them out of the branch, or delete the branch."},
+		{ReasonHeldByMember, "The proposal carries another tier that must not be merged now; the message names it and says why.", "Resolve what the message names. Where a person has edited the proposal, deleting its branch has the other tiers proposed without it."},
+		{ReasonWaitingForProposal, "A person has edited the open proposal of the tier's group, so the tier does not join it.", "Merge that proposal, or delete its branch."},
+		{ReasonManyProposals, "More than twenty proposals of the seed wait for a person.", "Set `spec.rollout.groupBy` of the Seed to have tiers [proposed together](concepts.md#proposals-of-several-tiers)."},
 		{ReasonRejected, "A person turned the proposal down, or deleted the branch of a pull request.", "Change the seed, or run `furrow retry`."},
 		{ReasonReverted, "The tier was merged, and the base branch no longer has it. On plain Git a removal that was merged by squash looks the same.", "Change the seed, or run `furrow retry`."},
 		{ReasonForeignContent, "The base branch has files at the tier's paths that Furrow did not put there; on plain Git also an edited proposal that was merged.", "Remove them from the base branch, make the seed say the same, or run `furrow retry`: merging that proposal replaces them."},

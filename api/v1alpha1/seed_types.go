@@ -91,6 +91,10 @@ type SeedSpec struct {
 	// +optional
 	Render *SeedRender `json:"render,omitempty"`
 
+	// Rollout says how the seed's tiers are proposed.
+	// +optional
+	Rollout *Rollout `json:"rollout,omitempty"`
+
 	// Suspend stops new proposals. What was proposed stays open.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
@@ -197,6 +201,32 @@ type LocalReference struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 }
+
+// Rollout says how tiers are proposed.
+type Rollout struct {
+	// GroupBy says which tiers of the seed one proposal carries, of those that are free to be proposed
+	// at the same time: Tier, the default, each in a proposal of its own; Level, those of one level
+	// on all clusters; Cluster, those of one cluster; Seed, all. What deletes objects is proposed
+	// apart from the rest, and a proposal has at most 200 tiers.
+	// +optional
+	GroupBy GroupBy `json:"groupBy,omitempty"`
+}
+
+// GroupBy says which tiers one proposal carries.
+//
+// +kubebuilder:validation:Enum=Tier;Level;Cluster;Seed
+type GroupBy string
+
+const (
+	// GroupByTier proposes each tier of each cluster alone.
+	GroupByTier GroupBy = "Tier"
+	// GroupByLevel proposes the tiers of one level together.
+	GroupByLevel GroupBy = "Level"
+	// GroupByCluster proposes the tiers of one cluster together.
+	GroupByCluster GroupBy = "Cluster"
+	// GroupBySeed proposes all tiers of the seed together.
+	GroupBySeed GroupBy = "Seed"
+)
 
 // DeletionPolicy says what becomes of what a deleted Seed has planted.
 //
@@ -405,6 +435,14 @@ const (
 	// PlainSecretsAllow writes Secrets as they are.
 	PlainSecretsAllow PlainSecretPolicy = "Allow"
 )
+
+// GroupByOrDefault says which tiers one proposal carries; Tier when nothing is given.
+func (s SeedSpec) GroupByOrDefault() GroupBy {
+	if s.Rollout == nil {
+		return GroupByTier
+	}
+	return cmp.Or(s.Rollout.GroupBy, GroupByTier)
+}
 
 // RuleEnabled says whether the dependency rule of this name is on.
 func (s SeedSpec) RuleEnabled(rule string) bool { return !slices.Contains(s.DisabledRules, rule) }

@@ -159,7 +159,9 @@ func (d *demoRun) step(ctx context.Context, seen standalone.Seen) error {
 		if err := l.repo.Forge.Merge(ctx, l.proposal, git.Person{Name: "Demo", Email: "demo@example.com", When: time.Now()}); err != nil {
 			return err
 		}
-		d.log.sayTier(l.proposal.Tier.Seed, l.proposal.Tier.Cluster+" tier "+l.proposal.Tier.Number(), "merged", "by the demo, as a reviewer would")
+		for _, m := range l.proposal.Tiers {
+			d.log.sayTier(m.Tier.Seed, m.Tier.Cluster+" tier "+m.Tier.Number(), "merged", "by the demo, as a reviewer would")
+		}
 	}
 	if len(all) > 0 || seen.Report.Changed || !seen.Report.Done() {
 		return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/forge"
@@ -24,7 +25,8 @@ func newPR() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pr",
 		Short: "List, show, merge and reject proposals",
-		Long: `A proposal carries one tier on a branch, furrow/<base>/tier/<seed>/<cluster>/<tier>. On a
+		Long: `A proposal carries one tier on a branch, furrow/<base>/tier/<seed>/<cluster>/<tier>, or, where
+the seed has spec.rollout.groupBy, several on furrow/<base>/group/<seed>/<group>. On a
 forge it is a pull request: use the forge's pages, or these commands, which act as the user of
 the credentials.
 
@@ -33,7 +35,8 @@ merge it with git or with 'furrow pr merge'. Plain Git remembers no closed propo
 that is deleted is proposed again; to turn a proposal down, reject it. A squashed merge by hand
 counts like any other, but a later revert of it is not recognised as one.
 
-PROPOSAL is <seed>/<cluster>/<tier>, as 'furrow pr list' shows it, or the branch.`,
+PROPOSAL is <seed>/<cluster>/<tier> or <seed>/<group>, as 'furrow pr list' shows it, or the
+branch. One of several tiers is also found by each of them.`,
 		Example: `  furrow pr list
   furrow pr show edge-5g/mgmt/00
   furrow pr merge edge-5g/mgmt/00
@@ -60,7 +63,9 @@ type located struct {
 type prView struct {
 	Repo   string `json:"repo"`
 	Branch string `json:"branch"`
-	Tier   string `json:"tier"`
+	// Tier is the one that it carries, or Tiers where there are several.
+	Tier  string   `json:"tier,omitempty"`
+	Tiers []string `json:"tiers,omitempty"`
 	// Owner and Origin are those of the control plane whose plan it carries; empty where
 	// there is no such plan any more.
 	Owner  string `json:"owner,omitempty"`
@@ -78,7 +83,13 @@ type prView struct {
 
 func viewOf(l located, body bool) prView {
 	p := l.proposal
-	v := prView{Repo: l.repo.Name, Branch: p.Branch, Tier: p.Tier.String(), Owner: l.owner.Owner, Origin: l.owner.Origin, State: prState(l), Title: p.Title, Wants: p.Wants, Head: p.Head.String(), Reason: p.Reason, Gate: l.gate, URL: p.URL}
+	v := prView{Repo: l.repo.Name, Branch: p.Branch, Owner: l.owner.Owner, Origin: l.owner.Origin, State: prState(l), Title: p.Title, Wants: p.Wants, Head: p.Head.String(), Reason: p.Reason, Gate: l.gate, URL: p.URL}
+	for _, m := range p.Tiers {
+		v.Tiers = append(v.Tiers, m.Tier.String())
+	}
+	if len(v.Tiers) == 1 {
+		v.Tier, v.Tiers = v.Tiers[0], nil
+	}
 	if body {
 		v.Body = p.Body
 	}
@@ -142,7 +153,7 @@ func listLines(all []located) [][]string {
 	shared := slices.ContainsFunc(all, func(l located) bool { return !l.ours })
 	lines := [][]string{{"REPO", "PROPOSAL", "STATE"}}
 	for _, l := range all {
-		lines = append(lines, []string{l.repo.Name, shortName(l.proposal), prState(l)})
+		lines = append(lines, []string{l.repo.Name, l.shortName(), prState(l)})
 	}
 	for i := range lines {
 		owner, title := "OWNER", "TITLE"
@@ -168,9 +179,14 @@ func (l located) ownerLabel() string {
 	return fmt.Sprintf("%s (origin %s)", l.owner.Owner, l.owner.ShortOrigin())
 }
 
-// shortName is <seed>/<cluster>/<tier>.
-func shortName(p forge.Proposal) string {
-	return p.Tier.Seed + "/" + p.Tier.Cluster + "/" + p.Tier.Number()
+// shortName is <seed>/<cluster>/<tier>, or <seed>/<group> of a proposal of several.
+func (l located) shortName() string { return layout.ProposalName(l.repo.Base, l.proposal.Branch) }
+
+// is says that a person may mean the proposal by a name: one of several tiers is also found by each of them.
+func (l located) is(name string) bool {
+	return name == l.proposal.Branch || name == l.shortName() || slices.ContainsFunc(l.proposal.Tiers, func(m layout.Member) bool {
+		return name == layout.ProposalName(l.repo.Base, layout.TierBranch(l.repo.Base, m.Tier))
+	})
 }
 
 func proposals(ctx context.Context, s *controlplane.Session) ([]located, error) {
@@ -195,7 +211,7 @@ func proposals(ctx context.Context, s *controlplane.Session) ([]located, error) 
 		}
 		owners := r.Owners(refs)
 		for _, p := range list {
-			of, err := owners.Of(ctx, p.Tier.Seed)
+			of, err := owners.Of(ctx, p.Seed)
 			if err != nil {
 				return nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
 			}
@@ -221,10 +237,10 @@ func find(ctx context.Context, s *controlplane.Session, name string) (located, e
 	}
 	var names []string
 	for _, l := range all {
-		if l.proposal.Branch == name || shortName(l.proposal) == name {
+		if l.is(name) {
 			return l, nil
 		}
-		names = append(names, shortName(l.proposal))
+		names = append(names, l.shortName())
 	}
 	if len(names) == 0 {
 		return located{}, fmt.Errorf("there is no proposal %q; none is open", name)
@@ -364,7 +380,7 @@ func (m *prMerge) mayMerge(l located) error {
 	if l.gate == release.EditedOnPlainGit {
 		next = "The next pass then proposes it anew"
 	}
-	return fmt.Errorf("%s must not be merged now: %s. %s; --force merges it all the same", shortName(l.proposal), strings.TrimSuffix(l.gate, "."), next)
+	return fmt.Errorf("%s must not be merged now: %s. %s; --force merges it all the same", l.shortName(), strings.TrimSuffix(l.gate, "."), next)
 }
 
 // notMerged adds what comes next to a refusal of a proposal that is stale.
@@ -377,7 +393,7 @@ func notMerged(l located, err error) error {
 	case l.proposal.Edited:
 		return fmt.Errorf("%w. A person has edited it, so Furrow leaves it alone: rebase it onto %s, or delete its branch", err, l.repo.Base)
 	}
-	return fmt.Errorf("%w. The next pass of the run that owns seed %s brings it up to date", err, l.proposal.Tier.Seed)
+	return fmt.Errorf("%w. The next pass of the run that owns seed %s brings it up to date", err, l.proposal.Seed)
 }
 
 func newPRReject() *cobra.Command {
@@ -396,7 +412,7 @@ func newPRReject() *cobra.Command {
 			if err := l.repo.Forge.Reject(cmd.Context(), l.proposal, person(cmd.Context()), reason); err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "Rejected %s. It comes back when the seed changes, or with 'furrow retry %s'.\n", l.proposal.Branch, l.proposal.Tier.Seed)
+			fmt.Fprintf(cmd.OutOrStdout(), "Rejected %s. It comes back when the seed changes, or with 'furrow retry %s'.\n", l.proposal.Branch, l.proposal.Seed)
 			return nil
 		}),
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/pass"
@@ -121,22 +122,18 @@ func (s *slice) failed(a *pass.Action, err error) {
 	case err == nil:
 	case forge.IsGone(err):
 		s.raced = true // a person was faster: what they did is observed in the next pass
-	case a.Verb == pass.PushPlan || a.Tier == nil && !isTierBranch(s.repo, a.Branch):
+	case a.Verb == pass.PushPlan || len(a.Tiers) == 0:
 		s.seeds[a.Seed] = errors.Join(s.seeds[a.Seed], fmt.Errorf("seed %q: %w", a.Seed, err))
 		s.withdraw(func(u update) bool { return u.action.Seed == a.Seed })
 	default:
-		tier, _ := layout.TierOfBranch(s.repo.facts.Base, a.Branch)
-		s.tiers[tier] = err
+		for _, m := range a.Tiers {
+			s.tiers[m.Tier] = err
+		}
 	}
 	s.repo.leaveAlone(err, s.engine.config.Now)
 	if git.IsUntrusted(err) && s.seeds[a.Seed] == nil { // a person has to do something
 		s.seeds[a.Seed] = fmt.Errorf("seed %q: %w", a.Seed, err)
 	}
-}
-
-func isTierBranch(r *repoState, branch string) bool {
-	_, ok := layout.TierOfBranch(r.facts.Base, branch)
-	return ok
 }
 
 // withdraw takes updates out of the push, and says whether there were any.
@@ -198,4 +195,25 @@ func (s *slice) learn(opened int, late bool) {
 	case opened >= max(minBatch, s.repo.batch):
 		s.repo.batch = 2 * opened
 	}
+}
+
+// pushGrace is how long a push that has begun may take after the engine was told to stop.
+const pushGrace = 30 * time.Second
+
+// move moves branches, and is not interrupted by a stop: a server that is cut off while
+// it moves branches can leave them locked.
+func (r *repoState) move(ctx context.Context, updates ...git.Update) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	whole, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() {
+		grace, done := context.WithTimeout(whole, pushGrace)
+		defer done()
+		<-grace.Done()
+		cancel()
+	})
+	defer stop()
+	return r.Mirror.Push(whole, updates)
 }

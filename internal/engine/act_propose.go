@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -14,21 +15,15 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// graft copies the tier's entries from the plan's tree onto base, hash by hash.
+// graft copies the entries of tiers from the plan's tree onto base, hash by hash.
 func (s *slice) graft(a *pass.Action) error {
 	r := s.repo
 	edits, err := edits(a.Entries)
 	if err != nil {
 		return err
 	}
-	request := &forge.Request{Tier: *a.Tier, Branch: a.Branch, Wants: a.Wants, Title: a.Title, Body: a.Body, Shut: a.Why}
-	meta := git.CommitMeta{Author: s.person, Message: forge.AddTrailers(a.Title+"\n\n"+a.Body, []forge.Trailer{
-		{Key: forge.TrailerSeed, Value: a.Seed},
-		revisionTrailer(a.Revision),
-		{Key: forge.TrailerTier, Value: a.Tier.String()},
-		{Key: forge.TrailerPlan, Value: s.plan(a.Seed).String()},
-		{Key: forge.TrailerWants, Value: a.Wants},
-	})}
+	request := &forge.Request{Branch: a.Branch, Carried: forge.Carried{Wants: a.Wants, Tiers: a.Tiers}, Title: a.Title, Body: a.Body, Shut: a.Why}
+	meta := git.CommitMeta{Author: s.person, Message: forge.AddTrailers(a.Title+"\n\n"+a.Body, s.trailers(a, request.Carried))}
 	graft, err := r.Mirror.Graft(r.head, edits, meta)
 	if err != nil {
 		return err
@@ -44,6 +39,18 @@ func (s *slice) graft(a *pass.Action) error {
 	request.Head = u.New
 	s.updates = append(s.updates, u)
 	return nil
+}
+
+// trailers are those of the commit of a proposal.
+func (s *slice) trailers(a *pass.Action, carried forge.Carried) []forge.Trailer {
+	out := []forge.Trailer{{Key: forge.TrailerSeed, Value: a.Seed}, revisionTrailer(a.Revision)}
+	for _, t := range carried.Trailers() {
+		if t.Key == forge.TrailerWants {
+			out = append(out, forge.Trailer{Key: forge.TrailerPlan, Value: s.plan(a.Seed).String()})
+		}
+		out = append(out, t)
+	}
+	return out
 }
 
 // isCommit says that a commit is what would be pushed now, but for its time.
@@ -76,6 +83,73 @@ func edits(entries []plan.Entry) ([]git.Edit, error) {
 	return out, nil
 }
 
+// push moves all branches in one request. What is refused, or was moved by somebody else,
+// holds only what it belongs to: the rest is sent again without it.
+func (s *slice) push(ctx context.Context) {
+	for {
+		var moving []git.Update
+		for _, u := range s.updates {
+			if u.Old != u.New {
+				moving = append(moving, u.Update)
+			}
+		}
+		if len(moving) == 0 {
+			return
+		}
+		err := s.repo.move(ctx, moving...)
+		if err == nil {
+			s.changed = true
+			return
+		}
+		refused, ok := errors.AsType[*git.PushError](err)
+		if ok && s.withdrawRefused(refused) {
+			continue
+		}
+		if !git.IsLeaseRefused(err) { // else it is observed in the next pass
+			s.failAll(err)
+		}
+		s.updates = nil
+		return
+	}
+}
+
+// withdrawRefused takes out what cannot be pushed; false when there is nothing to take out.
+func (s *slice) withdrawRefused(refused *git.PushError) bool {
+	stale, unplanned := map[string]bool{}, map[string]bool{}
+	for _, u := range s.updates {
+		reason, blamed := refused.Refs[u.Ref]
+		switch {
+		case !blamed:
+		case refused.LeaseRefused(u.Ref):
+			s.raced, stale[u.action.Seed] = true, true
+		case u.action.Verb == pass.PushPlan:
+			unplanned[u.action.Seed] = true // without its plan nothing may be proposed
+			s.seeds[u.action.Seed] = fmt.Errorf("seed %q: %w", u.action.Seed, refused)
+		default:
+			for _, m := range u.action.Tiers {
+				s.tiers[m.Tier] = fmt.Errorf("the server refuses branch %s: %s", u.Ref, reason)
+			}
+		}
+	}
+	return s.withdraw(func(u update) bool {
+		_, blamed := refused.Refs[u.Ref]
+		return blamed || stale[u.action.Seed] || unplanned[u.action.Seed]
+	})
+}
+
+// failAll notes that a push failed as a whole.
+func (s *slice) failAll(err error) {
+	s.repo.leaveAlone(err, s.engine.config.Now)
+	if git.IsTransient(err) && s.unread() != nil {
+		return // the repository's servers do not answer, which is its problem and not the seeds'
+	}
+	for _, u := range s.updates {
+		if s.seeds[u.action.Seed] == nil && u.action.Seed != "" {
+			s.seeds[u.action.Seed] = fmt.Errorf("seed %q: %w", u.action.Seed, err)
+		}
+	}
+}
+
 // propose opens the proposals of the branches that were pushed, as many at once as the forge may be asked.
 func (s *slice) propose(ctx context.Context) {
 	var proposed []layout.Tier
@@ -89,7 +163,9 @@ func (s *slice) propose(ctx context.Context) {
 			return
 		}
 		s.repo.proposals[u.Ref], s.opened[s.repo.name+" "+u.Ref] = proposal, proposalFacts(proposal)
-		proposed = append(proposed, *u.action.Tier)
+		for _, m := range u.action.Tiers {
+			proposed = append(proposed, m.Tier)
+		}
 	}
 	late, served, calling := false, map[string]bool{}, max(1, s.engine.config.ForgeCalls)
 	var calls sync.WaitGroup

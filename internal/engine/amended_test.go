@@ -63,7 +63,7 @@ func amendedWith(t *testing.T, tier, file string, edit func(string) string) (*wo
 	for range 120 {
 		w.pass()
 		for _, p := range w.open() {
-			if strings.HasSuffix(p.Tier.String(), "/"+tier) && !p.Edited {
+			if strings.HasSuffix(p.Tiers[0].Tier.String(), "/"+tier) && !p.Edited {
 				before := w.file(p.Branch, file)
 				w.gitops.put(p.Branch, "Change what was proposed", map[string]string{file: edit(before)})
 				if w.file(p.Branch, file) == before {

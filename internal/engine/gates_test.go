@@ -32,7 +32,9 @@ func (w *world) proposed() map[string]string {
 	w.t.Helper()
 	out := map[string]string{}
 	for _, p := range w.open() {
-		out[nameOf(p.Tier)] = ""
+		for _, m := range p.Tiers {
+			out[nameOf(m.Tier)] = ""
+		}
 	}
 	if w.report == nil {
 		return out
@@ -56,18 +58,23 @@ func (w *world) mustTouchTheirTiers() {
 	refs, _ := w.gitops.Fetch(context.Background(), "main")
 	shut := w.proposed()
 	for _, p := range w.open() {
-		if s, _ := w.report.Seed(p.Tier.Seed); s == nil || len(s.Tiers) == 0 {
+		if s, _ := w.report.Seed(p.Seed); s == nil || len(s.Tiers) == 0 {
 			continue // it cannot be looked at
 		}
-		if p.Wants == "" || shut[nameOf(p.Tier)] != "" && (p.Edited || w.faults.rate != nil) {
+		if p.Wants == "" || isShut(shut, p) && (p.Edited || w.faults.rate != nil) {
 			continue
 		}
 		for _, at := range w.broughtBy(refs["main"], p.Head) {
-			if !ofTier(at, p.Tier) {
-				w.t.Errorf("merging %s would change %s as well:\n%s", nameOf(p.Tier), at, w.describe())
+			if !slices.ContainsFunc(p.Tiers, func(m layout.Member) bool { return ofTier(at, m.Tier) }) {
+				w.t.Errorf("merging %s would change %s as well:\n%s", p.Branch, at, w.describe())
 			}
 		}
 	}
+}
+
+// isShut says that the status names a reason why a proposal must not be merged, of those of its tiers.
+func isShut(shut map[string]string, p forge.Proposal) bool {
+	return slices.ContainsFunc(p.Tiers, func(m layout.Member) bool { return shut[nameOf(m.Tier)] != "" })
 }
 
 // ofTier says that a path is one of the two that a tier of these worlds lands at.
@@ -165,7 +172,7 @@ func chain(name, value string) string {
 func (w *world) find(name string) forge.Proposal {
 	w.t.Helper()
 	for _, p := range w.open() {
-		if nameOf(p.Tier) == name {
+		if nameOf(p.Tiers[0].Tier) == name {
 			return p
 		}
 	}

@@ -23,7 +23,7 @@ func (w *world) mustHold(seed, message string, unconfirmed ...string) {
 		w.t.Errorf("what waits to be confirmed differs (-want +got):\n%s", diff)
 	}
 	for _, p := range w.open() {
-		if p.Tier.Seed == seed {
+		if p.Seed == seed {
 			w.t.Errorf("%s is proposed", p.Title)
 		}
 	}
@@ -310,7 +310,7 @@ func TestAProposalThatIsNoLongerConfirmedIsTakenBack(t *testing.T) {
 			t.Fatalf("nothing is proposed:\n%s", w.describe())
 		}
 		for range 20 { // until the tier of the creator is proposed
-			if open = w.open(); len(open) == 1 && open[0].Tier.Cluster == "mgmt" {
+			if open = w.open(); len(open) == 1 && open[0].Tiers[0].Tier.Cluster == "mgmt" {
 				break
 			}
 			for _, p := range open {

@@ -51,7 +51,7 @@ func TestTwoControlPlanesOfOneNameNeverRemoveEachOthersSeeds(t *testing.T) {
 	for range 12 {
 		e.pass(a, b)
 		for _, p := range e.proposals("a") {
-			if p.Tier.Seed != "beta" {
+			if p.Seed != "beta" {
 				t.Errorf("%s is proposed: %s", p.Branch, p.Title)
 			}
 		}

@@ -163,7 +163,7 @@ func (r *repoState) list(ctx context.Context) error {
 
 func proposalFacts(p forge.Proposal) pass.Proposal {
 	return pass.Proposal{
-		Tier: p.Tier, Wants: p.Wants, Title: p.Title, URL: p.URL, Head: hashOf(p.Head), Base: hashOf(p.Base),
+		Seed: p.Seed, Tiers: p.Tiers, Title: p.Title, URL: p.URL, Head: hashOf(p.Head), Base: hashOf(p.Base),
 		Edited: p.Edited, Rejected: p.Rejected, Reason: p.Reason, Stale: p.Stale, Paths: p.Paths,
 	}
 }

@@ -242,7 +242,7 @@ func (w *world) mergeable() []forge.Proposal {
 		return nil
 	}
 	shut := w.proposed()
-	return slices.DeleteFunc(w.open(), func(p forge.Proposal) bool { return shut[nameOf(p.Tier)] != "" })
+	return slices.DeleteFunc(w.open(), func(p forge.Proposal) bool { return isShut(shut, p) })
 }
 
 // reopen takes back every rejection.

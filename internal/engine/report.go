@@ -274,7 +274,7 @@ func (r *Report) keepSince(had *Report) {
 func (o *observation) countProposals(d *pass.Decision, r *repoState) int {
 	count := 0
 	for _, proposal := range r.proposals {
-		if _, ours := d.Seeds[proposal.Tier.Seed]; ours && !proposal.Rejected {
+		if _, ours := d.Seeds[proposal.Seed]; ours && !proposal.Rejected {
 			count++
 		}
 	}
@@ -360,11 +360,14 @@ func reportTier(f *pass.Facts, d *pass.Seed, t *plan.Tier, s release.TierStatus,
 		out.Waits = append(out.Waits, WaitReport{tierName(d.Name, w.Tier), w.State, w.Reason, w.Why})
 	}
 	branch := layout.TierBranch(f.Repos[t.Repo].Base, s.Tier)
+	if s.Group != "" {
+		branch = layout.GroupBranch(f.Repos[t.Repo].Base, d.Name, s.Group)
+	}
 	proposal, open := done.opened[t.Repo+" "+branch]
 	if !open {
 		proposal, open = f.Repos[t.Repo].Proposals[branch]
 	}
-	if open && s.Act != release.ActSupersede {
+	if open && proposal.Has(s.Tier) && s.Act != release.ActSupersede {
 		out.Proposal = &ProposalReport{Repo: t.Repo, Branch: branch, Title: manifest.Printable(proposal.Title), URL: proposal.URL, Gate: s.Shut(), GateReason: s.ShutReason()}
 	}
 	return out

@@ -39,13 +39,15 @@ func (e *Engine) retry(ctx context.Context, seed string, always bool) ([]layout.
 		r := o.repos[name]
 		for _, branch := range slices.Sorted(maps.Keys(r.proposals)) {
 			proposal := r.proposals[branch]
-			if proposal.Tier.Seed != seed || !proposal.Rejected {
+			if proposal.Seed != seed || !proposal.Rejected {
 				continue
 			}
 			if err := r.Forge.Reopen(ctx, proposal); err != nil {
 				return nil, err
 			}
-			rejected = append(rejected, proposal.Tier)
+			for _, m := range proposal.Tiers {
+				rejected = append(rejected, m.Tier)
+			}
 		}
 	}
 	if len(rejected) == 0 && !always {

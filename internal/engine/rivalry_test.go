@@ -565,7 +565,7 @@ func TestASharedNamespaceOutlivesTheSeedThatBroughtIt(t *testing.T) {
 			e.plant(seeds{"owner": ""})
 			for range 8 {
 				e.pass(furrow)
-				e.mergeThose("a", func(p forge.Proposal) bool { return p.Tier.Seed == first })
+				e.mergeThose("a", func(p forge.Proposal) bool { return p.Seed == first })
 				e.tick()
 				e.mustHave(2)
 			}

@@ -169,16 +169,27 @@ func (w *world) mustBeDue(r forge.Request) {
 		return
 	}
 	refs, _ := w.gitops.Fetch(context.Background(), "main")
-	p := w.planOf(refs, r.Tier.Seed)
-	t, ok := p.Find(r.Tier.Cluster, r.Tier.Ordinal)
-	switch {
-	case !ok:
-	case t.Leaving == nil:
-		w.mustRunBefore(r, refs, p, t, map[layout.Tier]bool{})
-	case w.broken[t.Cluster] && w.sawControlPlane():
-		w.t.Errorf("%s was proposed: something leaves %s, whose document is broken", r.Tier, t.Cluster)
-	case len(t.Guarded()) > 0:
-		w.mustBeConfirmed(r, refs, p)
+	p := w.planOf(refs, r.Tiers[0].Tier.Seed)
+	leaves := map[bool]bool{}
+	for _, m := range r.Tiers {
+		t, ok := p.Find(m.Tier.Cluster, m.Tier.Ordinal)
+		if !ok {
+			continue
+		}
+		leaves[t.Leaving != nil] = true
+		switch {
+		case m.Wants != t.Wants() && t.Orphan == nil:
+			w.t.Errorf("%s was proposed with other entries than the plan has", m.Tier)
+		case t.Leaving == nil:
+			w.mustRunBefore(m.Tier, refs, p, t, map[layout.Tier]bool{})
+		case w.broken[t.Cluster] && w.sawControlPlane():
+			w.t.Errorf("%s was proposed: something leaves %s, whose document is broken", m.Tier, t.Cluster)
+		case len(t.Guarded()) > 0:
+			w.mustBeConfirmed(m.Tier, refs, p)
+		}
+	}
+	if len(leaves) > 1 {
+		w.t.Errorf("%s plants and removes in one proposal: %v", r.Branch, r.Tiers)
 	}
 }
 
@@ -188,17 +199,17 @@ func (w *world) sawControlPlane() bool {
 	return w.report != nil && w.report.Revision == "main@sha1:"+refs["main"].String()
 }
 
-func (w *world) mustBeConfirmed(r forge.Request, refs git.Refs, p *plan.Plan) {
+func (w *world) mustBeConfirmed(proposed layout.Tier, refs git.Refs, p *plan.Plan) {
 	confirmed := refs[layout.ConfirmLeavingBranch("main", p.Seed)]
 	if p.Removal {
 		confirmed = refs[layout.ConfirmBranch("main", p.Seed)]
 	}
 	if confirmed != refs[layout.PlanBranch("main", p.Seed)] {
-		w.t.Errorf("%s was proposed although nobody confirmed what goes with it", r.Tier)
+		w.t.Errorf("%s was proposed although nobody confirmed what goes with it", proposed)
 	}
 }
 
-func (w *world) mustRunBefore(r forge.Request, refs git.Refs, p *plan.Plan, t *plan.Tier, seen map[layout.Tier]bool) {
+func (w *world) mustRunBefore(proposed layout.Tier, refs git.Refs, p *plan.Plan, t *plan.Tier, seen map[layout.Tier]bool) {
 	for _, pre := range t.Prerequisites {
 		of := p
 		if pre.Seed != "" {
@@ -206,7 +217,7 @@ func (w *world) mustRunBefore(r forge.Request, refs git.Refs, p *plan.Plan, t *p
 		}
 		before, ok := of.Find(pre.Cluster, pre.Ordinal)
 		if !ok {
-			w.t.Errorf("%s was proposed although %s tier %02d is not planned", r.Tier, pre.Cluster, pre.Ordinal)
+			w.t.Errorf("%s was proposed although %s tier %02d is not planned", proposed, pre.Cluster, pre.Ordinal)
 			continue
 		}
 		name := of.Name(before)
@@ -215,24 +226,24 @@ func (w *world) mustRunBefore(r forge.Request, refs git.Refs, p *plan.Plan, t *p
 		}
 		seen[name] = true
 		if w.unamended {
-			w.mustBeMerged(r, refs, of, before)
+			w.mustBeMerged(proposed, refs, of, before)
 		}
 		for _, o := range of.Objects(before) {
-			w.mustRun(r, refs, before, o)
+			w.mustRun(proposed, refs, before, o)
 		}
-		w.mustRunBefore(r, refs, of, before, seen)
+		w.mustRunBefore(proposed, refs, of, before, seen)
 	}
 }
 
 // mustBeMerged asserts that base has exactly the entries that a plan has of a tier.
-func (w *world) mustBeMerged(r forge.Request, refs git.Refs, of *plan.Plan, before *plan.Tier) {
+func (w *world) mustBeMerged(proposed layout.Tier, refs git.Refs, of *plan.Plan, before *plan.Tier) {
 	have, err := w.gitops.Entries(refs["main"], before.Paths())
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	for at, want := range before.Want() {
 		if got := have[at].Hash.String(); got != string(want) {
-			w.t.Errorf("%s was proposed although base does not have %s as %s wants it", r.Tier, at, of.Name(before))
+			w.t.Errorf("%s was proposed although base does not have %s as %s wants it", proposed, at, of.Name(before))
 		}
 	}
 }
@@ -246,11 +257,11 @@ func (w *world) planOf(refs git.Refs, seed string) *plan.Plan {
 	return p
 }
 
-func (w *world) mustRun(r forge.Request, refs git.Refs, before *plan.Tier, o plan.Object) {
+func (w *world) mustRun(proposed layout.Tier, refs git.Refs, before *plan.Tier, o plan.Object) {
 	tree, _ := w.gitops.FS(context.Background(), refs["main"])
 	data, err := fs.ReadFile(tree, before.FilePath(o))
 	if err != nil {
-		w.t.Errorf("%s was proposed although base does not have %s", r.Tier, before.FilePath(o))
+		w.t.Errorf("%s was proposed although base does not have %s", proposed, before.FilePath(o))
 		return
 	}
 	want, err := manifest.Parse(o.File, data)
@@ -259,7 +270,7 @@ func (w *world) mustRun(r forge.Request, refs git.Refs, before *plan.Tier, o pla
 	}
 	got, there := w.nursery.Object(before.Cluster, o.ID)
 	if !there || !cmp.Equal(want[0].Body, got.Body) {
-		w.t.Errorf("%s was proposed early: %s on %s is not what base has", r.Tier, o.ID, before.Cluster)
+		w.t.Errorf("%s was proposed early: %s on %s is not what base has", proposed, o.ID, before.Cluster)
 	}
 }
 
@@ -412,7 +423,7 @@ func mustBeUnharmed(t testing.TB, n *nursery.Nursery) {
 // mergedTwice finds tiers whose same entries were merged more than once in a row.
 func (w *world) mergedTwice() map[string]int {
 	refs, _ := w.gitops.Fetch(context.Background(), "main")
-	last := map[string]string{}
+	last := map[layout.Tier]string{}
 	twice := map[string]int{}
 	var commits []git.CommitInfo
 	for c, err := range w.gitops.Log(refs["main"], git.Hash{}) {
@@ -423,15 +434,12 @@ func (w *world) mergedTwice() map[string]int {
 	}
 	slices.SortStableFunc(commits, func(a, b git.CommitInfo) int { return a.Author.When.Compare(b.Author.When) })
 	for _, c := range commits {
-		trailers := forge.Trailers(c.Message)
-		tier, wants := trailers[forge.TrailerTier], trailers[forge.TrailerWants]
-		if tier == "" {
-			continue
+		for _, m := range forge.CarriedBy(c.Message).Tiers {
+			if last[m.Tier] == m.Wants {
+				twice[m.Tier.String()+" "+m.Wants]++
+			}
+			last[m.Tier] = m.Wants
 		}
-		if last[tier] == wants {
-			twice[tier+" "+wants]++
-		}
-		last[tier] = wants
 	}
 	return twice
 }

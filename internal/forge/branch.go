@@ -3,6 +3,7 @@ package forge
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,21 +57,20 @@ func (r *Reader) BaseTip(refs git.Refs) (git.Hash, error) {
 	return tip, nil
 }
 
-// ReadRef reads the branch of a tier as refs have it; name must be one.
+// ReadRef reads the branch of a proposal as refs have it; name must be one.
 func (r *Reader) ReadRef(ctx context.Context, refs git.Refs, name string) (Branch, error) {
 	base, err := r.BaseTip(refs)
 	if err != nil {
 		return Branch{}, err
 	}
-	tier, _ := layout.TierOfBranch(r.base, name)
-	return r.read(ctx, base, tier, name, refs[name])
+	return r.read(ctx, base, name, refs[name])
 }
 
 // Look reads the branch of a proposal as the server has it now, and the base branch
 // that it stands to. A branch that is gone, or that base has all of, is no proposal any
 // more: that is ErrGone. One that is not Furrow's is ErrForeign.
 func (r *Reader) Look(ctx context.Context, p Proposal) (b Branch, base git.Hash, err error) {
-	if _, ok := layout.TierOfBranch(r.base, p.Branch); !ok {
+	if _, ok := layout.SeedOfBranch(r.base, p.Branch); !ok {
 		return b, base, ErrForeign
 	}
 	refs, err := r.mirror.Fetch(ctx, r.base)
@@ -116,14 +116,15 @@ func (r *Reader) HasMerge(ctx context.Context, base, merge git.Hash) (bool, erro
 	return false, err
 }
 
-// read reads the branch of a tier at tip, as it stands to the base branch at base.
+// read reads a branch at tip, as it stands to the base branch at base.
 //
 //	tip     rejections, each an empty commit of a person
 //	  ▼     a person's commits: the branch is Edited
 //	        Furrow's commit: Wants, Title, Body
 //	Base    its parent, on the base branch
-func (r *Reader) read(ctx context.Context, base git.Hash, tier layout.Tier, name string, tip git.Hash) (Branch, error) {
-	b := Branch{Proposal: Proposal{Tier: tier, Branch: name, Head: tip}}
+func (r *Reader) read(ctx context.Context, base git.Hash, name string, tip git.Hash) (Branch, error) {
+	b := Branch{Proposal: Proposal{Branch: name, Head: tip}}
+	b.Seed, _ = layout.SeedOfBranch(r.base, name)
 	err := r.readCommits(ctx, base, &b)
 	if err == nil {
 		err = r.compare(ctx, base, &b)
@@ -143,7 +144,7 @@ func (r *Reader) readCommits(ctx context.Context, base git.Hash, b *Branch) erro
 		if err != nil {
 			return err
 		}
-		if wants, ok := proposes(c, b.Tier); ok {
+		if content, ok := r.proposes(c, b.Branch); ok {
 			landed, err := r.history.has(ctx, base, c.Hash)
 			switch {
 			case err != nil:
@@ -151,18 +152,24 @@ func (r *Reader) readCommits(ctx context.Context, base git.Hash, b *Branch) erro
 			case landed && len(above) > 0:
 				return r.foreign(b, above)
 			}
-			return r.ours(b, above, c, wants)
+			return r.ours(b, above, c, content)
 		}
 		above, at = append(above, c), firstParent(c)
 	}
 	return r.foreign(b, above)
 }
 
-// proposes gives the Wants of a tier that a commit of Furrow's proposes.
-func proposes(c git.CommitInfo, tier layout.Tier) (wants string, ok bool) {
-	trailers := Trailers(c.Message)
-	wants = trailers[TrailerWants]
-	return wants, wants != "" && trailers[TrailerTier] == tier.String()
+// proposes gives what a commit of Furrow's proposes, where it may be on that branch.
+func (r *Reader) proposes(c git.CommitInfo, branch string) (Carried, bool) {
+	content := CarriedBy(c.Message)
+	if content.Wants == "" {
+		return Carried{}, false
+	}
+	if tier, ok := layout.TierOfBranch(r.base, branch); ok {
+		return content, content.Carries(tier, content.Wants)
+	}
+	seed, _ := layout.SeedOfBranch(r.base, branch)
+	return content, !slices.ContainsFunc(content.Tiers, func(m layout.Member) bool { return m.Tier.Seed != seed })
 }
 
 func firstParent(c git.CommitInfo) git.Hash {
@@ -173,52 +180,58 @@ func firstParent(c git.CommitInfo) git.Hash {
 }
 
 // ours tells what stands on a branch of Furrow's, above its commit c.
-func (r *Reader) ours(b *Branch, above []git.CommitInfo, c git.CommitInfo, wants string) error {
-	b.Own, b.Wants, b.Base = c.Hash, wants, firstParent(c)
+func (r *Reader) ours(b *Branch, above []git.CommitInfo, c git.CommitInfo, content Carried) error {
+	b.Own, b.Proposal.Carried, b.Base = c.Hash, content, firstParent(c)
 	b.Title, b.Body = splitMessage(c.Message)
-	rest, err := r.peel(b, append(above, c), wants)
+	rest, err := r.peel(b, append(above, c), content.Wants)
 	b.Edited = len(rest) > 1 || !sameHand(c)
 	return err
 }
 
-// Wants gives what a branch proposed for a tier when its tip was there, whether it
-// has landed since or not; nothing where the mirror does not know.
-func (r *Reader) Wants(tier layout.Tier, tip git.Hash) (string, error) {
+// Carried gives what a branch proposed when its tip was there, whether it has landed
+// since or not; nothing where the mirror does not know.
+func (r *Reader) Carried(branch string, tip git.Hash) (Carried, error) {
 	for range maxDepth {
 		if tip.IsZero() {
-			return "", nil
+			return Carried{}, nil
 		}
 		c, err := r.mirror.Commit(tip)
 		if git.IsUnknown(err) {
-			return "", nil
+			return Carried{}, nil
 		}
 		if err != nil {
-			return "", err
+			return Carried{}, err
 		}
-		if wants, ok := proposes(c, tier); ok {
-			return wants, nil
+		if content, ok := r.proposes(c, branch); ok {
+			return content, nil
 		}
 		tip = firstParent(c)
 	}
-	return "", nil
+	return Carried{}, nil
 }
 
-// Tip gives what the commit at a branch's tip proposes for a tier, and when it was
-// made; nothing where it is not Furrow's, or the mirror does not know it.
-func (r *Reader) Tip(tier layout.Tier, tip git.Hash) (wants string, made time.Time, err error) {
+// Tip gives what the commit at a branch's tip proposes, and when it was made; nothing
+// where it is not Furrow's, or the mirror does not know it.
+func (r *Reader) Tip(branch string, tip git.Hash) (content Carried, made time.Time, err error) {
 	if tip.IsZero() {
-		return "", time.Time{}, nil
+		return Carried{}, time.Time{}, nil
 	}
 	c, err := r.mirror.Commit(tip)
 	if git.IsUnknown(err) {
-		return "", time.Time{}, nil
+		return Carried{}, time.Time{}, nil
 	}
-	wants, _ = proposes(c, tier)
-	return wants, c.Committer.When, err
+	content, ok := r.proposes(c, branch)
+	if !ok {
+		content = Carried{}
+	}
+	return content, c.Committer.When, err
 }
 
 // foreign tells what stands on a branch that is not Furrow's.
 func (r *Reader) foreign(b *Branch, above []git.CommitInfo) error {
+	if tier, ok := layout.TierOfBranch(r.base, b.Branch); ok {
+		b.Tiers = []layout.Member{{Tier: tier}}
+	}
 	title, _ := splitMessage(above[0].Message)
 	_, err := r.peel(b, above, "")
 	b.Title, b.Edited, b.Rejected, b.Reason = title, true, false, ""

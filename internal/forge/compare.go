@@ -24,7 +24,7 @@ func (r *Reader) compare(ctx context.Context, base git.Hash, b *Branch) error {
 		b.Stale = true
 		return nil
 	}
-	b.Changes, err = r.mirror.MergeTrees(from, b.Content, base, isTierOf(b.Tier))
+	b.Changes, err = r.mirror.MergeTrees(from, b.Content, base, isTierOf(b.Tiers))
 	b.Stale = len(b.Changes.Conflicts) > 0
 	b.Merged = !b.Stale && len(b.Changes.Edits) == 0
 	if !b.Stale {
@@ -44,11 +44,18 @@ func (r *Reader) isMerged(ctx context.Context, base git.Hash, b *Branch) (bool, 
 	return r.history.has(ctx, base, b.Own)
 }
 
-// isTierOf tells the tier's directory, whatever the repository's prefix: it is
+// isTierOf reports the directories of tiers, whatever the repository's prefix: each is
 // taken whole, so that base never has a tier that is partly the proposal's.
-func isTierOf(tier layout.Tier) func(path string) bool {
-	dir := "/" + tier.Dir("")
-	return func(path string) bool { return strings.HasSuffix("/"+path, dir) }
+func isTierOf(tiers []layout.Member) func(path string) bool {
+	dirs, depth := map[string]bool{}, 0
+	for _, m := range tiers {
+		dir := m.Tier.Dir("")
+		dirs[dir], depth = true, strings.Count(dir, "/")+1
+	}
+	return func(path string) bool {
+		parts := strings.Split(path, "/")
+		return dirs[strings.Join(parts[max(0, len(parts)-depth):], "/")]
+	}
 }
 
 // fork is the commit of base from which the branch's changes are counted: Base, or

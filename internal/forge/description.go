@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
@@ -17,8 +18,8 @@ const (
 
 // Description is what the text of a pull request says for machines.
 type Description struct {
-	// Wants is empty where a person took it out.
-	Wants string
+	// Carried has no Wants where a person took them out.
+	Carried
 	// Superseded says that Furrow closed it itself.
 	Superseded bool
 	// Rejected says that a person closed it through Furrow, and Reason why.
@@ -28,13 +29,14 @@ type Description struct {
 
 // Describe is the text of a proposal's pull request.
 func Describe(r Request) string {
-	return AddTrailers(r.Body, []Trailer{{TrailerTier, r.Tier.String()}, {TrailerWants, r.Wants}})
+	return AddTrailers(r.Body, r.Trailers())
 }
 
 // ReadDescription reads the text of a pull request. People write below it and into
 // it, so that a line of ours counts wherever it stands; the last one does.
 func ReadDescription(text string) Description {
 	var d Description
+	var tiers []string
 	for line := range strings.Lines(text) {
 		key, value, ok := strings.Cut(line, ":")
 		if !ok {
@@ -44,6 +46,8 @@ func ReadDescription(text string) Description {
 		switch key {
 		case TrailerWants:
 			d.Wants = value
+		case TrailerTier:
+			tiers = append(tiers, value)
 		case TrailerSuperseded:
 			d.Superseded = true
 		case TrailerRejected:
@@ -52,6 +56,7 @@ func ReadDescription(text string) Description {
 			d.Reason = value
 		}
 	}
+	d.Tiers = members(tiers, d.Wants)
 	return d
 }
 
@@ -76,4 +81,55 @@ func Unmark(text string) string {
 		return ok && slices.Contains([]string{TrailerSuperseded, TrailerRejected, TrailerReason}, key)
 	})
 	return strings.Join(lines, "\n") + "\n"
+}
+
+// Trailers say what a proposal carries, in its commit and in its text.
+func (c Carried) Trailers() []Trailer {
+	var out []Trailer
+	for _, m := range c.Tiers {
+		value := m.Tier.String()
+		if len(c.Tiers) > 1 {
+			value += " " + m.Wants
+		}
+		out = append(out, Trailer{TrailerTier, value})
+	}
+	return append(out, Trailer{TrailerWants, c.Wants})
+}
+
+// CarriedBy is what the commit of a proposal carries; no Wants where it is no such commit.
+func CarriedBy(message string) Carried {
+	var c Carried
+	var tiers []string
+	for _, t := range allTrailers(message) {
+		switch t.Key {
+		case TrailerWants:
+			c.Wants = t.Value
+		case TrailerTier:
+			tiers = append(tiers, t.Value)
+		}
+	}
+	if c.Tiers = members(tiers, c.Wants); len(c.Tiers) == 0 {
+		return Carried{}
+	}
+	return c
+}
+
+// members reads the values of TrailerTier. Of one that names only a tier the last counts,
+// and the proposal carries nothing else.
+func members(values []string, wants string) []layout.Member {
+	var out []layout.Member
+	for i, value := range values {
+		name, own, several := strings.Cut(value, " ")
+		m := layout.Member{Wants: own}
+		if m.Tier.UnmarshalText([]byte(name)) != nil {
+			continue
+		}
+		switch {
+		case several:
+			out = append(out, m)
+		case i == len(values)-1 && wants != "":
+			return []layout.Member{{Tier: m.Tier, Wants: wants}}
+		}
+	}
+	return out
 }

@@ -10,7 +10,11 @@ import (
 	"github.com/furrow-dev/furrow/internal/forge"
 )
 
-var described = forge.Describe(forge.Request{Tier: layout.Tier{Seed: "a", Cluster: "c"}, Wants: "w1", Body: "## What\n\n- it\n"})
+var (
+	carried   = forge.Alone(layout.Tier{Seed: "a", Cluster: "c"}, "w1")
+	described = forge.Describe(forge.Request{Carried: carried, Body: "## What\n\n- it\n"})
+	several   = forge.Carried{Wants: "w3", Tiers: []layout.Member{{Tier: layout.Tier{Seed: "a", Cluster: "c"}, Wants: "w1"}, {Tier: layout.Tier{Seed: "a", Cluster: "d", Ordinal: 1}, Wants: "w2"}}}
+)
 
 func TestDescriptionsAreReadBack(t *testing.T) {
 	superseded := forge.MarkSuperseded(described, "the plan\nhas changed")
@@ -19,19 +23,20 @@ func TestDescriptionsAreReadBack(t *testing.T) {
 		text string
 		want forge.Description
 	}{
-		"as it was written":               {described, forge.Description{Wants: "w1"}},
-		"with the line ends of a browser": {strings.ReplaceAll(described, "\n", "\r\n"), forge.Description{Wants: "w1"}},
-		"with a person's words below":     {described + "\nLooks good: yes.\n", forge.Description{Wants: "w1"}},
+		"as it was written":               {described, forge.Description{Carried: carried}},
+		"with the line ends of a browser": {strings.ReplaceAll(described, "\n", "\r\n"), forge.Description{Carried: carried}},
+		"with a person's words below":     {described + "\nLooks good: yes.\n", forge.Description{Carried: carried}},
 		"written anew by a person":        {"Mine\n", forge.Description{}},
 		"nothing":                         {"", forge.Description{}},
-		"no text of its own":              {forge.Describe(forge.Request{Wants: "w2"}), forge.Description{Wants: "w2"}},
-		"superseded":                      {superseded, forge.Description{Wants: "w1", Superseded: true}},
-		"superseded with words below":     {forge.MarkSuperseded(described+"\nLooks good.\n", "x"), forge.Description{Wants: "w1", Superseded: true}},
-		"rejected":                        {rejected, forge.Description{Wants: "w1", Rejected: true, Reason: "not before Monday"}},
-		"rejected without a reason":       {forge.MarkRejected(described, "w1", ""), forge.Description{Wants: "w1", Rejected: true}},
-		"rejected again":                  {forge.MarkRejected(rejected, "w1", "never"), forge.Description{Wants: "w1", Rejected: true, Reason: "never"}},
-		"superseded, not rejected":        {forge.MarkSuperseded(rejected, "x"), forge.Description{Wants: "w1", Superseded: true}},
-		"taken back":                      {forge.Unmark(rejected), forge.Description{Wants: "w1"}},
+		"no text of its own":              {forge.Describe(forge.Request{Carried: carried}), forge.Description{Carried: carried}},
+		"of several tiers":                {forge.Describe(forge.Request{Carried: several, Body: "It.\n"}), forge.Description{Carried: several}},
+		"superseded":                      {superseded, forge.Description{Carried: carried, Superseded: true}},
+		"superseded with words below":     {forge.MarkSuperseded(described+"\nLooks good.\n", "x"), forge.Description{Carried: carried, Superseded: true}},
+		"rejected":                        {rejected, forge.Description{Carried: carried, Rejected: true, Reason: "not before Monday"}},
+		"rejected without a reason":       {forge.MarkRejected(described, "w1", ""), forge.Description{Carried: carried, Rejected: true}},
+		"rejected again":                  {forge.MarkRejected(rejected, "w1", "never"), forge.Description{Carried: carried, Rejected: true, Reason: "never"}},
+		"superseded, not rejected":        {forge.MarkSuperseded(rejected, "x"), forge.Description{Carried: carried, Superseded: true}},
+		"taken back":                      {forge.Unmark(rejected), forge.Description{Carried: carried}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package forge owns proposals: what carries one tier's entries to people and
-// back. A forge is where they decide, be it pull requests or plain branches.
+// Package forge owns proposals: what carries the entries of one tier, or of several,
+// to people and back. A forge is where they decide, be it pull requests or plain branches.
 //
 // Branches are pushed by the engine, through internal/git, before a forge is
 // told of them. A forge is asked anew on every pass, because people merge,
@@ -22,6 +22,7 @@ package forge
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/git"
@@ -33,21 +34,46 @@ const (
 
 	TrailerSeed     = "Furrow-Seed"
 	TrailerRevision = "Furrow-Revision"
-	TrailerTier     = "Furrow-Tier"
-	TrailerPlan     = "Furrow-Plan"
-	TrailerWants    = "Furrow-Wants"
+	// TrailerTier names the tier. A proposal of several has one for each, which has the
+	// tier's own Wants as well.
+	TrailerTier  = "Furrow-Tier"
+	TrailerPlan  = "Furrow-Plan"
+	TrailerWants = "Furrow-Wants"
 	// TrailerRejected is on the commit by which a person rejects a proposal on
 	// plain Git; its value is the rejected Wants.
 	TrailerRejected = "Furrow-Rejected"
 )
 
+// Carried is what a proposal carries.
+type Carried struct {
+	// Wants is the digest of all entries.
+	Wants string
+	// Tiers each have the digest of their own.
+	Tiers []layout.Member
+}
+
+// Alone is what a proposal of one tier carries.
+func Alone(tier layout.Tier, wants string) Carried {
+	return Carried{Wants: wants, Tiers: []layout.Member{{Tier: tier, Wants: wants}}}
+}
+
+// Has says that a tier is part of it.
+func (c Carried) Has(tier layout.Tier) bool {
+	return slices.ContainsFunc(c.Tiers, func(m layout.Member) bool { return m.Tier == tier })
+}
+
+// Carries says that a tier with these Wants is part of it.
+func (c Carried) Carries(tier layout.Tier, wants string) bool {
+	return slices.Contains(c.Tiers, layout.Member{Tier: tier, Wants: wants})
+}
+
 // Proposal is one open or rejected proposal, as the forge has it now.
 type Proposal struct {
-	Tier   layout.Tier
+	Seed   string
 	Branch string
-	// Wants is the digest that the proposal was opened with. It is empty where the
-	// branch is somebody else's: then Edited is set, and nobody may touch it.
-	Wants string
+	// Carried is what the proposal was opened with. Wants is empty where the branch is
+	// somebody else's: then Edited is set, and nobody may touch it.
+	Carried
 	Title string
 	Body  string
 	// Head is the branch's tip, Base the commit on the base branch that it was
@@ -70,7 +96,7 @@ type Proposal struct {
 	URL string
 }
 
-// Closed is the newest closed proposal of a tier with some Wants, and what became of it.
+// Closed is the newest closed proposal that carried a tier with some Wants, and what became of it.
 type Closed struct {
 	Outcome Outcome
 	// Landings are those that were merged, newest first, also where a later one with these
@@ -107,11 +133,10 @@ const (
 
 // Request is a proposal to open, or to bring up to date.
 type Request struct {
-	Tier   layout.Tier
 	Branch string
-	Wants  string
-	Title  string
-	Body   string
+	Carried
+	Title string
+	Body  string
 	// Head is the branch's tip, which was pushed before.
 	Head git.Hash
 	// Shut says why the proposal must not be merged now; empty when it may be.
@@ -126,7 +151,8 @@ type Forge interface {
 	// and nothing is lost when the engine deletes it. The error is ErrGone where a
 	// person merged one since refs were read.
 	List(ctx context.Context, refs git.Refs) ([]Proposal, error)
-	// Closed looks up the newest closed proposal of the tier with these Wants. A merge
+	// Closed looks up the newest closed proposal that carried the tier with these Wants,
+	// alone or with others. A merge
 	// that base has no longer in its history counts as if it had never been; the error
 	// is ErrGone where base has it only since refs were read.
 	Closed(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (Closed, error)

@@ -154,14 +154,16 @@ func (r *reached) add(c git.CommitInfo) {
 	if !strings.Contains(c.Message, TrailerWants) {
 		return
 	}
-	trailers := Trailers(c.Message)
-	wants, tier := trailers[TrailerWants], trailers[TrailerTier]
-	if wants == "" || tier == "" {
+	content := CarriedBy(c.Message)
+	if content.Wants == "" {
 		return
 	}
 	r.commits[c.Hash] = struct{}{}
-	if _, newer := r.newest[digestOf(tier)]; !newer {
-		r.newest[digestOf(tier)] = digestOf(wants)
+	for _, m := range content.Tiers {
+		tier := digestOf(m.Tier.String())
+		if _, newer := r.newest[tier]; !newer {
+			r.newest[tier] = digestOf(m.Wants)
+		}
 	}
 }
 

@@ -13,17 +13,27 @@ type Trailer struct{ Key, Value string }
 // than once, the last value counts.
 func Trailers(message string) map[string]string {
 	out := map[string]string{}
+	for _, t := range allTrailers(message) {
+		out[t.Key] = t.Value
+	}
+	return out
+}
+
+// allTrailers are the trailers in their order.
+func allTrailers(message string) []Trailer {
+	var out []Trailer
 	lines := linesOf(message)
-	last := ""
+	open := false
 	for _, line := range lines[trailerStart(lines):] {
 		key, value, ok := cutTrailer(line)
 		switch {
 		case ok:
-			out[key], last = value, key
-		case last != "" && startsBlank(line):
-			out[last] = strings.TrimSpace(out[last] + " " + strings.TrimSpace(line))
+			out, open = append(out, Trailer{key, value}), true
+		case open && startsBlank(line):
+			last := &out[len(out)-1]
+			last.Value = strings.TrimSpace(last.Value + " " + strings.TrimSpace(line))
 		default:
-			last = ""
+			open = false
 		}
 	}
 	return out

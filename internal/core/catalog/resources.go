@@ -120,6 +120,9 @@ func (p *Package) override(settings v1alpha1.SeedSpec) {
 	if settings.Render != nil {
 		spec.Render = settings.Render
 	}
+	if settings.Rollout != nil {
+		spec.Rollout = settings.Rollout
+	}
 	spec.Suspend = spec.Suspend || settings.Suspend
 	p.spec = &spec
 }

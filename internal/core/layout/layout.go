@@ -60,6 +60,12 @@ func (t Tier) Compare(other Tier) int {
 	return cmp.Or(cmp.Compare(t.Seed, other.Seed), cmp.Compare(t.Cluster, other.Cluster), cmp.Compare(t.Ordinal, other.Ordinal))
 }
 
+// Member is a tier that a proposal carries, and the digest of its entries there.
+type Member struct {
+	Tier  Tier   `json:"tier"`
+	Wants string `json:"wants,omitempty"`
+}
+
 // Dir is the directory of the tier's objects.
 func (t Tier) Dir(prefix string) string {
 	return path.Join(prefix, PlantedDir, t.Cluster, t.Seed, "tier-"+t.Number())
@@ -155,4 +161,39 @@ func TierOfBranch(base, branch string) (Tier, bool) {
 		return Tier{}, false
 	}
 	return t, true
+}
+
+// GroupBranch holds a proposal of several tiers of a seed.
+func GroupBranch(base, seed, name string) string {
+	return branchPrefix + base + "/group/" + seed + "/" + name
+}
+
+// GroupOfBranch is the inverse of GroupBranch.
+func GroupOfBranch(base, branch string) (seed, name string, ok bool) {
+	rest, ok := strings.CutPrefix(branch, branchPrefix+base+"/group/")
+	seed, name, parts := strings.Cut(rest, "/")
+	if !ok || !parts || seed == "" || name == "" || strings.Contains(name, "/") {
+		return "", "", false
+	}
+	return seed, name, true
+}
+
+// SeedOfBranch is the seed whose proposal a branch holds, of one tier or of several.
+func SeedOfBranch(base, branch string) (seed string, ok bool) {
+	if t, ok := TierOfBranch(base, branch); ok {
+		return t.Seed, true
+	}
+	seed, _, ok = GroupOfBranch(base, branch)
+	return seed, ok
+}
+
+// ProposalName is what people call the proposal of a branch: <seed>/<cluster>/<tier>, or
+// <seed>/<group>.
+func ProposalName(base, branch string) string {
+	for _, kind := range []string{"/tier/", "/group/"} {
+		if name, ok := strings.CutPrefix(branch, branchPrefix+base+kind); ok {
+			return name
+		}
+	}
+	return branch
 }

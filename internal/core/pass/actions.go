@@ -24,7 +24,7 @@ const (
 	Supersede Verb = "Supersede"
 	// PushPlan commits a plan to its branch.
 	PushPlan Verb = "PushPlan"
-	// Propose grafts a tier's entries onto base, pushes that and opens the proposal, or brings it up to date.
+	// Propose grafts the entries of tiers onto base, pushes that and opens the proposal, or brings it up to date.
 	Propose Verb = "Propose"
 	// MoveToPlan moves a marker to the commit that the seed's plan has after this pass.
 	MoveToPlan Verb = "MoveToPlan"
@@ -48,12 +48,13 @@ type Action struct {
 	Plan  *plan.Plan           `json:"plan,omitempty"`
 	Files map[string]plan.File `json:"files,omitempty"`
 
-	// Tier is that of Propose; Entries, Wants, Title and Body are its proposal's.
-	Tier    *layout.Tier `json:"tier,omitempty"`
-	Entries []plan.Entry `json:"entries,omitempty"`
-	Wants   string       `json:"wants,omitempty"`
-	Title   string       `json:"title,omitempty"`
-	Body    string       `json:"body,omitempty"`
+	// Tiers are those of the proposal that it is about. Entries, Wants (their digest), Title
+	// and Body are those of Propose.
+	Tiers   []layout.Member `json:"tiers,omitempty"`
+	Entries []plan.Entry    `json:"entries,omitempty"`
+	Wants   string          `json:"wants,omitempty"`
+	Title   string          `json:"title,omitempty"`
+	Body    string          `json:"body,omitempty"`
 	// Revision is that of the control plane of which the plan was made.
 	Revision string `json:"revision,omitempty"`
 }
@@ -93,6 +94,7 @@ func (d *decider) actionsIn(s *Seed, repo string) []Action {
 			out = append(out, d.actionsOn(s, t, status)...)
 		}
 	}
+	out = append(out, d.actionsOnGroups(s, repo)...)
 	return append(out, d.markers(s, repo, !pushes)...)
 }
 
@@ -101,18 +103,26 @@ func (s *Seed) pushesPlan(repo string) bool {
 	return s.files != nil && (s.previous == nil || s.previous.Generations[repo] != s.written.Generation)
 }
 
-// actionsOn does what the state of a tier asks for.
+// actionsOn does what the state of a tier asks for, as far as it is proposed alone.
 func (d *decider) actionsOn(s *Seed, t *plan.Tier, status release.TierStatus) []Action {
 	r := d.facts.Repos[t.Repo]
 	branch := layout.TierBranch(r.Base, status.Tier)
 	at := r.Refs[branch]
 	proposal, open := r.Proposals[branch]
-	act := Action{Repo: t.Repo, Seed: s.Name, Branch: branch, Old: at}
+	act := Action{Repo: t.Repo, Seed: s.Name, Branch: branch, Old: at, Tiers: []layout.Member{{Tier: status.Tier, Wants: t.Wants()}}}
 	var out []Action
 	do := func(verb Verb, why string) {
 		a := act
 		a.Verb, a.Why = verb, why
 		out = append(out, a)
+	}
+	if open && !proposal.Edited && (status.Group != "" || status.Moves && s.Plan.GroupBy != "") {
+		do(Supersede, "it is proposed together with other tiers")
+		do(Drop, "")
+		return out
+	}
+	if status.Group != "" {
+		return nil
 	}
 	// What is updated gets the gate that it needs with its new commit, unless the old one
 	// must not be merged whatever becomes of the update.
@@ -121,7 +131,7 @@ func (d *decider) actionsOn(s *Seed, t *plan.Tier, status release.TierStatus) []
 	}
 	switch status.Act {
 	case release.ActPropose, release.ActUpdate:
-		a, err := d.proposal(s, t, status, act)
+		a, err := d.propose(s, []layout.Tier{status.Tier}, status.Gate, act)
 		if err != nil {
 			s.Failures[status.Tier] = Fail(err, false)
 			break
@@ -204,13 +214,17 @@ func (d *decider) forget(s *Seed) []Action {
 		act := Action{Verb: Drop, Repo: name, Seed: s.Name}
 		drop := func(branch string) Action { act.Branch, act.Old = branch, r.Refs[branch]; return act }
 		for _, branch := range slices.Sorted(maps.Keys(r.Refs)) {
-			if t, ok := layout.TierOfBranch(r.Base, branch); !ok || t.Seed != s.Name {
+			if seed, ok := layout.SeedOfBranch(r.Base, branch); !ok || seed != s.Name {
 				continue
 			}
 			proposal, listed := r.Proposals[branch]
 			if proposal.Edited {
 				kept = true
 				continue
+			}
+			act.Tiers = proposal.Tiers
+			if tier, ok := layout.TierOfBranch(r.Base, branch); ok {
+				act.Tiers = []layout.Member{{Tier: tier}}
 			}
 			if listed && !proposal.Rejected {
 				a := drop(branch)
@@ -219,6 +233,7 @@ func (d *decider) forget(s *Seed) []Action {
 			}
 			tiers = append(tiers, drop(branch))
 		}
+		act.Tiers = nil
 		for _, branch := range []string{layout.PlanBranch(r.Base, s.Name), layout.RetryBranch(r.Base, s.Name), layout.ConfirmBranch(r.Base, s.Name), layout.ConfirmLeavingBranch(r.Base, s.Name)} {
 			if r.Refs[branch] != "" {
 				rest = append(rest, drop(branch))
@@ -246,13 +261,14 @@ func (d *decider) shutRest() []Action {
 		}
 		for _, branch := range slices.Sorted(maps.Keys(r.Proposals)) {
 			proposal := r.Proposals[branch]
-			s, ours := d.seeds[proposal.Tier.Seed]
+			s, ours := d.seeds[proposal.Seed]
 			if !ours || s.Foreign() || !proposal.Stale || proposal.Rejected {
 				continue
 			}
-			if _, decided := s.Result.Find(proposal.Tier); !decided {
+			decided := slices.ContainsFunc(proposal.Tiers, func(m layout.Member) bool { _, found := s.Result.Find(m.Tier); return found })
+			if !decided {
 				why := fmt.Sprintf("the base branch has changed under it, and seed %q cannot be observed now, so it is not brought up to date", s.Name)
-				out = append(out, Action{Verb: Gate, Repo: name, Seed: s.Name, Branch: branch, Old: r.Refs[branch], Why: why})
+				out = append(out, Action{Verb: Gate, Repo: name, Seed: s.Name, Branch: branch, Old: r.Refs[branch], Why: why, Tiers: proposal.Tiers})
 			}
 		}
 	}

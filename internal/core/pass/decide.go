@@ -103,12 +103,14 @@ type decider struct {
 	waiting map[*plan.Plan]map[layout.Tier][]plan.Reference
 	// differ has the objects of a plan that differ by cluster.
 	differ map[*plan.Plan]map[manifest.ID]plan.Differing
+	// carried are the proposals of repositories, by what they have.
+	carried map[string]carriers
 	// rendered is what the renderings of the Template of proposals have used.
 	rendered template.Total
 }
 
 func newDecider(f *Facts, m *Memo) *decider {
-	return &decider{asker: newAsker(f), memo: m, previous: f.Previous(), abandoned: map[string]bool{}, seeds: map[string]*Seed{}, waiting: map[*plan.Plan]map[layout.Tier][]plan.Reference{}, differ: map[*plan.Plan]map[manifest.ID]plan.Differing{}}
+	return &decider{asker: newAsker(f), memo: m, previous: f.Previous(), abandoned: map[string]bool{}, seeds: map[string]*Seed{}, waiting: map[*plan.Plan]map[layout.Tier][]plan.Reference{}, differ: map[*plan.Plan]map[manifest.ID]plan.Differing{}, carried: map[string]carriers{}}
 }
 
 func (d *decider) catalog() *catalog.Catalog { return d.facts.ControlPlane.Catalog }
@@ -336,7 +338,7 @@ func (d *decider) release() {
 			continue
 		}
 		facts := release.Facts{
-			Tiers: s.Tiers, Suspended: s.suspended, KeepAll: s.Failure != nil, Guarded: s.Unconfirmed != nil, Confirmed: d.confirmedLeaving(s),
+			Tiers: s.Tiers, GroupBy: s.Plan.GroupBy, Groups: d.groupsOf(s.Plan), Suspended: s.suspended, KeepAll: s.Failure != nil, Guarded: s.Unconfirmed != nil, Confirmed: d.confirmedLeaving(s),
 			Fleet: fleet, Needed: needed,
 		}
 		s.Result = release.Next(s.Plan, facts)

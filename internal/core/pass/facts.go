@@ -19,6 +19,7 @@
 package pass
 
 import (
+	"slices"
 	"time"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -157,11 +158,12 @@ const (
 
 // Proposal is one open or rejected proposal.
 type Proposal struct {
-	Tier layout.Tier `json:"tier"`
-	// Wants is the digest that it was opened with; empty where the branch is somebody else's.
-	Wants string `json:"wants,omitempty"`
-	Title string `json:"title,omitempty"`
-	URL   string `json:"url,omitempty"`
+	Seed string `json:"seed"`
+	// Tiers are what it carries, each with the digest that it was opened with; there is no
+	// digest where the branch is somebody else's.
+	Tiers []layout.Member `json:"tiers,omitempty"`
+	Title string          `json:"title,omitempty"`
+	URL   string          `json:"url,omitempty"`
 	// Head is the branch's tip, Base the commit of the base branch that it was grafted on.
 	Head layout.Hash `json:"head"`
 	Base layout.Hash `json:"base,omitempty"`
@@ -174,6 +176,11 @@ type Proposal struct {
 	Stale bool `json:"stale,omitempty"`
 	// Paths are what merging it would change; a directory may stand for all that is in it.
 	Paths []string `json:"paths,omitempty"`
+}
+
+// Has says that the proposal carries a tier.
+func (p Proposal) Has(tier layout.Tier) bool {
+	return slices.ContainsFunc(p.Tiers, func(m layout.Member) bool { return m.Tier == tier })
 }
 
 // PlanOnBranch is a plan as one repository has it.

@@ -107,8 +107,8 @@ func (d *decider) orphansFirst(seed string, t *plan.Tier) bool {
 		base = gripOf(d.reconcilerObject(t.Repo, file, blob).spec)
 	}
 	name := layout.Tier{Seed: seed, Cluster: t.Cluster, Ordinal: t.Ordinal}
-	proposal, open := r.Proposals[layout.TierBranch(r.Base, name)]
-	return release.OrphansFirst(base, d.gripOn(t), open && proposal.Wants == t.Wants())
+	proposal, open := d.carrier(t.Repo, name, t.Wants())
+	return release.OrphansFirst(base, d.gripOn(t), open && proposal.wants == t.Wants())
 }
 
 func gripOf(spec map[string]any) release.Grip {

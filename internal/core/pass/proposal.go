@@ -3,10 +3,12 @@ package pass
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
@@ -17,15 +19,45 @@ import (
 // proposalTemplate is the name of the Template document that takes the place of the built-in one.
 const proposalTemplate = "proposal"
 
-// proposal adds to an action what opens or updates the proposal of a tier.
-func (d *decider) proposal(s *Seed, t *plan.Tier, status release.TierStatus, act Action) (Action, error) {
-	r := d.facts.Repos[t.Repo]
-	facts := s.Tiers[status.Tier]
+// propose adds to an action what opens or updates the proposal of tiers, which must not be
+// merged yet for a reason, if there is one.
+func (d *decider) propose(s *Seed, tiers []layout.Tier, gate string, act Action) (Action, error) {
+	r := d.facts.Repos[act.Repo]
+	act.Verb, act.Tiers, act.Entries, act.Why, act.Revision = Propose, nil, nil, gate, s.Plan.Revision
+	want := map[string]layout.Hash{}
+	all := make([]*plan.Tier, len(tiers))
+	for i, name := range tiers {
+		t, _ := s.Plan.Find(name.Cluster, name.Ordinal)
+		all[i] = t
+		act.Tiers = append(act.Tiers, layout.Member{Tier: name, Wants: t.Wants()})
+		act.Entries = append(act.Entries, t.Entries...)
+		maps.Copy(want, t.Want())
+	}
+	act.Wants = plan.Wants(want)
+	vars := d.describe(s, r, all[0])
+	if len(all) > 1 {
+		vars = d.describeAll(s, r, all)
+	}
+	vars.Shut, vars.HowToReject, vars.Branch = template.Code(gate), howToReject(r, act), act.Branch
+	text := template.Text{Name: "proposal.md.tmpl", Text: templates.Proposal}
+	if doc, ok := d.catalog().Templates[proposalTemplate]; ok && doc.Spec.Type == v1alpha1.TemplateProposal {
+		name := "Template/" + proposalTemplate
+		text = template.Text{Name: name, Source: d.catalog().Places[name].String(), Text: doc.Spec.Text, Total: &d.rendered}
+	}
+	var err error
+	act.Title, act.Body, err = template.RenderProposal(text, vars)
+	return act, err
+}
+
+// describe says what a proposal does to a tier.
+func (d *decider) describe(s *Seed, r *Repo, t *plan.Tier) template.Proposal {
+	name := s.Plan.Name(t)
+	facts := s.Tiers[name]
 	planted := r.Entries[r.Head][t.ReconcilerFile()] != ""
 	vars := template.Proposal{
-		Verb: verb(t, facts, planted), Shut: template.Code(status.Gate), Seed: s.Name, Cluster: t.Cluster, Tier: status.Tier.Number(), TierCount: len(s.Plan.On(t.Cluster)),
+		Verb: verb(t, facts, planted), Seed: s.Name, Cluster: t.Cluster, Tier: name.Number(), TierCount: len(s.Plan.On(t.Cluster)),
 		Removal: t.Gone(), Abandoned: t.Orphan != nil && d.abandoned[t.Cluster], ReconciledBy: "Flux on " + t.Object.Cluster, Objects: byKind(s.Plan.Objects(t)), Next: d.waitingFor(s.Plan, t),
-		HowToReject: howToReject(r, status), Amends: r.Amends, From: template.Ordinary(s.Plan.From), Revision: template.Ordinary(s.Plan.Revision), Branch: act.Branch,
+		Amends: r.Amends, From: template.Ordinary(s.Plan.From), Revision: template.Ordinary(s.Plan.Revision),
 	}
 	for _, pre := range t.Prerequisites {
 		vars.Prerequisites = append(vars.Prerequisites, template.Prerequisite{Tier: prerequisiteName(pre), Why: template.Code(pre.Why)})
@@ -45,22 +77,94 @@ func (d *decider) proposal(s *Seed, t *plan.Tier, status release.TierStatus, act
 	var overwrites Overwrites
 	overwrites.add(s.Plan, t, facts.Foreign)
 	vars.Deletes, vars.Replaces = codeList(overwrites.Deletes), codeList(overwrites.Replaces)
-	text := template.Text{Name: "proposal.md.tmpl", Text: templates.Proposal}
-	if doc, ok := d.catalog().Templates[proposalTemplate]; ok && doc.Spec.Type == v1alpha1.TemplateProposal {
-		name := "Template/" + proposalTemplate
-		text = template.Text{Name: name, Source: d.catalog().Places[name].String(), Text: doc.Spec.Text, Total: &d.rendered}
-	}
-	var err error
-	act.Verb, act.Tier, act.Entries, act.Wants, act.Why, act.Revision = Propose, &status.Tier, t.Entries, t.Wants(), status.Gate, s.Plan.Revision
-	act.Title, act.Body, err = template.RenderProposal(text, vars)
-	return act, err
+	return vars
 }
 
-func howToReject(r *Repo, status release.TierStatus) string {
-	if r.Amends {
-		return fmt.Sprintf("Close this pull request; it is not opened again until the plan changes or somebody runs `furrow retry %s`.", status.Tier.Seed)
+// describeAll says what a proposal of several tiers does, and shows equal contents once.
+func (d *decider) describeAll(s *Seed, r *Repo, tiers []*plan.Tier) template.Proposal {
+	var all template.Proposal
+	var clusters, numbers []string
+	contents := map[string]int{}
+	for i, t := range tiers {
+		one := d.describe(s, r, t)
+		if i == 0 {
+			all = one
+			all.Objects, all.Prerequisites, all.Next, all.Differs, all.Leaving, all.Deletes, all.Replaces = nil, nil, nil, nil, nil, nil, nil
+		}
+		if one.Verb != all.Verb {
+			all.Verb = "Update"
+		}
+		all.Removal, all.Abandoned, all.Drops = all.Removal && one.Removal, all.Abandoned && one.Abandoned, all.Drops || one.Drops
+		if one.ReconciledBy != all.ReconciledBy {
+			all.ReconciledBy = "Flux"
+		}
+		clusters, numbers = append(clusters, t.Cluster), append(numbers, one.Tier)
+		all.Members = append(all.Members, template.Member{Verb: one.Verb, Cluster: t.Cluster, Tier: one.Tier, ReconciledBy: one.ReconciledBy, Abandoned: one.Abandoned})
+		for _, leaving := range one.Leaving {
+			if !one.Abandoned { // else it stays, as the line of the tier says
+				all.Leaving = append(all.Leaving, leaving+" on "+t.Cluster)
+			}
+		}
+		all.Prerequisites, all.Next = append(all.Prerequisites, one.Prerequisites...), append(all.Next, one.Next...)
+		all.Deletes, all.Replaces, all.Differs = append(all.Deletes, one.Deletes...), append(all.Replaces, one.Replaces...), append(all.Differs, one.Differs...)
+		if t.Contents == "" {
+			continue
+		}
+		at, shown := contents[t.Contents]
+		if !shown {
+			at = len(all.Contents)
+			contents[t.Contents] = at
+			all.Contents = append(all.Contents, template.Content{Objects: one.Objects})
+		}
+		all.Contents[at].Tiers = append(all.Contents[at].Tiers, t.String())
 	}
-	return fmt.Sprintf("Run `furrow pr reject %s/%s/%s`; a branch that is merely deleted is proposed again.", status.Tier.Seed, status.Tier.Cluster, status.Tier.Number())
+	for i := range all.Contents {
+		all.Contents[i].Tiers = firstOf(all.Contents[i].Tiers, maxNames)
+	}
+	all.Cluster, all.Tier = inWords(clusters, "clusters"), inWords(numbers, "numbers")
+	all.TierCount, all.Contents = len(tiers), all.Contents[:min(len(all.Contents), maxContents)]
+	all.Prerequisites = unique(all.Prerequisites)
+	all.Prerequisites = all.Prerequisites[:min(len(all.Prerequisites), maxFiles)]
+	all.Next, all.Leaving = firstOf(unique(all.Next), maxNames), firstOf(all.Leaving, maxFiles)
+	all.Deletes, all.Replaces, all.Differs = firstOf(all.Deletes, maxFiles), firstOf(all.Replaces, maxFiles), firstOf(unique(all.Differs), maxFiles)
+	return all
+}
+
+// maxContents is how many different contents a proposal of several tiers shows.
+const maxContents = 10
+
+// firstOf shows the first of a list, and how many more there are.
+func firstOf(list []string, most int) []string {
+	if more := len(list) - most; more > 0 {
+		return append(slices.Clone(list[:most]), fmt.Sprintf("and %d more", more))
+	}
+	return list
+}
+
+// unique leaves out what came before.
+func unique[T comparable](list []T) []T {
+	seen := map[T]bool{}
+	return slices.DeleteFunc(list, func(one T) bool {
+		had := seen[one]
+		seen[one] = true
+		return had
+	})
+}
+
+// inWords names a few, or says how many there are.
+func inWords(names []string, noun string) string {
+	names = unique(slices.Sorted(slices.Values(names)))
+	if len(names) > 3 {
+		return fmt.Sprintf("%d %s", len(names), noun)
+	}
+	return strings.Join(names, ", ")
+}
+
+func howToReject(r *Repo, act Action) string {
+	if r.Amends {
+		return fmt.Sprintf("Close this pull request; it is not opened again until the plan changes or somebody runs `furrow retry %s`.", act.Seed)
+	}
+	return fmt.Sprintf("Run `furrow pr reject %s`; a branch that is merely deleted is proposed again.", layout.ProposalName(r.Base, act.Branch))
 }
 
 // verb says what the proposal of a tier does; planted says that base has a reconciler
@@ -129,14 +233,11 @@ const maxFiles = 100
 
 // codeList shows paths in a proposal, as Markdown.
 func codeList(paths []string) []string {
-	var out []string
-	for i, at := range paths {
-		if i == maxFiles {
-			return append(out, fmt.Sprintf("and %d more", len(paths)-i))
-		}
+	out := make([]string, 0, len(paths))
+	for _, at := range paths {
 		out = append(out, template.Code(at))
 	}
-	return out
+	return firstOf(out, maxFiles)
 }
 
 func prerequisiteName(p plan.Prerequisite) string {

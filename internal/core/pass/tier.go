@@ -77,10 +77,10 @@ func (d *tierDecider) gather() (release.TierFacts, error) {
 			f.BaseDetail += ": " + listed(f.Foreign)
 		}
 	}
-	if proposal, ok := d.repo.Proposals[layout.TierBranch(d.repo.Base, d.name)]; ok {
+	if c, ok := d.carrier(d.tier.Repo, d.name, d.tier.Wants()); ok {
 		f.Proposal = &release.Proposal{
-			Wants: proposal.Wants, Edited: proposal.Edited, Unknown: !d.repo.Amends, Rejected: proposal.Rejected, Reason: proposal.Reason,
-			Stale: proposal.Stale, Behind: d.isBehind(proposal), Outside: d.outside(proposal),
+			Group: c.group, Wants: c.wants, Edited: c.Edited, Unknown: !d.repo.Amends, Rejected: c.Rejected, Reason: c.Reason,
+			Stale: c.Stale, Behind: d.isBehind(c.Proposal), Outside: d.outside(c.Proposal),
 		}
 	}
 	switch {
@@ -156,8 +156,8 @@ const maxAmendedPlans = 5
 // open proposal does that was made when they asked.
 func (d *tierDecider) explainForeign(f *release.TierFacts) error {
 	t := d.tier
-	proposal, open := d.repo.Proposals[layout.TierBranch(d.repo.Base, d.name)]
-	replacing := open && !proposal.Rejected && proposal.Wants == t.Wants()
+	proposal, open := d.carrier(t.Repo, d.name, t.Wants())
+	replacing := open && !proposal.Rejected && proposal.wants == t.Wants()
 	if d.retries(t.Repo, d.previous, d.plan.Seed) || replacing && !proposal.Stale {
 		f.Base = release.BaseEarlier
 		return nil
@@ -260,20 +260,26 @@ func (d *tierDecider) isBehind(proposal Proposal) bool {
 	return d.catalog().Repos[d.tier.Repo].Spec.Update == v1alpha1.UpdateWhenBehind && proposal.Base != d.repo.Head
 }
 
-// outside names what merging a proposal would change beside the tier's own paths. One
+// outside names what merging a proposal would change beside the paths of its tiers. One
 // that nobody has edited changes nothing else, as long as it is not stale.
 func (d *tierDecider) outside(proposal Proposal) string {
 	if !proposal.Edited || proposal.Stale {
 		return ""
 	}
+	var paths []string
+	for _, m := range proposal.Tiers {
+		if t, planned := d.plan.Find(m.Tier.Cluster, m.Tier.Ordinal); planned {
+			paths = append(paths, t.Paths()...)
+		}
+	}
 	within := func(at string) bool {
-		return slices.ContainsFunc(d.paths, func(own string) bool { return at == own || strings.HasPrefix(at, own+"/") })
+		return slices.ContainsFunc(paths, func(own string) bool { return at == own || strings.HasPrefix(at, own+"/") })
 	}
 	var out []string
 	for _, at := range proposal.Paths {
 		switch {
 		case within(at):
-		case slices.ContainsFunc(d.paths, func(own string) bool { return strings.HasPrefix(own, at+"/") }):
+		case slices.ContainsFunc(paths, func(own string) bool { return strings.HasPrefix(own, at+"/") }):
 			// a directory that has more than the tier, or not
 			out = append(out, slices.DeleteFunc(d.changedBelow(proposal.Head, at), within)...)
 		default:

@@ -20,11 +20,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/dependency"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
-
-	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
 // Kind is what plan.yaml has in kind.
@@ -49,9 +48,12 @@ type Plan struct {
 	// Inputs is the digest of all that the plan was made from.
 	Inputs string `yaml:"inputs"`
 	// Removal says that the seed is gone and everything of it leaves.
-	Removal  bool       `yaml:"removal,omitempty"`
-	Tiers    []Tier     `yaml:"tiers"`
-	Contents []Contents `yaml:"contents,omitempty"`
+	Removal bool `yaml:"removal,omitempty"`
+	// GroupBy says which tiers are proposed together, also once the seed is gone; empty
+	// where each is proposed alone.
+	GroupBy  v1alpha1.GroupBy `yaml:"groupBy,omitempty" json:"GroupBy,omitempty"`
+	Tiers    []Tier           `yaml:"tiers"`
+	Contents []Contents       `yaml:"contents,omitempty"`
 	// Variants are the workload clusters that get each variant of the seed; none where all get the same.
 	Variants     []Variant    `yaml:"variants,omitempty"`
 	Placements   []Placement  `yaml:"placements,omitempty"`

@@ -89,6 +89,9 @@ const (
 
 // Proposal is what counts of an open proposal, or of a rejected one whose branch is still there.
 type Proposal struct {
+	// Group is the name of its group; empty where it carries the tier alone.
+	Group string
+	// Wants is the digest of the tier's entries in it.
 	Wants string
 	// Edited says that a person changed it, and Unknown that the tier is held once that is
 	// merged, because the forge does not remember it.
@@ -132,6 +135,10 @@ type TierFacts struct {
 type Facts struct {
 	// Tiers has facts for every tier of the plan.
 	Tiers map[layout.Tier]TierFacts
+	// GroupBy says which tiers are proposed together, and Groups lists the proposals of
+	// several that there are.
+	GroupBy v1alpha1.GroupBy
+	Groups  []Group
 	// Suspended holds new proposals.
 	Suspended bool
 	// KeepAll says that the seed cannot be planned at present, so that nothing of
@@ -184,8 +191,16 @@ type TierStatus struct {
 	// Amended says how to see what a person made of the entries before they were
 	// merged; empty when base has exactly the entries.
 	Amended string
+	// Group is the name of the group in whose proposal the tier is, or is to be; empty where
+	// it is proposed alone. What is to be done is up to the group then.
+	Group string
+	// Moves says that the tier is proposed with others now, so that a proposal of it alone
+	// is superseded, or the other way round.
+	Moves bool
 	// proposed is reason and message once the proposal is open as wanted.
 	proposed manifest.Problem
+	// others says why another tier of the same proposal must not be merged.
+	others string
 	// Gate says why an open proposal must not be merged whatever its branch holds; empty
 	// when there is no reason.
 	Gate       string
@@ -207,10 +222,15 @@ func Retriable(s TierStatus, f TierFacts) bool {
 }
 
 // Shut says why an open proposal must not be merged now; empty when it may be merged.
-func (s TierStatus) Shut() string { return cmp.Or(s.Gate, s.Stale) }
+func (s TierStatus) Shut() string { return cmp.Or(s.Gate, s.others, s.Stale) }
 
 // ShutReason is the reason of that.
-func (s TierStatus) ShutReason() v1alpha1.Reason { return cmp.Or(s.GateReason, s.StaleReason) }
+func (s TierStatus) ShutReason() v1alpha1.Reason {
+	if s.Gate == "" && s.others != "" {
+		return v1alpha1.ReasonHeldByMember
+	}
+	return cmp.Or(s.GateReason, s.StaleReason)
+}
 
 // because makes a status of a problem.
 func because(state State, p manifest.Problem) TierStatus {
@@ -227,6 +247,8 @@ func (s TierStatus) shut() TierStatus {
 type Result struct {
 	// Tiers in the plan's order.
 	Tiers []TierStatus
+	// Groups are the proposals of several tiers, those that are listed first.
+	Groups []GroupStatus
 	// Settled says that all tiers are Released, but for those of which only leaving objects remain.
 	Settled bool
 	// Done says that nothing is left to do: every tier is Released or Gone.
@@ -246,11 +268,19 @@ func (r Result) Count(s State) int {
 
 // Find returns the status of a tier.
 func (r Result) Find(tier layout.Tier) (TierStatus, bool) {
-	i, found := slices.BinarySearchFunc(r.Tiers, tier, func(s TierStatus, t layout.Tier) int { return s.Tier.Compare(t) })
+	s, found := r.find(tier)
 	if !found {
 		return TierStatus{}, false
 	}
-	return r.Tiers[i], true
+	return *s, true
+}
+
+func (r Result) find(tier layout.Tier) (*TierStatus, bool) {
+	i, found := slices.BinarySearchFunc(r.Tiers, tier, func(s TierStatus, t layout.Tier) int { return s.Tier.Compare(t) })
+	if !found {
+		return nil, false
+	}
+	return &r.Tiers[i], true
 }
 
 // Standing is a tier's state as far as base and health alone give it: Released,
@@ -294,6 +324,8 @@ type decision struct {
 	name  layout.Tier
 	have  TierFacts
 	gates *gates
+	// moves says that the tier has left the proposal that it was in.
+	moves bool
 }
 
 // Next derives every tier's state and what is to be done.
@@ -304,12 +336,17 @@ func Next(p *plan.Plan, facts Facts) Result {
 		t := &p.Tiers[i]
 		d := decision{plan: p, facts: facts, tier: t, name: p.Name(t), gates: g}
 		d.have = facts.Tiers[d.name]
+		d.regroup()
 		s := d.decide()
-		s.Tier, s.proposed = d.name, d.proposedText()
+		s.Tier, s.proposed, s.Moves = d.name, d.proposedText(), d.moves
+		if d.have.Proposal != nil {
+			s.Group = d.have.Proposal.Group
+		}
 		d.judgeProposal(&s)
 		out.Tiers = append(out.Tiers, s)
 		out.Done = out.Done && (s.State == Released || s.State == Gone)
 	}
+	out.group(p, facts)
 	out.NameWaits(nil)
 	return out
 }
@@ -355,6 +392,11 @@ func (r *Result) Proposed(tiers ...layout.Tier) {
 			t.Reason, t.Message = t.proposed.Reason, t.proposed.Message
 		}
 	}
+	for i := range r.Groups {
+		if g := &r.Groups[i]; len(g.Tiers) > 0 && proposed[g.Tiers[0]] {
+			g.Act, g.listed.Tiers = ActNone, g.Tiers
+		}
+	}
 	r.NameWaits(nil)
 }
 
@@ -381,7 +423,11 @@ func (r *Result) NameWaits(others map[layout.Tier]State) {
 		case len(t.Waits) > 0:
 			t.GateReason, t.Gate = t.Waits[0].Reason, WaitText(t.Tier.Seed, t.Waits)
 		}
-		if shut := t.Shut(); t.State == Proposed && shut != "" && (t.Act == ActNone || t.Gate != "") {
+	}
+	r.shutGroups()
+	for i := range r.Tiers {
+		t := &r.Tiers[i]
+		if shut := t.Shut(); t.State == Proposed && shut != "" && (t.Act == ActNone || t.Gate != "" || t.others != "") {
 			t.Reason, t.Message = t.ShutReason(), DoNotMerge+shut
 		}
 	}

@@ -8,11 +8,11 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
-// Check renders a template with samples of its kind's variables: one in which everything is, and one in which only
-// what is always there is. The error that it returns is an *Error. Labels are those that clusters have.
+// Check renders a template with samples of its kind's variables: one in which everything is, one in which only
+// what is always there is and, of proposals, one of several tiers. The error that it returns is an *Error. Labels are those that clusters have.
 func Check(t Text, kind v1alpha1.TemplateType, labels map[string]string) error {
 	if kind == v1alpha1.TemplateProposal {
-		for _, vars := range []Proposal{fullProposal, bareProposal} {
+		for _, vars := range []Proposal{fullProposal, bareProposal, groupProposal} {
 			if _, _, err := RenderProposal(t, vars); err != nil {
 				return err
 			}
@@ -53,6 +53,14 @@ var (
 		Deletes: []string{"`mine.yaml`"}, Replaces: []string{"`yours.yaml`"}, Shut: "waits for edge tier 00",
 		Prerequisites: []Prerequisite{{Tier: "edge tier 00", Why: "`it comes first`"}}, Next: []string{"edge tier 02"},
 		HowToReject: "Close this pull request.", From: "seeds/web.yaml", Revision: "main@sha1:0123", Branch: "furrow/main/tier/web/edge/01",
+	}
+	groupProposal = Proposal{
+		Verb: "Plant", Seed: "web", Cluster: "east, west", Tier: "00", TierCount: 2, ReconciledBy: "Flux",
+		HowToReject: "Close this pull request.", From: "seeds/web.yaml", Revision: "main@sha1:0123", Branch: "furrow/main/group/web/level-00",
+		Members: []Member{
+			{Verb: "Plant", Cluster: "east", Tier: "00", ReconciledBy: "Flux on east"}, {Verb: "Plant", Cluster: "west", Tier: "00", ReconciledBy: "Flux on west"},
+		},
+		Contents: []Content{{Tiers: []string{"east tier 00", "west tier 00"}, Objects: []ObjectsOfKind{{Kind: "ConfigMap", Count: 1, Names: "`a`"}}}},
 	}
 	bareReconciler = Reconciler{
 		Name: "web.edge.00", Namespace: "flux-system", Seed: "web", Cluster: "edge", Tier: "00", Path: "./planted/edge/web/tier-00",
@@ -104,6 +112,9 @@ func addFields(fields map[string][]string, t reflect.Type) {
 	case reflect.Pointer, reflect.Slice, reflect.Map:
 		addFields(fields, t.Elem())
 	case reflect.Struct:
+		if fields[t.String()] != nil {
+			return
+		}
 		for i := range t.NumField() {
 			fields[t.String()] = append(fields[t.String()], t.Field(i).Name)
 			addFields(fields, t.Field(i).Type)

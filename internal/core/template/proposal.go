@@ -45,6 +45,26 @@ type Proposal struct {
 	// repository's revision.
 	From, Revision string
 	Branch         string
+	// Members are the tiers, where the proposal carries several. Cluster and Tier then name
+	// all of theirs, TierCount counts them, and Contents has their objects instead of Objects.
+	Members  []Member
+	Contents []Content
+}
+
+// Member is one of several tiers that a proposal carries.
+type Member struct {
+	// Verb says what becomes of the tier.
+	Verb string
+	// Cluster and Tier are those of Proposal, and so are ReconciledBy and Abandoned.
+	Cluster, Tier, ReconciledBy string
+	Abandoned                   bool
+}
+
+// Content is what some tiers have in common.
+type Content struct {
+	// Tiers are those that have it, for people.
+	Tiers   []string
+	Objects []ObjectsOfKind
 }
 
 // ObjectsOfKind counts the objects of one kind.
@@ -61,6 +81,10 @@ type Prerequisite struct{ Tier, Why string }
 // maxTitle is where common forges cut a title.
 const maxTitle = 200
 
+// maxGroupBody bounds what is said of several tiers: forges take texts of up to 64 KiB, and
+// the lines that name the tiers follow.
+const maxGroupBody = 20_000
+
 // RenderProposal renders title and body.
 func RenderProposal(t Text, vars Proposal) (title, body string, err error) {
 	text, err := Render(t, vars)
@@ -72,5 +96,9 @@ func RenderProposal(t Text, vars Proposal) (title, body string, err error) {
 	if title == "" || len(title) > maxTitle {
 		return "", "", &Error{t, errors.New("the first line, which is the title, is empty or longer than 200 bytes")}
 	}
-	return title, strings.TrimSpace(body) + "\n", nil
+	body = strings.TrimSpace(body) + "\n"
+	if len(vars.Members) > 0 && len(body) > maxGroupBody {
+		body = body[:strings.LastIndex(body[:maxGroupBody], "\n")+1] + "\nThe rest is too long for a pull request and is left out.\n"
+	}
+	return title, body, nil
 }

@@ -138,4 +138,14 @@ var cases = []struct {
 	{"a proposal is stale where base changed under its paths", stale},
 	{"a proposal that is only behind is not stale", behind},
 	{"branches that are not Furrow's are never touched", foreign},
+
+	{"a proposal of several tiers is listed with each of them", groupIsListed},
+	{"a proposal of several tiers is updated in place, with other tiers", groupIsUpdated},
+	{"a rejected proposal of several tiers rejects each of them", rejectedGroup},
+	{"a rejection of several tiers is taken back", reopenedGroup},
+	{"a merge of several tiers, in any way, counts for each of them", mergedGroup},
+	{"a tier that was merged with others is replaced alone", mergedGroupIsReplaced},
+	{"a superseded proposal of several tiers rejects none of them", supersededGroup},
+	{"a proposal of several tiers that a person edits is merged with the change", editedGroup},
+	{"a proposal of several tiers is stale where base changed under one of them", staleGroup},
 }

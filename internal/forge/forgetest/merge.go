@@ -174,10 +174,10 @@ func changedMeanwhile(w *world) {
 			"reject": w.Forge.Reject(w.Context(), p, bob, "no"),
 		} {
 			if !forge.IsGone(err) {
-				w.Errorf("%s %s: got %v, want ErrGone", name, p.Tier, err)
+				w.Errorf("%s %s: got %v, want ErrGone", name, p.Branch, err)
 			}
 		}
-		w.wantFile(objectFile(p.Tier), "")
+		w.wantFile(objectFile(p.Tiers[0].Tier), "")
 	}
 }
 

@@ -2,6 +2,7 @@ package forgetest
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,7 +18,7 @@ func openedIsListed(w *world) {
 	w.must(err)
 	for from, p := range map[string]forge.Proposal{"Propose": opened, "List": w.find(tier("a"))} {
 		w.wantState(p, "w1")
-		if p.Tier != request.Tier || p.Branch != request.Branch || p.Head != request.Head || p.Base != base {
+		if p.Seed != "a" || !slices.Equal(p.Tiers, request.Tiers) || p.Branch != request.Branch || p.Head != request.Head || p.Base != base {
 			w.Errorf("%s: got %+v, want what was asked for: %+v on %s", from, p, request, base)
 		}
 		if p.Title != request.Title || strings.TrimSpace(p.Body) != strings.TrimSpace(request.Body) {

@@ -59,35 +59,47 @@ func (w *world) fetch() git.Refs {
 // with content of its Wants, and moves the branch.
 func (w *world) push(t layout.Tier, wants string) forge.Request {
 	w.Helper()
-	tree, err := w.Mirror.WriteTree(map[string][]byte{"dir/object.yaml": []byte("wants: " + wants + "\n"), "reconciler": []byte(wants)})
-	w.must(err)
-	source, err := w.Mirror.CommitTree(tree.Hash, nil, git.CommitMeta{Author: furrow, Message: "plan"})
-	w.must(err)
-	found, err := w.Mirror.Entries(source, []string{"dir", "reconciler"})
-	w.must(err)
-	edits := []git.Edit{
-		{Path: t.Dir(""), Hash: found["dir"].Hash, Mode: git.ModeDir},
-		{Path: reconcilerFile(t), Hash: found["reconciler"].Hash, Mode: git.ModeFile},
-	}
-	return w.graft(t, wants, edits, tree.Objects)
+	return w.graft(w.branch(t), forge.Alone(t, wants), false)
 }
 
 // pushRemoval grafts a tier away.
 func (w *world) pushRemoval(t layout.Tier, wants string) forge.Request {
 	w.Helper()
-	return w.graft(t, wants, []git.Edit{{Path: t.Dir("")}, {Path: reconcilerFile(t)}}, nil)
+	return w.graft(w.branch(t), forge.Alone(t, wants), true)
 }
 
-func (w *world) graft(t layout.Tier, wants string, edits []git.Edit, objects []git.Hash) forge.Request {
+// pushGroup is push for several tiers of the seed "a".
+func (w *world) pushGroup(name, wants string, tiers ...layout.Member) forge.Request {
 	w.Helper()
+	return w.graft(layout.GroupBranch(w.Base, "a", name), forge.Carried{Wants: wants, Tiers: tiers}, false)
+}
+
+func (w *world) graft(branch string, carried forge.Carried, removal bool) forge.Request {
+	w.Helper()
+	var edits []git.Edit
+	var objects []git.Hash
+	for _, m := range carried.Tiers {
+		dir, file := git.Edit{Path: m.Tier.Dir("")}, git.Edit{Path: reconcilerFile(m.Tier)}
+		if !removal {
+			tree, err := w.Mirror.WriteTree(map[string][]byte{"dir/object.yaml": []byte("wants: " + m.Wants + "\n"), "reconciler": []byte(m.Wants)})
+			w.must(err)
+			source, err := w.Mirror.CommitTree(tree.Hash, nil, git.CommitMeta{Author: furrow, Message: "plan"})
+			w.must(err)
+			found, err := w.Mirror.Entries(source, []string{"dir", "reconciler"})
+			w.must(err)
+			dir.Hash, dir.Mode = found["dir"].Hash, git.ModeDir
+			file.Hash, file.Mode = found["reconciler"].Hash, git.ModeFile
+			objects = append(objects, tree.Objects...)
+		}
+		edits = append(edits, dir, file)
+	}
 	refs := w.fetch()
-	r := forge.Request{Tier: t, Branch: w.branch(t), Wants: wants, Title: "Plant " + t.String(), Body: "What " + wants + " brings.\n"}
+	r := forge.Request{Branch: branch, Carried: carried, Title: "Plant " + carried.Tiers[0].Tier.String(), Body: "What " + carried.Wants + " brings.\n"}
 	by := furrow
 	w.grafts++
 	by.When = epoch.Add(time.Duration(w.grafts) * time.Minute)
-	meta := git.CommitMeta{Author: by, Message: forge.AddTrailers(r.Title+"\n\n"+r.Body, []forge.Trailer{
-		{Key: forge.TrailerSeed, Value: t.Seed}, {Key: forge.TrailerTier, Value: t.String()}, {Key: forge.TrailerWants, Value: wants},
-	})}
+	seed := forge.Trailer{Key: forge.TrailerSeed, Value: carried.Tiers[0].Tier.Seed}
+	meta := git.CommitMeta{Author: by, Message: forge.AddTrailers(r.Title+"\n\n"+r.Body, append([]forge.Trailer{seed}, carried.Trailers()...))}
 	grafted, err := w.Mirror.Graft(refs[w.Base], edits, meta)
 	w.must(err)
 	r.Head = grafted.Commit
@@ -142,7 +154,7 @@ func (w *world) list() []forge.Proposal {
 func (w *world) lookUp(t layout.Tier) (forge.Proposal, bool) {
 	w.Helper()
 	list := w.list()
-	i := slices.IndexFunc(list, func(p forge.Proposal) bool { return p.Tier == t })
+	i := slices.IndexFunc(list, func(p forge.Proposal) bool { return p.Has(t) })
 	if i < 0 {
 		return forge.Proposal{}, false
 	}
@@ -178,7 +190,7 @@ func (w *world) wantOutcome(t layout.Tier, wants string, allowed ...forge.Outcom
 func (w *world) wantState(p forge.Proposal, want string) {
 	w.Helper()
 	if got := stateOf(p); got != want {
-		w.Errorf("the proposal of %s is %q, want %q", p.Tier, got, want)
+		w.Errorf("the proposal %s is %q, want %q", p.Branch, got, want)
 	}
 }
 

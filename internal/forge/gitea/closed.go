@@ -23,6 +23,9 @@ const overlap = time.Minute
 // closedRow is what is kept of a closed pull request.
 type closedRow struct {
 	number int64
+	branch string
+	// tiers are those that it counts for, with their Wants.
+	tiers []layout.Member
 	// opened and closed are when that was.
 	opened, closed time.Time
 	outcome        forge.Outcome
@@ -33,9 +36,11 @@ type closedRow struct {
 	judged bool
 }
 
-// index has the closed pull requests of branches.
+// index has the closed pull requests.
 type index struct {
-	branches map[string]branchIndex
+	rows map[int64]closedRow
+	// byTier are the numbers of those that carried a tier, in no order.
+	byTier map[layout.Tier][]int64
 	// old says that something may have been closed since it was read.
 	old bool
 	// base is where the base branch was when it was read.
@@ -52,68 +57,74 @@ type index struct {
 	by *string
 }
 
-// branchIndex is of one branch.
-type branchIndex struct {
-	// byWants has the newest for each Wants.
-	byWants map[string]closedRow
-	// merged is the newest merged one, and landed its Wants.
-	merged closedRow
-	landed string
-	// merges has all merged ones for each Wants, in no order.
-	merges map[string][]closedRow
+func newIndex() index {
+	return index{rows: map[int64]closedRow{}, byTier: map[layout.Tier][]int64{}, old: true}
 }
 
-func newIndex() index { return index{branches: map[string]branchIndex{}, old: true} }
-
-// add takes in a closed pull request, under all Wants that it counts for.
-func (x *index) add(branch string, wants []string, c closedRow) {
-	rows := map[string]closedRow{}
-	for _, of := range wants {
-		rows[of] = c
-		if had := x.branches[branch].byWants[of]; had.number == c.number && had.closed.Equal(c.closed) && had.judged {
-			rows[of] = had // more is known of it
+// add takes in a closed pull request.
+func (x *index) add(c closedRow) {
+	if had := x.rows[c.number]; had.judged && had.closed.Equal(c.closed) && slices.Equal(had.tiers, c.tiers) {
+		c = had // more is known of it
+	}
+	x.remove(c.number)
+	x.rows[c.number] = c
+	for _, m := range c.tiers {
+		if !slices.Contains(x.byTier[m.Tier], c.number) {
+			x.byTier[m.Tier] = append(x.byTier[m.Tier], c.number)
 		}
 	}
-	x.remove(branch, c.number)
-	b, ok := x.branches[branch]
-	if !ok {
-		b = branchIndex{byWants: map[string]closedRow{}, merges: map[string][]closedRow{}}
+}
+
+// remove takes out what is open again, or is to be added anew.
+func (x *index) remove(number int64) {
+	for _, m := range x.rows[number].tiers {
+		x.byTier[m.Tier] = slices.DeleteFunc(x.byTier[m.Tier], func(n int64) bool { return n == number })
 	}
-	for of, c := range rows {
-		if had, ok := b.byWants[of]; !ok || newer(c, had) > 0 {
-			b.byWants[of] = c
+	delete(x.rows, number)
+}
+
+// change notes what was found out of one that is there.
+func (x *index) change(c closedRow) {
+	if _, there := x.rows[c.number]; there {
+		x.rows[c.number] = c
+	}
+}
+
+// found is what is known of the closed pull requests of a tier with some Wants.
+type found struct {
+	// newest is the last of them, of which there is none where its number is zero.
+	newest closedRow
+	// replaced says that one with other Wants was merged after that.
+	replaced bool
+	// landings are those that were merged, newest first.
+	landings []forge.Landing
+}
+
+func (x *index) find(tier layout.Tier, wants string) found {
+	var out found
+	var merged closedRow
+	var rows []closedRow
+	for _, number := range x.byTier[tier] {
+		c := x.rows[number]
+		carries := slices.Contains(c.tiers, layout.Member{Tier: tier, Wants: wants})
+		if carries && newer(c, out.newest) > 0 {
+			out.newest = c
 		}
 		if c.outcome != forge.OutcomeMerged {
 			continue
 		}
-		b.merges[of] = append(b.merges[of], c)
-		if newer(c, b.merged) > 0 {
-			b.merged, b.landed = c, of
+		if newer(c, merged) > 0 {
+			merged, out.replaced = c, !carries
+		}
+		if carries {
+			rows = append(rows, c)
 		}
 	}
-	x.branches[branch] = b
-}
-
-// remove takes out what is open again, or is to be added anew.
-func (x *index) remove(branch string, number int64) {
-	for wants, c := range x.branches[branch].byWants {
-		if c.number == number {
-			delete(x.branches[branch].byWants, wants)
-		}
-	}
-	for wants, rows := range x.branches[branch].merges {
-		x.branches[branch].merges[wants] = slices.DeleteFunc(rows, func(c closedRow) bool { return c.number == number })
-	}
-}
-
-// landings are the merged ones of a branch with some Wants, newest first.
-func (x *index) landings(branch, wants string) []forge.Landing {
-	rows := slices.Clone(x.branches[branch].merges[wants])
+	out.replaced = out.replaced && newer(merged, out.newest) > 0
 	slices.SortFunc(rows, func(a, b closedRow) int { return newer(b, a) })
-	var out []forge.Landing
 	for _, c := range rows {
 		if !c.merge.IsZero() {
-			out = append(out, forge.Landing{Merge: c.merge, URL: c.url})
+			out.landings = append(out.landings, forge.Landing{Merge: c.merge, URL: c.url})
 		}
 	}
 	return out
@@ -121,22 +132,34 @@ func (x *index) landings(branch, wants string) []forge.Landing {
 
 // Closed looks into the index, after it was brought up to date where need be.
 func (f *Forge) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (forge.Closed, error) {
-	branch := layout.TierBranch(f.base, tier)
-	_, there := refs[branch]
-	if r, open := f.seen(branch); open && !there {
+	for _, r := range f.deleted(refs, tier.Seed) {
 		// Somebody has deleted the branch, and the server is about to close it.
-		text, tip, err := f.wantsOf(r)
+		text, tip, err := f.carriedBy(r)
 		switch {
 		case err != nil:
 			return forge.Closed{}, err
-		case wants == text, wants == tip:
+		case text.Carries(tier, wants), tip.Carries(tier, wants):
 			return forge.Closed{Outcome: forge.OutcomeRejected, URL: r.url}, nil
 		}
 	}
 	c, err := f.lookUp(ctx, refs, tier, wants)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return forge.Closed{Outcome: c.outcome, Landings: f.closed.landings(branch, wants), URL: c.url}, err
+	return forge.Closed{Outcome: c.outcome, Landings: f.closed.find(tier, wants).landings, URL: c.url}, err
+}
+
+// deleted are the open pull requests of a seed whose branches are not there any more.
+func (f *Forge) deleted(refs git.Refs, seed string) []row {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []row
+	for branch, r := range f.open {
+		of, _ := layout.SeedOfBranch(f.base, branch)
+		if _, there := refs[branch]; of == seed && !there {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 func (f *Forge) lookUp(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (closedRow, error) {
@@ -149,19 +172,18 @@ func (f *Forge) lookUp(ctx context.Context, refs git.Refs, tier layout.Tier, wan
 		return none, err
 	}
 	f.mu.Lock()
-	b := f.closed.branches[layout.TierBranch(f.base, tier)]
-	c, known := b.byWants[wants]
+	found := f.closed.find(tier, wants)
 	f.mu.Unlock()
+	c := found.newest
 	// What landed since would have replaced it; and the plan has changed since it was
 	// rejected.
-	replaced := b.landed != wants && newer(b.merged, c) > 0
 	switch {
-	case !known:
+	case c.number == 0:
 		return f.lookUpPushed(ctx, base, tier, wants)
 	case c.outcome == forge.OutcomeSuperseded:
 		return c, nil
 	case c.outcome == forge.OutcomeRejected:
-		if swept, err := f.swept(ctx, refs, tier, wants, c); err != nil || swept {
+		if swept, err := f.swept(ctx, refs, c); err != nil || swept {
 			c.outcome = forge.OutcomeSuperseded
 			return c, err
 		}
@@ -173,7 +195,7 @@ func (f *Forge) lookUp(ctx context.Context, refs git.Refs, tier layout.Tier, wan
 			return f.lookUpPushed(ctx, base, tier, wants)
 		}
 	}
-	if replaced {
+	if found.replaced {
 		return none, nil
 	}
 	if c.outcome == forge.OutcomeMerged && !c.merge.IsZero() {
@@ -216,9 +238,8 @@ const (
 
 // swept says that Gitea closed a pull request when it was done with the deletion of
 // an earlier branch of the same name: the branch of this one is still there.
-func (f *Forge) swept(ctx context.Context, refs git.Refs, tier layout.Tier, wants string, c closedRow) (bool, error) {
-	branch := layout.TierBranch(f.base, tier)
-	if c.judged || refs[branch] != c.head || c.closed.Sub(c.opened) > sweeping {
+func (f *Forge) swept(ctx context.Context, refs git.Refs, c closedRow) (bool, error) {
+	if c.judged || refs[c.branch] != c.head || c.closed.Sub(c.opened) > sweeping {
 		return false, nil
 	}
 	events, err := f.timeline(ctx, fmt.Sprintf("read how pull request #%d was closed", c.number), c.number, time.Time{})
@@ -232,9 +253,7 @@ func (f *Forge) swept(ctx context.Context, refs git.Refs, tier layout.Tier, want
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c.judged = swept || f.clock.Sub(c.closed) > telling
-	if b := f.closed.branches[branch]; b.byWants[wants].number == c.number {
-		b.byWants[wants] = c
-	}
+	f.closed.change(c)
 	return swept, nil
 }
 
@@ -367,12 +386,12 @@ func (f *Forge) addPage(ctx context.Context, x index, at page) error {
 		if !ok || r.open {
 			continue
 		}
-		wants, c, err := f.closedOf(r)
+		c, err := f.closedOf(r)
 		if err != nil {
 			return err
 		}
 		f.mu.Lock()
-		f.closed.add(r.branch, wants, c)
+		f.closed.add(c)
 		f.mu.Unlock()
 	}
 	if !x.whole {
@@ -396,10 +415,10 @@ func (f *Forge) tell(now time.Time) {
 	}
 }
 
-// closedOf tells what a closed pull request means, and for which Wants.
-func (f *Forge) closedOf(r row) (wants []string, c closedRow, err error) {
+// closedOf tells what a closed pull request means, and for which Wants of which tiers.
+func (f *Forge) closedOf(r row) (closedRow, error) {
 	d := forge.ReadDescription(r.body)
-	c = closedRow{number: r.number, opened: r.opened, closed: r.closed, url: r.url, head: r.head, merge: r.merge, comments: r.comments, reason: shorten(d.Reason, maxReason)}
+	c := closedRow{number: r.number, branch: r.branch, opened: r.opened, closed: r.closed, url: r.url, head: r.head, merge: r.merge, comments: r.comments, reason: shorten(d.Reason, maxReason)}
 	f.mu.Lock()
 	settled := f.settled[r.number]
 	f.mu.Unlock()
@@ -416,32 +435,38 @@ func (f *Forge) closedOf(r row) (wants []string, c closedRow, err error) {
 	if d.Rejected {
 		c.comments = 0 // the reason is known
 	}
-	if d.Wants != "" && c.outcome == forge.OutcomeSuperseded {
-		return []string{d.Wants}, c, nil
-	}
-	text, tip, err := f.wantsOf(r)
+	text, tip, err := f.carriedBy(r)
 	switch {
-	case tip == "" || tip == text:
-		return []string{text}, c, err
-	case c.outcome == forge.OutcomeMerged:
-		return []string{tip}, c, err // that is what landed
+	case tip.Wants == "" || tip.Wants == text.Wants || d.Wants != "" && c.outcome == forge.OutcomeSuperseded:
+		c.tiers = text.Tiers
+	case c.outcome == forge.OutcomeMerged: // that is what landed
+		c.tiers = tip.Tiers
+	default:
+		c.tiers = slices.Concat(text.Tiers, tip.Tiers)
 	}
-	return []string{text, tip}, c, err
+	return c, err
 }
 
-// wantsOf gives the Wants that a pull request's text has, and those of its tip where
-// that is Furrow's commit. They differ where Furrow was killed before it wrote the
-// text; without a text, the commits tell.
-func (f *Forge) wantsOf(r row) (text, tip string, err error) {
-	tier, _ := layout.TierOfBranch(f.base, r.branch)
-	if text = forge.ReadDescription(r.body).Wants; text == "" {
-		text, err = f.reader.Wants(tier, r.head)
-		return text, "", err
+// carriedBy gives what a pull request's text says that it carries, and what its tip
+// does where that is Furrow's commit. They differ where Furrow was killed before it wrote
+// the text; without a text, the commits tell.
+func (f *Forge) carriedBy(r row) (text, tip forge.Carried, err error) {
+	text = forge.ReadDescription(r.body).Carried
+	if text.Wants == "" {
+		text, err = f.reader.Carried(r.branch, r.head)
+		return text, forge.Carried{}, err
 	}
-	tip, made, err := f.reader.Tip(tier, r.head)
+	tip, made, err := f.reader.Tip(r.branch, r.head)
+	tier, single := layout.TierOfBranch(f.base, r.branch)
+	switch {
+	case single: // whatever people did to the line that names it
+		text.Tiers = []layout.Member{{Tier: tier, Wants: text.Wants}}
+	case text.Wants == tip.Wants:
+		text.Tiers = tip.Tiers
+	}
 	if !r.open && made.After(r.closed) {
 		// The server shows where the branch is now, and not where it was closed.
-		tip = ""
+		tip = forge.Carried{}
 	}
 	return text, tip, err
 }
@@ -505,7 +530,7 @@ func (f *Forge) timeline(ctx context.Context, op string, number int64, since tim
 
 // reasonOf is why a person closed a pull request, as far as the server tells: a
 // proposal is rejected with and without a reason.
-func (f *Forge) reasonOf(ctx context.Context, p forge.Proposal, c closedRow) string {
+func (f *Forge) reasonOf(ctx context.Context, c closedRow) string {
 	f.mu.Lock()
 	rests := f.reasons.runs()
 	f.mu.Unlock()
@@ -521,12 +546,8 @@ func (f *Forge) reasonOf(ctx context.Context, p forge.Proposal, c closedRow) str
 		}
 		return ""
 	}
-	c.reason = reasonIn(events, c.closed)
-	b := f.closed.branches[p.Branch]
-	if had, ok := b.byWants[p.Wants]; ok && had.number == c.number {
-		had.reason, had.comments = c.reason, 0
-		b.byWants[p.Wants] = had
-	}
+	c.reason, c.comments = reasonIn(events, c.closed), 0
+	f.closed.change(c)
 	return c.reason
 }
 

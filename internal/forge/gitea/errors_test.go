@@ -173,7 +173,7 @@ func TestWhatAPersonPushedToMeanwhileIsNotSuperseded(t *testing.T) {
 		}
 		_, _ = fmt.Fprint(w, pullOf(7, pushed))
 	})
-	p := forge.Proposal{Tier: edge, Branch: branch, Wants: "w1", URL: "http://x/acme/fleet/pulls/7"}
+	p := forge.Proposal{Branch: branch, Carried: forge.Alone(edge, "w1"), URL: "http://x/acme/fleet/pulls/7"}
 	p.Head, _ = git.ParseHash(seen)
 	if err := f.Supersede(t.Context(), p, "the plan has changed"); closed > 0 || !forge.IsGone(err) {
 		t.Errorf("got %v, want ErrGone; closed %d times", err, closed)
@@ -271,7 +271,7 @@ func TestWhatAPersonClosedMeanwhileIsNotOpenedAgainWithTheSameWants(t *testing.T
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = f.Propose(t.Context(), forge.Request{Tier: edge, Branch: branch, Wants: wants, Title: "Plant it anew", Head: refs["main"]})
+		_, err = f.Propose(t.Context(), forge.Request{Branch: branch, Carried: forge.Alone(edge, wants), Title: "Plant it anew", Head: refs["main"]})
 		if forge.IsGone(err) == again || (opened == 1) != again {
 			t.Errorf("with %s: got %v, and %d were opened", wants, err, opened)
 		}
@@ -300,7 +300,7 @@ func TestOneOfTwoThatWereOpenedAtOnceIsClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := f.Gate(t.Context(), forge.Proposal{Tier: edge, Branch: branch, Wants: "w1", Head: refs["main"]}, ""); err != nil {
+		if err := f.Gate(t.Context(), forge.Proposal{Branch: branch, Carried: forge.Alone(edge, "w1"), Head: refs["main"]}, ""); err != nil {
 			t.Fatal(err)
 		}
 	}

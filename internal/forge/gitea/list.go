@@ -51,7 +51,7 @@ func (r row) isTwinOf(other row) bool {
 	return r.open && wants != "" && wants == forge.ReadDescription(other.body).Wants && other.opened.Sub(r.opened).Abs() < sweeping
 }
 
-// rowOf tells whether a pull request is of a branch of a tier, to base, and within
+// rowOf tells whether a pull request is of the branch of a proposal, to base, and within
 // the repository.
 func (f *Forge) rowOf(pr *sdk.PullRequest) (row, bool) {
 	if pr == nil || pr.Head == nil || pr.Base == nil || pr.Base.Ref != f.base || pr.Head.RepoID != pr.Base.RepoID {
@@ -59,7 +59,7 @@ func (f *Forge) rowOf(pr *sdk.PullRequest) (row, bool) {
 	}
 	// Ref is that of the pull request once the branch is gone; Name stays.
 	branch := pr.Head.Name
-	if _, ok := layout.TierOfBranch(f.base, branch); !ok {
+	if _, ok := layout.SeedOfBranch(f.base, branch); !ok {
 		return row{}, false
 	}
 	r := row{
@@ -242,7 +242,7 @@ func (f *Forge) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, erro
 	looks := maxLooks
 	var out []forge.Proposal
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
-		if _, ok := layout.TierOfBranch(f.base, name); !ok {
+		if _, ok := layout.SeedOfBranch(f.base, name); !ok {
 			continue
 		}
 		b, err := f.reader.ReadRef(ctx, refs, name)
@@ -279,17 +279,18 @@ func (f *Forge) leftover(ctx context.Context, refs git.Refs, b *forge.Branch) (p
 	if b.Foreign() {
 		return p, true, nil
 	}
-	c, err := f.lookUp(ctx, refs, p.Tier, p.Wants)
-	if err != nil {
-		return p, false, err
-	}
-	switch {
-	case c.outcome == forge.OutcomeRejected:
-		p.Rejected, p.URL = true, c.url
-		p.Reason = f.reasonOf(ctx, p, c)
-		return p, true, nil
-	case c.outcome == forge.OutcomeMerged && c.head == p.Head:
-		return p, false, nil
+	for _, m := range p.Tiers {
+		c, err := f.lookUp(ctx, refs, m.Tier, m.Wants)
+		switch {
+		case err != nil:
+			return p, false, err
+		case c.outcome == forge.OutcomeRejected && (c.branch == p.Branch || len(p.Tiers) == 1):
+			p.Rejected, p.URL = true, c.url
+			p.Reason = f.reasonOf(ctx, c)
+			return p, true, nil
+		case c.outcome == forge.OutcomeMerged && c.head == p.Head:
+			return p, false, nil
+		}
 	}
 	return p, p.Edited, nil
 }
@@ -301,7 +302,7 @@ func (f *Forge) note(rows map[string]row, refs git.Refs) {
 	numbers, heads := map[int64]bool{}, map[git.Hash]bool{}
 	for _, r := range rows {
 		numbers[r.number], heads[r.head], heads[refs[r.branch]] = true, true, true
-		f.closed.remove(r.branch, r.number)
+		f.closed.remove(r.number)
 	}
 	for _, r := range f.open {
 		f.closed.old = f.closed.old || !numbers[r.number]
@@ -345,7 +346,7 @@ func (f *Forge) have(r row) {
 	switch {
 	case r.open:
 		f.open[r.branch] = r
-		f.closed.remove(r.branch, r.number)
+		f.closed.remove(r.number)
 	case f.open[r.branch].number == r.number:
 		delete(f.open, r.branch)
 	}

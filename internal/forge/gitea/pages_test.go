@@ -72,7 +72,7 @@ func (p pull) row(state string) map[string]any {
 	name := layout.TierBranch("main", tierOf(p.number))
 	return map[string]any{
 		"number": p.number, "state": state, "html_url": fmt.Sprintf("http://x/acme/fleet/pulls/%d", p.number), "title": "Plant it",
-		"body": forge.Describe(forge.Request{Tier: tierOf(p.number), Wants: "w1"}), "created_at": p.updated.Add(-time.Hour), "closed_at": p.updated, "updated_at": p.updated,
+		"body": forge.Describe(forge.Request{Carried: forge.Alone(tierOf(p.number), "w1")}), "created_at": p.updated.Add(-time.Hour), "closed_at": p.updated, "updated_at": p.updated,
 		"base": map[string]any{"ref": "main", "repo_id": 1}, "head": map[string]any{"label": name, "ref": name, "repo_id": 1},
 	}
 }

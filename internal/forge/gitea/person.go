@@ -117,9 +117,7 @@ func (f *Forge) merge(ctx context.Context, s sight, style sdk.MergeStyle, by git
 	switch style {
 	case sdk.MergeStyleSquash:
 		// With Furrow's trailers base itself tells what landed.
-		message := forge.AddTrailers(s.Title+"\n\n"+s.Branch.Body, []forge.Trailer{
-			{Key: forge.TrailerTier, Value: s.Tier.String()}, {Key: forge.TrailerWants, Value: s.Wants}, accepted,
-		})
+		message := forge.AddTrailers(s.Title+"\n\n"+s.Branch.Body, append(s.Trailers(), accepted))
 		_, o.Message, _ = strings.Cut(message, "\n")
 		o.Title = fmt.Sprintf("%s (#%d)", s.Title, s.number)
 	case sdk.MergeStyleMerge, sdk.MergeStyleRebaseMerge:

@@ -12,6 +12,7 @@ import (
 
 	sdk "code.gitea.io/sdk/gitea"
 
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -55,7 +56,8 @@ func (f *Forge) Propose(ctx context.Context, r forge.Request) (forge.Proposal, e
 	if err != nil {
 		return forge.Proposal{}, fmt.Errorf("propose %s: %w", r.Branch, err)
 	}
-	p := forge.Proposal{Tier: r.Tier, Branch: r.Branch, Wants: r.Wants, Title: r.Title, Body: r.Body, Head: r.Head}
+	p := forge.Proposal{Branch: r.Branch, Carried: r.Carried, Title: r.Title, Body: r.Body, Head: r.Head}
+	p.Seed, _ = layout.SeedOfBranch(f.base, r.Branch)
 	if len(c.Parents) > 0 {
 		p.Base = c.Parents[0]
 	}
@@ -103,8 +105,8 @@ func (f *Forge) openOrUpdate(ctx context.Context, r forge.Request) (row, error) 
 // listed, and is closed now. With the same Wants it may not: that is what a person
 // has just decided about.
 func (f *Forge) mayFollow(was row, r forge.Request) error {
-	text, tip, err := f.wantsOf(was)
-	if err == nil && (text == r.Wants || tip == r.Wants) {
+	text, tip, err := f.carriedBy(was)
+	if err == nil && (text.Wants == r.Wants || tip.Wants == r.Wants) {
 		err = fmt.Errorf("propose %s: pull request #%d was closed meanwhile: %w", r.Branch, was.number, forge.ErrGone)
 	}
 	return err
@@ -270,7 +272,7 @@ func (f *Forge) Gate(ctx context.Context, p forge.Proposal, shut string) error {
 		return err
 	}
 	if had := forge.ReadDescription(at.body).Wants; had != "" && had != p.Wants && !p.Edited {
-		_, err := f.rewrite(ctx, at, forge.Request{Tier: p.Tier, Branch: p.Branch, Wants: p.Wants, Title: p.Title, Body: p.Body, Head: p.Head})
+		_, err := f.rewrite(ctx, at, forge.Request{Branch: p.Branch, Carried: p.Carried, Title: p.Title, Body: p.Body, Head: p.Head})
 		if err != nil {
 			return err
 		}

@@ -67,7 +67,7 @@ func onWire(t *testing.T, run func(*testing.T, *wire, *gitea.Forge, forge.Reques
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := forge.Request{Tier: edge, Branch: branch, Wants: "w1", Title: "Plant it", Head: refs["main"]}
+	r := forge.Request{Branch: branch, Carried: forge.Alone(edge, "w1"), Title: "Plant it", Head: refs["main"]}
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{}
 		f, err := gitea.New(m, "main", gitea.Options{URL: "https://git.example.com/acme/fleet", Token: secret, Transport: w})

@@ -275,8 +275,8 @@ func (s *site) push(tier layout.Tier, wants string) forge.Request {
 	refs, name := s.refs(), layout.TierBranch("main", tier)
 	tree, err := s.mirror.WriteTree(map[string][]byte{"object.yaml": []byte(wants)})
 	s.must(err)
-	r := forge.Request{Tier: tier, Branch: name, Wants: wants, Title: "Plant " + tier.String(), Body: "What " + wants + " brings.\n"}
-	message := forge.AddTrailers(r.Title+"\n\n"+r.Body, []forge.Trailer{{Key: forge.TrailerTier, Value: tier.String()}, {Key: forge.TrailerWants, Value: wants}})
+	r := forge.Request{Branch: name, Carried: forge.Alone(tier, wants), Title: "Plant " + tier.String(), Body: "What " + wants + " brings.\n"}
+	message := forge.AddTrailers(r.Title+"\n\n"+r.Body, r.Trailers())
 	by := furrow
 	by.When = s.made
 	g, err := s.mirror.Graft(refs["main"], []git.Edit{{Path: tier.Dir(""), Hash: tree.Hash, Mode: git.ModeDir}}, git.CommitMeta{Author: by, Message: message})
@@ -304,7 +304,7 @@ func (s *site) find(tier layout.Tier) forge.Proposal {
 	s.Helper()
 	list := s.list()
 	for _, p := range list {
-		if p.Tier == tier {
+		if p.Has(tier) {
 			return p
 		}
 	}

@@ -1,5 +1,5 @@
-// Package plain is the forge for any Git server: a proposal is the branch of its
-// tier, and it is accepted when the base branch has its content.
+// Package plain is the forge for any Git server: a proposal is a branch of one tier
+// or of a group of them, and it is accepted when the base branch has its content.
 //
 //   - A proposal is open as long as its branch is there and brings base something.
 //   - It is rejected by an empty commit on top, with the trailer Furrow-Rejected;
@@ -53,11 +53,11 @@ func New(m Mirror, base string) *Forge {
 	return &Forge{mirror: m, base: base, history: h, reader: forge.NewReader(m, base, h)}
 }
 
-// List returns the branches of tiers that bring base something.
+// List returns the branches of tiers and groups that bring base something.
 func (f *Forge) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, error) {
 	var out []forge.Proposal
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
-		if _, ok := layout.TierOfBranch(f.base, name); !ok {
+		if _, ok := layout.SeedOfBranch(f.base, name); !ok {
 			continue
 		}
 		b, err := f.reader.ReadRef(ctx, refs, name)
@@ -79,13 +79,15 @@ func (f *Forge) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, wan
 }
 
 func (f *Forge) outcome(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (forge.Outcome, error) {
-	name := layout.TierBranch(f.base, tier)
-	if _, there := refs[name]; there {
+	for _, name := range slices.Sorted(maps.Keys(refs)) {
+		if seed, ok := layout.SeedOfBranch(f.base, name); !ok || seed != tier.Seed {
+			continue
+		}
 		b, err := f.reader.ReadRef(ctx, refs, name)
 		if err != nil {
 			return "", err
 		}
-		if b.Rejected && !b.Merged && b.Wants == wants {
+		if b.Rejected && !b.Merged && b.Carries(tier, wants) {
 			return forge.OutcomeRejected, nil
 		}
 	}
@@ -106,12 +108,12 @@ func (f *Forge) Propose(_ context.Context, r forge.Request) (forge.Proposal, err
 	if err != nil {
 		return forge.Proposal{}, fmt.Errorf("propose %s: %w", r.Branch, err)
 	}
-	trailers := forge.Trailers(c.Message)
-	if trailers[forge.TrailerWants] != r.Wants || trailers[forge.TrailerTier] != r.Tier.String() || len(c.Parents) == 0 {
-		return forge.Proposal{}, fmt.Errorf("propose %s: commit %s is no graft with the trailers %s: %s and %s: %s", r.Branch, r.Head,
-			forge.TrailerTier, r.Tier, forge.TrailerWants, r.Wants)
+	carried, _, err := f.reader.Tip(r.Branch, r.Head)
+	if err != nil || len(c.Parents) == 0 || carried.Wants != r.Wants || !slices.Equal(carried.Tiers, r.Tiers) {
+		return forge.Proposal{}, fmt.Errorf("propose %s: commit %s does not graft the tiers of these trailers: %v", r.Branch, r.Head, r.Trailers())
 	}
-	return forge.Proposal{Tier: r.Tier, Branch: r.Branch, Wants: r.Wants, Title: r.Title, Body: r.Body, Head: r.Head, Base: c.Parents[0]}, nil
+	seed, _ := layout.SeedOfBranch(f.base, r.Branch)
+	return forge.Proposal{Seed: seed, Branch: r.Branch, Carried: r.Carried, Title: r.Title, Body: r.Body, Head: r.Head, Base: c.Parents[0]}, nil
 }
 
 // Supersede has nothing to close: the engine deletes the branch.
@@ -123,8 +125,3 @@ func (f *Forge) Gate(context.Context, forge.Proposal, string) error { return nil
 
 // Amends is false: plain Git does not remember merged proposals.
 func (f *Forge) Amends() bool { return false }
-
-// HowToReject names the command, since deleting the branch does not do.
-func (f *Forge) HowToReject(r forge.Request) string {
-	return fmt.Sprintf("Run `furrow pr reject %s/%s/%s`; a branch that is merely deleted is proposed again.", r.Tier.Seed, r.Tier.Cluster, r.Tier.Number())
-}

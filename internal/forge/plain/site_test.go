@@ -64,7 +64,7 @@ func (s *site) push(tier layout.Tier, wants string) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	message := forge.AddTrailers("Plant "+tier.String(), []forge.Trailer{{Key: forge.TrailerTier, Value: tier.String()}, {Key: forge.TrailerWants, Value: wants}})
+	message := forge.AddTrailers("Plant "+tier.String(), forge.Alone(tier, wants).Trailers())
 	edit := git.Edit{Path: tier.Dir("fleet"), Hash: tree.Hash, Mode: git.ModeDir}
 	g, err := s.mirror.Graft(refs["main"], []git.Edit{edit}, git.CommitMeta{Author: furrow, Message: message})
 	if err != nil {
@@ -323,8 +323,8 @@ func TestARepositoryWithoutBaseIsTold(t *testing.T) {
 func TestOnlyWhatWasPushedIsProposed(t *testing.T) {
 	s := newSite(t)
 	p := s.propose(edge, "w1")
-	r := forge.Request{Tier: edge, Branch: p.Branch, Wants: "w2", Head: p.Head}
-	if _, err := s.forge.Propose(t.Context(), r); err == nil || !strings.Contains(err.Error(), "Furrow-Wants: w2") {
+	r := forge.Request{Branch: p.Branch, Carried: forge.Alone(edge, "w2"), Head: p.Head}
+	if _, err := s.forge.Propose(t.Context(), r); err == nil || !strings.Contains(err.Error(), "Furrow-Wants w2") {
 		t.Errorf("got %v, want that the commit has other Wants", err)
 	}
 }

@@ -1,0 +1,145 @@
+package pass
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/release"
+)
+
+// carrier is a proposal that has a tier.
+type carrier struct {
+	Proposal
+	branch string
+	// group is the name of the proposal's group; empty where it is the tier's alone.
+	group string
+	// wants is the digest of the tier's entries in it.
+	wants string
+}
+
+// carriers are the proposals of a repository, by what they have.
+type carriers struct {
+	tiers map[layout.Tier][]carrier
+	// groups are the branches of groups, by seed, whether they are proposals or not.
+	groups map[string][]string
+}
+
+// carriersIn reads the proposals of a repository, once.
+func (d *decider) carriersIn(repo string) carriers {
+	if known, ok := d.carried[repo]; ok {
+		return known
+	}
+	r := d.facts.Repos[repo]
+	c := carriers{map[layout.Tier][]carrier{}, map[string][]string{}}
+	for _, branch := range slices.Sorted(maps.Keys(r.Refs)) {
+		seed, group, several := layout.GroupOfBranch(r.Base, branch)
+		if several {
+			c.groups[seed] = append(c.groups[seed], branch)
+		}
+		p, listed := r.Proposals[branch]
+		if !listed {
+			continue
+		}
+		for _, m := range p.Tiers {
+			c.tiers[m.Tier] = append(c.tiers[m.Tier], carrier{p, branch, group, m.Wants})
+		}
+	}
+	d.carried[repo] = c
+	return c
+}
+
+// carrier is the proposal that counts for a tier. Of several it is one that is open, first
+// what a person has edited, and then what has the present entries. What was rejected with
+// others, and with other entries, does not count.
+func (d *decider) carrier(repo string, name layout.Tier, wants string) (carrier, bool) {
+	var best carrier
+	rank := func(c carrier) int {
+		rank := 0
+		for i, better := range []bool{c.wants == wants, c.Edited, !c.Rejected, c.branch != ""} {
+			if better {
+				rank += 1 << i
+			}
+		}
+		return rank
+	}
+	for _, c := range d.carriersIn(repo).tiers[name] {
+		if c.group != "" && c.Rejected && c.wants != wants {
+			continue
+		}
+		if rank(c) > rank(best) {
+			best = c
+		}
+	}
+	return best, best.branch != ""
+}
+
+// groupsOf are the proposals of several tiers of a seed.
+func (d *decider) groupsOf(pl *plan.Plan) []release.Group {
+	var out []release.Group
+	for _, repo := range pl.Repos() {
+		r := d.repo(repo)
+		if r == nil {
+			continue
+		}
+		for _, branch := range d.carriersIn(repo).groups[pl.Seed] {
+			p, listed := r.Proposals[branch]
+			if !listed {
+				continue
+			}
+			_, name, _ := layout.GroupOfBranch(r.Base, branch)
+			g := release.Group{Repo: repo, Name: name, Edited: p.Edited, Rejected: p.Rejected}
+			for _, m := range p.Tiers {
+				g.Tiers = append(g.Tiers, m.Tier)
+			}
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// actionsOnGroups does what the proposals of several tiers ask for, and deletes the
+// branches of those that were merged.
+func (d *decider) actionsOnGroups(s *Seed, repo string) []Action {
+	r := d.facts.Repos[repo]
+	var out []Action
+	wanted := map[string]bool{}
+	for _, g := range s.Result.Groups {
+		if g.Repo != repo {
+			continue
+		}
+		branch := layout.GroupBranch(r.Base, s.Name, g.Name)
+		wanted[branch] = true
+		proposal, open := r.Proposals[branch]
+		act := Action{Repo: repo, Seed: s.Name, Branch: branch, Old: r.Refs[branch], Tiers: proposal.Tiers}
+		do := func(verb Verb, why string) {
+			a := act
+			a.Verb, a.Why = verb, why
+			out = append(out, a)
+		}
+		if open && g.Act != release.ActSupersede && (g.Act != release.ActUpdate || g.Now != "") {
+			do(Gate, g.Now)
+		}
+		switch g.Act {
+		case release.ActPropose, release.ActUpdate:
+			a, err := d.propose(s, g.Tiers, g.Gate, act)
+			if err != nil {
+				for _, tier := range g.Tiers {
+					s.Failures[tier] = Fail(err, false)
+				}
+				break
+			}
+			out = append(out, a)
+		case release.ActSupersede:
+			do(Supersede, g.Why)
+			do(Drop, "")
+		}
+	}
+	for _, branch := range d.carriersIn(repo).groups[s.Name] {
+		if _, listed := r.Proposals[branch]; !listed && !wanted[branch] { // it was merged
+			out = append(out, Action{Verb: Drop, Repo: repo, Seed: s.Name, Branch: branch, Old: r.Refs[branch]})
+		}
+	}
+	return out
+}

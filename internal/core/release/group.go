@@ -1,0 +1,259 @@
+package release
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+)
+
+// MaxMembers is how many tiers one proposal carries at most: the text of a pull request
+// has to hold what names them.
+const MaxMembers = 200
+
+// Group is a proposal of several tiers that is listed: open, or rejected with its branch
+// still there.
+type Group struct {
+	Repo, Name string
+	// Tiers are those that it carries; none where the branch is somebody else's.
+	Tiers []layout.Tier
+	// Edited says that a person changed it, and Rejected that a person turned it down.
+	Edited, Rejected bool
+}
+
+// GroupStatus is what is to be done about a proposal of several tiers.
+type GroupStatus struct {
+	Repo, Name string
+	// Tiers are those that it is to carry, in the order of the plan.
+	Tiers []layout.Tier
+	Act   Act
+	// Why says why it is superseded.
+	Why string
+	// Gate says why it must not be merged once the act is done, and Now why it must not be
+	// merged as it is; both are empty when there is no reason.
+	Gate, Now string
+
+	listed Group
+	// stuck says that it carries what must not be brought up to date now.
+	stuck bool
+}
+
+// locked says that nobody but a person may change the proposal.
+func (g *GroupStatus) locked() bool { return g.listed.Edited || g.listed.Rejected }
+
+// remove moves a tier out of the group.
+func (g *GroupStatus) remove(tier layout.Tier) {
+	g.Tiers = slices.DeleteFunc(g.Tiers, func(t layout.Tier) bool { return t == tier })
+}
+
+// groupName is the name of the group that a tier is proposed in; empty where it is proposed
+// alone. What deletes objects is never proposed together with what only adds or changes some.
+func groupName(by v1alpha1.GroupBy, t *plan.Tier) string {
+	name := ""
+	switch by {
+	case v1alpha1.GroupByLevel:
+		name = fmt.Sprintf("level-%02d", t.Level)
+	case v1alpha1.GroupByCluster:
+		name = "cluster-" + t.Cluster
+	case v1alpha1.GroupBySeed:
+		name = "seed"
+	default:
+		return ""
+	}
+	if t.Gone() || t.Orphans() || t.Leaving != nil {
+		name = "remove-" + name
+	}
+	return name
+}
+
+// numbered is the name of the n-th proposal of a group, and unnumbered its inverse. There is
+// more than one where some were rejected, or are full.
+func numbered(name string, n int) string {
+	if n > 1 {
+		name = fmt.Sprintf("%s.%d", name, n)
+	}
+	return name
+}
+
+func unnumbered(name string) string {
+	name, _, _ = strings.Cut(name, ".")
+	return name
+}
+
+// regroup leaves a proposal out of account that is not to carry the tier any more: the
+// group is another one now, or a person rejected it and the tier has changed since. What a
+// person has edited stays where it is, and so does everything while the seed is suspended.
+func (d *decision) regroup() {
+	p, home := d.have.Proposal, groupName(d.facts.GroupBy, d.tier)
+	if p == nil || p.Rejected && p.Wants == d.tier.Wants() {
+		return
+	}
+	switch same := unnumbered(p.Group) == home; {
+	case p.Rejected && same && home == "": // it is brought up to date, and open again
+		return
+	case p.Rejected:
+	case same, p.Edited, d.facts.Suspended:
+		return
+	}
+	d.moves, d.have.Proposal = true, nil
+	if !p.Rejected && p.Wants == d.tier.Wants() && d.have.Closed == ClosedNotAsked {
+		d.have.Closed = ClosedNone // people are asked already
+	}
+}
+
+// group forms the proposals of several tiers, of what the states of tiers ask for.
+func (r *Result) group(p *plan.Plan, facts Facts) {
+	for _, listed := range facts.Groups {
+		r.Groups = append(r.Groups, r.keep(p, listed))
+	}
+	for i := range p.Tiers {
+		if home := groupName(facts.GroupBy, &p.Tiers[i]); home != "" && r.Tiers[i].Act == ActPropose {
+			r.join(&r.Tiers[i], p.Tiers[i].Repo, home)
+		}
+	}
+	for i := range r.Groups {
+		g := &r.Groups[i]
+		slices.SortFunc(g.Tiers, layout.Tier.Compare)
+		switch {
+		case g.listed.Edited || g.stuck || g.Act == ActPropose:
+		case len(g.Tiers) == 0:
+			g.Act, g.Why = ActSupersede, cmp.Or(g.Why, "none of its tiers is to be proposed with it any more")
+		case !g.listed.Rejected && !slices.Equal(g.Tiers, g.listed.Tiers):
+			g.Act = ActUpdate
+		}
+	}
+}
+
+// keep finds out which tiers stay in a proposal that is listed. One whose prerequisites are
+// no longer Released leaves it as long as others can go on.
+func (r *Result) keep(p *plan.Plan, listed Group) GroupStatus {
+	slices.SortFunc(listed.Tiers, layout.Tier.Compare)
+	g := GroupStatus{Repo: listed.Repo, Name: listed.Name, listed: listed}
+	var members []*TierStatus
+	goesOn := false
+	for i := range p.Tiers {
+		s := &r.Tiers[i]
+		if p.Tiers[i].Repo != g.Repo || s.Group != g.Name {
+			continue
+		}
+		if s.Act == ActSupersede {
+			g.Why = cmp.Or(g.Why, s.Message)
+			s.Act, s.Group = ActNone, ""
+			continue
+		}
+		members = append(members, s)
+		g.Tiers = append(g.Tiers, s.Tier)
+		goesOn = goesOn || len(s.Waits) == 0
+		g.stuck = g.stuck || s.State == Outdated && s.Act == ActNone
+		if s.Act == ActUpdate {
+			g.Act = ActUpdate
+		}
+	}
+	if g.stuck {
+		g.Act = ActNone
+	}
+	if g.locked() || g.stuck || !goesOn {
+		return g
+	}
+	for _, s := range members {
+		if len(s.Waits) > 0 {
+			s.State, s.Act, s.Group = Blocked, ActNone, ""
+			s.Gate, s.GateReason, s.Stale, s.StaleReason = "", "", "", ""
+			g.remove(s.Tier)
+		}
+	}
+	return g
+}
+
+// join adds a free tier to the open proposal of its group, or to a new one.
+func (r *Result) join(s *TierStatus, repo, home string) {
+	taken := map[string]bool{}
+	var room *GroupStatus
+	for i := range r.Groups {
+		g := &r.Groups[i]
+		if g.Repo != repo || unnumbered(g.Name) != home {
+			continue
+		}
+		taken[g.Name] = true
+		switch {
+		case g.listed.Edited && !g.listed.Rejected && len(g.listed.Tiers) > 0:
+			s.Act, s.Reason = ActNone, v1alpha1.ReasonWaitingForProposal
+			s.Message = fmt.Sprintf("waits for proposal %s/%s, which a person has edited. Merge it, or delete its branch", s.Tier.Seed, g.Name)
+			return
+		case room == nil && !g.locked() && !g.stuck && len(g.Tiers) < MaxMembers:
+			room = g
+		}
+	}
+	if room == nil {
+		n := 1
+		for taken[numbered(home, n)] {
+			n++
+		}
+		r.Groups = append(r.Groups, GroupStatus{Repo: repo, Name: numbered(home, n), Act: ActPropose})
+		room = &r.Groups[len(r.Groups)-1]
+	}
+	room.Tiers = append(room.Tiers, s.Tier)
+	s.Group = room.Name
+}
+
+// shutGroups gives the tiers of a proposal the reason why one of the others must not be merged.
+func (r *Result) shutGroups() {
+	for i := range r.Groups {
+		g := &r.Groups[i]
+		g.Gate, g.Now = "", ""
+		stale := ""
+		members := make([]*TierStatus, 0, len(g.Tiers))
+		for _, tier := range g.Tiers {
+			s, found := r.find(tier)
+			if !found {
+				continue
+			}
+			members = append(members, s)
+			stale = cmp.Or(stale, s.Stale)
+			if g.Gate == "" && s.Gate != "" {
+				g.Gate = inGroup(g.Tiers, tier, s.Gate)
+			}
+		}
+		g.Now = cmp.Or(g.Gate, r.mustNotBring(g), stale)
+		for _, s := range members {
+			s.others = ""
+			if s.Gate == "" && (g.Act != ActUpdate || g.Gate != "") {
+				s.others = cmp.Or(g.Gate, g.Now)
+			}
+		}
+	}
+}
+
+// mustNotBring says which tier a proposal carries that must not be merged with it.
+func (r *Result) mustNotBring(g *GroupStatus) string {
+	if g.listed.Rejected {
+		return ""
+	}
+	for _, tier := range g.listed.Tiers {
+		if slices.Contains(g.Tiers, tier) {
+			continue
+		}
+		s, planned := r.find(tier)
+		switch {
+		case !planned:
+			return inGroup(g.listed.Tiers, tier, "it is not in the plan any more")
+		case s.State == Blocked, s.State == Held:
+			return inGroup(g.listed.Tiers, tier, s.Message)
+		case s.Group != "" || s.State == Proposed:
+			return inGroup(g.listed.Tiers, tier, "it is proposed elsewhere")
+		}
+	}
+	return ""
+}
+
+// inGroup says of which of several tiers something is said.
+func inGroup(of []layout.Tier, tier layout.Tier, text string) string {
+	if len(of) == 1 {
+		return text
+	}
+	return fmt.Sprintf("%s tier %s: %s", tier.Cluster, tier.Number(), text)
+}
