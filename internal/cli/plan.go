@@ -336,7 +336,7 @@ func planTable(w io.Writer, p *plan.Plan) {
 // whyOn says why an object goes to a cluster; placements are all of the object.
 func whyOn(placements []plan.Placement, cluster string) string {
 	for _, p := range placements {
-		if slices.Contains(p.Clusters, cluster) {
+		if _, on := slices.BinarySearch(p.Clusters, cluster); on || len(placements) == 1 {
 			return p.Why
 		}
 	}

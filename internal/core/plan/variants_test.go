@@ -102,11 +102,11 @@ func contentsIn(o *plan.Outcome) (count, size int) {
 
 func TestContentCostsNothingForAnotherClusterOfItsVariant(t *testing.T) {
 	one, oneSize := contentsIn(planVariants(t, variantsOf(t, 2, 2)))
-	many, manySize := contentsIn(planVariants(t, variantsOf(t, 2000, 2)))
+	many, manySize := contentsIn(planVariants(t, variantsOf(t, 400, 2)))
 	if one != 4 || many != one || manySize != oneSize {
-		t.Errorf("2 clusters keep %d contents of %d bytes, 2000 clusters of the same variants %d of %d bytes", one, oneSize, many, manySize)
+		t.Errorf("2 clusters keep %d contents of %d bytes, 400 clusters of the same variants %d of %d bytes", one, oneSize, many, manySize)
 	}
-	o := planVariants(t, variantsOf(t, 2000, 2))
+	o := planVariants(t, variantsOf(t, 400, 2))
 	if n := len(o.Plan.Contents); n != 3 {
 		t.Errorf("the plan lists %d contents", n)
 	}
