@@ -76,7 +76,7 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
 	session.addStrict(cmd)
 	flags := cmd.Flags()
 	addDeletionGuard(flags, &session.options.DeletionGuard, "furrow confirm")
-	addInterval(flags, &interval, 10*time.Second, "pause between passes in which nothing changed")
+	addInterval(flags, &interval, 4*time.Second, "pause between passes in which nothing changed")
 	addEnvironmentText(flags, &kubeconfigs, "kubeconfigs", "FURROW_KUBECONFIGS", "directory with a kubeconfig for each cluster whose reconciler is asked, named like the cluster; or set FURROW_KUBECONFIGS", existingDirectory)
 	directories(cmd, "kubeconfigs")
 	flags.BoolVar(&once, "once", false, "make one pass and end; exits with 3 when a seed is stalled or a repository has a problem")

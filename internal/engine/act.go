@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/pass"
@@ -195,25 +194,4 @@ func (s *slice) learn(opened int, late bool) {
 	case opened >= max(minBatch, s.repo.batch):
 		s.repo.batch = 2 * opened
 	}
-}
-
-// pushGrace is how long a push that has begun may take after the engine was told to stop.
-const pushGrace = 30 * time.Second
-
-// move moves branches, and is not interrupted by a stop: a server that is cut off while
-// it moves branches can leave them locked.
-func (r *repoState) move(ctx context.Context, updates ...git.Update) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	whole, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	stop := context.AfterFunc(ctx, func() {
-		grace, done := context.WithTimeout(whole, pushGrace)
-		defer done()
-		<-grace.Done()
-		cancel()
-	})
-	defer stop()
-	return r.Mirror.Push(whole, updates)
 }

@@ -8,7 +8,9 @@
 package kustomize
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -196,6 +198,15 @@ func (p *pkg) objects(built []object) ([]manifest.Object, manifest.Problems) {
 	var problems manifest.Problems
 	for _, b := range built {
 		source := manifest.Source{File: path.Join(p.Root, b.Origin), Line: p.line(b)}
+		if encrypted, changed := p.encrypted(b); changed {
+			problem := manifest.Problem{Reason: v1alpha1.ReasonInvalidEncryption, Source: source, Object: fmt.Sprintf("%s %q", b.Kind, b.Name), Message: "SOPS encrypted the document, and the kustomization changes it, so that it could not be decrypted", Next: "Leave it out of what is patched, labelled and renamed, or encrypt what 'kustomize build' prints."}
+			problems = append(problems, problem)
+			continue
+		} else if encrypted != nil {
+			encrypted.Source = source
+			out = append(out, *encrypted)
+			continue
+		}
 		o, err := manifest.NewJSON(source, b.JSON)
 		if several := (manifest.Problems)(nil); errors.As(err, &several) {
 			problems = append(problems, several...)
@@ -206,16 +217,37 @@ func (p *pkg) objects(built []object) ([]manifest.Object, manifest.Problems) {
 	return out, problems
 }
 
+// encrypted is the document of an object that SOPS encrypted, byte for byte as it is in its
+// file; nil where the object is not encrypted. changed says that the build has another one.
+func (p *pkg) encrypted(b object) (document *manifest.Object, changed bool) {
+	var body map[string]any
+	if json.Unmarshal(b.JSON, &body) != nil || body["sops"] == nil {
+		return nil, false
+	}
+	for _, o := range p.objectsIn(b.Origin) {
+		was, err := json.Marshal(o.Body)
+		if is, again := json.Marshal(body); o.Encrypted() && err == nil && again == nil && bytes.Equal(was, is) {
+			return &o, false
+		}
+	}
+	return nil, true
+}
+
+// objectsIn are the objects of a file of the package.
+func (p *pkg) objectsIn(file string) []manifest.Object {
+	objects, known := p.parsed[file]
+	if !known {
+		objects, _ = manifest.Parse(file, p.files[file])
+		p.parsed[file] = objects
+	}
+	return objects
+}
+
 // line is that of an object in the file that it comes from: of the only object of its kind
 // there, else of the one whose name is in the object's name, to which overlays may have added
 // something. It is 0 where that is not known.
 func (p *pkg) line(b object) int {
-	objects, known := p.parsed[b.Origin]
-	if !known {
-		objects, _ = manifest.Parse(b.Origin, p.files[b.Origin])
-		p.parsed[b.Origin] = objects
-	}
-	ofKind := slices.DeleteFunc(slices.Clone(objects), func(o manifest.Object) bool { return o.ID.Kind != b.Kind })
+	ofKind := slices.DeleteFunc(slices.Clone(p.objectsIn(b.Origin)), func(o manifest.Object) bool { return o.ID.Kind != b.Kind })
 	if len(ofKind) == 1 {
 		return ofKind[0].Source.Line
 	}

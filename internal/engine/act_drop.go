@@ -1,0 +1,15 @@
+package engine
+
+import (
+	"github.com/furrow-dev/furrow/internal/core/pass"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// drop deletes a branch.
+func (s *slice) drop(a *pass.Action) error {
+	old, err := gitHash(a.Old)
+	if err == nil && !s.kept[a.Branch] {
+		s.updates = append(s.updates, update{Update: git.Update{Ref: a.Branch, Old: old}, action: a})
+	}
+	return err
+}

@@ -1,0 +1,12 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/furrow-dev/furrow/internal/core/pass"
+)
+
+// gate shows on an open proposal whether it may be merged.
+func (s *slice) gate(ctx context.Context, a *pass.Action) error {
+	return s.repo.Forge.Gate(ctx, s.repo.proposals[a.Branch], a.Why)
+}
