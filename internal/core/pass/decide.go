@@ -107,6 +107,8 @@ type decider struct {
 	carried map[string]carriers
 	// rendered is what the renderings of the Template of proposals have used.
 	rendered template.Total
+	// parsed is the template of proposals.
+	parsed template.Parsed
 }
 
 func newDecider(f *Facts, m *Memo) *decider {

@@ -44,6 +44,7 @@ func (d *decider) propose(s *Seed, tiers []layout.Tier, gate string, act Action)
 		name := "Template/" + proposalTemplate
 		text = template.Text{Name: name, Source: d.catalog().Places[name].String(), Text: doc.Spec.Text, Total: &d.rendered}
 	}
+	text.Parsed = &d.parsed
 	var err error
 	act.Title, act.Body, err = template.RenderProposal(text, vars)
 	return act, err

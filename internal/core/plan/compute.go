@@ -67,6 +67,8 @@ type computation struct {
 	gone map[string]map[dependency.Vertex]planted
 	// rendered is what the renderings of each Template have used.
 	rendered map[string]*template.Total
+	// parsed is each text that reconciler objects are rendered from.
+	parsed map[string]*template.Parsed
 }
 
 // seedState is one seed on its way to a plan.
@@ -91,7 +93,7 @@ type seedState struct {
 
 // Compute plans all seeds of a catalog.
 func Compute(in Input) map[string]*Outcome {
-	c := &computation{in: in, inventory: in.Catalog.Inventory.Clone(), seeds: map[string]*seedState{}, failed: map[string]error{}, dropping: map[string]bool{}, inherits: map[string]map[string][]dependency.Vertex{}, rendered: map[string]*template.Total{}}
+	c := &computation{in: in, inventory: in.Catalog.Inventory.Clone(), seeds: map[string]*seedState{}, failed: map[string]error{}, dropping: map[string]bool{}, inherits: map[string]map[string][]dependency.Vertex{}, rendered: map[string]*template.Total{}, parsed: map[string]*template.Parsed{}}
 	c.collect()
 	c.place()
 	c.share()

@@ -60,6 +60,10 @@ func (a *assembly) render() error {
 			}
 			r.text.Total = a.rendered[r.text.Name]
 		}
+		if a.parsed[r.text.Text] == nil {
+			a.parsed[r.text.Text] = &template.Parsed{}
+		}
+		r.text.Parsed = a.parsed[r.text.Text]
 		rendered, err := template.RenderReconciler(r.text, r.vars)
 		if err != nil {
 			return fmt.Errorf("seed %q: %w. Correct the template", a.seed.Name, manifest.About(manifest.Problem{Seed: a.seed.Name, Cluster: r.cluster}, err))

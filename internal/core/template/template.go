@@ -66,6 +66,35 @@ type Text struct {
 	Text   string
 	// Total bounds what the renderings of this template use together, if it is set.
 	Total *Total
+	// Parsed keeps the parsed text for the next rendering, if it is set.
+	Parsed *Parsed
+}
+
+// Parsed is a template that was parsed before. Its zero value is ready; it serves one rendering at a time.
+type Parsed struct {
+	key      [3]string
+	template *template.Template
+	used     map[string]bool
+}
+
+// parse parses a text, and meters it.
+func (t Text) parse(missing string) (*template.Template, map[string]bool, error) {
+	key := [3]string{t.Name, t.Text, missing}
+	if p := t.Parsed; p != nil && p.template != nil && p.key == key {
+		return p.template, p.used, nil
+	}
+	if err := checkLength(t.Text); err != nil {
+		return nil, nil, err
+	}
+	parsed, err := template.New(t.Name).Option(missing).Funcs(functions).Parse(t.Text)
+	if err != nil {
+		return nil, nil, err
+	}
+	used, err := meter(parsed, t.Text)
+	if err == nil && t.Parsed != nil {
+		*t.Parsed = Parsed{key, parsed, used}
+	}
+	return parsed, used, err
 }
 
 // Error says where in a template it went wrong. Its message begins with the
@@ -136,14 +165,7 @@ func render(t Text, vars any, b *budget) (out []byte, err error) {
 			err = fmt.Errorf("it cannot be executed: %v", r)
 		}
 	}()
-	if err := checkLength(t.Text); err != nil {
-		return nil, err
-	}
-	parsed, err := template.New(t.Name).Option(b.missing).Funcs(functions).Parse(t.Text)
-	if err != nil {
-		return nil, err
-	}
-	used, err := meter(parsed, t.Text)
+	parsed, used, err := t.parse(b.missing)
 	if err != nil {
 		return nil, err
 	}
