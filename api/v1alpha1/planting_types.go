@@ -114,6 +114,10 @@ type PlantingTier struct {
 	// Since is when the tier was first seen in that state.
 	// +required
 	Since metav1.Time `json:"since"`
+	// Reason is why, one of the list that the documentation has.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Reason Reason `json:"reason,omitempty"`
 	// Message says why, and the next step.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
@@ -165,6 +169,10 @@ type TierWait struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=32
 	State string `json:"state"`
+	// Reason is why, one of the list that the documentation has.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Reason Reason `json:"reason,omitempty"`
 	// Why it is waited for.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512

@@ -216,6 +216,7 @@ const (
 	ReasonMergeRefused     Reason = "MergeRefused"
 	ReasonNotConfirmed     Reason = "NotConfirmed"
 	ReasonNothingToDo      Reason = "NothingToDo"
+	ReasonRequestFailed    Reason = "RequestFailed"
 	ReasonTimedOut         Reason = "TimedOut"
 	ReasonInternal         Reason = "Internal"
 )
@@ -457,6 +458,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonMergeRefused, "A rule or hook of the forge refuses the merge.", "Do what the rule asks for: an approval, a status check, another user."},
 		{ReasonNotConfirmed, "The request would delete or replace files of people, or leave something running, and was not confirmed.", "Add `--yes` if that is meant."},
 		{ReasonNothingToDo, "The last pass found nothing that the request applies to.", "If that has changed since, ask again after the next pass."},
+		{ReasonRequestFailed, "The controller could not do what was asked for.", "See the message."},
 		{ReasonTimedOut, "The controller has not acted on the request yet.", "`kubectl furrow status` shows whether a pass runs."},
 		{ReasonInternal, "A failure that Furrow has no name for.", "Please report it, with the message."},
 	}},

@@ -386,6 +386,10 @@ type Blocker struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=32
 	State string `json:"state"`
+	// Reason is why, one of the list that the documentation has.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Reason Reason `json:"reason,omitempty"`
 	// Message says why, and the next step.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512

@@ -12,7 +12,6 @@ package fleet
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -29,6 +28,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
 // ControlPlane names a control-plane tree as the Seeds of a namespace do.
@@ -95,7 +95,7 @@ type Place struct {
 }
 
 // errNoFlux says that the cluster does not know GitRepositories.
-var errNoFlux = errors.New("the cluster has no GitRepositories: install Flux, or make a Seed that names the repository in spec.source.url")
+var errNoFlux error = manifest.Problem{Reason: v1alpha1.ReasonGitRepositoryMissing, Message: "the cluster has no GitRepositories: install Flux, or make a Seed that names the repository in spec.source.url"}
 
 // Locate finds out where a control plane is. An error says why it may not be read; the
 // place is known nevertheless where it has a URL.
@@ -112,9 +112,9 @@ func Locate(ctx context.Context, r client.Reader, cp ControlPlane) (Place, error
 	case meta.IsNoMatchError(err):
 		return Place{}, errNoFlux
 	case apierrors.IsNotFound(err):
-		return Place{}, fmt.Errorf("there is no GitRepository %q in namespace %s. Create it, or make a Seed that names another one", cp.GitRepository, cp.Namespace)
+		return Place{}, manifest.Problem{Reason: v1alpha1.ReasonGitRepositoryMissing, Message: fmt.Sprintf("there is no GitRepository %q in namespace %s", cp.GitRepository, cp.Namespace), Next: "Create it, or make a Seed that names another one"}
 	case err != nil:
-		return Place{}, fmt.Errorf("reading GitRepository %q: %w", cp.GitRepository, err)
+		return Place{}, fmt.Errorf("reading GitRepository %q: %w", cp.GitRepository, manifest.About(manifest.Problem{Reason: v1alpha1.ReasonSourceFailed}, err))
 	}
 	at.URL, at.Bound = source.Spec.URL, false
 	if source.Spec.SecretRef != nil {
@@ -122,13 +122,13 @@ func Locate(ctx context.Context, r client.Reader, cp ControlPlane) (Place, error
 	}
 	if ref := source.Spec.Reference; ref != nil && at.Branch == "" {
 		if ref.Tag != "" || ref.SemVer != "" || ref.Name != "" || ref.Commit != "" && ref.Branch == "" {
-			return Place{}, fmt.Errorf("GitRepository %q follows no branch. Let it follow one, or make a Seed that names the branch in spec.source.revision", cp.GitRepository)
+			return Place{}, manifest.Problem{Reason: v1alpha1.ReasonGitRepositoryUnfit, Message: fmt.Sprintf("GitRepository %q follows no branch", cp.GitRepository), Next: "Let it follow one, or make a Seed that names the branch in spec.source.revision"}
 		}
 		at.Branch, at.Commit = ref.Branch, ref.Commit
 	}
 	at.Branch = cmp.Or(at.Branch, "master") // what Flux takes when nothing is given
 	if source.Spec.Verification != nil {
-		return at, fmt.Errorf("GitRepository %q wants signatures verified, which Furrow does not do: it reads the branch itself. Make a Seed that names the repository in spec.source.url if that is meant", cp.GitRepository)
+		return at, manifest.Problem{Reason: v1alpha1.ReasonGitRepositoryUnfit, Message: fmt.Sprintf("GitRepository %q wants signatures verified, which Furrow does not do: it reads the branch itself", cp.GitRepository), Next: "Make a Seed that names the repository in spec.source.url if that is meant"}
 	}
 	return at, nil
 }
@@ -188,7 +188,7 @@ func (s secrets) Set(name string) (controlplane.Set, error) {
 		set.CABundle = data["caFile"]
 	}
 	if bound && set.URL == "" {
-		return controlplane.Set{}, fmt.Errorf("Secret %s/%s does not say where it may be sent. Add the key url: the repository's URL, or the beginning of several", s.namespace, name)
+		return controlplane.Set{}, manifest.Problem{Reason: v1alpha1.ReasonCredentialsNotBound, Message: fmt.Sprintf("Secret %s/%s does not say where it may be sent", s.namespace, name), Next: "Add the key url: the repository's URL, or the beginning of several"}
 	}
 	return set, nil
 }
@@ -201,15 +201,18 @@ func Secret(ctx context.Context, r client.Reader, namespace, name string) (map[s
 	case apierrors.IsNotFound(err):
 		return nil, missing{namespace, name}
 	case apierrors.IsForbidden(err):
-		return nil, fmt.Errorf("Secret %s/%s may not be read: allow to get it", namespace, name)
+		return nil, manifest.Problem{Reason: v1alpha1.ReasonAccessForbidden, Message: fmt.Sprintf("Secret %s/%s may not be read: allow to get it", namespace, name)}
 	case err != nil:
-		return nil, fmt.Errorf("reading Secret %s/%s: %w", namespace, name, err)
+		return nil, fmt.Errorf("reading Secret %s/%s: %w", namespace, name, manifest.About(manifest.Problem{Reason: v1alpha1.ReasonCredentialsMissing}, err))
 	}
 	return secret.Data, nil
 }
 
 // missing is a Secret that is not there.
 type missing struct{ namespace, name string }
+
+// Reason is that there are no credentials.
+func (m missing) Reason() string { return string(v1alpha1.ReasonCredentialsMissing) }
 
 func (m missing) Error() string {
 	return fmt.Sprintf("there is no Secret %s/%s. Create it, or correct its name", m.namespace, m.name)

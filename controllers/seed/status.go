@@ -223,7 +223,7 @@ func blockers(r *engine.SeedReport) []v1alpha1.Blocker {
 	var out []v1alpha1.Blocker
 	for len(rest) > 0 && len(out) < maxBlockers {
 		t := engine.MostUrgent(rest)
-		b := v1alpha1.Blocker{Tier: tierName(t), State: string(t.State), Message: cut(t.Message)}
+		b := v1alpha1.Blocker{Tier: tierName(t), State: string(t.State), Reason: t.Reason, Message: cut(t.Message)}
 		if t.Proposal != nil {
 			b.URL, b.Gate = t.Proposal.URL, cut(t.Proposal.Gate)
 		}
@@ -380,7 +380,7 @@ func sinceOf(p *v1alpha1.Planting) map[tierSince]metav1.Time {
 
 func plantingTier(t *engine.TierReport, since map[tierSince]metav1.Time, now time.Time) v1alpha1.PlantingTier {
 	out := v1alpha1.PlantingTier{
-		Ordinal: count(t.Ordinal), State: string(t.State), Message: cut(t.Message), Wants: t.Wants, Objects: count(t.Objects), Amended: cut(t.Amended), Retry: t.Retry,
+		Ordinal: count(t.Ordinal), State: string(t.State), Reason: t.Reason, Message: cut(t.Message), Wants: t.Wants, Objects: count(t.Objects), Amended: cut(t.Amended), Retry: t.Retry,
 	}
 	var known bool
 	if out.Since, known = since[tierSince{out.Ordinal, out.State}]; !known {
@@ -391,7 +391,7 @@ func plantingTier(t *engine.TierReport, since map[tierSince]metav1.Time, now tim
 			out.OmittedWaits = count(len(t.Waits) - i)
 			break
 		}
-		out.Waits = append(out.Waits, v1alpha1.TierWait{Tier: w.Tier, State: string(w.State), Why: cut(w.Why)})
+		out.Waits = append(out.Waits, v1alpha1.TierWait{Tier: w.Tier, State: string(w.State), Reason: w.Reason, Why: cut(w.Why)})
 	}
 	for i, at := range t.Foreign {
 		if i == v1alpha1.MaxForeign {

@@ -285,8 +285,9 @@ func TestAHeldTierIsABlockerAlsoWhileItsGateIsShut(t *testing.T) {
 	const edited = "a person has edited the open proposal, and the plan has changed since. Delete its branch"
 	waiting := tier(0, release.Proposed, proposedAt("https://git/1"), shut, waitsFor(1))
 	held := tier(1, release.Held, proposedAt("https://git/2"), shut, waitsFor(1), says(edited))
+	held.Reason = v1alpha1.ReasonEditedAndUnmergeable
 	got := seedStatus(&v1alpha1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, view{now: noon, report: report(waiting, held)})
-	want := []v1alpha1.Blocker{{Tier: "edge-1 tier 01", State: "Held", Message: edited, URL: "https://git/2", Gate: "it must not"}}
+	want := []v1alpha1.Blocker{{Tier: "edge-1 tier 01", State: "Held", Reason: v1alpha1.ReasonEditedAndUnmergeable, Message: edited, URL: "https://git/2", Gate: "it must not"}}
 	if diff := cmp.Diff(want, got.Blockers); diff != "" {
 		t.Errorf("the blockers (-want +got):\n%s", diff)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/render/kustomize"
@@ -39,6 +40,9 @@ var errProblems = errors.New("problems were found")
 type usageError struct{ err error }
 
 func (e usageError) Error() string { return e.err.Error() }
+
+// Reason is that the command was called in a way that it does not support.
+func (e usageError) Reason() string { return string(v1alpha1.ReasonInvalidArgument) }
 
 // Main runs the command that the arguments name and returns its exit code. The
 // name of the program says whether kubectl calls it.

@@ -11,7 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/demo"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/standalone"
@@ -186,7 +188,7 @@ func (d *demoRun) next(ctx context.Context, seen standalone.Seen) error {
 		fmt.Fprintf(d.out, "Cluster %-8s %s, %s\n", c.Name, c.State, plural(c.Objects, "object"))
 	}
 	for _, r := range d.sim.Nursery().Rejections() {
-		return fmt.Errorf("a simulated cluster rejected an object: %s", r)
+		return manifest.Problem{Reason: v1alpha1.ReasonInternal, Message: fmt.Sprintf("a simulated cluster rejected an object: %s", r)}
 	}
 	fmt.Fprintln(d.out, "Everything is released; no cluster rejected anything.")
 	return nil

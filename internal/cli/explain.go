@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -10,7 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/engine"
 )
@@ -176,7 +177,7 @@ func findObject(report *engine.Report, want wanted) (*plan.Plan, string, error) 
 		_, id, _ := strings.Cut(keys[0], ": ")
 		return found[keys[0]], id, nil
 	}
-	return nil, "", fmt.Errorf("%q could be any of these; give more of the id, or --seed:\n  %s", object, strings.Join(keys, "\n  "))
+	return nil, "", manifest.Problem{Reason: v1alpha1.ReasonUnknownObject, Message: fmt.Sprintf("%q could be any of these; give more of the id, or --seed:\n  %s", object, strings.Join(keys, "\n  "))}
 }
 
 func notFound(report *engine.Report, want wanted) error {
@@ -186,7 +187,7 @@ func notFound(report *engine.Report, want wanted) error {
 			message += fmt.Sprintf("\nseed %s is stalled: %s", s.Name, s.Message)
 		}
 	}
-	return errors.New(message)
+	return manifest.Problem{Reason: v1alpha1.ReasonUnknownObject, Message: message}
 }
 
 // chain is the longest chain of dependencies that ends at the object, first things first.

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/render"
@@ -74,7 +75,7 @@ func openInput(place string, stdin io.Reader, tree string) (name string, add fun
 	}
 	info, err := os.Stat(place)
 	if err != nil && strings.Contains(place, "://") {
-		err = errors.New("a URL is not read. Pipe what it has, as in: curl -fsSL URL | furrow plan -f -")
+		err = manifest.Problem{Reason: v1alpha1.ReasonInvalidArgument, Message: "a URL is not read. Pipe what it has, as in: curl -fsSL URL | furrow plan -f -"}
 	}
 	if err != nil {
 		return "", nil, err
@@ -214,7 +215,7 @@ func sizeFlag(to *int64, value int64) *checkedFlag {
 	return &checkedFlag{text: resource.NewQuantity(value, resource.BinarySI).String(), kind: "size", parse: func(text string) error {
 		q, err := resource.ParseQuantity(text)
 		if err != nil || q.Value() < 1 || q.Value() > 1<<40 {
-			return errors.New("must be a size such as 500Ki, 64Mi or 2Gi, and at most 1Ti")
+			return manifest.Problem{Reason: v1alpha1.ReasonInvalidArgument, Message: "must be a size such as 500Ki, 64Mi or 2Gi, and at most 1Ti"}
 		}
 		*to = q.Value()
 		return nil

@@ -124,7 +124,7 @@ func connect(f *kubeFlags) (*kubeCluster, error) {
 	log.SetLogger(logr.Discard())
 	config, err := f.config().ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return nil, errors.New("there is no kubeconfig: set KUBECONFIG, or name a file with --kubeconfig")
+		return nil, manifest.Problem{Reason: v1alpha1.ReasonKubeConfigMissing, Message: "there is no kubeconfig: set KUBECONFIG, or name a file with --kubeconfig"}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the kubeconfig: %w", err)
@@ -220,7 +220,7 @@ func (c *kubeCluster) noSeed(ctx context.Context, name string) error {
 	message := fmt.Sprintf("there is no Seed %q in %s", name, c.where())
 	var list v1alpha1.SeedList
 	if c.List(ctx, &list) != nil && c.List(ctx, &list, c.in()...) != nil {
-		return errors.New(message)
+		return manifest.Problem{Reason: v1alpha1.ReasonUnknownSeed, Message: message}
 	}
 	var here, elsewhere []string
 	for i := range list.Items {
@@ -240,7 +240,7 @@ func (c *kubeCluster) noSeed(ctx context.Context, name string) error {
 	default:
 		message += ", and no other either; look in another one with -n"
 	}
-	return errors.New(message)
+	return manifest.Problem{Reason: v1alpha1.ReasonUnknownSeed, Message: message}
 }
 
 // maxNames is how many names a message lists.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
 // kubeAbandon is kubectl furrow abandon.
@@ -58,7 +58,7 @@ func (a *kubeAbandon) run(cmd *cobra.Command, c *kubeCluster, cluster string) er
 		for i := range seeds {
 			fmt.Fprintf(w, "  Seed %s/%s, which is %s\n", seeds[i].Namespace, seeds[i].Name, seedState(&seeds[i]))
 		}
-		return errors.New("nothing was changed. Whatever runs on the cluster is left behind if you go on: add --yes if that is meant")
+		return manifest.Problem{Reason: v1alpha1.ReasonNotConfirmed, Message: "nothing was changed. Whatever runs on the cluster is left behind if you go on: add --yes if that is meant"}
 	}
 	waiting := make([]asked, len(seeds))
 	for i := range seeds {
@@ -106,13 +106,13 @@ func (a *kubeAbandon) seeds(ctx context.Context, c *kubeCluster, cluster string)
 	case len(out) > 0:
 		return out, nil
 	case a.undo:
-		return nil, fmt.Errorf("no Seed in %s has given up cluster %q", c.where(), cluster)
+		return nil, manifest.Problem{Reason: v1alpha1.ReasonNothingToDo, Message: fmt.Sprintf("no Seed in %s has given up cluster %q", c.where(), cluster)}
 	case len(planted) > 0:
-		return nil, fmt.Errorf("cluster %q is given up already by every Seed in %s that is planted on it", cluster, c.where())
+		return nil, manifest.Problem{Reason: v1alpha1.ReasonNothingToDo, Message: fmt.Sprintf("cluster %q is given up already by every Seed in %s that is planted on it", cluster, c.where())}
 	case len(clusters) == 0:
-		return nil, fmt.Errorf("there is no Planting in %s; look in another namespace with -n, or in all with -A", c.where())
+		return nil, manifest.Problem{Reason: v1alpha1.ReasonNothingToDo, Message: fmt.Sprintf("there is no Planting in %s; look in another namespace with -n, or in all with -A", c.where())}
 	}
-	return nil, fmt.Errorf("no Seed in %s is planted on a cluster %q; there are: %s", c.where(), cluster, strings.Join(nearest(cluster, slices.Sorted(maps.Keys(clusters))), ", "))
+	return nil, manifest.Problem{Reason: v1alpha1.ReasonUnknownCluster, Message: fmt.Sprintf("no Seed in %s is planted on a cluster %q; there are: %s", c.where(), cluster, strings.Join(nearest(cluster, slices.Sorted(maps.Keys(clusters))), ", "))}
 }
 
 // abandoned are the clusters that a Seed has given up.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
 // request is something that a person asks of the controller by an annotation.
@@ -219,7 +220,7 @@ func askedOf(seed *v1alpha1.Seed, r request, value string) asked {
 }
 
 // errNotHandled ends a command whose request nobody has acted on in time.
-var errNotHandled = errors.New("timed out waiting for the controller. It acts on the request in its next pass; 'kubectl furrow status' shows whether one runs")
+var errNotHandled error = manifest.Problem{Reason: v1alpha1.ReasonTimedOut, Message: "timed out waiting for the controller. It acts on the request in its next pass; 'kubectl furrow status' shows whether one runs"}
 
 // report waits until the controller has acted on a request, and reports the outcome.
 func (c *kubeCluster) report(ctx context.Context, w io.Writer, wait *waitFlags, a asked) error {
@@ -240,7 +241,7 @@ func (c *kubeCluster) report(ctx context.Context, w io.Writer, wait *waitFlags, 
 		return nil
 	}
 	if why := c.failure(ctx, seed, a.since); why != "" {
-		return fmt.Errorf("the controller could not do it: %s", why)
+		return manifest.Problem{Reason: v1alpha1.ReasonRequestFailed, Message: fmt.Sprintf("the controller could not do it: %s", why)}
 	}
 	fmt.Fprintf(w, "The controller has acted on the %s of Seed %s.\n", a.request.noun, a.seed.Name)
 	c.outcome(w, seed)
@@ -267,7 +268,7 @@ func (c *kubeCluster) failure(ctx context.Context, seed *v1alpha1.Seed, since ti
 }
 
 // requestFailed is the reason of the event by which the controller tells that.
-const requestFailed = "RequestFailed"
+const requestFailed = string(v1alpha1.ReasonRequestFailed)
 
 // outcome shows in a few lines how a Seed is.
 func (c *kubeCluster) outcome(w io.Writer, s *v1alpha1.Seed) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/controllers/fleet"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/engine"
 )
 
@@ -80,7 +81,7 @@ func (e *kubeExplain) explain(ctx context.Context, c *kubeCluster, object string
 	for i, one := range found {
 		names[i] = one.Seed
 	}
-	return nil, fmt.Errorf("%q could be of any of these Seeds; choose one with --seed: %s", object, strings.Join(names, ", "))
+	return nil, manifest.Problem{Reason: v1alpha1.ReasonUnknownObject, Message: fmt.Sprintf("%q could be of any of these Seeds; choose one with --seed: %s", object, strings.Join(names, ", "))}
 }
 
 // planes are the control planes to look in, and the Seeds by name.
@@ -106,7 +107,7 @@ func (e *kubeExplain) planes(ctx context.Context, c *kubeCluster) ([]fleet.Contr
 		}
 	}
 	if len(planes) == 0 {
-		return nil, nil, fmt.Errorf("there are no Seeds in %s; look in another namespace with -n", c.where())
+		return nil, nil, manifest.Problem{Reason: v1alpha1.ReasonUnknownSeed, Message: fmt.Sprintf("there are no Seeds in %s; look in another namespace with -n", c.where())}
 	}
 	return planes, seeds, nil
 }

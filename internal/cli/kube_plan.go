@@ -62,7 +62,7 @@ func (p *kubePlan) run(cmd *cobra.Command, c *kubeCluster, name string) error {
 		return err
 	}
 	for _, problem := range preview.Problems {
-		fmt.Fprintln(cmd.ErrOrStderr(), "error: "+problem)
+		fmt.Fprintln(cmd.ErrOrStderr(), "error: "+problem.Error())
 	}
 	view, err := previewViewOf(name, preview)
 	if err != nil {

@@ -231,7 +231,7 @@ func lastWrite(s *v1alpha1.Seed, subresource string) time.Time {
 func reportOf(s *v1alpha1.Seed, plantings []v1alpha1.Planting) *engine.SeedReport {
 	out := &engine.SeedReport{Name: s.Name, State: s.Status.State, Removal: s.Status.Plan != nil && s.Status.Plan.Removal}
 	if c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady); c != nil && out.State == engine.Stalled {
-		out.Message = c.Message
+		out.Reason, out.Message = v1alpha1.Reason(c.Reason), c.Message
 	}
 	for i := range plantings {
 		for j := range plantings[i].Status.Tiers {
@@ -243,11 +243,11 @@ func reportOf(s *v1alpha1.Seed, plantings []v1alpha1.Planting) *engine.SeedRepor
 
 func tierReport(cluster string, t *v1alpha1.PlantingTier) engine.TierReport {
 	out := engine.TierReport{
-		Cluster: cluster, Ordinal: int(t.Ordinal), State: release.State(t.State), Message: t.Message,
+		Cluster: cluster, Ordinal: int(t.Ordinal), State: release.State(t.State), Reason: t.Reason, Message: t.Message,
 		Since: t.Since.UTC().Format(time.RFC3339), Amended: t.Amended, Objects: int(t.Objects), Wants: t.Wants, Foreign: t.Foreign, Retry: t.Retry,
 	}
 	for _, w := range t.Waits {
-		out.Waits = append(out.Waits, engine.WaitReport{Tier: w.Tier, State: release.State(w.State), Why: w.Why})
+		out.Waits = append(out.Waits, engine.WaitReport{Tier: w.Tier, State: release.State(w.State), Reason: w.Reason, Why: w.Why})
 	}
 	if p := t.Proposal; p != nil {
 		out.Proposal = &engine.ProposalReport{Repo: p.Repo, Branch: p.Branch, Title: p.Title, URL: p.URL, Gate: p.Gate}

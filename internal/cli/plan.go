@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
@@ -22,7 +23,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/render"
 )
 
-var errNoSeeds = errors.New("the control plane has no seeds; add one under seeds/, or name a file with -f")
+var errNoSeeds error = manifest.Problem{Reason: v1alpha1.ReasonEmptySeed, Message: "the control plane has no seeds; add one under seeds/, or name a file with -f"}
 
 // planCommand is furrow plan.
 type planCommand struct {
@@ -78,7 +79,7 @@ func (c *planCommand) run(cmd *cobra.Command) error {
 	}
 	if only := c.input.seed; only != "" {
 		if _, ok := outcomes[only]; !ok {
-			return fmt.Errorf("there is no seed %q; there are: %s", only, strings.Join(slices.Sorted(maps.Keys(outcomes)), ", "))
+			return manifest.Problem{Reason: v1alpha1.ReasonUnknownSeed, Message: fmt.Sprintf("there is no seed %q; there are: %s", only, strings.Join(slices.Sorted(maps.Keys(outcomes)), ", "))}
 		}
 		maps.DeleteFunc(outcomes, func(name string, _ *plan.Outcome) bool { return name != only })
 	}
@@ -258,7 +259,7 @@ func (c *planCommand) write(o *plan.Outcome) error {
 		dir = filepath.Join(dir, o.Plan.Seed)
 	}
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return fmt.Errorf("%s is not empty; name an empty or absent directory with --out", dir)
+		return manifest.Problem{Reason: v1alpha1.ReasonInvalidArgument, Message: fmt.Sprintf("%s is not empty; name an empty or absent directory with --out", dir)}
 	}
 	files, err := o.Plan.Encode()
 	if err != nil {

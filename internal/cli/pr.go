@@ -13,8 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/forge"
@@ -56,7 +58,7 @@ type located struct {
 	owner plan.Identity
 	ours  bool
 	// gate says why it must not be merged now; empty when it may be.
-	gate string
+	gate manifest.Problem
 }
 
 // prView is a proposal as -o yaml and -o json show it.
@@ -77,13 +79,14 @@ type prView struct {
 	Head   string `json:"head"`
 	Reason string `json:"reason,omitempty"`
 	// Gate says why it must not be merged now.
-	Gate string `json:"gate,omitempty"`
-	URL  string `json:"url,omitempty"`
+	Gate       string          `json:"gate,omitempty"`
+	GateReason v1alpha1.Reason `json:"gateReason,omitempty"`
+	URL        string          `json:"url,omitempty"`
 }
 
 func viewOf(l located, body bool) prView {
 	p := l.proposal
-	v := prView{Repo: l.repo.Name, Branch: p.Branch, Owner: l.owner.Owner, Origin: l.owner.Origin, State: prState(l), Title: p.Title, Wants: p.Wants, Head: p.Head.String(), Reason: p.Reason, Gate: l.gate, URL: p.URL}
+	v := prView{Repo: l.repo.Name, Branch: p.Branch, Owner: l.owner.Owner, Origin: l.owner.Origin, State: prState(l), Title: p.Title, Wants: p.Wants, Head: p.Head.String(), Reason: p.Reason, Gate: l.gate.Message, GateReason: l.gate.Reason, URL: p.URL}
 	for _, m := range p.Tiers {
 		v.Tiers = append(v.Tiers, m.Tier.String())
 	}
@@ -107,9 +110,9 @@ func prState(l located) string {
 		return "Rejected"
 	case p.Stale:
 		return "Stale"
-	case p.Edited && (l.gate == "" || l.gate == release.EditedOnPlainGit):
+	case p.Edited && (l.gate.Reason == "" || l.gate.Reason == v1alpha1.ReasonEditedOnPlainGit):
 		return "Edited"
-	case l.gate != "":
+	case l.gate.Reason != "":
 		return "Blocked"
 	}
 	return "Open"
@@ -221,8 +224,8 @@ func proposals(ctx context.Context, s *controlplane.Session) ([]located, error) 
 	for i := range out {
 		if p := out[i].proposal; !p.Rejected && !foreign(p) {
 			out[i].gate = gates.Shut(p.Branch, out[i].owner.Owner)
-			if out[i].gate == "" && p.Edited && !p.Stale && !out[i].repo.Forge.Amends() {
-				out[i].gate = release.EditedOnPlainGit
+			if out[i].gate.Reason == "" && p.Edited && !p.Stale && !out[i].repo.Forge.Amends() {
+				out[i].gate = manifest.Problem{Reason: v1alpha1.ReasonEditedOnPlainGit, Message: release.EditedOnPlainGit}
 			}
 		}
 	}
@@ -243,9 +246,9 @@ func find(ctx context.Context, s *controlplane.Session, name string) (located, e
 		names = append(names, l.shortName())
 	}
 	if len(names) == 0 {
-		return located{}, fmt.Errorf("there is no proposal %q; none is open", name)
+		return located{}, manifest.Problem{Reason: v1alpha1.ReasonUnknownProposal, Message: fmt.Sprintf("there is no proposal %q; none is open", name)}
 	}
-	return located{}, fmt.Errorf("there is no proposal %q; there are: %s", name, strings.Join(names, ", "))
+	return located{}, manifest.Problem{Reason: v1alpha1.ReasonUnknownProposal, Message: fmt.Sprintf("there is no proposal %q; there are: %s", name, strings.Join(names, ", "))}
 }
 
 func newPRShow() *cobra.Command {
@@ -279,8 +282,8 @@ func proposalTable(w io.Writer, l located) {
 	}
 	fmt.Fprintf(w, "%s\n\n", p.Title)
 	lines := [][]string{{"State", state}}
-	if l.gate != "" {
-		lines = append(lines, []string{"Gate", release.DoNotMerge + l.gate})
+	if l.gate.Reason != "" {
+		lines = append(lines, []string{"Gate", release.DoNotMerge + l.gate.Message})
 	}
 	if !l.ours {
 		lines = append(lines, []string{"Owner", l.ownerLabel()})
@@ -363,8 +366,8 @@ func (m *prMerge) run(cmd *cobra.Command, s *controlplane.Session, names []strin
 			continue
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "Merged %s into %s of %s.\n", l.proposal.Branch, l.repo.Base, l.repo.Name)
-		if l.gate != "" {
-			fmt.Fprintf(cmd.OutOrStdout(), "Skipped its gate: %s.\n", strings.TrimSuffix(l.gate, "."))
+		if l.gate.Reason != "" {
+			fmt.Fprintf(cmd.OutOrStdout(), "Skipped its gate: %s.\n", strings.TrimSuffix(l.gate.Message, "."))
 		}
 	}
 	return errors.Join(errs...)
@@ -373,14 +376,15 @@ func (m *prMerge) run(cmd *cobra.Command, s *controlplane.Session, names []strin
 // mayMerge refuses what must not be merged now. Of one that is stale the forge says so,
 // and no force helps.
 func (m *prMerge) mayMerge(l located) error {
-	if l.gate == "" || l.proposal.Stale || m.force {
+	if l.gate.Reason == "" || l.proposal.Stale || m.force {
 		return nil
 	}
 	next := "Merge it once 'furrow pr list' shows it as Open"
-	if l.gate == release.EditedOnPlainGit {
+	if l.gate.Reason == v1alpha1.ReasonEditedOnPlainGit {
 		next = "The next pass then proposes it anew"
 	}
-	return fmt.Errorf("%s must not be merged now: %s. %s; --force merges it all the same", l.shortName(), strings.TrimSuffix(l.gate, "."), next)
+	return manifest.Problem{Reason: v1alpha1.ReasonGateShut, Path: l.proposal.Branch,
+		Message: fmt.Sprintf("%s must not be merged now: %s", l.shortName(), strings.TrimSuffix(l.gate.Message, ".")), Next: next + "; --force merges it all the same"}
 }
 
 // notMerged adds what comes next to a refusal of a proposal that is stale.
@@ -388,8 +392,8 @@ func notMerged(l located, err error) error {
 	switch {
 	case !forge.IsConflict(err):
 		return err
-	case l.gate != "":
-		return fmt.Errorf("%w. As of the last pass: %s", err, l.gate)
+	case l.gate.Reason != "":
+		return fmt.Errorf("%w. As of the last pass: %s", err, l.gate.Message)
 	case l.proposal.Edited:
 		return fmt.Errorf("%w. A person has edited it, so Furrow leaves it alone: rebase it onto %s, or delete its branch", err, l.repo.Base)
 	}

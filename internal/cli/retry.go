@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/engine"
@@ -44,7 +44,7 @@ func addOverwrite(cmd *cobra.Command, yes *bool) {
 }
 
 // errFilesOfPeople ends a retry that would propose to delete or replace files of people.
-var errFilesOfPeople = errors.New("nothing was changed. Move the files somewhere else; or, if they may go, add --yes: merging the proposals then deletes or replaces them")
+var errFilesOfPeople error = manifest.Problem{Reason: v1alpha1.ReasonNotConfirmed, Message: "nothing was changed. Move the files somewhere else; or, if they may go, add --yes: merging the proposals then deletes or replaces them"}
 
 // mayOverwrite lists the files of people that the proposals delete or replace.
 func mayOverwrite(ctx context.Context, a *asking, yes bool) error {

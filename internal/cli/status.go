@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/engine"
 )
@@ -77,7 +79,7 @@ func publishedStatus(ctx context.Context, session *sessionFlags, seed string) (*
 	}
 	one, ok := report.Seed(seed)
 	if !ok {
-		return nil, fmt.Errorf("there is no seed %q in the status; there are: %s", seed, strings.Join(seedNames(report), ", "))
+		return nil, manifest.Problem{Reason: v1alpha1.ReasonUnknownSeed, Message: fmt.Sprintf("there is no seed %q in the status; there are: %s", seed, strings.Join(seedNames(report), ", "))}
 	}
 	report.Seeds = []engine.SeedReport{*one}
 	return report, nil
@@ -125,7 +127,7 @@ func seedNames(r *engine.Report) []string {
 // come, then what waits for a person, then what comes next.
 func statusTable(w io.Writer, r *engine.Report) {
 	for _, p := range r.Problems {
-		paragraph(w, "  ", "! "+p)
+		paragraph(w, "  ", "! "+p.Error())
 	}
 	for _, s := range r.Stale {
 		fmt.Fprintf(w, "! %s\n", staleText(s))

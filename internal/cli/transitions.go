@@ -68,7 +68,7 @@ func (t *transitions) see(seen standalone.Seen) {
 	}
 	t.once("pass", "")
 	for i, p := range seen.Report.Problems {
-		t.once(fmt.Sprint("problem ", i), p)
+		t.once(fmt.Sprint("problem ", i), p.Error())
 	}
 	t.seeSkipped(seen.Report)
 	for _, s := range seen.Report.Seeds {

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -18,20 +20,20 @@ import (
 type Gates struct {
 	found map[string]reportedGate
 	// unread says, by owner, why a status cannot be read.
-	unread map[string]string
+	unread map[string]manifest.Problem
 }
 
 // reportedGate is what a status says of a proposal, and when it was reported.
 type reportedGate struct {
-	why string
+	why manifest.Problem
 	at  time.Time
 }
 
-// Shut says why the proposal of a branch must not be merged now; empty when it may be. A
+// Shut says why the proposal of a branch must not be merged now; without a reason when it may be. A
 // proposal that no status has yet was just opened, so that nothing held it. While the status
 // of its owner cannot be read, nobody knows; an owner that is not known may be any.
-func (g *Gates) Shut(branch, owner string) string {
-	if why := g.unread[owner]; why != "" {
+func (g *Gates) Shut(branch, owner string) manifest.Problem {
+	if why := g.unread[owner]; why.Reason != "" {
 		return why
 	}
 	if owner == "" && len(g.unread) > 0 {
@@ -44,7 +46,7 @@ func (g *Gates) Shut(branch, owner string) string {
 // of a proposal counts: an owner that is no more leaves its status behind.
 func (g *Gates) Read(ctx context.Context, r *Repo, refs git.Refs) error {
 	if g.found == nil {
-		g.found, g.unread = map[string]reportedGate{}, map[string]string{}
+		g.found, g.unread = map[string]reportedGate{}, map[string]manifest.Problem{}
 	}
 	for branch, commit := range refs {
 		if !layout.IsStatusBranch(r.Base, branch) {
@@ -56,7 +58,8 @@ func (g *Gates) Read(ctx context.Context, r *Repo, refs git.Refs) error {
 		}
 		if err != nil { // which is no reason to keep the other owners waiting
 			owner := strings.TrimPrefix(branch, layout.StatusBranch(r.Base, ""))
-			g.unread[owner] = fmt.Sprintf("branch %s of GitOpsRepo %q, which has the status of its control plane, cannot be read: %v. Its next pass writes it anew", branch, r.Name, err)
+			g.unread[owner] = manifest.Problem{Reason: v1alpha1.ReasonNoStatus, Repo: r.Name, Path: branch,
+				Message: fmt.Sprintf("branch %s of GitOpsRepo %q, which has the status of its control plane, cannot be read: %v. Its next pass writes it anew", branch, r.Name, err)}
 			continue
 		}
 		g.add(report)
@@ -68,7 +71,11 @@ func (g *Gates) add(report *engine.Report) {
 	for i := range report.Seeds {
 		for _, t := range report.Seeds[i].Tiers {
 			if p := t.Proposal; p != nil && !g.found[p.Branch].at.After(report.LastPass) {
-				g.found[p.Branch] = reportedGate{p.Gate, report.LastPass}
+				why := manifest.Problem{Reason: p.GateReason, Message: p.Gate}
+				if p.Gate != "" && why.Reason == "" { // of a version that reports none
+					why.Reason = v1alpha1.ReasonGateShut
+				}
+				g.found[p.Branch] = reportedGate{why, report.LastPass}
 			}
 		}
 	}

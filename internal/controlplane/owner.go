@@ -10,7 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -103,7 +105,7 @@ func (s *Session) originOf(ctx context.Context) (string, error) {
 		at, err = git.LocalPlace(ctx, at)
 	}
 	if err != nil {
-		return "", fmt.Errorf("finding out where %s was cloned from: %w", s.options.ControlPlane, err)
+		return "", fmt.Errorf("finding out where %s was cloned from: %w", s.options.ControlPlane, manifest.About(manifest.Problem{Reason: v1alpha1.ReasonSourceFailed}, err))
 	}
 	s.origin = catalog.Origin(at, s.options.PlansOf, s.options.Path)
 	return s.origin, nil

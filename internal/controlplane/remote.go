@@ -10,28 +10,29 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
 // What is refused before anything is sent. No error shows a URL with what people may have left in it.
 var (
-	errSSH       = errors.New("SSH is not supported; use the https URL of the repository")
-	errSecretURL = errors.New("the URL has credentials in it, which are not used: remove them, renew them if others could read them, and put them into a set of credentials")
+	errSSH       = manifest.Problem{Reason: v1alpha1.ReasonInvalidURL, Message: "SSH is not supported; use the https URL of the repository"}
+	errSecretURL = manifest.Problem{Reason: v1alpha1.ReasonCredentialsInURL, Message: "the URL has credentials in it, which are not used: remove them, renew them if others could read them, and put them into a set of credentials"}
 )
 
 // checkURL refuses a repository that must not be opened.
 func (s *Session) checkURL(url string) error {
 	switch remote := catalog.IsRemoteURL(url); {
 	case catalog.URLFault(url) != "": // which may have credentials anywhere, so it is not shown
-		return fmt.Errorf("the URL %s; write it as in https://git.example.com/team/fleet.git", catalog.URLFault(url))
+		return manifest.Problem{Reason: v1alpha1.ReasonInvalidURL, Message: fmt.Sprintf("the URL %s; write it as in https://git.example.com/team/fleet.git", catalog.URLFault(url))}
 	case catalog.IsSSH(url):
 		return errSSH
 	case catalog.HasCredentials(url):
 		return errSecretURL
 	case !remote && s.remoteOnly():
-		return fmt.Errorf("%s is a directory of the machine that Furrow runs on, and the control plane is on a server: only the https URLs of repositories on servers are opened", url)
+		return manifest.Problem{Reason: v1alpha1.ReasonURLNotAllowed, Message: url + " is a directory of the machine that Furrow runs on, and the control plane is on a server: only the https URLs of repositories on servers are opened"}
 	case catalog.IsPlainHTTP(url) && !s.options.AllowHTTP:
-		return fmt.Errorf("%s sends credentials and content in plain text: use https, or allow it with --allow-http", git.Remote{URL: url})
+		return manifest.Problem{Reason: v1alpha1.ReasonURLNotAllowed, Message: git.Remote{URL: url}.String() + " sends credentials and content in plain text: use https, or allow it with --allow-http"}
 	}
 	return nil
 }
@@ -47,16 +48,16 @@ func CheckRepo(options Options, spec v1alpha1.GitOpsRepoSpec) ([]error, error) {
 
 func (s *Session) faultsOf(spec v1alpha1.GitOpsRepoSpec) (faults []error) {
 	if u := spec.Update; u != "" && u != v1alpha1.UpdateWhenStale && u != v1alpha1.UpdateWhenBehind {
-		faults = append(faults, fmt.Errorf("spec.update %q is unknown. Write WhenStale or WhenBehind", u))
+		faults = append(faults, manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Field: "spec.update", Message: fmt.Sprintf("spec.update %q is unknown", u), Next: "Write WhenStale or WhenBehind"})
 	}
 	switch url := s.resolve(spec.URL); {
 	case spec.ForgeOrDefault() != v1alpha1.ForgePlain && spec.ForgeOrDefault() != v1alpha1.ForgeGitea:
 		faults = append(faults, errUnknownForge(spec.Forge))
 	case spec.ForgeOrDefault() != v1alpha1.ForgePlain && !catalog.IsSSH(url) && !catalog.IsRemoteURL(url):
-		faults = append(faults, fmt.Errorf("spec.forge is %s, and spec.url is not the https URL of a repository on a server. Correct one of the two", spec.Forge))
+		faults = append(faults, manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Field: "spec.forge", Message: fmt.Sprintf("spec.forge is %s, and spec.url is not the https URL of a repository on a server", spec.Forge), Next: "Correct one of the two"})
 	}
 	if spec.Credentials != "" && s.options.Credentials == nil {
-		return append(faults, fmt.Errorf("it names the credentials %q, but no directory of credentials is given; use --credentials", spec.Credentials))
+		return append(faults, manifest.Problem{Reason: v1alpha1.ReasonCredentialsMissing, Field: "spec.credentials", Message: fmt.Sprintf("it names the credentials %q, but no directory of credentials is given; use --credentials", spec.Credentials)})
 	}
 	remote, err := s.remote(s.resolve(spec.URL), spec.Credentials)
 	if err == nil {
@@ -90,8 +91,11 @@ type noRepositoryError struct{ message string }
 
 func (e noRepositoryError) Error() string { return e.message }
 
+// Reason is that there is no repository.
+func (e noRepositoryError) Reason() string { return string(v1alpha1.ReasonRepositoryNotFound) }
+
 func errUnknownForge(forge v1alpha1.ForgeType) error {
-	return fmt.Errorf("spec.forge %q is unknown. Write Plain or Gitea", forge)
+	return manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Field: "spec.forge", Message: fmt.Sprintf("spec.forge %q is unknown", forge), Next: "Write Plain or Gitea"}
 }
 
 // remoteOnly says that whoever writes to the control plane may not choose among the files of this machine, nor
@@ -144,18 +148,18 @@ func (s *Session) remote(url, credentials string) (git.Remote, error) {
 	}
 	own := credentials == ControlPlaneCredentials
 	if own && catalog.CanonicalURL(url) != catalog.CanonicalURL(s.options.ControlPlane) {
-		return remote, fmt.Errorf("the credentials %q are for the control plane only; make a set for %s", credentials, remote)
+		return remote, manifest.Problem{Reason: v1alpha1.ReasonCredentialsNotBound, Message: fmt.Sprintf("the credentials %q are for the control plane only; make a set for %s", credentials, remote)}
 	}
 	set, err := s.options.Credentials.Set(credentials)
 	switch {
 	case errors.Is(err, ErrPublic):
 		return remote, nil
 	case err != nil:
-		return remote, fmt.Errorf("there are no credentials %q: %w", credentials, err)
+		return remote, fmt.Errorf("there are no credentials %q: %w", credentials, manifest.About(manifest.Problem{Reason: v1alpha1.ReasonCredentialsMissing}, err))
 	case set.URL == "" && !own && s.remoteOnly():
-		return remote, fmt.Errorf("the credentials %q do not say where they may be sent. Add a file url to the set, with the URL of the repository or the beginning of several, as in %s", credentials, remote)
+		return remote, manifest.Problem{Reason: v1alpha1.ReasonCredentialsNotBound, Message: fmt.Sprintf("the credentials %q do not say where they may be sent", credentials), Next: fmt.Sprintf("Add a file url to the set, with the URL of the repository or the beginning of several, as in %s", remote)}
 	case set.URL != "" && !catalog.WithinURL(url, set.URL):
-		return remote, fmt.Errorf("the credentials %q are for %s only, and not for %s. Correct the url of the set, or make another set", credentials, git.Remote{URL: set.URL}, remote)
+		return remote, manifest.Problem{Reason: v1alpha1.ReasonCredentialsNotBound, Message: fmt.Sprintf("the credentials %q are for %s only, and not for %s", credentials, git.Remote{URL: set.URL}, remote), Next: "Correct the url of the set, or make another set"}
 	}
 	remote.Token, remote.Username, remote.Password, remote.CABundle = set.Token, set.Username, set.Password, set.CABundle
 	return remote, nil

@@ -22,6 +22,7 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/forge"
@@ -124,7 +125,7 @@ func Open(options Options) (*Session, error) {
 		options.Now = time.Now
 	}
 	if options.ControlPlane == "" {
-		return nil, errors.New("no control-plane repository is given: use --control-plane, or set FURROW_CONTROL_PLANE")
+		return nil, manifest.Problem{Reason: v1alpha1.ReasonInvalidArgument, Message: "no control-plane repository is given: use --control-plane, or set FURROW_CONTROL_PLANE"}
 	}
 	options.PlansOf = cmp.Or(options.PlansOf, options.Branch)
 	options.Environment = cmp.Or(options.Environment, "default")
@@ -252,14 +253,14 @@ func (s *Session) errNoBranch(ctx context.Context) error {
 	where := git.Remote{URL: s.options.ControlPlane}
 	branches = slices.DeleteFunc(branches, func(name string) bool { return strings.HasPrefix(name, git.BranchPrefix) })
 	if len(branches) == 0 {
-		return fmt.Errorf("%s has no branch yet; commit to %q", where, s.options.Branch)
+		return manifest.Problem{Reason: v1alpha1.ReasonBranchNotFound, Message: fmt.Sprintf("%s has no branch yet; commit to %q", where, s.options.Branch)}
 	}
 	more := ""
 	if n := len(branches) - maxBranches; n > 0 {
 		branches, more = branches[:maxBranches], fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Errorf("%s has no branch %q; it has %s%s. Name the branch to read with --branch (--ref of 'kubectl furrow plan', spec.source.revision of a Seed)",
-		where, s.options.Branch, strings.Join(branches, ", "), more)
+	return manifest.Problem{Reason: v1alpha1.ReasonBranchNotFound, Message: fmt.Sprintf("%s has no branch %q; it has %s%s", where, s.options.Branch, strings.Join(branches, ", "), more),
+		Next: "Name the branch to read with --branch (--ref of 'kubectl furrow plan', spec.source.revision of a Seed)"}
 }
 
 // Below is the directory of a tree that --path names. where says which tree it is.
@@ -267,9 +268,9 @@ func Below(tree fs.FS, dir, where string) (fs.FS, error) {
 	sub, err := catalog.Sub(tree, dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s has no directory %q; correct --path (spec.source.path of a Seed)", where, dir)
+		return nil, manifest.Problem{Reason: v1alpha1.ReasonPathNotFound, Path: dir, Message: fmt.Sprintf("%s has no directory %q; correct --path (spec.source.path of a Seed)", where, dir)}
 	case err != nil:
-		return nil, fmt.Errorf("the path of the control plane in %s: %w", where, err)
+		return nil, fmt.Errorf("the path of the control plane in %s: %w", where, manifest.About(manifest.Problem{Reason: v1alpha1.ReasonPathNotFound, Path: dir}, err))
 	}
 	return sub, nil
 }
@@ -286,11 +287,11 @@ func (s *Session) fetch(ctx context.Context) (git.Refs, error) {
 func (s *Session) pinned(tip git.Hash) (git.Hash, error) {
 	commit, err := git.ParseHash(s.options.Commit)
 	if err != nil {
-		return commit, fmt.Errorf("the commit %q of the revision is no commit id; write <branch>@sha1:<40 hexadecimal digits>", s.options.Commit)
+		return commit, manifest.Problem{Reason: v1alpha1.ReasonCommitNotFound, Message: fmt.Sprintf("the commit %q of the revision is no commit id; write <branch>@sha1:<40 hexadecimal digits>", s.options.Commit)}
 	}
 	on, err := s.mirror.IsAncestor(commit, tip)
 	if err == nil && !on {
-		err = fmt.Errorf("%s has no commit %s on branch %q; correct the revision", s.mirror, commit, s.options.Branch)
+		err = manifest.Problem{Reason: v1alpha1.ReasonCommitNotFound, Message: fmt.Sprintf("%s has no commit %s on branch %q; correct the revision", s.mirror, commit, s.options.Branch)}
 	}
 	return commit, err
 }
@@ -349,7 +350,7 @@ func (s *Session) OpenRepos(c *catalog.Catalog) error {
 			continue
 		}
 		if _, err := s.openRepo(name, spec); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("GitOpsRepo %q: %w", name, err))
+			failed = errors.Join(failed, fmt.Errorf("GitOpsRepo %q: %w", name, manifest.About(manifest.Problem{Repo: name}, err)))
 		}
 	}
 	return failed

@@ -13,7 +13,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
@@ -56,7 +58,7 @@ func MakeSimulated(ctx context.Context, dir, branch string, roots map[string]str
 		cmd.Dir = work
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull, "GIT_TERMINAL_PROMPT=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("making the repository %s: git %s: %w: %s", dir, args[0], err, strings.TrimSpace(string(out)))
+			return fmt.Errorf("making the repository %s: git %s: %w: %s", dir, args[0], manifest.About(manifest.Problem{Reason: v1alpha1.ReasonRepositoryFailed}, err), strings.TrimSpace(string(out)))
 		}
 	}
 	return nil
@@ -82,7 +84,7 @@ func (s *Session) makeMissing(ctx context.Context, c *catalog.Catalog) (made []s
 		if refs, err := s.seen(name, dir, spec.Credentials); err != nil {
 			return made, err
 		} else if len(refs) > 0 {
-			return made, fmt.Errorf("GitOpsRepo %q: there is no directory %s, which had commits when it was last read. Restore it, or correct spec.url; an empty one is made by 'git init --bare'", name, dir)
+			return made, manifest.Problem{Reason: v1alpha1.ReasonRepositoryNotFound, Repo: name, Message: fmt.Sprintf("GitOpsRepo %q: there is no directory %s, which had commits when it was last read", name, dir), Next: "Restore it, or correct spec.url; an empty one is made by 'git init --bare'"}
 		}
 		roots := map[string]string{}
 		for _, cluster := range c.Inventory.Names() {

@@ -12,14 +12,16 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
 // ErrNoStatus says that no run has reported yet.
-var ErrNoStatus = errors.New("no status was reported yet; start 'furrow run'")
+var ErrNoStatus error = manifest.Problem{Reason: v1alpha1.ReasonNoStatus, Message: "no status was reported yet; start 'furrow run'"}
 
 // noStatus is ErrNoStatus, with the owners whose status the repository has.
 func noStatus(refs git.Refs, r *Repo, owner string) error {
@@ -40,6 +42,7 @@ func noStatus(refs git.Refs, r *Repo, owner string) error {
 type otherStatusError struct{ message string }
 
 func (e otherStatusError) Error() string        { return e.message }
+func (e otherStatusError) Reason() string       { return string(v1alpha1.ReasonNoStatus) }
 func (e otherStatusError) Is(target error) bool { return target == ErrNoStatus }
 
 // Status is what a run reported last, from the status branch of the first repository by name, its only home.
@@ -50,10 +53,10 @@ func (s *Session) Status(ctx context.Context) (*engine.Report, error) {
 	}
 	home := c.Home()
 	if why := c.Inventory.BrokenRepo(home); c.Repos[home].Spec.URL == "" && why != "" {
-		return nil, fmt.Errorf("the status is in %s. Correct that document", why)
+		return nil, manifest.Problem{Reason: v1alpha1.ReasonRepositoryBroken, Repo: home, Message: "the status is in " + why, Next: "Correct that document"}
 	}
 	if c.Repos[home].Spec.URL == "" {
-		return nil, errors.New("no GitOps repository is declared, so there is no status. Add a GitOpsRepo document with spec.url to the control-plane repository")
+		return nil, manifest.Problem{Reason: v1alpha1.ReasonNoRepository, Message: "no GitOps repository is declared, so there is no status", Next: "Add a GitOpsRepo document with spec.url to the control-plane repository"}
 	}
 	openErr := s.OpenRepos(c)
 	gone, isGone := errors.AsType[noRepositoryError](checkDirectory(s.resolve(c.Repos[home].Spec.URL), "spec.url", "git init --bare"))
@@ -91,7 +94,8 @@ func (s *Session) Status(ctx context.Context) (*engine.Report, error) {
 		return nil, fmt.Errorf("GitOpsRepo %q: %w", home, plan.ErrForeignStatus(branch, of, is))
 	}
 	if fetchErr != nil {
-		report.Problems = append([]string{fmt.Sprintf("GitOpsRepo %q, which has the status, cannot be read: %v. What follows was reported at %s, and may be out of date", home, fetchErr, report.LastPass.Format(time.RFC3339))}, report.Problems...)
+		report.Problems = append(manifest.Problems{{Reason: manifest.ReasonOf(fetchErr), Repo: home,
+			Message: fmt.Sprintf("GitOpsRepo %q, which has the status, cannot be read: %v. What follows was reported at %s, and may be out of date", home, fetchErr, report.LastPass.Format(time.RFC3339))}}, report.Problems...)
 	}
 	return report, nil
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -54,7 +56,7 @@ func (s *slice) withdrawRefused(refused *git.PushError) bool {
 			s.seeds[u.action.Seed] = fmt.Errorf("seed %q: %w", u.action.Seed, refused)
 		default:
 			for _, m := range u.action.Tiers {
-				s.tiers[m.Tier] = fmt.Errorf("the server refuses branch %s: %s", u.Ref, reason)
+				s.tiers[m.Tier] = manifest.Problem{Reason: v1alpha1.ReasonBranchRefused, Repo: s.repo.name, Path: u.Ref, Message: fmt.Sprintf("the server refuses branch %s: %s", u.Ref, reason)}
 			}
 		}
 	}

@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/forge"
@@ -118,14 +120,14 @@ func (which AdoptSelection) choose(all []ForeignPlan) ([]ForeignPlan, error) {
 	}
 	for _, seed := range which.Seeds {
 		if !seeds[seed] {
-			return nil, fmt.Errorf("no other control plane has such a plan of a seed %q. 'furrow adopt' without arguments lists the plans of others", seed)
+			return nil, manifest.Problem{Reason: v1alpha1.ReasonUnknownSeed, Seed: seed, Message: fmt.Sprintf("no other control plane has such a plan of a seed %q", seed), Next: "'furrow adopt' without arguments lists the plans of others"}
 		}
 	}
 	switch {
 	case len(chosen) == 0:
-		return nil, fmt.Errorf("no plan belongs to %s. 'furrow adopt' without arguments lists the plans of others", plan.Identity{Owner: which.Owner, Origin: which.Origin})
+		return nil, manifest.Problem{Reason: v1alpha1.ReasonNothingToDo, Message: fmt.Sprintf("no plan belongs to %s", plan.Identity{Owner: which.Owner, Origin: which.Origin}), Next: "'furrow adopt' without arguments lists the plans of others"}
 	case len(of) > 1:
-		return nil, fmt.Errorf("these plans belong to several control planes: %s. Name one with --from and --origin", strings.Join(slices.Sorted(maps.Keys(of)), ", "))
+		return nil, manifest.Problem{Reason: v1alpha1.ReasonInvalidArgument, Message: fmt.Sprintf("these plans belong to several control planes: %s", strings.Join(slices.Sorted(maps.Keys(of)), ", ")), Next: "Name one with --from and --origin"}
 	}
 	return chosen, nil
 }
@@ -193,7 +195,7 @@ func (o *observation) adoptRest(ctx context.Context, of plan.Identity) error {
 			continue
 		}
 		if err := r.move(ctx, updates...); err != nil {
-			return fmt.Errorf("GitOpsRepo %q: %w", name, err)
+			return inRepo(name, err)
 		}
 	}
 	return nil

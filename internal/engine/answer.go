@@ -9,8 +9,10 @@ import (
 	"path"
 	"slices"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
@@ -74,7 +76,7 @@ func (o *observation) answer(ctx context.Context, q pass.Question) error {
 		return nil // since an earlier question of this round
 	}
 	if err := answerers[q.Kind](o, ctx, r, q); err != nil {
-		o.fail(r, fmt.Errorf("GitOpsRepo %q: %w", q.Repo, err))
+		o.fail(r, inRepo(q.Repo, err))
 	}
 	return ctx.Err()
 }
@@ -351,7 +353,7 @@ func (r *repoState) folder(ctx context.Context, root string, tree layout.Hash, i
 		}
 	}
 	if err != nil {
-		return layout.Folder{}, fmt.Errorf("reading the directory %q of the root: %w", root, err)
+		return layout.Folder{}, fmt.Errorf("reading the directory %q of the root: %w", root, manifest.About(manifest.Problem{Path: root}, err))
 	}
 	folder := layout.ReadFolder(root, files)
 	r.folders.put(key, folder)
@@ -363,14 +365,14 @@ func (o *observation) answerHealth(ctx context.Context, q pass.Question) {
 	channel, h := o.engine.config.Channel, &o.facts.Health
 	if h.Failure == nil && len(q.Reconcilers) > 0 {
 		found, err := channel.Reconcilers(ctx, q.Reconcilers)
-		h.Failure = pass.Fail(err, true)
+		h.Failure = pass.Fail(manifest.About(manifest.Problem{Reason: v1alpha1.ReasonClusterSilent}, err), true)
 		for _, key := range q.Reconcilers {
 			set(&h.Reconcilers, key, found[key])
 		}
 	}
 	if h.Failure == nil && len(q.Creators) > 0 {
 		found, err := channel.Creators(ctx, q.Creators)
-		h.Failure = pass.Fail(err, true)
+		h.Failure = pass.Fail(manifest.About(manifest.Problem{Reason: v1alpha1.ReasonClusterSilent}, err), true)
 		for _, key := range q.Creators {
 			set(&h.Creators, key, found[key])
 		}

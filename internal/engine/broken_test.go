@@ -3,9 +3,12 @@ package engine_test
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -40,30 +43,30 @@ func TestABrokenDocumentHoldsOnlyWhatDependsOnIt(t *testing.T) {
 	good := document("Cluster", "site-c", "spec: {gitOpsRepo: a}")
 	tests := map[string]struct {
 		files map[string]string
-		// problem is what people are told.
-		problem string
+		// problem is what is reported, by its reason and place.
+		problem manifest.Problem
 	}{
 		"a field that does not exist": {
 			map[string]string{file: document("Cluster", "site-c", "spec: {gitOpsRepo: a, hub: site-a}")},
-			`clusters/site-c.yaml:1: Cluster "site-c": unknown field "hub"`,
+			manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: manifest.Source{File: "clusters/site-c.yaml", Line: 1}},
 		},
-		"YAML that cannot be read": {map[string]string{file: "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: site-c\n"}, "clusters/site-c.yaml:4: "},
-		"a file that was cut off":  {map[string]string{file: "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmeta"}, "clusters/site-c.yaml:"},
-		"a file in UTF-16":         {map[string]string{file: "\xff\xfe" + strings.Join(strings.Split(good, ""), "\x00") + "\x00"}, "clusters/site-c.yaml:"},
+		"YAML that cannot be read": {map[string]string{file: "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: site-c\n"}, manifest.Problem{Reason: v1alpha1.ReasonInvalidYAML, Source: manifest.Source{File: "clusters/site-c.yaml", Line: 4}}},
+		"a file that was cut off":  {map[string]string{file: "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmeta"}, manifest.Problem{Reason: v1alpha1.ReasonInvalidYAML, Source: manifest.Source{File: "clusters/site-c.yaml", Line: 4}}},
+		"a file in UTF-16":         {map[string]string{file: "\xff\xfe" + strings.Join(strings.Split(good, ""), "\x00") + "\x00"}, manifest.Problem{Reason: v1alpha1.ReasonInvalidYAML, Source: manifest.Source{File: "clusters/site-c.yaml", Line: 1}}},
 		"a merge that was not finished": {
-			map[string]string{file: "<<<<<<< HEAD\n" + good + "=======\n" + good + ">>>>>>> other\n"}, "clusters/site-c.yaml:",
+			map[string]string{file: "<<<<<<< HEAD\n" + good + "=======\n" + good + ">>>>>>> other\n"}, manifest.Problem{Reason: v1alpha1.ReasonInvalidYAML, Source: manifest.Source{File: "clusters/site-c.yaml", Line: 2}},
 		},
-		"a kind that does not exist": {map[string]string{file: strings.Replace(good, "kind: Cluster", "kind: Clutser", 1)}, "Furrow has no kind Clutser"},
+		"a kind that does not exist": {map[string]string{file: strings.Replace(good, "kind: Cluster", "kind: Clutser", 1)}, manifest.Problem{Reason: v1alpha1.ReasonUnknownKind, Source: manifest.Source{File: "clusters/site-c.yaml", Line: 1}}},
 		"an API group that is misspelt": {
-			map[string]string{file: strings.Replace(good, "furrow.dev", "furow.dev", 1)}, `Cluster "site-c": apiVersion furow.dev/v1alpha1 is unknown. Write furrow.dev/v1alpha1`,
+			map[string]string{file: strings.Replace(good, "furrow.dev", "furow.dev", 1)}, manifest.Problem{Reason: v1alpha1.ReasonUnknownKind, Source: manifest.Source{File: "clusters/site-c.yaml", Line: 1}},
 		},
-		"no kind": {map[string]string{file: strings.Replace(good, "kind: Cluster\n", "", 1)}, "clusters/site-c.yaml:1: "},
+		"no kind": {map[string]string{file: strings.Replace(good, "kind: Cluster\n", "", 1)}, manifest.Problem{Reason: v1alpha1.ReasonMissingField, Source: manifest.Source{File: "clusters/site-c.yaml", Line: 1}}},
 		"a version that does not exist": {
-			map[string]string{file: strings.Replace(good, "v1alpha1", "v1", 1)}, `Cluster "site-c": apiVersion furrow.dev/v1 is unknown`,
+			map[string]string{file: strings.Replace(good, "v1alpha1", "v1", 1)}, manifest.Problem{Reason: v1alpha1.ReasonUnknownKind, Source: manifest.Source{File: "clusters/site-c.yaml", Line: 1}},
 		},
-		"a second document of its name": {map[string]string{"clusters/copy.yaml": document("Cluster", "site-c", "spec: {gitOpsRepo: a, path: other}")}, "it is also declared at clusters/copy.yaml:1"},
+		"a second document of its name": {map[string]string{"clusters/copy.yaml": document("Cluster", "site-c", "spec: {gitOpsRepo: a, path: other}")}, manifest.Problem{Reason: v1alpha1.ReasonDuplicateDocument, Source: manifest.Source{File: "clusters/site-c.yaml", Line: 1}}},
 		"a type that is not declared": {
-			map[string]string{file: document("Cluster", "site-c", "spec: {gitOpsRepo: a, type: big}")}, `the cluster type "big" is not declared`,
+			map[string]string{file: document("Cluster", "site-c", "spec: {gitOpsRepo: a, type: big}")}, manifest.Problem{Reason: v1alpha1.ReasonUnknownClusterType, Source: manifest.Source{File: "clusters/site-c.yaml", Line: 1}},
 		},
 		"a type with a broken template": {
 			map[string]string{
@@ -71,14 +74,14 @@ func TestABrokenDocumentHoldsOnlyWhatDependsOnIt(t *testing.T) {
 				"types/big.yaml": document("ClusterType", "big", "spec: {reconcilerTemplate: big}"),
 				"types/t.yaml":   document("Template", "big", "spec: {type: Reconcilr, text: x}"),
 			},
-			`types/t.yaml:1: Template "big": spec.type "Reconcilr" is unknown`,
+			manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: manifest.Source{File: "types/t.yaml", Line: 1}},
 		},
 		"a repository that cannot be used": {
 			map[string]string{
 				file:           document("Cluster", "site-c", "spec: {gitOpsRepo: c}"),
 				"repos/c.yaml": document("GitOpsRepo", "c", "spec: {url: elsewhere, branhc: main}"),
 			},
-			`GitOpsRepo "c": unknown field "branhc"`,
+			manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: manifest.Source{File: "repos/c.yaml", Line: 1}},
 		},
 	}
 	for name, tc := range tests {
@@ -105,15 +108,15 @@ func TestABrokenDocumentHoldsOnlyWhatDependsOnIt(t *testing.T) {
 			e.mustSay("all", "Released")
 			e.mustSay("two", "Released")
 			e.mustSay("new", "Released")
-			e.mustSay("far", "clusters/site-c.yaml:")
-			e.mustSay("both", "is not in the control-plane repository, and is planted on cluster site-c")
+			e.mustSay("far", "Stalled: BrokenDocument")
+			e.mustSay("both", "Stalled: RemovalOnHold")
 			if _, there := e.report.Seed("gone"); there {
 				t.Errorf("a seed on another cluster was not removed:\n%s", e.describe())
 			}
-			if problems := strings.Join(e.report.Problems, "\n"); !strings.Contains(problems, tc.problem) {
-				t.Errorf("the problems are %q, want %q", problems, tc.problem)
+			if !slices.ContainsFunc(e.report.Problems, func(p manifest.Problem) bool { return p.Reason == tc.problem.Reason && p.Source == tc.problem.Source }) {
+				t.Errorf("the problems are %v, want %+v", e.report.Problems, tc.problem)
 			}
-			if all, _ := e.report.Seed("all"); !strings.Contains(strings.Join(all.Warnings, "\n"), "cluster site-c stays as it was last planned: ") {
+			if all, _ := e.report.Seed("all"); !slices.ContainsFunc(all.Warnings, func(w manifest.Problem) bool { return w.Reason == v1alpha1.ReasonClusterKept && w.Cluster == "site-c" }) {
 				t.Errorf("nothing says that site-c stays as it was: %q", all.Warnings)
 			}
 			if n := e.idlePushes("a", furrow); n != 0 {
@@ -143,7 +146,7 @@ func TestABrokenHubHoldsTheClustersThatItReconciles(t *testing.T) {
 		t.Errorf("what is planted on edge has changed (-before +now):\n%s", diff)
 	}
 	e.mustSay("all", "Released")
-	e.mustSay("edge", `is planted on cluster edge: its document at clusters/edge.yaml:1 cannot be used: spec.reconciledBy names the cluster "hub": its document at clusters/hub.yaml:1 cannot be used`)
+	e.mustSay("edge", "Stalled: RemovalOnHold")
 	e.mustHave(3)
 	e.control.put("main", "correct it", map[string]string{"clusters/hub.yaml": good})
 	e.settle(furrow)
@@ -161,7 +164,7 @@ func TestABrokenRepositoryHoldsWhatIsPlantedThere(t *testing.T) {
 		e.plant(seeds{"both": plainSeed("both", 2, "site-a,site-b"), "one": plainSeed("one", 2, "site-a"), "other": ""})
 		e.rounds(10, furrow)
 		e.mustSay("one", "Released")
-		e.mustSay("both", `seed "both": it is planted in GitOps repository "b", and GitOpsRepo "b" `)
+		e.mustSay("both", "Stalled: RepositoryBroken")
 		if diff := cmp.Diff(before, e.repos["b"].files()); diff != "" {
 			t.Errorf("repository b has changed (-before +now):\n%s", diff)
 		}
@@ -275,7 +278,7 @@ func TestWhatAPartOfASeedHeldStaysWhileThatPartIsNotRead(t *testing.T) {
 			if diff := cmp.Diff(before, e.repos["a"].files()); diff != "" {
 				t.Errorf("what is planted has changed (-before +now):\n%s", diff)
 			}
-			e.mustSay("web", "cannot be read and may hold it")
+			e.mustSay("web", "Stalled: FileUnreadable")
 
 			for file := range files {
 				e.control.put("main", "correct it", map[string]string{file: good[file]})
@@ -375,7 +378,7 @@ func TestAControlPlaneThatLostItsDocumentIsAdvisedToRestoreIt(t *testing.T) {
 	e.settle(e.engine(r))
 	e.control.put("main", "lose it", map[string]string{"cp.yaml": ""})
 	e.pass(e.engine(r))
-	e.mustSay("web", `restore the ControlPlane document with metadata.name "named"`)
+	e.mustSay("web", "Stalled: ForeignOwner")
 	if s, _ := e.report.Seed("web"); strings.Contains(s.Message, "furrow adopt") {
 		t.Errorf("it advises to adopt: %s", s.Message)
 	}

@@ -15,7 +15,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
@@ -25,6 +24,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
@@ -296,7 +296,7 @@ func (e *Engine) person() git.Person {
 }
 
 // errEmptied is a control plane from which everything was deleted.
-var errEmptied = errors.New("it holds no document of Furrow and no seed, which is taken for a mistake: commit at least a GitOpsRepo")
+var errEmptied error = manifest.Problem{Reason: v1alpha1.ReasonControlPlaneEmpty, Message: "it holds no document of Furrow and no seed, which is taken for a mistake: commit at least a GitOpsRepo"}
 
 // version changes whenever the catalog does.
 func (e *Engine) version() string {
@@ -338,7 +338,12 @@ func (e *Engine) catalogOf(ctx context.Context) (tree Tree, readErr, err error) 
 		readErr = cmp.Or(readErr, loadErr)
 	}
 	if e.loaded == nil {
-		return tree, nil, fmt.Errorf("the control-plane repository cannot be read: %w", readErr)
+		return tree, nil, fmt.Errorf("the control-plane repository cannot be read: %w", unreadSource(readErr))
 	}
 	return tree, readErr, nil
+}
+
+// unreadSource says of an error without a reason of its own that the control plane cannot be read.
+func unreadSource(err error) error {
+	return manifest.About(manifest.Problem{Reason: v1alpha1.ReasonSourceFailed}, err)
 }

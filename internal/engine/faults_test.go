@@ -2,11 +2,12 @@ package engine_test
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
@@ -26,7 +27,7 @@ const (
 )
 
 // errFault is what a failing edge call returns.
-var errFault = errors.New("the edge failed, as the test wants it")
+var errFault error = manifest.Problem{Reason: v1alpha1.ReasonRepositoryUnavailable, Message: "the edge failed, as the test wants it"}
 
 // crash is what a killed engine panics with.
 type crash struct{}

@@ -217,6 +217,7 @@ func (e *estate) pass(engines ...*engine.Engine) {
 			e.t.Fatal(err)
 		}
 		e.report = report
+		mustGiveReasons(e.t, report)
 		if !e.guarded && e.confirm(each) {
 			e.pass(each)
 		}
@@ -349,7 +350,7 @@ func (e *estate) planBranch(repo, seed string) git.Hash {
 func (e *estate) mustSay(seed, want string) {
 	e.t.Helper()
 	s, ok := e.report.Seed(seed)
-	if !ok || !strings.Contains(s.State+": "+s.Message, want) {
+	if !ok || s.State != want && s.State+": "+string(s.Reason) != want {
 		e.t.Errorf("seed %s is not %q:\n%s", seed, want, e.describe())
 	}
 }

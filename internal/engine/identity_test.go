@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/engine"
@@ -113,7 +114,7 @@ func TestTheStatusOfAnotherOriginIsNotWrittenOver(t *testing.T) {
 	if at := e.branches("a")[branch]; before.IsZero() || at != before {
 		t.Errorf("the status has moved from %s to %s", before, at)
 	}
-	if len(e.report.Problems) != 1 || !strings.Contains(e.report.Problems[0], short(originA)) || !strings.Contains(e.report.Problems[0], short(originB)) {
+	if len(e.report.Problems) != 1 || e.report.Problems[0].Reason != v1alpha1.ReasonForeignOwner || e.report.Problems[0].Path != branch || !strings.Contains(e.report.Problems[0].Message, short(originA)) || !strings.Contains(e.report.Problems[0].Message, short(originB)) {
 		t.Errorf("problems: %q", e.report.Problems)
 	}
 	e.pass(a)

@@ -340,6 +340,8 @@ type leaseRefused struct{ ref string }
 
 func (e leaseRefused) Error() string { return "branch " + e.ref + " was moved by somebody else" }
 
+func (leaseRefused) Reason() string { return "Raced" }
+
 func (m *memory) Push(ctx context.Context, updates []git.Update) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

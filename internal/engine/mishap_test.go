@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/release"
@@ -31,17 +32,23 @@ func planted(t *testing.T) *world {
 
 // state is a tier's, by the last report.
 func (w *world) state(tier string) string {
+	t := w.tier(tier)
+	return string(t.State) + ": " + t.Message
+}
+
+// tier is what the last report says of a tier.
+func (w *world) tier(tier string) engine.TierReport {
 	w.t.Helper()
 	for _, s := range w.report.Seeds {
 		for _, t := range s.Tiers {
 			name := layout.Tier{Seed: s.Name, Cluster: t.Cluster, Ordinal: t.Ordinal}
 			if strings.TrimPrefix(name.String(), s.Name+"/") == tier {
-				return string(t.State) + ": " + t.Message
+				return t
 			}
 		}
 	}
 	w.t.Fatalf("the report has no tier %s:\n%s", tier, w.describe())
-	return ""
+	return engine.TierReport{}
 }
 
 // rounds makes passes and ticks without merging anything.
@@ -175,9 +182,8 @@ func TestABaseBranchThatIsNotThereIsNamed(t *testing.T) {
 	w := newWorld(t, fleet{seed: 1})
 	w.deleteBranch("main")
 	w.pass()
-	want := `GitOpsRepo "gitops": the repository has no branch "main". Create it with a first commit, or correct spec.branch`
-	if len(w.report.Problems) != 1 || w.report.Problems[0] != want {
-		t.Errorf("problems %q, want %q", w.report.Problems, want)
+	if p := w.report.Problems; len(p) != 1 || p[0].Reason != v1alpha1.ReasonBranchNotFound || p[0].Repo != "gitops" {
+		t.Errorf("the problems are %v", p)
 	}
 }
 
@@ -255,8 +261,8 @@ func TestAnEditedProposalIsLeftAlone(t *testing.T) {
 	if w.gitops.refs[branch] != edited {
 		t.Error("the person's branch was overwritten")
 	}
-	if got := w.state("mgmt/tier-00"); !strings.HasPrefix(got, "Held: a person has edited the open proposal") {
-		t.Errorf("the tier is %s", got)
+	if got := w.tier("mgmt/tier-00"); got.Reason != v1alpha1.ReasonEditedAndOutdated {
+		t.Errorf("the tier is %+v", got)
 	}
 }
 
@@ -570,7 +576,7 @@ func TestAFileThatFluxDoesNotReadIsNotHeldAgainstTheRoot(t *testing.T) {
 	w.gitops.put("main", "add values", map[string]string{"clusters/mgmt/values.yaml": "replicas: 3\n"})
 	w.control.put("main", "plant", map[string]string{"seeds/edge.yaml": storySeed(1, true)})
 	w.rounds(4)
-	w.mustBe("mgmt/tier-00", "Proposed: ")
+	w.mustBe("mgmt/tier-00", "Proposed")
 }
 
 // mute is a forge that opens no proposals, as where the token lacks a scope or pull
@@ -664,7 +670,7 @@ func TestAServerThatAsksToWaitIsLeftAlone(t *testing.T) {
 	w.control.put("main", "plant", map[string]string{"seeds/edge.yaml": storySeed(1, true)})
 	for range 10 {
 		w.pass()
-		if len(w.report.Problems) != 1 || !strings.Contains(w.report.Problems[0], "the server asks to wait") {
+		if len(w.report.Problems) != 1 || w.report.Problems[0].Reason != v1alpha1.ReasonRepositoryUnavailable {
 			t.Fatalf("the problems are %q", w.report.Problems)
 		}
 	}
@@ -709,15 +715,15 @@ func TestFormsOfRevisions(t *testing.T) {
 		"of a branch":                    {"main@sha1:" + head, "Released"},
 		"of a reference":                 {"refs/heads/main@sha1:" + head, "Released"},
 		"of a tag":                       {"v1.2.3@sha1:" + head, "Released"},
-		"in the old form":                {"main/" + head, "Merged: the reconciler reports revision"},
-		"without a branch":               {"sha1:" + head, "Merged: the reconciler reports revision"},
-		"plain":                          {head, "Merged: the reconciler reports revision"},
-		"cut":                            {"main@sha1:" + head[:7], "Merged: the reconciler reports revision"},
-		"of another length":              {"main@sha256:" + head + head[:24], "Merged: the reconciler reports revision"},
-		"a branch alone":                 {"main", "Merged: the reconciler reports revision"},
-		"none":                           {"", "Merged: the reconciler reports revision"},
-		"of a commit that nobody has":    {"main@sha1:" + strings.Repeat("a", 40), "Merged: the reconciler reports revision"},
-		"of a commit from before it was": {"main@sha1:" + w.first().String(), "Merged: the reconciler is at"},
+		"in the old form":                {"main/" + head, "Merged (RevisionUnknown)"},
+		"without a branch":               {"sha1:" + head, "Merged (RevisionUnknown)"},
+		"plain":                          {head, "Merged (RevisionUnknown)"},
+		"cut":                            {"main@sha1:" + head[:7], "Merged (RevisionUnknown)"},
+		"of another length":              {"main@sha256:" + head + head[:24], "Merged (RevisionUnknown)"},
+		"a branch alone":                 {"main", "Merged (RevisionUnknown)"},
+		"none":                           {"", "Merged (RevisionUnknown)"},
+		"of a commit that nobody has":    {"main@sha1:" + strings.Repeat("a", 40), "Merged (RevisionUnknown)"},
+		"of a commit from before it was": {"main@sha1:" + w.first().String(), "Merged (RevisionBehind)"},
 	}
 	for sentence, tc := range tests {
 		t.Run(sentence, func(t *testing.T) {
@@ -758,15 +764,15 @@ func TestASuspendedTierIsNotRemovedBeforeItIsResumed(t *testing.T) {
 	suspend(true)
 	w.remove()
 	w.mergingRounds(8)
-	w.mustBe("edge-1/tier-01", "Held: Kustomization infra/edge.edge-1.01 on cluster mgmt is suspended")
+	w.mustBe("edge-1/tier-01", "Held (ReconcilerSuspended)")
 	w.mustBe("edge-1/tier-00", "Blocked")
 
 	suspend(false)
 	w.rounds(3)
-	w.mustBe("edge-1/tier-01", "Proposed: waits to be merged: it removes the tier")
+	w.mustBe("edge-1/tier-01", "Proposed (RemovalOpen)")
 	suspend(true)
 	w.rounds(3)
-	w.mustBe("edge-1/tier-01", "Proposed: do not merge yet: Kustomization infra/edge.edge-1.01")
+	w.mustBe("edge-1/tier-01", "Proposed (ReconcilerSuspended)")
 
 	suspend(false)
 	w.rounds(3)

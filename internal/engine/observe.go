@@ -2,14 +2,15 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"path"
 	"slices"
 	"sync"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/forge"
@@ -115,7 +116,7 @@ func (o *observation) fail(r *repoState, err error) {
 }
 
 // ErrNoGitOpsRepo says that there is nowhere to write to.
-var ErrNoGitOpsRepo = errors.New("no GitOps repository is declared. Add a GitOpsRepo document with spec.url to the control-plane repository")
+var ErrNoGitOpsRepo error = manifest.Problem{Reason: v1alpha1.ReasonNoRepository, Message: "no GitOps repository is declared", Next: "Add a GitOpsRepo document with spec.url to the control-plane repository"}
 
 func (e *Engine) open(name string) (*openRepo, error) {
 	spec := e.loaded.Repos[name].Spec
@@ -127,7 +128,7 @@ func (e *Engine) open(name string) (*openRepo, error) {
 	}
 	opened, err := e.config.Open(name, spec)
 	if err != nil {
-		return nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
+		return nil, inRepo(name, err)
 	}
 	e.repos[name] = &openRepo{Repo: opened, spec: spec}
 	return e.repos[name], nil
@@ -137,15 +138,15 @@ func (e *Engine) open(name string) (*openRepo, error) {
 func (r *repoState) list(ctx context.Context) error {
 	refs, err := r.Mirror.Fetch(ctx, r.facts.Base)
 	if err != nil {
-		return fmt.Errorf("GitOpsRepo %q: %w", r.name, err)
+		return inRepo(r.name, err)
 	}
 	head, ok := refs[r.facts.Base]
 	if !ok {
-		return fmt.Errorf("GitOpsRepo %q: the repository has no branch %q. Create it with a first commit, or correct spec.branch", r.name, r.facts.Base)
+		return manifest.Problem{Reason: v1alpha1.ReasonBranchNotFound, Object: fmt.Sprintf("GitOpsRepo %q", r.name), Repo: r.name, Message: fmt.Sprintf("the repository has no branch %q", r.facts.Base), Next: "Create it with a first commit, or correct spec.branch"}
 	}
 	proposals, err := r.Forge.List(ctx, refs)
 	if err != nil {
-		return fmt.Errorf("GitOpsRepo %q: listing proposals: %w", r.name, err)
+		return inRepo(r.name, fmt.Errorf("listing proposals: %w", err))
 	}
 	r.refs, r.head = refs, head
 	f := r.facts
@@ -213,10 +214,10 @@ func (e *Engine) readPlan(ctx context.Context, r *repoState, seed string, commit
 	}
 	read, err := plan.Decode(tree)
 	if err == nil && read.Seed != seed {
-		err = fmt.Errorf("it is the plan of seed %q", read.Seed)
+		err = manifest.Problem{Reason: v1alpha1.ReasonInvalidPlan, Seed: seed, Message: fmt.Sprintf("it is the plan of seed %q", read.Seed)}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("seed %q: branch %s holds no plan that can be read: %w. Move the branch back to its last good commit, or use the version of Furrow that wrote it; without the branch Furrow forgets what it has planted", seed, layout.PlanBranch(r.facts.Base, seed), err)
+		return nil, fmt.Errorf("seed %q: branch %s holds no plan that can be read: %w. Move the branch back to its last good commit, or use the version of Furrow that wrote it; without the branch Furrow forgets what it has planted", seed, layout.PlanBranch(r.facts.Base, seed), manifest.About(manifest.Problem{Reason: v1alpha1.ReasonInvalidPlan, Seed: seed, Repo: r.name}, err))
 	}
 	// The reconciler objects are read one by one later; a mirror without blobs gets them in one request.
 	if dirs := reconcilerDirs(read, r.name); len(dirs) > 0 {
@@ -236,4 +237,9 @@ func reconcilerDirs(p *plan.Plan, repo string) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(dirs))
+}
+
+// inRepo says which GitOps repository an error is about.
+func inRepo(name string, err error) error {
+	return fmt.Errorf("GitOpsRepo %q: %w", name, manifest.About(manifest.Problem{Reason: v1alpha1.ReasonRepositoryFailed, Repo: name}, err))
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 )
 
@@ -19,7 +21,7 @@ type Preview struct {
 	// Message says why the seed cannot be planned anew; empty when it can.
 	Message string
 	// Problems are those of the control plane and of repositories as a whole.
-	Problems []string
+	Problems manifest.Problems
 }
 
 // Preview is what a pass would make of a seed, without changing anything.
@@ -38,7 +40,7 @@ func (e *Engine) Preview(ctx context.Context, seed string) (*Preview, error) {
 	s := d.Seeds[seed]
 	switch {
 	case s == nil && out.InForce == nil:
-		return nil, fmt.Errorf("%s has no seed %q", out.Revision, seed)
+		return nil, manifest.Problem{Reason: v1alpha1.ReasonSeedNotFound, Seed: seed, Message: fmt.Sprintf("%s has no seed %q", out.Revision, seed)}
 	case s != nil && s.Failure != nil:
 		out.Message = s.Failure.Message
 	}

@@ -35,7 +35,7 @@ func (o *observation) publish(ctx context.Context, report *Report) {
 			continue
 		}
 		if err := write(); err != nil {
-			report.Problems = append(report.Problems, fmt.Sprintf("GitOpsRepo %q: the status cannot be written: %v", name, err))
+			report.Problems = append(report.Problems, manifest.AsProblem(inRepo(name, fmt.Errorf("the status cannot be written: %w", err))))
 		}
 	}
 }

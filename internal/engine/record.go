@@ -14,6 +14,7 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 )
@@ -72,7 +73,7 @@ func (r *Record) Report(d *pass.Decision) *Report {
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Facts.Repos)) {
 		if f := r.Facts.Repos[name].Failure; f != nil {
-			out.Problems = append(out.Problems, f.Message)
+			out.Problems = append(out.Problems, manifest.AsProblem(f))
 		}
 	}
 	return out

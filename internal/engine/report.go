@@ -40,12 +40,12 @@ type Report struct {
 	// commit that has the status.
 	LastPass time.Time `json:"lastPass,omitzero"`
 	// Problems are those of the control plane and of repositories as a whole.
-	Problems []string `json:"problems,omitempty"`
+	Problems manifest.Problems `json:"problems,omitempty"`
 	// Stale is what cannot be read now, so that what the report says of it is of before.
 	Stale []StaleReport `json:"stale,omitempty"`
 	// Warnings name what is not read of the control plane, outside of seeds.
-	Warnings []string     `json:"warnings,omitempty"`
-	Seeds    []SeedReport `json:"seeds"`
+	Warnings manifest.Problems `json:"warnings,omitempty"`
+	Seeds    []SeedReport      `json:"seeds"`
 	// Changed says that the pass pushed something. It is not part of the status.
 	Changed bool `json:"-"`
 	// Rounds is how often the decision's questions were answered. It is not part of the status.
@@ -101,7 +101,7 @@ type SeedReport struct {
 	Unconfirmed []string     `json:"unconfirmed,omitempty"`
 	Tiers       []TierReport `json:"tiers,omitempty"`
 	// Warnings are the plan's, and name the files that are not read.
-	Warnings []string `json:"warnings,omitempty"`
+	Warnings manifest.Problems `json:"warnings,omitempty"`
 }
 
 // TierReport is the state of one tier.
@@ -209,21 +209,17 @@ func (o *observation) report(d *pass.Decision, done *outcome) *Report {
 		out.Settings = o.engine.tree.Settings.Version
 	}
 	if o.readErr != nil {
-		out.Problems = append(out.Problems, fmt.Sprintf("the control-plane repository cannot be read: %v; what was read last stays in force", o.readErr))
+		out.Problems = append(out.Problems, manifest.AsProblem(fmt.Errorf("the control-plane repository cannot be read: %w; what was read last stays in force", unreadSource(o.readErr))))
 		out.RetryAfter, _ = git.RetryAfter(o.readErr)
 	}
 	out.Stale = o.stale()
-	for _, problem := range o.engine.loaded.Problems {
-		out.Problems = append(out.Problems, problem.Error())
-	}
-	for _, skipped := range o.engine.loaded.Skipped {
-		out.Warnings = append(out.Warnings, skipped.Error())
-	}
+	out.Problems = append(out.Problems, o.engine.loaded.Problems...)
+	out.Warnings = append(out.Warnings, o.engine.loaded.Skipped...)
 	for _, name := range slices.Sorted(maps.Keys(o.repos)) {
 		r := o.repos[name]
 		err := cmp.Or(r.facts.Failure.AsError(), r.err)
 		if err != nil {
-			out.Problems = append(out.Problems, err.Error())
+			out.Problems = append(out.Problems, manifest.AsProblem(err))
 		}
 		out.Repos[name] = RepoReport{URL: git.Remote{URL: o.engine.loaded.Repos[name].Spec.URL}.String(), Head: r.head, Proposals: o.countProposals(d, r), Err: err}
 	}
@@ -289,17 +285,18 @@ func reportSeed(f *pass.Facts, s *pass.Seed, done *outcome) SeedReport {
 			out.Tiers = append(out.Tiers, reportTier(f, s, &s.Plan.Tiers[i], s.Result.Tiers[i], done))
 		}
 		for _, w := range s.Plan.Warnings {
-			out.Warnings = append(out.Warnings, w.String())
+			out.Warnings = append(out.Warnings, w.Problem())
 		}
 		for _, cluster := range slices.Sorted(maps.Keys(s.Broken)) {
-			out.Warnings = append(out.Warnings, fmt.Sprintf("cluster %s stays as it was last planned: %s", cluster, s.Broken[cluster]))
+			out.Warnings = append(out.Warnings, manifest.Problem{Reason: v1alpha1.ReasonClusterKept, Cluster: cluster,
+				Message: fmt.Sprintf("cluster %s stays as it was last planned: %s", cluster, s.Broken[cluster])})
 		}
 		out.State = summary(out.Tiers)
 	}
 	if seed, ok := f.ControlPlane.Catalog.Seed(s.Name); ok {
 		for _, skipped := range seed.Skipped { // since the plan was made, or by a seed that has none
-			if w := skipped.Error(); !slices.Contains(out.Warnings, w) {
-				out.Warnings = append(out.Warnings, w)
+			if !slices.ContainsFunc(out.Warnings, func(w manifest.Problem) bool { return w.Error() == skipped.Error() }) {
+				out.Warnings = append(out.Warnings, skipped)
 			}
 		}
 	}

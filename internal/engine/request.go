@@ -7,7 +7,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/git"
@@ -81,7 +83,7 @@ func (e *Engine) Confirm(ctx context.Context, seed string) ([]string, error) {
 	done := o.facts.Marked(p, layout.ConfirmBranch) || o.facts.Marked(p, layout.ConfirmLeavingBranch)
 	if len(held) == 0 && (done || s.Plan == nil || !s.Plan.Removal) {
 		if o.readErr != nil { // a seed that is gone looks as if it were still there
-			return nil, fmt.Errorf("the control-plane repository cannot be read: %w", o.readErr)
+			return nil, fmt.Errorf("the control-plane repository cannot be read: %w", unreadSource(o.readErr))
 		}
 		return nil, nothingToConfirm{seed, done}
 	}
@@ -140,13 +142,13 @@ func (e *Engine) planOf(ctx context.Context, seed string) (*observation, *pass.P
 	case !known && o.unread() != nil:
 		return nil, nil, o.unread()
 	case !known:
-		return nil, nil, fmt.Errorf("there is no plan of a seed %q yet; see 'furrow status'", seed)
+		return nil, nil, manifest.Problem{Reason: v1alpha1.ReasonUnknownSeed, Seed: seed, Message: fmt.Sprintf("there is no plan of a seed %q yet; see 'furrow status'", seed)}
 	case p.Err != nil:
 		return nil, nil, p.Err
 	case !e.owns(p.Plan):
 		return nil, nil, e.errNotOurs(p.Plan)
 	case len(p.Plan.Repos()) == 0:
-		return nil, nil, fmt.Errorf("the plan of seed %q is empty", seed)
+		return nil, nil, manifest.Problem{Reason: v1alpha1.ReasonNothingToDo, Seed: seed, Message: fmt.Sprintf("the plan of seed %q is empty", seed)}
 	}
 	return o, p, nil
 }
@@ -159,7 +161,7 @@ func (e *Engine) owns(p *plan.Plan) bool { return p.Identity() == e.self }
 
 // errNotOurs answers whoever asks about another control plane's plan.
 func (e *Engine) errNotOurs(of *plan.Plan) error {
-	return fmt.Errorf("the plan of seed %q belongs to control plane %s, and you ask as %s; name that one with --control-plane, --id and --environment", of.Seed, of.Identity(), e.self)
+	return manifest.Problem{Reason: v1alpha1.ReasonForeignOwner, Seed: of.Seed, Message: fmt.Sprintf("the plan of seed %q belongs to control plane %s, and you ask as %s; name that one with --control-plane, --id and --environment", of.Seed, of.Identity(), e.self)}
 }
 
 // unread says why a plan that is not there may yet exist: a repository cannot be read.
@@ -198,7 +200,7 @@ func (e *Engine) Abandon(ctx context.Context, cluster string) error {
 	for _, name := range slices.Sorted(maps.Keys(marks)) {
 		r, ok := o.repos[name]
 		if !ok {
-			return fmt.Errorf("cluster %q: something of it is in GitOps repository %q, which is no longer declared. Declare it again, and ask again", cluster, name)
+			return manifest.Problem{Reason: v1alpha1.ReasonUnknownRepository, Cluster: cluster, Repo: name, Message: fmt.Sprintf("cluster %q: something of it is in GitOps repository %q, which is no longer declared", cluster, name), Next: "Declare it again, and ask again"}
 		}
 		if err := r.facts.Failure.AsError(); err != nil {
 			return err
@@ -236,7 +238,7 @@ func (o *observation) marksOf(cluster string) (map[string]layout.Hash, error) {
 	if len(marks) > 0 {
 		return marks, nil
 	}
-	return nil, errors.Join(fmt.Errorf("no plan of %s has anything on a cluster %q. See 'furrow status' for the clusters that there are, or name another owner with --id and --environment", o.engine.self, cluster), unread)
+	return nil, errors.Join(manifest.Problem{Reason: v1alpha1.ReasonUnknownCluster, Cluster: cluster, Message: fmt.Sprintf("no plan of %s has anything on a cluster %q", o.engine.self, cluster), Next: "See 'furrow status' for the clusters that there are, or name another owner with --id and --environment"}, unread)
 }
 
 // UndoAbandon takes that back. What was orphaned meanwhile stays so.
@@ -262,7 +264,7 @@ func (e *Engine) UndoAbandon(ctx context.Context, cluster string) error {
 		undone = true
 	}
 	if !undone {
-		return fmt.Errorf("cluster %q is not abandoned for %s, so there is nothing to undo. See 'furrow status', or name another owner with --id and --environment", cluster, e.self)
+		return manifest.Problem{Reason: v1alpha1.ReasonNothingToDo, Cluster: cluster, Message: fmt.Sprintf("cluster %q is not abandoned for %s, so there is nothing to undo", cluster, e.self), Next: "See 'furrow status', or name another owner with --id and --environment"}
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -12,10 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/test/golden"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // plantedWeb is an estate in which the seed "web" is released on some clusters.
@@ -39,7 +42,7 @@ func TestAPlanReachesEveryRepositoryAfterAPushThatFailedOnce(t *testing.T) {
 					return nil
 				}
 				e.onPush = nil
-				return errors.New("connection reset")
+				return manifest.Problem{Reason: v1alpha1.ReasonRepositoryUnavailable, Message: "connection reset"}
 			}
 			e.settle(e.engine(rival{}))
 			if e.onPush != nil {
@@ -79,7 +82,7 @@ func TestARepositoryThatIsNoLongerDeclaredKeepsWhatItHas(t *testing.T) {
 		on, want string
 	}{
 		"it was the only one of the seed": {on: "site-a", want: "Held"},
-		"the seed is elsewhere too":       {on: "site-a,site-b", want: `planted in GitOps repository "a", which is no longer declared. Declare it again`},
+		"the seed is elsewhere too":       {on: "site-a,site-b", want: "Stalled: UnknownRepository"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -106,11 +109,11 @@ func TestTwoDocumentsOfOneRepositoryAreRefused(t *testing.T) {
 	e.plant(seeds{"web": web("app", 1, "site-a,site-z")})
 	furrow := e.engine(rival{})
 	e.rounds(10, furrow)
-	want := []string{
-		`clusters/site-z.yaml:1: Cluster "site-z": GitOpsRepo "z" cannot be used, see repos/z.yaml:1. Correct that document.`,
-		`repos/z.yaml:1: GitOpsRepo "z": it is the same repository and branch as GitOpsRepo "a". Keep one of the two documents.`,
+	want := manifest.Problems{
+		{Reason: v1alpha1.ReasonBrokenDocument, Source: manifest.Source{File: "clusters/site-z.yaml", Line: 1}, Object: `Cluster "site-z"`, Field: "spec.gitOpsRepo", Cluster: "site-z"},
+		{Reason: v1alpha1.ReasonDuplicateDocument, Source: manifest.Source{File: "repos/z.yaml", Line: 1}, Object: `GitOpsRepo "z"`, Field: "spec.url"},
 	}
-	if diff := cmp.Diff(want, e.report.Problems); diff != "" {
+	if diff := cmp.Diff(want, e.report.Problems, cmpopts.IgnoreFields(manifest.Problem{}, "Message", "Next")); diff != "" {
 		t.Errorf("the problems differ (-want +got):\n%s", diff)
 	}
 	e.mustSay("web", "Released")
@@ -251,7 +254,7 @@ func TestTheDeletionGuardCountsOnlyItsOwnersPlantings(t *testing.T) {
 
 			e.plant(seeds{"web": ""})
 			e.pass(prod)
-			e.mustSay("web", "Stalled: seed \"web\": blocked by the deletion guard: 4 of 4 plantings would be removed at once")
+			e.mustSay("web", "Stalled: DeletionGuard")
 			e.rounds(3, prod)
 			e.mustHave(4 * (1 + others))
 		})
@@ -281,7 +284,7 @@ func TestAnEngineThatCannotReadTheControlPlaneNeverReplacesANewerPlan(t *testing
 	}
 	e.rounds(10, blind)
 	e.mustSay("web", "Released")
-	if len(e.report.Problems) != 1 || !strings.Contains(e.report.Problems[0], "what was read last stays in force") {
+	if len(e.report.Problems) != 1 || e.report.Problems[0].Reason != v1alpha1.ReasonRepositoryUnavailable || e.report.Problems[0].Repo != "" {
 		t.Errorf("the blind engine's problems are %q", e.report.Problems)
 	}
 	if o, ok := e.nursery.Object("site-a", mustID(t, "apps/Deployment/app/web")); !ok || !strings.Contains(fmt.Sprint(o.Body), "web:2") {
@@ -333,7 +336,7 @@ func TestARemovalStopsWhileTheSeedIsBackButDoesNotParse(t *testing.T) {
 	}
 	e.plant(seeds{"web": web("app", 1, "site-a") + "---\nkind: Broken\n"})
 	e.rounds(10, furrow)
-	e.mustSay("web", "Stalled: seeds/web.yaml:10: Broken")
+	e.mustSay("web", "Stalled: MissingField")
 	e.mustHave(2)
 
 	e.plant(seeds{"web": web("app", 1, "site-a")})
@@ -351,7 +354,7 @@ func TestARenamedClusterWithTheSamePathIsRefused(t *testing.T) {
 	files := e.repos["a"].files()
 	e.control.put("main", "rename", map[string]string{"clusters/site-a.yaml": document("Cluster", "site-new", "spec: {gitOpsRepo: a, path: clusters/site-a}")})
 	e.rounds(12, furrow)
-	e.mustSay("web", "Give each cluster a spec.path of its own; a cluster that is renamed gets a new one")
+	e.mustSay("web", "Stalled: PathConflict")
 	e.mustHave(2)
 	if diff := cmp.Diff(files, e.repos["a"].files()); diff != "" {
 		t.Errorf("base was changed:\n%s", diff)
@@ -368,8 +371,8 @@ func TestACustomResourceDefinitionStaysUnderObjectsOfASeedThatCannotBePlanned(t 
 		"toys":  configMap("default", "chicken", "core/ConfigMap/default/egg") + configMap("default", "egg", "core/ConfigMap/default/chicken"),
 	})
 	e.rounds(20, furrow)
-	e.mustSay("toys", "Stalled: seed \"toys\": the objects wait for each other in a circle")
-	e.mustSay("kinds", `leaves the seed while example.com/Toy/bear on site-a of seed "toys" stays and needs it`)
+	e.mustSay("toys", "Stalled: DependencyCycle")
+	e.mustSay("kinds", "Stalled: DependencyLeaving")
 	e.mustHave(3)
 }
 
@@ -403,7 +406,7 @@ func TestASeedIsNotForgottenBeforeAProposalThatAPersonEdited(t *testing.T) {
 		for range 6 {
 			e.pass(furrow)
 		}
-		e.mustSay("web", "Stalled: seed \"web\": it is gone, but a person has edited a proposal of it that is still open. Merge it, or delete its branch")
+		e.mustSay("web", "Stalled: EditedByPerson")
 		if e.repos["a"].refs[p.Branch] != p.Head || e.planBranch("a", "web").IsZero() {
 			t.Errorf("a branch was lost:\n%s", e.describe())
 		}
@@ -454,7 +457,7 @@ func TestAMergeWhileASeedIsForgottenIsTakenBack(t *testing.T) {
 
 func TestGarbageOnAPlanBranchHoldsTheSeedAndPanicsNothing(t *testing.T) {
 	const ours = "apiVersion: furrow.dev/v1alpha1\nkind: Plan\nseed: web\nowner: acme/prod\n"
-	const notOwn = "which is not its own"
+	const invalid = "Stalled: InvalidPlan"
 	tier := func(path, reconciler, id string) string {
 		return fmt.Sprintf("{cluster: site-a, ordinal: 7, reconciler: Flux, repo: a, entries: [{path: %s, mode: tree, hash: %q}, {path: %s, mode: file, hash: %q}], object: {cluster: site-a, namespace: x, name: y}}", path, id, reconciler, id)
 	}
@@ -464,20 +467,21 @@ func TestGarbageOnAPlanBranchHoldsTheSeedAndPanicsNothing(t *testing.T) {
 		// plane, and while it is not; empty when it is not reported.
 		planted, removed string
 	}{
-		"it is no document":       {"foo", "Stalled: seed \"web\": branch furrow/main/plan/web holds no plan that can be read", "holds no plan that can be read"},
-		"the file is missing":     {"", "reading plan.yaml", "reading plan.yaml"},
-		"it is another kind":      {"apiVersion: furrow.dev/v1alpha1\nkind: Status\n", "holds no plan that can be read", "holds no plan that can be read"},
-		"it is of a newer Furrow": {"apiVersion: furrow.dev/v1beta1\nkind: Plan\nseed: web\n", "use the version of Furrow that wrote it", "use the version of Furrow that wrote it"},
-		"it is of another seed":   {strings.Replace(ours, "web", "other", 1), `it is the plan of seed "other"`, `it is the plan of seed "other"`},
+		"it is no document":       {"foo", invalid, invalid},
+		"the file is missing":     {"", invalid, invalid},
+		"it is another kind":      {"apiVersion: furrow.dev/v1alpha1\nkind: Status\n", invalid, invalid},
+		"it is of a newer Furrow": {"apiVersion: furrow.dev/v1beta1\nkind: Plan\nseed: web\n", invalid, invalid},
+		"it is of another seed":   {strings.Replace(ours, "web", "other", 1), invalid, invalid},
 		"it has no tiers":         {ours, "Proposed", ""},
 		"a tier is null":          {ours + "tiers: [null]\n", "Proposed", ""},
 		"a tier is there twice": {ours + "tiers: [" + tier("planted/site-a/web/tier-07", "clusters/site-a/furrow/web/tier-07.yaml", "") + ", " +
-			tier("planted/site-a/web/tier-07", "clusters/site-a/furrow/web/tier-07.yaml", "") + "]\n", "it has site-a tier 07 twice", "it has site-a tier 07 twice"},
-		"an object id is none":                   {ours + "tiers: [" + tier("planted/site-a/web/tier-07", "clusters/site-a/furrow/web/tier-07.yaml", "zz") + "]\n", "not a Git object id", "not a Git object id"},
-		"a path is not Furrow's":                 {ours + "tiers: [" + tier("clusters", "clusters/site-a/furrow/web/tier-07.yaml", string(emptyTree)) + "]\n", notOwn, notOwn},
-		"a path is another seed's":               {ours + "tiers: [" + tier("planted/site-a/fine/tier-00", "clusters/site-a/furrow/web/tier-07.yaml", string(emptyTree)) + "]\n", notOwn, notOwn},
-		"a reconciler file leaves the directory": {ours + "tiers: [" + tier("planted/site-a/web/tier-07", "clusters/furrow/web/../../x.yaml", string(emptyTree)) + "]\n", notOwn, notOwn},
+			tier("planted/site-a/web/tier-07", "clusters/site-a/furrow/web/tier-07.yaml", "") + "]\n", invalid, invalid},
+		"an object id is none":                   {ours + "tiers: [" + tier("planted/site-a/web/tier-07", "clusters/site-a/furrow/web/tier-07.yaml", "zz") + "]\n", invalid, invalid},
+		"a path is not Furrow's":                 {ours + "tiers: [" + tier("clusters", "clusters/site-a/furrow/web/tier-07.yaml", string(emptyTree)) + "]\n", invalid, invalid},
+		"a path is another seed's":               {ours + "tiers: [" + tier("planted/site-a/fine/tier-00", "clusters/site-a/furrow/web/tier-07.yaml", string(emptyTree)) + "]\n", invalid, invalid},
+		"a reconciler file leaves the directory": {ours + "tiers: [" + tier("planted/site-a/web/tier-07", "clusters/furrow/web/../../x.yaml", string(emptyTree)) + "]\n", invalid, invalid},
 	}
+	texts := golden.Of(t)
 	for name, tc := range tests {
 		for there, want := range map[bool]string{true: tc.planted, false: tc.removed} {
 			t.Run(fmt.Sprintf("%s, planted %v", name, there), func(t *testing.T) {
@@ -496,6 +500,7 @@ func TestGarbageOnAPlanBranchHoldsTheSeedAndPanicsNothing(t *testing.T) {
 					t.Errorf("the seed is %s: %s", s.State, s.Message)
 				} else if want != "" {
 					e.mustSay("web", want)
+					texts.Add(name, s.Message)
 				}
 				e.rounds(10, furrow)
 				e.mustSay("fine", "Released")
@@ -525,7 +530,7 @@ func TestASeedForWhichThereIsNoClusterSaysSoAndPushesNoPlan(t *testing.T) {
 	nowhere := "apiVersion: v1\nkind: Namespace\nmetadata: {name: app, annotations: {furrow.dev/cluster-selector: no=such}}\n"
 	e.plant(seeds{"web": nowhere})
 	e.rounds(3, furrow)
-	e.mustSay("web", `Stalled: seeds/web.yaml:1: Namespace "app": no cluster has the labels "no=such". Label a cluster, or change the annotation furrow.dev/cluster-selector.`)
+	e.mustSay("web", "Stalled: NoClusterMatches")
 	if at := e.planBranch("a", "web"); !at.IsZero() {
 		t.Errorf("a plan without tiers was pushed: %s", at)
 	}

@@ -302,6 +302,43 @@ func (w *world) pass() {
 	for _, s := range report.Seeds {
 		w.mustOfferWhatItNames(s)
 	}
+	mustGiveReasons(w.t, report)
+}
+
+// mustGiveReasons asserts that every state, problem, warning and gate of a report has a reason of the list, and that none
+// is the one of errors without a reason.
+func mustGiveReasons(t testing.TB, r *engine.Report) {
+	known := map[v1alpha1.Reason]bool{}
+	for _, topic := range v1alpha1.ReasonTopics {
+		for _, info := range topic.Reasons {
+			known[info.Reason] = info.Reason != v1alpha1.ReasonInternal
+		}
+	}
+	must := func(reason v1alpha1.Reason, format string, args ...any) {
+		if !known[reason] {
+			t.Errorf("%q is the reason of: %s", reason, fmt.Sprintf(format, args...))
+		}
+	}
+	for _, p := range slices.Concat(r.Problems, r.Warnings) {
+		must(p.Reason, "%v", p)
+	}
+	for _, s := range r.Seeds {
+		if s.State == engine.Stalled {
+			must(s.Reason, "seed %s: %s", s.Name, s.Message)
+		}
+		for _, p := range slices.Concat(s.Problems, s.Warnings) {
+			must(p.Reason, "%v", p)
+		}
+		for _, tier := range s.Tiers {
+			must(tier.Reason, "%s tier %d: %s: %s", tier.Cluster, tier.Ordinal, tier.State, tier.Message)
+			for _, wait := range tier.Waits {
+				must(wait.Reason, "%s tier %d waits for %s: %s", tier.Cluster, tier.Ordinal, wait.Tier, wait.Why)
+			}
+			if tier.Proposal != nil && tier.Proposal.Gate != "" {
+				must(tier.Proposal.GateReason, "%s tier %d: gate: %s", tier.Cluster, tier.Ordinal, tier.Proposal.Gate)
+			}
+		}
+	}
 }
 
 // mustOfferWhatItNames: where a message names a command, that command has something to do.

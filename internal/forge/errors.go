@@ -3,6 +3,9 @@ package forge
 import (
 	"errors"
 	"time"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
 // Kind says in which way a forge failed. The words are those that internal/git
@@ -44,6 +47,17 @@ func (e *Error) Error() string { return e.Op + " in " + e.Repository + ": " + e.
 
 // Unwrap gives the context's error, if that ended the call.
 func (e *Error) Unwrap() error { return e.Cause }
+
+// reasons of failures by their kind.
+var reasons = map[Kind]v1alpha1.Reason{
+	FailedAuth: v1alpha1.ReasonCredentialsRefused, FailedNotFound: v1alpha1.ReasonRepositoryNotFound, FailedNetwork: v1alpha1.ReasonRepositoryUnavailable,
+	FailedTrust: v1alpha1.ReasonCertificateUntrusted, FailedOther: v1alpha1.ReasonForgeRefused,
+}
+
+// Problem says in which way the forge failed.
+func (e *Error) Problem() manifest.Problem {
+	return manifest.Problem{Reason: reasons[e.Kind], Repo: e.Repository, Message: e.Error()}
+}
 
 // Failure gives the kind and the wait to those who do not know forges.
 func (e *Error) Failure() (kind string, wait time.Duration) { return string(e.Kind), e.Wait }

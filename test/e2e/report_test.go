@@ -5,13 +5,15 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
 // report is what furrow reports, as far as stories look at it.
 type report struct {
-	Revision string       `json:"revision"`
-	Problems []string     `json:"problems"`
-	Seeds    []seedReport `json:"seeds"`
+	Revision string            `json:"revision"`
+	Problems manifest.Problems `json:"problems"`
+	Seeds    []seedReport      `json:"seeds"`
 }
 
 type seedReport struct {

@@ -670,7 +670,7 @@ func (s *story) awaitReleased() {
 				return false, fmt.Sprintf("seed %s is %s: %s", seed.Name, seed.State, seed.Message)
 			}
 		}
-		return len(r.Problems) == 0, strings.Join(r.Problems, "; ")
+		return len(r.Problems) == 0, r.Problems.Error()
 	})
 }
 

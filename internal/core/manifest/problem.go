@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -23,6 +24,16 @@ func (s Source) String() string {
 		return Printable(s.File)
 	}
 	return fmt.Sprintf("%s:%d", Printable(s.File), s.Line)
+}
+
+// ParseSource is the inverse of String.
+func ParseSource(text string) Source {
+	if i := strings.LastIndexByte(text, ':'); i >= 0 {
+		if line, err := strconv.Atoi(text[i+1:]); err == nil {
+			return Source{File: text[:i], Line: line}
+		}
+	}
+	return Source{File: text}
 }
 
 // Compare orders by file, then by line.
@@ -141,6 +152,15 @@ func (e aboutError) Problem() Problem {
 	p.Object, p.Field, p.Seed = cmp.Or(p.Object, e.about.Object), cmp.Or(p.Field, e.about.Field), cmp.Or(p.Seed, e.about.Seed)
 	p.Cluster, p.Repo, p.Path = cmp.Or(p.Cluster, e.about.Cluster), cmp.Or(p.Repo, e.about.Repo), cmp.Or(p.Path, e.about.Path)
 	p.Next = cmp.Or(p.Next, e.about.Next)
+	return p
+}
+
+// AsProblem is an error as one problem, with all that it says.
+func AsProblem(err error) Problem {
+	p := ProblemOf(err)
+	if text := err.Error(); p.Error() != text {
+		p = Problem{Reason: p.Reason, Field: p.Field, Seed: p.Seed, Cluster: p.Cluster, Repo: p.Repo, Path: p.Path, Message: text}
+	}
 	return p
 }
 

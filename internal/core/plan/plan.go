@@ -210,11 +210,11 @@ type Warning struct {
 }
 
 // String is the warning for people.
-func (w Warning) String() string {
-	if w.From != "" {
-		return w.From + ": " + w.Object + ": " + w.Message
-	}
-	return w.Object + ": " + w.Message
+func (w Warning) String() string { return w.Problem().Error() }
+
+// Problem is the warning with what it is about.
+func (w Warning) Problem() manifest.Problem {
+	return manifest.Problem{Reason: w.Reason, Source: manifest.ParseSource(w.From), Object: w.Object, Message: w.Message}
 }
 
 // File is one file of a plan's tree.

@@ -13,6 +13,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
 // access is what a cluster is reached with.
@@ -113,7 +116,7 @@ func fromSecret(origin string, data []byte) (*access, error) {
 		return nil, invalid(origin, err)
 	}
 	if err := harmless(config); err != nil {
-		return nil, fmt.Errorf("the kubeconfig in %s is refused: %w. Use certificate-authority-data, client-certificate-data, client-key-data or token", origin, err)
+		return nil, manifest.Problem{Reason: v1alpha1.ReasonKubeConfigRefused, Message: fmt.Sprintf("the kubeconfig in %s is refused: %v", origin, err), Next: "Use certificate-authority-data, client-certificate-data, client-key-data or token"}
 	}
 	return newAccess(config, origin, data)
 }
@@ -173,6 +176,11 @@ func settle(rc *rest.Config) {
 	}
 }
 
+// unusable is a kubeconfig that cannot be used.
+func unusable(format string, args ...any) error {
+	return manifest.Problem{Reason: v1alpha1.ReasonKubeConfigInvalid, Message: fmt.Sprintf(format, args...)}
+}
+
 // invalid says that a kubeconfig cannot be used. What a decoder says of it may
 // quote what is in it, so that only its kind is told.
 func invalid(origin string, err error) error {
@@ -183,7 +191,7 @@ func invalid(origin string, err error) error {
 	} else if clientcmd.IsEmptyConfig(err) || clientcmd.IsConfigurationInvalid(err) || clientcmd.IsContextNotFound(err) {
 		why = stable(err.Error())
 	}
-	return fmt.Errorf("the kubeconfig in %s cannot be used: %s", origin, why)
+	return unusable("the kubeconfig in %s cannot be used: %s", origin, why)
 }
 
 // secretKeys are the keys under which a Secret may hold a kubeconfig.
@@ -194,16 +202,16 @@ func kubeConfigOf(origin string, find func(name string) ([]byte, error)) ([]byte
 	for _, name := range secretKeys {
 		data, err := find(name)
 		if err != nil {
-			return nil, fmt.Errorf("the %s holds no valid %q", origin, name)
+			return nil, unusable("the %s holds no valid %q", origin, name)
 		}
 		if len(data) > maxKubeConfig {
-			return nil, fmt.Errorf("the kubeconfig in %s cannot be used: it is too large for one", origin)
+			return nil, unusable("the kubeconfig in %s cannot be used: it is too large for one", origin)
 		}
 		if len(data) > 0 {
 			return data, nil
 		}
 	}
-	return nil, fmt.Errorf("the %s has no key %q with a kubeconfig", origin, secretKeys[0])
+	return nil, unusable("the %s has no key %q with a kubeconfig", origin, secretKeys[0])
 }
 
 // encoded finds what is in a Secret as an API server sends it.

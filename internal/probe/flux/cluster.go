@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/probe"
 )
 
@@ -56,7 +57,7 @@ type cluster struct {
 	creator probe.CreatorKey
 	// session is nil while the cluster does not answer; why says why.
 	session *session
-	why     string
+	why     silence
 	// feeds and objects are what a session has to provide.
 	feeds   map[feedName]bool
 	objects map[objectKey]*object
@@ -67,7 +68,7 @@ type cluster struct {
 
 func newCluster(ch *Channel, clusterName string) *cluster {
 	return &cluster{
-		channel: ch, name: clusterName, asked: ch.clock.Now(), decided: newGate(), wake: make(chan struct{}, 1), why: "it is being connected",
+		channel: ch, name: clusterName, asked: ch.clock.Now(), decided: newGate(), wake: make(chan struct{}, 1), why: silence{v1alpha1.ReasonClusterSilent, "it is being connected"},
 		feeds: map[feedName]bool{}, objects: map[objectKey]*object{},
 		reconcilers: map[name]time.Time{}, roots: map[probe.RootKey]answeredRoot{},
 	}
@@ -164,7 +165,7 @@ func (c *cluster) sleep(ctx context.Context, d time.Duration) {
 
 // silent notes why the cluster does not answer.
 func (c *cluster) silent(err error) {
-	why := err.Error()
+	why := silenceOf(err)
 	c.mu.Lock()
 	changed := c.why != why
 	c.why = why
@@ -195,7 +196,7 @@ func (c *cluster) attend(ctx context.Context) (answered bool, err error) {
 	c.begin(s)
 	err = c.listen(ctx, s, a)
 	c.mu.Lock()
-	c.session, c.why = nil, err.Error()
+	c.session, c.why = nil, silenceOf(err)
 	c.tell(true)
 	c.mu.Unlock()
 	conn.close()
@@ -206,7 +207,7 @@ func (c *cluster) attend(ctx context.Context) (answered bool, err error) {
 // begin makes the session the cluster's, and starts all that it has to provide.
 func (c *cluster) begin(s *session) {
 	c.mu.Lock()
-	c.session, c.why = s, ""
+	c.session, c.why = s, silence{}
 	for f := range c.feeds {
 		s.follow(f)
 	}
@@ -298,13 +299,13 @@ func differs(before, now *access, err error) error {
 }
 
 // reached gives the connection while the cluster answers, else why it does not.
-func (c *cluster) reached() (*connection, string) {
+func (c *cluster) reached() (*connection, silence) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.session == nil {
 		return nil, c.unasked(c.why)
 	}
-	return c.session.conn, ""
+	return c.session.conn, silence{}
 }
 
 // tell signals a change. c.mu is held, so that nobody reads it before it is signalled.

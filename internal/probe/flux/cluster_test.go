@@ -157,7 +157,7 @@ func TestNoSecretIsReadBeforeItsCreatorIsThere(t *testing.T) {
 		ch.mu.Unlock()
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return strings.Contains(c.why, "the creator Cluster n/newborn on cluster edge is not there yet")
+		return strings.Contains(c.why.text, "the creator Cluster n/newborn on cluster edge is not there yet")
 	})
 	if asked := n.asked.Load(); asked != 0 {
 		t.Errorf("the Secret was read %d times", asked)

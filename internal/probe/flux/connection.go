@@ -24,6 +24,9 @@ import (
 	"k8s.io/client-go/transport"
 	"k8s.io/client-go/util/connrotation"
 	"k8s.io/klog/v2"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
 // requestTimeout bounds every request but lists and watches.
@@ -70,7 +73,7 @@ func connect(a *access) (*connection, error) {
 	}
 	tlsConfig, err := transport.TLSConfigFor(tc)
 	if err != nil {
-		return nil, fmt.Errorf("the kubeconfig in %s cannot be used: its certificates cannot be read", a.origin)
+		return nil, unusable("the kubeconfig in %s cannot be used: its certificates cannot be read", a.origin)
 	}
 	dial := (&net.Dialer{Timeout: requestTimeout, KeepAliveConfig: keepAlive}).DialContext
 	if tc.DialHolder != nil {
@@ -109,6 +112,9 @@ func quiet(ctx context.Context) context.Context {
 // errRefused says that the credentials are not good, or not any more.
 type errRefused struct{ server, origin string }
 
+// Reason is that the credentials are refused.
+func (e errRefused) Reason() string { return string(v1alpha1.ReasonCredentialsRefused) }
+
 func (e errRefused) Error() string {
 	return fmt.Sprintf("%s refuses the credentials in %s. Renew them", e.server, e.origin)
 }
@@ -146,9 +152,9 @@ func (c *connection) ready(ctx context.Context) (permitted bool, err error) {
 	case code == http.StatusForbidden:
 		return false, nil
 	case code == http.StatusOK:
-		return false, fmt.Errorf("%s does not answer like an API server: /readyz says something else than ok", c.server)
+		return false, manifest.Problem{Reason: v1alpha1.ReasonClusterNotReady, Message: c.server + " does not answer like an API server: /readyz says something else than ok"}
 	}
-	return false, fmt.Errorf("%s is not ready: /readyz answers %d %s", c.server, code, http.StatusText(code))
+	return false, manifest.Problem{Reason: v1alpha1.ReasonClusterNotReady, Message: fmt.Sprintf("%s is not ready: /readyz answers %d %s", c.server, code, http.StatusText(code))}
 }
 
 // errNoKind says that the API server does not know a kind.

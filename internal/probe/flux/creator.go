@@ -92,7 +92,7 @@ func (ch *Channel) creator(key probe.CreatorKey, on, created *cluster) health.Cr
 		if session != nil {
 			why = sight.why
 		}
-		return health.Creator{Name: o.key.String(), Message: on.unasked(why)}
+		return health.Creator{Name: o.key.String(), Message: on.unasked(why).text}
 	}
 	seen, found := sight.kept.(creatorSeen)
 	answers, silence := created.answers(became)
@@ -116,7 +116,7 @@ func (c *cluster) answers(became time.Time) (ok bool, why string) {
 	defer c.mu.Unlock()
 	switch {
 	case c.session == nil:
-		return false, c.why
+		return false, c.why.text
 	case c.session.asked.Before(became):
 		return false, "it is asked again, as its creator has just become current"
 	case !c.session.permitted:

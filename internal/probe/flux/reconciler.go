@@ -208,14 +208,15 @@ func (c *cluster) reconciler(key probe.ReconcilerKey) health.Reconciler {
 	n := name{key.Namespace, key.Name}
 	c.reconcilers[n] = c.asked
 	if ok, why := c.feed(ours); !ok {
-		return health.Reconciler{Message: why}
+		return health.Reconciler{Reason: string(why.reason), Message: why.text}
 	}
 	if row := c.session.reconcilers.rows[n]; row != nil {
 		return row.shown()
 	}
 	o := c.watched(kustomizationKey(n), judgeKustomization)
 	if !o.seen.known {
-		return health.Reconciler{Message: c.unasked(o.seen.why)}
+		why := c.unasked(o.seen.why)
+		return health.Reconciler{Reason: string(why.reason), Message: why.text}
 	}
 	if found, ok := o.seen.kept.(health.Reconciler); ok {
 		return found

@@ -175,7 +175,7 @@ func (c *cluster) root(key probe.RootKey) health.Root {
 // rootNow is what is known of a directory's root; cluster.mu is held.
 func (c *cluster) rootNow(key probe.RootKey) health.Root {
 	if ok, why := c.feed(theirs); !ok {
-		return health.Root{Message: why}
+		return health.Root{Message: why.text}
 	}
 	row := rootOf(c.session.roots.rows, directory(key.Path), key.Source)
 	if row == nil {
@@ -197,7 +197,7 @@ func (c *cluster) rootNow(key probe.RootKey) health.Root {
 func (c *cluster) sourceNow(row *rootRow) (source *sourceRow, why string) {
 	if row.root.SourceKind == kindGitRepository {
 		if ok, why := c.feed(sources); !ok {
-			return nil, why
+			return nil, why.text
 		}
 		return c.session.repositories.rows[row.source], ""
 	}

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
 // parallelReads is how many objects are read at the same time from one API server.
@@ -95,7 +97,7 @@ type feed struct {
 	// followed, why why it is not; both are guarded by cluster.mu.
 	first *gate
 	known bool
-	why   string
+	why   silence
 	// refusal runs while the API server does not go on with what it served before, and
 	// then has expire end the feed, for what was the matter last; guarded by cluster.mu.
 	refusal clock.Timer
@@ -137,7 +139,7 @@ func (s *session) follow(f feedName) {
 	if s.ctx.Err() != nil {
 		return
 	}
-	fd := &feed{resource: kustomizations, first: newGate(), why: "it is being read"}
+	fd := &feed{resource: kustomizations, first: newGate(), why: silence{v1alpha1.ReasonClusterSilent, "it is being read"}}
 	switch f {
 	case ours:
 		fd.selector, fd.store = seedLabel, &s.reconcilers
@@ -300,14 +302,14 @@ func (s *session) expires(fd *feed, verb string, err error, stop func()) {
 }
 
 // whyFailed says for people why a feed is not known.
-func whyFailed(fd *feed, verb string, err error) string {
+func whyFailed(fd *feed, verb string, err error) silence {
 	switch {
 	case unserved(err):
-		return fmt.Sprintf("%s.%s are not known there. Install Flux, or wait for it", fd.resource.Resource, fd.resource.Group)
+		return silence{v1alpha1.ReasonKindMissing, fmt.Sprintf("%s.%s are not known there. Install Flux, or wait for it", fd.resource.Resource, fd.resource.Group)}
 	case apierrors.IsForbidden(err):
-		return explain(err)
+		return silence{v1alpha1.ReasonAccessForbidden, explain(err)}
 	}
-	return fmt.Sprintf("%s of %s.%s failed: %s", verb, fd.resource.Resource, fd.resource.Group, explain(err))
+	return silence{v1alpha1.ReasonClusterSilent, fmt.Sprintf("%s of %s.%s failed: %s", verb, fd.resource.Resource, fd.resource.Group, explain(err))}
 }
 
 // fail notes why a feed is not known.
@@ -322,21 +324,21 @@ func (s *session) fail(fd *feed, verb string, err error) {
 }
 
 // feed gives the session's feed while it is known, else why it is not; cluster.mu is held.
-func (c *cluster) feed(f feedName) (ok bool, why string) {
+func (c *cluster) feed(f feedName) (ok bool, why silence) {
 	switch {
 	case c.session == nil:
 		why = c.why
 	case c.session.feeds[f] == nil:
-		why = "it has not been read yet"
+		why = silence{v1alpha1.ReasonClusterSilent, "it has not been read yet"}
 	case !c.session.feeds[f].known:
 		why = c.session.feeds[f].why
 	default:
-		return true, ""
+		return true, silence{}
 	}
 	return false, c.unasked(why)
 }
 
 // unasked says that the cluster cannot be asked, and why.
-func (c *cluster) unasked(why string) string {
-	return "cluster " + c.name + " cannot be asked: " + why
+func (c *cluster) unasked(why silence) silence {
+	return silence{why.reason, "cluster " + c.name + " cannot be asked: " + why.text}
 }

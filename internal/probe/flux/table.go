@@ -59,7 +59,7 @@ func (t *table[R]) Replace(objects []any, _ string) error {
 	changed, err := t.list(objects)
 	if err == nil {
 		first := !t.feed.known
-		t.feed.known, t.feed.why = true, ""
+		t.feed.known, t.feed.why = true, silence{}
 		t.feed.accepted()
 		changed = t.settled() || changed || first
 	}

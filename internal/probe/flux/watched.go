@@ -7,6 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
 // How often an object is read again: one that is expected to change soon, and one
@@ -53,7 +55,7 @@ type object struct {
 type sight struct {
 	// known is false where it could not be asked for; why says why.
 	known bool
-	why   string
+	why   silence
 	// kept is nil where the API server said that the object is not there.
 	kept any
 	// settled is for how long it is not read again; zero where it is awaited.
@@ -93,7 +95,7 @@ func (c *cluster) watched(key objectKey, judge judge) *object {
 
 // watch starts reading the object; cluster.mu is held.
 func (s *session) watch(o *object) {
-	o.owner, o.first, o.seen = s, newGate(), sight{why: "it is being read"}
+	o.owner, o.first, o.seen = s, newGate(), sight{why: silence{v1alpha1.ReasonClusterSilent, "it is being read"}}
 	s.awaited++
 	if s.ctx.Err() == nil {
 		s.running.Go(func() { s.readAgain(o) })
@@ -169,7 +171,7 @@ func (s *session) look(o *object) sight {
 		if !apierrors.IsForbidden(err) {
 			s.doubt()
 		}
-		return sight{why: o.key.String() + " cannot be read: " + explain(err)}
+		return sight{why: silence{reasonOf(err), o.key.String() + " cannot be read: " + explain(err)}}
 	}
 	kept, settled := o.judge(u)
 	return sight{known: true, kept: kept, settled: settled}

@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/probe"
 )
 
@@ -23,15 +25,31 @@ const (
 	byCreator
 )
 
+// silence is why something is not known of a cluster.
+type silence struct {
+	reason v1alpha1.Reason
+	text   string
+}
+
+// silenceOf is why a cluster could not be asked; an error without a reason is that of a server which does not answer.
+func silenceOf(err error) silence {
+	return silence{manifest.ReasonOf(manifest.About(manifest.Problem{Reason: v1alpha1.ReasonClusterSilent}, err)), err.Error()}
+}
+
 // errNoKubeConfig says that a cluster has none, or none any more.
-var errNoKubeConfig = errors.New("there is no kubeconfig")
+var errNoKubeConfig error = manifest.Problem{Reason: v1alpha1.ReasonKubeConfigMissing, Message: "there is no kubeconfig"}
 
 // unread is a kubeconfig that cannot be read at the moment, which says nothing about
 // what it holds, nor whether it is there.
 type unread struct {
-	way       way
-	what, why string
+	way    way
+	what   string
+	reason v1alpha1.Reason
+	why    string
 }
+
+// Reason is why it cannot be read.
+func (e *unread) Reason() string { return string(e.reason) }
 
 func (e *unread) Error() string { return e.what + " cannot be read: " + e.why }
 
@@ -75,7 +93,7 @@ func (c *cluster) byFile(context.Context) (*access, error) {
 	name, data, ok, err := readFile(c.channel.options.Directory, c.name)
 	switch {
 	case err != nil:
-		return nil, &unread{byFile, "the kubeconfig in file " + name, explain(err)}
+		return nil, &unread{byFile, "the kubeconfig in file " + name, v1alpha1.ReasonKubeConfigInvalid, explain(err)}
 	case !ok:
 		return nil, nil
 	}
@@ -108,11 +126,11 @@ func (c *cluster) bySecret(ctx context.Context) (*access, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
-		why := explain(err)
+		why, reason := explain(err), reasonOf(err)
 		if apierrors.IsForbidden(err) {
 			why += ". Let Furrow get Secrets of that namespace"
 		}
-		return nil, &unread{bySecret, "the " + origin, why}
+		return nil, &unread{bySecret, "the " + origin, reason, why}
 	}
 	config, err := kubeConfigOf(origin, decoded(data))
 	if err != nil {
@@ -150,7 +168,7 @@ func (c *cluster) byCreator(ctx context.Context) (*access, error) {
 	holder.decided.wait(limited)
 	conn, why := holder.reached()
 	if conn == nil {
-		return nil, &unread{byCreator, "the " + origin, why}
+		return nil, &unread{byCreator, "the " + origin, why.reason, why.text}
 	}
 	if !connected {
 		if err := c.channel.creatorIsThere(ctx, creator); err != nil {
@@ -162,7 +180,7 @@ func (c *cluster) byCreator(ctx context.Context) (*access, error) {
 	case notFound(err):
 		return nil, fmt.Errorf("%w: the %s is not there yet", errNoKubeConfig, origin)
 	case err != nil:
-		return nil, &unread{byCreator, "the " + origin, explain(err)}
+		return nil, &unread{byCreator, "the " + origin, reasonOf(err), explain(err)}
 	}
 	content, _, _ := unstructured.NestedMap(object.Object, "data")
 	config, err := kubeConfigOf(origin, encoded(content))
@@ -170,6 +188,14 @@ func (c *cluster) byCreator(ctx context.Context) (*access, error) {
 		return nil, err
 	}
 	return fromSecret(origin, config)
+}
+
+// reasonOf is why an API server did not give what it was asked for.
+func reasonOf(err error) v1alpha1.Reason {
+	if apierrors.IsForbidden(err) {
+		return v1alpha1.ReasonAccessForbidden
+	}
+	return v1alpha1.ReasonClusterSilent
 }
 
 // creatorIsThere is an error while a creator is not on its cluster, or that is not known.
@@ -185,14 +211,14 @@ func (ch *Channel) creatorIsThere(ctx context.Context, creator probe.CreatorKey)
 	what := fmt.Sprintf("the creator %s on cluster %s", key, creator.Cluster)
 	conn, why := on.reached()
 	if conn == nil {
-		return &unread{byCreator, what, why}
+		return &unread{byCreator, what, why.reason, why.text}
 	}
 	_, err = conn.object(ctx, key.gvk, key.name.namespace, key.name.name)
 	switch {
 	case notFound(err):
 		return fmt.Errorf("%w: %s is not there yet", errNoKubeConfig, what)
 	case err != nil:
-		return &unread{byCreator, what, explain(err)}
+		return &unread{byCreator, what, reasonOf(err), explain(err)}
 	}
 	return nil
 }
