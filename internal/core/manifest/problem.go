@@ -177,7 +177,7 @@ func ProblemsOf(err error) Problems {
 	if err == nil {
 		return nil
 	}
-	if several, ok := errors.AsType[Problems](err); ok {
+	if several, ok := errors.AsType[Problems](err); ok && len(several) > 1 {
 		return several
 	}
 	return Problems{ProblemOf(err)}

@@ -59,7 +59,7 @@ type ControlPlane struct {
 	// Unread says why it could not be read anew; the rest is then of an earlier pass.
 	Unread string `json:"unread,omitempty"`
 	// Scope has the seeds that the engine is responsible for; nil where it is for all.
-	Scope   map[string]bool  `json:"scope,omitempty"`
+	Scope   map[string]bool  `json:"scope,omitzero"`
 	Catalog *catalog.Catalog `json:"-"`
 }
 
@@ -236,10 +236,13 @@ func (f *Failure) Problem() manifest.Problem {
 
 // Unwrap is the error that the failure was made of, or its problems where it was read back.
 func (f *Failure) Unwrap() error {
-	if f.err == nil && len(f.Problems) > 0 {
-		return f.Problems
+	switch {
+	case f.err != nil || len(f.Problems) == 0:
+		return f.err
+	case len(f.Problems) == 1: // as the error was: About adds to one problem, and not to several
+		return f.Problems[0]
 	}
-	return f.err
+	return f.Problems
 }
 
 // AsError is nil for nil.

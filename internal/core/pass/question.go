@@ -146,17 +146,19 @@ func (a *asker) past(repo string, commit layout.Hash, paths ...string) []map[str
 	if commit == "" {
 		return nil
 	}
-	versions, ok := a.facts.Repos[repo].Past[commit]
+	versions, answered := a.facts.Repos[repo].Past[commit]
+	whole := true
 	for _, p := range paths {
-		if ok && len(versions) > 0 {
-			_, ok = versions[0][p]
+		known := answered
+		if len(versions) > 0 {
+			_, known = versions[0][p]
 		}
-		if !ok {
+		if !known {
 			a.ask(subject{kind: AskPast, repo: repo, commit: commit}, p)
-			ok = false
+			whole = false
 		}
 	}
-	if !ok {
+	if !whole {
 		return nil
 	}
 	return versions

@@ -1,0 +1,267 @@
+package pass_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/pass"
+)
+
+// several is a fleet with seeds of one ConfigMap each on the cluster east.
+func several(t testing.TB, names ...string) *fleet {
+	seeds := map[string][]string{}
+	for _, name := range names {
+		seeds[name] = []string{configMap(name, 1, on("east"))}
+	}
+	f := planted(one(t), seeds)
+	f.guard = 20
+	return f
+}
+
+// remove takes seeds out of the control plane.
+func (f *fleet) remove(names ...string) {
+	for _, name := range names {
+		f.put("seeds/"+name+".yaml", "")
+	}
+}
+
+var guarded = map[string][]string{"web": {namespace("shop", on("east"))}}
+
+func TestRemovals(t *testing.T) {
+	cases{
+		"a seed that is gone is planned to go, and its tiers are proposed to go": {
+			fleet: released(t), arrange: func(f *fleet) { f.remove("web") },
+			wantStates:  []string{"web/east/00 Queued Proposing"},
+			wantActions: []string{"a: PushPlan plan/web removal 2", "a: Propose tier/web/east/00 Remove"},
+		},
+		"a removal that not every repository has is pushed there": {
+			fleet: planted(two(t), web(configMap("c", 1))),
+			arrange: func(f *fleet) {
+				had := f.repos["b"].refs["furrow/main/plan/web"]
+				f.remove("web")
+				f.step()
+				f.repos["b"].refs["furrow/main/plan/web"] = had
+			},
+			wantStates:  []string{"web/east/00 Proposed RemovalOpen", "web/west/00 Proposed RemovalOpen"},
+			wantActions: []string{"a: Gate tier/web/east/00 open", "b: PushPlan plan/web removal 2", "b: Gate tier/web/west/00 open"},
+		},
+		"what holds others goes only once a person confirms it": {
+			fleet: planted(one(t), guarded), arrange: func(f *fleet) { f.remove("web") },
+			wantStates:  []string{"web stalled DeletionGuard", "web/east/00 Released Healthy"},
+			wantActions: []string{},
+		},
+		"what holds others goes when a person has confirmed it, and the marker goes along": {
+			fleet: planted(one(t), guarded),
+			arrange: func(f *fleet) {
+				f.remove("web")
+				f.mark("a", layout.ConfirmBranch, "web", "")
+			},
+			wantStates:  []string{"web/east/00 Queued Proposing"},
+			wantActions: []string{"a: PushPlan plan/web removal 2", "a: Propose tier/web/east/00 Remove", "a: MoveToPlan confirm/web"},
+		},
+		"a confirmation of an earlier plan counts for nothing": {
+			fleet: planted(one(t), guarded),
+			arrange: func(f *fleet) {
+				f.remove("web")
+				f.mark("a", layout.ConfirmBranch, "web", f.repos["a"].refs["main"])
+			},
+			wantStates:  []string{"web stalled DeletionGuard", "web/east/00 Released Healthy"},
+			wantActions: []string{"a: Drop confirm/web"},
+		},
+		"what holds others goes from a seed that stays only once a person confirms it": {
+			fleet: planted(one(t), map[string][]string{"web": {namespace("shop", on("east")), configMap("c", 1, on("east"))}}),
+			arrange: func(f *fleet) {
+				f.seed("web", configMap("c", 1, on("east")))
+				f.step()
+				f.step()
+			},
+			wantStates:  []string{"web/east/00 Held DeletionGuard"},
+			wantActions: []string{},
+		},
+		"what holds others goes from a seed when a person has confirmed that": {
+			fleet: planted(one(t), map[string][]string{"web": {namespace("shop", on("east")), configMap("c", 1, on("east"))}}),
+			arrange: func(f *fleet) {
+				f.seed("web", configMap("c", 1, on("east")))
+				f.step()
+				f.step()
+				f.mark("a", layout.ConfirmLeavingBranch, "web", "")
+			},
+			wantStates:  []string{"web/east/00 Queued Proposing"},
+			wantActions: []string{"a: Propose tier/web/east/00 Update"},
+		},
+		"a seed whose objects a new one has is held as renamed": {
+			fleet: released(t),
+			arrange: func(f *fleet) {
+				f.remove("web")
+				f.seed("shop", configMap("c", 1, on("east")))
+			},
+			wantStates:  []string{"shop stalled StillPlanted", "web stalled SeedRenamed", "web/east/00 Released Healthy"},
+			wantActions: []string{},
+		},
+		"two of five plantings may go at once": {
+			fleet: several(t, "a", "b", "c", "d", "e"), arrange: func(f *fleet) { f.remove("a", "b") },
+			wantStates:  []string{"a/east/00 Queued Proposing", "b/east/00 Queued Proposing", "c/east/00 Released Healthy", "d/east/00 Released Healthy", "e/east/00 Released Healthy"},
+			wantActions: []string{"a: PushPlan plan/a removal 2", "a: Propose tier/a/east/00 Remove", "a: PushPlan plan/b removal 2", "a: Propose tier/b/east/00 Remove"},
+		},
+		"three of five plantings may not go at once": {
+			fleet: several(t, "a", "b", "c", "d", "e"), arrange: func(f *fleet) { f.remove("a", "b", "c") },
+			wantStates:  []string{"a stalled DeletionGuard", "a/east/00 Released Healthy", "b stalled DeletionGuard", "b/east/00 Released Healthy", "c stalled DeletionGuard", "c/east/00 Released Healthy", "d/east/00 Released Healthy", "e/east/00 Released Healthy"},
+			wantActions: []string{},
+		},
+		"a removal that is confirmed does not count against others": {
+			fleet: several(t, "a", "b", "c", "d", "e"),
+			arrange: func(f *fleet) {
+				f.remove("a", "b", "c")
+				f.mark("a", layout.ConfirmBranch, "c", "")
+			},
+			wantStates:  []string{"a/east/00 Queued Proposing", "b/east/00 Queued Proposing", "c/east/00 Queued Proposing", "d/east/00 Released Healthy", "e/east/00 Released Healthy"},
+			wantActions: []string{"a: PushPlan plan/a removal 2", "a: Propose tier/a/east/00 Remove", "a: PushPlan plan/b removal 2", "a: Propose tier/b/east/00 Remove", "a: PushPlan plan/c removal 2", "a: Propose tier/c/east/00 Remove", "a: MoveToPlan confirm/c"},
+		},
+		"removals that go one by one count together": {
+			fleet: several(t, "a", "b", "c", "d", "e"),
+			arrange: func(f *fleet) {
+				f.remove("a", "b")
+				f.step()
+				f.remove("c")
+			},
+			wantStates:  []string{"a/east/00 Proposed RemovalOpen", "b/east/00 Proposed RemovalOpen", "c stalled DeletionGuard", "c/east/00 Released Healthy", "d/east/00 Released Healthy", "e/east/00 Released Healthy"},
+			wantActions: []string{"a: Gate tier/a/east/00 open", "a: Gate tier/b/east/00 open"},
+		},
+		"what is held for another reason counts as well": {
+			fleet: func() *fleet {
+				f := planted(one(t), map[string][]string{"a": {namespace("shop", on("east"))}, "b": {configMap("b", 1, on("east"))}, "c": {configMap("c", 1, on("east"))}})
+				f.guard = 20
+				return f
+			}(),
+			arrange:     func(f *fleet) { f.remove("a", "b", "c") },
+			wantStates:  []string{"a stalled DeletionGuard", "a/east/00 Released Healthy", "b stalled DeletionGuard", "b/east/00 Released Healthy", "c stalled DeletionGuard", "c/east/00 Released Healthy"},
+			wantActions: []string{},
+		},
+		"a seed that may be at a file which cannot be read stays": {
+			fleet: released(t), arrange: func(f *fleet) { f.put("seeds/web.yaml", "kind: {") },
+			wantStates:  []string{"web stalled InvalidYAML", "web/east/00 Released Healthy"},
+			wantActions: []string{},
+		},
+		"a seed stays while the document of its cluster is broken": {
+			fleet: released(t),
+			arrange: func(f *fleet) {
+				f.remove("web")
+				f.put("clusters/east.yaml", document("Cluster", "east", "gitOpsRepo: a, unknown: field"))
+			},
+			wantStates:  []string{"web stalled RemovalOnHold", "web/east/00 Released Healthy"},
+			wantActions: []string{},
+		},
+		"a tier does not go while its reconciler would leave everything": {
+			fleet: released(t),
+			arrange: func(f *fleet) {
+				f.remove("web")
+				f.onLive(suspended)
+			},
+			wantStates:  []string{"web/east/00 Held ReconcilerSuspended"},
+			wantActions: []string{"a: PushPlan plan/web removal 2"},
+		},
+		"a tier whose reconciler is being deleted is not gone yet": {
+			fleet: released(t),
+			arrange: func(f *fleet) {
+				f.remove("web")
+				f.step()
+				f.mergeAll()
+				f.onLive(deleting)
+			},
+			wantStates:  []string{"web/east/00 Progressing Pruning"},
+			wantActions: []string{"a: Drop tier/web/east/00"},
+		},
+		"the branches of tiers of a seed that is gone go first": {
+			fleet: released(t),
+			arrange: func(f *fleet) {
+				f.remove("web")
+				f.step()
+				f.mergeAll()
+				f.sync()
+			},
+			wantStates:  []string{"web/east/00 Gone Gone"},
+			wantActions: []string{"a: Drop tier/web/east/00"},
+		},
+		"the plan and all markers of a seed that is gone go last": {
+			fleet: released(t),
+			arrange: func(f *fleet) {
+				f.gone("web")
+				f.mark("a", layout.RetryBranch, "web", "")
+				f.mark("a", layout.ConfirmBranch, "web", "")
+				f.mark("a", layout.ConfirmLeavingBranch, "web", "")
+			},
+			wantStates:  []string{"web/east/00 Gone Gone"},
+			wantActions: []string{"a: Drop plan/web", "a: Drop retry/web", "a: Drop confirm/web", "a: Drop confirm-leaving/web"},
+		},
+		"an open proposal of a seed that is gone is taken back": {
+			fleet: released(t),
+			arrange: func(f *fleet) {
+				f.gone("web")
+				f.leave("web/west/03", pass.Proposal{})
+			},
+			wantStates:  []string{"web/east/00 Gone Gone"},
+			wantActions: []string{"a: Supersede tier/web/west/03", "a: Drop tier/web/west/03"},
+		},
+		"a rejected proposal of a seed that is gone is dropped": {
+			fleet: released(t),
+			arrange: func(f *fleet) {
+				f.gone("web")
+				f.leave("web/west/03", pass.Proposal{Rejected: true})
+			},
+			wantStates:  []string{"web/east/00 Gone Gone"},
+			wantActions: []string{"a: Drop tier/web/west/03"},
+		},
+		"an edited proposal of a seed that is gone stays, and the plan with it": {
+			fleet: released(t),
+			arrange: func(f *fleet) {
+				f.gone("web")
+				f.leave("web/west/03", pass.Proposal{Edited: true})
+			},
+			wantStates:  []string{"web stalled EditedByPerson", "web/east/00 Gone Gone"},
+			wantActions: []string{},
+		},
+		"nothing of a seed that is gone is forgotten while a repository cannot be used": {
+			fleet: planted(two(t), web(configMap("c", 1))),
+			arrange: func(f *fleet) {
+				f.gone("web")
+				f.repos["b"].failure = down()
+			},
+			wantStates:  []string{"web stalled RepositoryBroken"},
+			wantActions: []string{},
+		},
+	}.run(t)
+}
+
+// gone removes a seed wholly, up to its plan.
+func (f *fleet) gone(name string) {
+	f.remove(name)
+	f.step()
+	f.mergeAll()
+	f.sync()
+	f.step()
+}
+
+// leave leaves an open proposal on the branch of a tier.
+func (f *fleet) leave(tier string, p pass.Proposal) {
+	branch, r := "furrow/main/tier/"+tier, f.repos["a"]
+	left, _ := layout.TierOfBranch("main", branch)
+	p.Seed, p.Tiers, p.Head = left.Seed, []layout.Member{{Tier: left}}, r.refs["main"]
+	r.refs[branch], r.proposals[branch] = p.Head, p
+}
+
+func TestWhatWaitsToBeConfirmedIsNamed(t *testing.T) {
+	f := planted(one(t), guarded)
+	f.remove("web")
+	if diff := cmp.Diff([]string{"1 object from east", "including Namespace shop on east"}, f.decide().Seeds["web"].Waiting()); diff != "" {
+		t.Errorf("of a seed that is gone (-want +got):\n%s", diff)
+	}
+	f = planted(one(t), map[string][]string{"web": {namespace("shop", on("east")), configMap("c", 1, on("east"))}})
+	f.seed("web", configMap("c", 1, on("east")))
+	f.step()
+	f.step()
+	if diff := cmp.Diff([]string{"Namespace shop on east"}, f.decide().Seeds["web"].Waiting()); diff != "" {
+		t.Errorf("of a seed that stays (-want +got):\n%s", diff)
+	}
+}
