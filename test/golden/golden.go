@@ -3,8 +3,10 @@
 package golden
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -118,4 +120,43 @@ func write(sections map[string]map[string]string) error {
 		return err
 	}
 	return os.WriteFile(file, []byte(b.String()), 0o644)
+}
+
+// Fields is a problem by its reason and fields, without its texts: `seeds/a.yaml:1: Pod "a": MissingField field=kind`.
+// It takes any value with the JSON of one.
+func Fields(problem any) string {
+	type source struct {
+		File string
+		Line int
+	}
+	var p struct {
+		Reason, Object, Field, Seed, Cluster, Repo, Path string
+		Source, Other                                    source
+	}
+	data, err := json.Marshal(problem)
+	if err == nil {
+		err = json.Unmarshal(data, &p)
+	}
+	if err != nil {
+		panic(err)
+	}
+	at := func(s source) string {
+		if s.Line == 0 {
+			return s.File
+		}
+		return fmt.Sprintf("%s:%d", s.File, s.Line)
+	}
+	var b strings.Builder
+	for _, part := range []string{at(p.Source), p.Object} {
+		if part != "" {
+			b.WriteString(part + ": ")
+		}
+	}
+	b.WriteString(p.Reason)
+	for _, f := range [][2]string{{"field", p.Field}, {"other", at(p.Other)}, {"seed", p.Seed}, {"cluster", p.Cluster}, {"repo", p.Repo}, {"path", p.Path}} {
+		if f[1] != "" {
+			b.WriteString(" " + f[0] + "=" + f[1])
+		}
+	}
+	return b.String()
 }

@@ -131,7 +131,7 @@ func TestNewChecksAsParseDoes(t *testing.T) {
 	}
 	checkRoundTrip(t, o)
 	_, err = New(Source{File: "t", Line: 7}, map[string]any{"kind": "A"})
-	if want := []string{"t:7: A: apiVersion is missing. Add it, as in apiVersion: apps/v1.", "t:7: A: metadata.name is missing. Add it."}; !cmp.Equal(want, messages(err)) {
-		t.Error(cmp.Diff(want, messages(err)))
+	if want := []string{"t:7: A: MissingField field=apiVersion", "t:7: A: MissingField field=metadata.name"}; !cmp.Equal(want, fields(err)) {
+		t.Error(cmp.Diff(want, fields(err)))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/furrow-dev/furrow/test/golden"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -31,18 +32,18 @@ func TestComplete(t *testing.T) {
 		},
 		"no namespace to fill in is a problem": {
 			text:         pod("a"),
-			wantProblems: []string{`f:1: Pod "a": the object is namespaced and has no namespace. Write metadata.namespace, or set Seed.spec.namespace or -n.`},
+			wantProblems: []string{`f:1: Pod "a": MissingNamespace`},
 		},
 		"a malformed namespace to fill in is a problem": {
 			text: pod("a"), opts: Options{Namespace: "N"},
-			wantProblems: []string{`the namespace for objects without one "N" is not a valid DNS label (lower case letters, digits and '-', and no '-' at its ends). Set Seed.spec.namespace or -n to another one.`},
+			wantProblems: []string{"InvalidName field=Seed.spec.namespace"},
 		},
 		"cluster-scoped objects get none": {
 			text: "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n", opts: Options{Namespace: "ns"}, want: []string{"core/Namespace/a@f:1"},
 		},
 		"cluster-scoped objects lose theirs": {
 			text: "apiVersion: v1\nkind: Namespace\nmetadata: {name: a, namespace: b}\n", want: []string{"core/Namespace/a@f:1"},
-			wantWarnings: []string{`f:1: Namespace "a": Namespace is cluster-scoped: the namespace b is removed. Remove metadata.namespace.`},
+			wantWarnings: []string{`f:1: Namespace "a": NamespaceRemoved`},
 		},
 		"a definition among the objects tells the scope": {
 			text: thing("A", "name: a") + crd, opts: Options{Namespace: "ns", Scopes: map[GroupKind]Scope{{"x.io", "A"}: ClusterScoped}},
@@ -51,42 +52,40 @@ func TestComplete(t *testing.T) {
 		"a definition from elsewhere tells the scope": {
 			text: thing("A", "name: a, namespace: b"), opts: Options{Scopes: map[GroupKind]Scope{{"x.io", "A"}: ClusterScoped}},
 			want:         []string{"x.io/A/a@f:1"},
-			wantWarnings: []string{`f:1: A "a": A.x.io is cluster-scoped: the namespace b is removed. Remove metadata.namespace.`},
+			wantWarnings: []string{`f:1: A "a": NamespaceRemoved`},
 		},
 		"an unknown kind is taken as it stands": {
 			text: thing("B", "name: a") + thing("B", "name: a, namespace: b"), opts: Options{Namespace: "ns"},
 			want: []string{"x.io/B/a@f:1", "x.io/B/b/a@f:5"},
 			wantWarnings: []string{
-				`f:1: B "a": it is not known whether B.x.io is namespaced: the object has no namespace, and is taken as cluster-scoped. Write metadata.namespace if it is namespaced, or add its CustomResourceDefinition.`,
-				`f:5: B "a": it is not known whether B.x.io is namespaced: the object has a namespace, and is taken as namespaced. Add its CustomResourceDefinition to be sure.`,
+				`f:1: B "a": UnknownScope`,
+				`f:5: B "a": UnknownScope`,
 			},
 		},
 		"a kind that Kubernetes does not have": {
-			text: "apiVersion: apps/v1\nkind: deployment\nmetadata: {name: a, namespace: b}\n---\napiVersion: v1\nkind: Deployment\nmetadata: {name: a, namespace: b}\n---\napiVersion: batch/v1\nkind: Cleanup\nmetadata: {name: a}\n",
-			want: []string{"apps/deployment/b/a@f:1", "batch/Cleanup/a@f:9"},
-			wantProblems: []string{
-				`f:5: Deployment "a": Kubernetes has no kind Deployment in API group core. That kind is in API group apps: correct apiVersion.`,
-			},
+			text:         "apiVersion: apps/v1\nkind: deployment\nmetadata: {name: a, namespace: b}\n---\napiVersion: v1\nkind: Deployment\nmetadata: {name: a, namespace: b}\n---\napiVersion: batch/v1\nkind: Cleanup\nmetadata: {name: a}\n",
+			want:         []string{"apps/deployment/b/a@f:1", "batch/Cleanup/a@f:9"},
+			wantProblems: []string{`f:5: Deployment "a": UnknownKind`},
 			wantWarnings: []string{
-				`f:1: deployment "a": Kubernetes has no kind deployment in API group apps. Write kind: Deployment.`,
-				`f:9: Cleanup "a": Kubernetes has no kind Cleanup in API group batch. Correct apiVersion or kind, unless the clusters run a Kubernetes that has it.`,
+				`f:1: deployment "a": UnknownKind`,
+				`f:9: Cleanup "a": UnknownKind`,
 			},
 		},
 		"the core group has no other kinds": {
 			text: "apiVersion: v1\nkind: secret\nmetadata: {name: a, namespace: b}\n---\napiVersion: v1\nkind: Secrets\nmetadata: {name: a, namespace: b}\n---\napiVersion: v2\nkind: PodGang\nmetadata: {name: a}\n",
 			wantProblems: []string{
-				`f:1: secret "a": Kubernetes has no kind secret in API group core. Write kind: Secret.`,
-				`f:5: Secrets "a": Kubernetes has no kind Secrets in API group core. Write kind: Secret.`,
-				`f:9: PodGang "a": Kubernetes has no kind PodGang in API group core. Correct apiVersion or kind; the most similar kind is Pod.`,
+				`f:1: secret "a": UnknownKind`,
+				`f:5: Secrets "a": UnknownKind`,
+				`f:9: PodGang "a": UnknownKind`,
 			},
 		},
 		"hooks that no install runs are left out": {
 			text: hook("a", "test-success, pre-delete") + hook("b", "pre-install,test") + hook("c", "post-rollback") + hook("d", "crd-install"),
 			want: []string{"core/Pod/ns/b@f:8", "core/Pod/ns/d@f:22"},
 			wantWarnings: []string{
-				`f:1: Pod "a": the object is left out: its Helm hooks (test-success, pre-delete) run on neither install nor upgrade. Remove the annotation if it is meant to be applied.`,
-				`f:8: Pod "b": annotation helm.sh/hook: pre-install,test has no effect: the object is planned like any other, and does not run again at each change. Declare what has to wait for it with furrow.dev/depends-on, and give a Job a new name whenever it changes.`,
-				`f:15: Pod "c": the object is left out: its Helm hooks (post-rollback) run on neither install nor upgrade. Remove the annotation if it is meant to be applied.`,
+				`f:1: Pod "a": LeftOut`,
+				`f:8: Pod "b": AnnotationIgnored`,
+				`f:15: Pod "c": LeftOut`,
 			},
 		},
 		"hooks and waves of Argo CD have no effect": {
@@ -94,30 +93,29 @@ func TestComplete(t *testing.T) {
 				thing("A", "name: c, namespace: b, annotations: {argocd.argoproj.io/sync-wave: \"0\"}") + thing("A", "name: d, namespace: b, annotations: {argocd.argoproj.io/sync-wave: \"5\"}") + crd,
 			want: []string{"x.io/A/b/a@f:1", "x.io/A/b/c@f:5", "x.io/A/b/d@f:9", "apiextensions.k8s.io/CustomResourceDefinition/as.x.io@f:13"},
 			wantWarnings: []string{
-				`f:1: A "a": annotation argocd.argoproj.io/hook: PreSync has no effect: the object is planned like any other, and does not run again at each change. Declare what has to wait for it with furrow.dev/depends-on, and give a Job a new name whenever it changes.`,
-				`f:1: A "a": annotation argocd.argoproj.io/sync-wave: -1 (one of 2 in the seed) has no effect: the order comes from dependencies. Declare what has to wait for it with furrow.dev/depends-on.`,
+				`f:1: A "a": AnnotationIgnored`,
+				`f:1: A "a": AnnotationIgnored`,
 			},
 		},
 		"local configuration is left out": {
-			text: thing("A", "name: a, annotations: {config.kubernetes.io/local-config: \"\"}") + crd + thing("A", "name: b, namespace: c, annotations: {config.kubernetes.io/local-config: \"false\"}"),
-			want: []string{"apiextensions.k8s.io/CustomResourceDefinition/as.x.io@f:5", "x.io/A/c/b@f:10"},
-			wantWarnings: []string{
-				`f:1: A "a": the object is left out: its annotation config.kubernetes.io/local-config says that it is for tools alone. Remove the annotation if it is meant to be applied.`,
-			},
+			text:         thing("A", "name: a, annotations: {config.kubernetes.io/local-config: \"\"}") + crd + thing("A", "name: b, namespace: c, annotations: {config.kubernetes.io/local-config: \"false\"}"),
+			want:         []string{"apiextensions.k8s.io/CustomResourceDefinition/as.x.io@f:5", "x.io/A/c/b@f:10"},
+			wantWarnings: []string{`f:1: A "a": LeftOut`},
 		},
 		"an object that stands twice once its namespace is filled in": {
 			text: pod("a") + "---\n" + pod("a", "  namespace: ns\n"), opts: Options{Namespace: "ns"}, want: []string{"core/Pod/ns/a@f:1"},
-			wantProblems: []string{`f:6: Pod "a": the object core/Pod/ns/a stands twice: it is already at f:1. Keep one of the two.`},
+			wantProblems: []string{`f:6: Pod "a": DuplicateObject other=f:1`},
 		},
 		"a sops document is never changed": {
 			text: pod("a", "sops: {}\n") + "---\n" + pod("b", "  namespace: x\nsops: {}\n") + "---\napiVersion: v1\nkind: Node\nmetadata: {name: c, namespace: d}\nsops: {}\n", opts: Options{Namespace: "ns"},
 			want: []string{"core/Pod/x/b@f:7"},
 			wantProblems: []string{
-				`f:1: Pod "a": the object has no namespace, and none can be filled in because it is encrypted with sops. Write metadata.namespace: ns before encrypting it.`,
-				`f:14: Node "c": Node is cluster-scoped, and the namespace cannot be removed because the object is encrypted with sops. Remove metadata.namespace before encrypting it.`,
+				`f:1: Pod "a": MissingNamespace`,
+				`f:14: Node "c": InvalidEncryption`,
 			},
 		},
 	}
+	texts := golden.Of(t)
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			objects, err := Parse("f", []byte(tt.text))
@@ -125,13 +123,15 @@ func TestComplete(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := Complete(objects, tt.opts)
-			if diff := cmp.Diff(tt.wantProblems, messages(err)); diff != "" {
+			texts.Add(name, text(err))
+			texts.Add(name+": warnings", text(warnings(got)))
+			if diff := cmp.Diff(tt.wantProblems, fields(err)); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(tt.want, where(got.Objects)); diff != "" {
 				t.Errorf("objects (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tt.wantWarnings, messages(Problems(got.Warnings))); diff != "" {
+			if diff := cmp.Diff(tt.wantWarnings, fields(warnings(got))); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)
 			}
 			for _, o := range got.Objects {
@@ -193,4 +193,12 @@ func TestFileNames(t *testing.T) {
 			}
 		})
 	}
+}
+
+// warnings are those of a result as an error; nil of none.
+func warnings(r Result) error {
+	if len(r.Warnings) == 0 {
+		return nil
+	}
+	return Problems(r.Warnings)
 }

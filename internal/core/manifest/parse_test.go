@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/furrow-dev/furrow/test/golden"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -26,16 +27,21 @@ func where(objects []Object) []string {
 	return out
 }
 
-func messages(err error) []string {
-	var problems Problems
-	if !errors.As(err, &problems) {
-		return nil
-	}
+// fields are the problems of an error without their texts.
+func fields(err error) []string {
 	var out []string
-	for _, p := range problems {
-		out = append(out, p.Error())
+	for _, p := range ProblemsOf(err) {
+		out = append(out, golden.Fields(p))
 	}
 	return out
+}
+
+// text is an error for people.
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 func TestParseFindsTheDocumentsOfAFile(t *testing.T) {
@@ -126,97 +132,99 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		"every problem is named, and good documents stay": {
 			text: pod("a", "  labels: {x: true, z: 1}\n") + "---\n" + pod("b") + "---\nkind: Pod\n",
 			want: []string{
-				`f:5: Pod "a": metadata.labels: the value of "x" is a boolean and not text. Quote the value.`,
-				`f:5: Pod "a": metadata.labels: the value of "z" is a number and not text. Quote the value.`,
-				`f:12: Pod: apiVersion is missing. Add it, as in apiVersion: apps/v1.`,
-				`f:12: Pod: metadata.name is missing. Add it.`,
+				`f:5: Pod "a": InvalidLabel field=metadata.labels.x`,
+				`f:5: Pod "a": InvalidLabel field=metadata.labels.z`,
+				"f:12: Pod: MissingField field=apiVersion",
+				"f:12: Pod: MissingField field=metadata.name",
 			},
 			wantKept: []string{"core/Pod/b@f:7"},
 		},
 		"a tab": {text: "# c\n---\nkind: Pod\nmetadata:\n\tname: a\n",
-			want: []string{"f:5: the line is indented with a tab, which YAML does not allow. Indent it with spaces."}},
+			want: []string{"f:5: InvalidYAML"}},
 		"a colon too many": {text: "\n\nkind: Pod\nmetadata: a: b\n",
-			want: []string{`f:4: there is a colon where no key can stand. Check the indentation of this line and the one before, and quote text that has ": " in it.`}},
+			want: []string{"f:4: InvalidYAML"}},
 		"bad indentation": {text: "kind: Pod\nmetadata:\n  name: a\n namespace: b\n",
-			want: []string{"f:4: the indentation does not fit the lines before, or quoted text goes on after its closing quote. Indent the keys of one mapping alike."}},
+			want: []string{"f:4: InvalidYAML"}},
 		"an open quote": {text: "kind: Pod\nmetadata:\n  name: 'a\n  namespace: b\n",
-			want: []string{"f:3: quoted text starts here and never ends. Add the closing quote."}},
+			want: []string{"f:3: InvalidYAML"}},
 		"an open bracket": {text: "kind: Pod\nargs: [a, b\nx: y\n",
-			want: []string{"f:3: a bracket is not closed, or a comma is missing. Close the bracket; if the file is a template with {{ }}, render it first."}},
+			want: []string{"f:3: InvalidYAML"}},
 		"an unknown anchor": {text: pod("a", "x: *b\n"),
-			want: []string{"f:5: an alias (*) has no anchor (&) before it in this document. Quote the value if it is text; anchors do not reach across ---."}},
+			want: []string{"f:5: InvalidYAML"}},
 		"an unquoted template": {text: pod("a", "x: {{ .Values.x }}\n"),
-			want: []string{`f:5: Pod "a": a key of this mapping is not text. Quote it; if the file is a template with {{ }}, render it first.`}},
+			want: []string{`f:5: Pod "a": UnsupportedValue`}},
 		"a key twice": {text: pod("a", "spec:\n  b: 1\n  c: 1\n  b: 2\n"),
-			want: []string{`f:8: Pod "a": the key "b" stands twice in one mapping, first on line 6. Keep one of the two.`}},
+			want: []string{`f:8: Pod "a": AmbiguousYAML`}},
 		"keys that become the same text": {text: pod("a", "spec:\n  1: a\n  \"1\": b\n"),
-			want: []string{`f:7: Pod "a": the key "1" stands twice in one mapping, first on line 6. Keep one of the two.`}},
+			want: []string{`f:7: Pod "a": AmbiguousYAML`}},
 		"a key twice in JSON": {file: "f.json", text: "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"metadata\": {\"name\": \"a\"},\n\"x\": 1,\n\"x\": 2}",
-			want: []string{`f.json:3: Pod "a": the key "x" stands twice in one mapping, first on line 2. Keep one of the two.`}},
+			want: []string{`f.json:3: Pod "a": AmbiguousYAML`}},
 		"broken JSON": {file: "f.json", text: "{\"a\": 1,\n\"b\" 2}",
-			want: []string{"f.json:2: JSON: invalid character after object key. Correct the document there."}},
+			want: []string{"f.json:2: InvalidYAML"}},
 		"a merge after its key": {text: pod("a", "x: &x {k: 1}\ny:\n  k: 2\n  <<: *x\n"),
-			want: []string{`f:8: Pod "a": << merges the key "k", which stands before it on line 7: tools disagree on which one counts. Put << first in the mapping.`}},
+			want: []string{`f:8: Pod "a": AmbiguousYAML`}},
 		"infinity": {text: pod("a", "x: -.inf\n"),
-			want: []string{`f:5: Pod "a": the value of "x" is infinite or not a number, which JSON, and so an API server, cannot hold. Quote it if it is meant as text.`}},
+			want: []string{`f:5: Pod "a": UnsupportedValue`}},
 		"a value that its tag does not fit": {text: pod("a", "spec:\n  args:\n  - !!str 1\n  - !!timestamp hunter2\n"),
-			want: []string{`f:8: Pod "a": the value of "args" is not what its tag says. Correct the value, or remove the tag.`}},
+			want: []string{`f:8: Pod "a": UnsupportedValue`}},
 		"a tag in a merge": {text: pod("a", "x: {<<: [!!float hunter2]}\n"),
-			want: []string{`f:5: Pod "a": the value of "<<" is not what its tag says. Correct the value, or remove the tag.`}},
+			want: []string{`f:5: Pod "a": UnsupportedValue`}},
 		"a merge of text": {text: pod("a", "x: {<<: hunter2}\n"),
-			want: []string{`f:1: Pod "a": the document cannot be read. Check its tags (!!) and merges (<<).`}},
+			want: []string{`f:1: Pod "a": InvalidYAML`}},
 		"a number that is too large": {file: "f.json", text: "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"metadata\": {\"name\": \"a\"},\n\"x\": 1e999}",
-			want: []string{`f.json:2: Pod "a": the value of "x" is a number that is too large. Quote it if it is meant as text.`}},
+			want: []string{`f.json:2: Pod "a": UnsupportedValue`}},
 		"a list": {text: "# values\n- a\n- b\n",
-			want: []string{"f:2: the document is a list and not an object. Put each object in a document of its own, or in the items of a v1 List; keep other data out of the seed."}},
+			want: []string{"f:2: NotAnObject"}},
 		"a JSON array": {file: "f.json", text: "[{}]",
-			want: []string{"f.json:1: the document is a list and not an object. Put each object in a document of its own, or in the items of a v1 List; keep other data out of the seed."}},
+			want: []string{"f.json:1: NotAnObject"}},
 		"plain text": {text: "hello\n",
-			want: []string{"f:1: the document is a single value and not an object. Write an object, or keep the file out of the seed."}},
+			want: []string{"f:1: NotAnObject"}},
 		"a values file": {text: "replicas: 1\n",
-			want: []string{"f:1: the document is not a Kubernetes object: it has neither apiVersion nor kind. Add both, or keep the file out of the seed."}},
+			want: []string{"f:1: NotAnObject"}},
 		"generateName": {text: "apiVersion: batch/v1\nkind: Job\nmetadata:\n  generateName: a-\n",
-			want: []string{"f:4: Job: metadata.generateName without metadata.name: Git needs a name that stays. Write metadata.name instead."}},
+			want: []string{"f:4: Job: MissingField field=metadata.generateName"}},
 		"a name that is a number": {text: pod("1"),
-			want: []string{"f:4: Pod: metadata.name is a number and not text. Quote it if it is meant as text."}},
+			want: []string{"f:4: Pod: InvalidField field=metadata.name"}},
 		"a name that climbs": {text: pod(`"../../x"`),
-			want: []string{`f:4: Pod: metadata.name "../../x" has a character that names cannot have: / or %. Choose another name.`}},
+			want: []string{"f:4: Pod: InvalidName field=metadata.name"}},
 		"a name with a control character": {text: pod(`"a\0b"`),
-			want: []string{`f:4: Pod: metadata.name "a\x00b" has a character that cannot be printed: U+0000. Choose another name.`}},
+			want: []string{"f:4: Pod: InvalidName field=metadata.name"}},
 		"a namespace that is no label": {text: pod("a", "  namespace: A.b\n"),
-			want: []string{`f:5: Pod "a": metadata.namespace "A.b" is not a valid DNS label (lower case letters, digits and '-', and no '-' at its ends). Choose another namespace.`}},
+			want: []string{`f:5: Pod "a": InvalidName field=metadata.namespace`}},
 		"a kind that is no word": {text: "apiVersion: v1\nkind: ../x\nmetadata: {name: a}\n",
-			want: []string{`f:2: object "a": kind "../x" is not an identifier (letters and digits, at most 63). Write the kind as the API server knows it.`}},
+			want: []string{`f:2: object "a": InvalidField field=kind`}},
 		"a malformed apiVersion": {text: "apiVersion: a/b/c\nkind: X\nmetadata: {name: a}\n",
-			want: []string{`f:1: X "a": apiVersion "a/b/c" is malformed: "b/c" is not a version such as v1 or v1beta1. Write group/version, or v1 for the core group.`}},
+			want: []string{`f:1: X "a": InvalidField field=apiVersion`}},
 		"the group core": {text: "apiVersion: core/v1\nkind: Pod\nmetadata: {name: a}\n",
-			want: []string{`f:1: Pod "a": there is no API group "core". Write apiVersion: v1.`}},
+			want: []string{`f:1: Pod "a": UnknownKind field=apiVersion`}},
 		"metadata that is text": {text: "apiVersion: v1\nkind: Pod\nmetadata: a\n",
-			want: []string{"f:3: Pod: metadata is not a mapping. Write metadata with name: below it."}},
+			want: []string{"f:3: Pod: InvalidField field=metadata"}},
 		"a kind that sops encrypted": {text: "apiVersion: v1\nkind: ENC[AES256_GCM,data:x]\nmetadata: {name: a}\nsops: {}\n",
-			want: []string{`f:2: object "a": kind is encrypted. Encrypt with --encrypted-regex '^(data|stringData)$', so that the object can be identified.`}},
+			want: []string{`f:2: object "a": EncryptedMetadata field=kind`}},
 		"a list that sops encrypted": {text: "apiVersion: v1\nkind: List\nitems: []\nsops: {}\n",
-			want: []string{"f:1: List: a list that is encrypted with sops cannot be taken apart. Encrypt each object in a document of its own."}},
+			want: []string{"f:1: List: InvalidEncryption"}},
 		"an item that is no object": {text: "apiVersion: v1\nkind: List\nitems:\n- a\n",
-			want: []string{"f:4: List: item 0 is not an object. Write an object, or remove the item."}},
+			want: []string{"f:4: List: NotAnObject field=items[0]"}},
 		"items that are no list": {text: "apiVersion: v1\nkind: List\nitems: a\n",
-			want: []string{"f:3: List: items is not a list. Write the objects as a list."}},
+			want: []string{"f:3: List: NotAnObject field=items"}},
 		"text that is not UTF-8": {text: pod("a", "x: \xff\n"),
-			want: []string{"f:5: the text is not UTF-8. Save the file as UTF-8."}},
+			want: []string{"f:5: InvalidYAML"}},
 		"line ends that hide a marker": {text: pod("a") + "x: 1\r---\rx: 2\n",
-			want: []string{"f:1: a second document starts inside of this one. End lines with a line feed, and put --- on a line of its own."}},
+			want: []string{"f:1: InvalidYAML"}},
 		"an alias inside of itself": {text: pod("a", "x: &x [*x]\n"),
-			want: []string{"f:5: an alias (*) stands inside of what it stands for. Write the value out instead of the alias."}},
+			want: []string{"f:5: AmbiguousYAML"}},
 		"a document that is too large": {text: "\n" + pod("a", "x: "+strings.Repeat("x", maxDocument)+"\n"),
-			want: []string{fmt.Sprintf("f:2: Pod \"a\": the document has %d bytes, and Furrow reads at most %d (3 MiB) as one. Split it into several objects.", maxDocument+len(pod("a"))+5, maxDocument)}},
+			want: []string{`f:2: Pod "a": DocumentTooLarge`}},
 	}
+	texts := golden.Of(t)
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			if tt.file == "" {
 				tt.file = "f"
 			}
 			objects, err := Parse(tt.file, []byte(tt.text))
-			got := messages(err)
+			got := fields(err)
+			texts.Add(name, text(err))
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/test/golden"
 )
 
 // Clusters that most cases need.
@@ -114,10 +115,12 @@ type placeCase struct {
 
 func runPlaceCases(t *testing.T, cases map[string]placeCase) {
 	t.Helper()
+	texts := golden.Of(t)
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {
 			got, err := placed(seedOf(t, c.seed...), inventoryOf(t, c.clusters...))
-			if diff := cmp.Diff(c.wantError, message(err)); diff != "" {
+			texts.Add(sentence, text(err))
+			if diff := cmp.Diff(c.wantError, fields(err)); diff != "" {
 				t.Fatalf("the error differs (-want +got):\n%s", diff)
 			}
 			if c.wantError != "" {
@@ -143,7 +146,17 @@ func placed(seed catalog.Seed, inv *catalog.Inventory) (map[string]where, error)
 	return got, err
 }
 
-func message(err error) string {
+// fields are the problems of an error, one a line, without their texts.
+func fields(err error) string {
+	var lines []string
+	for _, p := range manifest.ProblemsOf(err) {
+		lines = append(lines, golden.Fields(p))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// text is an error for people.
+func text(err error) string {
 	if err == nil {
 		return ""
 	}

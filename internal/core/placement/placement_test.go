@@ -11,6 +11,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/test/golden"
 )
 
 func TestRulesAreAskedInTheirOrder(t *testing.T) {
@@ -112,43 +113,45 @@ func TestWrongCreators(t *testing.T) {
 	}{
 		"a creator goes to one cluster alone": {
 			clusters: []string{mgmt, mgmt2}, seed: []string{onTwo, sound},
-			want: `seeds/web/web.yaml:1: Cluster "edge-1": a creator goes to one management cluster, but this one is placed on mgmt, mgmt-2. Name one in annotation furrow.dev/cluster.`,
+			want: `seeds/web/web.yaml:1: Cluster "edge-1": CreatorAmbiguous`,
 		},
 		"a creator without a management cluster creates nothing": {
 			seed: []string{capi},
-			want: `seeds/web/web.yaml:1: Cluster "edge-1": it belongs on a management cluster, but none is declared. Declare a Cluster with spec.role Management.`,
+			want: `seeds/web/web.yaml:1: Cluster "edge-1": NoManagementCluster`,
 		},
 		"two creators of one cluster are one too many": {
 			clusters: []string{mgmt}, seed: []string{capi, twice, sound},
-			want: `seeds/web/web.yaml:5: Cluster "edge-1": the cluster "edge-1" is also created by cluster.x-k8s.io/Cluster/edge/edge-1 of seed "web". Rename one of the two.`,
+			want: `seeds/web/web.yaml:5: Cluster "edge-1": DuplicateCluster cluster=edge-1`,
 		},
 		"a cluster is described only by the seed that creates it": {
 			clusters: []string{mgmt}, seed: []string{capi, uncreated, sound},
-			want: `seeds/web: Cluster "edge-2": the seed describes the cluster, but no object of it creates it. Add the creator, or declare the cluster outside the seed.`,
+			want: `seeds/web: Cluster "edge-2": CreatorMissing cluster=edge-2`,
 		},
 		"a kubeconfig in another namespace than the creator's is not read": {
 			clusters: []string{mgmt}, seed: []string{capi, elsewhere, sound},
-			want: `seeds/web/web.yaml:1: Cluster "edge-1": its kubeconfig is to be read in namespace "kube-system" of cluster "mgmt", which is not the namespace of its creator cluster.x-k8s.io/Cluster/edge/edge-1, and not granted. Let spec.kubeConfigSecret name the creator's namespace, or add "kube-system" to spec.kubeConfigNamespaces of Cluster "mgmt".`,
+			want: `seeds/web/web.yaml:1: Cluster "edge-1": KubeConfigNotGranted field=spec.kubeConfigSecret cluster=edge-1`,
 		},
 		"a cluster is described once": {
 			clusters: []string{mgmt, declared}, seed: []string{capi, declared, sound},
-			want: `seeds/web: Cluster "edge-1": the seed describes the cluster, which is also declared at clusters.yaml:6. Keep one of the two documents.`,
+			want: `seeds/web: Cluster "edge-1": DuplicateCluster cluster=edge-1`,
 		},
 		"a type that nobody declares is refused": {
 			clusters: []string{mgmt}, seed: []string{untyped, sound},
-			want: `seeds/web/web.yaml:1: Cluster "edge-1": the cluster type "core" is not declared. Declare a ClusterType of that name, or correct spec.type.`,
+			want: `seeds/web/web.yaml:1: Cluster "edge-1": UnknownClusterType field=spec.type cluster=edge-1`,
 		},
 		"a creator's name must do for a cluster": {
 			clusters: []string{mgmt}, seed: []string{badName, sound},
-			want: `seeds/web/web.yaml:1: Cluster "edge.1": the name is not a valid DNS label (lower case letters, digits, and '-' in between). Rename the cluster, or give it a Cluster document with a shorter name.`,
+			want: `seeds/web/web.yaml:1: Cluster "edge.1": InvalidName cluster=edge.1`,
 		},
 	}
+	texts := golden.Of(t)
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {
 			inv := inventoryOf(t, c.clusters...)
 			before := inv.Names()
 			failed := AddImplied(inv, []catalog.Seed{seedOf(t, c.seed...)})
-			if diff := cmp.Diff(c.want, message(failed["web"])); diff != "" {
+			texts.Add(sentence, text(failed["web"]))
+			if diff := cmp.Diff(c.want, fields(failed["web"])); diff != "" {
 				t.Errorf("the error differs (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(before, inv.Names()); diff != "" {
@@ -166,10 +169,10 @@ func TestWrongCreators(t *testing.T) {
 func TestAClusterIsCreatedByOneSeed(t *testing.T) {
 	inv := inventoryOf(t, mgmt)
 	failed := AddImplied(inv, []catalog.Seed{namedSeed(t, "a", capi), namedSeed(t, "b", capi), namedSeed(t, "c", planterCluster)})
-	want := map[string]string{"b": `seeds/b/b.yaml:1: Cluster "edge-1": the cluster "edge-1" is also created by cluster.x-k8s.io/Cluster/edge/edge-1 of seed "a". Rename one of the two.`}
+	want := map[string]string{"b": `seeds/b/b.yaml:1: Cluster "edge-1": DuplicateCluster cluster=edge-1`}
 	got := map[string]string{}
 	for name, err := range failed {
-		got[name] = err.Error()
+		got[name] = fields(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the errors differ (-want +got):\n%s", diff)

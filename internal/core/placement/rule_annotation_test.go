@@ -22,11 +22,11 @@ func TestRuleAnnotation(t *testing.T) {
 		},
 		"a cluster that does not exist is refused, naming those that do": {
 			clusters: fleet, seed: []string{configMap("furrow.dev/cluster: edge-uk")},
-			wantError: `seeds/web/web.yaml:1: ConfigMap "c": annotation furrow.dev/cluster: there is no cluster "edge-uk". Use one of: edge-eu, edge-us, mgmt; or declare it.`,
+			wantError: `seeds/web/web.yaml:1: ConfigMap "c": UnknownCluster field=furrow.dev/cluster cluster=edge-uk`,
 		},
 		"without any cluster there is none to use": {
 			seed:      []string{configMap("furrow.dev/cluster: edge-uk")},
-			wantError: `seeds/web/web.yaml:1: ConfigMap "c": annotation furrow.dev/cluster: there is no cluster "edge-uk". Declare a Cluster of that name.`,
+			wantError: `seeds/web/web.yaml:1: ConfigMap "c": UnknownCluster field=furrow.dev/cluster cluster=edge-uk`,
 		},
 		"a selector finds clusters of every role": {
 			clusters: fleet, seed: []string{configMap(`furrow.dev/cluster-selector: "region in (eu, us)"`)}, of: theConfigMap,
@@ -34,11 +34,11 @@ func TestRuleAnnotation(t *testing.T) {
 		},
 		"a selector that matches nothing is refused": {
 			clusters: fleet, seed: []string{configMap("furrow.dev/cluster-selector: region=mars")},
-			wantError: `seeds/web/web.yaml:1: ConfigMap "c": no cluster has the labels "region=mars". Label a cluster, or change the annotation furrow.dev/cluster-selector.`,
+			wantError: `seeds/web/web.yaml:1: ConfigMap "c": NoClusterMatches field=furrow.dev/cluster-selector`,
 		},
 		"a selector that cannot be read is refused": {
 			clusters: fleet, seed: []string{configMap("furrow.dev/cluster-selector: region in")},
-			wantError: `seeds/web/web.yaml:1: ConfigMap "c": annotation furrow.dev/cluster-selector is no label selector: unable to parse requirement: found '' expected: '('. Write it as in 'kubectl get -l'.`,
+			wantError: `seeds/web/web.yaml:1: ConfigMap "c": InvalidPlacement field=furrow.dev/cluster-selector`,
 		},
 		"role Management is the seed's management cluster": {
 			clusters: fleet, seed: []string{configMap("furrow.dev/role: Management")}, of: theConfigMap,
@@ -50,11 +50,11 @@ func TestRuleAnnotation(t *testing.T) {
 		},
 		"a role that does not exist is refused": {
 			clusters: fleet, seed: []string{configMap("furrow.dev/role: workload")},
-			wantError: `seeds/web/web.yaml:1: ConfigMap "c": annotation furrow.dev/role: "workload" is no role. Write Management or Workload.`,
+			wantError: `seeds/web/web.yaml:1: ConfigMap "c": InvalidPlacement field=furrow.dev/role`,
 		},
 		"two annotations that say where it goes are one too many": {
 			clusters: fleet, seed: []string{configMap("furrow.dev/cluster: mgmt, furrow.dev/role: Workload")},
-			wantError: `seeds/web/web.yaml:1: ConfigMap "c": several annotations say where it goes: annotation furrow.dev/cluster: mgmt and furrow.dev/role. Keep one.`,
+			wantError: `seeds/web/web.yaml:1: ConfigMap "c": ConflictingPlacement field=furrow.dev/role`,
 		},
 		"Planter's SELF is the management cluster": {
 			clusters: fleet, seed: []string{configMap("planter.nephio.org/cluster: SELF")}, of: theConfigMap,
@@ -66,11 +66,11 @@ func TestRuleAnnotation(t *testing.T) {
 		},
 		"a Planter Cluster that is not in the seed is refused": {
 			clusters: fleet, seed: []string{planterCluster, configMap("planter.nephio.org/cluster: net|edge2")},
-			wantError: `seeds/web/web.yaml:5: ConfigMap "c": annotation planter.nephio.org/cluster: the seed has no Cluster edge2 in namespace net. Add it to the seed, or correct the annotation.`,
+			wantError: `seeds/web/web.yaml:5: ConfigMap "c": UnknownCluster field=planter.nephio.org/cluster cluster=edge2`,
 		},
 		"anything else is not Planter's": {
 			clusters: fleet, seed: []string{configMap("planter.nephio.org/cluster: edge1")},
-			wantError: `seeds/web/web.yaml:1: ConfigMap "c": annotation planter.nephio.org/cluster: "edge1" is neither SELF nor namespace|name. Correct the annotation.`,
+			wantError: `seeds/web/web.yaml:1: ConfigMap "c": InvalidPlacement field=planter.nephio.org/cluster`,
 		},
 		"an annotation comes before the API group": {
 			clusters: fleet, seed: []string{capiAnnotated("furrow.dev/cluster: edge-eu")}, of: "cluster.x-k8s.io/MachinePool/edge/pool",

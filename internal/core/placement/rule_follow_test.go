@@ -35,7 +35,7 @@ func TestRuleFollowResources(t *testing.T) {
 		},
 		"a CRD whose resource goes nowhere says what is wrong with the resource": {
 			clusters: fleet, seed: []string{sliceCRD, slice("a", "furrow.dev/cluster: mars")},
-			wantError: `seeds/web/web.yaml:6: Slice "a": annotation furrow.dev/cluster: there is no cluster "mars". Use one of: edge-eu, edge-us, mgmt; or declare it.`,
+			wantError: `seeds/web/web.yaml:6: Slice "a": UnknownCluster field=furrow.dev/cluster cluster=mars`,
 		},
 	})
 }

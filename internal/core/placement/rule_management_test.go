@@ -21,20 +21,20 @@ func TestRuleManagementAPI(t *testing.T) {
 		},
 		"of several none is guessed": {
 			clusters: []string{mgmt, mgmt2, edgeEU}, seed: []string{host},
-			wantError: `seeds/web/web.yaml:1: BareMetalHost "h": it belongs on a management cluster, and there are several: mgmt, mgmt-2. Set spec.managementCluster of the Seed.`,
+			wantError: `seeds/web/web.yaml:1: BareMetalHost "h": ManagementClusterAmbiguous`,
 		},
 		"without a management cluster it can go nowhere": {
 			clusters: []string{edgeEU}, seed: []string{host},
-			wantError: `seeds/web/web.yaml:1: BareMetalHost "h": it belongs on a management cluster, but none is declared. Declare a Cluster with spec.role Management.`,
+			wantError: `seeds/web/web.yaml:1: BareMetalHost "h": NoManagementCluster`,
 		},
 		"a workload cluster is no management cluster, whatever the seed says": {
 			clusters: []string{mgmt, edgeEU}, seed: []string{spec("managementCluster: edge-eu"), host},
-			wantError: `seeds/web/web.yaml:6: BareMetalHost "h": the seed's managementCluster "edge-eu" is no declared management cluster. Declare it with spec.role Management, or correct the name.`,
+			wantError: `seeds/web/web.yaml:6: BareMetalHost "h": UnknownCluster field=spec.managementCluster cluster=edge-eu`,
 		},
 		"every object without a management cluster is told": {
 			clusters: []string{edgeEU}, seed: []string{host, "apiVersion: agent-install.openshift.io/v1beta1\nkind: InfraEnv\nmetadata: {name: i, namespace: default}\n"},
-			wantError: `seeds/web/web.yaml:1: BareMetalHost "h": it belongs on a management cluster, but none is declared. Declare a Cluster with spec.role Management.
-seeds/web/web.yaml:5: InfraEnv "i": it belongs on a management cluster, but none is declared. Declare a Cluster with spec.role Management.`,
+			wantError: `seeds/web/web.yaml:1: BareMetalHost "h": NoManagementCluster
+seeds/web/web.yaml:5: InfraEnv "i": NoManagementCluster`,
 		},
 	})
 }

@@ -30,7 +30,7 @@ func TestRuleNamespaceAnnotation(t *testing.T) {
 		},
 		"a wrong annotation of the Namespace is told once, at the Namespace": {
 			clusters: fleet, seed: []string{namespaceOf("shop", "furrow.dev/role: Boss"), content},
-			wantError: `seeds/web/web.yaml:1: Namespace "shop": annotation furrow.dev/role: "Boss" is no role. Write Management or Workload.`,
+			wantError: `seeds/web/web.yaml:1: Namespace "shop": InvalidPlacement field=furrow.dev/role`,
 		},
 	})
 }

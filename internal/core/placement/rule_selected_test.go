@@ -28,15 +28,15 @@ func TestRuleSelected(t *testing.T) {
 		},
 		"without a workload cluster there is nowhere to go": {
 			clusters: []string{mgmt}, seed: []string{plain},
-			wantError: `seeds/web/web.yaml:1: ConfigMap "c": there is no workload cluster. Declare a Cluster with spec.role Workload.`,
+			wantError: `seeds/web/web.yaml:1: ConfigMap "c": NoWorkloadCluster`,
 		},
 		"a selector that matches nothing is refused, with the clusters that could be labelled": {
 			clusters: []string{mgmt, edgeEU, edgeUS}, seed: []string{spec("clusterSelector: {matchLabels: {region: mars}}"), plain},
-			wantError: `seeds/web/web.yaml:6: ConfigMap "c": no workload cluster matches the seed's clusterSelector "region=mars". Label one of: edge-eu, edge-us; or change the selector.`,
+			wantError: `seeds/web/web.yaml:6: ConfigMap "c": NoClusterMatches field=spec.clusterSelector`,
 		},
 		"a selector that cannot be is refused": {
 			clusters: []string{mgmt, edgeEU}, seed: []string{spec("clusterSelector: {matchExpressions: [{key: region, operator: Is}]}"), plain},
-			wantError: `seeds/web/web.yaml:6: ConfigMap "c": the seed's clusterSelector is invalid: "Is" is not a valid label selector operator. Correct spec.clusterSelector of the Seed.`,
+			wantError: `seeds/web/web.yaml:6: ConfigMap "c": InvalidPlacement field=spec.clusterSelector`,
 		},
 	})
 }
