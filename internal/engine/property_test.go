@@ -3,12 +3,15 @@ package engine_test
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/forge"
@@ -34,6 +37,12 @@ const settleLimit = 400
 // with -run TestRandomHistories -runs 1 -start SEED.
 func TestRandomHistories(t *testing.T) { eachHistory(t, randomHistory) }
 
+// TestRandomHistoriesInGroups is the same where seeds have their tiers proposed in groups, now
+// in these and then in those. Besides, no proposal both plants and removes.
+func TestRandomHistoriesInGroups(t *testing.T) {
+	eachHistory(t, func(t *testing.T, seed int64) { history(t, seed, nil, inGroups) })
+}
+
 // eachHistory runs a history for each of the seeds that -runs and -start choose.
 func eachHistory(t *testing.T, history func(t *testing.T, seed int64)) {
 	n := *runs
@@ -53,6 +62,11 @@ func randomHistory(t *testing.T, seed int64) { recording(t, seed, nil) }
 
 // recording is a random history of engines that are configured otherwise; nil changes nothing.
 func recording(t *testing.T, seed int64, config func(*engine.Config)) {
+	history(t, seed, config, alone)
+}
+
+// history is a random one; more is added to the text of a seed.
+func history(t *testing.T, seed int64, config func(*engine.Config), more func(r *rand.Rand, name string) string) {
 	r := rand.New(rand.NewPCG(uint64(seed), 0))
 	f := fleet{seed: seed, chaos: nursery.Chaos{Late: 0.2, Stale: 0.1, Missing: 0.1, Error: 0.05, FetchLag: 3, Reorder: true, Until: 120}}
 	for i := range r.IntN(4) {
@@ -65,7 +79,7 @@ func recording(t *testing.T, seed int64, config func(*engine.Config)) {
 	shape := map[string]uint64{}
 	for _, name := range names {
 		shape[name] = r.Uint64()
-		w.control.put("main", "plant "+name, map[string]string{"seeds/" + name + ".yaml": seedText(shape[name], name, f.workload, 1, 0)})
+		w.control.put("main", "plant "+name, map[string]string{"seeds/" + name + ".yaml": seedText(shape[name], name, f.workload, 1, 0) + more(r, name)})
 	}
 	w.faults.rate = func() mode {
 		if n := r.IntN(60); n < 4 {
@@ -79,7 +93,7 @@ func recording(t *testing.T, seed int64, config func(*engine.Config)) {
 			return
 		}
 		name := names[r.IntN(len(names))]
-		text := seedText(shape[name], name, f.workload, 2+r.IntN(3), 0.5*float64(r.IntN(2)))
+		text := seedText(shape[name], name, f.workload, 2+r.IntN(3), 0.5*float64(r.IntN(2))) + more(r, name)
 		if r.IntN(4) == 0 {
 			text = "" // removed, for a while
 		}
@@ -97,7 +111,7 @@ func recording(t *testing.T, seed int64, config func(*engine.Config)) {
 	}
 	w.reopen()
 	for _, name := range names {
-		w.control.put("main", "plant "+name+" after all", map[string]string{"seeds/" + name + ".yaml": seedText(shape[name], name, f.workload, 9, 0)})
+		w.control.put("main", "plant "+name+" after all", map[string]string{"seeds/" + name + ".yaml": seedText(shape[name], name, f.workload, 9, 0) + more(r, name)})
 	}
 	if !w.settle(settleLimit) {
 		t.Errorf("it was not planted in the end")
@@ -107,19 +121,37 @@ func recording(t *testing.T, seed int64, config func(*engine.Config)) {
 
 // TestRandomHistoriesAcrossSeeds is the same for seeds of ConfigMaps that wait for each
 // other across seeds and clusters, of which now these and then those change.
-func TestRandomHistoriesAcrossSeeds(t *testing.T) { eachHistory(t, historyAcrossSeeds) }
+func TestRandomHistoriesAcrossSeeds(t *testing.T) {
+	eachHistory(t, func(t *testing.T, seed int64) { historyAcrossSeeds(t, seed, alone) })
+}
 
-func historyAcrossSeeds(t *testing.T, seed int64) {
+// TestRandomHistoriesAcrossSeedsInGroups is the same where each change may group anew.
+func TestRandomHistoriesAcrossSeedsInGroups(t *testing.T) {
+	eachHistory(t, func(t *testing.T, seed int64) { historyAcrossSeeds(t, seed, inGroups) })
+}
+
+// alone leaves a seed's tiers in proposals of their own; inGroups has them proposed in some way.
+func alone(*rand.Rand, string) string { return "" }
+
+func inGroups(r *rand.Rand, name string) string {
+	by := []v1alpha1.GroupBy{v1alpha1.GroupByTier, v1alpha1.GroupByLevel, v1alpha1.GroupByCluster, v1alpha1.GroupBySeed}[r.IntN(4)]
+	return "---\n" + document("Seed", name, fmt.Sprintf("spec: {rollout: {groupBy: %s}}", by))
+}
+
+func historyAcrossSeeds(t *testing.T, seed int64, more func(r *rand.Rand, name string) string) {
 	r := rand.New(rand.NewPCG(uint64(seed), 1))
 	// No late answers: one from before base was moved back would be true of base again.
 	f := fleet{seed: seed, workload: []string{"east", "west"}, chaos: nursery.Chaos{Missing: 0.1, FetchLag: 2, Reorder: true, Until: 120}}
 	w := newWorld(t, f)
 	w.unamended, w.harmless = true, 3
-	maps := randomMaps(r, []string{"alpha", "beta", "gamma"}, []string{"mgmt", "east", "west"})
+	all := randomMaps(r, []string{"alpha", "beta", "gamma"}, []string{"mgmt", "east", "west"})
 	commit := func() {
 		seeds := map[string]string{}
-		for _, m := range maps {
+		for _, m := range all {
 			seeds["seeds/"+m.seed+".yaml"] += dependent(m.name, m.cluster, m.after, fmt.Sprint(m.version))
+		}
+		for _, at := range slices.Sorted(maps.Keys(seeds)) {
+			seeds[at] += more(r, strings.TrimSuffix(strings.TrimPrefix(at, "seeds/"), ".yaml"))
 		}
 		w.control.put("main", "change", seeds)
 	}
@@ -130,7 +162,7 @@ func historyAcrossSeeds(t *testing.T, seed int64) {
 	for range 60 {
 		w.randomStep(r, func() {
 			for range 1 + r.IntN(3) {
-				m := maps[r.IntN(len(maps))]
+				m := all[r.IntN(len(all))]
 				m.version++
 				w.say("changed %s of seed %s", m.name, m.seed)
 			}
@@ -139,7 +171,7 @@ func historyAcrossSeeds(t *testing.T, seed int64) {
 	}
 	w.blind = false
 	w.reopen()
-	for _, m := range maps {
+	for _, m := range all {
 		m.version = 99
 	}
 	commit()

@@ -45,11 +45,6 @@ type GroupStatus struct {
 // locked says that nobody but a person may change the proposal.
 func (g *GroupStatus) locked() bool { return g.listed.Edited || g.listed.Rejected }
 
-// remove moves a tier out of the group.
-func (g *GroupStatus) remove(tier layout.Tier) {
-	g.Tiers = slices.DeleteFunc(g.Tiers, func(t layout.Tier) bool { return t == tier })
-}
-
 // groupName is the name of the group that a tier is proposed in; empty where it is proposed
 // alone. What deletes objects is never proposed together with what only adds or changes some.
 func groupName(by v1alpha1.GroupBy, t *plan.Tier) string {
@@ -128,13 +123,12 @@ func (r *Result) group(p *plan.Plan, facts Facts) {
 	}
 }
 
-// keep finds out which tiers stay in a proposal that is listed. One whose prerequisites are
-// no longer Released leaves it as long as others can go on.
+// keep finds out which tiers stay in a proposal that is listed. One that is Held leaves it,
+// and so does one whose prerequisites are no longer Released, as long as others can go on.
 func (r *Result) keep(p *plan.Plan, listed Group) GroupStatus {
 	slices.SortFunc(listed.Tiers, layout.Tier.Compare)
 	g := GroupStatus{Repo: listed.Repo, Name: listed.Name, listed: listed}
 	var members []*TierStatus
-	goesOn := false
 	for i := range p.Tiers {
 		s := &r.Tiers[i]
 		if p.Tiers[i].Repo != g.Repo || s.Group != g.Name {
@@ -146,27 +140,38 @@ func (r *Result) keep(p *plan.Plan, listed Group) GroupStatus {
 			continue
 		}
 		members = append(members, s)
-		g.Tiers = append(g.Tiers, s.Tier)
-		goesOn = goesOn || len(s.Waits) == 0
 		g.stuck = g.stuck || s.State == Outdated && s.Act == ActNone
-		if s.Act == ActUpdate {
+	}
+	if !g.locked() && !g.stuck {
+		members = leaveOut(members, func(s *TierStatus) bool { return s.State == Held })
+		members = leaveOut(members, func(s *TierStatus) bool { return len(s.Waits) > 0 })
+	}
+	for _, s := range members {
+		g.Tiers = append(g.Tiers, s.Tier)
+		if s.Act == ActUpdate && !g.stuck {
 			g.Act = ActUpdate
 		}
 	}
-	if g.stuck {
-		g.Act = ActNone
-	}
-	if g.locked() || g.stuck || !goesOn {
-		return g
+	return g
+}
+
+// leaveOut gives those that stay: all of them where all would leave.
+func leaveOut(members []*TierStatus, leaves func(*TierStatus) bool) []*TierStatus {
+	stay := slices.DeleteFunc(slices.Clone(members), leaves)
+	if len(stay) == 0 {
+		return members
 	}
 	for _, s := range members {
-		if len(s.Waits) > 0 {
-			s.State, s.Act, s.Group = Blocked, ActNone, ""
-			s.Gate, s.GateReason, s.Stale, s.StaleReason = "", "", "", ""
-			g.remove(s.Tier)
+		if !leaves(s) {
+			continue
 		}
+		if s.State != Held {
+			s.State = Blocked
+		}
+		s.Act, s.Group = ActNone, ""
+		s.Gate, s.GateReason, s.Stale, s.StaleReason = "", "", "", ""
 	}
-	return g
+	return stay
 }
 
 // join adds a free tier to the open proposal of its group, or to a new one.
@@ -218,11 +223,11 @@ func (r *Result) shutGroups() {
 				g.Gate = inGroup(g.Tiers, tier, s.Gate)
 			}
 		}
-		g.Now = cmp.Or(g.Gate, r.mustNotBring(g), stale)
+		shut := cmp.Or(g.Gate, r.mustNotBring(g))
+		g.Now = cmp.Or(shut, stale)
 		for _, s := range members {
-			s.others = ""
-			if s.Gate == "" && (g.Act != ActUpdate || g.Gate != "") {
-				s.others = cmp.Or(g.Gate, g.Now)
+			if s.others = ""; s.Gate == "" {
+				s.others = shut
 			}
 		}
 	}

@@ -28,17 +28,18 @@ var (
 	edge1 = layout.Tier{Seed: "app", Cluster: "edge", Ordinal: 1}
 )
 
+func makeTier(t layout.Tier, hash layout.Hash, needs ...plan.Prerequisite) plan.Tier {
+	return plan.Tier{Cluster: t.Cluster, Ordinal: t.Ordinal, Contents: "c1", Prerequisites: needs, Entries: []plan.Entry{
+		{Path: t.Dir(""), Mode: plan.ModeTree, Hash: hash},
+		{Path: t.ReconcilerFile("", "clusters/"+t.Cluster, false), Mode: plan.ModeFile, Hash: hash},
+	}}
+}
+
 func makePlan() *fixture {
-	tier := func(t layout.Tier, hash layout.Hash, needs ...plan.Prerequisite) plan.Tier {
-		return plan.Tier{Cluster: t.Cluster, Ordinal: t.Ordinal, Contents: "c1", Prerequisites: needs, Entries: []plan.Entry{
-			{Path: t.Dir(""), Mode: plan.ModeTree, Hash: hash},
-			{Path: t.ReconcilerFile("", "clusters/"+t.Cluster, false), Mode: plan.ModeFile, Hash: hash},
-		}}
-	}
 	f := &fixture{plan: &plan.Plan{Seed: "app", Tiers: []plan.Tier{
-		tier(edge0, "e0", plan.Prerequisite{Cluster: "mgmt", Ordinal: 0, Why: "the cluster"}),
-		tier(edge1, "e1", plan.Prerequisite{Cluster: "edge", Ordinal: 0, Why: "the namespace"}),
-		tier(mgmt0, "m0"),
+		makeTier(edge0, "e0", plan.Prerequisite{Cluster: "mgmt", Ordinal: 0, Why: "the cluster"}),
+		makeTier(edge1, "e1", plan.Prerequisite{Cluster: "edge", Ordinal: 0, Why: "the namespace"}),
+		makeTier(mgmt0, "m0"),
 	}, Contents: []plan.Contents{{ID: "c1", Objects: []plan.Object{{File: "a.yaml"}}}}}}
 	f.facts.Tiers = map[layout.Tier]release.TierFacts{}
 	for _, t := range []layout.Tier{mgmt0, edge0, edge1} {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/test/golden"
 )
@@ -27,6 +29,10 @@ import (
 //	leaves TIER everything|nothing               what the reconciler would leave if it went now
 //	closed TIER None|Merged|Rejected|unasked     what became of the last proposal
 //	other SEED/CLUSTER/NN STATE                  a tier of another seed
+//	fleet GROUPBY                                another plan, of makeFleet, proposed in groups
+//	group by GROUPBY
+//	group NAME none|open [edited] [rejected] [stale] [TIER|TIER=other ...]
+//	                                             a proposal of several tiers
 //	suspend | resume | cannot plan | can plan
 //	remove                                       the seed leaves: another plan
 //	show                                         prints states, acts and waits
@@ -94,6 +100,14 @@ func (f *fixture) happen(t *testing.T, words []string) {
 		f.removal()
 		return
 	}
+	switch words[0] {
+	case "fleet":
+		*f = *makeFleet(v1alpha1.GroupBy(words[1]))
+		return
+	case "group":
+		f.group(t, words[1], words[2:])
+		return
+	}
 	tier := tierOf(t, words[1])
 	switch words[0] {
 	case "base":
@@ -119,6 +133,75 @@ func (f *fixture) happen(t *testing.T, words []string) {
 	default:
 		t.Fatalf("the script says %q", words)
 	}
+}
+
+// makeFleet is a plan on four clusters: mgmt/00 comes first, then 00 of the others, then
+// east/01 and west/01.
+func makeFleet(by v1alpha1.GroupBy) *fixture {
+	f := makePlan()
+	f.plan.Tiers, f.facts.GroupBy = nil, by
+	for _, cluster := range []string{"east", "mgmt", "north", "west"} {
+		for ordinal := range 2 {
+			name := layout.Tier{Seed: "app", Cluster: cluster, Ordinal: ordinal}
+			pre, level := plan.Prerequisite{Cluster: "mgmt", Why: "the cluster"}, 1
+			if ordinal == 1 {
+				pre, level = plan.Prerequisite{Cluster: cluster, Why: "the namespace"}, 2
+			}
+			t := makeTier(name, layout.Hash(cluster+name.Number()), pre)
+			t.Level = level
+			switch {
+			case cluster == "mgmt" && ordinal == 0:
+				t.Level, t.Prerequisites = 0, nil
+			case ordinal == 1 && (cluster == "mgmt" || cluster == "north"):
+				continue
+			}
+			f.plan.Tiers = append(f.plan.Tiers, t)
+			f.facts.Tiers[name] = release.TierFacts{Base: release.BaseNothing, Closed: release.ClosedNone}
+		}
+	}
+	return f
+}
+
+// group changes the facts of a proposal of several tiers.
+func (f *fixture) group(t *testing.T, name string, words []string) {
+	t.Helper()
+	if name == "by" {
+		f.facts.GroupBy = v1alpha1.GroupBy(words[0])
+		return
+	}
+	f.facts.Groups = slices.DeleteFunc(f.facts.Groups, func(g release.Group) bool { return g.Name == name })
+	for tier, facts := range f.facts.Tiers {
+		if facts.Proposal != nil && facts.Proposal.Group == name {
+			facts.Proposal = nil
+			f.facts.Tiers[tier] = facts
+		}
+	}
+	if words[0] == "none" {
+		return
+	}
+	listed, of := release.Group{Name: name}, release.Proposal{Group: name}
+	for _, w := range words[1:] {
+		switch w {
+		case "edited":
+			listed.Edited, of.Edited = true, true
+		case "rejected":
+			listed.Rejected, of.Rejected = true, true
+		case "stale":
+			of.Stale = true
+		default:
+			word, _, other := strings.Cut(w, "=")
+			tier, p := tierOf(t, word), of
+			listed.Tiers = append(listed.Tiers, tier)
+			if other {
+				p.Wants = "other"
+			}
+			if other && of.Rejected || f.facts.Tiers[tier].Proposal != nil {
+				continue // another proposal is the tier's
+			}
+			f.proposal(tier, p)
+		}
+	}
+	f.facts.Groups = append(f.facts.Groups, listed)
 }
 
 func (f *fixture) propose(tier layout.Tier, words []string) {
@@ -156,10 +239,35 @@ func (f *fixture) show() string {
 	result := release.Next(f.plan, f.facts)
 	for _, s := range result.Tiers {
 		fmt.Fprintf(&out, "| %s/%s %s", s.Tier.Cluster, s.Tier.Number(), s.State)
-		if s.Act != release.ActNone {
+		if s.Group != "" {
+			fmt.Fprintf(&out, " in %s", s.Group)
+		} else if s.Act != release.ActNone {
 			fmt.Fprintf(&out, " → %s", s.Act)
 		}
+		if s.Moves {
+			out.WriteString(", moves")
+		}
 		fmt.Fprintf(&out, " (%s): %s\n", s.Reason, s.Message)
+	}
+	for _, g := range result.Groups {
+		fmt.Fprintf(&out, "| group %s", g.Name)
+		if g.Act != release.ActNone {
+			fmt.Fprintf(&out, " → %s", g.Act)
+		}
+		out.WriteString(":")
+		for _, tier := range g.Tiers {
+			fmt.Fprintf(&out, " %s/%s", tier.Cluster, tier.Number())
+		}
+		if g.Act == release.ActSupersede {
+			fmt.Fprintf(&out, " (%s)", g.Why)
+		}
+		if g.Now != "" {
+			fmt.Fprintf(&out, "; as it is, do not merge: %s", g.Now)
+		}
+		if g.Gate != "" && g.Gate != g.Now {
+			fmt.Fprintf(&out, "; afterwards: %s", g.Gate)
+		}
+		out.WriteString("\n")
 	}
 	fmt.Fprintf(&out, "| settled %v, done %v\n", result.Settled, result.Done)
 	return out.String()
