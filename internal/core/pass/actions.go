@@ -167,38 +167,37 @@ func (d *decider) leaveRepos(s *Seed) []Action {
 }
 
 // markers deletes the markers of a seed that have done their work, or that ask about an
-// earlier plan, and keeps what was confirmed known while it is under way: the marker of a
-// removal goes along with the plan of the removal, that of what leaves stays at its plan.
-// Who confirmed that so many plantings go confirmed also what goes with them. stays says
-// that the plan's branch does not move.
+// earlier plan, and keeps the others at the plan. stays says that the plan's branch does not move.
 func (d *decider) markers(s *Seed, repo string, stays bool) []Action {
 	r := d.facts.Repos[repo]
-	sure := d.facts.ControlPlane.Unread == "" && s.Failure == nil // where nothing is removed, nothing is to be
-	ours := func(at layout.Hash) bool { return at != "" && at == s.previous.commit(repo) }
+	keep := map[string]bool{}
+	keep[layout.ConfirmBranch(r.Base, s.Name)], keep[layout.ConfirmLeavingBranch(r.Base, s.Name)] = d.confirmations(s, repo, stays)
+	keep[layout.RetryBranch(r.Base, s.Name)] = s.retryLater[repo] && stays && d.retries(repo, s.previous, s.Name)
 	var out []Action
-	move := func(branch string, toPlan bool) {
+	for _, branch := range slices.Sorted(maps.Keys(keep)) {
 		a := Action{Verb: Drop, Repo: repo, Seed: s.Name, Branch: branch, Old: r.Refs[branch]}
 		switch {
-		case toPlan && stays && ours(a.Old), !toPlan && a.Old == "":
-			return
-		case toPlan:
+		case keep[branch] && stays && a.Old == s.previous.commit(repo), !keep[branch] && a.Old == "":
+			continue
+		case keep[branch]:
 			a.Verb = MoveToPlan
 		}
 		out = append(out, a)
 	}
-	leavingBranch, removalBranch := layout.ConfirmLeavingBranch(r.Base, s.Name), layout.ConfirmBranch(r.Base, s.Name)
-	leaving := ours(r.Refs[leavingBranch]) && (stays || s.sameLeaving()) && (!sure || s.leaves())
-	if at := r.Refs[removalBranch]; at != "" {
-		goesOn := ours(at) && (s.Plan.Removal || stays && !sure)
-		move(removalBranch, goesOn)
-		leaving = leaving || !goesOn && ours(at) && sure && s.leaves()
-	}
-	move(leavingBranch, leaving)
-	retryBranch := layout.RetryBranch(r.Base, s.Name)
-	if at := r.Refs[retryBranch]; at != "" && !(s.retryLater[repo] && stays && ours(at)) {
-		move(retryBranch, false)
-	}
 	return out
+}
+
+// confirmations keeps what was confirmed known while it is under way: the marker of a removal
+// goes along with the plan of the removal, that of what leaves stays at its plan. Who
+// confirmed that so many plantings go confirmed also what goes with them.
+func (d *decider) confirmations(s *Seed, repo string, stays bool) (removal, leaving bool) {
+	r := d.facts.Repos[repo]
+	sure := d.facts.ControlPlane.Unread == "" && s.Failure == nil // where nothing is removed, nothing is to be
+	ours := func(marker string) bool { return r.Refs[marker] != "" && r.Refs[marker] == s.previous.commit(repo) }
+	confirmed := ours(layout.ConfirmBranch(r.Base, s.Name))
+	removal = confirmed && (s.Plan.Removal || stays && !sure)
+	leaving = ours(layout.ConfirmLeavingBranch(r.Base, s.Name)) && (stays || s.sameLeaving()) && (!sure || s.leaves())
+	return removal, leaving || confirmed && !removal && sure && s.leaves()
 }
 
 // forget deletes the branches of a seed that is wholly gone: first those of its

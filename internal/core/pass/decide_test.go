@@ -101,8 +101,6 @@ func planted(f *fleet, seeds map[string][]string) *fleet {
 
 func web(objects ...string) map[string][]string { return map[string][]string{"web": objects} }
 
-var both = on("east,west")
-
 func TestDecide(t *testing.T) {
 	cases{
 		"a new seed is planned in every repository before it is proposed": {

@@ -145,7 +145,7 @@ func TestMarkers(t *testing.T) {
 		"so many plantings are confirmed together with what only a person may let go": {
 			fleet: wide(t), arrange: func(f *fleet) { f.mark("a", layout.ConfirmBranch, "web", "") },
 			wantStates:  []string{"web/c1/00 Released Healthy", "web/c2/00 Held DeletionGuard", "web/c3/00 Held DeletionGuard", "web/c4/00 Held DeletionGuard", "web/c5/00 Held DeletionGuard"},
-			wantActions: []string{"a: PushPlan plan/web 3", "a: Drop tier/web/c1/00", "a: Drop confirm/web", "a: MoveToPlan confirm-leaving/web"},
+			wantActions: []string{"a: PushPlan plan/web 3", "a: Drop tier/web/c1/00", "a: MoveToPlan confirm-leaving/web", "a: Drop confirm/web"},
 		},
 	}.run(t)
 }
