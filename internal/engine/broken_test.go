@@ -7,9 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
-	"github.com/google/go-cmp/cmp"
 )
 
 // plainSeed is a seed of one ConfigMap; on may be empty for all workload clusters.

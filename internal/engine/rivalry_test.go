@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"sigs.k8s.io/yaml"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -18,7 +19,6 @@ import (
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/test/golden"
-	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // plantedWeb is an estate in which the seed "web" is released on some clusters.

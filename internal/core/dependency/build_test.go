@@ -12,6 +12,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/placement"
+	"github.com/furrow-dev/furrow/test/golden"
 )
 
 // fleet is a management cluster and a workload cluster; both are there.
@@ -89,6 +90,17 @@ func edges(g *Graph) []string {
 // edgesOf are those of one rule.
 func edgesOf(g *Graph, rule string) []string {
 	return slices.DeleteFunc(edges(g), func(s string) bool { return !strings.Contains(s, " ("+rule+": ") })
+}
+
+// fields are findings without their texts, in order.
+func fields(findings []Finding) []string {
+	var out []string
+	for _, f := range findings {
+		p := manifest.Problem{Reason: f.Reason, Object: f.Object.String(), Field: f.Field, Cluster: f.Cluster}
+		out = append(out, f.Seed+": "+golden.Fields(p))
+	}
+	slices.Sort(out)
+	return out
 }
 
 // said are findings for people, in order.

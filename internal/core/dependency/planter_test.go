@@ -38,20 +38,20 @@ func planterCase(t *testing.T, name string) []byte {
 	return data
 }
 
-// golden is what Planter wrote into its annotations: where objects go, and what
+// goldenPlacement is what Planter wrote into its annotations: where objects go, and what
 // they wait for on their own cluster.
-type golden struct {
+type goldenPlacement struct {
 	clusters map[string]string
 	waits    map[string][]string
 }
 
-func goldenOf(t *testing.T) golden {
+func goldenOf(t *testing.T) goldenPlacement {
 	t.Helper()
 	objects, err := manifest.Parse("planted.yaml", planterCase(t, "planted.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := golden{map[string]string{}, map[string][]string{}}
+	g := goldenPlacement{map[string]string{}, map[string][]string{}}
 	for _, o := range objects {
 		cluster := "central" // SELF
 		if _, name, named := strings.Cut(o.Annotation("planter.nephio.org/cluster"), "|"); named {
@@ -75,8 +75,8 @@ func goldenOf(t *testing.T) golden {
 }
 
 // without is what is left of the golden result when the seed lacks an object.
-func (g golden) without(id string) golden {
-	out := golden{maps.Clone(g.clusters), maps.Clone(g.waits)}
+func (g goldenPlacement) without(id string) goldenPlacement {
+	out := goldenPlacement{maps.Clone(g.clusters), maps.Clone(g.waits)}
 	delete(out.clusters, id)
 	delete(out.waits, id)
 	for from, to := range out.waits {
@@ -91,7 +91,7 @@ func TestPlanterSeedsArePlantedAsPlanterDoes(t *testing.T) {
 	want := goldenOf(t)
 	cases := map[string]struct {
 		file string
-		want golden
+		want goldenPlacement
 	}{
 		"the seed alone, without the CRD that a plugin adds":  {"seed.yaml", want.without("apiextensions.k8s.io/CustomResourceDefinition/networks.planter.nephio.org")},
 		"the seed after the plugin for networks":              {"after-network-plugin.yaml", want},
@@ -126,7 +126,7 @@ func TestPlanterSeedsArePlantedAsPlanterDoes(t *testing.T) {
 
 // checkPlanterEdges holds the edges to the golden ones, and to the one that
 // Planter draws without writing it down: everything on a cluster waits for it.
-func checkPlanterEdges(t *testing.T, want golden, g *Graph) {
+func checkPlanterEdges(t *testing.T, want goldenPlacement, g *Graph) {
 	t.Helper()
 	const creator = "planter.nephio.org/Cluster/network-service/edge1"
 	waits, across := map[string][]string{}, map[string][]string{}

@@ -1,6 +1,8 @@
 package dependency
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,6 +11,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/placement"
+	"github.com/furrow-dev/furrow/test/golden"
 )
 
 func TestEveryRuleSaysWhatItDoesAndWhy(t *testing.T) {
@@ -32,16 +35,18 @@ type ruleCase struct {
 
 func runRuleCases(t *testing.T, rule string, cases map[string]ruleCase) {
 	t.Helper()
+	texts := golden.Of(t)
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {
 			result := graphOf(t, c.tree)
 			if diff := cmp.Diff(c.wantEdges, edgesOf(result.Graph, rule), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("the edges differ (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(c.wantWarned, said(result.Warnings)); diff != "" {
+			texts.Add(sentence, strings.Join(said(slices.Concat(result.Warnings, result.Errors)), "\n"))
+			if diff := cmp.Diff(c.wantWarned, fields(result.Warnings)); diff != "" {
 				t.Errorf("the warnings differ (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(c.wantErrors, said(result.Errors)); diff != "" {
+			if diff := cmp.Diff(c.wantErrors, fields(result.Errors)); diff != "" {
 				t.Errorf("the errors differ (-want +got):\n%s", diff)
 			}
 		})
@@ -67,7 +72,7 @@ func TestRuleNamespace(t *testing.T) {
 		},
 		"a Namespace on another cluster does not do": {
 			tree:       fleet + "-- seeds/base.yaml --\napiVersion: v1\nkind: Namespace\nmetadata: {name: shop, annotations: {furrow.dev/cluster: mgmt}}\n-- seeds/web.yaml --\n" + shopContent,
-			wantWarned: []string{`web: core/ConfigMap/shop/c: no seed brings Namespace "shop" to cluster edge. Add it, or list it in spec.provides.namespaces of the Cluster.`},
+			wantWarned: []string{"web: core/ConfigMap/shop/c: MissingDependency cluster=edge"},
 		},
 		"default, kube-* and the reconciler's namespace are everywhere": {
 			tree: fleet + "-- seeds/web.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: kube-public}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: flux-system}\n",
@@ -85,7 +90,6 @@ func TestRuleCRD(t *testing.T) {
 	provides := func(names string) string {
 		return "-- clusters.yaml --\napiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge}\nspec: {provides: {customResourceDefinitions: [" + names + "]}}\n"
 	}
-	missing := []string{"web: example.com/Slice/gold: no seed brings the CustomResourceDefinition of Slice.example.com to cluster edge. Add it, or list it in spec.provides.customResourceDefinitions of the Cluster."}
 	runRuleCases(t, "crd", map[string]ruleCase{
 		"a custom resource waits for its CRD, whatever its version": {
 			tree:      fleet + "-- seeds/web.yaml --\n" + sliceCRD + "---\n" + aSlice,
@@ -97,14 +101,14 @@ func TestRuleCRD(t *testing.T) {
 		},
 		"a CRD on another cluster does not do": {
 			tree:       fleet + "-- seeds/api.yaml --\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: slices.example.com, annotations: {furrow.dev/cluster: mgmt}}\nspec: {group: example.com, scope: Cluster, names: {kind: Slice, plural: slices}}\n-- seeds/web.yaml --\n" + aSlice,
-			wantWarned: missing,
+			wantWarned: []string{"web: example.com/Slice/gold: MissingDependency cluster=edge"},
 		},
 		"what Kubernetes serves needs none": {
 			tree: fleet + "-- seeds/web.yaml --\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: r}\n",
 		},
 		"what the cluster provides needs none":        {tree: provides("slices.example.com") + "-- seeds/web.yaml --\n" + aSlice},
-		"a CRD of another group does not do":          {tree: provides("slices.example.org") + "-- seeds/web.yaml --\n" + aSlice, wantWarned: missing},
-		"a CRD whose name only starts alike does not": {tree: provides("slicegroups.example.com") + "-- seeds/web.yaml --\n" + aSlice, wantWarned: missing},
+		"a CRD of another group does not do":          {tree: provides("slices.example.org") + "-- seeds/web.yaml --\n" + aSlice, wantWarned: []string{"web: example.com/Slice/gold: MissingDependency cluster=edge"}},
+		"a CRD whose name only starts alike does not": {tree: provides("slicegroups.example.com") + "-- seeds/web.yaml --\n" + aSlice, wantWarned: []string{"web: example.com/Slice/gold: MissingDependency cluster=edge"}},
 		"a rule that is switched off neither draws nor warns": {
 			tree: fleet + "-- seeds/web/seed.yaml --\napiVersion: furrow.dev/v1alpha1\nkind: Seed\nmetadata: {name: web}\nspec: {disabledRules: [crd]}\n-- seeds/web/web.yaml --\n" + aSlice,
 		},
@@ -133,14 +137,14 @@ func TestRuleCluster(t *testing.T) {
 			wantEdges: []string{
 				"core/ConfigMap/default/c on edge-1 waits for cluster.x-k8s.io/Cluster/default/edge-1 on mgmt (cluster: edge-1 is created by cluster.x-k8s.io/Cluster/default/edge-1)",
 			},
-			wantWarned: []string{"web: cluster.x-k8s.io/Cluster/default/edge-1: no seed brings the CustomResourceDefinition of Cluster.cluster.x-k8s.io to cluster mgmt. Add it, or list it in spec.provides.customResourceDefinitions of the Cluster."},
+			wantWarned: []string{"web: cluster.x-k8s.io/Cluster/default/edge-1: MissingDependency cluster=mgmt"},
 		},
 		"also the objects of other seeds": {
 			tree: fleet + "-- seeds/infra.yaml --\n" + capi + "-- seeds/web.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default, annotations: {furrow.dev/cluster: edge-1}}\n",
 			wantEdges: []string{
 				"core/ConfigMap/default/c on edge-1 waits for cluster.x-k8s.io/Cluster/default/edge-1 on mgmt (cluster: edge-1 is created by cluster.x-k8s.io/Cluster/default/edge-1 (of seed infra))",
 			},
-			wantWarned: []string{"infra: cluster.x-k8s.io/Cluster/default/edge-1: no seed brings the CustomResourceDefinition of Cluster.cluster.x-k8s.io to cluster mgmt. Add it, or list it in spec.provides.customResourceDefinitions of the Cluster."},
+			wantWarned: []string{"infra: cluster.x-k8s.io/Cluster/default/edge-1: MissingDependency cluster=mgmt"},
 		},
 		"nothing waits on a cluster that is simply there": {
 			tree: fleet + "-- seeds/web.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default}\n",
@@ -173,8 +177,8 @@ func TestAClusterWhoseCreatorCannotBePlannedHoldsWhatIsOnIt(t *testing.T) {
 		t.Fatal(failed)
 	}
 	result := Build(seedsOf(t, cat)[1:], cat.Inventory)
-	want := []string{"web: core/ConfigMap/default/c: cluster edge-1 is created by cluster.x-k8s.io/Cluster/default/edge-1 of seed infra, which cannot be planned. Correct that seed first."}
-	if diff := cmp.Diff(want, said(result.Errors)); diff != "" {
+	want := []string{"web: core/ConfigMap/default/c: BrokenSeed cluster=edge-1"}
+	if diff := cmp.Diff(want, fields(result.Errors)); diff != "" {
 		t.Errorf("the errors differ (-want +got):\n%s", diff)
 	}
 }
@@ -219,18 +223,18 @@ func TestRuleDeclared(t *testing.T) {
 		},
 		"an object that is in no seed is an error": {
 			tree:       waiting("furrow.dev/depends-on: core/ConfigMap/default/zero"),
-			wantErrors: []string{"web: core/ConfigMap/default/second: annotation furrow.dev/depends-on names core/ConfigMap/default/zero, which is in no seed. Add that object, or correct the annotation."},
+			wantErrors: []string{"web: core/ConfigMap/default/second: MissingDependency field=furrow.dev/depends-on"},
 		},
 		"the object itself is an error": {
 			tree:       waiting("furrow.dev/depends-on: core/ConfigMap/default/second"),
-			wantErrors: []string{"web: core/ConfigMap/default/second: annotation furrow.dev/depends-on names the object itself. Correct the annotation."},
+			wantErrors: []string{"web: core/ConfigMap/default/second: InvalidDependency field=furrow.dev/depends-on"},
 		},
 		"a wrong form is an error, in each dialect": {
 			tree: waiting(`furrow.dev/depends-on: ConfigMap/first, config.kubernetes.io/depends-on: core/v1/ConfigMap/default/first, planter.nephio.org/dependencies: "v1|ConfigMap|first", furrow.dev/cluster: edge`),
 			wantErrors: []string{
-				`web: core/ConfigMap/default/second: annotation config.kubernetes.io/depends-on: "core/v1/ConfigMap/default/first" is not of the form group/namespaces/namespace/Kind/name or group/Kind/name. Correct the annotation.`,
-				`web: core/ConfigMap/default/second: annotation furrow.dev/depends-on: "ConfigMap/first" is not of the form group/Kind/namespace/name. Correct the annotation.`,
-				`web: core/ConfigMap/default/second: annotation planter.nephio.org/dependencies: "v1|ConfigMap|first" is not of the form apiVersion|Kind|namespace|name. Correct the annotation.`,
+				"web: core/ConfigMap/default/second: InvalidDependency field=config.kubernetes.io/depends-on",
+				"web: core/ConfigMap/default/second: InvalidDependency field=furrow.dev/depends-on",
+				"web: core/ConfigMap/default/second: InvalidDependency field=planter.nephio.org/dependencies",
 			},
 			wantEdges: nil,
 		},
@@ -255,8 +259,8 @@ func TestNothingWaitsForWhatLeaves(t *testing.T) {
 	}
 	seeds[0].Kept = []KeptEdge{{From: seeds[0].Leaving[1], To: seeds[0].Leaving[0], Rule: "namespace", Why: "metadata.namespace: shop"}}
 	result := Build(seeds, cat.Inventory)
-	wantErrors := []string{"web: core/ConfigMap/shop/c: it needs core/Namespace/shop on edge, which leaves its seed (metadata.namespace: shop). Put that back, or remove both."}
-	if diff := cmp.Diff(wantErrors, said(result.Errors)); diff != "" {
+	wantErrors := []string{"web: core/ConfigMap/shop/c: DependencyLeaving"}
+	if diff := cmp.Diff(wantErrors, fields(result.Errors)); diff != "" {
 		t.Errorf("the errors differ (-want +got):\n%s", diff)
 	}
 	wantEdges := []string{"core/Secret/shop/old on edge waits for core/Namespace/shop on edge (namespace: metadata.namespace: shop)"}

@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/test/golden"
 )
 
 func TestTiers(t *testing.T) {
@@ -82,33 +85,32 @@ func TestConflictsPrintTheirCircle(t *testing.T) {
 	cases := map[string]struct {
 		graph     *graphBuilder
 		pins      map[string]int
-		want      string
+		want      v1alpha1.Reason
+		wantEdges []string
 		wantSeeds []string
 	}{
 		"a circle of objects, with every edge's why": {
-			graph: makeGraph().wait("b two@x", "a one@x").wait("a one@x", "a three@y").wait("a three@y", "b two@x").wait("c far@x", "a one@x"),
-			want: `the objects wait for each other in a circle:
-  core/ConfigMap/one on x waits for core/ConfigMap/three on y (test: it is said so)
-  core/ConfigMap/three on y waits for core/ConfigMap/two on x (test: it is said so)
-  core/ConfigMap/two on x waits for core/ConfigMap/one on x (test: it is said so)`,
+			graph:     makeGraph().wait("b two@x", "a one@x").wait("a one@x", "a three@y").wait("a three@y", "b two@x").wait("c far@x", "a one@x"),
+			want:      v1alpha1.ReasonDependencyCycle,
+			wantEdges: []string{"core/ConfigMap/one on x → core/ConfigMap/three on y", "core/ConfigMap/three on y → core/ConfigMap/two on x", "core/ConfigMap/two on x → core/ConfigMap/one on x"},
 			wantSeeds: []string{"a", "b"},
 		},
 		"objects that share a tier, of which one now waits for the other": {
-			graph: makeGraph().wait("a one@x", "a two@x"),
-			pins:  map[string]int{"a one@x": 0, "a two@x": 0},
-			want: `an object would have to move to another tier, which is not possible without deleting it:
-  core/ConfigMap/one on x waits for core/ConfigMap/two on x (test: it is said so)`,
+			graph:     makeGraph().wait("a one@x", "a two@x"),
+			pins:      map[string]int{"a one@x": 0, "a two@x": 0},
+			want:      v1alpha1.ReasonTierPinned,
+			wantEdges: []string{"core/ConfigMap/one on x → core/ConfigMap/two on x"},
 			wantSeeds: []string{"a"},
 		},
 		"two tiers that now wait for each other": {
-			graph: makeGraph().wait("a one@x", "a two@x").wait("a four@x", "a three@x"),
-			pins:  map[string]int{"a one@x": 0, "a three@x": 0, "a two@x": 1, "a four@x": 1},
-			want: `an object would have to move to another tier, which is not possible without deleting it:
-  core/ConfigMap/four on x waits for core/ConfigMap/three on x (test: it is said so)
-  core/ConfigMap/one on x waits for core/ConfigMap/two on x (test: it is said so)`,
+			graph:     makeGraph().wait("a one@x", "a two@x").wait("a four@x", "a three@x"),
+			pins:      map[string]int{"a one@x": 0, "a three@x": 0, "a two@x": 1, "a four@x": 1},
+			want:      v1alpha1.ReasonTierPinned,
+			wantEdges: []string{"core/ConfigMap/four on x → core/ConfigMap/three on x", "core/ConfigMap/one on x → core/ConfigMap/two on x"},
 			wantSeeds: []string{"a"},
 		},
 	}
+	texts := golden.Of(t)
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {
 			pins := map[Vertex]int{}
@@ -119,8 +121,16 @@ func TestConflictsPrintTheirCircle(t *testing.T) {
 			if conflict == nil {
 				t.Fatal("no conflict")
 			}
-			if diff := cmp.Diff(c.want, conflict.Error()); diff != "" {
-				t.Errorf("the message differs (-want +got):\n%s", diff)
+			texts.Add(sentence, conflict.Problem().Text())
+			var edges []string
+			for _, e := range conflict.Edges {
+				edges = append(edges, conflict.graph.Vertices[e.From].String()+" → "+conflict.graph.Vertices[e.To].String())
+			}
+			if got := conflict.Problem().Reason; got != c.want {
+				t.Errorf("the reason is %s, want %s", got, c.want)
+			}
+			if diff := cmp.Diff(c.wantEdges, edges); diff != "" {
+				t.Errorf("the edges differ (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(c.wantSeeds, conflict.Seeds); diff != "" {
 				t.Errorf("the seeds differ (-want +got):\n%s", diff)

@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/furrow-dev/furrow/test/golden"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/furrow-dev/furrow/test/golden"
 )
 
 func TestComplete(t *testing.T) {

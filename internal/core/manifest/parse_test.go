@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/furrow-dev/furrow/test/golden"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/furrow-dev/furrow/test/golden"
 )
 
 // pod is a document with a name, and whatever lines follow.

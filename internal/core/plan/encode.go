@@ -175,7 +175,7 @@ func invalid(format string, args ...any) error {
 func decodeFile(tree fs.FS, name string, into any) error {
 	data, err := fs.ReadFile(tree, name)
 	if err != nil {
-		return fmt.Errorf("reading %s: %w", name, err)
+		return fmt.Errorf("reading %s: %w", name, manifest.About(manifest.Problem{Reason: v1alpha1.ReasonInvalidPlan, Path: name}, err))
 	}
 	if err := yaml.NewDecoder(bytes.NewReader(data)).Decode(into); err != nil {
 		return invalid("%s: %v", name, err)

@@ -10,8 +10,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/test/golden"
 )
 
 // fleetOf is a control plane of n workload clusters and one seed.
@@ -129,38 +132,38 @@ func TestAPlanThatTouchesMoreThanItsOwnIsNotRead(t *testing.T) {
 	dir := func(p *plan.Plan) *plan.Entry { return &p.Tiers[0].Entries[0] }
 	file := func(p *plan.Plan) *plan.Entry { return &p.Tiers[0].Entries[1] }
 	object := func(p *plan.Plan) *plan.Object { return &p.Contents[0].Objects[0] }
-	cases := map[string]struct {
-		change func(*plan.Plan)
-		want   string
-	}{
-		"a directory of another seed":      {func(p *plan.Plan) { dir(p).Path = "planted/edge-0000/shop/tier-00" }, `has the path "planted/edge-0000/shop/tier-00", which is not its own`},
-		"a directory of another tier":      {func(p *plan.Plan) { dir(p).Path = "planted/edge-0000/web/tier-01" }, "which is not its own"},
-		"a reconciler of another seed":     {func(p *plan.Plan) { file(p).Path = "clusters/edge-0000/furrow/shop/tier-00.yaml" }, "which is not its own"},
-		"a path that leaves the directory": {func(p *plan.Plan) { file(p).Path = "clusters/furrow/web/../../x.yaml" }, "which is not its own"},
-		"a mode that nobody knows":         {func(p *plan.Plan) { file(p).Mode = "link" }, `has an entry of mode "link", which is unknown`},
-		"a hash that is none":              {func(p *plan.Plan) { file(p).Hash = "HEAD" }, `has the hash "HEAD" at clusters/edge-0000/furrow/web/tier-00.yaml, which is not a Git object id`},
-		"half of a tier":                   {func(p *plan.Plan) { file(p).Hash = "" }, "has a hash for only some of its entries"},
-		"no entries":                       {func(p *plan.Plan) { p.Tiers[0].Entries = nil }, "not one tree and one file"},
-		"two directories":                  {func(p *plan.Plan) { p.Tiers[0].Entries = append(p.Tiers[0].Entries, *dir(p)) }, "not one tree and one file"},
-		"a reconciler that nobody knows":   {func(p *plan.Plan) { p.Tiers[0].Reconciler = "Cron" }, `has the reconciler "Cron", which is unknown`},
-		"another directory than contents":  {func(p *plan.Plan) { dir(p).Hash = other }, "edge-0000 tier 00 has contents that are not those of planted/edge-0000/web/tier-00"},
-		"other contents than planned":      {func(p *plan.Plan) { object(p).Hash = other }, "has contents that are not those of"},
-		"an object without a hash":         {func(p *plan.Plan) { object(p).Hash = "" }, `has the hash "", which is not a Git object id`},
-		"a file outside the directory":     {func(p *plan.Plan) { object(p).File = "../namespace.shop.yaml" }, `has the file "../namespace.shop.yaml", which is not its own`},
-		"contents that are not there":      {func(p *plan.Plan) { p.Tiers[0].Contents = "c9" }, `has the contents "c9", which are not in the plan`},
-		"contents that are there twice":    {func(p *plan.Plan) { p.Contents = append(p.Contents, p.Contents[0]) }, `it has the contents "c1" twice`},
+	cases := map[string]func(*plan.Plan){
+		"a directory of another seed":      func(p *plan.Plan) { dir(p).Path = "planted/edge-0000/shop/tier-00" },
+		"a directory of another tier":      func(p *plan.Plan) { dir(p).Path = "planted/edge-0000/web/tier-01" },
+		"a reconciler of another seed":     func(p *plan.Plan) { file(p).Path = "clusters/edge-0000/furrow/shop/tier-00.yaml" },
+		"a path that leaves the directory": func(p *plan.Plan) { file(p).Path = "clusters/furrow/web/../../x.yaml" },
+		"a mode that nobody knows":         func(p *plan.Plan) { file(p).Mode = "link" },
+		"a hash that is none":              func(p *plan.Plan) { file(p).Hash = "HEAD" },
+		"half of a tier":                   func(p *plan.Plan) { file(p).Hash = "" },
+		"no entries":                       func(p *plan.Plan) { p.Tiers[0].Entries = nil },
+		"two directories":                  func(p *plan.Plan) { p.Tiers[0].Entries = append(p.Tiers[0].Entries, *dir(p)) },
+		"a reconciler that nobody knows":   func(p *plan.Plan) { p.Tiers[0].Reconciler = "Cron" },
+		"another directory than contents":  func(p *plan.Plan) { dir(p).Hash = other },
+		"other contents than planned":      func(p *plan.Plan) { object(p).Hash = other },
+		"an object without a hash":         func(p *plan.Plan) { object(p).Hash = "" },
+		"a file outside the directory":     func(p *plan.Plan) { object(p).File = "../namespace.shop.yaml" },
+		"contents that are not there":      func(p *plan.Plan) { p.Tiers[0].Contents = "c9" },
+		"contents that are there twice":    func(p *plan.Plan) { p.Contents = append(p.Contents, p.Contents[0]) },
 	}
-	for sentence, c := range cases {
+	texts := golden.Of(t)
+	for sentence, change := range cases {
 		t.Run(sentence, func(t *testing.T) {
 			p := planOf(t, fleetOf(1, 2))
-			c.change(p)
+			change(p)
 			files, err := p.Encode()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := plan.Decode(from(files)); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("the error is %v, want %q", err, c.want)
+			_, err = plan.Decode(from(files))
+			if p := manifest.AsProblem(err); p.Reason != v1alpha1.ReasonInvalidPlan || p.Path != "plan.yaml" {
+				t.Errorf("the error is %v", err)
 			}
+			texts.Add(sentence, err.Error())
 		})
 	}
 }
@@ -168,23 +171,25 @@ func TestAPlanThatTouchesMoreThanItsOwnIsNotRead(t *testing.T) {
 func TestWrongPlansAreNotRead(t *testing.T) {
 	cases := map[string]struct {
 		files map[string][]byte
-		want  string
+		want  v1alpha1.Reason
 	}{
-		"there is none":       {nil, "reading plan.yaml: open plan.yaml: file does not exist"},
-		"another kind":        {map[string][]byte{"plan.yaml": []byte("apiVersion: v1\nkind: Plan\n")}, "plan.yaml: it is v1 Plan, where furrow.dev/v1alpha1 Plan is due"},
-		"another version":     {map[string][]byte{"plan.yaml": []byte("apiVersion: furrow.dev/v1beta1\nkind: Plan\n")}, "plan.yaml: it is furrow.dev/v1beta1 Plan, where furrow.dev/v1alpha1 Plan is due"},
-		"a part is missing":   {map[string][]byte{"plan.yaml": []byte("apiVersion: furrow.dev/v1alpha1\nkind: Plan\nparts: [plan-001.yaml]\n")}, "reading plan-001.yaml: open plan-001.yaml: file does not exist"},
-		"an empty file":       {map[string][]byte{"plan.yaml": nil}, "plan.yaml: EOF"},
-		"an id that is no id": {map[string][]byte{"plan.yaml": []byte("apiVersion: furrow.dev/v1alpha1\nkind: Plan\nplacements: [{object: web}]\n")}, `plan.yaml: object id "web" is neither group/Kind/namespace/name nor group/Kind/name`},
+		"there is none":       {nil, v1alpha1.ReasonInvalidPlan},
+		"another kind":        {map[string][]byte{"plan.yaml": []byte("apiVersion: v1\nkind: Plan\n")}, v1alpha1.ReasonInvalidPlan},
+		"another version":     {map[string][]byte{"plan.yaml": []byte("apiVersion: furrow.dev/v1beta1\nkind: Plan\n")}, v1alpha1.ReasonInvalidPlan},
+		"a part is missing":   {map[string][]byte{"plan.yaml": []byte("apiVersion: furrow.dev/v1alpha1\nkind: Plan\nparts: [plan-001.yaml]\n")}, v1alpha1.ReasonInvalidPlan},
+		"an empty file":       {map[string][]byte{"plan.yaml": nil}, v1alpha1.ReasonInvalidPlan},
+		"an id that is no id": {map[string][]byte{"plan.yaml": []byte("apiVersion: furrow.dev/v1alpha1\nkind: Plan\nplacements: [{object: web}]\n")}, v1alpha1.ReasonInvalidPlan},
 	}
+	texts := golden.Of(t)
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {
 			_, err := plan.Decode(from(c.files))
 			if err == nil {
 				t.Fatal("no error")
 			}
-			if diff := cmp.Diff(c.want, err.Error()); diff != "" {
-				t.Errorf("the message differs (-want +got):\n%s", diff)
+			texts.Add(sentence, err.Error())
+			if got := manifest.ReasonOf(err); got != c.want {
+				t.Errorf("the reason is %s, want %s", got, c.want)
 			}
 		})
 	}

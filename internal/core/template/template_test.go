@@ -6,7 +6,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/template"
+	"github.com/furrow-dev/furrow/test/golden"
 )
 
 func TestFunctions(t *testing.T) {
@@ -37,40 +40,45 @@ func TestFunctions(t *testing.T) {
 }
 
 func TestRenderErrors(t *testing.T) {
-	cases := map[string]struct{ text, want string }{
+	cases := map[string]struct {
+		text string
+		want v1alpha1.Reason
+	}{
 		"a variable that does not exist": {
 			"one\n{{ .Title }}",
-			`template "t": line 2:3: at <.Title>: there is no field Title here`,
+			v1alpha1.ReasonInvalidTemplate,
 		},
 		"a syntax error, with its line": {
 			"one\n\n{{ if }}",
-			`template "t": line 3: missing value for if`,
+			v1alpha1.ReasonInvalidTemplate,
 		},
 		"a function that does not exist": {
 			`{{ env "HOME" }}`,
-			`template "t": line 1: function "env" not defined`,
+			v1alpha1.ReasonInvalidTemplate,
 		},
 		"output without end": {
 			`{{ define "a" }}{{ template "a" . }}{{ end }}{{ range 100000 }}` + strings.Repeat("x", 100) + `{{ end }}`,
-			`template "t": it renders more than 1 MiB`,
+			v1alpha1.ReasonTemplateBudget,
 		},
 		"a template that calls itself without end": {
 			`{{ define "a" }}x{{ template "a" . }}{{ end }}{{ template "a" . }}`,
-			`template "t": line 1:29: its blocks and the templates that it calls nest more than 500 levels deep`,
+			v1alpha1.ReasonTemplateBudget,
 		},
 		"an indent without end": {
 			`{{ indent 1000000000 "x" }}`,
-			`template "t": line 1:3: at <indent 1000000000 "x">: indent: 1000000000 is not a valid indent: write 0 to 100`,
+			v1alpha1.ReasonInvalidTemplate,
 		},
 	}
+	texts := golden.Of(t)
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {
 			_, err := template.Render(template.Text{Name: "t", Text: c.text}, struct{ Name string }{"n"})
 			if err == nil {
 				t.Fatal("no error")
 			}
-			if diff := cmp.Diff(c.want, err.Error()); diff != "" {
-				t.Errorf("the message differs (-want +got):\n%s", diff)
+			texts.Add(sentence, err.Error())
+			if got := manifest.ReasonOf(err); got != c.want {
+				t.Errorf("got %s, want %s: %v", got, c.want, err)
 			}
 		})
 	}
