@@ -86,7 +86,7 @@ type Options struct {
 }
 
 const (
-	// slice is how long a pass acts before it publishes and observes anew: people merge meanwhile.
+	// slice is how long a pass takes before it publishes and observes anew: people merge meanwhile.
 	slice = 3 * time.Second
 	// forgeCalls is how many proposals are opened at once in a repository.
 	forgeCalls = 4

@@ -167,9 +167,9 @@ func (e *Engine) postpone(a *pass.Action, out *outcome, served map[string]bool) 
 	}
 }
 
-// timeIsOver says that a pass has acted for as long as it may.
+// timeIsOver says that a pass has taken as long as it may.
 func (e *Engine) timeIsOver() bool {
-	return e.config.Slice > 0 && e.config.Now().Sub(e.acting) >= e.config.Slice
+	return e.config.Slice > 0 && e.config.Now().Sub(e.began) >= e.config.Slice
 }
 
 // minBatch is how many proposals a pass opens at least in a repository.

@@ -146,8 +146,8 @@ type Config struct {
 	Person git.Person
 	// Interval lies between passes in which nothing changed; zero when they are made by hand.
 	Interval time.Duration
-	// Slice is how long a pass acts before it publishes and observes anew; as long as there
-	// is something to do when zero.
+	// Slice is how long a pass opens proposals before it publishes and observes anew, counted
+	// from its beginning; as long as there is something to do when zero.
 	Slice time.Duration
 	// ForgeCalls is how many proposals are opened at once in a repository; one when zero.
 	ForgeCalls int
@@ -164,8 +164,8 @@ type Config struct {
 type Engine struct {
 	config Config
 	repos  map[string]*openRepo
-	// began is when the present pass did, acting when it began to act.
-	began, acting time.Time
+	// began is when the present pass did.
+	began time.Time
 	// resume is the first seed that the last pass had no time for.
 	resume string
 	// loaded is the catalog of tree, which was read last.
@@ -235,7 +235,6 @@ func (e *Engine) Pass(ctx context.Context) (*Report, error) {
 		// must see that a run that has just begun is at work.
 		o.publish(ctx, o.report(d, &outcome{}))
 	}
-	e.acting = e.config.Now()
 	done := o.act(ctx, d)
 	report := o.report(d, done)
 	e.progress(stagePublishing, 0, 0)
