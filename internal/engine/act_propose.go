@@ -86,6 +86,7 @@ func edits(entries []plan.Entry) ([]git.Edit, error) {
 func (s *slice) propose(ctx context.Context) {
 	var proposed []layout.Tier
 	var mu sync.Mutex
+	opened := 0
 	open := func(u update) {
 		proposal, err := s.repo.Forge.Propose(ctx, *u.request)
 		mu.Lock()
@@ -94,6 +95,7 @@ func (s *slice) propose(ctx context.Context) {
 			s.failed(u.action, fmt.Errorf("proposing %s: %w", u.Ref, err))
 			return
 		}
+		opened++
 		s.repo.proposals[u.Ref], s.opened[s.repo.name+" "+u.Ref] = proposal, proposalFacts(proposal)
 		for _, m := range u.action.Tiers {
 			proposed = append(proposed, m.Tier)
@@ -102,7 +104,8 @@ func (s *slice) propose(ctx context.Context) {
 	late, served, calling := false, map[string]bool{}, max(1, s.engine.config.ForgeCalls)
 	var calls sync.WaitGroup
 	free := make(chan struct{}, calling)
-	for i, u := range slices.DeleteFunc(s.updates, func(u update) bool { return u.request == nil }) {
+	for i, u := range s.requests() {
+		free <- struct{}{} // which may take long, and then there is no time left
 		mu.Lock()
 		stopped := s.stopped(ctx)
 		mu.Unlock()
@@ -112,17 +115,23 @@ func (s *slice) propose(ctx context.Context) {
 		if i >= calling && s.engine.timeIsOver() { // however long the push took
 			late = true
 			s.engine.postpone(u.action, s.outcome, served)
+			<-free
 			continue
 		}
 		served[u.action.Seed] = true
 		if calling == 1 {
 			open(u)
+			<-free
 			continue
 		}
-		free <- struct{}{}
 		calls.Go(func() { open(u); <-free })
 	}
 	calls.Wait()
-	s.learn(len(proposed), late)
+	s.learn(opened, late)
 	s.decision.Proposed(proposed...)
+}
+
+// requests are the updates that proposals follow.
+func (s *slice) requests() []update {
+	return slices.DeleteFunc(slices.Clone(s.updates), func(u update) bool { return u.request == nil })
 }

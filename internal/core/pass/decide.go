@@ -310,8 +310,7 @@ func (d *decider) observeInForce() {
 			continue
 		}
 		s.fail(d.orphan(s))
-		same := s.previous != nil && s.previous.tiers != nil && s.Plan == s.previous.Plan
-		if same && !slices.ContainsFunc(s.Plan.Repos(), func(repo string) bool { return d.repo(repo) == nil }) {
+		if s.previous != nil && s.previous.tiers != nil && s.Plan == s.previous.Plan {
 			s.Tiers = maps.Clone(s.previous.tiers)
 			continue
 		}

@@ -6,7 +6,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/pass"
+	"github.com/furrow-dev/furrow/internal/core/plan"
 )
 
 // kinds are those of the last decision's questions, by round.
@@ -258,6 +260,51 @@ func TestDecide(t *testing.T) {
 			wantStates:  []string{"web/east/00 Queued Proposing"},
 			wantActions: []string{"a: PushPlan plan/web 4", "a: Propose tier/web/east/00 Update", "b: Drop plan/web"},
 		},
+		"a seed does not spread to a repository in which another owner has a plan of it": {
+			fleet: planted(two(t), web(configMap("c", 1, on("east")))),
+			arrange: func(f *fleet) {
+				f.ofOthers("b", "web")
+				f.seed("web", configMap("c", 1))
+			},
+			wantStates:  []string{"web stalled ForeignOwner", "web/east/00 Released Healthy"},
+			wantActions: []string{},
+		},
+		"of a control plane that cannot be read, the plans of others are not kept": {
+			fleet: released(t),
+			arrange: func(f *fleet) {
+				f.self.Owner = "other/test"
+				f.unread = "no answer"
+			},
+			wantStates:  []string{},
+			wantActions: []string{},
+		},
+		"the plan of another control plane is no reason to doubt the owner": {
+			fleet: planted(originated(one(t)), web(configMap("c", 1))),
+			arrange: func(f *fleet) {
+				f.self = plan.Identity{Owner: "renamed/test", Origin: "sha256:fedcba9876543210"}
+				f.put("control-plane.yaml", "apiVersion: furrow.dev/v1alpha1\nkind: ControlPlane\nmetadata: {name\n")
+			},
+			wantStates:  []string{"web stalled ForeignOwner"},
+			wantActions: []string{},
+		},
+		"what left a seed goes only once all else is released": {
+			fleet: planted(one(t), web(configMap("c", 1, on("east")), configMap("d", 1, on("east")))),
+			arrange: func(f *fleet) {
+				f.seed("web", configMap("c", 2, on("east")))
+				f.step()
+			},
+			wantStates:  []string{"web/east/00 Proposed ProposalOpen"},
+			wantActions: []string{"a: Gate tier/web/east/00 open"},
+		},
+		"a seed waits for what it needs of another one": {
+			fleet: one(t),
+			arrange: func(f *fleet) {
+				f.seed("web", configMap("first", 1, on("east")))
+				f.seed("api", configMap("d", 1, on("east"), after("first")))
+			},
+			wantStates:  []string{"api/east/00 Blocked WaitingForTier", "web/east/00 Queued Proposing"},
+			wantActions: []string{"a: PushPlan plan/api 1", "a: PushPlan plan/web 1", "a: Propose tier/web/east/00 Plant"},
+		},
 	}.run(t)
 }
 
@@ -265,4 +312,32 @@ func TestDecide(t *testing.T) {
 func originated(f *fleet) *fleet {
 	f.self.Origin = "sha256:0123456789abcdef"
 	return f
+}
+
+func TestNothingIsAskedAboutPlansOfOthers(t *testing.T) {
+	f := released(t)
+	f.self.Owner = "other/test"
+	f.decide()
+	if len(f.rounds) > 0 {
+		t.Errorf("asked %v", f.rounds)
+	}
+}
+
+func TestWaitsHaveTheStateOfTiersOfOtherSeeds(t *testing.T) {
+	f := one(t)
+	f.seed("web", configMap("first", 1, on("east")))
+	f.seed("api", configMap("d", 1, on("east"), after("first")))
+	f.step()
+	waits := func(d *pass.Decision) string { return string(d.Seeds["api"].Result.Tiers[0].Waits[0].State) }
+	d := f.decide()
+	if got := waits(d); got != "Proposed" {
+		t.Errorf("api waits for a tier that is %s", got)
+	}
+	f = one(t)
+	f.seed("web", configMap("first", 1, on("east")))
+	f.seed("api", configMap("d", 1, on("east"), after("first")))
+	d = f.decide()
+	if d.Proposed(layout.Tier{Seed: "web", Cluster: "east"}); waits(d) != "Proposed" || d.Seeds["web"].Result.Tiers[0].State != "Proposed" {
+		t.Errorf("after it was proposed, api waits for a tier that is %s", waits(d))
+	}
 }

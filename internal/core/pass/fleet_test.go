@@ -222,13 +222,19 @@ func (r *repository) isOnBase(id layout.Hash) bool {
 	return false
 }
 
-// facts are those that are observed before anything is asked.
-func (f *fleet) facts() *pass.Facts {
+func (f *fleet) catalog(tree fstest.MapFS) *catalog.Catalog {
 	f.t.Helper()
-	cat, err := catalog.Load(f.tree)
+	cat, err := catalog.Load(tree)
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	return cat
+}
+
+// facts are those that are observed before anything is asked.
+func (f *fleet) facts() *pass.Facts {
+	f.t.Helper()
+	cat := f.catalog(f.tree)
 	out := &pass.Facts{
 		Now: time.Unix(1_700_000_000, 0), Self: f.self, DeletionGuard: f.guard, Repos: map[string]*pass.Repo{}, Health: pass.Health{None: f.health.None, Failure: f.health.Failure},
 		ControlPlane: pass.ControlPlane{Revision: "main@sha1:1", Version: "1", Unread: f.unread, Scope: f.scope, Catalog: cat},
@@ -712,6 +718,16 @@ func (f *fleet) settle() *fleet {
 	}
 	f.t.Fatal("there is something to do after 20 passes")
 	return nil
+}
+
+// ofOthers gives a repository another owner's plan of a seed, on the cluster west.
+func (f *fleet) ofOthers(repo, seed string) {
+	f.t.Helper()
+	other := plan.Compute(plan.Input{Catalog: f.catalog(fstest.MapFS{
+		"repos/" + repo + ".yaml": f.tree["repos/"+repo+".yaml"], "clusters/west.yaml": {Data: []byte(document("Cluster", "west", "gitOpsRepo: "+repo))},
+		"seeds/" + seed + ".yaml": {Data: []byte(configMap("theirs", 1))},
+	}), Owner: "other/test"})[seed]
+	f.pushPlan(f.repos[repo], pass.Action{Repo: repo, Seed: seed, Branch: layout.PlanBranch("main", seed), Plan: other.Plan, Files: other.Files[repo]})
 }
 
 // mark puts a marker at the plan of a seed, or at another commit where at is not empty.

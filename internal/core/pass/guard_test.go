@@ -231,6 +231,80 @@ func TestRemovals(t *testing.T) {
 			wantStates:  []string{"web stalled RepositoryBroken"},
 			wantActions: []string{},
 		},
+		"a removal that has begun is not held as a whole again": {
+			fleet: planted(one(t), guarded),
+			arrange: func(f *fleet) {
+				f.remove("web")
+				f.mark("a", layout.ConfirmBranch, "web", "")
+				f.step()
+				delete(f.repos["a"].refs, layout.ConfirmBranch("main", "web"))
+			},
+			wantStates:  []string{"web/east/00 Held DeletionGuard"},
+			wantActions: []string{"a: Supersede tier/web/east/00", "a: Drop tier/web/east/00"},
+		},
+		"what is going counts among all there is": {
+			fleet: several(t, "a", "b", "c", "d", "e"),
+			arrange: func(f *fleet) {
+				f.guard = 70
+				f.remove("a", "b")
+				f.step()
+				f.remove("c")
+			},
+			wantStates:  []string{"a/east/00 Proposed RemovalOpen", "b/east/00 Proposed RemovalOpen", "c/east/00 Queued Proposing", "d/east/00 Released Healthy", "e/east/00 Released Healthy"},
+			wantActions: []string{"a: Gate tier/a/east/00 open", "a: Gate tier/b/east/00 open", "a: PushPlan plan/c removal 2", "a: Propose tier/c/east/00 Remove"},
+		},
+		"the control plane says how many may go at once": {
+			fleet: several(t, "a", "b", "c", "d", "e"),
+			arrange: func(f *fleet) {
+				f.put("control-plane.yaml", document("ControlPlane", "acme", "deletionGuard: 60"))
+				f.remove("a", "b", "c")
+			},
+			wantStates:  []string{"a/east/00 Queued Proposing", "b/east/00 Queued Proposing", "c/east/00 Queued Proposing", "d/east/00 Released Healthy", "e/east/00 Released Healthy"},
+			wantActions: []string{"a: PushPlan plan/a removal 2", "a: Propose tier/a/east/00 Remove", "a: PushPlan plan/b removal 2", "a: Propose tier/b/east/00 Remove", "a: PushPlan plan/c removal 2", "a: Propose tier/c/east/00 Remove"},
+		},
+		"the plan of another owner does not count among all there is": {
+			fleet: several(t, "a", "b", "c", "d"),
+			arrange: func(f *fleet) {
+				f.guard = 70
+				f.ofOthers("a", "web")
+				f.seed("web", configMap("x", 1, on("west")))
+				f.remove("a", "b", "c")
+			},
+			wantStates:  []string{"a stalled DeletionGuard", "a/east/00 Released Healthy", "b stalled DeletionGuard", "b/east/00 Released Healthy", "c stalled DeletionGuard", "c/east/00 Released Healthy", "d/east/00 Released Healthy", "web stalled ForeignOwner"},
+			wantActions: []string{},
+		},
+		"what leaves a seed waits while the guard holds the whole seed": {
+			fleet: planted(one(t), map[string][]string{"web": {namespace("shop", on("east")), configMap("c", 1, on("east"))}}),
+			arrange: func(f *fleet) {
+				f.seed("web", namespace("shop", on("east")))
+				f.step()
+				f.step()
+				f.remove("web")
+			},
+			wantStates:  []string{"web stalled DeletionGuard", "web/east/00 Held DeletionGuard"},
+			wantActions: []string{"a: Supersede tier/web/east/00", "a: Drop tier/web/east/00"},
+		},
+		"a removal that a person changed before merging it was taken back": {
+			fleet: released(t),
+			arrange: func(f *fleet) {
+				f.remove("web")
+				f.step()
+				f.merge("web/east/00", map[string]string{eastDir + "kept.yaml": configMap("kept", 1)})
+				f.sync()
+			},
+			wantStates:  []string{"web/east/00 Reverted Reverted"},
+			wantActions: []string{},
+		},
+		"a tier goes from an abandoned cluster though its reconciler would leave everything": {
+			fleet: released(t),
+			arrange: func(f *fleet) {
+				f.remove("web")
+				f.abandon("a", "east")
+				f.onLive(suspended)
+			},
+			wantStates:  []string{"web/east/00 Queued Proposing"},
+			wantActions: []string{"a: PushPlan plan/web removal 2", "a: Propose tier/web/east/00 Remove"},
+		},
 	}.run(t)
 }
 

@@ -147,6 +147,38 @@ func TestMarkers(t *testing.T) {
 			wantStates:  []string{"web/c1/00 Released Healthy", "web/c2/00 Held DeletionGuard", "web/c3/00 Held DeletionGuard", "web/c4/00 Held DeletionGuard", "web/c5/00 Held DeletionGuard"},
 			wantActions: []string{"a: PushPlan plan/web 3", "a: Drop tier/web/c1/00", "a: MoveToPlan confirm-leaving/web", "a: Drop confirm/web"},
 		},
+		"a retry stays while foreign content is at what is blocked": {
+			fleet: one(t),
+			arrange: func(f *fleet) {
+				f.repos["a"].write("main", map[string]string{"planted/east/web/tier-01/theirs.yaml": "theirs"})
+				f.seed("web", chain(1, "east")...)
+				f.step()
+				f.mark("a", layout.RetryBranch, "web", "")
+			},
+			wantStates:  []string{"web/east/00 Proposed ProposalOpen", "web/east/01 Blocked WaitingForTier"},
+			wantActions: []string{"a: Gate tier/web/east/00 open"},
+		},
+		"what leaves is not confirmed by a marker that was there before it left": {
+			fleet: planted(one(t), map[string][]string{"web": {namespace("shop", on("east")), configMap("c", 1, on("east"))}}),
+			arrange: func(f *fleet) {
+				f.seed("web", configMap("c", 1, on("east")))
+				f.step()
+				f.mark("a", layout.ConfirmLeavingBranch, "web", "")
+			},
+			wantStates:  []string{"web/east/00 Held DeletionGuard"},
+			wantActions: []string{"a: PushPlan plan/web 3", "a: Drop confirm-leaving/web"},
+		},
+		"a confirmation of what leaves goes when the whole seed goes": {
+			fleet: planted(one(t), guarded),
+			arrange: func(f *fleet) {
+				f.remove("web")
+				f.mark("a", layout.ConfirmBranch, "web", "")
+				f.step()
+				f.mark("a", layout.ConfirmLeavingBranch, "web", "")
+			},
+			wantStates:  []string{"web/east/00 Proposed RemovalOpen"},
+			wantActions: []string{"a: Gate tier/web/east/00 open", "a: Drop confirm-leaving/web"},
+		},
 	}.run(t)
 }
 

@@ -180,6 +180,78 @@ func TestAbandonedClusters(t *testing.T) {
 			wantStates:  []string{"web/edge/00 Queued Proposing", "web/hub/00 Released Healthy"},
 			wantActions: []string{"a: PushPlan plan/web 4", "a: Propose tier/web/edge/00 Orphan", "a: MoveToPlan confirm-leaving/web"},
 		},
+		"nothing is orphaned while the removal is on hold": {
+			fleet: hub(t),
+			arrange: func(f *fleet) {
+				f.step()
+				f.abandon("a", "edge")
+				f.put("clusters/edge.yaml", document("Cluster", "edge", "gitOpsRepo: a, unknown: field"))
+			},
+			wantStates:  []string{"web stalled RemovalOnHold", "web/edge/00 Held RemovalOnHold"},
+			wantActions: []string{"a: Supersede tier/web/edge/00", "a: Drop tier/web/edge/00"},
+		},
+		"a repository that lacks the plan gets it with what orphans": {
+			fleet: planted(newFleet(t, map[string][]string{"a": {"hub", "edge@hub"}, "b": {"west"}}), web(configMap("c", 1, on("edge,west")))),
+			arrange: func(f *fleet) {
+				f.remove("web")
+				f.abandon("a", "edge")
+				had := f.repos["a"].refs["furrow/main/plan/web"]
+				f.step()
+				f.repos["a"].refs["furrow/main/plan/web"] = had
+			},
+			wantStates:  []string{"web/edge/00 Proposed OrphanOpen", "web/west/00 Proposed RemovalOpen"},
+			wantActions: []string{"a: PushPlan plan/web removal 2", "a: Gate tier/web/edge/00 open", "b: Gate tier/web/west/00 open"},
+		},
+		"what goes from an abandoned cluster that answers itself is not orphaned": {
+			fleet: released(t),
+			arrange: func(f *fleet) {
+				f.remove("web")
+				f.abandon("a", "east")
+			},
+			wantStates:  []string{"web/east/00 Queued Proposing"},
+			wantActions: []string{"a: PushPlan plan/web removal 2", "a: Propose tier/web/east/00 Remove"},
+		},
+		"a tier that is to stay on an abandoned cluster of a hub is not orphaned": {
+			fleet:       planted(hosted(t), web(configMap("c", 1, on("edge")))),
+			arrange:     func(f *fleet) { f.abandon("a", "edge") },
+			wantStates:  []string{"web/edge/00 Released Healthy"},
+			wantActions: []string{},
+		},
+		"what orphans is needed while the health channel fails, also where the hub is abandoned": {
+			fleet: hub(t),
+			arrange: func(f *fleet) {
+				f.abandon("a", "edge")
+				f.abandon("a", "hub")
+				f.health.Failure = pass.Fail(errors.New("forbidden"), true)
+			},
+			wantStates:  []string{"web/edge/00 Queued Proposing"},
+			wantActions: []string{"a: PushPlan plan/web removal 2", "a: Propose tier/web/edge/00 Orphan"},
+		},
+		"what a person changed in the proposal that orphans counts as orphaned": {
+			fleet: hub(t),
+			arrange: func(f *fleet) {
+				f.abandon("a", "edge")
+				f.step()
+				f.merge("web/edge/00", map[string]string{"planted/edge/web/tier-00/more.yaml": configMap("more", 1)})
+				f.sync()
+			},
+			wantStates:  []string{"web/edge/00 Queued Proposing"},
+			wantActions: []string{"a: Propose tier/web/edge/00 Remove"},
+		},
+		"a removal that a person changed, of what was orphaned, was taken back": {
+			fleet: hub(t),
+			arrange: func(f *fleet) {
+				f.abandon("a", "edge")
+				f.step()
+				f.mergeAll()
+				f.sync()
+				f.step()
+				f.merge("web/edge/00", map[string]string{"planted/edge/web/tier-00/kept.yaml": configMap("kept", 1)})
+				f.sync()
+			},
+			wantStates:  []string{"web/edge/00 Reverted Reverted"},
+			wantActions: []string{},
+		},
 	}.run(t)
 }
 

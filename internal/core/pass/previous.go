@@ -105,7 +105,7 @@ func (f *Facts) checkRepos(seed string, p *Previous) {
 			p.Err = inRepo(v1alpha1.ReasonUnknownRepository, seed, repo, "which is no longer declared", "Declare it again, and remove the seed first.")
 		case r.Failure != nil:
 			p.Err = r.Failure
-		case p.Commits[repo] == "" || p.Generations[repo] != p.Plan.Generation:
+		case p.Generations[repo] != p.Plan.Generation:
 			p.Partial = true
 		}
 	}

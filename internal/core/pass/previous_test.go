@@ -67,6 +67,10 @@ func TestPreviousPlans(t *testing.T) {
 			branches: []pass.PlanOnBranch{{Repo: "a", Plan: planOf(theirs, 2, "a")}, {Repo: "b", Plan: planOf("third/test", 3, "b")}},
 			owner:    "third/test", generation: 3, commits: "b", others: "a " + theirs, foreign: true,
 		},
+		"of two other owners the newest counts as well where it comes first": {
+			branches: []pass.PlanOnBranch{{Repo: "a", Plan: planOf("third/test", 3, "a")}, {Repo: "b", Plan: planOf(theirs, 2, "b")}},
+			owner:    "third/test", generation: 3, commits: "a", others: "b " + theirs, foreign: true,
+		},
 		"a repository that our plan needs and another owner has is refused": {
 			branches: []pass.PlanOnBranch{{Repo: "a", Plan: planOf(ours, 3, "a", "b")}, {Repo: "b", Plan: planOf(theirs, 9, "b")}},
 			owner:    ours, generation: 3, commits: "a", others: "b " + theirs, reason: v1alpha1.ReasonForeignOwner,

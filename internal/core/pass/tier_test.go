@@ -248,6 +248,43 @@ func TestProposalsOfATier(t *testing.T) {
 			wantStates:  []string{"web/east/00 Queued Proposing", "web/east/01 Blocked WaitingForTier"},
 			wantActions: []string{"a: PushPlan plan/web 3", "a: Propose tier/web/east/00 Update", "a: Supersede tier/web/east/01", "a: Drop tier/web/east/01"},
 		},
+		"a proposal that replaces what others put there is held when it is stale": {
+			fleet: one(t),
+			arrange: func(f *fleet) {
+				f.repos["a"].write("main", map[string]string{eastDir + "theirs.yaml": configMap("theirs", 1)})
+				f.seed("web", configMap("c", 1, on("east")))
+				f.step()
+				f.mark("a", layout.RetryBranch, "web", "")
+				f.step()
+				f.change("web/east/00", func(p *pass.Proposal) { p.Stale = true })
+			},
+			wantStates:  []string{"web/east/00 Held ForeignContent"},
+			wantActions: []string{"a: Gate tier/web/east/00 shut"},
+		},
+		"a proposal that follows base stays while base does": {
+			fleet: proposed(t),
+			arrange: func(f *fleet) {
+				f.put("repos/a.yaml", document("GitOpsRepo", "a", "url: https://git.example.com/a, update: WhenBehind"))
+			},
+			wantStates:  []string{"web/east/00 Proposed ProposalOpen"},
+			wantActions: []string{"a: Gate tier/web/east/00 open"},
+		},
+		"a proposal that nobody has edited changes nothing but its tier": {
+			fleet: proposed(t),
+			arrange: func(f *fleet) {
+				f.change("web/east/00", func(p *pass.Proposal) { p.Paths = []string{"README.md"} })
+			},
+			wantStates:  []string{"web/east/00 Proposed ProposalOpen"},
+			wantActions: []string{"a: Gate tier/web/east/00 open"},
+		},
+		"an edited and stale proposal is shut because it is stale": {
+			fleet: proposed(t),
+			arrange: func(f *fleet) {
+				f.change("web/east/00", func(p *pass.Proposal) { p.Edited, p.Stale, p.Paths = true, true, []string{"README.md"} })
+			},
+			wantStates:  []string{"web/east/00 Proposed EditedAndStale"},
+			wantActions: []string{"a: Gate tier/web/east/00 shut"},
+		},
 	}.run(t)
 }
 
@@ -448,13 +485,22 @@ func TestRevisions(t *testing.T) {
 			wantStates:  []string{"web/east/00 Merged ReconcilerOutdated"},
 			wantActions: []string{},
 		},
-		"why the root does not apply a merged tier is part of its message": {
-			fleet: proposed(t), arrange: func(f *fleet) {
-				f.mergeAll()
-				f.onRoot = func(r *health.Root) { r.Suspended = true }
-			},
-			wantStates:  []string{"web/east/00 Merged ReconcilerMissing"},
-			wantActions: []string{"a: Drop tier/web/east/00"},
-		},
 	}.run(t)
+}
+
+func TestAMergedTierNamesWhatKeepsItsRootFromApplyingIt(t *testing.T) {
+	f := proposed(t)
+	f.mergeAll()
+	f.onRoot = func(r *health.Root) { r.Suspended = true }
+	if got := f.decide().Seeds["web"].Result.Tiers[0].Message; !strings.Contains(got, "flux-system/flux-system on cluster east is suspended") {
+		t.Errorf("the tier says %q", got)
+	}
+}
+
+func TestAnAmendedTierNamesTheProposalThatWasChanged(t *testing.T) {
+	f := amended(t)
+	page := "https://git.example.com/" + string(f.repos["a"].refs["main"][:7])
+	if got := f.decide().Seeds["web"].Result.Tiers[0].Amended; !strings.Contains(got, page) {
+		t.Errorf("the tier says %q, without %s", got, page)
+	}
 }
