@@ -114,7 +114,6 @@ const (
 	ReasonGitRepositoryMissing Reason = "GitRepositoryMissing"
 	ReasonGitRepositoryUnfit   Reason = "GitRepositoryUnfit"
 	ReasonPlanLost             Reason = "PlanLost"
-	ReasonInvalid              Reason = "Invalid"
 	ReasonOverridden           Reason = "Overridden"
 	ReasonUnused               Reason = "Unused"
 	ReasonUnreachable          Reason = "Unreachable"
@@ -351,7 +350,6 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonGitRepositoryMissing, "`spec.source.gitRepositoryRef` names a GitRepository that is not in the Seed's namespace, or the cluster has none because Flux is not installed.", "Create it or install Flux, which is noticed within a minute; or replace the Seed by one with `spec.source.url`."},
 		{ReasonGitRepositoryUnfit, "The GitRepository follows no branch, or requires signatures to be verified.", "Change it, or replace the Seed by one that names the repository in `spec.source.url`."},
 		{ReasonPlanLost, "No GitOps repository that is declared has the plan of the seed any more.", "Declare the repository again under its name; or set `spec.deletionPolicy: Orphan`, which leaves what is planted."},
-		{ReasonInvalid, "The document is not valid, or names what is not declared.", "See the message."},
 		{ReasonOverridden, "The control-plane tree declares the same name differently, and takes precedence.", "Change the tree, or delete the resource."},
 		{ReasonUnused, "The document is valid, and no Seed uses it.", "Nothing."},
 		{ReasonUnreachable, "The server of a repository does not answer, or refuses access.", "See the message."},

@@ -248,7 +248,7 @@ func waitingFor(tiers []engine.TierReport) string {
 		w := t.Waits[0]
 		return cut(fmt.Sprintf("%s (%s)", w.Tier, w.State))
 	}
-	return cut(fmt.Sprintf("%s: %s", tierName(t), strings.TrimPrefix(t.Message, "waits for ")))
+	return cut(fmt.Sprintf("%s: %s", tierName(t), t.Message))
 }
 
 // review says which proposals wait for a person.

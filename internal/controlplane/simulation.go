@@ -115,6 +115,9 @@ type notSimulatedError struct{ message string }
 
 func (e notSimulatedError) Error() string { return e.message }
 
+// Reason is that a simulation may not write there.
+func (e notSimulatedError) Reason() string { return string(v1alpha1.ReasonSimulationRefused) }
+
 // checkSimulation refuses a GitOps repository that a simulation must not write to.
 func (s *Session) checkSimulation(at string) error {
 	if s.options.Simulation == nil {

@@ -1,6 +1,7 @@
 package forge
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -34,6 +35,8 @@ type Error struct {
 	// Repository is its URL.
 	Repository string
 	Kind       Kind
+	// Reason is more than Kind says; empty where it is not known.
+	Reason v1alpha1.Reason
 	// Text says why, and what to do.
 	Text string
 	// Wait is how long the forge asked to wait; zero where it did not.
@@ -56,7 +59,7 @@ var reasons = map[Kind]v1alpha1.Reason{
 
 // Problem says in which way the forge failed.
 func (e *Error) Problem() manifest.Problem {
-	return manifest.Problem{Reason: reasons[e.Kind], Repo: e.Repository, Message: e.Error()}
+	return manifest.Problem{Reason: cmp.Or(e.Reason, reasons[e.Kind]), Repo: e.Repository, Message: e.Error()}
 }
 
 // Failure gives the kind and the wait to those who do not know forges.

@@ -64,10 +64,10 @@ func TestKstatusReadsAllKinds(t *testing.T) {
 	cluster.apply(t, crds(t))
 	ready := condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, "All is well")
 	notReady := condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonProgressing, "1 of 2")
-	failed := condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInvalid, "The name is taken")
+	failed := condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInvalidName, "The name is taken")
 	unknown := condition(v1alpha1.ConditionReady, metav1.ConditionUnknown, v1alpha1.ReasonUnused, "Nobody asked")
 	reconciling := condition(v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonProgressing, "1 of 2")
-	stalled := condition(v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonInvalid, "The name is taken")
+	stalled := condition(v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonInvalidName, "The name is taken")
 	stage := condition(v1alpha1.ConditionMerged, metav1.ConditionFalse, v1alpha1.ReasonProgressing, "1 of 2")
 	for kind, spec := range specs {
 		for name, tc := range map[string]struct {
