@@ -194,14 +194,20 @@ func (b *board) Collect(out chan<- prometheus.Metric) {
 		for name := range p.repos {
 			ofProposals.add(group{cp.Namespace, name, ""}, 0, b.clock.Now())
 		}
+		seen := map[string]bool{} // tiers may share a proposal
 		for key, t := range p.tiers {
 			ofTiers.add(group{cp.Namespace, key.seed, t.state}, 1, t.since)
+			n := 1
+			if seen[t.repo+" "+t.proposal] {
+				n = 0
+			}
+			seen[t.repo+" "+t.proposal] = true
 			switch g := (group{cp.Namespace, t.repo, ""}); {
 			case t.repo == "":
 			case t.shut: // it is open, and waits for nobody
-				ofProposals.add(g, 1, b.clock.Now())
+				ofProposals.add(g, n, b.clock.Now())
 			default:
-				ofProposals.add(g, 1, t.opened)
+				ofProposals.add(g, n, t.opened)
 			}
 		}
 	}

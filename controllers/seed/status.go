@@ -1,6 +1,7 @@
 package seed
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -177,17 +178,15 @@ func count(n int) int32 { return int32(min(n, 1<<30)) } //nolint:gosec // G115: 
 func summarise(s *v1alpha1.SeedStatus, r *engine.SeedReport) {
 	s.State, s.Warnings, s.Proposals = r.State, count(len(r.Warnings)), 0
 	s.Progress = progress(r.Tiers)
-	s.WaitingFor = waitingFor(r.Tiers)
+	s.WaitingFor = waitingFor(r)
 	if r.State == engine.Stalled {
 		s.WaitingFor = cut(r.Message)
 	}
 	counts := map[release.State]int{}
 	for _, t := range r.Tiers {
 		counts[t.State]++
-		if t.Proposal != nil && t.State != release.Rejected {
-			s.Proposals++
-		}
 	}
+	s.Proposals = count(len(engine.OnePerProposal(slices.DeleteFunc(slices.Clone(r.Tiers), func(t engine.TierReport) bool { return t.State == release.Rejected }))))
 	s.Tiers = nil
 	for _, state := range release.States {
 		if n := counts[state]; n > 0 {
@@ -236,14 +235,14 @@ func blockers(r *engine.SeedReport) []v1alpha1.Blocker {
 func tierName(t *engine.TierReport) string { return fmt.Sprintf("%s tier %02d", t.Cluster, t.Ordinal) }
 
 // waitingFor says in a line what tiers wait for first; nothing when all are settled.
-func waitingFor(tiers []engine.TierReport) string {
-	t := engine.MostUrgent(tiers)
+func waitingFor(r *engine.SeedReport) string {
+	t := engine.MostUrgent(r.Tiers)
 	if t == nil || settled(t.State) {
 		return ""
 	}
 	switch {
 	case t.State == release.Proposed && !t.Shut():
-		return cut(review(tiers))
+		return cut(review(r))
 	case (t.State == release.Blocked || t.State == release.Proposed) && len(t.Waits) > 0:
 		w := t.Waits[0]
 		return cut(fmt.Sprintf("%s (%s)", w.Tier, w.State))
@@ -252,24 +251,20 @@ func waitingFor(tiers []engine.TierReport) string {
 }
 
 // review says which proposals wait for a person.
-func review(tiers []engine.TierReport) string {
-	var open []*engine.ProposalReport
-	for i := range tiers {
-		if t := &tiers[i]; t.WaitsForReview() {
-			open = append(open, t.Proposal)
-		}
-	}
+func review(r *engine.SeedReport) string {
+	open := engine.ForReview(r.Tiers)
 	switch len(open) {
 	case 0:
 		return "review"
 	case 1:
-		where := open[0].URL
-		if where == "" {
-			where = "branch " + open[0].Branch + " of " + open[0].Repo
-		}
-		return "review of " + where
+		p := open[0].Proposal
+		return "review of " + cmp.Or(p.URL, "branch "+p.Branch+" of "+p.Repo)
 	}
-	return fmt.Sprintf("review of %d proposals", len(open))
+	text := fmt.Sprintf("review of %d proposals", len(open))
+	if many := r.ManyProposals(); many != nil {
+		text += ". " + many.Next
+	}
+	return text
 }
 
 // cut makes a text one for a status: its commands are kubectl's, and it is bounded, at a whole character.
@@ -331,7 +326,7 @@ func showStages(c condition.Writer, tiers []engine.TierReport) {
 // plantingStatus is the status of one planting; tiers are those of its cluster.
 func plantingStatus(had *v1alpha1.Planting, tiers []engine.TierReport, now time.Time) v1alpha1.PlantingStatus {
 	s := v1alpha1.PlantingStatus{CommonStatus: *had.Status.CommonStatus.DeepCopy()}
-	s.Progress, s.WaitingFor = progress(tiers), waitingFor(tiers)
+	s.Progress, s.WaitingFor = progress(tiers), waitingFor(&engine.SeedReport{Tiers: tiers})
 	if t := engine.MostUrgent(tiers); t != nil {
 		s.State, s.Current = string(t.State), fmt.Sprintf("%02d", t.Ordinal)
 		if t.Proposal != nil && !t.Shut() {

@@ -133,7 +133,7 @@ func (v *kubeView) oneTable(w io.Writer, wide bool) {
 		for j := range p.Status.Tiers {
 			t := tierReport(p.Spec.Cluster, &p.Status.Tiers[j])
 			lines = append(lines, v.tierCells(&t, p.Status.Tiers[j].Since.Time, wide)...)
-			if line, ok := todo(s.Name, t); ok {
+			if line, ok := todo(s.Name, t); ok && !slices.Contains(mine, line) { // tiers may share a proposal
 				mine = append(mine, line)
 			}
 			if t.Amended != "" {

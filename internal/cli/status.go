@@ -132,7 +132,7 @@ func statusTable(w io.Writer, r *engine.Report) {
 	for _, s := range r.Stale {
 		fmt.Fprintf(w, "! %s\n", staleText(s))
 	}
-	var mine, amended []string
+	var mine, advice, amended []string
 	for _, s := range r.Seeds {
 		paragraph(w, "  ", fmt.Sprintf("Seed %s: %s", s.Name, seedLine(s)))
 		var lines [][]string
@@ -141,11 +141,14 @@ func statusTable(w io.Writer, r *engine.Report) {
 			if t.Amended != "" {
 				amended = append(amended, fmt.Sprintf("%s %s: %s", s.Name, tierLabel(t), t.Amended))
 			}
-			if t.WaitsForReview() {
-				mine = append(mine, proposalLine(s.Name, t))
-			}
 		}
 		rows(w, lines)
+		for _, t := range engine.ForReview(inOrder(s.Tiers)) {
+			mine = append(mine, proposalLine(s.Name, t))
+		}
+		if many := s.ManyProposals(); many != nil {
+			advice = append(advice, fmt.Sprintf("Seed %s: %s", s.Name, many.Error()))
+		}
 	}
 	if len(r.Seeds) == 0 {
 		fmt.Fprintln(w, "There are no seeds. Commit one under seeds/ of the control-plane repository.")
@@ -155,6 +158,9 @@ func statusTable(w io.Writer, r *engine.Report) {
 		for _, line := range mine {
 			fmt.Fprintln(w, "  "+line)
 		}
+	}
+	for _, line := range advice {
+		paragraph(w, "  ", line)
 	}
 	nextTable(w, r)
 	if len(amended) > 0 {
@@ -240,6 +246,9 @@ func proposalLine(seed string, t engine.TierReport) string {
 	where := t.Proposal.URL
 	if where == "" {
 		where = fmt.Sprintf("furrow pr merge %s/%s/%02d", seed, t.Cluster, t.Ordinal)
+		if _, group, several := strings.Cut(t.Proposal.Branch, "/group/"+seed+"/"); several {
+			where = fmt.Sprintf("furrow pr merge %s/%s", seed, group)
+		}
 	}
 	return fmt.Sprintf("%s: %s", t.Proposal.Title, where)
 }

@@ -295,7 +295,10 @@ func (w *world) reopen() {
 
 // story is a fixed history that goes through planting, an update in which
 // something leaves, and the removal of the seed.
-func story(t *testing.T, disturb *faults) *world {
+func story(t *testing.T, disturb *faults) *world { return storyOf(t, disturb, "") }
+
+// storyOf adds something to the text of the seed.
+func storyOf(t *testing.T, disturb *faults, more string) *world {
 	w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 7})
 	w.faults = disturb
 	w.restart()
@@ -303,8 +306,8 @@ func story(t *testing.T, disturb *faults) *world {
 		name string
 		text string
 	}{
-		{"plant", storySeed(1, true)},
-		{"update", storySeed(2, false)},
+		{"plant", storySeed(1, true) + more},
+		{"update", storySeed(2, false) + more},
 		{"remove", ""},
 	}
 	for _, step := range steps {
@@ -359,23 +362,31 @@ metadata: {name: bear, namespace: app}
 // TestEveryEdgeCallMayFail disturbs the N-th edge call of a story, for every N:
 // the engine is killed before or after its effect, or the call fails before its
 // effect, after it, or twice. The end is the same.
-func TestEveryEdgeCallMayFail(t *testing.T) {
+func TestEveryEdgeCallMayFail(t *testing.T) { failAtEveryEdgeCall(t, "", 1) }
+
+// TestEveryEdgeCallMayFailInGroups is the same where tiers are proposed together.
+func TestEveryEdgeCallMayFailInGroups(t *testing.T) {
+	failAtEveryEdgeCall(t, "---\n"+document("Seed", "edge", "spec: {rollout: {groupBy: Seed}}"), 2)
+}
+
+// failAtEveryEdgeCall plays the story of a seed with more in it, in short runs with fewer failures.
+func failAtEveryEdgeCall(t *testing.T, more string, sparse int) {
 	undisturbed := &faults{}
-	want := outcome(story(t, undisturbed))
+	want := outcome(storyOf(t, undisturbed, more))
 	if t.Failed() {
 		t.Fatal("the story does not even work undisturbed")
 	}
 	t.Logf("%d edge calls", undisturbed.calls)
 	step := 1
 	if testing.Short() {
-		step = 7 * slower
+		step = 7 * slower * sparse
 	}
 	modes := map[string]mode{"killed before": crashesBefore, "killed after": crashesAfter, "fails before": failsBefore, "fails after": failsAfter, "fails twice": failsTwice}
 	for name, m := range modes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for at := 1; at <= undisturbed.calls; at += step {
-				if got := outcome(story(t, &faults{at: at, mode: m})); t.Failed() || !cmp.Equal(want, got) {
+				if got := outcome(storyOf(t, &faults{at: at, mode: m}, more)); t.Failed() || !cmp.Equal(want, got) {
 					t.Fatalf("disturbed at call %d:\n%s", at, cmp.Diff(want, got))
 				}
 			}

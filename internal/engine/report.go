@@ -143,6 +143,51 @@ func (t *TierReport) WaitsForReview() bool {
 	return t.State == release.Proposed && t.Proposal != nil && !t.Shut()
 }
 
+// OnePerProposal leaves out tiers whose proposal an earlier one has already, and those without
+// a proposal: several tiers may share one.
+func OnePerProposal(tiers []TierReport) []TierReport {
+	seen := map[string]bool{"": true}
+	return slices.DeleteFunc(slices.Clone(tiers), func(t TierReport) bool {
+		key := ""
+		if t.Proposal != nil {
+			key = t.Proposal.Repo + " " + t.Proposal.Branch + " " + t.Proposal.URL
+		}
+		had := seen[key]
+		seen[key] = true
+		return had
+	})
+}
+
+// ForReview are the tiers whose proposals wait for a person, one for each proposal.
+func ForReview(tiers []TierReport) []TierReport {
+	return slices.DeleteFunc(OnePerProposal(tiers), func(t TierReport) bool { return !t.WaitsForReview() })
+}
+
+// ManyProposals says that so many proposals wait for a person that grouping is suggested; nil
+// where it is not.
+func (s *SeedReport) ManyProposals() *manifest.Problem {
+	i := slices.IndexFunc(s.Warnings, func(w manifest.Problem) bool { return w.Reason == v1alpha1.ReasonManyProposals })
+	if i < 0 {
+		return nil
+	}
+	return &s.Warnings[i]
+}
+
+// maxForReview is how many proposals of a seed may wait for a person before grouping is suggested.
+const maxForReview = 20
+
+// suggestGrouping warns of more proposals than a person likes to read one by one.
+func (s *SeedReport) suggestGrouping(by v1alpha1.GroupBy) {
+	open := len(ForReview(s.Tiers))
+	if open <= maxForReview || by != "" {
+		return
+	}
+	s.Warnings = append(s.Warnings, manifest.Problem{
+		Reason: v1alpha1.ReasonManyProposals, Seed: s.Name, Field: "spec.rollout.groupBy", Message: fmt.Sprintf("%d proposals wait for review", open),
+		Next: "To have tiers proposed together, set spec.rollout.groupBy of the Seed to Level, Cluster or Seed.",
+	})
+}
+
 // UrgentAs is the state as which the tier counts for what is to be done: a proposal that
 // waits for other tiers is nothing for a person to do.
 func (t *TierReport) UrgentAs() release.State {
@@ -299,6 +344,9 @@ func reportSeed(f *pass.Facts, s *pass.Seed, done *outcome) SeedReport {
 				out.Warnings = append(out.Warnings, skipped)
 			}
 		}
+	}
+	if s.Plan != nil {
+		out.suggestGrouping(s.Plan.GroupBy)
 	}
 	if err := errors.Join(s.Failure.AsError(), done.seeds[s.Name]); err != nil {
 		out.State, out.Message, out.Reason, out.Problems = Stalled, err.Error(), manifest.ReasonOf(err), manifest.ProblemsOf(err)

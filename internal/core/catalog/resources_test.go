@@ -93,15 +93,15 @@ func TestOnlySeedsThatAreWantedAreInTheCatalog(t *testing.T) {
 		"seeds/web.yaml":   {Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: web}\n---\napiVersion: furrow.dev/v1alpha1\nkind: Seed\nmetadata: {name: web}\nspec: {disabledRules: [crd], plainSecrets: Allow, managementCluster: tree}\n")},
 		"seeds/other.yaml": {Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: other}\n")},
 	}
-	render := &v1alpha1.SeedRender{}
+	render, rollout := &v1alpha1.SeedRender{}, &v1alpha1.Rollout{GroupBy: v1alpha1.GroupByLevel}
 	source := &v1alpha1.SeedSource{URL: "https://git.example.com/a"}
 	c, err := catalog.LoadWith(tree, catalog.Resources{Seeds: map[string]v1alpha1.SeedSpec{
-		"web": {Source: source, ManagementCluster: "resource", Suspend: true, Render: render, DeletionPolicy: v1alpha1.DeletionOrphan}, "absent": {Source: source},
+		"web": {Source: source, ManagementCluster: "resource", Suspend: true, Render: render, Rollout: rollout, DeletionPolicy: v1alpha1.DeletionOrphan}, "absent": {Source: source},
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := v1alpha1.SeedSpec{DisabledRules: []string{"crd"}, PlainSecrets: v1alpha1.PlainSecretsAllow, ManagementCluster: "resource", Suspend: true, Render: render}
+	want := v1alpha1.SeedSpec{DisabledRules: []string{"crd"}, PlainSecrets: v1alpha1.PlainSecretsAllow, ManagementCluster: "resource", Suspend: true, Render: render, Rollout: rollout}
 	if len(c.Seeds) != 1 || c.Seeds[0].Name != "web" || c.Seeds[0].Err != nil {
 		t.Fatalf("got %+v", c.Seeds)
 	}

@@ -25,6 +25,9 @@ func TestPathsOfATier(t *testing.T) {
 		},
 		"people read seed, cluster and number": {web.String(), "web/edge-1/tier-03"},
 		"the branch of a tier":                 {TierBranch("main", web), "furrow/main/tier/web/edge-1/03"},
+		"the branch of a group":                {GroupBranch("main", "web", "level-01.2"), "furrow/main/group/web/level-01.2"},
+		"what people call a tier's proposal":   {ProposalName("main", "furrow/main/tier/web/edge-1/03"), "web/edge-1/03"},
+		"what people call a group's proposal":  {ProposalName("main", "furrow/main/group/web/level-01.2"), "web/level-01.2"},
 		"the branch of a plan":                 {PlanBranch("main", "web"), "furrow/main/plan/web"},
 		"the mark of an abandoned cluster":     {AbandonBranch("release/1", "acme/prod", "edge-1"), "furrow/release/1/abandon/acme/prod/edge-1"},
 		"the branch of the status":             {StatusBranch("release/1", "acme/prod"), "furrow/release/1/status/acme/prod"},
@@ -159,4 +162,23 @@ func FuzzTierOfBranch(f *testing.F) {
 			t.Errorf("%q is read as %+v", branch, tier)
 		}
 	})
+}
+
+func TestSeedOfBranch(t *testing.T) {
+	cases := map[string]string{
+		"furrow/main/tier/web/edge-1/03":   "web",
+		"furrow/main/group/web/level-01.2": "web",
+		"furrow/main/group/web":            "",
+		"furrow/main/group/web/":           "",
+		"furrow/main/group//level-01":      "",
+		"furrow/main/group/web/a/b":        "",
+		"furrow/other/group/web/level-01":  "",
+		"furrow/main/plan/web":             "",
+		"group/web/level-01":               "",
+	}
+	for branch, want := range cases {
+		if got, ok := SeedOfBranch("main", branch); got != want || ok != (want != "") {
+			t.Errorf("%s is of %q, %v; want %q", branch, got, ok, want)
+		}
+	}
 }

@@ -40,6 +40,10 @@ func TestBadInputs(t *testing.T) {
 			files: map[string]string{"seeds/web.yaml": web + "---\napiVersion: furrow.dev/v1alpha1\nkind: Seed\nmetadata: {name: web}\nspec: {clusterSelector: {matchLabels: {region: mars}}}\n"},
 			want:  manifest.Problem{Reason: v1alpha1.ReasonNoClusterMatches, Source: at("seeds/web.yaml", 5), Object: `Deployment "web"`, Field: "spec.clusterSelector"},
 		},
+		"an unknown grouping": {
+			files: map[string]string{"seeds/web.yaml": web + "---\napiVersion: furrow.dev/v1alpha1\nkind: Seed\nmetadata: {name: web}\nspec: {rollout: {groupBy: Wave}}\n"},
+			want:  manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: manifest.Source{File: "seeds/web.yaml"}, Object: `Seed "web"`, Seed: "web", Field: "spec.rollout.groupBy"},
+		},
 		"two seeds with one object": {
 			files: map[string]string{"seeds/other.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: web}\n"},
 			want:  manifest.Problem{Reason: v1alpha1.ReasonObjectConflict, Source: at("seeds/web.yaml", 5), Other: at("seeds/other.yaml", 1), Object: `Deployment "web"`, Seed: "other", Cluster: "edge"},

@@ -44,6 +44,23 @@ func TestDefaultProposal(t *testing.T) {
 			p.Verb, p.Abandoned, p.ReconciledBy = "Orphan", true, "Flux on hub"
 			p.Leaving, p.Drops = []string{template.Code("core/ConfigMap/shop/old")}, true
 		},
+		"several tiers": func(p *template.Proposal) {
+			p.Cluster, p.Tier, p.TierCount, p.ReconciledBy = "east, north, west", "00", 3, "Flux"
+			for _, cluster := range []string{"east", "north", "west"} {
+				p.Members = append(p.Members, template.Member{Verb: "Plant", Cluster: cluster, Tier: "00", ReconciledBy: "Flux on " + cluster})
+			}
+			p.Contents = []template.Content{
+				{Tiers: []string{"east tier 00", "west tier 00"}, Objects: []template.ObjectsOfKind{{Kind: "ConfigMap", Count: 1, Names: "`c`"}, {Kind: "Deployment", Count: 2, Names: "`a`, `b`"}}},
+				{Tiers: []string{"north tier 00"}, Objects: []template.ObjectsOfKind{{Kind: "ConfigMap", Count: 1, Names: "`c`"}}},
+			}
+			p.Branch = "furrow/main/group/web/level-00"
+		},
+		"a removal of several tiers": func(p *template.Proposal) {
+			p.Verb, p.Removal, p.Cluster, p.Tier, p.TierCount = "Remove", true, "east, west", "00, 01", 2
+			p.Members = []template.Member{{Verb: "Remove", Cluster: "east", Tier: "01", ReconciledBy: "Flux on east"}, {Verb: "Remove", Cluster: "west", Tier: "00", ReconciledBy: "Flux on hub", Abandoned: true}}
+			p.Leaving, p.Drops = []string{template.Code("core/ConfigMap/shop/old") + " on east"}, true
+			p.Branch = "furrow/main/group/web/remove-seed"
+		},
 		"a removal from an abandoned cluster": func(p *template.Proposal) {
 			p.Verb, p.Removal, p.Abandoned, p.ReconciledBy = "Remove", true, true, "Flux on hub"
 			p.Leaving, p.Drops = []string{template.Code("core/ConfigMap/shop/old")}, true
@@ -85,5 +102,23 @@ func TestTitleAndBody(t *testing.T) {
 				t.Errorf("title, body and error differ (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestAProposalOfManyTiersFitsIntoAPullRequest: what forges take is 64 KiB, of which the lines that name the tiers need a part.
+func TestAProposalOfManyTiersFitsIntoAPullRequest(t *testing.T) {
+	vars := proposal()
+	name := strings.Repeat("n", 63)
+	for range 200 {
+		vars.Members = append(vars.Members, template.Member{Verb: "Plant", Cluster: name, Tier: "00", ReconciledBy: "Flux on " + name})
+		vars.Leaving = append(vars.Leaving, template.Code(strings.Repeat("o", 500)))
+	}
+	vars.Cluster, vars.TierCount = "200 clusters", 200
+	title, body, err := template.RenderProposal(template.Text{Name: "proposal.md.tmpl", Text: templates.Proposal}, vars)
+	if err != nil || title != "Plant web on 200 clusters, 200 tiers" {
+		t.Fatalf("got %q, %v", title, err)
+	}
+	if len(body) > 20_100 || !strings.HasSuffix(body, "\nThe rest is too long for a pull request and is left out.\n") || !strings.Contains(body, "| and 100 more |") {
+		t.Errorf("it has %d bytes: %s", len(body), body)
 	}
 }
