@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/git"
@@ -53,7 +52,7 @@ func NewReader(m Fetcher, base string, h *History) *Reader { return &Reader{m, b
 func (r *Reader) BaseTip(refs git.Refs) (git.Hash, error) {
 	tip, ok := refs[r.base]
 	if !ok {
-		return git.Hash{}, manifest.Problem{Reason: v1alpha1.ReasonBranchNotFound, Repo: r.mirror.String(), Message: fmt.Sprintf("%s has no branch %q; create it with a first commit", r.mirror, r.base)}
+		return git.Hash{}, manifest.Problem{Reason: "BranchNotFound", Repo: r.mirror.String(), Message: fmt.Sprintf("%s has no branch %q; create it with a first commit", r.mirror, r.base)}
 	}
 	return tip, nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
@@ -36,7 +35,7 @@ type Error struct {
 	Repository string
 	Kind       Kind
 	// Reason is more than Kind says; empty where it is not known.
-	Reason v1alpha1.Reason
+	Reason manifest.Reason
 	// Text says why, and what to do.
 	Text string
 	// Wait is how long the forge asked to wait; zero where it did not.
@@ -52,9 +51,9 @@ func (e *Error) Error() string { return e.Op + " in " + e.Repository + ": " + e.
 func (e *Error) Unwrap() error { return e.Cause }
 
 // reasons of failures by their kind.
-var reasons = map[Kind]v1alpha1.Reason{
-	FailedAuth: v1alpha1.ReasonCredentialsRefused, FailedNotFound: v1alpha1.ReasonRepositoryNotFound, FailedNetwork: v1alpha1.ReasonRepositoryUnavailable,
-	FailedTrust: v1alpha1.ReasonCertificateUntrusted, FailedOther: v1alpha1.ReasonForgeRefused,
+var reasons = map[Kind]manifest.Reason{
+	FailedAuth: "CredentialsRefused", FailedNotFound: "RepositoryNotFound", FailedNetwork: "RepositoryUnavailable",
+	FailedTrust: "CertificateUntrusted", FailedOther: "ForgeRefused",
 }
 
 // Problem says in which way the forge failed.

@@ -24,7 +24,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/git"
@@ -183,16 +182,16 @@ type Forge interface {
 
 // ErrConflict says that a proposal cannot be merged as it is. Furrow brings one that
 // nobody has edited up to date by itself.
-var ErrConflict error = manifest.Problem{Reason: v1alpha1.ReasonProposalConflict, Message: "the base branch has changed under the proposal, so it cannot be merged as it is"}
+var ErrConflict error = manifest.Problem{Reason: "ProposalConflict", Message: "the base branch has changed under the proposal, so it cannot be merged as it is"}
 
 // ErrGone says that a proposal is no longer there, or no longer what was asked for.
-var ErrGone error = manifest.Problem{Reason: v1alpha1.ReasonProposalChanged, Message: "the proposal has changed or is gone; look again"}
+var ErrGone error = manifest.Problem{Reason: "ProposalChanged", Message: "the proposal has changed or is gone; look again"}
 
 // ErrRejected says that a person has turned the proposal down.
-var ErrRejected error = manifest.Problem{Reason: v1alpha1.ReasonRejected, Message: "the proposal was turned down; take that back first, with furrow retry"}
+var ErrRejected error = manifest.Problem{Reason: "Rejected", Message: "the proposal was turned down; take that back first, with furrow retry"}
 
 // ErrForeign says that what is on a proposal's branch is not Furrow's.
-var ErrForeign error = manifest.Problem{Reason: v1alpha1.ReasonNotAProposal, Message: "the branch holds no proposal of Furrow's; merge, move or delete it with git"}
+var ErrForeign error = manifest.Problem{Reason: "NotAProposal", Message: "the branch holds no proposal of Furrow's; merge, move or delete it with git"}
 
 // IsConflict says whether err is ErrConflict.
 func IsConflict(err error) bool { return errors.Is(err, ErrConflict) }

@@ -8,14 +8,18 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
 func TestCoreReachesNoIO(t *testing.T) {
@@ -480,5 +484,32 @@ func TestEffectsIn(t *testing.T) {
 				t.Errorf("effects (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestReasonsOfServersAreOnTheList: Git and forges name reasons by text, for they know nothing of the API.
+func TestReasonsOfServersAreOnTheList(t *testing.T) {
+	known := map[string]bool{}
+	for _, topic := range v1alpha1.ReasonTopics {
+		for _, r := range topic.Reasons {
+			known[string(r.Reason)] = true
+		}
+	}
+	named := regexp.MustCompile(`(?:(?:kind|Failed)[A-Z]\w+: |Reason: |Reason, a\.failure\.Text = |return )"([A-Z][A-Za-z]+)"`)
+	found := 0
+	for _, file := range []string{"git/errors.go", "forge/errors.go", "forge/forge.go", "forge/branch.go", "forge/gitea/person.go"} {
+		text, err := os.ReadFile(filepath.Join(root, "internal", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range named.FindAllStringSubmatch(string(text), -1) {
+			found++
+			if !known[match[1]] {
+				t.Errorf("%s: %s is no reason", file, match[1])
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d reasons were found", found)
 	}
 }

@@ -110,7 +110,7 @@ var places = []place{
 	{"internal/render", edge, []string{"api", "internal/core"}},
 	{"internal/plugin", edge, []string{"api", "internal/core"}},
 	{"internal/git", edge, []string{}},
-	{"internal/forge", edge, []string{"api", "internal/core/layout", "internal/core/manifest", "internal/git"}},
+	{"internal/forge", edge, []string{"internal/core/layout", "internal/core/manifest", "internal/git"}},
 	{"internal/probe", edge, []string{"api", "internal/core"}},
 	{"internal/nursery", edge, []string{"api", "internal/core", "internal/probe"}},
 

@@ -41,6 +41,9 @@ func (s Source) Compare(other Source) int {
 	return cmp.Or(strings.Compare(s.File, other.File), cmp.Compare(s.Line, other.Line))
 }
 
+// Reason is one of the list in the API, for packages that know no custom resources.
+type Reason = v1alpha1.Reason
+
 // Problem is a state, a refusal or a warning: why it is so, what it is about, and what to do. Whoever acts on one, or
 // compares it, does so by its reason and fields; the texts are for people alone.
 type Problem struct {

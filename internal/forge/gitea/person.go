@@ -11,7 +11,6 @@ import (
 
 	sdk "code.gitea.io/sdk/gitea"
 
-	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -145,13 +144,13 @@ func mergeError(err error) (again bool, _ error) {
 	case a.status == http.StatusConflict && (strings.Contains(said, "out of date") || strings.Contains(said, "cannot lock ref")):
 		return true, err // somebody else moved base
 	case a.status == http.StatusConflict && strings.Contains(said, "pushrejected"):
-		a.failure.Reason, a.failure.Text = v1alpha1.ReasonMergeRefused, "the server's hooks refuse the merge: "+a.said
+		a.failure.Reason, a.failure.Text = "MergeRefused", "the server's hooks refuse the merge: "+a.said
 	case a.status == http.StatusConflict:
 		return false, forge.ErrConflict
 	case a.status == http.StatusMethodNotAllowed && strings.Contains(said, "already merged"):
 		return false, forge.ErrGone
 	case a.status == http.StatusMethodNotAllowed:
-		a.failure.Reason, a.failure.Text = v1alpha1.ReasonMergeRefused, "the repository's rules do not let it be merged: "+a.said
+		a.failure.Reason, a.failure.Text = "MergeRefused", "the repository's rules do not let it be merged: "+a.said
 	}
 	return false, err
 }
