@@ -9,7 +9,7 @@
 //
 // An Engine is used by one goroutine. Any number of engines, also of other
 // processes, may work on the same repositories: every branch is moved with a
-// lease, and the loser of a race looks again.
+// lease, and the loser of a race observes again.
 package engine
 
 import (
@@ -150,6 +150,7 @@ type Config struct {
 	// from its beginning; as long as there is something to do when zero.
 	Slice time.Duration
 	// ForgeCalls is how many proposals are opened at once in a repository; one when zero.
+	// With more, the clock is asked by several goroutines.
 	ForgeCalls int
 	// Now is the clock.
 	Now func() time.Time

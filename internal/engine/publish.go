@@ -147,7 +147,7 @@ func (o *observation) writeStatus(ctx context.Context, r *repoState, report *Rep
 	}
 	err = r.move(ctx, git.Update{Ref: branch, Old: old, New: commit, Objects: append(tree.Objects, commit)})
 	if git.IsLeaseRefused(err) {
-		return nil // another engine was faster, and has seen no less
+		return nil // another engine was faster, and has observed no less
 	}
 	if err == nil {
 		o.engine.reported = published{is.report, commit, by.When}

@@ -24,7 +24,7 @@ const ReportKind = "Status"
 // StatusFile is the report's file on the status branch.
 const StatusFile = "status.yaml"
 
-// Report is what a pass has seen and done, for people. As it is published it holds no
+// Report is what a pass has observed and done, for people. As it is published it holds no
 // time of its own, so that the report of a pass in which nothing happened is the same.
 type Report struct {
 	APIVersion string `json:"apiVersion"`
@@ -32,7 +32,7 @@ type Report struct {
 	Owner      string `json:"owner"`
 	// Origin is the digest of where the control plane is kept.
 	Origin string `json:"origin,omitempty"`
-	// Revision of the control-plane repository that was looked at.
+	// Revision of the control-plane repository that was read.
 	Revision string `json:"revision"`
 	// Interval is how often at least passes report, as in 1m0s; empty when they are made by hand.
 	Interval string `json:"interval,omitempty"`
@@ -217,7 +217,7 @@ type ProposalReport struct {
 	GateReason v1alpha1.Reason `json:"gateReason,omitempty"`
 }
 
-// Stalled is the state of a seed that a person has to look at.
+// Stalled is the state of a seed that a person has to deal with.
 const Stalled = "Stalled"
 
 // Done says that every tier of every seed is where it should be.

@@ -46,7 +46,7 @@ type Seed struct {
 	Failures map[layout.Tier]*Failure `json:"failures,omitempty"`
 
 	previous *Previous
-	// written is the plan as it stands on its branches, or is to: with the entries that
+	// written is the plan as it is on its branches, or will be: with the entries that
 	// tiers of an abandoned cluster may have before they go beside those in force.
 	written *plan.Plan
 	// files are those of a plan that not every repository has yet, by repository and path.
@@ -172,7 +172,7 @@ func (d *decider) seedNames() []string {
 }
 
 // compute plans all seeds. While the control plane cannot be read, the plans that are
-// there stay: another engine may see more, and have planned anew.
+// there stay: another engine may have read more, and planned anew.
 func (d *decider) compute() map[string]*plan.Outcome {
 	if d.facts.ControlPlane.Unread != "" {
 		return d.keepAll()
@@ -343,7 +343,7 @@ func (d *decider) release() {
 			Fleet: fleet, Needed: needed,
 		}
 		s.Result = release.Next(s.Plan, facts)
-		if d.lookUpClosed(s) {
+		if d.addClosed(s) {
 			s.Result = release.Next(s.Plan, facts)
 		}
 		d.noteRetryLater(s)
@@ -374,8 +374,8 @@ func (d *Decision) Proposed(tiers ...layout.Tier) {
 
 var closedOutcomes = map[Outcome]release.Closed{OutcomeNone: release.ClosedNone, OutcomeMerged: release.ClosedMerged, OutcomeRejected: release.ClosedRejected}
 
-// lookUpClosed adds the closed proposals of tiers that are about to be proposed.
-func (d *decider) lookUpClosed(s *Seed) bool {
+// addClosed adds the closed proposals of tiers that are about to be proposed.
+func (d *decider) addClosed(s *Seed) bool {
 	found := false
 	for i, status := range s.Result.Tiers {
 		if !status.NeedsClosed {

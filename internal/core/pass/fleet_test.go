@@ -627,7 +627,10 @@ func (f *fleet) pushPlan(r *repository, a pass.Action) {
 func (f *fleet) merge(tier string, changes ...map[string]string) {
 	f.t.Helper()
 	repo, branch := f.find(tier)
-	r := f.repos[repo]
+	f.repos[repo].merge(branch, changes...)
+}
+
+func (r *repository) merge(branch string, changes ...map[string]string) {
 	p := r.proposals[branch]
 	r.refs["main"] = r.commit(r.refs["main"], r.graft(r.refs["main"], r.entries[branch]))
 	for _, files := range changes {
@@ -668,7 +671,7 @@ func (f *fleet) mergeAll() {
 	for _, r := range f.repos {
 		for _, branch := range slices.Sorted(maps.Keys(r.proposals)) {
 			if !r.proposals[branch].Rejected {
-				f.merge(strings.TrimPrefix(branch, "furrow/main/tier/"))
+				r.merge(branch)
 			}
 		}
 	}

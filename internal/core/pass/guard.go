@@ -13,7 +13,7 @@ import (
 )
 
 // holdRemovals holds the removal of whole seeds that take what only a person may let
-// go, or whose objects a new seed has: that looks like a rename.
+// go, or whose objects a new seed has, as after a rename.
 func (d *decider) holdRemovals(outcomes map[string]*plan.Outcome) {
 	heirs := map[string]map[string][]plan.Removed{}
 	for heir, o := range outcomes {

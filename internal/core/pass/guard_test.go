@@ -305,6 +305,14 @@ func TestRemovals(t *testing.T) {
 			wantStates:  []string{"web/east/00 Queued Proposing"},
 			wantActions: []string{"a: PushPlan plan/web removal 2", "a: Propose tier/web/east/00 Remove"},
 		},
+		"a seed stays while a file of its name cannot be read that seems to configure others": {
+			fleet: released(t),
+			arrange: func(f *fleet) {
+				f.put("seeds/web.yaml", document("Seed", "other", "suspend: true")+"---\nkind: {\n")
+			},
+			wantStates:  []string{"other stalled MisplacedDocument", "web stalled RemovalOnHold", "web/east/00 Released Healthy"},
+			wantActions: []string{},
+		},
 	}.run(t)
 }
 

@@ -72,7 +72,7 @@ type subject struct {
 	ignores [2]string
 }
 
-// asker looks facts up. What is not there becomes a question, and the answer is zero:
+// asker finds facts. What is not there becomes a question, and the answer is zero:
 // whoever asks must not conclude anything from it while missing is set.
 type asker struct {
 	facts   *Facts

@@ -58,15 +58,15 @@ func (d *tierDecider) judgeRoot(f *release.TierFacts) {
 	if d.missing {
 		return
 	}
-	seen := d.rootDir(d.tier.Repo, key.Path, ignores, d.landing(ignores))
+	dirOnBase := d.rootDir(d.tier.Repo, key.Path, ignores, d.landing(ignores))
 	if d.missing {
 		return
 	}
-	if f.RootUnfit = d.rootInGit(key, seen.Folder); f.RootUnfit.Reason == "" {
+	if f.RootUnfit = d.rootInGit(key, dirOnBase.Folder); f.RootUnfit.Reason == "" {
 		f.RootUnfit, f.RootUnknown = d.rootOnCluster(f.Base != release.BaseNothing)
 	}
 	if f.RootUnfit.Reason == "" {
-		f.RootUnfit = d.leftOut(key, root, seen.Ignored)
+		f.RootUnfit = d.leftOut(key, root, dirOnBase.Ignored)
 	}
 }
 

@@ -375,8 +375,8 @@ func (d *tierDecider) judge() health.Verdict {
 }
 
 // clusterGone says that a cluster which the plan creates has no creator any more,
-// or none yet: nobody answers there, and nothing is left to ask for. The root tells
-// that it is the creator's cluster which was asked.
+// or none yet: nobody answers there, and nothing is left to ask for. That the root is
+// found shows that it is the creator's cluster which was asked.
 func (d *tierDecider) clusterGone(cluster string) bool {
 	for i := range d.plan.Tiers {
 		t := &d.plan.Tiers[i]
