@@ -35,7 +35,9 @@ const settleLimit = 400
 // released, merging a proposal changes nothing but its tier, and in the end all is
 // planted. A failure names the history's seed: run it alone
 // with -run TestRandomHistories -runs 1 -start SEED.
-func TestRandomHistories(t *testing.T) { eachHistory(t, randomHistory) }
+func TestRandomHistories(t *testing.T) {
+	eachHistory(t, func(t *testing.T, seed int64) { history(t, seed, nil, alone) })
+}
 
 // TestRandomHistoriesInGroups is the same where seeds have their tiers proposed in groups, now
 // in these and then in those. Besides, no proposal both plants and removes.
@@ -58,14 +60,8 @@ func eachHistory(t *testing.T, history func(t *testing.T, seed int64)) {
 	}
 }
 
-func randomHistory(t *testing.T, seed int64) { recording(t, seed, nil) }
-
-// recording is a random history of engines that are configured otherwise; nil changes nothing.
-func recording(t *testing.T, seed int64, config func(*engine.Config)) {
-	history(t, seed, config, alone)
-}
-
-// history is a random one; more is added to the text of a seed.
+// history is a random one, of engines that are configured otherwise where config is not nil; more
+// is added to the text of a seed.
 func history(t *testing.T, seed int64, config func(*engine.Config), more func(r *rand.Rand, name string) string) {
 	r := rand.New(rand.NewPCG(uint64(seed), 0))
 	f := fleet{seed: seed, chaos: nursery.Chaos{Late: 0.2, Stale: 0.1, Missing: 0.1, Error: 0.05, FetchLag: 3, Reorder: true, Until: 120}}

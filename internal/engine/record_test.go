@@ -52,7 +52,11 @@ func (p *replayer) record(record *engine.Record) {
 func TestRandomHistoriesReplayed(t *testing.T) {
 	eachHistory(t, func(t *testing.T, seed int64) {
 		p := &replayer{t: t, r: rand.New(rand.NewPCG(uint64(seed), 3))}
-		recording(t, seed, func(c *engine.Config) { c.Record = p.record })
+		more := alone
+		if seed%2 == 0 {
+			more = inGroups
+		}
+		history(t, seed, func(c *engine.Config) { c.Record = p.record }, more)
 		if p.passes < 20 {
 			t.Errorf("only %d passes were recorded", p.passes)
 		}

@@ -1,7 +1,7 @@
 package pass
 
 import (
-	"maps"
+	"cmp"
 	"slices"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
@@ -33,15 +33,16 @@ func (d *decider) carriersIn(repo string) carriers {
 	}
 	r := d.facts.Repos[repo]
 	c := carriers{map[layout.Tier][]carrier{}, map[string][]string{}}
-	for _, branch := range slices.Sorted(maps.Keys(r.Refs)) {
-		seed, group, several := layout.GroupOfBranch(r.Base, branch)
-		if several {
+	for branch := range r.Refs {
+		if seed, _, several := layout.GroupOfBranch(r.Base, branch); several {
 			c.groups[seed] = append(c.groups[seed], branch)
 		}
-		p, listed := r.Proposals[branch]
-		if !listed {
-			continue
-		}
+	}
+	for _, branches := range c.groups {
+		slices.Sort(branches)
+	}
+	for branch, p := range r.Proposals {
+		_, group, _ := layout.GroupOfBranch(r.Base, branch)
 		for _, m := range p.Tiers {
 			c.tiers[m.Tier] = append(c.tiers[m.Tier], carrier{p, branch, group, m.Wants})
 		}
@@ -68,7 +69,7 @@ func (d *decider) carrier(repo string, name layout.Tier, wants string) (carrier,
 		if c.group != "" && c.Rejected && c.wants != wants {
 			continue
 		}
-		if rank(c) > rank(best) {
+		if cmp.Or(cmp.Compare(rank(c), rank(best)), cmp.Compare(best.branch, c.branch)) > 0 {
 			best = c
 		}
 	}

@@ -45,6 +45,9 @@ type GroupStatus struct {
 // locked says that nobody but a person may change the proposal.
 func (g *GroupStatus) locked() bool { return g.listed.Edited || g.listed.Rejected }
 
+// groupKey is a group in a repository.
+type groupKey struct{ repo, name string }
+
 // groupName is the name of the group that a tier is proposed in; empty where it is proposed
 // alone. What deletes objects is never proposed together with what only adds or changes some.
 func groupName(by v1alpha1.GroupBy, t *plan.Tier) string {
@@ -102,12 +105,23 @@ func (d *decision) regroup() {
 
 // group forms the proposals of several tiers, of what the states of tiers ask for.
 func (r *Result) group(p *plan.Plan, facts Facts) {
-	for _, listed := range facts.Groups {
-		r.Groups = append(r.Groups, r.keep(p, listed))
+	members := map[groupKey][]*TierStatus{}
+	for i := range p.Tiers {
+		if s := &r.Tiers[i]; s.Group != "" {
+			key := groupKey{p.Tiers[i].Repo, s.Group}
+			members[key] = append(members[key], s)
+		}
+	}
+	homes := map[groupKey][]int{}
+	for i, listed := range facts.Groups {
+		home := groupKey{listed.Repo, unnumbered(listed.Name)}
+		homes[home] = append(homes[home], i)
+		r.Groups = append(r.Groups, keep(listed, members[groupKey{listed.Repo, listed.Name}]))
 	}
 	for i := range p.Tiers {
-		if home := groupName(facts.GroupBy, &p.Tiers[i]); home != "" && r.Tiers[i].Act == ActPropose {
-			r.join(&r.Tiers[i], p.Tiers[i].Repo, home)
+		home := groupKey{p.Tiers[i].Repo, groupName(facts.GroupBy, &p.Tiers[i])}
+		if home.name != "" && r.Tiers[i].Act == ActPropose {
+			homes[home] = r.join(&r.Tiers[i], home, homes[home])
 		}
 	}
 	for i := range r.Groups {
@@ -125,15 +139,11 @@ func (r *Result) group(p *plan.Plan, facts Facts) {
 
 // keep finds out which tiers stay in a proposal that is listed. One that is Held leaves it,
 // and so does one whose prerequisites are no longer Released, as long as others can go on.
-func (r *Result) keep(p *plan.Plan, listed Group) GroupStatus {
-	slices.SortFunc(listed.Tiers, layout.Tier.Compare)
+func keep(listed Group, carried []*TierStatus) GroupStatus {
+	listed.Tiers = slices.SortedFunc(slices.Values(listed.Tiers), layout.Tier.Compare)
 	g := GroupStatus{Repo: listed.Repo, Name: listed.Name, listed: listed}
 	var members []*TierStatus
-	for i := range p.Tiers {
-		s := &r.Tiers[i]
-		if p.Tiers[i].Repo != g.Repo || s.Group != g.Name {
-			continue
-		}
+	for _, s := range carried {
 		if s.Act == ActSupersede {
 			g.Why = cmp.Or(g.Why, s.Message)
 			s.Act, s.Group = ActNone, ""
@@ -174,35 +184,35 @@ func leaveOut(members []*TierStatus, leaves func(*TierStatus) bool) []*TierStatu
 	return stay
 }
 
-// join adds a free tier to the open proposal of its group, or to a new one.
-func (r *Result) join(s *TierStatus, repo, home string) {
+// join adds a free tier to the open proposal of its group, or to a new one. The proposals of
+// the group are those at some indexes; it returns them with the new one.
+func (r *Result) join(s *TierStatus, home groupKey, at []int) []int {
 	taken := map[string]bool{}
-	var room *GroupStatus
-	for i := range r.Groups {
+	room := -1
+	for _, i := range at {
 		g := &r.Groups[i]
-		if g.Repo != repo || unnumbered(g.Name) != home {
-			continue
-		}
 		taken[g.Name] = true
 		switch {
 		case g.listed.Edited && !g.listed.Rejected && len(g.listed.Tiers) > 0:
 			s.Act, s.Reason = ActNone, v1alpha1.ReasonWaitingForProposal
 			s.Message = fmt.Sprintf("waits for proposal %s/%s, which a person has edited. Merge it, or delete its branch", s.Tier.Seed, g.Name)
-			return
-		case room == nil && !g.locked() && !g.stuck && len(g.Tiers) < MaxMembers:
-			room = g
+			return at
+		case room < 0 && !g.locked() && !g.stuck && len(g.Tiers) < MaxMembers:
+			room = i
 		}
 	}
-	if room == nil {
+	if room < 0 {
 		n := 1
-		for taken[numbered(home, n)] {
+		for taken[numbered(home.name, n)] {
 			n++
 		}
-		r.Groups = append(r.Groups, GroupStatus{Repo: repo, Name: numbered(home, n), Act: ActPropose})
-		room = &r.Groups[len(r.Groups)-1]
+		room = len(r.Groups)
+		r.Groups, at = append(r.Groups, GroupStatus{Repo: home.repo, Name: numbered(home.name, n), Act: ActPropose}), append(at, room)
 	}
-	room.Tiers = append(room.Tiers, s.Tier)
-	s.Group = room.Name
+	g := &r.Groups[room]
+	g.Tiers = append(g.Tiers, s.Tier)
+	s.Group = g.Name
+	return at
 }
 
 // shutGroups gives the tiers of a proposal the reason why one of the others must not be merged.
