@@ -813,6 +813,7 @@ func (c cases) run(t *testing.T) {
 			if diff := gocmp.Diff(tc.wantActions, actions(d)); diff != "" {
 				t.Errorf("the actions (-want +got):\n%s", diff)
 			}
+			tc.fleet.act(d)
 		})
 	}
 }
