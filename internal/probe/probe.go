@@ -11,12 +11,15 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/health"
 )
 
-// What a Channel is asked about.
 type (
+	// ReconcilerKey is what a Channel is asked about a reconciler object by.
 	ReconcilerKey = health.ReconcilerKey
-	CreatorKey    = health.CreatorKey
-	SecretKey     = health.SecretKey
-	RootKey       = health.RootKey
+	// CreatorKey is what it is asked about a creator by.
+	CreatorKey = health.CreatorKey
+	// SecretKey names the Secret of a creator's cluster.
+	SecretKey = health.SecretKey
+	// RootKey is what it is asked about a root by.
+	RootKey = health.RootKey
 )
 
 // Channel reads health. A key that is missing in an answer counts as not known;
