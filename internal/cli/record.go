@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -28,6 +29,8 @@ const (
 	recordPrefix, recordSuffix = "pass-", ".json.gz"
 	// maxRecords is how many a directory keeps, the newest ones.
 	maxRecords = 200
+	// maxRecordSize bounds what is unpacked of one, which may come from anybody.
+	maxRecordSize = 1 << 30
 )
 
 // recorder writes passes to a directory: those that decide something else than the one before.
@@ -70,11 +73,20 @@ func (r *recorder) write(record *engine.Record) error {
 		return err
 	}
 	name := recordPrefix + record.Facts.Now.UTC().Format("20060102T150405.000") + recordSuffix
-	if err := os.WriteFile(filepath.Join(r.dir, name), packed.Bytes(), 0o600); err != nil {
+	if err := writeWhole(filepath.Join(r.dir, name), packed.Bytes()); err != nil {
 		return err
 	}
 	r.last = decision
 	return r.prune()
+}
+
+// writeWhole writes a file that is there only once it is whole, whenever the run is killed.
+func writeWhole(name string, data []byte) error {
+	part := name + ".part"
+	if err := os.WriteFile(part, data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(part, name)
 }
 
 // prune removes the oldest records beyond maxRecords.
@@ -99,10 +111,13 @@ func readRecord(name string) (*engine.Record, error) {
 	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
 		zip, err := gzip.NewReader(bytes.NewReader(data))
 		if err == nil {
-			data, err = io.ReadAll(zip)
+			data, err = io.ReadAll(io.LimitReader(zip, maxRecordSize+1))
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, fmt.Errorf("%s is not a whole record of a pass: %w", name, err)
+		}
+		if len(data) > maxRecordSize {
+			return nil, fmt.Errorf("%s is not a record of a pass: it unpacks to more than 1 GiB", name)
 		}
 	}
 	var record engine.Record
@@ -224,7 +239,11 @@ func tierFacts(f *pass.Facts, s *pass.Seed, t *plan.Tier, status release.TierSta
 	}
 	out = append(out, [2]string{"detail", have.BaseDetail})
 	if p := have.Proposal; p != nil {
-		text := r.Proposals[layout.TierBranch(r.Base, status.Tier)].URL
+		branch := layout.TierBranch(r.Base, status.Tier)
+		if p.Group != "" {
+			branch = layout.GroupBranch(r.Base, s.Name, p.Group)
+		}
+		text := cmp.Or(r.Proposals[branch].URL, branch)
 		for _, mark := range []struct {
 			set  bool
 			name string
@@ -233,7 +252,7 @@ func tierFacts(f *pass.Facts, s *pass.Seed, t *plan.Tier, status release.TierSta
 				text += ", " + mark.name
 			}
 		}
-		out = append(out, [2]string{"proposal", strings.TrimPrefix(text, ", ")})
+		out = append(out, [2]string{"proposal", text})
 	}
 	out = append(out, [2]string{"closed", string(have.Closed)})
 	if have.Health.Phase != "" {

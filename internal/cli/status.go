@@ -242,13 +242,18 @@ func inOrder(tiers []engine.TierReport) []engine.TierReport {
 
 func tierLabel(t engine.TierReport) string { return fmt.Sprintf("%s tier %02d", t.Cluster, t.Ordinal) }
 
+// proposalOf is what 'furrow pr' calls the proposal of a tier.
+func proposalOf(seed string, t engine.TierReport) string {
+	if _, group, several := strings.Cut(t.Proposal.Branch, "/group/"+seed+"/"); several {
+		return seed + "/" + group
+	}
+	return fmt.Sprintf("%s/%s/%02d", seed, t.Cluster, t.Ordinal)
+}
+
 func proposalLine(seed string, t engine.TierReport) string {
 	where := t.Proposal.URL
 	if where == "" {
-		where = fmt.Sprintf("furrow pr merge %s/%s/%02d", seed, t.Cluster, t.Ordinal)
-		if _, group, several := strings.Cut(t.Proposal.Branch, "/group/"+seed+"/"); several {
-			where = fmt.Sprintf("furrow pr merge %s/%s", seed, group)
-		}
+		where = "furrow pr merge " + proposalOf(seed, t)
 	}
 	return fmt.Sprintf("%s: %s", t.Proposal.Title, where)
 }

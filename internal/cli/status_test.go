@@ -97,6 +97,25 @@ func TestNothingOfAMessageIsCut(t *testing.T) {
 	}
 }
 
+func TestAProposalOfSeveralTiersWaitsOnce(t *testing.T) {
+	report := reportOfWeb(release.Proposed, "waits to be merged")
+	group := &engine.ProposalReport{Repo: "fleet", Branch: "furrow/main/group/web/level-00", Title: "Plant web on east, west, 2 tiers"}
+	one := report.Seeds[0].Tiers[0]
+	one.Proposal = group
+	other := one
+	other.Cluster = "west"
+	report.Seeds[0].Tiers = []engine.TierReport{one, other}
+	var table, log strings.Builder
+	statusTable(&table, report)
+	if want := "Waiting for you: 1 proposal\n  Plant web on east, west, 2 tiers: furrow pr merge web/level-00\n"; !strings.Contains(table.String(), want) {
+		t.Errorf("the status has not %q:\n%s", want, table.String())
+	}
+	newTransitions(&log, func() time.Time { return noon }).see(standalone.Seen{Report: report})
+	if got := strings.Count(log.String(), "waits to be merged (web/level-00)"); got != 2 {
+		t.Errorf("the log names the proposal %d times:\n%s", got, log.String())
+	}
+}
+
 // The names of seeds are apart from what else the log says once.
 func TestTheLogSaysOnceThatASeedIsStalledWhateverItsName(t *testing.T) {
 	for _, name := range []string{"pass", "simulation", "web"} {

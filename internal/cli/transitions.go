@@ -97,7 +97,7 @@ func (t *transitions) seeSeed(s engine.SeedReport) {
 func (t *transitions) seeTier(seed string, tier engine.TierReport) {
 	message := tier.Message
 	if tier.WaitsForReview() {
-		message += fmt.Sprintf(" (%s/%s/%02d)", seed, tier.Cluster, tier.Ordinal)
+		message += fmt.Sprintf(" (%s)", proposalOf(seed, tier))
 	}
 	key := fmt.Sprintf("%s %s", seed, tierLabel(tier))
 	now := fmt.Sprint(tier.State, tier.Shut()) // a gate that closes, or opens, is news as well

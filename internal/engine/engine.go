@@ -317,9 +317,10 @@ func (e *Engine) catalogOf(ctx context.Context) (tree Tree, readErr, err error) 
 		tree = before
 	}
 	if tree.FS != nil && (e.loaded == nil || e.loaded.Failed() || e.tree.version() != tree.version()) {
+		var recorded *tape
 		if e.config.Record != nil {
-			e.tape = &tape{tree.FS, RecordedTree{}}
-			tree.FS = e.tape
+			recorded = &tape{tree.FS, RecordedTree{}}
+			tree.FS = recorded
 		}
 		loaded, loadErr := tree.Catalog(ctx)
 		if loadErr == nil && loaded.Documents == 0 {
@@ -333,7 +334,7 @@ func (e *Engine) catalogOf(ctx context.Context) (tree Tree, readErr, err error) 
 			if e.loaded != nil && e.loaded.Failed() {
 				e.again++
 			}
-			e.loaded, e.tree, e.self = loaded, tree, self
+			e.loaded, e.tree, e.self, e.tape = loaded, tree, self, recorded
 		}
 		readErr = cmp.Or(readErr, loadErr)
 	}

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -175,6 +176,20 @@ func TestAnEmptiedControlPlaneRemovesNothing(t *testing.T) {
 	w.rounds(12)
 	if after := w.planted(); len(after) != len(before) || len(w.open()) != 0 {
 		t.Errorf("%d objects are left of %d, %d proposals are open", len(after), len(before), len(w.open()))
+	}
+}
+
+func TestAPassOnAnEmptiedControlPlaneIsReplayed(t *testing.T) {
+	w := newWorld(t, fleet{workload: []string{"site-0"}})
+	replay := &replayer{t: t, r: rand.New(rand.NewPCG(1, 3))}
+	w.config = func(c *engine.Config) { c.Record = replay.record }
+	w.restart()
+	w.control.put("main", "plant web", map[string]string{"seeds/web.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: web}\n"})
+	w.pass()
+	w.control.put("main", "empty", map[string]string{"seeds/web.yaml": "", "clusters/mgmt.yaml": "", "clusters/site-0.yaml": "", "gitops-repo.yaml": "", "README.md": "empty"})
+	w.pass()
+	if replay.passes != 2 {
+		t.Errorf("%d passes were decided again, instead of 2", replay.passes)
 	}
 }
 
