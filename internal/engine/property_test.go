@@ -290,11 +290,8 @@ func (w *world) reopen() {
 }
 
 // story is a fixed history that goes through planting, an update in which
-// something leaves, and the removal of the seed.
-func story(t *testing.T, disturb *faults) *world { return storyOf(t, disturb, "") }
-
-// storyOf adds something to the text of the seed.
-func storyOf(t *testing.T, disturb *faults, more string) *world {
+// something leaves, and the removal of the seed. More is added to the seed's text.
+func story(t *testing.T, disturb *faults, more string) *world {
 	w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 7})
 	w.faults = disturb
 	w.restart()
@@ -368,7 +365,7 @@ func TestEveryEdgeCallMayFailInGroups(t *testing.T) {
 // failAtEveryEdgeCall plays the story of a seed with more in it, in short runs with fewer failures.
 func failAtEveryEdgeCall(t *testing.T, more string, sparse int) {
 	undisturbed := &faults{}
-	want := outcome(storyOf(t, undisturbed, more))
+	want := outcome(story(t, undisturbed, more))
 	if t.Failed() {
 		t.Fatal("the story does not even work undisturbed")
 	}
@@ -382,7 +379,7 @@ func failAtEveryEdgeCall(t *testing.T, more string, sparse int) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for at := 1; at <= undisturbed.calls; at += step {
-				if got := outcome(storyOf(t, &faults{at: at, mode: m}, more)); t.Failed() || !cmp.Equal(want, got) {
+				if got := outcome(story(t, &faults{at: at, mode: m}, more)); t.Failed() || !cmp.Equal(want, got) {
 					t.Fatalf("disturbed at call %d:\n%s", at, cmp.Diff(want, got))
 				}
 			}
