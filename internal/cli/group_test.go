@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/forge"
 )
 
 // groupedBy is webSeed with its tiers in proposals of groups.
@@ -92,4 +96,28 @@ func TestTheStatusSuggestsGroupingWhereManyProposalsWait(t *testing.T) {
 	p.must("pr", "merge", "--all")
 	p.pass()
 	mustContain(t, p.must("pr", "list"), "web/level-01")
+}
+
+func TestANameMeansTheProposalThatIsOpen(t *testing.T) {
+	east, west := layout.Tier{Seed: "web", Cluster: "east"}, layout.Tier{Seed: "web", Cluster: "west"}
+	repo := &controlplane.Repo{Base: "main"}
+	of := func(branch string, rejected bool, tiers ...layout.Tier) located {
+		p := forge.Proposal{Seed: "web", Branch: branch, Rejected: rejected}
+		for _, tier := range tiers {
+			p.Tiers = append(p.Tiers, layout.Member{Tier: tier, Wants: "w"})
+		}
+		return located{repo: repo, proposal: p}
+	}
+	all := []located{
+		of("furrow/main/group/web/level-00", true, east, west), of("furrow/main/group/web/level-00.2", false, east), of("furrow/main/tier/web/south/00", true, layout.Tier{Seed: "web", Cluster: "south"}),
+	}
+	cases := map[string]string{
+		"web/level-00": "furrow/main/group/web/level-00", "furrow/main/group/web/level-00.2": "furrow/main/group/web/level-00.2",
+		"web/east/00": "furrow/main/group/web/level-00.2", "web/west/00": "furrow/main/group/web/level-00", "web/south/00": "furrow/main/tier/web/south/00", "web/north/00": "",
+	}
+	for name, want := range cases {
+		if got, ok := choose(all, name); got.proposal.Branch != want || ok != (want != "") {
+			t.Errorf("%s means %q, want %q", name, got.proposal.Branch, want)
+		}
+	}
 }

@@ -185,11 +185,28 @@ func (l located) ownerLabel() string {
 // shortName is <seed>/<cluster>/<tier>, or <seed>/<group> of a proposal of several.
 func (l located) shortName() string { return layout.ProposalName(l.repo.Base, l.proposal.Branch) }
 
-// is says that a person may mean the proposal by a name: one of several tiers is also found by each of them.
-func (l located) is(name string) bool {
-	return name == l.proposal.Branch || name == l.shortName() || slices.ContainsFunc(l.proposal.Tiers, func(m layout.Member) bool {
+// named says that it is the proposal's own name; carries says that it is that of one of its tiers.
+func (l located) named(name string) bool { return name == l.proposal.Branch || name == l.shortName() }
+
+func (l located) carries(name string) bool {
+	return slices.ContainsFunc(l.proposal.Tiers, func(m layout.Member) bool {
 		return name == layout.ProposalName(l.repo.Base, layout.TierBranch(l.repo.Base, m.Tier))
 	})
+}
+
+// choose is the proposal that a person means by a name. A tier may be in a rejected proposal as
+// it was, and in an open one as it is.
+func choose(all []located, name string) (located, bool) {
+	for _, means := range []func(located) bool{
+		func(l located) bool { return l.named(name) },
+		func(l located) bool { return l.carries(name) && !l.proposal.Rejected },
+		func(l located) bool { return l.carries(name) },
+	} {
+		if i := slices.IndexFunc(all, means); i >= 0 {
+			return all[i], true
+		}
+	}
+	return located{}, false
 }
 
 func proposals(ctx context.Context, s *controlplane.Session) ([]located, error) {
@@ -238,11 +255,11 @@ func find(ctx context.Context, s *controlplane.Session, name string) (located, e
 	if err != nil {
 		return located{}, err
 	}
+	if l, ok := choose(all, name); ok {
+		return l, nil
+	}
 	var names []string
 	for _, l := range all {
-		if l.is(name) {
-			return l, nil
-		}
 		names = append(names, l.shortName())
 	}
 	if len(names) == 0 {
