@@ -332,7 +332,7 @@ changed. --force merges the former all the same, and says what it skips.`,
   furrow pr merge --all`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if merge.all != (len(args) == 0) || len(args) > 1 {
-				return usageError{errors.New("it takes one proposal (its branch, or <seed>/<cluster>/<tier>), or --all")}
+				return usageError{errors.New("name one proposal (<seed>/<cluster>/<tier>, <seed>/<group> or its branch), or --all")}
 			}
 			return nil
 		},

@@ -44,6 +44,13 @@ func newRecorder(dir string, fail func(error)) (*recorder, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("--record: %w", err)
 	}
+	probe, err := os.CreateTemp(dir, "."+recordPrefix)
+	if err != nil {
+		return nil, fmt.Errorf("--record: the directory cannot be written: %w", err)
+	}
+	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
+		return nil, fmt.Errorf("--record: %w", err)
+	}
 	return &recorder{dir: dir, fail: fail}, nil
 }
 
@@ -137,7 +144,8 @@ func newReplay() *cobra.Command {
 file, and shows the states and the actions. It asks nobody and changes nothing, so that a pass of
 one machine can be understood on another: attach the file to a bug report, after reading what is in
 it. A record holds what was read of the control plane and the names, branches and proposals of the
-GitOps repositories; it holds no credentials.
+GitOps repositories. It holds no credentials of Furrow, but whatever the control plane holds, Secrets
+included.
 
 With --explain it lists for each tier of a seed the facts that its state follows from.
 

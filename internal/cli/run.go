@@ -26,8 +26,8 @@ func newRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Plan, propose and release, over and over, for one control plane",
-		Long: `Run looks at the control plane, the GitOps repositories and the clusters, does what is to be
-done, and reports, until it is interrupted. It needs no Kubernetes and keeps nothing of its own:
+		Long: `Run observes the control plane, the GitOps repositories and the clusters, acts on what it finds,
+and reports, until it is interrupted. It needs no Kubernetes and keeps nothing of its own:
 stop it, delete its cache, start it elsewhere, and it carries on. Its status is on the branch
 furrow/<base>/status/<id>/<environment> of the first GitOps repository by name; 'furrow status'
 shows it. A pass that takes long shows how far it is: on a terminal in one line, in a log once a minute.
@@ -38,7 +38,7 @@ creates need no file: the Secret that their creator leaves on its cluster is rea
 cluster is acted on at once; the repositories are looked at every --interval.
 
 With --simulate the clusters that the control plane declares are simulated in this process, as
-strictly as real ones; nothing is applied anywhere. What is proposed and reported then is true of no
+strictly as real ones; nothing is applied anywhere. What is proposed and reported then describes no real
 cluster, so a simulation never writes to a GitOps repository on a server, and to one on this machine
 only if a simulation or the demo made it, or with --yes. One that is not there is made. With neither there is no health channel:
 tiers that wait for nothing are proposed, and nothing is ever released.`,

@@ -112,7 +112,7 @@ func staleText(s engine.StaleReport) string {
 	if s.Repo == "" {
 		return fmt.Sprintf("The control plane has not been read since %s: what was read before stays in force", s.Since.Format(time.RFC3339))
 	}
-	return fmt.Sprintf("GitOps repository %s has not been read since %s: what is planted there goes on as it was then, and is not known any better", s.Repo, s.Since.Format(time.RFC3339))
+	return fmt.Sprintf("GitOps repository %s has not been read since %s: what is planted there goes on as it was then, and may be out of date", s.Repo, s.Since.Format(time.RFC3339))
 }
 
 func seedNames(r *engine.Report) []string {

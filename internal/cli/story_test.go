@@ -303,7 +303,7 @@ func TestAnEmptiedControlPlaneIsTakenForAMistake(t *testing.T) {
 	if r.code != exitFailed {
 		t.Errorf("it ends with %d", r.code)
 	}
-	mustContain(t, r.all(), "which is taken for a mistake: commit at least a GitOpsRepo")
+	mustContain(t, r.all(), "refusing to treat that as a deletion of everything. Commit at least a GitOpsRepo")
 	if p.git("fleet.git", "for-each-ref", "refs/heads/furrow/main/plan/web") == "" {
 		t.Error("the plan is gone")
 	}

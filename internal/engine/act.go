@@ -94,7 +94,7 @@ func (s *slice) stopped(ctx context.Context) bool {
 
 // prepare does what comes before the push: it takes proposals back, and writes the objects.
 func (s *slice) prepare(ctx context.Context, a *pass.Action) {
-	if s.seeds[a.Seed] != nil {
+	if s.seeds[a.Seed] != nil && (a.Verb != pass.Gate || a.Why == "") {
 		return // in this repository or another: the plan has to be everywhere first
 	}
 	var err error

@@ -296,7 +296,7 @@ func (e *Engine) person() git.Person {
 }
 
 // errEmptied is a control plane from which everything was deleted.
-var errEmptied error = manifest.Problem{Reason: v1alpha1.ReasonControlPlaneEmpty, Message: "it holds no document of Furrow and no seed, which is taken for a mistake: commit at least a GitOpsRepo"}
+var errEmptied error = manifest.Problem{Reason: v1alpha1.ReasonControlPlaneEmpty, Message: "it holds no document of Furrow and no seed, refusing to treat that as a deletion of everything. Commit at least a GitOpsRepo"}
 
 // version changes whenever the catalog does.
 func (e *Engine) version() string {

@@ -276,7 +276,7 @@ func TestAnEditedProposalIsLeftAlone(t *testing.T) {
 	if w.gitops.refs[branch] != edited {
 		t.Error("the person's branch was overwritten")
 	}
-	if got := w.tier("mgmt/tier-00"); got.Reason != v1alpha1.ReasonEditedAndOutdated {
+	if got := w.tier("mgmt/tier-00"); got.Reason != v1alpha1.ReasonEditedAndUnmergeable {
 		t.Errorf("the tier is %+v", got)
 	}
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,7 +53,7 @@ func (r *Record) Decide(ctx context.Context) (*pass.Decision, error) {
 	}
 	decision, questions := pass.Decide(r.Facts)
 	if len(questions) > 0 {
-		return nil, fmt.Errorf("the record has no answer to %d questions, first for %s of %s: it was written by another version of Furrow (%s)", len(questions), questions[0].Kind, questions[0].Repo, r.Version)
+		return nil, fmt.Errorf("the record lacks %d answers, first of %s: it is incomplete, or this version of Furrow asks for more than %s did", len(questions), questions[0].Kind, cmp.Or(r.Version, "the one that wrote it"))
 	}
 	return decision, nil
 }

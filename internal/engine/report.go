@@ -140,7 +140,7 @@ func (t *TierReport) Shut() bool { return t.Proposal != nil && t.Proposal.Gate !
 
 // WaitsForReview says that a person is to merge the tier's proposal, or to reject it.
 func (t *TierReport) WaitsForReview() bool {
-	return t.State == release.Proposed && t.Proposal != nil && !t.Shut()
+	return t.State == release.Proposed && t.Proposal != nil && !t.Shut() && t.Reason != v1alpha1.ReasonEditedOnPlainGit
 }
 
 // OnePerProposal leaves out tiers whose proposal an earlier one has already, and those without

@@ -197,7 +197,7 @@ func (d *documents) readPackages(tree fs.FS) (packages map[string]*Package, brok
 	for _, settings := range broken {
 		for _, pkg := range packages {
 			if pkg.spec == nil && bytes.Contains(settings.text, []byte(pkg.Name)) {
-				pkg.problem(v1alpha1.ReasonBrokenDocument, settings.problems[0].Source, "it may be configured here, and the file cannot be read wholly", "Correct the file.")
+				pkg.problem(v1alpha1.ReasonBrokenDocument, settings.problems[0].Source, "its settings may be in this file, which cannot be read completely", "Correct the file.")
 			}
 		}
 	}
@@ -399,7 +399,7 @@ func configure(packages map[string]*Package, settings []manifest.Object) {
 		pkg, ok := packages[o.ID.Name]
 		if !ok {
 			pkg = &Package{Name: o.ID.Name, Place: o.Source.File}
-			pkg.problems = manifest.Problems{problemOf(v1alpha1.ReasonMisplacedDocument, o, "there is no package for it", fmt.Sprintf("Add the directory %s/%s or the file %s/%s.yaml.", SeedsDir, o.ID.Name, SeedsDir, o.ID.Name))}
+			pkg.problems = manifest.Problems{problemOf(v1alpha1.ReasonMisplacedDocument, o, "there is no package for it", fmt.Sprintf("Add the directory %[1]s/%[2]s or the file %[1]s/%[2]s.yaml, or delete this document to remove the seed.", SeedsDir, o.ID.Name))}
 			packages[o.ID.Name] = pkg
 			continue
 		}

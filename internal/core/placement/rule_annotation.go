@@ -108,7 +108,7 @@ func (s *scope) byRole(o *manifest.Object, value string) ([]string, error) {
 	case v1alpha1.RoleWorkload:
 		return s.selectedClusters(o)
 	}
-	return nil, problem(v1alpha1.ReasonInvalidPlacement, *o, fmt.Sprintf("annotation %s: %q is no role", v1alpha1.AnnotationRole, value), "Write Management or Workload.").WithField(v1alpha1.AnnotationRole)
+	return nil, problem(v1alpha1.ReasonInvalidPlacement, *o, fmt.Sprintf("annotation %s: %q is not a role", v1alpha1.AnnotationRole, value), "Write Management or Workload.").WithField(v1alpha1.AnnotationRole)
 }
 
 func (s *scope) byPlanter(o *manifest.Object, value string) ([]string, error) {

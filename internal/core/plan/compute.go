@@ -140,7 +140,7 @@ func (c *computation) collect() {
 			c.fail(seed.Name, seed.Err)
 		case unknownRule(seed.Spec) != "":
 			c.fail(seed.Name, manifest.Problem{Reason: v1alpha1.ReasonUnknownRule, Field: "spec.disabledRules", Seed: seed.Name, Source: manifest.Source{File: seed.Place}, Object: fmt.Sprintf("Seed %q", seed.Name),
-				Message: fmt.Sprintf("spec.disabledRules has %q, which is no dependency rule", unknownRule(seed.Spec)), Next: "Write any of " + strings.Join(ruleNames(), ", ") + "."})
+				Message: fmt.Sprintf("spec.disabledRules has %q, which is not a dependency rule", unknownRule(seed.Spec)), Next: "Write any of " + strings.Join(ruleNames(), ", ") + "."})
 		case !slices.Contains(groupings, seed.Spec.GroupByOrDefault()):
 			c.fail(seed.Name, manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Field: "spec.rollout.groupBy", Seed: seed.Name, Source: manifest.Source{File: seed.Place}, Object: fmt.Sprintf("Seed %q", seed.Name),
 				Message: fmt.Sprintf("spec.rollout.groupBy %q is unknown", seed.Spec.GroupByOrDefault()), Next: "Write Tier, Level, Cluster or Seed."})

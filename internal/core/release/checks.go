@@ -150,7 +150,7 @@ func proposedOtherwise(d *decision) (TierStatus, bool) {
 	}
 	if p.Edited {
 		s := TierStatus{State: Held, Reason: v1alpha1.ReasonEditedAndOutdated, Message: "a person has edited the open proposal, and the plan has changed since. Merge it, or delete its branch", Waits: d.waits()}
-		if len(s.Waits) > 0 || p.Stale || p.Outside != "" {
+		if len(s.Waits) > 0 || p.Stale || p.Outside != "" || p.Unknown {
 			s.Reason, s.Message = v1alpha1.ReasonEditedAndUnmergeable, "a person has edited the open proposal, and the plan has changed since. Delete its branch"
 		}
 		return s, true
