@@ -20,6 +20,7 @@ var starters = map[string]string{
 	"internal/controlplane/simulation.go": "furrow run --simulate",
 	"internal/demo/demo.go":               "furrow demo",
 	"internal/git/local.go":               "reads the settings of repositories on the local disk; a resource can name none",
+	"internal/render/kustomize/worker.go": "starts furrow itself again, which the image has",
 	"internal/git/remote.go":              "serves repositories on the local disk; a resource can name none",
 }
 
