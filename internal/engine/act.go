@@ -175,7 +175,8 @@ func (e *Engine) timeIsOver() bool {
 // minBatch is how many proposals a pass opens at least in a repository.
 const minBatch = 16
 
-// isFull says that a pass has as many proposals to open as it may have time for.
+// isFull says that a pass has as many pull requests to open as it may have time for.
+// Branches of plain Git take no more than their push.
 func (s *slice) isFull() bool {
 	proposals := 0
 	for _, u := range s.updates {
@@ -183,7 +184,7 @@ func (s *slice) isFull() bool {
 			proposals++
 		}
 	}
-	return s.engine.config.Slice > 0 && proposals >= max(minBatch, s.repo.batch)
+	return s.engine.config.Slice > 0 && s.repo.facts.Amends && proposals >= max(minBatch, s.repo.batch)
 }
 
 // learn adapts how many proposals a pass opens to how many it had time for.

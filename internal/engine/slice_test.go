@@ -27,9 +27,15 @@ func manySeeds(n int) map[string]string {
 func sliced(t *testing.T, slice time.Duration) *world {
 	w := newWorld(t, fleet{workload: []string{"edge"}})
 	w.config = func(c *engine.Config) { c.Slice = slice }
+	w.onForge = func(f forge.Forge) forge.Forge { return withPullRequests{f} }
 	w.restart()
 	return w
 }
+
+// withPullRequests is a forge whose proposals each take a request.
+type withPullRequests struct{ forge.Forge }
+
+func (withPullRequests) Amends() bool { return true }
 
 // TestAllPlansAreOnePush: however many seeds there are, their plans and tiers are pushed together.
 func TestAllPlansAreOnePush(t *testing.T) {
