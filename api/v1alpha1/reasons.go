@@ -324,7 +324,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonControlPlaneEmpty, "The control plane holds no document of Furrow and no seed. Furrow refuses to treat that as a deletion.", "Commit at least a `GitOpsRepo` and the clusters, or correct `--path` or `--branch`."},
 		{ReasonNoRepository, "No GitOps repository is declared. Nothing is removed meanwhile.", "Add a `GitOpsRepo` document with `spec.url`."},
 		{ReasonRepositoryUnavailable, "The server of a repository does not answer, fails, or asked to wait.", "Nothing: Furrow tries again, with growing pauses, and honours Retry-After."},
-		{ReasonRepositoryNotFound, "There is no such repository, or the credentials may not read it.", "Correct the URL or the credentials; make a directory a repository with `git init --bare`."},
+		{ReasonRepositoryNotFound, "The repository does not exist, or the credentials do not have access to it.", "Correct the URL or the credentials; make a directory a repository with `git init --bare`."},
 		{ReasonRepositoryBroken, "A GitOps repository that the seed needs cannot be used, for another problem that is listed.", "Correct that one."},
 		{ReasonBranchNotFound, "The repository has no such branch or commit. Furrow grafts onto the base branch and does not create it.", "Make a first commit on it, or correct `spec.branch`, `--branch` or `spec.source.revision`."},
 		{ReasonPathNotFound, "`--path`, or `spec.source.path` of a Seed resource, names a directory that is not in the repository.", "Correct it."},

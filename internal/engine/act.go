@@ -56,14 +56,14 @@ func (o *observation) act(ctx context.Context, d *pass.Decision) *outcome {
 		byRepo[a.Repo] = append(byRepo[a.Repo], a)
 	}
 	o.engine.resume = ""
-	served := map[string]bool{}
+	served, total := map[string]bool{}, seedsOf(d.Actions)
 	for _, name := range slices.Sorted(maps.Keys(byRepo)) {
 		s := &slice{observation: o, outcome: out, decision: d, repo: o.repos[name], person: o.engine.person(), plans: map[string]git.Hash{}, kept: map[string]bool{}}
 		seed := ""
 		for _, a := range byRepo[name] {
 			if a.Seed != seed {
 				seed = a.Seed
-				o.engine.progress(stageProposing, len(served), seedsOf(d.Actions))
+				o.engine.progress(stageProposing, len(served), total)
 			}
 			switch {
 			case s.stopped(ctx):

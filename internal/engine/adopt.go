@@ -20,7 +20,7 @@ import (
 type ForeignPlan struct {
 	Seed, Repo string
 	Of         plan.Identity
-	// Revision of that control plane, of which the plan was made.
+	// Revision of that control plane that the plan was made from.
 	Revision string
 	// Held says that this control plane has a seed of that name.
 	Held bool

@@ -228,7 +228,7 @@ func (o *observation) marksOf(cluster string) (map[string]layout.Hash, error) {
 		case p.Plan == nil:
 			unread = errors.Join(unread, p.Err)
 		case o.engine.owns(p.Plan):
-			for _, repo := range pass.ReposWith(p.Plan, cluster) {
+			for _, repo := range p.Plan.ReposWith(cluster) {
 				if marks[repo] == "" {
 					marks[repo] = p.Commits[repo]
 				}

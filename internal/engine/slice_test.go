@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -96,22 +97,32 @@ type meeting struct {
 	forge.Forge
 	mu      *sync.Mutex
 	arrived *sync.WaitGroup
+	// all is closed once everybody has arrived.
+	all <-chan struct{}
 }
 
 func (m meeting) Propose(ctx context.Context, r forge.Request) (forge.Proposal, error) {
 	m.arrived.Done()
-	m.arrived.Wait()
+	select {
+	case <-m.all:
+	case <-ctx.Done():
+		return forge.Proposal{}, ctx.Err()
+	case <-time.After(time.Minute):
+		return forge.Proposal{}, errors.New("nobody else came")
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.Forge.Propose(ctx, r)
 }
 
-// TestProposalsAreOpenedAtOnce ends only if four are under way at the same time.
+// TestProposalsAreOpenedAtOnce opens them only if four are under way at the same time.
 func TestProposalsAreOpenedAtOnce(t *testing.T) {
 	w := newWorld(t, fleet{workload: []string{"edge"}})
 	var arrived sync.WaitGroup
 	arrived.Add(4)
-	w.onForge = func(f forge.Forge) forge.Forge { return meeting{f, &sync.Mutex{}, &arrived} }
+	all := make(chan struct{})
+	go func() { arrived.Wait(); close(all) }()
+	w.onForge = func(f forge.Forge) forge.Forge { return meeting{f, &sync.Mutex{}, &arrived, all} }
 	w.config = func(c *engine.Config) { c.ForgeCalls = 4 }
 	w.restart()
 	w.control.put("main", "plant", manySeeds(4))

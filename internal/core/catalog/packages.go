@@ -45,7 +45,7 @@ func (p *Packages) Seeds() []*Package {
 // Package is a seed as it was read: its files, unparsed, and what its Seed documents say.
 type Package struct {
 	Name string
-	// Place is the file or directory that the seed stands in.
+	// Place is the file or directory that holds the seed.
 	Place string
 	// Root is the directory that holds all files of the package; empty where it is not one directory.
 	Root string
@@ -116,7 +116,7 @@ var imaginedYAML []byte
 // Imagine declares two clusters, "management" and "workload".
 func (p *Packages) Imagine() { p.docs.readFile("imagined.yaml", imaginedYAML) }
 
-// Candidate is a seed that stands in no control plane, yet.
+// Candidate is a seed that is not in a control plane yet.
 type Candidate struct {
 	// Name of the seed; empty for that of its Seed document, else Fallback.
 	Name, Fallback string

@@ -19,7 +19,7 @@ import (
 // Seed is one package of objects and how it is to be planted.
 type Seed struct {
 	Name string
-	// Place is the file or directory that the seed stands in.
+	// Place is the file or directory that holds the seed.
 	Place string
 	Spec  v1alpha1.SeedSpec
 	// Variants are what the seed has for different clusters; a plain seed has one.

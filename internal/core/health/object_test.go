@@ -49,7 +49,7 @@ func TestJudgeGenerations(t *testing.T) {
 		"an old observed generation is Progressing, though the condition is new: Flux writes it onto the newest object": {
 			seen: ready(generations(3, 2, 3)), want: health.Progressing, reason: v1alpha1.ReasonNotReady,
 		},
-		"a new spec of which nothing was observed is Progressing":         {seen: ready(generations(3, 2, 2)), want: health.Progressing, reason: v1alpha1.ReasonNotReady},
+		"a new spec that was not observed yet is Progressing":             {seen: ready(generations(3, 2, 2)), want: health.Progressing, reason: v1alpha1.ReasonNotReady},
 		"observedGeneration -1 is Progressing: nothing has succeeded yet": {seen: ready(generations(1, -1, 1)), want: health.Progressing, reason: v1alpha1.ReasonNotReady},
 		"observedGeneration -1 without a condition is Behind: not begun": {
 			seen: ready(neverReady, at("", ""), saying("", "", "")), want: health.Behind, reason: v1alpha1.ReasonNotFetched, awaitsRoot: true,

@@ -40,7 +40,7 @@ func TestRootUnfit(t *testing.T) {
 		object string
 	}{
 		"a root as it should be is fit":                    {fit(), "", ""},
-		"a root of which nothing is known is not unfit":    {health.Root{Message: "no route to host"}, "", ""},
+		"a root whose state is unknown is not unfit":       {health.Root{Message: "no route to host"}, "", ""},
 		"a root that has not reconciled yet is fit":        {fit(func(r *health.Root) { r.Ready, r.SourceReady = "", "" }), "", ""},
 		"a root that reconciles is fit":                    {fit(func(r *health.Root) { r.Ready, r.Reason = "Unknown", "Progressing" }), "", ""},
 		"a source that fetches is fit":                     {fit(func(r *health.Root) { r.SourceReady = "Unknown" }), "", ""},

@@ -55,7 +55,7 @@ type Action struct {
 	Wants   string          `json:"wants,omitempty"`
 	Title   string          `json:"title,omitempty"`
 	Body    string          `json:"body,omitempty"`
-	// Revision is that of the control plane of which the plan was made.
+	// Revision is that of the control plane that the plan was made from.
 	Revision string `json:"revision,omitempty"`
 }
 

@@ -32,17 +32,6 @@ func (d *decider) readAbandoned() {
 	}
 }
 
-// ReposWith are the repositories of the tiers of a plan that need a cluster.
-func ReposWith(pl *plan.Plan, cluster string) []string {
-	repos := map[string]bool{}
-	for i := range pl.Tiers {
-		if t := &pl.Tiers[i]; t.Cluster == cluster || t.Object.Cluster == cluster {
-			repos[t.Repo] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(repos))
-}
-
 // needs says that some plan of this owner, before this pass or by it, has something
 // on a cluster, or may have.
 func (d *decider) needs(cluster string) bool {
@@ -52,12 +41,12 @@ func (d *decider) needs(cluster string) bool {
 		}
 	}
 	for _, p := range d.previous {
-		if p.Plan == nil || p.Plan.Identity() == d.facts.Self && len(ReposWith(p.Plan, cluster)) > 0 {
+		if p.Plan == nil || p.Plan.Identity() == d.facts.Self && len(p.Plan.ReposWith(cluster)) > 0 {
 			return true
 		}
 	}
 	for _, s := range d.seeds {
-		if s.Plan != nil && len(ReposWith(s.Plan, cluster)) > 0 {
+		if s.Plan != nil && len(s.Plan.ReposWith(cluster)) > 0 {
 			return true
 		}
 	}

@@ -40,7 +40,7 @@ func pool(replicas string) string {
 // shownVariants says where all objects are and what they have there, and how many contents there are.
 func shownVariants(t *testing.T, seed catalog.Seed, fleet ...string) string {
 	t.Helper()
-	cat, err := catalog.Load(fstest.MapFS{"clusters.yaml": {Data: []byte(join(fleet...))}}) // of which some may be broken
+	cat, err := catalog.Load(fstest.MapFS{"clusters.yaml": {Data: []byte(join(fleet...))}}) // some may be broken
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -103,7 +103,7 @@ func Decode(tree fs.FS) (*Plan, error) {
 		return nil, err
 	}
 	if p.APIVersion != v1alpha1.APIVersion || p.Kind != Kind {
-		return nil, invalid("%s: it is %s %s, where %s %s is due", layout.PlanFile, p.APIVersion, p.Kind, v1alpha1.APIVersion, Kind)
+		return nil, invalid("%s: it is %s %s, not %s %s", layout.PlanFile, p.APIVersion, p.Kind, v1alpha1.APIVersion, Kind)
 	}
 	for _, name := range p.Parts {
 		var some part

@@ -96,7 +96,7 @@ type Prerequisite struct {
 	Seed    string `yaml:"seed,omitempty"`
 	Cluster string `yaml:"cluster"`
 	Ordinal int    `yaml:"ordinal"`
-	// Ready are CEL expressions of which each must be true of the objects that are waited for.
+	// Ready are CEL expressions that must all be true of the objects that are waited for.
 	Ready []string `yaml:"ready,omitempty"`
 	Why   string   `yaml:"why"`
 }
@@ -305,6 +305,17 @@ func (p *Plan) Repos() []string {
 		seen[t.Repo] = true
 	}
 	return sortedKeys(seen)
+}
+
+// ReposWith are the repositories of the tiers that need a cluster.
+func (p *Plan) ReposWith(cluster string) []string {
+	repos := map[string]bool{}
+	for i := range p.Tiers {
+		if t := &p.Tiers[i]; t.Cluster == cluster || t.Object.Cluster == cluster {
+			repos[t.Repo] = true
+		}
+	}
+	return sortedKeys(repos)
 }
 
 // Implied are the clusters that the plan creates and that no document declares.

@@ -24,7 +24,7 @@ type Previous struct {
 	Base map[string]map[string]layout.Hash
 }
 
-// BasePaths are the paths, by repository, of which the next plan has to know what base has:
+// BasePaths lists, by repository, the paths whose content on base the next plan depends on:
 // the files of objects that leave, and the reconciler files of tiers that are to be gone.
 func (p *Plan) BasePaths() map[string][]string {
 	paths := map[string][]string{}

@@ -146,12 +146,12 @@ func checkKustomization(name string, text []byte, vars Reconciler) (manifest.Obj
 		return manifest.Object{}, err
 	}
 	if len(objects) != 1 {
-		return manifest.Object{}, fmt.Errorf("it renders %d objects, where one Flux Kustomization is due", len(objects))
+		return manifest.Object{}, fmt.Errorf("it must render exactly one Flux Kustomization, and renders %d objects", len(objects))
 	}
 	o := objects[0]
 	var k kustomizev1.Kustomization
 	if o.APIVersion() != kustomizev1.GroupVersion.String() || o.ID.Kind != kustomizev1.KustomizationKind {
-		return o, fmt.Errorf("it renders %s %s, where %s Kustomization is due", o.APIVersion(), o.ID.Kind, kustomizev1.GroupVersion)
+		return o, fmt.Errorf("it must render a Kustomization of %s, and renders %s %s", kustomizev1.GroupVersion, o.APIVersion(), o.ID.Kind)
 	}
 	if err := yaml.UnmarshalStrict(text, &k); err != nil {
 		message := strings.TrimPrefix(err.Error(), "error unmarshaling JSON: while decoding JSON: json: ")
