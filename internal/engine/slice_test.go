@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -102,13 +101,13 @@ type meeting struct {
 }
 
 func (m meeting) Propose(ctx context.Context, r forge.Request) (forge.Proposal, error) {
+	limited, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
 	m.arrived.Done()
 	select {
 	case <-m.all:
-	case <-ctx.Done():
-		return forge.Proposal{}, ctx.Err()
-	case <-time.After(time.Minute):
-		return forge.Proposal{}, errors.New("nobody else came")
+	case <-limited.Done():
+		return forge.Proposal{}, limited.Err()
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
