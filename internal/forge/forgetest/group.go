@@ -1,6 +1,7 @@
 package forgetest
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -97,7 +98,7 @@ func reopenedGroup(w *world) {
 func mergedGroup(w *world) {
 	for i, way := range slices.Sorted(maps.Keys(w.Ways)) {
 		members := []layout.Member{memberOn("east-"+string(rune('a'+i)), "w1"), memberOn("west-"+string(rune('a'+i)), "w2")}
-		p := w.proposeGroup("level-00", "g1", members...)
+		p := w.proposeGroup(fmt.Sprintf("level-%02d", i), "g1", members...)
 		w.Person.Merge(w.T, p, way)
 		for _, m := range members {
 			w.wantFile(objectFile(m.Tier), "wants: "+m.Wants+"\n")

@@ -178,20 +178,19 @@ func (f *Forge) lookUp(ctx context.Context, refs git.Refs, tier layout.Tier, wan
 	// What landed since would have replaced it; and the plan has changed since it was
 	// rejected.
 	switch {
-	case c.number == 0:
+	case c.number == 0, c.outcome == forge.OutcomeNone:
 		return f.lookUpPushed(ctx, base, tier, wants)
 	case c.outcome == forge.OutcomeSuperseded:
 		return c, nil
 	case c.outcome == forge.OutcomeRejected:
-		if swept, err := f.swept(ctx, refs, c); err != nil || swept {
-			c.outcome = forge.OutcomeSuperseded
-			return c, err
+		unjudged, err := f.swept(ctx, refs, c)
+		if err == nil && !unjudged {
+			unjudged, err = f.history.Landed(ctx, base, c.head)
 		}
-		pushed, err := f.history.Landed(ctx, base, c.head)
 		switch {
 		case err != nil:
 			return none, err
-		case pushed:
+		case unjudged:
 			return f.lookUpPushed(ctx, base, tier, wants)
 		}
 	}
@@ -237,7 +236,8 @@ const (
 )
 
 // swept says that Gitea closed a pull request when it was done with the deletion of
-// an earlier branch of the same name: the branch of this one is still there.
+// an earlier branch of the same name: the branch of this one is still there. Nobody has
+// judged it then; and who merged it at that moment has it merged, though Gitea does not say so.
 func (f *Forge) swept(ctx context.Context, refs git.Refs, c closedRow) (bool, error) {
 	if c.judged || refs[c.branch] != c.head || c.closed.Sub(c.opened) > sweeping {
 		return false, nil
@@ -248,7 +248,7 @@ func (f *Forge) swept(ctx context.Context, refs git.Refs, c closedRow) (bool, er
 	}
 	swept := slices.ContainsFunc(events, func(e event) bool { return e.Type == "delete_branch" })
 	if swept {
-		c.outcome = forge.OutcomeSuperseded
+		c.outcome = forge.OutcomeNone
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -754,3 +754,29 @@ func TestAReasonThatCannotBeReadKeepsNothingFromBeingListed(t *testing.T) {
 		t.Errorf("the reason was asked for again at once: %d questions", asked)
 	}
 }
+
+func TestWhatGiteaClosedByItselfIsMergedOrNothing(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.requests.instead = func(r *http.Request) *http.Response {
+		if !strings.HasSuffix(r.URL.Path, "/timeline") {
+			return nil
+		}
+		return &http.Response{
+			StatusCode: http.StatusOK, Request: r, Header: http.Header{"Content-Type": {"application/json"}},
+			Body: io.NopCloser(strings.NewReader(`[{"type": "delete_branch"}]`)),
+		}
+	}
+	p := s.propose(edge, "w1")
+	s.do(http.MethodPatch, s.pull(p), map[string]any{"state": "closed"}, nil)
+	for range 2 {
+		s.list()
+		s.wantOutcome(s.forge, "w1", forge.OutcomeNone)
+	}
+	s.checkOut("main")
+	s.git("merge", "--quiet", "--squash", "origin/"+branch)
+	s.git("commit", "--quiet", "--reuse-message=origin/"+branch)
+	s.send("main")
+	s.wantOutcome(s.forge, "w1", forge.OutcomeMerged)
+	s.wantOutcome(s.newForge(s.mirror, botToken), "w1", forge.OutcomeMerged)
+}
