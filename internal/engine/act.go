@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
@@ -18,10 +19,17 @@ type outcome struct {
 	// seeds and tiers are what failed.
 	seeds map[string]error
 	tiers map[layout.Tier]error
+	// problems are those that hold nothing up, as of branches that cannot be deleted.
+	problems manifest.Problems
 	// opened are the proposals that were opened or brought up to date, by repository and branch.
 	opened map[string]pass.Proposal
 	// unfinished says that the pass ended before everything was done.
 	unfinished bool
+}
+
+// problemsOf are those of a seed, or those that belong to none.
+func (o *outcome) problemsOf(seed string) manifest.Problems {
+	return slices.DeleteFunc(slices.Clone(o.problems), func(p manifest.Problem) bool { return p.Seed != seed })
 }
 
 // slice is what a pass does in one repository: first what takes something back at the

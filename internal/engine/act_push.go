@@ -47,16 +47,19 @@ func (s *slice) withdrawRefused(refused *git.PushError) bool {
 	stale, unplanned := map[string]bool{}, map[string]bool{}
 	for _, u := range s.updates {
 		reason, blamed := refused.Refs[u.Ref]
+		seed := u.action.Seed
 		switch {
 		case !blamed:
 		case refused.LeaseRefused(u.Ref):
-			s.raced, stale[u.action.Seed] = true, true
+			s.raced, stale[seed] = true, true
 		case u.action.Verb == pass.PushPlan:
-			unplanned[u.action.Seed] = true // without its plan nothing may be proposed
-			s.seeds[u.action.Seed] = fmt.Errorf("seed %q: %w", u.action.Seed, refused)
+			unplanned[seed] = true // without its plan nothing may be proposed
+			s.seeds[seed] = fmt.Errorf("seed %q: %w", seed, s.refusal(u, reason, refused.Text))
+		case len(u.action.Tiers) == 0: // a marker, or a branch of what is gone: nothing waits for it
+			s.problems = append(s.problems, s.refusal(u, reason, refused.Text))
 		default:
 			for _, m := range u.action.Tiers {
-				s.tiers[m.Tier] = manifest.Problem{Reason: v1alpha1.ReasonBranchRefused, Repo: s.repo.name, Path: u.Ref, Message: fmt.Sprintf("the server refuses branch %s: %s", u.Ref, reason)}
+				s.tiers[m.Tier] = s.refusal(u, reason, refused.Text)
 			}
 		}
 	}
@@ -66,15 +69,34 @@ func (s *slice) withdrawRefused(refused *git.PushError) bool {
 	})
 }
 
-// failAll notes that a push failed as a whole.
+// refusal says that the server does not let a branch move, and what its hooks say.
+func (s *slice) refusal(u update, reason, hooks string) manifest.Problem {
+	verb := "change"
+	if u.New.IsZero() {
+		verb = "delete"
+	}
+	if hooks != "" {
+		reason += "; the server said: " + hooks
+	}
+	return manifest.Problem{
+		Reason: v1alpha1.ReasonBranchRefused, Seed: u.action.Seed, Repo: s.repo.name, Path: u.Ref,
+		Message: fmt.Sprintf("the server of GitOps repository %q refuses to %s branch %s: %s", s.repo.name, verb, u.Ref, reason),
+		Next:    "Let Furrow's user create, change and delete branches furrow/** there.",
+	}
+}
+
+// failAll notes that a push failed as a whole. Where the servers do not answer, that is the
+// repository's problem and not the seeds'.
 func (s *slice) failAll(err error) {
-	s.repo.leaveAlone(err, s.engine.config.Now)
-	if git.IsTransient(err) && s.unread() != nil {
-		return // the repository's servers do not answer, which is its problem and not the seeds'
+	if s.repo.leaveAlone(err, s.engine.config.Now); git.IsTransient(err) {
+		return
 	}
 	for _, u := range s.updates {
-		if s.seeds[u.action.Seed] == nil && u.action.Seed != "" {
-			s.seeds[u.action.Seed] = fmt.Errorf("seed %q: %w", u.action.Seed, err)
+		switch seed := u.action.Seed; {
+		case seed == "":
+			s.problems = append(s.problems, manifest.AsProblem(inRepo(s.repo.name, err)))
+		case s.seeds[seed] == nil:
+			s.seeds[seed] = fmt.Errorf("seed %q: %w", seed, err)
 		}
 	}
 }

@@ -268,6 +268,7 @@ func (o *observation) report(d *pass.Decision, done *outcome) *Report {
 		}
 		out.Repos[name] = RepoReport{URL: git.Remote{URL: o.engine.loaded.Repos[name].Spec.URL}.String(), Head: r.head, Proposals: o.countProposals(d, r), Err: err}
 	}
+	out.Problems = append(out.Problems, done.problemsOf("")...)
 	for _, name := range slices.Sorted(maps.Keys(d.Seeds)) {
 		if s := d.Seeds[name]; !s.Foreign() || done.seeds[name] != nil {
 			out.Seeds = append(out.Seeds, reportSeed(o.facts, s, done))
@@ -348,8 +349,15 @@ func reportSeed(f *pass.Facts, s *pass.Seed, done *outcome) SeedReport {
 	if s.Plan != nil {
 		out.suggestGrouping(s.Plan.GroupBy)
 	}
-	if err := errors.Join(s.Failure.AsError(), done.seeds[s.Name]); err != nil {
-		out.State, out.Message, out.Reason, out.Problems = Stalled, err.Error(), manifest.ReasonOf(err), manifest.ProblemsOf(err)
+	errs := []error{s.Failure.AsError(), done.seeds[s.Name]}
+	for _, p := range done.problemsOf(s.Name) {
+		errs = append(errs, p)
+	}
+	for _, err := range errs {
+		out.Problems = append(out.Problems, manifest.ProblemsOf(err)...)
+	}
+	if err := errors.Join(errs...); err != nil {
+		out.State, out.Message, out.Reason = Stalled, err.Error(), out.Problems[0].Reason
 	}
 	return out
 }

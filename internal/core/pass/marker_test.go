@@ -18,7 +18,7 @@ func shrinking(t testing.TB) *fleet {
 // reverted is a fleet on which a person took the second of two tiers back, and the first does not answer.
 func reverted(t testing.TB) *fleet {
 	f := planted(one(t), web(chain(1, "east")...))
-	f.repos["a"].write("main", map[string]string{"planted/east/web/tier-01/second.configmap.yaml": "", "clusters/east/furrow/web/tier-01.yaml": ""})
+	f.repos["a"].write("main", map[string]string{"planted/east/web/tier-01/configmap.second.yaml": "", "clusters/east/furrow/web/tier-01.yaml": ""})
 	f.silent["east"] = true
 	return f
 }

@@ -12,7 +12,7 @@ import (
 
 const (
 	eastDir  = "planted/east/web/tier-00/"
-	eastFile = eastDir + "c.configmap.yaml"
+	eastFile = eastDir + "configmap.c.yaml"
 )
 
 // proposed is a fleet on which the seed web is proposed on the cluster east.
@@ -113,7 +113,7 @@ func TestWhatBaseHas(t *testing.T) {
 				f.mark("a", layout.RetryBranch, "web", "")
 			},
 			wantStates:  []string{"web/east/00 Queued Proposing"},
-			wantActions: []string{"a: Propose tier/web/east/00 Update", "a: Drop retry/web"},
+			wantActions: []string{"a: Propose tier/web/east/00 Plant", "a: Drop retry/web"},
 		},
 		"a merge that is no part of base any more was not taken back": {
 			fleet: released(t), arrange: func(f *fleet) {
