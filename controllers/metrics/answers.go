@@ -5,12 +5,13 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
+
+	"github.com/furrow-dev/furrow/internal/backoff"
 )
 
 // Answers counts the requests to a forge's server, and keeps what its answers say of
@@ -76,18 +77,24 @@ func (r *rates) told(at repo, h http.Header) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.clock.Now()
+	until := func(header string) (t time.Time) {
+		if pause, ok := backoff.Until(h, header, now); ok {
+			t = now.Add(pause)
+		}
+		return t
+	}
 	if was := r.last[at]; !was.over(now) {
-		was.reset = latest(was.reset, wait(h.Get("Retry-After"), now))
+		was.reset = latest(was.reset, until("Retry-After"))
 		r.last[at] = was
 	} else {
-		r.last[at] = rate{reset: wait(h.Get("Retry-After"), now)}
+		r.last[at] = rate{reset: until("Retry-After")}
 	}
 	for _, prefix := range rateHeaders {
 		remaining, limit := number(h.Get(prefix+"Remaining")), number(h.Get(prefix+"Limit"))
 		if remaining == nil && limit == nil {
 			continue
 		}
-		r.last[at] = rate{remaining, limit, latest(wait(h.Get(prefix+"Reset"), now), wait(h.Get("Retry-After"), now))}
+		r.last[at] = rate{remaining, limit, latest(until(prefix+"Reset"), until("Retry-After"))}
 		break
 	}
 	if r.last[at] == (rate{}) {
@@ -98,33 +105,14 @@ func (r *rates) told(at repo, h http.Header) {
 // over says that the server counts anew since, so that what it said is no longer so.
 func (r rate) over(now time.Time) bool { return !r.reset.IsZero() && !now.Before(r.reset) }
 
-// number is the first number of a header, as of "100, 100;w=60".
+// number is the one that a header begins with.
 func number(header string) *float64 {
-	header, _, _ = strings.Cut(header, ",")
-	header, _, _ = strings.Cut(header, ";")
-	n, err := strconv.ParseUint(strings.TrimSpace(header), 10, 53)
-	if err != nil {
+	n, ok := backoff.Number(header)
+	if !ok {
 		return nil
 	}
 	value := float64(n)
 	return &value
-}
-
-// wait is the time that a header names: as a date, as seconds from now or, where that
-// would be decades, as seconds since 1970. It is zero where there is none.
-func wait(header string, now time.Time) time.Time {
-	const decades = 1_000_000_000
-	if date, err := http.ParseTime(header); err == nil {
-		return date
-	}
-	n := number(header)
-	switch {
-	case n == nil:
-		return time.Time{}
-	case *n < decades:
-		return now.Add(time.Duration(*n) * time.Second)
-	}
-	return time.Unix(int64(*n), 0)
 }
 
 func latest(a, b time.Time) time.Time {

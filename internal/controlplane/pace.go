@@ -1,36 +1,39 @@
 package controlplane
 
 import (
-	"math/rand/v2"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
+// The pauses after failed passes in a row.
 const (
-	// firstBackoff is the wait after the first failed pass; each further one doubles it.
 	firstBackoff = time.Second
-	// maxBackoff bounds the wait between failed passes.
-	maxBackoff = 2 * time.Minute
+	maxBackoff   = 2 * time.Minute
 )
 
 // Pace chooses when the next pass comes: at once after one that changed something,
 // after the interval otherwise, and with growing pauses while something cannot be
-// looked at. Its zero value is ready for use.
-type Pace struct{ backoff time.Duration }
+// observed. Its zero value is ready for use.
+type Pace struct {
+	failing bool
+	pauses  wait.Backoff
+}
 
 // Next is the pause after a pass, and whether news from the clusters may cut it short.
 func (p *Pace) Next(report *engine.Report, err error, interval time.Duration) (pause time.Duration, news bool) {
 	if err != nil {
-		p.backoff = min(max(2*p.backoff, firstBackoff), maxBackoff)
-		pause = jitter(p.backoff)
-		if after, asked := git.RetryAfter(err); asked {
-			pause = max(pause, after)
+		if !p.failing {
+			p.failing, p.pauses = true, backoff.Doubling(firstBackoff, maxBackoff)
 		}
-		return pause, false
+		asked, _ := git.RetryAfter(err)
+		return max(jitter(p.pauses.Step()), asked), false
 	}
-	p.backoff = 0
+	p.failing = false
 	switch {
 	case report.RetryAfter > 0:
 		return max(jitter(interval), min(report.RetryAfter, maxBackoff)), false
@@ -43,6 +46,4 @@ func (p *Pace) Next(report *engine.Report, err error, interval time.Duration) (p
 }
 
 // jitter spreads passes of several engines over time: up to a tenth more or less.
-func jitter(d time.Duration) time.Duration {
-	return d*9/10 + time.Duration(rand.Int64N(int64(d)/5+1)) //nolint:gosec // G404: not for secrets
-}
+func jitter(d time.Duration) time.Duration { return wait.Jitter(d*9/10, 2.0/9) }

@@ -137,7 +137,7 @@ func (s *slice) failed(a *pass.Action, err error) {
 			s.tiers[m.Tier] = err
 		}
 	}
-	s.repo.leaveAlone(err, s.engine.config.Now)
+	s.repo.coolDown(err, s.engine.config.Now)
 	if git.IsUntrusted(err) && s.seeds[a.Seed] == nil { // a person has to do something
 		s.seeds[a.Seed] = fmt.Errorf("seed %q: %w", a.Seed, err)
 	}

@@ -88,7 +88,7 @@ func (s *slice) refusal(u update, reason, hooks string) manifest.Problem {
 // failAll notes that a push failed as a whole. Where the servers do not answer, that is the
 // repository's problem and not the seeds'.
 func (s *slice) failAll(err error) {
-	if s.repo.leaveAlone(err, s.engine.config.Now); git.IsTransient(err) {
+	if s.repo.coolDown(err, s.engine.config.Now); git.IsTransient(err) {
 		return
 	}
 	for _, u := range s.updates {

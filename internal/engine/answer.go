@@ -257,7 +257,7 @@ func (o *observation) answerClosed(ctx context.Context, r *repoState, q pass.Que
 	}
 	if err != nil {
 		o.raced = o.raced || forge.IsGone(err)
-		r.leaveAlone(err, o.engine.config.Now)
+		r.coolDown(err, o.engine.config.Now)
 		answer.Failure = pass.Fail(err, git.IsTransient(err) || forge.IsGone(err))
 		return nil
 	}

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
@@ -191,8 +192,8 @@ type openRepo struct {
 	diffs cache[[2]git.Hash, []string]
 	// entries is what commits have at paths.
 	entries cache[layout.Hash, map[string]layout.Hash]
-	// outage is set while the repository's servers do not answer.
-	outage outage
+	// cooldown is active while the repository's servers do not answer.
+	cooldown backoff.Cooldown
 	// batch is how many proposals a pass may have time for.
 	batch int
 	// folders are the directories of roots.

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
@@ -81,7 +82,7 @@ func (o *observation) observeRepos(ctx context.Context) {
 		o.repos[name], o.facts.Repos[name] = r, r.facts
 		if r.openRepo, r.err = o.engine.open(name); r.err == nil {
 			r.turn()
-			r.err = r.outage.err(o.engine.config.Now())
+			r.err = r.cooldown.Err(o.engine.config.Now())
 		}
 		if r.err != nil {
 			r.facts.Failure = pass.Fail(r.err, git.IsTransient(r.err))
@@ -98,7 +99,7 @@ func (o *observation) observeRepos(ctx context.Context) {
 	for _, r := range asked {
 		err := r.err
 		if r.err = nil; err == nil {
-			r.outage = outage{}
+			r.cooldown.Succeed()
 			continue
 		}
 		o.raced = o.raced || forge.IsGone(err)
@@ -111,7 +112,7 @@ func (o *observation) observeRepos(ctx context.Context) {
 
 // fail notes that a repository cannot be used in this pass.
 func (o *observation) fail(r *repoState, err error) {
-	r.leaveAlone(err, o.engine.config.Now)
+	r.coolDown(err, o.engine.config.Now)
 	r.err, r.facts.Failure = err, pass.Fail(err, git.IsTransient(err))
 }
 
@@ -130,7 +131,7 @@ func (e *Engine) open(name string) (*openRepo, error) {
 	if err != nil {
 		return nil, inRepo(name, err)
 	}
-	e.repos[name] = &openRepo{Repo: opened, spec: spec}
+	e.repos[name] = &openRepo{Repo: opened, spec: spec, cooldown: backoff.NewCooldown(outages)}
 	return e.repos[name], nil
 }
 

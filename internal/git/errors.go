@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -22,6 +21,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+
+	"github.com/furrow-dev/furrow/internal/backoff"
 )
 
 type kind int
@@ -298,11 +299,7 @@ func retryAfter(err error) time.Duration {
 	if !as(err, &status) {
 		return 0
 	}
-	seconds, convErr := strconv.Atoi(status.Response.Header.Get("Retry-After"))
-	if convErr != nil || seconds < 0 {
-		return 0
-	}
-	return time.Duration(seconds) * time.Second
+	return backoff.RetryAfter(status.Response.Header)
 }
 
 // clip makes one printable line of bounded length from a server's text.

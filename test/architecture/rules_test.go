@@ -109,13 +109,14 @@ var places = []place{
 
 	{"internal/render", edge, []string{"api", "internal/core"}},
 	{"internal/plugin", edge, []string{"api", "internal/core"}},
-	{"internal/git", edge, []string{}},
-	{"internal/forge", edge, []string{"internal/core/layout", "internal/core/manifest", "internal/git"}},
-	{"internal/probe", edge, []string{"api", "internal/core"}},
+	{"internal/backoff", edge, []string{}},
+	{"internal/git", edge, []string{"internal/backoff"}},
+	{"internal/forge", edge, []string{"internal/core/layout", "internal/core/manifest", "internal/backoff", "internal/git"}},
+	{"internal/probe", edge, []string{"api", "internal/core", "internal/backoff"}},
 	{"internal/nursery", edge, []string{"api", "internal/core", "internal/probe"}},
 
 	{"internal/engine", engine, nil},
-	{"internal/controlplane", engine, []string{"api", "internal/core", "internal/render", "internal/git", "internal/forge", "internal/probe", "internal/engine"}},
+	{"internal/controlplane", engine, []string{"api", "internal/core", "internal/render", "internal/backoff", "internal/git", "internal/forge", "internal/probe", "internal/engine"}},
 	{"controllers", frontEnd, nil},
 	{"internal/standalone", frontEnd, nil},
 	{"internal/demo", frontEnd, []string{"internal/controlplane"}},

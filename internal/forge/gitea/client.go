@@ -2,6 +2,7 @@ package gitea
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -12,13 +13,13 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
 	sdk "code.gitea.io/sdk/gitea"
 
+	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/forge"
 )
 
@@ -35,7 +36,8 @@ type api struct {
 	transport http.RoundTripper
 	signIn    sdk.ClientOption
 	secrets   []string
-	quiet     quiet
+	clock     backoff.Clock
+	breaker   breaker
 }
 
 func newAPI(o Options) (*api, error) {
@@ -43,7 +45,7 @@ func newAPI(o Options) (*api, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &api{place: at, transport: o.Transport}
+	a := &api{place: at, transport: o.Transport, clock: cmp.Or[backoff.Clock](o.Clock, backoff.RealClock{}), breaker: breaker{cooldown: backoff.NewCooldown(silence)}}
 	if a.signIn, a.secrets, err = signIn(o, at); err != nil {
 		return nil, err
 	}
@@ -150,7 +152,7 @@ func (a *api) read(ctx context.Context, op string, out any, ask func(*sdk.Client
 }
 
 func (a *api) make(ctx context.Context, op string, c *call, ask func(*sdk.Client) error) error {
-	if err := a.quiet.refuse(op); err != nil && ctx.Err() == nil {
+	if err := a.breaker.refuse(op, a.clock.Now()); err != nil && ctx.Err() == nil {
 		return err
 	}
 	client, err := sdk.NewClient(a.server, sdk.SetGiteaVersion(""), sdk.SetContext(ctx), a.signIn, sdk.SetHTTPClient(&http.Client{
@@ -162,11 +164,11 @@ func (a *api) make(ctx context.Context, op string, c *call, ask func(*sdk.Client
 		err = ask(client)
 	}
 	if err == nil && c.fine() {
-		a.quiet.note(ctx, c, nil, nil)
+		a.breaker.note(ctx, a.clock.Now(), c, nil, nil)
 		return nil
 	}
 	out := a.translate(ctx, op, c, err)
-	a.quiet.note(ctx, c, err, out)
+	a.breaker.note(ctx, a.clock.Now(), c, err, out)
 	return out
 }
 
@@ -216,7 +218,7 @@ func (a *api) translate(ctx context.Context, op string, c *call, err error) *ans
 // explain tells what a status means, and what to do.
 func (a *answer) explain(header http.Header, location string) {
 	e := a.failure
-	e.Wait = retryAfter(header)
+	e.Wait = backoff.RetryAfter(header)
 	forbidden := a.status == http.StatusForbidden && strings.Contains(strings.ToLower(a.said), "rate limit")
 	throttled := a.status == http.StatusTooManyRequests || forbidden
 	a.limited = throttled || e.Wait > 0
@@ -246,23 +248,6 @@ func isUntrusted(err error) bool {
 	_, authority := errors.AsType[x509.UnknownAuthorityError](err)
 	_, host := errors.AsType[x509.HostnameError](err)
 	return verification || authority || host
-}
-
-// retryAfter reads seconds or a date; the server's own clock is the one that counts.
-func retryAfter(header http.Header) time.Duration {
-	after := header.Get("Retry-After")
-	if seconds, err := strconv.Atoi(after); err == nil {
-		return time.Duration(max(seconds, 0)) * time.Second
-	}
-	until, err := http.ParseTime(after)
-	if err != nil {
-		return 0
-	}
-	now, err := http.ParseTime(header.Get("Date"))
-	if err != nil {
-		return 0
-	}
-	return max(until.Sub(now), 0)
 }
 
 // message is what a refusal says for people.
@@ -299,12 +284,4 @@ func (a *api) clean(text string) string {
 		text = strings.ToValidUTF8(text[:most], "") + " …"
 	}
 	return text
-}
-
-// pause waits, unless the caller is told to stop.
-func pause(ctx context.Context, d time.Duration) error {
-	timer, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	<-timer.Done()
-	return ctx.Err()
 }

@@ -11,6 +11,7 @@ import (
 
 	sdk "code.gitea.io/sdk/gitea"
 
+	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
@@ -502,10 +503,11 @@ const (
 	said = 10 * time.Minute
 	// maxReason bounds what is told of that.
 	maxReason = 300
-	// reasonRest is for how long reasons are not asked for after the server failed to
-	// tell one.
-	reasonRest = time.Minute
 )
+
+// reasonPause is for how long reasons are not asked for after the server failed to
+// return one.
+var reasonPause = backoff.Constant(time.Minute)
 
 // event is a line of a pull request's timeline.
 type event struct {
@@ -532,9 +534,9 @@ func (f *Forge) timeline(ctx context.Context, op string, number int64, since tim
 // proposal is rejected with and without a reason.
 func (f *Forge) reasonOf(ctx context.Context, c closedRow) string {
 	f.mu.Lock()
-	rests := f.reasons.runs()
+	cooling := f.reasons.Active(f.api.clock.Now())
 	f.mu.Unlock()
-	if c.reason != "" || c.comments == 0 || rests {
+	if c.reason != "" || c.comments == 0 || cooling {
 		return c.reason
 	}
 	events, err := f.timeline(ctx, fmt.Sprintf("read why pull request #%d was closed", c.number), c.number, c.closed.Add(-said))
@@ -542,7 +544,7 @@ func (f *Forge) reasonOf(ctx context.Context, c closedRow) string {
 	defer f.mu.Unlock()
 	if err != nil && !forge.IsFailure(err, forge.FailedAuth) {
 		if ctx.Err() == nil {
-			f.reasons.turn(reasonRest)
+			f.reasons.Fail(f.api.clock.Now(), err, 0)
 		}
 		return ""
 	}

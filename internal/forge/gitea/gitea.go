@@ -72,6 +72,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -87,6 +88,8 @@ type Options struct {
 	CABundle []byte
 	// Transport carries the requests; nil for one of its own that trusts CABundle.
 	Transport http.RoundTripper
+	// Clock is the real one where it is nil.
+	Clock backoff.Clock
 	// Observe may wrap the transport, to count what is asked and answered.
 	Observe func(http.RoundTripper) http.RoundTripper
 }
@@ -115,8 +118,8 @@ type Forge struct {
 	closed  index
 	// lost are merges that base had not in its history, with where it was then.
 	lost map[git.Hash]git.Hash
-	// reasons runs while reasons of rejections are not asked for.
-	reasons hourglass
+	// reasons is active while reasons of rejections are not asked for.
+	reasons backoff.Cooldown
 	// clock is the server's, as it was told last.
 	clock time.Time
 }
@@ -134,6 +137,7 @@ func New(mirror forge.Fetcher, base string, o Options) (*Forge, error) {
 	return &Forge{
 		api: a, mirror: mirror, base: base, history: h, reader: forge.NewReader(mirror, base, h),
 		open: map[string]row{}, shown: map[git.Hash]gate{}, doubts: map[int64]doubt{}, settled: map[int64]bool{}, closed: newIndex(), lost: map[git.Hash]git.Hash{},
+		label: labels{cooldown: backoff.NewCooldown(labelPause)}, reasons: backoff.NewCooldown(reasonPause),
 	}, nil
 }
 

@@ -7,10 +7,10 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	sdk "code.gitea.io/sdk/gitea"
 
+	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -18,8 +18,7 @@ import (
 const (
 	// maxMerging is how often merging is tried while Gitea says to try again: it finds
 	// out by and by whether something can be merged.
-	maxMerging   = 20
-	firstMerging = 100 * time.Millisecond
+	maxMerging = 20
 	// tryAgain is what it says then, and also where it has found a conflict.
 	tryAgain = "try again later"
 )
@@ -68,7 +67,7 @@ func (f *Forge) Merge(ctx context.Context, p forge.Proposal, by git.Person) erro
 	if err != nil {
 		return err
 	}
-	wait := firstMerging
+	pauses := retries
 	for try := 1; ; try++ {
 		s, err := f.look(ctx, p)
 		if err == nil {
@@ -89,10 +88,9 @@ func (f *Forge) Merge(ctx context.Context, p forge.Proposal, by git.Person) erro
 		case try == maxMerging:
 			return fmt.Errorf("merge %s: %w (the server says: %w)", p.Branch, forge.ErrConflict, err)
 		}
-		if err := pause(ctx, wait); err != nil {
+		if err := backoff.Sleep(ctx, f.api.clock, pauses.Step()); err != nil {
 			return fmt.Errorf("merge %s: %w", p.Branch, err)
 		}
-		wait = min(2*wait, longestPause)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	sdk "code.gitea.io/sdk/gitea"
 
+	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
@@ -27,13 +28,15 @@ const (
 	labelColor = "#5b8c3e"
 	// maxOpening is how often opening is tried while the repository counts as empty:
 	// Gitea answers 404 for up to 2 s after the first push to it.
-	maxOpening   = 12
-	firstOpening = 100 * time.Millisecond
-	longestPause = time.Second
-	// labelRest is for how long proposals do without the label after the server did
-	// not answer to it.
-	labelRest = 10 * time.Minute
+	maxOpening = 12
 )
+
+// retries are the pauses before the server is asked again what it was not ready for.
+var retries = backoff.Doubling(100*time.Millisecond, time.Second)
+
+// labelPause is for how long proposals do without the label after the server did not
+// answer the request for it.
+var labelPause = backoff.Constant(10 * time.Minute)
 
 // gate is what the commit status says.
 type gate struct {
@@ -162,7 +165,7 @@ func (f *Forge) create(ctx context.Context, r forge.Request) (row, error) {
 	}
 	o := sdk.CreatePullRequestOption{Head: r.Branch, Base: f.base, Title: r.Title, Body: forge.Describe(r), Labels: label}
 	var pr *sdk.PullRequest
-	wait, last := firstOpening, false
+	pauses, last := retries, false
 	for try := 1; ; try++ {
 		err := f.api.do(ctx, "open a pull request of "+r.Branch, nil, func(c *sdk.Client) (err error) {
 			pr, _, err = c.CreatePullRequest(f.api.owner, f.api.name, o)
@@ -177,10 +180,9 @@ func (f *Forge) create(ctx context.Context, r forge.Request) (row, error) {
 		if last = !f.countsAsEmpty(ctx); last {
 			continue // the server may have noticed between the two questions
 		}
-		if err := pause(ctx, wait); err != nil {
+		if err := backoff.Sleep(ctx, f.api.clock, pauses.Step()); err != nil {
 			return row{}, err
 		}
-		wait = min(2*wait, longestPause)
 	}
 	at, ok := f.rowOf(pr)
 	if !ok {
@@ -195,8 +197,8 @@ type labels struct {
 	mu    sync.Mutex
 	known bool
 	ids   []int64
-	// rest runs while the server is not asked for it again.
-	rest hourglass
+	// cooldown is active while the server is not asked for it again.
+	cooldown backoff.Cooldown
 }
 
 // get looks the label up once, and makes it where it is missing. Proposals do
@@ -205,7 +207,7 @@ type labels struct {
 func (l *labels) get(ctx context.Context, a *api) ([]int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.known || l.rest.runs() {
+	if l.known || l.cooldown.Active(a.clock.Now()) {
 		return l.ids, nil
 	}
 	id, err := a.findLabel(ctx)
@@ -220,7 +222,7 @@ func (l *labels) get(ctx context.Context, a *api) ([]int64, error) {
 		return nil, err
 	case ctx.Err() != nil, failed != nil && failed.unasked: // that says nothing of it
 	case forge.IsFailure(err, forge.FailedNetwork):
-		l.rest.turn(labelRest)
+		l.cooldown.Fail(a.clock.Now(), err, 0)
 	default:
 		l.known = true
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/probe"
 )
 
@@ -19,9 +20,9 @@ const (
 	// lookFile and lookSecret are for how long a kubeconfig is taken as unchanged.
 	lookFile   = 2 * time.Second
 	lookSecret = 20 * time.Second
-	// retryFirst and retryMost bound the time until a silent cluster is asked again.
-	// Where very many are silent at once, each of them waits perSilent times their
-	// number, but for retryLongest at most.
+	// A silent cluster is asked again after retryFirst, and then after retryMost. Where
+	// very many are silent at once, each of them waits perSilent times their number, but
+	// for retryLongest at most.
 	retryFirst   = time.Second
 	retryMost    = 3 * time.Second
 	perSilent    = 100 * time.Millisecond
@@ -31,6 +32,9 @@ const (
 	retryExpected = 1500 * time.Millisecond
 	expectedFor   = time.Minute
 )
+
+// retries are the pauses before a silent cluster is asked again, but for its patience.
+var retries = backoff.Doubling(retryFirst, retryLongest)
 
 var (
 	errChanged = errors.New("its kubeconfig has changed and is being read again")
@@ -89,7 +93,7 @@ func wantSecret(key probe.CreatorKey) demand {
 // run has one session after the other until nobody asks any more.
 func (c *cluster) run() {
 	ctx := c.channel.ctx
-	retry := retryFirst
+	retry := retries
 	for ctx.Err() == nil {
 		answered, err := c.attend(ctx)
 		if errors.Is(err, errIdle) || ctx.Err() != nil {
@@ -103,11 +107,9 @@ func (c *cluster) run() {
 			continue
 		}
 		if answered {
-			retry = retryFirst
+			retry = retries
 		}
-		retry = min(retry, c.patience())
-		c.rest(ctx, retry)
-		retry = retry * 3 / 2
+		c.rest(ctx, min(retry.Step(), c.patience()))
 	}
 }
 
@@ -151,15 +153,6 @@ func (ch *Channel) expect(name string) {
 	select {
 	case c.wake <- struct{}{}:
 	default:
-	}
-}
-
-func (c *cluster) sleep(ctx context.Context, d time.Duration) {
-	timer := c.channel.clock.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C():
 	}
 }
 

@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"github.com/furrow-dev/furrow/internal/backoff"
+
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
@@ -171,17 +173,17 @@ var feedBackoff = wait.Backoff{Duration: feedRetryFirst, Factor: 2, Jitter: 0.5,
 
 // keep follows the feed, again and again, until the session ends.
 func (s *session) keep(fd *feed) {
-	for retry := feedRetryFirst; s.ctx.Err() == nil; retry = min(2*retry, feedRetryMost) {
+	for retry := backoff.Doubling(feedRetryFirst, feedRetryMost); s.ctx.Err() == nil; {
 		ctx, cancel := context.WithCancel(s.ctx)
-		lw, silence, backoff := s.listerWatcher(ctx, fd, cancel), logr.Discard(), feedBackoff
+		lw, silence, pauses := s.listerWatcher(ctx, fd, cancel), logr.Discard(), feedBackoff
 		cache.NewReflectorWithOptions(lw, &unstructured.Unstructured{}, fd.store, cache.ReflectorOptions{
-			Name: fd.resource.Resource, TypeDescription: fd.resource.String(), Logger: &silence, Backoff: &backoff,
+			Name: fd.resource.Resource, TypeDescription: fd.resource.String(), Logger: &silence, Backoff: &pauses,
 		}).RunWithContext(ctx)
 		cancel()
 		s.cluster.mu.Lock()
 		fd.accepted()
 		s.cluster.mu.Unlock()
-		s.cluster.sleep(s.ctx, retry)
+		_ = backoff.Sleep(s.ctx, s.cluster.channel.clock, retry.Step())
 	}
 }
 

@@ -1,0 +1,118 @@
+// Package backoff owns the one rule for servers that fail: they are left alone for a
+// pause that grows with each failure in a row, and never shorter than they ask for.
+//
+// The pauses are those of wait.Backoff. Nothing here reads a clock or waits by itself,
+// except Sleep.
+package backoff
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+)
+
+// Doubling are pauses from first to most, each twice as long as the one before.
+func Doubling(first, most time.Duration) wait.Backoff {
+	const enough = 64 // steps: no Duration can be doubled more often
+	return wait.Backoff{Duration: first, Factor: 2, Steps: enough, Cap: most}
+}
+
+// Constant is the same pause every time.
+func Constant(pause time.Duration) wait.Backoff { return wait.Backoff{Duration: pause} }
+
+// Cooldown keeps requests from a server after a failure. It is not safe for use by
+// several goroutines.
+type Cooldown struct {
+	// pauses are those of a server that has not failed yet, left those to come.
+	pauses, left wait.Backoff
+	until        time.Time
+	err          error
+}
+
+// NewCooldown makes a cooldown with these pauses, which is not active.
+func NewCooldown(pauses wait.Backoff) Cooldown { return Cooldown{pauses: pauses, left: pauses} }
+
+// Fail starts the next pause: as long as the server asked for where that is longer,
+// but never longer than the cap of the pauses, if they have one.
+func (c *Cooldown) Fail(now time.Time, err error, asked time.Duration) (pause time.Duration) {
+	pause = max(c.left.Step(), asked)
+	if c.pauses.Cap > 0 {
+		pause = min(pause, c.pauses.Cap)
+	}
+	c.until, c.err = now.Add(pause), err
+	return pause
+}
+
+// Err is the failure that started the pause, or nil when there is none to wait for.
+func (c *Cooldown) Err(now time.Time) error {
+	if c.Active(now) {
+		return c.err
+	}
+	return nil
+}
+
+// Active says that the server is to be left alone.
+func (c *Cooldown) Active(now time.Time) bool { return now.Before(c.until) }
+
+// Succeed ends the pause; the next one is short again.
+func (c *Cooldown) Succeed() { *c = NewCooldown(c.pauses) }
+
+// RetryAfter is how long a response asks to wait, with dates by the server's own clock.
+func RetryAfter(h http.Header) time.Duration {
+	now, _ := http.ParseTime(h.Get("Date"))
+	pause, _ := Until(h, "Retry-After", now)
+	return pause
+}
+
+// Until is how far the time is away that a header names: as a date, as seconds from
+// now or, where that would be decades, as seconds since 1970. Dates mean nothing where
+// now is zero.
+func Until(h http.Header, name string, now time.Time) (pause time.Duration, ok bool) {
+	const decades = 1_000_000_000
+	at, err := http.ParseTime(h.Get(name))
+	if err != nil {
+		n, ok := Number(h.Get(name))
+		if !ok {
+			return 0, false
+		}
+		if n < decades {
+			return time.Duration(n) * time.Second, true
+		}
+		at = time.Unix(n, 0)
+	}
+	if now.IsZero() {
+		return 0, false
+	}
+	return max(at.Sub(now), 0), true
+}
+
+// Number is the first number of a header, as of "100, 100;w=60".
+func Number(header string) (n int64, ok bool) {
+	header, _, _ = strings.Cut(header, ",")
+	header, _, _ = strings.Cut(header, ";")
+	u, err := strconv.ParseUint(strings.TrimSpace(header), 10, 53)
+	return int64(u), err == nil //nolint:gosec // G115: of 53 bits
+}
+
+// Clock is the clock that the pauses are measured by.
+type Clock = clock.Clock
+
+// RealClock is that of the machine.
+type RealClock = clock.RealClock
+
+// Sleep waits, unless the context ends before.
+func Sleep(ctx context.Context, c Clock, d time.Duration) error {
+	timer := c.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C():
+		return nil
+	}
+}
