@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/furrow-dev/furrow/internal/git/odb"
 )
 
 // mostWants bounds one request for blobs.
@@ -13,20 +13,14 @@ const mostWants = 20_000
 
 // Blob gives a blob's content, and fetches it if the mirror has been filled without blobs.
 func (m *Mirror) Blob(ctx context.Context, hash Hash) ([]byte, error) {
-	typ, content, err := m.store.read(hash)
-	if IsUnknown(err) {
-		if err := m.fetchBlobs(ctx, []Hash{hash}); err != nil {
-			return nil, err
-		}
-		typ, content, err = m.store.read(hash)
+	content, err := m.Objects.Blob(hash)
+	if !odb.IsUnknown(err) || m.Has(hash) {
+		return content, err
 	}
-	if err != nil {
+	if err := m.fetchBlobs(ctx, []Hash{hash}); err != nil {
 		return nil, err
 	}
-	if typ != plumbing.BlobObject {
-		return nil, &Error{op: "read", remote: hash.String(), kind: kindUnknown, text: "is a " + typ.String() + ", not a blob"}
-	}
-	return content, nil
+	return m.Objects.Blob(hash)
 }
 
 // Prefetch fetches, in one request, all blobs below dirs that the mirror lacks, those of links too. No dirs means the whole tree; absent
@@ -35,41 +29,11 @@ func (m *Mirror) Prefetch(ctx context.Context, commit Hash, dirs ...string) erro
 	if len(dirs) == 0 {
 		dirs = []string{"."}
 	}
-	found, err := m.Entries(commit, dirs)
+	lacking, err := m.Lacking(commit, dirs)
 	if err != nil {
 		return err
 	}
-	m.store.refresh()
-	lacking, walked := newObjectList(), map[Hash]bool{}
-	for _, dir := range dirs {
-		if err := m.collectLacking(found[dir], lacking, walked); err != nil {
-			return err
-		}
-	}
-	return m.fetchBlobs(ctx, lacking.list)
-}
-
-func (m *Mirror) collectLacking(e Entry, lacking *objectList, walked map[Hash]bool) error {
-	if e.Mode != ModeDir {
-		if (e.Mode.IsFile() || e.Mode == ModeSymlink) && !m.store.has(e.Hash) {
-			lacking.add(e.Hash)
-		}
-		return nil
-	}
-	if walked[e.Hash] {
-		return nil
-	}
-	walked[e.Hash] = true
-	t, err := m.store.tree(e.Hash)
-	if err != nil {
-		return err
-	}
-	for _, entry := range t.entries {
-		if err := m.collectLacking(entry.Entry, lacking, walked); err != nil {
-			return err
-		}
-	}
-	return nil
+	return m.fetchBlobs(ctx, lacking)
 }
 
 func (m *Mirror) fetchBlobs(ctx context.Context, blobs []Hash) error {
@@ -92,8 +56,8 @@ func (m *Mirror) fetchBatch(ctx context.Context, blobs []Hash) error {
 		return err
 	}
 	defer unlock()
-	m.store.refresh()
-	blobs = slices.DeleteFunc(slices.Clone(blobs), m.store.has)
+	m.Refresh()
+	blobs = slices.DeleteFunc(slices.Clone(blobs), m.Has)
 	if len(blobs) == 0 {
 		return nil
 	}
@@ -105,11 +69,5 @@ func (m *Mirror) fetchBatch(ctx context.Context, blobs []Hash) error {
 	if !l.blobless() {
 		return &Error{op: "read", remote: blobs[0].String(), kind: kindUnknown, text: "neither the mirror nor the server can give this file"}
 	}
-	if known := m.store.settled(); !known.Partial {
-		known.Partial = true
-		if err := m.store.settle(known); err != nil {
-			return err
-		}
-	}
-	return m.download(ctx, l, blobs, nil, false)
+	return m.download(ctx, l, blobs, nil, odb.Files)
 }

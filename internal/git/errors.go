@@ -23,6 +23,7 @@ import (
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 
 	"github.com/furrow-dev/furrow/internal/backoff"
+	"github.com/furrow-dev/furrow/internal/git/odb"
 )
 
 type kind int
@@ -35,8 +36,6 @@ const (
 	kindTrust
 	kindCanceled
 	kindUnknown
-	kindForeign
-	kindCorrupt
 )
 
 // Error is a failure of this package, told without credentials. Predicates such as IsAuth tell failures apart.
@@ -63,7 +62,7 @@ func (e *Error) Unwrap() error { return e.cause }
 // reasons of errors by their kind, as the list of reasons in the API has them.
 var reasons = map[kind]string{
 	kindAuth: "CredentialsRefused", kindNotFound: "RepositoryNotFound", kindNetwork: "RepositoryUnavailable", kindCanceled: "RepositoryUnavailable",
-	kindTrust: "CertificateUntrusted", kindUnknown: "CommitNotFound", kindForeign: "CacheUnusable", kindCorrupt: "CacheUnusable", kindOther: "RepositoryFailed",
+	kindTrust: "CertificateUntrusted", kindUnknown: "CommitNotFound", kindOther: "RepositoryFailed",
 }
 
 // Reason says in a word what failed.
@@ -111,13 +110,13 @@ func IsTransient(err error) bool {
 func IsUntrusted(err error) bool { return hasKind(err, kindTrust) }
 
 // IsUnknown says that the mirror does not have the commit, tree or blob that was asked for.
-func IsUnknown(err error) bool { return hasKind(err, kindUnknown) }
+func IsUnknown(err error) bool { return odb.IsUnknown(err) || hasKind(err, kindUnknown) }
 
 // IsForeign says that a directory holds something other than a mirror of ours.
-func IsForeign(err error) bool { return hasKind(err, kindForeign) }
+func IsForeign(err error) bool { return odb.IsForeign(err) }
 
 // IsCorrupt says that an object of the mirror cannot be read. Opening the mirror again fills it anew.
-func IsCorrupt(err error) bool { return hasKind(err, kindCorrupt) }
+func IsCorrupt(err error) bool { return odb.IsCorrupt(err) }
 
 // RetryAfter is how long the server asked to wait, if it did.
 func RetryAfter(err error) (wait time.Duration, ok bool) {
@@ -190,7 +189,8 @@ func IsRefRefused(err error) bool {
 // translate turns the error of a library or a server into one of ours. Nothing of the original is kept but its text, redacted.
 func (ep *endpoint) translate(ctx context.Context, op string, err error) error {
 	var own *Error
-	if errors.As(err, &own) {
+	var local *odb.Error
+	if errors.As(err, &own) || errors.As(err, &local) {
 		return err
 	}
 	out := &Error{op: op, remote: ep.url, text: ep.redact(clip(err.Error()))}

@@ -14,6 +14,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
 	"github.com/go-git/go-git/v5/plumbing/transport"
+
+	"github.com/furrow-dev/furrow/internal/git/odb"
 )
 
 // mostHaves bounds what a fetch tells the server it has; branches of ours are short, so a few suffice.
@@ -35,12 +37,12 @@ func (m *Mirror) Fetch(ctx context.Context, base string) (Refs, error) {
 		return nil, err
 	}
 	defer unlock()
-	if m.store.dropping() {
-		if err := m.empty(); err != nil {
+	if m.db.Interrupted() {
+		if err := m.db.Empty(); err != nil {
 			return nil, err
 		}
 	}
-	m.store.refresh()
+	m.Refresh()
 	refs, err := m.fetch(ctx, base)
 	if err != nil {
 		return nil, m.remote.translate(ctx, "fetch from", err)
@@ -49,7 +51,7 @@ func (m *Mirror) Fetch(ctx context.Context, base string) (Refs, error) {
 }
 
 func (m *Mirror) fetch(ctx context.Context, base string) (Refs, error) {
-	local, err := readRefs(m.dir)
+	local, err := m.db.Refs()
 	if err != nil {
 		return nil, err
 	}
@@ -60,17 +62,16 @@ func (m *Mirror) fetch(ctx context.Context, base string) (Refs, error) {
 	defer hangUp(ctx, &l.turns, l.session)
 	refs, kept := sortRefs(l.adv, base, local)
 	if wants := m.missing(refs); len(wants) > 0 {
-		haves := m.haves(base, local, refs)
-		before := m.store.listPacks()
-		if err := m.download(ctx, l, wants, haves, l.blobless()); err != nil {
-			return nil, err
-		}
+		haves, contents := m.haves(base, local, refs), odb.Some
 		if len(haves) == 0 {
-			m.store.settleFirst(before)
+			contents = odb.Complete // the server sends all that is reachable
+		}
+		if err := m.download(ctx, l, wants, haves, contents); err != nil {
+			return nil, err
 		}
 	}
 	maps.Copy(kept, refs)
-	if err := writeRefs(m.dir, kept); err != nil {
+	if err := m.db.SetRefs(kept); err != nil {
 		return nil, err
 	}
 	return refs, nil
@@ -115,7 +116,7 @@ func (m *Mirror) Branches(ctx context.Context) ([]string, error) {
 	defer hangUp(ctx, &l.turns, l.session)
 	var names []string
 	for full := range l.adv.References {
-		if name, ok := strings.CutPrefix(full, headsPrefix); ok {
+		if name, ok := strings.CutPrefix(full, odb.HeadsPrefix); ok {
 			names = append(names, name)
 		}
 	}
@@ -127,7 +128,7 @@ func (m *Mirror) Branches(ctx context.Context) ([]string, error) {
 func sortRefs(adv *packp.AdvRefs, base string, local Refs) (refs, kept Refs) {
 	refs, kept = Refs{}, Refs{}
 	for full, hash := range adv.References {
-		name, ok := strings.CutPrefix(full, headsPrefix)
+		name, ok := strings.CutPrefix(full, odb.HeadsPrefix)
 		switch {
 		case !ok:
 		case name == base || strings.HasPrefix(name, BranchPrefix):
@@ -140,41 +141,32 @@ func sortRefs(adv *packp.AdvRefs, base string, local Refs) (refs, kept Refs) {
 }
 
 func (m *Mirror) missing(refs Refs) []Hash {
-	wants := newObjectList()
-	refreshed := false
+	wants := map[Hash]bool{}
 	for _, hash := range refs {
-		if m.store.has(hash) {
-			continue
+		if !wants[hash] && !m.Has(hash) {
+			wants[hash] = true
 		}
-		if !refreshed {
-			refreshed = true
-			if m.store.refresh() && m.store.has(hash) {
-				continue
-			}
-		}
-		wants.add(hash)
 	}
-	return wants.list
+	return slices.Collect(maps.Keys(wants))
 }
 
 // haves lists commits that the server need not send: those of branches that changed first, since the news is on top of them.
 func (m *Mirror) haves(base string, local, refs Refs) []Hash {
-	haves := newObjectList()
+	var haves, same []Hash
 	if hash, ok := local[base]; ok {
-		haves.add(hash)
+		haves = append(haves, hash)
 	}
-	var same []Hash
 	for name, hash := range local {
-		if refs[name] == hash {
+		switch {
+		case name == base:
+		case refs[name] == hash:
 			same = append(same, hash)
-			continue
+		default:
+			haves = append(haves, hash)
 		}
-		haves.add(hash)
 	}
-	for _, hash := range same {
-		haves.add(hash)
-	}
-	return haves.list[:min(len(haves.list), mostHaves)]
+	haves = append(haves, same...)
+	return haves[:min(len(haves), mostHaves)]
 }
 
 // blobless says that the server can leave blobs out and send them one by one later.
@@ -183,7 +175,7 @@ func (l *listing) blobless() bool {
 }
 
 // download asks for wants and streams the answer into the store.
-func (m *Mirror) download(ctx context.Context, l *listing, wants, haves []Hash, noBlobs bool) error {
+func (m *Mirror) download(ctx context.Context, l *listing, wants, haves []Hash, contents odb.Contents) error {
 	request := packp.NewUploadPackRequestFromCapabilities(l.adv.Capabilities)
 	request.Wants, request.Haves = plain(wants), plain(haves)
 	if l.adv.Capabilities.Supports(capability.NoProgress) {
@@ -191,7 +183,7 @@ func (m *Mirror) download(ctx context.Context, l *listing, wants, haves []Hash, 
 			return err
 		}
 	}
-	if noBlobs {
+	if contents != odb.Files && l.blobless() {
 		if err := request.Capabilities.Set(capability.Filter); err != nil {
 			return err
 		}
@@ -202,7 +194,7 @@ func (m *Mirror) download(ctx context.Context, l *listing, wants, haves []Hash, 
 		return err
 	}
 	defer hangUp(ctx, &l.turns, response)
-	if err := m.store.savePack(demultiplex(request.Capabilities, response)); err != nil {
+	if err := m.db.AddPack(demultiplex(request.Capabilities, response), contents); err != nil {
 		return fmt.Errorf("receive objects: %w", err)
 	}
 	return nil

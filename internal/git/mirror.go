@@ -1,49 +1,39 @@
-// Package git is Furrow's only door to Git. It keeps a bare mirror of one remote repository, reads commits and trees from it,
-// builds new trees and commits in its object database, and pushes many branches in one request, each with a lease.
+// Package git is Furrow's only door to remote Git repositories. It keeps a bare mirror of one of them, an object database of package odb
+// from which it reads and in which it builds commits, and pushes many branches in one request, each with a lease.
 //
-// It speaks Git's protocols through go-git's plumbing. There is no work tree and no index, and no blob is read to build a commit.
+// It speaks Git's protocols through go-git's plumbing.
 //
 // Invariants:
-//   - Objects come before the refs that name them, so a ref in the mirror always has its whole history and all its trees. Blobs may be
-//     missing where the server can send them later; they are then fetched when they are read.
 //   - The mirror holds the base branch and Furrow's own branches (furrow/**), as the server had them at the last Fetch or Push. It is
 //     a cache: a broken one, or one of another repository, is emptied and filled again.
+//   - Blobs may be missing where the server can send them later; they are then fetched when they are read.
 //   - Objects that no ref reaches stay while a Mirror is in use: from Open or Fetch until Collect or Close.
 //   - A push never overwrites what the caller has not seen: each branch goes with the hash that the caller expects on the server.
 //   - No token, password or URL with credentials appears in an error or in the String of any value.
 //
-// Concurrency: a Mirror may be used by several goroutines, and several processes may open one directory. Objects are written under
-// temporary names and renamed, so they need no lock; fetching and moving refs take a file lock in the directory.
+// Concurrency: a Mirror may be used by several goroutines, and several processes may open one directory; fetching and moving refs
+// take the lock of the object database.
 package git
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io/fs"
 	"time"
 
-	"github.com/go-git/go-billy/v5"
-	"github.com/go-git/go-billy/v5/osfs"
-	"github.com/gofrs/flock"
+	"github.com/furrow-dev/furrow/internal/git/odb"
 )
 
-const (
-	lockName = "furrow.lock"
-
-	// networkLimit bounds a network call whose context has no deadline.
-	networkLimit = 10 * time.Minute
-)
+// networkLimit bounds a network call whose context has no deadline.
+const networkLimit = 10 * time.Minute
 
 // Mirror is a bare mirror of one remote repository.
 type Mirror struct {
-	dir    string
+	*odb.Objects
+
+	db     *odb.DB
 	remote *endpoint
-	store  *store
-	// use is held, shared, while somebody needs what the refs may not reach; see Collect.
-	use    *flock.Flock
-	limits limits
 }
 
 // Open opens the mirror of remote in dir, and creates it if dir is absent or empty. A mirror that is broken, or that belongs to another
@@ -53,113 +43,64 @@ func Open(dir string, remote Remote) (*Mirror, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err = filepath.Abs(dir)
+	db, err := odb.Open(dir, odb.Options{CopyOf: ep.url})
 	if err != nil {
 		return nil, err
 	}
-	if err := refuseForeign(dir); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	m := &Mirror{dir: dir, remote: ep, use: flock.New(filepath.Join(dir, useName), flock.SetPermissions(0o644)), limits: usualLimits}
-	if err := m.hold(context.Background()); err != nil {
-		return nil, err
-	}
-	unlock, err := m.lock(context.Background())
-	if err != nil {
-		return nil, errors.Join(err, m.use.Close())
-	}
-	defer unlock()
-	if err := m.prepare(); err != nil {
-		return nil, errors.Join(err, m.use.Close())
-	}
-	return m, nil
-}
-
-// prepare makes the mirror's files, and empties it first if it is not a sound mirror of the remote.
-func (m *Mirror) prepare() error {
-	url, marked := readMark(m.dir)
-	if marked && url != m.remote.url {
-		if err := wipe(m.dir); err != nil {
-			return err
-		}
-	}
-	if err := m.create(); err != nil {
-		return err
-	}
-	if m.sound() {
-		return nil
-	}
-	return m.empty()
-}
-
-func (m *Mirror) create() error {
-	if err := writeLayout(m.dir, m.remote.url); err != nil {
-		return err
-	}
-	m.store = openStore(osfs.New(m.dir))
-	return nil
-}
-
-// sound says that every ref of the mirror can be read, down to its root tree, and that all that is there is whole.
-func (m *Mirror) sound() bool {
-	if m.store.dropping() {
-		return false
-	}
-	refs, err := readRefs(m.dir)
-	if err != nil {
-		return false
-	}
-	for _, hash := range refs {
-		commit, err := m.Commit(hash)
-		if err != nil {
-			return false
-		}
-		if _, err := m.store.tree(commit.Tree); err != nil {
-			return false
-		}
-	}
-	return true
+	return &Mirror{Objects: db.Objects, db: db, remote: ep}, nil
 }
 
 // Close collects the mirror, and lets go of open files and idle connections. The mirror stays on disk.
 func (m *Mirror) Close() error {
 	_ = m.Collect(context.Background()) // the next one tries again
 	m.remote.close()
-	return errors.Join(m.use.Close(), m.store.close())
+	return m.db.Close()
+}
+
+// Collect says that the caller keeps nothing of what it has read from the mirror or built in it, until it calls Fetch again:
+// what is not reachable from a branch may be gone. If there is enough to collect, and no other Mirror uses the directory,
+// in this process or another, it is collected now. No other goroutine may use the Mirror meanwhile.
+//
+// A collection that ends early, at whatever point, leaves all that the branches reach.
+func (m *Mirror) Collect(ctx context.Context) error {
+	err := m.db.Release()
+	if err == nil {
+		err = m.db.CollectIfDue(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("collect the garbage of the %s: %w", m, err)
+	}
+	return nil
+}
+
+// Seen gives the branches as the server had them when it was asked last, without asking it.
+func (m *Mirror) Seen() (Refs, error) { return m.db.Refs() }
+
+// FS gives the tree of commit as a read-only file system. Walking it reads trees only; a file's content, or its size, is fetched when it
+// is asked for and the mirror has no blobs, within ctx. Symbolic links are not followed: they can be read as links, and not opened, so
+// that Stat and Lstat are the same. Submodules are irregular and cannot be opened.
+func (m *Mirror) FS(ctx context.Context, commit Hash) (fs.FS, error) {
+	return m.Objects.FS(ctx, commit, m.Blob)
 }
 
 // String names the remote, without credentials.
 func (m *Mirror) String() string { return "mirror of " + m.remote.url }
 
-// lock takes the directory's lock, which orders fetches and moves of refs among goroutines and processes.
-func (m *Mirror) lock(ctx context.Context) (unlock func(), err error) {
-	file, err := osfs.New(m.dir).OpenFile(lockName, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("open the mirror's lock: %w", err)
+// hold marks the mirror as in use, so that no process removes what the refs do not reach.
+func (m *Mirror) hold(ctx context.Context) error {
+	if err := m.db.Use(ctx); err != nil {
+		return m.remote.translate(ctx, "wait for the lock of the mirror of", err)
 	}
-	locked := make(chan error, 1)
-	go func() { locked <- file.Lock() }()
-	select {
-	case err := <-locked:
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("lock the mirror %s: %w", m.dir, err), file.Close())
-		}
-		return func() { release(file) }, nil
-	case <-ctx.Done():
-		go func() {
-			<-locked
-			release(file)
-		}()
-		return nil, m.remote.translate(ctx, "wait for the lock of the mirror of", ctx.Err())
-	}
+	return nil
 }
 
-func release(file billy.File) {
-	_ = file.Unlock()
-	_ = file.Close()
+// lock takes the lock of the mirror, which orders fetches and moves of refs among goroutines and processes.
+func (m *Mirror) lock(ctx context.Context) (unlock func(), err error) {
+	unlock, err = m.db.Lock(ctx)
+	if err != nil && errors.Is(err, ctx.Err()) {
+		return nil, m.remote.translate(ctx, "wait for the lock of the mirror of", err)
+	}
+	return unlock, err
 }
 
 // withDeadline bounds ctx where the caller did not.

@@ -13,6 +13,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+
+	"github.com/furrow-dev/furrow/internal/git/odb"
 )
 
 // noThin is the capability of a server that wants packs without outside bases.
@@ -129,7 +131,7 @@ func withText(err error, text string) error {
 func (m *Mirror) checkLeases(updates []Update, adv *packp.AdvRefs) *PushError {
 	out := m.newPushError("")
 	for _, u := range updates {
-		actual := Hash(adv.References[headsPrefix+u.Ref])
+		actual := Hash(adv.References[odb.HeadsPrefix+u.Ref])
 		if actual == u.Old {
 			out.HeldUp = append(out.HeldUp, u.Ref)
 			continue
@@ -178,12 +180,12 @@ func (m *Mirror) request(updates []Update, adv *packp.AdvRefs, thin bool) (*pack
 		objects = append(objects, u.Objects...)
 		deletesOnly = deletesOnly && u.New.IsZero()
 		request.Commands = append(request.Commands, &packp.Command{
-			Name: plumbing.ReferenceName(headsPrefix + u.Ref), Old: plumbing.Hash(u.Old), New: plumbing.Hash(u.New)})
+			Name: plumbing.ReferenceName(odb.HeadsPrefix + u.Ref), Old: plumbing.Hash(u.Old), New: plumbing.Hash(u.New)})
 	}
 	if deletesOnly {
 		return request, said, nil
 	}
-	pack, err := m.store.encodePack(objects, thin && !adv.Capabilities.Supports(noThin))
+	pack, err := m.EncodePack(objects, thin && !adv.Capabilities.Supports(noThin))
 	request.Packfile = io.NopCloser(pack)
 	return request, said, err
 }
@@ -213,7 +215,7 @@ var lockedRef = regexp.MustCompile(`cannot lock ref 'refs/heads/([^']+)': ([^\n]
 func (m *Mirror) judge(updates []Update, report *packp.ReportStatus, said string) outcome {
 	reasons := map[string]string{}
 	for _, status := range report.CommandStatuses {
-		reasons[strings.TrimPrefix(status.ReferenceName.String(), headsPrefix)] = status.Status
+		reasons[strings.TrimPrefix(status.ReferenceName.String(), odb.HeadsPrefix)] = status.Status
 	}
 	refused := m.newPushError(said)
 	var out outcome
@@ -267,7 +269,7 @@ func (m *Mirror) follow(ctx context.Context, done []Update) {
 		return
 	}
 	defer unlock()
-	refs, err := readRefs(m.dir)
+	refs, err := m.db.Refs()
 	if err != nil {
 		return
 	}
@@ -275,9 +277,9 @@ func (m *Mirror) follow(ctx context.Context, done []Update) {
 		switch {
 		case u.New.IsZero():
 			delete(refs, u.Ref)
-		case m.store.has(u.New):
+		case m.Has(u.New):
 			refs[u.Ref] = u.New
 		}
 	}
-	_ = writeRefs(m.dir, refs)
+	_ = m.db.SetRefs(refs)
 }

@@ -30,12 +30,23 @@ func TestCoreReachesNoIO(t *testing.T) {
 			continue
 		}
 		walked++
-		for _, o := range g.offences(module + "/" + rel) {
+		for _, o := range g.offences(module+"/"+rel, forbiddenBecause) {
 			t.Errorf("core reaches what it must not:\n    %s", o)
 		}
 	}
 	if walked == 0 {
 		t.Fatal("no package found under internal/core")
+	}
+}
+
+func TestObjectDatabaseReachesNoNetwork(t *testing.T) {
+	const from = module + "/internal/git/odb"
+	g := loadGraph(t)
+	if len(g[from].Imports) == 0 {
+		t.Fatal("the object database was not found")
+	}
+	for _, o := range g.offences(from, networkBecause) {
+		t.Errorf("the object database reaches what it must not:\n    %s", o)
 	}
 }
 
@@ -109,7 +120,7 @@ func TestOffences(t *testing.T) {
 				g[path] = pkg{ImportPath: path, Imports: imports}
 			}
 			var chains [][]string
-			for _, o := range g.offences(from) {
+			for _, o := range g.offences(from, forbiddenBecause) {
 				chains = append(chains, o.chain)
 				if o.why == "" {
 					t.Errorf("no why for %v", o.chain)
@@ -483,7 +494,7 @@ func TestReasonsOfServersAreOnTheList(t *testing.T) {
 	}
 	named := regexp.MustCompile(`(?:(?:kind|Failed)[A-Z]\w+: |Reason: |Reason, a\.failure\.Text = |return )"([A-Z][A-Za-z]+)"`)
 	found := 0
-	for _, file := range []string{"git/errors.go", "forge/errors.go", "forge/forge.go", "forge/branch.go", "forge/gitea/person.go"} {
+	for _, file := range []string{"git/errors.go", "git/odb/errors.go", "forge/errors.go", "forge/forge.go", "forge/branch.go", "forge/gitea/person.go"} {
 		text, err := os.ReadFile(filepath.Join(root, "internal", file))
 		if err != nil {
 			t.Fatal(err)

@@ -115,9 +115,9 @@ func (o offence) String() string {
 	return strings.Join(o.chain, "\n    → ") + "\n    " + o.why
 }
 
-// offences walks breadth first from one package. Forbidden packages are reported, the standard library and leaves
-// are not walked further.
-func (g graph) offences(from string) []offence {
+// offences walks breadth first from one package. Packages that are forbidden for a reason are reported, the standard library
+// and leaves are not walked further.
+func (g graph) offences(from string, forbidden func(path string) (why string)) []offence {
 	var found []offence
 	cameFrom := map[string]string{from: ""}
 	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
@@ -126,7 +126,7 @@ func (g graph) offences(from string) []offence {
 				continue
 			}
 			cameFrom[next] = queue[0]
-			if why := forbiddenBecause(next); why != "" {
+			if why := forbidden(next); why != "" {
 				found = append(found, offence{chain: chainTo(next, cameFrom), why: why})
 				continue
 			}
@@ -145,6 +145,15 @@ func chainTo(path string, cameFrom map[string]string) []string {
 	}
 	slices.Reverse(chain)
 	return chain
+}
+
+// networkBecause says why a package without a remote must not reach a package, or nothing where it may.
+func networkBecause(path string) string {
+	if _, ok := find(harmless, path); ok {
+		return ""
+	}
+	r, _ := find(network, path)
+	return r.why
 }
 
 // forbiddenBecause says why core must not reach a package, or nothing where it may.

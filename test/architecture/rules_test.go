@@ -32,6 +32,15 @@ var forbidden = []rule{
 	{"sigs.k8s.io/controller-runtime", "Kubernetes client"},
 }
 
+// network is what the object database must not reach: remotes, sockets, and programs that open them.
+var network = []rule{
+	{"net", "socket"},
+	{"crypto/tls", "socket"},
+	{"os/exec", "process"},
+	{"github.com/go-git/go-git/v5/plumbing/transport", "remote"},
+	{"github.com/go-git/go-git/v5/plumbing/protocol", "remote"},
+}
+
 // harmless is below something forbidden, but only computes.
 var harmless = []rule{
 	{"net/netip", "addresses as values"},
@@ -110,7 +119,8 @@ var places = []place{
 	{"internal/render", edge, []string{"api", "internal/core"}},
 	{"internal/plugin", edge, []string{"api", "internal/core"}},
 	{"internal/backoff", edge, []string{}},
-	{"internal/git", edge, []string{"internal/backoff"}},
+	{"internal/git/odb", edge, []string{}},
+	{"internal/git", edge, []string{"internal/backoff", "internal/git/odb"}},
 	{"internal/forge", edge, []string{"internal/core/layout", "internal/core/manifest", "internal/backoff", "internal/git"}},
 	{"internal/probe", edge, []string{"api", "internal/core", "internal/backoff"}},
 	{"internal/nursery", edge, []string{"api", "internal/core", "internal/probe"}},

@@ -1,4 +1,4 @@
-package git
+package odb
 
 import (
 	"bytes"
@@ -96,11 +96,11 @@ func (s *store) tree(hash Hash) (*tree, error) {
 		return nil, err
 	}
 	if typ != plumbing.TreeObject {
-		return nil, &Error{op: "read", remote: hash.String(), kind: kindUnknown, text: "is a " + typ.String() + ", not a tree"}
+		return nil, unknown(hash, "is a "+typ.String()+", not a tree")
 	}
 	t, err = parseTree(string(raw))
 	if err != nil {
-		return nil, &Error{op: "read", remote: hash.String(), kind: kindCorrupt, text: err.Error()}
+		return nil, corrupt(hash, err.Error())
 	}
 	s.remember(hash, t)
 	return t, nil

@@ -1,4 +1,4 @@
-package git
+package odb
 
 import (
 	"bytes"
@@ -10,12 +10,8 @@ import (
 	"strings"
 )
 
-const (
-	headsPrefix = "refs/heads/"
-
-	// BranchPrefix starts the name of every branch that is Furrow's own.
-	BranchPrefix = "furrow/"
-)
+// HeadsPrefix starts the full name of a branch.
+const HeadsPrefix = "refs/heads/"
 
 // Refs maps branch names, without refs/heads/, to the commits they are at.
 type Refs map[string]Hash
@@ -62,13 +58,10 @@ func refFault(name string) string {
 	return ""
 }
 
-// Seen gives the branches as the server had them when it was asked last, without asking it.
-func (m *Mirror) Seen() (Refs, error) { return readRefs(m.dir) }
-
-// readRefs reads the mirror's refs. They stand in packed-refs only, so that they change all at once.
-func readRefs(dir string) (Refs, error) {
+// Refs reads the branches. They are in packed-refs only, so that they change all at once.
+func (db *DB) Refs() (Refs, error) {
 	refs := Refs{}
-	raw, err := os.ReadFile(filepath.Join(dir, packedRefsName))
+	raw, err := os.ReadFile(filepath.Join(db.dir, packedRefsName))
 	if os.IsNotExist(err) {
 		return refs, nil
 	}
@@ -80,7 +73,7 @@ func readRefs(dir string) (Refs, error) {
 			continue
 		}
 		hex, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		branch, ok := strings.CutPrefix(name, headsPrefix)
+		branch, ok := strings.CutPrefix(name, HeadsPrefix)
 		hash, err := ParseHash(hex)
 		if err != nil || !ok {
 			return nil, fmt.Errorf("%s has a malformed line %q", packedRefsName, line)
@@ -90,11 +83,12 @@ func readRefs(dir string) (Refs, error) {
 	return refs, nil
 }
 
-func writeRefs(dir string, refs Refs) error {
+// SetRefs replaces all branches. The caller holds the lock.
+func (db *DB) SetRefs(refs Refs) error {
 	var text bytes.Buffer
 	text.WriteString("# pack-refs with: sorted\n")
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
-		fmt.Fprintf(&text, "%s %s%s\n", refs[name], headsPrefix, name)
+		fmt.Fprintf(&text, "%s %s%s\n", refs[name], HeadsPrefix, name)
 	}
-	return writeFile(filepath.Join(dir, packedRefsName), text.Bytes())
+	return writeFile(filepath.Join(db.dir, packedRefsName), text.Bytes())
 }

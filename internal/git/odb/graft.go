@@ -1,4 +1,4 @@
-package git
+package odb
 
 import (
 	"errors"
@@ -59,11 +59,11 @@ type node struct {
 }
 
 // WriteTree writes files, by path, as blobs and trees.
-func (m *Mirror) WriteTree(files map[string][]byte) (Tree, error) {
+func (o *Objects) WriteTree(files map[string][]byte) (Tree, error) {
 	edits := make([]Edit, 0, len(files))
 	objects := newObjectList()
 	for _, path := range slices.Sorted(maps.Keys(files)) {
-		hash, err := m.store.put(plumbing.BlobObject, files[path])
+		hash, err := o.store.put(plumbing.BlobObject, files[path])
 		if err != nil {
 			return Tree{}, err
 		}
@@ -74,12 +74,12 @@ func (m *Mirror) WriteTree(files map[string][]byte) (Tree, error) {
 	if err != nil {
 		return Tree{}, err
 	}
-	hash, err := m.rewrite(Hash{}, root, "", objects)
+	hash, err := o.rewrite(Hash{}, root, "", objects)
 	if err != nil {
 		return Tree{}, err
 	}
 	if hash.IsZero() {
-		if hash, err = m.emptyTree(objects); err != nil {
+		if hash, err = o.emptyTree(objects); err != nil {
 			return Tree{}, err
 		}
 	}
@@ -88,11 +88,11 @@ func (m *Mirror) WriteTree(files map[string][]byte) (Tree, error) {
 
 // Graft applies edits to the tree of the commit base and commits the outcome on top of it. With a zero base it starts from nothing, and
 // the commit has no parent. Only the trees on the edited paths are read and written; no blob is. Removals are applied before the rest.
-func (m *Mirror) Graft(base Hash, edits []Edit, meta CommitMeta) (Grafted, error) {
+func (o *Objects) Graft(base Hash, edits []Edit, meta CommitMeta) (Grafted, error) {
 	var parents []Hash
 	var old Hash
 	if !base.IsZero() {
-		commit, err := m.Commit(base)
+		commit, err := o.Commit(base)
 		if err != nil {
 			return Grafted{}, err
 		}
@@ -103,19 +103,19 @@ func (m *Mirror) Graft(base Hash, edits []Edit, meta CommitMeta) (Grafted, error
 		return Grafted{}, err
 	}
 	objects := newObjectList()
-	tree, err := m.rewrite(old, root, "", objects)
+	tree, err := o.rewrite(old, root, "", objects)
 	if err != nil {
 		return Grafted{}, err
 	}
 	if tree.IsZero() {
-		if tree, err = m.emptyTree(objects); err != nil {
+		if tree, err = o.emptyTree(objects); err != nil {
 			return Grafted{}, err
 		}
 	}
 	if tree == old && !meta.AllowEmpty {
 		return Grafted{Commit: base, Tree: old, Unchanged: true}, nil
 	}
-	commit, err := m.CommitTree(tree, parents, meta)
+	commit, err := o.CommitTree(tree, parents, meta)
 	if err != nil {
 		return Grafted{}, err
 	}
@@ -124,7 +124,7 @@ func (m *Mirror) Graft(base Hash, edits []Edit, meta CommitMeta) (Grafted, error
 }
 
 // CommitTree writes a commit of tree.
-func (m *Mirror) CommitTree(tree Hash, parents []Hash, meta CommitMeta) (Hash, error) {
+func (o *Objects) CommitTree(tree Hash, parents []Hash, meta CommitMeta) (Hash, error) {
 	committer := meta.Committer
 	if committer == (Person{}) {
 		committer = meta.Author
@@ -148,7 +148,7 @@ func (m *Mirror) CommitTree(tree Hash, parents []Hash, meta CommitMeta) (Hash, e
 	if err := commit.Encode(&encoded); err != nil {
 		return Hash{}, err
 	}
-	return m.store.put(plumbing.CommitObject, contentOf(&encoded))
+	return o.store.put(plumbing.CommitObject, contentOf(&encoded))
 }
 
 func contentOf(o *plumbing.MemoryObject) []byte {
@@ -176,22 +176,22 @@ func signature(p Person) (object.Signature, error) {
 
 // NewObjects gives the objects of tree that none of the known commits has at the same path: what a server that has those commits must
 // be sent. A plan that replaces another is pushed with these rather than with all that WriteTree lists.
-func (m *Mirror) NewObjects(tree Hash, known ...Hash) ([]Hash, error) {
+func (o *Objects) NewObjects(tree Hash, known ...Hash) ([]Hash, error) {
 	var roots []Hash
 	for _, commit := range known {
-		info, err := m.Commit(commit)
+		info, err := o.Commit(commit)
 		if err != nil {
 			return nil, err
 		}
 		roots = append(roots, info.Tree)
 	}
 	objects := newObjectList()
-	err := m.collectNew(Entry{Hash: tree, Mode: ModeDir}, roots, objects)
+	err := o.collectNew(Entry{Hash: tree, Mode: ModeDir}, roots, objects)
 	return objects.list, err
 }
 
 // collectNew adds e and what is below it, but for what the known trees at the same place have.
-func (m *Mirror) collectNew(e Entry, known []Hash, objects *objectList) error {
+func (o *Objects) collectNew(e Entry, known []Hash, objects *objectList) error {
 	if slices.Contains(known, e.Hash) || objects.seen[e.Hash] || e.Mode == ModeSubmodule {
 		return nil
 	}
@@ -199,13 +199,13 @@ func (m *Mirror) collectNew(e Entry, known []Hash, objects *objectList) error {
 	if e.Mode != ModeDir {
 		return nil
 	}
-	t, err := m.store.tree(e.Hash)
+	t, err := o.store.tree(e.Hash)
 	if err != nil {
 		return err
 	}
 	var others []*tree
 	for _, hash := range known {
-		if other, err := m.store.tree(hash); err == nil {
+		if other, err := o.store.tree(hash); err == nil {
 			others = append(others, other)
 		}
 	}
@@ -216,7 +216,7 @@ func (m *Mirror) collectNew(e Entry, known []Hash, objects *objectList) error {
 				below = append(below, same.Hash)
 			}
 		}
-		if err := m.collectNew(entry.Entry, below, objects); err != nil {
+		if err := o.collectNew(entry.Entry, below, objects); err != nil {
 			return err
 		}
 	}
@@ -271,17 +271,17 @@ func (n *node) check() error {
 }
 
 // rewrite applies the edits of n to the tree old and gives the new tree's hash; zero stands for a tree without entries.
-func (m *Mirror) rewrite(old Hash, n *node, path string, objects *objectList) (Hash, error) {
+func (o *Objects) rewrite(old Hash, n *node, path string, objects *objectList) (Hash, error) {
 	before := &tree{}
 	if !old.IsZero() {
 		var err error
-		if before, err = m.store.tree(old); err != nil {
+		if before, err = o.store.tree(old); err != nil {
 			return Hash{}, err
 		}
 	}
 	var puts []treeEntry
 	for _, name := range slices.Sorted(maps.Keys(n.kids)) {
-		entry, err := m.rewriteEntry(before, name, n.kids[name], path+name, objects)
+		entry, err := o.rewriteEntry(before, name, n.kids[name], path+name, objects)
 		if err != nil {
 			return Hash{}, err
 		}
@@ -294,11 +294,11 @@ func (m *Mirror) rewrite(old Hash, n *node, path string, objects *objectList) (H
 	if len(entries) == 0 {
 		return Hash{}, nil
 	}
-	return m.putTree(entries, old, before, objects)
+	return o.putTree(entries, old, before, objects)
 }
 
 // rewriteEntry gives what stands at name after the edits; a zero Hash means nothing.
-func (m *Mirror) rewriteEntry(before *tree, name string, n *node, path string, objects *objectList) (Entry, error) {
+func (o *Objects) rewriteEntry(before *tree, name string, n *node, path string, objects *objectList) (Entry, error) {
 	if n.edit != nil && !n.edit.Hash.IsZero() {
 		return Entry{Hash: n.edit.Hash, Mode: n.edit.Mode}, nil
 	}
@@ -315,7 +315,7 @@ func (m *Mirror) rewriteEntry(before *tree, name string, n *node, path string, o
 		}
 		return Entry{}, fmt.Errorf("path %q is a file: nothing can be put below it", path)
 	}
-	hash, err := m.rewrite(current.Hash, n, path+"/", objects)
+	hash, err := o.rewrite(current.Hash, n, path+"/", objects)
 	return Entry{Hash: hash, Mode: ModeDir}, err
 }
 
@@ -348,24 +348,24 @@ func merge(before []treeEntry, edited map[string]*node, puts []treeEntry) []tree
 }
 
 // putTree writes a tree, and keeps how it differs from the one before for the next push.
-func (m *Mirror) putTree(entries []treeEntry, old Hash, before *tree, objects *objectList) (Hash, error) {
+func (o *Objects) putTree(entries []treeEntry, old Hash, before *tree, objects *objectList) (Hash, error) {
 	raw := encodeTree(entries)
 	hash := hashOf(plumbing.TreeObject, raw)
 	if hash == old {
 		return old, nil
 	}
-	if _, err := m.store.put(plumbing.TreeObject, raw); err != nil {
+	if _, err := o.store.put(plumbing.TreeObject, raw); err != nil {
 		return Hash{}, err
 	}
 	if !old.IsZero() {
-		m.store.keepDelta(hash, old, before.raw, string(raw))
+		o.store.keepDelta(hash, old, before.raw, string(raw))
 	}
 	objects.add(hash)
 	return hash, nil
 }
 
-func (m *Mirror) emptyTree(objects *objectList) (Hash, error) {
-	hash, err := m.store.put(plumbing.TreeObject, nil)
+func (o *Objects) emptyTree(objects *objectList) (Hash, error) {
+	hash, err := o.store.put(plumbing.TreeObject, nil)
 	objects.add(hash)
 	return hash, err
 }

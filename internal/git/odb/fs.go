@@ -1,4 +1,4 @@
-package git
+package odb
 
 import (
 	"bytes"
@@ -12,25 +12,26 @@ import (
 	"time"
 )
 
-// FS gives the tree of commit as a read-only file system. Walking it reads trees only; a file's content, or its size, is fetched when it
-// is asked for and the mirror has no blobs, within ctx. Symbolic links are not followed: they can be read as links, and not opened, so
+// FS gives the tree of commit as a read-only file system. Walking it reads trees only; blob gives a file's content when it is asked for.
+// Nothing is read after ctx is done. Symbolic links are not followed: they can be read as links, and not opened, so
 // that Stat and Lstat are the same. Submodules are irregular and cannot be opened.
-func (m *Mirror) FS(ctx context.Context, commit Hash) (fs.FS, error) {
-	info, err := m.Commit(commit)
+func (o *Objects) FS(ctx context.Context, commit Hash, blob func(context.Context, Hash) ([]byte, error)) (fs.FS, error) {
+	info, err := o.Commit(commit)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := m.store.tree(info.Tree); err != nil {
+	if _, err := o.store.tree(info.Tree); err != nil {
 		return nil, err
 	}
-	return &treeFS{mirror: m, ctx: ctx, root: info.Tree}, nil
+	return &treeFS{objects: o, blob: blob, ctx: ctx, root: info.Tree}, nil
 }
 
 // treeFS keeps its context because io/fs has no place for one.
 type treeFS struct {
-	mirror *Mirror
-	ctx    context.Context
-	root   Hash
+	objects *Objects
+	blob    func(context.Context, Hash) ([]byte, error)
+	ctx     context.Context
+	root    Hash
 }
 
 var (
@@ -50,7 +51,7 @@ func (f *treeFS) find(op, name string) (node fileNode, err error) {
 	if err := f.ctx.Err(); err != nil {
 		return fileNode{}, &fs.PathError{Op: op, Path: name, Err: err}
 	}
-	entry, ok, err := f.mirror.lookup(f.root, name)
+	entry, ok, err := f.objects.lookup(f.root, name)
 	if err == nil && !ok {
 		err = fs.ErrNotExist
 	}
@@ -90,7 +91,7 @@ func (f *treeFS) content(op, name string, found fileNode) ([]byte, error) {
 	if !found.entry.Mode.IsFile() {
 		return nil, &fs.PathError{Op: op, Path: name, Err: errors.New("is not a regular file")}
 	}
-	content, err := f.mirror.Blob(f.ctx, found.entry.Hash)
+	content, err := f.blob(f.ctx, found.entry.Hash)
 	if err != nil {
 		return nil, &fs.PathError{Op: op, Path: name, Err: err}
 	}
@@ -118,7 +119,7 @@ func (f *treeFS) ReadLink(name string) (string, error) {
 	if found.entry.Mode != ModeSymlink || found.blobSize() > maxLink {
 		return "", &fs.PathError{Op: "readlink", Path: name, Err: fs.ErrInvalid}
 	}
-	text, err := f.mirror.Blob(f.ctx, found.entry.Hash)
+	text, err := f.blob(f.ctx, found.entry.Hash)
 	if err != nil {
 		return "", &fs.PathError{Op: "readlink", Path: name, Err: err}
 	}
@@ -134,7 +135,7 @@ func (f *treeFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	if found.entry.Mode != ModeDir {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errors.New("is not a directory")}
 	}
-	t, err := f.mirror.store.tree(found.entry.Hash)
+	t, err := f.objects.store.tree(found.entry.Hash)
 	if err != nil {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
 	}
@@ -179,10 +180,10 @@ func (n fileNode) Size() int64 {
 }
 
 func (n fileNode) blobSize() int64 {
-	if size, err := n.fs.mirror.store.size(n.entry.Hash); err == nil {
+	if size, err := n.fs.objects.store.size(n.entry.Hash); err == nil {
 		return size
 	}
-	content, err := n.fs.mirror.Blob(n.fs.ctx, n.entry.Hash)
+	content, err := n.fs.blob(n.fs.ctx, n.entry.Hash)
 	if err != nil {
 		return 0
 	}

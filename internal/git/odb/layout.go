@@ -1,4 +1,4 @@
-package git
+package odb
 
 import (
 	"bytes"
@@ -16,29 +16,36 @@ const (
 	packedRefsName = "packed-refs"
 )
 
-// refuseForeign fails for a directory that holds something other than a mirror of ours.
-func refuseForeign(dir string) error {
+// refuseForeign fails for a directory that holds something other than a database of the same kind.
+func refuseForeign(dir, copyOf string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("open the mirror: %w", err)
+		return fmt.Errorf("open the object database: %w", err)
 	}
-	if _, marked := readMark(dir); marked {
+	if of, marked := readMark(dir); marked && (of == "") == (copyOf == "") {
 		return nil
 	}
 	for _, entry := range entries {
 		if entry.Name() != lockName && entry.Name() != useName && entry.Name() != "lost+found" {
-			return &Error{op: "open the mirror in", remote: dir, kind: kindForeign,
-				text: "the directory is not empty and not a mirror made by Furrow; give it an empty directory of its own"}
+			return &Error{op: "open the object database in", object: dir, kind: kindForeign,
+				text: "the directory is not empty and not " + what(copyOf) + " made by Furrow; give it an empty directory of its own"}
 		}
 	}
 	return nil
 }
 
-// readMark gives the remote that the mirror in dir belongs to.
-func readMark(dir string) (url string, marked bool) {
+func what(copyOf string) string {
+	if copyOf == "" {
+		return "an object database"
+	}
+	return "a mirror"
+}
+
+// readMark gives what the database in dir is a copy of.
+func readMark(dir string) (copyOf string, marked bool) {
 	raw, err := os.ReadFile(filepath.Join(dir, configName))
 	if err != nil {
 		return "", false
@@ -52,11 +59,11 @@ func readMark(dir string) (url string, marked bool) {
 }
 
 // writeLayout makes the files of a bare repository. The configuration comes first: it marks the directory as ours.
-func writeLayout(dir, url string) error {
+func writeLayout(dir, copyOf string) error {
 	cfg := config.New()
 	cfg.SetOption("core", config.NoSubsection, "repositoryformatversion", "0")
 	cfg.SetOption("core", config.NoSubsection, "bare", "true")
-	cfg.SetOption("furrow", config.NoSubsection, "mirror", url)
+	cfg.SetOption("furrow", config.NoSubsection, "mirror", copyOf)
 	var text bytes.Buffer
 	if err := config.NewEncoder(&text).Encode(cfg); err != nil {
 		return err
@@ -78,7 +85,7 @@ func writeLayout(dir, url string) error {
 // removed is what the objects are called while they are removed.
 const removed = "objects.removed"
 
-// wipe removes everything of a mirror but its locks: the refs first, then the objects all at once, so that none are left without
+// wipe removes everything of a database but its locks: the refs first, then the objects all at once, so that none are left without
 // those that they need, and its mark last.
 func wipe(dir string) error {
 	for _, name := range []string{packedRefsName, "refs", "HEAD", removed, "objects", removed, configName} {
@@ -90,7 +97,7 @@ func wipe(dir string) error {
 			err = os.RemoveAll(path)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("empty the mirror: %w", err)
+			return fmt.Errorf("empty the object database: %w", err)
 		}
 	}
 	return nil

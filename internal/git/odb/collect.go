@@ -1,4 +1,4 @@
-package git
+package odb
 
 import (
 	"context"
@@ -15,115 +15,77 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
 )
 
-// A mirror gathers what nobody needs any more: the objects of branches that were replaced or deleted, and of commits that
-// were never pushed. Collect removes it, when there is enough of it. The packs of a mirror are
+// A database gathers what nobody needs any more: the objects of branches that were replaced or deleted, and of commits that
+// no branch ever reached. A collection removes it. The packs of a database are
 //
-//	settled   in order: what the first Fetch brought, then one for each collection. All that an object of a settled pack
+//	settled   in order: what AddPack brought as Complete, then one for each collection. All that an object of a settled pack
 //	          reaches is in the same pack or in one before it, so nobody has to look into them
-//	new       those of later fetches
+//	new       those that came later
 //
 // A collection writes what the refs reach of the new packs and of the loose objects into one more settled pack, and then
 // removes both. It takes up the last settled packs, too, while they are not much larger than what is new, so that there are
-// few, and each object is written seldom. What the refs no longer reach in the others stays; a mirror that becomes more than
-// twice as large as it was is emptied, since the next Fetch brings it packed better than it can be packed here.
+// few, and each object is written seldom. What the refs no longer reach in the others stays; a copy that becomes more than
+// twice as large as it was is emptied, since a server sends it packed better than it can be packed here.
 //
-// Removal follows no order, so a commit may outlive what it needs. A Fetch would take it as whole if a branch came back to it;
-// so a mirror whose removal did not come to its end is emptied before the next Fetch.
+// Removal follows no order, so a commit may outlive what it needs. Whoever fills a copy would take such a commit as whole if a
+// branch came back to it; so a copy whose removal did not come to its end is emptied before it is filled further.
 const (
-	useName      = "furrow.use"
 	settledName  = "furrow.packs"
 	droppingName = "furrow.dropping"
 
-	// collectionLimit bounds the time of a collection. A mirror that takes longer is emptied.
+	// collectionLimit bounds the time of a collection of a copy. One that takes longer is emptied.
 	collectionLimit = 5 * time.Minute
 )
 
-// limits say when a mirror is collected.
-type limits struct {
-	// loose objects, and packs; every look-up goes through all packs.
-	loose, packs int
-	// growth in bytes, beyond twice of what the mirror had.
-	growth int64
+// Limits say when a collection is due.
+type Limits struct {
+	// Loose objects, and packs; every look-up goes through all packs.
+	Loose, Packs int
+	// Growth in bytes, beyond twice of what the database had when it was first collected.
+	Growth int64
 }
 
-var usualLimits = limits{loose: 500, packs: 50, growth: 64 << 20}
+// UsualLimits are those of a database whose options have none.
+var UsualLimits = Limits{Loose: 500, Packs: 50, Growth: 64 << 20}
 
-// hold marks the mirror as in use, so that no process removes what the refs do not reach.
-func (m *Mirror) hold(ctx context.Context) error {
-	if m.use.RLocked() {
+// CollectIfDue collects the database if there is enough to collect and nobody uses it, in this process or another. A collection
+// that ends early, at whatever point, leaves all that the refs reach.
+func (db *DB) CollectIfDue(ctx context.Context) error {
+	if !db.store.due(db.Limits) {
 		return nil
 	}
-	const pause = 20 * time.Millisecond
-	if _, err := m.use.TryRLockContext(ctx, pause); err != nil {
-		return m.remote.translate(ctx, "wait for the lock of the mirror of", err)
-	}
-	return nil
-}
-
-// Collect says that the caller keeps nothing of what it has read from the mirror or built in it, until it calls Fetch again:
-// what is not reachable from a branch may be gone. If there is enough to collect, and no other Mirror uses the directory,
-// in this process or another, it is collected now. No other goroutine may use the Mirror meanwhile.
-//
-// A collection that ends early, at whatever point, leaves all that the branches reach.
-func (m *Mirror) Collect(ctx context.Context) error {
-	err := m.use.Unlock()
-	if err == nil && m.store.due(m.limits) {
-		err = m.collectAlone(ctx)
-	}
-	if err != nil {
-		return fmt.Errorf("collect the garbage of the %s: %w", m, err)
-	}
-	return nil
-}
-
-func (m *Mirror) collectAlone(ctx context.Context) error {
-	if alone, err := m.use.TryLock(); !alone || err != nil {
+	if alone, err := db.use.TryLock(); !alone || err != nil {
 		return err
 	}
-	defer func() { _ = m.use.Unlock() }()
-	unlock, err := m.lock(ctx)
+	defer func() { _ = db.use.Unlock() }()
+	unlock, err := db.Lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	limited, cancel := context.WithTimeout(ctx, collectionLimit)
 	defer cancel()
-	err = m.repack(limited)
+	err = db.repack(limited)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case limited.Err() != nil || IsUnknown(err) || IsCorrupt(err):
-		return m.empty()
+		return db.Empty()
 	case err != nil:
 		return err
 	}
-	known, size := m.store.settled(), m.store.packed(m.store.listPacks())
+	known, size := db.store.settled(), db.store.packed(db.store.listPacks())
 	if known.Bytes == 0 {
 		known.Bytes = size
-		return m.store.settle(known)
+		return db.store.settle(known)
 	}
-	if size > known.most(m.limits) {
-		return m.empty()
+	if size > known.most(db.Limits) {
+		return db.Empty()
 	}
 	return nil
 }
 
-// empty makes the mirror one that was never fetched. The refs go before the objects that they need.
-func (m *Mirror) empty() error {
-	if err := m.store.close(); err != nil {
-		return err
-	}
-	if err := wipe(m.dir); err != nil {
-		return err
-	}
-	if err := writeLayout(m.dir, m.remote.url); err != nil {
-		return err
-	}
-	m.store.reset()
-	return nil
-}
-
-// settled are the packs of which nothing is missing, in order, and how large the mirror was when it was first collected.
+// settled are the packs of which nothing is missing, in order, and how large the database was when it was first collected.
 type settled struct {
 	Packs []string `json:"packs"`
 	Bytes int64    `json:"bytes,omitempty"`
@@ -131,8 +93,8 @@ type settled struct {
 	Partial bool `json:"partial,omitempty"`
 }
 
-// most is how large the mirror may grow.
-func (k settled) most(l limits) int64 { return 2*k.Bytes + l.growth }
+// most is how large the database may grow.
+func (k settled) most(l Limits) int64 { return 2*k.Bytes + l.Growth }
 
 // settled gives none where they are not known; then all that is reachable is looked at, and packed.
 func (s *store) settled() (k settled) {
@@ -155,14 +117,6 @@ func (s *store) settle(k settled) error {
 	return writeFile(s.settledPath(), raw)
 }
 
-// settleFirst notes the pack that was not there before as settled: the server was told that the mirror has nothing, so it
-// sent all that is reachable. A note that fails costs time later.
-func (s *store) settleFirst(before []string) {
-	if added := without(s.listPacks(), before); len(added) == 1 {
-		_ = s.settle(settled{Packs: added})
-	}
-}
-
 func without(all, some []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(one string) bool { return slices.Contains(some, one) })
 }
@@ -171,12 +125,12 @@ func without(all, some []string) []string {
 func (s *store) settledPath() string { return filepath.Join(s.dir, "info", settledName) }
 
 // due says that there is enough to collect.
-func (s *store) due(l limits) bool {
+func (s *store) due(l Limits) bool {
 	packs, known := s.listPacks(), s.settled()
 	if len(packs) > 0 && known.Bytes == 0 {
 		return true // its size is to be noted
 	}
-	return len(packs)-len(known.Packs) > l.packs || s.packed(packs) > known.most(l) || len(s.loose()) > l.loose
+	return len(packs)-len(known.Packs) > l.Packs || s.packed(packs) > known.most(l) || len(s.loose()) > l.Loose
 }
 
 // packed is the size of packs, in bytes.
@@ -208,11 +162,11 @@ func (s *store) loose() (found []Hash) {
 
 // repack puts what the refs reach, beyond the settled packs that stay, into one more, and removes the rest. The new pack is
 // on the disk, whole, and noted, before the first file goes.
-func (m *Mirror) repack(ctx context.Context) error {
-	s := m.store
-	m.removeTemporary()
+func (db *DB) repack(ctx context.Context) error {
+	s := db.store
+	db.removeTemporary()
 	s.refresh()
-	refs, err := readRefs(m.dir)
+	refs, err := db.Refs()
 	if err != nil {
 		return err
 	}
@@ -232,9 +186,9 @@ func (m *Mirror) repack(ctx context.Context) error {
 			return err
 		}
 	}
-	live, err := m.reachable(ctx, refs, candidates.seen)
+	live, err := db.reachable(ctx, refs, candidates.seen)
 	if err == nil && known.Partial {
-		err = m.addFiles(ctx, refs, candidates.seen, live)
+		err = db.addFiles(ctx, refs, candidates.seen, live)
 	}
 	if err != nil {
 		return err
@@ -263,10 +217,10 @@ func (s *store) looseSize(loose []Hash) (bytes int64) {
 }
 
 // removeTemporary removes the files that a process left when it was killed.
-func (m *Mirror) removeTemporary() {
-	m.store.removeUnfinished()
+func (db *DB) removeTemporary() {
+	db.store.removeUnfinished()
 	for _, pattern := range []string{"tmp_*", "objects/info/tmp_*", "objects/??/tmp_obj_*"} {
-		left, _ := filepath.Glob(filepath.Join(m.dir, filepath.FromSlash(pattern)))
+		left, _ := filepath.Glob(filepath.Join(db.dir, filepath.FromSlash(pattern)))
 		for _, path := range left {
 			_ = os.Remove(path)
 		}
@@ -274,8 +228,8 @@ func (m *Mirror) removeTemporary() {
 }
 
 // reachable lists those of the candidates that the refs reach. Any other object is in a settled pack, and so is what it reaches,
-// but for files that were fetched later; see addFiles.
-func (m *Mirror) reachable(ctx context.Context, refs Refs, candidates map[Hash]bool) (*objectList, error) {
+// but for files that came later; see addFiles.
+func (db *DB) reachable(ctx context.Context, refs Refs, candidates map[Hash]bool) (*objectList, error) {
 	live, elsewhere := newObjectList(), map[Hash]bool{}
 	var next []Entry // whose content is to be looked at; commits have no mode
 	reach := func(e Entry) error {
@@ -286,8 +240,8 @@ func (m *Mirror) reachable(ctx context.Context, refs Refs, candidates map[Hash]b
 			if e.Mode == ModeDir || e.Mode == 0 {
 				next = append(next, e)
 			}
-		case (e.Mode == ModeDir || e.Mode == 0) && !m.store.has(e.Hash):
-			return &Error{op: "read", remote: e.Hash.String(), kind: kindUnknown, text: "the mirror does not have this object"}
+		case (e.Mode == ModeDir || e.Mode == 0) && !db.store.has(e.Hash):
+			return unknown(e.Hash, lacking)
 		default:
 			elsewhere[e.Hash] = true
 		}
@@ -304,7 +258,7 @@ func (m *Mirror) reachable(ctx context.Context, refs Refs, candidates map[Hash]b
 		}
 		e := next[len(next)-1]
 		next = next[:len(next)-1]
-		held, err := m.references(e)
+		held, err := db.references(e)
 		if err != nil {
 			return nil, err
 		}
@@ -319,7 +273,7 @@ func (m *Mirror) reachable(ctx context.Context, refs Refs, candidates map[Hash]b
 
 // addFiles adds those of the candidates that are files at the branches' heads, whatever pack their directories are in. Files of
 // earlier commits are fetched again when they are read.
-func (m *Mirror) addFiles(ctx context.Context, refs Refs, candidates map[Hash]bool, live *objectList) error {
+func (db *DB) addFiles(ctx context.Context, refs Refs, candidates map[Hash]bool, live *objectList) error {
 	walked := map[Hash]bool{}
 	var next []Entry
 	for _, commit := range refs {
@@ -335,7 +289,7 @@ func (m *Mirror) addFiles(ctx context.Context, refs Refs, candidates map[Hash]bo
 			continue
 		}
 		walked[e.Hash] = true
-		held, err := m.references(e)
+		held, err := db.references(e)
 		if err != nil {
 			return err
 		}
@@ -352,9 +306,9 @@ func (m *Mirror) addFiles(ctx context.Context, refs Refs, candidates map[Hash]bo
 }
 
 // references lists what a tree or a commit names.
-func (m *Mirror) references(e Entry) (out []Entry, err error) {
+func (db *DB) references(e Entry) (out []Entry, err error) {
 	if e.Mode == ModeDir {
-		t, err := m.store.tree(e.Hash)
+		t, err := db.store.tree(e.Hash)
 		if err != nil {
 			return nil, err
 		}
@@ -363,7 +317,7 @@ func (m *Mirror) references(e Entry) (out []Entry, err error) {
 		}
 		return out, nil
 	}
-	commit, err := m.Commit(e.Hash)
+	commit, err := db.Commit(e.Hash)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package git
+package odb
 
 import (
 	"container/heap"
@@ -22,16 +22,16 @@ type CommitInfo struct {
 	Message   string
 }
 
-// Commit reads a commit, from the cache where it can; IsUnknown tells that the mirror does not have it. The parents must not be changed.
-func (m *Mirror) Commit(hash Hash) (CommitInfo, error) {
-	s := m.store
+// Commit reads a commit, from the cache where it can; IsUnknown tells that the database does not have it. The parents must not be changed.
+func (o *Objects) Commit(hash Hash) (CommitInfo, error) {
+	s := o.store
 	s.cacheMu.Lock()
 	info, ok := s.infos[hash]
 	s.cacheMu.Unlock()
 	if ok {
 		return info, nil
 	}
-	info, err := m.readCommit(hash)
+	info, err := o.readCommit(hash)
 	if err != nil {
 		return CommitInfo{}, err
 	}
@@ -46,20 +46,20 @@ func (m *Mirror) Commit(hash Hash) (CommitInfo, error) {
 	return info, nil
 }
 
-func (m *Mirror) readCommit(hash Hash) (CommitInfo, error) {
-	typ, content, err := m.store.read(hash)
+func (o *Objects) readCommit(hash Hash) (CommitInfo, error) {
+	typ, content, err := o.store.read(hash)
 	if err != nil {
 		return CommitInfo{}, err
 	}
 	if typ != plumbing.CommitObject {
-		return CommitInfo{}, &Error{op: "read", remote: hash.String(), kind: kindUnknown, text: "is a " + typ.String() + ", not a commit"}
+		return CommitInfo{}, unknown(hash, "is a "+typ.String()+", not a commit")
 	}
 	var encoded plumbing.MemoryObject
 	encoded.SetType(plumbing.CommitObject)
 	_, _ = encoded.Write(content)
 	var c object.Commit
 	if err := c.Decode(&encoded); err != nil {
-		return CommitInfo{}, &Error{op: "read", remote: hash.String(), kind: kindCorrupt, text: err.Error()}
+		return CommitInfo{}, corrupt(hash, err.Error())
 	}
 	info := CommitInfo{Hash: hash, Tree: Hash(c.TreeHash), Author: person(c.Author), Committer: person(c.Committer), Message: c.Message}
 	for _, parent := range c.ParentHashes {
@@ -71,23 +71,23 @@ func (m *Mirror) readCommit(hash Hash) (CommitInfo, error) {
 func person(s object.Signature) Person { return Person{Name: s.Name, Email: s.Email, When: s.When} }
 
 // Entry looks a path up in the tree of commit; the path "." is the root. A path that is not there is no error.
-func (m *Mirror) Entry(commit Hash, name string) (entry Entry, ok bool, err error) {
-	info, err := m.Commit(commit)
+func (o *Objects) Entry(commit Hash, name string) (entry Entry, ok bool, err error) {
+	info, err := o.Commit(commit)
 	if err != nil {
 		return Entry{}, false, err
 	}
-	return m.lookup(info.Tree, name)
+	return o.lookup(info.Tree, name)
 }
 
 // Entries looks many paths up at once and gives those that are there.
-func (m *Mirror) Entries(commit Hash, paths []string) (map[string]Entry, error) {
-	info, err := m.Commit(commit)
+func (o *Objects) Entries(commit Hash, paths []string) (map[string]Entry, error) {
+	info, err := o.Commit(commit)
 	if err != nil {
 		return nil, err
 	}
 	found := make(map[string]Entry, len(paths))
 	for _, name := range paths {
-		entry, ok, err := m.lookup(info.Tree, name)
+		entry, ok, err := o.lookup(info.Tree, name)
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +99,7 @@ func (m *Mirror) Entries(commit Hash, paths []string) (map[string]Entry, error) 
 }
 
 // lookup finds a path below the tree root.
-func (m *Mirror) lookup(root Hash, name string) (Entry, bool, error) {
+func (o *Objects) lookup(root Hash, name string) (Entry, bool, error) {
 	at := Entry{Hash: root, Mode: ModeDir}
 	name = path.Clean(name)
 	if name == "." {
@@ -109,7 +109,7 @@ func (m *Mirror) lookup(root Hash, name string) (Entry, bool, error) {
 		if at.Mode != ModeDir {
 			return Entry{}, false, nil
 		}
-		t, err := m.store.tree(at.Hash)
+		t, err := o.store.tree(at.Hash)
 		if err != nil {
 			return Entry{}, false, fmt.Errorf("look up %s: %w", name, err)
 		}
@@ -128,15 +128,15 @@ type commitNode struct {
 	when    time.Time
 }
 
-func (m *Mirror) node(hash Hash) (commitNode, error) {
-	s := m.store
+func (o *Objects) node(hash Hash) (commitNode, error) {
+	s := o.store
 	s.cacheMu.Lock()
 	known, ok := s.commits[hash]
 	s.cacheMu.Unlock()
 	if ok {
 		return known, nil
 	}
-	info, err := m.Commit(hash)
+	info, err := o.Commit(hash)
 	if err != nil {
 		return commitNode{}, err
 	}
@@ -164,8 +164,8 @@ func (q *newest) Pop() any {
 }
 
 // walk visits the commits that can be reached from one, newest first, each once.
-func (m *Mirror) walk(from Hash, visit func(commitNode) (more bool)) error {
-	first, err := m.node(from)
+func (o *Objects) walk(from Hash, visit func(commitNode) (more bool)) error {
+	first, err := o.node(from)
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (m *Mirror) walk(from Hash, visit func(commitNode) (more bool)) error {
 				continue
 			}
 			seen[parent] = true
-			next, err := m.node(parent)
+			next, err := o.node(parent)
 			if err != nil {
 				return err
 			}
@@ -190,13 +190,13 @@ func (m *Mirror) walk(from Hash, visit func(commitNode) (more bool)) error {
 	return nil
 }
 
-// IsAncestor says that the commit ancestor is of, or can be reached from it. Both must be in the mirror.
-func (m *Mirror) IsAncestor(ancestor, of Hash) (bool, error) {
-	if _, err := m.node(ancestor); err != nil {
+// IsAncestor says that the commit ancestor is of, or can be reached from it. Both must be in the database.
+func (o *Objects) IsAncestor(ancestor, of Hash) (bool, error) {
+	if _, err := o.node(ancestor); err != nil {
 		return false, err
 	}
 	found := false
-	err := m.walk(of, func(c commitNode) bool {
+	err := o.walk(of, func(c commitNode) bool {
 		found = c.hash == ancestor
 		return !found
 	})
@@ -205,24 +205,24 @@ func (m *Mirror) IsAncestor(ancestor, of Hash) (bool, error) {
 
 // Log gives the commits that can be reached from one but not from stop, newest first; a zero stop leaves nothing out. It ends with the
 // first error.
-func (m *Mirror) Log(from, stop Hash) iter.Seq2[CommitInfo, error] {
+func (o *Objects) Log(from, stop Hash) iter.Seq2[CommitInfo, error] {
 	return func(yield func(CommitInfo, error) bool) {
 		show := func(c commitNode) bool {
-			info, err := m.Commit(c.hash)
+			info, err := o.Commit(c.hash)
 			return yield(info, err) && err == nil
 		}
-		if err := m.walkBetween(from, stop, show); err != nil {
+		if err := o.walkBetween(from, stop, show); err != nil {
 			yield(CommitInfo{}, err)
 		}
 	}
 }
 
-func (m *Mirror) walkBetween(from, stop Hash, visit func(commitNode) (more bool)) error {
+func (o *Objects) walkBetween(from, stop Hash, visit func(commitNode) (more bool)) error {
 	if stop.IsZero() {
-		return m.walk(from, visit)
+		return o.walk(from, visit)
 	}
 	p := &painting{hidden: map[Hash]bool{}, queued: map[Hash]bool{}, nodes: map[Hash]commitNode{}}
-	shown, err := p.paint(m, from, stop)
+	shown, err := p.paint(o, from, stop)
 	if err != nil {
 		return err
 	}
@@ -247,10 +247,10 @@ type painting struct {
 	open   int // queued and not hidden
 }
 
-func (p *painting) paint(m *Mirror, from, stop Hash) (shown []commitNode, err error) {
+func (p *painting) paint(o *Objects, from, stop Hash) (shown []commitNode, err error) {
 	p.hide(stop)
 	for _, start := range []Hash{from, stop} {
-		if err := p.push(m, start); err != nil {
+		if err := p.push(o, start); err != nil {
 			return nil, err
 		}
 	}
@@ -268,7 +268,7 @@ func (p *painting) paint(m *Mirror, from, stop Hash) (shown []commitNode, err er
 			if p.hidden[at.hash] {
 				p.hide(parent)
 			}
-			if err := p.push(m, parent); err != nil {
+			if err := p.push(o, parent); err != nil {
 				return nil, err
 			}
 		}
@@ -276,11 +276,11 @@ func (p *painting) paint(m *Mirror, from, stop Hash) (shown []commitNode, err er
 	return shown, nil
 }
 
-func (p *painting) push(m *Mirror, hash Hash) error {
+func (p *painting) push(o *Objects, hash Hash) error {
 	if _, seen := p.nodes[hash]; seen {
 		return nil
 	}
-	n, err := m.node(hash)
+	n, err := o.node(hash)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package git
+package odb
 
 import "strings"
 
@@ -13,11 +13,11 @@ type TreeMerge struct {
 // MergeTrees says how what changed from one commit to another goes into the tree of a third. Trees are compared from the top and
 // entered only where all three differ, so that a whole new directory is one edit; no blob is read, and a file never merges with
 // another. A directory for which whole is true is taken as one thing, like a file; whole may be nil.
-func (m *Mirror) MergeTrees(from, to, into Hash, whole func(path string) bool) (TreeMerge, error) {
-	w := &treeMerging{mirror: m, whole: whole}
+func (o *Objects) MergeTrees(from, to, into Hash, whole func(path string) bool) (TreeMerge, error) {
+	w := &treeMerging{objects: o, whole: whole}
 	var roots [3]Entry
 	for i, commit := range []Hash{from, to, into} {
-		info, err := m.Commit(commit)
+		info, err := o.Commit(commit)
 		if err != nil {
 			return TreeMerge{}, err
 		}
@@ -29,21 +29,21 @@ func (m *Mirror) MergeTrees(from, to, into Hash, whole func(path string) bool) (
 
 // Changes are the paths that differ between two commits, in order. A directory is one path where only one of them has it,
 // and one that both have is told by what differs in it.
-func (m *Mirror) Changes(from, to Hash) (paths []string, err error) {
+func (o *Objects) Changes(from, to Hash) (paths []string, err error) {
 	var roots [2]Entry
 	for i, commit := range []Hash{from, to} {
-		info, err := m.Commit(commit)
+		info, err := o.Commit(commit)
 		if err != nil {
 			return nil, err
 		}
 		roots[i] = Entry{Hash: info.Tree, Mode: ModeDir}
 	}
-	return m.changes(nil, "", roots[0], roots[1])
+	return o.changes(nil, "", roots[0], roots[1])
 }
 
 // changes adds what differs between two directories; path ends with a slash unless it is empty.
-func (m *Mirror) changes(paths []string, path string, from, to Entry) ([]string, error) {
-	differences, err := m.differences(from, to)
+func (o *Objects) changes(paths []string, path string, from, to Entry) ([]string, error) {
+	differences, err := o.differences(from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (m *Mirror) changes(paths []string, path string, from, to Entry) ([]string,
 			paths = append(paths, path+d.name)
 			continue
 		}
-		if paths, err = m.changes(paths, path+d.name+"/", d.from, d.to); err != nil {
+		if paths, err = o.changes(paths, path+d.name+"/", d.from, d.to); err != nil {
 			return nil, err
 		}
 	}
@@ -61,9 +61,9 @@ func (m *Mirror) changes(paths []string, path string, from, to Entry) ([]string,
 
 // treeMerging is a merge of trees on its way. A zero Entry stands for nothing, which is entered like an empty directory.
 type treeMerging struct {
-	mirror *Mirror
-	whole  func(path string) bool
-	out    TreeMerge
+	objects *Objects
+	whole   func(path string) bool
+	out     TreeMerge
 }
 
 // enter merges what is in three directories; path ends with a slash unless it is empty.
@@ -71,11 +71,11 @@ func (w *treeMerging) enter(path string, from, to, into Entry) error {
 	if from == to || into == to {
 		return nil
 	}
-	differences, err := w.mirror.differences(from, to)
+	differences, err := w.objects.differences(from, to)
 	if err != nil {
 		return err
 	}
-	have, err := w.mirror.directory(into)
+	have, err := w.objects.directory(into)
 	if err != nil {
 		return err
 	}
@@ -104,28 +104,28 @@ func (w *treeMerging) merge(path string, d difference, current Entry) error {
 // enterable says that e is a directory, or nothing.
 func (e Entry) enterable() bool { return e == (Entry{}) || e.Mode == ModeDir }
 
-func (m *Mirror) directory(e Entry) (*tree, error) {
+func (o *Objects) directory(e Entry) (*tree, error) {
 	if e == (Entry{}) {
 		return &tree{}, nil
 	}
-	return m.store.tree(e.Hash)
+	return o.store.tree(e.Hash)
 }
 
 // differences compares two directories, which may be nothing, with the help of the cache: the directories of a thousand proposals are
 // as many large trees, and each differs from one tree of base in a name or two.
-func (m *Mirror) differences(from, to Entry) ([]difference, error) {
-	s, key := m.store, [2]Hash{from.Hash, to.Hash}
+func (o *Objects) differences(from, to Entry) ([]difference, error) {
+	s, key := o.store, [2]Hash{from.Hash, to.Hash}
 	s.cacheMu.Lock()
 	known, ok := s.differences[key]
 	s.cacheMu.Unlock()
 	if ok {
 		return known, nil
 	}
-	before, err := m.directory(from)
+	before, err := o.directory(from)
 	if err != nil {
 		return nil, err
 	}
-	after, err := m.directory(to)
+	after, err := o.directory(to)
 	if err != nil {
 		return nil, err
 	}

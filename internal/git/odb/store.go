@@ -1,4 +1,4 @@
-package git
+package odb
 
 import (
 	"bytes"
@@ -35,10 +35,15 @@ const (
 	infoSize = 300
 )
 
-// store is the object database. Reading goes through go-git, which is not safe for concurrent use, so mu guards it.
+// lacking is what an error says of an object that is not here.
+const lacking = "the repository does not have this object"
+
+// store keeps objects in files. Reading goes through go-git, which is not safe for concurrent use, so mu guards it.
 type store struct {
 	dir string
-	// files is the mirror's directory.
+	// remedy is what helps against broken objects.
+	remedy string
+	// files is the database's directory.
 	files billy.Filesystem
 
 	mu      sync.Mutex
@@ -57,8 +62,9 @@ type store struct {
 	differencesSize int
 }
 
-func openStore(files billy.Filesystem) *store {
+func openStore(files billy.Filesystem, remedy string) *store {
 	s := &store{
+		remedy:  remedy,
 		dir:     filepath.Join(files.Root(), "objects"),
 		files:   files,
 		objects: newObjects(files),
@@ -123,10 +129,9 @@ func (s *store) read(hash Hash) (plumbing.ObjectType, []byte, error) {
 		return typ, content, nil
 	}
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
-		return 0, nil, &Error{op: "read", remote: hash.String(), kind: kindUnknown, text: "the mirror does not have this object"}
+		return 0, nil, unknown(hash, lacking)
 	}
-	return 0, nil, &Error{op: "read", remote: hash.String(), kind: kindCorrupt,
-		text: "the mirror's object is broken (" + err.Error() + "); opening the mirror again, or removing " + filepath.Dir(s.dir) + ", fills it anew"}
+	return 0, nil, corrupt(hash, "the object is broken ("+err.Error()+"); "+s.remedy)
 }
 
 func (s *store) readOnce(hash Hash) (plumbing.ObjectType, []byte, error) {
@@ -180,7 +185,7 @@ func (s *store) listPacks() []string {
 	return packs
 }
 
-// savePack streams a pack into the store and indexes it. The caller holds the mirror's lock, so all unfinished packs are its own.
+// savePack streams a pack into the store and indexes it. The caller holds the database's lock, so all unfinished packs are its own.
 func (s *store) savePack(pack io.Reader) error {
 	s.removeUnfinished()
 	s.mu.Lock()
@@ -241,7 +246,7 @@ func (s *store) put(typ plumbing.ObjectType, content []byte) (Hash, error) {
 		return hash, nil
 	}
 	if err := s.writeLoose(path, typ, content); err != nil {
-		return Hash{}, fmt.Errorf("write an object of the mirror: %w", err)
+		return Hash{}, fmt.Errorf("write an object: %w", err)
 	}
 	return hash, nil
 }

@@ -1,0 +1,54 @@
+package odb
+
+import "github.com/go-git/go-git/v5/plumbing"
+
+// Blob gives a blob's content.
+func (o *Objects) Blob(hash Hash) ([]byte, error) {
+	typ, content, err := o.store.read(hash)
+	if err != nil {
+		return nil, err
+	}
+	if typ != plumbing.BlobObject {
+		return nil, unknown(hash, "is a "+typ.String()+", not a blob")
+	}
+	return content, nil
+}
+
+// Lacking lists the blobs below dirs of a commit that are not here, those of links too. Absent directories are skipped.
+func (o *Objects) Lacking(commit Hash, dirs []string) ([]Hash, error) {
+	found, err := o.Entries(commit, dirs)
+	if err != nil {
+		return nil, err
+	}
+	o.store.refresh()
+	lacking, walked := newObjectList(), map[Hash]bool{}
+	for _, dir := range dirs {
+		if err := o.collectLacking(found[dir], lacking, walked); err != nil {
+			return nil, err
+		}
+	}
+	return lacking.list, nil
+}
+
+func (o *Objects) collectLacking(e Entry, lacking *objectList, walked map[Hash]bool) error {
+	if e.Mode != ModeDir {
+		if (e.Mode.IsFile() || e.Mode == ModeSymlink) && !o.store.has(e.Hash) {
+			lacking.add(e.Hash)
+		}
+		return nil
+	}
+	if walked[e.Hash] {
+		return nil
+	}
+	walked[e.Hash] = true
+	t, err := o.store.tree(e.Hash)
+	if err != nil {
+		return err
+	}
+	for _, entry := range t.entries {
+		if err := o.collectLacking(entry.Entry, lacking, walked); err != nil {
+			return err
+		}
+	}
+	return nil
+}
