@@ -87,7 +87,7 @@ type Options struct {
 
 const (
 	// slice is how long a pass takes before it publishes and observes anew: people merge meanwhile.
-	slice = 3 * time.Second
+	slice = 2 * time.Second
 	// forgeCalls is how many proposals are opened at once in a repository.
 	forgeCalls = 4
 )

@@ -154,7 +154,16 @@ func (s *slice) withdraw(which func(update) bool) bool {
 func (s *slice) finish(ctx context.Context) {
 	s.push(ctx)
 	if s.repo.err == nil {
+		s.publishAgain(ctx)
 		s.propose(ctx)
+	}
+}
+
+// publishAgain keeps the status fresh where the push of many branches took long.
+func (s *slice) publishAgain(ctx context.Context) {
+	e := s.engine
+	if e.config.Slice > 0 && e.config.Now().Sub(e.reported.when) >= e.config.Slice {
+		s.publish(ctx, s.report(s.decision, s.outcome))
 	}
 }
 
@@ -180,8 +189,8 @@ func (e *Engine) timeIsOver() bool {
 	return e.config.Slice > 0 && e.config.Now().Sub(e.began) >= e.config.Slice
 }
 
-// minBatch is how many proposals a pass opens at least in a repository.
-const minBatch = 16
+// calls is how many proposals are opened at once in a repository; no pass opens fewer.
+func (e *Engine) calls() int { return max(1, e.config.ForgeCalls) }
 
 // isFull says that a pass has as many pull requests to open as it may have time for.
 // Branches of plain Git take no more than their push.
@@ -192,15 +201,16 @@ func (s *slice) isFull() bool {
 			proposals++
 		}
 	}
-	return s.engine.config.Slice > 0 && s.repo.facts.Amends && proposals >= max(minBatch, s.repo.batch)
+	return s.engine.config.Slice > 0 && s.repo.facts.Amends && proposals >= max(s.engine.calls(), s.repo.batch)
 }
 
-// learn adapts how many proposals a pass opens to how many it had time for.
+// learn adapts how many proposals a pass opens to how many it had time for: a branch that is
+// pushed and not proposed is grafted anew where base has moved meanwhile.
 func (s *slice) learn(opened int, late bool) {
 	switch {
 	case late:
 		s.repo.batch = opened
-	case opened >= max(minBatch, s.repo.batch):
+	case opened >= max(s.engine.calls(), s.repo.batch):
 		s.repo.batch = 2 * opened
 	}
 }

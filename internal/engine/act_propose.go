@@ -101,7 +101,7 @@ func (s *slice) propose(ctx context.Context) {
 			proposed = append(proposed, m.Tier)
 		}
 	}
-	late, served, calling := false, map[string]bool{}, max(1, s.engine.config.ForgeCalls)
+	late, served, calling := false, map[string]bool{}, s.engine.calls()
 	var calls sync.WaitGroup
 	free := make(chan struct{}, calling)
 	for i, u := range s.requests() {

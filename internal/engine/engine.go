@@ -28,7 +28,6 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/core/plan"
-	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/probe"
@@ -232,9 +231,9 @@ func (e *Engine) Pass(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.regraftsShut(d) || e.reported.when.IsZero() && pass.Works(d.Actions) {
-		// Whoever reads the status must not take the new commit for one that may be merged, and
-		// must see that a run that has just begun is at work.
+	if pass.Works(d.Actions) {
+		// What people did since is seen before the work, which takes seconds; and nobody takes a
+		// new commit for one that may be merged.
 		o.publish(ctx, o.report(d, &outcome{}))
 	}
 	done := o.act(ctx, d)
@@ -276,18 +275,6 @@ func (e *Engine) observeAndDecide(ctx context.Context) (*observation, *pass.Deci
 			return o, d, nil
 		}
 	}
-}
-
-// regraftsShut says that a proposal which must not be merged is about to be grafted anew.
-func (o *observation) regraftsShut(d *pass.Decision) bool {
-	for _, s := range d.Seeds {
-		for _, t := range s.Result.Tiers {
-			if t.Act == release.ActUpdate && t.Gate != "" {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func (e *Engine) person() git.Person {
