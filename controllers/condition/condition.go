@@ -12,6 +12,7 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/truncate"
 )
 
 // Writer writes the conditions of one object.
@@ -76,9 +77,5 @@ func Cut(text string, most int) string {
 	for i := range lines {
 		lines[i] = manifest.Printable(lines[i])
 	}
-	text = strings.Join(lines, "\n")
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
+	return truncate.Text(strings.Join(lines, "\n"), most)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/controllers/fleet"
 	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/core/truncate"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -229,7 +230,7 @@ func asked(seed *v1alpha1.Seed, annotation string, most int) string {
 	if end := strings.LastIndexAny(value[:most], ", "); end > 0 {
 		return value[:end] // of a list whole names
 	}
-	return strings.ToValidUTF8(value[:most], "")
+	return truncate.Prefix(value, most)
 }
 
 func list(text string) []string {

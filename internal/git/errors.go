@@ -16,13 +16,13 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 
 	"github.com/furrow-dev/furrow/internal/backoff"
+	"github.com/furrow-dev/furrow/internal/core/truncate"
 	"github.com/furrow-dev/furrow/internal/git/odb"
 )
 
@@ -186,6 +186,9 @@ func IsRefRefused(err error) bool {
 	return errors.As(err, &e) && len(e.Refs) > len(e.stale)
 }
 
+// maxText bounds what is repeated of a server's or a library's text.
+const maxText = 600
+
 // translate turns the error of a library or a server into one of ours. Nothing of the original is kept but its text, redacted.
 func (ep *endpoint) translate(ctx context.Context, op string, err error) error {
 	var own *Error
@@ -193,7 +196,7 @@ func (ep *endpoint) translate(ctx context.Context, op string, err error) error {
 	if errors.As(err, &own) || errors.As(err, &local) {
 		return err
 	}
-	out := &Error{op: op, remote: ep.url, text: ep.redact(clip(err.Error()))}
+	out := &Error{op: op, remote: ep.url, text: ep.secrets.In(truncate.Line(err.Error(), maxText))}
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		out.cause, out.text, out.kind = ctxErr, "stopped: "+ctxErr.Error(), kindCanceled
 		if errors.Is(ctxErr, context.DeadlineExceeded) {
@@ -300,14 +303,4 @@ func retryAfter(err error) time.Duration {
 		return 0
 	}
 	return backoff.RetryAfter(status.Response.Header)
-}
-
-// clip makes one printable line of bounded length from a server's text.
-func clip(text string) string {
-	const most = 600
-	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + " …"
-	}
-	return text
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 
+	"github.com/furrow-dev/furrow/internal/core/truncate"
 	"github.com/furrow-dev/furrow/internal/git/odb"
 )
 
@@ -152,7 +153,7 @@ func place(hash Hash) string {
 }
 
 func (m *Mirror) newPushError(text string) *PushError {
-	return &PushError{Refs: map[string]string{}, stale: map[string]bool{}, remote: m.remote.url, Text: m.remote.redact(clip(text))}
+	return &PushError{Refs: map[string]string{}, stale: map[string]bool{}, remote: m.remote.url, Text: m.remote.secrets.In(truncate.Line(text, maxText))}
 }
 
 func (e *PushError) blame(ref, reason string, stale bool) {
@@ -229,10 +230,10 @@ func (m *Mirror) judge(updates []Update, report *packp.ReportStatus, said string
 		case slices.ContainsFunc(atomicWords, func(word string) bool { return strings.Contains(reason, word) }):
 			refused.HeldUp = append(refused.HeldUp, u.Ref)
 		default:
-			refused.blame(u.Ref, m.remote.redact(clip(reason)), lostRace.MatchString(reason))
+			refused.blame(u.Ref, m.remote.secrets.In(truncate.Line(reason, maxText)), lostRace.MatchString(reason))
 		}
 	}
-	refused.blameLocks(said, m.remote.redact)
+	refused.blameLocks(said, m.remote.secrets.In)
 	if len(refused.Refs)+len(refused.HeldUp) > 0 {
 		out.refused = refused
 	}
@@ -242,7 +243,7 @@ func (m *Mirror) judge(updates []Update, report *packp.ReportStatus, said string
 // blameLocks reads from the server's messages which branch it could not lock. If it names none and blames none, all are to blame.
 func (e *PushError) blameLocks(said string, redact func(string) string) {
 	for _, match := range lockedRef.FindAllStringSubmatch(said, -1) {
-		ref, reason := match[1], redact(clip(match[2]))
+		ref, reason := match[1], redact(truncate.Line(match[2], maxText))
 		at := slices.Index(e.HeldUp, ref)
 		if _, blamed := e.Refs[ref]; at < 0 && !blamed {
 			continue

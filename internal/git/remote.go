@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +13,6 @@ import (
 	"net/url"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,6 +20,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	"github.com/go-git/go-git/v5/plumbing/transport/file"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+
+	"github.com/furrow-dev/furrow/internal/core/redact"
 )
 
 // tokenUsername goes with a token where the caller names no user; GitHub, GitLab, Gitea and Forgejo accept it.
@@ -46,7 +46,7 @@ type Remote struct {
 }
 
 // String is the URL without credentials.
-func (r Remote) String() string { return redactURL(r.URL) }
+func (r Remote) String() string { return redact.URL(r.URL) }
 
 // GoString is String, so that no verb of fmt shows credentials.
 func (r Remote) GoString() string { return fmt.Sprintf("git.Remote{%q}", r.String()) }
@@ -64,7 +64,7 @@ type endpoint struct {
 	auth      transport.AuthMethod
 	transport transport.Transport
 	idle      *http.Transport
-	secrets   []string
+	secrets   redact.Secrets
 }
 
 func newEndpoint(remote Remote) (*endpoint, error) {
@@ -76,7 +76,7 @@ func newEndpoint(remote Remote) (*endpoint, error) {
 	}
 	parsed, err := url.Parse(remote.URL)
 	if err != nil {
-		return nil, fmt.Errorf("the remote URL %s cannot be parsed", redactURL(remote.URL))
+		return nil, fmt.Errorf("the remote URL %s cannot be parsed", redact.URL(remote.URL))
 	}
 	switch parsed.Scheme {
 	case "file":
@@ -84,13 +84,13 @@ func newEndpoint(remote Remote) (*endpoint, error) {
 	case "https", "http":
 		return newHTTP(remote, parsed)
 	}
-	return nil, fmt.Errorf("the remote URL %s has the scheme %q; use https or a local path", redactURL(remote.URL), parsed.Scheme)
+	return nil, fmt.Errorf("the remote URL %s has the scheme %q; use https or a local path", redact.URL(remote.URL), parsed.Scheme)
 }
 
 func newHTTP(remote Remote, parsed *url.URL) (*endpoint, error) {
 	username, password := credentials(remote, parsed.User)
 	parsed.User = nil
-	ep := &endpoint{url: strings.TrimSuffix(parsed.String(), "/"), secrets: secretForms(username, password)}
+	ep := &endpoint{url: strings.TrimSuffix(parsed.String(), "/"), secrets: redact.Password(username, password)}
 	plain, err := transport.NewEndpoint(ep.url)
 	if err != nil {
 		return nil, fmt.Errorf("the remote URL %s cannot be used", ep.url)
@@ -286,44 +286,4 @@ func within[T any](ctx context.Context, turns *turns, step func() (T, error)) (T
 // hangUp closes one end of a session. What it could say no longer matters: the answer was read, or has failed.
 func hangUp(ctx context.Context, turns *turns, end io.Closer) {
 	_, _ = within(ctx, turns, func() (struct{}, error) { return struct{}{}, end.Close() })
-}
-
-// redactURL takes the credentials out of a URL, also out of one that cannot be parsed.
-func redactURL(raw string) string {
-	scheme, rest, ok := strings.Cut(raw, "://")
-	if !ok {
-		return raw
-	}
-	host, path := rest, ""
-	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-		host, path = rest[:i], rest[i:]
-	}
-	if at := strings.LastIndexByte(rest, '@'); at >= len(host) {
-		return scheme + "://" + rest[at+1:]
-	}
-	return scheme + "://" + host[strings.LastIndexByte(host, '@')+1:] + path
-}
-
-// secretForms lists the spellings in which a password could come back in a server's or a library's text, longest first.
-func secretForms(username, password string) []string {
-	if password == "" {
-		return nil
-	}
-	pair := username + ":" + password
-	forms := []string{
-		base64.StdEncoding.EncodeToString([]byte(pair)),
-		base64.URLEncoding.EncodeToString([]byte(pair)),
-		base64.RawStdEncoding.EncodeToString([]byte(pair)),
-		url.UserPassword(username, password).String(),
-		url.QueryEscape(password), url.PathEscape(password), password,
-	}
-	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
-	return forms
-}
-
-func (ep *endpoint) redact(text string) string {
-	for _, secret := range ep.secrets {
-		text = strings.ReplaceAll(text, secret, "REDACTED")
-	}
-	return text
 }

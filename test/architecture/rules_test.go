@@ -99,10 +99,12 @@ var places = []place{
 	{"templates", api, []string{}},
 	{"config", api, []string{"api"}},
 
-	{"internal/core/manifest", core, []string{"api"}},
-	{"internal/core/health", core, []string{"api", "internal/core/manifest"}},
+	{"internal/core/truncate", core, []string{}},
+	{"internal/core/redact", core, []string{}},
+	{"internal/core/manifest", core, []string{"api", "internal/core/truncate"}},
 	{"internal/core/catalog", core, []string{"api", "internal/core/manifest"}},
-	{"internal/core/template", core, []string{"api", "internal/core/manifest"}},
+	{"internal/core/health", core, []string{"api", "internal/core/manifest", "internal/core/catalog", "internal/core/redact"}},
+	{"internal/core/template", core, []string{"api", "internal/core/manifest", "internal/core/truncate"}},
 	{"internal/core/placement", core, []string{"api", "internal/core/manifest", "internal/core/catalog"}},
 	{"internal/core/dependency", core, []string{"api", "internal/core/manifest", "internal/core/catalog", "internal/core/placement"}},
 	{"internal/core/layout", core, []string{
@@ -120,8 +122,8 @@ var places = []place{
 	{"internal/plugin", edge, []string{"api", "internal/core"}},
 	{"internal/backoff", edge, []string{}},
 	{"internal/git/odb", edge, []string{}},
-	{"internal/git", edge, []string{"internal/backoff", "internal/git/odb"}},
-	{"internal/forge", edge, []string{"internal/core/layout", "internal/core/manifest", "internal/backoff", "internal/git"}},
+	{"internal/git", edge, []string{"internal/core/redact", "internal/core/truncate", "internal/backoff", "internal/git/odb"}},
+	{"internal/forge", edge, []string{"internal/core/layout", "internal/core/manifest", "internal/core/redact", "internal/core/truncate", "internal/backoff", "internal/git"}},
 	{"internal/probe", edge, []string{"api", "internal/core", "internal/backoff"}},
 	{"internal/nursery", edge, []string{"api", "internal/core", "internal/probe"}},
 

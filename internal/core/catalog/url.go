@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -50,6 +51,31 @@ func CanonicalURL(raw string) string {
 		host += ":" + port
 	}
 	return u.Scheme + "://" + host + withoutGit(u.EscapedPath())
+}
+
+// SameRepository says that two URLs may be of one repository, of which one is as a cluster has it: whatever the protocol,
+// the user and the name of the host are, for clusters often reach a server by another name. Of a directory of this
+// machine only the last element counts.
+func SameRepository(a, b string) bool {
+	as, aLocal := elements(a)
+	bs, bLocal := elements(b)
+	n := 2
+	if aLocal || bLocal {
+		n = 1
+	}
+	n = min(n, len(as), len(bs))
+	return n > 0 && slices.EqualFunc(as[len(as)-n:], bs[len(bs)-n:], strings.EqualFold)
+}
+
+// elements are those of the path of a repository's URL.
+func elements(raw string) (elements []string, local bool) {
+	at := CanonicalURL(raw)
+	if _, rest, ok := strings.Cut(at, "://"); ok {
+		_, at, _ = strings.Cut(rest, "/")
+	} else {
+		local = true
+	}
+	return strings.FieldsFunc(at, func(r rune) bool { return r == '/' }), local
 }
 
 // hostOf is the host of a URL without its port.

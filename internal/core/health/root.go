@@ -2,12 +2,13 @@ package health
 
 import (
 	"fmt"
-	"net/url"
 	"path"
 	"strings"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/redact"
 )
 
 // WantRoot is what the root of a directory has to be.
@@ -60,7 +61,7 @@ func rootIsFound(r Root, w WantRoot) manifest.Problem {
 	if r.Found {
 		return manifest.Problem{}
 	}
-	return unfit(v1alpha1.ReasonRootMissing, "", fmt.Sprintf("no Flux Kustomization on cluster %s syncs %s", w.Cluster, shown(w.Path)), fmt.Sprintf("Set the root up: flux bootstrap git --path %s, or a GitRepository of %s and a Kustomization with that path", orRoot(w.Path), withoutUser(w.URL)))
+	return unfit(v1alpha1.ReasonRootMissing, "", fmt.Sprintf("no Flux Kustomization on cluster %s syncs %s", w.Cluster, shown(w.Path)), fmt.Sprintf("Set the root up: flux bootstrap git --path %s, or a GitRepository of %s and a Kustomization with that path", orRoot(w.Path), redact.URL(w.URL)))
 }
 
 // rootSyncsNoMore refuses a root of a directory above: it applies what is for other
@@ -107,11 +108,11 @@ const gitRepository = "GitRepository"
 func sourceIsOurs(r Root, w WantRoot) manifest.Problem {
 	switch {
 	case r.SourceKind != gitRepository:
-		return unfit(v1alpha1.ReasonRootSourceMismatch, r.Name, fmt.Sprintf("the root %s on cluster %s reads a %s", r.Name, w.Cluster, r.SourceKind), fmt.Sprintf("Let it read a GitRepository of %s", withoutUser(w.URL)))
+		return unfit(v1alpha1.ReasonRootSourceMismatch, r.Name, fmt.Sprintf("the root %s on cluster %s reads a %s", r.Name, w.Cluster, r.SourceKind), fmt.Sprintf("Let it read a GitRepository of %s", redact.URL(w.URL)))
 	case w.Source != "" && r.Source != w.Source:
 		return unfit(v1alpha1.ReasonRootSourceMismatch, r.Name, fmt.Sprintf("the root %s on cluster %s reads the GitRepository %s, and the tiers would read %s", r.Name, w.Cluster, r.Source, w.Source), "Name it in spec.source of the cluster's ClusterType")
-	case r.URL != "" && !sameRepository(r.URL, w.URL):
-		return unfit(v1alpha1.ReasonRootRepositoryMismatch, r.Source, fmt.Sprintf("the GitRepository %s on cluster %s reads %s, and proposals go to %s", r.Source, w.Cluster, withoutUser(r.URL), withoutUser(w.URL)), "Correct one of them")
+	case r.URL != "" && !catalog.SameRepository(r.URL, w.URL):
+		return unfit(v1alpha1.ReasonRootRepositoryMismatch, r.Source, fmt.Sprintf("the GitRepository %s on cluster %s reads %s, and proposals go to %s", r.Source, w.Cluster, redact.URL(r.URL), redact.URL(w.URL)), "Correct one of them")
 	case r.URL != "" && r.Branch != w.Branch:
 		return unfit(v1alpha1.ReasonRootBranchMismatch, r.Source, fmt.Sprintf("the GitRepository %s on cluster %s follows branch %q, and proposals go to %q", r.Source, w.Cluster, r.Branch, w.Branch), "Correct spec.ref.branch, or the GitOpsRepo's spec.branch")
 	}
@@ -156,55 +157,4 @@ func orRoot(path string) string {
 		return "./"
 	}
 	return path
-}
-
-// sameRepository compares what URLs of one repository have in common, whatever
-// the protocol, the user and the name of the host: clusters often reach a server
-// by another name. Of a directory on this machine only the last element counts.
-func sameRepository(a, b string) bool {
-	as, aLocal := elements(a)
-	bs, bLocal := elements(b)
-	n := 2
-	if aLocal || bLocal {
-		n = 1
-	}
-	n = min(n, len(as), len(bs))
-	for i := 1; i <= n; i++ {
-		if !strings.EqualFold(as[len(as)-i], bs[len(bs)-i]) {
-			return false
-		}
-	}
-	return n > 0
-}
-
-// elements are those of the URL's path, without .git.
-func elements(address string) (path []string, local bool) {
-	scheme, rest, hasScheme := strings.Cut(address, "://")
-	switch {
-	case hasScheme:
-		_, rest, _ = strings.Cut(rest, "/")
-		local = strings.EqualFold(scheme, "file")
-	case strings.Contains(address, "@") && strings.Contains(address, ":"):
-		_, rest, _ = strings.Cut(address, ":")
-	default:
-		rest, local = address, true
-	}
-	rest = strings.TrimSuffix(strings.Trim(rest, "/"), ".git")
-	return strings.FieldsFunc(rest, func(r rune) bool { return r == '/' }), local
-}
-
-// withoutUser leaves out what stands before the host, which may be a secret, and
-// a query, which may be one too. Of a URL that is none only the scheme is left.
-func withoutUser(address string) string {
-	scheme, _, ok := strings.Cut(address, "://")
-	if !ok {
-		host, _, _ := strings.Cut(address, "/")
-		return address[strings.LastIndex(host, "@")+1:]
-	}
-	u, err := url.Parse(address)
-	if err != nil {
-		return scheme + "://…"
-	}
-	u.User, u.RawQuery, u.Fragment = nil, "", ""
-	return u.String()
 }

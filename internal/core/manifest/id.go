@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/furrow-dev/furrow/internal/core/truncate"
 )
 
 // coreGroup is how an empty API group is written in an object id.
@@ -152,5 +154,5 @@ func shorten(s string) string {
 	if len(s) <= most {
 		return fmt.Sprintf("%+q", s)
 	}
-	return fmt.Sprintf("%+q…", strings.ToValidUTF8(s[:most], ""))
+	return fmt.Sprintf("%+q…", truncate.Prefix(s, most))
 }

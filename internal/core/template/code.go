@@ -3,9 +3,9 @@ package template
 import (
 	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/truncate"
 )
 
 // maxCode bounds one code span, in bytes: an annotation may have 256 KiB.
@@ -26,14 +26,7 @@ var ends = strings.NewReplacer("`", `\x60`, "|", `\x7c`)
 // nothing has a meaning: no markup, HTML, link, mention or reference to an issue or commit.
 // The same text is safe in the message of a commit.
 func Code(text string) string {
-	if len(text) > maxCode {
-		end := maxCode
-		for end > 0 && !utf8.RuneStart(text[end]) {
-			end--
-		}
-		text = text[:end] + "…"
-	}
-	if text = strings.TrimSpace(text); text == "" {
+	if text = strings.TrimSpace(truncate.Text(text, maxCode)); text == "" {
 		return ""
 	}
 	text = ends.Replace(manifest.Printable(text))

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,17 +14,20 @@ import (
 	"net/url"
 	"strings"
 	"time"
-	"unicode"
 
 	sdk "code.gitea.io/sdk/gitea"
 
 	"github.com/furrow-dev/furrow/internal/backoff"
+	"github.com/furrow-dev/furrow/internal/core/redact"
+	"github.com/furrow-dev/furrow/internal/core/truncate"
 	"github.com/furrow-dev/furrow/internal/forge"
 )
 
 const (
 	// requestTimeout bounds one request; a server that hangs must not hold a pass.
 	requestTimeout = 15 * time.Second
+	// maxText bounds what a message repeats of an answer.
+	maxText = 600
 	// maxSaid bounds what is read of an answer into memory as a whole.
 	maxSaid = 1 << 20
 )
@@ -35,7 +37,7 @@ type api struct {
 	place
 	transport http.RoundTripper
 	signIn    sdk.ClientOption
-	secrets   []string
+	secrets   redact.Secrets
 	clock     backoff.Clock
 	breaker   breaker
 }
@@ -71,7 +73,7 @@ func newAPI(o Options) (*api, error) {
 }
 
 // signIn chooses the credentials; those in the URL come last.
-func signIn(o Options, at place) (option sdk.ClientOption, secrets []string, err error) {
+func signIn(o Options, at place) (option sdk.ClientOption, secrets redact.Secrets, err error) {
 	username, password := o.Username, o.Password
 	if at.user != nil && o.Token == "" && password == "" {
 		username = at.user.Username()
@@ -82,12 +84,9 @@ func signIn(o Options, at place) (option sdk.ClientOption, secrets []string, err
 	}
 	switch {
 	case o.Token != "":
-		return sdk.SetToken(o.Token), []string{o.Token}, nil
+		return sdk.SetToken(o.Token), redact.Password("", o.Token), nil
 	case username != "" && password != "":
-		pair := username + ":" + password
-		return sdk.SetBasicAuth(username, password), []string{
-			base64.StdEncoding.EncodeToString([]byte(pair)), url.QueryEscape(password), url.PathEscape(password), password,
-		}, nil
+		return sdk.SetBasicAuth(username, password), redact.Password(username, password), nil
 	}
 	return nil, nil, fmt.Errorf("there are no credentials for %s: pull requests need an access token that may write the repository, or a user name and password", at)
 }
@@ -270,18 +269,8 @@ func (a *api) location(header http.Header) string {
 	if u.Host == "" {
 		return a.clean(u.Path)
 	}
-	return a.clean(u.Scheme + "://" + u.Host + u.Path)
+	return a.clean(u.Scheme + "://" + u.Host + u.Path) // decoded, so that no secret is in disguise
 }
 
 // clean makes one line of bounded length without secrets.
-func (a *api) clean(text string) string {
-	const most = 600
-	for _, secret := range a.secrets {
-		text = strings.ReplaceAll(text, secret, "REDACTED")
-	}
-	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + " …"
-	}
-	return text
-}
+func (a *api) clean(text string) string { return a.secrets.In(truncate.Line(text, maxText)) }

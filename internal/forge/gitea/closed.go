@@ -13,6 +13,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/truncate"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -419,7 +420,7 @@ func (f *Forge) tell(now time.Time) {
 // closedOf tells what a closed pull request means, and for which Wants of which tiers.
 func (f *Forge) closedOf(r row) (closedRow, error) {
 	d := forge.ReadDescription(r.body)
-	c := closedRow{number: r.number, branch: r.branch, opened: r.opened, closed: r.closed, url: r.url, head: r.head, merge: r.merge, comments: r.comments, reason: shorten(d.Reason, maxReason)}
+	c := closedRow{number: r.number, branch: r.branch, opened: r.opened, closed: r.closed, url: r.url, head: r.head, merge: r.merge, comments: r.comments, reason: truncate.Text(d.Reason, maxReason)}
 	f.mu.Lock()
 	settled := f.settled[r.number]
 	f.mu.Unlock()
@@ -569,13 +570,5 @@ func reasonIn(events []event, closed time.Time) string {
 			}
 		}
 	}
-	return shorten(strings.Join(strings.Fields(cmp.Or(own, last)), " "), maxReason)
-}
-
-// shorten bounds a text by a number of characters.
-func shorten(text string, most int) string {
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most-2]) + " …"
-	}
-	return text
+	return truncate.Text(strings.Join(strings.Fields(cmp.Or(own, last)), " "), maxReason)
 }

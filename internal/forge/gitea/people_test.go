@@ -704,7 +704,7 @@ func TestTheReasonOfARejectionIsThatOfWhoClosedIt(t *testing.T) {
 	cases := map[string]struct{ mine, theirs, want string }{
 		"who closed it spoke before somebody else did": {"not before Monday", "all checks have passed", "not before Monday"},
 		"who closed it said nothing":                   {"", "not before Monday", "not before Monday"},
-		"it is long":                                   {long, "", long[:298] + " …"},
+		"it is long":                                   {long, "", long[:297] + "…"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/truncate"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -308,7 +309,7 @@ func (f *Forge) show(ctx context.Context, head git.Hash, g gate) error {
 		state = sdk.StatusSuccess
 	}
 	err := f.api.do(ctx, "show the gate on commit "+head.String(), nil, func(c *sdk.Client) error {
-		_, _, err := c.CreateStatus(f.api.owner, f.api.name, head.String(), sdk.CreateStatusOption{State: state, Context: gateContext, Description: shorten(g.why, maxShown)})
+		_, _, err := c.CreateStatus(f.api.owner, f.api.name, head.String(), sdk.CreateStatusOption{State: state, Context: gateContext, Description: truncate.Text(g.why, maxShown)})
 		return err
 	})
 	if err != nil {

@@ -27,6 +27,7 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/redact"
 )
 
 // requestTimeout bounds every request but lists and watches.
@@ -64,7 +65,7 @@ func connect(a *access) (*connection, error) {
 		return nil, invalid(a.origin, err)
 	}
 	c := &connection{
-		server: withoutUser(a.config.Host), origin: a.origin, base: base,
+		server: redact.URL(a.config.Host), origin: a.origin, base: base,
 		conns: connrotation.NewConnectionTracker(), kinds: map[schema.GroupVersionKind]resource{},
 	}
 	tc, err := a.config.TransportConfig()

@@ -12,9 +12,10 @@ import (
 	"strings"
 	"syscall"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/furrow-dev/furrow/internal/core/health"
+	"github.com/furrow-dev/furrow/internal/core/redact"
+	"github.com/furrow-dev/furrow/internal/core/truncate"
 )
 
 // maxMessage bounds a message, in bytes.
@@ -42,8 +43,7 @@ const (
 )
 
 var (
-	userinfo = regexp.MustCompile(`://[^/@\s'"]+@`)
-	waiting  = regexp.MustCompile(`(?:` + health.OutOfTime + `|stalled resources): \[(.*)\]`)
+	waiting = regexp.MustCompile(`(?:` + health.OutOfTime + `|stalled resources): \[(.*)\]`)
 	// entry is where the next object of such a list begins.
 	entry = regexp.MustCompile(`, (?:[A-Z][A-Za-z0-9]*/\S+ status: '|can't determine status for )`)
 )
@@ -53,7 +53,7 @@ var (
 func stable(message string) string {
 	message = strings.Join(strings.Fields(strings.ToValidUTF8(message, "\uFFFD")), " ")
 	message = strings.Map(printable, message)
-	message = userinfo.ReplaceAllString(message, "://")
+	message = redact.URLsIn(message)
 	for _, u := range unstable {
 		message = u.pattern.ReplaceAllString(message, u.with)
 	}
@@ -100,11 +100,7 @@ func cut(message string) string {
 	if strings.LastIndex(message, health.OutOfTime) > maxMessage-len(health.OutOfTime)-len(more) && !strings.Contains(message[:maxMessage-len(health.OutOfTime)-2*len(more)-2], health.OutOfTime) {
 		end = more + " " + health.OutOfTime + " " + more
 	}
-	at := maxMessage - len(end)
-	for at > 0 && !utf8.RuneStart(message[at]) {
-		at--
-	}
-	return message[:at] + end
+	return truncate.Prefix(message, maxMessage-len(end)) + end
 }
 
 // explain says for people why a request did not get an answer.
@@ -130,9 +126,4 @@ func explain(err error) string {
 		return stable(asked.Err.Error())
 	}
 	return stable(err.Error())
-}
-
-// withoutUser is a server's URL without what stands before its host.
-func withoutUser(server string) string {
-	return userinfo.ReplaceAllString(server, "://")
 }

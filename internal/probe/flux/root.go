@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/furrow-dev/furrow/internal/core/health"
+	"github.com/furrow-dev/furrow/internal/core/redact"
 	"github.com/furrow-dev/furrow/internal/probe"
 )
 
@@ -77,7 +78,7 @@ func readSource(u *unstructured.Unstructured, before *sourceRow) *sourceRow {
 func sourceOf(u *unstructured.Unstructured) *sourceRow {
 	ready := conditionOf(u.Object, "Ready")
 	return &sourceRow{
-		url: publicURL(text(u.Object, "spec", "url")), branch: branchOf(u), ignore: text(u.Object, "spec", "ignore"),
+		url: redact.URL(text(u.Object, "spec", "url")), branch: branchOf(u), ignore: text(u.Object, "spec", "ignore"),
 		suspended: truth(u.Object, "spec", "suspend"), ready: ready.status, message: ready.message,
 	}
 }
@@ -111,22 +112,6 @@ func branchOf(u *unstructured.Unstructured) string {
 		return text(ref, "branch")
 	}
 	return defaultBranch
-}
-
-// publicURL is a URL without what may be a secret: the user of an HTTP URL may be a
-// token, that of an SSH URL is a name.
-func publicURL(url string) string {
-	scheme, rest, ok := strings.Cut(url, "://")
-	if !ok {
-		return url
-	}
-	host, path, _ := strings.Cut(rest, "/")
-	user, server, has := strings.Cut(host, "@")
-	if !has || !strings.HasPrefix(scheme, "ssh") {
-		return withoutUser(url)
-	}
-	user, _, _ = strings.Cut(user, ":")
-	return scheme + "://" + user + "@" + server + "/" + path
 }
 
 // covers says that a root of the path syncs the directory, which is at or below it.

@@ -89,23 +89,6 @@ func TestBranchOf(t *testing.T) {
 	}
 }
 
-func TestPublicURL(t *testing.T) {
-	for url, want := range map[string]string{
-		"https://forge/x.git":             "https://forge/x.git",
-		"https://token@forge/x.git":       "https://forge/x.git",
-		"https://user:pass@forge/x@y.git": "https://forge/x@y.git",
-		"ssh://git@forge:22/x.git":        "ssh://git@forge:22/x.git",
-		"ssh://git:pass@forge/x.git":      "ssh://git@forge/x.git",
-		"ssh://forge/x.git":               "ssh://forge/x.git",
-		"oci://registry/x":                "oci://registry/x",
-		"git@forge:x.git":                 "git@forge:x.git",
-	} {
-		if got := publicURL(url); got != want {
-			t.Errorf("%s: got %s, want %s", url, got, want)
-		}
-	}
-}
-
 // A root of the whole repository, or of the directories of all clusters, applies what
 // is for others, and the contents of all tiers besides.
 func TestARootOfMoreThanTheDirectoryIsFoundAndNotFit(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/truncate"
 )
 
 // request is what is built: overlays of a package, by paths relative to its root.
@@ -159,9 +160,5 @@ func (g *guard) failed(err error) *fault {
 
 // readable is a message of Kustomize by paths as people know them.
 func (g *guard) readable(message string) string {
-	message = strings.TrimSuffix(strings.ReplaceAll(message, g.mount(), g.Root), ".")
-	if len(message) > maxMessage {
-		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
-	}
-	return message
+	return truncate.Text(strings.TrimSuffix(strings.ReplaceAll(message, g.mount(), g.Root), "."), maxMessage)
 }
