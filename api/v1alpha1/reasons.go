@@ -108,6 +108,7 @@ const (
 	ReasonRaced                 Reason = "Raced"
 	ReasonSimulationRefused     Reason = "SimulationRefused"
 	ReasonNoStatus              Reason = "NoStatus"
+	ReasonUnsupportedVersion    Reason = "UnsupportedVersion"
 
 	ReasonSeedNotFound         Reason = "SeedNotFound"
 	ReasonDuplicate            Reason = "Duplicate"
@@ -343,6 +344,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonRaced, "Somebody else was faster.", "Nothing: the state is observed again."},
 		{ReasonSimulationRefused, "A simulation never writes to a repository that may be in use.", "Use an empty repository."},
 		{ReasonNoStatus, "No pass of this control plane has written a status, or the last one is out of date because the run has ended.", "Start `furrow run`; in a clone of another name [name the control plane](reference.md#controlplane), or give `--id`."},
+		{ReasonUnsupportedVersion, "Another version of Furrow wrote the status, with fields that have another meaning.", "Use that version of Furrow, or a newer one; the next pass writes the status again."},
 	}},
 	{"A Seed resource cannot be planted", "Problems of custom resources, as [the controller](controller.md) reports them in `waitingFor` of a Seed and in conditions. Repository, branch and path of a Seed cannot be changed. To replace one that has planted something, set `spec.deletionPolicy: Orphan`, delete it, and apply the new one: if repository, branch and path are the same, it carries on with what is planted.", []ReasonInfo{
 		{ReasonSeedNotFound, "The tree has no package of the Seed's name at the revision in the message.", "Commit it below `seeds/`; or delete the Seed, and create one with the right name, branch and path."},

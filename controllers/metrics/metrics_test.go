@@ -23,6 +23,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/probe"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 // world is a Metrics with a clock and a registry of its own.
@@ -88,8 +89,8 @@ func (w *world) want(want map[string]float64, prefixes ...string) {
 
 var shop, other = fleet.ControlPlane{Namespace: "prod", URL: "https://git.example/shop"}, fleet.ControlPlane{Namespace: "prod", URL: "https://git.example/other"}
 
-func reportOf(repos []string, seeds ...engine.SeedReport) *engine.Report {
-	r := &engine.Report{Seeds: seeds, Repos: map[string]engine.RepoReport{}}
+func reportOf(repos []string, seeds ...state.Seed) *engine.Report {
+	r := &engine.Report{State: state.State{Seeds: seeds}, Repos: map[string]engine.RepoReport{}}
 	for _, name := range repos {
 		r.Repos[name] = engine.RepoReport{}
 	}
@@ -136,8 +137,8 @@ func TestPasses(t *testing.T) {
 
 func TestTiersAndProposals(t *testing.T) {
 	w := newWorld(t)
-	w.Pass(shop, reportOf([]string{"fleet", "idle"}, engine.SeedReport{Name: "web", State: "Proposed"}, engine.SeedReport{Name: "db", State: "Stalled"}), nil, 0)
-	w.Pass(other, reportOf(nil, engine.SeedReport{Name: "dns", State: "Stalled"}), nil, 0)
+	w.Pass(shop, reportOf([]string{"fleet", "idle"}, state.Seed{Name: "web", State: "Proposed"}, state.Seed{Name: "db", State: "Stalled"}), nil, 0)
+	w.Pass(other, reportOf(nil, state.Seed{Name: "dns", State: "Stalled"}), nil, 0)
 	w.Tiers(shop, []v1alpha1.Planting{
 		proposed(planting("web", "a", began, "Released", time.Hour, "Proposed", 10*time.Minute), 1, "fleet", "/1"),
 		proposed(proposed(planting("web", "b", began, "Proposed", 20*time.Minute, "Blocked", time.Minute), 0, "fleet", "/2"), 1, "fleet", "/3"),
@@ -285,7 +286,7 @@ func TestDocumentation(t *testing.T) {
 	_, _ = r.Forge.List(t.Context(), nil)
 	header := http.Header{"X-Ratelimit-Remaining": {"1"}, "X-Ratelimit-Limit": {"2"}, "X-Ratelimit-Reset": {"60"}}
 	_ = w.answer(header, http.StatusOK)
-	w.Pass(shop, reportOf([]string{"fleet"}, engine.SeedReport{State: "Stalled"}), nil, time.Second)
+	w.Pass(shop, reportOf([]string{"fleet"}, state.Seed{State: "Stalled"}), nil, time.Second)
 	for _, state := range []string{"Blocked", "Proposed"} {
 		w.Tiers(shop, []v1alpha1.Planting{proposed(planting("web", "a", began, state, time.Minute), 0, "fleet", "")})
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 // reconciler is one on an API server that has the objects.
@@ -149,7 +150,7 @@ func TestPlantingsAreNotMadeWhereTheyGoAtOnce(t *testing.T) {
 }
 
 func TestADeletedSeedGoesWhenNothingIsLeft(t *testing.T) {
-	empty := &engine.Report{Revision: "main@sha1:1", Repos: map[string]engine.RepoReport{"fleet": {}}}
+	empty := &engine.Report{State: state.State{Revision: "main@sha1:1"}, Repos: map[string]engine.RepoReport{"fleet": {}}}
 	away := view{now: noon, err: errors.New("there is no such repository")}
 	tests := map[string]struct {
 		view   view

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
-	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 // equal compares statuses as the API server does.
@@ -66,7 +66,7 @@ func (r *Reconciler) showPlantings(ctx context.Context, seed *v1alpha1.Seed, v v
 	if ok && v.report.Plans[seed.Name] == nil || !ok && !v.nothingLeft(seed) {
 		return nil
 	}
-	var tiers map[string][]engine.TierReport
+	var tiers map[string][]state.Tier
 	if ok {
 		tiers = byCluster(found.Tiers)
 	}
@@ -118,7 +118,7 @@ func inParallel(jobs []func() error) error {
 	return failed
 }
 
-func (r *Reconciler) showPlanting(ctx context.Context, seed *v1alpha1.Seed, cluster string, tiers []engine.TierReport, v view, have *v1alpha1.Planting) (*v1alpha1.Planting, error) {
+func (r *Reconciler) showPlanting(ctx context.Context, seed *v1alpha1.Seed, cluster string, tiers []state.Tier, v view, have *v1alpha1.Planting) (*v1alpha1.Planting, error) {
 	if have == nil {
 		if controllerutil.ContainsFinalizer(seed, metav1.FinalizerDeleteDependents) {
 			return nil, nil // who deletes the Seed has its Plantings deleted first, and any new one at once

@@ -15,6 +15,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 // Bounds of texts in a status, as the API has them.
@@ -68,7 +69,7 @@ func seedStatus(seed *v1alpha1.Seed, v view) v1alpha1.SeedStatus {
 
 // twiceStatus is that of a Seed that another one plants already.
 func twiceStatus(seed *v1alpha1.Seed, by string, now time.Time) v1alpha1.SeedStatus {
-	s := v1alpha1.SeedStatus{CommonStatus: *seed.Status.CommonStatus.DeepCopy(), State: engine.Stalled, Handled: seed.Status.Handled}
+	s := v1alpha1.SeedStatus{CommonStatus: *seed.Status.CommonStatus.DeepCopy(), State: state.Stalled, Handled: seed.Status.Handled}
 	s.WaitingFor = cut(fmt.Sprintf("Seed %s plants the same seed of the same tree already. Delete one of the two", by))
 	condition.Of(&s.CommonStatus, seed.Generation, now).NotReady(v1alpha1.ReasonDuplicate, s.WaitingFor, true)
 	return s
@@ -84,7 +85,7 @@ func showAbsent(seed *v1alpha1.Seed, s *v1alpha1.SeedStatus, c condition.Writer,
 			return
 		}
 	}
-	s.State, s.Progress, s.Tiers, s.Proposals, s.Blockers, s.Warnings = engine.Stalled, "", nil, 0, nil, 0
+	s.State, s.Progress, s.Tiers, s.Proposals, s.Blockers, s.Warnings = state.Stalled, "", nil, 0, nil, 0
 	s.Unconfirmed, s.OmittedUnconfirmed = nil, 0
 	s.WaitingFor = cut(fmt.Sprintf("%s has no seed %q. Commit its package below seeds/, or delete this Seed", report.Revision, seed.Name))
 	reason := v1alpha1.ReasonSeedNotFound
@@ -110,13 +111,13 @@ type verdict struct {
 	ready, stalled bool
 }
 
-func verdictOf(seed *v1alpha1.Seed, r *engine.SeedReport, report *engine.Report, s v1alpha1.SeedStatus) verdict {
+func verdictOf(seed *v1alpha1.Seed, r *state.Seed, report *engine.Report, s v1alpha1.SeedStatus) verdict {
 	removing := !seed.DeletionTimestamp.IsZero() || r.Removal
-	done := !slices.ContainsFunc(r.Tiers, func(t engine.TierReport) bool { return !settled(t.State) })
+	done := !slices.ContainsFunc(r.Tiers, func(t state.Tier) bool { return !settled(t.State) })
 	switch {
-	case r.State == engine.Stalled:
+	case r.State == state.Stalled:
 		return verdict{reason: r.Reason, message: r.Message, stalled: true}
-	case slices.ContainsFunc(r.Tiers, func(t engine.TierReport) bool { return needsDecision(t.State) }):
+	case slices.ContainsFunc(r.Tiers, func(t state.Tier) bool { return needsDecision(t.State) }):
 		return verdict{reason: reasonOf(r.Tiers), message: s.WaitingFor, stalled: true}
 	case report.ReadErr != nil && (done || needsPerson(report.ReadErr)):
 		message := fmt.Sprintf("%s tiers are released, and the control plane cannot be read anew: %v", s.Progress, report.ReadErr)
@@ -137,8 +138,8 @@ func sourceReason(err error) v1alpha1.Reason {
 }
 
 // reasonOf is that of the tier that says most about what is to be done.
-func reasonOf(tiers []engine.TierReport) v1alpha1.Reason {
-	if t := engine.MostUrgent(tiers); t != nil {
+func reasonOf(tiers []state.Tier) v1alpha1.Reason {
+	if t := state.MostUrgent(tiers); t != nil {
 		return t.Reason
 	}
 	return v1alpha1.ReasonProgressing
@@ -153,7 +154,7 @@ func needsDecision(s release.State) bool {
 // settled says that a tier in this state is where it should be.
 func settled(s release.State) bool { return s == release.Released || s == release.Gone }
 
-func planSummary(r *engine.SeedReport, report *engine.Report) *v1alpha1.PlanSummary {
+func planSummary(r *state.Seed, report *engine.Report) *v1alpha1.PlanSummary {
 	p := report.Plans[r.Name]
 	if p == nil {
 		return nil
@@ -175,18 +176,18 @@ func planSummary(r *engine.SeedReport, report *engine.Report) *v1alpha1.PlanSumm
 func count(n int) int32 { return int32(min(n, 1<<30)) } //nolint:gosec // G115: bounded
 
 // summarise fills in what sums the tiers up.
-func summarise(s *v1alpha1.SeedStatus, r *engine.SeedReport) {
+func summarise(s *v1alpha1.SeedStatus, r *state.Seed) {
 	s.State, s.Warnings, s.Proposals = r.State, count(len(r.Warnings)), 0
 	s.Progress = progress(r.Tiers)
 	s.WaitingFor = waitingFor(r)
-	if r.State == engine.Stalled {
+	if r.State == state.Stalled {
 		s.WaitingFor = cut(r.Message)
 	}
 	counts := map[release.State]int{}
 	for _, t := range r.Tiers {
 		counts[t.State]++
 	}
-	s.Proposals = count(len(engine.OnePerProposal(slices.DeleteFunc(slices.Clone(r.Tiers), func(t engine.TierReport) bool { return t.State == release.Rejected }))))
+	s.Proposals = count(len(state.OnePerProposal(slices.DeleteFunc(slices.Clone(r.Tiers), func(t state.Tier) bool { return t.State == release.Rejected }))))
 	s.Tiers = nil
 	for _, state := range release.States {
 		if n := counts[state]; n > 0 {
@@ -204,7 +205,7 @@ func summarise(s *v1alpha1.SeedStatus, r *engine.SeedReport) {
 	}
 }
 
-func progress(tiers []engine.TierReport) string {
+func progress(tiers []state.Tier) string {
 	done := 0
 	for _, t := range tiers {
 		if settled(t.State) {
@@ -215,28 +216,28 @@ func progress(tiers []engine.TierReport) string {
 }
 
 // blockers are the tiers that most need a look. Those that merely wait for others are none.
-func blockers(r *engine.SeedReport) []v1alpha1.Blocker {
-	rest := slices.DeleteFunc(slices.Clone(r.Tiers), func(t engine.TierReport) bool {
+func blockers(r *state.Seed) []v1alpha1.Blocker {
+	rest := slices.DeleteFunc(slices.Clone(r.Tiers), func(t state.Tier) bool {
 		return settled(t.State) || t.UrgentAs() == release.Blocked
 	})
 	var out []v1alpha1.Blocker
 	for len(rest) > 0 && len(out) < maxBlockers {
-		t := engine.MostUrgent(rest)
+		t := state.MostUrgent(rest)
 		b := v1alpha1.Blocker{Tier: tierName(t), State: string(t.State), Reason: t.Reason, Message: cut(t.Message)}
 		if t.Proposal != nil {
 			b.URL, b.Gate = t.Proposal.URL, cut(t.Proposal.Gate)
 		}
 		out = append(out, b)
-		rest = slices.DeleteFunc(rest, func(o engine.TierReport) bool { return o.Cluster == t.Cluster && o.Ordinal == t.Ordinal })
+		rest = slices.DeleteFunc(rest, func(o state.Tier) bool { return o.Cluster == t.Cluster && o.Ordinal == t.Ordinal })
 	}
 	return out
 }
 
-func tierName(t *engine.TierReport) string { return fmt.Sprintf("%s tier %02d", t.Cluster, t.Ordinal) }
+func tierName(t *state.Tier) string { return fmt.Sprintf("%s tier %02d", t.Cluster, t.Ordinal) }
 
 // waitingFor says in a line what tiers wait for first; nothing when all are settled.
-func waitingFor(r *engine.SeedReport) string {
-	t := engine.MostUrgent(r.Tiers)
+func waitingFor(r *state.Seed) string {
+	t := state.MostUrgent(r.Tiers)
 	if t == nil || settled(t.State) {
 		return ""
 	}
@@ -251,8 +252,8 @@ func waitingFor(r *engine.SeedReport) string {
 }
 
 // review says which proposals wait for a person.
-func review(r *engine.SeedReport) string {
-	open := engine.ForReview(r.Tiers)
+func review(r *state.Seed) string {
+	open := state.ForReview(r.Tiers)
 	switch len(open) {
 	case 0:
 		return "review"
@@ -281,9 +282,9 @@ func sumUp(c condition.Writer, v verdict) {
 	c.NotReady(v.reason, cut(v.message), v.stalled)
 }
 
-func planned(c condition.Writer, r *engine.SeedReport, p *v1alpha1.PlanSummary) {
+func planned(c condition.Writer, r *state.Seed, p *v1alpha1.PlanSummary) {
 	switch {
-	case r.State == engine.Stalled:
+	case r.State == state.Stalled:
 		c.Set(v1alpha1.ConditionPlanned, metav1.ConditionFalse, r.Reason, cut(r.Message))
 	case p != nil:
 		c.Set(v1alpha1.ConditionPlanned, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
@@ -306,7 +307,7 @@ var stages = []stage{
 }
 
 // showStages tells how many tiers have come how far.
-func showStages(c condition.Writer, tiers []engine.TierReport) {
+func showStages(c condition.Writer, tiers []state.Tier) {
 	for _, stage := range stages {
 		n := 0
 		for _, t := range tiers {
@@ -324,17 +325,17 @@ func showStages(c condition.Writer, tiers []engine.TierReport) {
 }
 
 // plantingStatus is the status of one planting; tiers are those of its cluster.
-func plantingStatus(had *v1alpha1.Planting, tiers []engine.TierReport, now time.Time) v1alpha1.PlantingStatus {
+func plantingStatus(had *v1alpha1.Planting, tiers []state.Tier, now time.Time) v1alpha1.PlantingStatus {
 	s := v1alpha1.PlantingStatus{CommonStatus: *had.Status.CommonStatus.DeepCopy()}
-	s.Progress, s.WaitingFor = progress(tiers), waitingFor(&engine.SeedReport{Tiers: tiers})
-	if t := engine.MostUrgent(tiers); t != nil {
+	s.Progress, s.WaitingFor = progress(tiers), waitingFor(&state.Seed{Tiers: tiers})
+	if t := state.MostUrgent(tiers); t != nil {
 		s.State, s.Current = string(t.State), fmt.Sprintf("%02d", t.Ordinal)
 		if t.Proposal != nil && !t.Shut() {
 			s.Proposal = t.Proposal.URL
 		}
 	}
 	shown := slices.Clone(tiers)
-	slices.SortFunc(shown, func(a, b engine.TierReport) int { return a.Ordinal - b.Ordinal })
+	slices.SortFunc(shown, func(a, b state.Tier) int { return a.Ordinal - b.Ordinal })
 	if n := len(shown) - v1alpha1.MaxTiers; n > 0 {
 		shown, s.OmittedTiers = shown[:v1alpha1.MaxTiers], count(n)
 	}
@@ -348,11 +349,11 @@ func plantingStatus(had *v1alpha1.Planting, tiers []engine.TierReport, now time.
 	return s
 }
 
-func plantingVerdict(tiers []engine.TierReport, s v1alpha1.PlantingStatus) verdict {
+func plantingVerdict(tiers []state.Tier, s v1alpha1.PlantingStatus) verdict {
 	switch {
 	case s.WaitingFor == "":
 		return verdict{reason: v1alpha1.ReasonSucceeded, message: "all tiers are where they should be: " + s.Progress, ready: true}
-	case slices.ContainsFunc(tiers, func(t engine.TierReport) bool { return needsDecision(t.State) }):
+	case slices.ContainsFunc(tiers, func(t state.Tier) bool { return needsDecision(t.State) }):
 		return verdict{reason: reasonOf(tiers), message: s.WaitingFor, stalled: true}
 	}
 	return verdict{reason: reasonOf(tiers), message: "waiting for " + s.WaitingFor}
@@ -373,7 +374,7 @@ func sinceOf(p *v1alpha1.Planting) map[tierSince]metav1.Time {
 	return since
 }
 
-func plantingTier(t *engine.TierReport, since map[tierSince]metav1.Time, now time.Time) v1alpha1.PlantingTier {
+func plantingTier(t *state.Tier, since map[tierSince]metav1.Time, now time.Time) v1alpha1.PlantingTier {
 	out := v1alpha1.PlantingTier{
 		Ordinal: count(t.Ordinal), State: string(t.State), Reason: t.Reason, Message: cut(t.Message), Wants: t.Wants, Objects: count(t.Objects), Amended: cut(t.Amended), Retry: t.Retry,
 	}
@@ -402,8 +403,8 @@ func plantingTier(t *engine.TierReport, since map[tierSince]metav1.Time, now tim
 }
 
 // byCluster gives the tiers of each cluster.
-func byCluster(tiers []engine.TierReport) map[string][]engine.TierReport {
-	out := map[string][]engine.TierReport{}
+func byCluster(tiers []state.Tier) map[string][]state.Tier {
+	out := map[string][]state.Tier{}
 	for _, t := range tiers {
 		out[t.Cluster] = append(out[t.Cluster], t)
 	}

@@ -17,56 +17,53 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 // tier makes the report of a tier on edge-1.
-func tier(ordinal int, state release.State, changes ...func(*engine.TierReport)) engine.TierReport {
+func tier(ordinal int, of release.State, changes ...func(*state.Tier)) state.Tier {
 	reasons := map[release.State]v1alpha1.Reason{
 		release.Blocked: v1alpha1.ReasonWaitingForTier, release.Queued: v1alpha1.ReasonSuspended, release.Proposed: v1alpha1.ReasonProposalOpen,
 		release.Held: v1alpha1.ReasonForeignContent, release.Rejected: v1alpha1.ReasonRejected, release.Reverted: v1alpha1.ReasonReverted,
 		release.Merged: v1alpha1.ReasonRevisionBehind, release.Progressing: v1alpha1.ReasonNotReady, release.Failed: v1alpha1.ReasonHealthCheckFailed,
 		release.Released: v1alpha1.ReasonHealthy, release.Gone: v1alpha1.ReasonGone,
 	}
-	t := engine.TierReport{Cluster: "edge-1", Ordinal: ordinal, State: state, Reason: reasons[state], Objects: 2, Wants: fmt.Sprint("w", ordinal)}
+	t := state.Tier{Cluster: "edge-1", Ordinal: ordinal, State: of, Reason: reasons[of], Objects: 2, Wants: fmt.Sprint("w", ordinal)}
 	for _, change := range changes {
 		change(&t)
 	}
 	return t
 }
 
-func says(message string) func(*engine.TierReport) {
-	return func(t *engine.TierReport) { t.Message = message }
+func says(message string) func(*state.Tier) {
+	return func(t *state.Tier) { t.Message = message }
 }
 
-func proposedAt(url string) func(*engine.TierReport) {
-	return func(t *engine.TierReport) {
-		t.Proposal = &engine.ProposalReport{Repo: "fleet", Branch: "b", Title: "Plant it", URL: url}
+func proposedAt(url string) func(*state.Tier) {
+	return func(t *state.Tier) {
+		t.Proposal = &state.Proposal{Repo: "fleet", Branch: "b", Title: "Plant it", URL: url}
 	}
 }
 
 // shut makes the tier's proposal one that must not be merged.
-func shut(t *engine.TierReport) {
+func shut(t *state.Tier) {
 	t.Reason, t.Proposal.Gate, t.Proposal.GateReason = v1alpha1.ReasonWaitingForTier, "it must not", v1alpha1.ReasonWaitingForTier
 }
 
-func waitsFor(n int) func(*engine.TierReport) {
-	return func(t *engine.TierReport) {
+func waitsFor(n int) func(*state.Tier) {
+	return func(t *state.Tier) {
 		for i := range n {
-			t.Waits = append(t.Waits, engine.WaitReport{Tier: fmt.Sprintf("mgmt tier %02d", i), State: release.Progressing, Why: "cluster edge-1 is created"})
+			t.Waits = append(t.Waits, state.Edge{Tier: fmt.Sprintf("mgmt tier %02d", i), State: release.Progressing, Why: "cluster edge-1 is created"})
 		}
 	}
 }
 
 // report is that of a seed "web" with these tiers.
-func report(tiers ...engine.TierReport) *engine.Report {
-	state := string(release.Released)
-	if t := engine.MostUrgent(tiers); t != nil {
-		state = string(t.State)
-	}
+func report(tiers ...state.Tier) *engine.Report {
 	return &engine.Report{
-		Revision: "main@sha1:1", Seeds: []engine.SeedReport{{Name: "web", State: state, Tiers: tiers}},
+		State: state.State{Revision: "main@sha1:1", Seeds: []state.Seed{{Name: "web", State: state.Summary(tiers), Tiers: tiers}}},
 		Plans: map[string]*plan.Plan{"web": {Seed: "web", Revision: "main@sha1:0", Inputs: "sha256:2"}}, Catalog: &catalog.Catalog{},
 	}
 }
@@ -90,7 +87,7 @@ func briefOf(s v1alpha1.SeedStatus) brief {
 }
 
 func TestSeedStatusSaysWhatIsWaitedFor(t *testing.T) {
-	unread := func(why error, tiers ...engine.TierReport) *engine.Report {
+	unread := func(why error, tiers ...state.Tier) *engine.Report {
 		r := report(tiers...)
 		r.ReadErr = why
 		return r
@@ -98,8 +95,8 @@ func TestSeedStatusSaysWhatIsWaitedFor(t *testing.T) {
 	refused, away := errors.New("the token has ended"), fmt.Errorf("the server does not answer: %w", context.DeadlineExceeded)
 	proposal := tier(0, release.Proposed, proposedAt("https://git/1"))
 	unplanned := report()
-	unplanned.Seeds[0].State, unplanned.Seeds[0].Reason, unplanned.Seeds[0].Message, unplanned.Plans = engine.Stalled, v1alpha1.ReasonInvalidYAML, "seeds/web.yaml:3: it is no YAML", nil
-	absent := &engine.Report{Revision: "main@sha1:1"}
+	unplanned.Seeds[0].State, unplanned.Seeds[0].Reason, unplanned.Seeds[0].Message, unplanned.Plans = state.Stalled, v1alpha1.ReasonInvalidYAML, "seeds/web.yaml:3: it is no YAML", nil
+	absent := &engine.Report{State: state.State{Revision: "main@sha1:1"}}
 	removal := report(tier(0, release.Proposed, proposedAt("https://git/2")), tier(1, release.Gone))
 	removal.Seeds[0].Removal = true
 	tests := map[string]struct {
@@ -237,7 +234,7 @@ func TestStagesCountTheTiersThatHaveComeSoFar(t *testing.T) {
 }
 
 func TestBlockersAreTheMostUrgentFirstAndBounded(t *testing.T) {
-	var tiers []engine.TierReport
+	var tiers []state.Tier
 	for i := range 20 {
 		tiers = append(tiers, tier(i, release.Progressing, says(strings.Repeat("é", 400))))
 	}
@@ -267,7 +264,7 @@ func TestWhatMustNotBeMergedIsMarked(t *testing.T) {
 	if len(seed.Blockers) != 1 || seed.Blockers[0].Tier != "edge-1 tier 01" || seed.Blockers[0].Gate != "it must not" {
 		t.Errorf("the blockers are %+v", seed.Blockers)
 	}
-	planting := plantingStatus(&v1alpha1.Planting{}, []engine.TierReport{waiting, edited}, noon)
+	planting := plantingStatus(&v1alpha1.Planting{}, []state.Tier{waiting, edited}, noon)
 	for _, tier := range planting.Tiers {
 		if tier.Proposal.Gate != "it must not" {
 			t.Errorf("tier %d: the proposal is %+v", tier.Ordinal, tier.Proposal)
@@ -299,7 +296,7 @@ func TestAHeldTierIsABlockerAlsoWhileItsGateIsShut(t *testing.T) {
 func TestStatusSaysWhatPeopleCanAskFor(t *testing.T) {
 	rejected := tier(0, release.Rejected)
 	rejected.Retry = true
-	planting := plantingStatus(&v1alpha1.Planting{}, []engine.TierReport{rejected, tier(1, release.Blocked)}, noon)
+	planting := plantingStatus(&v1alpha1.Planting{}, []state.Tier{rejected, tier(1, release.Blocked)}, noon)
 	if !planting.Tiers[0].Retry || planting.Tiers[1].Retry {
 		t.Errorf("got %+v", planting.Tiers)
 	}
@@ -312,7 +309,7 @@ func TestStatusSaysWhatPeopleCanAskFor(t *testing.T) {
 	}{
 		"a removal is held":     {held, v1alpha1.MaxUnconfirmed, 2},
 		"no removal is held":    {report(rejected), 0, 0},
-		"the seed is not there": {&engine.Report{Revision: "main@sha1:1"}, 0, 0},
+		"the seed is not there": {&engine.Report{State: state.State{Revision: "main@sha1:1"}}, 0, 0},
 	} {
 		seed.Status.Unconfirmed, seed.Status.OmittedUnconfirmed = []string{"what was held before"}, 7
 		got := seedStatus(seed, view{now: noon, report: c.report})
@@ -328,7 +325,7 @@ func TestStatusSaysWhatPeopleCanAskFor(t *testing.T) {
 }
 
 func TestPlantingStatusIsBoundedAndKeepsTimes(t *testing.T) {
-	var tiers []engine.TierReport
+	var tiers []state.Tier
 	for i := range v1alpha1.MaxTiers + 3 {
 		tiers = append(tiers, tier(i, release.Blocked, waitsFor(5)))
 	}
@@ -341,7 +338,7 @@ func TestPlantingStatusIsBoundedAndKeepsTimes(t *testing.T) {
 	if s.State != "Blocked" || s.Current != "00" || s.Progress != "0/67" || s.WaitingFor == "" {
 		t.Errorf("got %+v", s)
 	}
-	tiers[1].State, tiers[1].Proposal = release.Proposed, &engine.ProposalReport{Repo: "fleet", Branch: "b", URL: "https://git/1"}
+	tiers[1].State, tiers[1].Proposal = release.Proposed, &state.Proposal{Repo: "fleet", Branch: "b", URL: "https://git/1"}
 	later := plantingStatus(p, tiers, noon.Add(time.Hour))
 	if !later.Tiers[0].Since.Time.Equal(noon) || !later.Tiers[1].Since.Time.Equal(noon.Add(time.Hour)) {
 		t.Errorf("the tiers are so since %v and %v", later.Tiers[0].Since, later.Tiers[1].Since)

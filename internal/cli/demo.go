@@ -183,7 +183,7 @@ func (d *demoRun) next(ctx context.Context, seen standalone.Seen) error {
 	}
 	d.done = true
 	fmt.Fprintln(d.out)
-	statusTable(d.out, seen.Report)
+	statusTable(d.out, &seen.Report.State)
 	for _, c := range d.sim.Nursery().Describe() {
 		fmt.Fprintf(d.out, "Cluster %-8s %s, %s\n", c.Name, c.State, plural(c.Objects, "object"))
 	}

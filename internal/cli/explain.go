@@ -14,6 +14,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 func newExplain() *cobra.Command {
@@ -41,7 +42,7 @@ Deployment/app/web or web. The core group is written "core".`,
 			if err != nil {
 				return err
 			}
-			explanation, err := explain(report, wanted{args[0], seed, "furrow plan"}, func(seed string) *engine.SeedReport {
+			explanation, err := explain(report, wanted{args[0], seed, "furrow plan"}, func(seed string) *state.Seed {
 				return statesNow(cmd, s, report, seed)
 			})
 			if err != nil {
@@ -84,11 +85,11 @@ type objectContent struct {
 }
 
 type objectTier struct {
-	Cluster string              `json:"cluster"`
-	Ordinal int                 `json:"ordinal"`
-	State   string              `json:"state"`
-	Message string              `json:"message,omitempty"`
-	Waits   []engine.WaitReport `json:"waits,omitempty"`
+	Cluster string       `json:"cluster"`
+	Ordinal int          `json:"ordinal"`
+	State   string       `json:"state"`
+	Message string       `json:"message,omitempty"`
+	Waits   []state.Edge `json:"waits,omitempty"`
 }
 
 type objectWait struct {
@@ -102,7 +103,7 @@ type objectWait struct {
 type wanted struct{ object, seed, lister string }
 
 // explain explains an object by the plans in force, and by how far the tiers of its seed are.
-func explain(report *engine.Report, want wanted, states func(seed string) *engine.SeedReport) (*explanation, error) {
+func explain(report *engine.Report, want wanted, states func(seed string) *state.Seed) (*explanation, error) {
 	p, id, err := findObject(report, want)
 	if err != nil {
 		return nil, err
@@ -140,7 +141,7 @@ func explain(report *engine.Report, want wanted, states func(seed string) *engin
 }
 
 // statesNow are the tiers as the run reported them last, or as they look without health.
-func statesNow(cmd *cobra.Command, s *controlplane.Session, look *engine.Report, seed string) *engine.SeedReport {
+func statesNow(cmd *cobra.Command, s *controlplane.Session, look *engine.Report, seed string) *state.Seed {
 	if status, err := s.Status(cmd.Context()); err == nil {
 		if found, ok := status.Seed(seed); ok {
 			return found
@@ -183,7 +184,7 @@ func findObject(report *engine.Report, want wanted) (*plan.Plan, string, error) 
 func notFound(report *engine.Report, want wanted) error {
 	message := fmt.Sprintf("no plan has an object %q; '%s' lists all objects", want.object, want.lister)
 	for _, s := range report.Seeds {
-		if s.State == engine.Stalled {
+		if s.State == state.Stalled {
 			message += fmt.Sprintf("\nseed %s is stalled: %s", s.Name, s.Message)
 		}
 	}
@@ -215,7 +216,7 @@ func chain(p *plan.Plan, id string) []string {
 	return longest(id)
 }
 
-func tiersOf(p *plan.Plan, id string, states *engine.SeedReport) (tiers []objectTier, from string) {
+func tiersOf(p *plan.Plan, id string, states *state.Seed) (tiers []objectTier, from string) {
 	for _, t := range p.InOrder() {
 		for _, o := range p.Objects(t) {
 			if o.ID.String() != id {

@@ -12,6 +12,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/standalone"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 // commitTo commits to a branch of the GitOps repository as a person who has a clone does.
@@ -162,24 +163,24 @@ func TestKubectlDoesNotAskForWhatMustNotBeMerged(t *testing.T) {
 // The view of all Seeds asks for a tier where that of its Seed does.
 func TestBothViewsOfKubectlAskForTheSameTiers(t *testing.T) {
 	const page, message = "https://git.example.com/acme/fleet/pulls/17", "a person has edited the open proposal. Delete its branch"
-	for _, state := range release.States {
+	for _, of := range release.States {
 		for _, gate := range []string{"", "waits for west tier 00 (Reverted): the Namespace"} {
-			b := v1alpha1.Blocker{Tier: "east tier 01", State: string(state), Message: message, URL: page, Gate: gate}
+			b := v1alpha1.Blocker{Tier: "east tier 01", State: string(of), Message: message, URL: page, Gate: gate}
 			v := &kubeView{seeds: []v1alpha1.Seed{{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Status: v1alpha1.SeedStatus{Blockers: []v1alpha1.Blocker{b}}}}}
 			var all strings.Builder
 			v.seedsTable(&all, false)
 			asked := strings.Contains(all.String(), "Waiting for you:")
-			line, want := todo("web", engine.TierReport{
-				Cluster: "east", Ordinal: 1, State: state, Message: message, Proposal: &engine.ProposalReport{Title: "Plant web", URL: page, Gate: gate},
+			line, want := todo("web", state.Tier{
+				Cluster: "east", Ordinal: 1, State: of, Message: message, Proposal: &state.Proposal{Title: "Plant web", URL: page, Gate: gate},
 			})
 			if asked != want {
-				t.Errorf("%s with gate %q: of one Seed it asks %q, of all:\n%s", state, gate, line, all.String())
+				t.Errorf("%s with gate %q: of one Seed it asks %q, of all:\n%s", of, gate, line, all.String())
 			}
 			if gate != "" {
 				mustNotContain(t, line+all.String(), page)
 			}
 			if gate != "" && asked {
-				mustContain(t, all.String(), "web: east tier 01 is "+string(state)+": "+message)
+				mustContain(t, all.String(), "web: east tier 01 is "+string(of)+": "+message)
 			}
 		}
 	}
@@ -204,11 +205,11 @@ func TestTheLogSaysWhenAGateCloses(t *testing.T) {
 	seen := newTransitions(&log, func() time.Time { return noon })
 	report := reportOfWeb(release.Proposed, "waits to be merged")
 	tier := &report.Seeds[0].Tiers[0]
-	tier.Proposal = &engine.ProposalReport{Repo: "fleet", Branch: "b"}
-	seen.see(standalone.Seen{Report: report})
+	tier.Proposal = &state.Proposal{Repo: "fleet", Branch: "b"}
+	seen.see(standalone.Seen{Report: &engine.Report{State: *report}})
 	for range 2 {
 		tier.Proposal.Gate, tier.Message = "waits for east tier 01", "do not merge yet: waits for east tier 01"
-		seen.see(standalone.Seen{Report: report})
+		seen.see(standalone.Seen{Report: &engine.Report{State: *report}})
 	}
 	mustContain(t, log.String(), "Proposed     waits to be merged (web/east/00)\n")
 	if n := strings.Count(log.String(), "Proposed     do not merge yet: waits for east tier 01\n"); n != 1 {

@@ -13,7 +13,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/controllers/fleet"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
-	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 // kubeExplain is kubectl furrow explain.
@@ -122,7 +122,7 @@ func (e *kubeExplain) explainIn(ctx context.Context, c *kubeCluster, cp fleet.Co
 	if err != nil {
 		return nil, err
 	}
-	return explain(report, wanted{object, e.seed, "kubectl furrow plan SEED"}, func(name string) *engine.SeedReport {
+	return explain(report, wanted{object, e.seed, "kubectl furrow plan SEED"}, func(name string) *state.Seed {
 		if seed := seeds[name]; seed != nil {
 			if plantings, err := c.plantings(ctx, seed); err == nil && len(plantings) > 0 {
 				return reportOf(seed, plantings)

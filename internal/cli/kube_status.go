@@ -19,7 +19,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/controllers"
 	"github.com/furrow-dev/furrow/internal/core/release"
-	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 // kubeStatus is kubectl furrow status.
@@ -121,12 +121,12 @@ func (c *kubeCluster) plantings(ctx context.Context, seed *v1alpha1.Seed) ([]v1a
 func (v *kubeView) sort() {
 	slices.SortFunc(v.seeds, func(a, b v1alpha1.Seed) int {
 		return cmp.Or(
-			cmp.Compare(engine.Urgency(a.Status.State), engine.Urgency(b.Status.State)),
+			cmp.Compare(state.Urgency(a.Status.State), state.Urgency(b.Status.State)),
 			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	slices.SortFunc(v.plantings, func(a, b v1alpha1.Planting) int {
 		return cmp.Or(
-			cmp.Compare(engine.Urgency(a.Status.State), engine.Urgency(b.Status.State)),
+			cmp.Compare(state.Urgency(a.Status.State), state.Urgency(b.Status.State)),
 			cmp.Compare(a.Spec.Cluster, b.Spec.Cluster))
 	})
 }
@@ -228,9 +228,9 @@ func lastWrite(s *v1alpha1.Seed, subresource string) time.Time {
 }
 
 // reportOf is how far a Seed is, as the engine reports it.
-func reportOf(s *v1alpha1.Seed, plantings []v1alpha1.Planting) *engine.SeedReport {
-	out := &engine.SeedReport{Name: s.Name, State: s.Status.State, Removal: s.Status.Plan != nil && s.Status.Plan.Removal}
-	if c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady); c != nil && out.State == engine.Stalled {
+func reportOf(s *v1alpha1.Seed, plantings []v1alpha1.Planting) *state.Seed {
+	out := &state.Seed{Name: s.Name, State: s.Status.State, Removal: s.Status.Plan != nil && s.Status.Plan.Removal}
+	if c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady); c != nil && out.State == state.Stalled {
 		out.Reason, out.Message = v1alpha1.Reason(c.Reason), c.Message
 	}
 	for i := range plantings {
@@ -241,16 +241,16 @@ func reportOf(s *v1alpha1.Seed, plantings []v1alpha1.Planting) *engine.SeedRepor
 	return out
 }
 
-func tierReport(cluster string, t *v1alpha1.PlantingTier) engine.TierReport {
-	out := engine.TierReport{
+func tierReport(cluster string, t *v1alpha1.PlantingTier) state.Tier {
+	out := state.Tier{
 		Cluster: cluster, Ordinal: int(t.Ordinal), State: release.State(t.State), Reason: t.Reason, Message: t.Message,
-		Since: t.Since.UTC().Format(time.RFC3339), Amended: t.Amended, Objects: int(t.Objects), Wants: t.Wants, Foreign: t.Foreign, Retry: t.Retry,
+		Since: t.Since.UTC(), Amended: t.Amended, Objects: int(t.Objects), Wants: t.Wants, Foreign: t.Foreign, Retry: t.Retry,
 	}
 	for _, w := range t.Waits {
-		out.Waits = append(out.Waits, engine.WaitReport{Tier: w.Tier, State: release.State(w.State), Reason: w.Reason, Why: w.Why})
+		out.Waits = append(out.Waits, state.Edge{Tier: w.Tier, State: release.State(w.State), Reason: w.Reason, Why: w.Why})
 	}
 	if p := t.Proposal; p != nil {
-		out.Proposal = &engine.ProposalReport{Repo: p.Repo, Branch: p.Branch, Title: p.Title, URL: p.URL, Gate: p.Gate}
+		out.Proposal = &state.Proposal{Repo: p.Repo, Branch: p.Branch, Title: p.Title, URL: p.URL, Gate: p.Gate}
 	}
 	return out
 }

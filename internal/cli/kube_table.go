@@ -14,7 +14,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/controllers/fleet"
 	"github.com/furrow-dev/furrow/internal/core/release"
-	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 // age is how long ago something was, as kubectl tells it.
@@ -149,7 +149,7 @@ func (v *kubeView) oneTable(w io.Writer, wide bool) {
 	}
 	rows(w, lines)
 	section(w, "Waiting for you:", mine)
-	nextTable(w, &engine.Report{Seeds: []engine.SeedReport{*report}})
+	nextTable(w, &state.State{Seeds: []state.Seed{*report}})
 	section(w, "Amended before merging:", amended)
 }
 
@@ -183,7 +183,7 @@ func (v *kubeView) head(w io.Writer, s *v1alpha1.Seed) {
 }
 
 // tierCells are the lines of a tier; with wide, one for each further tier that it waits for.
-func (v *kubeView) tierCells(t *engine.TierReport, since time.Time, wide bool) [][]string {
+func (v *kubeView) tierCells(t *state.Tier, since time.Time, wide bool) [][]string {
 	lines := [][]string{{"  " + tierLabel(*t), shownState(*t), age(v.now, since), t.Message}}
 	if wide && len(t.Waits) > 1 {
 		for _, wait := range t.Waits[1:] { // the message has the first
@@ -194,7 +194,7 @@ func (v *kubeView) tierCells(t *engine.TierReport, since time.Time, wide bool) [
 }
 
 // todo is what a person is asked to do about a tier.
-func todo(seed string, t engine.TierReport) (string, bool) {
+func todo(seed string, t state.Tier) (string, bool) {
 	switch {
 	case !waitsForPerson(t.State, t.Shut()):
 		return "", false

@@ -196,7 +196,7 @@ func replayTable(w io.Writer, record *engine.Record, d *pass.Decision, seed stri
 		return
 	}
 	fmt.Fprintln(w)
-	statusTable(w, record.Report(d))
+	statusTable(w, &record.Report(d).State)
 	fmt.Fprintf(w, "\nActions: %d\n", len(d.Actions))
 	var lines [][]string
 	for _, a := range d.Actions {

@@ -13,6 +13,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 func newRetry() *cobra.Command {
@@ -86,8 +87,8 @@ type asking struct {
 	seed   string
 	// report is what was reported last, and status what it says of the seed; nil where
 	// nothing is known of it.
-	report *engine.Report
-	status *engine.SeedReport
+	report *state.State
+	status *state.Seed
 	out    io.Writer
 }
 
@@ -145,7 +146,7 @@ func retry(ctx context.Context, a *asking) error {
 const anyRetriable = "what is rejected, reverted or held by foreign content"
 
 // retriable lists the tiers that a retry has proposed again.
-func retriable(s *engine.SeedReport) []string {
+func retriable(s *state.Seed) []string {
 	var tiers []string
 	for _, t := range inOrder(s.Tiers) {
 		if t.Retry {

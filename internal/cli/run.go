@@ -16,6 +16,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/probe/flux"
 	"github.com/furrow-dev/furrow/internal/standalone"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 func newRun() *cobra.Command {
@@ -208,7 +209,7 @@ func verdictOf(seen standalone.Seen) error {
 	if seen.Err != nil || seen.Report == nil {
 		return seen.Err
 	}
-	stalled := slices.ContainsFunc(seen.Report.Seeds, func(s engine.SeedReport) bool { return s.State == engine.Stalled })
+	stalled := slices.ContainsFunc(seen.Report.Seeds, func(s state.Seed) bool { return s.State == state.Stalled })
 	if stalled || len(seen.Report.Problems) > 0 {
 		return errProblems
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/release"
-	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 func newStatus() *cobra.Command {
@@ -42,7 +42,7 @@ elsewhere. What was read last stays while the repositories cannot be read.`,
 		},
 		ValidArgsFunction: session.completeSeeds,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			look := func(ctx context.Context) (*engine.Report, error) {
+			look := func(ctx context.Context) (*state.State, error) {
 				return publishedStatus(ctx, &session, strings.Join(args, ""))
 			}
 			if watch {
@@ -67,7 +67,7 @@ elsewhere. What was read last stays while the repositories cannot be read.`,
 }
 
 // publishedStatus is what was reported last, of all seeds or of one.
-func publishedStatus(ctx context.Context, session *sessionFlags, seed string) (*engine.Report, error) {
+func publishedStatus(ctx context.Context, session *sessionFlags, seed string) (*state.State, error) {
 	s, err := session.open()
 	if err != nil {
 		return nil, err
@@ -81,17 +81,17 @@ func publishedStatus(ctx context.Context, session *sessionFlags, seed string) (*
 	if !ok {
 		return nil, manifest.Problem{Reason: v1alpha1.ReasonUnknownSeed, Message: fmt.Sprintf("there is no seed %q in the status; there are: %s", seed, strings.Join(seedNames(report), ", "))}
 	}
-	report.Seeds = []engine.SeedReport{*one}
+	report.Seeds = []state.Seed{*one}
 	return report, nil
 }
 
 // lastPassLine says how old a report is.
-func lastPassLine(w io.Writer, r *engine.Report, now time.Time) {
+func lastPassLine(w io.Writer, r *state.State, now time.Time) {
 	paragraph(w, "  ", fmt.Sprintf("Last pass reported %s, at %s, by %s", ageOf(r, now), r.LastPass.Format(time.RFC3339), r.Owner))
 }
 
 // ageOf says how long ago a report was published.
-func ageOf(r *engine.Report, now time.Time) string {
+func ageOf(r *state.State, now time.Time) string {
 	return duration.HumanDuration(max(0, now.Sub(r.LastPass))) + " ago"
 }
 
@@ -99,7 +99,7 @@ func ageOf(r *engine.Report, now time.Time) string {
 const staleAfter = 3
 
 // staleLine warns of a report that nobody keeps up to date.
-func staleLine(w io.Writer, r *engine.Report, now time.Time) {
+func staleLine(w io.Writer, r *state.State, now time.Time) {
 	interval, err := time.ParseDuration(r.Interval)
 	if err != nil || now.Sub(r.LastPass) <= staleAfter*interval {
 		return
@@ -108,14 +108,14 @@ func staleLine(w io.Writer, r *engine.Report, now time.Time) {
 }
 
 // staleText says what a report cannot know any better.
-func staleText(s engine.StaleReport) string {
+func staleText(s state.Stale) string {
 	if s.Repo == "" {
 		return fmt.Sprintf("The control plane has not been read since %s: what was read before stays in force", s.Since.Format(time.RFC3339))
 	}
 	return fmt.Sprintf("GitOps repository %s has not been read since %s: what is planted there goes on as it was then, and may be out of date", s.Repo, s.Since.Format(time.RFC3339))
 }
 
-func seedNames(r *engine.Report) []string {
+func seedNames(r *state.State) []string {
 	names := make([]string, len(r.Seeds))
 	for i, s := range r.Seeds {
 		names[i] = s.Name
@@ -125,7 +125,7 @@ func seedNames(r *engine.Report) []string {
 
 // statusTable is one screen: the tiers of every seed in the order in which they
 // come, then what waits for a person, then what comes next.
-func statusTable(w io.Writer, r *engine.Report) {
+func statusTable(w io.Writer, r *state.State) {
 	for _, p := range r.Problems {
 		paragraph(w, "  ", "! "+p.Error())
 	}
@@ -143,7 +143,7 @@ func statusTable(w io.Writer, r *engine.Report) {
 			}
 		}
 		rows(w, lines)
-		for _, t := range engine.ForReview(inOrder(s.Tiers)) {
+		for _, t := range state.ForReview(inOrder(s.Tiers)) {
 			mine = append(mine, proposalLine(s.Name, t))
 		}
 		if many := s.ManyProposals(); many != nil {
@@ -172,7 +172,7 @@ func statusTable(w io.Writer, r *engine.Report) {
 }
 
 // stateLabel is the state, with a note where people have amended what was merged.
-func stateLabel(t engine.TierReport) string {
+func stateLabel(t state.Tier) string {
 	if t.Amended != "" {
 		return string(t.State) + " (Amended)"
 	}
@@ -181,14 +181,14 @@ func stateLabel(t engine.TierReport) string {
 
 // shownState is stateLabel for tables, with a note where what is open must not be merged
 // and the message does not say so.
-func shownState(t engine.TierReport) string {
+func shownState(t state.Tier) string {
 	if t.Shut() && t.State != release.Proposed {
 		return stateLabel(t) + " (do not merge)"
 	}
 	return stateLabel(t)
 }
 
-func seedLine(s engine.SeedReport) string {
+func seedLine(s state.Seed) string {
 	line := s.State
 	if s.Removal {
 		line += ", being removed"
@@ -200,7 +200,7 @@ func seedLine(s engine.SeedReport) string {
 }
 
 // nextTable names the tiers that are held up by nothing but what is under way.
-func nextTable(w io.Writer, r *engine.Report) {
+func nextTable(w io.Writer, r *state.State) {
 	var next []string
 	for _, s := range r.Seeds {
 		for _, t := range inOrder(s.Tiers) {
@@ -220,11 +220,11 @@ func nextTable(w io.Writer, r *engine.Report) {
 // moving are the states that end by themselves, or by a review.
 var moving = []release.State{release.Proposed, release.Outdated, release.Merged, release.Progressing}
 
-func underWay(t engine.TierReport) bool {
-	return !slices.ContainsFunc(t.Waits, func(w engine.WaitReport) bool { return !slices.Contains(moving, w.State) })
+func underWay(t state.Tier) bool {
+	return !slices.ContainsFunc(t.Waits, func(w state.Edge) bool { return !slices.Contains(moving, w.State) })
 }
 
-func waitNames(t engine.TierReport) string {
+func waitNames(t state.Tier) string {
 	names := make([]string, len(t.Waits))
 	for i, w := range t.Waits {
 		names[i] = fmt.Sprintf("%s (%s)", w.Tier, w.State)
@@ -232,25 +232,25 @@ func waitNames(t engine.TierReport) string {
 	return strings.Join(names, " and ")
 }
 
-func inOrder(tiers []engine.TierReport) []engine.TierReport {
+func inOrder(tiers []state.Tier) []state.Tier {
 	out := slices.Clone(tiers)
-	slices.SortStableFunc(out, func(a, b engine.TierReport) int {
+	slices.SortStableFunc(out, func(a, b state.Tier) int {
 		return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Ordinal, b.Ordinal))
 	})
 	return out
 }
 
-func tierLabel(t engine.TierReport) string { return fmt.Sprintf("%s tier %02d", t.Cluster, t.Ordinal) }
+func tierLabel(t state.Tier) string { return fmt.Sprintf("%s tier %02d", t.Cluster, t.Ordinal) }
 
 // proposalOf is what 'furrow pr' calls the proposal of a tier.
-func proposalOf(seed string, t engine.TierReport) string {
+func proposalOf(seed string, t state.Tier) string {
 	if _, group, several := strings.Cut(t.Proposal.Branch, "/group/"+seed+"/"); several {
 		return seed + "/" + group
 	}
 	return fmt.Sprintf("%s/%s/%02d", seed, t.Cluster, t.Ordinal)
 }
 
-func proposalLine(seed string, t engine.TierReport) string {
+func proposalLine(seed string, t state.Tier) string {
 	where := t.Proposal.URL
 	if where == "" {
 		where = "furrow pr merge " + proposalOf(seed, t)

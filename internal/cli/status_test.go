@@ -16,6 +16,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/standalone"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -23,10 +24,10 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 const longMessage = "the root of cluster edge-1 has no directory clusters/edge-1 on the base branch. Set the reconciler up there, or correct spec.path of the Cluster"
 
 // reportOfWeb is a report of a pass at noon.
-func reportOfWeb(state release.State, message string) *engine.Report {
-	return &engine.Report{
+func reportOfWeb(of release.State, message string) *state.State {
+	return &state.State{
 		Owner: "cp/default", Interval: "1m0s", LastPass: noon,
-		Seeds: []engine.SeedReport{{Name: "web", State: string(state), Tiers: []engine.TierReport{{Cluster: "east", State: state, Message: message}}}},
+		Seeds: []state.Seed{{Name: "web", State: string(of), Tiers: []state.Tier{{Cluster: "east", State: of, Message: message}}}},
 	}
 }
 
@@ -82,7 +83,7 @@ func TestNothingOfAMessageIsCut(t *testing.T) {
 	report := reportOfWeb(release.Held, longMessage)
 	report.Seeds[0].Message = "first line: " + longMessage + "\nsecond line"
 	var log strings.Builder
-	newTransitions(&log, func() time.Time { return noon }).see(standalone.Seen{Report: report})
+	newTransitions(&log, func() time.Time { return noon }).see(standalone.Seen{Report: &engine.Report{State: *report}})
 	want := "2026-03-01T12:00:00Z  web        Held: first line: " + longMessage + "\n    second line\n" +
 		"2026-03-01T12:00:00Z  web        east tier 00     Held         " + longMessage + "\n"
 	if diff := cmp.Diff(want, log.String()); diff != "" {
@@ -99,18 +100,18 @@ func TestNothingOfAMessageIsCut(t *testing.T) {
 
 func TestAProposalOfSeveralTiersWaitsOnce(t *testing.T) {
 	report := reportOfWeb(release.Proposed, "waits to be merged")
-	group := &engine.ProposalReport{Repo: "fleet", Branch: "furrow/main/group/web/level-00", Title: "Plant web on east, west, 2 tiers"}
+	group := &state.Proposal{Repo: "fleet", Branch: "furrow/main/group/web/level-00", Title: "Plant web on east, west, 2 tiers"}
 	one := report.Seeds[0].Tiers[0]
 	one.Proposal = group
 	other := one
 	other.Cluster = "west"
-	report.Seeds[0].Tiers = []engine.TierReport{one, other}
+	report.Seeds[0].Tiers = []state.Tier{one, other}
 	var table, log strings.Builder
 	statusTable(&table, report)
 	if want := "Waiting for you: 1 proposal\n  Plant web on east, west, 2 tiers: furrow pr merge web/level-00\n"; !strings.Contains(table.String(), want) {
 		t.Errorf("the status has not %q:\n%s", want, table.String())
 	}
-	newTransitions(&log, func() time.Time { return noon }).see(standalone.Seen{Report: report})
+	newTransitions(&log, func() time.Time { return noon }).see(standalone.Seen{Report: &engine.Report{State: *report}})
 	if got := strings.Count(log.String(), "waits to be merged (web/level-00)"); got != 2 {
 		t.Errorf("the log names the proposal %d times:\n%s", got, log.String())
 	}
@@ -119,11 +120,11 @@ func TestAProposalOfSeveralTiersWaitsOnce(t *testing.T) {
 // The names of seeds are apart from what else the log says once.
 func TestTheLogSaysOnceThatASeedIsStalledWhateverItsName(t *testing.T) {
 	for _, name := range []string{"pass", "simulation", "web"} {
-		report := &engine.Report{Seeds: []engine.SeedReport{{Name: name, State: engine.Stalled, Message: "seeds/" + name + ".yaml:3: not valid YAML"}}}
+		report := &state.State{Seeds: []state.Seed{{Name: name, State: state.Stalled, Message: "seeds/" + name + ".yaml:3: not valid YAML"}}}
 		var log strings.Builder
 		seen := newTransitions(&log, func() time.Time { return noon })
 		for range 3 {
-			seen.see(standalone.Seen{Report: report})
+			seen.see(standalone.Seen{Report: &engine.Report{State: *report}})
 			seen.once("simulation", "the simulation: no route to host")
 		}
 		for _, line := range []string{"Stalled: seeds/", "the simulation: "} {
@@ -136,9 +137,9 @@ func TestTheLogSaysOnceThatASeedIsStalledWhateverItsName(t *testing.T) {
 
 func TestColumnsOfTheLogFollowTheLongestName(t *testing.T) {
 	report := reportOfWeb(release.Released, "healthy")
-	report.Seeds = append(report.Seeds, engine.SeedReport{Name: "a-seed-with-a-long-name", Tiers: []engine.TierReport{{Cluster: "a-cluster-with-a-long-name", State: release.Queued}}})
+	report.Seeds = append(report.Seeds, state.Seed{Name: "a-seed-with-a-long-name", Tiers: []state.Tier{{Cluster: "a-cluster-with-a-long-name", State: release.Queued}}})
 	var log strings.Builder
-	newTransitions(&log, func() time.Time { return noon }).see(standalone.Seen{Report: report})
+	newTransitions(&log, func() time.Time { return noon }).see(standalone.Seen{Report: &engine.Report{State: *report}})
 	want := `2026-03-01T12:00:00Z  web                     east tier 00                       Released     healthy
 2026-03-01T12:00:00Z  a-seed-with-a-long-name a-cluster-with-a-long-name tier 00 Queued
 `
@@ -150,18 +151,18 @@ func TestColumnsOfTheLogFollowTheLongestName(t *testing.T) {
 // looksOf is a status that tests change while it is watched.
 type looksOf struct {
 	mu     sync.Mutex
-	report *engine.Report
+	report *state.State
 	err    error
 	count  int
 }
 
-func (l *looksOf) set(report *engine.Report, err error) {
+func (l *looksOf) set(report *state.State, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.report, l.err = report, err
 }
 
-func (l *looksOf) look(context.Context) (*engine.Report, error) {
+func (l *looksOf) look(context.Context) (*state.State, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.count++
@@ -331,13 +332,13 @@ func TestTheLastPassPromisesNoOther(t *testing.T) {
 }
 
 func TestALongStatusEndsWithTheStatesOfAllSeeds(t *testing.T) {
-	report := &engine.Report{Owner: "cp/default", LastPass: time.Now()}
+	report := &state.State{Owner: "cp/default", LastPass: time.Now()}
 	for i := range 60 {
-		state := "Released"
+		is := "Released"
 		if i%10 == 3 {
-			state = "Stalled"
+			is = "Stalled"
 		}
-		report.Seeds = append(report.Seeds, engine.SeedReport{Name: fmt.Sprintf("s%02d", i), State: state})
+		report.Seeds = append(report.Seeds, state.Seed{Name: fmt.Sprintf("s%02d", i), State: is})
 	}
 	v := &statusWatch{report: report, now: time.Now}
 	var text strings.Builder

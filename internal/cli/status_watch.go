@@ -15,8 +15,8 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/core/release"
-	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 // watchInterval is the pause between two looks at the status.
@@ -28,16 +28,16 @@ type statusWatch struct {
 	output *outputFlag
 	// warnings has what goes wrong where the status is not shown in place.
 	warnings io.Writer
-	look     func(context.Context) (*engine.Report, error)
+	look     func(context.Context) (*state.State, error)
 	now      func() time.Time
 	interval time.Duration
 
 	// report is what was read last, and failed why it could not be read since.
-	report *engine.Report
+	report *state.State
 	failed error
 }
 
-func newStatusWatch(cmd *cobra.Command, output *outputFlag, look func(context.Context) (*engine.Report, error)) *statusWatch {
+func newStatusWatch(cmd *cobra.Command, output *outputFlag, look func(context.Context) (*state.State, error)) *statusWatch {
 	v := &statusWatch{screen: newScreen(cmd.OutOrStdout()), output: output, warnings: cmd.ErrOrStderr(), look: look, now: time.Now, interval: watchInterval}
 	if !output.text() {
 		v.screen.w, v.screen.terminal, v.screen.between = bare(v.screen.w), false, ""
@@ -50,7 +50,7 @@ func newStatusWatch(cmd *cobra.Command, output *outputFlag, look func(context.Co
 
 // looked is what one look came to.
 type looked struct {
-	report *engine.Report
+	report *state.State
 	err    error
 }
 
@@ -139,7 +139,7 @@ func (v *statusWatch) show(failed error) error {
 
 // seedStates counts the seeds by their state, and names some of those that are not Released:
 // of a long status only the end is seen.
-func seedStates(r *engine.Report) string {
+func seedStates(r *state.State) string {
 	const most = 5
 	names := map[string][]string{}
 	for _, s := range r.Seeds {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/standalone"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 // transitions prints what has changed from one pass to the next. Nothing is cut.
@@ -86,7 +87,7 @@ func (t *transitions) see(seen standalone.Seen) {
 }
 
 // seeSeed says why a seed is stalled.
-func (t *transitions) seeSeed(s engine.SeedReport) {
+func (t *transitions) seeSeed(s state.Seed) {
 	line := ""
 	if s.Message != "" {
 		line = fmt.Sprintf("%-*s %s", t.seed, s.Name, seedLine(s))
@@ -94,7 +95,7 @@ func (t *transitions) seeSeed(s engine.SeedReport) {
 	t.once("seed "+s.Name, line)
 }
 
-func (t *transitions) seeTier(seed string, tier engine.TierReport) {
+func (t *transitions) seeTier(seed string, tier state.Tier) {
 	message := tier.Message
 	if tier.WaitsForReview() {
 		message += fmt.Sprintf(" (%s)", proposalOf(seed, tier))

@@ -11,8 +11,8 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
-	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 // Gates are the reasons why open proposals must not be merged now, by branch, as the runs
@@ -67,7 +67,7 @@ func (g *Gates) Read(ctx context.Context, r *Repo, refs git.Refs) error {
 	return nil
 }
 
-func (g *Gates) add(report *engine.Report) {
+func (g *Gates) add(report *state.State) {
 	for i := range report.Seeds {
 		for _, t := range report.Seeds[i].Tiers {
 			if p := t.Proposal; p != nil && !g.found[p.Branch].at.After(report.LastPass) {

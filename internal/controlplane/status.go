@@ -10,14 +10,13 @@ import (
 	"strings"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 // ErrNoStatus says that no run has reported yet.
@@ -46,7 +45,7 @@ func (e otherStatusError) Reason() string       { return string(v1alpha1.ReasonN
 func (e otherStatusError) Is(target error) bool { return target == ErrNoStatus }
 
 // Status is what a run reported last, from the status branch of the first repository by name, its only home.
-func (s *Session) Status(ctx context.Context) (*engine.Report, error) {
+func (s *Session) Status(ctx context.Context) (*state.State, error) {
 	is, c, err := s.identity(ctx)
 	if err != nil {
 		return nil, err
@@ -90,7 +89,7 @@ func (s *Session) Status(ctx context.Context) (*engine.Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("branch %s of GitOpsRepo %q: %w", branch, home, err)
 	}
-	if of := report.Identity(); of != is {
+	if of := engine.IdentityOf(report); of != is {
 		return nil, fmt.Errorf("GitOpsRepo %q: %w", home, plan.ErrForeignStatus(branch, of, is))
 	}
 	if fetchErr != nil {
@@ -100,17 +99,17 @@ func (s *Session) Status(ctx context.Context) (*engine.Report, error) {
 	return report, nil
 }
 
-func readStatus(ctx context.Context, r *Repo, commit git.Hash) (*engine.Report, error) {
+func readStatus(ctx context.Context, r *Repo, commit git.Hash) (*state.State, error) {
 	tree, err := r.Mirror.FS(ctx, commit)
 	if err != nil {
 		return nil, err
 	}
-	data, err := fs.ReadFile(tree, engine.StatusFile)
+	data, err := fs.ReadFile(tree, state.File)
 	if err != nil {
 		return nil, err
 	}
-	var report engine.Report
-	if err := yaml.Unmarshal(data, &report); err != nil { // a newer version may say more
+	report, err := state.Decode(data)
+	if err != nil {
 		return nil, err
 	}
 	info, err := r.Mirror.Commit(commit)
@@ -118,5 +117,5 @@ func readStatus(ctx context.Context, r *Repo, commit git.Hash) (*engine.Report, 
 		return nil, err
 	}
 	report.LastPass = info.Committer.When.UTC()
-	return &report, nil
+	return report, nil
 }

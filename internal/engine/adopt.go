@@ -177,7 +177,7 @@ func (o *observation) adoptRest(ctx context.Context, of plan.Identity) error {
 			if err != nil {
 				return err
 			}
-			if had != nil && had.Identity() == of {
+			if had != nil && IdentityOf(had) == of {
 				updates = append(updates, git.Update{Ref: status, Old: at})
 			}
 		}

@@ -32,6 +32,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/probe"
 	"github.com/furrow-dev/furrow/internal/render"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 // Mirror is what the engine needs of a repository; *git.Mirror is one.
@@ -180,6 +181,8 @@ type Engine struct {
 	memo     pass.Memo
 	tape     *tape
 	reported published
+	// last is the state as it was published last; nil before.
+	last *state.State
 	// unread says since when a GitOps repository, or the control plane, cannot be read.
 	unread map[string]time.Time
 }

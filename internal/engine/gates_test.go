@@ -12,6 +12,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 // dependent is one object of a seed, on a cluster, that may depend on another.
@@ -380,7 +381,7 @@ func (m watched) Push(ctx context.Context, updates []git.Update) error {
 // mustSay asserts that the status branch's report has a text.
 func (w *world) mustSay(branch, text string) {
 	w.t.Helper()
-	if got := w.file(branch, engine.StatusFile); !strings.Contains(got, text) {
+	if got := w.file(branch, state.File); !strings.Contains(got, text) {
 		w.t.Errorf("the status does not say %q:\n%s", text, got)
 	}
 }

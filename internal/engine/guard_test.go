@@ -8,7 +8,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/release"
-	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 // mustHold asserts that a seed waits for a person to confirm what is removed, and that
@@ -16,7 +16,7 @@ import (
 func (w *world) mustHold(seed, message string, unconfirmed ...string) {
 	w.t.Helper()
 	s, ok := w.report.Seed(seed)
-	if !ok || s.State != engine.Stalled || !strings.Contains(s.Message, message) {
+	if !ok || s.State != state.Stalled || !strings.Contains(s.Message, message) {
 		w.t.Fatalf("seed %s is not held with %q:\n%s", seed, message, w.describe())
 	}
 	if diff := cmp.Diff(unconfirmed, s.Unconfirmed); diff != "" {
@@ -169,7 +169,7 @@ func TestWhatWasConfirmedToLeaveASeedDoesNotConfirmItsRemoval(t *testing.T) {
 	w.plant("edge", "")
 	w.unconfirmedRounds(5)
 	s, _ := w.report.Seed("edge")
-	if s == nil || s.State != engine.Stalled || !strings.Contains(s.Message, "removing it deletes Namespace app on edge-1") {
+	if s == nil || s.State != state.Stalled || !strings.Contains(s.Message, "removing it deletes Namespace app on edge-1") {
 		t.Fatalf("its removal is not held:\n%s", w.describe())
 	}
 	if !w.settle(120) || len(w.planted()) != 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 // status is the commit of the status branch and the file in it.
@@ -21,7 +22,7 @@ func (w *world) status() (git.CommitInfo, string) {
 		w.t.Fatal(err)
 	}
 	tree, _ := w.gitops.FS(w.t.Context(), at)
-	data, err := fs.ReadFile(tree, engine.StatusFile)
+	data, err := fs.ReadFile(tree, state.File)
 	if err != nil {
 		w.t.Fatal(err)
 	}

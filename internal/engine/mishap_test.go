@@ -18,6 +18,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 // planted is a world in which the story's seed is released.
@@ -38,7 +39,7 @@ func (w *world) state(tier string) string {
 }
 
 // tier is what the last report says of a tier.
-func (w *world) tier(tier string) engine.TierReport {
+func (w *world) tier(tier string) state.Tier {
 	w.t.Helper()
 	for _, s := range w.report.Seeds {
 		for _, t := range s.Tiers {
@@ -49,7 +50,7 @@ func (w *world) tier(tier string) engine.TierReport {
 		}
 	}
 	w.t.Fatalf("the report has no tier %s:\n%s", tier, w.describe())
-	return engine.TierReport{}
+	return state.Tier{}
 }
 
 // rounds makes passes and ticks without merging anything.
@@ -311,7 +312,7 @@ func TestTheDeletionGuardHoldsUntilConfirmed(t *testing.T) {
 	w := newGuarded(t, []string{"site-0", "site-1", "site-2"}, "all")
 	w.control.put("main", "remove", map[string]string{"seeds/all.yaml": ""})
 	w.rounds(5)
-	if s, _ := w.report.Seed("all"); s == nil || s.State != engine.Stalled || !strings.Contains(s.Message, "blocked by the deletion guard: 3 of 3 plantings would be removed at once (more than 20 %). Run 'furrow confirm all'") {
+	if s, _ := w.report.Seed("all"); s == nil || s.State != state.Stalled || !strings.Contains(s.Message, "blocked by the deletion guard: 3 of 3 plantings would be removed at once (more than 20 %). Run 'furrow confirm all'") {
 		t.Fatalf("not held:\n%s", w.describe())
 	}
 	if len(w.open()) != 0 {
@@ -330,7 +331,7 @@ func TestTheDeletionGuardCountsWhatGoesOneByOne(t *testing.T) {
 	w := newGuarded(t, []string{"site-0"}, names...)
 	mustHold := func(name, counts string) {
 		t.Helper()
-		if s, _ := w.report.Seed(name); s == nil || s.State != engine.Stalled || !strings.Contains(s.Message, counts+" plantings would be removed at once") {
+		if s, _ := w.report.Seed(name); s == nil || s.State != state.Stalled || !strings.Contains(s.Message, counts+" plantings would be removed at once") {
 			t.Fatalf("seed %s is not held:\n%s", name, w.describe())
 		}
 	}
@@ -387,7 +388,7 @@ func TestThereIsNothingToConfirmWhereNothingWaits(t *testing.T) {
 	w.rounds(2)
 	w.control.put("main", "remove", map[string]string{"seeds/all.yaml": ""})
 	w.rounds(2)
-	if s, _ := w.report.Seed("all"); s == nil || s.State != engine.Stalled {
+	if s, _ := w.report.Seed("all"); s == nil || s.State != state.Stalled {
 		t.Errorf("its removal is not held:\n%s", w.describe())
 	}
 }
@@ -639,7 +640,7 @@ func TestATierIsHeldByAForgeThatAPersonHasToMend(t *testing.T) {
 		if got := w.state("mgmt/tier-00"); !strings.HasPrefix(got, want) || !strings.Contains(got, "it opens nothing") {
 			t.Errorf("%s: the tier is %q, want %q", kind, got, want)
 		}
-		stalled := slices.ContainsFunc(w.report.Seeds, func(s engine.SeedReport) bool { return s.State == engine.Stalled })
+		stalled := slices.ContainsFunc(w.report.Seeds, func(s state.Seed) bool { return s.State == state.Stalled })
 		if stalled != (kind == forge.FailedTrust) || len(w.report.Problems) > 0 != (kind != forge.FailedAuth) {
 			t.Errorf("%s: the seed is stalled: %t; the problems are %q", kind, stalled, w.report.Problems)
 		}

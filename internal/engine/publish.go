@@ -13,18 +13,18 @@ import (
 	"strings"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 // publish keeps the report on the status branch of its home, the first repository by name, where it has changed.
 // Nothing is lost when that fails: the next pass does it again. It goes nowhere else, for nobody would read it there.
 func (o *observation) publish(ctx context.Context, report *Report) {
 	home := o.engine.loaded.Home()
+	o.engine.last = &report.State
 	for _, name := range slices.Sorted(maps.Keys(o.repos)) {
 		r := o.repos[name]
 		write := func() error { return o.dropStatus(ctx, r, o.repos[home]) }
@@ -49,7 +49,7 @@ func (o *observation) dropStatus(ctx context.Context, r, home *repoState) error 
 		return nil
 	}
 	had, err := r.readStatus(ctx, old)
-	if err != nil || had == nil || had.Identity() != o.engine.self {
+	if err != nil || had == nil || IdentityOf(had) != o.engine.self {
 		return err
 	}
 	err = r.move(ctx, git.Update{Ref: branch, Old: old})
@@ -59,27 +59,27 @@ func (o *observation) dropStatus(ctx context.Context, r, home *repoState) error 
 	return err
 }
 
-// Identity is whose report it is.
-func (r *Report) Identity() plan.Identity { return plan.Identity{Owner: r.Owner, Origin: r.Origin} }
+// IdentityOf is whose state it is.
+func IdentityOf(s *state.State) plan.Identity {
+	return plan.Identity{Owner: s.Owner, Origin: s.Origin}
+}
 
-// readStatus reads a report; nil where the branch has none that can be read.
-func (r *repoState) readStatus(ctx context.Context, commit git.Hash) (*Report, error) {
+// readStatus reads a published state; nil where the branch has none that can be read, and one that says whose it is
+// and no more where another version of Furrow wrote it.
+func (r *repoState) readStatus(ctx context.Context, commit git.Hash) (*state.State, error) {
 	tree, err := r.Mirror.FS(ctx, commit)
 	if err != nil {
 		return nil, err
 	}
-	data, err := fs.ReadFile(tree, StatusFile)
+	data, err := fs.ReadFile(tree, state.File)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	var had Report
-	if yaml.Unmarshal(data, &had) != nil {
-		return nil, nil
-	}
-	return &had, nil
+	had, _ := state.Decode(data)
+	return had, nil
 }
 
 // published is a report as JSON, by its digest, the commit that has it, and when that was
@@ -106,7 +106,7 @@ func (o *observation) fresh(when time.Time) bool {
 func (o *observation) writeStatus(ctx context.Context, r *repoState, report *Report) error {
 	branch := layout.StatusBranch(r.facts.Base, o.engine.self.Owner)
 	old := r.refs[branch]
-	data, err := json.Marshal(report)
+	data, err := json.Marshal(&report.State)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (o *observation) writeStatus(ctx context.Context, r *repoState, report *Rep
 			tip, is.when = had, had.Committer.When
 		}
 	}
-	all, done, err := o.withOthers(ctx, r, report)
+	all, done, err := o.withOthers(ctx, r, &report.State)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (o *observation) writeStatus(ctx context.Context, r *repoState, report *Rep
 	if data, err = manifest.YAML(all); err != nil {
 		return err
 	}
-	tree, err := r.Mirror.WriteTree(map[string][]byte{StatusFile: data})
+	tree, err := r.Mirror.WriteTree(map[string][]byte{state.File: data})
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (o *observation) writeStatus(ctx context.Context, r *repoState, report *Rep
 // they care for: resources in several namespaces may share a tree. done says that the
 // status has what this engine reports of its own seeds. A seed whose plan is gone is
 // gone; of one that never had any that is not known. The report of another control plane stays.
-func (o *observation) withOthers(ctx context.Context, r *repoState, report *Report) (all *Report, done bool, err error) {
+func (o *observation) withOthers(ctx context.Context, r *repoState, report *state.State) (all *state.State, done bool, err error) {
 	branch := layout.StatusBranch(r.facts.Base, o.engine.self.Owner)
 	old := r.refs[branch]
 	if old.IsZero() {
@@ -172,11 +172,11 @@ func (o *observation) withOthers(ctx context.Context, r *repoState, report *Repo
 		return nil, false, err
 	case had == nil:
 		return report, false, nil // a person's text is written over
-	case had.Identity() != o.engine.self:
-		return nil, false, plan.ErrForeignStatus(branch, had.Identity(), o.engine.self)
+	case IdentityOf(had) != o.engine.self:
+		return nil, false, plan.ErrForeignStatus(branch, IdentityOf(had), o.engine.self)
 	}
-	ours, out := []SeedReport{}, *report
-	out.keepSince(had)
+	report.KeepSince(had)
+	ours, out := []state.Seed{}, *report
 	if o.tree.Settings == nil {
 		return &out, false, nil
 	}
@@ -191,7 +191,7 @@ func (o *observation) withOthers(ctx context.Context, r *repoState, report *Repo
 			out.Seeds = append(out.Seeds, s)
 		}
 	}
-	slices.SortFunc(out.Seeds, func(a, b SeedReport) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out.Seeds, func(a, b state.Seed) int { return strings.Compare(a.Name, b.Name) })
 	is, err := json.Marshal(report.Seeds)
 	if err != nil {
 		return nil, false, err

@@ -18,6 +18,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 // RecordKind is what a record has in kind.
@@ -70,7 +71,8 @@ func (r *Record) Same(decision *pass.Decision) (bool, error) {
 
 // Report is what the pass would have reported of seeds before it acted.
 func (r *Record) Report(d *pass.Decision) *Report {
-	out := &Report{Owner: r.Facts.Self.Owner, Origin: r.Facts.Self.Origin, Revision: r.Facts.ControlPlane.Revision, LastPass: r.Facts.Now, Seeds: []SeedReport{}, Plans: map[string]*plan.Plan{}}
+	out := &Report{State: state.New(r.Facts.Self.Owner, r.Facts.Self.Origin, r.Facts.ControlPlane.Revision), Plans: map[string]*plan.Plan{}}
+	out.LastPass = r.Facts.Now
 	for _, name := range slices.Sorted(maps.Keys(d.Seeds)) {
 		if s := d.Seeds[name]; !s.Foreign() {
 			out.Seeds = append(out.Seeds, reportSeed(r.Facts, s, &outcome{}))

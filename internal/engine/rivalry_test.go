@@ -18,6 +18,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/internal/state"
 	"github.com/furrow-dev/furrow/test/golden"
 )
 
@@ -194,7 +195,7 @@ func (e *estate) publishedStatus(repo string) engine.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := fs.ReadFile(tree, engine.StatusFile)
+	data, err := fs.ReadFile(tree, state.File)
 	if err != nil {
 		t.Fatal(err)
 	}

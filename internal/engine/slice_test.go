@@ -11,6 +11,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 // manySeeds declares n seeds of one object each.
@@ -69,7 +70,7 @@ func TestAPassEndsWithItsSlice(t *testing.T) {
 // published is how many open proposals the status on its branch names.
 func (w *world) published() int {
 	refs, _ := w.gitops.Fetch(context.Background(), "main")
-	status := w.gitops.filesAt(refs[layout.StatusBranch("main", "acme/test")])[engine.StatusFile]
+	status := w.gitops.filesAt(refs[layout.StatusBranch("main", "acme/test")])[state.File]
 	return strings.Count(status, "branch: furrow/main/tier/")
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/forge/plain"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/nursery"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 // world is a control plane, a GitOps repository, simulated clusters, and
@@ -323,7 +324,7 @@ func mustGiveReasons(t testing.TB, r *engine.Report) {
 		must(p.Reason, "%v", p)
 	}
 	for _, s := range r.Seeds {
-		if s.State == engine.Stalled {
+		if s.State == state.Stalled {
 			must(s.Reason, "seed %s: %s", s.Name, s.Message)
 		}
 		for _, p := range slices.Concat(s.Problems, s.Warnings) {
@@ -342,7 +343,7 @@ func mustGiveReasons(t testing.TB, r *engine.Report) {
 }
 
 // mustOfferWhatItNames: where a message names a command, that command has something to do.
-func (w *world) mustOfferWhatItNames(s engine.SeedReport) {
+func (w *world) mustOfferWhatItNames(s state.Seed) {
 	confirm := strings.Contains(s.Message, "'furrow confirm "+s.Name)
 	for _, t := range s.Tiers {
 		confirm = confirm || strings.Contains(t.Message, "'furrow confirm "+s.Name)

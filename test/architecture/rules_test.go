@@ -126,9 +126,10 @@ var places = []place{
 	{"internal/forge", edge, []string{"internal/core/layout", "internal/core/manifest", "internal/core/redact", "internal/core/truncate", "internal/backoff", "internal/git"}},
 	{"internal/probe", edge, []string{"api", "internal/core", "internal/backoff"}},
 	{"internal/nursery", edge, []string{"api", "internal/core", "internal/probe"}},
+	{"internal/state", edge, []string{"api", "internal/core/manifest", "internal/core/release"}},
 
 	{"internal/engine", engine, nil},
-	{"internal/controlplane", engine, []string{"api", "internal/core", "internal/render", "internal/backoff", "internal/git", "internal/forge", "internal/probe", "internal/engine"}},
+	{"internal/controlplane", engine, []string{"api", "internal/core", "internal/render", "internal/backoff", "internal/git", "internal/forge", "internal/probe", "internal/state", "internal/engine"}},
 	{"controllers", frontEnd, nil},
 	{"internal/standalone", frontEnd, nil},
 	{"internal/demo", frontEnd, []string{"internal/controlplane"}},
@@ -136,7 +137,7 @@ var places = []place{
 	{"internal/cli", cli, []string{
 		"api", "templates", "config", "internal/core", "internal/render", "internal/plugin", "internal/git",
 		"internal/forge", "internal/probe", "internal/nursery", "internal/engine", "internal/controlplane", "controllers",
-		"internal/standalone", "internal/demo", "internal/web",
+		"internal/standalone", "internal/demo", "internal/state", "internal/web",
 	}},
 	{".", mainPkg, []string{"internal/cli"}},
 	{"test", test, nil},

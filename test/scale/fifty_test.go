@@ -24,6 +24,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/state"
 	"github.com/furrow-dev/furrow/test/program"
 	"github.com/furrow-dev/furrow/test/servers"
 )
@@ -274,7 +275,7 @@ func (f *fifty) readStatus() {
 }
 
 func (f *fifty) findMerged(commit string) {
-	data, _, err := f.person.GetFile(f.gitea.AdminUser, "gitops", commit, engine.StatusFile)
+	data, _, err := f.person.GetFile(f.gitea.AdminUser, "gitops", commit, state.File)
 	f.must(err)
 	var report engine.Report
 	f.must(yaml.Unmarshal(data, &report))

@@ -1,0 +1,366 @@
+// Package state owns the one published model of a control plane: what every pass observed and did, for people and for
+// programs. The engine writes it; 'furrow status', 'kubectl furrow', the statuses of custom resources and every other
+// view are renderings of it. No view parses a message: what it compares or acts on is a field.
+//
+// Of core it uses two types, instead of copies that would have to be converted: manifest.Problem, which is how every
+// problem is reported, and release.State, the list of what a tier can be.
+//
+// Nothing here reads or writes; a State is a plain value.
+package state
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/release"
+)
+
+const (
+	// Kind is what a published state has in kind.
+	Kind = "Status"
+	// File is its file on the status branch.
+	File = "status.yaml"
+)
+
+// Current is the version of the model. A minor version adds fields; a major one changes what a field means.
+var Current = manifest.Version{Major: 1, Minor: 0}
+
+// State is what a pass has observed and done. As it is published it holds no time of its own pass, to let the state of a pass in
+// which nothing happened be the same.
+type State struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Version, Owner and Origin mean the same in every version, to let any Furrow see whose state it is.
+	Version manifest.Version `json:"version"`
+	Owner   string           `json:"owner"`
+	// Origin is the digest of where the control plane is kept.
+	Origin string `json:"origin,omitempty"`
+	// Revision of the control-plane repository that was read.
+	Revision string `json:"revision"`
+	// Interval is how often at least passes report, as in 1m0s; empty when they are made by hand.
+	Interval string `json:"interval,omitempty"`
+	// LastPass is when the pass was made that reported last. Readers take it from the
+	// commit that has the state.
+	LastPass time.Time `json:"lastPass,omitzero"`
+	// Problems are those of the control plane and of repositories as a whole.
+	Problems manifest.Problems `json:"problems,omitempty"`
+	// Stale is what cannot be read now, which is shown as it was read last.
+	Stale []Stale `json:"stale,omitempty"`
+	// Warnings name what is not read of the control plane, outside of seeds.
+	Warnings     manifest.Problems `json:"warnings,omitempty"`
+	Repositories []Repository      `json:"repositories,omitempty"`
+	Clusters     []Cluster         `json:"clusters,omitempty"`
+	Seeds        []Seed            `json:"seeds"`
+}
+
+// New is an empty state of the version that this Furrow writes.
+func New(owner, origin, revision string) State {
+	return State{APIVersion: v1alpha1.APIVersion, Kind: Kind, Version: Current, Owner: owner, Origin: origin, Revision: revision, Seeds: []Seed{}}
+}
+
+// Decode reads a published state: also one of a newer minor version, of which it leaves out what it does not know. Of a newer
+// major version it returns the owner and the origin alone, and a version error.
+func Decode(data []byte) (*State, error) {
+	var envelope struct {
+		Version manifest.Version `json:"version"`
+		Owner   string           `json:"owner"`
+		Origin  string           `json:"origin"`
+	}
+	if err := yaml.Unmarshal(data, &envelope); err != nil {
+		return nil, err
+	}
+	if err := Current.Reads(envelope.Version); err != nil {
+		return &State{Owner: envelope.Owner, Origin: envelope.Origin}, err
+	}
+	out := &State{}
+	if err := yaml.Unmarshal(data, out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Stale is what cannot be read, and since when.
+type Stale struct {
+	// Repo is a GitOps repository; empty for the control plane.
+	Repo  string    `json:"repo,omitempty"`
+	Since time.Time `json:"since"`
+}
+
+// Repository is a GitOps repository.
+type Repository struct {
+	Name string `json:"name"`
+	// URL without credentials.
+	URL string `json:"url"`
+	// Branch is the base branch.
+	Branch string `json:"branch"`
+	// Proposals counts the open ones.
+	Proposals int `json:"proposals,omitempty"`
+}
+
+// Cluster is a cluster that the control plane declares, or that a seed creates.
+type Cluster struct {
+	Name string `json:"name"`
+	// Role is Management or Workload, Repo the GitOps repository that has its path, and Hub the cluster whose reconciler acts
+	// for it; all empty of a cluster that a seed creates without a document.
+	Role string `json:"role,omitempty"`
+	Repo string `json:"repo,omitempty"`
+	Hub  string `json:"hub,omitempty"`
+	// Abandoned says that a person gave it up.
+	Abandoned bool `json:"abandoned,omitempty"`
+}
+
+// Seed is the state of one seed.
+type Seed struct {
+	// Namespace of its resource; empty where there are no custom resources.
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// State sums the tiers up: Stalled, or that of the tier that says most about what is to be done.
+	State string `json:"state"`
+	// Reason and Message say why a seed is Stalled; Problems are all that is wrong, with what each is about.
+	Reason   v1alpha1.Reason   `json:"reason,omitempty"`
+	Message  string            `json:"message,omitempty"`
+	Problems manifest.Problems `json:"problems,omitempty"`
+	Removal  bool              `json:"removal,omitempty"`
+	// Unconfirmed is what is removed once a person confirms it, for people: whatever says
+	// so in a message has it here too.
+	Unconfirmed []string `json:"unconfirmed,omitempty"`
+	Tiers       []Tier   `json:"tiers,omitempty"`
+	// Warnings are the plan's, and name the files that are not read.
+	Warnings manifest.Problems `json:"warnings,omitempty"`
+}
+
+// Tier is the state of one tier.
+type Tier struct {
+	Cluster string `json:"cluster"`
+	Ordinal int    `json:"ordinal"`
+	// Level orders the tiers of all clusters: those of a lower level come first.
+	Level int           `json:"level"`
+	State release.State `json:"state"`
+	// Reason is why it is in that state; On, Object and Path are the cluster, the object there and the path that this
+	// is about, where it is about others than the tier itself.
+	Reason  v1alpha1.Reason `json:"reason,omitempty"`
+	On      string          `json:"on,omitempty"`
+	Object  string          `json:"object,omitempty"`
+	Path    string          `json:"path,omitempty"`
+	Message string          `json:"message,omitempty"`
+	// Since is when the tier was first seen in this state.
+	Since time.Time `json:"since,omitzero"`
+	// Waits are the edges to tiers that are not Released, and After those to the ones that are: together all that it
+	// depends on.
+	Waits []Edge `json:"waits,omitempty"`
+	After []Edge `json:"after,omitempty"`
+	// Amended says how to see what a person changed before merging.
+	Amended string `json:"amended,omitempty"`
+	// Retry says that a person's retry has the tier proposed again.
+	Retry bool `json:"retry,omitempty"`
+	// Foreign are files at the tier's paths on the base branch that others put there: the
+	// tier's proposal, once a person retries it, deletes or replaces them.
+	Foreign []string `json:"foreign,omitempty"`
+	// Proposal is the open proposal, or the rejected one.
+	Proposal *Proposal `json:"proposal,omitempty"`
+	Objects  int       `json:"objects"`
+	// Wants is the digest of the tier's entries. It is not published.
+	Wants string `json:"-"`
+}
+
+// Edge is a tier that another one depends on, and why.
+type Edge struct {
+	Tier   string          `json:"tier"`
+	State  release.State   `json:"state,omitempty"`
+	Reason v1alpha1.Reason `json:"reason,omitempty"`
+	Why    string          `json:"why"`
+}
+
+// Proposal says where people find a proposal.
+type Proposal struct {
+	Repo   string `json:"repo"`
+	Branch string `json:"branch"`
+	Title  string `json:"title,omitempty"`
+	URL    string `json:"url,omitempty"`
+	// Gate says why the proposal must not be merged now; empty when it may be.
+	Gate string `json:"gate,omitempty"`
+	// GateReason is the reason of that.
+	GateReason v1alpha1.Reason `json:"gateReason,omitempty"`
+}
+
+// Stalled is the state of a seed that a person has to deal with.
+const Stalled = "Stalled"
+
+// Done says that every tier of every seed is where it should be.
+func (s *State) Done() bool {
+	return len(s.Problems) == 0 && !slices.ContainsFunc(s.Seeds, func(one Seed) bool {
+		return one.State != string(release.Released) && one.State != string(release.Gone)
+	})
+}
+
+// Seed returns one seed.
+func (s *State) Seed(name string) (*Seed, bool) {
+	i := slices.IndexFunc(s.Seeds, func(one Seed) bool { return one.Name == name })
+	if i < 0 {
+		return nil, false
+	}
+	return &s.Seeds[i], true
+}
+
+// KeepSince has what an earlier state has too be as old as it was there: what cannot be read, and tiers in the same state.
+func (s *State) KeepSince(had *State) {
+	for i := range s.Stale {
+		for _, before := range had.Stale {
+			if before.Repo == s.Stale[i].Repo {
+				s.Stale[i].Since = earlier(s.Stale[i].Since, before.Since)
+			}
+		}
+	}
+	for i := range s.Seeds {
+		before, ok := had.Seed(s.Seeds[i].Name)
+		if !ok {
+			continue
+		}
+		for j := range s.Seeds[i].Tiers {
+			t := &s.Seeds[i].Tiers[j]
+			if was := before.tier(t.Cluster, t.Ordinal, j); was != nil && was.State == t.State {
+				t.Since = earlier(t.Since, was.Since)
+			}
+		}
+	}
+}
+
+// Date has the tiers whose state is new be in it since now.
+func (s *State) Date(now time.Time) {
+	for i := range s.Seeds {
+		for j := range s.Seeds[i].Tiers {
+			if t := &s.Seeds[i].Tiers[j]; t.Since.IsZero() {
+				t.Since = now.UTC().Truncate(time.Second)
+			}
+		}
+	}
+}
+
+// earlier is the earlier of two times of which one may not be known.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// tier finds a tier, which is likely the one at a position.
+func (s *Seed) tier(cluster string, ordinal, likely int) *Tier {
+	is := func(t Tier) bool { return t.Cluster == cluster && t.Ordinal == ordinal }
+	if likely < len(s.Tiers) && is(s.Tiers[likely]) {
+		return &s.Tiers[likely]
+	}
+	if i := slices.IndexFunc(s.Tiers, is); i >= 0 {
+		return &s.Tiers[i]
+	}
+	return nil
+}
+
+// Shut says that the tier has an open proposal that must not be merged now.
+func (t *Tier) Shut() bool { return t.Proposal != nil && t.Proposal.Gate != "" }
+
+// WaitsForReview says that a person is to merge the tier's proposal, or to reject it.
+func (t *Tier) WaitsForReview() bool {
+	return t.State == release.Proposed && t.Proposal != nil && !t.Shut() && t.Reason != v1alpha1.ReasonEditedOnPlainGit
+}
+
+// IsSettled says that the tier is where it should be.
+func (t *Tier) IsSettled() bool { return t.State == release.Released || t.State == release.Gone }
+
+// UrgentAs is the state as which the tier counts for what is to be done: a proposal that
+// waits for other tiers is nothing for a person to do.
+func (t *Tier) UrgentAs() release.State {
+	if t.State == release.Proposed && t.Shut() && len(t.Waits) > 0 {
+		return release.Blocked
+	}
+	return t.State
+}
+
+// OnePerProposal leaves out tiers whose proposal an earlier one has already, and those without
+// a proposal: several tiers may share one.
+func OnePerProposal(tiers []Tier) []Tier {
+	seen := map[string]bool{"": true}
+	return slices.DeleteFunc(slices.Clone(tiers), func(t Tier) bool {
+		key := ""
+		if t.Proposal != nil {
+			key = t.Proposal.Repo + " " + t.Proposal.Branch + " " + t.Proposal.URL
+		}
+		had := seen[key]
+		seen[key] = true
+		return had
+	})
+}
+
+// ForReview are the tiers whose proposals wait for a person, one for each proposal.
+func ForReview(tiers []Tier) []Tier {
+	return slices.DeleteFunc(OnePerProposal(tiers), func(t Tier) bool { return !t.WaitsForReview() })
+}
+
+// ManyProposals says that so many proposals wait for a person that grouping is suggested; nil
+// where it is not.
+func (s *Seed) ManyProposals() *manifest.Problem {
+	i := slices.IndexFunc(s.Warnings, func(w manifest.Problem) bool { return w.Reason == v1alpha1.ReasonManyProposals })
+	if i < 0 {
+		return nil
+	}
+	return &s.Warnings[i]
+}
+
+// maxForReview is how many proposals of a seed may wait for a person before grouping is suggested.
+const maxForReview = 20
+
+// SuggestGrouping warns of more proposals than a person likes to read one by one.
+func (s *Seed) SuggestGrouping(by v1alpha1.GroupBy) {
+	open := len(ForReview(s.Tiers))
+	if open <= maxForReview || by != "" {
+		return
+	}
+	s.Warnings = append(s.Warnings, manifest.Problem{
+		Reason: v1alpha1.ReasonManyProposals, Seed: s.Name, Field: "spec.rollout.groupBy", Message: fmt.Sprintf("%d proposals wait for review", open),
+		Next: "To have tiers proposed together, set spec.rollout.groupBy of the Seed to Level, Cluster or Seed.",
+	})
+}
+
+// urgency has the states by how much they say about what is to be done: those that
+// need a person first, then what is under way.
+var urgency = []release.State{
+	release.Held, release.Failed, release.Rejected, release.Reverted, release.Outdated, release.Proposed, release.Queued,
+	release.Merged, release.Progressing, release.Blocked, release.Released, release.Gone,
+}
+
+// MostUrgent is the tier that says most about what is to be done, the first of
+// those that say the same; nil of none.
+func MostUrgent(tiers []Tier) *Tier {
+	for _, s := range urgency {
+		if i := slices.IndexFunc(tiers, func(t Tier) bool { return t.UrgentAs() == s }); i >= 0 {
+			return &tiers[i]
+		}
+	}
+	return nil
+}
+
+// Urgency orders states of tiers and seeds: what needs a person first, what nothing
+// is known of right after.
+func Urgency(state string) int {
+	if state == Stalled {
+		return -2
+	}
+	return slices.Index(urgency, release.State(state))
+}
+
+// Summary is the state of a seed or planting with these tiers.
+func Summary(tiers []Tier) string {
+	if t := MostUrgent(tiers); t != nil {
+		return string(t.State)
+	}
+	return string(release.Released) // of no tiers: other seeds have all that it wants
+}
+
+// Compare orders seeds by name.
+func (s Seed) Compare(other Seed) int { return strings.Compare(s.Name, other.Name) }
