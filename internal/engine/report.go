@@ -82,7 +82,7 @@ func (o *observation) report(d *pass.Decision, done *outcome) *Report {
 		}
 		repo := RepoReport{URL: git.Remote{URL: o.engine.loaded.Repos[name].Spec.URL}.String(), Head: r.head, Proposals: o.countProposals(d, r), Err: err}
 		out.Repos[name] = repo
-		out.Repositories = append(out.Repositories, state.Repository{Name: name, URL: repo.URL, Branch: r.facts.Base, Proposals: repo.Proposals})
+		out.Repositories = append(out.Repositories, state.Repository{Name: name, URL: repo.URL, Branch: r.facts.Base})
 	}
 	out.Problems = append(out.Problems, done.problemsOf("")...)
 	for _, name := range slices.Sorted(maps.Keys(d.Seeds)) {
@@ -92,6 +92,7 @@ func (o *observation) report(d *pass.Decision, done *outcome) *Report {
 		}
 	}
 	out.Clusters = o.clusters(&out.State)
+	out.CountProposals()
 	if o.engine.last != nil {
 		out.KeepSince(o.engine.last)
 	}

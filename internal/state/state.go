@@ -231,6 +231,21 @@ func (s *State) KeepSince(had *State) {
 	}
 }
 
+// CountProposals notes how many proposals are open in each repository.
+func (s *State) CountProposals() {
+	open := map[string]int{}
+	for i := range s.Seeds {
+		for _, t := range OnePerProposal(s.Seeds[i].Tiers) {
+			if t.State != release.Rejected {
+				open[t.Proposal.Repo]++
+			}
+		}
+	}
+	for i := range s.Repositories {
+		s.Repositories[i].Proposals = open[s.Repositories[i].Name]
+	}
+}
+
 // Date has the tiers whose state is new be in it since now.
 func (s *State) Date(now time.Time) {
 	for i := range s.Seeds {
