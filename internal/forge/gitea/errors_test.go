@@ -246,10 +246,20 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// Between the listing and the act a person closes the pull request.
-func TestWhatAPersonClosedMeanwhileIsNotOpenedAgainWithTheSameWants(t *testing.T) {
+// Between the listing and the act a person closes the pull request, or merges it: with what they have seen, or with what
+// was pushed since.
+func TestWhatAPersonClosedMeanwhileIsNotOpenedAgain(t *testing.T) {
 	t.Parallel()
-	for wants, again := range map[string]bool{"w1": false, "w2": true} {
+	cases := map[string]struct {
+		wants, closed string
+		again         bool
+	}{
+		"rejected with the same Wants": {"w1", `"closed"`, false},
+		"rejected with other Wants":    {"w2", `"closed"`, true},
+		"merged with the same Wants":   {"w1", `"closed","merged":true`, false},
+		"merged with other Wants":      {"w2", `"closed","merged":true`, false},
+	}
+	for name, c := range cases {
 		opened := 0
 		var head string
 		f, refs := newStub(t, gitea.Options{Token: secret}, func(w http.ResponseWriter, r *http.Request) {
@@ -259,7 +269,7 @@ func TestWhatAPersonClosedMeanwhileIsNotOpenedAgainWithTheSameWants(t *testing.T
 				w.WriteHeader(http.StatusCreated)
 				_, _ = fmt.Fprint(w, pullOf(8, head))
 			case r.Method == http.MethodPatch:
-				_, _ = fmt.Fprint(w, strings.Replace(pullOf(7, head), `"open"`, `"closed"`, 1))
+				_, _ = fmt.Fprint(w, strings.Replace(pullOf(7, head), `"open"`, c.closed, 1))
 			case strings.HasSuffix(r.URL.Path, "/pulls"):
 				_, _ = fmt.Fprintf(w, "[%s]", pullOf(7, head))
 			default:
@@ -271,9 +281,9 @@ func TestWhatAPersonClosedMeanwhileIsNotOpenedAgainWithTheSameWants(t *testing.T
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = f.Propose(t.Context(), forge.Request{Branch: branch, Carried: forge.Alone(edge, wants), Title: "Plant it anew", Head: refs["main"]})
-		if forge.IsGone(err) == again || (opened == 1) != again {
-			t.Errorf("with %s: got %v, and %d were opened", wants, err, opened)
+		_, err = f.Propose(t.Context(), forge.Request{Branch: branch, Carried: forge.Alone(edge, c.wants), Title: "Plant it anew", Head: refs["main"]})
+		if forge.IsGone(err) == c.again || (opened == 1) != c.again {
+			t.Errorf("%s: got %v, and %d were opened", name, err, opened)
 		}
 	}
 }

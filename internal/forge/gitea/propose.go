@@ -79,6 +79,9 @@ func (f *Forge) openOrUpdate(ctx context.Context, r forge.Request) (row, error) 
 		if err != nil || now.open {
 			return now, err
 		}
+		if now.merged { // perhaps with what was pushed just now: the base branch says
+			return row{}, fmt.Errorf("propose %s: pull request #%d was merged meanwhile: %w", r.Branch, at.number, forge.ErrGone)
+		}
 		if err := f.mayFollow(at, r); err != nil {
 			return row{}, err
 		}
@@ -106,7 +109,7 @@ func (f *Forge) openOrUpdate(ctx context.Context, r forge.Request) (row, error) 
 }
 
 // mayFollow says that a new pull request may follow one that was open when it was
-// listed, and is closed now. With the same Wants it may not: that is what a person
+// listed, and is closed unmerged now. With the same Wants it may not: that is what a person
 // has just decided about.
 func (f *Forge) mayFollow(was row, r forge.Request) error {
 	text, tip, err := f.carriedBy(was)
