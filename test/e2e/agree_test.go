@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -137,27 +136,6 @@ func tellOfTheParts(t *testing.T, options ...storyOption) (made []proposed) {
 		s.awaitEmpty()
 	})
 	return made
-}
-
-// attachEdge starts an edge that the management cluster's Flux reconciles, as people do who have one.
-func (s *story) attachEdge(t *testing.T, name string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
-	defer cancel()
-	cluster, err := servers.StartCluster(ctx, servers.ClusterOptions{Name: name, Dir: filepath.Join(s.dir, "clusters", name), Audit: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.provideClusters(client.ObjectKey{})
-	s.provider.mu.Lock()
-	s.provider.edges[client.ObjectKey{Name: name}] = &edge{cluster: cluster, initialized: true}
-	s.provider.mu.Unlock()
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name + "-kubeconfig"}, Data: map[string][]byte{"value": cluster.KubeConfig},
-	}
-	if err := s.world.mgmt.Client().Create(ctx, secret); err != nil {
-		t.Fatal(err)
-	}
 }
 
 var planLine = regexp.MustCompile(`(?m)^Furrow-Plan: ([0-9a-f]{40})$`)

@@ -80,6 +80,11 @@ func (s *story) clusters() map[string]*servers.Cluster {
 	return clusters
 }
 
+// shares says that other stories use a cluster too.
+func (s *story) shares(cluster *servers.Cluster) bool {
+	return cluster == s.world.mgmt || slices.Contains(shared.world.sites, cluster)
+}
+
 // offences are what goes against the law so far, by what API servers and Flux have logged: an apply or dry run of anything
 // that was refused, whatever for and by whom, a change that Flux asked for before the cluster was told initialised, and a
 // change of any cluster by furrow itself, but for what its controller's roles let it change on its own.
@@ -90,7 +95,7 @@ func (s *story) offences() ([]string, error) {
 		events, err := cluster.AuditEvents()
 		errs = append(errs, err)
 		for _, e := range events {
-			refused := isApply(e) && e.Refused() && (name != "mgmt" || s.concerns(e))
+			refused := isApply(e) && e.Refused() && (!s.shares(cluster) || s.concerns(e))
 			tooSoon := s.provider != nil && s.provider.tooSoon(name, e)
 			if refused || tooSoon || strings.HasPrefix(e.UserAgent, "furrow") && !isController(e) {
 				found = append(found, describe(name, e))
@@ -136,7 +141,7 @@ func isRefusal(failure string) bool {
 	return missing.MatchString(failure)
 }
 
-// concerns says that an event on the management cluster is about something of the story. What is in no namespace has the
+// concerns says that an event on a cluster that stories share is about something of the story. What is in no namespace has the
 // story's in its name, as gadgets.story-crash.example.com.
 func (s *story) concerns(e servers.AuditEvent) bool {
 	if e.ObjectRef.Namespace != "" {

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -78,19 +79,36 @@ func listBranches(client *sdk.Client, r *repository) ([]string, error) {
 	}
 }
 
-// tierPrefix is that of the branches that proposals come from.
-const tierPrefix = "furrow/main/tier/"
+// tierPrefix and groupPrefix are those of the branches that proposals come from: of one tier, and of a group.
+const tierPrefix, groupPrefix = "furrow/main/tier/", "furrow/main/group/"
 
-// tierOf is the tier that a pull request carries, as seed/cluster/number; empty where it is none of furrow's.
+// tierOf is the tier that a pull request carries, as seed/cluster/number, or its group, as seed/group; empty where it is
+// none of furrow's.
 func tierOf(pull *sdk.PullRequest) string {
 	if pull.Head == nil {
 		return ""
 	}
-	tier, ok := strings.CutPrefix(pull.Head.Name, tierPrefix)
-	if !ok {
-		return ""
+	for _, prefix := range []string{tierPrefix, groupPrefix} {
+		if tier, ok := strings.CutPrefix(pull.Head.Name, prefix); ok {
+			return tier
+		}
 	}
-	return tier
+	return ""
+}
+
+var tierLine = regexp.MustCompile(`(?m)^Furrow-Tier: (\S+/)tier-(\d+)`)
+
+// tiersOf are the tiers that a pull request carries, in order: the one that its branch names, or those that its text says.
+func tiersOf(pull *sdk.PullRequest) []string {
+	if strings.HasPrefix(pull.Head.Name, tierPrefix) {
+		return []string{tierOf(pull)}
+	}
+	var tiers []string
+	for _, line := range tierLine.FindAllStringSubmatch(pull.Body, -1) {
+		tiers = append(tiers, line[1]+line[2])
+	}
+	slices.Sort(tiers)
+	return tiers
 }
 
 // pullNames names pull requests for people.

@@ -12,7 +12,6 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/furrow-dev/furrow/test/servers"
@@ -163,13 +162,7 @@ func (s *hublessStory) giveKubeConfig(cluster *servers.Cluster) {
 		}
 		return
 	}
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: cluster.Name + "-kubeconfig"},
-		Data:       map[string][]byte{"value": cluster.KubeConfig},
-	}
-	if err := s.world.mgmt.Client().Create(s.t.Context(), secret); err != nil {
-		s.t.Fatal(err)
-	}
+	s.story.giveKubeConfig(cluster)
 }
 
 // makeRoot commits the directory that a cluster's root is to sync.

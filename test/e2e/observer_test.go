@@ -170,7 +170,7 @@ func (o *observer) look(ctx context.Context) {
 			if checked, first := o.sight(pull); first {
 				o.done.Go(func() {
 					defer close(checked)
-					o.check(ctx, pull)
+					o.checkAll(ctx, pull)
 				})
 			}
 		}
@@ -215,12 +215,22 @@ func (o *observer) checked(pull *sdk.PullRequest) (ok bool, why string) {
 	}
 }
 
-// check checks that a pull request was opened when it might be.
-func (o *observer) check(ctx context.Context, pull *sdk.PullRequest) {
-	tier := tierOf(pull)
+// checkAll checks that a pull request was opened, or brought up to date, when each of its tiers might be proposed.
+func (o *observer) checkAll(ctx context.Context, pull *sdk.PullRequest) {
+	tiers := tiersOf(pull)
+	if len(tiers) == 0 {
+		o.violation("#%d comes from branch %s, and names no tiers", pull.Index, pull.Head.Name)
+	}
+	for _, tier := range tiers {
+		o.check(ctx, pull, tier)
+	}
+}
+
+// check checks a tier of a pull request.
+func (o *observer) check(ctx context.Context, pull *sdk.PullRequest, tier string) {
 	parts := strings.Split(tier, "/")
 	if len(parts) != 3 {
-		o.violation("#%d comes from branch %s, which names no tier", pull.Index, pull.Head.Name)
+		o.violation("#%d carries %s, which names no tier", pull.Index, tier)
 		return
 	}
 	if err := o.story.gitops.fetch(); err != nil {
@@ -237,9 +247,9 @@ func (o *observer) check(ctx context.Context, pull *sdk.PullRequest) {
 			continue
 		}
 		if t.gone() {
-			o.checkRemoval(ctx, pull, parts[0], plan, t)
+			o.checkRemoval(ctx, pull, tier, plan, t)
 		} else {
-			o.checkPrerequisites(ctx, pull, parts[0], plan, t)
+			o.checkPrerequisites(ctx, pull, tier, plan, t)
 		}
 		return
 	}
@@ -247,16 +257,17 @@ func (o *observer) check(ctx context.Context, pull *sdk.PullRequest) {
 }
 
 // checkRemoval checks that nothing is left of what depends on a tier that is to go.
-func (o *observer) checkRemoval(ctx context.Context, pull *sdk.PullRequest, seed string, plan *planned, t plannedTier) {
+func (o *observer) checkRemoval(ctx context.Context, pull *sdk.PullRequest, tier string, plan *planned, t plannedTier) {
+	seed, _, _ := strings.Cut(tier, "/")
 	var names []string
 	for _, dependent := range plan.dependents(t.Cluster, t.Ordinal) {
 		names = append(names, tierName(seed, dependent.Cluster, dependent.Ordinal))
 		where, err := o.whereIs(ctx, client.ObjectKey{Namespace: dependent.Object.Namespace, Name: dependent.Object.Name})
 		if where != "" || err != nil {
-			o.violation("#%d removes %s while Kustomization %s is still there (%s, %v)", pull.Index, tierOf(pull), dependent.Object.Name, where, err)
+			o.violation("#%d removes %s while Kustomization %s is still there (%s, %v)", pull.Index, tier, dependent.Object.Name, where, err)
 		}
 	}
-	o.checkReport(ctx, pull, names, "Gone")
+	o.checkReport(ctx, pull, tier, names, "Gone")
 }
 
 // whereIs is the cluster that has a Kustomization, empty where none has it: the management cluster has those that it
@@ -281,7 +292,8 @@ func (o *observer) whereIs(ctx context.Context, key client.ObjectKey) (cluster s
 }
 
 // checkPrerequisites checks that all that a tier waits for is released.
-func (o *observer) checkPrerequisites(ctx context.Context, pull *sdk.PullRequest, seed string, plan *planned, t plannedTier) {
+func (o *observer) checkPrerequisites(ctx context.Context, pull *sdk.PullRequest, tier string, plan *planned, t plannedTier) {
+	seed, _, _ := strings.Cut(tier, "/")
 	var names []string
 	for _, pre := range t.Prerequisites {
 		of, at := seed, plan
@@ -291,19 +303,28 @@ func (o *observer) checkPrerequisites(ctx context.Context, pull *sdk.PullRequest
 		name := tierName(of, pre.Cluster, pre.Ordinal)
 		names = append(names, name)
 		if at == nil {
-			o.violation("#%d %s: there is no plan of its prerequisite %s", pull.Index, tierOf(pull), name)
+			o.violation("#%d %s: there is no plan of its prerequisite %s", pull.Index, tier, name)
 			continue
 		}
 		needed, ok := at.tier(pre.Cluster, pre.Ordinal)
 		if !ok {
-			o.violation("#%d %s: the plan has no tier %s", pull.Index, tierOf(pull), name)
+			o.violation("#%d %s: the plan has no tier %s", pull.Index, tier, name)
 			continue
 		}
-		if why := o.notReleased(ctx, of, at, needed, pull.Created.Unix()); why != "" {
-			o.violation("#%d %s was opened before %s was released: %s", pull.Index, tierOf(pull), name, why)
+		if why := o.notReleased(ctx, of, at, needed, proposedAt(pull)); why != "" {
+			o.violation("#%d %s was opened before %s was released: %s", pull.Index, tier, name, why)
 		}
 	}
-	o.checkReport(ctx, pull, names, "Released")
+	o.checkReport(ctx, pull, tier, names, "Released")
+}
+
+// proposedAt is when a pull request was opened or, where it is of a group, which others may join, when it was brought up to
+// date, in seconds.
+func proposedAt(pull *sdk.PullRequest) int64 {
+	if strings.HasPrefix(pull.Head.Name, groupPrefix) {
+		return pull.Updated.Unix()
+	}
+	return pull.Created.Unix()
 }
 
 // notReleased says, by Git and the clusters alone, what was missing for a tier to be released at a time in seconds.
@@ -377,26 +398,26 @@ func (o *observer) exists(ctx context.Context, cluster, id string) error {
 }
 
 // checkReport checks that furrow's own report has the tiers in a state, when it shows the pull request.
-func (o *observer) checkReport(ctx context.Context, pull *sdk.PullRequest, tiers []string, state string) {
+func (o *observer) checkReport(ctx context.Context, pull *sdk.PullRequest, tier string, tiers []string, state string) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for ; ctx.Err() == nil; pause(ctx, o.every) {
 		r := o.story.status()
-		if shown := r.tier(tierOf(pull)).Proposal; shown == nil || shown.URL != pull.HTMLURL {
+		if shown := r.tier(tier).Proposal; shown == nil || shown.URL != pull.HTMLURL {
 			if !o.story.runs() {
 				return // it was stopped before it could report
 			}
 			continue
 		}
-		for _, tier := range tiers {
-			if is := r.tier(tier).State; is != state && (state != "Gone" || is != "") {
-				o.violation("#%d %s was opened, and furrow reports %s as %q", pull.Index, tierOf(pull), tier, is)
+		for _, other := range tiers {
+			if is := r.tier(other).State; is != state && (state != "Gone" || is != "") {
+				o.violation("#%d %s was opened, and furrow reports %s as %q", pull.Index, tier, other, is)
 			}
 		}
 		return
 	}
 	if o.story.runs() && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		o.violation("#%d %s was opened, and furrow did not report it for %s", pull.Index, tierOf(pull), limit)
+		o.violation("#%d %s was opened, and furrow did not report it for %s", pull.Index, tier, limit)
 	}
 }
 

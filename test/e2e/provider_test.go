@@ -55,6 +55,8 @@ type edge struct {
 	began, told time.Time
 	// gone says that the Cluster is no more, and the servers are stopped.
 	gone bool
+	// shared says that other stories have the cluster too: it is not stopped with this one.
+	shared bool
 }
 
 // provideClusters lets Cluster objects of the story bring clusters into being.
@@ -386,7 +388,7 @@ func (p *provider) end() {
 		t.Error(err)
 	}
 	for key, e := range p.edges {
-		if e.cluster == nil {
+		if e.cluster == nil || e.shared {
 			continue
 		}
 		if err := e.cluster.Stop(); err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
@@ -17,11 +18,12 @@ type report struct {
 }
 
 type seedReport struct {
-	Name    string       `json:"name"`
-	State   string       `json:"state"`
-	Message string       `json:"message"`
-	Removal bool         `json:"removal"`
-	Tiers   []tierReport `json:"tiers"`
+	Name    string          `json:"name"`
+	State   string          `json:"state"`
+	Message string          `json:"message"`
+	Reason  v1alpha1.Reason `json:"reason"`
+	Removal bool            `json:"removal"`
+	Tiers   []tierReport    `json:"tiers"`
 }
 
 type tierReport struct {

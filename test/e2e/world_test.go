@@ -37,6 +37,10 @@ type world struct {
 	mgmt  *servers.Cluster
 	watch client.WithWatch
 	flux  *servers.Flux
+	// sites are the clusters that stories share beside it, in order of siteNames; startSites starts them.
+	sites     []*servers.Cluster
+	siteStart sync.Once
+	siteErr   error
 	// furrow is the program.
 	furrow string
 }
@@ -147,6 +151,9 @@ func (w *world) end(failed bool) error {
 		return nil
 	}
 	var errs []error
+	for _, site := range w.sites {
+		errs = append(errs, site.Stop())
+	}
 	if w.mgmt != nil {
 		errs = append(errs, w.mgmt.Stop())
 	}
@@ -154,7 +161,7 @@ func (w *world) end(failed bool) error {
 		errs = append(errs, w.gitea.Stop())
 	}
 	if failed {
-		for _, name := range []string{"mgmt", "gitea"} {
+		for _, name := range append([]string{"mgmt", "gitea"}, siteNames...) {
 			fmt.Fprintln(os.Stderr, "logs:", keepLogs("world", name, filepath.Join(w.dir, name, "logs")))
 		}
 	}
