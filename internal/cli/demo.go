@@ -162,7 +162,7 @@ func (d *demoRun) step(ctx context.Context, seen standalone.Seen) error {
 			return err
 		}
 		for _, m := range l.proposal.Tiers {
-			d.log.sayTier(m.Tier.Seed, m.Tier.Cluster+" tier "+m.Tier.Number(), "merged", "by the demo, as a reviewer would")
+			d.log.sayTier(m.Tier.Seed, m.Tier.Name(), "merged", "by the demo, as a reviewer would")
 		}
 	}
 	if len(all) > 0 || seen.Report.Changed || !seen.Report.Done() {

@@ -296,18 +296,14 @@ func planTable(w io.Writer, p *plan.Plan) {
 	}
 	fmt.Fprintf(w, "Seed %s: %s in %s on %s\n", p.Seed, plural(objects, "object"), plural(len(p.Tiers), "tier"), plural(len(clusters), "cluster"))
 	for _, t := range p.InOrder() {
-		fmt.Fprintf(w, "\n%s tier %02d", t.Cluster, t.Ordinal)
+		fmt.Fprintf(w, "\n%s", t)
 		if len(t.Prerequisites) == 0 {
 			fmt.Fprintln(w, " (waits for nothing)")
 		} else {
 			fmt.Fprintln(w)
 		}
 		for _, pre := range t.Prerequisites {
-			seed := ""
-			if pre.Seed != "" {
-				seed = "seed " + pre.Seed + " on "
-			}
-			fmt.Fprintf(w, "  after %s%s tier %02d: %s\n", seed, pre.Cluster, pre.Ordinal, pre.Why)
+			fmt.Fprintf(w, "  after %s: %s\n", pre, pre.Why)
 		}
 		var lines [][]string
 		for _, o := range p.Objects(t) {

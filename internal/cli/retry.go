@@ -128,7 +128,7 @@ func retry(ctx context.Context, a *asking) error {
 			return err
 		}
 		for _, t := range rejected {
-			tiers = append(tiers, fmt.Sprintf("%s tier %s (Rejected)", t.Cluster, t.Number()))
+			tiers = append(tiers, t.Name()+" (Rejected)")
 		}
 		if len(tiers) == 0 {
 			fmt.Fprintf(a.out, "Nothing to retry: no tier of seed %s is rejected, reverted or held by foreign content. %s\n", a.seed, a.asOf())

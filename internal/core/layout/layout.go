@@ -36,7 +36,18 @@ type Tier struct {
 // Number is the ordinal as names and paths have it: 00, 01, …
 func (t Tier) Number() string { return fmt.Sprintf("%02d", t.Ordinal) }
 
-// String names the tier for people.
+// Name is what people call the tier within its seed, as in "edge-1 tier 01".
+func (t Tier) Name() string { return t.Cluster + " tier " + t.Number() }
+
+// NameIn is what people call the tier where they speak of a seed, which may be another one.
+func (t Tier) NameIn(seed string) string {
+	if t.Seed == seed {
+		return t.Name()
+	}
+	return "seed " + t.Seed + " on " + t.Name()
+}
+
+// String is the tier's name in records, as in "web/edge-1/tier-01".
 func (t Tier) String() string { return t.Seed + "/" + t.Cluster + "/tier-" + t.Number() }
 
 // MarshalText makes a tier usable as a key in JSON and YAML.

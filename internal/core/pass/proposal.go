@@ -61,7 +61,7 @@ func (d *decider) describe(s *Seed, r *Repo, t *plan.Tier) template.Proposal {
 		Amends: r.Amends, From: template.Ordinary(s.Plan.From), Revision: template.Ordinary(s.Plan.Revision),
 	}
 	for _, pre := range t.Prerequisites {
-		vars.Prerequisites = append(vars.Prerequisites, template.Prerequisite{Tier: prerequisiteName(pre), Why: template.Code(pre.Why)})
+		vars.Prerequisites = append(vars.Prerequisites, template.Prerequisite{Tier: pre.String(), Why: template.Code(pre.Why)})
 	}
 	vars.Differs = d.differs(s.Plan, t)
 	for _, o := range s.Plan.Objects(t) {
@@ -239,14 +239,6 @@ func codeList(paths []string) []string {
 		out = append(out, template.Code(at))
 	}
 	return firstOf(out, maxFiles)
-}
-
-func prerequisiteName(p plan.Prerequisite) string {
-	name := fmt.Sprintf("%s tier %02d", p.Cluster, p.Ordinal)
-	if p.Seed != "" {
-		name = "seed " + p.Seed + " on " + name
-	}
-	return name
 }
 
 // maxNames is how many objects of a kind a proposal names.

@@ -14,7 +14,6 @@ package plan
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -335,4 +334,9 @@ func (p *Plan) Implied() []string {
 func (t *Tier) String() string { return Reference{Cluster: t.Cluster, Ordinal: t.Ordinal}.String() }
 
 // String names the tier for people.
-func (r Reference) String() string { return fmt.Sprintf("%s tier %02d", r.Cluster, r.Ordinal) }
+func (r Reference) String() string { return layout.Tier{Cluster: r.Cluster, Ordinal: r.Ordinal}.Name() }
+
+// String names the tier for people, with its seed where that is another one.
+func (p Prerequisite) String() string {
+	return layout.Tier{Seed: p.Seed, Cluster: p.Cluster, Ordinal: p.Ordinal}.NameIn("")
+}

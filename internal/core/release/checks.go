@@ -175,11 +175,7 @@ func blocked(d *decision) (TierStatus, bool) {
 
 // WaitText says what a tier of a seed waits for.
 func WaitText(seed string, waits []Wait) string {
-	name := fmt.Sprintf("%s tier %s", waits[0].Tier.Cluster, waits[0].Tier.Number())
-	if waits[0].Tier.Seed != seed {
-		name = "seed " + waits[0].Tier.Seed + " on " + name
-	}
-	message := fmt.Sprintf("waits for %s (%s): %s", name, waits[0].State, waits[0].Why)
+	message := fmt.Sprintf("waits for %s (%s): %s", waits[0].Tier.NameIn(seed), waits[0].State, waits[0].Why)
 	if n := len(waits) - 1; n > 0 {
 		message += fmt.Sprintf("; and %d more", n)
 	}

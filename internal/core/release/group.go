@@ -270,5 +270,5 @@ func inGroup(of []layout.Tier, tier layout.Tier, text string) string {
 	if len(of) == 1 {
 		return text
 	}
-	return fmt.Sprintf("%s tier %s: %s", tier.Cluster, tier.Number(), text)
+	return tier.Name() + ": " + text
 }
