@@ -1,5 +1,5 @@
-// Package backoff owns the one rule for servers that fail: they are left alone for a
-// pause that grows with each failure in a row, and never shorter than they ask for.
+// Package backoff owns the one rule for servers that fail: no request for a pause that
+// grows with each failure in a row, and is never shorter than the server asks for.
 //
 // The pauses are those of wait.Backoff. Nothing here reads a clock or waits by itself,
 // except Sleep.
@@ -56,7 +56,7 @@ func (c *Cooldown) Err(now time.Time) error {
 	return nil
 }
 
-// Active says that the server is to be left alone.
+// Active reports whether requests must wait.
 func (c *Cooldown) Active(now time.Time) bool { return now.Before(c.until) }
 
 // Succeed ends the pause; the next one is short again.

@@ -42,9 +42,9 @@ func (p Place) SeedFile() string { return filepath.Join(p.ControlPlane(), "seeds
 // UpdateFile is the next version of the seed.
 func (p Place) UpdateFile() string { return filepath.Join(p.Dir, "update", Seed+".yaml") }
 
-// Prepare makes the repositories. A directory that has them already is left as
-// it is, so that a demo that was stopped carries on; any other that is not
-// empty is refused.
+// Prepare makes the repositories. It leaves a directory that already has them
+// unchanged, so that an interrupted demo continues, and refuses any other
+// directory that is not empty.
 func Prepare(ctx context.Context, dir string) (place Place, again bool, err error) {
 	place = Place{dir}
 	if _, err := exec.LookPath("git"); err != nil {

@@ -64,8 +64,8 @@ func TestADirectoryWithSomethingElseIsRefused(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "letter.txt"), []byte("dear Ann"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for sentence, place := range map[string]string{"a directory of somebody's": dir, "a part of the demo": p.ControlPlane()} {
-		if _, _, err := Prepare(t.Context(), place); err == nil || !strings.Contains(err.Error(), "is not empty and holds no demo; name another directory with --dir") {
+	for sentence, dir := range map[string]string{"a directory of somebody's": dir, "a part of the demo": p.ControlPlane()} {
+		if _, _, err := Prepare(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "is not empty and holds no demo; name another directory with --dir") {
 			t.Errorf("%s: %v", sentence, err)
 		}
 	}

@@ -167,7 +167,7 @@ func TestASeedIsRenderedAgainWhereTheMachineFailed(t *testing.T) {
 	w := newWorld(t, fleet{workload: []string{"east", "prod-1", "prod-2"}})
 	w.control.put("main", "plant web", overlays)
 	w.pass()
-	if s := w.report.Seeds[0]; !strings.Contains(s.Message, "no process can be started. It is tried again with the next pass") {
+	if s := w.report.Seeds[0]; !strings.Contains(s.Message, "no process can be started. Furrow retries in the next pass") {
 		t.Errorf("the seed is %s: %s", s.State, s.Message)
 	}
 	w.release(t)

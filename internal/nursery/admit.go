@@ -8,7 +8,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// request is one object on its way into a simulated API server.
+// request is one object sent to a simulated API server.
 type request struct {
 	cluster *cluster
 	now     int

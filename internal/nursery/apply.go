@@ -25,14 +25,15 @@ type prunedBy struct {
 
 func (n *Nursery) request(a *attempt, it *item) request {
 	return request{
-		cluster: a.target, now: n.agenda.now, id: a.target.identify(&it.object),
+		cluster: a.target, now: n.schedule.now, id: a.target.identify(&it.object),
 		item: it, by: a.k, decrypt: a.spec.Decryption != nil,
 	}
 }
 
-// applyObjects brings what was built to the target: below a root all or
-// nothing, with definitions first, as Flux does; elsewhere one by one in random
-// order, so that a tier whose order matters is found out.
+// applyObjects applies what was built to the target. Below a root it applies
+// everything or nothing, definitions first, as Flux does. Elsewhere it applies
+// objects one by one in random order, to expose a tier in which the order
+// matters.
 func (n *Nursery) applyObjects(a *attempt) *failure {
 	var refused []refusal
 	applied := make([]manifest.ID, 0, len(a.content.items))
@@ -92,7 +93,7 @@ func (n *Nursery) refuse(a *attempt, refused []refusal) *failure {
 
 func (n *Nursery) reject(k *kustomization, cluster string, r refusal) {
 	n.rejections.add(Rejection{
-		Cluster: cluster, Kustomization: k.key.String(), Object: r.id, Message: r.message, Tick: n.agenda.now,
+		Cluster: cluster, Kustomization: k.key.String(), Object: r.id, Message: r.message, Tick: n.schedule.now,
 	})
 }
 
@@ -108,7 +109,7 @@ func (n *Nursery) put(a *attempt, id manifest.ID, it *item) {
 		return // what is being deleted takes changes, and goes all the same
 	}
 	if !sameSpec(l.object.Body, it.object.Body) {
-		l.changedAt = n.agenda.now
+		l.changedAt = n.schedule.now
 	}
 	l.object = it.object
 	n.came(a.target, l, it)
@@ -122,7 +123,7 @@ func (n *Nursery) create(a *attempt, id manifest.ID, it *item) {
 			n.lose(c, id, a.k, "it was pruned by "+p.owner.String()+" while it moved, and is made anew")
 		}
 	}
-	l := &live{id: id, object: it.object, owner: a.k, changedAt: n.agenda.now}
+	l := &live{id: id, object: it.object, owner: a.k, changedAt: n.schedule.now}
 	c.objects[id] = l
 	n.came(c, l, it)
 }
@@ -157,7 +158,7 @@ func (n *Nursery) define(c *cluster, l *live) {
 		have.versions, have.scope = versions, scope
 		return
 	}
-	c.kinds[gk] = &kind{establishedAt: n.agenda.now + 1 + n.dice.IntN(2), versions: versions, scope: scope}
+	c.kinds[gk] = &kind{establishedAt: n.schedule.now + 1 + n.dice.IntN(2), versions: versions, scope: scope}
 }
 
 // pruneStale deletes what has left the path, where it is still the

@@ -11,7 +11,7 @@ func TestAdmission(t *testing.T) {
 		return []func(*world){after(3, files)}
 	}
 	ready := func(state string) map[string]string { return map[string]string{"shop flux-system/a": state} }
-	tell(t, map[string]story{
+	runStories(t, map[string]story{
 		"an object in a namespace that is not there is rejected": {
 			steps: one(configMap("web", "x")), wantReady: ready(refused),
 			wantMessage:    map[string]string{"shop flux-system/a": `ConfigMap/web/x dry-run failed: namespaces "web" not found (simulated)`},
@@ -21,7 +21,7 @@ func TestAdmission(t *testing.T) {
 			steps: one(widget("v1")), wantReady: ready(refused),
 			wantRejections: []string{`shop flux-system/a Widget/default/w: no matches for kind "Widget" in version "demo.example/v1"`},
 		},
-		"a custom resource beside its own CRD is rejected first and taken once the CRD is established": {
+		"a custom resource beside its own CRD is rejected first and accepted once the CRD is established": {
 			steps: append(one(widgetCRD, widget("v1")), pass(10)), wantReady: ready(succeeded),
 			wantRejections: []string{`shop flux-system/a Widget/default/w: no matches for kind "Widget" in version "demo.example/v1"`},
 		},
@@ -57,7 +57,7 @@ func TestAdmission(t *testing.T) {
 			wantReady:      ready(refused),
 			wantRejections: []string{`shop flux-system/a Secret/default/s: failed to create typed patch object: .sops: field not declared in schema`},
 		},
-		"a tier whose namespace came in the tier before is taken": {
+		"a tier whose namespace came in the tier before is accepted": {
 			steps: []func(*world){after(5, map[string]string{
 				"clusters/shop/a.yaml": tier{name: "a", path: "./planted/a"}.String(),
 				"clusters/shop/b.yaml": tier{name: "b", path: "./planted/b", more: "dependsOn: [{name: a}]\n"}.String(),
@@ -77,7 +77,7 @@ func TestPruning(t *testing.T) {
 	})
 	ready := map[string]string{"shop flux-system/a": succeeded}
 	disabled := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: peas, namespace: default, annotations: {kustomize.toolkit.fluxcd.io/prune: disabled}}\n"
-	tell(t, map[string]story{
+	runStories(t, map[string]story{
 		"what left the path is deleted": {
 			steps:       []func(*world){start, after(2, map[string]string{"planted/a/peas.yaml": ""})},
 			wantReady:   ready,
@@ -150,7 +150,7 @@ func TestDeletingWhatOthersNeed(t *testing.T) {
 		})
 	}
 	empty := after(4, map[string]string{"clusters/shop/a.yaml": ""})
-	tell(t, map[string]story{
+	runStories(t, map[string]story{
 		"a Namespace takes its contents with it, which is a loss of their owner": {
 			steps: []func(*world){two(namespace("web"), configMap("web", "x")), empty},
 			wantReady: map[string]string{
@@ -165,7 +165,7 @@ func TestDeletingWhatOthersNeed(t *testing.T) {
 			wantObjects: map[string][]string{"shop": {}},
 			wantLosses:  []string{"shop flux-system/b Widget/default/w: its CustomResourceDefinition widgets.demo.example was deleted"},
 		},
-		"a Namespace with contents of the same Kustomization is no loss": {
+		"a Namespace with contents of the same Kustomization is not a loss": {
 			steps: []func(*world){
 				after(8, map[string]string{
 					"clusters/shop/a.yaml": tier{name: "a", path: "./planted/a"}.String(), "planted/a/a.yaml": namespace("web"),

@@ -107,7 +107,7 @@ func (n *Nursery) creator(at probe.CreatorKey) health.Creator {
 	}
 	l := c.objects[at.Object]
 	if l == nil {
-		return health.Creator{Known: true, Message: "there is no such object on the simulated cluster " + at.Cluster}
+		return health.Creator{Known: true, Message: "the object does not exist on the simulated cluster " + at.Cluster}
 	}
 	answer := health.Creator{
 		Known: true, Found: true, Current: l.initialised && !l.deleting, Answers: n.reachable(n.clusters[at.Creates]),

@@ -19,7 +19,7 @@ var (
 )
 
 // revisionsSeen commits in every tick and returns the root's revision as the
-// channel tells it: "error", "unknown", or a number.
+// channel reports it: "error", "unknown", or a number.
 func revisionsSeen(t *testing.T, c Chaos, seed int64, ticks int) []string {
 	t.Helper()
 	w := newWorld(t, func(o *Options) { o.Chaos, o.Seed = c, seed })
@@ -77,10 +77,10 @@ func TestChaosOfTheChannel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			seen := revisionsSeen(t, tc.chaos, 1, 60)
 			if !tc.holds(seen) {
-				t.Errorf("it does not hold for %v", seen)
+				t.Errorf("unexpected answers: %v", seen)
 			}
 			if diff := cmp.Diff(truth[55:], seen[55:]); diff != "" {
-				t.Errorf("the truth is not told in the end (-want +got):\n%s", diff)
+				t.Errorf("the channel does not report the truth in the end (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -103,7 +103,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// history is all that can be seen of a story full of chance.
+// history is everything observable of a story with random disturbances.
 func history(t *testing.T, seed int64) []string {
 	t.Helper()
 	w := newWorld(t, func(o *Options) {
@@ -249,8 +249,8 @@ func TestAFleetIsPlanted(t *testing.T) {
 	}
 }
 
-// BenchmarkIdleTick is a tick in which no source has moved; what is due is due
-// by its interval alone.
+// BenchmarkIdleTick is a tick in which no source has moved; only intervals
+// schedule work.
 func BenchmarkIdleTick(b *testing.B) {
 	n, _ := orchard(b, 1000, 5)
 	for b.Loop() {

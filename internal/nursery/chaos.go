@@ -9,8 +9,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/probe"
 )
 
-// Chaos disturbs a nursery while its ticks are below Until, and not after: in
-// the end the truth is told. Zero means no disturbance.
+// Chaos disturbs a nursery while its ticks are below Until, and not after, so
+// that the last answers are true. Zero means no disturbance.
 type Chaos struct {
 	// Late, Stale and Missing are the probabilities that a channel's answer for
 	// one key is as of some ticks ago (but never older than the one before), is
@@ -19,16 +19,16 @@ type Chaos struct {
 	Late, Stale, Missing, Error float64
 	// FetchLag is after how many ticks, at most, a cluster fetches a revision.
 	FetchLag int
-	// Reorder lets what is due in one tick happen in random order instead of by
-	// name, and lets Kustomizations see a fetched revision one by one.
+	// Reorder runs the tasks of one tick in random order instead of by name,
+	// and passes a fetched revision to the Kustomizations one by one.
 	Reorder bool
 	// Until is the tick in which all of this ends.
 	Until int
 }
 
-func (n *Nursery) chaotic() bool { return n.agenda.now < n.opts.Chaos.Until }
+func (n *Nursery) chaotic() bool { return n.schedule.now < n.opts.Chaos.Until }
 
-// disturbed says that answers are not the plain truth now.
+// disturbed reports whether answers may differ from the truth in this tick.
 func (n *Nursery) disturbed() bool {
 	c := n.opts.Chaos
 	return n.chaotic() && (c.Late > 0 || c.Stale > 0 || c.Missing > 0 || c.Error > 0)
@@ -60,7 +60,7 @@ const (
 type memory[V any] struct {
 	values []V
 	ticks  []int
-	shown  int // tick of the newest value that was told
+	shown  int // tick of the newest value that was returned
 	asked  int
 }
 
@@ -72,10 +72,10 @@ func (m *memory[V]) keep(tick int, value V) {
 	}
 }
 
-// disturb returns what the channel says in place of the truth, false when it
-// says nothing.
+// disturb returns what the channel answers instead of the truth, false when it
+// does not answer.
 func disturb[V any](n *Nursery, name string, m *memory[V], truth V) (V, bool) {
-	c, now := n.opts.Chaos, n.agenda.now
+	c, now := n.opts.Chaos, n.schedule.now
 	m.keep(now, truth)
 	dice := n.diceFor(name, m.asked)
 	missing, stale, late := dice.Float64() < c.Missing, dice.Float64() < c.Stale, dice.Float64() < c.Late
@@ -95,8 +95,8 @@ func disturb[V any](n *Nursery, name string, m *memory[V], truth V) (V, bool) {
 	return truth, true
 }
 
-// lateIndex finds the newest value of a tick or before, though none before one
-// that was told already.
+// lateIndex finds the newest value at or before a tick, but none older than one
+// that was already returned.
 func (m *memory[V]) lateIndex(tick int) int {
 	found := 0
 	for i, t := range m.ticks {
@@ -113,10 +113,10 @@ func (n *Nursery) callFails(name string) bool {
 }
 
 // diceFor depends on the seed, the tick, the name and how often it was asked
-// for, so that calls from several goroutines do not change each other's luck.
+// for, so that concurrent calls do not change each other's random numbers.
 func (n *Nursery) diceFor(name string, asked int) *rand.Rand {
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%s\x00%d\x00%d", name, asked, n.agenda.now)
+	fmt.Fprintf(h, "%s\x00%d\x00%d", name, asked, n.schedule.now)
 	return rand.New(rand.NewPCG(uint64(n.opts.Seed), h.Sum64()))
 }
 

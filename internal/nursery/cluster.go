@@ -38,8 +38,8 @@ type live struct {
 	deleting  bool
 
 	// What the nursery adds to some kinds.
-	kubeConfigOf  string         // the cluster that this Secret opens
-	conceived     bool           // of a creator: its cluster is on its way
+	kubeConfigOf  string         // the cluster that this Secret gives access to
+	conceived     bool           // of a creator: its cluster is being created
 	initialised   bool           // of a creator: the control plane is up
 	kustomization *kustomization // of a Kustomization: its controller's state
 	permanent     bool           // a Namespace that cannot be deleted
@@ -74,8 +74,8 @@ var (
 // keeps them from being deleted.
 var permanentNamespaces = []string{"default", "kube-system", "kube-public", "kube-node-lease", defaultNamespace}
 
-// furnish gives a cluster what it has before anything is reconciled.
-func (n *Nursery) furnish(c *cluster) {
+// addDefaults adds what a cluster has before anything is reconciled.
+func (n *Nursery) addDefaults(c *cluster) {
 	c.epoch++
 	c.objects = map[manifest.ID]*live{}
 	c.kinds = map[manifest.GroupKind]*kind{}
@@ -86,7 +86,7 @@ func (n *Nursery) furnish(c *cluster) {
 		c.keep(name)
 	}
 	for _, gk := range c.spec.CRDs {
-		c.kinds[gk] = &kind{establishedAt: n.agenda.now}
+		c.kinds[gk] = &kind{establishedAt: n.schedule.now}
 	}
 	n.plantRoot(c)
 	for _, name := range slices.Sorted(maps.Keys(n.clusters)) {

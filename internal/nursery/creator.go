@@ -7,7 +7,7 @@ import (
 )
 
 // AnnotationCreateAfter says on a creator how many ticks its control plane
-// takes, in place of Options.CreateAfter.
+// takes, instead of Options.CreateAfter.
 const AnnotationCreateAfter = "nursery.furrow.dev/create-after"
 
 func (n *Nursery) isCreator(gk manifest.GroupKind) bool {
@@ -37,14 +37,14 @@ func (n *Nursery) conceive(c *cluster, creator *live) {
 	if err != nil || after < 0 {
 		after = n.opts.CreateAfter
 	}
-	n.later(c, creator, creations, after, n.bear)
+	n.later(c, creator, creations, after, n.startControlPlane)
 }
 
-// bear brings up the control plane: the API server answers, the creator's
-// status says so, and the kubeconfig Secret lies beside the creator.
-func (n *Nursery) bear(c *cluster, creator *live) {
+// startControlPlane starts the API server, updates the creator's status and
+// creates the kubeconfig Secret in the creator's namespace.
+func (n *Nursery) startControlPlane(c *cluster, creator *live) {
 	if _, broken := n.faults[c.spec.Name][creator.id]; broken {
-		n.later(c, creator, creations, 1, n.bear)
+		n.later(c, creator, creations, 1, n.startControlPlane)
 		return
 	}
 	made := n.clusters[creator.id.Name]
@@ -53,7 +53,7 @@ func (n *Nursery) bear(c *cluster, creator *live) {
 	}
 	if !made.up {
 		made.up = true
-		n.furnish(made)
+		n.addDefaults(made)
 	}
 	creator.initialised = true
 	c.addKubeConfig(namespaceOf(creator), made.spec.Name)
@@ -88,7 +88,7 @@ func (n *Nursery) destroy(c *cluster) {
 	delete(n.clusters, c.spec.Name)
 }
 
-// forget drops the controllers' state of a cluster that is no more.
+// forget drops the controllers' state of a deleted cluster.
 func (n *Nursery) forget(c *cluster) {
 	for _, k := range c.kustomizations {
 		k.gone = true

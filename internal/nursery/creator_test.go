@@ -42,7 +42,7 @@ func TestCreators(t *testing.T) {
 		return ready
 	}
 	planted := map[string][]string{"edge": {"core/ConfigMap/web/x", "core/Namespace/web"}, "mgmt": {"cluster.x-k8s.io/Cluster/fleet/edge"}}
-	tell(t, map[string]story{
+	runStories(t, map[string]story{
 		"a creator takes its time": {
 			steps:     []func(*world){after(3, edge())},
 			wantReady: hub("Unknown Progressing", "False DependencyNotReady", "False DependencyNotReady"),
@@ -96,7 +96,7 @@ func TestCreators(t *testing.T) {
 				"edge fleet/s.edge.00 Namespace/web: its cluster was destroyed with its creator cluster.x-k8s.io/Cluster/fleet/edge",
 			},
 		},
-		"a silent cluster fails what its hub applies, which is no rejection": {
+		"a silent cluster fails what its hub applies, which is not a rejection": {
 			steps: []func(*world){
 				after(8, edge()), func(w *world) { w.Silence("edge", true) }, after(2, map[string]string{"planted/edge/1/more.yaml": configMap("web", "more")}),
 			},

@@ -14,12 +14,12 @@
 // root's own. Health expressions count as true some ticks after an apply.
 //
 // Invariants:
-//   - Time is logical. Only Tick moves it, and there is no clock in here.
+//   - Time is logical. Only Tick moves it; nothing reads a clock.
 //   - Equal options, sources and calls give an equal history; what a Channel
 //     answers depends on the seed, the tick and how often a key was asked.
 //   - An object that is pruned names the pruning Kustomization as its owner and
 //     is not annotated do-not-prune.
-//   - A tick costs what is due in it, however many clusters there are.
+//   - The cost of a tick depends on its tasks, not on the number of clusters.
 //
 // A Nursery starts no goroutines. It is safe for use by several; one mutex
 // guards all of its state, and trees are read under it.

@@ -8,7 +8,7 @@ import (
 
 // fault keeps an object from becoming healthy.
 type fault struct {
-	state  vigour
+	state  objectHealth
 	reason string
 }
 
@@ -54,7 +54,7 @@ func (n *Nursery) Silence(cluster string, silent bool) {
 }
 
 // Suspend suspends a Kustomization by hand, or resumes it, which Git does not
-// undo. The error says that there is no such Kustomization.
+// undo. It fails if the Kustomization does not exist.
 func (n *Nursery) Suspend(cluster, namespace, name string, suspended bool) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -68,7 +68,7 @@ func (n *Nursery) Suspend(cluster, namespace, name string, suspended bool) error
 	if k.byHand != suspended {
 		k.byHand = suspended
 		k.generation++
-		n.wake(k, n.agenda.now+1)
+		n.wake(k, n.schedule.now+1)
 	}
 	return nil
 }
@@ -82,10 +82,10 @@ func (n *Nursery) Wipe(cluster string) error {
 	defer n.mu.Unlock()
 	c := n.clusters[cluster]
 	if c == nil || !c.up {
-		return fmt.Errorf("there is no simulated cluster %s to wipe", cluster)
+		return fmt.Errorf("cannot wipe cluster %s: it does not exist in the simulation", cluster)
 	}
 	n.forget(c)
-	n.furnish(c)
+	n.addDefaults(c)
 	for name, made := range n.clusters {
 		if made.creatorHost != c {
 			continue

@@ -12,15 +12,15 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// vigour is the health of one object in the words of kstatus.
-type vigour string
+// objectHealth is the health of one object, as kstatus names it.
+type objectHealth string
 
 const (
-	current     vigour = "Current"
-	inProgress  vigour = "InProgress"
-	failed      vigour = "Failed"
-	terminating vigour = "Terminating"
-	notFound    vigour = "NotFound"
+	current     objectHealth = "Current"
+	inProgress  objectHealth = "InProgress"
+	failed      objectHealth = "Failed"
+	terminating objectHealth = "Terminating"
+	notFound    objectHealth = "NotFound"
 )
 
 // workloads take some ticks to become healthy.
@@ -29,14 +29,14 @@ var workloads = []manifest.GroupKind{
 	{Group: "batch", Kind: "Job"}, podKind,
 }
 
-// ailment is an object that keeps a Kustomization from being ready.
-type ailment struct {
+// unhealthy is an object that keeps a Kustomization from being ready.
+type unhealthy struct {
 	id     manifest.ID
-	state  vigour
+	state  objectHealth
 	detail string
 }
 
-func (a ailment) String() string {
+func (a unhealthy) String() string {
 	text := fmt.Sprintf("%s status: '%s'", title(a.id), a.state)
 	if a.detail != "" {
 		text += ": " + a.detail
@@ -44,50 +44,50 @@ func (a ailment) String() string {
 	return text
 }
 
-// checkHealth is one look of a running health check.
+// checkHealth is one observation of a running health check.
 func (n *Nursery) checkHealth(a *attempt) {
-	ailments := n.ailments(a)
-	early := slices.DeleteFunc(slices.Clone(ailments), func(x ailment) bool { return x.state != failed })
-	elapsed := n.opts.Step * time.Duration(n.agenda.now-a.began)
+	unhealthyObjects := n.unhealthyObjects(a)
+	early := slices.DeleteFunc(slices.Clone(unhealthyObjects), func(x unhealthy) bool { return x.state != failed })
+	elapsed := n.opts.Step * time.Duration(n.schedule.now-a.began)
 	switch {
-	case len(ailments) == 0:
+	case len(unhealthyObjects) == 0:
 		n.succeed(a)
 	case len(early) > 0:
 		n.fail(a, failure{reason: reasonHealth, message: fmt.Sprintf(
 			"health check failed after %s: failed early due to stalled resources: [%s]", elapsed, list(early))})
-	case n.agenda.now >= a.deadline:
+	case n.schedule.now >= a.deadline:
 		n.fail(a, failure{reason: reasonHealth, message: fmt.Sprintf(
-			"health check failed after %s: timeout waiting for: [%s]", elapsed, list(ailments))})
+			"health check failed after %s: timeout waiting for: [%s]", elapsed, list(unhealthyObjects))})
 	default:
 		if a.k.ready.reason != reasonProgressing || a.k.ready.generation != a.generation {
 			n.setReady(a.k, a.generation, unknown(reasonProgressing, "Reconciliation in progress"))
 		}
-		n.wake(a.k, n.agenda.now+1)
+		n.wake(a.k, n.schedule.now+1)
 	}
 }
 
-func list(ailments []ailment) string {
-	texts := make([]string, len(ailments))
-	for i, a := range ailments {
+func list(unhealthyObjects []unhealthy) string {
+	texts := make([]string, len(unhealthyObjects))
+	for i, a := range unhealthyObjects {
 		texts[i] = a.String()
 	}
 	return strings.Join(texts, ", ")
 }
 
-// ailments lists what counts for the health of a Kustomization and is not
-// current: with wait all that it applied, else its health checks.
-func (n *Nursery) ailments(a *attempt) []ailment {
+// unhealthyObjects lists the objects that keep a Kustomization from being ready:
+// with spec.wait all that it applied, otherwise those of its health checks.
+func (n *Nursery) unhealthyObjects(a *attempt) []unhealthy {
 	if !n.reachable(a.target) && a.target != a.k.host {
-		return []ailment{{state: inProgress, detail: "the cluster does not answer"}}
+		return []unhealthy{{state: inProgress, detail: "the cluster does not answer"}}
 	}
 	ids := a.k.inventory
 	if !a.spec.Wait {
 		ids = checked(a.spec)
 	}
-	var found []ailment
+	var found []unhealthy
 	for _, id := range ids {
 		if state, detail := n.health(a, id); state != current {
-			found = append(found, ailment{id, state, detail})
+			found = append(found, unhealthy{id, state, detail})
 		}
 	}
 	return found
@@ -103,7 +103,7 @@ func checked(s kustomizev1.KustomizationSpec) []manifest.ID {
 	return ids
 }
 
-func (n *Nursery) health(a *attempt, id manifest.ID) (vigour, string) {
+func (n *Nursery) health(a *attempt, id manifest.ID) (objectHealth, string) {
 	c := a.target
 	l := c.objects[id]
 	switch {
@@ -115,26 +115,26 @@ func (n *Nursery) health(a *attempt, id manifest.ID) (vigour, string) {
 	if f, ok := n.faults[c.spec.Name][id]; ok {
 		return f.state, f.reason
 	}
-	if n.grown(a, l) {
+	if n.isReady(a, l) {
 		return current, ""
 	}
 	return inProgress, ""
 }
 
-// grown says that an object has become what it is to be.
-func (n *Nursery) grown(a *attempt, l *live) bool {
+// isReady reports whether an object has reached its wanted state.
+func (n *Nursery) isReady(a *attempt, l *live) bool {
 	gk := l.id.GroupKind()
 	switch {
 	case n.isCreator(gk):
 		return l.initialised
 	case l.kustomization != nil:
-		return l.kustomization.settled()
+		return l.kustomization.isReconciled()
 	case gk == definitionKind:
 		defined, _, ok := manifest.DefinedScope(l.object)
 		k := a.target.kinds[defined]
-		return ok && k != nil && n.agenda.now >= k.establishedAt
+		return ok && k != nil && n.schedule.now >= k.establishedAt
 	case slices.Contains(workloads, gk), judged(a.spec, gk):
-		return n.agenda.now >= l.changedAt+n.opts.ReadyAfter
+		return n.schedule.now >= l.changedAt+n.opts.ReadyAfter
 	}
 	return true
 }

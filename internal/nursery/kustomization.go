@@ -31,7 +31,7 @@ type kustomization struct {
 	// byHand is a suspension that is not in Git.
 	byHand   bool
 	deleting bool
-	gone     bool // it is no longer an object of its host
+	gone     bool // it was deleted from its host
 
 	generation, observedGeneration int64
 	ready                          condition
@@ -65,8 +65,8 @@ func (k *kustomization) suspended() bool { return k.byHand || k.declared.spec.Su
 
 func (k *kustomization) isRoot() bool { return k.host.root == k }
 
-// settled says what a dependent, or a parent that waits, asks of it.
-func (k *kustomization) settled() bool {
+// isReconciled is the condition that dependents, and a parent that waits, require.
+func (k *kustomization) isReconciled() bool {
 	return k.ready.status == "True" && k.observedGeneration == k.generation
 }
 
@@ -79,7 +79,7 @@ func (n *Nursery) setReady(k *kustomization, generation int64, c condition) {
 	c.message += " (simulated)"
 	c.generation, c.since = generation, k.ready.since
 	if c.status != k.ready.status {
-		c.since = n.agenda.now
+		c.since = n.schedule.now
 	}
 	k.ready = c
 	if c.reason != reasonProgressing && c.reason != reasonDependency {
@@ -87,29 +87,31 @@ func (n *Nursery) setReady(k *kustomization, generation int64, c condition) {
 	}
 }
 
-// lastResultFor is for how long the last conclusion stands while Ready is Unknown.
+// lastResultFor is how long the last conclusion remains valid while Ready is
+// Unknown.
 const lastResultFor = 30 * time.Second
 
-// shownResult is the last conclusion as a channel tells it.
+// shownResult is the last conclusion as a channel reports it.
 func (n *Nursery) shownResult(k *kustomization) string {
-	if k.lastResultOf != k.generation || k.ready.status == "Unknown" && n.agenda.now-k.ready.since >= n.ticks(lastResultFor) {
+	if k.lastResultOf != k.generation || k.ready.status == "Unknown" && n.schedule.now-k.ready.since >= n.ticks(lastResultFor) {
 		return ""
 	}
 	return k.lastResult
 }
 
-// wake lets the Kustomization reconcile in a tick, or sooner if that is due.
+// wake schedules a reconcile of the Kustomization in a tick, unless an earlier one
+// is scheduled.
 func (n *Nursery) wake(k *kustomization, tick int) {
 	phase := reconciles
 	if k.isRoot() {
 		phase = roots
 	}
-	tick = n.agenda.clamp(tick, phase)
+	tick = n.schedule.clamp(tick, phase)
 	if k.due > 0 && k.due <= tick {
 		return
 	}
 	k.due = tick
-	n.agenda.at(tick, phase, k.host.spec.Name+"/"+k.key.String(), func() {
+	n.schedule.at(tick, phase, k.host.spec.Name+"/"+k.key.String(), func() {
 		if k.due == tick && !k.gone {
 			k.due = 0
 			n.reconcile(k)
@@ -130,8 +132,8 @@ func (n *Nursery) retryAfter(spec kustomizev1.KustomizationSpec) int {
 	return n.ticks(spec.Interval.Duration)
 }
 
-// refreshAfter is the interval, a little less for some so that not all of a
-// fleet is due at once.
+// refreshAfter is the interval, slightly shorter for some, so that a fleet does
+// not reconcile all at once.
 func (n *Nursery) refreshAfter(spec kustomizev1.KustomizationSpec) int {
 	interval := n.ticks(spec.Interval.Duration)
 	return max(1, interval-n.dice.IntN(interval/10+1))

@@ -37,8 +37,8 @@ type Options struct {
 	CreateAfter int
 	// ReadyAfter is how many ticks a workload takes to become healthy, 1 when zero.
 	ReadyAfter int
-	// Step is how much time a tick stands for when an interval or a timeout of
-	// a Kustomization is counted, 10 s when zero.
+	// Step is how much time a tick represents when an interval or a timeout of a
+	// Kustomization is counted, 10 s when zero.
 	Step time.Duration
 	// CancelHealthChecks is Flux's feature gate CancelHealthCheckOnNewRevision.
 	// Without it a newer revision waits until a running health check has ended.
@@ -71,7 +71,7 @@ type Root struct {
 	Source string
 }
 
-// KubeConfig is the place of a Secret <cluster>-kubeconfig.
+// KubeConfig is where the Secret <cluster>-kubeconfig is.
 type KubeConfig struct{ Hub, Namespace string }
 
 // Nursery is a set of simulated clusters.
@@ -81,7 +81,7 @@ type Nursery struct {
 
 	mu         sync.Mutex
 	dice       *rand.Rand
-	agenda     agenda
+	schedule   schedule
 	repos      map[string]*repo
 	clusters   map[string]*cluster
 	silent     map[string]bool
@@ -97,7 +97,7 @@ func New(o Options) *Nursery {
 	n := &Nursery{
 		opts:     o,
 		dice:     rand.New(rand.NewPCG(uint64(o.Seed), 0)),
-		agenda:   newAgenda(),
+		schedule: newSchedule(),
 		repos:    map[string]*repo{},
 		clusters: map[string]*cluster{},
 		silent:   map[string]bool{},
@@ -115,7 +115,7 @@ func New(o Options) *Nursery {
 		n.clusters[spec.Name] = &cluster{spec: spec, up: true}
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.clusters)) {
-		n.furnish(n.clusters[name])
+		n.addDefaults(n.clusters[name])
 		if root := n.clusters[name].spec.Root; root.Path != "" && n.repos[root.RepoID] == nil {
 			n.setup = errors.Join(n.setup, fmt.Errorf("simulated cluster %s: its root has no source for repository %q", name, root.RepoID))
 		}
@@ -134,7 +134,7 @@ func orDefault[T int | time.Duration](value, fallback T) T {
 func (n *Nursery) Now() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.agenda.now
+	return n.schedule.now
 }
 
 // Tick advances everything by one step. The step is done also when it returns
@@ -153,17 +153,17 @@ func (n *Nursery) Tick(ctx context.Context) error {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.agenda.begin()
+	n.schedule.begin()
 	n.noticeHeads(heads)
 	for p := range phases {
 		n.runPhase(p)
 	}
-	n.agenda.close()
+	n.schedule.close()
 	return errors.Join(n.setup, err)
 }
 
 func (n *Nursery) runPhase(p phase) {
-	tasks := n.agenda.take(p)
+	tasks := n.schedule.take(p)
 	if n.opts.Chaos.Reorder && n.chaotic() {
 		n.dice.Shuffle(len(tasks), func(i, j int) { tasks[i], tasks[j] = tasks[j], tasks[i] })
 	}

@@ -22,7 +22,7 @@ type garden struct {
 	mu       sync.Mutex
 	revision int
 	tree     fstest.MapFS
-	served   fs.FS // in place of tree, when it is set
+	served   fs.FS // instead of tree, when it is set
 	down     error
 }
 
@@ -184,7 +184,7 @@ func orGone(state string) string {
 	return state
 }
 
-func tell(t *testing.T, stories map[string]story) {
+func runStories(t *testing.T, stories map[string]story) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(stories)) {
 		t.Run(name, stories[name].run)

@@ -47,7 +47,7 @@ func (n *Nursery) reconcile(k *kustomization) {
 }
 
 func (n *Nursery) begin(k *kustomization) {
-	a := &attempt{k: k, spec: k.declared.spec, generation: k.generation, snapshot: k.host.snapshot, began: n.agenda.now}
+	a := &attempt{k: k, spec: k.declared.spec, generation: k.generation, snapshot: k.host.snapshot, began: n.schedule.now}
 	steps := []func(*attempt) *failure{
 		n.findSource, n.awaitDependencies, n.readPath, n.connect, n.build, n.applyObjects, n.pruneStale,
 	}
@@ -57,7 +57,7 @@ func (n *Nursery) begin(k *kustomization) {
 			return
 		}
 	}
-	a.deadline = n.agenda.now + n.ticks(kustomizev1.Kustomization{Spec: a.spec}.GetTimeout())
+	a.deadline = n.schedule.now + n.ticks(kustomizev1.Kustomization{Spec: a.spec}.GetTimeout())
 	k.attempt = a
 	n.checkHealth(a)
 }
@@ -83,7 +83,7 @@ func (n *Nursery) awaitDependencies(a *attempt) *failure {
 			why = "has a readyExpr, which is not simulated"
 		case dependency == nil:
 			why = "not found"
-		case !dependency.settled():
+		case !dependency.isReconciled():
 			why = "is not ready"
 		case dependency.applied != a.snapshot.revision:
 			why = "is not updated yet"
@@ -131,16 +131,16 @@ func (n *Nursery) reach(k *kustomization, spec kustomizev1.KustomizationSpec) (*
 		return k.host, nil
 	}
 	ref := spec.KubeConfig.SecretRef
-	place := key{k.key.namespace, ref.Name}
+	at := key{k.key.namespace, ref.Name}
 	guess := strings.TrimSuffix(ref.Name, kubeConfigName(""))
-	secret := k.host.objects[secretID(place)]
+	secret := k.host.objects[secretID(at)]
 	switch {
 	case secret == nil:
 		return nil, &unreachable{cluster: guess, message: fmt.Sprintf(
-			"unable to read KubeConfig secret '%s' error: secrets %q not found", place, ref.Name)}
+			"unable to read KubeConfig secret '%s' error: secrets %q not found", at, ref.Name)}
 	case secret.kubeConfigOf == "" || ref.Key != "" && ref.Key != "value":
 		return nil, &unreachable{cluster: guess, message: fmt.Sprintf(
-			"KubeConfig secret '%s' does not contain a '%s' key with a kubeconfig", place, cmp.Or(ref.Key, "value"))}
+			"KubeConfig secret '%s' does not contain a '%s' key with a kubeconfig", at, cmp.Or(ref.Key, "value"))}
 	}
 	target := n.clusters[secret.kubeConfigOf]
 	if n.reachable(target) {
@@ -182,5 +182,5 @@ func (n *Nursery) again(a *attempt, ticks int) {
 	if a.k.generation != a.generation || a.k.host.snapshot != a.snapshot {
 		ticks = 1
 	}
-	n.wake(a.k, n.agenda.now+ticks)
+	n.wake(a.k, n.schedule.now+ticks)
 }

@@ -28,7 +28,7 @@ func TestRoot(t *testing.T) {
 		}
 	}
 	both := map[string][]string{"shop": {"core/ConfigMap/default/x", "core/ConfigMap/default/z"}}
-	tell(t, map[string]story{
+	runStories(t, map[string]story{
 		"Kustomizations in nested folders are applied": {
 			steps: []func(*world){start}, wantReady: map[string]string{"shop flux-system/a": succeeded},
 			wantObjects: map[string][]string{"shop": {"core/ConfigMap/default/x"}},
@@ -36,7 +36,7 @@ func TestRoot(t *testing.T) {
 		"broken YAML blocks every change of the root, and not its children": {
 			steps: bad(map[string]string{"clusters/shop/broken.yaml": "a: [b"}), wantReady: blocked("False BuildFailed"), wantObjects: both,
 		},
-		"YAML that is no object blocks the root": {
+		"YAML that is not an object blocks the root": {
 			steps: bad(map[string]string{"clusters/shop/values.yaml": "replicas: 3"}), wantReady: blocked("False BuildFailed"),
 		},
 		"two objects of one id block the root": {
@@ -121,7 +121,7 @@ func TestReconcile(t *testing.T) {
 	web := map[string]string{"planted/a/web.yaml": deployment("web")}
 	webID := idOf("apps/Deployment/default/web")
 	ready := func(state string) map[string]string { return map[string]string{"shop flux-system/a": state} }
-	tell(t, map[string]story{
+	runStories(t, map[string]story{
 		"with wait a workload is waited for": {
 			steps: []func(*world){a(tier{}, web)}, wantReady: ready("Unknown Progressing"),
 		},
@@ -251,7 +251,7 @@ func TestDeletionOfAKustomization(t *testing.T) {
 			after(1, map[string]string{"clusters/shop/a.yaml": ""}),
 		}
 	}
-	tell(t, map[string]story{
+	runStories(t, map[string]story{
 		"WaitForTermination goes only when its objects are gone": {
 			steps: deletion("WaitForTermination"), wantReady: map[string]string{"shop flux-system/a": succeeded},
 			wantObjects: map[string][]string{"shop": {"core/Pod/default/pod"}},

@@ -12,8 +12,8 @@ type Rejection struct {
 	// Cluster that refused the object, and the Kustomization, as
 	// namespace/name, that applied it.
 	Cluster, Kustomization string
-	// Object is zero when no object got as far as an API server, because there
-	// is no cluster yet.
+	// Object is zero when no object got as far as an API server, because the
+	// cluster does not exist yet.
 	Object manifest.ID
 	// Message is the API server's.
 	Message string

@@ -23,7 +23,7 @@ func (n *Nursery) remove(c *cluster, l *live) {
 	case l.kustomization != nil:
 		l.kustomization.deleting = true
 		l.kustomization.attempt = nil
-		n.wake(l.kustomization, n.agenda.now)
+		n.wake(l.kustomization, n.schedule.now)
 	case gk == namespaceKind:
 		n.later(c, l, deletions, 1, n.emptyNamespace)
 	case gk == definitionKind:
@@ -40,7 +40,7 @@ func (n *Nursery) remove(c *cluster, l *live) {
 
 // later does something with an object in some ticks, if it is still the same.
 func (n *Nursery) later(c *cluster, l *live, p phase, ticks int, do func(*cluster, *live)) {
-	n.agenda.at(n.agenda.now+ticks, p, c.spec.Name+"/"+l.id.String(), func() {
+	n.schedule.at(n.schedule.now+ticks, p, c.spec.Name+"/"+l.id.String(), func() {
 		if c.objects[l.id] == l {
 			do(c, l)
 		}
@@ -99,18 +99,18 @@ func (n *Nursery) loseWith(c *cluster, l, with *live, why string) {
 }
 
 func (n *Nursery) lose(c *cluster, id manifest.ID, owner *kustomization, why string) {
-	n.losses = append(n.losses, Loss{Cluster: c.spec.Name, Object: id, Owner: owner.key.String(), Message: why, Tick: n.agenda.now})
+	n.losses = append(n.losses, Loss{Cluster: c.spec.Name, Object: id, Owner: owner.key.String(), Message: why, Tick: n.schedule.now})
 }
 
 // finalize is what Flux does before a Kustomization may go.
 func (n *Nursery) finalize(k *kustomization) {
 	if k.suspended() || !prunesOnDeletion(k.declared.spec) || len(k.inventory) == 0 {
-		n.bury(k)
+		n.deleteKustomization(k)
 		return
 	}
 	target, refused := n.reach(k, k.declared.spec)
 	if refused != nil {
-		n.wake(k, n.agenda.now+1) // it hangs for as long as the cluster is away
+		n.wake(k, n.schedule.now+1) // it hangs for as long as the cluster is away
 		return
 	}
 	left := 0
@@ -123,10 +123,10 @@ func (n *Nursery) finalize(k *kustomization) {
 		}
 	}
 	if left > 0 && k.declared.spec.DeletionPolicy == kustomizev1.DeletionPolicyWaitForTermination {
-		n.wake(k, n.agenda.now+1)
+		n.wake(k, n.schedule.now+1)
 		return
 	}
-	n.bury(k)
+	n.deleteKustomization(k)
 }
 
 func prunesOnDeletion(s kustomizev1.KustomizationSpec) bool {
@@ -139,8 +139,8 @@ func prunesOnDeletion(s kustomizev1.KustomizationSpec) bool {
 	return true
 }
 
-// bury removes a Kustomization whose finalizer is done.
-func (n *Nursery) bury(k *kustomization) {
+// deleteKustomization removes a Kustomization whose finalizer is done.
+func (n *Nursery) deleteKustomization(k *kustomization) {
 	k.gone = true
 	delete(k.host.kustomizations, k.key)
 	delete(k.host.objects, manifest.ID{

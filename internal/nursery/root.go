@@ -118,14 +118,14 @@ func (n *Nursery) adopt(c *cluster, l *live, d *declared) {
 		k = newKustomization(c, key{l.id.Namespace, l.id.Name}, d)
 		l.kustomization = k
 		c.kustomizations[k.key] = k
-		n.wake(k, n.agenda.now)
+		n.wake(k, n.schedule.now)
 		return
 	}
 	changed := !reflect.DeepEqual(k.declared.fields, d.fields)
 	k.declared = d
 	if changed {
 		k.generation++
-		n.wake(k, n.agenda.now)
+		n.wake(k, n.schedule.now)
 	}
 }
 

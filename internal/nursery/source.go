@@ -14,12 +14,12 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// Source is a GitOps repository as its clusters see it.
+// Source is a GitOps repository as its clusters read it.
 type Source interface {
-	// Head returns the newest revision, "main@sha1:<40 hex>", and its tree, of
-	// which only directories and files are read. Equal revisions have equal
-	// trees. Where the tree is an fs.StatFS whose directories have a Sys that is
-	// comparable and not nil, equal ones mean equal contents.
+	// Head returns the newest revision, "main@sha1:<40 hex>", and its tree. Only
+	// directories and files are read. Equal revisions have equal trees. If the
+	// tree is an fs.StatFS whose directories have a Sys that is comparable and
+	// not nil, equal ones mean equal contents.
 	Head(ctx context.Context) (revision string, tree fs.FS, err error)
 }
 
@@ -32,7 +32,8 @@ type repo struct {
 	dirs   map[string]readDir
 }
 
-// readFile and readDir remember what was made of a path, and of which version.
+// readFile and readDir cache what was built from a path, with the version that
+// it was built from.
 type readFile struct {
 	sum   [sha256.Size]byte
 	items []*item
@@ -213,12 +214,12 @@ func (n *Nursery) planFetch(c *cluster) {
 		return
 	}
 	c.fetching = true
-	tick := n.agenda.now
+	tick := n.schedule.now
 	if lag := n.opts.Chaos.FetchLag; lag > 0 && n.chaotic() {
 		tick += n.dice.IntN(lag + 1)
 	}
 	epoch := c.epoch
-	n.agenda.at(tick, fetches, c.spec.Name, func() {
+	n.schedule.at(tick, fetches, c.spec.Name, func() {
 		if c.epoch == epoch {
 			c.fetching = false
 			n.fetch(c)
@@ -237,7 +238,7 @@ func (n *Nursery) fetch(c *cluster) {
 	}
 }
 
-// sourceMoved lets a Kustomization look at the revision that was just fetched.
+// sourceMoved schedules a reconcile of the revision that was just fetched.
 func (n *Nursery) sourceMoved(k *kustomization) {
 	if k.attempt != nil && !n.opts.CancelHealthChecks {
 		return // a newer revision waits for a running health check
@@ -246,7 +247,7 @@ func (n *Nursery) sourceMoved(k *kustomization) {
 		n.setReady(k, k.attempt.generation, unknown(reasonCanceled, "New reconciliation triggered by a new revision"))
 		k.attempt = nil
 	}
-	tick := n.agenda.now
+	tick := n.schedule.now
 	if n.opts.Chaos.Reorder && n.chaotic() {
 		tick += n.dice.IntN(2)
 	}

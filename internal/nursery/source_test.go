@@ -122,25 +122,25 @@ func TestPathsOfTheTree(t *testing.T) {
 	}
 }
 
-func TestAgendaKeepsOrder(t *testing.T) {
+func TestScheduleKeepsOrder(t *testing.T) {
 	var got []string
-	a := newAgenda()
-	note := func(text string) func() { return func() { got = append(got, fmt.Sprintf("%d %s", a.now, text)) } }
-	a.at(0, reconciles, "b", note("late"))
-	a.at(1, reconciles, "a", func() {
+	s := newSchedule()
+	note := func(text string) func() { return func() { got = append(got, fmt.Sprintf("%d %s", s.now, text)) } }
+	s.at(0, reconciles, "b", note("late"))
+	s.at(1, reconciles, "a", func() {
 		note("a")()
-		a.at(1, reconciles, "c", note("same phase again"))
-		a.at(1, deletions, "c", note("earlier phase"))
+		s.at(1, reconciles, "c", note("same phase again"))
+		s.at(1, deletions, "c", note("earlier phase"))
 	})
-	a.at(1, fetches, "z", func() { a.at(1, reconciles, "c", note("later phase")) })
+	s.at(1, fetches, "z", func() { s.at(1, reconciles, "c", note("later phase")) })
 	for range 3 {
-		a.begin()
+		s.begin()
 		for p := range phases {
-			for _, task := range a.take(p) {
+			for _, task := range s.take(p) {
 				task.run()
 			}
 		}
-		a.close()
+		s.close()
 	}
 	want := []string{"1 a", "1 late", "1 later phase", "2 earlier phase", "2 same phase again"}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -43,7 +43,7 @@ var All = []Renderer{
 	plain{},
 }
 
-// plain is the renderer of plain manifests, for all that no other one takes.
+// plain renders plain manifests; it gets every package that no other renderer accepts.
 type plain struct{}
 
 func (plain) Name() string                { return "manifests" }
@@ -54,7 +54,7 @@ func (plain) Render(_ context.Context, p *catalog.Package) (catalog.Rendered, er
 	return catalog.Manifests(p), nil
 }
 
-// Options say what is read beside a tree, and how.
+// Options say what is read besides a tree, and how.
 type Options struct {
 	Limits catalog.Limits
 	// Resources are what custom resources say; nil where there are none, so that all seeds
@@ -159,7 +159,7 @@ func (c *Cache) render(ctx context.Context, p *catalog.Package) (catalog.Rendere
 	case ctx.Err() != nil:
 		return r, ctx.Err()
 	case err != nil:
-		problem := p.Problem(v1alpha1.ReasonRenderFailed, manifest.Source{File: p.Place}, err.Error(), "It is tried again with the next pass.")
+		problem := p.Problem(v1alpha1.ReasonRenderFailed, manifest.Source{File: p.Place}, err.Error(), "Furrow retries in the next pass.")
 		return catalog.Rendered{Problems: manifest.Problems{problem}, Failed: true}, nil
 	}
 	c.put(key, r)

@@ -13,20 +13,20 @@ import (
 	"github.com/furrow-dev/furrow/internal/probe"
 )
 
-// Seen is what one pass of a run came to.
+// Seen is the result of one pass of a run.
 type Seen struct {
-	// Report is nil when nothing could be looked at.
+	// Report is nil when nothing could be observed.
 	Report *engine.Report
 	Err    error
 	// Next is when the next pass comes.
 	Next time.Duration
 }
 
-// Run makes passes until the context ends: at once after a pass that changed
-// something or when the health channel tells of a change, after interval otherwise,
-// and with growing pauses while something cannot be looked at. see is called after
-// each pass; when it returns false the run ends.
-func Run(ctx context.Context, s *controlplane.Session, interval time.Duration, see func(Seen) bool) {
+// Run makes passes until the context ends: at once after a pass that changed something
+// or when the health channel reports a change, after interval otherwise, and with
+// growing pauses while something cannot be observed. It calls each after every pass
+// and ends when that returns false.
+func Run(ctx context.Context, s *controlplane.Session, interval time.Duration, each func(Seen) bool) {
 	var pace controlplane.Pace
 	var changed <-chan struct{}
 	if w, ok := s.Channel().(probe.Watcher); ok {
@@ -40,7 +40,7 @@ func Run(ctx context.Context, s *controlplane.Session, interval time.Duration, s
 			return
 		}
 		next, news := pace.Next(report, err, interval)
-		if !see(Seen{Report: report, Err: err, Next: next}) {
+		if !each(Seen{Report: report, Err: err, Next: next}) {
 			return
 		}
 		s.Collect(ctx)
@@ -53,11 +53,11 @@ func Run(ctx context.Context, s *controlplane.Session, interval time.Duration, s
 }
 
 const (
-	// gather is how long a run waits, after it was told of a change on the clusters,
-	// for others that come with it.
+	// gather is how long a run waits after a change on the clusters, to handle the
+	// changes that come with it in the same pass.
 	gather = 100 * time.Millisecond
-	// breath is what at least lies between two passes, or else as long as the last one
-	// took, however much changes on the clusters.
+	// breath is the least time between two passes, however much changes on the
+	// clusters. After a longer pass it is as long as the pass took.
 	breath = 500 * time.Millisecond
 )
 

@@ -164,7 +164,7 @@ func provided(c *catalog.Catalog, cl catalog.Cluster) []manifest.GroupKind {
 	return slices.SortedFunc(maps.Keys(kinds), manifest.GroupKind.Compare)
 }
 
-// source is a GitOps repository as its clusters see it.
+// source is a GitOps repository as its clusters read it.
 type source struct{ repo *controlplane.Repo }
 
 // Head implements nursery.Source.

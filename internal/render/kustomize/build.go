@@ -18,7 +18,7 @@ import (
 
 // request is what is built: overlays of a package, by paths relative to its root.
 type request struct {
-	// Root is the package's directory as people know it, which Kustomize sees by that path.
+	// Root is the package's directory as people know it; Kustomize gets it under that path.
 	Root     string
 	Files    map[string][]byte
 	Overlays []string

@@ -55,7 +55,7 @@ func (g *guard) ReadFile(name string) ([]byte, error) {
 	case g.read > g.Budget.Read:
 		g.fault = g.over(fmt.Sprintf("to build it, more than %d MiB are read", g.Budget.Read>>20))
 	case aliasesExplode(data):
-		g.fault = &fault{Reason: v1alpha1.ReasonRenderBudget, File: g.within(name), Message: "its aliases (*) stand for too much", Next: "Write less by anchors (&) and aliases."}
+		g.fault = &fault{Reason: v1alpha1.ReasonRenderBudget, File: g.within(name), Message: "its aliases (*) expand to too much", Next: "Write less by anchors (&) and aliases."}
 	case slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(name)):
 		data = g.kustomization(name, data)
 	}
@@ -240,7 +240,7 @@ func (c *check) inPackage(at string) bool {
 // maxNodes is how many values a file may have once its aliases are written out.
 const maxNodes = 1_000_000
 
-// aliasesExplode says that a file stands for many more values than it has.
+// aliasesExplode reports whether aliases make a file much larger than it is written.
 func aliasesExplode(data []byte) bool {
 	if !bytes.Contains(data, []byte("&")) || !bytes.Contains(data, []byte("*")) {
 		return false

@@ -245,7 +245,7 @@ func (p *pkg) objectsIn(file string) []manifest.Object {
 
 // line is that of an object in the file that it comes from: of the only object of its kind
 // there, else of the one whose name is in the object's name, to which overlays may have added
-// something. It is 0 where that is not known.
+// something. It is 0 if unknown.
 func (p *pkg) line(b object) int {
 	ofKind := slices.DeleteFunc(slices.Clone(p.objectsIn(b.Origin)), func(o manifest.Object) bool { return o.ID.Kind != b.Kind })
 	if len(ofKind) == 1 {
