@@ -14,6 +14,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
+	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -240,9 +241,9 @@ func (o *observation) answerSince(_ context.Context, r *repoState, q pass.Questi
 }
 
 // outcomes translates what a forge says of closed proposals.
-var outcomes = map[forge.Outcome]pass.Outcome{
-	forge.OutcomeNone: pass.OutcomeNone, forge.OutcomeSuperseded: pass.OutcomeNone,
-	forge.OutcomeMerged: pass.OutcomeMerged, forge.OutcomeRejected: pass.OutcomeRejected,
+var outcomes = map[forge.Outcome]release.Closed{
+	forge.OutcomeNone: release.ClosedNone, forge.OutcomeSuperseded: release.ClosedNone,
+	forge.OutcomeMerged: release.ClosedMerged, forge.OutcomeRejected: release.ClosedRejected,
 }
 
 // answerClosed does not fail the repository where its forge does not answer: only what is

@@ -126,7 +126,7 @@ func (d *decider) actionsOn(s *Seed, t *plan.Tier, status release.TierStatus) []
 	}
 	// What is updated gets the gate that it needs with its new commit, unless the old one
 	// must not be merged whatever becomes of the update.
-	if open && status.Act != release.ActSupersede && (status.Act != release.ActUpdate || proposal.Stale) {
+	if open && !proposal.Rejected && status.Act != release.ActSupersede && (status.Act != release.ActUpdate || proposal.Stale) {
 		do(Gate, status.Shut())
 	}
 	switch status.Act {

@@ -119,7 +119,7 @@ func (d *decider) actionsOnGroups(s *Seed, repo string) []Action {
 			a.Verb, a.Why = verb, why
 			out = append(out, a)
 		}
-		if open && g.Act != release.ActSupersede && (g.Act != release.ActUpdate || g.Now != "") {
+		if open && !proposal.Rejected && g.Act != release.ActSupersede && (g.Act != release.ActUpdate || g.Now != "") {
 			do(Gate, g.Now)
 		}
 		switch g.Act {

@@ -1,7 +1,6 @@
 package pass
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -372,8 +371,6 @@ func (d *Decision) Proposed(tiers ...layout.Tier) {
 	nameWaits(d.Seeds)
 }
 
-var closedOutcomes = map[Outcome]release.Closed{OutcomeNone: release.ClosedNone, OutcomeMerged: release.ClosedMerged, OutcomeRejected: release.ClosedRejected}
-
 // addClosed adds the closed proposals of tiers that are about to be proposed.
 func (d *decider) addClosed(s *Seed) bool {
 	found := false
@@ -392,7 +389,7 @@ func (d *decider) addClosed(s *Seed) bool {
 				s.Failures[status.Tier] = Fail(fmt.Errorf("looking up closed proposals: %w", answer.Failure), answer.Failure.Transient)
 				continue
 			}
-			closed = closedOutcomes[answer.Outcome]
+			closed = answer.Outcome
 		}
 		facts := s.Tiers[status.Tier]
 		facts.Closed = closed
@@ -413,7 +410,7 @@ func (d *decider) noteRetryLater(s *Seed) {
 		later := s.Tiers[status.Tier].BaseDetail != ""
 		if !later {
 			answer := d.closed(t.Repo, status.Tier, t.Wants(), t.Paths())
-			later = answer.Failure != nil || cmp.Or(answer.Outcome, OutcomeNone) != OutcomeNone
+			later = answer.Failure != nil || answer.Outcome != "" && answer.Outcome != release.ClosedNone
 		}
 		s.retryLater[t.Repo] = s.retryLater[t.Repo] || later
 	}

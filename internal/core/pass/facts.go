@@ -28,6 +28,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/release"
 )
 
 // Facts is all that a pass has observed.
@@ -112,22 +113,13 @@ type Since struct {
 
 // Closed is what became of the newest closed proposal of a tier with some Wants.
 type Closed struct {
-	Outcome Outcome `json:"outcome,omitempty"`
+	// Outcome is empty only where there is a Failure.
+	Outcome release.Closed `json:"outcome,omitempty"`
 	// Landings are those that were merged, newest first.
 	Landings []Landing `json:"landings,omitempty"`
 	// Failure says why that could not be looked up.
 	Failure *Failure `json:"failure,omitempty"`
 }
-
-// Outcome is what became of a closed proposal.
-type Outcome string
-
-// What became of a closed proposal: there is none, or none that counts; it was merged; a person closed it unmerged.
-const (
-	OutcomeNone     Outcome = "None"
-	OutcomeMerged   Outcome = "Merged"
-	OutcomeRejected Outcome = "Rejected"
-)
 
 // Landing is how a proposal came to be on the base branch.
 type Landing struct {

@@ -22,6 +22,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/release"
 )
 
 // fleet is a control plane, GitOps repositories and clusters as plain values. It answers
@@ -69,9 +70,11 @@ type commit struct {
 
 // closed is the newest closed proposal of a tier with some Wants, and the merges of those that landed.
 type closed struct {
-	outcome pass.Outcome
+	outcome release.Closed
 	merges  []layout.Hash
 	failure *pass.Failure
+	// unsaid leaves the outcome out of the answer.
+	unsaid bool
 }
 
 // newFleet declares repositories, each with its clusters; one that another cluster
@@ -497,7 +500,10 @@ func (f *fleet) answerClosed(to *pass.Repo, q pass.Question) {
 		f.t.Errorf("asked for closed proposals of %s although base has what it wants", q.Tier)
 	}
 	known := r.closed[pass.ClosedKey(q.Tier, q.Wants)]
-	answer := &pass.Closed{Outcome: cmp.Or(known.outcome, pass.OutcomeNone), Failure: known.failure}
+	answer := &pass.Closed{Outcome: cmp.Or(known.outcome, release.ClosedNone), Failure: known.failure}
+	if known.unsaid {
+		answer.Outcome = ""
+	}
 	for _, merge := range known.merges {
 		l := pass.Landing{URL: "https://git.example.com/" + string(merge[:7]), Have: map[string]layout.Hash{}, OnBase: r.isOnBase(merge)}
 		for _, at := range q.Paths {
@@ -640,7 +646,7 @@ func (r *repository) merge(branch string, changes ...map[string]string) {
 	}
 	for _, m := range p.Tiers {
 		key := pass.ClosedKey(m.Tier, m.Wants)
-		r.closed[key] = closed{outcome: pass.OutcomeMerged, merges: append([]layout.Hash{r.refs["main"]}, r.closed[key].merges...)}
+		r.closed[key] = closed{outcome: release.ClosedMerged, merges: append([]layout.Hash{r.refs["main"]}, r.closed[key].merges...)}
 	}
 	delete(r.proposals, branch)
 }

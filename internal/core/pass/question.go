@@ -2,12 +2,16 @@ package pass
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/release"
 )
 
 // Kind says what a question is about.
@@ -196,6 +200,9 @@ func (a *asker) closed(repo string, tier layout.Tier, wants string, paths []stri
 	if known == nil {
 		a.ask(subject{kind: AskClosed, repo: repo, tier: tier, wants: wants}, paths...)
 		return Closed{}
+	}
+	if known.Outcome == release.ClosedNotAsked && known.Failure == nil {
+		return Closed{Failure: Fail(manifest.Problem{Reason: v1alpha1.ReasonInternal, Repo: repo, Message: fmt.Sprintf("what became of closed proposals of %s was answered without an outcome", tier), Next: "Report this as a bug."}, false)}
 	}
 	return *known
 }

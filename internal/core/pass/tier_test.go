@@ -8,6 +8,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/pass"
+	"github.com/furrow-dev/furrow/internal/core/release"
 )
 
 const (
@@ -137,6 +138,17 @@ func TestWhatBaseHas(t *testing.T) {
 			wantStates:  []string{"web/east/00 Queued Proposing", "web/east/00 failed"},
 			wantActions: []string{"a: PushPlan plan/web 1"},
 		},
+		"nothing is concluded from an answer about closed proposals that has no outcome": {
+			fleet: one(t),
+			arrange: func(f *fleet) {
+				f.seed("web", configMap("c", 1, on("east")))
+				d := f.decide()
+				tier := layout.Tier{Seed: "web", Cluster: "east"}
+				f.repos["a"].closed[pass.ClosedKey(tier, d.Seeds["web"].Plan.Tiers[0].Wants())] = closed{unsaid: true}
+			},
+			wantStates:  []string{"web/east/00 Queued Proposing", "web/east/00 failed"},
+			wantActions: []string{"a: PushPlan plan/web 1"},
+		},
 		"nothing is decided about what base has while closed proposals cannot be read that may explain it": {
 			fleet: released(t), arrange: func(f *fleet) {
 				f.repos["a"].write("main", map[string]string{eastFile: configMap("c", 7)})
@@ -221,7 +233,7 @@ func TestProposalsOfATier(t *testing.T) {
 		"a rejected proposal stays rejected": {
 			fleet: proposed(t), arrange: func(f *fleet) { f.change("web/east/00", func(p *pass.Proposal) { p.Rejected = true }) },
 			wantStates:  []string{"web/east/00 Rejected Rejected"},
-			wantActions: []string{"a: Gate tier/web/east/00 open"},
+			wantActions: []string{},
 		},
 		"a closed proposal stays rejected": {
 			fleet: proposed(t), arrange: func(f *fleet) { f.reject("web/east/00") },
@@ -294,7 +306,7 @@ func (f *fleet) reject(tier string) {
 	r := f.repos[repo]
 	p := r.proposals[branch]
 	for _, m := range p.Tiers {
-		r.closed[pass.ClosedKey(m.Tier, m.Wants)] = closed{outcome: pass.OutcomeRejected}
+		r.closed[pass.ClosedKey(m.Tier, m.Wants)] = closed{outcome: release.ClosedRejected}
 	}
 	delete(r.proposals, branch)
 	delete(r.refs, branch)
