@@ -200,6 +200,9 @@ func (o *observation) observePlans(ctx context.Context) {
 			b.Plan, err = o.engine.readPlan(ctx, r, seed, r.refs[branch])
 			b.Failure = pass.Fail(err, git.IsTransient(err))
 			o.facts.Plans = append(o.facts.Plans, b)
+			if b.Plan != nil && o.engine.owns(b.Plan) { // what each decision asks first
+				_ = o.answer(ctx, pass.Question{Kind: pass.AskEntries, Repo: name, Commit: r.facts.Head, Paths: tierPaths(b.Plan, name)})
+			}
 		}
 	}
 }
@@ -228,6 +231,17 @@ func (e *Engine) readPlan(ctx context.Context, r *repoState, seed string, commit
 	}
 	e.plans.put(key, read)
 	return read, nil
+}
+
+// tierPaths are those of a plan's tiers in a repository.
+func tierPaths(p *plan.Plan, repo string) []string {
+	var paths []string
+	for i := range p.Tiers {
+		if t := &p.Tiers[i]; t.Repo == repo {
+			paths = append(paths, t.Paths()...)
+		}
+	}
+	return paths
 }
 
 func reconcilerDirs(p *plan.Plan, repo string) []string {

@@ -342,7 +342,7 @@ func (d *decider) release() {
 			Fleet: fleet, Needed: needed,
 		}
 		s.Result = release.Next(s.Plan, facts)
-		if d.addClosed(s) {
+		for d.addRoots(s) || d.addClosed(s) {
 			s.Result = release.Next(s.Plan, facts)
 		}
 		d.noteRetryLater(s)
@@ -371,6 +371,23 @@ func (d *Decision) Proposed(tiers ...layout.Tier) {
 	nameWaits(d.Seeds)
 }
 
+// addRoots adds what the roots are like of tiers that wait for nothing else.
+func (d *decider) addRoots(s *Seed) bool {
+	found := false
+	for i, status := range s.Result.Tiers {
+		if !status.NeedsRoot {
+			continue
+		}
+		f := s.Tiers[status.Tier]
+		td := d.decideTier(s.Plan, &s.Plan.Tiers[i], s.previous)
+		if td.judgeRoot(&f); !d.missing {
+			f.RootNotAsked, found = false, true
+			s.Tiers[status.Tier] = f
+		}
+	}
+	return found
+}
+
 // addClosed adds the closed proposals of tiers that are about to be proposed.
 func (d *decider) addClosed(s *Seed) bool {
 	found := false
@@ -390,6 +407,9 @@ func (d *decider) addClosed(s *Seed) bool {
 				continue
 			}
 			closed = answer.Outcome
+		}
+		if closed == release.ClosedNotAsked {
+			continue
 		}
 		facts := s.Tiers[status.Tier]
 		facts.Closed = closed

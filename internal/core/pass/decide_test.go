@@ -2,6 +2,7 @@ package pass_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,42 +42,42 @@ func TestASeedIsPlannedProposedAndReleasedTierByTier(t *testing.T) {
 			"the seed is new", func() { f.seed("web", chain(1, "east")...) },
 			[]string{"web/east/00 Queued Proposing", "web/east/01 Blocked WaitingForTier"},
 			[]string{"a: PushPlan plan/web 1", "a: Propose tier/web/east/00 Plant"},
-			[][]pass.Kind{{pass.AskEntries, pass.AskHealth}, {pass.AskEntries}, {pass.AskRootDir}, {pass.AskClosed}},
+			[][]pass.Kind{{pass.AskEntries}, {pass.AskEntries, pass.AskHealth}, {pass.AskRootDir}, {pass.AskClosed}},
 		},
 		{
 			"the first tier is proposed", func() {},
 			[]string{"web/east/00 Proposed ProposalOpen", "web/east/01 Blocked WaitingForTier"},
 			[]string{"a: Gate tier/web/east/00 open"},
-			[][]pass.Kind{{pass.AskEntries, pass.AskHealth}, {pass.AskEntries}, {pass.AskRootDir}},
+			[][]pass.Kind{{pass.AskEntries}},
 		},
 		{
 			"it is merged", f.mergeAll,
 			[]string{"web/east/00 Merged ReconcilerMissing", "web/east/01 Blocked WaitingForTier"},
 			[]string{"a: Drop tier/web/east/00"},
-			[][]pass.Kind{{pass.AskEntries, pass.AskHealth}, {pass.AskBlob, pass.AskEntries}, {pass.AskRootDir}},
+			[][]pass.Kind{{pass.AskEntries}, {pass.AskBlob, pass.AskHealth}, {pass.AskHealth}},
 		},
 		{
 			"its cluster has it", f.sync,
 			[]string{"web/east/00 Released Healthy", "web/east/01 Queued Proposing"},
 			[]string{"a: Propose tier/web/east/01 Plant"},
-			[][]pass.Kind{{pass.AskEntries, pass.AskHealth}, {pass.AskBlob, pass.AskEntries, pass.AskSince}, {pass.AskRootDir}, {pass.AskClosed}},
+			[][]pass.Kind{{pass.AskEntries}, {pass.AskBlob, pass.AskHealth}, {pass.AskSince}, {pass.AskEntries, pass.AskHealth}, {pass.AskRootDir}, {pass.AskClosed}},
 		},
 		{
 			"all is merged, and the cluster has it", func() { f.mergeAll(); f.sync() },
 			[]string{"web/east/00 Released Healthy", "web/east/01 Released Healthy"},
 			[]string{"a: Drop tier/web/east/01"},
-			[][]pass.Kind{{pass.AskEntries, pass.AskHealth}, {pass.AskBlob, pass.AskBlob, pass.AskSince}},
+			[][]pass.Kind{{pass.AskEntries}, {pass.AskBlob, pass.AskBlob, pass.AskHealth}, {pass.AskSince}},
 		},
 		{
 			"nothing is left to do", func() {},
 			[]string{"web/east/00 Released Healthy", "web/east/01 Released Healthy"}, []string{},
-			[][]pass.Kind{{pass.AskEntries, pass.AskHealth}, {pass.AskBlob, pass.AskBlob, pass.AskSince}},
+			[][]pass.Kind{{pass.AskEntries}, {pass.AskBlob, pass.AskBlob, pass.AskHealth}, {pass.AskSince}},
 		},
 		{
 			"the seed has changed", func() { f.seed("web", chain(2, "east")...) },
 			[]string{"web/east/00 Queued Proposing", "web/east/01 Blocked WaitingForTier"},
 			[]string{"a: PushPlan plan/web 2", "a: Propose tier/web/east/00 Update"},
-			[][]pass.Kind{{pass.AskEntries, pass.AskHealth}, {pass.AskBlob, pass.AskBlob, pass.AskSince}, {pass.AskPast}, {pass.AskEntries}, {pass.AskRootDir}, {pass.AskClosed}},
+			[][]pass.Kind{{pass.AskEntries}, {pass.AskBlob, pass.AskBlob, pass.AskHealth}, {pass.AskSince}, {pass.AskPast}, {pass.AskEntries, pass.AskHealth}, {pass.AskRootDir}, {pass.AskClosed}},
 		},
 	} {
 		step.arrange()
@@ -90,6 +91,61 @@ func TestASeedIsPlannedProposedAndReleasedTierByTier(t *testing.T) {
 		if diff := cmp.Diff(step.questions, f.kinds()); diff != "" {
 			t.Errorf("when %s, the questions by round (-want +got):\n%s", step.when, diff)
 		}
+	}
+}
+
+// TestOnlyWhatTheDecisionNeedsIsAsked counts what is asked of clusters and forges.
+func TestOnlyWhatTheDecisionNeedsIsAsked(t *testing.T) {
+	type asked struct{ Reconcilers, Roots, RootDirs, Closed int }
+	for name, tc := range map[string]struct {
+		fleet   *fleet
+		arrange func(*fleet)
+		want    asked
+	}{
+		"of a new seed the root of the tier that is free, and whether it was rejected": {
+			one(t), func(f *fleet) { f.seed("web", chain(1, "east")...) }, asked{Roots: 1, RootDirs: 1, Closed: 1},
+		},
+		"of tiers that are proposed, and of what waits for them, nothing": {
+			one(t), func(f *fleet) { f.seed("web", chain(1, "east")...); f.step() }, asked{},
+		},
+		"of a proposal of an earlier plan nothing": {
+			proposed(t), func(f *fleet) { f.seed("web", configMap("c", 2, on("east"))) }, asked{},
+		},
+		"of a proposal that a person rejected nothing": {
+			proposed(t), func(f *fleet) { f.change("web/east/00", func(p *pass.Proposal) { p.Rejected = true }) }, asked{},
+		},
+		"of a tier that was merged its reconciler object, and the root that has to apply it": {
+			proposed(t), func(f *fleet) { f.mergeAll() }, asked{Reconcilers: 1, Roots: 1},
+		},
+		"of tiers that are released their reconciler objects": {
+			planted(one(t), web(chain(1, "east")...)), func(*fleet) {}, asked{Reconcilers: 2},
+		},
+		"of what others put at a tier's paths nothing but whether it was merged": {
+			released(t), func(f *fleet) { f.repos["a"].write("main", map[string]string{eastFile: configMap("c", 7)}) }, asked{Closed: 1},
+		},
+		"of an update its root, but not that of the tier that waits for it": {
+			planted(one(t), web(chain(1, "east")...)), func(f *fleet) { f.seed("web", chain(2, "east")...) }, asked{Reconcilers: 2, Roots: 1, RootDirs: 1, Closed: 1},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.fleet.t = t
+			tc.arrange(tc.fleet)
+			tc.fleet.decide()
+			var got asked
+			for _, q := range slices.Concat(tc.fleet.rounds...) {
+				got.Reconcilers += len(q.Reconcilers)
+				got.Roots += len(q.Roots)
+				switch q.Kind {
+				case pass.AskRootDir:
+					got.RootDirs++
+				case pass.AskClosed:
+					got.Closed++
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("asked (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -40,7 +40,7 @@ func (d *tierDecider) judgeRoot(f *release.TierFacts) {
 		return
 	}
 	dir := cmp.Or(key.Path, ".")
-	have := d.at(d.tier.Repo, d.repo.Head, sourceIgnore, dir)
+	have, root := d.at(d.tier.Repo, d.repo.Head, sourceIgnore, dir), d.root(key)
 	if d.missing {
 		return
 	}
@@ -50,7 +50,7 @@ func (d *tierDecider) judgeRoot(f *release.TierFacts) {
 			Next:    "Set the root up first (flux bootstrap makes the directory), or commit a README.md there"}
 		return
 	}
-	root, ignores := d.root(key), [2]string{}
+	var ignores [2]string
 	if hash := have[sourceIgnore]; hash != "" {
 		ignores[0] = string(d.blob(d.tier.Repo, hash))
 	}

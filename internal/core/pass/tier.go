@@ -30,19 +30,23 @@ type tierDecider struct {
 	have map[string]layout.Hash
 }
 
-// tierFacts gathers what is known of every tier of a plan, but for closed proposals; nil
+// decideTier begins to gather the facts of a tier, whose repository can be used.
+func (d *decider) decideTier(pl *plan.Plan, t *plan.Tier, p *Previous) *tierDecider {
+	d.missing = false
+	return &tierDecider{decider: d, repo: d.facts.Repos[t.Repo], plan: pl, tier: t, name: pl.Name(t), previous: p, paths: t.Paths()}
+}
+
+// tierFacts gathers what is known of every tier of a plan, but for roots and closed proposals; nil
 // while something is missing.
 func (d *decider) tierFacts(pl *plan.Plan, p *Previous) (map[layout.Tier]release.TierFacts, error) {
 	facts := make(map[layout.Tier]release.TierFacts, len(pl.Tiers))
 	complete := true
 	for i := range pl.Tiers {
 		t := &pl.Tiers[i]
-		r := d.repo(t.Repo)
-		if r == nil {
+		if d.repo(t.Repo) == nil {
 			return nil, inRepo(v1alpha1.ReasonRepositoryBroken, pl.Seed, t.Repo, "which cannot be used", "")
 		}
-		d.missing = false
-		td := tierDecider{decider: d, repo: r, plan: pl, tier: t, name: pl.Name(t), previous: p, paths: t.Paths()}
+		td := d.decideTier(pl, t, p)
 		f, err := td.gather()
 		if err != nil {
 			return nil, fmt.Errorf("seed %q, %s: %w", pl.Seed, t, manifest.About(manifest.Problem{Seed: pl.Seed, Cluster: t.Cluster, Repo: t.Repo}, err))
@@ -59,11 +63,9 @@ func (d *decider) tierFacts(pl *plan.Plan, p *Previous) (map[layout.Tier]release
 // gather returns early wherever something is missing: what it has then is thrown away.
 func (d *tierDecider) gather() (release.TierFacts, error) {
 	var f release.TierFacts
-	d.askAhead()
-	if d.missing {
+	if d.have = d.at(d.tier.Repo, d.repo.Head, d.paths...); d.missing {
 		return f, nil
 	}
-	d.have = d.at(d.tier.Repo, d.repo.Head, d.paths...)
 	if f.Base, f.BaseDetail = d.base(); d.missing {
 		return f, nil
 	}
@@ -90,21 +92,9 @@ func (d *tierDecider) gather() (release.TierFacts, error) {
 	case d.tier.Gone():
 		f.LeftBehind = d.leftBehind()
 	default:
-		d.judgeRoot(&f)
+		f.RootNotAsked = true
 	}
 	return f, nil
-}
-
-// askAhead asks at once for all that is surely needed.
-func (d *tierDecider) askAhead() {
-	d.at(d.tier.Repo, d.repo.Head, d.paths...)
-	d.reconciler(reconcilerKey(d.tier))
-	for _, key := range d.creatorKeys(d.tier) {
-		d.creator(key)
-	}
-	if key, ok := d.rootKey(d.plan.Seed, d.tier); ok {
-		d.root(key)
-	}
 }
 
 func reconcilerKey(t *plan.Tier) health.ReconcilerKey {

@@ -186,6 +186,8 @@ func unfit(d *decision) (TierStatus, bool) {
 	switch {
 	case d.have.LeftBehind.Reason != "":
 		return because(Held, d.have.LeftBehind), true
+	case d.have.RootNotAsked:
+		return TierStatus{State: Queued, Reason: v1alpha1.ReasonProposing, Message: "is about to be proposed", NeedsRoot: true}, true
 	case d.have.RootUnfit.Reason != "":
 		return because(Held, d.have.RootUnfit), true
 	case d.have.RootUnknown.Reason != "":

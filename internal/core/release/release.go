@@ -126,6 +126,8 @@ type TierFacts struct {
 	RootUnfit manifest.Problem
 	// RootUnknown says why nothing is known of that root; without a reason when something is.
 	RootUnknown manifest.Problem
+	// RootNotAsked says that the root was not looked up.
+	RootNotAsked bool
 	// LeftBehind says, of a tier that is to be gone, why the reconciler would leave what it
 	// applied if it went now, and what to do about that; without a reason when it would not.
 	LeftBehind manifest.Problem
@@ -211,8 +213,8 @@ type TierStatus struct {
 	StaleReason v1alpha1.Reason
 	// Unconfirmed are the objects that the tier is to lose once a person confirms it.
 	Unconfirmed []plan.Removed
-	// NeedsClosed says that Closed has to be looked up before more can be said.
-	NeedsClosed bool
+	// NeedsRoot and NeedsClosed say that the root, or Closed, has to be looked up before more can be said.
+	NeedsRoot, NeedsClosed bool
 }
 
 // Retriable says that a person's retry has a tier proposed again: it was turned down or
