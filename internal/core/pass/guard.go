@@ -38,10 +38,10 @@ func (d *decider) holdRemovals(outcomes map[string]*plan.Outcome) {
 		if !hold.Held() {
 			continue
 		}
-		s.Unconfirmed = hold.Unconfirmed(s.previous.Plan, s.Plan)
+		s.Unconfirmed = hold.Unconfirmed(s.previous.Plan, s.Plan, s.previous.tiers)
 		s.fail(hold.Problem(name))
 		if begins {
-			s.held = len(release.Clusters(s.previous.Plan))
+			s.held = len(release.Planted(s.previous.Plan, s.previous.tiers))
 			s.keepPrevious()
 		}
 	}
@@ -50,7 +50,8 @@ func (d *decider) holdRemovals(outcomes map[string]*plan.Outcome) {
 // keepPrevious leaves the plan that is there in force.
 func (s *Seed) keepPrevious() { s.Plan, s.files, s.gone = s.previous.Plan, nil, false }
 
-// guardRemovals holds all new removals when there are too many. Those that were
+// guardRemovals holds all new removals when there are too many. What was never merged is not
+// removed. Those that were
 // proposed in earlier passes, and that nobody confirmed or rejected, count as well:
 // seeds and clusters may go one by one, each in a pass of its own.
 func (d *decider) guardRemovals() {
@@ -61,15 +62,16 @@ func (d *decider) guardRemovals() {
 		if s.previous == nil || s.previous.Plan == nil {
 			continue
 		}
-		had, has := len(release.Clusters(s.previous.Plan)), len(release.Clusters(s.Plan))
+		had, has := release.Planted(s.previous.Plan, s.previous.tiers), release.Clusters(s.Plan)
 		going := release.Going(s.previous.Plan, s.Plan, s.previous.tiers)
-		all += had + going
+		all += len(had) + going
 		if d.confirmed(s) {
 			continue
 		}
 		removing += going + s.held
-		if n := had - has; s.Plan != nil && s.files != nil && n > 0 {
-			removing += n
+		maps.DeleteFunc(had, func(cluster string, _ bool) bool { return has[cluster] })
+		if s.Plan != nil && s.files != nil && len(had) > 0 {
+			removing += len(had)
 			names = append(names, name)
 		}
 	}
@@ -79,7 +81,7 @@ func (d *decider) guardRemovals() {
 	}
 	for _, name := range names {
 		s := d.seeds[name]
-		s.Unconfirmed = release.Lost(s.previous.Plan, s.Plan)
+		s.Unconfirmed = release.Lost(s.previous.Plan, s.Plan, s.previous.tiers)
 		s.keepPrevious()
 		s.fail(manifest.OfSeed(v1alpha1.ReasonDeletionGuard, name, fmt.Sprintf("blocked by the deletion guard: %d of %d plantings would be removed at once (more than %d %%)", removing, all, guard),
 			fmt.Sprintf("Run 'furrow confirm %s' to remove those of this seed, or restore them.", name)))

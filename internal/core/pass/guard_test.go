@@ -262,6 +262,30 @@ func TestRemovals(t *testing.T) {
 			wantStates:  []string{"a/east/00 Queued Proposing", "b/east/00 Queued Proposing", "c/east/00 Queued Proposing", "d/east/00 Released Healthy", "e/east/00 Released Healthy"},
 			wantActions: []string{"a: PushPlan plan/a removal 2", "a: Propose tier/a/east/00 Remove", "a: PushPlan plan/b removal 2", "a: Propose tier/b/east/00 Remove", "a: PushPlan plan/c removal 2", "a: Propose tier/c/east/00 Remove"},
 		},
+		"what was never merged is no planting that goes": {
+			fleet: several(t, "a", "b", "c"),
+			arrange: func(f *fleet) {
+				f.seed("d", configMap("d", 1, on("east")))
+				f.seed("e", configMap("e", 1, on("east")))
+				f.step()
+				f.remove("c", "d", "e")
+			},
+			wantStates:  []string{"a/east/00 Released Healthy", "b/east/00 Released Healthy", "c/east/00 Queued Proposing", "d/east/00 Gone Gone", "e/east/00 Gone Gone"},
+			wantActions: []string{"a: PushPlan plan/c removal 2", "a: Propose tier/c/east/00 Remove", "a: Supersede tier/d/east/00", "a: Drop tier/d/east/00", "a: Supersede tier/e/east/00", "a: Drop tier/e/east/00"},
+		},
+		"what was never merged does not count among all there is": {
+			fleet: several(t, "a", "b", "c"),
+			arrange: func(f *fleet) {
+				f.guard = 70
+				f.seed("d", configMap("d", 1, on("east")))
+				f.seed("e", configMap("e", 1, on("east")))
+				f.step()
+				f.remove("a", "b", "c")
+			},
+			wantStates: []string{"a stalled DeletionGuard", "a/east/00 Released Healthy", "b stalled DeletionGuard", "b/east/00 Released Healthy", "c stalled DeletionGuard", "c/east/00 Released Healthy",
+				"d/east/00 Proposed ProposalOpen", "e/east/00 Proposed ProposalOpen"},
+			wantActions: []string{"a: Gate tier/d/east/00 open", "a: Gate tier/e/east/00 open"},
+		},
 		"the plan of another owner does not count among all there is": {
 			fleet: several(t, "a", "b", "c", "d"),
 			arrange: func(f *fleet) {

@@ -12,17 +12,21 @@ import (
 )
 
 // GuardedRemoval are the objects that the removal of a seed takes and that only a
-// person may let go. What the base branch has nothing of is not declared any more, or
-// never was; a tier without facts may be there.
+// person may let go. What the base branch has nothing of is not declared any more, or never was.
 func GuardedRemoval(removal *plan.Plan, facts map[layout.Tier]TierFacts) []plan.Removed {
 	var out []plan.Removed
 	for i := range removal.Tiers {
-		t := &removal.Tiers[i]
-		if have, looked := facts[removal.Name(t)]; !looked || have.Base != BaseNothing {
+		if t := &removal.Tiers[i]; mayBePlanted(facts, removal.Name(t)) {
 			out = append(out, t.Guarded()...)
 		}
 	}
 	return out
+}
+
+// mayBePlanted says that base has something of a tier, or may have: a tier without facts was not observed.
+func mayBePlanted(facts map[layout.Tier]TierFacts, tier layout.Tier) bool {
+	have, observed := facts[tier]
+	return !observed || have.Base != BaseNothing
 }
 
 // Hold says why the removal of a seed waits for a person; nil when it does not.
@@ -38,8 +42,8 @@ type Hold struct {
 func (h Hold) Held() bool { return len(h.Guarded)+len(h.Heirs) > 0 }
 
 // Unconfirmed is what a person has to confirm, where the removal takes the place of a plan.
-func (h Hold) Unconfirmed(before, removal *plan.Plan) []string {
-	out := Lost(before, removal)
+func (h Hold) Unconfirmed(before, removal *plan.Plan, facts map[layout.Tier]TierFacts) []string {
+	out := Lost(before, removal, facts)
 	if len(out) == 0 {
 		return []string{"what is left of the seed"}
 	}
@@ -89,12 +93,23 @@ func Clusters(p *plan.Plan) map[string]bool {
 	return clusters
 }
 
-// Lost says what the clusters lose that a plan has and the next one does not have, as in
-// "3 objects from east".
-func Lost(before, next *plan.Plan) []string {
+// Planted are the clusters on which a plan is to have something, and base has some of it or may have.
+func Planted(p *plan.Plan, facts map[layout.Tier]TierFacts) map[string]bool {
+	clusters := map[string]bool{}
+	for i := range p.Tiers {
+		if t := &p.Tiers[i]; !t.Gone() && mayBePlanted(facts, p.Name(t)) {
+			clusters[t.Cluster] = true
+		}
+	}
+	return clusters
+}
+
+// Lost says what the clusters lose that are planted by a plan and that the next one does not
+// have, as in "3 objects from east".
+func Lost(before, next *plan.Plan, facts map[layout.Tier]TierFacts) []string {
 	stays, objects := Clusters(next), map[string]int{}
 	for i := range before.Tiers {
-		if t := &before.Tiers[i]; !t.Gone() && !stays[t.Cluster] {
+		if t := &before.Tiers[i]; !t.Gone() && !stays[t.Cluster] && mayBePlanted(facts, before.Name(t)) {
 			objects[t.Cluster] += len(before.Objects(t))
 		}
 	}
