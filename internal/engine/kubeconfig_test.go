@@ -30,7 +30,7 @@ func TestAPlanDoesNotChooseWhichSecretsAreRead(t *testing.T) {
 	w := newWorld(t, fleet{})
 	w.control.put("main", "plant edge", map[string]string{"seeds/edge.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: edge}\n---\n" +
 		"apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: edge-1, namespace: edge}\n"})
-	w.pass()
+	w.settle(20)
 	branch := layout.PlanBranch("main", "edge")
 	refs, err := w.gitops.Fetch(t.Context(), "main")
 	if err != nil {

@@ -21,7 +21,9 @@ type Seed struct {
 	Name string
 	// Place is the file or directory that holds the seed.
 	Place string
-	Spec  v1alpha1.SeedSpec
+	// SpecAt is where Spec is written, else Place.
+	SpecAt manifest.Source
+	Spec   v1alpha1.SeedSpec
 	// Variants are what the seed has for different clusters; a plain seed has one.
 	Variants []Variant
 	// Clusters are the seed's own documents for clusters that it creates, by name.
@@ -225,7 +227,7 @@ func nameFault(name string) string {
 }
 
 func (a *assembly) complete(scopes map[manifest.GroupKind]manifest.Scope) Seed {
-	seed := Seed{Name: a.Name, Place: a.Place, Clusters: a.clusters, Skipped: a.skipped, Lost: a.lost, Failed: a.failed}
+	seed := Seed{Name: a.Name, Place: a.Place, SpecAt: a.RenderAt(), Clusters: a.clusters, Skipped: a.skipped, Lost: a.lost, Failed: a.failed}
 	if a.spec != nil {
 		seed.Spec = *a.spec
 	}

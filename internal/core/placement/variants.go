@@ -200,7 +200,7 @@ type merge struct {
 func (m *merge) name(variant int) string { return m.seed.Variants[variant].Name }
 
 func (m *merge) problem(reason v1alpha1.Reason, message, next string) manifest.Problem {
-	return manifest.Problem{Reason: reason, Source: manifest.Source{File: m.seed.Place}, Object: fmt.Sprintf("Seed %q", m.seed.Name), Seed: m.seed.Name, Message: message, Next: next}
+	return manifest.Problem{Reason: reason, Source: m.seed.SpecAt, Object: fmt.Sprintf("Seed %q", m.seed.Name), Seed: m.seed.Name, Message: message, Next: next}
 }
 
 // add places one variant.
@@ -413,14 +413,27 @@ func (m *merge) checkManagement(c *Contents) {
 		}
 		for _, variant := range m.placed[key][1:] {
 			if other := all[variant]; other != firstContent && firstContent != nil && other != nil {
-				p := problem(v1alpha1.ReasonVariantConflict, *other.Object, fmt.Sprintf("variants %s (%s) and %s (%s) have different content for it, and both put it on management cluster %s",
-					firstContent.variants[0], firstContent.Object.Source, other.variants[0], other.Object.Source, key.cluster), "Give it one name for each variant, as with namePrefix, or the same content in all.").WithCluster(key.cluster)
-				p.Other = firstContent.Object.Source
-				m.problems = append(m.problems, p)
+				m.problems = append(m.problems, conflict(firstContent, other, key.cluster))
 				break
 			}
 		}
 	}
+}
+
+// conflict says that two variants have an object differently. Both may have it of one document,
+// which their overlays patch.
+func conflict(a, b *Content, cluster string) manifest.Problem {
+	in := func(c *Content) string { return c.variants[0] }
+	source := a.Object.Source
+	if source != b.Object.Source {
+		in = func(c *Content) string { return fmt.Sprintf("%s (%s)", c.variants[0], c.Object.Source) }
+	} else {
+		source = manifest.Source{}
+	}
+	p := problem(v1alpha1.ReasonVariantConflict, *b.Object, fmt.Sprintf("variants %s and %s have different content for it, and both put it on management cluster %s", in(a), in(b), cluster),
+		"Give it one name for each variant, as with namePrefix, or the same content in all.").WithCluster(cluster)
+	p.Other = source
+	return p
 }
 
 func (k on) compare(other on) int {

@@ -108,13 +108,13 @@ func TestVariantsArePlacedOnTheClustersThatChooseThem(t *testing.T) {
 			variants: func() []catalog.Variant {
 				return []catalog.Variant{variant(t, "us", "edge-us", settings("own", "2", ""))}
 			},
-			want: []string{`error: seeds/web: Seed "web": no variant chooses edge-eu. Add a variant for it, or one without clusters and clusterSelector as the default; or leave the cluster out by spec.clusterSelector.`},
+			want: []string{`error: seeds/web/web.yaml:1: Seed "web": no variant chooses edge-eu. Add a variant for it, or one without clusters and clusterSelector as the default; or leave the cluster out by spec.clusterSelector.`},
 		},
 		"a cluster that two choose holds the seed": {
 			variants: func() []catalog.Variant {
 				return []catalog.Variant{variant(t, "us", "edge-us,edge-eu", settings("own", "2", "")), variant(t, "eu", "region=eu", settings("own", "2", ""))}
 			},
-			want: []string{`error: seeds/web: Seed "web": cluster edge-eu is chosen by variants us and eu. Let exactly one of them choose it.`},
+			want: []string{`error: seeds/web/web.yaml:1: Seed "web": cluster edge-eu is chosen by variants us and eu. Let exactly one of them choose it.`},
 		},
 		"what nothing goes to may be chosen twice, or not at all": {
 			variants: func() []catalog.Variant {
@@ -140,6 +140,12 @@ func TestVariantsArePlacedOnTheClustersThatChooseThem(t *testing.T) {
 			},
 			want: []string{`error: seeds/web/web.yaml:3: MachinePool "pool": variants a (seeds/web/web.yaml:1) and b (seeds/web/web.yaml:3) have different content for it, and both put it on management cluster mgmt. Give it one name for each variant, as with namePrefix, or the same content in all.`},
 		},
+		"unequal content that overlays make of one document holds the seed, with that place once": {
+			variants: func() []catalog.Variant {
+				return []catalog.Variant{variant(t, "a", "edge-eu", pool("3")), variant(t, "b", "edge-us", pool("4"))}
+			},
+			want: []string{`error: seeds/web/web.yaml:1: MachinePool "pool": variants a and b have different content for it, and both put it on management cluster mgmt. Give it one name for each variant, as with namePrefix, or the same content in all.`},
+		},
 		"a management cluster has the content of the variant that puts it there": {
 			variants: func() []catalog.Variant {
 				return []catalog.Variant{
@@ -153,7 +159,7 @@ func TestVariantsArePlacedOnTheClustersThatChooseThem(t *testing.T) {
 			variants: func() []catalog.Variant {
 				return []catalog.Variant{variant(t, "all", "", settings("own", "1", "")), variant(t, "none", "edge-uk", settings("x", "2", "furrow.dev/cluster: mgmt"))}
 			},
-			want: []string{"own on edge-eu: 1", "own on edge-us: 1", `warning: seeds/web: Seed "web": no cluster gets variant none, so that nothing of it is planned. Correct its clusters or clusterSelector, or remove it.`},
+			want: []string{"own on edge-eu: 1", "own on edge-us: 1", `warning: seeds/web/web.yaml:1: Seed "web": no cluster gets variant none, so that nothing of it is planned. Correct its clusters or clusterSelector, or remove it.`},
 		},
 		"variants may create the clusters that choose them": {
 			clusters: []string{mgmt},
@@ -167,14 +173,14 @@ func TestVariantsArePlacedOnTheClustersThatChooseThem(t *testing.T) {
 			variants: func() []catalog.Variant {
 				return []catalog.Variant{variant(t, "eu", "edge-eu", settings("eu", "1", "furrow.dev/cluster: mgmt")), variant(t, "us", "edge-us", settings("own", "1", ""))}
 			},
-			want: []string{`error: seeds/web: Seed "web": variant eu has objects for a management cluster, and it is not known whether a cluster gets it: of edge-eu, its document at clusters.yaml:10 cannot be used: unknown field "typo". Correct that document.`},
+			want: []string{`error: seeds/web/web.yaml:1: Seed "web": variant eu has objects for a management cluster, and it is not known whether a cluster gets it: of edge-eu, its document at clusters.yaml:10 cannot be used: unknown field "typo". Correct that document.`},
 		},
 		"a variant of a cluster that cannot be read holds nothing else": {
 			clusters: []string{mgmt, edgeUS, "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge-eu}\nspec: {typo: x}\n"},
 			variants: func() []catalog.Variant {
 				return []catalog.Variant{variant(t, "eu", "region=eu", settings("own", "2", "")), variant(t, "us", "edge-us", settings("own", "1", ""))}
 			},
-			want: []string{"own on edge-us: 1", `warning: seeds/web: Seed "web": no cluster gets variant eu, so that nothing of it is planned. Correct its clusters or clusterSelector, or remove it.`},
+			want: []string{"own on edge-us: 1", `warning: seeds/web/web.yaml:1: Seed "web": no cluster gets variant eu, so that nothing of it is planned. Correct its clusters or clusterSelector, or remove it.`},
 		},
 		"a variant that creates a cluster must be chosen": {
 			clusters: []string{mgmt},

@@ -42,7 +42,11 @@ func TestBadInputs(t *testing.T) {
 		},
 		"an unknown grouping": {
 			files: map[string]string{"seeds/web.yaml": web + "---\napiVersion: furrow.dev/v1alpha1\nkind: Seed\nmetadata: {name: web}\nspec: {rollout: {groupBy: Wave}}\n"},
-			want:  manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: manifest.Source{File: "seeds/web.yaml"}, Object: `Seed "web"`, Seed: "web", Field: "spec.rollout.groupBy"},
+			want:  manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: at("seeds/web.yaml", 10), Object: `Seed "web"`, Seed: "web", Field: "spec.rollout.groupBy"},
+		},
+		"an unknown rule": {
+			files: map[string]string{"seeds/web.yaml": web, "seeds/settings.yaml": "apiVersion: furrow.dev/v1alpha1\nkind: Seed\nmetadata: {name: web}\nspec: {disabledRules: [namespaces]}\n"},
+			want:  manifest.Problem{Reason: v1alpha1.ReasonUnknownRule, Source: at("seeds/settings.yaml", 1), Object: `Seed "web"`, Seed: "web", Field: "spec.disabledRules"},
 		},
 		"two seeds with one object": {
 			files: map[string]string{"seeds/other.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: web}\n"},

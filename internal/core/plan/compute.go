@@ -139,10 +139,10 @@ func (c *computation) collect() {
 		case seed.Err != nil:
 			c.fail(seed.Name, seed.Err)
 		case unknownRule(seed.Spec) != "":
-			c.fail(seed.Name, manifest.Problem{Reason: v1alpha1.ReasonUnknownRule, Field: "spec.disabledRules", Seed: seed.Name, Source: manifest.Source{File: seed.Place}, Object: fmt.Sprintf("Seed %q", seed.Name),
+			c.fail(seed.Name, manifest.Problem{Reason: v1alpha1.ReasonUnknownRule, Field: "spec.disabledRules", Seed: seed.Name, Source: seed.SpecAt, Object: fmt.Sprintf("Seed %q", seed.Name),
 				Message: fmt.Sprintf("spec.disabledRules has %q, which is not a dependency rule", unknownRule(seed.Spec)), Next: "Write any of " + strings.Join(ruleNames(), ", ") + "."})
 		case !slices.Contains(groupings, seed.Spec.GroupByOrDefault()):
-			c.fail(seed.Name, manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Field: "spec.rollout.groupBy", Seed: seed.Name, Source: manifest.Source{File: seed.Place}, Object: fmt.Sprintf("Seed %q", seed.Name),
+			c.fail(seed.Name, manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Field: "spec.rollout.groupBy", Seed: seed.Name, Source: seed.SpecAt, Object: fmt.Sprintf("Seed %q", seed.Name),
 				Message: fmt.Sprintf("spec.rollout.groupBy %q is unknown", seed.Spec.GroupByOrDefault()), Next: "Write Tier, Level, Cluster or Seed."})
 		case previous.foreign(c.in.identity()):
 			c.fail(seed.Name, ErrForeign(seed.Name, "", previous.Plan.Identity(), c.in.identity()))
