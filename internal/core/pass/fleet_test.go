@@ -42,6 +42,8 @@ type fleet struct {
 	silent map[string]bool
 	// health is none, a failure, or the zero value for a channel that answers.
 	health pass.Health
+	// onCatalog changes the catalog, as renderers do.
+	onCatalog func(*catalog.Catalog)
 	// onRoot changes what clusters report of their roots.
 	onRoot func(*health.Root)
 	// failing are repositories that stop answering at questions of a kind.
@@ -238,6 +240,9 @@ func (f *fleet) catalog(tree fstest.MapFS) *catalog.Catalog {
 func (f *fleet) facts() *pass.Facts {
 	f.t.Helper()
 	cat := f.catalog(f.tree)
+	if f.onCatalog != nil {
+		f.onCatalog(cat)
+	}
 	out := &pass.Facts{
 		Now: time.Unix(1_700_000_000, 0), Self: f.self, DeletionGuard: f.guard, Repos: map[string]*pass.Repo{}, Health: pass.Health{None: f.health.None, Failure: f.health.Failure},
 		ControlPlane: pass.ControlPlane{Revision: "main@sha1:1", Version: "1", Unread: f.unread, Scope: f.scope, Catalog: cat},

@@ -63,7 +63,7 @@ func (d *decider) describe(s *Seed, r *Repo, t *plan.Tier) template.Proposal {
 	for _, pre := range t.Prerequisites {
 		vars.Prerequisites = append(vars.Prerequisites, template.Prerequisite{Tier: pre.String(), Why: template.Code(pre.Why)})
 	}
-	vars.Differs = d.differs(s.Plan, t)
+	vars.Differs = d.differs(s.Plan, t, elsewhere)
 	for _, o := range s.Plan.Objects(t) {
 		if o.Leaving {
 			vars.Leaving = append(vars.Leaving, template.Code(o.ID.String()))
@@ -107,7 +107,7 @@ func (d *decider) describeAll(s *Seed, r *Repo, tiers []*plan.Tier) template.Pro
 			}
 		}
 		all.Prerequisites, all.Next = append(all.Prerequisites, one.Prerequisites...), append(all.Next, one.Next...)
-		all.Deletes, all.Replaces, all.Differs = append(all.Deletes, one.Deletes...), append(all.Replaces, one.Replaces...), append(all.Differs, one.Differs...)
+		all.Deletes, all.Replaces, all.Differs = append(all.Deletes, one.Deletes...), append(all.Replaces, one.Replaces...), append(all.Differs, d.differs(s.Plan, t, everywhere)...)
 		if t.Contents == "" {
 			continue
 		}
@@ -123,9 +123,9 @@ func (d *decider) describeAll(s *Seed, r *Repo, tiers []*plan.Tier) template.Pro
 		all.Contents[i].Tiers = firstOf(all.Contents[i].Tiers, maxNames)
 	}
 	all.Cluster, all.Tier = inWords(clusters, "clusters"), inWords(numbers, "numbers")
-	all.TierCount, all.Contents = len(tiers), all.Contents[:min(len(all.Contents), maxContents)]
-	all.Prerequisites = unique(all.Prerequisites)
-	all.Prerequisites = all.Prerequisites[:min(len(all.Prerequisites), maxFiles)]
+	all.TierCount = len(tiers)
+	all.Contents, all.MoreContents = cutTo(all.Contents, maxContents)
+	all.Prerequisites, all.MorePrerequisites = cutTo(unique(all.Prerequisites), maxFiles)
 	all.Next, all.Leaving = firstOf(unique(all.Next), maxNames), firstOf(all.Leaving, maxFiles)
 	all.Deletes, all.Replaces, all.Differs = firstOf(all.Deletes, maxFiles), firstOf(all.Replaces, maxFiles), firstOf(unique(all.Differs), maxFiles)
 	return all
@@ -133,6 +133,12 @@ func (d *decider) describeAll(s *Seed, r *Repo, tiers []*plan.Tier) template.Pro
 
 // maxContents is how many different contents a proposal of several tiers shows.
 const maxContents = 10
+
+// cutTo is the beginning of a list, and how many more there are.
+func cutTo[T any](list []T, most int) ([]T, int) {
+	shown := list[:min(len(list), most)]
+	return shown, len(list) - len(shown)
+}
 
 // firstOf shows the first of a list, and how many more there are.
 func firstOf(list []string, most int) []string {
@@ -268,8 +274,8 @@ func byKind(objects []plan.Object) []template.ObjectsOfKind {
 	return out
 }
 
-// differs names the objects of a tier that other clusters have with another content.
-func (d *decider) differs(pl *plan.Plan, t *plan.Tier) []string {
+// differs shows the objects of a tier that clusters have with different contents.
+func (d *decider) differs(pl *plan.Plan, t *plan.Tier, show func(plan.Differing, layout.Hash) string) []string {
 	differ, known := d.differ[pl]
 	if !known {
 		differ = map[manifest.ID]plan.Differing{}
@@ -280,19 +286,25 @@ func (d *decider) differs(pl *plan.Plan, t *plan.Tier) []string {
 	}
 	var out []string
 	for _, o := range pl.Objects(t) {
-		elsewhere := differ[o.ID].Elsewhere(o.Hash)
-		if len(elsewhere) == 0 || o.Leaving {
-			continue
+		if one, differs := differ[o.ID]; differs && !o.Leaving {
+			out = append(out, show(one, o.Hash))
 		}
-		if more := len(elsewhere) - maxNames; more > 0 {
-			elsewhere = append(elsewhere[:maxNames:maxNames], fmt.Sprintf("%d more", more))
-		}
-		if len(out) == maxFiles {
-			return append(out, "more objects differ")
-		}
-		out = append(out, fmt.Sprintf("%s has another content on %s", template.Code(o.ID.String()), strings.Join(elsewhere, ", ")))
 	}
-	return out
+	return firstOf(out, maxFiles)
+}
+
+// elsewhere shows the clusters that have another content than a tier.
+func elsewhere(d plan.Differing, hash layout.Hash) string {
+	return fmt.Sprintf("%s has another content on %s", template.Code(d.Object.String()), strings.Join(firstOf(d.Elsewhere(hash), maxNames), ", "))
+}
+
+// everywhere shows which clusters have the same, for a proposal that is about several of them.
+func everywhere(d plan.Differing, _ layout.Hash) string {
+	var on []string
+	for _, c := range d.Contents {
+		on = append(on, strings.Join(firstOf(c.Clusters, maxNames), ", "))
+	}
+	return fmt.Sprintf("%s has one content on %s", template.Code(d.Object.String()), strings.Join(firstOf(on, maxNames), "; another one on "))
 }
 
 // waitingFor names the tiers that wait for one.

@@ -60,7 +60,7 @@ var (
 		Members: []Member{
 			{Verb: "Plant", Cluster: "east", Tier: "00", ReconciledBy: "Flux on east"}, {Verb: "Plant", Cluster: "west", Tier: "00", ReconciledBy: "Flux on west"},
 		},
-		Contents: []Content{{Tiers: []string{"east tier 00", "west tier 00"}, Objects: []ObjectsOfKind{{Kind: "ConfigMap", Count: 1, Names: "`a`"}}}},
+		Contents: []Content{{Tiers: []string{"east tier 00", "west tier 00"}, Objects: []ObjectsOfKind{{Kind: "ConfigMap", Count: 1, Names: "`a`"}}}}, MoreContents: 1, MorePrerequisites: 1,
 	}
 	bareReconciler = Reconciler{
 		Name: "web.edge.00", Namespace: "flux-system", Seed: "web", Cluster: "edge", Tier: "00", Path: "./planted/edge/web/tier-00",

@@ -49,6 +49,8 @@ type Proposal struct {
 	// all of theirs, TierCount counts them, and Contents has their objects instead of Objects.
 	Members  []Member
 	Contents []Content
+	// MoreContents and MorePrerequisites count those that are left out.
+	MoreContents, MorePrerequisites int
 }
 
 // Member is one of several tiers that a proposal carries.
