@@ -1,8 +1,8 @@
-// Package probe owns the health channels: how Furrow learns what the
-// reconcilers on the clusters have made of what was merged.
+// Package probe owns the health channels, which report what the reconcilers on
+// the clusters did with what was merged.
 //
-// A channel only reads. What it could not see is left out or marked as not
-// known; it never guesses. Channels are safe for use by several goroutines.
+// A channel only reads. What it could not observe is left out or marked as
+// unknown; it never guesses. Channels are safe for use by several goroutines.
 package probe
 
 import (
@@ -30,9 +30,9 @@ type Channel interface {
 	Roots(ctx context.Context, keys []RootKey) (map[RootKey]health.Root, error)
 }
 
-// Watcher is a Channel that tells when what it would answer may have changed.
-// The channel has room for one signal, so that nothing waits for a reader and no
-// change after a read is missed.
+// Watcher is a Channel that signals when its answers may have changed. The
+// signal has a buffer of one, so that no sender waits for a reader and no change
+// after a read is missed.
 type Watcher interface {
 	Changed() <-chan struct{}
 }

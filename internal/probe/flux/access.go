@@ -21,18 +21,18 @@ import (
 // access is what a cluster is reached with.
 type access struct {
 	config *rest.Config
-	// origin names where the kubeconfig came from, for people.
+	// origin names where the kubeconfig came from, in messages.
 	origin string
 	// digest is that of the kubeconfig; another one means that it changed. It is zero
 	// where there is none.
 	digest [sha256.Size]byte
 	// way is how it was come by.
-	way way
+	source kubeConfigSource
 	// program is what the kubeconfig names to be run for credentials; nil where there is none.
 	program *program
 }
 
-// suffixes are those of a kubeconfig's file, in the order in which they are looked for.
+// suffixes are those of a kubeconfig's file, in the order in which they are tried.
 var suffixes = []string{"", ".yaml", ".yml", ".kubeconfig", ".conf"}
 
 // maxKubeConfig bounds a kubeconfig, in bytes.
@@ -43,7 +43,7 @@ func isName(cluster string) bool {
 	return cluster != "" && !strings.HasPrefix(cluster, ".") && !strings.ContainsAny(cluster, `/\`)
 }
 
-// readFile looks up the file of a cluster; ok says that there is one.
+// readFile reads the file of a cluster; ok is false if there is none.
 func readFile(directory, cluster string) (name string, data []byte, ok bool, err error) {
 	if directory == "" || !isName(cluster) {
 		return "", nil, false, nil
@@ -88,7 +88,7 @@ func (ch *Channel) Files() map[string]string {
 	return files
 }
 
-// fromFile reads a kubeconfig that belongs to whoever runs this process.
+// fromFile reads a kubeconfig that belongs to the user who runs this process.
 func fromFile(name string, data []byte) (*access, error) {
 	origin := "file " + name
 	config, err := clientcmd.Load(data)
@@ -150,11 +150,11 @@ func newAccess(config *clientcmdapi.Config, origin string, data []byte) (*access
 	if err != nil {
 		return nil, invalid(origin, err)
 	}
-	settle(rc)
+	configure(rc)
 	return &access{config: rc, origin: origin, digest: sha256.Sum256(data)}, nil
 }
 
-// ownOrigin is where what OwnConfig holds comes from, for people.
+// ownOrigin is the origin of OwnConfig, in messages.
 const ownOrigin = "the configuration of Furrow itself"
 
 // fromOwn uses what this process reaches its own cluster with. A token in a file is
@@ -162,12 +162,12 @@ const ownOrigin = "the configuration of Furrow itself"
 func fromOwn(config *rest.Config) *access {
 	rc := rest.CopyConfig(config)
 	rc.RateLimiter = nil
-	settle(rc)
+	configure(rc)
 	return &access{config: rc, origin: ownOrigin}
 }
 
-// settle makes a configuration fit for a channel.
-func settle(rc *rest.Config) {
+// configure sets what every connection of a channel needs.
+func configure(rc *rest.Config) {
 	rc.UserAgent = "furrow"
 	rc.QPS = -1 // the server's own fairness is enough
 	rc.WarningHandler, rc.WarningHandlerWithContext = rest.NoWarnings{}, nil
@@ -181,8 +181,8 @@ func unusable(format string, args ...any) error {
 	return manifest.Problem{Reason: v1alpha1.ReasonKubeConfigInvalid, Message: fmt.Sprintf(format, args...)}
 }
 
-// invalid says that a kubeconfig cannot be used. What a decoder says of it may
-// quote what is in it, so that only its kind is told.
+// invalid is the error for a kubeconfig that cannot be used. A decoder's message may quote its
+// content, so only the kind of error is reported.
 func invalid(origin string, err error) error {
 	why := "it is not a kubeconfig"
 	var file *fs.PathError

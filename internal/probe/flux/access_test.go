@@ -32,7 +32,7 @@ func TestKubeConfigsFromSecrets(t *testing.T) {
 		refused       string // what the refusal names; empty where there is none
 	}{
 		"a token is fine":                                      {"", "token: " + secretToken, ""},
-		"certificates in place are fine":                       {", certificate-authority-data: " + data, "client-certificate-data: " + data + ", client-key-data: " + data, ""},
+		"certificates in the kubeconfig are fine":              {", certificate-authority-data: " + data, "client-certificate-data: " + data + ", client-key-data: " + data, ""},
 		"an exec plugin is not":                                {"", "exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}", "exec plugin"},
 		"an auth provider is not":                              {"", "auth-provider: {name: gcp}", "auth-provider"},
 		"a file with a token is not":                           {"", "tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token", "tokenFile"},
@@ -58,8 +58,9 @@ func TestKubeConfigsFromSecrets(t *testing.T) {
 	}
 }
 
-// TestKubeConfigsTellNoSecrets covers what is broken in many ways.
-func TestKubeConfigsTellNoSecrets(t *testing.T) {
+// TestKubeConfigsRevealNoSecrets covers kubeconfigs that are broken in many
+// ways.
+func TestKubeConfigsRevealNoSecrets(t *testing.T) {
 	for _, data := range []string{
 		secretToken, "{", "token: " + secretToken, "kind: Config\nusers: " + secretToken,
 		strings.Replace(string(kubeConfig("", "token: "+secretToken)), "current-context: a", "current-context: b", 1),
@@ -152,6 +153,6 @@ func TestDiffers(t *testing.T) {
 	b, _ := fromFile("a", kubeConfig("", "token: second"))
 	gone := errors.New("gone")
 	if differs(a, a, nil) != nil || !errors.Is(differs(a, b, nil), errChanged) || !errors.Is(differs(a, nil, gone), gone) {
-		t.Error("a change is not told from none")
+		t.Error("a change is not detected")
 	}
 }

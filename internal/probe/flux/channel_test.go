@@ -24,7 +24,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/probe"
 )
 
-// eventually waits until something holds, and tells how long that took.
+// eventually waits until something holds, and returns how long that took.
 func eventually(t *testing.T, limit time.Duration, what string, holds func() bool) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -92,8 +92,8 @@ func kustomization(status, reason, revision, since string) *unstructured.Unstruc
 	}}
 }
 
-// TestConclusionsStand plays what Flux does at every interval.
-func TestConclusionsStand(t *testing.T) {
+// TestConclusionsLast plays what Flux does at every interval.
+func TestConclusionsLast(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	ch := New(Options{Clock: clock})
 	defer ch.Close()
@@ -115,17 +115,17 @@ func TestConclusionsStand(t *testing.T) {
 		wantSignal, wantFalse bool
 	}{
 		{what: "the first list counts", wantReady: "True", wantSince: "10:00", wantSignal: true},
-		{what: "looking again changes nothing", object: kustomization("Unknown", "Progressing", "r1", "10:10"), wantReady: "True", wantSince: "10:00"},
+		{what: "another observation changes nothing", object: kustomization("Unknown", "Progressing", "r1", "10:10"), wantReady: "True", wantSince: "10:00"},
 		{what: "concluding the same neither", object: kustomization("True", "ReconciliationSucceeded", "r1", "10:11"), wantReady: "True", wantSince: "10:00"},
-		{what: "nor looking once more", object: kustomization("Unknown", "Progressing", "r1", "10:20"), wantReady: "True", wantSince: "10:00"},
-		{what: "for a while", step: standsFor - time.Second, wantReady: "True", wantSince: "10:00"},
+		{what: "nor does a further one", object: kustomization("Unknown", "Progressing", "r1", "10:20"), wantReady: "True", wantSince: "10:00"},
+		{what: "for a while", step: conclusionTTL - time.Second, wantReady: "True", wantSince: "10:00"},
 		{what: "but not for long", step: time.Second, wantReady: "Unknown", wantSince: "10:20", wantSignal: true},
 		{what: "a conclusion then is new", object: kustomization("False", "HealthCheckFailed", "r1", "10:21"), wantReady: "False", wantSince: "10:21", wantSignal: true},
-		{what: "a failure stands too", object: kustomization("Unknown", "Progressing", "r1", "10:22"), wantReady: "False", wantSince: "10:21"},
+		{what: "a failure is kept too", object: kustomization("Unknown", "Progressing", "r1", "10:22"), wantReady: "False", wantSince: "10:21"},
 		{what: "until it is another", object: kustomization("True", "ReconciliationSucceeded", "r1", "10:23"), wantReady: "True", wantSince: "10:23", wantSignal: true},
 		{what: "a new revision is news at once", object: kustomization("Unknown", "Progressing", "r2", "10:30"), wantReady: "Unknown", wantSince: "10:30", wantSignal: true},
-		{what: "and what was concluded before is forgotten after a while", step: standsFor, wantReady: "Unknown", wantSince: "10:30", wantSignal: true},
-		{what: "once", step: standsFor, wantReady: "Unknown", wantSince: "10:30"},
+		{what: "and what was concluded before is forgotten after a while", step: conclusionTTL, wantReady: "Unknown", wantSince: "10:30", wantSignal: true},
+		{what: "once", step: conclusionTTL, wantReady: "Unknown", wantSince: "10:30"},
 	}
 	for _, step := range steps {
 		if step.object != nil {
@@ -237,7 +237,7 @@ func TestWhatNobodyAsksAboutIsLetGo(t *testing.T) {
 	ch := New(Options{Directory: dir, Clock: clock, Idle: time.Minute})
 	defer ch.Close()
 	left := func() int {
-		clock.Step(lookFile)
+		clock.Step(fileInterval)
 		ch.mu.Lock()
 		defer ch.mu.Unlock()
 		return len(ch.clusters)

@@ -12,14 +12,14 @@ import (
 	"github.com/furrow-dev/furrow/internal/probe"
 )
 
-// How often things are looked at. A cluster into which requests vanish is silent
-// after lookAlive and twice requestTimeout at most.
+// How often things are read. A cluster that drops requests counts as silent after at most
+// aliveInterval and twice requestTimeout.
 const (
-	// lookAlive is what lies between two questions for /readyz while it is answered.
-	lookAlive = 10 * time.Second
-	// lookFile and lookSecret are for how long a kubeconfig is taken as unchanged.
-	lookFile   = 2 * time.Second
-	lookSecret = 20 * time.Second
+	// aliveInterval is the time between two requests for /readyz while it is answered.
+	aliveInterval = 10 * time.Second
+	// fileInterval and secretInterval are how long a kubeconfig is assumed to be unchanged.
+	fileInterval   = 2 * time.Second
+	secretInterval = 20 * time.Second
 	// A silent cluster is asked again after retryFirst, and then after retryMost. Where
 	// very many are silent at once, each of them waits perSilent times their number, but
 	// for retryLongest at most.
@@ -27,8 +27,8 @@ const (
 	retryMost    = 3 * time.Second
 	perSilent    = 100 * time.Millisecond
 	retryLongest = 30 * time.Second
-	// A cluster that is expected, as its creator has just become current, is asked
-	// again after retryExpected at most, for as long as expectedFor.
+	// A cluster is expected when its creator has just become current. It is asked again after at
+	// most retryExpected, during expectedFor.
 	retryExpected = 1500 * time.Millisecond
 	expectedFor   = time.Minute
 )
@@ -147,7 +147,7 @@ func (ch *Channel) expect(name string) {
 	c.mu.Lock()
 	c.expected = ch.clock.Now()
 	if c.session != nil {
-		c.session.doubt()
+		c.session.recheck()
 	}
 	c.mu.Unlock()
 	select {
@@ -162,7 +162,7 @@ func (c *cluster) silent(err error) {
 	c.mu.Lock()
 	changed := c.why != why
 	c.why = why
-	c.tell(changed)
+	c.notify(changed)
 	c.mu.Unlock()
 	c.decided.open()
 }
@@ -190,7 +190,7 @@ func (c *cluster) attend(ctx context.Context) (answered bool, err error) {
 	err = c.listen(ctx, s, a)
 	c.mu.Lock()
 	c.session, c.why = nil, silenceOf(err)
-	c.tell(true)
+	c.notify(true)
 	c.mu.Unlock()
 	conn.close()
 	s.end()
@@ -207,7 +207,7 @@ func (c *cluster) begin(s *session) {
 	for _, o := range c.objects {
 		s.watch(o)
 	}
-	c.tell(true)
+	c.notify(true)
 	c.mu.Unlock()
 	c.decided.open()
 }
@@ -215,23 +215,23 @@ func (c *cluster) begin(s *session) {
 // listen returns why the session is over.
 func (c *cluster) listen(ctx context.Context, s *session, a *access) error {
 	clock := c.channel.clock
-	timer := clock.NewTimer(lookFile)
+	timer := clock.NewTimer(fileInterval)
 	defer timer.Stop()
-	alive, looked := clock.Now(), clock.Now()
+	alive, readAt := clock.Now(), clock.Now()
 	for {
-		doubt := false
+		recheck := false
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-s.doubts:
-			doubt = true
+		case <-s.rechecks:
+			recheck = true
 		case <-timer.C():
-			timer.Reset(lookFile)
+			timer.Reset(fileInterval)
 		}
 		if c.channel.letGo(c) {
 			return errIdle
 		}
-		if doubt || clock.Since(alive) >= lookAlive {
+		if recheck || clock.Since(alive) >= aliveInterval {
 			asked := clock.Now()
 			permitted, err := s.alive(ctx)
 			if err != nil {
@@ -240,7 +240,7 @@ func (c *cluster) listen(ctx context.Context, s *session, a *access) error {
 			alive = clock.Now()
 			c.answered(s, asked, permitted)
 		}
-		if err := c.unchanged(ctx, a, &looked); err != nil {
+		if err := c.unchanged(ctx, a, &readAt); err != nil {
 			return err
 		}
 	}
@@ -251,7 +251,7 @@ func (c *cluster) answered(s *session, asked time.Time, permitted bool) {
 	c.mu.Lock()
 	changed := s.permitted != permitted || s.asked.Before(c.expected)
 	s.asked, s.permitted = asked, permitted
-	c.tell(changed)
+	c.notify(changed)
 	c.mu.Unlock()
 }
 
@@ -266,16 +266,16 @@ func (s *session) alive(ctx context.Context) (permitted bool, err error) {
 
 // unchanged is an error when the kubeconfig is another one than that of the
 // session, or not there any more.
-func (c *cluster) unchanged(ctx context.Context, a *access, looked *time.Time) error {
+func (c *cluster) unchanged(ctx context.Context, a *access, readAt *time.Time) error {
 	now, err := c.byFile(ctx)
 	if now == nil && err == nil {
-		if a.way != byFile && c.channel.clock.Since(*looked) < c.channel.pace.secret {
+		if a.source != byFile && c.channel.clock.Since(*readAt) < c.channel.pace.secret {
 			return nil
 		}
-		*looked = c.channel.clock.Now()
+		*readAt = c.channel.clock.Now()
 		now, err = c.access(ctx)
 	}
-	if u, ok := errors.AsType[*unread](err); ok && u.way <= a.way {
+	if u, ok := errors.AsType[*unread](err); ok && u.source <= a.source {
 		return nil // a file while it is being replaced; a Secret whose API server is silent
 	}
 	return differs(a, now, err)
@@ -301,8 +301,8 @@ func (c *cluster) reached() (*connection, silence) {
 	return c.session.conn, silence{}
 }
 
-// tell signals a change. c.mu is held, so that nobody reads it before it is signalled.
-func (c *cluster) tell(changed bool) {
+// notify signals a change. c.mu is held, so that nobody reads it before it is signalled.
+func (c *cluster) notify(changed bool) {
 	if changed {
 		c.channel.signal()
 	}

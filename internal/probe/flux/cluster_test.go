@@ -179,7 +179,7 @@ func TestAProgramThatHangsIsGivenUp(t *testing.T) {
 	ch := New(Options{Directory: dir})
 	defer ch.Close()
 	key := probe.ReconcilerKey{Cluster: "edge"}
-	eventually(t, 15*time.Second, "it is told", func() bool {
+	eventually(t, 15*time.Second, "it is reported", func() bool {
 		return strings.Contains(reconciler(t, ch, key).Message, "the program that its kubeconfig names for credentials does not return")
 	})
 	write("token: " + secretToken)

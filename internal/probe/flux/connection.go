@@ -37,11 +37,10 @@ const requestTimeout = 5 * time.Second
 // have one of their own, as without HTTP/2.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 5 * time.Second, Count: 3}
 
-// connection is the way to one API server. It has a transport of its own, so that
-// closing it leaves no connection behind that a successor would use: one through
-// which nothing passes any more looks alive for long.
+// connection is a connection to one API server. It has a transport of its own: closing it leaves no TCP
+// connection for a successor to use, because a dead one appears alive for a long time.
 type connection struct {
-	// server is the API server's URL, for people.
+	// server is the API server's URL, in messages.
 	server, origin string
 	base           *url.URL
 	client         *http.Client
@@ -105,8 +104,8 @@ func (c *connection) close() {
 	c.transport.CloseIdleConnections()
 }
 
-// quiet keeps the client's libraries from writing logs: what goes wrong is told in answers.
-func quiet(ctx context.Context) context.Context {
+// withoutLogs keeps the client's libraries from writing logs: failures are returned in answers.
+func withoutLogs(ctx context.Context) context.Context {
 	return klog.NewContext(ctx, logr.Discard())
 }
 
@@ -138,9 +137,8 @@ func (c *connection) get(ctx context.Context, path string, limit int64) (code in
 	return response.StatusCode, body, err
 }
 
-// ready asks whether the API server is ready. An answer that it does not let us
-// know is one, for all that is done here but the judgement on a new cluster:
-// permitted says which it was.
+// ready asks whether the API server is ready. A refusal to answer counts as ready, except when judging a
+// new cluster: permitted is false then.
 func (c *connection) ready(ctx context.Context) (permitted bool, err error) {
 	code, body, err := c.get(ctx, "/readyz", 1<<10)
 	switch {
@@ -246,7 +244,7 @@ func (c *connection) object(ctx context.Context, gvk schema.GroupVersionKind, na
 	}
 	object, err := c.read(ctx, r, namespace, name)
 	if err != nil && unserved(err) {
-		c.forget(gvk) // the kind went, or its version: look again before anything is concluded
+		c.forget(gvk) // the kind or its version was removed: discover it again first
 		if r, err = c.resourceOf(ctx, gvk); err != nil {
 			return nil, err
 		}

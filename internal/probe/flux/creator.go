@@ -40,7 +40,7 @@ func (ch *Channel) creatorJudge(key probe.CreatorKey) judge {
 		if !seen.current {
 			return seen, 0
 		}
-		return seen, ch.pace.settled
+		return seen, ch.pace.reread
 	}
 }
 
@@ -86,20 +86,20 @@ func (ch *Channel) judgeCreator(kind catalog.CreatorKind, u *unstructured.Unstru
 func (ch *Channel) creator(key probe.CreatorKey, on, created *cluster) health.Creator {
 	on.mu.Lock()
 	o := on.watched(creatorObject(key), ch.creatorJudge(key))
-	session, why, sight, became := on.session, on.why, o.seen, o.became
+	session, why, observed, became := on.session, on.why, o.seen, o.became
 	on.mu.Unlock()
-	if session == nil || !sight.known {
+	if session == nil || !observed.known {
 		if session != nil {
-			why = sight.why
+			why = observed.why
 		}
 		return health.Creator{Name: o.key.String(), Message: on.unasked(why).text}
 	}
-	seen, found := sight.kept.(creatorSeen)
+	seen, found := observed.kept.(creatorSeen)
 	answers, silence := created.answers(became)
 	creator := health.Creator{Name: o.key.String(), Known: true, Found: found, Current: seen.current, Answers: answers}
 	switch {
 	case !found:
-		creator.Message = fmt.Sprintf("there is no %s on cluster %s", o.key, on.name)
+		creator.Message = fmt.Sprintf("%s does not exist on cluster %s", o.key, on.name)
 	case !seen.current:
 		creator.Message = seen.missing
 	case !answers:

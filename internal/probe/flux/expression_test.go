@@ -12,7 +12,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 )
 
-// TestCreatorsCompile holds the data file to what can be evaluated and told.
+// TestCreatorsCompile checks that every expression of the data file can be
+// evaluated and explained.
 func TestCreatorsCompile(t *testing.T) {
 	data, err := os.ReadFile("../../core/catalog/creators.yaml")
 	if err != nil {
@@ -32,7 +33,7 @@ func TestCreatorsCompile(t *testing.T) {
 			continue
 		}
 		if e.condition == "" && e.field == "" {
-			t.Errorf("%s/%s: nothing to tell people while it is not true", row.Group, row.Kind)
+			t.Errorf("%s/%s: no message for while it is not true", row.Group, row.Kind)
 		}
 		other := map[string]any{"conditions": []any{map[string]any{"type": "Other", "status": "True"}}}
 		for _, empty := range []map[string]any{{}, {"status": nil}, {"status": map[string]any{}}, {"status": map[string]any{"conditions": []any{}}}, {"status": other}} {
@@ -47,10 +48,10 @@ func TestExpressionHolds(t *testing.T) {
 	status := func(fields map[string]any) map[string]any { return map[string]any{"status": fields} }
 	ready := "status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')"
 	tests := map[string]struct {
-		source string
-		object map[string]any
-		want   bool
-		told   string
+		source  string
+		object  map[string]any
+		want    bool
+		missing string
 	}{
 		"a field that is true": {
 			"status.initialization.controlPlaneInitialized", status(map[string]any{"initialization": map[string]any{"controlPlaneInitialized": true}}), true, "",
@@ -59,14 +60,14 @@ func TestExpressionHolds(t *testing.T) {
 			"status.initialization.controlPlaneInitialized", map[string]any{}, false, "controlPlaneInitialized is not true yet",
 		},
 		"a condition that is True": {ready, status(map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}}), true, ""},
-		"a condition that is False tells why": {
+		"a condition that is False says why": {
 			ready, status(map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "False", "reason": "Waiting", "message": "for nodes"}}}),
 			false, "condition Ready is False (Waiting: for nodes)",
 		},
 		"no condition":                 {ready, status(map[string]any{"conditions": []any{}}), false, "it has no condition Ready yet"},
 		"conditions of another type":   {ready, status(map[string]any{"conditions": []any{map[string]any{"type": "Other", "status": "True"}}}), false, "it has no condition Ready yet"},
-		"what are no conditions":       {ready, status(map[string]any{"conditions": "none"}), false, "it has no condition Ready yet"},
-		"what is no boolean":           {"status.phase", status(map[string]any{"phase": "Ready"}), false, "phase is not true yet"},
+		"not a list of conditions":     {ready, status(map[string]any{"conditions": "none"}), false, "it has no condition Ready yet"},
+		"not a boolean":                {"status.phase", status(map[string]any{"phase": "Ready"}), false, "phase is not true yet"},
 		"other fields of the object":   {"has(metadata.name) && kind == 'Cluster'", map[string]any{"kind": "Cluster", "metadata": map[string]any{"name": "a"}}, true, ""},
 		"numbers are compared as such": {"status.ready >= 3", status(map[string]any{"ready": int64(3)}), true, ""},
 	}
@@ -79,8 +80,8 @@ func TestExpressionHolds(t *testing.T) {
 			if got := e.holds(tc.object); got != tc.want {
 				t.Errorf("holds: %t", got)
 			}
-			if got := e.missing(tc.object); !tc.want && got != tc.told {
-				t.Errorf("told %q, want %q", got, tc.told)
+			if got := e.missing(tc.object); !tc.want && got != tc.missing {
+				t.Errorf("missing %q, want %q", got, tc.missing)
 			}
 		})
 	}
@@ -106,7 +107,7 @@ func TestExpressionRefusesWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-func TestJudgeCreatorSeesTheNewestGenerationOnly(t *testing.T) {
+func TestJudgeCreatorUsesTheNewestGenerationOnly(t *testing.T) {
 	kind := catalog.CreatorKind{Current: "status.ready"}
 	creator := func(generation int64, status, metadata map[string]any) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{}, "status": status}}
@@ -119,12 +120,12 @@ func TestJudgeCreatorSeesTheNewestGenerationOnly(t *testing.T) {
 		object  *unstructured.Unstructured
 		missing string // why it is not current; empty where it is
 	}{
-		"of this generation":           {kind, creator(2, map[string]any{"ready": true, "observedGeneration": int64(2)}, nil), ""},
-		"of the generation before":     {kind, creator(2, map[string]any{"ready": true, "observedGeneration": int64(1)}, nil), "its controller has not seen its newest generation yet"},
-		"of no generation":             {kind, creator(2, map[string]any{"ready": true}, nil), ""},
-		"not ready":                    {kind, creator(2, map[string]any{"ready": false, "observedGeneration": int64(2)}, nil), "ready is not true yet"},
-		"on its way out":               {kind, creator(2, map[string]any{"ready": true}, map[string]any{"deletionTimestamp": "2026-01-01T00:00:00Z"}), "the creator is being deleted"},
-		"of a kind that tells nothing": {catalog.CreatorKind{}, creator(2, nil, nil), ""},
+		"of this generation":             {kind, creator(2, map[string]any{"ready": true, "observedGeneration": int64(2)}, nil), ""},
+		"of the generation before":       {kind, creator(2, map[string]any{"ready": true, "observedGeneration": int64(1)}, nil), "its controller has not seen its newest generation yet"},
+		"of no generation":               {kind, creator(2, map[string]any{"ready": true}, nil), ""},
+		"not ready":                      {kind, creator(2, map[string]any{"ready": false, "observedGeneration": int64(2)}, nil), "ready is not true yet"},
+		"being deleted":                  {kind, creator(2, map[string]any{"ready": true}, map[string]any{"deletionTimestamp": "2026-01-01T00:00:00Z"}), "the creator is being deleted"},
+		"of a kind that reports nothing": {catalog.CreatorKind{}, creator(2, nil, nil), ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,10 +1,10 @@
 // Package flux is the health channel over Flux's own objects: it reads the
 // Kustomizations, their sources and the creators of clusters from the API servers.
 //
-// A cluster is reached in the first of these ways that there is:
+// The kubeconfig of a cluster comes from the first of these sources that has one:
 //
 //	file         a kubeconfig in a directory; it may name files, and run programs
-//	Secret       <cluster>-kubeconfig, in the namespace that the Channel is for
+//	Secret       <cluster>-kubeconfig, in Options.SecretsIn
 //	own          the cluster that Furrow runs in, with its ServiceAccount
 //	creator's    the Secret that a creator leaves on its management cluster
 //
@@ -16,28 +16,28 @@
 //	        │                 └─ (while silent: no session, and why)
 //	        └─ cluster "hub" …
 //
-// A session is one time of answering: it begins with /readyz, asks for it again
-// all the time, and ends when there is no answer, when credentials are refused or
-// when the kubeconfig changes. What was seen in a session ends with it, so that
-// nothing that a silent cluster once said passes for known, and the next one
-// begins with fresh lists. The same goes for a list that the API server refuses to
-// go on with, and for what was concluded of a tier before a gap in its watch.
+// A session lasts while the API server answers: it begins with /readyz, repeats that
+// request, and ends when there is no answer, when credentials are refused or when the
+// kubeconfig changes. Everything observed in a session ends with it, so that old
+// answers of a silent cluster never count as known, and the next session begins with
+// fresh lists. The same holds for a list that the API server refuses to continue, and
+// for a conclusion about a tier from before a gap in its watch.
 //
-// Lists and watches are client-go's reflectors, the lower half of its informers,
-// into tables of the very values that are answered: an informer's, or
-// controller-runtime's cache, would hold the objects besides, knows no end of a
-// session, and does not say why a list fails.
+// Lists and watches are client-go's reflectors, the lower half of its informers. They
+// fill tables of the values that the channel answers. The cache of an informer or of
+// controller-runtime would hold the whole objects too, does not end with a session,
+// and does not report why a list fails.
 //
 // Concurrency: a Channel may be used from several goroutines. Each cluster has a
-// goroutine that owns its sessions; Channel.mu guards the map of clusters, a
-// cluster's mu all that is known of it, and where both are held Channel.mu is taken
-// first. Neither is held while a server is asked.
+// goroutine that owns its sessions; Channel.mu guards the map of clusters, a cluster's
+// mu everything known about it. Lock Channel.mu first when both are needed. Neither is
+// held during a request.
 //
-// The permissions that it needs on a cluster: get, list and watch of
+// Permissions on a cluster: get, list and watch of
 // kustomizations.kustomize.toolkit.fluxcd.io, the same of
 // gitrepositories.source.toolkit.fluxcd.io where roots are asked for, get of the
-// creators' kinds and of the Secrets named by creators, and get of /readyz. Who gives
-// Options.Secret needs get of Secrets in that namespace.
+// creators' kinds and of the Secrets named by creators, and get of /readyz. The
+// implementation of Options.Secret needs get of Secrets in that namespace.
 package flux
 
 import (
@@ -58,15 +58,14 @@ import (
 // Options says how a Channel reaches the clusters. Their zero value reaches none.
 type Options struct {
 	// Directory holds a kubeconfig a cluster: a file of the cluster's name, as it
-	// is or with .yaml, .yml, .kubeconfig or .conf. It is looked into again all the time.
+	// is or with .yaml, .yml, .kubeconfig or .conf. It is read again regularly.
 	Directory string
-	// Secret reads a Secret by name, in the namespace that the Channel is for; nil where
-	// there is none. A cluster's kubeconfig is in <cluster>-kubeconfig, under the key
-	// "value" or "value.yaml". The error is fs.ErrNotExist where there is no such
-	// Secret; by any other the cluster is not known. It ends with its context, and may
-	// be called by several goroutines.
+	// Secret reads a Secret by name, in Options.SecretsIn; nil where there is none. A cluster's
+	// kubeconfig is in <cluster>-kubeconfig, under the key "value" or "value.yaml". The error is
+	// fs.ErrNotExist if the Secret does not exist; with any other error the cluster is unknown. It
+	// ends with its context, and several goroutines may call it.
 	Secret func(ctx context.Context, name string) (map[string][]byte, error)
-	// SecretsIn is that namespace, for people.
+	// SecretsIn is that namespace, in messages.
 	SecretsIn string
 	// Own is the name under which the fleet knows the cluster that Furrow runs in;
 	// empty where it is none of them. OwnConfig reaches it, and is left as it is.
@@ -96,8 +95,8 @@ type Channel struct {
 	clusters map[string]*cluster
 }
 
-// pace is how often is looked again at what rarely changes.
-type pace struct{ secret, settled time.Duration }
+// pace is how often objects that rarely change are read again.
+type pace struct{ secret, reread time.Duration }
 
 var (
 	_ probe.Channel = (*Channel)(nil)
@@ -122,9 +121,9 @@ func New(o Options) *Channel {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	ctx, stop := context.WithCancel(quiet(context.Background()))
+	ctx, stop := context.WithCancel(withoutLogs(context.Background()))
 	return &Channel{
-		options: o, clock: o.Clock, ctx: ctx, stop: stop, pace: pace{secret: lookSecret, settled: readSettled},
+		options: o, clock: o.Clock, ctx: ctx, stop: stop, pace: pace{secret: secretInterval, reread: rereadInterval},
 		changed: make(chan struct{}, 1), clusters: map[string]*cluster{},
 	}
 }

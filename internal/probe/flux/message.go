@@ -21,8 +21,8 @@ import (
 // maxMessage bounds a message, in bytes.
 const maxMessage = 600
 
-// unstable is what differs between two attempts in the same situation, and what
-// takes its place. The order matters.
+// unstable lists text that differs between two attempts in the same situation, and its
+// replacement. The order matters.
 var unstable = []struct {
 	pattern *regexp.Regexp
 	with    string
@@ -69,7 +69,8 @@ func printable(r rune) rune {
 }
 
 // sortWaiting orders the objects that a health check waits for, which Flux lists in any
-// order. Those that failed come first: the verdict looks for one, and the end may be cut.
+// order. Those that failed come first: the verdict searches for one, and the end may be
+// cut.
 func sortWaiting(message string) string {
 	at := waiting.FindStringSubmatchIndex(message)
 	if at == nil {
@@ -90,7 +91,7 @@ func sortWaiting(message string) string {
 	return message[:at[2]] + strings.Join(objects, ", ") + message[at[3]:]
 }
 
-// cut bounds the message and keeps in sight that something ran out of time.
+// cut bounds the message but keeps the part that reports a timeout.
 func cut(message string) string {
 	const more = "…"
 	if len(message) <= maxMessage {

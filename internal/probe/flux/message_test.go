@@ -25,7 +25,7 @@ func TestStable(t *testing.T) {
 		"what is configured stays": {
 			"Running health checks for revision " + revision + " with a timeout of 4m30s", "Running health checks for revision " + revision + " with a timeout of 4m30s",
 		},
-		"when a dependency is looked at again is configured": {
+		"the retry interval of a dependency is configured": {
 			"Dependencies do not meet ready condition, retrying in 30s", "Dependencies do not meet ready condition, retrying in 30s",
 		},
 		"objects that are waited for are in order": {
@@ -56,7 +56,7 @@ func TestStable(t *testing.T) {
 		"what moves a cursor goes":      {"a\x1b[2Jb\u009bc", "a[2Jbc"},
 		"lines become one":              {"a\n\tb  c", "a b c"},
 		"what is not UTF-8 is replaced": {"a\xffb", "a\uFFFDb"},
-		"names that look like times stay": {
+		"names that resemble times stay": {
 			"Deployment/default/in-5s status: 'after'", "Deployment/default/in-5s status: 'after'",
 		},
 	}

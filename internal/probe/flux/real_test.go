@@ -171,7 +171,7 @@ func TestChannelOverAnAPIServer(t *testing.T) {
 	edge, newborn := all[0], all[1]
 	dir := t.TempDir()
 	ch := New(Options{Directory: dir})
-	ch.pace = pace{secret: 2 * time.Second, settled: 2 * time.Second}
+	ch.pace = pace{secret: 2 * time.Second, reread: 2 * time.Second}
 	defer ch.Close()
 
 	t.Run("without a kubeconfig it is said where to put one", func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestChannelOverAnAPIServer(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	})
-	t.Run("a kubeconfig that appears is taken up, and missing CRDs are told", func(t *testing.T) {
+	t.Run("a new kubeconfig is used, and missing CRDs are reported", func(t *testing.T) {
 		apply(t, edge, readerRole)
 		put(t, dir, "edge.yaml", as(t, edge, reader))
 		took := eventually(t, 10*time.Second, "it is asked", func() bool { return strings.Contains(reconciler(t, ch, tierKey("a")).Message, "Install Flux") })
@@ -202,7 +202,7 @@ func TestChannelOverAnAPIServer(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	})
-	t.Run("what is forbidden is told, and taken up when it is permitted", func(t *testing.T) { testForbidden(t, ch, edge, dir) })
+	t.Run("what is forbidden is reported, and read when it is permitted", func(t *testing.T) { testForbidden(t, ch, edge, dir) })
 	t.Run("Kustomizations", func(t *testing.T) { testFollows(t, ch, edge) })
 	t.Run("roots", func(t *testing.T) { testRoots(t, ch, edge) })
 	t.Run("creators", func(t *testing.T) {
@@ -228,7 +228,7 @@ func testForbidden(t *testing.T, ch *Channel, edge *servers.Cluster, dir string)
 	key := probe.ReconcilerKey{Cluster: "narrow", Namespace: "edge", Name: "a"}
 	permitted := ""
 	for _, verb := range []string{"list", "watch", "get"} {
-		eventually(t, 15*time.Second, verb+" is told to be forbidden", func() bool {
+		eventually(t, 15*time.Second, verb+" is reported as forbidden", func() bool {
 			got := reconciler(t, ch, key)
 			return !got.Known && strings.Contains(got.Message, `cannot `+verb+` resource "kustomizations" in API group "kustomize.toolkit.fluxcd.io"`)
 		})
@@ -390,7 +390,7 @@ spec: {interval: 10m, url: "https://user:secret@forge.example/org/fleet.git", re
 func testCreator(t *testing.T, ch *Channel, edge *servers.Cluster, key probe.CreatorKey) {
 	eventually(t, 5*time.Second, "it is not there", func() bool {
 		got := creator(t, ch, key)
-		return got.Known && !got.Found && strings.Contains(got.Message, "there is no Cluster edge/newborn on cluster edge")
+		return got.Known && !got.Found && strings.Contains(got.Message, "Cluster edge/newborn does not exist on cluster edge")
 	})
 	object := `
 apiVersion: cluster.x-k8s.io/v1beta2
@@ -433,7 +433,7 @@ func testSecret(t *testing.T, ch *Channel, edge, newborn *servers.Cluster, key p
 		took := eventually(t, limit, what, func() bool { return holds(creator(t, ch, key)) })
 		t.Logf("%s: after %s: %s", what, took, creator(t, ch, key).Message)
 	}
-	tells := func(what string) func(health.Creator) bool {
+	reports := func(what string) func(health.Creator) bool {
 		return func(c health.Creator) bool { return !c.Answers && c.Current && strings.Contains(c.Message, what) }
 	}
 	secret(newborn.KubeConfig)
@@ -445,25 +445,25 @@ func testSecret(t *testing.T, ch *Channel, edge, newborn *servers.Cluster, key p
 			u.Exec = &clientcmdapi.ExecConfig{Command: "touch", Args: []string{filepath.Join(t.TempDir(), "ran")}, APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: "Never"}
 		}
 	}))
-	within(8*time.Second, "a program is refused", tells("exec plugin"))
+	within(8*time.Second, "a program is refused", reports("exec plugin"))
 	secret(changed(t, newborn, func(c *clientcmdapi.Config) {
 		for n := range c.AuthInfos {
 			c.AuthInfos[n] = &clientcmdapi.AuthInfo{Token: secretToken}
 		}
 	}))
-	within(8*time.Second, "credentials are refused", tells("refuses the credentials in Secret edge/newborn-kubeconfig on cluster edge"))
+	within(8*time.Second, "credentials are refused", reports("refuses the credentials in Secret edge/newborn-kubeconfig on cluster edge"))
 	secret(changed(t, newborn, func(c *clientcmdapi.Config) {
 		for _, cl := range c.Clusters {
 			cl.Server = "https://127.0.0.1:1"
 		}
 	}))
-	within(8*time.Second, "nothing listens", tells("https://127.0.0.1:1 does not answer: connection refused"))
+	within(8*time.Second, "nothing listens", reports("https://127.0.0.1:1 does not answer: connection refused"))
 	secret(changed(t, newborn, func(c *clientcmdapi.Config) {
 		for _, cl := range c.Clusters {
 			cl.CertificateAuthorityData = nil
 		}
 	}))
-	within(8*time.Second, "the authority is not known", tells("certificate"))
+	within(8*time.Second, "the authority is not known", reports("certificate"))
 	secret(newborn.KubeConfig)
 	within(8*time.Second, "it answers again", func(c health.Creator) bool { return c.Answers })
 
@@ -489,12 +489,12 @@ func testSilence(t *testing.T, ch *Channel, edge *servers.Cluster) {
 	drain(ch)
 	stopped := make(chan error, 1)
 	go func() { stopped <- edge.StopAPIServer() }()
-	took := eventually(t, 5*time.Second, "an API server that is told to stop is unknown", func() bool { return !known() })
-	t.Logf("unknown %s after it was told to stop: %s", took, reconciler(t, ch, tierKey("b")).Message)
+	took := eventually(t, 5*time.Second, "an API server that is asked to stop is unknown", func() bool { return !known() })
+	t.Logf("unknown %s after it was asked to stop: %s", took, reconciler(t, ch, tierKey("b")).Message)
 	if err := <-stopped; err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 5*time.Second, "it is told why", func() bool { return strings.Contains(reconciler(t, ch, tierKey("b")).Message, "connection refused") })
+	eventually(t, 5*time.Second, "the reason is reported", func() bool { return strings.Contains(reconciler(t, ch, tierKey("b")).Message, "connection refused") })
 	signals()
 	if err := edge.StartAPIServer(t.Context()); err != nil {
 		t.Fatal(err)
@@ -584,11 +584,11 @@ func TestChannelOverFlux(t *testing.T) {
 		ok = true
 		t.Logf("%s: %s: %s", name, reconciler(t, ch, tierKey(name)).Reason, reconciler(t, ch, tierKey(name)).Message)
 	}
-	t.Run("looking again is no news", func(t *testing.T) { testHeartbeat(t, ch, edge) })
+	t.Run("a reconciliation without changes signals nothing", func(t *testing.T) { testHeartbeat(t, ch, edge) })
 	t.Run("what becomes ready is", func(t *testing.T) {
 		apply(t, edge, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: late, namespace: edge}\n")
 		took := eventually(t, 10*time.Second, "it is ready", func() bool { return reconciler(t, ch, tierKey("checks")).Ready == "True" })
-		t.Logf("ready %s after the object was there, Flux looking every 5s", took)
+		t.Logf("ready %s after the object was there, Flux checking every 5s", took)
 	})
 	t.Run("verdicts", func(t *testing.T) { testVerdicts(t, ch, edge, fleet) })
 }
@@ -600,7 +600,7 @@ func pathOr(spec string) string {
 	return "  path: ./good\n" + spec
 }
 
-// testHeartbeat lets Flux look at the same thing again and watches what it writes meanwhile.
+// testHeartbeat lets Flux reconcile without a change and watches what it writes meanwhile.
 func testHeartbeat(t *testing.T, ch *Channel, edge *servers.Cluster) {
 	before := reconciler(t, ch, tierKey("good"))
 	drain(ch)
@@ -614,7 +614,7 @@ func testHeartbeat(t *testing.T, ch *Channel, edge *servers.Cluster) {
 	if err := edge.Client().Patch(t.Context(), good, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":"`+stamp+`"}}}`))); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 20*time.Second, "Flux has looked again", func() bool {
+	eventually(t, 20*time.Second, "Flux has reconciled again", func() bool {
 		if got := reconciler(t, ch, tierKey("good")); got.Ready != "True" || got.Since != before.Since {
 			t.Fatalf("got %+v", got)
 		}
@@ -623,7 +623,7 @@ func testHeartbeat(t *testing.T, ch *Channel, edge *servers.Cluster) {
 		}
 		return text(good.Object, "status", "lastHandledReconcileAt") == stamp && conditionOf(good.Object, "Ready").status == "True"
 	})
-	t.Logf("the transition that the object tells moved from %s to %s", was, conditionOf(good.Object, "Ready").since)
+	t.Logf("the transition that the object reports moved from %s to %s", was, conditionOf(good.Object, "Ready").since)
 	if got := reconciler(t, ch, tierKey("good")); got.Since != before.Since {
 		t.Errorf("since %s, then %s", before.Since, got.Since)
 	}
@@ -704,7 +704,7 @@ func TestChannelFromWithin(t *testing.T) {
 	inCluster := rest.AnonymousClientConfig(mgmt.Config)
 	inCluster.BearerTokenFile = filepath.Join(dir, "token")
 	ch := New(Options{Secret: secretsIn(inCluster, "furrow-system"), SecretsIn: "furrow-system", Own: "mgmt", OwnConfig: inCluster})
-	ch.pace = pace{secret: time.Second, settled: 2 * time.Second}
+	ch.pace = pace{secret: time.Second, reread: 2 * time.Second}
 	defer ch.Close()
 	key := func(cluster string) probe.ReconcilerKey {
 		return probe.ReconcilerKey{Cluster: cluster, Namespace: "edge", Name: "a"}
@@ -712,7 +712,7 @@ func TestChannelFromWithin(t *testing.T) {
 	found := func(cluster string) func() bool {
 		return func() bool { return reconciler(t, ch, key(cluster)).Found }
 	}
-	tells := func(cluster, what string) func() bool {
+	reports := func(cluster, what string) func() bool {
 		return func() bool {
 			got := reconciler(t, ch, key(cluster))
 			return !got.Known && strings.Contains(got.Message, what)
@@ -723,22 +723,22 @@ func TestChannelFromWithin(t *testing.T) {
 		apply(t, mgmt, "apiVersion: v1\nkind: Secret\nmetadata: {name: edge-kubeconfig, namespace: furrow-system}\ndata: {value: "+base64.StdEncoding.EncodeToString(data)+"}\n")
 	}
 
-	eventually(t, 10*time.Second, "it is told what is not permitted", tells("mgmt", `cannot get resource "secrets" in API group "" in the namespace "furrow-system". Let Furrow get Secrets`))
+	eventually(t, 10*time.Second, "what is not permitted is reported", reports("mgmt", `cannot get resource "secrets" in API group "" in the namespace "furrow-system". Let Furrow get Secrets`))
 	apply(t, mgmt, withinMayRead)
 	eventually(t, 10*time.Second, "its own cluster is known", found("mgmt"))
-	eventually(t, 10*time.Second, "it is told where to put a kubeconfig", tells("edge", "Put one into the Secret furrow-system/edge-kubeconfig"))
+	eventually(t, 10*time.Second, "the message says where to put a kubeconfig", reports("edge", "Put one into the Secret furrow-system/edge-kubeconfig"))
 	secret(as(t, edge, reader))
 	took := eventually(t, 10*time.Second, "the other cluster is known", found("edge"))
 	t.Logf("known %s after its Secret was there", took)
 	secret(as(t, edge, "nobody"))
-	took = eventually(t, 15*time.Second, "another user is asked with", tells("edge", `User "nobody" cannot list`))
+	took = eventually(t, 15*time.Second, "another user is asked with", reports("edge", `User "nobody" cannot list`))
 	t.Logf("changed %s after its Secret was", took)
 	secret(changed(t, edge, func(c *clientcmdapi.Config) {
 		for _, u := range c.AuthInfos {
 			u.ClientKeyData, u.ClientKey = nil, filepath.Join(dir, "token")
 		}
 	}))
-	eventually(t, 10*time.Second, "a file is refused", tells("edge", "is refused: client-key names a file"))
+	eventually(t, 10*time.Second, "a file is refused", reports("edge", "is refused: client-key names a file"))
 
 	tokenFile(t, mgmt, dir)
 	if !found("mgmt")() {
@@ -746,7 +746,7 @@ func TestChannelFromWithin(t *testing.T) {
 	}
 	account := named(schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"}, "furrow-system", "furrow")
 	remove(t, mgmt, account)
-	took = eventually(t, 40*time.Second, "tokens of a ServiceAccount that is gone are refused", tells("mgmt", "refuses the credentials in "+ownOrigin))
+	took = eventually(t, 40*time.Second, "tokens of a ServiceAccount that is gone are refused", reports("mgmt", "refuses the credentials in "+ownOrigin))
 	t.Logf("refused after %s", took)
 	apply(t, mgmt, within)
 	tokenFile(t, mgmt, dir)

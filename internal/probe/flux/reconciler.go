@@ -11,10 +11,10 @@ import (
 	"github.com/furrow-dev/furrow/internal/probe"
 )
 
-// standsFor is for how long a conclusion stands while Flux draws it anew.
-const standsFor = 30 * time.Second
+// conclusionTTL is how long a conclusion remains valid while Flux reconciles again.
+const conclusionTTL = 30 * time.Second
 
-// Flux's reasons for a reconciliation under way, for one that waits, and for a success.
+// Flux's reasons for a running reconciliation, for one that waits, and for a success.
 const (
 	reasonProgressing = "Progressing"
 	reasonDependency  = "DependencyNotReady"
@@ -24,20 +24,20 @@ const (
 // unknown is the status of condition Ready while Flux draws a conclusion.
 const unknown = "Unknown"
 
-// reconcilerRow is a tier's Kustomization. The conclusion before the one that is
-// being drawn stands in two places: as live.LastResult, for the verdict, and as
-// held, for people. Both go when it is forgotten.
+// reconcilerRow is a tier's Kustomization. While Flux reconciles, the previous conclusion is
+// kept twice: as live.LastResult for the verdict, and as held for people. Both are dropped
+// when it expires.
 type reconcilerRow struct {
 	// live is what the object says, with the channel's own LastResult.
 	live health.Reconciler
-	// held is what it said before Flux began to look at the same thing again, as it
-	// does at every interval; nil when it does not. The verdict on it is never Ready
-	// where that on live is not.
+	// held is the status before Flux began to reconcile the same revision again, as it does
+	// at every interval; nil otherwise. The verdict on held is never Ready if that on live is
+	// not.
 	held *health.Reconciler
 	// uid and version are the object's.
 	uid     types.UID
 	version string
-	// release stops the time that a conclusion stands.
+	// release stops the timer that lets a conclusion expire.
 	release func()
 }
 
@@ -80,9 +80,9 @@ func lastResult(before *reconcilerRow, now health.Reconciler) string {
 	return before.live.LastResult
 }
 
-// readReconciler makes a row of an object. Flux sets Ready to Unknown whenever it
-// begins to look at the same thing again, for a second or so: what it concluded
-// before stands until it has concluded anew, and the time since when with it.
+// readReconciler makes a row of an object. Flux sets Ready to Unknown for about a second
+// whenever it reconciles, even without a change: the previous conclusion, and the time since
+// when it holds, remain valid until there is a new one.
 func (s *session) readReconciler(u *unstructured.Unstructured, before *reconcilerRow) *reconcilerRow {
 	row := &reconcilerRow{live: readKustomization(u), uid: u.GetUID(), version: u.GetResourceVersion(), release: func() {}}
 	switch {
@@ -109,22 +109,22 @@ func (s *session) readReconciler(u *unstructured.Unstructured, before *reconcile
 		}
 	case before.live.Ready == unknown:
 		row.release = before.release
-		if before.held != nil && lookingAgain(last, row.live) {
+		if before.held != nil && isReevaluation(last, row.live) {
 			row.held = before.held
 		}
 	default:
 		row.release = s.forgetLater(nameOf(u))
-		if lookingAgain(last, row.live) {
+		if isReevaluation(last, row.live) {
 			row.held = &last
 		}
 	}
 	return row
 }
 
-// lookingAgain says that an object is what it was when its conclusion was drawn,
-// and Flux is drawing it anew. A success counts for what was applied: it stands only
-// if nothing else was tried.
-func lookingAgain(last, now health.Reconciler) bool {
+// isReevaluation reports whether Flux reconciles an object that has not changed since its
+// last conclusion. A success is about what was applied: it remains valid only if nothing else
+// was attempted.
+func isReevaluation(last, now health.Reconciler) bool {
 	if last.Ready == unknown || now.Ready != unknown || now.Reason != reasonProgressing {
 		return false
 	}
@@ -147,7 +147,7 @@ func sameSubject(last, now health.Reconciler) bool {
 // do without; cluster.mu is held.
 func (s *session) forgetLater(n name) (cancel func()) {
 	c := s.cluster
-	timer := c.channel.clock.AfterFunc(standsFor, func() {
+	timer := c.channel.clock.AfterFunc(conclusionTTL, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		row := s.reconcilers.rows[n]
@@ -155,7 +155,7 @@ func (s *session) forgetLater(n name) (cancel func()) {
 			return
 		}
 		_, asked := c.reconcilers[n]
-		c.tell(asked && (row.held != nil || row.live.LastResult != ""))
+		c.notify(asked && (row.held != nil || row.live.LastResult != ""))
 		row.held, row.live.LastResult = nil, ""
 	})
 	return func() { timer.Stop() }
@@ -171,9 +171,9 @@ func (s *session) reconcilerChanged(n name, before, now *reconcilerRow) bool {
 	return asked && (before == nil || now == nil || !reflect.DeepEqual(before.shown(), now.shown()))
 }
 
-// kustomizationKey names a tier's Kustomization that is not in the feed. The feed
-// holds what has our label, and somebody may have taken that off, or made a template
-// without it: only a question by name tells that an object is not there.
+// kustomizationKey names a tier's Kustomization that is not in the feed. The feed holds
+// objects with our label, which somebody may have removed, or left out of a template: only a
+// request by name can show that an object does not exist.
 func kustomizationKey(n name) objectKey {
 	return objectKey{kustomizations.GroupVersion().WithKind("Kustomization"), n}
 }

@@ -39,7 +39,7 @@ func verdictOn(r health.Reconciler) health.Phase {
 	return health.Judge(r, nil, health.Want{At: map[string]health.Match{"r1": health.Matches, "r2": health.Matches}}).Phase
 }
 
-// state is one of the tier: of a generation, with another revision under way.
+// state is one of the tier: of a generation, with another revision being applied.
 func state(status, reason string, generation int64, applied, attempted string) *unstructured.Unstructured {
 	u := kustomization(status, reason, applied, "10:00")
 	u.SetGeneration(generation)
@@ -69,7 +69,7 @@ func TestTheLastConclusionThatWasSeen(t *testing.T) {
 		"a wait before anything was seen":     {states: []*unstructured.Unstructured{waits}, phase: health.Progressing},
 		"a success, and the next commit":      {states: []*unstructured.Unstructured{succeeded, again}, last: reasonSucceeded, phase: health.Ready},
 		"a success, a wait, and the next try": {states: []*unstructured.Unstructured{succeeded, waits, again}, last: reasonSucceeded, phase: health.Ready},
-		// For people a failure stands while it is looked at again.
+		// People see a failure while Flux reconciles again.
 		"a kubeconfig that is gone, and again":  {states: []*unstructured.Unstructured{succeeded, failed("ReconciliationFailed"), again}, last: "ReconciliationFailed", phase: health.Failed},
 		"a build that failed, and again":        {states: []*unstructured.Unstructured{succeeded, failed("BuildFailed"), again}, last: "BuildFailed", phase: health.Failed},
 		"an artifact that failed, and again":    {states: []*unstructured.Unstructured{succeeded, failed("ArtifactFailed"), again}, last: "ArtifactFailed", phase: health.Failed},
@@ -143,12 +143,12 @@ func TestAConclusionIsForgotten(t *testing.T) {
 	}
 	write(state("True", "ReconciliationSucceeded", 2, "r1", "r1"))
 	write(state("False", "DependencyNotReady", 2, "r1", "r1"))
-	clock.Step(10 * standsFor)
+	clock.Step(10 * conclusionTTL)
 	if got, _ := tierNow(s); verdictOn(got) != health.Ready {
 		t.Errorf("while it waits: got %+v", got)
 	}
 	write(state("Unknown", "Progressing", 2, "r1", "r1"))
-	clock.Step(standsFor - time.Second)
+	clock.Step(conclusionTTL - time.Second)
 	write(state("Unknown", "Progressing", 2, "r1", "r2"))
 	if got, _ := tierNow(s); verdictOn(got) != health.Ready {
 		t.Errorf("while it is new: got %+v", got)
@@ -157,7 +157,7 @@ func TestAConclusionIsForgotten(t *testing.T) {
 	clock.Step(time.Second)
 	eventually(t, 5*time.Second, "that is signalled", func() bool { return signalled(ch) })
 	if got, _ := tierNow(s); got.LastResult != "" || verdictOn(got) != health.Progressing {
-		t.Errorf("after %s: got %+v", standsFor, got)
+		t.Errorf("after %s: got %+v", conclusionTTL, got)
 	}
 	write(state("False", "DependencyNotReady", 2, "r1", "r1"))
 	if got, _ := tierNow(s); got.LastResult != "" {

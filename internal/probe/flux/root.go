@@ -21,14 +21,14 @@ type answeredRoot struct {
 // rootRow is a Kustomization that is none of a tier's.
 type rootRow struct {
 	path string
-	// here says that what it applies goes to the cluster that it is on, and that it is not on its way out.
+	// here reports whether it applies to the cluster that it is on and is not being deleted.
 	here bool
 	// root has all but the source's fields.
 	root   health.Root
 	source name
 }
 
-// sourceRow is a source, as roots see it.
+// sourceRow is a source, as roots use it.
 type sourceRow struct {
 	url, branch    string
 	ignore         string
@@ -36,8 +36,8 @@ type sourceRow struct {
 	ready, message string
 }
 
-// readRoot makes a row of a Kustomization. While Flux looks at it again, what it
-// concluded before stands.
+// readRoot makes a row of a Kustomization. While Flux reconciles it again, the previous conclusion remains
+// valid.
 func readRoot(u *unstructured.Unstructured, before *rootRow) *rootRow {
 	ready := conditionOf(u.Object, "Ready")
 	spec, _ := u.Object["spec"].(map[string]any)
@@ -65,8 +65,7 @@ func underWay(ready condition) bool {
 	return ready.status == "Unknown" && ready.reason == reasonProgressing
 }
 
-// readSource makes a row of a source. While Flux fetches again, what came of the
-// last time stands.
+// readSource makes a row of a source. While Flux fetches again, the previous result remains valid.
 func readSource(u *unstructured.Unstructured, before *sourceRow) *sourceRow {
 	row := sourceOf(u)
 	if before != nil && before.ready != "" && underWay(conditionOf(u.Object, "Ready")) {
@@ -85,9 +84,9 @@ func sourceOf(u *unstructured.Unstructured) *sourceRow {
 
 func judgeSource(u *unstructured.Unstructured) (any, time.Duration) {
 	if u == nil {
-		return nil, readSettled
+		return nil, rereadInterval
 	}
-	return sourceOf(u), readSettled
+	return sourceOf(u), rereadInterval
 }
 
 // defaultBranch is the one that Flux follows where none is named.

@@ -33,8 +33,8 @@ type session struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	running sync.WaitGroup
-	// doubts has room for one wish to ask whether the cluster still answers.
-	doubts chan struct{}
+	// rechecks has room for one request to check whether the cluster still answers.
+	rechecks chan struct{}
 	// slots bounds how many objects are read at the same time.
 	slots chan struct{}
 
@@ -54,11 +54,11 @@ type session struct {
 }
 
 func newSession(ctx context.Context, c *cluster, conn *connection) *session {
-	s := &session{cluster: c, conn: conn, doubts: make(chan struct{}, 1), slots: make(chan struct{}, parallelReads), feeds: map[feedName]*feed{}}
+	s := &session{cluster: c, conn: conn, rechecks: make(chan struct{}, 1), slots: make(chan struct{}, parallelReads), feeds: map[feedName]*feed{}}
 	s.ctx, s.cancel = context.WithCancel(ctx)
-	s.reconcilers = table[reconcilerRow]{session: s, read: s.readReconciler, changed: s.reconcilerChanged, settled: never}
-	s.roots = table[rootRow]{session: s, read: readRoot, changed: ignored[rootRow], settled: c.rootsChanged}
-	s.repositories = table[sourceRow]{session: s, read: readSource, changed: ignored[sourceRow], settled: c.rootsChanged}
+	s.reconcilers = table[reconcilerRow]{session: s, read: s.readReconciler, changed: s.reconcilerChanged, afterChange: never}
+	s.roots = table[rootRow]{session: s, read: readRoot, changed: ignored[rootRow], afterChange: c.rootsChanged}
+	s.repositories = table[sourceRow]{session: s, read: readSource, changed: ignored[sourceRow], afterChange: c.rootsChanged}
 	return s
 }
 
@@ -73,9 +73,9 @@ func (s *session) end() {
 	}
 }
 
-func (s *session) doubt() {
+func (s *session) recheck() {
 	select {
-	case s.doubts <- struct{}{}:
+	case s.rechecks <- struct{}{}:
 	default:
 	}
 }
@@ -100,8 +100,8 @@ type feed struct {
 	first *gate
 	known bool
 	why   silence
-	// refusal runs while the API server does not go on with what it served before, and
-	// then has expire end the feed, for what was the matter last; guarded by cluster.mu.
+	// refusal runs while the API server refuses to continue a list or watch that it served
+	// before. When it fires, the feed ends with the last error. Guarded by cluster.mu.
 	refusal clock.Timer
 	expire  func()
 }
@@ -155,13 +155,13 @@ func (s *session) follow(f feedName) {
 	s.running.Go(func() { s.keep(fd) })
 }
 
-// How long a feed waits before it tries again what was not permitted or not there,
-// and for how long what is known of it stands while the API server refuses to go on,
-// or does not answer, as when it is busy: a moment later it may not any more.
+// How long a feed waits before it retries what was forbidden or missing, and how long its
+// content remains valid while the API server refuses to continue or does not answer: a busy
+// server recovers within moments.
 const (
 	feedRetryFirst = time.Second
 	feedRetryMost  = 5 * time.Second
-	feedStandsFor  = 4 * time.Second
+	feedTTL        = 4 * time.Second
 )
 
 // listTimeout bounds the request for one page of a list.
@@ -194,8 +194,8 @@ type listed struct{ *cache.ListWatch }
 // IsWatchListSemanticsUnSupported is asked for by the reflector.
 func (listed) IsWatchListSemanticsUnSupported() bool { return true }
 
-// listerWatcher asks for the feed's objects. Where the API server declines, stop
-// ends the reflector, which runs with running; where nothing answers, the session is in doubt.
+// listerWatcher asks for the feed's objects. If the API server declines, stop ends the
+// reflector, which runs with running; if it does not answer, the session is checked at once.
 func (s *session) listerWatcher(running context.Context, fd *feed, stop func()) listed {
 	client := s.conn.dynamic.Resource(fd.resource)
 	failed := func(verb string, err error) {
@@ -205,12 +205,12 @@ func (s *session) listerWatcher(running context.Context, fd *feed, stop func()) 
 		var status apierrors.APIStatus
 		switch {
 		case !errors.As(err, &status), apierrors.IsUnauthorized(err):
-			s.doubt()
+			s.recheck()
 		case apierrors.IsResourceExpired(err), apierrors.IsGone(err), apierrors.IsTooManyRequests(err):
 			s.refused(fd, verb, err, stop) // the reflector tries again by itself
 			return
 		case apierrors.IsInternalError(err), apierrors.IsServiceUnavailable(err), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
-			s.doubt()
+			s.recheck()
 		}
 		s.fail(fd, verb, err)
 		stop()
@@ -238,7 +238,7 @@ func (s *session) listerWatcher(running context.Context, fd *feed, stop func()) 
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			o.LabelSelector = fd.selector
 			if watched {
-				s.doubt() // why did the last one end?
+				s.recheck() // the last watch may have ended because the server did
 			}
 			watched = true
 			s.awaits(fd, "watch", stop)
@@ -263,14 +263,14 @@ func (s *session) refused(fd *feed, verb string, err error, stop func()) {
 	defer c.mu.Unlock()
 	if !fd.known {
 		why := whyFailed(fd, verb, err)
-		c.tell(fd.why != why)
+		c.notify(fd.why != why)
 		fd.why = why
 	}
 	s.expires(fd, verb, err, stop)
 }
 
-// awaits notes that the API server was asked to go on with a feed. What is known of it
-// does not stand until an answer comes, whenever that may be.
+// awaits notes that the API server was asked to continue a feed. The content of the feed
+// expires if no answer comes in time.
 func (s *session) awaits(fd *feed, verb string, stop func()) {
 	s.cluster.mu.Lock()
 	defer s.cluster.mu.Unlock()
@@ -279,9 +279,8 @@ func (s *session) awaits(fd *feed, verb string, stop func()) {
 	}
 }
 
-// expires has what is known of a feed end in a while, unless the API server goes on
-// with it before. The while begins with the first thing that is the matter, and the
-// last one is told; cluster.mu is held.
+// expires ends a feed after feedTTL, unless the API server continues it before. The time runs
+// from the first error; the last one is reported. cluster.mu is held.
 func (s *session) expires(fd *feed, verb string, err error, stop func()) {
 	fd.expire = func() {
 		s.fail(fd, verb, err)
@@ -292,7 +291,7 @@ func (s *session) expires(fd *feed, verb string, err error, stop func()) {
 	}
 	c := s.cluster
 	var timer clock.Timer
-	timer = c.channel.clock.AfterFunc(feedStandsFor, func() {
+	timer = c.channel.clock.AfterFunc(feedTTL, func() {
 		c.mu.Lock()
 		current, expire := fd.refusal == timer && s.ctx.Err() == nil, fd.expire
 		c.mu.Unlock()
@@ -320,7 +319,7 @@ func (s *session) fail(fd *feed, verb string, err error) {
 	s.cluster.mu.Lock()
 	changed := fd.known || fd.why != why
 	fd.known, fd.why = false, why
-	s.cluster.tell(changed)
+	s.cluster.notify(changed)
 	s.cluster.mu.Unlock()
 	fd.first.open()
 }

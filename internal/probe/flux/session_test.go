@@ -11,7 +11,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/probe"
 )
 
-// hang is a code that stands for no answer at all.
+// hang is the status code for not answering at all.
 const hang = -1
 
 // apiServer is ready, has the tier n/k, and refuses lists and watches with a code.
@@ -47,8 +47,8 @@ func apiServer(t *testing.T) (dir string, code, refused *atomic.Int64) {
 // whileItIs waits for the code to become another one.
 func whileItIs(ctx context.Context, code *atomic.Int64, is int64) {
 	for code.Load() == is && ctx.Err() == nil {
-		look, done := context.WithTimeout(ctx, 10*time.Millisecond)
-		<-look.Done()
+		short, done := context.WithTimeout(ctx, 10*time.Millisecond)
+		<-short.Done()
 		done()
 	}
 }
@@ -65,7 +65,7 @@ func TestWhatIsNotAnsweredForLongIsNotKnown(t *testing.T) {
 	if got := reconciler(t, ch, key); !got.Known {
 		t.Errorf("a list that takes a moment makes it unknown: %s", got.Message)
 	}
-	eventually(t, 3*feedStandsFor, "it is unknown", func() bool {
+	eventually(t, 3*feedTTL, "it is unknown", func() bool {
 		got := reconciler(t, ch, key)
 		return !got.Known && strings.Contains(got.Message, "no answer in time")
 	})
@@ -83,7 +83,7 @@ func TestWhatIsRefusedForLongIsNotKnown(t *testing.T) {
 	key := probe.ReconcilerKey{Cluster: "edge", Namespace: "n", Name: "k"}
 
 	code.Store(http.StatusTooManyRequests)
-	eventually(t, 10*time.Second, "it is told why nothing could be listed", func() bool {
+	eventually(t, 10*time.Second, "the message says why nothing could be listed", func() bool {
 		got := reconciler(t, ch, key)
 		return !got.Known && strings.Contains(got.Message, "list of kustomizations.kustomize.toolkit.fluxcd.io failed: the server")
 	})
@@ -103,7 +103,7 @@ func TestWhatIsRefusedForLongIsNotKnown(t *testing.T) {
 	message := reconciler(t, ch, key).Message
 	t.Logf("unknown after %s and %d refusals: %s", took, refused.Load(), message)
 	if !strings.Contains(message, "failed: the server") {
-		t.Errorf("it is not told that the API server refuses: %s", message)
+		t.Errorf("the message does not say that the API server refuses: %s", message)
 	}
 	code.Store(0)
 	eventually(t, 15*time.Second, "it is known again", func() bool { return reconciler(t, ch, key).Ready == "True" })
@@ -117,17 +117,17 @@ func TestOneExpiredWatchIsNoNews(t *testing.T) {
 	eventually(t, 10*time.Second, "it is ready", func() bool { return reconciler(t, ch, key).Ready == "True" })
 	code.Store(http.StatusGone) // ends the watch, and refuses what comes next
 	began := time.Now()
-	for time.Since(began) < feedStandsFor/2 {
+	for time.Since(began) < feedTTL/2 {
 		if got := reconciler(t, ch, key); !got.Known {
 			t.Fatalf("got %+v", got)
 		}
-		if time.Since(began) > feedStandsFor/4 {
+		if time.Since(began) > feedTTL/4 {
 			code.Store(0)
 		}
 		<-time.After(50 * time.Millisecond) //nolint:forbidigo // time is what this is about
 	}
 	began = time.Now()
-	for time.Since(began) < feedStandsFor+time.Second {
+	for time.Since(began) < feedTTL+time.Second {
 		if got := reconciler(t, ch, key); !got.Known {
 			t.Fatalf("got %+v", got)
 		}

@@ -32,10 +32,11 @@ type table[R any] struct {
 	listing bool
 	// read makes a row of an object and of the one that there was, which may be nil.
 	read func(object *unstructured.Unstructured, before *R) *R
-	// changed is told of every row that was written or, with now nil, went, and
-	// settled once after one or many of them. They say whether that changes an answer.
-	changed func(n name, before, now *R) bool
-	settled func() bool
+	// changed is called for every row that was written or, with now nil, removed;
+	// afterChange once after one or many of them. Both return whether an answer
+	// changes.
+	changed     func(n name, before, now *R) bool
+	afterChange func() bool
 }
 
 func (t *table[R]) of(fd *feed) { t.feed, t.rows = fd, map[name]*R{} }
@@ -61,9 +62,9 @@ func (t *table[R]) Replace(objects []any, _ string) error {
 		first := !t.feed.known
 		t.feed.known, t.feed.why = true, silence{}
 		t.feed.accepted()
-		changed = t.settled() || changed || first
+		changed = t.afterChange() || changed || first
 	}
-	c.tell(changed)
+	c.notify(changed)
 	c.mu.Unlock()
 	if err == nil {
 		t.feed.first.open()
@@ -104,8 +105,8 @@ func (t *table[R]) one(object any, apply func(*unstructured.Unstructured) bool) 
 	c := t.session.cluster
 	c.mu.Lock()
 	changed := apply(u)
-	changed = t.settled() || changed
-	c.tell(changed)
+	changed = t.afterChange() || changed
+	c.notify(changed)
 	c.mu.Unlock()
 	return nil
 }
@@ -127,7 +128,7 @@ func (t *table[R]) drop(u *unstructured.Unstructured) bool {
 
 func nameOf(u *unstructured.Unstructured) name { return name{u.GetNamespace(), u.GetName()} }
 
-// ignored and never are for tables of which rows, or what they make up, do not matter.
+// ignored and never are for tables whose single rows, or whose sum, change no answer.
 func ignored[R any](name, *R, *R) bool { return false }
 
 func never() bool { return false }

@@ -41,7 +41,7 @@ func widget(name, size string) string {
 	return fmt.Sprintf("apiVersion: verdicts.example.com/v1\nkind: Widget\nmetadata: {name: %s, namespace: edge}\nspec: {size: %s}\n", name, size)
 }
 
-// byExpression is a spec by which an expression tells the health of Widgets.
+// byExpression is a spec in which an expression defines the health of Widgets.
 func byExpression(current string) string {
 	return fmt.Sprintf("  wait: true\n  timeout: 2m\n  healthCheckExprs: [{apiVersion: verdicts.example.com/v1, kind: Widget, current: %q}]\n", current)
 }
@@ -105,14 +105,14 @@ func (v verdicts) patch(t *testing.T, name, patch string) {
 	}
 }
 
-// lookAgain asks Flux to look at a tier now.
-func (v verdicts) lookAgain(t *testing.T, name string) {
+// reconcileNow asks Flux to reconcile a tier now.
+func (v verdicts) reconcileNow(t *testing.T, name string) {
 	t.Helper()
 	v.patch(t, name, `{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":"`+metav1.Now().UTC().Format(time.RFC3339Nano)+`"}}}`)
 }
 
-// tell writes the status of a Widget, once Flux has applied that.
-func (v verdicts) tell(t *testing.T, name, status string) {
+// setStatus writes the status of a Widget, once Flux has applied that.
+func (v verdicts) setStatus(t *testing.T, name, status string) {
 	t.Helper()
 	widget := named(schema.GroupVersionKind{Group: "verdicts.example.com", Version: "v1", Kind: "Widget"}, "edge", name)
 	eventually(t, time.Minute, "Widget "+name+" is there", func() bool {
@@ -187,27 +187,27 @@ func testVerdicts(t *testing.T, ch *Channel, edge *servers.Cluster, fleet fleetR
 		v.await(t, name, health.Ready, "healthy")
 	}
 
-	// Health is what the kind tells, and some kinds tell it badly.
+	// Health is what the kind reports, and some kinds report it badly.
 	v.await(t, "plain", health.Ready, "healthy")
 	v.await(t, "exists", health.Progressing, "")
 	other := `{"conditions":[{"type":"Other","status":"True"}]}`
-	v.tell(t, "vacuous", other)
+	v.setStatus(t, "vacuous", other)
 	v.await(t, "vacuous", health.Ready, "healthy")
-	v.tell(t, "exists", other)
+	v.setStatus(t, "exists", other)
 	v.await(t, "exists", health.Progressing, "")
 	current := `{"conditions":[{"type":"Ready","status":"True"}]}`
 	for _, name := range []string{"exists", "old"} {
-		v.tell(t, name, current)
+		v.setStatus(t, name, current)
 		v.await(t, name, health.Ready, "healthy")
 	}
 
 	// The same revision goes from success to failure and back.
 	remove(t, edge, named(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, "edge", "late"))
-	v.lookAgain(t, "flips")
+	v.reconcileNow(t, "flips")
 	v.await(t, "flips", health.Progressing, "ConfigMap/edge/late")
 	apply(t, edge, configMap("late"))
 
-	// A deletion looks like a success to the end.
+	// A deletion appears to be a success until the end.
 	remove(t, edge, named(kustomizationKind, "edge", "held"))
 	v.await(t, "held", health.Progressing, "being deleted")
 	if seen := reconciler(t, ch, tierKey("held")); seen.Ready != "True" || !v.hasObject(t, "held") {
@@ -254,7 +254,7 @@ func testVerdicts(t *testing.T, ch *Channel, edge *servers.Cluster, fleet fleetR
 	}
 	third := fleet.push(t, map[string]string{"good/map.yaml": configMap("good") + "data: {a: b}\n"})
 	v.match["main@sha1:"+third] = health.Matches
-	eventually(t, time.Minute, "it is told that the source cannot fetch", func() bool {
+	eventually(t, time.Minute, "the message says that the source cannot fetch", func() bool {
 		r := root(t, ch, probe.RootKey{Cluster: "edge", Path: "clusters/edge"})
 		return health.RootUnfit(r, health.WantRoot{Cluster: "edge", Path: "clusters/edge", URL: r.URL, Branch: "main"}).Reason == v1alpha1.ReasonRootSourceFailed
 	})

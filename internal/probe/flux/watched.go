@@ -15,10 +15,10 @@ import (
 // that is as it should be. Where very many are awaited at once, each of them waits
 // perAwaited times their number, so that an API server is not asked more often in all.
 const (
-	readAwaited = time.Second
-	readSettled = 15 * time.Second
-	readAbsent  = time.Minute
-	perAwaited  = 5 * time.Millisecond
+	readAwaited    = time.Second
+	rereadInterval = 15 * time.Second
+	readAbsent     = time.Minute
+	perAwaited     = 5 * time.Millisecond
 )
 
 // objectKey names an object that is read by name: being allowed to get it is
@@ -28,38 +28,38 @@ type objectKey struct {
 	name name
 }
 
-// judge makes of an object what is kept of it, and says for how long it is not read
-// again; zero is for one that is not as it should be yet. It is asked with nil when
-// the object is not there, of which nothing is kept.
-type judge func(*unstructured.Unstructured) (kept any, settled time.Duration)
+// judge returns what to keep of an object, and after which time to read it again; zero
+// is for one that is not ready yet, which is read often. It gets nil for an object that
+// does not exist.
+type judge func(*unstructured.Unstructured) (kept any, reread time.Duration)
 
 // object is an object that is read again and again. It is guarded by cluster.mu,
 // but for its key and judge.
 type object struct {
 	key   objectKey
 	judge judge
-	// arrived is told when the object became as it should be; it may be nil.
+	// arrived is called when the object became ready; it may be nil.
 	arrived func()
 	// became is when that was last; zero where it was so when it was seen first.
 	became time.Time
 	asked  time.Time
 	// owner is the session that reads it; seen and first are of that session.
 	owner *session
-	seen  sight
+	seen  observation
 	first *gate
 	// needless is closed when it need not be read any more.
 	needless chan struct{}
 }
 
-// sight is what was seen of an object.
-type sight struct {
+// observation is what was read of an object.
+type observation struct {
 	// known is false where it could not be asked for; why says why.
 	known bool
 	why   silence
 	// kept is nil where the API server said that the object is not there.
 	kept any
-	// settled is for how long it is not read again; zero where it is awaited.
-	settled time.Duration
+	// reread is after which time it is read again; zero while it is awaited.
+	reread time.Duration
 }
 
 // wantObject has the cluster's sessions read an object.
@@ -95,7 +95,7 @@ func (c *cluster) watched(key objectKey, judge judge) *object {
 
 // watch starts reading the object; cluster.mu is held.
 func (s *session) watch(o *object) {
-	o.owner, o.first, o.seen = s, newGate(), sight{why: silence{v1alpha1.ReasonClusterSilent, "it is being read"}}
+	o.owner, o.first, o.seen = s, newGate(), observation{why: silence{v1alpha1.ReasonClusterSilent, "it is being read"}}
 	s.awaited++
 	if s.ctx.Err() == nil {
 		s.running.Go(func() { s.readAgain(o) })
@@ -107,7 +107,7 @@ func (s *session) readAgain(o *object) {
 	c := s.cluster
 	for s.ctx.Err() == nil {
 		s.slots <- struct{}{}
-		seen := s.look(o)
+		seen := s.observe(o)
 		<-s.slots
 		if s.ctx.Err() != nil {
 			return
@@ -117,28 +117,28 @@ func (s *session) readAgain(o *object) {
 			c.unwatch(o.key)
 		}
 		if c.objects[o.key] != o {
-			if o.seen.settled == 0 {
+			if o.seen.reread == 0 {
 				s.awaited--
 			}
 			c.mu.Unlock()
 			return
 		}
 		changed, arrived := !reflect.DeepEqual(o.seen, seen), func() {}
-		if o.arrived != nil && o.seen.known && o.seen.settled == 0 && seen.settled > 0 {
+		if o.arrived != nil && o.seen.known && o.seen.reread == 0 && seen.reread > 0 {
 			arrived, o.became = o.arrived, c.channel.clock.Now()
 		}
 		switch {
-		case o.seen.settled == 0 && seen.settled > 0:
+		case o.seen.reread == 0 && seen.reread > 0:
 			s.awaited--
-		case o.seen.settled > 0 && seen.settled == 0:
+		case o.seen.reread > 0 && seen.reread == 0:
 			s.awaited++
 		}
 		o.seen = seen
-		every := seen.settled
+		every := seen.reread
 		if every == 0 {
 			every = max(readAwaited, time.Duration(s.awaited)*perAwaited)
 		}
-		c.tell(changed)
+		c.notify(changed)
 		c.mu.Unlock()
 		o.first.open()
 		arrived()
@@ -160,21 +160,21 @@ func (c *cluster) unwatch(key objectKey) {
 	}
 }
 
-// look reads the object once.
-func (s *session) look(o *object) sight {
+// observe reads the object once.
+func (s *session) observe(o *object) observation {
 	u, err := s.conn.object(s.ctx, o.key.gvk, o.key.name.namespace, o.key.name.name)
 	switch {
 	case notFound(err):
-		_, settled := o.judge(nil)
-		return sight{known: true, settled: settled}
+		_, reread := o.judge(nil)
+		return observation{known: true, reread: reread}
 	case err != nil:
 		if !apierrors.IsForbidden(err) {
-			s.doubt()
+			s.recheck()
 		}
-		return sight{why: silence{reasonOf(err), o.key.String() + " cannot be read: " + explain(err)}}
+		return observation{why: silence{reasonOf(err), o.key.String() + " cannot be read: " + explain(err)}}
 	}
-	kept, settled := o.judge(u)
-	return sight{known: true, kept: kept, settled: settled}
+	kept, reread := o.judge(u)
+	return observation{known: true, kept: kept, reread: reread}
 }
 
 func (k objectKey) String() string { return k.gvk.Kind + " " + k.name.String() }

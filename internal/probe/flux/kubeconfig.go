@@ -14,12 +14,12 @@ import (
 	"github.com/furrow-dev/furrow/internal/probe"
 )
 
-// way is how a cluster's kubeconfig is come by.
-type way int
+// kubeConfigSource is where a cluster's kubeconfig comes from.
+type kubeConfigSource int
 
-// The ways, in the order in which they count.
+// The sources, in order of precedence.
 const (
-	byFile way = iota
+	byFile kubeConfigSource = iota
 	bySecret
 	asOwn
 	byCreator
@@ -31,18 +31,18 @@ type silence struct {
 	text   string
 }
 
-// silenceOf is why a cluster could not be asked; an error without a reason is that of a server which does not answer.
+// silenceOf is why a cluster could not be asked; an error without a reason counts as a server that does not answer.
 func silenceOf(err error) silence {
 	return silence{manifest.ReasonOf(manifest.About(manifest.Problem{Reason: v1alpha1.ReasonClusterSilent}, err)), err.Error()}
 }
 
-// errNoKubeConfig says that a cluster has none, or none any more.
+// errNoKubeConfig is for a cluster that has no kubeconfig, or no longer.
 var errNoKubeConfig error = manifest.Problem{Reason: v1alpha1.ReasonKubeConfigMissing, Message: "there is no kubeconfig"}
 
 // unread is a kubeconfig that cannot be read at the moment, which says nothing about
 // what it holds, nor whether it is there.
 type unread struct {
-	way    way
+	source kubeConfigSource
 	what   string
 	reason v1alpha1.Reason
 	why    string
@@ -53,20 +53,19 @@ func (e *unread) Reason() string { return string(e.reason) }
 
 func (e *unread) Error() string { return e.what + " cannot be read: " + e.why }
 
-// access finds how the cluster is reached. A way gives nothing where there is no
-// kubeconfig. An error is for one that cannot be used, or of which nobody knows: no
-// other is looked for then.
+// access returns the first kubeconfig of the sources. A source without one returns nil. An error, because a
+// kubeconfig is invalid or cannot be read, ends the search: a later source could belong to another cluster.
 func (c *cluster) access(ctx context.Context) (*access, error) {
-	ways := []func(context.Context) (*access, error){
+	sources := []func(context.Context) (*access, error){
 		byFile: c.byFile, bySecret: c.bySecret, asOwn: c.asOwn, byCreator: c.byCreator,
 	}
-	for w, find := range ways {
+	for i, find := range sources {
 		a, err := find(ctx)
 		if err != nil {
 			return nil, err
 		}
 		if a != nil {
-			a.way = way(w)
+			a.source = kubeConfigSource(i)
 			return a, nil
 		}
 	}
@@ -147,9 +146,8 @@ func (c *cluster) asOwn(context.Context) (*access, error) {
 	return fromOwn(o.OwnConfig), nil
 }
 
-// byCreator reads the Secret that the cluster's creator leaves, through the cluster
-// that has it. It is not read before the creator is there: until somebody has merged
-// that, a seed only says in which namespace it is to be.
+// byCreator reads the Secret that the cluster's creator leaves, through the cluster that has it. It is not read
+// before the creator exists: until that is merged, the seed only declares its namespace.
 func (c *cluster) byCreator(ctx context.Context) (*access, error) {
 	c.mu.Lock()
 	creator, connected := c.creator, c.session != nil

@@ -21,8 +21,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/probe"
 )
 
-// secretsOf reads Secrets as they stand in a map at the time, with an error instead
-// of a map for those that cannot be read.
+// secretsOf reads Secrets from a map as it is at the time of the call, with an error instead of
+// a map for those that cannot be read.
 type secretsOf struct {
 	content atomic.Pointer[map[string]any]
 }
@@ -53,18 +53,18 @@ func TestTheWaysToACluster(t *testing.T) {
 	tests := map[string]struct {
 		options    Options
 		secrets    map[string]any // nil: Secrets are not read
-		wantWay    way
+		wantSource kubeConfigSource
 		wantOrigin string
 		wantErr    []string
 	}{
-		"a file counts before all":          {Options{Directory: file, Own: "edge", OwnConfig: own}, secret, byFile, "file " + filepath.Join(file, "edge"), nil},
-		"then a Secret":                     {Options{Directory: t.TempDir(), Own: "edge", OwnConfig: own}, secret, bySecret, "Secret furrow-system/edge-kubeconfig", nil},
-		"which may have the other key":      {Options{}, map[string]any{"edge-kubeconfig": map[string][]byte{"value.yaml": config}}, bySecret, "Secret furrow-system/edge-kubeconfig", nil},
-		"then that it is its own":           {Options{Own: "edge", OwnConfig: own}, map[string]any{"other-kubeconfig": config}, asOwn, ownOrigin, nil},
-		"which another cluster is not":      {Options{Own: "mgmt", OwnConfig: own}, map[string]any{}, 0, "", []string{"there is no kubeconfig", "Put one into the Secret furrow-system/edge-kubeconfig under the key \"value\""}},
-		"both places are named":             {Options{Directory: t.TempDir()}, map[string]any{}, 0, "", []string{"under the key \"value\", or into the directory of kubeconfigs, named edge"}},
-		"and how to say that it is its own": {Options{OwnConfig: own}, map[string]any{}, 0, "", []string{"If it is the cluster that Furrow runs in, start Furrow with --cluster edge"}},
-		"without Secrets, only a file":      {Options{}, nil, 0, "", []string{"Put one into the directory of kubeconfigs, named edge"}},
+		"a file counts before all":               {Options{Directory: file, Own: "edge", OwnConfig: own}, secret, byFile, "file " + filepath.Join(file, "edge"), nil},
+		"then a Secret":                          {Options{Directory: t.TempDir(), Own: "edge", OwnConfig: own}, secret, bySecret, "Secret furrow-system/edge-kubeconfig", nil},
+		"which may have the other key":           {Options{}, map[string]any{"edge-kubeconfig": map[string][]byte{"value.yaml": config}}, bySecret, "Secret furrow-system/edge-kubeconfig", nil},
+		"then that it is its own":                {Options{Own: "edge", OwnConfig: own}, map[string]any{"other-kubeconfig": config}, asOwn, ownOrigin, nil},
+		"which another cluster is not":           {Options{Own: "mgmt", OwnConfig: own}, map[string]any{}, 0, "", []string{"there is no kubeconfig", "Put one into the Secret furrow-system/edge-kubeconfig under the key \"value\""}},
+		"the Secret and the directory are named": {Options{Directory: t.TempDir()}, map[string]any{}, 0, "", []string{"under the key \"value\", or into the directory of kubeconfigs, named edge"}},
+		"and how to say that it is its own":      {Options{OwnConfig: own}, map[string]any{}, 0, "", []string{"If it is the cluster that Furrow runs in, start Furrow with --cluster edge"}},
+		"without Secrets, only a file":           {Options{}, nil, 0, "", []string{"Put one into the directory of kubeconfigs, named edge"}},
 		"a Secret that cannot be read hides what comes after it": {
 			Options{Own: "edge", OwnConfig: own}, map[string]any{"edge-kubeconfig": errors.New("it went wrong")},
 			0, "", []string{"the Secret furrow-system/edge-kubeconfig cannot be read: it went wrong"}},
@@ -74,7 +74,7 @@ func TestTheWaysToACluster(t *testing.T) {
 		"one without the key too": {
 			Options{Own: "edge", OwnConfig: own}, map[string]any{"edge-kubeconfig": map[string][]byte{"kubeconfig": config}},
 			0, "", []string{"the Secret furrow-system/edge-kubeconfig has no key \"value\""}},
-		"one that is no kubeconfig too": {
+		"one that is not a kubeconfig too": {
 			Options{Own: "edge", OwnConfig: own}, map[string]any{"edge-kubeconfig": []byte("{" + secretToken)},
 			0, "", []string{"the kubeconfig in Secret furrow-system/edge-kubeconfig cannot be used"}},
 		"one that runs a program too": {
@@ -102,8 +102,8 @@ func TestTheWaysToACluster(t *testing.T) {
 					t.Errorf("got %v, want %s", err, want)
 				}
 			}
-			if err == nil && (a.way != tc.wantWay || a.origin != tc.wantOrigin) {
-				t.Errorf("got %s by way %d", a.origin, a.way)
+			if err == nil && (a.source != tc.wantSource || a.origin != tc.wantOrigin) {
+				t.Errorf("got %s from source %d", a.origin, a.source)
 			}
 		})
 	}
@@ -162,15 +162,15 @@ func TestWhatEndsASession(t *testing.T) {
 				t.Fatal(err)
 			}
 			secrets.set(tc.now)
-			looked := ch.clock.Now()
-			if err := c.unchanged(t.Context(), a, &looked); err != nil {
-				t.Errorf("it was looked again too early: %v", err)
+			readAt := ch.clock.Now()
+			if err := c.unchanged(t.Context(), a, &readAt); err != nil {
+				t.Errorf("it was read again too early: %v", err)
 			}
 			if tc.file {
 				put(t, dir, "edge", other)
 			}
-			looked = looked.Add(-2 * time.Hour)
-			err = c.unchanged(t.Context(), a, &looked)
+			readAt = readAt.Add(-2 * time.Hour)
+			err = c.unchanged(t.Context(), a, &readAt)
 			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("got %v", err)
 			}
@@ -193,14 +193,14 @@ func TestAFileGoesAndNobodyKnowsOfASecret(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "edge")); err != nil {
 		t.Fatal(err)
 	}
-	looked := ch.clock.Now()
-	if err := c.unchanged(t.Context(), a, &looked); err == nil || !strings.Contains(err.Error(), "cannot be read: it went wrong") {
+	readAt := ch.clock.Now()
+	if err := c.unchanged(t.Context(), a, &readAt); err == nil || !strings.Contains(err.Error(), "cannot be read: it went wrong") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// guarded is ready and has the tier n/k, for those who have the token: client-go
-// sends none of a kubeconfig's without TLS.
+// guarded is ready and has the tier n/k, for requests with the token: client-go sends none of a
+// kubeconfig's without TLS.
 func guarded(t *testing.T, token *atomic.Value) (url string) {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -236,7 +236,7 @@ func TestASecretAppearsAndChanges(t *testing.T) {
 	defer ch.Close()
 	ch.pace.secret = 100 * time.Millisecond
 	key := probe.ReconcilerKey{Cluster: "edge", Namespace: "n", Name: "k"}
-	tells := func(what string) func() bool {
+	reports := func(what string) func() bool {
 		return func() bool {
 			got := reconciler(t, ch, key)
 			return !got.Known && strings.HasPrefix(got.Message, "cluster edge cannot be asked: ") && strings.Contains(got.Message, what)
@@ -244,21 +244,21 @@ func TestASecretAppearsAndChanges(t *testing.T) {
 	}
 	ready := func() bool { return reconciler(t, ch, key).Ready == "True" }
 
-	eventually(t, 5*time.Second, "it is told where to put one", tells("Put one into the Secret furrow-system/edge-kubeconfig"))
+	eventually(t, 5*time.Second, "the message says where to put one", reports("Put one into the Secret furrow-system/edge-kubeconfig"))
 	secrets.set(map[string]any{"edge-kubeconfig": context.DeadlineExceeded})
-	eventually(t, 8*time.Second, "it is told why that cannot be read", tells("the Secret furrow-system/edge-kubeconfig cannot be read: no answer in time"))
+	eventually(t, 8*time.Second, "the message says why that cannot be read", reports("the Secret furrow-system/edge-kubeconfig cannot be read: no answer in time"))
 	secrets.set(with("one"))
 	eventually(t, 8*time.Second, "it is ready", ready)
 	drain(ch)
 	secrets.set(with("other"))
-	eventually(t, 8*time.Second, "the credentials are refused", tells("refuses the credentials in Secret furrow-system/edge-kubeconfig. Renew them"))
+	eventually(t, 8*time.Second, "the credentials are refused", reports("refuses the credentials in Secret furrow-system/edge-kubeconfig. Renew them"))
 	if !signalled(ch) {
 		t.Error("that is not signalled")
 	}
 	token.Store("other")
 	eventually(t, 8*time.Second, "it is ready again", ready)
 	secrets.set(nil)
-	eventually(t, 8*time.Second, "it is unknown without the Secret", tells("there is no kubeconfig"))
+	eventually(t, 8*time.Second, "it is unknown without the Secret", reports("there is no kubeconfig"))
 }
 
 // TestItsOwnCluster lets the token in the file be renewed, and the one before be refused.
@@ -278,7 +278,7 @@ func TestItsOwnCluster(t *testing.T) {
 	ready := func() bool { return reconciler(t, ch, key).Ready == "True" }
 	eventually(t, 8*time.Second, "it is ready", ready)
 	if got := reconciler(t, ch, probe.ReconcilerKey{Cluster: "edge", Namespace: "n", Name: "k"}); got.Known {
-		t.Errorf("another cluster is asked in its place: %+v", got)
+		t.Errorf("another cluster is asked instead: %+v", got)
 	}
 	ch.mu.Lock()
 	c := ch.clusters["mgmt"]
@@ -287,7 +287,7 @@ func TestItsOwnCluster(t *testing.T) {
 	s := c.session
 	c.mu.Unlock()
 	token.Store("two")
-	s.doubt()
+	s.recheck()
 	eventually(t, 8*time.Second, "the old token is refused", func() bool {
 		return strings.Contains(reconciler(t, ch, key).Message, "refuses the credentials in "+ownOrigin)
 	})
