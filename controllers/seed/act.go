@@ -111,10 +111,13 @@ func (r *Reconciler) passAlone(ctx context.Context, s *scope) (*engine.Report, e
 	if err := r.holdAll(ctx, s); err != nil {
 		return nil, err
 	}
-	defer r.writers.acquire(open.URLs())()
-	r.answer(ctx, s)
+	release, err := r.writers.acquire(ctx, open.URLs())
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	defer open.Collect(ctx)
-	return open.Engine().Pass(ctx)
+	return open.Engine().PassAfter(ctx, func(ctx context.Context, q *engine.Requests) { r.answer(ctx, s, q) })
 }
 
 // observed counts what is asked of the repositories.
@@ -131,7 +134,7 @@ type request struct {
 	annotation, what string
 	// handled is where the value that was acted on is kept.
 	handled func(*v1alpha1.HandledRequests) *string
-	act     func(ctx context.Context, e *engine.Engine, seed string) error
+	act     func(ctx context.Context, q *engine.Requests, seed string) error
 }
 
 var requests = []request{
@@ -139,16 +142,16 @@ var requests = []request{
 	{v1alpha1.AnnotationConfirm, "confirm the removal", func(h *v1alpha1.HandledRequests) *string { return &h.Confirm }, confirm},
 }
 
-func retry(ctx context.Context, e *engine.Engine, seed string) error { return e.Retry(ctx, seed) }
+func retry(ctx context.Context, q *engine.Requests, seed string) error { return q.Retry(ctx, seed) }
 
-func confirm(ctx context.Context, e *engine.Engine, seed string) error {
-	_, err := e.Confirm(ctx, seed)
+func confirm(ctx context.Context, q *engine.Requests, seed string) error {
+	_, err := q.Confirm(ctx, seed)
 	return err
 }
 
 // answer does what people asked for since the last pass. What fails for want of a
 // server is tried again in the next one; what cannot be done is told, and done with.
-func (r *Reconciler) answer(ctx context.Context, s *scope) {
+func (r *Reconciler) answer(ctx context.Context, s *scope, q *engine.Requests) {
 	seeds := slices.Concat(s.Wanted, s.Removed)
 	for i := range seeds {
 		seed := &seeds[i]
@@ -158,13 +161,13 @@ func (r *Reconciler) answer(ctx context.Context, s *scope) {
 			if value == *done {
 				continue
 			}
-			if value == "" || r.do(ctx, seed, ask.what, func() error { return ask.act(ctx, s.session.open.Engine(), seed.Name) }) {
+			if value == "" || r.do(ctx, seed, ask.what, func() error { return ask.act(ctx, q, seed.Name) }) {
 				*done = value
 			}
 		}
 		s.handled[seed.Name] = handled
 	}
-	r.answerAbandon(ctx, s, seeds)
+	r.answerAbandon(ctx, s, q, seeds)
 }
 
 // do does one thing that a person asked for, and says that it is done with.
@@ -183,8 +186,7 @@ func (r *Reconciler) do(ctx context.Context, seed *v1alpha1.Seed, what string, a
 
 // answerAbandon gives up the clusters that came into a list of any Seed, and takes
 // those back that are in none any more: a cluster is given up for all seeds.
-func (r *Reconciler) answerAbandon(ctx context.Context, s *scope, seeds []v1alpha1.Seed) {
-	e := s.session.open.Engine()
+func (r *Reconciler) answerAbandon(ctx context.Context, s *scope, q *engine.Requests, seeds []v1alpha1.Seed) {
 	before, now := map[string]bool{}, map[string]bool{}
 	for i := range seeds {
 		for _, cluster := range list(seeds[i].Status.Handled.Abandon) {
@@ -203,13 +205,13 @@ func (r *Reconciler) answerAbandon(ctx context.Context, s *scope, seeds []v1alph
 		done := true
 		for _, cluster := range list(is) {
 			if !before[cluster] {
-				before[cluster] = r.do(ctx, seed, "abandon cluster "+cluster, func() error { return e.Abandon(ctx, cluster) })
+				before[cluster] = r.do(ctx, seed, "abandon cluster "+cluster, func() error { return q.Abandon(ctx, cluster) })
 			}
 			done = done && before[cluster]
 		}
 		for _, cluster := range list(was) {
 			if !now[cluster] && before[cluster] {
-				done = r.do(ctx, seed, "take the abandonment of cluster "+cluster+" back", func() error { return e.UndoAbandon(ctx, cluster) }) && done
+				done = r.do(ctx, seed, "take the abandonment of cluster "+cluster+" back", func() error { return q.UndoAbandon(ctx, cluster) }) && done
 				before[cluster] = false
 			}
 		}

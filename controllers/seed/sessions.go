@@ -185,37 +185,71 @@ func (r *Reconciler) news(ctx context.Context, namespace string, changed <-chan 
 	}
 }
 
-// writers lets one pass at a time write to a repository.
+// writers lets one pass at a time write to a repository. A repository to which nobody
+// writes, or waits to write, is not kept.
 type writers struct {
 	mu    sync.Mutex
-	repos map[string]*sync.Mutex
+	repos map[string]*writer
 }
 
-// acquire waits until no other pass writes to the repositories.
-func (w *writers) acquire(urls []string) (release func()) {
-	var held []*sync.Mutex
-	for _, url := range oneWay(urls) {
-		w.mu.Lock()
-		if w.repos == nil {
-			w.repos = map[string]*sync.Mutex{}
+// writer is the lock of one repository.
+type writer struct {
+	slot chan struct{}
+	// users hold the lock or wait for it.
+	users int
+}
+
+// acquire waits until no other pass writes to the repositories, or the context ends.
+func (w *writers) acquire(ctx context.Context, urls []string) (release func(), err error) {
+	var held []string
+	release = func() {
+		for _, url := range held {
+			w.release(url)
 		}
-		if w.repos[url] == nil {
-			w.repos[url] = &sync.Mutex{}
-		}
-		repo := w.repos[url]
-		w.mu.Unlock()
-		repo.Lock()
-		held = append(held, repo)
 	}
-	return func() {
-		for _, repo := range held {
-			repo.Unlock()
+	for _, url := range inLockOrder(urls) {
+		select {
+		case w.join(url).slot <- struct{}{}:
+			held = append(held, url)
+		case <-ctx.Done():
+			w.leave(url)
+			release()
+			return nil, ctx.Err()
 		}
+	}
+	return release, nil
+}
+
+func (w *writers) join(url string) *writer {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.repos == nil {
+		w.repos = map[string]*writer{}
+	}
+	if w.repos[url] == nil {
+		w.repos[url] = &writer{slot: make(chan struct{}, 1)}
+	}
+	w.repos[url].users++
+	return w.repos[url]
+}
+
+func (w *writers) release(url string) {
+	w.mu.Lock()
+	<-w.repos[url].slot
+	w.mu.Unlock()
+	w.leave(url)
+}
+
+func (w *writers) leave(url string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.repos[url].users--; w.repos[url].users == 0 {
+		delete(w.repos, url)
 	}
 }
 
-// oneWay are the repositories, each once and always in the same order, so that nobody waits in a circle.
-func oneWay(urls []string) []string {
+// inLockOrder are the repositories, each once and always in the same order, so that nobody waits in a circle.
+func inLockOrder(urls []string) []string {
 	var out []string
 	for _, url := range urls {
 		out = append(out, catalog.CanonicalURL(url))

@@ -1,6 +1,7 @@
 package seed
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"runtime"
@@ -19,7 +20,11 @@ func TestOnePassAtATimeWritesToARepository(t *testing.T) {
 	var w writers
 	var writing sync.Map
 	pass := func(urls ...string) {
-		release := w.acquire(urls)
+		release, err := w.acquire(t.Context(), urls)
+		if err != nil {
+			t.Error(err)
+			return
+		}
 		defer release()
 		for _, url := range urls {
 			if _, busy := writing.LoadOrStore(url, true); busy {
@@ -36,11 +41,43 @@ func TestOnePassAtATimeWritesToARepository(t *testing.T) {
 		}
 	}
 	all.Wait()
-	a := w.acquire([]string{"a"})
-	w.acquire([]string{"b"})() // which would hang here if different repositories waited for each other
-	w.acquire(nil)()           // and this, if one did that has none
+	acquire := func(urls ...string) (release func()) {
+		release, err := w.acquire(t.Context(), urls)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return release
+	}
+	a := acquire("a")
+	acquire("b")() // which would hang here if different repositories waited for each other
+	acquire()()    // and this, if one did that has none
 	a()
-	w.acquire([]string{"https://git.example.com/a.git", "https://Git.example.com/a/"})() // one repository, written in two ways
+	acquire("https://git.example.com/a.git", "https://Git.example.com/a/")() // one repository, written in two ways
+	if len(w.repos) != 0 {
+		t.Errorf("nobody writes, and %d repositories are kept", len(w.repos))
+	}
+}
+
+func TestAPassThatWaitsForAnotherOneCanBeStopped(t *testing.T) {
+	var w writers
+	release, err := w.acquire(t.Context(), []string{"b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := w.acquire(ctx, []string{"a", "b"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	again, err := w.acquire(t.Context(), []string{"a"})
+	if err != nil {
+		t.Fatalf("what was acquired before is still held: %v", err)
+	}
+	again()
+	release()
+	if len(w.repos) != 0 {
+		t.Errorf("nobody writes, and %d repositories are kept", len(w.repos))
+	}
 }
 
 func TestAPassThatNothingCallsForComesLast(t *testing.T) {

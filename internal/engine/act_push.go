@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/git"
@@ -113,9 +114,7 @@ func (r *repoState) move(ctx context.Context, updates ...git.Update) error {
 	whole, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
-		grace, done := context.WithTimeout(whole, pushGrace)
-		defer done()
-		<-grace.Done()
+		_ = backoff.Sleep(whole, backoff.RealClock{}, pushGrace)
 		cancel()
 	})
 	defer stop()

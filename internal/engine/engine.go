@@ -229,8 +229,11 @@ func New(config Config) *Engine {
 // Pass observes everything, does what is to be done for as long as a slice lasts, and
 // publishes. The error says that nothing could be observed; what concerns one seed or one
 // repository is in the report.
-func (e *Engine) Pass(ctx context.Context) (*Report, error) {
-	o, d, err := e.observeAndDecide(ctx)
+func (e *Engine) Pass(ctx context.Context) (*Report, error) { return e.PassAfter(ctx, nil) }
+
+// PassAfter is a pass that does what people request before it decides, unless requests is nil.
+func (e *Engine) PassAfter(ctx context.Context, requests func(context.Context, *Requests)) (*Report, error) {
+	o, d, err := e.observeAndDecide(ctx, requests)
 	if err != nil {
 		return nil, err
 	}
@@ -248,7 +251,7 @@ func (e *Engine) Pass(ctx context.Context) (*Report, error) {
 
 // Look is a pass that changes nothing: what Pass would report before it acts.
 func (e *Engine) Look(ctx context.Context) (*Report, error) {
-	o, d, err := e.observeAndDecide(ctx)
+	o, d, err := e.observeAndDecide(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -260,13 +263,21 @@ const maxObservations = 3
 
 // observeAndDecide observes anew where somebody merged between two questions: the answer to
 // the first one would be of a state that never was.
-func (e *Engine) observeAndDecide(ctx context.Context) (*observation, *pass.Decision, error) {
+func (e *Engine) observeAndDecide(ctx context.Context, requests func(context.Context, *Requests)) (*observation, *pass.Decision, error) {
 	e.began = e.config.Now()
 	for n := 1; ; n++ {
 		e.progress(stageReading, 0, 0)
 		o, err := e.observe(ctx)
 		if err != nil {
 			return nil, nil, err
+		}
+		if requests != nil && n == 1 {
+			q := &Requests{observation: o}
+			if requests(ctx, q); q.reopened {
+				if o, err = e.observe(ctx); err != nil {
+					return nil, nil, err
+				}
+			}
 		}
 		e.progress(stagePlanning, 0, 0)
 		d, err := o.decide(ctx)

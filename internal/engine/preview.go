@@ -26,7 +26,7 @@ type Preview struct {
 
 // Preview is what a pass would make of a seed, without changing anything.
 func (e *Engine) Preview(ctx context.Context, seed string) (*Preview, error) {
-	o, d, err := e.observeAndDecide(ctx)
+	o, d, err := e.observeAndDecide(ctx, nil)
 	if err != nil {
 		return nil, err
 	}

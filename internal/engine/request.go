@@ -18,21 +18,74 @@ import (
 // What a person asks for is a marker, which the pass of the engine that observes the
 // clusters acts on: see internal/core/pass.
 
+// Requests are what people may ask of a seed or a cluster. They act on what one pass
+// has observed, so that a request lists nothing by itself.
+type Requests struct {
+	observation *observation
+	// decision is the one that people ask about, once it was needed.
+	decision *pass.Decision
+	// reopened says that proposals are not as they were observed any more.
+	reopened bool
+}
+
+// request makes a request outside of a pass, for which everything is observed.
+func request[T any](ctx context.Context, e *Engine, do func(*Requests) (T, error)) (out T, err error) {
+	o, err := e.observe(ctx)
+	if err != nil {
+		return out, err
+	}
+	return do(&Requests{observation: o})
+}
+
+// Retry is Requests.Retry, outside of a pass; so are the other methods of these names.
+func (e *Engine) Retry(ctx context.Context, seed string) error {
+	_, err := request(ctx, e, func(q *Requests) (any, error) { return nil, q.Retry(ctx, seed) })
+	return err
+}
+
+// RetryRejected is Requests.RetryRejected.
+func (e *Engine) RetryRejected(ctx context.Context, seed string) ([]layout.Tier, error) {
+	return request(ctx, e, func(q *Requests) ([]layout.Tier, error) { return q.RetryRejected(ctx, seed) })
+}
+
+// Confirm is Requests.Confirm.
+func (e *Engine) Confirm(ctx context.Context, seed string) ([]string, error) {
+	return request(ctx, e, func(q *Requests) ([]string, error) { return q.Confirm(ctx, seed) })
+}
+
+// Overwritten is Requests.Overwritten.
+func (e *Engine) Overwritten(ctx context.Context, seed string) (pass.Overwrites, error) {
+	return request(ctx, e, func(q *Requests) (pass.Overwrites, error) { return q.Overwritten(ctx, seed) })
+}
+
+// Abandon is Requests.Abandon.
+func (e *Engine) Abandon(ctx context.Context, cluster string) error {
+	_, err := request(ctx, e, func(q *Requests) (any, error) { return nil, q.Abandon(ctx, cluster) })
+	return err
+}
+
+// UndoAbandon is Requests.UndoAbandon.
+func (e *Engine) UndoAbandon(ctx context.Context, cluster string) error {
+	_, err := request(ctx, e, func(q *Requests) (any, error) { return nil, q.UndoAbandon(ctx, cluster) })
+	return err
+}
+
 // Retry asks for a seed to be proposed again: what a person turned down or took
 // back, and what foreign content keeps from being proposed.
-func (e *Engine) Retry(ctx context.Context, seed string) error {
-	_, err := e.retry(ctx, seed, true)
+func (q *Requests) Retry(ctx context.Context, seed string) error {
+	_, err := q.retry(ctx, seed, true)
 	return err
 }
 
 // RetryRejected is Retry where the seed has rejected proposals, whose tiers it returns,
 // and else does nothing.
-func (e *Engine) RetryRejected(ctx context.Context, seed string) ([]layout.Tier, error) {
-	return e.retry(ctx, seed, false)
+func (q *Requests) RetryRejected(ctx context.Context, seed string) ([]layout.Tier, error) {
+	return q.retry(ctx, seed, false)
 }
 
-func (e *Engine) retry(ctx context.Context, seed string, always bool) ([]layout.Tier, error) {
-	o, p, err := e.planOf(ctx, seed)
+func (q *Requests) retry(ctx context.Context, seed string, always bool) ([]layout.Tier, error) {
+	o := q.observation
+	p, err := o.planOf(seed)
 	if err != nil {
 		return nil, err
 	}
@@ -44,6 +97,7 @@ func (e *Engine) retry(ctx context.Context, seed string, always bool) ([]layout.
 			if proposal.Seed != seed || !proposal.Rejected {
 				continue
 			}
+			q.reopened = true
 			if err := r.Forge.Reopen(ctx, proposal); err != nil {
 				return nil, err
 			}
@@ -66,16 +120,18 @@ func (e *Engine) retry(ctx context.Context, seed string, always bool) ([]layout.
 // Confirm asks for what the deletion guard holds of a seed: its removal, or that of
 // objects which left it. It says what that is; nothing where the removal has begun, and
 // only counts no more against others.
-func (e *Engine) Confirm(ctx context.Context, seed string) ([]string, error) {
-	o, p, err := e.planOf(ctx, seed)
+func (q *Requests) Confirm(ctx context.Context, seed string) ([]string, error) {
+	o := q.observation
+	p, err := o.planOf(seed)
 	if err != nil {
 		return nil, err
 	}
-	d, err := o.decide(ctx)
-	if err != nil {
-		return nil, err
+	if q.decision == nil {
+		if q.decision, err = o.decide(ctx); err != nil {
+			return nil, err
+		}
 	}
-	s, ours := d.Seeds[seed]
+	s, ours := q.decision.Seeds[seed]
 	if !ours {
 		return nil, nothingToConfirm{seed: seed}
 	}
@@ -118,39 +174,35 @@ func IsNothingToConfirm(err error) (nothing, done bool) {
 
 // Overwritten are the files that the proposals of a seed overwrite once a person asks to
 // retry it.
-func (e *Engine) Overwritten(ctx context.Context, seed string) (pass.Overwrites, error) {
-	o, _, err := e.planOf(ctx, seed)
-	if err != nil {
-		return pass.Overwrites{}, err
+func (q *Requests) Overwritten(ctx context.Context, seed string) (out pass.Overwrites, err error) {
+	o := q.observation
+	if _, err := o.planOf(seed); err != nil {
+		return out, err
 	}
-	var out pass.Overwrites
 	err = o.ask(ctx, func() (questions []pass.Question, err error) {
-		out, questions, err = e.memo.Overwritten(o.facts, seed)
+		out, questions, err = o.engine.memo.Overwritten(o.facts, seed)
 		return questions, err
 	})
 	return out, err
 }
 
 // planOf returns the plan that a person asks about, which must be ours.
-func (e *Engine) planOf(ctx context.Context, seed string) (*observation, *pass.Previous, error) {
-	o, err := e.observe(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
+func (o *observation) planOf(seed string) (*pass.Previous, error) {
+	e := o.engine
 	p, known := o.previous()[seed]
 	switch {
 	case !known && o.unread() != nil:
-		return nil, nil, o.unread()
+		return nil, o.unread()
 	case !known:
-		return nil, nil, manifest.Problem{Reason: v1alpha1.ReasonUnknownSeed, Seed: seed, Message: fmt.Sprintf("there is no plan of a seed %q yet; see 'furrow status'", seed)}
+		return nil, manifest.Problem{Reason: v1alpha1.ReasonUnknownSeed, Seed: seed, Message: fmt.Sprintf("there is no plan of a seed %q yet; see 'furrow status'", seed)}
 	case p.Err != nil:
-		return nil, nil, p.Err
+		return nil, p.Err
 	case !e.owns(p.Plan):
-		return nil, nil, e.errNotOurs(p.Plan)
+		return nil, e.errNotOurs(p.Plan)
 	case len(p.Plan.Repos()) == 0:
-		return nil, nil, manifest.Problem{Reason: v1alpha1.ReasonNothingToDo, Seed: seed, Message: fmt.Sprintf("the plan of seed %q is empty", seed)}
+		return nil, manifest.Problem{Reason: v1alpha1.ReasonNothingToDo, Seed: seed, Message: fmt.Sprintf("the plan of seed %q is empty", seed)}
 	}
-	return o, p, nil
+	return p, nil
 }
 
 // previous are the plans on their branches, by seed.
@@ -180,19 +232,33 @@ func (o *observation) unread() error {
 
 func (r *repoState) mark(ctx context.Context, branch string, at layout.Hash) error {
 	to, err := gitHash(at)
-	if err != nil || r.refs[branch] == to {
+	if err != nil {
 		return err
 	}
-	return r.move(ctx, git.Update{Ref: branch, Old: r.refs[branch], New: to})
+	return r.moveMarker(ctx, branch, to)
+}
+
+// moveMarker sets, moves or deletes a marker, and notes that it was observed so.
+func (r *repoState) moveMarker(ctx context.Context, branch string, to git.Hash) error {
+	if r.refs[branch] == to {
+		return nil
+	}
+	if err := r.move(ctx, git.Update{Ref: branch, Old: r.refs[branch], New: to}); err != nil {
+		return err
+	}
+	if to.IsZero() {
+		delete(r.refs, branch)
+		delete(r.facts.Refs, branch)
+		return nil
+	}
+	r.refs[branch], r.facts.Refs[branch] = to, hashOf(to)
+	return nil
 }
 
 // Abandon gives a cluster up that never answers again: what is to go from it no
 // longer waits for it.
-func (e *Engine) Abandon(ctx context.Context, cluster string) error {
-	o, err := e.observe(ctx)
-	if err != nil {
-		return err
-	}
+func (q *Requests) Abandon(ctx context.Context, cluster string) error {
+	o := q.observation
 	marks, err := o.marksOf(cluster)
 	if err != nil {
 		return err
@@ -205,7 +271,7 @@ func (e *Engine) Abandon(ctx context.Context, cluster string) error {
 		if err := r.facts.Failure.AsError(); err != nil {
 			return err
 		}
-		branch := layout.AbandonBranch(r.facts.Base, pass.MarkerScope(e.self), cluster)
+		branch := layout.AbandonBranch(r.facts.Base, pass.MarkerScope(o.engine.self), cluster)
 		if _, marked := r.refs[branch]; marked {
 			continue
 		}
@@ -242,29 +308,25 @@ func (o *observation) marksOf(cluster string) (map[string]layout.Hash, error) {
 }
 
 // UndoAbandon takes that back. What was orphaned meanwhile stays so.
-func (e *Engine) UndoAbandon(ctx context.Context, cluster string) error {
-	o, err := e.observe(ctx)
-	if err != nil {
-		return err
-	}
+func (q *Requests) UndoAbandon(ctx context.Context, cluster string) error {
+	o := q.observation
 	undone := false
 	for _, name := range slices.Sorted(maps.Keys(o.repos)) {
 		r := o.repos[name]
 		if err := r.facts.Failure.AsError(); err != nil {
 			return err
 		}
-		branch := layout.AbandonBranch(r.facts.Base, pass.MarkerScope(e.self), cluster)
-		at, marked := r.refs[branch]
-		if !marked {
+		branch := layout.AbandonBranch(r.facts.Base, pass.MarkerScope(o.engine.self), cluster)
+		if _, marked := r.refs[branch]; !marked {
 			continue
 		}
-		if err := r.move(ctx, git.Update{Ref: branch, Old: at}); err != nil {
+		if err := r.moveMarker(ctx, branch, git.Hash{}); err != nil {
 			return err
 		}
 		undone = true
 	}
 	if !undone {
-		return manifest.Problem{Reason: v1alpha1.ReasonNothingToDo, Cluster: cluster, Message: fmt.Sprintf("cluster %q is not abandoned for %s, so there is nothing to undo", cluster, e.self), Next: "See 'furrow status', or name another owner with --id and --environment"}
+		return manifest.Problem{Reason: v1alpha1.ReasonNothingToDo, Cluster: cluster, Message: fmt.Sprintf("cluster %q is not abandoned for %s, so there is nothing to undo", cluster, o.engine.self), Next: "See 'furrow status', or name another owner with --id and --environment"}
 	}
 	return nil
 }

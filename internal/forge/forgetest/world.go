@@ -125,7 +125,7 @@ func (w *world) proposeAnew(t layout.Tier, wants string) forge.Proposal {
 	ctx, cancel := context.WithTimeout(w.Context(), busyWithDeletion)
 	defer cancel()
 	for ctx.Err() == nil {
-		if _, err := w.Forge.Propose(w.Context(), request); !forge.IsGone(err) {
+		if _, err := w.Forge.Propose(ctx, request); !forge.IsGone(err) {
 			w.must(err)
 		}
 		if p, ok := w.lookUp(t); ok {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/gitea"
 	"github.com/furrow-dev/furrow/internal/git"
@@ -81,9 +82,9 @@ func onWire(t *testing.T, run func(*testing.T, *wire, *gitea.Forge, forge.Reques
 // skip lets time pass.
 func skip(t *testing.T, d time.Duration) {
 	t.Helper()
-	timer, cancel := context.WithTimeout(t.Context(), d)
-	defer cancel()
-	<-timer.Done()
+	if err := backoff.Sleep(t.Context(), backoff.RealClock{}, d); err != nil {
+		t.Fatal(err)
+	}
 	synctest.Wait()
 }
 
