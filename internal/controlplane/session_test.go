@@ -272,7 +272,7 @@ func TestASimulationWritesOnlyToWhatIsKnownToBeMadeForIt(t *testing.T) {
 	t.Setenv("GIT_CONFIG_KEY_0", "safe.bareRepository")
 	t.Setenv("GIT_CONFIG_VALUE_0", "explicit")
 	s := &Session{options: Options{Simulation: &Simulation{}}}
-	for name, want := range map[string]string{"real.git": "was not made for a simulation", "broken.git": "it is not known whether", "none.git": "it is not known whether", "made.git": ""} {
+	for name, want := range map[string]string{"real.git": "was not made for a simulation", "broken.git": "unknown whether", "none.git": "unknown whether", "made.git": ""} {
 		err := s.checkSimulation(filepath.Join(dir, name))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: got %v, want %q", name, err, want)

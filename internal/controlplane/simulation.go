@@ -132,7 +132,7 @@ func (s *Session) checkSimulation(at string) error {
 	}
 	switch made, err := IsSimulated(context.Background(), at); {
 	case err != nil:
-		return notSimulatedError{fmt.Sprintf("it is not known whether %s was made for a simulation, so nothing is written to it: %v. Correct it, or let spec.url name a copy of it in a copy of the control plane", at, err)}
+		return notSimulatedError{fmt.Sprintf("unknown whether %s was made for a simulation, so nothing is written to it: %v. Correct it, or let spec.url name a copy of it in a copy of the control plane", at, err)}
 	case !made:
 		return notSimulatedError{fmt.Sprintf("%s was not made for a simulation, which would write plans, proposals and a status to it that are true of no cluster. "+
 			"If it is there to be tried on, add --yes; else let spec.url name a copy of it in a copy of the control plane", at)}

@@ -9,7 +9,7 @@ import (
 
 func TestEveryRowOfTheCreatorTableIsReached(t *testing.T) {
 	if rows := strings.Count(string(creatorsYAML), "- group:"); rows != len(creators) {
-		t.Errorf("%d rows make %d kinds: one stands twice", rows, len(creators))
+		t.Errorf("%d rows make %d kinds: one occurs twice", rows, len(creators))
 	}
 	for kind, row := range creators {
 		if got, ok := Creator(kind); !ok || got != row || !IsCreator(kind) {

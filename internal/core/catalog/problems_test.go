@@ -67,7 +67,7 @@ func TestProblemsOfTheInventory(t *testing.T) {
 			document("web.yaml", "Seed", "web", ""),
 			`web.yaml:1: Seed "web": MisplacedDocument`,
 		},
-		"a document that stands twice": {
+		"a document that is defined twice": {
 			cluster("a", "") + document("b.yaml", "Cluster", "a", ""),
 			`b.yaml:1: Cluster "a": DuplicateDocument`,
 		},
@@ -178,7 +178,7 @@ func TestProblemsOfSeeds(t *testing.T) {
 			"-- seeds/Web.yaml --\n" + object, "Web",
 			`seeds/Web.yaml: seed "Web": InvalidName seed=Web`,
 		},
-		"a package that stands twice": {
+		"a package that is defined twice": {
 			"-- seeds/web.yaml --\n" + object + "-- seeds/web/web.yaml --\n" + object, "web",
 			`seeds/web.yaml: seed "web": DuplicateSeed seed=web`,
 		},
@@ -206,7 +206,7 @@ func TestProblemsOfSeeds(t *testing.T) {
 			document("seeds/web/seed.yaml", "Seeds", "web", "spec: {}") + "-- seeds/web/web.yaml --\n" + object, "web",
 			`seeds/web/seed.yaml:1: Seeds "web": UnknownKind`,
 		},
-		"a Cluster document that stands twice": {
+		"a Cluster document that is defined twice": {
 			document("seeds/web/a.yaml", "Cluster", "edge", "") + document("seeds/web/b.yaml", "Cluster", "edge", ""), "web",
 			`seeds/web/b.yaml:1: Cluster "edge": DuplicateCluster`,
 		},
@@ -226,7 +226,7 @@ func TestProblemsOfSeeds(t *testing.T) {
 			"-- seeds/web.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n", "web",
 			`seeds/web.yaml:1: ConfigMap "c": MissingNamespace`,
 		},
-		"an object that stands twice": {
+		"an object that is defined twice": {
 			"-- seeds/web/a.yaml --\n" + object + "-- seeds/web/b.yaml --\n" + object, "web",
 			`seeds/web/b.yaml:1: ConfigMap "c": DuplicateObject other=seeds/web/a.yaml:1`,
 		},

@@ -156,6 +156,6 @@ func (b *graphBuilder) graph() *Graph {
 		g.Edges = append(g.Edges, Edge{From: g.index[w[0]], To: g.index[w[1]], Kind: Hard, Rule: "test", Why: "it is said so"})
 	}
 	slices.SortFunc(g.Edges, func(a, b Edge) int { return cmp.Or(a.From-b.From, a.To-b.To) })
-	g.settle()
+	g.finish()
 	return g
 }

@@ -1,10 +1,10 @@
 // Package dependency owns what must be ready before what, and why.
 //
-// Vertices are objects on clusters, of all seeds at once, because a seed may
-// wait for what another one brings. The rules stand in one list; a rule is one
-// small file. Levels are longest chains of hard edges in the whole graph, so
-// that a graph of tiers made from them has no cycle when the graph of objects
-// has none: every edge points to a lower level.
+// Vertices are objects on clusters, of all seeds at once, because a seed may wait
+// for objects of another one. The rules are one list; each rule is one small file.
+// Levels are longest chains of hard edges in the whole graph, so that a graph of
+// tiers made from them has no cycle when the graph of objects has none: every edge
+// points to a lower level.
 //
 // Everything here is a pure function; results do not depend on the order of
 // seeds or documents.
@@ -76,7 +76,7 @@ func (g *Graph) Find(v Vertex) (int, bool) {
 	return i, ok
 }
 
-// Of is where the vertices of a seed stand: from first to before end.
+// Of returns the range of a seed's vertices: from first to before end.
 func (g *Graph) Of(seed string) (first, end int) {
 	before := func(v Vertex, seed string) int { return cmp.Compare(v.Seed, seed) }
 	first, _ = slices.BinarySearchFunc(g.Vertices, seed, before)
@@ -166,14 +166,14 @@ type source struct {
 	object *manifest.Object
 }
 
-// scope is what the rules see.
+// scope is what the rules read.
 type scope struct {
 	inventory *catalog.Inventory
 	graph     *Graph
 	// owners lists the vertices of an object on a cluster, in order of seed.
-	owners map[place][]int
+	owners map[objectOnCluster][]int
 	// defines lists the vertices of CRDs that define a kind on a cluster.
-	defines map[kindPlace][]int
+	defines map[kindOnCluster][]int
 	// everywhere lists all vertices of an object.
 	everywhere map[manifest.ID][]int
 	// leaving are the vertices whose objects left their seeds.
@@ -185,12 +185,12 @@ type scope struct {
 	seen   map[Finding]bool
 }
 
-type place struct {
+type objectOnCluster struct {
 	object  manifest.ID
 	cluster string
 }
 
-type kindPlace struct {
+type kindOnCluster struct {
 	kind    manifest.GroupKind
 	cluster string
 }
@@ -215,14 +215,14 @@ func Build(seeds []Seed, inv *catalog.Inventory) Result {
 	for _, seed := range seeds {
 		s.keep(seed.Kept)
 	}
-	s.graph.settle()
+	s.graph.finish()
 	return *s.result
 }
 
 func newScope(seeds []Seed, inv *catalog.Inventory) *scope {
 	g := &Graph{index: map[Vertex]int{}}
 	s := &scope{
-		inventory: inv, graph: g, owners: map[place][]int{}, defines: map[kindPlace][]int{},
+		inventory: inv, graph: g, owners: map[objectOnCluster][]int{}, defines: map[kindOnCluster][]int{},
 		everywhere: map[manifest.ID][]int{}, leaving: map[int]bool{}, held: map[int]bool{}, seen: map[Finding]bool{}, result: &Result{Graph: g},
 	}
 	for _, seed := range seeds {
@@ -238,10 +238,10 @@ func newScope(seeds []Seed, inv *catalog.Inventory) *scope {
 	kinds := definedKinds(seeds)
 	for i, v := range g.Vertices {
 		g.index[v] = i
-		s.owners[place{v.Object, v.Cluster}] = append(s.owners[place{v.Object, v.Cluster}], i)
+		s.owners[objectOnCluster{v.Object, v.Cluster}] = append(s.owners[objectOnCluster{v.Object, v.Cluster}], i)
 		s.everywhere[v.Object] = append(s.everywhere[v.Object], i)
 		if kind, ok := kinds[v.Seed][v.Object]; ok {
-			s.defines[kindPlace{kind, v.Cluster}] = append(s.defines[kindPlace{kind, v.Cluster}], i)
+			s.defines[kindOnCluster{kind, v.Cluster}] = append(s.defines[kindOnCluster{kind, v.Cluster}], i)
 		}
 	}
 	for _, seed := range seeds {
@@ -270,8 +270,8 @@ func definedKinds(seeds []Seed) map[string]map[manifest.ID]manifest.GroupKind {
 	return kinds
 }
 
-// wait draws a hard edge. What leaves its seed is no object to wait for: it goes
-// while the other stays.
+// wait draws a hard edge, but not to an object that leaves its seed: that is
+// removed while the other stays.
 func (s *scope) wait(from source, to int, why string) { s.waitUntil(from, to, "", why) }
 
 // waitUntil draws a hard edge that needs more of its end than that it is healthy.
@@ -309,7 +309,7 @@ func (s *scope) nearest(seed string, candidates []int) (int, bool) {
 	return candidates[0], true
 }
 
-// brought says, for a why, which seed brings vertex i; nothing for the own one.
+// brought names, for a why, the seed that has vertex i; empty for the own one.
 func (s *scope) brought(seed string, i int) string {
 	if other := s.graph.Vertices[i].Seed; other != seed {
 		return " (of seed " + other + ")"
@@ -331,8 +331,8 @@ func (s *scope) fail(f Finding) {
 	}
 }
 
-// settle sorts the edges and indexes them.
-func (g *Graph) settle() {
+// finish sorts the edges and indexes them.
+func (g *Graph) finish() {
 	slices.SortFunc(g.Edges, func(a, b Edge) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Why, b.Why))
 	})

@@ -85,8 +85,8 @@ func (g goldenPlacement) without(id string) goldenPlacement {
 	return out
 }
 
-// TestPlanterSeedsArePlantedAsPlanterDoes plants Planter's example as it stands,
-// before and after Planter's own heuristics.
+// TestPlanterSeedsArePlantedAsPlanterDoes plants Planter's unchanged example, before and
+// after Planter's own heuristics.
 func TestPlanterSeedsArePlantedAsPlanterDoes(t *testing.T) {
 	want := goldenOf(t)
 	cases := map[string]struct {

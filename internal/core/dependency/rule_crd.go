@@ -21,7 +21,7 @@ var crd = Rule{
 		if manifest.ServedByKubernetes(kind) {
 			return
 		}
-		if to, ok := s.nearest(v.Seed, s.defines[kindPlace{kind, v.Cluster}]); ok {
+		if to, ok := s.nearest(v.Seed, s.defines[kindOnCluster{kind, v.Cluster}]); ok {
 			s.wait(from, to, fmt.Sprintf("kind: %s%s", kind, s.brought(v.Seed, to)))
 			return
 		}

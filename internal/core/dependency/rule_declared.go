@@ -44,7 +44,7 @@ func (s *scope) waitForNamed(from source, d dialect, item string) {
 		return
 	}
 	why := fmt.Sprintf("%s: %s", d.annotation, manifest.Printable(item))
-	if to, ok := s.nearest(v.Seed, s.owners[place{id, v.Cluster}]); ok {
+	if to, ok := s.nearest(v.Seed, s.owners[objectOnCluster{id, v.Cluster}]); ok {
 		if to == from.vertex {
 			s.fail(Finding{Reason: v1alpha1.ReasonInvalidDependency, Field: d.annotation, Seed: v.Seed, Object: v.Object, Message: fmt.Sprintf("annotation %s names the object itself", d.annotation), Next: "Correct the annotation."})
 			return

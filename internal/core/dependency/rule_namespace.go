@@ -21,7 +21,7 @@ var namespace = Rule{
 		}
 		v := s.graph.Vertices[from.vertex]
 		id := manifest.ID{Kind: "Namespace", Name: name}
-		if to, ok := s.nearest(v.Seed, s.owners[place{id, v.Cluster}]); ok {
+		if to, ok := s.nearest(v.Seed, s.owners[objectOnCluster{id, v.Cluster}]); ok {
 			s.wait(from, to, fmt.Sprintf("metadata.namespace: %s%s", name, s.brought(v.Seed, to)))
 			return
 		}

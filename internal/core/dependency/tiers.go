@@ -10,8 +10,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// Tiering says, for every vertex, how far down the graph it is and which tier
-// of its seed and cluster it belongs to.
+// Tiering holds, for every vertex, its level in the graph and its tier of its
+// seed and cluster.
 //
 // Invariant: a hard edge between two tiers points to a lower level.
 type Tiering struct {

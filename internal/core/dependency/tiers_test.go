@@ -95,7 +95,7 @@ func TestConflictsPrintTheirCircle(t *testing.T) {
 			wantEdges: []string{"core/ConfigMap/one on x → core/ConfigMap/three on y", "core/ConfigMap/three on y → core/ConfigMap/two on x", "core/ConfigMap/two on x → core/ConfigMap/one on x"},
 			wantSeeds: []string{"a", "b"},
 		},
-		"objects that share a tier, of which one now waits for the other": {
+		"objects that share a tier and now depend on each other": {
 			graph:     makeGraph().wait("a one@x", "a two@x"),
 			pins:      map[string]int{"a one@x": 0, "a two@x": 0},
 			want:      v1alpha1.ReasonTierPinned,
@@ -260,7 +260,7 @@ func TestLawOfTiersWithoutPins(t *testing.T) {
 		checkTiering(t, g, nil, tiering)
 		want, _ := levels(g)
 		if diff := cmp.Diff(want, tiering.Level); diff != "" {
-			t.Fatalf("graph %d: the levels are no longest chains (-want +got):\n%s", seed, diff)
+			t.Fatalf("graph %d: the levels are not the longest chains (-want +got):\n%s", seed, diff)
 		}
 		occurring := map[seedCluster][]int{}
 		for i, v := range g.Vertices {
@@ -323,12 +323,12 @@ func TestLawOfTiersWithPins(t *testing.T) {
 		case conflict != nil && conflict.Pinned:
 			conflicts++
 			if !acyclic || !contractedHasCircle(g, pins) {
-				t.Fatalf("graph %d: there is no circle of pinned tiers: %v", seed, conflict)
+				t.Fatalf("graph %d: there is no cycle of pinned tiers: %v", seed, conflict)
 			}
 			checkCircle(t, conflict, pins)
 		case conflict != nil:
 			if acyclic {
-				t.Fatalf("graph %d: there is no circle of objects: %v", seed, conflict)
+				t.Fatalf("graph %d: there is no cycle of objects: %v", seed, conflict)
 			}
 			checkCircle(t, conflict, nil)
 		case contractedHasCircle(g, pins):

@@ -24,7 +24,7 @@ func TestJudgeCreators(t *testing.T) {
 		},
 		"not there is Progressing, though Flux finds an empty folder healthy": {[]health.Creator{{Known: true}}, health.Progressing, v1alpha1.ReasonCreatorNotThere},
 		"a management cluster that is away is Unknown":                        {[]health.Creator{{}}, health.Unknown, v1alpha1.ReasonCreatorSilent},
-		"a creator that may not be read is Unknown, and why is told": {
+		"a creator that may not be read is Unknown, and the message says why": {
 			[]health.Creator{{Name: "Cluster fleet/edge", Message: "clusters is forbidden"}}, health.Unknown, v1alpha1.ReasonCreatorSilent,
 		},
 		"a creator that is not there is named":          {[]health.Creator{{Known: true, Message: "there is no Cluster fleet/edge"}}, health.Progressing, v1alpha1.ReasonCreatorNotThere},
@@ -83,9 +83,9 @@ func TestJudgeGone(t *testing.T) {
 
 func TestJudgeGoneOfAnAbandonedCluster(t *testing.T) {
 	gone, there, silent := health.Creator{Known: true}, health.Creator{Known: true, Found: true}, health.Creator{}
-	self := health.Want{Gone: true, RootFound: true, Reconciler: health.Place{Cluster: "edge", Abandoned: true}, Creators: health.Place{Cluster: "edge", Abandoned: true}}
-	behindHub := health.Want{Gone: true, RootFound: true, Reconciler: health.Place{Cluster: "hub"}, Creators: health.Place{Cluster: "edge", Abandoned: true}}
-	ofHub := health.Want{Gone: true, RootFound: true, Reconciler: health.Place{Cluster: "hub", Abandoned: true}, Creators: health.Place{Cluster: "edge"}}
+	self := health.Want{Gone: true, RootFound: true, Reconciler: health.Cluster{Cluster: "edge", Abandoned: true}, Creators: health.Cluster{Cluster: "edge", Abandoned: true}}
+	behindHub := health.Want{Gone: true, RootFound: true, Reconciler: health.Cluster{Cluster: "hub"}, Creators: health.Cluster{Cluster: "edge", Abandoned: true}}
+	ofHub := health.Want{Gone: true, RootFound: true, Reconciler: health.Cluster{Cluster: "hub", Abandoned: true}, Creators: health.Cluster{Cluster: "edge"}}
 	rootless := func(w health.Want) health.Want { w.RootFound = false; return w }
 	tests := map[string]struct {
 		seen     health.Reconciler
@@ -122,7 +122,7 @@ func TestJudgeGoneOfAnAbandonedCluster(t *testing.T) {
 
 func TestJudgeOfAnAbandonedClusterWhatIsToStay(t *testing.T) {
 	abandoned := want
-	abandoned.Reconciler, abandoned.Creators = health.Place{Cluster: "edge", Abandoned: true}, health.Place{Cluster: "edge", Abandoned: true}
+	abandoned.Reconciler, abandoned.Creators = health.Cluster{Cluster: "edge", Abandoned: true}, health.Cluster{Cluster: "edge", Abandoned: true}
 	texts := golden.Of(t)
 	for name, got := range map[string]health.Verdict{
 		"the reconciler object": health.Judge(health.Reconciler{}, nil, abandoned),

@@ -68,7 +68,7 @@ type judgement struct {
 	seen   health.Reconciler
 	want   health.Phase
 	reason v1alpha1.Reason
-	// awaitsRoot says that what is wrong with the root is to be told as well.
+	// awaitsRoot says that the message must report what is wrong with the root too.
 	awaitsRoot bool
 }
 

@@ -1,7 +1,7 @@
-// Package health owns what a health channel can see of a cluster, and the one
-// verdict that is drawn from it.
+// Package health owns what a health channel observes on a cluster, and the one verdict on
+// it.
 //
-// Invariant: what was not seen is Unknown, and Unknown never passes a gate.
+// Invariant: what was not observed is Unknown, and Unknown never passes a gate.
 // Everything here is a pure function of its arguments.
 package health
 
@@ -24,8 +24,8 @@ type Reconciler struct {
 	// the latter, with Revision, when a reconciliation of that generation succeeds, and
 	// when the spec is invalid for good.
 	Generation, ObservedGeneration int64
-	// Ready is the status of condition Ready: "True", "False", "Unknown" or,
-	// where there is no such condition, empty.
+	// Ready is the status of condition Ready: "True", "False", "Unknown" or, without that
+	// condition, empty.
 	Ready string
 	// ReadyGeneration is the observedGeneration of condition Ready.
 	ReadyGeneration int64
@@ -37,14 +37,14 @@ type Reconciler struct {
 	Revision string
 	// AttemptedRevision is status.lastAttemptedRevision, in the same form.
 	AttemptedRevision string
-	// LastResult is the last conclusion on this very object, generation and spec that
-	// the channel itself has seen, without a gap: ReconciliationSucceeded for Ready=True,
-	// else the reason of Ready=False. Ready=Unknown and DependencyNotReady are no
-	// conclusions and leave what was seen before; but once Ready has been Unknown for
-	// 30 s it is forgotten, since looking again at what is healthy takes seconds. While
-	// a dependency is waited for nothing is tried, and nothing is forgotten. It is empty
-	// where nothing was seen. Flux's own status.history will not do: it has no failure
-	// from before applying, and no health check that was canceled.
+	// LastResult is the last conclusion on this very object, generation and spec that the
+	// channel itself has seen, without a gap: ReconciliationSucceeded for Ready=True,
+	// else the reason of Ready=False. Ready=Unknown and DependencyNotReady are not
+	// conclusions and keep the one before; but it is forgotten once Ready has been
+	// Unknown for 30 s, because reconciling a healthy object again takes seconds. While
+	// it waits for a dependency, nothing is attempted and nothing is forgotten. It is
+	// empty if there was no conclusion. Flux's own status.history is not enough: it lacks
+	// failures before applying, and canceled health checks.
 	LastResult string
 }
 
@@ -83,7 +83,7 @@ type Root struct {
 // Creator is what a channel saw of one creator object on its management
 // cluster, and of the API server of the cluster that it creates.
 type Creator struct {
-	// Name is the creator's kind and namespace/name, where the channel tells it.
+	// Name is the creator's kind and namespace/name, if the channel reports it.
 	Name string
 	// Known is false when the management cluster could not be asked; Message is then why.
 	Known bool

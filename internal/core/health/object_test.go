@@ -14,7 +14,7 @@ func TestJudgeTheObject(t *testing.T) {
 			seen: health.Reconciler{Message: "no route to host"}, want: health.Unknown, reason: v1alpha1.ReasonClusterSilent,
 		},
 		"no object is Absent, and the root has to bring it": {seen: health.Reconciler{Known: true}, want: health.Absent, reason: v1alpha1.ReasonReconcilerMissing, awaitsRoot: true},
-		"an object in deletion is Progressing, successful as it looks": {
+		"an object in deletion is Progressing, although it appears successful": {
 			seen: ready(func(r *health.Reconciler) { r.Deleting = true }), want: health.Progressing, reason: v1alpha1.ReasonReconcilerDeleting,
 		},
 		"an object in deletion whose pruning failed is Progressing": {
@@ -73,8 +73,8 @@ func TestHolds(t *testing.T) {
 		"a list that grew":                    {[]any{"a"}, []any{"a", "b"}, false},
 		"a list in another order":             {[]any{"a", "b"}, []any{"b", "a"}, false},
 		"an item to which the server added":   {[]any{map[string]any{"name": "a"}}, []any{map[string]any{"name": "a", "namespace": "b"}}, true},
-		"text in place of a number":           {1, "1", false},
-		"a list in place of a mapping":        {map[string]any{"a": "b"}, []any{"a"}, false},
+		"text instead of a number":            {1, "1", false},
+		"a list instead of a mapping":         {map[string]any{"a": "b"}, []any{"a"}, false},
 		"false where nothing is said":         {map[string]any{"suspend": false}, map[string]any{}, false},
 	}
 	for name, tc := range tests {
@@ -88,7 +88,7 @@ func TestHolds(t *testing.T) {
 
 func TestJudgeAnObjectWhoseHealthIsNotTheTiers(t *testing.T) {
 	want := want
-	want.Amiss = "spec.wait must be true"
+	want.Edited = "spec.wait must be true"
 	tests := map[string]struct {
 		seen health.Reconciler
 		want health.Phase
@@ -99,7 +99,7 @@ func TestJudgeAnObjectWhoseHealthIsNotTheTiers(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := health.Judge(tc.seen, nil, want); got.Phase != tc.want || tc.want == health.Unknown && (got.Reason != v1alpha1.ReasonReconcilerEdited || got.Message != want.Amiss) {
+			if got := health.Judge(tc.seen, nil, want); got.Phase != tc.want || tc.want == health.Unknown && (got.Reason != v1alpha1.ReasonReconcilerEdited || got.Message != want.Edited) {
 				t.Errorf("got %+v, want %s", got, tc.want)
 			}
 		})

@@ -17,7 +17,7 @@ func TestJudgeRevisions(t *testing.T) {
 		"Ready=True at a revision where the folder is empty is Behind: perfect success with nothing": {
 			seen: ready(at(before, before), saying("True", "ReconciliationSucceeded", "Applied revision: "+before)), want: health.Behind, reason: v1alpha1.ReasonRevisionBehind, awaitsRoot: true,
 		},
-		"a failure at an old revision says nothing of the merged one, and is told": {
+		"a failure at an old revision says nothing about the merged one, and is reported": {
 			seen: ready(at(before, before), saying("False", "BuildFailed", "yaml: line 2")), want: health.Behind, reason: v1alpha1.ReasonRevisionBehind, awaitsRoot: true,
 		},
 		"ArtifactFailed of a commit from before the path is Behind": {

@@ -61,7 +61,7 @@ func TestRootUnfit(t *testing.T) {
 		"without its source": {
 			fit(func(r *health.Root) { r.SourceFound = false }), v1alpha1.ReasonRootSourceMissing, "flux-system/flux-system",
 		},
-		"of a source that is no Git repository": {
+		"of a source that is not a Git repository": {
 			fit(func(r *health.Root) { r.SourceKind = "OCIRepository" }), v1alpha1.ReasonRootSourceMismatch, "flux-system/root",
 		},
 		"of another source than the tiers": {
@@ -73,8 +73,8 @@ func TestRootUnfit(t *testing.T) {
 		"of another branch": {
 			fit(func(r *health.Root) { r.Branch = "master" }), v1alpha1.ReasonRootBranchMismatch, "flux-system/flux-system",
 		},
-		"of a tag or a commit, which is no branch": {fit(func(r *health.Root) { r.Branch = "" }), v1alpha1.ReasonRootBranchMismatch, "flux-system/flux-system"},
-		"of a suspended source":                    {fit(func(r *health.Root) { r.SourceSuspended = true }), v1alpha1.ReasonRootSourceSuspended, "flux-system/flux-system"},
+		"of a tag or a commit, which is not a branch": {fit(func(r *health.Root) { r.Branch = "" }), v1alpha1.ReasonRootBranchMismatch, "flux-system/flux-system"},
+		"of a suspended source":                       {fit(func(r *health.Root) { r.SourceSuspended = true }), v1alpha1.ReasonRootSourceSuspended, "flux-system/flux-system"},
 		"of a source that cannot fetch, though the root stays Ready": {
 			fit(func(r *health.Root) { r.SourceReady, r.SourceMessage = "False", "authentication required" }), v1alpha1.ReasonRootSourceFailed, "flux-system/flux-system",
 		},
@@ -88,7 +88,7 @@ func TestRootUnfit(t *testing.T) {
 			fit(notReady("ReconciliationFailed", `namespaces "nonesuch" not found`)), v1alpha1.ReasonRootFailed, "flux-system/root",
 		},
 		"with a path that is gone": {fit(notReady("ArtifactFailed", "kustomization path not found")), v1alpha1.ReasonRootFailed, "flux-system/root"},
-		"the first thing that is wrong is told": {
+		"the first thing that is wrong is reported": {
 			fit(notReady("BuildFailed", "yaml"), func(r *health.Root) { r.Prune, r.Suspended = false, true }), v1alpha1.ReasonRootDoesNotPrune, "flux-system/root",
 		},
 		"what is wrong with the source comes before what the root makes of it": {

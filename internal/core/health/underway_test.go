@@ -38,7 +38,7 @@ func TestJudgeReconciliationsUnderWay(t *testing.T) {
 		"a reconciliation after a health check that was canceled is not Ready": {
 			seen: ready(reconciling, at(merged, later), ended("HealthCheckCanceled")), want: health.Progressing, reason: v1alpha1.ReasonNotReady,
 		},
-		"one before which no conclusion was seen is not Ready: nobody can tell a retry from a first try": {
+		"one before which no conclusion was seen is not Ready: a retry cannot be distinguished from a first attempt": {
 			seen: ready(reconciling, at(merged, later), ended("")), want: health.Progressing, reason: v1alpha1.ReasonNotReady,
 		},
 		"a health check that was canceled is Progressing": {

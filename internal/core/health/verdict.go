@@ -45,10 +45,10 @@ type Want struct {
 	// Rendered is the annotation of the reconciler object on base, Spec its spec.
 	Rendered string
 	Spec     map[string]any
-	// Amiss says what a person did to the reconciler object on base by which its health
-	// is not the tier's any more, and what to do about that; empty where it is.
-	Amiss string
-	// At says, for each revision that was reported, whether it has what base has.
+	// Edited says how a person changed the reconciler object on base so that its health is
+	// no longer the tier's, and what to do about it; empty if nobody did.
+	Edited string
+	// At holds, for each reported revision, whether its content is that of base.
 	At map[string]Match
 	// Gone says that base has nothing of the tier, so that nothing of it should be left.
 	Gone bool
@@ -58,30 +58,30 @@ type Want struct {
 	RootFound bool
 	// Reconciler is the cluster that the reconciler object is on, Creators that of
 	// the creators.
-	Reconciler, Creators Place
+	Reconciler, Creators Cluster
 }
 
-// Place is a cluster that is asked.
-type Place struct {
+// Cluster is a cluster that the health is read from.
+type Cluster struct {
 	Cluster string
-	// Abandoned says that a person has given the cluster up: what is not known there
-	// counts as gone, where it should be.
+	// Abandoned says that a person gave the cluster up: a tier that should be gone there
+	// counts as gone while it is unknown.
 	Abandoned bool
 }
 
-// wayOut says what to do where a cluster that is gone keeps something from going.
-func (p Place) wayOut() string {
+// advice says what to do if a lost cluster blocks a removal.
+func (p Cluster) advice() string {
 	if p.Cluster == "" {
 		return ""
 	}
 	return fmt.Sprintf(" (if it is gone for good, run 'furrow abandon %s')", p.Cluster)
 }
 
-// staying is what is not known of a tier that is to stay, on a cluster that was abandoned.
-func (p Place) staying(v Verdict) Verdict {
+// staying is the verdict on a tier that must stay and is unknown, on an abandoned cluster.
+func (p Cluster) staying(v Verdict) Verdict {
 	if p.Abandoned {
 		v.Reason, v.On = v1alpha1.ReasonClusterAbandoned, p.Cluster
-		v.Message = fmt.Sprintf("cluster %s was abandoned, but this is to stay: %s. Take the cluster out of the control plane, or run 'furrow abandon %[1]s --undo'", p.Cluster, v.Message)
+		v.Message = fmt.Sprintf("cluster %s was abandoned, but this must stay: %s. Take the cluster out of the control plane, or run 'furrow abandon %[1]s --undo'", p.Cluster, v.Message)
 	}
 	return v
 }
@@ -97,8 +97,8 @@ type Verdict struct {
 	Message string
 	// Since is when this began, in RFC 3339, where that is known.
 	Since string
-	// AwaitsRoot says that the root or its source has still to act, so that what is
-	// wrong with them is worth telling.
+	// AwaitsRoot says that the root or its source must act next, so that their problems
+	// are worth reporting.
 	AwaitsRoot bool
 }
 
@@ -132,7 +132,7 @@ func judge(r Reconciler, creators []Creator, want Want) Verdict {
 }
 
 // of makes a verdict one on a creator.
-func of(c Creator, on Place, v Verdict) Verdict {
+func of(c Creator, on Cluster, v Verdict) Verdict {
 	v.On, v.Object = on.Cluster, c.Name
 	return v
 }
@@ -143,12 +143,12 @@ func of(c Creator, on Place, v Verdict) Verdict {
 // What is not known on a cluster that was abandoned counts as gone; what is known
 // there counts as it is.
 func judgeGone(r Reconciler, creators []Creator, want Want) Verdict {
-	var given Place // a cluster that was abandoned, of which something is not known
+	var given Cluster // an abandoned cluster with something unknown
 	switch {
 	case !r.Known && want.Reconciler.Abandoned:
 		given = want.Reconciler
 	case !r.Known:
-		return verdict(Unknown, silence(r), "the cluster could not be asked%s%s", want.Reconciler.wayOut(), suffix(r.Message))
+		return verdict(Unknown, silence(r), "the cluster could not be asked%s%s", want.Reconciler.advice(), suffix(r.Message))
 	case r.Found && !r.Deleting:
 		return awaiting(verdict(Behind, v1alpha1.ReasonStillPresent, "the reconciler object is still there"))
 	case r.Found:
@@ -159,7 +159,7 @@ func judgeGone(r Reconciler, creators []Creator, want Want) Verdict {
 		case c.Known && c.Found:
 			return of(c, want.Creators, verdict(Progressing, v1alpha1.ReasonCreatorDeleting, "the creator%s is still being deleted", named(c)))
 		case !c.Known && !want.Creators.Abandoned:
-			return of(c, want.Creators, creatorUnknown(c, want.Creators.wayOut()))
+			return of(c, want.Creators, creatorUnknown(c, want.Creators.advice()))
 		case !c.Known:
 			given = want.Creators
 		}
@@ -187,8 +187,8 @@ func judgeReconciler(r Reconciler, want Want) Verdict {
 		return awaiting(verdict(Absent, v1alpha1.ReasonReconcilerMissing, "the reconciler object is not there yet"))
 	case r.Deleting:
 		return verdict(Progressing, v1alpha1.ReasonReconcilerDeleting, "the reconciler object is being deleted")
-	case want.Amiss != "":
-		return verdict(Unknown, v1alpha1.ReasonReconcilerEdited, "%s", want.Amiss)
+	case want.Edited != "":
+		return verdict(Unknown, v1alpha1.ReasonReconcilerEdited, "%s", want.Edited)
 	case r.Rendered != want.Rendered || !Holds(want.Spec, r.Spec):
 		return awaiting(verdict(Behind, v1alpha1.ReasonReconcilerOutdated, "the live reconciler object is not the one in Git yet"))
 	case r.Suspended:
@@ -227,12 +227,11 @@ func awaiting(v Verdict) Verdict {
 	return v
 }
 
-// stillReady says that the last reconciliation that came to an end succeeded, of
-// this spec and with this content, and that the one under way, at a commit which
-// changes nothing here, has not come to an end. Flux takes every tier through that
-// at each commit, one dependency after the other; it is no news of their health.
-// A retry after a failure looks the same but for LastResult: Flux sets Ready to
-// Unknown again, and observedGeneration and Revision are still those of the success
+// stillReady reports whether the last finished reconciliation succeeded, with this spec
+// and content, while another one runs at a commit that changes nothing here. Flux does
+// this with every tier at each commit, one dependency after the other; it says nothing
+// about their health. A retry after a failure differs only in LastResult: Flux sets Ready
+// to Unknown again, and observedGeneration and Revision are still those of the success
 // before.
 func stillReady(r Reconciler, want Want) bool {
 	undecided := r.Ready == "Unknown" || r.Ready == "False" && r.Reason == reasonDependency
@@ -287,15 +286,15 @@ const (
 	ObjectFailed = "status: 'Failed'"
 )
 
-// failed tells a failure from a health check that only ran out of time, while no
-// object had failed.
+// failed reports whether a reconciliation failed, in contrast to a health check that only
+// timed out while no object had failed.
 func failed(r Reconciler) bool {
 	slow := strings.Contains(r.Message, OutOfTime) && !strings.Contains(r.Message, ObjectFailed)
 	return failures[r.Reason] != "" && !slow
 }
 
 // judgeCreator is Ready when the cluster is: the creator current, and its API server answering.
-func judgeCreator(c Creator, on Place) Verdict {
+func judgeCreator(c Creator, on Cluster) Verdict {
 	switch {
 	case !c.Known:
 		return on.staying(creatorUnknown(c, ""))
@@ -309,8 +308,8 @@ func judgeCreator(c Creator, on Place) Verdict {
 	return Verdict{Phase: Ready}
 }
 
-func creatorUnknown(c Creator, wayOut string) Verdict {
-	return verdict(Unknown, v1alpha1.ReasonCreatorSilent, "the management cluster could not be asked for the creator%s%s%s", named(c), wayOut, suffix(c.Message))
+func creatorUnknown(c Creator, advice string) Verdict {
+	return verdict(Unknown, v1alpha1.ReasonCreatorSilent, "the management cluster could not be asked for the creator%s%s%s", named(c), advice, suffix(c.Message))
 }
 
 func named(c Creator) string {

@@ -18,10 +18,10 @@ import (
 // below it, so that one bad file stops every change of the cluster.
 //
 // It follows kustomize-controller (the generator of fluxcd/pkg/kustomize and
-// kustomize's reader) and is no stricter: what Flux builds has no problem here.
-// What only the cluster knows, such as its kinds, is left to the cluster.
+// kustomize's reader) and is not stricter: what Flux builds has no problem here. What
+// only the cluster knows, such as its kinds, is left to the cluster.
 type Folder struct {
-	// Problems are what keeps Flux from building the directory, in order of place.
+	// Problems keep Flux from building the directory, sorted by file and line.
 	Problems manifest.Problems
 
 	objects map[objectID]manifest.Source
@@ -66,7 +66,7 @@ func (f *Folder) UnmarshalJSON(data []byte) error {
 
 // What comes of a problem.
 const (
-	stopsRoot  = "Until it is corrected, the root takes up no change"
+	stopsRoot  = "Until it is corrected, the root applies no change"
 	hidesFiles = "Until it is removed, the root takes up only what it lists"
 	holdsTier  = "Until it is removed, Furrow's own file would keep the root from taking up any change"
 )
@@ -74,8 +74,8 @@ const (
 // kustomizationFiles are the names under which kustomize finds its file in a directory.
 var kustomizationFiles = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 
-// neverFetched are the files and directories, wherever they lie, that source-controller
-// leaves out of what it fetches unless it is told otherwise.
+// neverFetched are the files and directories, at any depth, that source-controller
+// ignores by default.
 var neverFetched = []string{
 	".travis.yml", ".gitlab-ci.yml", "appveyor.yml", ".drone.yml", "cloudbuild.yaml", "codeship-services.yml", "codeship-steps.yml",
 	".goreleaser.yml", ".sops.yaml", ".flux.yaml",
@@ -218,7 +218,8 @@ func (r *folderReader) kustomizationOf(dir string) string {
 }
 
 // kustomizedDir is the topmost directory around a file, below the root, that has a
-// kustomization file of its own: kustomize builds it by that file, and Flux does not look into it.
+// kustomization file of its own: kustomize builds it from that file, and Flux does not
+// read the other files.
 func (r *folderReader) kustomizedDir(file string) string {
 	relative, _ := belowRoot(r.root, file)
 	for i, c := range relative {
@@ -232,8 +233,8 @@ func (r *folderReader) kustomizedDir(file string) string {
 	return ""
 }
 
-// add takes note of an object and tells when it is there already; of two it is
-// the one that is not Furrow's that is to be corrected.
+// add records an object and reports a duplicate. Of two, the one that is not Furrow's
+// must be corrected.
 func (r *folderReader) add(id objectID, at manifest.Source) {
 	effective := id.effective()
 	first, twice := r.objects[effective]

@@ -45,7 +45,7 @@ func chunks(data []byte) (out []chunk, refused int) {
 	return append(out, chunk{text: text[start:], before: line}), 0
 }
 
-// maxObjects bounds what the aliases of one file can stand for.
+// maxObjects bounds the objects that the aliases of one file can expand to.
 const maxObjects = 10_000
 
 // manifests reads a file of objects.
@@ -67,7 +67,7 @@ func (r *folderReader) manifests(file string, data []byte) {
 			continue
 		}
 		if at := selfContained(root, nil); at != nil {
-			f.stops(f.at(at), "an alias (*) stands inside of its own anchor. Write the value out")
+			f.stops(f.at(at), "an alias (*) is inside its own anchor. Write the value out")
 			return
 		}
 		f.objectsOf(root, len(parts) == 1)
@@ -92,8 +92,8 @@ func firstDocument(text string) (root *yaml3.Node, err error) {
 	return document.Content[0], nil
 }
 
-// selfContained finds an alias inside of what it stands for, on which kustomize
-// overflows its stack. No other aliases make a circle.
+// selfContained finds an alias inside the value that it refers to, which makes
+// kustomize overflow its stack. No other aliases make a cycle.
 func selfContained(node *yaml3.Node, around []*yaml3.Node) *yaml3.Node {
 	if node.Kind == yaml3.AliasNode {
 		if slices.Contains(around, node.Alias) {
@@ -148,8 +148,8 @@ func (f *fileReader) malformed(text string, err error) {
 	f.stops(at, "YAML: %s", message)
 }
 
-// objectsOf takes in the objects that a value stands for. alone says that the
-// file has no other document, which lets kustomize open a List more leniently.
+// objectsOf reads the objects of a value. alone says that the file has no other
+// document; kustomize then reads a List more leniently.
 func (f *fileReader) objectsOf(node *yaml3.Node, alone bool) {
 	node = target(node)
 	if isEmpty(node) || f.left == 0 {
@@ -160,7 +160,7 @@ func (f *fileReader) objectsOf(node *yaml3.Node, alone bool) {
 	items := field(node, "items")
 	switch {
 	case node.Kind != yaml3.MappingNode || !isObject(node):
-		f.stops(f.at(node), "this is no Kubernetes object: it has no apiVersion, kind and metadata. Move the file out of %s", shownRoot(f.root))
+		f.stops(f.at(node), "this is not a Kubernetes object: it has no apiVersion, kind and metadata. Move the file out of %s", shownRoot(f.root))
 	case kind == "":
 		f.stops(f.at(node), "the object has no kind. Add it, or move the file out of %s", shownRoot(f.root))
 	case strings.HasSuffix(kind, "List") && items != nil:
@@ -176,7 +176,7 @@ func (f *fileReader) items(list, items *yaml3.Node, lenient bool) {
 	switch {
 	case isNull(items), lenient && (items.Kind == yaml3.ScalarNode || isEmpty(items)):
 	case items.Kind != yaml3.SequenceNode:
-		f.stops(f.at(list), "the items of the %s are no list. Write the objects as a list", scalar(field(list, "kind")))
+		f.stops(f.at(list), "the items of the %s are not a list. Write the objects as a list", scalar(field(list, "kind")))
 	default:
 		for _, item := range items.Content {
 			f.objectsOf(item, true)
@@ -205,8 +205,8 @@ func (f *fileReader) object(node *yaml3.Node, kind, name string) {
 // but in the outermost mapping.
 var unwritten = []string{"!!int", "!!float", "!!bool", "!!null", "!!timestamp"}
 
-// badKey finds a key on which kustomize fails: one that stands twice in its
-// mapping, or that is no text. What aliases stand for is looked at once, at the anchor.
+// badKey finds a key on which kustomize fails: a duplicate in its mapping, or one
+// that is not text. The value of an alias is checked once, at the anchor.
 func badKey(node *yaml3.Node, outermost bool) (key *yaml3.Node, why string) {
 	if node.Kind == yaml3.MappingNode {
 		seen := map[string]bool{}
@@ -217,9 +217,9 @@ func badKey(node *yaml3.Node, outermost bool) (key *yaml3.Node, why string) {
 			case key.Kind != yaml3.ScalarNode || tag == mergeTag:
 				continue
 			case seen[key.Value]:
-				return key, "stands twice in one mapping. Remove one of them"
+				return key, "occurs twice in one mapping. Remove one of them"
 			case !outermost && slices.Contains(unwritten, tag):
-				return key, "is no text. Quote it"
+				return key, "is not text. Quote it"
 			}
 			seen[key.Value] = true
 		}
@@ -232,8 +232,8 @@ func badKey(node *yaml3.Node, outermost bool) (key *yaml3.Node, why string) {
 	return nil, ""
 }
 
-// kustomization looks at the kustomization file of a sub-directory, as far as it
-// can be judged alone; of the other files there it depends on it what is read.
+// kustomization checks the kustomization file of a sub-directory, as far as possible
+// without the other files: which of those are read depends on it.
 func (r *folderReader) kustomization(dir, file string) {
 	if path.Dir(file) != dir || !slices.Contains(kustomizationFiles, path.Base(file)) {
 		return
@@ -254,7 +254,7 @@ func (r *folderReader) kustomization(dir, file string) {
 		r.stops(at, "the kustomization file is empty. Fill it, or remove it: Flux then takes all files of %s", dir)
 		return
 	case root.Kind != yaml3.MappingNode:
-		r.stops(f.at(root), "the kustomization file is no mapping. Correct it, or remove it: Flux then takes all files of %s", dir)
+		r.stops(f.at(root), "the kustomization file is not a mapping. Correct it, or remove it: Flux then takes all files of %s", dir)
 		return
 	}
 	at = f.at(root)
@@ -296,7 +296,7 @@ func isObject(node *yaml3.Node) bool {
 	return false
 }
 
-// mergeTag is the type of the key << that stands for the entries of its value.
+// mergeTag is the type of the key <<, which merges the entries of its value.
 const mergeTag = "!!merge"
 
 func isNull(node *yaml3.Node) bool { return node.ShortTag() == "!!null" }
@@ -307,7 +307,7 @@ func isEmpty(node *yaml3.Node) bool {
 	return isNull(node) || collection && len(node.Content) == 0
 }
 
-// target is the node that an alias stands for, and any other node itself.
+// target is the node that an alias refers to, and any other node itself.
 func target(node *yaml3.Node) *yaml3.Node {
 	if node.Kind == yaml3.AliasNode {
 		return node.Alias
@@ -333,7 +333,7 @@ func field(node *yaml3.Node, names ...string) *yaml3.Node {
 	return target(node)
 }
 
-// lookup looks for one key. It goes into each merged mapping once, however often
+// lookup searches for one key. It enters each merged mapping once, however often
 // aliases name it.
 type lookup struct {
 	name    string

@@ -68,24 +68,24 @@ func TestReadFolderFindsWhatStopsARoot(t *testing.T) {
 			one("deep/er/broken.yaml", "a: {b\nc: d\n"), []string{"deep/er/broken.yaml:2: a bracket is not closed"},
 		},
 		"YAML that is broken in the second document": {
-			one("a.yaml", configMap+"---\n"+"a: b\n  c: d\n"), []string{"a.yaml:7: there is a colon where no key can stand"},
+			one("a.yaml", configMap+"---\n"+"a: b\n  c: d\n"), []string{"a.yaml:7: there is a colon where no key is allowed"},
 		},
-		"a tab":                {one("a.yaml", "kind: A\nmetadata:\n\tname: a\n"), []string{"a.yaml:3: the line is indented with a tab"}},
-		"an alias of nothing":  {one("a.yaml", configMap+"data: *x\n"), []string{"a.yaml:5: an alias (*) has no anchor"}},
-		"a template":           {one("a.yaml", "{{- if .x }}\nkind: A\n{{- end }}\n"), []string{"a.yaml:1: YAML: did not find expected node content"}},
-		"text that is no text": {one("a.yaml", "a: \x01\n"), []string{"a.yaml:1: YAML: control characters are not allowed"}},
-		"a values file":        {one("values.yaml", "# chart\nreplicas: 2\n"), []string{"values.yaml:2: this is no Kubernetes object: it has no apiVersion, kind and metadata. Move the file out of clusters/edge-1"}},
+		"a tab":                 {one("a.yaml", "kind: A\nmetadata:\n\tname: a\n"), []string{"a.yaml:3: the line is indented with a tab"}},
+		"an alias of nothing":   {one("a.yaml", configMap+"data: *x\n"), []string{"a.yaml:5: an alias (*) has no anchor"}},
+		"a template":            {one("a.yaml", "{{- if .x }}\nkind: A\n{{- end }}\n"), []string{"a.yaml:1: YAML: did not find expected node content"}},
+		"text that is not text": {one("a.yaml", "a: \x01\n"), []string{"a.yaml:1: YAML: control characters are not allowed"}},
+		"a values file":         {one("values.yaml", "# chart\nreplicas: 2\n"), []string{"values.yaml:2: this is not a Kubernetes object: it has no apiVersion, kind and metadata. Move the file out of clusters/edge-1"}},
 		"a values file that sops encrypted": {
-			one("a.yaml", "a: ENC[x]\nsops: {mac: x}\n"), []string{"a.yaml:1: this is no Kubernetes object"},
+			one("a.yaml", "a: ENC[x]\nsops: {mac: x}\n"), []string{"a.yaml:1: this is not a Kubernetes object"},
 		},
-		"a list of values":           {one("a.yaml", "- a\n"), []string{"a.yaml:1: this is no Kubernetes object"}},
-		"a single value":             {one("a.yml", "hello\n"), []string{"a.yml:1: this is no Kubernetes object"}},
+		"a list of values":           {one("a.yaml", "- a\n"), []string{"a.yaml:1: this is not a Kubernetes object"}},
+		"a single value":             {one("a.yml", "hello\n"), []string{"a.yml:1: this is not a Kubernetes object"}},
 		"an object without a kind":   {one("a.yaml", "apiVersion: v1\nmetadata: {name: a}\n"), []string{"a.yaml:1: the object has no kind"}},
 		"an object without a name":   {one("a.yaml", "apiVersion: v1\nkind: ConfigMap\n"), []string{"a.yaml:1: the ConfigMap has no metadata.name"}},
 		"an object with a made name": {one("a.yaml", "apiVersion: v1\nkind: Job\nmetadata: {generateName: a-}\n"), []string{"a.yaml:1: the Job has no metadata.name"}},
 		"a hidden file and a hidden directory are read all the same": {
 			map[string]string{".a.yaml": "a: b\n", ".b/a.yaml": "a: b\n"},
-			[]string{".a.yaml:1: this is no Kubernetes object", ".b/a.yaml:1: this is no Kubernetes object"},
+			[]string{".a.yaml:1: this is not a Kubernetes object", ".b/a.yaml:1: this is not a Kubernetes object"},
 		},
 		"one object twice in a file": {
 			one("a.yaml", configMap+"---\n"+configMap), []string{"a.yaml:6: the ConfigMap a is defined at a.yaml:1 already"},
@@ -102,32 +102,32 @@ func TestReadFolderFindsWhatStopsARoot(t *testing.T) {
 			map[string]string{"a.yaml": "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n", "b.yaml": configMap},
 			[]string{"b.yaml:1: the ConfigMap a is defined at a.yaml:4 already"},
 		},
-		"an item of a List that is no object": {
-			one("a.yaml", "apiVersion: v1\nkind: List\nitems:\n- a\n"), []string{"a.yaml:4: this is no Kubernetes object"},
+		"an item of a List that is not an object": {
+			one("a.yaml", "apiVersion: v1\nkind: List\nitems:\n- a\n"), []string{"a.yaml:4: this is not a Kubernetes object"},
 		},
 		"an item of a typed list without a kind of its own": {
 			one("a.yaml", "apiVersion: v1\nkind: ConfigMapList\nitems:\n- metadata: {name: a}\n"), []string{"a.yaml:4: the object has no kind"},
 		},
-		"items that are no list": {
-			one("a.yaml", configMap+"---\nkind: List\nitems: x\n"), []string{"a.yaml:6: the items of the List are no list"},
+		"items that are not a list": {
+			one("a.yaml", configMap+"---\nkind: List\nitems: x\n"), []string{"a.yaml:6: the items of the List are not a list"},
 		},
-		"a key that stands twice":               {one("a.yaml", configMap+"data:\n  x: a\n  x: b\n"), []string{"a.yaml:7: the key x stands twice in one mapping"}},
-		"a key that is no text":                 {one("a.yaml", configMap+"data:\n  8080: a\n"), []string{"a.yaml:6: the key 8080 is no text"}},
+		"a key that occurs twice":               {one("a.yaml", configMap+"data:\n  x: a\n  x: b\n"), []string{"a.yaml:7: the key x occurs twice in one mapping"}},
+		"a key that is not text":                {one("a.yaml", configMap+"data:\n  8080: a\n"), []string{"a.yaml:6: the key 8080 is not text"}},
 		"a document that begins behind its ---": {one("a.yaml", configMap+"--- {kind: A}\n"), []string{"a.yaml:5: kustomize does not take text after ---"}},
 		"a line of more than three dashes":      {one("a.yaml", configMap+"-----\n"+configMapB), []string{"a.yaml:5: kustomize does not take text after ---"}},
 		"a directive":                           {one("a.yaml", "%YAML 1.2\n---\n"+configMap), []string{"a.yaml:1: kustomize does not take a % line"}},
 		"an anchor that contains itself, on which the controller crashes": {
-			one("a.yaml", configMap+"data: &x {y: *x}\n"), []string{"a.yaml:5: an alias (*) stands inside of its own anchor"},
+			one("a.yaml", configMap+"data: &x {y: *x}\n"), []string{"a.yaml:5: an alias (*) is inside its own anchor"},
 		},
-		"an object of Furrow's that others define: theirs is to be corrected": {
+		"an object of Furrow's that others define: theirs must be corrected": {
 			map[string]string{"z.yaml": tierObject, "furrow/shop/tier-00.yaml": tierObject, "a.yaml": tierObject},
 			[]string{
 				"a.yaml:1: the Kustomization flux-system/shop.edge-1.00 is defined at furrow/shop/tier-00.yaml:1 already",
 				"z.yaml:1: the Kustomization flux-system/shop.edge-1.00 is defined at furrow/shop/tier-00.yaml:1 already",
 			},
 		},
-		"each bad file is told": {
-			map[string]string{"b.yaml": "a: b\n", "a.yaml": "a: {\n"}, []string{"a.yaml:1:", "b.yaml:1: this is no Kubernetes object"},
+		"each bad file is reported": {
+			map[string]string{"b.yaml": "a: b\n", "a.yaml": "a: {\n"}, []string{"a.yaml:1:", "b.yaml:1: this is not a Kubernetes object"},
 		},
 	})
 }
@@ -159,7 +159,7 @@ func TestReadFolderLetsPassWhatFluxBuilds(t *testing.T) {
 		"a key that a merge has as well":                        one("a.yaml", "x: &m {name: z}\nkind: A\nmetadata: {<<: *m, name: a}\n---\nkind: A\nmetadata: {name: z}\n"),
 		"a Flux Kustomization in its own file":                  one("apps.yaml", fluxObject),
 		"tags that nobody knows":                                one("a.yaml", configMap+"data: !vault |\n  x\n"),
-		"keys that only look like booleans":                     one("a.yaml", configMap+"data: {yes: a, on: b, '8080': c}\n"),
+		"keys that only resemble booleans":                      one("a.yaml", configMap+"data: {yes: a, on: b, '8080': c}\n"),
 		"Furrow's own files":                                    one("furrow/shop/tier-00.yaml", tierObject),
 	}
 	tests := map[string]folderTest{}
@@ -180,7 +180,7 @@ func TestReadFolderWithKustomizationFiles(t *testing.T) {
 			map[string]string{"s/kustomization.yaml": "resources: [a.yaml]\n", "s/a.yaml": configMap, "s/values.yaml": "a: {", "s/t/b.yaml": "{", "b.yaml": configMap}, nil,
 		},
 		"below a sub-directory that has none": {
-			map[string]string{"s/t/Kustomization": "resources: [a.yaml]\n", "s/t/a.yaml": "{", "s/a.yaml": "a: b\n"}, []string{"s/a.yaml:1: this is no Kubernetes object"},
+			map[string]string{"s/t/Kustomization": "resources: [a.yaml]\n", "s/t/a.yaml": "{", "s/a.yaml": "a: b\n"}, []string{"s/a.yaml:1: this is not a Kubernetes object"},
 		},
 		"below one that has one is its affair": {map[string]string{"s/kustomization.yml": "resources: [t]\n", "s/t/kustomization.yaml": "{"}, nil},
 		"a Flux Kustomization in a file of that name": {
@@ -191,20 +191,20 @@ func TestReadFolderWithKustomizationFiles(t *testing.T) {
 		"another version":                         {one("s/kustomization.yaml", "apiVersion: kustomize.config.k8s.io/v1\nresources: []\n"), []string{"s/kustomization.yaml:1: the apiVersion of a kustomization file is"}},
 		"a component":                             {one("s/kustomization.yaml", "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n"), []string{"s/kustomization.yaml:1: a Component cannot be built by itself"}},
 		"an empty one":                            {one("s/kustomization.yaml", "# later\n"), []string{"s/kustomization.yaml:1: the kustomization file is empty"}},
-		"a list":                                  {one("s/kustomization.yaml", "- a.yaml\n"), []string{"s/kustomization.yaml:1: the kustomization file is no mapping"}},
+		"a list":                                  {one("s/kustomization.yaml", "- a.yaml\n"), []string{"s/kustomization.yaml:1: the kustomization file is not a mapping"}},
 		"a broken one":                            {one("s/kustomization.yaml", "resources: [a\n"), []string{"s/kustomization.yaml:1: a bracket is not closed"}},
 		"two in one directory": {
 			map[string]string{"s/kustomization.yaml": "resources: []\n", "s/kustomization.yml": "resources: []\n"},
 			[]string{"s/kustomization.yml: the directory has two kustomization files, this one and s/kustomization.yaml"},
 		},
-		"a name that is only like one": {one("s/Kustomization.yaml", "resources: []\n"), []string{"s/Kustomization.yaml:1: this is no Kubernetes object"}},
+		"a name that is only like one": {one("s/Kustomization.yaml", "resources: []\n"), []string{"s/Kustomization.yaml:1: this is not a Kubernetes object"}},
 		"a directory of that name":     {one("s/kustomization.yaml/a.yaml", configMap), nil},
 	})
 }
 
 func TestFolderProblemSaysWhatComesOfIt(t *testing.T) {
 	f := ReadFolder("", map[string][]byte{"a.yaml": []byte("a: b\n")})
-	want := "a.yaml:1: this is no Kubernetes object: it has no apiVersion, kind and metadata. Move the file out of the repository. Until it is corrected, the root takes up no change"
+	want := "a.yaml:1: this is not a Kubernetes object: it has no apiVersion, kind and metadata. Move the file out of the repository. Until it is corrected, the root applies no change"
 	if len(f.Problems) != 1 || f.Problems[0].Error() != want {
 		t.Errorf("got %v, want %s", f.Problems, want)
 	}
@@ -268,7 +268,7 @@ func TestFolderFile(t *testing.T) {
 	}
 }
 
-// Aliases may stand for more than there is memory or time for.
+// Aliases may expand to more than there is memory or time for.
 func TestReadFolderIsBounded(t *testing.T) {
 	lists, merges := "kind: List\nitems:\n- &l0 {kind: List, items: [{}]}\n", "x0: &x0 {a: b}\n"
 	for i := range 40 {

@@ -55,7 +55,7 @@ func TreeHash(files map[string]Hash) Hash {
 	for _, e := range entries {
 		raw, err := hex.DecodeString(string(e.hash))
 		if err != nil {
-			panic(fmt.Sprintf("%s: %q is no object id", e.name, e.hash))
+			panic(fmt.Sprintf("%s: %q is not an object id", e.name, e.hash))
 		}
 		data = append(append(data, e.mode+" "+e.name+"\x00"...), raw...)
 	}

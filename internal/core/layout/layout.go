@@ -138,7 +138,7 @@ func ConfirmLeavingBranch(base, seed string) string {
 }
 
 // AbandonBranch marks that a person has given a cluster up, for the plans of one
-// owner. Where it is does not matter.
+// owner. The commit that it points to does not matter.
 func AbandonBranch(base, owner, cluster string) string { return abandonPrefix(base, owner) + cluster }
 
 func abandonPrefix(base, owner string) string { return branchPrefix + base + "/abandon/" + owner + "/" }

@@ -47,11 +47,11 @@ func TestReconcilerNames(t *testing.T) {
 		tier Tier
 		want string
 	}{
-		"a short name is whole":                      {Tier{"web", "edge-1", 0}, "web.edge-1.00"},
-		"63 characters are short":                    {Tier{long, strings.Repeat("b", 29), 0}, long + "." + strings.Repeat("b", 29) + ".00"},
-		"64 are cut, and a digest follows":           {Tier{long, strings.Repeat("b", 30), 0}, long + "." + strings.Repeat("b", 23) + "-af45fef9"},
-		"a cut never ends in a dot or a dash":        {Tier{strings.Repeat("a", 53), strings.Repeat("b", 9), 0}, strings.Repeat("a", 53) + "-a95e762d"},
-		"two labels of 63 characters are no problem": {Tier{strings.Repeat("s", 63), strings.Repeat("c", 63), 7}, strings.Repeat("s", 54) + "-ed3d09af"},
+		"a short name is whole":                {Tier{"web", "edge-1", 0}, "web.edge-1.00"},
+		"63 characters are short":              {Tier{long, strings.Repeat("b", 29), 0}, long + "." + strings.Repeat("b", 29) + ".00"},
+		"64 are cut, and a digest follows":     {Tier{long, strings.Repeat("b", 30), 0}, long + "." + strings.Repeat("b", 23) + "-af45fef9"},
+		"a cut never ends in a dot or a dash":  {Tier{strings.Repeat("a", 53), strings.Repeat("b", 9), 0}, strings.Repeat("a", 53) + "-a95e762d"},
+		"two labels of 63 characters are fine": {Tier{strings.Repeat("s", 63), strings.Repeat("c", 63), 7}, strings.Repeat("s", 54) + "-ed3d09af"},
 	}
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestReconcilerNamesAreUniqueLabels(t *testing.T) {
 				}
 				seen[name] = tier
 				if errs := append(validation.IsValidLabelValue(name), validation.IsDNS1123Subdomain(name)...); len(errs) > 0 {
-					t.Fatalf("%v: %s is no label value and object name: %v", tier, name, errs)
+					t.Fatalf("%v: %s is not a label value and object name: %v", tier, name, errs)
 				}
 			}
 		}

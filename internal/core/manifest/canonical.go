@@ -9,8 +9,8 @@ import (
 
 // Bytes returns the object's canonical YAML: keys in a stable order, nothing
 // added, comments and metadata.creationTimestamp: null left out. A sops
-// document comes out as it stands; it is an error if its Body is no longer
-// what stands there, as after WithNamespace.
+// document is returned byte for byte; it is an error if its Body differs from
+// those bytes, as after WithNamespace.
 func (o Object) Bytes() ([]byte, error) {
 	if o.Encrypted() {
 		return o.rawBytes()

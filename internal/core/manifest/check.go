@@ -13,8 +13,8 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
-// Bounds on one document. What aliases add is bounded apart from the size of
-// the text, since a few lines can stand for any amount of data.
+// Bounds on one document. What aliases add is bounded apart from the size of the
+// text, since a few lines can expand to any amount of data.
 const (
 	maxDocument   = 3 << 20 // bytes of text; what an API server takes in one request, and twice what etcd stores
 	maxDepth      = 1000
@@ -23,7 +23,7 @@ const (
 	overflow      = 1 << 40 // sums stop here
 )
 
-// extent is how much a node stands for once aliases are expanded.
+// extent is the size of a node once aliases are expanded.
 type extent struct{ nodes, bytes, depth int }
 
 func (e *extent) add(other extent) {
@@ -68,7 +68,7 @@ func (m *measure) of(node *yaml3.Node, depth int) extent {
 
 // checkExtent refuses a tree that is too deep or grows too much. Nothing may
 // expand aliases before this has passed.
-func checkExtent(at place) *Problem {
+func checkExtent(at position) *Problem {
 	m := measure{anchors: map[*yaml3.Node]extent{}}
 	e := m.of(at.node, 0)
 	switch {
@@ -76,17 +76,17 @@ func checkExtent(at place) *Problem {
 		return at.problem(v1alpha1.ReasonDocumentTooLarge, m.deep, fmt.Sprintf("the document is nested more than %d levels deep", maxDepth),
 			"Check the brackets and the indentation.")
 	case m.loop != nil:
-		return at.problem(v1alpha1.ReasonAmbiguousYAML, m.loop, "an alias (*) stands inside of what it stands for",
+		return at.problem(v1alpha1.ReasonAmbiguousYAML, m.loop, "an alias (*) is inside the value that it refers to",
 			"Write the value out instead of the alias.")
 	case e.nodes-m.own.nodes > maxAliasNodes || e.bytes-m.own.bytes > maxAliasBytes:
-		return at.problem(v1alpha1.ReasonDocumentTooLarge, nil, "the document's aliases stand for more data than an API server takes",
+		return at.problem(v1alpha1.ReasonDocumentTooLarge, nil, "the document's aliases expand to more data than an API server accepts",
 			"Write out what is needed, or split it into several objects.")
 	}
 	return nil
 }
 
-// problem makes a problem at a node of the tree, or at the place itself.
-func (p place) problem(reason v1alpha1.Reason, node *yaml3.Node, message, next string) *Problem {
+// problem makes a problem at a node of the tree, or at the position itself.
+func (p position) problem(reason v1alpha1.Reason, node *yaml3.Node, message, next string) *Problem {
 	if node != nil {
 		p.line = p.base + node.Line
 	}
@@ -94,14 +94,14 @@ func (p place) problem(reason v1alpha1.Reason, node *yaml3.Node, message, next s
 }
 
 // checkTree returns what is wrong with the mappings and scalars of a tree.
-func checkTree(at place) Problems {
+func checkTree(at position) Problems {
 	c := treeCheck{at: at}
 	c.walk(at.node)
 	return c.problems
 }
 
 type treeCheck struct {
-	at       place
+	at       position
 	key      string // of the value that is walked
 	problems Problems
 }
@@ -137,7 +137,7 @@ func (c *treeCheck) scalar(node *yaml3.Node) {
 }
 
 // unreadableProblem explains why a tree has no value in JSON, without the value.
-func unreadableProblem(at place) Problem {
+func unreadableProblem(at position) Problem {
 	node, key, message, next := misfit(at.node, "")
 	if node == nil {
 		return *at.problem(v1alpha1.ReasonInvalidYAML, nil, "the document cannot be read", "Check its tags (!!) and merges (<<).")
@@ -169,8 +169,8 @@ func misfit(node *yaml3.Node, key string) (found *yaml3.Node, of, message, next 
 	return nil, "", "", ""
 }
 
-// keys refuses keys that are not text, keys that stand twice, and merges that
-// tools read in different ways.
+// keys refuses keys that are not text, duplicate keys, and merges that tools
+// read differently.
 func (c *treeCheck) keys(node *yaml3.Node) {
 	lines := make(map[string]int, len(node.Content)/2)
 	for i := 0; i+1 < len(node.Content); i += 2 {
@@ -185,7 +185,7 @@ func (c *treeCheck) keys(node *yaml3.Node) {
 			key = "<<" // a quoted "<<" beside it is as confusing as a second one
 		}
 		if first, again := lines[key]; again {
-			c.report(v1alpha1.ReasonAmbiguousYAML, keyNode, fmt.Sprintf("the key %s stands twice in one mapping, first on line %d", shorten(key), first),
+			c.report(v1alpha1.ReasonAmbiguousYAML, keyNode, fmt.Sprintf("the key %s occurs twice in one mapping, first on line %d", shorten(key), first),
 				"Keep one of the two.")
 			continue
 		}
@@ -200,12 +200,12 @@ func (c *treeCheck) keyAdvice(key *yaml3.Node) string {
 	return "Quote the key."
 }
 
-// mergeAfter refuses a merge of keys that stand before it: YAML 1.1 parsers
-// disagree on which of the two counts.
+// mergeAfter refuses a merge of keys that are defined before it: YAML 1.1
+// parsers disagree on which of the two wins.
 func (c *treeCheck) mergeAfter(keyNode, value *yaml3.Node, before map[string]int) {
 	for _, key := range mergedKeys(value) {
 		if line, ok := before[key]; ok {
-			c.report(v1alpha1.ReasonAmbiguousYAML, keyNode, fmt.Sprintf("<< merges the key %s, which stands before it on line %d: tools disagree on which one counts", shorten(key), line),
+			c.report(v1alpha1.ReasonAmbiguousYAML, keyNode, fmt.Sprintf("<< merges the key %s, which is before it on line %d: tools disagree on which one counts", shorten(key), line),
 				"Put << first in the mapping.")
 		}
 	}
@@ -263,7 +263,7 @@ func keyText(key *yaml3.Node) (string, bool) {
 	return numberText(key.Value), true
 }
 
-// numberText writes a key that looks like a number as sigs.k8s.io/yaml does.
+// numberText writes a numeric key as sigs.k8s.io/yaml does.
 func numberText(s string) string {
 	var value any
 	if err := yaml2.Unmarshal([]byte(s), &value); err != nil {

@@ -24,10 +24,9 @@ type Result struct {
 	Warnings []Problem
 }
 
-// Complete fills what a package leaves out, drops what is not meant to be
-// applied, and refuses objects that stand twice. The error is of type Problems;
-// the result then has the objects without a problem. Dropped objects define
-// nothing: their scopes do not count.
+// Complete fills in what a package leaves out, drops what is not meant to be applied, and
+// refuses duplicate objects. The error is of type Problems; the result then has the objects
+// without a problem. Dropped objects define nothing: their scopes do not count.
 func Complete(objects []Object, opts Options) (Result, error) {
 	if why := labelFault(opts.Namespace); opts.Namespace != "" && why != "" {
 		return Result{}, Problems{{Reason: v1alpha1.ReasonInvalidName, Field: "Seed.spec.namespace", Message: "the namespace for objects without one " + why, Next: "Set Seed.spec.namespace or -n to another one."}}
@@ -43,7 +42,7 @@ func Complete(objects []Object, opts Options) (Result, error) {
 		}
 	}
 	for _, o := range kept {
-		if o, ok := c.settle(o); ok {
+		if o, ok := c.resolveNamespace(o); ok {
 			c.keep(o)
 		}
 	}
@@ -155,9 +154,9 @@ func (c *completion) warnOfOrder(objects []Object, order foreignOrder) {
 	c.warn(v1alpha1.ReasonAnnotationIgnored, first, message, order.next)
 }
 
-// settle gives the object the namespace that its scope asks for, false when
-// it cannot.
-func (c *completion) settle(o Object) (Object, bool) {
+// resolveNamespace gives the object the namespace that its scope requires, false if it
+// cannot.
+func (c *completion) resolveNamespace(o Object) (Object, bool) {
 	scope, known := c.scope(o.ID.GroupKind())
 	switch {
 	case !known && o.ID.Group == "": // no CustomResourceDefinition and no API server adds to it
@@ -166,10 +165,10 @@ func (c *completion) settle(o Object) (Object, bool) {
 	case !known && ServedByKubernetes(o.ID.GroupKind()):
 		c.warn(v1alpha1.ReasonUnknownKind, o, fmt.Sprintf("Kubernetes has no kind %s in API group %s", o.ID.Kind, o.ID.Group), nextForKind(o.ID.GroupKind()))
 	case !known && o.ID.Namespace == "":
-		c.warn(v1alpha1.ReasonUnknownScope, o, fmt.Sprintf("it is not known whether %s is namespaced: the object has no namespace, and is taken as cluster-scoped", o.ID.GroupKind()),
+		c.warn(v1alpha1.ReasonUnknownScope, o, fmt.Sprintf("unknown whether %s is namespaced: the object has no namespace, so it is treated as cluster-scoped", o.ID.GroupKind()),
 			"Write metadata.namespace if it is namespaced, or add its CustomResourceDefinition.")
 	case !known:
-		c.warn(v1alpha1.ReasonUnknownScope, o, fmt.Sprintf("it is not known whether %s is namespaced: the object has a namespace, and is taken as namespaced", o.ID.GroupKind()),
+		c.warn(v1alpha1.ReasonUnknownScope, o, fmt.Sprintf("unknown whether %s is namespaced: the object has a namespace, so it is treated as namespaced", o.ID.GroupKind()),
 			"Add its CustomResourceDefinition to be sure.")
 	case scope == Namespaced && o.ID.Namespace == "":
 		return c.fill(o)
@@ -241,7 +240,7 @@ func (c *completion) strip(o Object) (Object, bool) {
 
 func (c *completion) keep(o Object) {
 	if first, again := c.first[o.ID]; again {
-		p := problemOf(v1alpha1.ReasonDuplicateObject, o, fmt.Sprintf("the object %s stands twice: it is already at %s", o.ID, first.Source), "Keep one of the two.")
+		p := problemOf(v1alpha1.ReasonDuplicateObject, o, fmt.Sprintf("the object %s is defined twice: first at %s", o.ID, first.Source), "Keep one of the two.")
 		p.Other = first.Source
 		c.problems = append(c.problems, p)
 		return

@@ -46,16 +46,16 @@ func TestComplete(t *testing.T) {
 			text: "apiVersion: v1\nkind: Namespace\nmetadata: {name: a, namespace: b}\n", want: []string{"core/Namespace/a@f:1"},
 			wantWarnings: []string{`f:1: Namespace "a": NamespaceRemoved`},
 		},
-		"a definition among the objects tells the scope": {
+		"a definition among the objects gives the scope": {
 			text: thing("A", "name: a") + crd, opts: Options{Namespace: "ns", Scopes: map[GroupKind]Scope{{"x.io", "A"}: ClusterScoped}},
 			want: []string{"x.io/A/ns/a@f:1", "apiextensions.k8s.io/CustomResourceDefinition/as.x.io@f:5"},
 		},
-		"a definition from elsewhere tells the scope": {
+		"a definition from elsewhere gives the scope": {
 			text: thing("A", "name: a, namespace: b"), opts: Options{Scopes: map[GroupKind]Scope{{"x.io", "A"}: ClusterScoped}},
 			want:         []string{"x.io/A/a@f:1"},
 			wantWarnings: []string{`f:1: A "a": NamespaceRemoved`},
 		},
-		"an unknown kind is taken as it stands": {
+		"an unknown kind is accepted unchanged": {
 			text: thing("B", "name: a") + thing("B", "name: a, namespace: b"), opts: Options{Namespace: "ns"},
 			want: []string{"x.io/B/a@f:1", "x.io/B/b/a@f:5"},
 			wantWarnings: []string{
@@ -103,7 +103,7 @@ func TestComplete(t *testing.T) {
 			want:         []string{"apiextensions.k8s.io/CustomResourceDefinition/as.x.io@f:5", "x.io/A/c/b@f:10"},
 			wantWarnings: []string{`f:1: A "a": LeftOut`},
 		},
-		"an object that stands twice once its namespace is filled in": {
+		"an object that is defined twice once its namespace is filled in": {
 			text: pod("a") + "---\n" + pod("a", "  namespace: ns\n"), opts: Options{Namespace: "ns"}, want: []string{"core/Pod/ns/a@f:1"},
 			wantProblems: []string{`f:6: Pod "a": DuplicateObject other=f:1`},
 		},
@@ -171,7 +171,7 @@ func TestFileNames(t *testing.T) {
 		"one name in two namespaces":           {[]ID{{"", "Pod", "a", "x"}, {"", "Pod", "b", "x"}, {"", "Pod", "b", "y"}}, []string{"pod.x-d974f932.yaml", "pod.x-275ac910.yaml", "pod.y.yaml"}},
 		"one kind of two groups":               {[]ID{{"a.io", "Kit", "", "x"}, {"b.io", "Kit", "", "x"}}, []string{"kit.x-18e48fa2.yaml", "kit.x-ca91448f.yaml"}},
 		"a long name":                          {[]ID{{"", "Pod", "", long}}, []string{"pod." + long[:182] + "-a7b03717.yaml"}},
-		"a name that looks like kustomization": {[]ID{{"", "Kustomization", "", "yaml"}}, []string{"kustomization.yaml.yaml"}},
+		"a name that resembles kustomization":  {[]ID{{"", "Kustomization", "", "yaml"}}, []string{"kustomization.yaml.yaml"}},
 		"a name that ends like another's file": {[]ID{{"", "Pod", "", "Foo"}, {"", "Pod", "", "foo-988098e9"}}, []string{"pod.foo-988098e9ff58a1b1.yaml", "pod.foo-988098e9-95a9a6b1.yaml"}},
 	}
 	for name, tt := range tests {

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// tree is one value of a file: its nodes for the places, and its text for the
-// values, which are those of another parser.
+// tree is one value of a file: its nodes for the positions, and its text for
+// the values, which come from another parser.
 type tree struct {
 	root *yaml3.Node
 	raw  []byte
@@ -56,8 +56,8 @@ func decodeJSON(text []byte) (any, error) {
 	return withIntegers(value), err
 }
 
-// withIntegers makes 1.0 and 1e3 integers, in place: JSON does not tell them
-// apart, and neither do the YAML tools.
+// withIntegers makes 1.0 and 1e3 integers, in place: neither JSON nor the YAML
+// tools distinguish them.
 func withIntegers(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -186,8 +186,8 @@ func (r *jsonReader) content(node *yaml3.Node, depth int) error {
 	}
 }
 
-// looksLikeJSON says that text may be JSON; flow style YAML looks like it too.
-func looksLikeJSON(text []byte) bool {
+// mayBeJSON reports whether text may be JSON; it may be flow style YAML too.
+func mayBeJSON(text []byte) bool {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
 }

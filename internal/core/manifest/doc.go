@@ -1,13 +1,13 @@
-// Package manifest owns the way from YAML and JSON text to Kubernetes objects
-// with an identity and a place (file:line), and the way back: canonical bytes
-// and file names.
+// Package manifest reads YAML and JSON text into Kubernetes objects with an
+// identity and a position (file:line), and writes them: canonical bytes and
+// file names.
 //
 //	text ─ split ─▶ documents ─ parse ─▶ objects ─ Complete ─▶ objects that Git can hold
 //	                                                            ├─ Object.Bytes
 //	                                                            └─ FileNames
 //
 // Invariants:
-//   - Values mean what kubectl and Flux take them to mean (YAML 1.1 booleans,
+//   - Values mean what they mean to kubectl and Flux (YAML 1.1 booleans,
 //     integers exact as int64); what tools read differently is refused.
 //   - Parse(Bytes(o)) has the Body and the ID of o, and equal bodies have equal
 //     bytes, whatever the order of keys and the comments they came from.

@@ -11,9 +11,9 @@ import (
 
 // emitter writes block style YAML in the layout of sigs.k8s.io/yaml: keys
 // sorted, list markers not indented. It does not use that library because its
-// order of keys is no order ("0A0" < "1" < "01-" < "0A0") and differs between
-// runs, it loses some strings (a key "<<", U+0085), and file hashes must not
-// change with a library.
+// order of keys is not transitive ("0A0" < "1" < "01-" < "0A0") and differs
+// between runs, it loses some strings (a key "<<", U+0085), and file hashes
+// must not change with a library.
 type emitter struct {
 	strings.Builder
 	err error
@@ -32,7 +32,7 @@ func (e *emitter) mapping(fields map[string]any, indent int, inline bool) {
 		if i > 0 || !inline {
 			e.pad(indent)
 		}
-		const simpleKey = 128 // parsers look this far for the colon, and further
+		const simpleKey = 128 // parsers search this far for the colon, and further
 		if text := quote(key); len(text) <= simpleKey {
 			e.WriteString(text + ":")
 		} else {
@@ -135,7 +135,7 @@ func (e *emitter) pad(indent int) {
 	e.WriteString(spaces[:indent])
 }
 
-// literal says that text of several lines can stand in a | block as it is.
+// literal reports whether text of several lines can be a | block unchanged.
 func literal(s string) bool {
 	if !strings.Contains(s, "\n") || strings.ContainsAny(s[:1], " \t\n") {
 		return false

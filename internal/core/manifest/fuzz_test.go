@@ -28,7 +28,7 @@ func FuzzParse(f *testing.F) {
 		objects, err := Parse("fuzz.yaml", data)
 		var problems Problems
 		if err != nil && (!errors.As(err, &problems) || len(problems) == 0) {
-			t.Fatalf("Parse returned an error that is no Problems: %v", err)
+			t.Fatalf("Parse returned an error that is not Problems: %v", err)
 		}
 		for _, o := range objects {
 			checkRoundTrip(t, o)

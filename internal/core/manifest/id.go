@@ -31,8 +31,8 @@ func (k GroupKind) Compare(other GroupKind) int {
 	return cmp.Or(strings.Compare(k.Group, other.Group), strings.Compare(k.Kind, other.Kind))
 }
 
-// ID is the identity of an object inside one cluster. The version is no part
-// of it: two versions of one object are the same object.
+// ID is the identity of an object inside one cluster. The version is not part of
+// it: two versions of one object are the same object.
 type ID struct{ Group, Kind, Namespace, Name string }
 
 // GroupKind returns the kind of the object.

@@ -23,7 +23,7 @@ func TestParseID(t *testing.T) {
 		"an empty namespace is refused":         {text: "apps/Deployment//web", wantErr: "namespace"},
 		"an empty name is refused":              {text: "apps/Deployment/a/", wantErr: "name is empty"},
 		"a name that is a path is refused":      {text: "apps/Deployment/a/..", wantErr: "path"},
-		"a kind that is no word is refused":     {text: "apps/De ploy/a/b", wantErr: "kind"},
+		"a kind that is not a word is refused":  {text: "apps/De ploy/a/b", wantErr: "kind"},
 		"a name with a line break is refused":   {text: "apps/Deployment/a/b\n", wantErr: "cannot be printed"},
 		"a name of more than 253 bytes as well": {text: "apps/Deployment/a/" + strings.Repeat("x", 254), wantErr: "253"},
 	}

@@ -12,13 +12,13 @@ import (
 // identity reads who an object is, and gathers why it cannot be that.
 type identity struct {
 	body     map[string]any
-	at       place
+	at       position
 	id       ID
 	version  string
 	problems Problems
 }
 
-func identify(body map[string]any, at place) *identity {
+func identify(body map[string]any, at position) *identity {
 	c := &identity{body: body, at: at}
 	if body["apiVersion"] == nil && body["kind"] == nil {
 		c.report(v1alpha1.ReasonNotAnObject, at, "the document is not a Kubernetes object: it has neither apiVersion nor kind",
@@ -31,7 +31,7 @@ func identify(body map[string]any, at place) *identity {
 	return c
 }
 
-func (c *identity) report(reason v1alpha1.Reason, at place, message, next string) {
+func (c *identity) report(reason v1alpha1.Reason, at position, message, next string) {
 	kind, _ := c.body["kind"].(string)
 	metadata, _ := c.body["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
@@ -39,7 +39,7 @@ func (c *identity) report(reason v1alpha1.Reason, at place, message, next string
 }
 
 // text returns a required string; empty counts as missing.
-func (c *identity) text(fields map[string]any, key, path, next string) (string, place, bool) {
+func (c *identity) text(fields map[string]any, key, path, next string) (string, position, bool) {
 	at := c.at.at(strings.Split(path, ".")...)
 	switch value := fields[key].(type) {
 	case nil:

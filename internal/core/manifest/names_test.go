@@ -67,15 +67,15 @@ func TestNamesAreCheckedByTheRuleOfTheirKind(t *testing.T) {
 
 func TestLabelsAndAnnotationsAreChecked(t *testing.T) {
 	tests := map[string]struct{ metadata, want string }{
-		"what there is":               {"labels: {a: '', app.kubernetes.io/name: A_b.c-1}, annotations: {Example.org/x: 'any ü\n'}", ""},
-		"a key with a space":          {"labels: {a b: c}", `metadata.labels: "a b" is not a valid key`},
-		"a key with two slashes":      {"annotations: {a/b/c: d}", `metadata.annotations: "a/b/c" is not a valid key`},
-		"a name of 64":                {"annotations: {" + strings.Repeat("x", 64) + ": d}", "is not a valid key"},
-		"a prefix that is no domain":  {"labels: {a_b/c: d}", "is not a valid key"},
-		"a value with a space":        {"labels: {a: b c}", `the value of "a" is not a valid label value`},
-		"a value of 64":               {"labels: {a: " + strings.Repeat("x", 64) + "}", "is not a valid label value"},
-		"a value with a line break":   {"labels: {a: \"b\\n\"}", "is not a valid label value"},
-		"a value that SOPS encrypted": {"labels: {a: '" + enc + "'}", ""},
+		"what there is":                 {"labels: {a: '', app.kubernetes.io/name: A_b.c-1}, annotations: {Example.org/x: 'any ü\n'}", ""},
+		"a key with a space":            {"labels: {a b: c}", `metadata.labels: "a b" is not a valid key`},
+		"a key with two slashes":        {"annotations: {a/b/c: d}", `metadata.annotations: "a/b/c" is not a valid key`},
+		"a name of 64":                  {"annotations: {" + strings.Repeat("x", 64) + ": d}", "is not a valid key"},
+		"a prefix that is not a domain": {"labels: {a_b/c: d}", "is not a valid key"},
+		"a value with a space":          {"labels: {a: b c}", `the value of "a" is not a valid label value`},
+		"a value of 64":                 {"labels: {a: " + strings.Repeat("x", 64) + "}", "is not a valid label value"},
+		"a value with a line break":     {"labels: {a: \"b\\n\"}", "is not a valid label value"},
+		"a value that SOPS encrypted":   {"labels: {a: '" + enc + "'}", ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -17,8 +17,8 @@ type Object struct {
 	// Body has JSON types only: map[string]any, []any, string, int64, float64,
 	// bool and nil.
 	Body map[string]any
-	// Raw is set for documents with a top-level sops key alone: the document's
-	// bytes exactly as they stand.
+	// Raw is set only for documents with a top-level sops key: the document's
+	// exact bytes.
 	Raw []byte
 }
 
@@ -61,7 +61,7 @@ func (o Object) Field(path ...string) (any, bool) {
 }
 
 // String returns the string at a path of keys, "" when there is none. (An
-// Object is no fmt.Stringer: use ID.String or Title to print one.)
+// Object is not a fmt.Stringer: use ID.String or Title to print one.)
 func (o Object) String(path ...string) string {
 	value, _ := o.Field(path...)
 	s, _ := value.(string)

@@ -37,7 +37,7 @@ func New(source Source, body map[string]any) (Object, error) {
 // NewJSON is New of a body as JSON.
 func NewJSON(source Source, text []byte) (Object, error) {
 	r := reader{file: source.File}
-	at := place{file: source.File, line: source.Line}
+	at := position{file: source.File, line: source.Line}
 	value, err := decodeJSON(text)
 	if err != nil {
 		return Object{}, Problems{{Reason: v1alpha1.ReasonUnsupportedValue, Source: source, Message: "the object is not JSON", Next: "Use JSON types only."}}
@@ -57,7 +57,7 @@ type reader struct {
 	problems Problems
 }
 
-func (r *reader) report(reason v1alpha1.Reason, at place, object, message, next string) {
+func (r *reader) report(reason v1alpha1.Reason, at position, object, message, next string) {
 	r.problems = append(r.problems, Problem{Reason: reason, Source: at.source(), Field: at.field(), Object: object, Message: message, Next: next})
 }
 
@@ -81,7 +81,7 @@ func likelyTitle(text []byte) string {
 }
 
 func (r *reader) document(doc document) {
-	at := place{file: r.file, line: doc.line + leadingLines(doc.text), base: doc.line - 1}
+	at := position{file: r.file, line: doc.line + leadingLines(doc.text), base: doc.line - 1}
 	if len(doc.text) > maxDocument {
 		r.report(v1alpha1.ReasonDocumentTooLarge, at, likelyTitle(doc.text), fmt.Sprintf("the document has %d bytes, and Furrow reads at most %d (3 MiB) as one", len(doc.text), maxDocument),
 			"Split it into several objects.")
@@ -92,7 +92,7 @@ func (r *reader) document(doc document) {
 		r.report(v1alpha1.ReasonInvalidYAML, at, "", "the text is not UTF-8", "Save the file as UTF-8.")
 		return
 	}
-	if (isJSONFile(r.file) || looksLikeJSON(doc.raw)) && r.json(doc, at) {
+	if (isJSONFile(r.file) || mayBeJSON(doc.raw)) && r.json(doc, at) {
 		return
 	}
 	t, err := readYAML(doc)
@@ -103,9 +103,9 @@ func (r *reader) document(doc document) {
 	r.trees([]tree{t}, at)
 }
 
-// json reads a document as JSON, false when it is something else: flow style
-// YAML looks like JSON.
-func (r *reader) json(doc document, at place) bool {
+// json reads a document as JSON, false if it is something else, such as flow style
+// YAML.
+func (r *reader) json(doc document, at position) bool {
 	at.base = doc.rawLine - 1
 	trees, line, err := readJSON(doc)
 	if err == nil {
@@ -152,7 +152,7 @@ func invalidLine(text []byte) int {
 	return number
 }
 
-func (r *reader) trees(trees []tree, at place) {
+func (r *reader) trees(trees []tree, at position) {
 	for _, t := range trees {
 		at.node = t.root
 		r.tree(t, at.first())
@@ -160,7 +160,7 @@ func (r *reader) trees(trees []tree, at place) {
 }
 
 // tree turns one value of the file into objects, or into problems.
-func (r *reader) tree(t tree, at place) {
+func (r *reader) tree(t tree, at position) {
 	if p := checkExtent(at); p != nil {
 		r.problems = append(r.problems, *p)
 		return
@@ -201,7 +201,7 @@ func (r *reader) tree(t tree, at place) {
 }
 
 // nodeTitle names an object before its values are known.
-func nodeTitle(at place) string {
+func nodeTitle(at position) string {
 	text := func(path ...string) string {
 		if node := target(at.at(path...).node); node != nil && node.Kind == yaml3.ScalarNode {
 			return node.Value
@@ -223,7 +223,7 @@ func safeTitle(kind, name string) string {
 }
 
 // expand takes lists apart; raw is nil inside of a list.
-func (r *reader) expand(body map[string]any, at place, raw []byte) {
+func (r *reader) expand(body map[string]any, at position, raw []byte) {
 	if !isList(body) {
 		r.object(body, at, raw)
 		return
@@ -281,12 +281,12 @@ func inheritKind(item, list map[string]any) {
 }
 
 // object checks one object and keeps it when it is sound.
-func (r *reader) object(body map[string]any, at place, raw []byte) {
+func (r *reader) object(body map[string]any, at position, raw []byte) {
 	c := identify(body, at)
 	o := Object{ID: c.id, Version: c.version, Source: at.source(), Body: withoutNullTimestamp(body)}
 	if _, encrypted := body["sops"]; encrypted {
 		if raw == nil {
-			c.report(v1alpha1.ReasonInvalidEncryption, at, "the object is encrypted with sops but is no document of its own, and so cannot be kept byte for byte",
+			c.report(v1alpha1.ReasonInvalidEncryption, at, "the object is encrypted with sops but is not a separate document, and so cannot be kept byte for byte",
 				"Put it in a document of its own.")
 		}
 		o.Raw = bytes.Clone(raw)

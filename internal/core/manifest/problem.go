@@ -11,7 +11,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
-// Source is a place in a file.
+// Source is a position in a file.
 type Source struct {
 	File string `json:"file"`
 	// Line counts from 1. For an object it is the line of its first key.
@@ -44,15 +44,14 @@ func (s Source) Compare(other Source) int {
 // Reason is one of the list in the API, for packages that know no custom resources.
 type Reason = v1alpha1.Reason
 
-// Problem is a state, a refusal or a warning: why it is so, what it is about, and what to do. Whoever acts on one, or
-// compares it, does so by its reason and fields; the texts are for people alone.
+// Problem is a state, a refusal or a warning: why it is so, what it is about, and what to do. Code acts on and
+// compares problems only by their reason and fields; the texts are for people.
 type Problem struct {
 	Reason v1alpha1.Reason `json:"reason,omitempty"`
 	Source Source          `json:"source,omitzero"`
-	// Other is the other place that the message names, such as that of the first of two.
+	// Other is the second position that the message names, such as that of the first of two duplicates.
 	Other Source `json:"other,omitzero"`
-	// Object names the object for people, as in `Deployment "web"`; empty when
-	// it is not known which object the place belongs to.
+	// Object names the object for people, as in `Deployment "web"`; empty if the object at the position is unknown.
 	Object string `json:"object,omitempty"`
 	// Field is the field, annotation or setting that is wrong.
 	Field string `json:"field,omitempty"`
@@ -75,8 +74,8 @@ func OfSeed(reason v1alpha1.Reason, seed, message, next string) Problem {
 // Error returns `seeds/a.yaml:12: Deployment "web": <message>. <next>`.
 func (p Problem) Error() string {
 	var b strings.Builder
-	if place := p.Source.String(); place != "" {
-		b.WriteString(place + ": ")
+	if at := p.Source.String(); at != "" {
+		b.WriteString(at + ": ")
 	}
 	if p.Object != "" {
 		b.WriteString(p.Object + ": ")
@@ -85,7 +84,7 @@ func (p Problem) Error() string {
 	return b.String()
 }
 
-// Text is the problem without its place and object, as a state has it.
+// Text is the problem without its position and object, as a state has it.
 func (p Problem) Text() string {
 	switch {
 	case p.Next == "":
@@ -186,8 +185,7 @@ func ProblemsOf(err error) Problems {
 	return Problems{ProblemOf(err)}
 }
 
-// Problems is every problem of one input, sorted by place. As an error it is
-// never empty.
+// Problems is every problem of one input, sorted by position. As an error it is never empty.
 type Problems []Problem
 
 // Error returns one problem a line.
@@ -208,7 +206,7 @@ func (p Problems) Unwrap() []error {
 	return errs
 }
 
-// sorted orders problems in place, and drops repetitions.
+// sorted orders problems in place, and drops duplicates.
 func (p Problems) sorted() Problems {
 	slices.SortStableFunc(p, func(a, b Problem) int {
 		return cmp.Or(a.Source.Compare(b.Source), strings.Compare(a.Object, b.Object), strings.Compare(a.Message, b.Message))

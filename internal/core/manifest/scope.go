@@ -55,8 +55,8 @@ func BuiltinScope(kind GroupKind) (Scope, bool) {
 	return scope, ok
 }
 
-// DefinedScope returns the kind that a CustomResourceDefinition defines and
-// its scope, false when the object is no such definition.
+// DefinedScope returns the kind that a CustomResourceDefinition defines and its
+// scope, false if the object is not such a definition.
 func DefinedScope(o Object) (GroupKind, Scope, bool) {
 	if o.ID.GroupKind() != (GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}) {
 		return GroupKind{}, "", false

@@ -21,11 +21,11 @@ var copyAnnotations = []string{
 	"banzaicloud.com/last-applied",
 }
 
-// Exposed says what of a Secret can be read in the bytes that Git gets, by field
-// and never by value, and what to do; "" when nothing can, and for other kinds. In a
-// document with a sops key every value must have the form that SOPS gives it, for the
-// key alone encrypts nothing, and encrypted_regex may leave values out. Without the key
-// nobody would decrypt such a value.
+// Exposed says what of a Secret can be read in the bytes that Git gets, by field and never
+// by value, and what to do; "" when nothing can, and for other kinds. In a document with a
+// sops key every value must have the form that SOPS gives it: the key alone encrypts
+// nothing, and encrypted_regex may leave values out. Without the key nothing would decrypt
+// such a value.
 func Exposed(o Object) *Problem {
 	p := exposed(o)
 	if p == nil {
@@ -130,7 +130,7 @@ func fieldName(key string) string {
 	return key
 }
 
-// exposedInTemplate looks at the template of a SealedSecret. Its data is meant to be read:
+// exposedInTemplate checks the template of a SealedSecret. Its data is meant to be read:
 // text into which the controller puts values. It has no stringData.
 func exposedInTemplate(template map[string]any) *Problem {
 	if field := leafWith("spec.template.stringData", template["stringData"], isPlain); field != "" {
@@ -156,7 +156,7 @@ func exposedCopy(body map[string]any) string {
 
 func exposesCopy(text string) bool {
 	trees, _, err := readJSON(document{raw: []byte(text)})
-	if err != nil || len(trees) != 1 || len(checkTree(place{node: trees[0].root})) > 0 {
+	if err != nil || len(trees) != 1 || len(checkTree(position{node: trees[0].root})) > 0 {
 		return true
 	}
 	value, err := trees[0].decode()

@@ -81,14 +81,14 @@ func dataSize(o Object) int {
 	return size
 }
 
-// decodedSize is how many bytes base64 stands for.
+// decodedSize is how many bytes base64 decodes to.
 func decodedSize(s string) int {
 	n := len(s) - strings.Count(s, "\n") - strings.Count(s, "\r")
 	return n/4*3 - (len(s) - len(strings.TrimRight(s, "=\r\n")))
 }
 
-// builtinGroups are the API groups of Kubernetes itself that have a dot. Without one
-// there are no others: a CustomResourceDefinition's group must have it.
+// builtinGroups are the API groups of Kubernetes itself that have a dot. All groups without a dot
+// are of Kubernetes itself: a CustomResourceDefinition's group must have one.
 var builtinGroups = map[string]bool{
 	"admissionregistration.k8s.io": true, "authentication.k8s.io": true, "authorization.k8s.io": true, "certificates.k8s.io": true,
 	"coordination.k8s.io": true, "discovery.k8s.io": true, "events.k8s.io": true, "flowcontrol.apiserver.k8s.io": true,

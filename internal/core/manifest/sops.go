@@ -62,10 +62,10 @@ const (
 	plainComment = "a comment after the first key is not encrypted, and everyone with access to the GitOps repository could read it"
 )
 
-// exposedInText finds what can be read in a document that is kept byte for byte,
-// beside the values that it comes to: comments among them, and what a merge, an anchor
-// or a tag has that no value shows. What stands above the first key may be read: that is
-// where licences are.
+// exposedInText finds what can be read in a document that is kept byte for byte, beside
+// the values that it comes to: comments among them, and what a merge, an anchor or a tag
+// has that no value shows. Text above the first key may be readable: that is where
+// licences are.
 func exposedInText(raw []byte, next string) *Problem {
 	documents := split(raw)
 	if len(documents) != 1 {
@@ -104,8 +104,9 @@ var (
 	spaceThenHash = regexp.MustCompile(` #`)
 )
 
-// hasPlainComment counts what looks like comments from the first key on: what is more
-// than the text of the document's scalars has is comments. The parser loses some.
+// hasPlainComment counts the '#' that may begin comments, from the first key on: those
+// that the document's scalars do not account for are comments. It counts because the
+// parser loses some comments.
 func hasPlainComment(text []byte, root *yaml3.Node) bool {
 	lines := strings.SplitAfter(string(text), "\n")
 	return plainHashes(commentStart, strings.Join(lines[min(max(root.Line-1, 0), len(lines)):], "")) > hashesInScalars(root)
@@ -127,8 +128,8 @@ func hashesInScalars(node *yaml3.Node) int {
 	return sum
 }
 
-// plainHashes counts the places from which a line goes on with something that SOPS did
-// not encrypt.
+// plainHashes counts the positions at which a line continues with text that SOPS did not
+// encrypt.
 func plainHashes(start *regexp.Regexp, text string) int {
 	count := 0
 	for _, at := range start.FindAllStringIndex(text, -1) {

@@ -6,8 +6,8 @@ import "bytes"
 type document struct {
 	// text is what a parser reads: directives and marker line included.
 	text []byte
-	// raw is the document's bytes as they stand, without a marker line that
-	// says nothing more.
+	// raw is the document's exact bytes, without a marker line that has no
+	// other content.
 	raw []byte
 	// line and rawLine are the lines of the file on which text and raw start,
 	// from 1.
@@ -16,9 +16,9 @@ type document struct {
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// split cuts a stream at its document markers. A marker stands at the start
-// of a line, where no block scalar and no quoted text can have content, so
-// that lines are enough to find it. Documents without content are left out.
+// split cuts a stream at its document markers. A marker is at the start of a
+// line, where no block scalar and no quoted text can have content, so scanning
+// lines is enough to find it. Documents without content are left out.
 func split(data []byte) []document {
 	var s splitter
 	number := 0
@@ -35,8 +35,8 @@ func split(data []byte) []document {
 	return s.documents
 }
 
-// splitter is the state between two lines. The zero value stands before the
-// first line.
+// splitter is the state between two lines. The zero value is the state before
+// the first line.
 type splitter struct {
 	documents []document
 

@@ -45,8 +45,8 @@ var grammarFaults = []string{
 	"found undefined tag handle",
 }
 
-// locate finds the line that a person has to look at. Of the two parsers one
-// reports where the broken construct starts and the other where it breaks.
+// locate finds the line that a person has to correct. Of the two parsers one reports
+// where the broken construct starts and the other where it breaks.
 func locate(text []byte, err error) fault {
 	f := readFault(err)
 	if strings.HasPrefix(f.text, "found unexpected end of stream") {
@@ -77,20 +77,20 @@ func decodeQuietly(text []byte, into any) (err error) {
 // message contains counts.
 var advice = []struct{ has, message, next string }{
 	{"exceeded max depth", fmt.Sprintf("the document is nested more than %d levels deep", maxDepth), "Check the brackets and the indentation."},
-	{"mapping values are not allowed", "there is a colon where no key can stand", `Check the indentation of this line and the one before, and quote text that has ": " in it.`},
+	{"mapping values are not allowed", "there is a colon where no key is allowed", `Check the indentation of this line and the one before, and quote text that has ": " in it.`},
 	{"cannot start any token", "a value starts with a character that YAML keeps for itself", "Quote the value."},
 	{"found unexpected end of stream", "quoted text starts here and never ends", "Add the closing quote."},
 	{"could not find expected ':'", "a line has no colon after its key", "Add the colon, or indent the line if it goes on from the one before."},
 	{"did not find expected key", "the indentation does not fit the lines before, or quoted text goes on after its closing quote", "Indent the keys of one mapping alike."},
 	{"did not find expected '-' indicator", "the indentation does not fit the list before", "Indent the items of one list alike."},
 	{"did not find expected ',' or", "a bracket is not closed, or a comma is missing", "Close the bracket; if the file is a template with {{ }}, render it first."},
-	{"excessive aliasing", "the document's aliases stand for more data than an API server takes", "Write out what is needed, or split it into several objects."},
+	{"excessive aliasing", "the document's aliases expand to more data than an API server accepts", "Write out what is needed, or split it into several objects."},
 	{"without a line of its own", "a second document starts inside of this one", "End lines with a line feed, and put --- on a line of its own."},
 }
 
-// syntaxProblem explains why a document cannot be read, and quotes no value of it: what
-// stands where YAML is not valid is as likely as not a password without quotes.
-func syntaxProblem(doc document, at place, err error) Problem {
+// syntaxProblem explains why a document cannot be read, and quotes no value of it: text
+// at an invalid position may well be a password without quotes.
+func syntaxProblem(doc document, at position, err error) Problem {
 	f := locate(doc.text, err)
 	p := Problem{Reason: v1alpha1.ReasonInvalidYAML, Message: "YAML: " + Printable(f.text), Next: "Correct the document there."}
 	if strings.ContainsAny(f.text, "'\"`") { // it may quote a value

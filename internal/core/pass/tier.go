@@ -306,8 +306,8 @@ func listed(paths []string) string {
 }
 
 // cluster is a cluster that is asked for something.
-func (d *decider) cluster(name string) health.Place {
-	return health.Place{Cluster: name, Abandoned: d.abandoned[name]}
+func (d *decider) cluster(name string) health.Cluster {
+	return health.Cluster{Cluster: name, Abandoned: d.abandoned[name]}
 }
 
 // leftBehind says why a tier that is to go should not go as things are. What is left
@@ -345,7 +345,7 @@ func (d *tierDecider) judge() health.Verdict {
 	} else {
 		file := d.tier.ReconcilerFile()
 		object := d.reconcilerObject(d.tier.Repo, file, d.have[file])
-		want.Rendered, want.Spec, want.Amiss = object.rendered, object.spec, d.amended(object)
+		want.Rendered, want.Spec, want.Edited = object.rendered, object.spec, d.amended(object)
 	}
 	for _, revision := range []string{observed.Revision, observed.AttemptedRevision} {
 		want.At[revision] = d.match(revision)

@@ -271,7 +271,7 @@ func (m *merge) addUnused(variant int) {
 		}
 	}
 	if why := m.mayBeChosen(v); why != "" && m.onManagement(variant) {
-		m.problems = append(m.problems, m.problem(v1alpha1.ReasonBrokenDocument, fmt.Sprintf("variant %s has objects for a management cluster, and it is not known whether a cluster gets it: %s", v.Name, why), "Correct that document."))
+		m.problems = append(m.problems, m.problem(v1alpha1.ReasonBrokenDocument, fmt.Sprintf("variant %s has objects for a management cluster, and it is unknown whether a cluster gets it: %s", v.Name, why), "Correct that document."))
 		return
 	}
 	m.warnings = append(m.warnings, m.problem(v1alpha1.ReasonVariantUnused, fmt.Sprintf("no cluster gets variant %s, so that nothing of it is planned", v.Name), "Correct its clusters or clusterSelector, or remove it."))

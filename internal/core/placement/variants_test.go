@@ -173,7 +173,7 @@ func TestVariantsArePlacedOnTheClustersThatChooseThem(t *testing.T) {
 			variants: func() []catalog.Variant {
 				return []catalog.Variant{variant(t, "eu", "edge-eu", settings("eu", "1", "furrow.dev/cluster: mgmt")), variant(t, "us", "edge-us", settings("own", "1", ""))}
 			},
-			want: []string{`error: seeds/web/web.yaml:1: Seed "web": variant eu has objects for a management cluster, and it is not known whether a cluster gets it: of edge-eu, its document at clusters.yaml:10 cannot be used: unknown field "typo". Correct that document.`},
+			want: []string{`error: seeds/web/web.yaml:1: Seed "web": variant eu has objects for a management cluster, and it is unknown whether a cluster gets it: of edge-eu, its document at clusters.yaml:10 cannot be used: unknown field "typo". Correct that document.`},
 		},
 		"a variant of a cluster that cannot be read holds nothing else": {
 			clusters: []string{mgmt, edgeUS, "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge-eu}\nspec: {typo: x}\n"},

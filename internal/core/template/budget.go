@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// What one rendering may use. Whoever may write a Template could otherwise hang or kill the process for everybody.
+// What one rendering may use. Otherwise any author of a Template could hang or kill the process for everybody.
 //
 // Steps bound the time, since core has no clock and nothing outside can stop text/template: every node that is
 // executed is paid for before it runs, and no step costs more than about a microsecond. What depends on the size of a
@@ -90,10 +90,10 @@ func newBudget(vars any) *budget {
 	return b
 }
 
-// scanned is how many bytes a comparison or a look-up reads in the time of a step.
+// scanned is how many bytes a comparison or a search reads in the time of a step.
 const scanned = 16 << 10
 
-// charge pays for the nodes of one block. Scans are those nodes that may look through a whole value. Deeper levels are
+// charge pays for the nodes of one block. Scans are those nodes that may read a whole value. Deeper levels are
 // entered, or left where they are negative. It returns an empty text, since it is called as an action of the template.
 func (b *budget) charge(nodes, scans, deeper int) (string, error) {
 	b.steps -= nodes + scans*(b.widest+b.longest/scanned)

@@ -13,7 +13,8 @@ import (
 	"github.com/furrow-dev/furrow/test/golden"
 )
 
-// hostile templates, with what is said of them after the name and the place.
+// hostile templates, with the message about them after the name and the
+// position.
 var hostile = map[string]struct {
 	text string
 	want v1alpha1.Reason
@@ -54,11 +55,11 @@ var hostile = map[string]struct {
 	"much output":                     {`{{ range 100000 }}xxxxxxxxxxxxxxx{{ end }}`, v1alpha1.ReasonTemplateBudget},
 	"everything, again":               {`{{ range 1000 }}{{ $x := print $ }}{{ end }}`, v1alpha1.ReasonTemplateBudget},
 	"our own name for it":             {`{{ charge -1000000 0 0 }}`, v1alpha1.ReasonInvalidTemplate},
-	"calls of what is no function":    {`{{ call .Text }}`, v1alpha1.ReasonInvalidTemplate},
+	"calls of what is not a function": {`{{ call .Text }}`, v1alpha1.ReasonInvalidTemplate},
 	"an index that is out of range":   {`{{ index .Text 100 }}`, v1alpha1.ReasonInvalidTemplate},
 }
 
-// doubling has n templates, each of which calls the next one twice.
+// doubling has n templates; each calls the next one twice.
 func doubling(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -113,7 +114,7 @@ func TestHostileTemplatesEnd(t *testing.T) {
 			case err == nil:
 				t.Error("no error")
 			case manifest.ReasonOf(err) != c.want || !strings.HasPrefix(err.Error(), `template "Template/mine" (templates.yaml:3): `) || len(err.Error()) > 1100:
-				t.Errorf("got %v, want the template's name, its place, and: %s", err, c.want)
+				t.Errorf("got %v, want the template's name, its position, and: %s", err, c.want)
 			}
 		})
 	}

@@ -23,7 +23,7 @@ func Check(t Text, kind v1alpha1.TemplateType, labels map[string]string) error {
 		vars.Labels = labels
 		_, err := RenderReconciler(t, vars)
 		if err != nil && strings.Contains(err.Error(), "map has no entry for key") {
-			// The clusters that it is for may have the label, of which nothing but its name is known.
+			// The clusters that it is for may have the label; only its name is known.
 			err = checkWithoutLabels(t, vars)
 		}
 		if err != nil {
@@ -99,7 +99,7 @@ func inPlainWords(message string) string {
 	return message[:at[0]] + "at " + found[1] + ": " + found[2] + what
 }
 
-// fieldsOf are the names in each struct that templates see, by its type.
+// fieldsOf are the names in each struct that templates can read, by its type.
 var fieldsOf = func() map[string][]string {
 	fields := map[string][]string{}
 	addFields(fields, reflect.TypeFor[Proposal]())

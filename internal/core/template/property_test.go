@@ -147,7 +147,8 @@ func TestFunctionsMakeNoMoreThanExpected(t *testing.T) {
 	}
 }
 
-// What a template sees must not call back, block or loop: no method but those of the API types, no function, channel or interface.
+// What a template can read must not call back, block or loop: no method but those of the API types, no function,
+// channel or interface.
 func TestVariablesAreData(t *testing.T) {
 	var check func(at string, typ reflect.Type)
 	check = func(at string, typ reflect.Type) {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Proposal is what the template of type Proposal sees. Names of seeds, clusters and
-// branches are checked before they get here; all other text from seeds is Markdown that
-// Code made, so that no template has to escape it.
+// Proposal holds the variables of the template of type Proposal. Names of seeds, clusters and
+// branches are checked before they get here; all other text from seeds is Markdown that Code
+// made, so that no template has to escape it.
 type Proposal struct {
 	// Verb is Plant, Update, Remove or Orphan.
 	Verb string
@@ -16,13 +16,13 @@ type Proposal struct {
 	Seed, Cluster, Tier string
 	TierCount           int
 	Removal             bool
-	// Abandoned says that the cluster was, so that what the tier has there stays:
-	// first the reconciler is told so, then the tier is removed.
+	// Abandoned says that the cluster was abandoned, so that the tier's objects stay there:
+	// first the reconciler is set not to delete them, then the tier is removed.
 	Abandoned bool
 	// ReconciledBy names the reconciler, for people: "Flux on mgmt".
 	ReconciledBy string
 	Objects      []ObjectsOfKind
-	// Differs says of which objects other clusters have another content, as Markdown.
+	// Differs names the objects that have other content on other clusters, as Markdown.
 	Differs []string
 	// Leaving are objects that the seed no longer has, as Markdown. Drops says that
 	// this proposal removes them.
@@ -41,8 +41,8 @@ type Proposal struct {
 	HowToReject string
 	// Amends says that the forge remembers what people change in a proposal before merging it.
 	Amends bool
-	// From is the seed's place in the control-plane repository, Revision that
-	// repository's revision.
+	// From is the seed's path in the control-plane repository, Revision that repository's
+	// revision.
 	From, Revision string
 	Branch         string
 	// Members are the tiers, where the proposal carries several. Cluster and Tier then name

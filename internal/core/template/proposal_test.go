@@ -105,7 +105,8 @@ func TestTitleAndBody(t *testing.T) {
 	}
 }
 
-// TestAProposalOfManyTiersFitsIntoAPullRequest: what forges take is 64 KiB, of which the lines that name the tiers need a part.
+// TestAProposalOfManyTiersFitsIntoAPullRequest: forges accept 64 KiB, and the lines that name the tiers need a part
+// of that.
 func TestAProposalOfManyTiersFitsIntoAPullRequest(t *testing.T) {
 	vars := proposal()
 	name := strings.Repeat("n", 63)

@@ -17,7 +17,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// Reconciler is what a template of type Reconciler sees of one tier.
+// Reconciler holds the variables of a template of type Reconciler, for one tier.
 type Reconciler struct {
 	// Name and Namespace of the reconciler object.
 	Name, Namespace string
@@ -179,8 +179,8 @@ func checkSpec(spec kustomizev1.KustomizationSpec) error {
 	return nil
 }
 
-// CheckAmended says what a person did to the spec of a reconciler object, planned being
-// the one that was rendered, by which its health is no more that of the tier.
+// CheckAmended returns an error if a person changed the spec of a reconciler object,
+// compared to the planned one, so that its health is no longer that of the tier.
 func CheckAmended(spec, planned map[string]any) error {
 	return manifest.About(manifest.Problem{Reason: v1alpha1.ReasonReconcilerEdited}, checkAmended(spec, planned))
 }

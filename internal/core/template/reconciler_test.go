@@ -182,7 +182,7 @@ func TestWrongReconcilers(t *testing.T) {
 		"a field that Flux does not know": {
 			change("prune: true", "prune: true\n  purge: true"),
 		},
-		"text that is no YAML": {
+		"text that is not YAML": {
 			change("spec:", "spec: ["),
 		},
 		"it does not prune": {

@@ -1,9 +1,8 @@
 // Package template owns the rendering of Furrow's texts: the language that
 // templates may use, their variables, and the checks on what comes out.
 //
-// A template sees its variables and the functions of this package, nothing
-// else: no files, no environment, no clock. The same variables give the same
-// bytes. What it may use of time and memory is bounded; see budget.
+// A template can use its variables and the functions of this package, nothing else: no files, no environment, no
+// clock. The same variables give the same bytes. Its time and memory are bounded: see budget.
 package template
 
 import (
@@ -97,8 +96,7 @@ func (t Text) parse(missing string) (*template.Template, map[string]bool, error)
 	return parsed, used, err
 }
 
-// Error says where in a template it went wrong. Its message begins with the
-// template's name, its place and line.
+// Error says where a template failed. Its message begins with the template's name, its file and line.
 type Error struct {
 	Template Text
 	Err      error
@@ -115,17 +113,17 @@ func (e *Error) Error() string {
 	return name + ": " + e.Message()
 }
 
-// Message is the error without the template's name and place.
+// Message is the error without the template's name and position.
 func (e *Error) Message() string {
 	message := strings.TrimPrefix(e.Err.Error(), "template: ")
-	place, ok := strings.CutPrefix(message, e.Template.Name+":")
+	rest, ok := strings.CutPrefix(message, e.Template.Name+":")
 	over := (*exceeded)(nil)
 	switch isOver := errors.As(e.Err, &over); {
 	case ok && isOver:
-		place, _, _ = strings.Cut(place, ": ")
-		message = fmt.Sprintf("line %s: %s", place, over.text)
+		line, _, _ := strings.Cut(rest, ": ")
+		message = fmt.Sprintf("line %s: %s", line, over.text)
 	case ok:
-		message = "line " + inPlainWords(place)
+		message = "line " + inPlainWords(rest)
 	}
 	if n := len(message); n > 2*maxQuoted {
 		message = strings.ToValidUTF8(message[:maxQuoted]+" … "+message[n-maxQuoted:], "")
@@ -159,7 +157,7 @@ func Render(t Text, vars any) ([]byte, error) {
 }
 
 func render(t Text, vars any, b *budget) (out []byte, err error) {
-	// Whoever wrote the template must not end the process, not even by a mistake in text/template.
+	// No template may end the process, not even through a bug in text/template.
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("it cannot be executed: %v", r)

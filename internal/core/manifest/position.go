@@ -8,9 +8,9 @@ import (
 	yaml3 "go.yaml.in/yaml/v3"
 )
 
-// place is where a value stands in a file. Where the tree does not know, the
-// place of the nearest value around it is used.
-type place struct {
+// position is where a value is in a file. If the tree does not have it, the
+// position of the nearest enclosing value is used.
+type position struct {
 	file string
 	line int // of the value's key, or of its first key
 	// node is the value's node, nil when it is not known; node lines count
@@ -22,12 +22,12 @@ type place struct {
 }
 
 // field is the path of the value; empty for the document itself.
-func (p place) field() string { return strings.TrimPrefix(p.path, ".") }
+func (p position) field() string { return strings.TrimPrefix(p.path, ".") }
 
-func (p place) source() Source { return Source{File: p.file, Line: p.line} }
+func (p position) source() Source { return Source{File: p.file, Line: p.line} }
 
 // at descends into mappings; the line is that of the last key found.
-func (p place) at(path ...string) place {
+func (p position) at(path ...string) position {
 	p.path += "." + strings.Join(path, ".")
 	for _, key := range path {
 		node := target(p.node)
@@ -46,7 +46,7 @@ func (p place) at(path ...string) place {
 }
 
 // item descends into a list; the line is that of the item's first key.
-func (p place) item(i int) place {
+func (p position) item(i int) position {
 	p.path += fmt.Sprintf("[%d]", i)
 	node := target(p.node)
 	p.node = nil
@@ -58,7 +58,7 @@ func (p place) item(i int) place {
 }
 
 // first moves the line to the first key of the value itself.
-func (p place) first() place {
+func (p position) first() position {
 	node := target(p.node)
 	if node == nil {
 		return p
@@ -70,7 +70,7 @@ func (p place) first() place {
 	return p
 }
 
-// target is the node that an alias stands for, and any other node itself.
+// target is the node that an alias refers to, and any other node itself.
 func target(node *yaml3.Node) *yaml3.Node {
 	if node != nil && node.Kind == yaml3.AliasNode {
 		return node.Alias
