@@ -69,5 +69,5 @@ func (m *Mirror) fetchBatch(ctx context.Context, blobs []Hash) error {
 	if !l.blobless() {
 		return &Error{op: "read", remote: blobs[0].String(), kind: kindUnknown, text: "neither the mirror nor the server can give this file"}
 	}
-	return m.download(ctx, l, blobs, nil, odb.Files)
+	return m.download(ctx, l, blobs, nil, odb.Blobs)
 }

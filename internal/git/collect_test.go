@@ -14,9 +14,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/go-git/go-billy/v5"
-
 	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/internal/git/odb"
 )
 
 func openAt(t testing.TB, dir, bare string) *git.Mirror {
@@ -168,50 +167,41 @@ func runAnyway(dir string, args ...string) string {
 
 // crashing takes a copy of the mirror before each change of a file: what a process that is killed there leaves.
 type crashing struct {
-	billy.Filesystem
+	odb.Files
 	before func(op, path string)
 }
 
-func (c crashing) TempFile(dir, prefix string) (billy.File, error) {
+func (c crashing) CreateTemp(dir, prefix string) (odb.File, string, error) {
 	c.before("create", dir)
-	file, err := c.Filesystem.TempFile(dir, prefix)
-	return crashingFile{file, c}, err
-}
-
-func (c crashing) Create(path string) (billy.File, error) {
-	c.before("create", path)
-	file, err := c.Filesystem.Create(path)
-	return crashingFile{file, c}, err
+	file, path, err := c.Files.CreateTemp(dir, prefix)
+	return crashingFile{file, path, c}, path, err
 }
 
 func (c crashing) Rename(from, to string) error {
 	c.before("rename", to)
-	return c.Filesystem.Rename(from, to)
+	return c.Files.Rename(from, to)
 }
 
 func (c crashing) Remove(path string) error {
 	c.before("remove", path)
-	return c.Filesystem.Remove(path)
+	return c.Files.Remove(path)
 }
 
 type crashingFile struct {
-	billy.File
+	odb.File
+	path string
 	crashing
 }
 
 func (f crashingFile) Write(p []byte) (int, error) {
-	f.before("write", f.File.Name())
+	f.before("write", f.path)
 	return f.File.Write(p)
 }
 
 func (f crashingFile) Close() error {
-	f.before("close", f.File.Name())
+	f.before("close", f.path)
 	return f.File.Close()
 }
-
-// The methods that both of the embedded values have.
-func (f crashingFile) Lock() error   { return f.File.Lock() }
-func (f crashingFile) Unlock() error { return f.File.Unlock() }
 
 func TestCollectionMayCrashAnywhere(t *testing.T) {
 	bare, dir, crashes := newBare(t), filepath.Join(t.TempDir(), "mirror"), t.TempDir()
@@ -220,7 +210,7 @@ func TestCollectionMayCrashAnywhere(t *testing.T) {
 	var mu sync.Mutex
 	var ops []string
 	writes := 0
-	m.OnFiles(func(files billy.Filesystem) billy.Filesystem {
+	m.OnFiles(func(files odb.Files) odb.Files {
 		return crashing{files, func(op, path string) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -275,7 +265,7 @@ func TestCollectionThatFailsRemovesNothing(t *testing.T) {
 	m := grownMirror(t, bare, dir)
 	before, _, _ := holdings(t, dir)
 	full := errors.New("no space left on device")
-	m.OnFiles(func(files billy.Filesystem) billy.Filesystem { return fullDisk{files, full} })
+	m.OnFiles(func(files odb.Files) odb.Files { return fullDisk{files, full} })
 	if err := m.Collect(t.Context()); err == nil || !strings.Contains(err.Error(), full.Error()) {
 		t.Errorf("got %v, want %v", err, full)
 	}
@@ -299,7 +289,7 @@ func TestFetchAfterACollectionThatDidNotRemoveAll(t *testing.T) {
 		m, other := openAt(t, dir, bare), openAt(t, dir, bare)
 		m.CollectAt(0, 0, 1<<20)
 		collect(t, other)
-		m.OnFiles(func(files billy.Filesystem) billy.Filesystem {
+		m.OnFiles(func(files odb.Files) odb.Files {
 			left := after
 			return refusing{files, func() error {
 				if left--; left < 0 {
@@ -325,7 +315,7 @@ func TestFetchAfterACollectionThatDidNotRemoveAll(t *testing.T) {
 }
 
 type refusing struct {
-	billy.Filesystem
+	odb.Files
 	remove func() error
 }
 
@@ -333,15 +323,15 @@ func (r refusing) Remove(path string) error {
 	if err := r.remove(); err != nil {
 		return err
 	}
-	return r.Filesystem.Remove(path)
+	return r.Files.Remove(path)
 }
 
 type fullDisk struct {
-	billy.Filesystem
+	odb.Files
 	err error
 }
 
-func (f fullDisk) Create(string) (billy.File, error) { return nil, f.err }
+func (f fullDisk) CreateTemp(string, string) (odb.File, string, error) { return nil, "", f.err }
 
 func TestCollectionSparesWhatOthersUse(t *testing.T) {
 	bare, dir := newBare(t), filepath.Join(t.TempDir(), "mirror")

@@ -183,7 +183,7 @@ func (m *Mirror) download(ctx context.Context, l *listing, wants, haves []Hash, 
 			return err
 		}
 	}
-	if contents != odb.Files && l.blobless() {
+	if contents != odb.Blobs && l.blobless() {
 		if err := request.Capabilities.Set(capability.Filter); err != nil {
 			return err
 		}

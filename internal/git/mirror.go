@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 	"time"
 
 	"github.com/furrow-dev/furrow/internal/git/odb"
@@ -34,6 +35,10 @@ type Mirror struct {
 
 	db     *odb.DB
 	remote *endpoint
+
+	mu sync.Mutex
+	// release ends the use of the object database; nil while nobody needs what the branches do not reach.
+	release func()
 }
 
 // Open opens the mirror of remote in dir, and creates it if dir is absent or empty. A mirror that is broken, or that belongs to another
@@ -47,7 +52,11 @@ func Open(dir string, remote Remote) (*Mirror, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Mirror{Objects: db.Objects, db: db, remote: ep}, nil
+	m := &Mirror{Objects: db.Objects, db: db, remote: ep}
+	if err := m.hold(context.Background()); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return m, nil
 }
 
 // Close collects the mirror, and lets go of open files and idle connections. The mirror stays on disk.
@@ -63,11 +72,13 @@ func (m *Mirror) Close() error {
 //
 // A collection that ends early, at whatever point, leaves all that the branches reach.
 func (m *Mirror) Collect(ctx context.Context) error {
-	err := m.db.Release()
-	if err == nil {
-		err = m.db.CollectIfDue(ctx)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.release != nil {
+		m.release()
+		m.release = nil
 	}
-	if err != nil {
+	if err := m.db.CollectIfDue(ctx); err != nil {
 		return fmt.Errorf("collect the garbage of the %s: %w", m, err)
 	}
 	return nil
@@ -88,9 +99,16 @@ func (m *Mirror) String() string { return "mirror of " + m.remote.url }
 
 // hold marks the mirror as in use, so that no process removes what the refs do not reach.
 func (m *Mirror) hold(ctx context.Context) error {
-	if err := m.db.Use(ctx); err != nil {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.release != nil {
+		return nil
+	}
+	release, err := m.db.Use(ctx)
+	if err != nil {
 		return m.remote.translate(ctx, "wait for the lock of the mirror of", err)
 	}
+	m.release = release
 	return nil
 }
 

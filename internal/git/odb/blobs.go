@@ -4,7 +4,7 @@ import "github.com/go-git/go-git/v5/plumbing"
 
 // Blob gives a blob's content.
 func (o *Objects) Blob(hash Hash) ([]byte, error) {
-	typ, content, err := o.store.read(hash)
+	typ, content, err := o.read(hash)
 	if err != nil {
 		return nil, err
 	}
@@ -20,7 +20,7 @@ func (o *Objects) Lacking(commit Hash, dirs []string) ([]Hash, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.store.refresh()
+	o.Refresh()
 	lacking, walked := newObjectList(), map[Hash]bool{}
 	for _, dir := range dirs {
 		if err := o.collectLacking(found[dir], lacking, walked); err != nil {
@@ -32,7 +32,7 @@ func (o *Objects) Lacking(commit Hash, dirs []string) ([]Hash, error) {
 
 func (o *Objects) collectLacking(e Entry, lacking *objectList, walked map[Hash]bool) error {
 	if e.Mode != ModeDir {
-		if (e.Mode.IsFile() || e.Mode == ModeSymlink) && !o.store.has(e.Hash) {
+		if (e.Mode.IsFile() || e.Mode == ModeSymlink) && !o.Has(e.Hash) {
 			lacking.add(e.Hash)
 		}
 		return nil
@@ -41,7 +41,7 @@ func (o *Objects) collectLacking(e Entry, lacking *objectList, walked map[Hash]b
 		return nil
 	}
 	walked[e.Hash] = true
-	t, err := o.store.tree(e.Hash)
+	t, err := o.tree(e.Hash)
 	if err != nil {
 		return err
 	}

@@ -1,18 +1,16 @@
 package odb
 
 import (
+	"compress/zlib"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
-
-	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
 )
 
 // A database gathers what nobody needs any more: the objects of branches that were replaced or deleted, and of commits that
@@ -30,8 +28,9 @@ import (
 // Removal follows no order, so a commit may outlive what it needs. Whoever fills a copy would take such a commit as whole if a
 // branch came back to it; so a copy whose removal did not come to its end is emptied before it is filled further.
 const (
-	settledName  = "furrow.packs"
-	droppingName = "furrow.dropping"
+	// They are among the objects, so they go with them.
+	settledName  = "objects/info/furrow.packs"
+	droppingName = "objects/info/furrow.dropping"
 
 	// collectionLimit bounds the time of a collection of a copy. One that takes longer is emptied.
 	collectionLimit = 5 * time.Minute
@@ -41,23 +40,68 @@ const (
 type Limits struct {
 	// Loose objects, and packs; every look-up goes through all packs.
 	Loose, Packs int
-	// Growth in bytes, beyond twice of what the database had when it was first collected.
+	// Growth in bytes, beyond twice of what the database had when it was last collected, or a copy when it was first.
 	Growth int64
 }
 
 // UsualLimits are those of a database whose options have none.
 var UsualLimits = Limits{Loose: 500, Packs: 50, Growth: 64 << 20}
 
-// CollectIfDue collects the database if there is enough to collect and nobody uses it, in this process or another. A collection
-// that ends early, at whatever point, leaves all that the refs reach.
+// CollectIfDue collects the database if there is enough to collect. What its settled packs have is looked at again when there is as
+// much that is new, so it may be called often. A copy is only collected if nobody uses it, in this process or another.
+//
+// A collection that ends early, at whatever point, leaves all that the refs reach.
 func (db *DB) CollectIfDue(ctx context.Context) error {
-	if !db.store.due(db.Limits) {
+	if !db.due() {
 		return nil
 	}
-	if alone, err := db.use.TryLock(); !alone || err != nil {
+	if db.copyOf == "" {
+		return db.collect(ctx, false)
+	}
+	release, alone, err := db.tryAlone()
+	if !alone || err != nil {
 		return err
 	}
-	defer func() { _ = db.use.Unlock() }()
+	defer release()
+	return db.collectCopy(ctx)
+}
+
+// Collect removes all that the refs do not reach, and packs the rest as one. Reading, building and committing go on meanwhile, but
+// for the removal itself, for which it waits until nobody uses the database.
+func (db *DB) Collect(ctx context.Context) error { return db.collect(ctx, true) }
+
+func (db *DB) collect(ctx context.Context, whole bool) error {
+	if err := db.collecting.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer db.collecting.Release(1)
+	used, err := db.Use(ctx)
+	if err != nil {
+		return err
+	}
+	c, err := db.repack(ctx, whole)
+	used()
+	if err != nil {
+		return err
+	}
+	release, err := db.alone(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	unlock, err := db.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := c.rescue(ctx); err != nil {
+		return err
+	}
+	return c.finish()
+}
+
+// collectCopy collects a copy that nobody else uses. Where that fails, or is not worth the time, the copy is emptied.
+func (db *DB) collectCopy(ctx context.Context) error {
 	unlock, err := db.Lock(ctx)
 	if err != nil {
 		return err
@@ -65,7 +109,10 @@ func (db *DB) CollectIfDue(ctx context.Context) error {
 	defer unlock()
 	limited, cancel := context.WithTimeout(ctx, collectionLimit)
 	defer cancel()
-	err = db.repack(limited)
+	c, err := db.repack(limited, false)
+	if err == nil {
+		err = c.finish()
+	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -74,18 +121,14 @@ func (db *DB) CollectIfDue(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	known, size := db.store.settled(), db.store.packed(db.store.listPacks())
-	if known.Bytes == 0 {
-		known.Bytes = size
-		return db.store.settle(known)
-	}
-	if size > known.most(db.Limits) {
+	if db.store.packedSize(db.store.listPacks()) > db.store.settled().most(db.Limits) {
 		return db.Empty()
 	}
 	return nil
 }
 
-// settled are the packs of which nothing is missing, in order, and how large the database was when it was first collected.
+// settled are the packs of which nothing is missing, in order, and how large the database was when it was last collected, or
+// a copy when it was first.
 type settled struct {
 	Packs []string `json:"packs"`
 	Bytes int64    `json:"bytes,omitempty"`
@@ -98,7 +141,7 @@ func (k settled) most(l Limits) int64 { return 2*k.Bytes + l.Growth }
 
 // settled gives none where they are not known; then all that is reachable is looked at, and packed.
 func (s *store) settled() (k settled) {
-	raw, err := os.ReadFile(s.settledPath())
+	raw, err := os.ReadFile(filepath.Join(s.disk.root, settledName))
 	if err != nil || json.Unmarshal(raw, &k) != nil {
 		return settled{}
 	}
@@ -114,29 +157,32 @@ func (s *store) settle(k settled) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(s.settledPath(), raw)
+	return s.onDisk().replace(settledName, raw)
 }
 
 func without(all, some []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(one string) bool { return slices.Contains(some, one) })
 }
 
-// settledPath is among the objects, so that it goes with them.
-func (s *store) settledPath() string { return filepath.Join(s.dir, "info", settledName) }
+// onDisk is the disk for what a collection writes: it is there for good before anything goes.
+func (s *store) onDisk() disk { return disk{s.disk.root, s.disk.files, true} }
+
+func (s *store) listPacks() []string { return listPacks(filepath.Join(s.disk.root, packDir)) }
 
 // due says that there is enough to collect.
-func (s *store) due(l Limits) bool {
+func (db *DB) due() bool {
+	s, l := db.store, db.Limits
 	packs, known := s.listPacks(), s.settled()
-	if len(packs) > 0 && known.Bytes == 0 {
-		return true // its size is to be noted
+	if len(packs) > 0 && known.Bytes == 0 && db.copyOf != "" {
+		return true // its size must be noted
 	}
-	return len(packs)-len(known.Packs) > l.Packs || s.packed(packs) > known.most(l) || len(s.loose()) > l.Loose
+	return len(packs)-len(known.Packs) > l.Packs || s.packedSize(packs) > known.most(l) || len(s.loose()) > l.Loose
 }
 
-// packed is the size of packs, in bytes.
-func (s *store) packed(packs []string) (bytes int64) {
+// packedSize is the size of packs, in bytes.
+func (s *store) packedSize(packs []string) (bytes int64) {
 	for _, pack := range packs {
-		if info, err := os.Stat(filepath.Join(s.dir, "pack", pack)); err == nil {
+		if info, err := os.Stat(filepath.Join(s.disk.root, packDir, pack)); err == nil {
 			bytes += info.Size()
 		}
 	}
@@ -147,7 +193,7 @@ func (s *store) packed(packs []string) (bytes int64) {
 func (s *store) loose() (found []Hash) {
 	for i := range 256 {
 		prefix := fmt.Sprintf("%02x", i)
-		entries, err := os.ReadDir(filepath.Join(s.dir, prefix))
+		entries, err := os.ReadDir(filepath.Join(s.disk.root, "objects", prefix))
 		if err != nil {
 			continue
 		}
@@ -160,120 +206,273 @@ func (s *store) loose() (found []Hash) {
 	return found
 }
 
-// repack puts what the refs reach, beyond the settled packs that stay, into one more, and removes the rest. The new pack is
-// on the disk, whole, and noted, before the first file goes.
-func (db *DB) repack(ctx context.Context) error {
+// collection is one on its way.
+type collection struct {
+	db *DB
+	// refs are those that were there when it began.
+	refs Refs
+	// known are the settled packs, those that stay and the new one.
+	known settled
+	// packs and loose objects are to be removed; candidates are all objects in them, of which the new pack has those that are live.
+	packs      []string
+	loose      []Hash
+	candidates *objectList
+	live       *live
+}
+
+// repack puts what the refs reach, beyond the settled packs that stay, into one more. When it returns, the new pack is on the disk.
+func (db *DB) repack(ctx context.Context, whole bool) (*collection, error) {
 	s := db.store
-	db.removeTemporary()
-	s.refresh()
-	refs, err := db.Refs()
+	refs, err := db.Refs() // before the objects: all that they reach is there then
+	if err != nil {
+		return nil, err
+	}
+	c := &collection{db: db, refs: refs, known: s.settled(), loose: s.loose()}
+	c.packs = without(s.readable(), c.known.Packs)
+	size := s.packedSize(c.packs) + s.looseSize(c.loose)
+	for last := len(c.known.Packs) - 1; last >= 0 && (whole || last > 0 && s.packedSize(c.known.Packs[last:]) < 2*size); last-- {
+		size += s.packedSize(c.known.Packs[last:])
+		c.packs, c.known.Packs = append(c.packs, c.known.Packs[last]), c.known.Packs[:last]
+	}
+	if c.candidates, err = s.listObjects(c.packs, c.loose); err != nil {
+		return nil, err
+	}
+	c.live, err = db.reachable(ctx, refs, c.candidates.seen)
+	if err == nil && c.known.Partial {
+		err = db.addFiles(ctx, refs, c.candidates.seen, c.live)
+	}
+	if err != nil {
+		return nil, err
+	}
+	grown, err := db.packLive(ctx, c.live)
+	if grown != "" {
+		c.known.Packs = append(c.known.Packs, grown)
+	}
+	return c, err
+}
+
+// rescue packs what the new pack lacks because a branch came to reach it since the collection began. Nobody uses the database now.
+func (c *collection) rescue(ctx context.Context) error {
+	refs, err := c.db.Refs()
+	if err != nil || maps.Equal(refs, c.refs) {
+		return err
+	}
+	s := c.db.store
+	old := map[Hash]bool{}
+	for _, hash := range c.loose {
+		old[hash] = true
+	}
+	loose := slices.DeleteFunc(s.loose(), func(hash Hash) bool { return old[hash] })
+	added, err := s.listObjects(without(without(s.readable(), c.packs), c.known.Packs), loose)
 	if err != nil {
 		return err
 	}
-	known, loose := s.settled(), s.loose()
-	packs := without(s.listPacks(), known.Packs)
-	size := s.packed(packs) + s.looseSize(loose)
-	for last := len(known.Packs) - 1; last > 0 && s.packed(known.Packs[last:]) < 2*size; last-- {
-		size += s.packed(known.Packs[last:])
-		packs, known.Packs = append(packs, known.Packs[last]), known.Packs[:last]
-	}
-	candidates := newObjectList()
-	for _, hash := range loose {
-		candidates.add(hash)
-	}
-	for _, pack := range packs {
-		if err := s.listObjects(pack, candidates); err != nil {
-			return err
+	unsettled := maps.Clone(added.seen)
+	for _, hash := range c.candidates.list {
+		if !c.live.seen[hash] {
+			unsettled[hash] = true
 		}
 	}
-	live, err := db.reachable(ctx, refs, candidates.seen)
-	if err == nil && known.Partial {
-		err = db.addFiles(ctx, refs, candidates.seen, live)
-	}
+	late, err := c.db.reachable(ctx, refs, unsettled)
 	if err != nil {
 		return err
 	}
-	if len(live.list) > 0 {
-		grown, err := s.writePack(ctx, live.list)
-		if err != nil {
-			return err
-		}
-		known.Packs = append(known.Packs, grown)
+	late.remove(added.seen)
+	rescued, err := c.db.packLive(ctx, late)
+	c.packs = without(c.packs, []string{rescued})
+	return err
+}
+
+// finish notes the new pack, and removes what it replaces.
+func (c *collection) finish() error {
+	s := c.db.store
+	c.db.removeTemporary()
+	if c.known.Bytes == 0 || c.db.copyOf == "" {
+		c.known.Bytes = s.packedSize(without(s.listPacks(), without(c.packs, c.known.Packs)))
 	}
-	if err := s.settle(known); err != nil {
+	if err := s.settle(c.known); err != nil {
 		return err
 	}
-	return s.drop(without(packs, known.Packs), loose)
+	return s.drop(without(c.packs, c.known.Packs), c.loose)
+}
+
+// packLive writes live objects into a new pack, and gives its name, if there are any: each file, and each directory, from its newest
+// version to its oldest, since one differs little from the next.
+func (db *DB) packLive(ctx context.Context, l *live) (name string, err error) {
+	if len(l.seen) == 0 {
+		return "", nil
+	}
+	return db.store.writePack(db.store.onDisk(), len(l.seen), zlib.DefaultCompression, func(w *packWriter) error {
+		v := versions{pack: w}
+		for _, hashes := range l.versions {
+			for i, hash := range hashes {
+				typ, content, err := db.store.read(hash)
+				if err := errors.Join(err, ctx.Err(), w.err); err != nil {
+					return err
+				}
+				v.write(version{hash, encoded{typ, content}}, i == 0)
+			}
+		}
+		return nil
+	})
 }
 
 // looseSize is about what loose objects take in a pack.
 func (s *store) looseSize(loose []Hash) (bytes int64) {
 	for _, hash := range loose {
-		if info, err := os.Stat(filepath.Join(s.dir, loosePath(hash))); err == nil {
+		if info, err := os.Stat(s.loosePath(hash)); err == nil {
 			bytes += info.Size()
 		}
 	}
 	return bytes
 }
 
-// removeTemporary removes the files that a process left when it was killed.
+// removeTemporary removes the files that a process left when it was killed. Nobody else writes now.
 func (db *DB) removeTemporary() {
 	db.store.removeUnfinished()
 	for _, pattern := range []string{"tmp_*", "objects/info/tmp_*", "objects/??/tmp_obj_*"} {
 		left, _ := filepath.Glob(filepath.Join(db.dir, filepath.FromSlash(pattern)))
 		for _, path := range left {
-			_ = os.Remove(path)
+			if name, err := filepath.Rel(db.dir, path); err == nil {
+				_ = db.store.disk.files.Remove(name)
+			}
 		}
 	}
+}
+
+// live are objects that refs reach.
+type live struct {
+	seen map[Hash]bool
+	// versions are lists of objects that are likely much alike, the newest first: all commits, and what is at one path.
+	versions [][]Hash
+	// paths says which list is that of a path.
+	paths map[uint64]int
+}
+
+// commits is the list of commits.
+const commits = 0
+
+func newLive() *live {
+	return &live{seen: map[Hash]bool{}, versions: make([][]Hash, 1), paths: map[uint64]int{}}
+}
+
+func (l *live) add(hash Hash, list int) {
+	l.seen[hash] = true
+	l.versions[list] = append(l.versions[list], hash)
+}
+
+// list gives the list of a path.
+func (l *live) list(path uint64) int {
+	list, ok := l.paths[path]
+	if !ok {
+		list = len(l.versions)
+		l.versions = append(l.versions, nil)
+		l.paths[path] = list
+	}
+	return list
+}
+
+func (l *live) remove(hashes map[Hash]bool) {
+	for i := range l.versions {
+		l.versions[i] = slices.DeleteFunc(l.versions[i], func(hash Hash) bool { return hashes[hash] })
+	}
+	maps.DeleteFunc(l.seen, func(hash Hash, _ bool) bool { return hashes[hash] })
+}
+
+// below is the path of a name in a directory, as a number (FNV-1a).
+func below(dir uint64, name string) uint64 {
+	for _, c := range []byte("/" + name) {
+		dir = (dir ^ uint64(c)) * 1099511628211
+	}
+	return dir
+}
+
+// reaching looks for what refs reach.
+type reaching struct {
+	*live
+	db         *DB
+	candidates map[Hash]bool
+	elsewhere  map[Hash]bool
 }
 
 // reachable lists those of the candidates that the refs reach. Any other object is in a settled pack, and so is what it reaches,
 // but for files that came later; see addFiles.
-func (db *DB) reachable(ctx context.Context, refs Refs, candidates map[Hash]bool) (*objectList, error) {
-	live, elsewhere := newObjectList(), map[Hash]bool{}
-	var next []Entry // whose content is to be looked at; commits have no mode
-	reach := func(e Entry) error {
-		switch {
-		case live.seen[e.Hash] || elsewhere[e.Hash] || e.Mode == ModeSubmodule:
-		case candidates[e.Hash]:
-			live.add(e.Hash)
-			if e.Mode == ModeDir || e.Mode == 0 {
-				next = append(next, e)
-			}
-		case (e.Mode == ModeDir || e.Mode == 0) && !db.store.has(e.Hash):
-			return unknown(e.Hash, lacking)
-		default:
-			elsewhere[e.Hash] = true
-		}
-		return nil
-	}
-	for _, commit := range refs {
-		if err := reach(Entry{Hash: commit}); err != nil {
+func (db *DB) reachable(ctx context.Context, refs Refs, candidates map[Hash]bool) (*live, error) {
+	r := &reaching{newLive(), db, candidates, map[Hash]bool{}}
+	for _, name := range slices.Sorted(maps.Keys(refs)) {
+		if err := r.commit(refs[name]); err != nil {
 			return nil, err
 		}
 	}
-	for len(next) > 0 {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		e := next[len(next)-1]
-		next = next[:len(next)-1]
-		held, err := db.references(e)
+	for i := 0; i < len(r.versions[commits]); i++ {
+		info, err := db.Commit(r.versions[commits][i])
 		if err != nil {
 			return nil, err
 		}
-		for _, e := range held {
-			if err := reach(e); err != nil {
+		for _, parent := range info.Parents {
+			if err := r.commit(parent); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return live, nil
+	for _, hash := range r.versions[commits] {
+		info, err := db.Commit(hash)
+		if err == nil {
+			err = r.entry(Entry{info.Tree, ModeDir}, below(0, ""))
+		}
+		if err := errors.Join(err, ctx.Err()); err != nil {
+			return nil, err
+		}
+	}
+	return r.live, nil
+}
+
+func (r *reaching) commit(hash Hash) error {
+	isNew, err := r.isNew(Entry{Hash: hash})
+	if isNew {
+		r.add(hash, commits)
+	}
+	return err
+}
+
+func (r *reaching) entry(e Entry, path uint64) error {
+	isNew, err := r.isNew(e)
+	if !isNew || err != nil {
+		return err
+	}
+	r.add(e.Hash, r.list(path))
+	if e.Mode != ModeDir {
+		return nil
+	}
+	t, err := r.db.tree(e.Hash)
+	if err != nil {
+		return err
+	}
+	for _, entry := range t.entries {
+		if err := r.entry(entry.Entry, below(path, entry.name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isNew says that an object is a candidate that was not seen yet; a commit has no mode.
+func (r *reaching) isNew(e Entry) (bool, error) {
+	switch {
+	case r.seen[e.Hash] || r.elsewhere[e.Hash] || e.Mode == ModeSubmodule:
+	case r.candidates[e.Hash]:
+		return true, nil
+	case (e.Mode == ModeDir || e.Mode == 0) && !r.db.Has(e.Hash):
+		return false, unknown(e.Hash, lacking)
+	default:
+		r.elsewhere[e.Hash] = true
+	}
+	return false, nil
 }
 
 // addFiles adds those of the candidates that are files at the branches' heads, whatever pack their directories are in. Files of
 // earlier commits are fetched again when they are read.
-func (db *DB) addFiles(ctx context.Context, refs Refs, candidates map[Hash]bool, live *objectList) error {
+func (db *DB) addFiles(ctx context.Context, refs Refs, candidates map[Hash]bool, l *live) error {
 	walked := map[Hash]bool{}
 	var next []Entry
 	for _, commit := range refs {
@@ -297,8 +496,9 @@ func (db *DB) addFiles(ctx context.Context, refs Refs, candidates map[Hash]bool,
 			switch {
 			case entry.Mode == ModeDir:
 				next = append(next, entry)
-			case entry.Mode != 0 && candidates[entry.Hash]:
-				live.add(entry.Hash)
+			case entry.Mode != 0 && candidates[entry.Hash] && !l.seen[entry.Hash]:
+				l.versions = append(l.versions, nil)
+				l.add(entry.Hash, len(l.versions)-1)
 			}
 		}
 	}
@@ -308,7 +508,7 @@ func (db *DB) addFiles(ctx context.Context, refs Refs, candidates map[Hash]bool,
 // references lists what a tree or a commit names.
 func (db *DB) references(e Entry) (out []Entry, err error) {
 	if e.Mode == ModeDir {
-		t, err := db.store.tree(e.Hash)
+		t, err := db.tree(e.Hash)
 		if err != nil {
 			return nil, err
 		}
@@ -328,104 +528,73 @@ func (db *DB) references(e Entry) (out []Entry, err error) {
 	return out, nil
 }
 
-func indexName(pack string) string { return strings.TrimSuffix(pack, ".pack") + ".idx" }
+// readable lists the packs that can be read; a batch may be about to add one.
+func (s *store) readable() (names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.packs.refresh()
+	for _, known := range s.packs.list {
+		names = append(names, known.name)
+	}
+	return names
+}
 
-func (s *store) listObjects(pack string, objects *objectList) error {
-	file, err := os.Open(filepath.Join(s.dir, "pack", indexName(pack)))
-	if err != nil {
-		return err
+// listObjects lists all objects in packs, and loose ones.
+func (s *store) listObjects(packs []string, loose []Hash) (*objectList, error) {
+	objects := newObjectList()
+	for _, hash := range loose {
+		objects.add(hash)
 	}
-	defer file.Close()
-	index := idxfile.NewMemoryIndex()
-	if err := idxfile.NewDecoder(file).Decode(index); err != nil {
-		return err
-	}
-	entries, err := index.Entries()
-	if err != nil {
-		return err
-	}
-	for {
-		entry, err := entries.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range packs {
+		listed, err := s.packs.named(name)
+		if err == nil {
+			err = listed.listObjects(objects)
 		}
 		if err != nil {
-			return err
-		}
-		objects.add(Hash(entry.Hash))
-	}
-}
-
-// writePack writes objects into a new pack, and gives its name. When it returns, the pack is on the disk.
-func (s *store) writePack(ctx context.Context, objects []Hash) (name string, err error) {
-	reader, writer := io.Pipe()
-	stop := context.AfterFunc(ctx, func() { _ = reader.CloseWithError(ctx.Err()) })
-	defer stop()
-	streamed := make(chan Hash, 1)
-	go func() {
-		sum, err := s.streamPack(writer, objects, false)
-		writer.CloseWithError(err)
-		streamed <- sum
-	}()
-	err = s.savePack(reader)
-	_ = reader.Close()
-	sum := <-streamed
-	if err != nil {
-		return "", err
-	}
-	name = "pack-" + sum.String() + ".pack"
-	for _, path := range []string{name, indexName(name), "."} {
-		if err := syncFile(filepath.Join(s.dir, "pack", path)); err != nil {
-			return "", err
+			return nil, err
 		}
 	}
-	return name, nil
-}
-
-func syncFile(path string) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(file.Sync(), file.Close())
+	return objects, nil
 }
 
 // drop removes packs and loose objects. The note that it has begun is on the disk before the first file goes, and goes when
 // all removals are on the disk. A pack goes before its index, which nobody reads without it.
 func (s *store) drop(packs []string, loose []Hash) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	note := filepath.Join("info", droppingName)
-	file, err := s.files.Create(filepath.Join("objects", note))
-	if err == nil {
-		err = errors.Join(file.Close(), syncFile(filepath.Join(s.dir, "info")))
-	}
+	disk := s.onDisk()
+	err := disk.replace(droppingName, []byte("objects are being removed\n"))
 	if err != nil {
 		return err
 	}
-	err = s.objects.Close()
-	changed := map[string]bool{"pack": true}
+	s.mu.Lock()
+	s.packs.close()
+	s.mu.Unlock()
+	changed := map[string]bool{packDir: true}
 	for _, pack := range packs {
-		err = errors.Join(err, s.remove(filepath.Join("pack", pack)), s.remove(filepath.Join("pack", indexName(pack))))
+		removeErr := disk.files.Remove(filepath.Join(packDir, pack))
+		if removeErr == nil {
+			removeErr = disk.files.Remove(filepath.Join(packDir, indexName(pack)))
+		}
+		err = errors.Join(err, removeErr)
 	}
 	for _, hash := range loose {
-		err = errors.Join(err, s.remove(loosePath(hash)))
-		changed[filepath.Dir(loosePath(hash))] = true
+		err = errors.Join(err, disk.files.Remove(looseName(hash)))
+		changed[filepath.Dir(looseName(hash))] = true
 	}
 	for dir := range changed {
-		err = errors.Join(err, syncFile(filepath.Join(s.dir, dir)))
+		err = errors.Join(err, disk.syncDir(dir))
 	}
-	s.objects = newObjects(s.files)
-	s.packs = s.listPacks()
+	s.refresh()
 	s.forget()
 	if err != nil {
 		return err
 	}
-	return s.remove(note)
+	return disk.files.Remove(droppingName)
 }
 
 // dropping says that a removal has begun and did not come to its end. What the refs reach is whole, and nothing else is certain.
 func (s *store) dropping() bool {
-	_, err := os.Lstat(filepath.Join(s.dir, "info", droppingName))
+	_, err := os.Lstat(filepath.Join(s.disk.root, droppingName))
 	return err == nil
 }

@@ -5,22 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/go-git/go-billy/v5"
 	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/gofrs/flock"
+	"golang.org/x/sync/semaphore"
 )
 
 const (
 	lockName = "furrow.lock"
 	useName  = "furrow.use"
 )
-
-// Objects reads objects by their hashes, and builds new ones.
-type Objects struct{ store *store }
 
 // DB is an object database with its branches.
 type DB struct {
@@ -30,20 +31,31 @@ type DB struct {
 
 	dir    string
 	copyOf string
-	// use is held, shared, while somebody needs what the refs may not reach.
-	use *flock.Flock
+	// users are those who need what the refs may not reach, and everybody at once is a collection that removes.
+	users, collecting *semaphore.Weighted
+	// processes is held by the process that has the database open; for a copy, shared while the process has users.
+	processes *flock.Flock
+	mu        sync.Mutex
+	counted   int // users, of a copy
 }
+
+const everybody = math.MaxInt64
 
 // Options of a database.
 type Options struct {
 	// CopyOf names the repository that the database is a copy of, if it is one. Since a copy can be filled again, one that is
-	// broken, or of another repository, is emptied where another database fails.
+	// broken, or of another repository, is emptied where another database fails. Several processes may open a copy.
 	CopyOf string
+	// Durable has a file written to the disk before anything refers to it: what has returned is there after a power failure.
+	Durable bool
 	// Limits say when a collection is due; UsualLimits where they are zero.
 	Limits Limits
+	// Files wraps the files that the database writes, if it is given. Tests have them fail.
+	Files func(Files) Files
 }
 
-// Open opens the database in dir, and creates it if dir is absent or empty. A directory with anything else in it is refused.
+// Open opens the database in dir, and creates it if dir is absent or empty. A directory with anything else in it is refused, and so is a
+// database, but for a copy, that is open already.
 func Open(dir string, options Options) (*DB, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -55,84 +67,170 @@ func Open(dir string, options Options) (*DB, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	db := &DB{dir: dir, copyOf: options.CopyOf, Limits: options.Limits}
+	db := &DB{
+		dir: dir, copyOf: options.CopyOf, Limits: options.Limits, users: semaphore.NewWeighted(everybody), collecting: semaphore.NewWeighted(1),
+		processes: flock.New(filepath.Join(dir, useName), flock.SetPermissions(0o644)),
+	}
 	if db.Limits == (Limits{}) {
 		db.Limits = UsualLimits
 	}
-	db.use = flock.New(filepath.Join(dir, useName), flock.SetPermissions(0o644))
-	if err := db.Use(context.Background()); err != nil {
-		return nil, err
+	disk := disk{dir, osFiles(dir), options.Durable}
+	if options.Files != nil {
+		disk.files = options.Files(disk.files)
 	}
-	unlock, err := db.Lock(context.Background())
-	if err != nil {
-		return nil, errors.Join(err, db.use.Close())
-	}
-	defer unlock()
-	if err := db.prepare(); err != nil {
-		return nil, errors.Join(err, db.use.Close())
+	if err := db.open(disk); err != nil {
+		return nil, errors.Join(err, db.processes.Close())
 	}
 	return db, nil
 }
 
-// prepare makes the database's files. A copy is emptied first if it is broken or of another repository.
-func (db *DB) prepare() error {
-	of, marked := readMark(db.dir)
-	if marked && of != db.copyOf {
-		if err := wipe(db.dir); err != nil {
-			return err
+func (db *DB) open(disk disk) error {
+	if db.copyOf == "" {
+		if alone, err := db.processes.TryLock(); !alone || err != nil {
+			return errors.Join(fmt.Errorf("the object database %s is open already: close it there first", db.dir), err)
 		}
 	}
-	if err := writeLayout(db.dir, db.copyOf); err != nil {
+	release, err := db.Use(context.Background())
+	if err != nil {
 		return err
+	}
+	interrupted, err := db.prepare(disk)
+	release()
+	if interrupted {
+		err = db.Collect(context.Background())
+	}
+	return err
+}
+
+// prepare makes the database's files. A copy is emptied first if it is broken or of another repository.
+func (db *DB) prepare(disk disk) (interrupted bool, err error) {
+	unlock, err := db.Lock(context.Background())
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	if of, marked := readMark(db.dir); marked && of != db.copyOf {
+		if err := wipe(db.dir); err != nil {
+			return false, err
+		}
+	}
+	if err := writeLayout(disk, db.copyOf); err != nil {
+		return false, err
 	}
 	remedy := "restore " + db.dir + " from a backup"
 	if db.copyOf != "" {
 		remedy = "opening the mirror again, or removing " + db.dir + ", fills it anew"
 	}
-	db.Objects = &Objects{openStore(osfs.New(db.dir), remedy)}
-	err := db.check()
-	if err != nil && db.copyOf != "" {
-		return db.Empty()
+	db.Objects = &Objects{store: openStore(disk, remedy)}
+	switch err := db.check(); {
+	case db.copyOf == "":
+		return db.Interrupted(), errors.Join(err, refuseLooseRefs(db.dir))
+	case err != nil, db.Interrupted():
+		return false, db.Empty()
 	}
-	return err
+	return false, nil
 }
 
-// check fails unless every ref can be read, down to its root tree, and all that is there is whole.
+// check fails unless every ref can be read, down to its root tree.
 func (db *DB) check() error {
-	if db.Interrupted() {
-		return errors.New("a collection was interrupted")
-	}
 	refs, err := db.Refs()
 	if err != nil {
 		return err
 	}
-	for _, hash := range refs {
+	for name, hash := range refs {
 		commit, err := db.Commit(hash)
-		if err != nil {
-			return err
+		if err == nil {
+			_, err = db.tree(commit.Tree)
 		}
-		if _, err := db.store.tree(commit.Tree); err != nil {
-			return err
+		if err != nil {
+			return fmt.Errorf("branch %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// Close lets go of open files. What was written stays.
-func (db *DB) Close() error { return errors.Join(db.use.Close(), db.store.close()) }
-
-// Use marks the database as in use, so that no process removes what the refs do not reach, until Release. It is in use when it is opened.
-func (db *DB) Use(ctx context.Context) error {
-	if db.use.RLocked() {
-		return nil
-	}
-	const pause = 20 * time.Millisecond
-	_, err := db.use.TryRLockContext(ctx, pause)
-	return err
+// refuseLooseRefs fails if Git has moved a branch, since that hides the branches that this package writes.
+func refuseLooseRefs(dir string) error {
+	return filepath.WalkDir(filepath.Join(dir, "refs"), func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			err = fmt.Errorf("%s was written by another program: run git -C %s pack-refs --all --prune", path, dir)
+		}
+		return err
+	})
 }
 
-// Release ends what Use began.
-func (db *DB) Release() error { return db.use.Unlock() }
+// Close lets go of open files. What was written stays.
+func (db *DB) Close() error {
+	db.store.close()
+	return db.processes.Close()
+}
+
+// Use has nothing removed that the refs do not reach, until it is released.
+func (db *DB) Use(ctx context.Context) (release func(), err error) {
+	if err := db.users.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	if db.copyOf == "" {
+		return func() { db.users.Release(1) }, nil
+	}
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.counted == 0 {
+		if _, err := db.processes.TryRLockContext(ctx, lockPause); err != nil {
+			db.users.Release(1)
+			return nil, err
+		}
+	}
+	db.counted++
+	return db.unuse, nil
+}
+
+// lockPause is between two tries to take a lock that another process has.
+const lockPause = 20 * time.Millisecond
+
+func (db *DB) unuse() {
+	db.mu.Lock()
+	if db.counted--; db.counted == 0 {
+		_ = db.processes.Unlock()
+	}
+	db.mu.Unlock()
+	db.users.Release(1)
+}
+
+// alone waits until nobody uses the database.
+func (db *DB) alone(ctx context.Context) (release func(), err error) {
+	if err := db.users.Acquire(ctx, everybody); err != nil {
+		return nil, err
+	}
+	if db.copyOf == "" {
+		return db.admit, nil
+	}
+	if _, err := db.processes.TryLockContext(ctx, lockPause); err != nil {
+		db.users.Release(everybody)
+		return nil, err
+	}
+	return db.admit, nil
+}
+
+// tryAlone is alone for a copy, unless somebody uses it.
+func (db *DB) tryAlone() (release func(), ok bool, err error) {
+	if !db.users.TryAcquire(everybody) {
+		return nil, false, nil
+	}
+	if ok, err := db.processes.TryLock(); !ok || err != nil {
+		db.users.Release(everybody)
+		return nil, false, err
+	}
+	return db.admit, true, nil
+}
+
+// admit lets others use the database again.
+func (db *DB) admit() {
+	if db.copyOf != "" {
+		_ = db.processes.Unlock()
+	}
+	db.users.Release(everybody)
+}
 
 // Lock takes the directory's lock, which orders moves of refs, and downloads into a copy, among goroutines and processes.
 func (db *DB) Lock(ctx context.Context) (unlock func(), err error) {
@@ -162,29 +260,25 @@ func release(file billy.File) {
 	_ = file.Close()
 }
 
-// Empty makes the database one that never held anything. The refs go before the objects that they need.
+// Empty makes a copy one that never held anything. The refs go before the objects that they need.
 func (db *DB) Empty() error {
-	if err := db.store.close(); err != nil {
-		return err
-	}
+	db.store.close()
 	if err := wipe(db.dir); err != nil {
 		return err
 	}
-	if err := writeLayout(db.dir, db.copyOf); err != nil {
+	if err := writeLayout(db.store.disk, db.copyOf); err != nil {
 		return err
 	}
-	db.store.reset()
+	db.store.refresh()
+	db.store.forget()
 	return nil
 }
 
 // Interrupted says that a removal has begun and did not come to its end. What the refs reach is whole, and nothing else is certain.
 func (db *DB) Interrupted() bool { return db.store.dropping() }
 
-// OnFiles has the database work on a file system around its own, for tests of what fails.
-func (db *DB) OnFiles(wrap func(billy.Filesystem) billy.Filesystem) {
-	db.store.files = wrap(db.store.files)
-	db.store.objects = newObjects(db.store.files)
-}
+// OnFiles has the database write to files around its own, for tests of what fails.
+func (db *DB) OnFiles(wrap func(Files) Files) { db.store.disk.files = wrap(db.store.disk.files) }
 
 // Contents says what a pack holds.
 type Contents int
@@ -194,13 +288,13 @@ const (
 	Some Contents = iota
 	// Complete is a pack of all that its objects reach.
 	Complete
-	// Files is a pack of blobs that trees elsewhere already name.
-	Files
+	// Blobs is a pack of blobs that trees elsewhere already name.
+	Blobs
 )
 
 // AddPack streams a pack from elsewhere into the database. The caller holds the lock.
 func (db *DB) AddPack(pack io.Reader, contents Contents) error {
-	if contents == Files {
+	if contents == Blobs {
 		if known := db.store.settled(); !known.Partial {
 			known.Partial = true
 			if err := db.store.settle(known); err != nil {
@@ -208,23 +302,13 @@ func (db *DB) AddPack(pack io.Reader, contents Contents) error {
 			}
 		}
 	}
-	before := db.store.listPacks()
-	if err := db.store.savePack(pack); err != nil {
-		return err
+	if db.copyOf != "" { // where nobody else writes a pack without the lock
+		db.store.removeUnfinished()
+		defer db.store.removeUnfinished()
 	}
-	if added := without(db.store.listPacks(), before); contents == Complete && len(added) == 1 {
-		_ = db.store.settle(settled{Packs: added}) // without this note, the next collection takes longer
+	name, err := db.store.savePack(pack)
+	if err == nil && name != "" && contents == Complete {
+		_ = db.store.settle(settled{Packs: []string{name}}) // without this note, the next collection takes longer
 	}
-	return nil
+	return err
 }
-
-// EncodePack makes a pack of objects, each once. With thin, trees go as differences from trees that the receiver has.
-func (o *Objects) EncodePack(objects []Hash, thin bool) (io.Reader, error) {
-	return o.store.encodePack(objects, thin)
-}
-
-// Has says that the object is here. It does not see packs that another process has brought; see Refresh.
-func (o *Objects) Has(hash Hash) bool { return o.store.has(hash) }
-
-// Refresh takes up the packs of other processes, and says whether there were any.
-func (o *Objects) Refresh() bool { return o.store.refresh() }

@@ -20,7 +20,7 @@ func (o *Objects) FS(ctx context.Context, commit Hash, blob func(context.Context
 	if err != nil {
 		return nil, err
 	}
-	if _, err := o.store.tree(info.Tree); err != nil {
+	if _, err := o.tree(info.Tree); err != nil {
 		return nil, err
 	}
 	return &treeFS{objects: o, blob: blob, ctx: ctx, root: info.Tree}, nil
@@ -135,7 +135,7 @@ func (f *treeFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	if found.entry.Mode != ModeDir {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errors.New("is not a directory")}
 	}
-	t, err := f.objects.store.tree(found.entry.Hash)
+	t, err := f.objects.tree(found.entry.Hash)
 	if err != nil {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
 	}
@@ -180,7 +180,7 @@ func (n fileNode) Size() int64 {
 }
 
 func (n fileNode) blobSize() int64 {
-	if size, err := n.fs.objects.store.size(n.entry.Hash); err == nil {
+	if size, err := n.fs.objects.size(n.entry.Hash); err == nil {
 		return size
 	}
 	content, err := n.fs.blob(n.fs.ctx, n.entry.Hash)

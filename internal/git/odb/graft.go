@@ -63,7 +63,7 @@ func (o *Objects) WriteTree(files map[string][]byte) (Tree, error) {
 	edits := make([]Edit, 0, len(files))
 	objects := newObjectList()
 	for _, path := range slices.Sorted(maps.Keys(files)) {
-		hash, err := o.store.put(plumbing.BlobObject, files[path])
+		hash, err := o.put(plumbing.BlobObject, files[path])
 		if err != nil {
 			return Tree{}, err
 		}
@@ -148,7 +148,7 @@ func (o *Objects) CommitTree(tree Hash, parents []Hash, meta CommitMeta) (Hash, 
 	if err := commit.Encode(&encoded); err != nil {
 		return Hash{}, err
 	}
-	return o.store.put(plumbing.CommitObject, contentOf(&encoded))
+	return o.put(plumbing.CommitObject, contentOf(&encoded))
 }
 
 func contentOf(o *plumbing.MemoryObject) []byte {
@@ -199,13 +199,13 @@ func (o *Objects) collectNew(e Entry, known []Hash, objects *objectList) error {
 	if e.Mode != ModeDir {
 		return nil
 	}
-	t, err := o.store.tree(e.Hash)
+	t, err := o.tree(e.Hash)
 	if err != nil {
 		return err
 	}
 	var others []*tree
 	for _, hash := range known {
-		if other, err := o.store.tree(hash); err == nil {
+		if other, err := o.tree(hash); err == nil {
 			others = append(others, other)
 		}
 	}
@@ -275,7 +275,7 @@ func (o *Objects) rewrite(old Hash, n *node, path string, objects *objectList) (
 	before := &tree{}
 	if !old.IsZero() {
 		var err error
-		if before, err = o.store.tree(old); err != nil {
+		if before, err = o.tree(old); err != nil {
 			return Hash{}, err
 		}
 	}
@@ -350,12 +350,9 @@ func merge(before []treeEntry, edited map[string]*node, puts []treeEntry) []tree
 // putTree writes a tree, and keeps how it differs from the one before for the next push.
 func (o *Objects) putTree(entries []treeEntry, old Hash, before *tree, objects *objectList) (Hash, error) {
 	raw := encodeTree(entries)
-	hash := hashOf(plumbing.TreeObject, raw)
-	if hash == old {
-		return old, nil
-	}
-	if _, err := o.store.put(plumbing.TreeObject, raw); err != nil {
-		return Hash{}, err
+	hash, err := o.put(plumbing.TreeObject, raw)
+	if err != nil || hash == old {
+		return hash, err
 	}
 	if !old.IsZero() {
 		o.store.keepDelta(hash, old, before.raw, string(raw))
@@ -365,7 +362,7 @@ func (o *Objects) putTree(entries []treeEntry, old Hash, before *tree, objects *
 }
 
 func (o *Objects) emptyTree(objects *objectList) (Hash, error) {
-	hash, err := o.store.put(plumbing.TreeObject, nil)
+	hash, err := o.put(plumbing.TreeObject, nil)
 	objects.add(hash)
 	return hash, err
 }

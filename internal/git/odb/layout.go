@@ -59,7 +59,7 @@ func readMark(dir string) (copyOf string, marked bool) {
 }
 
 // writeLayout makes the files of a bare repository. The configuration comes first: it marks the directory as ours.
-func writeLayout(dir, copyOf string) error {
+func writeLayout(disk disk, copyOf string) error {
 	cfg := config.New()
 	cfg.SetOption("core", config.NoSubsection, "repositoryformatversion", "0")
 	cfg.SetOption("core", config.NoSubsection, "bare", "true")
@@ -68,18 +68,18 @@ func writeLayout(dir, copyOf string) error {
 	if err := config.NewEncoder(&text).Encode(cfg); err != nil {
 		return err
 	}
-	if err := writeFile(filepath.Join(dir, configName), text.Bytes()); err != nil {
+	if err := disk.replace(configName, text.Bytes()); err != nil {
 		return err
 	}
 	for _, sub := range []string{"objects/info", "objects/pack", "refs/heads"} {
-		if err := os.MkdirAll(filepath.Join(dir, filepath.FromSlash(sub)), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Join(disk.root, filepath.FromSlash(sub)), 0o755); err != nil {
 			return err
 		}
 	}
-	if err := os.RemoveAll(filepath.Join(dir, removed)); err != nil {
+	if err := os.RemoveAll(filepath.Join(disk.root, removed)); err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/main\n"))
+	return disk.replace("HEAD", []byte("ref: refs/heads/main\n"))
 }
 
 // removed is what the objects are called while they are removed.
@@ -101,25 +101,4 @@ func wipe(dir string) error {
 		}
 	}
 	return nil
-}
-
-// writeFile replaces path as a whole, or leaves it as it was.
-func writeFile(path string, content []byte) (err error) {
-	if old, readErr := os.ReadFile(path); readErr == nil && bytes.Equal(old, content) {
-		return nil
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), "tmp_")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(tmp.Name())
-		}
-	}()
-	_, err = tmp.Write(content)
-	if err = errors.Join(err, tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
 }

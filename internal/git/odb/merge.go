@@ -108,7 +108,7 @@ func (o *Objects) directory(e Entry) (*tree, error) {
 	if e == (Entry{}) {
 		return &tree{}, nil
 	}
-	return o.store.tree(e.Hash)
+	return o.tree(e.Hash)
 }
 
 // differences compares two directories, which may be nothing, with the help of the cache: the directories of a thousand proposals are

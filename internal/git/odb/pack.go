@@ -1,16 +1,24 @@
 package odb
 
 import (
+	"bufio"
 	"bytes"
 	"compress/zlib"
 	"crypto/sha1" // a pack's checksum is SHA-1.
 	"encoding/binary"
+	"hash"
+	"hash/crc32"
 	"io"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 )
 
-// delta tells how an object differs from one that the server has.
+// mostDepth bounds the deltas that lead to an object, as Git does.
+const mostDepth = 50
+
+// delta says how an object differs from another.
 type delta struct {
 	base Hash
 	ops  []byte
@@ -39,7 +47,7 @@ func (s *store) deltaOf(hash Hash) (delta, bool) {
 }
 
 // deltaOps writes after as: what it begins with in common with before, the difference, what it ends with in common with before.
-func deltaOps(before, after string) []byte {
+func deltaOps[T string | []byte](before, after T) []byte {
 	prefix := 0
 	for prefix < len(before) && prefix < len(after) && before[prefix] == after[prefix] {
 		prefix++
@@ -51,7 +59,7 @@ func deltaOps(before, after string) []byte {
 	ops := binary.AppendUvarint(nil, uint64(len(before)))
 	ops = binary.AppendUvarint(ops, uint64(len(after)))
 	ops = appendCopy(ops, 0, prefix)
-	for middle := after[prefix : len(after)-suffix]; middle != ""; {
+	for middle := after[prefix : len(after)-suffix]; len(middle) > 0; {
 		n := min(len(middle), 127)
 		ops = append(append(ops, byte(n)), middle[:n]...)
 		middle = middle[n:]
@@ -82,69 +90,232 @@ func appendCopy(ops []byte, offset, size int) []byte {
 	return ops
 }
 
-// packWriter writes a pack, entry by entry.
+// packWriter writes a pack, entry by entry, and indexes it.
 type packWriter struct {
-	out  io.Writer
-	zlib *zlib.Writer
-	err  error
+	out   io.Writer
+	sum   hash.Hash
+	crc   hash.Hash32
+	zlib  *zlib.Writer
+	size  int64
+	err   error
+	index idxfile.Writer
+	// written has the objects of this pack, from which later ones may differ.
+	written map[Hash]written
 }
 
-// encodePack makes a pack of objects, each once. With thin, trees go as differences from trees that the server has.
-func (s *store) encodePack(objects []Hash, thin bool) (*bytes.Buffer, error) {
+// written is where an object begins in a pack, and how many deltas lead to it.
+type written struct {
+	offset int64
+	depth  int
+}
+
+// newPackWriter begins a pack of so many objects.
+func newPackWriter(out io.Writer, objects, level int) *packWriter {
+	w := &packWriter{out: out, sum: sha1.New(), crc: crc32.NewIEEE(), written: make(map[Hash]written, objects)}
+	w.zlib, w.err = zlib.NewWriterLevel(io.Discard, level)
+	_ = w.index.OnHeader(uint32(objects))
+	_, _ = w.Write(binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), uint32(objects)))
+	return w
+}
+
+// Write adds to the pack. The first failure stays.
+func (w *packWriter) Write(p []byte) (int, error) {
+	if w.err == nil {
+		_, w.err = w.out.Write(p)
+	}
+	_, _ = w.sum.Write(p)
+	_, _ = w.crc.Write(p)
+	w.size += int64(len(p))
+	return len(p), w.err
+}
+
+// object writes an object as a whole.
+func (w *packWriter) object(hash Hash, object encoded) {
+	w.entry(hash, object.typ, nil, object.content, 0)
+}
+
+// thinDelta writes how an object differs from one that the receiver has.
+func (w *packWriter) thinDelta(hash Hash, d delta) {
+	w.entry(hash, plumbing.REFDeltaObject, d.base[:], d.ops, 0)
+}
+
+// delta writes how an object differs from one of the same pack, if that is not too far from a whole one.
+func (w *packWriter) delta(hash Hash, d delta) (ok bool) {
+	base, ok := w.written[d.base]
+	if !ok || base.depth >= mostDepth {
+		return false
+	}
+	w.entry(hash, plumbing.OFSDeltaObject, distance(w.size-base.offset), d.ops, base.depth+1)
+	return true
+}
+
+// distance encodes how far before an entry its base begins.
+func distance(n int64) []byte {
+	out := []byte{byte(n & 0x7f)}
+	for n >>= 7; n > 0; n >>= 7 {
+		n--
+		out = append([]byte{0x80 | byte(n&0x7f)}, out...)
+	}
+	return out
+}
+
+func (w *packWriter) entry(hash Hash, typ plumbing.ObjectType, base, content []byte, depth int) {
+	offset, size := w.size, len(content)
+	w.crc.Reset()
+	header := []byte{byte(typ)<<4 | byte(size&0x0f)}
+	for size >>= 4; size > 0; size >>= 7 {
+		header[len(header)-1] |= 0x80
+		header = append(header, byte(size&0x7f))
+	}
+	_, _ = w.Write(append(header, base...))
+	w.zlib.Reset(w)
+	_, _ = w.zlib.Write(content)
+	if err := w.zlib.Close(); w.err == nil {
+		w.err = err
+	}
+	w.index.Add(plumbing.Hash(hash), uint64(offset), w.crc.Sum32())
+	w.written[hash] = written{offset, depth}
+}
+
+// finish ends the pack, and gives its checksum and its index.
+func (w *packWriter) finish() (Hash, *idxfile.MemoryIndex, error) {
+	checksum := Hash(w.sum.Sum(nil))
+	_, _ = w.Write(checksum[:])
+	if w.err != nil {
+		return Hash{}, nil, w.err
+	}
+	if err := w.index.OnFooter(plumbing.Hash(checksum)); err != nil {
+		return Hash{}, nil, err
+	}
+	index, err := w.index.Index()
+	return checksum, index, err
+}
+
+// encodePack makes a pack of objects, each once, to be sent.
+func (o *Objects) encodePack(objects []Hash, thin bool) (*bytes.Buffer, error) {
 	unique := newObjectList()
 	for _, hash := range objects {
 		unique.add(hash)
 	}
 	var buf bytes.Buffer
-	_, err := s.streamPack(&buf, unique.list, thin)
+	w := newPackWriter(&buf, len(unique.list), zlib.DefaultCompression)
+	for _, hash := range unique.list {
+		if d, ok := o.store.deltaOf(hash); ok && thin {
+			w.thinDelta(hash, d)
+			continue
+		}
+		typ, content, err := o.read(hash)
+		if err != nil {
+			return nil, err
+		}
+		w.object(hash, encoded{typ, content})
+	}
+	_, _, err := w.finish()
 	return &buf, err
 }
 
-// streamPack writes a pack, with one object in memory at a time, and gives its checksum.
-func (s *store) streamPack(out io.Writer, objects []Hash, thin bool) (Hash, error) {
-	sum := sha1.New()
-	w := packWriter{out: io.MultiWriter(out, sum), zlib: zlib.NewWriter(io.Discard)}
-	w.write(binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), uint32(len(objects))))
-	for _, hash := range objects {
-		if d, ok := s.deltaOf(hash); ok && thin {
-			w.entry(plumbing.REFDeltaObject, d.base[:], d.ops)
+// writePack writes a pack of so many objects, and takes it up. The index has its name before the pack has, and nobody reads an index
+// without its pack.
+func (s *store) writePack(disk disk, objects, level int, fill func(*packWriter) error) (name string, err error) {
+	var index *idxfile.MemoryIndex
+	err = disk.create(packDir, "tmp_pack_", func(file io.Writer) (string, error) {
+		buffered := bufio.NewWriterSize(file, 64<<10)
+		w := newPackWriter(buffered, objects, level)
+		if err := fill(w); err != nil {
+			return "", err
+		}
+		var checksum Hash
+		if checksum, index, err = w.finish(); err != nil {
+			return "", err
+		}
+		if err := buffered.Flush(); err != nil {
+			return "", err
+		}
+		name = packName(checksum)
+		return name, disk.create(packDir, "tmp_idx_", func(file io.Writer) (string, error) {
+			buffered := bufio.NewWriterSize(file, 64<<10)
+			_, err := idxfile.NewEncoder(buffered).Encode(index)
+			if err == nil {
+				err = buffered.Flush()
+			}
+			return indexName(name), err
+		})
+	})
+	if err == nil {
+		err = disk.syncDir(packDir)
+	}
+	if err != nil {
+		return "", err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.packs.add(name, index)
+	return name, nil
+}
+
+const (
+	// headDepth bounds the deltas that lead to the first of a list of versions, so that there is room for the others.
+	headDepth = 10
+	// mostHeads is with how many others such a first one is compared.
+	mostHeads = 4
+)
+
+// versions writes lists of objects that are likely much alike, such as a file in commit after commit: each as its difference from the
+// one before, and the first as its difference from that of another list, such as of the file beside it, if that is small.
+type versions struct {
+	pack *packWriter
+	// heads are the first objects of the last lists.
+	heads []version
+	// before is the last object that was written, and anchor the last one at which a chain of deltas began.
+	before, anchor version
+}
+
+type version struct {
+	hash Hash
+	encoded
+}
+
+// write writes the next of a list.
+func (v *versions) write(next version, first bool) {
+	switch {
+	case first:
+		v.writeFrom(next, headDepth, v.heads...)
+		v.heads = append(v.heads, next)[max(0, len(v.heads)+1-mostHeads):]
+		v.anchor = next
+	case v.pack.written[v.before.hash].depth < mostDepth:
+		v.writeFrom(next, mostDepth, v.before)
+	default:
+		v.writeFrom(next, mostDepth, v.anchor)
+		v.anchor = next
+	}
+	v.before = next
+}
+
+// writeFrom writes an object as its difference from the base from which it differs least, or as a whole.
+func (v *versions) writeFrom(next version, depth int, bases ...version) {
+	var best delta
+	most := len(next.content) * 3 / 4
+	for _, base := range bases {
+		if base.typ != next.typ || v.pack.written[base.hash].depth >= depth {
 			continue
 		}
-		typ, content, err := s.read(hash)
-		if err != nil {
-			return Hash{}, err
-		}
-		w.entry(typ, nil, content)
-		if w.err != nil {
-			return Hash{}, w.err
+		if ops := smallDelta(base.content, next.content); len(ops) < most {
+			best, most = delta{base.hash, ops}, len(ops)
 		}
 	}
-	checksum := Hash(sum.Sum(nil))
-	w.write(checksum[:])
-	return checksum, w.err
-}
-
-func (w *packWriter) write(p []byte) {
-	if w.err == nil {
-		_, w.err = w.out.Write(p)
+	if best.ops == nil || !v.pack.delta(next.hash, best) {
+		v.pack.object(next.hash, next.encoded)
 	}
 }
 
-func (w *packWriter) entry(typ plumbing.ObjectType, base, content []byte) {
-	size := len(content)
-	first := byte(typ)<<4 | byte(size&0x0f)
-	header := []byte{first}
-	for size >>= 4; size > 0; size >>= 7 {
-		header[len(header)-1] |= 0x80
-		header = append(header, byte(size&0x7f))
+// smallDelta finds how after differs from before. One change is found fast; several are searched for.
+func smallDelta(before, after []byte) []byte {
+	const small = 64
+	ops := deltaOps(before, after)
+	if len(ops) > small {
+		if searched := packfile.DiffDelta(before, after); len(searched) < len(ops) {
+			ops = searched
+		}
 	}
-	w.write(append(header, base...))
-	w.zlib.Reset(w.out)
-	_, err := w.zlib.Write(content)
-	if closeErr := w.zlib.Close(); err == nil {
-		err = closeErr
-	}
-	if w.err == nil {
-		w.err = err
-	}
+	return ops
 }

@@ -47,7 +47,7 @@ func (o *Objects) Commit(hash Hash) (CommitInfo, error) {
 }
 
 func (o *Objects) readCommit(hash Hash) (CommitInfo, error) {
-	typ, content, err := o.store.read(hash)
+	typ, content, err := o.read(hash)
 	if err != nil {
 		return CommitInfo{}, err
 	}
@@ -109,7 +109,7 @@ func (o *Objects) lookup(root Hash, name string) (Entry, bool, error) {
 		if at.Mode != ModeDir {
 			return Entry{}, false, nil
 		}
-		t, err := o.store.tree(at.Hash)
+		t, err := o.tree(at.Hash)
 		if err != nil {
 			return Entry{}, false, fmt.Errorf("look up %s: %w", name, err)
 		}

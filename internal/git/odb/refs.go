@@ -2,6 +2,8 @@ package odb
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -90,5 +92,95 @@ func (db *DB) SetRefs(refs Refs) error {
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
 		fmt.Fprintf(&text, "%s %s%s\n", refs[name], HeadsPrefix, name)
 	}
-	return writeFile(filepath.Join(db.dir, packedRefsName), text.Bytes())
+	return db.store.disk.replace(packedRefsName, text.Bytes())
+}
+
+// Move moves one branch.
+type Move struct {
+	// Ref is the branch, without refs/heads/.
+	Ref string
+	// Old is where the branch must be; zero: it must not exist.
+	Old Hash
+	// New is where the branch shall be; zero: delete it.
+	New Hash
+}
+
+// Update moves branches: all of them, or none if one is not at Old, which IsStale reports. Every New must be a commit of the database.
+func (db *DB) Update(ctx context.Context, moves ...Move) error {
+	unlock, err := db.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	refs, err := db.Refs()
+	if err != nil {
+		return err
+	}
+	if refs, err = refs.after(moves); err != nil {
+		return err
+	}
+	for _, m := range moves {
+		if m.New.IsZero() {
+			continue
+		}
+		if !db.Has(m.New) {
+			return unknown(m.New, lacking)
+		}
+		if _, err := db.Commit(m.New); err != nil {
+			return err
+		}
+	}
+	return db.SetRefs(refs)
+}
+
+// after gives the branches as moves leave them.
+func (r Refs) after(moves []Move) (Refs, error) {
+	after, stale, moved := maps.Clone(r), &StaleError{}, map[string]bool{}
+	for _, m := range moves {
+		if err := CheckRef(m.Ref); err != nil {
+			return nil, err
+		}
+		if moved[m.Ref] {
+			return nil, fmt.Errorf("branch %s is moved twice at once", m.Ref)
+		}
+		moved[m.Ref] = true
+		if r[m.Ref] != m.Old {
+			stale.Refs = append(stale.Refs, m.Ref)
+		}
+		if m.New.IsZero() {
+			delete(after, m.Ref)
+		} else {
+			after[m.Ref] = m.New
+		}
+	}
+	if len(stale.Refs) > 0 {
+		return nil, stale
+	}
+	return after, after.nested()
+}
+
+// nested fails if a branch is a directory of others, which Git does not allow.
+func (r Refs) nested() error {
+	for name := range r {
+		for i, c := range []byte(name) {
+			if _, taken := r[name[:i]]; taken && c == '/' {
+				return fmt.Errorf("branches %s and %s cannot exist at the same time: delete one of them", name[:i], name)
+			}
+		}
+	}
+	return nil
+}
+
+// StaleError says which branches were not where the caller expected them. Nothing was moved.
+type StaleError struct{ Refs []string }
+
+// Error names the branches.
+func (e *StaleError) Error() string {
+	return "moved by another writer: branch " + strings.Join(e.Refs, ", ")
+}
+
+// IsStale says that another writer has moved a branch: read the branches again and start over.
+func IsStale(err error) bool {
+	var stale *StaleError
+	return errors.As(err, &stale)
 }

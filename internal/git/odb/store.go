@@ -9,21 +9,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
-	"github.com/go-git/go-billy/v5"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
-	"github.com/go-git/go-git/v5/storage/filesystem"
-	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 )
 
 const (
-	objectCacheSize = 4 * cache.MiByte
-	openPacks       = 16
-
 	// The caches below start anew when they are full.
 	treeCacheSize       = 8 << 20
 	infoCacheSize       = 8 << 20
@@ -38,17 +32,15 @@ const (
 // lacking is what an error says of an object that is not here.
 const lacking = "the repository does not have this object"
 
-// store keeps objects in files. Reading goes through go-git, which is not safe for concurrent use, so mu guards it.
+// store keeps objects in files, and decoded ones in caches. An object is known by its content, so no cache is ever wrong, but it may
+// have objects that are gone.
 type store struct {
-	dir string
+	disk disk
 	// remedy is what helps against broken objects.
 	remedy string
-	// files is the database's directory.
-	files billy.Filesystem
 
-	mu      sync.Mutex
-	objects *filesystem.ObjectStorage
-	packs   []string
+	mu    sync.Mutex
+	packs packs
 
 	cacheMu   sync.Mutex
 	trees     map[Hash]*tree
@@ -62,12 +54,11 @@ type store struct {
 	differencesSize int
 }
 
-func openStore(files billy.Filesystem, remedy string) *store {
+func openStore(disk disk, remedy string) *store {
 	s := &store{
+		disk:    disk,
 		remedy:  remedy,
-		dir:     filepath.Join(files.Root(), "objects"),
-		files:   files,
-		objects: newObjects(files),
+		packs:   packs{dir: filepath.Join(disk.root, packDir), bases: cache.NewObjectLRU(objectCacheSize)},
 		trees:   map[Hash]*tree{},
 		infos:   map[Hash]CommitInfo{},
 		commits: map[Hash]commitNode{},
@@ -75,18 +66,8 @@ func openStore(files billy.Filesystem, remedy string) *store {
 
 		differences: map[[2]Hash][]difference{},
 	}
-	s.packs = s.listPacks()
+	s.packs.refresh()
 	return s
-}
-
-// reset forgets the objects that were here.
-func (s *store) reset() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_ = s.objects.Close()
-	s.objects = newObjects(s.files)
-	s.packs = s.listPacks()
-	s.forget()
 }
 
 // forget empties the caches.
@@ -101,34 +82,42 @@ func (s *store) forget() {
 	s.treesSize, s.infosSize, s.differencesSize = 0, 0, 0
 }
 
-func newObjects(files billy.Filesystem) *filesystem.ObjectStorage {
-	options := filesystem.Options{MaxOpenDescriptors: openPacks}
-	return filesystem.NewObjectStorageWithOptions(dotgit.New(files), cache.NewObjectLRU(objectCacheSize), options)
-}
-
-func (s *store) close() error {
+func (s *store) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.objects.Close()
+	s.packs.close()
 }
 
-// has says that the object is here. It does not look for packs that another process has brought; see refresh.
-func (s *store) has(hash Hash) bool {
+// has says that the object is here. It does not see packs that another process has brought; see refresh.
+func (s *store) has(hash Hash) bool { return s.packed(hash) || s.isLoose(hash) }
+
+// kept says that the object is here and, in a durable store, on the disk. Somebody may be about to write a loose one.
+func (s *store) kept(hash Hash) bool { return s.packed(hash) || !s.disk.durable && s.isLoose(hash) }
+
+func (s *store) packed(hash Hash) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.objects.HasEncodedObject(plumbing.Hash(hash)) == nil
+	found, _ := s.packs.find(hash)
+	return found != nil
+}
+
+func (s *store) isLoose(hash Hash) bool {
+	_, err := os.Lstat(s.loosePath(hash))
+	return err == nil
 }
 
 // read gives an object's type and content.
 func (s *store) read(hash Hash) (plumbing.ObjectType, []byte, error) {
+	before := s.changes()
 	typ, content, err := s.readOnce(hash)
-	for err != nil && s.refresh() {
+	for err != nil && (s.refresh() || s.changes() != before) { // a collection may have moved the object
+		before = s.changes()
 		typ, content, err = s.readOnce(hash)
 	}
-	if err == nil {
+	switch {
+	case err == nil:
 		return typ, content, nil
-	}
-	if errors.Is(err, plumbing.ErrObjectNotFound) {
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, plumbing.ErrObjectNotFound):
 		return 0, nil, unknown(hash, lacking)
 	}
 	return 0, nil, corrupt(hash, "the object is broken ("+err.Error()+"); "+s.remedy)
@@ -136,95 +125,42 @@ func (s *store) read(hash Hash) (plumbing.ObjectType, []byte, error) {
 
 func (s *store) readOnce(hash Hash) (plumbing.ObjectType, []byte, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	object, err := s.objects.EncodedObject(plumbing.AnyObject, plumbing.Hash(hash))
-	if err != nil {
-		return 0, nil, err
+	typ, content, packed, packErr := s.packs.read(hash)
+	s.mu.Unlock()
+	if packed && packErr == nil {
+		return typ, content, nil
 	}
-	reader, err := object.Reader()
-	if err != nil {
-		return 0, nil, err
+	typ, content, err := readLoose(s.loosePath(hash))
+	if os.IsNotExist(err) && packErr != nil {
+		err = packErr
 	}
-	content := make([]byte, object.Size())
-	_, err = io.ReadFull(reader, content)
-	return object.Type(), content, errors.Join(err, reader.Close())
+	return typ, content, err
 }
 
 // size gives a blob's size without reading it.
 func (s *store) size(hash Hash) (int64, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.objects.EncodedObjectSize(plumbing.Hash(hash))
+	size, packed, err := s.packs.size(hash)
+	s.mu.Unlock()
+	if packed {
+		return size, err
+	}
+	_, content, err := readLoose(s.loosePath(hash))
+	return int64(len(content)), err
 }
 
 // refresh takes up the packs of other processes, and says whether there were any.
 func (s *store) refresh() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.listPacks()
-	if slices.Equal(now, s.packs) {
-		return false
-	}
-	s.packs = now
-	_ = s.objects.Close() // also of packs that are gone, which take room on the disk until then
-	s.objects = newObjects(s.files)
-	return true
+	return s.packs.refresh()
 }
 
-func (s *store) listPacks() []string {
-	entries, err := os.ReadDir(filepath.Join(s.dir, "pack"))
-	if err != nil {
-		return nil
-	}
-	var packs []string
-	for _, entry := range entries {
-		if strings.HasSuffix(entry.Name(), ".pack") {
-			packs = append(packs, entry.Name())
-		}
-	}
-	return packs
-}
-
-// savePack streams a pack into the store and indexes it. The caller holds the database's lock, so all unfinished packs are its own.
-func (s *store) savePack(pack io.Reader) error {
-	s.removeUnfinished()
-	s.mu.Lock()
-	writer, err := s.objects.PackfileWriter()
-	s.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(writer, pack)
+func (s *store) changes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if closeErr := writer.Close(); err == nil {
-		err = closeErr
-	}
-	s.packs = s.listPacks()
-	if err != nil {
-		s.removeUnfinished()
-	}
-	return err
+	return s.packs.changes
 }
-
-// removeUnfinished removes what is left of packs that were not finished. An index is written before its pack has its name; a broken
-// one would be kept when the same pack is saved again.
-func (s *store) removeUnfinished() {
-	entries, _ := os.ReadDir(filepath.Join(s.dir, "pack"))
-	packs := map[string]bool{}
-	for _, entry := range entries {
-		packs[entry.Name()] = true
-	}
-	for name := range packs {
-		index, isIndex := strings.CutSuffix(name, ".idx")
-		if strings.HasPrefix(name, "tmp_pack_") || isIndex && !packs[index+".pack"] {
-			_ = s.remove(filepath.Join("pack", name))
-		}
-	}
-}
-
-// remove removes a file below objects.
-func (s *store) remove(path string) error { return s.files.Remove(filepath.Join("objects", path)) }
 
 // hashOf computes an object's id.
 func hashOf(typ plumbing.ObjectType, content []byte) Hash {
@@ -239,22 +175,22 @@ func objectHeader(typ plumbing.ObjectType, content []byte) []byte {
 }
 
 // put adds a loose object, unless it is here.
-func (s *store) put(typ plumbing.ObjectType, content []byte) (Hash, error) {
-	hash := hashOf(typ, content)
-	path := filepath.Join(s.dir, loosePath(hash))
-	if _, err := os.Lstat(path); err == nil || s.has(hash) {
-		return hash, nil
+func (s *store) put(hash Hash, typ plumbing.ObjectType, content []byte) error {
+	if s.kept(hash) {
+		return nil
 	}
-	if err := s.writeLoose(path, typ, content); err != nil {
-		return Hash{}, fmt.Errorf("write an object: %w", err)
+	if err := s.writeLoose(hash, typ, content); err != nil {
+		return fmt.Errorf("write an object: %w", err)
 	}
-	return hash, nil
+	return nil
 }
 
-func loosePath(hash Hash) string {
+func looseName(hash Hash) string {
 	hex := hash.String()
-	return filepath.Join(hex[:2], hex[2:])
+	return filepath.Join("objects", hex[:2], hex[2:])
 }
+
+func (s *store) loosePath(hash Hash) string { return filepath.Join(s.disk.root, looseName(hash)) }
 
 // looseWriters compress fast rather than well: trees are mostly hashes, and loose objects stay on this disk.
 var looseWriters = sync.Pool{New: func() any {
@@ -262,7 +198,7 @@ var looseWriters = sync.Pool{New: func() any {
 	return writer
 }}
 
-func (s *store) writeLoose(path string, typ plumbing.ObjectType, content []byte) (err error) {
+func (s *store) writeLoose(hash Hash, typ plumbing.ObjectType, content []byte) (err error) {
 	var packed bytes.Buffer
 	writer := looseWriters.Get().(*zlib.Writer)
 	defer looseWriters.Put(writer)
@@ -272,29 +208,38 @@ func (s *store) writeLoose(path string, typ plumbing.ObjectType, content []byte)
 	if err := writer.Close(); err != nil {
 		return err
 	}
-	tmp, err := s.createTemp(filepath.Dir(path))
+	dir, name := filepath.Split(looseName(hash))
+	err = s.disk.create(dir, "tmp_obj_", func(w io.Writer) (string, error) {
+		_, err := w.Write(packed.Bytes())
+		return name, err
+	})
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(tmp.Name())
-		}
-	}()
-	_, err = tmp.Write(packed.Bytes())
-	if err = errors.Join(err, tmp.Chmod(0o444), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
+	return errors.Join(s.disk.syncDir(dir), s.disk.syncDir("objects"))
 }
 
-func (s *store) createTemp(dir string) (*os.File, error) {
-	tmp, err := os.CreateTemp(dir, "tmp_obj_")
-	if !os.IsNotExist(err) {
-		return tmp, err
+// readLoose reads a loose object.
+func readLoose(path string) (typ plumbing.ObjectType, content []byte, err error) {
+	packed, err := os.ReadFile(path)
+	if err != nil {
+		return 0, nil, err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
+	reader, err := zlib.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return 0, nil, err
 	}
-	return os.CreateTemp(dir, "tmp_obj_")
+	raw, err := io.ReadAll(reader)
+	if err != nil {
+		return 0, nil, err
+	}
+	header, content, _ := bytes.Cut(raw, []byte{0})
+	name, digits, _ := strings.Cut(string(header), " ")
+	if typ, err = plumbing.ParseObjectType(name); err != nil {
+		return 0, nil, err
+	}
+	if size, err := strconv.Atoi(digits); err != nil || size != len(content) {
+		return 0, nil, fmt.Errorf("it has %d bytes, not %q", len(content), digits)
+	}
+	return typ, content, nil
 }

@@ -84,14 +84,15 @@ func encodeTree(entries []treeEntry) []byte {
 }
 
 // tree reads a tree, from the cache where it can.
-func (s *store) tree(hash Hash) (*tree, error) {
+func (o *Objects) tree(hash Hash) (*tree, error) {
+	s := o.store
 	s.cacheMu.Lock()
 	t, ok := s.trees[hash]
 	s.cacheMu.Unlock()
 	if ok {
 		return t, nil
 	}
-	typ, raw, err := s.read(hash)
+	typ, raw, err := o.read(hash)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,88 @@
+package odb
+
+import (
+	"bytes"
+	"io"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// Objects reads objects by their hashes, and builds new ones.
+type Objects struct {
+	store *store
+	// batch holds what is not written yet; nil where each object is written at once.
+	batch *pending
+}
+
+// pending are the objects of a batch, in the order in which they were built.
+type pending struct {
+	mu     sync.Mutex
+	order  []Hash
+	byHash map[Hash]encoded
+}
+
+// encoded is an object as Git stores it.
+type encoded struct {
+	typ     plumbing.ObjectType
+	content []byte
+}
+
+func (p *pending) find(hash Hash) (encoded, bool) {
+	if p == nil {
+		return encoded{}, false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	object, ok := p.byHash[hash]
+	return object, ok
+}
+
+func (p *pending) add(hash Hash, object encoded) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, known := p.byHash[hash]; !known {
+		p.order = append(p.order, hash)
+		p.byHash[hash] = object
+	}
+}
+
+// Has says that the object is here. It does not see packs that another process has brought; see Refresh.
+func (o *Objects) Has(hash Hash) bool {
+	_, ok := o.batch.find(hash)
+	return ok || o.store.has(hash)
+}
+
+// Refresh takes up the packs of other processes, and says whether there were any.
+func (o *Objects) Refresh() bool { return o.store.refresh() }
+
+// EncodePack makes a pack of objects, each once. With thin, trees go as differences from trees that the receiver has.
+func (o *Objects) EncodePack(objects []Hash, thin bool) (io.Reader, error) {
+	return o.encodePack(objects, thin)
+}
+
+func (o *Objects) read(hash Hash) (plumbing.ObjectType, []byte, error) {
+	if object, ok := o.batch.find(hash); ok {
+		return object.typ, object.content, nil
+	}
+	return o.store.read(hash)
+}
+
+func (o *Objects) size(hash Hash) (int64, error) {
+	if object, ok := o.batch.find(hash); ok {
+		return int64(len(object.content)), nil
+	}
+	return o.store.size(hash)
+}
+
+// put adds an object, unless it is here.
+func (o *Objects) put(typ plumbing.ObjectType, content []byte) (Hash, error) {
+	hash := hashOf(typ, content)
+	switch {
+	case o.batch == nil:
+		return hash, o.store.put(hash, typ, content)
+	case !o.store.kept(hash):
+		o.batch.add(hash, encoded{typ, bytes.Clone(content)}) // the caller may change it
+	}
+	return hash, nil
+}
