@@ -12,7 +12,7 @@ CC_FOUND  = $(shell command -v $(firstword $(shell $(GO) env CC)))
 RACE     := $(if $(and $(filter 1,$(shell $(GO) env CGO_ENABLED)),$(CC_FOUND)),-race)
 RACING   := $(if $(RACE),$(GO),$(PLAIN))
 # The packages whose code or tests have goroutines, and those whose tests run on real servers.
-CONCURRENT := ./controllers/... ./internal/cli ./internal/controlplane ./internal/engine ./internal/forge/... ./internal/git/... ./internal/nursery ./internal/probe/... ./internal/render/... ./internal/standalone
+CONCURRENT := ./controllers/... ./internal/cli ./internal/controlplane ./internal/engine ./internal/forge/... ./internal/git/... ./internal/simulator ./internal/probe/... ./internal/render/... ./internal/standalone
 ON_SERVERS := ./internal/forge/gitea ./internal/probe/flux ./test/install ./test/kubectl ./test/scale ./test/e2e
 HARNESS    := ./test/servers ./test/servers/store
 # A file that is there when the tests of the harness have passed as it is now.

@@ -184,10 +184,10 @@ func (d *demoRun) next(ctx context.Context, seen standalone.Seen) error {
 	d.done = true
 	fmt.Fprintln(d.out)
 	statusTable(d.out, &seen.Report.State)
-	for _, c := range d.sim.Nursery().Describe() {
+	for _, c := range d.sim.Simulator().Describe() {
 		fmt.Fprintf(d.out, "Cluster %-8s %s, %s\n", c.Name, c.State, plural(c.Objects, "object"))
 	}
-	for _, r := range d.sim.Nursery().Rejections() {
+	for _, r := range d.sim.Simulator().Rejections() {
 		return manifest.Problem{Reason: v1alpha1.ReasonInternal, Message: fmt.Sprintf("a simulated cluster rejected an object: %s", r)}
 	}
 	fmt.Fprintln(d.out, "Everything is released; no cluster rejected anything.")

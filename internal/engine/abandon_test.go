@@ -79,7 +79,7 @@ func (w *world) mustBeRemoved() {
 
 func TestADeadClusterOfAHubBlocksTheRemovalUntilItIsAbandoned(t *testing.T) {
 	w := planted(t)
-	w.nursery.Silence("edge-1", true)
+	w.simulator.Silence("edge-1", true)
 	w.remove()
 	w.mergingRounds(20)
 	w.mustBe("edge-1/tier-01", "Progressing (Pruning)")
@@ -98,7 +98,7 @@ func TestADeadClusterOfAHubBlocksTheRemovalUntilItIsAbandoned(t *testing.T) {
 
 func TestWhatIsOnADeadClusterOfAHubIsOrphanedBeforeItsTiersGo(t *testing.T) {
 	w := planted(t)
-	w.nursery.Silence("edge-1", true)
+	w.simulator.Silence("edge-1", true)
 	w.abandon("edge-1")
 	if diff := cmp.Diff([]string{layout.AbandonBranch("main", "acme/test", "edge-1")}, marks(w.gitops)); diff != "" {
 		t.Fatalf("the marks (-want +got):\n%s", diff)
@@ -119,7 +119,7 @@ func TestWhatIsOnADeadClusterOfAHubIsOrphanedBeforeItsTiersGo(t *testing.T) {
 				t.Errorf("the removal is proposed over\n%s", w.gitops.files()[file])
 			}
 			if p.Title == "Remove edge on mgmt, tier 01" {
-				if _, there := w.nursery.Object("edge-1", mustID(t, "apps/Deployment/app/web")); !there {
+				if _, there := w.simulator.Object("edge-1", mustID(t, "apps/Deployment/app/web")); !there {
 					t.Error("the Deployment on the abandoned cluster was deleted rather than orphaned")
 				}
 			}
@@ -139,12 +139,12 @@ func TestWhatIsOnADeadClusterOfAHubIsOrphanedBeforeItsTiersGo(t *testing.T) {
 
 func TestARemovalIsNotProposedBeforeTheHubSawTheOrphaning(t *testing.T) {
 	w := planted(t)
-	w.nursery.Silence("edge-1", true)
+	w.simulator.Silence("edge-1", true)
 	w.abandon("edge-1")
 	w.remove()
 	w.pass()
 	w.merge(w.open()[0])
-	if err := w.nursery.Suspend("mgmt", "flux-system", "flux-system", true); err != nil {
+	if err := w.simulator.Suspend("mgmt", "flux-system", "flux-system", true); err != nil {
 		t.Fatal(err)
 	}
 	w.rounds(5)
@@ -152,21 +152,21 @@ func TestARemovalIsNotProposedBeforeTheHubSawTheOrphaning(t *testing.T) {
 	if open := w.open(); len(open) != 0 {
 		t.Errorf("open are %v", open)
 	}
-	if err := w.nursery.Suspend("mgmt", "flux-system", "flux-system", false); err != nil {
+	if err := w.simulator.Suspend("mgmt", "flux-system", "flux-system", false); err != nil {
 		t.Fatal(err)
 	}
 	w.rounds(5)
 	w.mustBe("edge-1/tier-01", "Proposed (RemovalOpen)")
-	w.nursery.Silence("mgmt", true)
+	w.simulator.Silence("mgmt", true)
 	w.rounds(3)
 	w.mustBe("edge-1/tier-01", "Proposed (RemovalOpen)")
-	w.nursery.Silence("mgmt", false)
+	w.simulator.Silence("mgmt", false)
 	w.mustBeRemoved()
 }
 
 func TestAnOpenRemovalIsBroughtUpToDateWhenItsClusterIsAbandoned(t *testing.T) {
 	w := planted(t)
-	w.nursery.Silence("edge-1", true)
+	w.simulator.Silence("edge-1", true)
 	w.remove()
 	w.rounds(2)
 	before := w.open()
@@ -181,14 +181,14 @@ func TestAnOpenRemovalIsBroughtUpToDateWhenItsClusterIsAbandoned(t *testing.T) {
 	if err := w.engine.UndoAbandon(t.Context(), "edge-1"); err != nil {
 		t.Fatal(err)
 	}
-	w.nursery.Silence("edge-1", false)
+	w.simulator.Silence("edge-1", false)
 	w.rounds(2)
 	if open := w.open(); len(open) != 1 || open[0].Title != "Remove edge on edge-1, tier 01" || len(marks(w.gitops)) != 0 {
 		t.Fatalf("open are %v, marks %v", open, marks(w.gitops))
 	}
 	w.merge(w.open()[0])
 	w.rounds(5)
-	if _, there := w.nursery.Object("edge-1", mustID(t, "apps/Deployment/app/web")); there {
+	if _, there := w.simulator.Object("edge-1", mustID(t, "apps/Deployment/app/web")); there {
 		t.Error("the cluster is back, and the Deployment was orphaned")
 	}
 	w.mustBeRemoved()
@@ -196,7 +196,7 @@ func TestAnOpenRemovalIsBroughtUpToDateWhenItsClusterIsAbandoned(t *testing.T) {
 
 func TestAnOrphaningThatAPersonTurnsDownIsAskedForAgain(t *testing.T) {
 	w := planted(t)
-	w.nursery.Silence("edge-1", true)
+	w.simulator.Silence("edge-1", true)
 	w.abandon("edge-1")
 	w.remove()
 	w.pass()
@@ -213,7 +213,7 @@ func TestAnOrphaningThatAPersonTurnsDownIsAskedForAgain(t *testing.T) {
 
 func TestADeadManagementClusterIsAbandonedWithItsCreator(t *testing.T) {
 	w := planted(t)
-	w.nursery.Silence("mgmt", true)
+	w.simulator.Silence("mgmt", true)
 	w.remove()
 	w.mergingRounds(10)
 	w.mustBe("edge-1/tier-01", "Progressing (ClusterSilent)")
@@ -241,7 +241,7 @@ func TestACreatorOnAManagementClusterThatAnswersIsWaitedForAlthoughItWasAbandone
 func TestAbandoningMayBeDisturbed(t *testing.T) {
 	run := func(t *testing.T, f *faults) *world {
 		w := planted(t)
-		w.nursery.Silence("edge-1", true)
+		w.simulator.Silence("edge-1", true)
 		w.abandon("edge-1")
 		w.remove()
 		w.faults = f
@@ -280,7 +280,7 @@ func TestAPlanThatOrphansReachesEveryRepositoryAfterAPushThatFailedOnce(t *testi
 	for _, failing := range []string{"a", "b"} {
 		t.Run(failing, func(t *testing.T) {
 			e, furrow := plantedWeb(t, behindHub(), "far,site-b")
-			e.nursery.Silence("far", true)
+			e.simulator.Silence("far", true)
 			e.plant(seeds{"web": ""})
 			e.rounds(6, furrow)
 			e.mustTell("web", "far tier 01: Progressing (Pruning)")
@@ -350,7 +350,7 @@ func (e *estate) mustBeOrphanedOn(cluster, seed string, objects int) {
 	e.t.Helper()
 	e.pass(e.engine(rival{}))
 	e.mustHave(objects)
-	for at := range plantedOn(e.nursery) {
+	for at := range plantedOn(e.simulator) {
 		if !strings.HasSuffix(at, " on "+cluster) {
 			e.t.Errorf("%s is left", at)
 		}
@@ -373,7 +373,7 @@ func TestAClusterBehindAHubLeavesAndIsAbandoned(t *testing.T) {
 	for _, hanging := range []bool{true, false} {
 		t.Run(fmt.Sprintf("its deletion hangs: %v", hanging), func(t *testing.T) {
 			e, furrow := plantedWeb(t, behindHub(), "far,site-b")
-			e.nursery.Silence("far", true)
+			e.simulator.Silence("far", true)
 			if !hanging {
 				if err := furrow.Abandon(t.Context(), "far"); err != nil {
 					t.Fatal(err)
@@ -403,8 +403,8 @@ func TestAClusterBehindAHubLeavesAndIsAbandoned(t *testing.T) {
 
 func TestAHubThatIsAbandonedTooIsNotWaitedFor(t *testing.T) {
 	e, furrow := plantedWeb(t, behindHub(), "far,site-b")
-	e.nursery.Silence("far", true)
-	e.nursery.Silence("hub", true)
+	e.simulator.Silence("far", true)
+	e.simulator.Silence("hub", true)
 	e.plant(seeds{"web": ""})
 	for _, cluster := range []string{"far", "hub"} {
 		e.rounds(4, furrow)
@@ -432,7 +432,7 @@ func TestWhatAPersonMadeOfAnOrphaningCounts(t *testing.T) {
 			merges := map[string][]forge.Landing{}
 			w.onForge = func(f forge.Forge) forge.Forge { return remembering{f, merges} }
 			w.restart()
-			w.nursery.Silence("edge-1", true)
+			w.simulator.Silence("edge-1", true)
 			w.abandon("edge-1")
 			w.remove()
 			w.pass()
@@ -449,7 +449,7 @@ func TestWhatAPersonMadeOfAnOrphaningCounts(t *testing.T) {
 
 func TestASilentClusterBlocksARemovalUntilItIsAbandoned(t *testing.T) {
 	e, furrow := plantedWeb(t, twoSites(), "site-a,site-b")
-	e.nursery.Silence("site-a", true)
+	e.simulator.Silence("site-a", true)
 	e.plant(seeds{"web": ""})
 	e.rounds(15, furrow)
 	e.mustTell("web", "site-a tier 01: Progressing (ClusterSilent)")
@@ -473,8 +473,8 @@ func TestASilentClusterBlocksARemovalUntilItIsAbandoned(t *testing.T) {
 
 func TestAnAbandonedClusterThatAnswersCountsAsItIs(t *testing.T) {
 	e, furrow := plantedWeb(t, oneSite(), "site-a")
-	e.nursery.Silence("site-a", true)
-	if err := e.nursery.Suspend("site-a", "flux-system", "flux-system", true); err != nil {
+	e.simulator.Silence("site-a", true)
+	if err := e.simulator.Suspend("site-a", "flux-system", "flux-system", true); err != nil {
 		t.Fatal(err)
 	}
 	e.plant(seeds{"web": ""})
@@ -485,13 +485,13 @@ func TestAnAbandonedClusterThatAnswersCountsAsItIs(t *testing.T) {
 	e.pass(furrow)
 	e.mustTell("web", "site-a tier 01: Gone (GivenUp)")
 	e.mustTell("web", "site-a tier 00: Proposed")
-	e.nursery.Silence("site-a", false)
+	e.simulator.Silence("site-a", false)
 	e.pass(furrow)
 	e.mustTell("web", "site-a tier 01: Progressing (StillPresent)")
 	if s, _ := e.report.Seed("web"); len(s.Tiers[0].Waits) != 1 {
 		t.Errorf("the gate of tier 00 is open:\n%s", e.describe())
 	}
-	if err := e.nursery.Suspend("site-a", "flux-system", "flux-system", false); err != nil {
+	if err := e.simulator.Suspend("site-a", "flux-system", "flux-system", false); err != nil {
 		t.Fatal(err)
 	}
 	e.settle(furrow)
@@ -501,7 +501,7 @@ func TestAnAbandonedClusterThatAnswersCountsAsItIs(t *testing.T) {
 
 func TestUndoneAnAbandonedClusterBlocksAgain(t *testing.T) {
 	e, furrow := plantedWeb(t, oneSite(), "site-a")
-	e.nursery.Silence("site-a", true)
+	e.simulator.Silence("site-a", true)
 	e.plant(seeds{"web": ""})
 	e.pass(furrow)
 	if err := furrow.Abandon(t.Context(), "site-a"); err != nil {
@@ -521,7 +521,7 @@ func TestUndoneAnAbandonedClusterBlocksAgain(t *testing.T) {
 
 func TestAClusterThatLeavesAndIsAbandonedKeepsNothingElseFromLeaving(t *testing.T) {
 	e, furrow := plantedWeb(t, map[string][]string{"a": {"site-a", "site-b"}}, "site-a,site-b")
-	e.nursery.Silence("site-a", true)
+	e.simulator.Silence("site-a", true)
 	e.control.put("main", "drop site-a", map[string]string{"clusters/site-a.yaml": "", "seeds/web.yaml": web("app", 1, "site-b")})
 	e.rounds(15, furrow)
 	e.mustTell("web", "site-a tier 01: Progressing (ClusterSilent)")
@@ -549,13 +549,13 @@ func TestAClusterThatLeavesAndIsAbandonedKeepsNothingElseFromLeaving(t *testing.
 
 func TestAbandoningChangesNothingAboutWhatIsToStay(t *testing.T) {
 	e, furrow := plantedWeb(t, oneSite(), "site-a")
-	e.nursery.Silence("site-a", true)
+	e.simulator.Silence("site-a", true)
 	if err := furrow.Abandon(t.Context(), "site-a"); err != nil {
 		t.Fatal(err)
 	}
 	e.rounds(4, furrow)
 	e.mustTell("web", "site-a tier 00: Merged (ClusterAbandoned)")
-	e.nursery.Silence("site-a", false)
+	e.simulator.Silence("site-a", false)
 	e.settle(furrow)
 	e.mustSay("web", "Released")
 	e.mustHave(2)
@@ -567,7 +567,7 @@ func TestTwoOwnersAbandonEachForItself(t *testing.T) {
 	e.plant(seeds{"web": web("app", 1, "site-a")})
 	prod, staging := e.engine(rival{}), e.engine(rival{owner: "acme/staging", control: control})
 	e.settle(prod, staging)
-	e.nursery.Silence("site-a", true)
+	e.simulator.Silence("site-a", true)
 	e.plant(seeds{"web": ""})
 	plant(control, seeds{"two": ""})
 	if err := prod.Abandon(t.Context(), "site-a"); err != nil {

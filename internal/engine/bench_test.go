@@ -14,7 +14,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/forge/plain"
 	"github.com/furrow-dev/furrow/internal/git"
-	"github.com/furrow-dev/furrow/internal/nursery"
+	"github.com/furrow-dev/furrow/internal/simulator"
 	"github.com/furrow-dev/furrow/test/people"
 	"github.com/furrow-dev/furrow/test/usage"
 )
@@ -25,7 +25,7 @@ type farm struct {
 	b               *testing.B
 	control, gitops string
 	people          *people.People
-	nursery         *nursery.Nursery
+	simulator       *simulator.Simulator
 	now             time.Time
 	report          *engine.Report
 }
@@ -42,18 +42,18 @@ func newFarm(b *testing.B, clusters int, seed string, files map[string][]byte) *
 	for path, data := range files {
 		base[path] = data
 	}
-	options := nursery.Options{IsCreator: catalog.IsCreator, Seed: 1}
+	options := simulator.Options{IsCreator: catalog.IsCreator, Seed: 1}
 	for i := range clusters {
 		name := fmt.Sprintf("site-%04d", i)
 		documents["clusters/"+name+".yaml"] = []byte(document("Cluster", name, "spec: {}"))
 		base["clusters/"+name+"/README.md"] = []byte("the root\n")
-		options.Clusters = append(options.Clusters, nursery.Cluster{Name: name, Root: nursery.Root{Path: "clusters/" + name, RepoID: "gitops"}})
+		options.Clusters = append(options.Clusters, simulator.Cluster{Name: name, Root: simulator.Root{Path: "clusters/" + name, RepoID: "gitops"}})
 	}
 	f.commit(f.control, documents)
 	f.commit(f.gitops, base)
 	f.people = people.Of(b, f.gitops, "main")
-	options.Sources = map[string]nursery.Source{"gitops": f.people}
-	f.nursery = nursery.New(options)
+	options.Sources = map[string]simulator.Source{"gitops": f.people}
+	f.simulator = simulator.New(options)
 	return f
 }
 
@@ -100,7 +100,7 @@ func (f *farm) furrow(cache string) *engine.Engine {
 	f.b.Helper()
 	control, gitops := f.mirror(f.control, filepath.Join(cache, "control")), f.mirror(f.gitops, filepath.Join(cache, "gitops"))
 	return engine.New(engine.Config{
-		Owner: "acme/prod", ControlPlane: controlPlane(control), DeletionGuard: 100, Channel: f.nursery.Channel(),
+		Owner: "acme/prod", ControlPlane: controlPlane(control), DeletionGuard: 100, Channel: f.simulator.Channel(),
 		Open: func(string, v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
 			return engine.Repo{Mirror: gitops, Forge: plain.New(gitops, "main")}, nil
 		},
@@ -136,7 +136,7 @@ func (f *farm) merge(most int) (merged int) {
 	merged, err := f.people.Merge(f.b.Context(), most)
 	f.must(err)
 	for range 5 { // fetch, apply, and become healthy
-		f.must(f.nursery.Tick(context.Background()))
+		f.must(f.simulator.Tick(context.Background()))
 	}
 	return merged
 }

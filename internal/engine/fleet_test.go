@@ -17,18 +17,18 @@ import (
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/plain"
 	"github.com/furrow-dev/furrow/internal/git"
-	"github.com/furrow-dev/furrow/internal/nursery"
+	"github.com/furrow-dev/furrow/internal/simulator"
 )
 
 // estate is several GitOps repositories with their simulated clusters, on which
 // any number of engines work, of one owner or of several.
 type estate struct {
-	t       testing.TB
-	control *memory
-	repos   map[string]*memory
-	forges  map[string]*plain.Forge
-	nursery *nursery.Nursery
-	now     time.Time
+	t         testing.TB
+	control   *memory
+	repos     map[string]*memory
+	forges    map[string]*plain.Forge
+	simulator *simulator.Simulator
+	now       time.Time
 	// onPush is told of every push to a GitOps repository and may refuse it.
 	onPush func(repo string, updates []git.Update) error
 	// onPushed is called after every push to a GitOps repository that succeeded.
@@ -50,7 +50,7 @@ type seeds map[string]string
 func newEstate(t testing.TB, repos map[string][]string) *estate {
 	t.Helper()
 	e := &estate{t: t, control: newMemory(), repos: map[string]*memory{}, forges: map[string]*plain.Forge{}, now: time.Unix(1_700_000_000, 0)}
-	options := nursery.Options{Sources: map[string]nursery.Source{}, IsCreator: catalog.IsCreator, Seed: 1}
+	options := simulator.Options{Sources: map[string]simulator.Source{}, IsCreator: catalog.IsCreator, Seed: 1}
 	documents := map[string]string{}
 	for _, repo := range slices.Sorted(maps.Keys(repos)) {
 		documents["repos/"+repo+".yaml"] = document("GitOpsRepo", repo, "spec: {url: memory-"+repo+"}")
@@ -59,11 +59,11 @@ func newEstate(t testing.TB, repos map[string][]string) *estate {
 			name, hub, behind := strings.Cut(name, "@")
 			if behind {
 				documents["clusters/"+name+".yaml"] = document("Cluster", name, "spec: {gitOpsRepo: "+repo+", reconciledBy: "+hub+"}")
-				options.Clusters = append(options.Clusters, nursery.Cluster{Name: name, Role: nursery.RoleWorkload, KubeConfig: nursery.KubeConfig{Hub: hub, Namespace: "flux-system"}})
+				options.Clusters = append(options.Clusters, simulator.Cluster{Name: name, Role: simulator.RoleWorkload, KubeConfig: simulator.KubeConfig{Hub: hub, Namespace: "flux-system"}})
 				continue
 			}
 			documents["clusters/"+name+".yaml"] = document("Cluster", name, "spec: {gitOpsRepo: "+repo+"}")
-			options.Clusters = append(options.Clusters, nursery.Cluster{Name: name, Role: nursery.RoleWorkload, Root: nursery.Root{Path: "clusters/" + name, RepoID: repo}})
+			options.Clusters = append(options.Clusters, simulator.Cluster{Name: name, Role: simulator.RoleWorkload, Root: simulator.Root{Path: "clusters/" + name, RepoID: repo}})
 			roots["clusters/"+name+"/README.md"] = "root"
 		}
 		e.repos[repo] = newMemory()
@@ -72,7 +72,7 @@ func newEstate(t testing.TB, repos map[string][]string) *estate {
 		options.Sources[repo] = head{e.repos[repo]}
 	}
 	e.control.put("main", "declare the fleet", documents)
-	e.nursery = nursery.New(options)
+	e.simulator = simulator.New(options)
 	return e
 }
 
@@ -109,7 +109,7 @@ func (e *estate) engineWith(r rival, change func(*engine.Config)) *engine.Engine
 		Open: func(name string, _ v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
 			return engine.Repo{Mirror: watchedMirror{e.repos[name], e, name}, Forge: e.forges[name]}, nil
 		},
-		Channel: e.nursery.Channel(),
+		Channel: e.simulator.Channel(),
 		Person:  git.Person{Name: "Furrow", Email: "furrow@example.com"},
 		Now:     func() time.Time { e.now = e.now.Add(time.Second); return e.now },
 	}
@@ -267,7 +267,7 @@ func (e *estate) settle(engines ...*engine.Engine) {
 
 func (e *estate) tick() {
 	e.t.Helper()
-	if err := e.nursery.Tick(context.Background()); err != nil {
+	if err := e.simulator.Tick(context.Background()); err != nil {
 		e.t.Fatalf("tick: %v", err)
 	}
 }
@@ -358,10 +358,10 @@ func (e *estate) mustSay(seed, want string) {
 // mustHave asserts how many objects are on the clusters, and that none was harmed.
 func (e *estate) mustHave(objects int) {
 	e.t.Helper()
-	if got := plantedOn(e.nursery); len(got) != objects {
+	if got := plantedOn(e.simulator); len(got) != objects {
 		e.t.Errorf("%d objects are planted, want %d: %v\n%s", len(got), objects, slices.Sorted(maps.Keys(got)), e.describe())
 	}
-	mustBeUnharmed(e.t, e.nursery)
+	mustBeUnharmed(e.t, e.simulator)
 }
 
 // mustBeForgotten asserts that a seed has left nothing, neither branch nor object.
@@ -385,7 +385,7 @@ func (e *estate) mustBeForgotten(seed string) {
 // describe is the last report, the clusters and the branches, for failures.
 func (e *estate) describe() string {
 	var b strings.Builder
-	b.WriteString(describe(e.report, e.nursery))
+	b.WriteString(describe(e.report, e.simulator))
 	for _, repo := range slices.Sorted(maps.Keys(e.repos)) {
 		for _, ref := range slices.Sorted(maps.Keys(e.repos[repo].refs)) {
 			fmt.Fprintf(&b, "  %s: branch %s\n", repo, ref)

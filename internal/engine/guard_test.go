@@ -119,7 +119,7 @@ func TestAnUpdateThatDropsACustomResourceDefinitionHoldsOnlyItsTier(t *testing.T
 	if s, _ := w.report.Seed("edge"); s.State != string(release.Held) || !cmp.Equal(s.Unconfirmed, []string{crd}) {
 		t.Errorf("seed edge is %s, unconfirmed are %q", s.State, s.Unconfirmed)
 	}
-	if _, there := w.nursery.Object("edge-1", mustID(t, "example.com/Toy/app/bear")); there {
+	if _, there := w.simulator.Object("edge-1", mustID(t, "example.com/Toy/app/bear")); there {
 		t.Error("the Toy, which needs no confirmation, is still there")
 	}
 	if !strings.Contains(w.gitops.files()["planted/edge-1/edge/tier-01/deployment.web.yaml"], "web:2") {
@@ -129,7 +129,7 @@ func TestAnUpdateThatDropsACustomResourceDefinitionHoldsOnlyItsTier(t *testing.T
 		t.Errorf("what was confirmed differs (-want +got):\n%s", diff)
 	}
 	w.unconfirmedRounds(20)
-	if _, there := w.nursery.Object("edge-1", mustID(t, "apiextensions.k8s.io/CustomResourceDefinition/toys.example.com")); there || w.report.Seeds[0].State != string(release.Released) {
+	if _, there := w.simulator.Object("edge-1", mustID(t, "apiextensions.k8s.io/CustomResourceDefinition/toys.example.com")); there || w.report.Seeds[0].State != string(release.Released) {
 		t.Errorf("it did not go once it was confirmed:\n%s", w.describe())
 	}
 	for branch := range w.gitops.refs {
@@ -149,7 +149,7 @@ func TestWhatLeavesAClusterThatIsTakenAwayWaitsForConfirm(t *testing.T) {
 	w.control.put("main", "take it away", map[string]string{"clusters/site-1.yaml": ""})
 	w.unconfirmedRounds(12)
 	w.mustBe("site-1/tier-00", "Held (DeletionGuard)")
-	if _, there := w.nursery.Object("site-1", mustID(t, "core/Namespace/app")); !there {
+	if _, there := w.simulator.Object("site-1", mustID(t, "core/Namespace/app")); !there {
 		t.Error("the Namespace is gone")
 	}
 	w.mustConfirm("one")
@@ -289,11 +289,11 @@ func TestEssentialNamespacesAreNeverDeleted(t *testing.T) {
 	w.confirm()
 	w.unconfirmedRounds(20)
 	for _, name := range names {
-		if _, there := w.nursery.Object("site-0", mustID(t, "core/Namespace/"+name)); !there {
+		if _, there := w.simulator.Object("site-0", mustID(t, "core/Namespace/"+name)); !there {
 			t.Errorf("Namespace %s was deleted", name)
 		}
 	}
-	if _, there := w.nursery.Object("site-0", mustID(t, "core/Namespace/app")); there {
+	if _, there := w.simulator.Object("site-0", mustID(t, "core/Namespace/app")); there {
 		t.Error("Namespace app was not deleted")
 	}
 }

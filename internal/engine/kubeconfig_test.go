@@ -43,7 +43,7 @@ func TestAPlanDoesNotChooseWhichSecretsAreRead(t *testing.T) {
 	}
 
 	asked := func() map[probe.SecretKey]bool {
-		channel := askedChannel{w.nursery.Channel(), map[probe.SecretKey]bool{}}
+		channel := askedChannel{w.simulator.Channel(), map[probe.SecretKey]bool{}}
 		w.config = func(c *engine.Config) { c.Channel = channel }
 		w.restart()
 		w.pass()

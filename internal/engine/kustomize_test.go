@@ -59,7 +59,7 @@ func (w *world) release(t *testing.T) map[string]string {
 func (w *world) sizes() []string {
 	var sizes []string
 	for _, cluster := range []string{"east", "prod-1", "prod-2"} {
-		o, _ := w.nursery.Object(cluster, manifest.ID{Kind: "ConfigMap", Namespace: "web", Name: "web"})
+		o, _ := w.simulator.Object(cluster, manifest.ID{Kind: "ConfigMap", Namespace: "web", Name: "web"})
 		sizes = append(sizes, cluster+": "+o.String("data", "size"))
 	}
 	return sizes

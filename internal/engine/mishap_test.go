@@ -153,7 +153,7 @@ func TestMishaps(t *testing.T) {
 			if tc.tier != "" && !strings.HasPrefix(w.state("edge-1/tier-01"), tc.tier) {
 				t.Errorf("the tier is %q, want %q", w.state("edge-1/tier-01"), tc.tier)
 			}
-			for _, r := range w.nursery.Rejections() {
+			for _, r := range w.simulator.Rejections() {
 				if !strings.Contains(name, "somebody") && !strings.Contains(name, "root") {
 					t.Errorf("rejected: %s", r)
 				}
@@ -290,7 +290,7 @@ func TestAnUpdateThatBreaksATierKeepsTheNextOneBack(t *testing.T) {
 	if !w.settle(120) {
 		t.Fatalf("not planted:\n%s", w.describe())
 	}
-	w.nursery.Break("edge-1", mustID(t, id), "image cannot be pulled")
+	w.simulator.Break("edge-1", mustID(t, id), "image cannot be pulled")
 	w.control.put("main", "break", map[string]string{"seeds/edge.yaml": strings.NewReplacer("web:1", "web:2", "{name: after,", "{name: after, labels: {v: two},").Replace(seed)})
 	for range 60 {
 		w.pass()
@@ -302,7 +302,7 @@ func TestAnUpdateThatBreaksATierKeepsTheNextOneBack(t *testing.T) {
 	if got := w.state("edge-1/tier-02"); !strings.HasPrefix(got, "Blocked") {
 		t.Errorf("the next tier is %s\n%s", got, w.describe())
 	}
-	w.nursery.Heal("edge-1", mustID(t, id))
+	w.simulator.Heal("edge-1", mustID(t, id))
 	if !w.settle(120) {
 		t.Errorf("not healed:\n%s", w.describe())
 	}
@@ -457,7 +457,7 @@ func TestPlanterHelloWorld(t *testing.T) {
 			if file == "seed.yaml" {
 				// Without its plugin the example lacks the CRD of Network, and a strict
 				// cluster says so.
-				if done || len(w.nursery.Rejections()) == 0 {
+				if done || len(w.simulator.Rejections()) == 0 {
 					t.Error("Network was accepted without its CRD")
 				}
 				return
@@ -773,7 +773,7 @@ func TestASuspendedTierIsNotRemovedBeforeItIsResumed(t *testing.T) {
 	w := planted(t)
 	suspend := func(suspended bool) {
 		t.Helper()
-		if err := w.nursery.Suspend("mgmt", "infra", "edge.edge-1.01", suspended); err != nil {
+		if err := w.simulator.Suspend("mgmt", "infra", "edge.edge-1.01", suspended); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
-	"github.com/furrow-dev/furrow/internal/nursery"
+	"github.com/furrow-dev/furrow/internal/simulator"
 )
 
 var (
@@ -64,7 +64,7 @@ func eachHistory(t *testing.T, history func(t *testing.T, seed int64)) {
 // is added to the text of a seed.
 func history(t *testing.T, seed int64, config func(*engine.Config), more func(r *rand.Rand, name string) string) {
 	r := rand.New(rand.NewPCG(uint64(seed), 0))
-	f := fleet{seed: seed, chaos: nursery.Chaos{Late: 0.2, Stale: 0.1, Missing: 0.1, Error: 0.05, FetchLag: 3, Reorder: true, Until: 120}}
+	f := fleet{seed: seed, chaos: simulator.Chaos{Late: 0.2, Stale: 0.1, Missing: 0.1, Error: 0.05, FetchLag: 3, Reorder: true, Until: 120}}
 	for i := range r.IntN(4) {
 		f.workload = append(f.workload, fmt.Sprintf("site-%d", i))
 	}
@@ -137,7 +137,7 @@ func inGroups(r *rand.Rand, name string) string {
 func historyAcrossSeeds(t *testing.T, seed int64, more func(r *rand.Rand, name string) string) {
 	r := rand.New(rand.NewPCG(uint64(seed), 1))
 	// No late answers: one from before base was moved back would be true of base again.
-	f := fleet{seed: seed, workload: []string{"east", "west"}, chaos: nursery.Chaos{Missing: 0.1, FetchLag: 2, Reorder: true, Until: 120}}
+	f := fleet{seed: seed, workload: []string{"east", "west"}, chaos: simulator.Chaos{Missing: 0.1, FetchLag: 2, Reorder: true, Until: 120}}
 	w := newWorld(t, f)
 	w.unamended, w.harmless = true, 3
 	all := randomMaps(r, []string{"alpha", "beta", "gamma"}, []string{"mgmt", "east", "west"})

@@ -83,7 +83,7 @@ func TestABranchThatTheServerRefusesToMoveIsReported(t *testing.T) {
 			if tc.seed {
 				s, ok := e.report.Seed("web")
 				if !ok {
-					t.Fatal(describe(e.report, e.nursery))
+					t.Fatal(describe(e.report, e.simulator))
 				}
 				problems = s.Problems
 			}
@@ -92,7 +92,7 @@ func TestABranchThatTheServerRefusesToMoveIsReported(t *testing.T) {
 				want.Seed = "web"
 			}
 			if len(problems) != 1 {
-				t.Fatalf("got the problems %v, want one\n%s", problems, describe(e.report, e.nursery))
+				t.Fatalf("got the problems %v, want one\n%s", problems, describe(e.report, e.simulator))
 			}
 			got := problems[0]
 			if !strings.Contains(got.Error(), "protected branch hook declined") || !strings.Contains(got.Error(), tc.branch) || !strings.Contains(got.Error(), "Let Furrow's user") {
@@ -118,7 +118,7 @@ func TestARefusedMarkerHoldsNothingElse(t *testing.T) {
 	e.rounds(3, furrow)
 	for repo, site := range map[string]string{"a": "site-a", "b": "site-b"} {
 		if text := e.repos[repo].files()["planted/"+site+"/web/tier-00/configmap.c.yaml"]; !strings.Contains(text, "v2") {
-			t.Errorf("repository %s has %q\n%s", repo, text, describe(e.report, e.nursery))
+			t.Errorf("repository %s has %q\n%s", repo, text, describe(e.report, e.simulator))
 		}
 	}
 }
@@ -149,7 +149,7 @@ func TestTheOutageOfOneRepositoryHidesNoPushErrorOfAnother(t *testing.T) {
 				found = s.Problems
 			}
 			if len(found) == 0 || !strings.Contains(found[0].Error(), "the disk is full") {
-				t.Errorf("got %v\n%s", found, describe(e.report, e.nursery))
+				t.Errorf("got %v\n%s", found, describe(e.report, e.simulator))
 			}
 		})
 	}

@@ -88,7 +88,7 @@ func TestARepositoryThatIsNoLongerDeclaredKeepsWhatItHas(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			e, furrow := plantedWeb(t, twoSites(), tc.on)
-			files, plan, objects := e.repos["a"].files(), e.planBranch("a", "web"), len(plantedOn(e.nursery))
+			files, plan, objects := e.repos["a"].files(), e.planBranch("a", "web"), len(plantedOn(e.simulator))
 			e.control.put("main", "move", map[string]string{"repos/a.yaml": "", "clusters/site-a.yaml": document("Cluster", "site-a", "spec: {gitOpsRepo: b}")})
 			e.rounds(6, furrow)
 			e.mustSay("web", tc.want)
@@ -288,7 +288,7 @@ func TestAnEngineThatCannotReadTheControlPlaneNeverReplacesANewerPlan(t *testing
 	if len(e.report.Problems) != 1 || e.report.Problems[0].Reason != v1alpha1.ReasonRepositoryUnavailable || e.report.Problems[0].Repo != "" {
 		t.Errorf("the blind engine's problems are %q", e.report.Problems)
 	}
-	if o, ok := e.nursery.Object("site-a", mustID(t, "apps/Deployment/app/web")); !ok || !strings.Contains(fmt.Sprint(o.Body), "web:2") {
+	if o, ok := e.simulator.Object("site-a", mustID(t, "apps/Deployment/app/web")); !ok || !strings.Contains(fmt.Sprint(o.Body), "web:2") {
 		t.Errorf("the newer plan was not released:\n%s", e.describe())
 	}
 }
@@ -508,7 +508,7 @@ func TestGarbageOnAPlanBranchHoldsTheSeedAndPanicsNothing(t *testing.T) {
 				if e.repos["a"].files()["clusters/site-a/README.md"] == "" {
 					t.Error("a file that is not Furrow's was removed")
 				}
-				mustBeUnharmed(t, e.nursery)
+				mustBeUnharmed(t, e.simulator)
 			})
 		}
 	}

@@ -22,23 +22,23 @@ import (
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/plain"
 	"github.com/furrow-dev/furrow/internal/git"
-	"github.com/furrow-dev/furrow/internal/nursery"
+	"github.com/furrow-dev/furrow/internal/simulator"
 	"github.com/furrow-dev/furrow/internal/state"
 )
 
 // world is a control plane, a GitOps repository, simulated clusters, and
 // engines that come and go.
 type world struct {
-	t       *testing.T
-	control *memory
-	gitops  *memory
-	forge   *plain.Forge
-	nursery *nursery.Nursery
-	engine  *engine.Engine
-	faults  *faults
-	now     time.Time
-	report  *engine.Report
-	guard   int
+	t         *testing.T
+	control   *memory
+	gitops    *memory
+	forge     *plain.Forge
+	simulator *simulator.Simulator
+	engine    *engine.Engine
+	faults    *faults
+	now       time.Time
+	report    *engine.Report
+	guard     int
 	// interval lies between passes; zero for passes that are made by hand.
 	interval time.Duration
 	// settings are those of custom resources; nil where there are none.
@@ -80,7 +80,7 @@ func (h head) Head(ctx context.Context) (string, fs.FS, error) {
 // fleet is what newWorld makes clusters of.
 type fleet struct {
 	workload []string
-	chaos    nursery.Chaos
+	chaos    simulator.Chaos
 	seed     int64
 }
 
@@ -99,17 +99,17 @@ func newWorld(t *testing.T, f fleet) *world {
 		"clusters/mgmt.yaml": document("Cluster", "mgmt", "spec: {role: Management, provides: {customResourceDefinitions: [clusters.cluster.x-k8s.io, fooclusters.infrastructure.cluster.x-k8s.io, "+
 			"clusters.planter.nephio.org, wans.planter.nephio.org, kernelconfigs.planter.nephio.org, memoryconfigs.planter.nephio.org]}}"),
 	}
-	clusters := []nursery.Cluster{{Name: "mgmt", Role: nursery.RoleManagement, CRDs: mgmtKinds, Root: nursery.Root{Path: "clusters/mgmt", RepoID: "gitops"}}}
+	clusters := []simulator.Cluster{{Name: "mgmt", Role: simulator.RoleManagement, CRDs: mgmtKinds, Root: simulator.Root{Path: "clusters/mgmt", RepoID: "gitops"}}}
 	roots := map[string]string{"clusters/mgmt/README.md": "root"}
 	for _, name := range f.workload {
 		files["clusters/"+name+".yaml"] = document("Cluster", name, "spec: {}")
-		clusters = append(clusters, nursery.Cluster{Name: name, Role: nursery.RoleWorkload, Root: nursery.Root{Path: "clusters/" + name, RepoID: "gitops"}})
+		clusters = append(clusters, simulator.Cluster{Name: name, Role: simulator.RoleWorkload, Root: simulator.Root{Path: "clusters/" + name, RepoID: "gitops"}})
 		roots["clusters/"+name+"/README.md"] = "root"
 	}
 	w.control.put("main", "declare the fleet", files)
 	w.gitops.put("main", "bootstrap", roots)
 	w.forge = plain.New(w.gitops, "main")
-	w.nursery = nursery.New(nursery.Options{Clusters: clusters, Sources: map[string]nursery.Source{"gitops": head{w.gitops}}, IsCreator: catalog.IsCreator, Seed: f.seed, Chaos: f.chaos})
+	w.simulator = simulator.New(simulator.Options{Clusters: clusters, Sources: map[string]simulator.Source{"gitops": head{w.gitops}}, IsCreator: catalog.IsCreator, Seed: f.seed, Chaos: f.chaos})
 	w.restart()
 	return w
 }
@@ -138,7 +138,7 @@ func (w *world) restart() {
 			}
 			return engine.Repo{Mirror: m, Forge: f}, nil
 		},
-		Channel:       faultyChannel{w.nursery.Channel(), w.faults, w.onRoot, w.onReconciler},
+		Channel:       faultyChannel{w.simulator.Channel(), w.faults, w.onRoot, w.onReconciler},
 		DeletionGuard: w.guard,
 		Person:        git.Person{Name: "Furrow", Email: "furrow@example.com"},
 		Interval:      w.interval,
@@ -269,7 +269,7 @@ func (w *world) mustRun(proposed layout.Tier, refs git.Refs, before *plan.Tier, 
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	got, there := w.nursery.Object(before.Cluster, o.ID)
+	got, there := w.simulator.Object(before.Cluster, o.ID)
 	if !there || !cmp.Equal(want[0].Body, got.Body) {
 		w.t.Errorf("%s was proposed early: %s on %s is not what base has", proposed, o.ID, before.Cluster)
 	}
@@ -357,7 +357,7 @@ func (w *world) mustOfferWhatItNames(s state.Seed) {
 }
 
 func (w *world) tick() {
-	if err := w.nursery.Tick(context.Background()); err != nil {
+	if err := w.simulator.Tick(context.Background()); err != nil {
 		w.t.Fatalf("tick: %v", err)
 	}
 }
@@ -438,7 +438,7 @@ func (w *world) seedsDue() int {
 // check asserts what must hold whatever happened.
 func (w *world) check() {
 	w.t.Helper()
-	mustBeUnharmed(w.t, w.nursery)
+	mustBeUnharmed(w.t, w.simulator)
 	for key, n := range w.mergedTwice() {
 		w.t.Errorf("%s was proposed and merged %d times", key, n)
 	}
@@ -448,7 +448,7 @@ func (w *world) check() {
 }
 
 // mustBeUnharmed asserts that no cluster rejected or lost an object.
-func mustBeUnharmed(t testing.TB, n *nursery.Nursery) {
+func mustBeUnharmed(t testing.TB, n *simulator.Simulator) {
 	t.Helper()
 	for _, r := range n.Rejections() {
 		t.Errorf("a cluster rejected an object, so a tier was released early: %s", r)
@@ -483,10 +483,10 @@ func (w *world) mergedTwice() map[string]int {
 }
 
 // describe is the last report, for failures.
-func (w *world) describe() string { return describe(w.report, w.nursery) }
+func (w *world) describe() string { return describe(w.report, w.simulator) }
 
 // describe is a report and what the clusters say.
-func describe(r *engine.Report, n *nursery.Nursery) string {
+func describe(r *engine.Report, n *simulator.Simulator) string {
 	if r == nil {
 		return "no report"
 	}
@@ -509,9 +509,9 @@ func describe(r *engine.Report, n *nursery.Nursery) string {
 }
 
 // planted are the objects on the clusters, but for what roots put there.
-func (w *world) planted() map[string]bool { return plantedOn(w.nursery) }
+func (w *world) planted() map[string]bool { return plantedOn(w.simulator) }
 
-func plantedOn(n *nursery.Nursery) map[string]bool {
+func plantedOn(n *simulator.Simulator) map[string]bool {
 	out := map[string]bool{}
 	for _, cluster := range n.Clusters() {
 		for _, id := range n.Objects(cluster) {

@@ -14,8 +14,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/dependency"
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
-	"github.com/furrow-dev/furrow/internal/nursery"
 	"github.com/furrow-dev/furrow/internal/probe"
+	"github.com/furrow-dev/furrow/internal/simulator"
 )
 
 // Simulation plays the clusters that a control plane declares, in this process.
@@ -24,8 +24,8 @@ import (
 type Simulation struct {
 	session *controlplane.Session
 
-	mu      sync.Mutex
-	nursery *nursery.Nursery
+	mu        sync.Mutex
+	simulator *simulator.Simulator
 	// revision of the control plane that was read last, and the clusters that it declares.
 	revision, declared string
 }
@@ -45,7 +45,7 @@ func Simulate(options controlplane.Options) (*controlplane.Session, *Simulation,
 
 // Reconcilers implements probe.Channel.
 func (s *Simulation) Reconcilers(ctx context.Context, keys []probe.ReconcilerKey) (map[probe.ReconcilerKey]health.Reconciler, error) {
-	n := s.Nursery()
+	n := s.Simulator()
 	if n == nil {
 		return map[probe.ReconcilerKey]health.Reconciler{}, nil
 	}
@@ -54,7 +54,7 @@ func (s *Simulation) Reconcilers(ctx context.Context, keys []probe.ReconcilerKey
 
 // Creators implements probe.Channel.
 func (s *Simulation) Creators(ctx context.Context, keys []probe.CreatorKey) (map[probe.CreatorKey]health.Creator, error) {
-	n := s.Nursery()
+	n := s.Simulator()
 	if n == nil {
 		return map[probe.CreatorKey]health.Creator{}, nil
 	}
@@ -66,14 +66,14 @@ func (s *Simulation) Roots(ctx context.Context, keys []probe.RootKey) (map[probe
 	if err := s.follow(ctx); err != nil {
 		return nil, err
 	}
-	return s.Nursery().Channel().Roots(ctx, keys)
+	return s.Simulator().Channel().Roots(ctx, keys)
 }
 
-// Nursery is the one that plays the clusters now; nil before the first Tick.
-func (s *Simulation) Nursery() *nursery.Nursery {
+// Simulator is the one that plays the clusters now; nil before the first Tick.
+func (s *Simulation) Simulator() *simulator.Simulator {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.nursery
+	return s.simulator
 }
 
 // Tick advances all simulated clusters by one step.
@@ -81,7 +81,7 @@ func (s *Simulation) Tick(ctx context.Context) error {
 	if err := s.follow(ctx); err != nil {
 		return err
 	}
-	return s.Nursery().Tick(ctx)
+	return s.Simulator().Tick(ctx)
 }
 
 // follow starts the clusters that the control plane declares now. It reads the control plane where that has changed
@@ -93,7 +93,7 @@ func (s *Simulation) follow(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.nursery != nil && s.revision == revision {
+	if s.simulator != nil && s.revision == revision {
 		return nil
 	}
 	c, err := s.session.Catalog(ctx)
@@ -102,7 +102,7 @@ func (s *Simulation) follow(ctx context.Context) error {
 	}
 	clusters := simulated(c)
 	declared := fmt.Sprint(clusters)
-	if s.nursery != nil && s.declared == declared {
+	if s.simulator != nil && s.declared == declared {
 		s.revision = revision
 		return nil
 	}
@@ -110,17 +110,17 @@ func (s *Simulation) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sources := map[string]nursery.Source{}
+	sources := map[string]simulator.Source{}
 	for name, r := range repos {
 		sources[name] = source{r}
 	}
 	s.revision, s.declared = revision, declared
-	s.nursery = nursery.New(nursery.Options{Clusters: clusters, Sources: sources, IsCreator: catalog.IsCreator, Seed: 1})
+	s.simulator = simulator.New(simulator.Options{Clusters: clusters, Sources: sources, IsCreator: catalog.IsCreator, Seed: 1})
 	return nil
 }
 
 // simulated are the declared clusters, with what they are said to provide.
-func simulated(c *catalog.Catalog) []nursery.Cluster {
+func simulated(c *catalog.Catalog) []simulator.Cluster {
 	created := map[string]bool{}
 	for _, seed := range c.Seeds {
 		for _, o := range seed.Objects() {
@@ -129,18 +129,18 @@ func simulated(c *catalog.Catalog) []nursery.Cluster {
 			}
 		}
 	}
-	var out []nursery.Cluster
+	var out []simulator.Cluster
 	for _, name := range c.Inventory.Names() {
 		cl := c.Inventory.Clusters[name]
 		if created[name] {
 			continue // it comes with its creator
 		}
-		n := nursery.Cluster{Name: name, Role: string(cl.Role), Namespaces: cl.Provides.Namespaces, CRDs: provided(c, cl)}
+		n := simulator.Cluster{Name: name, Role: string(cl.Role), Namespaces: cl.Provides.Namespaces, CRDs: provided(c, cl)}
 		if cl.Hub == "" {
-			root := nursery.Root{Path: prefixed(c, cl), RepoID: cl.Repo, Namespace: cl.Source.Namespace, Source: cl.Source.Name}
+			root := simulator.Root{Path: prefixed(c, cl), RepoID: cl.Repo, Namespace: cl.Source.Namespace, Source: cl.Source.Name}
 			n.Root = root
 		} else {
-			n.KubeConfig = nursery.KubeConfig{Hub: cl.Hub, Namespace: cl.KubeConfig.Namespace}
+			n.KubeConfig = simulator.KubeConfig{Hub: cl.Hub, Namespace: cl.KubeConfig.Namespace}
 		}
 		out = append(out, n)
 	}
@@ -167,7 +167,7 @@ func provided(c *catalog.Catalog, cl catalog.Cluster) []manifest.GroupKind {
 // source is a GitOps repository as its clusters read it.
 type source struct{ repo *controlplane.Repo }
 
-// Head implements nursery.Source.
+// Head implements simulator.Source.
 func (s source) Head(ctx context.Context) (revision string, tree fs.FS, err error) {
 	refs, err := s.repo.Mirror.Fetch(ctx, s.repo.Base)
 	if err != nil {

@@ -75,17 +75,17 @@ func tick(t testing.TB, s *standalone.Simulation) {
 func TestSimulatedClustersFollowTheControlPlane(t *testing.T) {
 	dir := t.TempDir()
 	s := simulate(t, dir, configMaps(1))
-	first := s.Nursery()
+	first := s.Simulator()
 
 	commit(t, filepath.Join(dir, "control"), map[string]string{"seeds/web.yaml": configMaps(2)})
 	tick(t, s)
-	if s.Nursery() != first {
+	if s.Simulator() != first {
 		t.Error("the clusters start anew although only a seed has changed")
 	}
 
 	commit(t, filepath.Join(dir, "control"), map[string]string{"west.yaml": document("Cluster", "west", "")})
 	tick(t, s)
-	if got, want := s.Nursery().Clusters(), []string{"east", "west"}; !slices.Equal(got, want) {
+	if got, want := s.Simulator().Clusters(), []string{"east", "west"}; !slices.Equal(got, want) {
 		t.Errorf("the clusters %v are simulated, want %v", got, want)
 	}
 }

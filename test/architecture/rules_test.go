@@ -125,7 +125,7 @@ var places = []place{
 	{"internal/git", edge, []string{"internal/core/redact", "internal/core/truncate", "internal/backoff", "internal/git/odb"}},
 	{"internal/forge", edge, []string{"internal/core/layout", "internal/core/manifest", "internal/core/redact", "internal/core/truncate", "internal/backoff", "internal/git"}},
 	{"internal/probe", edge, []string{"api", "internal/core", "internal/backoff"}},
-	{"internal/nursery", edge, []string{"api", "internal/core", "internal/probe"}},
+	{"internal/simulator", edge, []string{"api", "internal/core", "internal/probe"}},
 	{"internal/state", edge, []string{"api", "internal/core/manifest", "internal/core/release"}},
 
 	{"internal/engine", engine, nil},
@@ -136,7 +136,7 @@ var places = []place{
 	{"internal/web", cli, nil},
 	{"internal/cli", cli, []string{
 		"api", "templates", "config", "internal/core", "internal/render", "internal/plugin", "internal/git",
-		"internal/forge", "internal/probe", "internal/nursery", "internal/engine", "internal/controlplane", "controllers",
+		"internal/forge", "internal/probe", "internal/simulator", "internal/engine", "internal/controlplane", "controllers",
 		"internal/standalone", "internal/demo", "internal/state", "internal/web",
 	}},
 	{".", mainPkg, []string{"internal/cli"}},

@@ -33,7 +33,7 @@ func Of(t testing.TB, repository, base string) *People {
 	return &People{base, mirror, plain.New(mirror, base)}
 }
 
-// Head implements nursery.Source.
+// Head implements simulator.Source.
 func (p *People) Head(ctx context.Context) (revision string, tree fs.FS, err error) {
 	refs, err := p.mirror.Fetch(ctx, p.base)
 	if err != nil {

@@ -24,8 +24,8 @@ import (
 	"github.com/furrow-dev/furrow/controllers/metrics"
 	"github.com/furrow-dev/furrow/controllers/seed"
 	"github.com/furrow-dev/furrow/internal/engine"
-	"github.com/furrow-dev/furrow/internal/nursery"
 	"github.com/furrow-dev/furrow/internal/probe"
+	"github.com/furrow-dev/furrow/internal/simulator"
 )
 
 func TestMain(m *testing.M) {
@@ -57,7 +57,7 @@ func (e *estate) start(cache string) *controller {
 	options := controllers.Options{
 		Seeds: seed.Options{
 			Interval: time.Hour, Concurrency: 2, Cache: cache, DeletionGuard: 20, Meter: c.meter,
-			Channel: func(string) probe.Channel { return channel{e.nursery.Channel(), c.news} },
+			Channel: func(string) probe.Channel { return channel{e.simulator.Channel(), c.news} },
 		},
 		Namespace: e.namespace, MetricsAddress: "0", HealthAddress: "0",
 		Log: logr.FromSlogHandler(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: slog.LevelInfo})),
@@ -107,7 +107,7 @@ func (c *controller) rest(ctx context.Context) passed {
 
 // channel is a health channel that tells of changes.
 type channel struct {
-	nursery.Channel
+	simulator.Channel
 	news <-chan struct{}
 }
 

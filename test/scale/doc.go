@@ -1,5 +1,5 @@
 // Package scale plants whole fleets: a real API server, a Git server over HTTP, the
-// controllers in this process, and clusters that the nursery plays. It counts what is
+// controllers in this process, and clusters that the simulator plays. It counts what is
 // asked of the servers and measures time and memory, for fleets of several sizes, so
 // that what does not grow with the fleet alone is found out.
 //

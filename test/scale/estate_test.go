@@ -12,7 +12,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/controllers"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
-	"github.com/furrow-dev/furrow/internal/nursery"
+	"github.com/furrow-dev/furrow/internal/simulator"
 	"github.com/furrow-dev/furrow/test/people"
 	"github.com/furrow-dev/furrow/test/servers"
 )
@@ -64,7 +64,7 @@ type estate struct {
 	server    *servers.Cluster
 	git       *gitServer
 	people    *people.People
-	nursery   *nursery.Nursery
+	simulator *simulator.Simulator
 	// api counts what the controllers ask of the API server.
 	api *traffic
 }
@@ -95,11 +95,11 @@ func newEstate(t testing.TB, server *servers.Cluster, size int) *estate {
 		t.Fatal(err)
 	}
 	roots := map[string]string{}
-	clusters := make([]nursery.Cluster, size)
+	clusters := make([]simulator.Cluster, size)
 	for i := range size {
 		path := "clusters/" + clusterName(i)
 		roots[path+"/README.md"] = "the root\n"
-		clusters[i] = nursery.Cluster{Name: clusterName(i), Root: nursery.Root{Path: path, RepoID: "gitops"}}
+		clusters[i] = simulator.Cluster{Name: clusterName(i), Root: simulator.Root{Path: path, RepoID: "gitops"}}
 	}
 	e.git.create(t, "gitops", roots)
 	e.git.create(t, "control", map[string]string{
@@ -107,8 +107,8 @@ func newEstate(t testing.TB, server *servers.Cluster, size int) *estate {
 		"seeds/edge.yaml": seedOfFiveTiers,
 	})
 	e.people = people.Of(t, e.git.path("gitops"), "main")
-	e.nursery = nursery.New(nursery.Options{
-		Clusters: clusters, Sources: map[string]nursery.Source{"gitops": e.people}, IsCreator: catalog.IsCreator, Seed: 1,
+	e.simulator = simulator.New(simulator.Options{
+		Clusters: clusters, Sources: map[string]simulator.Source{"gitops": e.people}, IsCreator: catalog.IsCreator, Seed: 1,
 	})
 	e.declare()
 	return e
@@ -154,7 +154,7 @@ func (e *estate) plant(c *controller) (steps int) {
 		if _, err := e.people.Merge(ctx, e.size*tiersPerCluster); err != nil {
 			e.t.Fatal(err)
 		}
-		if err := e.nursery.Tick(ctx); err != nil {
+		if err := e.simulator.Tick(ctx); err != nil {
 			e.t.Fatal(err)
 		}
 		end = c.pass(ctx)
@@ -165,7 +165,7 @@ func (e *estate) plant(c *controller) (steps int) {
 // mustBePlanted asserts what must hold of a fleet that is planted.
 func (e *estate) mustBePlanted() {
 	e.t.Helper()
-	for _, r := range e.nursery.Rejections() {
+	for _, r := range e.simulator.Rejections() {
 		e.t.Errorf("a cluster rejected an object, so a tier was released early: %s", r)
 	}
 	var list v1alpha1.PlantingList

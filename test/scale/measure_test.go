@@ -20,9 +20,9 @@ type figures struct {
 	idle phase
 	// warm and cold are restarts with everything planted, with the mirrors of before and without.
 	warm, cold phase
-	// settled is what the controllers keep in memory with everything planted, and nursery
+	// settled is what the controllers keep in memory with everything planted, and simulator
 	// what the simulated clusters do.
-	settled, nursery float64
+	settled, simulator float64
 }
 
 // phase is a part of the work.
@@ -56,7 +56,7 @@ func measure(t testing.TB, server *servers.Cluster, size int) figures {
 	c.stop()
 	c = nil
 	planted := usage.Heap()
-	out.settled, out.nursery = usage.MiB(running, planted), usage.MiB(planted, empty)
+	out.settled, out.simulator = usage.MiB(running, planted), usage.MiB(planted, empty)
 	out.warm = e.restart(cache)
 	out.cold = e.restart(t.TempDir())
 	return out

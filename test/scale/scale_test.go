@@ -154,7 +154,7 @@ var measures = []measureOf{
 	{"planting: pushes", "pushes", func(f figures) float64 { return float64(f.planting.git.of("gitops: git-receive-pack")) }},
 	{"planting: most memory (MiB)", "peak-MiB", func(f figures) float64 { return f.planting.peak }},
 	{"planted: memory of the controllers (MiB)", "settled-MiB", func(f figures) float64 { return f.settled }},
-	{"planted: memory of the simulated clusters (MiB)", "", func(f figures) float64 { return f.nursery }},
+	{"planted: memory of the simulated clusters (MiB)", "", func(f figures) float64 { return f.simulator }},
 	{"idle pass: time (s)", "idle-s", func(f figures) float64 { return seconds(f.idle.took) }},
 	{"idle pass: API requests", "", func(f figures) float64 { return float64(f.idle.api.all()) / idlePasses }},
 	{"idle pass: Git requests", "", func(f figures) float64 { return float64(f.idle.git.all()) / idlePasses }},

@@ -21,7 +21,7 @@ func TestUnknownKeysNameTheNearestKnownOne(t *testing.T) {
 		want       []string
 	}{
 		"all that are known": {"seeds/web.yaml", object("annotations: {furrow.dev/cluster: a, furrow.dev/cluster-selector: a, furrow.dev/role: a, furrow.dev/cluster-type: a, furrow.dev/depends-on: a}"), nil},
-		"keys of others":     {"seeds/web.yaml", object("annotations: {nursery.furrow.dev/create-after: 1s, cluster: a, example.org/dependson: a}, labels: {cluster: a, example.org/cluster: a}"), nil},
+		"keys of others":     {"seeds/web.yaml", object("annotations: {simulator.furrow.dev/create-after: 1s, cluster: a, example.org/dependson: a}, labels: {cluster: a, example.org/cluster: a}"), nil},
 		"a misspelled dependency": {"seeds/web.yaml", object("annotations: {furrow.dev/dependson: core/Namespace/a}"), []string{
 			`seeds/web.yaml:1: ConfigMap "a": UnknownKey field=furrow.dev/dependson`,
 		}},

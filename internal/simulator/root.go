@@ -1,4 +1,4 @@
-package nursery
+package simulator
 
 import (
 	"cmp"
@@ -85,7 +85,7 @@ var deletionPolicies = []string{
 
 // plantRoot gives a cluster its root, as people set it up once: it prunes, and
 // does not wait.
-func (n *Nursery) plantRoot(c *cluster) {
+func (s *Simulator) plantRoot(c *cluster) {
 	root := &c.spec.Root
 	if root.Path == "" {
 		return
@@ -103,8 +103,8 @@ func (n *Nursery) plantRoot(c *cluster) {
 	}
 	c.root = newKustomization(c, key{root.Namespace, rootName}, d)
 	c.kustomizations[c.root.key] = c.root
-	if r := n.repos[root.RepoID]; r != nil && r.head != nil {
-		n.planFetch(c)
+	if r := s.repos[root.RepoID]; r != nil && r.head != nil {
+		s.planFetch(c)
 	}
 }
 
@@ -112,30 +112,30 @@ const sourceKind = "GitRepository"
 
 // adopt makes a Kustomization object known to the cluster's Flux, or hands a
 // change of it on. A change of metadata alone does not raise the generation.
-func (n *Nursery) adopt(c *cluster, l *live, d *declared) {
+func (s *Simulator) adopt(c *cluster, l *live, d *declared) {
 	k := l.kustomization
 	if k == nil {
 		k = newKustomization(c, key{l.id.Namespace, l.id.Name}, d)
 		l.kustomization = k
 		c.kustomizations[k.key] = k
-		n.wake(k, n.schedule.now)
+		s.wake(k, s.schedule.now)
 		return
 	}
 	changed := !reflect.DeepEqual(k.declared.fields, d.fields)
 	k.declared = d
 	if changed {
 		k.generation++
-		n.wake(k, n.schedule.now)
+		s.wake(k, s.schedule.now)
 	}
 }
 
 // preflight holds all objects below a root against the API server before any
 // is changed. One refused object blocks every change of the root.
-func (n *Nursery) preflight(a *attempt) []refusal {
+func (s *Simulator) preflight(a *attempt) []refusal {
 	brought := bringing(a.content)
 	var refused []refusal
 	for _, it := range a.content.items {
-		r := n.request(a, it)
+		r := s.request(a, it)
 		if message := admit(r, brought); message != "" {
 			refused = append(refused, refusal{r.id, message})
 		}

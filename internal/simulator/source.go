@@ -1,4 +1,4 @@
-package nursery
+package simulator
 
 import (
 	"context"
@@ -209,47 +209,47 @@ func pathFailure(p string, err error) string {
 
 // planFetch lets the cluster fetch the head, at once or some ticks later. What
 // is the head by then is what it gets, so that revisions are skipped.
-func (n *Nursery) planFetch(c *cluster) {
+func (s *Simulator) planFetch(c *cluster) {
 	if c.fetching {
 		return
 	}
 	c.fetching = true
-	tick := n.schedule.now
-	if lag := n.opts.Chaos.FetchLag; lag > 0 && n.chaotic() {
-		tick += n.dice.IntN(lag + 1)
+	tick := s.schedule.now
+	if lag := s.opts.Chaos.FetchLag; lag > 0 && s.chaotic() {
+		tick += s.dice.IntN(lag + 1)
 	}
 	epoch := c.epoch
-	n.schedule.at(tick, fetches, c.spec.Name, func() {
+	s.schedule.at(tick, fetches, c.spec.Name, func() {
 		if c.epoch == epoch {
 			c.fetching = false
-			n.fetch(c)
+			s.fetch(c)
 		}
 	})
 }
 
-func (n *Nursery) fetch(c *cluster) {
-	r := n.repos[c.spec.Root.RepoID]
+func (s *Simulator) fetch(c *cluster) {
+	r := s.repos[c.spec.Root.RepoID]
 	if r == nil || r.head == nil || c.snapshot != nil && c.snapshot.revision == r.head.revision {
 		return
 	}
 	c.snapshot = r.head
 	for _, k := range c.sortedKustomizations() {
-		n.sourceMoved(k)
+		s.sourceMoved(k)
 	}
 }
 
 // sourceMoved schedules a reconcile of the revision that was just fetched.
-func (n *Nursery) sourceMoved(k *kustomization) {
-	if k.attempt != nil && !n.opts.CancelHealthChecks {
+func (s *Simulator) sourceMoved(k *kustomization) {
+	if k.attempt != nil && !s.opts.CancelHealthChecks {
 		return // a newer revision waits for a running health check
 	}
 	if k.attempt != nil {
-		n.setReady(k, k.attempt.generation, unknown(reasonCanceled, "New reconciliation triggered by a new revision"))
+		s.setReady(k, k.attempt.generation, unknown(reasonCanceled, "New reconciliation triggered by a new revision"))
 		k.attempt = nil
 	}
-	tick := n.schedule.now
-	if n.opts.Chaos.Reorder && n.chaotic() {
-		tick += n.dice.IntN(2)
+	tick := s.schedule.now
+	if s.opts.Chaos.Reorder && s.chaotic() {
+		tick += s.dice.IntN(2)
 	}
-	n.wake(k, tick)
+	s.wake(k, tick)
 }

@@ -1,4 +1,4 @@
-package nursery
+package simulator
 
 import (
 	"fmt"
@@ -205,7 +205,7 @@ func TestOptionsThatCannotWorkAreReported(t *testing.T) {
 }
 
 // orchard has clusters of several tiers each, all planted and ready.
-func orchard(tb testing.TB, clusters, tiers int) (*Nursery, *garden) {
+func orchard(tb testing.TB, clusters, tiers int) (*Simulator, *garden) {
 	tb.Helper()
 	git := &garden{}
 	o := Options{Sources: map[string]Source{"fleet": git}, Seed: 1}

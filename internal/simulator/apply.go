@@ -1,4 +1,4 @@
-package nursery
+package simulator
 
 import (
 	"maps"
@@ -23,9 +23,9 @@ type prunedBy struct {
 	revision string
 }
 
-func (n *Nursery) request(a *attempt, it *item) request {
+func (s *Simulator) request(a *attempt, it *item) request {
 	return request{
-		cluster: a.target, now: n.schedule.now, id: a.target.identify(&it.object),
+		cluster: a.target, now: s.schedule.now, id: a.target.identify(&it.object),
 		item: it, by: a.k, decrypt: a.spec.Decryption != nil,
 	}
 }
@@ -34,29 +34,29 @@ func (n *Nursery) request(a *attempt, it *item) request {
 // everything or nothing, definitions first, as Flux does. Elsewhere it applies
 // objects one by one in random order, to expose a tier in which the order
 // matters.
-func (n *Nursery) applyObjects(a *attempt) *failure {
+func (s *Simulator) applyObjects(a *attempt) *failure {
 	var refused []refusal
 	applied := make([]manifest.ID, 0, len(a.content.items))
 	brought := own{}
 	if a.k.isRoot() {
-		if refused = n.preflight(a); len(refused) > 0 {
-			return n.refuse(a, refused)
+		if refused = s.preflight(a); len(refused) > 0 {
+			return s.refuse(a, refused)
 		}
 		brought = bringing(a.content)
 	}
-	for _, i := range n.order(a) {
-		r := n.request(a, a.content.items[i])
+	for _, i := range s.order(a) {
+		r := s.request(a, a.content.items[i])
 		if message := admit(r, brought); message != "" {
 			refused = append(refused, refusal{r.id, message})
 			continue
 		}
-		n.put(a, r.id, r.item)
+		s.put(a, r.id, r.item)
 		applied = append(applied, r.id)
 	}
 	a.k.target = a.target.spec.Name
 	if len(refused) > 0 {
 		a.k.inventory = union(a.k.inventory, applied)
-		return n.refuse(a, refused)
+		return s.refuse(a, refused)
 	}
 	slices.SortFunc(applied, manifest.ID.Compare)
 	a.stale = without(a.k.inventory, applied)
@@ -65,8 +65,8 @@ func (n *Nursery) applyObjects(a *attempt) *failure {
 }
 
 // order returns the positions of the built objects as they will be applied.
-func (n *Nursery) order(a *attempt) []int {
-	order := n.dice.Perm(len(a.content.items))
+func (s *Simulator) order(a *attempt) []int {
+	order := s.dice.Perm(len(a.content.items))
 	if a.k.isRoot() {
 		slices.SortStableFunc(order, func(i, j int) int {
 			return rank(a.content.items[i]) - rank(a.content.items[j])
@@ -84,24 +84,24 @@ func rank(it *item) int {
 }
 
 // refuse records rejections and fails the attempt with the first.
-func (n *Nursery) refuse(a *attempt, refused []refusal) *failure {
+func (s *Simulator) refuse(a *attempt, refused []refusal) *failure {
 	for _, r := range refused {
-		n.reject(a.k, a.target.spec.Name, r)
+		s.reject(a.k, a.target.spec.Name, r)
 	}
 	return &failure{reason: reasonFailed, message: title(refused[0].id) + " dry-run failed: " + refused[0].message}
 }
 
-func (n *Nursery) reject(k *kustomization, cluster string, r refusal) {
-	n.rejections.add(Rejection{
-		Cluster: cluster, Kustomization: k.key.String(), Object: r.id, Message: r.message, Tick: n.schedule.now,
+func (s *Simulator) reject(k *kustomization, cluster string, r refusal) {
+	s.rejections.add(Rejection{
+		Cluster: cluster, Kustomization: k.key.String(), Object: r.id, Message: r.message, Tick: s.schedule.now,
 	})
 }
 
 // put applies one object that was admitted.
-func (n *Nursery) put(a *attempt, id manifest.ID, it *item) {
+func (s *Simulator) put(a *attempt, id manifest.ID, it *item) {
 	l := a.target.objects[id]
 	if l == nil {
-		n.create(a, id, it)
+		s.create(a, id, it)
 		return
 	}
 	l.owner = a.k
@@ -109,40 +109,40 @@ func (n *Nursery) put(a *attempt, id manifest.ID, it *item) {
 		return // what is being deleted takes changes, and goes all the same
 	}
 	if !sameSpec(l.object.Body, it.object.Body) {
-		l.changedAt = n.schedule.now
+		l.changedAt = s.schedule.now
 	}
 	l.object = it.object
-	n.came(a.target, l, it)
+	s.came(a.target, l, it)
 }
 
-func (n *Nursery) create(a *attempt, id manifest.ID, it *item) {
+func (s *Simulator) create(a *attempt, id manifest.ID, it *item) {
 	c := a.target
 	if p, ok := c.pruned[id]; ok {
 		delete(c.pruned, id)
 		if p.owner != a.k.key && (p.revision == a.snapshot.revision || a.k.has(id)) {
-			n.lose(c, id, a.k, "it was pruned by "+p.owner.String()+" while it moved, and is made anew")
+			s.lose(c, id, a.k, "it was pruned by "+p.owner.String()+" while it moved, and is made anew")
 		}
 	}
-	l := &live{id: id, object: it.object, owner: a.k, changedAt: n.schedule.now}
+	l := &live{id: id, object: it.object, owner: a.k, changedAt: s.schedule.now}
 	c.objects[id] = l
-	n.came(c, l, it)
+	s.came(c, l, it)
 }
 
 // came does what the controllers of a kind do with an object that is new or
 // changed.
-func (n *Nursery) came(c *cluster, l *live, it *item) {
+func (s *Simulator) came(c *cluster, l *live, it *item) {
 	switch gk := l.id.GroupKind(); {
 	case gk == kustomizationKind && c.root != nil:
-		n.adopt(c, l, it.declare())
+		s.adopt(c, l, it.declare())
 	case gk == definitionKind:
-		n.define(c, l)
-	case n.isCreator(gk) && c.spec.Role == RoleManagement:
-		n.conceive(c, l)
+		s.define(c, l)
+	case s.isCreator(gk) && c.spec.Role == RoleManagement:
+		s.conceive(c, l)
 	}
 }
 
 // define serves the kind of a CRD, one or two ticks after it was first applied.
-func (n *Nursery) define(c *cluster, l *live) {
+func (s *Simulator) define(c *cluster, l *live) {
 	gk, scope, ok := manifest.DefinedScope(l.object)
 	if !ok {
 		return
@@ -158,19 +158,19 @@ func (n *Nursery) define(c *cluster, l *live) {
 		have.versions, have.scope = versions, scope
 		return
 	}
-	c.kinds[gk] = &kind{establishedAt: n.schedule.now + 1 + n.dice.IntN(2), versions: versions, scope: scope}
+	c.kinds[gk] = &kind{establishedAt: s.schedule.now + 1 + s.dice.IntN(2), versions: versions, scope: scope}
 }
 
 // pruneStale deletes what has left the path, where it is still the
 // Kustomization's own.
-func (n *Nursery) pruneStale(a *attempt) *failure {
+func (s *Simulator) pruneStale(a *attempt) *failure {
 	if !a.spec.Prune {
 		return nil
 	}
 	for _, id := range a.stale {
 		if l := a.target.objects[id]; l != nil && prunable(l, a.k) {
 			a.target.pruned[id] = prunedBy{a.k.key, a.snapshot.revision}
-			n.remove(a.target, l)
+			s.remove(a.target, l)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package nursery
+package simulator
 
 import (
 	"strconv"
@@ -8,10 +8,10 @@ import (
 
 // AnnotationCreateAfter says on a creator how many ticks its control plane
 // takes, instead of Options.CreateAfter.
-const AnnotationCreateAfter = "nursery.furrow.dev/create-after"
+const AnnotationCreateAfter = "simulator.furrow.dev/create-after"
 
-func (n *Nursery) isCreator(gk manifest.GroupKind) bool {
-	return n.opts.IsCreator != nil && n.opts.IsCreator(gk)
+func (s *Simulator) isCreator(gk manifest.GroupKind) bool {
+	return s.opts.IsCreator != nil && s.opts.IsCreator(gk)
 }
 
 func secretID(k key) manifest.ID {
@@ -19,41 +19,41 @@ func secretID(k key) manifest.ID {
 }
 
 // conceive begins, once, to create the cluster of a creator.
-func (n *Nursery) conceive(c *cluster, creator *live) {
+func (s *Simulator) conceive(c *cluster, creator *live) {
 	if creator.conceived {
 		return
 	}
 	creator.conceived = true
 	name := creator.id.Name
-	made := n.clusters[name]
+	made := s.clusters[name]
 	if made == nil {
 		made = &cluster{spec: Cluster{Name: name, Role: RoleWorkload}}
-		n.clusters[name] = made
+		s.clusters[name] = made
 	}
 	if made.creator == nil { // where there are several, the first decides its end
 		made.creator, made.creatorHost = creator, c
 	}
 	after, err := strconv.Atoi(creator.object.Annotation(AnnotationCreateAfter))
 	if err != nil || after < 0 {
-		after = n.opts.CreateAfter
+		after = s.opts.CreateAfter
 	}
-	n.later(c, creator, creations, after, n.startControlPlane)
+	s.later(c, creator, creations, after, s.startControlPlane)
 }
 
 // startControlPlane starts the API server, updates the creator's status and
 // creates the kubeconfig Secret in the creator's namespace.
-func (n *Nursery) startControlPlane(c *cluster, creator *live) {
-	if _, broken := n.faults[c.spec.Name][creator.id]; broken {
-		n.later(c, creator, creations, 1, n.startControlPlane)
+func (s *Simulator) startControlPlane(c *cluster, creator *live) {
+	if _, broken := s.faults[c.spec.Name][creator.id]; broken {
+		s.later(c, creator, creations, 1, s.startControlPlane)
 		return
 	}
-	made := n.clusters[creator.id.Name]
+	made := s.clusters[creator.id.Name]
 	if creator.deleting || made == nil {
 		return
 	}
 	if !made.up {
 		made.up = true
-		n.addDefaults(made)
+		s.addDefaults(made)
 	}
 	creator.initialised = true
 	c.addKubeConfig(namespaceOf(creator), made.spec.Name)
@@ -68,28 +68,28 @@ func namespaceOf(creator *live) string {
 }
 
 // finishCreator ends the deletion of a creator: its cluster is destroyed.
-func (n *Nursery) finishCreator(c *cluster, creator *live) {
-	made := n.clusters[creator.id.Name]
+func (s *Simulator) finishCreator(c *cluster, creator *live) {
+	made := s.clusters[creator.id.Name]
 	if made != nil && made.creator == creator {
-		n.destroy(made)
+		s.destroy(made)
 		delete(c.objects, secretID(key{namespaceOf(creator), kubeConfigName(made.spec.Name)}))
 	}
-	n.vanish(c, creator)
+	s.vanish(c, creator)
 }
 
 // destroy takes a cluster away with all that is on it. What a Kustomization
 // still had there is lost, and that Kustomization can never end its deletion.
-func (n *Nursery) destroy(c *cluster) {
+func (s *Simulator) destroy(c *cluster) {
 	for _, l := range c.sorted(func(l *live) bool { return l.owner != nil && !l.owner.gone }) {
-		n.lose(c, l.id, l.owner, "its cluster was destroyed with its creator "+c.creator.id.String())
+		s.lose(c, l.id, l.owner, "its cluster was destroyed with its creator "+c.creator.id.String())
 	}
-	n.forget(c)
+	s.forget(c)
 	c.up = false
-	delete(n.clusters, c.spec.Name)
+	delete(s.clusters, c.spec.Name)
 }
 
 // forget drops the controllers' state of a deleted cluster.
-func (n *Nursery) forget(c *cluster) {
+func (s *Simulator) forget(c *cluster) {
 	for _, k := range c.kustomizations {
 		k.gone = true
 	}

@@ -1,4 +1,4 @@
-package nursery
+package simulator
 
 import (
 	"cmp"
@@ -37,7 +37,7 @@ type live struct {
 	changedAt int             // tick in which its spec last changed
 	deleting  bool
 
-	// What the nursery adds to some kinds.
+	// What the simulator adds to some kinds.
 	kubeConfigOf  string         // the cluster that this Secret gives access to
 	conceived     bool           // of a creator: its cluster is being created
 	initialised   bool           // of a creator: the control plane is up
@@ -75,7 +75,7 @@ var (
 var permanentNamespaces = []string{"default", "kube-system", "kube-public", "kube-node-lease", defaultNamespace}
 
 // addDefaults adds what a cluster has before anything is reconciled.
-func (n *Nursery) addDefaults(c *cluster) {
+func (s *Simulator) addDefaults(c *cluster) {
 	c.epoch++
 	c.objects = map[manifest.ID]*live{}
 	c.kinds = map[manifest.GroupKind]*kind{}
@@ -86,11 +86,11 @@ func (n *Nursery) addDefaults(c *cluster) {
 		c.keep(name)
 	}
 	for _, gk := range c.spec.CRDs {
-		c.kinds[gk] = &kind{establishedAt: n.schedule.now}
+		c.kinds[gk] = &kind{establishedAt: s.schedule.now}
 	}
-	n.plantRoot(c)
-	for _, name := range slices.Sorted(maps.Keys(n.clusters)) {
-		other := n.clusters[name]
+	s.plantRoot(c)
+	for _, name := range slices.Sorted(maps.Keys(s.clusters)) {
+		other := s.clusters[name]
 		if kc := other.spec.KubeConfig; kc.Hub == c.spec.Name {
 			c.keep(kc.Namespace)
 			c.addKubeConfig(kc.Namespace, name)
@@ -163,7 +163,7 @@ func (c *cluster) sorted(want func(*live) bool) []*live {
 }
 
 // reachable says that others get an answer from the cluster's API server.
-func (n *Nursery) reachable(c *cluster) bool { return c != nil && c.up && !n.silent[c.spec.Name] }
+func (s *Simulator) reachable(c *cluster) bool { return c != nil && c.up && !s.silent[c.spec.Name] }
 
 // title names an object as Flux does: Kind/namespace/name.
 func title(id manifest.ID) string {

@@ -1,4 +1,4 @@
-package nursery
+package simulator
 
 import (
 	"cmp"
@@ -33,37 +33,37 @@ type failure struct {
 }
 
 // reconcile is one turn of the simulated kustomize-controller.
-func (n *Nursery) reconcile(k *kustomization) {
+func (s *Simulator) reconcile(k *kustomization) {
 	switch {
 	case k.deleting:
-		n.finalize(k)
+		s.finalize(k)
 	case k.attempt != nil:
-		n.checkHealth(k.attempt)
+		s.checkHealth(k.attempt)
 	case k.suspended(), k.host.snapshot == nil:
 		// The one is woken when it is resumed, the other by a fetch.
 	default:
-		n.begin(k)
+		s.begin(k)
 	}
 }
 
-func (n *Nursery) begin(k *kustomization) {
-	a := &attempt{k: k, spec: k.declared.spec, generation: k.generation, snapshot: k.host.snapshot, began: n.schedule.now}
+func (s *Simulator) begin(k *kustomization) {
+	a := &attempt{k: k, spec: k.declared.spec, generation: k.generation, snapshot: k.host.snapshot, began: s.schedule.now}
 	steps := []func(*attempt) *failure{
-		n.findSource, n.awaitDependencies, n.readPath, n.connect, n.build, n.applyObjects, n.pruneStale,
+		s.findSource, s.awaitDependencies, s.readPath, s.connect, s.build, s.applyObjects, s.pruneStale,
 	}
 	for _, step := range steps {
 		if f := step(a); f != nil {
-			n.fail(a, *f)
+			s.fail(a, *f)
 			return
 		}
 	}
-	a.deadline = n.schedule.now + n.ticks(kustomizev1.Kustomization{Spec: a.spec}.GetTimeout())
+	a.deadline = s.schedule.now + s.ticks(kustomizev1.Kustomization{Spec: a.spec}.GetTimeout())
 	k.attempt = a
-	n.checkHealth(a)
+	s.checkHealth(a)
 }
 
 // findSource knows the root's own source alone.
-func (n *Nursery) findSource(a *attempt) *failure {
+func (s *Simulator) findSource(a *attempt) *failure {
 	root, ref := a.k.host.spec.Root, a.spec.SourceRef
 	namespace := cmp.Or(ref.Namespace, a.k.key.namespace)
 	if ref.Kind == sourceKind && ref.Name == root.Source && namespace == root.Namespace {
@@ -73,7 +73,7 @@ func (n *Nursery) findSource(a *attempt) *failure {
 		ref.Kind, namespace, ref.Name, root.Namespace, root.Source)}
 }
 
-func (n *Nursery) awaitDependencies(a *attempt) *failure {
+func (s *Simulator) awaitDependencies(a *attempt) *failure {
 	for _, ref := range a.spec.DependsOn {
 		name := key{cmp.Or(ref.Namespace, a.k.key.namespace), ref.Name}
 		dependency := a.k.host.kustomizations[name]
@@ -95,7 +95,7 @@ func (n *Nursery) awaitDependencies(a *attempt) *failure {
 	return nil
 }
 
-func (n *Nursery) readPath(a *attempt) *failure {
+func (s *Simulator) readPath(a *attempt) *failure {
 	name, err := cleanPath(a.spec.Path)
 	if err == nil {
 		a.content, err = a.snapshot.load(name)
@@ -107,14 +107,14 @@ func (n *Nursery) readPath(a *attempt) *failure {
 	return nil
 }
 
-func (n *Nursery) connect(a *attempt) *failure {
-	target, refused := n.reach(a.k, a.spec)
+func (s *Simulator) connect(a *attempt) *failure {
+	target, refused := s.reach(a.k, a.spec)
 	if refused == nil {
 		a.target = target
 		return nil
 	}
 	if !refused.silent {
-		n.reject(a.k, refused.cluster, refusal{message: refused.message})
+		s.reject(a.k, refused.cluster, refusal{message: refused.message})
 	}
 	return &failure{reason: reasonFailed, message: refused.message}
 }
@@ -126,7 +126,7 @@ type unreachable struct {
 }
 
 // reach finds the cluster that a Kustomization is for.
-func (n *Nursery) reach(k *kustomization, spec kustomizev1.KustomizationSpec) (*cluster, *unreachable) {
+func (s *Simulator) reach(k *kustomization, spec kustomizev1.KustomizationSpec) (*cluster, *unreachable) {
 	if spec.KubeConfig == nil {
 		return k.host, nil
 	}
@@ -142,15 +142,15 @@ func (n *Nursery) reach(k *kustomization, spec kustomizev1.KustomizationSpec) (*
 		return nil, &unreachable{cluster: guess, message: fmt.Sprintf(
 			"KubeConfig secret '%s' does not contain a '%s' key with a kubeconfig", at, cmp.Or(ref.Key, "value"))}
 	}
-	target := n.clusters[secret.kubeConfigOf]
-	if n.reachable(target) {
+	target := s.clusters[secret.kubeConfigOf]
+	if s.reachable(target) {
 		return target, nil
 	}
-	return nil, &unreachable{cluster: secret.kubeConfigOf, silent: n.silent[secret.kubeConfigOf], message: fmt.Sprintf(
-		"failed to get server groups: Get \"https://%s.nursery.invalid:6443/api?timeout=30s\": connect: connection refused", secret.kubeConfigOf)}
+	return nil, &unreachable{cluster: secret.kubeConfigOf, silent: s.silent[secret.kubeConfigOf], message: fmt.Sprintf(
+		"failed to get server groups: Get \"https://%s.simulator.invalid:6443/api?timeout=30s\": connect: connection refused", secret.kubeConfigOf)}
 }
 
-func (n *Nursery) build(a *attempt) *failure {
+func (s *Simulator) build(a *attempt) *failure {
 	fault := cmp.Or(unsimulated(a.spec), a.content.fault)
 	if fault == "" {
 		return nil
@@ -159,28 +159,28 @@ func (n *Nursery) build(a *attempt) *failure {
 }
 
 // fail ends an attempt. The generation is not observed: only success is.
-func (n *Nursery) fail(a *attempt, f failure) {
+func (s *Simulator) fail(a *attempt, f failure) {
 	a.k.attempt = nil
-	n.setReady(a.k, a.generation, condition{status: "False", reason: f.reason, message: f.message})
-	n.again(a, cmp.Or(f.retry, n.retryAfter(a.spec)))
+	s.setReady(a.k, a.generation, condition{status: "False", reason: f.reason, message: f.message})
+	s.again(a, cmp.Or(f.retry, s.retryAfter(a.spec)))
 }
 
-func (n *Nursery) succeed(a *attempt) {
+func (s *Simulator) succeed(a *attempt) {
 	k := a.k
 	k.attempt = nil
 	k.applied = a.snapshot.revision
 	k.observedGeneration = a.generation
-	n.setReady(k, a.generation, condition{
+	s.setReady(k, a.generation, condition{
 		status: "True", reason: reasonSucceeded, message: "Applied revision: " + a.snapshot.revision,
 	})
-	n.again(a, n.refreshAfter(a.spec))
+	s.again(a, s.refreshAfter(a.spec))
 }
 
 // again plans the next attempt: soon, when there is something newer than what
 // this one began with.
-func (n *Nursery) again(a *attempt, ticks int) {
+func (s *Simulator) again(a *attempt, ticks int) {
 	if a.k.generation != a.generation || a.k.host.snapshot != a.snapshot {
 		ticks = 1
 	}
-	n.wake(a.k, n.schedule.now+ticks)
+	s.wake(a.k, s.schedule.now+ticks)
 }

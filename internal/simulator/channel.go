@@ -1,4 +1,4 @@
-package nursery
+package simulator
 
 import (
 	"cmp"
@@ -11,30 +11,30 @@ import (
 	"github.com/furrow-dev/furrow/internal/probe"
 )
 
-// Channel is the health channel of a nursery, disturbed by its Chaos.
-type Channel struct{ nursery *Nursery }
+// Channel is the health channel of a simulator, disturbed by its Chaos.
+type Channel struct{ simulator *Simulator }
 
 var _ probe.Channel = Channel{}
 
 // Channel returns the health channel of these clusters.
-func (n *Nursery) Channel() Channel { return Channel{n} }
+func (s *Simulator) Channel() Channel { return Channel{s} }
 
 var errChannel = errors.New("the simulated health channel failed, as its chaos asks it to")
 
 // Reconcilers implements probe.Channel. The Spec of an answer is shared: read
 // it, never change it.
 func (ch Channel) Reconcilers(ctx context.Context, keys []probe.ReconcilerKey) (map[probe.ReconcilerKey]health.Reconciler, error) {
-	return ask(ctx, ch.nursery, ch.nursery.answers.reconcilers, keys, ch.nursery.reconciler)
+	return ask(ctx, ch.simulator, ch.simulator.answers.reconcilers, keys, ch.simulator.reconciler)
 }
 
 // Creators implements probe.Channel.
 func (ch Channel) Creators(ctx context.Context, keys []probe.CreatorKey) (map[probe.CreatorKey]health.Creator, error) {
-	return ask(ctx, ch.nursery, ch.nursery.answers.creators, keys, ch.nursery.creator)
+	return ask(ctx, ch.simulator, ch.simulator.answers.creators, keys, ch.simulator.creator)
 }
 
 // ask answers for each key, disturbed while chaos lasts.
 func ask[K comparable, V any](
-	ctx context.Context, n *Nursery, memories map[K]*memory[V], keys []K, truth func(K) V,
+	ctx context.Context, n *Simulator, memories map[K]*memory[V], keys []K, truth func(K) V,
 ) (map[K]V, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -65,13 +65,13 @@ func ask[K comparable, V any](
 
 // Roots implements probe.Channel. A simulated root is always set up as people should.
 func (ch Channel) Roots(ctx context.Context, keys []probe.RootKey) (map[probe.RootKey]health.Root, error) {
-	return ask(ctx, ch.nursery, ch.nursery.answers.roots, keys, ch.nursery.rootAt)
+	return ask(ctx, ch.simulator, ch.simulator.answers.roots, keys, ch.simulator.rootAt)
 }
 
 // rootAt is the truth about a cluster's root.
-func (n *Nursery) rootAt(at probe.RootKey) health.Root {
-	c := n.clusters[at.Cluster]
-	if !n.reachable(c) {
+func (s *Simulator) rootAt(at probe.RootKey) health.Root {
+	c := s.clusters[at.Cluster]
+	if !s.reachable(c) {
 		return health.Root{}
 	}
 	k := c.root
@@ -87,22 +87,22 @@ func (n *Nursery) rootAt(at probe.RootKey) health.Root {
 }
 
 // reconciler is the truth about a Kustomization.
-func (n *Nursery) reconciler(at probe.ReconcilerKey) health.Reconciler {
-	c := n.clusters[at.Cluster]
-	if !n.reachable(c) {
+func (s *Simulator) reconciler(at probe.ReconcilerKey) health.Reconciler {
+	c := s.clusters[at.Cluster]
+	if !s.reachable(c) {
 		return health.Reconciler{}
 	}
 	k := c.kustomizations[key{at.Namespace, at.Name}]
 	if k == nil {
 		return health.Reconciler{Known: true}
 	}
-	return n.observe(k)
+	return s.observe(k)
 }
 
 // creator is the truth about a creator and the cluster that it creates.
-func (n *Nursery) creator(at probe.CreatorKey) health.Creator {
-	c := n.clusters[at.Cluster]
-	if !n.reachable(c) {
+func (s *Simulator) creator(at probe.CreatorKey) health.Creator {
+	c := s.clusters[at.Cluster]
+	if !s.reachable(c) {
 		return health.Creator{}
 	}
 	l := c.objects[at.Object]
@@ -110,15 +110,15 @@ func (n *Nursery) creator(at probe.CreatorKey) health.Creator {
 		return health.Creator{Known: true, Message: "the object does not exist on the simulated cluster " + at.Cluster}
 	}
 	answer := health.Creator{
-		Known: true, Found: true, Current: l.initialised && !l.deleting, Answers: n.reachable(n.clusters[at.Creates]),
+		Known: true, Found: true, Current: l.initialised && !l.deleting, Answers: s.reachable(s.clusters[at.Creates]),
 	}
-	_, broken := n.faults[at.Cluster][at.Object]
+	_, broken := s.faults[at.Cluster][at.Object]
 	answer.Current = answer.Current && !broken
 	switch {
 	case l.deleting:
 		answer.Message = "the creator is being deleted (simulated)"
 	case broken:
-		answer.Message = cmp.Or(n.faults[at.Cluster][at.Object].reason, "the creator is broken") + " (simulated)"
+		answer.Message = cmp.Or(s.faults[at.Cluster][at.Object].reason, "the creator is broken") + " (simulated)"
 	case !l.initialised:
 		answer.Message = "the control plane is not initialised yet (simulated)"
 	case !answer.Answers:

@@ -1,4 +1,4 @@
-package nursery
+package simulator
 
 import (
 	"fmt"
@@ -16,50 +16,50 @@ type fault struct {
 // comes later. As with Flux, a Kustomization notices when it next reconciles;
 // it then waits for the object until its timeout. A creator that is broken
 // before its control plane is up waits likewise.
-func (n *Nursery) Break(cluster string, id manifest.ID, reason string) {
-	n.setFault(cluster, id, fault{inProgress, reason})
+func (s *Simulator) Break(cluster string, id manifest.ID, reason string) {
+	s.setFault(cluster, id, fault{inProgress, reason})
 }
 
 // Stall is a Break that kstatus calls Failed: the health check fails early.
-func (n *Nursery) Stall(cluster string, id manifest.ID, reason string) {
-	n.setFault(cluster, id, fault{failed, reason})
+func (s *Simulator) Stall(cluster string, id manifest.ID, reason string) {
+	s.setFault(cluster, id, fault{failed, reason})
 }
 
-func (n *Nursery) setFault(cluster string, id manifest.ID, f fault) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.faults[cluster] == nil {
-		n.faults[cluster] = map[manifest.ID]fault{}
+func (s *Simulator) setFault(cluster string, id manifest.ID, f fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.faults[cluster] == nil {
+		s.faults[cluster] = map[manifest.ID]fault{}
 	}
-	n.faults[cluster][id] = f
+	s.faults[cluster][id] = f
 }
 
 // Heal ends a Break or a Stall.
-func (n *Nursery) Heal(cluster string, id manifest.ID) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	delete(n.faults[cluster], id)
+func (s *Simulator) Heal(cluster string, id manifest.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.faults[cluster], id)
 }
 
 // Silence cuts a cluster off, or ends that: channels and hubs get no answer
 // from it, while its own Flux goes on.
-func (n *Nursery) Silence(cluster string, silent bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+func (s *Simulator) Silence(cluster string, silent bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if !silent {
-		delete(n.silent, cluster)
+		delete(s.silent, cluster)
 		return
 	}
-	n.silent[cluster] = true
+	s.silent[cluster] = true
 }
 
 // Suspend suspends a Kustomization by hand, or resumes it, which Git does not
 // undo. It fails if the Kustomization does not exist.
-func (n *Nursery) Suspend(cluster, namespace, name string, suspended bool) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+func (s *Simulator) Suspend(cluster, namespace, name string, suspended bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var k *kustomization
-	if c := n.clusters[cluster]; c != nil {
+	if c := s.clusters[cluster]; c != nil {
 		k = c.kustomizations[key{namespace, name}]
 	}
 	if k == nil {
@@ -68,7 +68,7 @@ func (n *Nursery) Suspend(cluster, namespace, name string, suspended bool) error
 	if k.byHand != suspended {
 		k.byHand = suspended
 		k.generation++
-		n.wake(k, n.schedule.now+1)
+		s.wake(k, s.schedule.now+1)
 	}
 	return nil
 }
@@ -77,22 +77,22 @@ func (n *Nursery) Suspend(cluster, namespace, name string, suspended bool) error
 // start. Its root syncs it again from Git; what a hub applies to it comes back
 // when the hub's Kustomizations reconcile, each at its own time. Clusters that
 // it had created run on, and are taken up again when their creators come back.
-func (n *Nursery) Wipe(cluster string) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	c := n.clusters[cluster]
+func (s *Simulator) Wipe(cluster string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.clusters[cluster]
 	if c == nil || !c.up {
 		return fmt.Errorf("cannot wipe cluster %s: it does not exist in the simulation", cluster)
 	}
-	n.forget(c)
-	n.addDefaults(c)
-	for name, made := range n.clusters {
+	s.forget(c)
+	s.addDefaults(c)
+	for name, made := range s.clusters {
 		if made.creatorHost != c {
 			continue
 		}
 		made.creator, made.creatorHost = nil, nil
 		if !made.up {
-			delete(n.clusters, name)
+			delete(s.clusters, name)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package nursery
+package simulator
 
 import (
 	"strings"
@@ -53,7 +53,7 @@ func TestCreators(t *testing.T) {
 		"an annotation says how long a creator takes": {
 			steps: []func(*world){func(w *world) {
 				files := edge()
-				files["planted/mgmt/cluster.yaml"] = strings.Replace(creator("edge"), "namespace: fleet", "namespace: fleet, annotations: {nursery.furrow.dev/create-after: '20'}", 1)
+				files["planted/mgmt/cluster.yaml"] = strings.Replace(creator("edge"), "namespace: fleet", "namespace: fleet, annotations: {simulator.furrow.dev/create-after: '20'}", 1)
 				after(20, files)(w)
 			}},
 			wantReady: hub("Unknown Progressing"),

@@ -1,4 +1,4 @@
-package nursery
+package simulator
 
 import (
 	"fmt"
@@ -75,11 +75,11 @@ func (k *kustomization) has(id manifest.ID) bool { return slices.Contains(k.inve
 
 // setReady writes condition Ready; all that people read of it says that this
 // is a simulation.
-func (n *Nursery) setReady(k *kustomization, generation int64, c condition) {
+func (s *Simulator) setReady(k *kustomization, generation int64, c condition) {
 	c.message += " (simulated)"
 	c.generation, c.since = generation, k.ready.since
 	if c.status != k.ready.status {
-		c.since = n.schedule.now
+		c.since = s.schedule.now
 	}
 	k.ready = c
 	if c.reason != reasonProgressing && c.reason != reasonDependency {
@@ -92,8 +92,8 @@ func (n *Nursery) setReady(k *kustomization, generation int64, c condition) {
 const lastResultFor = 30 * time.Second
 
 // shownResult is the last conclusion as a channel reports it.
-func (n *Nursery) shownResult(k *kustomization) string {
-	if k.lastResultOf != k.generation || k.ready.status == "Unknown" && n.schedule.now-k.ready.since >= n.ticks(lastResultFor) {
+func (s *Simulator) shownResult(k *kustomization) string {
+	if k.lastResultOf != k.generation || k.ready.status == "Unknown" && s.schedule.now-k.ready.since >= s.ticks(lastResultFor) {
 		return ""
 	}
 	return k.lastResult
@@ -101,52 +101,52 @@ func (n *Nursery) shownResult(k *kustomization) string {
 
 // wake schedules a reconcile of the Kustomization in a tick, unless an earlier one
 // is scheduled.
-func (n *Nursery) wake(k *kustomization, tick int) {
+func (s *Simulator) wake(k *kustomization, tick int) {
 	phase := reconciles
 	if k.isRoot() {
 		phase = roots
 	}
-	tick = n.schedule.clamp(tick, phase)
+	tick = s.schedule.clamp(tick, phase)
 	if k.due > 0 && k.due <= tick {
 		return
 	}
 	k.due = tick
-	n.schedule.at(tick, phase, k.host.spec.Name+"/"+k.key.String(), func() {
+	s.schedule.at(tick, phase, k.host.spec.Name+"/"+k.key.String(), func() {
 		if k.due == tick && !k.gone {
 			k.due = 0
-			n.reconcile(k)
+			s.reconcile(k)
 		}
 	})
 }
 
 // ticks returns how many ticks a duration takes, at least one.
-func (n *Nursery) ticks(d time.Duration) int {
-	return max(1, int((d+n.opts.Step-1)/n.opts.Step))
+func (s *Simulator) ticks(d time.Duration) int {
+	return max(1, int((d+s.opts.Step-1)/s.opts.Step))
 }
 
 // retryAfter is how long Flux waits after a failure.
-func (n *Nursery) retryAfter(spec kustomizev1.KustomizationSpec) int {
+func (s *Simulator) retryAfter(spec kustomizev1.KustomizationSpec) int {
 	if spec.RetryInterval != nil {
-		return n.ticks(spec.RetryInterval.Duration)
+		return s.ticks(spec.RetryInterval.Duration)
 	}
-	return n.ticks(spec.Interval.Duration)
+	return s.ticks(spec.Interval.Duration)
 }
 
 // refreshAfter is the interval, slightly shorter for some, so that a fleet does
 // not reconcile all at once.
-func (n *Nursery) refreshAfter(spec kustomizev1.KustomizationSpec) int {
-	interval := n.ticks(spec.Interval.Duration)
-	return max(1, interval-n.dice.IntN(interval/10+1))
+func (s *Simulator) refreshAfter(spec kustomizev1.KustomizationSpec) int {
+	interval := s.ticks(spec.Interval.Duration)
+	return max(1, interval-s.dice.IntN(interval/10+1))
 }
 
 // timeOf writes a tick as a time of a simulated clock.
-func (n *Nursery) timeOf(tick int) string {
+func (s *Simulator) timeOf(tick int) string {
 	epoch := time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
-	return epoch.Add(time.Duration(tick) * n.opts.Step).Format(time.RFC3339)
+	return epoch.Add(time.Duration(tick) * s.opts.Step).Format(time.RFC3339)
 }
 
 // observe is what the API server of its host says of the Kustomization.
-func (n *Nursery) observe(k *kustomization) health.Reconciler {
+func (s *Simulator) observe(k *kustomization) health.Reconciler {
 	fields := k.declared.fields
 	if k.byHand {
 		fields = with(fields, "suspend", true)
@@ -155,11 +155,11 @@ func (n *Nursery) observe(k *kustomization) health.Reconciler {
 		Known: true, Found: true, Deleting: k.deleting, Suspended: k.suspended(),
 		Rendered: k.declared.rendered, Spec: fields,
 		Generation: k.generation, ObservedGeneration: k.observedGeneration,
-		Revision: k.applied, AttemptedRevision: k.attempted, LastResult: n.shownResult(k),
+		Revision: k.applied, AttemptedRevision: k.attempted, LastResult: s.shownResult(k),
 	}
 	if k.ready.status != "" {
 		r.Ready, r.Reason, r.Message = k.ready.status, k.ready.reason, k.ready.message
-		r.ReadyGeneration, r.Since = k.ready.generation, n.timeOf(k.ready.since)
+		r.ReadyGeneration, r.Since = k.ready.generation, s.timeOf(k.ready.since)
 	}
 	return r
 }
@@ -174,7 +174,7 @@ func with(fields map[string]any, name string, value any) map[string]any {
 }
 
 // unsimulated lists the fields that change what is applied and that the
-// nursery does not know; it refuses them rather than being wrong.
+// simulator does not know; it refuses them rather than being wrong.
 func unsimulated(s kustomizev1.KustomizationSpec) string {
 	fields := []struct {
 		name string

@@ -1,4 +1,4 @@
-package nursery
+package simulator
 
 import (
 	"cmp"
@@ -21,7 +21,7 @@ const (
 	RoleWorkload   = string(v1alpha1.RoleWorkload)
 )
 
-// Options say what a nursery starts with.
+// Options say what a simulator starts with.
 type Options struct {
 	// Clusters that are there from the start.
 	Clusters []Cluster
@@ -74,8 +74,8 @@ type Root struct {
 // KubeConfig is where the Secret <cluster>-kubeconfig is.
 type KubeConfig struct{ Hub, Namespace string }
 
-// Nursery is a set of simulated clusters.
-type Nursery struct {
+// Simulator is a set of simulated clusters.
+type Simulator struct {
 	opts    Options
 	ticking sync.Mutex // held for a whole tick, taken before mu
 
@@ -92,9 +92,9 @@ type Nursery struct {
 	setup      error // what is wrong with the options
 }
 
-// New makes a nursery. Nothing happens in it before the first Tick.
-func New(o Options) *Nursery {
-	n := &Nursery{
+// New makes a simulator. Nothing happens in it before the first Tick.
+func New(o Options) *Simulator {
+	n := &Simulator{
 		opts:     o,
 		dice:     rand.New(rand.NewPCG(uint64(o.Seed), 0)),
 		schedule: newSchedule(),
@@ -131,41 +131,41 @@ func orDefault[T int | time.Duration](value, fallback T) T {
 }
 
 // Now returns how many ticks there have been.
-func (n *Nursery) Now() int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.schedule.now
+func (s *Simulator) Now() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.schedule.now
 }
 
 // Tick advances everything by one step. The step is done also when it returns
 // an error that says which repository could not be read, or is not there; as with Flux, what
 // was fetched before stays in force then. Only a context that has ended
 // prevents the step.
-func (n *Nursery) Tick(ctx context.Context) error {
-	n.ticking.Lock()
-	defer n.ticking.Unlock()
+func (s *Simulator) Tick(ctx context.Context) error {
+	s.ticking.Lock()
+	defer s.ticking.Unlock()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	heads, err := n.readHeads(ctx)
+	heads, err := s.readHeads(ctx)
 	if ended := ctx.Err(); ended != nil {
 		return ended
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.schedule.begin()
-	n.noticeHeads(heads)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.schedule.begin()
+	s.noticeHeads(heads)
 	for p := range phases {
-		n.runPhase(p)
+		s.runPhase(p)
 	}
-	n.schedule.close()
-	return errors.Join(n.setup, err)
+	s.schedule.close()
+	return errors.Join(s.setup, err)
 }
 
-func (n *Nursery) runPhase(p phase) {
-	tasks := n.schedule.take(p)
-	if n.opts.Chaos.Reorder && n.chaotic() {
-		n.dice.Shuffle(len(tasks), func(i, j int) { tasks[i], tasks[j] = tasks[j], tasks[i] })
+func (s *Simulator) runPhase(p phase) {
+	tasks := s.schedule.take(p)
+	if s.opts.Chaos.Reorder && s.chaotic() {
+		s.dice.Shuffle(len(tasks), func(i, j int) { tasks[i], tasks[j] = tasks[j], tasks[i] })
 	}
 	for _, t := range tasks {
 		t.run()
@@ -173,25 +173,25 @@ func (n *Nursery) runPhase(p phase) {
 }
 
 // readHeads asks every repository without holding mu: a source may be slow.
-func (n *Nursery) readHeads(ctx context.Context) (map[string]*snapshot, error) {
-	heads := make(map[string]*snapshot, len(n.repos))
+func (s *Simulator) readHeads(ctx context.Context) (map[string]*snapshot, error) {
+	heads := make(map[string]*snapshot, len(s.repos))
 	var errs []error
-	for _, id := range slices.Sorted(maps.Keys(n.repos)) {
-		revision, tree, err := n.repos[id].source.Head(ctx)
+	for _, id := range slices.Sorted(maps.Keys(s.repos)) {
+		revision, tree, err := s.repos[id].source.Head(ctx)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("simulated fetch of repository %s: %w", id, err))
 			continue
 		}
-		heads[id] = &snapshot{repo: n.repos[id], revision: revision, tree: tree, contents: map[string]*content{}}
+		heads[id] = &snapshot{repo: s.repos[id], revision: revision, tree: tree, contents: map[string]*content{}}
 	}
 	return heads, errors.Join(errs...)
 }
 
 // noticeHeads plans fetches where a head has moved.
-func (n *Nursery) noticeHeads(heads map[string]*snapshot) {
+func (s *Simulator) noticeHeads(heads map[string]*snapshot) {
 	moved := map[string]bool{}
 	for id, head := range heads {
-		r := n.repos[id]
+		r := s.repos[id]
 		if r.head == nil || r.head.revision != head.revision {
 			r.head = head
 			moved[id] = true
@@ -200,9 +200,9 @@ func (n *Nursery) noticeHeads(heads map[string]*snapshot) {
 	if len(moved) == 0 {
 		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(n.clusters)) {
-		if c := n.clusters[name]; c.root != nil && moved[c.spec.Root.RepoID] {
-			n.planFetch(c)
+	for _, name := range slices.Sorted(maps.Keys(s.clusters)) {
+		if c := s.clusters[name]; c.root != nil && moved[c.spec.Root.RepoID] {
+			s.planFetch(c)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package nursery
+package simulator
 
 import (
 	"context"
@@ -55,10 +55,10 @@ func (g *garden) commit(files map[string]string) {
 	g.revision++
 }
 
-// world is a nursery with its repository, for stories.
+// world is a simulator with its repository, for stories.
 type world struct {
 	t *testing.T
-	*Nursery
+	*Simulator
 	git *garden
 }
 

@@ -1,4 +1,4 @@
-package nursery
+package simulator
 
 import (
 	"fmt"
@@ -63,15 +63,15 @@ func (l *rejectionLog) add(r Rejection) {
 
 // Rejections returns what simulated API servers rejected since the start, each
 // once however often it was tried again.
-func (n *Nursery) Rejections() []Rejection {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.Clone(n.rejections.entries)
+func (s *Simulator) Rejections() []Rejection {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.rejections.entries)
 }
 
 // Losses returns what was lost since the start.
-func (n *Nursery) Losses() []Loss {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.Clone(n.losses)
+func (s *Simulator) Losses() []Loss {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.losses)
 }

@@ -1,4 +1,4 @@
-package nursery
+package simulator
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/probe"
 )
 
-// Chaos disturbs a nursery while its ticks are below Until, and not after, so
+// Chaos disturbs a simulator while its ticks are below Until, and not after, so
 // that the last answers are true. Zero means no disturbance.
 type Chaos struct {
 	// Late, Stale and Missing are the probabilities that a channel's answer for
@@ -26,12 +26,12 @@ type Chaos struct {
 	Until int
 }
 
-func (n *Nursery) chaotic() bool { return n.schedule.now < n.opts.Chaos.Until }
+func (s *Simulator) chaotic() bool { return s.schedule.now < s.opts.Chaos.Until }
 
 // disturbed reports whether answers may differ from the truth in this tick.
-func (n *Nursery) disturbed() bool {
-	c := n.opts.Chaos
-	return n.chaotic() && (c.Late > 0 || c.Stale > 0 || c.Missing > 0 || c.Error > 0)
+func (s *Simulator) disturbed() bool {
+	c := s.opts.Chaos
+	return s.chaotic() && (c.Late > 0 || c.Stale > 0 || c.Missing > 0 || c.Error > 0)
 }
 
 // answers remembers what was true when it was asked for.
@@ -74,7 +74,7 @@ func (m *memory[V]) keep(tick int, value V) {
 
 // disturb returns what the channel answers instead of the truth, false when it
 // does not answer.
-func disturb[V any](n *Nursery, name string, m *memory[V], truth V) (V, bool) {
+func disturb[V any](n *Simulator, name string, m *memory[V], truth V) (V, bool) {
 	c, now := n.opts.Chaos, n.schedule.now
 	m.keep(now, truth)
 	dice := n.diceFor(name, m.asked)
@@ -107,17 +107,17 @@ func (m *memory[V]) lateIndex(tick int) int {
 	return found
 }
 
-func (n *Nursery) callFails(name string) bool {
-	n.answers.calls[name]++
-	return n.diceFor("call "+name, n.answers.calls[name]).Float64() < n.opts.Chaos.Error
+func (s *Simulator) callFails(name string) bool {
+	s.answers.calls[name]++
+	return s.diceFor("call "+name, s.answers.calls[name]).Float64() < s.opts.Chaos.Error
 }
 
 // diceFor depends on the seed, the tick, the name and how often it was asked
 // for, so that concurrent calls do not change each other's random numbers.
-func (n *Nursery) diceFor(name string, asked int) *rand.Rand {
+func (s *Simulator) diceFor(name string, asked int) *rand.Rand {
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%s\x00%d\x00%d", name, asked, n.schedule.now)
-	return rand.New(rand.NewPCG(uint64(n.opts.Seed), h.Sum64()))
+	fmt.Fprintf(h, "%s\x00%d\x00%d", name, asked, s.schedule.now)
+	return rand.New(rand.NewPCG(uint64(s.opts.Seed), h.Sum64()))
 }
 
 func keyName[K comparable](k K) string { return fmt.Sprint(k) }

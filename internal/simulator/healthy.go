@@ -1,4 +1,4 @@
-package nursery
+package simulator
 
 import (
 	"fmt"
@@ -45,24 +45,24 @@ func (a unhealthy) String() string {
 }
 
 // checkHealth is one observation of a running health check.
-func (n *Nursery) checkHealth(a *attempt) {
-	unhealthyObjects := n.unhealthyObjects(a)
+func (s *Simulator) checkHealth(a *attempt) {
+	unhealthyObjects := s.unhealthyObjects(a)
 	early := slices.DeleteFunc(slices.Clone(unhealthyObjects), func(x unhealthy) bool { return x.state != failed })
-	elapsed := n.opts.Step * time.Duration(n.schedule.now-a.began)
+	elapsed := s.opts.Step * time.Duration(s.schedule.now-a.began)
 	switch {
 	case len(unhealthyObjects) == 0:
-		n.succeed(a)
+		s.succeed(a)
 	case len(early) > 0:
-		n.fail(a, failure{reason: reasonHealth, message: fmt.Sprintf(
+		s.fail(a, failure{reason: reasonHealth, message: fmt.Sprintf(
 			"health check failed after %s: failed early due to stalled resources: [%s]", elapsed, list(early))})
-	case n.schedule.now >= a.deadline:
-		n.fail(a, failure{reason: reasonHealth, message: fmt.Sprintf(
+	case s.schedule.now >= a.deadline:
+		s.fail(a, failure{reason: reasonHealth, message: fmt.Sprintf(
 			"health check failed after %s: timeout waiting for: [%s]", elapsed, list(unhealthyObjects))})
 	default:
 		if a.k.ready.reason != reasonProgressing || a.k.ready.generation != a.generation {
-			n.setReady(a.k, a.generation, unknown(reasonProgressing, "Reconciliation in progress"))
+			s.setReady(a.k, a.generation, unknown(reasonProgressing, "Reconciliation in progress"))
 		}
-		n.wake(a.k, n.schedule.now+1)
+		s.wake(a.k, s.schedule.now+1)
 	}
 }
 
@@ -76,8 +76,8 @@ func list(unhealthyObjects []unhealthy) string {
 
 // unhealthyObjects lists the objects that keep a Kustomization from being ready:
 // with spec.wait all that it applied, otherwise those of its health checks.
-func (n *Nursery) unhealthyObjects(a *attempt) []unhealthy {
-	if !n.reachable(a.target) && a.target != a.k.host {
+func (s *Simulator) unhealthyObjects(a *attempt) []unhealthy {
+	if !s.reachable(a.target) && a.target != a.k.host {
 		return []unhealthy{{state: inProgress, detail: "the cluster does not answer"}}
 	}
 	ids := a.k.inventory
@@ -86,7 +86,7 @@ func (n *Nursery) unhealthyObjects(a *attempt) []unhealthy {
 	}
 	var found []unhealthy
 	for _, id := range ids {
-		if state, detail := n.health(a, id); state != current {
+		if state, detail := s.health(a, id); state != current {
 			found = append(found, unhealthy{id, state, detail})
 		}
 	}
@@ -103,7 +103,7 @@ func checked(s kustomizev1.KustomizationSpec) []manifest.ID {
 	return ids
 }
 
-func (n *Nursery) health(a *attempt, id manifest.ID) (objectHealth, string) {
+func (s *Simulator) health(a *attempt, id manifest.ID) (objectHealth, string) {
 	c := a.target
 	l := c.objects[id]
 	switch {
@@ -112,29 +112,29 @@ func (n *Nursery) health(a *attempt, id manifest.ID) (objectHealth, string) {
 	case l.deleting:
 		return terminating, ""
 	}
-	if f, ok := n.faults[c.spec.Name][id]; ok {
+	if f, ok := s.faults[c.spec.Name][id]; ok {
 		return f.state, f.reason
 	}
-	if n.isReady(a, l) {
+	if s.isReady(a, l) {
 		return current, ""
 	}
 	return inProgress, ""
 }
 
 // isReady reports whether an object has reached its wanted state.
-func (n *Nursery) isReady(a *attempt, l *live) bool {
+func (s *Simulator) isReady(a *attempt, l *live) bool {
 	gk := l.id.GroupKind()
 	switch {
-	case n.isCreator(gk):
+	case s.isCreator(gk):
 		return l.initialised
 	case l.kustomization != nil:
 		return l.kustomization.isReconciled()
 	case gk == definitionKind:
 		defined, _, ok := manifest.DefinedScope(l.object)
 		k := a.target.kinds[defined]
-		return ok && k != nil && n.schedule.now >= k.establishedAt
+		return ok && k != nil && s.schedule.now >= k.establishedAt
 	case slices.Contains(workloads, gk), judged(a.spec, gk):
-		return n.schedule.now >= l.changedAt+n.opts.ReadyAfter
+		return s.schedule.now >= l.changedAt+s.opts.ReadyAfter
 	}
 	return true
 }

@@ -1,4 +1,4 @@
-// Package nursery owns simulated clusters for the demo, property tests and
+// Package simulator owns simulated clusters for the demo, property tests and
 // scale benchmarks. Nothing in it is real: no cluster, no Flux, no network.
 //
 // It is as strict as a real API server and Flux where the order of things
@@ -21,6 +21,6 @@
 //     is not annotated do-not-prune.
 //   - The cost of a tick depends on its tasks, not on the number of clusters.
 //
-// A Nursery starts no goroutines. It is safe for use by several; one mutex
+// A Simulator starts no goroutines. It is safe for use by several; one mutex
 // guards all of its state, and trees are read under it.
-package nursery
+package simulator

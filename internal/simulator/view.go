@@ -1,4 +1,4 @@
-package nursery
+package simulator
 
 import (
 	"maps"
@@ -40,22 +40,22 @@ type KustomizationView struct {
 }
 
 // Describe returns all clusters by name.
-func (n *Nursery) Describe() []ClusterView {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	views := make([]ClusterView, 0, len(n.clusters))
-	for _, name := range slices.Sorted(maps.Keys(n.clusters)) {
-		views = append(views, n.viewCluster(n.clusters[name]))
+func (s *Simulator) Describe() []ClusterView {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	views := make([]ClusterView, 0, len(s.clusters))
+	for _, name := range slices.Sorted(maps.Keys(s.clusters)) {
+		views = append(views, s.viewCluster(s.clusters[name]))
 	}
 	return views
 }
 
-func (n *Nursery) viewCluster(c *cluster) ClusterView {
+func (s *Simulator) viewCluster(c *cluster) ClusterView {
 	v := ClusterView{Name: c.spec.Name, Role: c.spec.Role, State: StateRunning}
 	switch {
 	case !c.up:
 		v.State = StateCreating
-	case n.silent[c.spec.Name]:
+	case s.silent[c.spec.Name]:
 		v.State = StateSilent
 	}
 	for _, l := range c.objects {
@@ -64,13 +64,13 @@ func (n *Nursery) viewCluster(c *cluster) ClusterView {
 		}
 	}
 	for _, k := range c.sortedKustomizations() {
-		v.Kustomizations = append(v.Kustomizations, n.viewKustomization(k))
+		v.Kustomizations = append(v.Kustomizations, s.viewKustomization(k))
 	}
 	return v
 }
 
-func (n *Nursery) viewKustomization(k *kustomization) KustomizationView {
-	r := n.observe(k)
+func (s *Simulator) viewKustomization(k *kustomization) KustomizationView {
+	r := s.observe(k)
 	return KustomizationView{
 		Namespace: k.key.namespace, Name: k.key.name, Path: k.declared.spec.Path, Target: k.target,
 		Ready: r.Ready, Reason: r.Reason, Message: r.Message, Since: r.Since,
@@ -79,18 +79,18 @@ func (n *Nursery) viewKustomization(k *kustomization) KustomizationView {
 }
 
 // Clusters returns the names of all clusters, also of those being created.
-func (n *Nursery) Clusters() []string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.Sorted(maps.Keys(n.clusters))
+func (s *Simulator) Clusters() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.clusters))
 }
 
 // Objects returns the ids of what Kustomizations have applied to a cluster and
 // is there, Kustomizations among them.
-func (n *Nursery) Objects(cluster string) []manifest.ID {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	c := n.clusters[cluster]
+func (s *Simulator) Objects(cluster string) []manifest.ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.clusters[cluster]
 	if c == nil {
 		return nil
 	}
@@ -102,10 +102,10 @@ func (n *Nursery) Objects(cluster string) []manifest.ID {
 }
 
 // Object returns an object as it was last applied to a cluster.
-func (n *Nursery) Object(cluster string, id manifest.ID) (manifest.Object, bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	c := n.clusters[cluster]
+func (s *Simulator) Object(cluster string, id manifest.ID) (manifest.Object, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.clusters[cluster]
 	if c == nil || c.objects[id] == nil || c.objects[id].owner == nil {
 		return manifest.Object{}, false
 	}
