@@ -11,6 +11,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/test/golden"
 )
 
 // shops is a seed of a ConfigMap on each of some clusters, and one more that waits for it.
@@ -84,8 +85,10 @@ func TestWhatAPersonEditedIsLeftAloneWithAllItsTiers(t *testing.T) {
 	w.control.put("main", "more", shops("Level", "1", "east", "north", "west"))
 	w.pass()
 	w.wantBranches("edited,", "group/shop/level-00")
-	if got := w.state("north/tier-00"); !strings.HasPrefix(got, "Queued: waits for proposal shop/level-00, which a person has edited.") || w.gitops.refs[p.Branch] != edited {
-		t.Errorf("north/tier-00 is %s", got)
+	w.mustBe("north/tier-00", "Queued (WaitingForProposal)")
+	golden.Of(t).Add("what waits for it", w.tier("north/tier-00").Message)
+	if w.gitops.refs[p.Branch] != edited {
+		t.Error("what a person edited was overwritten")
 	}
 
 	w.merge(w.open()[0])
@@ -93,9 +96,7 @@ func TestWhatAPersonEditedIsLeftAloneWithAllItsTiers(t *testing.T) {
 		merges[m.Wants] = []forge.Landing{{Merge: w.gitops.refs["main"], URL: "https://forge.example.com/pulls/1"}}
 	}
 	w.rounds(4)
-	if got := w.state("east/tier-00"); got != "Released: healthy" {
-		t.Errorf("what was edited is %s", got)
-	}
+	w.mustBe("east/tier-00", "Released (Healthy)")
 	seed, _ := w.report.Seed("shop")
 	amended := map[string]bool{}
 	for _, tier := range seed.Tiers {
@@ -122,9 +123,7 @@ func TestARejectedProposalOfSeveralTiersHoldsThoseOnly(t *testing.T) {
 	w.rounds(2)
 	w.wantBranches("rejected,", "group/shop/level-00", "group/shop/level-00.2")
 	for tier, want := range map[string]string{"east/tier-00": "Rejected", "west/tier-00": "Rejected", "north/tier-00": "Proposed"} {
-		if got, _, _ := strings.Cut(w.state(tier), ":"); got != want {
-			t.Errorf("%s is %s, want %s", tier, got, want)
-		}
+		w.mustBe(tier, want)
 	}
 	// The plan changes them all: they join the one that is open, and the rejected branch goes.
 	w.control.put("main", "change", shops("Level", "2", "east", "north", "west"))

@@ -6,18 +6,21 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/state"
+	"github.com/furrow-dev/furrow/test/golden"
 )
 
-// mustHold asserts that a seed waits for a person to confirm what is removed, and that
-// nothing of it is proposed.
-func (w *world) mustHold(seed, message string, unconfirmed ...string) {
+// mustHold asserts that a seed waits for a person, of whom what is removed needs to be confirmed, and that nothing of it
+// is proposed.
+func (w *world) mustHold(seed string, reason v1alpha1.Reason, unconfirmed ...string) *state.Seed {
 	w.t.Helper()
 	s, ok := w.report.Seed(seed)
-	if !ok || s.State != state.Stalled || !strings.Contains(s.Message, message) {
-		w.t.Fatalf("seed %s is not held with %q:\n%s", seed, message, w.describe())
+	if !ok || s.State != state.Stalled || s.Reason != reason {
+		w.t.Fatalf("seed %s is not held for %s:\n%s", seed, reason, w.describe())
 	}
 	if diff := cmp.Diff(unconfirmed, s.Unconfirmed); diff != "" {
 		w.t.Errorf("what waits to be confirmed differs (-want +got):\n%s", diff)
@@ -27,6 +30,7 @@ func (w *world) mustHold(seed, message string, unconfirmed ...string) {
 			w.t.Errorf("%s is proposed", p.Title)
 		}
 	}
+	return s
 }
 
 // mustConfirm confirms what is held of a seed, as a person.
@@ -69,6 +73,7 @@ func TestARemovalOfWhatHoldsOthersWaitsForConfirm(t *testing.T) {
 		},
 		"none of them": {plainSeed("c", 1, ""), nil},
 	}
+	texts := golden.Of(t)
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5})
@@ -82,7 +87,7 @@ func TestARemovalOfWhatHoldsOthersWaitsForConfirm(t *testing.T) {
 				w.unconfirmedRounds(6)
 				where := tc.held[0][strings.LastIndex(tc.held[0], " ")+1:]
 				tc.held = []string{"1 object from " + where, "including " + tc.held[0]}
-				w.mustHold("one", "blocked by the deletion guard: removing it deletes "+strings.TrimPrefix(tc.held[1], "including ")+". Run 'furrow confirm one' to remove it, or restore the seed", tc.held...)
+				texts.Add(name, w.mustHold("one", v1alpha1.ReasonDeletionGuard, tc.held...).Message)
 				if diff := cmp.Diff(before, w.gitops.files()); diff != "" {
 					t.Errorf("something left (-before +now):\n%s", diff)
 				}
@@ -168,10 +173,8 @@ func TestWhatWasConfirmedToLeaveASeedDoesNotConfirmItsRemoval(t *testing.T) {
 	w.pass()
 	w.plant("edge", "")
 	w.unconfirmedRounds(5)
-	s, _ := w.report.Seed("edge")
-	if s == nil || s.State != state.Stalled || !strings.Contains(s.Message, "removing it deletes Namespace app on edge-1") {
-		t.Fatalf("its removal is not held:\n%s", w.describe())
-	}
+	golden.Of(t).Add("its removal", w.mustHold("edge", v1alpha1.ReasonDeletionGuard, "2 objects from edge-1", "2 objects from mgmt",
+		"including Namespace app on edge-1, Namespace infra on mgmt, CustomResourceDefinition toys.example.com on edge-1 and Cluster infra/edge-1 on mgmt").Message)
 	if !w.settle(120) || len(w.planted()) != 0 {
 		t.Errorf("not removed:\n%s", w.describe())
 	}
@@ -196,28 +199,29 @@ func TestAConfirmedRemovalIsHeldAgainWithoutItsMarker(t *testing.T) {
 // nor created again, whether the new name comes in the same commit or later.
 func TestARenameIsHeld(t *testing.T) {
 	text := plainSeed("x", 1, "") + "---\n" + plainSeed("z", 1, "")
+	stillPlanted := manifest.Problem{Reason: v1alpha1.ReasonStillPlanted, Source: manifest.Source{File: "seeds/new.yaml", Line: 1}, Object: `ConfigMap "x"`, Seed: "old", Cluster: "site-0"}
 	tests := map[string]struct {
 		rename func(w *world)
-		// message is what the seed with the new name says.
-		message string
+		// want is what the seed with the new name waits for.
+		want manifest.Problem
 	}{
 		"in one commit": {
 			func(w *world) {
 				w.control.put("main", "git mv", map[string]string{"seeds/old.yaml": "", "seeds/new.yaml": text})
 			},
-			`seed "old" still has it planted on cluster site-0. Wait until it is gone there. If the seed was renamed, restore the name "old"`,
+			stillPlanted,
 		},
 		"with a change": {
 			func(w *world) {
 				w.control.put("main", "git mv", map[string]string{"seeds/old.yaml": "", "seeds/new.yaml": strings.ReplaceAll(text, "v1\n---", "v2\n---")})
 			},
-			`seed "old" still has it planted on cluster site-0`,
+			stillPlanted,
 		},
 		"with a mistake": {
 			func(w *world) {
 				w.control.put("main", "git mv", map[string]string{"seeds/old.yaml": "", "seeds/new.yaml": text + "---\napiVersion: v1\nkind: ConfigMap\n"})
 			},
-			"seeds/new.yaml:",
+			manifest.Problem{Reason: v1alpha1.ReasonMissingField, Source: manifest.Source{File: "seeds/new.yaml", Line: 11}, Object: "ConfigMap", Field: "metadata.name"},
 		},
 		"in two commits, and a pass in between": {
 			func(w *world) {
@@ -228,9 +232,10 @@ func TestARenameIsHeld(t *testing.T) {
 				}
 				w.plant("new", text)
 			},
-			`seed "old" still has it planted on cluster site-0`,
+			stillPlanted,
 		},
 	}
+	texts := golden.Of(t)
 	for name, tc := range tests {
 		for _, undo := range []bool{true, false} {
 			t.Run(name+", undone: "+map[bool]string{true: "yes", false: "no"}[undo], func(t *testing.T) {
@@ -247,8 +252,12 @@ func TestARenameIsHeld(t *testing.T) {
 				if name == "in two commits, and a pass in between" {
 					unconfirmed = "what is left of the seed"
 				}
-				w.mustHold("old", `it looks as if the seed was renamed to "new", which has ConfigMap default/x on site-0`, unconfirmed)
-				w.mustHold("new", tc.message)
+				texts.Add(name+": old", w.mustHold("old", v1alpha1.ReasonSeedRenamed, unconfirmed).Message)
+				s := w.mustHold("new", tc.want.Reason)
+				if got := golden.Fields(s.Problems[0]); got != golden.Fields(tc.want) {
+					t.Errorf("the new name waits for %s, want %s", got, golden.Fields(tc.want))
+				}
+				texts.Add(name+": new", s.Message)
 				if diff := cmp.Diff(before, w.gitops.files()); diff != "" {
 					t.Errorf("something left (-before +now):\n%s", diff)
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/test/golden"
 )
 
 // refuse makes the server of repository a refuse every update of branches that match.
@@ -73,6 +74,7 @@ func TestABranchThatTheServerRefusesToMoveIsReported(t *testing.T) {
 			branch: layout.AbandonBranch("main", "acme/prod", "lost"), deletes: true,
 		},
 	}
+	texts := golden.Of(t)
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			e := newEstate(t, twoSites())
@@ -95,9 +97,7 @@ func TestABranchThatTheServerRefusesToMoveIsReported(t *testing.T) {
 				t.Fatalf("got the problems %v, want one\n%s", problems, describe(e.report, e.simulator))
 			}
 			got := problems[0]
-			if !strings.Contains(got.Error(), "protected branch hook declined") || !strings.Contains(got.Error(), tc.branch) || !strings.Contains(got.Error(), "Let Furrow's user") {
-				t.Errorf("the problem says %q, without the branch, the server's reason or a next step", got)
-			}
+			texts.Add(name, got.Error()) // with the branch, the server's reason and a next step
 			got.Message, got.Next, got.Object = "", "", ""
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("the problem (-want +got):\n%s", diff)

@@ -158,11 +158,15 @@ type nothingToConfirm struct {
 	done bool
 }
 
-func (e nothingToConfirm) Error() string {
+func (e nothingToConfirm) Error() string { return e.Problem().Error() }
+
+func (e nothingToConfirm) Problem() manifest.Problem {
+	p := manifest.Problem{Reason: v1alpha1.ReasonNothingToDo, Seed: e.seed, Next: fmt.Sprintf("See 'furrow status %s'", e.seed)}
+	p.Message = fmt.Sprintf("there is nothing to confirm for seed %q: no removal of it waits for a person", e.seed)
 	if e.done {
-		return fmt.Sprintf("the removal of seed %q is confirmed already, and the next pass goes on with it. See 'furrow status %[1]s'", e.seed)
+		p.Message = fmt.Sprintf("the removal of seed %q is confirmed already, and the next pass goes on with it", e.seed)
 	}
-	return fmt.Sprintf("there is nothing to confirm for seed %q: no removal of it waits for a person. See 'furrow status %[1]s'", e.seed)
+	return p
 }
 
 // IsNothingToConfirm says that Confirm had nothing to do, and whether that is because it
