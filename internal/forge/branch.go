@@ -12,10 +12,10 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// maxDepth is how many commits of people may stand on Furrow's.
+// maxDepth is how many commits of people may be on top of Furrow's.
 const maxDepth = 50
 
-// Branch is a proposal as its branch tells it, and how it stands to base.
+// Branch is a proposal as its branch has it, and how it compares to base.
 type Branch struct {
 	Proposal
 	// Own is Furrow's commit; zero on a branch that is not Furrow's.
@@ -67,7 +67,7 @@ func (r *Reader) ReadRef(ctx context.Context, refs git.Refs, name string) (Branc
 }
 
 // Look reads the branch of a proposal as the server has it now, and the base branch
-// that it stands to. A branch that is gone, or that base has all of, is no proposal any
+// that it is compared to. A branch that is gone, or that base has all of, is not a proposal any
 // more: that is ErrGone. One that is not Furrow's is ErrForeign.
 func (r *Reader) Look(ctx context.Context, p Proposal) (b Branch, base git.Hash, err error) {
 	if _, ok := layout.SeedOfBranch(r.base, p.Branch); !ok {
@@ -116,7 +116,7 @@ func (r *Reader) HasMerge(ctx context.Context, base, merge git.Hash) (bool, erro
 	return false, err
 }
 
-// read reads a branch at tip, as it stands to the base branch at base.
+// read reads a branch at tip, compared to the base branch at base.
 //
 //	tip     rejections, each an empty commit of a person
 //	  ▼     a person's commits: the branch is Edited
@@ -135,7 +135,7 @@ func (r *Reader) read(ctx context.Context, base git.Hash, name string, tip git.H
 	return b, nil
 }
 
-// readCommits walks down from the tip to Furrow's commit. What stands on one that
+// readCommits walks down from the tip to Furrow's commit. What is on top of one that
 // base has already is not a proposal.
 func (r *Reader) readCommits(ctx context.Context, base git.Hash, b *Branch) error {
 	var above []git.CommitInfo
@@ -179,7 +179,7 @@ func firstParent(c git.CommitInfo) git.Hash {
 	return c.Parents[0]
 }
 
-// ours tells what stands on a branch of Furrow's, above its commit c.
+// ours reads what is on a branch of Furrow's, above its commit c.
 func (r *Reader) ours(b *Branch, above []git.CommitInfo, c git.CommitInfo, content Carried) error {
 	b.Own, b.Proposal.Carried, b.Base = c.Hash, content, firstParent(c)
 	b.Title, b.Body = splitMessage(c.Message)
@@ -227,7 +227,7 @@ func (r *Reader) Tip(branch string, tip git.Hash) (content Carried, made time.Ti
 	return content, c.Committer.When, err
 }
 
-// foreign tells what stands on a branch that is not Furrow's.
+// foreign reads what is on a branch that is not Furrow's.
 func (r *Reader) foreign(b *Branch, above []git.CommitInfo) error {
 	if tier, ok := layout.TierOfBranch(r.base, b.Branch); ok {
 		b.Tiers = []layout.Member{{Tier: tier}}

@@ -8,7 +8,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// compare finds out how a branch stands to base: whether it is merged, stale, or
+// compare finds out how a branch compares to base: whether it is merged, stale, or
 // what merging it would do.
 func (r *Reader) compare(ctx context.Context, base git.Hash, b *Branch) error {
 	merged, err := r.isMerged(ctx, base, b)
@@ -75,7 +75,7 @@ func (r *Reader) fork(ctx context.Context, base git.Hash, b *Branch) (git.Hash, 
 	return r.newestShared(base, b.Content)
 }
 
-// newestShared is the commit of base, of those that tip stands on, which has all
+// newestShared is the commit of base, of those that tip is based on, which has all
 // others below it; zero where none has.
 func (r *Reader) newestShared(base, tip git.Hash) (git.Hash, error) {
 	own := map[git.Hash]bool{}

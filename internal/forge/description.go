@@ -33,7 +33,7 @@ func Describe(r Request) string {
 }
 
 // ReadDescription reads the text of a pull request. People write below it and into
-// it, so that a line of ours counts wherever it stands; the last one does.
+// it, so that a line of ours counts wherever it is; the last one does.
 func ReadDescription(text string) Description {
 	var d Description
 	var tiers []string
@@ -96,7 +96,7 @@ func (c Carried) Trailers() []Trailer {
 	return append(out, Trailer{TrailerWants, c.Wants})
 }
 
-// CarriedBy is what the commit of a proposal carries; no Wants where it is no such commit.
+// CarriedBy is what the commit of a proposal carries; no Wants where it is another commit.
 func CarriedBy(message string) Carried {
 	var c Carried
 	var tiers []string

@@ -9,12 +9,12 @@ import (
 )
 
 // Kind says in which way a forge failed. The words are those that internal/git
-// tells its own failures apart by.
+// distinguishes its own failures by.
 type Kind string
 
 // The ways in which a forge fails.
 const (
-	// FailedOther needs a person, who is told what to do.
+	// FailedOther needs a person; the message says what to do.
 	FailedOther Kind = "other"
 	// FailedAuth says that the forge did not accept the credentials, or does not let them do this.
 	FailedAuth Kind = "auth"
@@ -27,7 +27,7 @@ const (
 	FailedTrust Kind = "trust"
 )
 
-// Error is a failure of a forge, told without credentials.
+// Error is a failure of a forge, without credentials.
 type Error struct {
 	// Op is what was to be done, with the object that it was to be done to.
 	Op string
@@ -44,7 +44,7 @@ type Error struct {
 	Cause error
 }
 
-// Error tells what failed, where and why.
+// Error says what failed, where and why.
 func (e *Error) Error() string { return e.Op + " in " + e.Repository + ": " + e.Text }
 
 // Unwrap gives the context's error, if that ended the call.

@@ -1,11 +1,11 @@
 // Package forge owns proposals: what carries the entries of one tier, or of several,
 // to people and back. A forge is where they decide, be it pull requests or plain branches.
 //
-// Branches are pushed by the engine, through internal/git, before a forge is
-// told of them. A forge is asked anew on every pass, because people merge,
+// Branches are pushed by the engine, through internal/git, before a forge
+// proposes them. A forge is asked anew on every pass, because people merge,
 // close and edit as they like; it remembers nothing that cannot be forgotten.
 //
-// What a branch says for itself is read here, for all forges: a Reader tells
+// What a branch says for itself is read here, for all forges: a Reader distinguishes
 // Furrow's commit from those of people, and a History what has reached base.
 //
 // Invariants:
@@ -90,7 +90,7 @@ type Proposal struct {
 	// base changed under its paths, or base was moved back to before Base, so that
 	// merging would bring back what people removed.
 	Stale bool
-	// Paths are what merging it would change on the base branch; a directory may stand
+	// Paths are what merging it would change on the base branch; a directory may be given
 	// for all that is in it. There are none of one that is Stale or not Furrow's.
 	Paths []string
 	// URL is where people look at it; empty on plain Git.
@@ -101,7 +101,7 @@ type Proposal struct {
 type Closed struct {
 	Outcome Outcome
 	// Landings are those that were merged, newest first, also where a later one with these
-	// Wants was turned down or taken back. There are none where that is not known, as on
+	// Wants was rejected or taken back. There are none where that is not known, as on
 	// plain Git.
 	Landings []Landing
 	// URL is where people look at it; empty on plain Git.
@@ -124,7 +124,7 @@ const (
 	// OutcomeNone says that there is no such proposal.
 	OutcomeNone Outcome = "None"
 	// OutcomeMerged says that it was merged, and none with other Wants of the tier
-	// since: those would have replaced what it brought, which is no revert.
+	// since: those would have replaced what it brought, which is not a revert.
 	OutcomeMerged Outcome = "Merged"
 	// OutcomeRejected says that a person closed it unmerged.
 	OutcomeRejected Outcome = "Rejected"
@@ -188,7 +188,7 @@ var ErrConflict error = manifest.Problem{Reason: "ProposalConflict", Message: "t
 var ErrGone error = manifest.Problem{Reason: "ProposalChanged", Message: "the proposal has changed or is gone; look again"}
 
 // ErrRejected says that a person has turned the proposal down.
-var ErrRejected error = manifest.Problem{Reason: "Rejected", Message: "the proposal was turned down; take that back first, with furrow retry"}
+var ErrRejected error = manifest.Problem{Reason: "Rejected", Message: "the proposal was rejected; take that back first, with furrow retry"}
 
 // ErrForeign says that what is on a proposal's branch is not Furrow's.
 var ErrForeign error = manifest.Problem{Reason: "NotAProposal", Message: "the branch holds no proposal of Furrow's; merge, move or delete it with git"}

@@ -21,8 +21,8 @@ type History struct {
 	mu  sync.Mutex
 	tip git.Hash
 	reached
-	// stands memoizes whether a commit is on base at tip.
-	stands map[git.Hash]bool
+	// onBase memoizes whether a commit is on base at tip.
+	onBase map[git.Hash]bool
 }
 
 // reached is what of Furrow's is on base.
@@ -32,7 +32,7 @@ type reached struct {
 	newest map[digest]digest
 }
 
-// digest stands for a tier, or for its Wants.
+// digest represents a tier, or for its Wants.
 type digest [16]byte
 
 func digestOf(s string) digest {
@@ -78,12 +78,12 @@ func (h *History) isOnBase(ctx context.Context, base, commit git.Hash) (bool, er
 	if err := h.readTo(ctx, base); err != nil {
 		return false, err
 	}
-	if on, known := h.stands[commit]; known {
+	if on, known := h.onBase[commit]; known {
 		return on, nil
 	}
 	on, err := h.holds(base, commit)
 	if err == nil {
-		h.stands[commit] = on
+		h.onBase[commit] = on
 	}
 	return on, err
 }
@@ -133,7 +133,7 @@ func (h *History) readTo(ctx context.Context, base git.Hash) error {
 		h.reached = newReached()
 	}
 	h.reached.join(news)
-	h.tip, h.stands = base, map[git.Hash]bool{}
+	h.tip, h.onBase = base, map[git.Hash]bool{}
 	return nil
 }
 

@@ -9,7 +9,7 @@ import (
 type Trailer struct{ Key, Value string }
 
 // Trailers reads the trailers at the end of a commit message, by the rules of
-// git interpret-trailers --parse --no-divider. Of a key that stands there more
+// git interpret-trailers --parse --no-divider. Of a key that is there more
 // than once, the last value counts.
 func Trailers(message string) map[string]string {
 	out := map[string]string{}

@@ -37,7 +37,7 @@ func TestTrailersAreThoseOfGit(t *testing.T) {
 		want    map[string]string
 	}{
 		"the last paragraph":                    {"t\n\nbody\n\nA: 1\nB-c:2\n", map[string]string{"A": "1", "B-c": "2"}},
-		"the title is no trailer":               {"A: 1\n", map[string]string{}},
+		"the title is not a trailer":            {"A: 1\n", map[string]string{}},
 		"a title of two lines is none":          {"t\nA: 1\n", map[string]string{}},
 		"an earlier paragraph is none":          {"t\n\nA: 1\n\nbody\n", map[string]string{}},
 		"a paragraph with text is none":         {"t\n\ntext\nA: 1\n", map[string]string{}},
@@ -61,7 +61,7 @@ func TestTrailersAreThoseOfGit(t *testing.T) {
 	}
 }
 
-// pieces are lines that git's rules tell apart.
+// pieces are lines that git's rules distinguish.
 var pieces = []string{"", "", "text", "A: 1", "B-2 : x", " more", "# note", "Signed-off-by: Ann", "(cherry picked from commit 1)", "a b: c", "- x: y", "C:"}
 
 func TestTrailersOfAnyMessageAreThoseOfGit(t *testing.T) {

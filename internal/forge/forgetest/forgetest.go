@@ -4,7 +4,7 @@
 // The suite does the engine's part (it grafts and pushes branches) and has a
 // Person do what people do on a real server. A forge need not know of every way
 // in which people merge: Fixture.Ways says which ones it offers, and of which it
-// can tell later that they were merges. On plain Git, a squash without Furrow's
+// can find out later that they were merges. On plain Git, a squash without Furrow's
 // trailers is not known; whatever the way, the proposal is off the list, and its
 // outcome is never Rejected.
 //
@@ -45,9 +45,9 @@ type Fixture struct {
 
 	// What follows is only there where the forge can do it.
 
-	// TellsMerge says that Closed names the commit by which a proposal landed, and the
+	// ReportsMerge says that Closed names the commit by which a proposal landed, and the
 	// page where people look at it.
-	TellsMerge bool
+	ReportsMerge bool
 	// Closes says that Supersede has something to close, which it leaves alone where a
 	// person was faster.
 	Closes bool
@@ -57,7 +57,7 @@ type Fixture struct {
 	Delete func(t *testing.T, branch string)
 	// Reopen takes a rejection back for a person, without Furrow.
 	Reopen func(t *testing.T, p forge.Proposal)
-	// Gate tells what people see of a proposal's gate: whether it holds, and why not.
+	// Gate is what people see of a proposal's gate: whether it holds, and why not.
 	Gate func(t *testing.T, p forge.Proposal) (holds bool, why string)
 	// Other is the forge as another process has it.
 	Other func(t *testing.T) forge.Forge
@@ -120,8 +120,8 @@ var cases = []struct {
 	{"a proposal into which a person merged base can be merged", updatedByPerson},
 
 	{"a proposal that a person merges, in any way, is off the list", mergedByPerson},
-	{"a merge is known by its commit", mergeIsTold},
-	{"each of several merges is known by its commit", mergesAreTold},
+	{"a merge is known by its commit", mergeIsReported},
+	{"each of several merges is known by its commit", mergesAreReported},
 	{"a merge is known after base has lost what it brought", mergedThenReverted},
 	{"what a later merge replaced can be proposed again", mergedThenReplaced},
 	{"a proposal that is merged through Furrow is on base", mergedThroughForge},

@@ -123,7 +123,7 @@ func mergedGroupIsReplaced(w *world) {
 	w.wantOutcomes(forge.OutcomeMerged, east("w2"), west("w1"))
 	w.Person.Commit(w.T, w.Base, map[string]string{objectFile(west("").Tier): "", reconcilerFile(west("").Tier): ""})
 	w.wantOutcomes(forge.OutcomeMerged, east("w2"), west("w1"))
-	if !w.TellsMerge {
+	if !w.ReportsMerge {
 		return
 	}
 	c, err := w.Forge.Closed(w.Context(), w.fetch(), west("").Tier, "w1")

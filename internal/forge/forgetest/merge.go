@@ -32,8 +32,8 @@ func mergedByPerson(w *world) {
 	}
 }
 
-func mergeIsTold(w *world) {
-	if !w.TellsMerge {
+func mergeIsReported(w *world) {
+	if !w.ReportsMerge {
 		w.Skip("the forge does not know")
 	}
 	for i, way := range slices.Sorted(maps.Keys(w.Ways)) {
@@ -52,7 +52,7 @@ func mergeIsTold(w *world) {
 	w.wantMerge(tier("through"))
 }
 
-// wantMerge checks that what is told of a merge is a commit on base that brought the tier.
+// wantMerge checks that what is reported of a merge is a commit on base that brought the tier.
 func (w *world) wantMerge(t layout.Tier) {
 	w.Helper()
 	w.wantUnlisted(t)
@@ -73,9 +73,9 @@ func (w *world) wantMerge(t layout.Tier) {
 	}
 }
 
-// mergesAreTold: each of several merges with the same Wants is known by its commit and page.
-func mergesAreTold(w *world) {
-	if !w.TellsMerge {
+// mergesAreReported: each of several merges with the same Wants is known by its commit and page.
+func mergesAreReported(w *world) {
+	if !w.ReportsMerge {
 		w.Skip("the forge does not know")
 	}
 	var pages []string

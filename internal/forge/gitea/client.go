@@ -214,7 +214,7 @@ func (a *api) translate(ctx context.Context, op string, c *call, err error) *ans
 	return out
 }
 
-// explain tells what a status means, and what to do.
+// explain says what a status means, and what to do.
 func (a *answer) explain(header http.Header, location string) {
 	e := a.failure
 	e.Wait = backoff.RetryAfter(header)
@@ -264,7 +264,7 @@ func message(said []byte) string {
 func (a *api) location(header http.Header) string {
 	u, err := url.Parse(header.Get("Location"))
 	if err != nil || u.Host == "" && u.Path == "" {
-		return "no place that can be told"
+		return "an address that cannot be shown"
 	}
 	if u.Host == "" {
 		return a.clean(u.Path)

@@ -185,7 +185,7 @@ func (f *Forge) lookUp(ctx context.Context, refs git.Refs, tier layout.Tier, wan
 	case c.outcome == forge.OutcomeSuperseded:
 		return c, nil
 	case c.outcome == forge.OutcomeRejected:
-		unjudged, err := f.swept(ctx, refs, c)
+		unjudged, err := f.closedByServer(ctx, refs, c)
 		if err == nil && !unjudged {
 			unjudged, err = f.history.Landed(ctx, base, c.head)
 		}
@@ -237,10 +237,10 @@ const (
 	telling = 10 * time.Second
 )
 
-// swept says that Gitea closed a pull request when it was done with the deletion of
+// closedByServer says that Gitea closed a pull request when it was done with the deletion of
 // an earlier branch of the same name: the branch of this one is still there. Nobody has
 // judged it then; and who merged it at that moment has it merged, though Gitea does not say so.
-func (f *Forge) swept(ctx context.Context, refs git.Refs, c closedRow) (bool, error) {
+func (f *Forge) closedByServer(ctx context.Context, refs git.Refs, c closedRow) (bool, error) {
 	if c.judged || refs[c.branch] != c.head || c.closed.Sub(c.opened) > sweeping {
 		return false, nil
 	}
@@ -248,15 +248,15 @@ func (f *Forge) swept(ctx context.Context, refs git.Refs, c closedRow) (bool, er
 	if err != nil && !forge.IsFailure(err, forge.FailedAuth) {
 		return false, err
 	}
-	swept := slices.ContainsFunc(events, func(e event) bool { return e.Type == "delete_branch" })
-	if swept {
+	itself := slices.ContainsFunc(events, func(e event) bool { return e.Type == "delete_branch" })
+	if itself {
 		c.outcome = forge.OutcomeNone
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c.judged = swept || f.clock.Sub(c.closed) > telling
+	c.judged = itself || f.clock.Sub(c.closed) > telling
 	f.closed.change(c)
-	return swept, nil
+	return itself, nil
 }
 
 // lookUpPushed finds what a person merged without a pull request.
@@ -302,7 +302,7 @@ func (f *Forge) readToRest(ctx context.Context, x index) (rest bool, err error) 
 		x = f.closed
 		f.mu.Unlock()
 		switch {
-		case r.torn: // the same once more
+		case r.gap: // the same once more
 		case first && (r.long || x.missed):
 			// What others opened can be closed since the first look at what is open.
 			since = x.newest.Add(-overlap)
@@ -321,9 +321,9 @@ func (f *Forge) readToRest(ctx context.Context, x index) (rest bool, err error) 
 type reading struct {
 	// began is when, by the server's clock.
 	began time.Time
-	// long says that it took more than one page, and torn that a row may have been
+	// long says that it took more than one page, and gap that a row may have been
 	// missed between two.
-	long, torn bool
+	long, gap bool
 }
 
 // readUpdates reads what was updated since, or, the first time, all of our own user's.
@@ -343,20 +343,20 @@ func (f *Forge) readUpdates(ctx context.Context, x index, since time.Time) (r re
 		if r.began.IsZero() {
 			r.began = at.now
 		}
-		r.long, r.torn = r.long || at.number > 1, r.torn || at.torn
+		r.long, r.gap = r.long || at.number > 1, r.gap || at.gap
 		for _, pr := range at.prs {
 			if pr.Updated != nil && pr.Updated.After(newest) {
 				newest = *pr.Updated
 			}
 		}
-		if r.torn || x.whole && at.endsBefore(since) {
+		if r.gap || x.whole && at.endsBefore(since) {
 			break
 		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
-	case r.torn:
+	case r.gap:
 		f.closed.next = window{}
 	case x.whole:
 		f.closed.newest = newest
@@ -382,7 +382,7 @@ func (f *Forge) closedQuery(ctx context.Context, x index) (query, error) {
 
 // addPage takes in one page.
 func (f *Forge) addPage(ctx context.Context, x index, at page) error {
-	f.tell(at.now)
+	f.noteClock(at.now)
 	for _, pr := range at.prs {
 		r, ok := f.rowOf(pr)
 		if !ok || r.open {
@@ -404,9 +404,9 @@ func (f *Forge) addPage(ctx context.Context, x index, at page) error {
 	return ctx.Err()
 }
 
-// tell notes the server's clock. What is read of others is bounded by when this
+// noteClock keeps the server's clock. What is read of others is bounded by when this
 // process first looked.
-func (f *Forge) tell(now time.Time) {
+func (f *Forge) noteClock(now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !now.IsZero() {
@@ -417,7 +417,7 @@ func (f *Forge) tell(now time.Time) {
 	}
 }
 
-// closedOf tells what a closed pull request means, and for which Wants of which tiers.
+// closedOf finds out what a closed pull request means, and for which Wants of which tiers.
 func (f *Forge) closedOf(r row) (closedRow, error) {
 	d := forge.ReadDescription(r.body)
 	c := closedRow{number: r.number, branch: r.branch, opened: r.opened, closed: r.closed, url: r.url, head: r.head, merge: r.merge, comments: r.comments, reason: truncate.Text(d.Reason, maxReason)}
@@ -451,7 +451,7 @@ func (f *Forge) closedOf(r row) (closedRow, error) {
 
 // carriedBy gives what a pull request's text says that it carries, and what its tip
 // does where that is Furrow's commit. They differ where Furrow was killed before it wrote
-// the text; without a text, the commits tell.
+// the text; without a text, the commits say it.
 func (f *Forge) carriedBy(r row) (text, tip forge.Carried, err error) {
 	text = forge.ReadDescription(r.body).Carried
 	if text.Wants == "" {
@@ -502,7 +502,7 @@ func (f *Forge) self(ctx context.Context) (string, error) {
 const (
 	// said is how long before closing a person may have said why.
 	said = 10 * time.Minute
-	// maxReason bounds what is told of that.
+	// maxReason bounds what is shown of that.
 	maxReason = 300
 )
 
@@ -531,7 +531,7 @@ func (f *Forge) timeline(ctx context.Context, op string, number int64, since tim
 	return events, err
 }
 
-// reasonOf is why a person closed a pull request, as far as the server tells: a
+// reasonOf is why a person closed a pull request, as far as the server says: a
 // proposal is rejected with and without a reason.
 func (f *Forge) reasonOf(ctx context.Context, c closedRow) string {
 	f.mu.Lock()

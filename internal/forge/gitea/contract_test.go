@@ -20,8 +20,8 @@ func TestContract(t *testing.T) {
 				forgetest.MergeCommit: true, forgetest.FastForward: true, forgetest.Rebase: true,
 				forgetest.RebaseMerge: true, forgetest.Squash: true,
 			},
-			TellsMerge: true,
-			Closes:     true,
+			ReportsMerge: true,
+			Closes:       true,
 			Delete: func(t *testing.T, branch string) {
 				t.Helper()
 				s.git("push", "--quiet", "origin", ":refs/heads/"+branch)

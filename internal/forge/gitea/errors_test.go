@@ -62,7 +62,7 @@ func newMirror(t *testing.T) *git.Mirror {
 	return m
 }
 
-func TestFailuresAreTold(t *testing.T) {
+func TestFailuresAreReported(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		handle http.HandlerFunc
@@ -94,7 +94,7 @@ func TestFailuresAreTold(t *testing.T) {
 		"a page of something else": {func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte("<html>welcome</html>"))
 		}, forge.FailedNetwork, 0, "did not answer as Gitea does"},
-		"a server that repeats what it was told": {func(w http.ResponseWriter, r *http.Request) {
+		"a server that repeats what was sent to it": {func(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, r.Header.Get("Authorization"), http.StatusInternalServerError)
 		}, forge.FailedNetwork, 0, "REDACTED"},
 		"a server that hangs up": {func(http.ResponseWriter, *http.Request) {
@@ -117,10 +117,10 @@ func TestFailuresAreTold(t *testing.T) {
 					}
 				}
 				if strings.Contains(said, secret) || strings.Contains(said, "Ym90OnMzY3IzdC10MGtlbg") {
-					t.Errorf("with %s: %q tells the secret", how, said)
+					t.Errorf("with %s: %q shows the secret", how, said)
 				}
-				told, _ := errors.AsType[*forge.Error](err)
-				if kind, wait := told.Failure(); kind != string(tc.kind) || wait != tc.wait {
+				failure, _ := errors.AsType[*forge.Error](err)
+				if kind, wait := failure.Failure(); kind != string(tc.kind) || wait != tc.wait {
 					t.Errorf("with %s: it is %s and to wait %s, want %s and %s", how, kind, wait, tc.kind, tc.wait)
 				}
 			}
@@ -128,7 +128,7 @@ func TestFailuresAreTold(t *testing.T) {
 	}
 }
 
-func TestWhereARedirectLeadsIsToldWithoutSecrets(t *testing.T) {
+func TestWhereARedirectLeadsIsReportedWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	const moved = "http://git.example.com/acme/fleet-new/pulls"
 	cases := map[string]struct{ location, says string }{
@@ -140,8 +140,8 @@ func TestWhereARedirectLeadsIsToldWithoutSecrets(t *testing.T) {
 		"our token in disguise": {"http://git.example.com/%73" + secret[1:] + "/pulls", "http://git.example.com/REDACTED/pulls"},
 		"more than one line":    {"http://git.example.com/a%0ab", "http://git.example.com/a b"},
 		"a long one":            {moved + "/" + strings.Repeat("x", 5000), moved},
-		"nonsense":              {"http://bot:hunter2@%zz", "no place that can be told"},
-		"nothing":               {"", "no place that can be told"},
+		"nonsense":              {"http://bot:hunter2@%zz", "an address that cannot be shown"},
+		"nothing":               {"", "an address that cannot be shown"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -222,7 +222,7 @@ func TestNew(t *testing.T) {
 		"a repository below a prefix":  {gitea.Options{URL: "https://git.example.com:3000/git/acme/fleet/", Username: "bot", Password: secret}, ""},
 		"credentials in the URL":       {gitea.Options{URL: "https://bot:" + secret + "@git.example.com/acme/fleet"}, ""},
 		"no repository":                {gitea.Options{URL: "https://git.example.com/acme", Token: secret}, "names no owner and repository"},
-		"no server":                    {gitea.Options{URL: "/srv/git/fleet.git", Token: secret}, "is no URL of a repository on Gitea"},
+		"no server":                    {gitea.Options{URL: "/srv/git/fleet.git", Token: secret}, "is not the URL of a repository on Gitea"},
 		"another protocol":             {gitea.Options{URL: "ssh://git@git.example.com/acme/fleet", Token: secret}, "use https://host/owner/name"},
 		"no credentials":               {gitea.Options{URL: "https://git.example.com/acme/fleet"}, "no credentials for https://git.example.com/acme/fleet"},
 		"a user without a password":    {gitea.Options{URL: "https://git.example.com/acme/fleet", Username: "bot"}, "no credentials"},
@@ -240,7 +240,7 @@ func TestNew(t *testing.T) {
 			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
 				t.Errorf("got %v, want %q", err, tc.want)
 			case err != nil && strings.Contains(err.Error(), secret):
-				t.Errorf("%v tells the secret", err)
+				t.Errorf("%v shows the secret", err)
 			}
 		})
 	}

@@ -32,16 +32,16 @@
 // has their commit: then it was pushed there. Which Wants a closed one had is read
 // from its text or, where a person took that out, from its last commit. Where Furrow
 // was killed between pushing that commit and writing the text, people saw both, and
-// what they turned down are both.
+// what they rejected are both.
 //
 // Gitea closes what lost its branch a moment later; until then it counts as
 // rejected, too. In that moment it also closes what was just opened from a new
-// branch of the same name. That is told by the timeline, and is no rejection.
+// branch of the same name. The timeline shows it, and it does not count as a rejection.
 //
 // # Conflicts
 //
-// That Gitea cannot merge something is told like that it has not checked yet, and
-// what lies untouched is checked only when it is looked at. So Gitea's view counts
+// Gitea reports a conflict as it reports that it has not checked yet, and
+// what nobody touches is checked only when it is read. So Gitea's view counts
 // where it stays for some seconds, by its own clock, after it was made to look, at
 // the same commits. A wrong guess costs one graft onto the tip of base, where
 // nothing conflicts.
@@ -120,7 +120,7 @@ type Forge struct {
 	lost map[git.Hash]git.Hash
 	// reasons is active while reasons of rejections are not asked for.
 	reasons backoff.Cooldown
-	// clock is the server's, as it was told last.
+	// clock is the server's, as it was in its last answer.
 	clock time.Time
 }
 
@@ -144,7 +144,7 @@ func New(mirror forge.Fetcher, base string, o Options) (*Forge, error) {
 // Amends is true: Gitea remembers the pull request that was merged.
 func (f *Forge) Amends() bool { return true }
 
-// place is a repository on a server, as its URL tells.
+// place is a repository on a server, as its URL names it.
 type place struct {
 	// server is the root of the server's pages and API.
 	server, owner, name string
@@ -161,7 +161,7 @@ func parsePlace(raw string) (place, error) {
 	user := u.User
 	u.User, u.RawQuery, u.Fragment = nil, "", ""
 	if u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-		return place{}, fmt.Errorf("%s is no URL of a repository on Gitea or Forgejo; use https://host/owner/name", u)
+		return place{}, fmt.Errorf("%s is not the URL of a repository on Gitea or Forgejo; use https://host/owner/name", u)
 	}
 	path := strings.TrimSuffix(strings.Trim(u.Path, "/"), ".git")
 	parts := strings.Split(path, "/")

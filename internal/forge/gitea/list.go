@@ -33,25 +33,25 @@ type row struct {
 	branch, url string
 	title, body string
 	head        git.Hash
-	// open and merged tell the state; neither is closed unmerged.
+	// open and merged give the state; neither is closed unmerged.
 	open, merged bool
 	// draft and mergeable are Gitea's; it is not mergeable while that is being found out.
 	draft, mergeable bool
 	opened, closed   time.Time
 	merge            git.Hash
 	comments         int
-	// twin is one that was opened in the same moment by another process.
-	twin *row
+	// duplicate is one that was opened in the same moment by another process.
+	duplicate *row
 }
 
-// isTwinOf says that both were opened for the same by two processes at once, which
+// isDuplicateOf says that both were opened for the same by two processes at once, which
 // Gitea lets happen.
-func (r row) isTwinOf(other row) bool {
+func (r row) isDuplicateOf(other row) bool {
 	wants := forge.ReadDescription(r.body).Wants
 	return r.open && wants != "" && wants == forge.ReadDescription(other.body).Wants && other.opened.Sub(r.opened).Abs() < sweeping
 }
 
-// rowOf tells whether a pull request is of the branch of a proposal, to base, and within
+// rowOf says whether a pull request is of the branch of a proposal, to base, and within
 // the repository.
 func (f *Forge) rowOf(pr *sdk.PullRequest) (row, bool) {
 	if pr == nil || pr.Head == nil || pr.Base == nil || pr.Base.Ref != f.base || pr.Head.RepoID != pr.Base.RepoID {
@@ -127,8 +127,8 @@ func (w window) next(after int64) window {
 type page struct {
 	window
 	prs []*sdk.PullRequest
-	// torn says that the row before is not here, so that others may have been missed.
-	torn bool
+	// gap says that the row before is not here, so that others may have been missed.
+	gap bool
 	// now is the server's clock.
 	now  time.Time
 	last bool
@@ -170,7 +170,7 @@ func (f *Forge) page(ctx context.Context, q query, w window) (page, error) {
 			return err
 		}
 		at.prs = prs
-		at.torn = w.after != 0 && !slices.ContainsFunc(prs, func(pr *sdk.PullRequest) bool { return pr.Index == w.after })
+		at.gap = w.after != 0 && !slices.ContainsFunc(prs, func(pr *sdk.PullRequest) bool { return pr.Index == w.after })
 		at.now, _ = http.ParseTime(response.Header.Get("Date"))
 		at.last = response.NextPage <= w.number && (response.Header.Get("Link") != "" || len(prs) < w.size)
 		return nil
@@ -184,26 +184,26 @@ func (f *Forge) toBase() url.Values { return url.Values{"base_branch": {f.base}}
 // while it is read moves rows over to pages that were read before.
 func (f *Forge) listOpen(ctx context.Context) (map[string]row, error) {
 	for reading := 1; ; reading++ {
-		rows, torn, err := f.readOpen(ctx)
+		rows, gap, err := f.readOpen(ctx)
 		if refused(err, http.StatusNotFound) && f.countsAsEmpty(ctx) {
 			return map[string]row{}, nil
 		}
-		if err != nil || !torn || reading == maxReadings {
+		if err != nil || !gap || reading == maxReadings {
 			return rows, err
 		}
 	}
 }
 
-// readOpen reads them once; torn says that some may have been missed.
-func (f *Forge) readOpen(ctx context.Context) (rows map[string]row, torn bool, err error) {
+// readOpen reads them once; gap says that some may have been missed.
+func (f *Forge) readOpen(ctx context.Context) (rows map[string]row, gap bool, err error) {
 	q := query{op: "list open pull requests", state: sdk.StateOpen, sort: "oldest", more: f.toBase()}
 	rows = map[string]row{}
 	for at, err := range f.pages(ctx, q) {
 		if err != nil {
 			return nil, false, err
 		}
-		f.tell(at.now)
-		torn = torn || at.torn
+		f.noteClock(at.now)
+		gap = gap || at.gap
 		for _, pr := range at.prs {
 			// A person can reopen one beside another; the newest counts.
 			r, ok := f.rowOf(pr)
@@ -211,13 +211,13 @@ func (f *Forge) readOpen(ctx context.Context) (rows map[string]row, torn bool, e
 			if !ok || !r.open || had.number >= r.number {
 				continue
 			}
-			if had.isTwinOf(r) {
-				r.twin = &had
+			if had.isDuplicateOf(r) {
+				r.duplicate = &had
 			}
 			rows[r.branch] = r
 		}
 	}
-	return rows, torn, nil
+	return rows, gap, nil
 }
 
 // countsAsEmpty says that the server has not noticed the first push to the
@@ -272,7 +272,7 @@ func (f *Forge) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, erro
 	return out, nil
 }
 
-// leftover is a branch without an open pull request: it was turned down, or a
+// leftover is a branch without an open pull request: it was rejected, or a
 // person works on it. Any other is the engine's to push and propose again.
 func (f *Forge) leftover(ctx context.Context, refs git.Refs, b *forge.Branch) (p forge.Proposal, listed bool, err error) {
 	p = b.Proposal
@@ -378,11 +378,11 @@ func number(p forge.Proposal) int64 {
 	if m == nil {
 		return 0
 	}
-	n, _ := strconv.ParseInt(m[1], 10, 64) // zero where it is no number
+	n, _ := strconv.ParseInt(m[1], 10, 64) // zero where it is not a number
 	return n
 }
 
-// doubt is that Gitea would not merge a pull request as it stands.
+// doubt is that Gitea would not merge a pull request as it is.
 type doubt struct {
 	head, base git.Hash
 	// passes counts up to beyond that in which Gitea is made to look; looked is when

@@ -286,7 +286,7 @@ func TestANewBranchOfTheSameNameIsNotRejectedByTheServer(t *testing.T) {
 		_, err := s.forge.Propose(t.Context(), s.push(edge, "w1"))
 		s.must(err)
 		for range 10 { // Gitea is done with the deletion some time meanwhile
-			s.await("it is not taken for a rejection", func() bool {
+			s.await("it is not treated as a rejection", func() bool {
 				s.list()
 				c, err := s.forge.Closed(t.Context(), s.refs(), edge, "w1")
 				s.must(err)
@@ -296,13 +296,13 @@ func TestANewBranchOfTheSameNameIsNotRejectedByTheServer(t *testing.T) {
 	}
 }
 
-func TestTheTextIsMendedAfterACrash(t *testing.T) {
+func TestTheTextIsCorrectedAfterACrash(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.propose(edge, "w1")
 	s.push(edge, "w2")
 	var p forge.Proposal
-	s.await("the text is mended", func() bool {
+	s.await("the text is corrected", func() bool {
 		p = s.find(edge)
 		s.must(s.forge.Gate(t.Context(), p, ""))
 		return strings.Contains(s.see(p).Body, "Furrow-Wants: w2")
@@ -626,7 +626,7 @@ func TestWhatAPersonPushedToBaseIsMerged(t *testing.T) {
 	}
 }
 
-func TestWhereItLandedIsKnownAlsoWhenItIsTurnedDownLater(t *testing.T) {
+func TestWhereItLandedIsKnownAlsoWhenItIsRejectedLater(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	p := s.propose(edge, "w1")

@@ -23,40 +23,40 @@ const (
 	tryAgain = "try again later"
 )
 
-// sight is a proposal as it is now.
-type sight struct {
+// observation is a proposal as it is now.
+type observation struct {
 	forge.Branch
 	row
 	base git.Hash
 }
 
-// rejected says that a person has turned down what the caller has in mind.
-func (s sight) rejected(p forge.Proposal) bool {
+// rejected says that a person has rejected what the caller has in mind.
+func (s observation) rejected(p forge.Proposal) bool {
 	return !s.open && !s.merged && s.Wants == p.Wants && !forge.ReadDescription(s.body).Superseded
 }
 
 // look reads a proposal's branch and pull request as they are now.
-func (f *Forge) look(ctx context.Context, p forge.Proposal) (sight, error) {
+func (f *Forge) look(ctx context.Context, p forge.Proposal) (observation, error) {
 	b, base, err := f.reader.Look(ctx, p)
 	if err != nil {
-		return sight{}, err
+		return observation{}, err
 	}
 	n := number(p)
 	if n == 0 {
 		rows, err := f.listOpen(ctx)
 		if err != nil {
-			return sight{}, err
+			return observation{}, err
 		}
 		n = rows[p.Branch].number
 	}
 	if n == 0 {
-		return sight{}, forge.ErrGone
+		return observation{}, forge.ErrGone
 	}
 	at, err := f.get(ctx, n)
 	if err == nil && at.branch != p.Branch {
 		err = forge.ErrGone
 	}
-	return sight{b, at, base}, err
+	return observation{b, at, base}, err
 }
 
 // Merge accepts a proposal through the server, in the way that the repository is
@@ -94,7 +94,7 @@ func (f *Forge) Merge(ctx context.Context, p forge.Proposal, by git.Person) erro
 	}
 }
 
-func (s sight) mayMerge(p forge.Proposal) error {
+func (s observation) mayMerge(p forge.Proposal) error {
 	switch {
 	case s.rejected(p):
 		return forge.ErrRejected
@@ -106,7 +106,7 @@ func (s sight) mayMerge(p forge.Proposal) error {
 	return nil
 }
 
-func (f *Forge) merge(ctx context.Context, s sight, style sdk.MergeStyle, by git.Person) error {
+func (f *Forge) merge(ctx context.Context, s observation, style sdk.MergeStyle, by git.Person) error {
 	// The engine deletes the branch. Gitea would do so by and by, and close what is
 	// opened from a new branch of that name meanwhile.
 	remove := false
@@ -114,7 +114,7 @@ func (f *Forge) merge(ctx context.Context, s sight, style sdk.MergeStyle, by git
 	accepted := forge.Trailer{Key: "Accepted-by", Value: fmt.Sprintf("%s <%s>", by.Name, by.Email)}
 	switch style {
 	case sdk.MergeStyleSquash:
-		// With Furrow's trailers base itself tells what landed.
+		// With Furrow's trailers base itself shows what landed.
 		message := forge.AddTrailers(s.Title+"\n\n"+s.Branch.Body, append(s.Trailers(), accepted))
 		_, o.Message, _ = strings.Cut(message, "\n")
 		o.Title = fmt.Sprintf("%s (#%d)", s.Title, s.number)
@@ -127,7 +127,7 @@ func (f *Forge) merge(ctx context.Context, s sight, style sdk.MergeStyle, by git
 	})
 }
 
-// mergeError tells what a refusal to merge means, and whether to try again.
+// mergeError says what a refusal to merge means, and whether to try again.
 func mergeError(err error) (again bool, _ error) {
 	a, ok := errors.AsType[*answer](err)
 	if !ok {

@@ -266,7 +266,7 @@ func (a *api) makeLabel(ctx context.Context) (id int64, err error) {
 	return id, err
 }
 
-// Gate posts the commit status, where it does not say so already. It also mends the
+// Gate posts the commit status, where it does not say so already. It also corrects the
 // text of a proposal that was pushed but not rewritten, as when Furrow was killed
 // in between, and closes what another process opened in the same moment.
 func (f *Forge) Gate(ctx context.Context, p forge.Proposal, shut string) error {
@@ -274,7 +274,7 @@ func (f *Forge) Gate(ctx context.Context, p forge.Proposal, shut string) error {
 	if !open || at.head != p.Head {
 		return nil // there is nobody to show it to, or the next pass sees more
 	}
-	if err := f.closeTwin(ctx, at); err != nil {
+	if err := f.closeDuplicate(ctx, at); err != nil {
 		return err
 	}
 	if had := forge.ReadDescription(at.body).Wants; had != "" && had != p.Wants && !p.Edited {
@@ -286,15 +286,15 @@ func (f *Forge) Gate(ctx context.Context, p forge.Proposal, shut string) error {
 	return f.show(ctx, p.Head, gateOf(shut))
 }
 
-// closeTwin leaves one of two pull requests that were opened at once.
-func (f *Forge) closeTwin(ctx context.Context, at row) error {
-	if at.twin == nil {
+// closeDuplicate leaves one of two pull requests that were opened at once.
+func (f *Forge) closeDuplicate(ctx context.Context, at row) error {
+	if at.duplicate == nil {
 		return nil
 	}
-	op := fmt.Sprintf("close pull request #%d, for #%d is the same", at.twin.number, at.number)
-	err := f.close(ctx, *at.twin, op, forge.MarkSuperseded(at.twin.body, fmt.Sprintf("#%d was opened for the same in that moment", at.number)))
+	op := fmt.Sprintf("close pull request #%d, for #%d is the same", at.duplicate.number, at.number)
+	err := f.close(ctx, *at.duplicate, op, forge.MarkSuperseded(at.duplicate.body, fmt.Sprintf("#%d was opened for the same in that moment", at.number)))
 	if err == nil {
-		at.twin = nil
+		at.duplicate = nil
 		f.have(at)
 	}
 	return err

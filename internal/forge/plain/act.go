@@ -12,18 +12,18 @@ import (
 // maxTries is how often a lost race is run again.
 const maxTries = 5
 
-// sight is a proposal's branch at one state of the repository.
-type sight struct {
+// observation is a proposal's branch at one state of the repository.
+type observation struct {
 	forge.Branch
 	base git.Hash
 }
 
 // move looks at a proposal's branch, decides what to push, and pushes it; while
 // somebody else is faster, it looks and decides anew. No updates end it well.
-func (f *Forge) move(ctx context.Context, p forge.Proposal, decide func(sight) ([]git.Update, error)) error {
+func (f *Forge) move(ctx context.Context, p forge.Proposal, decide func(observation) ([]git.Update, error)) error {
 	var err error
 	for range maxTries {
-		var s sight
+		var s observation
 		if s, err = f.look(ctx, p); err != nil {
 			return err
 		}
@@ -39,18 +39,18 @@ func (f *Forge) move(ctx context.Context, p forge.Proposal, decide func(sight) (
 }
 
 // look reads the branch of p as it is now.
-func (f *Forge) look(ctx context.Context, p forge.Proposal) (sight, error) {
+func (f *Forge) look(ctx context.Context, p forge.Proposal) (observation, error) {
 	b, base, err := f.reader.Look(ctx, p)
 	if err != nil {
-		return sight{}, err
+		return observation{}, err
 	}
-	return sight{b, base}, nil
+	return observation{b, base}, nil
 }
 
 // Merge makes a merge commit by the person who accepts, and deletes the branch, in
 // one push. What the proposal changes replaces what base has there, entry by entry.
 func (f *Forge) Merge(ctx context.Context, p forge.Proposal, by git.Person) error {
-	err := f.move(ctx, p, func(s sight) ([]git.Update, error) {
+	err := f.move(ctx, p, func(s observation) ([]git.Update, error) {
 		switch {
 		case s.Rejected && s.Wants == p.Wants:
 			return nil, forge.ErrRejected
@@ -67,7 +67,7 @@ func (f *Forge) Merge(ctx context.Context, p forge.Proposal, by git.Person) erro
 	return nil
 }
 
-func (f *Forge) merge(s sight, by git.Person) ([]git.Update, error) {
+func (f *Forge) merge(s observation, by git.Person) ([]git.Update, error) {
 	meta := git.CommitMeta{Author: by, Message: "Merge " + s.Branch.Branch + "\n\n" + s.Title}
 	grafted, err := f.mirror.Graft(s.base, s.Changes.Edits, meta)
 	if err != nil {
@@ -87,7 +87,7 @@ func (f *Forge) merge(s sight, by git.Person) ([]git.Update, error) {
 
 // Reject puts an empty commit by the person on top of the branch.
 func (f *Forge) Reject(ctx context.Context, p forge.Proposal, by git.Person, reason string) error {
-	err := f.move(ctx, p, func(s sight) ([]git.Update, error) {
+	err := f.move(ctx, p, func(s observation) ([]git.Update, error) {
 		switch {
 		case s.Rejected && s.Wants == p.Wants:
 			return nil, nil
@@ -102,7 +102,7 @@ func (f *Forge) Reject(ctx context.Context, p forge.Proposal, by git.Person, rea
 	return nil
 }
 
-func (f *Forge) reject(s sight, by git.Person, reason string) ([]git.Update, error) {
+func (f *Forge) reject(s observation, by git.Person, reason string) ([]git.Update, error) {
 	tip, err := f.mirror.Commit(s.Head)
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (f *Forge) reject(s sight, by git.Person, reason string) ([]git.Update, err
 // Reopen moves the branch back to below its rejections; what people committed
 // before stays.
 func (f *Forge) Reopen(ctx context.Context, p forge.Proposal) error {
-	err := f.move(ctx, p, func(s sight) ([]git.Update, error) {
+	err := f.move(ctx, p, func(s observation) ([]git.Update, error) {
 		switch {
 		case !s.Rejected && s.Wants == p.Wants:
 			return nil, nil

@@ -105,7 +105,7 @@ func (p person) Merge(t *testing.T, proposal forge.Proposal, way forgetest.Way) 
 	case forgetest.Rebase:
 		run(t, dir, "cherry-pick", "main.."+from)
 	default:
-		t.Fatalf("%s is no way of plain Git", way)
+		t.Fatalf("%s is not a way of plain Git", way)
 	}
 	push(t, dir, "main")
 }

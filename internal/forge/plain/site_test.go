@@ -216,7 +216,7 @@ func TestWhatABranchSays(t *testing.T) {
 			tc.act(s, s.propose(edge, "w1"))
 			got := "unlisted"
 			if list := s.list(); len(list) > 0 {
-				got = told(list[0])
+				got = stateOf(list[0])
 			}
 			if got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
@@ -225,7 +225,7 @@ func TestWhatABranchSays(t *testing.T) {
 	}
 }
 
-func told(p forge.Proposal) string {
+func stateOf(p forge.Proposal) string {
 	var words []string
 	for _, w := range []struct {
 		word string
@@ -297,7 +297,7 @@ func TestProcessesMergeAtOnce(t *testing.T) {
 	}
 }
 
-func TestAServerThatRefusesIsTold(t *testing.T) {
+func TestAServerThatRefusesIsReported(t *testing.T) {
 	s := newSite(t)
 	p := s.propose(edge, "w1")
 	run(t, s.bare, "config", "receive.denyDeletes", "true")
@@ -307,7 +307,7 @@ func TestAServerThatRefusesIsTold(t *testing.T) {
 	s.wantOutcome("w1", forge.OutcomeNone)
 }
 
-func TestARepositoryWithoutBaseIsTold(t *testing.T) {
+func TestARepositoryWithoutBaseIsReported(t *testing.T) {
 	s := newSite(t)
 	p := s.propose(edge, "w1")
 	run(t, s.bare, "update-ref", "-d", "refs/heads/main")
