@@ -100,7 +100,7 @@ func (d *decider) actionsIn(s *Seed, repo string) []Action {
 
 // pushesPlan says that a repository lacks the plan.
 func (s *Seed) pushesPlan(repo string) bool {
-	return s.files != nil && (s.previous == nil || s.previous.Generations[repo] != s.written.Generation)
+	return s.files != nil && (s.previous.generation(repo) != s.written.Generation)
 }
 
 // actionsOn does what the state of a tier asks for, as far as it is proposed alone.

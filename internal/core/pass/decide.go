@@ -138,11 +138,7 @@ func (d *decider) observePrevious() {
 		}
 		p.tiers, p.Err = d.tierFacts(p.Plan, p)
 		p.settled = p.Err == nil && p.tiers != nil && release.Settled(p.Plan, p.tiers)
-		for repo, paths := range p.Plan.BasePaths() {
-			if r := d.repo(repo); r != nil {
-				d.at(repo, r.Head, paths...)
-			}
-		}
+		d.basePaths(p)
 	}
 }
 
@@ -184,8 +180,8 @@ func (d *decider) compute() map[string]*plan.Outcome {
 			key = append(key, name+" is unknown")
 			continue
 		}
-		previous[name] = &plan.Previous{Plan: p.Plan, Others: p.Others, Partial: p.Partial, Released: p.settled, Base: d.basePaths(p.Plan)}
-		key = append(key, fmt.Sprint(name, p.Commits, p.Others, p.Partial, p.settled, previous[name].Base))
+		previous[name] = &plan.Previous{Plan: p.Plan, Others: p.Others, Older: p.Older, Released: p.settled, Base: d.basePaths(p)}
+		key = append(key, fmt.Sprint(name, p.Commits, p.Others, p.settled, previous[name].Base))
 	}
 	if k := strings.Join(key, "\n"); d.memo.key != k || d.memo.outcomes == nil {
 		d.memo.key = k
@@ -198,9 +194,10 @@ func (d *decider) compute() map[string]*plan.Outcome {
 }
 
 // basePaths is what base has where the computation needs to know it.
-func (d *decider) basePaths(p *plan.Plan) map[string]map[string]layout.Hash {
+func (d *decider) basePaths(p *Previous) map[string]map[string]layout.Hash {
 	out := map[string]map[string]layout.Hash{}
-	for repo, paths := range p.BasePaths() {
+	paths := (&plan.Previous{Plan: p.Plan, Older: p.Older}).BasePaths()
+	for repo, paths := range paths {
 		r := d.repo(repo)
 		if r == nil {
 			continue
@@ -267,7 +264,7 @@ func (d *decider) chooseRemoval(s *Seed) {
 		s.fail(manifest.OfSeed(v1alpha1.ReasonRemovalOnHold, s.Name, fmt.Sprintf("it is not in the control-plane repository, and is planted on cluster %s: %s", cluster, why), "Correct that document; until then the seed stays as it is.").WithCluster(cluster))
 	default:
 		s.gone = true
-		if last.Removal && !s.previous.Partial {
+		if last.Removal && len(s.previous.Older) == 0 {
 			return
 		}
 		if !last.Removal {

@@ -20,11 +20,11 @@ type Previous struct {
 	// Foreign says that the plan is another owner's, or of a seed that another engine is
 	// responsible for: it counts for what it has planted, and for nothing else.
 	Foreign bool
-	// Partial says that not every repository of the plan has it.
-	Partial bool
-	// Commits and Generations are those of the plan branches, by repository.
-	Commits     map[string]layout.Hash
-	Generations map[string]int
+	// Older are the plans of repositories that do not have Plan yet; nil of one that has none.
+	Older map[string]*plan.Plan
+	// Commits and plans are those of the plan branches, by repository.
+	Commits map[string]layout.Hash
+	plans   map[string]*plan.Plan
 	// Others are the control planes that have a plan of the seed in other repositories.
 	Others map[string]plan.Identity
 	// Err says why the seed cannot be decided about.
@@ -46,7 +46,7 @@ func (f *Facts) Previous() map[string]*Previous {
 		b := &branches[i]
 		p := all[b.Seed]
 		if p == nil {
-			p = &Previous{Commits: map[string]layout.Hash{}, Generations: map[string]int{}, Others: map[string]plan.Identity{}}
+			p = &Previous{Commits: map[string]layout.Hash{}, plans: map[string]*plan.Plan{}, Others: map[string]plan.Identity{}}
 			all[b.Seed] = p
 		}
 		if b.Plan == nil {
@@ -78,13 +78,13 @@ func (p *Previous) take(b *PlanOnBranch, self plan.Identity) {
 			p.Others[b.Repo] = of
 			return
 		}
-		for had := range p.Generations {
+		for had := range p.plans {
 			p.Others[had] = p.Plan.Identity()
 			delete(p.Commits, had)
 		}
-		p.Plan, p.Generations = nil, map[string]int{}
+		p.Plan, p.plans = nil, map[string]*plan.Plan{}
 	}
-	p.Commits[b.Repo], p.Generations[b.Repo] = b.Commit, b.Plan.Generation
+	p.Commits[b.Repo], p.plans[b.Repo] = b.Commit, b.Plan
 	if p.Plan == nil || b.Plan.Generation > p.Plan.Generation {
 		p.Plan = b.Plan
 	}
@@ -105,8 +105,11 @@ func (f *Facts) checkRepos(seed string, p *Previous) {
 			p.Err = inRepo(v1alpha1.ReasonUnknownRepository, seed, repo, "which is no longer declared", "Declare it again, and remove the seed first.")
 		case r.Failure != nil:
 			p.Err = r.Failure
-		case p.Generations[repo] != p.Plan.Generation:
-			p.Partial = true
+		case p.generation(repo) != p.Plan.Generation:
+			if p.Older == nil {
+				p.Older = map[string]*plan.Plan{}
+			}
+			p.Older[repo] = p.plans[repo]
 		}
 	}
 }
@@ -129,7 +132,7 @@ func (d *decider) ownerUnknown() error {
 		p := d.previous[seed]
 		all := maps.Clone(p.Others)
 		if p.Plan != nil {
-			for repo := range p.Generations {
+			for repo := range p.plans {
 				all[repo] = p.Plan.Identity()
 			}
 		}
@@ -140,6 +143,14 @@ func (d *decider) ownerUnknown() error {
 		}
 	}
 	return nil
+}
+
+// generation is that of the plan that a repository has; zero where it has none.
+func (p *Previous) generation(repo string) int {
+	if p == nil || p.plans[repo] == nil {
+		return 0
+	}
+	return p.plans[repo].Generation
 }
 
 // commit is where the plan's branch is in a repository; empty where there is none.

@@ -30,12 +30,13 @@ type assembly struct {
 }
 
 // tierVertices are the vertices of one tier. A tier on a cluster whose document
-// cannot be used has none: it is taken over as it was.
+// cannot be used has none: it is taken over as it was, of a plan.
 type tierVertices struct {
 	cluster  string
 	ordinal  int
 	vertices []int
 	was      *Tier
+	of       *Plan
 }
 
 // assemble makes a seed's plan. Its reconciler objects, which cost the most, are rendered
@@ -79,7 +80,7 @@ func (c *computation) assemble(s *seedState) (*Outcome, error) {
 	if s.previous == nil || s.previous.Plan == nil || !samePlan(s.previous.Plan, a.plan) {
 		return &Outcome{Plan: a.plan, Files: a.files, Broken: s.broken}, nil
 	}
-	if kept.Plan = s.previous.Plan; s.previous.Partial {
+	if kept.Plan = s.previous.Plan; len(s.previous.Older) > 0 {
 		kept.Files = a.files
 	}
 	return kept, nil
@@ -104,9 +105,9 @@ func (a *assembly) tierVertices() []tierVertices {
 		tiers[at].vertices = append(tiers[at].vertices, i)
 	}
 	if len(a.broken) > 0 {
-		for i := range a.previous.Plan.Tiers {
-			if t := &a.previous.Plan.Tiers[i]; a.broken[t.Cluster] != "" && !t.Gone() {
-				tiers = append(tiers, tierVertices{cluster: t.Cluster, ordinal: t.Ordinal, was: t})
+		for of, t := range a.previous.tiers() {
+			if a.broken[t.Cluster] != "" && !t.Gone() {
+				tiers = append(tiers, tierVertices{cluster: t.Cluster, ordinal: t.Ordinal, was: t, of: of})
 			}
 		}
 	}
@@ -118,7 +119,7 @@ func (a *assembly) tierVertices() []tierVertices {
 
 // keepTier takes over a tier as it was last planned.
 func (a *assembly) keepTier(tv tierVertices) error {
-	t, objects := *tv.was, a.previous.Plan.Objects(tv.was)
+	t, objects := *tv.was, tv.of.Objects(tv.was)
 	for _, o := range objects {
 		if err := a.put(t.Repo, t.FilePath(o), File{Hash: o.Hash}); err != nil {
 			return err

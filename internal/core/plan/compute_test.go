@@ -220,7 +220,7 @@ func TestASeedWhoseInputsAreTheSameIsNotRendered(t *testing.T) {
 	if o := got["api"]; o.Kept || o.Plan.Tiers[0].Object.Rendered == "sha256:marked" {
 		t.Errorf("the seed that changed is not rendered")
 	}
-	in.Previous["web"].Partial = true
+	in.Previous["web"].Older = map[string]*plan.Plan{"gitops": nil}
 	if o := plan.Compute(in)["web"]; o.Files == nil {
 		t.Error("a plan that some repository does not have comes without its files")
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/furrow-dev/furrow/internal/core/dependency"
@@ -14,22 +15,21 @@ type Previous struct {
 	// Others are plans of the same seed that other control planes have in repositories in which
 	// Plan is not.
 	Others map[string]Identity
-	// Partial says that not every repository has the plan, so that its files are
-	// needed again.
-	Partial bool
+	// Older are the plans of repositories that do not have Plan yet, so that its files are
+	// needed again; nil of one that has none.
+	Older map[string]*Plan
 	// Released says that every tier is Released at this plan's entries.
 	Released bool
-	// Base is what the base branches have at the plan's BasePaths, by repository and path;
+	// Base is what the base branches have at the BasePaths, by repository and path;
 	// what is not there is absent or empty.
 	Base map[string]map[string]layout.Hash
 }
 
 // BasePaths lists, by repository, the paths whose content on base the next plan depends on:
 // the files of objects that leave, and the reconciler files of tiers that are to be gone.
-func (p *Plan) BasePaths() map[string][]string {
+func (p *Previous) BasePaths() map[string][]string {
 	paths := map[string][]string{}
-	for i := range p.Tiers {
-		t := &p.Tiers[i]
+	for _, t := range p.tiers() {
 		if t.Leaving != nil {
 			for _, o := range t.Leaving.Objects {
 				paths[t.Repo] = append(paths[t.Repo], t.FilePath(o))
@@ -40,6 +40,27 @@ func (p *Plan) BasePaths() map[string][]string {
 		}
 	}
 	return paths
+}
+
+// tiers are those that repositories have, each with its plan: what Plan has of a repository
+// that lacks it was never proposed there, and its files may never have come there.
+func (p *Previous) tiers() iter.Seq2[*Plan, *Tier] {
+	return func(yield func(*Plan, *Tier) bool) {
+		for i := range p.Plan.Tiers {
+			t := &p.Plan.Tiers[i]
+			if _, older := p.Older[t.Repo]; !older && !yield(p.Plan, t) {
+				return
+			}
+		}
+		for _, repo := range sortedKeys(p.Older) {
+			older := p.Older[repo]
+			for i := 0; older != nil && i < len(older.Tiers); i++ {
+				if t := &older.Tiers[i]; t.Repo == repo && !yield(older, t) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // foreign says that the plan is another control plane's.
@@ -61,14 +82,13 @@ func (p *Previous) taken(next *Plan, this Identity) error {
 }
 
 // vertices are the objects that are planted, or may be, by the previous plan:
-// those in its tiers, and those leaving that the base branch still has.
+// those in its tiers, as each repository has them, and those leaving that the base branch still has.
 func (p *Previous) vertices() map[dependency.Vertex]planted {
 	out := map[dependency.Vertex]planted{}
 	if p == nil || p.Plan == nil {
 		return out
 	}
-	for i := range p.Plan.Tiers {
-		t := &p.Plan.Tiers[i]
+	for of, t := range p.tiers() {
 		if t.Leaving != nil {
 			for _, o := range t.Leaving.Objects {
 				if o.Hash = p.Base[t.Repo][t.FilePath(o)]; o.Hash != "" {
@@ -76,7 +96,7 @@ func (p *Previous) vertices() map[dependency.Vertex]planted {
 				}
 			}
 		}
-		for _, o := range p.Plan.Objects(t) {
+		for _, o := range of.Objects(t) {
 			v := dependency.Vertex{Seed: p.Plan.Seed, Object: o.ID, Cluster: t.Cluster}
 			out[v] = planted{t, o, false}
 		}

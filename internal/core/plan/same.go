@@ -5,7 +5,7 @@ import "slices"
 // isOf says that the plan is what next, whose reconciler objects are not rendered yet, would
 // become, and is in all repositories. Only what is rendered is taken on trust.
 func (p *Previous) isOf(next *Plan) bool {
-	return p != nil && p.Plan != nil && !p.Partial && p.Plan.Inputs == next.Inputs && digestOf(unrendered(p.Plan)) == digestOf(unrendered(next))
+	return p != nil && p.Plan != nil && len(p.Older) == 0 && p.Plan.Inputs == next.Inputs && digestOf(unrendered(p.Plan)) == digestOf(unrendered(next))
 }
 
 // unrendered is the essence of a plan without its reconciler objects.

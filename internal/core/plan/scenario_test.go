@@ -266,7 +266,7 @@ func checkInputs(t *testing.T, in plan.Input, got map[string]*plan.Outcome) {
 
 func (s *story) previous(p *plan.Plan, released bool) *plan.Previous {
 	base := files{}
-	for repo, paths := range p.BasePaths() {
+	for repo, paths := range (&plan.Previous{Plan: p}).BasePaths() {
 		for _, path := range paths {
 			for _, merged := range s.merged {
 				if hash := merged[repo][path]; hash != "" {
