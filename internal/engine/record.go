@@ -33,7 +33,9 @@ type Record struct {
 	Version string         `json:"version,omitempty"`
 	Limits  catalog.Limits `json:"limits"`
 	// Tree is what was read of the control-plane tree.
-	Tree     RecordedTree   `json:"tree"`
+	Tree RecordedTree `json:"tree"`
+	// Settings are what custom resources said about it; nil where there are none.
+	Settings *Settings      `json:"settings,omitempty"`
 	Facts    *pass.Facts    `json:"facts"`
 	Decision *pass.Decision `json:"decision"`
 }
@@ -49,7 +51,7 @@ func (r *Record) Decide(ctx context.Context) (*pass.Decision, error) {
 		}
 	}
 	var err error
-	if r.Facts.ControlPlane.Catalog, err = (Tree{FS: r.Tree, Limits: r.Limits}).Catalog(ctx); err != nil {
+	if r.Facts.ControlPlane.Catalog, err = (Tree{FS: r.Tree, Limits: r.Limits, Settings: r.Settings}).Catalog(ctx); err != nil {
 		return nil, err
 	}
 	decision, questions := pass.Decide(r.Facts)
@@ -89,7 +91,7 @@ func (r *Record) Report(d *pass.Decision) *Report {
 
 func (e *Engine) record(o *observation, d *pass.Decision) {
 	if e.config.Record != nil {
-		e.config.Record(&Record{APIVersion: v1alpha1.APIVersion, Kind: RecordKind, Limits: e.tree.Limits, Tree: e.tape.files, Facts: o.facts, Decision: d})
+		e.config.Record(&Record{APIVersion: v1alpha1.APIVersion, Kind: RecordKind, Limits: e.tree.Limits, Tree: e.tape.files, Settings: e.tree.Settings, Facts: o.facts, Decision: d})
 	}
 }
 

@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/engine"
 )
@@ -61,6 +65,37 @@ func TestRandomHistoriesReplayed(t *testing.T) {
 			t.Errorf("only %d passes were recorded", p.passes)
 		}
 	})
+}
+
+// TestAPassWithCustomResourcesIsReplayed: what they declare, configure and have wrong counts again.
+func TestAPassWithCustomResourcesIsReplayed(t *testing.T) {
+	w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5})
+	w.control.put("main", "plant", map[string]string{"seeds/edge.yaml": storySeed(1, true), "seeds/web.yaml": plainSeed("web", 1, "site-1"), "seeds/broken.yaml": plainSeed("broken", 1, "site-0")})
+	w.gitops.put("main", "bootstrap", map[string]string{"clusters/site-1/README.md": "root"})
+	resources, err := manifest.Parse("Cluster fleet/site-1", []byte(document("Cluster", "site-1", "spec: {path: clusters/site-1}")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scope := map[string]bool{"edge": true, "web": true, "broken": true}
+	w.settings = &engine.Settings{Version: "1", Scope: scope, Resources: catalog.Resources{
+		Documents: resources,
+		Seeds:     map[string]v1alpha1.SeedSpec{"edge": {Suspend: true}, "web": {}, "broken": {}},
+		Faults:    map[string]manifest.Problems{"broken": {manifest.OfSeed(v1alpha1.ReasonInvalidField, "broken", "spec.path is wrong", "Correct it.")}},
+	}}
+	p := &replayer{t: t, r: rand.New(rand.NewPCG(1, 3))}
+	w.config = func(c *engine.Config) { c.Record = p.record }
+	w.restart()
+	w.rounds(2)
+	states := map[string]string{}
+	for _, s := range w.report.Seeds {
+		states[s.Name] = string(s.State) + " " + string(s.Reason)
+		for _, tier := range s.Tiers {
+			states[s.Name] += " " + string(tier.Reason)
+		}
+	}
+	if got := states["web"]; got != "Queued  RootUnknown" || states["broken"] != "Stalled InvalidField" || !strings.Contains(states["edge"], "Suspended") || p.passes != 2 {
+		t.Errorf("%d passes, with %v", p.passes, states)
+	}
 }
 
 // TestTheMemoChangesNoDecision: what is remembered from pass to pass saves work, and nothing else.
