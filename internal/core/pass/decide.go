@@ -211,14 +211,25 @@ func (d *decider) basePaths(p *Previous) map[string]map[string]layout.Hash {
 	return out
 }
 
+// keepAll leaves the plans in force. What leaves stays on hold where a document was broken
+// when the control plane was read last.
 func (d *decider) keepAll() map[string]*plan.Outcome {
+	leaves := func(t *plan.Tier) bool { return t.Leaving != nil }
 	out := map[string]*plan.Outcome{}
 	for name, p := range d.previous {
-		if p.Plan != nil && !p.Foreign {
-			out[name] = &plan.Outcome{Plan: p.Plan, Kept: true}
+		if p.Plan == nil || p.Foreign {
+			continue
+		}
+		out[name] = &plan.Outcome{Plan: p.Plan, Kept: true}
+		if cluster, why := d.brokenCluster(p.Plan, leaves); why != "" {
+			out[name].Err = removalOnHold(name, cluster, fmt.Sprintf("something of it leaves cluster %s: %s", cluster, why))
 		}
 	}
 	return out
+}
+
+func removalOnHold(seed, cluster, message string) error {
+	return manifest.OfSeed(v1alpha1.ReasonRemovalOnHold, seed, message, "Correct that document; until then the seed stays as it is.").WithCluster(cluster)
 }
 
 // choose picks the plan that is in force for a seed.
@@ -256,12 +267,12 @@ func (d *decider) chooseRemoval(s *Seed) {
 	last := s.previous.Plan
 	s.Plan = last
 	at, unread := d.catalog().Unread[s.Name]
-	cluster, why := d.brokenCluster(last)
+	cluster, why := d.brokenCluster(last, func(*plan.Tier) bool { return true })
 	switch {
 	case unread:
 		s.fail(manifest.OfSeed(v1alpha1.ReasonRemovalOnHold, s.Name, fmt.Sprintf("it may be at %s, which cannot be read; it stays as it is", at), "Correct that file."))
 	case why != "":
-		s.fail(manifest.OfSeed(v1alpha1.ReasonRemovalOnHold, s.Name, fmt.Sprintf("it is not in the control-plane repository, and is planted on cluster %s: %s", cluster, why), "Correct that document; until then the seed stays as it is.").WithCluster(cluster))
+		s.fail(removalOnHold(s.Name, cluster, fmt.Sprintf("it is not in the control-plane repository, and is planted on cluster %s: %s", cluster, why)))
 	default:
 		s.gone = true
 		if last.Removal && len(s.previous.Older) == 0 {
@@ -277,9 +288,9 @@ func (d *decider) chooseRemoval(s *Seed) {
 	}
 }
 
-// brokenCluster is the first cluster of a plan whose document cannot be used, and
-// what is wrong with it. What seeds create needs no document.
-func (d *decider) brokenCluster(pl *plan.Plan) (cluster, why string) {
+// brokenCluster is the first cluster of some tiers of a plan whose document cannot be used,
+// and what is wrong with it. What seeds create needs no document.
+func (d *decider) brokenCluster(pl *plan.Plan, counts func(*plan.Tier) bool) (cluster, why string) {
 	created := map[string]bool{}
 	for _, p := range d.previous {
 		if p.Plan != nil {
@@ -289,6 +300,9 @@ func (d *decider) brokenCluster(pl *plan.Plan) (cluster, why string) {
 		}
 	}
 	for i := range pl.Tiers {
+		if !counts(&pl.Tiers[i]) {
+			continue
+		}
 		for _, name := range []string{pl.Tiers[i].Cluster, pl.Tiers[i].Object.Cluster} {
 			if why := d.catalog().Inventory.BrokenOrLost(name); why != "" && !created[name] {
 				return name, why

@@ -153,6 +153,43 @@ func TestRemovals(t *testing.T) {
 			wantStates:  []string{"web stalled RemovalOnHold", "web/east/00 Released Healthy"},
 			wantActions: []string{},
 		},
+		"a removal stays on hold for a broken document while the control plane cannot be read": {
+			fleet: released(t),
+			arrange: func(f *fleet) {
+				f.remove("web")
+				f.step()
+				f.put("clusters/east.yaml", document("Cluster", "east", "gitOpsRepo: a, unknown: field"))
+				f.step()
+				f.unread = "no answer"
+			},
+			wantStates:  []string{"web stalled RemovalOnHold", "web/east/00 Held RemovalOnHold"},
+			wantActions: []string{},
+		},
+		"what leaves a seed stays on hold for a broken document while the control plane cannot be read": {
+			fleet: planted(one(t), web(configMap("c", 1, on("east")), configMap("d", 1))),
+			arrange: func(f *fleet) {
+				f.seed("web", configMap("d", 1))
+				f.step()
+				f.step()
+				f.put("clusters/east.yaml", document("Cluster", "east", "gitOpsRepo: a, unknown: field"))
+				f.step()
+				f.unread = "no answer"
+			},
+			wantStates:  []string{"web stalled RemovalOnHold", "web/east/00 Held RemovalOnHold", "web/west/00 Released Healthy"},
+			wantActions: []string{},
+		},
+		"what leaves one cluster goes on while the control plane cannot be read, whatever the document of another one": {
+			fleet: planted(one(t), web(configMap("c", 1, on("east")), configMap("d", 1))),
+			arrange: func(f *fleet) {
+				f.seed("web", configMap("d", 1))
+				f.step()
+				f.step()
+				f.put("clusters/west.yaml", document("Cluster", "west", "gitOpsRepo: a, unknown: field"))
+				f.unread = "no answer"
+			},
+			wantStates:  []string{"web/east/00 Proposed ProposalOpen", "web/west/00 Released Healthy"},
+			wantActions: []string{"a: Gate tier/web/east/00 open"},
+		},
 		"a tier does not go while its reconciler would leave everything": {
 			fleet: released(t),
 			arrange: func(f *fleet) {
