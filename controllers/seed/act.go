@@ -105,7 +105,7 @@ func (r *Reconciler) passAlone(ctx context.Context, s *scope) (*engine.Report, e
 			return nil, fmt.Errorf("the control-plane repository cannot be read: %w", err)
 		}
 		if err := open.OpenRepos(declared); err != nil && len(open.URLs()) == 0 {
-			return open.Engine().Look(ctx)
+			return open.Engine().DryRun(ctx)
 		}
 	}
 	if err := r.holdAll(ctx, s); err != nil {

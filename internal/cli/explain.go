@@ -38,7 +38,7 @@ Deployment/app/web or web. The core group is written "core".`,
 				return err
 			}
 			defer s.Close()
-			report, err := s.Engine().Look(cmd.Context())
+			report, err := s.Engine().DryRun(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -118,7 +118,7 @@ func (e *kubeExplain) explainIn(ctx context.Context, c *kubeCluster, cp fleet.Co
 		return nil, err
 	}
 	defer s.Close()
-	report, err := s.Engine().Look(ctx)
+	report, err := s.Engine().DryRun(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -202,7 +202,7 @@ func BenchmarkPass(b *testing.B) {
 		f := newFarm(b, clusters, seed, nil)
 		cache, furrow := b.TempDir(), (*engine.Engine)(nil)
 		measured(b, func() { furrow = f.furrow(cache) }, func() {
-			report, err := furrow.Look(b.Context())
+			report, err := furrow.DryRun(b.Context())
 			f.must(err)
 			f.report = report
 		})

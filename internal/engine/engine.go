@@ -249,8 +249,8 @@ func (e *Engine) PassAfter(ctx context.Context, requests func(context.Context, *
 	return report, ctx.Err()
 }
 
-// Look is a pass that changes nothing: what Pass would report before it acts.
-func (e *Engine) Look(ctx context.Context) (*Report, error) {
+// DryRun is a pass that changes nothing: what Pass would report before it acts.
+func (e *Engine) DryRun(ctx context.Context) (*Report, error) {
 	o, d, err := e.observeAndDecide(ctx, nil)
 	if err != nil {
 		return nil, err

@@ -121,9 +121,9 @@ func mayHoldControlPlane(text []byte) bool {
 	return false
 }
 
-// OwnerDoubt is a file that cannot be read and may hold a ControlPlane document, whatever little is known of it; false
+// MayNameOwner is a file that cannot be read and may hold a ControlPlane document, whatever little is known of it; false
 // where there is none, or the tree has such a document. Whether it ever had one, only what is planted can say.
-func (c *Catalog) OwnerDoubt() (manifest.Source, bool) {
+func (c *Catalog) MayNameOwner() (manifest.Source, bool) {
 	f := c.Inventory.faults
 	switch {
 	case c.ControlPlane != nil:

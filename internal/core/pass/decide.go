@@ -137,7 +137,7 @@ func (d *decider) observePrevious() {
 			continue
 		}
 		p.tiers, p.Err = d.tierFacts(p.Plan, p)
-		p.settled = p.Err == nil && p.tiers != nil && release.Settled(p.Plan, p.tiers)
+		p.released = p.Err == nil && p.tiers != nil && release.AllReleased(p.Plan, p.tiers)
 		d.basePaths(p)
 	}
 }
@@ -180,8 +180,8 @@ func (d *decider) compute() map[string]*plan.Outcome {
 			key = append(key, name+" is unknown")
 			continue
 		}
-		previous[name] = &plan.Previous{Plan: p.Plan, Others: p.Others, Older: p.Older, Released: p.settled, Base: d.basePaths(p)}
-		key = append(key, fmt.Sprint(name, p.Commits, p.Others, p.settled, previous[name].Base))
+		previous[name] = &plan.Previous{Plan: p.Plan, Others: p.Others, Older: p.Older, Released: p.released, Base: d.basePaths(p)}
+		key = append(key, fmt.Sprint(name, p.Commits, p.Others, p.released, previous[name].Base))
 	}
 	if k := strings.Join(key, "\n"); d.memo.key != k || d.memo.outcomes == nil {
 		d.memo.key = k

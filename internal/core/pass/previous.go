@@ -30,10 +30,10 @@ type Previous struct {
 	// Err says why the seed cannot be decided about.
 	Err error
 
-	// tiers are the facts of the plan's tiers, settled what follows from them; both unset
+	// tiers are the facts of the plan's tiers, released says that all are Released; both unset
 	// while something is missing or Err is set.
 	tiers   map[layout.Tier]release.TierFacts
-	settled bool
+	released bool
 }
 
 // Previous are the plans on their branches, by seed. Where repositories have different
@@ -124,7 +124,7 @@ func inRepo(reason v1alpha1.Reason, seed, repo, why, next string) manifest.Probl
 // ownerUnknown refuses to act under another name than the plans of this control plane
 // have, while a file cannot be read that may give it its name.
 func (d *decider) ownerUnknown() error {
-	file, doubtful := d.catalog().OwnerDoubt()
+	file, doubtful := d.catalog().MayNameOwner()
 	if !doubtful {
 		return nil
 	}

@@ -18,7 +18,7 @@ type claim struct {
 	cluster string
 }
 
-// share settles what several seeds want on one cluster: of equal Namespaces one
+// share resolves what several seeds want on one cluster: of equal Namespaces one
 // seed declares it, marked as not to be pruned; anything else holds both seeds.
 func (c *computation) share() {
 	wanted := map[claim][]*seedState{}
@@ -34,7 +34,7 @@ func (c *computation) share() {
 	for _, key := range sortedClaims(wanted) {
 		seeds := wanted[key]
 		if len(seeds) > 1 {
-			c.settle(key, seeds)
+			c.resolve(key, seeds)
 		}
 		c.holdWhilePlanted(key, seeds, planted[key])
 	}
@@ -51,7 +51,7 @@ func sortedClaims(wanted map[claim][]*seedState) []claim {
 	return keys
 }
 
-func (c *computation) settle(key claim, seeds []*seedState) {
+func (c *computation) resolve(key claim, seeds []*seedState) {
 	if !isNamespace(key.object) || !allEqual(key, seeds) {
 		for i, s := range seeds {
 			other := seeds[(i+1)%len(seeds)]

@@ -35,7 +35,7 @@ const (
 	Proposed State = "Proposed"
 	// Outdated says that an open proposal carries other entries and is being brought up to date.
 	Outdated State = "Outdated"
-	// Held says that a person has to settle something first; Message names the way out.
+	// Held says that a person has to decide something first; Message names the way out.
 	Held State = "Held"
 	// Rejected says that a person turned these entries down.
 	Rejected State = "Rejected"
@@ -251,8 +251,6 @@ type Result struct {
 	Tiers []TierStatus
 	// Groups are the proposals of several tiers, those that are listed first.
 	Groups []GroupStatus
-	// Settled says that all tiers are Released, but for those of which only leaving objects remain.
-	Settled bool
 	// Done says that nothing is left to do: every tier is Released or Gone.
 	Done bool
 }
@@ -333,7 +331,7 @@ type decision struct {
 // Next derives every tier's state and what is to be done.
 func Next(p *plan.Plan, facts Facts) Result {
 	g := newGates(p, facts)
-	out := Result{Settled: Settled(p, facts.Tiers), Done: true}
+	out := Result{Done: true}
 	for i := range p.Tiers {
 		t := &p.Tiers[i]
 		d := decision{plan: p, facts: facts, tier: t, name: p.Name(t), gates: g}
@@ -353,8 +351,8 @@ func Next(p *plan.Plan, facts Facts) Result {
 	return out
 }
 
-// Settled says that all tiers of a plan are Released, but for those of which only leaving objects remain.
-func Settled(p *plan.Plan, facts map[layout.Tier]TierFacts) bool {
+// AllReleased says that all tiers of a plan are Released, but for those of which only leaving objects remain.
+func AllReleased(p *plan.Plan, facts map[layout.Tier]TierFacts) bool {
 	for i := range p.Tiers {
 		t := &p.Tiers[i]
 		if Standing(t, facts[p.Name(t)]) != Released && !onlyLeaves(p, t) {

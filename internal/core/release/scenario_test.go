@@ -269,6 +269,6 @@ func (f *fixture) show() string {
 		}
 		out.WriteString("\n")
 	}
-	fmt.Fprintf(&out, "| settled %v, done %v\n", result.Settled, result.Done)
+	fmt.Fprintf(&out, "| done %v\n", result.Done)
 	return out.String()
 }
