@@ -32,7 +32,7 @@ type Previous struct {
 
 	// tiers are the facts of the plan's tiers, released says that all are Released; both unset
 	// while something is missing or Err is set.
-	tiers   map[layout.Tier]release.TierFacts
+	tiers    map[layout.Tier]release.TierFacts
 	released bool
 }
 
