@@ -85,11 +85,11 @@ func TestAPlanThatReachedOneRepositoryAlone(t *testing.T) {
 					}
 				}
 				if strings.Join(got, " ") != strings.Join(tc.want, " ") {
-					t.Errorf("repository %s has %v, want %v\n%s", repo, got, tc.want, describe(e.report, e.nursery))
+					t.Errorf("repository %s has %v, want %v\n%s", repo, got, tc.want, describe(e.report, e.simulator))
 				}
 			}
 			if !e.report.Done() {
-				t.Errorf("it does not come to rest:\n%s", describe(e.report, e.nursery))
+				t.Errorf("it does not come to rest:\n%s", describe(e.report, e.simulator))
 			}
 		})
 	}

@@ -228,6 +228,16 @@ func TestDecide(t *testing.T) {
 			wantStates:  []string{"web stalled InvalidPlan"},
 			wantActions: []string{"a: Gate tier/web/east/00 shut"},
 		},
+		"stale proposals of a seed of another owner are left alone while the control plane cannot be read": {
+			fleet: proposed(t),
+			arrange: func(f *fleet) {
+				f.change("web/east/00", func(p *pass.Proposal) { p.Stale = true })
+				f.self.Owner = "other/test"
+				f.unread = "no answer"
+			},
+			wantStates:  []string{},
+			wantActions: []string{},
+		},
 		"the plan of another owner is left alone": {
 			fleet: planted(one(t), web(configMap("c", 1))),
 			arrange: func(f *fleet) {

@@ -259,6 +259,30 @@ func TestRemovals(t *testing.T) {
 			wantStates:  []string{"web stalled EditedByPerson", "web/east/00 Gone Gone"},
 			wantActions: []string{},
 		},
+		"an edited proposal of a seed that is gone keeps no other one": {
+			fleet: released(t),
+			arrange: func(f *fleet) {
+				f.gone("web")
+				f.leave("web/west/03", pass.Proposal{Edited: true})
+				f.leave("web/west/04", pass.Proposal{})
+			},
+			wantStates:  []string{"web/east/00 Gone Gone"},
+			wantActions: []string{"a: Supersede tier/web/west/04", "a: Drop tier/web/west/04"},
+		},
+		"nothing of a seed that is gone is forgotten while a repository stops answering that has an older plan": {
+			fleet: planted(two(t), map[string][]string{"web": {configMap("c", 1, on("east"))}, "api": {configMap("d", 1, on("west"))}}),
+			arrange: func(f *fleet) {
+				older := f.decide().Seeds["web"].Plan
+				f.remove("web")
+				f.step()
+				f.mergeAll()
+				f.sync()
+				f.pushPlan(f.repos["b"], pass.Action{Repo: "b", Seed: "web", Branch: layout.PlanBranch("main", "web"), Plan: older})
+				f.failing = map[string]pass.Kind{"b": pass.AskSince}
+			},
+			wantStates:  []string{"api stalled RepositoryBroken", "web/east/00 Gone Gone"},
+			wantActions: []string{},
+		},
 		"nothing of a seed that is gone is forgotten while a repository cannot be used": {
 			fleet: planted(two(t), web(configMap("c", 1))),
 			arrange: func(f *fleet) {

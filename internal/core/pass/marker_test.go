@@ -80,6 +80,15 @@ func TestMarkers(t *testing.T) {
 			wantStates:  []string{"web/east/00 Released Healthy"},
 			wantActions: []string{},
 		},
+		"a confirmation of what leaves stays while the control plane cannot be read, also where nothing leaves": {
+			fleet: planted(one(t), guarded),
+			arrange: func(f *fleet) {
+				f.mark("a", layout.ConfirmLeavingBranch, "web", "")
+				f.unread = "no answer"
+			},
+			wantStates:  []string{"web/east/00 Released Healthy"},
+			wantActions: []string{},
+		},
 		"a confirmation stays while the seed cannot be planned": {
 			fleet: planted(one(t), guarded),
 			arrange: func(f *fleet) {

@@ -2,6 +2,7 @@ package pass_test
 
 import (
 	"errors"
+	"maps"
 	"testing"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
@@ -257,6 +258,20 @@ func TestAbandonedClusters(t *testing.T) {
 
 func TestMarkersOfAbandonedClusters(t *testing.T) {
 	cases{
+		"what a person made of the removal of an orphaned tier is not of others, also where the hub holds it again": {
+			fleet: hub(t), arrange: func(f *fleet) {
+				f.abandon("a", "edge")
+				held := maps.Clone(f.live)
+				f.step()
+				f.mergeAll()
+				f.sync()
+				f.step()
+				f.merge("web/edge/00", map[string]string{"planted/edge/web/tier-00/kept.yaml": configMap("kept", 1)})
+				f.live = held
+			},
+			wantStates:  []string{"web/edge/00 Reverted Reverted"},
+			wantActions: []string{},
+		},
 		"a marker goes when no plan has anything on its cluster": {
 			fleet: released(t), arrange: func(f *fleet) { f.abandon("a", "west") },
 			wantStates:  []string{"web/east/00 Released Healthy"},

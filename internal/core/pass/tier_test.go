@@ -2,6 +2,7 @@ package pass_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -289,6 +290,15 @@ func TestProposalsOfATier(t *testing.T) {
 			wantStates:  []string{"web/east/00 Proposed ProposalOpen"},
 			wantActions: []string{"a: Gate tier/web/east/00 open"},
 		},
+		"an edited proposal whose entries base has already is left to the person": {
+			fleet: proposed(t), arrange: func(f *fleet) {
+				r := f.repos["a"]
+				r.refs["main"] = r.commit(r.refs["main"], r.graft(r.refs["main"], r.entries["furrow/main/tier/web/east/00"]))
+				f.change("web/east/00", func(p *pass.Proposal) { p.Edited = true })
+			},
+			wantStates:  []string{"web/east/00 Merged ReconcilerMissing"},
+			wantActions: []string{"a: Gate tier/web/east/00 open"},
+		},
 		"an edited and stale proposal is shut because it is stale": {
 			fleet: proposed(t),
 			arrange: func(f *fleet) {
@@ -506,6 +516,86 @@ func TestAMergedTierNamesWhatKeepsItsRootFromApplyingIt(t *testing.T) {
 	f.onRoot = func(r *health.Root) { r.Suspended = true }
 	if got := f.decide().Seeds["web"].Result.Tiers[0].Message; !strings.Contains(got, "flux-system/flux-system on cluster east is suspended") {
 		t.Errorf("the tier says %q", got)
+	}
+}
+
+// TestOfSeveralMergesTheFirstIsNamedThatBaseStillHas: each of several proposals with the same
+// entries was merged with the same changes, and the newest is asked for first.
+func TestOfSeveralMergesTheFirstIsNamedThatBaseStillHas(t *testing.T) {
+	for name, tc := range map[string]struct {
+		// merges are those of the commits old, on the way, lost and head, newest first.
+		merges []string
+		want   string
+	}{
+		"the first one": {[]string{"head", "old"}, "old"},
+		"the newest one where the others are lost":          {[]string{"head", "lost"}, "head"},
+		"the first one that is on base":                     {[]string{"head", "old", "lost"}, "old"},
+		"the newest one, though base has lost it":           {[]string{"lost"}, "lost"},
+		"the one after which nothing else was at the paths": {[]string{"head", "other", "old"}, "head"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := amended(t)
+			r := f.repos["a"]
+			commits := map[string]layout.Hash{"old": r.refs["main"]}
+			commits["other"] = r.commit("", map[string]layout.Hash{})
+			commits["lost"] = r.commit("", r.commits[r.refs["main"]].files)
+			r.write("main", map[string]string{"README.md": "more"})
+			commits["head"] = r.refs["main"]
+			for key, c := range r.closed {
+				c.merges = nil
+				for _, merge := range tc.merges {
+					c.merges = append(c.merges, commits[merge])
+				}
+				r.closed[key] = c
+			}
+			got := f.decide().Seeds["web"].Result.Tiers[0].Amended
+			if want := "https://git.example.com/" + string(commits[tc.want][:7]); !strings.Contains(got, want) {
+				t.Errorf("the tier says %q, want %s", got, want)
+			}
+		})
+	}
+}
+
+// TestWhatAPersonMadeOfARemovalIsOfAnEarlierPlan: it is not amended, for nothing of it was to be there.
+func TestWhatAPersonMadeOfARemovalIsOfAnEarlierPlan(t *testing.T) {
+	f := released(t)
+	f.remove("web")
+	f.step()
+	f.merge("web/east/00", map[string]string{eastDir + "kept.yaml": configMap("kept", 1)})
+	facts := f.decide().Seeds["web"].Tiers[layout.Tier{Seed: "web", Cluster: "east"}]
+	if facts.Base != release.BaseEarlier || facts.BaseDetail != "" || len(facts.Foreign) > 0 {
+		t.Errorf("base has %s, %q, and of others %v", facts.Base, facts.BaseDetail, facts.Foreign)
+	}
+}
+
+// TestHalfAnAnswerAboutBaseIsNoneAtAll: base may have changed at the path of which nothing is said yet.
+func TestHalfAnAnswerAboutBaseIsNoneAtAll(t *testing.T) {
+	f := released(t)
+	facts := f.facts()
+	for {
+		d, questions := pass.Decide(facts)
+		if d != nil {
+			t.Fatal("nothing was asked about base")
+		}
+		at := slices.IndexFunc(questions, func(q pass.Question) bool { return q.Kind == pass.AskSince })
+		if at < 0 {
+			for _, q := range questions {
+				f.answer(facts, q)
+			}
+			continue
+		}
+		q := questions[at]
+		if len(q.Paths) != 2 {
+			t.Fatalf("asked about %v", q.Paths)
+		}
+		rest := q.Paths[1:]
+		q.Paths = q.Paths[:1]
+		f.answer(facts, q)
+		d, questions = pass.Decide(facts)
+		if d != nil || len(questions) != 1 || questions[0].Kind != pass.AskSince || !slices.Equal(questions[0].Paths, rest) {
+			t.Errorf("after half an answer there is a decision: %v, and the questions are %+v", d != nil, questions)
+		}
+		return
 	}
 }
 
