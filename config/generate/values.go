@@ -33,7 +33,7 @@ func (f files) addReadme(root string) error {
 	before, rest, begins := bytes.Cut(readme, []byte(tableBegin))
 	_, after, ends := bytes.Cut(rest, []byte(tableEnd))
 	if !begins || !ends {
-		return fmt.Errorf("%s has no place for the table: %s…%s", path, tableBegin, tableEnd)
+		return fmt.Errorf("%s has no markers for the table: %s…%s", path, tableBegin, tableEnd)
 	}
 	f[path] = bytes.Join([][]byte{before, []byte(tableBegin), table, []byte(tableEnd), after}, nil)
 	return nil

@@ -135,18 +135,18 @@ func TestOffences(t *testing.T) {
 
 func TestImportsPointOneWay(t *testing.T) {
 	g := loadGraph(t)
-	for _, problem := range misdirected(g) {
+	for _, problem := range misplaced(g) {
 		t.Error(problem)
 	}
 }
 
-// misdirected lists the packages of ours without a place, and the imports that no place allows.
-func misdirected(g graph) []string {
+// misplaced lists the packages of ours without a row, and the imports that no row allows.
+func misplaced(g graph) []string {
 	var problems []string
 	for _, rel := range g.own() {
-		from, ok := placeOf(rel)
+		from, ok := rowOf(rel)
 		if !ok {
-			problems = append(problems, rel+" has no place: add it to section 7 of the design and to places")
+			problems = append(problems, rel+" has no row: add it to section 7 of the design and to rows")
 			continue
 		}
 		p := g[path.Join(module, rel)]
@@ -155,7 +155,7 @@ func misdirected(g graph) []string {
 			if !own {
 				continue
 			}
-			if to, ok := placeOf(target); ok && !mayImport(from, to, target) {
+			if to, ok := rowOf(target); ok && !mayImport(from, to, target) {
 				problems = append(problems, fmt.Sprintf("%s imports %s: %s", rel, target, from.allowance()))
 			}
 		}
@@ -163,15 +163,15 @@ func misdirected(g graph) []string {
 	return problems
 }
 
-func placeOf(rel string) (place, bool) {
-	i := slices.IndexFunc(places, func(p place) bool { return within(rel, p.path) })
+func rowOf(rel string) (row, bool) {
+	i := slices.IndexFunc(rows, func(p row) bool { return within(rel, p.path) })
 	if i < 0 {
-		return place{}, false
+		return row{}, false
 	}
-	return places[i], true
+	return rows[i], true
 }
 
-func mayImport(from, to place, target string) bool {
+func mayImport(from, to row, target string) bool {
 	switch {
 	case from.path == to.path:
 		return true
@@ -182,10 +182,10 @@ func mayImport(from, to place, target string) bool {
 	}
 }
 
-func (p place) allowance() string {
+func (p row) allowance() string {
 	switch {
 	case p.only == nil:
-		return "it may import lower layers only (api ← core ← edges ← engine ← front ends ← cli ← main)"
+		return "it may import lower rows only (api ← core ← edges ← engine ← front ends ← cli ← main)"
 	case len(p.only) == 0:
 		return "it may import no package of ours"
 	default:
@@ -209,14 +209,14 @@ func TestMisdirected(t *testing.T) {
 		"one front end may not import another":     {"internal/standalone", "controllers/seed", 1},
 		"main may import cli only":                 {".", "internal/engine", 1},
 		"nobody imports test suites":               {"internal/cli", "test/servers", 1},
-		"a package without a place must get one":   {"internal/secret", "api/v1alpha1", 1},
+		"a package without a row must get one":     {"internal/secret", "api/v1alpha1", 1},
 		"core has no packages but those it names":  {"internal/core/cache", "api/v1alpha1", 1},
 		"test suites may import what they examine": {"test/e2e", "internal/cli", 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			from, to := path.Join(module, tc.from), path.Join(module, tc.to)
-			got := misdirected(graph{
+			got := misplaced(graph{
 				from: {ImportPath: from, Imports: []string{"fmt", to}},
 				to:   {ImportPath: to},
 			})
@@ -227,10 +227,10 @@ func TestMisdirected(t *testing.T) {
 	}
 }
 
-func TestPlacesAreOrdered(t *testing.T) {
-	for _, from := range places {
+func TestRowsAreOrdered(t *testing.T) {
+	for _, from := range rows {
 		for _, target := range from.only {
-			for _, to := range places {
+			for _, to := range rows {
 				if within(to.path, target) && to.layer > from.layer {
 					t.Errorf("%s may import %s, which is above it", from.path, to.path)
 				}
@@ -268,7 +268,7 @@ func TestVagueNames(t *testing.T) {
 func TestCoreHasNoClockAndNoDice(t *testing.T) { eachInCore(t, effectsIn, "core must not use %s") }
 
 // TestCoreTakesNothingThatReads covers what a function could be given instead: a context, a clock, or a function that
-// looks something up by its name. A file system is given as fs.FS.
+// finds something by its name. A file system is given as fs.FS.
 func TestCoreTakesNothingThatReads(t *testing.T) { eachInCore(t, readersIn, "core must not take %s") }
 
 // eachInCore reports what is found in the files of core, but for tests.
@@ -359,7 +359,7 @@ func reads(t ast.Expr) string {
 			case is(result.Type, "time", "Time"):
 				return "a clock"
 			case named && (!plain || id.Name == "error"):
-				return "a function that looks something up"
+				return "a function that finds something by name"
 			}
 		}
 	}
@@ -371,11 +371,11 @@ func TestReadersIn(t *testing.T) {
 		"func f(a int, less func(x, y int) int) {}":                 "",
 		"func f(ctx context.Context) {}":                            "a context",
 		"type t struct{ Now func() time.Time }":                     "a clock",
-		"func f(read func(name string) ([]byte, error)) {}":         "a function that looks something up",
-		"type t struct{ File func(repo, path string) layout.Hash }": "a function that looks something up",
+		"func f(read func(name string) ([]byte, error)) {}":         "a function that finds something by name",
+		"type t struct{ File func(repo, path string) layout.Hash }": "a function that finds something by name",
 		"func f(quote func(string) string) {}":                      "",
 		"func f(rule func(*Object) error) {}":                       "",
-		"type t struct{ Readers map[string]func(string) error }":    "a function that looks something up",
+		"type t struct{ Readers map[string]func(string) error }":    "a function that finds something by name",
 		"type t interface{ Get(c context.Context, name string) }":   "a context",
 	} {
 		file, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\n"+source, parser.SkipObjectResolution)
@@ -484,7 +484,7 @@ func TestEffectsIn(t *testing.T) {
 	}
 }
 
-// TestReasonsOfServersAreOnTheList: Git and forges name reasons by text, for they know nothing of the API.
+// TestReasonsOfServersAreOnTheList: Git and forges name reasons by text, because they do not import the API.
 func TestReasonsOfServersAreOnTheList(t *testing.T) {
 	known := map[string]bool{}
 	for _, topic := range v1alpha1.ReasonTopics {
@@ -502,7 +502,7 @@ func TestReasonsOfServersAreOnTheList(t *testing.T) {
 		for _, match := range named.FindAllStringSubmatch(string(text), -1) {
 			found++
 			if !known[match[1]] {
-				t.Errorf("%s: %s is no reason", file, match[1])
+				t.Errorf("%s: %s is not a reason", file, match[1])
 			}
 		}
 	}

@@ -18,7 +18,7 @@ const (
 	root   = "../.."
 )
 
-// pkg is one package as go list sees it. Test files and their imports are not part of it.
+// pkg is one package as go list reports it. Test files and their imports are not part of it.
 type pkg struct {
 	ImportPath string
 	Name       string
@@ -57,7 +57,7 @@ func loadGraph(t *testing.T) graph {
 }
 
 // watchSources reads every folder of the module. The go command caches a test result until a file that the test
-// itself looked at changes; what a child process reads does not count.
+// itself has opened changes; what a child process reads does not count.
 func watchSources(t *testing.T) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

@@ -47,9 +47,9 @@ var harmless = []rule{
 	{"net/url", "parses strings"},
 }
 
-// leaves are libraries that do reach I/O and are not walked further, because core uses only their types and
-// codecs. The parts of them that are not only that stand under forbidden. Keep the list short: a library that
-// passes the walk (the YAML and JSON codecs do) needs no entry.
+// leaves are libraries that do reach I/O and are not walked further, because core uses only their types and codecs.
+// Their parts that do more are listed under forbidden. Keep the list short: a library that passes the walk (the YAML
+// and JSON codecs do) needs no entry.
 var leaves = []rule{
 	{"k8s.io/apimachinery", "API types, labels and validation; logs by klog, and knows net addresses"},
 	{"github.com/fluxcd/kustomize-controller/api", "API types; registers them in a scheme of controller-runtime"},
@@ -84,17 +84,17 @@ const (
 	test
 )
 
-// place is a package's row in the design: its layer, and which packages of ours it may import.
-type place struct {
+// row is a package's row in the design: its layer, and which packages of ours it may import.
+type row struct {
 	path  string
 	layer layer
 	// only lists all packages of ours that it may import; nil means any of a lower layer. Its own subfolders always.
 	only []string
 }
 
-// places has every package of ours; a folder's row holds for what is below it. Direction: api ← core ← edges ←
+// rows has every package of ours; a folder's row holds for what is below it. Direction: api ← core ← edges ←
 // engine ← front ends ← cli ← main. Nobody imports what lies in test.
-var places = []place{
+var rows = []row{
 	{"api", api, []string{}},
 	{"templates", api, []string{}},
 	{"config", api, []string{"api"}},

@@ -41,7 +41,7 @@ type demonstration struct {
 	people      *people
 	provider    *provider
 	furrow      *process
-	// watches are the goroutines that look after what runs.
+	// watches are the goroutines that watch what runs.
 	watches sync.WaitGroup
 }
 

@@ -180,7 +180,7 @@ func (p *play) interrupt(t *testing.T) {
 func (s stage) leavesNoProcess(t *testing.T) {
 	t.Helper()
 	if _, err := os.Stat("/proc/self/cwd"); err != nil {
-		t.Log("there is no /proc here: processes are not looked for")
+		t.Log("/proc does not exist here: processes are not checked")
 		return
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

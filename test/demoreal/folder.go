@@ -67,7 +67,7 @@ func openFolder(dir string) (*folder, error) {
 func (f *folder) check() error {
 	entries, err := os.ReadDir(f.dir)
 	if err != nil {
-		return fmt.Errorf("look into the demo's folder: %w", err)
+		return fmt.Errorf("read the demo's folder: %w", err)
 	}
 	if len(entries) == 0 {
 		return nil
@@ -97,7 +97,7 @@ func (f *folder) begin() (again bool, err error) {
 	}
 	entries, err := os.ReadDir(f.dir)
 	if err != nil {
-		return false, fmt.Errorf("look into the demo's folder: %w", err)
+		return false, fmt.Errorf("read the demo's folder: %w", err)
 	}
 	for _, entry := range entries {
 		if entry.Name() == "lock" {

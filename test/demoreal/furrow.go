@@ -14,7 +14,7 @@ import (
 	"github.com/furrow-dev/furrow/test/servers"
 )
 
-// interval is how often furrow run looks at the repositories.
+// interval is how often furrow run observes the repositories.
 const interval = "2s"
 
 // equip lays out what furrow and people need: kubeconfigs, programs, and the file env.

@@ -1,6 +1,6 @@
-// Demoreal is the demo on real servers: Gitea, API servers, Flux, and furrow run as a process. Only the provider of the
-// cluster that the seed brings is played, and so are the nodes and pods. It needs Go, git, and the servers that
-// make servers builds; everything listens on the loopback interface only.
+// Demoreal is the demo on real servers: Gitea, API servers, Flux, and furrow run as a process. Only the provider of
+// the cluster that the seed brings is simulated, and the nodes and pods. It needs Go, git, and the servers that make
+// servers builds; everything listens on the loopback interface only.
 //
 // The flow is in demo.go. What people need is in the demo's folder: see folder.go.
 package main
@@ -63,11 +63,11 @@ func run(args []string, out, problems io.Writer) int {
 	defer end(nil)
 	screen := newScreen(out)
 	defer onSignals(screen, end, folder)()
-	return finish(tell(ctx, end, o, folder, screen), o, folder, problems)
+	return finish(demonstrate(ctx, end, o, folder, screen), o, folder, problems)
 }
 
-// tell runs the demo to its end.
-func tell(ctx context.Context, end context.CancelCauseFunc, o options, folder *folder, screen *screen) error {
+// demonstrate runs the demo to its end.
+func demonstrate(ctx context.Context, end context.CancelCauseFunc, o options, folder *folder, screen *screen) error {
 	program, err := findFurrow(o.furrow)
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func finish(err error, o options, folder *folder, problems io.Writer) int {
 // findFurrow finds the program, which runs in another directory than ours.
 func findFurrow(path string) (string, error) {
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
-		return "", fmt.Errorf("there is no program %s: build it with make build, or name it with -furrow", path)
+		return "", fmt.Errorf("program %s does not exist: build it with make build, or name it with -furrow", path)
 	}
 	return filepath.Abs(path)
 }

@@ -10,7 +10,7 @@ import (
 	sdk "code.gitea.io/sdk/gitea"
 )
 
-// mergeEvery is how often open pull requests are looked for.
+// mergeEvery is how often open pull requests are listed.
 const mergeEvery = 500 * time.Millisecond
 
 // mergeAll merges every pull request as the person, until everything is Released.

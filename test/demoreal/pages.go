@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// pages are what Gitea's pages have besides its own templates. Its Go module has neither styles nor scripts, and without
-// these there is no button to merge with.
+// pages are what Gitea's pages have besides its own templates. Its Go module has neither styles nor scripts, and
+// without these the merge button is missing.
 //
 //go:embed pages
 var pages embed.FS

@@ -25,7 +25,7 @@ import (
 const (
 	// providerFinalizer keeps a Cluster until its servers are gone.
 	providerFinalizer = "demo.furrow.dev/provider"
-	// providerEvery is how often the provider looks.
+	// providerEvery is how often the provider checks.
 	providerEvery = 300 * time.Millisecond
 	// providerPatience bounds what it asks of clusters.
 	providerPatience = 5 * time.Second
@@ -35,8 +35,9 @@ const (
 
 var clusterKind = schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Cluster"}
 
-// provider plays Cluster API: it starts servers for each Cluster object on mgmt, leaves the kubeconfig in a Secret, and
-// tells in the object's status how far it is. Only its goroutine works on clusters; mu guards the list of them.
+// provider simulates Cluster API: it starts servers for each Cluster object on mgmt, leaves the kubeconfig in a
+// Secret, and reports its progress in the object's status. Only its goroutine works on clusters; mu guards the list
+// of them.
 type provider struct {
 	mgmt   client.Client
 	folder *folder
@@ -46,8 +47,8 @@ type provider struct {
 
 	end  context.CancelFunc
 	done sync.WaitGroup
-	// told is what was said last about a cluster.
-	told map[client.ObjectKey]string
+	// reported is the last state reported for a cluster.
+	reported map[client.ObjectKey]string
 
 	mu    sync.Mutex
 	edges map[client.ObjectKey]*servers.Cluster
@@ -61,7 +62,7 @@ func (d *demonstration) startProvider(parent context.Context) {
 		say: func(cluster, did, format string, args ...any) {
 			d.screen.say("provider", cluster, did, format, args...)
 		},
-		told: map[client.ObjectKey]string{}, edges: map[client.ObjectKey]*servers.Cluster{},
+		reported: map[client.ObjectKey]string{}, edges: map[client.ObjectKey]*servers.Cluster{},
 	}
 	d.provider.done.Go(func() {
 		if err := d.provider.work(ctx); err != nil {
@@ -118,7 +119,7 @@ func (p *provider) attendAll(ctx context.Context) error {
 	return nil
 }
 
-// attend does for one Cluster what is to be done next.
+// attend does the next step for one Cluster.
 func (p *provider) attend(ctx context.Context, object *unstructured.Unstructured) error {
 	short, cancel := context.WithTimeout(ctx, providerPatience)
 	defer cancel()
@@ -132,10 +133,10 @@ func (p *provider) attend(ctx context.Context, object *unstructured.Unstructured
 		controllerutil.AddFinalizer(object, providerFinalizer)
 		return p.mgmt.Patch(short, object, client.MergeFrom(before))
 	case cluster == nil && time.Since(object.GetCreationTimestamp().Time) < machineTime:
-		p.tell(key, "Requested", "its machines take some seconds")
+		p.announce(key, "Requested", "its machines take some seconds")
 		return p.report(short, object, nil)
 	case cluster == nil:
-		p.tell(key, "Starting", "an API server and two nodes")
+		p.announce(key, "Starting", "an API server and two nodes")
 		return p.start(ctx, key)
 	}
 	if err := p.leaveKubeConfig(short, key, cluster); err != nil {
@@ -155,7 +156,7 @@ func (p *provider) start(ctx context.Context, key client.ObjectKey) error {
 	if err := p.set(key, cluster); err != nil {
 		return err
 	}
-	p.tell(key, "Running", reached(cluster))
+	p.announce(key, "Running", reached(cluster))
 	return nil
 }
 
@@ -185,7 +186,7 @@ func secretName(key client.ObjectKey) string { return key.Name + "-kubeconfig" }
 func (p *provider) remove(ctx context.Context, object *unstructured.Unstructured, cluster *servers.Cluster) error {
 	key := client.ObjectKeyFromObject(object)
 	if cluster != nil {
-		p.tell(key, "Deleting", "its servers are being stopped")
+		p.announce(key, "Deleting", "its servers are being stopped")
 		if err := p.set(key, nil); err != nil {
 			return err
 		}
@@ -209,14 +210,14 @@ func (p *provider) remove(ctx context.Context, object *unstructured.Unstructured
 	if err := p.mgmt.Patch(ctx, object, client.MergeFrom(before)); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	p.tell(key, "Deleted", "its servers and its object are gone")
+	p.announce(key, "Deleted", "its servers and its object are gone")
 	return nil
 }
 
-// tell says what a cluster has come to, once.
-func (p *provider) tell(key client.ObjectKey, did, message string) {
-	if p.told[key] != did {
-		p.told[key] = did
+// announce prints each state of a cluster once.
+func (p *provider) announce(key client.ObjectKey, did, message string) {
+	if p.reported[key] != did {
+		p.reported[key] = did
 		p.say(key.Name, did, "%s", message)
 	}
 }

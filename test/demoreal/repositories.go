@@ -17,24 +17,24 @@ const leftOut = "site-b"
 // pushRepositories makes the demo's repositories, changes what is different on real servers, and pushes them to Gitea.
 // What stays are clones of them, as the person.
 func (d *demonstration) pushRepositories(ctx context.Context) error {
-	place, _, err := demo.Prepare(ctx, d.folder.path("repositories"))
+	repos, _, err := demo.Prepare(ctx, d.folder.path("repositories"))
 	if err != nil {
 		return fmt.Errorf("make the repositories: %w", err)
 	}
-	gitops := filepath.Join(place.Dir, gitopsRepo)
-	if err := git(ctx, place.Dir, "clone", "--quiet", place.GitOps(), gitops); err != nil {
+	gitops := filepath.Join(repos.Dir, gitopsRepo)
+	if err := git(ctx, repos.Dir, "clone", "--quiet", repos.GitOps(), gitops); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(place.GitOps()); err != nil {
+	if err := os.RemoveAll(repos.GitOps()); err != nil {
 		return fmt.Errorf("remove a repository: %w", err)
 	}
-	if err := d.describeFleet(place.ControlPlane()); err != nil {
+	if err := d.describeFleet(repos.ControlPlane()); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(filepath.Join(gitops, "clusters", leftOut)); err != nil {
 		return fmt.Errorf("leave out cluster %s: %w", leftOut, err)
 	}
-	if err := d.push(ctx, place.ControlPlane(), controlPlaneRepo); err != nil {
+	if err := d.push(ctx, repos.ControlPlane(), controlPlaneRepo); err != nil {
 		return err
 	}
 	return d.push(ctx, gitops, gitopsRepo)

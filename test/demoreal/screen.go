@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// screen is where the demo is told. Several may tell at once; lines stay whole.
+// screen prints the demo's output. It may be used by several goroutines at once;
+// lines stay whole.
 type screen struct {
 	mu    sync.Mutex
 	out   io.Writer

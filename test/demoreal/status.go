@@ -48,11 +48,11 @@ func (p *provider) report(ctx context.Context, object *unstructured.Unstructured
 		available = availability(ctx, cluster)
 	}
 	meta.SetStatusCondition(&status.Conditions, available)
-	told, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
+	reported, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
 	if err != nil {
 		return fmt.Errorf("write its status: %w", err)
 	}
-	object.Object["status"] = told
+	object.Object["status"] = reported
 	patch := client.MergeFrom(before)
 	if data, err := patch.Data(object); err != nil || string(data) != "{}" {
 		err = p.mgmt.Status().Patch(ctx, object, patch)
@@ -61,16 +61,16 @@ func (p *provider) report(ctx context.Context, object *unstructured.Unstructured
 		}
 	}
 	if cluster != nil {
-		p.tellAvailable(client.ObjectKeyFromObject(object), available)
+		p.reportAvailable(client.ObjectKeyFromObject(object), available)
 	}
 	return nil
 }
 
-func (p *provider) tellAvailable(key client.ObjectKey, available metav1.Condition) {
+func (p *provider) reportAvailable(key client.ObjectKey, available metav1.Condition) {
 	if available.Status == metav1.ConditionTrue {
-		p.tell(key, "Available", available.Message)
-	} else if p.told[key] != "Available" {
-		p.tell(key, "Initialized", "its API server answers; the kubeconfig is in a Secret")
+		p.announce(key, "Available", available.Message)
+	} else if p.reported[key] != "Available" {
+		p.announce(key, "Initialized", "its API server answers; the kubeconfig is in a Secret")
 	}
 }
 

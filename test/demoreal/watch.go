@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// watchEvery is how often it is looked whether the servers are there.
+	// watchEvery is how often the servers are checked.
 	watchEvery = 2 * time.Second
 	// watchLimit is how long a server may be silent; one that refuses connections has ended.
 	watchLimit = 30 * time.Second
@@ -27,7 +27,7 @@ const (
 type watched struct {
 	name, url string
 	config    *rest.Config
-	// logs are its log files, the most telling one first.
+	// logs are its log files, the most useful one first.
 	logs []string
 }
 
@@ -49,7 +49,7 @@ func (d *demonstration) watched() []watched {
 
 // watch has the demo fail when a server ends by itself.
 func (d *demonstration) watch(ctx context.Context) {
-	heard := map[string]time.Time{}
+	answered := map[string]time.Time{}
 	every := time.NewTicker(watchEvery)
 	defer every.Stop()
 	for {
@@ -59,15 +59,15 @@ func (d *demonstration) watch(ctx context.Context) {
 		case <-every.C:
 		}
 		for _, server := range d.watched() {
-			if _, known := heard[server.url]; !known {
-				heard[server.url] = time.Now()
+			if _, known := answered[server.url]; !known {
+				answered[server.url] = time.Now()
 			}
 			err := server.answers(ctx)
 			switch {
 			case err == nil:
-				heard[server.url] = time.Now()
+				answered[server.url] = time.Now()
 			case ctx.Err() != nil || !d.isWatched(server):
-			case errors.Is(err, syscall.ECONNREFUSED), time.Since(heard[server.url]) > watchLimit:
+			case errors.Is(err, syscall.ECONNREFUSED), time.Since(answered[server.url]) > watchLimit:
 				d.fail(server.ended(err))
 				return
 			}

@@ -227,7 +227,7 @@ func (m *manual) check(t *testing.T, words []string) error {
 	}
 	help := m.help(t, path...)
 	if len(words) > 0 && !strings.HasPrefix(words[0], "-") && len(subcommands(help)) > 0 {
-		return fmt.Errorf("there is no command %q", strings.Join(append(path, words[0]), " "))
+		return fmt.Errorf("command %q does not exist", strings.Join(append(path, words[0]), " "))
 	}
 	for _, word := range words {
 		flag, _, _ := strings.Cut(word, "=")
@@ -340,7 +340,7 @@ func decode(text string) error {
 	case known:
 		return kubeyaml.UnmarshalStrict([]byte(text), kind())
 	}
-	return fmt.Errorf("there is no kind %q", head.Kind)
+	return fmt.Errorf("kind %q does not exist", head.Kind)
 }
 
 func TestEveryDocumentIsStrictlyOfItsKind(t *testing.T) {
@@ -371,8 +371,8 @@ func TestEveryDocumentIsStrictlyOfItsKind(t *testing.T) {
 	}
 }
 
-// whole is a block with what it is a part of: one that is marked so takes the place
-// of that section of a complete example.
+// whole is a block with what it is a part of: one with a marker replaces that
+// section of a complete example.
 func whole(t *testing.T, b block) string {
 	t.Helper()
 	of, isPart := strings.CutPrefix(b.mark, "part of ")

@@ -15,7 +15,7 @@ func plugin(t *testing.T) *manual {
 }
 
 func TestEveryCommandOfThePluginExists(t *testing.T) {
-	m, seen, told := plugin(t), 0, map[string]bool{}
+	m, seen, documented := plugin(t), 0, map[string]bool{}
 	for _, p := range pages(t) {
 		for _, b := range p.blocks() {
 			if b.language != "sh" {
@@ -27,7 +27,7 @@ func TestEveryCommandOfThePluginExists(t *testing.T) {
 					continue
 				}
 				seen++
-				told[words[0]] = true
+				documented[words[0]] = true
 				if err := m.check(t, words); err != nil {
 					t.Errorf("%s:%d: kubectl furrow %s: %v", p.path, b.line, strings.Join(words, " "), err)
 				}
@@ -39,8 +39,8 @@ func TestEveryCommandOfThePluginExists(t *testing.T) {
 	}
 	page := page{"docs/kubectl.md", read(t, "docs/kubectl.md")}
 	for _, name := range subcommands(m.help(t)) {
-		if !told[name] && !strings.Contains(page.prose(), "`"+name+"`") {
-			t.Errorf("%s does not tell of kubectl furrow %s", page.path, name)
+		if !documented[name] && !strings.Contains(page.prose(), "`"+name+"`") {
+			t.Errorf("%s does not describe kubectl furrow %s", page.path, name)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write what the tests give into their files in testdata; only commit what you understand and want")
 
-// Update says that files in testdata are to be written instead of compared.
+// Update reports whether to write the files in testdata instead of comparing them.
 func Update() bool { return *update }
 
 const (

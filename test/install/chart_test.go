@@ -284,7 +284,7 @@ func TestBadValuesAreRefused(t *testing.T) {
 		"a negative number of pods":                   {"replicas=-1", "/replicas"},
 		"a text for a switch":                         {"namespaced=maybe", "/namespaced"},
 		"a watched namespace that is not watched":     {"watchNamespace=team", "/watchNamespace"},
-		"a name that is no DNS label":                 {"cluster.name=Mgmt_1", "/cluster/name"},
+		"a name that is not a DNS label":              {"cluster.name=Mgmt_1", "/cluster/name"},
 		"a digest that is none":                       {"image.digest=sha256:abc", "/image/digest"},
 		"no repository":                               {"image.repository=", "/image/repository"},
 		"a pull policy that does not exist":           {"image.pullPolicy=Sometimes", "/image/pullPolicy"},
@@ -294,7 +294,7 @@ func TestBadValuesAreRefused(t *testing.T) {
 		"a guard of more than all":                    {"controller.deletionGuard=101", "/controller/deletionGuard"},
 		"a log level that does not exist":             {"controller.logLevel=loud", "/controller/logLevel"},
 		"a log format that does not exist":            {"controller.logFormat=xml", "/controller/logFormat"},
-		"an argument that is no flag":                 {"extraArgs={now}", "/extraArgs/0"},
+		"an argument that is not a flag":              {"extraArgs={now}", "/extraArgs/0"},
 		"a size that is none":                         {"cache.sizeLimit=large", "/cache/sizeLimit"},
 		"a port that does not exist":                  {"networkPolicy.egressPorts={70000}", "/networkPolicy/egressPorts/0"},
 		"the user root":                               {"runAsUser=0", "/runAsUser"},
@@ -322,7 +322,7 @@ func TestTheChartIsWithoutComplaints(t *testing.T) {
 	}
 }
 
-// leaves are the paths of all values that are no maps, with the values.
+// leaves are the paths of all values that are not maps, with the values.
 func leaves(values map[string]any, prefix string) map[string]any {
 	found := map[string]any{}
 	for key, value := range values {

@@ -138,7 +138,7 @@ func TestWhatTheControllerMayDo(t *testing.T) {
 			defer cluster.removeInstallation(t)
 			controller := cluster.as(t, namespace, "furrow-controller")
 			for _, what := range slices.Concat(always, tc.may) {
-				// The API server hears of roles, and of their end, a moment later.
+				// The API server notices new and deleted roles with a delay.
 				eventually(t, "it may "+what, func() bool { return may(t, controller, what) })
 			}
 			for _, what := range slices.Concat(never, tc.mayNo) {
@@ -222,7 +222,7 @@ func rightsOf(t *testing.T, user client.Client) []string {
 		t.Fatal(err)
 	}
 	if review.Status.Incomplete {
-		t.Fatalf("the API server does not tell all: %s", review.Status.EvaluationError)
+		t.Fatalf("the API server does not answer completely: %s", review.Status.EvaluationError)
 	}
 	var rights []string
 	for _, rule := range review.Status.ResourceRules {

@@ -71,7 +71,7 @@ var changes = map[string]change{
 	"a repository's name has no dots":                 {kind: "GitOpsRepo", name: "a.b", to: "{url: 'https://git.example.com'}", want: "the name of a GitOps repository" + dnsLabelOf},
 	"a repository's URL has no credentials":           {kind: "GitOpsRepo", to: "{url: 'https://me:secret@git.example.com/a'}", want: httpsOnly},
 	"it is not of SSH":                                {kind: "GitOpsRepo", to: "{url: 'git@git.example.com:a.git'}", want: httpsOnly},
-	"it is no path, as there are no disks":            {kind: "GitOpsRepo", to: "{url: '/srv/a'}", want: httpsOnly},
+	"it is not a path: there are no disks":            {kind: "GitOpsRepo", to: "{url: '/srv/a'}", want: httpsOnly},
 	"an @ in the path is fine":                        {kind: "GitOpsRepo", to: "{url: 'https://git.example.com/@me/a'}"},
 	"the URL may move":                                {kind: "GitOpsRepo", from: "{url: 'https://git.example.com/a'}", to: "{url: 'https://git.example.org/a'}"},
 	"the base branch may not":                         {kind: "GitOpsRepo", from: "{url: 'https://git.example.com/a', branch: a}", to: "{url: 'https://git.example.com/a', branch: b}", want: "branch cannot be changed: what is planted is known by it. " + otherRepo},

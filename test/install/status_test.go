@@ -74,11 +74,11 @@ func TestKstatusReadsAllKinds(t *testing.T) {
 			conditions []metav1.Condition
 			// changed is that the spec was, since.
 			changed, deleted bool
-			// unseen is that the controller has not looked at it yet.
+			// unseen says that the controller has not observed it yet.
 			unseen bool
 			want   status.Status
 		}{
-			"not looked at yet":           {unseen: true, want: status.InProgressStatus},
+			"not observed yet":            {unseen: true, want: status.InProgressStatus},
 			"ready":                       {conditions: []metav1.Condition{ready}, want: status.CurrentStatus},
 			"ready, of an older spec":     {conditions: []metav1.Condition{ready}, changed: true, want: status.InProgressStatus},
 			"under way":                   {conditions: []metav1.Condition{notReady, reconciling, stage}, want: status.InProgressStatus},

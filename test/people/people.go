@@ -1,4 +1,5 @@
-// Package people merges proposals as people do, and is a GitOps repository as simulated clusters see it.
+// Package people merges proposals as people do, and is a GitOps repository as simulated clusters read
+// it.
 package people
 
 import (

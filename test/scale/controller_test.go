@@ -82,7 +82,8 @@ func (c *controller) stop() {
 	}
 }
 
-// pass tells the controllers that the clusters have news, and waits until they rest.
+// pass signals a change on the clusters to the controllers, and waits until they are
+// idle.
 func (c *controller) pass(ctx context.Context) passed {
 	c.t.Helper()
 	c.meter.expect(time.Now())
@@ -105,7 +106,7 @@ func (c *controller) rest(ctx context.Context) passed {
 	return passed{}
 }
 
-// channel is a health channel that tells of changes.
+// channel is a health channel that signals changes.
 type channel struct {
 	simulator.Channel
 	news <-chan struct{}
@@ -118,9 +119,9 @@ func (c channel) Changed() <-chan struct{} { return c.news }
 type passed struct {
 	began time.Time
 	took  time.Duration
-	// quiet says that it found nothing to do, done that everything is Released.
-	quiet, done bool
-	said        string
+	// idle says that it found nothing to do, done that everything is Released.
+	idle, done bool
+	said       string
 }
 
 // meter takes note of passes, beside the metrics for operators.
@@ -160,7 +161,7 @@ func (m *meter) Pass(cp fleet.ControlPlane, report *engine.Report, err error, to
 	m.Metrics.Pass(cp, report, err, took)
 	p := passed{began: time.Now().Add(-took), took: took, said: fmt.Sprint(err)}
 	if err == nil {
-		p.quiet, p.done, p.said = !report.Changed && !report.Raced, report.Done(), fmt.Sprint(report.Problems)
+		p.idle, p.done, p.said = !report.Changed && !report.Raced, report.Done(), fmt.Sprint(report.Problems)
 		for _, s := range report.Seeds {
 			p.said += fmt.Sprintf(" %s: %s %s", s.Name, s.State, s.Message)
 		}
@@ -170,7 +171,7 @@ func (m *meter) Pass(cp fleet.ControlPlane, report *engine.Report, err error, to
 	m.passes = append(m.passes, p)
 }
 
-// Tiers implements seed.Meter: it is told when all statuses are written.
+// Tiers implements seed.Meter: it is called when all statuses are written.
 func (m *meter) Tiers(cp fleet.ControlPlane, plantings []v1alpha1.Planting) {
 	m.Metrics.Tiers(cp, plantings)
 	m.mu.Lock()
@@ -178,7 +179,7 @@ func (m *meter) Tiers(cp fleet.ControlPlane, plantings []v1alpha1.Planting) {
 	if len(m.passes) == 0 {
 		return
 	}
-	if p := m.passes[len(m.passes)-1]; p.quiet && !p.began.Before(m.expected) {
+	if p := m.passes[len(m.passes)-1]; p.idle && !p.began.Before(m.expected) {
 		select {
 		case m.rested <- p:
 		default:

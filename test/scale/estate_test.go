@@ -24,7 +24,7 @@ const (
 )
 
 // seedOfFiveTiers waits for itself four times on every cluster: namespace and CRD, the
-// operator, what it is told to do, and two steps that are declared.
+// operator, its custom resource, and two declared steps.
 const seedOfFiveTiers = `apiVersion: v1
 kind: Namespace
 metadata: {name: edge}
@@ -83,7 +83,7 @@ func apiServer(t testing.TB) *servers.Cluster {
 	return cluster
 }
 
-// newEstate makes a fleet of clusters of which nothing is planted.
+// newEstate makes a fleet of clusters on which nothing is planted.
 func newEstate(t testing.TB, server *servers.Cluster, size int) *estate {
 	t.Helper()
 	e := &estate{t: t, namespace: fmt.Sprintf("fleet-%d", size), size: size, server: server, git: newGitServer(t), api: newTraffic()}

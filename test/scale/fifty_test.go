@@ -38,9 +38,9 @@ const (
 )
 
 // BenchmarkFiftySeeds runs furrow on a Gitea for 50 seeds of three objects, each for the same five clusters. Nobody
-// asks the clusters, so that the first tiers are proposed, which are 250, and nothing more. Meanwhile a person merges
-// one proposal after the other, as soon as the one before shows as merged in the published status. The status is
-// fresh when a person sees it: its age is how long nothing newer was published until everything is proposed.
+// asks the clusters, so that only the first tiers are proposed, 250 in all. Meanwhile a person merges one proposal
+// after the other, as soon as the one before shows as merged in the published status. The age of the status is how
+// long nothing newer was published, until everything is proposed.
 func BenchmarkFiftySeeds(b *testing.B) {
 	for b.Loop() {
 		newFifty(b).measure()

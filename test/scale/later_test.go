@@ -15,8 +15,8 @@ import (
 	"github.com/furrow-dev/furrow/test/servers"
 )
 
-// TestAPushIsHeardOfWhereFluxCameLater installs Flux's kinds while the controllers run already. No pass comes by itself.
-func TestAPushIsHeardOfWhereFluxCameLater(t *testing.T) {
+// TestAPushIsNoticedWhereFluxCameLater installs Flux's kinds while the controllers run already. No pass comes by itself.
+func TestAPushIsNoticedWhereFluxCameLater(t *testing.T) {
 	server := apiServer(t)
 	servers.Need(t, servers.SourceController)
 	e := newEstate(t, server, 1)
@@ -43,21 +43,21 @@ func TestAPushIsHeardOfWhereFluxCameLater(t *testing.T) {
 		Spec:       v1alpha1.SeedSpec{Source: &v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: repository.Name}}},
 	}
 	e.create(seed)
-	until(ctx, t, "the seed was looked for", func() error {
+	until(ctx, t, "the seed was read", func() error {
 		if err := e.client.Get(ctx, client.ObjectKeyFromObject(seed), seed); err != nil || seed.Status.WaitingFor != "" {
 			return err
 		}
 		return fmt.Errorf("its status is %+v", seed.Status)
 	})
 	pushes := 0
-	until(ctx, t, "a push that Flux heard of is followed by a pass", func() error {
+	until(ctx, t, "a push that Flux fetched is followed by a pass", func() error {
 		before := c.meter.count()
 		pushes++
-		heard := repository.DeepCopy()
-		heard.Status.Artifact = &fluxmeta.Artifact{
+		fetched := repository.DeepCopy()
+		fetched.Status.Artifact = &fluxmeta.Artifact{
 			Path: "a", URL: "http://a", Revision: fmt.Sprintf("main@sha1:%040d", pushes), Digest: fmt.Sprintf("sha256:%064d", pushes), LastUpdateTime: metav1.Now(),
 		}
-		if err := e.client.Status().Patch(ctx, heard, client.MergeFrom(repository)); err != nil {
+		if err := e.client.Status().Patch(ctx, fetched, client.MergeFrom(repository)); err != nil {
 			return err
 		}
 		soon, done := context.WithTimeout(ctx, 5*time.Second)

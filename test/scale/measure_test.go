@@ -16,13 +16,13 @@ type figures struct {
 	// planting begins with the start of the controllers, and ends when all is Released.
 	planting phase
 	steps    int
-	// idle is one pass in which nothing is to be done.
+	// idle is one pass with nothing to do.
 	idle phase
 	// warm and cold are restarts with everything planted, with the mirrors of before and without.
 	warm, cold phase
-	// settled is what the controllers keep in memory with everything planted, and simulator
+	// planted is what the controllers keep in memory with everything planted, and simulator
 	// what the simulated clusters do.
-	settled, simulator float64
+	planted, simulator float64
 }
 
 // phase is a part of the work.
@@ -56,7 +56,7 @@ func measure(t testing.TB, server *servers.Cluster, size int) figures {
 	c.stop()
 	c = nil
 	planted := usage.Heap()
-	out.settled, out.simulator = usage.MiB(running, planted), usage.MiB(planted, empty)
+	out.planted, out.simulator = usage.MiB(running, planted), usage.MiB(planted, empty)
 	out.warm = e.restart(cache)
 	out.cold = e.restart(t.TempDir())
 	return out

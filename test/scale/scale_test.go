@@ -13,7 +13,7 @@ const (
 	// One Planting, its status at most thrice a tier: proposed, merged, released with the next
 	// one proposed. The Cluster: accepted, and with a planting.
 	mostWrites = 1 + 3*tiersPerCluster + 2
-	// Each tier is told to be proposed and to be released.
+	// Each tier is reported as proposed and as released.
 	mostEvents = 2 * tiersPerCluster
 	// fixed is what is written for the whole fleet: the Seed.
 	fixed = 20
@@ -91,7 +91,7 @@ func mustBeLinear(t testing.TB, small, large figures) {
 func mustFit(t testing.TB, small, large figures) {
 	t.Helper()
 	for what, of := range map[string]func(figures) float64{
-		"the way to Released": func(f figures) float64 { return f.planting.peak }, "what is planted": func(f figures) float64 { return f.settled },
+		"the way to Released": func(f figures) float64 { return f.planting.peak }, "what is planted": func(f figures) float64 { return f.planted },
 		"a warm restart": func(f figures) float64 { return f.warm.peak }, "a cold restart": func(f figures) float64 { return f.cold.peak },
 	} {
 		one, other := of(small)/float64(small.clusters), of(large)/float64(large.clusters)
@@ -153,7 +153,7 @@ var measures = []measureOf{
 	{"planting: Git requests", "git-requests", func(f figures) float64 { return float64(f.planting.git.all()) }},
 	{"planting: pushes", "pushes", func(f figures) float64 { return float64(f.planting.git.of("gitops: git-receive-pack")) }},
 	{"planting: most memory (MiB)", "peak-MiB", func(f figures) float64 { return f.planting.peak }},
-	{"planted: memory of the controllers (MiB)", "settled-MiB", func(f figures) float64 { return f.settled }},
+	{"planted: memory of the controllers (MiB)", "planted-MiB", func(f figures) float64 { return f.planted }},
 	{"planted: memory of the simulated clusters (MiB)", "", func(f figures) float64 { return f.simulator }},
 	{"idle pass: time (s)", "idle-s", func(f figures) float64 { return seconds(f.idle.took) }},
 	{"idle pass: API requests", "", func(f figures) float64 { return float64(f.idle.api.all()) / idlePasses }},

@@ -100,10 +100,10 @@ func (t *traffic) begin(n int) {
 	t.open += n
 }
 
-// rest waits until nothing was asked for in twenty looks on end: events are written in
+// rest waits until twenty checks in a row found no new request: events are written in
 // the background.
 func (t *traffic) rest(ctx context.Context) error {
-	const looks = 20
+	const samples = 20
 	last, same := -1, 0
 	return servers.Until(ctx, "nothing more is asked of the API server", func(context.Context) error {
 		t.mu.Lock()
@@ -111,7 +111,7 @@ func (t *traffic) rest(ctx context.Context) error {
 		if n := t.counts.all(); t.open > 0 || n != last {
 			last, same = n, 0
 		}
-		if same++; same < looks {
+		if same++; same < samples {
 			return fmt.Errorf("%d requests, %d of them open", last, t.open)
 		}
 		return nil

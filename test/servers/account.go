@@ -63,7 +63,7 @@ func (a account) openPassage(dir string) error {
 	for at := filepath.Dir(dir); at != filepath.Dir(at); at = filepath.Dir(at) {
 		info, err := os.Stat(at)
 		if err != nil {
-			return fmt.Errorf("look at a folder above Gitea's: %w", err)
+			return fmt.Errorf("check a folder above Gitea's: %w", err)
 		}
 		if info.Mode().Perm()&0o001 != 0 {
 			continue
@@ -78,7 +78,7 @@ func (a account) openPassage(dir string) error {
 	return nil
 }
 
-// passable tells whether everybody may pass through all folders down to dir, and dir itself.
+// passable reports whether everybody may pass through all folders down to dir, and dir itself.
 func passable(dir string) bool {
 	for at := dir; at != filepath.Dir(at); at = filepath.Dir(at) {
 		if info, err := os.Stat(at); err != nil || info.Mode().Perm()&0o001 == 0 {

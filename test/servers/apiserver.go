@@ -29,7 +29,7 @@ func (c *Cluster) startEtcd(ctx context.Context, port int) error {
 		"--data-dir="+c.etcdDir(),
 		"--listen-client-urls="+url,
 		"--advertise-client-urls="+url,
-		// There are no peers, but it wants to listen for them.
+		// There are no peers, but etcd insists on listening for them.
 		"--listen-peer-urls=http://127.0.0.1:0",
 		"--unsafe-no-fsync",
 		"--log-level=warn",

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// auditPolicy logs each request for a change, dry runs too, when it is answered. Leases and events are noise. It has a
-// place for a rule that comes first.
+// auditPolicy logs each request for a change, dry runs too, when it is answered. Leases and events are noise. It
+// takes one rule that comes first.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted]
@@ -31,7 +31,7 @@ func auditPolicyFor(users []string) string {
 	return fmt.Sprintf(auditPolicy, "- {level: Metadata, users: ['"+strings.Join(users, "', '")+"']}\n")
 }
 
-// AuditEvent is an answered request, as far as tests look at it.
+// AuditEvent is an answered request, with the fields that tests use.
 type AuditEvent struct {
 	// Verb is create, update, patch, delete or deletecollection and, of users of whom all is logged, get, list or watch. An
 	// apply is a patch.
@@ -60,12 +60,12 @@ type AuditEvent struct {
 	} `json:"responseStatus"`
 }
 
-// DryRun tells whether the request was for a dry run.
+// DryRun reports whether the request was for a dry run.
 func (e AuditEvent) DryRun() bool {
 	return strings.Contains(e.RequestURI, "dryRun=All")
 }
 
-// Refused tells whether the answer was an error.
+// Refused reports whether the answer was an error.
 func (e AuditEvent) Refused() bool {
 	return e.ResponseStatus.Code >= 400
 }

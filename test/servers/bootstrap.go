@@ -25,14 +25,16 @@ type RootOptions struct {
 	// Namespace and Name are those of the Secret, the GitRepository and the Kustomization; empty is flux-system.
 	Namespace string
 	Name      string
-	// Interval is how often the repository is looked at; 0 is a second.
+	// Interval is how often Flux fetches the repository; 0 is a second.
 	Interval time.Duration
-	// Username and Password are for the repository; without a password there is no Secret. A token goes in as password.
+	// Username and Password are for the repository; without a password no Secret is created. A token goes in as
+	// password.
 	Username string
 	Password string
 }
 
-// Bootstrap lets Flux follow a folder of a repository, as flux bootstrap does. It does not wait: see AwaitKustomization.
+// Bootstrap makes Flux follow a folder of a repository, as flux bootstrap does. It does not wait: see
+// AwaitKustomization.
 func (c *Cluster) Bootstrap(ctx context.Context, options RootOptions) error {
 	orElse := func(value *string, other string) {
 		if *value == "" {
@@ -100,7 +102,7 @@ func (c *Cluster) AwaitKustomization(ctx context.Context, key client.ObjectKey, 
 	})
 }
 
-// readyAt tells why a Kustomization is not ready at commit.
+// readyAt says why a Kustomization is not ready at commit.
 func readyAt(got *kustomizev1.Kustomization, commit string) error {
 	for _, condition := range got.Status.Conditions {
 		if condition.Type != meta.ReadyCondition {
@@ -113,5 +115,5 @@ func readyAt(got *kustomizev1.Kustomization, commit string) error {
 		return fmt.Errorf("ready is %s at %q: %s: %s",
 			condition.Status, got.Status.LastAppliedRevision, condition.Reason, condition.Message)
 	}
-	return errors.New("it was not looked at")
+	return errors.New("it was not observed")
 }

@@ -125,13 +125,13 @@ func TestABareCluster(t *testing.T) {
 	})
 	ctx := within(t, 2*time.Minute)
 	timed(t, "apply of a CRD and its object", func() error { return cluster.Apply(ctx, []byte(widgets)) })
-	t.Run("tells of refused changes", func(t *testing.T) { tellsOfRefusedChanges(ctx, t, cluster) })
+	t.Run("reports refused changes", func(t *testing.T) { reportsRefusedChanges(ctx, t, cluster) })
 	t.Run("takes the CRDs that come with servers", func(t *testing.T) { takesCRDs(ctx, t, cluster) })
 	t.Run("goes away and comes back", func(t *testing.T) { goesAwayAndComesBack(ctx, t, cluster) })
 	t.Run("starts again in its folder", func(t *testing.T) { startsAgain(ctx, t, cluster, options) })
 }
 
-func tellsOfRefusedChanges(ctx context.Context, t *testing.T, cluster *Cluster) {
+func reportsRefusedChanges(ctx context.Context, t *testing.T, cluster *Cluster) {
 	refused := &corev1.ConfigMap{}
 	refused.Namespace, refused.Name = "nowhere", "refused"
 	if err := cluster.Client().Create(ctx, refused.DeepCopy(), client.DryRunAll); !apierrors.IsNotFound(err) {

@@ -105,7 +105,7 @@ func (c *Cluster) makeNodes(ctx context.Context) error {
 	})
 }
 
-// nodeReady tells whether pods may run on node: it is ready, and nothing keeps pods away.
+// nodeReady reports whether pods may run on node: it is ready, and nothing keeps pods away.
 func nodeReady(node *corev1.Node) bool {
 	for _, taint := range node.Spec.Taints {
 		if taint.Effect != corev1.TaintEffectPreferNoSchedule {

@@ -21,7 +21,7 @@ func ownDir(dir, mark string) (string, error) {
 	if errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0 {
 		return dir, nil
 	} else if err != nil {
-		return "", fmt.Errorf("look into its folder: %w", err)
+		return "", fmt.Errorf("read its folder: %w", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, mark)); err != nil {
 		return "", fmt.Errorf("%s holds other things: choose a folder that is empty or not there", dir)

@@ -19,7 +19,7 @@ type FluxFailure struct {
 	Error   string `json:"error"`
 }
 
-// FluxFailures are all that kustomize-controller has told in its log, oldest first; none where Flux never ran. Unlike a
+// FluxFailures are all failures in the log of kustomize-controller, oldest first; none where Flux never ran. Unlike a
 // condition, which the next attempt overwrites, nothing is missing in it.
 func (c *Cluster) FluxFailures() ([]FluxFailure, error) {
 	log := filepath.Join(c.Dir, "logs", string(KustomizeController)+".log")

@@ -118,7 +118,7 @@ func TestFluxBringsARepositoryIntoACluster(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	err = Until(ctx, "Flux has told why", func(context.Context) error {
+	err = Until(ctx, "Flux has reported why", func(context.Context) error {
 		failures, err := cluster.FluxFailures()
 		if err != nil {
 			return err
@@ -128,7 +128,7 @@ func TestFluxBringsARepositoryIntoACluster(t *testing.T) {
 				return nil
 			}
 		}
-		return fmt.Errorf("it has told %+v", failures)
+		return fmt.Errorf("it has reported %+v", failures)
 	})
 	if err != nil {
 		t.Error(err)

@@ -27,7 +27,7 @@ func FreeAddress() (string, error) {
 	return loopback(port), err
 }
 
-// freePort finds a port on which nobody listens. Another process may take it first: see onFreePort.
+// freePort finds a port that nothing listens on. Another process may take it first: see onFreePort.
 func freePort() (int, error) {
 	for range 100 {
 		port := firstPort + rand.IntN(lastPort-firstPort+1)

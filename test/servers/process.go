@@ -74,7 +74,7 @@ func start(c command) (*process, error) {
 		return nil, fmt.Errorf("start %s: %w", c.name, err)
 	}
 	go func() {
-		// How it ended is told by its log.
+		// Its log says how it ended.
 		_ = p.cmd.Wait()
 		close(p.done)
 	}()
@@ -109,7 +109,7 @@ func (c command) prepare(out io.Writer) *exec.Cmd {
 	return cmd
 }
 
-// ended tells whether the process is gone.
+// ended reports whether the process is gone.
 func (p *process) ended() bool {
 	select {
 	case <-p.done:
@@ -124,7 +124,7 @@ func (p *process) stop(grace time.Duration) error {
 	if p == nil || p.ended() {
 		return nil
 	}
-	// One that is held still hears nothing until it goes on.
+	// A stopped process handles no other signal until it continues.
 	_ = p.cmd.Process.Signal(syscall.SIGCONT)
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	if p.waitFor(grace) {

@@ -33,7 +33,7 @@ func mustStart(t *testing.T, c command) *process {
 // never is a check that is never satisfied.
 func never(context.Context) error { return errors.New("not yet") }
 
-func TestAServerThatEndsAsItStartsIsToldWithItsLog(t *testing.T) {
+func TestAServerThatEndsAsItStartsIsReportedWithItsLog(t *testing.T) {
 	p := mustStart(t, shell(t, "echo no such flag >&2; exit 3"))
 	err := p.await(within(t, time.Minute), never)
 	if err == nil || !strings.Contains(err.Error(), "ended as it started") || !strings.Contains(err.Error(), "no such flag") {
@@ -147,7 +147,7 @@ func TestServersDieWithUs(t *testing.T) {
 	}
 	_ = helper.Wait()
 	if scanned != nil {
-		t.Fatalf("the helper did not tell of its server: %v", scanned)
+		t.Fatalf("the helper did not report its server: %v", scanned)
 	}
 	awaitGone(t, server)
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Until calls check, 20 times a second, until it answers without an error. At ctx's end the error tells what was waited
-// for, and what check said last.
+// Until calls check, 20 times a second, until it answers without an error. At ctx's end the error names what was
+// waited for, and the last error of check.
 func Until(ctx context.Context, what string, check func(context.Context) error) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -19,7 +19,7 @@ func Until(ctx context.Context, what string, check func(context.Context) error) 
 		if err == nil {
 			return nil
 		}
-		// What a check says when it was cut short tells less than what it said before.
+		// The error of an interrupted check is less useful than the one before.
 		if ctx.Err() == nil || last == nil {
 			last = err
 		}

@@ -28,16 +28,16 @@ func (s *Store) buildOne(ctx context.Context, out io.Writer, r recipe) error {
 		return err
 	}
 	defer unlock()
-	place, err := s.place(r)
+	folder, err := s.folder(r)
 	if err != nil {
 		return err
 	}
-	if complete(place, r) {
+	if complete(folder, r) {
 		return nil
 	}
 	// We hold the lock, so nobody is at work in what is left of an interrupted build.
 	leftovers, _ := filepath.Glob(filepath.Join(s.dir, ".build-"+string(r.name)+"-*"))
-	for _, dir := range append(leftovers, place) {
+	for _, dir := range append(leftovers, folder) {
 		if err := os.RemoveAll(dir); err != nil {
 			return fmt.Errorf("clear away an interrupted build: %w", err)
 		}
@@ -50,10 +50,10 @@ func (s *Store) buildOne(ctx context.Context, out io.Writer, r recipe) error {
 	if err := s.fill(ctx, temporary, r); err != nil {
 		return err
 	}
-	if err := os.Rename(temporary, place); err != nil {
-		return fmt.Errorf("put what was built in its place: %w", err)
+	if err := os.Rename(temporary, folder); err != nil {
+		return fmt.Errorf("move what was built to its folder: %w", err)
 	}
-	s.clearUnused(r.name, place)
+	s.clearUnused(r.name, folder)
 	return nil
 }
 

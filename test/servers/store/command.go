@@ -16,7 +16,7 @@ import (
 func runGo(ctx context.Context, dir string, env, args []string) (stdout, all []byte, err error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
-	// A GOFLAGS that is empty would be looked up in the go command's own file.
+	// The go command would replace an empty GOFLAGS by that of its own file.
 	cmd.Env = append(append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=off", "PWD="+dir), env...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
 	cmd.WaitDelay = 10 * time.Second
@@ -33,7 +33,7 @@ func runGo(ctx context.Context, dir string, env, args []string) (stdout, all []b
 	return out.Bytes(), both.Bytes(), nil
 }
 
-// lastLines are the last n lines that tell something, indented.
+// lastLines are the last n lines with content, indented.
 func lastLines(output []byte, n int) string {
 	var lines []string
 	for line := range strings.Lines(string(output)) {

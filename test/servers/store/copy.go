@@ -12,14 +12,14 @@ import (
 // source is the Go module that pins what is built: the folder dir of test/servers.
 type source struct {
 	dir string
-	// copies stand in for modules that it requires.
+	// copies replace modules that it requires.
 	copies []copied
 }
 
 // copied is a module that is built from a copy in which files are left out, changed or replaced: so that what the suite
 // does not use is not compiled, and what cannot be downloaded is not needed.
 type copied struct {
-	// path is the path of the module that the copy stands in for.
+	// path is the path of the module that the copy replaces.
 	path string
 	// parts are what is copied; a part may be a single file.
 	parts []data

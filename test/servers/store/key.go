@@ -14,8 +14,8 @@ import (
 // layout is raised when what a folder holds changes for the same recipe.
 const layout = 2
 
-// place is the folder of what r makes from the module as it is now: <name>-<version>-<12 hex digits>.
-func (s *Store) place(r recipe) (string, error) {
+// folder is the folder of what r makes from the module as it is now: <name>-<version>-<12 hex digits>.
+func (s *Store) folder(r recipe) (string, error) {
 	key, err := s.key(r)
 	if err != nil {
 		return "", err

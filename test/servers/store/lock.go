@@ -18,7 +18,7 @@ func lock(ctx context.Context, path string, waiting func()) (unlock func(), err 
 	}
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	for told := false; ; told = true {
+	for announced := false; ; announced = true {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
 			return func() { _ = file.Close() }, nil
@@ -26,7 +26,7 @@ func lock(ctx context.Context, path string, waiting func()) (unlock func(), err 
 			_ = file.Close()
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
-		if !told {
+		if !announced {
 			waiting()
 		}
 		select {

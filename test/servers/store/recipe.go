@@ -23,7 +23,8 @@ const (
 	KustomizeController Name = "kustomize-controller"
 	// KWOK holds the program kwok, and in stages/ how its nodes and pods live.
 	KWOK Name = "kwok"
-	// SourceController holds the program source-controller, which looks at Git repositories only, and in crds/ its CRDs.
+	// SourceController holds the program source-controller, which handles Git repositories only, and in crds/ its
+	// CRDs.
 	SourceController Name = "source-controller"
 )
 

@@ -32,7 +32,7 @@ func TestEachRecipeIsPinnedByItsModule(t *testing.T) {
 		}
 		for _, c := range r.source.copies {
 			if whole := c.parts[0]; whole.to == "." && !requires(string(content), c.path, whole.module.version) {
-				t.Errorf("%s: go.mod does not require %s of %s, of which there is a copy", r.name, whole.module.version, c.path)
+				t.Errorf("%s: go.mod does not require %s of %s, which has a copy", r.name, whole.module.version, c.path)
 			}
 		}
 		if len(r.packages) != len(r.programs) || r.seconds == 0 {
@@ -94,7 +94,7 @@ func TestDataIsCopiedWhenItsDigestIsTheOneThatIsPinned(t *testing.T) {
 	}
 }
 
-func TestACopyStandsInForAModule(t *testing.T) {
+func TestACopyReplacesAModule(t *testing.T) {
 	s := testStore(t)
 	whole := module{"example.invalid/whole", "v1.0.0", "h1:whole"}
 	cached := t.TempDir()

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// Store is the place where built servers are kept.
+// Store is the folder where built servers are kept.
 type Store struct {
 	// dir is where they are kept, modules the folder that holds the Go modules that pin them.
 	dir     string
@@ -95,7 +95,7 @@ func (b Bin) Dir(server Name) string {
 	return dir
 }
 
-// NotBuiltError tells which servers are not built.
+// NotBuiltError names the servers that are not built.
 type NotBuiltError struct {
 	Names []Name
 }
@@ -118,7 +118,7 @@ func (s *Store) Find(names ...Name) (Bin, error) {
 	bin := Bin{dirs: map[Name]string{}}
 	missing := &NotBuiltError{}
 	for _, r := range chosen {
-		dir, err := s.place(r)
+		dir, err := s.folder(r)
 		if err != nil {
 			return Bin{}, err
 		}
@@ -157,7 +157,7 @@ func (s *Store) choose(names []Name) ([]recipe, error) {
 	return chosen, nil
 }
 
-// complete tells whether dir holds what r makes: it appears whole, but somebody may have deleted a program.
+// complete reports whether dir holds what r makes: it appears whole, but somebody may have deleted a program.
 func complete(dir string, r recipe) bool {
 	if _, err := os.Stat(dir); err != nil {
 		return false
@@ -213,7 +213,7 @@ func (s *Store) Build(ctx context.Context, out io.Writer, names ...Name) error {
 		say(out, "%s %s", line, s.since(began))
 	}
 	if len(failed) > 0 {
-		return fmt.Errorf("not built: %s; see above why", join(failed))
+		return fmt.Errorf("not built: %s; the reason is above", join(failed))
 	}
 	say(out, "servers: %d built in %s", len(chosen), s.since(began))
 	return nil
@@ -253,7 +253,7 @@ func join(names []Name) string {
 	return strings.Join(words, ", ")
 }
 
-// say writes a line; who cannot be told is not told.
+// say writes a line, and ignores that it cannot be written.
 func say(out io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(out, format+"\n", args...)
 }

@@ -41,7 +41,7 @@ func testStore(t *testing.T) *Store {
 	return s
 }
 
-// writeProgram stands for a go command that succeeds.
+// writeProgram replaces a go command that succeeds.
 func writeProgram(_ context.Context, dir string, _, args []string) (stdout, all []byte, err error) {
 	for i, arg := range args {
 		if arg == "-o" {
@@ -156,7 +156,7 @@ func TestOneThatCannotBeBuiltDoesNotKeepOthersFromIt(t *testing.T) {
 	}
 	var out bytes.Buffer
 	err := s.Build(t.Context(), &out)
-	if err == nil || err.Error() != "not built: echo; see above why" {
+	if err == nil || err.Error() != "not built: echo; the reason is above" {
 		t.Errorf("Build = %v", err)
 	}
 	const want = "servers: 1 of 2 echo … CANNOT BE BUILT: go build: exit status 1\n    main.go:7: no such thing\n"
