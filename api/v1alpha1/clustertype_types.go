@@ -54,7 +54,7 @@ type ClusterTypeStatus struct {
 	Clusters int32 `json:"clusters,omitempty"`
 }
 
-// ClusterTypeSpec says what the reconcilers of such clusters look like.
+// ClusterTypeSpec describes the reconcilers of such clusters.
 type ClusterTypeSpec struct {
 	// Reconciler that the clusters run.
 	// +optional

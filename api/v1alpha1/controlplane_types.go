@@ -3,8 +3,8 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // ControlPlane names a control plane, and has the settings that belong to its repository. It is a document of the
-// repository and not a custom resource, for it says whose the plans are that are made of the repository, whoever reads
-// it. There is at most one.
+// repository, not a custom resource: it names the owner of the plans that are made from the repository, no matter
+// which process makes them. There is at most one.
 type ControlPlane struct {
 	metav1.TypeMeta `json:",inline"`
 	// Metadata has the name: the id of the control plane, the first part of the owner of its plans.

@@ -58,7 +58,7 @@ const MaxTiers = 64
 type PlantingStatus struct {
 	CommonStatus `json:",inline"`
 
-	// State of the tier that says most about what is to be done.
+	// State of the tier that most needs attention.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	State string `json:"state,omitempty"`
@@ -129,7 +129,7 @@ type PlantingTier struct {
 	// Objects counts them.
 	// +optional
 	Objects int32 `json:"objects,omitempty"`
-	// Amended says how to see what a person changed before merging.
+	// Amended says how to show what a person changed before merging.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Amended string `json:"amended,omitempty"`

@@ -12,11 +12,10 @@ import (
 // seed is a directory, or a file of many documents, under seeds/ of a
 // control-plane tree; its name is that of the directory or file.
 //
-// In the control-plane repository the Seed document may stand in the package or
-// beside it in seeds/; without one defaults apply. In a cluster that runs the
-// controller, a Seed resource says which repository holds the control-plane tree,
-// and that its seed of the same name is to be planted. What it sets comes before
-// the document in the tree.
+// In the control-plane repository the Seed document may be in the package or next to it in seeds/;
+// without one defaults apply. In a cluster that runs the controller, a Seed resource says which
+// repository holds the control-plane tree, and that its seed of the same name must be planted. What
+// it sets overrides the document in the tree.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -54,7 +53,7 @@ type SeedList struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.source) == has(oldSelf.source)",message="source cannot be taken out"
 type SeedSpec struct {
-	// Source says which repository holds the control-plane tree that the seed stands in. Needed in a
+	// Source says which repository holds the control-plane tree with the seed. Required in a
 	// cluster; in a control-plane repository it has no meaning, and is refused.
 	// +optional
 	Source *SeedSource `json:"source,omitempty"`
@@ -261,7 +260,7 @@ func (s SeedSpec) DeletionTimeoutOrDefault() time.Duration {
 type SeedStatus struct {
 	CommonStatus `json:",inline"`
 
-	// State sums the tiers up: Stalled, or that of the tiers which says most about what is to be done.
+	// State summarizes the tiers: Stalled, or the state of the tier that most needs attention.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	State string `json:"state,omitempty"`
@@ -276,7 +275,7 @@ type SeedStatus struct {
 	// +kubebuilder:validation:MaxLength=512
 	WaitingFor string `json:"waitingFor,omitempty"`
 
-	// Revision of the control-plane repository that was looked at last: <branch>@sha1:<commit>.
+	// Revision of the control-plane repository that was observed last: <branch>@sha1:<commit>.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Revision string `json:"revision,omitempty"`
@@ -296,7 +295,7 @@ type SeedStatus struct {
 	// +optional
 	Proposals int32 `json:"proposals,omitempty"`
 
-	// Blockers are what most needs a look, first things first; more of them are in the plantings.
+	// Blockers most need attention, the most urgent first; the plantings list all of them.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
@@ -376,7 +375,7 @@ type StateCount struct {
 	Count int32 `json:"count"`
 }
 
-// Blocker is a tier that needs a look, and what to do.
+// Blocker is a tier that needs attention, and what to do.
 type Blocker struct {
 	// Tier by cluster and ordinal: "edge-1 tier 02".
 	// +required

@@ -4,7 +4,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // CommonStatus is what the status of every kind has.
 type CommonStatus struct {
-	// ObservedGeneration is the generation of the spec that the status tells of.
+	// ObservedGeneration is the generation of the spec that the status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -59,7 +59,7 @@ const (
 	AnnotationAbandon = Group + "/abandon"
 )
 
-// Finalizer is on Seeds whose plantings are to be removed before they go.
+// Finalizer is on Seeds whose plantings must be removed before the Seed is deleted.
 const Finalizer = Group + "/finalizer"
 
 // LabelSeed and LabelCluster are on every Planting; LabelSeed, LabelReconciledCluster and

@@ -57,7 +57,7 @@ var (
 		"Seconds until the forge's server allows all requests again, or until the wait ends that it asked for.", nil}
 
 	seeds = &definition{"furrow_seeds", gauge, []string{"namespace", "state"},
-		"Seeds by state: Stalled, or that of the tier that says most about what is to be done.", nil}
+		"Seeds by state: Stalled, or that of the tier that most needs attention.", nil}
 	tiers = &definition{"furrow_tiers", gauge, []string{"namespace", "seed", "state"},
 		"Tiers by seed and state, over all clusters.", nil}
 	tierOldest = &definition{"furrow_tier_oldest_seconds", gauge, []string{"namespace", "seed", "state"},
