@@ -38,7 +38,7 @@ func (s Set) String() string { return "credentials" }
 // GoString is String, so that no verb of fmt shows secrets.
 func (s Set) GoString() string { return s.String() }
 
-// ErrPublic says that a repository is to be read without credentials.
+// ErrPublic says that a repository must be read without credentials.
 var ErrPublic = errors.New("no credentials are wanted")
 
 // Credentials gives sets of credentials by name, as they are now. A set that is not

@@ -15,8 +15,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/state"
 )
 
-// Gates are the reasons why open proposals must not be merged now, by branch, as the runs
-// of all owners reported last. Health is known to runs alone, so that nobody else can tell.
+// Gates are the reasons why open proposals must not be merged now, by branch, as the runs of all
+// owners reported last. Only runs know the health of clusters.
 type Gates struct {
 	found map[string]reportedGate
 	// unread says, by owner, why a status cannot be read.
@@ -42,8 +42,8 @@ func (g *Gates) Shut(branch, owner string) manifest.Problem {
 	return g.found[branch].why
 }
 
-// Read takes in the statuses that are on branches of a repository. What was reported last
-// of a proposal counts: an owner that is no more leaves its status behind.
+// Read takes in the statuses that are on branches of a repository. The last report on a proposal
+// counts: an owner that was deleted leaves its status behind.
 func (g *Gates) Read(ctx context.Context, r *Repo, refs git.Refs) error {
 	if g.found == nil {
 		g.found, g.unread = map[string]reportedGate{}, map[string]manifest.Problem{}
@@ -56,7 +56,7 @@ func (g *Gates) Read(ctx context.Context, r *Repo, refs git.Refs) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err != nil { // which is no reason to keep the other owners waiting
+		if err != nil { // the other owners do not have to wait for it
 			owner := strings.TrimPrefix(branch, layout.StatusBranch(r.Base, ""))
 			g.unread[owner] = manifest.Problem{Reason: v1alpha1.ReasonNoStatus, Repo: r.Name, Path: branch,
 				Message: fmt.Sprintf("branch %s of GitOpsRepo %q, which has the status of its control plane, cannot be read: %v. Its next pass writes it anew", branch, r.Name, err)}

@@ -94,8 +94,8 @@ func (s *Session) Prepare(ctx context.Context) (made []string, err error) {
 	return made, nil
 }
 
-// originOf is the origin of the control plane: its URL or, for a local clone, that of its remote; else the directory with
-// which it began, for copies of one repository are as many control planes.
+// originOf is the origin of the control plane: its URL or, for a local clone, that of its remote; otherwise the first
+// directory, because each copy of a repository is its own control plane.
 func (s *Session) originOf(ctx context.Context) (string, error) {
 	if s.origin != "" {
 		return s.origin, nil
@@ -111,7 +111,7 @@ func (s *Session) originOf(ctx context.Context) (string, error) {
 	return s.origin, nil
 }
 
-// source is the repository that the control plane is, or was cloned from; it is looked up once.
+// source is the repository that the control plane is, or was cloned from; it is resolved once.
 func (s *Session) source(ctx context.Context) (at string, onServer bool, err error) {
 	if s.from.at == "" {
 		if catalog.IsRemoteURL(s.options.ControlPlane) {
@@ -129,7 +129,7 @@ type source struct {
 	onServer bool
 }
 
-// maxClones bounds how often a clone of a clone is looked up.
+// maxClones bounds how many clones of clones are followed.
 const maxClones = 8
 
 // clonedFrom is what a local repository was cloned from, directly or through other local ones: a URL on a server or,

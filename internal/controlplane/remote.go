@@ -40,7 +40,7 @@ func (s *Session) checkURL(url string) error {
 // CheckRepo says what keeps a GitOps repository from being opened, as far as that can be known without asking a server.
 func CheckRepo(options Options, spec v1alpha1.GitOpsRepoSpec) ([]error, error) {
 	var err error
-	if options.ControlPlane, err = place(options.ControlPlane); err != nil {
+	if options.ControlPlane, err = absolute(options.ControlPlane); err != nil {
 		return nil, err
 	}
 	return (&Session{options: options}).faultsOf(spec), nil
@@ -91,21 +91,21 @@ type noRepositoryError struct{ message string }
 
 func (e noRepositoryError) Error() string { return e.message }
 
-// Reason is that there is no repository.
+// Reason is that the repository does not exist.
 func (e noRepositoryError) Reason() string { return string(v1alpha1.ReasonRepositoryNotFound) }
 
 func errUnknownForge(forge v1alpha1.ForgeType) error {
 	return manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Field: "spec.forge", Message: fmt.Sprintf("spec.forge %q is unknown", forge), Next: "Write Plain or Gitea"}
 }
 
-// remoteOnly says that whoever writes to the control plane may not choose among the files of this machine, nor
-// where credentials are sent to.
+// remoteOnly reports whether authors of the control plane may choose neither files of this machine nor where
+// credentials are sent to.
 func (s *Session) remoteOnly() bool {
 	return s.options.RemoteOnly || catalog.IsRemoteURL(s.options.ControlPlane)
 }
 
-// place makes a local path absolute, so that it means the same everywhere.
-func place(url string) (string, error) {
+// absolute makes a local path absolute, so that it does not depend on the working directory.
+func absolute(url string) (string, error) {
 	if dir, local := catalog.LocalDir(url); local {
 		return filepath.Abs(dir)
 	}

@@ -39,7 +39,7 @@ type Options struct {
 	ControlPlane string
 	// Branch that people commit to.
 	Branch string
-	// PlansOf is the branch that plans belong to, where Branch is another one that is only looked at.
+	// PlansOf is the branch that plans belong to, if Branch is another one that is only read.
 	PlansOf string
 	// Commit of that branch to stay at; empty to follow it.
 	Commit string
@@ -48,8 +48,9 @@ type Options struct {
 	// Credentials gives sets of credentials by name. The control plane's set is named
 	// ControlPlaneCredentials. Nil when there are none.
 	Credentials Credentials
-	// RemoteOnly refuses repositories that are directories of this machine. It goes without saying for a
-	// control plane that is none itself: whoever commits to it does not choose among the files of this machine.
+	// RemoteOnly refuses repositories that are directories of this machine. It is implied for a
+	// control plane that is not a directory itself: its authors must not choose among the files of
+	// this machine.
 	RemoteOnly bool
 	// AllowHTTP lets http:// be used for other machines too.
 	AllowHTTP bool
@@ -66,8 +67,8 @@ type Options struct {
 	Strict        bool
 	// Channel reads health; nil when there is none. It outlives the session.
 	Channel probe.Channel
-	// Settings tell, in each pass, what custom resources say about the control plane;
-	// nil when there are none.
+	// Settings returns, in each pass, what custom resources say about the control plane; nil if there
+	// are none.
 	Settings func(context.Context) (engine.Settings, error)
 	// Observe may wrap a repository that was opened, to count what is asked of it. That of
 	// the control plane has no name, and no forge.
@@ -134,7 +135,7 @@ func Open(options Options) (*Session, error) {
 	}
 	s := &Session{options: options, repos: map[string]*Repo{}}
 	var err error
-	if s.options.ControlPlane, err = place(options.ControlPlane); err != nil {
+	if s.options.ControlPlane, err = absolute(options.ControlPlane); err != nil {
 		return nil, err
 	}
 	if s.mirror, err = s.open("control-plane", s.options.ControlPlane, ControlPlaneCredentials); err != nil {
@@ -244,7 +245,7 @@ func (s *Session) readTree(ctx context.Context, tree engine.Tree) (engine.Tree, 
 // maxBranches is how many branches an error names.
 const maxBranches = 10
 
-// errNoBranch names the branches that there are instead of the one that is to be read.
+// errNoBranch names the branches that exist instead of the wanted one.
 func (s *Session) errNoBranch(ctx context.Context) error {
 	branches, err := s.mirror.Branches(ctx)
 	if err != nil {
@@ -287,7 +288,7 @@ func (s *Session) fetch(ctx context.Context) (git.Refs, error) {
 func (s *Session) pinned(tip git.Hash) (git.Hash, error) {
 	commit, err := git.ParseHash(s.options.Commit)
 	if err != nil {
-		return commit, manifest.Problem{Reason: v1alpha1.ReasonCommitNotFound, Message: fmt.Sprintf("the commit %q of the revision is no commit id; write <branch>@sha1:<40 hexadecimal digits>", s.options.Commit)}
+		return commit, manifest.Problem{Reason: v1alpha1.ReasonCommitNotFound, Message: fmt.Sprintf("the commit %q of the revision is not a commit id; write <branch>@sha1:<40 hexadecimal digits>", s.options.Commit)}
 	}
 	on, err := s.mirror.IsAncestor(commit, tip)
 	if err == nil && !on {
@@ -368,7 +369,7 @@ func (s *Session) openRepo(name string, spec v1alpha1.GitOpsRepoSpec) (engine.Re
 	return s.openMirror(name, spec)
 }
 
-// openMirror opens a repository that passed the checks, or of which what was seen last is wanted.
+// openMirror opens a repository that passed the checks, or whose last known state is wanted.
 func (s *Session) openMirror(name string, spec v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
 	m, err := s.open(name, s.resolve(spec.URL), spec.Credentials)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 )
 
-// TestCredentialsGoNowhereElse: whoever may commit a GitOpsRepo chooses its URL,
-// but not which secrets are sent there.
+// TestCredentialsGoNowhereElse: the author of a GitOpsRepo chooses its URL, but
+// not which secrets are sent there.
 func TestCredentialsGoNowhereElse(t *testing.T) {
 	const token = "token-of-a-test"
 	dir := t.TempDir()
@@ -48,7 +48,7 @@ func TestCredentialsGoNowhereElse(t *testing.T) {
 		"a bound set does not go up from there":                       {"https://git.example.com/team/../other/a", "bound", "in different ways"},
 		"a bound set does not go up by escapes":                       {"https://git.example.com/team/%252E%252e/other/a", "bound", "in different ways"},
 		"a query is refused, and not shown":                           {"https://git.example.com/team/a?private_token=" + token, "bound", "the URL has a query"},
-		"the name of a set is no path":                                {"https://evil.example.com/a", "./control-plane", "is not a valid name of credentials"},
+		"the name of a set is not a path":                                {"https://evil.example.com/a", "./control-plane", "is not a valid name of credentials"},
 		"the name of a set does not go up":                            {"https://git.example.com/team/a", "../credentials/bound", "is not a valid name of credentials"},
 		"a password in a set's URL is not shown":                      {"https://evil.example.com/a", "careless", "only"},
 		"a password in a repository's URL is not shown":               {"https://me:" + token + "@git.example.com/a", "control-plane", "the URL has credentials in it"},
@@ -267,7 +267,7 @@ func TestASimulationWritesOnlyToWhatIsKnownToBeMadeForIt(t *testing.T) {
 	if err := MakeSimulated(t.Context(), filepath.Join(dir, "made.git"), "main", nil); err != nil {
 		t.Fatal(err)
 	}
-	// With this setting, git itself looks at no bare repository.
+	// With this setting, git itself refuses bare repositories.
 	t.Setenv("GIT_CONFIG_COUNT", "1")
 	t.Setenv("GIT_CONFIG_KEY_0", "safe.bareRepository")
 	t.Setenv("GIT_CONFIG_VALUE_0", "explicit")

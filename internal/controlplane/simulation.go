@@ -84,7 +84,7 @@ func (s *Session) makeMissing(ctx context.Context, c *catalog.Catalog) (made []s
 		if refs, err := s.seen(name, dir, spec.Credentials); err != nil {
 			return made, err
 		} else if len(refs) > 0 {
-			return made, manifest.Problem{Reason: v1alpha1.ReasonRepositoryNotFound, Repo: name, Message: fmt.Sprintf("GitOpsRepo %q: there is no directory %s, which had commits when it was last read", name, dir), Next: "Restore it, or correct spec.url; an empty one is made by 'git init --bare'"}
+			return made, manifest.Problem{Reason: v1alpha1.ReasonRepositoryNotFound, Repo: name, Message: fmt.Sprintf("GitOpsRepo %q: there is no directory %s, which had commits when it was last read", name, dir), Next: "Restore it, or correct spec.url; 'git init --bare' makes an empty one"}
 		}
 		roots := map[string]string{}
 		for _, cluster := range c.Inventory.Names() {

@@ -20,7 +20,7 @@ func (r *Repo) Owners(refs git.Refs) *Owners {
 	return &Owners{repo: r, refs: refs, known: map[string]plan.Identity{}}
 }
 
-// Of is whose the plan of a seed is that the repository has; the empty one where there is no
+// Of returns the owner of a seed's plan in the repository; the empty identity if there is no
 // plan, or none that can be read.
 func (o *Owners) Of(ctx context.Context, seed string) (plan.Identity, error) {
 	if of, ok := o.known[seed]; ok {
