@@ -48,7 +48,7 @@ func TestCredentialsGoNowhereElse(t *testing.T) {
 		"a bound set does not go up from there":                       {"https://git.example.com/team/../other/a", "bound", "in different ways"},
 		"a bound set does not go up by escapes":                       {"https://git.example.com/team/%252E%252e/other/a", "bound", "in different ways"},
 		"a query is refused, and not shown":                           {"https://git.example.com/team/a?private_token=" + token, "bound", "the URL has a query"},
-		"the name of a set is not a path":                                {"https://evil.example.com/a", "./control-plane", "is not a valid name of credentials"},
+		"the name of a set is not a path":                             {"https://evil.example.com/a", "./control-plane", "is not a valid name of credentials"},
 		"the name of a set does not go up":                            {"https://git.example.com/team/a", "../credentials/bound", "is not a valid name of credentials"},
 		"a password in a set's URL is not shown":                      {"https://evil.example.com/a", "careless", "only"},
 		"a password in a repository's URL is not shown":               {"https://me:" + token + "@git.example.com/a", "control-plane", "the URL has credentials in it"},
