@@ -2,19 +2,30 @@ package git
 
 import "github.com/furrow-dev/furrow/internal/git/odb"
 
-// What a mirror's object database is made of; see package odb.
+// The types of a mirror's object database.
 type (
-	Hash       = odb.Hash
-	Mode       = odb.Mode
-	Entry      = odb.Entry
-	Person     = odb.Person
+	// Hash is the id of an object.
+	Hash = odb.Hash
+	// Mode is the mode of a tree's entry.
+	Mode = odb.Mode
+	// Entry is what a tree holds at a path.
+	Entry = odb.Entry
+	// Person is the author or committer of a commit.
+	Person = odb.Person
+	// CommitMeta is what a commit says besides its tree and parents.
 	CommitMeta = odb.CommitMeta
+	// CommitInfo is a commit.
 	CommitInfo = odb.CommitInfo
-	Tree       = odb.Tree
-	Edit       = odb.Edit
-	Grafted    = odb.Grafted
-	TreeMerge  = odb.TreeMerge
-	Refs       = odb.Refs
+	// Tree is a tree that was written, with every object in it.
+	Tree = odb.Tree
+	// Edit puts an object at a path, or removes what is there.
+	Edit = odb.Edit
+	// Grafted is the outcome of a graft.
+	Grafted = odb.Grafted
+	// TreeMerge says how a change goes into another tree.
+	TreeMerge = odb.TreeMerge
+	// Refs maps branch names to commits.
+	Refs = odb.Refs
 )
 
 // The modes that Git knows.

@@ -308,11 +308,11 @@ func (v *versions) writeFrom(next version, depth int, bases ...version) {
 	}
 }
 
-// smallDelta finds how after differs from before. One change is found fast; several are searched for.
+// smallDelta finds how after differs from before. One change is found fast; several are searched for, in what is not too large.
 func smallDelta(before, after []byte) []byte {
-	const small = 64
+	const small, large = 64, 1 << 20
 	ops := deltaOps(before, after)
-	if len(ops) > small {
+	if len(ops) > small && len(before) < large && len(after) < large {
 		if searched := packfile.DiffDelta(before, after); len(searched) < len(ops) {
 			ops = searched
 		}

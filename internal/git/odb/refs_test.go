@@ -15,56 +15,56 @@ import (
 
 func TestBranchesMoveTogetherOrNotAtAll(t *testing.T) {
 	cases := map[string]struct {
-		moves func(old, new odb.Hash) []odb.Move
-		// want are the branches that are at the new commit; nil: nothing moved.
+		moves func(old, next odb.Hash) []odb.Move
+		// want are the branches that are at the next commit; nil: nothing moved.
 		want      []string
 		wantStale []string
 		wantError string
 	}{
 		"all move": {
-			moves: func(old, new odb.Hash) []odb.Move {
-				return []odb.Move{{Ref: "a", Old: old, New: new}, {Ref: "b", Old: old, New: new}, {Ref: "c", New: new}}
+			moves: func(old, next odb.Hash) []odb.Move {
+				return []odb.Move{{Ref: "a", Old: old, New: next}, {Ref: "b", Old: old, New: next}, {Ref: "c", New: next}}
 			},
 			want: []string{"a", "b", "c"},
 		},
 		"one that is elsewhere holds up all": {
-			moves: func(old, new odb.Hash) []odb.Move {
-				return []odb.Move{{Ref: "a", Old: old, New: new}, {Ref: "b", Old: new, New: old}}
+			moves: func(old, next odb.Hash) []odb.Move {
+				return []odb.Move{{Ref: "a", Old: old, New: next}, {Ref: "b", Old: next, New: old}}
 			},
 			wantStale: []string{"b"},
 		},
 		"one that exists holds up all": {
-			moves:     func(old, new odb.Hash) []odb.Move { return []odb.Move{{Ref: "c", New: new}, {Ref: "a", New: new}} },
+			moves:     func(old, next odb.Hash) []odb.Move { return []odb.Move{{Ref: "c", New: next}, {Ref: "a", New: next}} },
 			wantStale: []string{"a"},
 		},
 		"one that does not exist cannot be deleted": {
-			moves:     func(old, new odb.Hash) []odb.Move { return []odb.Move{{Ref: "c", Old: old}} },
+			moves:     func(old, next odb.Hash) []odb.Move { return []odb.Move{{Ref: "c", Old: old}} },
 			wantStale: []string{"c"},
 		},
 		"a deleted branch makes room for one below its name": {
-			moves: func(old, new odb.Hash) []odb.Move { return []odb.Move{{Ref: "a", Old: old}, {Ref: "a/x", New: new}} },
+			moves: func(old, next odb.Hash) []odb.Move { return []odb.Move{{Ref: "a", Old: old}, {Ref: "a/x", New: next}} },
 			want:  []string{"a/x"},
 		},
 		"a branch below another is refused": {
-			moves:     func(old, new odb.Hash) []odb.Move { return []odb.Move{{Ref: "a/x", New: new}} },
+			moves:     func(old, next odb.Hash) []odb.Move { return []odb.Move{{Ref: "a/x", New: next}} },
 			wantError: "delete one of them",
 		},
 		"a branch above another is refused": {
-			moves:     func(old, new odb.Hash) []odb.Move { return []odb.Move{{Ref: "d", New: new}} },
+			moves:     func(old, next odb.Hash) []odb.Move { return []odb.Move{{Ref: "d", New: next}} },
 			wantError: "delete one of them",
 		},
 		"no branch moves twice": {
-			moves: func(old, new odb.Hash) []odb.Move {
-				return []odb.Move{{Ref: "a", Old: old, New: new}, {Ref: "a", Old: new, New: old}}
+			moves: func(old, next odb.Hash) []odb.Move {
+				return []odb.Move{{Ref: "a", Old: old, New: next}, {Ref: "a", Old: next, New: old}}
 			},
 			wantError: "twice",
 		},
 		"a commit that is not there is refused": {
-			moves:     func(old, new odb.Hash) []odb.Move { return []odb.Move{{Ref: "a", Old: old, New: odb.Hash{1}}} },
+			moves:     func(old, next odb.Hash) []odb.Move { return []odb.Move{{Ref: "a", Old: old, New: odb.Hash{1}}} },
 			wantError: "does not have this object",
 		},
 		"a name that Git does not allow is refused": {
-			moves:     func(old, new odb.Hash) []odb.Move { return []odb.Move{{Ref: "a..b", New: new}} },
+			moves:     func(old, next odb.Hash) []odb.Move { return []odb.Move{{Ref: "a..b", New: next}} },
 			wantError: "two dots",
 		},
 	}
