@@ -106,6 +106,9 @@ type PlantingTier struct {
 	// Ordinal of the tier on the cluster.
 	// +required
 	Ordinal int32 `json:"ordinal"`
+	// Level orders the tiers of all clusters: those of a lower level come first.
+	// +optional
+	Level int32 `json:"level,omitempty"`
 	// State: Blocked, Queued, Proposed, Outdated, Held, Rejected, Reverted, Merged, Progressing,
 	// Failed, Released or Gone.
 	// +required

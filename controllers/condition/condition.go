@@ -4,7 +4,6 @@
 package condition
 
 import (
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -72,10 +71,4 @@ func (w Writer) underWay(reason v1alpha1.Reason, message string, stalled bool) {
 
 // Cut makes a text fit for a status or an event: of at most so many bytes, ending in "…"
 // where it was cut, and with nothing that a terminal acts on but its line breaks.
-func Cut(text string, most int) string {
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = manifest.Printable(lines[i])
-	}
-	return truncate.Text(strings.Join(lines, "\n"), most)
-}
+func Cut(text string, most int) string { return truncate.Text(manifest.PrintableLines(text), most) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 // happening is something that people are told of, once.
@@ -26,7 +27,7 @@ func (h happening) aboutPlanting(recorder events.EventRecorder, object *v1alpha1
 
 // line is the note as an event has it: on one line, with nothing that a terminal acts on.
 func (h happening) line() string {
-	return strings.ReplaceAll(cut(h.note), "\n", "; ")
+	return strings.ReplaceAll(state.Cut(h.note), "\n", "; ")
 }
 
 func requestDone(what string) happening {
@@ -34,7 +35,7 @@ func requestDone(what string) happening {
 }
 
 func requestFailed(what string, err error) happening {
-	return happening{corev1.EventTypeWarning, "RequestFailed", "Act", cut(fmt.Sprintf("%s: %v", what, err))}
+	return happening{corev1.EventTypeWarning, "RequestFailed", "Act", state.Cut(fmt.Sprintf("%s: %v", what, err))}
 }
 
 func removed() happening {
@@ -92,7 +93,7 @@ func plantingChanges(was, is *v1alpha1.PlantingStatus) []happening {
 		if t.Proposal != nil && t.Proposal.URL != "" {
 			note += " " + t.Proposal.URL
 		}
-		out = append(out, happening{kind, t.State, "Release", cut(note)})
+		out = append(out, happening{kind, t.State, "Release", state.Cut(note)})
 	}
 	return out
 }

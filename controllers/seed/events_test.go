@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 func TestTextFromSeedsIsEscapedInEvents(t *testing.T) {
@@ -22,7 +23,7 @@ func TestTextFromSeedsIsEscapedInEvents(t *testing.T) {
 	var got []string
 	for text := range recorder.Events {
 		got = append(got, text)
-		if strings.ContainsAny(text, "\x1b\u202e\n\x00\x07") || len(text) > maxText+100 {
+		if strings.ContainsAny(text, "\x1b\u202e\n\x00\x07") || len(text) > state.MaxText+100 {
 			t.Errorf("%q", text)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,11 +17,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/state"
 )
 
-// Bounds of texts in a status, as the API has them.
-const (
-	maxText     = 512
-	maxBlockers = 8
-)
+// maxBlockers is how many blockers a status names, as the API has it.
+const maxBlockers = 8
 
 // view is what a pass came to, as statuses are made of it.
 type view struct {
@@ -38,7 +34,7 @@ func seedStatus(seed *v1alpha1.Seed, v view) v1alpha1.SeedStatus {
 	s := *seed.Status.DeepCopy()
 	c := condition.Of(&s.CommonStatus, seed.Generation, v.now)
 	if v.report == nil {
-		message := cut(v.err.Error())
+		message := state.Cut(v.err.Error())
 		reason := sourceReason(v.err)
 		c.Set(v1alpha1.ConditionSourceReady, metav1.ConditionFalse, reason, message)
 		c.Unknown(reason, message, needsPerson(v.err))
@@ -47,7 +43,7 @@ func seedStatus(seed *v1alpha1.Seed, v view) v1alpha1.SeedStatus {
 	}
 	s.Revision = v.report.Revision
 	if err := v.report.ReadErr; err != nil {
-		c.Set(v1alpha1.ConditionSourceReady, metav1.ConditionFalse, sourceReason(err), cut(fmt.Sprintf("%v; what was read last stays in force", err)))
+		c.Set(v1alpha1.ConditionSourceReady, metav1.ConditionFalse, sourceReason(err), state.Cut(fmt.Sprintf("%v; what was read last stays in force", err)))
 	} else {
 		c.Set(v1alpha1.ConditionSourceReady, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, "read "+v.report.Revision)
 	}
@@ -59,7 +55,7 @@ func seedStatus(seed *v1alpha1.Seed, v view) v1alpha1.SeedStatus {
 	s.Plan = planSummary(found, v.report)
 	summarise(&s, found)
 	if err := v.report.ReadErr; err != nil && (s.WaitingFor == "" || needsPerson(err)) {
-		s.WaitingFor = cut(fmt.Sprintf("the control plane cannot be read: %v", err))
+		s.WaitingFor = state.Cut(fmt.Sprintf("the control plane cannot be read: %v", err))
 	}
 	planned(c, found, s.Plan)
 	showStages(c, found.Tiers)
@@ -70,7 +66,7 @@ func seedStatus(seed *v1alpha1.Seed, v view) v1alpha1.SeedStatus {
 // twiceStatus is that of a Seed that another one plants already.
 func twiceStatus(seed *v1alpha1.Seed, by string, now time.Time) v1alpha1.SeedStatus {
 	s := v1alpha1.SeedStatus{CommonStatus: *seed.Status.CommonStatus.DeepCopy(), State: state.Stalled, Handled: seed.Status.Handled}
-	s.WaitingFor = cut(fmt.Sprintf("Seed %s plants the same seed of the same tree already. Delete one of the two", by))
+	s.WaitingFor = state.Cut(fmt.Sprintf("Seed %s plants the same seed of the same tree already. Delete one of the two", by))
 	condition.Of(&s.CommonStatus, seed.Generation, now).NotReady(v1alpha1.ReasonDuplicate, s.WaitingFor, true)
 	return s
 }
@@ -80,21 +76,21 @@ func twiceStatus(seed *v1alpha1.Seed, by string, now time.Time) v1alpha1.SeedSta
 func showAbsent(seed *v1alpha1.Seed, s *v1alpha1.SeedStatus, c condition.Writer, report *engine.Report) {
 	for _, r := range report.Repos {
 		if r.Err != nil {
-			s.WaitingFor = cut(r.Err.Error())
+			s.WaitingFor = state.Cut(r.Err.Error())
 			c.Unknown(manifest.ReasonOf(manifest.About(manifest.Problem{Reason: v1alpha1.ReasonUnreachable}, r.Err)), s.WaitingFor, needsPerson(r.Err))
 			return
 		}
 	}
 	s.State, s.Progress, s.Tiers, s.Proposals, s.Blockers, s.Warnings = state.Stalled, "", nil, 0, nil, 0
 	s.Unconfirmed, s.OmittedUnconfirmed = nil, 0
-	s.WaitingFor = cut(fmt.Sprintf("%s has no seed %q. Commit its package below seeds/, or delete this Seed", report.Revision, seed.Name))
+	s.WaitingFor = state.Cut(fmt.Sprintf("%s has no seed %q. Commit its package below seeds/, or delete this Seed", report.Revision, seed.Name))
 	reason := v1alpha1.ReasonSeedNotFound
 	switch { // a plan that was lost from sight is not taken for removed in the next pass either
 	case !lost(s.Plan, report):
 		s.Plan = nil
 	case !seed.DeletionTimestamp.IsZero():
 		reason = v1alpha1.ReasonPlanLost
-		s.WaitingFor = cut(fmt.Sprintf("no GitOps repository that is declared has the plan of seed %q any more. Declare the one that has it again, or set spec.deletionPolicy to Orphan", seed.Name))
+		s.WaitingFor = state.Cut(fmt.Sprintf("no GitOps repository that is declared has the plan of seed %q any more. Declare the one that has it again, or set spec.deletionPolicy to Orphan", seed.Name))
 	}
 	c.Set(v1alpha1.ConditionPlanned, metav1.ConditionFalse, reason, s.WaitingFor)
 	for _, stage := range stages {
@@ -121,15 +117,15 @@ func verdictOf(seed *v1alpha1.Seed, r *state.Seed, report *engine.Report, s v1al
 		return verdict{reason: reasonOf(r.Tiers), message: s.WaitingFor, stalled: true}
 	case report.ReadErr != nil && (done || needsPerson(report.ReadErr)):
 		message := fmt.Sprintf("%s tiers are released, and the control plane cannot be read anew: %v", s.Progress, report.ReadErr)
-		return verdict{reason: sourceReason(report.ReadErr), message: cut(message), stalled: needsPerson(report.ReadErr)}
+		return verdict{reason: sourceReason(report.ReadErr), message: state.Cut(message), stalled: needsPerson(report.ReadErr)}
 	case removing:
-		return verdict{reason: v1alpha1.ReasonRemoving, message: cut("what is planted is being removed: " + s.Progress + " tiers are gone; " + s.WaitingFor)}
+		return verdict{reason: v1alpha1.ReasonRemoving, message: state.Cut("what is planted is being removed: " + s.Progress + " tiers are gone; " + s.WaitingFor)}
 	case done:
 		return verdict{reason: v1alpha1.ReasonSucceeded, message: fmt.Sprintf("all tiers of %s are released: %s", report.Revision, s.Progress), ready: true}
 	case seed.Spec.Suspend:
-		return verdict{reason: v1alpha1.ReasonSuspended, message: cut("new proposals are held, as spec.suspend says; " + s.Progress + " tiers are released")}
+		return verdict{reason: v1alpha1.ReasonSuspended, message: state.Cut("new proposals are held, as spec.suspend says; " + s.Progress + " tiers are released")}
 	}
-	return verdict{reason: reasonOf(r.Tiers), message: cut(fmt.Sprintf("%s tiers are released; waiting for %s", s.Progress, s.WaitingFor))}
+	return verdict{reason: reasonOf(r.Tiers), message: state.Cut(fmt.Sprintf("%s tiers are released; waiting for %s", s.Progress, s.WaitingFor))}
 }
 
 // sourceReason is why a control plane cannot be read.
@@ -160,12 +156,12 @@ func planSummary(r *state.Seed, report *engine.Report) *v1alpha1.PlanSummary {
 		return nil
 	}
 	clusters := map[string]bool{}
-	out := &v1alpha1.PlanSummary{Revision: p.Revision, Inputs: p.Inputs, Removal: p.Removal, Tiers: count(len(r.Tiers))}
+	out := &v1alpha1.PlanSummary{Revision: p.Revision, Inputs: p.Inputs, Removal: p.Removal, Tiers: state.Count(len(r.Tiers))}
 	for _, t := range r.Tiers {
 		clusters[t.Cluster] = true
-		out.Objects += count(t.Objects)
+		out.Objects += state.Count(t.Objects)
 	}
-	out.Clusters = count(len(clusters))
+	out.Clusters = state.Count(len(clusters))
 	if repos := p.Repos(); len(repos) > 0 {
 		out.Repos = repos[:min(len(repos), v1alpha1.MaxRepos)]
 		out.Branch = layout.PlanBranch(report.Catalog.Repos[repos[0]].Spec.BranchOrDefault(), p.Seed)
@@ -173,36 +169,27 @@ func planSummary(r *state.Seed, report *engine.Report) *v1alpha1.PlanSummary {
 	return out
 }
 
-func count(n int) int32 { return int32(min(n, 1<<30)) } //nolint:gosec // G115: bounded
-
 // summarise fills in what sums the tiers up.
 func summarise(s *v1alpha1.SeedStatus, r *state.Seed) {
-	s.State, s.Warnings, s.Proposals = r.State, count(len(r.Warnings)), 0
+	s.State, s.Warnings, s.Proposals = r.State, state.Count(len(r.Warnings)), 0
 	s.Progress = progress(r.Tiers)
 	s.WaitingFor = waitingFor(r)
 	if r.State == state.Stalled {
-		s.WaitingFor = cut(r.Message)
+		s.WaitingFor = state.Cut(r.Message)
 	}
 	counts := map[release.State]int{}
 	for _, t := range r.Tiers {
 		counts[t.State]++
 	}
-	s.Proposals = count(len(state.OnePerProposal(slices.DeleteFunc(slices.Clone(r.Tiers), func(t state.Tier) bool { return t.State == release.Rejected }))))
+	s.Proposals = state.Count(len(state.OnePerProposal(slices.DeleteFunc(slices.Clone(r.Tiers), func(t state.Tier) bool { return t.State == release.Rejected }))))
 	s.Tiers = nil
-	for _, state := range release.States {
-		if n := counts[state]; n > 0 {
-			s.Tiers = append(s.Tiers, v1alpha1.StateCount{State: string(state), Count: count(n)})
+	for _, of := range release.States {
+		if n := counts[of]; n > 0 {
+			s.Tiers = append(s.Tiers, v1alpha1.StateCount{State: string(of), Count: state.Count(n)})
 		}
 	}
 	s.Blockers = blockers(r)
-	s.Unconfirmed, s.OmittedUnconfirmed = nil, 0
-	for i, what := range r.Unconfirmed {
-		if i == v1alpha1.MaxUnconfirmed {
-			s.OmittedUnconfirmed = count(len(r.Unconfirmed) - i)
-			break
-		}
-		s.Unconfirmed = append(s.Unconfirmed, cut(what))
-	}
+	r.ToUnconfirmed(s)
 }
 
 func progress(tiers []state.Tier) string {
@@ -223,9 +210,9 @@ func blockers(r *state.Seed) []v1alpha1.Blocker {
 	var out []v1alpha1.Blocker
 	for len(rest) > 0 && len(out) < maxBlockers {
 		t := state.MostUrgent(rest)
-		b := v1alpha1.Blocker{Tier: tierName(t), State: string(t.State), Reason: t.Reason, Message: cut(t.Message)}
+		b := v1alpha1.Blocker{Tier: tierName(t), State: string(t.State), Reason: t.Reason, Message: state.Cut(t.Message)}
 		if t.Proposal != nil {
-			b.URL, b.Gate = t.Proposal.URL, cut(t.Proposal.Gate)
+			b.URL, b.Gate = t.Proposal.URL, state.Cut(t.Proposal.Gate)
 		}
 		out = append(out, b)
 		rest = slices.DeleteFunc(rest, func(o state.Tier) bool { return o.Cluster == t.Cluster && o.Ordinal == t.Ordinal })
@@ -243,12 +230,12 @@ func waitingFor(r *state.Seed) string {
 	}
 	switch {
 	case t.State == release.Proposed && !t.Shut():
-		return cut(review(r))
+		return state.Cut(review(r))
 	case (t.State == release.Blocked || t.State == release.Proposed) && len(t.Waits) > 0:
 		w := t.Waits[0]
-		return cut(fmt.Sprintf("%s (%s)", w.Tier, w.State))
+		return state.Cut(fmt.Sprintf("%s (%s)", w.Tier, w.State))
 	}
-	return cut(fmt.Sprintf("%s: %s", tierName(t), t.Message))
+	return state.Cut(fmt.Sprintf("%s: %s", tierName(t), t.Message))
 }
 
 // review says which proposals wait for a person.
@@ -268,24 +255,19 @@ func review(r *state.Seed) string {
 	return text
 }
 
-// cut makes a text one for a status: its commands are kubectl's, and it is bounded, at a whole character.
-func cut(text string) string {
-	return condition.Cut(strings.ReplaceAll(text, "'furrow ", "'kubectl furrow "), maxText)
-}
-
 // sumUp writes what the conditions sum up to.
 func sumUp(c condition.Writer, v verdict) {
 	if v.ready {
-		c.Ready(v.reason, cut(v.message))
+		c.Ready(v.reason, state.Cut(v.message))
 		return
 	}
-	c.NotReady(v.reason, cut(v.message), v.stalled)
+	c.NotReady(v.reason, state.Cut(v.message), v.stalled)
 }
 
 func planned(c condition.Writer, r *state.Seed, p *v1alpha1.PlanSummary) {
 	switch {
 	case r.State == state.Stalled:
-		c.Set(v1alpha1.ConditionPlanned, metav1.ConditionFalse, r.Reason, cut(r.Message))
+		c.Set(v1alpha1.ConditionPlanned, metav1.ConditionFalse, r.Reason, state.Cut(r.Message))
 	case p != nil:
 		c.Set(v1alpha1.ConditionPlanned, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
 			fmt.Sprintf("%d objects in %d tiers on %d clusters, of %s", p.Objects, p.Tiers, p.Clusters, p.Revision))
@@ -334,15 +316,10 @@ func plantingStatus(had *v1alpha1.Planting, tiers []state.Tier, now time.Time) v
 			s.Proposal = t.Proposal.URL
 		}
 	}
-	shown := slices.Clone(tiers)
-	slices.SortFunc(shown, func(a, b state.Tier) int { return a.Ordinal - b.Ordinal })
-	if n := len(shown) - v1alpha1.MaxTiers; n > 0 {
-		shown, s.OmittedTiers = shown[:v1alpha1.MaxTiers], count(n)
-	}
-	since := sinceOf(had)
-	for i := range shown {
-		s.Tiers = append(s.Tiers, plantingTier(&shown[i], since, now))
-	}
+	shown := state.Seed{Tiers: slices.Clone(tiers)}
+	shown.KeepSince(&state.Seed{Tiers: state.FromPlanting(had)})
+	shown.Date(now)
+	state.ToPlanting(shown.Tiers, &s)
 	c := condition.Of(&s.CommonStatus, had.Generation, now)
 	showStages(c, tiers)
 	sumUp(c, plantingVerdict(tiers, s))
@@ -357,49 +334,6 @@ func plantingVerdict(tiers []state.Tier, s v1alpha1.PlantingStatus) verdict {
 		return verdict{reason: reasonOf(tiers), message: s.WaitingFor, stalled: true}
 	}
 	return verdict{reason: reasonOf(tiers), message: "waiting for " + s.WaitingFor}
-}
-
-// tierSince is a state of a tier.
-type tierSince struct {
-	ordinal int32
-	state   string
-}
-
-func sinceOf(p *v1alpha1.Planting) map[tierSince]metav1.Time {
-	since := map[tierSince]metav1.Time{}
-	for i := range p.Status.Tiers {
-		t := &p.Status.Tiers[i]
-		since[tierSince{t.Ordinal, t.State}] = t.Since
-	}
-	return since
-}
-
-func plantingTier(t *state.Tier, since map[tierSince]metav1.Time, now time.Time) v1alpha1.PlantingTier {
-	out := v1alpha1.PlantingTier{
-		Ordinal: count(t.Ordinal), State: string(t.State), Reason: t.Reason, Message: cut(t.Message), Wants: t.Wants, Objects: count(t.Objects), Amended: cut(t.Amended), Retry: t.Retry,
-	}
-	var known bool
-	if out.Since, known = since[tierSince{out.Ordinal, out.State}]; !known {
-		out.Since = metav1.NewTime(now.Truncate(time.Second))
-	}
-	for i, w := range t.Waits {
-		if i == v1alpha1.MaxWaits {
-			out.OmittedWaits = count(len(t.Waits) - i)
-			break
-		}
-		out.Waits = append(out.Waits, v1alpha1.TierWait{Tier: w.Tier, State: string(w.State), Reason: w.Reason, Why: cut(w.Why)})
-	}
-	for i, at := range t.Foreign {
-		if i == v1alpha1.MaxForeign {
-			out.OmittedForeign = count(len(t.Foreign) - i)
-			break
-		}
-		out.Foreign = append(out.Foreign, cut(at))
-	}
-	if p := t.Proposal; p != nil {
-		out.Proposal = &v1alpha1.ProposalLink{Repo: p.Repo, Branch: p.Branch, Title: cut(p.Title), URL: p.URL, Gate: cut(p.Gate)}
-	}
-	return out
 }
 
 // byCluster gives the tiers of each cluster.

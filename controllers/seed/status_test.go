@@ -245,7 +245,7 @@ func TestBlockersAreTheMostUrgentFirstAndBounded(t *testing.T) {
 		t.Errorf("got %+v", got.Blockers)
 	}
 	for _, b := range got.Blockers {
-		if len(b.Message) > maxText || strings.ContainsRune(b.Message, '\uFFFD') {
+		if len(b.Message) > state.MaxText || strings.ContainsRune(b.Message, '\uFFFD') {
 			t.Errorf("message of %d bytes: %q", len(b.Message), b.Message)
 		}
 	}
@@ -317,7 +317,7 @@ func TestStatusSaysWhatPeopleCanAskFor(t *testing.T) {
 			t.Errorf("%s: %d are shown, and %d are not", sentence, len(got.Unconfirmed), got.OmittedUnconfirmed)
 		}
 		for _, text := range got.Unconfirmed {
-			if len(text) > maxText {
+			if len(text) > state.MaxText {
 				t.Errorf("%s: a text of %d bytes", sentence, len(text))
 			}
 		}
@@ -329,7 +329,7 @@ func TestPlantingStatusIsBoundedAndKeepsTimes(t *testing.T) {
 	for i := range v1alpha1.MaxTiers + 3 {
 		tiers = append(tiers, tier(i, release.Blocked, waitsFor(5)))
 	}
-	p := &v1alpha1.Planting{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
+	p := &v1alpha1.Planting{ObjectMeta: metav1.ObjectMeta{Generation: 1}, Spec: v1alpha1.PlantingSpec{Seed: "web", Cluster: "edge-1"}}
 	p.Status = plantingStatus(p, tiers, noon)
 	s := p.Status
 	if len(s.Tiers) != v1alpha1.MaxTiers || s.OmittedTiers != 3 || len(s.Tiers[0].Waits) != v1alpha1.MaxWaits || s.Tiers[0].OmittedWaits != 2 {

@@ -183,7 +183,7 @@ func (d *demoRun) next(ctx context.Context, seen standalone.Seen) error {
 	}
 	d.done = true
 	fmt.Fprintln(d.out)
-	statusTable(d.out, &seen.Report.State)
+	(&statusView{State: &seen.Report.State, now: time.Now()}).body(d.out)
 	for _, c := range d.sim.Simulator().Describe() {
 		fmt.Fprintf(d.out, "Cluster %-8s %s, %s\n", c.Name, c.State, plural(c.Objects, "object"))
 	}

@@ -1,11 +1,11 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -160,27 +160,19 @@ func TestKubectlDoesNotAskForWhatMustNotBeMerged(t *testing.T) {
 	mustContain(t, a.call("status", "web").stdout, "east tier 01  Proposed  ", "do not merge yet: waits for east tier 00 (Reverted): the Namespace")
 }
 
-// The view of all Seeds asks for a tier where that of its Seed does.
-func TestBothViewsOfKubectlAskForTheSameTiers(t *testing.T) {
-	const page, message = "https://git.example.com/acme/fleet/pulls/17", "a person has edited the open proposal. Delete its branch"
+// A proposal that must not be merged is not offered to anybody, whatever the state of its tier.
+func TestStatusOffersNoProposalThatMustNotBeMerged(t *testing.T) {
+	const page = "https://git.example.com/acme/fleet/pulls/17"
 	for _, of := range release.States {
 		for _, gate := range []string{"", "waits for west tier 00 (Reverted): the Namespace"} {
-			b := v1alpha1.Blocker{Tier: "east tier 01", State: string(of), Message: message, URL: page, Gate: gate}
-			v := &kubeView{seeds: []v1alpha1.Seed{{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Status: v1alpha1.SeedStatus{Blockers: []v1alpha1.Blocker{b}}}}}
-			var all strings.Builder
-			v.seedsTable(&all, false)
-			asked := strings.Contains(all.String(), "Waiting for you:")
-			line, want := todo("web", state.Tier{
-				Cluster: "east", Ordinal: 1, State: of, Message: message, Proposal: &state.Proposal{Title: "Plant web", URL: page, Gate: gate},
-			})
-			if asked != want {
-				t.Errorf("%s with gate %q: of one Seed it asks %q, of all:\n%s", of, gate, line, all.String())
+			st := reportOfWeb(of, "")
+			st.Seeds[0].Tiers[0].Proposal = &state.Proposal{Title: "Plant web", URL: page, Gate: gate}
+			text := shown(st, 0)
+			if offered := strings.Contains(text, "Plant web: "+page); offered != (of == release.Proposed && gate == "") {
+				t.Errorf("%s with gate %q:\n%s", of, gate, text)
 			}
-			if gate != "" {
-				mustNotContain(t, line+all.String(), page)
-			}
-			if gate != "" && asked {
-				mustContain(t, all.String(), "web: east tier 01 is "+string(of)+": "+message)
+			if decides := strings.Contains(text, "Waiting for your decision:\n  web east tier 00 is "+string(of)); decides != slices.Contains(decisive, of) {
+				t.Errorf("%s with gate %q:\n%s", of, gate, text)
 			}
 		}
 	}

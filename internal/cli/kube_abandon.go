@@ -56,7 +56,7 @@ func (a *kubeAbandon) run(cmd *cobra.Command, c *kubeCluster, cluster string) er
 	if !a.undo && !a.yes {
 		fmt.Fprintf(w, "Cluster %s would be given up by:\n", cluster)
 		for i := range seeds {
-			fmt.Fprintf(w, "  Seed %s/%s, which is %s\n", seeds[i].Namespace, seeds[i].Name, seedState(&seeds[i]))
+			fmt.Fprintf(w, "  Seed %s/%s, which is %s\n", seeds[i].Namespace, seeds[i].Name, seeds[i].Status.State)
 		}
 		return manifest.Problem{Reason: v1alpha1.ReasonNotConfirmed, Message: "nothing was changed. Whatever runs on the cluster is left behind if you go on: add --yes if that is meant"}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 // request is something that a person asks of the controller by an annotation.
@@ -84,12 +85,10 @@ func toRetry(seed *v1alpha1.Seed, plantings []v1alpha1.Planting) []string {
 	if !lookedAt(seed) {
 		return []string{anyRetriable}
 	}
-	tiers, more := retriable(reportOf(seed, plantings)), 0
-	for i := range plantings {
-		more += int(plantings[i].Status.OmittedTiers)
-	}
-	if more > 0 {
-		tiers = append(tiers, fmt.Sprintf("%s of %s that the Plantings do not show", anyRetriable, plural(more, "tier")))
+	of := state.FromResources([]v1alpha1.Seed{*seed}, plantings).Seeds[0]
+	tiers := retriable(&of)
+	if of.Omitted > 0 {
+		tiers = append(tiers, fmt.Sprintf("%s of %s that the Plantings do not show", anyRetriable, plural(of.Omitted, "tier")))
 	}
 	return tiers
 }
@@ -118,17 +117,15 @@ func lookedAt(seed *v1alpha1.Seed) bool {
 func listOverwritten(w io.Writer, plantings []v1alpha1.Planting) bool {
 	var lines []string
 	for i := range plantings {
-		for j := range plantings[i].Status.Tiers {
-			t := &plantings[i].Status.Tiers[j]
+		for _, t := range state.FromPlanting(&plantings[i]) {
 			for _, at := range t.Foreign {
 				lines = append(lines, "  "+at)
 			}
-			label := tierLabel(tierReport(plantings[i].Spec.Cluster, t))
 			if t.OmittedForeign > 0 {
-				lines = append(lines, fmt.Sprintf("  %s more of %s", plural(int(t.OmittedForeign), "file"), label))
+				lines = append(lines, fmt.Sprintf("  %s more of %s", plural(t.OmittedForeign, "file"), t.Name()))
 			}
 			if t.Amended != "" {
-				lines = append(lines, fmt.Sprintf("  those of %s: %s", label, t.Amended))
+				lines = append(lines, fmt.Sprintf("  those of %s: %s", t.Name(), t.Amended))
 			}
 		}
 	}
@@ -176,8 +173,7 @@ func newKubeAsk(f *kubeFlags, r request, cmd *cobra.Command, look func(*cobra.Co
 		w := cmd.OutOrStdout()
 		if will == "" {
 			fmt.Fprintf(w, "Nothing to %s: the last pass found no %s. If that has changed since, ask again after the next pass.\n", r.command, fmt.Sprintf(r.about, seed.Name))
-			c.outcome(w, seed)
-			return nil
+			return c.outcome(cmd.Context(), w, seed)
 		}
 		value := c.now().UTC().Format(time.RFC3339Nano)
 		if err := c.annotate(cmd.Context(), seed, r.annotation, value); err != nil {
@@ -244,8 +240,7 @@ func (c *kubeCluster) report(ctx context.Context, w io.Writer, wait *waitFlags, 
 		return manifest.Problem{Reason: v1alpha1.ReasonRequestFailed, Message: fmt.Sprintf("the controller could not do it: %s", why)}
 	}
 	fmt.Fprintf(w, "The controller has acted on the %s of Seed %s.\n", a.request.noun, a.seed.Name)
-	c.outcome(w, seed)
-	return nil
+	return c.outcome(ctx, w, seed)
 }
 
 // failure is the controller's message about a request that it could not carry out; empty
@@ -270,8 +265,14 @@ func (c *kubeCluster) failure(ctx context.Context, seed *v1alpha1.Seed, since ti
 // requestFailed is the reason of the event by which the controller tells that.
 const requestFailed = string(v1alpha1.ReasonRequestFailed)
 
-// outcome shows in a few lines how a Seed is.
-func (c *kubeCluster) outcome(w io.Writer, s *v1alpha1.Seed) {
-	v := &kubeView{seeds: []v1alpha1.Seed{*s}, everywhere: c.namespace == "", controller: controllerSeen{known: true}, now: c.now()}
-	v.seedsTable(w, false)
+// outcome shows how a Seed is.
+func (c *kubeCluster) outcome(ctx context.Context, w io.Writer, s *v1alpha1.Seed) error {
+	plantings, err := c.plantings(ctx, s)
+	if err != nil {
+		return err
+	}
+	p := newPage(w)
+	(&statusView{State: c.state([]v1alpha1.Seed{*s}, plantings, controllerSeen{known: true}), now: c.now()}).body(p)
+	_, err = io.WriteString(bare(w), p.String())
+	return err
 }

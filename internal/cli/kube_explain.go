@@ -93,14 +93,14 @@ func (e *kubeExplain) planes(ctx context.Context, c *kubeCluster) ([]fleet.Contr
 		}
 		return []fleet.ControlPlane{fleet.Of(s)}, map[string]*v1alpha1.Seed{s.Name: s}, nil
 	}
-	v, err := c.view(ctx, "")
-	if err != nil {
+	var list v1alpha1.SeedList
+	if err := c.List(ctx, &list, c.in()...); err != nil {
 		return nil, nil, err
 	}
 	var planes []fleet.ControlPlane
 	seeds := map[string]*v1alpha1.Seed{}
-	for i := range v.seeds {
-		s := &v.seeds[i]
+	for i := range list.Items {
+		s := &list.Items[i]
 		seeds[s.Name] = s
 		if cp := fleet.Of(s); !slices.Contains(planes, cp) {
 			planes = append(planes, cp)
@@ -125,7 +125,7 @@ func (e *kubeExplain) explainIn(ctx context.Context, c *kubeCluster, cp fleet.Co
 	return explain(report, wanted{object, e.seed, "kubectl furrow plan SEED"}, func(name string) *state.Seed {
 		if seed := seeds[name]; seed != nil {
 			if plantings, err := c.plantings(ctx, seed); err == nil && len(plantings) > 0 {
-				return reportOf(seed, plantings)
+				return &state.FromResources([]v1alpha1.Seed{*seed}, plantings).Seeds[0]
 			}
 		}
 		looked, _ := report.Seed(name)

@@ -1,114 +1,96 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/controllers"
-	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/state"
 )
 
-// kubeStatus is kubectl furrow status.
-type kubeStatus struct {
-	flags  *kubeFlags
-	output outputFlag
-	watch  bool
-	// controllerNamespace is where the controller's Lease is.
-	controllerNamespace string
-}
-
 func newKubeStatus(f *kubeFlags) *cobra.Command {
-	s := &kubeStatus{flags: f, output: outputFlag{hasWide: true}}
+	var status statusCommand
+	var controllerNamespace string
 	cmd := &cobra.Command{
 		Use:   "status [SEED]",
 		Short: "Show which tier is where, what it waits for, and what waits for you",
-		Long: `Status shows the Seeds of a namespace, what needs a person first; or one Seed with all its
-tiers, their proposals, and what you are asked to do. -o wide shows everything that a tier waits
-for, and -o yaml the resources.
+		Long: `Status shows the Seeds of a namespace, or one, with their tiers and proposals, and what you are
+asked to do. Seeds that need a person come first. Clusters that are equal are shown as one;
+-o wide shows each, and everything that a tier waits for.
 
-It says so when no controller seems to be at work.`,
+It warns when no controller seems to be at work.`,
 		Example: `  kubectl furrow status -A
   kubectl furrow status edge-5g --watch`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usageError{errors.New("it takes the name of one Seed, or none")}
-			}
-			return nil
-		},
 		ValidArgsFunction: f.completeSeeds,
-		RunE:              f.with(s.run),
+		RunE: f.with(func(cmd *cobra.Command, c *kubeCluster, args []string) error {
+			name := strings.Join(args, "")
+			if name != "" && c.namespace == "" {
+				return usageError{errors.New("one Seed is in one namespace: leave out --all-namespaces")}
+			}
+			return status.run(cmd, c.source(name, controllerNamespace))
+		}),
 	}
-	s.output.add(cmd)
 	f.addAll(cmd)
-	cmd.Flags().BoolVarP(&s.watch, "watch", "w", false, "show it again whenever something changes, until interrupted")
-	cmd.Flags().Var(textFlag(&s.controllerNamespace, "furrow-system", dnsLabel), "controller-namespace", "namespace that the controller runs in, where its Lease says whether it does")
+	status.add(cmd, "Seed")
+	cmd.Flags().Var(textFlag(&controllerNamespace, "furrow-system", dnsLabel), "controller-namespace", "namespace that the controller runs in, where its Lease says whether it does")
 	return cmd
 }
 
-func (s *kubeStatus) run(cmd *cobra.Command, c *kubeCluster, args []string) error {
-	name := strings.Join(args, "")
-	switch {
-	case s.watch && !s.output.text():
-		return usageError{errors.New("--watch shows text only; leave out -o, or use 'kubectl get seeds --watch -o yaml'")}
-	case name != "" && c.namespace == "":
-		return usageError{errors.New("one Seed is in one namespace: leave out --all-namespaces")}
-	case s.watch:
-		return s.follow(cmd.Context(), cmd.OutOrStdout(), c, name)
+// source is the state that the resources have of all Seeds, or of one.
+func (c *kubeCluster) source(name, controllerNamespace string) stateSource {
+	found := false
+	out := stateSource{now: c.now, none: fmt.Sprintf("There are no Seeds in %s.", c.where())}
+	if name != "" {
+		out.none = "The Seed is gone."
 	}
-	v, err := c.view(cmd.Context(), name)
-	if err != nil {
-		return err
+	out.look = func(ctx context.Context) (*state.State, error) {
+		seeds, plantings, err := c.resources(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if name != "" && len(seeds) == 0 && !found {
+			return nil, c.noSeed(ctx, name)
+		}
+		found = true
+		return c.state(seeds, plantings, c.controllerSeen(ctx, controllerNamespace)), nil
 	}
-	v.controller = c.controllerSeen(cmd.Context(), s.controllerNamespace)
-	return s.output.write(cmd.OutOrStdout(), v.resources(), func(w io.Writer) { s.table(w, v) })
+	out.changes = func(ctx context.Context) (<-chan struct{}, error) { return c.changes(ctx, name) }
+	return out
 }
 
-// kubeView is what is shown: the Seeds of one or all namespaces, or one Seed with its Plantings.
-type kubeView struct {
-	seeds []v1alpha1.Seed
-	// one says that it is about one Seed, of which these are the plantings.
-	one       bool
-	plantings []v1alpha1.Planting
-	// everywhere says that the Seeds are those of all namespaces.
-	everywhere bool
-	// where says which namespaces were looked in.
-	where      string
-	controller controllerSeen
-	now        time.Time
-}
-
-// view reads all Seeds, or the one of a name.
-func (c *kubeCluster) view(ctx context.Context, name string) (*kubeView, error) {
-	v := &kubeView{one: name != "", everywhere: c.namespace == "", where: c.where(), now: c.now()}
-	if !v.one {
-		var list v1alpha1.SeedList
-		err := c.List(ctx, &list, c.in()...)
-		v.seeds = list.Items
-		v.sort()
-		return v, err
+// resources are the Seeds, or one, with their Plantings.
+func (c *kubeCluster) resources(ctx context.Context, name string) ([]v1alpha1.Seed, []v1alpha1.Planting, error) {
+	var seeds v1alpha1.SeedList
+	var plantings v1alpha1.PlantingList
+	options := []client.ListOption{}
+	if name == "" {
+		if err := c.List(ctx, &seeds, c.in()...); err != nil {
+			return nil, nil, err
+		}
+	} else {
+		seed := v1alpha1.Seed{}
+		switch err := c.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, &seed); {
+		case apierrors.IsNotFound(err) && apiDetails(err).Name != "":
+			return nil, nil, nil
+		case err != nil:
+			return nil, nil, err
+		}
+		seeds.Items = []v1alpha1.Seed{seed}
+		options = append(options, client.MatchingLabels{v1alpha1.LabelSeed: name})
 	}
-	seed, err := c.seed(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	v.seeds = []v1alpha1.Seed{*seed}
-	v.plantings, err = c.plantings(ctx, seed)
-	v.sort()
-	return v, err
+	err := c.List(ctx, &plantings, c.in(options...)...)
+	return seeds.Items, plantings.Items, err
 }
 
 func (c *kubeCluster) plantings(ctx context.Context, seed *v1alpha1.Seed) ([]v1alpha1.Planting, error) {
@@ -117,34 +99,21 @@ func (c *kubeCluster) plantings(ctx context.Context, seed *v1alpha1.Seed) ([]v1a
 	return list.Items, err
 }
 
-// sort puts what needs a person first.
-func (v *kubeView) sort() {
-	slices.SortFunc(v.seeds, func(a, b v1alpha1.Seed) int {
-		return cmp.Or(
-			cmp.Compare(state.Urgency(a.Status.State), state.Urgency(b.Status.State)),
-			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	slices.SortFunc(v.plantings, func(a, b v1alpha1.Planting) int {
-		return cmp.Or(
-			cmp.Compare(state.Urgency(a.Status.State), state.Urgency(b.Status.State)),
-			cmp.Compare(a.Spec.Cluster, b.Spec.Cluster))
-	})
-}
-
-// resources are the objects that are shown, as kubectl has them.
-func (v *kubeView) resources() any {
-	items := []any{}
-	for i := range v.seeds {
-		s := v.seeds[i].DeepCopy()
-		s.APIVersion, s.Kind, s.ManagedFields = v1alpha1.APIVersion, "Seed", nil
-		items = append(items, s)
+// state is what the resources say, with the signs that it is out of date.
+func (c *kubeCluster) state(seeds []v1alpha1.Seed, plantings []v1alpha1.Planting, controller controllerSeen) *state.State {
+	st := state.FromResources(seeds, plantings)
+	if controller.silent > 0 {
+		st.Notes = append(st.Notes, fmt.Sprintf("no controller seems to run: Lease %s was renewed %s ago", controller.lease, duration.HumanDuration(controller.silent)))
 	}
-	for i := range v.plantings {
-		p := v.plantings[i].DeepCopy()
-		p.APIVersion, p.Kind, p.ManagedFields = v1alpha1.APIVersion, "Planting", nil
-		items = append(items, p)
+	notes := map[client.ObjectKey][]string{}
+	for i := range seeds {
+		notes[client.ObjectKeyFromObject(&seeds[i])] = doubts(&seeds[i], controller, c.now())
 	}
-	return map[string]any{"apiVersion": "v1", "kind": "List", "items": items}
+	for i := range st.Seeds {
+		s := &st.Seeds[i]
+		s.Notes = notes[client.ObjectKey{Namespace: s.Namespace, Name: s.Name}]
+	}
+	return st
 }
 
 // controllerSeen is what the controller's Lease tells. The zero value tells nothing.
@@ -182,15 +151,15 @@ const (
 )
 
 // doubts are the signs that no controller looks after a Seed.
-func (v *kubeView) doubts(s *v1alpha1.Seed) []string {
+func doubts(s *v1alpha1.Seed, controller controllerSeen, now time.Time) []string {
 	const check = "See that 'furrow controller' runs and watches namespace "
 	var out []string
 	if len(s.Status.Conditions) == 0 {
-		return []string{fmt.Sprintf("no controller has looked at it since it was made, %s ago. %s%s", age(v.now, s.CreationTimestamp.Time), check, s.Namespace)}
+		return []string{fmt.Sprintf("no controller has looked at it since it was made, %s ago. %s%s", age(now, s.CreationTimestamp.Time), check, s.Namespace)}
 	}
 	if s.Status.ObservedGeneration < s.Generation {
 		text := "the controller has not looked at its last change yet"
-		if changed := lastWrite(s, ""); changed.IsZero() || v.now.Sub(changed) > patience {
+		if changed := lastWrite(s, ""); changed.IsZero() || now.Sub(changed) > patience {
 			text += ". " + check + s.Namespace
 		}
 		out = append(out, text)
@@ -202,12 +171,12 @@ func (v *kubeView) doubts(s *v1alpha1.Seed) []string {
 		}
 		text := fmt.Sprintf("the controller has not acted on '%s' yet", r.command)
 		if at, err := time.Parse(time.RFC3339Nano, asked); err == nil {
-			text += fmt.Sprintf(", which was asked for %s ago", age(v.now, at))
+			text += fmt.Sprintf(", which was asked for %s ago", age(now, at))
 		}
 		out = append(out, text)
 	}
-	if written := lastWrite(s, "status"); !v.controller.known && !ready(s) && !written.IsZero() && v.now.Sub(written) > quiet {
-		out = append(out, fmt.Sprintf("its status was written %s ago: since then nothing has changed, or no controller has looked", age(v.now, written)))
+	if written := lastWrite(s, "status"); !controller.known && !ready(s) && !written.IsZero() && now.Sub(written) > quiet {
+		out = append(out, fmt.Sprintf("its status was written %s ago: since then nothing has changed, or no controller has looked", age(now, written)))
 	}
 	return out
 }
@@ -225,40 +194,4 @@ func lastWrite(s *v1alpha1.Seed, subresource string) time.Time {
 		}
 	}
 	return last
-}
-
-// reportOf is how far a Seed is, as the engine reports it.
-func reportOf(s *v1alpha1.Seed, plantings []v1alpha1.Planting) *state.Seed {
-	out := &state.Seed{Name: s.Name, State: s.Status.State, Removal: s.Status.Plan != nil && s.Status.Plan.Removal}
-	if c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady); c != nil && out.State == state.Stalled {
-		out.Reason, out.Message = v1alpha1.Reason(c.Reason), c.Message
-	}
-	for i := range plantings {
-		for j := range plantings[i].Status.Tiers {
-			out.Tiers = append(out.Tiers, tierReport(plantings[i].Spec.Cluster, &plantings[i].Status.Tiers[j]))
-		}
-	}
-	return out
-}
-
-func tierReport(cluster string, t *v1alpha1.PlantingTier) state.Tier {
-	out := state.Tier{
-		Cluster: cluster, Ordinal: int(t.Ordinal), State: release.State(t.State), Reason: t.Reason, Message: t.Message,
-		Since: t.Since.UTC(), Amended: t.Amended, Objects: int(t.Objects), Wants: t.Wants, Foreign: t.Foreign, Retry: t.Retry,
-	}
-	for _, w := range t.Waits {
-		out.Waits = append(out.Waits, state.Edge{Tier: w.Tier, State: release.State(w.State), Reason: w.Reason, Why: w.Why})
-	}
-	if p := t.Proposal; p != nil {
-		out.Proposal = &state.Proposal{Repo: p.Repo, Branch: p.Branch, Title: p.Title, URL: p.URL, Gate: p.Gate}
-	}
-	return out
-}
-
-// conditionStatus is True, False or Unknown.
-func conditionStatus(list []metav1.Condition, kind string) string {
-	if c := meta.FindStatusCondition(list, kind); c != nil {
-		return string(c.Status)
-	}
-	return string(metav1.ConditionUnknown)
 }

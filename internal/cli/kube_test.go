@@ -164,17 +164,23 @@ func TestWhatIsShown(t *testing.T) {
 		"suspend":      "suspend web",
 	}
 	// proposedAnew is what becomes of a retry.
-	proposedAnew := func(s *v1alpha1.Seed) bool {
-		const url = "https://git.example.com/acme/fleet/pulls/18"
-		s.Status.Handled.Retry = s.Annotations[v1alpha1.AnnotationRetry]
-		s.Status.State, s.Status.Proposals, s.Status.WaitingFor = "Proposed", 2, "review of 2 proposals"
-		s.Status.Blockers[0] = v1alpha1.Blocker{Tier: "west tier 00", State: "Proposed", URL: url}
-		return true
+	proposedAnew := func(a *api) func(*v1alpha1.Seed) bool {
+		return func(s *v1alpha1.Seed) bool {
+			s.Status.Handled.Retry, s.Status.State = s.Annotations[v1alpha1.AnnotationRetry], "Proposed"
+			west := &v1alpha1.Planting{}
+			if err := a.Get(t.Context(), client.ObjectKey{Namespace: "fleet", Name: "web.west"}, west); err != nil {
+				t.Error(err)
+			}
+			tier := &west.Status.Tiers[0]
+			tier.State, tier.Message, tier.Since = "Proposed", "waits to be merged", metav1.NewTime(kubeNow)
+			tier.Proposal = &v1alpha1.ProposalLink{Repo: "fleet", Branch: "b", Title: "Plant web on west, tier 00", URL: "https://git.example.com/acme/fleet/pulls/18"}
+			return a.Status().Update(t.Context(), west) == nil
+		}
 	}
 	for name, words := range cases {
 		t.Run(name, func(t *testing.T) {
 			a := newAPI(t)
-			a.controller(proposedAnew)
+			a.controller(proposedAnew(a))
 			mustShow(t, name, a.call(strings.Fields(words)...))
 		})
 	}
@@ -251,8 +257,7 @@ func TestSignsThatNobodyLooksAfterASeed(t *testing.T) {
 			seed.Status.ObservedGeneration, seed.Status.Handled.Retry = c.observed, c.handled
 			status := map[bool]metav1.ConditionStatus{true: metav1.ConditionTrue, false: metav1.ConditionFalse}[c.ready]
 			seed.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: status}}
-			v := &kubeView{now: kubeNow, controller: controllerSeen{known: c.lease}}
-			if diff := cmp.Diff(c.want, v.doubts(seed)); diff != "" {
+			if diff := cmp.Diff(c.want, doubts(seed, controllerSeen{known: c.lease}, kubeNow)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -404,7 +409,7 @@ func TestNothingIsAskedWhereNothingIsToBeDone(t *testing.T) {
 	}{
 		"a retry of what is released": {
 			"retry old", seed(same), false,
-			"Nothing to retry: the last pass found no tier of Seed old that is rejected, reverted or held by foreign content. If that has changed since, ask again after the next pass.\nNAME  READY  STATE",
+			"Nothing to retry: the last pass found no tier of Seed old that is rejected, reverted or held by foreign content. If that has changed since, ask again after the next pass.\nSeed old: Released\n",
 		},
 		"a retry of an amended tier": {
 			"retry old --yes", append(seed(same), planting(v1alpha1.PlantingStatus{Tiers: []v1alpha1.PlantingTier{{State: "Released", Amended: "git diff a b", Retry: true}}})), true,
@@ -413,7 +418,7 @@ func TestNothingIsAskedWhereNothingIsToBeDone(t *testing.T) {
 		"a retry of more tiers than are shown": {"retry old", append(seed(same), planting(v1alpha1.PlantingStatus{OmittedTiers: 2})), true, "held by foreign content of 2 tiers that the Plantings do not show."},
 		"a confirmation where nothing is held": {
 			"confirm old", seed(same), false,
-			"Nothing to confirm: the last pass found no removal of Seed old that waits for it. If that has changed since, ask again after the next pass.\nNAME  READY  STATE",
+			"Nothing to confirm: the last pass found no removal of Seed old that waits for it. If that has changed since, ask again after the next pass.\nSeed old: Released\n",
 		},
 		"a confirmation of more than is shown": {
 			"confirm old", seed(func(s *v1alpha1.Seed) {
@@ -573,7 +578,6 @@ func TestErrorsOfTheAPIServerSayWhatToDo(t *testing.T) {
 		"the server is not there":              {"status", &url.Error{Op: http.MethodGet, URL: "https://api.example.com/apis", Err: errors.New("connection refused")}, exitFailed, []string{"https://api.example.com does not answer: connection refused"}},
 		"one Seed in all namespaces":           {"status web -A", nil, exitUsage, []string{"leave out --all-namespaces"}},
 		"a namespace, and all":                 {"status -A -n lab", nil, exitUsage, []string{"exclude each other"}},
-		"to watch what is no text":             {"status --watch -o yaml", nil, exitUsage, []string{"--watch shows text only"}},
 		"a format that there is not":           {"status -o xml", nil, exitUsage, []string{`invalid argument "xml" for "-o, --output" flag: must be table, wide, yaml or json`}},
 		"no Seed is named":                     {"retry", nil, exitUsage, []string{" takes the name of one Seed"}},
 		"no cluster is named":                  {"abandon", nil, exitUsage, []string{" takes the name of one cluster"}},

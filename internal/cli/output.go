@@ -40,15 +40,20 @@ func (f *outputFlag) write(w io.Writer, value any, table func(io.Writer)) error 
 		if err != nil {
 			return err
 		}
-		_, err = bare(w).Write(data)
+		_, err = io.WriteString(bare(w), string(data))
 		return err
 	case "json":
-		enc := json.NewEncoder(bare(w))
-		enc.SetIndent("", "  ")
-		return enc.Encode(value)
+		data, err := json.MarshalIndent(value, "", "  ")
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(bare(w), string(data)+"\n")
+		return err
 	}
-	table(w)
-	return nil
+	p := newPage(w)
+	table(p)
+	_, err := io.WriteString(bare(w), p.String())
+	return err
 }
 
 func plural(n int, noun string) string {

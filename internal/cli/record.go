@@ -196,7 +196,7 @@ func replayTable(w io.Writer, record *engine.Record, d *pass.Decision, seed stri
 		return
 	}
 	fmt.Fprintln(w)
-	statusTable(w, &record.Report(d).State)
+	(&statusView{State: &record.Report(d).State, now: record.Facts.Now}).body(w)
 	fmt.Fprintf(w, "\nActions: %d\n", len(d.Actions))
 	var lines [][]string
 	for _, a := range d.Actions {

@@ -102,7 +102,9 @@ func newAsk(cmd *cobra.Command, ask func(context.Context, *asking) error) *cobra
 		if report, err := s.Status(cmd.Context()); err == nil { // else the question says what is the matter
 			a.report = report
 			a.status, _ = report.Seed(a.seed)
-			staleLine(cmd.ErrOrStderr(), report, time.Now())
+			if text := (&statusView{State: report, now: time.Now()}).outdated(); text != "" {
+				paragraph(cmd.ErrOrStderr(), "  ", text)
+			}
 		}
 		return ask(cmd.Context(), a)
 	})
@@ -150,7 +152,7 @@ func retriable(s *state.Seed) []string {
 	var tiers []string
 	for _, t := range inOrder(s.Tiers) {
 		if t.Retry {
-			tiers = append(tiers, fmt.Sprintf("%s (%s)", tierLabel(t), stateLabel(t)))
+			tiers = append(tiers, fmt.Sprintf("%s (%s)", t.Name(), stateLabel(t)))
 		}
 	}
 	return tiers
@@ -179,5 +181,5 @@ func confirm(ctx context.Context, a *asking) error {
 
 // asOf says how the seed is, and when that was found out.
 func (a *asking) asOf() string {
-	return fmt.Sprintf("It is %s, as of the last pass, reported %s.", a.status.State, ageOf(a.report, time.Now()))
+	return fmt.Sprintf("It is %s, as of the last pass, reported %s ago.", a.status.State, age(time.Now(), a.report.LastPass))
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/term"
 )
@@ -44,17 +43,18 @@ func newScreen(w io.Writer) *screen {
 func (s *screen) show(draw func(io.Writer)) {
 	text, height := &page{}, 0
 	if s.terminal {
+		text = newPage(s.w)
 		text.width, height = s.size()
 	}
 	draw(text)
 	switch {
 	case s.terminal:
-		fmt.Fprint(bare(s.w), repaint(printable(text.String()), text.width, height))
+		fmt.Fprint(bare(s.w), repaint(text.String(), text.width, height))
 	case text.String() != s.last:
 		if s.last != "" {
 			fmt.Fprint(s.w, s.between)
 		}
-		fmt.Fprint(s.w, text.String())
+		fmt.Fprint(bare(s.w), text.String())
 	}
 	s.last = text.String()
 }
@@ -88,7 +88,7 @@ func repaint(text string, width, height int) string {
 			out.WriteString("\n")
 		}
 		out.WriteString(line)
-		if n := utf8.RuneCountInString(line); n == 0 || width == 0 || n%width != 0 {
+		if n := columns(line); n == 0 || width == 0 || n%width != 0 {
 			out.WriteString(clearLine) // a full line has nothing to clear, and the cursor still on its last column
 		}
 	}
@@ -103,7 +103,7 @@ func lastLines(lines []string, width, height int) []string {
 	}
 	used := 0
 	for i := len(lines) - 1; i >= 0; i-- {
-		used += max(1, (utf8.RuneCountInString(lines[i])+width-1)/width)
+		used += max(1, (columns(lines[i])+width-1)/width)
 		if used > height {
 			return lines[i+1:]
 		}

@@ -31,6 +31,13 @@ func reportOfWeb(of release.State, message string) *state.State {
 	}
 }
 
+// shown is a state as people see it, two minutes past noon.
+func shown(of *state.State, width int) string {
+	p := &page{width: width}
+	(&statusView{State: of, now: noon.Add(2 * time.Minute)}).body(p)
+	return p.String()
+}
+
 func TestStatusSaysWhenTheLastPassWasAndWarnsAfterThreeIntervals(t *testing.T) {
 	const warning = "! This is out of date: no pass was reported since 2026-03-01T12:00:00Z, and one is due every 1m. Start 'furrow run', or see the log of the one that runs\n"
 	cases := map[string]struct {
@@ -52,8 +59,7 @@ func TestStatusSaysWhenTheLastPassWasAndWarnsAfterThreeIntervals(t *testing.T) {
 			r := reportOfWeb(release.Released, "healthy")
 			r.Interval = c.interval
 			var out strings.Builder
-			lastPassLine(&out, r, noon.Add(c.after))
-			staleLine(&out, r, noon.Add(c.after))
+			(&statusView{State: r, now: noon.Add(c.after)}).head(&out)
 			want := fmt.Sprintf("Last pass reported %s ago, at 2026-03-01T12:00:00Z, by cp/default\n", c.age)
 			if c.stale {
 				want += warning
@@ -90,9 +96,8 @@ func TestNothingOfAMessageIsCut(t *testing.T) {
 		t.Errorf("the log (-want +got):\n%s", diff)
 	}
 	for _, width := range []int{0, 80, 120} {
-		table := &page{width: width}
-		statusTable(table, report)
-		if flat := strings.Join(strings.Fields(table.String()), " "); !strings.Contains(flat, "east tier 00 Held "+longMessage) {
+		table := shown(report, width)
+		if flat := strings.Join(strings.Fields(table), " "); !strings.Contains(flat, "east tier 00 Held "+longMessage) {
 			t.Errorf("at %d columns a message is cut:\n%s", width, table)
 		}
 	}
@@ -106,10 +111,10 @@ func TestAProposalOfSeveralTiersWaitsOnce(t *testing.T) {
 	other := one
 	other.Cluster = "west"
 	report.Seeds[0].Tiers = []state.Tier{one, other}
-	var table, log strings.Builder
-	statusTable(&table, report)
-	if want := "Waiting for you: 1 proposal\n  Plant web on east, west, 2 tiers: furrow pr merge web/level-00\n"; !strings.Contains(table.String(), want) {
-		t.Errorf("the status has not %q:\n%s", want, table.String())
+	var log strings.Builder
+	table := shown(report, 0)
+	if want := "Waiting for you: 1 proposal\n  Plant web on east, west, 2 tiers: furrow pr merge web/level-00\n"; !strings.Contains(table, want) {
+		t.Errorf("the status has not %q:\n%s", want, table)
 	}
 	newTransitions(&log, func() time.Time { return noon }).see(standalone.Seen{Report: &engine.Report{State: *report}})
 	if got := strings.Count(log.String(), "waits to be merged (web/level-00)"); got != 2 {
@@ -184,8 +189,8 @@ func watchStatusOf(t *testing.T, format string, terminal bool, looks *looksOf) *
 	cmd := &cobra.Command{}
 	cmd.SetOut(w.out)
 	cmd.SetErr(w.err)
-	v := newStatusWatch(cmd, &outputFlag{format: format}, looks.look)
-	v.interval, v.now = time.Millisecond, func() time.Time { return noon.Add(20 * time.Second) }
+	v := newStatusWatch(cmd, &outputFlag{format: format}, stateSource{look: looks.look, now: func() time.Time { return noon.Add(20 * time.Second) }})
+	v.interval = time.Millisecond
 	v.screen.terminal = terminal
 	v.screen.size = func() (int, int) { return 80, 24 }
 	ctx, stop := context.WithCancel(t.Context())
@@ -241,7 +246,7 @@ func TestAWatchThatCannotBeginEnds(t *testing.T) {
 
 func TestAWatchThatIsNoTerminalShowsChangesWithoutEscapeCodes(t *testing.T) {
 	for format, want := range map[string]string{
-		"table": "Seed web: Proposed\n  east tier 00  Proposed\n\nSeed web: Released\n  east tier 00  Released\n",
+		"table": "Seed web: Proposed, 0 of 1 tier done\n  east tier 00  Proposed\n\nSeed web: Released\n  east tier 00  Released\n",
 		"json":  `"lastPass": "2026-03-01T12:00:00Z"`,
 		"yaml":  "---\napiVersion: ",
 	} {
@@ -267,7 +272,7 @@ func TestAWatchThatIsNoTerminalShowsChangesWithoutEscapeCodes(t *testing.T) {
 }
 
 func TestAStatusInAnotherFormatIsNeverDrawnInPlace(t *testing.T) {
-	v := newStatusWatch(&cobra.Command{}, &outputFlag{format: "json"}, nil)
+	v := newStatusWatch(&cobra.Command{}, &outputFlag{format: "json"}, stateSource{})
 	if v.screen.terminal {
 		t.Error("it is drawn in place")
 	}
@@ -340,7 +345,7 @@ func TestALongStatusEndsWithTheStatesOfAllSeeds(t *testing.T) {
 		}
 		report.Seeds = append(report.Seeds, state.Seed{Name: fmt.Sprintf("s%02d", i), State: is})
 	}
-	v := &statusWatch{report: report, now: time.Now}
+	v := &statusWatch{state: report, stateSource: stateSource{now: time.Now}, output: &outputFlag{}}
 	var text strings.Builder
 	v.draw(&text)
 	const want = "Seeds: 54 Released, 6 Stalled (s03, s13, s23, s33, s43, …)\n"

@@ -1,44 +1,46 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strings"
+	"reflect"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/furrow-dev/furrow/internal/controlplane"
-	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/state"
 )
 
-// watchInterval is the pause between two looks at the status.
-const watchInterval = 2 * time.Second
+const (
+	// watchInterval is the pause after which a state is read again.
+	watchInterval = 2 * time.Second
+	// settleTime is how long changes are gathered before they are shown.
+	settleTime = 100 * time.Millisecond
+)
 
-// statusWatch shows the status again and again.
+// statusWatch shows a state again and again.
 type statusWatch struct {
+	stateSource
 	screen *screen
 	output *outputFlag
-	// warnings has what goes wrong where the status is not shown in place.
+	// warnings has what goes wrong where the state is not shown in place.
 	warnings io.Writer
-	look     func(context.Context) (*state.State, error)
-	now      func() time.Time
 	interval time.Duration
 
-	// report is what was read last, and failed why it could not be read since.
-	report *state.State
+	// state is what was read last, and failed why it could not be read since.
+	state  *state.State
 	failed error
+	// shown is what was shown last where it is not shown in place, with the warning that it is out of date.
+	shown   *state.State
+	warning string
 }
 
-func newStatusWatch(cmd *cobra.Command, output *outputFlag, look func(context.Context) (*state.State, error)) *statusWatch {
-	v := &statusWatch{screen: newScreen(cmd.OutOrStdout()), output: output, warnings: cmd.ErrOrStderr(), look: look, now: time.Now, interval: watchInterval}
+func newStatusWatch(cmd *cobra.Command, output *outputFlag, source stateSource) *statusWatch {
+	v := &statusWatch{stateSource: source, screen: newScreen(cmd.OutOrStdout()), output: output, warnings: cmd.ErrOrStderr(), interval: watchInterval}
 	if !output.text() {
 		v.screen.w, v.screen.terminal, v.screen.between = bare(v.screen.w), false, ""
 	}
@@ -50,18 +52,25 @@ func newStatusWatch(cmd *cobra.Command, output *outputFlag, look func(context.Co
 
 // looked is what one look came to.
 type looked struct {
-	report *state.State
-	err    error
+	state *state.State
+	err   error
 }
 
-// run shows the status until the context ends. The first look must succeed, or fail in
+// run shows the state until the context ends. The first look must succeed, or fail in
 // a way that passes.
 func (v *statusWatch) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer v.screen.end()
+	var changes <-chan struct{}
+	if v.changes != nil {
+		var err error
+		if changes, err = v.changes(ctx); err != nil {
+			return err
+		}
+	}
 	looks := make(chan looked)
-	go v.lookOn(ctx, looks)
+	go v.lookOn(ctx, looks, changes)
 	var redraw <-chan time.Time
 	if v.screen.terminal {
 		ticker := time.NewTicker(time.Second)
@@ -76,16 +85,16 @@ func (v *statusWatch) run(ctx context.Context) error {
 			switch {
 			case ctx.Err() != nil:
 				return nil
-			case l.err != nil && v.report == nil && !passes(l.err):
+			case l.err != nil && v.state == nil && !passes(l.err):
 				return l.err
 			case l.err == nil:
-				v.report = l.report
+				v.state = l.state
 			}
 			if err := v.show(l.err); err != nil {
 				return err
 			}
 		case <-redraw:
-			if v.report != nil || v.failed != nil {
+			if v.state != nil || v.failed != nil {
 				if err := v.show(v.failed); err != nil {
 					return err
 				}
@@ -99,16 +108,23 @@ func passes(err error) bool {
 	return errors.Is(err, controlplane.ErrNoStatus) || git.IsTransient(err)
 }
 
-func (v *statusWatch) lookOn(ctx context.Context, out chan<- looked) {
+// lookOn reads the state after every change, or where nothing says that there was one after each interval.
+func (v *statusWatch) lookOn(ctx context.Context, out chan<- looked, changes <-chan struct{}) {
 	for ctx.Err() == nil {
-		report, err := v.look(ctx)
+		st, err := v.look(ctx)
 		select {
 		case <-ctx.Done():
-		case out <- looked{report, err}:
+		case out <- looked{st, err}:
+		}
+		var again <-chan time.Time
+		if changes == nil || err != nil {
+			again = time.After(v.interval)
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(v.interval):
+		case <-changes:
+			time.Sleep(settleTime)
+		case <-again:
 		}
 	}
 }
@@ -124,57 +140,51 @@ func (v *statusWatch) show(failed error) error {
 	if news {
 		fmt.Fprintf(v.warnings, "! %v\n", failed)
 	}
-	if v.report == nil {
+	if v.state == nil || v.shown != nil && same(v.state, v.shown) && v.view().outdated() == v.warning {
 		return nil
 	}
+	v.shown, v.warning = v.state, v.view().outdated()
 	var err error
 	v.screen.show(func(w io.Writer) {
-		err = v.output.write(w, v.report, func(w io.Writer) {
-			staleLine(w, v.report, v.now())
-			statusTable(w, v.report)
+		err = v.output.write(w, v.state, func(w io.Writer) {
+			if v.warning != "" {
+				paragraph(w, "  ", v.warning)
+			}
+			v.view().body(w)
 		})
 	})
 	return err
 }
 
-// seedStates counts the seeds by their state, and names some of those that are not Released:
-// of a long status only the end is seen.
-func seedStates(r *state.State) string {
-	const most = 5
-	names := map[string][]string{}
-	for _, s := range r.Seeds {
-		names[s.State] = append(names[s.State], s.Name)
-	}
-	var parts []string
-	for _, state := range slices.Sorted(maps.Keys(names)) {
-		part := fmt.Sprintf("%d %s", len(names[state]), state)
-		if state != string(release.Released) {
-			part += " (" + strings.Join(names[state][:min(most, len(names[state]))], ", ")
-			if len(names[state]) > most {
-				part += ", …"
-			}
-			part += ")"
-		}
-		parts = append(parts, part)
-	}
-	return cmp.Or(strings.Join(parts, ", "), "none")
+// same says that two states are equal but for their age.
+func same(a, b *state.State) bool {
+	x, y := *a, *b
+	x.LastPass, y.LastPass = time.Time{}, time.Time{}
+	return reflect.DeepEqual(x, y)
+}
+
+func (v *statusWatch) view() *statusView {
+	return &statusView{State: v.state, now: v.now(), whole: v.output.wide(), none: v.none}
 }
 
 // draw is the picture on a terminal. Its end is seen even where it is too high.
 func (v *statusWatch) draw(w io.Writer) {
-	now := v.now()
-	if v.report != nil {
-		statusTable(w, v.report)
+	line := "Waiting for the first pass"
+	if v.state != nil {
+		view := v.view()
+		view.body(w)
 		fmt.Fprintln(w)
-		paragraph(w, "  ", "Seeds: "+seedStates(v.report))
-		staleLine(w, v.report, now)
+		paragraph(w, "  ", "Seeds: "+seedStates(v.state.Seeds))
+		if text := view.outdated(); text != "" {
+			paragraph(w, "  ", text)
+		}
+		line = ""
+		if !v.state.LastPass.IsZero() {
+			line = fmt.Sprintf("Last pass reported %s ago by %s", age(view.now, v.state.LastPass), v.state.Owner)
+		}
 	}
 	if v.failed != nil {
 		paragraph(w, "  ", fmt.Sprintf("! It cannot be read now, and is tried again every %s: %v", shortDuration(v.interval), v.failed))
 	}
-	state := "Waiting for the first pass"
-	if v.report != nil {
-		state = fmt.Sprintf("Last pass reported %s by %s", ageOf(v.report, now), v.report.Owner)
-	}
-	paragraph(w, "          ", now.Format(time.TimeOnly)+"  "+state)
+	paragraph(w, "          ", v.now().Format(time.TimeOnly)+"  "+line)
 }

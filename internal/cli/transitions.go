@@ -75,7 +75,7 @@ func (t *transitions) see(seen standalone.Seen) {
 	for _, s := range seen.Report.Seeds {
 		t.seed = max(t.seed, utf8.RuneCountInString(s.Name))
 		for _, tier := range s.Tiers {
-			t.tier = max(t.tier, utf8.RuneCountInString(tierLabel(tier)))
+			t.tier = max(t.tier, utf8.RuneCountInString(tier.Name()))
 		}
 	}
 	for _, s := range seen.Report.Seeds {
@@ -90,7 +90,7 @@ func (t *transitions) see(seen standalone.Seen) {
 func (t *transitions) seeSeed(s state.Seed) {
 	line := ""
 	if s.Message != "" {
-		line = fmt.Sprintf("%-*s %s", t.seed, s.Name, seedLine(s))
+		line = fmt.Sprintf("%-*s %s", t.seed, s.Name, seedLine(&s, ""))
 	}
 	t.once("seed "+s.Name, line)
 }
@@ -100,11 +100,11 @@ func (t *transitions) seeTier(seed string, tier state.Tier) {
 	if tier.WaitsForReview() {
 		message += fmt.Sprintf(" (%s)", proposalOf(seed, tier))
 	}
-	key := fmt.Sprintf("%s %s", seed, tierLabel(tier))
+	key := fmt.Sprintf("%s %s", seed, tier.Name())
 	now := fmt.Sprint(tier.State, tier.Shut()) // a gate that closes, or opens, is news as well
 	if old, seen := t.states[key]; !seen || old != now {
 		t.states[key] = now
-		t.sayTier(seed, tierLabel(tier), string(tier.State), message)
+		t.sayTier(seed, tier.Name(), string(tier.State), message)
 	}
 }
 

@@ -161,7 +161,7 @@ func (o *observation) countProposals(d *pass.Decision, r *repoState) int {
 func reportSeed(f *pass.Facts, s *pass.Seed, done *outcome) state.Seed {
 	out := state.Seed{Name: s.Name, Unconfirmed: s.Waiting()}
 	if s.Plan != nil {
-		out.Removal = s.Plan.Removal
+		out.Removal, out.Revision = s.Plan.Removal, s.Plan.Revision
 		for i := range s.Plan.Tiers {
 			out.Tiers = append(out.Tiers, reportTier(f, s, &s.Plan.Tiers[i], s.Result.Tiers[i], done))
 		}

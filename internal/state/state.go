@@ -9,9 +9,9 @@
 package state
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -57,6 +57,8 @@ type State struct {
 	Repositories []Repository      `json:"repositories,omitempty"`
 	Clusters     []Cluster         `json:"clusters,omitempty"`
 	Seeds        []Seed            `json:"seeds"`
+	// Notes are signs that all of this is out of date, for people.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // New is an empty state of the version that this Furrow writes.
@@ -120,6 +122,8 @@ type Seed struct {
 	// Namespace of its resource; empty where there are no custom resources.
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
+	// Revision of the control-plane repository that its plan was made of.
+	Revision string `json:"revision,omitempty"`
 	// State sums the tiers up: Stalled, or that of the tier that says most about what is to be done.
 	State string `json:"state"`
 	// Reason and Message say why a seed is Stalled; Problems are all that is wrong, with what each is about.
@@ -127,12 +131,20 @@ type Seed struct {
 	Message  string            `json:"message,omitempty"`
 	Problems manifest.Problems `json:"problems,omitempty"`
 	Removal  bool              `json:"removal,omitempty"`
+	// Suspended says that nothing new is proposed.
+	Suspended bool `json:"suspended,omitempty"`
 	// Unconfirmed is what is removed once a person confirms it, for people: whatever says
 	// so in a message has it here too.
 	Unconfirmed []string `json:"unconfirmed,omitempty"`
 	Tiers       []Tier   `json:"tiers,omitempty"`
+	// Omitted counts tiers that resources have no room for.
+	Omitted int `json:"omittedTiers,omitempty"`
 	// Warnings are the plan's, and name the files that are not read.
 	Warnings manifest.Problems `json:"warnings,omitempty"`
+	// OmittedWarnings counts those that resources have no room for.
+	OmittedWarnings int `json:"omittedWarnings,omitempty"`
+	// Notes are signs that this is out of date or not whole, for people.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Tier is the state of one tier.
@@ -162,6 +174,8 @@ type Tier struct {
 	// Foreign are files at the tier's paths on the base branch that others put there: the
 	// tier's proposal, once a person retries it, deletes or replaces them.
 	Foreign []string `json:"foreign,omitempty"`
+	// OmittedForeign counts files that a resource has no room for.
+	OmittedForeign int `json:"omittedForeign,omitempty"`
 	// Proposal is the open proposal, or the rejected one.
 	Proposal *Proposal `json:"proposal,omitempty"`
 	Objects  int       `json:"objects"`
@@ -192,6 +206,9 @@ type Proposal struct {
 // Stalled is the state of a seed that a person has to deal with.
 const Stalled = "Stalled"
 
+// Unknown is the state of a seed of which no pass has reported anything.
+const Unknown = "Unknown"
+
 // Done says that every tier of every seed is where it should be.
 func (s *State) Done() bool {
 	return len(s.Problems) == 0 && !slices.ContainsFunc(s.Seeds, func(one Seed) bool {
@@ -218,15 +235,18 @@ func (s *State) KeepSince(had *State) {
 		}
 	}
 	for i := range s.Seeds {
-		before, ok := had.Seed(s.Seeds[i].Name)
-		if !ok {
-			continue
+		if before, ok := had.Seed(s.Seeds[i].Name); ok {
+			s.Seeds[i].KeepSince(before)
 		}
-		for j := range s.Seeds[i].Tiers {
-			t := &s.Seeds[i].Tiers[j]
-			if was := before.tier(t.Cluster, t.Ordinal, j); was != nil && was.State == t.State {
-				t.Since = earlier(t.Since, was.Since)
-			}
+	}
+}
+
+// KeepSince is State.KeepSince for one seed.
+func (s *Seed) KeepSince(had *Seed) {
+	for i := range s.Tiers {
+		t := &s.Tiers[i]
+		if was := had.tier(t.Cluster, t.Ordinal, i); was != nil && was.State == t.State {
+			t.Since = earlier(t.Since, was.Since)
 		}
 	}
 }
@@ -249,10 +269,15 @@ func (s *State) CountProposals() {
 // Date has the tiers whose state is new be in it since now.
 func (s *State) Date(now time.Time) {
 	for i := range s.Seeds {
-		for j := range s.Seeds[i].Tiers {
-			if t := &s.Seeds[i].Tiers[j]; t.Since.IsZero() {
-				t.Since = now.UTC().Truncate(time.Second)
-			}
+		s.Seeds[i].Date(now)
+	}
+}
+
+// Date is State.Date for one seed.
+func (s *Seed) Date(now time.Time) {
+	for i := range s.Tiers {
+		if t := &s.Tiers[i]; t.Since.IsZero() {
+			t.Since = now.UTC().Truncate(time.Second)
 		}
 	}
 }
@@ -377,5 +402,10 @@ func Summary(tiers []Tier) string {
 	return string(release.Released) // of no tiers: other seeds have all that it wants
 }
 
-// Compare orders seeds by name.
-func (s Seed) Compare(other Seed) int { return strings.Compare(s.Name, other.Name) }
+// Compare orders tiers as they are released.
+func (t Tier) Compare(other Tier) int {
+	return cmp.Or(cmp.Compare(t.Level, other.Level), cmp.Compare(t.Cluster, other.Cluster), cmp.Compare(t.Ordinal, other.Ordinal))
+}
+
+// Name is the tier's name within its seed, for people.
+func (t Tier) Name() string { return fmt.Sprintf("%s tier %02d", t.Cluster, t.Ordinal) }

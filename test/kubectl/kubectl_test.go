@@ -209,9 +209,9 @@ func TestThePluginOfKubectl(t *testing.T) {
 	u.plant("Proposed")
 
 	t.Run("status", func(t *testing.T) {
-		u.says("furrow status", 0, "NAME  READY  STATE     TIERS", "web   False  Proposed  0/1")
+		u.says("furrow status", 0, "Seed web: Proposed, 0 of 1 tier done", "east tier 00  Proposed")
 		u.says("furrow status web -n default", 0, "Seed web: Proposed", "east tier 00  Proposed", "Plant web on east, tier 00: https://git.example.com/acme/fleet/pulls/1")
-		u.says("furrow status -A -o yaml", 0, "kind: List", "progress: 0/1")
+		u.says("furrow status -A -o yaml", 0, "kind: Status", "state: Proposed")
 		u.says("furrow status wbe", 1, `there is no Seed "wbe" in namespace default; there are: web`)
 		u.says("furrow status -n nowhere", 0, "There are no Seeds in namespace nowhere.")
 	})
@@ -240,7 +240,7 @@ func TestThePluginOfKubectl(t *testing.T) {
 	})
 	t.Run("suspend", func(t *testing.T) {
 		u.says("furrow suspend web", 0, "Seed web is suspended.")
-		u.says("furrow status", 0, "Proposed (Suspended)")
+		u.says("furrow status", 0, ", suspended")
 		u.apply(`{apiVersion: furrow.dev/v1alpha1, kind: Seed, metadata: {name: web, namespace: default, labels: {kustomize.toolkit.fluxcd.io/name: seeds, kustomize.toolkit.fluxcd.io/namespace: flux-system}},
   spec: {suspend: true, source: {url: "https://git.example.com/acme/control-plane.git"}}}`)
 		u.says("furrow resume web", 0, "Seed web is resumed.", "is set by Kustomization flux-system/seeds of Flux, which will set it back")

@@ -28,3 +28,12 @@ func Printable(text string) string {
 	}
 	return b.String()
 }
+
+// PrintableLines is Printable of a text of several lines.
+func PrintableLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = Printable(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}

@@ -4,16 +4,33 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
-// page is a text for a terminal of some width; 0 for lines of any length.
+// page is a text for a terminal of some width; 0 for lines of any length. What is written to it is printable; only the page
+// itself adds colours.
 type page struct {
 	strings.Builder
-	width int
+	width  int
+	colour bool
+}
+
+// newPage is a page for a writer: as wide as its terminal, and with colours if people want them there.
+func newPage(w io.Writer) *page {
+	return &page{width: widthOf(w), colour: isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+}
+
+// Write implements io.Writer.
+func (p *page) Write(data []byte) (int, error) {
+	p.Builder.WriteString(printable(string(data)))
+	return len(data), nil
 }
 
 // widthOf is how wide lines may be: that of the terminal; 0 for no limit.
@@ -29,6 +46,38 @@ func widthOf(w io.Writer) int {
 	return 0
 }
 
+// colours are those of states, as SGR codes: red is what a person has to deal with, yellow what waits for a review, cyan what is
+// under way, green what is done.
+var colours = map[string]string{
+	state.Stalled: "31", string(release.Held): "31", string(release.Failed): "31", string(release.Rejected): "31", string(release.Reverted): "31",
+	string(release.Proposed): "33", string(release.Outdated): "33",
+	string(release.Queued): "36", string(release.Merged): "36", string(release.Progressing): "36",
+	string(release.Blocked): "2", state.Unknown: "2",
+	string(release.Released): "32", string(release.Gone): "32",
+}
+
+// sgr are the codes of colours.
+var sgr = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// columns is how wide a line is shown.
+func columns(line string) int { return utf8.RuneCountInString(sgr.ReplaceAllString(line, "")) }
+
+// writeColoured writes a line in which the first occurrence of a text that begins with a state has its colour.
+func writeColoured(w io.Writer, line, of string) {
+	word, _, _ := strings.Cut(of, " ")
+	p, is := w.(*page)
+	before, after, found := strings.Cut(line, of)
+	if colour := colours[word]; is && p.colour && colour != "" && found {
+		fmt.Fprint(p, before)
+		p.Builder.WriteString("\x1b[" + colour + "m")
+		fmt.Fprint(p, of)
+		p.Builder.WriteString("\x1b[0m")
+		fmt.Fprintln(p, after)
+		return
+	}
+	fmt.Fprintln(w, line)
+}
+
 const (
 	// gap lies between two columns.
 	gap = 2
@@ -38,7 +87,10 @@ const (
 
 // rows writes lines of cells as a table. Where it is wider than the terminal, the widest
 // column is wrapped. A line of one cell goes across all columns.
-func rows(w io.Writer, lines [][]string) {
+func rows(w io.Writer, lines [][]string) { stateRows(w, -1, lines) }
+
+// stateRows is rows with a column of states.
+func stateRows(w io.Writer, states int, lines [][]string) {
 	lines = shownCells(lines)
 	widths := columnWidths(lines)
 	total, widest := -gap, 0
@@ -56,7 +108,7 @@ func rows(w io.Writer, lines [][]string) {
 			fmt.Fprintln(w, cells[0])
 			continue
 		}
-		writeRow(w, cells, widths)
+		writeRow(w, cells, widths, states)
 	}
 }
 
@@ -93,15 +145,22 @@ func columnWidths(lines [][]string) []int {
 
 // paragraph writes a text that is wrapped where it is wider than the terminal, its
 // further lines with an indent.
-func paragraph(w io.Writer, indent, text string) {
+func paragraph(w io.Writer, indent, text string) { stateParagraph(w, indent, text, "") }
+
+// stateParagraph is paragraph of a text whose first line has a state.
+func stateParagraph(w io.Writer, indent, text, of string) {
 	if limit := widthOf(w); limit > len(indent)+minColumn {
 		text = strings.Join(wrapped(text, limit-len(indent)), "\n")
 	}
-	fmt.Fprintln(w, strings.ReplaceAll(text, "\n", "\n"+indent))
+	first, rest, more := strings.Cut(text, "\n")
+	writeColoured(w, first, of)
+	if more {
+		fmt.Fprintln(w, indent+strings.ReplaceAll(rest, "\n", "\n"+indent))
+	}
 }
 
 // writeRow writes one line of a table, on as many lines as its longest cell needs.
-func writeRow(w io.Writer, cells []string, widths []int) {
+func writeRow(w io.Writer, cells []string, widths []int, states int) {
 	parts := make([][]string, len(cells))
 	height := 1
 	for i, cell := range cells {
@@ -118,7 +177,11 @@ func writeRow(w io.Writer, cells []string, widths []int) {
 			line.WriteString(part)
 			line.WriteString(strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(part))+gap))
 		}
-		fmt.Fprintln(w, strings.TrimRight(line.String(), " "))
+		of := ""
+		if n == 0 && states >= 0 && states < len(cells) {
+			of = parts[states][0]
+		}
+		writeColoured(w, strings.TrimRight(line.String(), " "), of)
 	}
 }
 

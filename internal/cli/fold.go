@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	// minFold is how many equal clusters are shown as one: two are as short by themselves.
+	minFold = 3
+	// maxRuns is how many runs of clusters a line names.
+	maxRuns = 8
+	// anyCluster stands for the name of each cluster of a fold.
+	anyCluster = "<cluster>"
+)
+
+// ofCluster is a text about one cluster.
+type ofCluster struct{ cluster, text string }
+
+// fold is what several clusters have in common: their names, the text with anyCluster in place of the name, and which of
+// the texts that are folded it stands for.
+type fold struct {
+	on, text string
+	members  []int
+}
+
+// folded joins texts that are equal but for the name of the cluster, in the order of the first of each. all are the clusters
+// of the fleet, among which runs are found. Where whole, nothing is joined.
+func folded(all []string, texts []ofCluster, whole bool) []fold {
+	groups := map[string][]int{}
+	for i, t := range texts {
+		key := general(t)
+		groups[key] = append(groups[key], i)
+	}
+	var out []fold
+	done := map[string]bool{}
+	for i, t := range texts {
+		key := general(t)
+		members := groups[key]
+		switch {
+		case whole || len(members) < minFold:
+			out = append(out, fold{t.cluster, t.text, []int{i}})
+		case !done[key]:
+			done[key] = true
+			names := make([]string, len(members))
+			for j, m := range members {
+				names[j] = texts[m].cluster
+			}
+			out = append(out, fold{runsOf(names, all), key, members})
+		}
+	}
+	return out
+}
+
+// general is a text with anyCluster in place of its cluster's name, where that is a word of its own.
+func general(t ofCluster) string {
+	var b strings.Builder
+	rest := t.text
+	for t.cluster != "" {
+		before, after, found := strings.Cut(rest, t.cluster)
+		if !found {
+			break
+		}
+		b.WriteString(before)
+		if partOfWord(b.String(), true) || partOfWord(after, false) {
+			b.WriteString(t.cluster)
+		} else {
+			b.WriteString(anyCluster)
+		}
+		rest = after
+	}
+	return b.String() + rest
+}
+
+// partOfWord says that the end of a text, or its beginning, belongs to a name.
+func partOfWord(text string, end bool) bool {
+	if text == "" {
+		return false
+	}
+	c := text[0]
+	if end {
+		c = text[len(text)-1]
+	}
+	return c == '-' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// runsOf names clusters, those that follow each other among all as in "c01 … c20".
+func runsOf(names, all []string) string {
+	names, all = slices.Sorted(slices.Values(names)), slices.Sorted(slices.Values(all))
+	names = slices.Compact(names)
+	var runs []string
+	count := 0
+	for i := 0; i < len(names); {
+		j := i
+		at, known := slices.BinarySearch(all, names[i])
+		for known && j+1 < len(names) && at+1 < len(all) && all[at+1] == names[j+1] {
+			j, at = j+1, at+1
+		}
+		if j-i < minFold-1 {
+			j = i
+			runs = append(runs, names[i])
+		} else {
+			runs = append(runs, names[i]+" … "+names[j])
+		}
+		if len(runs) <= maxRuns {
+			count += j - i + 1
+		}
+		i = j + 1
+	}
+	if len(runs) > maxRuns {
+		return fmt.Sprintf("%s and %d more", strings.Join(runs[:maxRuns], ", "), len(names)-count)
+	}
+	return strings.Join(runs, ", ")
+}

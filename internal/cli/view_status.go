@@ -1,0 +1,352 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/state"
+)
+
+// statusView shows a state to people, whichever front end it comes from.
+type statusView struct {
+	*state.State
+	now time.Time
+	// whole shows each cluster by itself, and everything that a tier waits for.
+	whole bool
+	// none is said where there are no seeds; by default what to do about it.
+	none string
+}
+
+// age is how long ago something was, as kubectl shows it.
+func age(now, then time.Time) string { return duration.HumanDuration(max(0, now.Sub(then))) }
+
+// head says how old the state is.
+func (v *statusView) head(w io.Writer) {
+	if !v.LastPass.IsZero() {
+		paragraph(w, "  ", fmt.Sprintf("Last pass reported %s ago, at %s, by %s", age(v.now, v.LastPass), v.LastPass.Format(time.RFC3339), v.Owner))
+	}
+	if text := v.outdated(); text != "" {
+		paragraph(w, "  ", text)
+	}
+}
+
+// staleAfter is how many intervals may go by without a report before its run seems to have ended.
+const staleAfter = 3
+
+// outdated warns of a state that nobody keeps current.
+func (v *statusView) outdated() string {
+	interval, err := time.ParseDuration(v.Interval)
+	if err != nil || v.LastPass.IsZero() || v.now.Sub(v.LastPass) <= staleAfter*interval {
+		return ""
+	}
+	return fmt.Sprintf("! This is out of date: no pass was reported since %s, and one is due every %s. Start 'furrow run', or see the log of the one that runs", v.LastPass.Format(time.RFC3339), shortDuration(interval))
+}
+
+// staleText says what cannot be known any better.
+func staleText(s state.Stale) string {
+	if s.Repo == "" {
+		return fmt.Sprintf("The control plane has not been read since %s: what was read before stays in force", s.Since.Format(time.RFC3339))
+	}
+	return fmt.Sprintf("GitOps repository %s has not been read since %s: what is planted there goes on as it was then, and may be out of date", s.Repo, s.Since.Format(time.RFC3339))
+}
+
+// body has the seeds, those that need a person first, with their tiers in the order in which they are released; then what
+// waits for a person, and what comes next.
+func (v *statusView) body(w io.Writer) {
+	for _, note := range v.Notes {
+		paragraph(w, "  ", "! "+note)
+	}
+	for _, p := range v.Problems {
+		paragraph(w, "  ", "! "+p.Error())
+	}
+	for _, s := range v.Stale {
+		paragraph(w, "  ", "! "+staleText(s))
+	}
+	if len(v.Seeds) == 0 {
+		fmt.Fprintln(w, cmp.Or(v.none, "There are no seeds. Commit one under seeds/ of the control-plane repository."))
+	}
+	var lists [4][]string
+	for _, s := range slices.SortedStableFunc(slices.Values(v.Seeds), func(a, b state.Seed) int {
+		return cmp.Compare(state.Urgency(a.State), state.Urgency(b.State))
+	}) {
+		v.seed(w, &s)
+		for i, lines := range [][]string{v.forReview(&s), v.toDecide(&s), v.next(&s), v.amended(&s)} {
+			lists[i] = append(lists[i], lines...)
+		}
+	}
+	section(w, "Waiting for you: "+plural(v.proposals(), "proposal"), lists[0])
+	for _, s := range v.Seeds {
+		if many := s.ManyProposals(); many != nil {
+			paragraph(w, "  ", fmt.Sprintf("Seed %s: %s", v.name(&s), many.Error()))
+		}
+	}
+	section(w, "Waiting for your decision:", lists[1])
+	section(w, "Next:", lists[2])
+	section(w, "Amended before merging:", lists[3])
+}
+
+// proposals counts those that wait for a person.
+func (v *statusView) proposals() int {
+	n := 0
+	for i := range v.Seeds {
+		n += len(state.ForReview(v.Seeds[i].Tiers))
+	}
+	return n
+}
+
+// section writes a heading and lines, where there are any.
+func section(w io.Writer, heading string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\n"+heading)
+	for _, line := range lines {
+		paragraph(w, "    ", "  "+line)
+	}
+}
+
+// name names a seed among those that are shown.
+func (v *statusView) name(s *state.Seed) string {
+	if slices.ContainsFunc(v.Seeds, func(o state.Seed) bool { return o.Namespace != s.Namespace }) {
+		return s.Namespace + "/" + s.Name
+	}
+	return s.Name
+}
+
+// all are the clusters of the fleet, as far as they are known.
+func (v *statusView) all() []string {
+	names := map[string]bool{}
+	for _, c := range v.Clusters {
+		names[c.Name] = true
+	}
+	for i := range v.Seeds {
+		for j := range v.Seeds[i].Tiers {
+			names[v.Seeds[i].Tiers[j].Cluster] = true
+		}
+	}
+	return slices.Collect(maps.Keys(names))
+}
+
+// seed shows one seed and its tiers, equal clusters as one.
+func (v *statusView) seed(w io.Writer, s *state.Seed) {
+	stateParagraph(w, "  ", fmt.Sprintf("Seed %s: %s", v.name(s), seedLine(s, progress(s))), s.State)
+	for _, note := range s.Notes {
+		paragraph(w, "    ", "  ! "+note)
+	}
+	if s.Revision != "" && len(v.Seeds) == 1 && len(s.Tiers) > 0 {
+		paragraph(w, "    ", "  "+planLine(s))
+	}
+	tiers := inOrder(s.Tiers)
+	texts := make([]ofCluster, len(tiers))
+	for i, t := range tiers {
+		texts[i] = ofCluster{t.Cluster, strings.Join([]string{fmt.Sprintf("tier %02d", t.Ordinal), shownState(t), t.Message}, "\x00")}
+	}
+	var lines [][]string
+	for _, f := range folded(v.all(), texts, v.whole) {
+		cells := strings.Split(f.text, "\x00")
+		lines = append(lines, []string{"  " + f.on + " " + cells[0], cells[1], v.ages(tiers, f.members), cells[2]})
+		if t := tiers[f.members[0]]; v.whole && len(t.Waits) > 1 {
+			for _, wait := range t.Waits[1:] { // the message has the first
+				lines = append(lines, []string{"", "", "", fmt.Sprintf("waits for %s (%s): %s", wait.Tier, wait.State, wait.Why)})
+			}
+		}
+	}
+	stateRows(w, 1, lines)
+	if s.Omitted > 0 {
+		fmt.Fprintf(w, "  %s more, which the Plantings do not show\n", plural(s.Omitted, "tier"))
+	}
+}
+
+// ages is how long tiers have been in their state: of several, the youngest and the oldest.
+func (v *statusView) ages(tiers []state.Tier, members []int) string {
+	first, last := time.Time{}, time.Time{}
+	for _, i := range members {
+		since := tiers[i].Since
+		if since.IsZero() {
+			return ""
+		}
+		if first.IsZero() || since.Before(first) {
+			first = since
+		}
+		if since.After(last) {
+			last = since
+		}
+	}
+	young, old := age(v.now, last), age(v.now, first)
+	if young == old {
+		return old
+	}
+	return young + "–" + old
+}
+
+// progress says how many tiers are where they should be, unless all are.
+func progress(s *state.Seed) string {
+	done, total := 0, len(s.Tiers)+s.Omitted
+	for i := range s.Tiers {
+		if s.Tiers[i].IsSettled() {
+			done++
+		}
+	}
+	if done == total {
+		return ""
+	}
+	return fmt.Sprintf(", %d of %s done", done, plural(total, "tier"))
+}
+
+// seedLine says how a seed is.
+func seedLine(s *state.Seed, progress string) string {
+	line := s.State + progress
+	if s.Removal {
+		line += ", being removed"
+	}
+	if s.Suspended {
+		line += ", suspended"
+	}
+	if s.Message != "" {
+		line += ": " + strings.TrimPrefix(s.Message, fmt.Sprintf("seed %q: ", s.Name))
+	}
+	return line
+}
+
+// planLine says what the plan in force was made of, and how large it is.
+func planLine(s *state.Seed) string {
+	objects, clusters := 0, map[string]bool{}
+	for _, t := range s.Tiers {
+		objects += t.Objects
+		clusters[t.Cluster] = true
+	}
+	line := fmt.Sprintf("%s: %s in %s on %s", s.Revision, plural(objects, "object"), plural(len(s.Tiers)+s.Omitted, "tier"), plural(len(clusters), "cluster"))
+	if n := len(s.Warnings) + s.OmittedWarnings; n > 0 {
+		line += ", with " + plural(n, "warning")
+	}
+	return line
+}
+
+// lines are what is said about some tiers of a seed, equal clusters folded.
+func (v *statusView) lines(tiers []state.Tier, say func(t state.Tier) (text string, ok bool), show func(f fold, t state.Tier) string) []string {
+	var texts []ofCluster
+	var of []state.Tier
+	for _, t := range tiers {
+		if text, ok := say(t); ok {
+			texts, of = append(texts, ofCluster{t.Cluster, text}), append(of, t)
+		}
+	}
+	var out []string
+	for _, f := range folded(v.all(), texts, v.whole) {
+		out = append(out, show(f, of[f.members[0]]))
+	}
+	return out
+}
+
+// forReview are the proposals that wait for a person. Those that are equal on many clusters are one line, without their URLs.
+func (v *statusView) forReview(s *state.Seed) []string {
+	return v.lines(state.ForReview(inOrder(s.Tiers)), func(t state.Tier) (string, bool) { return t.Proposal.Title, true }, func(f fold, t state.Tier) string {
+		if n := len(f.members); n > 1 {
+			return fmt.Sprintf("%s, for %s: %s, which -o wide lists", f.text, f.on, plural(n, "proposal"))
+		}
+		return proposalLine(s.Name, t)
+	})
+}
+
+// toDecide are the tiers about which a person decides beside a review.
+func (v *statusView) toDecide(s *state.Seed) []string {
+	say := func(t state.Tier) (string, bool) {
+		return fmt.Sprintf("tier %02d is %s", t.Ordinal, t.State), slices.Contains(decisive, t.State)
+	}
+	return v.lines(inOrder(s.Tiers), say, func(f fold, _ state.Tier) string { return v.name(s) + " " + f.on + " " + f.text })
+}
+
+// decisive are the states that end only when a person does something.
+var decisive = []release.State{release.Held, release.Rejected, release.Reverted}
+
+// next are the tiers that are held up by nothing but what is under way.
+func (v *statusView) next(s *state.Seed) []string {
+	say := func(t state.Tier) (string, bool) {
+		moves := !slices.ContainsFunc(t.Waits, func(w state.Edge) bool { return !slices.Contains(moving, w.State) })
+		return fmt.Sprintf("tier %02d, after %s", t.Ordinal, waitNames(t)), t.State == release.Blocked && moves
+	}
+	return v.lines(inOrder(s.Tiers), say, func(f fold, _ state.Tier) string { return v.name(s) + " " + f.on + " " + f.text })
+}
+
+// moving are the states that end by themselves, or by a review.
+var moving = []release.State{release.Proposed, release.Outdated, release.Merged, release.Progressing}
+
+func waitNames(t state.Tier) string {
+	names := make([]string, len(t.Waits))
+	for i, w := range t.Waits {
+		names[i] = fmt.Sprintf("%s (%s)", w.Tier, w.State)
+	}
+	return strings.Join(names, " and ")
+}
+
+// amended says how to see what people changed before merging.
+func (v *statusView) amended(s *state.Seed) []string {
+	say := func(t state.Tier) (string, bool) {
+		return fmt.Sprintf("tier %02d: %s", t.Ordinal, t.Amended), t.Amended != ""
+	}
+	return v.lines(inOrder(s.Tiers), say, func(f fold, _ state.Tier) string { return v.name(s) + " " + f.on + " " + f.text })
+}
+
+// stateLabel is the state, with a note where people have amended what was merged.
+func stateLabel(t state.Tier) string {
+	if t.Amended != "" {
+		return string(t.State) + " (Amended)"
+	}
+	return string(t.State)
+}
+
+// shownState is stateLabel for tables, with a note where what is open must not be merged
+// and the message does not say so.
+func shownState(t state.Tier) string {
+	if t.Shut() && t.State != release.Proposed {
+		return stateLabel(t) + " (do not merge)"
+	}
+	return stateLabel(t)
+}
+
+func inOrder(tiers []state.Tier) []state.Tier {
+	return slices.SortedStableFunc(slices.Values(tiers), state.Tier.Compare)
+}
+
+// proposalOf is what 'furrow pr' calls the proposal of a tier.
+func proposalOf(seed string, t state.Tier) string {
+	if _, group, several := strings.Cut(t.Proposal.Branch, "/group/"+seed+"/"); several {
+		return seed + "/" + group
+	}
+	return fmt.Sprintf("%s/%s/%02d", seed, t.Cluster, t.Ordinal)
+}
+
+func proposalLine(seed string, t state.Tier) string {
+	return fmt.Sprintf("%s: %s", t.Proposal.Title, cmp.Or(t.Proposal.URL, "furrow pr merge "+proposalOf(seed, t)))
+}
+
+// seedStates counts the seeds by their state, and names some of those that are not Released:
+// of a long status only the end is seen.
+func seedStates(seeds []state.Seed) string {
+	const most = 5
+	names := map[string][]string{}
+	for _, s := range seeds {
+		names[s.State] = append(names[s.State], s.Name)
+	}
+	var parts []string
+	for _, of := range slices.Sorted(maps.Keys(names)) {
+		part := fmt.Sprintf("%d %s", len(names[of]), of)
+		if of != string(release.Released) {
+			part += " (" + strings.Join(names[of][:min(most, len(names[of]))], ", ")
+			if len(names[of]) > most {
+				part += ", …"
+			}
+			part += ")"
+		}
+		parts = append(parts, part)
+	}
+	return cmp.Or(strings.Join(parts, ", "), "none")
+}

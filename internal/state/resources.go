@@ -1,0 +1,130 @@
+package state
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/core/truncate"
+)
+
+// MaxText bounds a text in the status of a resource, as the API has it.
+const MaxText = 512
+
+// Cut makes a text fit for a resource: its commands are kubectl's, it is bounded at a whole character, and
+// nothing in it but line breaks acts on a terminal.
+func Cut(text string) string {
+	return truncate.Text(manifest.PrintableLines(strings.ReplaceAll(text, "'furrow ", "'kubectl furrow ")), MaxText)
+}
+
+// Count is a number as resources have it.
+func Count(n int) int32 { return int32(min(n, 1<<30)) } //nolint:gosec // G115: bounded
+
+// shown are the first texts of a list, and how many there are beside them.
+func shown(texts []string, most int) (first []string, omitted int32) {
+	for _, text := range texts[:min(most, len(texts))] {
+		first = append(first, Cut(text))
+	}
+	return first, Count(len(texts) - len(first))
+}
+
+// ToUnconfirmed writes into the status of a Seed what is removed once a person confirms it.
+func (s *Seed) ToUnconfirmed(status *v1alpha1.SeedStatus) {
+	status.Unconfirmed, status.OmittedUnconfirmed = shown(s.Unconfirmed, v1alpha1.MaxUnconfirmed)
+}
+
+// ToPlanting writes the tiers of one cluster into the status of its Planting: those with the lowest numbers, if
+// there are very many.
+func ToPlanting(tiers []Tier, status *v1alpha1.PlantingStatus) {
+	tiers = slices.SortedFunc(slices.Values(tiers), func(a, b Tier) int { return a.Ordinal - b.Ordinal })
+	status.Tiers, status.OmittedTiers = nil, Count(max(0, len(tiers)-v1alpha1.MaxTiers))
+	for i := range tiers[:min(len(tiers), v1alpha1.MaxTiers)] {
+		status.Tiers = append(status.Tiers, toTier(&tiers[i]))
+	}
+}
+
+func toTier(t *Tier) v1alpha1.PlantingTier {
+	out := v1alpha1.PlantingTier{
+		Ordinal: Count(t.Ordinal), Level: Count(t.Level), State: string(t.State), Since: metav1.NewTime(t.Since), Reason: t.Reason, Message: Cut(t.Message),
+		Wants: t.Wants, Objects: Count(t.Objects), Amended: Cut(t.Amended), Retry: t.Retry,
+	}
+	for _, w := range t.Waits[:min(len(t.Waits), v1alpha1.MaxWaits)] {
+		out.Waits = append(out.Waits, v1alpha1.TierWait{Tier: w.Tier, State: string(w.State), Reason: w.Reason, Why: Cut(w.Why)})
+	}
+	out.OmittedWaits = Count(len(t.Waits) - len(out.Waits))
+	out.Foreign, out.OmittedForeign = shown(t.Foreign, v1alpha1.MaxForeign)
+	if p := t.Proposal; p != nil {
+		out.Proposal = &v1alpha1.ProposalLink{Repo: p.Repo, Branch: p.Branch, Title: Cut(p.Title), URL: p.URL, Gate: Cut(p.Gate)}
+	}
+	return out
+}
+
+// FromPlanting is what the status of a Planting has of tiers.
+func FromPlanting(p *v1alpha1.Planting) []Tier {
+	tiers := make([]Tier, len(p.Status.Tiers))
+	for i := range p.Status.Tiers {
+		tiers[i] = fromTier(p.Spec.Cluster, &p.Status.Tiers[i])
+	}
+	return tiers
+}
+
+func fromTier(cluster string, t *v1alpha1.PlantingTier) Tier {
+	out := Tier{
+		Cluster: cluster, Ordinal: int(t.Ordinal), Level: int(t.Level), State: release.State(t.State), Since: t.Since.UTC(), Reason: t.Reason,
+		Message: t.Message, Wants: t.Wants, Objects: int(t.Objects), Amended: t.Amended, Retry: t.Retry, Foreign: t.Foreign, OmittedForeign: int(t.OmittedForeign),
+	}
+	for _, w := range t.Waits {
+		out.Waits = append(out.Waits, Edge{Tier: w.Tier, State: release.State(w.State), Reason: w.Reason, Why: w.Why})
+	}
+	if p := t.Proposal; p != nil {
+		out.Proposal = &Proposal{Repo: p.Repo, Branch: p.Branch, Title: p.Title, URL: p.URL, Gate: p.Gate}
+	}
+	return out
+}
+
+// FromResources is what resources say of seeds; of a Seed alone where its Plantings are not given. What does not
+// fit into them is missing, which is noted.
+func FromResources(seeds []v1alpha1.Seed, plantings []v1alpha1.Planting) *State {
+	type key struct{ namespace, seed string }
+	of := map[key][]*v1alpha1.Planting{}
+	for i := range plantings {
+		p := &plantings[i]
+		of[key{p.Namespace, p.Spec.Seed}] = append(of[key{p.Namespace, p.Spec.Seed}], p)
+	}
+	out := New("", "", "")
+	for i := range seeds {
+		s := &seeds[i]
+		one := fromSeed(s)
+		for _, p := range of[key{s.Namespace, s.Name}] {
+			one.Tiers = append(one.Tiers, FromPlanting(p)...)
+			one.Omitted += int(p.Status.OmittedTiers)
+		}
+		slices.SortFunc(one.Tiers, Tier.Compare)
+		out.Seeds = append(out.Seeds, one)
+	}
+	slices.SortFunc(out.Seeds, func(a, b Seed) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return &out
+}
+
+func fromSeed(s *v1alpha1.Seed) Seed {
+	out := Seed{
+		Namespace: s.Namespace, Name: s.Name, State: cmp.Or(s.Status.State, Unknown), Suspended: s.Spec.Suspend,
+		Removal:     s.Status.Plan != nil && s.Status.Plan.Removal || !s.DeletionTimestamp.IsZero(),
+		Unconfirmed: s.Status.Unconfirmed, OmittedWarnings: int(s.Status.Warnings),
+	}
+	if p := s.Status.Plan; p != nil {
+		out.Revision = cmp.Or(p.Revision, s.Status.Revision)
+	}
+	if c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady); c != nil && (out.State == Stalled || c.Status == metav1.ConditionUnknown) {
+		out.Reason, out.Message = v1alpha1.Reason(c.Reason), c.Message
+	}
+	return out
+}
