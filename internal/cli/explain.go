@@ -19,7 +19,7 @@ import (
 
 func newExplain() *cobra.Command {
 	var session sessionFlags
-	var output outputFlag
+	output := outputFlag{hasWide: true}
 	var seed string
 	cmd := &cobra.Command{
 		Use:   "explain OBJECT",
@@ -48,7 +48,7 @@ Deployment/app/web or web. The core group is written "core".`,
 			if err != nil {
 				return err
 			}
-			return output.write(cmd.OutOrStdout(), explanation, func(w io.Writer) { explanationTable(w, explanation) })
+			return output.write(cmd.OutOrStdout(), explanation, func(w io.Writer) { explanationTable(w, explanation, output.wide()) })
 		},
 	}
 	session.add(cmd)
@@ -237,16 +237,22 @@ func tiersOf(p *plan.Plan, id string, states *state.Seed) (tiers []objectTier, f
 	return tiers, from
 }
 
-func explanationTable(w io.Writer, e *explanation) {
+// explanationTable shows an explanation, equal clusters as one unless whole.
+func explanationTable(w io.Writer, e *explanation, whole bool) {
 	fmt.Fprintf(w, "%s\n  of seed %s", e.Object, e.Seed)
 	if e.From != "" {
 		fmt.Fprintf(w, ", from %s", e.From)
 	}
-	fmt.Fprintf(w, "\n\nWhere\n  on %s\n  because %s (rule %s)\n", strings.Join(e.Clusters, ", "), e.Why, e.Rule)
+	all := clustersOf(e.Plan)
+	on := strings.Join(e.Clusters, ", ")
+	if !whole {
+		on = runsOf(e.Clusters, all)
+	}
+	fmt.Fprintf(w, "\n\nWhere\n  on %s\n  because %s (rule %s)\n", on, e.Why, e.Rule)
 	if len(e.Contents) > 0 {
 		fmt.Fprintln(w, "\nDiffers by cluster")
 		for _, c := range e.Contents {
-			fmt.Fprintf(w, "  on %s, from %s\n", contentOn(plan.ContentOn{Clusters: c.Clusters, Variants: c.Variants}), c.From)
+			fmt.Fprintf(w, "  on %s, from %s\n", contentOn(plan.ContentOn{Clusters: c.Clusters, Variants: c.Variants}, all), c.From)
 		}
 	}
 	fmt.Fprintln(w, "\nWaits for")
@@ -266,14 +272,18 @@ func explanationTable(w io.Writer, e *explanation) {
 		}
 	}
 	fmt.Fprintln(w, "\nNow")
-	for _, t := range e.Tiers {
-		fmt.Fprintf(w, "  %s tier %02d: %s", t.Cluster, t.Ordinal, t.State)
+	texts := make([]ofCluster, len(e.Tiers))
+	for i, t := range e.Tiers {
+		text := fmt.Sprintf("tier %02d: %s", t.Ordinal, t.State)
 		if t.Message != "" {
-			fmt.Fprintf(w, ": %s", t.Message)
+			text += ": " + t.Message
 		}
-		fmt.Fprintln(w)
 		for _, wait := range t.Waits {
-			fmt.Fprintf(w, "    waits for %s, which is %s: %s\n", wait.Tier, wait.State, wait.Why)
+			text += fmt.Sprintf("\n    waits for %s, which is %s: %s", wait.Tier, wait.State, wait.Why)
 		}
+		texts[i] = ofCluster{t.Cluster, text}
+	}
+	for _, f := range folded(all, texts, whole) {
+		fmt.Fprintf(w, "  %s %s\n", f.on, f.text)
 	}
 }

@@ -36,7 +36,7 @@ func TestEveryFlagIsCheckedWhereItIsParsed(t *testing.T) {
 		{"status", "cache", []string{file}, noFile},
 		{"status", "branch", []string{"", "a b", "a..b", "-b"}, "branch name"},
 		{"status", "path", []string{"/abs", "../up", "a/../.."}, "must be a path from the repository's root"},
-		{"status", "output", []string{"", "xml", "wide"}, "must be table, yaml or json"},
+		{"status", "output", []string{"", "xml"}, "must be table, wide, yaml or json"},
 		{"plan", "namespace", []string{"A", "a.b", "a_b"}, label},
 		{"plan", "seed", []string{"My App"}, label},
 		{"plan", "out", []string{file}, noFile},

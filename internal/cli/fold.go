@@ -9,6 +9,8 @@ import (
 const (
 	// minFold is how many equal clusters are shown as one: two are as short by themselves.
 	minFold = 3
+	// minRun is how many clusters that follow each other are named by the first and the last.
+	minRun = 5
 	// maxRuns is how many runs of clusters a line names.
 	maxRuns = 8
 	// anyCluster stands for the name of each cluster of a fold.
@@ -97,7 +99,7 @@ func runsOf(names, all []string) string {
 		for known && j+1 < len(names) && at+1 < len(all) && all[at+1] == names[j+1] {
 			j, at = j+1, at+1
 		}
-		if j-i < minFold-1 {
+		if j-i < minRun-1 {
 			j = i
 			runs = append(runs, names[i])
 		} else {

@@ -49,7 +49,7 @@ func TestWhatMustNotBeMergedIsMarkedAndRefused(t *testing.T) {
 	p.pass()
 
 	const gate = "waits for east tier 00 (Reverted): "
-	status := p.must("status")
+	status := p.states()
 	mustContain(t, status, "east tier 02  Proposed  do not merge yet: "+gate, "Waiting for you: 1 proposal\n", "furrow pr merge web/west/02")
 	mustNotContain(t, status, "furrow pr merge web/east/02")
 	mustContain(t, p.must("pr", "list"), "web/east/02  Blocked  Update web on east, tier 02\n", "web/west/02  Open     Update web on west, tier 02\n")
@@ -73,7 +73,7 @@ func TestRetryOverForeignContentListsTheFilesOfPeople(t *testing.T) {
 	p.commitTo("main", map[string]string{"planted/east/web/tier-00/mine.yaml": "kind: ConfigMap\n", "planted/east/web/tier-00/namespace.web.yaml": "kind: Namespace\n"})
 	p.pass()
 	const held = "planted/east/web/tier-00 on branch main of fleet holds what Furrow did not put there: planted/east/web/tier-00/mine.yaml, planted/east/web/tier-00/namespace.web.yaml. "
-	status := p.must("status")
+	status := p.states()
 	mustContain(t, status, "east tier 00  Held (do not merge)  "+held, "Waiting for you: 1 proposal\n")
 	mustNotContain(t, status, "furrow pr merge web/east/00")
 	p.refused("so it cannot be merged as it is. As of the last pass: "+held, "pr", "merge", "web/east/00", "--force")
@@ -88,7 +88,7 @@ func TestRetryOverForeignContentListsTheFilesOfPeople(t *testing.T) {
 	p.markIs("retry", false)
 	mustContain(t, p.must("retry", "web", "--yes"), files+"Asked: the next pass proposes again, of seed web: east tier 00 (Held). ")
 	p.pass()
-	mustContain(t, p.must("status"), "east tier 00  Proposed  waits to be merged\n", "Waiting for you: 2 proposals\n")
+	mustContain(t, p.states(), "east tier 00  Proposed  waits to be merged\n", "Waiting for you: 2 proposals\n")
 	mustContain(t, p.must("pr", "show", "web/east/00"), "Plant web on east, tier 00\n", "- `planted/east/web/tier-00/mine.yaml` is **deleted** when this is merged\n",
 		"- `planted/east/web/tier-00/namespace.web.yaml` is **replaced** when this is merged\n")
 	p.plant("Seed web: Released\n")
@@ -222,7 +222,7 @@ func TestAnEditedProposalOnPlainGitIsNotMergedUnaware(t *testing.T) {
 	refused()
 	p.pass()
 	refused()
-	mustContain(t, p.must("status"), "east tier 00  Proposed  is not to be merged as it is: "+why)
+	mustContain(t, p.states(), "east tier 00  Proposed  is not to be merged as it is: "+why)
 	mustContain(t, p.must("pr", "list"), "web/east/00  Edited")
 	mustContain(t, p.must("pr", "show", "web/east/00"), why)
 	p.must("pr", "merge", "web/east/00", "--force")

@@ -34,7 +34,7 @@ func TestAProposalOfSeveralTiersIsFoundByItsNameAndByEachTier(t *testing.T) {
 	}
 	mustContain(t, p.must("pr", "reject", "web/west/00", "--reason", "not yet"), "Rejected furrow/main/group/web/level-00.")
 	p.pass()
-	mustContain(t, p.must("status"), "east tier 00  Rejected  a person rejected it: not yet.", "west tier 00  Rejected  a person rejected it: not yet.")
+	mustContain(t, p.states(), "east tier 00  Rejected  a person rejected it: not yet.", "west tier 00  Rejected  a person rejected it: not yet.")
 	mustContain(t, p.must("retry", "web"), "east tier 00", "west tier 00")
 	p.pass()
 	mustContain(t, p.must("pr", "merge", "web/east/00"), "Merged furrow/main/group/web/level-00 into main of fleet.")

@@ -24,7 +24,7 @@ type kubeExplain struct {
 }
 
 func newKubeExplain(f *kubeFlags) *cobra.Command {
-	e := &kubeExplain{}
+	e := &kubeExplain{output: outputFlag{hasWide: true}}
 	cmd := &cobra.Command{
 		Use:   "explain OBJECT",
 		Short: "Explain where an object goes and why, and what it waits for",
@@ -44,7 +44,7 @@ as you may read them; --credentials names a directory with your own.`,
 			if err != nil {
 				return err
 			}
-			return e.output.write(cmd.OutOrStdout(), explanation, func(w io.Writer) { explanationTable(w, explanation) })
+			return e.output.write(cmd.OutOrStdout(), explanation, func(w io.Writer) { explanationTable(w, explanation, e.output.wide()) })
 		}),
 	}
 	e.add(cmd)

@@ -85,7 +85,7 @@ func TestAPlanIsComparedWithThatOfABranch(t *testing.T) {
 	p.git("control-plane", "checkout", "--quiet", "main")
 	r := p.kubectl(a, exitOK, "plan web --ref more")
 	mustShow(t, "plan-ref", result{stdout: commits.ReplaceAllString(r.all(), "b6d52eb1da0409e6b911255524cd0db1bf71ebc3")})
-	var view previewView
+	var view planDiff
 	if err := json.Unmarshal([]byte(p.kubectl(a, exitOK, "plan web --ref more -o json").stdout), &view); err != nil || len(view.Changes) != 8 || view.InForce == nil {
 		t.Errorf("%v: %+v", err, view)
 	}

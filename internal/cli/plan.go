@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/controlplane"
@@ -31,10 +30,12 @@ type planCommand struct {
 	output  outputFlag
 	input   inputFlags
 	out     string
+	// diff shows what changes about the plans in force.
+	diff bool
 }
 
 func newPlan() *cobra.Command {
-	c := &planCommand{}
+	c := &planCommand{output: outputFlag{hasWide: true}}
 	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "Show what goes where, in which tier, and why; changes nothing",
@@ -45,9 +46,15 @@ The clusters are those of --control-plane, or, without one, two imagined cluster
 "management" and "workload". Without -f it plans the seeds of the control plane: all, or the
 one of --seed.
 
+With --diff it shows what that changes about the plans in force: which tiers are new, which change
+and which leave, with their objects. A directory is compared as it is on disk, committed or not.
+
+Clusters that are equal are shown as one; -o wide shows each.
+
 It exits with 3 when a seed cannot be planned.`,
 		Example: `  helm template my-app ./chart | furrow plan -n my-app -f -
   furrow plan -f seeds/edge-5g.yaml --control-plane . -o yaml
+  furrow plan --control-plane . --diff
   furrow plan --control-plane https://git.example.com/platform/control-plane --seed edge-5g --out /tmp/plan`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
@@ -59,10 +66,15 @@ It exits with 3 when a seed cannot be planned.`,
 	mustComplete(cmd, "seed", c.session.completeSeeds)
 	cmd.Flags().Var(textFlag(&c.out, "", possibleDirectory), "out", "directory to write the plan's tree to, with plan.yaml; must be empty or absent (without -f or --seed: one directory in it for each seed)")
 	directories(cmd, "out")
+	c.session.addOwner(cmd)
+	cmd.Flags().BoolVar(&c.diff, "diff", false, "show what changes about the plans in force")
 	return cmd
 }
 
 func (c *planCommand) run(cmd *cobra.Command) error {
+	if c.diff {
+		return c.compare(cmd)
+	}
 	cat, revision, err := c.catalog(cmd.Context(), cmd.InOrStdin())
 	if err != nil {
 		return err
@@ -93,6 +105,34 @@ func (c *planCommand) run(cmd *cobra.Command) error {
 		return errProblems
 	}
 	return nil
+}
+
+// compare shows what changes about the plans in force.
+func (c *planCommand) compare(cmd *cobra.Command) error {
+	if c.input.given() || c.out != "" {
+		return usageError{errors.New("--diff compares a control plane: leave out -f and --out")}
+	}
+	options, err := c.session.named()
+	if err != nil {
+		return err
+	}
+	tree, err := c.tree(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if tree.dir != "" {
+		options.Tree = tree.FS
+	}
+	s, err := controlplane.Open(options)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	previews, problems, err := s.Engine().Previews(cmd.Context(), c.input.seed)
+	if err != nil {
+		return err
+	}
+	return showDiffs(cmd.OutOrStdout(), cmd.ErrOrStderr(), &c.output, previews, problems, false)
 }
 
 // notPlanned are the files that are not read and that no plan names: those outside of
@@ -196,7 +236,7 @@ func (c *planCommand) show(cmd *cobra.Command, outcomes map[string]*plan.Outcome
 	views := make([]any, len(plans))
 	for i, p := range plans {
 		var err error
-		if views[i], err = planView(p); err != nil {
+		if views[i], err = planDocument(p); err != nil {
 			return err
 		}
 	}
@@ -207,7 +247,7 @@ func (c *planCommand) show(cmd *cobra.Command, outcomes map[string]*plan.Outcome
 	if len(plans) > 0 {
 		if err := c.output.write(cmd.OutOrStdout(), value, func(w io.Writer) {
 			for _, p := range plans {
-				planTable(w, p)
+				planTable(w, p, c.output.wide())
 			}
 		}); err != nil {
 			return err
@@ -237,16 +277,6 @@ func messages(err error) []string {
 		out[i] = p.Error()
 	}
 	return out
-}
-
-// planView is the plan as plan.yaml has it, for other formats.
-func planView(p *plan.Plan) (any, error) {
-	data, err := p.Document()
-	if err != nil {
-		return nil, err
-	}
-	var view any
-	return view, yaml.Unmarshal(data, &view)
 }
 
 // write puts the plan's tree into --out; with several seeds each in a directory of its name.
@@ -280,78 +310,4 @@ func (c *planCommand) write(o *plan.Outcome) error {
 		}
 	}
 	return nil
-}
-
-// planTable shows a plan in the order in which it is released.
-func planTable(w io.Writer, p *plan.Plan) {
-	clusters := map[string]bool{}
-	objects := 0
-	placements := map[manifest.ID][]plan.Placement{}
-	for _, t := range p.Tiers {
-		clusters[t.Cluster] = true
-		objects += len(p.Objects(&t))
-	}
-	for _, pl := range p.Placements {
-		placements[pl.Object] = append(placements[pl.Object], pl)
-	}
-	fmt.Fprintf(w, "Seed %s: %s in %s on %s\n", p.Seed, plural(objects, "object"), plural(len(p.Tiers), "tier"), plural(len(clusters), "cluster"))
-	for _, t := range p.InOrder() {
-		fmt.Fprintf(w, "\n%s", t)
-		if len(t.Prerequisites) == 0 {
-			fmt.Fprintln(w, " (waits for nothing)")
-		} else {
-			fmt.Fprintln(w)
-		}
-		for _, pre := range t.Prerequisites {
-			fmt.Fprintf(w, "  after %s: %s\n", pre, pre.Why)
-		}
-		var lines [][]string
-		for _, o := range p.Objects(t) {
-			lines = append(lines, []string{"  - " + o.ID.String(), whyOn(placements[o.ID], t.Cluster)})
-		}
-		rows(w, lines)
-	}
-	if differ := p.Differ(); len(differ) > 0 {
-		fmt.Fprintln(w, "\nDiffers by cluster")
-		for _, d := range differ {
-			var on []string
-			for _, c := range d.Contents {
-				on = append(on, contentOn(c))
-			}
-			fmt.Fprintf(w, "  - %s: %s\n", d.Object, strings.Join(on, "; "))
-		}
-	}
-	if len(p.Warnings) > 0 {
-		fmt.Fprintln(w, "\nWarnings")
-		for _, warning := range p.Warnings {
-			fmt.Fprintf(w, "  - %s\n", warning)
-		}
-	}
-	fmt.Fprintln(w)
-}
-
-// whyOn says why an object goes to a cluster; placements are all of the object.
-func whyOn(placements []plan.Placement, cluster string) string {
-	for _, p := range placements {
-		if _, on := slices.BinarySearch(p.Clusters, cluster); on || len(placements) == 1 {
-			return p.Why
-		}
-	}
-	return ""
-}
-
-// maxClusters is how many clusters of one content are named.
-const maxClusters = 8
-
-// contentOn names the clusters that have a content, and their variants: "p1, p2 (overlays/prod)".
-func contentOn(c plan.ContentOn) string {
-	clusters := c.Clusters
-	if more := len(clusters) - maxClusters; more > 0 {
-		clusters = append(slices.Clone(clusters[:maxClusters]), fmt.Sprintf("%d more", more))
-	}
-	text := strings.Join(clusters, ", ")
-	if len(c.Variants) > 0 {
-		text += " (" + strings.Join(c.Variants, ", ") + ")"
-	}
-	return text
 }

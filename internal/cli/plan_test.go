@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -83,4 +84,29 @@ func readPlan(t *testing.T, dir string) *plan.Plan {
 		t.Fatal(err)
 	}
 	return p
+}
+
+func TestADiffComparesWhatIsOnDiskWithThePlansInForce(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed, "seeds/old.yaml": strings.ReplaceAll(webSeed, "web", "old")})
+	mustContain(t, p.must("plan", "--diff", "--seed", "web"), "Seed web: with the files on disk, 6 tiers new\n", "\n+ east tier 00\n    + core/Namespace/web\n")
+	p.pass()
+	mustContain(t, p.must("plan", "--diff"), "Seed old: with the files on disk nothing changes.\n", "Seed web: with the files on disk nothing changes.\n")
+
+	p.write("control-plane", map[string]string{"seeds/web.yaml": moreSeed, "seeds/new.yaml": strings.ReplaceAll(webSeed, "web", "new")})
+	if err := os.Remove(p.at("control-plane/seeds/old.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	mustShow(t, "../diff", p.furrow("plan", "--diff"))
+	mustContain(t, p.must("plan", "--diff", "--seed", "web", "-o", "yaml"), "changed:\n  - core/ConfigMap/web/settings\n")
+
+	p.write("control-plane", map[string]string{"seeds/web.yaml": circleSeed})
+	r := p.furrow("plan", "--diff", "--seed", "web")
+	if r.code != exitProblems {
+		t.Errorf("a seed that cannot be planned ends with %d", r.code)
+	}
+	mustContain(t, r.stderr, "error: ", "the objects wait for each other in a circle")
+	if r := p.furrow("plan", "--diff", "-f", p.at("control-plane/seeds/new.yaml")); r.code != exitUsage {
+		t.Errorf("with -f it ends with %d", r.code)
+	}
 }

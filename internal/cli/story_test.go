@@ -105,8 +105,8 @@ func TestAReviewerListsShowsMergesAndRejects(t *testing.T) {
 	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
 	p.pass()
 	p.pass() // sees what the first one proposed
-	mustContain(t, p.must("status"),
-		"Seed web: Proposed\n", "east tier 00  Proposed  waits to be merged\n", "Waiting for you: 2 proposals",
+	mustContain(t, p.states(),
+		"Seed web: Proposed, 0 of 6 tiers done\n", "east tier 00  Proposed  waits to be merged\n", "Waiting for you: 2 proposals",
 		"Plant web on east, tier 00: furrow pr merge web/east/00", "Next:\n  web east tier 01, after east tier 00 (Proposed)")
 	mustContain(t, p.must("pr", "list"), "REPO   PROPOSAL     STATE  TITLE\n", "fleet  web/east/00  Open   Plant web on east, tier 00\n", "web/west/00")
 	mustContain(t, p.must("pr", "show", "web/east/00"),
@@ -126,7 +126,7 @@ func TestAReviewerListsShowsMergesAndRejects(t *testing.T) {
 	mustContain(t, p.must("pr", "merge", "--all"), "No proposal is open.")
 
 	p.pass()
-	status := p.must("status")
+	status := p.states()
 	mustContain(t, status, "east tier 00  Released  healthy", "west tier 00  Rejected", "not before Monday", "east tier 01  Proposed")
 	mustNotContain(t, status, "after west tier 00 (Rejected)")
 }
@@ -147,7 +147,7 @@ func TestASeedIsTurnedDownAskedForAgainPlantedAndRemoved(t *testing.T) {
 	}
 	p.markIs("retry", true)
 	p.pass()
-	mustContain(t, p.must("status"), "west tier 00   Proposed")
+	mustContain(t, p.states(), "west tier 00   Proposed")
 	p.plant("Seed web: Released\n")
 	p.markIs("retry", false)
 
@@ -163,7 +163,7 @@ func TestASeedIsTurnedDownAskedForAgainPlantedAndRemoved(t *testing.T) {
 	p.markIs("confirm", true)
 	p.pass()
 	p.markIs("confirm", true) // for as long as the removal is under way
-	mustContain(t, p.must("status"), "being removed", "Remove web on east, tier 02")
+	mustContain(t, p.states(), "being removed", "Remove web on east, tier 02")
 	p.plant("There are no seeds.")
 	p.markIs("confirm", false)
 	p.git("work", "pull", "--quiet", "--ff-only", "origin", "main")
@@ -316,7 +316,7 @@ func TestARootWithoutItsDirectoryIsHeldUntilItIsThere(t *testing.T) {
 	mustContain(t, p.must("status"), "north tier 00  Held", "has no directory clusters/north", "east tier 00   Proposed")
 	p.setUpRoot("north")
 	p.pass()
-	mustContain(t, p.must("status"), "north tier 00  Proposed")
+	mustContain(t, p.states(), "north tier 00  Proposed")
 }
 
 // setUpRoot makes the directory of a cluster's root, as setting up a reconciler does.

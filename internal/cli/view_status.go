@@ -248,9 +248,15 @@ func (v *statusView) lines(tiers []state.Tier, say func(t state.Tier) (text stri
 
 // forReview are the proposals that wait for a person. Those that are equal on many clusters are one line, without their URLs.
 func (v *statusView) forReview(s *state.Seed) []string {
-	return v.lines(state.ForReview(inOrder(s.Tiers)), func(t state.Tier) (string, bool) { return t.Proposal.Title, true }, func(f fold, t state.Tier) string {
-		if n := len(f.members); n > 1 {
-			return fmt.Sprintf("%s, for %s: %s, which -o wide lists", f.text, f.on, plural(n, "proposal"))
+	say := func(t state.Tier) (string, bool) {
+		if t.Proposal.URL != "" {
+			return t.Proposal.Title + ": -o wide has the URLs", true
+		}
+		return proposalLine(s.Name, t), true
+	}
+	return v.lines(state.ForReview(inOrder(s.Tiers)), say, func(f fold, t state.Tier) string {
+		if len(f.members) > 1 {
+			return fmt.Sprintf("%s: %s", f.on, f.text)
 		}
 		return proposalLine(s.Name, t)
 	})

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -260,6 +261,15 @@ func eventually(t *testing.T, what string, holds func() (ok bool, seen string)) 
 		case <-ticker.C:
 		}
 	}
+}
+
+// ages are those of tiers in a table.
+var ages = regexp.MustCompile(`  +(\d+[smhdy])+ {2,}`)
+
+// states is the status, each cluster by itself and without ages.
+func (p *place) states() string {
+	p.t.Helper()
+	return ages.ReplaceAllString(p.must("status", "-o", "wide"), "  ")
 }
 
 func mustContain(t *testing.T, text string, parts ...string) {

@@ -43,6 +43,8 @@ type Options struct {
 	PlansOf string
 	// Commit of that branch to stay at; empty to follow it.
 	Commit string
+	// Tree is looked at instead of what is committed; nil to look at that.
+	Tree fs.FS
 	// Path of the control-plane tree in the repository; empty for its root.
 	Path string
 	// Credentials gives sets of credentials by name. The control plane's set is named
@@ -239,6 +241,9 @@ func (s *Session) readTree(ctx context.Context, tree engine.Tree) (engine.Tree, 
 	}
 	tree.Limits, tree.Rendered = s.options.Limits, &s.rendered
 	tree.FS, tree.Revision, tree.Place = files, s.options.Branch+"@sha1:"+commit.String(), s.mirror.String()
+	if s.options.Tree != nil {
+		tree.FS, tree.Revision = s.options.Tree, "the files on disk"
+	}
 	return tree, nil
 }
 

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
@@ -11,6 +13,7 @@ import (
 
 // Preview is what the control plane as it is now makes of a seed's plan.
 type Preview struct {
+	Seed string
 	// Revision of the control plane.
 	Revision string
 	// InForce is the plan on the seed's branches; nil when there is none.
@@ -20,32 +23,46 @@ type Preview struct {
 	Next *plan.Plan
 	// Message says why the seed cannot be planned anew; empty when it can.
 	Message string
-	// Problems are those of the control plane and of repositories as a whole.
-	Problems manifest.Problems
 }
 
-// Preview is what a pass would make of a seed, without changing anything.
-func (e *Engine) Preview(ctx context.Context, seed string) (*Preview, error) {
+// Previews are what a pass would make of seeds, of one or, without a name, of all, without changing anything. problems are
+// those of the control plane and of repositories as a whole.
+func (e *Engine) Previews(ctx context.Context, only string) (previews []*Preview, problems manifest.Problems, err error) {
 	o, d, err := e.observeAndDecide(ctx, nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	out := &Preview{Revision: o.tree.Revision, Problems: o.report(d, &outcome{}).Problems}
-	if p := d.Previous[seed]; p != nil && p.Plan != nil {
-		if !e.owns(p.Plan) {
-			return nil, e.errNotOurs(p.Plan)
+	names := map[string]bool{}
+	for name, p := range d.Previous {
+		names[name] = p.Plan != nil && (e.owns(p.Plan) || name == only)
+	}
+	for name := range d.Seeds {
+		names[name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if !names[name] || only != "" && name != only {
+			continue
 		}
-		out.InForce = p.Plan
+		one := &Preview{Seed: name, Revision: o.tree.Revision}
+		if p := d.Previous[name]; p != nil && p.Plan != nil {
+			if !e.owns(p.Plan) {
+				return nil, nil, e.errNotOurs(p.Plan)
+			}
+			one.InForce = p.Plan
+		}
+		one.Next = one.InForce
+		if s := d.Seeds[name]; s != nil {
+			if s.Failure != nil {
+				one.Message = s.Failure.Message
+			}
+			if s.Plan != nil {
+				one.Next = s.Plan
+			}
+		}
+		previews = append(previews, one)
 	}
-	s := d.Seeds[seed]
-	switch {
-	case s == nil && out.InForce == nil:
-		return nil, manifest.Problem{Reason: v1alpha1.ReasonSeedNotFound, Seed: seed, Message: fmt.Sprintf("%s has no seed %q", out.Revision, seed)}
-	case s != nil && s.Failure != nil:
-		out.Message = s.Failure.Message
+	if len(previews) == 0 && only != "" {
+		return nil, nil, manifest.Problem{Reason: v1alpha1.ReasonSeedNotFound, Seed: only, Message: fmt.Sprintf("%s has no seed %q", o.tree.Revision, only)}
 	}
-	if out.Next = out.InForce; s != nil && s.Plan != nil {
-		out.Next = s.Plan
-	}
-	return out, ctx.Err()
+	return previews, o.report(d, &outcome{}).Problems, ctx.Err()
 }

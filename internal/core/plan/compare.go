@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
@@ -26,8 +27,8 @@ type Change struct {
 	Cluster    string
 	Ordinal    int
 	Difference Difference
-	// Added and Removed are objects that come and that leave.
-	Added, Removed []manifest.ID
+	// Added and Removed are objects that come and that leave, Changed those that get another content.
+	Added, Removed, Changed []manifest.ID
 	// Reconciler says that the reconciler object changes, Contents that objects do.
 	Reconciler, Contents bool
 }
@@ -43,6 +44,9 @@ func Compare(was, is *Plan) []Change {
 		c := Change{Cluster: t.Cluster, Ordinal: t.Ordinal}
 		before, after := was.staying(had), is.staying(t)
 		c.Added, c.Removed = missing(after, before), missing(before, after)
+		if had != nil && had.DirHash() != t.DirHash() {
+			c.Changed = changed(was.Objects(had), is.Objects(t))
+		}
 		c.Contents = had == nil || had.DirHash() != t.DirHash() || len(c.Added)+len(c.Removed) > 0
 		c.Reconciler = had == nil || had.ReconcilerHash() != t.ReconcilerHash()
 		switch {
@@ -93,6 +97,22 @@ func (p *Plan) staying(t *Tier) []manifest.ID {
 	var out []manifest.ID
 	for _, o := range p.Objects(t) {
 		if !o.Leaving {
+			out = append(out, o.ID)
+		}
+	}
+	slices.SortFunc(out, func(a, b manifest.ID) int { return cmp.Compare(a.String(), b.String()) })
+	return out
+}
+
+// changed are the objects that stay and have another content than before.
+func changed(before, after []Object) []manifest.ID {
+	had := make(map[manifest.ID]layout.Hash, len(before))
+	for _, o := range before {
+		had[o.ID] = o.Hash
+	}
+	var out []manifest.ID
+	for _, o := range after {
+		if hash, was := had[o.ID]; was && hash != o.Hash && !o.Leaving {
 			out = append(out, o.ID)
 		}
 	}

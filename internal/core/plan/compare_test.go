@@ -49,6 +49,7 @@ func TestCompare(t *testing.T) {
 	tierOf(&is, 3, "t3", "r3", "stays", "!goes")
 	tierOf(&is, 4, "t4", "r4", "!all", "!leave")
 	tierOf(&is, 6, "t6", "r6", "comes")
+	is.Contents[1].Objects[0].Hash = "other"
 	gone := plan.Plan{}
 	tierOf(&gone, 0, "", "")
 	cases := map[string]struct {
@@ -57,7 +58,7 @@ func TestCompare(t *testing.T) {
 	}{
 		"every kind of change": {&was, &is, []plan.Change{
 			{Cluster: "a", Ordinal: 0, Difference: plan.TierStays},
-			{Cluster: "a", Ordinal: 1, Difference: plan.TierChanges, Contents: true},
+			{Cluster: "a", Ordinal: 1, Difference: plan.TierChanges, Changed: ids("content"), Contents: true},
 			{Cluster: "a", Ordinal: 2, Difference: plan.TierChanges, Reconciler: true},
 			{Cluster: "a", Ordinal: 3, Difference: plan.TierChanges, Removed: ids("goes"), Contents: true},
 			{Cluster: "a", Ordinal: 6, Difference: plan.TierNew, Added: ids("comes"), Contents: true, Reconciler: true},

@@ -1,0 +1,276 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/engine"
+)
+
+// planDocument is the plan as plan.yaml has it, for other formats.
+func planDocument(p *plan.Plan) (any, error) {
+	data, err := p.Document()
+	if err != nil {
+		return nil, err
+	}
+	var view any
+	return view, yaml.Unmarshal(data, &view)
+}
+
+// clustersOf are the clusters that plans have tiers on.
+func clustersOf(plans ...*plan.Plan) []string {
+	clusters := map[string]bool{}
+	for _, p := range plans {
+		if p != nil {
+			for i := range p.Tiers {
+				clusters[p.Tiers[i].Cluster] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(clusters))
+}
+
+// planTable shows a plan in the order in which it is released, equal clusters as one unless whole.
+func planTable(w io.Writer, p *plan.Plan, whole bool) {
+	clusters, objects := clustersOf(p), 0
+	placements := map[manifest.ID][]plan.Placement{}
+	for _, pl := range p.Placements {
+		placements[pl.Object] = append(placements[pl.Object], pl)
+	}
+	tiers := p.InOrder()
+	texts := make([]ofCluster, len(tiers))
+	for i, t := range tiers {
+		of := p.Objects(t)
+		objects += len(of)
+		head := fmt.Sprintf("tier %02d", t.Ordinal)
+		if len(t.Prerequisites) == 0 {
+			head += " (waits for nothing)"
+		}
+		for _, pre := range t.Prerequisites {
+			seed := ""
+			if pre.Seed != "" {
+				seed = "seed " + pre.Seed + " on "
+			}
+			head += fmt.Sprintf("\n  after %s%s tier %02d: %s", seed, pre.Cluster, pre.Ordinal, pre.Why)
+		}
+		lines := []string{head}
+		for _, o := range of {
+			lines = append(lines, "  - "+o.ID.String()+"\x01"+whyOn(placements[o.ID], t.Cluster))
+		}
+		texts[i] = ofCluster{t.Cluster, strings.Join(lines, "\x00")}
+	}
+	fmt.Fprintf(w, "Seed %s: %s in %s on %s\n", p.Seed, plural(objects, "object"), plural(len(p.Tiers), "tier"), plural(len(clusters), "cluster"))
+	for _, f := range folded(clusters, texts, whole) {
+		parts := strings.Split(f.text, "\x00")
+		fmt.Fprintf(w, "\n%s %s\n", f.on, parts[0])
+		var lines [][]string
+		for _, line := range parts[1:] {
+			lines = append(lines, strings.Split(line, "\x01"))
+		}
+		rows(w, lines)
+	}
+	if differ := p.Differ(); len(differ) > 0 {
+		fmt.Fprintln(w, "\nDiffers by cluster")
+		for _, d := range differ {
+			var on []string
+			for _, c := range d.Contents {
+				on = append(on, contentOn(c, clusters))
+			}
+			fmt.Fprintf(w, "  - %s: %s\n", d.Object, strings.Join(on, "; "))
+		}
+	}
+	if len(p.Warnings) > 0 {
+		fmt.Fprintln(w, "\nWarnings")
+		for _, warning := range p.Warnings {
+			fmt.Fprintf(w, "  - %s\n", warning)
+		}
+	}
+	fmt.Fprintln(w)
+}
+
+// whyOn says why an object goes to a cluster; placements are all of the object.
+func whyOn(placements []plan.Placement, cluster string) string {
+	for _, p := range placements {
+		if _, on := slices.BinarySearch(p.Clusters, cluster); on || len(placements) == 1 {
+			return p.Why
+		}
+	}
+	return ""
+}
+
+// contentOn names the clusters that have a content, and their variants: "p1, p2 (overlays/prod)".
+func contentOn(c plan.ContentOn, all []string) string {
+	text := runsOf(c.Clusters, all)
+	if len(c.Variants) > 0 {
+		text += " (" + strings.Join(c.Variants, ", ") + ")"
+	}
+	return text
+}
+
+// planDiff is what the control plane as it is now changes about the plan in force, as -o yaml shows it.
+type planDiff struct {
+	Seed string `json:"seed"`
+	// Revision of the control plane that was looked at.
+	Revision string `json:"revision"`
+	Message  string `json:"message,omitempty"`
+	// InForce is the plan in force, and Next the one that takes its place, as plan.yaml has it.
+	InForce any          `json:"inForce,omitempty"`
+	Next    any          `json:"next,omitempty"`
+	Changes []tierChange `json:"changes"`
+
+	preview *engine.Preview
+}
+
+type tierChange struct {
+	Cluster string   `json:"cluster"`
+	Ordinal int      `json:"ordinal"`
+	Change  string   `json:"change"`
+	Added   []string `json:"added,omitempty"`
+	Removed []string `json:"removed,omitempty"`
+	Changed []string `json:"changed,omitempty"`
+	// Contents and Reconciler say what of the tier changes.
+	Contents   bool `json:"contents,omitempty"`
+	Reconciler bool `json:"reconciler,omitempty"`
+}
+
+func planDiffOf(p *engine.Preview) (*planDiff, error) {
+	v := &planDiff{Seed: p.Seed, Revision: p.Revision, Message: p.Message, Changes: []tierChange{}, preview: p}
+	for _, half := range []struct {
+		of *plan.Plan
+		to *any
+	}{{p.InForce, &v.InForce}, {p.Next, &v.Next}} {
+		if half.of == nil {
+			continue
+		}
+		var err error
+		if *half.to, err = planDocument(half.of); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range plan.Compare(p.InForce, p.Next) {
+		v.Changes = append(v.Changes, tierChange{
+			Cluster: c.Cluster, Ordinal: c.Ordinal, Change: string(c.Difference), Added: idStrings(c.Added), Removed: idStrings(c.Removed), Changed: idStrings(c.Changed),
+			Contents: c.Contents, Reconciler: c.Reconciler,
+		})
+	}
+	return v, nil
+}
+
+func idStrings(ids []manifest.ID) []string {
+	var out []string
+	for _, id := range ids {
+		out = append(out, id.String())
+	}
+	return out
+}
+
+// signs stand before the tiers that change.
+var signs = map[plan.Difference]string{plan.TierNew: "+", plan.TierChanges: "~", plan.TierLeaves: "-"}
+
+// table shows what becomes of the plan in force, by cluster, tier and object; equal clusters as one unless whole.
+func (v *planDiff) table(w io.Writer, whole bool) {
+	counts := map[plan.Difference]int{}
+	var texts []ofCluster
+	for _, c := range v.Changes {
+		counts[plan.Difference(c.Change)]++
+		if text := c.text(); text != "" {
+			texts = append(texts, ofCluster{c.Cluster, text})
+		}
+	}
+	if len(texts) == 0 {
+		fmt.Fprintf(w, "Seed %s: with %s nothing changes.\n", v.Seed, v.Revision)
+		return
+	}
+	var parts []string
+	for _, d := range []struct {
+		kind plan.Difference
+		text string
+	}{{plan.TierNew, "new"}, {plan.TierChanges, "to change"}, {plan.TierLeaves, "to leave"}, {plan.TierStays, "to stay"}} {
+		if n := counts[d.kind]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %s", plural(n, "tier"), d.text))
+		}
+	}
+	fmt.Fprintf(w, "Seed %s: with %s, %s\n", v.Seed, v.Revision, strings.Join(parts, ", "))
+	for _, f := range folded(clustersOf(v.preview.InForce, v.preview.Next), texts, whole) {
+		sign, rest, _ := strings.Cut(f.text, "\x00")
+		fmt.Fprintf(w, "\n%s %s %s\n", sign, f.on, rest)
+	}
+}
+
+// text is what changes about a tier, without its cluster: a sign, a line, and one for each object. Empty where nothing does.
+func (c *tierChange) text() string {
+	sign, changes := signs[plan.Difference(c.Change)]
+	if !changes {
+		return ""
+	}
+	out := fmt.Sprintf("%s\x00tier %02d", sign, c.Ordinal)
+	switch {
+	case c.Change != string(plan.TierChanges) || len(c.Added)+len(c.Removed)+len(c.Changed) > 0:
+	case !c.Contents:
+		out += " (its reconciler object)"
+	default:
+		out += " (its files)"
+	}
+	for _, objects := range []struct {
+		sign string
+		ids  []string
+	}{{"+", c.Added}, {"~", c.Changed}, {"-", c.Removed}} {
+		for _, id := range objects.ids {
+			out += "\n    " + objects.sign + " " + id
+		}
+	}
+	return out
+}
+
+// showDiffs shows what becomes of plans, with what keeps seeds from being planned; where whole also the plans in force.
+func showDiffs(w, warnings io.Writer, output *outputFlag, previews []*engine.Preview, problems manifest.Problems, whole bool) error {
+	printErrors(warnings, problems)
+	diffs := make([]*planDiff, len(previews))
+	failed := len(problems) > 0
+	for i, p := range previews {
+		var err error
+		if diffs[i], err = planDiffOf(p); err != nil {
+			return err
+		}
+	}
+	var value any = diffs
+	if len(diffs) == 1 {
+		value = diffs[0]
+	}
+	err := output.write(w, value, func(w io.Writer) {
+		for _, d := range diffs {
+			switch p := d.preview; {
+			case p.InForce == nil && p.Next == nil:
+				fmt.Fprintf(w, "Seed %s has no plan.\n", d.Seed)
+				continue
+			case p.InForce == nil && whole:
+				fmt.Fprintf(w, "No plan of seed %s is in force yet. This one is to be:\n\n", d.Seed)
+				planTable(w, p.Next, output.wide())
+				continue
+			case whole:
+				planTable(w, p.InForce, output.wide())
+			}
+			d.table(w, output.wide())
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, p := range previews {
+		if p.Message != "" {
+			fmt.Fprintln(warnings, "error: "+p.Message)
+			failed = true
+		}
+	}
+	if failed {
+		return errProblems
+	}
+	return nil
+}
