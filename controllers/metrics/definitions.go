@@ -32,48 +32,48 @@ var (
 		"Always 1; the label has the version that runs.", nil}
 
 	passes = &definition{"furrow_passes_total", counter, []string{"namespace", "outcome"},
-		"Passes over control planes: settled (nothing was to be done), changed, raced (another process was faster), stale (the control plane could not be read anew) or failed (nothing could be looked at).", nil}
+		"Passes over control planes: settled (nothing to do), changed, raced (another process was faster), stale (the control plane could not be read) or failed (nothing could be observed).", nil}
 	passDuration = &definition{"furrow_pass_duration_seconds", histogram, []string{"namespace"},
 		"How long passes took.", passBuckets}
 	passRounds = &definition{"furrow_pass_rounds", histogram, []string{"namespace"},
-		"How often a pass read what its decision asked for, before it asked for nothing more.", roundBuckets}
+		"Rounds of questions and answers in a pass.", roundBuckets}
 
 	gitCalls = &definition{"furrow_git_calls_total", counter, []string{"namespace", "repo", "operation", "outcome"},
 		"Fetches from and pushes to GitOps repositories and, without a repo, fetches from control planes.", nil}
 	gitDuration = &definition{"furrow_git_call_duration_seconds", histogram, []string{"namespace", "repo", "operation"},
 		"How long fetches and pushes took.", callBuckets}
 	forgeCalls = &definition{"furrow_forge_calls_total", counter, []string{"namespace", "repo", "operation", "outcome"},
-		"What was asked of forges. One call may be several HTTP requests, or none where nothing was to be done.", nil}
+		"Calls of forges. One call may be several HTTP requests, or none.", nil}
 	forgeDuration = &definition{"furrow_forge_call_duration_seconds", histogram, []string{"namespace", "repo", "operation"},
 		"How long calls of forges took.", callBuckets}
 	forgeRequests = &definition{"furrow_forge_http_requests_total", counter, []string{"namespace", "repo", "status"},
-		"HTTP requests to forges by class of status: 2xx, 3xx, 4xx, 5xx, or none where there was no answer.", nil}
+		"HTTP requests to forges by class of status: 2xx, 3xx, 4xx, 5xx, or none without an answer.", nil}
 
 	rateRemaining = &definition{"furrow_rate_limit_remaining", gauge, []string{"namespace", "repo"},
-		"Requests that the forge's server still allows, as it said last. There is none where it says nothing, or after its reset.", nil}
+		"Requests that the forge still allows, by its last answer. Absent if the forge does not report it, or after its reset.", nil}
 	rateLimit = &definition{"furrow_rate_limit_limit", gauge, []string{"namespace", "repo"},
-		"Requests that the forge's server allows in all until its reset, as it said last.", nil}
+		"Requests that the forge allows until its reset, by its last answer.", nil}
 	rateReset = &definition{"furrow_rate_limit_reset_seconds", gauge, []string{"namespace", "repo"},
-		"Seconds until the forge's server allows all requests again, or until the wait ends that it asked for.", nil}
+		"Seconds until the forge allows all requests again, or until the end of the requested wait.", nil}
 
 	seeds = &definition{"furrow_seeds", gauge, []string{"namespace", "state"},
 		"Seeds by state: Stalled, or that of the tier that most needs attention.", nil}
 	tiers = &definition{"furrow_tiers", gauge, []string{"namespace", "seed", "state"},
 		"Tiers by seed and state, over all clusters.", nil}
 	tierOldest = &definition{"furrow_tier_oldest_seconds", gauge, []string{"namespace", "seed", "state"},
-		"How long the tier that has been in this state for longest has been in it. There is none for Released and Gone.", nil}
+		"How long the oldest tier in this state has been in it. Absent for Released and Gone.", nil}
 	tierDuration = &definition{"furrow_tier_state_duration_seconds", histogram, []string{"state"},
-		"How long tiers were in a state when they left it, but for Released and Gone.", stateBuckets}
+		"How long tiers were in a state when they left it, except Released and Gone.", stateBuckets}
 
 	proposalsOpen = &definition{"furrow_proposals_open", gauge, []string{"namespace", "repo"},
 		"Open proposals.", nil}
 	proposalOldest = &definition{"furrow_proposal_oldest_seconds", gauge, []string{"namespace", "repo"},
-		"Age of the oldest open proposal that may be merged: since it was first seen or, after a restart, since its tier entered its state.", nil}
+		"Age of the oldest open proposal that may be merged, since it was first observed or its tier entered its state.", nil}
 
 	clustersAsked = &definition{"furrow_clusters_asked", gauge, []string{"namespace"},
-		"Clusters that were asked for their health in the last ten minutes.", nil}
+		"Clusters whose health was queried in the last ten minutes.", nil}
 	clustersSilent = &definition{"furrow_clusters_silent", gauge, []string{"namespace"},
-		"Those of them that could not be asked, or not for all that was to be known.", nil}
+		"Those of them that did not answer, or not completely.", nil}
 )
 
 // definitions are all metrics, in the order of the documentation.

@@ -39,9 +39,6 @@ var allowed = regexp.MustCompile("`[^`]*`|(?i)there (is|are) no|no longer")
 
 func TestTheDocumentationUsesPlainWords(t *testing.T) {
 	for _, p := range pages(t) {
-		if p.path == "docs/troubleshooting.md" { // generated from the reasons
-			continue
-		}
 		for _, found := range unplain(p.prose()) {
 			t.Errorf("%s: %s", p.path, found)
 		}

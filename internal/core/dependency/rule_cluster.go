@@ -9,8 +9,8 @@ import (
 
 var cluster = Rule{
 	Name: "cluster",
-	Doc:  "Everything on a cluster that a seed creates waits for its creator, cluster-ready.",
-	Why:  "There is no API server to declare anything to before the cluster is there.",
+	Doc:  "Everything on a cluster that a seed creates waits until its creator is cluster-ready.",
+	Why:  "The cluster has no API server before.",
 	draw: func(s *scope, from source) {
 		v := s.graph.Vertices[from.vertex]
 		creation := s.inventory.Clusters[v.Cluster].CreatedBy

@@ -14,7 +14,7 @@ import (
 var crd = Rule{
 	Name: "crd",
 	Doc:  "A custom resource waits for the CustomResourceDefinition of its group and kind.",
-	Why:  "An API server refuses an object of a kind that it does not know yet.",
+	Why:  "An API server refuses an object of an unknown kind.",
 	draw: func(s *scope, from source) {
 		v := s.graph.Vertices[from.vertex]
 		kind := v.Object.GroupKind()

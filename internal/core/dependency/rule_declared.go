@@ -11,7 +11,7 @@ import (
 var declared = Rule{
 	Name: "declared",
 	Doc:  "An object waits for those that its annotations name.",
-	Why:  "People know of dependencies that no field shows.",
+	Why:  "Some dependencies are in no field.",
 	draw: func(s *scope, from source) {
 		for _, d := range dialects {
 			for item := range strings.SplitSeq(from.object.Annotation(d.annotation), ",") {

@@ -13,7 +13,7 @@ import (
 var namespace = Rule{
 	Name: "namespace",
 	Doc:  "A namespaced object waits for its Namespace.",
-	Why:  "An API server refuses an object whose Namespace is not there.",
+	Why:  "An API server refuses an object whose Namespace does not exist.",
 	draw: func(s *scope, from source) {
 		name := from.object.ID.Namespace
 		if name == "" {
