@@ -115,10 +115,10 @@ soak-ready: servers
 	$(RACING) build $(BUILD) $(RACE) -o bin/furrow-race .
 
 soak-crash-%: soak-ready
-	$(call tests,$(call gotest,$(ON_E2E) -run TestFurrowThatIsKilledAtAnyCallCarriesOn -part $*/$(CRASHES)))
+	$(call tests,$(call gotest,$(ON_E2E) -run TestFurrowRecoversFromAKillAtAnyCall -part $*/$(CRASHES)))
 
 soak-disturbances: soak-ready
-	$(call tests,$(call gotest,$(ON_E2E) -run TestAControllerThatIsDisturbedCarriesOn))
+	$(call tests,$(call gotest,$(ON_E2E) -run TestAControllerRecoversFromDisturbances))
 
 soak-front-ends: soak-ready
 	$(call tests,$(call gotest,$(ON_E2E) -run "TestAWorkloadBringsItsOwnCluster|TestAnEdgeHasItsOwnFlux"))

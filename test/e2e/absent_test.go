@@ -38,13 +38,13 @@ spec:
       openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
 `
 
-// The fleet says that a cluster provides what it does not. So this is the story in which a custom resource is refused, by
-// which the rule of all the others, that none is, is seen to find one.
+// The fleet declares a kind that the cluster does not have, so Flux refuses the custom resource. All other stories fail on
+// any refusal; this one proves that the check finds them.
 func TestACustomResourceWhoseKindIsDeclaredAndAbsentFails(t *testing.T) {
 	t.Parallel()
 	s := newStory(t, "absent")
-	s.step("it fails, and the rules see what no audit log has", s.failsWithoutItsKind)
-	s.step("it is released when the kind is there", s.isReleasedWithItsKind)
+	s.step("it fails, and the checks find what no audit log has", s.failsWithoutItsKind)
+	s.step("it is released once the kind exists", s.isReleasedWithItsKind)
 }
 
 func (s *story) failsWithoutItsKind() {
@@ -56,26 +56,26 @@ func (s *story) failsWithoutItsKind() {
 	s.merge(s.awaitPull(lantern0), sdk.MergeStyleSquash)
 	const refused = `no matches for kind "Lantern"`
 	if tier := s.awaitState(lantern0, "Failed"); !strings.Contains(tier.Message, refused) {
-		s.t.Errorf("it is not told what failed: %q", tier.Message)
+		s.t.Errorf("the message does not say what failed: %q", tier.Message)
 	}
-	s.pardon("Kustomization "+s.namespace+"/lantern.mgmt.00: ", refused)
+	s.allowOffences("Kustomization "+s.namespace+"/lantern.mgmt.00: ", refused)
 }
 
-// pardon fails when nothing went against the rules of which all texts tell, and lets that be.
-func (s *story) pardon(texts ...string) {
+// allowOffences keeps the offences that contain all texts from failing the story, and fails if there are none.
+func (s *story) allowOffences(texts ...string) {
 	s.t.Helper()
 	offences, err := s.offences()
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	pardoned := slices.DeleteFunc(slices.Clone(offences), func(offence string) bool {
+	allowed := slices.DeleteFunc(slices.Clone(offences), func(offence string) bool {
 		return slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(offence, text) })
 	})
-	if len(pardoned) == 0 {
-		s.t.Errorf("the rules do not see it, only %q", offences)
+	if len(allowed) == 0 {
+		s.t.Errorf("the checks did not find it, only %q", offences)
 	}
-	for _, offence := range pardoned {
-		s.told[offence] = true
+	for _, offence := range allowed {
+		s.reported[offence] = true
 	}
 }
 
@@ -83,7 +83,7 @@ func (s *story) isReleasedWithItsKind() {
 	if err := s.world.mgmt.Apply(s.t.Context(), []byte(strings.ReplaceAll(lanternCRD, "NAMESPACE", s.namespace))); err != nil {
 		s.t.Fatal(err)
 	}
-	// As a person does who does not want to wait for the next attempt.
+	// Request a reconciliation instead of waiting for the next attempt.
 	tier, _ := s.kustomization(s.namespace, "lantern.mgmt.00")
 	asks := fmt.Appendf(nil, `{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":%q}}}`, time.Now().Format(time.RFC3339Nano))
 	if err := s.world.mgmt.Client().Patch(s.t.Context(), &tier, client.RawPatch("application/merge-patch+json", asks)); err != nil {

@@ -18,10 +18,10 @@ import (
 	"github.com/furrow-dev/furrow/test/servers"
 )
 
-// agreed is the name of the two stories of which the front ends are to make the same.
+// agreed is the name of the two stories, in which the front ends must produce the same proposals.
 const agreed = "agree"
 
-// The tiers of the seed, in the order in which they are planted: a chain over a management cluster and an edge of it.
+// The tiers of the seed in planting order: a chain across a management cluster and an edge cluster that it manages.
 const parts0, parts1, parts2, parts3 = "parts/mgmt/00", "parts/mgmt/01", "parts/edge/00", "parts/mgmt/02"
 
 // hubEdge is an edge that the management cluster's Flux reconciles.
@@ -66,44 +66,44 @@ metadata:
 data: {size: SIZE}
 `
 
-// proposed is what a front end made of a tier.
+// proposed is what a front end proposed for a tier.
 type proposed struct {
 	Tier, Title, Body, Labels string
-	// Plan, Tree and Base are the trees of the plan, of the proposal, and of the base branch once it is merged.
+	// Plan, Tree and Base are the trees of the plan, of the proposal, and of the base branch after the merge.
 	Plan, Tree, Base string
-	// Messages are those of the proposal's commits, with the tree of the plan in the place of its commit, which has a time.
+	// Messages are the commit messages of the proposal. The plan's commit, which depends on the time, is replaced by its tree.
 	Messages string
 }
 
-// The front ends are given the same repositories one after the other: of the same names, with the same commits, at the
-// same addresses. So there is nothing that is to be left out where the results are compared.
+// The front ends run one after the other on identical repositories: same names, same commits, same URLs. So the results
+// can be compared in full.
 func TestFrontEndsAgree(t *testing.T) {
 	t.Parallel()
 	w := theWorld(t)
 	wire := newWire(t, w.gitea.URL)
 	var made [2][]proposed
 	for i, front := range fronts {
-		told := t.Run(front.name, func(t *testing.T) {
+		passed := t.Run(front.name, func(t *testing.T) {
 			if i < len(fronts)-1 {
 				t.Cleanup(func() { w.forget(t, agreed) })
 			}
 			options := append([]storyOption{onWire(wire), withDates("2026-01-01T12:00:00Z")}, front.options...)
-			made[i] = tellOfTheParts(t, options...)
+			made[i] = runPartsStory(t, options...)
 		})
-		if !told {
+		if !passed {
 			t.FailNow()
 		}
 	}
 	if len(made[0]) != 3*4 {
-		t.Errorf("%d pull requests were merged, not those of planting, update and removal of 4 tiers", len(made[0]))
+		t.Errorf("%d pull requests were merged, want planting, update and removal of 4 tiers", len(made[0]))
 	}
 	if diff := cmp.Diff(made[0], made[1]); diff != "" {
-		t.Errorf("furrow controller does not make what furrow run makes (-run +controller):\n%s", diff)
+		t.Errorf("furrow controller proposes something else than furrow run (-run +controller):\n%s", diff)
 	}
 }
 
-// tellOfTheParts plants the seed, updates and removes it, and tells what was proposed.
-func tellOfTheParts(t *testing.T, options ...storyOption) (made []proposed) {
+// runPartsStory plants, updates and removes the seed, and returns what was proposed.
+func runPartsStory(t *testing.T, options ...storyOption) (made []proposed) {
 	s := newStory(t, agreed, options...)
 	s.attachEdge(t, "edge")
 	seed := func(size string) files {
@@ -114,7 +114,7 @@ func tellOfTheParts(t *testing.T, options ...storyOption) (made []proposed) {
 		s.commit("Plant the parts", s.fleet(), files{"fleet/edge.yaml": hubEdge}, seed("small"))
 		s.run()
 		for i, tier := range planted {
-			made = append(made, s.mergeAndTell(tier, planted[i+1:]))
+			made = append(made, s.mergeAndRecord(tier, planted[i+1:]))
 		}
 	})
 	s.step("it is updated", func() {
@@ -123,7 +123,7 @@ func tellOfTheParts(t *testing.T, options ...storyOption) (made []proposed) {
 			"annotations: {furrow.dev/cluster: mgmt}\n  labels: {size: large}\n---", 1)
 		s.commit("Larger parts", another)
 		for i, tier := range planted {
-			made = append(made, s.mergeAndTell(tier, planted[i+1:]))
+			made = append(made, s.mergeAndRecord(tier, planted[i+1:]))
 		}
 	})
 	s.step("it is removed", func() {
@@ -131,7 +131,7 @@ func tellOfTheParts(t *testing.T, options ...storyOption) (made []proposed) {
 		s.confirmRemoval("parts")
 		removed := []string{parts3, parts2, parts1, parts0}
 		for i, tier := range removed {
-			made = append(made, s.mergeAndTell(tier, removed[i+1:]))
+			made = append(made, s.mergeAndRecord(tier, removed[i+1:]))
 		}
 		s.awaitEmpty()
 	})
@@ -140,8 +140,8 @@ func tellOfTheParts(t *testing.T, options ...storyOption) (made []proposed) {
 
 var planLine = regexp.MustCompile(`(?m)^Furrow-Plan: ([0-9a-f]{40})$`)
 
-// mergeAndTell merges the pull request of a tier, and tells all that was made for it.
-func (s *story) mergeAndTell(tier string, later []string) proposed {
+// mergeAndRecord merges the pull request of a tier and returns what was proposed. The later tiers must not be open.
+func (s *story) mergeAndRecord(tier string, later []string) proposed {
 	s.t.Helper()
 	pull := s.awaitPull(tier)
 	s.mustNotOpen(later...)
@@ -161,7 +161,7 @@ func (s *story) mergeAndTell(tier string, later []string) proposed {
 		p.Labels += label.Name + " " + label.Color + " " + label.Description + "\n"
 	}
 	s.merge(pull, sdk.MergeStyleSquash)
-	s.eventually(limit, "the base branch has what was merged", func() (bool, string) {
+	s.eventually(limit, "the base branch has the merge", func() (bool, string) {
 		err := s.gitops.fetch()
 		p.Base = s.inGitOps("rev-parse", "refs/remotes/origin/main^{tree}")
 		return err == nil && p.Base == p.Tree, fmt.Sprint(p.Base, " ", err)
@@ -179,8 +179,8 @@ func (s *story) inGitOps(args ...string) string {
 	return output
 }
 
-// forget takes away what a story that has ended left in Gitea and on the management cluster, so that another one can have
-// its name.
+// forget deletes what a finished story left in Gitea and on the management cluster, so that another story can use its
+// name.
 func (w *world) forget(t *testing.T, name string) {
 	t.Helper()
 	admin, err := account{w.gitea.AdminUser, w.gitea.AdminToken}.client(w.gitea.URL)
@@ -205,7 +205,7 @@ func (w *world) forget(t *testing.T, name string) {
 		errs = append(errs, client.IgnoreNotFound(w.mgmt.Client().Delete(ctx, object)))
 		errs = append(errs, servers.Until(ctx, namespace+" is gone", func(ctx context.Context) error {
 			if err := w.mgmt.Client().Get(ctx, client.ObjectKeyFromObject(object), object); !apierrors.IsNotFound(err) {
-				return fmt.Errorf("it is there (%w)", errors.Join(err, errors.New(string(object.Status.Phase))))
+				return fmt.Errorf("it still exists (%w)", errors.Join(err, errors.New(string(object.Status.Phase))))
 			}
 			return nil
 		}))

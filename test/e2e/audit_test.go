@@ -16,13 +16,14 @@ import (
 	"github.com/furrow-dev/furrow/test/servers"
 )
 
-// byFlux says that kustomize-controller asked. On the clusters that seeds create it comes with their only user.
+// byFlux reports whether kustomize-controller made the request, by its user agent: clusters that seeds create have a
+// single user.
 func byFlux(e servers.AuditEvent) bool {
 	return strings.HasPrefix(e.UserAgent, "kustomize-controller/")
 }
 
-// isApply says that Flux applies, or tries to, what lies in Git: what it changes of its own Kustomizations has another
-// field manager, gotk-kustomize-controller, or is their status.
+// isApply reports whether Flux applies, or tries to apply, what is in Git. When it changes its own Kustomizations, it uses
+// another field manager, gotk-kustomize-controller, or writes their status.
 func isApply(e servers.AuditEvent) bool {
 	if !byFlux(e) || e.ObjectRef.Subresource != "" {
 		return false
@@ -38,24 +39,24 @@ func isApply(e servers.AuditEvent) bool {
 	return false
 }
 
-// target is an object as audit logs name it; one that is in no namespace has none here.
+// target is an object as audit logs name it; the namespace is empty for cluster-scoped objects.
 type target struct{ group, resource, namespace, name string }
 
-// targetOf is the target of an object's id, of whose kind the resource is the plural.
+// targetOf converts an object's id; the resource is the plural of its kind.
 func targetOf(id string) target {
 	group, kind, namespace, name := splitID(id)
 	plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: group, Kind: kind})
 	return target{group, plural.Resource, namespace, name}
 }
 
-// is says that an event is about the target.
+// is reports whether an event is about the target.
 func (o target) is(e servers.AuditEvent) bool {
 	about := e.ObjectRef
-	// A Namespace is said to be in itself.
+	// Audit logs put a Namespace into itself.
 	return about.APIGroup == o.group && about.Resource == o.resource && about.Name == o.name && (o.namespace == "" || about.Namespace == o.namespace)
 }
 
-// first is when Flux asked for something first since a time; ok is false when it never did.
+// first returns the time of Flux's first matching request after since; ok is false if there is none.
 func first(events []servers.AuditEvent, since time.Time, is func(servers.AuditEvent) bool) (at time.Time, ok bool) {
 	for _, e := range events {
 		if byFlux(e) && e.Received.After(since) && is(e) && (!ok || e.Received.Before(at)) {
@@ -65,12 +66,12 @@ func first(events []servers.AuditEvent, since time.Time, is func(servers.AuditEv
 	return at, ok
 }
 
-// describe says what was asked for, and how it was answered.
+// describe formats a request and its response.
 func describe(cluster string, e servers.AuditEvent) string {
 	return fmt.Sprintf("cluster %s: %s %s by %s: %d %s %s", cluster, e.Verb, e.RequestURI, e.UserAgent, e.ResponseStatus.Code, e.ResponseStatus.Reason, e.ResponseStatus.Message)
 }
 
-// clusters are those of the story that run or have run, by name.
+// clusters returns all clusters of the story by name, including stopped ones.
 func (s *story) clusters() map[string]*servers.Cluster {
 	clusters := map[string]*servers.Cluster{}
 	if s.provider != nil {
@@ -80,14 +81,14 @@ func (s *story) clusters() map[string]*servers.Cluster {
 	return clusters
 }
 
-// shares says that other stories use a cluster too.
+// shares reports whether other stories use a cluster too.
 func (s *story) shares(cluster *servers.Cluster) bool {
 	return cluster == s.world.mgmt || slices.Contains(shared.world.sites, cluster)
 }
 
-// offences are what goes against the law so far, by what API servers and Flux have logged: an apply or dry run of anything
-// that was refused, whatever for and by whom, a change that Flux asked for before the cluster was told initialised, and a
-// change of any cluster by furrow itself, but for what its controller's roles let it change on its own.
+// offences returns all rule violations that API servers and Flux have logged so far: refused applies and dry runs, changes
+// by Flux before the cluster was reported as initialized, and changes by furrow itself, except those that the controller's
+// roles allow.
 func (s *story) offences() ([]string, error) {
 	var found []string
 	var errs []error
@@ -112,8 +113,8 @@ func (s *story) offences() ([]string, error) {
 	return found, errors.Join(errs...)
 }
 
-// refusals are what Flux could not apply because of what is on a cluster, or is missing there. A kind that is not there
-// is refused in Flux's own process, and no API server ever hears of it.
+// refusals returns what Flux could not apply because of the cluster's state. Flux refuses a missing kind in its own
+// process, so no audit log has such a request.
 func (s *story) refusals(cluster string, failures []servers.FluxFailure) (found []string) {
 	for _, failure := range failures {
 		of := failure.Kustomization
@@ -125,15 +126,15 @@ func (s *story) refusals(cluster string, failures []servers.FluxFailure) (found 
 }
 
 var (
-	// missing is how Flux says that something has to be there first.
+	// missing is Flux's message about something that must exist first.
 	missing = regexp.MustCompile(`no matches for kind "|namespaces "[^"]+" not found|the server could not find the requested resource`)
-	// answered is how it says that an API server has answered a dry run, and why with an error; cannot are the reasons by
-	// which one says that it cannot answer now.
+	// answered is Flux's message if an API server has answered a dry run with an error; cannot are the reasons of a server
+	// that is not ready to answer.
 	answered = regexp.MustCompile(`dry-run failed \((\w+)\)`)
 	cannot   = []string{"InternalError", "ServerTimeout", "ServiceUnavailable", "Timeout", "TooManyRequests"}
 )
 
-// isRefusal says that a failure is one of what there was to apply, and not of an API server that is away.
+// isRefusal reports whether a failure comes from the applied objects, not from an unreachable API server.
 func isRefusal(failure string) bool {
 	if why := answered.FindStringSubmatch(failure); why != nil && !slices.Contains(cannot, why[1]) {
 		return true
@@ -141,8 +142,8 @@ func isRefusal(failure string) bool {
 	return missing.MatchString(failure)
 }
 
-// concerns says that an event on a cluster that stories share is about something of the story. What is in no namespace has the
-// story's in its name, as gadgets.story-crash.example.com.
+// concerns reports whether an event on a shared cluster is about an object of the story. Cluster-scoped objects have the
+// story's namespace in their names, as gadgets.story-crash.example.com.
 func (s *story) concerns(e servers.AuditEvent) bool {
 	if e.ObjectRef.Namespace != "" {
 		return s.owns(e.ObjectRef.Namespace)
@@ -150,7 +151,7 @@ func (s *story) concerns(e servers.AuditEvent) bool {
 	return slices.ContainsFunc(strings.Split(e.ObjectRef.Name, "."), s.owns)
 }
 
-func TestRefusalsAreToldFromServersThatAreAway(t *testing.T) {
+func TestRefusalsAreDistinguishedFromUnreachableServers(t *testing.T) {
 	for failure, want := range map[string]bool{
 		`Nope/default/n dry-run failed: no matches for kind "Nope" in version "nope.example/v1"`:                                                   true,
 		`ConfigMap/nonesuch/n not found: namespaces "nonesuch" not found`:                                                                          true,

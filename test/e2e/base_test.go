@@ -15,10 +15,10 @@ var (
 	digest = regexp.MustCompile(`\b[0-9a-f]{40,64}\b`)
 )
 
-// readBase reads all files of the base branch as it was fetched last, with what differs from story to story taken out.
+// readBase reads all files of the base branch as last fetched, without what differs between stories.
 func (s *story) readBase() (files, error) { return s.readBranch("main") }
 
-// readBranch does so for any branch. Of digests it leaves which ones are equal, within each file.
+// readBranch is readBase for any branch. Digests are numbered, so that only equality within a file remains.
 func (s *story) readBranch(branch string) (files, error) {
 	content, err := s.gitops.git("archive", "--format=tar", "origin/"+branch)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *story) readBranch(branch string) (files, error) {
 	}
 }
 
-// numberDigests puts numbers in the place of digests, in the order in which they come.
+// numberDigests replaces digests by numbers, in order of appearance.
 func numberDigests(text string) string {
 	numbers := map[string]string{}
 	return digest.ReplaceAllStringFunc(text, func(found string) string {

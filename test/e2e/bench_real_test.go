@@ -21,14 +21,14 @@ import (
 )
 
 const (
-	// soon is how often a benchmark looks while it waits.
+	// soon is the polling interval of benchmarks.
 	soon = 20 * time.Millisecond
-	// patience bounds one wait of a benchmark, as for fifty pull requests.
+	// patience limits one wait of a benchmark, such as for fifty pull requests.
 	patience = 5 * time.Minute
 )
 
-// benchStory is a story that measures: its furrow is built without the race detector, nobody else looks, its requests to
-// Gitea are counted, and it is noted when something happened first.
+// benchStory is a story that measures: furrow is built without the race detector, there is no observer, requests to Gitea
+// are counted, and the first time of each event is recorded.
 type benchStory struct {
 	*story
 	*tally
@@ -46,7 +46,7 @@ func newBenchStory(b *testing.B, name string) *benchStory {
 	return s
 }
 
-// begin starts furrow and watches what it tells, and when Kustomizations are Ready.
+// begin starts furrow, follows its log, and watches Kustomizations become Ready.
 func (s *benchStory) begin(interval time.Duration) {
 	s.t.Helper()
 	s.run("--interval", interval.String())
@@ -70,10 +70,10 @@ func (s *benchStory) begin(interval time.Duration) {
 
 func readyAt(name, commit string) string { return "ready " + name + " " + commit }
 
-// told is a line by which furrow tells the state of a tier.
-var told = regexp.MustCompile(`(?m)^\S+ +(\S+) +mgmt tier ([0-9]+) +(\w+)`)
+// stateLine matches a log line with the state of a tier.
+var stateLine = regexp.MustCompile(`(?m)^\S+ +(\S+) +mgmt tier ([0-9]+) +(\w+)`)
 
-// followLog notes what furrow tells.
+// followLog records the states of tiers that furrow logs.
 func (s *benchStory) followLog(ctx context.Context, log string) {
 	file, err := os.Open(log)
 	if err != nil {
@@ -84,24 +84,24 @@ func (s *benchStory) followLog(ctx context.Context, log string) {
 		more, _ := io.ReadAll(file)
 		text += string(more)
 		whole := strings.LastIndexByte(text, '\n') + 1
-		for _, line := range told.FindAllStringSubmatch(text[:whole], -1) {
+		for _, line := range stateLine.FindAllStringSubmatch(text[:whole], -1) {
 			s.note(fmt.Sprintf("%s/mgmt/%s %s", line[1], line[2], line[3]))
 		}
 		text = text[whole:]
 	}
 }
 
-// tally counts requests by what they ask for.
+// tally counts requests by name.
 type tally struct {
 	mu     sync.Mutex
 	counts counts
-	// changes is how many changed something.
+	// changes counts the requests that change something.
 	changes int
 }
 
 var numbers = regexp.MustCompile(`/[0-9]+`)
 
-// count counts a request, and lets it through.
+// count counts a request and forwards it.
 func (t *tally) count(_ http.ResponseWriter, r *http.Request) bool {
 	name, err := nameOf(r)
 	if err != nil {
@@ -123,7 +123,7 @@ func (t *tally) count(_ http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// take gives what was counted since the last time.
+// take returns the counts since the last call.
 func (t *tally) take() counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -132,14 +132,14 @@ func (t *tally) take() counts {
 	return taken
 }
 
-// made is how many changes furrow has asked for.
+// made returns the number of changes that furrow has requested.
 func (t *tally) made() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.changes
 }
 
-// idle waits for whole passes that change nothing.
+// idle waits for complete passes that change nothing.
 func (s *benchStory) idle() {
 	s.t.Helper()
 	for made := -1; made != s.made(); {
@@ -148,7 +148,7 @@ func (s *benchStory) idle() {
 	}
 }
 
-// moments are when things happened first.
+// moments records when events happened first.
 type moments struct {
 	mu    sync.Mutex
 	first map[string]time.Time
@@ -162,7 +162,7 @@ func (m *moments) note(what string) {
 	}
 }
 
-// when gives the earliest moment of some things.
+// when returns the earliest time of any of the events.
 func (m *moments) when(whats ...string) (earliest time.Time, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -174,7 +174,7 @@ func (m *moments) when(whats ...string) (earliest time.Time, ok bool) {
 	return earliest, ok
 }
 
-// until looks often until check holds, and gives the time at which it did.
+// until polls until check holds, and returns the time.
 func (s *benchStory) until(what string, check func() bool) time.Time {
 	s.t.Helper()
 	deadline := time.NewTimer(patience)
@@ -191,7 +191,7 @@ func (s *benchStory) until(what string, check func() bool) time.Time {
 	return time.Now()
 }
 
-// await waits until one of some things has happened, and gives the moment.
+// await waits for any of the events, and returns its time.
 func (s *benchStory) await(whats ...string) (at time.Time) {
 	s.t.Helper()
 	s.until(fmt.Sprint(whats), func() (ok bool) {
@@ -215,7 +215,7 @@ func (s *benchStory) opened(tier string) (pull *sdk.PullRequest, at time.Time) {
 	return pull, at
 }
 
-// merged merges a pull request and gives the commit, and when that was asked for and answered.
+// merged merges a pull request. It returns the commit, and the times of request and response.
 func (s *benchStory) merged(pull *sdk.PullRequest) (commit string, asked, answered time.Time) {
 	s.t.Helper()
 	answered = s.until(fmt.Sprintf("#%d is merged", pull.Index), func() bool {
@@ -230,29 +230,29 @@ func (s *benchStory) merged(pull *sdk.PullRequest) (commit string, asked, answer
 	return *now.MergedCommitID, asked, answered
 }
 
-// durations are samples by what they measure.
+// durations holds samples by name.
 type durations map[string][]time.Duration
 
 func (d durations) add(what string, from, to time.Time) { d[what] = append(d[what], to.Sub(from)) }
 
-// median is the one in the middle, or what lies between the two that are there.
+// median returns the middle sample, or the mean of the two middle ones.
 func (d durations) median(what string) time.Duration {
 	all := slices.Sorted(slices.Values(d[what]))
 	return (all[(len(all)-1)/2] + all[len(all)/2]) / 2
 }
 
-// report reports the medians, and how long the slowest took.
+// report reports the median and the maximum of each.
 func (d durations) report(b *testing.B) {
 	for what, all := range d {
 		b.ReportMetric(milliseconds(d.median(what)), what+"-ms")
 		b.ReportMetric(milliseconds(slices.Max(all)), what+"-max-ms")
 	}
-	b.ReportMetric(0, "ns/op") // not of interest
+	b.ReportMetric(0, "ns/op") // not interesting
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// goal shows a figure beside the goal that was set for it.
+// goal logs a figure and its goal.
 func goal[T cmp.Ordered](b *testing.B, what string, is, most T) {
 	verdict := "met"
 	if is > most {
@@ -268,13 +268,13 @@ func TestTheMedianIsThatOfEvenAndOddCounts(t *testing.T) {
 	}
 }
 
-// configMap is a seed's document; more are further annotations.
+// configMap returns a seed's document; more are additional annotations.
 func (s *benchStory) configMap(name, clusters string, more ...string) string {
 	annotations := strings.Join(append([]string{fmt.Sprintf("furrow.dev/cluster: %q", clusters)}, more...), ", ")
 	return fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\n  namespace: %s\n  annotations: {%s}\ndata: {text: hello}\n", name, s.namespace, annotations)
 }
 
-// chain is a seed of n ConfigMaps, of which each waits for the one before.
+// chain is a seed of n ConfigMaps; each depends on the previous one.
 func (s *benchStory) chain(seed string, n int) files {
 	text := s.configMap(seed+"-0", "mgmt")
 	for i := 1; i < n; i++ {
@@ -283,7 +283,7 @@ func (s *benchStory) chain(seed string, n int) files {
 	return files{"seeds/" + seed + ".yaml": text}
 }
 
-// seeds are n seeds of one ConfigMap each.
+// seeds returns n seeds of one ConfigMap each.
 func (s *benchStory) seeds(prefix string, n int) files {
 	all := files{}
 	for i := range n {
@@ -293,12 +293,16 @@ func (s *benchStory) seeds(prefix string, n int) files {
 	return all
 }
 
-// BenchmarkRealRelease merges a chain of tiers one after the other, each as soon as it is proposed. Between a merge and
-// the next proposal are Flux, which looks at its source each second, and furrow, which is told by the cluster and looks at
-// the repository at each interval. The merge counts from when it is asked for. It is seen when furrow tells another state
-// than Proposed, ready when the tier's Kustomization is Ready at the merge, released when furrow tells that, and
-// the next one is open when Gitea lists it. Of the way from merge to released, the part until Gitea answers that it has
-// merged is Gitea's, the one from there until ready is Flux's, and the rest is furrow's.
+// BenchmarkRealRelease merges a chain of tiers, each as soon as it is proposed. Flux polls its source every second; furrow
+// watches the cluster and polls the repository at each interval. The times of a tier:
+//   - merge: the merge is requested;
+//   - seen: furrow logs another state than Proposed;
+//   - ready: the tier's Kustomization is Ready at the merge commit;
+//   - released: furrow logs Released;
+//   - open: Gitea lists the next pull request.
+//
+// The time from merge to released is split into Gitea's part, until it responds to the merge request, Flux's part, until
+// ready, and furrow's part, the rest.
 func BenchmarkRealRelease(b *testing.B) {
 	const samples = 12
 	for _, interval := range []time.Duration{time.Second, 10 * time.Second, time.Minute} {
@@ -335,8 +339,8 @@ func BenchmarkRealRelease(b *testing.B) {
 	}
 }
 
-// BenchmarkRealPoll merges while Flux does not look at its source, so that nobody tells furrow: it finds a merge when it
-// looks by itself. Each merge comes right after a pass, which is the worst case.
+// BenchmarkRealPoll merges while Flux does not poll its source, so that no watch event starts a pass: furrow finds the
+// merge by polling. Each merge comes right after a pass, which is the worst case.
 func BenchmarkRealPoll(b *testing.B) {
 	const samples, interval = 5, 10 * time.Second
 	s := newBenchStory(b, "poll")
@@ -361,7 +365,7 @@ func BenchmarkRealPoll(b *testing.B) {
 	took.report(b)
 }
 
-// calmSource keeps Flux from looking at the repository.
+// calmSource keeps Flux from polling the repository.
 func (s *benchStory) calmSource() {
 	s.t.Helper()
 	source, mgmt := s.source(), s.world.mgmt.Client()
@@ -375,11 +379,11 @@ func (s *benchStory) calmSource() {
 	}
 }
 
-// BenchmarkRealRequests counts the HTTP requests that furrow makes of Gitea for proposals that are opened in one pass: by
-// seeds of one tier, and by one seed on several clusters. All count, from the commit until nothing changes any more: what
-// is fetched, a push, which is two, GET info/refs and POST git-receive-pack, and may carry many branches, the status, and
-// what is asked of the forge once. What each pass asks anyway, which is to list the branches of both repositories and the
-// open pull requests, depends on how long one waits: it is the idle share of the total, and told apart.
+// BenchmarkRealRequests counts the HTTP requests that furrow sends to Gitea for proposals that are opened in one pass: by
+// seeds of one tier, and by one seed on several clusters. It counts all requests from the commit until nothing changes
+// any more: fetches, pushes (two requests each, GET info/refs and POST git-receive-pack, for any number of branches), the
+// status, and one-time requests to the forge. Every pass also lists the branches of both repositories and the open pull
+// requests. Their number depends on the duration of the wait, so they are reported separately, as the idle share.
 func BenchmarkRealRequests(b *testing.B) {
 	cases := []struct {
 		name  string
@@ -412,18 +416,18 @@ func BenchmarkRealRequests(b *testing.B) {
 	}
 }
 
-// counts are requests by what they ask for.
+// counts holds requests by name.
 type counts map[string]int
 
-// listings are what each pass asks once anyway.
+// listings are the requests that every pass sends once.
 var listings = []string{"GET control-plane/info/refs git-upload-pack", "GET gitops/info/refs git-upload-pack", "GET gitops/pulls open"}
 
-// isGit says that a request is made of Git, and not of the forge's API.
+// isGit reports whether a request uses the Git protocol, not the forge's API.
 func isGit(request string) bool {
 	return strings.HasPrefix(request, "push of ") || strings.Contains(request, "/info/refs") || strings.Contains(request, "/git-upload-pack")
 }
 
-// report reports what was asked of Git and of the forge for each of some pull requests, in some passes.
+// report reports the requests to Git and to the forge per pull request and per pass.
 func (c counts) report(b *testing.B, pulls, passes int) {
 	b.Logf("%d proposals in %d passes: %v", pulls, passes, map[string]int(c))
 	total, idle := map[bool]int{}, map[bool]int{}
@@ -444,7 +448,7 @@ func (c counts) report(b *testing.B, pulls, passes int) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// sites is a seed of one tier on each of n clusters behind the management cluster; none for no cluster.
+// sites is a seed of one tier on each of n clusters that the management cluster reconciles; nothing if n is 0.
 func (s *benchStory) sites(seed string, n int) files {
 	if n == 0 {
 		return nil

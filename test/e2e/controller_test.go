@@ -29,19 +29,19 @@ import (
 	"github.com/furrow-dev/furrow/test/servers"
 )
 
-// controllerFront is furrow controller in a story: the Seeds are resources in the namespace of the story's root, and it
-// may do on the management cluster what the shipped roles let it.
+// controllerFront is furrow controller in a story: the Seeds are resources in the namespace of the story's root, and the
+// controller has the rights of the shipped roles on the management cluster.
 type controllerFront struct {
-	// installed is the namespace of its ServiceAccount, and own the name of the cluster that it may look at by its own
-	// rights; empty where it has none beside the story's namespace.
+	// installed is the namespace of its ServiceAccount. own is the name of the cluster that it observes with its own rights;
+	// empty if it has no rights outside of the story's namespace.
 	installed, own string
-	// kubeconfig is the file by which the controller reaches its cluster; kubectl is what people look with.
+	// kubeconfig is the controller's kubeconfig file; kubectl is that of people.
 	kubeconfig, kubectl string
-	// source is the spec.source of Seeds.
+	// source is spec.source of the Seeds.
 	source string
-	// tokens are all that it was given to sign in with.
+	// tokens are all tokens that it was given.
 	tokens []string
-	// elects says that of several replicas one works.
+	// elects enables leader election.
 	elects bool
 	client client.Client
 }
@@ -52,20 +52,20 @@ type front struct {
 	options []storyOption
 }
 
-// fronts are the front ends, through which the same stories are told.
+// fronts are the front ends; the same stories run through each.
 var fronts = []front{
 	{"run", nil},
 	{"controller", []storyOption{throughController}},
 }
 
-// through tells a story through the front end of that name and, where long tests run, through the other one instead.
-func through(t *testing.T, first, name string, tell func(t *testing.T, name string, options ...storyOption)) {
+// through runs a story through the front end of that name; in long test runs, through the other one instead.
+func through(t *testing.T, first, name string, run func(t *testing.T, name string, options ...storyOption)) {
 	t.Parallel()
 	i := slices.IndexFunc(fronts, func(f front) bool { return (f.name == first) != soak.On() })
-	t.Run(fronts[i].name, func(t *testing.T) { tell(t, name+"-"+fronts[i].name, fronts[i].options...) })
+	t.Run(fronts[i].name, func(t *testing.T) { run(t, name+"-"+fronts[i].name, fronts[i].options...) })
 }
 
-// prepareController makes the Secrets that the controller signs in with, and its kubeconfig.
+// prepareController creates the controller's Secrets of credentials and its kubeconfig.
 func (s *story) prepareController(ctx context.Context, confined bool) error {
 	bin, err := servers.Find(servers.Kubernetes)
 	if err != nil {
@@ -103,8 +103,8 @@ func (s *story) prepareController(ctx context.Context, confined bool) error {
 	return nil
 }
 
-// confineController installs the controller in the story's namespace alone, by the chart. So it asks the management cluster with the
-// kubeconfig of a Secret there.
+// confineController installs the controller in the story's namespace alone, with the chart. It then observes the management
+// cluster with the kubeconfig of a Secret in that namespace.
 func (s *story) confineController(ctx context.Context) error {
 	s.controller.installed, s.controller.own, s.controller.elects = s.namespace, "", true
 	documents, err := chartWithin(s.namespace)
@@ -129,7 +129,7 @@ func (s *story) confineController(ctx context.Context) error {
 	})
 }
 
-// putCredentials writes the Secret by which the controller signs in at a repository.
+// putCredentials writes the Secret with the controller's credentials for a repository.
 func (s *story) putCredentials(ctx context.Context, name, url, token string) error {
 	s.controller.tokens = append(s.controller.tokens, token)
 	return s.world.mgmt.Apply(ctx, fmt.Appendf(nil, `apiVersion: v1
@@ -139,13 +139,13 @@ stringData: {token: %q, url: %q}
 `, name, s.namespace, token, s.wire.through(s.world.gitea.URL, url)))
 }
 
-// args are those of furrow controller.
+// args returns the arguments of furrow controller.
 func (c *controllerFront) args(s *story) []string {
 	args := []string{
 		"controller", "--kubeconfig", c.kubeconfig, "--cluster", c.own,
 		"--metrics-bind-address", "0", "--health-probe-bind-address", "0", "--log-format", "text",
 	}
-	if s.world == &shared.world { // else it has the whole cluster for itself, and watches all namespaces
+	if s.world == &shared.world { // otherwise no other story uses the cluster, and the controller watches all namespaces
 		args = append(args, "--namespace", s.namespace)
 	}
 	if c.elects {
@@ -154,7 +154,7 @@ func (c *controllerFront) args(s *story) []string {
 	return append(args, "--leader-elect=false")
 }
 
-// applySeeds makes a Seed for each seed of the control plane that is committed.
+// applySeeds creates a Seed for each committed seed of the control plane.
 func (s *story) applySeeds(changes []files) {
 	s.t.Helper()
 	for _, change := range changes {
@@ -167,7 +167,7 @@ func (s *story) applySeeds(changes []files) {
 	}
 }
 
-// applySeed makes a Seed, or changes it; spec are fields beside its source.
+// applySeed creates or changes a Seed; spec has the fields besides source.
 func (s *story) applySeed(name, spec string) {
 	s.t.Helper()
 	s.apply(fmt.Sprintf(`apiVersion: furrow.dev/v1alpha1
@@ -186,7 +186,7 @@ func (s *story) apply(documents string) {
 	}
 }
 
-// kubectl runs kubectl on the management cluster in the story's namespace, and gives what it prints.
+// kubectl runs kubectl on the management cluster in the story's namespace, and returns its output.
 func (s *story) kubectl(args ...string) string {
 	s.t.Helper()
 	output, err := s.tryKubectl(args...)
@@ -204,7 +204,7 @@ func (s *story) tryKubectl(args ...string) (string, error) {
 	return string(output), err
 }
 
-// printed is what kubectl prints of the Seeds and Plantings, a line for each, with one space between columns.
+// printed returns kubectl's table of Seeds and Plantings, with one space between columns.
 func (s *story) printed() (string, error) {
 	output, err := s.tryKubectl("get", "seeds,plantings")
 	var lines []string
@@ -217,8 +217,8 @@ func (s *story) printed() (string, error) {
 	return strings.Join(lines, "\n"), err
 }
 
-// shows waits until 'kubectl get seeds,plantings' has lines with some words: the kind and the name, and what follows from
-// the column READY on. Where furrow run is what runs there is nothing to be seen.
+// shows waits until 'kubectl get seeds,plantings' has these lines: the kind, the name, and the columns from READY on. It
+// does nothing in stories of furrow run.
 func (s *story) shows(lines ...string) {
 	s.t.Helper()
 	if s.controller == nil {
@@ -236,10 +236,10 @@ func (s *story) shows(lines ...string) {
 	})
 }
 
-// kubectlPause lies between two looks with kubectl, which costs a lot.
+// kubectlPause is the pause between two calls of kubectl, which are expensive.
 const kubectlPause = 2 * time.Second
 
-// missing says which lines kubectl does not show.
+// missing returns the lines that kubectl does not show.
 func (s *story) missing(lines []string) string {
 	output, err := s.printed()
 	if err != nil {
@@ -254,7 +254,7 @@ func (s *story) missing(lines []string) string {
 	return ""
 }
 
-// containsInOrder says that a line begins with the first part, and has the others after it, in this order.
+// containsInOrder reports whether a line begins with the first part and contains the others in order.
 func containsInOrder(line string, parts []string) bool {
 	if !strings.HasPrefix(line, parts[0]) {
 		return false
@@ -269,13 +269,13 @@ func containsInOrder(line string, parts []string) bool {
 	return true
 }
 
-// retry asks for a seed to be proposed again, as people do.
+// retry requests a new proposal of a seed, as people do.
 func (s *story) retry(seed string) { s.t.Helper(); s.ask("retry", seed) }
 
-// confirm lets a removal begin that the deletion guard holds.
+// confirm confirms a removal that the deletion guard blocks.
 func (s *story) confirm(seed string) { s.t.Helper(); s.ask("confirm", seed) }
 
-// confirmRemoval waits until the removal of a seed is held, and lets it begin.
+// confirmRemoval waits until the removal of a seed is blocked, and confirms it.
 func (s *story) confirmRemoval(seed string) {
 	s.t.Helper()
 	s.eventually(limit, "the removal of "+seed+" is held", func() (bool, string) {
@@ -283,7 +283,7 @@ func (s *story) confirmRemoval(seed string) {
 		is := r.seed(seed)
 		return is.State == "Stalled" && strings.Contains(is.Message, "furrow confirm "+seed), is.State + ": " + is.Message
 	})
-	s.shows("seed " + seed + " False Stalled … furrow confirm " + seed) // which the plugin goes by
+	s.shows("seed " + seed + " False Stalled … furrow confirm " + seed) // which the plugin reads
 	s.confirm(seed)
 }
 
@@ -296,7 +296,7 @@ func (s *story) ask(command, seed string) {
 	mustHave(s.t, s.plugin(command, seed, "--timeout", limit.String()), "The controller has acted on the")
 }
 
-// plugin runs kubectl furrow on the management cluster in the story's namespace, and gives what it prints.
+// plugin runs kubectl furrow on the management cluster in the story's namespace, and returns its output.
 func (s *story) plugin(args ...string) string {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit+time.Minute)
@@ -311,7 +311,7 @@ func (s *story) plugin(args ...string) string {
 	return string(output)
 }
 
-// mustHave fails where a text does not have all of some others.
+// mustHave fails if the text does not contain all wanted texts.
 func mustHave(t testing.TB, text string, wanted ...string) {
 	t.Helper()
 	for _, want := range wanted {
@@ -321,8 +321,8 @@ func mustHave(t testing.TB, text string, wanted ...string) {
 	}
 }
 
-// readByTools fails where kstatus, which Flux, Argo CD and kubectl plugins wait with, reads a resource otherwise than its
-// conditions say.
+// readByTools fails if kstatus, which Flux, Argo CD and kubectl plugins use for waiting, computes another status than the
+// resource's conditions have.
 func (s *story) readByTools() {
 	s.t.Helper()
 	for _, kind := range []string{"SeedList", "PlantingList", "ClusterList", "ClusterTypeList", "GitOpsRepoList", "TemplateList"} {
@@ -339,13 +339,13 @@ func (s *story) readByTools() {
 				continue
 			}
 			if want := statusOf(o); read.Status != want {
-				s.t.Errorf("kstatus reads %s %s as %s (%s), and its conditions say %s: %v", o.GetKind(), o.GetName(), read.Status, read.Message, want, o.Object["status"])
+				s.t.Errorf("kstatus reads %s %s as %s (%s), but its conditions have %s: %v", o.GetKind(), o.GetName(), read.Status, read.Message, want, o.Object["status"])
 			}
 		}
 	}
 }
 
-// statusOf is how a resource stands, as its conditions say.
+// statusOf computes a resource's status from its conditions.
 func statusOf(o *unstructured.Unstructured) status.Status {
 	observed, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
@@ -368,7 +368,7 @@ func statusOf(o *unstructured.Unstructured) status.Status {
 	return status.InProgressStatus
 }
 
-// hidesTheToken fails where what the controller signs in with stands where people can read it.
+// hidesTheToken fails if one of the controller's tokens is where people can read it.
 func (s *story) hidesTheToken() {
 	s.t.Helper()
 	said := map[string]string{}
@@ -393,12 +393,12 @@ func (s *story) hidesTheToken() {
 	}
 	for what, text := range said {
 		if slices.ContainsFunc(s.controller.tokens, func(token string) bool { return strings.Contains(text, token) }) {
-			s.t.Errorf("%s: it has a token", what)
+			s.t.Errorf("%s contains a token", what)
 		}
 	}
 }
 
-// isWatched fails where the controller does not tell operators how it is.
+// isWatched fails if the controller does not serve its metrics and probes.
 func (s *story) isWatched(metrics, probes string) {
 	s.t.Helper()
 	get := func(url string) string {
@@ -427,7 +427,7 @@ func (s *story) isWatched(metrics, probes string) {
 	)
 }
 
-// remove removes seeds, as people do: by the Seeds where they are resources, else by their packages.
+// remove removes seeds, as people do: the Seed resources, or else the packages.
 func (s *story) remove(seeds ...string) {
 	s.t.Helper()
 	if s.controller != nil {
@@ -447,7 +447,7 @@ func (s *story) seedResource(name string) (*v1alpha1.Seed, error) {
 	return seed, err
 }
 
-// plantingTier is a tier as the Planting of its cluster shows it; its state is empty where there is none.
+// plantingTier returns a tier from the Planting of its cluster; the state is empty if there is none.
 func (s *story) plantingTier(tier string) v1alpha1.PlantingTier {
 	parts := strings.Split(tier, "/")
 	var planting v1alpha1.Planting
@@ -463,7 +463,7 @@ func (s *story) plantingTier(tier string) v1alpha1.PlantingTier {
 	return v1alpha1.PlantingTier{}
 }
 
-// awaitPlantingState waits until a tier's Planting shows it in a state.
+// awaitPlantingState waits until a tier's Planting shows the state.
 func (s *story) awaitPlantingState(tier, state string) {
 	s.t.Helper()
 	s.eventually(limit, fmt.Sprintf("the Planting shows %s as %s", tier, state), func() (bool, string) {
@@ -472,7 +472,7 @@ func (s *story) awaitPlantingState(tier, state string) {
 	})
 }
 
-// awaitForgotten waits until nothing is left of seeds that are removed.
+// awaitForgotten waits until nothing is left of removed seeds.
 func (s *story) awaitForgotten() {
 	s.t.Helper()
 	if s.controller == nil {
@@ -491,7 +491,7 @@ func TestASeedIsReleasedThroughTheController(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStory(t, name, option)
-			s.controller.elects = true // a single replica too takes the Lease
+			s.controller.elects = true // even a single replica acquires the Lease
 			s.plantMOTD()
 			metrics, err := servers.FreeAddress()
 			if err != nil {

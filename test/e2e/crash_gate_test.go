@@ -20,9 +20,10 @@ import (
 
 // crash is a point at which furrow is killed.
 type crash struct {
-	// call is what furrow asks of Gitea there.
+	// call names the request to Gitea at this point.
 	call string
-	// answered says that Gitea has done it and furrow never hears of it; else Gitea never hears of it.
+	// answered means that Gitea has processed the request and furrow never receives the response; otherwise Gitea never
+	// receives the request.
 	answered bool
 }
 
@@ -33,32 +34,32 @@ func (c crash) String() string {
 	return "before " + c.call
 }
 
-// gate stands on the way from one story's furrow to Gitea. It notes all points at which furrow can be killed, and kills
-// it at some of them.
+// gate is a proxy between one story's furrow and Gitea. It records all points at which furrow can be killed, and kills it
+// at some of them.
 //
-// A point is told by what is asked for and what happened last, and not by a number, for how often furrow looks while it
-// waits differs from one run to the next. What changes something at Gitea is a point each time, before and after. What
-// only reads is a point when it is the first of its kind since the last change by furrow or by a person: what comes later
-// asks the same again of the same state. It has one point and not two, as Gitea is the same with and without it.
+// A point is identified by the request and the last event, not by a number: how often furrow polls while it waits differs
+// between runs. Every request that changes something at Gitea makes two points, before and after it. A request that only
+// reads makes a point if it is the first of its kind since the last change by furrow or by a person: later ones read the
+// same state again. It makes one point only, because Gitea is the same before and after it.
 type gate struct {
 	forward http.Handler
-	// victim gives the process to kill. A message is in fell for each that was killed.
+	// victim provides the process to kill. fell receives a message for each killed process.
 	victim chan *process
 	fell   chan struct{}
 
 	mu sync.Mutex
-	// at are the points that are still to come, by call.
+	// at has the remaining points by call.
 	at    map[string]crash
 	noted []crash
-	// act is what a person did last, last the last change by anybody, asked what was read since.
+	// act is the last action of a person, last the last change by anybody, asked the reads since then.
 	act, last string
 	asked     map[string]bool
-	// times is how often each change came since the person's act, changes how many came in all.
+	// times counts each change since act, changes counts all changes.
 	times   map[string]int
 	changes int
 }
 
-// newGate puts a gate on the story's wire; furrow is to be killed at some points, each by another call.
+// newGate adds a gate to the story's wire, which kills furrow at the given points, each of another call.
 func newGate(t testing.TB, s *story, at []crash) *gate {
 	t.Helper()
 	target, err := url.Parse(s.world.gitea.URL)
@@ -83,7 +84,7 @@ func newGate(t testing.TB, s *story, at []crash) *gate {
 	return g
 }
 
-// pass lets a request through, unless it is the one at which furrow dies.
+// pass forwards a request, unless furrow is to be killed at it.
 func (g *gate) pass(_ http.ResponseWriter, r *http.Request) bool {
 	name, err := nameOf(r)
 	if err != nil {
@@ -103,7 +104,7 @@ func (g *gate) pass(_ http.ResponseWriter, r *http.Request) bool {
 	panic(http.ErrAbortHandler)
 }
 
-// arrives notes a request, and says whether furrow is to be killed at it.
+// arrives records a request, and reports whether furrow is to be killed at it.
 func (g *gate) arrives(name string, change bool) (here crash, dies bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -135,7 +136,7 @@ func (g *gate) turn(change string) {
 	g.last, g.asked = change, map[string]bool{}
 }
 
-// does notes that a person is about to do something.
+// does records an action that a person is about to take.
 func (g *gate) does(act string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -143,41 +144,41 @@ func (g *gate) does(act string) {
 	g.turn(act)
 }
 
-// made is how many changes furrow has asked for.
+// made returns the number of changes that furrow has requested.
 func (g *gate) made() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.changes
 }
 
-// missed are the points that did not come.
+// missed returns the points that were not reached.
 func (g *gate) missed() []crash {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Collect(maps.Values(g.at))
 }
 
-// points are those that were noted so far, in order.
+// points returns all points recorded so far, in order.
 func (g *gate) points() []crash {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return append([]crash(nil), g.noted...)
 }
 
-// isChange says that a request changes something at Gitea.
+// isChange reports whether a request changes something at Gitea.
 func isChange(r *http.Request) bool {
 	return r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, "/git-upload-pack")
 }
 
 var (
-	// inRepository takes a path apart: the repository's name, and what is asked for in it.
+	// inRepository splits a path into the repository's name and the rest.
 	inRepository = regexp.MustCompile(`^(?:/api/v1/repos)?/org-[^/]+/([^/.]+)(?:\.git)?/(.*)$`)
 	commitID     = regexp.MustCompile(`/[0-9a-f]{40}`)
-	// refUpdate is one line of what is pushed, as Git frames it.
+	// refUpdate matches one line of a push, in Git's framing.
 	refUpdate = regexp.MustCompile(`([0-9a-f]{40}) ([0-9a-f]{40}) refs/heads/furrow/main/([^\x00\n]+)`)
 )
 
-// nameOf names what a request asks for, in the same way in all stories.
+// nameOf names a request; the names are the same in all stories.
 func nameOf(r *http.Request) (string, error) {
 	path := r.URL.Path
 	if in := inRepository.FindStringSubmatch(path); in != nil {
@@ -202,8 +203,8 @@ func nameOf(r *http.Request) (string, error) {
 	return nameOfPush(updates), nil
 }
 
-// nameOfPush names a push by the tiers in it. Whether a plan, or a merged branch to delete, goes along with them or alone
-// depends on how fast the clusters are.
+// nameOfPush names a push by its tiers. Whether plans and deletions of merged branches are pushed with the tiers or
+// separately depends on how fast the clusters are.
 func nameOfPush(updates [][]string) string {
 	none := strings.Repeat("0", 40)
 	var tiers, others []string
@@ -226,31 +227,31 @@ func nameOfPush(updates [][]string) string {
 	return "push " + strings.Join(tiers, " ")
 }
 
-// isPaced says that it depends on how fast the clusters are whether, and when, a call comes: a push without tiers.
+// isPaced reports whether the call is a push without tiers: if and when it occurs depends on how fast the clusters are.
 func isPaced(call string) bool {
 	return strings.HasPrefix(call, "push ") && !strings.HasPrefix(call, "push +") && !strings.HasPrefix(call, "push ~")
 }
 
-// isRepeat says that a call is not the first of its kind since what happened last: how often it comes depends on how
-// passes fall. What it repeats is killed at in any case.
+// isRepeat reports whether a call is a repetition since the last event. How often it occurs depends on the timing of
+// passes. Furrow is killed at the first call in any case.
 func isRepeat(call string) bool { return strings.HasSuffix(call, ")") }
 
-// isStatus says that a call shows the gate on a pull request: where it comes between the calls of people depends on how
-// fast they are.
+// isStatus reports whether a call sets a commit status on a pull request: its order among the calls of people depends on
+// how fast they are.
 func isStatus(call string) bool { return strings.Contains(call, "/statuses since ") }
 
-// isRead says that a call only reads.
+// isRead reports whether a call only reads.
 func isRead(call string) bool {
 	return strings.HasPrefix(call, "GET ") || strings.Contains(call, "/git-upload-pack since ")
 }
 
-// kinds are those of changes that furrow makes at Gitea, so that each is there to be killed at.
+// kinds are the kinds of changes that furrow makes at Gitea; it must be killed at each of them.
 var kinds = []string{
-	"opens a pull request", "updates a pull request", "pushes a new tier", "pushes an update", "pushes a removal", "tells a status",
+	"opens a pull request", "updates a pull request", "pushes a new tier", "pushes an update", "pushes a removal", "sets a status",
 	"makes a label", "deletes a branch",
 }
 
-// kindOf is the kind of change that a call makes; empty for one that only reads, or is of no kind to look at.
+// kindOf returns the kind of change that a call makes; empty for reads and other changes.
 func kindOf(call string) string {
 	name, act, _ := strings.Cut(call, " since ")
 	push := strings.HasPrefix(name, "push ")
@@ -268,7 +269,7 @@ func kindOf(call string) string {
 	case strings.HasPrefix(name, "PATCH gitops/pulls/"):
 		return "updates a pull request"
 	case strings.HasPrefix(name, "POST gitops/statuses"):
-		return "tells a status"
+		return "sets a status"
 	case name == "POST gitops/labels":
 		return "makes a label"
 	}

@@ -18,10 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// atOnce is how many of these stories are told at once: they wait most of the time.
+// atOnce is the number of these stories that run at once: they wait most of the time.
 const atOnce = 6
 
-// gadget is a seed of two tiers. What a person changes before the first one is merged is in both.
+// gadget is a seed of two tiers. The person's change before the first merge is in both.
 const gadget = `apiVersion: v1
 kind: Namespace
 metadata:
@@ -58,13 +58,13 @@ const gadget0, gadget1 = "gadget/mgmt/00", "gadget/mgmt/01"
 
 const planBranch = "furrow/main/plan/gadget"
 
-// crashesATime is how often furrow is killed in one story.
+// crashesATime is the number of crashes in one story.
 const crashesATime = 4
 
-// part says which of the points at which furrow can be killed a run is about, as 2/4; all without it.
+// part selects the points at which this run kills furrow, as 2/4; all by default.
 var part = flag.String("part", "1/1", "kill furrow at every Nth point only, as 2/4, which is the 2nd, the 6th, …")
 
-// partOf keeps the points that this run is about.
+// partOf returns the points that this run covers.
 func partOf(t *testing.T, points []crash) (of []crash) {
 	t.Helper()
 	var which, parts int
@@ -77,15 +77,14 @@ func partOf(t *testing.T, points []crash) (of []crash) {
 	return of
 }
 
-// Furrow is killed at every call that it makes of Gitea, and started again: a few times in each story, at points that lie
-// far apart. A point that does not come there, because of what the crash before it did, is tried again: alone, where it
-// has to come.
-func TestFurrowThatIsKilledAtAnyCallCarriesOn(t *testing.T) {
+// Furrow is killed at every request to Gitea, and started again: a few times in each story, at points that are far apart.
+// A point that is not reached, because of the crash before it, is tried again: alone if every story must reach it.
+func TestFurrowRecoversFromAKillAtAnyCall(t *testing.T) {
 	soak.Only(t)
 	undisturbed, skipped := &crashStory{}, false
 	passed := t.Run("undisturbed", func(t *testing.T) {
 		defer func() { skipped = t.Skipped() }()
-		undisturbed.tell(t, "crash-undisturbed", nil)
+		undisturbed.runStory(t, "crash-undisturbed", nil)
 	})
 	if !passed || skipped {
 		return
@@ -93,18 +92,18 @@ func TestFurrowThatIsKilledAtAnyCallCarriesOn(t *testing.T) {
 	points := partOf(t, undisturbed.points)
 	var alone [][]crash
 	var chancy []crash
-	for _, at := range undisturbed.tellAgain(t, "crash-", spread(points)) {
-		if mustCome(at) {
+	for _, at := range undisturbed.runAgain(t, "crash-", spread(points)) {
+		if mustOccur(at) {
 			alone = append(alone, []crash{at})
 		} else {
 			chancy = append(chancy, at)
 		}
 	}
-	missed := undisturbed.tellAgain(t, "crash-again-", append(alone, spread(chancy)...))
-	t.Logf("killed at %d points, %d of them at another try; another %d did not come:\n%v",
+	missed := undisturbed.runAgain(t, "crash-again-", append(alone, spread(chancy)...))
+	t.Logf("killed at %d points, %d of them at the second try; another %d were not reached:\n%v",
 		len(points)-len(missed), len(alone)+len(chancy)-len(missed), len(missed), missed)
 	for _, at := range missed {
-		if mustCome(at) {
+		if mustOccur(at) {
 			t.Errorf("furrow was not killed %s", at)
 		}
 	}
@@ -114,7 +113,7 @@ func TestFurrowThatIsKilledAtAnyCallCarriesOn(t *testing.T) {
 	mustBeOfAllKinds(t, slices.DeleteFunc(slices.Clone(points), func(at crash) bool { return slices.Contains(missed, at) }))
 }
 
-// spread shares points out to stories, so that those of one lie far apart.
+// spread distributes points over stories, so that those of one story are far apart.
 func spread(points []crash) (sets [][]crash) {
 	stories := (len(points) + crashesATime - 1) / crashesATime
 	for i := range stories {
@@ -127,12 +126,12 @@ func spread(points []crash) (sets [][]crash) {
 	return sets
 }
 
-// mustCome says that a point comes in each story. Of others it depends on how fast the clusters and people are.
-func mustCome(at crash) bool {
+// mustOccur reports whether every story reaches a point. For others it depends on how fast the clusters and people are.
+func mustOccur(at crash) bool {
 	return !isRead(at.call) && !isPaced(at.call) && !isRepeat(at.call) && !isStatus(at.call)
 }
 
-// mustBeOfAllKinds fails when furrow was not killed both before and after each kind of change.
+// mustBeOfAllKinds fails unless furrow was killed both before and after each kind of change.
 func mustBeOfAllKinds(t *testing.T, killed []crash) {
 	t.Helper()
 	times := map[crash]int{}
@@ -148,8 +147,8 @@ func mustBeOfAllKinds(t *testing.T, killed []crash) {
 	}
 }
 
-// tellAgain tells the story again for each of the sets of crashes, and gives the crashes that did not come.
-func (c *crashStory) tellAgain(t *testing.T, prefix string, sets [][]crash) (missed []crash) {
+// runAgain runs the story once for each set of crashes, and returns the crashes that did not occur.
+func (c *crashStory) runAgain(t *testing.T, prefix string, sets [][]crash) (missed []crash) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	next := make(chan int)
@@ -158,10 +157,10 @@ func (c *crashStory) tellAgain(t *testing.T, prefix string, sets [][]crash) (mis
 			for i := range next {
 				t.Run(fmt.Sprint(prefix, i), func(t *testing.T) {
 					again := &crashStory{}
-					again.tell(t, fmt.Sprint(prefix, i), sets[i])
+					again.runStory(t, fmt.Sprint(prefix, i), sets[i])
 					for when, tree := range again.trees {
 						if diff := cmp.Diff(c.trees[when], tree); diff != "" {
-							t.Errorf("branch %s is not as without a crash (-want +got):\n%s", when, diff)
+							t.Errorf("branch %s differs from that without a crash (-want +got):\n%s", when, diff)
 						}
 					}
 					mu.Lock()
@@ -179,18 +178,18 @@ func (c *crashStory) tellAgain(t *testing.T, prefix string, sets [][]crash) (mis
 	return missed
 }
 
-// crashStory is a story in which furrow is killed, and started again.
+// crashStory is a story in which furrow is killed and started again.
 type crashStory struct {
 	*story
 	gate *gate
-	// points are those at which furrow could have been killed; trees is what was on branches when all was Released, and
-	// at the end.
+	// points are those at which furrow could have been killed; trees has the contents of branches when all was Released,
+	// and at the end.
 	points []crash
 	trees  map[string]files
 }
 
-// tell tells the story to its end.
-func (c *crashStory) tell(t *testing.T, name string, at []crash) {
+// runStory runs the whole story.
+func (c *crashStory) runStory(t *testing.T, name string, at []crash) {
 	began := time.Now()
 	t.Logf("furrow is killed %v", at)
 	c.story, c.trees = newStory(t, name, observedEvery(time.Second)), map[string]files{}
@@ -217,14 +216,14 @@ func (c *crashStory) tell(t *testing.T, name string, at []crash) {
 	c.check(1, planBranch, c.statusBranch(), "main")
 	c.read("when all was Released", "main", planBranch)
 	if len(at) == 1 && len(c.gate.missed()) == 0 {
-		return // it was about that one crash
+		return // this run is for that one crash
 	}
 	c.isRemoved()
 	c.points = c.gate.points()
-	t.Logf("prepared in %s, told in %s", prepared.Round(10*time.Millisecond), time.Since(began).Round(10*time.Millisecond))
+	t.Logf("prepared in %s, done in %s", prepared.Round(10*time.Millisecond), time.Since(began).Round(10*time.Millisecond))
 }
 
-// isRemoved tells the end of the story, the seed's removal.
+// isRemoved is the end of the story, the seed's removal.
 func (c *crashStory) isRemoved() {
 	c.t.Helper()
 	c.gate.does("the removal")
@@ -250,7 +249,7 @@ func (c *crashStory) isRemoved() {
 	c.read("at the end", "main")
 }
 
-// confirm does what 'furrow confirm' does, as a person whose requests do not pass the gate.
+// confirm does what 'furrow confirm' does, without the gate, as a person.
 func (c *crashStory) confirm() {
 	c.t.Helper()
 	if err := c.gitops.fetch(); err != nil {
@@ -261,7 +260,7 @@ func (c *crashStory) confirm() {
 	}
 }
 
-// calmRoot lets Flux look at the root only when there is something new in its source.
+// calmRoot makes Flux reconcile the root only when its source changes.
 func (c *crashStory) calmRoot() {
 	c.t.Helper()
 	root, found := c.kustomization(c.namespace, rootName)
@@ -275,7 +274,7 @@ func (c *crashStory) calmRoot() {
 	}
 }
 
-// start starts furrow, which the gate may kill.
+// start starts furrow, and lets the gate kill it.
 func (c *crashStory) start() {
 	c.t.Helper()
 	c.run()
@@ -286,8 +285,8 @@ func (c *crashStory) seed(size string) files {
 	return files{"seeds/gadget.yaml": strings.NewReplacer("NAMESPACE", c.namespace, "SIZE", size).Replace(gadget)}
 }
 
-// until waits as eventually does, and starts furrow again when it was killed. It looks when furrow has done something,
-// for nobody else does what is waited for.
+// until waits as eventually does, and starts furrow again after it was killed. It checks whenever furrow has done
+// something, because only furrow makes what is waited for.
 func (c *crashStory) until(what string, check func() (bool, string)) {
 	c.t.Helper()
 	seen, settled, detail := -1, false, ""
@@ -302,7 +301,7 @@ func (c *crashStory) until(what string, check func() (bool, string)) {
 		if now == seen && settled {
 			return false, detail
 		}
-		// What it asked for just now may not be done yet.
+		// Its last request may not be processed yet.
 		settled, seen = now == seen, now
 		ok, detail = check()
 		return ok, detail
@@ -322,7 +321,7 @@ func (c *crashStory) awaitPull(tier string) (found *sdk.PullRequest) {
 	return found
 }
 
-// merge merges a pull request as the person, after the observer has checked it as it is then.
+// merge merges a pull request as the person, after the observer has checked its current contents.
 func (c *crashStory) merge(pull *sdk.PullRequest) {
 	c.t.Helper()
 	c.until(fmt.Sprintf("#%d is checked", pull.Index), func() (bool, string) {
@@ -343,7 +342,7 @@ func (c *crashStory) isReleased() (bool, string) {
 	return len(r.Problems) == 0 && r.tier(gadget0).State == "Released" && r.tier(gadget1).State == "Released", fmt.Sprintf("%+v", r)
 }
 
-// awaitIdle waits for whole passes in which nothing is pushed nor told to Gitea.
+// awaitIdle waits for complete passes that change nothing at Gitea.
 func (c *crashStory) awaitIdle() {
 	c.t.Helper()
 	began, made := -1, 0
@@ -356,13 +355,14 @@ func (c *crashStory) awaitIdle() {
 	})
 }
 
-// check checks that nothing is there twice, each tier was merged some times, and no branches are there but some.
+// check checks that there are no duplicates, that each tier was merged this many times, and that only the wanted branches
+// exist.
 func (c *crashStory) check(times int, wanted ...string) {
 	c.t.Helper()
 	merged := map[string]int{}
 	for _, pull := range c.pulls(sdk.StateAll) {
 		if !pull.HasMerged {
-			c.t.Errorf("#%d of %s is %s and not merged", pull.Index, tierOf(pull), pull.State)
+			c.t.Errorf("#%d of %s is %s, not merged", pull.Index, tierOf(pull), pull.State)
 		}
 		merged[tierOf(pull)]++
 	}
@@ -378,7 +378,7 @@ func (c *crashStory) check(times int, wanted ...string) {
 	}
 }
 
-// read notes what is on branches.
+// read records the contents of branches.
 func (c *crashStory) read(when string, branches ...string) {
 	c.t.Helper()
 	if err := c.gitops.fetch(); err != nil {

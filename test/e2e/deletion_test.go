@@ -14,7 +14,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
-// The tiers of the seeds whose Seeds are deleted, each in its own way.
+// The tiers of the seeds whose Seeds are deleted, each in a different way.
 const (
 	rack0, rack1 = "rack/mgmt/00", "rack/mgmt/01"
 	shelf0       = "shelf/mgmt/00"
@@ -29,16 +29,16 @@ func (s *story) oneObject(name string) string {
 func TestSeedsComeAndGoAsResources(t *testing.T) {
 	t.Parallel()
 	s := newStory(t, "deletion", throughController)
-	s.step("a Seed that cannot be planted says why", s.tellsWhatIsMissing)
+	s.step("a Seed that cannot be planted reports why", s.reportsWhatIsMissing)
 	s.step("a Seed that is suspended is proposed when it is resumed", s.isSuspended)
-	s.step("kubectl furrow tells of it, and asks for what people want", s.asksThePlugin)
-	s.step("a Seed that orphans goes at once, and leaves what it planted", s.orphans)
-	s.step("a Seed that cannot be removed in time goes, and leaves what it planted", s.runsOutOfTime)
-	s.step("a Seed stays until what it planted is removed, in reverse order", s.waitsForRemoval)
+	s.step("kubectl furrow shows it, and makes requests for people", s.usesThePlugin)
+	s.step("a Seed that orphans is deleted at once, and its objects remain", s.orphans)
+	s.step("a Seed that cannot be removed in time is deleted, and its objects remain", s.runsOutOfTime)
+	s.step("a Seed remains until its objects are removed, in reverse order", s.waitsForRemoval)
 }
 
-func (s *story) tellsWhatIsMissing() {
-	s.commit("Furnish", s.fleet(), files{
+func (s *story) reportsWhatIsMissing() {
+	s.commit("Add the furniture", s.fleet(), files{
 		"seeds/rack.yaml": fmt.Sprintf(appSeed, s.namespace+"-app", "oak"), "seeds/shelf.yaml": s.oneObject("shelf"), "seeds/lamp.yaml": s.oneObject("lamp"),
 	})
 	s.applySeed("rack", "  suspend: true\n")
@@ -60,7 +60,7 @@ spec: {source: {url: %q, credentials: control-plane}}
 		}
 		s.t.Logf("%s waits for: %s", seed, is.Status.WaitingFor)
 		if is.Status.WaitingFor == "" {
-			s.t.Errorf("Seed %s does not say what it waits for", seed)
+			s.t.Errorf("Seed %s does not report what it waits for", seed)
 		}
 	}
 	s.kubectl("delete", "seeds", "ghost", "stray", "--timeout=60s")
@@ -78,8 +78,8 @@ func (s *story) isSuspended() {
 	s.shows("seed rack True Released 2/2", "planting rack.mgmt rack mgmt True 2/2")
 }
 
-// asksThePlugin reads by kubectl furrow what is planted, and what a branch would change.
-func (s *story) asksThePlugin() {
+// usesThePlugin shows with kubectl furrow what is planted, and what a branch would change.
+func (s *story) usesThePlugin() {
 	app := s.namespace + "-app"
 	mustHave(s.t, s.plugin("status", "rack"), "rack", "Released", "mgmt tier 01")
 	mustHave(s.t, s.plugin("explain", "ConfigMap/"+app+"/app"), "of seed rack, from seeds/rack.yaml", "on mgmt", "core/Namespace/"+app, "mgmt tier 01: Released")
@@ -99,7 +99,7 @@ func (s *story) asksThePlugin() {
 	s.shows("seed rack True Released 2/2")
 }
 
-// awaitSeedGone waits until a Seed and its Plantings are gone.
+// awaitSeedGone waits until a Seed and its Plantings are deleted.
 func (s *story) awaitSeedGone(name string) {
 	s.t.Helper()
 	s.eventually(limit, "Seed "+name+" is gone with its Plantings", func() (bool, string) {
@@ -108,7 +108,7 @@ func (s *story) awaitSeedGone(name string) {
 	})
 }
 
-// mustStay fails when what a seed of one object planted is not there any more.
+// mustStay fails if the object of a seed of one object is gone.
 func (s *story) mustStay(name string) {
 	s.t.Helper()
 	s.passes(3)

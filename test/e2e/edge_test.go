@@ -25,11 +25,11 @@ import (
 // workload is a version of the seed in testdata/workload.yaml.tmpl.
 type workload struct {
 	Namespace string
-	// NetworkOn and Network change the edge's tier 0, Bandwidth tier 1, UPF tier 2.
+	// NetworkOn and Network are in the edge's tier 0, Bandwidth in tier 1, UPF in tier 2.
 	NetworkOn, Network, Bandwidth, UPF string
 }
 
-// The tiers of the workload and of the small seed beside it, in the order in which they come.
+// The tiers of the workload and of the small seed beside it, in planting order.
 const (
 	mgmt0, mgmt1        = "workload/mgmt/00", "workload/mgmt/01"
 	edge0, edge1, edge2 = "workload/edge-1/00", "workload/edge-1/01", "workload/edge-1/02"
@@ -49,7 +49,7 @@ data: {text: hello}
 // networkAddOn is what makes a cluster Available.
 var networkAddOn = client.ObjectKey{Namespace: "kube-system", Name: "network"}
 
-// edgeStory is a story whose seed brings its own cluster.
+// edgeStory is a story whose seed creates its own cluster.
 type edgeStory struct {
 	*story
 	version workload
@@ -76,29 +76,29 @@ func (s *edgeStory) update(message string, change func(*workload), more ...files
 }
 
 func TestAWorkloadBringsItsOwnCluster(t *testing.T) {
-	through(t, "controller", "edge", tellOfTheEdge)
+	through(t, "controller", "edge", runEdgeStory)
 }
 
-func tellOfTheEdge(t *testing.T, name string, options ...storyOption) {
+func runEdgeStory(t *testing.T, name string, options ...storyOption) {
 	story := newStory(t, name, options...)
 	s := &edgeStory{story, workload{Namespace: story.namespace + "-clusters", NetworkOn: "linux", Network: "1.0", Bandwidth: "1G", UPF: "1.0"}}
 	s.provideClusters(networkAddOn)
 
-	s.step("a seed begins with the tiers that wait for nothing", s.beginsWithWhatWaitsForNothing)
+	s.step("a seed begins with the tiers that have no prerequisites", s.beginsWithoutPrerequisites)
 	s.step("nothing reaches the edge before its cluster is ready", s.nothingReachesTheEdgeTooSoon)
 	s.step("the edge is planted tier by tier, however pull requests are merged", s.isPlantedTierByTier)
-	s.step("a pull request that a person closed stays closed until somebody asks for it", s.staysClosed)
-	s.step("what a person changes before merging lands, and later tiers are released on it", s.landsAsAmended)
+	s.step("a pull request that a person closed stays closed until a retry", s.staysClosed)
+	s.step("a person's change before the merge is kept, and later tiers are released on it", s.keepsThePersonsChange)
 	s.step("a stale Ready does not release", s.staleReadyDoesNotRelease)
 	s.step("the old reconciler behind a stuck root does not release", s.stuckRootDoesNotRelease)
-	s.step("an update that breaks a tier keeps the next one back until it is repaired", s.brokenTierHolds)
-	s.step("an edge that was lost comes back in order from the base branch alone", s.comesBackFromBase)
-	s.step("a furrow that starts anew finds everything released", s.startsAnew)
-	s.step("the removal of too much at once waits for a person", s.removalIsGuarded)
+	s.step("an update that breaks a tier blocks the next one until it is fixed", s.brokenTierHolds)
+	s.step("a lost edge is restored in order from the base branch alone", s.isRestoredFromBase)
+	s.step("a furrow that starts without a cache finds everything released", s.startsAnew)
+	s.step("removing too much at once requires a confirmation", s.removalIsGuarded)
 	s.step("a seed is removed in reverse order, the cluster before its namespace", s.isRemovedInReverse)
 }
 
-func (s *edgeStory) beginsWithWhatWaitsForNothing() {
+func (s *edgeStory) beginsWithoutPrerequisites() {
 	s.commit("Plant the workload", s.fleet(), s.seed(), files{"seeds/note.yaml": fmt.Sprintf(note, s.namespace)})
 	s.run()
 	s.awaitPull(mgmt0)
@@ -127,7 +127,7 @@ func (s *edgeStory) nothingReachesTheEdgeTooSoon() {
 	})
 	s.passes(3)
 	if tier := s.awaitState(mgmt1, "Progressing"); tier.Message == "" {
-		s.t.Error("it is not told what the cluster waits for")
+		s.t.Error("the message does not say what the cluster waits for")
 	}
 	s.shows(
 		"seed workload False Progressing 1/5 mgmt tier 01: ", "planting workload.mgmt workload mgmt False 1/2 01 Progressing mgmt tier 01: ",
@@ -136,36 +136,36 @@ func (s *edgeStory) nothingReachesTheEdgeTooSoon() {
 	s.mustNotOpen(edge0, edge1, edge2)
 	for _, k := range s.kustomizations(s.t.Context()) {
 		if k.Spec.KubeConfig != nil {
-			s.t.Errorf("Kustomization %s is there", k.Name)
+			s.t.Errorf("Kustomization %s exists", k.Name)
 		}
 	}
 	s.waitsUntilItAnswers()
 	s.awaitState(mgmt1, "Released")
 	if s.isAvailable() {
-		s.t.Error("the cluster is Available before its network add-on is there: the story does not show what it should")
+		s.t.Error("the cluster is Available before its network add-on exists: this story tests nothing")
 	}
 }
 
-// waitsUntilItAnswers lets the cluster be told initialised while its API server is away.
+// waitsUntilItAnswers has the cluster reported as initialized while its API server is down.
 func (s *edgeStory) waitsUntilItAnswers() {
 	edge := s.provider.cluster("edge-1")
 	if err := edge.StopAPIServer(); err != nil {
 		s.t.Fatal(err)
 	}
 	s.provider.hold(false)
-	s.eventually(limit, "the Cluster says that its control plane is initialised", func() (bool, string) {
+	s.eventually(limit, "the Cluster reports that its control plane is initialized", func() (bool, string) {
 		object, _ := s.creator()
 		initialized, _, _ := unstructured.NestedBool(object.Object, "status", "initialization", "controlPlaneInitialized")
 		return initialized, fmt.Sprint(object.Object["status"])
 	})
-	isTold := func() (bool, string) {
+	isReported := func() (bool, string) {
 		r := s.status()
 		is := r.tier(mgmt1)
 		return is.State == "Progressing" && strings.Contains(is.Message, "does not answer"), is.State + ": " + is.Message
 	}
-	s.eventually(limit, "it is told that the API server does not answer", isTold)
+	s.eventually(limit, "furrow reports that the API server does not answer", isReported)
 	s.passes(3)
-	if told, how := isTold(); !told {
+	if ok, how := isReported(); !ok {
 		s.t.Errorf("%s is %s", mgmt1, how)
 	}
 	s.mustNotOpen(edge0, edge1, edge2)
@@ -174,7 +174,7 @@ func (s *edgeStory) waitsUntilItAnswers() {
 	}
 }
 
-// isAvailable says that the Cluster has the condition Available.
+// isAvailable reports whether the Cluster has the condition Available.
 func (s *edgeStory) isAvailable() bool {
 	object, found := s.creator()
 	if !found {
@@ -242,7 +242,7 @@ func (s *edgeStory) checkEdge(bandwidth, upf string) {
 	}
 }
 
-// bandwidth is that of the slice on the edge.
+// bandwidth returns the bandwidth of the slice on the edge.
 func (s *edgeStory) bandwidth() string {
 	s.t.Helper()
 	slice := &unstructured.Unstructured{}
@@ -283,7 +283,7 @@ func (s *edgeStory) staysClosed() {
 	s.checkEdge("1G", "1.1")
 }
 
-func (s *edgeStory) landsAsAmended() {
+func (s *edgeStory) keepsThePersonsChange() {
 	s.update("More bandwidth, and a newer upf", func(w *workload) { w.Bandwidth, w.UPF = "2G", "1.2" })
 	pull := s.awaitPull(edge1)
 	s.edit(pull, "planted/edge-1/workload/tier-01/slice.gold.yaml", func(old string) string {
@@ -297,19 +297,19 @@ func (s *edgeStory) landsAsAmended() {
 	s.awaitReleased()
 	s.checkEdge("7G", "1.2")
 	if tier := s.awaitState(edge1, "Released"); !strings.Contains(tier.Amended, pull.HTMLURL) {
-		s.t.Errorf("%s does not tell where it was amended: %q", edge1, tier.Amended)
+		s.t.Errorf("%s does not show where it was amended: %q", edge1, tier.Amended)
 	}
 	if shown := s.furrow("status"); !strings.Contains(shown, "Released (Amended)") {
 		s.t.Errorf("furrow status does not show what was amended:\n%s", shown)
 	}
 }
 
-// tierObject is the Kustomization of a tier of the edge.
+// tierObject returns the key of the Kustomization of a tier of the edge.
 func (s *edgeStory) tierObject(number string) client.ObjectKey {
 	return client.ObjectKey{Namespace: s.version.Namespace, Name: "workload.edge-1." + number}
 }
 
-// suspend stops or resumes the root's source.
+// suspend suspends or resumes the root's source.
 func (s *edgeStory) suspend(suspended bool) {
 	s.t.Helper()
 	source := s.source()
@@ -322,8 +322,8 @@ func (s *edgeStory) suspend(suspended bool) {
 // brokenFile is somebody else's file in the root's directory.
 const brokenFile = "clusters/mgmt/somebody-else.yaml"
 
-// staleReadyDoesNotRelease merges an update that changes contents and reconciler of a tier, while the root's source is
-// suspended and somebody else's file stands in the root's way.
+// staleReadyDoesNotRelease merges an update of the contents and the reconciler of a tier, while the root's source is
+// suspended and somebody else's file breaks the root.
 func (s *edgeStory) staleReadyDoesNotRelease() {
 	eager, err := os.ReadFile("testdata/eager.yaml")
 	if err != nil {
@@ -335,31 +335,31 @@ func (s *edgeStory) staleReadyDoesNotRelease() {
 		files{"fleet/eager.yaml": string(eager), "fleet/mgmt.yaml": types})
 	pull := s.awaitPull(edge0)
 	s.suspend(true)
-	s.passes(2) // what source-controller fetches at this moment is from before the merge
+	s.passes(2) // a fetch of source-controller that is in progress is from before the merge
 	s.merge(pull, sdk.MergeStyleSquash)
 	s.commitToBase("Break the root", files{brokenFile: "this: [is not\n"})
 	s.awaitState(edge0, "Merged")
 	s.passes(3)
 	key := s.tierObject("00")
 	if k, _ := s.kustomization(key.Namespace, key.Name); !isReady(k) {
-		s.t.Error("the Kustomization is not Ready any more: the story does not show what it should")
+		s.t.Error("the Kustomization is not Ready any more: this story tests nothing")
 	}
 	if is := s.networkImage(); strings.HasSuffix(is, ":1.1") {
-		s.t.Error("the update is on the edge although the source is suspended: the story does not show what it should")
+		s.t.Error("the update is on the edge although the source is suspended: this story tests nothing")
 	}
 	if tier := s.awaitState(edge0, "Merged"); !strings.Contains(tier.Message, "suspended") {
-		s.t.Errorf("it is not told that the source is suspended: %q", tier.Message)
+		s.t.Errorf("the message does not say that the source is suspended: %q", tier.Message)
 	}
 	s.shows("planting workload.edge-1 workload edge-1 False 0/3 00 Merged edge-1 tier 00: … suspended")
 	s.mustNotOpen(edge1, edge2)
 	for _, tier := range []string{note0, mgmt0, mgmt1} {
 		if is := s.state(tier); is != "Released" {
-			s.t.Errorf("%s is %s by an update that changes nothing of it", tier, is)
+			s.t.Errorf("%s is %s after an update that does not change it", tier, is)
 		}
 	}
 }
 
-// networkImage is that of the network add-on on the edge.
+// networkImage returns the image of the network add-on on the edge.
 func (s *edgeStory) networkImage() string {
 	s.t.Helper()
 	var network appsv1.Deployment
@@ -381,13 +381,13 @@ func (s *edgeStory) stuckRootDoesNotRelease() {
 		return isReady(k) && strings.HasSuffix(k.Status.LastAppliedRevision, head) && was == "10m0s", k.Status.LastAppliedRevision + " " + was
 	})
 	if is := s.networkImage(); !strings.HasSuffix(is, ":1.1") {
-		s.t.Errorf("the edge has %s: the story does not show what it should", is)
+		s.t.Errorf("the edge has %s: this story tests nothing", is)
 	}
 	s.passes(3)
 	tier := s.awaitState(edge0, "Merged")
-	for _, told := range []string{s.namespace + "/" + rootName, "somebody-else.yaml"} {
-		if !strings.Contains(tier.Message, told) {
-			s.t.Errorf("it is not told that %s is what is wrong: %q", told, tier.Message)
+	for _, cause := range []string{s.namespace + "/" + rootName, "somebody-else.yaml"} {
+		if !strings.Contains(tier.Message, cause) {
+			s.t.Errorf("the message does not name %s as the cause: %q", cause, tier.Message)
 		}
 	}
 	s.shows("seed workload False Merged … edge-1 tier 00: … somebody-else.yaml")
@@ -406,7 +406,7 @@ func (s *edgeStory) brokenTierHolds() {
 	s.update("A network for nodes that are not there", func(w *workload) { w.Network, w.NetworkOn, w.Bandwidth = "2.0", "plan9", "4G" })
 	s.merge(s.awaitPull(edge0), sdk.MergeStyleMerge)
 	if tier := s.awaitState(edge0, "Failed"); !strings.Contains(tier.Message, "network") {
-		s.t.Errorf("it is not told what failed: %q", tier.Message)
+		s.t.Errorf("the message does not say what failed: %q", tier.Message)
 	}
 	s.passes(3)
 	s.mustNotOpen(edge1, edge2)
@@ -424,9 +424,9 @@ func (s *edgeStory) brokenTierHolds() {
 	s.checkEdge("4G", "1.2")
 }
 
-// comesBackFromBase loses the edge and all reconcilers of the story, so that Flux has nothing but the base branch. The
-// root goes first, and wholly: one that is at work would make the others again.
-func (s *edgeStory) comesBackFromBase() {
+// isRestoredFromBase deletes the edge and all reconcilers of the story, so that Flux has nothing but the base branch. The
+// root is deleted first, and completely: a working root would create the others again.
+func (s *edgeStory) isRestoredFromBase() {
 	s.stop()
 	ctx := s.t.Context()
 	s.lose(client.ObjectKey{Namespace: s.namespace, Name: rootName})
@@ -446,7 +446,7 @@ func (s *edgeStory) comesBackFromBase() {
 	s.eventually(limit, "the edge is healthy again", func() (bool, string) {
 		order = nil
 		for _, event := range s.observer.happened() {
-			// What became Ready again, as after the next look at it, counts for nothing.
+			// Later transitions to Ready, as after another reconciliation, do not count.
 			if strings.HasPrefix(event, "ready workload.edge-1.") && !slices.Contains(order, event) {
 				order = append(order, event)
 			}
@@ -460,7 +460,7 @@ func (s *edgeStory) comesBackFromBase() {
 	s.checkEdge("4G", "1.2")
 }
 
-// lose takes Kustomizations off the management cluster, and leaves what they applied.
+// lose deletes Kustomizations from the management cluster, and leaves what they applied.
 func (s *edgeStory) lose(keys ...client.ObjectKey) {
 	s.t.Helper()
 	ctx, mgmt := s.t.Context(), s.world.mgmt.Client()
@@ -483,8 +483,8 @@ func (s *edgeStory) lose(keys ...client.ObjectKey) {
 	}
 }
 
-// mustHaveApplied fails when Flux asked for anything of a tier of the edge, since a time, before the tier before it was
-// Ready. When that was is known in seconds.
+// mustHaveApplied fails if, since a time, Flux applied an object of a tier of the edge before the previous tier was Ready.
+// Readiness has a resolution of seconds.
 func (s *edgeStory) mustHaveApplied(since time.Time) {
 	s.t.Helper()
 	events, err := s.provider.cluster("edge-1").AuditEvents()
@@ -522,12 +522,12 @@ func (s *edgeStory) startsAnew() {
 }
 
 func (s *edgeStory) removalIsGuarded() {
-	// Both go while nobody looks, so that they are seen at once.
+	// Both are removed while furrow is stopped, so that one pass sees both removals.
 	s.stop()
 	s.remove("workload", "note")
 	s.run()
 	for _, seed := range []string{"workload", "note"} {
-		s.eventually(limit, "the removal of "+seed+" is held", func() (bool, string) {
+		s.eventually(limit, "the removal of "+seed+" is blocked", func() (bool, string) {
 			r := s.status()
 			is := r.seed(seed)
 			return is.State == "Stalled" && strings.Contains(is.Message, "furrow confirm "+seed), is.State + ": " + is.Message
@@ -550,7 +550,7 @@ func (s *edgeStory) isRemovedInReverse() {
 		s.mustNotOpen(tiers[i+1:]...)
 		_, found := s.creator()
 		if wanted := tier != mgmt0; found != wanted {
-			s.t.Errorf("at the removal of %s the Cluster is there: %t", tier, found)
+			s.t.Errorf("at the removal of %s the Cluster exists: %t", tier, found)
 		}
 		s.merge(pull, []sdk.MergeStyle{sdk.MergeStyleMerge, sdk.MergeStyleSquash, sdk.MergeStyleRebase}[i%3])
 	}
@@ -558,7 +558,7 @@ func (s *edgeStory) isRemovedInReverse() {
 		err := s.world.mgmt.Client().Get(s.t.Context(), client.ObjectKey{Name: s.version.Namespace}, &corev1.Namespace{})
 		return apierrors.IsNotFound(err), fmt.Sprint(err)
 	})
-	s.eventually(limit, "no branch of furrow is left but its status", func() (bool, string) {
+	s.eventually(limit, "no branch of furrow is left except its status", func() (bool, string) {
 		branches, err := listBranches(s.asPerson, s.gitops)
 		slices.Sort(branches)
 		return slices.Equal(branches, []string{s.statusBranch(), "main"}), fmt.Sprint(branches, " ", err)
@@ -578,7 +578,7 @@ func (s *edgeStory) isRemovedInReverse() {
 	s.awaitForgotten()
 }
 
-// mustHaveDeleted fails when Flux did not delete, since a time, what is in the last tier first, and the Cluster last.
+// mustHaveDeleted fails unless, since a time, Flux deleted the objects of the last tier first and the Cluster last.
 func (s *edgeStory) mustHaveDeleted(since time.Time) {
 	s.t.Helper()
 	var before time.Time
@@ -597,7 +597,7 @@ func (s *edgeStory) mustHaveDeleted(since time.Time) {
 		}
 		deleted, ok := first(events, since, func(e servers.AuditEvent) bool { return e.Verb == "delete" && object.is(e) })
 		if !ok || !deleted.After(before) {
-			s.t.Errorf("Flux deleted %v at %s (%t), and what was to go before it at %s", object.target, deleted, ok, before)
+			s.t.Errorf("Flux deleted %v at %s (%t), and its predecessor at %s", object.target, deleted, ok, before)
 		}
 		before = deleted
 	}

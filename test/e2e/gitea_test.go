@@ -15,18 +15,18 @@ import (
 // account is a user of Gitea.
 type account struct{ name, token string }
 
-// client is Gitea's API as this user has it.
+// client returns a client of Gitea's API for this user.
 func (a account) client(gitea string) (*sdk.Client, error) {
 	return sdk.NewClient(gitea, sdk.SetToken(a.token), sdk.SetGiteaVersion(""))
 }
 
-// createAccount makes a user.
+// createAccount creates a user.
 func createAccount(ctx context.Context, gitea *servers.Gitea, name string) (account, error) {
 	token, err := gitea.CreateUser(ctx, name)
 	return account{name, token}, err
 }
 
-// createRepository makes a repository with a first commit, that the accounts may write.
+// createRepository creates a repository with a first commit, which the accounts may write.
 func createRepository(ctx context.Context, gitea *servers.Gitea, owner, name string, writers ...account) (url string, err error) {
 	if url, err = gitea.CreateRepo(ctx, owner, name, true); err != nil {
 		return "", err
@@ -79,11 +79,11 @@ func listBranches(client *sdk.Client, r *repository) ([]string, error) {
 	}
 }
 
-// tierPrefix and groupPrefix are those of the branches that proposals come from: of one tier, and of a group.
+// tierPrefix and groupPrefix are the prefixes of the head branches of proposals: of one tier, and of a group.
 const tierPrefix, groupPrefix = "furrow/main/tier/", "furrow/main/group/"
 
-// tierOf is the tier that a pull request carries, as seed/cluster/number, or its group, as seed/group; empty where it is
-// none of furrow's.
+// tierOf returns the tier of a pull request, as seed/cluster/number, or its group, as seed/group; empty if the pull request
+// is not furrow's.
 func tierOf(pull *sdk.PullRequest) string {
 	if pull.Head == nil {
 		return ""
@@ -98,7 +98,7 @@ func tierOf(pull *sdk.PullRequest) string {
 
 var tierLine = regexp.MustCompile(`(?m)^Furrow-Tier: (\S+/)tier-(\d+)`)
 
-// tiersOf are the tiers that a pull request carries, in order: the one that its branch names, or those that its text says.
+// tiersOf returns the tiers of a pull request in order, from the name of its branch or, for a group, from its text.
 func tiersOf(pull *sdk.PullRequest) []string {
 	if strings.HasPrefix(pull.Head.Name, tierPrefix) {
 		return []string{tierOf(pull)}

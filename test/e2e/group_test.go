@@ -14,7 +14,7 @@ const (
 	shop0, shop1         = "shop/level-00", "shop/level-01"
 )
 
-// shopSeed has two tiers on each site: a namespace, and what is in it.
+// shopSeed has two tiers on each site: a namespace, and its contents.
 const shopSeed = `apiVersion: furrow.dev/v1alpha1
 kind: Seed
 metadata: {name: shop}
@@ -40,7 +40,7 @@ func TestALevelOfAllClustersIsProposedTogether(t *testing.T) {
 		s.step("one pull request releases a level of both clusters", s.levelIsReleased)
 		s.step("a cluster that is ready later joins the open pull request", s.laterOneJoins)
 		s.step("the open pull request is updated with the seed", s.openOneIsUpdated)
-		s.step("a rejected group stays closed until somebody asks for it", s.rejectedGroupStaysClosed)
+		s.step("a rejected group stays closed until a retry", s.rejectedGroupStaysClosed)
 		s.step("the seed is removed level by level", s.isRemoved)
 	})
 }
@@ -51,7 +51,7 @@ func (s groupStory) seed(goods string) files {
 	return files{"seeds/shop.yaml": strings.NewReplacer("NAMESPACE", s.namespace, "GOODS", goods).Replace(shopSeed)}
 }
 
-// mustHavePulls fails where Furrow has opened another number of pull requests than it should.
+// mustHavePulls fails unless Furrow has opened n pull requests.
 func (s groupStory) mustHavePulls(n int) {
 	s.t.Helper()
 	if all := s.pulls(sdk.StateAll); len(all) != n {
@@ -70,7 +70,7 @@ func (s groupStory) levelIsReleased() {
 	s.awaitState(shopEast0, "Released")
 	s.awaitTiers(shop1, shopEast1)
 	if is := s.state(shopWest0); is == "Released" {
-		s.t.Errorf("%s is %s, and its cluster cannot be reached", shopWest0, is)
+		s.t.Errorf("%s is %s, although its cluster is unreachable", shopWest0, is)
 	}
 	s.mustHavePulls(2)
 }
@@ -81,7 +81,7 @@ func (s groupStory) laterOneJoins() {
 	s.giveKubeConfig(s.provider.cluster("west"))
 	s.awaitState(shopWest0, "Released")
 	if joined := s.awaitTiers(shop1, shopEast1, shopWest1); joined.Index != open.Index {
-		s.t.Errorf("%s did not join #%d: there is #%d", shopWest1, open.Index, joined.Index)
+		s.t.Errorf("%s did not join #%d, but has #%d", shopWest1, open.Index, joined.Index)
 	}
 	s.mustHavePulls(2)
 }
@@ -96,7 +96,7 @@ func (s groupStory) openOneIsUpdated() {
 		return wantsLine.FindString(updated.Body) != wantsLine.FindString(open.Body), updated.Body
 	})
 	if updated.Index != open.Index {
-		s.t.Errorf("#%d is open, and not #%d", updated.Index, open.Index)
+		s.t.Errorf("#%d is open, not #%d", updated.Index, open.Index)
 	}
 	if err := s.gitops.fetch(); err != nil {
 		s.t.Fatal(err)
@@ -117,7 +117,7 @@ func (s groupStory) rejectedGroupStaysClosed() {
 	s.furrow("pr", "reject", shop1, "--reason", why)
 	for _, tier := range []string{shopEast1, shopWest1} {
 		if is := s.awaitState(tier, "Rejected"); !strings.Contains(is.Message, why) {
-			s.t.Errorf("%s does not say why it is Rejected: %q", tier, is.Message)
+			s.t.Errorf("%s does not report why it is Rejected: %q", tier, is.Message)
 		}
 	}
 	s.passes(3)

@@ -17,7 +17,7 @@ import (
 	"github.com/furrow-dev/furrow/test/servers"
 )
 
-// The clusters that have a Flux of their own: one that is simply there, and one that a seed creates.
+// The clusters with a Flux of their own: an existing one, and one that a seed creates.
 const site, outpost = "site", "outpost"
 
 // The tiers of the seeds on them.
@@ -32,7 +32,7 @@ kind: Cluster
 metadata: {name: site}
 `
 
-// surveySeed has three tiers on the site: a namespace, what is in it, and what waits for that.
+// surveySeed has three tiers on the site: a namespace, a ConfigMap in it, and another that depends on that.
 const surveySeed = `apiVersion: v1
 kind: Namespace
 metadata:
@@ -58,7 +58,7 @@ metadata:
 data: {text: %s}
 `
 
-// relaySeed creates a cluster that is to have a Flux of its own.
+// relaySeed creates a cluster that runs its own Flux.
 const relaySeed = `apiVersion: v1
 kind: Namespace
 metadata:
@@ -94,13 +94,13 @@ metadata:
 data: {via: satellite}
 `
 
-// hublessStory is a story of clusters whose tiers no hub reconciles.
+// hublessStory is a story of clusters that reconcile themselves, without a hub.
 type hublessStory struct {
 	*story
 	// whole is the test.
 	whole *testing.T
 	site  *servers.Cluster
-	// flux is the site's own.
+	// flux is the site's Flux.
 	flux *servers.Flux
 }
 
@@ -112,16 +112,16 @@ func newHublessStory(t *testing.T, name string, options ...storyOption) *hubless
 }
 
 func TestAnEdgeHasItsOwnFlux(t *testing.T) {
-	through(t, "run", "hubless", tellOfItsOwnFlux)
+	through(t, "run", "hubless", runOwnFluxStory)
 }
 
-func tellOfItsOwnFlux(t *testing.T, name string, options ...storyOption) {
+func runOwnFluxStory(t *testing.T, name string, options ...storyOption) {
 	s := newHublessStory(t, name, options...)
 	s.startSite()
-	s.step("a tier is released by what the edge's own Flux says", s.ownFluxReleases)
-	s.step("an edge that goes away in the middle of a rollout passes no gate", s.awayPassesNoGate)
-	s.step("others go on meanwhile", s.othersGoOn)
-	s.step("the rollout goes on when the edge is back", s.goesOnWhenBack)
+	s.step("a tier is released when the edge's own Flux reports it Ready", s.ownFluxReleases)
+	s.step("an edge that becomes unreachable during a rollout passes no gate", s.unreachablePassesNoGate)
+	s.step("other clusters continue meanwhile", s.othersContinue)
+	s.step("the rollout continues when the edge is back", s.continuesWhenBack)
 	s.step("an edge that hangs passes no gate either", s.hangingPassesNoGate)
 }
 
@@ -131,11 +131,11 @@ func TestASeedCreatesAnEdgeWithItsOwnFlux(t *testing.T) {
 	s.records = filepath.Join(s.dir, "records")
 	s.step("the edge waits for a Flux of its own", s.waitsForItsFlux)
 	s.step("it is planted by its own Flux", s.isPlantedByItsFlux)
-	s.step("the seed is removed, the cluster after what runs on it", s.isRemoved)
-	s.step("every pass that was recorded is decided the same again", s.mustReplay)
+	s.step("the seed is removed, the cluster after its contents", s.isRemoved)
+	s.step("every recorded pass is decided the same again", s.mustReplay)
 }
 
-// startSite starts the declared edge, as people do who have one.
+// startSite starts the declared edge, which exists independently of seeds.
 func (s *hublessStory) startSite() {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), startLimit)
@@ -153,7 +153,7 @@ func (s *hublessStory) startSite() {
 	s.flux = s.bootstrap(ctx, cluster)
 }
 
-// giveKubeConfig lets furrow reach a cluster.
+// giveKubeConfig gives furrow access to a cluster.
 func (s *hublessStory) giveKubeConfig(cluster *servers.Cluster) {
 	s.t.Helper()
 	if s.controller == nil {
@@ -165,7 +165,7 @@ func (s *hublessStory) giveKubeConfig(cluster *servers.Cluster) {
 	s.story.giveKubeConfig(cluster)
 }
 
-// makeRoot commits the directory that a cluster's root is to sync.
+// makeRoot commits the directory that a cluster's root syncs.
 func (s *hublessStory) makeRoot(cluster string) {
 	s.t.Helper()
 	s.commitToBase("Make the directory of the root of "+cluster, files{
@@ -173,7 +173,7 @@ func (s *hublessStory) makeRoot(cluster string) {
 	})
 }
 
-// bootstrap gives a cluster its own Flux and root, and lets the observer see them.
+// bootstrap installs a Flux and a root on a cluster, and adds them to the observer.
 func (s *hublessStory) bootstrap(ctx context.Context, cluster *servers.Cluster) *servers.Flux {
 	s.t.Helper()
 	flux, err := cluster.StartFlux(ctx, servers.FluxOptions{SourceArgs: impatient, KustomizeArgs: impatient})
@@ -189,7 +189,7 @@ func (s *hublessStory) bootstrap(ctx context.Context, cluster *servers.Cluster) 
 	return flux
 }
 
-// observe lets the observer see the Kustomizations of a cluster that has its own Flux.
+// observe adds the Kustomizations of a cluster with its own Flux to the observer.
 func (s *hublessStory) observe(cluster *servers.Cluster) {
 	s.t.Helper()
 	reader, err := client.NewWithWatch(cluster.Config, client.Options{Scheme: cluster.Client().Scheme()})
@@ -242,14 +242,14 @@ func (s *hublessStory) ownFluxReleases() {
 	}
 }
 
-// created is the namespace of the Cluster that the seed has.
+// created is the namespace of the seed's Cluster.
 func (s *hublessStory) created() string { return s.namespace + "-clusters" }
 
-// awaitUnknown waits until furrow knows of no tier of the site any more how it is.
+// awaitUnknown waits until furrow reports that it cannot observe these tiers of the site.
 func (s *hublessStory) awaitUnknown(tiers ...string) {
 	s.t.Helper()
 	for _, tier := range tiers {
-		s.eventually(limit, "it is told of "+tier+" that its cluster could not be asked", func() (bool, string) {
+		s.eventually(limit, "furrow reports that the cluster of "+tier+" is unreachable", func() (bool, string) {
 			r := s.status()
 			is := r.tier(tier)
 			return is.State == "Merged" && strings.Contains(is.Message, "could not be asked"), is.State + ": " + is.Message
@@ -257,7 +257,7 @@ func (s *hublessStory) awaitUnknown(tiers ...string) {
 	}
 }
 
-func (s *hublessStory) awayPassesNoGate() {
+func (s *hublessStory) unreachablePassesNoGate() {
 	pull := s.awaitPull(survey1)
 	s.observer.await(s.story, pull)
 	if err := s.site.StopAPIServer(); err != nil {
@@ -281,16 +281,16 @@ func (s *hublessStory) awayPassesNoGate() {
 	}
 }
 
-func (s *hublessStory) othersGoOn() {
+func (s *hublessStory) othersContinue() {
 	s.release(note0, sdk.MergeStyleSquash)
 	s.mustNotOpen(survey2)
 }
 
-func (s *hublessStory) goesOnWhenBack() {
+func (s *hublessStory) continuesWhenBack() {
 	if err := s.site.StartAPIServer(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
-	// The whole edge is back, as after a power cut. A Flux that ran on all the time would take up to a minute to notice.
+	// Flux restarts too, as after a power failure. A Flux that was running all the time would take up to a minute to notice.
 	if err := s.flux.Restart(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
@@ -299,7 +299,7 @@ func (s *hublessStory) goesOnWhenBack() {
 	s.mustReport("short")
 }
 
-// mustReport fails when the last object of the survey says something else.
+// mustReport fails unless the last object of the survey has the text.
 func (s *hublessStory) mustReport(text string) {
 	s.t.Helper()
 	var report corev1.ConfigMap
@@ -333,11 +333,11 @@ func (s *hublessStory) waitsForItsFlux() {
 	s.release(relayMgmt0, sdk.MergeStyleSquash)
 	s.release(relayMgmt1, sdk.MergeStyleRebase)
 	if tier := s.awaitState(relay0, "Held"); !strings.Contains(tier.Message, "clusters/"+outpost) {
-		s.t.Errorf("it is not told that the root's directory is missing: %q", tier.Message)
+		s.t.Errorf("the message does not say that the root's directory is missing: %q", tier.Message)
 	}
 	s.makeRoot(outpost)
 	if tier := s.awaitState(relay0, "Queued"); !strings.Contains(tier.Message, "kustomizations.kustomize.toolkit.fluxcd.io") {
-		s.t.Errorf("it is not told that Flux is missing: %q", tier.Message)
+		s.t.Errorf("the message does not say that Flux is missing: %q", tier.Message)
 	}
 	s.passes(2)
 	s.mustNotOpen(relay0, relay1)
@@ -355,7 +355,7 @@ func (s *hublessStory) isPlantedByItsFlux() {
 	}
 	for _, k := range s.kustomizations(ctx) {
 		if k.Spec.KubeConfig != nil {
-			s.t.Errorf("the management cluster acts for another one by Kustomization %s", k.Name)
+			s.t.Errorf("the management cluster reconciles another cluster with Kustomization %s", k.Name)
 		}
 	}
 }
@@ -381,7 +381,7 @@ func (s *hublessStory) isRemoved() {
 	s.awaitEmpty()
 }
 
-// mustReplay decides all recorded passes again.
+// mustReplay replays all recorded passes.
 func (s *hublessStory) mustReplay() {
 	s.t.Helper()
 	records, err := filepath.Glob(filepath.Join(s.records, "pass-*.json.gz"))

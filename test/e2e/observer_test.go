@@ -23,43 +23,42 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// renderedAnnotation is on a reconciler object, and says what it was rendered to.
+// renderedAnnotation is on a reconciler object, and has the digest of what was rendered.
 const renderedAnnotation = "furrow.dev/rendered"
 
-// observer watches a story from outside, all the time. Of each pull request that it sees open for the first time, or
-// with other contents, it checks that what it waits for was released before: by what the clusters and Git say, and by
-// furrow's own report.
+// observer watches a story from outside. For each pull request that is opened or updated, it checks that all
+// prerequisites were released before, according to the clusters and Git, and according to furrow's own status.
 type observer struct {
 	story *story
-	// every is how often it looks at the forge.
+	// every is the polling interval for the forge.
 	every  time.Duration
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
 	mu sync.Mutex
-	// ready is where each Kustomization was ever Ready, for the generation that it had.
+	// ready has what each Kustomization was ever Ready with, at its generation.
 	ready map[client.ObjectKey][]readiness
-	// order is in which they became so, and went.
+	// order is the order in which they became Ready or were deleted.
 	order []string
-	// sights has one for each pull request and contents; it is closed when it is checked.
-	sights map[string]chan struct{}
-	found  []string
+	// observed has a channel for each pull request and contents; it is closed when the check is done.
+	observed map[string]chan struct{}
+	found    []string
 }
 
-// readiness is what a Kustomization was Ready with, and since when, in seconds.
+// readiness is what a Kustomization was Ready with, and since when, in Unix seconds.
 type readiness struct {
 	revision, rendered string
 	since              int64
 }
 
-// catchUp is how long the observer may take to see what furrow has seen, as when a cluster was away.
+// catchUp is how long the observer may lag behind furrow, such as after a cluster was unreachable.
 const catchUp = 30 * time.Second
 
 func newObserver(s *story, every time.Duration) *observer {
 	ctx, cancel := context.WithCancel(context.Background())
-	o := &observer{story: s, every: every, cancel: cancel, ready: map[client.ObjectKey][]readiness{}, sights: map[string]chan struct{}{}}
+	o := &observer{story: s, every: every, cancel: cancel, ready: map[client.ObjectKey][]readiness{}, observed: map[string]chan struct{}{}}
 	o.done.Go(func() { o.follow(ctx) })
-	o.done.Go(func() { o.look(ctx) })
+	o.done.Go(func() { o.poll(ctx) })
 	return o
 }
 
@@ -68,7 +67,7 @@ func (o *observer) end() {
 	o.done.Wait()
 }
 
-// violations are what went against the rules so far.
+// violations returns the violations of the rules so far.
 func (o *observer) violations() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -81,7 +80,7 @@ func (o *observer) violation(format string, args ...any) {
 	o.found = append(o.found, fmt.Sprintf(format, args...))
 }
 
-// follow watches the story's Kustomizations, over and over.
+// follow watches the story's Kustomizations, and restarts the watch when it ends.
 func (o *observer) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		events, err := o.story.world.watch.Watch(ctx, &kustomizev1.KustomizationList{})
@@ -122,7 +121,7 @@ func (o *observer) note(event watch.EventType, k *kustomizev1.Kustomization) {
 	}
 }
 
-// readyWith says what a Kustomization is Ready with, for the generation that it has.
+// readyWith returns what a Kustomization is Ready with at its current generation.
 func readyWith(k *kustomizev1.Kustomization) (readiness, bool) {
 	for _, c := range k.Status.Conditions {
 		if c.Type == "Ready" && c.Status == metav1.ConditionTrue && c.ObservedGeneration == k.Generation && k.Status.ObservedGeneration == k.Generation {
@@ -132,21 +131,21 @@ func readyWith(k *kustomizev1.Kustomization) (readiness, bool) {
 	return readiness{}, false
 }
 
-// forget forgets what was ever Ready, as when all begins anew.
+// forget drops all records of readiness, for a fresh start.
 func (o *observer) forget() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.ready, o.order = map[client.ObjectKey][]readiness{}, nil
 }
 
-// happened is in which order Kustomizations became Ready, and went.
+// happened returns the order in which Kustomizations became Ready or were deleted.
 func (o *observer) happened() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.order)
 }
 
-// readySince is when a Kustomization became Ready first, in seconds; ok is false where it never was.
+// readySince returns when a Kustomization first became Ready, in Unix seconds; ok is false if it never was.
 func (o *observer) readySince(key client.ObjectKey) (since int64, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -156,8 +155,8 @@ func (o *observer) readySince(key client.ObjectKey) (since int64, ok bool) {
 	return o.ready[key][0].since, true
 }
 
-// look looks for pull requests.
-func (o *observer) look(ctx context.Context) {
+// poll checks new and updated pull requests.
+func (o *observer) poll(ctx context.Context) {
 	for ; ctx.Err() == nil; pause(ctx, o.every) {
 		pulls, err := listPulls(o.story.asPerson, o.story.gitops, sdk.StateOpen)
 		if err != nil {
@@ -167,7 +166,7 @@ func (o *observer) look(ctx context.Context) {
 			if tierOf(pull) == "" {
 				continue
 			}
-			if checked, first := o.sight(pull); first {
+			if checked, first := o.observe(pull); first {
 				o.done.Go(func() {
 					defer close(checked)
 					o.checkAll(ctx, pull)
@@ -179,33 +178,33 @@ func (o *observer) look(ctx context.Context) {
 
 var wantsLine = regexp.MustCompile(`Furrow-Wants: (\S+)`)
 
-// sight notes that a pull request was seen with its contents; first says that it is new.
-func (o *observer) sight(pull *sdk.PullRequest) (checked chan struct{}, first bool) {
+// observe records a pull request with its contents; first is true if they are new.
+func (o *observer) observe(pull *sdk.PullRequest) (checked chan struct{}, first bool) {
 	key := fmt.Sprint(pull.Index, wantsLine.FindString(pull.Body))
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	checked, seen := o.sights[key]
-	if !seen {
+	checked, known := o.observed[key]
+	if !known {
 		checked = make(chan struct{})
-		o.sights[key] = checked
+		o.observed[key] = checked
 	}
-	return checked, !seen
+	return checked, !known
 }
 
-// await waits until a pull request was checked as it is.
+// await waits until a pull request was checked with its current contents.
 func (o *observer) await(s *story, pull *sdk.PullRequest) {
 	s.t.Helper()
 	s.eventually(limit, fmt.Sprintf("#%d is checked", pull.Index), func() (bool, string) { return o.checked(pull) })
 }
 
-// checked says that a pull request was checked as it is, or why not.
+// checked reports whether a pull request was checked with its current contents, or why not.
 func (o *observer) checked(pull *sdk.PullRequest) (ok bool, why string) {
 	key := fmt.Sprint(pull.Index, wantsLine.FindString(pull.Body))
 	o.mu.Lock()
-	checked, seen := o.sights[key]
+	checked, known := o.observed[key]
 	o.mu.Unlock()
-	if !seen {
-		return false, "it was not seen"
+	if !known {
+		return false, "it was not observed yet"
 	}
 	select {
 	case <-checked:
@@ -215,11 +214,11 @@ func (o *observer) checked(pull *sdk.PullRequest) (ok bool, why string) {
 	}
 }
 
-// checkAll checks that a pull request was opened, or brought up to date, when each of its tiers might be proposed.
+// checkAll checks that each tier of a pull request could be proposed when the pull request was opened or updated.
 func (o *observer) checkAll(ctx context.Context, pull *sdk.PullRequest) {
 	tiers := tiersOf(pull)
 	if len(tiers) == 0 {
-		o.violation("#%d comes from branch %s, and names no tiers", pull.Index, pull.Head.Name)
+		o.violation("#%d of branch %s does not name tiers", pull.Index, pull.Head.Name)
 	}
 	for _, tier := range tiers {
 		o.check(ctx, pull, tier)
@@ -230,7 +229,7 @@ func (o *observer) checkAll(ctx context.Context, pull *sdk.PullRequest) {
 func (o *observer) check(ctx context.Context, pull *sdk.PullRequest, tier string) {
 	parts := strings.Split(tier, "/")
 	if len(parts) != 3 {
-		o.violation("#%d carries %s, which names no tier", pull.Index, tier)
+		o.violation("#%d has %s, which is not the name of a tier", pull.Index, tier)
 		return
 	}
 	if err := o.story.gitops.fetch(); err != nil {
@@ -256,7 +255,7 @@ func (o *observer) check(ctx context.Context, pull *sdk.PullRequest, tier string
 	o.violation("#%d: the plan has no tier %s", pull.Index, tier)
 }
 
-// checkRemoval checks that nothing is left of what depends on a tier that is to go.
+// checkRemoval checks that nothing is left of the dependents of a tier that is removed.
 func (o *observer) checkRemoval(ctx context.Context, pull *sdk.PullRequest, tier string, plan *planned, t plannedTier) {
 	seed, _, _ := strings.Cut(tier, "/")
 	var names []string
@@ -270,8 +269,8 @@ func (o *observer) checkRemoval(ctx context.Context, pull *sdk.PullRequest, tier
 	o.checkReport(ctx, pull, tier, names, "Gone")
 }
 
-// whereIs is the cluster that has a Kustomization, empty where none has it: the management cluster has those that it
-// reconciles others by, and a cluster with its own Flux has its own. Their names are unique in a story.
+// whereIs returns the cluster that has a Kustomization, or nothing. The management cluster has those of the clusters that it
+// reconciles, and a cluster with its own Flux has its own. Their names are unique in a story.
 func (o *observer) whereIs(ctx context.Context, key client.ObjectKey) (cluster string, err error) {
 	readers := map[string]client.Client{"mgmt": o.story.world.mgmt.Client()}
 	if o.story.provider != nil {
@@ -291,7 +290,7 @@ func (o *observer) whereIs(ctx context.Context, key client.ObjectKey) (cluster s
 	return "", errors.Join(errs...)
 }
 
-// checkPrerequisites checks that all that a tier waits for is released.
+// checkPrerequisites checks that all prerequisites of a tier are released.
 func (o *observer) checkPrerequisites(ctx context.Context, pull *sdk.PullRequest, tier string, plan *planned, t plannedTier) {
 	seed, _, _ := strings.Cut(tier, "/")
 	var names []string
@@ -318,8 +317,8 @@ func (o *observer) checkPrerequisites(ctx context.Context, pull *sdk.PullRequest
 	o.checkReport(ctx, pull, tier, names, "Released")
 }
 
-// proposedAt is when a pull request was opened or, where it is of a group, which others may join, when it was brought up to
-// date, in seconds.
+// proposedAt returns when a pull request was opened, in Unix seconds. Tiers may join the pull request of a group later, so
+// for a group it is the time of the last update.
 func proposedAt(pull *sdk.PullRequest) int64 {
 	if strings.HasPrefix(pull.Head.Name, groupPrefix) {
 		return pull.Updated.Unix()
@@ -327,7 +326,7 @@ func proposedAt(pull *sdk.PullRequest) int64 {
 	return pull.Created.Unix()
 }
 
-// notReleased says, by Git and the clusters alone, what was missing for a tier to be released at a time in seconds.
+// notReleased returns why a tier was not released at a time in Unix seconds, according to Git and the clusters alone.
 func (o *observer) notReleased(ctx context.Context, seed string, plan *planned, t plannedTier, at int64) string {
 	repo := o.story.gitops
 	dir := t.entry("tree")
@@ -363,7 +362,7 @@ func (o *observer) notReleased(ctx context.Context, seed string, plan *planned, 
 	return ""
 }
 
-// amended says that furrow reports a tier as amended by a person.
+// amended reports whether furrow's status has a tier as amended by a person.
 func (o *observer) amended(seed string, t plannedTier) bool {
 	r := o.story.status()
 	is := r.tier(tierName(seed, t.Cluster, t.Ordinal))
@@ -397,7 +396,7 @@ func (o *observer) exists(ctx context.Context, cluster, id string) error {
 	return reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
 }
 
-// checkReport checks that furrow's own report has the tiers in a state, when it shows the pull request.
+// checkReport checks that furrow's own status, once it has the pull request, has the tiers in a state.
 func (o *observer) checkReport(ctx context.Context, pull *sdk.PullRequest, tier string, tiers []string, state string) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -421,7 +420,7 @@ func (o *observer) checkReport(ctx context.Context, pull *sdk.PullRequest, tier 
 	}
 }
 
-// isReady says that a Kustomization has the condition Ready, whatever it is about.
+// isReady reports whether a Kustomization has the condition Ready, of any generation.
 func isReady(k kustomizev1.Kustomization) bool {
 	return slices.ContainsFunc(k.Status.Conditions, func(c metav1.Condition) bool {
 		return c.Type == "Ready" && c.Status == metav1.ConditionTrue

@@ -22,7 +22,7 @@ import (
 // The tiers of the seed in the one repository.
 const app0, app1 = "app/mgmt/00", "app/mgmt/01"
 
-// prefixed is where Furrow writes in the one repository, and what the root syncs there.
+// prefixed is the path prefix of Furrow in the one repository, and the root's directory below it.
 const (
 	prefix       = "fleet"
 	prefixedRoot = prefix + "/clusters/mgmt"
@@ -44,7 +44,7 @@ metadata:
 data: {text: %[2]s}
 `
 
-// theirApp is what other people have in the root's directory.
+// theirApp is other people's application in the root's directory.
 const theirApp = `apiVersion: v1
 kind: Namespace
 metadata: {name: %[1]s}
@@ -55,7 +55,7 @@ metadata: {name: app, namespace: %[1]s}
 data: {text: ours}
 `
 
-// oneRepoStory is a story in one repository, in which other people have their own things.
+// oneRepoStory is a story in one repository that other people use too.
 type oneRepoStory struct {
 	*story
 	// people are the commits of people to the base branch.
@@ -70,8 +70,8 @@ func TestOneRepositoryIsSharedWithOthers(t *testing.T) {
 	s := &oneRepoStory{story: newStory(t, "onerepo", inOneRepository), people: map[string]bool{}}
 	s.step("other people's files are in the root's directory", s.othersWereFirst)
 	s.step("a seed is planted below the prefix", s.isPlanted)
-	s.step("a broken file of others holds what comes new, until it is repaired", s.brokenFileHolds)
-	s.step("the seed is removed, and others keep what is theirs", s.isRemoved)
+	s.step("a broken file of others blocks new releases until it is fixed", s.brokenFileHolds)
+	s.step("the seed is removed, and other people's files remain", s.isRemoved)
 	s.step("Furrow has touched nothing but its own paths", s.touchedOnlyItsOwn)
 	s.witness.end()
 	if seen := s.witness.changes(); len(seen) > 0 {
@@ -127,7 +127,7 @@ func (s *oneRepoStory) isPlanted() {
 	s.mustRead("hello")
 }
 
-// mustRead fails when the seed's ConfigMap says something else.
+// mustRead fails unless the seed's ConfigMap has the text.
 func (s *oneRepoStory) mustRead(text string) {
 	s.t.Helper()
 	var app corev1.ConfigMap
@@ -139,13 +139,13 @@ func (s *oneRepoStory) mustRead(text string) {
 	}
 }
 
-// quietPasses is in how many passes nothing may be pushed when nothing happens.
+// quietPasses is the number of passes during which Furrow must not push.
 const quietPasses = 4
 
-// restTries is how often that is looked at: Flux may still report what it found.
+// restTries is how often that is tried: Flux may still report changes.
 const restTries = 4
 
-// mustRest fails when Furrow goes on pushing although nothing happens.
+// mustRest fails if Furrow keeps pushing although nothing happens.
 func (s *oneRepoStory) mustRest() {
 	s.t.Helper()
 	before := s.branches()
@@ -157,10 +157,10 @@ func (s *oneRepoStory) mustRest() {
 		}
 		before = after
 	}
-	s.t.Errorf("the branches do not come to rest; they are %v\n%s", before, s.scene())
+	s.t.Errorf("the branches keep changing; they are %v\n%s", before, s.scene())
 }
 
-// branches are the commits of all branches.
+// branches returns the commits of all branches.
 func (s *oneRepoStory) branches() map[string]string {
 	s.t.Helper()
 	if err := s.gitops.fetch(); err != nil {
@@ -178,7 +178,7 @@ func (s *oneRepoStory) branches() map[string]string {
 	return branches
 }
 
-// mustHavePlanned fails when the seed was planned more or less often than people changed it.
+// mustHavePlanned fails unless there are as many plans as changes by people.
 func (s *oneRepoStory) mustHavePlanned(times int) {
 	s.t.Helper()
 	if err := s.gitops.fetch(); err != nil {
@@ -193,7 +193,7 @@ func (s *oneRepoStory) mustHavePlanned(times int) {
 	}
 }
 
-// mustNotFallBehind fails when a tier in which nothing changed was ever told to be without what others merged.
+// mustNotFallBehind fails if an unchanged tier was ever reported as lacking what others merged.
 func (s *oneRepoStory) mustNotFallBehind(tier string) {
 	s.t.Helper()
 	released := false
@@ -202,7 +202,7 @@ func (s *oneRepoStory) mustNotFallBehind(tier string) {
 			continue
 		}
 		if released && strings.Contains(line, "the reconciler is at") {
-			s.t.Errorf("it was Released, and nothing of it changed since: %s", line)
+			s.t.Errorf("it was Released and has not changed since: %s", line)
 		}
 		released = released || strings.Contains(line, "Released")
 	}
@@ -213,12 +213,12 @@ func (s *oneRepoStory) brokenFileHolds() {
 	s.put("Break a file", files{broken: "this: [is not\n"})
 	s.put("Another text", files{"seeds/app.yaml": fmt.Sprintf(appSeed, s.ours(), "goodbye")})
 	if tier := s.awaitState(app1, "Held"); !strings.Contains(tier.Message, broken) {
-		s.t.Errorf("it is not told which file is broken: %q", tier.Message)
+		s.t.Errorf("the message does not name the broken file: %q", tier.Message)
 	}
 	s.mustRest()
 	s.mustNotOpen(app0, app1)
 	if is := s.state(app0); is != "Released" {
-		s.t.Errorf("%s, of which nothing changes, is %s", app0, is)
+		s.t.Errorf("%s, which does not change, is %s", app0, is)
 	}
 	s.put("Repair it", files{broken: ""})
 	s.merge(s.awaitPull(app1), sdk.MergeStyleRebase)
@@ -252,7 +252,7 @@ func (s *oneRepoStory) isRemoved() {
 	})
 }
 
-// touchedOnlyItsOwn looks at each commit to the base branch that no person made: merges too, by what they brought.
+// touchedOnlyItsOwn checks the changes of every commit to the base branch that is not a person's, including merges.
 func (s *oneRepoStory) touchedOnlyItsOwn() {
 	if err := s.gitops.fetch(); err != nil {
 		s.t.Fatal(err)
@@ -281,11 +281,11 @@ func (s *oneRepoStory) touchedOnlyItsOwn() {
 		}
 	}
 	if checked != 5 {
-		s.t.Errorf("there are %d commits of Furrow to the base branch, not those of the 5 pull requests", checked)
+		s.t.Errorf("there are %d commits of Furrow to the base branch, want those of 5 pull requests", checked)
 	}
 }
 
-// witness watches a namespace of other people on the management cluster, and what is in it.
+// witness watches a namespace of other people on the management cluster, and its ConfigMaps.
 type witness struct {
 	namespace string
 	// names are those of the ConfigMaps.
@@ -294,7 +294,7 @@ type witness struct {
 	done   sync.WaitGroup
 
 	mu sync.Mutex
-	// versions are, for each object, what it was seen as, in order.
+	// versions has the observed versions of each object, in order.
 	versions map[string][]string
 }
 
@@ -340,14 +340,14 @@ func (w *witness) note(event watch.EventType, object client.Object) {
 	}
 }
 
-// seen are the objects that were seen.
+// seen returns the observed objects.
 func (w *witness) seen() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Sorted(maps.Keys(w.versions))
 }
 
-// changes are the objects that were seen in more than one version.
+// changes returns the objects that were observed in more than one version.
 func (w *witness) changes() map[string][]string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -20,10 +20,10 @@ const (
 	kiosk0, kiosk1         = "kiosk/level-00", "kiosk/level-01"
 )
 
-// prodOverlay is the kustomization of the overlay that clusters choose by their label.
+// prodOverlay is the kustomization of the overlay that clusters select by label.
 const prodOverlay = "seeds/kiosk/overlays/prod/kustomization.yaml"
 
-// kiosk is a package of a base and two overlays: the site east chooses one by its name, west the other by its label.
+// kiosk is a package of a base and two overlays: the site east selects one by name, west the other by label.
 func (s overlayStory) kiosk() files {
 	base := strings.ReplaceAll(`apiVersion: v1
 kind: Namespace
@@ -55,31 +55,31 @@ spec:
 	}
 }
 
-// overlayStory is a story of a seed whose clusters choose overlays, through a front end.
+// overlayStory is a story of a seed whose clusters select overlays, through a front end.
 type overlayStory struct {
 	*story
-	// released is what the base branch has of the seed's when all was released last.
+	// released has the seed's files on the base branch when all was last released.
 	released files
 }
 
-func TestClustersGetTheOverlaysThatTheyChoose(t *testing.T) {
+func TestClustersGetTheOverlaysThatTheySelect(t *testing.T) {
 	for _, front := range fronts {
 		t.Run(front.name, func(t *testing.T) {
 			t.Parallel()
 			s := &overlayStory{story: newStory(t, "overlay-"+front.name, front.options...)}
 			s.attachSites(t)
-			s.step("each cluster gets the overlay that it chooses", s.eachGetsItsOverlay)
+			s.step("each cluster gets the overlay that it selects", s.eachGetsItsOverlay)
 			s.step("a change of the base reaches both", s.baseReachesBoth)
-			s.step("an error in a kustomization is reported where it is, and nothing is lost", s.errorLosesNothing)
-			s.step("a build that takes too much ends alone", s.tooMuchEndsAlone)
-			s.step("both clusters go on when it is corrected", s.goesOnWhenCorrected)
+			s.step("an error in a kustomization is reported with its position, and nothing is removed", s.errorLosesNothing)
+			s.step("a build that exceeds its memory budget fails alone", s.tooMuchEndsAlone)
+			s.step("both clusters continue when it is corrected", s.continuesWhenCorrected)
 		})
 	}
 }
 
 func (s overlayStory) ours() string { return s.namespace + "-kiosk" }
 
-// planted is what the base branch has of the seed.
+// planted returns the seed's files on the base branch.
 func (s *overlayStory) planted() files {
 	s.t.Helper()
 	if err := s.gitops.fetch(); err != nil {
@@ -93,7 +93,7 @@ func (s *overlayStory) planted() files {
 	return all
 }
 
-// mustBeReleased waits until all is released, and fails where the sites do not have what they should.
+// mustBeReleased waits until all is released, and fails unless the sites have the expected contents.
 func (s *overlayStory) mustBeReleased(paper string) {
 	s.t.Helper()
 	s.awaitReleased()
@@ -117,7 +117,7 @@ func (s *overlayStory) eachGetsItsOverlay() {
 	s.mustBeReleased("daily")
 }
 
-// base is the base with another paper.
+// base returns the package's base with this paper.
 func (s *overlayStory) base(paper string) files {
 	const counter = "seeds/kiosk/base/counter.yaml"
 	return files{counter: strings.Replace(s.kiosk()[counter], "daily", paper, 1)}
@@ -134,8 +134,8 @@ func (s *overlayStory) errorLosesNothing() {
 	s.mustBeStalled(v1alpha1.ReasonRenderFailed, prodOverlay+":1", "../../basis")
 }
 
-// tooMuchEndsAlone has an overlay double a value with each of its lines. Its build ends over the budget of memory, which
-// only a process of its own has.
+// tooMuchEndsAlone adds an overlay whose lines each double a value. Its build exceeds the memory budget, which applies
+// only to builds in a process of their own.
 func (s *overlayStory) tooMuchEndsAlone() {
 	doubling := "resources: [../../base]\nreplacements:\n" + strings.Repeat(
 		"- source: {kind: ConfigMap, name: counter, fieldPath: data.paper}\n"+
@@ -144,8 +144,8 @@ func (s *overlayStory) tooMuchEndsAlone() {
 	s.mustBeStalled(v1alpha1.ReasonRenderBudget, "seeds/kiosk", "MiB of memory")
 }
 
-// mustBeStalled waits until the seed is reported as Stalled for a reason with some texts, by each front end in its way, and
-// fails where anything that is planted changes meanwhile.
+// mustBeStalled waits until the seed is reported as Stalled for this reason with these texts, by any front end, and fails
+// if anything planted changes meanwhile.
 func (s *overlayStory) mustBeStalled(reason v1alpha1.Reason, texts ...string) {
 	s.t.Helper()
 	says := func(is string) bool {
@@ -157,7 +157,7 @@ func (s *overlayStory) mustBeStalled(reason v1alpha1.Reason, texts ...string) {
 		return is.State == "Stalled" && is.Reason == reason && says(is.Message), is.State + " " + string(is.Reason) + ": " + is.Message
 	})
 	if s.controller != nil {
-		s.eventually(limit, "the Seed's conditions say so", func() (bool, string) {
+		s.eventually(limit, "the Seed's conditions have it", func() (bool, string) {
 			seed, err := s.seedResource("kiosk")
 			if err != nil {
 				return false, err.Error()
@@ -184,7 +184,7 @@ func (s *overlayStory) mustBeStalled(reason v1alpha1.Reason, texts ...string) {
 	s.mustHold(s.ours(), "alarm", "rings", "-", "loud")
 }
 
-func (s *overlayStory) goesOnWhenCorrected() {
+func (s *overlayStory) continuesWhenCorrected() {
 	s.commit("Correct the overlay", files{prodOverlay: s.kiosk()[prodOverlay]})
 	s.merge(s.awaitTiers(kiosk1, kioskEast1, kioskWest1), sdk.MergeStyleMerge)
 	s.mustBeReleased("monthly")

@@ -27,28 +27,28 @@ import (
 	"github.com/furrow-dev/furrow/test/servers"
 )
 
-// The controller's ServiceAccount, as it is shipped, and its name for the API server.
+// The controller's shipped ServiceAccount, and its user name at the API server.
 const (
 	controllerNamespace = "furrow-system"
 	controllerAccount   = "furrow-controller"
 	controllerUser      = "system:serviceaccount:" + controllerNamespace + ":" + controllerAccount
 )
 
-// tokenHolds is how long the controller's token holds.
+// tokenHolds is the lifetime of the controller's token.
 const tokenHolds = 2 * time.Hour
 
-// confinedNamespace is that of the story whose controller may do nothing outside of it.
+// confinedNamespace is the namespace of the story whose controller has no rights outside of it.
 const (
 	confinedNamespace = "story-confined"
 	confinedUser      = "system:serviceaccount:" + confinedNamespace + ":" + controllerAccount
 )
 
-// shipped are the documents that people apply to run the controller: CRDs, the ServiceAccount, and its roles.
+// shipped returns the documents that people apply to run the controller: CRDs, the ServiceAccount, and its roles.
 var shipped = sync.OnceValues(func() ([]byte, error) {
 	return output(servers.Kubernetes, "kubectl", "kustomize", "testdata/controller")
 })
 
-// chartWithin is the chart for one namespace, but for what runs its pod.
+// chartWithin renders the chart for one namespace, without the objects that run the pod.
 func chartWithin(namespace string) ([]byte, error) {
 	documents, err := output(servers.Helm, "helm", "template", "furrow", "../../charts/furrow", "--namespace", namespace,
 		"--set", "namespaced=true,crds.install=false,rbac.userRoles=false")
@@ -74,7 +74,7 @@ func chartWithin(namespace string) ([]byte, error) {
 	}
 }
 
-// output is what a program of a server prints.
+// output runs one of the servers' programs and returns its output.
 func output(of servers.Name, program string, args ...string) ([]byte, error) {
 	bin, err := servers.Find(of)
 	if err != nil {
@@ -89,12 +89,12 @@ func output(of servers.Name, program string, args ...string) ([]byte, error) {
 	return stdout.Bytes(), nil
 }
 
-// serviceAccount is the name of a ServiceAccount for the API server.
+// serviceAccount returns the user name of a ServiceAccount.
 func serviceAccount(namespace, name string) string {
 	return "system:serviceaccount:" + namespace + ":" + name
 }
 
-// as makes a kubeconfig that holds a token of a ServiceAccount, and nothing else.
+// as creates a kubeconfig with only a token of a ServiceAccount.
 func (w *world) as(ctx context.Context, namespace, name string) ([]byte, error) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	seconds := int64(tokenHolds.Seconds())
@@ -110,8 +110,8 @@ func (w *world) as(ctx context.Context, namespace, name string) ([]byte, error) 
 	return clientcmd.Write(*config)
 }
 
-// trespasses are what the controller asked for and was refused by its roles, and Secrets that it read otherwise than by
-// name: of this story, and of the cluster as a whole.
+// trespasses returns the controller's requests that its roles refused, and reads of Secrets other than by name: of this
+// story, and of the cluster as a whole.
 func (s *story) trespasses() ([]string, error) {
 	events, err := s.world.mgmt.AuditEvents()
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *story) trespasses() ([]string, error) {
 		if user != serviceAccount(s.controller.installed, controllerAccount) || others {
 			continue
 		}
-		// An API server that starts refuses what roles allow, until it has read them.
+		// A starting API server refuses what roles allow until it has read them.
 		starts := e.Received.After(s.startsFrom) && e.Received.Before(s.startedAt)
 		refused := !starts && (e.ResponseStatus.Code == 401 || e.ResponseStatus.Code == 403)
 		if refused || e.ObjectRef.Resource == "secrets" && e.Verb != "get" {
@@ -138,13 +138,13 @@ func isController(e servers.AuditEvent) bool {
 	return e.User.Username == controllerUser || e.User.Username == confinedUser
 }
 
-// used are the rights of which the controllers of all stories have made use.
+// used are the rights that the controllers of all stories have used.
 var used struct {
 	mu     sync.Mutex
 	rights map[string]bool
 }
 
-// noteRights notes what the controllers on a cluster have asked for, and were not refused.
+// noteRights records the requests of a cluster's controllers that were not refused.
 func noteRights(cluster *servers.Cluster) error {
 	events, err := cluster.AuditEvents()
 	if err != nil {
@@ -182,7 +182,7 @@ func right(verb, resource, group string) string {
 	return strings.TrimSuffix(verb+" "+resource+"."+group, ".")
 }
 
-// grantedRights are those that the shipped roles give to the controller, by the role.
+// grantedRights returns the rights that the shipped roles grant to the controller, with the role.
 func grantedRights() (map[string]string, error) {
 	documents, err := shipped()
 	if err != nil {
@@ -216,15 +216,15 @@ func grantedRights() (map[string]string, error) {
 	}
 }
 
-// Why roles have rights that a story need not make use of.
+// Why roles have rights that stories need not use.
 const (
 	shown      = "watch shows all that get does, and the cache watches"
 	streamed   = "the cache lists where the API server cannot stream a list into a watch, as old ones"
 	noSuchKind = "no cluster of the stories has the kind"
-	repeated   = "an event that is told again soon is changed instead of made: it depends on the pace"
+	repeated   = "a repeated event is patched instead of created: it depends on the timing"
 )
 
-// unusedFor are the rights of which no story need make use, and why the roles have them.
+// unusedFor has the rights that no story needs to use, and why the roles have them.
 var unusedFor = map[string]string{
 	"get seeds.furrow.dev":                         shown,
 	"get plantings.furrow.dev":                     shown,
@@ -248,7 +248,7 @@ var unusedFor = map[string]string{
 	"get clusters.planter.nephio.org":              noSuchKind,
 }
 
-// unused are the rights that are shipped and that no story has made use of so far, with the roles that have them.
+// unused returns the shipped rights that no story has used so far, with their roles.
 func unused() (map[string]string, error) {
 	granted, err := grantedRights()
 	if err != nil {
@@ -260,7 +260,7 @@ func unused() (map[string]string, error) {
 	return granted, nil
 }
 
-// checkUnused tells of rights that are shipped for nothing.
+// checkUnused fails if roles have rights that no story needs.
 func checkUnused() error {
 	rest, err := unused()
 	if err != nil {
@@ -273,18 +273,18 @@ func checkUnused() error {
 	var errs []error
 	for _, right := range slices.Sorted(maps.Keys(rest)) {
 		if unusedFor[right] == "" {
-			errs = append(errs, fmt.Errorf("no story made use of %q, which role %s gives to the controller", right, rest[right]))
+			errs = append(errs, fmt.Errorf("no story used %q, which role %s grants to the controller", right, rest[right]))
 		}
 	}
 	for _, right := range slices.Sorted(maps.Keys(unusedFor)) {
 		if granted[right] == "" {
-			errs = append(errs, fmt.Errorf("%q is listed among what need not be used, and no role gives it to the controller", right))
+			errs = append(errs, fmt.Errorf("%q is listed in unusedFor, but no role grants it to the controller", right))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// wholeSuite says that all stories of the package are told.
+// wholeSuite reports whether all stories of the package run.
 func wholeSuite() bool {
 	for _, name := range []string{"test.run", "test.skip"} {
 		if f := flag.Lookup(name); f != nil && f.Value.String() != "" {

@@ -20,7 +20,7 @@ import (
 	"github.com/furrow-dev/furrow/test/servers"
 )
 
-// planterCases has Planter's own example; it lies beside the repository.
+// planterCases has Planter's own example; it is outside of the repository.
 var planterCases = filepath.Join("..", "..", "..", "shared", "cases", "planter")
 
 var planterKind = schema.GroupVersionKind{Group: "planter.nephio.org", Version: "v1alpha1", Kind: "Cluster"}
@@ -37,7 +37,7 @@ const (
 // planterStory is a story of Planter's example.
 type planterStory struct {
 	*story
-	// provide is closed when the provider may bring the edge into being.
+	// provide is closed when the provider may start the edge.
 	provide chan struct{}
 }
 
@@ -70,11 +70,11 @@ func TestPlanterSeedIsPlantedUnchanged(t *testing.T) {
 	s.step("nothing reaches the edge before its API server answers", s.waitsForTheAPIServer)
 	s.step("the edge is planted tier by tier", s.isPlantedOnTheEdge)
 	s.step("custom resources are applied once their CRDs are there", s.appliesCustomResources)
-	s.step("the seed is removed, the cluster after what runs on it", s.isRemoved)
+	s.step("the seed is removed, the cluster after its contents", s.isRemoved)
 }
 
-// provideLater plays the provider: it starts a cluster for the Cluster of the example and leaves the kubeconfig. It
-// tells nothing in the Cluster's status, for which Planter has no field.
+// provideLater acts as the provider: it starts a cluster for the Cluster of the example and writes the kubeconfig. It does
+// not write the Cluster's status, because Planter has no field for that.
 func (s *planterStory) provideLater() {
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &provider{story: s.story, cancel: cancel, edges: map[client.ObjectKey]*edge{}}
@@ -88,7 +88,7 @@ func (s *planterStory) provideLater() {
 	})
 }
 
-// bring brings the edge into being, with a node labelled as the seed asks for.
+// bring starts the edge, with the node labels that the seed asks for.
 func (s *planterStory) bring(ctx context.Context, p *provider) error {
 	select {
 	case <-ctx.Done():
@@ -111,11 +111,11 @@ func (s *planterStory) bring(ctx context.Context, p *provider) error {
 	if err := cluster.Client().Patch(ctx, node, patch); err != nil {
 		return err
 	}
-	p.tells(planterEdge)
+	p.markInitialized(planterEdge)
 	return p.leaveKubeConfig(ctx, planterEdge, cluster)
 }
 
-// planterObject is an object of Planter's group, of which only the name is set.
+// planterObject returns an object of Planter's group with only the name set.
 func planterObject(kind string, key client.ObjectKey) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(planterKind.GroupVersion().WithKind(kind))
@@ -148,7 +148,7 @@ func (s *planterStory) waitsForTheAPIServer() {
 	})
 	s.passes(3)
 	if tier := s.awaitState(helloMgmt1, "Progressing"); !strings.Contains(tier.Message, planterEdge.Name+"-kubeconfig") {
-		s.t.Errorf("it is not told that the kubeconfig is missing: %q", tier.Message)
+		s.t.Errorf("the message does not say that the kubeconfig is missing: %q", tier.Message)
 	}
 	s.mustNotOpen(helloEdge0, helloEdge1)
 	close(s.provide)
@@ -180,15 +180,15 @@ func (s *planterStory) isPlantedOnTheEdge() {
 		}
 	}
 	if objects["mgmt"] != 5 || objects[planterEdge.Name] != 10 {
-		s.t.Errorf("planted are %v objects, not the 5 and 10 of the example", objects)
+		s.t.Errorf("planted are %v objects, want the 5 and 10 of the example", objects)
 	}
 	if r := s.status(); len(r.seed("hello-world").Tiers) != 4 {
 		s.t.Errorf("the seed has %d tiers", len(r.seed("hello-world").Tiers))
 	}
 }
 
-// appliesCustomResources looks at the whole of the audit logs: nothing of the seed was ever refused, and the log is of
-// what Flux did.
+// appliesCustomResources checks the complete audit logs: nothing of the seed was ever refused, and the logs have Flux's
+// applies.
 func (s *planterStory) appliesCustomResources() {
 	wanted := map[*servers.Cluster][]string{
 		s.world.mgmt:                         {"clusters", "wans", "kernelconfigs", "memoryconfigs"},
@@ -223,10 +223,10 @@ func (s *planterStory) isRemoved() {
 	s.awaitEmpty()
 }
 
-// awaitEmpty waits until nothing that Furrow put into the repository is left, but its status.
+// awaitEmpty waits until nothing of Furrow's is left in the repository except its status.
 func (s *story) awaitEmpty() {
 	s.t.Helper()
-	s.eventually(limit, "no branch of furrow is left but its status", func() (bool, string) {
+	s.eventually(limit, "no branch of furrow is left except its status", func() (bool, string) {
 		branches, err := listBranches(s.asPerson, s.gitops)
 		slices.Sort(branches)
 		return slices.Equal(branches, []string{s.statusBranch(), "main"}), fmt.Sprint(branches, " ", err)

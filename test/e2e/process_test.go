@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// process is a furrow that runs. Its output goes to the end of log.
+// process is a running furrow. Its output is appended to log.
 type process struct {
 	cmd  *exec.Cmd
 	log  string
 	done chan struct{}
-	// err is how it ended; it counts once done is closed.
+	// err is the result; it is valid once done is closed.
 	err error
 }
 
@@ -33,7 +33,7 @@ var spawner = sync.OnceValue(func() chan<- func() {
 	return work
 })
 
-// startProcess starts a command that ends with this process, however that ends.
+// startProcess starts a command that is killed when this process ends, for any reason.
 func startProcess(cmd *exec.Cmd, log string) (*process, error) {
 	file, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
@@ -55,7 +55,7 @@ func startProcess(cmd *exec.Cmd, log string) (*process, error) {
 	return p, nil
 }
 
-// ended says that the process is gone.
+// ended reports whether the process has ended.
 func (p *process) ended() bool {
 	select {
 	case <-p.done:
@@ -65,7 +65,7 @@ func (p *process) ended() bool {
 	}
 }
 
-// end sends the signal and waits; the error says that it ended in another way than it should.
+// end sends the signal and waits; it fails if the process ends in any other way.
 func (p *process) end(signal syscall.Signal) error {
 	if p.ended() {
 		return fmt.Errorf("it ended by itself: %w", p.err)
@@ -84,13 +84,13 @@ func (p *process) end(signal syscall.Signal) error {
 	return nil
 }
 
-// output is what is in the log.
+// output returns the log.
 func (p *process) output() string {
 	content, _ := os.ReadFile(p.log)
 	return string(content)
 }
 
-// lastLines are the last n lines of text.
+// lastLines returns the last n lines of text.
 func lastLines(text string, n int) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")

@@ -28,9 +28,9 @@ var clusterKind = schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v
 // providerFinalizer keeps a Cluster until its servers are gone.
 const providerFinalizer = "e2e.furrow.dev/provider"
 
-// provider brings a cluster into being for each Cluster object of a story, as the Cluster API's controllers do: it
-// starts the servers, leaves the kubeconfig in a Secret, and tells in the object's status how far it is. A cluster is
-// Available only once its network add-on is, which somebody else has to bring.
+// provider starts a cluster for each Cluster object of a story, as the Cluster API's controllers do: it starts the servers,
+// writes the kubeconfig to a Secret, and reports the progress in the object's status. A cluster is Available only once its
+// network add-on is, which somebody else has to install.
 type provider struct {
 	story *story
 	// addOn is the Deployment of the network add-on on each cluster.
@@ -40,33 +40,33 @@ type provider struct {
 
 	mu    sync.Mutex
 	edges map[client.ObjectKey]*edge
-	// held keeps clusters from being told initialised, when all else is there.
+	// held keeps ready clusters from being reported as initialized.
 	held bool
 	errs []error
 }
 
 // edge is a cluster that a seed creates.
 type edge struct {
-	// cluster is nil until it runs; it is kept when it was stopped, for its audit log.
+	// cluster is nil until it runs; it is kept after it was stopped, for its audit log.
 	cluster *servers.Cluster
-	// initialized says that the Cluster was told so. began and told are when the cluster began to be, and when that was
-	// told; both are zero for one that was simply there.
-	initialized bool
-	began, told time.Time
-	// gone says that the Cluster is no more, and the servers are stopped.
+	// initialized means that the Cluster's status has it. began and reported are the times at which the cluster was created
+	// and at which it was reported as initialized; both are zero for a cluster that existed before.
+	initialized     bool
+	began, reported time.Time
+	// gone means that the Cluster was deleted and the servers are stopped.
 	gone bool
-	// shared says that other stories have the cluster too: it is not stopped with this one.
+	// shared means that other stories use the cluster too: it is not stopped with this one.
 	shared bool
 }
 
-// provideClusters lets Cluster objects of the story bring clusters into being.
+// provideClusters starts the story's provider.
 func (s *story) provideClusters(addOn client.ObjectKey) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.provider = &provider{story: s, addOn: addOn, cancel: cancel, edges: map[client.ObjectKey]*edge{}}
 	s.provider.done.Go(func() { s.provider.watch(ctx) })
 }
 
-// watch looks for Cluster objects, and has each one attended to.
+// watch polls for Cluster objects, and starts a goroutine for each.
 func (p *provider) watch(ctx context.Context) {
 	every := time.NewTicker(tick)
 	defer every.Stop()
@@ -93,7 +93,7 @@ func (p *provider) watch(ctx context.Context) {
 
 func (p *provider) mgmt() client.Client { return p.story.world.mgmt.Client() }
 
-// attend looks after one Cluster until the provider ends. One of the same name may come again.
+// attend reconciles one Cluster until the provider ends. The Cluster may be deleted and created again.
 func (p *provider) attend(ctx context.Context, key client.ObjectKey) {
 	every := time.NewTicker(tick)
 	defer every.Stop()
@@ -118,13 +118,13 @@ func (p *provider) attend(ctx context.Context, key client.ObjectKey) {
 	}
 }
 
-// passing says that an error is worth another try.
+// passing reports whether an error is transient.
 func passing(err error) bool {
 	var status apierrors.APIStatus
 	return apierrors.IsNotFound(err) || apierrors.IsConflict(err) || !errors.As(err, &status)
 }
 
-// reconcile does the next thing for a Cluster.
+// reconcile does the next step for a Cluster.
 func (p *provider) reconcile(ctx context.Context, key client.ObjectKey, object *unstructured.Unstructured) error {
 	if object.GetDeletionTimestamp() != nil {
 		return p.remove(ctx, key, object)
@@ -141,7 +141,7 @@ func (p *provider) reconcile(ctx context.Context, key client.ObjectKey, object *
 	if err := p.leaveKubeConfig(ctx, key, cluster); err != nil {
 		return err
 	}
-	return p.tell(ctx, key, object)
+	return p.updateStatus(ctx, key, object)
 }
 
 // ensure starts the servers of a Cluster that has none.
@@ -186,8 +186,8 @@ func (p *provider) leaveKubeConfig(ctx context.Context, key client.ObjectKey, cl
 	return nil
 }
 
-// tell brings the Cluster's status up to date.
-func (p *provider) tell(ctx context.Context, key client.ObjectKey, object *unstructured.Unstructured) error {
+// updateStatus updates the Cluster's status.
+func (p *provider) updateStatus(ctx context.Context, key client.ObjectKey, object *unstructured.Unstructured) error {
 	p.mu.Lock()
 	held, e := p.held, p.edges[key]
 	p.mu.Unlock()
@@ -213,7 +213,7 @@ func (p *provider) tell(ctx context.Context, key client.ObjectKey, object *unstr
 			"type": "Available", "status": available, "reason": "Network", "message": "", "lastTransitionTime": since,
 		}},
 	}
-	p.tells(key)
+	p.markInitialized(key)
 	patch := client.MergeFrom(before)
 	if data, err := patch.Data(object); err != nil || string(data) == "{}" {
 		return err
@@ -221,22 +221,22 @@ func (p *provider) tell(ctx context.Context, key client.ObjectKey, object *unstr
 	return p.mgmt().Status().Patch(ctx, object, patch)
 }
 
-// tells notes that a cluster is about to be told initialised. It counts as told from here on: what follows may be faster
-// than we are.
-func (p *provider) tells(key client.ObjectKey) {
+// markInitialized records that a cluster is about to be reported as initialized. It is called before the write, because
+// others may react to the write before it returns.
+func (p *provider) markInitialized(key client.ObjectKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if e := p.edges[key]; !e.initialized {
-		e.initialized, e.told = true, time.Now()
+		e.initialized, e.reported = true, time.Now()
 	}
 }
 
-// tooSoon says that Flux asked for something on a cluster before that was told initialised.
+// tooSoon reports whether Flux sent a request to a cluster before it was reported as initialized.
 func (p *provider) tooSoon(name string, event servers.AuditEvent) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	e := p.named(name)
-	return e != nil && byFlux(event) && event.Received.After(e.began) && (!e.initialized || event.Received.Before(e.told))
+	return e != nil && byFlux(event) && event.Received.After(e.began) && (!e.initialized || event.Received.Before(e.reported))
 }
 
 func (p *provider) hasNetwork(ctx context.Context, key client.ObjectKey) bool {
@@ -258,7 +258,7 @@ func (p *provider) hasNetwork(ctx context.Context, key client.ObjectKey) bool {
 	return false
 }
 
-// remove stops the servers of a Cluster that is being deleted, and lets it go.
+// remove stops the servers of a Cluster that is being deleted, and removes its finalizer.
 func (p *provider) remove(ctx context.Context, key client.ObjectKey, object *unstructured.Unstructured) error {
 	p.mu.Lock()
 	e := p.edges[key]
@@ -282,14 +282,14 @@ func (p *provider) remove(ctx context.Context, key client.ObjectKey, object *uns
 	return client.IgnoreNotFound(p.mgmt().Patch(ctx, object, client.MergeFrom(before)))
 }
 
-// hold keeps clusters that come into being from being told initialised, or lets them.
+// hold sets whether new clusters are kept from being reported as initialized.
 func (p *provider) hold(held bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.held = held
 }
 
-// named are the edges of a name; a story has one of each at a time.
+// named returns the edge of this name; a story has at most one at a time.
 func (p *provider) named(name string) *edge {
 	for key, e := range p.edges {
 		if key.Name == name {
@@ -299,7 +299,7 @@ func (p *provider) named(name string) *edge {
 	return nil
 }
 
-// cluster is the cluster of a name, or nil until it runs.
+// cluster returns the cluster of this name, or nil until it runs.
 func (p *provider) cluster(name string) *servers.Cluster {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -309,7 +309,7 @@ func (p *provider) cluster(name string) *servers.Cluster {
 	return nil
 }
 
-// client is a client of the cluster of a name, or nil while it does not run.
+// client returns a client of the cluster of this name, or nil while it does not run.
 func (p *provider) client(name string) client.Client {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -319,7 +319,7 @@ func (p *provider) client(name string) client.Client {
 	return nil
 }
 
-// running are clients of the clusters that run, by name.
+// running returns clients of the running clusters by name.
 func (p *provider) running() map[string]client.Client {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -332,7 +332,7 @@ func (p *provider) running() map[string]client.Client {
 	return clients
 }
 
-// initialized says that the cluster of a name was told so.
+// initialized reports whether the cluster of this name was reported as initialized.
 func (p *provider) initialized(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -340,7 +340,7 @@ func (p *provider) initialized(name string) bool {
 	return e != nil && e.initialized && !e.gone
 }
 
-// all are the clusters that run or have run, by name.
+// all returns all clusters by name, including stopped ones.
 func (p *provider) all() map[string]*servers.Cluster {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -353,7 +353,7 @@ func (p *provider) all() map[string]*servers.Cluster {
 	return clusters
 }
 
-// wipe makes a cluster empty, at the same address and with the same certificates.
+// wipe replaces a cluster by an empty one with the same address and certificates.
 func (p *provider) wipe(ctx context.Context, name string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// report is what furrow reports, as far as stories look at it.
+// report has the fields of furrow's status that stories read.
 type report struct {
 	Revision string            `json:"revision"`
 	Problems manifest.Problems `json:"problems"`
@@ -47,7 +47,7 @@ func (r *report) seed(name string) seedReport {
 	return seedReport{}
 }
 
-// tier finds a tier by seed/cluster/number; its state is empty where there is none.
+// tier finds a tier by seed/cluster/number; its state is empty if there is none.
 func (r *report) tier(name string) tierReport {
 	for _, s := range r.Seeds {
 		for _, t := range s.Tiers {
@@ -63,7 +63,7 @@ func tierName(seed, cluster string, ordinal int) string {
 	return fmt.Sprintf("%s/%s/%02d", seed, cluster, ordinal)
 }
 
-// planned is what plan.yaml says, as far as the observer looks at it.
+// planned has the fields of plan.yaml that the observer reads.
 type planned struct {
 	Removal  bool          `json:"removal"`
 	Tiers    []plannedTier `json:"tiers"`
@@ -99,7 +99,7 @@ type plannedEntry struct {
 	Hash string `json:"hash"`
 }
 
-// entry is the tier's entry of a mode: its directory is a tree, its reconciler object a file.
+// entry returns the tier's entry of a mode: tree for its directory, file for its reconciler object.
 func (t plannedTier) entry(mode string) plannedEntry {
 	for _, e := range t.Entries {
 		if e.Mode == mode {
@@ -109,7 +109,7 @@ func (t plannedTier) entry(mode string) plannedEntry {
 	return plannedEntry{}
 }
 
-// gone says that the plan wants nothing of the tier to be left.
+// gone reports whether the plan removes the tier.
 func (t plannedTier) gone() bool { return t.entry("tree").Hash == "" }
 
 func (p *planned) tier(cluster string, ordinal int) (plannedTier, bool) {
@@ -121,7 +121,7 @@ func (p *planned) tier(cluster string, ordinal int) (plannedTier, bool) {
 	return plannedTier{}, false
 }
 
-// dependents are the tiers that have one as prerequisite.
+// dependents returns the tiers that have this one as a prerequisite.
 func (p *planned) dependents(cluster string, ordinal int) []plannedTier {
 	var out []plannedTier
 	for _, t := range p.Tiers {
@@ -134,7 +134,7 @@ func (p *planned) dependents(cluster string, ordinal int) []plannedTier {
 	return out
 }
 
-// objects are the ids of a tier's objects.
+// objects returns the ids of a tier's objects.
 func (p *planned) objects(t plannedTier) []string {
 	var ids []string
 	for _, c := range p.Contents {
@@ -148,7 +148,7 @@ func (p *planned) objects(t plannedTier) []string {
 	return ids
 }
 
-// plan reads a seed's plan from its branch, which was fetched before; nil where there is none.
+// plan reads a seed's plan from its fetched branch; nil if there is none.
 func (s *story) plan(seed string) *planned {
 	content := s.gitops.read("furrow/main/plan/"+seed, "plan.yaml")
 	if content == "" {
@@ -161,7 +161,7 @@ func (s *story) plan(seed string) *planned {
 	return &p
 }
 
-// status is what furrow reported last, from the branch that it keeps it on; it is empty where there is none yet.
+// status reads furrow's last status from its branch; it is empty if there is none yet.
 func (s *story) status() report {
 	var r report
 	content, _, err := s.asPerson.GetRawFile(s.gitops.owner, s.gitops.name, "status.yaml", s.statusBranch())
@@ -171,18 +171,18 @@ func (s *story) status() report {
 	return r
 }
 
-// statusBranch is that of the default owner.
+// statusBranch is the status branch of the default owner.
 func (s *story) statusBranch() string {
 	return "furrow/main/status/" + s.controlPlane.name + "/default"
 }
 
-// state is how furrow reports a tier.
+// state returns the state of a tier in furrow's status.
 func (s *story) state(tier string) string {
 	r := s.status()
 	return r.tier(tier).State
 }
 
-// splitID takes an object's id apart: group/Kind/namespace/name, or group/Kind/name.
+// splitID splits an object's id: group/Kind/namespace/name, or group/Kind/name.
 func splitID(id string) (group, kind, namespace, name string) {
 	parts := strings.Split(id, "/")
 	if len(parts) < 3 {

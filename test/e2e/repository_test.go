@@ -21,12 +21,12 @@ type repository struct {
 	owner, name string
 	// url is Gitea's, without credentials.
 	url, dir string
-	// date is that of all commits that are made in it; empty for the time at which they are.
+	// date is the date of all commits made here; the current time if empty.
 	date string
 	mu   sync.Mutex
 }
 
-// gitLimit bounds one git command.
+// gitLimit is the timeout of one git command.
 const gitLimit = time.Minute
 
 // clone clones a repository into dir as a person.
@@ -51,7 +51,7 @@ func clone(owner, name, address, dir string, who account) (*repository, error) {
 	return r, nil
 }
 
-// git runs git in the clone and gives what it prints.
+// git runs git in the clone and returns its output.
 func (r *repository) git(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), gitLimit)
 	defer cancel()
@@ -96,7 +96,7 @@ func (r *repository) commit(branch, message string, changes ...files) (commit st
 	return r.git("rev-parse", "HEAD")
 }
 
-// beginAnew replaces the first commit, which the forge has made, by an empty one of a date.
+// beginAnew replaces the forge's first commit by an empty one of this date.
 func (r *repository) beginAnew(date string) error {
 	r.date = date
 	for _, args := range [][]string{
@@ -121,7 +121,7 @@ func (r *repository) write(path, content string) error {
 	return os.WriteFile(path, []byte(content), 0o644)
 }
 
-// fetch brings what is known of the branches up to date.
+// fetch updates the remote-tracking branches.
 func (r *repository) fetch() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -133,7 +133,7 @@ func (r *repository) fetchLocked() error {
 	return err
 }
 
-// read gives a file of a branch as it was fetched last; it is empty where there is none.
+// read returns a file of a branch as last fetched; empty if there is none.
 func (r *repository) read(branch, path string) string {
 	content, err := r.git("show", "origin/"+branch+":"+path)
 	if err != nil {
@@ -142,7 +142,7 @@ func (r *repository) read(branch, path string) string {
 	return content + "\n"
 }
 
-// object is the id of what a revision has at a path, and empty where it has nothing or is not known.
+// object returns the object id at a path of a revision; empty if there is none or the revision is unknown.
 func (r *repository) object(revision, path string) string {
 	id, err := r.git("rev-parse", "--verify", "--quiet", revision+":"+path)
 	if err != nil {
@@ -151,7 +151,7 @@ func (r *repository) object(revision, path string) string {
 	return id
 }
 
-// head is the commit of a branch as it was fetched last.
+// head returns the commit of a branch as last fetched.
 func (r *repository) head(branch string) string {
 	id, err := r.git("rev-parse", "--verify", "--quiet", "refs/remotes/origin/"+branch)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The tiers of the seed in the order in which they come: the site's waits for one of the management cluster, and another
-// one there waits for the site's.
+// The tiers of the seed in planting order: one on the management cluster, one on the site that depends on it, and one on
+// the management cluster that depends on the site's.
 const (
 	orders0, orders1, orders2 = "orders/mgmt/00", "orders/site/00", "orders/mgmt/01"
 )
@@ -56,22 +56,22 @@ metadata:
 data: {text: TEXT}
 `
 
-// leaseHolds is how long a Lease holds that is neither renewed nor given back.
+// leaseHolds is the duration of a Lease that is neither renewed nor released.
 const leaseHolds = 15 * time.Second
 
-// takenOver bounds how long nobody leads: until the Lease has run out and another replica has looked, on a busy machine.
+// takenOver limits the time without a leader: until the Lease expires and another replica notices, on a busy machine.
 const takenOver = 3 * leaseHolds
 
-// disturbedStory is a story of a controller to which something happens in the middle of each rollout.
+// disturbedStory is a story of a controller that is disturbed in the middle of each rollout.
 type disturbedStory struct {
 	*hublessStory
-	// undisturbed is what is on the base branch after a rollout to which nothing happened, without its text.
+	// undisturbed has the base branch after an undisturbed rollout, without the seed's text.
 	undisturbed files
-	// replicas counts those that were started.
+	// replicas counts the started replicas.
 	replicas int
 }
 
-func TestAControllerThatIsDisturbedCarriesOn(t *testing.T) {
+func TestAControllerRecoversFromDisturbances(t *testing.T) {
 	soak.Only(t)
 	t.Parallel()
 	s := &disturbedStory{hublessStory: newHublessStory(t, "disturbed", throughController, withItsOwnManagement)}
@@ -101,28 +101,28 @@ func TestAControllerThatIsDisturbedCarriesOn(t *testing.T) {
 		})
 		leader = standby
 	})
-	s.step("the leader of two replicas ends", func() {
+	s.step("the leader of two replicas is stopped", func() {
 		standby = s.startReplica()
 		s.rollout("succeeded", func(pull *sdk.PullRequest) {
 			s.observer.await(s.story, pull)
 			if took := s.mustTakeOver(func() { leader.end(syscall.SIGTERM) }); took > leaseHolds {
-				s.t.Errorf("it took %s: the Lease was not given back", took)
+				s.t.Errorf("it took %s: the Lease was not released", took)
 			}
 		})
 		leader = standby
 	})
-	s.step("the leader stands still until another one leads, and goes on then", func() {
+	s.step("the leader is suspended until another replica leads, and is resumed then", func() {
 		standby = s.startReplica()
 		s.rollout("doubled", func(pull *sdk.PullRequest) {
 			s.observer.await(s.story, pull)
 			s.mustTakeOver(func() { leader.signal(syscall.SIGSTOP) })
 			s.merge(pull, sdk.MergeStyleSquash)
-			leader.standBack()
+			leader.stepDown()
 		})
 		leader = standby
 	})
-	s.step("the API server of the management cluster is started again", func() { s.rollout("restarted", s.restartAPIServer) })
-	s.step("the forge refuses the token until there is another one", func() { s.rollout("refused", s.renewToken) })
+	s.step("the API server of the management cluster is restarted", func() { s.rollout("restarted", s.restartAPIServer) })
+	s.step("the forge rejects the token until there is another one", func() { s.rollout("refused", s.renewToken) })
 	s.step("the site is cut off for a while", func() { s.rollout("severed", s.cutOff) })
 	leader.end(syscall.SIGTERM)
 }
@@ -135,24 +135,24 @@ func (s *disturbedStory) declare() {
 	s.commit("Describe the fleet", fleet)
 }
 
-// asResource puts a document of a control plane into the story's namespace.
+// asResource adds the story's namespace to a document of a control plane.
 func (s *story) asResource(document string) string {
 	return strings.Replace(document, "metadata: {", "metadata: {namespace: "+s.namespace+", ", 1)
 }
 
-// replica is one of several controllers. A kubelet would start it again when it has ended by itself, as it does when it
-// cannot renew its Lease in time; so does this.
+// replica is one of several controllers. It is started again when it ends by itself, for example because it could not renew
+// its Lease in time, as a kubelet would do.
 type replica struct {
 	story *disturbedStory
 	name  string
 
 	mu      sync.Mutex
 	process *process
-	// over says that it is ended for good.
+	// over means that it is not started again.
 	over bool
 }
 
-// startReplica starts one more replica, which is ended with the test.
+// startReplica starts one more replica, which ends with the test.
 func (s *disturbedStory) startReplica() *replica {
 	s.t.Helper()
 	s.replicas++
@@ -184,13 +184,13 @@ func (r *replica) start() error {
 		over := r.over
 		r.mu.Unlock()
 		if !over {
-			_ = r.start() // what comes of it is seen by what does not happen
+			_ = r.start() // if this fails, the story times out
 		}
 	}()
 	return nil
 }
 
-// finish says that the replica is to be started no more; first that it was to be until now.
+// finish keeps the replica from being started again; first is true for the first call.
 func (r *replica) finish() (p *process, first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -198,7 +198,7 @@ func (r *replica) finish() (p *process, first bool) {
 	return r.process, first
 }
 
-// end ends the replica for good.
+// end stops the replica for good.
 func (r *replica) end(signal syscall.Signal) {
 	r.story.t.Helper()
 	p, _ := r.finish()
@@ -213,19 +213,19 @@ func (r *replica) signal(signal syscall.Signal) {
 	}
 }
 
-// standBack lets a replica that stood still go on, and waits until it has ended by itself, for it lost the Lease.
-func (r *replica) standBack() {
+// stepDown resumes a suspended replica, and waits until it ends by itself because it lost the Lease.
+func (r *replica) stepDown() {
 	s := r.story
 	s.t.Helper()
 	p, _ := r.finish()
 	r.signal(syscall.SIGCONT)
-	s.eventually(limit, "who lost the Lease stands back", func() (bool, string) { return p.ended(), lastLines(p.output(), 5) })
+	s.eventually(limit, "the replica that lost the Lease ends", func() (bool, string) { return p.ended(), lastLines(p.output(), 5) })
 	if !strings.Contains(p.output(), "leader election lost") {
-		s.t.Errorf("it is not told why it ended:\n%s", lastLines(p.output(), 20))
+		s.t.Errorf("the log does not say why it ended:\n%s", lastLines(p.output(), 20))
 	}
 }
 
-// holder is who holds the Lease; empty while nobody does.
+// holder returns the holder of the Lease, or nothing.
 func (s *disturbedStory) holder() string {
 	var lease coordinationv1.Lease
 	key := client.ObjectKey{Namespace: controllerNamespace, Name: controllerAccount}
@@ -235,12 +235,12 @@ func (s *disturbedStory) holder() string {
 	return *lease.Spec.HolderIdentity
 }
 
-// mustTakeOver waits until another replica leads, after something has become of the leader, and says how long it took.
-func (s *disturbedStory) mustTakeOver(become func()) time.Duration {
+// mustTakeOver disturbs the leader, waits until another replica leads, and returns how long it took.
+func (s *disturbedStory) mustTakeOver(disturb func()) time.Duration {
 	s.t.Helper()
 	before := s.holder()
 	began := time.Now()
-	become()
+	disturb()
 	s.eventually(limit, "the other replica leads", func() (bool, string) {
 		now := s.holder()
 		return now != "" && now != before, "the Lease is held by " + cmp.Or(now, "nobody")
@@ -248,13 +248,13 @@ func (s *disturbedStory) mustTakeOver(become func()) time.Duration {
 	took := time.Since(began)
 	s.t.Logf("the other replica leads after %s", took.Round(10*time.Millisecond))
 	if took > takenOver {
-		s.t.Errorf("nobody led for %s", took)
+		s.t.Errorf("there was no leader for %s", took)
 	}
 	return took
 }
 
-// rollout updates all tiers of the seed. Something happens while the pull request of the second one is open, which may be
-// merged by whatever happens.
+// rollout updates all tiers of the seed. The disturbance happens while the pull request of the second tier is open, and may
+// merge it.
 func (s *disturbedStory) rollout(text string, happens func(*sdk.PullRequest)) {
 	s.t.Helper()
 	known := len(s.pulls(sdk.StateAll))
@@ -274,7 +274,7 @@ func (s *disturbedStory) rollout(text string, happens func(*sdk.PullRequest)) {
 	s.checkEnd(text, known)
 }
 
-// checkEnd checks that all is there, once, as after a rollout to which nothing happened. known pull requests are from before.
+// checkEnd checks that the result is that of an undisturbed rollout, without duplicates. known pull requests are older.
 func (s *disturbedStory) checkEnd(text string, known int) {
 	s.t.Helper()
 	s.shows(
@@ -283,13 +283,13 @@ func (s *disturbedStory) checkEnd(text string, known int) {
 	var merged []string
 	for _, pull := range s.pulls(sdk.StateAll)[known:] {
 		if !pull.HasMerged {
-			s.t.Errorf("#%d of %s is %s and not merged", pull.Index, tierOf(pull), pull.State)
+			s.t.Errorf("#%d of %s is %s, not merged", pull.Index, tierOf(pull), pull.State)
 		}
 		merged = append(merged, tierOf(pull))
 		s.mustNotRepeat(pull)
 	}
 	if want := []string{orders0, orders1, orders2}; !slices.Equal(merged, want) {
-		s.t.Errorf("pull requests were opened of %v, not of %v", merged, want)
+		s.t.Errorf("pull requests were opened for %v, not for %v", merged, want)
 	}
 	s.eventually(limit, "no branch is left over", func() (bool, string) {
 		branches, err := listBranches(s.asPerson, s.gitops)
@@ -310,7 +310,7 @@ func (s *disturbedStory) checkEnd(text string, known int) {
 		s.undisturbed = base
 	}
 	if d := diff.Diff(s.undisturbed, base); d != "" {
-		s.t.Errorf("the base branch is not as after a rollout to which nothing happened (-want +got):\n%s", d)
+		s.t.Errorf("the base branch differs from that after an undisturbed rollout (-want +got):\n%s", d)
 	}
 	for _, of := range []struct {
 		reader          client.Client
@@ -323,7 +323,7 @@ func (s *disturbedStory) checkEnd(text string, known int) {
 	}
 }
 
-// mustNotRepeat fails when something is said twice on a pull request.
+// mustNotRepeat fails if a pull request has the same comment twice.
 func (s *disturbedStory) mustNotRepeat(pull *sdk.PullRequest) {
 	s.t.Helper()
 	comments, _, err := s.asPerson.ListIssueComments(s.gitops.owner, s.gitops.name, pull.Index, sdk.ListIssueCommentOptions{})
@@ -333,13 +333,13 @@ func (s *disturbedStory) mustNotRepeat(pull *sdk.PullRequest) {
 	said := map[string]bool{}
 	for _, comment := range comments {
 		if said[comment.Body] {
-			s.t.Errorf("#%d of %s is told twice: %s", pull.Index, tierOf(pull), comment.Body)
+			s.t.Errorf("#%d of %s has a comment twice: %s", pull.Index, tierOf(pull), comment.Body)
 		}
 		said[comment.Body] = true
 	}
 }
 
-// restartAPIServer merges the pull request while the API server is away.
+// restartAPIServer merges the pull request while the API server is down.
 func (s *disturbedStory) restartAPIServer(pull *sdk.PullRequest) {
 	s.t.Helper()
 	s.observer.await(s.story, pull)
@@ -354,10 +354,10 @@ func (s *disturbedStory) restartAPIServer(pull *sdk.PullRequest) {
 	s.startedAt = time.Now()
 }
 
-// renewed is how soon the controller makes use of a new token, although nobody tells it of one.
+// renewed is how soon the controller uses a new token, although it does not watch Secrets.
 const renewed = 45 * time.Second
 
-// renewToken takes the token away by which the controller signs in, and gives it another one later.
+// renewToken revokes the controller's token, and gives it another one later.
 func (s *disturbedStory) renewToken(pull *sdk.PullRequest) {
 	s.t.Helper()
 	ctx, gitea := s.t.Context(), s.world.gitea
@@ -366,7 +366,7 @@ func (s *disturbedStory) renewToken(pull *sdk.PullRequest) {
 		s.t.Fatal(err)
 	}
 	s.shows("seed orders … credentials")
-	s.eventually(limit, "the GitOpsRepo says that its forge refuses us", func() (bool, string) {
+	s.eventually(limit, "the GitOpsRepo reports that its forge rejects the token", func() (bool, string) {
 		output, err := s.tryKubectl("get", "gitopsrepos")
 		return err == nil && strings.Contains(output, "False") && strings.Contains(output, "credentials"), output
 	})
@@ -388,7 +388,7 @@ func (s *disturbedStory) renewToken(pull *sdk.PullRequest) {
 	s.t.Logf("the new token is used after %s", time.Since(began).Round(10*time.Millisecond))
 }
 
-// cutOff merges the pull request while nothing of the site answers.
+// cutOff merges the pull request while the site is unreachable.
 func (s *disturbedStory) cutOff(pull *sdk.PullRequest) {
 	s.t.Helper()
 	s.observer.await(s.story, pull)

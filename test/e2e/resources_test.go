@@ -15,12 +15,12 @@ func TestAFleetMayBeResources(t *testing.T) {
 	t.Parallel()
 	s := newStory(t, "resources", throughController)
 	fleet := s.fleet()
-	s.step("a push is acted on by news of it, with nothing of the fleet in the tree", func() { s.followsPushes(fleet) })
-	s.step("documents in the tree that say the same change nothing", func() { s.saysTheSame(fleet) })
+	s.step("a push starts a pass through a watch, without fleet documents in the tree", func() { s.followsPushes(fleet) })
+	s.step("equal documents in the tree change nothing", func() { s.saysTheSame(fleet) })
 	s.step("a resource that the tree overrides is shown as such", func() { s.isOverridden(fleet) })
 }
 
-// followsPushes makes passes every ten minutes, and else only when Flux has fetched something or applied it.
+// followsPushes runs passes every ten minutes; additional passes start only when Flux has fetched or applied something.
 func (s *story) followsPushes(fleet files) {
 	for _, path := range slices.Sorted(maps.Keys(fleet)) {
 		documents := strings.Split(fleet[path], "---\n")
@@ -43,7 +43,7 @@ spec: {url: %[2]q, ref: {branch: main}, interval: 1s, secretRef: {name: %[3]s}}
 	s.mustSay("hello")
 	s.commit("Say goodbye", files{"seeds/motd.yaml": strings.Replace(fmt.Sprintf(oneTier, s.namespace), "hello", "goodbye", 1)})
 	began := time.Now()
-	s.eventually(limit, "the push is proposed, long before the next pass that nothing calls for", func() (bool, string) { return len(s.pulls(sdk.StateOpen)) > 0, "" })
+	s.eventually(limit, "the push is proposed long before the next regular pass", func() (bool, string) { return len(s.pulls(sdk.StateOpen)) > 0, "" })
 	if took := time.Since(began); took > time.Minute {
 		s.t.Errorf("the push was proposed after %s", took)
 	}

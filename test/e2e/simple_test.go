@@ -20,7 +20,7 @@ metadata:
 data: {text: hello}
 `
 
-// motd are the tier of that seed, and its file on the base branch.
+// motd has the tier of that seed, and its file on the base branch.
 const (
 	motd     = "motd/mgmt/00"
 	motdFile = "planted/mgmt/motd/tier-00/configmap.motd.yaml"
@@ -42,7 +42,7 @@ func TestASeedOfOneTierIsReleasedWhenItIsMerged(t *testing.T) {
 	s.mustSay("hello")
 }
 
-func TestSeedsMayLieInTheRepositoryThatReconcilersRead(t *testing.T) {
+func TestSeedsMayBeInTheRepositoryThatReconcilersRead(t *testing.T) {
 	t.Parallel()
 	s := newStory(t, "one-repository", inOneRepository)
 	s.plantMOTD()
@@ -52,7 +52,7 @@ func TestSeedsMayLieInTheRepositoryThatReconcilersRead(t *testing.T) {
 	s.mustSay("hello")
 }
 
-func TestAFurrowThatWasKilledCarriesOn(t *testing.T) {
+func TestAKilledFurrowResumes(t *testing.T) {
 	t.Parallel()
 	s := newStory(t, "killed")
 	s.plantMOTD()
@@ -69,7 +69,7 @@ func TestAFurrowThatWasKilledCarriesOn(t *testing.T) {
 	}
 }
 
-// mustSay fails when the ConfigMap of the seed says something else.
+// mustSay fails unless the ConfigMap of the seed has the text.
 func (s *story) mustSay(text string) {
 	s.t.Helper()
 	var motd corev1.ConfigMap
@@ -93,11 +93,11 @@ func TestRetryProposesThePlanOverWhatAPersonAmended(t *testing.T) {
 		t.Error("the tier is not shown as amended")
 	}
 	s.mustSay("goodbye")
-	s.furrow("retry", "motd", "--yes") // it replaces what a person wrote
+	s.furrow("retry", "motd", "--yes") // it replaces the person's change
 	again := s.awaitPull(motd)
 	s.passes(3)
 	if open := s.pulls(sdk.StateOpen); len(open) != 1 || open[0].Index != again.Index {
-		t.Fatalf("open are %v, and not what was asked for, #%d\n%s", pullNames(open), again.Index, s.scene())
+		t.Fatalf("open are %v, want the requested #%d\n%s", pullNames(open), again.Index, s.scene())
 	}
 	s.merge(again, sdk.MergeStyleSquash)
 	s.eventually(limit, "the plan's own content is released", func() (bool, string) {

@@ -16,8 +16,8 @@ import (
 	"github.com/furrow-dev/furrow/test/servers"
 )
 
-// siteNames are the clusters that stories share. The management cluster's Flux reconciles them, and each story has
-// namespaces of its own on them, whose names begin with that of the story's.
+// siteNames are the clusters that stories share. The management cluster's Flux reconciles them. Each story has its own
+// namespaces there, whose names begin with the story's namespace.
 var siteNames = []string{"east", "west"}
 
 // siteClusters declare them.
@@ -32,7 +32,7 @@ metadata: {name: west, labels: {env: prod}}
 spec: {reconciledBy: mgmt, type: edge}
 `
 
-// startSites starts the sites for the first story that wants them.
+// startSites starts the sites for the first story that uses them.
 func (w *world) startSites() ([]*servers.Cluster, error) {
 	w.siteStart.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), startLimit)
@@ -57,8 +57,8 @@ func (w *world) startSites() ([]*servers.Cluster, error) {
 	return w.sites, w.siteErr
 }
 
-// attachSites lets the story use the sites. Without the kubeconfig of one, which giveKubeConfig gives, the management
-// cluster cannot reach it.
+// attachSites adds the sites to the story. The management cluster cannot reach a site until giveKubeConfig provides its
+// kubeconfig.
 func (s *story) attachSites(t *testing.T) {
 	t.Helper()
 	sites, err := shared.world.startSites()
@@ -70,7 +70,7 @@ func (s *story) attachSites(t *testing.T) {
 	}
 }
 
-// attachEdge starts an edge that the management cluster's Flux reconciles, as people do who have one.
+// attachEdge starts an edge that the management cluster's Flux reconciles, and adds it to the story.
 func (s *story) attachEdge(t *testing.T, name string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
@@ -83,7 +83,7 @@ func (s *story) attachEdge(t *testing.T, name string) {
 	s.giveKubeConfig(cluster)
 }
 
-// attach makes a cluster that is simply there one of the story's.
+// attach adds an existing cluster to the story.
 func (s *story) attach(e *edge) {
 	if s.provider == nil {
 		s.provideClusters(client.ObjectKey{})
@@ -93,7 +93,7 @@ func (s *story) attach(e *edge) {
 	s.provider.edges[client.ObjectKey{Name: e.cluster.Name}] = e
 }
 
-// giveKubeConfig lets the management cluster's Flux reach a cluster, at once.
+// giveKubeConfig gives the management cluster's Flux access to a cluster, and has it reconcile at once.
 func (s *story) giveKubeConfig(cluster *servers.Cluster) {
 	s.t.Helper()
 	secret := &corev1.Secret{
@@ -107,8 +107,8 @@ func (s *story) giveKubeConfig(cluster *servers.Cluster) {
 	}
 }
 
-// mustHold fails where the ConfigMap of a name, in a namespace that all sites have, does not hold under a key what each
-// of the sites should, in order of their names; "-" is for one that has no such ConfigMap.
+// mustHold fails unless the ConfigMap of this name has, on each site, the wanted value of the key. The values are in the
+// order of siteNames; "-" means a missing ConfigMap.
 func (s *story) mustHold(namespace, name, key string, want ...string) {
 	s.t.Helper()
 	var got []string
@@ -129,10 +129,10 @@ func (s *story) mustHold(namespace, name, key string, want ...string) {
 	}
 }
 
-// awaitTiers waits until the open pull request of a group carries these tiers and no others.
+// awaitTiers waits until the open pull request of a group has exactly these tiers.
 func (s *story) awaitTiers(group string, tiers ...string) (found *sdk.PullRequest) {
 	s.t.Helper()
-	s.eventually(limit, fmt.Sprintf("the pull request of %s carries %v", group, tiers), func() (bool, string) {
+	s.eventually(limit, fmt.Sprintf("the pull request of %s has %v", group, tiers), func() (bool, string) {
 		pulls := s.pulls(sdk.StateOpen)
 		at := slices.IndexFunc(pulls, func(p *sdk.PullRequest) bool { return tierOf(p) == group })
 		if at < 0 {
@@ -144,7 +144,7 @@ func (s *story) awaitTiers(group string, tiers ...string) (found *sdk.PullReques
 	return found
 }
 
-// awaitStates waits until each of some tiers is in a state.
+// awaitStates waits until all tiers are in the state.
 func (s *story) awaitStates(state string, tiers ...string) {
 	s.t.Helper()
 	for _, tier := range tiers {

@@ -27,23 +27,23 @@ import (
 )
 
 const (
-	// limit bounds one wait of a story; a machine that does nothing else needs a small part of it.
+	// limit is the timeout of one wait of a story; an idle machine needs a small part of it.
 	limit = 5 * time.Minute
-	// tick is how often a story looks while it waits.
+	// tick is the polling interval of stories.
 	tick = 200 * time.Millisecond
-	// rootName is that of a story's root and of its source.
+	// rootName is the name of a story's root and of its source.
 	rootName = "root"
 )
 
-// story is one fleet with its people, in the world that all share. Its methods that act or wait are for the goroutine of
-// the test, and fail the step that is under way.
+// story is one fleet with its people, in the shared world. Methods that act or wait must be called on the test's goroutine,
+// and fail the current step.
 type story struct {
-	// t is the test, or the step of it that is under way.
+	// t is the test, or its current step.
 	t     testing.TB
 	world *world
 	name  string
-	// namespace has the root and its source; all other namespaces of the story on the management cluster begin with it,
-	// but for those of more.
+	// namespace has the root and its source; the names of all other namespaces of the story on the management cluster
+	// begin with it, except those in more.
 	namespace string
 	more      []string
 	dir       string
@@ -52,17 +52,17 @@ type story struct {
 	person, robot, flux  account
 	asPerson             *sdk.Client
 	wire                 *wire
-	// controller is nil where furrow run is what runs.
+	// controller is nil if the story uses furrow run.
 	controller *controllerFront
 	provider   *provider
 	observer   *observer
 
-	// records is the directory in which furrow run records its passes; empty where it does not.
+	// records is the directory in which furrow run records its passes; empty if it does not.
 	records string
-	// startsFrom and startedAt are when the API server of the management cluster was started again, and was ready.
+	// startsFrom and startedAt are when the API server of the management cluster was restarted, and was ready.
 	startsFrom, startedAt time.Time
-	// told are the violations of rules that were reported.
-	told map[string]bool
+	// reported are the violations that were already reported.
+	reported map[string]bool
 
 	mu      sync.Mutex
 	running *process
@@ -82,38 +82,38 @@ type storyOptions struct {
 	observed      time.Duration
 }
 
-// inOneRepository lets people commit seeds to the repository that reconcilers read.
+// inOneRepository has people commit seeds to the repository that reconcilers read.
 func inOneRepository(o *storyOptions) { o.oneRepository = true }
 
-// throughController lets furrow controller do what furrow run does otherwise.
+// throughController uses furrow controller instead of furrow run.
 func throughController(o *storyOptions) { o.controller = true }
 
-// confined lets the controller do nothing outside of the story's namespace: it is installed there, with a Role.
+// confined installs the controller in the story's namespace, with a Role instead of a ClusterRole.
 func confined(o *storyOptions) { o.controller, o.confined = true, true }
 
-// withItsOwnManagement gives the story a management cluster that no other has, so that it may be disturbed.
+// withItsOwnManagement gives the story a management cluster of its own, which it may disturb.
 func withItsOwnManagement(o *storyOptions) { o.ownManagement = true }
 
-// onWire lets furrow find Gitea at an address that a story before it had.
+// onWire has furrow use Gitea at the address of an earlier story.
 func onWire(w *wire) storyOption { return func(o *storyOptions) { o.wire = w } }
 
-// withDates gives all commits of people one date, so that equal ones have equal ids.
+// withDates gives all commits of people one date, so that equal commits have equal ids.
 func withDates(date string) storyOption { return func(o *storyOptions) { o.dates = date } }
 
-// observedEvery lets the observer look that often only, where many stories are told at once.
+// observedEvery sets the observer's polling interval, for many stories at once.
 func observedEvery(pause time.Duration) storyOption {
 	return func(o *storyOptions) { o.observed = pause }
 }
 
-// ofNamespaces makes namespaces on the management cluster the story's, whatever they are called.
+// ofNamespaces adds namespaces on the management cluster to the story, regardless of their names.
 func ofNamespaces(names ...string) storyOption {
 	return func(o *storyOptions) { o.namespaces = names }
 }
 
-// names are those of all stories so far.
+// names are the names of all stories so far.
 var names sync.Map
 
-// mustBeApart fails a story whose namespaces another one takes for its own.
+// mustBeApart fails if the namespaces of two stories cannot be distinguished by name.
 func mustBeApart(t testing.TB, name string) {
 	t.Helper()
 	names.Store(name, true)
@@ -125,8 +125,8 @@ func mustBeApart(t testing.TB, name string) {
 	})
 }
 
-// newStory makes repositories, users and a root on the management cluster. name is a DNS label that no other story has,
-// and that no other one's begins with.
+// newStory creates repositories, users and a root on the management cluster. name is a DNS label that is unique and not a
+// prefix of another story's name.
 func newStory(t testing.TB, name string, options ...storyOption) *story {
 	t.Helper()
 	mustBeApart(t, name)
@@ -134,7 +134,7 @@ func newStory(t testing.TB, name string, options ...storyOption) *story {
 	for _, option := range options {
 		option(&o)
 	}
-	s := &story{t: t, world: theWorld(t), name: name, namespace: "story-" + name, more: o.namespaces, told: map[string]bool{}}
+	s := &story{t: t, world: theWorld(t), name: name, namespace: "story-" + name, more: o.namespaces, reported: map[string]bool{}}
 	var err error
 	if s.dir, err = os.MkdirTemp("", "furrow-story-"+name+"-"); err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func (s *story) prepare(ctx context.Context, o storyOptions) (err error) {
 	return s.prepareController(ctx, o.confined)
 }
 
-// bootstrap lets the management cluster follow its folder of the GitOps repository.
+// bootstrap makes the management cluster sync its directory of the GitOps repository.
 func (s *story) bootstrap(ctx context.Context) error {
 	return s.world.mgmt.Bootstrap(ctx, servers.RootOptions{
 		URL: s.gitops.url, Path: "./clusters/mgmt", Namespace: s.namespace, Name: rootName,
@@ -226,7 +226,7 @@ func writeFile(path, content string) error {
 	return os.WriteFile(path, []byte(content), 0o600)
 }
 
-// end checks the story's rules a last time, stops what it started, and keeps logs when it failed.
+// end checks the story's rules a last time, stops what it started, and keeps the logs if it failed.
 func (s *story) end(t testing.TB) {
 	s.t = t
 	if s.running != nil && !s.running.ended() {
@@ -265,8 +265,8 @@ func (s *story) end(t testing.TB) {
 	}
 }
 
-// clear takes the story's root and tiers off the management cluster, and leaves what they applied, so that Flux has no
-// more to do for it. The root goes first: it would make the others again.
+// clear deletes the story's root and tiers from the management cluster, and leaves what they applied, so that Flux has no
+// more work for it. The root is deleted first: it would create the others again.
 func (s *story) clear(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -289,13 +289,13 @@ func rank(name string) int {
 	return 1
 }
 
-// source is the object that the story's root reads; only its name is set.
+// source returns the source of the story's root, with only its name set.
 func (s *story) source() *sourcev1.GitRepository {
 	return &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: rootName}}
 }
 
-// fleet are the documents of the control plane that describe the fleet: one repository and the management cluster, on
-// which seeds may create clusters of type edge.
+// fleet returns the control plane's documents of the fleet: one repository and the management cluster, on which seeds may
+// create clusters of type edge.
 func (s *story) fleet() files {
 	return files{
 		"fleet/gitops-repo.yaml": fmt.Sprintf(`apiVersion: furrow.dev/v1alpha1
@@ -326,17 +326,17 @@ spec:
 	}
 }
 
-// step runs a part of the story under a name that is a sentence; the story ends with the first one that fails.
-func (s *story) step(sentence string, tell func()) {
+// step runs a part of the story as a subtest named by a sentence; the story ends with the first failing step.
+func (s *story) step(sentence string, run func()) {
 	whole, ok := s.t.(*testing.T)
 	if !ok {
-		tell()
+		run()
 		return
 	}
 	began := time.Now()
 	passed := whole.Run(sentence, func(t *testing.T) {
 		s.t = t
-		tell()
+		run()
 		s.checkRules()
 		t.Logf("%s", time.Since(began).Round(10*time.Millisecond))
 		if s.controller != nil {
@@ -362,7 +362,7 @@ func (s *story) commit(message string, changes ...files) {
 	}
 }
 
-// commitToBase commits to the base branch of the GitOps repository as the person, and gives the commit.
+// commitToBase commits to the base branch of the GitOps repository as the person, and returns the commit.
 func (s *story) commitToBase(message string, changes ...files) string {
 	s.t.Helper()
 	commit, err := s.gitops.commit("main", message, changes...)
@@ -372,7 +372,7 @@ func (s *story) commitToBase(message string, changes ...files) string {
 	return commit
 }
 
-// command is furrow with the story's control plane and credentials.
+// command returns a furrow command with the story's control plane and credentials.
 func (s *story) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, s.world.furrow, args...)
 	cmd.Dir = s.dir
@@ -385,7 +385,7 @@ func (s *story) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// furrow runs a command of furrow to its end, and gives what it prints.
+// furrow runs a furrow command, and returns its output.
 func (s *story) furrow(args ...string) string {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -397,7 +397,7 @@ func (s *story) furrow(args ...string) string {
 	return string(output)
 }
 
-// run starts furrow.
+// run starts furrow run or the controller.
 func (s *story) run(args ...string) {
 	s.t.Helper()
 	p, err := s.spawn("furrow", args...)
@@ -407,14 +407,14 @@ func (s *story) run(args ...string) {
 	s.follow(p)
 }
 
-// follow makes a furrow the one that the story relies on.
+// follow makes p the furrow that the story relies on.
 func (s *story) follow(p *process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running = p
 }
 
-// spawn starts a furrow of its own name, with mirrors of its own.
+// spawn starts a furrow with its own name and mirrors.
 func (s *story) spawn(name string, args ...string) (*process, error) {
 	if err := os.MkdirAll(filepath.Join(s.dir, "logs"), 0o755); err != nil {
 		return nil, err
@@ -430,14 +430,14 @@ func (s *story) spawn(name string, args ...string) (*process, error) {
 	return startProcess(s.command(context.Background(), append(front, args...)...), filepath.Join(s.dir, "logs", name+".log"))
 }
 
-// runs says that furrow run is under way.
+// runs reports whether furrow is running.
 func (s *story) runs() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.running != nil && !s.running.ended()
 }
 
-// fell says that furrow has ended by itself, and that nobody starts it again.
+// fell returns an error if furrow has ended by itself and is not started again.
 func (s *story) fell() error {
 	s.mu.Lock()
 	p := s.running
@@ -449,10 +449,10 @@ func (s *story) fell() error {
 	return fmt.Errorf("furrow ended: %w\n%s", p.err, lastLines(p.output(), 60))
 }
 
-// stop ends furrow run as a person does.
+// stop interrupts furrow as a person does.
 func (s *story) stop() { s.t.Helper(); s.endRun(syscall.SIGINT) }
 
-// kill ends furrow run at whatever it does.
+// kill kills furrow.
 func (s *story) kill() { s.t.Helper(); s.endRun(syscall.SIGKILL) }
 
 func (s *story) endRun(signal syscall.Signal) { s.t.Helper(); s.endProcess(s.running, signal) }
@@ -469,7 +469,7 @@ func (s *story) endProcess(p *process, signal syscall.Signal) {
 	}
 }
 
-// eventually waits until check holds, and else fails with what was waited for and how things stand.
+// eventually waits until check holds; at the deadline it fails with the condition and the story's state.
 func (s *story) eventually(deadline time.Duration, what string, check func() (ok bool, detail string)) {
 	s.t.Helper()
 	until := time.NewTimer(deadline)
@@ -492,7 +492,7 @@ func (s *story) eventually(deadline time.Duration, what string, check func() (ok
 	}
 }
 
-// passes waits until furrow has made n whole passes from now on.
+// passes waits for n complete passes of furrow.
 func (s *story) passes(n int) {
 	s.t.Helper()
 	from, changed := s.wire.seen()
@@ -507,7 +507,7 @@ func (s *story) passes(n int) {
 	}
 }
 
-// scene shows how things stand, for when a wait was in vain.
+// scene describes the story's state, for the message of a wait that timed out.
 func (s *story) scene() string {
 	var b strings.Builder
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -538,12 +538,12 @@ func (s *story) scene() string {
 	return b.String()
 }
 
-// owns says that a namespace on the management cluster is the story's.
+// owns reports whether a namespace on the management cluster is the story's.
 func (s *story) owns(namespace string) bool {
 	return namespace == s.namespace || strings.HasPrefix(namespace, s.namespace+"-") || slices.Contains(s.more, namespace)
 }
 
-// kustomizations are those of the story, in order of namespace and name.
+// kustomizations returns the story's Kustomizations, in order of namespace and name.
 func (s *story) kustomizations(ctx context.Context) []kustomizev1.Kustomization {
 	var list kustomizev1.KustomizationList
 	if err := s.world.mgmt.Client().List(ctx, &list); err != nil {
@@ -552,7 +552,7 @@ func (s *story) kustomizations(ctx context.Context) []kustomizev1.Kustomization 
 	return slices.DeleteFunc(list.Items, func(k kustomizev1.Kustomization) bool { return !s.owns(k.Namespace) })
 }
 
-// kustomization gets one of the story's; found is false where it is not there.
+// kustomization gets one of the story's Kustomizations; found is false if it does not exist.
 func (s *story) kustomization(namespace, name string) (k kustomizev1.Kustomization, found bool) {
 	s.t.Helper()
 	err := s.world.mgmt.Client().Get(s.t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &k)
@@ -572,7 +572,7 @@ func (s *story) pulls(state sdk.StateType) []*sdk.PullRequest {
 	return pulls
 }
 
-// openTiers are the tiers that have an open pull request, in order.
+// openTiers returns the tiers that have an open pull request, in order.
 func (s *story) openTiers() []string {
 	s.t.Helper()
 	tiers := map[string]bool{}
@@ -586,7 +586,7 @@ func (s *story) openTiers() []string {
 func (s *story) awaitPull(tier string) *sdk.PullRequest {
 	s.t.Helper()
 	var found *sdk.PullRequest
-	s.eventually(limit, "there is an open pull request of "+tier, func() (bool, string) {
+	s.eventually(limit, "there is an open pull request for "+tier, func() (bool, string) {
 		pulls := s.pulls(sdk.StateOpen)
 		for _, pull := range pulls {
 			if tierOf(pull) == tier {
@@ -622,7 +622,7 @@ func (s *story) close(pull *sdk.PullRequest) {
 	}
 }
 
-// edit commits to the branch of a pull request as the person: edit changes the file at path.
+// edit commits to the branch of a pull request as the person; the function changes the file at path.
 func (s *story) edit(pull *sdk.PullRequest, path string, edit func(string) string) {
 	s.t.Helper()
 	if err := s.gitops.fetch(); err != nil {
@@ -638,7 +638,7 @@ func (s *story) edit(pull *sdk.PullRequest, path string, edit func(string) strin
 	}
 }
 
-// awaitState waits until furrow reports a tier in a state.
+// awaitState waits until furrow reports the tier in the state.
 func (s *story) awaitState(tier, state string) tierReport {
 	s.t.Helper()
 	var found tierReport
@@ -653,7 +653,7 @@ func (s *story) awaitState(tier, state string) tierReport {
 	return found
 }
 
-// awaitReleased waits until furrow reports every tier of every seed as Released, of the control plane as it is now.
+// awaitReleased waits until furrow reports every tier of every seed as Released, at the control plane's current commit.
 func (s *story) awaitReleased() {
 	s.t.Helper()
 	if err := s.controlPlane.fetch(); err != nil {
@@ -674,31 +674,31 @@ func (s *story) awaitReleased() {
 	})
 }
 
-// release merges the pull request of a tier once it is there, and waits until it is Released.
+// release merges the pull request of a tier once it is open, and waits until the tier is Released.
 func (s *story) release(tier string, style sdk.MergeStyle) {
 	s.t.Helper()
 	s.merge(s.awaitPull(tier), style)
 	s.awaitState(tier, "Released")
 }
 
-// mustNotOpen fails when a tier has an open pull request.
+// mustNotOpen fails if one of the tiers has an open pull request.
 func (s *story) mustNotOpen(tiers ...string) {
 	s.t.Helper()
 	open := s.openTiers()
 	for _, tier := range tiers {
 		if slices.Contains(open, tier) {
-			s.t.Errorf("%s\nthere is a pull request of %s", s.scene(), tier)
+			s.t.Errorf("%s\nthere is a pull request for %s", s.scene(), tier)
 		}
 	}
 }
 
-// checkRules fails the step when something has gone against the rules so far.
+// checkRules fails the step if there are new violations of the rules.
 func (s *story) checkRules() {
 	s.t.Helper()
 	offences, err := s.offences()
 	for _, violation := range append(s.observer.violations(), offences...) {
-		if !s.told[violation] {
-			s.told[violation] = true
+		if !s.reported[violation] {
+			s.reported[violation] = true
 			s.t.Error(violation)
 		}
 	}

@@ -10,16 +10,16 @@ import (
 	"testing"
 )
 
-// wire is the way from one story's furrow to Gitea. It counts furrow's passes: each lists the open pull requests once.
-// People and Flux do not go through it.
+// wire is a proxy between one story's furrow and Gitea. It counts furrow's passes: each lists the open pull requests once.
+// People and Flux do not use it.
 type wire struct {
 	server *httptest.Server
 
 	mu     sync.Mutex
 	passes int
-	// changed is closed, and made anew, when passes grows.
+	// changed is closed and replaced when passes grows.
 	changed chan struct{}
-	// fault answers a request in Gitea's place, and says that it did.
+	// fault may respond to a request instead of Gitea; it reports whether it did.
 	fault func(http.ResponseWriter, *http.Request) bool
 }
 
@@ -32,7 +32,7 @@ func newWire(t testing.TB, gitea string) *wire {
 	w := &wire{changed: make(chan struct{})}
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, FlushInterval: -1,
-		// A furrow that is stopped leaves requests behind, and a Gitea that is away is told to furrow.
+		// A stopped furrow aborts its requests, and furrow itself reports an unreachable Gitea.
 		ErrorHandler: func(out http.ResponseWriter, _ *http.Request, _ error) { out.WriteHeader(http.StatusBadGateway) },
 	}
 	w.server = httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
@@ -61,14 +61,14 @@ func (w *wire) count(r *http.Request) {
 	w.changed = make(chan struct{})
 }
 
-// seen is how many passes have begun, and a channel that is closed when one more does.
+// seen returns the number of passes that have begun, and a channel that is closed when another begins.
 func (w *wire) seen() (int, <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.passes, w.changed
 }
 
-// through is the URL of a repository of Gitea as furrow is to use it.
+// through returns the URL by which furrow uses a repository of Gitea.
 func (w *wire) through(gitea, repository string) string {
 	return w.server.URL + strings.TrimPrefix(repository, gitea)
 }

@@ -17,31 +17,31 @@ import (
 	"github.com/furrow-dev/furrow/test/servers"
 )
 
-// needed are the servers of the world and of the clusters that seeds create.
+// needed are the programs of the world and of the clusters that seeds create.
 var needed = []servers.Name{
 	servers.GiteaServer, servers.Etcd, servers.Kubernetes, servers.KWOK,
 	servers.SourceController, servers.KustomizeController, servers.ClusterAPI,
 }
 
-// startLimit bounds the start of the world, and of each cluster.
+// startLimit is the timeout for the start of the world, and of each cluster.
 const startLimit = 5 * time.Minute
 
-// buildLimit bounds the build of furrow, whose libraries may have to be compiled too.
+// buildLimit is the timeout for building furrow, including its libraries.
 const buildLimit = 15 * time.Minute
 
 // world is what all stories share.
 type world struct {
 	dir   string
 	gitea *servers.Gitea
-	// mgmt is the management cluster, watch a client of it that can watch.
+	// mgmt is the management cluster, watch a watching client for it.
 	mgmt  *servers.Cluster
 	watch client.WithWatch
 	flux  *servers.Flux
-	// sites are the clusters that stories share beside it, in order of siteNames; startSites starts them.
+	// sites are the other shared clusters, in the order of siteNames; startSites starts them.
 	sites     []*servers.Cluster
 	siteStart sync.Once
 	siteErr   error
-	// furrow is the program.
+	// furrow is the path of the program.
 	furrow string
 }
 
@@ -67,7 +67,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// theWorld is the world that is there, or skips the test where its servers are not built.
+// theWorld returns the shared world, or skips the test if its servers are not built.
 func theWorld(t testing.TB) *world {
 	t.Helper()
 	servers.Need(t, needed...)
@@ -98,17 +98,17 @@ func (w *world) start() (err error) {
 	)
 }
 
-// another is a world with the same Gitea and furrow, and a management cluster of its own, whose Flux soon tries again what
-// failed while the API server was away.
+// another returns a world with the same Gitea and furrow, and a management cluster of its own, whose Flux soon retries
+// what failed while the API server was down.
 func (w *world) another(ctx context.Context, dir string) (*world, error) {
 	other := &world{dir: dir, gitea: w.gitea, furrow: w.furrow}
 	return other, other.startManagement(ctx, impatient...)
 }
 
-// impatient has what fails while an API server does not answer tried again soon, and not after minutes.
+// impatient makes Flux retry within seconds, not minutes, while an API server is unreachable.
 var impatient = []string{"--max-retry-delay=2s"}
 
-// startManagement starts the management cluster with Flux, the Cluster API's CRDs, and what is shipped of Furrow.
+// startManagement starts the management cluster with Flux, the Cluster API's CRDs, and Furrow's shipped objects.
 func (w *world) startManagement(ctx context.Context, flux ...string) (err error) {
 	w.mgmt, err = servers.StartCluster(ctx, servers.ClusterOptions{
 		Name: "mgmt", Dir: filepath.Join(w.dir, "mgmt"), Controllers: true, Audit: true, AuditAll: []string{controllerUser, confinedUser},
@@ -145,7 +145,7 @@ func (w *world) build() (err error) {
 	return err
 }
 
-// end stops everything and removes it; logs are kept when a test failed.
+// end stops and removes everything; logs are kept if a test failed.
 func (w *world) end(failed bool) error {
 	if w.dir == "" {
 		return nil
@@ -168,7 +168,7 @@ func (w *world) end(failed bool) error {
 	return errors.Join(append(errs, os.RemoveAll(w.dir))...)
 }
 
-// keepLogs copies a folder of logs to $FURROW_LOGS, or to the temporary folder, and says where they are.
+// keepLogs copies a directory of logs to $FURROW_LOGS, or to the temporary directory, and returns the new path.
 func keepLogs(whose, name, logs string) string {
 	root := os.Getenv("FURROW_LOGS")
 	if root == "" {
