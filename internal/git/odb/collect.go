@@ -67,7 +67,7 @@ func (db *DB) CollectIfDue(ctx context.Context) error {
 }
 
 // Collect removes all that the refs do not reach, and packs the rest as one. Reading, building and committing go on meanwhile, but
-// for the removal itself, for which it waits until nobody uses the database.
+// for the removal itself, for which it waits until nobody uses the database: neither may the caller.
 func (db *DB) Collect(ctx context.Context) error { return db.collect(ctx, true) }
 
 func (db *DB) collect(ctx context.Context, whole bool) error {

@@ -280,10 +280,12 @@ func TestCrashAtEveryWriteLeavesAllOrNone(t *testing.T) {
 		}
 		return nil
 	}
-	db := open(t, dir, odb.Options{Durable: true, Limits: collectSoon, Files: func(files odb.Files) odb.Files {
-		p.Files = files
-		return p
-	}})
+	p.Files = odb.OSFiles(dir)
+	db, err := odb.OpenOn(p, dir, odb.Options{Durable: true, Limits: collectSoon})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
 	h = newHistory(t, db)
 	for h.done < len(h.steps) {
 		if err := h.step(); err != nil {
@@ -324,7 +326,11 @@ func TestCrashAtEveryWriteLeavesAllOrNone(t *testing.T) {
 // A full disk, say, fails one write; the process lives on, and tries again.
 func TestEveryWriteMayFail(t *testing.T) {
 	full := errors.New("no space left on device")
-	for n := 0; ; n++ {
+	step := 1
+	if testing.Short() {
+		step = 7
+	}
+	for n := 0; ; n += step {
 		writes := 0
 		dir := filepath.Join(t.TempDir(), "db")
 		p := &power{dir: dir, unsynced: map[string]bool{}, undo: map[string][]func(string) error{}}

@@ -50,8 +50,6 @@ type Options struct {
 	Durable bool
 	// Limits say when a collection is due; UsualLimits where they are zero.
 	Limits Limits
-	// Files wraps the files that the database writes, if it is given. Tests have them fail.
-	Files func(Files) Files
 }
 
 // Open opens the database in dir, and creates it if dir is absent or empty. A directory with anything else in it is refused, and so is a
@@ -61,6 +59,10 @@ func Open(dir string, options Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	return openOn(osFiles(dir), dir, options)
+}
+
+func openOn(files Files, dir string, options Options) (*DB, error) {
 	if err := refuseForeign(dir, options.CopyOf); err != nil {
 		return nil, err
 	}
@@ -74,11 +76,7 @@ func Open(dir string, options Options) (*DB, error) {
 	if db.Limits == (Limits{}) {
 		db.Limits = UsualLimits
 	}
-	disk := disk{dir, osFiles(dir), options.Durable}
-	if options.Files != nil {
-		disk.files = options.Files(disk.files)
-	}
-	if err := db.open(disk); err != nil {
+	if err := db.open(disk{dir, files, options.Durable}); err != nil {
 		return nil, errors.Join(err, db.processes.Close())
 	}
 	return db, nil

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// FS gives the tree of commit as a read-only file system. Walking it reads trees only; blob gives a file's content when it is asked for.
+// FS gives the tree of commit as a read-only file system. Walking it reads trees only; blob gives a file's content when it is asked for,
+// and is Blob where it is nil.
 // Nothing is read after ctx is done. Symbolic links are not followed: they can be read as links, and not opened, so
 // that Stat and Lstat are the same. Submodules are irregular and cannot be opened.
 func (o *Objects) FS(ctx context.Context, commit Hash, blob func(context.Context, Hash) ([]byte, error)) (fs.FS, error) {
@@ -22,6 +23,9 @@ func (o *Objects) FS(ctx context.Context, commit Hash, blob func(context.Context
 	}
 	if _, err := o.tree(info.Tree); err != nil {
 		return nil, err
+	}
+	if blob == nil {
+		blob = func(_ context.Context, hash Hash) ([]byte, error) { return o.Blob(hash) }
 	}
 	return &treeFS{objects: o, blob: blob, ctx: ctx, root: info.Tree}, nil
 }

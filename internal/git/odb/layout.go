@@ -79,7 +79,15 @@ func writeLayout(disk disk, copyOf string) error {
 	if err := os.RemoveAll(filepath.Join(disk.root, removed)); err != nil {
 		return err
 	}
-	return disk.replace("HEAD", []byte("ref: refs/heads/main\n"))
+	if err := disk.replace("HEAD", []byte("ref: refs/heads/main\n")); err != nil {
+		return err
+	}
+	for _, dir := range []string{"objects", "refs", ".", ".."} {
+		if err := disk.syncDir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // removed is what the objects are called while they are removed.

@@ -172,11 +172,7 @@ func read(t testing.TB, db *odb.DB, commit odb.Hash) files {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		found, _, err := db.Entry(commit, path)
-		if err != nil {
-			return err
-		}
-		content, err := db.Blob(found.Hash)
+		content, err := fs.ReadFile(tree, path)
 		out[path] = string(content)
 		return err
 	})
