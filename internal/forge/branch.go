@@ -66,10 +66,11 @@ func (r *Reader) ReadRef(ctx context.Context, refs git.Refs, name string) (Branc
 	return r.read(ctx, base, name, refs[name])
 }
 
-// Look reads the branch of a proposal as the server has it now, and the base branch
-// that it is compared to. A branch that is gone, or that base has all of, is not a proposal any
-// more: that is ErrGone. One that is not Furrow's is ErrForeign.
-func (r *Reader) Look(ctx context.Context, p Proposal) (b Branch, base git.Hash, err error) {
+// Observe reads the branch of a proposal as the server has it now, and the base branch
+// that it is compared to. A branch that was deleted, or whose content base has, is not a
+// proposal any more: the error is ErrGone. For a branch that is not Furrow's it is
+// ErrForeign.
+func (r *Reader) Observe(ctx context.Context, p Proposal) (b Branch, base git.Hash, err error) {
 	if _, ok := layout.SeedOfBranch(r.base, p.Branch); !ok {
 		return b, base, ErrForeign
 	}
@@ -91,9 +92,9 @@ func (r *Reader) Look(ctx context.Context, p Proposal) (b Branch, base git.Hash,
 	return b, refs[r.base], err
 }
 
-// HasMerge says that the base branch at base has a merge in its history. Where it
-// has that only since the caller looked, the error is ErrGone. What it does not have
-// even then, people took out of its history.
+// HasMerge reports whether the base branch at base has a merge in its history. If it has
+// that only since the caller read it, the error is ErrGone. If it does not have it even
+// then, people removed it from the history.
 func (r *Reader) HasMerge(ctx context.Context, base, merge git.Hash) (bool, error) {
 	on, err := r.history.Landed(ctx, base, merge)
 	if err != nil || on {

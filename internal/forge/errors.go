@@ -18,7 +18,8 @@ const (
 	FailedOther Kind = "other"
 	// FailedAuth says that the forge did not accept the credentials, or does not let them do this.
 	FailedAuth Kind = "auth"
-	// FailedNotFound says that there is no such repository, or none that the credentials may see.
+	// FailedNotFound says that the repository does not exist, or that the credentials may not
+	// read it.
 	FailedNotFound Kind = "not found"
 	// FailedNetwork says that the forge could not be reached, failed, or asked to
 	// wait: the same call may well succeed later.

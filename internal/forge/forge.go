@@ -1,16 +1,17 @@
-// Package forge owns proposals: what carries the entries of one tier, or of several,
-// to people and back. A forge is where they decide, be it pull requests or plain branches.
+// Package forge owns proposals, which show the entries of one or several tiers to people
+// and return their decisions. A forge is where people decide: pull requests or plain
+// branches.
 //
-// Branches are pushed by the engine, through internal/git, before a forge
-// proposes them. A forge is asked anew on every pass, because people merge,
-// close and edit as they like; it remembers nothing that cannot be forgotten.
+// Branches are pushed by the engine, through internal/git, before a forge proposes them. A
+// forge is read again on every pass, because people merge, close and edit at any time; it
+// keeps nothing that cannot be lost.
 //
-// What a branch says for itself is read here, for all forges: a Reader distinguishes
-// Furrow's commit from those of people, and a History what has reached base.
+// What a branch itself shows is read here, for all forges: a Reader distinguishes Furrow's
+// commit from those of people, and a History finds what has reached base.
 //
 // Invariants:
 //   - Nothing that is not Furrow's is ever touched, and a branch moves only from
-//     where the caller has seen it.
+//     the commit that the caller has read.
 //   - A commit is Furrow's if it carries the trailer Furrow-Wants and nobody but
 //     its author committed it: one that a person amended or rebased is that person's.
 //   - No commit or tree is read from the server, and no blob at all: refs and the
@@ -93,7 +94,7 @@ type Proposal struct {
 	// Paths are what merging it would change on the base branch; a directory may be given
 	// for all that is in it. There are none of one that is Stale or not Furrow's.
 	Paths []string
-	// URL is where people look at it; empty on plain Git.
+	// URL is its web page; empty on plain Git.
 	URL string
 }
 
@@ -104,7 +105,7 @@ type Closed struct {
 	// Wants was rejected or taken back. There are none where that is not known, as on
 	// plain Git.
 	Landings []Landing
-	// URL is where people look at it; empty on plain Git.
+	// URL is its web page; empty on plain Git.
 	URL string
 }
 
@@ -113,7 +114,7 @@ type Landing struct {
 	// Merge is the commit of the base branch by which it landed, with what people had made
 	// of it.
 	Merge git.Hash
-	// URL is where people look at it.
+	// URL is its web page.
 	URL string
 }
 
@@ -152,10 +153,9 @@ type Forge interface {
 	// and nothing is lost when the engine deletes it. The error is ErrGone where a
 	// person merged one since refs were read.
 	List(ctx context.Context, refs git.Refs) ([]Proposal, error)
-	// Closed looks up the newest closed proposal that carried the tier with these Wants,
-	// alone or with others. A merge
-	// that base has no longer in its history counts as if it had never been; the error
-	// is ErrGone where base has it only since refs were read.
+	// Closed returns the newest closed proposal that carried the tier with these Wants,
+	// alone or with others. A merge that base no longer has in its history does not count;
+	// the error is ErrGone if base has it only since refs were read.
 	Closed(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (Closed, error)
 	// Propose opens the proposal of a branch, or brings the open one up to date.
 	// It does nothing where that was done before. The error is ErrGone where a person
@@ -175,8 +175,8 @@ type Forge interface {
 	// Gate shows on the proposal why it must not be merged now, or that it may be where
 	// shut is empty. It is called on every pass, and does nothing where that is shown already.
 	Gate(ctx context.Context, p Proposal, shut string) error
-	// Amends says that what a person changed in a proposal is known once it is merged; else
-	// it looks as if somebody else put it there, and the tier is held.
+	// Amends reports whether a person's changes to a proposal are still known after the
+	// merge; otherwise they appear as foreign content, and the tier is held.
 	Amends() bool
 }
 
@@ -185,7 +185,7 @@ type Forge interface {
 var ErrConflict error = manifest.Problem{Reason: "ProposalConflict", Message: "the base branch has changed under the proposal, so it cannot be merged as it is"}
 
 // ErrGone says that a proposal is no longer there, or no longer what was asked for.
-var ErrGone error = manifest.Problem{Reason: "ProposalChanged", Message: "the proposal has changed or is gone; look again"}
+var ErrGone error = manifest.Problem{Reason: "ProposalChanged", Message: "the proposal has changed or was deleted; read it again"}
 
 // ErrRejected says that a person has turned the proposal down.
 var ErrRejected error = manifest.Problem{Reason: "Rejected", Message: "the proposal was rejected; take that back first, with furrow retry"}

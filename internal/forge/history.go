@@ -101,8 +101,8 @@ func (h *History) Landed(ctx context.Context, base, commit git.Hash) (bool, erro
 	return on, err
 }
 
-// holds says that tip reaches commit. It looks for what commit reaches and tip
-// does not, so that the history that both share is not read.
+// holds says that tip reaches commit. It searches commits that commit reaches and
+// tip does not, so that the shared history is not read.
 func (h *History) holds(tip, commit git.Hash) (bool, error) {
 	for _, err := range h.mirror.Log(commit, tip) {
 		return false, err
@@ -137,7 +137,8 @@ func (h *History) readTo(ctx context.Context, base git.Hash) error {
 	return nil
 }
 
-// readFrom is the tip to read on from; it is zero where all is to be read anew.
+// readFrom is the tip to read on from; it is zero if everything must be read
+// again.
 func (h *History) readFrom(base git.Hash) (git.Hash, error) {
 	if h.tip.IsZero() {
 		return git.Hash{}, nil

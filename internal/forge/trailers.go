@@ -123,12 +123,12 @@ func (p *paragraph) add(line string) {
 		p.indented++
 	default:
 		p.others++
-		p.settle()
+		p.flush()
 	}
 }
 
-// settle says that no trailer comes before the indented lines.
-func (p *paragraph) settle() { p.others, p.indented = p.others+p.indented, 0 }
+// flush notes that no trailer comes before the indented lines.
+func (p *paragraph) flush() { p.others, p.indented = p.others+p.indented, 0 }
 
 func (p *paragraph) empty() bool { return *p == paragraph{} }
 
@@ -148,12 +148,12 @@ func trailerStart(lines []string) int {
 	for i := len(lines) - 1; i >= title; i-- {
 		switch {
 		case isComment(lines[i]):
-			p.settle()
+			p.flush()
 		case !isBlank(lines[i]):
 			p.add(lines[i])
 		case p.empty():
 		default:
-			p.settle()
+			p.flush()
 			if p.isTrailers() {
 				return i + 1
 			}

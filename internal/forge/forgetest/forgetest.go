@@ -1,12 +1,11 @@
 // Package forgetest owns the contract that every forge keeps: Run is one suite
 // for all of them.
 //
-// The suite does the engine's part (it grafts and pushes branches) and has a
-// Person do what people do on a real server. A forge need not know of every way
-// in which people merge: Fixture.Ways says which ones it offers, and of which it
-// can find out later that they were merges. On plain Git, a squash without Furrow's
-// trailers is not known; whatever the way, the proposal is off the list, and its
-// outcome is never Rejected.
+// The suite does the engine's part (it grafts and pushes branches) and has a Person
+// do what people do on a real server. A forge need not detect every way of merging:
+// Fixture.Ways says which ones it offers, and which it can later recognize as
+// merges. On plain Git, a squash without Furrow's trailers is not recognized; in any
+// case the proposal is off the list, and its outcome is never Rejected.
 //
 // A fixture serves one case. Cases share nothing, and run in parallel.
 package forgetest
@@ -45,8 +44,8 @@ type Fixture struct {
 
 	// What follows is only there where the forge can do it.
 
-	// ReportsMerge says that Closed names the commit by which a proposal landed, and the
-	// page where people look at it.
+	// ReportsMerge says that Closed names the commit by which a proposal landed, and
+	// its web page.
 	ReportsMerge bool
 	// Closes says that Supersede has something to close, which it leaves alone where a
 	// person was faster.
@@ -57,7 +56,7 @@ type Fixture struct {
 	Delete func(t *testing.T, branch string)
 	// Reopen takes a rejection back for a person, without Furrow.
 	Reopen func(t *testing.T, p forge.Proposal)
-	// Gate is what people see of a proposal's gate: whether it holds, and why not.
+	// Gate is a proposal's gate as people read it: whether it holds, and why not.
 	Gate func(t *testing.T, p forge.Proposal) (holds bool, why string)
 	// Other is the forge as another process has it.
 	Other func(t *testing.T) forge.Forge

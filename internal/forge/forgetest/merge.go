@@ -20,7 +20,7 @@ func mergedByPerson(w *world) {
 		}
 		w.Person.Merge(w.T, p, way)
 		w.wantFile(objectFile(t), "wants: w1\n")
-		if row, ok := w.lookUp(t); ok {
+		if row, ok := w.listed(t); ok {
 			w.Errorf("after %s the proposal is still listed: %s", way, stateOf(row))
 		}
 		if w.Ways[way] {

@@ -60,7 +60,8 @@ func openedByTwo(w *world) {
 	w.wantState(p, "w1")
 	w.must(w.Forge.Gate(w.Context(), p, ""))
 	for _, o := range opened {
-		// Where the server let both open one, it is one again after the next look.
+		// If the server let both open one, only one is left after the next
+		// observation.
 		if w.Closed != nil && w.Closed(w.T, o) != (o.URL != p.URL) {
 			w.Errorf("opened %q and %q, and %q is listed", opened[0].URL, opened[1].URL, p.URL)
 		}

@@ -7,7 +7,7 @@ import (
 
 func rejectedByPerson(w *world) {
 	w.Person.Close(w.T, w.propose(tier("a"), "w1"), "not before Monday")
-	if p, ok := w.lookUp(tier("a")); ok {
+	if p, ok := w.listed(tier("a")); ok {
 		w.wantState(p, "w1 rejected")
 		if p.Reason != "not before Monday" {
 			w.Errorf("the reason is %q, want what the person said", p.Reason)

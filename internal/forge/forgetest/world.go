@@ -128,7 +128,7 @@ func (w *world) proposeAnew(t layout.Tier, wants string) forge.Proposal {
 		if _, err := w.Forge.Propose(ctx, request); !forge.IsGone(err) {
 			w.must(err)
 		}
-		if p, ok := w.lookUp(t); ok {
+		if p, ok := w.listed(t); ok {
 			return p
 		}
 	}
@@ -151,7 +151,7 @@ func (w *world) list() []forge.Proposal {
 	return list
 }
 
-func (w *world) lookUp(t layout.Tier) (forge.Proposal, bool) {
+func (w *world) listed(t layout.Tier) (forge.Proposal, bool) {
 	w.Helper()
 	list := w.list()
 	i := slices.IndexFunc(list, func(p forge.Proposal) bool { return p.Has(t) })
@@ -164,7 +164,7 @@ func (w *world) lookUp(t layout.Tier) (forge.Proposal, bool) {
 // find gives a proposal that must be listed.
 func (w *world) find(t layout.Tier) forge.Proposal {
 	w.Helper()
-	p, ok := w.lookUp(t)
+	p, ok := w.listed(t)
 	if !ok {
 		w.Fatalf("the proposal of %s is not listed", t)
 	}
@@ -173,7 +173,7 @@ func (w *world) find(t layout.Tier) forge.Proposal {
 
 func (w *world) wantUnlisted(t layout.Tier) {
 	w.Helper()
-	if p, ok := w.lookUp(t); ok {
+	if p, ok := w.listed(t); ok {
 		w.Errorf("the proposal of %s is still listed: %s", t, stateOf(p))
 	}
 }
@@ -197,7 +197,7 @@ func (w *world) wantState(p forge.Proposal, want string) {
 // same says that two proposals are equal.
 func same(a, b forge.Proposal) bool { return cmp.Equal(a, b) }
 
-// wantGate checks what people see of a proposal's gate, where they see it.
+// wantGate checks what people can read of a proposal's gate, if the forge shows it.
 func (w *world) wantGate(p forge.Proposal, shut string) {
 	w.Helper()
 	if w.Gate == nil {

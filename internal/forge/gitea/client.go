@@ -34,7 +34,7 @@ const (
 
 // api asks the server about one repository.
 type api struct {
-	place
+	repository
 	transport http.RoundTripper
 	signIn    sdk.ClientOption
 	secrets   redact.Secrets
@@ -43,11 +43,11 @@ type api struct {
 }
 
 func newAPI(o Options) (*api, error) {
-	at, err := parsePlace(o.URL)
+	at, err := parseURL(o.URL)
 	if err != nil {
 		return nil, err
 	}
-	a := &api{place: at, transport: o.Transport, clock: cmp.Or[backoff.Clock](o.Clock, backoff.RealClock{}), breaker: breaker{cooldown: backoff.NewCooldown(silence)}}
+	a := &api{repository: at, transport: o.Transport, clock: cmp.Or[backoff.Clock](o.Clock, backoff.RealClock{}), breaker: breaker{cooldown: backoff.NewCooldown(silence)}}
 	if a.signIn, a.secrets, err = signIn(o, at); err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func newAPI(o Options) (*api, error) {
 }
 
 // signIn chooses the credentials; those in the URL come last.
-func signIn(o Options, at place) (option sdk.ClientOption, secrets redact.Secrets, err error) {
+func signIn(o Options, at repository) (option sdk.ClientOption, secrets redact.Secrets, err error) {
 	username, password := o.Username, o.Password
 	if at.user != nil && o.Token == "" && password == "" {
 		username = at.user.Username()
@@ -99,7 +99,7 @@ type call struct {
 	query  url.Values
 	status int
 	header http.Header
-	// said is what was refused with, or all that was answered where that is to be kept.
+	// said is the text of a refusal, or the whole answer if that is kept.
 	said []byte
 	keep bool
 }
@@ -171,7 +171,7 @@ func (a *api) make(ctx context.Context, op string, c *call, ask func(*sdk.Client
 	return out
 }
 
-// answer is a failure with what only this package looks at.
+// answer is a failure with what only this package uses.
 type answer struct {
 	failure *forge.Error
 	status  int
@@ -184,7 +184,7 @@ type answer struct {
 
 func (a *answer) Error() string { return a.failure.Error() }
 
-// Unwrap gives what others look at.
+// Unwrap returns what other packages use.
 func (a *answer) Unwrap() error { return a.failure }
 
 // refused says that the server answered with the status.
@@ -231,7 +231,7 @@ func (a *answer) explain(header http.Header, location string) {
 	case a.status == http.StatusForbidden:
 		e.Kind, e.Text = forge.FailedAuth, "the credentials may not do this; the token needs the scope write:repository, and its user must be able to write the repository: "+a.said
 	case a.status == http.StatusNotFound:
-		e.Kind, e.Text = forge.FailedNotFound, "there is no such thing, or the credentials may not see it; check spec.url, and that the repository has pull requests enabled: "+a.said
+		e.Kind, e.Text = forge.FailedNotFound, "it does not exist, or the credentials may not read it; check spec.url, and that the repository has pull requests enabled: "+a.said
 	case a.status == http.StatusLocked:
 		e.Text = "the repository is archived; unarchive it, or remove its GitOpsRepo: " + a.said
 	case a.status/100 == 3:

@@ -77,7 +77,7 @@ func (x *index) add(c closedRow) {
 	}
 }
 
-// remove takes out what is open again, or is to be added anew.
+// remove drops a row that is open again, or that will be added again.
 func (x *index) remove(number int64) {
 	for _, m := range x.rows[number].tiers {
 		x.byTier[m.Tier] = slices.DeleteFunc(x.byTier[m.Tier], func(n int64) bool { return n == number })
@@ -94,7 +94,7 @@ func (x *index) change(c closedRow) {
 
 // found is what is known of the closed pull requests of a tier with some Wants.
 type found struct {
-	// newest is the last of them, of which there is none where its number is zero.
+	// newest is the last of them; its number is zero if there is none.
 	newest closedRow
 	// replaced says that one with other Wants was merged after that.
 	replaced bool
@@ -132,7 +132,7 @@ func (x *index) find(tier layout.Tier, wants string) found {
 	return out
 }
 
-// Closed looks into the index, after it was brought up to date where need be.
+// Closed searches the index, after updating it if necessary.
 func (f *Forge) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (forge.Closed, error) {
 	for _, r := range f.deleted(refs, tier.Seed) {
 		// Somebody has deleted the branch, and the server is about to close it.
@@ -144,7 +144,7 @@ func (f *Forge) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, wan
 			return forge.Closed{Outcome: forge.OutcomeRejected, URL: r.url}, nil
 		}
 	}
-	c, err := f.lookUp(ctx, refs, tier, wants)
+	c, err := f.findClosed(ctx, refs, tier, wants)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return forge.Closed{Outcome: c.outcome, Landings: f.closed.find(tier, wants).landings, URL: c.url}, err
@@ -164,7 +164,7 @@ func (f *Forge) deleted(refs git.Refs, seed string) []row {
 	return out
 }
 
-func (f *Forge) lookUp(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (closedRow, error) {
+func (f *Forge) findClosed(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (closedRow, error) {
 	none := closedRow{outcome: forge.OutcomeNone}
 	base, err := f.reader.BaseTip(refs)
 	if err != nil {
@@ -181,7 +181,7 @@ func (f *Forge) lookUp(ctx context.Context, refs git.Refs, tier layout.Tier, wan
 	// rejected.
 	switch {
 	case c.number == 0, c.outcome == forge.OutcomeNone:
-		return f.lookUpPushed(ctx, base, tier, wants)
+		return f.findPushed(ctx, base, tier, wants)
 	case c.outcome == forge.OutcomeSuperseded:
 		return c, nil
 	case c.outcome == forge.OutcomeRejected:
@@ -193,7 +193,7 @@ func (f *Forge) lookUp(ctx context.Context, refs git.Refs, tier layout.Tier, wan
 		case err != nil:
 			return none, err
 		case unjudged:
-			return f.lookUpPushed(ctx, base, tier, wants)
+			return f.findPushed(ctx, base, tier, wants)
 		}
 	}
 	if found.replaced {
@@ -203,14 +203,14 @@ func (f *Forge) lookUp(ctx context.Context, refs git.Refs, tier layout.Tier, wan
 		if on, err := f.hasMerge(ctx, base, c); err != nil {
 			return none, err
 		} else if !on {
-			return f.lookUpPushed(ctx, base, tier, wants)
+			return f.findPushed(ctx, base, tier, wants)
 		}
 	}
 	return c, nil
 }
 
-// hasMerge says that base has a merge in its history. The answer of one that it has
-// not, which takes a look at the server, counts as long as base stays where it is.
+// hasMerge says that base has a merge in its history. A negative answer, which takes a
+// request to the server, is valid until base moves.
 func (f *Forge) hasMerge(ctx context.Context, base git.Hash, c closedRow) (bool, error) {
 	f.mu.Lock()
 	lost := f.lost[c.merge] == base
@@ -220,7 +220,7 @@ func (f *Forge) hasMerge(ctx context.Context, base git.Hash, c closedRow) (bool,
 	}
 	on, err := f.reader.HasMerge(ctx, base, c.merge)
 	if err != nil {
-		return false, fmt.Errorf("look for the merge of pull request #%d: %w", c.number, err)
+		return false, fmt.Errorf("find the merge of pull request #%d: %w", c.number, err)
 	}
 	if !on {
 		f.mu.Lock()
@@ -231,17 +231,18 @@ func (f *Forge) hasMerge(ctx context.Context, base git.Hash, c closedRow) (bool,
 }
 
 const (
-	// sweeping is for how long Gitea may be busy with the deletion of a branch.
-	sweeping = time.Minute
-	// telling is how long after closing it may have said so in the timeline.
-	telling = 10 * time.Second
+	// branchDeletionTime is how long Gitea may take to process the deletion of a branch.
+	branchDeletionTime = time.Minute
+	// timelineDelay is how long after closing it may take to write the timeline.
+	timelineDelay = 10 * time.Second
 )
 
-// closedByServer says that Gitea closed a pull request when it was done with the deletion of
-// an earlier branch of the same name: the branch of this one is still there. Nobody has
-// judged it then; and who merged it at that moment has it merged, though Gitea does not say so.
+// closedByServer reports whether Gitea closed a pull request after processing the
+// deletion of an earlier branch of the same name: the branch of this one still exists. No
+// person has judged it then; a merge at that moment counts, although Gitea does not
+// report it.
 func (f *Forge) closedByServer(ctx context.Context, refs git.Refs, c closedRow) (bool, error) {
-	if c.judged || refs[c.branch] != c.head || c.closed.Sub(c.opened) > sweeping {
+	if c.judged || refs[c.branch] != c.head || c.closed.Sub(c.opened) > branchDeletionTime {
 		return false, nil
 	}
 	events, err := f.timeline(ctx, fmt.Sprintf("read how pull request #%d was closed", c.number), c.number, time.Time{})
@@ -254,13 +255,13 @@ func (f *Forge) closedByServer(ctx context.Context, refs git.Refs, c closedRow) 
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c.judged = itself || f.clock.Sub(c.closed) > telling
+	c.judged = itself || f.clock.Sub(c.closed) > timelineDelay
 	f.closed.change(c)
 	return itself, nil
 }
 
-// lookUpPushed finds what a person merged without a pull request.
-func (f *Forge) lookUpPushed(ctx context.Context, base git.Hash, tier layout.Tier, wants string) (closedRow, error) {
+// findPushed finds what a person merged without a pull request.
+func (f *Forge) findPushed(ctx context.Context, base git.Hash, tier layout.Tier, wants string) (closedRow, error) {
 	merged, err := f.history.Merged(ctx, base, tier, wants)
 	if err != nil || !merged {
 		return closedRow{outcome: forge.OutcomeNone}, err
@@ -304,7 +305,8 @@ func (f *Forge) readToRest(ctx context.Context, x index) (rest bool, err error) 
 		switch {
 		case r.gap: // the same once more
 		case first && (r.long || x.missed):
-			// What others opened can be closed since the first look at what is open.
+			// What others opened can be closed since the first listing of open pull
+			// requests.
 			since = x.newest.Add(-overlap)
 		case r.long:
 			if since = x.newest.Add(-overlap); !r.began.IsZero() {
@@ -404,8 +406,8 @@ func (f *Forge) addPage(ctx context.Context, x index, at page) error {
 	return ctx.Err()
 }
 
-// noteClock keeps the server's clock. What is read of others is bounded by when this
-// process first looked.
+// noteClock keeps the server's clock. It reads what others closed only since this process
+// first listed pull requests.
 func (f *Forge) noteClock(now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -417,19 +419,19 @@ func (f *Forge) noteClock(now time.Time) {
 	}
 }
 
-// closedOf finds out what a closed pull request means, and for which Wants of which tiers.
+// closedOf derives what a closed pull request means, and for which Wants of which tiers.
 func (f *Forge) closedOf(r row) (closedRow, error) {
 	d := forge.ReadDescription(r.body)
 	c := closedRow{number: r.number, branch: r.branch, opened: r.opened, closed: r.closed, url: r.url, head: r.head, merge: r.merge, comments: r.comments, reason: truncate.Text(d.Reason, maxReason)}
 	f.mu.Lock()
-	settled := f.settled[r.number]
+	landed := f.landed[r.number]
 	f.mu.Unlock()
 	switch {
 	case r.merged:
 		c.outcome, c.judged = forge.OutcomeMerged, true
 	case d.Superseded:
 		c.outcome = forge.OutcomeSuperseded
-	case settled:
+	case landed:
 		c.outcome, c.judged = forge.OutcomeMerged, true
 	default:
 		c.outcome = forge.OutcomeRejected

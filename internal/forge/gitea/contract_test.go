@@ -30,7 +30,7 @@ func TestContract(t *testing.T) {
 				t.Helper()
 				s.do(http.MethodPatch, s.pull(p), map[string]any{"state": "open"}, nil)
 			},
-			Closed: func(t *testing.T, p forge.Proposal) bool { t.Helper(); return s.see(p).State == "closed" },
+			Closed: func(t *testing.T, p forge.Proposal) bool { t.Helper(); return s.fetch(p).State == "closed" },
 			Gate:   func(t *testing.T, p forge.Proposal) (bool, string) { t.Helper(); return s.gate(p) },
 			Other:  func(t *testing.T) forge.Forge { t.Helper(); return s.newForge(s.mirror, botToken) },
 		}
@@ -96,7 +96,7 @@ func (p person) Close(t *testing.T, proposal forge.Proposal, reason string) {
 	p.site.do(http.MethodPatch, p.site.pull(proposal), map[string]any{"state": "closed"}, nil)
 }
 
-// gate is the commit status as people see it.
+// gate is the commit status as people read it.
 func (s *site) gate(p forge.Proposal) (holds bool, why string) {
 	s.Helper()
 	var combined struct {

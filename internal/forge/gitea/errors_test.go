@@ -132,16 +132,16 @@ func TestWhereARedirectLeadsIsReportedWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	const moved = "http://git.example.com/acme/fleet-new/pulls"
 	cases := map[string]struct{ location, says string }{
-		"a place":               {moved, moved},
-		"a place on the site":   {"/acme/fleet-new", "to /acme/fleet-new"},
-		"a user":                {"http://bot:hunter2@git.example.com/acme/fleet-new/pulls", moved},
-		"a query":               {moved + "?access_token=hunter2#hunter2", moved},
-		"our token":             {"http://git.example.com/" + secret + "/pulls", "http://git.example.com/REDACTED/pulls"},
-		"our token in disguise": {"http://git.example.com/%73" + secret[1:] + "/pulls", "http://git.example.com/REDACTED/pulls"},
-		"more than one line":    {"http://git.example.com/a%0ab", "http://git.example.com/a b"},
-		"a long one":            {moved + "/" + strings.Repeat("x", 5000), moved},
-		"nonsense":              {"http://bot:hunter2@%zz", "an address that cannot be shown"},
-		"nothing":               {"", "an address that cannot be shown"},
+		"a location":             {moved, moved},
+		"a location on the site": {"/acme/fleet-new", "to /acme/fleet-new"},
+		"a user":                 {"http://bot:hunter2@git.example.com/acme/fleet-new/pulls", moved},
+		"a query":                {moved + "?access_token=hunter2#hunter2", moved},
+		"our token":              {"http://git.example.com/" + secret + "/pulls", "http://git.example.com/REDACTED/pulls"},
+		"our token in disguise":  {"http://git.example.com/%73" + secret[1:] + "/pulls", "http://git.example.com/REDACTED/pulls"},
+		"more than one line":     {"http://git.example.com/a%0ab", "http://git.example.com/a b"},
+		"a long one":             {moved + "/" + strings.Repeat("x", 5000), moved},
+		"nonsense":               {"http://bot:hunter2@%zz", "an address that cannot be shown"},
+		"nothing":                {"", "an address that cannot be shown"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

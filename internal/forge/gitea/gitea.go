@@ -2,11 +2,11 @@
 // of its tier's branch to the base branch of the same repository.
 //
 // What a branch holds is read from the mirror, as on plain Git. The pull request
-// adds whether it is open, where it is, and what Gitea thinks of merging it. People
-// may retitle it, rewrite it, label, lock or mark it as a draft: nothing but its
-// branch, its base branch and its state counts. One from a fork, or to another
-// base branch, is not looked at; one that a person opened from our branch to our
-// base is taken over, for Gitea allows no second one.
+// adds whether it is open, its URL, and whether Gitea can merge it. People may
+// retitle it, rewrite it, label, lock or mark it as a draft: nothing but its
+// branch, its base branch and its state counts. One from a fork, or to another base
+// branch, is ignored; one that a person opened from our branch to our base is used,
+// because Gitea allows no second one.
 //
 // # What is asked of the server
 //
@@ -15,14 +15,14 @@
 // would miss what a person opened or relabelled. Pages overlap by a row, and a list
 // that shrank in between is read again.
 //
-// Closed ones are kept in an index by branch and Wants, since there is no good
-// question about one branch: GET pulls/{base}/{head} gives the oldest of several.
-// The first question reads the closed pull requests of our own user, newest first;
+// Closed ones are kept in an index by branch and Wants, because the API has no
+// request for one branch: GET pulls/{base}/{head} returns the oldest of several.
+// The first request reads the closed pull requests of our own user, newest first;
 // from then on only what was updated since is read, by anybody, and only where it
 // can have changed an answer: base has moved, an open one of ours is gone from the
 // list, or we did something ourselves. So a tier that stays Rejected costs nothing.
-// What another user's token had opened before the process started, and a person
-// rejected, is not known.
+// Pull requests that another user's token opened before the process started, and
+// that a person rejected, are unknown.
 //
 // # What a closed pull request means
 //
@@ -30,26 +30,27 @@
 // Gitea writes the text first. All others that are closed unmerged were rejected by
 // a person, by the button, through Furrow, or by deleting the branch, unless base
 // has their commit: then it was pushed there. Which Wants a closed one had is read
-// from its text or, where a person took that out, from its last commit. Where Furrow
-// was killed between pushing that commit and writing the text, people saw both, and
-// what they rejected are both.
+// from its text or, where a person took that out, from its last commit. If Furrow
+// was killed between pushing that commit and writing the text, people could read
+// both, and rejected both.
 //
-// Gitea closes what lost its branch a moment later; until then it counts as
-// rejected, too. In that moment it also closes what was just opened from a new
-// branch of the same name. The timeline shows it, and it does not count as a rejection.
+// Gitea closes a pull request shortly after its branch was deleted; until then it
+// counts as rejected, too. At that time it also closes a pull request just opened
+// from a new branch of the same name. The timeline shows that, and it does not
+// count as a rejection.
 //
 // # Conflicts
 //
-// Gitea reports a conflict as it reports that it has not checked yet, and
-// what nobody touches is checked only when it is read. So Gitea's view counts
-// where it stays for some seconds, by its own clock, after it was made to look, at
-// the same commits. A wrong guess costs one graft onto the tip of base, where
-// nothing conflicts.
+// Gitea does not distinguish a conflict from a check that has not run yet, and
+// checks an idle pull request only when it is read. So its answer counts only if it
+// is the same some seconds, by its own clock, after a request made it check the
+// same commits. A wrong answer costs one graft onto the tip of base, which cannot
+// conflict.
 //
 // # A server that does not answer
 //
-// A request is given up after a while. The next ones then fail at once, for some
-// seconds, with the same failure; the pass after that asks again.
+// A request has a timeout. After one, further requests fail at once with the same
+// error for some seconds; a later pass asks again.
 //
 // Invariants: nothing is ever deleted or closed but what is ours; an open pull
 // request of a branch is never joined by a second one; no error holds a secret.
@@ -111,11 +112,11 @@ type Forge struct {
 	open map[string]row
 	// shown is what the gate was last posted as, by commit.
 	shown map[git.Hash]gate
-	// doubts are the open proposals that Gitea would not merge, by number.
-	doubts map[int64]doubt
-	// settled are those that were open when base had all of them, by number.
-	settled map[int64]bool
-	closed  index
+	// unmergeable are the open proposals that Gitea would not merge, by number.
+	unmergeable map[int64]conflict
+	// landed are those that were open when base had all of them, by number.
+	landed map[int64]bool
+	closed index
 	// lost are merges that base had not in its history, with where it was then.
 	lost map[git.Hash]git.Hash
 	// reasons is active while reasons of rejections are not asked for.
@@ -136,7 +137,7 @@ func New(mirror forge.Fetcher, base string, o Options) (*Forge, error) {
 	h := forge.NewHistory(mirror)
 	return &Forge{
 		api: a, mirror: mirror, base: base, history: h, reader: forge.NewReader(mirror, base, h),
-		open: map[string]row{}, shown: map[git.Hash]gate{}, doubts: map[int64]doubt{}, settled: map[int64]bool{}, closed: newIndex(), lost: map[git.Hash]git.Hash{},
+		open: map[string]row{}, shown: map[git.Hash]gate{}, unmergeable: map[int64]conflict{}, landed: map[int64]bool{}, closed: newIndex(), lost: map[git.Hash]git.Hash{},
 		label: labels{cooldown: backoff.NewCooldown(labelPause)}, reasons: backoff.NewCooldown(reasonPause),
 	}, nil
 }
@@ -144,31 +145,31 @@ func New(mirror forge.Fetcher, base string, o Options) (*Forge, error) {
 // Amends is true: Gitea remembers the pull request that was merged.
 func (f *Forge) Amends() bool { return true }
 
-// place is a repository on a server, as its URL names it.
-type place struct {
+// repository is a repository on a server, as its URL names it.
+type repository struct {
 	// server is the root of the server's pages and API.
 	server, owner, name string
 	user                *url.Userinfo
 }
 
-func (p place) String() string { return p.server + "/" + p.owner + "/" + p.name }
+func (p repository) String() string { return p.server + "/" + p.owner + "/" + p.name }
 
-func parsePlace(raw string) (place, error) {
+func parseURL(raw string) (repository, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return place{}, errors.New("the URL of the GitOps repository cannot be parsed; use https://host/owner/name")
+		return repository{}, errors.New("the URL of the GitOps repository cannot be parsed; use https://host/owner/name")
 	}
 	user := u.User
 	u.User, u.RawQuery, u.Fragment = nil, "", ""
 	if u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-		return place{}, fmt.Errorf("%s is not the URL of a repository on Gitea or Forgejo; use https://host/owner/name", u)
+		return repository{}, fmt.Errorf("%s is not the URL of a repository on Gitea or Forgejo; use https://host/owner/name", u)
 	}
 	path := strings.TrimSuffix(strings.Trim(u.Path, "/"), ".git")
 	parts := strings.Split(path, "/")
 	if len(parts) < 2 || parts[len(parts)-2] == "" || parts[len(parts)-1] == "" {
-		return place{}, fmt.Errorf("%s names no owner and repository; use https://host/owner/name", u)
+		return repository{}, fmt.Errorf("%s names no owner and repository; use https://host/owner/name", u)
 	}
 	prefix, owner, name := parts[:len(parts)-2], parts[len(parts)-2], parts[len(parts)-1]
 	u.Path = strings.Join(prefix, "/")
-	return place{strings.TrimSuffix(u.String(), "/"), owner, name, user}, nil
+	return repository{strings.TrimSuffix(u.String(), "/"), owner, name, user}, nil
 }

@@ -48,7 +48,7 @@ type row struct {
 // Gitea lets happen.
 func (r row) isDuplicateOf(other row) bool {
 	wants := forge.ReadDescription(r.body).Wants
-	return r.open && wants != "" && wants == forge.ReadDescription(other.body).Wants && other.opened.Sub(r.opened).Abs() < sweeping
+	return r.open && wants != "" && wants == forge.ReadDescription(other.body).Wants && other.opened.Sub(r.opened).Abs() < branchDeletionTime
 }
 
 // rowOf says whether a pull request is of the branch of a proposal, to base, and within
@@ -224,7 +224,7 @@ func (f *Forge) readOpen(ctx context.Context) (rows map[string]row, gap bool, er
 // repository yet: until then it answers 404 to all that is about pull requests.
 func (f *Forge) countsAsEmpty(ctx context.Context) bool {
 	empty := false
-	err := f.api.do(ctx, "look at the repository", nil, func(c *sdk.Client) error {
+	err := f.api.do(ctx, "read the repository", nil, func(c *sdk.Client) error {
 		repo, _, err := c.GetRepo(f.api.owner, f.api.name)
 		empty = err == nil && repo.Empty
 		return err
@@ -239,7 +239,7 @@ func (f *Forge) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, erro
 		return nil, err
 	}
 	f.note(rows, refs)
-	looks := maxLooks
+	checks := maxChecks
 	var out []forge.Proposal
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
 		if _, ok := layout.SeedOfBranch(f.base, name); !ok {
@@ -250,14 +250,14 @@ func (f *Forge) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, erro
 			return nil, err
 		}
 		if b.Merged {
-			f.settle(rows[name])
+			f.noteLanded(rows[name])
 			continue
 		}
 		b.Rejected, b.Reason = false, "" // commits reject on plain Git only
 		if r, open := rows[name]; open {
 			b.URL = r.url
 			f.unsettle(r)
-			b.Stale = b.Stale || f.refuses(ctx, refs[f.base], r, &b, &looks)
+			b.Stale = b.Stale || f.refuses(ctx, refs[f.base], r, &b, &checks)
 			out = append(out, b.Proposal)
 			continue
 		}
@@ -280,7 +280,7 @@ func (f *Forge) leftover(ctx context.Context, refs git.Refs, b *forge.Branch) (p
 		return p, true, nil
 	}
 	for _, m := range p.Tiers {
-		c, err := f.lookUp(ctx, refs, m.Tier, m.Wants)
+		c, err := f.findClosed(ctx, refs, m.Tier, m.Wants)
 		switch {
 		case err != nil:
 			return p, false, err
@@ -310,16 +310,16 @@ func (f *Forge) note(rows map[string]row, refs git.Refs) {
 	}
 	f.open = rows
 	maps.DeleteFunc(f.shown, func(head git.Hash, _ gate) bool { return !heads[head] })
-	maps.DeleteFunc(f.doubts, func(number int64, _ doubt) bool { return !numbers[number] })
+	maps.DeleteFunc(f.unmergeable, func(number int64, _ conflict) bool { return !numbers[number] })
 }
 
-// settle notes that base has all of an open pull request. It is closed unmerged
-// when the engine deletes its branch, and was not rejected.
-func (f *Forge) settle(r row) {
+// noteLanded notes that base has all of an open pull request. When the engine deletes its
+// branch, Gitea closes it unmerged, which is not a rejection.
+func (f *Forge) noteLanded(r row) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if r.open {
-		f.settled[r.number] = true
+		f.landed[r.number] = true
 	}
 }
 
@@ -327,7 +327,7 @@ func (f *Forge) settle(r row) {
 func (f *Forge) unsettle(r row) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.settled, r.number)
+	delete(f.landed, r.number)
 }
 
 // seen gives the open pull request of a branch that was seen last.
@@ -352,10 +352,10 @@ func (f *Forge) have(r row) {
 	}
 }
 
-// get asks for one pull request, which makes Gitea look whether it can be merged.
+// get reads one pull request, which makes Gitea check whether it can be merged.
 func (f *Forge) get(ctx context.Context, number int64) (row, error) {
 	var pr *sdk.PullRequest
-	err := f.api.do(ctx, fmt.Sprintf("look at pull request #%d", number), nil, func(c *sdk.Client) (err error) {
+	err := f.api.do(ctx, fmt.Sprintf("read pull request #%d", number), nil, func(c *sdk.Client) (err error) {
 		pr, _, err = c.GetPullRequest(f.api.owner, f.api.name, number)
 		return err
 	})
@@ -382,54 +382,56 @@ func number(p forge.Proposal) int64 {
 	return n
 }
 
-// doubt is that Gitea would not merge a pull request as it is.
-type doubt struct {
+// conflict is a pull request that Gitea would not merge as it is.
+type conflict struct {
 	head, base git.Hash
-	// passes counts up to beyond that in which Gitea is made to look; looked is when
-	// that was, by its own clock.
-	passes int
-	looked time.Time
+	// passes counts passes up to the one after checkPass; checked is when Gitea was made
+	// to check, by its own clock.
+	passes  int
+	checked time.Time
 }
 
 const (
-	// looksAt is the pass in which Gitea is made to look, where it has not by itself.
-	looksAt = 2
-	// looking is how long that may take it.
-	looking = 10 * time.Second
-	// maxLooks is how often it is made to look in one pass. Whenever base moves all open pull requests count as not
-	// mergeable at first, and Gitea comes to most of them by itself while a pass that asks for each would last.
-	maxLooks = 5
+	// checkPass is the pass in which Gitea is made to check, unless it has by itself.
+	checkPass = 2
+	// checkTime is how long the check may take.
+	checkTime = 10 * time.Second
+	// maxChecks bounds the checks requested in one pass. Whenever base moves, all open
+	// pull requests count as not mergeable at first, and Gitea checks most of them by
+	// itself sooner than a pass could ask for each.
+	maxChecks = 5
 )
 
-// refuses says that Gitea finds a conflict where there is none by our rules, as
-// when a person renamed a directory that it goes to. Gitea may be made to look while looks are left.
-func (f *Forge) refuses(ctx context.Context, base git.Hash, r row, b *forge.Branch, looks *int) bool {
+// refuses reports whether Gitea finds a conflict that our rules do not, for example
+// because a person renamed a directory that the proposal writes to. It makes Gitea check
+// while checks are left.
+func (f *Forge) refuses(ctx context.Context, base git.Hash, r row, b *forge.Branch, checks *int) bool {
 	f.mu.Lock()
-	d := f.doubts[r.number]
+	d := f.unmergeable[r.number]
 	switch {
 	case r.mergeable || r.draft || b.Edited || b.Base == base || r.head != b.Head:
-		delete(f.doubts, r.number)
+		delete(f.unmergeable, r.number)
 		f.mu.Unlock()
 		return false
 	case d.head != b.Head || d.base != base:
-		d = doubt{head: b.Head, base: base}
+		d = conflict{head: b.Head, base: base}
 	}
 	clock := f.clock
-	if d.passes+1 != looksAt || *looks > 0 {
-		d.passes = min(d.passes+1, looksAt+1)
+	if d.passes+1 != checkPass || *checks > 0 {
+		d.passes = min(d.passes+1, checkPass+1)
 	}
-	look := d.passes == looksAt
-	if look {
-		d.looked = clock
-		*looks--
+	check := d.passes == checkPass
+	if check {
+		d.checked = clock
+		*checks--
 	}
-	f.doubts[r.number] = d
+	f.unmergeable[r.number] = d
 	f.mu.Unlock()
-	if look {
-		// Asking makes it look. What comes back is not needed, nor whether it worked.
+	if check {
+		// The request makes Gitea check. The answer and errors are not needed.
 		_, _ = f.get(ctx, r.number)
 	}
-	return d.passes > looksAt && clock.Sub(d.looked) >= looking
+	return d.passes > checkPass && clock.Sub(d.checked) >= checkTime
 }
 
 // newer orders pull requests by when they were closed.

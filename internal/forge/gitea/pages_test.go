@@ -146,7 +146,7 @@ func TestNoClosedOneIsMissedWhileTheListChanges(t *testing.T) {
 				t.Parallel()
 				s := &shelf{most: 4, open: pulls(100)}
 				f, refs := newStub(t, gitea.Options{Token: secret}, s.serve)
-				look := func(number int) forge.Outcome {
+				judge := func(number int) forge.Outcome {
 					t.Helper()
 					_, err := f.List(t.Context(), refs)
 					if err != nil {
@@ -159,12 +159,12 @@ func TestNoClosedOneIsMissedWhileTheListChanges(t *testing.T) {
 					return c.Outcome
 				}
 				if !first {
-					look(1)
+					judge(1)
 				}
 				s.open, s.closed, s.pages = nil, pulls(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12), 0
 				s.meanwhile = func() { change(s) }
 				for n := 2; n <= 12; n++ {
-					if got := look(n); got != forge.OutcomeRejected {
+					if got := judge(n); got != forge.OutcomeRejected {
 						t.Errorf("closed pull request #%d was missed: %s", n, got)
 					}
 				}

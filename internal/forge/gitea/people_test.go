@@ -23,7 +23,7 @@ func TestWhatPeopleDoToAPullRequest(t *testing.T) {
 		"retitle it":          func(s *site, p forge.Proposal) { s.do("PATCH", s.pull(p), map[string]any{"title": "Mine"}, nil) },
 		"write its text anew": func(s *site, p forge.Proposal) { s.do("PATCH", s.pull(p), map[string]any{"body": "Mine"}, nil) },
 		"write below it": func(s *site, p forge.Proposal) {
-			s.do("PATCH", s.pull(p), map[string]any{"body": s.see(p).Body + "\r\n\r\nLooks good.\r\n"}, nil)
+			s.do("PATCH", s.pull(p), map[string]any{"body": s.fetch(p).Body + "\r\n\r\nLooks good.\r\n"}, nil)
 		},
 		"take the label off": func(s *site, p forge.Proposal) {
 			s.do("PUT", s.issue(p)+"/labels", map[string]any{"labels": []int{}}, nil)
@@ -63,7 +63,7 @@ func TestAnUpdateLeavesADraftOne(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	p = s.propose(edge, "w2")
-	if seen := s.see(p); seen.Title != "WIP: "+p.Title || !strings.Contains(seen.Body, "Furrow-Wants: w2") || len(seen.Labels) != 1 || seen.Labels[0].Name != "furrow" {
+	if seen := s.fetch(p); seen.Title != "WIP: "+p.Title || !strings.Contains(seen.Body, "Furrow-Wants: w2") || len(seen.Labels) != 1 || seen.Labels[0].Name != "furrow" {
 		t.Errorf("it is %+v", seen)
 	}
 }
@@ -79,8 +79,8 @@ func TestAPullRequestToAnotherBaseIsNotOurs(t *testing.T) {
 	}
 	s.wantOutcome(s.forge, "w1", forge.OutcomeNone)
 	again := s.propose(edge, "w1")
-	if again.URL == p.URL || s.see(p).Base.Ref != "stable" || s.see(again).Base.Ref != "main" {
-		t.Errorf("%s is %+v, %s is %+v", p.URL, s.see(p), again.URL, s.see(again))
+	if again.URL == p.URL || s.fetch(p).Base.Ref != "stable" || s.fetch(again).Base.Ref != "main" {
+		t.Errorf("%s is %+v, %s is %+v", p.URL, s.fetch(p), again.URL, s.fetch(again))
 	}
 }
 
@@ -94,7 +94,7 @@ func TestAPersonsPullRequestFromOurBranchIsTakenOver(t *testing.T) {
 	}
 	p, err := s.newForge(s.mirror, botToken).Propose(t.Context(), r)
 	s.must(err)
-	if seen := s.see(p); len(s.all("all")) != 1 || seen.Title != r.Title || !strings.Contains(seen.Body, "Furrow-Wants: w1") {
+	if seen := s.fetch(p); len(s.all("all")) != 1 || seen.Title != r.Title || !strings.Contains(seen.Body, "Furrow-Wants: w1") {
 		t.Errorf("it is %+v of %+v", seen, s.all("all"))
 	}
 	s.list()
@@ -186,7 +186,7 @@ func TestARuleThatBlocksWhatIsBehind(t *testing.T) {
 	if behind.Base == s.refs()["main"] || behind.Stale {
 		t.Errorf("got %+v, want it behind and not stale", behind)
 	}
-	s.await("Gitea sees that it is behind", func() bool {
+	s.await("Gitea notices that it is behind", func() bool {
 		_, said := s.ask(http.MethodPost, s.pull(p)+"/merge", map[string]any{"Do": "merge", "head_commit_id": strings.Repeat("1", 40)}, nil)
 		return isBehind(said)
 	})
@@ -197,7 +197,7 @@ func TestARuleThatBlocksWhatIsBehind(t *testing.T) {
 	if fresh.URL != p.URL || fresh.Base != s.refs()["main"] {
 		t.Errorf("%+v became %+v", p, fresh)
 	}
-	s.await("Gitea sees that it is not behind any more", func() bool {
+	s.await("Gitea notices that it is not behind any more", func() bool {
 		err := s.forge.Merge(t.Context(), fresh, bob)
 		if err != nil && !isBehind(err.Error()) {
 			t.Fatal(err)
@@ -305,15 +305,15 @@ func TestTheTextIsCorrectedAfterACrash(t *testing.T) {
 	s.await("the text is corrected", func() bool {
 		p = s.find(edge)
 		s.must(s.forge.Gate(t.Context(), p, ""))
-		return strings.Contains(s.see(p).Body, "Furrow-Wants: w2")
+		return strings.Contains(s.fetch(p).Body, "Furrow-Wants: w2")
 	})
-	if p.Wants != "w2" || !strings.Contains(s.see(p).Body, "What w2 brings.") {
-		t.Errorf("%+v with text %q", p, s.see(p).Body)
+	if p.Wants != "w2" || !strings.Contains(s.fetch(p).Body, "What w2 brings.") {
+		t.Errorf("%+v with text %q", p, s.fetch(p).Body)
 	}
 }
 
-// Furrow is killed between pushing a branch and writing the text, and a person turns
-// down what they see.
+// Furrow is killed between pushing a branch and writing the text, and a person
+// rejects what they read.
 func TestWhatWasPushedAndNotWrittenIsRejectedWithWhatWasWritten(t *testing.T) {
 	t.Parallel()
 	ways := map[string]func(*site, forge.Proposal){
@@ -395,7 +395,7 @@ func TestWhatBaseHadForAWhileIsNotMergedForGood(t *testing.T) {
 	}
 }
 
-func TestAConflictThatOnlyGiteaSees(t *testing.T) {
+func TestAConflictThatOnlyGiteaReports(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.propose(edge, "w1")
@@ -422,9 +422,9 @@ func TestAConflictThatOnlyGiteaSees(t *testing.T) {
 		want("in passes within a second", false)
 	}
 	clock = clock.Add(9 * time.Second)
-	want("when Gitea may be looking still", false)
+	want("while Gitea may still be checking", false)
 	clock = clock.Add(time.Second)
-	want("when Gitea has had the time to look", true)
+	want("when Gitea has had the time to check", true)
 	want("from then on", true)
 	s.wantRequests("all that", "GET /pulls", "GET /pulls", "GET /pulls/1", "GET /pulls", "GET /pulls", "GET /pulls", "GET /pulls", "GET /pulls", "GET /pulls", "GET /pulls")
 	for range 5 {
@@ -434,7 +434,7 @@ func TestAConflictThatOnlyGiteaSees(t *testing.T) {
 	}
 }
 
-func TestAPassMakesGiteaLookAtFewPullRequests(t *testing.T) {
+func TestAPassMakesGiteaCheckFewPullRequests(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	const proposals, most = 7, 5
@@ -450,20 +450,20 @@ func TestAPassMakesGiteaLookAtFewPullRequests(t *testing.T) {
 		response.Body = io.NopCloser(bytes.NewReader(bytes.ReplaceAll(said, []byte(`"mergeable":true`), []byte(`"mergeable":false`))))
 		return response, err
 	}
-	looked := map[string]bool{}
+	checked := map[string]bool{}
 	for range 4 {
 		s.requests.take()
 		s.list()
-		looks := slices.DeleteFunc(s.requests.take(), func(request string) bool { return strings.HasSuffix(request, "/pulls") })
-		if len(looks) > most {
-			t.Errorf("a pass looks at %d pull requests, want at most %d: %v", len(looks), most, looks)
+		checks := slices.DeleteFunc(s.requests.take(), func(request string) bool { return strings.HasSuffix(request, "/pulls") })
+		if len(checks) > most {
+			t.Errorf("a pass checks %d pull requests, want at most %d: %v", len(checks), most, checks)
 		}
-		for _, request := range looks {
-			looked[request] = true
+		for _, request := range checks {
+			checked[request] = true
 		}
 	}
-	if len(looked) != proposals {
-		t.Errorf("four passes look at %d pull requests, want all %d: %v", len(looked), proposals, looked)
+	if len(checked) != proposals {
+		t.Errorf("four passes check %d pull requests, want all %d: %v", len(checked), proposals, checked)
 	}
 }
 
@@ -513,7 +513,7 @@ func TestReopenWhereTheServerWouldReopenAnything(t *testing.T) {
 	if err := s.forge.Reopen(t.Context(), rejected); !forge.IsGone(err) {
 		t.Errorf("got %v, want ErrGone", err)
 	}
-	if s.see(rejected).State != "closed" {
+	if s.fetch(rejected).State != "closed" {
 		t.Error("it was reopened with other content")
 	}
 }
@@ -544,7 +544,7 @@ func TestCredentialsThatMayNotDoAll(t *testing.T) {
 	narrow := s.newForge(s.mirror, token("narrow", "write:repository"))
 	p, err := narrow.Propose(t.Context(), s.push(edge, "w1"))
 	s.must(err)
-	if seen := s.see(p); len(seen.Labels) != 0 {
+	if seen := s.fetch(p); len(seen.Labels) != 0 {
 		t.Errorf("the token may not read labels, and the proposal has %+v", seen.Labels)
 	}
 	s.must(narrow.Reject(t.Context(), p, bob, "no"))
@@ -618,7 +618,7 @@ func TestWhatAPersonPushedToBaseIsMerged(t *testing.T) {
 				t.Errorf("listed %+v", list)
 			}
 			s.must(s.mirror.Push(t.Context(), []git.Update{{Ref: p.Branch, Old: p.Head}}))
-			s.await("Gitea closes it", func() bool { return s.see(p).State == "closed" })
+			s.await("Gitea closes it", func() bool { return s.fetch(p).State == "closed" })
 			s.commit("main", map[string]string{edge.Dir("") + "/object.yaml": ""})
 			s.list()
 			s.wantOutcome(s.forge, "w1", forge.OutcomeMerged)
@@ -657,7 +657,7 @@ func (s *site) mergeMeanwhile(p forge.Proposal) {
 	}
 }
 
-func TestWhatIsMergedWhileProposalsAreListedIsLookedAtAgain(t *testing.T) {
+func TestWhatIsMergedWhileProposalsAreListedIsReadAgain(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	p := s.propose(edge, "w1")

@@ -35,9 +35,9 @@ func (s observation) rejected(p forge.Proposal) bool {
 	return !s.open && !s.merged && s.Wants == p.Wants && !forge.ReadDescription(s.body).Superseded
 }
 
-// look reads a proposal's branch and pull request as they are now.
-func (f *Forge) look(ctx context.Context, p forge.Proposal) (observation, error) {
-	b, base, err := f.reader.Look(ctx, p)
+// observe reads a proposal's branch and pull request as they are now.
+func (f *Forge) observe(ctx context.Context, p forge.Proposal) (observation, error) {
+	b, base, err := f.reader.Observe(ctx, p)
 	if err != nil {
 		return observation{}, err
 	}
@@ -59,9 +59,9 @@ func (f *Forge) look(ctx context.Context, p forge.Proposal) (observation, error)
 	return observation{b, at, base}, err
 }
 
-// Merge accepts a proposal through the server, in the way that the repository is
-// set up for, at the very commit that was looked at. The server knows only the user
-// of our credentials: nobody can be impersonated, so that by is named in the message.
+// Merge accepts a proposal through the server, with the repository's merge style, at
+// exactly the commit that was read. The server knows only the user of our credentials
+// and nobody can be impersonated, so the message names by.
 func (f *Forge) Merge(ctx context.Context, p forge.Proposal, by git.Person) error {
 	style, err := f.style(ctx)
 	if err != nil {
@@ -69,7 +69,7 @@ func (f *Forge) Merge(ctx context.Context, p forge.Proposal, by git.Person) erro
 	}
 	pauses := retries
 	for try := 1; ; try++ {
-		s, err := f.look(ctx, p)
+		s, err := f.observe(ctx, p)
 		if err == nil {
 			err = s.mayMerge(p)
 		}
@@ -185,10 +185,10 @@ func (f *Forge) style(ctx context.Context) (sdk.MergeStyle, error) {
 	return first, nil
 }
 
-// Reject closes a pull request for a person, with the reason in its text, from where
-// it is read back, and in a comment, which is what others get to see.
+// Reject closes a pull request for a person, with the reason in its text, from which
+// Furrow reads it, and in a comment, which people read.
 func (f *Forge) Reject(ctx context.Context, p forge.Proposal, by git.Person, reason string) error {
-	s, err := f.look(ctx, p)
+	s, err := f.observe(ctx, p)
 	switch {
 	case err != nil:
 	case s.rejected(p):
@@ -220,7 +220,7 @@ func (f *Forge) Reject(ctx context.Context, p forge.Proposal, by git.Person, rea
 // by now, or another pull request is open, it is marked as superseded instead: the
 // server would reopen it all the same, and the engine opens a new one.
 func (f *Forge) Reopen(ctx context.Context, p forge.Proposal) error {
-	s, err := f.look(ctx, p)
+	s, err := f.observe(ctx, p)
 	switch {
 	case err == nil && !s.rejected(p) && s.open && s.Wants == p.Wants:
 		return nil

@@ -90,8 +90,8 @@ func (f *Forge) openOrUpdate(ctx context.Context, r forge.Request) (row, error) 
 	if !refused(err, http.StatusConflict) {
 		return at, err
 	}
-	// There is one already: a person's, another process's, or our own, of which we
-	// never got the answer.
+	// One exists already: a person's, another process's, or our own whose answer got
+	// lost.
 	rows, listErr := f.listOpen(ctx)
 	if listErr != nil {
 		return row{}, listErr
@@ -205,9 +205,9 @@ type labels struct {
 	cooldown backoff.Cooldown
 }
 
-// get looks the label up once, and makes it where it is missing. Proposals do
-// without it where the credentials may not: tokens have a scope of its own for it.
-// They wait where the server asks to, for it is not asked for the label later.
+// get reads the label once, and creates it if it is missing. Proposals have no label
+// if the credentials do not allow that: it needs a token scope of its own. If the
+// server asks to wait, proposals wait, because the label is not added later.
 func (l *labels) get(ctx context.Context, a *api) ([]int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -272,7 +272,7 @@ func (a *api) makeLabel(ctx context.Context) (id int64, err error) {
 func (f *Forge) Gate(ctx context.Context, p forge.Proposal, shut string) error {
 	at, open := f.seen(p.Branch)
 	if !open || at.head != p.Head {
-		return nil // there is nobody to show it to, or the next pass sees more
+		return nil // nobody could read it, or the next pass knows more
 	}
 	if err := f.closeDuplicate(ctx, at); err != nil {
 		return err
@@ -324,9 +324,9 @@ func (f *Forge) show(ctx context.Context, head git.Hash, g gate) error {
 	return nil
 }
 
-// Supersede marks and closes in one request; the server writes the mark first.
-// What is closed already is left as it is: a person was faster. So is what a person
-// pushed to meanwhile: it would be closed over a commit that nobody has looked at.
+// Supersede marks and closes in one request; the server writes the mark first. What is
+// closed already is left as it is: a person was faster. So is one that a person pushed
+// to meanwhile: it would be closed with a commit that nobody has read.
 func (f *Forge) Supersede(ctx context.Context, p forge.Proposal, why string) error {
 	n := number(p)
 	if n == 0 {

@@ -132,7 +132,7 @@ type counter struct {
 	made []string
 	// limit is the page size that the server allows; zero for its own.
 	limit int
-	// instead can answer in the server's place.
+	// instead can answer instead of the server.
 	instead func(*http.Request) *http.Response
 	// after can lose or change an answer.
 	after func(*http.Request, *http.Response) (*http.Response, error)
@@ -213,7 +213,7 @@ func (s *site) issue(p forge.Proposal) string {
 	return strings.Replace(s.pull(p), "/pulls/", "/issues/", 1)
 }
 
-// pullRequest is what tests look at.
+// pullRequest has the fields that tests check.
 type pullRequest struct {
 	Number int64
 	State  string
@@ -224,7 +224,7 @@ type pullRequest struct {
 	Base   struct{ Ref string }
 }
 
-func (s *site) see(p forge.Proposal) pullRequest {
+func (s *site) fetch(p forge.Proposal) pullRequest {
 	s.Helper()
 	var pr pullRequest
 	s.do(http.MethodGet, s.pull(p), nil, &pr)

@@ -18,13 +18,14 @@ type observation struct {
 	base git.Hash
 }
 
-// move looks at a proposal's branch, decides what to push, and pushes it; while
-// somebody else is faster, it looks and decides anew. No updates end it well.
+// move observes a proposal's branch, decides what to push, and pushes it; while
+// somebody else is faster, it observes and decides again. No updates count as
+// success.
 func (f *Forge) move(ctx context.Context, p forge.Proposal, decide func(observation) ([]git.Update, error)) error {
 	var err error
 	for range maxTries {
 		var s observation
-		if s, err = f.look(ctx, p); err != nil {
+		if s, err = f.observe(ctx, p); err != nil {
 			return err
 		}
 		var updates []git.Update
@@ -38,9 +39,9 @@ func (f *Forge) move(ctx context.Context, p forge.Proposal, decide func(observat
 	return fmt.Errorf("others keep moving the branches, %d times in a row: %w", maxTries, err)
 }
 
-// look reads the branch of p as it is now.
-func (f *Forge) look(ctx context.Context, p forge.Proposal) (observation, error) {
-	b, base, err := f.reader.Look(ctx, p)
+// observe reads the branch of p as it is now.
+func (f *Forge) observe(ctx context.Context, p forge.Proposal) (observation, error) {
+	b, base, err := f.reader.Observe(ctx, p)
 	if err != nil {
 		return observation{}, err
 	}

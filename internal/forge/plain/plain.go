@@ -14,8 +14,9 @@
 // that very commit; base and the merged branch move in one atomic push; no work
 // tree, and no blob is read.
 //
-// Concurrency: a Forge may be used by several goroutines, and several processes
-// may work on one repository. Who loses a race looks again, a bounded number of times.
+// Concurrency: a Forge may be used by several goroutines, and several processes may
+// work on one repository. The loser of a race observes again, a bounded number of
+// times.
 package plain
 
 import (

@@ -196,7 +196,7 @@ func TestWhatABranchSays(t *testing.T) {
 				s.Commit(s.T, branch, map[string]string{"notes.md": "mine\n"})
 			}, "edited foreign",
 		},
-		"Furrow's commit is not looked for further down than people go": {
+		"Furrow's commit is not searched further down than people go": {
 			func(s *site, _ forge.Proposal) {
 				dir := s.checkOut(s.T, branch)
 				for range 50 {
