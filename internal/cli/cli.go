@@ -31,6 +31,8 @@ const (
 	exitUsage = 2
 	// exitProblems says that it was carried out and found problems in its input.
 	exitProblems = 3
+	// exitNotReached says that seeds are not in the state that was asked for.
+	exitNotReached = 4
 )
 
 // errProblems ends a command that has printed the problems it found.
@@ -83,11 +85,16 @@ func executeRoot(ctx context.Context, root *cobra.Command, args []string, stdin 
 		return exitOK
 	case errors.Is(err, errProblems):
 		return exitProblems
+	case errors.Is(err, errUnderWay):
+		return exitNotReached
 	}
 	fmt.Fprintln(stderr, root.DisplayName()+": "+err.Error())
 	if _, usage := errors.AsType[usageError](err); usage {
 		fmt.Fprintln(stderr, "Run the command with --help to see how it is used.")
 		return exitUsage
+	}
+	if _, late := errors.AsType[notReachedError](err); late {
+		return exitNotReached
 	}
 	return exitFailed
 }
@@ -100,7 +107,8 @@ func newRoot() *cobra.Command {
 ready before it, proposes each tier to a GitOps repository, and releases the next
 tier when the clusters run what was merged and are healthy.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 problems found in the input.`,
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 problems found in the input,
+4 a state is not reached.`,
 		Example: `  furrow demo --merge
   helm template web ./chart | furrow plan -n web -f -
   furrow run --control-plane ./control-plane --simulate`,
@@ -144,7 +152,7 @@ func groups() []group {
 	return []group{
 		{"Try, and look ahead (changes nothing of yours):", []*cobra.Command{newDemo(), newPlan(), newLint()}},
 		{"Run:", []*cobra.Command{newRun(), newController()}},
-		{"Follow what runs:", []*cobra.Command{newStatus(), newExplain(), newReplay()}},
+		{"Follow what runs:", []*cobra.Command{newStatus(), newWait(), newExplain(), newReplay()}},
 		{"Decide:", []*cobra.Command{newPR(), newRetry(), newConfirm(), newAbandon(), newAdopt()}},
 	}
 }

@@ -263,7 +263,8 @@ asked to decide. It reads Seeds and Plantings and writes nothing but Seeds; the 
 the work. To explain and plan, it also reads Furrow's other kinds, the Secrets and GitRepositories
 that are named, and the repositories.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 problems found in the input.`,
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 problems found in the input,
+4 a state is not reached.`,
 		Example: `  kubectl furrow status
   kubectl furrow status edge-5g --watch
   kubectl furrow retry edge-5g`,

@@ -29,7 +29,11 @@ func newKubeStatus(f *kubeFlags) *cobra.Command {
 asked to do. Seeds that need a person come first. Clusters that are equal are shown as one;
 -o wide shows each, and everything that a tier waits for.
 
-It warns when no controller seems to be at work.`,
+It warns when no controller seems to be at work.
+
+Exit codes: 0 shown, whatever the states; 1 it cannot be read; 2 wrong usage. With --exit-code also
+3 where a Seed is Stalled or has a tier that is Held, Failed, Rejected or Reverted, and 4 where not
+everything is Released. 'kubectl wait' waits for a state.`,
 		Example: `  kubectl furrow status -A
   kubectl furrow status edge-5g --watch`,
 		ValidArgsFunction: f.completeSeeds,

@@ -18,6 +18,8 @@ import (
 type statusCommand struct {
 	output outputFlag
 	watch  bool
+	// exitCode has the exit code say how the seeds are.
+	exitCode bool
 }
 
 func (c *statusCommand) add(cmd *cobra.Command, what string) {
@@ -29,6 +31,7 @@ func (c *statusCommand) add(cmd *cobra.Command, what string) {
 	}
 	c.output.hasWide = true
 	c.output.add(cmd)
+	cmd.Flags().BoolVar(&c.exitCode, "exit-code", false, "exit with 3 where a person is needed, and with 4 where not everything is Released")
 	cmd.Flags().BoolVarP(&c.watch, "watch", "w", false, "show it again whenever it changes, until interrupted")
 }
 
@@ -41,11 +44,14 @@ func (c *statusCommand) run(cmd *cobra.Command, source stateSource) error {
 	if err != nil {
 		return err
 	}
-	return c.output.write(cmd.OutOrStdout(), st, func(w io.Writer) {
+	if err := c.output.write(cmd.OutOrStdout(), st, func(w io.Writer) {
 		v := statusView{State: st, now: source.now(), whole: c.output.wide(), none: source.none}
 		v.head(w)
 		v.body(w)
-	})
+	}); err != nil || !c.exitCode {
+		return err
+	}
+	return verdict(st)
 }
 
 // stateSource is where a state is read.
@@ -71,7 +77,11 @@ warns when that is more than three intervals ago, for then no run seems to be at
 need a person come first. Clusters that are equal are shown as one; -o wide shows each.
 
 With --watch it shows that again whenever it changes: in place on a terminal, one below the other
-elsewhere. What was read last stays while the repositories cannot be read.`,
+elsewhere. What was read last stays while the repositories cannot be read.
+
+Exit codes: 0 shown, whatever the states; 1 it cannot be read; 2 wrong usage. With --exit-code also
+3 where a seed is Stalled or has a tier that is Held, Failed, Rejected or Reverted, or a repository
+has a problem, and 4 where not everything is Released.`,
 		Example: `  furrow status
   furrow status edge-5g --watch`,
 		ValidArgsFunction: session.completeSeeds,

@@ -65,10 +65,13 @@ func (s *Session) identity(ctx context.Context) (plan.Identity, *catalog.Catalog
 	}
 	is, err := tree.Identity(c, s.givenOwner())
 	if err == nil {
-		s.owner = is.Owner
+		s.owner, s.revision = is.Owner, tree.Revision
 	}
 	return is, c, err
 }
+
+// Revision of the control plane that was read last for its identity.
+func (s *Session) Revision() string { return s.revision }
 
 // Owner of the control plane's plans, as far as it is known.
 func (s *Session) Owner() string { return cmp.Or(s.owner, s.givenOwner()) }

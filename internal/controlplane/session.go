@@ -108,7 +108,7 @@ type Session struct {
 	from     source
 	rendered render.Cache
 	// origin and owner are known once the control plane was read.
-	origin, owner string
+	origin, owner, revision string
 }
 
 // Repo is one GitOps repository of a session.
