@@ -6,6 +6,8 @@ import (
 	"testing/fstest"
 
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/test/golden"
 )
 
 const controlPlane = "apiVersion: furrow.dev/v1alpha1\nkind: ControlPlane\nmetadata: {name: acme}\nspec: {deletionGuard: 5, strict: true}\n"
@@ -15,31 +17,32 @@ func TestTheControlPlaneDocumentNamesTheOwner(t *testing.T) {
 	tests := map[string]struct {
 		files map[string]string
 		id    string
-		want  string // the owner, or part of the error
+		want  string // the owner, or what is wrong
 	}{
 		"the document": {map[string]string{"a.yaml": controlPlane}, "fleet", "acme/prod"},
 		"the document, in a directory of any name":   {map[string]string{"a.yaml": controlPlane}, "my own clone", "acme/prod"},
 		"none, so what is given":                     {map[string]string{}, "fleet", "fleet/prod"},
-		"none, and the name of the directory is bad": {map[string]string{}, "my own clone", `"my own clone" is not a valid control-plane id`},
-		"a name that ends as a lock of Git":          {map[string]string{}, "fleet.lock", "not a valid control-plane id"},
-		"two documents":                              {map[string]string{"a.yaml": controlPlane, "b.yaml": strings.Replace(controlPlane, "acme", "other", 1)}, "fleet", `ControlPlane "acme" is declared at a.yaml:1`},
+		"none, and the name of the directory is bad": {map[string]string{}, "my own clone", "InvalidOwner field=control-plane id"},
+		"a name that ends as a lock of Git":          {map[string]string{}, "fleet.lock", "InvalidOwner field=control-plane id"},
+		"two documents":                              {map[string]string{"a.yaml": controlPlane, "b.yaml": strings.Replace(controlPlane, "acme", "other", 1)}, "fleet", `b.yaml:1: ControlPlane "other": DuplicateDocument`},
 		"one twice, so that the name is known":       {map[string]string{"a.yaml": controlPlane, "b.yaml": controlPlane}, "fleet", "acme/prod"},
-		"a field that does not exist":                {map[string]string{"a.yaml": broken}, "fleet", "strikt"},
-		"a name that is no label":                    {map[string]string{"a.yaml": strings.Replace(controlPlane, "acme", "acme.1", 1)}, "fleet", "not a valid DNS label"},
-		"a guard that is no percentage":              {map[string]string{"a.yaml": strings.Replace(controlPlane, "5", "500", 1)}, "fleet", "from 0 to 100"},
-		"a kind that is misspelled":                  {map[string]string{"a.yaml": strings.Replace(controlPlane, "ControlPlane", "Controlplane", 1)}, "fleet", "no kind Controlplane"},
-		"a kind that lacks a letter":                 {map[string]string{"a.yaml": strings.Replace(controlPlane, "ControlPlane", "ContrlPlane", 1)}, "fleet", "no kind ContrlPlane"},
-		"a kind that is abbreviated":                 {map[string]string{"a.yaml": strings.Replace(controlPlane, "ControlPlane", "CtrlPlane", 1)}, "fleet", "no kind CtrlPlane"},
-		"an API group that is misspelled":            {map[string]string{"a.yaml": strings.Replace(controlPlane, "furrow.dev", "furow.dev", 1)}, "fleet", "apiVersion furow.dev/v1alpha1 is unknown"},
-		"both misspelled":                            {map[string]string{"a.yaml": strings.Replace(strings.Replace(controlPlane, "furrow.dev", "furow.dev", 1), "ControlPlane", "ContrlPlane", 1)}, "fleet", "apiVersion furow.dev/v1alpha1 is unknown"},
-		"an unknown version":                         {map[string]string{"a.yaml": strings.Replace(controlPlane, "v1alpha1", "v2", 1)}, "fleet", "apiVersion furrow.dev/v2 is unknown"},
-		"a misspelled kind that cannot be parsed":    {map[string]string{"a.yaml": strings.Replace(controlPlane, "ControlPlane", "ContrlPlane", 1) + "\tx"}, "fleet", "a.yaml"},
-		"in an encoding that is not read":            {map[string]string{"a.yaml": strings.Join(strings.Split(controlPlane, ""), "\x00")}, "fleet", "a.yaml"},
+		"a field that does not exist":                {map[string]string{"a.yaml": broken}, "fleet", `a.yaml:1: ControlPlane "acme": InvalidField`},
+		"a name that is no label":                    {map[string]string{"a.yaml": strings.Replace(controlPlane, "acme", "acme.1", 1)}, "fleet", `a.yaml:1: ControlPlane "acme.1": InvalidName field=metadata.name`},
+		"a guard that is no percentage":              {map[string]string{"a.yaml": strings.Replace(controlPlane, "5", "500", 1)}, "fleet", `a.yaml:1: ControlPlane "acme": InvalidField field=spec.deletionGuard`},
+		"a kind that is misspelled":                  {map[string]string{"a.yaml": strings.Replace(controlPlane, "ControlPlane", "Controlplane", 1)}, "fleet", `a.yaml:1: Controlplane "acme": UnknownKind`},
+		"a kind that lacks a letter":                 {map[string]string{"a.yaml": strings.Replace(controlPlane, "ControlPlane", "ContrlPlane", 1)}, "fleet", `a.yaml:1: ContrlPlane "acme": UnknownKind`},
+		"a kind that is abbreviated":                 {map[string]string{"a.yaml": strings.Replace(controlPlane, "ControlPlane", "CtrlPlane", 1)}, "fleet", `a.yaml:1: CtrlPlane "acme": UnknownKind`},
+		"an API group that is misspelled":            {map[string]string{"a.yaml": strings.Replace(controlPlane, "furrow.dev", "furow.dev", 1)}, "fleet", `a.yaml:1: ControlPlane "acme": UnknownKind`},
+		"both misspelled":                            {map[string]string{"a.yaml": strings.Replace(strings.Replace(controlPlane, "furrow.dev", "furow.dev", 1), "ControlPlane", "ContrlPlane", 1)}, "fleet", `a.yaml:1: ContrlPlane "acme": UnknownKind`},
+		"an unknown version":                         {map[string]string{"a.yaml": strings.Replace(controlPlane, "v1alpha1", "v2", 1)}, "fleet", `a.yaml:1: ControlPlane "acme": UnknownKind`},
+		"a misspelled kind that cannot be parsed":    {map[string]string{"a.yaml": strings.Replace(controlPlane, "ControlPlane", "ContrlPlane", 1) + "\tx"}, "fleet", "a.yaml:5: InvalidYAML"},
+		"in an encoding that is not read":            {map[string]string{"a.yaml": strings.Join(strings.Split(controlPlane, ""), "\x00")}, "fleet", "a.yaml:1: InvalidYAML"},
 		"a misspelled one beside the document":       {map[string]string{"a.yaml": controlPlane, "b.yaml": strings.Replace(controlPlane, "ControlPlane", "ContrlPlane", 1)}, "fleet", "acme/prod"},
 		"a Cluster that cannot be parsed":            {map[string]string{"a.yaml": "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: a\n"}, "fleet", "fleet/prod"},
 		"a kind of something else":                   {map[string]string{"a.yaml": strings.Replace(controlPlane, "ControlPlane", "Fleet", 1)}, "fleet", "fleet/prod"},
-		"a file that may hold it cannot be parsed":   {map[string]string{"a.yaml": controlPlane + "\tx"}, "fleet", "a.yaml"},
+		"a file that may hold it cannot be parsed":   {map[string]string{"a.yaml": controlPlane + "\tx"}, "fleet", "a.yaml:5: InvalidYAML"},
 	}
+	texts := golden.Of(t)
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			tree := fstest.MapFS{}
@@ -50,9 +53,13 @@ func TestTheControlPlaneDocumentNamesTheOwner(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			owner, err := c.Owner(tc.id, "prod")
-			if err == nil && owner != tc.want || err != nil && !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("got %q, %v, want %s", owner, err, tc.want)
+			got, err := c.Owner(tc.id, "prod")
+			if err != nil {
+				got = golden.Fields(manifest.ProblemOf(err))
+				texts.Add(name, err.Error())
+			}
+			if got != tc.want {
+				t.Errorf("got %s, want %s: %v", got, tc.want, err)
 			}
 		})
 	}

@@ -1,8 +1,6 @@
 package catalog_test
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -11,6 +9,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/test/golden"
 )
 
 // resource is a custom resource, which stands at its kind and name.
@@ -33,7 +32,7 @@ func TestResourcesStandBesideTheTree(t *testing.T) {
 		resources      []string
 		wantClusters   []string
 		wantOverridden map[string]string
-		wantProblem    string
+		wantProblems   []string
 	}{
 		"a resource counts like a document": {
 			tree: map[string]string{"repo.yaml": document(repo)}, resources: []string{edge},
@@ -54,7 +53,7 @@ func TestResourcesStandBesideTheTree(t *testing.T) {
 		},
 		"a resource that names what is not there is a problem where it stands": {
 			tree: map[string]string{"repo.yaml": document(repo)}, resources: []string{"kind: Cluster\nmetadata: {name: edge-1}\nspec: {type: none}"},
-			wantProblem: "Cluster resource fleet/edge-1: ",
+			wantProblems: []string{`Cluster resource fleet/edge-1: Cluster "edge-1": UnknownClusterType field=spec.type cluster=edge-1`},
 		},
 	}
 	for name, tc := range tests {
@@ -81,8 +80,12 @@ func TestResourcesStandBesideTheTree(t *testing.T) {
 			if diff := cmp.Diff(tc.wantOverridden, overridden); diff != "" {
 				t.Errorf("overridden (-want +got):\n%s", diff)
 			}
-			if got := fmt.Sprint(c.Problems); !strings.Contains(got, tc.wantProblem) || tc.wantProblem == "" && len(c.Problems) > 0 {
-				t.Errorf("problems: %s", got)
+			var problems []string
+			for _, p := range c.Problems {
+				problems = append(problems, golden.Fields(p))
+			}
+			if diff := cmp.Diff(tc.wantProblems, problems); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -111,6 +114,7 @@ func TestOnlySeedsThatAreWantedAreInTheCatalog(t *testing.T) {
 }
 
 func TestWhatOnlyAResourceMaySayIsRefusedInTheTree(t *testing.T) {
+	texts := golden.Of(t)
 	for field, spec := range map[string]string{
 		"spec.source": "source: {url: 'https://git.example.com/a'}", "spec.deletionPolicy": "deletionPolicy: Orphan", "spec.deletionTimeout": "deletionTimeout: 1h",
 	} {
@@ -119,8 +123,12 @@ func TestWhatOnlyAResourceMaySayIsRefusedInTheTree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(c.Seeds) != 1 || c.Seeds[0].Err == nil || !strings.Contains(c.Seeds[0].Err.Error(), field+" is for Seed resources") || !strings.Contains(c.Seeds[0].Err.Error(), "seeds/web.yaml:5") {
-			t.Errorf("%s: got %v", field, c.Seeds)
+		if len(c.Seeds) != 1 {
+			t.Fatalf("%s: got %v", field, c.Seeds)
 		}
+		if got, want := fields(c.Seeds[0].Err), `seeds/web.yaml:5: Seed "web": MisplacedKey field=`+field; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		texts.Add(field, c.Seeds[0].Err.Error())
 	}
 }

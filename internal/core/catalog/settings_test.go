@@ -1,11 +1,12 @@
 package catalog_test
 
 import (
-	"strings"
+	"fmt"
 	"testing"
 	"testing/fstest"
 
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/test/golden"
 )
 
 func TestSettingsThatCannotBeReadAreAProblemOfTheInventory(t *testing.T) {
@@ -17,8 +18,8 @@ func TestSettingsThatCannotBeReadAreAProblemOfTheInventory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Problems) != 1 || !strings.Contains(c.Problems[0].Error(), "seeds/settings.yaml") {
-		t.Errorf("problems: %v", c.Problems)
+	if got := fields(c.Problems); got != "seeds/settings.yaml:5: InvalidYAML" {
+		t.Errorf("problems: %s: %v", got, c.Problems)
 	}
 	if len(c.Seeds) != 1 || c.Seeds[0].Name != "web" {
 		t.Errorf("seeds: %v", c.Seeds)
@@ -26,10 +27,12 @@ func TestSettingsThatCannotBeReadAreAProblemOfTheInventory(t *testing.T) {
 }
 
 func TestAnUnsafeNameOfCredentialsIsRefused(t *testing.T) {
+	texts := golden.Of(t)
 	for _, name := range []string{"../../serviceaccount", "a/b", "..", "A", "a_b"} {
 		c := load(t, "-- repo.yaml --\napiVersion: furrow.dev/v1alpha1\nkind: GitOpsRepo\nmetadata: {name: gitops}\nspec: {url: 'https://git.example.com/a', credentials: "+name+"}\n")
-		if len(c.Problems) != 1 || !strings.Contains(c.Problems[0].Error(), "is not a valid name of credentials") {
-			t.Errorf("%s: %v", name, c.Problems)
+		if got := fields(c.Problems); got != `repo.yaml:1: GitOpsRepo "gitops": InvalidField field=spec.credentials` {
+			t.Errorf("%s: %s: %v", name, got, c.Problems)
 		}
+		texts.Add(name, fmt.Sprint(c.Problems))
 	}
 }
