@@ -1,10 +1,11 @@
 package manifest
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/furrow-dev/furrow/test/golden"
 )
 
 func one(t *testing.T, text string) Object {
@@ -85,6 +86,7 @@ func TestSopsDocumentsStayByteForByte(t *testing.T) {
 		"after directives":   {"%YAML 1.2\n---\n" + secret, "%YAML 1.2\n---\n" + secret},
 		"on a marker's line": {"--- {apiVersion: v1, kind: Secret, metadata: {name: a}, sops: {}}\n", "--- {apiVersion: v1, kind: Secret, metadata: {name: a}, sops: {}}\n"},
 	}
+	texts := golden.Of(t)
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := one(t, tt.text)
@@ -94,8 +96,10 @@ func TestSopsDocumentsStayByteForByte(t *testing.T) {
 			if diff := cmp.Diff(tt.want, bytesOf(t, o)); diff != "" {
 				t.Error(diff)
 			}
-			if _, err := o.WithNamespace("other").Bytes(); err == nil || !strings.Contains(err.Error(), "byte for byte") {
-				t.Errorf("a changed sops document was written: %v", err)
+			if _, err := o.WithNamespace("other").Bytes(); err == nil {
+				t.Error("a changed sops document was written")
+			} else {
+				texts.Add(name, err.Error())
 			}
 		})
 	}
