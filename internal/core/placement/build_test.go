@@ -100,7 +100,6 @@ func spec(fields string) string {
 type where struct {
 	Clusters string
 	Rule     string
-	Why      string
 }
 
 // placeCase is what every table of this package is made of.
@@ -118,7 +117,7 @@ func runPlaceCases(t *testing.T, cases map[string]placeCase) {
 	texts := golden.Of(t)
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {
-			got, err := placed(seedOf(t, c.seed...), inventoryOf(t, c.clusters...))
+			got, why, err := placed(seedOf(t, c.seed...), inventoryOf(t, c.clusters...))
 			texts.Add(sentence, text(err))
 			if diff := cmp.Diff(c.wantError, fields(err)); diff != "" {
 				t.Fatalf("the error differs (-want +got):\n%s", diff)
@@ -126,6 +125,7 @@ func runPlaceCases(t *testing.T, cases map[string]placeCase) {
 			if c.wantError != "" {
 				return
 			}
+			texts.Add(sentence, why[c.of])
 			if diff := cmp.Diff(c.want, got[c.of]); diff != "" {
 				t.Errorf("the placement of %s differs (-want +got):\n%s", c.of, diff)
 			}
@@ -133,17 +133,18 @@ func runPlaceCases(t *testing.T, cases map[string]placeCase) {
 	}
 }
 
-// placed finds the clusters that a seed creates, and then where everything goes.
-func placed(seed catalog.Seed, inv *catalog.Inventory) (map[string]where, error) {
+// placed finds the clusters that a seed creates, and then where everything goes, and why.
+func placed(seed catalog.Seed, inv *catalog.Inventory) (got map[string]where, why map[string]string, err error) {
 	if err := AddImplied(inv, []catalog.Seed{seed})[seed.Name]; err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	placed, err := Place(&seed, inv)
-	got := map[string]where{}
+	got, why = map[string]where{}, map[string]string{}
 	for _, p := range placed.Placements {
-		got[p.Object.String()] = where{strings.Join(p.Clusters, ","), p.Rule, p.Why}
+		got[p.Object.String()] = where{strings.Join(p.Clusters, ","), p.Rule}
+		why[p.Object.String()] = p.Why
 	}
-	return got, err
+	return got, why, err
 }
 
 // fields are the problems of an error, one a line, without their texts.

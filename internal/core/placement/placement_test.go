@@ -209,16 +209,17 @@ func TestTheOrderOfDocumentsMakesNoDifference(t *testing.T) {
 		planterCluster,
 	}
 	var want map[string]where
+	var wantWhy map[string]string
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
-		got, err := placed(seedOf(t, docs...), inventoryOf(t, mgmt, edgeEU, edgeUS))
+		got, why, err := placed(seedOf(t, docs...), inventoryOf(t, mgmt, edgeEU, edgeUS))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if want == nil {
-			want = got
+			want, wantWhy = got, why
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(want, got) + cmp.Diff(wantWhy, why); diff != "" {
 			t.Fatalf("the placements differ (-first +now):\n%s", diff)
 		}
 		random.Shuffle(len(docs), func(i, j int) { docs[i], docs[j] = docs[j], docs[i] })

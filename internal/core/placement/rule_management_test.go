@@ -7,17 +7,16 @@ import (
 )
 
 func TestRuleManagementAPI(t *testing.T) {
-	const why = "BareMetalHost.metal3.io belongs to management clusters (Metal³)"
 	host := "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {name: h, namespace: default}\n"
 	const id = "metal3.io/BareMetalHost/default/h"
 	runPlaceCases(t, map[string]placeCase{
 		"an API of management clusters goes to the only one": {
 			clusters: []string{mgmt, edgeEU}, seed: []string{host}, of: id,
-			want: where{"mgmt", "management-api", why},
+			want: where{"mgmt", "management-api"},
 		},
 		"of several the seed names one": {
 			clusters: []string{mgmt, mgmt2}, seed: []string{spec("managementCluster: mgmt-2"), host}, of: id,
-			want: where{"mgmt-2", "management-api", why},
+			want: where{"mgmt-2", "management-api"},
 		},
 		"of several none is guessed": {
 			clusters: []string{mgmt, mgmt2, edgeEU}, seed: []string{host},

@@ -24,29 +24,29 @@ spec: {infrastructureRef: {apiGroup: example.com, kind: Rack, name: r}}
 		"an object for a cluster goes where the cluster is created": {
 			clusters: []string{mgmt, mgmt2}, of: "core/Secret/edge/b",
 			seed: []string{bootstrap, "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: edge-1, namespace: edge, annotations: {furrow.dev/cluster: mgmt-2}}\n"},
-			want: where{"mgmt-2", "named-cluster", "label cluster.x-k8s.io/cluster-name: edge-1"},
+			want: where{"mgmt-2", "named-cluster"},
 		},
 		"for a cluster that nobody creates it goes to the management cluster": {
 			clusters: []string{mgmt, edgeEU}, of: "core/Secret/edge/b", seed: []string{bootstrap},
-			want: where{"mgmt", "named-cluster", "label cluster.x-k8s.io/cluster-name: edge-1"},
+			want: where{"mgmt", "named-cluster"},
 		},
 		"what a management object owns goes with it": {
 			clusters: []string{mgmt, edgeEU}, of: theRack, seed: []string{capi, owned},
-			want: where{"mgmt", "named-cluster", "cluster.x-k8s.io/Cluster/edge/edge-1 owns it or refers to it"},
+			want: where{"mgmt", "named-cluster"},
 		},
 		"what a management object refers to goes with it": {
 			clusters: []string{mgmt, edgeEU}, of: theRack, seed: []string{pointed, rack},
-			want: where{"mgmt", "named-cluster", "cluster.x-k8s.io/Cluster/edge/edge-1 owns it or refers to it"},
+			want: where{"mgmt", "named-cluster"},
 		},
 		"a reference by apiVersion is a reference, too": {
 			clusters: []string{mgmt, edgeEU}, of: theRack,
 			seed: []string{"apiVersion: cluster.x-k8s.io/v1beta1\nkind: Cluster\nmetadata: {name: edge-1, namespace: edge}\nspec: {infrastructureRef: {apiVersion: example.com/v1, kind: Rack, name: r}}\n", rack},
-			want: where{"mgmt", "named-cluster", "cluster.x-k8s.io/Cluster/edge/edge-1 owns it or refers to it"},
+			want: where{"mgmt", "named-cluster"},
 		},
 		"a reference to another namespace is none to this one": {
 			clusters: []string{mgmt}, of: theRack,
 			seed: []string{"apiVersion: cluster.x-k8s.io/v1beta1\nkind: Cluster\nmetadata: {name: edge-1, namespace: edge}\nspec: {infrastructureRef: {apiVersion: example.com/v1, kind: Rack, name: r, namespace: other}}\n", rack},
-			want: where{"edge-1", "selected", "the seed creates the cluster and selects no other"},
+			want: where{"edge-1", "selected"},
 		},
 		"what a workload owns stays with the workload": {
 			clusters: []string{mgmt, edgeEU}, of: "core/ConfigMap/default/c",
@@ -54,7 +54,7 @@ spec: {infrastructureRef: {apiGroup: example.com, kind: Rack, name: r}}
 				"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, namespace: default}\n",
 				"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default, ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: d, uid: u}]}\n",
 			},
-			want: where{"edge-eu", "selected", "the seed selects no clusters, so it goes to all workload clusters"},
+			want: where{"edge-eu", "selected"},
 		},
 	})
 }

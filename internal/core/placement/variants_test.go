@@ -11,6 +11,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/test/golden"
 )
 
 // variant is a variant with these documents. Its choice is names of clusters, or label=value.
@@ -37,8 +38,9 @@ func pool(replicas string) string {
 	return "apiVersion: cluster.x-k8s.io/v1beta2\nkind: MachinePool\nmetadata: {name: pool, namespace: edge}\nspec: {replicas: " + replicas + "}\n"
 }
 
-// shownVariants says where all objects are and what they have there, and how many contents there are.
-func shownVariants(t *testing.T, seed catalog.Seed, fleet ...string) string {
+// shownVariants says where all objects are and what they have there, and how many contents there are; the text is that of
+// the error or of the warnings.
+func shownVariants(t *testing.T, seed catalog.Seed, fleet ...string) (shown, text string) {
 	t.Helper()
 	cat, err := catalog.Load(fstest.MapFS{"clusters.yaml": {Data: []byte(join(fleet...))}}) // some may be broken
 	if err != nil {
@@ -46,11 +48,11 @@ func shownVariants(t *testing.T, seed catalog.Seed, fleet ...string) string {
 	}
 	inv := cat.Inventory
 	if err := AddImplied(inv, []catalog.Seed{seed})["web"]; err != nil {
-		return "error: " + err.Error()
+		return "error: " + fields(err), err.Error()
 	}
 	placed, err := Place(&seed, inv)
 	if err != nil {
-		return "error: " + strings.ReplaceAll(err.Error(), "\n", "\nerror: ")
+		return "error: " + strings.ReplaceAll(fields(err), "\n", "\nerror: "), err.Error()
 	}
 	var lines []string
 	for _, p := range placed.Placements {
@@ -69,9 +71,10 @@ func shownVariants(t *testing.T, seed catalog.Seed, fleet ...string) string {
 		}
 	}
 	for _, w := range placed.Warnings {
-		lines = append(lines, "warning: "+w.Error())
+		lines = append(lines, "warning: "+golden.Fields(w))
+		text += w.Error()
 	}
-	return strings.Join(lines, "\n")
+	return strings.Join(lines, "\n"), text
 }
 
 func TestVariantsArePlacedOnTheClustersThatChooseThem(t *testing.T) {
@@ -108,13 +111,13 @@ func TestVariantsArePlacedOnTheClustersThatChooseThem(t *testing.T) {
 			variants: func() []catalog.Variant {
 				return []catalog.Variant{variant(t, "us", "edge-us", settings("own", "2", ""))}
 			},
-			want: []string{`error: seeds/web/web.yaml:1: Seed "web": no variant chooses edge-eu. Add a variant for it, or one without clusters and clusterSelector as the default; or leave the cluster out by spec.clusterSelector.`},
+			want: []string{`error: seeds/web/web.yaml:1: Seed "web": NoVariant seed=web cluster=edge-eu`},
 		},
 		"a cluster that two choose holds the seed": {
 			variants: func() []catalog.Variant {
 				return []catalog.Variant{variant(t, "us", "edge-us,edge-eu", settings("own", "2", "")), variant(t, "eu", "region=eu", settings("own", "2", ""))}
 			},
-			want: []string{`error: seeds/web/web.yaml:1: Seed "web": cluster edge-eu is chosen by variants us and eu. Let exactly one of them choose it.`},
+			want: []string{`error: seeds/web/web.yaml:1: Seed "web": VariantAmbiguous seed=web cluster=edge-eu`},
 		},
 		"what nothing goes to may be chosen twice, or not at all": {
 			variants: func() []catalog.Variant {
@@ -138,13 +141,13 @@ func TestVariantsArePlacedOnTheClustersThatChooseThem(t *testing.T) {
 			variants: func() []catalog.Variant {
 				return []catalog.Variant{variant(t, "a", "edge-eu", pool("3")), variant(t, "b", "edge-us", "# comment", pool("4"))}
 			},
-			want: []string{`error: seeds/web/web.yaml:3: MachinePool "pool": variants a (seeds/web/web.yaml:1) and b (seeds/web/web.yaml:3) have different content for it, and both put it on management cluster mgmt. Give it one name for each variant, as with namePrefix, or the same content in all.`},
+			want: []string{`error: seeds/web/web.yaml:3: MachinePool "pool": VariantConflict other=seeds/web/web.yaml:1 cluster=mgmt`},
 		},
 		"unequal content that overlays make of one document holds the seed, with that place once": {
 			variants: func() []catalog.Variant {
 				return []catalog.Variant{variant(t, "a", "edge-eu", pool("3")), variant(t, "b", "edge-us", pool("4"))}
 			},
-			want: []string{`error: seeds/web/web.yaml:1: MachinePool "pool": variants a and b have different content for it, and both put it on management cluster mgmt. Give it one name for each variant, as with namePrefix, or the same content in all.`},
+			want: []string{`error: seeds/web/web.yaml:1: MachinePool "pool": VariantConflict cluster=mgmt`},
 		},
 		"a management cluster has the content of the variant that puts it there": {
 			variants: func() []catalog.Variant {
@@ -159,7 +162,7 @@ func TestVariantsArePlacedOnTheClustersThatChooseThem(t *testing.T) {
 			variants: func() []catalog.Variant {
 				return []catalog.Variant{variant(t, "all", "", settings("own", "1", "")), variant(t, "none", "edge-uk", settings("x", "2", "furrow.dev/cluster: mgmt"))}
 			},
-			want: []string{"own on edge-eu: 1", "own on edge-us: 1", `warning: seeds/web/web.yaml:1: Seed "web": no cluster gets variant none, so that nothing of it is planned. Correct its clusters or clusterSelector, or remove it.`},
+			want: []string{"own on edge-eu: 1", "own on edge-us: 1", `warning: seeds/web/web.yaml:1: Seed "web": VariantUnused seed=web`},
 		},
 		"variants may create the clusters that choose them": {
 			clusters: []string{mgmt},
@@ -173,23 +176,24 @@ func TestVariantsArePlacedOnTheClustersThatChooseThem(t *testing.T) {
 			variants: func() []catalog.Variant {
 				return []catalog.Variant{variant(t, "eu", "edge-eu", settings("eu", "1", "furrow.dev/cluster: mgmt")), variant(t, "us", "edge-us", settings("own", "1", ""))}
 			},
-			want: []string{`error: seeds/web/web.yaml:1: Seed "web": variant eu has objects for a management cluster, and it is unknown whether a cluster gets it: of edge-eu, its document at clusters.yaml:10 cannot be used: unknown field "typo". Correct that document.`},
+			want: []string{`error: seeds/web/web.yaml:1: Seed "web": BrokenDocument seed=web`},
 		},
 		"a variant of a cluster that cannot be read holds nothing else": {
 			clusters: []string{mgmt, edgeUS, "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge-eu}\nspec: {typo: x}\n"},
 			variants: func() []catalog.Variant {
 				return []catalog.Variant{variant(t, "eu", "region=eu", settings("own", "2", "")), variant(t, "us", "edge-us", settings("own", "1", ""))}
 			},
-			want: []string{"own on edge-us: 1", `warning: seeds/web/web.yaml:1: Seed "web": no cluster gets variant eu, so that nothing of it is planned. Correct its clusters or clusterSelector, or remove it.`},
+			want: []string{"own on edge-us: 1", `warning: seeds/web/web.yaml:1: Seed "web": VariantUnused seed=web`},
 		},
 		"a variant that creates a cluster must be chosen": {
 			clusters: []string{mgmt},
 			variants: func() []catalog.Variant {
 				return []catalog.Variant{variant(t, "us", "region=us", capi, settings("own", "1", ""))}
 			},
-			want: []string{`error: seeds/web/web.yaml:1: Cluster "edge-1": variant us creates the cluster "edge-1" and is for no cluster. Let the variant choose that cluster.`},
+			want: []string{`error: seeds/web/web.yaml:1: Cluster "edge-1": VariantUnused cluster=edge-1`},
 		},
 	}
+	texts := golden.Of(t)
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {
 			seed := seedOf(t, spec(c.spec), settings("any", "0", ""))
@@ -197,9 +201,12 @@ func TestVariantsArePlacedOnTheClustersThatChooseThem(t *testing.T) {
 			if c.clusters == nil {
 				c.clusters = fleet
 			}
-			if diff := cmp.Diff(c.want, strings.Split(shownVariants(t, seed, c.clusters...), "\n")); diff != "" {
+			shown, text := shownVariants(t, seed, c.clusters...)
+			got := strings.Split(shown, "\n")
+			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
+			texts.Add(sentence, text)
 		})
 	}
 }
