@@ -1,12 +1,12 @@
 package plan_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/test/golden"
 )
 
 // orphaned is the removal of a fleet's plan of which the first tier is orphaned first.
@@ -54,17 +54,20 @@ func TestAPlanThatOrphansIsReadAsItWasWritten(t *testing.T) {
 	}
 	dir, file := want.Tiers[0].Orphan.Entries[0], want.Tiers[0].Orphan.Entries[1]
 	with := func(e plan.Entry, change func(*plan.Entry)) plan.Entry { change(&e); return e }
-	for message, wrong := range map[string][]plan.Entry{
-		"is not a Git object id":     {with(dir, func(e *plan.Entry) { e.Hash = "zz" }), file},
-		"for only some":              {dir, with(file, func(e *plan.Entry) { e.Hash = "" })},
-		"an orphan without":          nil,
-		"which is unknown":           {dir, with(file, func(e *plan.Entry) { e.Mode = "link" })},
-		"not one tree and one file":  {file, dir},
-		"orphan without its entries": {with(dir, func(e *plan.Entry) { e.Path = "else/" + e.Path }), file},
+	texts := golden.Of(t)
+	for name, wrong := range map[string][]plan.Entry{
+		"a hash that is none":        {with(dir, func(e *plan.Entry) { e.Hash = "zz" }), file},
+		"one of two entries":         {dir, with(file, func(e *plan.Entry) { e.Hash = "" })},
+		"no entries":                 nil,
+		"a mode that is unknown":     {dir, with(file, func(e *plan.Entry) { e.Mode = "link" })},
+		"the file before the tree":   {file, dir},
+		"another path":               {with(dir, func(e *plan.Entry) { e.Path = "else/" + e.Path }), file},
 	} {
 		want.Tiers[0].Orphan = &plan.Orphan{Entries: wrong}
-		if _, err := read(want); err == nil || !strings.Contains(err.Error(), message) {
-			t.Errorf("%+v is read, without %q: %v", wrong, message, err)
+		if _, err := read(want); err == nil {
+			t.Errorf("%s: %+v is read", name, wrong)
+		} else {
+			texts.Add(name, err.Error())
 		}
 	}
 }

@@ -72,6 +72,7 @@ var (
 	errLevels    = &exceeded{fmt.Sprintf("its blocks and the templates that it calls nest more than %d levels deep", maxLevels)}
 	errParens    = &exceeded{fmt.Sprintf("its parentheses nest more than %d levels deep", maxParens)}
 	errTotal     = &exceeded{fmt.Sprintf("it was not rendered again: its renderings for all seeds have used %d times what one may; make it simpler", maxTotal/whole)}
+	errPanic     = errors.New("it cannot be executed")
 	errFormatPad = errors.New("write a width or precision as a number of at most 100")
 )
 

@@ -7,6 +7,13 @@ import (
 	"slices"
 )
 
+// What ends a rendering.
+var (
+	ErrSteps, ErrMade, ErrOutput, ErrLevels, ErrTotal error = errSteps, errMade, errOutput, errLevels, errTotal
+
+	ErrPanic = errPanic
+)
+
 // Ticks counts the calls of the function tick, which only tests have.
 var Ticks int
 

@@ -160,7 +160,7 @@ func render(t Text, vars any, b *budget) (out []byte, err error) {
 	// No template may end the process, not even through a bug in text/template.
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("it cannot be executed: %v", r)
+			err = fmt.Errorf("%w: %v", errPanic, r)
 		}
 	}()
 	parsed, used, err := t.parse(b.missing)
