@@ -56,12 +56,12 @@ func TestAPlanThatOrphansIsReadAsItWasWritten(t *testing.T) {
 	with := func(e plan.Entry, change func(*plan.Entry)) plan.Entry { change(&e); return e }
 	texts := golden.Of(t)
 	for name, wrong := range map[string][]plan.Entry{
-		"a hash that is none":        {with(dir, func(e *plan.Entry) { e.Hash = "zz" }), file},
-		"one of two entries":         {dir, with(file, func(e *plan.Entry) { e.Hash = "" })},
-		"no entries":                 nil,
-		"a mode that is unknown":     {dir, with(file, func(e *plan.Entry) { e.Mode = "link" })},
-		"the file before the tree":   {file, dir},
-		"another path":               {with(dir, func(e *plan.Entry) { e.Path = "else/" + e.Path }), file},
+		"a hash that is none":      {with(dir, func(e *plan.Entry) { e.Hash = "zz" }), file},
+		"one of two entries":       {dir, with(file, func(e *plan.Entry) { e.Hash = "" })},
+		"no entries":               nil,
+		"a mode that is unknown":   {dir, with(file, func(e *plan.Entry) { e.Mode = "link" })},
+		"the file before the tree": {file, dir},
+		"another path":             {with(dir, func(e *plan.Entry) { e.Path = "else/" + e.Path }), file},
 	} {
 		want.Tiers[0].Orphan = &plan.Orphan{Entries: wrong}
 		if _, err := read(want); err == nil {
