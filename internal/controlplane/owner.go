@@ -105,7 +105,7 @@ func (s *Session) originOf(ctx context.Context) (string, error) {
 	}
 	at, onServer, err := s.source(ctx)
 	if err == nil && !onServer {
-		at, err = git.LocalPlace(ctx, at)
+		at, err = git.LocalPath(ctx, at)
 	}
 	if err != nil {
 		return "", fmt.Errorf("finding out where %s was cloned from: %w", s.options.ControlPlane, manifest.About(manifest.Problem{Reason: v1alpha1.ReasonSourceFailed}, err))

@@ -110,7 +110,7 @@ func graftTier(b *testing.B, m *git.Mirror, base, plan git.Hash, cluster, seed s
 	return grafted
 }
 
-// release plans one tier and pushes plan and tier, and tells how long the graft took.
+// release plans one tier and pushes plan and tier, and returns how long the graft took.
 func release(b *testing.B, m *git.Mirror, base git.Hash, cluster, seed string) (grafting time.Duration) {
 	b.Helper()
 	tree, err := m.WriteTree(planFiles(cluster, seed))

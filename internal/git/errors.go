@@ -38,7 +38,8 @@ const (
 	kindUnknown
 )
 
-// Error is a failure of this package, told without credentials. Predicates such as IsAuth tell failures apart.
+// Error is a failure of this package, without credentials in its text. Predicates such as IsAuth distinguish
+// failures.
 type Error struct {
 	op         string
 	remote     string
@@ -48,7 +49,7 @@ type Error struct {
 	retryAfter time.Duration
 }
 
-// Error tells what failed, where and why.
+// Error says what failed, where and why.
 func (e *Error) Error() string {
 	if e.remote == "" {
 		return e.op + ": " + e.text
@@ -94,7 +95,7 @@ func hasKind(err error, kinds ...kind) bool {
 // IsAuth says that the server did not accept the credentials, or does not let them do this.
 func IsAuth(err error) bool { return hasKind(err, kindAuth) }
 
-// IsNotFound says that there is no such repository, or none that the credentials may see.
+// IsNotFound reports whether the repository does not exist, or the credentials may not read it.
 func IsNotFound(err error) bool { return hasKind(err, kindNotFound) }
 
 // IsNetwork says that the server could not be reached or did not answer properly, its certificate included.
@@ -136,7 +137,7 @@ type PushError struct {
 	// Refs are the branches to blame, with the reason for each.
 	Refs map[string]string
 
-	// HeldUp are the branches that were fine themselves but stood in the same request.
+	// HeldUp are the branches that were fine themselves but part of the same request.
 	HeldUp []string
 
 	// Text is what the server said besides: hooks speak here.
@@ -217,7 +218,7 @@ func (ep *endpoint) translate(ctx context.Context, op string, err error) error {
 	return out
 }
 
-// rules are tried in order; the first that matches tells the kind of an error.
+// rules are tried in order; the first that matches decides the kind of an error.
 var rules = []struct {
 	matches func(error) bool
 	kind    kind
@@ -227,7 +228,7 @@ var rules = []struct {
 	{isRateLimit, kindNetwork, ""},
 	{is(transport.ErrAuthenticationRequired), kindAuth, "the server wants valid credentials: check the token, or the user name and password"},
 	{is(transport.ErrAuthorizationFailed), kindAuth, ""},
-	{is(transport.ErrRepositoryNotFound), kindNotFound, "there is no such repository, or the credentials may not see it"},
+	{is(transport.ErrRepositoryNotFound), kindNotFound, "the repository does not exist, or the credentials may not read it"},
 	{isStatus(retryable), kindNetwork, ""},
 	{says("dubious ownership"), kindAuth, ""},
 	{says("ermission denied"), kindAuth, ""},
@@ -281,7 +282,7 @@ func isNetwork(err error) bool {
 	return false
 }
 
-// as is errors.As that also looks into go-git's wrappers, which do not unwrap.
+// as is errors.As that also unwraps go-git's wrappers, which have no Unwrap.
 func as[T error](err error, target *T) bool {
 	if errors.As(err, target) {
 		return true

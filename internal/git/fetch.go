@@ -18,7 +18,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/git/odb"
 )
 
-// mostHaves bounds what a fetch tells the server it has; branches of ours are short, so a few suffice.
+// mostHaves bounds the commits that a fetch names as present; branches of ours are short, so a few suffice.
 const mostHaves = 256
 
 // Fetch brings the branch base and Furrow's branches, with all their history, and gives them as the server has them now. A branch that
@@ -77,7 +77,7 @@ func (m *Mirror) fetch(ctx context.Context, base string) (Refs, error) {
 	return refs, nil
 }
 
-// listing is an upload-pack session that has told the server's refs and capabilities.
+// listing is an upload-pack session that has received the server's refs and capabilities.
 type listing struct {
 	session transport.UploadPackSession
 	adv     *packp.AdvRefs

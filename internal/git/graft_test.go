@@ -61,7 +61,7 @@ func TestAPlanAndATierArePushedInOneRequest(t *testing.T) {
 	}
 }
 
-func TestAGraftChangesWhatItIsToldToAndNothingElse(t *testing.T) {
+func TestAGraftAppliesItsEditsAndNothingElse(t *testing.T) {
 	base := map[string]string{"keep": "k\n", "d/a": "a\n", "d/b": "b\n", "d/deep/x": "x\n", "d-e": "1\n", "d.e": "2\n", "d0": "3\n", "lone/only": "o\n"}
 	put := func(path, kind string) edit { return edit{path, kind} }
 	cases := map[string]struct {
@@ -70,13 +70,13 @@ func TestAGraftChangesWhatItIsToldToAndNothingElse(t *testing.T) {
 		wantUnchanged bool
 		wantError     string
 	}{
-		"a new file is added":                                 {edits: []edit{put("new/dir/f", "file")}, want: "+new/dir/f"},
-		"a file is replaced":                                  {edits: []edit{put("d/a", "file")}, want: "~d/a"},
-		"a tree is added":                                     {edits: []edit{put("d/tree", "tree")}, want: "+d/tree/f"},
-		"a tree replaces a tree":                              {edits: []edit{put("d", "tree")}, want: "-d/a -d/b -d/deep/x +d/f"},
-		"a tree takes the place of a file":                    {edits: []edit{put("d0", "tree")}, want: "-d0 +d0/f"},
-		"a file takes the place of a tree":                    {edits: []edit{put("d", "file")}, want: "+d -d/a -d/b -d/deep/x"},
-		"a file is removed":                                   {edits: []edit{put("d/a", "")}, want: "-d/a"},
+		"a new file is added":    {edits: []edit{put("new/dir/f", "file")}, want: "+new/dir/f"},
+		"a file is replaced":     {edits: []edit{put("d/a", "file")}, want: "~d/a"},
+		"a tree is added":        {edits: []edit{put("d/tree", "tree")}, want: "+d/tree/f"},
+		"a tree replaces a tree": {edits: []edit{put("d", "tree")}, want: "-d/a -d/b -d/deep/x +d/f"},
+		"a tree replaces a file": {edits: []edit{put("d0", "tree")}, want: "-d0 +d0/f"},
+		"a file replaces a tree": {edits: []edit{put("d", "file")}, want: "+d -d/a -d/b -d/deep/x"},
+		"a file is removed":      {edits: []edit{put("d/a", "")}, want: "-d/a"},
 		"directories that become empty go with the last file": {edits: []edit{put("lone/only", "")}, want: "-lone/only"},
 		"a directory is removed":                              {edits: []edit{put("d", "")}, want: "-d/a -d/b -d/deep/x"},
 		"a directory is replaced by removal and new content":  {edits: []edit{put("d", ""), put("d/new", "file")}, want: "-d/a -d/b -d/deep/x +d/new"},

@@ -32,7 +32,7 @@ type server struct {
 	*httptest.Server
 	bare     string
 	requests atomic.Int64
-	// intercept may answer in place of the backend.
+	// intercept may answer instead of the backend.
 	intercept func(http.ResponseWriter, *http.Request) (answered bool)
 	// cut ends the answers to POST requests after so many bytes, if it is not 0.
 	cut int
@@ -127,7 +127,7 @@ func TestCredentialsAndCertificatesOverHTTPS(t *testing.T) {
 	}
 }
 
-// hidesSecrets looks for the credentials in everything that could be printed.
+// hidesSecrets searches everything that could be printed for the credentials.
 func hidesSecrets(t *testing.T, err error, remote git.Remote, m *git.Mirror) {
 	t.Helper()
 	text := fmt.Sprintf("%v %+v %#v %s %v %+v %#v %v", err, err, err, remote, remote, remote, remote, m)
@@ -153,7 +153,7 @@ func TestTwoRemotesWithDifferentCertificatesWorkInOneProcess(t *testing.T) {
 	}
 }
 
-func TestAServerThatAsksToWaitIsTransientAndTellsHowLong(t *testing.T) {
+func TestAServerThatAsksToWaitIsTransientAndSaysHowLong(t *testing.T) {
 	s := serve(t, newBare(t))
 	cases := map[string]struct {
 		status int

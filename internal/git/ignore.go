@@ -6,8 +6,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
 )
 
-// Ignore is what a .gitignore, or a file of the same form, leaves out of a repository
-// at the top of which it lies. The zero value leaves nothing out.
+// Ignore is what a .gitignore, or a file of the same form, excludes if it is at the
+// top of a repository. The zero value excludes nothing.
 type Ignore struct{ matcher gitignore.Matcher }
 
 // ParseIgnore reads the lines of such files; what comes later counts more.

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// LocalConfig is a value of the configuration of a repository on this machine; empty where it has none. Settings of the
-// user, such as which repositories git looks at, have no part in it.
+// LocalConfig is a value of the configuration of a repository on this machine; empty where it has none. The user's
+// own configuration, such as safe.directory, is ignored.
 func LocalConfig(ctx context.Context, dir, key string) (string, error) {
 	out, err := local(ctx, dir, "config", "--local", "--get", key)
 	if exit, failed := errors.AsType[*exec.ExitError](err); failed && exit.ExitCode() == 1 {
@@ -20,20 +20,20 @@ func LocalConfig(ctx context.Context, dir, key string) (string, error) {
 	return out, err
 }
 
-// LocalPlace is the one path of a repository on this machine, whatever leads to it: that of its directory, or of its
-// main work tree, without symbolic links.
-func LocalPlace(ctx context.Context, dir string) (string, error) {
-	place, err := local(ctx, dir, "rev-parse", "--git-common-dir")
+// LocalPath is the canonical path of a repository on this machine: that of its directory, or of its main work tree,
+// without symbolic links.
+func LocalPath(ctx context.Context, dir string) (string, error) {
+	path, err := local(ctx, dir, "rev-parse", "--git-common-dir")
 	if err != nil {
 		return "", err
 	}
-	if place, err = filepath.Abs(place); err != nil {
+	if path, err = filepath.Abs(path); err != nil {
 		return "", err
 	}
-	if place, err = filepath.EvalSymlinks(place); err != nil {
+	if path, err = filepath.EvalSymlinks(path); err != nil {
 		return "", err
 	}
-	return strings.TrimSuffix(place, string(filepath.Separator)+".git"), nil
+	return strings.TrimSuffix(path, string(filepath.Separator)+".git"), nil
 }
 
 // local runs git on a repository of this machine, whose directory or work tree is dir.

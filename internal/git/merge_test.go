@@ -43,7 +43,7 @@ func TestMergeTrees(t *testing.T) {
 		wantEdits      []string
 		wantConflicts  []string
 	}{
-		"a tree that did not change takes the change at the highest place": {
+		"a tree that did not change takes the change at the highest path": {
 			from: files{"x": "1"}, to: files{"x": "1", "a/b/c": "1"}, into: files{"x": "1"},
 			wantEdits: []string{"a"},
 		},
@@ -114,7 +114,7 @@ func TestChanges(t *testing.T) {
 		want     []string
 	}{
 		"nothing": {from: files{"a/b": "1"}, to: files{"a/b": "1"}},
-		"a directory that both have is told by what differs in it": {
+		"of a directory that both have, the paths that differ are listed": {
 			from: files{"a/b/c": "1", "a/b/d": "1", "a/e/f": "1"}, to: files{"a/b/c": "2", "a/b/d": "1", "a/e/f": "1", "a/e/g": "1"},
 			want: []string{"a/b/c", "a/e/g"},
 		},
@@ -141,7 +141,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// Every file has one line, so that git, too, cannot merge inside a file, and no two files are alike, so that it sees no renames.
+// Every file has one line, so that git, too, cannot merge inside a file, and no two files are equal, so that it
+// detects no renames.
 func TestMergeTreesAgreesWithGit(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 11))
 	change := func(files map[string]string) map[string]string {

@@ -78,13 +78,13 @@ func TestAMirrorIsKeptOrMadeAnewAsItsStateDemands(t *testing.T) {
 		spoil    func(t *testing.T, dir string)
 		wantKept bool
 	}{
-		"a sound mirror is kept":                             {func(*testing.T, string) {}, true},
-		"a mirror that lost an object is made anew":          {func(t *testing.T, dir string) { remove(t, dir, "objects/pack") }, false},
-		"a mirror with malformed refs is made anew":          {func(t *testing.T, dir string) { write(t, dir, "packed-refs", "nonsense\n") }, false},
-		"a mirror with a truncated pack is made anew":        {truncatePack, false},
-		"a mirror that lost its HEAD is mended":              {func(t *testing.T, dir string) { remove(t, dir, "HEAD") }, true},
-		"a mirror of another repository is made anew":        {func(t *testing.T, dir string) { write(t, dir, "config", "[furrow]\n\tmirror = elsewhere\n") }, false},
-		"a mirror that was not finished when made is mended": {func(t *testing.T, dir string) { remove(t, dir, "refs") }, true},
+		"a sound mirror is kept":                               {func(*testing.T, string) {}, true},
+		"a mirror that lost an object is made anew":            {func(t *testing.T, dir string) { remove(t, dir, "objects/pack") }, false},
+		"a mirror with malformed refs is made anew":            {func(t *testing.T, dir string) { write(t, dir, "packed-refs", "nonsense\n") }, false},
+		"a mirror with a truncated pack is made anew":          {truncatePack, false},
+		"a mirror that lost its HEAD is repaired":              {func(t *testing.T, dir string) { remove(t, dir, "HEAD") }, true},
+		"a mirror of another repository is made anew":          {func(t *testing.T, dir string) { write(t, dir, "config", "[furrow]\n\tmirror = elsewhere\n") }, false},
+		"a mirror that was not finished when made is repaired": {func(t *testing.T, dir string) { remove(t, dir, "refs") }, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

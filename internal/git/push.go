@@ -34,7 +34,8 @@ type Update struct {
 }
 
 // Push moves all the branches in one request, or none, each only if it is at Old on the server. A server without atomic pushes may
-// move some and refuse others: the PushError then names those it refused, and the others are done. No update at all is no error.
+// move some and refuse others: the PushError then names those it refused, and the others are done. No update at all is not an
+// error.
 func (m *Mirror) Push(ctx context.Context, updates []Update) error {
 	if err := checkUpdates(updates); err != nil {
 		return err
@@ -137,7 +138,7 @@ func (m *Mirror) checkLeases(updates []Update, adv *packp.AdvRefs) *PushError {
 			out.HeldUp = append(out.HeldUp, u.Ref)
 			continue
 		}
-		out.blame(u.Ref, fmt.Sprintf("is at %s, not at %s", place(actual), place(u.Old)), true)
+		out.blame(u.Ref, fmt.Sprintf("is at %s, not at %s", position(actual), position(u.Old)), true)
 	}
 	if len(out.Refs) == 0 {
 		return nil
@@ -145,7 +146,7 @@ func (m *Mirror) checkLeases(updates []Update, adv *packp.AdvRefs) *PushError {
 	return out
 }
 
-func place(hash Hash) string {
+func position(hash Hash) string {
 	if hash.IsZero() {
 		return "no commit"
 	}
@@ -163,7 +164,7 @@ func (e *PushError) blame(ref, reason string, stale bool) {
 	}
 }
 
-// request makes the update request with its pack, and the place where the server's messages go.
+// request makes the update request with its pack, and the writer for the server's messages.
 func (m *Mirror) request(updates []Update, adv *packp.AdvRefs, thin bool) (*packp.ReferenceUpdateRequest, *messages, error) {
 	request := packp.NewReferenceUpdateRequestFromCapabilities(adv.Capabilities)
 	said := &messages{}

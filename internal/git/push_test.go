@@ -81,7 +81,7 @@ func TestABranchThatIsNotWhereTheCallerSawItIsNotTouched(t *testing.T) {
 				want, wantOther = before, git.Hash{}
 				var refused *git.PushError
 				if !errors.As(err, &refused) || !refused.LeaseRefused(ref) || !slices.Equal(refused.HeldUp, []string{other.Ref}) {
-					t.Errorf("the error does not tell %s from %s: %v", ref, other.Ref, err)
+					t.Errorf("the error does not distinguish %s from %s: %v", ref, other.Ref, err)
 				}
 			}
 			if got := at(t, bare, ref); got != want {

@@ -113,7 +113,7 @@ func newHTTP(remote Remote, parsed *url.URL) (*endpoint, error) {
 
 const defaultSilence = 30 * time.Second
 
-// silent is a server that said nothing for some time. A later try may find it otherwise, as net.Error tells.
+// silent is a server that sent nothing for some time. It is temporary, as net.Error reports.
 type silent time.Duration
 
 func (s silent) Error() string {
@@ -145,7 +145,7 @@ func (i impatient) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// answer is a body of which something has to come now and then.
+// answer is a body with a timeout between reads.
 type answer struct {
 	io.ReadCloser
 	ctx     context.Context //nolint:containedctx // that of the request whose body it is
@@ -228,7 +228,7 @@ func newLocal(path string) (*endpoint, error) {
 	}, nil
 }
 
-// gitProgram finds a program of Git once, so that sessions need not look for it.
+// gitProgram finds a program of Git once, so that sessions need not search for it.
 func gitProgram(name string) (string, error) {
 	if path, err := exec.LookPath(name); err == nil {
 		return path, nil
