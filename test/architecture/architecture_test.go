@@ -484,6 +484,24 @@ func TestEffectsIn(t *testing.T) {
 	}
 }
 
+// TestNothingKnowsADependencyRuleByItsName: what is different with a rule is a field of the rule, and of its edges.
+func TestNothingKnowsADependencyRuleByItsName(t *testing.T) {
+	compares := regexp.MustCompile(`\bRule\s*[!=]=\s*"\w|switch [\w.]*\bRule\b`)
+	err := filepath.WalkDir(filepath.Join(root, "internal"), func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		if found := compares.Find(text); found != nil {
+			t.Errorf("%s: %s", file, found)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestReasonsOfServersAreOnTheList: Git and forges name reasons by text, because they do not import the API.
 func TestReasonsOfServersAreOnTheList(t *testing.T) {
 	known := map[string]bool{}

@@ -57,6 +57,8 @@ type Edge struct {
 	// Ready is a CEL expression that is true of To once From may be declared; empty
 	// where it is enough that To is healthy.
 	Ready string
+	// OrderOnly says that From may stay when To leaves.
+	OrderOnly bool
 }
 
 // Graph is the dependencies of all seeds.
@@ -116,6 +118,8 @@ type KeptEdge struct {
 	Rule     string
 	Why      string
 	Ready    string
+	// OrderOnly is that of Edge.
+	OrderOnly bool
 }
 
 // Finding is something that a rule saw and could not resolve.
@@ -145,8 +149,10 @@ type Rule struct {
 	// Doc says in one sentence which object waits for which.
 	Doc string
 	// Why says in one sentence what would go wrong without the rule.
-	Why  string
-	draw func(*scope, source)
+	Why string
+	// OrderOnly says that an object may stay when what it waited for leaves.
+	OrderOnly bool
+	draw      func(*scope, source)
 }
 
 // Rules are all the rules there are. The next one is one more line.
@@ -180,7 +186,7 @@ type scope struct {
 	leaving map[int]bool
 	// held are the vertices that no rule draws from.
 	held   map[int]bool
-	rule   string
+	rule   Rule
 	result *Result
 	seen   map[Finding]bool
 }
@@ -203,7 +209,7 @@ func Build(seeds []Seed, inv *catalog.Inventory) Result {
 		bySeed[seeds[i].Name] = &seeds[i]
 	}
 	for _, r := range Rules() {
-		s.rule = r.Name
+		s.rule = r
 		for i, v := range s.graph.Vertices {
 			seed := bySeed[v.Seed]
 			content := seed.Contents.On(v.Object, v.Cluster)
@@ -281,7 +287,7 @@ func (s *scope) waitUntil(from source, to int, ready, why string) {
 		return
 	}
 	if from.vertex != to {
-		s.graph.Edges = append(s.graph.Edges, Edge{From: from.vertex, To: to, Kind: Hard, Rule: s.rule, Why: why, Ready: ready})
+		s.graph.Edges = append(s.graph.Edges, Edge{From: from.vertex, To: to, Kind: Hard, Rule: s.rule.Name, Why: why, Ready: ready, OrderOnly: s.rule.OrderOnly})
 	}
 }
 
@@ -291,7 +297,7 @@ func (s *scope) keep(kept []KeptEdge) {
 		from, ok := s.graph.Find(k.From)
 		to, there := s.graph.Find(k.To)
 		if ok && there && from != to {
-			s.graph.Edges = append(s.graph.Edges, Edge{From: from, To: to, Kind: Hard, Rule: k.Rule, Why: k.Why, Ready: k.Ready})
+			s.graph.Edges = append(s.graph.Edges, Edge{From: from, To: to, Kind: Hard, Rule: k.Rule, Why: k.Why, Ready: k.Ready, OrderOnly: k.OrderOnly})
 		}
 	}
 }

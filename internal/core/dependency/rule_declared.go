@@ -9,9 +9,10 @@ import (
 )
 
 var declared = Rule{
-	Name: "declared",
-	Doc:  "An object waits for those that its annotations name.",
-	Why:  "Some dependencies are in no field.",
+	Name:      "declared",
+	Doc:       "An object waits for those that its annotations name.",
+	Why:       "Some dependencies are in no field.",
+	OrderOnly: true,
 	draw: func(s *scope, from source) {
 		for _, d := range dialects {
 			for item := range strings.SplitSeq(from.object.Annotation(d.annotation), ",") {

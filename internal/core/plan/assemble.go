@@ -43,7 +43,7 @@ type tierVertices struct {
 // only where that may give others than those of the plan before.
 func (c *computation) assemble(s *seedState) (*Outcome, error) {
 	a := &assembly{computation: c, seedState: s, files: map[string]map[string]File{}, ids: map[string]string{}}
-	a.plan = &Plan{APIVersion: v1alpha1.APIVersion, Kind: Kind, Seed: s.seed.Name, Owner: c.in.Owner, Origin: c.in.Origin, Revision: c.in.Revision, From: s.seed.Place, Generation: 1, Variants: s.variants}
+	a.plan = &Plan{APIVersion: v1alpha1.APIVersion, Kind: Kind, Version: Current, Seed: s.seed.Name, Owner: c.in.Owner, Origin: c.in.Origin, Revision: c.in.Revision, From: s.seed.Place, Generation: 1, Variants: s.variants}
 	if s.previous != nil && s.previous.Plan != nil {
 		a.plan.Generation = s.previous.Plan.Generation + 1
 	}
@@ -377,11 +377,11 @@ func (a *assembly) addDependencies() {
 		}
 	}
 	for _, e := range a.graph.EdgesOf(a.seed.Name) {
-		add(a.graph.Vertices[e.From], a.graph.Vertices[e.To], Dependency{Kind: e.Kind, Rule: e.Rule, Why: e.Why, Ready: e.Ready})
+		add(a.graph.Vertices[e.From], a.graph.Vertices[e.To], Dependency{Kind: e.Kind, Rule: e.Rule, Why: e.Why, Ready: e.Ready, OrderOnly: e.OrderOnly})
 	}
 	for _, e := range a.previous.kept() {
 		if a.broken[e.From.Cluster] != "" || a.dropping[a.seed.Name] && a.leaves[e.From] {
-			add(e.From, e.To, Dependency{Kind: dependency.Hard, Rule: e.Rule, Why: e.Why, Ready: e.Ready})
+			add(e.From, e.To, Dependency{Kind: dependency.Hard, Rule: e.Rule, Why: e.Why, Ready: e.Ready, OrderOnly: e.OrderOnly})
 		}
 	}
 }

@@ -96,11 +96,22 @@ func marshal(value any) ([]byte, error) {
 	return b.Bytes(), enc.Close()
 }
 
-// Decode reads the plan of a plan branch's tree.
+// Decode reads the plan of a plan branch's tree: also one of a newer minor version, of which it
+// leaves out what it does not know.
 func Decode(tree fs.FS) (*Plan, error) {
-	var p Plan
+	p := Plan{Version: Current}
 	if err := decodeFile(tree, layout.PlanFile, &p); err != nil {
+		// It may be of a newer major version, of which only this is sure.
+		head := struct {
+			Version manifest.Version `yaml:"version"`
+		}{Current}
+		if decodeFile(tree, layout.PlanFile, &head) == nil && Current.Reads(head.Version) != nil {
+			return nil, unsupported(head.Version)
+		}
 		return nil, err
+	}
+	if Current.Reads(p.Version) != nil {
+		return nil, unsupported(p.Version)
 	}
 	if p.APIVersion != v1alpha1.APIVersion || p.Kind != Kind {
 		return nil, invalid("%s: it is %s %s, not %s %s", layout.PlanFile, p.APIVersion, p.Kind, v1alpha1.APIVersion, Kind)
@@ -116,6 +127,11 @@ func Decode(tree fs.FS) (*Plan, error) {
 	p.Parts = nil
 	slices.SortFunc(p.Tiers, compareTiers)
 	return &p, p.check()
+}
+
+// unsupported says that a plan is of a version that this Furrow does not know.
+func unsupported(version manifest.Version) error {
+	return fmt.Errorf("%s: %w", layout.PlanFile, manifest.About(manifest.Problem{Path: layout.PlanFile}, Current.Reads(version)))
 }
 
 // check refuses a plan that nobody but a person could have written: one whose

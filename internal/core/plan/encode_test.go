@@ -126,6 +126,51 @@ func TestAPlanWithFieldsOfANewerVersionIsRead(t *testing.T) {
 	}
 }
 
+// TestPlansOfOtherVersions: those of newer minor versions are read, and those of newer major ones
+// refused for that, whatever else they hold.
+func TestPlansOfOtherVersions(t *testing.T) {
+	want := planOf(t, fleetOf(1, 2))
+	files, err := want.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := string(files["plan.yaml"])
+	if !strings.Contains(written, "version: \"1.0\"\n") {
+		t.Fatalf("there is no version in\n%s", written)
+	}
+	texts := golden.Of(t)
+	for sentence, tc := range map[string]struct {
+		version, more string
+		reason        v1alpha1.Reason
+	}{
+		"none":                  {"", "", ""},
+		"a newer minor version": {`version: "1.7"`, "weather: sunny\n", ""},
+		"a newer major version": {`version: "2.0"`, "", v1alpha1.ReasonUnsupportedVersion},
+		"a newer major version of another format": {`version: "2.1"`, "parts: none\n", v1alpha1.ReasonUnsupportedVersion},
+		"an older major version":                  {`version: "0.9"`, "", v1alpha1.ReasonUnsupportedVersion},
+		"no version at all":                       {`version: soon`, "", v1alpha1.ReasonInvalidPlan},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			text := strings.Replace(written, `version: "1.0"`, tc.version, 1) + tc.more
+			got, err := plan.Decode(from(map[string][]byte{"plan.yaml": []byte(text)}))
+			if tc.reason != "" {
+				if err == nil || manifest.ReasonOf(err) != tc.reason {
+					t.Fatalf("the error is %v", err)
+				}
+				texts.Add(sentence, err.Error())
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got.Version = want.Version
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("the plan differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestAPlanThatTouchesMoreThanItsOwnIsNotRead changes one thing of a good plan.
 func TestAPlanThatTouchesMoreThanItsOwnIsNotRead(t *testing.T) {
 	other := layout.BlobHash([]byte("other"))

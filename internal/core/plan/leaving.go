@@ -138,7 +138,7 @@ func (c *computation) holdIfStillNeeded(s *seedState, stays map[dependency.Verte
 	for i := range c.in.Catalog.Seeds {
 		other := c.seeds[c.in.Catalog.Seeds[i].Name]
 		for _, e := range other.previous.kept() {
-			if stays[e.From] && s.leaves[e.To] && e.Rule != "declared" {
+			if stays[e.From] && s.leaves[e.To] && !e.OrderOnly {
 				c.fail(s.seed.Name, manifest.OfSeed(v1alpha1.ReasonDependencyLeaving, s.seed.Name, fmt.Sprintf("%s leaves the seed while %s of seed %q stays and needs it (%s)", e.To, e.From, e.From.Seed, e.Why), "Keep the one, or remove both."))
 				return
 			}

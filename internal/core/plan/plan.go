@@ -28,11 +28,16 @@ import (
 // Kind is what plan.yaml has in kind.
 const Kind = "Plan"
 
+// Current is the version of plan.yaml. A minor version adds fields; a major one changes what a field means.
+var Current = manifest.Version{Major: 1, Minor: 0}
+
 // Plan is what plan.yaml holds, in the order of its fields. Tiers are in order of cluster and ordinal.
 type Plan struct {
 	APIVersion string `yaml:"apiVersion"`
 	Kind       string `yaml:"kind"`
-	Seed       string `yaml:"seed"`
+	// Version is that of the file; one without it is of version 1.0.
+	Version manifest.Version `yaml:"version"`
+	Seed    string           `yaml:"seed"`
 	// Owner is <control-plane id>/<environment>; another owner's plan is never overwritten.
 	Owner string `yaml:"owner"`
 	// Origin is the digest of where the control plane is kept; a plan of another origin is never overwritten either.
@@ -182,6 +187,8 @@ type Dependency struct {
 	Why  string          `yaml:"why"`
 	// Ready is a CEL expression that must be true of the object that is waited for.
 	Ready string `yaml:"ready,omitempty"`
+	// OrderOnly says that the object may stay when what it waited for leaves.
+	OrderOnly bool `yaml:"orderOnly,omitempty"`
 }
 
 // DependencyFrom is the object that waits, on the clusters where it does so.

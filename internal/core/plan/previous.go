@@ -149,14 +149,14 @@ func keptEdge(seed string, d Dependency, cluster string) dependency.KeptEdge {
 	if d.To.Cluster != "" {
 		to.Cluster = d.To.Cluster
 	}
-	return dependency.KeptEdge{From: dependency.Vertex{Seed: seed, Object: d.From.Object, Cluster: cluster}, To: to, Rule: d.Rule, Why: d.Why, Ready: d.Ready}
+	return dependency.KeptEdge{From: dependency.Vertex{Seed: seed, Object: d.From.Object, Cluster: cluster}, To: to, Rule: d.Rule, Why: d.Why, Ready: d.Ready, OrderOnly: d.OrderOnly}
 }
 
 // Remove is the plan by which a seed that is gone leaves: no contents, the last
 // tiers and prerequisites kept, each tier after those that waited for it.
 func Remove(last *Plan, revision string) *Plan {
 	out := *last
-	out.Removal, out.Revision, out.Generation = true, revision, last.Generation+1
+	out.Version, out.Removal, out.Revision, out.Generation = Current, true, revision, last.Generation+1
 	out.Inputs = digestOf([]string{rulesVersion, "removal", last.Seed})
 	out.Contents, out.Variants, out.Placements, out.Warnings = nil, nil, nil, nil
 	waiting := last.Waiting()

@@ -1,6 +1,10 @@
 package plan
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
 
 // isOf says that the plan is what next, whose reconciler objects are not rendered yet, would
 // become, and is in all repositories. Only what is rendered is taken on trust.
@@ -25,7 +29,7 @@ func samePlan(a, b *Plan) bool {
 
 func essence(p *Plan) *Plan {
 	e := *p
-	e.Generation = 0
+	e.Generation, e.Version = 0, manifest.Version{}
 	e.Revision, e.From, e.Inputs, e.Warnings, e.Variants, e.Placements, e.Dependencies = "", "", "", nil, nil, nil, nil
 	e.Contents = slices.Clone(p.Contents)
 	for i := range e.Contents {
