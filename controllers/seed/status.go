@@ -3,6 +3,7 @@ package seed
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -74,8 +75,8 @@ func twiceStatus(seed *v1alpha1.Seed, by string, now time.Time) v1alpha1.SeedSta
 // showAbsent is for a Seed of which the pass knows nothing: the tree has no such
 // seed, and nothing of it is planted; or what it is planted in cannot be read.
 func showAbsent(seed *v1alpha1.Seed, s *v1alpha1.SeedStatus, c condition.Writer, report *engine.Report) {
-	for _, r := range report.Repos {
-		if r.Err != nil {
+	for _, name := range slices.Sorted(maps.Keys(report.Repos)) {
+		if r := report.Repos[name]; r.Err != nil {
 			s.WaitingFor = state.Cut(r.Err.Error())
 			c.Unknown(manifest.ReasonOf(manifest.About(manifest.Problem{Reason: v1alpha1.ReasonUnreachable}, r.Err)), s.WaitingFor, needsPerson(r.Err))
 			return

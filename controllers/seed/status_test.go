@@ -97,6 +97,10 @@ func TestSeedStatusSaysWhatIsWaitedFor(t *testing.T) {
 	unplanned := report()
 	unplanned.Seeds[0].State, unplanned.Seeds[0].Reason, unplanned.Seeds[0].Message, unplanned.Plans = state.Stalled, v1alpha1.ReasonInvalidYAML, "seeds/web.yaml:3: it is no YAML", nil
 	absent := &engine.Report{State: state.State{Revision: "main@sha1:1"}}
+	lost := &engine.Report{Repos: map[string]engine.RepoReport{}}
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		lost.Repos[name] = engine.RepoReport{Err: fmt.Errorf("repository %s does not answer", name)}
+	}
 	removal := report(tier(0, release.Proposed, proposedAt("https://git/2")), tier(1, release.Gone))
 	removal.Seeds[0].Removal = true
 	tests := map[string]struct {
@@ -157,6 +161,10 @@ func TestSeedStatusSaysWhatIsWaitedFor(t *testing.T) {
 			view:    view{report: absent},
 			want:    brief{"False", "SeedNotFound", "", "True", "Stalled", "", `main@sha1:1 has no seed "web". Commit its package below seeds/, or delete this Seed`},
 			message: "Commit its package",
+		},
+		"of several repositories that cannot be read the first one is named": {
+			view: view{report: lost},
+			want: brief{"Unknown", "Unreachable", "", "True", "", "", "repository a does not answer"},
 		},
 		"a suspended seed says so": {
 			view:   view{report: report(tier(0, release.Queued, says("is not proposed while the seed is suspended")))},

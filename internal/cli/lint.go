@@ -113,8 +113,8 @@ func skippedOf(cat *catalog.Catalog, name string) []finding {
 // lintTemplates renders each Template with a sample of what it would be given.
 func lintTemplates(cat *catalog.Catalog) []finding {
 	labels := map[string]string{}
-	for _, c := range cat.Inventory.Clusters {
-		maps.Copy(labels, c.Labels)
+	for _, name := range cat.Inventory.Names() {
+		maps.Copy(labels, cat.Inventory.Clusters[name].Labels)
 	}
 	var findings []finding
 	for _, name := range slices.Sorted(maps.Keys(cat.Templates)) {

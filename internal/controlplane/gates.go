@@ -48,11 +48,11 @@ func (g *Gates) Read(ctx context.Context, r *Repo, refs git.Refs) error {
 	if g.found == nil {
 		g.found, g.unread = map[string]reportedGate{}, map[string]manifest.Problem{}
 	}
-	for branch, commit := range refs {
+	for _, branch := range slices.Sorted(maps.Keys(refs)) {
 		if !layout.IsStatusBranch(r.Base, branch) {
 			continue
 		}
-		report, err := readStatus(ctx, r, commit)
+		report, err := readStatus(ctx, r, refs[branch])
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

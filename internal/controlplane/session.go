@@ -157,8 +157,8 @@ func Open(options Options) (*Session, error) {
 // Close lets go of the mirrors.
 func (s *Session) Close() error {
 	var errs []error
-	for _, r := range s.repos {
-		errs = append(errs, r.Mirror.Close())
+	for _, name := range slices.Sorted(maps.Keys(s.repos)) {
+		errs = append(errs, s.repos[name].Mirror.Close())
 	}
 	if s.mirror != nil {
 		errs = append(errs, s.mirror.Close())

@@ -86,7 +86,7 @@ func (e *Engine) Adopt(ctx context.Context, which AdoptSelection) ([]ForeignPlan
 	if err != nil {
 		return nil, err
 	}
-	left, from := map[plan.Identity]int{}, map[plan.Identity]bool{}
+	left := map[plan.Identity]int{}
 	for _, f := range all {
 		left[f.Of]++
 	}
@@ -94,14 +94,11 @@ func (e *Engine) Adopt(ctx context.Context, which AdoptSelection) ([]ForeignPlan
 		if err := o.adopt(ctx, f); err != nil {
 			return nil, fmt.Errorf("adopting the plan of seed %q in GitOps repository %q: %w", f.Seed, f.Repo, err)
 		}
-		left[f.Of]--
-		from[f.Of] = true
-	}
-	for of := range from {
-		if left[of] == 0 {
-			if err := o.adoptRest(ctx, of); err != nil {
-				return nil, err
-			}
+		if left[f.Of]--; left[f.Of] > 0 {
+			continue
+		}
+		if err := o.adoptRest(ctx, f.Of); err != nil {
+			return nil, err
 		}
 	}
 	return chosen, nil

@@ -45,8 +45,8 @@ func (r *Record) Decide(ctx context.Context) (*pass.Decision, error) {
 	if r.APIVersion != v1alpha1.APIVersion || r.Kind != RecordKind || r.Facts == nil {
 		return nil, errors.New("it is not a record of a pass: record one with furrow run --record")
 	}
-	for name, repo := range r.Facts.Repos {
-		if repo == nil {
+	for _, name := range slices.Sorted(maps.Keys(r.Facts.Repos)) {
+		if r.Facts.Repos[name] == nil {
 			return nil, fmt.Errorf("it is not a record of a pass: it has nothing of repository %q", name)
 		}
 	}

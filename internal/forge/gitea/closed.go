@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -155,7 +156,8 @@ func (f *Forge) deleted(refs git.Refs, seed string) []row {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var out []row
-	for branch, r := range f.open {
+	for _, branch := range slices.Sorted(maps.Keys(f.open)) {
+		r := f.open[branch]
 		of, _ := layout.SeedOfBranch(f.base, branch)
 		if _, there := refs[branch]; of == seed && !there {
 			out = append(out, r)

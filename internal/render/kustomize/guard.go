@@ -145,11 +145,12 @@ func (c *check) report(reason v1alpha1.Reason, value, message, next string) {
 
 // fields goes through all fields that make Kustomize read or run something.
 func (c *check) fields(k *types.Kustomization) {
-	for field, used := range map[string]bool{
-		"generators": len(k.Generators) > 0, "transformers": len(k.Transformers) > 0, "validators": len(k.Validators) > 0,
-	} {
-		if used {
-			c.refuse(field, "it has "+field+", which are plugins, and those are not run", "Use the fields of a kustomization instead, such as configMapGenerator, patches and replacements, or commit what 'kustomize build' prints.")
+	for _, plugins := range []struct {
+		field string
+		are   []string
+	}{{"generators", k.Generators}, {"transformers", k.Transformers}, {"validators", k.Validators}} {
+		if len(plugins.are) > 0 {
+			c.refuse(plugins.field, "it has "+plugins.field+", which are plugins, and those are not run", "Use the fields of a kustomization instead, such as configMapGenerator, patches and replacements, or commit what 'kustomize build' prints.")
 		}
 	}
 	if len(k.HelmCharts)+len(k.HelmChartInflationGenerator) > 0 || k.HelmGlobals != nil {

@@ -38,6 +38,17 @@ func TestAWorkerBuildsWhatThisProcessBuilds(t *testing.T) {
 	}
 }
 
+// TestTheFirstPluginsAreNamed: of several fields that are refused it is always the same.
+func TestTheFirstPluginsAreNamed(t *testing.T) {
+	r := request{Root: "seeds/web", Files: packageOf("validators: [a.yaml]\ntransformers: [a.yaml]\ngenerators: [a.yaml]\n"), Overlays: []string{"."}, Budget: defaultBudget}
+	for range 20 {
+		builds, err := buildHere(t.Context(), r)
+		if err != nil || len(builds) != 1 || builds[0].Fault == nil || !strings.Contains(builds[0].Fault.Message, "it has generators") {
+			t.Fatalf("%+v, %v", builds, err)
+		}
+	}
+}
+
 // TestABuildOverItsBudgetEnds has what a few lines make of: twice as much with each of them.
 func TestABuildOverItsBudgetEnds(t *testing.T) {
 	doubling := packageOf("")
