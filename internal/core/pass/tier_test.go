@@ -6,10 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/test/golden"
 )
 
 const (
@@ -514,9 +516,11 @@ func TestAMergedTierNamesWhatKeepsItsRootFromApplyingIt(t *testing.T) {
 	f := proposed(t)
 	f.mergeAll()
 	f.onRoot = func(r *health.Root) { r.Suspended = true }
-	if got := f.decide().Seeds["web"].Result.Tiers[0].Message; !strings.Contains(got, "flux-system/flux-system on cluster east is suspended") {
-		t.Errorf("the tier says %q", got)
+	tier := f.decide().Seeds["web"].Result.Tiers[0]
+	if tier.Reason != v1alpha1.ReasonReconcilerMissing || tier.On != "east" || !strings.Contains(tier.Message, "flux-system/flux-system") {
+		t.Errorf("the tier is %s on %s: %s", tier.Reason, tier.On, tier.Message)
 	}
+	golden.Of(t).Add("the tier", tier.Message)
 }
 
 // TestOfSeveralMergesTheFirstIsNamedThatBaseStillHas: each of several proposals with the same
