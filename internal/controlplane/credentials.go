@@ -17,13 +17,13 @@ type Set struct {
 	Token    string `json:"-"`
 	Username string `json:"-"`
 	Password string `json:"-"`
-	// CABundle holds PEM certificates that are trusted besides the system's.
+	// CABundle has PEM certificates that are trusted in addition to the system's.
 	CABundle []byte
-	// URL binds the set to the repositories that begin with it; empty for no bound.
+	// URL restricts the set to repositories whose URLs begin with it; empty for no restriction.
 	URL string
 }
 
-// NewSet makes a set of its files: token, or username and password, ca.crt and url.
+// NewSet reads a set from its files: token, or username and password, ca.crt and url.
 func NewSet(file func(name string) string) Set {
 	trimmed := func(name string) string { return strings.TrimSpace(file(name)) }
 	return Set{
@@ -35,14 +35,14 @@ func NewSet(file func(name string) string) Set {
 // String shows no secret.
 func (s Set) String() string { return "credentials" }
 
-// GoString is String, so that no verb of fmt shows secrets.
+// GoString shows no secret either, for all verbs of fmt.
 func (s Set) GoString() string { return s.String() }
 
-// ErrPublic says that a repository must be read without credentials.
+// ErrPublic means that a repository must be read without credentials.
 var ErrPublic = errors.New("no credentials are wanted")
 
-// Credentials gives sets of credentials by name, as they are now. A set that is not
-// there is fs.ErrNotExist; that of a control plane may be ErrPublic.
+// Credentials returns the current sets of credentials by name. The error is fs.ErrNotExist
+// for a missing set; for the control plane's it may be ErrPublic.
 type Credentials interface {
 	Set(name string) (Set, error)
 }

@@ -19,19 +19,19 @@ import (
 // owners reported last. Only runs know the health of clusters.
 type Gates struct {
 	found map[string]reportedGate
-	// unread says, by owner, why a status cannot be read.
+	// unread has, by owner, why a status cannot be read.
 	unread map[string]manifest.Problem
 }
 
-// reportedGate is what a status says of a proposal, and when it was reported.
+// reportedGate is a proposal's gate in a status, and when it was reported.
 type reportedGate struct {
 	why manifest.Problem
 	at  time.Time
 }
 
-// Shut says why the proposal of a branch must not be merged now; without a reason when it may be. A
-// proposal that no status has yet was just opened, so that nothing held it. While the status
-// of its owner cannot be read, nobody knows; an owner that is not known may be any.
+// Shut returns why the proposal of a branch must not be merged now; the reason is empty if it may be. A
+// proposal that is not in any status was just opened, so its gate was open. While the status of its
+// owner cannot be read, the gate is unknown. The owner is empty if it is unknown; it may then be any.
 func (g *Gates) Shut(branch, owner string) manifest.Problem {
 	if why := g.unread[owner]; why.Reason != "" {
 		return why
@@ -42,8 +42,8 @@ func (g *Gates) Shut(branch, owner string) manifest.Problem {
 	return g.found[branch].why
 }
 
-// Read takes in the statuses that are on branches of a repository. The last report on a proposal
-// counts: an owner that was deleted leaves its status behind.
+// Read reads the statuses on the branches of a repository. The latest report on a proposal wins,
+// because a deleted owner leaves its status behind.
 func (g *Gates) Read(ctx context.Context, r *Repo, refs git.Refs) error {
 	if g.found == nil {
 		g.found, g.unread = map[string]reportedGate{}, map[string]manifest.Problem{}

@@ -17,8 +17,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// CheckOwner refuses what cannot be part of an owner; an empty id is that of the control plane's URL, which is checked
-// once it is known that no ControlPlane document gives another one.
+// CheckOwner refuses an id or environment that cannot be part of an owner. An empty id means one derived from the URL,
+// which is checked once it is known that no ControlPlane document sets another one.
 func CheckOwner(id, environment string) error {
 	if err := catalog.CheckOwnerPart("environment", environment); err != nil {
 		return fmt.Errorf("%w; correct --environment", err)
@@ -32,14 +32,14 @@ func CheckOwner(id, environment string) error {
 	return nil
 }
 
-// givenOwner is <control-plane id>/<environment> of a control plane without a ControlPlane document. The id defaults
-// to the name of the repository, which is that of what a local clone was cloned from, with the branch and the path
-// where they are not the usual ones, so that two control planes in one repository are two owners.
+// givenOwner returns <control-plane id>/<environment> for a control plane without a ControlPlane document. The id defaults
+// to the name of the repository (for a local clone, of its origin), followed by the branch and the path if they are not
+// the defaults, so that two control planes in one repository have different owners.
 func (s *Session) givenOwner() string {
 	id := s.options.ID
 	if id == "" {
 		at, _, err := s.source(context.Background())
-		if err != nil { // the first pass meets the error
+		if err != nil { // the first pass reports the error
 			at = s.options.ControlPlane
 		}
 		id = path.Base(catalog.CanonicalURL(filepath.ToSlash(at)))
@@ -53,7 +53,7 @@ func (s *Session) givenOwner() string {
 	return id + "/" + s.options.Environment
 }
 
-// identity is whose plans those of the control plane are. Its catalog has no seeds.
+// identity returns the identity of the control plane's plans, and its catalog without seeds.
 func (s *Session) identity(ctx context.Context) (plan.Identity, *catalog.Catalog, error) {
 	tree, err := s.read(ctx)
 	if err != nil {
@@ -70,22 +70,21 @@ func (s *Session) identity(ctx context.Context) (plan.Identity, *catalog.Catalog
 	return is, c, err
 }
 
-// Revision of the control plane that was read last for its identity.
+// Revision returns the revision of the control plane at the last read of its identity.
 func (s *Session) Revision() string { return s.revision }
 
-// Owner of the control plane's plans, as far as it is known.
+// Owner returns the owner of the control plane's plans; before the first read, the one without a ControlPlane document.
 func (s *Session) Owner() string { return cmp.Or(s.owner, s.givenOwner()) }
 
-// Prepare says what no waiting changes about a control plane that can be read: that its owner has no valid name, or
-// that a simulation must not write to its GitOps repositories. Those that a simulation finds missing on this machine
-// are made, and returned.
+// Prepare returns the errors that waiting cannot fix: the owner's name is invalid, or a simulation must not write to a
+// GitOps repository. For a simulation it creates missing GitOps repositories on this machine, and returns them.
 func (s *Session) Prepare(ctx context.Context) (made []string, err error) {
 	_, c, err := s.identity(ctx)
 	if _, refused := errors.AsType[catalog.OwnerError](err); refused {
 		return nil, err
 	}
 	if err != nil || s.options.Simulation == nil {
-		return nil, nil // the first pass meets the same error
+		return nil, nil // the first pass reports the same error
 	}
 	if made, err = s.makeMissing(ctx, c); err != nil {
 		return made, err
@@ -97,7 +96,7 @@ func (s *Session) Prepare(ctx context.Context) (made []string, err error) {
 	return made, nil
 }
 
-// originOf is the origin of the control plane: its URL or, for a local clone, that of its remote; otherwise the first
+// originOf returns the origin of the control plane: its URL or, for a local clone, that of its remote; otherwise the first
 // directory, because each copy of a repository is its own control plane.
 func (s *Session) originOf(ctx context.Context) (string, error) {
 	if s.origin != "" {
@@ -114,7 +113,7 @@ func (s *Session) originOf(ctx context.Context) (string, error) {
 	return s.origin, nil
 }
 
-// source is the repository that the control plane is, or was cloned from; it is resolved once.
+// source returns the repository that the control plane is or was cloned from; it is resolved once.
 func (s *Session) source(ctx context.Context) (at string, onServer bool, err error) {
 	if s.from.at == "" {
 		if catalog.IsRemoteURL(s.options.ControlPlane) {
@@ -132,11 +131,11 @@ type source struct {
 	onServer bool
 }
 
-// maxClones bounds how many clones of clones are followed.
+// maxClones limits how many clones of clones are followed.
 const maxClones = 8
 
-// clonedFrom is what a local repository was cloned from, directly or through other local ones: a URL on a server or,
-// where there is none, the local repository with which it began.
+// clonedFrom returns what a local repository was cloned from, directly or through other local ones: a URL on a server or,
+// if there is none, the first local repository.
 func clonedFrom(ctx context.Context, dir string) (at string, onServer bool, err error) {
 	for range maxClones {
 		remote, err := git.LocalConfig(ctx, dir, "remote.origin.url")

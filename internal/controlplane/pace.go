@@ -10,21 +10,21 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// The pauses after failed passes in a row.
+// The pauses after consecutive failed passes.
 const (
 	firstBackoff = time.Second
 	maxBackoff   = 2 * time.Minute
 )
 
-// Pace chooses when the next pass comes: at once after one that changed something,
-// after the interval otherwise, and with growing pauses while something cannot be
-// observed. Its zero value is ready for use.
+// Pace chooses when the next pass starts: at once after a pass that changed something,
+// after a growing pause while something cannot be observed, and after the interval
+// otherwise. The zero value is ready to use.
 type Pace struct {
 	failing bool
 	pauses  wait.Backoff
 }
 
-// Next is the pause after a pass, and whether news from the clusters may cut it short.
+// Next returns the pause after a pass, and whether a change on the clusters may end it early.
 func (p *Pace) Next(report *engine.Report, err error, interval time.Duration) (pause time.Duration, news bool) {
 	if err != nil {
 		if !p.failing {
@@ -45,5 +45,5 @@ func (p *Pace) Next(report *engine.Report, err error, interval time.Duration) (p
 	return jitter(interval), true
 }
 
-// jitter spreads passes of several engines over time: up to a tenth more or less.
+// jitter spreads the passes of several engines over time: up to a tenth more or less.
 func jitter(d time.Duration) time.Duration { return wait.Jitter(d*9/10, 2.0/9) }

@@ -14,7 +14,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// What is refused before anything is sent. No error shows a URL with what people may have left in it.
+// Errors for URLs that are refused before anything is sent. They do not show the URL, which may contain secrets.
 var (
 	errSSH       = manifest.Problem{Reason: v1alpha1.ReasonInvalidURL, Message: "SSH is not supported; use the https URL of the repository"}
 	errSecretURL = manifest.Problem{Reason: v1alpha1.ReasonCredentialsInURL, Message: "the URL has credentials in it, which are not used: remove them, renew them if others could read them, and put them into a set of credentials"}
@@ -23,7 +23,7 @@ var (
 // checkURL refuses a repository that must not be opened.
 func (s *Session) checkURL(url string) error {
 	switch remote := catalog.IsRemoteURL(url); {
-	case catalog.URLFault(url) != "": // which may have credentials anywhere, so it is not shown
+	case catalog.URLFault(url) != "": // not shown, because credentials may be anywhere in it
 		return manifest.Problem{Reason: v1alpha1.ReasonInvalidURL, Message: fmt.Sprintf("the URL %s; write it as in https://git.example.com/team/fleet.git", catalog.URLFault(url))}
 	case catalog.IsSSH(url):
 		return errSSH
@@ -37,7 +37,7 @@ func (s *Session) checkURL(url string) error {
 	return nil
 }
 
-// CheckRepo says what keeps a GitOps repository from being opened, as far as that can be known without asking a server.
+// CheckRepo returns why a GitOps repository cannot be opened, as far as that is known without a request to its server.
 func CheckRepo(options Options, spec v1alpha1.GitOpsRepoSpec) ([]error, error) {
 	var err error
 	if options.ControlPlane, err = absolute(options.ControlPlane); err != nil {
@@ -69,7 +69,7 @@ func (s *Session) faultsOf(spec v1alpha1.GitOpsRepoSpec) (faults []error) {
 	return faults
 }
 
-// checkDirectory says that a directory of this machine is not a repository.
+// checkDirectory returns an error if a directory of this machine is not a repository.
 func checkDirectory(url, field, command string) error {
 	dir, local := catalog.LocalDir(url)
 	if !local {
@@ -86,20 +86,20 @@ func checkDirectory(url, field, command string) error {
 	return noRepositoryError{fmt.Sprintf("there is no directory %s. Correct %s, or make a repository there with '%s'", dir, field, command)}
 }
 
-// noRepositoryError is a directory of this machine that is not a repository, any more or yet.
+// noRepositoryError reports that a directory of this machine is not a repository.
 type noRepositoryError struct{ message string }
 
 func (e noRepositoryError) Error() string { return e.message }
 
-// Reason is that the repository does not exist.
+// Reason is read by manifest.ReasonOf.
 func (e noRepositoryError) Reason() string { return string(v1alpha1.ReasonRepositoryNotFound) }
 
 func errUnknownForge(forge v1alpha1.ForgeType) error {
 	return manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Field: "spec.forge", Message: fmt.Sprintf("spec.forge %q is unknown", forge), Next: "Write Plain or Gitea"}
 }
 
-// remoteOnly reports whether authors of the control plane may choose neither files of this machine nor where
-// credentials are sent to.
+// remoteOnly reports whether the control plane's authors are not trusted with this machine's files, nor with the choice
+// of where credentials are sent.
 func (s *Session) remoteOnly() bool {
 	return s.options.RemoteOnly || catalog.IsRemoteURL(s.options.ControlPlane)
 }
@@ -112,7 +112,7 @@ func absolute(url string) (string, error) {
 	return url, nil
 }
 
-// resolve gives the path of a GitOpsRepo on this machine; a relative one begins at the control plane's directory.
+// resolve resolves the path of a GitOpsRepo on this machine; relative ones start at the control plane's directory.
 func (s *Session) resolve(url string) string {
 	dir, local := catalog.LocalDir(url)
 	_, beside := catalog.LocalDir(s.options.ControlPlane)
@@ -134,7 +134,7 @@ func (s *Session) open(name, url, credentials string) (*git.Mirror, error) {
 	return git.Open(filepath.Join(s.options.Cache, name+"-"+hex.EncodeToString(sum[:6])), remote)
 }
 
-// remote reads the credentials of that name, where there are any.
+// remote reads the named set of credentials, if there is one.
 func (s *Session) remote(url, credentials string) (git.Remote, error) {
 	remote := git.Remote{URL: url}
 	if err := s.checkURL(url); err != nil {

@@ -1,11 +1,11 @@
 // Package controlplane owns what both front ends open: the control-plane
 // repository and the GitOps repositories that it names, with their credentials
-// and forges, and the engine over them.
+// and forges, and the engine that uses them.
 //
-// A Session reads and writes through mirrors in a cache directory that may be
-// deleted at any time. Credentials are read anew whenever a repository is opened,
-// and go nowhere but to that repository's server. A Session is used by one
-// goroutine.
+// A Session reads and writes through mirrors in a cache directory, which may be
+// deleted at any time. Credentials are read again whenever a repository is opened,
+// and are sent only to that repository's server. A Session must not be used by
+// several goroutines at once.
 package controlplane
 
 import (
@@ -33,69 +33,68 @@ import (
 	"github.com/furrow-dev/furrow/internal/render"
 )
 
-// Options say where everything is.
+// Options configure a session.
 type Options struct {
 	// ControlPlane is the control-plane repository: a URL or a directory.
 	ControlPlane string
-	// Branch that people commit to.
+	// Branch is the branch that people commit to.
 	Branch string
 	// PlansOf is the branch that plans belong to, if Branch is another one that is only read.
 	PlansOf string
-	// Commit of that branch to stay at; empty to follow it.
+	// Commit pins the session to a commit of that branch; empty to follow the branch.
 	Commit string
-	// Tree is looked at instead of what is committed; nil to look at that.
+	// Tree is read instead of the commit; nil to read the commit.
 	Tree fs.FS
-	// Path of the control-plane tree in the repository; empty for its root.
+	// Path is the directory of the control-plane tree in the repository; empty for its root.
 	Path string
-	// Credentials gives sets of credentials by name. The control plane's set is named
-	// ControlPlaneCredentials. Nil when there are none.
+	// Credentials returns sets of credentials by name. The control plane's set is named
+	// ControlPlaneCredentials. Nil if there are none.
 	Credentials Credentials
 	// RemoteOnly refuses repositories that are directories of this machine. It is implied for a
-	// control plane that is not a directory itself: its authors must not choose among the files of
-	// this machine.
+	// control plane on a server: its authors must not have access to the files of this machine.
 	RemoteOnly bool
-	// AllowHTTP lets http:// be used for other machines too.
+	// AllowHTTP allows http:// for other machines too.
 	AllowHTTP bool
-	// Simulation says that the clusters are simulated, and what may be written then; nil where they are real.
+	// Simulation is set if the clusters are simulated; it restricts what may be written.
 	Simulation *Simulation
-	// Limits bound what is read of the control plane.
+	// Limits limit what is read of the control plane.
 	Limits catalog.Limits
 	// Cache is the directory of the mirrors.
 	Cache string
-	// ID and Environment make the owner of plans. A ControlPlane document comes before the ID.
+	// ID and Environment make the owner of plans. A ControlPlane document takes precedence over ID.
 	ID, Environment string
-	// DeletionGuard is the share of plantings, in percent, that may go at once.
+	// DeletionGuard is the share of plantings, in percent, that may be removed at once.
 	DeletionGuard int
 	Strict        bool
-	// Channel reads health; nil when there is none. It outlives the session.
+	// Channel reads health; nil if there is none. It outlives the session.
 	Channel probe.Channel
 	// Settings returns, in each pass, what custom resources say about the control plane; nil if there
 	// are none.
 	Settings func(context.Context) (engine.Settings, error)
-	// Observe may wrap a repository that was opened, to count what is asked of it. That of
-	// the control plane has no name, and no forge.
+	// Observe may wrap an opened repository, to count its requests. The control plane's
+	// repository has no name and no forge.
 	Observe func(name string, repo engine.Repo) engine.Repo
 	// ObserveAnswers may wrap the transport to a forge's server.
 	ObserveAnswers func(repo string, next http.RoundTripper) http.RoundTripper
-	// Interval lies between passes in which nothing changed; zero when they are made by hand.
+	// Interval is the time between passes in which nothing changes; zero if passes are started by hand.
 	Interval time.Duration
-	// Slices lets a pass end before everything is done, where the next one follows at once.
+	// Slices allows a pass to end before everything is done; the next one must follow at once.
 	Slices bool
-	// Now is the clock; time.Now when nil.
+	// Now is the clock; time.Now if nil.
 	Now func() time.Time
-	// Progress is called during a pass, Record given every pass before it acts; nil when nobody asks.
+	// Progress is called during a pass. Record is called with every pass before it acts. Both may be nil.
 	Progress func(engine.Progress)
 	Record   func(*engine.Record)
 }
 
 const (
-	// slice is how long a pass takes before it publishes and observes anew: people merge meanwhile.
+	// slice is the duration after which a pass publishes and observes again, because people merge meanwhile.
 	slice = 2 * time.Second
-	// forgeCalls is how many proposals are opened at once in a repository.
+	// forgeCalls is the number of proposals that are opened at once in a repository.
 	forgeCalls = 4
 )
 
-// author of Furrow's commits.
+// author is the author of Furrow's commits.
 var author = git.Person{Name: "Furrow", Email: "furrow@noreply.furrow.dev"}
 
 // Session is an open control plane.
@@ -104,10 +103,10 @@ type Session struct {
 	mirror  *git.Mirror
 	repos   map[string]*Repo
 	engine  *engine.Engine
-	// from is known once it was asked for.
+	// from is set by source.
 	from     source
 	rendered render.Cache
-	// origin and owner are known once the control plane was read.
+	// origin, owner and revision are set when the control plane is read.
 	origin, owner, revision string
 }
 
@@ -154,7 +153,7 @@ func Open(options Options) (*Session, error) {
 	return s, nil
 }
 
-// Close lets go of the mirrors.
+// Close closes the mirrors.
 func (s *Session) Close() error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(s.repos)) {
@@ -166,8 +165,8 @@ func (s *Session) Close() error {
 	return errors.Join(errs...)
 }
 
-// Collect lets the mirrors remove what nobody needs, after a pass, or when nothing that was read is needed any more. What fails is
-// tried again the next time.
+// Collect removes unused objects from the mirrors. Call it after a pass, when nothing that was read is in use. Failures are
+// retried by the next call.
 func (s *Session) Collect(ctx context.Context) {
 	for _, r := range s.repos {
 		_ = r.Mirror.Collect(ctx)
@@ -175,7 +174,7 @@ func (s *Session) Collect(ctx context.Context) {
 	_ = s.mirror.Collect(ctx)
 }
 
-// URLs are those of the open GitOps repositories, in order.
+// URLs returns the URLs of the open GitOps repositories, sorted.
 func (s *Session) URLs() []string {
 	urls := map[string]bool{}
 	for _, r := range s.repos {
@@ -184,19 +183,19 @@ func (s *Session) URLs() []string {
 	return slices.Sorted(maps.Keys(urls))
 }
 
-// Place is the control-plane repository, without credentials.
+// Place returns the URL or directory of the control plane, without credentials.
 func (s *Session) Place() string { return git.Remote{URL: s.options.ControlPlane}.String() }
 
-// Branch is the branch of the control-plane repository that is read.
+// Branch returns the branch of the control-plane repository that is read.
 func (s *Session) Branch() string { return s.options.Branch }
 
-// Channel is the session's health channel.
+// Channel returns the session's health channel.
 func (s *Session) Channel() probe.Channel { return s.options.Channel }
 
-// Engine is the session's engine.
+// Engine returns the session's engine.
 func (s *Session) Engine() *engine.Engine { return s.engine }
 
-// read is the control-plane tree as it is now, with what custom resources say of it.
+// read returns the current control-plane tree with the settings of custom resources.
 func (s *Session) read(ctx context.Context) (engine.Tree, error) {
 	var tree engine.Tree
 	if s.options.Settings != nil {
@@ -247,7 +246,7 @@ func (s *Session) readTree(ctx context.Context, tree engine.Tree) (engine.Tree, 
 	return tree, nil
 }
 
-// maxBranches is how many branches an error names.
+// maxBranches is the most branches that an error names.
 const maxBranches = 10
 
 // errNoBranch names the branches that exist instead of the wanted one.
@@ -269,7 +268,7 @@ func (s *Session) errNoBranch(ctx context.Context) error {
 		Next: "Name the branch to read with --branch (--ref of 'kubectl furrow plan', spec.source.revision of a Seed)"}
 }
 
-// Below is the directory of a tree that --path names. where says which tree it is.
+// Below returns the subtree at --path. where describes the tree in errors.
 func Below(tree fs.FS, dir, where string) (fs.FS, error) {
 	sub, err := catalog.Sub(tree, dir)
 	switch {
@@ -281,7 +280,7 @@ func Below(tree fs.FS, dir, where string) (fs.FS, error) {
 	return sub, nil
 }
 
-// fetch asks the control plane's server.
+// fetch fetches the control plane.
 func (s *Session) fetch(ctx context.Context) (git.Refs, error) {
 	if s.options.Observe == nil {
 		return s.mirror.Fetch(ctx, s.options.Branch)
@@ -289,7 +288,7 @@ func (s *Session) fetch(ctx context.Context) (git.Refs, error) {
 	return s.options.Observe("", engine.Repo{Mirror: s.mirror}).Mirror.Fetch(ctx, s.options.Branch)
 }
 
-// pinned is the commit to stay at, which must be one of the branch.
+// pinned returns the pinned commit, which must be on the branch.
 func (s *Session) pinned(tip git.Hash) (git.Hash, error) {
 	commit, err := git.ParseHash(s.options.Commit)
 	if err != nil {
@@ -302,7 +301,7 @@ func (s *Session) pinned(tip git.Hash) (git.Hash, error) {
 	return commit, err
 }
 
-// reopen opens the control plane's mirror with the credentials as they are now.
+// reopen opens the control plane's mirror again with the current credentials.
 func (s *Session) reopen() error {
 	m, err := s.open("control-plane", s.options.ControlPlane, ControlPlaneCredentials)
 	if err != nil {
@@ -313,7 +312,7 @@ func (s *Session) reopen() error {
 	return old.Close()
 }
 
-// Tree is the control-plane tree as it is now, and its revision.
+// Tree returns the current control-plane tree and its revision.
 func (s *Session) Tree(ctx context.Context) (fs.FS, string, error) {
 	tree, err := s.read(ctx)
 	return tree.FS, tree.Revision, err
@@ -328,8 +327,8 @@ func (s *Session) Catalog(ctx context.Context) (*catalog.Catalog, error) {
 	return tree.Catalog(ctx)
 }
 
-// Repos opens all GitOps repositories that the control plane names, by name, and says
-// whose plans those of the control plane are. It does not read the seeds.
+// Repos opens all GitOps repositories that the control plane names. It returns them by name,
+// with the identity of the control plane's plans. It does not read the seeds.
 func (s *Session) Repos(ctx context.Context) (map[string]*Repo, plan.Identity, error) {
 	is, c, err := s.identity(ctx)
 	if err != nil {
@@ -341,13 +340,13 @@ func (s *Session) Repos(ctx context.Context) (map[string]*Repo, plan.Identity, e
 	return s.repos, is, nil
 }
 
-// inventoryOf reads a tree without its seeds, which take most of the time.
+// inventoryOf reads a tree without its seeds, which would take most of the time.
 func inventoryOf(tree engine.Tree) (*catalog.Catalog, error) {
 	return tree.Limits.LoadInventory(tree.FS, tree.Resources())
 }
 
-// OpenRepos opens the GitOps repositories that a catalog declares, as far as that can
-// be done. Nothing is asked of their servers yet.
+// OpenRepos opens the GitOps repositories that a catalog declares, and skips those that
+// fail. It sends no requests to their servers.
 func (s *Session) OpenRepos(c *catalog.Catalog) error {
 	var failed error
 	for _, name := range slices.Sorted(maps.Keys(c.Repos)) {
@@ -362,8 +361,8 @@ func (s *Session) OpenRepos(c *catalog.Catalog) error {
 	return failed
 }
 
-// openRepo opens a repository, anew where it was open: its document or its
-// credentials may have changed.
+// openRepo opens a repository, again if it is open: its document or its credentials
+// may have changed.
 func (s *Session) openRepo(name string, spec v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
 	if faults := s.faultsOf(spec); len(faults) > 0 {
 		return engine.Repo{}, faults[0]
@@ -374,7 +373,7 @@ func (s *Session) openRepo(name string, spec v1alpha1.GitOpsRepoSpec) (engine.Re
 	return s.openMirror(name, spec)
 }
 
-// openMirror opens a repository that passed the checks, or whose last known state is wanted.
+// openMirror opens a repository without checks: after them, or to read its last known state.
 func (s *Session) openMirror(name string, spec v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
 	m, err := s.open(name, s.resolve(spec.URL), spec.Credentials)
 	if err != nil {

@@ -19,19 +19,19 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// Simulation says which GitOps repositories a simulation may write to. What it proposes, releases and reports is true
-// of no cluster, so that it must never get between what people rely on: nothing is written to a repository on a
-// server, and to one of this machine only if it was made for that.
+// Simulation restricts which GitOps repositories a simulation may write to. What it proposes, releases and reports is not
+// true of any cluster, so it must not mix with what people rely on: it never writes to a repository on a server, and to
+// one on this machine only if that was made for simulations.
 type Simulation struct {
-	// AnyLocal lets it write to every repository on this machine.
+	// AnyLocal allows writes to every repository on this machine.
 	AnyLocal bool
 }
 
-// madeForSimulation is the key, in the configuration of a repository, that says so.
+// madeForSimulation is the Git configuration key that marks a repository made for simulations.
 const madeForSimulation = "furrow.simulation"
 
-// MakeSimulated makes a bare GitOps repository for simulations, with what setting up clusters leaves there: a
-// directory for the root of each.
+// MakeSimulated creates a bare GitOps repository for simulations, with a directory for the root of each cluster, as after
+// the setup of real clusters.
 func MakeSimulated(ctx context.Context, dir, branch string, roots map[string]string) error {
 	work, err := os.MkdirTemp("", "furrow-simulation-")
 	if err != nil {
@@ -64,13 +64,13 @@ func MakeSimulated(ctx context.Context, dir, branch string, roots map[string]str
 	return nil
 }
 
-// IsSimulated says that a repository was made for simulations.
+// IsSimulated reports whether a repository was made for simulations.
 func IsSimulated(ctx context.Context, dir string) (bool, error) {
 	made, err := git.LocalConfig(ctx, dir, madeForSimulation)
 	return made == "true", err
 }
 
-// makeMissing makes the GitOps repositories on this machine that are not there.
+// makeMissing creates the missing GitOps repositories on this machine.
 func (s *Session) makeMissing(ctx context.Context, c *catalog.Catalog) (made []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(c.Repos)) {
 		spec := c.Repos[name].Spec
@@ -100,7 +100,7 @@ func (s *Session) makeMissing(ctx context.Context, c *catalog.Catalog) (made []s
 	return made, nil
 }
 
-// seen are the branches that a repository had when it was last read.
+// seen returns the branches that a repository had when it was last read.
 func (s *Session) seen(name, url, credentials string) (git.Refs, error) {
 	m, err := s.open(name, url, credentials)
 	if err != nil {
@@ -110,12 +110,12 @@ func (s *Session) seen(name, url, credentials string) (git.Refs, error) {
 	return refs, errors.Join(err, m.Close())
 }
 
-// notSimulatedError is a GitOps repository that a simulation must not write to.
+// notSimulatedError reports a GitOps repository that a simulation must not write to.
 type notSimulatedError struct{ message string }
 
 func (e notSimulatedError) Error() string { return e.message }
 
-// Reason is that a simulation may not write there.
+// Reason is read by manifest.ReasonOf.
 func (e notSimulatedError) Reason() string { return string(v1alpha1.ReasonSimulationRefused) }
 
 // checkSimulation refuses a GitOps repository that a simulation must not write to.

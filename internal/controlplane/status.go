@@ -19,10 +19,10 @@ import (
 	"github.com/furrow-dev/furrow/internal/state"
 )
 
-// ErrNoStatus says that no run has reported yet.
+// ErrNoStatus means that no run has reported yet.
 var ErrNoStatus error = manifest.Problem{Reason: v1alpha1.ReasonNoStatus, Message: "no status was reported yet; start 'furrow run'"}
 
-// noStatus is ErrNoStatus, with the owners whose status the repository has.
+// noStatus returns ErrNoStatus, with the owners whose status the repository has.
 func noStatus(refs git.Refs, r *Repo, owner string) error {
 	var others []string
 	for branch := range refs {
@@ -37,14 +37,14 @@ func noStatus(refs git.Refs, r *Repo, owner string) error {
 	return otherStatusError{fmt.Sprintf("no status of control plane %q was reported yet. GitOpsRepo %q has that of %s: if that is this control plane, name it by a ControlPlane document, or with --id and --environment; else start 'furrow run'", owner, r.Name, strings.Join(others, ", "))}
 }
 
-// otherStatusError is ErrNoStatus where there is a status of others.
+// otherStatusError is an ErrNoStatus if there is a status of other owners.
 type otherStatusError struct{ message string }
 
 func (e otherStatusError) Error() string        { return e.message }
 func (e otherStatusError) Reason() string       { return string(v1alpha1.ReasonNoStatus) }
 func (e otherStatusError) Is(target error) bool { return target == ErrNoStatus }
 
-// Status is what a run reported last, from the status branch of the first repository by name, its only home.
+// Status returns the last report of a run, from the status branch of the first repository by name. Only that one has it.
 func (s *Session) Status(ctx context.Context) (*state.State, error) {
 	is, c, err := s.identity(ctx)
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *Session) Status(ctx context.Context) (*state.State, error) {
 	if fetchErr != nil && isGone {
 		fetchErr = gone
 	}
-	if fetchErr != nil { // what was seen last is better than nothing, where that is said
+	if fetchErr != nil { // return the last known status, marked as such
 		if refs, err = r.Mirror.Seen(); err != nil || ctx.Err() != nil {
 			return nil, fmt.Errorf("GitOpsRepo %q: %w", home, fetchErr)
 		}

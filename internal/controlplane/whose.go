@@ -8,14 +8,14 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// Owners says whose the proposals in one repository are.
+// Owners finds the owners of the proposals in one repository.
 type Owners struct {
 	repo  *Repo
 	refs  git.Refs
 	known map[string]plan.Identity
 }
 
-// Owners of the proposals that a repository has with these refs.
+// Owners returns the owners of the proposals in a repository with these refs.
 func (r *Repo) Owners(refs git.Refs) *Owners {
 	return &Owners{repo: r, refs: refs, known: map[string]plan.Identity{}}
 }
@@ -36,7 +36,7 @@ func (o *Owners) Of(ctx context.Context, seed string) (plan.Identity, error) {
 	}
 	read, err := plan.Decode(tree)
 	if err != nil {
-		read = &plan.Plan{} // a run reports it; nobody can say whose it is
+		read = &plan.Plan{} // a run reports it; the owner is unknown
 	}
 	o.known[seed] = read.Identity()
 	return read.Identity(), ctx.Err()
