@@ -93,7 +93,7 @@ func runEdgeStory(t *testing.T, name string, options ...storyOption) {
 	s.step("the old reconciler behind a stuck root does not release", s.stuckRootDoesNotRelease)
 	s.step("an update that breaks a tier blocks the next one until it is fixed", s.brokenTierHolds)
 	s.step("a lost edge is restored in order from the base branch alone", s.isRestoredFromBase)
-	s.step("a furrow that starts without a cache finds everything released", s.startsAnew)
+	s.step("a restarted furrow finds everything released", s.restarts)
 	s.step("removing too much at once requires a confirmation", s.removalIsGuarded)
 	s.step("a seed is removed in reverse order, the cluster before its namespace", s.isRemovedInReverse)
 }
@@ -511,7 +511,7 @@ func (s *edgeStory) mustHaveApplied(since time.Time) {
 	}
 }
 
-func (s *edgeStory) startsAnew() {
+func (s *edgeStory) restarts() {
 	before := len(s.pulls(sdk.StateAll))
 	s.run()
 	s.passes(3)

@@ -21,14 +21,14 @@ import (
 	"github.com/furrow-dev/furrow/test/servers"
 )
 
-// everything sets each value of the chart to something else than its default.
+// everything is a values file that sets each value of the chart to a non-default.
 const everything = "testdata/everything.yaml"
 
-// allObjects makes the chart with everything have all its objects.
+// allObjects are the flags with which the chart renders all its objects.
 var allObjects = []string{"--values", everything, "--set", "namespaced=false,watchNamespace=,crds.install=true," +
 	"rbac.userRoles=true,serviceAccount.create=true,podDisruptionBudget.enabled=true"}
 
-// namespacedFlags make the chart one for who has no rights outside of a namespace.
+// namespacedFlags render the chart for users without rights outside of one namespace.
 var namespacedFlags = []string{"--set", "namespaced=true,crds.install=false,rbac.userRoles=false"}
 
 func TestAllWaysOfInstallingApply(t *testing.T) {
@@ -57,7 +57,7 @@ func TestAllWaysOfInstallingApply(t *testing.T) {
 			if err := cluster.Create(t.Context(), pod, client.DryRunAll); err != nil {
 				t.Errorf("a namespace that enforces the restricted pod security standard refuses the pods: %v", err)
 			}
-			// What a Deployment selects cannot be changed, and is not the same for all.
+			// A Deployment's selector is immutable, and differs between the installations.
 			if err := cluster.Delete(t.Context(), theOne(t, documents, "Deployment")); err != nil {
 				t.Error(err)
 			}
@@ -69,7 +69,8 @@ func TestAllWaysOfInstallingApply(t *testing.T) {
 	}
 }
 
-// writesOnlyItsCache fails where a pod may write more than its cache, or without a bound. The standard does not ask for it.
+// writesOnlyItsCache fails if a pod may write anything but its cache, or if the cache has no size limit. The pod security
+// standard does not require this.
 func writesOnlyItsCache(t *testing.T, pod corev1.PodSpec) {
 	t.Helper()
 	container := pod.Containers[0]
@@ -81,14 +82,14 @@ func writesOnlyItsCache(t *testing.T, pod corev1.PodSpec) {
 		t.Errorf("mounts (-want +got):\n%s", diff)
 	}
 	if !slices.Contains(container.Args, "--cache=/var/cache/furrow") {
-		t.Errorf("the cache is elsewhere: %q", container.Args)
+		t.Errorf("the cache is in another directory: %q", container.Args)
 	}
 	if empty := pod.Volumes[0].EmptyDir; empty == nil || empty.SizeLimit == nil {
-		t.Error("the cache has no bound")
+		t.Error("the cache has no size limit")
 	}
 }
 
-// podOf makes a Pod of the Deployment's template, in the namespace that is restricted.
+// podOf returns a Pod of the Deployment's template, in the restricted namespace.
 func podOf(t *testing.T, documents []byte) *corev1.Pod {
 	t.Helper()
 	template := deploymentOf(t, documents).Spec.Template
@@ -134,7 +135,7 @@ func TestChartAndKustomizeInstallTheSame(t *testing.T) {
 	}
 }
 
-// rulesByName are the rules of all roles, by their kinds and names.
+// rulesByName returns the rules of all roles, by kind and name.
 func rulesByName(t *testing.T, documents []byte) map[string]any {
 	t.Helper()
 	rules := map[string]any{}
@@ -146,7 +147,7 @@ func rulesByName(t *testing.T, documents []byte) map[string]any {
 	return rules
 }
 
-// specsByName are the specs of all CRDs.
+// specsByName returns the specs of all CRDs.
 func specsByName(t *testing.T, documents []byte) map[string]any {
 	t.Helper()
 	specs := map[string]any{}
@@ -176,13 +177,13 @@ func TestTheNamespacedInstallationIsWithinItsNamespace(t *testing.T) {
 		for _, object := range find(t, documents, kind) {
 			want := map[string]string{"furrow-controller": "team", "furrow-leader-election": namespace}[object.GetName()]
 			if object.GetNamespace() != want {
-				t.Errorf("%s %s is in namespace %q, and not %q", kind, object.GetName(), object.GetNamespace(), want)
+				t.Errorf("%s %s is in namespace %q, want %q", kind, object.GetName(), object.GetNamespace(), want)
 			}
 		}
 	}
 }
 
-func TestWhatValuesDo(t *testing.T) {
+func TestValuesChangeTheRenderedObjects(t *testing.T) {
 	servers.Need(t, servers.Helm)
 	digest := "sha256:" + strings.Repeat("a", 64)
 	count := func(kind string, want int) func(*testing.T, []byte) {
@@ -205,7 +206,7 @@ func TestWhatValuesDo(t *testing.T) {
 	image := func(want string) func(*testing.T, []byte) {
 		return func(t *testing.T, documents []byte) {
 			if got := deploymentOf(t, documents).Spec.Template.Spec.Containers[0].Image; got != want {
-				t.Errorf("the image is %s, and not %s", got, want)
+				t.Errorf("the image is %s, want %s", got, want)
 			}
 		}
 	}
@@ -213,31 +214,31 @@ func TestWhatValuesDo(t *testing.T) {
 		set  string
 		want func(*testing.T, []byte)
 	}{
-		"the CRDs are rendered":                     {"", count("CustomResourceDefinition", 6)},
-		"or not":                                    {"crds.install=false", count("CustomResourceDefinition", 0)},
-		"users' roles, and the controller's":        {"", count("ClusterRole", 4)},
-		"the controller's alone":                    {"rbac.userRoles=false", count("ClusterRole", 1)},
-		"the cluster's reader is there with a name": {"rbac.userRoles=false,cluster.name=mgmt", count("ClusterRole", 2)},
-		"and is bound":                              {"cluster.name=mgmt", count("ClusterRoleBinding", 2)},
-		"the name is an argument":                   {"cluster.name=mgmt", args("--cluster=mgmt")},
-		"one pod has no disruption budget":          {"", count("PodDisruptionBudget", 0)},
-		"two have":                                  {"replicas=2", count("PodDisruptionBudget", 1)},
-		"unless it is not wanted":                   {"replicas=2,podDisruptionBudget.enabled=false", count("PodDisruptionBudget", 0)},
-		"no network policy unless it is wanted":     {"", count("NetworkPolicy", 0)},
-		"a network policy":                          {"networkPolicy.enabled=true", count("NetworkPolicy", 1)},
-		"a service for metrics":                     {"", count("Service", 1)},
-		"none without them":                         {"metrics.enabled=false", count("Service", 0)},
-		"nor are they served":                       {"metrics.enabled=false", args("--metrics-bind-address=0")},
-		"no monitor unless it is wanted":            {"", count("ServiceMonitor", 0)},
-		"an account of others":                      {"serviceAccount.create=false,serviceAccount.name=mine", count("ServiceAccount", 0)},
-		"the image is that of the chart's version":  {"", image("ghcr.io/furrow-dev/furrow:v0.1.0")},
-		"a tag":                                            {"image.tag=v9", image("ghcr.io/furrow-dev/furrow:v9")},
-		"a digest comes before the tag":                    {"image.tag=v9,image.digest=" + digest, image("ghcr.io/furrow-dev/furrow@" + digest)},
-		"the controller's settings":                        {"controller.deletionGuard=0,controller.strict=true,owner.id=a", args("--deletion-guard=0", "--strict", "--id=a")},
-		"a big number stays a number":                      {"controller.concurrency=1000000", args("--concurrency=1000000")},
-		"labels that are given do not change what selects": {"labels.app\\.kubernetes\\.io/name=mine", selectsItsPods},
-		"nor do those of pods":                             {"podLabels.app\\.kubernetes\\.io/instance=mine", selectsItsPods},
-		"all selectors are of the pods":                    {"replicas=2,networkPolicy.enabled=true,metrics.serviceMonitor.enabled=true", selectsItsPods},
+		"the CRDs are rendered":                                {"", count("CustomResourceDefinition", 6)},
+		"without the CRDs":                                     {"crds.install=false", count("CustomResourceDefinition", 0)},
+		"roles of users and of the controller":                 {"", count("ClusterRole", 4)},
+		"the controller's role alone":                          {"rbac.userRoles=false", count("ClusterRole", 1)},
+		"a cluster name adds the role of the cluster's reader": {"rbac.userRoles=false,cluster.name=mgmt", count("ClusterRole", 2)},
+		"a cluster name adds the reader's binding":             {"cluster.name=mgmt", count("ClusterRoleBinding", 2)},
+		"the cluster name is an argument":                      {"cluster.name=mgmt", args("--cluster=mgmt")},
+		"one pod has no disruption budget":                     {"", count("PodDisruptionBudget", 0)},
+		"two pods have a disruption budget":                    {"replicas=2", count("PodDisruptionBudget", 1)},
+		"the disruption budget is disabled":                    {"replicas=2,podDisruptionBudget.enabled=false", count("PodDisruptionBudget", 0)},
+		"no network policy by default":                         {"", count("NetworkPolicy", 0)},
+		"a network policy":                                     {"networkPolicy.enabled=true", count("NetworkPolicy", 1)},
+		"a service for metrics":                                {"", count("Service", 1)},
+		"no service without metrics":                           {"metrics.enabled=false", count("Service", 0)},
+		"disabled metrics are not served":                      {"metrics.enabled=false", args("--metrics-bind-address=0")},
+		"no monitor by default":                                {"", count("ServiceMonitor", 0)},
+		"an existing service account":                          {"serviceAccount.create=false,serviceAccount.name=mine", count("ServiceAccount", 0)},
+		"the image is that of the chart's version":             {"", image("ghcr.io/furrow-dev/furrow:v0.1.0")},
+		"a tag":                                  {"image.tag=v9", image("ghcr.io/furrow-dev/furrow:v9")},
+		"a digest takes precedence over the tag": {"image.tag=v9,image.digest=" + digest, image("ghcr.io/furrow-dev/furrow@" + digest)},
+		"the controller's settings":              {"controller.deletionGuard=0,controller.strict=true,owner.id=a", args("--deletion-guard=0", "--strict", "--id=a")},
+		"a big number stays a number":            {"controller.concurrency=1000000", args("--concurrency=1000000")},
+		"labels do not change selectors":         {"labels.app\\.kubernetes\\.io/name=mine", selectsItsPods},
+		"pod labels do not change selectors":     {"podLabels.app\\.kubernetes\\.io/instance=mine", selectsItsPods},
+		"all selectors match the pods":           {"replicas=2,networkPolicy.enabled=true,metrics.serviceMonitor.enabled=true", selectsItsPods},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.want(t, must(t)(render(t, "--set", tc.set)))
@@ -245,7 +246,7 @@ func TestWhatValuesDo(t *testing.T) {
 	}
 }
 
-// selectsItsPods fails where a selector does not match the pods.
+// selectsItsPods fails if a selector does not match the pods.
 func selectsItsPods(t *testing.T, documents []byte) {
 	labels := deploymentOf(t, documents).Spec.Template.Labels
 	for kind, path := range map[string][]string{
@@ -256,7 +257,7 @@ func selectsItsPods(t *testing.T, documents []byte) {
 			selector, _, _ := unstructured.NestedStringMap(object.Object, append([]string{"spec"}, path...)...)
 			for key, value := range selector {
 				if labels[key] != value {
-					t.Errorf("%s selects %s=%s, and the pods have %q", kind, key, value, labels[key])
+					t.Errorf("%s selects %s=%s, but the pods have %q", kind, key, value, labels[key])
 				}
 			}
 			if len(selector) == 0 {
@@ -269,7 +270,7 @@ func selectsItsPods(t *testing.T, documents []byte) {
 		selector, _, _ := unstructured.NestedStringMap(monitor.Object, "spec", "selector", "matchLabels")
 		for key, value := range selector {
 			if service.GetLabels()[key] != value {
-				t.Errorf("the ServiceMonitor selects %s=%s, and the Service has %q", key, value, service.GetLabels()[key])
+				t.Errorf("the ServiceMonitor selects %s=%s, but the Service has %q", key, value, service.GetLabels()[key])
 			}
 		}
 	}
@@ -278,42 +279,42 @@ func selectsItsPods(t *testing.T, documents []byte) {
 func TestBadValuesAreRefused(t *testing.T) {
 	servers.Need(t, servers.Helm)
 	for name, tc := range map[string]struct{ set, want string }{
-		"a value that does not exist":                 {"replica=2", "'replica' not allowed"},
-		"one further down":                            {"image.name=x", "'name' not allowed"},
-		"a text for a number":                         {"replicas=many", "/replicas"},
-		"a negative number of pods":                   {"replicas=-1", "/replicas"},
-		"a text for a switch":                         {"namespaced=maybe", "/namespaced"},
-		"a watched namespace that is not watched":     {"watchNamespace=team", "/watchNamespace"},
-		"a name that is not a DNS label":              {"cluster.name=Mgmt_1", "/cluster/name"},
-		"a digest that is none":                       {"image.digest=sha256:abc", "/image/digest"},
-		"no repository":                               {"image.repository=", "/image/repository"},
-		"a pull policy that does not exist":           {"image.pullPolicy=Sometimes", "/image/pullPolicy"},
-		"an interval without a unit":                  {"controller.interval=60", "/controller/interval"},
-		"an interval of less than a second":           {"controller.interval=500ms", "/controller/interval"},
-		"no control plane at once":                    {"controller.concurrency=0", "/controller/concurrency"},
-		"a guard of more than all":                    {"controller.deletionGuard=101", "/controller/deletionGuard"},
-		"a log level that does not exist":             {"controller.logLevel=loud", "/controller/logLevel"},
-		"a log format that does not exist":            {"controller.logFormat=xml", "/controller/logFormat"},
-		"an argument that is not a flag":              {"extraArgs={now}", "/extraArgs/0"},
-		"a size that is none":                         {"cache.sizeLimit=large", "/cache/sizeLimit"},
-		"a port that does not exist":                  {"networkPolicy.egressPorts={70000}", "/networkPolicy/egressPorts/0"},
-		"the user root":                               {"runAsUser=0", "/runAsUser"},
-		"an account that is not made and has no name": {"serviceAccount.create=false", "/serviceAccount/name"},
-		"metrics that are scraped but not served":     {"metrics.enabled=false,metrics.serviceMonitor.enabled=true", "/metrics/serviceMonitor/enabled"},
-		"resources that do not exist":                 {"resources.limits.time=1", "'time' not allowed"},
-		"a label that is a number":                    {"labels.a=1", "/labels/a"},
-		"a variable without a name":                   {"env[0].value=x", "/env/0"},
+		"a value that does not exist":                      {"replica=2", "'replica' not allowed"},
+		"a nested value that does not exist":               {"image.name=x", "'name' not allowed"},
+		"a text for a number":                              {"replicas=many", "/replicas"},
+		"a negative number of pods":                        {"replicas=-1", "/replicas"},
+		"a text for a switch":                              {"namespaced=maybe", "/namespaced"},
+		"a watched namespace of a cluster-wide controller": {"watchNamespace=team", "/watchNamespace"},
+		"a name that is not a DNS label":                   {"cluster.name=Mgmt_1", "/cluster/name"},
+		"an invalid digest":                                {"image.digest=sha256:abc", "/image/digest"},
+		"no repository":                                    {"image.repository=", "/image/repository"},
+		"a pull policy that does not exist":                {"image.pullPolicy=Sometimes", "/image/pullPolicy"},
+		"an interval without a unit":                       {"controller.interval=60", "/controller/interval"},
+		"an interval of less than a second":                {"controller.interval=500ms", "/controller/interval"},
+		"a concurrency of 0":                               {"controller.concurrency=0", "/controller/concurrency"},
+		"a deletion guard above 100 percent":               {"controller.deletionGuard=101", "/controller/deletionGuard"},
+		"a log level that does not exist":                  {"controller.logLevel=loud", "/controller/logLevel"},
+		"a log format that does not exist":                 {"controller.logFormat=xml", "/controller/logFormat"},
+		"an argument that is not a flag":                   {"extraArgs={now}", "/extraArgs/0"},
+		"an invalid size":                                  {"cache.sizeLimit=large", "/cache/sizeLimit"},
+		"a port that does not exist":                       {"networkPolicy.egressPorts={70000}", "/networkPolicy/egressPorts/0"},
+		"the user root":                                    {"runAsUser=0", "/runAsUser"},
+		"no service account":                               {"serviceAccount.create=false", "/serviceAccount/name"},
+		"metrics that are scraped but not served":          {"metrics.enabled=false,metrics.serviceMonitor.enabled=true", "/metrics/serviceMonitor/enabled"},
+		"resources that do not exist":                      {"resources.limits.time=1", "'time' not allowed"},
+		"a label that is a number":                         {"labels.a=1", "/labels/a"},
+		"a variable without a name":                        {"env[0].value=x", "/env/0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := render(t, "--set", tc.set)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("want an error that has %q, got: %v", tc.want, err)
+				t.Errorf("want an error with %q, got: %v", tc.want, err)
 			}
 		})
 	}
 }
 
-func TestTheChartIsWithoutComplaints(t *testing.T) {
+func TestHelmLintAcceptsTheChart(t *testing.T) {
 	servers.Need(t, servers.Helm)
 	for _, flags := range [][]string{nil, {"--values", everything}, allObjects} {
 		if out, err := helm(t, append([]string{"lint", "--strict", chart}, flags...)...); err != nil {
@@ -322,7 +323,7 @@ func TestTheChartIsWithoutComplaints(t *testing.T) {
 	}
 }
 
-// leaves are the paths of all values that are not maps, with the values.
+// leaves returns the paths of all values that are not maps, with the values.
 func leaves(values map[string]any, prefix string) map[string]any {
 	found := map[string]any{}
 	for key, value := range values {
@@ -360,21 +361,21 @@ func TestEveryValueIsTriedAndInTheSchema(t *testing.T) {
 			}
 		}
 		if (!ok || reflect.DeepEqual(other, value)) && path != "metrics.enabled" {
-			t.Errorf("%s does not set %s to something else than %v", everything, path, value)
+			t.Errorf("%s does not set %s to a value other than %v", everything, path, value)
 		}
 		if !slices.Contains(known, path) {
 			t.Errorf("values.schema.json does not have %s", path)
 		}
 	}
 	for _, path := range known {
-		// What every chart has, and what has no default.
+		// Helm's own values, and those without a default.
 		if _, ok := defaults[path]; !ok && path != "global" && !strings.HasPrefix(path, "resources.") {
 			t.Errorf("values.yaml does not have %s", path)
 		}
 	}
 }
 
-// schemaLeaves are the paths of all properties of a schema that have no properties of their own.
+// schemaLeaves returns the paths of all properties of a schema without properties of their own.
 func schemaLeaves(root, schema map[string]any, prefix string) []string {
 	var found []string
 	properties, _ := schema["properties"].(map[string]any)
@@ -403,7 +404,7 @@ func TestTheVersionIsTheSameEverywhere(t *testing.T) {
 	}
 	image := "image: ghcr.io/furrow-dev/furrow:" + meta.AppVersion + "\n"
 	if !strings.Contains(string(read(t, "../../config/manager/deployment.yaml")), image) {
-		t.Errorf("config/manager/deployment.yaml has not %s", image)
+		t.Errorf("config/manager/deployment.yaml does not have %s", image)
 	}
 }
 

@@ -20,13 +20,13 @@ import (
 	"github.com/furrow-dev/furrow/test/servers"
 )
 
-// cluster is a real API server, and a client of its administrator.
+// cluster is a real API server with an administrator's client.
 type cluster struct {
 	server *servers.Cluster
 	client.Client
 }
 
-// controllerManager starts the controllers of Kubernetes too.
+// controllerManager starts kube-controller-manager too.
 func controllerManager(options *servers.ClusterOptions) { options.Controllers = true }
 
 func startCluster(t *testing.T, name string, with ...func(*servers.ClusterOptions)) cluster {
@@ -39,7 +39,7 @@ func startCluster(t *testing.T, name string, with ...func(*servers.ClusterOption
 	return cluster{c, clientFor(t, c.Config)}
 }
 
-// apply applies documents, or ends the test.
+// apply applies documents or fails the test.
 func (c cluster) apply(t *testing.T, documents []byte) {
 	t.Helper()
 	if err := c.server.Apply(t.Context(), documents); err != nil {
@@ -64,7 +64,7 @@ func clientFor(t *testing.T, config *rest.Config) client.Client {
 	return made
 }
 
-// eventually waits until something is so.
+// eventually waits until is returns true.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -80,7 +80,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// makeNamespace makes a namespace with labels, unless it is there.
+// makeNamespace creates a namespace with labels, unless it exists.
 func (c cluster) makeNamespace(t *testing.T, name string, labels map[string]string) {
 	t.Helper()
 	object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
@@ -89,7 +89,7 @@ func (c cluster) makeNamespace(t *testing.T, name string, labels map[string]stri
 	}
 }
 
-// resource makes an object of ours of the YAML of its spec.
+// resource returns an object of one of Furrow's kinds with this spec.
 func resource(t *testing.T, kind, namespace, name, spec string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{}}

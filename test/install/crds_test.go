@@ -17,7 +17,7 @@ func TestSamplesAndExamplesAreResources(t *testing.T) {
 	}
 	for _, file := range files {
 		if name := filepath.Base(file); name == "seed.yaml" || name == "controlplane.yaml" {
-			continue // a document of the control-plane repository, and no resource
+			continue // a document of the control-plane repository only
 		}
 		if err := cluster.server.Apply(t.Context(), inNamespace(t, "default", read(t, file))); err != nil {
 			t.Errorf("%s: %v", file, err)

@@ -25,7 +25,7 @@ import (
 	"github.com/furrow-dev/furrow/test/servers"
 )
 
-// as gives a client of a service account, with a token that the API server has made for it.
+// as returns a client with a token of a service account.
 func (c cluster) as(t *testing.T, namespace, account string) client.Client {
 	t.Helper()
 	request := &authenticationv1.TokenRequest{}
@@ -38,7 +38,7 @@ func (c cluster) as(t *testing.T, namespace, account string) client.Client {
 	return clientFor(t, config)
 }
 
-// may asks whether a client may do something: "verb plural.group[/subresource] [namespace[/name]]", or "verb /path".
+// may reports whether a client may do something: "verb plural.group[/subresource] [namespace[/name]]", or "verb /path".
 func may(t *testing.T, user client.Client, what string) bool {
 	t.Helper()
 	words := append(strings.Fields(what), "")
@@ -64,7 +64,7 @@ const (
 	election = "coordination.k8s.io"
 )
 
-// always is what every controller needs in the namespace that it watches, here team, and in its own.
+// always are the rights of every controller in the namespace that it watches, here team, and in its own.
 var always = []string{
 	"get seeds.furrow.dev team", "list seeds.furrow.dev team", "watch seeds.furrow.dev team", "patch seeds.furrow.dev team",
 	"update seeds.furrow.dev/finalizers team", "patch seeds.furrow.dev/status team",
@@ -81,7 +81,7 @@ var always = []string{
 	"create events " + namespace,
 }
 
-// never is what no controller may do.
+// never are rights that no controller has.
 var never = []string{
 	"list secrets", "watch secrets", "list secrets team", "watch secrets team", "list secrets " + namespace,
 	"create secrets team", "update secrets team", "patch secrets team", "delete secrets team",
@@ -99,13 +99,13 @@ var never = []string{
 	"get /metrics", "get nodes",
 }
 
-// elsewhere is what a controller of all namespaces may do, and one of a single namespace may not.
+// elsewhere are the rights of a controller of all namespaces that one of a single namespace does not have.
 var elsewhere = []string{
 	"get seeds.furrow.dev other", "list seeds.furrow.dev", "watch plantings.furrow.dev", "get secrets other",
 	"list gitrepositories." + flux,
 }
 
-// onItsCluster is what the controller needs on a cluster of the fleet.
+// onItsCluster are the rights that the controller needs on a cluster of the fleet.
 var onItsCluster = []string{
 	"list kustomizations.kustomize.toolkit.fluxcd.io", "watch kustomizations.kustomize.toolkit.fluxcd.io",
 	"get gitrepositories." + flux + " flux-system", "list gitrepositories." + flux,
@@ -114,7 +114,7 @@ var onItsCluster = []string{
 	"get clusters.planter.nephio.org edge", "get secrets edge/edge-1-kubeconfig", "get /readyz",
 }
 
-func TestWhatTheControllerMayDo(t *testing.T) {
+func TestTheControllerHasTheRightsThatItNeeds(t *testing.T) {
 	servers.Need(t, append([]servers.Name{servers.Helm}, servers.ForCluster...)...)
 	cluster := startCluster(t, "permissions")
 	cluster.apply(t, crds(t))
@@ -148,7 +148,7 @@ func TestWhatTheControllerMayDo(t *testing.T) {
 	}
 }
 
-// removeInstallation takes away the controller, all roles of ours and their bindings.
+// removeInstallation deletes the controller, all of Furrow's roles and their bindings.
 func (c cluster) removeInstallation(t *testing.T) {
 	t.Helper()
 	for _, list := range []client.ObjectList{
@@ -214,7 +214,7 @@ func TestTheControllerHasNoOtherRights(t *testing.T) {
 	})
 }
 
-// rightsOf asks the API server for all that a client may do in the controller's namespace.
+// rightsOf returns all rights of a client in the controller's namespace, from the API server.
 func rightsOf(t *testing.T, user client.Client) []string {
 	t.Helper()
 	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
@@ -236,7 +236,7 @@ func rightsOf(t *testing.T, user client.Client) []string {
 	return rights
 }
 
-// rightsIn takes a rule apart.
+// rightsIn splits a rule into rights.
 func rightsIn(rule rbacv1.PolicyRule) []string {
 	var rights []string
 	for _, verb := range rule.Verbs {
@@ -257,7 +257,7 @@ func sorted(words []string) []string {
 	return slices.Compact(words)
 }
 
-func TestUsersTakeInFurrowsKinds(t *testing.T) {
+func TestUserRolesAggregateFurrowsKinds(t *testing.T) {
 	servers.Need(t, servers.ForCluster...)
 	cluster := startCluster(t, "users", controllerManager)
 	cluster.apply(t, kustomize(t, "../../config/default"))
@@ -280,7 +280,7 @@ func TestUsersTakeInFurrowsKinds(t *testing.T) {
 				}
 			}
 			user := cluster.as(t, "team", role)
-			// They are taken in after a moment.
+			// Roles are aggregated after a moment.
 			eventually(t, "the role takes in Furrow's", func() bool { return may(t, user, "get seeds.furrow.dev team") })
 			for what, allowed := range want {
 				eventually(t, fmt.Sprintf("may %s: %v", what, allowed), func() bool { return may(t, user, what) == allowed })
@@ -301,7 +301,7 @@ func TestEveryCreatorsKindMayBeRead(t *testing.T) {
 	for _, creator := range creators {
 		plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: creator.Group, Kind: creator.Kind})
 		if want := fmt.Sprintf("get %s.%s []", plural.Resource, creator.Group); !slices.Contains(granted, want) {
-			t.Errorf("controllers/rbac.go has no marker for %q, so %s cannot be judged on the controller's own cluster", want, creator.Kind)
+			t.Errorf("controllers/rbac.go has no marker for %q, so %s cannot be observed on the controller's own cluster", want, creator.Kind)
 		}
 	}
 }
@@ -341,7 +341,7 @@ func TestTheDocumentationListsEveryPermission(t *testing.T) {
 	}
 }
 
-// rulesOf are the rules of a generated role.
+// rulesOf returns the rules of a generated role.
 func rulesOf(t *testing.T, name string) []rbacv1.PolicyRule {
 	t.Helper()
 	for _, role := range objects(t, read(t, "../../config/rbac/role.yaml")) {

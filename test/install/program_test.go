@@ -14,7 +14,7 @@ import (
 
 const root = "../.."
 
-// starters are the files that start other programs, and why the controller comes without them.
+// starters are the files that start other programs, and why the controller does not need those.
 var starters = map[string]string{
 	"internal/cli/pr.go":                  "asks git for the user's name; the image's entry point is not for people",
 	"internal/controlplane/simulation.go": "furrow run --simulate",
@@ -48,7 +48,7 @@ func TestTheControllerStartsNoOtherPrograms(t *testing.T) {
 	}
 	for _, file := range got {
 		if starters[file] == "" {
-			t.Errorf("%s starts other programs, and the image has none", file)
+			t.Errorf("%s starts other programs, but the image has none", file)
 		}
 	}
 }

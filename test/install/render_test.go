@@ -1,5 +1,5 @@
-// Package install holds the tests of what people install: the CRDs, the chart, the kustomize base and the image; all but
-// the last applied to a real API server.
+// Package install tests what people install: the CRDs, the chart, the kustomize base and the image. All but the image are
+// applied to a real API server.
 package install
 
 import (
@@ -26,20 +26,20 @@ const (
 	namespace = "furrow-system"
 )
 
-// crds are all CustomResourceDefinitions as they are generated.
+// crds returns all generated CustomResourceDefinitions.
 func crds(t *testing.T) []byte {
 	t.Helper()
 	return kustomize(t, "../../config/crd")
 }
 
-// kustomize renders a folder.
+// kustomize renders a directory.
 func kustomize(t *testing.T, dir string) []byte {
 	t.Helper()
 	bin := servers.Need(t, servers.Kubernetes)
 	return must(t)(run(t, bin.Program(servers.Kubernetes, "kubectl"), "kustomize", dir))
 }
 
-// helm runs helm with a home of its own.
+// helm runs helm with its own home directory.
 func helm(t *testing.T, args ...string) ([]byte, error) {
 	t.Helper()
 	bin := servers.Need(t, servers.Helm)
@@ -52,7 +52,7 @@ func render(t *testing.T, flags ...string) ([]byte, error) {
 	return helm(t, append([]string{"template", "furrow", chart, "--namespace", namespace}, flags...)...)
 }
 
-// run gives what a program prints; the error has what it says on stderr.
+// run returns a program's output; the error has its stderr.
 func run(t *testing.T, program string, args ...string) ([]byte, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, args...)
@@ -66,7 +66,7 @@ func run(t *testing.T, program string, args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// must ends the test at an error.
+// must fails the test on an error.
 func must(t *testing.T) func([]byte, error) []byte {
 	return func(out []byte, err error) []byte {
 		t.Helper()
@@ -101,13 +101,13 @@ func objects(t *testing.T, documents []byte) []*unstructured.Unstructured {
 	}
 }
 
-// find gives the objects of a kind.
+// find returns the objects of a kind.
 func find(t *testing.T, documents []byte, kind string) []*unstructured.Unstructured {
 	t.Helper()
 	return slices.DeleteFunc(objects(t, documents), func(o *unstructured.Unstructured) bool { return o.GetKind() != kind })
 }
 
-// theOne gives the only object of a kind.
+// theOne returns the only object of a kind.
 func theOne(t *testing.T, documents []byte, kind string) *unstructured.Unstructured {
 	t.Helper()
 	found := find(t, documents, kind)
@@ -117,7 +117,7 @@ func theOne(t *testing.T, documents []byte, kind string) *unstructured.Unstructu
 	return found[0]
 }
 
-// inNamespace puts documents into a namespace.
+// inNamespace sets the namespace of documents.
 func inNamespace(t *testing.T, namespace string, documents []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer

@@ -17,21 +17,21 @@ import (
 	"github.com/furrow-dev/furrow/test/servers"
 )
 
-// specs are valid ones, by kind.
+// specs has a valid spec of each kind.
 var specs = map[string]string{
 	"Seed": source, "Planting": "{seed: web, cluster: edge-1}", "Cluster": "{role: Management, type: edge, reconciledBy: hub}",
 	"ClusterType": "{gitOpsRepo: fleet}", "GitOpsRepo": "{url: 'https://git.example.com/fleet.git'}",
 	"Template": "{type: Reconciler, text: a}",
 }
 
-// changedSpecs are what they may be changed to. A Planting's cannot be changed.
+// changedSpecs has valid updates of specs. A Planting's spec cannot be changed.
 var changedSpecs = map[string]string{
 	"Seed": "{source: {url: 'https://git.example.com/a'}, suspend: true}", "Cluster": "{role: Workload, type: edge, reconciledBy: hub}",
 	"ClusterType": "{gitOpsRepo: other}", "GitOpsRepo": "{url: 'https://git.example.com/other.git'}",
 	"Template": "{type: Reconciler, text: b}",
 }
 
-// nameOf is a name that fits the kind.
+// nameOf returns a valid name for the kind.
 func nameOf(kind string) string {
 	if kind == "Planting" {
 		return v1alpha1.PlantingName("web", "edge-1")
@@ -53,7 +53,7 @@ func (c cluster) setStatus(t *testing.T, object *unstructured.Unstructured, stat
 	}
 }
 
-// condition is one that was just set.
+// condition returns a condition with the current time.
 func condition(typ string, is metav1.ConditionStatus, reason v1alpha1.Reason, message string) metav1.Condition {
 	return metav1.Condition{Type: typ, Status: is, Reason: string(reason), Message: message, LastTransitionTime: metav1.Now()}
 }
@@ -72,23 +72,23 @@ func TestKstatusReadsAllKinds(t *testing.T) {
 	for kind, spec := range specs {
 		for name, tc := range map[string]struct {
 			conditions []metav1.Condition
-			// changed is that the spec was, since.
+			// changed means that the spec was changed since.
 			changed, deleted bool
-			// unseen says that the controller has not observed it yet.
+			// unseen means that the controller has not observed it yet.
 			unseen bool
 			want   status.Status
 		}{
-			"not observed yet":            {unseen: true, want: status.InProgressStatus},
-			"ready":                       {conditions: []metav1.Condition{ready}, want: status.CurrentStatus},
-			"ready, of an older spec":     {conditions: []metav1.Condition{ready}, changed: true, want: status.InProgressStatus},
-			"under way":                   {conditions: []metav1.Condition{notReady, reconciling, stage}, want: status.InProgressStatus},
-			"not ready":                   {conditions: []metav1.Condition{notReady}, want: status.InProgressStatus},
-			"unknown":                     {conditions: []metav1.Condition{unknown}, want: status.InProgressStatus},
-			"stalled":                     {conditions: []metav1.Condition{failed, stalled, stage}, want: status.FailedStatus},
-			"stalled, of an older spec":   {conditions: []metav1.Condition{failed, stalled}, changed: true, want: status.InProgressStatus},
-			"going":                       {conditions: []metav1.Condition{notReady, reconciling}, deleted: true, want: status.TerminatingStatus},
-			"stuck while it goes":         {conditions: []metav1.Condition{failed, stalled}, deleted: true, want: status.TerminatingStatus},
-			"ready, with a stage that is": {conditions: []metav1.Condition{ready, stage}, want: status.CurrentStatus},
+			"not observed yet":                  {unseen: true, want: status.InProgressStatus},
+			"ready":                             {conditions: []metav1.Condition{ready}, want: status.CurrentStatus},
+			"ready, of an older spec":           {conditions: []metav1.Condition{ready}, changed: true, want: status.InProgressStatus},
+			"reconciling":                       {conditions: []metav1.Condition{notReady, reconciling, stage}, want: status.InProgressStatus},
+			"not ready":                         {conditions: []metav1.Condition{notReady}, want: status.InProgressStatus},
+			"unknown":                           {conditions: []metav1.Condition{unknown}, want: status.InProgressStatus},
+			"stalled":                           {conditions: []metav1.Condition{failed, stalled, stage}, want: status.FailedStatus},
+			"stalled, of an older spec":         {conditions: []metav1.Condition{failed, stalled}, changed: true, want: status.InProgressStatus},
+			"being deleted":                     {conditions: []metav1.Condition{notReady, reconciling}, deleted: true, want: status.TerminatingStatus},
+			"stalled during deletion":           {conditions: []metav1.Condition{failed, stalled}, deleted: true, want: status.TerminatingStatus},
+			"ready, with a stage that is False": {conditions: []metav1.Condition{ready, stage}, want: status.CurrentStatus},
 		} {
 			if tc.changed && changedSpecs[kind] == "" {
 				continue
@@ -119,14 +119,14 @@ func TestKstatusReadsAllKinds(t *testing.T) {
 				}
 				got, err := status.Compute(object)
 				if err != nil || got.Status != tc.want {
-					t.Errorf("kstatus reads %v, and not %s: %v", got, tc.want, err)
+					t.Errorf("kstatus reads %v, want %s: %v", got, tc.want, err)
 				}
 			})
 		}
 	}
 }
 
-// remove deletes an object, whatever finalizers it has.
+// remove deletes an object, regardless of finalizers.
 func (c cluster) remove(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
 	before := object.DeepCopy()
@@ -139,7 +139,7 @@ func (c cluster) remove(t *testing.T, object *unstructured.Unstructured) {
 	}
 }
 
-// shown is what kubectl prints of each kind, its wide columns too, without ages.
+// shown is kubectl's wide output for each kind, without ages.
 var shown = map[string]struct {
 	resource string
 	status   any
@@ -187,7 +187,7 @@ func notReady(message string) v1alpha1.CommonStatus {
 	}}
 }
 
-func TestWhatKubectlShows(t *testing.T) {
+func TestKubectlShowsTheColumnsOfEachKind(t *testing.T) {
 	bin := servers.Need(t, servers.ForCluster...)
 	cluster := startCluster(t, "columns")
 	cluster.apply(t, crds(t))
@@ -199,7 +199,7 @@ func TestWhatKubectlShows(t *testing.T) {
 	for kind, spec := range specs {
 		tc, ok := shown[kind]
 		if !ok {
-			t.Errorf("nothing says what is shown of %s", kind)
+			t.Errorf("no expected output for kind %s", kind)
 			continue
 		}
 		object := resource(t, kind, "default", nameOf(kind), spec)

@@ -22,7 +22,7 @@ import (
 	"github.com/furrow-dev/furrow/test/servers"
 )
 
-// olderChart makes a chart whose CRDs know no rules, and no deletionTimeout.
+// olderChart makes a chart whose CRDs have no validation rules and no deletionTimeout.
 func olderChart(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "furrow")
@@ -46,7 +46,7 @@ func olderChart(t *testing.T) string {
 	return dir
 }
 
-// without takes keys out of a value, at any depth.
+// without removes keys from a value, at any depth.
 func without(value any, keys ...string) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -105,7 +105,7 @@ func TestResourcesSurviveUpgradeAndUninstall(t *testing.T) {
 	notes := release("upgrade", "furrow", chart)
 	for _, want := range []string{"all namespaces", "rollout status deployment/furrow-controller", "kubectl -n NAMESPACE get seeds,plantings", "--set cluster.name="} {
 		if !strings.Contains(notes, want) {
-			t.Errorf("the notes do not say %q:\n%s", want, notes)
+			t.Errorf("the notes do not have %q:\n%s", want, notes)
 		}
 	}
 	unchanged("after the upgrade")

@@ -1,5 +1,5 @@
-// Package kubectl holds the tests of the plugin as people use it: through kubectl,
-// on a real API server. What a controller would do is done by the tests.
+// Package kubectl tests the plugin as people use it: through kubectl, on a real API
+// server. The tests do what a controller would do.
 package kubectl
 
 import (
@@ -28,10 +28,10 @@ import (
 
 const root = "../.."
 
-// limit bounds what the tests wait for.
+// limit is the timeout of one wait.
 const limit = 30 * time.Second
 
-// user is somebody with kubectl and its plugin, on a cluster.
+// user is a user of kubectl and its plugin on a cluster.
 type user struct {
 	t       *testing.T
 	cluster *servers.Cluster
@@ -41,7 +41,7 @@ type user struct {
 	path   string
 }
 
-// newUser installs the plugin as the documentation says.
+// newUser installs the plugin as documented.
 func newUser(t *testing.T) *user {
 	t.Helper()
 	bin := servers.Need(t, servers.ForCluster...)
@@ -60,7 +60,7 @@ func newUser(t *testing.T) *user {
 	return u
 }
 
-// install puts the CRDs and a planted seed on the cluster.
+// install installs the CRDs and a planted seed on the cluster.
 func (u *user) install() {
 	u.t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "config/crd/bases/*.yaml"))
@@ -94,7 +94,7 @@ func (u *user) apply(document string) {
 	}
 }
 
-// plant writes the statuses that a controller would write: one tier in a state.
+// plant writes the statuses that a controller would write, with one tier in the state.
 func (u *user) plant(state string) {
 	u.t.Helper()
 	now := metav1.NewTime(time.Now())
@@ -138,7 +138,7 @@ func (u *user) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// kubectl runs kubectl, and says what it printed and how it ended.
+// kubectl runs kubectl, and returns its output and exit code.
 func (u *user) kubectl(words string) (output string, code int) {
 	u.t.Helper()
 	ctx, cancel := context.WithTimeout(u.t.Context(), limit)
@@ -154,7 +154,7 @@ func (u *user) kubectl(words string) (output string, code int) {
 	return string(out), code
 }
 
-// says runs kubectl, which must end with a code and say something.
+// says runs kubectl, which must exit with the code and print all parts.
 func (u *user) says(words string, code int, parts ...string) {
 	u.t.Helper()
 	out, got := u.kubectl(words)
@@ -163,12 +163,12 @@ func (u *user) says(words string, code int, parts ...string) {
 	}
 	for _, part := range parts {
 		if !strings.Contains(out, part) {
-			u.t.Errorf("kubectl %s does not say %q:\n%s", words, part, out)
+			u.t.Errorf("kubectl %s does not print %q:\n%s", words, part, out)
 		}
 	}
 }
 
-// answer acts on the requests of people, as a controller does, until it is stopped.
+// answer handles the requests of people, as a controller does, until it is stopped.
 func (u *user) answer() (stop func()) {
 	u.t.Helper()
 	ctx, cancel := context.WithTimeout(u.t.Context(), limit)
@@ -305,6 +305,6 @@ func (u *user) watches() {
 		u.t.Error(err)
 	}
 	if err := cmd.Wait(); err != nil {
-		u.t.Errorf("a watch that is interrupted ends with %v: %s", err, stderr.String())
+		u.t.Errorf("an interrupted watch exits with %v: %s", err, stderr.String())
 	}
 }

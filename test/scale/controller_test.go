@@ -34,20 +34,20 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// controller is the controllers in this process, for one estate.
+// controller runs the controllers in this process, for one estate.
 type controller struct {
 	t      testing.TB
 	meter  *meter
 	news   chan struct{}
 	cancel context.CancelFunc
-	// ended is closed when they have ended; err says why.
+	// ended is closed when they have ended with err.
 	ended chan struct{}
 	err   error
 	log   *log
 }
 
-// start starts the controllers with mirrors in a directory. No pass comes by itself once
-// there is nothing to do.
+// start starts the controllers with mirrors in this directory. Once there is nothing to do,
+// passes start only on request.
 func (e *estate) start(cache string) *controller {
 	e.t.Helper()
 	ctx, cancel := context.WithCancel(e.t.Context())
@@ -70,7 +70,7 @@ func (e *estate) start(cache string) *controller {
 	return c
 }
 
-// stop ends the controllers. It is fine on ones that were stopped.
+// stop stops the controllers. It may be called again.
 func (c *controller) stop() {
 	c.cancel()
 	<-c.ended
@@ -78,7 +78,7 @@ func (c *controller) stop() {
 		c.t.Errorf("the controllers: %v", c.err)
 	}
 	if c.t.Failed() {
-		c.t.Logf("what the controllers said last:\n%s", c.log.tail())
+		c.t.Logf("the last log lines of the controllers:\n%s", c.log.tail())
 	}
 }
 
@@ -91,8 +91,7 @@ func (c *controller) pass(ctx context.Context) passed {
 	return c.rest(ctx)
 }
 
-// rest waits until a pass that was expected has found nothing to do, and everything
-// that it has seen is shown.
+// rest waits until an expected pass has found nothing to do and has written all statuses.
 func (c *controller) rest(ctx context.Context) passed {
 	c.t.Helper()
 	select {
@@ -101,7 +100,7 @@ func (c *controller) rest(ctx context.Context) passed {
 	case <-c.ended:
 		c.t.Fatalf("the controllers have ended: %v", c.err)
 	case <-ctx.Done():
-		c.t.Fatalf("the controllers do not come to rest: %v; last pass: %+v\n%s", ctx.Err(), c.meter.last(), c.log.tail())
+		c.t.Fatalf("the controllers do not become idle: %v; last pass: %+v\n%s", ctx.Err(), c.meter.last(), c.log.tail())
 	}
 	return passed{}
 }
@@ -115,16 +114,16 @@ type channel struct {
 // Changed implements probe.Watcher.
 func (c channel) Changed() <-chan struct{} { return c.news }
 
-// passed is a pass that is over.
+// passed is a finished pass.
 type passed struct {
 	began time.Time
 	took  time.Duration
-	// idle says that it found nothing to do, done that everything is Released.
+	// idle means that it found nothing to do, done that everything is Released.
 	idle, done bool
 	said       string
 }
 
-// meter takes note of passes, beside the metrics for operators.
+// meter records passes, in addition to the metrics for operators.
 type meter struct {
 	*metrics.Metrics
 	rested chan passed
@@ -145,12 +144,12 @@ func newMeter(t testing.TB) *meter {
 
 var _ seed.Meter = (*meter)(nil)
 
-// expect has passes count that begin from now on.
+// expect makes rest ignore passes that began before now.
 func (m *meter) expect(now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.expected = now
-	select { // what rested before does not count
+	select { // ignore an earlier idle pass
 	case <-m.rested:
 	default:
 	}
@@ -202,7 +201,7 @@ func (m *meter) last() passed {
 	return m.passes[len(m.passes)-1]
 }
 
-// log keeps what the controllers say.
+// log keeps the log of the controllers.
 type log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -222,7 +221,7 @@ func (l *log) tail() string {
 	return text[max(0, len(text)-most):]
 }
 
-// furrowCRDs are the CustomResourceDefinitions of Furrow.
+// furrowCRDs returns the CustomResourceDefinitions of Furrow.
 func furrowCRDs() ([]byte, error) {
 	files, err := filepath.Glob("../../config/crd/bases/*.yaml")
 	if err != nil || len(files) == 0 {

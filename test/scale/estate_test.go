@@ -19,12 +19,12 @@ import (
 
 const (
 	tiersPerCluster = 5
-	// patience bounds one wait; many of them make a planting.
+	// patience is the timeout of one wait; a planting has many of them.
 	patience = 10 * time.Minute
 )
 
-// seedOfFiveTiers waits for itself four times on every cluster: namespace and CRD, the
-// operator, its custom resource, and two declared steps.
+// seedOfFiveTiers has five tiers on every cluster: namespace and CRD, the operator, its
+// custom resource, and two declared steps.
 const seedOfFiveTiers = `apiVersion: v1
 kind: Namespace
 metadata: {name: edge}
@@ -54,8 +54,8 @@ metadata: {name: ran, namespace: edge, annotations: {furrow.dev/depends-on: core
 spec: {selector: {matchLabels: {app: ran}}, template: {metadata: {labels: {app: ran}}, spec: {containers: [{name: main, image: 'example.com/ran:1'}]}}}
 `
 
-// estate is a namespace with a seed for all of its clusters, which are resources there,
-// and everything that takes part in planting it.
+// estate is a namespace with Cluster resources and a seed for all of them, and the
+// servers and simulated clusters of the fleet.
 type estate struct {
 	t         testing.TB
 	namespace string
@@ -65,11 +65,11 @@ type estate struct {
 	git       *gitServer
 	people    *people.People
 	simulator *simulator.Simulator
-	// api counts what the controllers ask of the API server.
+	// api counts the controllers' requests to the API server.
 	api *traffic
 }
 
-// apiServer starts an API server that knows Furrow's kinds.
+// apiServer starts an API server with Furrow's CRDs.
 func apiServer(t testing.TB) *servers.Cluster {
 	t.Helper()
 	cluster := servers.MustCluster(t, servers.ClusterOptions{})
@@ -83,7 +83,7 @@ func apiServer(t testing.TB) *servers.Cluster {
 	return cluster
 }
 
-// newEstate makes a fleet of clusters on which nothing is planted.
+// newEstate creates a fleet of clusters on which nothing is planted.
 func newEstate(t testing.TB, server *servers.Cluster, size int) *estate {
 	t.Helper()
 	e := &estate{t: t, namespace: fmt.Sprintf("fleet-%d", size), size: size, server: server, git: newGitServer(t), api: newTraffic()}
@@ -120,7 +120,7 @@ func document(kind, name, rest string) string {
 	return fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: %s}\n%s\n", v1alpha1.APIVersion, kind, name, rest)
 }
 
-// declare makes the resources: a Cluster for each cluster, and the Seed.
+// declare creates the resources: a Cluster for each cluster, and the Seed.
 func (e *estate) declare() {
 	e.t.Helper()
 	if err := e.server.Apply(e.t.Context(), fmt.Appendf(nil, "apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n", e.namespace)); err != nil {
@@ -142,8 +142,8 @@ func (e *estate) create(o client.Object) {
 	}
 }
 
-// plant lets people, clusters and controllers go on in step until everything is
-// Released, and says how many steps that took.
+// plant advances people, clusters and controllers in steps until everything is Released,
+// and returns the number of steps.
 func (e *estate) plant(c *controller) (steps int) {
 	e.t.Helper()
 	ctx, cancel := context.WithTimeout(e.t.Context(), patience)
@@ -162,7 +162,7 @@ func (e *estate) plant(c *controller) (steps int) {
 	return steps
 }
 
-// mustBePlanted asserts what must hold of a fleet that is planted.
+// mustBePlanted fails unless the whole fleet is planted.
 func (e *estate) mustBePlanted() {
 	e.t.Helper()
 	for _, r := range e.simulator.Rejections() {

@@ -31,16 +31,16 @@ import (
 
 const (
 	fiftySeeds, fiftyClusters = 50, 5
-	// fiftyLimit bounds the benchmark; what is not done by then is reported as it is.
+	// fiftyLimit limits the benchmark; it reports unfinished work as it is.
 	fiftyLimit = 6 * time.Minute
-	// restMerges is how many merges are made after everything is proposed.
+	// restMerges is the number of merges after everything is proposed.
 	restMerges = 5
 )
 
-// BenchmarkFiftySeeds runs furrow on a Gitea for 50 seeds of three objects, each for the same five clusters. Nobody
-// asks the clusters, so that only the first tiers are proposed, 250 in all. Meanwhile a person merges one proposal
-// after the other, as soon as the one before shows as merged in the published status. The age of the status is how
-// long nothing newer was published, until everything is proposed.
+// BenchmarkFiftySeeds runs furrow on a Gitea for 50 seeds of three objects, each for the same five clusters. Health
+// is not observed, so only the first tiers are proposed, 250 in all. Meanwhile a person merges one proposal after the
+// other, each as soon as the published status has the previous one as merged. The age of the status is the time since
+// it was last published, until everything is proposed.
 func BenchmarkFiftySeeds(b *testing.B) {
 	for b.Loop() {
 		newFifty(b).measure()
@@ -54,21 +54,21 @@ type fifty struct {
 	gitea  *servers.Gitea
 	person *sdk.Client
 	dir    string
-	// wire counts what furrow asks of Gitea.
+	// wire counts furrow's requests to Gitea.
 	wire *traffic
 
 	began time.Time
-	// first and all are when the first proposal and all of them were there.
+	// first and all are when the first proposal and all proposals existed.
 	first, all time.Time
 	proposals  int
-	// published is when the status was last, oldest its greatest age.
+	// published is when the status was last published, oldest its greatest age.
 	published time.Time
 	oldest    time.Duration
 	status    string
-	// merged is the tier that was merged last, at a moment, until that shows.
+	// merged is the tier merged last, and at when, until the status has it.
 	merged string
 	at     time.Time
-	// busy and rest are how long merges took to show: those made until everything was proposed, and those after.
+	// busy and rest are how long the status took to have a merge, before and after everything was proposed.
 	busy, rest []time.Duration
 }
 
@@ -140,7 +140,7 @@ func (f *fifty) must(err error) {
 	}
 }
 
-// proxy is the way from furrow to Gitea, on which requests are counted.
+// proxy starts a proxy from furrow to Gitea that counts requests.
 func (f *fifty) proxy() (address string) {
 	target, err := url.Parse(f.gitea.URL)
 	f.must(err)
@@ -173,7 +173,7 @@ func (f *fifty) proxy() (address string) {
 	return server.URL
 }
 
-// measure runs furrow until everything is proposed and some merges after that have shown, and reports what it took.
+// measure runs furrow until everything is proposed and the status has restMerges later merges, and reports the figures.
 func (f *fifty) measure() {
 	b := f.b
 	ctx, cancel := context.WithTimeout(b.Context(), fiftyLimit)
@@ -219,7 +219,7 @@ func (f *fifty) report(proposing calls, processor time.Duration) {
 		return at.Sub(f.began).Seconds()
 	}
 	if f.merged != "" {
-		f.note(time.Since(f.at)) // it has not shown yet
+		f.note(time.Since(f.at)) // the status does not have it yet
 	}
 	b.ReportMetric(since(f.first), "first-proposal-s")
 	b.ReportMetric(since(f.all), "all-proposals-s")
@@ -241,7 +241,7 @@ func (f *fifty) report(proposing calls, processor time.Duration) {
 	b.ReportMetric(processor.Seconds(), "furrow-cpu-s")
 }
 
-// countProposals notes how many pull requests there are or have been.
+// countProposals records the number of pull requests, open and closed.
 func (f *fifty) countProposals() {
 	if !f.all.IsZero() {
 		return
@@ -258,7 +258,7 @@ func (f *fifty) countProposals() {
 	}
 }
 
-// readStatus reads the status that is published, and notes when it is a newer one and has what was merged.
+// readStatus reads the published status, and records when it is newer and when it has the merge.
 func (f *fifty) readStatus() {
 	name := layout.StatusBranch("main", "fifty/default")
 	branch, response, err := f.person.GetRepoBranch(f.gitea.AdminUser, "gitops", name)
@@ -289,7 +289,7 @@ func (f *fifty) findMerged(commit string) {
 	}
 }
 
-// note notes how long the merge that was made last took to show.
+// note records how long the status took to have the last merge.
 func (f *fifty) note(took time.Duration) {
 	if f.all.IsZero() || f.at.Before(f.all) {
 		f.busy = append(f.busy, took)
@@ -298,7 +298,7 @@ func (f *fifty) note(took time.Duration) {
 	}
 }
 
-// mergeNext merges an open proposal where none was merged that has not shown yet.
+// mergeNext merges an open proposal, unless the status does not have the last merge yet.
 func (f *fifty) mergeNext() {
 	if f.merged != "" || f.first.IsZero() {
 		return
@@ -309,7 +309,7 @@ func (f *fifty) mergeNext() {
 		return
 	}
 	asked := time.Now()
-	// Gitea refuses while it checks for conflicts; the next turn tries again.
+	// Gitea refuses while it checks for conflicts; the next turn retries.
 	done, _, err := f.person.MergePullRequest(f.gitea.AdminUser, "gitops", open[0].Index, sdk.MergePullRequestOption{Style: sdk.MergeStyleMerge})
 	if done && err == nil {
 		f.merged, f.at = strings.TrimPrefix(open[0].Head.Name, "furrow/main/tier/"), asked

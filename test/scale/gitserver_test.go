@@ -19,14 +19,14 @@ import (
 	"github.com/furrow-dev/furrow/test/servers"
 )
 
-// gitServer serves bare repositories over HTTP on the loopback, by git http-backend.
+// gitServer serves bare repositories over HTTP on the loopback interface, with git http-backend.
 type gitServer struct {
 	dir     string
 	url     string
 	traffic *traffic
 }
 
-// withoutSettings keeps git from what the machine's user has set.
+// withoutSettings makes git ignore the user's settings.
 var withoutSettings = []string{"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1"}
 
 func newGitServer(t testing.TB) *gitServer {
@@ -50,11 +50,11 @@ func newGitServer(t testing.TB) *gitServer {
 	return s
 }
 
-// create makes a repository whose branch main has files in one commit.
+// create creates a repository whose branch main has these files in one commit.
 func (s *gitServer) create(t testing.TB, name string, files map[string]string) {
 	t.Helper()
 	s.git(t, "", "init", "--quiet", "--bare", "--initial-branch=main", s.path(name))
-	// Its own housekeeping would come in the middle of a measurement.
+	// Git's own maintenance would disturb measurements.
 	for setting, value := range map[string]string{"http.receivepack": "true", "gc.auto": "0", "receive.autogc": "false"} {
 		s.git(t, "", "-C", s.path(name), "config", setting, value)
 	}
@@ -78,9 +78,9 @@ func (s *gitServer) git(t testing.TB, in string, args ...string) {
 	}
 }
 
-// path is where a repository is on disk: people and simulated clusters go there, so
-// that only what the controllers ask for is counted.
+// path returns a repository's directory: people and simulated clusters use it, so that
+// only the controllers' requests are counted.
 func (s *gitServer) path(name string) string { return filepath.Join(s.dir, name+".git") }
 
-// address is a repository's URL.
+// address returns a repository's URL.
 func (s *gitServer) address(name string) string { return s.url + "/" + name + ".git" }

@@ -15,8 +15,8 @@ import (
 	"github.com/furrow-dev/furrow/test/servers"
 )
 
-// TestAPushIsNoticedWhereFluxCameLater installs Flux's kinds while the controllers run already. No pass comes by itself.
-func TestAPushIsNoticedWhereFluxCameLater(t *testing.T) {
+// TestAPushStartsAPassIfFluxIsInstalledLater installs Flux's CRDs while the controllers run. No pass starts by itself.
+func TestAPushStartsAPassIfFluxIsInstalledLater(t *testing.T) {
 	server := apiServer(t)
 	servers.Need(t, servers.SourceController)
 	e := newEstate(t, server, 1)
@@ -71,7 +71,7 @@ func TestAPushIsNoticedWhereFluxCameLater(t *testing.T) {
 	})
 }
 
-// until waits for something.
+// until waits until check succeeds.
 func until(ctx context.Context, t *testing.T, what string, check func() error) {
 	t.Helper()
 	if err := servers.Until(ctx, what, func(context.Context) error { return check() }); err != nil {

@@ -10,18 +10,18 @@ import (
 	"github.com/furrow-dev/furrow/test/usage"
 )
 
-// figures are what was counted and measured of one estate.
+// figures are the counts and measurements of one estate.
 type figures struct {
 	clusters int
-	// planting begins with the start of the controllers, and ends when all is Released.
+	// planting lasts from the start of the controllers until all is Released.
 	planting phase
 	steps    int
 	// idle is one pass with nothing to do.
 	idle phase
-	// warm and cold are restarts with everything planted, with the mirrors of before and without.
+	// warm and cold are restarts with everything planted, with and without the old mirrors.
 	warm, cold phase
-	// planted is what the controllers keep in memory with everything planted, and simulator
-	// what the simulated clusters do.
+	// planted is the memory of the controllers with everything planted, simulator that of
+	// the simulated clusters.
 	planted, simulator float64
 }
 
@@ -30,11 +30,11 @@ type phase struct {
 	took     time.Duration
 	passes   int
 	api, git calls
-	// peak is the most memory that was in use, above what was when the phase began.
+	// peak is the most memory in use, above that at the beginning of the phase.
 	peak float64
 }
 
-// idlePasses is how many are made for one idle phase; it has the median of their times.
+// idlePasses is the number of passes of an idle phase; its time is the median of theirs.
 const idlePasses = 5
 
 // measure plants an estate, and starts the controllers again twice.
@@ -62,7 +62,7 @@ func measure(t testing.TB, server *servers.Cluster, size int) figures {
 	return out
 }
 
-// phase measures some work, which says how many passes it took.
+// phase measures some work, which returns the number of its passes.
 func (e *estate) phase(work func() (passes int)) phase {
 	e.t.Helper()
 	api, git, heap := e.api.soFar(), e.git.traffic.soFar(), usage.Heap()
@@ -77,7 +77,7 @@ func (e *estate) phase(work func() (passes int)) phase {
 	return out
 }
 
-// idle has passes made in which nothing changes; their calls are those of all of them.
+// idle runs passes in which nothing changes; the calls are those of all passes.
 func (e *estate) idle(c *controller) phase {
 	e.t.Helper()
 	var took []time.Duration
@@ -92,7 +92,7 @@ func (e *estate) idle(c *controller) phase {
 	return out
 }
 
-// restart starts the controllers anew and waits until they have nothing to do.
+// restart restarts the controllers and waits until they are idle.
 func (e *estate) restart(cache string) phase {
 	e.t.Helper()
 	var c *controller

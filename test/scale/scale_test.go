@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// What may be written for one cluster from the first pass until its five tiers are Released.
+// The most writes for one cluster, from the first pass until its five tiers are Released.
 const (
-	// One Planting, its status at most thrice a tier: proposed, merged, released with the next
-	// one proposed. The Cluster: accepted, and with a planting.
+	// One Planting, its status at most three times per tier: proposed, merged, and released with
+	// the next one proposed. The Cluster's status twice: accepted, and with a planting.
 	mostWrites = 1 + 3*tiersPerCluster + 2
 	// Each tier is reported as proposed and as released.
 	mostEvents = 2 * tiersPerCluster
-	// fixed is what is written for the whole fleet: the Seed.
+	// fixed is the number of writes for the whole fleet: the Seed.
 	fixed = 20
 )
 
-// TestCallsGrowWithTheFleetAndNoFaster counts what is asked for by 10 and by 20 clusters.
+// TestCallsGrowWithTheFleetAndNoFaster compares the requests for 10 and for 20 clusters.
 func TestCallsGrowWithTheFleetAndNoFaster(t *testing.T) {
 	server := apiServer(t)
 	small, large := measure(t, server, 10), measure(t, server, 20)
@@ -28,7 +28,7 @@ func TestCallsGrowWithTheFleetAndNoFaster(t *testing.T) {
 	}
 	mustBeLinear(t, small, large)
 	if s, l := small.planting, large.planting; s.passes != l.passes || small.steps != large.steps {
-		t.Errorf("%d passes in %d steps for 10 clusters, %d in %d for 20; want as many", s.passes, small.steps, l.passes, large.steps)
+		t.Errorf("%d passes in %d steps for 10 clusters, %d in %d for 20; want the same", s.passes, small.steps, l.passes, large.steps)
 	}
 	if s, l := small.planting.git.all(), large.planting.git.all(); l > s {
 		t.Errorf("the Git server had %d requests for 10 clusters and %d for 20; want no more", s, l)
@@ -38,7 +38,7 @@ func TestCallsGrowWithTheFleetAndNoFaster(t *testing.T) {
 	}
 }
 
-// mustBeBounded asserts what holds for fleets of any size.
+// mustBeBounded asserts the limits for fleets of any size.
 func mustBeBounded(t testing.TB, f figures) {
 	t.Helper()
 	if got, most := f.planting.api.writes(), fixed+mostWrites*f.clusters; got > most {
@@ -48,7 +48,7 @@ func mustBeBounded(t testing.TB, f figures) {
 		t.Errorf("%d clusters: %d events, want at most %d", f.clusters, got, most)
 	}
 	if got := f.idle.api.all(); got > 0 {
-		t.Errorf("%d clusters: an idle pass asks the API server for something: %s", f.clusters, f.idle.api)
+		t.Errorf("%d clusters: an idle pass sends requests to the API server: %s", f.clusters, f.idle.api)
 	}
 	for what, n := range f.idle.git {
 		if n != idlePasses || !strings.HasSuffix(what, ": info/refs for git-upload-pack") {
@@ -66,7 +66,7 @@ func mustBeBounded(t testing.TB, f figures) {
 }
 
 const (
-	// mostRestart is how long a restart may take until it rests, with everything planted.
+	// mostRestart is the longest time of a restart until the controllers are idle, with everything planted.
 	mostRestart = time.Minute
 	// slack is how much more a cluster may cost in a larger fleet.
 	slack = 2
@@ -87,11 +87,11 @@ func mustBeLinear(t testing.TB, small, large figures) {
 	}
 }
 
-// mustFit asserts that memory does not grow faster than the fleet. Of small fleets it says nothing.
+// mustFit asserts that memory does not grow faster than the fleet. It ignores small fleets.
 func mustFit(t testing.TB, small, large figures) {
 	t.Helper()
 	for what, of := range map[string]func(figures) float64{
-		"the way to Released": func(f figures) float64 { return f.planting.peak }, "what is planted": func(f figures) float64 { return f.planted },
+		"the planting": func(f figures) float64 { return f.planting.peak }, "the planted fleet": func(f figures) float64 { return f.planted },
 		"a warm restart": func(f figures) float64 { return f.warm.peak }, "a cold restart": func(f figures) float64 { return f.cold.peak },
 	} {
 		one, other := of(small)/float64(small.clusters), of(large)/float64(large.clusters)
@@ -114,7 +114,7 @@ func BenchmarkScale(b *testing.B) {
 		small, large := all[0], all[len(all)-1]
 		mustBeLinear(b, small, large)
 		mustFit(b, small, large)
-		_, _ = fmt.Fprintln(os.Stderr, table(all...)) // what a benchmark logs is cut after ten lines
+		_, _ = fmt.Fprintln(os.Stderr, table(all...)) // the log of a benchmark is cut after ten lines
 		for _, m := range measures {
 			if m.unit == "" {
 				continue
@@ -130,7 +130,7 @@ func BenchmarkScale(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// measureOf is one line of the table, and a metric of the benchmark where it has a unit.
+// measureOf is one line of the table, and a metric of the benchmark if it has a unit.
 type measureOf struct {
 	name, unit string
 	of         func(figures) float64
@@ -166,7 +166,7 @@ var measures = []measureOf{
 	{"cold restart: most memory (MiB)", "", func(f figures) float64 { return f.cold.peak }},
 }
 
-// table shows figures side by side, in Markdown.
+// table formats figures side by side, in Markdown.
 func table(all ...figures) string {
 	var b strings.Builder
 	b.WriteString("\n| what |")

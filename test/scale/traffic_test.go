@@ -12,14 +12,14 @@ import (
 	"github.com/furrow-dev/furrow/test/servers"
 )
 
-// traffic counts requests by what they ask for.
+// traffic counts requests by name.
 type traffic struct {
 	mu     sync.Mutex
 	counts calls
 	open   int
 }
 
-// calls are how often something was asked for, by verb and resource.
+// calls has the number of requests by verb and resource.
 type calls map[string]int
 
 func newTraffic() *traffic { return &traffic{counts: calls{}} }
@@ -30,14 +30,14 @@ func (t *traffic) count(what string) {
 	t.counts[what]++
 }
 
-// soFar gives a copy of the counts.
+// soFar returns a copy of the counts.
 func (t *traffic) soFar() calls {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return maps.Clone(t.counts)
 }
 
-// since are the calls after earlier ones.
+// since returns the calls since earlier counts.
 func (c calls) since(before calls) calls {
 	out := calls{}
 	for what, n := range c {
@@ -48,7 +48,7 @@ func (c calls) since(before calls) calls {
 	return out
 }
 
-// of sums up the calls whose names begin with one of some words.
+// of returns the sum of the calls whose names begin with one of the words.
 func (c calls) of(beginnings ...string) int {
 	sum := 0
 	for what, n := range c {
@@ -61,7 +61,7 @@ func (c calls) of(beginnings ...string) int {
 
 func (c calls) all() int { return c.of("") }
 
-// writes are those that change something, but for events.
+// writes returns the number of calls that change something, without events.
 func (c calls) writes() int {
 	return c.of("create ", "patch ", "update ", "delete ") - c.events()
 }
@@ -76,7 +76,7 @@ func (c calls) String() string {
 	return strings.Join(out, ", ")
 }
 
-// transport counts what goes to an API server.
+// transport counts the requests to an API server.
 func (t *traffic) transport(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		what := callOf(r)
