@@ -13,23 +13,23 @@ import (
 	"time"
 )
 
-// A database gathers what nobody needs any more: the objects of branches that were replaced or deleted, and of commits that
-// no branch ever reached. A collection removes it. The packs of a database are
+// A database accumulates garbage: the objects of branches that were replaced or deleted, and of commits that no branch ever reached.
+// A collection removes it. The packs of a database are
 //
-//	settled   in order: what AddPack brought as Complete, then one for each collection. All that an object of a settled pack
-//	          reaches is in the same pack or in one before it, so nobody has to look into them
-//	new       those that came later
+//	complete  in order: what AddPack brought as Complete, then one for each collection. All that an object of a complete pack
+//	          reaches is in the same pack or in one before it, so a collection need not read them
+//	new       all others
 //
-// A collection writes what the refs reach of the new packs and of the loose objects into one more settled pack, and then
-// removes both. It takes up the last settled packs, too, while they are not much larger than what is new, so that there are
-// few, and each object is written seldom. What the refs no longer reach in the others stays; a copy that becomes more than
-// twice as large as it was is emptied, since a server sends it packed better than it can be packed here.
+// A collection writes what the refs reach of the new packs and of the loose objects into one more complete pack, and then removes
+// both. It also rewrites the last complete packs while they are not much larger than what is new. That keeps them few, and writes
+// each object seldom. What the refs no longer reach in the others stays, until they are rewritten as a whole.
 //
-// Removal follows no order, so a commit may outlive what it needs. Whoever fills a copy would take such a commit as whole if a
-// branch came back to it; so a copy whose removal did not come to its end is emptied before it is filled further.
+// Removal has no order, so a commit may outlive what it needs. If a branch then came back to this commit, whoever fills a copy would
+// not fetch what is missing. So an interrupted removal is completed when the database is opened, and a copy is emptied: then, or
+// before it is filled further. A copy that has doubled in size is emptied, too, since a server sends it better packed.
 const (
 	// They are among the objects, so they go with them.
-	settledName  = "objects/info/furrow.packs"
+	completeName = "objects/info/furrow.packs"
 	droppingName = "objects/info/furrow.dropping"
 
 	// collectionLimit bounds the time of a collection of a copy. One that takes longer is emptied.
@@ -40,15 +40,15 @@ const (
 type Limits struct {
 	// Loose objects, and packs; every look-up goes through all packs.
 	Loose, Packs int
-	// Growth in bytes, beyond twice of what the database had when it was last collected, or a copy when it was first.
+	// Growth in bytes, beyond twice the size of the database after its last collection, or of a copy after its first.
 	Growth int64
 }
 
 // UsualLimits are those of a database whose options have none.
 var UsualLimits = Limits{Loose: 500, Packs: 50, Growth: 64 << 20}
 
-// CollectIfDue collects the database if there is enough to collect. What its settled packs have is looked at again when there is as
-// much that is new, so it may be called often. A copy is only collected if nobody uses it, in this process or another.
+// CollectIfDue collects the database if there is enough to collect. It rewrites large packs only when there is as much that is new, so
+// it may be called often. A copy is only collected if nobody uses it, in this process or another.
 //
 // A collection that ends early, at whatever point, leaves all that the refs reach.
 func (db *DB) CollectIfDue(ctx context.Context) error {
@@ -63,12 +63,22 @@ func (db *DB) CollectIfDue(ctx context.Context) error {
 		return err
 	}
 	defer release()
-	return db.collectCopy(ctx)
+	return db.collectCopy(ctx, false)
 }
 
 // Collect removes all that the refs do not reach, and packs the rest as one. Reading, building and committing go on meanwhile, but
 // for the removal itself, for which it waits until nobody uses the database: neither may the caller.
-func (db *DB) Collect(ctx context.Context) error { return db.collect(ctx, true) }
+func (db *DB) Collect(ctx context.Context) error {
+	if db.copyOf == "" {
+		return db.collect(ctx, true)
+	}
+	release, err := db.alone(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return db.collectCopy(ctx, true)
+}
 
 func (db *DB) collect(ctx context.Context, whole bool) error {
 	if err := db.collecting.Acquire(ctx, 1); err != nil {
@@ -101,7 +111,7 @@ func (db *DB) collect(ctx context.Context, whole bool) error {
 }
 
 // collectCopy collects a copy that nobody else uses. Where that fails, or is not worth the time, the copy is emptied.
-func (db *DB) collectCopy(ctx context.Context) error {
+func (db *DB) collectCopy(ctx context.Context, whole bool) error {
 	unlock, err := db.Lock(ctx)
 	if err != nil {
 		return err
@@ -109,7 +119,7 @@ func (db *DB) collectCopy(ctx context.Context) error {
 	defer unlock()
 	limited, cancel := context.WithTimeout(ctx, collectionLimit)
 	defer cancel()
-	c, err := db.repack(limited, false)
+	c, err := db.repack(limited, whole)
 	if err == nil {
 		err = c.finish()
 	}
@@ -121,15 +131,15 @@ func (db *DB) collectCopy(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	if db.store.packedSize(db.store.listPacks()) > db.store.settled().most(db.Limits) {
+	if db.store.packedSize(db.store.listPacks()) > db.store.complete().most(db.Limits) {
 		return db.Empty()
 	}
 	return nil
 }
 
-// settled are the packs of which nothing is missing, in order, and how large the database was when it was last collected, or
-// a copy when it was first.
-type settled struct {
+// complete are the packs of which nothing is missing, in order, and the size of the database after its last
+// collection, or of a copy after its first.
+type complete struct {
 	Packs []string `json:"packs"`
 	Bytes int64    `json:"bytes,omitempty"`
 	// Partial is set once files were fetched one by one. They are not in the packs of the trees that name them.
@@ -137,27 +147,27 @@ type settled struct {
 }
 
 // most is how large the database may grow.
-func (k settled) most(l Limits) int64 { return 2*k.Bytes + l.Growth }
+func (k complete) most(l Limits) int64 { return 2*k.Bytes + l.Growth }
 
-// settled gives none where they are not known; then all that is reachable is looked at, and packed.
-func (s *store) settled() (k settled) {
-	raw, err := os.ReadFile(filepath.Join(s.disk.root, settledName))
+// complete gives none where they are not known; then all that is reachable is looked at, and packed.
+func (s *store) complete() (k complete) {
+	raw, err := os.ReadFile(filepath.Join(s.disk.root, completeName))
 	if err != nil || json.Unmarshal(raw, &k) != nil {
-		return settled{}
+		return complete{}
 	}
 	packs := s.listPacks()
 	if slices.ContainsFunc(k.Packs, func(pack string) bool { return !slices.Contains(packs, pack) }) {
-		return settled{}
+		return complete{}
 	}
 	return k
 }
 
-func (s *store) settle(k settled) error {
+func (s *store) noteComplete(k complete) error {
 	raw, err := json.Marshal(k)
 	if err != nil {
 		return err
 	}
-	return s.onDisk().replace(settledName, raw)
+	return s.onDisk().replace(completeName, raw)
 }
 
 func without(all, some []string) []string {
@@ -172,7 +182,7 @@ func (s *store) listPacks() []string { return listPacks(filepath.Join(s.disk.roo
 // due says that there is enough to collect.
 func (db *DB) due() bool {
 	s, l := db.store, db.Limits
-	packs, known := s.listPacks(), s.settled()
+	packs, known := s.listPacks(), s.complete()
 	if len(packs) > 0 && known.Bytes == 0 && db.copyOf != "" {
 		return true // its size must be noted
 	}
@@ -206,13 +216,13 @@ func (s *store) loose() (found []Hash) {
 	return found
 }
 
-// collection is one on its way.
+// collection is one in progress.
 type collection struct {
 	db *DB
 	// refs are those that were there when it began.
 	refs Refs
-	// known are the settled packs, those that stay and the new one.
-	known settled
+	// known are the complete packs, those that stay and the new one.
+	known complete
 	// packs and loose objects are to be removed; candidates are all objects in them, of which the new pack has those that are live.
 	packs      []string
 	loose      []Hash
@@ -220,14 +230,14 @@ type collection struct {
 	live       *live
 }
 
-// repack puts what the refs reach, beyond the settled packs that stay, into one more. When it returns, the new pack is on the disk.
+// repack puts what the refs reach, beyond the complete packs that stay, into one more. When it returns, the new pack is on the disk.
 func (db *DB) repack(ctx context.Context, whole bool) (*collection, error) {
 	s := db.store
 	refs, err := db.Refs() // before the objects: all that they reach is there then
 	if err != nil {
 		return nil, err
 	}
-	c := &collection{db: db, refs: refs, known: s.settled(), loose: s.loose()}
+	c := &collection{db: db, refs: refs, known: s.complete(), loose: s.loose()}
 	c.packs = without(s.readable(), c.known.Packs)
 	size := s.packedSize(c.packs) + s.looseSize(c.loose)
 	for last := len(c.known.Packs) - 1; last >= 0 && (whole || last > 0 && s.packedSize(c.known.Packs[last:]) < 2*size); last-- {
@@ -267,13 +277,13 @@ func (c *collection) rescue(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	unsettled := maps.Clone(added.seen)
+	incomplete := maps.Clone(added.seen)
 	for _, hash := range c.candidates.list {
 		if !c.live.seen[hash] {
-			unsettled[hash] = true
+			incomplete[hash] = true
 		}
 	}
-	late, err := c.db.reachable(ctx, refs, unsettled)
+	late, err := c.db.reachable(ctx, refs, incomplete)
 	if err != nil {
 		return err
 	}
@@ -290,7 +300,7 @@ func (c *collection) finish() error {
 	if c.known.Bytes == 0 || c.db.copyOf == "" {
 		c.known.Bytes = s.packedSize(without(s.listPacks(), without(c.packs, c.known.Packs)))
 	}
-	if err := s.settle(c.known); err != nil {
+	if err := s.noteComplete(c.known); err != nil {
 		return err
 	}
 	return s.drop(without(c.packs, c.known.Packs), c.loose)
@@ -395,7 +405,7 @@ type reaching struct {
 	elsewhere  map[Hash]bool
 }
 
-// reachable lists those of the candidates that the refs reach. Any other object is in a settled pack, and so is what it reaches,
+// reachable lists those of the candidates that the refs reach. Any other object is in a complete pack, and so is what it reaches,
 // but for files that came later; see addFiles.
 func (db *DB) reachable(ctx context.Context, refs Refs, candidates map[Hash]bool) (*live, error) {
 	r := &reaching{newLive(), db, candidates, map[Hash]bool{}}

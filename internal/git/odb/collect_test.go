@@ -1,6 +1,7 @@
 package odb_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -110,6 +111,50 @@ func TestCollectionDropsTheHistoryThatABranchLeftBehind(t *testing.T) {
 	}
 	if got := git(t, dir, "rev-parse", "main^{tree}"); got != info.Tree.String() {
 		t.Errorf("the tree is %s, want %s", got, info.Tree)
+	}
+}
+
+func TestOnlyACopyIsEmptied(t *testing.T) {
+	db, _ := newDB(t, odb.Options{})
+	if err := db.Empty(); err == nil {
+		t.Error("a database that is not a copy was emptied")
+	}
+	cases := map[string]struct {
+		of, path, content string
+		wantBranches      int
+	}{
+		"a sound copy stays":                                {of: "here", wantBranches: 1},
+		"one of another repository is emptied":              {of: "elsewhere"},
+		"one whose branch lacks its commit is emptied":      {of: "here", path: "packed-refs", content: strings.Repeat("1", 40) + " refs/heads/main\n"},
+		"one of which a removal was interrupted is emptied": {of: "here", path: "objects/info/furrow.dropping"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			db, dir := newDB(t, odb.Options{CopyOf: "here"})
+			grow(t, db, 100)
+			if err := errors.Join(db.Collect(t.Context()), db.Close()); err != nil {
+				t.Fatal(err)
+			}
+			fsck(t, dir)
+			if tc.path != "" {
+				write(t, filepath.Join(dir, tc.path), tc.content)
+			}
+			refs, err := open(t, dir, odb.Options{CopyOf: tc.of}).Refs()
+			if err != nil || len(refs) != tc.wantBranches {
+				t.Errorf("got the branches %v, %v, want %d", refs, err, tc.wantBranches)
+			}
+			fsck(t, dir)
+		})
+	}
+}
+
+func write(t testing.TB, path, content string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -260,6 +260,9 @@ func release(file billy.File) {
 
 // Empty makes a copy one that never held anything. The refs go before the objects that they need.
 func (db *DB) Empty() error {
+	if db.copyOf == "" {
+		return fmt.Errorf("the object database %s is not a copy: refusing to empty it", db.dir)
+	}
 	db.store.close()
 	if err := wipe(db.dir); err != nil {
 		return err
@@ -293,9 +296,9 @@ const (
 // AddPack streams a pack from elsewhere into the database. The caller holds the lock.
 func (db *DB) AddPack(pack io.Reader, contents Contents) error {
 	if contents == Blobs {
-		if known := db.store.settled(); !known.Partial {
+		if known := db.store.complete(); !known.Partial {
 			known.Partial = true
-			if err := db.store.settle(known); err != nil {
+			if err := db.store.noteComplete(known); err != nil {
 				return err
 			}
 		}
@@ -306,7 +309,7 @@ func (db *DB) AddPack(pack io.Reader, contents Contents) error {
 	}
 	name, err := db.store.savePack(pack)
 	if err == nil && name != "" && contents == Complete {
-		_ = db.store.settle(settled{Packs: []string{name}}) // without this note, the next collection takes longer
+		_ = db.store.noteComplete(complete{Packs: []string{name}}) // without this note, the next collection takes longer
 	}
 	return err
 }

@@ -30,7 +30,7 @@ func (o *Objects) FS(ctx context.Context, commit Hash, blob func(context.Context
 	return &treeFS{objects: o, blob: blob, ctx: ctx, root: info.Tree}, nil
 }
 
-// treeFS keeps its context because io/fs has no place for one.
+// treeFS keeps its context because the methods of io/fs take none.
 type treeFS struct {
 	objects *Objects
 	blob    func(context.Context, Hash) ([]byte, error)
@@ -146,7 +146,7 @@ func (f *treeFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	return f.dirEntries(t), nil
 }
 
-// fileNode is a place in the tree; it serves as fs.FileInfo and fs.DirEntry.
+// fileNode is what the tree has at a path; it serves as fs.FileInfo and fs.DirEntry.
 type fileNode struct {
 	fs    *treeFS
 	name  string

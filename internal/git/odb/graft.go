@@ -36,7 +36,7 @@ type Tree struct {
 	Objects []Hash
 }
 
-// Edit puts the existing object Hash at Path, in place of whatever is there. A zero Hash removes what is at Path, and the directories
+// Edit puts the existing object Hash at Path, and replaces whatever is there. A zero Hash removes what is at Path, and the directories
 // that become empty by it.
 type Edit struct {
 	Path string
@@ -190,7 +190,7 @@ func (o *Objects) NewObjects(tree Hash, known ...Hash) ([]Hash, error) {
 	return objects.list, err
 }
 
-// collectNew adds e and what is below it, but for what the known trees at the same place have.
+// collectNew adds e and what is below it, except what the known trees have at the same path.
 func (o *Objects) collectNew(e Entry, known []Hash, objects *objectList) error {
 	if slices.Contains(known, e.Hash) || objects.seen[e.Hash] || e.Mode == ModeSubmodule {
 		return nil
@@ -257,10 +257,10 @@ func (n *node) kid(name string) *node {
 	return n.kids[name]
 }
 
-// check refuses edits inside a directory that is itself put in place.
+// check refuses edits inside a directory that is itself replaced.
 func (n *node) check() error {
 	if n.edit != nil && !n.edit.Hash.IsZero() && len(n.kids) > 0 {
-		return fmt.Errorf("path %q is put in place and edited inside at once", n.edit.Path)
+		return fmt.Errorf("path %q is replaced and edited inside at once", n.edit.Path)
 	}
 	for _, kid := range n.kids {
 		if err := kid.check(); err != nil {
@@ -270,7 +270,7 @@ func (n *node) check() error {
 	return nil
 }
 
-// rewrite applies the edits of n to the tree old and gives the new tree's hash; zero stands for a tree without entries.
+// rewrite applies the edits of n to the tree old and gives the new tree's hash; zero means a tree without entries.
 func (o *Objects) rewrite(old Hash, n *node, path string, objects *objectList) (Hash, error) {
 	before := &tree{}
 	if !old.IsZero() {
@@ -297,7 +297,7 @@ func (o *Objects) rewrite(old Hash, n *node, path string, objects *objectList) (
 	return o.putTree(entries, old, before, objects)
 }
 
-// rewriteEntry gives what stands at name after the edits; a zero Hash means nothing.
+// rewriteEntry gives what is at name after the edits; a zero Hash means nothing.
 func (o *Objects) rewriteEntry(before *tree, name string, n *node, path string, objects *objectList) (Entry, error) {
 	if n.edit != nil && !n.edit.Hash.IsZero() {
 		return Entry{Hash: n.edit.Hash, Mode: n.edit.Mode}, nil
@@ -319,7 +319,7 @@ func (o *Objects) rewriteEntry(before *tree, name string, n *node, path string, 
 	return Entry{Hash: hash, Mode: ModeDir}, err
 }
 
-// puts says that something is put in place at n or below.
+// puts says that an object is put at n or below.
 func (n *node) puts() bool {
 	if n.edit != nil && !n.edit.Hash.IsZero() {
 		return true

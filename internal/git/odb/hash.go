@@ -24,7 +24,7 @@ func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 // IsZero says that h names no object.
 func (h Hash) IsZero() bool { return h == Hash{} }
 
-// MarshalText writes the hexadecimal digits, so that a Hash can stand in YAML and JSON.
+// MarshalText writes the hexadecimal digits, so a Hash can be written to YAML and JSON.
 func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
 // UnmarshalText reads what MarshalText wrote.

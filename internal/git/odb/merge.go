@@ -28,7 +28,7 @@ func (o *Objects) MergeTrees(from, to, into Hash, whole func(path string) bool) 
 }
 
 // Changes are the paths that differ between two commits, in order. A directory is one path where only one of them has it,
-// and one that both have is told by what differs in it.
+// and one that both have is listed by what differs in it.
 func (o *Objects) Changes(from, to Hash) (paths []string, err error) {
 	var roots [2]Entry
 	for i, commit := range []Hash{from, to} {
@@ -59,7 +59,7 @@ func (o *Objects) changes(paths []string, path string, from, to Entry) ([]string
 	return paths, nil
 }
 
-// treeMerging is a merge of trees on its way. A zero Entry stands for nothing, which is entered like an empty directory.
+// treeMerging is a merge of trees in progress. A zero Entry means nothing, which is entered like an empty directory.
 type treeMerging struct {
 	objects *Objects
 	whole   func(path string) bool
@@ -143,14 +143,14 @@ func (o *Objects) differences(from, to Entry) ([]difference, error) {
 	return found, nil
 }
 
-// difference is a name that stands for different things in two trees.
+// difference is a name that is different things in two trees.
 type difference struct {
 	name     string
 	from, to Entry
 }
 
-// differences walks two trees side by side. What is a directory in one and a file in the other stands at two places in their order, and
-// is told once.
+// differences walks two trees side by side. What is a directory in one and a file in the other has two positions in their
+// order, and is listed once.
 func differences(from, to *tree) []difference {
 	var out []difference
 	a, b := from.entries, to.entries
@@ -169,7 +169,7 @@ func differences(from, to *tree) []difference {
 			other, _ := to.find(a[0].name)
 			out, a = append(out, difference{a[0].name, a[0].Entry, other}), a[1:]
 		case order > 0:
-			if _, told := from.find(b[0].name); !told {
+			if _, listed := from.find(b[0].name); !listed {
 				out = append(out, difference{b[0].name, Entry{}, b[0].Entry})
 			}
 			b = b[1:]

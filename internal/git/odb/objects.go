@@ -47,7 +47,7 @@ func (p *pending) add(hash Hash, object encoded) {
 	}
 }
 
-// Has says that the object is here. It does not see packs that another process has brought; see Refresh.
+// Has says that the object is here. Packs that another process has added are known after Refresh.
 func (o *Objects) Has(hash Hash) bool {
 	_, ok := o.batch.find(hash)
 	return ok || o.store.has(hash)

@@ -22,7 +22,7 @@ type CommitInfo struct {
 	Message   string
 }
 
-// Commit reads a commit, from the cache where it can; IsUnknown tells that the database does not have it. The parents must not be changed.
+// Commit reads a commit, from the cache where it can; IsUnknown reports that the database does not have it. The parents must not be changed.
 func (o *Objects) Commit(hash Hash) (CommitInfo, error) {
 	s := o.store
 	s.cacheMu.Lock()

@@ -88,7 +88,7 @@ func (s *store) close() {
 	s.packs.close()
 }
 
-// has says that the object is here. It does not see packs that another process has brought; see refresh.
+// has says that the object is here. Packs that another process has added are known after refresh.
 func (s *store) has(hash Hash) bool { return s.packed(hash) || s.isLoose(hash) }
 
 // kept says that the object is here and, in a durable store, on the disk. Somebody may be about to write a loose one.

@@ -43,7 +43,7 @@ func (e treeEntry) byteAt(i int) byte {
 	return 0
 }
 
-// find looks a name up; whether it is a directory decides where it stands, so both places are tried.
+// find looks up a name. Its position depends on whether it is a directory, so both are tried.
 func (t *tree) find(name string) (Entry, bool) {
 	for _, mode := range []Mode{ModeFile, ModeDir} {
 		key := treeEntry{name, Entry{Mode: mode}}
@@ -133,7 +133,7 @@ func splitPath(path string) ([]string, error) {
 	return parts, nil
 }
 
-// nameFault says why a name must not stand in a tree. It also covers names that some file systems take for .git.
+// nameFault says why a name must not be in a tree. It also covers names that some file systems take for .git.
 func nameFault(name string) string {
 	switch name {
 	case "":
@@ -153,7 +153,7 @@ func nameFault(name string) string {
 	plain, _, _ := strings.Cut(strings.ToLower(name), ":")
 	plain = strings.TrimRight(plain, ". ")
 	if plain == ".git" || plain == "git~1" {
-		return "has a part that stands for .git"
+		return "has a part that means .git"
 	}
 	return ""
 }
