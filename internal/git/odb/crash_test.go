@@ -365,3 +365,31 @@ func TestEveryWriteMayFail(t *testing.T) {
 		}
 	}
 }
+
+func TestCreationThatFailsIsFinishedByTheNext(t *testing.T) {
+	full := errors.New("no space left on device")
+	for n := 0; ; n++ {
+		dir := filepath.Join(t.TempDir(), "db")
+		left := n
+		p := &power{Files: odb.OSFiles(dir), dir: dir, unsynced: map[string]bool{}, undo: map[string][]func(string) error{}}
+		p.before = func(string, string) error {
+			if left--; left == -1 {
+				return full
+			}
+			return nil
+		}
+		db, err := odb.OpenOn(p, dir, odb.Options{Durable: true})
+		if err == nil {
+			if err := db.Close(); err != nil || n < 5 {
+				t.Errorf("%d changes of files were enough (%v)", n, err)
+			}
+			return
+		}
+		if !errors.Is(err, full) {
+			t.Fatal(err)
+		}
+		again := open(t, dir, odb.Options{Durable: true})
+		grow(t, again, 100)
+		fsck(t, dir)
+	}
+}

@@ -77,7 +77,7 @@ func openOn(files Files, dir string, options Options) (*DB, error) {
 		db.Limits = UsualLimits
 	}
 	if err := db.open(disk{dir, files, options.Durable}); err != nil {
-		return nil, errors.Join(err, db.processes.Close())
+		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
 }
@@ -94,7 +94,7 @@ func (db *DB) open(disk disk) error {
 	}
 	interrupted, err := db.prepare(disk)
 	release()
-	if interrupted {
+	if interrupted && err == nil {
 		err = db.Collect(context.Background())
 	}
 	return err
@@ -159,7 +159,9 @@ func refuseLooseRefs(dir string) error {
 
 // Close lets go of open files. What was written stays.
 func (db *DB) Close() error {
-	db.store.close()
+	if db.Objects != nil {
+		db.store.close()
+	}
 	return db.processes.Close()
 }
 

@@ -111,7 +111,7 @@ func TestBranchesMoveTogetherOrNotAtAll(t *testing.T) {
 }
 
 // Each of eight writers adds to a counter of its own and to one that all share, in one commit each, on two branches at once, while
-// collections go on and somebody reads.
+// collections go on, and the database and git are read.
 func TestEightWritersLoseNothing(t *testing.T) {
 	const writers, each = 8, 8
 	db, dir := newDB(t, odb.Options{Limits: odb.Limits{Loose: 5, Packs: 5, Growth: 1}})
@@ -164,6 +164,19 @@ func TestEightWritersLoseNothing(t *testing.T) {
 			default:
 			}
 			if err := readAll(db); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	others.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			if err := gitReads(dir); err != nil {
 				t.Error(err)
 				return
 			}
@@ -231,6 +244,29 @@ func readAll(db *odb.DB) error {
 		if content, err := db.Blob(entry.Hash); err != nil || string(content) != "0" {
 			return fmt.Errorf("commit %s has %q, %w", info.Hash, content, err)
 		}
+	}
+	return nil
+}
+
+// gitReads has git read two branches that move together, with all that they reach.
+func gitReads(dir string) error {
+	out, err := tryGit(dir, "for-each-ref", "--format=%(objectname)")
+	if err != nil {
+		return err
+	}
+	var counts []string
+	for _, head := range strings.Fields(out) {
+		if _, err := tryGit(dir, "rev-list", "--objects", "--quiet", head); err != nil {
+			return err
+		}
+		count, err := tryGit(dir, "rev-list", "--count", head)
+		if err != nil {
+			return err
+		}
+		counts = append(counts, count)
+	}
+	if len(counts) != 2 || counts[0] != counts[1] {
+		return fmt.Errorf("the branches have %v commits, want two equal numbers", counts)
 	}
 	return nil
 }
