@@ -168,7 +168,6 @@ func Rules() []Rule {
 // source is the vertex that a rule is asked about.
 type source struct {
 	vertex int
-	seed   *Seed
 	object *manifest.Object
 }
 
@@ -214,7 +213,7 @@ func Build(seeds []Seed, inv *catalog.Inventory) Result {
 			seed := bySeed[v.Seed]
 			content := seed.Contents.On(v.Object, v.Cluster)
 			if content != nil && !s.held[i] && seed.Spec.RuleEnabled(r.Name) {
-				r.draw(s, source{i, seed, content.Object})
+				r.draw(s, source{i, content.Object})
 			}
 		}
 	}

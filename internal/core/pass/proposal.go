@@ -264,11 +264,7 @@ func byKind(objects []plan.Object) []template.ObjectsOfKind {
 	out := make([]template.ObjectsOfKind, 0, len(names))
 	for kind, list := range names {
 		slices.Sort(list)
-		shown := list
-		if len(shown) > maxNames {
-			shown = append(slices.Clone(list[:maxNames]), fmt.Sprintf("and %d more", len(list)-maxNames))
-		}
-		out = append(out, template.ObjectsOfKind{Kind: kind, Count: len(list), Names: strings.Join(shown, ", ")})
+		out = append(out, template.ObjectsOfKind{Kind: kind, Count: len(list), Names: strings.Join(firstOf(list, maxNames), ", ")})
 	}
 	slices.SortFunc(out, func(a, b template.ObjectsOfKind) int { return cmp.Compare(a.Kind, b.Kind) })
 	return out

@@ -177,21 +177,19 @@ func (a *asker) files(repo string, commit layout.Hash, dir string) map[string]la
 	return files
 }
 
-// since is how base has changed at paths after a commit; false while that is asked for.
-func (a *asker) since(repo string, commit layout.Hash, paths ...string) (Since, bool) {
+// since is how base has changed at paths after a commit; not known while that is asked for.
+func (a *asker) since(repo string, commit layout.Hash, paths ...string) Since {
 	known := a.facts.Repos[repo].Since[commit]
 	if known == nil {
 		a.ask(subject{kind: AskSince, repo: repo, commit: commit}, paths...)
-		return Since{}, false
+		return Since{Unknown: true}
 	}
-	whole := true
 	for _, p := range paths {
 		if _, ok := known.Changed[p]; known.OnBase && !ok {
 			a.ask(subject{kind: AskSince, repo: repo, commit: commit}, p)
-			whole = false
 		}
 	}
-	return *known, whole
+	return *known
 }
 
 // closed is the newest closed proposal of a tier with some Wants.

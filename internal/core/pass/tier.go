@@ -391,9 +391,9 @@ func (d *tierDecider) match(revision string) health.Match {
 		return health.MatchUnknown
 	}
 	commit := layout.Hash(digits)
-	since, known := d.since(d.tier.Repo, commit, d.paths...)
+	since := d.since(d.tier.Repo, commit, d.paths...)
 	switch {
-	case !known || since.Unknown:
+	case since.Unknown:
 		return health.MatchUnknown
 	case since.OnBase:
 		if slices.ContainsFunc(d.paths, func(at string) bool { return since.Changed[at] }) {

@@ -318,7 +318,6 @@ func standingGone(f TierFacts) State {
 
 // decision is one tier being decided.
 type decision struct {
-	plan  *plan.Plan
 	facts Facts
 	tier  *plan.Tier
 	name  layout.Tier
@@ -334,7 +333,7 @@ func Next(p *plan.Plan, facts Facts) Result {
 	out := Result{Done: true}
 	for i := range p.Tiers {
 		t := &p.Tiers[i]
-		d := decision{plan: p, facts: facts, tier: t, name: p.Name(t), gates: g}
+		d := decision{facts: facts, tier: t, name: p.Name(t), gates: g}
 		d.have = facts.Tiers[d.name]
 		d.regroup()
 		s := d.decide()
