@@ -79,7 +79,7 @@ func (c *planCommand) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range notPlanned(cat) {
+	for _, p := range notPlanned(cat, c.input.seed) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "warning: "+p.Error())
 	}
 	if len(cat.Problems) > 0 {
@@ -136,11 +136,11 @@ func (c *planCommand) compare(cmd *cobra.Command) error {
 }
 
 // notPlanned are the files that are not read and that no plan names: those outside of
-// seeds, and of seeds that cannot be read.
-func notPlanned(cat *catalog.Catalog) []manifest.Problem {
+// seeds, and of seeds that cannot be read, or of the only one that is planned.
+func notPlanned(cat *catalog.Catalog, only string) []manifest.Problem {
 	skipped := slices.Clone(cat.Skipped)
 	for _, s := range cat.Seeds {
-		if s.Err != nil {
+		if s.Err != nil && (only == "" || only == s.Name) {
 			skipped = append(skipped, s.Skipped...)
 		}
 	}
