@@ -321,6 +321,9 @@ type SeedStatus struct {
 	Handled HandledRequests `json:"handled,omitempty,omitzero"`
 }
 
+// MaxBlockers is how many tiers that need a person a Seed names.
+const MaxBlockers = 8
+
 // MaxUnconfirmed is how much of what waits for a confirmation a Seed shows.
 const MaxUnconfirmed = 8
 

@@ -1,7 +1,6 @@
 package seed
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,9 +16,6 @@ import (
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/state"
 )
-
-// maxBlockers is how many blockers a status names, as the API has it.
-const maxBlockers = 8
 
 // view is what a pass came to, as statuses are made of it.
 type view struct {
@@ -54,7 +50,7 @@ func seedStatus(seed *v1alpha1.Seed, v view) v1alpha1.SeedStatus {
 		return s
 	}
 	s.Plan = planSummary(found, v.report)
-	summarise(&s, found)
+	found.ToStatus(&s)
 	if err := v.report.ReadErr; err != nil && (s.WaitingFor == "" || needsPerson(err)) {
 		s.WaitingFor = state.Cut(fmt.Sprintf("the control plane cannot be read: %v", err))
 	}
@@ -110,11 +106,11 @@ type verdict struct {
 
 func verdictOf(seed *v1alpha1.Seed, r *state.Seed, report *engine.Report, s v1alpha1.SeedStatus) verdict {
 	removing := !seed.DeletionTimestamp.IsZero() || r.Removal
-	done := !slices.ContainsFunc(r.Tiers, func(t state.Tier) bool { return !settled(t.State) })
+	done := !slices.ContainsFunc(r.Tiers, func(t state.Tier) bool { return !t.IsSettled() })
 	switch {
 	case r.State == state.Stalled:
 		return verdict{reason: r.Reason, message: r.Message, stalled: true}
-	case slices.ContainsFunc(r.Tiers, func(t state.Tier) bool { return needsDecision(t.State) }):
+	case slices.ContainsFunc(r.Tiers, func(t state.Tier) bool { return t.NeedsDecision() }):
 		return verdict{reason: reasonOf(r.Tiers), message: s.WaitingFor, stalled: true}
 	case report.ReadErr != nil && (done || needsPerson(report.ReadErr)):
 		message := fmt.Sprintf("%s tiers are released, and the control plane cannot be read anew: %v", s.Progress, report.ReadErr)
@@ -142,15 +138,6 @@ func reasonOf(tiers []state.Tier) v1alpha1.Reason {
 	return v1alpha1.ReasonProgressing
 }
 
-// needsDecision says that a tier in this state waits for a person to settle something
-// beside a review.
-func needsDecision(s release.State) bool {
-	return s == release.Held || s == release.Rejected || s == release.Reverted
-}
-
-// settled says that a tier in this state is where it should be.
-func settled(s release.State) bool { return s == release.Released || s == release.Gone }
-
 func planSummary(r *state.Seed, report *engine.Report) *v1alpha1.PlanSummary {
 	p := report.Plans[r.Name]
 	if p == nil {
@@ -168,92 +155,6 @@ func planSummary(r *state.Seed, report *engine.Report) *v1alpha1.PlanSummary {
 		out.Branch = layout.PlanBranch(report.Catalog.Repos[repos[0]].Spec.BranchOrDefault(), p.Seed)
 	}
 	return out
-}
-
-// summarise fills in what sums the tiers up.
-func summarise(s *v1alpha1.SeedStatus, r *state.Seed) {
-	s.State, s.Warnings, s.Proposals = r.State, state.Count(len(r.Warnings)), 0
-	s.Progress = progress(r.Tiers)
-	s.WaitingFor = waitingFor(r)
-	if r.State == state.Stalled {
-		s.WaitingFor = state.Cut(r.Message)
-	}
-	counts := map[release.State]int{}
-	for _, t := range r.Tiers {
-		counts[t.State]++
-	}
-	s.Proposals = state.Count(len(state.OnePerProposal(slices.DeleteFunc(slices.Clone(r.Tiers), func(t state.Tier) bool { return t.State == release.Rejected }))))
-	s.Tiers = nil
-	for _, of := range release.States {
-		if n := counts[of]; n > 0 {
-			s.Tiers = append(s.Tiers, v1alpha1.StateCount{State: string(of), Count: state.Count(n)})
-		}
-	}
-	s.Blockers = blockers(r)
-	r.ToUnconfirmed(s)
-}
-
-func progress(tiers []state.Tier) string {
-	done := 0
-	for _, t := range tiers {
-		if settled(t.State) {
-			done++
-		}
-	}
-	return fmt.Sprintf("%d/%d", done, len(tiers))
-}
-
-// blockers are the tiers that most need a look. Those that merely wait for others are none.
-func blockers(r *state.Seed) []v1alpha1.Blocker {
-	rest := slices.DeleteFunc(slices.Clone(r.Tiers), func(t state.Tier) bool {
-		return settled(t.State) || t.UrgentAs() == release.Blocked
-	})
-	var out []v1alpha1.Blocker
-	for len(rest) > 0 && len(out) < maxBlockers {
-		t := state.MostUrgent(rest)
-		b := v1alpha1.Blocker{Tier: tierName(t), State: string(t.State), Reason: t.Reason, Message: state.Cut(t.Message)}
-		if t.Proposal != nil {
-			b.URL, b.Gate = t.Proposal.URL, state.Cut(t.Proposal.Gate)
-		}
-		out = append(out, b)
-		rest = slices.DeleteFunc(rest, func(o state.Tier) bool { return o.Cluster == t.Cluster && o.Ordinal == t.Ordinal })
-	}
-	return out
-}
-
-func tierName(t *state.Tier) string { return fmt.Sprintf("%s tier %02d", t.Cluster, t.Ordinal) }
-
-// waitingFor says in a line what tiers wait for first; nothing when all are settled.
-func waitingFor(r *state.Seed) string {
-	t := state.MostUrgent(r.Tiers)
-	if t == nil || settled(t.State) {
-		return ""
-	}
-	switch {
-	case t.State == release.Proposed && !t.Shut():
-		return state.Cut(review(r))
-	case (t.State == release.Blocked || t.State == release.Proposed) && len(t.Waits) > 0:
-		w := t.Waits[0]
-		return state.Cut(fmt.Sprintf("%s (%s)", w.Tier, w.State))
-	}
-	return state.Cut(fmt.Sprintf("%s: %s", tierName(t), t.Message))
-}
-
-// review says which proposals wait for a person.
-func review(r *state.Seed) string {
-	open := state.ForReview(r.Tiers)
-	switch len(open) {
-	case 0:
-		return "review"
-	case 1:
-		p := open[0].Proposal
-		return "review of " + cmp.Or(p.URL, "branch "+p.Branch+" of "+p.Repo)
-	}
-	text := fmt.Sprintf("review of %d proposals", len(open))
-	if many := r.ManyProposals(); many != nil {
-		text += ". " + many.Next
-	}
-	return text
 }
 
 // sumUp writes what the conditions sum up to.
@@ -310,7 +211,8 @@ func showStages(c condition.Writer, tiers []state.Tier) {
 // plantingStatus is the status of one planting; tiers are those of its cluster.
 func plantingStatus(had *v1alpha1.Planting, tiers []state.Tier, now time.Time) v1alpha1.PlantingStatus {
 	s := v1alpha1.PlantingStatus{CommonStatus: *had.Status.CommonStatus.DeepCopy()}
-	s.Progress, s.WaitingFor = progress(tiers), waitingFor(&state.Seed{Tiers: tiers})
+	of := state.Seed{Tiers: tiers}
+	s.Progress, s.WaitingFor = of.Progress(), of.WaitingFor()
 	if t := state.MostUrgent(tiers); t != nil {
 		s.State, s.Current = string(t.State), fmt.Sprintf("%02d", t.Ordinal)
 		if t.Proposal != nil && !t.Shut() {
@@ -331,7 +233,7 @@ func plantingVerdict(tiers []state.Tier, s v1alpha1.PlantingStatus) verdict {
 	switch {
 	case s.WaitingFor == "":
 		return verdict{reason: v1alpha1.ReasonSucceeded, message: "all tiers are where they should be: " + s.Progress, ready: true}
-	case slices.ContainsFunc(tiers, func(t state.Tier) bool { return needsDecision(t.State) }):
+	case slices.ContainsFunc(tiers, func(t state.Tier) bool { return t.NeedsDecision() }):
 		return verdict{reason: reasonOf(tiers), message: s.WaitingFor, stalled: true}
 	}
 	return verdict{reason: reasonOf(tiers), message: "waiting for " + s.WaitingFor}

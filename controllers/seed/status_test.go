@@ -249,7 +249,7 @@ func TestBlockersAreTheMostUrgentFirstAndBounded(t *testing.T) {
 	tiers = append(tiers, tier(20, release.Blocked), tier(21, release.Held, says("settle it")), tier(22, release.Released))
 	seed := &v1alpha1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 	got := seedStatus(seed, view{now: noon, report: report(tiers...)})
-	if len(got.Blockers) != maxBlockers || got.Blockers[0].Tier != "edge-1 tier 21" || got.Blockers[1].Tier != "edge-1 tier 00" {
+	if len(got.Blockers) != v1alpha1.MaxBlockers || got.Blockers[0].Tier != "edge-1 tier 21" || got.Blockers[1].Tier != "edge-1 tier 00" {
 		t.Errorf("got %+v", got.Blockers)
 	}
 	for _, b := range got.Blockers {

@@ -56,8 +56,8 @@ func TestEveryCommandHasAPlaceInTheHelp(t *testing.T) {
 
 func TestFlagsStandOnlyWhereTheyMeanSomething(t *testing.T) {
 	cases := map[string][]string{
-		"id":             {"abandon", "adopt", "confirm", "controller", "explain", "list", "merge", "reject", "retry", "run", "show", "status"},
-		"environment":    {"abandon", "adopt", "confirm", "controller", "explain", "list", "merge", "reject", "retry", "run", "show", "status"},
+		"id":             {"abandon", "adopt", "confirm", "controller", "explain", "list", "merge", "plan", "reject", "retry", "run", "show", "status", "wait"},
+		"environment":    {"abandon", "adopt", "confirm", "controller", "explain", "list", "merge", "plan", "reject", "retry", "run", "show", "status", "wait"},
 		"strict":         {"controller", "explain", "lint", "plan", "run"},
 		"deletion-guard": {"controller", "run"},
 		"output":         {"explain", "lint", "list", "plan", "replay", "show", "status", "version"},
@@ -104,7 +104,7 @@ func TestACommandThatIsCalledInAWrongWayEndsWith2(t *testing.T) {
 		"abandon takes one cluster":             {[]string{"abandon"}, " takes the name of one cluster"},
 		"merge takes a proposal or --all":       {[]string{"pr", "merge"}, "or --all"},
 		"merge takes not both":                  {[]string{"pr", "merge", "a/b/00", "--all"}, "or --all"},
-		"an output format that does not exist":  {[]string{"plan", "-o", "xml"}, `invalid argument "xml" for "-o, --output" flag: must be table, yaml or json`},
+		"an output format that does not exist":  {[]string{"plan", "-o", "xml"}, `invalid argument "xml" for "-o, --output" flag: must be table, wide, yaml or json`},
 		"version in a format that does not":     {[]string{"version", "-o", "xml"}, `must be table, yaml or json`},
 		"plan without anything to plan":         {[]string{"plan"}, "name what to plan, with -f or --control-plane"},
 		"run without a control plane":           {[]string{"run", "--once"}, "no control-plane repository is given"},
@@ -112,7 +112,7 @@ func TestACommandThatIsCalledInAWrongWayEndsWith2(t *testing.T) {
 		"retry without a control plane":         {[]string{"retry", "web"}, "no control-plane repository is given"},
 		"a list of proposals of nowhere":        {[]string{"pr", "list"}, "no control-plane repository is given"},
 		"an explanation without control plane":  {[]string{"explain", "web"}, "no control-plane repository is given"},
-		"an explanation in an unknown language": {[]string{"explain", "web", "-o", "xml"}, `must be table, yaml or json`},
+		"an explanation in an unknown language": {[]string{"explain", "web", "-o", "xml"}, `must be table, wide, yaml or json`},
 	}
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {

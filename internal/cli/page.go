@@ -86,29 +86,40 @@ const (
 )
 
 // rows writes lines of cells as a table. Where it is wider than the terminal, the widest
-// column is wrapped. A line of one cell goes across all columns.
+// columns are wrapped. A line of one cell goes across all columns.
 func rows(w io.Writer, lines [][]string) { stateRows(w, -1, lines) }
 
 // stateRows is rows with a column of states.
 func stateRows(w io.Writer, states int, lines [][]string) {
 	lines = shownCells(lines)
 	widths := columnWidths(lines)
-	total, widest := -gap, 0
-	for i, width := range widths {
-		total += width + gap
-		if width > widths[widest] {
-			widest = i
-		}
-	}
-	if limit := widthOf(w); limit > 0 && total > limit {
-		widths[widest] = max(widths[widest]-(total-limit), min(widths[widest], minColumn))
-	}
+	fit(widths, widthOf(w))
 	for _, cells := range lines {
 		if len(cells) == 1 && len(widths) > 1 {
 			fmt.Fprintln(w, cells[0])
 			continue
 		}
 		writeRow(w, cells, widths, states)
+	}
+}
+
+// fit makes the widest columns narrower until a table has a width; 0 for any.
+func fit(widths []int, limit int) {
+	total := -gap
+	for _, width := range widths {
+		total += width + gap
+	}
+	for ; limit > 0 && total > limit; total-- {
+		widest := 0
+		for i := range widths {
+			if widths[i] > widths[widest] {
+				widest = i
+			}
+		}
+		if widths[widest] <= minColumn {
+			return
+		}
+		widths[widest]--
 	}
 }
 
@@ -164,7 +175,11 @@ func writeRow(w io.Writer, cells []string, widths []int, states int) {
 	parts := make([][]string, len(cells))
 	height := 1
 	for i, cell := range cells {
-		parts[i] = wrapped(cell, widths[i])
+		text := strings.TrimLeft(cell, " ")
+		indent := cell[:len(cell)-len(text)]
+		for _, part := range wrapped(text, widths[i]-len(indent)) {
+			parts[i] = append(parts[i], indent+part)
+		}
 		height = max(height, len(parts[i]))
 	}
 	for n := range height {

@@ -117,7 +117,7 @@ func TestAReviewerListsShowsMergesAndRejects(t *testing.T) {
 	mustContain(t, p.must("pr", "reject", "furrow/main/tier/web/west/00", "--reason", "not before Monday"), "Rejected furrow/main/tier/web/west/00.", "furrow retry web")
 	mustContain(t, p.must("pr", "list"), "web/west/00  Rejected")
 	mustContain(t, p.must("pr", "show", "web/west/00"), "Rejected: not before Monday")
-	if r := p.furrow("pr", "merge", "web/west/00"); r.code != exitFailed || !strings.Contains(r.stderr, "turned down") {
+	if r := p.furrow("pr", "merge", "web/west/00"); r.code != exitFailed || !strings.Contains(r.stderr, "was rejected") {
 		t.Errorf("a rejected proposal is merged: %d %s", r.code, r.all())
 	}
 	if r := p.furrow("pr", "show", "web/none/00"); r.code != exitFailed || !strings.Contains(r.stderr, "there are: web/west/00") {

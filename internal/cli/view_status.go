@@ -189,12 +189,7 @@ func (v *statusView) ages(tiers []state.Tier, members []int) string {
 
 // progress says how many tiers are where they should be, unless all are.
 func progress(s *state.Seed) string {
-	done, total := 0, len(s.Tiers)+s.Omitted
-	for i := range s.Tiers {
-		if s.Tiers[i].IsSettled() {
-			done++
-		}
-	}
+	done, total := s.Settled(), len(s.Tiers)+s.Omitted
 	if done == total {
 		return ""
 	}
@@ -265,13 +260,10 @@ func (v *statusView) forReview(s *state.Seed) []string {
 // toDecide are the tiers about which a person decides beside a review.
 func (v *statusView) toDecide(s *state.Seed) []string {
 	say := func(t state.Tier) (string, bool) {
-		return fmt.Sprintf("tier %02d is %s", t.Ordinal, t.State), slices.Contains(decisive, t.State)
+		return fmt.Sprintf("tier %02d is %s", t.Ordinal, t.State), t.NeedsDecision()
 	}
 	return v.lines(inOrder(s.Tiers), say, func(f fold, _ state.Tier) string { return v.name(s) + " " + f.on + " " + f.text })
 }
-
-// decisive are the states that end only when a person does something.
-var decisive = []release.State{release.Held, release.Rejected, release.Reverted}
 
 // next are the tiers that are held up by nothing but what is under way.
 func (v *statusView) next(s *state.Seed) []string {

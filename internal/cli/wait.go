@@ -149,7 +149,7 @@ func verdict(st *state.State) error {
 	for i := range st.Seeds {
 		s := &st.Seeds[i]
 		needed = needed || s.State == state.Stalled || slices.ContainsFunc(s.Tiers, func(t state.Tier) bool {
-			return t.State == release.Failed || slices.Contains(decisive, t.State)
+			return t.State == release.Failed || t.NeedsDecision()
 		})
 	}
 	switch {

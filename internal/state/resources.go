@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -34,9 +35,75 @@ func shown(texts []string, most int) (first []string, omitted int32) {
 	return first, Count(len(texts) - len(first))
 }
 
-// ToUnconfirmed writes into the status of a Seed what is removed once a person confirms it.
-func (s *Seed) ToUnconfirmed(status *v1alpha1.SeedStatus) {
+// ToStatus writes into the status of a Seed what sums its tiers up.
+func (s *Seed) ToStatus(status *v1alpha1.SeedStatus) {
+	status.State, status.Warnings, status.Progress, status.WaitingFor = s.State, Count(len(s.Warnings)), s.Progress(), s.WaitingFor()
+	if s.State == Stalled {
+		status.WaitingFor = Cut(s.Message)
+	}
+	counts := map[release.State]int{}
+	for i := range s.Tiers {
+		counts[s.Tiers[i].State]++
+	}
+	status.Proposals, status.Tiers = Count(len(openProposals(s.Tiers))), nil
+	for _, of := range release.States {
+		if n := counts[of]; n > 0 {
+			status.Tiers = append(status.Tiers, v1alpha1.StateCount{State: string(of), Count: Count(n)})
+		}
+	}
+	status.Blockers = s.blockers()
 	status.Unconfirmed, status.OmittedUnconfirmed = shown(s.Unconfirmed, v1alpha1.MaxUnconfirmed)
+}
+
+// Progress is how many tiers are where they should be: "7/12".
+func (s *Seed) Progress() string { return fmt.Sprintf("%d/%d", s.Settled(), len(s.Tiers)) }
+
+// blockers are the tiers that most need a person. Those that merely wait for others are none.
+func (s *Seed) blockers() []v1alpha1.Blocker {
+	rest := slices.DeleteFunc(slices.Clone(s.Tiers), func(t Tier) bool { return t.IsSettled() || t.UrgentAs() == release.Blocked })
+	slices.SortStableFunc(rest, func(a, b Tier) int {
+		return cmp.Compare(slices.Index(urgency, a.UrgentAs()), slices.Index(urgency, b.UrgentAs()))
+	})
+	var out []v1alpha1.Blocker
+	for _, t := range rest[:min(len(rest), v1alpha1.MaxBlockers)] {
+		b := v1alpha1.Blocker{Tier: t.Name(), State: string(t.State), Reason: t.Reason, Message: Cut(t.Message)}
+		if t.Proposal != nil {
+			b.URL, b.Gate = t.Proposal.URL, Cut(t.Proposal.Gate)
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+// WaitingFor says in a line what tiers wait for first; nothing when all are where they should be.
+func (s *Seed) WaitingFor() string {
+	t := MostUrgent(s.Tiers)
+	switch {
+	case t == nil || t.IsSettled():
+		return ""
+	case t.State == release.Proposed && !t.Shut():
+		return Cut(s.review())
+	case (t.State == release.Blocked || t.State == release.Proposed) && len(t.Waits) > 0:
+		return Cut(fmt.Sprintf("%s (%s)", t.Waits[0].Tier, t.Waits[0].State))
+	}
+	return Cut(fmt.Sprintf("%s: %s", t.Name(), t.Message))
+}
+
+// review says which proposals wait for a person.
+func (s *Seed) review() string {
+	open := ForReview(s.Tiers)
+	switch len(open) {
+	case 0:
+		return "review"
+	case 1:
+		p := open[0].Proposal
+		return "review of " + cmp.Or(p.URL, "branch "+p.Branch+" of "+p.Repo)
+	}
+	text := fmt.Sprintf("review of %d proposals", len(open))
+	if many := s.ManyProposals(); many != nil {
+		text += ". " + many.Next
+	}
+	return text
 }
 
 // ToPlanting writes the tiers of one cluster into the status of its Planting: those with the lowest numbers, if

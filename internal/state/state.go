@@ -255,10 +255,8 @@ func (s *Seed) KeepSince(had *Seed) {
 func (s *State) CountProposals() {
 	open := map[string]int{}
 	for i := range s.Seeds {
-		for _, t := range OnePerProposal(s.Seeds[i].Tiers) {
-			if t.State != release.Rejected {
-				open[t.Proposal.Repo]++
-			}
+		for _, t := range openProposals(s.Seeds[i].Tiers) {
+			open[t.Proposal.Repo]++
 		}
 	}
 	for i := range s.Repositories {
@@ -313,6 +311,22 @@ func (t *Tier) WaitsForReview() bool {
 // IsSettled says that the tier is where it should be.
 func (t *Tier) IsSettled() bool { return t.State == release.Released || t.State == release.Gone }
 
+// NeedsDecision says that the tier waits for a person to do something else than to review.
+func (t *Tier) NeedsDecision() bool {
+	return t.State == release.Held || t.State == release.Rejected || t.State == release.Reverted
+}
+
+// Settled counts the tiers that are where they should be.
+func (s *Seed) Settled() int {
+	n := 0
+	for i := range s.Tiers {
+		if s.Tiers[i].IsSettled() {
+			n++
+		}
+	}
+	return n
+}
+
 // UrgentAs is the state as which the tier counts for what is to be done: a proposal that
 // waits for other tiers is nothing for a person to do.
 func (t *Tier) UrgentAs() release.State {
@@ -322,9 +336,14 @@ func (t *Tier) UrgentAs() release.State {
 	return t.State
 }
 
-// OnePerProposal leaves out tiers whose proposal an earlier one has already, and those without
+// openProposals are the tiers that have an open proposal, one for each.
+func openProposals(tiers []Tier) []Tier {
+	return onePerProposal(slices.DeleteFunc(slices.Clone(tiers), func(t Tier) bool { return t.State == release.Rejected }))
+}
+
+// onePerProposal leaves out tiers whose proposal an earlier one has already, and those without
 // a proposal: several tiers may share one.
-func OnePerProposal(tiers []Tier) []Tier {
+func onePerProposal(tiers []Tier) []Tier {
 	seen := map[string]bool{"": true}
 	return slices.DeleteFunc(slices.Clone(tiers), func(t Tier) bool {
 		key := ""
@@ -339,7 +358,7 @@ func OnePerProposal(tiers []Tier) []Tier {
 
 // ForReview are the tiers whose proposals wait for a person, one for each proposal.
 func ForReview(tiers []Tier) []Tier {
-	return slices.DeleteFunc(OnePerProposal(tiers), func(t Tier) bool { return !t.WaitsForReview() })
+	return slices.DeleteFunc(onePerProposal(tiers), func(t Tier) bool { return !t.WaitsForReview() })
 }
 
 // ManyProposals says that so many proposals wait for a person that grouping is suggested; nil

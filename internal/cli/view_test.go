@@ -1,0 +1,234 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/state"
+)
+
+// fleetOf is the state of four packages on clusters c01, c02 and so on, at noon.
+func fleetOf(clusters int) *state.State {
+	st := state.New("acme/prod", "sha256:1", "main@sha1:a5c41da0409e6b911255524cd0db1bf71ebc39e2")
+	st.Interval, st.LastPass = "1m0s", noon
+	seed := func(name string, of func(cluster string, n int) []state.Tier) {
+		s := state.Seed{Name: name, Revision: st.Revision}
+		for n := 1; n <= clusters; n++ {
+			s.Tiers = append(s.Tiers, of(fmt.Sprintf("c%02d", n), n)...)
+		}
+		s.State = state.Summary(s.Tiers)
+		st.Seeds = append(st.Seeds, s)
+	}
+	tier := func(cluster string, ordinal int, of release.State, ago time.Duration, message string) state.Tier {
+		return state.Tier{Cluster: cluster, Ordinal: ordinal, Level: ordinal, State: of, Since: noon.Add(-ago), Message: message, Objects: 3}
+	}
+	wait := func(t state.Tier, of release.State, why string) state.Tier {
+		name := fmt.Sprintf("%s tier %02d", t.Cluster, t.Ordinal-1)
+		t.Waits = []state.Edge{{Tier: name, State: of, Reason: v1alpha1.ReasonWaitingForTier, Why: why}}
+		t.Message = fmt.Sprintf("waits for %s (%s): %s", name, of, why)
+		return t
+	}
+	seed("cert-manager", func(c string, n int) []state.Tier {
+		return []state.Tier{tier(c, 0, release.Released, 50*time.Hour, "healthy"), tier(c, 1, release.Released, 49*time.Hour+time.Duration(n)*time.Minute, "healthy")}
+	})
+	seed("contour", func(c string, n int) []state.Tier {
+		first := tier(c, 0, release.Proposed, 20*time.Minute, "waits to be merged")
+		first.Proposal = &state.Proposal{Repo: "fleet", Branch: "furrow/main/tier/contour/" + c + "/00", Title: "Plant contour on " + c + ", tier 00", URL: fmt.Sprintf("https://git.example.com/acme/fleet/pulls/%d", n)}
+		return []state.Tier{first, wait(tier(c, 1, release.Blocked, 2*time.Hour, ""), release.Proposed, "apps/Deployment/projectcontour/contour waits for core/Namespace/projectcontour (namespace: metadata.namespace: projectcontour)")}
+	})
+	seed("kourier", func(c string, n int) []state.Tier {
+		if n == 7 {
+			return []state.Tier{tier(c, 0, release.Held, 3*time.Hour, longMessage)}
+		}
+		return []state.Tier{tier(c, 0, release.Progressing, 40*time.Second, "Deployment kourier/gateway on "+c+" is not ready")}
+	})
+	seed("monitoring", func(c string, n int) []state.Tier {
+		if n%5 == 0 {
+			t := tier(c, 0, release.Rejected, 26*time.Hour, "a person rejected it: not before Monday. Change the seed, or run 'furrow retry monitoring'")
+			t.Proposal = &state.Proposal{Repo: "fleet", Branch: "b", Title: "Plant monitoring on " + c}
+			return []state.Tier{t}
+		}
+		t := tier(c, 0, release.Released, 26*time.Hour, "healthy")
+		t.Amended = "git diff a5c41da0 b6d52eb1 -- planted"
+		if n != 1 {
+			t.Amended = ""
+		}
+		return []state.Tier{t}
+	})
+	st.Seeds = append(st.Seeds, state.Seed{Name: "broken", State: state.Stalled, Reason: v1alpha1.ReasonInvalidYAML, Message: "seeds/broken.yaml:3: not valid YAML: mapping values are not allowed here"})
+	st.Stale = []state.Stale{{Repo: "lab", Since: noon.Add(-time.Hour)}}
+	return &st
+}
+
+// mustPrint compares a text with a file in testdata.
+func mustPrint(t *testing.T, name, text string) {
+	t.Helper()
+	mustShow(t, filepath.Join("..", name), result{stdout: text})
+}
+
+func TestStatusOfAFleetFitsOnATerminal(t *testing.T) {
+	for _, width := range []int{80, 120} {
+		p := &page{width: width}
+		v := &statusView{State: fleetOf(20), now: noon.Add(2 * time.Minute)}
+		v.head(p)
+		v.body(p)
+		mustPrint(t, fmt.Sprintf("status-%d", width), p.String())
+		for line := range strings.SplitSeq(p.String(), "\n") {
+			if columns(line) > width && !strings.Contains(line, "https://") {
+				t.Errorf("a line is wider than %d columns: %q", width, line)
+			}
+		}
+		if n := strings.Count(p.String(), "\n"); n > 60 {
+			t.Errorf("at %d columns it has %d lines", width, n)
+		}
+	}
+}
+
+func TestStatesHaveColoursOnATerminalAlone(t *testing.T) {
+	show := func(w io.Writer) string {
+		output := outputFlag{format: "table"}
+		if err := output.write(w, nil, func(w io.Writer) { (&statusView{State: fleetOf(20), now: noon}).body(w) }); err != nil {
+			t.Fatal(err)
+		}
+		if b, ok := w.(*bytes.Buffer); ok {
+			return b.String()
+		}
+		return ""
+	}
+	t.Setenv("TERM", "xterm")
+	if piped := show(&bytes.Buffer{}); strings.Contains(piped, "\x1b") {
+		t.Errorf("a pipe gets escape codes: %q", piped)
+	}
+	for _, c := range []struct {
+		noColor, term string
+		width         int
+		colours       bool
+	}{{"", "xterm", 80, true}, {"", "xterm", 120, true}, {"1", "xterm", 80, false}, {"", "dumb", 80, false}} {
+		t.Setenv("NO_COLOR", c.noColor)
+		t.Setenv("TERM", c.term)
+		got := onTerminal(t, c.width, func(w io.Writer) { show(w) })
+		if strings.Contains(got, "\x1b[31mHeld\x1b[0m") != c.colours || strings.Contains(got, "\x1b") != c.colours {
+			t.Errorf("%+v: it shows %q", c, got)
+		}
+		if c.colours {
+			mustPrint(t, fmt.Sprintf("status-%d-colours", c.width), strings.ReplaceAll(got, "\x1b", "␛"))
+		}
+	}
+}
+
+func TestTextOfPeopleCannotColourATerminal(t *testing.T) {
+	st := reportOfWeb(release.Held, "\x1b[31mred\x1b[0m")
+	st.Seeds[0].Message = "\x1b[2J"
+	p := &page{width: 80, colour: true}
+	(&statusView{State: st, now: noon}).body(p)
+	if text := strings.NewReplacer("\x1b[31mHeld\x1b[0m", "").Replace(p.String()); strings.Contains(text, "\x1b") {
+		t.Errorf("it has escape codes of people: %q", text)
+	}
+}
+
+// asResources is a state as the controller writes it into resources.
+func asResources(st *state.State) (seeds []v1alpha1.Seed, plantings []v1alpha1.Planting) {
+	for i := range st.Seeds {
+		s := &st.Seeds[i]
+		seed := v1alpha1.Seed{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: s.Name}}
+		s.ToStatus(&seed.Status)
+		seed.Status.Plan = &v1alpha1.PlanSummary{Revision: s.Revision}
+		ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: string(s.Reason), Message: state.Cut(s.Message)}
+		seed.Status.Conditions = []metav1.Condition{ready}
+		seeds = append(seeds, seed)
+		of := map[string][]state.Tier{}
+		for _, t := range s.Tiers {
+			of[t.Cluster] = append(of[t.Cluster], t)
+		}
+		for cluster, tiers := range of {
+			p := v1alpha1.Planting{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet"}, Spec: v1alpha1.PlantingSpec{Seed: s.Name, Cluster: cluster}}
+			state.ToPlanting(tiers, &p.Status)
+			plantings = append(plantings, p)
+		}
+	}
+	return seeds, plantings
+}
+
+func TestResourcesShowWhatTheStateShowsThatTheyWereWrittenFrom(t *testing.T) {
+	st := fleetOf(20)
+	for _, whole := range []bool{false, true} {
+		show := func(st *state.State) string {
+			p := &page{width: 100}
+			(&statusView{State: st, now: noon, whole: whole}).body(p)
+			return strings.ReplaceAll(p.String(), "'kubectl furrow ", "'furrow ")
+		}
+		was := *st
+		was.Stale = nil // each GitOpsRepo has a condition for that
+		if diff := cmp.Diff(show(&was), show(state.FromResources(asResources(st)))); diff != "" {
+			t.Errorf("whole %t (-state +resources):\n%s", whole, diff)
+		}
+	}
+}
+
+func TestEqualClustersAreOneLine(t *testing.T) {
+	all := []string{"c01", "c02", "c03", "c04", "c05", "c06", "edge", "edge-1"}
+	texts := func(say func(cluster string) string, clusters ...string) (out []ofCluster) {
+		for _, c := range clusters {
+			out = append(out, ofCluster{c, say(c)})
+		}
+		return out
+	}
+	about := func(c string) string { return "the root of " + c + " has no clusters/" + c + "." }
+	cases := map[string]struct {
+		texts []ofCluster
+		whole bool
+		want  []string
+	}{
+		"two are short enough":               {texts(about, "c01", "c02"), false, []string{"c01: the root of c01 has no clusters/c01.", "c02: the root of c02 has no clusters/c02."}},
+		"three are one line":                 {texts(about, "c01", "c02", "c03"), false, []string{"c01, c02, c03: the root of <cluster> has no clusters/<cluster>."}},
+		"many have a range":                  {texts(about, "c01", "c02", "c03", "c04", "c05", "edge"), false, []string{"c01 … c05, edge: the root of <cluster> has no clusters/<cluster>."}},
+		"a gap ends a range":                 {texts(about, "c01", "c02", "c04", "c05", "c06"), false, []string{"c01, c02, c04, c05, c06: the root of <cluster> has no clusters/<cluster>."}},
+		"each by itself where that is meant": {texts(about, "c01", "c02", "c03"), true, []string{"c01: the root of c01 has no clusters/c01.", "c02: the root of c02 has no clusters/c02.", "c03: the root of c03 has no clusters/c03."}},
+		"a name within a name stays":         {texts(func(string) string { return "waits for edge-1" }, "edge", "c01", "c02"), false, []string{"c01, c02, edge: waits for edge-1"}},
+		"another cluster's name differs":     {texts(func(string) string { return "waits for c01" }, "c01", "c02", "c03"), false, []string{"c01: waits for c01", "c02: waits for c01", "c03: waits for c01"}},
+	}
+	for sentence, c := range cases {
+		t.Run(sentence, func(t *testing.T) {
+			var got []string
+			for _, f := range folded(all, c.texts, c.whole) {
+				got = append(got, f.on+": "+f.text)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	var many []string
+	for i := range 40 {
+		many = append(many, fmt.Sprintf("c%02d", i))
+	}
+	if got := runsOf([]string{"c00", "c02", "c04", "c06", "c08", "c10", "c12", "c14", "c16", "c18"}, many); got != "c00, c02, c04, c06, c08, c10, c12, c14 and 2 more" {
+		t.Errorf("scattered clusters are %q", got)
+	}
+}
+
+// BenchmarkStatus is 'furrow status' for 20 clusters × 4 packages, from the bytes of the published state to the text.
+func BenchmarkStatus(b *testing.B) {
+	data, err := manifest.YAML(fleetOf(20))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		st, err := state.Decode(data)
+		if err != nil {
+			b.Fatal(err)
+		}
+		(&statusView{State: st, now: noon}).body(&page{width: 120})
+	}
+}
