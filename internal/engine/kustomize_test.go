@@ -168,9 +168,11 @@ func TestASeedIsRenderedAgainWhereTheMachineFailed(t *testing.T) {
 	w := newWorld(t, fleet{workload: []string{"east", "prod-1", "prod-2"}})
 	w.control.put("main", "plant web", overlays)
 	w.pass()
-	if s := w.report.Seeds[0]; !strings.Contains(s.Message, "no process can be started. Furrow retries in the next pass") {
-		t.Errorf("the seed is %s: %s", s.State, s.Message)
+	s := w.report.Seeds[0]
+	if got := golden.Fields(s.Problems[0]); s.State != state.Stalled || got != `seeds/web: seed "web": RenderFailed seed=web` {
+		t.Errorf("the seed is %s: %s: %s", s.State, got, s.Message)
 	}
+	golden.Of(t).Add("the seed", s.Message)
 	w.release(t)
 	w.check()
 }
