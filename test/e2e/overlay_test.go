@@ -112,7 +112,7 @@ func (s *overlayStory) eachGetsItsOverlay() {
 	s.run()
 	s.merge(s.awaitTiers(kiosk0, kioskEast0, kioskWest0), sdk.MergeStyleSquash)
 	pull := s.awaitTiers(kiosk1, kioskEast1, kioskWest1)
-	mustHave(s.t, pull.Body, "## Differs by cluster", "core/ConfigMap/"+s.ours()+"/counter")
+	mustHave(s.t, pull.Body, "`core/ConfigMap/"+s.ours()+"/counter`") // which differs by cluster
 	s.merge(pull, sdk.MergeStyleSquash)
 	s.mustBeReleased("daily")
 }
@@ -141,7 +141,7 @@ func (s *overlayStory) tooMuchEndsAlone() {
 		"- source: {kind: ConfigMap, name: counter, fieldPath: data.paper}\n"+
 			"  targets: [{select: {kind: ConfigMap, name: counter}, fieldPaths: [data.paper], options: {delimiter: ',', index: 1000000}}]\n", 40)
 	s.commit("Let an overlay grow", files{prodOverlay: doubling})
-	s.mustBeStalled(v1alpha1.ReasonRenderBudget, "seeds/kiosk", "MiB of memory")
+	s.mustBeStalled(v1alpha1.ReasonRenderBudget, "seeds/kiosk")
 }
 
 // mustBeStalled waits until the seed is reported as Stalled for this reason with these texts, by any front end, and fails
