@@ -49,9 +49,9 @@ func TestTheRepositoriesAreReadyForARun(t *testing.T) {
 func TestADemoThatIsThereIsLeftAsItIs(t *testing.T) {
 	p := prepared(t)
 	before := ask(t, p.ControlPlane(), "rev-parse", "HEAD")
-	again, carriesOn, err := Prepare(t.Context(), p.Dir)
-	if err != nil || !carriesOn || again != p {
-		t.Errorf("Prepare: %v, carries on %v, %v", again, carriesOn, err)
+	again, resumes, err := Prepare(t.Context(), p.Dir)
+	if err != nil || !resumes || again != p {
+		t.Errorf("Prepare: %v, resumes %v, %v", again, resumes, err)
 	}
 	if after := ask(t, p.ControlPlane(), "rev-parse", "HEAD"); after != before {
 		t.Errorf("the control plane moved from %s to %s", before, after)

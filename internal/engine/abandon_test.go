@@ -198,7 +198,7 @@ func TestAnOpenRemovalIsBroughtUpToDateWhenItsClusterIsAbandoned(t *testing.T) {
 	w.mustBeRemoved()
 }
 
-func TestAnOrphaningThatAPersonTurnsDownIsAskedForAgain(t *testing.T) {
+func TestAnOrphaningThatAPersonRejectsIsAskedForAgain(t *testing.T) {
 	w := planted(t)
 	w.simulator.Silence("edge-1", true)
 	w.abandon("edge-1")
@@ -287,7 +287,7 @@ func TestAPlanThatOrphansReachesEveryRepositoryAfterAPushThatFailedOnce(t *testi
 			e.simulator.Silence("far", true)
 			e.plant(seeds{"web": ""})
 			e.rounds(6, furrow)
-			e.mustTell("web", "far tier 01: Progressing (Pruning)")
+			e.mustShow("web", "far tier 01: Progressing (Pruning)")
 			if err := furrow.Abandon(t.Context(), "far"); err != nil {
 				t.Fatal(err)
 			}
@@ -386,14 +386,14 @@ func TestAClusterBehindAHubLeavesAndIsAbandoned(t *testing.T) {
 			e.control.put("main", "drop far", map[string]string{"clusters/far.yaml": "", "seeds/web.yaml": web("app", 1, "site-b")})
 			if hanging {
 				e.rounds(15, furrow)
-				e.mustTell("web", "far tier 00: Blocked")
+				e.mustShow("web", "far tier 00: Blocked")
 				if err := furrow.Abandon(t.Context(), "far"); err != nil {
 					t.Fatal(err)
 				}
 			}
 			e.settle(furrow)
-			e.mustTell("web", "far tier 00: Gone (Gone)")
-			e.mustTell("web", "site-b tier 01: Released")
+			e.mustShow("web", "far tier 00: Gone (Gone)")
+			e.mustShow("web", "site-b tier 01: Released")
 			e.mustHave(4)
 			if n := e.idlePushes("a", furrow); n != 0 {
 				t.Errorf("%d pushes in idle passes", n)
@@ -412,7 +412,7 @@ func TestAHubThatIsAbandonedTooIsNotWaitedFor(t *testing.T) {
 	e.plant(seeds{"web": ""})
 	for _, cluster := range []string{"far", "hub"} {
 		e.rounds(4, furrow)
-		e.mustTell("web", "far tier 01: ")
+		e.mustShow("web", "far tier 01: ")
 		if err := furrow.Abandon(t.Context(), cluster); err != nil {
 			t.Fatal(err)
 		}
@@ -456,8 +456,8 @@ func TestASilentClusterBlocksARemovalUntilItIsAbandoned(t *testing.T) {
 	e.simulator.Silence("site-a", true)
 	e.plant(seeds{"web": ""})
 	e.rounds(15, furrow)
-	e.mustTell("web", "site-a tier 01: Progressing (ClusterSilent)")
-	e.mustTell("web", "site-a tier 00: Blocked")
+	e.mustShow("web", "site-a tier 01: Progressing (ClusterSilent)")
+	e.mustShow("web", "site-a tier 00: Blocked")
 
 	if err := furrow.Abandon(t.Context(), "site-a"); err != nil {
 		t.Fatal(err)
@@ -466,7 +466,7 @@ func TestASilentClusterBlocksARemovalUntilItIsAbandoned(t *testing.T) {
 		t.Errorf("the marks are %v and %v", marks(e.repos["a"]), marks(e.repos["b"]))
 	}
 	e.pass(furrow)
-	e.mustTell("web", "site-a tier 01: Gone (GivenUp)")
+	e.mustShow("web", "site-a tier 01: Gone (GivenUp)")
 	e.settle(furrow)
 	e.pass(furrow)
 	e.mustBeForgotten("web")
@@ -487,11 +487,11 @@ func TestAnAbandonedClusterThatAnswersCountsAsItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.pass(furrow)
-	e.mustTell("web", "site-a tier 01: Gone (GivenUp)")
-	e.mustTell("web", "site-a tier 00: Proposed")
+	e.mustShow("web", "site-a tier 01: Gone (GivenUp)")
+	e.mustShow("web", "site-a tier 00: Proposed")
 	e.simulator.Silence("site-a", false)
 	e.pass(furrow)
-	e.mustTell("web", "site-a tier 01: Progressing (StillPresent)")
+	e.mustShow("web", "site-a tier 01: Progressing (StillPresent)")
 	if s, _ := e.report.Seed("web"); len(s.Tiers[0].Waits) != 1 {
 		t.Errorf("the gate of tier 00 is open:\n%s", e.describe())
 	}
@@ -515,8 +515,8 @@ func TestUndoneAnAbandonedClusterBlocksAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.rounds(10, furrow)
-	e.mustTell("web", "site-a tier 01: Progressing (ClusterSilent)")
-	e.mustTell("web", "site-a tier 00: Blocked")
+	e.mustShow("web", "site-a tier 01: Progressing (ClusterSilent)")
+	e.mustShow("web", "site-a tier 00: Blocked")
 	err := furrow.UndoAbandon(t.Context(), "site-a")
 	if got := golden.Fields(manifest.ProblemOf(err)); got != "NothingToDo cluster=site-a" {
 		t.Errorf("undone twice: %s: %v", got, err)
@@ -529,14 +529,14 @@ func TestAClusterThatLeavesAndIsAbandonedKeepsNothingElseFromLeaving(t *testing.
 	e.simulator.Silence("site-a", true)
 	e.control.put("main", "drop site-a", map[string]string{"clusters/site-a.yaml": "", "seeds/web.yaml": web("app", 1, "site-b")})
 	e.rounds(15, furrow)
-	e.mustTell("web", "site-a tier 01: Progressing (ClusterSilent)")
-	e.mustTell("web", "site-a tier 00: Blocked")
+	e.mustShow("web", "site-a tier 01: Progressing (ClusterSilent)")
+	e.mustShow("web", "site-a tier 00: Blocked")
 	if err := furrow.Abandon(t.Context(), "site-a"); err != nil {
 		t.Fatal(err)
 	}
 	e.settle(furrow)
-	e.mustTell("web", "site-a tier 00: Gone (GivenUp)")
-	e.mustTell("web", "site-b tier 01: Released")
+	e.mustShow("web", "site-a tier 00: Gone (GivenUp)")
+	e.mustShow("web", "site-b tier 01: Released")
 	if len(marks(e.repos["a"])) != 1 {
 		t.Error("the mark is gone while the plan has tiers on the cluster")
 	}
@@ -559,7 +559,7 @@ func TestAbandoningChangesNothingAboutWhatIsToStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.rounds(4, furrow)
-	e.mustTell("web", "site-a tier 00: Merged (ClusterAbandoned)")
+	e.mustShow("web", "site-a tier 00: Merged (ClusterAbandoned)")
 	e.simulator.Silence("site-a", false)
 	e.settle(furrow)
 	e.mustSay("web", "Released")
@@ -580,7 +580,7 @@ func TestTwoOwnersAbandonEachForItself(t *testing.T) {
 	}
 	for range 6 {
 		e.rounds(3, prod, staging)
-		e.mustTell("two", "site-a tier 00: Blocked")
+		e.mustShow("two", "site-a tier 00: Blocked")
 	}
 	if e.mustBeOnlyStaging(); len(marks(e.repos["a"])) != 0 {
 		t.Errorf("marks are left: %v", marks(e.repos["a"]))
@@ -630,8 +630,8 @@ func TestAClusterOfWhichNoPlanHasAnythingIsNotAbandoned(t *testing.T) {
 	}
 }
 
-// mustTell asserts what the last report says of a tier, as "cluster tier NN: State (Reason)".
-func (e *estate) mustTell(seed, want string) {
+// mustShow asserts what the last report says of a tier, as "cluster tier NN: State (Reason)".
+func (e *estate) mustShow(seed, want string) {
 	e.t.Helper()
 	name, _, _ := strings.Cut(want, ":")
 	s, ok := e.report.Seed(seed)

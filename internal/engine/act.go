@@ -56,7 +56,7 @@ type update struct {
 }
 
 // act performs the actions of a decision. Every action can be repeated, so that a pass that
-// was killed, or whose time is over, is carried on by the next one.
+// was killed, or whose time is over, is continued by the next one.
 func (o *observation) act(ctx context.Context, d *pass.Decision) *outcome {
 	out := &outcome{seeds: map[string]error{}, tiers: map[layout.Tier]error{}, opened: map[string]pass.Proposal{}}
 	byRepo := map[string][]pass.Action{}

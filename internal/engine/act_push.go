@@ -102,7 +102,7 @@ func (s *slice) failAll(err error) {
 	}
 }
 
-// pushGrace is how long a push that has begun may take after the engine was told to stop.
+// pushGrace is how long a push that has begun may take after the engine was asked to stop.
 const pushGrace = 30 * time.Second
 
 // move moves branches, and is not interrupted by a stop: a server that is cut off while

@@ -117,7 +117,7 @@ func TestWhatAPersonAmendsIsReleasedAndShown(t *testing.T) {
 	golden.Of(t).Add("the amendment", w.amendment())
 	w.rounds(5)
 	if w.report.Changed || len(w.open()) != 0 || w.amendment() == "" {
-		t.Errorf("an amended tier is no reason to act:\n%s", w.describe())
+		t.Errorf("nothing must be done about an amended tier:\n%s", w.describe())
 	}
 	w.check()
 }
@@ -193,7 +193,7 @@ func TestWhatAPersonChangesOnBaseAfterAnAmendmentIsForeign(t *testing.T) {
 }
 
 // What a person does to a reconciler object can take away what its health says of the tier.
-func TestAnAmendedReconcilerMustStillTellOfItsTier(t *testing.T) {
+func TestAnAmendedReconcilerMustStillReportItsTier(t *testing.T) {
 	const tier, file = "edge-1/tier-00", "clusters/mgmt/furrow/edge/edge-1/tier-00.yaml"
 	tests := map[string]struct {
 		edit func(string) string

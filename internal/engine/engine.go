@@ -4,7 +4,7 @@
 // All reading is in observe.go and answer.go, the decision is one call into
 // internal/core/pass, all writing is in act*.go, one file for each kind of
 // action, and publish.go. An Engine keeps nothing that it could not find again:
-// what it caches is content-addressed, so a new Engine carries on where another
+// what it caches is content-addressed, so a new Engine continues where another
 // one was killed.
 //
 // An Engine is used by one goroutine. Any number of engines, also of other
@@ -68,7 +68,7 @@ type Tree struct {
 	Rendered *render.Cache
 	// Revision is "<branch>@sha1:<40 hex>".
 	Revision string
-	// Place is where seeds and clusters stand, for people: a URL or directory.
+	// Place is where the files of seeds and clusters are, for people: a URL or directory.
 	Place string
 	// Origin is the digest of where the control plane is kept, as catalog.Origin has it.
 	Origin string

@@ -108,7 +108,7 @@ func (m faultyMirror) Push(ctx context.Context, updates []git.Update) error {
 type faultyForge struct {
 	forge.Forge
 	faults *faults
-	// proposed is told of every proposal before it is opened.
+	// proposed is called with every proposal before it is opened.
 	proposed func(forge.Request)
 }
 

@@ -29,7 +29,7 @@ type estate struct {
 	forges    map[string]*plain.Forge
 	simulator *simulator.Simulator
 	now       time.Time
-	// onPush is told of every push to a GitOps repository and may refuse it.
+	// onPush is called with every push to a GitOps repository and may refuse it.
 	onPush func(repo string, updates []git.Update) error
 	// onPushed is called after every push to a GitOps repository that succeeded.
 	onPushed func(repo string, updates []git.Update)
@@ -153,7 +153,7 @@ func scoped(read func(context.Context) (engine.Tree, error), r rival) func(conte
 	}
 }
 
-// watchedMirror tells an estate what an engine does with a repository.
+// watchedMirror shows an estate what an engine does with a repository.
 type watchedMirror struct {
 	engine.Mirror
 	estate *estate

@@ -11,7 +11,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/probe"
 )
 
-// askedChannel notes which Secrets it is told to read.
+// askedChannel notes which Secrets it is asked to read.
 type askedChannel struct {
 	probe.Channel
 	secrets map[probe.SecretKey]bool

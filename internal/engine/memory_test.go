@@ -294,7 +294,7 @@ func (m *memory) MergeTrees(from, to, into git.Hash, whole func(string) bool) (g
 	return out, nil
 }
 
-// Changes tells of a directory that only one of the commits has as one path, as *git.Mirror does.
+// Changes reports a directory that only one of the commits has as one path, as *git.Mirror does.
 func (m *memory) Changes(from, to git.Hash) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -335,7 +335,7 @@ func (m *memory) unitsOf(flat map[string]git.Hash, whole func(string) bool) map[
 
 func (m *memory) String() string { return "a repository in memory" }
 
-// leaseRefused is what a push is told when a branch is not where it should be.
+// leaseRefused is the answer to a push when a branch is not where it should be.
 type leaseRefused struct{ ref string }
 
 func (e leaseRefused) Error() string { return "branch " + e.ref + " was moved by somebody else" }

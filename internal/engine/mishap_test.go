@@ -85,7 +85,7 @@ func (w *world) rounds(n int) {
 	}
 }
 
-// TestMishaps is what people do to the repositories, and what they are told.
+// TestMishaps is what people do to the repositories, and what is reported to them.
 func TestMishaps(t *testing.T) {
 	const webFile = "planted/edge-1/edge/tier-01/deployment.web.yaml"
 	tests := map[string]struct {
@@ -260,7 +260,7 @@ func (down) Fetch(context.Context, string) (git.Refs, error) {
 	return nil, &forge.Error{Op: "fetch", Repository: "memory", Kind: forge.FailedNetwork, Text: "connection refused"}
 }
 
-func TestWhatIsAskedForWhileAServerIsAwayIsNoMistake(t *testing.T) {
+func TestWhatIsAskedForWhileAServerIsAwayIsNotAMistake(t *testing.T) {
 	w := planted(t)
 	w.wrap = func(m faultyMirror) engine.Mirror { return down{m} }
 	for name, ask := range map[string]func(e *engine.Engine) error{
@@ -270,7 +270,7 @@ func TestWhatIsAskedForWhileAServerIsAwayIsNoMistake(t *testing.T) {
 	} {
 		w.restart()
 		if err := ask(w.engine); !git.IsNetwork(err) {
-			t.Errorf("%s: got %v, which does not tell that it may be tried again", name, err)
+			t.Errorf("%s: got %v, which does not say that it may be tried again", name, err)
 		}
 	}
 }
@@ -391,7 +391,7 @@ func TestTheDeletionGuardCountsWhatGoesOneByOne(t *testing.T) {
 	}
 }
 
-func TestTheDeletionGuardDoesNotCountWhatWasTurnedDown(t *testing.T) {
+func TestTheDeletionGuardDoesNotCountWhatWasRejected(t *testing.T) {
 	w := newGuarded(t, []string{"site-0"}, "a", "b", "c")
 	for _, name := range []string{"a", "b"} {
 		w.control.put("main", "remove", map[string]string{"seeds/" + name + ".yaml": ""})
@@ -426,7 +426,7 @@ func TestThereIsNothingToConfirmWhereNothingWaits(t *testing.T) {
 }
 
 // TestConfirmFailsWhileTheControlPlaneCannotBeRead: a seed that is gone looks as if it were
-// still there then, and what a person confirms must not be taken for done.
+// still there then, and what a person confirms must not be treated as done.
 func TestConfirmFailsWhileTheControlPlaneCannotBeRead(t *testing.T) {
 	w := newGuarded(t, []string{"site-0", "site-1", "site-2"}, "all")
 	var away error
@@ -565,7 +565,7 @@ func TestATierWaitsForARootThatIsFit(t *testing.T) {
 	}
 }
 
-func TestARootThatIsStuckHoldsWhatIsNewAndNoUpdateThatMayMendIt(t *testing.T) {
+func TestARootThatIsStuckHoldsWhatIsNewAndNoUpdateThatMayFixIt(t *testing.T) {
 	w := planted(t)
 	w.onRoot = func(r *health.Root) { r.Ready, r.Reason, r.Message = "False", "BuildFailed", "yaml: line 2" }
 	w.restart()
@@ -662,7 +662,7 @@ func TestAForgeThatOpensNothingIsNotStormed(t *testing.T) {
 	}
 }
 
-func TestATierIsHeldByAForgeThatAPersonHasToMend(t *testing.T) {
+func TestATierIsHeldByAForgeThatAPersonHasToFix(t *testing.T) {
 	texts := golden.Of(t)
 	for kind, want := range map[forge.Kind]string{
 		forge.FailedAuth: "Held (CredentialsRefused)", forge.FailedTrust: "Held (CertificateUntrusted)", forge.FailedNetwork: "Queued (RepositoryUnavailable)",

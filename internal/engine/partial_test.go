@@ -33,7 +33,7 @@ func (e *estate) mustHaveAllBlobs(repo string) {
 func TestAPlanThatReachedOneRepositoryAlone(t *testing.T) {
 	both := func(docs ...string) string { return strings.Join(docs, "---\n") }
 	for name, tc := range map[string]struct {
-		// before is planted everywhere, lost is what one repository alone has heard of, and after what comes then.
+		// before is planted everywhere, lost is what one repository alone has received, and after what comes then.
 		before, lost, after string
 		// want are the objects in the end.
 		want []string

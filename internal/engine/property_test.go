@@ -85,7 +85,7 @@ func history(t *testing.T, seed int64, config func(*engine.Config), more func(r 
 	}
 	change := func() {
 		if len(f.workload) > 0 && r.IntN(4) == 0 {
-			w.breakOrMend(f.workload[r.IntN(len(f.workload))])
+			w.breakOrFix(f.workload[r.IntN(len(f.workload))])
 			return
 		}
 		name := names[r.IntN(len(names))]
@@ -102,7 +102,7 @@ func history(t *testing.T, seed int64, config func(*engine.Config), more func(r 
 	w.faults.rate, w.blind = nil, false
 	for cluster, broken := range w.broken {
 		if broken {
-			w.breakOrMend(cluster)
+			w.breakOrFix(cluster)
 		}
 	}
 	w.reopen()
@@ -224,8 +224,8 @@ func (w *world) randomStep(r *rand.Rand, change func()) {
 	}
 }
 
-// breakOrMend breaks the document of a cluster, or corrects it again.
-func (w *world) breakOrMend(cluster string) {
+// breakOrFix breaks the document of a cluster, or corrects it again.
+func (w *world) breakOrFix(cluster string) {
 	w.broken[cluster] = !w.broken[cluster]
 	text := document("Cluster", cluster, "spec: {}")
 	if w.broken[cluster] {

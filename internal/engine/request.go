@@ -70,7 +70,7 @@ func (e *Engine) UndoAbandon(ctx context.Context, cluster string) error {
 	return err
 }
 
-// Retry asks for a seed to be proposed again: what a person turned down or took
+// Retry asks for a seed to be proposed again: what a person rejected or took
 // back, and what foreign content keeps from being proposed.
 func (q *Requests) Retry(ctx context.Context, seed string) error {
 	_, err := q.retry(ctx, seed, true)

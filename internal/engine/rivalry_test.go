@@ -173,7 +173,7 @@ func TestTwoEnginesOfOneOwnerShareATree(t *testing.T) {
 	three := e.engine(rival{scope: []string{"three"}, problem: "wrong"})
 	e.rounds(3, one, two, three)
 	if n := e.idlePushes("a", one, three, two, three); n != 0 {
-		t.Errorf("%d pushes in idle passes beside an engine that tells of a problem", n)
+		t.Errorf("%d pushes in idle passes beside an engine that reports a problem", n)
 	}
 	e.mustReport("one", "two", "three")
 
@@ -468,7 +468,7 @@ func TestGarbageOnAPlanBranchHoldsTheSeedAndPanicsNothing(t *testing.T) {
 		// plane, and while it is not; empty when it is not reported.
 		planted, removed string
 	}{
-		"it is no document":       {"foo", invalid, invalid},
+		"it is not a document":    {"foo", invalid, invalid},
 		"the file is missing":     {"", invalid, invalid},
 		"it is another kind":      {"apiVersion: furrow.dev/v1alpha1\nkind: Status\n", invalid, invalid},
 		"it is of a newer Furrow": {"apiVersion: furrow.dev/v1beta1\nkind: Plan\nseed: web\n", invalid, invalid},
@@ -612,7 +612,7 @@ func TestABaseThatWasForcePushedComesToRest(t *testing.T) {
 }
 
 // TestASquashedRemovalCountsAsARevert is a limit of plain Git: a removal that
-// was squashed without Furrow's trailers cannot be told from a revert.
+// was squashed without Furrow's trailers cannot be distinguished from a revert.
 func TestASquashedRemovalCountsAsARevert(t *testing.T) {
 	e, furrow := plantedWeb(t, oneSite(), "site-a")
 	e.plant(seeds{"web": ""})

@@ -9,7 +9,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// slowMirror is told to stop while it pushes something other than a status.
+// slowMirror is asked to stop while it pushes something other than a status.
 type slowMirror struct {
 	faultyMirror
 	stop context.CancelFunc
@@ -41,7 +41,7 @@ func TestAStopDoesNotCutAPushShort(t *testing.T) {
 	w.wrap = nil
 	w.restart()
 	if !w.settle(120) {
-		t.Errorf("it is not carried on:\n%s", w.describe())
+		t.Errorf("it is not continued:\n%s", w.describe())
 	}
 	w.check()
 }

@@ -206,13 +206,13 @@ func TestWhatTheMirrorDoesNotHaveIsUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, err := range map[string]error{
-		"a commit":                second(m.Commit(absent)),
-		"a blob taken for commit": second(m.Commit(entry.Hash)),
-		"a tree":                  second(m.FS(t.Context(), absent)),
-		"an ancestor":             second(m.IsAncestor(absent, base)),
-		"a descendant":            second(m.IsAncestor(base, absent)),
-		"a blob":                  second(m.Blob(t.Context(), absent)),
-		"a base of a graft":       second(m.Graft(absent, nil, message("x"))),
+		"a commit":                   second(m.Commit(absent)),
+		"a blob treated as a commit": second(m.Commit(entry.Hash)),
+		"a tree":                     second(m.FS(t.Context(), absent)),
+		"an ancestor":                second(m.IsAncestor(absent, base)),
+		"a descendant":               second(m.IsAncestor(base, absent)),
+		"a blob":                     second(m.Blob(t.Context(), absent)),
+		"a base of a graft":          second(m.Graft(absent, nil, message("x"))),
 	} {
 		if !git.IsUnknown(err) {
 			t.Errorf("%s: %v", name, err)

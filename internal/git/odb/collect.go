@@ -36,7 +36,7 @@ const (
 	collectionLimit = 5 * time.Minute
 )
 
-// Limits say when a collection is due.
+// Limits say when a collection is necessary.
 type Limits struct {
 	// Loose objects, and packs; every look-up goes through all packs.
 	Loose, Packs int

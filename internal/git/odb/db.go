@@ -26,7 +26,7 @@ const (
 // DB is an object database with its branches.
 type DB struct {
 	*Objects
-	// Limits say when a collection is due.
+	// Limits say when a collection is necessary.
 	Limits Limits
 
 	dir    string
@@ -48,7 +48,7 @@ type Options struct {
 	CopyOf string
 	// Durable has a file written to the disk before anything refers to it: what has returned is there after a power failure.
 	Durable bool
-	// Limits say when a collection is due; UsualLimits where they are zero.
+	// Limits say when a collection is necessary; UsualLimits where they are zero.
 	Limits Limits
 }
 

@@ -253,8 +253,8 @@ func TestWhatNobodyAsksAboutIsLetGo(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoAPIServer covers answers that must not pass for "it is not there".
-func TestWhatIsNoAPIServer(t *testing.T) {
+// TestWhatIsNotAnAPIServer covers answers that must not pass for "it is not there".
+func TestWhatIsNotAnAPIServer(t *testing.T) {
 	var code atomic.Int64
 	var groups atomic.Value
 	groups.Store("")

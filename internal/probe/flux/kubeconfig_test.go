@@ -109,7 +109,7 @@ func TestTheWaysToACluster(t *testing.T) {
 	}
 }
 
-func TestNoSecretForWhatIsNoName(t *testing.T) {
+func TestNoSecretForWhatIsNotAName(t *testing.T) {
 	ch := New(Options{Secret: func(_ context.Context, name string) (map[string][]byte, error) {
 		t.Errorf("Secret %q was asked for", name)
 		return nil, fs.ErrNotExist

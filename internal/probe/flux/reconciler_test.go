@@ -116,7 +116,7 @@ func TestAnObjectOfTheSameNameIsAnother(t *testing.T) {
 	}
 }
 
-func TestAListOfWhatWasSeenIsNoGap(t *testing.T) {
+func TestAListOfWhatWasSeenIsNotAGap(t *testing.T) {
 	_, _, s := followed(t)
 	seen := []*unstructured.Unstructured{kustomization("True", "ReconciliationSucceeded", "r1", "10:00"), kustomization("Unknown", "Progressing", "r1", "10:01")}
 	for i, u := range seen {

@@ -109,7 +109,7 @@ func TestWhatIsRefusedForLongIsNotKnown(t *testing.T) {
 	eventually(t, 15*time.Second, "it is known again", func() bool { return reconciler(t, ch, key).Ready == "True" })
 }
 
-func TestOneExpiredWatchIsNoNews(t *testing.T) {
+func TestOneExpiredWatchIsNotNews(t *testing.T) {
 	dir, code, _ := apiServer(t)
 	ch := New(Options{Directory: dir})
 	defer ch.Close()
