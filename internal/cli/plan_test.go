@@ -43,10 +43,10 @@ func TestAPlanOnDiskIsWhatGitMakesOfIt(t *testing.T) {
 	p.git("out", "add", ".")
 	p.git("out", "commit", "--quiet", "--message=The plan")
 	for _, tier := range written.Tiers {
-		if got := p.git("out", "rev-parse", "HEAD:"+tier.Dir()); got != string(tier.DirHash()) {
+		if got := p.git("out", "rev-parse", "HEAD:"+tier.Dir()); got != tier.DirHash().String() {
 			t.Errorf("plan.yaml has tree %s for %s, and Git makes %s of it", tier.DirHash(), tier.Dir(), got)
 		}
-		if got := p.git("out", "hash-object", tier.ReconcilerFile()); got != string(tier.ReconcilerHash()) {
+		if got := p.git("out", "hash-object", tier.ReconcilerFile()); got != tier.ReconcilerHash().String() {
 			t.Errorf("plan.yaml has blob %s for %s, and Git makes %s of it", tier.ReconcilerHash(), tier.ReconcilerFile(), got)
 		}
 	}
@@ -71,7 +71,7 @@ func TestAPlanOnDiskIsTheOneThatARunCommits(t *testing.T) {
 		t.Errorf("plan.yaml (-plan --out +run):\n%s", diff)
 	}
 	for _, tier := range written.Tiers {
-		if got := p.git("work", "rev-parse", "HEAD:"+tier.Dir()); got != string(tier.DirHash()) {
+		if got := p.git("work", "rev-parse", "HEAD:"+tier.Dir()); got != tier.DirHash().String() {
 			t.Errorf("the run's plan has tree %s at %s, and not %s", got, tier.Dir(), tier.DirHash())
 		}
 	}

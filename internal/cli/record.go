@@ -274,8 +274,8 @@ func tierFacts(f *pass.Facts, s *pass.Seed, t *plan.Tier, status release.TierSta
 }
 
 func entryText(at string, hash layout.Hash) string {
-	if hash == "" {
+	if hash.IsZero() {
 		return "nothing at " + at
 	}
-	return fmt.Sprintf("%.12s at %s", string(hash), at)
+	return fmt.Sprintf("%.12s at %s", hash, at)
 }

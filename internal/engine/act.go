@@ -116,9 +116,9 @@ func (s *slice) prepare(ctx context.Context, a *pass.Action) {
 	case pass.Propose:
 		err = s.graft(a)
 	case pass.MoveToPlan:
-		err = s.moveToPlan(a)
+		s.moveToPlan(a)
 	case pass.Drop:
-		err = s.drop(a)
+		s.drop(a)
 	}
 	s.failed(a, err)
 }

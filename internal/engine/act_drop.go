@@ -6,10 +6,8 @@ import (
 )
 
 // drop deletes a branch.
-func (s *slice) drop(a *pass.Action) error {
-	old, err := gitHash(a.Old)
-	if err == nil && !s.kept[a.Branch] {
-		s.updates = append(s.updates, update{Update: git.Update{Ref: a.Branch, Old: old}, action: a})
+func (s *slice) drop(a *pass.Action) {
+	if !s.kept[a.Branch] {
+		s.updates = append(s.updates, update{Update: git.Update{Ref: a.Branch, Old: a.Old}, action: a})
 	}
-	return err
 }

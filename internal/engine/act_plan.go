@@ -17,10 +17,7 @@ func (s *slice) plan(seed string) git.Hash {
 		return at
 	}
 	if p := s.decision.Previous[seed]; p != nil && !p.Foreign {
-		at, err := gitHash(p.Commits[s.repo.name])
-		if err == nil {
-			return at
-		}
+		return p.Commits[s.repo.name]
 	}
 	return git.Hash{}
 }
@@ -28,10 +25,7 @@ func (s *slice) plan(seed string) git.Hash {
 // commitPlan commits a plan on top of the one before it.
 func (s *slice) commitPlan(a *pass.Action) error {
 	r := s.repo
-	old, err := gitHash(a.Old)
-	if err != nil {
-		return err
-	}
+	old := a.Old
 	tree, err := r.writePlan(a.Plan, a.Files, s.person)
 	if err != nil {
 		return err
@@ -69,11 +63,7 @@ func (r *repoState) writePlan(pl *plan.Plan, files map[string]plan.File, who git
 			content[at] = f.Data
 			continue
 		}
-		hash, err := git.ParseHash(string(f.Hash))
-		if err != nil {
-			return git.Hash{}, fmt.Errorf("%s: %w", at, err)
-		}
-		edit := git.Edit{Path: at, Hash: hash, Mode: git.ModeFile}
+		edit := git.Edit{Path: at, Hash: f.Hash, Mode: git.ModeFile}
 		if f.Dir {
 			edit.Mode = git.ModeDir
 		}

@@ -17,13 +17,9 @@ import (
 // graft copies the entries of tiers from the plan's tree onto base, hash by hash.
 func (s *slice) graft(a *pass.Action) error {
 	r := s.repo
-	edits, err := edits(a.Entries)
-	if err != nil {
-		return err
-	}
 	request := &forge.Request{Branch: a.Branch, Carried: forge.Carried{Wants: a.Wants, Tiers: a.Tiers}, Title: a.Title, Body: a.Body, Shut: a.Why}
 	meta := git.CommitMeta{Author: s.person, Message: forge.AddTrailers(a.Title+"\n\n"+a.Body, s.trailers(a, request.Carried))}
-	graft, err := r.Mirror.Graft(r.head, edits, meta)
+	graft, err := r.Mirror.Graft(r.head, edits(a.Entries), meta)
 	if err != nil {
 		return err
 	}
@@ -66,20 +62,15 @@ func revisionTrailer(revision string) forge.Trailer {
 
 var modes = map[plan.Mode]git.Mode{plan.ModeTree: git.ModeDir, plan.ModeFile: git.ModeFile}
 
-func edits(entries []plan.Entry) ([]git.Edit, error) {
+func edits(entries []plan.Entry) []git.Edit {
 	out := make([]git.Edit, len(entries))
 	for i, e := range entries {
 		out[i].Path = e.Path
-		if e.Hash == "" {
-			continue
+		if !e.Hash.IsZero() {
+			out[i].Hash, out[i].Mode = e.Hash, modes[e.Mode]
 		}
-		var err error
-		if out[i].Hash, err = git.ParseHash(string(e.Hash)); err != nil {
-			return nil, fmt.Errorf("%s: %w", e.Path, err)
-		}
-		out[i].Mode = modes[e.Mode]
 	}
-	return out, nil
+	return out
 }
 
 // propose opens the proposals of the branches that were pushed, as many at once as the forge may be asked.

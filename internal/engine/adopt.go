@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/githash"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
@@ -143,11 +144,7 @@ func (o *observation) adopt(ctx context.Context, f ForeignPlan) error {
 	}
 	var edits []git.Edit
 	for _, at := range slices.Sorted(maps.Keys(files)) {
-		hash, err := git.ParseHash(string(layout.BlobHash(files[at])))
-		if err != nil {
-			return err
-		}
-		edits = append(edits, git.Edit{Path: at, Hash: hash, Mode: git.ModeFile})
+		edits = append(edits, git.Edit{Path: at, Hash: githash.Blob(files[at]), Mode: git.ModeFile})
 	}
 	message := forge.AddTrailers(fmt.Sprintf("Adopt the plan of seed %s\n\nIt belonged to control plane %s.\n", f.Seed, f.Of),
 		[]forge.Trailer{{Key: forge.TrailerSeed, Value: f.Seed}, revisionTrailer(f.Revision)})

@@ -112,16 +112,12 @@ func (r *repoState) at(commit layout.Hash, paths []string) (map[string]layout.Ha
 	if len(missing) == 0 {
 		return known, nil
 	}
-	hash, err := gitHash(commit)
-	if err != nil {
-		return nil, err
-	}
-	found, err := r.Mirror.Entries(hash, missing)
+	found, err := r.Mirror.Entries(commit, missing)
 	if err != nil {
 		return nil, err
 	}
 	for _, at := range missing {
-		known[at] = hashOf(found[at].Hash)
+		known[at] = found[at].Hash
 	}
 	return known, nil
 }
@@ -141,25 +137,18 @@ func (o *observation) answerBlob(ctx context.Context, r *repoState, q pass.Quest
 }
 
 func (r *repoState) blob(ctx context.Context, hash layout.Hash) ([]byte, error) {
-	h, err := gitHash(hash)
-	if err != nil {
-		return nil, err
-	}
-	return r.Mirror.Blob(ctx, h)
+	return r.Mirror.Blob(ctx, hash)
 }
 
 func (o *observation) answerPast(_ context.Context, r *repoState, q pass.Question) error {
-	from, err := gitHash(q.Commit)
-	if err != nil {
-		return err
-	}
+	from := q.Commit
 	versions := r.facts.Past[q.Commit]
 	n := 0
 	for commit, err := range r.Mirror.Log(from, git.Hash{}) {
 		if err != nil {
 			return err
 		}
-		had, err := r.at(hashOf(commit.Hash), q.Paths)
+		had, err := r.at(commit.Hash, q.Paths)
 		if err != nil {
 			return err
 		}
@@ -178,10 +167,7 @@ func (o *observation) answerPast(_ context.Context, r *repoState, q pass.Questio
 }
 
 func (o *observation) answerFiles(ctx context.Context, r *repoState, q pass.Question) error {
-	commit, err := gitHash(q.Commit)
-	if err != nil {
-		return err
-	}
+	commit := q.Commit
 	tree, err := r.Mirror.FS(ctx, commit)
 	if err != nil {
 		return err
@@ -214,10 +200,7 @@ func (o *observation) answerFiles(ctx context.Context, r *repoState, q pass.Ques
 }
 
 func (o *observation) answerSince(_ context.Context, r *repoState, q pass.Question) error {
-	commit, err := gitHash(q.Commit)
-	if err != nil {
-		return err
-	}
+	commit := q.Commit
 	known := r.facts.Since[q.Commit]
 	if known == nil {
 		known = &pass.Since{Changed: map[string]bool{}}
@@ -265,7 +248,7 @@ func (o *observation) answerClosed(ctx context.Context, r *repoState, q pass.Que
 	answer.Outcome = outcomes[closed.Outcome]
 	for _, l := range closed.Landings {
 		landing := pass.Landing{URL: l.URL}
-		have, err := r.at(hashOf(l.Merge), q.Paths)
+		have, err := r.at(l.Merge, q.Paths)
 		if git.IsUnknown(err) {
 			answer.Landings = append(answer.Landings, landing) // the base branch was rewritten since
 			break
@@ -294,7 +277,7 @@ func (r *repoState) isOnBase(commit git.Hash) (bool, error) {
 }
 
 func (o *observation) answerRootDir(ctx context.Context, r *repoState, q pass.Question) error {
-	have, err := r.at(hashOf(r.head), []string{cmp.Or(q.Dir, ".")})
+	have, err := r.at(r.head, []string{cmp.Or(q.Dir, ".")})
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,9 @@ package engine_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
 	"io/fs"
@@ -15,7 +17,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/githash"
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
@@ -36,18 +38,10 @@ func newMemory() *memory {
 	return &memory{refs: git.Refs{}, blobs: map[git.Hash][]byte{}, trees: map[git.Hash]map[string]git.Hash{}, commits: map[git.Hash]git.CommitInfo{}}
 }
 
-func toHash(h layout.Hash) git.Hash {
-	if h == "" {
-		h = emptyTree
-	}
-	hash, err := git.ParseHash(string(h))
-	if err != nil {
-		panic(err)
-	}
-	return hash
-}
+// emptyTree is the directory without files, which is 4b825dc642cb6eb9a060e54bf8d69288fbee4904.
+var emptyTree = git.Hash(sha1.Sum([]byte("tree 0\x00"))) //nolint:gosec // G401: Git names its objects by SHA-1
 
-const emptyTree layout.Hash = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+func orEmptyTree(h git.Hash) git.Hash { return cmp.Or(h, emptyTree) }
 
 func (m *memory) Fetch(ctx context.Context, _ string) (git.Refs, error) {
 	m.mu.Lock()
@@ -157,11 +151,7 @@ func (m *memory) keep(flat map[string]git.Hash) git.Hash {
 
 // treeOf keeps a tree and returns its id.
 func (m *memory) treeOf(flat map[string]git.Hash) git.Hash {
-	hashes := map[string]layout.Hash{}
-	for p, blob := range flat {
-		hashes[p] = layout.Hash(blob.String())
-	}
-	id := toHash(layout.TreeHash(hashes))
+	id := orEmptyTree(githash.Tree(flat))
 	m.trees[id] = flat
 	return id
 }
@@ -211,7 +201,7 @@ func (m *memory) WriteTree(files map[string][]byte) (git.Tree, error) {
 	defer m.mu.Unlock()
 	flat := map[string]git.Hash{}
 	for p, data := range files {
-		blob := toHash(layout.BlobHash(data))
+		blob := githash.Blob(data)
 		m.blobs[blob] = bytes.Clone(data)
 		flat[p] = blob
 	}
@@ -226,7 +216,7 @@ func (m *memory) CommitTree(tree git.Hash, parents []git.Hash, meta git.CommitMe
 
 func (m *memory) commit(tree git.Hash, parents []git.Hash, meta git.CommitMeta) git.Hash {
 	text := fmt.Sprintf("%s %v %s %s %s %d", tree, parents, meta.Author.Name, meta.Author.Email, meta.Message, meta.Author.When.UnixNano())
-	id := toHash(layout.BlobHash([]byte("commit " + text)))
+	id := githash.Blob([]byte("commit " + text))
 	m.commits[id] = git.CommitInfo{Hash: id, Tree: tree, Parents: slices.Clone(parents), Author: meta.Author, Committer: meta.Author, Message: meta.Message}
 	return id
 }
@@ -383,7 +373,7 @@ func (m *memory) put(branch, message string, files map[string]string) {
 			delete(flat, p)
 			continue
 		}
-		blob := toHash(layout.BlobHash([]byte(text)))
+		blob := githash.Blob([]byte(text))
 		m.blobs[blob] = []byte(text)
 		flat[p] = blob
 	}

@@ -151,10 +151,10 @@ func (r *repoState) list(ctx context.Context) error {
 	}
 	r.refs, r.head = refs, head
 	f := r.facts
-	f.Head, f.Amends = hashOf(head), r.Forge.Amends()
+	f.Head, f.Amends = head, r.Forge.Amends()
 	f.Refs, f.Proposals = make(map[string]layout.Hash, len(refs)), make(map[string]pass.Proposal, len(proposals))
 	for branch, at := range refs {
-		f.Refs[branch] = hashOf(at)
+		f.Refs[branch] = at
 	}
 	for _, p := range proposals {
 		r.proposals[p.Branch] = p
@@ -165,25 +165,9 @@ func (r *repoState) list(ctx context.Context) error {
 
 func proposalFacts(p forge.Proposal) pass.Proposal {
 	return pass.Proposal{
-		Seed: p.Seed, Tiers: p.Tiers, Title: p.Title, URL: p.URL, Head: hashOf(p.Head), Base: hashOf(p.Base),
+		Seed: p.Seed, Tiers: p.Tiers, Title: p.Title, URL: p.URL, Head: p.Head, Base: p.Base,
 		Edited: p.Edited, Rejected: p.Rejected, Reason: p.Reason, Stale: p.Stale, Paths: p.Paths,
 	}
-}
-
-// hashOf is a Git object id as core has it; zero is empty.
-func hashOf(h git.Hash) layout.Hash {
-	if h.IsZero() {
-		return ""
-	}
-	return layout.Hash(h.String())
-}
-
-// gitHash is the inverse of hashOf.
-func gitHash(h layout.Hash) (git.Hash, error) {
-	if h == "" {
-		return git.Hash{}, nil
-	}
-	return git.ParseHash(string(h))
 }
 
 // observePlans reads the plans that are on their branches.
@@ -195,7 +179,7 @@ func (o *observation) observePlans(ctx context.Context) {
 			if !ok {
 				continue
 			}
-			b := pass.PlanOnBranch{Repo: name, Seed: seed, Commit: hashOf(r.refs[branch])}
+			b := pass.PlanOnBranch{Repo: name, Seed: seed, Commit: r.refs[branch]}
 			var err error
 			b.Plan, err = o.engine.readPlan(ctx, r, seed, r.refs[branch])
 			b.Failure = pass.Fail(err, git.IsTransient(err))
@@ -247,7 +231,7 @@ func tierPaths(p *plan.Plan, repo string) []string {
 func reconcilerDirs(p *plan.Plan, repo string) []string {
 	dirs := map[string]bool{}
 	for i := range p.Tiers {
-		if t := &p.Tiers[i]; t.Repo == repo && t.ReconcilerHash() != "" {
+		if t := &p.Tiers[i]; t.Repo == repo && !t.ReconcilerHash().IsZero() {
 			dirs[path.Dir(t.ReconcilerFile())] = true
 		}
 	}

@@ -234,16 +234,8 @@ func (o *observation) unread() error {
 	return nil
 }
 
-func (r *repoState) mark(ctx context.Context, branch string, at layout.Hash) error {
-	to, err := gitHash(at)
-	if err != nil {
-		return err
-	}
-	return r.moveMarker(ctx, branch, to)
-}
-
-// moveMarker sets, moves or deletes a marker, and notes that it was observed so.
-func (r *repoState) moveMarker(ctx context.Context, branch string, to git.Hash) error {
+// mark sets, moves or deletes a marker, and notes that it was observed so.
+func (r *repoState) mark(ctx context.Context, branch string, to git.Hash) error {
 	if r.refs[branch] == to {
 		return nil
 	}
@@ -255,7 +247,7 @@ func (r *repoState) moveMarker(ctx context.Context, branch string, to git.Hash) 
 		delete(r.facts.Refs, branch)
 		return nil
 	}
-	r.refs[branch], r.facts.Refs[branch] = to, hashOf(to)
+	r.refs[branch], r.facts.Refs[branch] = to, to
 	return nil
 }
 
@@ -299,7 +291,7 @@ func (o *observation) marksOf(cluster string) (map[string]layout.Hash, error) {
 			unread = errors.Join(unread, p.Err)
 		case o.engine.owns(p.Plan):
 			for _, repo := range p.Plan.ReposWith(cluster) {
-				if marks[repo] == "" {
+				if marks[repo].IsZero() {
 					marks[repo] = p.Commits[repo]
 				}
 			}
@@ -324,7 +316,7 @@ func (q *Requests) UndoAbandon(ctx context.Context, cluster string) error {
 		if _, marked := r.refs[branch]; !marked {
 			continue
 		}
-		if err := r.moveMarker(ctx, branch, git.Hash{}); err != nil {
+		if err := r.mark(ctx, branch, git.Hash{}); err != nil {
 			return err
 		}
 		undone = true

@@ -478,9 +478,9 @@ func TestGarbageOnAPlanBranchHoldsTheSeedAndPanicsNothing(t *testing.T) {
 		"a tier is there twice": {ours + "tiers: [" + tier("planted/site-a/web/tier-07", "clusters/site-a/furrow/web/tier-07.yaml", "") + ", " +
 			tier("planted/site-a/web/tier-07", "clusters/site-a/furrow/web/tier-07.yaml", "") + "]\n", invalid, invalid},
 		"an object id is none":                   {ours + "tiers: [" + tier("planted/site-a/web/tier-07", "clusters/site-a/furrow/web/tier-07.yaml", "zz") + "]\n", invalid, invalid},
-		"a path is not Furrow's":                 {ours + "tiers: [" + tier("clusters", "clusters/site-a/furrow/web/tier-07.yaml", string(emptyTree)) + "]\n", invalid, invalid},
-		"a path is another seed's":               {ours + "tiers: [" + tier("planted/site-a/fine/tier-00", "clusters/site-a/furrow/web/tier-07.yaml", string(emptyTree)) + "]\n", invalid, invalid},
-		"a reconciler file leaves the directory": {ours + "tiers: [" + tier("planted/site-a/web/tier-07", "clusters/furrow/web/../../x.yaml", string(emptyTree)) + "]\n", invalid, invalid},
+		"a path is not Furrow's":                 {ours + "tiers: [" + tier("clusters", "clusters/site-a/furrow/web/tier-07.yaml", emptyTree.String()) + "]\n", invalid, invalid},
+		"a path is another seed's":               {ours + "tiers: [" + tier("planted/site-a/fine/tier-00", "clusters/site-a/furrow/web/tier-07.yaml", emptyTree.String()) + "]\n", invalid, invalid},
+		"a reconciler file leaves the directory": {ours + "tiers: [" + tier("planted/site-a/web/tier-07", "clusters/furrow/web/../../x.yaml", emptyTree.String()) + "]\n", invalid, invalid},
 	}
 	texts := golden.Of(t)
 	for name, tc := range tests {

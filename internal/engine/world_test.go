@@ -243,7 +243,7 @@ func (w *world) mustBeMerged(proposed layout.Tier, refs git.Refs, of *plan.Plan,
 		w.t.Fatal(err)
 	}
 	for at, want := range before.Want() {
-		if got := have[at].Hash.String(); got != string(want) {
+		if got := have[at].Hash; got != want {
 			w.t.Errorf("%s was proposed although base does not have %s as %s wants it", proposed, at, of.Name(before))
 		}
 	}

@@ -1,6 +1,5 @@
 // Package layout owns where everything lies in a GitOps repository: paths,
-// branch names, the names of reconciler objects, and Git's own hashes of files
-// and directories.
+// branch names, and the names of reconciler objects.
 //
 // Everything here is a pure function of names. Paths are relative to the
 // repository's root and never leave it, because names were checked to be DNS
@@ -15,6 +14,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/furrow-dev/furrow/internal/core/githash"
 )
 
 // PlantedDir holds the objects of all tiers.
@@ -25,6 +26,9 @@ const ownDir = "furrow"
 
 // PlanFile is the plan in a plan commit's tree. It never lands on a base branch.
 const PlanFile = "plan.yaml"
+
+// Hash is the Git object id of a file or directory; zero means absent.
+type Hash = githash.Hash
 
 // Tier names one tier.
 type Tier struct {

@@ -40,7 +40,7 @@ type Action struct {
 	Seed   string `json:"seed,omitempty"`
 	Branch string `json:"branch"`
 	// Old is where the branch is: it moves from there or not at all.
-	Old layout.Hash `json:"old,omitempty"`
+	Old layout.Hash `json:"old,omitzero"`
 	// Why is what people read of Gate (empty: it may be merged) and Supersede.
 	Why string `json:"why,omitempty"`
 
@@ -143,7 +143,7 @@ func (d *decider) actionsOn(s *Seed, t *plan.Tier, status release.TierStatus) []
 	default:
 		switch status.State {
 		case release.Released, release.Gone, release.Merged, release.Progressing, release.Failed:
-			if at != "" && !open { // it was merged
+			if !at.IsZero() && !open { // it was merged
 				do(Drop, "")
 			}
 		}
@@ -177,7 +177,7 @@ func (d *decider) markers(s *Seed, repo string, stays bool) []Action {
 	for _, branch := range slices.Sorted(maps.Keys(keep)) {
 		a := Action{Verb: Drop, Repo: repo, Seed: s.Name, Branch: branch, Old: r.Refs[branch]}
 		switch {
-		case keep[branch] && stays && a.Old == s.previous.commit(repo), !keep[branch] && a.Old == "":
+		case keep[branch] && stays && a.Old == s.previous.commit(repo), !keep[branch] && a.Old.IsZero():
 			continue
 		case keep[branch]:
 			a.Verb = MoveToPlan
@@ -193,7 +193,7 @@ func (d *decider) markers(s *Seed, repo string, stays bool) []Action {
 func (d *decider) confirmations(s *Seed, repo string, stays bool) (removal, leaving bool) {
 	r := d.facts.Repos[repo]
 	sure := d.facts.ControlPlane.Unread == "" && s.Failure == nil // where nothing is removed, nothing is to be
-	ours := func(marker string) bool { return r.Refs[marker] != "" && r.Refs[marker] == s.previous.commit(repo) }
+	ours := func(marker string) bool { return !r.Refs[marker].IsZero() && r.Refs[marker] == s.previous.commit(repo) }
 	confirmed := ours(layout.ConfirmBranch(r.Base, s.Name))
 	removal = confirmed && (s.Plan.Removal || stays && !sure)
 	leaving = ours(layout.ConfirmLeavingBranch(r.Base, s.Name)) && (stays || s.sameLeaving()) && (!sure || s.leaves())
@@ -234,7 +234,7 @@ func (d *decider) forget(s *Seed) []Action {
 		}
 		act.Tiers = nil
 		for _, branch := range []string{layout.PlanBranch(r.Base, s.Name), layout.RetryBranch(r.Base, s.Name), layout.ConfirmBranch(r.Base, s.Name), layout.ConfirmLeavingBranch(r.Base, s.Name)} {
-			if r.Refs[branch] != "" {
+			if !r.Refs[branch].IsZero() {
 				rest = append(rest, drop(branch))
 			}
 		}

@@ -71,7 +71,7 @@ func (c ControlPlane) scopes(seed string) bool { return c.Scope == nil || c.Scop
 type Repo struct {
 	// Base is the branch that reconcilers read, Head its commit.
 	Base string      `json:"base"`
-	Head layout.Hash `json:"head,omitempty"`
+	Head layout.Hash `json:"head,omitzero"`
 	// Refs are all branches.
 	Refs map[string]layout.Hash `json:"refs,omitempty"`
 	// Proposals are the open ones and the rejected ones whose branch is still there, by branch.
@@ -158,7 +158,7 @@ type Proposal struct {
 	URL   string          `json:"url,omitempty"`
 	// Head is the branch's tip, Base the commit of the base branch that it was grafted on.
 	Head layout.Hash `json:"head"`
-	Base layout.Hash `json:"base,omitempty"`
+	Base layout.Hash `json:"base,omitzero"`
 	// Edited says that a person has changed the branch.
 	Edited bool `json:"edited,omitempty"`
 	// Rejected says that a person has turned it down, and Reason why.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/githash"
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
@@ -161,18 +162,18 @@ func (r *repository) write(branch string, files map[string]string) {
 }
 
 func (r *repository) blob(data []byte) layout.Hash {
-	hash := layout.BlobHash(data)
+	hash := githash.Blob(data)
 	r.blobs[hash] = data
 	return hash
 }
 
 func (r *repository) commit(parent layout.Hash, files map[string]layout.Hash) layout.Hash {
-	id := layout.BlobHash(fmt.Appendf(nil, "commit %d", len(r.commits)))
+	id := githash.Blob(fmt.Appendf(nil, "commit %d", len(r.commits)))
 	r.commits[id] = commit{parent, files}
 	for at := range files {
 		for dir := path.Dir(at); dir != "."; dir = path.Dir(dir) {
 			below := under(files, dir)
-			r.trees[layout.TreeHash(below)] = below
+			r.trees[githash.Tree(below)] = below
 		}
 	}
 	return id
@@ -196,7 +197,7 @@ func (r *repository) at(id layout.Hash, name string) layout.Hash {
 	if hash, ok := files[name]; ok {
 		return hash
 	}
-	return layout.TreeHash(under(files, name))
+	return githash.Tree(under(files, name))
 }
 
 // graft is what a commit has with other entries at their paths.
@@ -205,7 +206,7 @@ func (r *repository) graft(base layout.Hash, entries []plan.Entry) map[string]la
 	for _, e := range entries {
 		maps.DeleteFunc(files, func(at string, _ layout.Hash) bool { return at == e.Path || strings.HasPrefix(at, e.Path+"/") })
 		switch {
-		case e.Hash == "":
+		case e.Hash.IsZero():
 		case e.Mode == plan.ModeFile:
 			files[e.Path] = e.Hash
 		default:
@@ -219,7 +220,7 @@ func (r *repository) graft(base layout.Hash, entries []plan.Entry) map[string]la
 
 // isOnBase says that a commit is one of the first parents of main.
 func (r *repository) isOnBase(id layout.Hash) bool {
-	for at := r.refs["main"]; at != ""; at = r.commits[at].parent {
+	for at := r.refs["main"]; !at.IsZero(); at = r.commits[at].parent {
 		if at == id {
 			return true
 		}
@@ -464,7 +465,7 @@ func (r *repository) answerPast(to *pass.Repo, q pass.Question) {
 		to.Past = map[layout.Hash][]map[string]layout.Hash{}
 	}
 	n := 0
-	for id := q.Commit; id != ""; id = r.commits[id].parent {
+	for id := q.Commit; !id.IsZero(); id = r.commits[id].parent {
 		if n == len(to.Past[q.Commit]) {
 			to.Past[q.Commit] = append(to.Past[q.Commit], map[string]layout.Hash{})
 		}
@@ -510,7 +511,7 @@ func (f *fleet) answerClosed(to *pass.Repo, q pass.Question) {
 		answer.Outcome = ""
 	}
 	for _, merge := range known.merges {
-		l := pass.Landing{URL: "https://git.example.com/" + string(merge[:7]), Have: map[string]layout.Hash{}, OnBase: r.isOnBase(merge)}
+		l := pass.Landing{URL: "https://git.example.com/" + merge.String()[:7], Have: map[string]layout.Hash{}, OnBase: r.isOnBase(merge)}
 		for _, at := range q.Paths {
 			l.Have[at] = r.at(merge, at)
 		}
@@ -617,7 +618,7 @@ func (f *fleet) pushPlan(r *repository, a pass.Action) {
 			files[at] = file.Hash
 		}
 	}
-	whole := r.graft(r.commit("", files), taken)
+	whole := r.graft(r.commit(layout.Hash{}, files), taken)
 	at := r.commit(a.Old, whole)
 	r.refs[a.Branch], r.plans[at] = at, a.Plan
 	for i := range a.Plan.Tiers {
@@ -702,7 +703,7 @@ func (f *fleet) sync() {
 			if err != nil {
 				f.t.Fatal(err)
 			}
-			o, revision := objects[0], "main@sha1:"+string(r.refs["main"])
+			o, revision := objects[0], "main@sha1:"+r.refs["main"].String()
 			f.live[health.ReconcilerKey{Cluster: parts[1], Namespace: o.ID.Namespace, Name: o.ID.Name}] = health.Reconciler{
 				Found: true, Rendered: o.Annotation(v1alpha1.AnnotationRendered), Spec: o.Map("spec"), Generation: 1, ObservedGeneration: 1, ReadyGeneration: 1,
 				Ready: "True", Revision: revision, AttemptedRevision: revision,
@@ -745,12 +746,10 @@ func (f *fleet) ofOthers(repo, seed string) {
 }
 
 // mark puts a marker at the plan of a seed, or at another commit where at is not empty.
-func (f *fleet) mark(repo string, marker func(base, seed string) string, seed string, at layout.Hash) {
+func (f *fleet) mark(repo string, marker func(base, seed string) string, seed string, at ...layout.Hash) {
 	r := f.repos[repo]
-	if at == "" {
-		at = r.refs[layout.PlanBranch("main", seed)]
-	}
-	r.refs[marker("main", seed)] = at
+	at = append(at, r.refs[layout.PlanBranch("main", seed)])
+	r.refs[marker("main", seed)] = at[0]
 }
 
 // abandon gives a cluster up.

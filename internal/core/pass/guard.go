@@ -96,7 +96,7 @@ func (d *decider) guardRemovals() {
 func (d *decider) retries(repo string, p *Previous, seed string) bool {
 	r := d.facts.Repos[repo]
 	at := r.Refs[layout.RetryBranch(r.Base, seed)]
-	return at != "" && at == p.commit(repo)
+	return !at.IsZero() && at == p.commit(repo)
 }
 
 // confirmed says that a person wants the seed removed.
@@ -121,7 +121,7 @@ func (f *Facts) Marked(p *Previous, marker func(base, seed string) string) bool 
 		return false
 	}
 	at := r.Refs[marker(r.Base, p.Plan.Seed)]
-	return at != "" && at == p.commit(home)
+	return !at.IsZero() && at == p.commit(home)
 }
 
 // sameLeaving says that the plan in force takes away what the one on its branches does,

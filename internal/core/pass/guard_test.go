@@ -56,7 +56,7 @@ func TestRemovals(t *testing.T) {
 			fleet: planted(one(t), guarded),
 			arrange: func(f *fleet) {
 				f.remove("web")
-				f.mark("a", layout.ConfirmBranch, "web", "")
+				f.mark("a", layout.ConfirmBranch, "web")
 			},
 			wantStates:  []string{"web/east/00 Queued Proposing"},
 			wantActions: []string{"a: PushPlan plan/web removal 2", "a: Propose tier/web/east/00 Remove", "a: MoveToPlan confirm/web"},
@@ -86,7 +86,7 @@ func TestRemovals(t *testing.T) {
 				f.seed("web", configMap("c", 1, on("east")))
 				f.step()
 				f.step()
-				f.mark("a", layout.ConfirmLeavingBranch, "web", "")
+				f.mark("a", layout.ConfirmLeavingBranch, "web")
 			},
 			wantStates:  []string{"web/east/00 Queued Proposing"},
 			wantActions: []string{"a: Propose tier/web/east/00 Update"},
@@ -114,7 +114,7 @@ func TestRemovals(t *testing.T) {
 			fleet: several(t, "a", "b", "c", "d", "e"),
 			arrange: func(f *fleet) {
 				f.remove("a", "b", "c")
-				f.mark("a", layout.ConfirmBranch, "c", "")
+				f.mark("a", layout.ConfirmBranch, "c")
 			},
 			wantStates:  []string{"a/east/00 Queued Proposing", "b/east/00 Queued Proposing", "c/east/00 Queued Proposing", "d/east/00 Released Healthy", "e/east/00 Released Healthy"},
 			wantActions: []string{"a: PushPlan plan/a removal 2", "a: Propose tier/a/east/00 Remove", "a: PushPlan plan/b removal 2", "a: Propose tier/b/east/00 Remove", "a: PushPlan plan/c removal 2", "a: Propose tier/c/east/00 Remove", "a: MoveToPlan confirm/c"},
@@ -225,9 +225,9 @@ func TestRemovals(t *testing.T) {
 			fleet: released(t),
 			arrange: func(f *fleet) {
 				f.gone("web")
-				f.mark("a", layout.RetryBranch, "web", "")
-				f.mark("a", layout.ConfirmBranch, "web", "")
-				f.mark("a", layout.ConfirmLeavingBranch, "web", "")
+				f.mark("a", layout.RetryBranch, "web")
+				f.mark("a", layout.ConfirmBranch, "web")
+				f.mark("a", layout.ConfirmLeavingBranch, "web")
 			},
 			wantStates:  []string{"web/east/00 Gone Gone"},
 			wantActions: []string{"a: Drop plan/web", "a: Drop retry/web", "a: Drop confirm/web", "a: Drop confirm-leaving/web"},
@@ -296,7 +296,7 @@ func TestRemovals(t *testing.T) {
 			fleet: planted(one(t), guarded),
 			arrange: func(f *fleet) {
 				f.remove("web")
-				f.mark("a", layout.ConfirmBranch, "web", "")
+				f.mark("a", layout.ConfirmBranch, "web")
 				f.step()
 				delete(f.repos["a"].refs, layout.ConfirmBranch("main", "web"))
 			},

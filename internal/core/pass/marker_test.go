@@ -26,13 +26,13 @@ func reverted(t testing.TB) *fleet {
 func TestMarkers(t *testing.T) {
 	cases{
 		"a retry stays while what it asks for is blocked": {
-			fleet: reverted(t), arrange: func(f *fleet) { f.mark("a", layout.RetryBranch, "web", "") },
+			fleet: reverted(t), arrange: func(f *fleet) { f.mark("a", layout.RetryBranch, "web") },
 			wantStates:  []string{"web/east/00 Merged ClusterSilent", "web/east/01 Blocked WaitingForTier"},
 			wantActions: []string{},
 		},
 		"a retry stays while it cannot be read whether what is blocked asks for it": {
 			fleet: reverted(t), arrange: func(f *fleet) {
-				f.mark("a", layout.RetryBranch, "web", "")
+				f.mark("a", layout.RetryBranch, "web")
 				for key := range f.repos["a"].closed {
 					f.repos["a"].closed[key] = closed{failure: down()}
 				}
@@ -42,7 +42,7 @@ func TestMarkers(t *testing.T) {
 		},
 		"a retry of what is blocked goes when nothing asks for it": {
 			fleet: reverted(t), arrange: func(f *fleet) {
-				f.mark("a", layout.RetryBranch, "web", "")
+				f.mark("a", layout.RetryBranch, "web")
 				clear(f.repos["a"].closed)
 			},
 			wantStates:  []string{"web/east/00 Merged ClusterSilent", "web/east/01 Blocked WaitingForTier"},
@@ -55,7 +55,7 @@ func TestMarkers(t *testing.T) {
 		},
 		"a retry goes with the next plan, whatever is blocked": {
 			fleet: reverted(t), arrange: func(f *fleet) {
-				f.mark("a", layout.RetryBranch, "web", "")
+				f.mark("a", layout.RetryBranch, "web")
 				f.seed("web", configMap("first", 1, on("east")), configMap("second", 2, on("east"), after("first")))
 			},
 			wantStates:  []string{"web/east/00 Merged ClusterSilent", "web/east/01 Blocked WaitingForTier"},
@@ -65,7 +65,7 @@ func TestMarkers(t *testing.T) {
 			fleet: planted(one(t), guarded),
 			arrange: func(f *fleet) {
 				f.remove("web")
-				f.mark("a", layout.ConfirmBranch, "web", "")
+				f.mark("a", layout.ConfirmBranch, "web")
 				f.step()
 			},
 			wantStates:  []string{"web/east/00 Proposed RemovalOpen"},
@@ -74,7 +74,7 @@ func TestMarkers(t *testing.T) {
 		"a confirmation stays while the control plane cannot be read": {
 			fleet: planted(one(t), guarded),
 			arrange: func(f *fleet) {
-				f.mark("a", layout.ConfirmBranch, "web", "")
+				f.mark("a", layout.ConfirmBranch, "web")
 				f.unread = "no answer"
 			},
 			wantStates:  []string{"web/east/00 Released Healthy"},
@@ -83,7 +83,7 @@ func TestMarkers(t *testing.T) {
 		"a confirmation of what leaves stays while the control plane cannot be read, also where nothing leaves": {
 			fleet: planted(one(t), guarded),
 			arrange: func(f *fleet) {
-				f.mark("a", layout.ConfirmLeavingBranch, "web", "")
+				f.mark("a", layout.ConfirmLeavingBranch, "web")
 				f.unread = "no answer"
 			},
 			wantStates:  []string{"web/east/00 Released Healthy"},
@@ -92,21 +92,21 @@ func TestMarkers(t *testing.T) {
 		"a confirmation stays while the seed cannot be planned": {
 			fleet: planted(one(t), guarded),
 			arrange: func(f *fleet) {
-				f.mark("a", layout.ConfirmBranch, "web", "")
+				f.mark("a", layout.ConfirmBranch, "web")
 				f.put("seeds/web.yaml", "kind: {")
 			},
 			wantStates:  []string{"web stalled InvalidYAML", "web/east/00 Released Healthy"},
 			wantActions: []string{},
 		},
 		"a confirmation of a seed that is back goes": {
-			fleet: planted(one(t), guarded), arrange: func(f *fleet) { f.mark("a", layout.ConfirmBranch, "web", "") },
+			fleet: planted(one(t), guarded), arrange: func(f *fleet) { f.mark("a", layout.ConfirmBranch, "web") },
 			wantStates:  []string{"web/east/00 Released Healthy"},
 			wantActions: []string{"a: Drop confirm/web"},
 		},
 		"what leaves a seed stays confirmed while it is under way": {
 			fleet: shrinking(t),
 			arrange: func(f *fleet) {
-				f.mark("a", layout.ConfirmLeavingBranch, "web", "")
+				f.mark("a", layout.ConfirmLeavingBranch, "web")
 				f.step()
 			},
 			wantStates:  []string{"web/east/00 Proposed ProposalOpen"},
@@ -115,7 +115,7 @@ func TestMarkers(t *testing.T) {
 		"what leaves a seed is not confirmed any more once it has left": {
 			fleet: shrinking(t),
 			arrange: func(f *fleet) {
-				f.mark("a", layout.ConfirmLeavingBranch, "web", "")
+				f.mark("a", layout.ConfirmLeavingBranch, "web")
 				f.step()
 				f.mergeAll()
 				f.sync()
@@ -126,7 +126,7 @@ func TestMarkers(t *testing.T) {
 		"what leaves a seed is not confirmed with another plan": {
 			fleet: shrinking(t),
 			arrange: func(f *fleet) {
-				f.mark("a", layout.ConfirmLeavingBranch, "web", "")
+				f.mark("a", layout.ConfirmLeavingBranch, "web")
 				f.seed("web", configMap("c", 2, on("east")))
 			},
 			wantStates:  []string{"web/east/00 Queued Proposing"},
@@ -135,7 +135,7 @@ func TestMarkers(t *testing.T) {
 		"what leaves a seed stays confirmed while the control plane cannot be read": {
 			fleet: shrinking(t),
 			arrange: func(f *fleet) {
-				f.mark("a", layout.ConfirmLeavingBranch, "web", "")
+				f.mark("a", layout.ConfirmLeavingBranch, "web")
 				f.unread = "no answer"
 			},
 			wantStates:  []string{"web/east/00 Queued Proposing"},
@@ -152,7 +152,7 @@ func TestMarkers(t *testing.T) {
 			wantActions: []string{"a: Drop tier/web/c1/00"},
 		},
 		"so many plantings are confirmed together with what only a person may let go": {
-			fleet: wide(t), arrange: func(f *fleet) { f.mark("a", layout.ConfirmBranch, "web", "") },
+			fleet: wide(t), arrange: func(f *fleet) { f.mark("a", layout.ConfirmBranch, "web") },
 			wantStates:  []string{"web/c1/00 Released Healthy", "web/c2/00 Held DeletionGuard", "web/c3/00 Held DeletionGuard", "web/c4/00 Held DeletionGuard", "web/c5/00 Held DeletionGuard"},
 			wantActions: []string{"a: PushPlan plan/web 3", "a: Drop tier/web/c1/00", "a: MoveToPlan confirm-leaving/web", "a: Drop confirm/web"},
 		},
@@ -162,7 +162,7 @@ func TestMarkers(t *testing.T) {
 				f.repos["a"].write("main", map[string]string{"planted/east/web/tier-01/theirs.yaml": "theirs"})
 				f.seed("web", chain(1, "east")...)
 				f.step()
-				f.mark("a", layout.RetryBranch, "web", "")
+				f.mark("a", layout.RetryBranch, "web")
 			},
 			wantStates:  []string{"web/east/00 Proposed ProposalOpen", "web/east/01 Blocked WaitingForTier"},
 			wantActions: []string{"a: Gate tier/web/east/00 open"},
@@ -172,7 +172,7 @@ func TestMarkers(t *testing.T) {
 			arrange: func(f *fleet) {
 				f.seed("web", configMap("c", 1, on("east")))
 				f.step()
-				f.mark("a", layout.ConfirmLeavingBranch, "web", "")
+				f.mark("a", layout.ConfirmLeavingBranch, "web")
 			},
 			wantStates:  []string{"web/east/00 Held DeletionGuard"},
 			wantActions: []string{"a: PushPlan plan/web 3", "a: Drop confirm-leaving/web"},
@@ -181,9 +181,9 @@ func TestMarkers(t *testing.T) {
 			fleet: planted(one(t), guarded),
 			arrange: func(f *fleet) {
 				f.remove("web")
-				f.mark("a", layout.ConfirmBranch, "web", "")
+				f.mark("a", layout.ConfirmBranch, "web")
 				f.step()
-				f.mark("a", layout.ConfirmLeavingBranch, "web", "")
+				f.mark("a", layout.ConfirmLeavingBranch, "web")
 			},
 			wantStates:  []string{"web/east/00 Proposed RemovalOpen"},
 			wantActions: []string{"a: Gate tier/web/east/00 open", "a: Drop confirm-leaving/web"},

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/githash"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
@@ -92,7 +93,7 @@ func (d *decider) orphansFirst(seed string, t *plan.Tier) bool {
 	}
 	file := t.ReconcilerFile()
 	base := release.GripNone
-	if blob := d.at(t.Repo, r.Head, file)[file]; blob != "" {
+	if blob := d.at(t.Repo, r.Head, file)[file]; !blob.IsZero() {
 		base = gripOf(d.reconcilerObject(t.Repo, file, blob).spec)
 	}
 	name := layout.Tier{Seed: seed, Cluster: t.Cluster, Ordinal: t.Ordinal}
@@ -153,7 +154,7 @@ func (d *decider) addOrphan(p *Previous, t *plan.Tier, files map[string]map[stri
 		e.Hash = last[e.Path]
 		f := plan.File{Hash: e.Hash, Dir: e.Mode == plan.ModeTree}
 		if e.Path == file {
-			e.Hash = layout.BlobHash(orphaned.Bytes)
+			e.Hash = githash.Blob(orphaned.Bytes)
 			f = plan.File{Data: orphaned.Bytes, Hash: e.Hash}
 		}
 		t.Orphan.Entries = append(t.Orphan.Entries, e)
@@ -165,7 +166,7 @@ func (d *decider) addOrphan(p *Previous, t *plan.Tier, files map[string]map[stri
 // lastPlanned is what the newest plan that has the tier has at its paths; nil where none has.
 func (d *decider) lastPlanned(p *Previous, t *plan.Tier) map[string]layout.Hash {
 	for _, had := range d.past(t.Repo, p.commit(t.Repo), t.Paths()...) {
-		if !slices.ContainsFunc(t.Paths(), func(at string) bool { return had[at] == "" }) {
+		if !slices.ContainsFunc(t.Paths(), func(at string) bool { return had[at].IsZero() }) {
 			return had
 		}
 	}

@@ -175,7 +175,7 @@ func TestAbandonedClusters(t *testing.T) {
 				return f
 			}(),
 			arrange: func(f *fleet) {
-				f.mark("a", layout.ConfirmLeavingBranch, "web", "")
+				f.mark("a", layout.ConfirmLeavingBranch, "web")
 				f.abandon("a", "edge")
 			},
 			wantStates:  []string{"web/edge/00 Queued Proposing", "web/hub/00 Released Healthy"},

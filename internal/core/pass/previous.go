@@ -156,7 +156,7 @@ func (p *Previous) generation(repo string) int {
 // commit is where the plan's branch is in a repository; empty where there is none.
 func (p *Previous) commit(repo string) layout.Hash {
 	if p == nil {
-		return ""
+		return layout.Hash{}
 	}
 	return p.Commits[repo]
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
-	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/githash"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/core/plan"
@@ -113,7 +113,7 @@ func TestPreviousPlans(t *testing.T) {
 				facts.Repos[tc.failed].Failure = down()
 			}
 			for _, b := range tc.branches {
-				b.Seed, b.Commit = "web", layout.BlobHash([]byte(b.Repo))
+				b.Seed, b.Commit = "web", githash.Blob([]byte(b.Repo))
 				facts.Plans = append(facts.Plans, b)
 			}
 			for range 2 { // in whatever order they come

@@ -54,7 +54,7 @@ func (d *decider) propose(s *Seed, tiers []layout.Tier, gate string, act Action)
 func (d *decider) describe(s *Seed, r *Repo, t *plan.Tier) template.Proposal {
 	name := s.Plan.Name(t)
 	facts := s.Tiers[name]
-	planted := r.Entries[r.Head][t.ReconcilerFile()] != ""
+	planted := !r.Entries[r.Head][t.ReconcilerFile()].IsZero()
 	vars := template.Proposal{
 		Verb: verb(t, facts, planted), Seed: s.Name, Cluster: t.Cluster, Tier: name.Number(), TierCount: len(s.Plan.On(t.Cluster)),
 		Removal: t.Gone(), Abandoned: t.Orphan != nil && d.abandoned[t.Cluster], ReconciledBy: "Flux on " + t.Object.Cluster, Objects: byKind(s.Plan.Objects(t)), Next: d.waitingFor(s.Plan, t),

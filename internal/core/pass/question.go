@@ -112,7 +112,7 @@ func (a *asker) questions() []Question {
 		out = append(out, Question{Kind: s.kind, Repo: s.repo, Commit: s.commit, Tier: s.tier, Wants: s.wants, Dir: s.dir, Ignores: s.ignores, Paths: slices.Sorted(maps.Keys(paths))})
 	}
 	slices.SortFunc(out, func(x, y Question) int {
-		return cmp.Or(cmp.Compare(x.Repo, y.Repo), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Commit, y.Commit), x.Tier.Compare(y.Tier),
+		return cmp.Or(cmp.Compare(x.Repo, y.Repo), cmp.Compare(x.Kind, y.Kind), x.Commit.Compare(y.Commit), x.Tier.Compare(y.Tier),
 			cmp.Compare(x.Wants, y.Wants), cmp.Compare(x.Dir, y.Dir), slices.Compare(x.Ignores[:], y.Ignores[:]))
 	})
 	if len(a.reconcilers)+len(a.creators)+len(a.roots) > 0 {
@@ -147,7 +147,7 @@ func (a *asker) blob(repo string, hash layout.Hash) []byte {
 
 // past is what the plans up to a commit had at paths, newest first; nothing without a commit.
 func (a *asker) past(repo string, commit layout.Hash, paths ...string) []map[string]layout.Hash {
-	if commit == "" {
+	if commit.IsZero() {
 		return nil
 	}
 	versions, answered := a.facts.Repos[repo].Past[commit]

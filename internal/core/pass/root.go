@@ -44,14 +44,14 @@ func (d *tierDecider) judgeRoot(f *release.TierFacts) {
 	if d.missing {
 		return
 	}
-	if have[dir] == "" {
+	if have[dir].IsZero() {
 		f.RootUnfit = manifest.Problem{Reason: v1alpha1.ReasonRootMissing, Cluster: key.Cluster, Repo: d.tier.Repo, Path: key.Path,
 			Message: fmt.Sprintf("branch %s of %s has no directory %s for the root of cluster %s to sync", d.repo.Base, d.tier.Repo, key.Path, key.Cluster),
 			Next:    "Set the root up first (flux bootstrap makes the directory), or commit a README.md there"}
 		return
 	}
 	var ignores [2]string
-	if hash := have[sourceIgnore]; hash != "" {
+	if hash := have[sourceIgnore]; !hash.IsZero() {
 		ignores[0] = string(d.blob(d.tier.Repo, hash))
 	}
 	ignores[1] = root.Ignore
@@ -130,7 +130,7 @@ func (d *tierDecider) hadRoot() bool {
 		return true
 	}
 	dir := cmp.Or(key.Path, ".")
-	return d.at(d.tier.Repo, d.repo.Head, dir)[dir] == ""
+	return d.at(d.tier.Repo, d.repo.Head, dir)[dir].IsZero()
 }
 
 // rootOnCluster says what is wrong with the root on the cluster, or why that is

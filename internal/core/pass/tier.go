@@ -1,7 +1,6 @@
 package pass
 
 import (
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/githash"
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
@@ -120,7 +120,7 @@ func (d *tierDecider) base() (release.Base, string) {
 	equal, nothing := true, true
 	for _, e := range d.tier.Entries {
 		equal = equal && d.have[e.Path] == e.Hash
-		nothing = nothing && d.have[e.Path] == ""
+		nothing = nothing && d.have[e.Path].IsZero()
 	}
 	switch {
 	case nothing:
@@ -131,7 +131,7 @@ func (d *tierDecider) base() (release.Base, string) {
 	versions := d.past(d.tier.Repo, d.previous.commit(d.tier.Repo), d.paths...)
 	for _, at := range d.paths {
 		planned := func(had map[string]layout.Hash) bool { return had[at] == d.have[at] }
-		if d.have[at] != "" && !slices.ContainsFunc(versions, planned) {
+		if !d.have[at].IsZero() && !slices.ContainsFunc(versions, planned) {
 			return release.BaseForeign, fmt.Sprintf("%s on branch %s of %s holds what Furrow did not put there", at, d.repo.Base, d.tier.Repo)
 		}
 	}
@@ -387,10 +387,10 @@ func (d *tierDecider) clusterGone(cluster string) bool {
 // revision that is no state of base along first parents, only the content counts.
 func (d *tierDecider) match(revision string) health.Match {
 	_, digits, ok := strings.Cut(revision, "@sha1:")
-	if raw, err := hex.DecodeString(digits); !ok || err != nil || len(raw) != 20 {
+	commit, err := githash.Parse(digits)
+	if !ok || err != nil {
 		return health.MatchUnknown
 	}
-	commit := layout.Hash(digits)
 	since := d.since(d.tier.Repo, commit, d.paths...)
 	switch {
 	case since.Unknown:
@@ -417,7 +417,7 @@ type reconcilerObject struct {
 // out, or that is none, is never the live one.
 func (d *decider) reconcilerObject(repo, at string, hash layout.Hash) reconcilerObject {
 	object := reconcilerObject{rendered: "none on the base branch"}
-	if hash == "" {
+	if hash.IsZero() {
 		return object
 	}
 	known, ok := d.memo.objects[hash]

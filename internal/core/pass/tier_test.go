@@ -2,11 +2,13 @@ package pass_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/githash"
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/pass"
@@ -61,7 +63,7 @@ func TestWhatBaseHas(t *testing.T) {
 				f.repos["a"].write("main", map[string]string{eastDir + "theirs.yaml": configMap("theirs", 1)})
 				f.seed("web", configMap("c", 1, on("east")))
 				f.step()
-				f.mark("a", layout.RetryBranch, "web", "")
+				f.mark("a", layout.RetryBranch, "web")
 			},
 			wantStates:  []string{"web/east/00 Queued Proposing"},
 			wantActions: []string{"a: Propose tier/web/east/00 Plant", "a: Drop retry/web"},
@@ -88,7 +90,7 @@ func TestWhatBaseHas(t *testing.T) {
 			wantActions: []string{"a: PushPlan plan/web 2", "a: Propose tier/web/east/00 Update"},
 		},
 		"what a person changed is replaced once they ask for a retry": {
-			fleet: amended(t), arrange: func(f *fleet) { f.mark("a", layout.RetryBranch, "web", "") },
+			fleet: amended(t), arrange: func(f *fleet) { f.mark("a", layout.RetryBranch, "web") },
 			wantStates:  []string{"web/east/00 Queued Proposing"},
 			wantActions: []string{"a: Propose tier/web/east/00 Update", "a: Drop retry/web"},
 		},
@@ -114,7 +116,7 @@ func TestWhatBaseHas(t *testing.T) {
 		"what a person took back is proposed again once they ask for a retry": {
 			fleet: released(t), arrange: func(f *fleet) {
 				f.repos["a"].write("main", map[string]string{eastFile: "", "clusters/east/furrow/web/tier-00.yaml": ""})
-				f.mark("a", layout.RetryBranch, "web", "")
+				f.mark("a", layout.RetryBranch, "web")
 			},
 			wantStates:  []string{"web/east/00 Queued Proposing"},
 			wantActions: []string{"a: Propose tier/web/east/00 Plant", "a: Drop retry/web"},
@@ -122,7 +124,7 @@ func TestWhatBaseHas(t *testing.T) {
 		"a merge that is no part of base any more was not taken back": {
 			fleet: released(t), arrange: func(f *fleet) {
 				r := f.repos["a"]
-				for r.commits[r.refs["main"]].parent != "" {
+				for !r.commits[r.refs["main"]].parent.IsZero() {
 					r.refs["main"] = r.commits[r.refs["main"]].parent
 				}
 				r.closed = map[string]closed{}
@@ -246,7 +248,7 @@ func TestProposalsOfATier(t *testing.T) {
 		"a closed proposal is opened again once a person asks for a retry": {
 			fleet: proposed(t), arrange: func(f *fleet) {
 				f.reject("web/east/00")
-				f.mark("a", layout.RetryBranch, "web", "")
+				f.mark("a", layout.RetryBranch, "web")
 			},
 			wantStates:  []string{"web/east/00 Queued Proposing"},
 			wantActions: []string{"a: Propose tier/web/east/00 Plant", "a: Drop retry/web"},
@@ -269,7 +271,7 @@ func TestProposalsOfATier(t *testing.T) {
 				f.repos["a"].write("main", map[string]string{eastDir + "theirs.yaml": configMap("theirs", 1)})
 				f.seed("web", configMap("c", 1, on("east")))
 				f.step()
-				f.mark("a", layout.RetryBranch, "web", "")
+				f.mark("a", layout.RetryBranch, "web")
 				f.step()
 				f.change("web/east/00", func(p *pass.Proposal) { p.Stale = true })
 			},
@@ -430,9 +432,9 @@ func suspended(r *health.Reconciler) { r.Suspended = true }
 func deleting(r *health.Reconciler)  { r.Deleting = true }
 
 // at makes the reconciler report another revision.
-func at(revision layout.Hash) func(*health.Reconciler) {
+func at(revision any) func(*health.Reconciler) {
 	return func(r *health.Reconciler) {
-		r.Revision = "main@sha1:" + string(revision)
+		r.Revision = fmt.Sprint("main@sha1:", revision)
 		r.AttemptedRevision = r.Revision
 	}
 }
@@ -453,7 +455,7 @@ func TestRevisions(t *testing.T) {
 			wantActions: []string{},
 		},
 		"a reconciler at a commit that nobody knows is unknown": {
-			fleet: released(t), arrange: func(f *fleet) { f.onLive(at(layout.BlobHash([]byte("elsewhere")))) },
+			fleet: released(t), arrange: func(f *fleet) { f.onLive(at(githash.Blob([]byte("elsewhere")))) },
 			wantStates:  []string{"web/east/00 Merged RevisionUnknown"},
 			wantActions: []string{},
 		},
@@ -465,13 +467,13 @@ func TestRevisions(t *testing.T) {
 		"a reconciler at a commit beside base that has the tier is healthy": {
 			fleet: released(t), arrange: func(f *fleet) {
 				r := f.repos["a"]
-				f.onLive(at(r.commit("", r.commits[r.refs["main"]].files)))
+				f.onLive(at(r.commit(layout.Hash{}, r.commits[r.refs["main"]].files)))
 			},
 			wantStates:  []string{"web/east/00 Released Healthy"},
 			wantActions: []string{},
 		},
 		"a reconciler at a commit beside base that lacks the tier is behind": {
-			fleet: released(t), arrange: func(f *fleet) { f.onLive(at(f.repos["a"].commit("", nil))) },
+			fleet: released(t), arrange: func(f *fleet) { f.onLive(at(f.repos["a"].commit(layout.Hash{}, nil))) },
 			wantStates:  []string{"web/east/00 Merged RevisionBehind"},
 			wantActions: []string{},
 		},
@@ -541,8 +543,8 @@ func TestOfSeveralMergesTheFirstIsNamedThatBaseStillHas(t *testing.T) {
 			f := amended(t)
 			r := f.repos["a"]
 			commits := map[string]layout.Hash{"old": r.refs["main"]}
-			commits["other"] = r.commit("", map[string]layout.Hash{})
-			commits["lost"] = r.commit("", r.commits[r.refs["main"]].files)
+			commits["other"] = r.commit(layout.Hash{}, map[string]layout.Hash{})
+			commits["lost"] = r.commit(layout.Hash{}, r.commits[r.refs["main"]].files)
 			r.write("main", map[string]string{"README.md": "more"})
 			commits["head"] = r.refs["main"]
 			for key, c := range r.closed {
@@ -553,7 +555,7 @@ func TestOfSeveralMergesTheFirstIsNamedThatBaseStillHas(t *testing.T) {
 				r.closed[key] = c
 			}
 			got := f.decide().Seeds["web"].Result.Tiers[0].Amended
-			if want := "https://git.example.com/" + string(commits[tc.want][:7]); !strings.Contains(got, want) {
+			if want := "https://git.example.com/" + commits[tc.want].String()[:7]; !strings.Contains(got, want) {
 				t.Errorf("the tier says %q, want %s", got, want)
 			}
 		})
@@ -605,7 +607,7 @@ func TestHalfAnAnswerAboutBaseIsNoneAtAll(t *testing.T) {
 
 func TestAnAmendedTierNamesTheProposalThatWasChanged(t *testing.T) {
 	f := amended(t)
-	page := "https://git.example.com/" + string(f.repos["a"].refs["main"][:7])
+	page := "https://git.example.com/" + f.repos["a"].refs["main"].String()[:7]
 	if got := f.decide().Seeds["web"].Result.Tiers[0].Amended; !strings.Contains(got, page) {
 		t.Errorf("the tier says %q, without %s", got, page)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/dependency"
+	"github.com/furrow-dev/furrow/internal/core/githash"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/placement"
@@ -241,7 +242,7 @@ func (a *assembly) addObjects(t *Tier, tv tierVertices) ([]Object, error) {
 		}
 		objects = append(objects, o)
 	}
-	t.setHash(ModeTree, layout.TreeHash(hashes))
+	t.setHash(ModeTree, githash.Tree(hashes))
 	return objects, nil
 }
 
@@ -256,7 +257,7 @@ func (a *assembly) file(v dependency.Vertex, o *Object) (File, error) {
 			if err != nil {
 				return File{}, err
 			}
-			file = File{Data: data, Hash: layout.BlobHash(data)}
+			file = File{Data: data, Hash: githash.Blob(data)}
 			a.seedState.files[content] = file
 		}
 		return file, nil
@@ -284,7 +285,7 @@ func (a *assembly) put(repo, at string, f File) error {
 // contentsID gives equal tiers one list of objects. What leaves one cluster may
 // stay on another, with the same tree.
 func (a *assembly) contentsID(tree layout.Hash, objects []Object) string {
-	key := string(tree)
+	key := tree.String()
 	for _, o := range objects {
 		if o.Leaving {
 			key += "\x00" + o.File

@@ -5,13 +5,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/furrow-dev/furrow/internal/core/githash"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 )
 
 // tierOf is a tier on cluster a with objects of these names; a name with ! is leaving.
-func tierOf(p *plan.Plan, ordinal int, tree, blob layout.Hash, names ...string) {
+func tierOf(p *plan.Plan, ordinal int, tree, blob string, names ...string) {
 	contents := plan.Contents{ID: string(rune('a' + ordinal))}
 	for _, name := range names {
 		o := plan.Object{ID: objectCalled(name)}
@@ -21,7 +22,7 @@ func tierOf(p *plan.Plan, ordinal int, tree, blob layout.Hash, names ...string) 
 		contents.Objects = append(contents.Objects, o)
 	}
 	p.Contents = append(p.Contents, contents)
-	p.Tiers = append(p.Tiers, plan.Tier{Cluster: "a", Ordinal: ordinal, Level: ordinal, Entries: []plan.Entry{{Mode: plan.ModeTree, Hash: tree}, {Mode: plan.ModeFile, Hash: blob}}, Contents: contents.ID})
+	p.Tiers = append(p.Tiers, plan.Tier{Cluster: "a", Ordinal: ordinal, Level: ordinal, Entries: []plan.Entry{{Mode: plan.ModeTree, Hash: hashOf(tree)}, {Mode: plan.ModeFile, Hash: hashOf(blob)}}, Contents: contents.ID})
 }
 
 func objectCalled(name string) manifest.ID {
@@ -49,7 +50,7 @@ func TestCompare(t *testing.T) {
 	tierOf(&is, 3, "t3", "r3", "stays", "!goes")
 	tierOf(&is, 4, "t4", "r4", "!all", "!leave")
 	tierOf(&is, 6, "t6", "r6", "comes")
-	is.Contents[1].Objects[0].Hash = "other"
+	is.Contents[1].Objects[0].Hash = hashOf("other")
 	gone := plan.Plan{}
 	tierOf(&gone, 0, "", "")
 	cases := map[string]struct {
@@ -81,4 +82,12 @@ func TestCompare(t *testing.T) {
 			}
 		})
 	}
+}
+
+// hashOf is the id of something that has this name, and none of something without one.
+func hashOf(name string) layout.Hash {
+	if name == "" {
+		return layout.Hash{}
+	}
+	return githash.Blob([]byte(name))
 }

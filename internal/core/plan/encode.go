@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/githash"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
@@ -170,15 +171,15 @@ func (p *Plan) trees() (map[string]layout.Hash, error) {
 		}
 		hashes := map[string]layout.Hash{}
 		for _, o := range c.Objects {
-			if o.Hash == "" || !objectID.MatchString(string(o.Hash)) {
-				return nil, invalid("%s: object %s has the hash %q, which is not a Git object id", layout.PlanFile, o.ID, o.Hash)
+			if o.Hash.IsZero() {
+				return nil, invalid("%s: object %s has no hash", layout.PlanFile, o.ID)
 			}
 			if !fs.ValidPath(o.File) || o.File == "." || path.Dir(o.File) != "." {
 				return nil, invalid("%s: object %s has the file %q, which is not its own", layout.PlanFile, o.ID, o.File)
 			}
 			hashes[o.File] = o.Hash
 		}
-		trees[c.ID] = layout.TreeHash(hashes)
+		trees[c.ID] = githash.Tree(hashes)
 	}
 	return trees, nil
 }

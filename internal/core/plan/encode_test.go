@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
-	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/githash"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/test/golden"
@@ -173,7 +173,7 @@ func TestPlansOfOtherVersions(t *testing.T) {
 
 // TestAPlanThatTouchesMoreThanItsOwnIsNotRead changes one thing of a good plan.
 func TestAPlanThatTouchesMoreThanItsOwnIsNotRead(t *testing.T) {
-	other := layout.BlobHash([]byte("other"))
+	other := githash.Blob([]byte("other"))
 	dir := func(p *plan.Plan) *plan.Entry { return &p.Tiers[0].Entries[0] }
 	file := func(p *plan.Plan) *plan.Entry { return &p.Tiers[0].Entries[1] }
 	object := func(p *plan.Plan) *plan.Object { return &p.Contents[0].Objects[0] }
@@ -183,14 +183,13 @@ func TestAPlanThatTouchesMoreThanItsOwnIsNotRead(t *testing.T) {
 		"a reconciler of another seed":     func(p *plan.Plan) { file(p).Path = "clusters/edge-0000/furrow/shop/tier-00.yaml" },
 		"a path that leaves the directory": func(p *plan.Plan) { file(p).Path = "clusters/furrow/web/../../x.yaml" },
 		"a mode that nobody knows":         func(p *plan.Plan) { file(p).Mode = "link" },
-		"a hash that is none":              func(p *plan.Plan) { file(p).Hash = "HEAD" },
-		"half of a tier":                   func(p *plan.Plan) { file(p).Hash = "" },
+		"half of a tier":                   func(p *plan.Plan) { file(p).Hash = githash.Hash{} },
 		"no entries":                       func(p *plan.Plan) { p.Tiers[0].Entries = nil },
 		"two directories":                  func(p *plan.Plan) { p.Tiers[0].Entries = append(p.Tiers[0].Entries, *dir(p)) },
 		"a reconciler that nobody knows":   func(p *plan.Plan) { p.Tiers[0].Reconciler = "Cron" },
 		"another directory than contents":  func(p *plan.Plan) { dir(p).Hash = other },
 		"other contents than planned":      func(p *plan.Plan) { object(p).Hash = other },
-		"an object without a hash":         func(p *plan.Plan) { object(p).Hash = "" },
+		"an object without a hash":         func(p *plan.Plan) { object(p).Hash = githash.Hash{} },
 		"a file outside the directory":     func(p *plan.Plan) { object(p).File = "../namespace.shop.yaml" },
 		"contents that are not there":      func(p *plan.Plan) { p.Tiers[0].Contents = "c9" },
 		"contents that are there twice":    func(p *plan.Plan) { p.Contents = append(p.Contents, p.Contents[0]) },
@@ -222,6 +221,7 @@ func TestWrongPlansAreNotRead(t *testing.T) {
 		"another kind":        {map[string][]byte{"plan.yaml": []byte("apiVersion: v1\nkind: Plan\n")}, v1alpha1.ReasonInvalidPlan},
 		"another version":     {map[string][]byte{"plan.yaml": []byte("apiVersion: furrow.dev/v1beta1\nkind: Plan\n")}, v1alpha1.ReasonInvalidPlan},
 		"a part is missing":   {map[string][]byte{"plan.yaml": []byte("apiVersion: furrow.dev/v1alpha1\nkind: Plan\nparts: [plan-001.yaml]\n")}, v1alpha1.ReasonInvalidPlan},
+		"a hash that is none": {map[string][]byte{"plan.yaml": []byte("apiVersion: furrow.dev/v1alpha1\nkind: Plan\ntiers: [{entries: [{path: x, hash: HEAD}]}]\n")}, v1alpha1.ReasonInvalidPlan},
 		"an empty file":       {map[string][]byte{"plan.yaml": nil}, v1alpha1.ReasonInvalidPlan},
 		"an id that is no id": {map[string][]byte{"plan.yaml": []byte("apiVersion: furrow.dev/v1alpha1\nkind: Plan\nplacements: [{object: web}]\n")}, v1alpha1.ReasonInvalidPlan},
 	}

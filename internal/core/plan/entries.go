@@ -2,7 +2,6 @@ package plan
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -86,7 +85,7 @@ func (t *Tier) Wants() string { return Wants(t.Want()) }
 
 // Gone says that nothing of the tier is to be on the base branch.
 func (t *Tier) Gone() bool {
-	return !slices.ContainsFunc(t.Entries, func(e Entry) bool { return e.Hash != "" })
+	return !slices.ContainsFunc(t.Entries, func(e Entry) bool { return !e.Hash.IsZero() })
 }
 
 // FilePath is the path of an object's file.
@@ -97,13 +96,11 @@ func (t *Tier) gone() Tier {
 	out := *t
 	out.Entries = slices.Clone(t.Entries)
 	for i := range out.Entries {
-		out.Entries[i].Hash = ""
+		out.Entries[i].Hash = layout.Hash{}
 	}
 	out.Contents, out.Object.Rendered, out.Leaving, out.Orphan = "", "", nil, nil
 	return out
 }
-
-var objectID = regexp.MustCompile(`^([0-9a-f]{40})?$`)
 
 // checkTier refuses a tier that this version could not have written.
 func (p *Plan) checkTier(t *Tier) error {
@@ -137,9 +134,7 @@ func (p *Plan) checkEntries(t *Tier, entries []Entry) error {
 		switch {
 		case !own || strings.Contains(e.Path, ".."):
 			return invalid("%s: %s has the path %q, which is not its own", layout.PlanFile, t, e.Path)
-		case !objectID.MatchString(string(e.Hash)):
-			return invalid("%s: %s has the hash %q at %s, which is not a Git object id", layout.PlanFile, t, e.Hash, e.Path)
-		case (e.Hash == "") != (entries[0].Hash == ""):
+		case e.Hash.IsZero() != entries[0].Hash.IsZero():
 			return invalid("%s: %s has a hash for only some of its entries", layout.PlanFile, t)
 		}
 		modes = append(modes, e.Mode)

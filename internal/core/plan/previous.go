@@ -91,7 +91,7 @@ func (p *Previous) vertices() map[dependency.Vertex]planted {
 	for of, t := range p.tiers() {
 		if t.Leaving != nil {
 			for _, o := range t.Leaving.Objects {
-				if o.Hash = p.Base[t.Repo][t.FilePath(o)]; o.Hash != "" {
+				if o.Hash = p.Base[t.Repo][t.FilePath(o)]; !o.Hash.IsZero() {
 					out[dependency.Vertex{Seed: p.Plan.Seed, Object: o.ID, Cluster: t.Cluster}] = planted{t, o, true}
 				}
 			}

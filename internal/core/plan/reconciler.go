@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/githash"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/template"
@@ -70,7 +71,7 @@ func (a *assembly) render() error {
 		}
 		t, _ := a.plan.Find(r.cluster, r.ordinal)
 		t.Object.Rendered = rendered.Digest
-		t.setHash(ModeFile, layout.BlobHash(rendered.Bytes))
+		t.setHash(ModeFile, githash.Blob(rendered.Bytes))
 		if err := a.put(t.Repo, t.ReconcilerFile(), File{Data: rendered.Bytes, Hash: t.ReconcilerHash()}); err != nil {
 			return err
 		}

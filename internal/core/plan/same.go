@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
@@ -16,7 +17,7 @@ func (p *Previous) isOf(next *Plan) bool {
 func unrendered(p *Plan) *Plan {
 	e := essence(p)
 	for i := range e.Tiers {
-		e.Tiers[i].setHash(ModeFile, "")
+		e.Tiers[i].setHash(ModeFile, layout.Hash{})
 		e.Tiers[i].Object.Rendered = ""
 	}
 	return e

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/githash"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
@@ -269,7 +270,7 @@ func (s *story) previous(p *plan.Plan, released bool) *plan.Previous {
 	for repo, paths := range (&plan.Previous{Plan: p}).BasePaths() {
 		for _, path := range paths {
 			for _, merged := range s.merged {
-				if hash := merged[repo][path]; hash != "" {
+				if hash := merged[repo][path]; !hash.IsZero() {
 					base.put(repo, path, hash)
 				}
 			}
@@ -288,7 +289,7 @@ func (s *story) keep(t *testing.T, name string, o *plan.Outcome) {
 		for p, f := range below {
 			if f.Data != nil {
 				s.blobs[f.Hash] = string(f.Data)
-				if f.Hash != layout.BlobHash(f.Data) {
+				if f.Hash != githash.Blob(f.Data) {
 					t.Errorf("%s of seed %s has the hash of something else", p, name)
 				}
 			} else if _, known := s.blobs[f.Hash]; !known {
@@ -337,7 +338,7 @@ func checkEntries(t *testing.T, p *plan.Plan, tree files) {
 			below[o.File] = tree[tier.Repo][tier.FilePath(o)]
 			left++
 		}
-		if got := layout.TreeHash(below); got != tier.DirHash() {
+		if got := githash.Tree(below); got != tier.DirHash() {
 			t.Errorf("%s: the objects are tree %q, and the tier says %q", tier, got, tier.DirHash())
 		}
 	}
@@ -361,7 +362,7 @@ func (s *story) show(t *testing.T, into map[string]string, prefix, path, name st
 		return
 	}
 	for repo, below := range s.trees[name] {
-		if hash := below[path]; hash != "" {
+		if hash := below[path]; !hash.IsZero() {
 			into[prefix+repo+"/"+path] = s.blobs[hash]
 		}
 	}

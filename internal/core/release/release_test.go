@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/githash"
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
@@ -28,12 +29,16 @@ var (
 	edge1 = layout.Tier{Seed: "app", Cluster: "edge", Ordinal: 1}
 )
 
-func makeTier(t layout.Tier, hash layout.Hash, needs ...plan.Prerequisite) plan.Tier {
+func makeTier(t layout.Tier, name string, needs ...plan.Prerequisite) plan.Tier {
+	hash := hashOf(name)
 	return plan.Tier{Cluster: t.Cluster, Ordinal: t.Ordinal, Contents: "c1", Prerequisites: needs, Entries: []plan.Entry{
 		{Path: t.Dir(""), Mode: plan.ModeTree, Hash: hash},
 		{Path: t.ReconcilerFile("", "clusters/"+t.Cluster, false), Mode: plan.ModeFile, Hash: hash},
 	}}
 }
+
+// hashOf is the id of something that has this name.
+func hashOf(name string) layout.Hash { return githash.Blob([]byte(name)) }
 
 func makePlan() *fixture {
 	f := &fixture{plan: &plan.Plan{Seed: "app", Tiers: []plan.Tier{
@@ -101,7 +106,7 @@ func (f *fixture) removal() *fixture {
 func (f *fixture) orphaning(tiers ...layout.Tier) *fixture {
 	for _, name := range tiers {
 		t := f.tier(name)
-		t.Object.Cluster, t.Orphan = "mgmt", &plan.Orphan{Entries: []plan.Entry{{Path: t.Dir(), Mode: plan.ModeTree, Hash: "o"}, {Path: t.ReconcilerFile(), Mode: plan.ModeFile, Hash: "o"}}}
+		t.Object.Cluster, t.Orphan = "mgmt", &plan.Orphan{Entries: []plan.Entry{{Path: t.Dir(), Mode: plan.ModeTree, Hash: hashOf("o")}, {Path: t.ReconcilerFile(), Mode: plan.ModeFile, Hash: hashOf("o")}}}
 		*t = t.Orphaning()
 	}
 	return f
@@ -510,7 +515,7 @@ func TestHoldsRemovals(t *testing.T) {
 }
 
 func TestGoing(t *testing.T) {
-	entries := []plan.Entry{{Path: "a", Mode: plan.ModeTree, Hash: "b"}}
+	entries := []plan.Entry{{Path: "a", Mode: plan.ModeTree, Hash: hashOf("b")}}
 	there, gone := plan.Tier{Cluster: "a", Entries: entries}, plan.Tier{Cluster: "a"}
 	elsewhere := plan.Tier{Cluster: "b", Ordinal: 1}
 	of := func(tiers ...plan.Tier) *plan.Plan { return &plan.Plan{Seed: "s", Tiers: tiers} }

@@ -147,7 +147,7 @@ func makeFleet(by v1alpha1.GroupBy) *fixture {
 			if ordinal == 1 {
 				pre, level = plan.Prerequisite{Cluster: cluster, Why: "the namespace"}, 2
 			}
-			t := makeTier(name, layout.Hash(cluster+name.Number()), pre)
+			t := makeTier(name, cluster+name.Number(), pre)
 			t.Level = level
 			switch {
 			case cluster == "mgmt" && ordinal == 0:

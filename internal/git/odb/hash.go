@@ -1,37 +1,12 @@
 package odb
 
-import (
-	"encoding/hex"
-	"fmt"
-)
+import "github.com/furrow-dev/furrow/internal/core/githash"
 
 // Hash is the id of a Git object. The zero Hash means none.
-type Hash [20]byte
+type Hash = githash.Hash
 
 // ParseHash reads the 40 hexadecimal digits of an object id.
-func ParseHash(s string) (Hash, error) {
-	var h Hash
-	raw, err := hex.DecodeString(s)
-	if err != nil || len(raw) != len(h) {
-		return Hash{}, fmt.Errorf("%q is not a Git object id of 40 hexadecimal digits", s)
-	}
-	return Hash(raw), nil
-}
-
-// String gives the 40 hexadecimal digits.
-func (h Hash) String() string { return hex.EncodeToString(h[:]) }
-
-// IsZero says that h names no object.
-func (h Hash) IsZero() bool { return h == Hash{} }
-
-// MarshalText writes the hexadecimal digits, so a Hash can be written to YAML and JSON.
-func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
-
-// UnmarshalText reads what MarshalText wrote.
-func (h *Hash) UnmarshalText(text []byte) (err error) {
-	*h, err = ParseHash(string(text))
-	return err
-}
+func ParseHash(s string) (Hash, error) { return githash.Parse(s) }
 
 // Mode is the mode of a tree entry.
 type Mode uint32

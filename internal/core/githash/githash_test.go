@@ -1,4 +1,4 @@
-package layout
+package githash
 
 import (
 	"bytes"
@@ -17,16 +17,17 @@ import (
 
 func TestKnownHashes(t *testing.T) {
 	cases := map[string]struct {
-		got, want Hash
+		got  Hash
+		want string
 	}{
-		"the empty file":            {BlobHash(nil), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"},
-		"a file":                    {BlobHash([]byte("hello\n")), "ce013625030ba8dba906f756967f9e9ca394464a"},
-		"a directory without files": {TreeHash(nil), ""},
-		"a directory of one file":   {TreeHash(map[string]Hash{"hello": BlobHash([]byte("hello\n"))}), "b4d01e9b0c4a9356736dfddf8830ba9a54f5271c"},
+		"the empty file":            {Blob(nil), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"},
+		"a file":                    {Blob([]byte("hello\n")), "ce013625030ba8dba906f756967f9e9ca394464a"},
+		"a directory without files": {Tree(nil), ""},
+		"a directory of one file":   {Tree(map[string]Hash{"hello": Blob([]byte("hello\n"))}), "b4d01e9b0c4a9356736dfddf8830ba9a54f5271c"},
 	}
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, c.got); diff != "" {
+			if diff := cmp.Diff(c.want, c.got.String()); diff != "" {
 				t.Errorf("the hash differs (-want +got):\n%s", diff)
 			}
 		})
@@ -64,7 +65,7 @@ func (r repository) git(stdin []byte, args ...string) string {
 func TestBlobHashesAreThoseOfGit(t *testing.T) {
 	r := newRepository(t)
 	for _, data := range [][]byte{nil, []byte("a"), []byte("a\r\nb\n"), {0, 255, 10}, bytes.Repeat([]byte("long\n"), 10_000)} {
-		if got, want := BlobHash(data), Hash(r.git(data, "hash-object", "--no-filters", "--stdin")); got != want {
+		if got, want := Blob(data), r.git(data, "hash-object", "--no-filters", "--stdin"); got.String() != want {
 			t.Errorf("%d bytes: %s, and git says %s", len(data), got, want)
 		}
 	}
@@ -97,7 +98,7 @@ func TestTreeHashesAreThoseOfGit(t *testing.T) {
 			files := map[string]Hash{}
 			for _, p := range paths {
 				data := []byte("content of " + p)
-				files[p] = BlobHash(data)
+				files[p] = Blob(data)
 				at := filepath.Join(r.dir, filepath.FromSlash(p))
 				if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 					t.Fatal(err)
@@ -107,7 +108,7 @@ func TestTreeHashesAreThoseOfGit(t *testing.T) {
 				}
 			}
 			r.git(nil, "add", "--all", ".")
-			if got, want := TreeHash(files), Hash(r.git(nil, "write-tree")); got != want {
+			if got, want := Tree(files), r.git(nil, "write-tree"); got.String() != want {
 				t.Errorf("%v: %s, and git says %s:\n%s", slices.Sorted(maps.Keys(files)), got, want, r.git(nil, "ls-files", "--stage"))
 			}
 		})
