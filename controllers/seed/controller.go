@@ -64,6 +64,9 @@ type Options struct {
 	AllowHTTP bool
 	// Limits bound what is read of a control plane.
 	Limits catalog.Limits
+	// Record makes what is given every pass of a control plane before it acts, which has a directory of its own for
+	// that; nil when nobody asks.
+	Record func(directory string) func(*engine.Record)
 	// Own is the name under which the fleet knows the cluster that the controller runs
 	// in, and OwnConfig how it is reached; empty where its Flux is not to be asked.
 	Own       string

@@ -117,6 +117,16 @@ func (r *Reconciler) ready(ctx context.Context, s *scope) error {
 		return nil
 	}
 	r.sessions.letGo(have)
+	opened, err := controlplane.Open(r.observed(r.sessionOptions(ctx, s, at), s.cp))
+	if err != nil {
+		return err
+	}
+	have.open, have.at = opened, at
+	return nil
+}
+
+func (r *Reconciler) sessionOptions(ctx context.Context, s *scope, at fleet.Place) controlplane.Options {
+	have := s.session
 	o := fleet.Options(context.WithoutCancel(ctx), r.secrets, s.cp.Namespace, at)
 	o.Cache = r.cacheOf(s.cp)
 	o.ID, o.Environment, o.DeletionGuard, o.Strict = r.options.ID, r.options.Environment, r.options.DeletionGuard, r.options.Strict
@@ -126,18 +136,21 @@ func (r *Reconciler) ready(ctx context.Context, s *scope) error {
 		have.log.Info("Pass goes on", "stage", p.Stage, "done", p.Done, "seeds", p.Total, "took", p.Took)
 	})
 	o.Settings = func(context.Context) (engine.Settings, error) { return have.settings, nil }
-	opened, err := controlplane.Open(r.observed(o, s.cp))
-	if err != nil {
-		return err
+	if r.options.Record != nil {
+		o.Record = r.options.Record(directoryOf(s.cp))
 	}
-	have.open, have.at = opened, at
-	return nil
+	return o
 }
 
 // cacheOf is the directory of a control plane's mirrors. No other one uses it, so that
 // it goes with the control plane.
 func (r *Reconciler) cacheOf(cp fleet.ControlPlane) string {
-	return filepath.Join(r.options.Cache, cp.Namespace, digest(cp.String()+" "+cp.Credentials))
+	return filepath.Join(r.options.Cache, directoryOf(cp))
+}
+
+// directoryOf is a directory that only one control plane uses, for what is kept of it.
+func directoryOf(cp fleet.ControlPlane) string {
+	return filepath.Join(cp.Namespace, digest(cp.String()+" "+cp.Credentials))
 }
 
 // needsPerson says that waiting alone does not mend an error.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -97,6 +98,20 @@ func TestAPassThatNothingCallsForComesLast(t *testing.T) {
 		if last := *got.Priority == handler.LowPriority; last != tc.last || got.RequeueAfter > tc.most || got.RequeueAfter < breath {
 			t.Errorf("%s: the next pass comes in %s, with priority %d", what, got.RequeueAfter, *got.Priority)
 		}
+	}
+}
+
+func TestEachControlPlaneIsRecordedInADirectoryOfItsOwn(t *testing.T) {
+	var recorded []string
+	r := &Reconciler{options: Options{Clock: clock.RealClock{}, Record: func(directory string) func(*engine.Record) {
+		return func(*engine.Record) { recorded = append(recorded, directory) }
+	}}, sessions: sessions{channels: map[string]*channel{"fleet": {}}}}
+	for _, url := range []string{"https://git.example.com/a", "https://git.example.com/b"} {
+		s := &scope{cp: fleet.ControlPlane{Namespace: "fleet", URL: url}, session: &session{}}
+		r.sessionOptions(t.Context(), s, fleet.Place{URL: url}).Record(&engine.Record{})
+	}
+	if len(recorded) != 2 || recorded[0] == recorded[1] || !strings.HasPrefix(recorded[0], "fleet/") {
+		t.Errorf("they are recorded in %q", recorded)
 	}
 }
 

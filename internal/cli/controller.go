@@ -26,6 +26,7 @@ import (
 type controllerCommand struct {
 	options    controllers.Options
 	kubeconfig string
+	record     string
 	log        logFlags
 }
 
@@ -73,6 +74,8 @@ Outside of a cluster it needs --leader-elect=false or --leader-election-namespac
 	flags.BoolVar(&c.options.Elect, "leader-elect", true, "let one of several replicas work at a time")
 	flags.Var(textFlag(&c.options.ElectIn, "", dnsLabel), "leader-election-namespace", "namespace of the Lease of the replica that works (default: that of the pod)")
 	flags.Var(textFlag(&c.kubeconfig, "", existingFile), "kubeconfig", "kubeconfig of the cluster, for a controller outside of it (default: that of the pod)")
+	flags.Var(textFlag(&c.record, "", possibleDirectory), "record", "directory for records of the passes that decide something new, the newest 200 of each control plane, for 'furrow replay'")
+	directories(cmd, "record")
 	c.log.add(cmd)
 	return cmd
 }
@@ -95,6 +98,11 @@ func (c *controllerCommand) run(cmd *cobra.Command) error {
 			return fmt.Errorf("there is no cache directory: %w; name one with --cache", err)
 		}
 		c.options.Seeds.Cache = filepath.Join(dir, "furrow", "controller")
+	}
+	if c.record != "" {
+		if c.options.Seeds.Record, err = recordBelow(c.record, func(err error) { log.Error(err, "A pass is not recorded") }); err != nil {
+			return err
+		}
 	}
 	c.options.Log = log
 	ctrl.SetLogger(log)

@@ -54,6 +54,21 @@ func newRecorder(dir string, fail func(error)) (*recorder, error) {
 	return &recorder{dir: dir, fail: fail}, nil
 }
 
+// recordBelow makes recorders for several control planes, each in a directory of its own below one that can be written.
+func recordBelow(dir string, fail func(error)) (func(directory string) func(*engine.Record), error) {
+	if _, err := newRecorder(dir, fail); err != nil {
+		return nil, err
+	}
+	return func(directory string) func(*engine.Record) {
+		r, err := newRecorder(filepath.Join(dir, directory), fail)
+		if err != nil {
+			fail(err)
+			return nil
+		}
+		return r.record
+	}, nil
+}
+
 // record keeps a run going where the directory cannot be written.
 func (r *recorder) record(pass *engine.Record) {
 	if err := r.write(pass); err != nil {
