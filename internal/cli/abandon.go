@@ -7,6 +7,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 func newAbandon() *cobra.Command {
@@ -31,15 +32,18 @@ what was orphaned by then stays so.`,
 		Args: exactly(1, "the name of one cluster"),
 	}
 	cmd.RunE = session.with(func(cmd *cobra.Command, s *controlplane.Session, args []string) error {
-		ask, done := (*engine.Engine).Abandon, "Asked: from the next pass on, nothing that is to go waits for cluster %s. See 'furrow status'; to take it back, 'furrow abandon %[1]s --undo'.\n"
+		ask, done := (*engine.Engine).Abandon, "Asked: from the next pass on, nothing that is to go waits for cluster %s. See 'furrow status'; to take it back, 'furrow abandon %[1]s --undo'."
 		if undo {
-			ask, done = (*engine.Engine).UndoAbandon, "Taken back: from the next pass on, what is to go from cluster %s waits for it again. See 'furrow status'.\n"
+			ask, done = (*engine.Engine).UndoAbandon, "Taken back: from the next pass on, what is to go from cluster %s waits for it again. See 'furrow status'."
 		}
 		if err := ask(s.Engine(), cmd.Context(), args[0]); err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), done, args[0])
-		return nil
+		var seeds []state.Seed
+		if st, err := s.Status(cmd.Context()); err == nil { // else nobody has reported what is there
+			seeds = seedsOn(st, args[0])
+		}
+		return abandonTable(cmd.OutOrStdout(), fmt.Sprintf(done, args[0]), seeds, args[0])
 	})
 	session.add(cmd)
 	session.addOwner(cmd)

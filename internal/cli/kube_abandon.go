@@ -13,6 +13,7 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 // kubeAbandon is kubectl furrow abandon.
@@ -49,14 +50,13 @@ runs there is left behind. It changes nothing but with --yes; without it, it say
 
 func (a *kubeAbandon) run(cmd *cobra.Command, c *kubeCluster, cluster string) error {
 	ctx, w := cmd.Context(), cmd.OutOrStdout()
-	seeds, err := a.seeds(ctx, c, cluster)
+	seeds, st, err := a.seeds(ctx, c, cluster)
 	if err != nil {
 		return err
 	}
 	if !a.undo && !a.yes {
-		fmt.Fprintf(w, "Cluster %s would be given up by:\n", cluster)
-		for i := range seeds {
-			fmt.Fprintf(w, "  Seed %s/%s, which is %s\n", seeds[i].Namespace, seeds[i].Name, seeds[i].Status.State)
+		if err := abandonTable(w, fmt.Sprintf("Cluster %s would be given up by:", cluster), st.Seeds, cluster); err != nil {
+			return err
 		}
 		return manifest.Problem{Reason: v1alpha1.ReasonNotConfirmed, Message: "nothing was changed. Whatever runs on the cluster is left behind if you go on: add --yes if that is meant"}
 	}
@@ -65,11 +65,13 @@ func (a *kubeAbandon) run(cmd *cobra.Command, c *kubeCluster, cluster string) er
 		if waiting[i], err = a.ask(ctx, c, &seeds[i], cluster); err != nil {
 			return fmt.Errorf("the list of Seed %s/%s: %w", seeds[i].Namespace, seeds[i].Name, err)
 		}
-		does := "gives up"
-		if a.undo {
-			does = "takes back"
-		}
-		fmt.Fprintf(w, "Asked: the controller %s cluster %s, for Seed %s.\n", does, cluster, seeds[i].Name)
+	}
+	does := "gives up"
+	if a.undo {
+		does = "takes back"
+	}
+	if err := abandonTable(w, fmt.Sprintf("Asked: the controller %s cluster %s, for:", does, cluster), st.Seeds, cluster); err != nil {
+		return err
 	}
 	for _, one := range waiting {
 		if err := c.report(ctx, w, &a.wait, one); err != nil {
@@ -79,40 +81,40 @@ func (a *kubeAbandon) run(cmd *cobra.Command, c *kubeCluster, cluster string) er
 	return nil
 }
 
-// seeds are those that are to change: that are planted on the cluster and have not
+// seeds are those that are to change, as resources and with their state: that are planted on the cluster and have not
 // given it up, or that have, with --undo.
-func (a *kubeAbandon) seeds(ctx context.Context, c *kubeCluster, cluster string) ([]v1alpha1.Seed, error) {
-	var seeds v1alpha1.SeedList
-	var plantings v1alpha1.PlantingList
-	if err := c.List(ctx, &seeds, c.in()...); err != nil {
-		return nil, err
-	}
-	if err := c.List(ctx, &plantings, c.in()...); err != nil {
-		return nil, err
+func (a *kubeAbandon) seeds(ctx context.Context, c *kubeCluster, cluster string) ([]v1alpha1.Seed, *state.State, error) {
+	all, plantings, err := c.resources(ctx, "")
+	if err != nil {
+		return nil, nil, err
 	}
 	planted, clusters := map[client.ObjectKey]bool{}, map[string]bool{}
-	for i := range plantings.Items {
-		p := &plantings.Items[i]
+	for i := range plantings {
+		p := &plantings[i]
 		clusters[p.Spec.Cluster] = true
 		if p.Spec.Cluster == cluster {
 			planted[client.ObjectKey{Namespace: p.Namespace, Name: p.Spec.Seed}] = true
 		}
 	}
-	out := slices.DeleteFunc(seeds.Items, func(s v1alpha1.Seed) bool {
+	out := slices.DeleteFunc(all, func(s v1alpha1.Seed) bool {
 		given := slices.Contains(abandoned(&s), cluster)
 		return given != a.undo || !a.undo && !planted[client.ObjectKeyFromObject(&s)]
 	})
+	problem := manifest.Problem{Reason: v1alpha1.ReasonNothingToDo}
 	switch {
 	case len(out) > 0:
-		return out, nil
+		return out, state.FromResources(out, plantings), nil
 	case a.undo:
-		return nil, manifest.Problem{Reason: v1alpha1.ReasonNothingToDo, Message: fmt.Sprintf("no Seed in %s has given up cluster %q", c.where(), cluster)}
+		problem.Message = fmt.Sprintf("no Seed in %s has given up cluster %q", c.where(), cluster)
 	case len(planted) > 0:
-		return nil, manifest.Problem{Reason: v1alpha1.ReasonNothingToDo, Message: fmt.Sprintf("cluster %q is given up already by every Seed in %s that is planted on it", cluster, c.where())}
+		problem.Message = fmt.Sprintf("cluster %q is given up already by every Seed in %s that is planted on it", cluster, c.where())
 	case len(clusters) == 0:
-		return nil, manifest.Problem{Reason: v1alpha1.ReasonNothingToDo, Message: fmt.Sprintf("there is no Planting in %s; look in another namespace with -n, or in all with -A", c.where())}
+		problem.Message = fmt.Sprintf("there is no Planting in %s; look in another namespace with -n, or in all with -A", c.where())
+	default:
+		problem.Reason = v1alpha1.ReasonUnknownCluster
+		problem.Message = fmt.Sprintf("no Seed in %s is planted on a cluster %q; there are: %s", c.where(), cluster, strings.Join(nearest(cluster, slices.Sorted(maps.Keys(clusters))), ", "))
 	}
-	return nil, manifest.Problem{Reason: v1alpha1.ReasonUnknownCluster, Message: fmt.Sprintf("no Seed in %s is planted on a cluster %q; there are: %s", c.where(), cluster, strings.Join(nearest(cluster, slices.Sorted(maps.Keys(clusters))), ", "))}
+	return nil, nil, problem
 }
 
 // abandoned are the clusters that a Seed has given up.

@@ -271,8 +271,6 @@ func (c *kubeCluster) outcome(ctx context.Context, w io.Writer, s *v1alpha1.Seed
 	if err != nil {
 		return err
 	}
-	p := newPage(w)
-	(&statusView{State: c.state([]v1alpha1.Seed{*s}, plantings, controllerSeen{known: true}), now: c.now()}).body(p)
-	_, err = io.WriteString(bare(w), p.String())
-	return err
+	v := &statusView{State: c.state([]v1alpha1.Seed{*s}, plantings, controllerSeen{known: true}), now: c.now()}
+	return show(w, v.body)
 }

@@ -50,10 +50,7 @@ func (f *outputFlag) write(w io.Writer, value any, table func(io.Writer)) error 
 		_, err = io.WriteString(bare(w), string(data)+"\n")
 		return err
 	}
-	p := newPage(w)
-	table(p)
-	_, err := io.WriteString(bare(w), p.String())
-	return err
+	return show(w, table)
 }
 
 func plural(n int, noun string) string {

@@ -27,6 +27,14 @@ func newPage(w io.Writer) *page {
 	return &page{width: widthOf(w), colour: isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
+// show draws on a page for a writer.
+func show(w io.Writer, draw func(io.Writer)) error {
+	p := newPage(w)
+	draw(p)
+	_, err := io.WriteString(bare(w), p.String())
+	return err
+}
+
 // Write implements io.Writer.
 func (p *page) Write(data []byte) (int, error) {
 	p.Builder.WriteString(printable(string(data)))
