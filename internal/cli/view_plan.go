@@ -54,11 +54,7 @@ func planTable(w io.Writer, p *plan.Plan, whole bool) {
 			head += " (waits for nothing)"
 		}
 		for _, pre := range t.Prerequisites {
-			seed := ""
-			if pre.Seed != "" {
-				seed = "seed " + pre.Seed + " on "
-			}
-			head += fmt.Sprintf("\n  after %s%s tier %02d: %s", seed, pre.Cluster, pre.Ordinal, pre.Why)
+			head += fmt.Sprintf("\n  after %s: %s", pre, pre.Why)
 		}
 		lines := []string{head}
 		for _, o := range of {

@@ -236,9 +236,8 @@ func reportTier(f *pass.Facts, d *pass.Seed, t *plan.Tier, s release.TierStatus,
 
 // tierName is a tier's name within its seed, for people.
 func tierName(of string, t layout.Tier) string {
-	name := fmt.Sprintf("%s tier %s", t.Cluster, t.Number())
 	if t.Seed != of {
-		name = t.Seed + " on " + name
+		return t.Seed + " on " + t.Name()
 	}
-	return name
+	return t.Name()
 }

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/release"
 )
@@ -427,4 +428,4 @@ func (t Tier) Compare(other Tier) int {
 }
 
 // Name is the tier's name within its seed, for people.
-func (t Tier) Name() string { return fmt.Sprintf("%s tier %02d", t.Cluster, t.Ordinal) }
+func (t Tier) Name() string { return layout.Tier{Cluster: t.Cluster, Ordinal: t.Ordinal}.Name() }

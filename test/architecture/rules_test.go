@@ -127,7 +127,7 @@ var rows = []row{
 	{"internal/forge", edge, []string{"internal/core/layout", "internal/core/manifest", "internal/core/redact", "internal/core/truncate", "internal/backoff", "internal/git"}},
 	{"internal/probe", edge, []string{"api", "internal/core", "internal/backoff"}},
 	{"internal/simulator", edge, []string{"api", "internal/core", "internal/probe"}},
-	{"internal/state", edge, []string{"api", "internal/core/manifest", "internal/core/release", "internal/core/truncate"}},
+	{"internal/state", edge, []string{"api", "internal/core/layout", "internal/core/manifest", "internal/core/release", "internal/core/truncate"}},
 
 	{"internal/engine", engine, nil},
 	{"internal/controlplane", engine, []string{"api", "internal/core", "internal/render", "internal/backoff", "internal/git", "internal/forge", "internal/probe", "internal/state", "internal/engine"}},
