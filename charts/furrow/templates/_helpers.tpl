@@ -1,4 +1,4 @@
-{{/* The name that objects are called by: furrow, for a release that is called furrow. */}}
+{{/* The name of objects: furrow, for a release named furrow. */}}
 {{- define "furrow.fullname" -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
 {{- if .Values.fullnameOverride -}}
@@ -10,14 +10,14 @@
 {{- end -}}
 {{- end -}}
 
-{{/* What selects the pods. It can never change: a Deployment's selector is immutable. */}}
+{{/* The selector of the pods. It must never change: a Deployment's selector is immutable. */}}
 {{- define "furrow.selector" -}}
 app.kubernetes.io/name: {{ default .Chart.Name .Values.nameOverride }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: controller
 {{- end -}}
 
-{{/* The labels of all objects. Those that are given never change ours. */}}
+{{/* The labels of all objects. Values cannot override the chart's own labels. */}}
 {{- define "furrow.labels" -}}
 {{- $ours := include "furrow.selector" . | fromYaml -}}
 {{- $_ := set $ours "app.kubernetes.io/version" .Chart.AppVersion -}}
@@ -33,7 +33,7 @@ app.kubernetes.io/component: controller
 {{- merge $ours .Values.podLabels .Values.labels | toYaml -}}
 {{- end -}}
 
-{{/* The rules of a role, as they are generated. */}}
+{{/* The generated rules of a role. */}}
 {{- define "furrow.rules" -}}
 {{- .Files.Get (printf "files/rules/furrow-%s.yaml" .role) | fromYamlArray | toYaml -}}
 {{- end -}}
@@ -50,7 +50,7 @@ app.kubernetes.io/component: controller
 {{- end -}}
 {{- end -}}
 
-{{/* The namespace that is watched; empty is all of them. */}}
+{{/* The watched namespace; empty for all. */}}
 {{- define "furrow.watched" -}}
 {{- if .Values.namespaced -}}
 {{- default .Release.Namespace .Values.watchNamespace -}}
