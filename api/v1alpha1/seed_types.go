@@ -107,7 +107,7 @@ type SeedSpec struct {
 
 	// DeletionTimeout bounds how long the deletion of a Seed resource waits for what is planted to be
 	// removed; 168h when not given. After it the resource goes, and what is planted stays in Git as
-	// it is then: a new Seed of the same name carries on with it. Refused in a control-plane
+	// it is then: a new Seed of the same name continues with it. Refused in a control-plane
 	// repository.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="deletionTimeout must be at least 1s"

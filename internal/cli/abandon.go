@@ -16,7 +16,7 @@ func newAbandon() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "abandon CLUSTER",
 		Short: "Give up a cluster that never answers again, so that seeds can leave it",
-		Long: `Abandon tells the run that a cluster is gone for good. What is to go from the cluster, with its
+		Long: `Abandon reports to the run that a cluster is gone for good. What is to go from the cluster, with its
 seed or because the cluster left the control plane, then counts as gone although nobody answers
 there. Where a hub reconciles the cluster and does answer, each tier is proposed twice: first so
 that the hub leaves on the cluster what it applied there and does not wait for it, then to be

@@ -244,7 +244,7 @@ func (f *sessionFlags) addStrict(cmd *cobra.Command) {
 func (f *sessionFlags) resolved() (controlplane.Options, error) {
 	options := f.options
 	if _, err := os.Stat(catalog.SeedsDir); err == nil && options.ControlPlane == "" {
-		options.ControlPlane = "." // the user stands in it
+		options.ControlPlane = "." // the user is in it
 	}
 	if f.credentials != "" {
 		options.Credentials = controlplane.Directory(f.credentials)

@@ -54,7 +54,7 @@ func TestEveryCommandHasAPlaceInTheHelp(t *testing.T) {
 	}
 }
 
-func TestFlagsStandOnlyWhereTheyMeanSomething(t *testing.T) {
+func TestFlagsAreOnlyWhereTheyMeanSomething(t *testing.T) {
 	cases := map[string][]string{
 		"id":             {"abandon", "adopt", "confirm", "controller", "explain", "list", "merge", "plan", "reject", "retry", "run", "show", "status", "wait"},
 		"environment":    {"abandon", "adopt", "confirm", "controller", "explain", "list", "merge", "plan", "reject", "retry", "run", "show", "status", "wait"},
@@ -125,7 +125,7 @@ func TestACommandThatIsCalledInAWrongWayEndsWith2(t *testing.T) {
 	}
 }
 
-func TestExitCodesTellFailuresFromProblemsInTheInput(t *testing.T) {
+func TestExitCodesDistinguishFailuresFromProblemsInTheInput(t *testing.T) {
 	control := func(add map[string]string) map[string]string {
 		files := fleetFiles()
 		files["gitops-repo.yaml"] = document("GitOpsRepo", "fleet", "spec: {url: fleet.git}")
@@ -155,7 +155,7 @@ func TestExitCodesTellFailuresFromProblemsInTheInput(t *testing.T) {
 		"a seed that is not there":                  {files: control(map[string]string{"seeds/web.yaml": webSeed}), args: []string{"plan", "--control-plane", ".", "--seed", "shop"}, code: exitFailed, want: `there is no seed "shop"; there are: web`},
 		"--out is not empty":                        {files: map[string]string{"web.yaml": webSeed, "out/x": "x"}, args: []string{"plan", "-f", "web.yaml", "--out", "out"}, code: exitFailed, want: "out is not empty"},
 		"a plan of a circle":                        {stdin: circleSeed, args: []string{"plan", "-f", "-"}, code: exitProblems, want: "the objects wait for each other in a circle"},
-		"a plan of something that is no YAML":       {stdin: "a: b: c", args: []string{"plan", "-f", "-"}, code: exitProblems, want: "standard input:1"},
+		"a plan of something that is not YAML":      {stdin: "a: b: c", args: []string{"plan", "-f", "-"}, code: exitProblems, want: "standard input:1"},
 		"a plan of nothing":                         {args: []string{"plan", "-f", "-"}, code: exitProblems, want: "there is nothing to read"},
 		"a plan of comments":                        {stdin: "# later\n", args: []string{"plan", "-f", "-"}, code: exitProblems, want: "it holds no object"},
 		"a field of a document that does not exist": {files: control(map[string]string{"seeds/web.yaml": webSeed, "more.yaml": document("Cluster", "north", "spec: {sow: true}")}), args: []string{"plan", "--control-plane", "."}, code: exitProblems, want: "more.yaml:"},
@@ -184,12 +184,12 @@ func TestRunOnceEndsWith3WhenSomethingNeedsAPerson(t *testing.T) {
 		code  int
 		want  string
 	}{
-		"all is well":                                {map[string]string{"seeds/web.yaml": webSeed}, exitOK, "waits to be merged (web/east/00)"},
-		"a seed is stalled":                          {map[string]string{"seeds/web.yaml": webSeed, "seeds/bad.yaml": circleSeed}, exitProblems, "the objects wait for each other in a circle"},
-		"a repository is not there":                  {map[string]string{"seeds/web.yaml": webSeed, "more.yaml": document("GitOpsRepo", "gone", "spec: {url: ../gone.git}")}, exitProblems, `GitOpsRepo "gone"`},
-		"credentials are named and none given":       {map[string]string{"seeds/web.yaml": webSeed, "gitops-repo.yaml": document("GitOpsRepo", "fleet", "spec: {url: ../fleet.git, credentials: acme}")}, exitProblems, `it names the credentials "acme"`},
-		"a repository is reached by SSH":             {map[string]string{"seeds/web.yaml": webSeed, "gitops-repo.yaml": document("GitOpsRepo", "fleet", "spec: {url: 'git@git.example.com:a/b'}")}, exitProblems, "SSH is not supported"},
-		"a document of the inventory is no document": {map[string]string{"seeds/web.yaml": webSeed, "more.yaml": "apiVersion: furrow.dev/v1alpha1\nkind: [}"}, exitProblems, "more.yaml:2"},
+		"all is well":                                   {map[string]string{"seeds/web.yaml": webSeed}, exitOK, "waits to be merged (web/east/00)"},
+		"a seed is stalled":                             {map[string]string{"seeds/web.yaml": webSeed, "seeds/bad.yaml": circleSeed}, exitProblems, "the objects wait for each other in a circle"},
+		"a repository is not there":                     {map[string]string{"seeds/web.yaml": webSeed, "more.yaml": document("GitOpsRepo", "gone", "spec: {url: ../gone.git}")}, exitProblems, `GitOpsRepo "gone"`},
+		"credentials are named and none given":          {map[string]string{"seeds/web.yaml": webSeed, "gitops-repo.yaml": document("GitOpsRepo", "fleet", "spec: {url: ../fleet.git, credentials: acme}")}, exitProblems, `it names the credentials "acme"`},
+		"a repository is reached by SSH":                {map[string]string{"seeds/web.yaml": webSeed, "gitops-repo.yaml": document("GitOpsRepo", "fleet", "spec: {url: 'git@git.example.com:a/b'}")}, exitProblems, "SSH is not supported"},
+		"a document of the inventory is not a document": {map[string]string{"seeds/web.yaml": webSeed, "more.yaml": "apiVersion: furrow.dev/v1alpha1\nkind: [}"}, exitProblems, "more.yaml:2"},
 	}
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {

@@ -124,7 +124,7 @@ func (c *controllerCommand) config() (*rest.Config, error) {
 	}
 	config, err := rest.InClusterConfig()
 	if err != nil {
-		return nil, fmt.Errorf("this is no pod of a cluster: %w; name a kubeconfig with --kubeconfig", err)
+		return nil, fmt.Errorf("this is not a pod of a cluster: %w; name a kubeconfig with --kubeconfig", err)
 	}
 	return config, nil
 }

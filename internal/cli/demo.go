@@ -44,7 +44,7 @@ Everything is simulated but Git: nothing is applied to any cluster.`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd, dir, merge) },
 	}
-	cmd.Flags().Var(textFlag(&dir, "", possibleDirectory), "dir", "directory of the demo's repositories; one that has them already is carried on (default: a temporary one)")
+	cmd.Flags().Var(textFlag(&dir, "", possibleDirectory), "dir", "directory of the demo's repositories; one that has them already is continued (default: a temporary one)")
 	cmd.Flags().BoolVar(&merge, "merge", false, "accept all proposals, update the seed, and end")
 	return cmd
 }
@@ -144,7 +144,7 @@ func (d *demoRun) run(ctx context.Context) error {
 // step moves the simulated clusters on and, with --merge, the story.
 func (d *demoRun) step(ctx context.Context, seen standalone.Seen) error {
 	err := d.sim.Tick(ctx)
-	if !d.merge { // a person may mend what is wrong
+	if !d.merge { // a person may fix what is wrong
 		if err != nil && ctx.Err() == nil {
 			d.log.once("simulation", fmt.Sprintf("the simulation: %v", err))
 		}

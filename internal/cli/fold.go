@@ -13,7 +13,7 @@ const (
 	minRun = 5
 	// maxRuns is how many runs of clusters a line names.
 	maxRuns = 8
-	// anyCluster stands for the name of each cluster of a fold.
+	// anyCluster represents the name of each cluster of a fold.
 	anyCluster = "<cluster>"
 )
 
@@ -21,7 +21,7 @@ const (
 type ofCluster struct{ cluster, text string }
 
 // fold is what several clusters have in common: their names, the text with anyCluster in place of the name, and which of
-// the texts that are folded it stands for.
+// the texts that are folded it represents.
 type fold struct {
 	on, text string
 	members  []int

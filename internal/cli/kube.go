@@ -137,7 +137,7 @@ func connect(f *kubeFlags) (*kubeCluster, error) {
 	config.WarningHandlerWithContext = rest.NoWarnings{}
 	c := &kubeCluster{host: config.Host, namespace: namespace, now: time.Now}
 	c.WithWatch, err = client.NewWithWatch(config, client.Options{Scheme: scheme()})
-	return c, c.tell(err)
+	return c, c.explainAPIError(err)
 }
 
 // open connects to the cluster, to look where the flags say.
@@ -152,19 +152,19 @@ func (f *kubeFlags) open() (*kubeCluster, error) {
 	return c, err
 }
 
-// with connects for a command, and tells errors of the API server for people.
+// with connects for a command, and explains errors of the API server to people.
 func (f *kubeFlags) with(do func(cmd *cobra.Command, c *kubeCluster, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c, err := f.open()
 		if err != nil {
 			return err
 		}
-		return c.tell(do(cmd, c, args))
+		return c.explainAPIError(do(cmd, c, args))
 	}
 }
 
-// tell says what to do about an error of the API server.
-func (c *kubeCluster) tell(err error) error {
+// explainAPIError says what to do about an error of the API server.
+func (c *kubeCluster) explainAPIError(err error) error {
 	var outside *url.Error
 	switch {
 	case err == nil:

@@ -53,7 +53,7 @@ func newKubeRetry(f *kubeFlags) *cobra.Command {
 	cmd := newKubeAsk(f, retryRequest, &cobra.Command{
 		Use:   "retry SEED",
 		Short: "Propose again what was rejected, reverted, or held by foreign content",
-		Long: `Retry asks the controller to propose again the tiers that a person turned down or took back,
+		Long: `Retry asks the controller to propose again the tiers that a person rejected or took back,
 and those whose paths on the base branch have content of others. Merging such a proposal replaces
 that content. It says which tiers these are; where the Plantings show none it does nothing. Where
 people put files there, it lists those that the Plantings name, and changes nothing without --yes.
@@ -262,7 +262,7 @@ func (c *kubeCluster) failure(ctx context.Context, seed *v1alpha1.Seed, since ti
 	return ""
 }
 
-// requestFailed is the reason of the event by which the controller tells that.
+// requestFailed is the reason of the event by which the controller reports that.
 const requestFailed = string(v1alpha1.ReasonRequestFailed)
 
 // outcome shows how a Seed is.

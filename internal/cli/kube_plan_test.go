@@ -119,7 +119,7 @@ func TestAnObjectIsExplainedByItsPlantings(t *testing.T) {
 	mustContain(t, p.kubectl(a, exitFailed, "explain web --seed wbe").stderr, "there are: web")
 }
 
-func TestCredentialsOfOnesOwnStandInForSecrets(t *testing.T) {
+func TestCredentialsOfOnesOwnReplaceSecrets(t *testing.T) {
 	p, a := served(t, map[string]string{"seeds/web.yaml": webSeed})
 	seed := a.seed("web")
 	seed.Spec.Source.Credentials = "deploy"

@@ -66,8 +66,8 @@ func settings(ctx context.Context, c *kubeCluster, cp fleet.ControlPlane) (engin
 	if err != nil {
 		return engine.Settings{}, err
 	}
-	fates := fleet.FatesOf(seeds, nil, c.now())
-	return fleet.Settings(engine.Settings{}, cp.Namespace, fates.Wanted, fates.Removed, docs)
+	dispositions := fleet.FatesOf(seeds, nil, c.now())
+	return fleet.Settings(engine.Settings{}, cp.Namespace, dispositions.Wanted, dispositions.Removed, docs)
 }
 
 // instead are credentials in Secrets, whose errors name the way round them.

@@ -120,7 +120,7 @@ func (c *kubeCluster) state(seeds []v1alpha1.Seed, plantings []v1alpha1.Planting
 	return st
 }
 
-// controllerSeen is what the controller's Lease tells. The zero value tells nothing.
+// controllerSeen is what the controller's Lease says. The zero value says nothing.
 type controllerSeen struct {
 	// known says that there is a Lease that may be read.
 	known bool
@@ -130,7 +130,7 @@ type controllerSeen struct {
 	lease client.ObjectKey
 }
 
-// missedRenewals is how many durations of a Lease may pass before its holder is taken for gone.
+// missedRenewals is how many durations of a Lease may pass before its holder is treated as gone.
 const missedRenewals = 4
 
 func (c *kubeCluster) controllerSeen(ctx context.Context, namespace string) controllerSeen {

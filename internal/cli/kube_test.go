@@ -62,7 +62,7 @@ func fleetObjects(t *testing.T) []client.Object {
 type api struct {
 	client.WithWatch
 	t *testing.T
-	// funcs may stand in for what it answers.
+	// funcs may replace what it answers.
 	funcs interceptor.Funcs
 }
 

@@ -29,7 +29,7 @@ func newLint() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lint",
 		Short: "Check a control plane, or a file: what would hold a seed, and every warning",
-		Long: `Lint reads a control-plane directory as it stands on disk, or a repository by URL, plans
+		Long: `Lint reads a control-plane directory as it is on disk, or a repository by URL, plans
 every seed, and renders each Template with a sample. With -f it checks files or directories
 as one seed, on the clusters of --control-plane or, without one, on two imagined clusters.
 It exits with 3 when a seed cannot be planned; with --strict also when a namespace or kind

@@ -185,7 +185,7 @@ func (c *planCommand) catalog(ctx context.Context, stdin io.Reader) (*catalog.Ca
 	return cat, tree.revision, err
 }
 
-// tree is the control plane's: a directory as it stands on disk, committed or not, or a repository by URL.
+// tree is the control plane's: a directory as it is on disk, committed or not, or a repository by URL.
 func (c *planCommand) tree(ctx context.Context) (tree controlPlaneTree, err error) {
 	options, err := c.session.resolved()
 	if err != nil {
@@ -268,7 +268,7 @@ func printErrors(w io.Writer, err error) {
 
 // messages are the problems of an error, each whole.
 func messages(err error) []string {
-	problems, ok := err.(manifest.Problems) //nolint:errorlint // a wrapped list is told with what wraps it
+	problems, ok := err.(manifest.Problems) //nolint:errorlint // a wrapped list is shown with what wraps it
 	if !ok {
 		return []string{err.Error()}
 	}

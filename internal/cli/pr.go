@@ -99,7 +99,7 @@ func viewOf(l located, body bool) prView {
 	return v
 }
 
-// foreign says that somebody else's branch stands where a proposal would.
+// foreign says that somebody else's branch is where a proposal would.
 func foreign(p forge.Proposal) bool { return p.Wants == "" }
 
 func prState(l located) string {

@@ -9,7 +9,7 @@ import (
 )
 
 // progressLine shows how far a pass is, on one line of a terminal that is written again and again. It shows nothing where there
-// is no terminal.
+// is not a terminal.
 type progressLine struct {
 	w io.Writer
 	// show takes note of progress, during a pass.

@@ -21,7 +21,7 @@ func TestProgressIsALineThatIsRewritten(t *testing.T) {
 	l.show(engine.Progress{Stage: "planning", Took: time.Hour})
 	l.clear()
 	if out.Len() > 0 {
-		t.Errorf("what is no terminal shows %q", out.String())
+		t.Errorf("what is not a terminal shows %q", out.String())
 	}
 	l.write(engine.Progress{Stage: "planning", Took: time.Second})
 	l.write(engine.Progress{Stage: "planning", Took: 2 * time.Second})

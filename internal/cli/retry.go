@@ -21,7 +21,7 @@ func newRetry() *cobra.Command {
 	cmd := newAsk(&cobra.Command{
 		Use:   "retry SEED",
 		Short: "Propose again what was rejected, reverted, or held by foreign content",
-		Long: `Retry asks the run that owns the seed to propose again the tiers that a person turned down or
+		Long: `Retry asks the run that owns the seed to propose again the tiers that a person rejected or
 took back, and those whose paths on the base branch have content of others. Merging such a
 proposal replaces that content. It says which tiers these are; where there are none it does
 nothing. Where people put files there, it lists those that the proposals delete or replace, and

@@ -29,7 +29,7 @@ func newRun() *cobra.Command {
 		Short: "Plan, propose and release, over and over, for one control plane",
 		Long: `Run observes the control plane, the GitOps repositories and the clusters, acts on what it finds,
 and reports, until it is interrupted. It needs no Kubernetes and keeps nothing of its own:
-stop it, delete its cache, start it elsewhere, and it carries on. Its status is on the branch
+stop it, delete its cache, start it elsewhere, and it continues. Its status is on the branch
 furrow/<base>/status/<id>/<environment> of the first GitOps repository by name; 'furrow status'
 shows it. A pass that takes long shows how far it is: on a terminal in one line, in a log once a minute.
 
@@ -142,7 +142,7 @@ func run(cmd *cobra.Command, options controlplane.Options, interval time.Duratio
 	if once {
 		return verdictOf(last)
 	}
-	fmt.Fprintln(out, "Stopped. Nothing is lost: start it again to carry on.")
+	fmt.Fprintln(out, "Stopped. Nothing is lost: start it again to continue.")
 	return nil
 }
 
@@ -199,7 +199,7 @@ const settling = 30
 func settle(ctx context.Context, tick func(context.Context) error) {
 	for range settling {
 		if tick(ctx) != nil {
-			return // the pass meets the same error, and tells it
+			return // the pass meets the same error, and reports it
 		}
 	}
 }

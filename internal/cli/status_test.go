@@ -39,7 +39,7 @@ func shown(of *state.State, width int) string {
 }
 
 func TestStatusSaysWhenTheLastPassWasAndWarnsAfterThreeIntervals(t *testing.T) {
-	const warning = "! This is out of date: no pass was reported since 2026-03-01T12:00:00Z, and one is due every 1m. Start 'furrow run', or see the log of the one that runs\n"
+	const warning = "! This is out of date: no pass was reported since 2026-03-01T12:00:00Z, and one is expected every 1m. Start 'furrow run', or see the log of the one that runs\n"
 	cases := map[string]struct {
 		interval string
 		after    time.Duration
@@ -244,7 +244,7 @@ func TestAWatchThatCannotBeginEnds(t *testing.T) {
 	}
 }
 
-func TestAWatchThatIsNoTerminalShowsChangesWithoutEscapeCodes(t *testing.T) {
+func TestAWatchOutsideATerminalShowsChangesWithoutEscapeCodes(t *testing.T) {
 	for format, want := range map[string]string{
 		"table": "Seed web: Proposed, 0 of 1 tier done\n  east tier 00  Proposed\n\nSeed web: Released\n  east tier 00  Released\n",
 		"json":  `"lastPass": "2026-03-01T12:00:00Z"`,

@@ -23,7 +23,7 @@ func TestExplainFindsAnObjectByAnyEndOfItsID(t *testing.T) {
 		"what waits for nothing":           {[]string{"Namespace/web"}, exitOK, []string{"Waits for\n  nothing", "east tier 00: Proposed"}},
 		"an end that several objects have": {[]string{"settings"}, exitFailed, []string{`"settings" could be any of these`, "shop: core/ConfigMap/shop/settings", "web: core/ConfigMap/web/settings"}},
 		"an end, and the seed":             {[]string{"settings", "--seed", "shop"}, exitOK, []string{"core/ConfigMap/shop/settings\n  of seed shop"}},
-		"part of a name is no end":         {[]string{"ettings"}, exitFailed, []string{`no plan has an object "ettings"; 'furrow plan' lists all objects`}},
+		"part of a name is not its end":    {[]string{"ettings"}, exitFailed, []string{`no plan has an object "ettings"; 'furrow plan' lists all objects`}},
 		"an object that nobody has":        {[]string{"Deployment/web/none"}, exitFailed, []string{`no plan has an object "Deployment/web/none"`}},
 		"an object of another seed":        {[]string{"apps/Deployment/web/web", "--seed", "shop"}, exitFailed, []string{"no plan has an object"}},
 	}
@@ -63,7 +63,7 @@ func TestWhatDiffersByClusterIsShown(t *testing.T) {
 	}
 }
 
-func TestExplainTellsOfAStalledSeedWhereNoPlanHasTheObject(t *testing.T) {
+func TestExplainReportsAStalledSeedWhereNoPlanHasTheObject(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, map[string]string{"seeds/bad.yaml": circleSeed})
 	r := p.furrow("explain", "ConfigMap/default/a")
@@ -131,7 +131,7 @@ func TestAReviewerListsShowsMergesAndRejects(t *testing.T) {
 	mustNotContain(t, status, "after west tier 00 (Rejected)")
 }
 
-func TestASeedIsTurnedDownAskedForAgainPlantedAndRemoved(t *testing.T) {
+func TestASeedIsRejectedAskedForAgainPlantedAndRemoved(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed, "north.yaml": document("Cluster", "north", "spec: {}")})
 	p.setUpRoot("north")
@@ -293,7 +293,7 @@ func TestAnotherOwnersSeedIsNotAskedAbout(t *testing.T) {
 	mustContain(t, p.must("status", "--environment", "test"), "Seed web: Stalled")
 }
 
-func TestAnEmptiedControlPlaneIsTakenForAMistake(t *testing.T) {
+func TestAnEmptiedControlPlaneIsTreatedAsAMistake(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
 	p.pass()
@@ -328,7 +328,7 @@ func (p *place) setUpRoot(cluster string) {
 	p.git("work", "push", "--quiet", "origin", "HEAD:main")
 }
 
-func TestARunThatIsKilledIsCarriedOnByTheNext(t *testing.T) {
+func TestARunThatIsKilledIsContinuedByTheNext(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
 	for _, until := range []string{"web/east/00", "web/east/01", "web/east/02"} {
@@ -341,7 +341,7 @@ func TestARunThatIsKilledIsCarriedOnByTheNext(t *testing.T) {
 		if end.code != exitOK {
 			t.Errorf("the run ends with %d: %s", end.code, end.stderr)
 		}
-		mustContain(t, end.stdout, "Stopped. Nothing is lost: start it again to carry on.")
+		mustContain(t, end.stdout, "Stopped. Nothing is lost: start it again to continue.")
 		p.must("pr", "merge", "--all")
 	}
 	p.start("cache-of-the-last")

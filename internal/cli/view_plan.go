@@ -167,7 +167,7 @@ func idStrings(ids []manifest.ID) []string {
 	return out
 }
 
-// signs stand before the tiers that change.
+// signs are before the tiers that change.
 var signs = map[plan.Difference]string{plan.TierNew: "+", plan.TierChanges: "~", plan.TierLeaves: "-"}
 
 // table shows what becomes of the plan in force, by cluster, tier and object; equal clusters as one unless whole.

@@ -47,7 +47,7 @@ func (v *statusView) outdated() string {
 	if err != nil || v.LastPass.IsZero() || v.now.Sub(v.LastPass) <= staleAfter*interval {
 		return ""
 	}
-	return fmt.Sprintf("! This is out of date: no pass was reported since %s, and one is due every %s. Start 'furrow run', or see the log of the one that runs", v.LastPass.Format(time.RFC3339), shortDuration(interval))
+	return fmt.Sprintf("! This is out of date: no pass was reported since %s, and one is expected every %s. Start 'furrow run', or see the log of the one that runs", v.LastPass.Format(time.RFC3339), shortDuration(interval))
 }
 
 // staleText says what cannot be known any better.

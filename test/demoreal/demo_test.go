@@ -241,7 +241,7 @@ func TestTheDemoMergesEverythingAndEnds(t *testing.T) {
 	s.leavesNothing(t)
 }
 
-func TestAnInterruptedDemoLeavesNothingAndCarriesOn(t *testing.T) {
+func TestAnInterruptedDemoLeavesNothingAndContinues(t *testing.T) {
 	s := newStage(t)
 	t.Run("as it starts", func(t *testing.T) {
 		p := s.play(t)
@@ -265,11 +265,11 @@ func TestAnInterruptedDemoLeavesNothingAndCarriesOn(t *testing.T) {
 	p.interrupt(t)
 	p.ends(t, 0)
 	s.leavesNoProcess(t)
-	t.Run("carried on, and killed", func(t *testing.T) {
+	t.Run("continued, and killed", func(t *testing.T) {
 		p := s.play(t, "-dir", dir)
 		p.until(t, proposed)
 		if !strings.Contains(p.said(), "carrying on") || !strings.Contains(p.said(), url) {
-			t.Errorf("it does not carry on:\n%s", p.said())
+			t.Errorf("it does not continue:\n%s", p.said())
 		}
 		p.interrupt(t)
 		p.until(t, "Stopping everything")
@@ -277,7 +277,7 @@ func TestAnInterruptedDemoLeavesNothingAndCarriesOn(t *testing.T) {
 		p.ends(t, interruptedCode)
 		s.leavesNoProcess(t)
 	})
-	t.Run("carried on, and furrow ends by itself", func(t *testing.T) {
+	t.Run("continued, and furrow ends by itself", func(t *testing.T) {
 		p := s.play(t, "-dir", dir)
 		p.until(t, proposed)
 		if err := endFurrow(s.furrow); err != nil {

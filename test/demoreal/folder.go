@@ -83,7 +83,7 @@ func (f *folder) path(elements ...string) string {
 	return filepath.Join(append([]string{f.dir}, elements...)...)
 }
 
-// begin reads what was kept, and says whether a demo is carried on. One that was stopped before it was filled goes.
+// begin reads what was kept, and says whether a demo is continued. One that was stopped before it was filled goes.
 func (f *folder) begin() (again bool, err error) {
 	content, err := os.ReadFile(f.path("state.json"))
 	if err == nil {

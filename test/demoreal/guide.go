@@ -14,7 +14,7 @@ func (d *demonstration) guide() {
 	if !d.options.merge {
 		text += instructions
 	}
-	kept := "kept at the end: carry on with -dir"
+	kept := "kept at the end: continue with -dir"
 	if d.folder.temporary {
 		kept = "removed at the end"
 	}

@@ -43,7 +43,7 @@ func run(args []string, out, problems io.Writer) int {
 	flags := flag.NewFlagSet("demoreal", flag.ContinueOnError)
 	flags.SetOutput(problems)
 	flags.StringVar(&o.furrow, "furrow", "bin/furrow", "the program furrow")
-	flags.StringVar(&o.dir, "dir", "", "folder of the demo, which is kept; one that was stopped is carried on (default: a temporary one)")
+	flags.StringVar(&o.dir, "dir", "", "folder of the demo, which is kept; one that was stopped is continued (default: a temporary one)")
 	flags.BoolVar(&o.merge, "merge", false, "merge all pull requests, and end when everything is Released")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):

@@ -80,7 +80,7 @@ func (d *demonstration) startGitea(ctx context.Context) error {
 	return nil
 }
 
-// fill makes the users, their credentials and the repositories; a demo that is carried on has them.
+// fill makes the users, their credentials and the repositories; a demo that is continued has them.
 func (d *demonstration) fill(ctx context.Context) error {
 	d.people = &people{gitea: d.gitea.URL, person: account{personName, d.folder.state.Password}}
 	if d.again {

@@ -19,6 +19,6 @@ func TestAFolderOfOthersIsRefused(t *testing.T) {
 		}
 	}
 	if _, err := ownDir("", "pki"); err == nil {
-		t.Error("no folder is taken for one")
+		t.Error("no folder is treated as one")
 	}
 }
