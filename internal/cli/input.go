@@ -53,7 +53,7 @@ func (f *inputFlags) read(ctx context.Context, stdin io.Reader, limits catalog.L
 			return candidate, fmt.Errorf("-f %s: %w", place, withoutPath(err))
 		}
 		candidate.Fallback = cmp.Or(candidate.Fallback, name)
-		candidate.Place = cmp.Or(candidate.Place, shownPlace(place))
+		candidate.Path = cmp.Or(candidate.Path, shownPlace(place))
 		if _, err := await(ctx, "reading "+shownPlace(place), func() (any, error) { return nil, add(candidate.Files) }); err != nil {
 			return candidate, err
 		}

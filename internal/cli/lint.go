@@ -122,7 +122,7 @@ func lintTemplates(cat *catalog.Catalog) []finding {
 		at := "Template/" + name
 		err := template.Check(template.Text{Name: at, Text: doc.Spec.Text}, doc.Spec.Type, labels)
 		if failed := (*template.Error)(nil); errors.As(err, &failed) {
-			p := manifest.Problem{Source: cat.Places[at], Object: fmt.Sprintf("Template %q", name), Message: "spec.text: " + failed.Message(), Next: "Correct the template."}
+			p := manifest.Problem{Source: cat.Positions[at], Object: fmt.Sprintf("Template %q", name), Message: "spec.text: " + failed.Message(), Next: "Correct the template."}
 			findings = append(findings, finding{"error", "", p.Error()})
 		}
 	}
@@ -138,7 +138,7 @@ func (c *planCommand) lintRepos(cat *catalog.Catalog) ([]finding, error) {
 	var findings []finding
 	for _, name := range slices.Sorted(maps.Keys(cat.Repos)) {
 		spec := cat.Repos[name].Spec
-		at, declared := cat.Places["GitOpsRepo/"+name]
+		at, declared := cat.Positions["GitOpsRepo/"+name]
 		p := manifest.Problem{Source: at, Object: fmt.Sprintf("GitOpsRepo %q", name)}
 		if catalog.CheckCredentials(spec.Credentials) != nil {
 			spec.Credentials = "" // it is a problem of the catalog, if there is a name

@@ -116,7 +116,7 @@ func run(cmd *cobra.Command, options controlplane.Options, interval time.Duratio
 		fmt.Fprintln(out, "The clusters are simulated: nothing is applied anywhere.")
 		interval = min(interval, time.Second)
 	}
-	log.say("Furrow %s: control plane %s on branch %s, owner %s; %s", versionString(), s.Place(), s.Branch(), s.Owner(), mode(options, simulate))
+	log.say("Furrow %s: control plane %s on branch %s, owner %s; %s", versionString(), s.Location(), s.Branch(), s.Owner(), mode(options, simulate))
 	if once {
 		settle(ctx, tick)
 	}

@@ -183,8 +183,8 @@ func (s *Session) URLs() []string {
 	return slices.Sorted(maps.Keys(urls))
 }
 
-// Place returns the URL or directory of the control plane, without credentials.
-func (s *Session) Place() string { return git.Remote{URL: s.options.ControlPlane}.String() }
+// Location returns the URL or directory of the control plane, without credentials.
+func (s *Session) Location() string { return git.Remote{URL: s.options.ControlPlane}.String() }
 
 // Branch returns the branch of the control-plane repository that is read.
 func (s *Session) Branch() string { return s.options.Branch }
@@ -239,7 +239,7 @@ func (s *Session) readTree(ctx context.Context, tree engine.Tree) (engine.Tree, 
 		return tree, err
 	}
 	tree.Limits, tree.Rendered = s.options.Limits, &s.rendered
-	tree.FS, tree.Revision, tree.Place = files, s.options.Branch+"@sha1:"+commit.String(), s.mirror.String()
+	tree.FS, tree.Revision, tree.Location = files, s.options.Branch+"@sha1:"+commit.String(), s.mirror.String()
 	if s.options.Tree != nil {
 		tree.FS, tree.Revision = s.options.Tree, "the files on disk"
 	}

@@ -159,7 +159,7 @@ func (c *Cache) render(ctx context.Context, p *catalog.Package) (catalog.Rendere
 	case ctx.Err() != nil:
 		return r, ctx.Err()
 	case err != nil:
-		problem := p.Problem(v1alpha1.ReasonRenderFailed, manifest.Source{File: p.Place}, err.Error(), "Furrow retries in the next pass.")
+		problem := p.Problem(v1alpha1.ReasonRenderFailed, manifest.Source{File: p.Path}, err.Error(), "Furrow retries in the next pass.")
 		return catalog.Rendered{Problems: manifest.Problems{problem}, Failed: true}, nil
 	}
 	c.put(key, r)
@@ -173,7 +173,7 @@ func digest(r Renderer, p *catalog.Package) string {
 	if err != nil {
 		panic(fmt.Sprintf("spec.render is plain values: %v", err))
 	}
-	fmt.Fprintf(h, "%s\x00%s\x00%s\x00%s\x00%s\n%s\n", r.Name(), p.Name, p.Place, p.Root, p.RenderAt(), options)
+	fmt.Fprintf(h, "%s\x00%s\x00%s\x00%s\x00%s\n%s\n", r.Name(), p.Name, p.Path, p.Root, p.RenderAt(), options)
 	for _, file := range slices.Sorted(maps.Keys(p.Files)) {
 		fmt.Fprintf(h, "%d %s\n%d\n", len(file), file, len(p.Files[file]))
 		h.Write(p.Files[file])

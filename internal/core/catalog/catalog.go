@@ -1,10 +1,10 @@
 // Package catalog owns the reading of a control-plane tree: from files to the
 // typed inventory of clusters, repositories and templates, and to seeds.
 //
-// A document that cannot be read never hides the others: what is wrong with
-// the inventory is in Catalog.Problems, what is wrong with a seed in its Err.
-// A cluster whose document is broken is not a cluster that is gone: whoever
-// misses one must ask Inventory.Broken.
+// A document that cannot be read never hides the others: what is wrong with the
+// inventory is in Catalog.Problems, what is wrong with a seed in its Err. A cluster
+// whose document is broken is not deleted: check Inventory.Broken before you treat a
+// missing cluster as deleted.
 //
 // A Catalog is not changed after Load and may be shared.
 package catalog
@@ -28,8 +28,8 @@ import (
 // SeedsDir is the directory of a control-plane tree that holds the seeds.
 const SeedsDir = "seeds"
 
-// plantedDir is where GitOps repositories hold what was planted; it is no
-// input where control plane and GitOps share a repository.
+// plantedDir is where GitOps repositories hold what was planted; it is not input if
+// control plane and GitOps share a repository.
 const plantedDir = "planted"
 
 // written are the patterns of what Furrow writes, below directories of these names:
@@ -48,18 +48,18 @@ type Catalog struct {
 	Inventory *Inventory
 	Repos     map[string]v1alpha1.GitOpsRepo
 	Templates map[string]v1alpha1.Template
-	// Places says where the documents are declared, by kind and name: "Template/patient".
-	Places map[string]manifest.Source
+	// Positions are those of the documents, by kind and name: "Template/patient".
+	Positions map[string]manifest.Source
 	// Seeds by name, in order.
 	Seeds []Seed
-	// Problems of the inventory, ordered by place.
+	// Problems of the inventory, ordered by position.
 	Problems manifest.Problems
 	// Skipped names what is not read outside of seeds: each is a warning.
 	Skipped manifest.Problems
 	// Documents counts the Furrow documents and seeds that were seen, read or not.
 	Documents int
-	// Overridden are the resources that do not count, by where they stand, with the
-	// place of the tree's document that does.
+	// Overridden are the resources without effect, by position, with the position of
+	// the tree's document that overrides each.
 	Overridden map[manifest.Source]manifest.Source
 	// Unread are files below seeds/ that cannot be read and seem to configure seeds, by
 	// the name of the seed that they may be instead.
@@ -71,7 +71,7 @@ func (c *Catalog) Failed() bool {
 	return slices.ContainsFunc(c.Seeds, func(s Seed) bool { return s.Failed })
 }
 
-// Seed looks a seed up by name.
+// Seed returns the seed of a name.
 func (c *Catalog) Seed(name string) (*Seed, bool) {
 	i, found := slices.BinarySearchFunc(c.Seeds, name, func(s Seed, name string) int { return strings.Compare(s.Name, name) })
 	if !found {
@@ -113,7 +113,7 @@ func (p *Packages) plain() *Catalog {
 // Assemble makes the catalog of packages and what renderers made of them, by seed.
 func Assemble(p *Packages, rendered map[string]Rendered) *Catalog {
 	docs := p.docs
-	c := &Catalog{ControlPlane: docs.controlPlane, identityErr: docs.ownerUnknown(), Repos: docs.repos, Templates: docs.templates, Places: docs.places, Documents: docs.count + p.count, Overridden: docs.overridden, Unread: docs.settings}
+	c := &Catalog{ControlPlane: docs.controlPlane, identityErr: docs.ownerUnknown(), Repos: docs.repos, Templates: docs.templates, Positions: docs.positions, Documents: docs.count + p.count, Overridden: docs.overridden, Unread: docs.settings}
 	if len(c.Repos) == 0 && !docs.faults.has("GitOpsRepo") {
 		c.Repos[DefaultRepo] = v1alpha1.GitOpsRepo{}
 	}
@@ -158,8 +158,8 @@ func addClusters(inv *Inventory, clusters []declaredCluster) manifest.Problems {
 	return problems
 }
 
-// checkHubs follows a cluster from hub to hub, of which there may be one. A hub that
-// nobody declares is found when the cluster is added.
+// checkHubs follows a cluster from hub to hub; at most one hub is allowed. An
+// undeclared hub is found when the cluster is added.
 func checkHubs(c declaredCluster, hubs map[string]string) error {
 	chain := []string{c.doc.Name}
 	for at := hubs[c.doc.Name]; at != ""; at = hubs[at] {
@@ -211,7 +211,7 @@ type documents struct {
 	types     map[string]v1alpha1.ClusterType
 	repos     map[string]v1alpha1.GitOpsRepo
 	templates map[string]v1alpha1.Template
-	places    map[string]manifest.Source
+	positions map[string]manifest.Source
 	problems  manifest.Problems
 	faults    *faults
 	settings  map[string]manifest.Source
@@ -226,7 +226,7 @@ func newDocuments(reading Reading) *documents {
 	return &documents{
 		reading: reading,
 		types:   map[string]v1alpha1.ClusterType{}, repos: map[string]v1alpha1.GitOpsRepo{},
-		templates: map[string]v1alpha1.Template{}, places: map[string]manifest.Source{},
+		templates: map[string]v1alpha1.Template{}, positions: map[string]manifest.Source{},
 		faults: &faults{named: map[documentKey]fault{}}, settings: map[string]manifest.Source{}, grants: map[string][]string{},
 	}
 }
@@ -334,10 +334,10 @@ func misspelt(text []byte) bool {
 func (d *documents) take(o manifest.Object) error {
 	key := o.ID.Kind + "/" + o.ID.Name
 	var err error
-	if first, twice := d.places[key]; twice {
+	if first, twice := d.positions[key]; twice {
 		err = problemOf(v1alpha1.ReasonDuplicateDocument, o, "it is also declared at "+first.String(), "Remove one of the two.")
 	} else {
-		d.places[key] = o.Source
+		d.positions[key] = o.Source
 		err = d.decode(o)
 	}
 	switch {
@@ -382,7 +382,7 @@ func (d *documents) decode(o manifest.Object) error {
 	case "ControlPlane":
 		return d.takeControlPlane(o)
 	case "Seed":
-		return problemOf(v1alpha1.ReasonMisplacedDocument, o, "a Seed document stands outside "+SeedsDir+"/", "Move it into the seed's package, or beside it in "+SeedsDir+"/.")
+		return problemOf(v1alpha1.ReasonMisplacedDocument, o, "a Seed document is outside of "+SeedsDir+"/", "Move it into the seed's package, or next to it in "+SeedsDir+"/.")
 	}
 	return unknownKind(o)
 }
@@ -406,7 +406,7 @@ func dropFaulty[T any](f *faults, kind string, table map[string]T) {
 
 // report notes what is wrong with a document that was decoded.
 func (d *documents) report(reason v1alpha1.Reason, kind, name, field, message, next string) {
-	p := manifest.Problem{Reason: reason, Source: d.places[kind+"/"+name], Object: kind + " " + quote(name), Field: field, Message: message, Next: next}
+	p := manifest.Problem{Reason: reason, Source: d.positions[kind+"/"+name], Object: kind + " " + quote(name), Field: field, Message: message, Next: next}
 	d.problems = append(d.problems, p)
 	d.faults.add(kind, name, p, true)
 }
@@ -443,9 +443,8 @@ func (d *documents) checkTemplates() {
 	}
 }
 
-// checkRepos leaves broken repositories among those that can be read, for what is
-// planted there; no cluster may use them. Of two documents of one repository only
-// the first counts.
+// checkRepos keeps broken repositories for what is planted there, if they can be read;
+// no cluster may use them. Of two documents of one repository only the first counts.
 func (d *documents) checkRepos() {
 	urls := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(d.repos)) {
@@ -453,11 +452,11 @@ func (d *documents) checkRepos() {
 		if err := CheckCredentials(spec.Credentials); spec.Credentials != "" && err != nil {
 			d.report(v1alpha1.ReasonInvalidField, "GitOpsRepo", name, "spec.credentials", "spec.credentials: "+manifest.ProblemOf(err).Message, "Name a directory in that of --credentials or, with a controller, a Secret.")
 		}
-		if spec.URL == "" && d.places["GitOpsRepo/"+name] != (manifest.Source{}) {
+		if spec.URL == "" && d.positions["GitOpsRepo/"+name] != (manifest.Source{}) {
 			d.report(v1alpha1.ReasonMissingField, "GitOpsRepo", name, "spec.url", "spec.url is missing", "Write where the repository is.")
 		}
 		if spec.Path != "" && !cleanPath(spec.Path) {
-			d.report(v1alpha1.ReasonInvalidField, "GitOpsRepo", name, "spec.path", fmt.Sprintf("spec.path %q is no directory inside the repository", spec.Path), "Write a relative path without '..'.")
+			d.report(v1alpha1.ReasonInvalidField, "GitOpsRepo", name, "spec.path", fmt.Sprintf("spec.path %q is not a directory inside the repository", spec.Path), "Write a relative path without '..'.")
 		}
 		key := CanonicalURL(spec.URL) + " " + spec.BranchOrDefault()
 		if other, twice := urls[key]; twice && spec.URL != "" {
@@ -484,8 +483,8 @@ func keep[T any](table map[string]T, o manifest.Object) error {
 	return err
 }
 
-// decode is strict: an unknown field is an error, for it is a setting that
-// somebody believes to be in force.
+// decode is strict: an unknown field is an error, because somebody believes that
+// setting to be in force.
 func decode[T any](o manifest.Object) (T, error) {
 	var doc T
 	if o.APIVersion() != v1alpha1.APIVersion {

@@ -15,7 +15,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// ownerPart is what both parts of an owner look like, which are parts of names of branches.
+// ownerPart matches both parts of an owner, which become parts of branch names.
 var ownerPart = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?$`)
 
 // OwnerError is a control-plane id, or an environment, that cannot be part of an owner.
@@ -61,7 +61,7 @@ func (c *Catalog) DeletionGuard(given int) int {
 	return *c.ControlPlane.Spec.DeletionGuard
 }
 
-// Strict says that the ControlPlane document, or whoever asks, makes an error of what nobody brings.
+// Strict reports whether missing dependencies are errors: because the caller or the ControlPlane document says so.
 func (c *Catalog) Strict(given bool) bool {
 	return given || c.ControlPlane != nil && c.ControlPlane.Spec.Strict
 }
@@ -88,7 +88,7 @@ func (d *documents) takeControlPlane(o manifest.Object) error {
 	switch errs := validation.IsDNS1123Label(o.ID.Name); {
 	case err != nil:
 	case d.controlPlane != nil:
-		err = problemOf(v1alpha1.ReasonDuplicateDocument, o, fmt.Sprintf("ControlPlane %q is declared at %s", d.controlPlane.Metadata.Name, d.places["ControlPlane/"+d.controlPlane.Metadata.Name]), "Keep one of the two documents.")
+		err = problemOf(v1alpha1.ReasonDuplicateDocument, o, fmt.Sprintf("ControlPlane %q is declared at %s", d.controlPlane.Metadata.Name, d.positions["ControlPlane/"+d.controlPlane.Metadata.Name]), "Keep one of the two documents.")
 	case len(errs) > 0:
 		err = problemOf(v1alpha1.ReasonInvalidName, o, "the name is not a valid DNS label: "+errs[0], "Correct metadata.name.").WithField("metadata.name")
 	case guard != nil && (*guard < 0 || *guard > 100):

@@ -37,7 +37,7 @@ func mustCreators(data []byte) map[manifest.GroupKind]CreatorKind {
 	return table
 }
 
-// Creator looks the kind up among those that bring clusters into being.
+// Creator returns the kind's entry in the list of kinds that create clusters.
 func Creator(gk manifest.GroupKind) (CreatorKind, bool) {
 	row, ok := creators[gk]
 	return row, ok

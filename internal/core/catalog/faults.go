@@ -10,7 +10,7 @@ import (
 // is only not known.
 type faults struct {
 	named map[documentKey]fault
-	// unread are documents of which not even the name can be read: each may declare anything.
+	// unread are documents whose names cannot be read either: each may declare anything.
 	unread manifest.Problems
 	// lost are files that are not read at all: what was declared there may be in use.
 	lost []manifest.Source

@@ -103,10 +103,10 @@ func TestBrokenSettingsHoldTheSeedsThatTheyName(t *testing.T) {
 		tree string
 		held []string
 	}{
-		"a file of which one document can be read": {
+		"a file with one readable document": {
 			document("seeds/settings.yaml", "Seed", "shop", "spec: {suspend: true}") + "---\napiVersion: furrow.dev/v1alpha1\nkind: Seed\nmetadata: {name: web\n", []string{"web"},
 		},
-		"a file of which none can": {
+		"a file without readable documents": {
 			"-- seeds/settings.yaml --\napiVersion: furrow.dev/v1alpha1\nkind: Seed\nmetadata: {name: web\nspec: {suspend: true}\n---\nkind: Seed\nmetadata: {name: shop\n", []string{"shop", "web"},
 		},
 		"a kind that does not exist": {
@@ -135,7 +135,8 @@ func TestBrokenSettingsHoldTheSeedsThatTheyName(t *testing.T) {
 	}
 }
 
-// TestASeedWhoseFileIsCutOffIsNotGone: what is left of it looks like mere settings.
+// TestASeedWhoseFileIsCutOffIsNotGone: the rest of the file resembles a Seed document
+// without a package.
 func TestASeedWhoseFileIsCutOffIsNotGone(t *testing.T) {
 	cat := load(t, document("seeds/web.yaml", "Seed", "web", "spec: {suspend: true}")+"---\napiVe\n")
 	if _, there := cat.Seed("web"); there {

@@ -33,12 +33,12 @@ func (l Limits) orDefault() Limits {
 type Files struct {
 	// Content by path.
 	Content map[string][]byte
-	// Root is the directory that all of them are below; empty where they come from several
-	// places, or from none.
+	// Root is the directory that all of them are below; empty if they come from several
+	// directories, or from none.
 	Root string
 	// Skipped names what people may expect to be read and is not.
 	Skipped manifest.Problems
-	// Lost are those among them of which nobody knows what they hold.
+	// Lost are those among them whose content is unknown.
 	Lost []manifest.Source
 	// Problems say what is too large to be read.
 	Problems manifest.Problems
@@ -77,8 +77,8 @@ func (f *Files) AddTree(tree fs.FS, dir string, shown func(string) string) error
 }
 
 // addWalk reads what a walk has found.
-func (f *Files) addWalk(w *walker, place string, shown func(string) string) error {
-	f.Skipped = append(f.Skipped, w.allSkipped(place, shown)...)
+func (f *Files) addWalk(w *walker, dir string, shown func(string) string) error {
+	f.Skipped = append(f.Skipped, w.allSkipped(dir, shown)...)
 	for _, lost := range w.lost {
 		f.Lost = append(f.Lost, manifest.Source{File: shown(lost.File)})
 	}

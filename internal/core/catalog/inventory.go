@@ -41,7 +41,7 @@ type Cluster struct {
 	DefaultType string
 	// CreatedBy is the object that brings the cluster into being; nil when it is simply there.
 	CreatedBy *Creation
-	// Declared is where the cluster's document stands; for an implied cluster, its creator.
+	// Declared is the position of the cluster's document; for an implied cluster, of its creator.
 	Declared manifest.Source
 }
 
@@ -64,11 +64,10 @@ func (c Cluster) KubeConfigOf() (on string, secret v1alpha1.ObjectReference) {
 // ReconciledOn is the cluster whose reconciler acts for c.
 func (c Cluster) ReconciledOn() string { return cmp.Or(c.Hub, c.Name) }
 
-// Inventory is the clusters that there are and will be, by name.
+// Inventory is the clusters that exist or will exist, by name.
 //
-// Invariant: every Type, Repo and Hub that a cluster names is in it; clusters
-// come and go by Put and Remove alone. A cluster that is not in it may still be
-// declared: see Broken.
+// Invariant: every Type, Repo and Hub that a cluster names is in it; clusters change only by Put and Remove. A
+// cluster that is not in it may still be declared: see Broken.
 type Inventory struct {
 	Clusters map[string]Cluster
 	names    []string // of the clusters, in order
@@ -148,8 +147,8 @@ func (inv *Inventory) Remove(name string) {
 }
 
 // MayReadKubeConfig says that the kubeconfig of a cluster that a seed creates may be read in a namespace of a cluster:
-// in that of its creator, or where the documents of that cluster grant it. Whoever writes a seed names the Secret, but
-// does not choose whose Secrets Furrow reads.
+// in that of its creator, or where the documents of that cluster grant it. The author of a seed names the Secret, but
+// must not choose whose Secrets Furrow reads.
 func (inv *Inventory) MayReadKubeConfig(on, namespace string, creation Creation) bool {
 	ofCreator := on == creation.On && namespace == creation.Object.Namespace && namespace != ""
 	return ofCreator || slices.Contains(inv.grants[on], namespace)
@@ -162,7 +161,7 @@ func (inv *Inventory) CheckKubeConfig(name string) error {
 	if inv.MayReadKubeConfig(on, secret.Namespace, *c.CreatedBy) {
 		return nil
 	}
-	return inv.problem(v1alpha1.ReasonKubeConfigNotGranted, c, fmt.Sprintf("its kubeconfig is to be read in namespace %q of cluster %q, which is not the namespace of its creator %s, and not granted", secret.Namespace, on, c.CreatedBy.Object),
+	return inv.problem(v1alpha1.ReasonKubeConfigNotGranted, c, fmt.Sprintf("its kubeconfig would be read in namespace %q of cluster %q, which is not the namespace of its creator %s, and not granted", secret.Namespace, on, c.CreatedBy.Object),
 		fmt.Sprintf("Let spec.kubeConfigSecret name the creator's namespace, or add %q to spec.kubeConfigNamespaces of Cluster %q.", secret.Namespace, on)).WithField("spec.kubeConfigSecret")
 }
 
@@ -188,7 +187,7 @@ func (inv *Inventory) checkName(c *Cluster, _ v1alpha1.Cluster) error {
 		return inv.problem(v1alpha1.ReasonInvalidField, *c, fmt.Sprintf("spec.role %q is unknown", c.Role), "Write Management or Workload.").WithField("spec.role")
 	}
 	if !cleanPath(c.RootPath) {
-		return inv.problem(v1alpha1.ReasonInvalidField, *c, fmt.Sprintf("spec.path %q is no directory inside the repository", c.RootPath), "Write a relative path without '..'.").WithField("spec.path")
+		return inv.problem(v1alpha1.ReasonInvalidField, *c, fmt.Sprintf("spec.path %q is not a directory inside the repository", c.RootPath), "Write a relative path without '..'.").WithField("spec.path")
 	}
 	return nil
 }

@@ -17,11 +17,11 @@ var planterAnnotations = []string{"planter.nephio.org/cluster", "planter.nephio.
 const slip = 2
 
 // CheckSeedKeys is what is wrong with the annotations and labels of a Seed resource.
-func CheckSeedKeys(place, name string, annotations, labels map[string]string) manifest.Problems {
+func CheckSeedKeys(file, name string, annotations, labels map[string]string) manifest.Problems {
 	metadata := map[string]any{"annotations": values(annotations), "labels": values(labels)}
 	return checkKeys(manifest.Object{
 		ID:     manifest.ID{Group: v1alpha1.Group, Kind: "Seed", Name: name},
-		Source: manifest.Source{File: place}, Body: map[string]any{"metadata": metadata},
+		Source: manifest.Source{File: file}, Body: map[string]any{"metadata": metadata},
 	}, v1alpha1.SeedAnnotations)
 }
 
@@ -33,8 +33,8 @@ func values(m map[string]string) map[string]any {
 	return out
 }
 
-// checkKeys refuses the annotations and labels that look as if Furrow acted on them,
-// and that it does not act on; the annotations given are those that have an effect on o.
+// checkKeys refuses annotations and labels in Furrow's namespaces that it does not act on; effective are
+// the annotations that have an effect on o.
 func checkKeys(o manifest.Object, effective []string) manifest.Problems {
 	var problems manifest.Problems
 	report := func(reason v1alpha1.Reason, key, message, next string) {

@@ -45,8 +45,8 @@ func (p *Packages) Seeds() []*Package {
 // Package is a seed as it was read: its files, unparsed, and what its Seed documents say.
 type Package struct {
 	Name string
-	// Place is the file or directory that holds the seed.
-	Place string
+	// Path is the file or directory that holds the seed.
+	Path string
 	// Root is the directory that holds all files of the package; empty where it is not one directory.
 	Root string
 	// Files by path, Root and all.
@@ -76,9 +76,9 @@ func (p *Package) Render() *v1alpha1.SeedRender {
 	return p.spec.Render
 }
 
-// RenderAt is the place of that Seed document, else of the package.
+// RenderAt is the position of that Seed document, or else of the package.
 func (p *Package) RenderAt() manifest.Source {
-	return cmp.Or(p.specAt, manifest.Source{File: p.Place})
+	return cmp.Or(p.specAt, manifest.Source{File: p.Path})
 }
 
 // Problem is a problem of the seed as a whole.
@@ -120,17 +120,17 @@ func (p *Packages) Imagine() { p.docs.readFile("imagined.yaml", imaginedYAML) }
 type Candidate struct {
 	// Name of the seed; empty for that of its Seed document, else Fallback.
 	Name, Fallback string
-	// Place is where the seed is, for messages; its name when it is empty.
-	Place string
+	// Path is where the seed is, for messages; its name if empty.
+	Path  string
 	Files *Files
 	// Namespace is given to objects that have none, whatever a Seed document says.
 	Namespace string
 }
 
-// Add takes in a candidate, in the place of the tree's seed of that name.
+// Add adds a candidate, which replaces the tree's seed of that name.
 func (p *Packages) Add(c Candidate) {
 	name := c.SeedName()
-	pkg := &Package{Name: name, Place: cmp.Or(c.Place, name), candidate: true}
+	pkg := &Package{Name: name, Path: cmp.Or(c.Path, name), candidate: true}
 	pkg.take(c.Files)
 	if c.Namespace != "" {
 		spec := v1alpha1.SeedSpec{}
@@ -188,7 +188,7 @@ func (d *documents) readPackages(tree fs.FS) (packages map[string]*Package, brok
 			continue
 		}
 		if other, twice := packages[pkg.Name]; twice {
-			other.problems = append(other.problems, pkg.Problem(v1alpha1.ReasonDuplicateSeed, manifest.Source{File: pkg.Place}, "it also stands at "+other.Place, "Keep one of the two."))
+			other.problems = append(other.problems, pkg.Problem(v1alpha1.ReasonDuplicateSeed, manifest.Source{File: pkg.Path}, "it is also declared at "+other.Path, "Keep one of the two."))
 			continue
 		}
 		packages[pkg.Name] = pkg
@@ -223,11 +223,11 @@ func (d *documents) readPackage(tree fs.FS, at string, entry fs.DirEntry) (pkg *
 		d.skipped = append(d.skipped, w.allSkipped(SeedsDir, asItIs)...)
 		return nil, nil, nil
 	case err != nil:
-		pkg.problem(v1alpha1.ReasonPackageTooLarge, manifest.Source{File: pkg.Place}, "it has "+err.Error(), "Split it into several seeds.")
+		pkg.problem(v1alpha1.ReasonPackageTooLarge, manifest.Source{File: pkg.Path}, "it has "+err.Error(), "Split it into several seeds.")
 		return pkg, nil, nil
 	}
 	files := NewFiles(d.reading)
-	if err := files.addWalk(w, pkg.Place, asItIs); err != nil {
+	if err := files.addWalk(w, pkg.Path, asItIs); err != nil {
 		return nil, nil, err
 	}
 	if w.dirs == 0 {
@@ -277,15 +277,15 @@ func unreadableSeeds(fault string) error {
 
 // packageAt is the seed of an entry of the directory of seeds, without its files; nil
 // where the entry is none. A seed that cannot be read is not a seed that is gone.
-func packageAt(place string, w *walker) *Package {
-	name := path.Base(place)
+func packageAt(dir string, w *walker) *Package {
+	name := path.Base(dir)
 	if isManifest(name) && w.dirs == 0 {
 		name = strings.TrimSuffix(name, path.Ext(name))
 	}
-	pkg := &Package{Name: name, Place: place}
+	pkg := &Package{Name: name, Path: dir}
 	switch {
 	case w.dirs > 0 && w.visited == w.dirs:
-		w.skip(v1alpha1.ReasonFileSkipped, place, "the directory is empty, and Git does not keep it", "Add manifests, or remove it. If it is a submodule, commit its files instead.")
+		w.skip(v1alpha1.ReasonFileSkipped, dir, "the directory is empty, and Git does not keep it", "Add manifests, or remove it. If it is a submodule, commit its files instead.")
 		return nil
 	case w.dirs == 0 && len(w.lost) > 0:
 		pkg.problems, w.skipped = aboutSeed(name, w.skipped), nil
@@ -312,8 +312,8 @@ func seedDocuments(file string, data []byte) (seeds []manifest.Object, whole boo
 
 func isSeed(o manifest.Object) bool { return o.ID.Group == v1alpha1.Group && o.ID.Kind == "Seed" }
 
-// seemsSettings looks at a file that cannot be read wholly line by line: every kind
-// in it is Seed, or every API group Furrow's.
+// seemsSettings scans a file that cannot be parsed, line by line: it returns true if
+// every kind is Seed, or every API group is Furrow's.
 func seemsSettings(data []byte) bool {
 	all := func(key string, ours func(value string) bool) bool {
 		n := 0
@@ -393,12 +393,12 @@ func (p *Package) configure(o manifest.Object) error {
 	return nil
 }
 
-// configure hands the Seed documents that stand beside the packages to their seeds.
+// configure gives the Seed documents next to the packages to their seeds.
 func configure(packages map[string]*Package, settings []manifest.Object) {
 	for _, o := range settings {
 		pkg, ok := packages[o.ID.Name]
 		if !ok {
-			pkg = &Package{Name: o.ID.Name, Place: o.Source.File}
+			pkg = &Package{Name: o.ID.Name, Path: o.Source.File}
 			pkg.problems = manifest.Problems{problemOf(v1alpha1.ReasonMisplacedDocument, o, "there is no package for it", fmt.Sprintf("Add the directory %[1]s/%[2]s or the file %[1]s/%[2]s.yaml, or delete this document to remove the seed.", SeedsDir, o.ID.Name))}
 			packages[o.ID.Name] = pkg
 			continue

@@ -44,7 +44,8 @@ func cluster(name, spec string) string {
 	return document(name+".yaml", "Cluster", name, "spec: {"+spec+"}")
 }
 
-// TestProblemsOfTheInventory: the texts, which name the place, the object and the next step, are in testdata/messages.golden.
+// TestProblemsOfTheInventory: the texts, which name the position, the object and the next step, are in
+// testdata/messages.golden.
 func TestProblemsOfTheInventory(t *testing.T) {
 	cases := map[string]struct{ tree, want string }{
 		"an unknown field": {
@@ -71,7 +72,7 @@ func TestProblemsOfTheInventory(t *testing.T) {
 			cluster("a", "") + document("b.yaml", "Cluster", "a", ""),
 			`b.yaml:1: Cluster "a": DuplicateDocument`,
 		},
-		"a file that is no YAML": {
+		"a file that is not YAML": {
 			"-- edge.yaml --\nkind: Cluster\napiVersion: furrow.dev/v1alpha1\nmetadata: {name: edge\n",
 			"edge.yaml:4: InvalidYAML",
 		},
@@ -266,7 +267,7 @@ func TestWhatIsRead(t *testing.T) {
 		if s.Err != nil {
 			t.Error(s.Err)
 		}
-		got = append(got, s.Name+" at "+s.Place)
+		got = append(got, s.Name+" at "+s.Path)
 	}
 	if diff := cmp.Diff([]string{"a at seeds/a.yml", "b at seeds/b", "c at seeds/c.json"}, got); diff != "" {
 		t.Errorf("the seeds differ (-want +got):\n%s", diff)

@@ -10,9 +10,9 @@ import (
 // Resources are what the custom resources of a cluster say beside, and about, a
 // control-plane tree.
 type Resources struct {
-	// Documents are resources of the kinds that may stand in the tree outside seeds,
-	// each with a Source that tells it apart. What the tree declares under the same
-	// kind and name comes before them.
+	// Documents are resources of the kinds that the tree may have outside of seeds, each
+	// with a unique Source. A document of the tree with the same kind and name overrides
+	// them.
 	Documents []manifest.Object
 	// Seeds are the seeds of the tree that are wanted. What they set comes before the
 	// Seed document of the tree.
@@ -25,7 +25,7 @@ type Resources struct {
 // any document. Only the seeds that they want stay.
 func (p *Packages) Apply(r Resources) {
 	docs := p.docs
-	docs.grants = map[string][]string{} // the tree's own count for nothing: whoever writes to it is not who runs the cluster
+	docs.grants = map[string][]string{} // the tree's own do not count: its authors do not run the cluster
 	count := docs.count
 	for _, o := range r.Documents {
 		docs.takeResource(o)
@@ -45,7 +45,7 @@ func (p *Packages) Apply(r Resources) {
 // takeResource adds a resource, unless the tree has a document of that name: the
 // same one, as where the tree is applied to the cluster as well, or another one.
 func (d *documents) takeResource(o manifest.Object) {
-	first, declared := d.places[o.ID.Kind+"/"+o.ID.Name]
+	first, declared := d.positions[o.ID.Kind+"/"+o.ID.Name]
 	if doc, err := decode[v1alpha1.Cluster](o); o.ID.Kind == "Cluster" && err == nil {
 		d.grants[doc.Name] = doc.Spec.KubeConfigNamespaces
 	}
@@ -86,7 +86,8 @@ func (d *documents) declares(o manifest.Object) bool {
 	return false
 }
 
-// hasAll says that labels hold all that are wanted: whoever applies a document may add some.
+// hasAll reports whether labels hold all that are wanted: tools that apply a document may
+// add some.
 func hasAll(labels, wanted map[string]string) bool {
 	for key, value := range wanted {
 		if labels[key] != value {
@@ -132,7 +133,7 @@ func checkDocument(o manifest.Object, spec v1alpha1.SeedSpec) error {
 	field, instead := "", "Remove the field; a seed is removed by deleting its package."
 	switch {
 	case spec.Source != nil:
-		field, instead = "source", "Remove the field; the package stands here."
+		field, instead = "source", "Remove the field; the package is here."
 	case spec.DeletionPolicy != "":
 		field = "deletionPolicy"
 	case spec.DeletionTimeout != nil:

@@ -12,7 +12,7 @@ import (
 	"github.com/furrow-dev/furrow/test/golden"
 )
 
-// resource is a custom resource, which stands at its kind and name.
+// resource is a custom resource, with its kind and name as position.
 func resource(t *testing.T, text string) manifest.Object {
 	t.Helper()
 	objects, err := manifest.Parse("resource", []byte("apiVersion: furrow.dev/v1alpha1\n"+text))
@@ -24,7 +24,7 @@ func resource(t *testing.T, text string) manifest.Object {
 	return o
 }
 
-func TestResourcesStandBesideTheTree(t *testing.T) {
+func TestResourcesAreAddedToTheTree(t *testing.T) {
 	const repo, edge = "kind: GitOpsRepo\nmetadata: {name: fleet}\nspec: {url: 'https://git.example.com/fleet'}", "kind: Cluster\nmetadata: {name: edge-1, labels: {region: eu}}"
 	document := func(text string) string { return "apiVersion: furrow.dev/v1alpha1\n" + text + "\n" }
 	tests := map[string]struct {
@@ -51,7 +51,7 @@ func TestResourcesStandBesideTheTree(t *testing.T) {
 				"Cluster resource fleet/edge-1": "edge.yaml:1",
 			},
 		},
-		"a resource that names what is not there is a problem where it stands": {
+		"a resource that names what does not exist is a problem at its position": {
 			tree: map[string]string{"repo.yaml": document(repo)}, resources: []string{"kind: Cluster\nmetadata: {name: edge-1}\nspec: {type: none}"},
 			wantProblems: []string{`Cluster resource fleet/edge-1: Cluster "edge-1": UnknownClusterType field=spec.type cluster=edge-1`},
 		},

@@ -16,12 +16,12 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// Seed is one package of objects and how it is to be planted.
+// Seed is one package of objects and how it must be planted.
 type Seed struct {
 	Name string
-	// Place is the file or directory that holds the seed.
-	Place string
-	// SpecAt is where Spec is written, else Place.
+	// Path is the file or directory that holds the seed.
+	Path string
+	// SpecAt is the position of Spec, or else Path.
 	SpecAt manifest.Source
 	Spec   v1alpha1.SeedSpec
 	// Variants are what the seed has for different clusters; a plain seed has one.
@@ -31,8 +31,7 @@ type Seed struct {
 	Warnings []manifest.Problem
 	// Skipped names the files of the package that are not read: each is a warning.
 	Skipped manifest.Problems
-	// Lost are those among them of which nobody knows what they hold, so that nothing
-	// leaves a seed that has any.
+	// Lost are those among them whose content is unknown. Nothing leaves a seed that has any.
 	Lost []manifest.Source
 	// Err says why the seed cannot be planned; all else may then be incomplete.
 	Err error
@@ -110,7 +109,7 @@ func Manifests(p *Package) Rendered {
 	return r
 }
 
-// assembly is a seed on its way from what was rendered.
+// assembly is a seed while it is built from what was rendered.
 type assembly struct {
 	*Package
 	failed   bool
@@ -227,11 +226,11 @@ func nameFault(name string) string {
 }
 
 func (a *assembly) complete(scopes map[manifest.GroupKind]manifest.Scope) Seed {
-	seed := Seed{Name: a.Name, Place: a.Place, SpecAt: a.RenderAt(), Clusters: a.clusters, Skipped: a.skipped, Lost: a.lost, Failed: a.failed}
+	seed := Seed{Name: a.Name, Path: a.Path, SpecAt: a.RenderAt(), Clusters: a.clusters, Skipped: a.skipped, Lost: a.lost, Failed: a.failed}
 	if a.spec != nil {
 		seed.Spec = *a.spec
 	}
-	at := manifest.Source{File: a.Place}
+	at := manifest.Source{File: a.Path}
 	if fault := nameFault(a.Name); fault != "" {
 		next := "Rename the file or directory."
 		if a.candidate {
@@ -273,5 +272,5 @@ func (a *assembly) reportEmpty(v Variant) {
 	default:
 		what, next = fmt.Sprintf("variant %s has no objects", v.Name), "Add resources to its kustomization."
 	}
-	a.problem(v1alpha1.ReasonEmptySeed, manifest.Source{File: a.Place}, what, next)
+	a.problem(v1alpha1.ReasonEmptySeed, manifest.Source{File: a.Path}, what, next)
 }

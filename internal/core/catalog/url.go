@@ -53,9 +53,9 @@ func CanonicalURL(raw string) string {
 	return u.Scheme + "://" + host + withoutGit(u.EscapedPath())
 }
 
-// SameRepository says that two URLs may be of one repository, of which one is as a cluster has it: whatever the protocol,
-// the user and the name of the host are, for clusters often reach a server by another name. Of a directory of this
-// machine only the last element counts.
+// SameRepository reports whether two URLs, one of them from a cluster, may be of one repository. It ignores protocol,
+// user and host name, because clusters often reach a server by another name. Of a directory of this machine only the
+// last element counts.
 func SameRepository(a, b string) bool {
 	as, aLocal := elements(a)
 	bs, bLocal := elements(b)

@@ -28,17 +28,17 @@ type walker struct {
 	leave func(dir string) bool
 	// mixed says that the tree holds files of all kinds, so that only names of manifests matter.
 	mixed bool
-	// markers are the names of files by which a package is more than manifests, and marked
-	// says that one was found. Then all is walked again, for all files: whatever they are
-	// named, and by the paths that links to files have.
+	// markers are the names of files by which a package is more than manifests, and marked says
+	// that one was found. Then the directory is walked again for all files, with any name,
+	// including links to files.
 	markers []string
 	marked  bool
 	all     bool
 
 	files   []foundFile
 	skipped manifest.Problems
-	// lost are those among them of which nobody knows what they hold: a link that leads to
-	// nothing, a submodule, a device. What was there may be meant to be there.
+	// lost are those among them whose content is unknown: a dangling link, a submodule, a
+	// device. What they held may still be wanted.
 	lost []manifest.Source
 	// unknown are the first files whose names are not those of manifests, of so many.
 	unknown  []string
@@ -205,8 +205,8 @@ func (w *walker) ofOthers(name string) bool {
 	return isProse(name) || w.mixed && path.Ext(name) != "" && !isManifest(name)
 }
 
-// warnOfManifest names a manifest that is not read for its name: whoever gave it that name
-// may not expect that what it declares leaves. Of the files of other tools nothing is said.
+// warnOfManifest names a manifest that is not read because of its name: its author may not
+// expect its objects to be removed. Files of other tools are ignored.
 func (w *walker) warnOfManifest(name, message, next string) error {
 	text, err := firstBytes(w.tree, name)
 	declares := "apiVersion:"
@@ -219,7 +219,7 @@ func (w *walker) warnOfManifest(name, message, next string) error {
 	return err
 }
 
-// firstBytes are enough of a file to see what it is.
+// firstBytes are enough of a file to detect what it is.
 func firstBytes(tree fs.FS, name string) ([]byte, error) {
 	f, err := tree.Open(name)
 	if err != nil {
@@ -239,9 +239,9 @@ func (w *walker) skip(reason v1alpha1.Reason, name, message, next string) {
 	w.skipped = append(w.skipped, manifest.Problem{Reason: reason, Source: manifest.Source{File: name}, Message: message, Next: next})
 }
 
-// allSkipped is what was skipped below a place, with one line for all files of unknown
+// allSkipped is what was skipped below a directory, with one line for all files of unknown
 // names. shown is a file's path as people know it.
-func (w *walker) allSkipped(place string, shown func(string) string) manifest.Problems {
+func (w *walker) allSkipped(dir string, shown func(string) string) manifest.Problems {
 	skipped := slices.Clone(w.skipped)
 	for i := range skipped {
 		skipped[i].Source.File = shown(skipped[i].Source.File)
@@ -257,7 +257,7 @@ func (w *walker) allSkipped(place string, shown func(string) string) manifest.Pr
 	if more := w.unknowns - len(w.unknown); more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
-	return append(skipped, manifest.Problem{Reason: v1alpha1.ReasonFileSkipped, Source: manifest.Source{File: shown(place)}, Message: "these files are not read: " + names,
+	return append(skipped, manifest.Problem{Reason: v1alpha1.ReasonFileSkipped, Source: manifest.Source{File: shown(dir)}, Message: "these files are not read: " + names,
 		Next: "Manifests have names that end in .yaml, .yml or .json."})
 }
 

@@ -101,7 +101,7 @@ func TestLinksWithinTheTreeAreFollowedAndAllElseIsNamed(t *testing.T) {
 			map[string]string{"seeds/web/a/b.yaml": configMapOf("b"), "seeds/web/c.yaml": "-> a/b.yaml", "seeds/web/d": "-> a", "clusters": "-> fleet", "fleet/east.yaml": strings.SplitN(cluster("east", ""), "\n", 2)[1]},
 			[]string{"web: core/ConfigMap/default/b from seeds/web/a/b.yaml:1", "cluster east"},
 		},
-		"a link to seeds is no part of the inventory": {
+		"a link to seeds is not part of the inventory": {
 			map[string]string{"seeds/web.yaml": configMapOf("b") + "---\napiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge}\n", "all": "-> seeds", "one.yaml": "-> seeds/web.yaml"},
 			[]string{"web: core/ConfigMap/default/b from seeds/web.yaml:1"},
 		},

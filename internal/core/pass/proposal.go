@@ -42,7 +42,7 @@ func (d *decider) propose(s *Seed, tiers []layout.Tier, gate string, act Action)
 	text := template.Text{Name: "proposal.md.tmpl", Text: templates.Proposal}
 	if doc, ok := d.catalog().Templates[proposalTemplate]; ok && doc.Spec.Type == v1alpha1.TemplateProposal {
 		name := "Template/" + proposalTemplate
-		text = template.Text{Name: name, Source: d.catalog().Places[name].String(), Text: doc.Spec.Text, Total: &d.rendered}
+		text = template.Text{Name: name, Source: d.catalog().Positions[name].String(), Text: doc.Spec.Text, Total: &d.rendered}
 	}
 	text.Parsed = &d.parsed
 	var err error

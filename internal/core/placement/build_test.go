@@ -182,7 +182,7 @@ type inventoryCluster struct {
 	CreatedBy  *catalog.Creation
 }
 
-func lookUp(inv *catalog.Inventory, name string) inventoryCluster {
+func clusterNamed(inv *catalog.Inventory, name string) inventoryCluster {
 	c := inv.Clusters[name]
 	return inventoryCluster{c.Type, c.Hub, c.Labels, c.KubeConfig, c.CreatedBy}
 }

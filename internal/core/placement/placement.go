@@ -1,8 +1,8 @@
 // Package placement owns where the objects of a seed go, and why.
 //
-// The rules stand in one list, in the order in which they are asked; the first
-// that matches decides. A rule is one small file. Which clusters a seed itself
-// creates is found first, so that everything else can be placed on them.
+// The rules are one list, in order of precedence; the first that matches decides. Each
+// rule is one small file. Which clusters a seed itself creates is found first, so that
+// everything else can be placed on them.
 //
 // Everything here is a pure function; results do not depend on the order of
 // the seed's documents.
@@ -57,7 +57,7 @@ func Rules() []Rule {
 	}
 }
 
-// scope is what the rules see of one variant of a seed.
+// scope is what the rules read of one variant of a seed.
 type scope struct {
 	seed *catalog.Seed
 	// all are the variant's objects in order.
@@ -155,7 +155,7 @@ func addClustersOf(seed *catalog.Seed, inv *catalog.Inventory) manifest.Problems
 }
 
 func describedProblem(reason v1alpha1.Reason, seed *catalog.Seed, cluster, message, next string) manifest.Problem {
-	return manifest.Problem{Reason: reason, Source: manifest.Source{File: seed.Place}, Object: fmt.Sprintf("Cluster %q", cluster), Cluster: cluster, Message: message, Next: next}
+	return manifest.Problem{Reason: reason, Source: manifest.Source{File: seed.Path}, Object: fmt.Sprintf("Cluster %q", cluster), Cluster: cluster, Message: message, Next: next}
 }
 
 func creates(seed *catalog.Seed, inv *catalog.Inventory, cluster string) bool {
@@ -197,8 +197,8 @@ func (s *scope) addCreated(inv *catalog.Inventory, creator *manifest.Object) err
 	return inv.CheckKubeConfig(doc.Name)
 }
 
-// inOrder sorts problems by place and drops repetitions: followers repeat what
-// is wrong with the one that they follow.
+// inOrder sorts problems by position and drops duplicates: followers repeat the
+// problems of the object that they follow.
 func inOrder(problems manifest.Problems) manifest.Problems {
 	slices.SortStableFunc(problems, func(a, b manifest.Problem) int { return a.Source.Compare(b.Source) })
 	return slices.Compact(problems)
@@ -232,8 +232,8 @@ func sorted(objects []manifest.Object) []*manifest.Object {
 	return list
 }
 
-// place asks the rules once for each object. Followers ask for those that they
-// follow; one that follows itself in a circle is left to the next rule.
+// place asks the rules once for each object. Followers ask for those that they follow;
+// one that follows itself in a cycle is left to the next rule.
 func (s *scope) place(o *manifest.Object) (Placement, error) {
 	if p, done := s.placed[o.ID]; done {
 		return p, nil
@@ -295,14 +295,14 @@ func (s *scope) management(o *manifest.Object) (string, error) {
 			if why := s.inventory.Broken(name); why != "" {
 				return "", problem(v1alpha1.ReasonBrokenDocument, *o, fmt.Sprintf("the seed's managementCluster is %q: %s", name, why), "Correct that document.").WithField("spec.managementCluster").WithCluster(name)
 			}
-			return "", problem(v1alpha1.ReasonUnknownCluster, *o, fmt.Sprintf("the seed's managementCluster %q is no declared management cluster", name), "Declare it with spec.role Management, or correct the name.").WithField("spec.managementCluster").WithCluster(name)
+			return "", problem(v1alpha1.ReasonUnknownCluster, *o, fmt.Sprintf("the seed's managementCluster %q is not a declared management cluster", name), "Declare it with spec.role Management, or correct the name.").WithField("spec.managementCluster").WithCluster(name)
 		}
 		return name, nil
 	}
 	declared := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return s.inventory.Clusters[name].CreatedBy != nil })
-	at, doubtful := s.inventory.MayManage()
+	at, uncertain := s.inventory.MayManage()
 	switch {
-	case len(declared) < 2 && doubtful:
+	case len(declared) < 2 && uncertain:
 		return "", problem(v1alpha1.ReasonBrokenDocument, *o, fmt.Sprintf("it belongs on a management cluster, and %s cannot be used and may declare one", at), "Correct that document, or set spec.managementCluster of the Seed.")
 	case len(declared) == 1:
 		return declared[0], nil

@@ -89,7 +89,7 @@ func TestClustersThatSeedsCreate(t *testing.T) {
 			if failed := AddImplied(inv, []catalog.Seed{seedOf(t, c.seed...)}); len(failed) > 0 {
 				t.Fatal(failed)
 			}
-			if diff := cmp.Diff(c.want, lookUp(inv, "edge-1")); diff != "" {
+			if diff := cmp.Diff(c.want, clusterNamed(inv, "edge-1")); diff != "" {
 				t.Errorf("the cluster differs (-want +got):\n%s", diff)
 			}
 		})
@@ -182,7 +182,7 @@ func TestAClusterIsCreatedByOneSeed(t *testing.T) {
 	}
 }
 
-func TestProblemsAreToldOnceAndInOrderOfPlace(t *testing.T) {
+func TestProblemsAreReportedOnceAndInOrder(t *testing.T) {
 	seed := seedOf(t,
 		"apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: z, namespace: shop, annotations: {furrow.dev/cluster: mars}}\n",
 		namespaceOf("shop", ""),

@@ -85,7 +85,7 @@ func (s *scope) known(o *manifest.Object, name string) error {
 func (s *scope) bySelector(o *manifest.Object, value string) ([]string, error) {
 	selector, err := labels.Parse(value)
 	if err != nil {
-		return nil, problem(v1alpha1.ReasonInvalidPlacement, *o, fmt.Sprintf("annotation %s is no label selector: %v", v1alpha1.AnnotationClusterSelector, err), "Write it as in 'kubectl get -l'.").WithField(v1alpha1.AnnotationClusterSelector)
+		return nil, problem(v1alpha1.ReasonInvalidPlacement, *o, fmt.Sprintf("annotation %s is not a label selector: %v", v1alpha1.AnnotationClusterSelector, err), "Write it as in 'kubectl get -l'.").WithField(v1alpha1.AnnotationClusterSelector)
 	}
 	clusters := s.matching(selector)
 	if len(clusters) == 0 {

@@ -88,7 +88,7 @@ func TestRuleFollowReferences(t *testing.T) {
 			seed: []string{named("Secret"), "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: s, namespace: other, annotations: {furrow.dev/cluster: mgmt}}\nimagePullSecrets: [{name: cfg}]\n"},
 			want: where{"edge-eu,edge-us", "selected"},
 		},
-		"data that looks like a reference is none": {
+		"data that resembles a reference is not one": {
 			clusters: fleet, of: "core/Secret/shop/cfg",
 			seed: []string{named("Secret"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: shop, annotations: {furrow.dev/cluster: mgmt}}\ndata: {secretName: cfg}\n"},
 			want: where{"edge-eu,edge-us", "selected"},

@@ -26,11 +26,11 @@ func TestRuleManagementAPI(t *testing.T) {
 			clusters: []string{edgeEU}, seed: []string{host},
 			wantError: `seeds/web/web.yaml:1: BareMetalHost "h": NoManagementCluster`,
 		},
-		"a workload cluster is no management cluster, whatever the seed says": {
+		"a workload cluster is not a management cluster, whatever the seed says": {
 			clusters: []string{mgmt, edgeEU}, seed: []string{spec("managementCluster: edge-eu"), host},
 			wantError: `seeds/web/web.yaml:6: BareMetalHost "h": UnknownCluster field=spec.managementCluster cluster=edge-eu`,
 		},
-		"every object without a management cluster is told": {
+		"every object without a management cluster is reported": {
 			clusters: []string{edgeEU}, seed: []string{host, "apiVersion: agent-install.openshift.io/v1beta1\nkind: InfraEnv\nmetadata: {name: i, namespace: default}\n"},
 			wantError: `seeds/web/web.yaml:1: BareMetalHost "h": NoManagementCluster
 seeds/web/web.yaml:5: InfraEnv "i": NoManagementCluster`,

@@ -28,7 +28,7 @@ func TestRuleNamespaceAnnotation(t *testing.T) {
 			clusters: fleet, seed: []string{namespaceOf("store", "furrow.dev/cluster: edge-us"), content}, of: id,
 			want: where{"edge-eu,edge-us", "selected"},
 		},
-		"a wrong annotation of the Namespace is told once, at the Namespace": {
+		"a wrong annotation of the Namespace is reported once, at the Namespace": {
 			clusters: fleet, seed: []string{namespaceOf("shop", "furrow.dev/role: Boss"), content},
 			wantError: `seeds/web/web.yaml:1: Namespace "shop": InvalidPlacement field=furrow.dev/role`,
 		},

@@ -92,8 +92,8 @@ func plainContents(v *catalog.Variant) Contents {
 }
 
 // Place decides for every object of a seed. The inventory has the implied clusters. Each
-// variant is placed by itself, and then counts for the workload clusters that choose it, and
-// for all management clusters. The error holds every problem, not only the first.
+// variant is placed by itself. The result applies to the workload clusters that choose it, and
+// to all management clusters. The error holds every problem, not only the first.
 func Place(seed *catalog.Seed, inv *catalog.Inventory) (Placed, error) {
 	if len(seed.Variants) == 1 && seed.Variants[0].Default() {
 		placements, problems := placeVariant(seed, 0, inv, nil)
@@ -284,7 +284,7 @@ func (m *merge) mayBeChosen(v catalog.Variant) string {
 			return fmt.Sprintf("of %s, %s", name, why)
 		}
 	}
-	if at, doubtful := m.inventory.MayDeclareMore(); doubtful && (v.Selector != nil || v.Default()) {
+	if at, uncertain := m.inventory.MayDeclareMore(); uncertain && (v.Selector != nil || v.Default()) {
 		return fmt.Sprintf("%s cannot be used and may declare one", at)
 	}
 	return ""

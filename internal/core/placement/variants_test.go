@@ -137,13 +137,13 @@ func TestVariantsArePlacedOnTheClustersThatChooseThem(t *testing.T) {
 			},
 			want: []string{"eu on mgmt: 1", "us on mgmt: 2", "pool on mgmt: 3"},
 		},
-		"unequal content on a management cluster holds the seed, with both places": {
+		"unequal content on a management cluster holds the seed, with both positions": {
 			variants: func() []catalog.Variant {
 				return []catalog.Variant{variant(t, "a", "edge-eu", pool("3")), variant(t, "b", "edge-us", "# comment", pool("4"))}
 			},
 			want: []string{`error: seeds/web/web.yaml:3: MachinePool "pool": VariantConflict other=seeds/web/web.yaml:1 cluster=mgmt`},
 		},
-		"unequal content that overlays make of one document holds the seed, with that place once": {
+		"unequal content that overlays make of one document holds the seed, with that position once": {
 			variants: func() []catalog.Variant {
 				return []catalog.Variant{variant(t, "a", "edge-eu", pool("3")), variant(t, "b", "edge-us", pool("4"))}
 			},

@@ -44,7 +44,7 @@ type tierVertices struct {
 // only where that may give others than those of the plan before.
 func (c *computation) assemble(s *seedState) (*Outcome, error) {
 	a := &assembly{computation: c, seedState: s, files: map[string]map[string]File{}, ids: map[string]string{}}
-	a.plan = &Plan{APIVersion: v1alpha1.APIVersion, Kind: Kind, Version: Current, Seed: s.seed.Name, Owner: c.in.Owner, Origin: c.in.Origin, Revision: c.in.Revision, From: s.seed.Place, Generation: 1, Variants: s.variants}
+	a.plan = &Plan{APIVersion: v1alpha1.APIVersion, Kind: Kind, Version: Current, Seed: s.seed.Name, Owner: c.in.Owner, Origin: c.in.Origin, Revision: c.in.Revision, From: s.seed.Path, Generation: 1, Variants: s.variants}
 	if s.previous != nil && s.previous.Plan != nil {
 		a.plan.Generation = s.previous.Plan.Generation + 1
 	}

@@ -46,7 +46,7 @@ func (a *assembly) addReconciler(t *Tier, tv tierVertices) {
 	}
 	if cl.ReconcilerTemplate != "" { // the one of Furrow does not use these
 		doc := "Template/" + cl.ReconcilerTemplate
-		r.text = template.Text{Name: doc, Source: a.in.Catalog.Places[doc].String(), Text: a.in.Catalog.Templates[cl.ReconcilerTemplate].Spec.Text}
+		r.text = template.Text{Name: doc, Source: a.in.Catalog.Positions[doc].String(), Text: a.in.Catalog.Templates[cl.ReconcilerTemplate].Spec.Text}
 		r.vars.Labels, r.vars.ClusterType = cl.Labels, cl.Type
 	}
 	a.reconcilers = append(a.reconcilers, r)
@@ -55,7 +55,7 @@ func (a *assembly) addReconciler(t *Tier, tv tierVertices) {
 // render adds the reconciler objects to the plan.
 func (a *assembly) render() error {
 	for _, r := range a.reconcilers {
-		if _, own := a.in.Catalog.Places[r.text.Name]; own {
+		if _, own := a.in.Catalog.Positions[r.text.Name]; own {
 			if a.rendered[r.text.Name] == nil {
 				a.rendered[r.text.Name] = &template.Total{}
 			}

@@ -35,7 +35,7 @@ func onBase(d *decision) (TierStatus, bool) {
 	s := TierStatus{State: state, Reason: v.Reason, On: v.On, Object: v.Object, Message: v.Message, Since: v.Since}
 	if d.tier.Orphans() {
 		s.Reason, s.On = v1alpha1.ReasonOrphanPending, d.tier.Object.Cluster
-		s.Message = fmt.Sprintf("cluster %s was abandoned, and %s has still to be told to leave everything there: %s", d.name.Cluster, d.tier.Object.Cluster, s.Message)
+		s.Message = fmt.Sprintf("cluster %s was abandoned, and the reconciler on %s must first be set to leave everything there: %s", d.name.Cluster, d.tier.Object.Cluster, s.Message)
 	}
 	if d.have.Base == BaseAmended {
 		s.Amended = d.have.BaseDetail

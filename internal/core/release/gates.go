@@ -31,7 +31,7 @@ func (f Fleet) Add(p *plan.Plan, facts map[layout.Tier]TierFacts) {
 	}
 }
 
-// Needed lists, for a tier, the tiers of other seeds that are present and have it as
+// Needed lists, for each tier, the present tiers of other seeds that have it as
 // prerequisite, directly or through tiers that are not present.
 func (f Fleet) Needed() map[layout.Tier][]layout.Tier {
 	needed := map[layout.Tier][]layout.Tier{}

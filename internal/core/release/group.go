@@ -25,7 +25,7 @@ type Group struct {
 	Edited, Rejected bool
 }
 
-// GroupStatus is what is to be done about a proposal of several tiers.
+// GroupStatus is the decision about a proposal of several tiers.
 type GroupStatus struct {
 	Repo, Name string
 	// Tiers are those that it is to carry, in the order of the plan.
@@ -130,7 +130,7 @@ func (r *Result) group(p *plan.Plan, facts Facts) {
 		switch {
 		case g.listed.Edited || g.stuck || g.Act == ActPropose:
 		case len(g.Tiers) == 0:
-			g.Act, g.Why = ActSupersede, cmp.Or(g.Why, "none of its tiers is to be proposed with it any more")
+			g.Act, g.Why = ActSupersede, cmp.Or(g.Why, "none of its tiers belongs to it any more")
 		case !g.listed.Rejected && !slices.Equal(g.Tiers, g.listed.Tiers):
 			g.Act = ActUpdate
 		}
@@ -265,7 +265,7 @@ func (r *Result) mustNotBring(g *GroupStatus) string {
 	return ""
 }
 
-// inGroup says of which of several tiers something is said.
+// inGroup prefixes a text with the tier that it is about, if there are several.
 func inGroup(of []layout.Tier, tier layout.Tier, text string) string {
 	if len(of) == 1 {
 		return text

@@ -41,7 +41,7 @@ type Hold struct {
 // Held says that there is something that a person has to confirm.
 func (h Hold) Held() bool { return len(h.Guarded)+len(h.Heirs) > 0 }
 
-// Unconfirmed is what a person has to confirm, where the removal takes the place of a plan.
+// Unconfirmed is what a person must confirm if the removal replaces a plan.
 func (h Hold) Unconfirmed(before, removal *plan.Plan, facts map[layout.Tier]TierFacts) []string {
 	out := Lost(before, removal, facts)
 	if len(out) == 0 {
@@ -58,7 +58,7 @@ func (h Hold) Problem(seed string) manifest.Problem {
 	p := manifest.OfSeed(v1alpha1.ReasonDeletionGuard, seed, "", "")
 	if heirs := slices.Sorted(maps.Keys(h.Heirs)); len(heirs) > 0 {
 		p.Reason = v1alpha1.ReasonSeedRenamed
-		p.Message = fmt.Sprintf("blocked by the deletion guard: it looks as if the seed was renamed to %q, which has %s. They would be deleted, and then created again", heirs[0], plan.List(h.Heirs[heirs[0]]))
+		p.Message = fmt.Sprintf("blocked by the deletion guard: the seed appears to be renamed to %q, which has %s. They would be deleted, and then created again", heirs[0], plan.List(h.Heirs[heirs[0]]))
 		p.Next = fmt.Sprintf("Restore the name %q, or run 'furrow confirm %s' to remove them.", seed, seed)
 		return p
 	}
@@ -124,17 +124,17 @@ func Lost(before, next *plan.Plan, facts map[layout.Tier]TierFacts) []string {
 	return out
 }
 
-// Going counts the clusters that the plan before leaves, and the one in force does not
-// take back, while the base branch still has something for them. What a person rejected
-// does not go; a tier without facts, which could not be looked at, is not counted.
+// Going counts the clusters that the plan before leaves, and the one in force does not take back,
+// while the base branch still has something for them. What a person rejected stays; a tier without
+// facts, which could not be observed, is not counted.
 func Going(before, now *plan.Plan, facts map[layout.Tier]TierFacts) int {
 	leaves, stays := map[string]bool{}, Clusters(before)
 	maps.Copy(stays, Clusters(now))
 	for i := range before.Tiers {
 		t := &before.Tiers[i]
-		have, looked := facts[before.Name(t)]
+		have, observed := facts[before.Name(t)]
 		switch {
-		case !t.Gone() || !looked:
+		case !t.Gone() || !observed:
 		case have.Proposal != nil && have.Proposal.Rejected:
 			stays[t.Cluster] = true
 		case have.Base != BaseNothing:

@@ -15,10 +15,10 @@ const (
 	GripOrphans Grip = "Orphans"
 )
 
-// OrphansFirst says of a tier that is to go from a cluster that was abandoned, and
-// that a hub reconciles, whether its entries that orphan are due, or nothing is to
-// be left on base. base is the reconciler object there, live the one on the hub;
-// removing says that the removal is proposed.
+// OrphansFirst is about the removal of a tier from an abandoned cluster that a hub
+// reconciles. It reports whether the entries that orphan its objects come next;
+// otherwise the tier is removed from base. base is the reconciler object there, live
+// the one on the hub; removing says that the removal is proposed.
 //
 // An object that is being deleted already, and hangs, takes a changed spec: its file
 // goes back to base. What was proposed for it to go stays when the hub falls silent.
@@ -27,7 +27,7 @@ func OrphansFirst(base, live Grip, removing bool) bool {
 	case GripNone:
 		return false
 	case GripOrphans:
-		return base == GripHolds // which the hub has not seen, or has to see again
+		return base == GripHolds // which the hub has not applied, or must apply again
 	case GripHolds:
 		return true
 	}

@@ -1,14 +1,13 @@
-// Package release owns the states of tiers and what is to be done about them.
+// Package release owns the states of tiers and the next action for each.
 //
-// Next is a pure function of a plan and the facts of one pass. Nothing is
-// remembered between passes: a state is what the facts say now.
+// Next is a pure function of a plan and the facts of one pass. Nothing is kept between
+// passes: a state follows from the current facts.
 //
-// Invariants: gates guard proposing, not being, so that nothing that is on the
-// base branch is ever taken back because health flaps; what is not known never
-// passes a gate; a tier is proposed only while all its prerequisites, and what
-// those wait for in turn, in whatever plan, are Released at their entries of the
-// plan in force; an open proposal whose merge would change more than the tier's
-// entries has a shut gate until it is grafted anew.
+// Invariants: gates guard proposing, not running, so nothing on the base branch is ever taken
+// back because health flaps; an unknown fact never passes a gate; a tier is proposed only
+// while all its direct and indirect prerequisites, in any plan, are Released at their entries
+// of the plan in force; an open proposal whose merge would change more than the tier's
+// entries has a shut gate until it is rebuilt.
 package release
 
 import (
@@ -77,7 +76,7 @@ const (
 type Closed string
 
 const (
-	// ClosedNotAsked says that it was not looked up.
+	// ClosedNotAsked says that it was not observed.
 	ClosedNotAsked Closed = ""
 	// ClosedNone says that there is none that counts.
 	ClosedNone Closed = "None"
@@ -112,8 +111,8 @@ type Proposal struct {
 // TierFacts is what a pass has gathered about one tier.
 type TierFacts struct {
 	Base Base
-	// BaseDetail says, of foreign content, what is where; of amended content, how to
-	// see what a person changed.
+	// BaseDetail says, of foreign content, what is where; of amended content, how to show
+	// what a person changed.
 	BaseDetail string
 	// Foreign are the files at the tier's paths that Furrow did not put there, as long as
 	// base holds any: the tier's proposal deletes or replaces them.
@@ -126,10 +125,10 @@ type TierFacts struct {
 	RootUnfit manifest.Problem
 	// RootUnknown says why nothing is known of that root; without a reason when something is.
 	RootUnknown manifest.Problem
-	// RootNotAsked says that the root was not looked up.
+	// RootNotAsked says that the root was not observed.
 	RootNotAsked bool
-	// LeftBehind says, of a tier that is to be gone, why the reconciler would leave what it
-	// applied if it went now, and what to do about that; without a reason when it would not.
+	// LeftBehind says, of a tier that must go, why the reconciler would leave its objects
+	// behind if it went now, and what to do about it; without a reason if it would not.
 	LeftBehind manifest.Problem
 }
 
@@ -164,7 +163,7 @@ type Wait struct {
 	Reason v1alpha1.Reason
 }
 
-// Act is what is to be done about a tier.
+// Act is the next action for a tier.
 type Act string
 
 const (
@@ -190,11 +189,11 @@ type TierStatus struct {
 	Since            string
 	Waits            []Wait
 	Act              Act
-	// Amended says how to see what a person made of the entries before they were
-	// merged; empty when base has exactly the entries.
+	// Amended says how to show what a person changed in the entries before merging; empty if
+	// base has exactly the entries.
 	Amended string
-	// Group is the name of the group in whose proposal the tier is, or is to be; empty where
-	// it is proposed alone. What is to be done is up to the group then.
+	// Group is the name of the group that proposes the tier; empty if it is proposed alone.
+	// The group decides on the action then.
 	Group string
 	// Moves says that the tier is proposed with others now, so that a proposal of it alone
 	// is superseded, or the other way round.
@@ -213,7 +212,8 @@ type TierStatus struct {
 	StaleReason v1alpha1.Reason
 	// Unconfirmed are the objects that the tier is to lose once a person confirms it.
 	Unconfirmed []plan.Removed
-	// NeedsRoot and NeedsClosed say that the root, or Closed, has to be looked up before more can be said.
+	// NeedsRoot and NeedsClosed say that the root, or Closed, must be observed before the
+	// state is known.
 	NeedsRoot, NeedsClosed bool
 }
 
@@ -327,7 +327,7 @@ type decision struct {
 	moves bool
 }
 
-// Next derives every tier's state and what is to be done.
+// Next derives every tier's state and next action.
 func Next(p *plan.Plan, facts Facts) Result {
 	g := newGates(p, facts)
 	out := Result{Done: true}
@@ -350,7 +350,8 @@ func Next(p *plan.Plan, facts Facts) Result {
 	return out
 }
 
-// AllReleased says that all tiers of a plan are Released, but for those of which only leaving objects remain.
+// AllReleased reports whether all tiers of a plan are Released, except those with only
+// leaving objects.
 func AllReleased(p *plan.Plan, facts map[layout.Tier]TierFacts) bool {
 	for i := range p.Tiers {
 		t := &p.Tiers[i]

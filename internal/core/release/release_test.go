@@ -163,11 +163,11 @@ func TestNext(t *testing.T) {
 		"a tier without prerequisites is proposed": {
 			makePlan(), mgmt0, want{State: release.Queued, Reason: v1alpha1.ReasonProposing, Act: release.ActPropose},
 		},
-		"before a tier is proposed its closed proposals are looked up": {
+		"before a tier is proposed its closed proposals are read": {
 			makePlan().on(mgmt0, func(f *release.TierFacts) { f.Closed = release.ClosedNotAsked }), mgmt0,
 			want{State: release.Queued, Reason: v1alpha1.ReasonProposing, Lookup: true},
 		},
-		"closed proposals of a blocked tier are not looked up": {
+		"closed proposals of a blocked tier are not read": {
 			makePlan().on(edge0, func(f *release.TierFacts) { f.Closed = release.ClosedNotAsked }), edge0,
 			want{State: release.Blocked, Reason: v1alpha1.ReasonWaitingForTier, Waits: []release.State{release.Queued}},
 		},
@@ -364,7 +364,7 @@ func TestNext(t *testing.T) {
 			makePlan().removal().base(edge1, release.BaseEarlier).proposal(edge1, release.Proposal{}).orphaning(edge1), edge1,
 			want{State: release.Outdated, Reason: v1alpha1.ReasonProposalOutdated, Act: release.ActUpdate},
 		},
-		"an orphaning that is merged is no release, however healthy": {
+		"a merged orphaning is not a release, however healthy": {
 			makePlan().removal().orphaning(edge1).merged(edge1, health.Ready), edge1, want{State: release.Merged, Reason: v1alpha1.ReasonOrphanPending},
 		},
 		"what leaves next waits for a tier that is orphaned and not gone": {
@@ -482,7 +482,7 @@ func (f *fixture) leaving() *fixture {
 	return f
 }
 
-func TestSettledLeavesOutTiersOfWhichOnlyLeavingObjectsRemain(t *testing.T) {
+func TestAllReleasedLeavesOutTiersWithOnlyLeavingObjects(t *testing.T) {
 	f := makePlan().merged(mgmt0, health.Ready).merged(edge0, health.Ready).merged(edge1, health.Unknown)
 	if release.AllReleased(f.plan, f.facts.Tiers) {
 		t.Error("all is released although a tier is not Released")
@@ -523,7 +523,7 @@ func TestGoing(t *testing.T) {
 	rejected := release.TierFacts{Base: release.BaseEarlier, Proposal: &release.Proposal{Rejected: true}}
 	tests := map[string]struct {
 		before, now *plan.Plan
-		facts       []release.TierFacts // of the tiers before, in order; fewer where the rest was not looked at
+		facts       []release.TierFacts // of the tiers before, in order; fewer if the rest was not observed
 		want        int
 	}{
 		"what stays does not go":                         {of(there), of(there), []release.TierFacts{onBase}, 0},
@@ -533,7 +533,7 @@ func TestGoing(t *testing.T) {
 		"what a person rejected does not go":             {of(gone), of(gone), []release.TierFacts{rejected}, 0},
 		"what the plan in force takes back does not go":  {of(gone), of(there), []release.TierFacts{onBase}, 0},
 		"a cluster that keeps another tier does not go":  {of(gone, plan.Tier{Cluster: "a", Ordinal: 1, Entries: entries}), of(), []release.TierFacts{onBase, onBase}, 0},
-		"what could not be looked at is not counted":     {of(gone), of(gone), nil, 0},
+		"what could not be observed is not counted":     {of(gone), of(gone), nil, 0},
 		"where no plan is in force, that before decides": {of(gone), nil, []release.TierFacts{onBase}, 1},
 	}
 	for name, tc := range tests {

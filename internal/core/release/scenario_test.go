@@ -20,13 +20,13 @@ import (
 	"github.com/furrow-dev/furrow/test/golden"
 )
 
-// TestScenarios plays the scripts in testdata. A script tells what happens to the
-// plan of makePlan, line by line, and shows the states in between:
+// TestScenarios runs the scripts in testdata. A script lists what happens to the plan of
+// makePlan, line by line, and shows the states in between:
 //
 //	base TIER Nothing|Entries|Earlier|Foreign    what base has at the tier's paths
 //	health TIER PHASE                            what its cluster says
 //	proposal TIER none|open [edited] [rejected] [stale] [other]
-//	leaves TIER everything|nothing               what the reconciler would leave if it went now
+//	leaves TIER everything|nothing               what the reconciler would leave behind if removed now
 //	closed TIER None|Merged|Rejected|unasked     what became of the last proposal
 //	other SEED/CLUSTER/NN STATE                  a tier of another seed
 //	fleet GROUPBY                                another plan, of makeFleet, proposed in groups
@@ -229,7 +229,7 @@ func tierOf(t *testing.T, word string) layout.Tier {
 	}
 	tier := layout.Tier{Seed: parts[0], Cluster: parts[1]}
 	if _, err := fmt.Sscanf(parts[2], "%d", &tier.Ordinal); err != nil {
-		t.Fatalf("%q is no tier: %v", word, err)
+		t.Fatalf("%q is not a tier: %v", word, err)
 	}
 	return tier
 }

@@ -185,7 +185,7 @@ func (p *pkg) overlays() []string {
 
 // problem says what is wrong with a build, by the file as people know it.
 func (p *pkg) problem(f *fault) manifest.Problem {
-	at := manifest.Source{File: p.Place}
+	at := manifest.Source{File: p.Path}
 	if f.File != "" {
 		at = manifest.Source{File: path.Join(p.Root, f.File), Line: f.Line}
 	}
