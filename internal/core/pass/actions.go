@@ -59,7 +59,7 @@ type Action struct {
 	Revision string `json:"revision,omitempty"`
 }
 
-// actions lists what is to be done, by seed and repository.
+// actions lists the actions, by seed and repository.
 func (d *decider) actions() []Action {
 	var out []Action
 	for _, name := range slices.Sorted(maps.Keys(d.seeds)) {

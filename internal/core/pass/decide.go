@@ -21,7 +21,7 @@ type Decision struct {
 	Refusal *Failure `json:"refusal,omitempty"`
 	// Seeds by name: all that are in the control plane or on a plan branch of ours.
 	Seeds map[string]*Seed `json:"seeds"`
-	// Actions are what is to be done. Those of one repository are done in their order.
+	// Actions are the writes of the pass. Those of one repository are done in order.
 	Actions []Action `json:"actions,omitempty"`
 	// Previous are the plans that are on their branches, by seed.
 	Previous map[string]*Previous `json:"-"`
@@ -74,8 +74,8 @@ func (m *Memo) Turn() { m.objects, m.before = nil, m.objects }
 // Decide is Memo.Decide without anything to remember.
 func Decide(f *Facts) (*Decision, []Question) { return new(Memo).Decide(f) }
 
-// Decide decides what is to be done, or asks what it needs to know for that: the
-// decision is nil while there are questions.
+// Decide returns the decision, or the questions that must be answered first: the decision is nil
+// while there are questions.
 func (m *Memo) Decide(f *Facts) (*Decision, []Question) {
 	d := newDecider(f, m)
 	if err := d.ownerUnknown(); err != nil {
@@ -414,7 +414,7 @@ func (d *decider) addClosed(s *Seed) bool {
 		case !d.retries(t.Repo, s.previous, s.Name):
 			answer := d.closed(t.Repo, status.Tier, t.Wants(), t.Paths())
 			if answer.Failure != nil {
-				s.Failures[status.Tier] = Fail(fmt.Errorf("looking up closed proposals: %w", answer.Failure), answer.Failure.Transient)
+				s.Failures[status.Tier] = Fail(fmt.Errorf("read closed proposals: %w", answer.Failure), answer.Failure.Transient)
 				continue
 			}
 			closed = answer.Outcome

@@ -154,7 +154,7 @@ func planted(f *fleet, seeds map[string][]string) *fleet {
 	for name, objects := range seeds {
 		f.seed(name, objects...)
 	}
-	return f.settle()
+	return f.releaseAll()
 }
 
 func web(objects ...string) map[string][]string { return map[string][]string{"web": objects} }
@@ -320,7 +320,7 @@ func TestDecide(t *testing.T) {
 			fleet: planted(two(t), web(configMap("c", 1))),
 			arrange: func(f *fleet) {
 				f.seed("web", configMap("c", 1, on("east")))
-				f.settle()
+				f.releaseAll()
 				f.seed("web", configMap("c", 2, on("east")))
 			},
 			wantStates:  []string{"web/east/00 Queued Proposing"},
@@ -344,7 +344,7 @@ func TestDecide(t *testing.T) {
 			wantStates:  []string{},
 			wantActions: []string{},
 		},
-		"the plan of another control plane is no reason to doubt the owner": {
+		"the plan of another control plane does not make the owner uncertain": {
 			fleet: planted(originated(one(t)), web(configMap("c", 1))),
 			arrange: func(f *fleet) {
 				f.self = plan.Identity{Owner: "renamed/test", Origin: "sha256:fedcba9876543210"}

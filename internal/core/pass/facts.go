@@ -1,15 +1,14 @@
-// Package pass owns the decision of a pass: from everything that was observed
-// to everything that is to be done.
+// Package pass owns the decision of a pass: from everything that was observed to all
+// actions.
 //
 //	Facts ─▶ Decide ─▶ Decision
 //	  ▲         │
 //	  └─ answers ◀─ []Question
 //
-// Decide is a pure function. It chooses the plan in force of every seed,
-// guards removals, derives the states of tiers and lists the actions. Where it
-// needs something that nobody can know in advance, such as what a commit has
-// at a path, it returns questions. Whoever observes adds the answers to the
-// facts and decides again, until there are none.
+// Decide is a pure function. It chooses the plan in force of every seed, guards removals,
+// derives the states of tiers and lists the actions. If it needs a fact that cannot be
+// known in advance, such as what a commit has at a path, it returns questions. The
+// observer adds the answers to the facts and decides again, until there are no questions.
 //
 // Invariants: the same facts give the same decision, in whatever order they
 // come; a decision with open questions is never acted on; what could not be
@@ -117,7 +116,7 @@ type Closed struct {
 	Outcome release.Closed `json:"outcome,omitempty"`
 	// Landings are those that were merged, newest first.
 	Landings []Landing `json:"landings,omitempty"`
-	// Failure says why that could not be looked up.
+	// Failure says why that could not be observed.
 	Failure *Failure `json:"failure,omitempty"`
 }
 
@@ -166,7 +165,7 @@ type Proposal struct {
 	Reason   string `json:"reason,omitempty"`
 	// Stale says that it cannot be merged as it is.
 	Stale bool `json:"stale,omitempty"`
-	// Paths are what merging it would change; a directory may stand for all that is in it.
+	// Paths are what merging it would change; a directory includes everything in it.
 	Paths []string `json:"paths,omitempty"`
 }
 

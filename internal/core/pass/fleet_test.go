@@ -720,8 +720,9 @@ func (f *fleet) step() *pass.Decision {
 	return d
 }
 
-// settle makes passes while people merge everything and clusters apply it, until nothing is left to do.
-func (f *fleet) settle() *fleet {
+// releaseAll makes passes while people merge everything and clusters apply it, until
+// nothing is left to do.
+func (f *fleet) releaseAll() *fleet {
 	f.t.Helper()
 	for range 20 {
 		d := f.step()

@@ -323,7 +323,7 @@ func TestRemovals(t *testing.T) {
 			wantStates:  []string{"a/east/00 Queued Proposing", "b/east/00 Queued Proposing", "c/east/00 Queued Proposing", "d/east/00 Released Healthy", "e/east/00 Released Healthy"},
 			wantActions: []string{"a: PushPlan plan/a removal 2", "a: Propose tier/a/east/00 Remove", "a: PushPlan plan/b removal 2", "a: Propose tier/b/east/00 Remove", "a: PushPlan plan/c removal 2", "a: Propose tier/c/east/00 Remove"},
 		},
-		"what was never merged is no planting that goes": {
+		"what was never merged is not a planting that goes": {
 			fleet: several(t, "a", "b", "c"),
 			arrange: func(f *fleet) {
 				f.seed("d", configMap("d", 1, on("east")))

@@ -124,8 +124,8 @@ func inRepo(reason v1alpha1.Reason, seed, repo, why, next string) manifest.Probl
 // ownerUnknown refuses to act under another name than the plans of this control plane
 // have, while a file cannot be read that may give it its name.
 func (d *decider) ownerUnknown() error {
-	file, doubtful := d.catalog().MayNameOwner()
-	if !doubtful {
+	file, uncertain := d.catalog().MayNameOwner()
+	if !uncertain {
 		return nil
 	}
 	for _, seed := range slices.Sorted(maps.Keys(d.previous)) {

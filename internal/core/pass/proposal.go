@@ -16,7 +16,7 @@ import (
 	"github.com/furrow-dev/furrow/templates"
 )
 
-// proposalTemplate is the name of the Template document that takes the place of the built-in one.
+// proposalTemplate is the name of the Template document that replaces the built-in one.
 const proposalTemplate = "proposal"
 
 // propose adds to an action what opens or updates the proposal of tiers, which must not be
@@ -294,7 +294,7 @@ func elsewhere(d plan.Differing, hash layout.Hash) string {
 	return fmt.Sprintf("%s has another content on %s", template.Code(d.Object.String()), strings.Join(firstOf(d.Elsewhere(hash), maxNames), ", "))
 }
 
-// everywhere shows which clusters have the same, for a proposal that is about several of them.
+// everywhere shows which clusters have the same content, in a proposal for several of them.
 func everywhere(d plan.Differing, _ layout.Hash) string {
 	var on []string
 	for _, c := range d.Contents {

@@ -76,8 +76,8 @@ type subject struct {
 	ignores [2]string
 }
 
-// asker finds facts. What is not there becomes a question, and the answer is zero:
-// whoever asks must not conclude anything from it while missing is set.
+// asker finds facts. A missing fact becomes a question, and the answer is zero: the caller must not conclude anything
+// from it while missing is set.
 type asker struct {
 	facts   *Facts
 	missing bool

@@ -101,8 +101,9 @@ func reconcilerKey(t *plan.Tier) health.ReconcilerKey {
 	return health.ReconcilerKey{Cluster: t.Object.Cluster, Namespace: t.Object.Namespace, Name: t.Object.Name}
 }
 
-// creatorKeys name the creators of a tier and the Secrets through which their clusters are reached: only those that may
-// be read, whatever a plan says, for a plan is only as good as whoever may write to its branch.
+// creatorKeys name the creators of a tier and the Secrets through which their clusters are
+// reached: only those that may be read, whatever a plan says, because anyone who may write to
+// its branch can change a plan.
 func (d *decider) creatorKeys(t *plan.Tier) []health.CreatorKey {
 	keys := make([]health.CreatorKey, 0, len(t.Creates))
 	for _, c := range t.Creates {
@@ -381,10 +382,10 @@ func (d *tierDecider) clusterGone(cluster string) bool {
 	return false
 }
 
-// match says whether the reconciler, at the revision that it reports, has what
-// base has at the tier's paths. The revision must not be from before base last
-// changed there: content that was replaced and came back is not the same. Of a
-// revision that is no state of base along first parents, only the content counts.
+// match says whether the reconciler, at the revision that it reports, has what base has at the
+// tier's paths. The revision must not be from before base last changed there: content that was
+// replaced and came back is not the same. For a revision that is not a state of base along
+// first parents, only the content counts.
 func (d *tierDecider) match(revision string) health.Match {
 	_, digits, ok := strings.Cut(revision, "@sha1:")
 	commit, err := githash.Parse(digits)

@@ -121,7 +121,7 @@ func TestWhatBaseHas(t *testing.T) {
 			wantStates:  []string{"web/east/00 Queued Proposing"},
 			wantActions: []string{"a: Propose tier/web/east/00 Plant", "a: Drop retry/web"},
 		},
-		"a merge that is no part of base any more was not taken back": {
+		"a merge that is not part of base any more was not taken back": {
 			fleet: released(t), arrange: func(f *fleet) {
 				r := f.repos["a"]
 				for !r.commits[r.refs["main"]].parent.IsZero() {
@@ -562,7 +562,8 @@ func TestOfSeveralMergesTheFirstIsNamedThatBaseStillHas(t *testing.T) {
 	}
 }
 
-// TestWhatAPersonMadeOfARemovalIsOfAnEarlierPlan: it is not amended, for nothing of it was to be there.
+// TestWhatAPersonMadeOfARemovalIsOfAnEarlierPlan: it is not amended, because the removal has no
+// content.
 func TestWhatAPersonMadeOfARemovalIsOfAnEarlierPlan(t *testing.T) {
 	f := released(t)
 	f.remove("web")
@@ -574,7 +575,7 @@ func TestWhatAPersonMadeOfARemovalIsOfAnEarlierPlan(t *testing.T) {
 	}
 }
 
-// TestHalfAnAnswerAboutBaseIsNoneAtAll: base may have changed at the path of which nothing is said yet.
+// TestHalfAnAnswerAboutBaseIsNoneAtAll: base may have changed at the path without an answer.
 func TestHalfAnAnswerAboutBaseIsNoneAtAll(t *testing.T) {
 	f := released(t)
 	facts := f.facts()

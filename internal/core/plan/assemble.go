@@ -26,7 +26,7 @@ type assembly struct {
 	files map[string]map[string]File
 	// ids are those of contents, by what they hold.
 	ids map[string]string
-	// reconcilers are the reconciler objects that are to be rendered.
+	// reconcilers are the reconciler objects that must be rendered.
 	reconcilers []reconciler
 }
 
@@ -349,7 +349,8 @@ func whyEdge(from, to dependency.Vertex, e dependency.Edge) string {
 	return fmt.Sprintf("%s waits for %s (%s: %s)", from.Object, to.Object, e.Rule, e.Why)
 }
 
-// addDependencies writes the seed's edges; those that are alike on many clusters stand once.
+// addDependencies writes the seed's edges; those that are equal on many clusters are written
+// once.
 func (a *assembly) addDependencies() {
 	type key struct {
 		from manifest.ID
@@ -407,8 +408,8 @@ func warningOf(f dependency.Finding) Warning {
 }
 
 // inputs is the digest of what the plan is made from: all of it that is not rendered, and
-// what the rest is rendered from. The same inputs give the same plan, whoever's it is and
-// wherever documents are.
+// what the rest is rendered from. The same inputs give the same plan, regardless of its
+// owner and of where documents are.
 func (a *assembly) inputs() string {
 	is := unrendered(a.plan)
 	is.Owner, is.Origin = "", ""

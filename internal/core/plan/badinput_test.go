@@ -16,9 +16,9 @@ import (
 	"github.com/furrow-dev/furrow/test/golden"
 )
 
-// TestBadInputs is what people get to read for what they commit. Each row
-// replaces files of a control plane that is in order; want is what seed web is
-// told. Mishaps in repositories are in the engine's tests.
+// TestBadInputs has the messages for wrong commits. Each row replaces files of a
+// valid control plane; want is the message of seed web. Mishaps in repositories are
+// in the engine's tests.
 func TestBadInputs(t *testing.T) {
 	const (
 		namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: web}\n"

@@ -8,7 +8,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// Difference says what becomes of a tier when one plan takes the place of another.
+// Difference says what becomes of a tier when one plan replaces another.
 type Difference string
 
 const (
@@ -81,7 +81,7 @@ func (p *Plan) inOrder() []*Tier {
 	return p.InOrder()
 }
 
-// find looks for the same tier in this plan.
+// find returns the same tier in this plan.
 func (p *Plan) find(t *Tier) (*Tier, bool) {
 	if p == nil {
 		return nil, false

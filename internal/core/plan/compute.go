@@ -71,7 +71,7 @@ type computation struct {
 	parsed map[string]*template.Parsed
 }
 
-// seedState is one seed on its way to a plan.
+// seedState is one seed while its plan is computed.
 type seedState struct {
 	seed       *catalog.Seed
 	previous   *Previous
@@ -204,7 +204,7 @@ func (c *computation) place() {
 // keepManagement leaves a seed on the management cluster of its last plan while
 // some document cannot be used that may declare another one.
 func (c *computation) keepManagement(s *seedState) {
-	if _, doubtful := c.inventory.MayManage(); !doubtful || s.seed.Spec.ManagementCluster != "" {
+	if _, uncertain := c.inventory.MayManage(); !uncertain || s.seed.Spec.ManagementCluster != "" {
 		return
 	}
 	last := map[string]bool{}

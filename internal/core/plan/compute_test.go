@@ -48,8 +48,8 @@ func TestTheOrderOfDocumentsMakesNoDifference(t *testing.T) {
 	}
 }
 
-// bytesOf are the files of all plans without the places that documents stood at;
-// errors, which name such places, only count.
+// bytesOf are the files of all plans without the positions of documents; errors name
+// positions, so they are only counted.
 func bytesOf(t *testing.T, outcomes map[string]*plan.Outcome) map[string]string {
 	t.Helper()
 	got := map[string]string{}
@@ -104,13 +104,13 @@ func TestTheInputsDigest(t *testing.T) {
 		change func(fstest.MapFS)
 		same   bool
 	}{
-		"a comment is no input":                 {replace("seeds/web.yaml", "kind:", "# why\nkind:"), true},
-		"the order of keys is no input":         {replace("seeds/web.yaml", "{name: c, namespace: default}", "{namespace: default, name: c}"), true},
-		"another cluster is none":               {replace("clusters.yaml", "apiVersion", "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: mgmt-2}\nspec: {role: Management}\n---\napiVersion"), true},
-		"what an object says is one":            {replace("seeds/web.yaml", "a: b", "a: c"), false},
-		"the root path of the hub is one":       {replace("clusters.yaml", "spec: {role: Management}", "spec: {role: Management, path: sites/mgmt}"), false},
-		"the kubeconfig of the cluster is one":  {replace("clusters.yaml", "reconciledBy: mgmt", "reconciledBy: mgmt, kubeConfigSecret: {name: k}"), false},
-		"a label that no template sees is none": {replace("clusters.yaml", "{name: edge}", "{name: edge, labels: {a: b}}"), true},
+		"a comment is not an input":                {replace("seeds/web.yaml", "kind:", "# why\nkind:"), true},
+		"the order of keys is not an input":        {replace("seeds/web.yaml", "{name: c, namespace: default}", "{namespace: default, name: c}"), true},
+		"another cluster is none":                  {replace("clusters.yaml", "apiVersion", "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: mgmt-2}\nspec: {role: Management}\n---\napiVersion"), true},
+		"what an object says is one":               {replace("seeds/web.yaml", "a: b", "a: c"), false},
+		"the root path of the hub is one":          {replace("clusters.yaml", "spec: {role: Management}", "spec: {role: Management, path: sites/mgmt}"), false},
+		"the kubeconfig of the cluster is one":     {replace("clusters.yaml", "reconciledBy: mgmt", "reconciledBy: mgmt, kubeConfigSecret: {name: k}"), false},
+		"a label that no template uses is not one": {replace("clusters.yaml", "{name: edge}", "{name: edge, labels: {a: b}}"), true},
 	}
 	want := planOf(t, base()).Inputs
 	for sentence, c := range cases {
@@ -177,7 +177,7 @@ func TestNoInputIsMissingInTheDigest(t *testing.T) {
 	}
 }
 
-// changesOf are other lines in place of one: none, and one with another value of each word.
+// changesOf are other lines instead of one: none, and one with another value of each word.
 func changesOf(line string) [][]string {
 	changes := [][]string{nil}
 	for _, word := range regexp.MustCompile(`[a-z0-9]+(-[a-z0-9]+)*`).FindAllStringIndex(line, -1) {
@@ -191,7 +191,7 @@ func changesOf(line string) [][]string {
 	return changes
 }
 
-// planted is a fleet's plan as the one before, with a mark in place of what was rendered.
+// planted is a fleet's plan as the one before, with a mark instead of what was rendered.
 func planted(t *testing.T, tree fstest.MapFS) map[string]*plan.Previous {
 	t.Helper()
 	previous := map[string]*plan.Previous{}

@@ -23,7 +23,7 @@ const (
 type Entry struct {
 	Path string `yaml:"path"`
 	Mode Mode   `yaml:"mode"`
-	// Hash is its Git object id; empty where nothing is to be there.
+	// Hash is its Git object id; empty if the path must not exist.
 	Hash layout.Hash `yaml:"hash,omitempty"`
 }
 
@@ -37,7 +37,7 @@ func (t *Tier) entry(mode Mode) Entry {
 	return Entry{}
 }
 
-// setHash says what the first entry of a mode is to be.
+// setHash sets the hash of the first entry of a mode.
 func (t *Tier) setHash(mode Mode, hash layout.Hash) {
 	t.Entries = slices.Clone(t.Entries)
 	for i := range t.Entries {
@@ -83,7 +83,7 @@ func (t *Tier) Want() map[string]layout.Hash {
 // Wants is the digest of the tier's entries, by which its proposals are known.
 func (t *Tier) Wants() string { return Wants(t.Want()) }
 
-// Gone says that nothing of the tier is to be on the base branch.
+// Gone reports whether the plan removes the whole tier from the base branch.
 func (t *Tier) Gone() bool {
 	return !slices.ContainsFunc(t.Entries, func(e Entry) bool { return !e.Hash.IsZero() })
 }

@@ -20,10 +20,10 @@ type Identity struct {
 // Identity is whose plan it is.
 func (p *Plan) Identity() Identity { return Identity{p.Owner, p.Origin} }
 
-// originDigits is how many digits of an origin people see.
+// originDigits is how many digits of an origin are shown.
 const originDigits = 12
 
-// ShortOrigin is the origin as people see and write it.
+// ShortOrigin is the origin as people read and write it.
 func (i Identity) ShortOrigin() string {
 	short := strings.TrimPrefix(i.Origin, "sha256:")
 	return short[:min(len(short), originDigits)]
@@ -53,7 +53,7 @@ func ErrForeignStatus(branch string, of, this Identity) error {
 	return manifest.Problem{Reason: v1alpha1.ReasonForeignOwner, Path: branch, Message: fmt.Sprintf("branch %s has the status of control plane %s, and this is %s", branch, of, this), Next: of.advice(this, "")}
 }
 
-// Renamed says that both are kept in one place and run for one environment, so that only the name has changed.
+// Renamed reports whether both have the same origin and environment, so that only the name has changed.
 func (i Identity) Renamed(this Identity) bool {
 	_, environment, _ := strings.Cut(i.Owner, "/")
 	_, ours, _ := strings.Cut(this.Owner, "/")
@@ -64,7 +64,7 @@ func (i Identity) Renamed(this Identity) bool {
 // most likely the name that is wrong.
 func (i Identity) advice(this Identity, also string) string {
 	if id, _, _ := strings.Cut(i.Owner, "/"); i.Renamed(this) {
-		return fmt.Sprintf("Both are kept in the same place, so its name has changed: restore the ControlPlane document with metadata.name %q, or give --id %[1]s where there never was one. The reference says how to rename a control plane on purpose.", id)
+		return fmt.Sprintf("Both have the same origin, so its name has changed: restore the ControlPlane document with metadata.name %q, or give --id %[1]s if there never was one. The reference says how to rename a control plane on purpose.", id)
 	}
 	return "If that one was moved or renamed to this one, take over what it has with 'furrow adopt'; if not, name this control plane by a ControlPlane document" + also + "."
 }

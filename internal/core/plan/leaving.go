@@ -42,7 +42,7 @@ func (c *computation) findLeaving() {
 	for before := -1; before != len(c.failed); { // whatever the names of seeds are
 		before = len(c.failed)
 		for _, s := range c.alive() {
-			c.holdIfUnsure(s)
+			c.holdIfCreatorIsUnknown(s)
 		}
 	}
 }
@@ -105,9 +105,9 @@ func (c *computation) holdNeeded() {
 	}
 }
 
-// holdIfUnsure keeps a seed as it is when what leaves it leaves only because
+// holdIfCreatorIsUnknown keeps a seed as it is when what leaves it leaves only because
 // another seed, which may create the cluster, cannot be planned.
-func (c *computation) holdIfUnsure(s *seedState) {
+func (c *computation) holdIfCreatorIsUnknown(s *seedState) {
 	for _, v := range s.leaving {
 		if _, known := c.inventory.Clusters[v.Cluster]; known {
 			continue

@@ -24,7 +24,7 @@ func (o *Orphan) Equal(other *Orphan) bool {
 // Orphans says that the tier has the entries that come before it goes.
 func (t *Tier) Orphans() bool { return t.Orphan != nil && !t.Gone() }
 
-// Orphaning is a tier that is to be gone with the entries that come before that.
+// Orphaning is a tier that must go, with the entries that come before its removal.
 func (t *Tier) Orphaning() Tier {
 	out := *t
 	out.Entries, out.Object.Rendered = t.Orphan.Entries, t.Orphan.Rendered

@@ -10,7 +10,7 @@ import (
 	"github.com/furrow-dev/furrow/test/golden"
 )
 
-// orphaned is the removal of a fleet's plan of which the first tier is orphaned first.
+// orphaned is the removal of a fleet's plan whose first tier is orphaned first.
 func orphaned(t *testing.T) (last, removal *plan.Plan) {
 	t.Helper()
 	last = planOf(t, fleetOf(1, 2))
@@ -24,7 +24,7 @@ func TestATierIsOrphanedWithEntriesOfItsOwn(t *testing.T) {
 	gone := &removal.Tiers[0]
 	before := gone.Orphaning()
 	if !gone.Gone() || gone.Orphans() || before.Gone() || !before.Orphans() {
-		t.Errorf("a tier that is to be gone orphans (%v), or one that orphans is to be gone (%v)", gone.Orphans(), before.Gone())
+		t.Errorf("a tier that must go orphans (%v), or one that orphans must go (%v)", gone.Orphans(), before.Gone())
 	}
 	if diff := cmp.Diff(last.Tiers[0].Want(), before.Want()); diff != "" {
 		t.Errorf("its entries (-want +got):\n%s", diff)

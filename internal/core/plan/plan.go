@@ -1,10 +1,9 @@
 // Package plan owns the plan of a seed: what goes where in which tier, frozen
 // with the files that will land.
 //
-// Compute puts catalog, placement, dependency, template and layout together
-// for all seeds at once, for they may wait for each other. It is a pure
-// function: the same input gives the same bytes, in whatever order documents
-// and seeds come.
+// Compute puts catalog, placement, dependency, template and layout together for all seeds
+// at once, because they may wait for each other. It is a pure function: the same input
+// gives the same bytes, in whatever order documents and seeds come.
 //
 // Invariants of a plan: every prerequisite is a tier of a plan; tiers are in
 // order of cluster and ordinal; an object keeps the tier that it has in the
@@ -44,7 +43,7 @@ type Plan struct {
 	Origin string `yaml:"origin,omitempty"`
 	// Revision of the control-plane repository, for people.
 	Revision string `yaml:"revision,omitempty"`
-	// From is where the seed stands in that repository, for people.
+	// From is the path of the seed in that repository, for people.
 	From string `yaml:"from,omitempty"`
 	// Generation counts the plans of the seed, so that the newest is known where
 	// repositories have different ones.
@@ -158,7 +157,7 @@ type Object struct {
 	File string      `yaml:"file"`
 	// Hash is the Git blob id of the file.
 	Hash layout.Hash `yaml:"hash,omitempty"`
-	// From is the document's place, file:line.
+	// From is the document's position, file:line.
 	From string `yaml:"from,omitempty"`
 	// Leaving says that the seed no longer has the object: it goes once all else is released.
 	Leaving bool `yaml:"leaving,omitempty"`
@@ -211,7 +210,7 @@ type Warning struct {
 	Reason  v1alpha1.Reason `yaml:"reason,omitempty"`
 	Object  string          `yaml:"object,omitempty"`
 	Message string          `yaml:"message"`
-	// From is the document's place, file:line, where the message is about one.
+	// From is the document's position, file:line, if the message is about one.
 	From string `yaml:"from,omitempty"`
 }
 
@@ -225,7 +224,7 @@ func (w Warning) Problem() manifest.Problem {
 
 // File is one file of a plan's tree.
 type File struct {
-	// Data is nil for a file that is taken over from the plan or base as it stands.
+	// Data is nil for a file that is taken unchanged from the plan or base.
 	Data []byte
 	Hash layout.Hash
 	// Dir says that it is a directory, taken over whole.
@@ -263,7 +262,7 @@ func (p *Plan) On(cluster string) []Tier {
 	return p.Tiers[from:to]
 }
 
-// Waiting lists, for the tiers of the plan, the others of it that have them as prerequisite.
+// Waiting lists, for each tier of the plan, its other tiers that have it as prerequisite.
 func (p *Plan) Waiting() map[layout.Tier][]Reference {
 	out := map[layout.Tier][]Reference{}
 	for i := range p.Tiers {

@@ -25,8 +25,8 @@ type Previous struct {
 	Base map[string]map[string]layout.Hash
 }
 
-// BasePaths lists, by repository, the paths whose content on base the next plan depends on:
-// the files of objects that leave, and the reconciler files of tiers that are to be gone.
+// BasePaths lists, by repository, the paths whose content on base the next plan depends on: the
+// files of objects that leave, and the reconciler files of tiers that must go.
 func (p *Previous) BasePaths() map[string][]string {
 	paths := map[string][]string{}
 	for _, t := range p.tiers() {
@@ -174,7 +174,7 @@ func Remove(last *Plan, revision string) *Plan {
 	return &out
 }
 
-// fileNames names the files of a tier's objects, of which only ids are needed.
+// fileNames names the files of a tier's objects, given their ids.
 func fileNames(ids []manifest.ID) map[manifest.ID]string {
 	objects := make([]manifest.Object, len(ids))
 	for i, id := range ids {

@@ -23,7 +23,7 @@ func unrendered(p *Plan) *Plan {
 	return e
 }
 
-// samePlan compares what the plans do, not where their documents stood.
+// samePlan compares what the plans do, not the positions of their documents.
 func samePlan(a, b *Plan) bool {
 	return digestOf(essence(a)) == digestOf(essence(b))
 }

@@ -29,10 +29,10 @@ import (
 // An archive with files below in/ is one step, and shows every file of every
 // plan: out/<seed>/plan.yaml, out/<seed>/<repo>/<path>, and out/<seed>/error.
 //
-// An archive with files below 1/in/, 2/in/, … is a story. Each step starts with
-// the plans of the one before; what stands in a step replaces files of the step
-// before, and an empty file removes one. A step shows <step>/out/<seed>, a summary,
-// and the files that <step>/settings asks for:
+// An archive with files below 1/in/, 2/in/, … is a story. Each step starts with the
+// plans of the one before; files of a step replace those of the step before, and an
+// empty file removes one. A step shows <step>/out/<seed>, a summary, and the files
+// that <step>/settings asks for:
 //
 //	released: true   # every tier of the plans before is Released
 //	merged: true     # the base branch has the plans before; follows from released
@@ -56,7 +56,7 @@ func TestScenarios(t *testing.T) {
 					show(t, got, "out/"+name+"/", o)
 				}
 			} else {
-				tell(t, archive, got)
+				runStory(t, archive, got)
 			}
 			if golden.Update() {
 				rewrite(t, file, archive, got)
@@ -185,7 +185,7 @@ func newStory() *story {
 	return &story{tree: fstest.MapFS{}, plans: map[string]*plan.Plan{}, trees: map[string]files{}, merged: map[string]files{}, blobs: map[layout.Hash]string{}}
 }
 
-func tell(t *testing.T, archive *txtar.Archive, into map[string]string) {
+func runStory(t *testing.T, archive *txtar.Archive, into map[string]string) {
 	t.Helper()
 	s := newStory()
 	for step := 1; ; step++ {

@@ -149,9 +149,9 @@ func (c *computation) inherit(seed, from string, key claim) {
 	c.inherits[seed][from] = append(c.inherits[seed][from], dependency.Vertex{Seed: from, Object: key.object, Cluster: key.cluster})
 }
 
-// findHeirs looks, among seeds that are new and cannot be planned, for those that have
-// objects of seeds which left the catalog: where they would go is not known, but a seed
-// that was renamed and broken at once is not one that was deleted.
+// findHeirs searches new seeds that cannot be planned for objects of seeds which left the
+// catalog: their clusters are unknown, but a seed that was renamed and broken at once was
+// not deleted.
 func (c *computation) findHeirs() {
 	for _, name := range sortedKeys(c.failed) {
 		s := c.seeds[name]

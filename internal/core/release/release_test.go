@@ -533,7 +533,7 @@ func TestGoing(t *testing.T) {
 		"what a person rejected does not go":             {of(gone), of(gone), []release.TierFacts{rejected}, 0},
 		"what the plan in force takes back does not go":  {of(gone), of(there), []release.TierFacts{onBase}, 0},
 		"a cluster that keeps another tier does not go":  {of(gone, plan.Tier{Cluster: "a", Ordinal: 1, Entries: entries}), of(), []release.TierFacts{onBase, onBase}, 0},
-		"what could not be observed is not counted":     {of(gone), of(gone), nil, 0},
+		"what could not be observed is not counted":      {of(gone), of(gone), nil, 0},
 		"where no plan is in force, that before decides": {of(gone), nil, []release.TierFacts{onBase}, 1},
 	}
 	for name, tc := range tests {
