@@ -66,7 +66,7 @@ func marks(m *memory) []string {
 
 func (w *world) mustBeRemoved() {
 	w.t.Helper()
-	if !w.settle(60) || len(w.planted()) != 0 {
+	if !w.converge(60) || len(w.planted()) != 0 {
 		w.t.Fatalf("not removed: %v\n%s", w.planted(), w.describe())
 	}
 	w.pass()
@@ -250,10 +250,10 @@ func TestAbandoningMayBeDisturbed(t *testing.T) {
 		w.remove()
 		w.faults = f
 		w.restart()
-		if !w.settle(80) || len(w.planted()) != 0 {
+		if !w.converge(80) || len(w.planted()) != 0 {
 			t.Errorf("not removed: %v\n%s", w.planted(), w.describe())
 		}
-		w.settle(3)
+		w.converge(3)
 		w.check()
 		return w
 	}
@@ -305,7 +305,7 @@ func TestAPlanThatOrphansReachesEveryRepositoryAfterAPushThatFailedOnce(t *testi
 				t.Fatal("no push failed")
 			}
 			e.mustRecordOrphans("web", 2)
-			e.settle(furrow)
+			e.converge(furrow)
 			e.mustBeOrphanedOn("far", "web", 2)
 		})
 	}
@@ -399,7 +399,7 @@ func TestAClusterBehindAHubLeavesAndIsAbandoned(t *testing.T) {
 				t.Errorf("%d pushes in idle passes", n)
 			}
 			e.plant(seeds{"web": ""})
-			e.settle(furrow)
+			e.converge(furrow)
 			e.mustBeOrphanedOn("far", "web", 2)
 		})
 	}
@@ -417,7 +417,7 @@ func TestAHubThatIsAbandonedTooIsNotWaitedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e.settle(furrow)
+	e.converge(furrow)
 	e.pass(furrow)
 	if !e.planBranch("a", "web").IsZero() {
 		t.Errorf("not removed:\n%s", e.describe())
@@ -498,7 +498,7 @@ func TestAnAbandonedClusterThatAnswersCountsAsItIs(t *testing.T) {
 	if err := e.simulator.Suspend("site-a", "flux-system", "flux-system", false); err != nil {
 		t.Fatal(err)
 	}
-	e.settle(furrow)
+	e.converge(furrow)
 	e.pass(furrow)
 	e.mustBeForgotten("web")
 }
@@ -545,7 +545,7 @@ func TestAClusterThatLeavesAndIsAbandonedKeepsNothingElseFromLeaving(t *testing.
 	}
 
 	e.plant(seeds{"web": web("app", 2, "site-b")})
-	e.settle(furrow)
+	e.converge(furrow)
 	e.pass(furrow)
 	if left := marks(e.repos["a"]); len(left) != 0 {
 		t.Errorf("no plan has tiers on the cluster, and marks are left: %v\n%s", left, e.describe())
@@ -561,7 +561,7 @@ func TestAbandoningChangesNothingAboutWhatIsToStay(t *testing.T) {
 	e.rounds(4, furrow)
 	e.mustShow("web", "site-a tier 00: Merged (ClusterAbandoned)")
 	e.simulator.Silence("site-a", false)
-	e.settle(furrow)
+	e.converge(furrow)
 	e.mustSay("web", "Released")
 	e.mustHave(2)
 }
@@ -571,7 +571,7 @@ func TestTwoOwnersAbandonEachForItself(t *testing.T) {
 	control := e.otherControlPlane(seeds{"two": web("two", 1, "site-a")})
 	e.plant(seeds{"web": web("app", 1, "site-a")})
 	prod, staging := e.engine(rival{}), e.engine(rival{owner: "acme/staging", control: control})
-	e.settle(prod, staging)
+	e.converge(prod, staging)
 	e.simulator.Silence("site-a", true)
 	e.plant(seeds{"web": ""})
 	plant(control, seeds{"two": ""})
@@ -596,7 +596,7 @@ func TestTwoOwnersAbandonEachForItself(t *testing.T) {
 	if err := prod.UndoAbandon(t.Context(), "site-a"); err == nil {
 		t.Error("prod undid what staging asked for")
 	}
-	e.settle(staging)
+	e.converge(staging)
 	e.pass(staging)
 	e.mustBeForgotten("two")
 	if len(marks(e.repos["a"])) != 0 {

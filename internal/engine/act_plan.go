@@ -88,6 +88,6 @@ func planMessage(pl *plan.Plan) string {
 	if pl.Removal {
 		verb = "Plan the removal of"
 	}
-	return forge.AddTrailers(fmt.Sprintf("%s seed %s\n\n%d tiers. This branch is Furrow's record of what reviewers see; it is not to be merged.\n", verb, pl.Seed, len(pl.Tiers)),
+	return forge.AddTrailers(fmt.Sprintf("%s seed %s\n\n%d tiers. This branch is Furrow's record of what reviewers read; do not merge it.\n", verb, pl.Seed, len(pl.Tiers)),
 		[]forge.Trailer{{Key: forge.TrailerSeed, Value: pl.Seed}, revisionTrailer(pl.Revision)})
 }

@@ -122,9 +122,9 @@ func TestWhatAPersonAmendsIsReleasedAndShown(t *testing.T) {
 	w.check()
 }
 
-// TestTheProposalThatAPersonEditedIsNamed: where what a person made came to base once more,
-// as when base was moved back and another proposal brought it again, the proposal of which
-// the forge says that it landed last is not the one that was edited.
+// TestTheProposalThatAPersonEditedIsNamed: a person's edit can land twice, for example
+// because base was moved back and another proposal brought it again. Then the proposal that
+// landed last, according to the forge, is not the one that was edited.
 func TestTheProposalThatAPersonEditedIsNamed(t *testing.T) {
 	w, merges := amendedWith(t, amendedTier, amendedFile, func(text string) string { return strings.Replace(text, "web:1", "mirror/web:1", 1) })
 	refs, err := w.gitops.Fetch(t.Context(), "main")
@@ -151,7 +151,7 @@ func TestTheProposalThatAPersonEditedIsNamed(t *testing.T) {
 func TestAnUpdateReplacesWhatAPersonAmended(t *testing.T) {
 	w := amended(t)
 	w.control.put("main", "update", map[string]string{"seeds/edge.yaml": storySeed(2, true)})
-	if !w.settle(60) {
+	if !w.converge(60) {
 		t.Fatalf("not updated:\n%s", w.describe())
 	}
 	if got := w.file("main", amendedFile); !strings.Contains(got, "web:2") || w.amendment() != "" {
@@ -163,7 +163,7 @@ func TestAnUpdateReplacesWhatAPersonAmended(t *testing.T) {
 func TestAnAmendedTierCanBeRemoved(t *testing.T) {
 	w := amended(t)
 	w.control.put("main", "remove", map[string]string{"seeds/edge.yaml": ""})
-	if !w.settle(60) {
+	if !w.converge(60) {
 		t.Fatalf("not removed:\n%s", w.describe())
 	}
 	w.check()
@@ -174,8 +174,8 @@ func TestRetryProposesThePlanOverWhatAPersonAmended(t *testing.T) {
 	if err := w.engine.Retry(t.Context(), "edge"); err != nil {
 		t.Fatal(err)
 	}
-	if !w.settle(60) {
-		t.Fatalf("not settled:\n%s", w.describe())
+	if !w.converge(60) {
+		t.Fatalf("not converged:\n%s", w.describe())
 	}
 	if got := w.file("main", amendedFile); strings.Contains(got, "mirror/") || w.amendment() != "" {
 		t.Errorf("base has %s\namended: %q", got, w.amendment())
@@ -219,8 +219,8 @@ func TestAnAmendedReconcilerMustStillReportItsTier(t *testing.T) {
 			if err := w.engine.Retry(t.Context(), "edge"); err != nil {
 				t.Fatal(err)
 			}
-			if !w.settle(60) {
-				t.Fatalf("not settled:\n%s", w.describe())
+			if !w.converge(60) {
+				t.Fatalf("not converged:\n%s", w.describe())
 			}
 		})
 	}
@@ -241,7 +241,7 @@ func TestAServerThatAsksToWaitIsNotAskedForEveryAmendment(t *testing.T) {
 	w := amended(t)
 	config := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: default, annotations: {furrow.dev/cluster: site-0}}\n"
 	w.control.put("main", "plant more", map[string]string{"seeds/more.yaml": config})
-	if !w.settle(60) {
+	if !w.converge(60) {
 		t.Fatalf("not planted:\n%s", w.describe())
 	}
 	w.gitops.put("main", "meddle", map[string]string{"planted/site-0/more/tier-00/theirs.yaml": config})

@@ -44,7 +44,7 @@ func TestABrokenDocumentHoldsOnlyWhatDependsOnIt(t *testing.T) {
 	good := document("Cluster", "site-c", "spec: {gitOpsRepo: a}")
 	tests := map[string]struct {
 		files map[string]string
-		// problem is what is reported, by its reason and place.
+		// problem is what is reported, by its reason and position.
 		problem manifest.Problem
 	}{
 		"a field that does not exist": {
@@ -93,7 +93,7 @@ func TestABrokenDocumentHoldsOnlyWhatDependsOnIt(t *testing.T) {
 				"all": plainSeed("all", 1, ""), "two": plainSeed("two", 1, "site-a,site-b"), "gone": plainSeed("gone", 1, "site-b"),
 				"far": plainSeed("far", 1, "site-c"), "both": plainSeed("both", 1, "site-a,site-c"),
 			})
-			e.settle(furrow)
+			e.converge(furrow)
 			before := filesBelow(e.repos["a"], "planted/site-c/", "clusters/site-c/")
 			e.control.put("main", "break", tc.files)
 			e.plant(seeds{"all": plainSeed("all", 2, ""), "two": plainSeed("two", 2, "site-a,site-b"), "gone": "", "far": plainSeed("far", 2, "site-c"), "both": "", "new": plainSeed("new", 1, "site-b")})
@@ -125,7 +125,7 @@ func TestABrokenDocumentHoldsOnlyWhatDependsOnIt(t *testing.T) {
 			}
 
 			e.control.put("main", "correct it", map[string]string{file: good, "clusters/copy.yaml": "", "types/big.yaml": "", "types/t.yaml": "", "repos/c.yaml": ""})
-			e.settle(furrow)
+			e.converge(furrow)
 			e.mustHave(3 + 2 + 1 + 1)
 			if files := e.repos["a"].files(); !strings.Contains(files["planted/site-c/all/tier-00/configmap.all.yaml"], "v2") || !strings.Contains(files["planted/site-c/far/tier-00/configmap.far.yaml"], "v2") {
 				t.Error("site-c does not follow once its document is correct")
@@ -138,7 +138,7 @@ func TestABrokenHubHoldsTheClustersThatItReconciles(t *testing.T) {
 	e := newEstate(t, map[string][]string{"a": {"hub", "site-a", "edge@hub"}})
 	furrow := e.engine(rival{})
 	e.plant(seeds{"all": plainSeed("all", 1, "site-a,edge"), "edge": plainSeed("edge", 1, "edge")})
-	e.settle(furrow)
+	e.converge(furrow)
 	good, before := e.control.files()["clusters/hub.yaml"], filesBelow(e.repos["a"], "planted/edge/", "clusters/hub/")
 	e.control.put("main", "break", map[string]string{"clusters/hub.yaml": document("Cluster", "hub", "spec: {rolle: Workload}")})
 	e.plant(seeds{"all": plainSeed("all", 2, "site-a,edge"), "edge": ""})
@@ -150,7 +150,7 @@ func TestABrokenHubHoldsTheClustersThatItReconciles(t *testing.T) {
 	e.mustSay("edge", "Stalled: RemovalOnHold")
 	e.mustHave(3)
 	e.control.put("main", "correct it", map[string]string{"clusters/hub.yaml": good})
-	e.settle(furrow)
+	e.converge(furrow)
 	e.mustHave(2)
 }
 
@@ -158,7 +158,7 @@ func TestABrokenRepositoryHoldsWhatIsPlantedThere(t *testing.T) {
 	e := newEstate(t, twoSites())
 	furrow := e.engine(rival{})
 	e.plant(seeds{"both": plainSeed("both", 1, "site-a,site-b"), "one": plainSeed("one", 1, "site-a"), "other": plainSeed("other", 1, "site-b")})
-	e.settle(furrow)
+	e.converge(furrow)
 	good, before := e.control.files()["repos/b.yaml"], e.repos["b"].files()
 	for _, broken := range []string{document("GitOpsRepo", "b", "spec: {url: memory-b, brnch: main}"), "apiVersion: furrow.dev/v1alpha1\nkind: GitOpsRepo\nmetadata: {name: b\n"} {
 		e.control.put("main", "break", map[string]string{"repos/b.yaml": broken})
@@ -175,7 +175,7 @@ func TestABrokenRepositoryHoldsWhatIsPlantedThere(t *testing.T) {
 		e.mustHave(4)
 	}
 	e.control.put("main", "correct it", map[string]string{"repos/b.yaml": good})
-	e.settle(furrow)
+	e.converge(furrow)
 	e.mustHave(3)
 }
 
@@ -185,15 +185,15 @@ func TestAFileThatCannotBeReadHoldsNoClusterThatASeedCreates(t *testing.T) {
 	w.control.put("main", "break", map[string]string{
 		"clusters/site-0.yaml": "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: site-0\n", "seeds/edge.yaml": storySeed(2, true),
 	})
-	w.settleSeeds(60)
+	w.mergeSeeds(60)
 	if s, _ := w.report.Seed("edge"); s.State != "Released" || !strings.Contains(w.gitops.files()["planted/edge-1/edge/tier-01/deployment.web.yaml"], "web:2") {
 		t.Errorf("the seed was not updated:\n%s", w.describe())
 	}
 	w.check()
 }
 
-// settleSeeds merges everything for some rounds, whatever problems there are.
-func (w *world) settleSeeds(rounds int) {
+// mergeSeeds merges everything for some rounds, whatever problems there are.
+func (w *world) mergeSeeds(rounds int) {
 	for range rounds {
 		w.pass()
 		for _, p := range w.mergeable() {
@@ -222,7 +222,7 @@ func TestAClusterWhoseDocumentIsNotReadIsNotGone(t *testing.T) {
 			e := newEstate(t, map[string][]string{"a": {"site-a", "site-b"}})
 			furrow := e.engine(rival{})
 			e.plant(seeds{"all": plainSeed("all", 1, ""), "far": plainSeed("far", 1, "site-b")})
-			e.settle(furrow)
+			e.converge(furrow)
 			good, before := e.control.files(), e.repos["a"].files()
 			e.control.put("main", "break", files)
 			e.rounds(10, furrow)
@@ -237,7 +237,7 @@ func TestAClusterWhoseDocumentIsNotReadIsNotGone(t *testing.T) {
 				e.control.put("main", "correct it", map[string]string{file: good[file]})
 			}
 			e.plant(seeds{"far": ""})
-			e.settle(furrow)
+			e.converge(furrow)
 			e.mustHave(2)
 		})
 	}
@@ -272,7 +272,7 @@ func TestWhatAPartOfASeedHeldStaysWhileThatPartIsNotRead(t *testing.T) {
 				"clusters/site-a.yaml":    strings.Replace(e.control.files()["clusters/site-a.yaml"], "name: site-a", "name: site-a, labels: {tier: web}", 1),
 				"seeds/web/set/seed.yaml": document("Seed", "web", "spec: {clusterSelector: {matchLabels: {tier: web}}}"),
 			})
-			e.settle(furrow)
+			e.converge(furrow)
 			good, before := e.control.files(), e.repos["a"].files()
 			e.control.put("main", "break", files)
 			e.rounds(8, furrow)
@@ -285,11 +285,11 @@ func TestWhatAPartOfASeedHeldStaysWhileThatPartIsNotRead(t *testing.T) {
 				e.control.put("main", "correct it", map[string]string{file: good[file]})
 			}
 			e.control.put("main", "correct it", map[string]string{"seeds/web/a.yaml": plainSeed("one", 2, ""), "seeds/web/never": "-> there"})
-			e.settle(furrow)
+			e.converge(furrow)
 			e.mustSay("web", "Released")
 			e.mustHave(2)
 			e.control.put("main", "remove", map[string]string{part: "", "seeds/web/never": ""})
-			e.settle(furrow)
+			e.converge(furrow)
 			e.mustHave(1)
 		})
 	}
@@ -329,17 +329,17 @@ func TestNothingIsDoneUnderAnotherNameWhileTheControlPlaneDocumentCannotBeRead(t
 	const file = "control-plane.yaml"
 	good := document("ControlPlane", "named", "spec: {}")
 	tests := map[string]map[string]string{
-		"a kind that is misspelled":     {file: strings.Replace(good, "ControlPlane", "ContrlPlane", 1)},
-		"a group that is misspelled":    {file: strings.Replace(good, "furrow.dev", "furow.dev", 1)},
-		"a field that does not exist":   {file: strings.Replace(good, "spec: {}", "spec: {x: 1}", 1)},
-		"YAML that cannot be read":      {file: "apiVersion: furrow.dev/v1alpha1\nkind: ControlPlane\nmetadata: {name: named\n"},
-		"a file that was cut off":       {file: "apiVersion: furrow.dev/v1alpha1\nki"},
-		"a link that leads to nothing":  {file: "-> nowhere.yaml"},
-		"a submodule":                   {file: "submodule"},
-		"its directory is a submodule":  {file: "", "config": "submodule"},
-		"a path that is too long":       {file: "", strings.Repeat("long/", 900) + file: "x"},
-		"a kind that is not Furrow's":   {file: strings.Replace(good, "ControlPlane", "Environment", 1)},
-		"a device in place of the file": {file: "pipe"},
+		"a kind that is misspelled":    {file: strings.Replace(good, "ControlPlane", "ContrlPlane", 1)},
+		"a group that is misspelled":   {file: strings.Replace(good, "furrow.dev", "furow.dev", 1)},
+		"a field that does not exist":  {file: strings.Replace(good, "spec: {}", "spec: {x: 1}", 1)},
+		"YAML that cannot be read":     {file: "apiVersion: furrow.dev/v1alpha1\nkind: ControlPlane\nmetadata: {name: named\n"},
+		"a file that was cut off":      {file: "apiVersion: furrow.dev/v1alpha1\nki"},
+		"a link that leads to nothing": {file: "-> nowhere.yaml"},
+		"a submodule":                  {file: "submodule"},
+		"its directory is a submodule": {file: "", "config": "submodule"},
+		"a path that is too long":      {file: "", strings.Repeat("long/", 900) + file: "x"},
+		"a kind that is not Furrow's":  {file: strings.Replace(good, "ControlPlane", "Environment", 1)},
+		"a device instead of the file": {file: "pipe"},
 	}
 	for name, files := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -348,7 +348,7 @@ func TestNothingIsDoneUnderAnotherNameWhileTheControlPlaneDocumentCannotBeRead(t
 			r := rival{owner: "directory/prod", origin: originA}
 			old := e.engine(r)
 			e.plant(seeds{"web": plainSeed("web", 1, "")})
-			e.settle(old)
+			e.converge(old)
 			before := e.branches("a")
 			e.control.put("main", "break it", files)
 			e.plant(seeds{"web": plainSeed("web", 2, ""), "new": plainSeed("new", 1, "")})
@@ -372,7 +372,7 @@ func TestNothingIsDoneUnderAnotherNameWhileTheControlPlaneDocumentCannotBeRead(t
 				e.control.put("main", "correct it", map[string]string{file: ""})
 			}
 			e.control.put("main", "correct it", map[string]string{file: good})
-			e.settle(e.engine(r))
+			e.converge(e.engine(r))
 			e.mustSay("web", "Released")
 			e.mustSay("new", "Released")
 		})
@@ -384,7 +384,7 @@ func TestAControlPlaneThatLostItsDocumentIsAdvisedToRestoreIt(t *testing.T) {
 	e.control.put("main", "name it", map[string]string{"cp.yaml": document("ControlPlane", "named", "spec: {}")})
 	r := rival{owner: "directory/prod", origin: originA}
 	e.plant(seeds{"web": plainSeed("web", 1, "")})
-	e.settle(e.engine(r))
+	e.converge(e.engine(r))
 	e.control.put("main", "lose it", map[string]string{"cp.yaml": ""})
 	e.pass(e.engine(r))
 	e.mustSay("web", "Stalled: ForeignOwner")

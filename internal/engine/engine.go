@@ -80,8 +80,8 @@ type Tree struct {
 // Settings are what custom resources say about a control-plane tree.
 type Settings struct {
 	catalog.Resources
-	// Scope has the seeds that the engine is to care for: those that are wanted, and
-	// those that are to be removed. Any other counts for what it has planted alone.
+	// Scope has the seeds that the engine handles: the wanted ones and
+	// those to remove. Of any other only what it has planted counts.
 	Scope map[string]bool
 	// Version changes with what is set.
 	Version string
@@ -226,9 +226,8 @@ func New(config Config) *Engine {
 	return &Engine{config: config, repos: map[string]*openRepo{}, unread: map[string]time.Time{}}
 }
 
-// Pass observes everything, does what is to be done for as long as a slice lasts, and
-// publishes. The error says that nothing could be observed; what concerns one seed or one
-// repository is in the report.
+// Pass observes everything, acts for as long as a slice lasts, and publishes. An error means
+// that nothing could be observed; problems of one seed or one repository are in the report.
 func (e *Engine) Pass(ctx context.Context) (*Report, error) { return e.PassAfter(ctx, nil) }
 
 // PassAfter is a pass that does what people request before it decides, unless requests is nil.

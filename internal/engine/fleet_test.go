@@ -137,7 +137,7 @@ func (e *estate) engineWith(r rival, change func(*engine.Config)) *engine.Engine
 	return engine.New(config)
 }
 
-// scoped is a control plane of which resources name some seeds.
+// scoped is a control plane in which resources name some seeds.
 func scoped(read func(context.Context) (engine.Tree, error), r rival) func(context.Context) (engine.Tree, error) {
 	settings := &engine.Settings{Resources: catalog.Resources{Seeds: map[string]v1alpha1.SeedSpec{}}, Scope: map[string]bool{}, Version: strings.Join(r.scope, " ")}
 	if r.problem != "" {
@@ -247,18 +247,18 @@ func (e *estate) confirm(furrow *engine.Engine) (confirmed bool) {
 	return confirmed
 }
 
-// settle makes rounds until nothing is left to do, which must be soon.
-func (e *estate) settle(engines ...*engine.Engine) {
+// converge makes rounds until nothing is left to do, which must be soon.
+func (e *estate) converge(engines ...*engine.Engine) {
 	e.t.Helper()
 	for range 60 {
-		quiet := true
+		idle := true
 		for _, each := range engines {
 			e.pass(each)
-			quiet = quiet && !e.report.Changed && e.report.Done()
+			idle = idle && !e.report.Changed && e.report.Done()
 		}
-		quiet = e.mergeAll() == 0 && quiet
+		idle = e.mergeAll() == 0 && idle
 		e.tick()
-		if quiet {
+		if idle {
 			return
 		}
 	}

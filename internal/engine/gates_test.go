@@ -60,7 +60,7 @@ func (w *world) mustTouchTheirTiers() {
 	shut := w.proposed()
 	for _, p := range w.open() {
 		if s, _ := w.report.Seed(p.Seed); s == nil || len(s.Tiers) == 0 {
-			continue // it cannot be looked at
+			continue // it cannot be observed
 		}
 		if p.Wants == "" || isShut(shut, p) && (p.Edited || w.faults.rate != nil) {
 			continue
@@ -125,7 +125,7 @@ func TestGateIsTransitiveAcrossSeeds(t *testing.T) {
 	w := newWorld(t, fleet{workload: []string{"east", "west"}, seed: 3})
 	w.unamended = true
 	commit(w, "1", "1")
-	if !w.settle(60) {
+	if !w.converge(60) {
 		t.Fatalf("not planted:\n%s", w.describe())
 	}
 	commit(w, "2", "2")
@@ -140,7 +140,7 @@ func TestGateIsTransitiveAcrossSeeds(t *testing.T) {
 			}
 		}
 	}
-	if !w.settle(60) {
+	if !w.converge(60) {
 		t.Fatalf("not updated:\n%s", w.describe())
 	}
 
@@ -153,13 +153,13 @@ func TestGateIsTransitiveAcrossSeeds(t *testing.T) {
 	if want := "waits=certs on east tier 00 (Proposed) gate=WaitingForTier"; got["shop/west/01"] != want || got["certs/east/00"] != "" {
 		t.Errorf("proposed: %v, want the gate of shop/west/01 shut by certs/east/00", got)
 	}
-	if !w.settle(60) {
+	if !w.converge(60) {
 		t.Fatalf("not updated:\n%s", w.describe())
 	}
 	w.check()
 }
 
-// chain is a seed of three ConfigMaps on the cluster east, each of which waits for the one before.
+// chain is a seed of three ConfigMaps on the cluster east, each waiting for the one before.
 func chain(name, value string) string {
 	of := func(i int) string { return fmt.Sprintf("%s-%d", name, i) }
 	text := dependent(of(0), "east", "", value)
@@ -230,13 +230,13 @@ func TestForcePushedBaseBringsStaleProposalsUpToDate(t *testing.T) {
 			t.Errorf("%s: stale %t, on %s, and must not be merged because it %q; want %q", name, p.Stale, p.Base, shut, want)
 		}
 	}
-	w.merge(w.find("one/east/02")) // as somebody does who does not look at the gate
+	w.merge(w.find("one/east/02")) // as somebody does who ignores the gate
 	for at := range w.gitops.files() {
 		if !strings.HasSuffix(at, "README.md") && !ofTier(at, layout.Tier{Seed: "one", Cluster: "east", Ordinal: 2}) && !strings.Contains(at, "/gone/tier-00") {
 			t.Errorf("base has %s again", at)
 		}
 	}
-	if !w.settle(60) {
+	if !w.converge(60) {
 		t.Fatalf("not planted:\n%s", w.describe())
 	}
 }
@@ -354,8 +354,8 @@ func TestAStaleProposalOfASeedThatCannotBeReadHasAShutGate(t *testing.T) {
 	golden.Of(t).Add("the gate", shown[branch])
 }
 
-// TestAShutGateIsReportedBeforeItsProposalIsGraftedAnew: whoever finds the new commit also
-// finds that it must not be merged.
+// TestAShutGateIsReportedBeforeItsProposalIsGraftedAnew: a reader who finds the new commit also finds
+// that it must not be merged.
 func TestAShutGateIsReportedBeforeItsProposalIsGraftedAnew(t *testing.T) {
 	w := forcePushed(t)
 	status := layout.StatusBranch("main", "acme/test")
@@ -378,7 +378,7 @@ func TestAShutGateIsReportedBeforeItsProposalIsGraftedAnew(t *testing.T) {
 	}
 }
 
-// watched is a mirror of which every push is seen before it happens.
+// watched is a mirror that reports every push before it happens.
 type watched struct {
 	engine.Mirror
 	pushes func([]git.Update)

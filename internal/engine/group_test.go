@@ -63,7 +63,7 @@ func TestTiersAreProposedAnewWhenTheGroupingChanges(t *testing.T) {
 			t.Errorf("by %s: something is pushed again:\n%s", step.by, w.describe())
 		}
 	}
-	if !w.settle(60) {
+	if !w.converge(60) {
 		t.Fatalf("not planted:\n%s", w.describe())
 	}
 	w.check()
@@ -107,7 +107,7 @@ func TestWhatAPersonEditedIsLeftAloneWithAllItsTiers(t *testing.T) {
 		t.Errorf("amended (-want +got):\n%s", diff)
 	}
 	w.wantBranches("merged,", "group/shop/level-00", "group/shop/level-01")
-	if !w.settle(60) {
+	if !w.converge(60) {
 		t.Fatalf("not planted:\n%s", w.describe())
 	}
 }
@@ -140,7 +140,7 @@ func TestARejectedProposalOfSeveralTiersHoldsThoseOnly(t *testing.T) {
 	if tiers, err := w.person().RetryRejected(t.Context(), "shop"); err != nil || len(tiers) != 3 {
 		t.Fatalf("retried %v, %v", tiers, err)
 	}
-	if !w.settle(60) {
+	if !w.converge(60) {
 		t.Fatalf("not planted:\n%s", w.describe())
 	}
 	w.check()

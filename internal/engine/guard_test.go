@@ -78,7 +78,7 @@ func TestARemovalOfWhatHoldsOthersWaitsForConfirm(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5})
 			w.plant("one", tc.text)
-			if !w.settle(60) {
+			if !w.converge(60) {
 				t.Fatalf("not planted:\n%s", w.describe())
 			}
 			before := w.gitops.files()
@@ -148,7 +148,7 @@ func TestAnUpdateThatDropsACustomResourceDefinitionHoldsOnlyItsTier(t *testing.T
 func TestWhatLeavesAClusterThatIsTakenAwayWaitsForConfirm(t *testing.T) {
 	w := newWorld(t, fleet{workload: []string{"site-0", "site-1"}, seed: 5})
 	w.plant("one", "apiVersion: v1\nkind: Namespace\nmetadata: {name: app}\n"+configMap("app", "c", ""))
-	if !w.settle(60) {
+	if !w.converge(60) {
 		t.Fatalf("not planted:\n%s", w.describe())
 	}
 	w.control.put("main", "take it away", map[string]string{"clusters/site-1.yaml": ""})
@@ -158,7 +158,7 @@ func TestWhatLeavesAClusterThatIsTakenAwayWaitsForConfirm(t *testing.T) {
 		t.Error("the Namespace is gone")
 	}
 	w.mustConfirm("one")
-	if !w.settle(30) || len(w.planted()) != 2 {
+	if !w.converge(30) || len(w.planted()) != 2 {
 		t.Errorf("it did not leave site-1:\n%s", w.describe())
 	}
 }
@@ -175,7 +175,7 @@ func TestWhatWasConfirmedToLeaveASeedDoesNotConfirmItsRemoval(t *testing.T) {
 	w.unconfirmedRounds(5)
 	golden.Of(t).Add("its removal", w.mustHold("edge", v1alpha1.ReasonDeletionGuard, "2 objects from edge-1", "2 objects from mgmt",
 		"including Namespace app on edge-1, Namespace infra on mgmt, CustomResourceDefinition toys.example.com on edge-1 and Cluster infra/edge-1 on mgmt").Message)
-	if !w.settle(120) || len(w.planted()) != 0 {
+	if !w.converge(120) || len(w.planted()) != 0 {
 		t.Errorf("not removed:\n%s", w.describe())
 	}
 }
@@ -241,7 +241,7 @@ func TestARenameIsHeld(t *testing.T) {
 			t.Run(name+", undone: "+map[bool]string{true: "yes", false: "no"}[undo], func(t *testing.T) {
 				w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5})
 				w.plant("old", text)
-				if !w.settle(60) {
+				if !w.converge(60) {
 					t.Fatalf("not planted:\n%s", w.describe())
 				}
 				before := w.gitops.files()
@@ -290,7 +290,7 @@ func TestEssentialNamespacesAreNeverDeleted(t *testing.T) {
 		docs = append(docs, "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+name+"}\n")
 	}
 	w.plant("all", strings.Join(docs, "---\n"))
-	if !w.settle(60) {
+	if !w.converge(60) {
 		t.Fatalf("not planted:\n%s", w.describe())
 	}
 	w.plant("all", "")

@@ -59,7 +59,7 @@ func TestTheStatusHasOneHomeAlsoWhileThatIsDown(t *testing.T) {
 		t.Errorf("the status is in %v while its home is down", got)
 	}
 	down["a"] = false
-	e.settle(furrow)
+	e.converge(furrow)
 	if got := e.statuses(); len(got) != 1 || got[0] != "a" {
 		t.Errorf("the status is in %v", got)
 	}
@@ -71,12 +71,12 @@ func TestAStatusThatIsNotAtHomeIsRemoved(t *testing.T) {
 	document := e.control.files()["repos/a.yaml"]
 	e.control.put("main", "without a", map[string]string{"repos/a.yaml": "", "clusters/site-a.yaml": ""})
 	furrow := e.engine(rival{})
-	e.settle(furrow)
+	e.converge(furrow)
 	if got := e.statuses(); len(got) != 1 || got[0] != "b" {
 		t.Errorf("the status is in %v", got)
 	}
 	e.control.put("main", "with a", map[string]string{"repos/a.yaml": document})
-	e.settle(furrow)
+	e.converge(furrow)
 	if got := e.statuses(); len(got) != 1 || got[0] != "a" {
 		t.Errorf("the status is in %v", got)
 	}
@@ -94,7 +94,7 @@ func TestTheStatusSaysWhatIsStaleSinceWhen(t *testing.T) {
 	e.plant(seeds{"web": web("app", 1, "site-b")})
 	down := map[string]bool{}
 	furrow := e.withOutages(&down)
-	e.settle(furrow)
+	e.converge(furrow)
 	if len(e.report.Stale) != 0 {
 		t.Errorf("stale: %v", e.report.Stale)
 	}
@@ -119,7 +119,7 @@ func TestTheStatusSaysWhatIsStaleSinceWhen(t *testing.T) {
 		t.Errorf("published as stale: %v, want since %s", got.Stale, since)
 	}
 	down["b"] = false
-	e.settle(again)
+	e.converge(again)
 	if got := e.publishedStatus("a"); len(got.Stale) != 0 {
 		t.Errorf("still stale: %v", got.Stale)
 	}

@@ -33,7 +33,7 @@ func twoTeams(t *testing.T, ofB seeds) (e *estate, a, b rival, control *memory) 
 	control = e.otherControlPlane(seeds{"alpha": ""})
 	plant(control, ofB)
 	b = rival{owner: "control-plane/default", origin: originB, control: control}
-	e.settle(e.engine(a))
+	e.converge(e.engine(a))
 	e.mustHave(2)
 	return e, a, b, control
 }
@@ -175,7 +175,7 @@ func TestAdoptTakesOverThePlansOfARepositoryThatMoved(t *testing.T) {
 	if e.branches("a")[layout.AbandonBranch("main", "control-plane/default/"+short(originB), "east")].IsZero() {
 		t.Error("the cluster is not abandoned any more")
 	}
-	e.settle(moved)
+	e.converge(moved)
 	e.mustSay("alpha", "Released")
 	e.mustHave(2)
 	if len(e.proposals("a")) != 0 {
@@ -230,7 +230,7 @@ func TestTheSameSeedOfTwoControlPlanesInRepositoriesOfTheirOwnIsLeftAlone(t *tes
 	e.control.put("main", "one repository alone", map[string]string{"repos/b.yaml": "", "clusters/site-b.yaml": ""})
 	e.plant(seeds{"web": web("app", 1, "site-a")})
 	a, b := e.engine(rival{origin: originA}), e.engine(rival{owner: "acme/other", origin: originB, control: control})
-	e.settle(a, b)
+	e.converge(a, b)
 	e.mustHave(4)
 	planOfB := e.planBranch("b", "web")
 
@@ -244,7 +244,7 @@ func TestTheSameSeedOfTwoControlPlanesInRepositoriesOfTheirOwnIsLeftAlone(t *tes
 	}
 	// And away again.
 	e.plant(seeds{"web": ""})
-	e.settle(a, b)
+	e.converge(a, b)
 	e.mustHave(2)
 	if at := e.planBranch("b", "web"); at != planOfB {
 		t.Error("the other one's plan was removed")
@@ -256,13 +256,13 @@ func TestTheControlPlaneDocumentCountsInEveryPass(t *testing.T) {
 	e.control.put("main", "name it", map[string]string{"control-plane.yaml": document("ControlPlane", "platform", "spec: {deletionGuard: 100}")})
 	e.plant(seeds{"one": web("one", 1, "site-a"), "two": web("two", 1, "site-a"), "three": web("three", 1, "site-a")})
 	furrow := e.engine(rival{guard: 1})
-	e.settle(furrow)
+	e.converge(furrow)
 	if diff := cmp.Diff("platform/prod", e.report.Owner); diff != "" {
 		t.Error(diff)
 	}
 	// The guard of the document comes before that of the flag.
 	e.plant(seeds{"one": "", "two": "", "three": ""})
-	e.settle(furrow)
+	e.converge(furrow)
 	e.mustHave(0)
 
 	// While the document cannot be read, nothing is done under another name.
@@ -274,8 +274,8 @@ func TestTheControlPlaneDocumentCountsInEveryPass(t *testing.T) {
 	}
 }
 
-// TestRandomHistoriesOfTwoControlPlanesOfOneName lets two control planes of one name plant and remove seeds, of which
-// some have the same name, in any order. None ever moves a branch that is the other's.
+// TestRandomHistoriesOfTwoControlPlanesOfOneName lets two control planes of one name plant and remove seeds, some
+// with the same name, in any order. Neither ever moves a branch of the other.
 func TestRandomHistoriesOfTwoControlPlanesOfOneName(t *testing.T) { eachHistory(t, twoRandomTeams) }
 
 func twoRandomTeams(t *testing.T, seed int64) {

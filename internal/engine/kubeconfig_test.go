@@ -24,13 +24,13 @@ func (c askedChannel) Creators(ctx context.Context, keys []probe.CreatorKey) (ma
 	return c.Channel.Creators(ctx, keys)
 }
 
-// TestAPlanDoesNotChooseWhichSecretsAreRead: whoever may write to a plan branch could name any Secret of the management
-// cluster in it.
+// TestAPlanDoesNotChooseWhichSecretsAreRead: anyone who may write to a plan branch could name any Secret of the
+// management cluster in it.
 func TestAPlanDoesNotChooseWhichSecretsAreRead(t *testing.T) {
 	w := newWorld(t, fleet{})
 	w.control.put("main", "plant edge", map[string]string{"seeds/edge.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: edge}\n---\n" +
 		"apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: edge-1, namespace: edge}\n"})
-	w.settle(20)
+	w.converge(20)
 	branch := layout.PlanBranch("main", "edge")
 	refs, err := w.gitops.Fetch(t.Context(), "main")
 	if err != nil {

@@ -90,7 +90,7 @@ func TestClustersGetTheOverlayThatTheyChoose(t *testing.T) {
 	p := w.planOf(refs, "web")
 	differ := p.Differ()
 	if len(p.Contents) != 3 || len(differ) != 1 || differ[0].Object.Kind != "ConfigMap" || len(differ[0].Contents) != 2 {
-		t.Errorf("%d contents, of which differ %+v", len(p.Contents), differ)
+		t.Errorf("%d contents, differing: %+v", len(p.Contents), differ)
 	}
 	if strings.Contains(texts["east/00"], "prod-") {
 		t.Errorf("the proposal of equal content says that it differs:\n%s", texts["east/00"])

@@ -20,10 +20,11 @@ type lineage struct {
 	whole, below map[string]int
 }
 
-// maxLag is how many states back a reconciler's revision is looked for.
+// maxLag is how many states back a reconciler's revision is searched.
 const maxLag = 10_000
 
-// position is the place of a commit among the states of base; false when it is none.
+// position is the index of a commit among the states of base; false if it is not
+// one.
 func (r *repoState) position(commit git.Hash) (int, bool, error) {
 	l := &r.lineage
 	if l.index == nil {

@@ -28,7 +28,7 @@ func planted(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5})
 	w.control.put("main", "plant", map[string]string{"seeds/edge.yaml": storySeed(1, true)})
-	if !w.settle(120) {
+	if !w.converge(120) {
 		t.Fatalf("not planted:\n%s", w.describe())
 	}
 	return w
@@ -248,7 +248,7 @@ func TestRetryProposesAgain(t *testing.T) {
 	}
 	w.rounds(3)
 	w.mustBe("edge-1/tier-01", "Proposed")
-	if !w.settle(60) {
+	if !w.converge(60) {
 		t.Errorf("it does not come to rest:\n%s", w.describe())
 	}
 }
@@ -294,7 +294,7 @@ func TestARejectedProposalStaysRejectedUntilRetry(t *testing.T) {
 	}
 	w.pass()
 	w.mustBe("mgmt/tier-00", "Proposed")
-	if !w.settle(120) {
+	if !w.converge(120) {
 		t.Errorf("not planted:\n%s", w.describe())
 	}
 }
@@ -321,7 +321,7 @@ func TestAnUpdateThatBreaksATierKeepsTheNextOneBack(t *testing.T) {
 	id := "apps/Deployment/app/web"
 	seed := storySeed(1, true) + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: after, namespace: app, annotations: {furrow.dev/depends-on: " + id + "}}\n"
 	w.control.put("main", "more", map[string]string{"seeds/edge.yaml": seed})
-	if !w.settle(120) {
+	if !w.converge(120) {
 		t.Fatalf("not planted:\n%s", w.describe())
 	}
 	w.simulator.Break("edge-1", mustID(t, id), "image cannot be pulled")
@@ -335,7 +335,7 @@ func TestAnUpdateThatBreaksATierKeepsTheNextOneBack(t *testing.T) {
 	}
 	w.mustBe("edge-1/tier-02", "Blocked (WaitingForTier) waits=edge-1 tier 01 (Progressing)")
 	w.simulator.Heal("edge-1", mustID(t, id))
-	if !w.settle(120) {
+	if !w.converge(120) {
 		t.Errorf("not healed:\n%s", w.describe())
 	}
 }
@@ -348,7 +348,7 @@ func TestTheDeletionGuardHoldsUntilConfirmed(t *testing.T) {
 	if _, err := w.engine.Confirm(t.Context(), "all"); err != nil {
 		t.Fatal(err)
 	}
-	if !w.settle(60) || len(w.planted()) != 0 {
+	if !w.converge(60) || len(w.planted()) != 0 {
 		t.Errorf("not removed:\n%s", w.describe())
 	}
 }
@@ -386,7 +386,7 @@ func TestTheDeletionGuardCountsWhatGoesOneByOne(t *testing.T) {
 	if open := len(w.open()); open != 4 {
 		t.Fatalf("%d removals are proposed, want all: two are confirmed, and two are not too many\n%s", open, w.describe())
 	}
-	if !w.settle(60) || len(w.planted()) != 0 {
+	if !w.converge(60) || len(w.planted()) != 0 {
 		t.Errorf("not removed:\n%s", w.describe())
 	}
 }
@@ -455,7 +455,7 @@ func TestConfirmFailsWhileTheControlPlaneCannotBeRead(t *testing.T) {
 	if held, err := w.engine.Confirm(t.Context(), "all"); err != nil || len(held) == 0 {
 		t.Errorf("confirming once it can be read: got %q, %v", held, err)
 	}
-	if !w.settle(60) || len(w.planted()) != 0 {
+	if !w.converge(60) || len(w.planted()) != 0 {
 		t.Errorf("not removed:\n%s", w.describe())
 	}
 }
@@ -471,7 +471,7 @@ func newGuarded(t *testing.T, sites []string, names ...string) *world {
 		text := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: default}\n", name)
 		w.control.put("main", "plant", map[string]string{"seeds/" + name + ".yaml": text})
 	}
-	if !w.settle(60) {
+	if !w.converge(60) {
 		t.Fatalf("not planted:\n%s", w.describe())
 	}
 	return w
@@ -487,7 +487,7 @@ func TestPlanterHelloWorld(t *testing.T) {
 			}
 			w := newWorld(t, fleet{seed: 5})
 			w.control.put("main", "plant", map[string]string{"seeds/hello-world.yaml": string(data)})
-			done := w.settle(120)
+			done := w.converge(120)
 			if file == "seed.yaml" {
 				// Without its plugin the example lacks the CRD of Network, and a strict
 				// cluster says so.
@@ -557,7 +557,7 @@ func TestATierWaitsForARootThatIsFit(t *testing.T) {
 			}
 			texts.Add(name, w.tier("mgmt/tier-00").Message)
 			disturb = func(*health.Root) {}
-			if !w.settle(60) {
+			if !w.converge(60) {
 				t.Errorf("the root is fit, and the seed is not planted:\n%s", w.describe())
 			}
 			w.check()
@@ -597,7 +597,7 @@ func TestOneBadFileOfOthersUnderARootHoldsWhatComesNew(t *testing.T) {
 			}
 			texts.Add(name, w.tier("mgmt/tier-00").Message)
 			w.gitops.put("main", "repair", map[string]string{tc.file: ""})
-			if !w.settle(60) {
+			if !w.converge(60) {
 				t.Errorf("it is repaired, and the seed is not planted:\n%s", w.describe())
 			}
 			w.check()
@@ -613,7 +613,7 @@ func TestATierOfWhichFluxWouldNotReadAllIsNotProposed(t *testing.T) {
 	w.mustBe("mgmt/tier-00", "Held (RootIgnores) on=mgmt path=planted/mgmt/edge/tier-00/namespace.infra.yaml")
 	golden.Of(t).Add("the tier", w.tier("mgmt/tier-00").Message)
 	w.gitops.put("main", "read more", map[string]string{".sourceignore": "*.md\nnamespace.*\n!/planted/**\n"})
-	if !w.settle(60) {
+	if !w.converge(60) {
 		t.Errorf("Flux reads all files of the tiers, and the seed is not planted:\n%s", w.describe())
 	}
 	w.check()
@@ -642,7 +642,7 @@ func (f mute) Propose(context.Context, forge.Request) (forge.Proposal, error) {
 	return forge.Proposal{}, &forge.Error{Op: "open a pull request", Repository: "memory", Kind: f.kind, Text: "it opens nothing"}
 }
 
-// List has no proposal of a branch of which no pull request was opened.
+// List has no proposals for branches without a pull request.
 func (f mute) List(context.Context, git.Refs) ([]forge.Proposal, error) { return nil, nil }
 
 func TestAForgeThatOpensNothingIsNotStormed(t *testing.T) {
@@ -729,7 +729,7 @@ func TestAServerThatAsksToWaitIsLeftAlone(t *testing.T) {
 	}
 	wait = 0
 	w.now = w.now.Add(2 * time.Minute)
-	if !w.settle(60) {
+	if !w.converge(60) {
 		t.Errorf("the server answers, and the seed is not planted:\n%s", w.describe())
 	}
 }
@@ -747,7 +747,7 @@ func TestARemovalDoesNotWaitForAClusterThatIsNotThere(t *testing.T) {
 	w.merge(open[0])
 	w.rounds(8)
 	w.control.put("main", "remove", map[string]string{"seeds/edge.yaml": ""})
-	if !w.settle(120) || len(w.planted()) != 0 {
+	if !w.converge(120) || len(w.planted()) != 0 {
 		t.Errorf("not removed:\n%s", w.describe())
 	}
 }
@@ -876,7 +876,7 @@ func TestWhatAPersonDecidesBeforeItIsProposedIsSeenInTheNextPass(t *testing.T) {
 	}
 }
 
-func TestWhatAPersonChangesWhileAPassLooksIsLookedAtAgain(t *testing.T) {
+func TestWhatAPersonChangesDuringAPassIsObservedAgain(t *testing.T) {
 	for _, question := range []string{"list", "closed"} {
 		t.Run(question, func(t *testing.T) {
 			w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5})
@@ -892,7 +892,7 @@ func TestWhatAPersonChangesWhileAPassLooksIsLookedAtAgain(t *testing.T) {
 	}
 }
 
-func TestWhatAPersonChangesWhileAnAmendmentIsLookedForIsLookedAtAgain(t *testing.T) {
+func TestWhatAPersonChangesWhileAnAmendmentIsReadIsObservedAgain(t *testing.T) {
 	w := amended(t)
 	gone := map[string]bool{}
 	wrap := w.onForge

@@ -28,8 +28,8 @@ func (e *estate) mustHaveAllBlobs(repo string) {
 	}
 }
 
-// TestAPlanThatReachedOneRepositoryAlone is a push of a plan of two repositories of which the
-// second one fails, after which people change the seed.
+// TestAPlanThatReachedOneRepositoryAlone pushes a plan to two repositories, the second push fails, and then people
+// change the seed.
 func TestAPlanThatReachedOneRepositoryAlone(t *testing.T) {
 	both := func(docs ...string) string { return strings.Join(docs, "---\n") }
 	for name, tc := range map[string]struct {

@@ -24,9 +24,9 @@ var (
 	start = flag.Int64("start", 1, "seed of the first random history")
 )
 
-// settleLimit is how many rounds a world gets to come to rest. A round is a pass,
-// the merge of all open proposals, and a tick.
-const settleLimit = 400
+// convergeLimit is how many rounds a world gets to converge. A round is a pass, the merge of all
+// open proposals, and a tick.
+const convergeLimit = 400
 
 // TestRandomHistories lets random seeds be planted on random fleets while passes,
 // merges, rejections, changes of seeds, failures of edges, crashes and base branches that
@@ -109,14 +109,14 @@ func history(t *testing.T, seed int64, config func(*engine.Config), more func(r 
 	for _, name := range names {
 		w.control.put("main", "plant "+name+" after all", map[string]string{"seeds/" + name + ".yaml": seedText(shape[name], name, f.workload, 9, 0) + more(r, name)})
 	}
-	if !w.settle(settleLimit) {
+	if !w.converge(convergeLimit) {
 		t.Errorf("it was not planted in the end")
 	}
 	w.check()
 }
 
-// TestRandomHistoriesAcrossSeeds is the same for seeds of ConfigMaps that wait for each
-// other across seeds and clusters, of which now these and then those change.
+// TestRandomHistoriesAcrossSeeds is the same for seeds of ConfigMaps that wait for each other
+// across seeds and clusters, and change at random.
 func TestRandomHistoriesAcrossSeeds(t *testing.T) {
 	eachHistory(t, func(t *testing.T, seed int64) { historyAcrossSeeds(t, seed, alone) })
 }
@@ -152,7 +152,7 @@ func historyAcrossSeeds(t *testing.T, seed int64, more func(r *rand.Rand, name s
 		w.control.put("main", "change", seeds)
 	}
 	commit()
-	if !w.settle(settleLimit) {
+	if !w.converge(convergeLimit) {
 		t.Fatalf("not planted:\n%s", w.describe())
 	}
 	for range 60 {
@@ -171,7 +171,7 @@ func historyAcrossSeeds(t *testing.T, seed int64, more func(r *rand.Rand, name s
 		m.version = 99
 	}
 	commit()
-	if !w.settle(settleLimit) {
+	if !w.converge(convergeLimit) {
 		t.Errorf("it was not planted in the end")
 	}
 	w.check()
@@ -183,7 +183,7 @@ type chained struct {
 	version                    int
 }
 
-// randomMaps are ConfigMaps each of which may wait for some before it.
+// randomMaps are ConfigMaps; each may wait for some before it.
 func randomMaps(r *rand.Rand, seeds, clusters []string) []*chained {
 	var out []*chained
 	for i := range 6 + r.IntN(4) {
@@ -229,7 +229,7 @@ func (w *world) breakOrFix(cluster string) {
 	w.broken[cluster] = !w.broken[cluster]
 	text := document("Cluster", cluster, "spec: {}")
 	if w.broken[cluster] {
-		text = document("Cluster", cluster, "spec: {") // which no longer says of which cluster it is
+		text = document("Cluster", cluster, "spec: {") // which no longer names its cluster
 	}
 	w.say("the document of %s is broken: %v", cluster, w.broken[cluster])
 	w.control.put("main", "edit "+cluster, map[string]string{"clusters/" + cluster + ".yaml": text})
@@ -242,8 +242,8 @@ func (w *world) mergeOne(r *rand.Rand) {
 	}
 }
 
-// moveBack merges something, lets other things happen, and moves base back to before that
-// by force. The clusters see it only where that does no harm.
+// moveBack merges something, lets other things happen, and moves base back to before that by
+// force. The clusters fetch it only if that does no harm.
 func (w *world) moveBack(r *rand.Rand, change func()) {
 	before := w.gitops.refs["main"]
 	for range 1 + r.IntN(4) {
@@ -263,8 +263,8 @@ func (w *world) moveBack(r *rand.Rand, change func()) {
 	w.pass()
 }
 
-// mergeable are the open proposals that people merge: those of which the status does not
-// say that they must not be merged.
+// mergeable are the open proposals that people merge: those that the status does not mark as not
+// to be merged.
 func (w *world) mergeable() []forge.Proposal {
 	if w.blind {
 		return nil
@@ -306,7 +306,7 @@ func story(t *testing.T, disturb *faults, more string) *world {
 	for _, step := range steps {
 		w.say("%s", step.name)
 		w.control.put("main", step.name, map[string]string{"seeds/edge.yaml": step.text})
-		if !w.settle(120) {
+		if !w.converge(120) {
 			t.Errorf("%s did not come to an end", step.name)
 			break
 		}
@@ -402,7 +402,7 @@ func outcome(w *world) map[string]string {
 func TestNothingChangesNothingIsPushed(t *testing.T) {
 	w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 3})
 	w.control.put("main", "plant", map[string]string{"seeds/edge.yaml": storySeed(1, true)})
-	if !w.settle(120) {
+	if !w.converge(120) {
 		t.Fatalf("not planted:\n%s", w.describe())
 	}
 	w.pass()

@@ -21,7 +21,8 @@ import (
 )
 
 // publish keeps the report on the status branch of its home, the first repository by name, where it has changed.
-// Nothing is lost when that fails: the next pass does it again. It goes nowhere else, for nobody would read it there.
+// Nothing is lost when that fails: the next pass does it again. It is published nowhere else, because nobody would
+// read it there.
 func (o *observation) publish(ctx context.Context, report *Report) {
 	home := o.engine.loaded.Home()
 	o.engine.last = &report.State
@@ -93,8 +94,8 @@ type published struct {
 // minHeartbeat bounds how often a status is pushed in which nothing has changed.
 const minHeartbeat = time.Minute
 
-// heartbeat is how old a status may become before it is published again as it is, so
-// that people see that passes are being made.
+// heartbeat is how old a status may become before it is published again without changes, to show that passes are
+// being made.
 func (e *Engine) heartbeat() time.Duration { return max(e.config.Interval, minHeartbeat) }
 
 // fresh says that a status that was published then need not be published again. Where

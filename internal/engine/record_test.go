@@ -115,7 +115,7 @@ func TestTheMemoChangesNoDecision(t *testing.T) {
 		}
 	}
 	w.restart()
-	if !w.settle(120) || passes < 5 {
+	if !w.converge(120) || passes < 5 {
 		t.Errorf("after %d passes:\n%s", passes, w.describe())
 	}
 }

@@ -28,13 +28,13 @@ var moments = map[string]struct {
 		e.mergeAll()
 	}},
 	"an update is in flight": {oneSite(), "site-a", func(e *estate, furrow *engine.Engine) {
-		e.settle(furrow)
+		e.converge(furrow)
 		e.plant(seeds{"web": plainSeed("web", 2, "site-a")})
 		e.pass(furrow)
 		e.plant(seeds{"web": plainSeed("web", 3, "site-a")})
 	}},
 	"a cluster of a hub is abandoned": {oneHub(), "edge", func(e *estate, furrow *engine.Engine) {
-		e.settle(furrow)
+		e.converge(furrow)
 		e.plant(seeds{"web": ""})
 		if err := furrow.Abandon(e.t.Context(), "edge"); err != nil {
 			e.t.Fatal(err)
@@ -42,7 +42,7 @@ var moments = map[string]struct {
 	}},
 	"base is moved back": {oneSite(), "site-a", func(e *estate, furrow *engine.Engine) {
 		before := e.repos["a"].refs["main"]
-		e.settle(furrow)
+		e.converge(furrow)
 		e.repos["a"].refs["main"] = before
 	}},
 }

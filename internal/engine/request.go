@@ -138,7 +138,7 @@ func (q *Requests) Confirm(ctx context.Context, seed string) ([]string, error) {
 	held := s.Waiting()
 	done := o.facts.Marked(p, layout.ConfirmBranch) || o.facts.Marked(p, layout.ConfirmLeavingBranch)
 	if len(held) == 0 && (done || s.Plan == nil || !s.Plan.Removal) {
-		if o.readErr != nil { // a seed that is gone looks as if it were still there
+		if o.readErr != nil { // a deleted seed appears to exist
 			return nil, fmt.Errorf("the control-plane repository cannot be read: %w", unreadSource(o.readErr))
 		}
 		return nil, nothingToConfirm{seed, done}
@@ -151,7 +151,7 @@ func (q *Requests) Confirm(ctx context.Context, seed string) ([]string, error) {
 	return held, home.mark(ctx, branch, p.Commits[home.name])
 }
 
-// nothingToConfirm is a seed of which the deletion guard holds nothing.
+// nothingToConfirm is the error for a seed without a blocked removal.
 type nothingToConfirm struct {
 	seed string
 	// done says that what the guard held is confirmed already.
@@ -215,7 +215,7 @@ func (o *observation) previous() map[string]*pass.Previous { return o.facts.Prev
 // owns says that a plan belongs to this control plane.
 func (e *Engine) owns(p *plan.Plan) bool { return p.Identity() == e.self }
 
-// errNotOurs answers whoever asks about another control plane's plan.
+// errNotOurs is the error for a request about another control plane's plan.
 func (e *Engine) errNotOurs(of *plan.Plan) error {
 	return manifest.Problem{Reason: v1alpha1.ReasonForeignOwner, Seed: of.Seed, Message: fmt.Sprintf("the plan of seed %q belongs to control plane %s, and you ask as %s; name that one with --control-plane, --id and --environment", of.Seed, of.Identity(), e.self)}
 }
@@ -300,7 +300,7 @@ func (o *observation) marksOf(cluster string) (map[string]layout.Hash, error) {
 	if len(marks) > 0 {
 		return marks, nil
 	}
-	return nil, errors.Join(manifest.Problem{Reason: v1alpha1.ReasonUnknownCluster, Cluster: cluster, Message: fmt.Sprintf("no plan of %s has anything on a cluster %q", o.engine.self, cluster), Next: "See 'furrow status' for the clusters that there are, or name another owner with --id and --environment"}, unread)
+	return nil, errors.Join(manifest.Problem{Reason: v1alpha1.ReasonUnknownCluster, Cluster: cluster, Message: fmt.Sprintf("no plan of %s has anything on a cluster %q", o.engine.self, cluster), Next: "See 'furrow status' for the existing clusters, or name another owner with --id and --environment"}, unread)
 }
 
 // UndoAbandon takes that back. What was orphaned meanwhile stays so.

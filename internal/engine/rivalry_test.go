@@ -28,7 +28,7 @@ func plantedWeb(t testing.TB, repos map[string][]string, on string) (*estate, *e
 	e := newEstate(t, repos)
 	furrow := e.engine(rival{})
 	e.plant(seeds{"web": web("app", 1, on)})
-	e.settle(furrow)
+	e.converge(furrow)
 	e.mustSay("web", "Released")
 	return e, furrow
 }
@@ -45,7 +45,7 @@ func TestAPlanReachesEveryRepositoryAfterAPushThatFailedOnce(t *testing.T) {
 				e.onPush = nil
 				return manifest.Problem{Reason: v1alpha1.ReasonRepositoryUnavailable, Message: "connection reset"}
 			}
-			e.settle(e.engine(rival{}))
+			e.converge(e.engine(rival{}))
 			if e.onPush != nil {
 				t.Fatal("no push failed")
 			}
@@ -62,11 +62,11 @@ func TestAPlanReachesEveryRepositoryAfterAPushThatFailedOnce(t *testing.T) {
 func TestARepositoryThatDropsOutOfAPlanLosesItsPlanBranch(t *testing.T) {
 	e, furrow := plantedWeb(t, twoSites(), "site-a,site-b")
 	e.plant(seeds{"web": web("app", 1, "site-b")})
-	e.settle(furrow)
+	e.converge(furrow)
 	e.mustHave(2)
 
 	e.plant(seeds{"web": web("app", 1, "site-b") + strings.Replace(configMap("app", "extra", "apps/Deployment/app/web"), "annotations: {", "annotations: {furrow.dev/cluster: site-b, ", 1)})
-	e.settle(furrow)
+	e.converge(furrow)
 	e.mustSay("web", "Released")
 	e.mustHave(3)
 	if at := e.planBranch("a", "web"); !at.IsZero() {
@@ -74,7 +74,7 @@ func TestARepositoryThatDropsOutOfAPlanLosesItsPlanBranch(t *testing.T) {
 	}
 
 	e.plant(seeds{"web": ""})
-	e.settle(furrow)
+	e.converge(furrow)
 	e.mustBeForgotten("web")
 }
 
@@ -129,7 +129,7 @@ func TestTwoOwnersOnOneRepositoryLeaveEachOtherAlone(t *testing.T) {
 	e.plant(seeds{"web": web("app", 1, "site-a")})
 	control := e.otherControlPlane(seeds{"web": "", "two": web("two", 1, "site-a")})
 	prod, staging := e.engine(rival{}), e.engine(rival{owner: "acme/staging", control: control, guard: 20})
-	e.settle(prod, staging)
+	e.converge(prod, staging)
 	e.mustHave(4)
 	if n := e.idlePushes("a", prod, staging); n != 0 {
 		t.Errorf("%d pushes in idle passes", n)
@@ -146,7 +146,7 @@ func TestTwoOwnersOnOneRepositoryLeaveEachOtherAlone(t *testing.T) {
 
 	plant(control, seeds{"two": "", "three": ""})
 	staging = e.engine(rival{owner: "acme/staging", control: control})
-	e.settle(prod, staging)
+	e.converge(prod, staging)
 	e.mustHave(2)
 	if e.planBranch("a", "web").IsZero() || !e.planBranch("a", "two").IsZero() {
 		t.Errorf("not the plan of two was removed, and that alone:\n%s", e.describe())
@@ -158,7 +158,7 @@ func TestTwoEnginesOfOneOwnerShareATree(t *testing.T) {
 	e := newEstate(t, oneSite())
 	e.plant(seeds{"one": web("one", 1, "site-a"), "two": web("two", 1, "site-a"), "nobodys": web("nobodys", 1, "site-a")})
 	one, two := e.engine(rival{scope: []string{"one"}}), e.engine(rival{scope: []string{"two"}})
-	e.settle(one, two)
+	e.converge(one, two)
 	e.mustHave(4)
 	if _, reported := e.report.Seed("one"); reported {
 		t.Errorf("the engine of two reports one:\n%s", e.describe())
@@ -178,7 +178,7 @@ func TestTwoEnginesOfOneOwnerShareATree(t *testing.T) {
 	e.mustReport("one", "two", "three")
 
 	e.plant(seeds{"two": ""})
-	e.settle(two)
+	e.converge(two)
 	e.rounds(2, one)
 	e.mustReport("one", "three")
 }
@@ -251,7 +251,7 @@ func TestTheDeletionGuardCountsOnlyItsOwnersPlantings(t *testing.T) {
 			e.guarded = true
 			e.plant(seeds{"web": plainSeed("web", 1, all)})
 			prod := e.engine(rival{guard: 50})
-			e.settle(prod, e.engine(rival{owner: "acme/staging", control: control}))
+			e.converge(prod, e.engine(rival{owner: "acme/staging", control: control}))
 
 			e.plant(seeds{"web": ""})
 			e.pass(prod)
@@ -267,7 +267,7 @@ func TestAnEngineThatCannotReadTheControlPlaneNeverReplacesANewerPlan(t *testing
 	e.plant(seeds{"web": web("app", 1, "site-a")})
 	blinded := &faults{}
 	blind, seeing := e.engine(rival{control: faultyMirror{e.control, blinded}}), e.engine(rival{})
-	e.settle(blind)
+	e.converge(blind)
 
 	blinded.rate = func() mode { return failsBefore }
 	e.plant(seeds{"web": web("app", 2, "site-a")})
@@ -297,16 +297,16 @@ func TestTwoEnginesOfOneOwnerPushNothingWhenIdle(t *testing.T) {
 	e := newEstate(t, oneSite())
 	e.plant(seeds{"web": web("app", 1, "site-a")})
 	one, two := e.engine(rival{}), e.engine(rival{})
-	e.settle(one, two)
+	e.converge(one, two)
 	e.mustHave(2)
 	if n := e.idlePushes("a", one, two); n != 0 {
 		t.Errorf("%d pushes in idle passes", n)
 	}
 }
 
-// TestTheLoserOfARaceLooksAgain lets another engine make a whole pass before
+// TestTheLoserOfARaceObservesAgain lets another engine make a whole pass before
 // every push of the first.
-func TestTheLoserOfARaceLooksAgain(t *testing.T) {
+func TestTheLoserOfARaceObservesAgain(t *testing.T) {
 	e := newEstate(t, twoSites())
 	slow, fast := e.engine(rival{}), e.engine(rival{})
 	var race func(string, []git.Update) error
@@ -319,12 +319,12 @@ func TestTheLoserOfARaceLooksAgain(t *testing.T) {
 	e.onPush = race
 	for _, text := range []string{web("app", 1, "site-a,site-b"), web("app", 2, "site-b")} {
 		e.plant(seeds{"web": text})
-		e.settle(slow)
+		e.converge(slow)
 		e.mustSay("web", "Released")
 	}
 	e.mustHave(2)
 	e.plant(seeds{"web": ""})
-	e.settle(slow)
+	e.converge(slow)
 	e.mustBeForgotten("web")
 }
 
@@ -341,7 +341,7 @@ func TestARemovalStopsWhileTheSeedIsBackButDoesNotParse(t *testing.T) {
 	e.mustHave(2)
 
 	e.plant(seeds{"web": web("app", 1, "site-a")})
-	e.settle(furrow)
+	e.converge(furrow)
 	e.mustSay("web", "Released")
 	e.mustHave(2)
 }
@@ -351,7 +351,7 @@ func TestARenamedClusterWithTheSamePathIsRefused(t *testing.T) {
 	furrow := e.engine(rival{})
 	everywhere := strings.ReplaceAll(web("app", 1, ""), `, annotations: {furrow.dev/cluster: ""}`, "")
 	e.plant(seeds{"web": everywhere})
-	e.settle(furrow)
+	e.converge(furrow)
 	files := e.repos["a"].files()
 	e.control.put("main", "rename", map[string]string{"clusters/site-a.yaml": document("Cluster", "site-new", "spec: {gitOpsRepo: a, path: clusters/site-a}")})
 	e.rounds(12, furrow)
@@ -366,7 +366,7 @@ func TestACustomResourceDefinitionStaysUnderObjectsOfASeedThatCannotBePlanned(t 
 	e := newEstate(t, oneSite())
 	furrow := e.engine(rival{})
 	e.plant(seeds{"kinds": definition("Toy") + definition("Doll"), "toys": "apiVersion: example.com/v1\nkind: Toy\nmetadata: {name: bear}\n"})
-	e.settle(furrow)
+	e.converge(furrow)
 	e.plant(seeds{
 		"kinds": definition("Doll"),
 		"toys":  configMap("default", "chicken", "core/ConfigMap/default/egg") + configMap("default", "egg", "core/ConfigMap/default/chicken"),
@@ -419,7 +419,7 @@ func TestASeedIsNotForgottenBeforeAProposalThatAPersonEdited(t *testing.T) {
 	t.Run("the person deletes the branch", func(t *testing.T) {
 		e, furrow, p := setUp(t)
 		delete(e.repos["a"].refs, p.Branch)
-		e.settle(furrow)
+		e.converge(furrow)
 		e.mustBeForgotten("web")
 	})
 	t.Run("the person merges it", func(t *testing.T) {
@@ -429,7 +429,7 @@ func TestASeedIsNotForgottenBeforeAProposalThatAPersonEdited(t *testing.T) {
 		if err := furrow.Retry(t.Context(), "web"); err != nil {
 			t.Fatal(err)
 		}
-		e.settle(furrow)
+		e.converge(furrow)
 		e.mustBeForgotten("web")
 	})
 }
@@ -452,7 +452,7 @@ func TestAMergeWhileASeedIsForgottenIsTakenBack(t *testing.T) {
 	}
 	e.mustSay("web", "Proposed")
 	e.mustHave(1)
-	e.settle(furrow)
+	e.converge(furrow)
 	e.mustBeForgotten("web")
 }
 
@@ -536,7 +536,7 @@ func TestASeedForWhichThereIsNoClusterSaysSoAndPushesNoPlan(t *testing.T) {
 		t.Errorf("a plan without tiers was pushed: %s", at)
 	}
 	e.plant(seeds{"web": ""})
-	e.settle(furrow)
+	e.converge(furrow)
 	e.mustBeForgotten("web")
 }
 
@@ -547,7 +547,7 @@ func TestASeedOfWhichAnotherHasEverythingNeedsNoPlan(t *testing.T) {
 	e := newEstate(t, oneSite())
 	furrow := e.engine(rival{guard: 20})
 	e.plant(seeds{"one": sharedNamespace, "two": sharedNamespace})
-	e.settle(furrow)
+	e.converge(furrow)
 	e.mustSay("two", "Released")
 	e.mustHave(1)
 	if at := e.planBranch("a", "two"); !at.IsZero() {
@@ -557,7 +557,7 @@ func TestASeedOfWhichAnotherHasEverythingNeedsNoPlan(t *testing.T) {
 		t.Errorf("%d pushes in idle passes", n)
 	}
 	e.plant(seeds{"two": ""})
-	e.settle(furrow)
+	e.converge(furrow)
 	e.mustHave(1)
 }
 
@@ -567,7 +567,7 @@ func TestASharedNamespaceOutlivesTheSeedThatBroughtIt(t *testing.T) {
 			e := newEstate(t, oneSite())
 			furrow := e.engine(rival{})
 			e.plant(seeds{"owner": sharedNamespace, "web": web("app", 1, "site-a")})
-			e.settle(furrow)
+			e.converge(furrow)
 			e.plant(seeds{"owner": ""})
 			for range 8 {
 				e.pass(furrow)
@@ -575,10 +575,10 @@ func TestASharedNamespaceOutlivesTheSeedThatBroughtIt(t *testing.T) {
 				e.tick()
 				e.mustHave(2)
 			}
-			e.settle(furrow)
+			e.converge(furrow)
 			e.mustHave(2)
 			e.plant(seeds{"web": ""})
-			e.settle(furrow)
+			e.converge(furrow)
 			e.mustBeForgotten("web")
 		})
 	}
@@ -597,11 +597,11 @@ func TestABaseThatWasForcePushedComesToRest(t *testing.T) {
 			e := newEstate(t, oneSite())
 			furrow, first := e.engine(rival{}), e.repos["a"].refs["main"]
 			e.plant(seeds{"web": web("app", 1, "site-a")})
-			e.settle(furrow)
+			e.converge(furrow)
 			want := slices.Sorted(maps.Keys(e.repos["a"].files()))
 
 			force(e.repos["a"], first)
-			e.settle(furrow)
+			e.converge(furrow)
 			e.mustSay("web", "Released")
 			e.mustHave(2)
 			if diff := cmp.Diff(want, slices.Sorted(maps.Keys(e.repos["a"].files()))); diff != "" {
@@ -633,13 +633,13 @@ func TestASquashedRemovalCountsAsARevert(t *testing.T) {
 	if err := furrow.Retry(t.Context(), "web"); err != nil {
 		t.Fatal(err)
 	}
-	e.settle(furrow)
+	e.converge(furrow)
 	e.mustSay("web", "Released")
 	e.mustHave(2)
 }
 
 // BenchmarkPassBehind is a pass over 80 tiers whose reconcilers are some commits
-// behind base. The paths that it looks up must not grow with that.
+// behind base. The paths that it reads must not grow with that.
 func BenchmarkPassBehind(b *testing.B) {
 	const clusters = 40
 	var names []string
@@ -656,7 +656,7 @@ func BenchmarkPassBehind(b *testing.B) {
 			e.repos["a"].put("main", "noise", map[string]string{"noise.txt": fmt.Sprint(behind)})
 		}
 		b.Run(fmt.Sprintf("%d-commits", lag), func(b *testing.B) {
-			e.pass(furrow) // what changed between commits is looked up once
+			e.pass(furrow) // what changed between commits is read once
 			e.reads = reads{}
 			passes := 0
 			for b.Loop() {
@@ -671,6 +671,6 @@ func BenchmarkPassBehind(b *testing.B) {
 		})
 	}
 	if len(paths) == 2 && paths[200] > paths[20] {
-		b.Errorf("a pass looks up %.0f paths when 200 commits behind, and %.0f when 20 behind", paths[200], paths[20])
+		b.Errorf("a pass reads %.0f paths when 200 commits behind, and %.0f when 20 behind", paths[200], paths[20])
 	}
 }

@@ -24,7 +24,7 @@ func manySeeds(n int) map[string]string {
 	return files
 }
 
-// sliced is a world in which a pass has time for a few seeds. Every look at the clock takes a second.
+// sliced is a world in which a pass has time for a few seeds. Every reading of the clock takes a second.
 func sliced(t *testing.T, slice time.Duration) *world {
 	w := newWorld(t, fleet{workload: []string{"edge"}})
 	w.config = func(c *engine.Config) { c.Slice = slice }

@@ -45,7 +45,8 @@ type world struct {
 	settings *engine.Settings
 	// blind says that base was moved back, and that no pass has seen that yet.
 	blind bool
-	// harmless is how often clusters look at what is taken off base again by force.
+	// harmless is how often clusters may fetch a commit that is later removed from base by
+	// force.
 	harmless int
 	// unamended says that nobody changes what is proposed, so that base has what plans want.
 	unamended bool
@@ -65,7 +66,7 @@ type world struct {
 	history []string
 }
 
-// head is a repository as the simulated clusters see it.
+// head is a repository as the simulated clusters read it.
 type head struct{ repo *memory }
 
 func (h head) Head(ctx context.Context) (string, fs.FS, error) {
@@ -396,7 +397,7 @@ func (w *world) confirm() {
 	}
 }
 
-// person is an engine that a person asks: it fails at nothing, and sees no cluster.
+// person is an engine that a person asks: it never fails, and observes no cluster.
 func (w *world) person() *engine.Engine {
 	return engine.New(engine.Config{
 		Owner: "acme/test", ControlPlane: controlPlane(w.control), DeletionGuard: w.guard,
@@ -407,8 +408,9 @@ func (w *world) person() *engine.Engine {
 	})
 }
 
-// settle merges and confirms everything and lets the clusters work until nothing is left to do.
-func (w *world) settle(limit int) bool {
+// converge merges and confirms everything and lets the clusters work until nothing is left
+// to do.
+func (w *world) converge(limit int) bool {
 	for range limit {
 		w.pass()
 		w.confirm()
