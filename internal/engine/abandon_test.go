@@ -391,7 +391,7 @@ func TestAClusterBehindAHubLeavesAndIsAbandoned(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			e.settle(furrow)
+			e.converge(furrow)
 			e.mustShow("web", "far tier 00: Gone (Gone)")
 			e.mustShow("web", "site-b tier 01: Released")
 			e.mustHave(4)
@@ -467,7 +467,7 @@ func TestASilentClusterBlocksARemovalUntilItIsAbandoned(t *testing.T) {
 	}
 	e.pass(furrow)
 	e.mustShow("web", "site-a tier 01: Gone (GivenUp)")
-	e.settle(furrow)
+	e.converge(furrow)
 	e.pass(furrow)
 	e.mustBeForgotten("web")
 	if left := marks(e.repos["a"]); len(left) != 0 {
@@ -534,7 +534,7 @@ func TestAClusterThatLeavesAndIsAbandonedKeepsNothingElseFromLeaving(t *testing.
 	if err := furrow.Abandon(t.Context(), "site-a"); err != nil {
 		t.Fatal(err)
 	}
-	e.settle(furrow)
+	e.converge(furrow)
 	e.mustShow("web", "site-a tier 00: Gone (GivenUp)")
 	e.mustShow("web", "site-b tier 01: Released")
 	if len(marks(e.repos["a"])) != 1 {

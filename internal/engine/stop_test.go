@@ -40,7 +40,7 @@ func TestAStopDoesNotCutAPushShort(t *testing.T) {
 	}
 	w.wrap = nil
 	w.restart()
-	if !w.settle(120) {
+	if !w.converge(120) {
 		t.Errorf("it is not continued:\n%s", w.describe())
 	}
 	w.check()

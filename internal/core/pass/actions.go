@@ -192,7 +192,7 @@ func (d *decider) markers(s *Seed, repo string, stays bool) []Action {
 // confirmed that so many plantings go confirmed also what goes with them.
 func (d *decider) confirmations(s *Seed, repo string, stays bool) (removal, leaving bool) {
 	r := d.facts.Repos[repo]
-	sure := d.facts.ControlPlane.Unread == "" && s.Failure == nil // where nothing is removed, nothing is to be
+	sure := d.facts.ControlPlane.Unread == "" && s.Failure == nil // removals are not decided while something is unreadable
 	ours := func(marker string) bool { return !r.Refs[marker].IsZero() && r.Refs[marker] == s.previous.commit(repo) }
 	confirmed := ours(layout.ConfirmBranch(r.Base, s.Name))
 	removal = confirmed && (s.Plan.Removal || stays && !sure)

@@ -223,7 +223,7 @@ func TestWrongPlansAreNotRead(t *testing.T) {
 		"a part is missing":   {map[string][]byte{"plan.yaml": []byte("apiVersion: furrow.dev/v1alpha1\nkind: Plan\nparts: [plan-001.yaml]\n")}, v1alpha1.ReasonInvalidPlan},
 		"a hash that is none": {map[string][]byte{"plan.yaml": []byte("apiVersion: furrow.dev/v1alpha1\nkind: Plan\ntiers: [{entries: [{path: x, hash: HEAD}]}]\n")}, v1alpha1.ReasonInvalidPlan},
 		"an empty file":       {map[string][]byte{"plan.yaml": nil}, v1alpha1.ReasonInvalidPlan},
-		"an id that is no id": {map[string][]byte{"plan.yaml": []byte("apiVersion: furrow.dev/v1alpha1\nkind: Plan\nplacements: [{object: web}]\n")}, v1alpha1.ReasonInvalidPlan},
+		"an invalid id":       {map[string][]byte{"plan.yaml": []byte("apiVersion: furrow.dev/v1alpha1\nkind: Plan\nplacements: [{object: web}]\n")}, v1alpha1.ReasonInvalidPlan},
 	}
 	texts := golden.Of(t)
 	for sentence, c := range cases {
