@@ -278,7 +278,7 @@ func (r *Reconciler) next(scope *scope, v view) reconcile.Result {
 	if v.waits() {
 		after = min(after, credentialsInterval)
 	}
-	s.quiet(r.options.Clock.Now(), after, news)
+	s.deferNews(r.options.Clock.Now(), after, news)
 	result := reconcile.Result{RequeueAfter: max(after, breath), Priority: new(int)}
 	if after > breath && news {
 		*result.Priority = handler.LowPriority

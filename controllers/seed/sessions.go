@@ -19,7 +19,7 @@ import (
 )
 
 // session is a control plane between its passes. Only the pass that is made of it
-// uses it, but for rest, which Reconciler.news reads.
+// uses it, but for newsFrom, which Reconciler.news reads.
 type session struct {
 	open     *controlplane.Session
 	at       fleet.Place
@@ -29,24 +29,25 @@ type session struct {
 	pace controlplane.Pace
 
 	mu sync.Mutex
-	// rest is until when news from the clusters calls for no pass.
-	rest time.Time
+	// newsFrom is when news from the clusters calls for a pass again.
+	newsFrom time.Time
 }
 
-// quiet notes how long news has to wait.
-func (s *session) quiet(now time.Time, pause time.Duration, news bool) {
+// deferNews notes how long news from the clusters has to wait.
+func (s *session) deferNews(now time.Time, pause time.Duration, news bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.rest = now
+	s.newsFrom = now
 	if !news {
-		s.rest = now.Add(pause)
+		s.newsFrom = now.Add(pause)
 	}
 }
 
-func (s *session) resting(now time.Time) time.Duration {
+// newsWait is how long news has to wait yet.
+func (s *session) newsWait(now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.rest.Sub(now)
+	return s.newsFrom.Sub(now)
 }
 
 // sessions are the control planes that Seeds name, and the health channels of their namespaces.
@@ -173,7 +174,7 @@ func (r *Reconciler) news(ctx context.Context, namespace string, changed <-chan 
 		case <-changed:
 		}
 		for cp, one := range r.sessions.in(namespace) {
-			r.queue.AddAfter(cp, max(together, one.resting(r.options.Clock.Now())))
+			r.queue.AddAfter(cp, max(together, one.newsWait(r.options.Clock.Now())))
 		}
 		pause := r.options.Clock.NewTimer(breath)
 		select {

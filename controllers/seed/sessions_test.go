@@ -135,12 +135,12 @@ func TestAChannelEndsWithTheLastControlPlaneOfItsNamespace(t *testing.T) {
 
 func TestNewsWaitsWhileServersAreLeftAlone(t *testing.T) {
 	var s session
-	s.quiet(noon, time.Minute, false)
-	if got := s.resting(noon.Add(10 * time.Second)); got != 50*time.Second {
+	s.deferNews(noon, time.Minute, false)
+	if got := s.newsWait(noon.Add(10 * time.Second)); got != 50*time.Second {
 		t.Errorf("got %s", got)
 	}
-	s.quiet(noon, time.Minute, true)
-	if got := s.resting(noon); got > 0 {
+	s.deferNews(noon, time.Minute, true)
+	if got := s.newsWait(noon); got > 0 {
 		t.Errorf("got %s", got)
 	}
 }
