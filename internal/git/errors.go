@@ -116,9 +116,6 @@ func IsUnknown(err error) bool { return odb.IsUnknown(err) || hasKind(err, kindU
 // IsForeign says that a directory holds something other than a mirror of ours.
 func IsForeign(err error) bool { return odb.IsForeign(err) }
 
-// IsCorrupt says that an object of the mirror cannot be read. Opening the mirror again fills it anew.
-func IsCorrupt(err error) bool { return odb.IsCorrupt(err) }
-
 // RetryAfter is how long the server asked to wait, if it did.
 func RetryAfter(err error) (wait time.Duration, ok bool) {
 	var e *Error

@@ -143,11 +143,3 @@ func (s *story) awaitTiers(group string, tiers ...string) (found *sdk.PullReques
 	})
 	return found
 }
-
-// awaitStates waits until all tiers are in the state.
-func (s *story) awaitStates(state string, tiers ...string) {
-	s.t.Helper()
-	for _, tier := range tiers {
-		s.awaitState(tier, state)
-	}
-}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/furrow-dev/furrow/test/servers/store"
@@ -166,9 +165,3 @@ func (g *Gitea) Restart(ctx context.Context) error {
 	}
 	return g.startWeb(ctx)
 }
-
-// Pause holds Gitea still: connections are made and nothing answers. Resume lets it go on.
-func (g *Gitea) Pause() error { return g.web.cmd.Process.Signal(syscall.SIGSTOP) }
-
-// Resume lets a paused Gitea go on.
-func (g *Gitea) Resume() error { return g.web.cmd.Process.Signal(syscall.SIGCONT) }
