@@ -25,33 +25,32 @@ import (
 	"github.com/furrow-dev/furrow/controllers/seed"
 )
 
-// Options say how the controllers run.
+// Options configure the controllers.
 type Options struct {
-	// Seeds are those of the passes; Clock, Board and OwnConfig are filled in.
+	// Seeds configures the passes; Clock, Snapshots and OwnConfig are set by Run.
 	Seeds seed.Options
-	// Namespace is the only one that is watched; empty for all.
+	// Namespace is the watched namespace; empty for all.
 	Namespace string
-	// MetricsAddress and HealthAddress are listened on; "0" for not at all.
+	// MetricsAddress and HealthAddress are the addresses to listen on; "0" to disable.
 	MetricsAddress, HealthAddress string
-	// Elect lets one of several replicas work at a time. ElectIn is the namespace of
-	// the Lease; empty for that of the pod.
+	// Elect enables leader election between replicas. ElectIn is the namespace of the
+	// Lease; empty for that of the pod.
 	Elect   bool
 	ElectIn string
-	// Log is where operators read what happens.
+	// Log is the log for operators.
 	Log logr.Logger
 }
 
-// Lease of the replica that works: how long it is held without renewal, how long
-// renewal is tried, and how often.
+// The Lease of the leader: its duration, for how long renewal is tried, and how often.
 const (
 	leaseDuration = 15 * time.Second
 	renewDeadline = 10 * time.Second
 	retryPeriod   = 2 * time.Second
-	// grace is how long a pass may take to end at shutdown: a push that has begun is finished.
+	// grace is how long a pass may take to end at shutdown, because a push that has begun is finished.
 	grace = 30 * time.Second
 )
 
-// Scheme knows all kinds that the controllers read and write.
+// Scheme returns a scheme of all kinds that the controllers read and write.
 func Scheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, corev1.AddToScheme, sourcev1.AddToScheme} {
@@ -63,7 +62,7 @@ func Scheme() (*runtime.Scheme, error) {
 }
 
 // Run runs the controllers on the cluster that access reaches, until the context ends.
-// What client libraries log is directed for the process as a whole, by who owns it.
+// The owner of the process must configure the logs of client libraries.
 func Run(ctx context.Context, access *rest.Config, o Options) error {
 	scheme, err := Scheme()
 	if err != nil {
@@ -82,12 +81,12 @@ func Run(ctx context.Context, access *rest.Config, o Options) error {
 	if err != nil {
 		return fmt.Errorf("setting up the controllers: %w", err)
 	}
-	board := &fleet.Board{}
-	o.Seeds.Board, o.Seeds.OwnConfig, o.Seeds.Clock = board, access, clock.RealClock{}
+	snapshots := &fleet.Snapshots{}
+	o.Seeds.Snapshots, o.Seeds.OwnConfig, o.Seeds.Clock = snapshots, access, clock.RealClock{}
 	if err := seed.Setup(mgr, o.Seeds); err != nil {
 		return fmt.Errorf("setting up the controller of Seeds: %w", err)
 	}
-	if err := inventory.Setup(mgr, board, clock.RealClock{}); err != nil {
+	if err := inventory.Setup(mgr, snapshots, clock.RealClock{}); err != nil {
 		return fmt.Errorf("setting up the controllers of the inventory: %w", err)
 	}
 	for _, add := range []func(string, healthz.Checker) error{mgr.AddHealthzCheck, mgr.AddReadyzCheck} {
@@ -100,7 +99,7 @@ func Run(ctx context.Context, access *rest.Config, o Options) error {
 
 func ptr[T any](v T) *T { return &v }
 
-// cacheOptions keeps of objects what the controllers read.
+// cacheOptions caches only what the controllers read.
 func cacheOptions(namespace string) cache.Options {
 	o := cache.Options{DefaultTransform: cache.TransformStripManagedFields()}
 	if namespace != "" {

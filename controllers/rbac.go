@@ -1,30 +1,30 @@
-// Package controllers owns the permissions of 'furrow controller': all that the
-// packages below it may do on the cluster that they run in stands here, as markers
-// that config/rbac and the chart are generated from. There are three roles.
+// Package controllers owns the permissions of 'furrow controller' on the cluster that
+// it runs in, for all packages below this one. They are markers, from which config/rbac
+// and the chart are generated. There are three roles.
 //
-// furrow-controller is held in the namespaces that are watched: all, or one. Secrets
-// are read by name only, as who may list them sees the content of all. In all
-// namespaces that still is any Secret whose name is known; the installation that
-// watches one namespace is for those who cannot have that.
+// furrow-controller applies to the watched namespaces: all, or one. Secrets are read by
+// name only, because the right to list them exposes the contents of all. With all
+// namespaces, the controller can still read any Secret whose name is known; the
+// installation for one namespace avoids that.
 //
-// furrow-leader-election is held in the controller's own namespace.
+// furrow-leader-election applies to the controller's own namespace.
 //
-// furrow-cluster-reader is held on the cluster that the controller runs in where it
-// is one of the fleet, and only there: --cluster says its name. It is what a kubeconfig
-// for any other cluster needs, and only reads. The plurals of the creators' kinds are
-// those of the CRDs that Cluster API, Hive, HyperShift, Rancher and Planter install;
-// the kinds are listed in internal/core/catalog/creators.yaml.
+// furrow-cluster-reader applies to the cluster that the controller runs in, if that is
+// part of the fleet (--cluster has its name). It only reads. A kubeconfig for any other
+// cluster needs the same rights. The plurals of the creators' kinds are those of the
+// CRDs that Cluster API, Hive, HyperShift, Rancher and Planter install; the kinds are
+// listed in internal/core/catalog/creators.yaml.
 package controllers
 
 //go:generate go tool -modfile=../tools/gen/go.mod controller-gen rbac:roleName=furrow-controller paths=./... output:rbac:dir=../config/rbac
 //go:generate go run ../config/generate -root ..
 
 // LeaderElectionID is the name of the Lease that the leader holds, in the
-// controller's own namespace. The role names it, so that no other can be changed.
+// controller's own namespace. The role allows changes to this Lease only.
 const LeaderElectionID = "furrow-controller"
 
-// What people write, and its status. patch of seeds sets the finalizer; update of seeds/finalizers is asked of who
-// makes an owner reference that blocks deletion, as every Planting has one.
+// Resources of people, and their statuses. patch of seeds sets the finalizer; update of seeds/finalizers is required to
+// create owner references that block deletion, which every Planting has.
 //
 // +kubebuilder:rbac:groups=furrow.dev,resources=seeds,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=furrow.dev,resources=seeds/finalizers,verbs=update
@@ -41,13 +41,13 @@ const LeaderElectionID = "furrow-controller"
 // +kubebuilder:rbac:groups=source.toolkit.fluxcd.io,resources=gitrepositories,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 
-// Leader election, which tells of itself in the older kind of events. create cannot be bound to a name.
+// Leader election, which uses the older API of events. create cannot be restricted to a name.
 //
 // +kubebuilder:rbac:roleName=furrow-leader-election,namespace=furrow-system,groups=coordination.k8s.io,resources=leases,verbs=create
 // +kubebuilder:rbac:roleName=furrow-leader-election,namespace=furrow-system,groups=coordination.k8s.io,resources=leases,resourceNames=furrow-controller,verbs=get;update
 // +kubebuilder:rbac:roleName=furrow-leader-election,namespace=furrow-system,groups="",resources=events,verbs=create;patch
 
-// Health of the cluster itself: Flux, creators, the kubeconfigs that creators leave, and whether it answers.
+// Health of the cluster itself: Flux, creators, the kubeconfigs that creators write, and the API server.
 //
 // +kubebuilder:rbac:roleName=furrow-cluster-reader,groups=kustomize.toolkit.fluxcd.io,resources=kustomizations,verbs=get;list;watch
 // +kubebuilder:rbac:roleName=furrow-cluster-reader,groups=source.toolkit.fluxcd.io,resources=gitrepositories,verbs=get;list;watch

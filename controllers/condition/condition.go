@@ -1,6 +1,5 @@
-// Package condition owns how the conditions of all kinds are written, so that
-// kstatus reads them right: Ready always, and of Reconciling and Stalled the one
-// that is true.
+// Package condition writes the conditions of all kinds, in the form that kstatus
+// expects: Ready always, and Reconciling or Stalled only if it is true.
 package condition
 
 import (
@@ -21,7 +20,7 @@ type Writer struct {
 	now        time.Time
 }
 
-// Of writes into a status what was seen of a generation.
+// Of returns a writer for a status that was observed at a generation.
 func Of(status *v1alpha1.CommonStatus, generation int64, now time.Time) Writer {
 	status.ObservedGeneration = generation
 	return Writer{&status.Conditions, generation, now}
@@ -35,26 +34,26 @@ func (w Writer) Set(kind string, status metav1.ConditionStatus, reason v1alpha1.
 	})
 }
 
-// Clear takes conditions out.
+// Clear removes conditions.
 func (w Writer) Clear(kinds ...string) {
 	for _, kind := range kinds {
 		meta.RemoveStatusCondition(w.list, kind)
 	}
 }
 
-// Ready says that all is as it should be.
+// Ready sets Ready to True.
 func (w Writer) Ready(reason v1alpha1.Reason, message string) {
 	w.Set(v1alpha1.ConditionReady, metav1.ConditionTrue, reason, message)
 	w.Clear(v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled)
 }
 
-// NotReady says that something is under way or, stalled, that a person has to mend it.
+// NotReady sets Ready to False: the object is reconciling or, if stalled, needs a person.
 func (w Writer) NotReady(reason v1alpha1.Reason, message string, stalled bool) {
 	w.Set(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
 	w.underWay(reason, message, stalled)
 }
 
-// Unknown says that nothing new is known; stalled that a person has to mend it.
+// Unknown sets Ready to Unknown: the object cannot be observed; if stalled, it needs a person.
 func (w Writer) Unknown(reason v1alpha1.Reason, message string, stalled bool) {
 	w.Set(v1alpha1.ConditionReady, metav1.ConditionUnknown, reason, message)
 	w.underWay(reason, message, stalled)
@@ -69,6 +68,6 @@ func (w Writer) underWay(reason v1alpha1.Reason, message string, stalled bool) {
 	w.Clear(not)
 }
 
-// Cut makes a text fit for a status or an event: of at most so many bytes, ending in "…"
-// where it was cut, and with nothing that a terminal acts on but its line breaks.
+// Cut makes a text fit for a status or an event: it has at most so many bytes, ends in "…"
+// if it was cut, and has no control characters except line breaks.
 func Cut(text string, most int) string { return truncate.Text(manifest.PrintableLines(text), most) }

@@ -1,12 +1,12 @@
-// Package fleet reads what the custom resources of a namespace say: which
-// control-plane trees their Seeds name, with which credentials those are opened,
-// and what the resources say about the trees.
+// Package fleet reads the custom resources of a namespace: the control-plane trees
+// that Seeds name, the credentials for them, and the settings that the resources add
+// to the trees.
 //
 // All Seeds of a namespace that name the same tree are one ControlPlane: one
 // session, one engine, one pass. Secrets are read by name, and only when a
 // repository is opened.
 //
-// Everything here is read anew at each call; nothing is kept.
+// Every call reads again; nothing is cached.
 package fleet
 
 import (
@@ -31,7 +31,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// ControlPlane names a control-plane tree as the Seeds of a namespace do.
+// ControlPlane identifies a control-plane tree by the source of the Seeds of a namespace.
 type ControlPlane struct {
 	Namespace string
 	// URL, or the name of a GitRepository in the namespace.
@@ -40,7 +40,7 @@ type ControlPlane struct {
 	Revision, Path, Credentials string
 }
 
-// Of is the control plane of a Seed.
+// Of returns the control plane of a Seed.
 func Of(seed *v1alpha1.Seed) ControlPlane {
 	cp := ControlPlane{Namespace: seed.Namespace}
 	source := seed.Spec.Source
@@ -54,7 +54,7 @@ func Of(seed *v1alpha1.Seed) ControlPlane {
 	return cp
 }
 
-// SameTree says that two Seeds name the same tree by its URL.
+// SameTree reports whether two Seeds name the same tree by its URL.
 func SameTree(a, b *v1alpha1.Seed) bool {
 	key := func(seed *v1alpha1.Seed) ControlPlane {
 		cp := Of(seed)
@@ -85,23 +85,23 @@ func (cp ControlPlane) compare(o ControlPlane) int {
 	return cmp.Or(cmp.Compare(cp.String(), o.String()), cmp.Compare(cp.Credentials, o.Credentials))
 }
 
-// Place is where a control-plane tree is, and what it is opened with.
-type Place struct {
+// Location is where a control-plane tree is, and the credentials for it.
+type Location struct {
 	URL, Branch, Commit, Path string
-	// Secret holds the credentials; empty for none. Bound says that it has to say where
-	// it may be sent.
+	// Secret has the credentials; empty for none. Bound requires that it has the URL that
+	// it may be sent to.
 	Secret string
 	Bound  bool
 }
 
-// errNoFlux says that the cluster does not know GitRepositories.
+// errNoFlux reports that the cluster does not have the kind GitRepository.
 var errNoFlux error = manifest.Problem{Reason: v1alpha1.ReasonGitRepositoryMissing, Message: "the cluster has no GitRepositories: install Flux, or make a Seed that names the repository in spec.source.url"}
 
-// Locate finds out where a control plane is. An error says why it may not be read; the
-// place is known nevertheless where it has a URL.
-func Locate(ctx context.Context, r client.Reader, cp ControlPlane) (Place, error) {
+// Locate resolves the location of a control plane. If the error says that it must not be read,
+// the location may still have its URL.
+func Locate(ctx context.Context, r client.Reader, cp ControlPlane) (Location, error) {
 	branch, commit, _ := strings.Cut(cp.Revision, "@sha1:")
-	at := Place{URL: cp.URL, Branch: branch, Commit: commit, Path: cp.Path, Secret: cp.Credentials, Bound: true}
+	at := Location{URL: cp.URL, Branch: branch, Commit: commit, Path: cp.Path, Secret: cp.Credentials, Bound: true}
 	if cp.GitRepository == "" {
 		at.Branch = cmp.Or(at.Branch, "main")
 		return at, nil
@@ -110,11 +110,11 @@ func Locate(ctx context.Context, r client.Reader, cp ControlPlane) (Place, error
 	err := r.Get(ctx, client.ObjectKey{Namespace: cp.Namespace, Name: cp.GitRepository}, &source)
 	switch {
 	case meta.IsNoMatchError(err):
-		return Place{}, errNoFlux
+		return Location{}, errNoFlux
 	case apierrors.IsNotFound(err):
-		return Place{}, manifest.Problem{Reason: v1alpha1.ReasonGitRepositoryMissing, Message: fmt.Sprintf("there is no GitRepository %q in namespace %s", cp.GitRepository, cp.Namespace), Next: "Create it, or make a Seed that names another one"}
+		return Location{}, manifest.Problem{Reason: v1alpha1.ReasonGitRepositoryMissing, Message: fmt.Sprintf("there is no GitRepository %q in namespace %s", cp.GitRepository, cp.Namespace), Next: "Create it, or make a Seed that names another one"}
 	case err != nil:
-		return Place{}, fmt.Errorf("reading GitRepository %q: %w", cp.GitRepository, manifest.About(manifest.Problem{Reason: v1alpha1.ReasonSourceFailed}, err))
+		return Location{}, fmt.Errorf("reading GitRepository %q: %w", cp.GitRepository, manifest.About(manifest.Problem{Reason: v1alpha1.ReasonSourceFailed}, err))
 	}
 	at.URL, at.Bound = source.Spec.URL, false
 	if source.Spec.SecretRef != nil {
@@ -122,28 +122,28 @@ func Locate(ctx context.Context, r client.Reader, cp ControlPlane) (Place, error
 	}
 	if ref := source.Spec.Reference; ref != nil && at.Branch == "" {
 		if ref.Tag != "" || ref.SemVer != "" || ref.Name != "" || ref.Commit != "" && ref.Branch == "" {
-			return Place{}, manifest.Problem{Reason: v1alpha1.ReasonGitRepositoryUnfit, Message: fmt.Sprintf("GitRepository %q follows no branch", cp.GitRepository), Next: "Let it follow one, or make a Seed that names the branch in spec.source.revision"}
+			return Location{}, manifest.Problem{Reason: v1alpha1.ReasonGitRepositoryUnfit, Message: fmt.Sprintf("GitRepository %q follows no branch", cp.GitRepository), Next: "Let it follow one, or make a Seed that names the branch in spec.source.revision"}
 		}
 		at.Branch, at.Commit = ref.Branch, ref.Commit
 	}
-	at.Branch = cmp.Or(at.Branch, "master") // what Flux takes when nothing is given
+	at.Branch = cmp.Or(at.Branch, "master") // Flux's default
 	if source.Spec.Verification != nil {
 		return at, manifest.Problem{Reason: v1alpha1.ReasonGitRepositoryUnfit, Message: fmt.Sprintf("GitRepository %q wants signatures verified, which Furrow does not do: it reads the branch itself", cp.GitRepository), Next: "Make a Seed that names the repository in spec.source.url if that is meant"}
 	}
 	return at, nil
 }
 
-// longestPause is the most that lies between two tries of what fails, also where nothing calls for another one.
+// longestPause is the longest pause between retries.
 const longestPause = time.Minute
 
-// Limiter is how soon what failed is tried again.
+// Limiter returns the rate limiter for retries.
 func Limiter[T comparable]() workqueue.TypedRateLimiter[T] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[T](100*time.Millisecond, longestPause)
 }
 
-// Options are what a session on the place is opened with. Secrets are read through
-// r from the namespace, when a repository is opened; ctx bounds that.
-func Options(ctx context.Context, r client.Reader, namespace string, at Place) controlplane.Options {
+// Options returns the options to open a session at the location. Secrets of the namespace
+// are read with r, when a repository is opened, until ctx ends.
+func Options(ctx context.Context, r client.Reader, namespace string, at Location) controlplane.Options {
 	return controlplane.Options{
 		Slices:       true,
 		ControlPlane: at.URL, Branch: at.Branch, Commit: at.Commit, Path: at.Path, RemoteOnly: true,
@@ -151,18 +151,18 @@ func Options(ctx context.Context, r client.Reader, namespace string, at Place) c
 	}
 }
 
-// secrets are the sets of credentials of a namespace.
+// secrets provides the sets of credentials of a namespace.
 type secrets struct {
 	ctx       context.Context
 	reader    client.Reader
 	namespace string
-	// own is the Secret of the control plane's repository; it need not say where it
-	// may be sent if it is not bound.
+	// own is the Secret of the control plane's repository; unless it is bound, it does
+	// not need the URL that it may be sent to.
 	own   string
 	bound bool
 }
 
-// readLimit bounds the reading of one Secret.
+// readLimit is the timeout for reading one Secret.
 const readLimit = 10 * time.Second
 
 // Set implements controlplane.Credentials.
@@ -193,7 +193,7 @@ func (s secrets) Set(name string) (controlplane.Set, error) {
 	return set, nil
 }
 
-// Secret reads a Secret by name; one that is not there is fs.ErrNotExist.
+// Secret reads a Secret by name; the error for a missing one is fs.ErrNotExist.
 func Secret(ctx context.Context, r client.Reader, namespace, name string) (map[string][]byte, error) {
 	var secret corev1.Secret
 	err := r.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &secret)
@@ -208,20 +208,20 @@ func Secret(ctx context.Context, r client.Reader, namespace, name string) (map[s
 	return secret.Data, nil
 }
 
-// missing is a Secret that is not there.
+// missing reports a Secret that does not exist.
 type missing struct{ namespace, name string }
 
-// Reason is that there are no credentials.
+// Reason is read by manifest.ReasonOf.
 func (m missing) Reason() string { return string(v1alpha1.ReasonCredentialsMissing) }
 
 func (m missing) Error() string {
 	return fmt.Sprintf("there is no Secret %s/%s. Create it, or correct its name", m.namespace, m.name)
 }
 
-// Is makes it fs.ErrNotExist.
+// Is makes it equal to fs.ErrNotExist.
 func (m missing) Is(target error) bool { return target == fs.ErrNotExist }
 
-// Seeds are the Seeds of a control plane, by name.
+// Seeds returns the Seeds of a control plane, sorted by name.
 func Seeds(ctx context.Context, r client.Reader, cp ControlPlane) ([]v1alpha1.Seed, error) {
 	var list v1alpha1.SeedList
 	if err := r.List(ctx, &list, client.InNamespace(cp.Namespace)); err != nil {
@@ -232,35 +232,35 @@ func Seeds(ctx context.Context, r client.Reader, cp ControlPlane) ([]v1alpha1.Se
 	return seeds, nil
 }
 
-// Fates are what is to become of the Seeds of a control plane.
-type Fates struct {
-	// Wanted are those to be planted, Removed those whose plantings are to go.
+// Dispositions has the Seeds of a control plane by what happens to them.
+type Dispositions struct {
+	// Wanted are planted, Removed have their plantings removed.
 	Wanted, Removed []v1alpha1.Seed
-	// Released are those that are let go with what they planted, and why, by name.
+	// Released are deleted while their plantings remain; it has the causes by name.
 	Released map[string]string
 }
 
-// FatesOf decides what is to become of Seeds. twice has those that another Seed plants
-// already, with its name.
-func FatesOf(seeds []v1alpha1.Seed, twice map[string]string, now time.Time) Fates {
-	f := Fates{Released: map[string]string{}}
+// DispositionsOf decides what happens to Seeds. duplicates has those that another Seed plants
+// already, with that Seed's name.
+func DispositionsOf(seeds []v1alpha1.Seed, duplicates map[string]string, now time.Time) Dispositions {
+	d := Dispositions{Released: map[string]string{}}
 	for i := range seeds {
 		seed := &seeds[i]
 		timeout := seed.Spec.DeletionTimeoutOrDefault()
 		switch {
-		case twice[seed.Name] != "":
+		case duplicates[seed.Name] != "":
 			if !seed.DeletionTimestamp.IsZero() {
-				f.Released[seed.Name] = "Seed " + twice[seed.Name] + " plants it"
+				d.Released[seed.Name] = "Seed " + duplicates[seed.Name] + " plants it"
 			}
 		case seed.DeletionTimestamp.IsZero():
-			f.Wanted = append(f.Wanted, *seed)
+			d.Wanted = append(d.Wanted, *seed)
 		case seed.Spec.DeletionPolicyOrDefault() == v1alpha1.DeletionOrphan:
-			f.Released[seed.Name] = "spec.deletionPolicy is Orphan"
+			d.Released[seed.Name] = "spec.deletionPolicy is Orphan"
 		case now.Sub(seed.DeletionTimestamp.Time) > timeout:
-			f.Released[seed.Name] = fmt.Sprintf("it could not be removed within %s", timeout)
+			d.Released[seed.Name] = fmt.Sprintf("it could not be removed within %s", timeout)
 		default:
-			f.Removed = append(f.Removed, *seed)
+			d.Removed = append(d.Removed, *seed)
 		}
 	}
-	return f
+	return d
 }

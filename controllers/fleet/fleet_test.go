@@ -54,28 +54,28 @@ func TestASecretSaysWhereItMayBeSent(t *testing.T) {
 		secret("unbound", map[string]string{"token": token}),
 		secret("of-flux", map[string]string{"username": "flux", "bearerToken": token, "caFile": "pem"}),
 	)
-	place := func(secret string, bound bool) fleet.Place {
-		return fleet.Place{URL: control, Branch: "main", Secret: secret, Bound: bound}
+	location := func(secret string, bound bool) fleet.Location {
+		return fleet.Location{URL: control, Branch: "main", Secret: secret, Bound: bound}
 	}
 	tests := map[string]struct {
-		place   fleet.Place
-		ask     string
-		wantURL string
-		wantErr string
+		location fleet.Location
+		ask      string
+		wantURL  string
+		wantErr  string
 	}{
-		"a Secret that says it is used":                       {place("", true), "bound", "https://git.example.com/acme", ""},
-		"one that does not is refused":                        {place("", true), "unbound", "", "Secret fleet/unbound does not say where it may be sent. Add the key url"},
-		"also for the control plane":                          {place("unbound", true), controlplane.ControlPlaneCredentials, "", "does not say where"},
-		"but for Flux's own, which goes where Flux sends it":  {place("of-flux", false), controlplane.ControlPlaneCredentials, "", ""},
-		"Flux's own is no more than a Secret to other names":  {place("of-flux", false), "of-flux", "", "does not say where"},
-		"one that is not there is named with the next step":   {place("", true), "none", "", "there is no Secret fleet/none. Create it"},
-		"a control plane without credentials is a public one": {place("", true), controlplane.ControlPlaneCredentials, "", controlplane.ErrPublic.Error()},
+		"a bound Secret is used":                            {location("", true), "bound", "https://git.example.com/acme", ""},
+		"an unbound Secret is refused":                      {location("", true), "unbound", "", "Secret fleet/unbound does not say where it may be sent. Add the key url"},
+		"an unbound Secret of the control plane is refused": {location("unbound", true), controlplane.ControlPlaneCredentials, "", "does not say where"},
+		"Flux's own Secret is used without a URL":           {location("of-flux", false), controlplane.ControlPlaneCredentials, "", ""},
+		"Flux's own Secret is refused under other names":    {location("of-flux", false), "of-flux", "", "does not say where"},
+		"a missing Secret is reported with the next step":   {location("", true), "none", "", "there is no Secret fleet/none. Create it"},
+		"a control plane without credentials is public":     {location("", true), controlplane.ControlPlaneCredentials, "", controlplane.ErrPublic.Error()},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := fleet.Options(t.Context(), r, namespace, tc.place)
+			o := fleet.Options(t.Context(), r, namespace, tc.location)
 			if !o.RemoteOnly {
-				t.Error("repositories on the controller's own disk would be opened")
+				t.Error("repositories on the controller's own disk are allowed")
 			}
 			set, err := o.Credentials.Set(tc.ask)
 			switch {
@@ -107,34 +107,34 @@ func TestLocate(t *testing.T) {
 	commit := strings.Repeat("a", 40)
 	tests := map[string]struct {
 		source  v1alpha1.SeedSource
-		want    fleet.Place
+		want    fleet.Location
 		wantErr string
 	}{
 		"a URL": {
 			source: v1alpha1.SeedSource{URL: "https://git.example.com/a", Path: "fleets/eu", Credentials: "c"},
-			want:   fleet.Place{URL: "https://git.example.com/a", Branch: "main", Path: "fleets/eu", Secret: "c", Bound: true},
+			want:   fleet.Location{URL: "https://git.example.com/a", Branch: "main", Path: "fleets/eu", Secret: "c", Bound: true},
 		},
 		"a branch and a commit of it": {
 			source: v1alpha1.SeedSource{URL: "https://git.example.com/a", Revision: "release/1@sha1:" + commit},
-			want:   fleet.Place{URL: "https://git.example.com/a", Branch: "release/1", Commit: commit, Bound: true},
+			want:   fleet.Location{URL: "https://git.example.com/a", Branch: "release/1", Commit: commit, Bound: true},
 		},
 		"a GitRepository, with its branch and Secret": {
 			source: v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "branch"}},
-			want:   fleet.Place{URL: "https://git.example.com/acme/control-plane", Branch: "prod", Secret: "of-flux"},
+			want:   fleet.Location{URL: "https://git.example.com/acme/control-plane", Branch: "prod", Secret: "of-flux"},
 		},
 		"a GitRepository and another branch": {
 			source: v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "tag"}, Revision: "main"},
-			want:   fleet.Place{URL: "https://git.example.com/acme/control-plane", Branch: "main", Secret: "of-flux"},
+			want:   fleet.Location{URL: "https://git.example.com/acme/control-plane", Branch: "main", Secret: "of-flux"},
 		},
-		"a GitRepository that names nothing follows what Flux follows": {
+		"a GitRepository without a branch follows Flux's default": {
 			source: v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "nothing"}},
-			want:   fleet.Place{URL: "https://git.example.com/acme/control-plane", Branch: "master", Secret: "of-flux"},
+			want:   fleet.Location{URL: "https://git.example.com/acme/control-plane", Branch: "master", Secret: "of-flux"},
 		},
-		"a GitRepository that stays at a commit": {
+		"a GitRepository that is pinned to a commit": {
 			source: v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "pinned"}},
-			want:   fleet.Place{URL: "https://git.example.com/acme/control-plane", Branch: "prod", Commit: strings.Repeat("b", 40), Secret: "of-flux"},
+			want:   fleet.Location{URL: "https://git.example.com/acme/control-plane", Branch: "prod", Commit: strings.Repeat("b", 40), Secret: "of-flux"},
 		},
-		"a GitRepository of which a tag counts before the branch": {
+		"a GitRepository with a tag and a branch": {
 			source:  v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "tag-first"}},
 			wantErr: `GitRepository "tag-first" follows no branch`,
 		},
@@ -142,11 +142,11 @@ func TestLocate(t *testing.T) {
 			source:  v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "verified"}},
 			wantErr: `GitRepository "verified" wants signatures verified, which Furrow does not do`,
 		},
-		"a GitRepository that follows no branch": {
+		"a GitRepository without a branch": {
 			source:  v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "tag"}},
 			wantErr: `GitRepository "tag" follows no branch. Let it follow one, or make a Seed that names the branch in spec.source.revision`,
 		},
-		"a GitRepository that is not there": {
+		"a GitRepository that does not exist": {
 			source:  v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "none"}},
 			wantErr: `there is no GitRepository "none" in namespace fleet. Create it`,
 		},
@@ -171,7 +171,7 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-func TestSettingsChangeTheirVersionWithWhatTheySay(t *testing.T) {
+func TestTheVersionOfSettingsChangesWithTheirContent(t *testing.T) {
 	seed := v1alpha1.Seed{ObjectMeta: named("web"), Spec: v1alpha1.SeedSpec{Source: &v1alpha1.SeedSource{URL: "https://git.example.com/a"}}}
 	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "edge-1", Labels: map[string]string{"region": "eu"}}}
 	docs, err := fleet.Documents(t.Context(), reader(t, cluster), namespace)
@@ -189,7 +189,7 @@ func TestSettingsChangeTheirVersionWithWhatTheySay(t *testing.T) {
 		"the seed, misspelled": {wanted: []v1alpha1.Seed{misspelled}},
 		"a seed":               {wanted: []v1alpha1.Seed{seed}},
 		"the seed, suspended":  {wanted: []v1alpha1.Seed{suspended}},
-		"the seed, going":      {removed: []v1alpha1.Seed{seed}},
+		"the seed, removed":    {removed: []v1alpha1.Seed{seed}},
 		"no seed":              {},
 		"a seed and a cluster": {wanted: []v1alpha1.Seed{seed}, docs: docs},
 	}
@@ -206,7 +206,7 @@ func TestSettingsChangeTheirVersionWithWhatTheySay(t *testing.T) {
 		for last, had := range map[string]engine.Settings{"none": {}, "the same": s, "others": {Version: "others"}} {
 			again, err := fleet.Settings(had, namespace, tc.wanted, tc.removed, tc.docs)
 			if err != nil || again.Version != s.Version || len(again.Documents) != len(s.Documents) {
-				t.Errorf("%q is otherwise the second time, after %s: %v", name, last, err)
+				t.Errorf("%q differs the second time, after %s: %v", name, last, err)
 			}
 		}
 		if s.Scope["web"] != (len(tc.wanted)+len(tc.removed) > 0) {
@@ -218,8 +218,8 @@ func TestSettingsChangeTheirVersionWithWhatTheySay(t *testing.T) {
 	}
 }
 
-// TestUnknownAnnotationsOfASeedResourceHoldTheSeed takes the whole way, from the resource to the seed that is planned.
-func TestUnknownAnnotationsOfASeedResourceHoldTheSeed(t *testing.T) {
+// TestUnknownAnnotationsOfASeedResourceBlockTheSeed tests all steps from the resource to the planned seed.
+func TestUnknownAnnotationsOfASeedResourceBlockTheSeed(t *testing.T) {
 	for annotation, want := range map[string]string{
 		v1alpha1.AnnotationRetry:   "",
 		"furrow.dev/confirm":       `Seed resource fleet/web: Seed "web": annotation "furrow.dev/confirm" is unknown. Write furrow.dev/confirm-removal, or remove it.`,
@@ -254,11 +254,11 @@ func TestSameTree(t *testing.T) {
 		other v1alpha1.SeedSource
 		want  bool
 	}{
-		"the same, written otherwise": {v1alpha1.SeedSource{URL: "https://Git.example.com/acme/a/", Credentials: "c"}, true},
-		"at a commit":                 {v1alpha1.SeedSource{URL: one.URL, Revision: "main@sha1:" + strings.Repeat("a", 40)}, true},
-		"another branch":              {v1alpha1.SeedSource{URL: one.URL, Revision: "prod"}, false},
-		"another path":                {v1alpha1.SeedSource{URL: one.URL, Path: "eu"}, false},
-		"a GitRepository":             {v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "a"}}, false},
+		"the same, written differently": {v1alpha1.SeedSource{URL: "https://Git.example.com/acme/a/", Credentials: "c"}, true},
+		"at a commit":                   {v1alpha1.SeedSource{URL: one.URL, Revision: "main@sha1:" + strings.Repeat("a", 40)}, true},
+		"another branch":                {v1alpha1.SeedSource{URL: one.URL, Revision: "prod"}, false},
+		"another path":                  {v1alpha1.SeedSource{URL: one.URL, Path: "eu"}, false},
+		"a GitRepository":               {v1alpha1.SeedSource{GitRepositoryRef: &v1alpha1.LocalReference{Name: "a"}}, false},
 	} {
 		if got := fleet.SameTree(seed(one), seed(tc.other)); got != tc.want {
 			t.Errorf("%s: got %t", name, got)

@@ -18,24 +18,24 @@ import (
 	"github.com/furrow-dev/furrow/internal/engine"
 )
 
-// Document is a resource of a kind that may also stand in a control-plane tree.
+// Document is a resource of a kind that may also be in a control-plane tree.
 type Document struct {
 	Kind, Name string
 	Labels     map[string]string
 	Spec       any
-	// Version says which object this is, and which generation of it.
+	// Version identifies the object and its generation.
 	Version string `json:"-"`
 }
 
-// VersionOf says which object this is, and which generation of it.
+// VersionOf identifies an object and its generation.
 func VersionOf(o client.Object) string { return fmt.Sprintf("%s/%d", o.GetUID(), o.GetGeneration()) }
 
-// PlaceOf is where a resource stands, in messages: "Cluster resource fleet/edge-1".
-func PlaceOf(kind, namespace, name string) string {
+// RefOf names a resource in messages: "Cluster resource fleet/edge-1".
+func RefOf(kind, namespace, name string) string {
 	return fmt.Sprintf("%s resource %s/%s", kind, namespace, name)
 }
 
-// Documents are the resources of a namespace beside its Seeds.
+// Documents returns the resources of a namespace other than its Seeds.
 func Documents(ctx context.Context, r client.Reader, namespace string) ([]Document, error) {
 	var docs []Document
 	var clusters v1alpha1.ClusterList
@@ -63,15 +63,15 @@ func Documents(ctx context.Context, r client.Reader, namespace string) ([]Docume
 	return docs, nil
 }
 
-// Settings are what the resources say about a control plane's tree: the Seeds that
-// are wanted and those that are to be removed, and the documents of the namespace.
-// Where they say the same as when last was made, that is taken.
+// Settings returns what the resources add to a control plane's tree: the wanted and the
+// removed Seeds, and the documents of the namespace. If nothing has changed since last
+// was made, it returns last.
 func Settings(last engine.Settings, namespace string, wanted, removed []v1alpha1.Seed, docs []Document) (engine.Settings, error) {
 	s := engine.Settings{Resources: catalog.Resources{Seeds: map[string]v1alpha1.SeedSpec{}, Faults: map[string]manifest.Problems{}}, Scope: map[string]bool{}}
 	for i := range wanted {
 		seed := &wanted[i]
 		s.Seeds[seed.Name], s.Scope[seed.Name] = seed.Spec, true
-		if faults := catalog.CheckSeedKeys(PlaceOf("Seed", namespace, seed.Name), seed.Name, seed.Annotations, seed.Labels); len(faults) > 0 {
+		if faults := catalog.CheckSeedKeys(RefOf("Seed", namespace, seed.Name), seed.Name, seed.Annotations, seed.Labels); len(faults) > 0 {
 			s.Faults[seed.Name] = faults
 		}
 	}
@@ -96,18 +96,18 @@ func Settings(last engine.Settings, namespace string, wanted, removed []v1alpha1
 	return s, nil
 }
 
-// object is the document as it would stand in a file.
+// object returns the document as it would be in a file.
 func (d Document) object(namespace string) (manifest.Object, error) {
 	metadata := map[string]any{"name": d.Name}
 	if len(d.Labels) > 0 {
 		metadata["labels"] = d.Labels
 	}
-	place := PlaceOf(d.Kind, namespace, d.Name)
+	ref := RefOf(d.Kind, namespace, d.Name)
 	data, err := yaml.Marshal(map[string]any{"apiVersion": v1alpha1.APIVersion, "kind": d.Kind, "metadata": metadata, "spec": d.Spec})
 	if err != nil {
-		return manifest.Object{}, fmt.Errorf("%s: %w", place, err)
+		return manifest.Object{}, fmt.Errorf("%s: %w", ref, err)
 	}
-	objects, err := manifest.Parse(place, data)
+	objects, err := manifest.Parse(ref, data)
 	if err != nil {
 		return manifest.Object{}, err
 	}

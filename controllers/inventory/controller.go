@@ -1,10 +1,9 @@
-// Package inventory is the controller of the resources beside Seeds: Clusters,
-// ClusterTypes, GitOpsRepos and Templates. It shows people whether they are valid
-// and in force, and what the last passes have seen of them.
+// Package inventory is the controller of the resources other than Seeds: Clusters,
+// ClusterTypes, GitOpsRepos and Templates. It reports whether they are valid and in
+// force, and what the last passes have observed of them.
 //
-// It looks nowhere itself: what it knows is on the board, where the passes of the
-// namespace's control planes leave it. A resource that no pass has read yet is
-// judged by itself.
+// It observes nothing itself, but reads the snapshots that the passes of the namespace's
+// control planes publish. A resource that no pass has read yet is validated by itself.
 package inventory
 
 import (
@@ -39,27 +38,28 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// kind is one of the kinds, and how its status is made.
+// kind is one of the kinds, with the functions for its status.
 type kind struct {
 	name   string
 	new    func() client.Object
 	list   func() client.ObjectList
 	status func(o client.Object) *v1alpha1.CommonStatus
-	show   func(o client.Object, l look, c condition.Writer)
+	show   func(o client.Object, l facts, c condition.Writer)
 }
 
-// look is what a status is made of.
-type look struct {
-	posts []fleet.Post
-	alone *catalog.Catalog
+// facts has what a status is made from: the snapshots or, if there are none, the catalog
+// of the resources alone.
+type facts struct {
+	snapshots []fleet.Snapshot
+	alone     *catalog.Catalog
 }
 
-// read says that a pass has read what stands at a place now.
-func (l look) read(place, version string) bool {
-	return slices.ContainsFunc(l.posts, func(p fleet.Post) bool { return p.Read[place] == version })
+// read reports whether a pass has read this version of a resource.
+func (l facts) read(ref, version string) bool {
+	return slices.ContainsFunc(l.snapshots, func(p fleet.Snapshot) bool { return p.Read[ref] == version })
 }
 
-// kinds are all of them.
+// kinds are all kinds.
 var kinds = []kind{
 	{"Cluster", func() client.Object { return &v1alpha1.Cluster{} }, func() client.ObjectList { return &v1alpha1.ClusterList{} },
 		func(o client.Object) *v1alpha1.CommonStatus { return &o.(*v1alpha1.Cluster).Status.CommonStatus }, showCluster},
@@ -73,14 +73,14 @@ var kinds = []kind{
 
 // Reconciler writes the statuses of one kind.
 type Reconciler struct {
-	client client.Client
-	board  *fleet.Board
-	clock  clock.PassiveClock
-	kind   kind
-	unread unread
+	client    client.Client
+	snapshots *fleet.Snapshots
+	clock     clock.PassiveClock
+	kind      kind
+	unread    unread
 }
 
-// unread remembers the catalog of a namespace's resources that no pass has read.
+// unread caches the catalog of a namespace's resources that no pass has read.
 type unread struct {
 	mu       sync.Mutex
 	version  string
@@ -88,15 +88,15 @@ type unread struct {
 }
 
 // Setup adds a controller for each kind to a manager.
-func Setup(mgr ctrl.Manager, board *fleet.Board, clock clock.PassiveClock) error {
+func Setup(mgr ctrl.Manager, snapshots *fleet.Snapshots, clock clock.PassiveClock) error {
 	changed := builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}))
 	for _, k := range kinds {
-		r := &Reconciler{client: mgr.GetClient(), board: board, clock: clock, kind: k}
+		r := &Reconciler{client: mgr.GetClient(), snapshots: snapshots, clock: clock, kind: k}
 		b := builder.ControllerManagedBy(mgr).Named(strings.ToLower(k.name)).
 			For(k.new(), changed).
 			WithOptions(controller.Options{RateLimiter: fleet.Limiter[reconcile.Request]()}).
-			WatchesRawSource(source.Func(r.watchBoard))
-		for _, named := range kinds { // a document is not valid while what it names is missing
+			WatchesRawSource(source.Func(r.watchSnapshots))
+		for _, named := range kinds { // a document is invalid while a resource that it names is missing
 			if named.name != k.name {
 				b = b.Watches(named.new(), handler.EnqueueRequestsFromMapFunc(r.unreadBeside), changed)
 			}
@@ -111,17 +111,17 @@ func Setup(mgr ctrl.Manager, board *fleet.Board, clock clock.PassiveClock) error
 	return nil
 }
 
-// unreadBeside are the resources of this kind beside another one, where no pass reads them.
+// unreadBeside returns the resources of this kind in an object's namespace, unless passes read them.
 func (r *Reconciler) unreadBeside(ctx context.Context, o client.Object) []reconcile.Request {
-	if len(r.board.In(o.GetNamespace())) > 0 {
+	if len(r.snapshots.In(o.GetNamespace())) > 0 {
 		return nil
 	}
 	return r.all(ctx, o.GetNamespace())
 }
 
-// unreadOfHub are the Clusters that name another one as their hub, where no pass reads them.
+// unreadOfHub returns the Clusters that name another Cluster as their hub, unless passes read them.
 func (r *Reconciler) unreadOfHub(ctx context.Context, hub client.Object) []reconcile.Request {
-	if len(r.board.In(hub.GetNamespace())) > 0 {
+	if len(r.snapshots.In(hub.GetNamespace())) > 0 {
 		return nil
 	}
 	var list v1alpha1.ClusterList
@@ -138,7 +138,7 @@ func (r *Reconciler) unreadOfHub(ctx context.Context, hub client.Object) []recon
 	return out
 }
 
-// all are the resources of this kind in a namespace.
+// all returns the resources of this kind in a namespace.
 func (r *Reconciler) all(ctx context.Context, namespace string) []reconcile.Request {
 	list := r.kind.list()
 	if err := r.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
@@ -146,7 +146,7 @@ func (r *Reconciler) all(ctx context.Context, namespace string) []reconcile.Requ
 		return nil
 	}
 	var out []reconcile.Request
-	_ = meta.EachListItem(list, func(item runtime.Object) error { // which fails on no list of ours
+	_ = meta.EachListItem(list, func(item runtime.Object) error { // does not fail for these lists
 		if o, ok := item.(client.Object); ok {
 			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
 		}
@@ -155,9 +155,9 @@ func (r *Reconciler) all(ctx context.Context, namespace string) []reconcile.Requ
 	return out
 }
 
-// watchBoard has all resources of a namespace looked at when the board changes there.
-func (r *Reconciler) watchBoard(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	r.board.Tell(func(namespace string) {
+// watchSnapshots reconciles all resources of a namespace when a snapshot changes there.
+func (r *Reconciler) watchSnapshots(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	r.snapshots.Subscribe(func(namespace string) {
 		for _, request := range r.all(ctx, namespace) {
 			queue.Add(request)
 		}
@@ -165,14 +165,14 @@ func (r *Reconciler) watchBoard(ctx context.Context, queue workqueue.TypedRateLi
 	return nil
 }
 
-// Reconcile writes one status where it has changed.
+// Reconcile writes one status if it has changed.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	o := r.kind.new()
 	if err := r.client.Get(ctx, request.NamespacedName, o); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	l := look{posts: r.board.In(request.Namespace)}
-	if len(l.posts) == 0 {
+	l := facts{snapshots: r.snapshots.In(request.Namespace)}
+	if len(l.snapshots) == 0 {
 		stays, err := r.stays(ctx, o)
 		if err != nil || stays {
 			return reconcile.Result{}, err
@@ -180,8 +180,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if l.alone, err = r.alone(ctx, request.Namespace); err != nil {
 			return reconcile.Result{}, err
 		}
-	} else if !l.read(fleet.PlaceOf(r.kind.name, request.Namespace, request.Name), fleet.VersionOf(o)) {
-		return reconcile.Result{}, nil // the pass that it calls for tells more
+	} else if !l.read(fleet.RefOf(r.kind.name, request.Namespace, request.Name), fleet.VersionOf(o)) {
+		return reconcile.Result{}, nil // the pass for this version publishes a snapshot
 	}
 	before := o.DeepCopyObject().(client.Object)
 	r.kind.show(o, l, condition.Of(r.kind.status(o), o.GetGeneration(), r.clock.Now()))
@@ -190,13 +190,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	err := r.client.Status().Patch(ctx, o, client.MergeFrom(before))
 	if client.IgnoreNotFound(err) != nil {
-		return reconcile.Result{}, fmt.Errorf("the status of %s: %w", fleet.PlaceOf(r.kind.name, request.Namespace, request.Name), err)
+		return reconcile.Result{}, fmt.Errorf("the status of %s: %w", fleet.RefOf(r.kind.name, request.Namespace, request.Name), err)
 	}
 	return reconcile.Result{}, nil
 }
 
-// stays says that a resource is to be shown as it was, because a pass that has yet to
-// come reads it: one that was in force before a restart is not unused after it.
+// stays reports whether a resource keeps its status until the next pass reads it: if it was in
+// force before a restart, it is not unused after it.
 func (r *Reconciler) stays(ctx context.Context, o client.Object) (bool, error) {
 	of := r.kind.status(o)
 	accepted := meta.FindStatusCondition(of.Conditions, v1alpha1.ConditionAccepted)
@@ -210,7 +210,7 @@ func (r *Reconciler) stays(ctx context.Context, o client.Object) (bool, error) {
 	return len(seeds.Items) > 0, nil
 }
 
-// alone is the catalog of nothing but the resources of a namespace.
+// alone returns the catalog of only the resources of a namespace.
 func (r *Reconciler) alone(ctx context.Context, namespace string) (*catalog.Catalog, error) {
 	docs, err := fleet.Documents(ctx, r.client, namespace)
 	if err != nil {
@@ -236,24 +236,24 @@ func (r *Reconciler) alone(ctx context.Context, namespace string) (*catalog.Cata
 	return resolved, err
 }
 
-func (l look) of(kind string, o client.Object) standing {
+func (l facts) of(kind string, o client.Object) assessment {
 	var problems manifest.Problems
 	if l.alone != nil {
 		problems = l.alone.Problems
 	}
-	return stand(fleet.PlaceOf(kind, o.GetNamespace(), o.GetName()), l.posts, problems)
+	return assess(fleet.RefOf(kind, o.GetNamespace(), o.GetName()), l.snapshots, problems)
 }
 
-func showCluster(o client.Object, l look, w condition.Writer) {
+func showCluster(o client.Object, l facts, w condition.Writer) {
 	c := o.(*v1alpha1.Cluster)
 	l.of("Cluster", o).show(w)
 	c.Status.Role, c.Status.Plantings = c.RoleOrDefault(), 0
-	for _, p := range l.posts {
+	for _, p := range l.snapshots {
 		c.Status.Plantings += int32(p.Plantings[c.Name]) //nolint:gosec // G115: a count of seeds
 	}
 }
 
-func showClusterType(o client.Object, l look, w condition.Writer) {
+func showClusterType(o client.Object, l facts, w condition.Writer) {
 	t := o.(*v1alpha1.ClusterType)
 	l.of("ClusterType", o).show(w)
 	names := map[string]bool{}
@@ -267,22 +267,22 @@ func showClusterType(o client.Object, l look, w condition.Writer) {
 	t.Status.Clusters = int32(len(names)) //nolint:gosec // G115: a count of clusters
 }
 
-func (l look) catalogs() []*catalog.Catalog {
+func (l facts) catalogs() []*catalog.Catalog {
 	if l.alone != nil {
 		return []*catalog.Catalog{l.alone}
 	}
 	var out []*catalog.Catalog
-	for _, p := range l.posts {
+	for _, p := range l.snapshots {
 		out = append(out, p.Catalog)
 	}
 	return out
 }
 
-func showGitOpsRepo(o client.Object, l look, w condition.Writer) {
+func showGitOpsRepo(o client.Object, l facts, w condition.Writer) {
 	r := o.(*v1alpha1.GitOpsRepo)
 	s := l.of("GitOpsRepo", o)
 	r.Status.Forge, r.Status.Proposals = r.Spec.ForgeOrDefault(), 0
-	for _, p := range l.posts {
+	for _, p := range l.snapshots {
 		seen, ok := p.Repos[r.Name]
 		if !ok {
 			continue
@@ -299,6 +299,6 @@ func showGitOpsRepo(o client.Object, l look, w condition.Writer) {
 	s.showReachable(w)
 }
 
-func showTemplate(o client.Object, l look, w condition.Writer) {
+func showTemplate(o client.Object, l facts, w condition.Writer) {
 	l.of("Template", o).show(w)
 }

@@ -12,29 +12,27 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// standing is how a resource stands: whether it is valid and in force, and what
-// else is to be said of it.
-type standing struct {
-	// problem says what is wrong with it, and reason why it is not in force or cannot be reached.
+// assessment has whether a resource is valid and in force.
+type assessment struct {
+	// problem is the validation error, reason the reason of problem or unreachable.
 	problem string
 	reason  v1alpha1.Reason
-	// overridden is the place of the tree's document that counts instead.
+	// overridden is the position of the tree's document that is used instead.
 	overridden string
-	// unused says that no control plane reads it.
+	// unused means that no control plane reads it.
 	unused bool
-	// unreachable says why its servers do not answer; refused that they do and that a
-	// person has to mend it.
+	// unreachable is the error of its servers; refused means that a person has to fix it.
 	unreachable string
 	refused     bool
 }
 
-// stand finds out how the resource that stands at a place stands in all control
-// planes of its namespace. alone has the problems that it has by itself.
-func stand(place string, posts []fleet.Post, alone manifest.Problems) standing {
-	at := manifest.Source{File: place}
-	s := standing{unused: len(posts) == 0}
+// assess assesses a resource in all control planes of its namespace. alone has the
+// problems of the resources by themselves, for a namespace without snapshots.
+func assess(ref string, snapshots []fleet.Snapshot, alone manifest.Problems) assessment {
+	at := manifest.Source{File: ref}
+	s := assessment{unused: len(snapshots) == 0}
 	problems := []manifest.Problems{}
-	for _, p := range posts {
+	for _, p := range snapshots {
 		problems = append(problems, p.Catalog.Problems)
 		if over, ok := p.Catalog.Overridden[at]; ok {
 			s.overridden = over.String()
@@ -45,8 +43,8 @@ func stand(place string, posts []fleet.Post, alone manifest.Problems) standing {
 	}
 	for _, list := range problems {
 		for _, problem := range list {
-			if problem.Source.File == place {
-				s.reason, s.problem = problem.Reason, strings.TrimPrefix(problem.Error(), place+": ")
+			if problem.Source.File == ref {
+				s.reason, s.problem = problem.Reason, strings.TrimPrefix(problem.Error(), ref+": ")
 				return s
 			}
 		}
@@ -54,8 +52,8 @@ func stand(place string, posts []fleet.Post, alone manifest.Problems) standing {
 	return s
 }
 
-// show writes the conditions of a standing.
-func (s standing) show(c condition.Writer) {
+// show writes the conditions of an assessment.
+func (s assessment) show(c condition.Writer) {
 	switch {
 	case s.problem != "":
 		message := cut(s.problem)
@@ -63,14 +61,14 @@ func (s standing) show(c condition.Writer) {
 		c.NotReady(s.reason, message, true)
 		return
 	case s.overridden != "":
-		message := cut(fmt.Sprintf("the control-plane repository declares it otherwise at %s, and that counts. Delete this resource, or make it the same", s.overridden))
+		message := cut(fmt.Sprintf("the control-plane repository overrides it, and declares it differently at %s. Delete this resource, or make both equal", s.overridden))
 		c.Set(v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonOverridden, message)
 		c.NotReady(v1alpha1.ReasonOverridden, message, true)
 		return
 	}
 	reason, message := v1alpha1.ReasonSucceeded, "it is in force"
 	if s.unused {
-		reason, message = v1alpha1.ReasonUnused, "it is valid; no Seed makes use of it yet"
+		reason, message = v1alpha1.ReasonUnused, "it is valid; no Seed uses it yet"
 	}
 	c.Set(v1alpha1.ConditionAccepted, metav1.ConditionTrue, reason, message)
 	if s.unreachable != "" {
@@ -80,13 +78,13 @@ func (s standing) show(c condition.Writer) {
 	c.Ready(reason, message)
 }
 
-// maxMessage bounds a condition's message.
+// maxMessage is the maximum length of a condition's message.
 const maxMessage = 1024
 
 func cut(text string) string { return condition.Cut(text, maxMessage) }
 
 // showReachable writes the condition of a repository's servers.
-func (s standing) showReachable(c condition.Writer) {
+func (s assessment) showReachable(c condition.Writer) {
 	switch {
 	case s.unused || s.problem != "" || s.overridden != "":
 		c.Clear(v1alpha1.ConditionReachable)

@@ -23,49 +23,49 @@ import (
 	"github.com/furrow-dev/furrow/internal/engine"
 )
 
-func TestAResourceIsShownAsThePassesFoundIt(t *testing.T) {
+func TestAStatusHasTheFindingsOfThePasses(t *testing.T) {
 	at := manifest.Source{File: "GitOpsRepo resource fleet/gitops"}
 	wrong := manifest.Problems{{Reason: v1alpha1.ReasonMissingField, Source: at, Message: "spec.url is missing"}}
-	post := func(change func(*fleet.Post)) []fleet.Post {
-		p := fleet.Post{Catalog: &catalog.Catalog{}, Repos: map[string]engine.RepoReport{"gitops": {Proposals: 2}}}
+	snapshots := func(change func(*fleet.Snapshot)) []fleet.Snapshot {
+		p := fleet.Snapshot{Catalog: &catalog.Catalog{}, Repos: map[string]engine.RepoReport{"gitops": {Proposals: 2}}}
 		change(&p)
-		return []fleet.Post{p}
+		return []fleet.Snapshot{p}
 	}
 	tests := map[string]struct {
-		look look
-		want map[string]string // reason of each condition, with the status that it has
+		facts facts
+		want  map[string]string // status and reason of each condition
 	}{
-		"one that is in force": {
-			look{posts: post(func(*fleet.Post) {})},
+		"in force": {
+			facts{snapshots: snapshots(func(*fleet.Snapshot) {})},
 			map[string]string{"Accepted": "True Succeeded", "Reachable": "True Succeeded", "Ready": "True Succeeded"},
 		},
-		"one that no pass has read is valid by itself": {
-			look{alone: &catalog.Catalog{}},
+		"valid, not read by any pass": {
+			facts{alone: &catalog.Catalog{}},
 			map[string]string{"Accepted": "True Unused", "Ready": "True Unused"},
 		},
-		"one that no pass has read and that is wrong": {
-			look{alone: &catalog.Catalog{Problems: wrong}},
+		"invalid, not read by any pass": {
+			facts{alone: &catalog.Catalog{Problems: wrong}},
 			map[string]string{"Accepted": "False MissingField", "Ready": "False MissingField", "Stalled": "True MissingField"},
 		},
-		"one that a pass found wrong": {
-			look{posts: post(func(p *fleet.Post) { p.Catalog.Problems = wrong })},
+		"invalid in a pass": {
+			facts{snapshots: snapshots(func(p *fleet.Snapshot) { p.Catalog.Problems = wrong })},
 			map[string]string{"Accepted": "False MissingField", "Ready": "False MissingField", "Stalled": "True MissingField"},
 		},
-		"one that the tree declares otherwise": {
-			look{posts: post(func(p *fleet.Post) {
+		"overridden by the tree": {
+			facts{snapshots: snapshots(func(p *fleet.Snapshot) {
 				p.Catalog.Overridden = map[manifest.Source]manifest.Source{at: {File: "fleet.yaml", Line: 3}}
 			})},
 			map[string]string{"Accepted": "False Overridden", "Ready": "False Overridden", "Stalled": "True Overridden"},
 		},
-		"one whose server does not answer": {
-			look{posts: post(func(p *fleet.Post) { p.Repos["gitops"] = engine.RepoReport{Err: errors.New("no answer")} })},
+		"unreachable server": {
+			facts{snapshots: snapshots(func(p *fleet.Snapshot) { p.Repos["gitops"] = engine.RepoReport{Err: errors.New("no answer")} })},
 			map[string]string{"Accepted": "True Succeeded", "Reachable": "False Unreachable", "Ready": "False Unreachable", "Reconciling": "True Unreachable"},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := &v1alpha1.GitOpsRepo{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "gitops", Generation: 4}}
-			showGitOpsRepo(r, tc.look, condition.Of(&r.Status.CommonStatus, r.Generation, time.Unix(0, 0)))
+			showGitOpsRepo(r, tc.facts, condition.Of(&r.Status.CommonStatus, r.Generation, time.Unix(0, 0)))
 			got := map[string]string{}
 			for _, c := range r.Status.Conditions {
 				got[c.Type] = string(c.Status) + " " + c.Reason
@@ -88,16 +88,16 @@ func TestAResourceIsInForceWhenAPassHasReadIt(t *testing.T) {
 	key := types.NamespacedName{Namespace: "fleet", Name: "gitops"}
 	made := &v1alpha1.GitOpsRepo{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Generation: 2}}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(made).WithStatusSubresource(made).Build()
-	board := &fleet.Board{}
-	r := &Reconciler{client: c, board: board, clock: clock.RealClock{}, kind: kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == "GitOpsRepo" })]}
+	snapshots := &fleet.Snapshots{}
+	r := &Reconciler{client: c, snapshots: snapshots, clock: clock.RealClock{}, kind: kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == "GitOpsRepo" })]}
 	for _, read := range []int64{1, 0, 2} {
-		var docs []fleet.Document // none where the control plane could not be read
+		var docs []fleet.Document // none if the control plane could not be read
 		if read > 0 {
 			of := made.DeepCopy()
 			of.Generation = read
 			docs = []fleet.Document{{Kind: "GitOpsRepo", Name: key.Name, Version: fleet.VersionOf(of)}}
 		}
-		board.Post(fleet.ControlPlane{Namespace: key.Namespace}, docs, &engine.Report{Catalog: &catalog.Catalog{}})
+		snapshots.Publish(fleet.ControlPlane{Namespace: key.Namespace}, docs, &engine.Report{Catalog: &catalog.Catalog{}})
 		if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {
 			t.Fatal(err)
 		}
@@ -106,12 +106,12 @@ func TestAResourceIsInForceWhenAPassHasReadIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		if ready := meta.IsStatusConditionTrue(is.Status.Conditions, v1alpha1.ConditionReady); ready != (read == 2) {
-			t.Errorf("it is ready: %t, where generation %d of 2 was read", ready, read)
+			t.Errorf("ready is %t after generation %d of 2 was read", ready, read)
 		}
 	}
 }
 
-func TestClustersAreLookedAtAgainWhenTheirHubComes(t *testing.T) {
+func TestClustersAreReconciledWhenTheirHubIsCreated(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -122,15 +122,15 @@ func TestClustersAreLookedAtAgainWhenTheirHubComes(t *testing.T) {
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
 		cluster("fleet", "edge-1", "mgmt"), cluster("fleet", "edge-2", "other"), cluster("fleet", "edge-3", ""), cluster("another", "edge-4", "mgmt"),
 	).Build()
-	board := &fleet.Board{}
-	r := &Reconciler{client: c, board: board}
+	snapshots := &fleet.Snapshots{}
+	r := &Reconciler{client: c, snapshots: snapshots}
 	hub := cluster("fleet", "mgmt", "")
 	want := []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: "fleet", Name: "edge-1"}}}
 	if diff := cmp.Diff(want, r.unreadOfHub(t.Context(), hub)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	board.Post(fleet.ControlPlane{Namespace: "fleet"}, nil, &engine.Report{Catalog: &catalog.Catalog{}})
+	snapshots.Publish(fleet.ControlPlane{Namespace: "fleet"}, nil, &engine.Report{Catalog: &catalog.Catalog{}})
 	if got := r.unreadOfHub(t.Context(), hub); len(got) > 0 {
-		t.Errorf("a pass reads them, and there are %v", got)
+		t.Errorf("a pass reads them, but got %v", got)
 	}
 }

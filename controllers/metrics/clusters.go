@@ -12,10 +12,10 @@ import (
 	"github.com/furrow-dev/furrow/internal/probe"
 )
 
-// askedFor is for how long a cluster counts after it was asked.
+// askedFor is for how long a cluster counts after it was queried.
 const askedFor = 10 * time.Minute
 
-// Channel counts the clusters that a namespace's health channel cannot ask.
+// Channel counts the clusters that a namespace's health channel cannot observe.
 func (m *Metrics) Channel(namespace string, next probe.Channel) probe.Channel {
 	c := channel{next, namespace, m.clusters}
 	if w, ok := next.(probe.Watcher); ok {
@@ -30,7 +30,7 @@ type channel struct {
 	clusters  *clusters
 }
 
-// watched is a channel that tells of changes.
+// watched is a channel that signals changes.
 type watched struct {
 	channel
 	probe.Watcher
@@ -46,7 +46,7 @@ func (c channel) Reconcilers(ctx context.Context, keys []probe.ReconcilerKey) (m
 	return got, c.took("reconcilers", known, err)
 }
 
-// Creators implements probe.Channel. A cluster that is being created may well be silent.
+// Creators implements probe.Channel. It does not count the clusters that are being created.
 func (c channel) Creators(ctx context.Context, keys []probe.CreatorKey) (map[probe.CreatorKey]health.Creator, error) {
 	got, err := c.Channel.Creators(ctx, keys)
 	known := map[string]bool{}
@@ -66,13 +66,13 @@ func (c channel) Roots(ctx context.Context, keys []probe.RootKey) (map[probe.Roo
 	return got, c.took("roots", known, err)
 }
 
-// note keeps that a cluster is known if all that was asked of it is.
+// note records whether everything that was queried of a cluster is known.
 func note(known map[string]bool, cluster string, is bool) {
 	was, there := known[cluster]
 	known[cluster] = is && (was || !there)
 }
 
-// took keeps what was known, unless nothing of the answer can be used.
+// took records what is known, unless the query failed as a whole.
 func (c channel) took(question string, known map[string]bool, err error) error {
 	if err == nil {
 		c.clusters.asked(c.namespace, question, known)
@@ -80,7 +80,7 @@ func (c channel) took(question string, known map[string]bool, err error) error {
 	return err
 }
 
-// clusters are those that were asked.
+// clusters has the queried clusters.
 type clusters struct {
 	clock         clock.PassiveClock
 	total, silent gauges
@@ -89,7 +89,7 @@ type clusters struct {
 	answers map[question]answer
 }
 
-// question is what a cluster was asked for.
+// question is a query of a cluster.
 type question struct{ namespace, cluster, what string }
 
 type answer struct {

@@ -9,17 +9,17 @@ const (
 	histogram = "histogram"
 )
 
-// definition is a metric as people read of it.
+// definition is a metric as documented.
 type definition struct {
 	name, kind string
 	labels     []string
 	help       string
-	// buckets are those of a histogram.
+	// buckets are the buckets of a histogram.
 	buckets []float64
 }
 
-// Buckets, in seconds. Calls of a server are short, and of a slow one not; tiers wait
-// for people and machines.
+// Buckets, in seconds. Calls of a server are usually short; tiers wait for people and
+// machines.
 var (
 	callBuckets  = []float64{.1, .25, .5, 1, 2.5, 5, 10, 30, 60}
 	passBuckets  = []float64{.1, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
@@ -99,7 +99,7 @@ func (d *definition) histograms() *prometheus.HistogramVec {
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: d.name, Help: d.help, Buckets: d.buckets}, d.labels)
 }
 
-// gauges is a gauge whose values are found when it is read.
+// gauges is a gauge whose values are computed when it is read.
 type gauges struct{ of *prometheus.Desc }
 
 func (d *definition) gauges() gauges { return gauges{d.desc()} }

@@ -13,7 +13,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/engine"
 )
 
-// Metrics is what is shown to Prometheus.
+// Metrics has the metrics for Prometheus.
 type Metrics struct {
 	clock clock.PassiveClock
 
@@ -24,33 +24,33 @@ type Metrics struct {
 	git, forge   calls
 	requests     *prometheus.CounterVec
 
-	rates    *rates
-	board    *board
-	clusters *clusters
+	rates     *rates
+	snapshots *snapshots
+	clusters  *clusters
 
 	mu sync.Mutex
-	// opened are the repositories that were opened, and not forgotten since.
+	// opened has the repositories that were opened and not forgotten since.
 	opened map[repo]bool
 }
 
 // repo names a GitOps repository.
 type repo struct{ namespace, name string }
 
-// Register makes a Metrics and registers it, as with controller-runtime's registry. It
-// is done once for a registry.
+// Register makes a Metrics and registers it with a registry, such as that of
+// controller-runtime. It may be called once per registry.
 func Register(registry prometheus.Registerer, version string, clock clock.PassiveClock) (*Metrics, error) {
 	m := &Metrics{
 		clock: clock, opened: map[repo]bool{},
 		passes: passes.counters(), passDuration: passDuration.histograms(), passRounds: passRounds.histograms(), tierDuration: tierDuration.histograms(),
 		git: calls{gitCalls.counters(), gitDuration.histograms()}, forge: calls{forgeCalls.counters(), forgeDuration.histograms()},
 		requests: forgeRequests.counters(),
-		rates:    newRates(clock), board: newBoard(clock), clusters: newClusters(clock),
+		rates:    newRates(clock), snapshots: newSnapshots(clock), clusters: newClusters(clock),
 	}
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: buildInfo.name, Help: buildInfo.help}, buildInfo.labels)
 	info.WithLabelValues(version).Set(1)
 	for _, c := range []prometheus.Collector{
 		info, m.passes, m.passDuration, m.passRounds, m.git.total, m.git.duration, m.forge.total, m.forge.duration, m.requests,
-		m.rates, m.board, m.tierDuration, m.clusters,
+		m.rates, m.snapshots, m.tierDuration, m.clusters,
 	} {
 		if err := registry.Register(c); err != nil {
 			return nil, err
@@ -59,7 +59,7 @@ func Register(registry prometheus.Registerer, version string, clock clock.Passiv
 	return m, nil
 }
 
-// How passes end.
+// Outcomes of passes.
 const (
 	settled = "settled"
 	changed = "changed"
@@ -70,7 +70,7 @@ const (
 
 var passOutcomes = []string{settled, changed, raced, stale, failed}
 
-// passOutcome says how a pass ended; nothing of one that was ended from outside.
+// passOutcome returns the outcome of a pass; empty for a canceled one.
 func passOutcome(report *engine.Report, err error) string {
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -87,28 +87,28 @@ func passOutcome(report *engine.Report, err error) string {
 	return settled
 }
 
-// Pass is told how a pass over a control plane ended. The report is nil where err
-// says why; what was told before stays in force then.
+// Pass records a pass over a control plane. If the report is nil, err has the cause, and the
+// last report remains in force.
 func (m *Metrics) Pass(cp fleet.ControlPlane, report *engine.Report, err error, took time.Duration) {
 	outcome := passOutcome(report, err)
 	if outcome == "" {
 		return
 	}
-	for _, o := range passOutcomes { // at 0 too, or the first of its kind would be no increase
+	for _, o := range passOutcomes { // also at 0, so that the first of its kind is an increase
 		m.passes.WithLabelValues(cp.Namespace, o)
 	}
 	m.passes.WithLabelValues(cp.Namespace, outcome).Inc()
 	m.passDuration.WithLabelValues(cp.Namespace).Observe(took.Seconds())
 	if report != nil {
 		m.passRounds.WithLabelValues(cp.Namespace).Observe(float64(report.Rounds))
-		m.forgetRepos(m.board.seen(cp, report))
+		m.forgetRepos(m.snapshots.update(cp, report))
 	}
 }
 
-// Forget drops what was told of a control plane.
+// Forget drops the series of a control plane.
 func (m *Metrics) Forget(cp fleet.ControlPlane) {
-	gone, last := m.board.forget(cp)
-	if last { // also what no pass has told of
+	gone, last := m.snapshots.forget(cp)
+	if last { // also what no pass has reported
 		m.mu.Lock()
 		for r := range m.opened {
 			if r.namespace == cp.Namespace {
@@ -125,7 +125,7 @@ func (m *Metrics) Forget(cp fleet.ControlPlane) {
 	m.forgetRepos(gone)
 }
 
-// forgetRepos drops what was counted of repositories that nobody names any more.
+// forgetRepos drops the series of repositories that are no longer named.
 func (m *Metrics) forgetRepos(gone []repo) {
 	for _, r := range gone {
 		of := prometheus.Labels{"namespace": r.namespace, "repo": r.name}

@@ -26,7 +26,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/state"
 )
 
-// world is a Metrics with a clock and a registry of its own.
+// world is a Metrics with its own clock and registry.
 type world struct {
 	*Metrics
 	t        *testing.T
@@ -46,8 +46,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// series are those of the metrics whose names begin with one of the prefixes. Of a
-// histogram there are the count and the sum.
+// series returns the series of the metrics whose names begin with one of the prefixes. A
+// histogram has the count and the sum.
 func (w *world) series(prefixes ...string) map[string]float64 {
 	w.t.Helper()
 	families, err := w.registry.Gather()
@@ -97,7 +97,7 @@ func reportOf(repos []string, seeds ...state.Seed) *engine.Report {
 	return r
 }
 
-// planting is one whose tiers are in the states since so long ago.
+// planting returns a Planting with tiers by state and the time since when they are in it.
 func planting(seed, cluster string, now time.Time, tiers ...any) v1alpha1.Planting {
 	p := v1alpha1.Planting{Spec: v1alpha1.PlantingSpec{Seed: seed, Cluster: cluster}}
 	for i := 0; i < len(tiers); i += 2 {
@@ -157,11 +157,11 @@ func TestTiersAndProposals(t *testing.T) {
 	w.clock.Step(time.Minute)
 	for name := range want {
 		if strings.Contains(name, "oldest") {
-			want[name] += 60 // ages grow by themselves
+			want[name] += 60 // ages grow with time
 		}
 	}
 	w.want(want, prefixes...)
-	w.Pass(shop, nil, errors.New("it went wrong"), 0) // says nothing of what there is
+	w.Pass(shop, nil, errors.New("it failed"), 0) // does not change the gauges
 	w.want(want, prefixes...)
 
 	w.Tiers(other, nil)
@@ -176,7 +176,7 @@ func TestStatesThatTiersLeave(t *testing.T) {
 	show := func(tiers ...any) {
 		w.Tiers(shop, []v1alpha1.Planting{planting("web", "a", w.clock.Now(), tiers...)})
 	}
-	show("Blocked", time.Hour, "Released", time.Hour) // from before a restart: nothing has left yet
+	show("Blocked", time.Hour, "Released", time.Hour) // from before a restart: no state was left yet
 	w.want(map[string]float64{}, "furrow_tier_state")
 	w.clock.Step(10 * time.Minute)
 	show("Blocked", 70*time.Minute, "Released", 70*time.Minute)
@@ -188,7 +188,7 @@ func TestStatesThatTiersLeave(t *testing.T) {
 	w.want(map[string]float64{"tier_state_duration_seconds Blocked count": 1, "tier_state_duration_seconds Blocked sum": 65 * 60}, "furrow_tier_state")
 }
 
-// TestAProposalAgesOverStates is about one that is brought up to date, and about the next one.
+// TestAProposalAgesOverStates updates a proposal, and opens the next one.
 func TestAProposalAgesOverStates(t *testing.T) {
 	w := newWorld(t)
 	show := func(state, url string, since time.Duration) {
@@ -205,11 +205,11 @@ func TestAProposalAgesOverStates(t *testing.T) {
 	w.clock.Step(2 * time.Hour)
 	shut := proposed(planting("web", "a", w.clock.Now(), "Proposed", time.Hour), 0, "fleet", "/2")
 	shut.Status.Tiers[0].Proposal.Gate = "waits for another tier"
-	w.Tiers(shop, []v1alpha1.Planting{shut}) // for which nobody is waited
+	w.Tiers(shop, []v1alpha1.Planting{shut}) // does not wait for a person
 	w.want(map[string]float64{"proposal_oldest_seconds fleet": 0, "proposals_open fleet": 1}, "furrow_proposal")
 }
 
-// fakeChannel knows of the clusters whose names are in it.
+// fakeChannel knows the clusters whose names are in it.
 type fakeChannel struct {
 	known map[string]bool
 	err   error
@@ -246,11 +246,11 @@ func TestSilentClusters(t *testing.T) {
 	w := newWorld(t)
 	fake := &fakeChannel{known: map[string]bool{"a": true}}
 	if _, ok := w.Channel("prod", fake).(probe.Watcher); ok {
-		t.Error("a channel that tells of no changes is a Watcher")
+		t.Error("a channel that does not signal changes is a Watcher")
 	}
 	ch := w.Channel("prod", fakeWatcher{fake, make(chan struct{})})
 	if _, ok := ch.(probe.Watcher); !ok {
-		t.Fatal("a Watcher is none any more")
+		t.Fatal("a Watcher is not a Watcher any more")
 	}
 	ask := func(clusters ...string) {
 		var keys []probe.ReconcilerKey
@@ -264,7 +264,7 @@ func TestSilentClusters(t *testing.T) {
 	}
 	ask("a", "b")
 	w.want(map[string]float64{"clusters_asked": 2, "clusters_silent": 1}, "furrow_clusters")
-	_, _ = ch.Creators(t.Context(), []probe.CreatorKey{{Cluster: "a", Creates: "newborn"}}) // of which nothing is answered
+	_, _ = ch.Creators(t.Context(), []probe.CreatorKey{{Cluster: "a", Creates: "newborn"}}) // without an answer
 	w.want(map[string]float64{"clusters_asked": 2, "clusters_silent": 2}, "furrow_clusters")
 	fake.err = errors.New("the health channel is closed")
 	ask("c")
@@ -278,7 +278,7 @@ func TestSilentClusters(t *testing.T) {
 	w.want(map[string]float64{}, "furrow_clusters")
 }
 
-// TestDocumentation holds the metrics, their definitions and the texts together.
+// TestDocumentation compares the metrics with their definitions and the documentation.
 func TestDocumentation(t *testing.T) {
 	w := newWorld(t)
 	r := w.Repo("prod", "fleet", engine.Repo{Mirror: &fakeMirror{}, Forge: &fakeForge{}})
@@ -325,8 +325,8 @@ func TestDocumentation(t *testing.T) {
 	}
 }
 
-// TestAlerts holds the rules in the documentation against the metrics, and against
-// the table that says what to do.
+// TestAlerts compares the documented rules with the metrics, and with the table of
+// responses.
 func TestAlerts(t *testing.T) {
 	document := read(t, "../../docs/metrics.md")
 	_, block, _ := strings.Cut(document, "```yaml\n")
@@ -344,7 +344,7 @@ func TestAlerts(t *testing.T) {
 	if err := yaml.UnmarshalStrict([]byte(block), &rules); err != nil || len(rules.Groups) != 1 {
 		t.Fatalf("the rules cannot be read: %v", err)
 	}
-	var ruled, told []string
+	var ruled, explained []string
 	for _, r := range rules.Groups[0].Rules {
 		ruled = append(ruled, r.Alert)
 		if !strings.Contains(r.Expr, "furrow_") || strings.Count(r.Expr, "(") != strings.Count(r.Expr, ")") {
@@ -354,11 +354,11 @@ func TestAlerts(t *testing.T) {
 	for _, line := range strings.Split(document, "\n") {
 		if name, ok := strings.CutPrefix(line, "| `Furrow"); ok {
 			name, _, _ = strings.Cut(name, "`")
-			told = append(told, "Furrow"+name)
+			explained = append(explained, "Furrow"+name)
 		}
 	}
-	if diff := cmp.Diff(ruled, told); diff != "" || len(ruled) == 0 {
-		t.Errorf("alerts have rules (-), and what to do (+):\n%s", diff)
+	if diff := cmp.Diff(ruled, explained); diff != "" || len(ruled) == 0 {
+		t.Errorf("alerts with rules (-), with responses (+):\n%s", diff)
 	}
 	named := map[string]bool{}
 	for _, d := range definitions {

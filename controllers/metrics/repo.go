@@ -13,7 +13,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// calls counts calls of a server, and measures them.
+// calls counts and measures calls of a server.
 type calls struct {
 	total    *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -24,7 +24,7 @@ func (c calls) forget(of prometheus.Labels) {
 	c.duration.DeletePartialMatch(of)
 }
 
-// outcomes are how calls end; the first that holds of an error counts.
+// outcomes are the outcomes of calls; the first that matches an error applies.
 var outcomes = []struct {
 	name string
 	of   func(error) bool
@@ -39,7 +39,7 @@ var outcomes = []struct {
 	{"other", func(error) bool { return true }},
 }
 
-// refused says that a person has to look at a branch or proposal before the call will do.
+// refused reports whether a person has to fix a branch or proposal before the call can succeed.
 func refused(err error) bool {
 	return git.IsRefRefused(err) || forge.IsConflict(err) || forge.IsGone(err) || forge.IsRejected(err) || forge.IsForeign(err)
 }
@@ -60,7 +60,7 @@ type meter struct {
 	clock clock.PassiveClock
 }
 
-// call makes a call and counts it, unless it was ended from outside.
+// call makes a call and counts it, unless it was canceled.
 func (m meter) call(operation string, f func() error) error {
 	began := m.clock.Now()
 	err := f()
@@ -72,7 +72,7 @@ func (m meter) call(operation string, f func() error) error {
 	return err
 }
 
-// ask is call for what has an answer.
+// ask is call for a function with a result.
 func ask[T any](m meter, operation string, f func() (T, error)) (answer T, err error) {
 	err = m.call(operation, func() error {
 		answer, err = f()
@@ -81,7 +81,7 @@ func ask[T any](m meter, operation string, f func() (T, error)) (answer T, err e
 	return answer, err
 }
 
-// Repo counts what is asked of a GitOps repository and its forge.
+// Repo counts the calls of a GitOps repository and its forge.
 func (m *Metrics) Repo(namespace, name string, r engine.Repo) engine.Repo {
 	at := repo{namespace, name}
 	m.open(at)
@@ -91,7 +91,7 @@ func (m *Metrics) Repo(namespace, name string, r engine.Repo) engine.Repo {
 	}
 }
 
-// mirror counts what goes to the Git server. What a mirror fetches later, by itself, is not counted.
+// mirror counts the calls of the Git server, except the objects that a mirror fetches later by itself.
 type mirror struct {
 	engine.Mirror
 	meter meter
@@ -105,7 +105,7 @@ func (m mirror) Push(ctx context.Context, updates []git.Update) error {
 	return m.meter.call("push", func() error { return m.Mirror.Push(ctx, updates) })
 }
 
-// proposals counts what is asked of a forge.
+// proposals counts the calls of a forge.
 type proposals struct {
 	forge.Forge
 	meter meter

@@ -18,7 +18,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// fakeMirror and fakeForge fail with an error, and take a while.
+// fakeMirror and fakeForge fail with an error, after some time.
 type fakeMirror struct {
 	engine.Mirror
 	err  error
@@ -57,7 +57,7 @@ func (f *fakeForge) Reopen(context.Context, forge.Proposal) error               
 func (f *fakeForge) Gate(context.Context, forge.Proposal, string) error               { return f.err }
 func (f *fakeForge) Amends() bool                                                     { return true }
 
-// leaseRefused is what a push comes to whose branch is not where it was expected.
+// leaseRefused is the error of a push whose branch is not at the expected commit.
 func leaseRefused(t *testing.T) error {
 	t.Helper()
 	server := t.TempDir()
@@ -104,7 +104,7 @@ func TestOutcomes(t *testing.T) {
 		"other":        errors.New("it went wrong"),
 	}
 	if len(tests) != len(outcomes) {
-		t.Errorf("%d outcomes, and %d are tested", len(outcomes), len(tests))
+		t.Errorf("%d outcomes, but %d are tested", len(outcomes), len(tests))
 	}
 	for want, err := range tests {
 		if got := outcomeOf(err); got != want {
@@ -135,7 +135,7 @@ func TestCalls(t *testing.T) {
 	m.err = context.Canceled
 	call()
 	if data, err := r.Mirror.Blob(t.Context(), git.Hash{}); string(data) != "blob" || err != nil {
-		t.Errorf("what is not counted is not the mirror's: %s, %v", data, err)
+		t.Errorf("methods without a counter do not call the mirror: %s, %v", data, err)
 	}
 	w.want(map[string]float64{
 		"git_calls_total fetch ok fleet": 1, "git_calls_total fetch auth fleet": 1, "git_calls_total push ok fleet": 1, "git_calls_total push auth fleet": 1,
@@ -166,12 +166,12 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// answer has the forge of prod/fleet answer a request.
+// answer makes the forge of prod/fleet answer a request.
 func (w *world) answer(header http.Header, status int) error {
 	next := roundTripper(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: status, Header: header, Body: http.NoBody}, nil
 	})
-	return request(w.Answers("prod", "fleet", next))
+	return request(w.Transport("prod", "fleet", next))
 }
 
 func request(through http.RoundTripper) error {
@@ -182,7 +182,7 @@ func request(through http.RoundTripper) error {
 	return response.Body.Close()
 }
 
-func TestAnswers(t *testing.T) {
+func TestForgeRequests(t *testing.T) {
 	w := newWorld(t)
 	for _, status := range []int{200, 204, 404, 503} {
 		if err := w.answer(http.Header{}, status); err != nil {
@@ -190,7 +190,7 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	for _, err := range []error{errors.New("no route"), context.Canceled} {
-		failing := w.Answers("prod", "fleet", roundTripper(func(*http.Request) (*http.Response, error) { return nil, err }))
+		failing := w.Transport("prod", "fleet", roundTripper(func(*http.Request) (*http.Response, error) { return nil, err }))
 		if got := request(failing); !errors.Is(got, err) {
 			t.Errorf("got %v", got)
 		}
@@ -214,50 +214,50 @@ func TestRateLimits(t *testing.T) {
 		step time.Duration
 		want map[string]float64
 	}{
-		"a server that says nothing": {said: []http.Header{{}}, want: map[string]float64{}},
+		"a server without rate limits": {said: []http.Header{{}}, want: map[string]float64{}},
 		"GitHub": {
 			said: []http.Header{header("X-RateLimit-Limit", "5000", "X-RateLimit-Remaining", "4999", "X-RateLimit-Reset", inAMinute)},
 			step: 10 * time.Second,
 			want: map[string]float64{"rate_limit_limit fleet": 5000, "rate_limit_remaining fleet": 4999, "rate_limit_reset_seconds fleet": 50},
 		},
-		"of which only the core counts": {
+		"GitHub, other resources are ignored": {
 			said: []http.Header{
 				header("X-RateLimit-Limit", "5000", "X-RateLimit-Remaining", "4999", "X-RateLimit-Resource", "core"),
 				header("X-RateLimit-Limit", "30", "X-RateLimit-Remaining", "1", "X-RateLimit-Resource", "search"),
 			},
 			want: map[string]float64{"rate_limit_limit fleet": 5000, "rate_limit_remaining fleet": 4999},
 		},
-		"the draft": {
+		"the IETF's draft": {
 			said: []http.Header{header("RateLimit-Limit", "100, 100;w=60", "RateLimit-Remaining", "0", "RateLimit-Reset", "30")},
 			want: map[string]float64{"rate_limit_limit fleet": 100, "rate_limit_remaining fleet": 0, "rate_limit_reset_seconds fleet": 30},
 		},
-		"the last answer counts": {
+		"the last response wins": {
 			said: []http.Header{header("RateLimit-Remaining", "9", "RateLimit-Limit", "10"), header("RateLimit-Remaining", "8")},
 			want: map[string]float64{"rate_limit_remaining fleet": 8},
 		},
-		"one that says nothing changes nothing": {
+		"a response without rate limits changes nothing": {
 			said: []http.Header{header("RateLimit-Remaining", "9"), {}},
 			want: map[string]float64{"rate_limit_remaining fleet": 9},
 		},
-		"after the reset nothing is known": {
+		"unknown after the reset": {
 			said: []http.Header{header("RateLimit-Remaining", "0", "RateLimit-Reset", "30")},
 			step: 30 * time.Second,
 			want: map[string]float64{},
 		},
-		"a wait": {
+		"Retry-After in seconds": {
 			said: []http.Header{header("Retry-After", "120")},
 			step: time.Minute,
 			want: map[string]float64{"rate_limit_reset_seconds fleet": 60},
 		},
-		"a wait until a date": {
+		"Retry-After as a date": {
 			said: []http.Header{header("Retry-After", began.Add(time.Minute).Format(http.TimeFormat))},
 			want: map[string]float64{"rate_limit_reset_seconds fleet": 60},
 		},
-		"the longer of both waits": {
+		"the later of reset and Retry-After": {
 			said: []http.Header{header("X-RateLimit-Remaining", "0", "X-RateLimit-Reset", inAMinute, "Retry-After", "90")},
 			want: map[string]float64{"rate_limit_remaining fleet": 0, "rate_limit_reset_seconds fleet": 90},
 		},
-		"what is no number": {
+		"invalid numbers": {
 			said: []http.Header{header("X-RateLimit-Remaining", "many", "X-RateLimit-Limit", "-1", "Retry-After", "soon")},
 			want: map[string]float64{},
 		},
@@ -276,7 +276,7 @@ func TestRateLimits(t *testing.T) {
 	}
 }
 
-// TestRepositoriesAreForgotten is about one that two control planes of a namespace name.
+// TestRepositoriesAreForgotten uses a repository that two control planes of a namespace name.
 func TestRepositoriesAreForgotten(t *testing.T) {
 	w := newWorld(t)
 	use := func(name string) {

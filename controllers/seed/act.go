@@ -22,12 +22,12 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// letGo takes the finalizer from the Seeds that are let go with what they planted.
-func (r *Reconciler) letGo(ctx context.Context, s *scope) error {
+// releaseSeeds removes the finalizer from the Seeds that are deleted while their plantings remain.
+func (r *Reconciler) releaseSeeds(ctx context.Context, s *scope) error {
 	for i := range s.seeds {
 		seed := &s.seeds[i]
 		if why, released := s.Released[seed.Name]; released {
-			if err := r.drop(ctx, seed, orphaned(why)); err != nil {
+			if err := r.removeFinalizer(ctx, seed, orphaned(why)); err != nil {
 				return err
 			}
 		}
@@ -35,18 +35,18 @@ func (r *Reconciler) letGo(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// holdAll puts the finalizer on the Seeds that are about to be planted. One whose
-// control plane was never read has planted nothing, and is not kept.
-func (r *Reconciler) holdAll(ctx context.Context, s *scope) error {
+// addFinalizers adds the finalizer to the Seeds that are about to be planted. A Seed whose control
+// plane was never read has planted nothing, and needs no finalizer.
+func (r *Reconciler) addFinalizers(ctx context.Context, s *scope) error {
 	for i := range s.Wanted {
-		if err := r.hold(ctx, &s.Wanted[i]); err != nil {
+		if err := r.addFinalizer(ctx, &s.Wanted[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *Reconciler) hold(ctx context.Context, seed *v1alpha1.Seed) error {
+func (r *Reconciler) addFinalizer(ctx context.Context, seed *v1alpha1.Seed) error {
 	before := seed.DeepCopy()
 	if !controllerutil.AddFinalizer(seed, v1alpha1.Finalizer) {
 		return nil
@@ -54,8 +54,8 @@ func (r *Reconciler) hold(ctx context.Context, seed *v1alpha1.Seed) error {
 	return r.patchFinalizers(ctx, seed, before)
 }
 
-// drop lets a Seed go, and says why.
-func (r *Reconciler) drop(ctx context.Context, seed *v1alpha1.Seed, why happening) error {
+// removeFinalizer removes the finalizer from a Seed, and emits an event with the cause.
+func (r *Reconciler) removeFinalizer(ctx context.Context, seed *v1alpha1.Seed, why notice) error {
 	before := seed.DeepCopy()
 	if !controllerutil.RemoveFinalizer(seed, v1alpha1.Finalizer) {
 		return nil
@@ -63,7 +63,7 @@ func (r *Reconciler) drop(ctx context.Context, seed *v1alpha1.Seed, why happenin
 	if err := r.patchFinalizers(ctx, seed, before); err != nil {
 		return err
 	}
-	why.about(r.recorder, seed)
+	why.emit(r.recorder, seed)
 	return nil
 }
 
@@ -75,7 +75,7 @@ func (r *Reconciler) patchFinalizers(ctx context.Context, seed, before *v1alpha1
 	return nil
 }
 
-// pass makes one pass, after what people asked for.
+// pass runs one pass, after the requests of people.
 func (r *Reconciler) pass(ctx context.Context, s *scope) view {
 	began := r.options.Clock.Now()
 	v := view{now: began}
@@ -85,18 +85,17 @@ func (r *Reconciler) pass(ctx context.Context, s *scope) view {
 	r.options.Meter.Pass(s.cp, v.report, v.err, r.options.Clock.Since(began))
 	switch {
 	case v.report == nil:
-		r.options.Board.Take(s.cp)
+		r.options.Snapshots.Remove(s.cp)
 	case v.report.Settings != s.settings.Version:
-		r.options.Board.Post(s.cp, nil, v.report)
+		r.options.Snapshots.Publish(s.cp, nil, v.report)
 	default:
-		r.options.Board.Post(s.cp, s.docs, v.report)
+		r.options.Snapshots.Publish(s.cp, s.docs, v.report)
 	}
 	return v
 }
 
-// passAlone makes the pass while no other one writes to the same repositories. Until it
-// is known which those are, it only looks: a source that does not answer holds up no
-// other control plane.
+// passAlone runs the pass while no other pass writes to the same repositories. Until these are known,
+// it only reads, without locks: a source that does not respond does not block other control planes.
 func (r *Reconciler) passAlone(ctx context.Context, s *scope) (*engine.Report, error) {
 	open := s.session.open
 	if len(open.URLs()) == 0 {
@@ -108,7 +107,7 @@ func (r *Reconciler) passAlone(ctx context.Context, s *scope) (*engine.Report, e
 			return open.Engine().DryRun(ctx)
 		}
 	}
-	if err := r.holdAll(ctx, s); err != nil {
+	if err := r.addFinalizers(ctx, s); err != nil {
 		return nil, err
 	}
 	release, err := r.writers.acquire(ctx, open.URLs())
@@ -117,22 +116,22 @@ func (r *Reconciler) passAlone(ctx context.Context, s *scope) (*engine.Report, e
 	}
 	defer release()
 	defer open.Collect(ctx)
-	return open.Engine().PassAfter(ctx, func(ctx context.Context, q *engine.Requests) { r.answer(ctx, s, q) })
+	return open.Engine().PassAfter(ctx, func(ctx context.Context, q *engine.Requests) { r.handleRequests(ctx, s, q) })
 }
 
-// observed counts what is asked of the repositories.
+// observed adds the counters of requests to the repositories.
 func (r *Reconciler) observed(o controlplane.Options, cp fleet.ControlPlane) controlplane.Options {
 	o.Observe = func(name string, repo engine.Repo) engine.Repo { return r.options.Meter.Repo(cp.Namespace, name, repo) }
-	o.ObserveAnswers = func(name string, next http.RoundTripper) http.RoundTripper {
-		return r.options.Meter.Answers(cp.Namespace, name, next)
+	o.ObserveTransport = func(name string, next http.RoundTripper) http.RoundTripper {
+		return r.options.Meter.Transport(cp.Namespace, name, next)
 	}
 	return o
 }
 
-// request is something that people ask for by an annotation on a Seed.
+// request is a request of people, made with an annotation on a Seed.
 type request struct {
 	annotation, what string
-	// handled is where the value that was acted on is kept.
+	// handled is the field for the last handled value.
 	handled func(*v1alpha1.HandledRequests) *string
 	act     func(ctx context.Context, q *engine.Requests, seed string) error
 }
@@ -149,15 +148,15 @@ func confirm(ctx context.Context, q *engine.Requests, seed string) error {
 	return err
 }
 
-// answer does what people asked for since the last pass. What fails for want of a
-// server is tried again in the next one; what cannot be done is told, and done with.
-func (r *Reconciler) answer(ctx context.Context, s *scope, q *engine.Requests) {
+// handleRequests handles the requests since the last pass. A request that fails because a server is
+// unreachable is retried in the next pass; any other failure is reported, and not retried.
+func (r *Reconciler) handleRequests(ctx context.Context, s *scope, q *engine.Requests) {
 	seeds := slices.Concat(s.Wanted, s.Removed)
 	for i := range seeds {
 		seed := &seeds[i]
 		handled := seed.Status.Handled
 		for _, ask := range requests {
-			value, done := asked(seed, ask.annotation, v1alpha1.MaxRequest), ask.handled(&handled)
+			value, done := requested(seed, ask.annotation, v1alpha1.MaxRequest), ask.handled(&handled)
 			if value == *done {
 				continue
 			}
@@ -167,10 +166,10 @@ func (r *Reconciler) answer(ctx context.Context, s *scope, q *engine.Requests) {
 		}
 		s.handled[seed.Name] = handled
 	}
-	r.answerAbandon(ctx, s, q, seeds)
+	r.handleAbandon(ctx, s, q, seeds)
 }
 
-// do does one thing that a person asked for, and says that it is done with.
+// do handles one request, and reports whether it is finished.
 func (r *Reconciler) do(ctx context.Context, seed *v1alpha1.Seed, what string, act func() error) bool {
 	err := act()
 	if git.IsNetwork(err) || git.IsAuth(err) || ctx.Err() != nil {
@@ -180,25 +179,25 @@ func (r *Reconciler) do(ctx context.Context, seed *v1alpha1.Seed, what string, a
 	if err != nil {
 		said = requestFailed(what, err)
 	}
-	said.about(r.recorder, seed)
+	said.emit(r.recorder, seed)
 	return true
 }
 
-// answerAbandon gives up the clusters that came into a list of any Seed, and takes
-// those back that are in none any more: a cluster is given up for all seeds.
-func (r *Reconciler) answerAbandon(ctx context.Context, s *scope, q *engine.Requests, seeds []v1alpha1.Seed) {
+// handleAbandon abandons the clusters that were added to the list of any Seed, and undoes that for
+// those that are not in any list any more: a cluster is abandoned for all seeds.
+func (r *Reconciler) handleAbandon(ctx context.Context, s *scope, q *engine.Requests, seeds []v1alpha1.Seed) {
 	before, now := map[string]bool{}, map[string]bool{}
 	for i := range seeds {
 		for _, cluster := range list(seeds[i].Status.Handled.Abandon) {
 			before[cluster] = true
 		}
-		for _, cluster := range list(asked(&seeds[i], v1alpha1.AnnotationAbandon, v1alpha1.MaxAbandon)) {
+		for _, cluster := range list(requested(&seeds[i], v1alpha1.AnnotationAbandon, v1alpha1.MaxAbandon)) {
 			now[cluster] = true
 		}
 	}
 	for i := range seeds {
 		seed := &seeds[i]
-		was, is := seed.Status.Handled.Abandon, asked(seed, v1alpha1.AnnotationAbandon, v1alpha1.MaxAbandon)
+		was, is := seed.Status.Handled.Abandon, requested(seed, v1alpha1.AnnotationAbandon, v1alpha1.MaxAbandon)
 		if was == is {
 			continue
 		}
@@ -223,14 +222,14 @@ func (r *Reconciler) answerAbandon(ctx context.Context, s *scope, q *engine.Requ
 	}
 }
 
-// asked is what an annotation asks for, as far as it can be noted in the status.
-func asked(seed *v1alpha1.Seed, annotation string, most int) string {
+// requested returns the value of an annotation, cut to the length that fits the status.
+func requested(seed *v1alpha1.Seed, annotation string, most int) string {
 	value := strings.TrimSpace(seed.Annotations[annotation])
 	if len(value) <= most {
 		return value
 	}
 	if end := strings.LastIndexAny(value[:most], ", "); end > 0 {
-		return value[:end] // of a list whole names
+		return value[:end] // keep whole names of a list
 	}
 	return truncate.Prefix(value, most)
 }
@@ -239,8 +238,8 @@ func list(text string) []string {
 	return strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' })
 }
 
-// finish shows people what the pass came to: each status that has changed is written
-// once, and each change is told once.
+// finish reports the result of the pass: it writes each changed status once, and emits one event for
+// each change.
 func (r *Reconciler) finish(ctx context.Context, s *scope, v view) error {
 	plantings, err := r.plantings(ctx, s.cp.Namespace)
 	if err != nil {
@@ -262,8 +261,8 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, v view) error {
 	}
 	r.options.Meter.Tiers(s.cp, shown)
 	for i := range s.seeds {
-		if by := s.twice[s.seeds[i].Name]; by != "" && s.seeds[i].DeletionTimestamp.IsZero() {
-			failed = cmp.Or(failed, r.showSeed(ctx, &s.seeds[i], twiceStatus(&s.seeds[i], by, v.now)))
+		if by := s.duplicates[s.seeds[i].Name]; by != "" && s.seeds[i].DeletionTimestamp.IsZero() {
+			failed = cmp.Or(failed, r.showSeed(ctx, &s.seeds[i], duplicateStatus(&s.seeds[i], by, v.now)))
 		}
 	}
 	return failed
@@ -272,18 +271,18 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, v view) error {
 func (r *Reconciler) finishSeed(ctx context.Context, s *scope, seed *v1alpha1.Seed, v view, have map[string]*v1alpha1.Planting) error {
 	failed := r.showPlantings(ctx, seed, v, have)
 	if !seed.DeletionTimestamp.IsZero() && v.report == nil && seed.Status.Revision == "" && seed.Status.Plan == nil {
-		return errors.Join(failed, r.drop(ctx, seed, orphaned("its control plane was never read")))
+		return errors.Join(failed, r.removeFinalizer(ctx, seed, orphaned("its control plane was never read")))
 	}
 	if !seed.DeletionTimestamp.IsZero() && v.nothingLeft(seed) {
-		return errors.Join(failed, r.drop(ctx, seed, removed()))
+		return errors.Join(failed, r.removeFinalizer(ctx, seed, removed()))
 	}
 	status := seedStatus(seed, v)
 	status.Handled = s.handled[seed.Name]
-	return errors.Join(failed, r.showSeed(ctx, seed, status)) // which also notes what was asked for and is done
+	return errors.Join(failed, r.showSeed(ctx, seed, status)) // also records the handled requests
 }
 
-// nothingLeft says that nothing of a Seed is planted, and that this is known: a plan
-// that was there and is not seen any more was removed, and not lost from sight.
+// nothingLeft reports whether it is certain that nothing of a Seed is planted: its plan was removed,
+// not just missed.
 func (v view) nothingLeft(seed *v1alpha1.Seed) bool {
 	if v.report == nil {
 		return false
@@ -297,7 +296,7 @@ func (v view) nothingLeft(seed *v1alpha1.Seed) bool {
 	return !seen && !lost(seed.Status.Plan, v.report)
 }
 
-// lost says that a plan is not seen any more and was not removed, for all that is known.
+// lost reports whether a missing plan may not have been removed.
 func lost(p *v1alpha1.PlanSummary, report *engine.Report) bool {
 	return p != nil && (!p.Removal || slices.ContainsFunc(p.Repos, func(name string) bool {
 		_, declared := report.Repos[name]
@@ -320,7 +319,7 @@ func (r *Reconciler) showSeed(ctx context.Context, seed *v1alpha1.Seed, status v
 		return fmt.Errorf("the status of Seed %s: %w", client.ObjectKeyFromObject(seed), err)
 	}
 	if h, ok := seedChange(&was, &status); ok {
-		h.about(r.recorder, seed)
+		h.emit(r.recorder, seed)
 		ctrl.LoggerFrom(ctx).Info("Seed changed", "seed", seed.Name, "state", status.State, "was", was.State, "reason", h.reason, "progress", status.Progress)
 	}
 	return nil

@@ -28,7 +28,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/state"
 )
 
-// reconciler is one on an API server that has the objects.
+// reconciler returns a Reconciler with a fake API server that has the objects.
 func reconciler(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) *Reconciler {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -57,7 +57,7 @@ func deleted(finalizers ...string) func(*v1alpha1.Seed) {
 	}
 }
 
-func TestWhatCannotBeDoneNowStaysAskedForByAllSeeds(t *testing.T) {
+func TestRequestsStayPendingOnAllSeedsWhileTheServerIsDown(t *testing.T) {
 	away, err := controlplane.Open(controlplane.Options{ControlPlane: "http://127.0.0.1:1/acme/control-plane", Cache: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -65,38 +65,38 @@ func TestWhatCannotBeDoneNowStaysAskedForByAllSeeds(t *testing.T) {
 	defer away.Close()
 	r := reconciler(t, interceptor.Funcs{})
 	s := &scope{session: &session{open: away}, handled: map[string]v1alpha1.HandledRequests{}}
-	for _, name := range []string{"api", "web"} { // kubectl furrow abandon asks of all Seeds on the cluster
+	for _, name := range []string{"api", "web"} { // kubectl furrow abandon annotates all Seeds on the cluster
 		s.Wanted = append(s.Wanted, *web(func(seed *v1alpha1.Seed) {
 			seed.Name, seed.Annotations = name, map[string]string{v1alpha1.AnnotationAbandon: "edge-1", v1alpha1.AnnotationRetry: "now"}
 		}))
 	}
-	if _, err := away.Engine().PassAfter(t.Context(), func(ctx context.Context, q *engine.Requests) { r.answer(ctx, s, q) }); err == nil {
+	if _, err := away.Engine().PassAfter(t.Context(), func(ctx context.Context, q *engine.Requests) { r.handleRequests(ctx, s, q) }); err == nil {
 		t.Error("a pass was made without a control plane")
 	}
 	for name, handled := range s.handled {
 		if handled != (v1alpha1.HandledRequests{}) {
-			t.Errorf("Seed %s: nothing could be done, and %+v is noted as done", name, handled)
+			t.Errorf("Seed %s: nothing could be done, but %+v is recorded as done", name, handled)
 		}
 	}
 }
 
-func TestARequestIsNotedWithinItsBounds(t *testing.T) {
+func TestRecordedRequestsAreBounded(t *testing.T) {
 	long := web(func(s *v1alpha1.Seed) {
 		s.Annotations = map[string]string{
 			v1alpha1.AnnotationRetry:   strings.Repeat("ä", v1alpha1.MaxRequest),
 			v1alpha1.AnnotationAbandon: strings.Repeat("edge-1,", v1alpha1.MaxAbandon),
 		}
 	})
-	if got := asked(long, v1alpha1.AnnotationRetry, v1alpha1.MaxRequest); got == "" || len(got) > v1alpha1.MaxRequest {
+	if got := requested(long, v1alpha1.AnnotationRetry, v1alpha1.MaxRequest); got == "" || len(got) > v1alpha1.MaxRequest {
 		t.Errorf("%d bytes of a retry", len(got))
 	}
-	got := asked(long, v1alpha1.AnnotationAbandon, v1alpha1.MaxAbandon)
+	got := requested(long, v1alpha1.AnnotationAbandon, v1alpha1.MaxAbandon)
 	if len(got) > v1alpha1.MaxAbandon || !strings.HasSuffix(got, "edge-1") {
 		t.Errorf("%d bytes of a list, which ends in %q", len(got), got[max(0, len(got)-8):])
 	}
 }
 
-func TestAPlantingThatIsRefusedKeepsNoSeedFromItsStatus(t *testing.T) {
+func TestARefusedPlantingDoesNotBlockTheStatusOfTheSeed(t *testing.T) {
 	refused := errors.New("the Planting is invalid")
 	seed := web()
 	r := reconciler(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
@@ -119,7 +119,7 @@ func TestAPlantingThatIsRefusedKeepsNoSeedFromItsStatus(t *testing.T) {
 	}
 }
 
-func TestPlantingsAreNotMadeWhereTheyGoAtOnce(t *testing.T) {
+func TestPlantingsAreNotCreatedIfTheyWouldBeDeletedAtOnce(t *testing.T) {
 	terminating := apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("plantings").GroupResource(), "web.edge-1", errors.New("it is being terminated"))
 	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	tests := map[string]struct {
@@ -127,10 +127,10 @@ func TestPlantingsAreNotMadeWhereTheyGoAtOnce(t *testing.T) {
 		create error
 		want   int
 	}{
-		"a Seed that is there":                    {seed: web(), want: 1},
-		"a Seed that is being removed":            {seed: web(deleted()), want: 1},
-		"a Seed whose dependents are deleted":     {seed: web(deleted(metav1.FinalizerDeleteDependents))},
-		"a Seed of a namespace that is going too": {seed: web(deleted()), create: terminating},
+		"a Seed":                              {seed: web(), want: 1},
+		"a Seed that is being removed":        {seed: web(deleted()), want: 1},
+		"a Seed whose dependents are deleted": {seed: web(deleted(metav1.FinalizerDeleteDependents))},
+		"a Seed of a terminating namespace":   {seed: web(deleted()), create: terminating},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestPlantingsAreNotMadeWhereTheyGoAtOnce(t *testing.T) {
 	}
 }
 
-func TestADeletedSeedGoesWhenNothingIsLeft(t *testing.T) {
+func TestADeletedSeedIsReleasedWhenNothingIsLeft(t *testing.T) {
 	empty := &engine.Report{State: state.State{Revision: "main@sha1:1"}, Repos: map[string]engine.RepoReport{"fleet": {}}}
 	away := view{now: noon, err: errors.New("there is no such repository")}
 	tests := map[string]struct {
@@ -159,11 +159,11 @@ func TestADeletedSeedGoesWhenNothingIsLeft(t *testing.T) {
 		status v1alpha1.SeedStatus
 		gone   bool
 	}{
-		"its removal was seen to the end":          {view{now: noon, report: empty}, v1alpha1.SeedStatus{Revision: "main@sha1:0", Plan: &v1alpha1.PlanSummary{Removal: true}}, true},
-		"its plan is not seen any more":            {view{now: noon, report: empty}, v1alpha1.SeedStatus{Revision: "main@sha1:0", Plan: &v1alpha1.PlanSummary{}}, false},
-		"its source was never read":                {away, v1alpha1.SeedStatus{}, true},
-		"its source cannot be read any more":       {away, v1alpha1.SeedStatus{Revision: "main@sha1:0"}, false},
-		"its source cannot be read, and it stands": {away, v1alpha1.SeedStatus{Revision: "main@sha1:0", Plan: &v1alpha1.PlanSummary{}}, false},
+		"its removal was observed to the end":          {view{now: noon, report: empty}, v1alpha1.SeedStatus{Revision: "main@sha1:0", Plan: &v1alpha1.PlanSummary{Removal: true}}, true},
+		"its plan is missing":                          {view{now: noon, report: empty}, v1alpha1.SeedStatus{Revision: "main@sha1:0", Plan: &v1alpha1.PlanSummary{}}, false},
+		"its source was never read":                    {away, v1alpha1.SeedStatus{}, true},
+		"its source cannot be read any more":           {away, v1alpha1.SeedStatus{Revision: "main@sha1:0"}, false},
+		"its source cannot be read, and it is planted": {away, v1alpha1.SeedStatus{Revision: "main@sha1:0", Plan: &v1alpha1.PlanSummary{}}, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -210,9 +210,9 @@ func TestTheSameTreeIsFoundThroughAGitRepository(t *testing.T) {
 	r := reconciler(t, interceptor.Funcs{}, byURL, second, other,
 		git("second", "https://me:secret@git.example.com/acme/control-plane"), git("other", "https://git.example.com/other/control-plane"))
 	for seed, want := range map[*v1alpha1.Seed]string{second: "fleet/web", other: "", byURL: ""} {
-		twice, err := r.plantedTwice(t.Context(), []v1alpha1.Seed{*seed})
-		if err != nil || twice["web"] != want {
-			t.Errorf("the Seed of namespace %s is planted by %q already, %v; want %q", seed.Namespace, twice["web"], err, want)
+		duplicates, err := r.findDuplicates(t.Context(), []v1alpha1.Seed{*seed})
+		if err != nil || duplicates["web"] != want {
+			t.Errorf("the Seed of namespace %s is a duplicate of %q, want %q (%v)", seed.Namespace, duplicates["web"], want, err)
 		}
 	}
 }
@@ -222,9 +222,9 @@ type noMeter struct{ Meter }
 
 func (noMeter) Forget(fleet.ControlPlane) {}
 
-func TestAControlPlaneTakesItsCacheAlong(t *testing.T) {
+func TestForgettingAControlPlaneDeletesItsCache(t *testing.T) {
 	cache := t.TempDir()
-	r := &Reconciler{options: Options{Cache: cache, Board: &fleet.Board{}, Meter: noMeter{}}}
+	r := &Reconciler{options: Options{Cache: cache, Snapshots: &fleet.Snapshots{}, Meter: noMeter{}}}
 	one, other := fleet.ControlPlane{Namespace: "fleet", URL: "https://git/a", Credentials: "a"}, fleet.ControlPlane{Namespace: "fleet", URL: "https://git/a"}
 	for _, cp := range []fleet.ControlPlane{one, other} {
 		if err := os.MkdirAll(filepath.Join(r.cacheOf(cp), "mirror"), 0o700); err != nil {

@@ -1,18 +1,17 @@
 // Package seed is the controller of Seeds: it runs the passes of the control planes
-// that they name, and shows people what came of them.
+// that they name, and writes the results to their statuses.
 //
-// What is reconciled is a control plane: all Seeds of a namespace with the same
-// source share a pass, as all seeds of a repository do in furrow run. A pass is
-// gather, decide, act, report; it holds no decision that is not the engine's. Then
-// each Seed and each Planting whose status has changed is written once.
+// It reconciles control planes: all Seeds of a namespace with the same source share a
+// pass, as all seeds of a repository do in furrow run. A pass is gather, decide, act,
+// report; all decisions are the engine's. Then each Seed and each Planting whose status
+// has changed is written once.
 //
-// Invariants: statuses are written and never read as facts, but for the times since
-// which tiers are in a state, and for the requests of people that were acted on. One
-// control plane has one pass at a time, and so has one GitOps repository. Secrets are
-// read by name.
+// Invariants: statuses are written but not read, except the times since which tiers are
+// in a state, and the handled requests of people. A control plane has one pass at a
+// time, and so has a GitOps repository. Secrets are read by name.
 //
-// Concurrency: different control planes are reconciled at once, as far as they write
-// to different repositories.
+// Concurrency: control planes that write to different repositories are reconciled at
+// once.
 package seed
 
 import (
@@ -47,59 +46,59 @@ import (
 	"github.com/furrow-dev/furrow/internal/probe"
 )
 
-// Options say how passes are made.
+// Options configure the passes.
 type Options struct {
-	// Interval lies between passes in which nothing changed.
+	// Interval is the time between passes in which nothing changes.
 	Interval time.Duration
-	// Concurrency is how many control planes have a pass at once.
+	// Concurrency is the number of control planes that are reconciled at once.
 	Concurrency int
 	// Cache is the directory of the mirrors.
 	Cache string
 	// ID and Environment make the owner of plans.
 	ID, Environment string
-	// DeletionGuard is the share of plantings, in percent, that may go at once.
+	// DeletionGuard is the share of plantings, in percent, that may be removed at once.
 	DeletionGuard int
 	Strict        bool
-	// AllowHTTP lets repositories on other machines be opened by http://.
+	// AllowHTTP allows http:// for repositories on other machines.
 	AllowHTTP bool
-	// Limits bound what is read of a control plane.
+	// Limits limit what is read of a control plane.
 	Limits catalog.Limits
 	// Record makes what is given every pass of a control plane before it acts, which has a directory of its own for
 	// that; nil when nobody asks.
 	Record func(directory string) func(*engine.Record)
-	// Own is the name under which the fleet knows the cluster that the controller runs
-	// in, and OwnConfig how it is reached; empty where its Flux is not to be asked.
+	// Own is the fleet's name of the cluster that the controller runs in, and OwnConfig
+	// the access to it; empty if its Flux is not observed.
 	Own       string
 	OwnConfig *rest.Config
-	// Channel makes the health channel of a namespace; nil for that of Flux.
+	// Channel creates the health channel of a namespace; nil for Flux.
 	Channel func(namespace string) probe.Channel
-	// Meter counts what is done.
+	// Meter records metrics.
 	Meter Meter
-	// Board is told what each pass has seen.
-	Board *fleet.Board
-	// Clock is the real one when nil.
+	// Snapshots receives the findings of each pass.
+	Snapshots *fleet.Snapshots
+	// Clock is the real clock if nil.
 	Clock clock.WithDelayedExecution
 }
 
-// Meter counts what is done, for operators.
+// Meter records metrics for operators.
 type Meter interface {
-	// Repo and Answers wrap what is asked of a GitOps repository, and what its forge answers.
+	// Repo and Transport wrap a GitOps repository, and the HTTP transport to its forge.
 	Repo(namespace, name string, repo engine.Repo) engine.Repo
-	Answers(namespace, name string, next http.RoundTripper) http.RoundTripper
-	// Pass is told how a pass ended. The report is nil where err says why.
+	Transport(namespace, name string, next http.RoundTripper) http.RoundTripper
+	// Pass records a finished pass. The report is nil if it failed with err.
 	Pass(cp fleet.ControlPlane, report *engine.Report, err error, took time.Duration)
-	// Channel wraps what is asked of the clusters of a namespace.
+	// Channel wraps the health channel of a namespace.
 	Channel(namespace string, channel probe.Channel) probe.Channel
-	// Tiers is told of all tiers of a control plane, as they are shown in its Plantings.
+	// Tiers records all tiers of a control plane, which are in its Plantings.
 	Tiers(cp fleet.ControlPlane, plantings []v1alpha1.Planting)
-	// Forget is told of a control plane that no Seed names any more.
+	// Forget drops a control plane that no Seed names any more.
 	Forget(cp fleet.ControlPlane)
 }
 
 // Reconciler runs the passes.
 type Reconciler struct {
 	client client.Client
-	// secrets reads without a cache: by name, and nothing else.
+	// secrets reads without a cache, and only by name.
 	secrets  client.Reader
 	recorder events.EventRecorder
 	options  Options
@@ -144,22 +143,22 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	}))
 }
 
-// lookForFlux is how often is looked whether Flux was installed meanwhile.
-const lookForFlux = 30 * time.Second
+// fluxPollInterval is how often the controller checks whether Flux was installed meanwhile.
+const fluxPollInterval = 30 * time.Second
 
-// whenServed does something once the cluster knows GitRepositories: Flux may come after Furrow.
+// whenServed calls do once the cluster serves GitRepositories: Flux may be installed after Furrow.
 func whenServed(ctx context.Context, mgr ctrl.Manager, do func() error) error {
-	log, told := mgr.GetLogger().WithValues("controller", "seed"), false
+	log, logged := mgr.GetLogger().WithValues("controller", "seed"), false
 	kind := sourcev1.GroupVersion.WithKind(sourcev1.GitRepositoryKind)
-	err := wait.PollUntilContextCancel(ctx, lookForFlux, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, fluxPollInterval, true, func(context.Context) (bool, error) {
 		_, err := mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 		if err == nil {
 			return true, do()
 		}
-		if !told {
+		if !logged {
 			log.Info("GitRepositories are not served here yet: Seeds name their repository by URL", "reason", err.Error())
 		}
-		told = true
+		logged = true
 		return false, nil
 	})
 	if ctx.Err() != nil {
@@ -168,8 +167,8 @@ func whenServed(ctx context.Context, mgr ctrl.Manager, do func() error) error {
 	return err
 }
 
-// start keeps the queue, into which news from the clusters goes, and closes all
-// sessions at the end.
+// start keeps the queue, to which changes on clusters are added, and stops all channels
+// at the end.
 func (r *Reconciler) start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[fleet.ControlPlane]) error {
 	r.queue = queue
 	context.AfterFunc(ctx, r.sessions.stopChannels)
@@ -186,7 +185,7 @@ func ofSeed() handler.TypedEventHandler[client.Object, fleet.ControlPlane] {
 	})
 }
 
-// ofNamespace is for documents, which all control planes of a namespace read.
+// ofNamespace maps a document to all control planes of its namespace.
 func (r *Reconciler) ofNamespace() handler.TypedEventHandler[client.Object, fleet.ControlPlane] {
 	return r.seedsWhere(func(client.Object, *v1alpha1.Seed) bool { return true })
 }
@@ -199,7 +198,7 @@ func (r *Reconciler) ofPlanting() handler.TypedEventHandler[client.Object, fleet
 	return r.seedsWhere(func(o client.Object, s *v1alpha1.Seed) bool { return o.GetLabels()[v1alpha1.LabelSeed] == s.Name })
 }
 
-// seedsWhere maps an object to the control planes of the Seeds of its namespace that it concerns.
+// seedsWhere maps an object to the control planes of those Seeds of its namespace that it concerns.
 func (r *Reconciler) seedsWhere(concerns func(client.Object, *v1alpha1.Seed) bool) handler.TypedEventHandler[client.Object, fleet.ControlPlane] {
 	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []fleet.ControlPlane {
 		var list v1alpha1.SeedList
@@ -217,7 +216,7 @@ func (r *Reconciler) seedsWhere(concerns func(client.Object, *v1alpha1.Seed) boo
 	})
 }
 
-// deletion passes the moment at which an object begins to go.
+// deletion accepts updates in which the deletion of an object begins.
 var deletion = predicate.Funcs{
 	CreateFunc: func(event.CreateEvent) bool { return true },
 	DeleteFunc: func(event.DeleteEvent) bool { return true },
@@ -226,21 +225,21 @@ var deletion = predicate.Funcs{
 	},
 }
 
-// onlyDeleted passes what others have deleted.
+// onlyDeleted accepts deletions only.
 var onlyDeleted = predicate.Funcs{
 	CreateFunc:  func(event.CreateEvent) bool { return false },
 	UpdateFunc:  func(event.UpdateEvent) bool { return false },
 	GenericFunc: func(event.GenericEvent) bool { return false },
 }
 
-// fetched passes a GitRepository whose artifact has another revision.
+// fetched accepts updates of a GitRepository in which the artifact's revision changes.
 var fetched = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	was, ok := e.ObjectOld.(*sourcev1.GitRepository)
 	is, too := e.ObjectNew.(*sourcev1.GitRepository)
 	return ok && too && is.Status.Artifact != nil && (was.Status.Artifact == nil || was.Status.Artifact.Revision != is.Status.Artifact.Revision)
 }}
 
-// Reconcile makes one pass over a control plane.
+// Reconcile runs one pass over a control plane.
 func (r *Reconciler) Reconcile(ctx context.Context, cp fleet.ControlPlane) (reconcile.Result, error) {
 	scope, err := r.gather(ctx, cp)
 	if err != nil {
@@ -250,10 +249,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, cp fleet.ControlPlane) (reco
 		r.forget(cp)
 		return reconcile.Result{}, nil
 	}
-	if err := r.letGo(ctx, scope); err != nil {
+	if err := r.releaseSeeds(ctx, scope); err != nil {
 		return reconcile.Result{}, err
 	}
-	if len(scope.Wanted)+len(scope.Removed) == 0 && len(scope.twice) == 0 {
+	if len(scope.Wanted)+len(scope.Removed) == 0 && len(scope.duplicates) == 0 {
 		r.forget(cp)
 		return reconcile.Result{}, nil
 	}
@@ -262,7 +261,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, cp fleet.ControlPlane) (reco
 		return reconcile.Result{}, ctx.Err()
 	}
 	if apierrors.IsConflict(v.err) {
-		return reconcile.Result{}, v.err // a Seed was changed under us
+		return reconcile.Result{}, v.err // a Seed has changed since it was read
 	}
 	if err := r.finish(ctx, scope, v); err != nil {
 		return reconcile.Result{}, err
@@ -270,30 +269,30 @@ func (r *Reconciler) Reconcile(ctx context.Context, cp fleet.ControlPlane) (reco
 	return r.next(scope, v), nil
 }
 
-// next chooses when the next pass comes. One that nothing calls for comes after those
-// that something does.
+// next chooses when the next pass starts. Regular passes have a lower priority than those with
+// a cause.
 func (r *Reconciler) next(scope *scope, v view) reconcile.Result {
 	s := scope.session
-	after, news := s.pace.Next(v.report, v.err, r.options.Interval)
-	if v.waits() {
+	after, interruptible := s.pace.Next(v.report, v.err, r.options.Interval)
+	if v.waitsForSecret() {
 		after = min(after, credentialsInterval)
 	}
-	s.deferNews(r.options.Clock.Now(), after, news)
-	result := reconcile.Result{RequeueAfter: max(after, breath), Priority: new(int)}
-	if after > breath && news {
+	s.coolDown(r.options.Clock.Now(), after, interruptible)
+	result := reconcile.Result{RequeueAfter: max(after, minPause), Priority: new(int)}
+	if after > minPause && interruptible {
 		*result.Priority = handler.LowPriority
 	}
 	return result
 }
 
-// credentialsInterval is how soon is looked again where credentials were refused or
-// are missing: Secrets are not watched.
+// credentialsInterval is how soon a pass is retried if credentials were refused or are
+// missing: Secrets are not watched.
 const credentialsInterval = 10 * time.Second
 
-// forget lets go of a control plane that no Seed names.
+// forget drops a control plane that no Seed names.
 func (r *Reconciler) forget(cp fleet.ControlPlane) {
 	r.sessions.close(cp)
-	_ = os.RemoveAll(r.cacheOf(cp)) // what stays of a cache does no harm
-	r.options.Board.Take(cp)
+	_ = os.RemoveAll(r.cacheOf(cp)) // the remains of a cache do no harm
+	r.options.Snapshots.Remove(cp)
 	r.options.Meter.Forget(cp)
 }

@@ -12,58 +12,58 @@ import (
 	"github.com/furrow-dev/furrow/internal/state"
 )
 
-// happening is something that people are told of, once.
-type happening struct {
+// notice is an event about a Seed or a Planting.
+type notice struct {
 	kind, reason, action, note string
 }
 
-func (h happening) about(recorder events.EventRecorder, object *v1alpha1.Seed) {
+func (h notice) emit(recorder events.EventRecorder, object *v1alpha1.Seed) {
 	recorder.Eventf(object, nil, h.kind, h.reason, h.action, "%s", h.line())
 }
 
-func (h happening) aboutPlanting(recorder events.EventRecorder, object *v1alpha1.Planting) {
+func (h notice) emitForPlanting(recorder events.EventRecorder, object *v1alpha1.Planting) {
 	recorder.Eventf(object, nil, h.kind, h.reason, h.action, "%s", h.line())
 }
 
-// line is the note as an event has it: on one line, with nothing that a terminal acts on.
-func (h happening) line() string {
+// line returns the note for an event: one line, without control characters.
+func (h notice) line() string {
 	return strings.ReplaceAll(state.Cut(h.note), "\n", "; ")
 }
 
-func requestDone(what string) happening {
-	return happening{corev1.EventTypeNormal, "RequestDone", "Act", what}
+func requestDone(what string) notice {
+	return notice{corev1.EventTypeNormal, "RequestDone", "Act", what}
 }
 
-func requestFailed(what string, err error) happening {
-	return happening{corev1.EventTypeWarning, "RequestFailed", "Act", state.Cut(fmt.Sprintf("%s: %v", what, err))}
+func requestFailed(what string, err error) notice {
+	return notice{corev1.EventTypeWarning, "RequestFailed", "Act", state.Cut(fmt.Sprintf("%s: %v", what, err))}
 }
 
-func removed() happening {
-	return happening{corev1.EventTypeNormal, "Removed", "Remove", "nothing that the seed planted is left"}
+func removed() notice {
+	return notice{corev1.EventTypeNormal, "Removed", "Remove", "nothing of the seed is left"}
 }
 
-func orphaned(why string) happening {
-	return happening{corev1.EventTypeWarning, string(v1alpha1.ReasonOrphaned), "Orphan", "what the seed planted stays in Git as it is: " + why}
+func orphaned(why string) notice {
+	return notice{corev1.EventTypeWarning, string(v1alpha1.ReasonOrphaned), "Orphan", "the seed's files remain in Git: " + why}
 }
 
-// seedChange is what people are told when a Seed's status changes; ok says that there is something.
-func seedChange(was, is *v1alpha1.SeedStatus) (h happening, ok bool) {
+// seedChange returns the event for a change of a Seed's status; ok is false if there is none.
+func seedChange(was, is *v1alpha1.SeedStatus) (h notice, ok bool) {
 	if was.State == is.State && reason(was.Conditions) == reason(is.Conditions) {
-		return happening{}, false
+		return notice{}, false
 	}
 	ready := conditionOf(is.Conditions, v1alpha1.ConditionReady)
 	if ready == nil {
-		return happening{}, false
+		return notice{}, false
 	}
 	kind := corev1.EventTypeNormal
 	if conditionOf(is.Conditions, v1alpha1.ConditionStalled) != nil {
 		kind = corev1.EventTypeWarning
 	}
-	return happening{kind, ready.Reason, "Release", ready.Message}, true
+	return notice{kind, ready.Reason, "Release", ready.Message}, true
 }
 
-// told are the states of tiers that are worth an event, with its kind.
-var told = map[release.State]string{
+// eventTypes has the states of tiers that have an event, with its type.
+var eventTypes = map[release.State]string{
 	release.Proposed: corev1.EventTypeNormal,
 	release.Released: corev1.EventTypeNormal,
 	release.Gone:     corev1.EventTypeNormal,
@@ -73,16 +73,16 @@ var told = map[release.State]string{
 	release.Reverted: corev1.EventTypeWarning,
 }
 
-// plantingChanges are what people are told when a planting's tiers change.
-func plantingChanges(was, is *v1alpha1.PlantingStatus) []happening {
+// plantingChanges returns the events for changes of a planting's tiers.
+func plantingChanges(was, is *v1alpha1.PlantingStatus) []notice {
 	before := map[int32]string{}
 	for i := range was.Tiers {
 		before[was.Tiers[i].Ordinal] = was.Tiers[i].State
 	}
-	var out []happening
+	var out []notice
 	for i := range is.Tiers {
 		t := &is.Tiers[i]
-		kind, worth := told[release.State(t.State)]
+		kind, worth := eventTypes[release.State(t.State)]
 		if !worth || before[t.Ordinal] == t.State {
 			continue
 		}
@@ -93,7 +93,7 @@ func plantingChanges(was, is *v1alpha1.PlantingStatus) []happening {
 		if t.Proposal != nil && t.Proposal.URL != "" {
 			note += " " + t.Proposal.URL
 		}
-		out = append(out, happening{kind, t.State, "Release", state.Cut(note)})
+		out = append(out, notice{kind, t.State, "Release", state.Cut(note)})
 	}
 	return out
 }

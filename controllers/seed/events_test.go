@@ -16,9 +16,9 @@ func TestTextFromSeedsIsEscapedInEvents(t *testing.T) {
 	was, is := &v1alpha1.PlantingStatus{}, &v1alpha1.PlantingStatus{}
 	is.Tiers = []v1alpha1.PlantingTier{{Ordinal: 1, State: "Held", Message: "waits for a\x1b[31m\u202eb\nsecond line " + strings.Repeat("\x00", 2000)}}
 	for _, h := range plantingChanges(was, is) {
-		h.aboutPlanting(recorder, &v1alpha1.Planting{})
+		h.emitForPlanting(recorder, &v1alpha1.Planting{})
 	}
-	requestFailed("retry", errors.New("no\x07\nway")).about(recorder, &v1alpha1.Seed{})
+	requestFailed("retry", errors.New("no\x07\nway")).emit(recorder, &v1alpha1.Seed{})
 	close(recorder.Events)
 	var got []string
 	for text := range recorder.Events {

@@ -20,34 +20,33 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// scope is what one reconcile works on. Its fields are set in the order in which they stand.
+// scope has the facts of one reconcile. Its fields are set in this order.
 type scope struct {
 	cp fleet.ControlPlane
-	// seeds are all Seeds of the control plane that are there.
+	// seeds are all existing Seeds of the control plane.
 	seeds []v1alpha1.Seed
-	// twice are the Seeds that another one of the cluster plants already, with its name.
-	twice map[string]string
-	// Fates are what is to become of the Seeds.
-	fleet.Fates
-	// docs are the resources beside Seeds.
+	// duplicates has the Seeds that another Seed on the cluster plants already, with its name.
+	duplicates map[string]string
+	fleet.Dispositions
+	// docs are the resources other than Seeds.
 	docs     []fleet.Document
 	settings engine.Settings
 	session  *session
-	// handled are the requests of people that were acted on in this pass, by seed.
+	// handled has the requests that were handled up to this pass, by seed.
 	handled map[string]v1alpha1.HandledRequests
 }
 
-// gather reads what the resources say.
+// gather reads the resources.
 func (r *Reconciler) gather(ctx context.Context, cp fleet.ControlPlane) (*scope, error) {
 	s := &scope{cp: cp, handled: map[string]v1alpha1.HandledRequests{}}
 	var err error
 	if s.seeds, err = fleet.Seeds(ctx, r.client, cp); err != nil || len(s.seeds) == 0 {
 		return s, err
 	}
-	if s.twice, err = r.plantedTwice(ctx, s.seeds); err != nil {
+	if s.duplicates, err = r.findDuplicates(ctx, s.seeds); err != nil {
 		return nil, err
 	}
-	s.Fates = fleet.FatesOf(s.seeds, s.twice, r.options.Clock.Now())
+	s.Dispositions = fleet.DispositionsOf(s.seeds, s.duplicates, r.options.Clock.Now())
 	for i := range s.seeds {
 		s.handled[s.seeds[i].Name] = s.seeds[i].Status.Handled
 	}
@@ -61,9 +60,9 @@ func (r *Reconciler) gather(ctx context.Context, cp fleet.ControlPlane) (*scope,
 	return s, nil
 }
 
-// plantedTwice finds the Seeds that an older Seed in another namespace plants: of the
-// same tree and name, so that both would write the same branches.
-func (r *Reconciler) plantedTwice(ctx context.Context, seeds []v1alpha1.Seed) (map[string]string, error) {
+// findDuplicates returns the Seeds that an older Seed in another namespace plants: with the same
+// tree and name, both would write the same branches.
+func (r *Reconciler) findDuplicates(ctx context.Context, seeds []v1alpha1.Seed) (map[string]string, error) {
 	var all v1alpha1.SeedList
 	if err := r.client.List(ctx, &all); err != nil {
 		return nil, fmt.Errorf("listing all Seeds: %w", err)
@@ -83,7 +82,7 @@ func (r *Reconciler) plantedTwice(ctx context.Context, seeds []v1alpha1.Seed) (m
 	return out, nil
 }
 
-// byURL is a Seed that names its tree by the URL, as far as that is known.
+// byURL returns a Seed that names its tree by URL, if the URL is known.
 func (r *Reconciler) byURL(ctx context.Context, seed *v1alpha1.Seed) *v1alpha1.Seed {
 	cp := fleet.Of(seed)
 	if cp.GitRepository == "" {
@@ -105,7 +104,7 @@ func older(a, b *v1alpha1.Seed) bool {
 	return a.CreationTimestamp.Before(&b.CreationTimestamp)
 }
 
-// ready makes the session that the pass works with, anew where the place has changed.
+// ready opens the session of the pass, again if the location has changed.
 func (r *Reconciler) ready(ctx context.Context, s *scope) error {
 	at, err := fleet.Locate(ctx, r.client, s.cp)
 	if err != nil {
@@ -116,7 +115,7 @@ func (r *Reconciler) ready(ctx context.Context, s *scope) error {
 	if have.open != nil && have.at == at {
 		return nil
 	}
-	r.sessions.letGo(have)
+	r.sessions.closeSession(have)
 	opened, err := controlplane.Open(r.observed(r.sessionOptions(ctx, s, at), s.cp))
 	if err != nil {
 		return err
@@ -125,7 +124,7 @@ func (r *Reconciler) ready(ctx context.Context, s *scope) error {
 	return nil
 }
 
-func (r *Reconciler) sessionOptions(ctx context.Context, s *scope, at fleet.Place) controlplane.Options {
+func (r *Reconciler) sessionOptions(ctx context.Context, s *scope, at fleet.Location) controlplane.Options {
 	have := s.session
 	o := fleet.Options(context.WithoutCancel(ctx), r.secrets, s.cp.Namespace, at)
 	o.Cache = r.cacheOf(s.cp)
@@ -133,7 +132,7 @@ func (r *Reconciler) sessionOptions(ctx context.Context, s *scope, at fleet.Plac
 	o.AllowHTTP, o.Limits = r.options.AllowHTTP, r.options.Limits
 	o.Channel, o.Now = r.channelOf(s.cp.Namespace), r.options.Clock.Now
 	o.Progress = engine.Every(time.Minute, func(p engine.Progress) {
-		have.log.Info("Pass goes on", "stage", p.Stage, "done", p.Done, "seeds", p.Total, "took", p.Took)
+		have.log.Info("Pass in progress", "stage", p.Stage, "done", p.Done, "seeds", p.Total, "took", p.Took)
 	})
 	o.Settings = func(context.Context) (engine.Settings, error) { return have.settings, nil }
 	if r.options.Record != nil {
@@ -142,8 +141,8 @@ func (r *Reconciler) sessionOptions(ctx context.Context, s *scope, at fleet.Plac
 	return o
 }
 
-// cacheOf is the directory of a control plane's mirrors. No other one uses it, so that
-// it goes with the control plane.
+// cacheOf returns the directory of a control plane's mirrors. No other control plane uses it, so it
+// is deleted with the control plane.
 func (r *Reconciler) cacheOf(cp fleet.ControlPlane) string {
 	return filepath.Join(r.options.Cache, directoryOf(cp))
 }
@@ -153,15 +152,15 @@ func directoryOf(cp fleet.ControlPlane) string {
 	return filepath.Join(cp.Namespace, digest(cp.String()+" "+cp.Credentials))
 }
 
-// needsPerson says that waiting alone does not mend an error.
+// needsPerson reports whether waiting does not fix an error.
 func needsPerson(err error) bool {
 	var status apierrors.APIStatus
 	return !git.IsTransient(err) && !(errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError) &&
 		!errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
 }
 
-// waits says that something may be mended by a Secret that nobody tells us of.
-func (v view) waits() bool {
+// waitsForSecret reports whether a change of a Secret may fix an error. Secrets are not watched.
+func (v view) waitsForSecret() bool {
 	refused := func(err error) bool { return git.IsAuth(err) || errors.Is(err, fs.ErrNotExist) || git.IsUntrusted(err) }
 	if v.report == nil {
 		return refused(v.err)

@@ -28,7 +28,7 @@ func conditionOf(conditions []metav1.Condition, kind string) *metav1.Condition {
 	return meta.FindStatusCondition(conditions, kind)
 }
 
-// reason is why an object is Ready or not.
+// reason returns the reason of the condition Ready.
 func reason(conditions []metav1.Condition) string {
 	if ready := conditionOf(conditions, v1alpha1.ConditionReady); ready != nil {
 		return ready.Reason
@@ -36,7 +36,7 @@ func reason(conditions []metav1.Condition) string {
 	return ""
 }
 
-// plantings are those of a namespace, by seed and cluster.
+// plantings returns the Plantings of a namespace, by seed and cluster.
 func (r *Reconciler) plantings(ctx context.Context, namespace string) (map[string]map[string]*v1alpha1.Planting, error) {
 	var list v1alpha1.PlantingList
 	if err := r.client.List(ctx, &list, client.InNamespace(namespace)); err != nil {
@@ -53,11 +53,11 @@ func (r *Reconciler) plantings(ctx context.Context, namespace string) (map[strin
 	return out, nil
 }
 
-// atOnce is how many Plantings are written at a time.
+// atOnce is the number of Plantings that are written at once.
 const atOnce = 8
 
-// showPlantings makes the Plantings of a Seed those of its plan, and have what they
-// are then. Where there is no plan to be seen, they stay as they are.
+// showPlantings creates, updates and deletes the Plantings of a Seed according to its plan, and
+// updates have. If the plan is unknown, it changes nothing.
 func (r *Reconciler) showPlantings(ctx context.Context, seed *v1alpha1.Seed, v view, have map[string]*v1alpha1.Planting) error {
 	if v.report == nil {
 		return nil
@@ -121,7 +121,7 @@ func inParallel(jobs []func() error) error {
 func (r *Reconciler) showPlanting(ctx context.Context, seed *v1alpha1.Seed, cluster string, tiers []state.Tier, v view, have *v1alpha1.Planting) (*v1alpha1.Planting, error) {
 	if have == nil {
 		if controllerutil.ContainsFinalizer(seed, metav1.FinalizerDeleteDependents) {
-			return nil, nil // who deletes the Seed has its Plantings deleted first, and any new one at once
+			return nil, nil // foreground deletion would delete a new Planting at once
 		}
 		var err error
 		if have, err = r.newPlanting(ctx, seed, cluster); err != nil || have == nil {
@@ -136,13 +136,13 @@ func (r *Reconciler) showPlanting(ctx context.Context, seed *v1alpha1.Seed, clus
 	status := is.Status
 	err := r.client.Status().Patch(ctx, is, client.MergeFrom(have))
 	if apierrors.IsNotFound(err) {
-		return nil, nil // deleted under us, and made anew in the next pass
+		return nil, nil // deleted meanwhile; the next pass creates it again
 	}
 	if err != nil {
 		return have, fmt.Errorf("the status of Planting %s: %w", client.ObjectKeyFromObject(have), err)
 	}
 	for _, h := range plantingChanges(&have.Status, &status) {
-		h.aboutPlanting(r.recorder, is)
+		h.emitForPlanting(r.recorder, is)
 		ctrl.LoggerFrom(ctx).Info("Tier changed", "seed", seed.Name, "cluster", cluster, "state", h.reason, "note", h.note)
 	}
 	return is, nil
@@ -160,12 +160,12 @@ func (r *Reconciler) newPlanting(ctx context.Context, seed *v1alpha1.Seed, clust
 		return nil, err
 	}
 	err := r.client.Create(ctx, p)
-	if apierrors.IsAlreadyExists(err) { // the cache has not seen it yet
+	if apierrors.IsAlreadyExists(err) { // it is not in the cache yet
 		err = r.client.Get(ctx, client.ObjectKeyFromObject(p), p)
 	}
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return nil, nil // nothing is made any more in a namespace that goes
+		return nil, nil // nothing can be created in a terminating namespace
 	case err != nil:
 		return nil, fmt.Errorf("making Planting %s: %w", client.ObjectKeyFromObject(p), err)
 	}

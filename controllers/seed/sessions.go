@@ -18,39 +18,38 @@ import (
 	"github.com/furrow-dev/furrow/internal/probe/flux"
 )
 
-// session is a control plane between its passes. Only the pass that is made of it
-// uses it, but for newsFrom, which Reconciler.news reads.
+// session is the state of a control plane between its passes. Only its pass uses it, except
+// notBefore, which Reconciler.watchClusters reads.
 type session struct {
 	open     *controlplane.Session
-	at       fleet.Place
+	at       fleet.Location
 	settings engine.Settings
-	// log is that of the pass under way, and not of the one that opened the session.
+	// log is the log of the current pass, not of the one that opened the session.
 	log  logr.Logger
 	pace controlplane.Pace
 
 	mu sync.Mutex
-	// newsFrom is when news from the clusters calls for a pass again.
-	newsFrom time.Time
+	// notBefore is the time before which changes on clusters do not start a pass.
+	notBefore time.Time
 }
 
-// deferNews notes how long news from the clusters has to wait.
-func (s *session) deferNews(now time.Time, pause time.Duration, news bool) {
+// coolDown sets how long changes on clusters have to wait.
+func (s *session) coolDown(now time.Time, pause time.Duration, interruptible bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.newsFrom = now
-	if !news {
-		s.newsFrom = now.Add(pause)
+	s.notBefore = now
+	if !interruptible {
+		s.notBefore = now.Add(pause)
 	}
 }
 
-// newsWait is how long news has to wait yet.
-func (s *session) newsWait(now time.Time) time.Duration {
+func (s *session) coolDownLeft(now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.newsFrom.Sub(now)
+	return s.notBefore.Sub(now)
 }
 
-// sessions are the control planes that Seeds name, and the health channels of their namespaces.
+// sessions has the control planes that Seeds name, and the health channels of their namespaces.
 type sessions struct {
 	mu       sync.Mutex
 	open     map[fleet.ControlPlane]*session
@@ -58,7 +57,7 @@ type sessions struct {
 	stopped  bool
 }
 
-// channel is the health channel of a namespace, for as long as it has Seeds.
+// channel is the health channel of a namespace; it exists while the namespace has Seeds.
 type channel struct {
 	probe.Channel
 	stop func()
@@ -73,7 +72,7 @@ func (s *sessions) of(cp fleet.ControlPlane) *session {
 	return s.open[cp]
 }
 
-// in are the control planes of a namespace.
+// in returns the control planes of a namespace.
 func (s *sessions) in(namespace string) map[fleet.ControlPlane]*session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,15 +85,15 @@ func (s *sessions) in(namespace string) map[fleet.ControlPlane]*session {
 	return out
 }
 
-// letGo closes what a session has open.
-func (s *sessions) letGo(one *session) {
+// closeSession closes the control plane of a session.
+func (s *sessions) closeSession(one *session) {
 	if one.open != nil {
-		_ = one.open.Close() // of a cache that is made anew
+		_ = one.open.Close() // a broken cache is created again
 		one.open = nil
 	}
 }
 
-// close ends a control plane, and the channel of its namespace with the last one.
+// close closes a control plane, and the channel of its namespace after the last one.
 func (s *sessions) close(cp fleet.ControlPlane) {
 	s.mu.Lock()
 	one := s.open[cp]
@@ -109,7 +108,7 @@ func (s *sessions) close(cp fleet.ControlPlane) {
 	}
 	s.mu.Unlock()
 	if one != nil {
-		s.letGo(one)
+		s.closeSession(one)
 	}
 	if ch != nil && !left {
 		ch.stop()
@@ -127,13 +126,13 @@ func (s *sessions) stopChannels() {
 }
 
 const (
-	// together is how long is waited, after news from a cluster, for more that comes with it.
-	together = 100 * time.Millisecond
-	// breath is what at least lies between two passes of a control plane.
-	breath = 500 * time.Millisecond
+	// batchDelay is the wait for further changes after a change on a cluster.
+	batchDelay = 100 * time.Millisecond
+	// minPause is the shortest pause between two passes of a control plane.
+	minPause = 500 * time.Millisecond
 )
 
-// channelOf is the health channel of a namespace.
+// channelOf returns the health channel of a namespace.
 func (r *Reconciler) channelOf(namespace string) probe.Channel {
 	s := &r.sessions
 	s.mu.Lock()
@@ -156,7 +155,7 @@ func (r *Reconciler) channelOf(namespace string) probe.Channel {
 	}
 	made.Channel = r.options.Meter.Channel(namespace, made.Channel)
 	if w, ok := made.Channel.(probe.Watcher); ok {
-		go r.news(ctx, namespace, w.Changed())
+		go r.watchClusters(ctx, namespace, w.Changed())
 	}
 	if s.stopped {
 		made.stop()
@@ -165,8 +164,8 @@ func (r *Reconciler) channelOf(namespace string) probe.Channel {
 	return made.Channel
 }
 
-// news has passes made when clusters tell of changes, and lets them breathe.
-func (r *Reconciler) news(ctx context.Context, namespace string, changed <-chan struct{}) {
+// watchClusters starts passes when clusters change, with pauses in between.
+func (r *Reconciler) watchClusters(ctx context.Context, namespace string, changed <-chan struct{}) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -174,9 +173,9 @@ func (r *Reconciler) news(ctx context.Context, namespace string, changed <-chan 
 		case <-changed:
 		}
 		for cp, one := range r.sessions.in(namespace) {
-			r.queue.AddAfter(cp, max(together, one.newsWait(r.options.Clock.Now())))
+			r.queue.AddAfter(cp, max(batchDelay, one.coolDownLeft(r.options.Clock.Now())))
 		}
-		pause := r.options.Clock.NewTimer(breath)
+		pause := r.options.Clock.NewTimer(minPause)
 		select {
 		case <-ctx.Done():
 			pause.Stop()
@@ -186,8 +185,8 @@ func (r *Reconciler) news(ctx context.Context, namespace string, changed <-chan 
 	}
 }
 
-// writers lets one pass at a time write to a repository. A repository to which nobody
-// writes, or waits to write, is not kept.
+// writers has a lock for each repository, so that one pass at a time writes to it. Locks that
+// nobody holds or waits for are dropped.
 type writers struct {
 	mu    sync.Mutex
 	repos map[string]*writer
@@ -249,7 +248,7 @@ func (w *writers) leave(url string) {
 	}
 }
 
-// inLockOrder are the repositories, each once and always in the same order, so that nobody waits in a circle.
+// inLockOrder returns the repositories without duplicates and in a fixed order, to avoid deadlocks.
 func inLockOrder(urls []string) []string {
 	var out []string
 	for _, url := range urls {
@@ -259,7 +258,7 @@ func inLockOrder(urls []string) []string {
 	return slices.Compact(out)
 }
 
-// digest is a name for a directory.
+// digest returns a directory name.
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])

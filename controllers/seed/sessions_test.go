@@ -50,16 +50,16 @@ func TestOnePassAtATimeWritesToARepository(t *testing.T) {
 		return release
 	}
 	a := acquire("a")
-	acquire("b")() // which would hang here if different repositories waited for each other
-	acquire()()    // and this, if one did that has none
+	acquire("b")() // would hang if different repositories waited for each other
+	acquire()()    // would hang without repositories
 	a()
 	acquire("https://git.example.com/a.git", "https://Git.example.com/a/")() // one repository, written in two ways
 	if len(w.repos) != 0 {
-		t.Errorf("nobody writes, and %d repositories are kept", len(w.repos))
+		t.Errorf("nobody writes, but %d locks are kept", len(w.repos))
 	}
 }
 
-func TestAPassThatWaitsForAnotherOneCanBeStopped(t *testing.T) {
+func TestAPassThatWaitsForAnotherCanBeCanceled(t *testing.T) {
 	var w writers
 	release, err := w.acquire(t.Context(), []string{"b"})
 	if err != nil {
@@ -72,16 +72,16 @@ func TestAPassThatWaitsForAnotherOneCanBeStopped(t *testing.T) {
 	}
 	again, err := w.acquire(t.Context(), []string{"a"})
 	if err != nil {
-		t.Fatalf("what was acquired before is still held: %v", err)
+		t.Fatalf("the first lock is still held: %v", err)
 	}
 	again()
 	release()
 	if len(w.repos) != 0 {
-		t.Errorf("nobody writes, and %d repositories are kept", len(w.repos))
+		t.Errorf("nobody writes, but %d locks are kept", len(w.repos))
 	}
 }
 
-func TestAPassThatNothingCallsForComesLast(t *testing.T) {
+func TestRegularPassesHaveALowPriority(t *testing.T) {
 	r := &Reconciler{options: Options{Interval: time.Hour, Clock: clock.RealClock{}}}
 	for what, tc := range map[string]struct {
 		view view
@@ -89,14 +89,14 @@ func TestAPassThatNothingCallsForComesLast(t *testing.T) {
 		most time.Duration
 	}{
 		"nothing changed":       {view{report: &engine.Report{}}, true, 2 * time.Hour},
-		"something was pushed":  {view{report: &engine.Report{Changed: true}}, false, breath},
+		"something was pushed":  {view{report: &engine.Report{Changed: true}}, false, minPause},
 		"another one was first": {view{report: &engine.Report{Raced: true}}, true, time.Minute},
 		"it failed":             {view{err: errors.New("no answer")}, false, time.Minute},
 		"a Secret is missing":   {view{err: fs.ErrNotExist}, false, credentialsInterval},
 	} {
 		got := r.next(&scope{session: &session{}}, tc.view)
-		if last := *got.Priority == handler.LowPriority; last != tc.last || got.RequeueAfter > tc.most || got.RequeueAfter < breath {
-			t.Errorf("%s: the next pass comes in %s, with priority %d", what, got.RequeueAfter, *got.Priority)
+		if last := *got.Priority == handler.LowPriority; last != tc.last || got.RequeueAfter > tc.most || got.RequeueAfter < minPause {
+			t.Errorf("%s: the next pass starts in %s, with priority %d", what, got.RequeueAfter, *got.Priority)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func TestEachControlPlaneIsRecordedInADirectoryOfItsOwn(t *testing.T) {
 	}}, sessions: sessions{channels: map[string]*channel{"fleet": {}}}}
 	for _, url := range []string{"https://git.example.com/a", "https://git.example.com/b"} {
 		s := &scope{cp: fleet.ControlPlane{Namespace: "fleet", URL: url}, session: &session{}}
-		r.sessionOptions(t.Context(), s, fleet.Place{URL: url}).Record(&engine.Record{})
+		r.sessionOptions(t.Context(), s, fleet.Location{URL: url}).Record(&engine.Record{})
 	}
 	if len(recorded) != 2 || recorded[0] == recorded[1] || !strings.HasPrefix(recorded[0], "fleet/") {
 		t.Errorf("they are recorded in %q", recorded)
@@ -133,14 +133,14 @@ func TestAChannelEndsWithTheLastControlPlaneOfItsNamespace(t *testing.T) {
 	}
 }
 
-func TestNewsWaitsWhileServersAreLeftAlone(t *testing.T) {
+func TestChangesOnClustersWaitForTheCoolDown(t *testing.T) {
 	var s session
-	s.deferNews(noon, time.Minute, false)
-	if got := s.newsWait(noon.Add(10 * time.Second)); got != 50*time.Second {
+	s.coolDown(noon, time.Minute, false)
+	if got := s.coolDownLeft(noon.Add(10 * time.Second)); got != 50*time.Second {
 		t.Errorf("got %s", got)
 	}
-	s.deferNews(noon, time.Minute, true)
-	if got := s.newsWait(noon); got > 0 {
+	s.coolDown(noon, time.Minute, true)
+	if got := s.coolDownLeft(noon); got > 0 {
 		t.Errorf("got %s", got)
 	}
 }

@@ -17,16 +17,16 @@ import (
 	"github.com/furrow-dev/furrow/internal/state"
 )
 
-// view is what a pass came to, as statuses are made of it.
+// view is the result of a pass, from which statuses are made.
 type view struct {
 	now time.Time
-	// report is nil where nothing could be looked at, and err says why.
+	// report is nil if nothing could be observed; err has the cause.
 	report *engine.Report
 	err    error
 }
 
-// seedStatus is the status of a Seed after a pass. What could not be looked at stays
-// as it was told last.
+// seedStatus returns the status of a Seed after a pass. Fields that could not be observed keep
+// their last values.
 func seedStatus(seed *v1alpha1.Seed, v view) v1alpha1.SeedStatus {
 	s := *seed.Status.DeepCopy()
 	c := condition.Of(&s.CommonStatus, seed.Generation, v.now)
@@ -60,16 +60,16 @@ func seedStatus(seed *v1alpha1.Seed, v view) v1alpha1.SeedStatus {
 	return s
 }
 
-// twiceStatus is that of a Seed that another one plants already.
-func twiceStatus(seed *v1alpha1.Seed, by string, now time.Time) v1alpha1.SeedStatus {
+// duplicateStatus is the status of a Seed that another Seed plants already.
+func duplicateStatus(seed *v1alpha1.Seed, by string, now time.Time) v1alpha1.SeedStatus {
 	s := v1alpha1.SeedStatus{CommonStatus: *seed.Status.CommonStatus.DeepCopy(), State: state.Stalled, Handled: seed.Status.Handled}
 	s.WaitingFor = state.Cut(fmt.Sprintf("Seed %s plants the same seed of the same tree already. Delete one of the two", by))
 	condition.Of(&s.CommonStatus, seed.Generation, now).NotReady(v1alpha1.ReasonDuplicate, s.WaitingFor, true)
 	return s
 }
 
-// showAbsent is for a Seed of which the pass knows nothing: the tree has no such
-// seed, and nothing of it is planted; or what it is planted in cannot be read.
+// showAbsent sets the status of a Seed that is not in the report: the tree has no such seed, and
+// nothing of it is planted, or its repositories cannot be read.
 func showAbsent(seed *v1alpha1.Seed, s *v1alpha1.SeedStatus, c condition.Writer, report *engine.Report) {
 	for _, name := range slices.Sorted(maps.Keys(report.Repos)) {
 		if r := report.Repos[name]; r.Err != nil {
@@ -82,7 +82,7 @@ func showAbsent(seed *v1alpha1.Seed, s *v1alpha1.SeedStatus, c condition.Writer,
 	s.Unconfirmed, s.OmittedUnconfirmed = nil, 0
 	s.WaitingFor = state.Cut(fmt.Sprintf("%s has no seed %q. Commit its package below seeds/, or delete this Seed", report.Revision, seed.Name))
 	reason := v1alpha1.ReasonSeedNotFound
-	switch { // a plan that was lost from sight is not taken for removed in the next pass either
+	switch { // keep a lost plan, so that the next pass does not treat it as removed
 	case !lost(s.Plan, report):
 		s.Plan = nil
 	case !seed.DeletionTimestamp.IsZero():
@@ -96,11 +96,11 @@ func showAbsent(seed *v1alpha1.Seed, s *v1alpha1.SeedStatus, c condition.Writer,
 	c.NotReady(reason, s.WaitingFor, true)
 }
 
-// verdict is what the conditions sum up to.
+// verdict is the summary of the conditions.
 type verdict struct {
 	reason  v1alpha1.Reason
 	message string
-	// ready says that all is as it should be, stalled that a person is needed.
+	// stalled means that a person is needed.
 	ready, stalled bool
 }
 
@@ -125,12 +125,12 @@ func verdictOf(seed *v1alpha1.Seed, r *state.Seed, report *engine.Report, s v1al
 	return verdict{reason: reasonOf(r.Tiers), message: state.Cut(fmt.Sprintf("%s tiers are released; waiting for %s", s.Progress, s.WaitingFor))}
 }
 
-// sourceReason is why a control plane cannot be read.
+// sourceReason returns why a control plane cannot be read.
 func sourceReason(err error) v1alpha1.Reason {
 	return manifest.ReasonOf(manifest.About(manifest.Problem{Reason: v1alpha1.ReasonSourceFailed}, err))
 }
 
-// reasonOf is that of the tier that says most about what is to be done.
+// reasonOf returns the reason of the most urgent tier.
 func reasonOf(tiers []state.Tier) v1alpha1.Reason {
 	if t := state.MostUrgent(tiers); t != nil {
 		return t.Reason
@@ -157,7 +157,7 @@ func planSummary(r *state.Seed, report *engine.Report) *v1alpha1.PlanSummary {
 	return out
 }
 
-// sumUp writes what the conditions sum up to.
+// sumUp writes the summary conditions.
 func sumUp(c condition.Writer, v verdict) {
 	if v.ready {
 		c.Ready(v.reason, state.Cut(v.message))
@@ -176,7 +176,7 @@ func planned(c condition.Writer, r *state.Seed, p *v1alpha1.PlanSummary) {
 	}
 }
 
-// stage is a positive condition and the states in which a tier has come that far.
+// stage is a positive condition and the states in which a tier has reached it.
 type stage struct {
 	condition, done string
 	reached         []release.State
@@ -190,7 +190,7 @@ var stages = []stage{
 	{v1alpha1.ConditionReleased, "released", []release.State{release.Released, release.Gone}},
 }
 
-// showStages tells how many tiers have come how far.
+// showStages writes how many tiers have reached each stage.
 func showStages(c condition.Writer, tiers []state.Tier) {
 	for _, stage := range stages {
 		n := 0
@@ -208,7 +208,7 @@ func showStages(c condition.Writer, tiers []state.Tier) {
 	}
 }
 
-// plantingStatus is the status of one planting; tiers are those of its cluster.
+// plantingStatus returns the status of one Planting; tiers are the tiers of its cluster.
 func plantingStatus(had *v1alpha1.Planting, tiers []state.Tier, now time.Time) v1alpha1.PlantingStatus {
 	s := v1alpha1.PlantingStatus{CommonStatus: *had.Status.CommonStatus.DeepCopy()}
 	of := state.Seed{Tiers: tiers}
@@ -239,7 +239,7 @@ func plantingVerdict(tiers []state.Tier, s v1alpha1.PlantingStatus) verdict {
 	return verdict{reason: reasonOf(tiers), message: "waiting for " + s.WaitingFor}
 }
 
-// byCluster gives the tiers of each cluster.
+// byCluster returns the tiers of each cluster.
 func byCluster(tiers []state.Tier) map[string][]state.Tier {
 	out := map[string][]state.Tier{}
 	for _, t := range tiers {

@@ -22,7 +22,7 @@ import (
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// tier makes the report of a tier on edge-1.
+// tier returns the report of a tier on edge-1.
 func tier(ordinal int, of release.State, changes ...func(*state.Tier)) state.Tier {
 	reasons := map[release.State]v1alpha1.Reason{
 		release.Blocked: v1alpha1.ReasonWaitingForTier, release.Queued: v1alpha1.ReasonSuspended, release.Proposed: v1alpha1.ReasonProposalOpen,
@@ -47,7 +47,7 @@ func proposedAt(url string) func(*state.Tier) {
 	}
 }
 
-// shut makes the tier's proposal one that must not be merged.
+// shut marks the tier's proposal as one that must not be merged.
 func shut(t *state.Tier) {
 	t.Reason, t.Proposal.Gate, t.Proposal.GateReason = v1alpha1.ReasonWaitingForTier, "it must not", v1alpha1.ReasonWaitingForTier
 }
@@ -60,7 +60,7 @@ func waitsFor(n int) func(*state.Tier) {
 	}
 }
 
-// report is that of a seed "web" with these tiers.
+// report returns a report of a seed "web" with these tiers.
 func report(tiers ...state.Tier) *engine.Report {
 	return &engine.Report{
 		State: state.State{Revision: "main@sha1:1", Seeds: []state.Seed{{Name: "web", State: state.Summary(tiers), Tiers: tiers}}},
@@ -68,7 +68,7 @@ func report(tiers ...state.Tier) *engine.Report {
 	}
 }
 
-// brief is what of a status people look at first.
+// brief has the most important fields of a status.
 type brief struct {
 	Ready, Reason, Reconciling, Stalled, State, Progress, WaitingFor string
 }
@@ -86,7 +86,7 @@ func briefOf(s v1alpha1.SeedStatus) brief {
 	}
 }
 
-func TestSeedStatusSaysWhatIsWaitedFor(t *testing.T) {
+func TestTheStatusOfASeedNamesWhatItWaitsFor(t *testing.T) {
 	unread := func(why error, tiers ...state.Tier) *engine.Report {
 		r := report(tiers...)
 		r.ReadErr = why
@@ -95,7 +95,7 @@ func TestSeedStatusSaysWhatIsWaitedFor(t *testing.T) {
 	refused, away := errors.New("the token has ended"), fmt.Errorf("the server does not answer: %w", context.DeadlineExceeded)
 	proposal := tier(0, release.Proposed, proposedAt("https://git/1"))
 	unplanned := report()
-	unplanned.Seeds[0].State, unplanned.Seeds[0].Reason, unplanned.Seeds[0].Message, unplanned.Plans = state.Stalled, v1alpha1.ReasonInvalidYAML, "seeds/web.yaml:3: it is no YAML", nil
+	unplanned.Seeds[0].State, unplanned.Seeds[0].Reason, unplanned.Seeds[0].Message, unplanned.Plans = state.Stalled, v1alpha1.ReasonInvalidYAML, "seeds/web.yaml:3: the file is not valid YAML", nil
 	absent := &engine.Report{State: state.State{Revision: "main@sha1:1"}}
 	lost := &engine.Report{Repos: map[string]engine.RepoReport{}}
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
@@ -133,63 +133,63 @@ func TestSeedStatusSaysWhatIsWaitedFor(t *testing.T) {
 			view: view{report: report(tier(0, release.Reverted), tier(1, release.Proposed, proposedAt("https://git/1"), shut, waitsFor(1)))},
 			want: brief{"False", "Reverted", "", "True", "Reverted", "0/2", "edge-1 tier 00: "},
 		},
-		"one that must not be merged waits for what its gate waits for": {
+		"a proposal that must not be merged waits for what its gate waits for": {
 			view: view{report: report(tier(0, release.Released), tier(1, release.Proposed, proposedAt("https://git/1"), shut, waitsFor(1)))},
 			want: brief{"False", "WaitingForTier", "True", "", "Proposed", "1/2", "mgmt tier 00 (Progressing)"},
 		},
-		"one that a person has to put right says how": {
+		"a proposal that a person has to fix says how": {
 			view: view{report: report(tier(0, release.Proposed, proposedAt("https://git/1"), shut, says("do not merge yet: delete its branch")))},
 			want: brief{"False", "WaitingForTier", "True", "", "Proposed", "0/1", "edge-1 tier 00: do not merge yet: delete its branch"},
 		},
-		"those that may be merged are counted alone": {
+		"only proposals that may be merged are counted": {
 			view: view{report: report(tier(0, release.Proposed, proposedAt("https://git/1")), tier(1, release.Proposed, proposedAt("https://git/2"), shut, waitsFor(1)))},
 			want: brief{"False", "ProposalOpen", "True", "", "Proposed", "0/2", "review of https://git/1"},
 		},
-		"what is held needs a person, whatever else goes on": {
+		"a held tier needs a person, regardless of other tiers": {
 			view: view{report: report(tier(0, release.Progressing), tier(1, release.Held, says("foreign content: remove it")))},
 			want: brief{"False", "ForeignContent", "", "True", "Held", "0/2", "edge-1 tier 01: foreign content: remove it"},
 		},
-		"a failing tier is not given up": {
+		"a failing tier is reconciling": {
 			view: view{report: report(tier(0, release.Failed, says("Deployment web: no image")))},
 			want: brief{"False", "HealthCheckFailed", "True", "", "Failed", "0/1", "edge-1 tier 00: Deployment web: no image"},
 		},
 		"a seed that cannot be planned is stalled": {
 			view: view{report: unplanned},
-			want: brief{"False", "InvalidYAML", "", "True", "Stalled", "0/0", "seeds/web.yaml:3: it is no YAML"},
+			want: brief{"False", "InvalidYAML", "", "True", "Stalled", "0/0", "seeds/web.yaml:3: the file is not valid YAML"},
 		},
 		"a seed that is not in the tree is stalled": {
 			view:    view{report: absent},
 			want:    brief{"False", "SeedNotFound", "", "True", "Stalled", "", `main@sha1:1 has no seed "web". Commit its package below seeds/, or delete this Seed`},
 			message: "Commit its package",
 		},
-		"of several repositories that cannot be read the first one is named": {
+		"the first of several unreadable repositories is named": {
 			view: view{report: lost},
 			want: brief{"Unknown", "Unreachable", "", "True", "", "", "repository a does not answer"},
 		},
-		"a suspended seed says so": {
+		"a suspended seed reports it": {
 			view:   view{report: report(tier(0, release.Queued, says("is not proposed while the seed is suspended")))},
 			change: func(s *v1alpha1.Seed) { s.Spec.Suspend = true },
 			want:   brief{"False", "Suspended", "True", "", "Queued", "0/1", "edge-1 tier 00: is not proposed while the seed is suspended"},
 		},
-		"a removal is under way": {
+		"a removal is in progress": {
 			view: view{report: removal},
 			want: brief{"False", "Removing", "True", "", "Proposed", "1/2", "review of https://git/2"},
 		},
-		"what is released stays so while the source cannot be read, and is not called ready": {
+		"a released seed is not Ready while the source cannot be read": {
 			view:    view{report: unread(away, tier(0, release.Released))},
 			want:    brief{"False", "SourceFailed", "True", "", "Released", "1/1", "the control plane cannot be read: the server does not answer: context deadline exceeded"},
 			message: "the server does not answer",
 		},
-		"a source that is away does not hide what a rollout waits for": {
+		"an unreachable source does not hide what a rollout waits for": {
 			view: view{report: unread(away, proposal)},
 			want: brief{"False", "ProposalOpen", "True", "", "Proposed", "0/1", "review of https://git/1"},
 		},
-		"a source that a person has to mend comes before what a rollout waits for": {
+		"a source that a person has to fix takes precedence over what a rollout waits for": {
 			view:    view{report: unread(refused, proposal)},
 			want:    brief{"False", "SourceFailed", "", "True", "Proposed", "0/1", "the control plane cannot be read: the token has ended"},
 			message: "0/1 tiers are released, and the control plane cannot be read anew: the token has ended",
 		},
-		"where nothing can be looked at, what was told last stays": {
+		"the last status remains if nothing can be observed": {
 			view: view{err: errors.New("there is no GitRepository")},
 			change: func(s *v1alpha1.Seed) {
 				s.Status.State, s.Status.Progress = "Released", "2/2"
@@ -213,18 +213,18 @@ func TestSeedStatusSaysWhatIsWaitedFor(t *testing.T) {
 				t.Errorf("the message is %q", ready.Message)
 			}
 			if got.ObservedGeneration != 3 || ready.ObservedGeneration != 3 {
-				t.Error("the generation is not the one that was looked at")
+				t.Error("the generation is not the observed one")
 			}
 			seed.Status = got
 			tc.view.now = noon.Add(time.Hour)
 			if again := seedStatus(seed, tc.view); !equal(got, again) {
-				t.Errorf("the same pass gives another status (-first +second):\n%s", cmp.Diff(got, again))
+				t.Errorf("the same pass results in another status (-first +second):\n%s", cmp.Diff(got, again))
 			}
 		})
 	}
 }
 
-func TestStagesCountTheTiersThatHaveComeSoFar(t *testing.T) {
+func TestStagesCountTheTiersThatHaveReachedThem(t *testing.T) {
 	seed := &v1alpha1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 	got := seedStatus(seed, view{now: noon, report: report(tier(0, release.Released), tier(1, release.Merged), tier(2, release.Proposed), tier(3, release.Blocked))})
 	for condition, want := range map[string]string{
@@ -264,7 +264,7 @@ func TestBlockersAreTheMostUrgentFirstAndBounded(t *testing.T) {
 	}
 }
 
-func TestWhatMustNotBeMergedIsMarked(t *testing.T) {
+func TestProposalsThatMustNotBeMergedAreMarked(t *testing.T) {
 	waiting := tier(0, release.Proposed, proposedAt("https://git/1"), shut, waitsFor(1))
 	edited := tier(1, release.Proposed, proposedAt("https://git/2"), shut)
 	edited.Foreign = slices.Repeat([]string{"planted/mine.yaml"}, v1alpha1.MaxForeign+2)
@@ -279,14 +279,14 @@ func TestWhatMustNotBeMergedIsMarked(t *testing.T) {
 		}
 	}
 	if tier := planting.Tiers[1]; len(tier.Foreign) != v1alpha1.MaxForeign || tier.OmittedForeign != 2 {
-		t.Errorf("%d files of others are shown, and %d are not", len(tier.Foreign), tier.OmittedForeign)
+		t.Errorf("%d files of others are shown, and %d are omitted", len(tier.Foreign), tier.OmittedForeign)
 	}
 	if planting.Proposal != "" {
 		t.Errorf("the planting asks for the review of %s", planting.Proposal)
 	}
 }
 
-func TestAHeldTierIsABlockerAlsoWhileItsGateIsShut(t *testing.T) {
+func TestAHeldTierIsABlockerWhileItsGateIsShut(t *testing.T) {
 	const edited = "a person has edited the open proposal, and the plan has changed since. Delete its branch"
 	waiting := tier(0, release.Proposed, proposedAt("https://git/1"), shut, waitsFor(1))
 	held := tier(1, release.Held, proposedAt("https://git/2"), shut, waitsFor(1), says(edited))
@@ -301,7 +301,7 @@ func TestAHeldTierIsABlockerAlsoWhileItsGateIsShut(t *testing.T) {
 	}
 }
 
-func TestStatusSaysWhatPeopleCanAskFor(t *testing.T) {
+func TestTheStatusHasWhatPeopleCanRequest(t *testing.T) {
 	rejected := tier(0, release.Rejected)
 	rejected.Retry = true
 	planting := plantingStatus(&v1alpha1.Planting{}, []state.Tier{rejected, tier(1, release.Blocked)}, noon)
@@ -315,14 +315,14 @@ func TestStatusSaysWhatPeopleCanAskFor(t *testing.T) {
 		report        *engine.Report
 		shown, hidden int
 	}{
-		"a removal is held":     {held, v1alpha1.MaxUnconfirmed, 2},
-		"no removal is held":    {report(rejected), 0, 0},
-		"the seed is not there": {&engine.Report{State: state.State{Revision: "main@sha1:1"}}, 0, 0},
+		"a removal needs a confirmation":  {held, v1alpha1.MaxUnconfirmed, 2},
+		"no removal needs a confirmation": {report(rejected), 0, 0},
+		"the seed does not exist":         {&engine.Report{State: state.State{Revision: "main@sha1:1"}}, 0, 0},
 	} {
 		seed.Status.Unconfirmed, seed.Status.OmittedUnconfirmed = []string{"what was held before"}, 7
 		got := seedStatus(seed, view{now: noon, report: c.report})
 		if len(got.Unconfirmed) != c.shown || int(got.OmittedUnconfirmed) != c.hidden {
-			t.Errorf("%s: %d are shown, and %d are not", sentence, len(got.Unconfirmed), got.OmittedUnconfirmed)
+			t.Errorf("%s: %d are shown, and %d are omitted", sentence, len(got.Unconfirmed), got.OmittedUnconfirmed)
 		}
 		for _, text := range got.Unconfirmed {
 			if len(text) > state.MaxText {
@@ -354,16 +354,16 @@ func TestPlantingStatusIsBoundedAndKeepsTimes(t *testing.T) {
 	if later.Current != "01" || later.Proposal != "https://git/1" {
 		t.Errorf("got %+v", later)
 	}
-	told := plantingChanges(&p.Status, &later)
-	if len(told) != 1 || told[0].reason != "Proposed" || !strings.Contains(told[0].note, "https://git/1") {
-		t.Errorf("people are told %+v", told)
+	changes := plantingChanges(&p.Status, &later)
+	if len(changes) != 1 || changes[0].reason != "Proposed" || !strings.Contains(changes[0].note, "https://git/1") {
+		t.Errorf("the events are %+v", changes)
 	}
 	if again := plantingChanges(&later, &later); len(again) != 0 {
-		t.Errorf("people are told again: %+v", again)
+		t.Errorf("the events are repeated: %+v", again)
 	}
 }
 
-func TestNothingIsTakenForRemovedThatIsOnlyNotSeen(t *testing.T) {
+func TestASeedThatIsOnlyMissingIsNotTreatedAsRemoved(t *testing.T) {
 	seed := func(p *v1alpha1.PlanSummary) *v1alpha1.Seed {
 		return &v1alpha1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Status: v1alpha1.SeedStatus{Plan: p}}
 	}
@@ -373,18 +373,18 @@ func TestNothingIsTakenForRemovedThatIsOnlyNotSeen(t *testing.T) {
 		seed *v1alpha1.Seed
 		want bool
 	}{
-		"nothing was ever planted":        {view{report: empty}, seed(nil), true},
-		"the removal was seen to the end": {view{report: empty}, seed(&v1alpha1.PlanSummary{Removal: true}), true},
-		"the plan was there and is lost":  {view{report: empty}, seed(&v1alpha1.PlanSummary{}), false},
+		"nothing was ever planted":            {view{report: empty}, seed(nil), true},
+		"the removal was observed to the end": {view{report: empty}, seed(&v1alpha1.PlanSummary{Removal: true}), true},
+		"the plan is lost":                    {view{report: empty}, seed(&v1alpha1.PlanSummary{}), false},
 		"its repository is not declared any more": {
 			view{report: empty}, seed(&v1alpha1.PlanSummary{Removal: true, Repos: []string{"gitops"}}), false,
 		},
 		"its repository is still declared": {
 			view{report: &engine.Report{Repos: map[string]engine.RepoReport{"gitops": {}}}}, seed(&v1alpha1.PlanSummary{Removal: true, Repos: []string{"gitops"}}), true,
 		},
-		"the removal goes on":               {view{report: report(tier(0, release.Proposed))}, seed(&v1alpha1.PlanSummary{Removal: true}), false},
-		"a repository cannot be read":       {view{report: &engine.Report{Repos: map[string]engine.RepoReport{"fleet": {Err: errors.New("down")}}}}, seed(nil), false},
-		"nothing at all could be looked at": {view{err: errors.New("down")}, seed(nil), false},
+		"the removal is in progress":  {view{report: report(tier(0, release.Proposed))}, seed(&v1alpha1.PlanSummary{Removal: true}), false},
+		"a repository cannot be read": {view{report: &engine.Report{Repos: map[string]engine.RepoReport{"fleet": {Err: errors.New("down")}}}}, seed(nil), false},
+		"nothing could be observed":   {view{err: errors.New("down")}, seed(nil), false},
 	}
 	for name, tc := range tests {
 		if got := tc.view.nothingLeft(tc.seed); got != tc.want {

@@ -66,7 +66,7 @@ func settings(ctx context.Context, c *kubeCluster, cp fleet.ControlPlane) (engin
 	if err != nil {
 		return engine.Settings{}, err
 	}
-	dispositions := fleet.FatesOf(seeds, nil, c.now())
+	dispositions := fleet.DispositionsOf(seeds, nil, c.now())
 	return fleet.Settings(engine.Settings{}, cp.Namespace, dispositions.Wanted, dispositions.Removed, docs)
 }
 

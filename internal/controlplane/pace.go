@@ -25,7 +25,7 @@ type Pace struct {
 }
 
 // Next returns the pause after a pass, and whether a change on the clusters may end it early.
-func (p *Pace) Next(report *engine.Report, err error, interval time.Duration) (pause time.Duration, news bool) {
+func (p *Pace) Next(report *engine.Report, err error, interval time.Duration) (pause time.Duration, interruptible bool) {
 	if err != nil {
 		if !p.failing {
 			p.failing, p.pauses = true, backoff.Doubling(firstBackoff, maxBackoff)

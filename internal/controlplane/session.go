@@ -74,8 +74,8 @@ type Options struct {
 	// Observe may wrap an opened repository, to count its requests. The control plane's
 	// repository has no name and no forge.
 	Observe func(name string, repo engine.Repo) engine.Repo
-	// ObserveAnswers may wrap the transport to a forge's server.
-	ObserveAnswers func(repo string, next http.RoundTripper) http.RoundTripper
+	// ObserveTransport may wrap the transport to a forge's server.
+	ObserveTransport func(repo string, next http.RoundTripper) http.RoundTripper
 	// Interval is the time between passes in which nothing changes; zero if passes are started by hand.
 	Interval time.Duration
 	// Slices allows a pass to end before everything is done; the next one must follow at once.
@@ -406,8 +406,8 @@ func (s *Session) openForge(name string, m *git.Mirror, spec v1alpha1.GitOpsRepo
 			return nil, err
 		}
 		o := gitea.Options{URL: remote.URL, Token: remote.Token, Username: remote.Username, Password: remote.Password, CABundle: remote.CABundle}
-		if s.options.ObserveAnswers != nil {
-			o.Observe = func(next http.RoundTripper) http.RoundTripper { return s.options.ObserveAnswers(name, next) }
+		if s.options.ObserveTransport != nil {
+			o.Observe = func(next http.RoundTripper) http.RoundTripper { return s.options.ObserveTransport(name, next) }
 		}
 		return gitea.New(m, spec.BranchOrDefault(), o)
 	}

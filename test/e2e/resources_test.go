@@ -83,7 +83,7 @@ func (s *story) isOverridden(fleet files) {
 	s.commit("Give the management cluster a label", files{path: strings.Replace(fleet[path], "metadata: {name: mgmt}", "metadata: {name: mgmt, labels: {site: north}}", 1)})
 	s.eventually(limit, "the Cluster resource is shown as overridden", func() (bool, string) {
 		output, err := s.tryKubectl("get", "clusters.furrow.dev", "mgmt")
-		return err == nil && strings.Contains(output, "False") && strings.Contains(output, "declares it otherwise at "+path), output
+		return err == nil && strings.Contains(output, "False") && strings.Contains(output, "declares it differently at "+path), output
 	})
 	s.t.Logf("people see:\n%s", s.kubectl("get", "clusters.furrow.dev,clustertypes,gitopsrepos"))
 	s.shows("seed motd True Released 1/1")

@@ -13,25 +13,24 @@ import (
 	"github.com/furrow-dev/furrow/internal/engine"
 )
 
-// Tiers is told of all tiers of a control plane, as they are shown in its Plantings.
-// They replace those that were told of before.
+// Tiers replaces the tiers of a control plane by those in its Plantings.
 func (m *Metrics) Tiers(cp fleet.ControlPlane, plantings []v1alpha1.Planting) {
-	for _, l := range m.board.show(cp, plantings) {
+	for _, l := range m.snapshots.setTiers(cp, plantings) {
 		m.tierDuration.WithLabelValues(l.state).Observe(l.after.Seconds())
 	}
 }
 
-// board has what was told of each control plane last.
-type board struct {
+// snapshots has the last report and tiers of each control plane.
+type snapshots struct {
 	clock                             clock.PassiveClock
 	seeds, tiers, oldest, open, waits gauges
 
-	mu     sync.Mutex
-	planes map[fleet.ControlPlane]plane
+	mu   sync.Mutex
+	last map[fleet.ControlPlane]snapshot
 }
 
-// plane is what was told of a control plane.
-type plane struct {
+// snapshot has the last report and tiers of a control plane.
+type snapshot struct {
 	repos map[string]bool
 	// seeds counts them by state.
 	seeds map[string]int
@@ -43,41 +42,41 @@ type tierKey struct {
 	ordinal       int32
 }
 
-// tier is what counts of a tier here.
+// tier has what metrics need of a tier.
 type tier struct {
 	state string
 	since time.Time
-	// proposal is the open one: the branch or page that tells it from another, and
-	// since when it was seen. repo is empty where there is none.
+	// proposal identifies the open proposal by its branch and page, and opened is since
+	// when it is known. repo is empty if there is none.
 	repo, proposal string
 	opened         time.Time
-	// shut says that it must not be merged now.
+	// shut means that it must not be merged now.
 	shut bool
 }
 
-// left is a state that a tier has left.
+// left is a state that a tier has left, after some time.
 type left struct {
 	state string
 	after time.Duration
 }
 
-func newBoard(clock clock.PassiveClock) *board {
-	return &board{
-		clock: clock, planes: map[fleet.ControlPlane]plane{},
+func newSnapshots(clock clock.PassiveClock) *snapshots {
+	return &snapshots{
+		clock: clock, last: map[fleet.ControlPlane]snapshot{},
 		seeds: seeds.gauges(), tiers: tiers.gauges(), oldest: tierOldest.gauges(), open: proposalsOpen.gauges(), waits: proposalOldest.gauges(),
 	}
 }
 
-// atRest says that nobody waits for a tier to leave the state.
+// atRest reports whether the state is final.
 func atRest(state string) bool {
 	return state == string(release.Released) || state == string(release.Gone)
 }
 
-// seen takes in a pass's report, and tells which repositories nobody names any more.
-func (b *board) seen(cp fleet.ControlPlane, report *engine.Report) (gone []repo) {
+// update records a pass's report, and returns the repositories that are no longer named.
+func (b *snapshots) update(cp fleet.ControlPlane, report *engine.Report) (gone []repo) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	p := b.planes[cp]
+	p := b.last[cp]
 	before := p.repos
 	p.repos, p.seeds = map[string]bool{}, map[string]int{}
 	for name := range report.Repos {
@@ -86,29 +85,30 @@ func (b *board) seen(cp fleet.ControlPlane, report *engine.Report) (gone []repo)
 	for i := range report.Seeds {
 		p.seeds[report.Seeds[i].State]++
 	}
-	b.planes[cp] = p
+	b.last[cp] = p
 	return b.unnamed(cp.Namespace, before)
 }
 
-// forget drops a control plane, and tells which repositories nobody names any more,
-// and whether it was the last of its namespace.
-func (b *board) forget(cp fleet.ControlPlane) (gone []repo, last bool) {
+// forget drops a control plane. It returns the repositories that are no longer named, and
+// whether this was the last control plane of its namespace.
+func (b *snapshots) forget(cp fleet.ControlPlane) (gone []repo, last bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	before := b.planes[cp].repos
-	delete(b.planes, cp)
+	before := b.last[cp].repos
+	delete(b.last, cp)
 	last = true
-	for other := range b.planes {
+	for other := range b.last {
 		last = last && other.Namespace != cp.Namespace
 	}
 	return b.unnamed(cp.Namespace, before), last
 }
 
-// unnamed are those of the repositories that no control plane of the namespace has; b.mu is held.
-func (b *board) unnamed(namespace string, before map[string]bool) (gone []repo) {
+// unnamed returns the repositories that no control plane of the namespace names any more. The
+// caller holds b.mu.
+func (b *snapshots) unnamed(namespace string, before map[string]bool) (gone []repo) {
 	for name := range before {
 		named := false
-		for cp, p := range b.planes {
+		for cp, p := range b.last {
 			named = named || cp.Namespace == namespace && p.repos[name]
 		}
 		if !named {
@@ -118,11 +118,11 @@ func (b *board) unnamed(namespace string, before map[string]bool) (gone []repo) 
 	return gone
 }
 
-// show replaces the tiers of a control plane, and tells which states were left.
-func (b *board) show(cp fleet.ControlPlane, plantings []v1alpha1.Planting) (leaving []left) {
+// setTiers replaces the tiers of a control plane, and returns the states that tiers left.
+func (b *snapshots) setTiers(cp fleet.ControlPlane, plantings []v1alpha1.Planting) (leaving []left) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	p := b.planes[cp]
+	p := b.last[cp]
 	now := map[tierKey]tier{}
 	for i := range plantings {
 		planting := &plantings[i]
@@ -138,11 +138,11 @@ func (b *board) show(cp fleet.ControlPlane, plantings []v1alpha1.Planting) (leav
 		}
 	}
 	p.tiers = now
-	b.planes[cp] = p
+	b.last[cp] = p
 	return leaving
 }
 
-// tierOf is a tier as a Planting shows it, and as it was before.
+// tierOf returns a tier of a Planting. It keeps the age of a proposal from before.
 func tierOf(t *v1alpha1.PlantingTier, before tier) tier {
 	is := tier{state: t.State, since: t.Since.Time}
 	if t.Proposal == nil || t.State == string(release.Rejected) {
@@ -157,16 +157,16 @@ func tierOf(t *v1alpha1.PlantingTier, before tier) tier {
 }
 
 // Describe implements prometheus.Collector.
-func (b *board) Describe(out chan<- *prometheus.Desc) {
+func (b *snapshots) Describe(out chan<- *prometheus.Desc) {
 	for _, g := range []gauges{b.seeds, b.tiers, b.oldest, b.open, b.waits} {
 		out <- g.of
 	}
 }
 
-// group is what is counted together, by the labels of its metric.
+// group has the labels of a metric for what is counted together.
 type group struct{ namespace, a, b string }
 
-// tally counts, and keeps the first time.
+// tally has a count and the earliest time.
 type tally struct {
 	count int
 	first time.Time
@@ -184,10 +184,10 @@ func (t tallies) add(g group, n int, since time.Time) {
 }
 
 // Collect implements prometheus.Collector.
-func (b *board) Collect(out chan<- prometheus.Metric) {
+func (b *snapshots) Collect(out chan<- prometheus.Metric) {
 	ofSeeds, ofTiers, ofProposals := tallies{}, tallies{}, tallies{}
 	b.mu.Lock()
-	for cp, p := range b.planes {
+	for cp, p := range b.last {
 		for state, n := range p.seeds {
 			ofSeeds.add(group{cp.Namespace, state, ""}, n, time.Time{})
 		}
@@ -204,7 +204,7 @@ func (b *board) Collect(out chan<- prometheus.Metric) {
 			seen[t.repo+" "+t.proposal] = true
 			switch g := (group{cp.Namespace, t.repo, ""}); {
 			case t.repo == "":
-			case t.shut: // it is open, and waits for nobody
+			case t.shut: // open, but not waiting for a person
 				ofProposals.add(g, n, b.clock.Now())
 			default:
 				ofProposals.add(g, n, t.opened)

@@ -14,39 +14,39 @@ import (
 	"github.com/furrow-dev/furrow/internal/backoff"
 )
 
-// Answers counts the requests to a forge's server, and keeps what its answers say of
-// how much may be asked for yet.
-func (m *Metrics) Answers(namespace, name string, next http.RoundTripper) http.RoundTripper {
+// Transport counts the requests to a forge's server, and records the rate limits in its
+// responses.
+func (m *Metrics) Transport(namespace, name string, next http.RoundTripper) http.RoundTripper {
 	at := repo{namespace, name}
 	m.open(at)
-	return answers{next, at, m}
+	return transport{next, at, m}
 }
 
-type answers struct {
+type transport struct {
 	next    http.RoundTripper
 	repo    repo
 	metrics *Metrics
 }
 
 // RoundTrip implements http.RoundTripper.
-func (a answers) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := a.next.RoundTrip(request)
+func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := t.next.RoundTrip(request)
 	switch {
 	case errors.Is(err, context.Canceled):
 	case err != nil:
-		a.count("none")
+		t.count("none")
 	default:
-		a.count(strconv.Itoa(response.StatusCode/100) + "xx")
-		a.metrics.rates.told(a.repo, response.Header)
+		t.count(strconv.Itoa(response.StatusCode/100) + "xx")
+		t.metrics.rates.observe(t.repo, response.Header)
 	}
 	return response, err
 }
 
-func (a answers) count(status string) {
-	a.metrics.requests.WithLabelValues(a.repo.namespace, a.repo.name, status).Inc()
+func (t transport) count(status string) {
+	t.metrics.requests.WithLabelValues(t.repo.namespace, t.repo.name, status).Inc()
 }
 
-// rates are what servers let us ask for.
+// rates has the rate limits of servers.
 type rates struct {
 	clock                   clock.PassiveClock
 	remaining, limit, reset gauges
@@ -55,7 +55,7 @@ type rates struct {
 	last map[repo]rate
 }
 
-// rate is what a server said last. What it did not say is nil, or zero.
+// rate has a server's last rate limit. Fields that it did not send are nil or zero.
 type rate struct {
 	remaining, limit *float64
 	reset            time.Time
@@ -65,14 +65,14 @@ func newRates(clock clock.PassiveClock) *rates {
 	return &rates{clock: clock, last: map[repo]rate{}, remaining: rateRemaining.gauges(), limit: rateLimit.gauges(), reset: rateReset.gauges()}
 }
 
-// Headers in which servers tell of their budget: GitHub's and Gitea's, and those of
-// the IETF's draft.
+// rateHeaders are the prefixes of rate-limit headers: GitHub's and Gitea's, and those of the
+// IETF's draft.
 var rateHeaders = []string{"X-Ratelimit-", "Ratelimit-"}
 
-// told takes in an answer's headers. An answer that says nothing changes nothing.
-func (r *rates) told(at repo, h http.Header) {
+// observe records a response's headers. A response without rate limits changes nothing.
+func (r *rates) observe(at repo, h http.Header) {
 	if resource := h.Get("X-Ratelimit-Resource"); resource != "" && resource != "core" {
-		return // searches and the like have budgets of their own
+		return // searches and the like have separate limits
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,10 +102,10 @@ func (r *rates) told(at repo, h http.Header) {
 	}
 }
 
-// over says that the server counts anew since, so that what it said is no longer so.
+// over reports whether the limit was reset since.
 func (r rate) over(now time.Time) bool { return !r.reset.IsZero() && !now.Before(r.reset) }
 
-// number is the one that a header begins with.
+// number returns the number at the beginning of a header.
 func number(header string) *float64 {
 	n, ok := backoff.Number(header)
 	if !ok {
