@@ -221,7 +221,7 @@ var rules = []struct {
 	kind    kind
 	text    string
 }{
-	{isUntrusted, kindTrust, "the server's certificate is not trusted: give the CA bundle that signed it"},
+	{IsUntrustedCertificate, kindTrust, "the server's certificate is not trusted: give the CA bundle that signed it"},
 	{isRateLimit, kindNetwork, ""},
 	{is(transport.ErrAuthenticationRequired), kindAuth, "the server wants valid credentials: check the token, or the user name and password"},
 	{is(transport.ErrAuthorizationFailed), kindAuth, ""},
@@ -241,7 +241,8 @@ func says(words string) func(error) bool {
 	return func(err error) bool { return strings.Contains(err.Error(), words) }
 }
 
-func isUntrusted(err error) bool {
+// IsUntrustedCertificate says that a library refused the certificate of a server. IsUntrusted is about our own errors.
+func IsUntrustedCertificate(err error) bool {
 	var verification *tls.CertificateVerificationError
 	var authority x509.UnknownAuthorityError
 	var host x509.HostnameError

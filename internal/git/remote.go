@@ -101,7 +101,7 @@ func newHTTP(remote Remote, parsed *url.URL) (*endpoint, error) {
 	}
 	ep.idle = http.DefaultTransport.(*http.Transport).Clone()
 	if len(remote.CABundle) > 0 {
-		pool, err := trust(remote.CABundle)
+		pool, err := CertPool(remote.CABundle)
 		if err != nil {
 			return nil, fmt.Errorf("the CA bundle for %s: %w", ep.url, err)
 		}
@@ -196,14 +196,14 @@ func credentials(remote Remote, user *url.Userinfo) (username, password string) 
 	return username, password
 }
 
-// trust gives a pool of the system's certificates and those of bundle.
-func trust(bundle []byte) (*x509.CertPool, error) {
+// CertPool is a pool of the system's certificates and those of bundle.
+func CertPool(bundle []byte) (*x509.CertPool, error) {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
 		pool = x509.NewCertPool()
 	}
 	if !pool.AppendCertsFromPEM(bundle) {
-		return nil, errors.New("holds no PEM certificate")
+		return nil, errors.New("it has no PEM certificate")
 	}
 	return pool, nil
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +20,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/redact"
 	"github.com/furrow-dev/furrow/internal/core/truncate"
 	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/git"
 )
 
 const (
@@ -55,12 +55,9 @@ func newAPI(o Options) (*api, error) {
 		own := http.DefaultTransport.(*http.Transport).Clone()
 		own.ResponseHeaderTimeout = requestTimeout
 		if len(o.CABundle) > 0 {
-			pool, err := x509.SystemCertPool()
+			pool, err := git.CertPool(o.CABundle)
 			if err != nil {
-				pool = x509.NewCertPool()
-			}
-			if !pool.AppendCertsFromPEM(o.CABundle) {
-				return nil, fmt.Errorf("the CA bundle for %s holds no PEM certificate", at)
+				return nil, fmt.Errorf("the CA bundle for %s: %w", at, err)
 			}
 			own.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 		}
@@ -202,7 +199,7 @@ func (a *api) translate(ctx context.Context, op string, c *call, err error) *ans
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			e.Kind, e.Text = forge.FailedNetwork, "took too long: "+ctx.Err().Error()
 		}
-	case c.status == 0 && isUntrusted(err):
+	case c.status == 0 && git.IsUntrustedCertificate(err):
 		e.Kind, e.Text = forge.FailedTrust, "the server's certificate is not trusted: give the CA bundle that signed it"
 	case c.status == 0:
 		e.Kind, e.Text = forge.FailedNetwork, a.clean(err.Error())
@@ -240,13 +237,6 @@ func (a *answer) explain(header http.Header, location string) {
 		e.Text = fmt.Sprintf("the server refused with status %d: %s", a.status, a.said)
 	}
 	e.Text = strings.TrimSuffix(e.Text, ": ")
-}
-
-func isUntrusted(err error) bool {
-	_, verification := errors.AsType[*tls.CertificateVerificationError](err)
-	_, authority := errors.AsType[x509.UnknownAuthorityError](err)
-	_, host := errors.AsType[x509.HostnameError](err)
-	return verification || authority || host
 }
 
 // message is what a refusal says for people.
