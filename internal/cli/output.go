@@ -40,14 +40,14 @@ func (f *outputFlag) write(w io.Writer, value any, table func(io.Writer)) error 
 		if err != nil {
 			return err
 		}
-		_, err = io.WriteString(bare(w), string(data))
+		_, err = raw(w).Write(data)
 		return err
 	case "json":
 		data, err := json.MarshalIndent(value, "", "  ")
 		if err != nil {
 			return err
 		}
-		_, err = io.WriteString(bare(w), string(data)+"\n")
+		_, err = raw(w).Write(append(data, '\n'))
 		return err
 	}
 	return show(w, table)

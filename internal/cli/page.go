@@ -31,7 +31,7 @@ func newPage(w io.Writer) *page {
 func show(w io.Writer, draw func(io.Writer)) error {
 	p := newPage(w)
 	draw(p)
-	_, err := io.WriteString(bare(w), p.String())
+	_, err := io.WriteString(raw(w), p.String())
 	return err
 }
 

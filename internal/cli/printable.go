@@ -27,6 +27,14 @@ func bare(w io.Writer) io.Writer {
 	return w
 }
 
+// raw is bare, and takes a page's text as it is too.
+func raw(w io.Writer) io.Writer {
+	if p, ok := bare(w).(*page); ok {
+		return &p.Builder
+	}
+	return bare(w)
+}
+
 // words are what is between the line breaks and tabs of a text.
 var words = regexp.MustCompile(`[^\n\t]+`)
 

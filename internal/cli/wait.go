@@ -89,7 +89,7 @@ func (w *waiting) run(ctx context.Context) error {
 		case err != nil && !passes(err):
 			return err
 		}
-		missing := "the report cannot be read"
+		var missing string
 		if err != nil {
 			missing = err.Error()
 		} else if missing, err = w.missing(st, current); err != nil {
