@@ -32,9 +32,9 @@ what was orphaned by then stays so.`,
 		Args: exactly(1, "the name of one cluster"),
 	}
 	cmd.RunE = session.with(func(cmd *cobra.Command, s *controlplane.Session, args []string) error {
-		ask, done := (*engine.Engine).Abandon, "Asked: from the next pass on, nothing that is to go waits for cluster %s. See 'furrow status'; to take it back, 'furrow abandon %[1]s --undo'."
+		ask, done := (*engine.Engine).Abandon, "Requested: from the next pass on, no removal waits for cluster %s. See 'furrow status'; to take it back, 'furrow abandon %[1]s --undo'."
 		if undo {
-			ask, done = (*engine.Engine).UndoAbandon, "Taken back: from the next pass on, what is to go from cluster %s waits for it again. See 'furrow status'."
+			ask, done = (*engine.Engine).UndoAbandon, "Undone: from the next pass on, removals from cluster %s wait for it again. See 'furrow status'."
 		}
 		if err := ask(s.Engine(), cmd.Context(), args[0]); err != nil {
 			return err

@@ -90,7 +90,7 @@ func executeRoot(ctx context.Context, root *cobra.Command, args []string, stdin 
 	}
 	fmt.Fprintln(stderr, root.DisplayName()+": "+err.Error())
 	if _, usage := errors.AsType[usageError](err); usage {
-		fmt.Fprintln(stderr, "Run the command with --help to see how it is used.")
+		fmt.Fprintln(stderr, "Run the command with --help for its usage.")
 		return exitUsage
 	}
 	if _, late := errors.AsType[notReachedError](err); late {
@@ -150,7 +150,7 @@ type group struct {
 // groups are in the order in which people come to need them.
 func groups() []group {
 	return []group{
-		{"Try, and look ahead (changes nothing of yours):", []*cobra.Command{newDemo(), newPlan(), newLint()}},
+		{"Try, and preview (changes nothing of yours):", []*cobra.Command{newDemo(), newPlan(), newLint()}},
 		{"Run:", []*cobra.Command{newRun(), newController()}},
 		{"Follow what runs:", []*cobra.Command{newStatus(), newWait(), newExplain(), newReplay()}},
 		{"Decide:", []*cobra.Command{newPR(), newRetry(), newConfirm(), newAbandon(), newAdopt()}},
@@ -229,7 +229,7 @@ func allowHTTP(flags *pflag.FlagSet, allow *bool) {
 	flags.BoolVar(allow, "allow-http", false, "open repositories by http:// on other machines too: what is sent there, credentials included, can be read on the way")
 }
 
-// addOwner is for commands that act as, or look for, one owner of plans.
+// addOwner is for commands that act as, or select, one owner of plans.
 func (f *sessionFlags) addOwner(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.Var(textFlag(&f.options.ID, "", ownerPart), "id", "control-plane id, the first part of the owner of plans, where no ControlPlane document names it (default: the repository's name)")

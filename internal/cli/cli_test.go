@@ -166,7 +166,7 @@ func TestExitCodesDistinguishFailuresFromProblemsInTheInput(t *testing.T) {
 	}
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {
-			p := &place{t: t, dir: t.TempDir()}
+			p := &workspace{t: t, dir: t.TempDir()}
 			p.write(".", c.files)
 			t.Chdir(p.dir)
 			r := call(t.Context(), c.stdin, c.args...)
@@ -194,7 +194,7 @@ func TestRunOnceEndsWith3WhenSomethingNeedsAPerson(t *testing.T) {
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t, c.files)
+			p := newWorkspace(t, c.files)
 			r := p.furrow("run", "--once")
 			if r.code != c.code {
 				t.Errorf("it ends with %d, and not with %d:\n%s", r.code, c.code, r.all())
@@ -206,7 +206,7 @@ func TestRunOnceEndsWith3WhenSomethingNeedsAPerson(t *testing.T) {
 
 func TestEveryOutputDecodesAndYAMLSaysWhatJSONSays(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 	p.pass()
 	for _, words := range []string{"plan", "lint", "status", "status web", "explain Deployment/web/web", "pr list", "pr show web/east/00"} {
 		t.Run(words, func(t *testing.T) {

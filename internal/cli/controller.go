@@ -39,13 +39,13 @@ func newController() *cobra.Command {
 		Use:   "controller",
 		Short: "Plan, propose and release the Seeds of a Kubernetes cluster, over and over",
 		Long: `Controller does what 'furrow run' does, for the Seed resources of the cluster that it runs in:
-each names a control-plane repository and the seed in it that is to be planted. It shows in the
+each names a control-plane repository and the seed in it to plant. It shows in the
 status of Seeds and Plantings which tier is where and what it waits for; 'kubectl get
 seeds,plantings' and 'kubectl furrow' read that.
 
 It keeps nothing of its own but a cache of the repositories. Of several replicas one works, and
 another takes over when that one ends. A change of a resource, of a GitRepository of Flux or of
-what a cluster's Flux reports is acted on at once; everything is looked at every --interval.
+what a cluster's Flux reports is acted on at once; everything is observed every --interval.
 
 Clusters are reached through the Secret <cluster>-kubeconfig in the Seed's namespace, key value;
 those that a seed creates, through the Secret that their creator leaves. With --cluster the
@@ -61,7 +61,7 @@ Outside of a cluster it needs --leader-elect=false or --leader-election-namespac
 	addEnvironmentText(flags, &c.options.Namespace, "namespace", "FURROW_NAMESPACE", "watch this namespace only; or set FURROW_NAMESPACE (default: all)", dnsLabel)
 	addEnvironmentText(flags, &c.options.Seeds.Own, "cluster", "FURROW_CLUSTER", "name under which the fleet knows the cluster that the controller runs in; or set FURROW_CLUSTER (default: it is not part of the fleet)", dnsLabel)
 	addInterval(flags, &c.options.Seeds.Interval, time.Minute, "longest pause between two passes, unless a server does not answer")
-	flags.Var(numberFlag(&c.options.Seeds.Concurrency, 2, 1, maxConcurrency), "concurrency", "how many control planes are looked at at once")
+	flags.Var(numberFlag(&c.options.Seeds.Concurrency, 2, 1, maxConcurrency), "concurrency", "how many control planes are processed at once")
 	flags.Var(textFlag(&c.options.Seeds.Cache, "", possibleDirectory), "cache", "directory of the mirrors; may be deleted at any time (default: furrow/controller in the user's cache directory)")
 	flags.Var(textFlag(&c.options.Seeds.ID, "", ownerPart), "id", "control-plane id, the first part of the owner of plans, where no ControlPlane document names it (default: the repository's name)")
 	flags.Var(textFlag(&c.options.Seeds.Environment, "default", ownerPart), "environment", "environment, the second part of the owner of plans")

@@ -65,11 +65,11 @@ func runDemo(cmd *cobra.Command, dir string, merge bool) error {
 	if err != nil {
 		return err
 	}
-	place, again, err := demo.Prepare(ctx, dir)
+	repos, again, err := demo.Prepare(ctx, dir)
 	if err != nil {
 		return err
 	}
-	s, sim, err := standalone.Simulate(controlplane.Options{ControlPlane: place.ControlPlane(), Cache: place.Cache(), DeletionGuard: 100})
+	s, sim, err := standalone.Simulate(controlplane.Options{ControlPlane: repos.ControlPlane(), Cache: repos.Cache(), DeletionGuard: 100})
 	if err != nil {
 		return err
 	}
@@ -77,12 +77,12 @@ func runDemo(cmd *cobra.Command, dir string, merge bool) error {
 	if _, err := s.Prepare(ctx); err != nil {
 		return err
 	}
-	demoHeader(out, place, merge, again)
-	d := &demoRun{place: place, session: s, sim: sim, merge: merge, updated: again || !merge, out: out, log: newTransitions(out, nil)}
+	demoHeader(out, repos, merge, again)
+	d := &demoRun{repos: repos, session: s, sim: sim, merge: merge, updated: again || !merge, out: out, log: newTransitions(out, nil)}
 	return d.run(ctx)
 }
 
-func demoHeader(w io.Writer, p demo.Place, merge, again bool) {
+func demoHeader(w io.Writer, p demo.Repositories, merge, again bool) {
 	fmt.Fprintf(w, "Control plane  %s\nGitOps         %s\nClusters       mgmt, site-a, site-b, and edge-1, which the seed brings. All are simulated.\n\n", p.ControlPlane(), p.GitOps())
 	if again {
 		fmt.Fprintln(w, "The repositories were there already: carrying on with what they hold.")
@@ -94,7 +94,7 @@ func demoHeader(w io.Writer, p demo.Place, merge, again bool) {
   export FURROW_CONTROL_PLANE=%s
   furrow status                          # which tier is where, and what waits for you
   furrow pr list
-  furrow pr show edge-5g/mgmt/00         # what a reviewer sees
+  furrow pr show edge-5g/mgmt/00         # what a reviewer reads
   furrow pr merge edge-5g/mgmt/00        # accept it; then watch here
   furrow explain Deployment/core/upf     # where it goes, why, and what it waits for
 Once all is released, try an update:
@@ -107,7 +107,7 @@ End with Ctrl-C.
 
 // demoRun is a demo under way.
 type demoRun struct {
-	place   demo.Place
+	repos   demo.Repositories
 	session *controlplane.Session
 	sim     *standalone.Simulation
 	merge   bool
@@ -125,7 +125,7 @@ func (d *demoRun) run(ctx context.Context) error {
 		ctx = limited
 	}
 	standalone.Run(ctx, d.session, demoInterval, func(seen standalone.Seen) bool {
-		d.log.see(seen)
+		d.log.add(seen)
 		if err := d.step(ctx, seen); err != nil && ctx.Err() == nil {
 			d.err = err
 			return false
@@ -176,7 +176,7 @@ func (d *demoRun) next(ctx context.Context, seen standalone.Seen) error {
 	if !d.updated {
 		d.updated = true
 		fmt.Fprintf(d.out, "\nEverything is released. Now an update: another image, one Slice more, one Slice less.\n\n")
-		return d.place.Update(ctx)
+		return d.repos.Update(ctx)
 	}
 	if report, ok := seen.Report.Seed(demo.Seed); !ok || len(report.Tiers) == 0 {
 		return nil

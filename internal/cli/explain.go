@@ -55,7 +55,7 @@ Deployment/app/web or web. The core group is written "core".`,
 	session.addOwner(cmd)
 	session.addStrict(cmd)
 	output.add(cmd)
-	cmd.Flags().Var(textFlag(&seed, "", dnsLabel), "seed", "seed to look in, where several have such an object")
+	cmd.Flags().Var(textFlag(&seed, "", dnsLabel), "seed", "seed to search, if several have such an object")
 	mustComplete(cmd, "seed", session.completeSeeds)
 	return cmd
 }
@@ -98,8 +98,8 @@ type objectWait struct {
 	Why    string `json:"why"`
 }
 
-// wanted is what is to be explained: an object by its id or the end of it, and the
-// seed, if given, that it is to be of. lister is the command that lists all objects.
+// wanted is what to explain: an object by its id or the end of it, and optionally its seed.
+// lister is the command that lists all objects.
 type wanted struct{ object, seed, lister string }
 
 // explain explains an object by the plans in force, and by how far the tiers of its seed are.
@@ -140,18 +140,19 @@ func explain(report *engine.Report, want wanted, states func(seed string) *state
 	return e, nil
 }
 
-// statesNow are the tiers as the run reported them last, or as they look without health.
-func statesNow(cmd *cobra.Command, s *controlplane.Session, look *engine.Report, seed string) *state.Seed {
+// statesNow are the tiers as the run reported them last, or else from a dry run without
+// health.
+func statesNow(cmd *cobra.Command, s *controlplane.Session, dryRun *engine.Report, seed string) *state.Seed {
 	if status, err := s.Status(cmd.Context()); err == nil {
 		if found, ok := status.Seed(seed); ok {
 			return found
 		}
 	}
-	found, _ := look.Seed(seed)
+	found, _ := dryRun.Seed(seed)
 	return found
 }
 
-// findObject looks an object up by its id or the end of it.
+// findObject finds an object by its id or the end of it.
 func findObject(report *engine.Report, want wanted) (*plan.Plan, string, error) {
 	object, seed := want.object, want.seed
 	found := map[string]*plan.Plan{}

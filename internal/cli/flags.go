@@ -100,8 +100,8 @@ func shortDuration(d time.Duration) string {
 	return text
 }
 
-// leastInterval is the shortest pause between passes: shorter ones only burden the
-// servers, for a change on a cluster is acted on at once. It is a variable for tests.
+// leastInterval is the shortest pause between passes: shorter ones only burden the servers,
+// because changes on clusters start a pass at once. It is a variable for tests.
 var leastInterval = time.Second
 
 // mostInterval is the longest pause between passes.

@@ -20,8 +20,8 @@ const (
 // ofCluster is a text about one cluster.
 type ofCluster struct{ cluster, text string }
 
-// fold is what several clusters have in common: their names, the text with anyCluster in place of the name, and which of
-// the texts that are folded it represents.
+// fold is what several clusters have in common: their names, the text with anyCluster instead of the name, and which
+// of the texts that are folded it represents.
 type fold struct {
 	on, text string
 	members  []int
@@ -55,7 +55,7 @@ func folded(all []string, texts []ofCluster, whole bool) []fold {
 	return out
 }
 
-// general is a text with anyCluster in place of its cluster's name, where that is a word of its own.
+// general is a text with anyCluster instead of its cluster's name, where that is a separate word.
 func general(t ofCluster) string {
 	var b strings.Builder
 	rest := t.text

@@ -15,7 +15,7 @@ import (
 )
 
 // commitTo commits to a branch of the GitOps repository as a person who has a clone does.
-func (p *place) commitTo(branch string, files map[string]string, removed ...string) {
+func (p *workspace) commitTo(branch string, files map[string]string, removed ...string) {
 	p.t.Helper()
 	p.git("work", "fetch", "--quiet", "origin", branch)
 	p.git("work", "reset", "--quiet", "--hard", "FETCH_HEAD")
@@ -29,7 +29,7 @@ func (p *place) commitTo(branch string, files map[string]string, removed ...stri
 }
 
 // refused asserts that a command fails, and how.
-func (p *place) refused(why string, args ...string) string {
+func (p *workspace) refused(why string, args ...string) string {
 	p.t.Helper()
 	r := p.furrow(args...)
 	if r.code != exitFailed || !strings.Contains(r.stderr, why) {
@@ -40,7 +40,7 @@ func (p *place) refused(why string, args ...string) string {
 
 func TestWhatMustNotBeMergedIsMarkedAndRefused(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 	p.plant("Seed web: Released\n")
 	p.commit(map[string]string{"seeds/web.yaml": strings.Replace(webSeed, "web:1", "web:2", 1)})
 	p.pass()
@@ -67,7 +67,7 @@ func TestWhatMustNotBeMergedIsMarkedAndRefused(t *testing.T) {
 
 func TestRetryOverForeignContentListsTheFilesOfPeople(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 	p.pass()
 	p.commitTo("main", map[string]string{"planted/east/web/tier-00/mine.yaml": "kind: ConfigMap\n", "planted/east/web/tier-00/namespace.web.yaml": "kind: Namespace\n"})
 	p.pass()
@@ -85,7 +85,7 @@ func TestRetryOverForeignContentListsTheFilesOfPeople(t *testing.T) {
 		t.Errorf("listed:\n%s\nwant:\n%s", listed, files)
 	}
 	p.markIs("retry", false)
-	mustContain(t, p.must("retry", "web", "--yes"), files+"Asked: the next pass proposes again, of seed web: east tier 00 (Held). ")
+	mustContain(t, p.must("retry", "web", "--yes"), files+"Requested: the next pass proposes again, of seed web: east tier 00 (Held). ")
 	p.pass()
 	mustContain(t, p.states(), "east tier 00  Proposed  waits to be merged\n", "Waiting for you: 2 proposals\n")
 	mustContain(t, p.must("pr", "show", "web/east/00"), "Plant web on east, tier 00\n", "- `planted/east/web/tier-00/mine.yaml` is **deleted** when this is merged\n",
@@ -95,7 +95,7 @@ func TestRetryOverForeignContentListsTheFilesOfPeople(t *testing.T) {
 
 func TestMergingAStaleProposalPromisesOnlyWhatComes(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 	p.pass()
 	before := p.git("fleet.git", "rev-parse", "main")
 	p.must("pr", "merge", "--all")
@@ -197,10 +197,10 @@ func TestTheLogSaysWhenAGateCloses(t *testing.T) {
 	report := reportOfWeb(release.Proposed, "waits to be merged")
 	tier := &report.Seeds[0].Tiers[0]
 	tier.Proposal = &state.Proposal{Repo: "fleet", Branch: "b"}
-	seen.see(standalone.Seen{Report: &engine.Report{State: *report}})
+	seen.add(standalone.Seen{Report: &engine.Report{State: *report}})
 	for range 2 {
 		tier.Proposal.Gate, tier.Message = "waits for east tier 01", "do not merge yet: waits for east tier 01"
-		seen.see(standalone.Seen{Report: &engine.Report{State: *report}})
+		seen.add(standalone.Seen{Report: &engine.Report{State: *report}})
 	}
 	mustContain(t, log.String(), "Proposed     waits to be merged (web/east/00)\n")
 	if n := strings.Count(log.String(), "Proposed     do not merge yet: waits for east tier 01\n"); n != 1 {
@@ -210,7 +210,7 @@ func TestTheLogSaysWhenAGateCloses(t *testing.T) {
 
 func TestAnEditedProposalOnPlainGitIsNotMergedUnaware(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 	p.pass()
 	mustContain(t, p.must("pr", "show", "web/east/00"), "Furrow leaves your change alone, but once it is merged the tier is held")
 	p.commitTo("furrow/main/tier/web/east/00", map[string]string{"planted/east/web/tier-00/mine.yaml": "kind: ConfigMap\n"})

@@ -17,7 +17,7 @@ func groupedBy(by string) string {
 
 func TestAProposalOfSeveralTiersIsFoundByItsNameAndByEachTier(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/web.yaml": groupedBy("Level")})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": groupedBy("Level")})
 	p.pass()
 	mustContain(t, p.must("status"), "Waiting for you: 1 proposal\n  Plant web on east, west, 2 tiers: furrow pr merge web/level-00\n")
 	mustContain(t, p.must("pr", "list"), "fleet  web/level-00  Open   Plant web on east, west, 2 tiers\n")
@@ -47,7 +47,7 @@ func TestEachGroupingPlantsUpdatesAndRemoves(t *testing.T) {
 	for by, name := range first {
 		t.Run(by, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t, map[string]string{"seeds/web.yaml": groupedBy(by), "seeds/other.yaml": strings.ReplaceAll(webSeed, "web", "other")})
+			p := newWorkspace(t, map[string]string{"seeds/web.yaml": groupedBy(by), "seeds/other.yaml": strings.ReplaceAll(webSeed, "web", "other")})
 			p.pass()
 			mustContain(t, p.must("pr", "list"), name+" ", "other/east/00 ")
 			p.plant("Seed web: Released")
@@ -73,7 +73,7 @@ func TestEachGroupingPlantsUpdatesAndRemoves(t *testing.T) {
 
 func TestTheStatusSuggestsGroupingWhereManyProposalsWait(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 	clusters, roots := "", map[string]string{}
 	for i := range 21 {
 		name := fmt.Sprintf("site-%02d", i)

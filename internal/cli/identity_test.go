@@ -7,7 +7,7 @@ import (
 
 func TestStatusIsThatOfTheControlPlaneInACloneOfAnyName(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed, "control-plane.yaml": document("ControlPlane", "acme-platform", "spec: {}")})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed, "control-plane.yaml": document("ControlPlane", "acme-platform", "spec: {}")})
 	p.pass()
 	p.must("pr", "reject", "web/east/00")
 	p.pass()
@@ -26,7 +26,7 @@ func TestStatusIsThatOfTheControlPlaneInACloneOfAnyName(t *testing.T) {
 
 func TestPlansAreAdoptedAfterTheRepositoryMoved(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 	p.plant("Seed web: Released")
 	plan := p.git("fleet.git", "rev-parse", "furrow/main/plan/web")
 
@@ -38,7 +38,7 @@ func TestPlansAreAdoptedAfterTheRepositoryMoved(t *testing.T) {
 	mustContain(t, r.all(), "Stalled", "its plan belongs to control plane", "'furrow adopt'")
 	mustContain(t, p.must("adopt"), "SEED", "web", "control-plane/default", "has the seed")
 	if got := p.git("fleet.git", "rev-parse", "furrow/main/plan/web"); got != plan {
-		t.Error("the plan was moved by looking at it")
+		t.Error("the plan was moved by reading it")
 	}
 	mustContain(t, p.must("adopt", "--from", "control-plane/default"), "Adopted the plan of seed web in fleet")
 	mustContain(t, p.must("adopt"), "No other control plane has a plan")
@@ -60,7 +60,7 @@ func TestPlansAreAdoptedAfterTheRepositoryMoved(t *testing.T) {
 
 func TestStatusSaysThatItIsOutOfDateWhileItsHomeIsAway(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 	p.pass()
 	mustContain(t, p.must("status"), "Seed web: Proposed")
 	config, err := os.ReadFile(p.at("fleet.git/config"))

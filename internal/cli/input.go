@@ -28,59 +28,59 @@ const stdinName = "standard input"
 
 // inputFlags say what is read as one seed.
 type inputFlags struct {
-	places    []string
+	inputs    []string
 	namespace string
 	seed      string
 }
 
 func (f *inputFlags) add(cmd *cobra.Command, does, seed string) {
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&f.places, "file", "f", nil, "file or directory to "+does+" as a seed, or - for standard input; may be repeated, for one seed of all")
+	flags.StringArrayVarP(&f.inputs, "file", "f", nil, "file or directory to "+does+" as a seed, or - for standard input; may be repeated, for one seed of all")
 	files(cmd, "file", manifests...)
 	flags.VarP(textFlag(&f.namespace, "", dnsLabel), "namespace", "n", "with -f, namespace of objects that have none")
 	flags.Var(textFlag(&f.seed, "", dnsLabel), "seed", seed+"with -f, the name of the seed (default: that of its Seed document, else of the first file)")
 }
 
 // given says that files are named.
-func (f *inputFlags) given() bool { return len(f.places) > 0 }
+func (f *inputFlags) given() bool { return len(f.inputs) > 0 }
 
 // read reads all that is named as one seed. tree is the directory of the control plane, if it is one.
 func (f *inputFlags) read(ctx context.Context, stdin io.Reader, limits catalog.Limits, tree string) (catalog.Candidate, error) {
 	candidate := catalog.Candidate{Name: f.seed, Namespace: f.namespace, Files: catalog.NewFiles(render.Reading(limits))}
-	for _, place := range f.places {
-		name, add, err := openInput(place, stdin, tree)
+	for _, input := range f.inputs {
+		name, add, err := openInput(input, stdin, tree)
 		if err != nil {
-			return candidate, fmt.Errorf("-f %s: %w", place, withoutPath(err))
+			return candidate, fmt.Errorf("-f %s: %w", input, withoutPath(err))
 		}
 		candidate.Fallback = cmp.Or(candidate.Fallback, name)
-		candidate.Path = cmp.Or(candidate.Path, shownPlace(place))
-		if _, err := await(ctx, "reading "+shownPlace(place), func() (any, error) { return nil, add(candidate.Files) }); err != nil {
+		candidate.Path = cmp.Or(candidate.Path, shownInput(input))
+		if _, err := await(ctx, "reading "+shownInput(input), func() (any, error) { return nil, add(candidate.Files) }); err != nil {
 			return candidate, err
 		}
 	}
 	return candidate, nil
 }
 
-func shownPlace(place string) string {
-	if place == "-" {
+func shownInput(input string) string {
+	if input == "-" {
 		return stdinName
 	}
-	return place
+	return input
 }
 
-// openInput gives the name of a seed that is read from a place, and what reads it.
-func openInput(place string, stdin io.Reader, tree string) (name string, add func(*catalog.Files) error, err error) {
-	if place == "-" {
+// openInput gives the name of a seed that is read from a input, and what reads it.
+func openInput(input string, stdin io.Reader, tree string) (name string, add func(*catalog.Files) error, err error) {
+	if input == "-" {
 		return "seed", func(files *catalog.Files) error { return addStream(files, stdinName, stdin) }, nil
 	}
-	info, err := os.Stat(place)
-	if err != nil && strings.Contains(place, "://") {
+	info, err := os.Stat(input)
+	if err != nil && strings.Contains(input, "://") {
 		err = manifest.Problem{Reason: v1alpha1.ReasonInvalidArgument, Message: "a URL is not read. Pipe what it has, as in: curl -fsSL URL | furrow plan -f -"}
 	}
 	if err != nil {
 		return "", nil, err
 	}
-	absolute, err := filepath.Abs(place)
+	absolute, err := filepath.Abs(input)
 	if err != nil {
 		return "", nil, err
 	}
@@ -97,13 +97,13 @@ func openInput(place string, stdin io.Reader, tree string) (name string, add fun
 	}
 }
 
-func addFile(place string, add func(string, io.Reader) error) error {
-	file, err := os.Open(place)
+func addFile(input string, add func(string, io.Reader) error) error {
+	file, err := os.Open(input)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	return add(place, file)
+	return add(input, file)
 }
 
 // addStream adds what another command writes. Where that failed there is nothing.
@@ -114,15 +114,15 @@ func addStream(files *catalog.Files, name string, r io.Reader) error {
 	err := files.Add(name, r)
 	if data, read := files.Content[name]; err == nil && read && len(bytes.TrimSpace(data)) == 0 {
 		files.Problems = append(files.Problems, manifest.Problem{Source: manifest.Source{File: name}, Message: "there is nothing to read",
-			Next: "If another command writes it, that command may have failed: see what it said."})
+			Next: "If another command writes it, that command may have failed: read its output."})
 	}
 	return err
 }
 
 // addDirectory adds the manifests of a directory. Links in it lead as far as they do when
 // it is part of a control plane.
-func addDirectory(files *catalog.Files, place, tree string) error {
-	dir, err := filepath.EvalSymlinks(place)
+func addDirectory(files *catalog.Files, input, tree string) error {
+	dir, err := filepath.EvalSymlinks(input)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func bareConfigMap(name string) string {
 }
 
 func TestEveryFileNamedWithFIsRead(t *testing.T) {
-	p := &place{t: t, dir: t.TempDir()}
+	p := &workspace{t: t, dir: t.TempDir()}
 	p.write(".", map[string]string{
 		"a.yaml": bareConfigMap("a"), "b.txt": bareConfigMap("b"), "dir/c.yaml": bareConfigMap("c"),
 		"plain.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: plain, namespace: default}\nstringData: {password: hunter2}\n",
@@ -42,7 +42,7 @@ func TestEveryFileNamedWithFIsRead(t *testing.T) {
 }
 
 func TestAFileThatIsNamedTwiceIsReadOnce(t *testing.T) {
-	p := &place{t: t, dir: t.TempDir()}
+	p := &workspace{t: t, dir: t.TempDir()}
 	p.write(".", map[string]string{"dir/a.yaml": bareConfigMap("a")})
 	t.Chdir(p.dir)
 	r := call(t.Context(), "", "plan", "-f", "dir", "-f", "./dir/a.yaml", "-f", "dir/a.yaml", "-f", filepath.Join(p.dir, "dir"))
@@ -53,7 +53,7 @@ func TestAFileThatIsNamedTwiceIsReadOnce(t *testing.T) {
 }
 
 // linkedFiles adds to a control plane what Git can hold beside files and directories, and what is not read.
-func linkedFiles(p *place) {
+func linkedFiles(p *workspace) {
 	p.write("control-plane", map[string]string{
 		"manifests/linked.yaml": bareConfigMap("linked"), "manifests/shop.yaml": bareConfigMap("shop"), "manifests/dir/deep.yml": bareConfigMap("deep"),
 		"seeds/web/a.yaml": bareConfigMap("a"), "seeds/web/b.YAML": bareConfigMap("b"), "seeds/web/c.YML": bareConfigMap("c"), "seeds/web/old.yaml.bak": "x",
@@ -79,7 +79,7 @@ func linkedFiles(p *place) {
 
 // The same objects are planned, and the same is named as not read, from a directory, from a commit and by a run.
 func TestACommitIsReadAsTheDirectoryIs(t *testing.T) {
-	p := newPlace(t, nil)
+	p := newWorkspace(t, nil)
 	linkedFiles(p)
 	onDisk, lintDisk := p.furrow("plan", "-o", "yaml", "--seed", "web"), p.furrow("lint")
 	p.commit(nil)
@@ -135,9 +135,9 @@ func findings(text string) []string {
 	return lines
 }
 
-// What was planted from a file stays planted when a link takes the place of its directory.
+// What was planted from a file stays planted when a link replaces its directory.
 func TestAPackageThatBecomesUnreadableIsNotRemoved(t *testing.T) {
-	p := newPlace(t, map[string]string{"seeds/web/web.yaml": bareConfigMap("a"), "seeds/shop.yaml": bareConfigMap("b")})
+	p := newWorkspace(t, map[string]string{"seeds/web/web.yaml": bareConfigMap("a"), "seeds/shop.yaml": bareConfigMap("b")})
 	p.pass()
 	p.git("control-plane", "rm", "-r", "--quiet", "seeds/web")
 	p.git("control-plane", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "--force", p.at("work"), "seeds/web")
@@ -207,14 +207,14 @@ func TestReadingEndsWithTheContext(t *testing.T) {
 }
 
 // mustEndReading interrupts a command once it reads.
-func mustEndReading(t *testing.T, command, place string, stdin io.Reader, begun <-chan struct{}, want string) {
+func mustEndReading(t *testing.T, command, input string, stdin io.Reader, begun <-chan struct{}, want string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	done := make(chan result, 1)
 	go func() {
 		var stdout, stderr strings.Builder
-		code := execute(ctx, []string{command, "-f", place}, stdin, &stdout, &stderr)
+		code := execute(ctx, []string{command, "-f", input}, stdin, &stdout, &stderr)
 		done <- result{code, stdout.String(), stderr.String()}
 	}()
 	select {

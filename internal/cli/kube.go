@@ -51,12 +51,12 @@ func kubeCalled(program string, args []string) (kubeArgs []string, is bool) {
 	return nil, false
 }
 
-// kubeCluster is the API server of a cluster whose Seeds are looked at.
+// kubeCluster is the API server of a cluster whose Seeds are read.
 type kubeCluster struct {
 	client.WithWatch
 	// host of the API server, for messages.
 	host string
-	// namespace to look in; empty for all.
+	// namespace to read; empty for all.
 	namespace string
 	now       func() time.Time
 }
@@ -90,9 +90,9 @@ func (f *kubeFlags) add(root *cobra.Command) {
 	files(root, "kubeconfig")
 }
 
-// addAll is for commands that can look in all namespaces.
+// addAll is for commands that can read all namespaces.
 func (f *kubeFlags) addAll(cmd *cobra.Command) {
-	cmd.Flags().BoolVarP(&f.all, "all-namespaces", "A", false, "look in all namespaces")
+	cmd.Flags().BoolVarP(&f.all, "all-namespaces", "A", false, "all namespaces")
 }
 
 func (f *kubeFlags) config() clientcmd.ClientConfig {
@@ -140,7 +140,7 @@ func connect(f *kubeFlags) (*kubeCluster, error) {
 	return c, c.explainAPIError(err)
 }
 
-// open connects to the cluster, to look where the flags say.
+// open connects to the cluster that the flags select.
 func (f *kubeFlags) open() (*kubeCluster, error) {
 	if f.all && f.namespace != "" {
 		return nil, usageError{errors.New("--namespace and --all-namespaces exclude each other")}
@@ -172,11 +172,11 @@ func (c *kubeCluster) explainAPIError(err error) error {
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err) && apiDetails(err).Name == "":
 		return fmt.Errorf("the API server %s does not know Furrow's resources (%w). Install the CRDs, or choose another cluster with --context", c.host, err)
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("%w. Ask for a role that allows that, or look in another namespace with -n", err)
+		return fmt.Errorf("%w. Ask for a role that allows that, or choose another namespace with -n", err)
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("the API server %s does not accept your credentials (%w). Sign in anew, or choose another user of the kubeconfig with --user", c.host, err)
 	case errors.As(err, &outside) && !errors.Is(err, context.Canceled) && strings.HasPrefix(outside.URL, c.host):
-		return fmt.Errorf("the API server %s does not answer: %w. See that it can be reached, or choose another cluster with --context", c.host, outside.Err)
+		return fmt.Errorf("the API server %s does not answer: %w. Check that it can be reached, or choose another cluster with --context", c.host, outside.Err)
 	}
 	return err
 }
@@ -197,7 +197,7 @@ func (c *kubeCluster) in(more ...client.ListOption) []client.ListOption {
 	return append(more, client.InNamespace(c.namespace))
 }
 
-// where says in which namespaces is looked.
+// where names the namespaces that are read.
 func (c *kubeCluster) where() string {
 	if c.namespace == "" {
 		return "any namespace"
@@ -238,7 +238,7 @@ func (c *kubeCluster) noSeed(ctx context.Context, name string) error {
 	case len(here) > 0:
 		message += "; there are: " + strings.Join(nearest(name, here), ", ")
 	default:
-		message += ", and no other either; look in another one with -n"
+		message += ", which has no Seeds; choose another namespace with -n"
 	}
 	return manifest.Problem{Reason: v1alpha1.ReasonUnknownSeed, Message: message}
 }

@@ -28,7 +28,7 @@ func newKubeAbandon(f *kubeFlags) *cobra.Command {
 		Use:   "abandon CLUSTER",
 		Short: "Give up a cluster that never answers again, so that removals go on without it",
 		Long: `Abandon names a cluster of the fleet in the annotation furrow.dev/abandon of every Seed that is
-planted on it: what is to be removed from that cluster is no longer waited for, and whatever still
+planted on it: removals no longer wait for that cluster, and whatever still
 runs there is left behind. It changes nothing but with --yes; without it, it says what it would do.
 
 --undo takes the cluster out of the annotations again. What was given up meanwhile stays so.`,
@@ -44,7 +44,7 @@ runs there is left behind. It changes nothing but with --yes; without it, it say
 	f.addAll(cmd)
 	a.wait.add(cmd)
 	cmd.Flags().BoolVar(&a.undo, "undo", false, "take it back")
-	cmd.Flags().BoolVarP(&a.yes, "yes", "y", false, "do it, for it gives up what runs on the cluster")
+	cmd.Flags().BoolVarP(&a.yes, "yes", "y", false, "confirm that what runs on the cluster is given up")
 	return cmd
 }
 
@@ -70,7 +70,7 @@ func (a *kubeAbandon) run(cmd *cobra.Command, c *kubeCluster, cluster string) er
 	if a.undo {
 		does = "takes back"
 	}
-	if err := abandonTable(w, fmt.Sprintf("Asked: the controller %s cluster %s, for:", does, cluster), st.Seeds, cluster); err != nil {
+	if err := abandonTable(w, fmt.Sprintf("Requested: the controller %s cluster %s, for:", does, cluster), st.Seeds, cluster); err != nil {
 		return err
 	}
 	for _, one := range waiting {
@@ -109,7 +109,7 @@ func (a *kubeAbandon) seeds(ctx context.Context, c *kubeCluster, cluster string)
 	case len(planted) > 0:
 		problem.Message = fmt.Sprintf("cluster %q is given up already by every Seed in %s that is planted on it", cluster, c.where())
 	case len(clusters) == 0:
-		problem.Message = fmt.Sprintf("there is no Planting in %s; look in another namespace with -n, or in all with -A", c.where())
+		problem.Message = fmt.Sprintf("there is no Planting in %s; choose another namespace with -n, or all with -A", c.where())
 	default:
 		problem.Reason = v1alpha1.ReasonUnknownCluster
 		problem.Message = fmt.Sprintf("no Seed in %s is planted on a cluster %q; there are: %s", c.where(), cluster, strings.Join(nearest(cluster, slices.Sorted(maps.Keys(clusters))), ", "))

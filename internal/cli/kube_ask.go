@@ -155,9 +155,9 @@ it, and shows what became of it.`,
 	})
 }
 
-// newKubeAsk makes a command by which a person asks something about one Seed. look says
-// what the controller will do; nothing where there is nothing to do.
-func newKubeAsk(f *kubeFlags, r request, cmd *cobra.Command, look func(*cobra.Command, *kubeCluster, *v1alpha1.Seed) (string, error)) *cobra.Command {
+// newKubeAsk makes a command by which a person requests something for one Seed. preview says
+// what the controller will do; empty if there is nothing to do.
+func newKubeAsk(f *kubeFlags, r request, cmd *cobra.Command, preview func(*cobra.Command, *kubeCluster, *v1alpha1.Seed) (string, error)) *cobra.Command {
 	var wait waitFlags
 	cmd.Args = exactly(1, "the name of one Seed")
 	cmd.ValidArgsFunction = f.completeSeeds
@@ -166,7 +166,7 @@ func newKubeAsk(f *kubeFlags, r request, cmd *cobra.Command, look func(*cobra.Co
 		if err != nil {
 			return err
 		}
-		will, err := look(cmd, c, seed)
+		will, err := preview(cmd, c, seed)
 		if err != nil {
 			return err
 		}
@@ -179,15 +179,15 @@ func newKubeAsk(f *kubeFlags, r request, cmd *cobra.Command, look func(*cobra.Co
 		if err := c.annotate(cmd.Context(), seed, r.annotation, value); err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "Asked: the controller %s\n", will)
+		fmt.Fprintf(w, "Requested: the controller %s\n", will)
 		return c.report(cmd.Context(), w, &wait, askedOf(seed, r, value))
 	})
 	wait.add(cmd)
 	return cmd
 }
 
-// annotate writes an annotation, or takes it out when it is to be empty. The options
-// are those of the patch.
+// annotate writes an annotation, or removes it if the value is empty. The options are those
+// of the patch.
 func (c *kubeCluster) annotate(ctx context.Context, seed *v1alpha1.Seed, name, value string, options ...client.MergeFromOption) error {
 	was := seed.DeepCopy()
 	if seed.Annotations == nil {

@@ -49,13 +49,13 @@ as you may read them; --credentials names a directory with your own.`,
 	}
 	e.add(cmd)
 	e.output.add(cmd)
-	cmd.Flags().Var(textFlag(&e.seed, "", dnsLabel), "seed", "Seed to look in, where several have such an object")
+	cmd.Flags().Var(textFlag(&e.seed, "", dnsLabel), "seed", "Seed to search, if several have such an object")
 	mustComplete(cmd, "seed", f.completeSeeds)
 	return cmd
 }
 
-// explain looks for the object in the plans of all control planes of the namespace,
-// or in that of one Seed.
+// explain searches the plans of all control planes of the namespace, or that of one
+// Seed, for the object.
 func (e *kubeExplain) explain(ctx context.Context, c *kubeCluster, object string) (*explanation, error) {
 	planes, seeds, err := e.planes(ctx, c)
 	if err != nil {
@@ -84,7 +84,7 @@ func (e *kubeExplain) explain(ctx context.Context, c *kubeCluster, object string
 	return nil, manifest.Problem{Reason: v1alpha1.ReasonUnknownObject, Message: fmt.Sprintf("%q could be of any of these Seeds; choose one with --seed: %s", object, strings.Join(names, ", "))}
 }
 
-// planes are the control planes to look in, and the Seeds by name.
+// planes are the control planes to search, and the Seeds by name.
 func (e *kubeExplain) planes(ctx context.Context, c *kubeCluster) ([]fleet.ControlPlane, map[string]*v1alpha1.Seed, error) {
 	if e.seed != "" {
 		s, err := c.seed(ctx, e.seed)
@@ -107,7 +107,7 @@ func (e *kubeExplain) planes(ctx context.Context, c *kubeCluster) ([]fleet.Contr
 		}
 	}
 	if len(planes) == 0 {
-		return nil, nil, manifest.Problem{Reason: v1alpha1.ReasonUnknownSeed, Message: fmt.Sprintf("there are no Seeds in %s; look in another namespace with -n", c.where())}
+		return nil, nil, manifest.Problem{Reason: v1alpha1.ReasonUnknownSeed, Message: fmt.Sprintf("there are no Seeds in %s; choose another namespace with -n", c.where())}
 	}
 	return planes, seeds, nil
 }
@@ -128,7 +128,7 @@ func (e *kubeExplain) explainIn(ctx context.Context, c *kubeCluster, cp fleet.Co
 				return &state.FromResources([]v1alpha1.Seed{*seed}, plantings).Seeds[0]
 			}
 		}
-		looked, _ := report.Seed(name)
-		return looked
+		dry, _ := report.Seed(name)
+		return dry
 	})
 }

@@ -35,7 +35,7 @@ seed cannot be planned.`,
 	}
 	p.add(cmd)
 	p.output.add(cmd)
-	cmd.Flags().Var(textFlag(&p.ref, "", branchName), "ref", "branch of the control-plane repository to look at instead of the Seed's")
+	cmd.Flags().Var(textFlag(&p.ref, "", branchName), "ref", "branch of the control-plane repository to read instead of the Seed's")
 	return cmd
 }
 

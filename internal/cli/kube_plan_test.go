@@ -20,11 +20,11 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
-// served makes a place whose repositories are reached by http, and a Seed resource for
-// each of its seeds.
-func served(t *testing.T, seeds map[string]string) (*place, *api) {
+// served makes a workspace whose repositories are reached by http, and a Seed resource
+// for each of its seeds.
+func served(t *testing.T, seeds map[string]string) (*workspace, *api) {
 	t.Helper()
-	p := newPlace(t, seeds)
+	p := newWorkspace(t, seeds)
 	server := httptest.NewServer(&cgi.Handler{
 		Path: p.git(".", "--exec-path") + "/git-http-backend", Stderr: &textOf{},
 		Env: []string{"GIT_PROJECT_ROOT=" + p.dir, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=ann"},
@@ -54,7 +54,7 @@ func served(t *testing.T, seeds map[string]string) (*place, *api) {
 }
 
 // kubectl runs a command that opens repositories, and must end with a code.
-func (p *place) kubectl(a *api, code int, words string) result {
+func (p *workspace) kubectl(a *api, code int, words string) result {
 	p.t.Helper()
 	r := a.call(append(strings.Fields(words), "--cache", p.at("kube-cache"))...)
 	if r.code != code {
@@ -76,7 +76,7 @@ var commits = regexp.MustCompile(`[0-9a-f]{40}`)
 func TestAPlanIsComparedWithThatOfABranch(t *testing.T) {
 	p, a := served(t, map[string]string{"seeds/web.yaml": webSeed})
 
-	mustContain(t, p.kubectl(a, exitOK, "plan web").stdout, "No plan of seed web is in force yet. This one is to be:", "Seed web: 6 objects in 6 tiers on 2 clusters")
+	mustContain(t, p.kubectl(a, exitOK, "plan web").stdout, "No plan of seed web is in force yet. The next one:", "Seed web: 6 objects in 6 tiers on 2 clusters")
 	p.must("run", "--once")
 	mustContain(t, p.kubectl(a, exitOK, "plan web").stdout, "Seed web: 6 objects in 6 tiers on 2 clusters", "nothing changes.\n")
 

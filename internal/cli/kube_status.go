@@ -58,7 +58,7 @@ func (c *kubeCluster) source(name, controllerNamespace string) stateSource {
 	if name != "" {
 		out.none = "The Seed is gone."
 	}
-	out.look = func(ctx context.Context) (*state.State, error) {
+	out.read = func(ctx context.Context) (*state.State, error) {
 		seeds, plantings, err := c.resources(ctx, name)
 		if err != nil {
 			return nil, err
@@ -111,7 +111,7 @@ func (c *kubeCluster) state(seeds []v1alpha1.Seed, plantings []v1alpha1.Planting
 	}
 	notes := map[client.ObjectKey][]string{}
 	for i := range seeds {
-		notes[client.ObjectKeyFromObject(&seeds[i])] = doubts(&seeds[i], controller, c.now())
+		notes[client.ObjectKeyFromObject(&seeds[i])] = staleSigns(&seeds[i], controller, c.now())
 	}
 	for i := range st.Seeds {
 		s := &st.Seeds[i]
@@ -150,19 +150,19 @@ func (c *kubeCluster) controllerSeen(ctx context.Context, namespace string) cont
 const (
 	// patience is how long a controller may take to act on something.
 	patience = time.Minute
-	// quiet is how long a status may stay as it is before that is worth a word.
-	quiet = time.Hour
+	// longUnchanged is how long a status may stay unchanged before that is reported.
+	longUnchanged = time.Hour
 )
 
-// doubts are the signs that no controller looks after a Seed.
-func doubts(s *v1alpha1.Seed, controller controllerSeen, now time.Time) []string {
-	const check = "See that 'furrow controller' runs and watches namespace "
+// staleSigns are the signs that no controller handles a Seed.
+func staleSigns(s *v1alpha1.Seed, controller controllerSeen, now time.Time) []string {
+	const check = "Check that 'furrow controller' runs and watches namespace "
 	var out []string
 	if len(s.Status.Conditions) == 0 {
-		return []string{fmt.Sprintf("no controller has looked at it since it was made, %s ago. %s%s", age(now, s.CreationTimestamp.Time), check, s.Namespace)}
+		return []string{fmt.Sprintf("no controller has observed it since it was created, %s ago. %s%s", age(now, s.CreationTimestamp.Time), check, s.Namespace)}
 	}
 	if s.Status.ObservedGeneration < s.Generation {
-		text := "the controller has not looked at its last change yet"
+		text := "the controller has not observed its last change yet"
 		if changed := lastWrite(s, ""); changed.IsZero() || now.Sub(changed) > patience {
 			text += ". " + check + s.Namespace
 		}
@@ -179,8 +179,8 @@ func doubts(s *v1alpha1.Seed, controller controllerSeen, now time.Time) []string
 		}
 		out = append(out, text)
 	}
-	if written := lastWrite(s, "status"); !controller.known && !ready(s) && !written.IsZero() && now.Sub(written) > quiet {
-		out = append(out, fmt.Sprintf("its status was written %s ago: since then nothing has changed, or no controller has looked", age(now, written)))
+	if written := lastWrite(s, "status"); !controller.known && !ready(s) && !written.IsZero() && now.Sub(written) > longUnchanged {
+		out = append(out, fmt.Sprintf("its status was written %s ago: since then nothing has changed, or no controller is running", age(now, written)))
 	}
 	return out
 }

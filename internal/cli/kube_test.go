@@ -226,7 +226,7 @@ func TestAControllerThatIsSilentIsNoticed(t *testing.T) {
 	}
 }
 
-func TestSignsThatNobodyLooksAfterASeed(t *testing.T) {
+func TestSignsThatNoControllerHandlesASeed(t *testing.T) {
 	written := func(ago time.Duration, subresource string) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{Subresource: subresource, Time: &metav1.Time{Time: kubeNow.Add(-ago)}}
 	}
@@ -238,12 +238,12 @@ func TestSignsThatNobodyLooksAfterASeed(t *testing.T) {
 		want                 []string
 	}{
 		"a fresh status":               {1, 1, time.Hour, time.Minute, "", "", false, false, nil},
-		"an old status":                {1, 1, time.Hour, 3 * time.Hour, "", "", false, false, []string{"its status was written 3h ago: since then nothing has changed, or no controller has looked"}},
+		"an old status":                {1, 1, time.Hour, 3 * time.Hour, "", "", false, false, []string{"its status was written 3h ago: since then nothing has changed, or no controller is running"}},
 		"an old one with a Lease":      {1, 1, time.Hour, 3 * time.Hour, "", "", false, true, nil},
 		"an old one of what is Ready":  {1, 1, time.Hour, 3 * time.Hour, "", "", true, false, nil},
-		"a spec that changed just now": {2, 1, time.Second, time.Minute, "", "", false, false, []string{"the controller has not looked at its last change yet"}},
+		"a spec that changed just now": {2, 1, time.Second, time.Minute, "", "", false, false, []string{"the controller has not observed its last change yet"}},
 		"a spec that changed a while ago": {2, 1, 5 * time.Minute, time.Minute, "", "", false, false, []string{
-			"the controller has not looked at its last change yet. See that 'furrow controller' runs and watches namespace fleet",
+			"the controller has not observed its last change yet. Check that 'furrow controller' runs and watches namespace fleet",
 		}},
 		"a retry that was acted on": {1, 1, time.Hour, time.Minute, "yes", "yes", false, false, nil},
 		"a retry that was not":      {1, 1, time.Hour, time.Minute, "2026-05-04T11:30:00.5Z", "yes", false, false, []string{"the controller has not acted on 'retry' yet, which was asked for 29m ago"}},
@@ -257,7 +257,7 @@ func TestSignsThatNobodyLooksAfterASeed(t *testing.T) {
 			seed.Status.ObservedGeneration, seed.Status.Handled.Retry = c.observed, c.handled
 			status := map[bool]metav1.ConditionStatus{true: metav1.ConditionTrue, false: metav1.ConditionFalse}[c.ready]
 			seed.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: status}}
-			if diff := cmp.Diff(c.want, doubts(seed, controllerSeen{known: c.lease}, kubeNow)); diff != "" {
+			if diff := cmp.Diff(c.want, staleSigns(seed, controllerSeen{known: c.lease}, kubeNow)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -304,7 +304,7 @@ func TestWhatIsAskedIsWaitedFor(t *testing.T) {
 				return true
 			},
 			annotations: map[string]string{v1alpha1.AnnotationConfirm: at},
-			want: "Asked: the controller begins to remove, of Seed web: 3 objects from east. Each tier is proposed first, and deleted when you merge that.\n" +
+			want: "Requested: the controller begins to remove, of Seed web: 3 objects from east. Each tier is proposed first, and deleted when you merge that.\n" +
 				"The controller has acted on the confirmation of Seed web.\n",
 		},
 		"a retry that the controller cannot carry out": {
@@ -329,7 +329,7 @@ func TestWhatIsAskedIsWaitedFor(t *testing.T) {
 		"a retry that is not waited for": {
 			words: "retry web --wait=false", act: func(*v1alpha1.Seed) bool { return false },
 			annotations: map[string]string{v1alpha1.AnnotationRetry: at},
-			want:        "Asked: the controller proposes again, of Seed web: west tier 00 (Rejected).\nSee 'kubectl furrow status web'.\n",
+			want:        "Requested: the controller proposes again, of Seed web: west tier 00 (Rejected).\nSee 'kubectl furrow status web'.\n",
 		},
 		"a cluster that is given up": {
 			words: "abandon west --yes",
@@ -340,7 +340,7 @@ func TestWhatIsAskedIsWaitedFor(t *testing.T) {
 			annotations: map[string]string{v1alpha1.AnnotationAbandon: "west"},
 			want:        "The controller has acted on the list of abandoned clusters of Seed web.\n",
 		},
-		"a cluster that is only looked at": {
+		"a cluster that is only read": {
 			words: "abandon west", act: func(*v1alpha1.Seed) bool { return false },
 			code: exitFailed, want: "nothing was changed",
 		},
@@ -430,10 +430,10 @@ func TestNothingIsAskedWhereNothingIsToBeDone(t *testing.T) {
 			"confirm old", seed(func(s *v1alpha1.Seed) { s.Status.Plan = &v1alpha1.PlanSummary{Removal: true} }), true,
 			"of Seed old: what is left of it (this has begun).",
 		},
-		"a retry of what no controller has looked at":        {"retry old", seed(func(s *v1alpha1.Seed) { s.Status = v1alpha1.SeedStatus{} }), true, anything},
-		"a confirmation of what no controller has looked at": {"confirm old", seed(func(s *v1alpha1.Seed) { s.Status = v1alpha1.SeedStatus{} }), true, removals},
-		"a confirmation right after a deletion":              {"confirm old", seed(func(s *v1alpha1.Seed) { s.Generation = 2 }), true, removals},
-		"a retry of what cannot be looked at":                {"retry old", seed(func(s *v1alpha1.Seed) { s.Status.Conditions[0].Status = metav1.ConditionUnknown }), true, anything},
+		"a retry of what no controller has observed":        {"retry old", seed(func(s *v1alpha1.Seed) { s.Status = v1alpha1.SeedStatus{} }), true, anything},
+		"a confirmation of what no controller has observed": {"confirm old", seed(func(s *v1alpha1.Seed) { s.Status = v1alpha1.SeedStatus{} }), true, removals},
+		"a confirmation right after a deletion":             {"confirm old", seed(func(s *v1alpha1.Seed) { s.Generation = 2 }), true, removals},
+		"a retry of what cannot be observed":                {"retry old", seed(func(s *v1alpha1.Seed) { s.Status.Conditions[0].Status = metav1.ConditionUnknown }), true, anything},
 	}
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {
@@ -571,7 +571,7 @@ func TestErrorsOfTheAPIServerSayWhatToDo(t *testing.T) {
 	}{
 		"a Seed that is not there":             {"status wbe", nil, exitFailed, []string{`there is no Seed "wbe" in namespace fleet; there are: web, shop`}},
 		"a Seed of another namespace":          {"retry monitoring", nil, exitFailed, []string{`there is no Seed "monitoring" in namespace fleet; there is one in namespace lab`}},
-		"a namespace without Seeds":            {"retry x -n nowhere", nil, exitFailed, []string{`there is no Seed "x" in namespace nowhere, and no other either`}},
+		"a namespace without Seeds":            {"retry x -n nowhere", nil, exitFailed, []string{`there is no Seed "x" in namespace nowhere, which has no Seeds`}},
 		"forbidden":                            {"status", apierrors.NewForbidden(seeds, "", errors.New(`User "ann" cannot list resource "seeds"`)), exitFailed, []string{`User "ann" cannot list resource "seeds"`, "Ask for a role that allows that"}},
 		"not signed in":                        {"status", apierrors.NewUnauthorized("expired"), exitFailed, []string{"https://api.example.com does not accept your credentials", "--user"}},
 		"the CRDs are missing":                 {"status", &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: v1alpha1.Group, Kind: "Seed"}}, exitFailed, []string{"does not know Furrow's resources", "Install the CRDs"}},
@@ -626,7 +626,7 @@ func TestNamesAreCompleted(t *testing.T) {
 }
 
 func TestNamesOfFurrowItselfAreCompleted(t *testing.T) {
-	p := &place{t: t, dir: t.TempDir()}
+	p := &workspace{t: t, dir: t.TempDir()}
 	p.write(".", map[string]string{"seeds/web.yaml": webSeed, "seeds/shop/a.yaml": webSeed, "seeds/.hidden/a.yaml": webSeed})
 	t.Chdir(p.dir)
 	cases := map[string][]string{

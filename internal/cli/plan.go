@@ -191,16 +191,16 @@ func (c *planCommand) tree(ctx context.Context) (tree controlPlaneTree, err erro
 	if err != nil {
 		return tree, err
 	}
-	place := options.ControlPlane
+	at := options.ControlPlane
 	if c.input.given() {
-		place = c.session.options.ControlPlane
+		at = c.session.options.ControlPlane
 	}
-	if place == "" {
+	if at == "" {
 		return tree, nil
 	}
-	if info, err := os.Stat(place); err == nil && info.IsDir() && !isBare(place) {
-		tree.dir = filepath.Join(place, options.Path)
-		tree.FS, err = controlplane.Below(os.DirFS(place), options.Path, place)
+	if info, err := os.Stat(at); err == nil && info.IsDir() && !isBare(at) {
+		tree.dir = filepath.Join(at, options.Path)
+		tree.FS, err = controlplane.Below(os.DirFS(at), options.Path, at)
 		return tree, err
 	}
 	s, err := c.session.open()

@@ -35,7 +35,7 @@ func TestWithoutAControlPlaneThereIsAManagementClusterToo(t *testing.T) {
 }
 
 func TestAPlanOnDiskIsWhatGitMakesOfIt(t *testing.T) {
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 	p.must("plan", "--seed", "web", "--out", p.at("out"))
 
 	written := readPlan(t, p.at("out"))
@@ -56,7 +56,7 @@ func TestAPlanOnDiskIsWhatGitMakesOfIt(t *testing.T) {
 }
 
 func TestAPlanOnDiskIsTheOneThatARunCommits(t *testing.T) {
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 	p.must("plan", "--out", p.at("out"))
 	p.pass()
 	p.git("work", "fetch", "--quiet", "origin")
@@ -88,7 +88,7 @@ func readPlan(t *testing.T, dir string) *plan.Plan {
 
 func TestADiffComparesWhatIsOnDiskWithThePlansInForce(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed, "seeds/old.yaml": strings.ReplaceAll(webSeed, "web", "old")})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed, "seeds/old.yaml": strings.ReplaceAll(webSeed, "web", "old")})
 	mustContain(t, p.must("plan", "--diff", "--seed", "web"), "Seed web: with the files on disk, 6 tiers new\n", "\n+ east tier 00\n    + core/Namespace/web\n")
 	p.pass()
 	mustContain(t, p.must("plan", "--diff"), "Seed old: with the files on disk nothing changes.\n", "Seed web: with the files on disk nothing changes.\n")

@@ -249,7 +249,7 @@ func proposals(ctx context.Context, s *controlplane.Session) ([]located, error) 
 	return out, nil
 }
 
-// find looks a proposal up by its branch or its short name.
+// find finds a proposal by its branch or its short name.
 func find(ctx context.Context, s *controlplane.Session, name string) (located, error) {
 	all, err := proposals(ctx, s)
 	if err != nil {

@@ -13,7 +13,7 @@ func TestTextOfPeopleReachesNoTerminalOrLogAsItIs(t *testing.T) {
 	t.Parallel()
 	const act = "x\x1b]0;pwn\a\x1b[2J\u202e\u009b1m\x7f"
 	const shown = `x\x1b]0;pwn\a\x1b[2J\u202e\u009b1m\x7f`
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 	p.pass()
 	p.git("work", "fetch", "--quiet", "origin")
 	p.git("work", "checkout", "--quiet", "-B", "theirs", "origin/furrow/main/tier/web/west/00")
@@ -35,7 +35,7 @@ func TestTextOfPeopleReachesNoTerminalOrLogAsItIs(t *testing.T) {
 
 func TestARejectionWrittenByHandIsPrinted(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 	p.pass()
 	p.git("work", "fetch", "--quiet", "origin")
 	p.git("work", "checkout", "--quiet", "-B", "theirs", "origin/furrow/main/tier/web/east/00")

@@ -140,7 +140,7 @@ func retry(ctx context.Context, a *asking) error {
 	if len(tiers) == 0 {
 		tiers = []string{anyRetriable}
 	}
-	fmt.Fprintf(a.out, "Asked: the next pass proposes again, of seed %s: %s. See 'furrow status %[1]s'.\n", a.seed, strings.Join(tiers, ", "))
+	fmt.Fprintf(a.out, "Requested: the next pass proposes again, of seed %s: %s. See 'furrow status %[1]s'.\n", a.seed, strings.Join(tiers, ", "))
 	return nil
 }
 
@@ -172,10 +172,10 @@ func confirm(ctx context.Context, a *asking) error {
 	case err != nil:
 		return err
 	case len(removed) == 0:
-		fmt.Fprintf(a.out, "Asked: the removal of seed %s has begun, and from the next pass on it no longer holds up other removals. See 'furrow status %[1]s'.\n", a.seed)
+		fmt.Fprintf(a.out, "Requested: the removal of seed %s has begun, and from the next pass on it no longer holds up other removals. See 'furrow status %[1]s'.\n", a.seed)
 		return nil
 	}
-	fmt.Fprintf(a.out, "Asked: the next pass begins to remove, of seed %s: %s. Each tier is proposed first, and deleted when you merge that. See 'furrow status %[1]s'.\n", a.seed, strings.Join(removed, ", "))
+	fmt.Fprintf(a.out, "Requested: the next pass begins to remove, of seed %s: %s. Each tier is proposed first, and deleted when you merge that. See 'furrow status %[1]s'.\n", a.seed, strings.Join(removed, ", "))
 	return nil
 }
 

@@ -36,7 +36,7 @@ shows it. A pass that takes long shows how far it is: on a terminal in one line,
 With --kubeconfigs the clusters are asked how far they are: the directory holds one file for each
 cluster whose Flux Furrow is to ask, named like the cluster, as in mgmt.yaml. Clusters that a seed
 creates need no file: the Secret that their creator leaves on its cluster is read. A change on a
-cluster is acted on at once; the repositories are looked at every --interval.
+cluster is acted on at once; the repositories are observed every --interval.
 
 With --simulate the clusters that the control plane declares are simulated in this process, as
 strictly as real ones; nothing is applied anywhere. What is proposed and reported then describes no real
@@ -84,7 +84,7 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
 	flags.Var(textFlag(&record, "", possibleDirectory), "record", "directory for records of the passes that decide something new, the newest 200, for 'furrow replay'")
 	directories(cmd, "record")
 	flags.BoolVar(&simulate, "simulate", false, "simulate the declared clusters; a second of the simulation is a pass, and with --once some time goes by first")
-	flags.BoolVar(&yes, "yes", false, "let a simulation write to every GitOps repository on this machine, whoever made it")
+	flags.BoolVar(&yes, "yes", false, "let a simulation write to every GitOps repository on this machine, even if no simulation made it")
 	return cmd
 }
 
@@ -118,13 +118,13 @@ func run(cmd *cobra.Command, options controlplane.Options, interval time.Duratio
 	}
 	log.say("Furrow %s: control plane %s on branch %s, owner %s; %s", versionString(), s.Location(), s.Branch(), s.Owner(), mode(options, simulate))
 	if once {
-		settle(ctx, tick)
+		warmUp(ctx, tick)
 	}
 	var last standalone.Seen
 	standalone.Run(ctx, s, interval, func(seen standalone.Seen) bool {
 		last = seen
 		progress.clear()
-		log.see(seen)
+		log.add(seen)
 		if channel, ok := options.Channel.(*flux.Channel); ok && seen.Report != nil {
 			for _, line := range strayKubeconfigs(channel.Files(), clusterNames(seen.Report)) {
 				log.once(line, line)
@@ -192,12 +192,12 @@ func strayKubeconfigs(files map[string]string, clusters []string) []string {
 	return out
 }
 
-// settling is how many seconds of the simulation come before a single pass, so
-// that the clusters, which start anew with it, have taken up what was merged.
-const settling = 30
+// warmUpTicks is how many seconds of the simulation come before a single pass, so that
+// its clusters, which start empty, have applied what was merged.
+const warmUpTicks = 30
 
-func settle(ctx context.Context, tick func(context.Context) error) {
-	for range settling {
+func warmUp(ctx context.Context, tick func(context.Context) error) {
+	for range warmUpTicks {
 		if tick(ctx) != nil {
 			return // the pass meets the same error, and reports it
 		}

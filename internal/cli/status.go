@@ -40,7 +40,7 @@ func (c *statusCommand) run(cmd *cobra.Command, source stateSource) error {
 	if c.watch {
 		return newStatusWatch(cmd, &c.output, source).run(cmd.Context())
 	}
-	st, err := source.look(cmd.Context())
+	st, err := source.read(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (c *statusCommand) run(cmd *cobra.Command, source stateSource) error {
 
 // stateSource is where a state is read.
 type stateSource struct {
-	look func(context.Context) (*state.State, error)
+	read func(context.Context) (*state.State, error)
 	now  func() time.Time
 	// changes sends whenever the state may have changed, and errors that end a watch at its beginning; nil where it has to
 	// be read again to know.
@@ -73,7 +73,7 @@ func newStatus() *cobra.Command {
 		Short: "Show which tier is where, what blocks it, and which proposals wait for you",
 		Long: `Status shows what 'furrow run' reported last, from the branch
 furrow/<base>/status/<id>/<environment> of the GitOps repository, and how long ago that was. It
-warns when that is more than three intervals ago, for then no run seems to be at work. Seeds that
+warns when that is more than three intervals ago, because then no run seems to be active. Seeds that
 need a person come first. Clusters that are equal are shown as one; -o wide shows each.
 
 With --watch it shows that again whenever it changes: in place on a terminal, one below the other
@@ -86,7 +86,7 @@ has a problem, and 4 where not everything is Released.`,
   furrow status edge-5g --watch`,
 		ValidArgsFunction: session.completeSeeds,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return status.run(cmd, stateSource{now: time.Now, look: func(ctx context.Context) (*state.State, error) {
+			return status.run(cmd, stateSource{now: time.Now, read: func(ctx context.Context) (*state.State, error) {
 				return publishedState(ctx, &session, strings.Join(args, ""))
 			}})
 		},

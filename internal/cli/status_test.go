@@ -31,7 +31,7 @@ func reportOfWeb(of release.State, message string) *state.State {
 	}
 }
 
-// shown is a state as people see it, two minutes past noon.
+// shown is a state as people read it, two minutes past noon.
 func shown(of *state.State, width int) string {
 	p := &page{width: width}
 	(&statusView{State: of, now: noon.Add(2 * time.Minute)}).body(p)
@@ -39,7 +39,7 @@ func shown(of *state.State, width int) string {
 }
 
 func TestStatusSaysWhenTheLastPassWasAndWarnsAfterThreeIntervals(t *testing.T) {
-	const warning = "! This is out of date: no pass was reported since 2026-03-01T12:00:00Z, and one is expected every 1m. Start 'furrow run', or see the log of the one that runs\n"
+	const warning = "! This is out of date: no pass was reported since 2026-03-01T12:00:00Z, and one is expected every 1m. Start 'furrow run', or read the log of the one that runs\n"
 	cases := map[string]struct {
 		interval string
 		after    time.Duration
@@ -73,7 +73,7 @@ func TestStatusSaysWhenTheLastPassWasAndWarnsAfterThreeIntervals(t *testing.T) {
 
 func TestStatusShowsTheAgeOfWhatARunReported(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 	p.pass()
 	mustContain(t, p.must("status"), "Last pass reported ", " ago, at ", ", by control-plane/default\n", "\nSeed web: ")
 	mustContain(t, p.must("status", "-o", "yaml"), "lastPass: \"")
@@ -89,7 +89,7 @@ func TestNothingOfAMessageIsCut(t *testing.T) {
 	report := reportOfWeb(release.Held, longMessage)
 	report.Seeds[0].Message = "first line: " + longMessage + "\nsecond line"
 	var log strings.Builder
-	newTransitions(&log, func() time.Time { return noon }).see(standalone.Seen{Report: &engine.Report{State: *report}})
+	newTransitions(&log, func() time.Time { return noon }).add(standalone.Seen{Report: &engine.Report{State: *report}})
 	want := "2026-03-01T12:00:00Z  web        Held: first line: " + longMessage + "\n    second line\n" +
 		"2026-03-01T12:00:00Z  web        east tier 00     Held         " + longMessage + "\n"
 	if diff := cmp.Diff(want, log.String()); diff != "" {
@@ -116,7 +116,7 @@ func TestAProposalOfSeveralTiersWaitsOnce(t *testing.T) {
 	if want := "Waiting for you: 1 proposal\n  Plant web on east, west, 2 tiers: furrow pr merge web/level-00\n"; !strings.Contains(table, want) {
 		t.Errorf("the status has not %q:\n%s", want, table)
 	}
-	newTransitions(&log, func() time.Time { return noon }).see(standalone.Seen{Report: &engine.Report{State: *report}})
+	newTransitions(&log, func() time.Time { return noon }).add(standalone.Seen{Report: &engine.Report{State: *report}})
 	if got := strings.Count(log.String(), "waits to be merged (web/level-00)"); got != 2 {
 		t.Errorf("the log names the proposal %d times:\n%s", got, log.String())
 	}
@@ -129,7 +129,7 @@ func TestTheLogSaysOnceThatASeedIsStalledWhateverItsName(t *testing.T) {
 		var log strings.Builder
 		seen := newTransitions(&log, func() time.Time { return noon })
 		for range 3 {
-			seen.see(standalone.Seen{Report: &engine.Report{State: *report}})
+			seen.add(standalone.Seen{Report: &engine.Report{State: *report}})
 			seen.once("simulation", "the simulation: no route to host")
 		}
 		for _, line := range []string{"Stalled: seeds/", "the simulation: "} {
@@ -144,7 +144,7 @@ func TestColumnsOfTheLogFollowTheLongestName(t *testing.T) {
 	report := reportOfWeb(release.Released, "healthy")
 	report.Seeds = append(report.Seeds, state.Seed{Name: "a-seed-with-a-long-name", Tiers: []state.Tier{{Cluster: "a-cluster-with-a-long-name", State: release.Queued}}})
 	var log strings.Builder
-	newTransitions(&log, func() time.Time { return noon }).see(standalone.Seen{Report: &engine.Report{State: *report}})
+	newTransitions(&log, func() time.Time { return noon }).add(standalone.Seen{Report: &engine.Report{State: *report}})
 	want := `2026-03-01T12:00:00Z  web                     east tier 00                       Released     healthy
 2026-03-01T12:00:00Z  a-seed-with-a-long-name a-cluster-with-a-long-name tier 00 Queued
 `
@@ -153,21 +153,21 @@ func TestColumnsOfTheLogFollowTheLongestName(t *testing.T) {
 	}
 }
 
-// looksOf is a status that tests change while it is watched.
-type looksOf struct {
+// statesOf is a status that tests change while it is watched.
+type statesOf struct {
 	mu     sync.Mutex
 	report *state.State
 	err    error
 	count  int
 }
 
-func (l *looksOf) set(report *state.State, err error) {
+func (l *statesOf) set(report *state.State, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.report, l.err = report, err
 }
 
-func (l *looksOf) look(context.Context) (*state.State, error) {
+func (l *statesOf) read(context.Context) (*state.State, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.count++
@@ -176,20 +176,20 @@ func (l *looksOf) look(context.Context) (*state.State, error) {
 
 // watched is a watch in the background.
 type watched struct {
-	t     *testing.T
-	looks *looksOf
-	out   *textOf
-	err   *textOf
-	ended chan error
+	t      *testing.T
+	states *statesOf
+	out    *textOf
+	err    *textOf
+	ended  chan error
 }
 
-func watchStatusOf(t *testing.T, format string, terminal bool, looks *looksOf) *watched {
+func watchStatusOf(t *testing.T, format string, terminal bool, states *statesOf) *watched {
 	t.Helper()
-	w := &watched{t: t, looks: looks, out: &textOf{}, err: &textOf{}, ended: make(chan error, 1)}
+	w := &watched{t: t, states: states, out: &textOf{}, err: &textOf{}, ended: make(chan error, 1)}
 	cmd := &cobra.Command{}
 	cmd.SetOut(w.out)
 	cmd.SetErr(w.err)
-	v := newStatusWatch(cmd, &outputFlag{format: format}, stateSource{look: looks.look, now: func() time.Time { return noon.Add(20 * time.Second) }})
+	v := newStatusWatch(cmd, &outputFlag{format: format}, stateSource{read: states.read, now: func() time.Time { return noon.Add(20 * time.Second) }})
 	v.interval = time.Millisecond
 	v.screen.terminal = terminal
 	v.screen.size = func() (int, int) { return 80, 24 }
@@ -205,13 +205,13 @@ func (w *watched) shows(what string) {
 }
 
 func TestAWatchOnATerminalIsNeverEmptyAndSurvivesErrors(t *testing.T) {
-	looks := &looksOf{report: reportOfWeb(release.Proposed, longMessage)}
-	w := watchStatusOf(t, "table", true, looks)
+	states := &statesOf{report: reportOfWeb(release.Proposed, longMessage)}
+	w := watchStatusOf(t, "table", true, states)
 	w.shows("Seed web: Proposed")
 	w.shows("12:00:20  Last pass reported 20s ago by cp/default")
-	looks.set(nil, errors.New("no answer"))
+	states.set(nil, errors.New("no answer"))
 	w.shows("! It cannot be read now, and is tried again every 1ms: no answer")
-	looks.set(reportOfWeb(release.Released, "healthy"), nil)
+	states.set(reportOfWeb(release.Released, "healthy"), nil)
 	w.shows("Seed web: Released")
 	pictures := strings.Split(w.out.String(), cursorHome)[1:]
 	for _, picture := range pictures {
@@ -230,15 +230,15 @@ func TestAWatchOnATerminalIsNeverEmptyAndSurvivesErrors(t *testing.T) {
 }
 
 func TestAWatchWaitsForTheFirstPass(t *testing.T) {
-	looks := &looksOf{err: controlplane.ErrNoStatus}
-	w := watchStatusOf(t, "table", true, looks)
+	states := &statesOf{err: controlplane.ErrNoStatus}
+	w := watchStatusOf(t, "table", true, states)
 	w.shows("12:00:20  Waiting for the first pass")
-	looks.set(reportOfWeb(release.Proposed, ""), nil)
+	states.set(reportOfWeb(release.Proposed, ""), nil)
 	w.shows("Seed web: Proposed")
 }
 
 func TestAWatchThatCannotBeginEnds(t *testing.T) {
-	w := watchStatusOf(t, "table", true, &looksOf{err: errors.New(`there is no seed "wbe"`)})
+	w := watchStatusOf(t, "table", true, &statesOf{err: errors.New(`there is no seed "wbe"`)})
 	if err := <-w.ended; err == nil || w.out.String() != "" {
 		t.Errorf("it ends with %v and %q", err, w.out)
 	}
@@ -251,14 +251,14 @@ func TestAWatchOutsideATerminalShowsChangesWithoutEscapeCodes(t *testing.T) {
 		"yaml":  "---\napiVersion: ",
 	} {
 		t.Run(format, func(t *testing.T) {
-			looks := &looksOf{report: reportOfWeb(release.Proposed, "")}
-			w := watchStatusOf(t, format, false, looks)
+			states := &statesOf{report: reportOfWeb(release.Proposed, "")}
+			w := watchStatusOf(t, format, false, states)
 			w.shows("Proposed")
-			looks.set(nil, errors.New("the server does not answer"))
+			states.set(nil, errors.New("the server does not answer"))
 			eventually(t, "the error is shown", func() (bool, string) {
 				return strings.Contains(w.err.String(), "! the server does not answer\n"), w.err.String()
 			})
-			looks.set(reportOfWeb(release.Released, ""), nil)
+			states.set(reportOfWeb(release.Released, ""), nil)
 			w.shows("Released")
 			mustContain(t, w.out.String(), want)
 			if strings.Contains(w.out.String(), "\x1b") || strings.Count(w.err.String(), "\n") != 1 {
@@ -301,7 +301,7 @@ func TestAPictureThatIsTooHighShowsItsEnd(t *testing.T) {
 
 func TestAKubeconfigOfNoClusterIsNamed(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 	p.write("kubeconfigs", map[string]string{"east.yaml": "", "wset.yaml": "", ".hidden": "", "west/config": ""})
 	r := p.furrow("run", "--once", "--kubeconfigs", p.at("kubeconfigs"))
 	mustContain(t, r.stdout, "! the kubeconfig "+p.at("kubeconfigs/wset.yaml")+" is of no cluster of the control plane. Name it after one of: west, east; or remove it\n")
@@ -312,7 +312,7 @@ func TestAKubeconfigOfNoClusterIsNamed(t *testing.T) {
 
 func TestARunSaysWhatItWorksOnBeforeItBegins(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 	for mode, args := range map[string][]string{
 		"the clusters are simulated": {"--simulate"},
 		"no cluster is asked, so nothing is ever Released: give --kubeconfigs, or --simulate": nil,
@@ -329,7 +329,7 @@ func TestTheLastPassPromisesNoOther(t *testing.T) {
 		var log strings.Builder
 		seen := newTransitions(&log, nil)
 		seen.last = last
-		seen.see(standalone.Seen{Err: errors.New("no route to host"), Next: 5 * time.Second})
+		seen.add(standalone.Seen{Err: errors.New("no route to host"), Next: 5 * time.Second})
 		if !strings.HasSuffix(log.String(), want) {
 			t.Errorf("last %t: it says %q, want %q", last, log.String(), want)
 		}

@@ -18,8 +18,8 @@ import (
 const (
 	// watchInterval is the pause after which a state is read again.
 	watchInterval = 2 * time.Second
-	// settleTime is how long changes are gathered before they are shown.
-	settleTime = 100 * time.Millisecond
+	// gatherTime is how long changes are gathered before they are shown.
+	gatherTime = 100 * time.Millisecond
 )
 
 // statusWatch shows a state again and again.
@@ -27,14 +27,14 @@ type statusWatch struct {
 	stateSource
 	screen *screen
 	output *outputFlag
-	// warnings has what goes wrong where the state is not shown in place.
+	// warnings gets errors if the state is not shown in place.
 	warnings io.Writer
 	interval time.Duration
 
 	// state is what was read last, and failed why it could not be read since.
 	state  *state.State
 	failed error
-	// shown is what was shown last where it is not shown in place, with the warning that it is out of date.
+	// shown is what was shown last if it is not shown in place, with the warning that it is out of date.
 	shown   *state.State
 	warning string
 }
@@ -50,14 +50,13 @@ func newStatusWatch(cmd *cobra.Command, output *outputFlag, source stateSource) 
 	return v
 }
 
-// looked is what one look came to.
-type looked struct {
+// reading is the result of reading the state once.
+type reading struct {
 	state *state.State
 	err   error
 }
 
-// run shows the state until the context ends. The first look must succeed, or fail in
-// a way that passes.
+// run shows the state until the context ends. The first reading must succeed, or fail with a temporary error.
 func (v *statusWatch) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -69,8 +68,8 @@ func (v *statusWatch) run(ctx context.Context) error {
 			return err
 		}
 	}
-	looks := make(chan looked)
-	go v.lookOn(ctx, looks, changes)
+	readings := make(chan reading)
+	go v.readStates(ctx, readings, changes)
 	var redraw <-chan time.Time
 	if v.screen.terminal {
 		ticker := time.NewTicker(time.Second)
@@ -81,7 +80,7 @@ func (v *statusWatch) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case l := <-looks:
+		case l := <-readings:
 			switch {
 			case ctx.Err() != nil:
 				return nil
@@ -103,18 +102,18 @@ func (v *statusWatch) run(ctx context.Context) error {
 	}
 }
 
-// passes says that an error may be gone at the next look.
+// passes reports whether an error is temporary.
 func passes(err error) bool {
 	return errors.Is(err, controlplane.ErrNoStatus) || git.IsTransient(err)
 }
 
-// lookOn reads the state after every change, or where nothing says that there was one after each interval.
-func (v *statusWatch) lookOn(ctx context.Context, out chan<- looked, changes <-chan struct{}) {
+// readStates reads the state after every change, or after each interval if changes are not signalled.
+func (v *statusWatch) readStates(ctx context.Context, out chan<- reading, changes <-chan struct{}) {
 	for ctx.Err() == nil {
-		st, err := v.look(ctx)
+		st, err := v.read(ctx)
 		select {
 		case <-ctx.Done():
-		case out <- looked{st, err}:
+		case out <- reading{st, err}:
 		}
 		var again <-chan time.Time
 		if changes == nil || err != nil {
@@ -123,7 +122,7 @@ func (v *statusWatch) lookOn(ctx context.Context, out chan<- looked, changes <-c
 		select {
 		case <-ctx.Done():
 		case <-changes:
-			time.Sleep(settleTime)
+			time.Sleep(gatherTime)
 		case <-again:
 		}
 	}

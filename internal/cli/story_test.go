@@ -11,7 +11,7 @@ import (
 func TestExplainFindsAnObjectByAnyEndOfItsID(t *testing.T) {
 	t.Parallel()
 	other := strings.ReplaceAll(webSeed, "web", "shop")
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed, "seeds/shop.yaml": other})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed, "seeds/shop.yaml": other})
 	p.pass()
 	cases := map[string]struct {
 		args []string
@@ -41,7 +41,7 @@ func TestExplainFindsAnObjectByAnyEndOfItsID(t *testing.T) {
 // TestWhatDiffersByClusterIsShown runs on a control plane in Git, whose blobs are fetched as they are needed.
 func TestWhatDiffersByClusterIsShown(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{
+	p := newWorkspace(t, map[string]string{
 		"seeds/web/base/kustomization.yaml":          "configMapGenerator:\n- {name: web, namespace: default, files: [page.html], options: {disableNameSuffixHash: true}}\n",
 		"seeds/web/base/page.html":                   "<p>base</p>\n",
 		"seeds/web/overlays/east/kustomization.yaml": "resources: [../../base]\ncommonAnnotations: {region: east}\n",
@@ -65,7 +65,7 @@ func TestWhatDiffersByClusterIsShown(t *testing.T) {
 
 func TestExplainReportsAStalledSeedWhereNoPlanHasTheObject(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/bad.yaml": circleSeed})
+	p := newWorkspace(t, map[string]string{"seeds/bad.yaml": circleSeed})
 	r := p.furrow("explain", "ConfigMap/default/a")
 	if r.code != exitFailed {
 		t.Errorf("it ends with %d", r.code)
@@ -75,7 +75,7 @@ func TestExplainReportsAStalledSeedWhereNoPlanHasTheObject(t *testing.T) {
 
 func TestBeforeAnyRunThereIsNoStatusAndNothingToDecide(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 	cases := map[string]struct {
 		args []string
 		code int
@@ -102,9 +102,9 @@ func TestBeforeAnyRunThereIsNoStatusAndNothingToDecide(t *testing.T) {
 
 func TestAReviewerListsShowsMergesAndRejects(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 	p.pass()
-	p.pass() // sees what the first one proposed
+	p.pass() // observes what the first one proposed
 	mustContain(t, p.states(),
 		"Seed web: Proposed, 0 of 6 tiers done\n", "east tier 00  Proposed  waits to be merged\n", "Waiting for you: 2 proposals",
 		"Plant web on east, tier 00: furrow pr merge web/east/00", "Next:\n  web east tier 01, after east tier 00 (Proposed)")
@@ -133,7 +133,7 @@ func TestAReviewerListsShowsMergesAndRejects(t *testing.T) {
 
 func TestASeedIsRejectedAskedForAgainPlantedAndRemoved(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed, "north.yaml": document("Cluster", "north", "spec: {}")})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed, "north.yaml": document("Cluster", "north", "spec: {}")})
 	p.setUpRoot("north")
 	p.pass()
 	p.must("pr", "reject", "web/west/00")
@@ -141,7 +141,7 @@ func TestASeedIsRejectedAskedForAgainPlantedAndRemoved(t *testing.T) {
 	mustContain(t, p.must("status", "web"), "west tier 00   Rejected")
 
 	asked := p.must("retry", "web")
-	mustContain(t, asked, "Asked: the next pass proposes again, of seed web: west tier 00 (Rejected). See 'furrow status web'.")
+	mustContain(t, asked, "Requested: the next pass proposes again, of seed web: west tier 00 (Rejected). See 'furrow status web'.")
 	if strings.Count(asked, "\n") != 1 {
 		t.Errorf("retry says more than a line:\n%s", asked)
 	}
@@ -159,7 +159,7 @@ func TestASeedIsRejectedAskedForAgainPlantedAndRemoved(t *testing.T) {
 		t.Errorf("a run that holds a removal ends with %d", r.code)
 	}
 	mustContain(t, p.must("status"), "blocked by the deletion guard: removing it deletes Namespace web on 3 clusters", "furrow confirm")
-	mustContain(t, p.must("confirm", "web"), "Asked: the next pass begins to remove, of seed web: 3 objects from east, 3 objects from north, 3 objects from west, including Namespace web on 3 clusters.", "See 'furrow status web'.")
+	mustContain(t, p.must("confirm", "web"), "Requested: the next pass begins to remove, of seed web: 3 objects from east, 3 objects from north, 3 objects from west, including Namespace web on 3 clusters.", "See 'furrow status web'.")
 	p.markIs("confirm", true)
 	p.pass()
 	p.markIs("confirm", true) // for as long as the removal is under way
@@ -174,14 +174,14 @@ func TestASeedIsRejectedAskedForAgainPlantedAndRemoved(t *testing.T) {
 
 func TestAClusterIsGivenUpAndThatIsTakenBack(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 	p.pass()
 	for _, who := range [][]string{{"no-such"}, {"east", "--id", "other"}, {"east", "--undo"}} {
 		if r := p.furrow(append([]string{"abandon"}, who...)...); r.code != exitFailed || !strings.Contains(r.stderr, "'furrow status'") {
 			t.Errorf("%v ends with %d: %s", who, r.code, r.all())
 		}
 	}
-	mustContain(t, p.must("abandon", "east"), "Asked: ", "cluster east", "'furrow abandon east --undo'")
+	mustContain(t, p.must("abandon", "east"), "Requested: ", "cluster east", "'furrow abandon east --undo'")
 	p.must("abandon", "east")
 	p.pass()
 	marks := func() string {
@@ -191,7 +191,7 @@ func TestAClusterIsGivenUpAndThatIsTakenBack(t *testing.T) {
 	if got := marks(); !want.MatchString(got) {
 		t.Errorf("the marks are %q, want %q", got, want)
 	}
-	mustContain(t, p.must("abandon", "east", "--undo"), "Taken back: ", "cluster east")
+	mustContain(t, p.must("abandon", "east", "--undo"), "Undone: ", "cluster east")
 	if got := marks(); got != "" {
 		t.Errorf("there are marks: %s", got)
 	}
@@ -199,7 +199,7 @@ func TestAClusterIsGivenUpAndThatIsTakenBack(t *testing.T) {
 
 func TestASeedLeavesAClusterThatWasGivenUp(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{
+	p := newWorkspace(t, map[string]string{
 		"far.yaml":       document("Cluster", "far", "spec: {reconciledBy: east}"),
 		"seeds/web.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default, annotations: {furrow.dev/cluster: far}}\n",
 	})
@@ -231,7 +231,7 @@ func TestASeedLeavesAClusterThatWasGivenUp(t *testing.T) {
 
 func TestAStatusOfAnotherNameIsNamed(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 	p.pass()
 	r := p.furrow("status", "--id", "my-clone")
 	if r.code != exitFailed {
@@ -242,7 +242,7 @@ func TestAStatusOfAnotherNameIsNamed(t *testing.T) {
 
 func TestRetryAndConfirmWithNothingToDoSaySoAndDoNothing(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 	p.pass()
 	p.pass()
 	mustContain(t, p.must("retry", "web"), "Nothing to retry: no tier of seed web is rejected, reverted or held by foreign content. It is Proposed, as of the last pass, reported ")
@@ -256,7 +256,7 @@ func TestRetryAndConfirmWithNothingToDoSaySoAndDoNothing(t *testing.T) {
 }
 
 // markIs holds the mark of a question against what is expected, and against the plan's commit.
-func (p *place) markIs(question string, want bool) {
+func (p *workspace) markIs(question string, want bool) {
 	p.t.Helper()
 	mark := p.git("fleet.git", "for-each-ref", "--format=%(objectname)", "refs/heads/furrow/main/"+question+"/web")
 	if (mark != "") != want {
@@ -272,7 +272,7 @@ func (p *place) markIs(question string, want bool) {
 
 func TestAnotherOwnersSeedIsNotAskedAbout(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 	p.pass()
 	for _, command := range []string{"retry", "confirm"} {
 		r := p.furrow(command, "web", "--id", "other")
@@ -295,7 +295,7 @@ func TestAnotherOwnersSeedIsNotAskedAbout(t *testing.T) {
 
 func TestAnEmptiedControlPlaneIsTreatedAsAMistake(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 	p.pass()
 	p.git("control-plane", "rm", "--quiet", "-r", ".")
 	p.git("control-plane", "commit", "--quiet", "--message=Empty it")
@@ -311,7 +311,7 @@ func TestAnEmptiedControlPlaneIsTreatedAsAMistake(t *testing.T) {
 
 func TestARootWithoutItsDirectoryIsHeldUntilItIsThere(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed, "north.yaml": document("Cluster", "north", "spec: {}")})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed, "north.yaml": document("Cluster", "north", "spec: {}")})
 	p.pass()
 	mustContain(t, p.must("status"), "north tier 00  Held", "has no directory clusters/north", "east tier 00   Proposed")
 	p.setUpRoot("north")
@@ -320,7 +320,7 @@ func TestARootWithoutItsDirectoryIsHeldUntilItIsThere(t *testing.T) {
 }
 
 // setUpRoot makes the directory of a cluster's root, as setting up a reconciler does.
-func (p *place) setUpRoot(cluster string) {
+func (p *workspace) setUpRoot(cluster string) {
 	p.t.Helper()
 	p.write("work", map[string]string{"clusters/" + cluster + "/README.md": "the root of " + cluster})
 	p.git("work", "add", ".")
@@ -330,7 +330,7 @@ func (p *place) setUpRoot(cluster string) {
 
 func TestARunThatIsKilledIsContinuedByTheNext(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 	for _, until := range []string{"web/east/00", "web/east/01", "web/east/02"} {
 		r := p.start("cache-of-" + strings.ReplaceAll(until, "/", "-")) // each starts with nothing
 		eventually(t, "a proposal "+until, func() (bool, string) {
@@ -349,7 +349,7 @@ func TestARunThatIsKilledIsContinuedByTheNext(t *testing.T) {
 }
 
 // mergeUntil accepts whatever is proposed until the status has a text.
-func (p *place) mergeUntil(text string) {
+func (p *workspace) mergeUntil(text string) {
 	p.t.Helper()
 	eventually(p.t, text, func() (bool, string) {
 		merged := p.furrow("pr", "merge", "--all") // may lose a race with a run
@@ -360,7 +360,7 @@ func (p *place) mergeUntil(text string) {
 
 func TestTwoRunsAtOnceBothGetToTheEnd(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 	first, second := p.start("cache-1"), p.start("cache-2")
 	p.mergeUntil("Seed web: Released\n")
 	p.commit(map[string]string{"seeds/web.yaml": strings.ReplaceAll(webSeed, "web:1", "web:2")})
@@ -387,7 +387,7 @@ func TestTwoRunsAtOnceBothGetToTheEnd(t *testing.T) {
 
 func TestARunThatIsInterruptedBeforeItsFirstPassEndsWell(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	if r := call(ctx, "", p.flags("run", "--simulate")...); r.code != exitOK {

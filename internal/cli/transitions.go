@@ -58,7 +58,7 @@ func (t *transitions) once(key, line string) {
 	}
 }
 
-func (t *transitions) see(seen standalone.Seen) {
+func (t *transitions) add(seen standalone.Seen) {
 	if seen.Err != nil {
 		line := fmt.Sprintf("the pass failed: %v", seen.Err)
 		if !t.last {

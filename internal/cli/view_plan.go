@@ -113,10 +113,10 @@ func contentOn(c plan.ContentOn, all []string) string {
 // planDiff is what the control plane as it is now changes about the plan in force, as -o yaml shows it.
 type planDiff struct {
 	Seed string `json:"seed"`
-	// Revision of the control plane that was looked at.
+	// Revision of the control plane that was read.
 	Revision string `json:"revision"`
 	Message  string `json:"message,omitempty"`
-	// InForce is the plan in force, and Next the one that takes its place, as plan.yaml has it.
+	// InForce is the plan in force, and Next the one that replaces it, as plan.yaml has it.
 	InForce any          `json:"inForce,omitempty"`
 	Next    any          `json:"next,omitempty"`
 	Changes []tierChange `json:"changes"`
@@ -247,7 +247,7 @@ func showDiffs(w, warnings io.Writer, output *outputFlag, previews []*engine.Pre
 				fmt.Fprintf(w, "Seed %s has no plan.\n", d.Seed)
 				continue
 			case p.InForce == nil && whole:
-				fmt.Fprintf(w, "No plan of seed %s is in force yet. This one is to be:\n\n", d.Seed)
+				fmt.Fprintf(w, "No plan of seed %s is in force yet. The next one:\n\n", d.Seed)
 				planTable(w, p.Next, output.wide())
 				continue
 			case whole:

@@ -47,7 +47,7 @@ func (v *statusView) outdated() string {
 	if err != nil || v.LastPass.IsZero() || v.now.Sub(v.LastPass) <= staleAfter*interval {
 		return ""
 	}
-	return fmt.Sprintf("! This is out of date: no pass was reported since %s, and one is expected every %s. Start 'furrow run', or see the log of the one that runs", v.LastPass.Format(time.RFC3339), shortDuration(interval))
+	return fmt.Sprintf("! This is out of date: no pass was reported since %s, and one is expected every %s. Start 'furrow run', or read the log of the one that runs", v.LastPass.Format(time.RFC3339), shortDuration(interval))
 }
 
 // staleText says what cannot be known any better.
@@ -285,7 +285,7 @@ func waitNames(t state.Tier) string {
 	return strings.Join(names, " and ")
 }
 
-// amended says how to see what people changed before merging.
+// amended says how to show what people changed before merging.
 func (v *statusView) amended(s *state.Seed) []string {
 	say := func(t state.Tier) (string, bool) {
 		return fmt.Sprintf("tier %02d: %s", t.Ordinal, t.Amended), t.Amended != ""

@@ -121,7 +121,7 @@ func (w *waiting) missing(st *state.State, current bool) (string, error) {
 		case !ok && w.until == string(release.Gone):
 			return "", nil
 		case !ok:
-			return "", manifest.Problem{Reason: v1alpha1.ReasonUnknownSeed, Seed: w.seed, Message: fmt.Sprintf("the control plane has no seed %q", w.seed), Next: "See 'furrow status' for those that there are"}
+			return "", manifest.Problem{Reason: v1alpha1.ReasonUnknownSeed, Seed: w.seed, Message: fmt.Sprintf("the control plane has no seed %q", w.seed), Next: "See 'furrow status' for the existing ones"}
 		}
 		seeds = []state.Seed{*one}
 	}

@@ -63,7 +63,7 @@ func TestWaitEndsWhenTheStateIsReached(t *testing.T) {
 
 func TestWhatIsNotReachedInTimeHasAnExitCodeOfItsOwn(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 	late := func(why string) {
 		t.Helper()
 		r := p.furrow("wait", "web", "--timeout", "1s")

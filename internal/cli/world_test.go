@@ -15,7 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestMain keeps the settings of whoever runs the tests out of them.
+// TestMain keeps the user's settings out of the tests.
 func TestMain(m *testing.M) {
 	for _, kv := range os.Environ() {
 		if name, _, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "FURROW_") || strings.HasPrefix(name, "GIT_") {
@@ -65,8 +65,8 @@ func call(ctx context.Context, stdin string, args ...string) result {
 	return result{code, stdout.String(), stderr.String()}
 }
 
-// place is a control plane and a GitOps repository in a temporary directory.
-type place struct {
+// workspace is a control plane and a GitOps repository in a temporary directory.
+type workspace struct {
 	t     *testing.T
 	dir   string
 	cache string
@@ -117,12 +117,12 @@ kind: ConfigMap
 metadata: {name: b, namespace: default, annotations: {furrow.dev/depends-on: core/ConfigMap/default/a}}
 `
 
-// newPlace makes the repositories: the fleet, and the seeds by their file's name.
-func newPlace(t *testing.T, seeds map[string]string) *place {
+// newWorkspace makes the repositories: the fleet, and the seeds by their file's name.
+func newWorkspace(t *testing.T, seeds map[string]string) *workspace {
 	t.Helper()
 	needGit(t)
 	dir := t.TempDir()
-	p := &place{t: t, dir: dir, cache: filepath.Join(dir, "cache")}
+	p := &workspace{t: t, dir: dir, cache: filepath.Join(dir, "cache")}
 	p.write("work", map[string]string{"clusters/east/README.md": "the root of east", "clusters/west/README.md": "the root of west"})
 	p.git("work", "init", "--quiet", "--initial-branch=main")
 	p.git("work", "add", ".")
@@ -136,9 +136,9 @@ func newPlace(t *testing.T, seeds map[string]string) *place {
 	return p
 }
 
-func (p *place) at(rel string) string { return filepath.Join(p.dir, filepath.FromSlash(rel)) }
+func (p *workspace) at(rel string) string { return filepath.Join(p.dir, filepath.FromSlash(rel)) }
 
-func (p *place) write(dir string, files map[string]string) {
+func (p *workspace) write(dir string, files map[string]string) {
 	p.t.Helper()
 	for name, text := range files {
 		file := filepath.Join(p.at(dir), filepath.FromSlash(name))
@@ -152,14 +152,14 @@ func (p *place) write(dir string, files map[string]string) {
 }
 
 // commit writes files of the control plane, and commits all that differs.
-func (p *place) commit(files map[string]string) {
+func (p *workspace) commit(files map[string]string) {
 	p.t.Helper()
 	p.write("control-plane", files)
 	p.git("control-plane", "add", "--all")
 	p.git("control-plane", "commit", "--quiet", "--allow-empty", "--message=Change")
 }
 
-func (p *place) git(dir string, args ...string) string {
+func (p *workspace) git(dir string, args ...string) string {
 	p.t.Helper()
 	cmd := exec.CommandContext(p.t.Context(), "git", args...)
 	cmd.Dir = p.at(dir)
@@ -170,18 +170,18 @@ func (p *place) git(dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// flags lead a command to the place.
-func (p *place) flags(args ...string) []string {
+// flags point a command to the workspace.
+func (p *workspace) flags(args ...string) []string {
 	return append(args, "--control-plane", p.at("control-plane"), "--cache", p.cache)
 }
 
-func (p *place) furrow(args ...string) result {
+func (p *workspace) furrow(args ...string) result {
 	p.t.Helper()
 	return call(p.t.Context(), "", p.flags(args...)...)
 }
 
 // must runs a command that ends well.
-func (p *place) must(args ...string) string {
+func (p *workspace) must(args ...string) string {
 	p.t.Helper()
 	r := p.furrow(args...)
 	if r.code != exitOK {
@@ -191,13 +191,13 @@ func (p *place) must(args ...string) string {
 }
 
 // pass makes one pass.
-func (p *place) pass() string {
+func (p *workspace) pass() string {
 	p.t.Helper()
 	return p.must("run", "--once", "--simulate")
 }
 
 // plant makes passes and merges all proposals until the status has a text.
-func (p *place) plant(until string) {
+func (p *workspace) plant(until string) {
 	p.t.Helper()
 	const rounds = 12
 	var status string
@@ -220,7 +220,7 @@ type running struct {
 }
 
 // start begins a run with a cache of its own; it ends with the test at the latest.
-func (p *place) start(cache string) *running {
+func (p *workspace) start(cache string) *running {
 	p.t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	r := &running{stop: stop, done: make(chan result, 1)}
@@ -267,7 +267,7 @@ func eventually(t *testing.T, what string, holds func() (ok bool, seen string)) 
 var ages = regexp.MustCompile(`  +(\d+[smhdy])+ {2,}`)
 
 // states is the status, each cluster by itself and without ages.
-func (p *place) states() string {
+func (p *workspace) states() string {
 	p.t.Helper()
 	return ages.ReplaceAllString(p.must("status", "-o", "wide"), "  ")
 }

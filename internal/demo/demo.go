@@ -22,54 +22,56 @@ const Seed = "edge-5g"
 //go:embed files
 var files embed.FS
 
-// Place is where a demo's repositories are.
-type Place struct {
+// Repositories is where a demo's repositories are.
+type Repositories struct {
 	Dir string
 }
 
 // ControlPlane is the control-plane repository, with a work tree to commit in.
-func (p Place) ControlPlane() string { return filepath.Join(p.Dir, "control-plane") }
+func (p Repositories) ControlPlane() string { return filepath.Join(p.Dir, "control-plane") }
 
 // GitOps is the GitOps repository, a bare one.
-func (p Place) GitOps() string { return filepath.Join(p.Dir, "gitops.git") }
+func (p Repositories) GitOps() string { return filepath.Join(p.Dir, "gitops.git") }
 
 // Cache is the directory of the mirrors.
-func (p Place) Cache() string { return filepath.Join(p.Dir, "cache") }
+func (p Repositories) Cache() string { return filepath.Join(p.Dir, "cache") }
 
 // SeedFile is the seed in the control plane, UpdateFile its next version.
-func (p Place) SeedFile() string { return filepath.Join(p.ControlPlane(), "seeds", Seed+".yaml") }
+func (p Repositories) SeedFile() string {
+	return filepath.Join(p.ControlPlane(), "seeds", Seed+".yaml")
+}
 
 // UpdateFile is the next version of the seed.
-func (p Place) UpdateFile() string { return filepath.Join(p.Dir, "update", Seed+".yaml") }
+func (p Repositories) UpdateFile() string { return filepath.Join(p.Dir, "update", Seed+".yaml") }
 
 // Prepare makes the repositories. It leaves a directory that already has them
 // unchanged, so that an interrupted demo continues, and refuses any other
 // directory that is not empty.
-func Prepare(ctx context.Context, dir string) (place Place, again bool, err error) {
-	place = Place{dir}
+func Prepare(ctx context.Context, dir string) (repos Repositories, again bool, err error) {
+	repos = Repositories{dir}
 	if _, err := exec.LookPath("git"); err != nil {
-		return place, false, errors.New("the demo needs git; install it")
+		return repos, false, errors.New("the demo needs git; install it")
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return place, false, err
+		return repos, false, err
 	}
-	if made, err := controlplane.IsSimulated(ctx, place.GitOps()); err == nil && made {
-		return place, true, nil
+	if made, err := controlplane.IsSimulated(ctx, repos.GitOps()); err == nil && made {
+		return repos, true, nil
 	}
 	if len(entries) > 0 {
-		return place, false, fmt.Errorf("%s is not empty and holds no demo; name another directory with --dir", dir)
+		return repos, false, fmt.Errorf("%s is not empty and holds no demo; name another directory with --dir", dir)
 	}
-	steps := []func(context.Context) error{place.copyFiles, place.makeControlPlane, place.makeGitOps}
+	steps := []func(context.Context) error{repos.copyFiles, repos.makeControlPlane, repos.makeGitOps}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
-			return place, false, err
+			return repos, false, err
 		}
 	}
-	return place, false, nil
+	return repos, false, nil
 }
 
-func (p Place) copyFiles(context.Context) error {
+func (p Repositories) copyFiles(context.Context) error {
 	tree, err := fs.Sub(files, "files")
 	if err != nil {
 		return err
@@ -80,7 +82,7 @@ func (p Place) copyFiles(context.Context) error {
 	return os.CopyFS(p.Dir, tree)
 }
 
-func (p Place) makeControlPlane(ctx context.Context) error {
+func (p Repositories) makeControlPlane(ctx context.Context) error {
 	return git(ctx, p.ControlPlane(), [][]string{
 		{"init", "--quiet", "--initial-branch=main"},
 		{"config", "user.name", "Demo"},
@@ -92,7 +94,7 @@ func (p Place) makeControlPlane(ctx context.Context) error {
 
 // makeGitOps makes the bare repository with what bootstrapping a cluster leaves
 // there: a directory for each root.
-func (p Place) makeGitOps(ctx context.Context) error {
+func (p Repositories) makeGitOps(ctx context.Context) error {
 	roots := map[string]string{}
 	for _, cluster := range []string{"mgmt", "site-a", "site-b"} {
 		roots[cluster] = "clusters/" + cluster
@@ -101,7 +103,7 @@ func (p Place) makeGitOps(ctx context.Context) error {
 }
 
 // Update commits the next version of the seed.
-func (p Place) Update(ctx context.Context) error {
+func (p Repositories) Update(ctx context.Context) error {
 	data, err := os.ReadFile(p.UpdateFile())
 	if err != nil {
 		return err

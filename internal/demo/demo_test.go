@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func prepared(t *testing.T) Place {
+func prepared(t *testing.T) Repositories {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("SKIPPED: git is not installed, so the demo's repositories are not made")

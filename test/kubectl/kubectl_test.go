@@ -205,7 +205,7 @@ func TestThePluginOfKubectl(t *testing.T) {
 	u := newUser(t)
 	u.says("furrow status", 1, "does not know Furrow's resources", "Install the CRDs")
 	u.install()
-	u.says("furrow status", 0, "no controller has looked at it since it was made")
+	u.says("furrow status", 0, "no controller has observed it since it was created")
 	u.plant("Proposed")
 
 	t.Run("status", func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestThePluginOfKubectl(t *testing.T) {
 			t.Fatal(err)
 		}
 		stop := u.answer()
-		u.says("furrow retry web", 0, "Asked: the controller proposes again, of Seed web: east tier 00 (Proposed).", "The controller has acted on the retry of Seed web.")
+		u.says("furrow retry web", 0, "Requested: the controller proposes again, of Seed web: east tier 00 (Proposed).", "The controller has acted on the retry of Seed web.")
 		stop()
 		u.says("furrow retry web --timeout 200ms", 1, "timed out waiting for the controller")
 		u.says("furrow abandon east", 1, "Seed default/web, which is Proposed", "add --yes")
