@@ -79,7 +79,7 @@ func (inv *Inventory) BrokenOrLost(cluster string) string {
 }
 
 // MarkImplied says that a cluster had no document when it was last planned, so that
-// one which cannot be read is not taken for its.
+// one which cannot be read is not treated as its own.
 func (inv *Inventory) MarkImplied(cluster string) {
 	if inv.implied == nil {
 		inv.implied = map[string]bool{}

@@ -44,7 +44,7 @@ func TestABrokenDocumentIsNotGone(t *testing.T) {
 			document("eu.yaml", "GitOpsRepo", "eu", "spec: {link: eu}") + cluster("a", ""),
 			map[string]string{"a": `its document at a.yaml:1 cannot be used: GitOpsRepo "eu" cannot be used, see eu.yaml:1`},
 		},
-		"one of two repositories is not taken for all while the other is broken": {
+		"one of two repositories is not treated as all while the other is broken": {
 			document("eu.yaml", "GitOpsRepo", "eu", "spec: {link: eu}") + document("us.yaml", "GitOpsRepo", "us", "spec: {url: us}") + cluster("a", ""),
 			map[string]string{"a": "its document at a.yaml:1 cannot be used: no GitOps repository is named and there are several: eu, us"},
 		},

@@ -12,7 +12,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// DefaultRepo names the GitOps repository that is taken for granted where the
+// DefaultRepo names the GitOps repository that is assumed where the
 // control plane declares none; it has no URL, so it can be planned for only.
 const DefaultRepo = "gitops"
 

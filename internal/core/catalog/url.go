@@ -116,7 +116,7 @@ func CheckCredentials(name string) error {
 	return nil
 }
 
-// oneSlash is the beginning of a URL that lacks a slash, which would be taken for a directory.
+// oneSlash is the beginning of a URL that lacks a slash, which would be treated as a directory.
 var oneSlash = regexp.MustCompile(`(?i)^(https?|file|ssh|git|ftp):/[^/]`)
 
 // URLFault says what is wrong with the form of a repository's URL; "" when nothing is. Paths of directories have no form.

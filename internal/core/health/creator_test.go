@@ -95,18 +95,18 @@ func TestJudgeGoneOfAnAbandonedCluster(t *testing.T) {
 		reason   v1alpha1.Reason
 		on       string
 	}{
-		"silent, it is given up":                                    {health.Reconciler{}, []health.Creator{silent}, rootless(self), health.Absent, v1alpha1.ReasonGivenUp, "edge"},
-		"with the object still there, it is not":                    {ready(), nil, self, health.Behind, v1alpha1.ReasonStillPresent, "edge"},
-		"with the object being deleted, it is not":                  {ready(func(r *health.Reconciler) { r.Deleting = true }), nil, self, health.Progressing, v1alpha1.ReasonPruning, "edge"},
-		"with the object gone and the creator there, it is not":     {health.Reconciler{Known: true}, []health.Creator{there}, self, health.Progressing, v1alpha1.ReasonCreatorDeleting, "edge"},
-		"with all seen to be gone, it is gone":                      {health.Reconciler{Known: true}, []health.Creator{gone}, self, health.Absent, v1alpha1.ReasonGone, "edge"},
-		"with another root, it is given up":                         {health.Reconciler{Known: true}, nil, rootless(self), health.Absent, v1alpha1.ReasonGivenUp, "edge"},
-		"its hub's silence is waited for":                           {health.Reconciler{}, []health.Creator{silent}, behindHub, health.Unknown, v1alpha1.ReasonClusterSilent, "hub"},
-		"its hub without the root is waited for":                    {health.Reconciler{Known: true}, nil, rootless(behindHub), health.Unknown, v1alpha1.ReasonRootGone, "hub"},
-		"its creators are given up":                                 {health.Reconciler{Known: true}, []health.Creator{gone, silent}, behindHub, health.Absent, v1alpha1.ReasonGivenUp, "edge"},
-		"one creator that is seen there counts":                     {health.Reconciler{Known: true}, []health.Creator{silent, there}, behindHub, health.Progressing, v1alpha1.ReasonCreatorDeleting, "edge"},
-		"as a hub, it is given up for the cluster behind it":        {health.Reconciler{}, []health.Creator{gone}, ofHub, health.Absent, v1alpha1.ReasonGivenUp, "hub"},
-		"as a hub, it is no excuse for the creators of another one": {health.Reconciler{}, []health.Creator{silent}, ofHub, health.Unknown, v1alpha1.ReasonCreatorSilent, "edge"},
+		"silent, it is given up":                                   {health.Reconciler{}, []health.Creator{silent}, rootless(self), health.Absent, v1alpha1.ReasonGivenUp, "edge"},
+		"with the object still there, it is not":                   {ready(), nil, self, health.Behind, v1alpha1.ReasonStillPresent, "edge"},
+		"with the object being deleted, it is not":                 {ready(func(r *health.Reconciler) { r.Deleting = true }), nil, self, health.Progressing, v1alpha1.ReasonPruning, "edge"},
+		"with the object gone and the creator there, it is not":    {health.Reconciler{Known: true}, []health.Creator{there}, self, health.Progressing, v1alpha1.ReasonCreatorDeleting, "edge"},
+		"with all seen to be gone, it is gone":                     {health.Reconciler{Known: true}, []health.Creator{gone}, self, health.Absent, v1alpha1.ReasonGone, "edge"},
+		"with another root, it is given up":                        {health.Reconciler{Known: true}, nil, rootless(self), health.Absent, v1alpha1.ReasonGivenUp, "edge"},
+		"its hub's silence is waited for":                          {health.Reconciler{}, []health.Creator{silent}, behindHub, health.Unknown, v1alpha1.ReasonClusterSilent, "hub"},
+		"its hub without the root is waited for":                   {health.Reconciler{Known: true}, nil, rootless(behindHub), health.Unknown, v1alpha1.ReasonRootGone, "hub"},
+		"its creators are given up":                                {health.Reconciler{Known: true}, []health.Creator{gone, silent}, behindHub, health.Absent, v1alpha1.ReasonGivenUp, "edge"},
+		"one creator that is seen there counts":                    {health.Reconciler{Known: true}, []health.Creator{silent, there}, behindHub, health.Progressing, v1alpha1.ReasonCreatorDeleting, "edge"},
+		"as a hub, it is given up for the cluster behind it":       {health.Reconciler{}, []health.Creator{gone}, ofHub, health.Absent, v1alpha1.ReasonGivenUp, "hub"},
+		"as a hub, it does not excuse the creators of another one": {health.Reconciler{}, []health.Creator{silent}, ofHub, health.Unknown, v1alpha1.ReasonCreatorSilent, "edge"},
 	}
 	texts := golden.Of(t)
 	for name, tc := range tests {

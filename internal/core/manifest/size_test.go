@@ -72,8 +72,8 @@ func grown(value any) any {
 	return value
 }
 
-// TestStoredSizeIsNoMoreThanJSON holds what nothing may be refused without: the size that is counted is never more.
-func TestStoredSizeIsNoMoreThanJSON(t *testing.T) {
+// TestStoredSizeIsAtMostJSON holds what nothing may be refused without: the size that is counted is never more.
+func TestStoredSizeIsAtMostJSON(t *testing.T) {
 	for _, value := range []any{
 		map[string]any{"a": []any{"x", int64(-12), 1.5, true, false, nil, map[string]any{}, []any{}}, "b": map[string]any{"c": "<\"ü"}, "d": nil},
 		map[string]any{}, []any{}, "", int64(0),

@@ -12,7 +12,7 @@
 //
 // Invariants: the same facts give the same decision, in whatever order they
 // come; a decision with open questions is never acted on; what could not be
-// observed is never taken for gone.
+// observed is never treated as gone.
 //
 // Facts are plain values that can be written to a file and read back.
 package pass

@@ -33,16 +33,16 @@ func TestRulesAreAskedInTheirOrder(t *testing.T) {
 
 func TestClustersThatSeedsCreate(t *testing.T) {
 	const (
-		edgeType   = "apiVersion: furrow.dev/v1alpha1\nkind: ClusterType\nmetadata: {name: edge}\n"
-		coreType   = "apiVersion: furrow.dev/v1alpha1\nkind: ClusterType\nmetadata: {name: core}\n"
-		typedMgmt  = "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: mgmt}\nspec: {role: Management, defaultClusterType: edge}\n"
-		typedCAPI  = "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: edge-1, namespace: edge, annotations: {furrow.dev/cluster-type: core}}\n"
-		described  = "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge-1, labels: {site: north}}\nspec: {type: core}\n"
-		selfGoing  = "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge-1}\nspec: {reconciledBy: edge-1}\n"
-		declared   = "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge-1, labels: {site: south}}\nspec: {reconciledBy: mgmt}\n"
-		ownSecret  = "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge-1}\nspec: {reconciledBy: mgmt, kubeConfigSecret: {name: k, namespace: keys}}\n"
-		standAlone = "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge-1}\n"
-		granting   = "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: mgmt}\nspec: {role: Management, kubeConfigNamespaces: [keys]}\n"
+		edgeType  = "apiVersion: furrow.dev/v1alpha1\nkind: ClusterType\nmetadata: {name: edge}\n"
+		coreType  = "apiVersion: furrow.dev/v1alpha1\nkind: ClusterType\nmetadata: {name: core}\n"
+		typedMgmt = "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: mgmt}\nspec: {role: Management, defaultClusterType: edge}\n"
+		typedCAPI = "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: edge-1, namespace: edge, annotations: {furrow.dev/cluster-type: core}}\n"
+		described = "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge-1, labels: {site: north}}\nspec: {type: core}\n"
+		selfGoing = "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge-1}\nspec: {reconciledBy: edge-1}\n"
+		declared  = "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge-1, labels: {site: south}}\nspec: {reconciledBy: mgmt}\n"
+		ownSecret = "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge-1}\nspec: {reconciledBy: mgmt, kubeConfigSecret: {name: k, namespace: keys}}\n"
+		alone     = "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: edge-1}\n"
+		granting  = "apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: mgmt}\nspec: {role: Management, kubeConfigNamespaces: [keys]}\n"
 	)
 	created := &catalog.Creation{Seed: "web", Object: manifest.ID{Group: "cluster.x-k8s.io", Kind: "Cluster", Namespace: "edge", Name: "edge-1"}, On: "mgmt"}
 	inCreatorsNamespace := v1alpha1.ObjectReference{Name: "edge-1-kubeconfig", Namespace: "edge"}
@@ -79,7 +79,7 @@ func TestClustersThatSeedsCreate(t *testing.T) {
 			want: inventoryCluster{Hub: "mgmt", KubeConfig: v1alpha1.ObjectReference{Name: "k", Namespace: "keys"}, CreatedBy: created},
 		},
 		"a cluster that was declared without a hub reconciles itself": {
-			clusters: []string{mgmt, standAlone}, seed: []string{capi},
+			clusters: []string{mgmt, alone}, seed: []string{capi},
 			want: inventoryCluster{CreatedBy: created},
 		},
 	}

@@ -217,7 +217,7 @@ type TierStatus struct {
 	NeedsRoot, NeedsClosed bool
 }
 
-// Retriable says that a person's retry has a tier proposed again: it was turned down or
+// Retriable says that a person's retry has a tier proposed again: it was rejected or
 // taken back, or base has at its paths what others made.
 func Retriable(s TierStatus, f TierFacts) bool {
 	return s.State == Rejected || s.State == Reverted || f.Base == BaseForeign || f.Base == BaseAmended
