@@ -1,5 +1,5 @@
 // Package templates holds the texts that Furrow renders by default. A Template
-// document of the control plane takes the place of one.
+// document of the control plane replaces one.
 package templates
 
 import _ "embed"

@@ -246,7 +246,7 @@ func TestBlockersAreTheMostUrgentFirstAndBounded(t *testing.T) {
 	for i := range 20 {
 		tiers = append(tiers, tier(i, release.Progressing, says(strings.Repeat("é", 400))))
 	}
-	tiers = append(tiers, tier(20, release.Blocked), tier(21, release.Held, says("settle it")), tier(22, release.Released))
+	tiers = append(tiers, tier(20, release.Blocked), tier(21, release.Held, says("decide it")), tier(22, release.Released))
 	seed := &v1alpha1.Seed{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 	got := seedStatus(seed, view{now: noon, report: report(tiers...)})
 	if len(got.Blockers) != v1alpha1.MaxBlockers || got.Blockers[0].Tier != "edge-1 tier 21" || got.Blockers[1].Tier != "edge-1 tier 00" {

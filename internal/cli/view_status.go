@@ -189,7 +189,7 @@ func (v *statusView) ages(tiers []state.Tier, members []int) string {
 
 // progress says how many tiers are where they should be, unless all are.
 func progress(s *state.Seed) string {
-	done, total := s.Settled(), len(s.Tiers)+s.Omitted
+	done, total := s.Finished(), len(s.Tiers)+s.Omitted
 	if done == total {
 		return ""
 	}

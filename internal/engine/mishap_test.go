@@ -425,8 +425,8 @@ func TestThereIsNothingToConfirmWhereNothingWaits(t *testing.T) {
 	}
 }
 
-// TestConfirmFailsWhileTheControlPlaneCannotBeRead: a seed that is gone looks as if it were
-// still there then, and what a person confirms must not be treated as done.
+// TestConfirmFailsWhileTheControlPlaneCannotBeRead: a deleted seed appears to exist then,
+// and must not count as confirmed.
 func TestConfirmFailsWhileTheControlPlaneCannotBeRead(t *testing.T) {
 	w := newGuarded(t, []string{"site-0", "site-1", "site-2"}, "all")
 	var away error

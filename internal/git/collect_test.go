@@ -111,7 +111,7 @@ func TestCollectWaitsUntilThereIsEnough(t *testing.T) {
 	}
 }
 
-// grownMirror has two settled packs, new ones and loose objects, some of which no branch reaches.
+// grownMirror has two complete packs, new ones and loose objects, some unreachable.
 func grownMirror(t testing.TB, bare, dir string) *git.Mirror {
 	t.Helper()
 	commitFiles(t, bare, "main", map[string]string{"a/b": "b", "c": "c"})

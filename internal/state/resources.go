@@ -56,7 +56,7 @@ func (s *Seed) ToStatus(status *v1alpha1.SeedStatus) {
 }
 
 // Progress is how many tiers are where they should be: "7/12".
-func (s *Seed) Progress() string { return fmt.Sprintf("%d/%d", s.Settled(), len(s.Tiers)) }
+func (s *Seed) Progress() string { return fmt.Sprintf("%d/%d", s.Finished(), len(s.Tiers)) }
 
 // blockers are the tiers that most need a person. Those that merely wait for others are none.
 func (s *Seed) blockers() []v1alpha1.Blocker {

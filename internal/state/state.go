@@ -37,7 +37,7 @@ var Current = manifest.Version{Major: 1, Minor: 0}
 type State struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Version, Owner and Origin mean the same in every version, to let any Furrow see whose state it is.
+	// Version, Owner and Origin mean the same in every version, to let any Furrow read whose state it is.
 	Version manifest.Version `json:"version"`
 	Owner   string           `json:"owner"`
 	// Origin is the digest of where the control plane is kept.
@@ -67,7 +67,7 @@ func New(owner, origin, revision string) State {
 	return State{APIVersion: v1alpha1.APIVersion, Kind: Kind, Version: Current, Owner: owner, Origin: origin, Revision: revision, Seeds: []Seed{}}
 }
 
-// Decode reads a published state: also one of a newer minor version, of which it leaves out what it does not know. Of a newer
+// Decode reads a published state: also one of a newer minor version, leaving out what it does not know. Of a newer
 // major version it returns the owner and the origin alone, and a version error.
 func Decode(data []byte) (*State, error) {
 	var envelope struct {
@@ -125,7 +125,7 @@ type Seed struct {
 	Name      string `json:"name"`
 	// Revision of the control-plane repository that its plan was made of.
 	Revision string `json:"revision,omitempty"`
-	// State sums the tiers up: Stalled, or that of the tier that says most about what is to be done.
+	// State summarizes the tiers: Stalled, or the state of the tier that most needs attention.
 	State string `json:"state"`
 	// Reason and Message say why a seed is Stalled; Problems are all that is wrong, with what each is about.
 	Reason   v1alpha1.Reason   `json:"reason,omitempty"`
@@ -168,7 +168,7 @@ type Tier struct {
 	// depends on.
 	Waits []Edge `json:"waits,omitempty"`
 	After []Edge `json:"after,omitempty"`
-	// Amended says how to see what a person changed before merging.
+	// Amended says how to show what a person changed before merging.
 	Amended string `json:"amended,omitempty"`
 	// Retry says that a person's retry has the tier proposed again.
 	Retry bool `json:"retry,omitempty"`
@@ -207,7 +207,7 @@ type Proposal struct {
 // Stalled is the state of a seed that a person has to deal with.
 const Stalled = "Stalled"
 
-// Unknown is the state of a seed of which no pass has reported anything.
+// Unknown is the state of a seed that no pass has reported yet.
 const Unknown = "Unknown"
 
 // Done says that every tier of every seed is where it should be.
@@ -281,7 +281,7 @@ func (s *Seed) Date(now time.Time) {
 	}
 }
 
-// earlier is the earlier of two times of which one may not be known.
+// earlier is the earlier of two times; one may be unknown.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -317,8 +317,8 @@ func (t *Tier) NeedsDecision() bool {
 	return t.State == release.Held || t.State == release.Rejected || t.State == release.Reverted
 }
 
-// Settled counts the tiers that are where they should be.
-func (s *Seed) Settled() int {
+// Finished counts the tiers that are where they should be.
+func (s *Seed) Finished() int {
 	n := 0
 	for i := range s.Tiers {
 		if s.Tiers[i].IsSettled() {
@@ -328,8 +328,8 @@ func (s *Seed) Settled() int {
 	return n
 }
 
-// UrgentAs is the state as which the tier counts for what is to be done: a proposal that
-// waits for other tiers is nothing for a person to do.
+// UrgentAs is the state that decides how urgent the tier is: a proposal that waits for other tiers is nothing for a
+// person to do.
 func (t *Tier) UrgentAs() release.State {
 	if t.State == release.Proposed && t.Shut() && len(t.Waits) > 0 {
 		return release.Blocked
@@ -387,15 +387,13 @@ func (s *Seed) SuggestGrouping(by v1alpha1.GroupBy) {
 	})
 }
 
-// urgency has the states by how much they say about what is to be done: those that
-// need a person first, then what is under way.
+// urgency has the states by how much attention they need: those that need a person first, then what is under way.
 var urgency = []release.State{
 	release.Held, release.Failed, release.Rejected, release.Reverted, release.Outdated, release.Proposed, release.Queued,
 	release.Merged, release.Progressing, release.Blocked, release.Released, release.Gone,
 }
 
-// MostUrgent is the tier that says most about what is to be done, the first of
-// those that say the same; nil of none.
+// MostUrgent is the tier that most needs attention, the first of those that say the same; nil of none.
 func MostUrgent(tiers []Tier) *Tier {
 	for _, s := range urgency {
 		if i := slices.IndexFunc(tiers, func(t Tier) bool { return t.UrgentAs() == s }); i >= 0 {

@@ -84,7 +84,7 @@ func newGate(t testing.TB, s *story, at []crash) *gate {
 	return g
 }
 
-// pass forwards a request, unless furrow is to be killed at it.
+// pass forwards a request, unless furrow must be killed at it.
 func (g *gate) pass(_ http.ResponseWriter, r *http.Request) bool {
 	name, err := nameOf(r)
 	if err != nil {
@@ -104,7 +104,7 @@ func (g *gate) pass(_ http.ResponseWriter, r *http.Request) bool {
 	panic(http.ErrAbortHandler)
 }
 
-// arrives records a request, and reports whether furrow is to be killed at it.
+// arrives records a request, and reports whether furrow must be killed at it.
 func (g *gate) arrives(name string, change bool) (here crash, dies bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

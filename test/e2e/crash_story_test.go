@@ -289,7 +289,7 @@ func (c *crashStory) seed(size string) files {
 // something, because only furrow makes what is waited for.
 func (c *crashStory) until(what string, check func() (bool, string)) {
 	c.t.Helper()
-	seen, settled, detail := -1, false, ""
+	seen, stable, detail := -1, false, ""
 	c.eventually(limit, what, func() (ok bool, _ string) {
 		select {
 		case <-c.gate.fell:
@@ -298,11 +298,11 @@ func (c *crashStory) until(what string, check func() (bool, string)) {
 		}
 		passes, _ := c.wire.seen()
 		now := passes + c.gate.made()
-		if now == seen && settled {
+		if now == seen && stable {
 			return false, detail
 		}
 		// Its last request may not be processed yet.
-		settled, seen = now == seen, now
+		stable, seen = now == seen, now
 		ok, detail = check()
 		return ok, detail
 	})

@@ -223,7 +223,7 @@ func TestAPackageOfEndlessFilesIsRefused(t *testing.T) {
 	}
 }
 
-// endless is a tree in which seeds/web holds nothing but ten directories, each of which holds the same, and so on.
+// endless is a tree in which seeds/web holds nothing but ten directories that hold the same, and so on.
 type endless struct{ fstest.MapFS }
 
 func (e endless) Lstat(name string) (fs.FileInfo, error) {

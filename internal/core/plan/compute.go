@@ -172,7 +172,7 @@ func ruleNames() []string {
 	return names
 }
 
-// place finds the clusters that seeds create, and then where everything goes.
+// place finds the clusters that seeds create, and then places every object.
 func (c *computation) place() {
 	for _, previous := range c.in.Previous {
 		if previous.Plan != nil {

@@ -97,12 +97,12 @@ func marshal(value any) ([]byte, error) {
 	return b.Bytes(), enc.Close()
 }
 
-// Decode reads the plan of a plan branch's tree: also one of a newer minor version, of which it
-// leaves out what it does not know.
+// Decode reads the plan of a plan branch's tree: also one of a newer minor version, from which
+// it leaves out what it does not know.
 func Decode(tree fs.FS) (*Plan, error) {
 	p := Plan{Version: Current}
 	if err := decodeFile(tree, layout.PlanFile, &p); err != nil {
-		// It may be of a newer major version, of which only this is sure.
+		// It may be of a newer major version, for which only this is certain.
 		head := struct {
 			Version manifest.Version `yaml:"version"`
 		}{Current}

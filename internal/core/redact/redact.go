@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// URL is a repository's URL without the user, the query and the fragment, each of which
-// may be a secret. Of a URL that cannot be parsed only the scheme is left.
+// URL is a repository's URL without the user, the query and the fragment, because each may
+// be a secret. Of a URL that cannot be parsed only the scheme is left.
 func URL(raw string) string {
 	scheme, _, ok := strings.Cut(raw, "://")
 	if !ok {

@@ -421,7 +421,8 @@ func (f *Forge) noteClock(now time.Time) {
 	}
 }
 
-// closedOf derives what a closed pull request means, and for which Wants of which tiers.
+// closedOf derives what a closed pull request means for each of its tiers and their
+// Wants.
 func (f *Forge) closedOf(r row) (closedRow, error) {
 	d := forge.ReadDescription(r.body)
 	c := closedRow{number: r.number, branch: r.branch, opened: r.opened, closed: r.closed, url: r.url, head: r.head, merge: r.merge, comments: r.comments, reason: truncate.Text(d.Reason, maxReason)}

@@ -69,7 +69,7 @@ func TestTheLastConclusionThatWasSeen(t *testing.T) {
 		"a wait before anything was seen":     {states: []*unstructured.Unstructured{waits}, phase: health.Progressing},
 		"a success, and the next commit":      {states: []*unstructured.Unstructured{succeeded, again}, last: reasonSucceeded, phase: health.Ready},
 		"a success, a wait, and the next try": {states: []*unstructured.Unstructured{succeeded, waits, again}, last: reasonSucceeded, phase: health.Ready},
-		// People see a failure while Flux reconciles again.
+		// The status shows a failure while Flux reconciles again.
 		"a kubeconfig that is gone, and again":  {states: []*unstructured.Unstructured{succeeded, failed("ReconciliationFailed"), again}, last: "ReconciliationFailed", phase: health.Failed},
 		"a build that failed, and again":        {states: []*unstructured.Unstructured{succeeded, failed("BuildFailed"), again}, last: "BuildFailed", phase: health.Failed},
 		"an artifact that failed, and again":    {states: []*unstructured.Unstructured{succeeded, failed("ArtifactFailed"), again}, last: "ArtifactFailed", phase: health.Failed},
