@@ -100,7 +100,7 @@ func outcomeOf(t *testing.T, tree fstest.MapFS) string {
 		for i := range o.Plan.Tiers {
 			tier := &o.Plan.Tiers[i]
 			for _, object := range o.Plan.Objects(tier) {
-				fmt.Fprintf(&b, "  %s: %s from %s, %s\n", tier, object.ID, object.From, object.Hash[:7])
+				fmt.Fprintf(&b, "  %s: %s from %s, %s\n", tier, object.ID, object.From, object.Hash.String()[:7])
 			}
 		}
 		for _, d := range o.Plan.Differ() {
