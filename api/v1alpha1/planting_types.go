@@ -125,10 +125,10 @@ type PlantingTier struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message,omitempty"`
-	// Wants is the digest of the tier's entries.
+	// Digest is the digest of the tier's entries.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
-	Wants string `json:"wants,omitempty"`
+	Digest string `json:"digest,omitempty"`
 	// Objects counts them.
 	// +optional
 	Objects int32 `json:"objects,omitempty"`

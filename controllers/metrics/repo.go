@@ -115,8 +115,8 @@ func (p proposals) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, e
 	return ask(p.meter, "list", func() ([]forge.Proposal, error) { return p.Forge.List(ctx, refs) })
 }
 
-func (p proposals) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (forge.Closed, error) {
-	return ask(p.meter, "closed", func() (forge.Closed, error) { return p.Forge.Closed(ctx, refs, tier, wants) })
+func (p proposals) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, digest string) (forge.Closed, error) {
+	return ask(p.meter, "closed", func() (forge.Closed, error) { return p.Forge.Closed(ctx, refs, tier, digest) })
 }
 
 func (p proposals) Propose(ctx context.Context, r forge.Request) (forge.Proposal, error) {

@@ -30,7 +30,7 @@ func tier(ordinal int, of release.State, changes ...func(*state.Tier)) state.Tie
 		release.Merged: v1alpha1.ReasonRevisionBehind, release.Progressing: v1alpha1.ReasonNotReady, release.Failed: v1alpha1.ReasonHealthCheckFailed,
 		release.Released: v1alpha1.ReasonHealthy, release.Gone: v1alpha1.ReasonGone,
 	}
-	t := state.Tier{Cluster: "edge-1", Ordinal: ordinal, State: of, Reason: reasons[of], Objects: 2, Wants: fmt.Sprint("w", ordinal)}
+	t := state.Tier{Cluster: "edge-1", Ordinal: ordinal, State: of, Reason: reasons[of], Objects: 2, Digest: fmt.Sprint("w", ordinal)}
 	for _, change := range changes {
 		change(&t)
 	}

@@ -104,7 +104,7 @@ func TestANameMeansTheProposalThatIsOpen(t *testing.T) {
 	of := func(branch string, rejected bool, tiers ...layout.Tier) located {
 		p := forge.Proposal{Seed: "web", Branch: branch, Rejected: rejected}
 		for _, tier := range tiers {
-			p.Tiers = append(p.Tiers, layout.Member{Tier: tier, Wants: "w"})
+			p.Tiers = append(p.Tiers, layout.Member{Tier: tier, Digest: "w"})
 		}
 		return located{repo: repo, proposal: p}
 	}

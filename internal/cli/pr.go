@@ -75,7 +75,7 @@ type prView struct {
 	State  string `json:"state"`
 	Title  string `json:"title"`
 	Body   string `json:"body,omitempty"`
-	Wants  string `json:"wants"`
+	Digest string `json:"digest"`
 	Head   string `json:"head"`
 	Reason string `json:"reason,omitempty"`
 	// Gate says why it must not be merged now.
@@ -86,7 +86,7 @@ type prView struct {
 
 func viewOf(l located, body bool) prView {
 	p := l.proposal
-	v := prView{Repo: l.repo.Name, Branch: p.Branch, Owner: l.owner.Owner, Origin: l.owner.Origin, State: prState(l), Title: p.Title, Wants: p.Wants, Head: p.Head.String(), Reason: p.Reason, Gate: l.gate.Message, GateReason: l.gate.Reason, URL: p.URL}
+	v := prView{Repo: l.repo.Name, Branch: p.Branch, Owner: l.owner.Owner, Origin: l.owner.Origin, State: prState(l), Title: p.Title, Digest: p.Digest, Head: p.Head.String(), Reason: p.Reason, Gate: l.gate.Message, GateReason: l.gate.Reason, URL: p.URL}
 	for _, m := range p.Tiers {
 		v.Tiers = append(v.Tiers, m.Tier.String())
 	}
@@ -100,7 +100,7 @@ func viewOf(l located, body bool) prView {
 }
 
 // foreign says that somebody else's branch is where a proposal would.
-func foreign(p forge.Proposal) bool { return p.Wants == "" }
+func foreign(p forge.Proposal) bool { return p.Digest == "" }
 
 func prState(l located) string {
 	switch p := l.proposal; {

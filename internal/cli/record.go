@@ -270,7 +270,7 @@ func tierFacts(f *pass.Facts, s *pass.Seed, t *plan.Tier, status release.TierSta
 		for _, mark := range []struct {
 			set  bool
 			name string
-		}{{p.Wants == t.Wants(), "as wanted"}, {p.Edited, "edited by a person"}, {p.Rejected, "rejected"}, {p.Stale, "stale"}, {p.Behind, "behind"}} {
+		}{{p.Digest == t.Digest(), "as wanted"}, {p.Edited, "edited by a person"}, {p.Rejected, "rejected"}, {p.Stale, "stale"}, {p.Behind, "behind"}} {
 			if mark.set {
 				text += ", " + mark.name
 			}

@@ -444,7 +444,7 @@ func TestWhatAPersonMadeOfAnOrphaningCounts(t *testing.T) {
 			w.gitops.put(p.Branch, "my own change", map[string]string{file: strings.Replace(w.file(p.Branch, file), tc.from, tc.to, 1)})
 			p = w.open()[0]
 			w.merge(p)
-			merges[p.Wants] = []forge.Landing{{Merge: w.gitops.refs["main"]}}
+			merges[p.Digest] = []forge.Landing{{Merge: w.gitops.refs["main"]}}
 			w.rounds(6)
 			w.mustBe("edge-1/tier-01", tc.want)
 		})

@@ -17,7 +17,7 @@ import (
 // graft copies the entries of tiers from the plan's tree onto base, hash by hash.
 func (s *slice) graft(a *pass.Action) error {
 	r := s.repo
-	request := &forge.Request{Branch: a.Branch, Carried: forge.Carried{Wants: a.Wants, Tiers: a.Tiers}, Title: a.Title, Body: a.Body, Shut: a.Why}
+	request := &forge.Request{Branch: a.Branch, Carried: forge.Carried{Digest: a.Digest, Tiers: a.Tiers}, Title: a.Title, Body: a.Body, Shut: a.Why}
 	meta := git.CommitMeta{Author: s.person, Message: forge.AddTrailers(a.Title+"\n\n"+a.Body, s.trailers(a, request.Carried))}
 	graft, err := r.Mirror.Graft(r.head, edits(a.Entries), meta)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *slice) graft(a *pass.Action) error {
 func (s *slice) trailers(a *pass.Action, carried forge.Carried) []forge.Trailer {
 	out := []forge.Trailer{{Key: forge.TrailerSeed, Value: a.Seed}, revisionTrailer(a.Revision)}
 	for _, t := range carried.Trailers() {
-		if t.Key == forge.TrailerWants {
+		if t.Key == forge.TrailerDigest {
 			out = append(out, forge.Trailer{Key: forge.TrailerPlan, Value: s.plan(a.Seed).String()})
 		}
 		out = append(out, t)

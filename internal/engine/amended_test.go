@@ -17,13 +17,13 @@ import (
 // remembering is a forge that, other than plain Git, knows how merged proposals landed.
 type remembering struct {
 	forge.Forge
-	merges map[string][]forge.Landing // by Wants, newest first
+	merges map[string][]forge.Landing // by digest, newest first
 }
 
-func (f remembering) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (forge.Closed, error) {
-	closed, err := f.Forge.Closed(ctx, refs, tier, wants)
+func (f remembering) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, digest string) (forge.Closed, error) {
+	closed, err := f.Forge.Closed(ctx, refs, tier, digest)
 	if closed.Outcome == forge.OutcomeMerged {
-		closed.Landings = f.merges[wants]
+		closed.Landings = f.merges[digest]
 	}
 	return closed, err
 }
@@ -75,7 +75,7 @@ func amendedWith(t *testing.T, tier, file string, edit func(string) string) (*wo
 			w.merge(p)
 			refs, _ := w.gitops.Fetch(t.Context(), "main")
 			page := fmt.Sprintf("https://forge.example.com/pulls/%d", len(merges)+1)
-			merges[p.Wants] = append([]forge.Landing{{Merge: refs["main"], URL: page}}, merges[p.Wants]...)
+			merges[p.Digest] = append([]forge.Landing{{Merge: refs["main"], URL: page}}, merges[p.Digest]...)
 		}
 		w.tick()
 		if idle++; w.report.Changed || len(w.report.Seeds) == 0 {
@@ -133,15 +133,15 @@ func TestTheProposalThatAPersonEditedIsNamed(t *testing.T) {
 	}
 	p := w.planOf(refs, "edge")
 	tier, _ := p.Find("edge-1", 1)
-	edited := merges[tier.Wants()][0].URL
+	edited := merges[tier.Digest()][0].URL
 	again := forge.Landing{Merge: refs["main"], URL: "https://forge.example.com/pulls/again"}
-	merges[tier.Wants()] = append([]forge.Landing{again}, merges[tier.Wants()]...)
+	merges[tier.Digest()] = append([]forge.Landing{again}, merges[tier.Digest()]...)
 	w.pass()
 	if got := w.amendment(); !strings.Contains(got, edited) || strings.Contains(got, again.URL) {
 		t.Errorf("the amendment is %q, want that of %s", got, edited)
 	}
 	// What landed with another content in between is not what base has.
-	merges[tier.Wants()] = append([]forge.Landing{again, {Merge: w.first(), URL: "https://forge.example.com/pulls/46"}}, merges[tier.Wants()][1:]...)
+	merges[tier.Digest()] = append([]forge.Landing{again, {Merge: w.first(), URL: "https://forge.example.com/pulls/46"}}, merges[tier.Digest()][1:]...)
 	w.pass()
 	if got := w.amendment(); !strings.Contains(got, again.URL) || strings.Contains(got, edited) {
 		t.Errorf("the amendment is %q, want that of %s", got, again.URL)

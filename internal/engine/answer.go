@@ -233,11 +233,11 @@ var outcomes = map[forge.Outcome]release.Closed{
 // to be proposed waits for that.
 func (o *observation) answerClosed(ctx context.Context, r *repoState, q pass.Question) error {
 	answer := &pass.Closed{}
-	set(&r.facts.Closed, pass.ClosedKey(q.Tier, q.Wants), answer)
+	set(&r.facts.Closed, pass.ClosedKey(q.Tier, q.Digest), answer)
 	err := r.err
 	var closed forge.Closed
 	if err == nil {
-		closed, err = r.Forge.Closed(ctx, r.refs, q.Tier, q.Wants)
+		closed, err = r.Forge.Closed(ctx, r.refs, q.Tier, q.Digest)
 	}
 	if err != nil {
 		o.raced = o.raced || forge.IsGone(err)

@@ -117,8 +117,8 @@ func (f faultyForge) List(ctx context.Context, refs git.Refs) (out []forge.Propo
 	return out, err
 }
 
-func (f faultyForge) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (out forge.Closed, err error) {
-	err = f.faults.do(func() error { out, err = f.Forge.Closed(ctx, refs, tier, wants); return err })
+func (f faultyForge) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, digest string) (out forge.Closed, err error) {
+	err = f.faults.do(func() error { out, err = f.Forge.Closed(ctx, refs, tier, digest); return err })
 	return out, err
 }
 

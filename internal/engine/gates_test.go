@@ -62,7 +62,7 @@ func (w *world) mustTouchTheirTiers() {
 		if s, _ := w.report.Seed(p.Seed); s == nil || len(s.Tiers) == 0 {
 			continue // it cannot be observed
 		}
-		if p.Wants == "" || isShut(shut, p) && (p.Edited || w.faults.rate != nil) {
+		if p.Digest == "" || isShut(shut, p) && (p.Edited || w.faults.rate != nil) {
 			continue
 		}
 		for _, at := range w.broughtBy(refs["main"], p.Head) {

@@ -93,7 +93,7 @@ func TestWhatAPersonEditedIsLeftAloneWithAllItsTiers(t *testing.T) {
 
 	w.merge(w.open()[0])
 	for _, m := range p.Tiers {
-		merges[m.Wants] = []forge.Landing{{Merge: w.gitops.refs["main"], URL: "https://forge.example.com/pulls/1"}}
+		merges[m.Digest] = []forge.Landing{{Merge: w.gitops.refs["main"], URL: "https://forge.example.com/pulls/1"}}
 	}
 	w.rounds(4)
 	w.mustBe("east/tier-00", "Released (Healthy)")

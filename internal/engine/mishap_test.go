@@ -524,8 +524,8 @@ func TestAProposalThatIsBehindIsBroughtUpToDateWhereThatIsThePolicy(t *testing.T
 			w.rounds(3)
 			refs, _ := w.gitops.Fetch(t.Context(), "main")
 			for i, p := range w.open() {
-				if upToDate := p.Base == refs["main"]; upToDate != follows || p.Wants != before[i].Wants {
-					t.Errorf("%s is on base: %t, want %t; Wants %s, were %s", p.Branch, upToDate, follows, p.Wants, before[i].Wants)
+				if upToDate := p.Base == refs["main"]; upToDate != follows || p.Digest != before[i].Digest {
+					t.Errorf("%s is on base: %t, want %t; digest %s, was %s", p.Branch, upToDate, follows, p.Digest, before[i].Digest)
 				}
 			}
 		})
@@ -850,11 +850,11 @@ func (f overtaken) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, e
 	return f.Forge.List(ctx, refs)
 }
 
-func (f overtaken) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (forge.Closed, error) {
+func (f overtaken) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, digest string) (forge.Closed, error) {
 	if err := f.by("closed"); err != nil {
 		return forge.Closed{}, err
 	}
-	return f.Forge.Closed(ctx, refs, tier, wants)
+	return f.Forge.Closed(ctx, refs, tier, digest)
 }
 
 func (f overtaken) Propose(ctx context.Context, r forge.Request) (forge.Proposal, error) {

@@ -199,7 +199,7 @@ func reportSeed(f *pass.Facts, s *pass.Seed, done *outcome) state.Seed {
 
 func reportTier(f *pass.Facts, d *pass.Seed, t *plan.Tier, s release.TierStatus, done *outcome) state.Tier {
 	facts := d.Tiers[s.Tier]
-	out := state.Tier{Cluster: t.Cluster, Ordinal: t.Ordinal, Level: t.Level, State: s.State, Reason: s.Reason, On: s.On, Object: s.Object, Path: s.Path, Message: s.Message, Amended: s.Amended, Objects: len(d.Plan.Objects(t)), Wants: t.Wants()}
+	out := state.Tier{Cluster: t.Cluster, Ordinal: t.Ordinal, Level: t.Level, State: s.State, Reason: s.Reason, On: s.On, Object: s.Object, Path: s.Path, Message: s.Message, Amended: s.Amended, Objects: len(d.Plan.Objects(t)), Digest: t.Digest()}
 	out.Retry, out.Foreign = release.Retriable(s, facts), facts.Foreign
 	if err := cmp.Or(done.tiers[s.Tier], d.Failures[s.Tier].AsError()); err != nil {
 		failure, isFailure := errors.AsType[*pass.Failure](err)

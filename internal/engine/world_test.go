@@ -180,7 +180,7 @@ func (w *world) mustBeDue(r forge.Request) {
 		}
 		leaves[t.Leaving != nil] = true
 		switch {
-		case m.Wants != t.Wants() && t.Orphan == nil:
+		case m.Digest != t.Digest() && t.Orphan == nil:
 			w.t.Errorf("%s was proposed with other entries than the plan has", m.Tier)
 		case t.Leaving == nil:
 			w.mustRunBefore(m.Tier, refs, p, t, map[layout.Tier]bool{})
@@ -475,10 +475,10 @@ func (w *world) mergedTwice() map[string]int {
 	slices.SortStableFunc(commits, func(a, b git.CommitInfo) int { return a.Author.When.Compare(b.Author.When) })
 	for _, c := range commits {
 		for _, m := range forge.CarriedBy(c.Message).Tiers {
-			if last[m.Tier] == m.Wants {
-				twice[m.Tier.String()+" "+m.Wants]++
+			if last[m.Tier] == m.Digest {
+				twice[m.Tier.String()+" "+m.Digest]++
 			}
-			last[m.Tier] = m.Wants
+			last[m.Tier] = m.Digest
 		}
 	}
 	return twice

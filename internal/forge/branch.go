@@ -121,7 +121,7 @@ func (r *Reader) HasMerge(ctx context.Context, base, merge git.Hash) (bool, erro
 //
 //	tip     rejections, each an empty commit of a person
 //	  ▼     a person's commits: the branch is Edited
-//	        Furrow's commit: Wants, Title, Body
+//	        Furrow's commit: Digest, Title, Body
 //	Base    its parent, on the base branch
 func (r *Reader) read(ctx context.Context, base git.Hash, name string, tip git.Hash) (Branch, error) {
 	b := Branch{Proposal: Proposal{Branch: name, Head: tip}}
@@ -163,11 +163,11 @@ func (r *Reader) readCommits(ctx context.Context, base git.Hash, b *Branch) erro
 // proposes gives what a commit of Furrow's proposes, where it may be on that branch.
 func (r *Reader) proposes(c git.CommitInfo, branch string) (Carried, bool) {
 	content := CarriedBy(c.Message)
-	if content.Wants == "" {
+	if content.Digest == "" {
 		return Carried{}, false
 	}
 	if tier, ok := layout.TierOfBranch(r.base, branch); ok {
-		return content, content.Carries(tier, content.Wants)
+		return content, content.Carries(tier, content.Digest)
 	}
 	seed, _ := layout.SeedOfBranch(r.base, branch)
 	return content, !slices.ContainsFunc(content.Tiers, func(m layout.Member) bool { return m.Tier.Seed != seed })
@@ -184,7 +184,7 @@ func firstParent(c git.CommitInfo) git.Hash {
 func (r *Reader) ours(b *Branch, above []git.CommitInfo, c git.CommitInfo, content Carried) error {
 	b.Own, b.Proposal.Carried, b.Base = c.Hash, content, firstParent(c)
 	b.Title, b.Body = splitMessage(c.Message)
-	rest, err := r.peel(b, append(above, c), content.Wants)
+	rest, err := r.peel(b, append(above, c), content.Digest)
 	b.Edited = len(rest) > 1 || !sameHand(c)
 	return err
 }
@@ -239,13 +239,13 @@ func (r *Reader) foreign(b *Branch, above []git.CommitInfo) error {
 	return err
 }
 
-// peel takes the rejections off the top; where there are no wants, any rejection is one.
-func (r *Reader) peel(b *Branch, commits []git.CommitInfo, wants string) (rest []git.CommitInfo, err error) {
+// peel takes the rejections off the top; where there is no digest, any rejection is one.
+func (r *Reader) peel(b *Branch, commits []git.CommitInfo, digest string) (rest []git.CommitInfo, err error) {
 	for ; len(commits) > 0; commits = commits[1:] {
 		top := commits[0]
 		b.Content = top.Hash
 		rejected := Trailers(top.Message)[TrailerRejected]
-		if rejected == "" || wants != "" && rejected != wants || len(top.Parents) == 0 {
+		if rejected == "" || digest != "" && rejected != digest || len(top.Parents) == 0 {
 			break
 		}
 		parent, err := r.mirror.Commit(top.Parents[0])
@@ -278,7 +278,7 @@ func RejectionMessage(p Proposal, reason string) string {
 	if reason = manifest.Printable(oneLine(reason)); reason != "" {
 		title += ": " + reason
 	}
-	return AddTrailers(title, []Trailer{{TrailerRejected, p.Wants}})
+	return AddTrailers(title, []Trailer{{TrailerRejected, p.Digest}})
 }
 
 // reasonOf is why, in the words of a rejecting commit; people also write them by hand.

@@ -18,7 +18,7 @@ const (
 
 // Description is what the text of a pull request says for machines.
 type Description struct {
-	// Carried has no Wants where a person took them out.
+	// Carried has no digest where a person took them out.
 	Carried
 	// Superseded says that Furrow closed it itself.
 	Superseded bool
@@ -44,8 +44,8 @@ func ReadDescription(text string) Description {
 		}
 		value = strings.TrimSpace(value)
 		switch key {
-		case TrailerWants:
-			d.Wants = value
+		case TrailerDigest:
+			d.Digest = value
 		case TrailerTier:
 			tiers = append(tiers, value)
 		case TrailerSuperseded:
@@ -56,7 +56,7 @@ func ReadDescription(text string) Description {
 			d.Reason = value
 		}
 	}
-	d.Tiers = members(tiers, d.Wants)
+	d.Tiers = members(tiers, d.Digest)
 	return d
 }
 
@@ -66,8 +66,8 @@ func MarkSuperseded(text, why string) string {
 }
 
 // MarkRejected says in the text of a pull request that a person rejects it.
-func MarkRejected(text, wants, reason string) string {
-	marks := []Trailer{{TrailerRejected, wants}}
+func MarkRejected(text, digest, reason string) string {
+	marks := []Trailer{{TrailerRejected, digest}}
 	if reason != "" {
 		marks = append(marks, Trailer{TrailerReason, manifest.Printable(oneLine(reason))})
 	}
@@ -89,26 +89,26 @@ func (c Carried) Trailers() []Trailer {
 	for _, m := range c.Tiers {
 		value := m.Tier.String()
 		if len(c.Tiers) > 1 {
-			value += " " + m.Wants
+			value += " " + m.Digest
 		}
 		out = append(out, Trailer{TrailerTier, value})
 	}
-	return append(out, Trailer{TrailerWants, c.Wants})
+	return append(out, Trailer{TrailerDigest, c.Digest})
 }
 
-// CarriedBy is what the commit of a proposal carries; no Wants where it is another commit.
+// CarriedBy is what the commit of a proposal carries; no digest where it is another commit.
 func CarriedBy(message string) Carried {
 	var c Carried
 	var tiers []string
 	for _, t := range allTrailers(message) {
 		switch t.Key {
-		case TrailerWants:
-			c.Wants = t.Value
+		case TrailerDigest:
+			c.Digest = t.Value
 		case TrailerTier:
 			tiers = append(tiers, t.Value)
 		}
 	}
-	if c.Tiers = members(tiers, c.Wants); len(c.Tiers) == 0 {
+	if c.Tiers = members(tiers, c.Digest); len(c.Tiers) == 0 {
 		return Carried{}
 	}
 	return c
@@ -116,19 +116,19 @@ func CarriedBy(message string) Carried {
 
 // members reads the values of TrailerTier. Of one that names only a tier the last counts,
 // and the proposal carries nothing else.
-func members(values []string, wants string) []layout.Member {
+func members(values []string, digest string) []layout.Member {
 	var out []layout.Member
 	for i, value := range values {
 		name, own, several := strings.Cut(value, " ")
-		m := layout.Member{Wants: own}
+		m := layout.Member{Digest: own}
 		if m.Tier.UnmarshalText([]byte(name)) != nil {
 			continue
 		}
 		switch {
 		case several:
 			out = append(out, m)
-		case i == len(values)-1 && wants != "":
-			return []layout.Member{{Tier: m.Tier, Wants: wants}}
+		case i == len(values)-1 && digest != "":
+			return []layout.Member{{Tier: m.Tier, Digest: digest}}
 		}
 	}
 	return out

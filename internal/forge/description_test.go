@@ -13,7 +13,7 @@ import (
 var (
 	carried   = forge.Alone(layout.Tier{Seed: "a", Cluster: "c"}, "w1")
 	described = forge.Describe(forge.Request{Carried: carried, Body: "## What\n\n- it\n"})
-	several   = forge.Carried{Wants: "w3", Tiers: []layout.Member{{Tier: layout.Tier{Seed: "a", Cluster: "c"}, Wants: "w1"}, {Tier: layout.Tier{Seed: "a", Cluster: "d", Ordinal: 1}, Wants: "w2"}}}
+	several   = forge.Carried{Digest: "w3", Tiers: []layout.Member{{Tier: layout.Tier{Seed: "a", Cluster: "c"}, Digest: "w1"}, {Tier: layout.Tier{Seed: "a", Cluster: "d", Ordinal: 1}, Digest: "w2"}}}
 )
 
 func TestDescriptionsAreReadBack(t *testing.T) {

@@ -12,7 +12,7 @@
 // Invariants:
 //   - Nothing that is not Furrow's is ever touched, and a branch moves only from
 //     the commit that the caller has read.
-//   - A commit is Furrow's if it carries the trailer Furrow-Wants and nobody but
+//   - A commit is Furrow's if it carries the trailer Furrow-Digest and nobody but
 //     its author committed it: one that a person amended or rebased is that person's.
 //   - No commit or tree is read from the server, and no blob at all: refs and the
 //     mirror say everything.
@@ -37,26 +37,26 @@ const (
 	TrailerSeed     = "Furrow-Seed"
 	TrailerRevision = "Furrow-Revision"
 	// TrailerTier names the tier. A proposal of several has one for each, which has the
-	// tier's own Wants as well.
-	TrailerTier  = "Furrow-Tier"
-	TrailerPlan  = "Furrow-Plan"
-	TrailerWants = "Furrow-Wants"
+	// tier's own digest as well.
+	TrailerTier   = "Furrow-Tier"
+	TrailerPlan   = "Furrow-Plan"
+	TrailerDigest = "Furrow-Digest"
 	// TrailerRejected is on the commit by which a person rejects a proposal on
-	// plain Git; its value is the rejected Wants.
+	// plain Git; its value is the rejected digest.
 	TrailerRejected = "Furrow-Rejected"
 )
 
 // Carried is what a proposal carries.
 type Carried struct {
-	// Wants is the digest of all entries.
-	Wants string
+	// Digest is the digest of all entries.
+	Digest string
 	// Tiers each have the digest of their own.
 	Tiers []layout.Member
 }
 
 // Alone is what a proposal of one tier carries.
-func Alone(tier layout.Tier, wants string) Carried {
-	return Carried{Wants: wants, Tiers: []layout.Member{{Tier: tier, Wants: wants}}}
+func Alone(tier layout.Tier, digest string) Carried {
+	return Carried{Digest: digest, Tiers: []layout.Member{{Tier: tier, Digest: digest}}}
 }
 
 // Has says that a tier is part of it.
@@ -64,16 +64,16 @@ func (c Carried) Has(tier layout.Tier) bool {
 	return slices.ContainsFunc(c.Tiers, func(m layout.Member) bool { return m.Tier == tier })
 }
 
-// Carries says that a tier with these Wants is part of it.
-func (c Carried) Carries(tier layout.Tier, wants string) bool {
-	return slices.Contains(c.Tiers, layout.Member{Tier: tier, Wants: wants})
+// Carries says that a tier with this digest is part of it.
+func (c Carried) Carries(tier layout.Tier, digest string) bool {
+	return slices.Contains(c.Tiers, layout.Member{Tier: tier, Digest: digest})
 }
 
 // Proposal is one open or rejected proposal, as the forge has it now.
 type Proposal struct {
 	Seed   string
 	Branch string
-	// Carried is what the proposal was opened with. Wants is empty where the branch is
+	// Carried is what the proposal was opened with. Digest is empty where the branch is
 	// somebody else's: then Edited is set, and nobody may touch it.
 	Carried
 	Title string
@@ -98,11 +98,11 @@ type Proposal struct {
 	URL string
 }
 
-// Closed is the newest closed proposal that carried a tier with some Wants, and what became of it.
+// Closed is the newest closed proposal that carried a tier with a digest, and what became of it.
 type Closed struct {
 	Outcome Outcome
-	// Landings are those that were merged, newest first, also where a later one with these
-	// Wants was rejected or taken back. There are none where that is not known, as on
+	// Landings are those that were merged, newest first, also where a later one with this
+	// digest was rejected or taken back. There are none where that is not known, as on
 	// plain Git.
 	Landings []Landing
 	// URL is its web page; empty on plain Git.
@@ -124,7 +124,7 @@ type Outcome string
 const (
 	// OutcomeNone says that there is no such proposal.
 	OutcomeNone Outcome = "None"
-	// OutcomeMerged says that it was merged, and none with other Wants of the tier
+	// OutcomeMerged says that it was merged, and none with another digest of the tier
 	// since: those would have replaced what it brought, which is not a revert.
 	OutcomeMerged Outcome = "Merged"
 	// OutcomeRejected says that a person closed it unmerged.
@@ -153,13 +153,13 @@ type Forge interface {
 	// and nothing is lost when the engine deletes it. The error is ErrGone where a
 	// person merged one since refs were read.
 	List(ctx context.Context, refs git.Refs) ([]Proposal, error)
-	// Closed returns the newest closed proposal that carried the tier with these Wants,
+	// Closed returns the newest closed proposal that carried the tier with this digest,
 	// alone or with others. A merge that base no longer has in its history does not count;
 	// the error is ErrGone if base has it only since refs were read.
-	Closed(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (Closed, error)
+	Closed(ctx context.Context, refs git.Refs, tier layout.Tier, digest string) (Closed, error)
 	// Propose opens the proposal of a branch, or brings the open one up to date.
 	// It does nothing where that was done before. The error is ErrGone where a person
-	// has decided about these Wants since the proposals were listed.
+	// has decided about this digest since the proposals were listed.
 	Propose(ctx context.Context, r Request) (Proposal, error)
 	// Supersede closes a proposal that Furrow takes back, marked as such. The
 	// engine deletes its branch.

@@ -28,36 +28,36 @@ type History struct {
 // reached is what of Furrow's is on base.
 type reached struct {
 	commits map[git.Hash]struct{}
-	// newest has, for each tier, the Wants that were merged last.
-	newest map[digest]digest
+	// newest has, for each tier, the digest that was merged last.
+	newest map[key]key
 }
 
-// digest represents a tier, or for its Wants.
-type digest [16]byte
+// key represents a tier, or its digest.
+type key [16]byte
 
-func digestOf(s string) digest {
+func keyOf(s string) key {
 	sum := sha256.Sum256([]byte(s))
-	return digest(sum[:16])
+	return key(sum[:16])
 }
 
 func newReached() reached {
-	return reached{commits: map[git.Hash]struct{}{}, newest: map[digest]digest{}}
+	return reached{commits: map[git.Hash]struct{}{}, newest: map[key]key{}}
 }
 
 // NewHistory makes a History of the base branch of a repository.
 func NewHistory(m Repository) *History { return &History{mirror: m, reached: newReached()} }
 
 // Merged says that, of the commits that proposed something for the tier and can be
-// reached from base, the newest proposed these Wants: what was merged before that
+// reached from base, the newest proposed this digest: what was merged before that
 // was replaced since, not reverted.
-func (h *History) Merged(ctx context.Context, base git.Hash, tier layout.Tier, wants string) (bool, error) {
+func (h *History) Merged(ctx context.Context, base git.Hash, tier layout.Tier, digest string) (bool, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.readTo(ctx, base); err != nil {
 		return false, err
 	}
-	newest, ok := h.newest[digestOf(tier.String())]
-	return ok && newest == digestOf(wants), nil
+	newest, ok := h.newest[keyOf(tier.String())]
+	return ok && newest == keyOf(digest), nil
 }
 
 // has says that Furrow's commit can be reached from base.
@@ -152,18 +152,18 @@ func (h *History) readFrom(base git.Hash) (git.Hash, error) {
 
 // add takes in one more commit; they come newest first.
 func (r *reached) add(c git.CommitInfo) {
-	if !strings.Contains(c.Message, TrailerWants) {
+	if !strings.Contains(c.Message, TrailerDigest) {
 		return
 	}
 	content := CarriedBy(c.Message)
-	if content.Wants == "" {
+	if content.Digest == "" {
 		return
 	}
 	r.commits[c.Hash] = struct{}{}
 	for _, m := range content.Tiers {
-		tier := digestOf(m.Tier.String())
+		tier := keyOf(m.Tier.String())
 		if _, newer := r.newest[tier]; !newer {
-			r.newest[tier] = digestOf(m.Wants)
+			r.newest[tier] = keyOf(m.Digest)
 		}
 	}
 }

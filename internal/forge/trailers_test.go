@@ -79,13 +79,13 @@ func TestTrailersOfAnyMessageAreThoseOfGit(t *testing.T) {
 }
 
 func TestAddedTrailersAreFound(t *testing.T) {
-	added := []forge.Trailer{{Key: forge.TrailerTier, Value: "a/c/tier-00"}, {Key: forge.TrailerWants, Value: "sha256:1\n2"}}
+	added := []forge.Trailer{{Key: forge.TrailerTier, Value: "a/c/tier-00"}, {Key: forge.TrailerDigest, Value: "sha256:1\n2"}}
 	for _, message := range []string{
 		"title", "title\n\nbody\n", "title\n\nbody\n\nA: 1\n", "A: title", "title\n\nA: 1\n\n# end\n", "title\n\ntext\nSigned-off-by: Ann\n",
 	} {
 		got := forge.AddTrailers(message, added)
 		for reader, trailers := range map[string]map[string]string{"ours": forge.Trailers(got), "git": parseWithGit(t, got)} {
-			if trailers[forge.TrailerTier] != "a/c/tier-00" || trailers[forge.TrailerWants] != "sha256:1 2" {
+			if trailers[forge.TrailerTier] != "a/c/tier-00" || trailers[forge.TrailerDigest] != "sha256:1 2" {
 				t.Errorf("%q: %s finds %v", got, reader, trailers)
 			}
 		}

@@ -119,7 +119,7 @@ func ToPlanting(tiers []Tier, status *v1alpha1.PlantingStatus) {
 func toTier(t *Tier) v1alpha1.PlantingTier {
 	out := v1alpha1.PlantingTier{
 		Ordinal: Count(t.Ordinal), Level: Count(t.Level), State: string(t.State), Since: metav1.NewTime(t.Since), Reason: t.Reason, Message: Cut(t.Message),
-		Wants: t.Wants, Objects: Count(t.Objects), Amended: Cut(t.Amended), Retry: t.Retry,
+		Digest: t.Digest, Objects: Count(t.Objects), Amended: Cut(t.Amended), Retry: t.Retry,
 	}
 	for _, w := range t.Waits[:min(len(t.Waits), v1alpha1.MaxWaits)] {
 		out.Waits = append(out.Waits, v1alpha1.TierWait{Tier: w.Tier, State: string(w.State), Reason: w.Reason, Why: Cut(w.Why)})
@@ -144,7 +144,7 @@ func FromPlanting(p *v1alpha1.Planting) []Tier {
 func fromTier(cluster string, t *v1alpha1.PlantingTier) Tier {
 	out := Tier{
 		Cluster: cluster, Ordinal: int(t.Ordinal), Level: int(t.Level), State: release.State(t.State), Since: t.Since.UTC(), Reason: t.Reason,
-		Message: t.Message, Wants: t.Wants, Objects: int(t.Objects), Amended: t.Amended, Retry: t.Retry, Foreign: t.Foreign, OmittedForeign: int(t.OmittedForeign),
+		Message: t.Message, Digest: t.Digest, Objects: int(t.Objects), Amended: t.Amended, Retry: t.Retry, Foreign: t.Foreign, OmittedForeign: int(t.OmittedForeign),
 	}
 	for _, w := range t.Waits {
 		out.Waits = append(out.Waits, Edge{Tier: w.Tier, State: release.State(w.State), Reason: w.Reason, Why: w.Why})

@@ -180,8 +180,8 @@ type Tier struct {
 	// Proposal is the open proposal, or the rejected one.
 	Proposal *Proposal `json:"proposal,omitempty"`
 	Objects  int       `json:"objects"`
-	// Wants is the digest of the tier's entries. It is not published.
-	Wants string `json:"-"`
+	// Digest is the digest of the tier's entries. It is not published.
+	Digest string `json:"-"`
 }
 
 // Edge is a tier that another one depends on, and why.

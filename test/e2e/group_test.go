@@ -93,7 +93,7 @@ func (s groupStory) openOneIsUpdated() {
 	var updated *sdk.PullRequest
 	s.eventually(limit, "the open pull request is updated", func() (bool, string) {
 		updated = s.awaitTiers(shop1, shopEast1, shopWest1)
-		return wantsLine.FindString(updated.Body) != wantsLine.FindString(open.Body), updated.Body
+		return digestLine.FindString(updated.Body) != digestLine.FindString(open.Body), updated.Body
 	})
 	if updated.Index != open.Index {
 		s.t.Errorf("#%d is open, not #%d", updated.Index, open.Index)

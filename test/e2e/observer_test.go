@@ -176,11 +176,11 @@ func (o *observer) poll(ctx context.Context) {
 	}
 }
 
-var wantsLine = regexp.MustCompile(`Furrow-Wants: (\S+)`)
+var digestLine = regexp.MustCompile(`Furrow-Digest: (\S+)`)
 
 // observe records a pull request with its contents; first is true if they are new.
 func (o *observer) observe(pull *sdk.PullRequest) (checked chan struct{}, first bool) {
-	key := fmt.Sprint(pull.Index, wantsLine.FindString(pull.Body))
+	key := fmt.Sprint(pull.Index, digestLine.FindString(pull.Body))
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	checked, known := o.observed[key]
@@ -199,7 +199,7 @@ func (o *observer) await(s *story, pull *sdk.PullRequest) {
 
 // checked reports whether a pull request was checked with its current contents, or why not.
 func (o *observer) checked(pull *sdk.PullRequest) (ok bool, why string) {
-	key := fmt.Sprint(pull.Index, wantsLine.FindString(pull.Body))
+	key := fmt.Sprint(pull.Index, digestLine.FindString(pull.Body))
 	o.mu.Lock()
 	checked, known := o.observed[key]
 	o.mu.Unlock()

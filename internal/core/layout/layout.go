@@ -77,8 +77,8 @@ func (t Tier) Compare(other Tier) int {
 
 // Member is a tier that a proposal carries, and the digest of its entries there.
 type Member struct {
-	Tier  Tier   `json:"tier"`
-	Wants string `json:"wants,omitempty"`
+	Tier   Tier   `json:"tier"`
+	Digest string `json:"digest,omitempty"`
 }
 
 // Dir is the directory of the tier's objects.

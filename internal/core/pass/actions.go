@@ -48,11 +48,11 @@ type Action struct {
 	Plan  *plan.Plan           `json:"plan,omitempty"`
 	Files map[string]plan.File `json:"files,omitempty"`
 
-	// Tiers are those of the proposal that it is about. Entries, Wants (their digest), Title
+	// Tiers are those of the proposal that it is about. Entries, Digest (of Entries), Title
 	// and Body are those of Propose.
 	Tiers   []layout.Member `json:"tiers,omitempty"`
 	Entries []plan.Entry    `json:"entries,omitempty"`
-	Wants   string          `json:"wants,omitempty"`
+	Digest  string          `json:"digest,omitempty"`
 	Title   string          `json:"title,omitempty"`
 	Body    string          `json:"body,omitempty"`
 	// Revision is that of the control plane that the plan was made from.
@@ -109,7 +109,7 @@ func (d *decider) actionsOn(s *Seed, t *plan.Tier, status release.TierStatus) []
 	branch := layout.TierBranch(r.Base, status.Tier)
 	at := r.Refs[branch]
 	proposal, open := r.Proposals[branch]
-	act := Action{Repo: t.Repo, Seed: s.Name, Branch: branch, Old: at, Tiers: []layout.Member{{Tier: status.Tier, Wants: t.Wants()}}}
+	act := Action{Repo: t.Repo, Seed: s.Name, Branch: branch, Old: at, Tiers: []layout.Member{{Tier: status.Tier, Digest: t.Digest()}}}
 	var out []Action
 	do := func(verb Verb, why string) {
 		a := act

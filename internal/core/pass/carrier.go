@@ -15,8 +15,8 @@ type carrier struct {
 	branch string
 	// group is the name of the proposal's group; empty where it is the tier's alone.
 	group string
-	// wants is the digest of the tier's entries in it.
-	wants string
+	// digest is the digest of the tier's entries in it.
+	digest string
 }
 
 // carriers are the proposals of a repository, by what they have.
@@ -44,7 +44,7 @@ func (d *decider) carriersIn(repo string) carriers {
 	for branch, p := range r.Proposals {
 		_, group, _ := layout.GroupOfBranch(r.Base, branch)
 		for _, m := range p.Tiers {
-			c.tiers[m.Tier] = append(c.tiers[m.Tier], carrier{p, branch, group, m.Wants})
+			c.tiers[m.Tier] = append(c.tiers[m.Tier], carrier{p, branch, group, m.Digest})
 		}
 	}
 	d.carried[repo] = c
@@ -54,11 +54,11 @@ func (d *decider) carriersIn(repo string) carriers {
 // carrier is the proposal that counts for a tier. Of several it is one that is open, first
 // what a person has edited, and then what has the present entries. What was rejected with
 // others, and with other entries, does not count.
-func (d *decider) carrier(repo string, name layout.Tier, wants string) (carrier, bool) {
+func (d *decider) carrier(repo string, name layout.Tier, digest string) (carrier, bool) {
 	var best carrier
 	rank := func(c carrier) int {
 		rank := 0
-		for i, better := range []bool{c.wants == wants, c.Edited, !c.Rejected, c.branch != ""} {
+		for i, better := range []bool{c.digest == digest, c.Edited, !c.Rejected, c.branch != ""} {
 			if better {
 				rank += 1 << i
 			}
@@ -66,7 +66,7 @@ func (d *decider) carrier(repo string, name layout.Tier, wants string) (carrier,
 		return rank
 	}
 	for _, c := range d.carriersIn(repo).tiers[name] {
-		if c.group != "" && c.Rejected && c.wants != wants {
+		if c.group != "" && c.Rejected && c.digest != digest {
 			continue
 		}
 		if cmp.Or(cmp.Compare(rank(c), rank(best)), cmp.Compare(best.branch, c.branch)) > 0 {

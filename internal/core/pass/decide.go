@@ -412,7 +412,7 @@ func (d *decider) addClosed(s *Seed) bool {
 		case r == nil:
 			continue
 		case !d.retries(t.Repo, s.previous, s.Name):
-			answer := d.closed(t.Repo, status.Tier, t.Wants(), t.Paths())
+			answer := d.closed(t.Repo, status.Tier, t.Digest(), t.Paths())
 			if answer.Failure != nil {
 				s.Failures[status.Tier] = Fail(fmt.Errorf("read closed proposals: %w", answer.Failure), answer.Failure.Transient)
 				continue
@@ -440,7 +440,7 @@ func (d *decider) noteRetryLater(s *Seed) {
 		}
 		later := s.Tiers[status.Tier].BaseDetail != ""
 		if !later {
-			answer := d.closed(t.Repo, status.Tier, t.Wants(), t.Paths())
+			answer := d.closed(t.Repo, status.Tier, t.Digest(), t.Paths())
 			later = answer.Failure != nil || answer.Outcome != "" && answer.Outcome != release.ClosedNone
 		}
 		s.retryLater[t.Repo] = s.retryLater[t.Repo] || later

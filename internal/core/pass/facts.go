@@ -110,7 +110,7 @@ type Since struct {
 	Changed map[string]bool `json:"changed,omitempty"`
 }
 
-// Closed is what became of the newest closed proposal of a tier with some Wants.
+// Closed is what became of the newest closed proposal of a tier with a digest.
 type Closed struct {
 	// Outcome is empty only where there is a Failure.
 	Outcome release.Closed `json:"outcome,omitempty"`

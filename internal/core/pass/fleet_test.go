@@ -71,7 +71,7 @@ type commit struct {
 	files  map[string]layout.Hash
 }
 
-// closed is the newest closed proposal of a tier with some Wants, and the merges of those that landed.
+// closed is the newest closed proposal of a tier with a digest, and the merges of those that landed.
 type closed struct {
 	outcome release.Closed
 	merges  []layout.Hash
@@ -348,7 +348,7 @@ func part[T any](r *rand.Rand, all []T) []T {
 // topics are the single things that are asked for.
 func topics(q pass.Question) []string {
 	var out []string
-	about := fmt.Sprint(q.Kind, " ", q.Repo, " ", q.Commit, " ", q.Tier, " ", q.Wants, " ", q.Dir, " ", q.Ignores)
+	about := fmt.Sprint(q.Kind, " ", q.Repo, " ", q.Commit, " ", q.Tier, " ", q.Digest, " ", q.Dir, " ", q.Ignores)
 	for _, at := range q.Paths {
 		out = append(out, about+" "+at)
 	}
@@ -502,10 +502,10 @@ func (f *fleet) answerClosed(to *pass.Repo, q pass.Question) {
 	for _, at := range q.Paths {
 		have[at] = r.at(r.refs["main"], at)
 	}
-	if plan.Wants(have) == q.Wants {
+	if plan.EntriesDigest(have) == q.Digest {
 		f.t.Errorf("asked for closed proposals of %s although base has what it wants", q.Tier)
 	}
-	known := r.closed[pass.ClosedKey(q.Tier, q.Wants)]
+	known := r.closed[pass.ClosedKey(q.Tier, q.Digest)]
 	answer := &pass.Closed{Outcome: cmp.Or(known.outcome, release.ClosedNone), Failure: known.failure}
 	if known.unsaid {
 		answer.Outcome = ""
@@ -520,7 +520,7 @@ func (f *fleet) answerClosed(to *pass.Repo, q pass.Question) {
 	if to.Closed == nil {
 		to.Closed = map[string]*pass.Closed{}
 	}
-	to.Closed[pass.ClosedKey(q.Tier, q.Wants)] = answer
+	to.Closed[pass.ClosedKey(q.Tier, q.Digest)] = answer
 }
 
 func (r *repository) answerRootDir(to *pass.Repo, q pass.Question) {
@@ -651,7 +651,7 @@ func (r *repository) merge(branch string, changes ...map[string]string) {
 		r.commits[r.refs["main"]] = commit{parent, r.commits[r.refs["main"]].files}
 	}
 	for _, m := range p.Tiers {
-		key := pass.ClosedKey(m.Tier, m.Wants)
+		key := pass.ClosedKey(m.Tier, m.Digest)
 		r.closed[key] = closed{outcome: release.ClosedMerged, merges: append([]layout.Hash{r.refs["main"]}, r.closed[key].merges...)}
 	}
 	delete(r.proposals, branch)

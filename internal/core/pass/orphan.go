@@ -97,8 +97,8 @@ func (d *decider) orphansFirst(seed string, t *plan.Tier) bool {
 		base = gripOf(d.reconcilerObject(t.Repo, file, blob).spec)
 	}
 	name := layout.Tier{Seed: seed, Cluster: t.Cluster, Ordinal: t.Ordinal}
-	proposal, open := d.carrier(t.Repo, name, t.Wants())
-	return release.OrphansFirst(base, d.gripOn(t), open && proposal.wants == t.Wants())
+	proposal, open := d.carrier(t.Repo, name, t.Digest())
+	return release.OrphansFirst(base, d.gripOn(t), open && proposal.digest == t.Digest())
 }
 
 func gripOf(spec map[string]any) release.Grip {

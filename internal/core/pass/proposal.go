@@ -29,11 +29,11 @@ func (d *decider) propose(s *Seed, tiers []layout.Tier, gate string, act Action)
 	for i, name := range tiers {
 		t, _ := s.Plan.Find(name.Cluster, name.Ordinal)
 		all[i] = t
-		act.Tiers = append(act.Tiers, layout.Member{Tier: name, Wants: t.Wants()})
+		act.Tiers = append(act.Tiers, layout.Member{Tier: name, Digest: t.Digest()})
 		act.Entries = append(act.Entries, t.Entries...)
 		maps.Copy(want, t.Want())
 	}
-	act.Wants = plan.Wants(want)
+	act.Digest = plan.EntriesDigest(want)
 	vars := d.describe(s, r, all[0])
 	if len(all) > 1 {
 		vars = d.describeAll(s, r, all)

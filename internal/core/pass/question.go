@@ -29,7 +29,7 @@ const (
 	AskFiles Kind = "Files"
 	// AskSince asks whether base has changed at Paths after Commit: Answers.Since.
 	AskSince Kind = "Since"
-	// AskClosed asks for the newest closed proposal of Tier with Wants, and what its merges had at Paths: Answers.Closed.
+	// AskClosed asks for the newest closed proposal of Tier with Digest, and what its merges had at Paths: Answers.Closed.
 	AskClosed Kind = "Closed"
 	// AskRootDir asks for the directory Dir of base as a root syncs it, and which of Paths it ignores: Answers.Roots.
 	AskRootDir Kind = "RootDir"
@@ -44,7 +44,7 @@ type Question struct {
 	Commit layout.Hash
 	Paths  []string
 	Tier   layout.Tier
-	Wants  string
+	Digest string
 	// Dir and Ignores are those of AskRootDir: the lines of .sourceignore, then those of the source.
 	Dir     string
 	Ignores [2]string
@@ -55,7 +55,7 @@ type Question struct {
 }
 
 // ClosedKey is where Answers.Closed has the answer to a question.
-func ClosedKey(tier layout.Tier, wants string) string { return tier.String() + " " + wants }
+func ClosedKey(tier layout.Tier, digest string) string { return tier.String() + " " + digest }
 
 // RootDirKey is where Answers.Roots has the answer to a question.
 func RootDirKey(dir string, ignores [2]string) string {
@@ -71,7 +71,7 @@ type subject struct {
 	repo    string
 	commit  layout.Hash
 	tier    layout.Tier
-	wants   string
+	digest  string
 	dir     string
 	ignores [2]string
 }
@@ -109,11 +109,11 @@ func (a *asker) ask(s subject, paths ...string) {
 func (a *asker) questions() []Question {
 	var out []Question
 	for s, paths := range a.open {
-		out = append(out, Question{Kind: s.kind, Repo: s.repo, Commit: s.commit, Tier: s.tier, Wants: s.wants, Dir: s.dir, Ignores: s.ignores, Paths: slices.Sorted(maps.Keys(paths))})
+		out = append(out, Question{Kind: s.kind, Repo: s.repo, Commit: s.commit, Tier: s.tier, Digest: s.digest, Dir: s.dir, Ignores: s.ignores, Paths: slices.Sorted(maps.Keys(paths))})
 	}
 	slices.SortFunc(out, func(x, y Question) int {
 		return cmp.Or(cmp.Compare(x.Repo, y.Repo), cmp.Compare(x.Kind, y.Kind), x.Commit.Compare(y.Commit), x.Tier.Compare(y.Tier),
-			cmp.Compare(x.Wants, y.Wants), cmp.Compare(x.Dir, y.Dir), slices.Compare(x.Ignores[:], y.Ignores[:]))
+			cmp.Compare(x.Digest, y.Digest), cmp.Compare(x.Dir, y.Dir), slices.Compare(x.Ignores[:], y.Ignores[:]))
 	})
 	if len(a.reconcilers)+len(a.creators)+len(a.roots) > 0 {
 		q := Question{Kind: AskHealth}
@@ -192,11 +192,11 @@ func (a *asker) since(repo string, commit layout.Hash, paths ...string) Since {
 	return *known
 }
 
-// closed is the newest closed proposal of a tier with some Wants.
-func (a *asker) closed(repo string, tier layout.Tier, wants string, paths []string) Closed {
-	known := a.facts.Repos[repo].Closed[ClosedKey(tier, wants)]
+// closed is the newest closed proposal of a tier with a digest.
+func (a *asker) closed(repo string, tier layout.Tier, digest string, paths []string) Closed {
+	known := a.facts.Repos[repo].Closed[ClosedKey(tier, digest)]
 	if known == nil {
-		a.ask(subject{kind: AskClosed, repo: repo, tier: tier, wants: wants}, paths...)
+		a.ask(subject{kind: AskClosed, repo: repo, tier: tier, digest: digest}, paths...)
 		return Closed{}
 	}
 	if known.Outcome == release.ClosedNotAsked && known.Failure == nil {

@@ -79,9 +79,9 @@ func (d *tierDecider) gather() (release.TierFacts, error) {
 			f.BaseDetail += ": " + listed(f.Foreign)
 		}
 	}
-	if c, ok := d.carrier(d.tier.Repo, d.name, d.tier.Wants()); ok {
+	if c, ok := d.carrier(d.tier.Repo, d.name, d.tier.Digest()); ok {
 		f.Proposal = &release.Proposal{
-			Group: c.group, Wants: c.wants, Edited: c.Edited, Unknown: !d.repo.Amends, Rejected: c.Rejected, Reason: c.Reason,
+			Group: c.group, Digest: c.digest, Edited: c.Edited, Unknown: !d.repo.Amends, Rejected: c.Rejected, Reason: c.Reason,
 			Stale: c.Stale, Behind: d.isBehind(c.Proposal), Outside: d.outside(c.Proposal),
 		}
 	}
@@ -147,18 +147,18 @@ const maxAmendedPlans = 5
 // open proposal does that was made when they asked.
 func (d *tierDecider) explainForeign(f *release.TierFacts) error {
 	t := d.tier
-	proposal, open := d.carrier(t.Repo, d.name, t.Wants())
-	replacing := open && !proposal.Rejected && proposal.wants == t.Wants()
+	proposal, open := d.carrier(t.Repo, d.name, t.Digest())
+	replacing := open && !proposal.Rejected && proposal.digest == t.Digest()
 	if d.retries(t.Repo, d.previous, d.plan.Seed) || replacing && !proposal.Stale {
 		f.Base = release.BaseEarlier
 		return nil
 	}
-	wants := d.earlierWants()
+	digests := d.earlierDigests()
 	if d.missing {
 		return nil
 	}
-	for i, wants := range wants {
-		page, landed, err := d.landed(wants)
+	for i, digest := range digests {
+		page, landed, err := d.landed(digest)
 		switch {
 		case err != nil || d.missing:
 			return err
@@ -176,12 +176,12 @@ func (d *tierDecider) explainForeign(f *release.TierFacts) error {
 	return nil
 }
 
-// earlierWants are the Wants of the tier in the plan in force and in those before it.
-func (d *tierDecider) earlierWants() []string {
-	wants := []string{d.tier.Wants()}
+// earlierDigests are the digests of the tier in the plan in force and in those before it.
+func (d *tierDecider) earlierDigests() []string {
+	digests := []string{d.tier.Digest()}
 	add := func(entries map[string]layout.Hash) {
-		if w := plan.Wants(entries); !slices.Contains(wants, w) {
-			wants = append(wants, w)
+		if digest := plan.EntriesDigest(entries); !slices.Contains(digests, digest) {
+			digests = append(digests, digest)
 		}
 	}
 	for i, had := range d.past(d.tier.Repo, d.previous.commit(d.tier.Repo), d.paths...) {
@@ -193,7 +193,7 @@ func (d *tierDecider) earlierWants() []string {
 	if d.tier.Orphan != nil {
 		add(pick(nil, d.paths))
 	}
-	return wants
+	return digests
 }
 
 // pick is what entries have at paths.
@@ -211,10 +211,10 @@ func same(a, b map[string]layout.Hash, paths []string) bool {
 }
 
 // landed says that what base has of the tier is what the newest merged proposal with these
-// Wants was when it was merged. page is that of the proposal by which it came to be so: of
+// entries was when it was merged. page is that of the proposal by which it came to be so: of
 // several that landed with this content one after the other, the first that base still has.
-func (d *tierDecider) landed(wants string) (page string, landed bool, err error) {
-	closed := d.closed(d.tier.Repo, d.name, wants, d.paths)
+func (d *tierDecider) landed(digest string) (page string, landed bool, err error) {
+	closed := d.closed(d.tier.Repo, d.name, digest, d.paths)
 	if closed.Failure != nil {
 		return "", false, closed.Failure
 	}

@@ -138,7 +138,7 @@ func TestWhatBaseHas(t *testing.T) {
 				f.seed("web", configMap("c", 1, on("east")))
 				d := f.decide()
 				tier := layout.Tier{Seed: "web", Cluster: "east"}
-				f.repos["a"].closed[pass.ClosedKey(tier, d.Seeds["web"].Plan.Tiers[0].Wants())] = closed{failure: down()}
+				f.repos["a"].closed[pass.ClosedKey(tier, d.Seeds["web"].Plan.Tiers[0].Digest())] = closed{failure: down()}
 			},
 			wantStates:  []string{"web/east/00 Queued Proposing", "web/east/00 failed"},
 			wantActions: []string{"a: PushPlan plan/web 1"},
@@ -149,7 +149,7 @@ func TestWhatBaseHas(t *testing.T) {
 				f.seed("web", configMap("c", 1, on("east")))
 				d := f.decide()
 				tier := layout.Tier{Seed: "web", Cluster: "east"}
-				f.repos["a"].closed[pass.ClosedKey(tier, d.Seeds["web"].Plan.Tiers[0].Wants())] = closed{unsaid: true}
+				f.repos["a"].closed[pass.ClosedKey(tier, d.Seeds["web"].Plan.Tiers[0].Digest())] = closed{unsaid: true}
 			},
 			wantStates:  []string{"web/east/00 Queued Proposing", "web/east/00 failed"},
 			wantActions: []string{"a: PushPlan plan/web 1"},
@@ -320,7 +320,7 @@ func (f *fleet) reject(tier string) {
 	r := f.repos[repo]
 	p := r.proposals[branch]
 	for _, m := range p.Tiers {
-		r.closed[pass.ClosedKey(m.Tier, m.Wants)] = closed{outcome: release.ClosedRejected}
+		r.closed[pass.ClosedKey(m.Tier, m.Digest)] = closed{outcome: release.ClosedRejected}
 	}
 	delete(r.proposals, branch)
 	delete(r.refs, branch)

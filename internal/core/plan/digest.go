@@ -15,8 +15,8 @@ import (
 // other rules give, where objects go and what waits for what, is an input itself.
 const rulesVersion = "3"
 
-// Wants is the digest of a set of entries: the same set, the same digest.
-func Wants(entries map[string]layout.Hash) string {
+// EntriesDigest is the digest of a set of entries: the same set, the same digest.
+func EntriesDigest(entries map[string]layout.Hash) string {
 	h := sha256.New()
 	for _, p := range slices.Sorted(maps.Keys(entries)) {
 		fmt.Fprintf(h, "%s\x00%s\n", p, entries[p])

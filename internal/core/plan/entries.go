@@ -80,8 +80,8 @@ func (t *Tier) Want() map[string]layout.Hash {
 	return want
 }
 
-// Wants is the digest of the tier's entries, by which its proposals are known.
-func (t *Tier) Wants() string { return Wants(t.Want()) }
+// Digest is the digest of the tier's entries, by which its proposals are known.
+func (t *Tier) Digest() string { return EntriesDigest(t.Want()) }
 
 // Gone reports whether the plan removes the whole tier from the base branch.
 func (t *Tier) Gone() bool {

@@ -29,8 +29,8 @@ func TestATierIsOrphanedWithEntriesOfItsOwn(t *testing.T) {
 	if diff := cmp.Diff(last.Tiers[0].Want(), before.Want()); diff != "" {
 		t.Errorf("its entries (-want +got):\n%s", diff)
 	}
-	if before.Wants() == gone.Wants() || before.Object.Rendered != "sha256:1" {
-		t.Errorf("it has the Wants of the removal, or is rendered as %q", before.Object.Rendered)
+	if before.Digest() == gone.Digest() || before.Object.Rendered != "sha256:1" {
+		t.Errorf("it has the digest of the removal, or is rendered as %q", before.Object.Rendered)
 	}
 	if again := plan.Remove(removal, "main@sha1:2"); again.Tiers[0].Orphan != nil || !again.Tiers[0].Gone() {
 		t.Errorf("another plan keeps %+v", again.Tiers[0].Orphan)

@@ -92,7 +92,7 @@ func foreign(d *decision) (TierStatus, bool) {
 // proposed says that an open proposal has the present entries.
 func (d *decision) proposed() bool {
 	p := d.have.Proposal
-	return p != nil && p.Wants == d.tier.Wants()
+	return p != nil && p.Digest == d.tier.Digest()
 }
 
 func proposedAsWanted(d *decision) (TierStatus, bool) {

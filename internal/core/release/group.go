@@ -87,7 +87,7 @@ func unnumbered(name string) string {
 // person has edited stays where it is, and so does everything while the seed is suspended.
 func (d *decision) regroup() {
 	p, home := d.have.Proposal, groupName(d.facts.GroupBy, d.tier)
-	if p == nil || p.Rejected && p.Wants == d.tier.Wants() {
+	if p == nil || p.Rejected && p.Digest == d.tier.Digest() {
 		return
 	}
 	switch same := unnumbered(p.Group) == home; {
@@ -98,7 +98,7 @@ func (d *decision) regroup() {
 		return
 	}
 	d.moves, d.have.Proposal = true, nil
-	if !p.Rejected && p.Wants == d.tier.Wants() && d.have.Closed == ClosedNotAsked {
+	if !p.Rejected && p.Digest == d.tier.Digest() && d.have.Closed == ClosedNotAsked {
 		d.have.Closed = ClosedNone // people are asked already
 	}
 }

@@ -42,7 +42,7 @@ func TestAProposalHasNoMoreTiersThanFit(t *testing.T) {
 		case i < release.MaxMembers:
 			f.Base = release.BaseEntries
 		case i >= 2*release.MaxMembers:
-			f.Proposal = &release.Proposal{Group: third.Name, Wants: p.Tiers[i].Wants()}
+			f.Proposal = &release.Proposal{Group: third.Name, Digest: p.Tiers[i].Digest()}
 			third.Tiers = append(third.Tiers, name)
 		}
 		facts.Tiers[name] = f

@@ -72,7 +72,7 @@ const (
 	BaseForeign Base = "Foreign"
 )
 
-// Closed says what became of the newest closed proposal with a tier's present Wants.
+// Closed says what became of the newest closed proposal with a tier's present digest.
 type Closed string
 
 const (
@@ -90,8 +90,8 @@ const (
 type Proposal struct {
 	// Group is the name of its group; empty where it carries the tier alone.
 	Group string
-	// Wants is the digest of the tier's entries in it.
-	Wants string
+	// Digest is the digest of the tier's entries in it.
+	Digest string
 	// Edited says that a person changed it, and Unknown that the tier is held once that is
 	// merged, because the forge does not remember it.
 	Edited, Unknown bool

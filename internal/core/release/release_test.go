@@ -89,8 +89,8 @@ func (f *fixture) base(t layout.Tier, b release.Base) *fixture {
 }
 
 func (f *fixture) proposal(t layout.Tier, p release.Proposal) *fixture {
-	if p.Wants == "" {
-		p.Wants = f.tier(t).Wants()
+	if p.Digest == "" {
+		p.Digest = f.tier(t).Digest()
 	}
 	return f.on(t, func(facts *release.TierFacts) { facts.Proposal = &p })
 }
@@ -231,7 +231,7 @@ func TestNext(t *testing.T) {
 			makePlan().proposal(mgmt0, release.Proposal{Edited: true, Outside: "notes.md"}), mgmt0, want{State: release.Proposed, Reason: v1alpha1.ReasonProposalTooWide, Gate: v1alpha1.ReasonProposalTooWide},
 		},
 		"an edited proposal of an earlier plan has a failing gate when base changed under it": {
-			makePlan().proposal(mgmt0, release.Proposal{Wants: "other", Edited: true, Stale: true}), mgmt0, want{State: release.Held, Reason: v1alpha1.ReasonEditedAndUnmergeable, Gate: v1alpha1.ReasonEditedAndStale},
+			makePlan().proposal(mgmt0, release.Proposal{Digest: "other", Edited: true, Stale: true}), mgmt0, want{State: release.Held, Reason: v1alpha1.ReasonEditedAndUnmergeable, Gate: v1alpha1.ReasonEditedAndStale},
 		},
 		"a proposal that foreign content holds has a failing gate": {
 			makePlan().base(mgmt0, release.BaseForeign).proposal(mgmt0, release.Proposal{Stale: true}), mgmt0, want{State: release.Held, Reason: v1alpha1.ReasonForeignContent, Gate: v1alpha1.ReasonForeignContent},
@@ -248,24 +248,24 @@ func TestNext(t *testing.T) {
 			want{State: release.Proposed, Reason: v1alpha1.ReasonWaitingForTier, Waits: []release.State{release.Failed}, Gate: v1alpha1.ReasonWaitingForTier},
 		},
 		"Outdated when an open proposal has other entries": {
-			makePlan().proposal(mgmt0, release.Proposal{Wants: "other"}), mgmt0, want{State: release.Outdated, Reason: v1alpha1.ReasonProposalOutdated, Act: release.ActUpdate},
+			makePlan().proposal(mgmt0, release.Proposal{Digest: "other"}), mgmt0, want{State: release.Outdated, Reason: v1alpha1.ReasonProposalOutdated, Act: release.ActUpdate},
 		},
 		"Outdated and left alone while the seed is suspended": {
 			func() *fixture {
-				f := makePlan().proposal(mgmt0, release.Proposal{Wants: "other"})
+				f := makePlan().proposal(mgmt0, release.Proposal{Digest: "other"})
 				f.facts.Suspended = true
 				return f
 			}(), mgmt0, want{State: release.Outdated, Reason: v1alpha1.ReasonSuspended, Gate: v1alpha1.ReasonSuspended},
 		},
 		"an outdated proposal is taken back while its prerequisites are not Released": {
-			makePlan().proposal(edge0, release.Proposal{Wants: "other"}), edge0,
+			makePlan().proposal(edge0, release.Proposal{Digest: "other"}), edge0,
 			want{State: release.Blocked, Reason: v1alpha1.ReasonWaitingForTier, Act: release.ActSupersede, Waits: []release.State{release.Queued}},
 		},
 		"Held when a person edited the open proposal and the plan changed since": {
-			makePlan().proposal(mgmt0, release.Proposal{Wants: "other", Edited: true}), mgmt0, want{State: release.Held, Reason: v1alpha1.ReasonEditedAndOutdated},
+			makePlan().proposal(mgmt0, release.Proposal{Digest: "other", Edited: true}), mgmt0, want{State: release.Held, Reason: v1alpha1.ReasonEditedAndOutdated},
 		},
 		"Held when a person edited and rejected it, and the plan changed since": {
-			makePlan().proposal(mgmt0, release.Proposal{Wants: "other", Edited: true, Rejected: true}), mgmt0, want{State: release.Held, Reason: v1alpha1.ReasonEditedAndOutdated},
+			makePlan().proposal(mgmt0, release.Proposal{Digest: "other", Edited: true, Rejected: true}), mgmt0, want{State: release.Held, Reason: v1alpha1.ReasonEditedAndOutdated},
 		},
 		"nothing leaves while the seed cannot be planned": {
 			func() *fixture {
@@ -292,7 +292,7 @@ func TestNext(t *testing.T) {
 			makePlan().on(mgmt0, func(f *release.TierFacts) { f.Closed = release.ClosedRejected }), mgmt0, want{State: release.Rejected, Reason: v1alpha1.ReasonRejected},
 		},
 		"a rejected proposal of other entries is replaced": {
-			makePlan().proposal(mgmt0, release.Proposal{Wants: "other", Rejected: true}), mgmt0,
+			makePlan().proposal(mgmt0, release.Proposal{Digest: "other", Rejected: true}), mgmt0,
 			want{State: release.Outdated, Reason: v1alpha1.ReasonProposalOutdated, Act: release.ActUpdate},
 		},
 		"Reverted when it was merged and base no longer has it": {

@@ -193,7 +193,7 @@ func (f *fixture) group(t *testing.T, name string, words []string) {
 			tier, p := tierOf(t, word), of
 			listed.Tiers = append(listed.Tiers, tier)
 			if other {
-				p.Wants = "other"
+				p.Digest = "other"
 			}
 			if other && of.Rejected || f.facts.Tiers[tier].Proposal != nil {
 				continue // another proposal is the tier's
@@ -215,7 +215,7 @@ func (f *fixture) propose(tier layout.Tier, words []string) {
 		p.Rejected = p.Rejected || w == "rejected"
 		p.Stale = p.Stale || w == "stale"
 		if w == "other" {
-			p.Wants = "other"
+			p.Digest = "other"
 		}
 	}
 	f.proposal(tier, p)

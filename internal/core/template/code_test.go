@@ -24,7 +24,7 @@ var hostileTexts = map[string]string{
 	"turn the text":          "abc\u202ecba\u2066x",
 	"write on the terminal":  "\x1b]0;title\x07\x1b[2J",
 	"be no text":             "\xff\xfe\x00",
-	"write a trailer":        "x\nFurrow-Superseded: yes\nFurrow-Wants: y",
+	"write a trailer":        "x\nFurrow-Superseded: yes\nFurrow-Digest: y",
 	"link":                   "[a](javascript:b) ![c](d)",
 	"be very long":           strings.Repeat("ü", 10_000),
 	"hide the end of a span": "\u200b`\u200b",

@@ -95,7 +95,7 @@ var cases = []struct {
 	name string
 	run  func(*world)
 }{
-	{"an opened proposal is listed with its Wants", openedIsListed},
+	{"an opened proposal is listed with its digest", openedIsListed},
 	{"opening a proposal twice makes one", openedTwice},
 	{"a proposal that two processes open is one", openedByTwo},
 	{"a proposal that was pushed and not opened is opened once", openedAfterCrash},
@@ -103,7 +103,7 @@ var cases = []struct {
 	{"each of many proposals is listed in its own state", manyStates},
 	{"a superseded proposal is not Rejected and can be opened again", superseded},
 
-	{"a proposal that a person closes is Rejected until its Wants change", rejectedByPerson},
+	{"a proposal that a person closes is Rejected until its digest changes", rejectedByPerson},
 	{"a proposal that is rejected through Furrow says why", rejectedThroughForge},
 	{"rejecting twice is rejecting once", rejectedTwice},
 	{"a rejected proposal is not merged", rejectedIsNotMerged},
@@ -113,7 +113,7 @@ var cases = []struct {
 	{"a rejection counts for another process, too", rejectedForOthers},
 	{"a proposal is superseded after a person closed it, and stays Rejected", closedThenSuperseded},
 
-	{"a proposal that a person edits is Edited and keeps its first Wants", edited},
+	{"a proposal that a person edits is Edited and keeps its first digest", edited},
 	{"a proposal that a person amends is Edited", amended},
 	{"a person's changes are merged with the proposal", editedIsMerged},
 	{"a proposal into which a person merged base can be merged", updatedByPerson},

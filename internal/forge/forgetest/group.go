@@ -12,18 +12,18 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// east and west are tiers of one seed, as members of groups with these Wants.
-func east(wants string) layout.Member { return memberOn("east", wants) }
-func west(wants string) layout.Member { return memberOn("west", wants) }
+// east and west are tiers of one seed, as members of groups, with a digest.
+func east(digest string) layout.Member { return memberOn("east", digest) }
+func west(digest string) layout.Member { return memberOn("west", digest) }
 
-func memberOn(cluster, wants string) layout.Member {
-	return layout.Member{Tier: layout.Tier{Seed: "a", Cluster: cluster}, Wants: wants}
+func memberOn(cluster, digest string) layout.Member {
+	return layout.Member{Tier: layout.Tier{Seed: "a", Cluster: cluster}, Digest: digest}
 }
 
 // proposeGroup pushes and opens a proposal of several tiers, and gives it as it is listed.
-func (w *world) proposeGroup(name, wants string, tiers ...layout.Member) forge.Proposal {
+func (w *world) proposeGroup(name, digest string, tiers ...layout.Member) forge.Proposal {
 	w.Helper()
-	_, err := w.Forge.Propose(w.Context(), w.pushGroup(name, wants, tiers...))
+	_, err := w.Forge.Propose(w.Context(), w.pushGroup(name, digest, tiers...))
 	w.must(err)
 	return w.find(tiers[0].Tier)
 }
@@ -32,7 +32,7 @@ func (w *world) proposeGroup(name, wants string, tiers ...layout.Member) forge.P
 func (w *world) wantOutcomes(want forge.Outcome, tiers ...layout.Member) {
 	w.Helper()
 	for _, m := range tiers {
-		w.wantOutcome(m.Tier, m.Wants, want)
+		w.wantOutcome(m.Tier, m.Digest, want)
 	}
 }
 
@@ -63,7 +63,7 @@ func groupIsUpdated(w *world) {
 	w.wantOutcomes(forge.OutcomeNone, east("w1"), west("w1"), west("w2"))
 	w.must(w.Forge.Merge(w.Context(), second, bob))
 	w.wantFile(objectFile(east("").Tier), "")
-	w.wantFile(objectFile(west("").Tier), "wants: w2\n")
+	w.wantFile(objectFile(west("").Tier), "digest: w2\n")
 	w.wantOutcomes(forge.OutcomeNone, east("w1"), west("w1"))
 	w.wantOutcomes(forge.OutcomeMerged, west("w2"))
 }
@@ -101,15 +101,15 @@ func mergedGroup(w *world) {
 		p := w.proposeGroup(fmt.Sprintf("level-%02d", i), "g1", members...)
 		w.Person.Merge(w.T, p, way)
 		for _, m := range members {
-			w.wantFile(objectFile(m.Tier), "wants: "+m.Wants+"\n")
+			w.wantFile(objectFile(m.Tier), "digest: "+m.Digest+"\n")
 			w.wantUnlisted(m.Tier)
 			if w.Ways[way] {
 				w.wantOutcomes(forge.OutcomeMerged, m)
 			} else {
-				w.wantOutcome(m.Tier, m.Wants, forge.OutcomeMerged, forge.OutcomeNone)
+				w.wantOutcome(m.Tier, m.Digest, forge.OutcomeMerged, forge.OutcomeNone)
 			}
 		}
-		w.wantOutcomes(forge.OutcomeNone, layout.Member{Tier: members[0].Tier, Wants: "w2"}, layout.Member{Tier: members[1].Tier, Wants: "w1"})
+		w.wantOutcomes(forge.OutcomeNone, layout.Member{Tier: members[0].Tier, Digest: "w2"}, layout.Member{Tier: members[1].Tier, Digest: "w1"})
 		w.must(w.Mirror.Push(w.Context(), []git.Update{{Ref: p.Branch, Old: w.fetch()[p.Branch]}}))
 	}
 }
@@ -148,7 +148,7 @@ func editedGroup(w *world) {
 	w.Person.Commit(w.T, p.Branch, map[string]string{objectFile(west("").Tier): "mine\n"})
 	w.wantState(w.find(east("").Tier), "g1 edited")
 	w.must(w.Forge.Merge(w.Context(), w.find(east("").Tier), bob))
-	w.wantFile(objectFile(east("").Tier), "wants: w1\n")
+	w.wantFile(objectFile(east("").Tier), "digest: w1\n")
 	w.wantFile(objectFile(west("").Tier), "mine\n")
 	w.wantOutcomes(forge.OutcomeMerged, east("w1"), west("w1"))
 }

@@ -19,7 +19,7 @@ func mergedByPerson(w *world) {
 			w.Person.Commit(w.T, w.Base, map[string]string{"notes.md": string(way)})
 		}
 		w.Person.Merge(w.T, p, way)
-		w.wantFile(objectFile(t), "wants: w1\n")
+		w.wantFile(objectFile(t), "digest: w1\n")
 		if row, ok := w.listed(t); ok {
 			w.Errorf("after %s the proposal is still listed: %s", way, stateOf(row))
 		}
@@ -73,7 +73,7 @@ func (w *world) wantMerge(t layout.Tier) {
 	}
 }
 
-// mergesAreReported: each of several merges with the same Wants is known by its commit and page.
+// mergesAreReported: each of several merges with the same digest is known by its commit and page.
 func mergesAreReported(w *world) {
 	if !w.ReportsMerge {
 		w.Skip("the forge does not know")
@@ -113,7 +113,7 @@ func mergedThenReplaced(w *world) {
 	w.wantOutcome(tier("a"), "w2", forge.OutcomeMerged)
 	w.wantOutcome(tier("a"), "w1", forge.OutcomeNone)
 	w.land(tier("a"))
-	w.wantFile(objectFile(tier("a")), "wants: w1\n")
+	w.wantFile(objectFile(tier("a")), "digest: w1\n")
 	w.wantOutcome(tier("a"), "w1", forge.OutcomeMerged)
 	w.wantOutcome(tier("a"), "w2", forge.OutcomeNone)
 }
@@ -122,7 +122,7 @@ func mergedThroughForge(w *world) {
 	p := w.propose(tier("a"), "w1")
 	before := w.fetch()[w.Base]
 	w.must(w.Forge.Merge(w.Context(), p, bob))
-	w.wantFile(objectFile(tier("a")), "wants: w1\n")
+	w.wantFile(objectFile(tier("a")), "digest: w1\n")
 	w.wantFile(reconcilerFile(tier("a")), "w1")
 	w.wantUnlisted(tier("a"))
 	w.wantOutcome(tier("a"), "w1", forge.OutcomeMerged)
@@ -139,7 +139,7 @@ func mergedRemoval(w *world) {
 	w.must(w.Forge.Merge(w.Context(), w.find(tier("a")), bob))
 	w.wantFile(objectFile(tier("a")), "")
 	w.wantFile(reconcilerFile(tier("a")), "")
-	w.wantFile(objectFile(tier("b")), "wants: w1\n")
+	w.wantFile(objectFile(tier("b")), "digest: w1\n")
 }
 
 func mergedAtOnce(w *world) {
@@ -158,7 +158,7 @@ func mergedAtOnce(w *world) {
 		if errs[i] != nil {
 			w.Errorf("merging %s: %v", seed, errs[i])
 		}
-		w.wantFile(objectFile(tier(seed)), "wants: w1\n")
+		w.wantFile(objectFile(tier(seed)), "digest: w1\n")
 		w.wantOutcome(tier(seed), "w1", forge.OutcomeMerged)
 	}
 }
@@ -216,7 +216,7 @@ func stale(w *world) {
 	if err := w.Forge.Merge(w.Context(), p, bob); !forge.IsConflict(err) {
 		w.Errorf("got %v, want ErrConflict", err)
 	}
-	w.wantFile(objectFile(tier("a")), "wants: w1\n")
+	w.wantFile(objectFile(tier("a")), "digest: w1\n")
 	fresh := w.propose(tier("a"), "w2")
 	w.wantState(fresh, "w2")
 	w.must(w.Forge.Merge(w.Context(), fresh, bob))
@@ -230,8 +230,8 @@ func behind(w *world) {
 	p := w.find(tier("a"))
 	w.wantState(p, "w2")
 	w.must(w.Forge.Merge(w.Context(), p, bob))
-	w.wantFile(objectFile(tier("a")), "wants: w2\n")
-	w.wantFile(objectFile(tier("b")), "wants: w1\n")
+	w.wantFile(objectFile(tier("a")), "digest: w2\n")
+	w.wantFile(objectFile(tier("b")), "digest: w1\n")
 	w.wantFile("notes.md", "1\n")
 }
 
@@ -257,7 +257,7 @@ func movedBack(w *world) {
 	fresh := w.propose(tier("a"), "w1")
 	w.wantState(fresh, "w1")
 	w.must(w.Forge.Merge(w.Context(), fresh, bob))
-	w.wantFile(objectFile(tier("a")), "wants: w1\n")
+	w.wantFile(objectFile(tier("a")), "digest: w1\n")
 	w.wantFile(objectFile(tier("removed")), "")
 }
 

@@ -144,9 +144,9 @@ func gated(w *world) {
 }
 
 func openedShut(w *world) {
-	for _, wants := range []string{"w1", "w2"} {
-		request := w.push(tier("a"), wants)
-		request.Shut = "a/hub/tier-01 is no longer Released, by " + wants
+	for _, digest := range []string{"w1", "w2"} {
+		request := w.push(tier("a"), digest)
+		request.Shut = "a/hub/tier-01 is no longer Released, by " + digest
 		p, err := w.Forge.Propose(w.Context(), request)
 		w.must(err)
 		w.wantGate(p, request.Shut)
@@ -187,7 +187,7 @@ func updatedByPerson(w *world) {
 	w.wantState(p, "w1 edited")
 	w.must(w.Forge.Merge(w.Context(), p, bob))
 	w.wantFile("notes.md", "2\n")
-	w.wantFile(objectFile(tier("a")), "wants: w1\n")
+	w.wantFile(objectFile(tier("a")), "digest: w1\n")
 }
 
 func foreign(w *world) {

@@ -56,22 +56,22 @@ func (w *world) fetch() git.Refs {
 }
 
 // push does what the engine does before it proposes: it grafts the tier onto base,
-// with content of its Wants, and moves the branch.
-func (w *world) push(t layout.Tier, wants string) forge.Request {
+// with content of its digest, and moves the branch.
+func (w *world) push(t layout.Tier, digest string) forge.Request {
 	w.Helper()
-	return w.graft(w.branch(t), forge.Alone(t, wants), false)
+	return w.graft(w.branch(t), forge.Alone(t, digest), false)
 }
 
 // pushRemoval grafts a tier away.
-func (w *world) pushRemoval(t layout.Tier, wants string) forge.Request {
+func (w *world) pushRemoval(t layout.Tier, digest string) forge.Request {
 	w.Helper()
-	return w.graft(w.branch(t), forge.Alone(t, wants), true)
+	return w.graft(w.branch(t), forge.Alone(t, digest), true)
 }
 
 // pushGroup is push for several tiers of the seed "a".
-func (w *world) pushGroup(name, wants string, tiers ...layout.Member) forge.Request {
+func (w *world) pushGroup(name, digest string, tiers ...layout.Member) forge.Request {
 	w.Helper()
-	return w.graft(layout.GroupBranch(w.Base, "a", name), forge.Carried{Wants: wants, Tiers: tiers}, false)
+	return w.graft(layout.GroupBranch(w.Base, "a", name), forge.Carried{Digest: digest, Tiers: tiers}, false)
 }
 
 func (w *world) graft(branch string, carried forge.Carried, removal bool) forge.Request {
@@ -81,7 +81,7 @@ func (w *world) graft(branch string, carried forge.Carried, removal bool) forge.
 	for _, m := range carried.Tiers {
 		dir, file := git.Edit{Path: m.Tier.Dir("")}, git.Edit{Path: reconcilerFile(m.Tier)}
 		if !removal {
-			tree, err := w.Mirror.WriteTree(map[string][]byte{"dir/object.yaml": []byte("wants: " + m.Wants + "\n"), "reconciler": []byte(m.Wants)})
+			tree, err := w.Mirror.WriteTree(map[string][]byte{"dir/object.yaml": []byte("digest: " + m.Digest + "\n"), "reconciler": []byte(m.Digest)})
 			w.must(err)
 			source, err := w.Mirror.CommitTree(tree.Hash, nil, git.CommitMeta{Author: furrow, Message: "plan"})
 			w.must(err)
@@ -94,7 +94,7 @@ func (w *world) graft(branch string, carried forge.Carried, removal bool) forge.
 		edits = append(edits, dir, file)
 	}
 	refs := w.fetch()
-	r := forge.Request{Branch: branch, Carried: carried, Title: "Plant " + carried.Tiers[0].Tier.String(), Body: "What " + carried.Wants + " brings.\n"}
+	r := forge.Request{Branch: branch, Carried: carried, Title: "Plant " + carried.Tiers[0].Tier.String(), Body: "What " + carried.Digest + " brings.\n"}
 	by := furrow
 	w.grafts++
 	by.When = epoch.Add(time.Duration(w.grafts) * time.Minute)
@@ -110,18 +110,18 @@ func (w *world) graft(branch string, carried forge.Carried, removal bool) forge.
 }
 
 // propose pushes and opens a proposal, and gives it as it is listed.
-func (w *world) propose(t layout.Tier, wants string) forge.Proposal {
+func (w *world) propose(t layout.Tier, digest string) forge.Proposal {
 	w.Helper()
-	_, err := w.Forge.Propose(w.Context(), w.push(t, wants))
+	_, err := w.Forge.Propose(w.Context(), w.push(t, digest))
 	w.must(err)
 	return w.find(t)
 }
 
 // proposeAnew proposes on a branch that was just deleted, and again, as the engine does in its next
 // pass, where the server closes what is opened while it is busy with that.
-func (w *world) proposeAnew(t layout.Tier, wants string) forge.Proposal {
+func (w *world) proposeAnew(t layout.Tier, digest string) forge.Proposal {
 	w.Helper()
-	request := w.push(t, wants)
+	request := w.push(t, digest)
 	ctx, cancel := context.WithTimeout(w.Context(), busyWithDeletion)
 	defer cancel()
 	for ctx.Err() == nil {
@@ -138,7 +138,7 @@ func (w *world) proposeAnew(t layout.Tier, wants string) forge.Proposal {
 // busyWithDeletion is for how long a server may be busy with the deletion of a branch.
 const busyWithDeletion = 30 * time.Second
 
-// land proposes a tier with the Wants w1 and merges it.
+// land proposes a tier with the digest w1 and merges it.
 func (w *world) land(t layout.Tier) {
 	w.Helper()
 	w.must(w.Forge.Merge(w.Context(), w.propose(t, "w1"), bob))
@@ -178,12 +178,12 @@ func (w *world) wantUnlisted(t layout.Tier) {
 	}
 }
 
-func (w *world) wantOutcome(t layout.Tier, wants string, allowed ...forge.Outcome) {
+func (w *world) wantOutcome(t layout.Tier, digest string, allowed ...forge.Outcome) {
 	w.Helper()
-	got, err := w.Forge.Closed(w.Context(), w.fetch(), t, wants)
+	got, err := w.Forge.Closed(w.Context(), w.fetch(), t, digest)
 	w.must(err)
 	if !slices.Contains(allowed, got.Outcome) {
-		w.Errorf("the outcome of %s with %s is %s, want one of %v", t, wants, got.Outcome, allowed)
+		w.Errorf("the outcome of %s with %s is %s, want one of %v", t, digest, got.Outcome, allowed)
 	}
 }
 
@@ -212,7 +212,7 @@ func (w *world) wantGate(p forge.Proposal, shut string) {
 func stateOf(p forge.Proposal) string {
 	flags := map[string]bool{"edited": p.Edited, "rejected": p.Rejected, "stale": p.Stale}
 	maps.DeleteFunc(flags, func(_ string, set bool) bool { return !set })
-	return strings.Join(append([]string{p.Wants}, slices.Sorted(maps.Keys(flags))...), " ")
+	return strings.Join(append([]string{p.Digest}, slices.Sorted(maps.Keys(flags))...), " ")
 }
 
 // wantFile checks what base has at a path; empty means nothing.

@@ -27,7 +27,7 @@ const overlap = time.Minute
 type closedRow struct {
 	number int64
 	branch string
-	// tiers are those that it counts for, with their Wants.
+	// tiers are those that it counts for, with their digests.
 	tiers []layout.Member
 	// opened and closed are when that was.
 	opened, closed time.Time
@@ -93,23 +93,23 @@ func (x *index) change(c closedRow) {
 	}
 }
 
-// found is what is known of the closed pull requests of a tier with some Wants.
+// found is what is known of the closed pull requests of a tier with a digest.
 type found struct {
 	// newest is the last of them; its number is zero if there is none.
 	newest closedRow
-	// replaced says that one with other Wants was merged after that.
+	// replaced says that one with another digest was merged after that.
 	replaced bool
 	// landings are those that were merged, newest first.
 	landings []forge.Landing
 }
 
-func (x *index) find(tier layout.Tier, wants string) found {
+func (x *index) find(tier layout.Tier, digest string) found {
 	var out found
 	var merged closedRow
 	var rows []closedRow
 	for _, number := range x.byTier[tier] {
 		c := x.rows[number]
-		carries := slices.Contains(c.tiers, layout.Member{Tier: tier, Wants: wants})
+		carries := slices.Contains(c.tiers, layout.Member{Tier: tier, Digest: digest})
 		if carries && newer(c, out.newest) > 0 {
 			out.newest = c
 		}
@@ -134,21 +134,21 @@ func (x *index) find(tier layout.Tier, wants string) found {
 }
 
 // Closed searches the index, after updating it if necessary.
-func (f *Forge) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (forge.Closed, error) {
+func (f *Forge) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, digest string) (forge.Closed, error) {
 	for _, r := range f.deleted(refs, tier.Seed) {
 		// Somebody has deleted the branch, and the server is about to close it.
 		text, tip, err := f.carriedBy(r)
 		switch {
 		case err != nil:
 			return forge.Closed{}, err
-		case text.Carries(tier, wants), tip.Carries(tier, wants):
+		case text.Carries(tier, digest), tip.Carries(tier, digest):
 			return forge.Closed{Outcome: forge.OutcomeRejected, URL: r.url}, nil
 		}
 	}
-	c, err := f.findClosed(ctx, refs, tier, wants)
+	c, err := f.findClosed(ctx, refs, tier, digest)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return forge.Closed{Outcome: c.outcome, Landings: f.closed.find(tier, wants).landings, URL: c.url}, err
+	return forge.Closed{Outcome: c.outcome, Landings: f.closed.find(tier, digest).landings, URL: c.url}, err
 }
 
 // deleted are the open pull requests of a seed whose branches are not there any more.
@@ -166,7 +166,7 @@ func (f *Forge) deleted(refs git.Refs, seed string) []row {
 	return out
 }
 
-func (f *Forge) findClosed(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (closedRow, error) {
+func (f *Forge) findClosed(ctx context.Context, refs git.Refs, tier layout.Tier, digest string) (closedRow, error) {
 	none := closedRow{outcome: forge.OutcomeNone}
 	base, err := f.reader.BaseTip(refs)
 	if err != nil {
@@ -176,14 +176,14 @@ func (f *Forge) findClosed(ctx context.Context, refs git.Refs, tier layout.Tier,
 		return none, err
 	}
 	f.mu.Lock()
-	found := f.closed.find(tier, wants)
+	found := f.closed.find(tier, digest)
 	f.mu.Unlock()
 	c := found.newest
 	// What landed since would have replaced it; and the plan has changed since it was
 	// rejected.
 	switch {
 	case c.number == 0, c.outcome == forge.OutcomeNone:
-		return f.findPushed(ctx, base, tier, wants)
+		return f.findPushed(ctx, base, tier, digest)
 	case c.outcome == forge.OutcomeSuperseded:
 		return c, nil
 	case c.outcome == forge.OutcomeRejected:
@@ -195,7 +195,7 @@ func (f *Forge) findClosed(ctx context.Context, refs git.Refs, tier layout.Tier,
 		case err != nil:
 			return none, err
 		case unjudged:
-			return f.findPushed(ctx, base, tier, wants)
+			return f.findPushed(ctx, base, tier, digest)
 		}
 	}
 	if found.replaced {
@@ -205,7 +205,7 @@ func (f *Forge) findClosed(ctx context.Context, refs git.Refs, tier layout.Tier,
 		if on, err := f.hasMerge(ctx, base, c); err != nil {
 			return none, err
 		} else if !on {
-			return f.findPushed(ctx, base, tier, wants)
+			return f.findPushed(ctx, base, tier, digest)
 		}
 	}
 	return c, nil
@@ -263,8 +263,8 @@ func (f *Forge) closedByServer(ctx context.Context, refs git.Refs, c closedRow) 
 }
 
 // findPushed finds what a person merged without a pull request.
-func (f *Forge) findPushed(ctx context.Context, base git.Hash, tier layout.Tier, wants string) (closedRow, error) {
-	merged, err := f.history.Merged(ctx, base, tier, wants)
+func (f *Forge) findPushed(ctx context.Context, base git.Hash, tier layout.Tier, digest string) (closedRow, error) {
+	merged, err := f.history.Merged(ctx, base, tier, digest)
 	if err != nil || !merged {
 		return closedRow{outcome: forge.OutcomeNone}, err
 	}
@@ -422,7 +422,7 @@ func (f *Forge) noteClock(now time.Time) {
 }
 
 // closedOf derives what a closed pull request means for each of its tiers and their
-// Wants.
+// digests.
 func (f *Forge) closedOf(r row) (closedRow, error) {
 	d := forge.ReadDescription(r.body)
 	c := closedRow{number: r.number, branch: r.branch, opened: r.opened, closed: r.closed, url: r.url, head: r.head, merge: r.merge, comments: r.comments, reason: truncate.Text(d.Reason, maxReason)}
@@ -444,7 +444,7 @@ func (f *Forge) closedOf(r row) (closedRow, error) {
 	}
 	text, tip, err := f.carriedBy(r)
 	switch {
-	case tip.Wants == "" || tip.Wants == text.Wants || d.Wants != "" && c.outcome == forge.OutcomeSuperseded:
+	case tip.Digest == "" || tip.Digest == text.Digest || d.Digest != "" && c.outcome == forge.OutcomeSuperseded:
 		c.tiers = text.Tiers
 	case c.outcome == forge.OutcomeMerged: // that is what landed
 		c.tiers = tip.Tiers
@@ -459,7 +459,7 @@ func (f *Forge) closedOf(r row) (closedRow, error) {
 // the text; without a text, the commits say it.
 func (f *Forge) carriedBy(r row) (text, tip forge.Carried, err error) {
 	text = forge.ReadDescription(r.body).Carried
-	if text.Wants == "" {
+	if text.Digest == "" {
 		text, err = f.reader.Carried(r.branch, r.head)
 		return text, forge.Carried{}, err
 	}
@@ -467,8 +467,8 @@ func (f *Forge) carriedBy(r row) (text, tip forge.Carried, err error) {
 	tier, single := layout.TierOfBranch(f.base, r.branch)
 	switch {
 	case single: // whatever people did to the line that names it
-		text.Tiers = []layout.Member{{Tier: tier, Wants: text.Wants}}
-	case text.Wants == tip.Wants:
+		text.Tiers = []layout.Member{{Tier: tier, Digest: text.Digest}}
+	case text.Digest == tip.Digest:
 		text.Tiers = tip.Tiers
 	}
 	if !r.open && made.After(r.closed) {

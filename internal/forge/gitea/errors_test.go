@@ -186,7 +186,7 @@ func TestWhatAPersonPushedToMeanwhileIsNotSuperseded(t *testing.T) {
 
 // pullOf is an open pull request as Gitea shows it.
 func pullOf(number int, head string) string {
-	return fmt.Sprintf(`{"number":%d,"state":"open","html_url":"http://x/acme/fleet/pulls/%[1]d","body":"Furrow-Wants: w1",
+	return fmt.Sprintf(`{"number":%d,"state":"open","html_url":"http://x/acme/fleet/pulls/%[1]d","body":"Furrow-Digest: w1",
 		"base":{"ref":"main","repo_id":1},"head":{"label":%[2]q,"ref":%[2]q,"sha":%[3]q,"repo_id":1}}`, number, branch, head)
 }
 
@@ -251,13 +251,13 @@ func TestNew(t *testing.T) {
 func TestWhatAPersonClosedMeanwhileIsNotOpenedAgain(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
-		wants, closed string
-		again         bool
+		digest, closed string
+		again          bool
 	}{
-		"rejected with the same Wants": {"w1", `"closed"`, false},
-		"rejected with other Wants":    {"w2", `"closed"`, true},
-		"merged with the same Wants":   {"w1", `"closed","merged":true`, false},
-		"merged with other Wants":      {"w2", `"closed","merged":true`, false},
+		"rejected with the same digest": {"w1", `"closed"`, false},
+		"rejected with another digest":  {"w2", `"closed"`, true},
+		"merged with the same digest":   {"w1", `"closed","merged":true`, false},
+		"merged with another digest":    {"w2", `"closed","merged":true`, false},
 	}
 	for name, c := range cases {
 		opened := 0
@@ -281,7 +281,7 @@ func TestWhatAPersonClosedMeanwhileIsNotOpenedAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = f.Propose(t.Context(), forge.Request{Branch: branch, Carried: forge.Alone(edge, c.wants), Title: "Plant it anew", Head: refs["main"]})
+		_, err = f.Propose(t.Context(), forge.Request{Branch: branch, Carried: forge.Alone(edge, c.digest), Title: "Plant it anew", Head: refs["main"]})
 		if forge.IsGone(err) == c.again || (opened == 1) != c.again {
 			t.Errorf("%s: got %v, and %d were opened", name, err, opened)
 		}

@@ -15,7 +15,7 @@
 // would miss what a person opened or relabelled. Pages overlap by a row, and a list
 // that shrank in between is read again.
 //
-// Closed ones are kept in an index by branch and Wants, because the API has no
+// Closed ones are kept in an index by branch and digest, because the API has no
 // request for one branch: GET pulls/{base}/{head} returns the oldest of several.
 // The first request reads the closed pull requests of our own user, newest first;
 // from then on only what was updated since is read, by anybody, and only where it
@@ -29,7 +29,7 @@
 // Furrow closes one by the same request that marks its text Furrow-Superseded;
 // Gitea writes the text first. All others that are closed unmerged were rejected by
 // a person, by the button, through Furrow, or by deleting the branch, unless base
-// has their commit: then it was pushed there. Which Wants a closed one had is read
+// has their commit: then it was pushed there. Which digest a closed one had is read
 // from its text or, where a person took that out, from its last commit. If Furrow
 // was killed between pushing that commit and writing the text, people could read
 // both, and rejected both.

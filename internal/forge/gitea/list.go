@@ -47,8 +47,8 @@ type row struct {
 // isDuplicateOf says that both were opened for the same by two processes at once, which
 // Gitea lets happen.
 func (r row) isDuplicateOf(other row) bool {
-	wants := forge.ReadDescription(r.body).Wants
-	return r.open && wants != "" && wants == forge.ReadDescription(other.body).Wants && other.opened.Sub(r.opened).Abs() < branchDeletionTime
+	digest := forge.ReadDescription(r.body).Digest
+	return r.open && digest != "" && digest == forge.ReadDescription(other.body).Digest && other.opened.Sub(r.opened).Abs() < branchDeletionTime
 }
 
 // rowOf says whether a pull request is of the branch of a proposal, to base, and within
@@ -280,7 +280,7 @@ func (f *Forge) leftover(ctx context.Context, refs git.Refs, b *forge.Branch) (p
 		return p, true, nil
 	}
 	for _, m := range p.Tiers {
-		c, err := f.findClosed(ctx, refs, m.Tier, m.Wants)
+		c, err := f.findClosed(ctx, refs, m.Tier, m.Digest)
 		switch {
 		case err != nil:
 			return p, false, err

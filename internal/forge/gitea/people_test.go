@@ -45,7 +45,7 @@ func TestWhatPeopleDoToAPullRequest(t *testing.T) {
 				t.Errorf("%+v became %+v", p, again)
 			}
 			s.do(http.MethodPatch, s.pull(p), map[string]any{"state": "closed"}, nil)
-			if again := s.find(edge); !again.Rejected || again.Wants != "w1" {
+			if again := s.find(edge); !again.Rejected || again.Digest != "w1" {
 				t.Errorf("it was closed and is %+v", again)
 			}
 			s.wantOutcome(s.newForge(s.mirror, botToken), "w1", forge.OutcomeRejected)
@@ -63,7 +63,7 @@ func TestAnUpdateLeavesADraftOne(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	p = s.propose(edge, "w2")
-	if seen := s.fetch(p); seen.Title != "WIP: "+p.Title || !strings.Contains(seen.Body, "Furrow-Wants: w2") || len(seen.Labels) != 1 || seen.Labels[0].Name != "furrow" {
+	if seen := s.fetch(p); seen.Title != "WIP: "+p.Title || !strings.Contains(seen.Body, "Furrow-Digest: w2") || len(seen.Labels) != 1 || seen.Labels[0].Name != "furrow" {
 		t.Errorf("it is %+v", seen)
 	}
 }
@@ -89,12 +89,12 @@ func TestAPersonsPullRequestFromOurBranchIsTakenOver(t *testing.T) {
 	s := newSite(t)
 	r := s.push(edge, "w1")
 	s.do(http.MethodPost, s.repo("/pulls"), map[string]any{"head": branch, "base": "main", "title": "Mine"}, nil)
-	if p := s.find(edge); p.Wants != "w1" || p.Edited {
+	if p := s.find(edge); p.Digest != "w1" || p.Edited {
 		t.Errorf("listed %+v", p)
 	}
 	p, err := s.newForge(s.mirror, botToken).Propose(t.Context(), r)
 	s.must(err)
-	if seen := s.fetch(p); len(s.all("all")) != 1 || seen.Title != r.Title || !strings.Contains(seen.Body, "Furrow-Wants: w1") {
+	if seen := s.fetch(p); len(s.all("all")) != 1 || seen.Title != r.Title || !strings.Contains(seen.Body, "Furrow-Digest: w1") {
 		t.Errorf("it is %+v of %+v", seen, s.all("all"))
 	}
 	s.list()
@@ -114,7 +114,7 @@ func TestAPullRequestFromAForkIsNotOurs(t *testing.T) {
 	s.git("commit", "--quiet", "-m", "Work by hand")
 	s.git("push", "--quiet", strings.Replace(strings.Replace(s.url, "://", "://x:"+server.AdminToken+"@", 1), bot+"/"+s.name, server.AdminUser+"/"+fork, 1), "HEAD:refs/heads/"+branch)
 	opened := func() bool {
-		status, _ := s.ask(http.MethodPost, s.repo("/pulls"), map[string]any{"head": server.AdminUser + ":" + branch, "base": "main", "title": "Theirs", "body": "Furrow-Wants: w1"}, nil)
+		status, _ := s.ask(http.MethodPost, s.repo("/pulls"), map[string]any{"head": server.AdminUser + ":" + branch, "base": "main", "title": "Theirs", "body": "Furrow-Digest: w1"}, nil)
 		return status == http.StatusCreated
 	}
 	s.await("the fork's pull request is opened", opened)
@@ -219,7 +219,7 @@ func TestUpdateBranchMakesItEditedUntilItIsHandedBack(t *testing.T) {
 			s.commit("main", map[string]string{"notes.md": "1\n"})
 			s.do(http.MethodPost, s.pull(p)+"/update?style="+style, nil, nil)
 			s.await("Gitea has updated the branch", func() bool { return s.refs()[branch] != p.Head })
-			if again := s.find(edge); !again.Edited || again.Wants != "w1" {
+			if again := s.find(edge); !again.Edited || again.Digest != "w1" {
 				t.Errorf("it is %+v", again)
 			}
 			s.git("push", "--quiet", "--force", "origin", p.Head.String()+":refs/heads/"+branch)
@@ -238,7 +238,7 @@ func TestMergeKeepsToTheRepositorysWay(t *testing.T) {
 	c, err := s.mirror.Commit(s.refs()["main"])
 	s.must(err)
 	trailers := forge.Trailers(c.Message)
-	if len(c.Parents) != 1 || trailers["Furrow-Wants"] != "w1" || trailers["Accepted-by"] != "Bob <bob@example.com>" {
+	if len(c.Parents) != 1 || trailers["Furrow-Digest"] != "w1" || trailers["Accepted-by"] != "Bob <bob@example.com>" {
 		t.Errorf("got %q with parents %v", c.Message, c.Parents)
 	}
 	closed, err := s.newForge(s.mirror, botToken).Closed(t.Context(), s.refs(), edge, "w1")
@@ -305,9 +305,9 @@ func TestTheTextIsCorrectedAfterACrash(t *testing.T) {
 	s.await("the text is corrected", func() bool {
 		p = s.find(edge)
 		s.must(s.forge.Gate(t.Context(), p, ""))
-		return strings.Contains(s.fetch(p).Body, "Furrow-Wants: w2")
+		return strings.Contains(s.fetch(p).Body, "Furrow-Digest: w2")
 	})
-	if p.Wants != "w2" || !strings.Contains(s.fetch(p).Body, "What w2 brings.") {
+	if p.Digest != "w2" || !strings.Contains(s.fetch(p).Body, "What w2 brings.") {
 		t.Errorf("%+v with text %q", p, s.fetch(p).Body)
 	}
 }
@@ -336,8 +336,8 @@ func TestWhatWasPushedAndNotWrittenIsRejectedWithWhatWasWritten(t *testing.T) {
 			for range 2 {
 				_, err := fresh.List(t.Context(), s.refs())
 				s.must(err)
-				for _, wants := range []string{"w1", "w2"} {
-					s.wantOutcome(fresh, wants, forge.OutcomeRejected)
+				for _, digest := range []string{"w1", "w2"} {
+					s.wantOutcome(fresh, digest, forge.OutcomeRejected)
 				}
 				s.wantOutcome(fresh, "w3", forge.OutcomeNone)
 			}

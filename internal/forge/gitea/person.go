@@ -32,7 +32,7 @@ type observation struct {
 
 // rejected says that a person has rejected what the caller has in mind.
 func (s observation) rejected(p forge.Proposal) bool {
-	return !s.open && !s.merged && s.Wants == p.Wants && !forge.ReadDescription(s.body).Superseded
+	return !s.open && !s.merged && s.Digest == p.Digest && !forge.ReadDescription(s.body).Superseded
 }
 
 // observe reads a proposal's branch and pull request as they are now.
@@ -201,7 +201,7 @@ func (f *Forge) Reject(ctx context.Context, p forge.Proposal, by git.Person, rea
 	}
 	reason = strings.Join(strings.Fields(reason), " ")
 	op := fmt.Sprintf("close pull request #%d of %s", s.number, p.Branch)
-	if err := f.close(ctx, s.row, op, forge.MarkRejected(s.body, s.Wants, reason)); err != nil {
+	if err := f.close(ctx, s.row, op, forge.MarkRejected(s.body, s.Digest, reason)); err != nil {
 		return err
 	}
 	comment := "Rejected by " + by.Name
@@ -222,7 +222,7 @@ func (f *Forge) Reject(ctx context.Context, p forge.Proposal, by git.Person, rea
 func (f *Forge) Reopen(ctx context.Context, p forge.Proposal) error {
 	s, err := f.observe(ctx, p)
 	switch {
-	case err == nil && !s.rejected(p) && s.open && s.Wants == p.Wants:
+	case err == nil && !s.rejected(p) && s.open && s.Digest == p.Digest:
 		return nil
 	case err == nil && (!s.rejected(p) || s.Head != p.Head):
 		err = forge.ErrGone

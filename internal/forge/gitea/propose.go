@@ -109,11 +109,11 @@ func (f *Forge) openOrUpdate(ctx context.Context, r forge.Request) (row, error) 
 }
 
 // mayFollow says that a new pull request may follow one that was open when it was
-// listed, and is closed unmerged now. With the same Wants it may not: that is what a person
+// listed, and is closed unmerged now. With the same digest it may not: that is what a person
 // has just decided about.
 func (f *Forge) mayFollow(was row, r forge.Request) error {
 	text, tip, err := f.carriedBy(was)
-	if err == nil && (text.Wants == r.Wants || tip.Wants == r.Wants) {
+	if err == nil && (text.Digest == r.Digest || tip.Digest == r.Digest) {
 		err = fmt.Errorf("propose %s: pull request #%d was closed meanwhile: %w", r.Branch, was.number, forge.ErrGone)
 	}
 	return err
@@ -277,7 +277,7 @@ func (f *Forge) Gate(ctx context.Context, p forge.Proposal, shut string) error {
 	if err := f.closeDuplicate(ctx, at); err != nil {
 		return err
 	}
-	if had := forge.ReadDescription(at.body).Wants; had != "" && had != p.Wants && !p.Edited {
+	if had := forge.ReadDescription(at.body).Digest; had != "" && had != p.Digest && !p.Edited {
 		_, err := f.rewrite(ctx, at, forge.Request{Branch: p.Branch, Carried: p.Carried, Title: p.Title, Body: p.Body, Head: p.Head})
 		if err != nil {
 			return err

@@ -36,9 +36,9 @@ func TestRequests(t *testing.T) {
 	s.list()
 	s.wantRequests("a first pass", "GET /pulls")
 	first, second := edge, layout.Tier{Seed: "b", Cluster: "edge-1"}
-	ask := func(wants string) forge.Outcome {
+	ask := func(digest string) forge.Outcome {
 		t.Helper()
-		c, err := s.forge.Closed(t.Context(), s.refs(), first, wants)
+		c, err := s.forge.Closed(t.Context(), s.refs(), first, digest)
 		s.must(err)
 		return c.Outcome
 	}

@@ -270,12 +270,12 @@ func (s *site) refs() git.Refs {
 	return refs
 }
 
-func (s *site) push(tier layout.Tier, wants string) forge.Request {
+func (s *site) push(tier layout.Tier, digest string) forge.Request {
 	s.Helper()
 	refs, name := s.refs(), layout.TierBranch("main", tier)
-	tree, err := s.mirror.WriteTree(map[string][]byte{"object.yaml": []byte(wants)})
+	tree, err := s.mirror.WriteTree(map[string][]byte{"object.yaml": []byte(digest)})
 	s.must(err)
-	r := forge.Request{Branch: name, Carried: forge.Alone(tier, wants), Title: "Plant " + tier.String(), Body: "What " + wants + " brings.\n"}
+	r := forge.Request{Branch: name, Carried: forge.Alone(tier, digest), Title: "Plant " + tier.String(), Body: "What " + digest + " brings.\n"}
 	message := forge.AddTrailers(r.Title+"\n\n"+r.Body, r.Trailers())
 	by := furrow
 	by.When = s.made
@@ -286,9 +286,9 @@ func (s *site) push(tier layout.Tier, wants string) forge.Request {
 	return r
 }
 
-func (s *site) propose(tier layout.Tier, wants string) forge.Proposal {
+func (s *site) propose(tier layout.Tier, digest string) forge.Proposal {
 	s.Helper()
-	_, err := s.forge.Propose(s.Context(), s.push(tier, wants))
+	_, err := s.forge.Propose(s.Context(), s.push(tier, digest))
 	s.must(err)
 	return s.find(tier)
 }
@@ -312,12 +312,12 @@ func (s *site) find(tier layout.Tier) forge.Proposal {
 	return forge.Proposal{}
 }
 
-func (s *site) wantOutcome(f forge.Forge, wants string, want forge.Outcome) {
+func (s *site) wantOutcome(f forge.Forge, digest string, want forge.Outcome) {
 	s.Helper()
-	c, err := f.Closed(s.Context(), s.refs(), edge, wants)
+	c, err := f.Closed(s.Context(), s.refs(), edge, digest)
 	s.must(err)
 	if c.Outcome != want {
-		s.Errorf("the outcome of %s is %s, want %s", wants, c.Outcome, want)
+		s.Errorf("the outcome of %s is %s, want %s", digest, c.Outcome, want)
 	}
 }
 

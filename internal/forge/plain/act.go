@@ -53,7 +53,7 @@ func (f *Forge) observe(ctx context.Context, p forge.Proposal) (observation, err
 func (f *Forge) Merge(ctx context.Context, p forge.Proposal, by git.Person) error {
 	err := f.move(ctx, p, func(s observation) ([]git.Update, error) {
 		switch {
-		case s.Rejected && s.Wants == p.Wants:
+		case s.Rejected && s.Digest == p.Digest:
 			return nil, forge.ErrRejected
 		case s.Head != p.Head:
 			return nil, forge.ErrGone
@@ -90,7 +90,7 @@ func (f *Forge) merge(s observation, by git.Person) ([]git.Update, error) {
 func (f *Forge) Reject(ctx context.Context, p forge.Proposal, by git.Person, reason string) error {
 	err := f.move(ctx, p, func(s observation) ([]git.Update, error) {
 		switch {
-		case s.Rejected && s.Wants == p.Wants:
+		case s.Rejected && s.Digest == p.Digest:
 			return nil, nil
 		case s.Head != p.Head:
 			return nil, forge.ErrGone
@@ -121,7 +121,7 @@ func (f *Forge) reject(s observation, by git.Person, reason string) ([]git.Updat
 func (f *Forge) Reopen(ctx context.Context, p forge.Proposal) error {
 	err := f.move(ctx, p, func(s observation) ([]git.Update, error) {
 		switch {
-		case !s.Rejected && s.Wants == p.Wants:
+		case !s.Rejected && s.Digest == p.Digest:
 			return nil, nil
 		case !s.Rejected || s.Head != p.Head:
 			return nil, forge.ErrGone

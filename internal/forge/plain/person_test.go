@@ -119,6 +119,6 @@ func (p person) Reset(t *testing.T, branch string, to git.Hash) {
 func (p person) Close(t *testing.T, proposal forge.Proposal, reason string) {
 	t.Helper()
 	dir := p.checkOut(t, proposal.Branch)
-	run(t, dir, "commit", "--quiet", "--allow-empty", "-m", reason, "--trailer", forge.TrailerRejected+": "+proposal.Wants)
+	run(t, dir, "commit", "--quiet", "--allow-empty", "-m", reason, "--trailer", forge.TrailerRejected+": "+proposal.Digest)
 	push(t, dir, proposal.Branch)
 }

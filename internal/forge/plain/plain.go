@@ -73,13 +73,13 @@ func (f *Forge) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, erro
 }
 
 // Closed is Rejected while the rejected branch is there, and Merged where base
-// reaches a commit with Furrow's trailers of this tier and these Wants.
-func (f *Forge) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (forge.Closed, error) {
-	outcome, err := f.outcome(ctx, refs, tier, wants)
+// reaches a commit with Furrow's trailers of this tier and this digest.
+func (f *Forge) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, digest string) (forge.Closed, error) {
+	outcome, err := f.outcome(ctx, refs, tier, digest)
 	return forge.Closed{Outcome: outcome}, err
 }
 
-func (f *Forge) outcome(ctx context.Context, refs git.Refs, tier layout.Tier, wants string) (forge.Outcome, error) {
+func (f *Forge) outcome(ctx context.Context, refs git.Refs, tier layout.Tier, digest string) (forge.Outcome, error) {
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
 		if seed, ok := layout.SeedOfBranch(f.base, name); !ok || seed != tier.Seed {
 			continue
@@ -88,7 +88,7 @@ func (f *Forge) outcome(ctx context.Context, refs git.Refs, tier layout.Tier, wa
 		if err != nil {
 			return "", err
 		}
-		if b.Rejected && !b.Merged && b.Carries(tier, wants) {
+		if b.Rejected && !b.Merged && b.Carries(tier, digest) {
 			return forge.OutcomeRejected, nil
 		}
 	}
@@ -96,7 +96,7 @@ func (f *Forge) outcome(ctx context.Context, refs git.Refs, tier layout.Tier, wa
 	if err != nil {
 		return "", err
 	}
-	merged, err := f.history.Merged(ctx, base, tier, wants)
+	merged, err := f.history.Merged(ctx, base, tier, digest)
 	if err != nil || !merged {
 		return forge.OutcomeNone, err
 	}
@@ -110,7 +110,7 @@ func (f *Forge) Propose(_ context.Context, r forge.Request) (forge.Proposal, err
 		return forge.Proposal{}, fmt.Errorf("propose %s: %w", r.Branch, err)
 	}
 	carried, _, err := f.reader.Tip(r.Branch, r.Head)
-	if err != nil || len(c.Parents) == 0 || carried.Wants != r.Wants || !slices.Equal(carried.Tiers, r.Tiers) {
+	if err != nil || len(c.Parents) == 0 || carried.Digest != r.Digest || !slices.Equal(carried.Tiers, r.Tiers) {
 		return forge.Proposal{}, fmt.Errorf("propose %s: commit %s does not graft the tiers of these trailers: %v", r.Branch, r.Head, r.Trailers())
 	}
 	seed, _ := layout.SeedOfBranch(f.base, r.Branch)

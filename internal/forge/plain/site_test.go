@@ -57,14 +57,14 @@ func (s *site) refs() git.Refs {
 }
 
 // push moves a branch that gives the tier a new content, as the engine does.
-func (s *site) push(tier layout.Tier, wants string) {
+func (s *site) push(tier layout.Tier, digest string) {
 	s.Helper()
 	refs, branch := s.refs(), layout.TierBranch("main", tier)
-	tree, err := s.mirror.WriteTree(map[string][]byte{"object.yaml": []byte(wants)})
+	tree, err := s.mirror.WriteTree(map[string][]byte{"object.yaml": []byte(digest)})
 	if err != nil {
 		s.Fatal(err)
 	}
-	message := forge.AddTrailers("Plant "+tier.String(), forge.Alone(tier, wants).Trailers())
+	message := forge.AddTrailers("Plant "+tier.String(), forge.Alone(tier, digest).Trailers())
 	edit := git.Edit{Path: tier.Dir("fleet"), Hash: tree.Hash, Mode: git.ModeDir}
 	g, err := s.mirror.Graft(refs["main"], []git.Edit{edit}, git.CommitMeta{Author: furrow, Message: message})
 	if err != nil {
@@ -77,9 +77,9 @@ func (s *site) push(tier layout.Tier, wants string) {
 }
 
 // propose pushes a branch and gives its proposal, the only one.
-func (s *site) propose(tier layout.Tier, wants string) forge.Proposal {
+func (s *site) propose(tier layout.Tier, digest string) forge.Proposal {
 	s.Helper()
-	s.push(tier, wants)
+	s.push(tier, digest)
 	return s.only()
 }
 
@@ -102,14 +102,14 @@ func (s *site) only() forge.Proposal {
 	return list[0]
 }
 
-func (s *site) wantOutcome(wants string, want forge.Outcome) {
+func (s *site) wantOutcome(digest string, want forge.Outcome) {
 	s.Helper()
-	got, err := s.forge.Closed(s.Context(), s.refs(), edge, wants)
+	got, err := s.forge.Closed(s.Context(), s.refs(), edge, digest)
 	if err != nil {
 		s.Fatal(err)
 	}
 	if got.Outcome != want {
-		s.Errorf("the outcome of %s is %s, want %s", wants, got.Outcome, want)
+		s.Errorf("the outcome of %s is %s, want %s", digest, got.Outcome, want)
 	}
 }
 
@@ -175,9 +175,9 @@ func TestWhatABranchSays(t *testing.T) {
 				s.Close(s.T, p, "no!")
 			}, "edited rejected (no!)",
 		},
-		"a rejection of other Wants is an edit": {
+		"a rejection of another digest is an edit": {
 			func(s *site, p forge.Proposal) {
-				p.Wants = "w0"
+				p.Digest = "w0"
 				s.Close(s.T, p, "no")
 			}, "edited",
 		},
@@ -230,7 +230,7 @@ func stateOf(p forge.Proposal) string {
 	for _, w := range []struct {
 		word string
 		set  bool
-	}{{"edited", p.Edited}, {"foreign", p.Wants == ""}, {"rejected (" + p.Reason + ")", p.Rejected}, {"stale", p.Stale}} {
+	}{{"edited", p.Edited}, {"foreign", p.Digest == ""}, {"rejected (" + p.Reason + ")", p.Rejected}, {"stale", p.Stale}} {
 		if w.set {
 			words = append(words, w.word)
 		}
@@ -324,7 +324,7 @@ func TestOnlyWhatWasPushedIsProposed(t *testing.T) {
 	s := newSite(t)
 	p := s.propose(edge, "w1")
 	r := forge.Request{Branch: p.Branch, Carried: forge.Alone(edge, "w2"), Head: p.Head}
-	if _, err := s.forge.Propose(t.Context(), r); err == nil || !strings.Contains(err.Error(), "Furrow-Wants w2") {
-		t.Errorf("got %v, want that the commit has other Wants", err)
+	if _, err := s.forge.Propose(t.Context(), r); err == nil || !strings.Contains(err.Error(), "Furrow-Digest w2") {
+		t.Errorf("got %v, want that the commit has another digest", err)
 	}
 }
