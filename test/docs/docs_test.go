@@ -1,6 +1,6 @@
 // Package docs keeps the documentation honest: links lead somewhere, commands
 // and documents are ones that Furrow takes, tables list what the code has, messages
-// are quoted as it says them, and the walk-through and the tutorial of the README
+// are quoted as it says them, and the walk-through of the README and the tutorial
 // run word for word.
 package docs
 
@@ -465,13 +465,13 @@ func TestTablesListWhatTheCodeHas(t *testing.T) {
 	}
 }
 
-// story runs a text of the README with bash -eu, in a directory and a home of
+// story runs a text of a page with bash -eu, in a directory and a home of
 // its own, with furrow on the PATH.
 func story(t *testing.T, text string) (dir, output string) {
 	t.Helper()
 	for _, tool := range []string{"git", "bash"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("SKIPPED: %s is not installed, so the README's commands are not run", tool)
+			t.Skipf("SKIPPED: %s is not installed, so the commands of the documentation are not run", tool)
 		}
 	}
 	dir = t.TempDir()
@@ -532,8 +532,8 @@ func mustContain(t *testing.T, output string, parts ...string) {
 }
 
 func TestTheTutorialRunsWordForWord(t *testing.T) {
-	readme := page{"README.md", read(t, "README.md")}
-	dir, output := story(t, readme.marked(t, "tutorial"))
+	tutorial := page{"docs/tutorial.md", read(t, "docs/tutorial.md")}
+	dir, output := story(t, tutorial.marked(t, "tutorial"))
 	mustContain(t, output,
 		"Seed web: 9 objects in 9 tiers on 3 clusters", "1 seed checked: 0 errors, 0 warnings",
 		"Merged furrow/main/tier/web/east/00 into main of fleet.", "Rejected", "not before Monday",
