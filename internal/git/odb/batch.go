@@ -6,8 +6,14 @@ import (
 	"sync"
 )
 
-// Batch collects objects in memory, which are then written as one pack: what makes thousands of small commits a second cheap, and one
-// that is durable as well. It reads and builds objects like the database, its own ones included.
+// Batch collects objects in memory and writes them as one pack. It reads and builds objects like
+// the database does, its own ones included.
+//
+// Without it, every object is a file: a commit with three trees takes four creations and, if
+// durable, twelve syncs of the disk. A batch takes two files and three syncs for any number of
+// commits, which is what makes thousands of small commits a second possible.
+//
+// A batch is safe for several goroutines, but Commit and Discard must come after all else.
 type Batch struct {
 	*Objects
 	db      *DB
@@ -24,8 +30,14 @@ func (db *DB) Begin(ctx context.Context) (*Batch, error) {
 	return &Batch{Objects: objects, db: db, release: sync.OnceFunc(release)}, nil
 }
 
-// Commit writes the objects of the batch and moves branches to them, as Update does: all or none, and each only if it is at Old. If
-// the database is durable, all of this outlasts a crash once Commit has returned. The batch has ended in any case.
+// Commit writes the objects of the batch and moves branches to them, as Update does: all or none,
+// and each only if it is at Old. If the database is durable, all of this outlasts a crash once
+// Commit has returned. The batch has ended in any case.
+//
+// The pack is written outside the lock, so that writers wait for each other only while refs move.
+// The price is that a batch whose branch moves meanwhile leaves its pack, unreachable, to the next
+// collection. To keep that rare, the refs are compared before anything is written, and again by
+// Update.
 func (b *Batch) Commit(ctx context.Context, moves ...Move) error {
 	defer b.Discard()
 	refs, err := b.db.Refs()
@@ -44,6 +56,9 @@ func (b *Batch) Commit(ctx context.Context, moves ...Move) error {
 // Discard ends the batch. Its objects are gone unless it was committed.
 func (b *Batch) Discard() { b.release() }
 
+// write packs the objects in the order in which they were built, so the tree that a delta is based
+// on is already in the pack if it is of this batch. If it is not, the object is written whole: a
+// stored pack has no deltas from objects elsewhere.
 func (b *Batch) write() error {
 	b.batch.mu.Lock()
 	defer b.batch.mu.Unlock()

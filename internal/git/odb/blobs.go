@@ -14,7 +14,9 @@ func (o *Objects) Blob(hash Hash) ([]byte, error) {
 	return content, nil
 }
 
-// Lacking lists the blobs below dirs of a commit that are not here, those of links too. Absent directories are skipped.
+// Lacking lists the blobs below dirs of a commit that are not here, each once, those of symbolic
+// links too. Absent directories are skipped. A copy has all trees, but of the blobs only those that
+// were read; the result is what to fetch, in one request, before the directories are read.
 func (o *Objects) Lacking(commit Hash, dirs []string) ([]Hash, error) {
 	found, err := o.Entries(commit, dirs)
 	if err != nil {
@@ -30,6 +32,7 @@ func (o *Objects) Lacking(commit Hash, dirs []string) ([]Hash, error) {
 	return lacking.list, nil
 }
 
+// collectLacking walks each tree once, however many directories have it.
 func (o *Objects) collectLacking(e Entry, lacking *objectList, walked map[Hash]bool) error {
 	if e.Mode != ModeDir {
 		if (e.Mode.IsFile() || e.Mode == ModeSymlink) && !o.Has(e.Hash) {

@@ -80,6 +80,11 @@ func (db *DB) Collect(ctx context.Context) error {
 	return db.collectCopy(ctx, true)
 }
 
+// collect collects a database in two steps. The long one, repack, only reads and adds a pack, so it
+// runs beside users and writers. The short one has the database for itself: it packs what branches
+// have come to reach meanwhile, and removes the rest. Removing beside users would be wrong even for
+// objects that no ref reaches, since a batch may just have decided not to write one because it is
+// here.
 func (db *DB) collect(ctx context.Context, whole bool) error {
 	if err := db.collecting.Acquire(ctx, 1); err != nil {
 		return err
@@ -137,8 +142,8 @@ func (db *DB) collectCopy(ctx context.Context, whole bool) error {
 	return nil
 }
 
-// complete are the packs of which nothing is missing, in order, and the size of the database after its last
-// collection, or of a copy after its first.
+// complete is what is noted of the complete packs: their names in order, and the size of the
+// database after its last collection, or of a copy after its first.
 type complete struct {
 	Packs []string `json:"packs"`
 	Bytes int64    `json:"bytes,omitempty"`
@@ -149,7 +154,9 @@ type complete struct {
 // most is how large the database may grow.
 func (k complete) most(l Limits) int64 { return 2*k.Bytes + l.Growth }
 
-// complete gives none where they are not known; then all that is reachable is looked at, and packed.
+// complete reads the note. It returns none if the note is missing or names a pack that is gone;
+// then all that is reachable is walked, and packed. So the note may be lost, but must never be
+// wrong.
 func (s *store) complete() (k complete) {
 	raw, err := os.ReadFile(filepath.Join(s.disk.root, completeName))
 	if err != nil || json.Unmarshal(raw, &k) != nil {
@@ -230,7 +237,17 @@ type collection struct {
 	live       *live
 }
 
-// repack puts what the refs reach, beyond the complete packs that stay, into one more. When it returns, the new pack is on the disk.
+// repack puts what the refs reach, beyond the complete packs that stay, into one more. When it
+// returns, the new pack is on the disk, and nothing was removed.
+//
+// The last complete pack is rewritten, too, while it is less than twice as large as all that is
+// newer. So sizes fall at least by half from pack to pack, their number is logarithmic in the size
+// of the database, and an object is rewritten about as often. Rewriting all each time would make
+// frequent collections cost the whole history, and rewriting none would let each search go through
+// ever more packs. The first pack, mostly by far the largest, is only rewritten with whole.
+//
+// Refs are read before the objects, because writers work meanwhile: all that these refs reach is on
+// the disk by then. What is written later is not listed, so it is neither packed nor removed.
 func (db *DB) repack(ctx context.Context, whole bool) (*collection, error) {
 	s := db.store
 	refs, err := db.Refs() // before the objects: all that they reach is there then
@@ -261,7 +278,14 @@ func (db *DB) repack(ctx context.Context, whole bool) (*collection, error) {
 	return c, err
 }
 
-// rescue packs what the new pack lacks because a branch came to reach it since the collection began. Nobody uses the database now.
+// rescue packs what the new pack lacks because a branch came to reach it since the collection
+// began. A branch can reach an old object again: a writer builds on a commit that no branch
+// reached, or builds a tree whose parts were here, so that put skipped them. Nobody uses the
+// database now.
+//
+// Two kinds of objects may lead to such ones: those that were added since, which stay where they
+// are, and the candidates that were not live. Both are walked, and only the latter are packed. The
+// pack counts as new in the next collection, since what it reaches may be among the added.
 func (c *collection) rescue(ctx context.Context) error {
 	refs, err := c.db.Refs()
 	if err != nil || maps.Equal(refs, c.refs) {
@@ -293,7 +317,8 @@ func (c *collection) rescue(ctx context.Context) error {
 	return err
 }
 
-// finish notes the new pack, and removes what it replaces.
+// finish notes the new pack, and removes what it replaces. The note comes first: after a crash in
+// between, it names packs that are there, and the old ones are collected again.
 func (c *collection) finish() error {
 	s := c.db.store
 	c.db.removeTemporary()
@@ -381,8 +406,10 @@ func (s *store) listObjects(packs []string, loose []Hash) (*objectList, error) {
 	return objects, nil
 }
 
-// drop removes packs and loose objects. The note that it has begun is on the disk before the first file goes, and goes when
-// all removals are on the disk. A pack goes before its index, which nobody reads without it.
+// drop removes packs and loose objects. The note that it has begun is on the disk before the first
+// file goes, and goes when all removals are on the disk; see Interrupted. A pack goes before its
+// index, which nobody reads without it. One that cannot be removed does not keep the others; the
+// note then stays, so that the next Open tries again.
 func (s *store) drop(packs []string, loose []Hash) error {
 	disk := s.onDisk()
 	err := disk.replace(droppingName, []byte("objects are being removed\n"))

@@ -19,11 +19,23 @@ import (
 )
 
 const (
+	// furrow.lock orders changes of refs (see Lock). furrow.use is held by processes that have the
+	// database open, or use it (see DB.processes). They are two files because a user, who holds the
+	// second for long, takes the first in between.
 	lockName = "furrow.lock"
 	useName  = "furrow.use"
 )
 
-// DB is an object database with its branches.
+// DB is an object database with its branches. It is safe for several goroutines.
+//
+// Three things exclude each other:
+//   - Two collections, by collecting.
+//   - Users and the removal at the end of a collection, by the weights of users: a user takes 1, a
+//
+// removal all.
+//   - Two changes of refs, by Lock, which also holds between processes.
+//
+// They are taken in this order, so that no two wait for each other.
 type DB struct {
 	*Objects
 	// Limits say when a collection is necessary.
@@ -39,6 +51,7 @@ type DB struct {
 	counted   int // users, of a copy
 }
 
+// everybody is the weight of a removal: as much as all users that there could be.
 const everybody = math.MaxInt64
 
 // Options of a database.
@@ -82,6 +95,7 @@ func openOn(files Files, dir string, options Options) (*DB, error) {
 	return db, nil
 }
 
+// open takes the database, prepares its files, and completes a removal that was interrupted.
 func (db *DB) open(disk disk) error {
 	if db.copyOf == "" {
 		if alone, err := db.processes.TryLock(); !alone || err != nil {
@@ -129,7 +143,10 @@ func (db *DB) prepare(disk disk) (interrupted bool, err error) {
 	return false, nil
 }
 
-// check fails unless every ref can be read, down to its root tree.
+// check fails unless every ref can be read, down to its root tree. It is not fsck: whether every
+// object below is here would cost as much as the repository is large, and the order of writes
+// guarantees it. It finds what breaks that order: files that were removed by hand, and disks that
+// lost some.
 func (db *DB) check() error {
 	refs, err := db.Refs()
 	if err != nil {
@@ -165,7 +182,9 @@ func (db *DB) Close() error {
 	return db.processes.Close()
 }
 
-// Use has nothing removed that the refs do not reach, until it is released.
+// Use keeps objects that no ref reaches, until release is called: those that the caller has built
+// and not committed yet, or reads at a commit whose branch may move meanwhile. It may be held by
+// many at once, and nested. It must not be held while Collect is called, which waits for its end.
 func (db *DB) Use(ctx context.Context) (release func(), err error) {
 	if err := db.users.Acquire(ctx, 1); err != nil {
 		return nil, err
@@ -188,6 +207,7 @@ func (db *DB) Use(ctx context.Context) (release func(), err error) {
 // lockPause is between two tries to take a lock that another process has.
 const lockPause = 20 * time.Millisecond
 
+// unuse ends one use of a copy. The last one in this process lets other processes remove objects.
 func (db *DB) unuse() {
 	db.mu.Lock()
 	if db.counted--; db.counted == 0 {
@@ -232,7 +252,9 @@ func (db *DB) admit() {
 	db.users.Release(everybody)
 }
 
-// Lock takes the directory's lock, which orders moves of refs, and downloads into a copy, among goroutines and processes.
+// Lock takes the directory's lock, which orders changes of refs, and downloads into a copy, among
+// goroutines and processes. The lock of the file system cannot be given up while it waits: if ctx
+// ends first, a goroutine goes on waiting, and releases the lock as soon as it has it.
 func (db *DB) Lock(ctx context.Context) (unlock func(), err error) {
 	file, err := osfs.New(db.dir).OpenFile(lockName, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -260,7 +282,8 @@ func release(file billy.File) {
 	_ = file.Close()
 }
 
-// Empty makes a copy one that never held anything. The refs go before the objects that they need.
+// Empty makes a copy one that never held anything, in place: its DB stays open. The caller holds
+// the lock, and nobody else uses the database.
 func (db *DB) Empty() error {
 	if db.copyOf == "" {
 		return fmt.Errorf("the object database %s is not a copy: refusing to empty it", db.dir)
@@ -295,7 +318,10 @@ const (
 	Blobs
 )
 
-// AddPack streams a pack from elsewhere into the database. The caller holds the lock.
+// AddPack streams a pack from elsewhere into the database; it is neither held in memory nor
+// unpacked. The caller holds the lock. What the pack contains decides what a collection has to read
+// later: a Complete one is never walked again, and after a pack of Blobs trees no longer imply
+// their files.
 func (db *DB) AddPack(pack io.Reader, contents Contents) error {
 	if contents == Blobs {
 		if known := db.store.complete(); !known.Partial {

@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 )
 
-// Files is what a database needs of a file system in order to write. Paths are relative to the database's directory.
+// Files is what a database needs of a file system in order to write. What the database writes
+// itself goes through it, so that a test can fail each write, or lose what was not synced. Paths
+// are relative to the database's directory.
 type Files interface {
 	// CreateTemp creates a file with a name of its own in dir, and dir if it is absent.
 	CreateTemp(dir, prefix string) (file File, path string, err error)
@@ -67,8 +69,11 @@ type disk struct {
 	durable bool
 }
 
-// create writes a file under a temporary name in dir, and renames it to what write returns, in the same directory. Whether the
-// name is on the disk is up to the caller; see syncDir.
+// create writes a file under a temporary name in dir, and renames it to what write returns, in the
+// same directory. The content is synced before the rename: a file system may persist the name
+// first, and a power failure would leave a file with the right name and no content. Whether the
+// name is on disk is up to the caller (see syncDir), so that several files cost one sync of their
+// directory.
 func (d disk) create(dir, prefix string, write func(io.Writer) (name string, err error)) (err error) {
 	file, temporary, err := d.files.CreateTemp(dir, prefix)
 	if err != nil {
@@ -89,6 +94,7 @@ func (d disk) create(dir, prefix string, write func(io.Writer) (name string, err
 	return d.files.Rename(temporary, filepath.Join(dir, name))
 }
 
+// syncDir returns when the names in dir are on disk, if the database is durable.
 func (d disk) syncDir(dir string) error {
 	if !d.durable {
 		return nil
@@ -96,7 +102,7 @@ func (d disk) syncDir(dir string) error {
 	return d.files.SyncDir(dir)
 }
 
-// replace replaces a file as a whole, or leaves it as it was.
+// replace replaces a file as a whole, or leaves it as it was. Equal content is not written again.
 func (d disk) replace(path string, content []byte) error {
 	if old, err := os.ReadFile(filepath.Join(d.root, path)); err == nil && bytes.Equal(old, content) {
 		return nil

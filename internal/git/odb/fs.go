@@ -12,10 +12,15 @@ import (
 	"time"
 )
 
-// FS gives the tree of commit as a read-only file system. Walking it reads trees only; blob gives a file's content when it is asked for,
-// and is Blob where it is nil.
-// Nothing is read after ctx is done. Symbolic links are not followed: they can be read as links, and not opened, so
-// that Stat and Lstat are the same. Submodules are irregular and cannot be opened.
+// FS returns the tree of commit as a read-only file system. It is safe for several goroutines if
+// blob is.
+//
+// Walking it reads trees only. A file's content is read by blob, when it is asked for; a nil blob
+// reads from the database. Nothing is read after ctx is done.
+//
+// Symbolic links are not followed, since a link may point outside the tree: they can be read as
+// links, and not opened, so Stat and Lstat are the same. Submodules are irregular and cannot be
+// opened.
 func (o *Objects) FS(ctx context.Context, commit Hash, blob func(context.Context, Hash) ([]byte, error)) (fs.FS, error) {
 	info, err := o.Commit(commit)
 	if err != nil {
@@ -48,6 +53,7 @@ var (
 // maxLink is the length of the longest link that is read, as on Linux.
 const maxLink = 4096
 
+// find looks a path up. Its errors name op, as those of package os do.
 func (f *treeFS) find(op, name string) (node fileNode, err error) {
 	if !fs.ValidPath(name) {
 		return fileNode{}, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
@@ -161,6 +167,7 @@ func (n fileNode) Type() fs.FileMode          { return n.Mode().Type() }
 func (n fileNode) Info() (fs.FileInfo, error) { return n, nil }
 func (n fileNode) String() string             { return fs.FormatDirEntry(n) }
 
+// Mode maps the modes of Git. No file or directory is writable, whatever its mode.
 func (n fileNode) Mode() fs.FileMode {
 	switch n.entry.Mode {
 	case ModeDir:
@@ -235,6 +242,7 @@ func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
 	return next, nil
 }
 
+// dirEntries sorts by plain names, as io/fs demands, which is not Git's order (see compareEntries).
 func (f *treeFS) dirEntries(t *tree) []fs.DirEntry {
 	entries := make([]fs.DirEntry, len(t.entries))
 	for i, e := range t.entries {

@@ -36,15 +36,18 @@ type Tree struct {
 	Objects []Hash
 }
 
-// Edit puts the existing object Hash at Path, and replaces whatever is there. A zero Hash removes what is at Path, and the directories
-// that become empty by it.
+// Edit puts the existing object Hash at Path, and replaces whatever is there. A zero Hash removes
+// what is at Path, and the directories that become empty by it: Git has no empty directories. A
+// removal of what is not there changes nothing.
 type Edit struct {
 	Path string
 	Hash Hash
 	Mode Mode
 }
 
-// Grafted is the outcome of a graft. If Unchanged, Commit is the base and there are no Objects.
+// Grafted is the outcome of a graft. Objects are those that the graft made, the commit last: what a
+// server that has the base must be sent, besides the objects that the edits name. If Unchanged,
+// Commit is the base and there are no Objects.
 type Grafted struct {
 	Commit    Hash
 	Tree      Hash
@@ -52,13 +55,14 @@ type Grafted struct {
 	Unchanged bool
 }
 
-// node is a directory of edits; a leaf has an edit.
+// node is a name on the path of an edit. It has an edit, or names below it, or both: what is at a
+// path may be removed and other things put below it at once.
 type node struct {
 	edit *Edit
 	kids map[string]*node
 }
 
-// WriteTree writes files, by path, as blobs and trees.
+// WriteTree writes files, by path, as blobs and trees. No files make an empty tree.
 func (o *Objects) WriteTree(files map[string][]byte) (Tree, error) {
 	edits := make([]Edit, 0, len(files))
 	objects := newObjectList()
@@ -86,8 +90,14 @@ func (o *Objects) WriteTree(files map[string][]byte) (Tree, error) {
 	return Tree{Hash: hash, Objects: objects.list}, nil
 }
 
-// Graft applies edits to the tree of the commit base and commits the outcome on top of it. With a zero base it starts from nothing, and
-// the commit has no parent. Only the trees on the edited paths are read and written; no blob is. Removals are applied before the rest.
+// Graft applies edits to the tree of the commit base and commits the outcome on top of it. With a
+// zero base it starts from nothing, and the commit has no parent. The order of edits does not
+// matter: removals are applied before the rest, and contradictory edits fail.
+//
+// Only the trees on the edited paths are read and written, and no blob is. So the cost follows the
+// size of the directories on those paths, not that of the repository: a tier goes into a branch of
+// 100,000 files without a checkout and without an index. All other entries are copied hash by hash,
+// and what a reader of them would find is exactly what base has.
 func (o *Objects) Graft(base Hash, edits []Edit, meta CommitMeta) (Grafted, error) {
 	var parents []Hash
 	var old Hash
@@ -123,7 +133,8 @@ func (o *Objects) Graft(base Hash, edits []Edit, meta CommitMeta) (Grafted, erro
 	return Grafted{Commit: commit, Tree: tree, Objects: objects.list}, nil
 }
 
-// CommitTree writes a commit of tree.
+// CommitTree writes a commit of tree. Equal arguments make the same commit, so a caller that fixes
+// the time can build it again and compare hashes.
 func (o *Objects) CommitTree(tree Hash, parents []Hash, meta CommitMeta) (Hash, error) {
 	committer := meta.Committer
 	if committer == (Person{}) {
@@ -158,6 +169,8 @@ func contentOf(o *plumbing.MemoryObject) []byte {
 	return content
 }
 
+// signature cleans a name and an address of what would end them early in the header of a commit.
+// Text from others gets here, such as the name of the person who retried a tier.
 func signature(p Person) (object.Signature, error) {
 	clean := func(s string) string {
 		return strings.TrimSpace(strings.Map(func(r rune) rune {
@@ -174,8 +187,10 @@ func signature(p Person) (object.Signature, error) {
 	return out, nil
 }
 
-// NewObjects gives the objects of tree that none of the known commits has at the same path: what a server that has those commits must
-// be sent. A plan that replaces another is pushed with these rather than with all that WriteTree lists.
+// NewObjects returns the objects of tree that none of the known commits has at the same path: what
+// a server that has those commits must be sent. A plan that replaces another is pushed with these
+// rather than with all that WriteTree lists. An object that a known commit has at another path is
+// sent once more, which is harmless: finding it would take a walk of the whole commit.
 func (o *Objects) NewObjects(tree Hash, known ...Hash) ([]Hash, error) {
 	var roots []Hash
 	for _, commit := range known {
@@ -190,7 +205,8 @@ func (o *Objects) NewObjects(tree Hash, known ...Hash) ([]Hash, error) {
 	return objects.list, err
 }
 
-// collectNew adds e and what is below it, except what the known trees have at the same path.
+// collectNew adds e and what is below it, except what the known trees have at the same path. An
+// equal hash means that all below is equal, so the walk enters only what differs.
 func (o *Objects) collectNew(e Entry, known []Hash, objects *objectList) error {
 	if slices.Contains(known, e.Hash) || objects.seen[e.Hash] || e.Mode == ModeSubmodule {
 		return nil
@@ -223,7 +239,8 @@ func (o *Objects) collectNew(e Entry, known []Hash, objects *objectList) error {
 	return nil
 }
 
-// plant sorts edits into a tree of nodes.
+// plant sorts edits into a tree of nodes, so that each directory is rewritten once, however many
+// edits are in it.
 func plant(edits []Edit) (*node, error) {
 	root := &node{}
 	for i := range edits {
@@ -270,7 +287,9 @@ func (n *node) check() error {
 	return nil
 }
 
-// rewrite applies the edits of n to the tree old and gives the new tree's hash; zero means a tree without entries.
+// rewrite applies the edits of n to the tree old, which may be zero, and returns the new tree's
+// hash; zero means a tree without entries, which the caller leaves out. Trees are written from the
+// leaves up, so that each is on disk before one that names it.
 func (o *Objects) rewrite(old Hash, n *node, path string, objects *objectList) (Hash, error) {
 	before := &tree{}
 	if !old.IsZero() {

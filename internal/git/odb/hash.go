@@ -23,11 +23,13 @@ const (
 // modeGroupWritable was written by early versions of Git; it is read as ModeFile and never written anew.
 const modeGroupWritable Mode = 0o100664
 
-// IsFile says that the entry is a regular file.
+// IsFile reports whether the entry is a regular file, executable or not.
 func (m Mode) IsFile() bool {
 	return m == ModeFile || m == ModeExecutable || m == modeGroupWritable
 }
 
+// writable reports whether a tree may be written with m. Other modes that Git once wrote are only
+// read.
 func (m Mode) writable() bool {
 	switch m {
 	case ModeDir, ModeFile, ModeExecutable, ModeSymlink, ModeSubmodule:
@@ -36,7 +38,8 @@ func (m Mode) writable() bool {
 	return false
 }
 
-// Entry is what a tree holds at a path.
+// Entry is what a tree holds at a path: the hash of a blob, of a tree (ModeDir) or, for a
+// submodule, of a commit in another repository. The zero Entry means that there is nothing.
 type Entry struct {
 	Hash Hash
 	Mode Mode

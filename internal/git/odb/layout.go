@@ -11,12 +11,17 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/config"
 )
 
+// The configuration marks the directory as ours: furrow.mirror names the repository that a copy is
+// of, and is empty for any other database. All branches are in packed-refs.
 const (
 	configName     = "config"
 	packedRefsName = "packed-refs"
 )
 
-// refuseForeign fails for a directory that holds something other than a database of the same kind.
+// refuseForeign fails for a directory that holds something other than a database of the same kind,
+// because a copy may be emptied at any time: a wrong path in a configuration must not cost somebody
+// their files. Our locks are ignored, since an interrupted Open leaves them, and so is lost+found,
+// which the root of a fresh volume has.
 func refuseForeign(dir, copyOf string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -37,6 +42,7 @@ func refuseForeign(dir, copyOf string) error {
 	return nil
 }
 
+// what names the kind of database for an error.
 func what(copyOf string) string {
 	if copyOf == "" {
 		return "an object database"
@@ -44,7 +50,7 @@ func what(copyOf string) string {
 	return "a mirror"
 }
 
-// readMark gives what the database in dir is a copy of.
+// readMark returns what the database in dir is a copy of; marked is false if dir holds no database.
 func readMark(dir string) (copyOf string, marked bool) {
 	raw, err := os.ReadFile(filepath.Join(dir, configName))
 	if err != nil {
@@ -58,7 +64,9 @@ func readMark(dir string) (copyOf string, marked bool) {
 	return section.Option("mirror"), section.HasOption("mirror")
 }
 
-// writeLayout makes the files of a bare repository. The configuration comes first: it marks the directory as ours.
+// writeLayout makes the files of a bare repository, or those that are missing. The configuration
+// comes first, since it marks the directory as ours: the next Open continues a creation that was
+// interrupted. HEAD comes last, since Git does not recognise a repository without it.
 func writeLayout(disk disk, copyOf string) error {
 	cfg := config.New()
 	cfg.SetOption("core", config.NoSubsection, "repositoryformatversion", "0")
@@ -93,8 +101,10 @@ func writeLayout(disk disk, copyOf string) error {
 // removed is what the objects are called while they are removed.
 const removed = "objects.removed"
 
-// wipe removes everything of a database but its locks: the refs first, then the objects all at once, so that none are left without
-// those that they need, and its mark last.
+// wipe removes everything of a database but its locks. Wherever it is interrupted, what is left is
+// whole or has no branches: the refs go first, then the objects all at once by a rename, since a
+// removal file by file would leave some objects without those that they need. The mark goes last,
+// so that the next Open still recognises the directory.
 func wipe(dir string) error {
 	for _, name := range []string{packedRefsName, "refs", "HEAD", removed, "objects", removed, configName} {
 		path := filepath.Join(dir, name)

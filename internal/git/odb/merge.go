@@ -2,7 +2,7 @@ package odb
 
 import "strings"
 
-// TreeMerge says how a change goes into another tree.
+// TreeMerge is how a change goes into another tree.
 type TreeMerge struct {
 	// Edits bring the change in; Graft applies them. There are none where the tree has it all.
 	Edits []Edit
@@ -10,9 +10,19 @@ type TreeMerge struct {
 	Conflicts []string
 }
 
-// MergeTrees says how what changed from one commit to another goes into the tree of a third. Trees are compared from the top and
-// entered only where all three differ, so that a whole new directory is one edit; no blob is read, and a file never merges with
-// another. A directory for which whole is true is taken as one thing, like a file; whole may be nil.
+// MergeTrees returns how what changed from one commit to another goes into the tree of a third: a
+// three-way merge with from as the base. It writes nothing and reads no blob.
+//
+// Trees are compared from the top and entered only where all three differ. So a whole new directory
+// is one edit, the cost follows what differs, and the third tree is not read where the first two
+// are equal. At each name there are four cases: the third tree has the change already; it is as it
+// was before, and takes the change; it differs from both and all three are directories or nothing,
+// which are entered; or it is a conflict. Two changes of one file are always a conflict: merging
+// lines of YAML can give a document that neither side wrote.
+//
+// A directory for which whole is true is never entered, and conflicts like a file; whole may be
+// nil. It serves directories whose files belong together, where half of one side and half of the
+// other would be something that nobody reviewed.
 func (o *Objects) MergeTrees(from, to, into Hash, whole func(path string) bool) (TreeMerge, error) {
 	w := &treeMerging{objects: o, whole: whole}
 	var roots [3]Entry
@@ -66,7 +76,8 @@ type treeMerging struct {
 	out     TreeMerge
 }
 
-// enter merges what is in three directories; path ends with a slash unless it is empty.
+// enter merges what is in three directories, any of which may be nothing; path ends with a slash
+// unless it is empty. Only names that differ between from and to are read in into.
 func (w *treeMerging) enter(path string, from, to, into Entry) error {
 	if from == to || into == to {
 		return nil
@@ -88,6 +99,7 @@ func (w *treeMerging) enter(path string, from, to, into Entry) error {
 	return nil
 }
 
+// merge decides what becomes of one name; see MergeTrees for the cases.
 func (w *treeMerging) merge(path string, d difference, current Entry) error {
 	switch {
 	case current == d.to:
@@ -104,6 +116,7 @@ func (w *treeMerging) merge(path string, d difference, current Entry) error {
 // enterable says that e is a directory, or nothing.
 func (e Entry) enterable() bool { return e == (Entry{}) || e.Mode == ModeDir }
 
+// directory reads the tree of e; nothing is an empty directory.
 func (o *Objects) directory(e Entry) (*tree, error) {
 	if e == (Entry{}) {
 		return &tree{}, nil
@@ -111,8 +124,10 @@ func (o *Objects) directory(e Entry) (*tree, error) {
 	return o.tree(e.Hash)
 }
 
-// differences compares two directories, which may be nothing, with the help of the cache: the directories of a thousand proposals are
-// as many large trees, and each differs from one tree of base in a name or two.
+// differences compares two directories, which may be nothing, and caches the result by their
+// hashes. The trees themselves do not all fit into their cache: a thousand proposals have as many
+// large directories, each of which differs from that of base in a name or two, and every pass
+// compares all of them. The result is shared: it must not be changed.
 func (o *Objects) differences(from, to Entry) ([]difference, error) {
 	s, key := o.store, [2]Hash{from.Hash, to.Hash}
 	s.cacheMu.Lock()
@@ -149,8 +164,10 @@ type difference struct {
 	from, to Entry
 }
 
-// differences walks two trees side by side. What is a directory in one and a file in the other has two positions in their
-// order, and is listed once.
+// differences walks two trees side by side, in linear time. What is a directory in one and a file
+// in the other has two positions in their order (see compareEntries). It is listed once: at its
+// position in from, with what find has in to; at its position in to, it is skipped because from has
+// the name.
 func differences(from, to *tree) []difference {
 	var out []difference
 	a, b := from.entries, to.entries

@@ -8,14 +8,16 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// Objects reads objects by their hashes, and builds new ones.
+// Objects reads objects by their hashes, and builds new ones. It is safe for several goroutines.
 type Objects struct {
 	store *store
 	// batch holds what is not written yet; nil where each object is written at once.
 	batch *pending
 }
 
-// pending are the objects of a batch, in the order in which they were built.
+// pending are the objects of a batch that are not on disk yet, in the order in which they were
+// built. That order matters: a graft builds the trees of a commit on those of the one before, so a
+// tree comes after the one that its delta is based on.
 type pending struct {
 	mu     sync.Mutex
 	order  []Hash
@@ -56,7 +58,9 @@ func (o *Objects) Has(hash Hash) bool {
 // Refresh takes up the packs of other processes, and says whether there were any.
 func (o *Objects) Refresh() bool { return o.store.refresh() }
 
-// EncodePack makes a pack of objects, each once. With thin, trees go as differences from trees that the receiver has.
+// EncodePack makes a pack of objects, each once, in memory. With thin, a tree that was built from
+// another goes as a difference from it, in the pack or not: the receiver must have the trees of the
+// commits that were built on.
 func (o *Objects) EncodePack(objects []Hash, thin bool) (io.Reader, error) {
 	return o.encodePack(objects, thin)
 }
@@ -75,7 +79,7 @@ func (o *Objects) size(hash Hash) (int64, error) {
 	return o.store.size(hash)
 }
 
-// put adds an object, unless it is here.
+// put adds an object, unless it is here, and returns its hash.
 func (o *Objects) put(typ plumbing.ObjectType, content []byte) (Hash, error) {
 	hash := hashOf(typ, content)
 	switch {

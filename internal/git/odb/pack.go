@@ -18,14 +18,17 @@ import (
 // mostDepth bounds the deltas that lead to an object, as Git does.
 const mostDepth = 50
 
-// delta says how an object differs from another.
+// delta is an object as its difference from another, the base, as instructions in Git's format:
+// copy bytes from the base, or insert these.
 type delta struct {
 	base Hash
 	ops  []byte
 }
 
-// keepDelta remembers a tree as its difference from the tree it was made from: a grafted tree differs in one entry, so a push of a
-// thousand branches sends a few hundred bytes a branch rather than a thousand copies of the largest directory.
+// keepDelta remembers a tree as its difference from the tree it was made from. A grafted tree
+// differs in one entry, so a push of a thousand branches sends a few hundred bytes a branch rather
+// than a thousand copies of the largest directory. A difference of more than half of the tree is
+// not worth a search for its base. What is forgotten costs bytes in a push, nothing else.
 func (s *store) keepDelta(hash, base Hash, before, after string) {
 	ops := deltaOps(before, after)
 	if len(ops)*2 > len(after) {
@@ -46,7 +49,9 @@ func (s *store) deltaOf(hash Hash) (delta, bool) {
 	return d, ok
 }
 
-// deltaOps writes after as: what it begins with in common with before, the difference, what it ends with in common with before.
+// deltaOps writes after as: what it begins with in common with before, the difference, what it ends
+// with in common with before. It is linear, and as good as a search for one change at one position,
+// which is what a graft does to a tree; see smallDelta for the rest.
 func deltaOps[T string | []byte](before, after T) []byte {
 	prefix := 0
 	for prefix < len(before) && prefix < len(after) && before[prefix] == after[prefix] {
@@ -90,7 +95,14 @@ func appendCopy(ops []byte, offset, size int) []byte {
 	return ops
 }
 
-// packWriter writes a pack, entry by entry, and indexes it.
+// packWriter writes a pack, entry by entry, and indexes it. It does not use go-git's encoder, which
+// searches for deltas itself, and holds all objects of a pack in memory for that. Here the caller
+// knows which objects differ little.
+//
+// Invariant: every base of a delta that delta writes is earlier in the pack, so no chain has a
+// cycle, and depth counts the deltas between an object and a whole one.
+//
+// The first failure stays in err, so a caller may write on and check at the end.
 type packWriter struct {
 	out   io.Writer
 	sum   hash.Hash
@@ -139,7 +151,9 @@ func (w *packWriter) thinDelta(hash Hash, d delta) {
 	w.entry(hash, plumbing.REFDeltaObject, d.base[:], d.ops, 0)
 }
 
-// delta writes how an object differs from one of the same pack, if that is not too far from a whole one.
+// delta writes how an object differs from one that is earlier in the same pack. It writes nothing,
+// and returns false, if the base is not in the pack, or too many deltas would lead to the object:
+// each of them is applied for every read of it.
 func (w *packWriter) delta(hash Hash, d delta) (ok bool) {
 	base, ok := w.written[d.base]
 	if !ok || base.depth >= mostDepth {
@@ -149,7 +163,9 @@ func (w *packWriter) delta(hash Hash, d delta) (ok bool) {
 	return true
 }
 
-// distance encodes how far before an entry its base begins.
+// distance encodes how far before an entry its base begins, in Git's format for offsets: seven bits
+// a byte, the most significant first, where each byte but the last counts from one. So no number
+// has two encodings.
 func distance(n int64) []byte {
 	out := []byte{byte(n & 0x7f)}
 	for n >>= 7; n > 0; n >>= 7 {
@@ -159,6 +175,9 @@ func distance(n int64) []byte {
 	return out
 }
 
+// entry writes a header (type, and size in groups of 4, 7, 7 … bits, the least significant first),
+// what names the base of a delta, and the compressed content. The index has a checksum of the raw
+// bytes, for which crc starts anew with each entry.
 func (w *packWriter) entry(hash Hash, typ plumbing.ObjectType, base, content []byte, depth int) {
 	offset, size := w.size, len(content)
 	w.crc.Reset()
@@ -191,7 +210,7 @@ func (w *packWriter) finish() (Hash, *idxfile.MemoryIndex, error) {
 	return checksum, index, err
 }
 
-// encodePack makes a pack of objects, each once, to be sent.
+// encodePack makes a pack of objects, each once, to be sent; see EncodePack.
 func (o *Objects) encodePack(objects []Hash, thin bool) (*bytes.Buffer, error) {
 	unique := newObjectList()
 	for _, hash := range objects {
@@ -214,8 +233,12 @@ func (o *Objects) encodePack(objects []Hash, thin bool) (*bytes.Buffer, error) {
 	return &buf, err
 }
 
-// writePack writes a pack of so many objects, and takes it up. The index has its name before the pack has, and nobody reads an index
-// without its pack.
+// writePack writes a pack of so many objects, and adds it to the list. fill must write exactly that
+// many.
+//
+// The index gets its name before the pack does, and nobody reads an index without its pack. So the
+// rename of the pack is the moment at which all of its objects exist. It is listed only after the
+// directory is synced; see kept.
 func (s *store) writePack(disk disk, objects, level int, fill func(*packWriter) error) (name string, err error) {
 	var index *idxfile.MemoryIndex
 	err = disk.create(packDir, "tmp_pack_", func(file io.Writer) (string, error) {
@@ -260,8 +283,15 @@ const (
 	mostHeads = 4
 )
 
-// versions writes lists of objects that are likely much alike, such as a file in commit after commit: each as its difference from the
-// one before, and the first as its difference from that of another list, such as of the file beside it, if that is small.
+// versions writes lists of objects that are likely much alike, such as a file in commit after
+// commit: each as its difference from the one before, and the first as its difference from that of
+// another list, such as of the file beside it, if that is small.
+//
+// Since the lists come from the paths of a commit, nothing has to be searched: git gc instead
+// compares each object with a window of others of similar name and size. The packs are about as
+// small, see TestCollectedSizeIsCloseToThatOfGit, and cost is linear in the size of what is packed.
+//
+// The newest version comes first, so what is read most has the fewest deltas to apply.
 type versions struct {
 	pack *packWriter
 	// heads are the first objects of the last lists.
@@ -275,7 +305,10 @@ type version struct {
 	encoded
 }
 
-// write writes the next of a list.
+// write writes the next of a list. A chain that has reached mostDepth is not begun anew with a
+// whole object: the next one is a difference from the anchor, the first of the present chain, and
+// becomes the anchor of the next. So a list of a thousand versions needs few whole ones, and no
+// chain is longer than mostDepth.
 func (v *versions) write(next version, first bool) {
 	switch {
 	case first:
@@ -308,7 +341,9 @@ func (v *versions) writeFrom(next version, depth int, bases ...version) {
 	}
 }
 
-// smallDelta finds how after differs from before. One change is found fast; several are searched for, in what is not too large.
+// smallDelta finds how after differs from before. One change is found by deltaOps. If that leaves
+// more than a few bytes, there may be several changes, which go-git's search finds; it is much
+// slower, and takes memory in proportion to the objects, so large ones are not searched.
 func smallDelta(before, after []byte) []byte {
 	const small, large = 64, 1 << 20
 	ops := deltaOps(before, after)

@@ -31,7 +31,11 @@ type pack struct {
 	file  *packfile.Packfile // nil while the file is closed
 }
 
-// packs are those of the database. They are not safe for concurrent use, since go-git reads one object of a pack at a time.
+// packs are those of the database. They are not safe for concurrent use (see store.mu), since
+// go-git reads one object of a pack at a time.
+//
+// All indexes are in memory, and at most openPacks files are open. A database that Collect keeps
+// small has few packs, so a search goes through all of them.
 type packs struct {
 	dir   string
 	bases cache.Object // of differences
@@ -43,7 +47,9 @@ type packs struct {
 	changes int
 }
 
-// find gives the pack that has an object. Objects are often read from one pack one after the other, so it comes first then.
+// find returns the pack that has an object, or nil. It changes the order of the list: the pack
+// where the last object was found is searched first, since objects are mostly read from one pack
+// one after the other.
 func (p *packs) find(hash Hash) (found *pack, offset int64) {
 	for i, candidate := range p.list {
 		if offset, err := candidate.index.FindOffset(plumbing.Hash(hash)); err == nil {
@@ -121,7 +127,9 @@ func (p *packs) close() {
 	}
 }
 
-// refresh takes up packs that others have written, lets go of those that are gone, and says whether there were any.
+// refresh adds packs that others have written to the list, removes those that are gone, and reports
+// whether there were any. An index that cannot be read leaves its pack out and an error in broken,
+// which read returns for objects that no other pack has: they are not missing, they cannot be read.
 func (p *packs) refresh() (changed bool) {
 	now := listPacks(p.dir)
 	p.list = slices.DeleteFunc(p.list, func(known *pack) bool {
@@ -150,6 +158,7 @@ func (p *packs) refresh() (changed bool) {
 	return changed
 }
 
+// add lists a pack, once: its name is a checksum of its content, so equal names are the same pack.
 func (p *packs) add(name string, index *idxfile.MemoryIndex) {
 	if !slices.ContainsFunc(p.list, func(known *pack) bool { return known.name == name }) {
 		p.list = append(p.list, &pack{name: name, index: index})
@@ -167,7 +176,8 @@ func (p *packs) named(name string) (*pack, error) {
 	return nil, errors.Join(fmt.Errorf("the pack %s cannot be read", name), p.broken)
 }
 
-// listPacks lists the packs of a directory that have an index. As Git does, it ignores others.
+// listPacks lists the packs of a directory that have an index. As Git does, it ignores others: they
+// are being written, or were when a process was killed.
 func listPacks(dir string) (names []string) {
 	entries, _ := os.ReadDir(dir) // without a directory there are none
 	indexed := map[string]bool{}
@@ -213,7 +223,8 @@ func (p *pack) listObjects(objects *objectList) error {
 	}
 }
 
-// savePack streams a pack from elsewhere into the store and indexes it on the way.
+// savePack streams a pack from elsewhere into the store, indexes it on the way, and returns its
+// name, or "" for a pack without objects, which Git servers send when there is nothing new.
 func (s *store) savePack(content io.Reader) (name string, err error) {
 	writer, err := dotgit.New(osfs.New(s.disk.root)).NewObjectPack()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// live are objects that refs reach.
+// live are objects that refs reach, in the order in which they are to be packed.
 type live struct {
 	seen map[Hash]bool
 	// versions are lists of objects that are likely much alike, the newest first: all commits, and what is at one path.
@@ -46,7 +46,9 @@ func (l *live) remove(hashes map[Hash]bool) {
 	maps.DeleteFunc(l.seen, func(hash Hash, _ bool) bool { return hashes[hash] })
 }
 
-// below is the path of a name in a directory, as a number (FNV-1a).
+// below is the path of a name in a directory, as a number (FNV-1a): a repository has many paths,
+// and only equality is needed. If two paths collide, two files share a list of versions, which
+// costs a few bytes in the pack.
 func below(dir uint64, name string) uint64 {
 	for _, c := range []byte("/" + name) {
 		dir = (dir ^ uint64(c)) * 1099511628211
@@ -54,7 +56,8 @@ func below(dir uint64, name string) uint64 {
 	return dir
 }
 
-// reaching looks for what refs reach.
+// reaching is a search for what refs reach. Everything that is in neither seen nor elsewhere has
+// not been visited yet.
 type reaching struct {
 	*live
 	db         *DB
@@ -62,8 +65,12 @@ type reaching struct {
 	elsewhere  map[Hash]bool
 }
 
-// reachable lists those of the candidates that the refs reach. Any other object is in a complete pack, and so is what it reaches,
-// but for files that came later; see addFiles.
+// reachable lists those of the candidates that the refs reach. Any other object is in a complete
+// pack, and so is what it reaches, but for files that came later; see addFiles. So the walk stops
+// at the first object that is no candidate, and costs what the candidates cost, not the history.
+//
+// Commits come first, from new to old, and then the trees of each commit in that order. So each
+// list of versions begins with the version at the head of a branch.
 func (db *DB) reachable(ctx context.Context, refs Refs, candidates map[Hash]bool) (*live, error) {
 	r := &reaching{newLive(), db, candidates, map[Hash]bool{}}
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
@@ -94,6 +101,7 @@ func (db *DB) reachable(ctx context.Context, refs Refs, candidates map[Hash]bool
 	return r.live, nil
 }
 
+// commit adds a commit if it is new. Its parents follow when the list of commits reaches it.
 func (r *reaching) commit(hash Hash) error {
 	isNew, err := r.isNew(Entry{Hash: hash})
 	if isNew {
@@ -102,6 +110,8 @@ func (r *reaching) commit(hash Hash) error {
 	return err
 }
 
+// entry adds what a tree names, and what is below it, if it is new. An object at several paths is
+// in the list of the first one.
 func (r *reaching) entry(e Entry, path uint64) error {
 	isNew, err := r.isNew(e)
 	if !isNew || err != nil {
@@ -123,7 +133,9 @@ func (r *reaching) entry(e Entry, path uint64) error {
 	return nil
 }
 
-// isNew says that an object is a candidate that was not seen yet; a commit has no mode.
+// isNew reports whether an object is a candidate that was not visited yet; a commit has no mode. A
+// commit or tree that is nowhere is an error, since what it reaches would be removed for good. A
+// missing file is not: a copy has only the files that were read.
 func (r *reaching) isNew(e Entry) (bool, error) {
 	switch {
 	case r.seen[e.Hash] || r.elsewhere[e.Hash] || e.Mode == ModeSubmodule:
@@ -137,8 +149,10 @@ func (r *reaching) isNew(e Entry) (bool, error) {
 	return false, nil
 }
 
-// addFiles adds those of the candidates that are files at the branches' heads, whatever pack their directories are in. Files of
-// earlier commits are fetched again when they are read.
+// addFiles adds those of the candidates that are files at the branches' heads, whatever pack their
+// directories are in: files that were fetched one by one are not in the pack of the trees that name
+// them, so reachable does not get to them. Files of earlier commits are fetched again when they are
+// read. Each is a list of its own, since its other versions are not known here.
 func (db *DB) addFiles(ctx context.Context, refs Refs, candidates map[Hash]bool, l *live) error {
 	walked := map[Hash]bool{}
 	var next []Entry

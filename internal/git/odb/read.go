@@ -22,7 +22,8 @@ type CommitInfo struct {
 	Message   string
 }
 
-// Commit reads a commit, from the cache where it can; IsUnknown reports that the database does not have it. The parents must not be changed.
+// Commit reads a commit, from the cache where it can; IsUnknown reports that the database does not
+// have it. The parents are shared and must not be changed.
 func (o *Objects) Commit(hash Hash) (CommitInfo, error) {
 	s := o.store
 	s.cacheMu.Lock()
@@ -70,7 +71,8 @@ func (o *Objects) readCommit(hash Hash) (CommitInfo, error) {
 
 func person(s object.Signature) Person { return Person{Name: s.Name, Email: s.Email, When: s.When} }
 
-// Entry looks a path up in the tree of commit; the path "." is the root. A path that is not there is no error.
+// Entry looks a path up in the tree of commit; the path "." is the root. If there is nothing at the
+// path, or a file where a directory should be, ok is false and err is nil.
 func (o *Objects) Entry(commit Hash, name string) (entry Entry, ok bool, err error) {
 	info, err := o.Commit(commit)
 	if err != nil {
@@ -79,7 +81,8 @@ func (o *Objects) Entry(commit Hash, name string) (entry Entry, ok bool, err err
 	return o.lookup(info.Tree, name)
 }
 
-// Entries looks many paths up at once and gives those that are there.
+// Entries looks many paths up at once and returns those that are there, by the paths as they were
+// given.
 func (o *Objects) Entries(commit Hash, paths []string) (map[string]Entry, error) {
 	info, err := o.Commit(commit)
 	if err != nil {
@@ -121,7 +124,8 @@ func (o *Objects) lookup(root Hash, name string) (Entry, bool, error) {
 	return at, true, nil
 }
 
-// commitNode is what a walk needs of a commit.
+// commitNode is what a walk needs of a commit. There is a cache of its own for these, because they
+// are small: a walk visits far more commits than fit into the cache of whole ones.
 type commitNode struct {
 	hash    Hash
 	parents []Hash
@@ -163,7 +167,9 @@ func (q *newest) Pop() any {
 	return last
 }
 
-// walk visits the commits that can be reached from one, newest first, each once.
+// walk visits the commits that can be reached from one, each once, by the times of their
+// committers, the newest first. It reads a commit only when it is next or beside what is next, so a
+// visit that ends early costs no more than what it has visited.
 func (o *Objects) walk(from Hash, visit func(commitNode) (more bool)) error {
 	first, err := o.node(from)
 	if err != nil {
@@ -190,7 +196,9 @@ func (o *Objects) walk(from Hash, visit func(commitNode) (more bool)) error {
 	return nil
 }
 
-// IsAncestor says that the commit ancestor is of, or can be reached from it. Both must be in the database.
+// IsAncestor reports whether the commit ancestor is of, or can be reached from it. Both must be in
+// the database. A true answer costs the commits that are newer than ancestor, a false one the whole
+// history: times may be wrong, so a commit that is older than ancestor may still lead to it.
 func (o *Objects) IsAncestor(ancestor, of Hash) (bool, error) {
 	if _, err := o.node(ancestor); err != nil {
 		return false, err
@@ -203,8 +211,8 @@ func (o *Objects) IsAncestor(ancestor, of Hash) (bool, error) {
 	return found, err
 }
 
-// Log gives the commits that can be reached from one but not from stop, newest first; a zero stop leaves nothing out. It ends with the
-// first error.
+// Log returns the commits that can be reached from one but not from stop, newest first; a zero stop
+// leaves nothing out. It ends with the first error, which comes with an empty commit.
 func (o *Objects) Log(from, stop Hash) iter.Seq2[CommitInfo, error] {
 	return func(yield func(CommitInfo, error) bool) {
 		show := func(c commitNode) bool {
@@ -217,6 +225,8 @@ func (o *Objects) Log(from, stop Hash) iter.Seq2[CommitInfo, error] {
 	}
 }
 
+// walkBetween visits what from reaches and stop does not. Which commits those are is known only
+// when painting has ended, so nothing is visited before.
 func (o *Objects) walkBetween(from, stop Hash, visit func(commitNode) (more bool)) error {
 	if stop.IsZero() {
 		return o.walk(from, visit)
@@ -234,11 +244,18 @@ func (o *Objects) walkBetween(from, stop Hash, visit func(commitNode) (more bool
 	return nil
 }
 
-// slop is how many commits are read on after nothing is left that could be shown, in case clocks were wrong.
+// slop is how many commits are read on after nothing is left that could be shown, in case clocks
+// were wrong: a commit with a time before that of its parent is visited too late to hide the parent
+// in time. Git has such a number too (limit_list in its revision.c).
 const slop = 256
 
-// painting walks down from two commits at once, newest first, and hides what the second one reaches. It stops soon after nothing that
-// is still queued can be shown, so the long history that both share is not read.
+// painting walks down from two commits at once, newest first, and hides what the second one
+// reaches. It stops soon after nothing that is still queued can be shown, so the long history that
+// both share is not read: the cost follows what differs between the two.
+//
+// Invariants: nodes has every commit that was queued so far; a hidden commit's parents are hidden
+// as soon as the commit has left the queue; open counts the queued commits that are not hidden, so
+// a walk with open at 0 can find nothing more to show unless a clock was wrong.
 type painting struct {
 	queue  newest
 	queued map[Hash]bool
@@ -292,7 +309,8 @@ func (p *painting) push(o *Objects, hash Hash) error {
 	return nil
 }
 
-// hide hides a commit and everything below it that was already passed.
+// hide hides a commit and everything below it that has already left the queue. What is still queued
+// hides its parents itself, when its turn comes.
 func (p *painting) hide(hash Hash) {
 	for todo := []Hash{hash}; len(todo) > 0; {
 		hash, todo = todo[0], todo[1:]

@@ -32,8 +32,14 @@ const (
 // lacking is what an error says of an object that is not here.
 const lacking = "the repository does not have this object"
 
-// store keeps objects in files, and decoded ones in caches. An object is known by its content, so no cache is ever wrong, but it may
-// have objects that are gone.
+// store keeps objects on disk, in packs or in a file each, and what was decoded of them in caches.
+//
+// An object is known by the hash of its content, so a cached one is never out of date and needs no
+// expiry. It may outlive the object, though, so every removal empties the caches with forget: a
+// graft must not build on a tree that is no longer on disk.
+//
+// The store is safe for several goroutines. mu guards the packs, reads from them included, and
+// cacheMu guards the maps; neither is taken while the other is held.
 type store struct {
 	disk disk
 	// remedy is what helps against broken objects.
@@ -54,6 +60,7 @@ type store struct {
 	differencesSize int
 }
 
+// openStore opens the objects below disk. A remedy is what errors about broken objects advise.
 func openStore(disk disk, remedy string) *store {
 	s := &store{
 		disk:    disk,
@@ -91,7 +98,10 @@ func (s *store) close() {
 // has says that the object is here. Packs that another process has added are known after refresh.
 func (s *store) has(hash Hash) bool { return s.packed(hash) || s.isLoose(hash) }
 
-// kept says that the object is here and, in a durable store, on the disk. Somebody may be about to write a loose one.
+// kept reports whether put may skip the object: it is here and, in a durable store, it will be here
+// after a power failure. A pack is synced before it is listed. A loose file is not proof: another
+// goroutine may have renamed it and not synced its directory yet, so a durable store writes it
+// again.
 func (s *store) kept(hash Hash) bool { return s.packed(hash) || !s.disk.durable && s.isLoose(hash) }
 
 func (s *store) packed(hash Hash) bool {
@@ -106,7 +116,12 @@ func (s *store) isLoose(hash Hash) bool {
 	return err == nil
 }
 
-// read gives an object's type and content.
+// read returns an object's type and content. The content belongs to the caller.
+//
+// A collection moves objects from files and old packs into a new pack. Between the search of the
+// packs and that of the files, the object may move from where read has not searched yet to where it
+// already has. So a miss is an answer only if the list of packs did not change meanwhile, whether
+// this process changed it or another did; otherwise read starts over.
 func (s *store) read(hash Hash) (plumbing.ObjectType, []byte, error) {
 	before := s.changes()
 	typ, content, err := s.readOnce(hash)
@@ -123,6 +138,8 @@ func (s *store) read(hash Hash) (plumbing.ObjectType, []byte, error) {
 	return 0, nil, corrupt(hash, "the object is broken ("+err.Error()+"); "+s.remedy)
 }
 
+// readOnce reads a packed object, else a loose one. If there is no such file, an unreadable pack is
+// the more useful error, since the object may be in it.
 func (s *store) readOnce(hash Hash) (plumbing.ObjectType, []byte, error) {
 	s.mu.Lock()
 	typ, content, packed, packErr := s.packs.read(hash)
@@ -156,6 +173,7 @@ func (s *store) refresh() bool {
 	return s.packs.refresh()
 }
 
+// changes returns how often the list of packs has changed.
 func (s *store) changes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,11 +188,13 @@ func hashOf(typ plumbing.ObjectType, content []byte) Hash {
 	return Hash(sum.Sum(nil))
 }
 
+// objectHeader is what Git puts in front of the content, both to hash it and to store it loose.
 func objectHeader(typ plumbing.ObjectType, content []byte) []byte {
 	return fmt.Appendf(nil, "%s %d\x00", typ, len(content))
 }
 
-// put adds a loose object, unless it is here.
+// put adds a loose object, unless it is here. Two writers of one object write the same bytes, so
+// neither needs to wait for the other: the second rename replaces a file by its equal.
 func (s *store) put(hash Hash, typ plumbing.ObjectType, content []byte) error {
 	if s.kept(hash) {
 		return nil
@@ -219,7 +239,8 @@ func (s *store) writeLoose(hash Hash, typ plumbing.ObjectType, content []byte) (
 	return errors.Join(s.disk.syncDir(dir), s.disk.syncDir("objects"))
 }
 
-// readLoose reads a loose object.
+// readLoose reads a loose object: the header "type size", a NUL, and the content, compressed
+// together. A size that does not match means a damaged file.
 func readLoose(path string) (typ plumbing.ObjectType, content []byte, err error) {
 	packed, err := os.ReadFile(path)
 	if err != nil {

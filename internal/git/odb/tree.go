@@ -18,13 +18,17 @@ type treeEntry struct {
 	Entry
 }
 
-// tree is a decoded tree; raw keeps its bytes, which the names point into.
+// tree is a decoded tree, with entries in Git's order. The names are parts of raw, so a name that
+// is kept longer than its tree must be cloned. Trees are cached and shared: they must not be
+// changed.
 type tree struct {
 	raw     string
 	entries []treeEntry
 }
 
-// compareEntries is the order of a tree: bytewise, a directory sorted as if its name ended with a slash.
+// compareEntries is the order of a tree: bytewise, with a directory sorted as if its name ended
+// with a slash. So "a.yaml" comes before the directory "a" and after the file "a". Git rejects a
+// tree in any other order, and its hash would differ from that of the same tree written by Git.
 func compareEntries(a, b treeEntry) int {
 	n := min(len(a.name), len(b.name))
 	if c := strings.Compare(a.name[:n], b.name[:n]); c != 0 {
@@ -33,6 +37,8 @@ func compareEntries(a, b treeEntry) int {
 	return int(a.byteAt(n)) - int(b.byteAt(n))
 }
 
+// byteAt returns the byte at i of the name as it is sorted; past its end that is 0, which no name
+// has.
 func (e treeEntry) byteAt(i int) byte {
 	switch {
 	case i < len(e.name):
@@ -43,7 +49,8 @@ func (e treeEntry) byteAt(i int) byte {
 	return 0
 }
 
-// find looks up a name. Its position depends on whether it is a directory, so both are tried.
+// find looks up a name by binary search. The position of a name depends on whether it is a
+// directory, which the caller does not know, so both are tried.
 func (t *tree) find(name string) (Entry, bool) {
 	for _, mode := range []Mode{ModeFile, ModeDir} {
 		key := treeEntry{name, Entry{Mode: mode}}
@@ -55,6 +62,8 @@ func (t *tree) find(name string) (Entry, bool) {
 	return Entry{}, false
 }
 
+// parseTree decodes a tree: for each entry the mode in octal, a space, the name, a NUL, and the 20
+// bytes of the hash.
 func parseTree(raw string) (*tree, error) {
 	t := &tree{raw: raw}
 	for rest := raw; rest != ""; {
@@ -83,7 +92,7 @@ func encodeTree(entries []treeEntry) []byte {
 	return raw.Bytes()
 }
 
-// tree reads a tree, from the cache where it can.
+// tree reads a tree, from the cache where it can. The result is shared: it must not be changed.
 func (o *Objects) tree(hash Hash) (*tree, error) {
 	s := o.store
 	s.cacheMu.Lock()
@@ -107,6 +116,8 @@ func (o *Objects) tree(hash Hash) (*tree, error) {
 	return t, nil
 }
 
+// remember caches a tree. A full cache is emptied rather than trimmed: the trees of the next pass
+// fill it again, and no order of use has to be kept.
 func (s *store) remember(hash Hash, t *tree) {
 	const entrySize = 48
 	s.cacheMu.Lock()
@@ -133,7 +144,10 @@ func splitPath(path string) ([]string, error) {
 	return parts, nil
 }
 
-// nameFault says why a name must not be in a tree. It also covers names that some file systems take for .git.
+// nameFault returns why a name must not be in a tree, or "". It refuses what git fsck refuses,
+// since a server may check that on a push, names that some file systems read as .git (in any case,
+// with dots or spaces at the end, with an NTFS stream after a colon, by the short name git~1), and
+// characters that a reviewer cannot see.
 func nameFault(name string) string {
 	switch name {
 	case "":
