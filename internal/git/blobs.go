@@ -8,10 +8,11 @@ import (
 	"github.com/furrow-dev/furrow/internal/git/odb"
 )
 
-// mostWants bounds one request for blobs.
+// mostWants bounds one request for blobs. Each is a line of the request.
 const mostWants = 20_000
 
-// Blob gives a blob's content, and fetches it if the mirror has been filled without blobs.
+// Blob returns a blob's content, and fetches it if the mirror has been filled without blobs. One
+// request for each file is slow: whoever reads many calls Prefetch first.
 func (m *Mirror) Blob(ctx context.Context, hash Hash) ([]byte, error) {
 	content, err := m.Objects.Blob(hash)
 	if !odb.IsUnknown(err) || m.Has(hash) {
@@ -23,8 +24,9 @@ func (m *Mirror) Blob(ctx context.Context, hash Hash) ([]byte, error) {
 	return m.Objects.Blob(hash)
 }
 
-// Prefetch fetches, in one request, all blobs below dirs that the mirror lacks, those of links too. No dirs means the whole tree; absent
-// ones are skipped.
+// Prefetch fetches, in one request, all blobs below dirs that the mirror lacks, those of symbolic
+// links too. No dirs means the whole tree; absent ones are skipped. If nothing is missing, the
+// server is not contacted.
 func (m *Mirror) Prefetch(ctx context.Context, commit Hash, dirs ...string) error {
 	if len(dirs) == 0 {
 		dirs = []string{"."}
@@ -47,6 +49,8 @@ func (m *Mirror) fetchBlobs(ctx context.Context, blobs []Hash) error {
 	return nil
 }
 
+// fetchBatch fetches what is still missing once it has the lock: several goroutines, or processes,
+// often want the same files at the same time.
 func (m *Mirror) fetchBatch(ctx context.Context, blobs []Hash) error {
 	if err := m.hold(ctx); err != nil {
 		return err

@@ -26,6 +26,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/git/odb"
 )
 
+// kind is what went wrong, as far as a caller acts on it: wait, ask for credentials, or report.
 type kind int
 
 const (
@@ -69,7 +70,8 @@ var reasons = map[kind]string{
 // Reason says in a word what failed.
 func (e *Error) Reason() string { return reasons[e.kind] }
 
-// failure is an error of another package that fails in the ways of this one, as a forge does.
+// failure is an error of another package with the same kinds, such as that of a forge. It is an
+// interface with names instead of kinds, so that the predicates here serve both.
 type failure interface {
 	error
 	Failure() (kind string, wait time.Duration)
@@ -101,7 +103,9 @@ func IsNotFound(err error) bool { return hasKind(err, kindNotFound) }
 // IsNetwork says that the server could not be reached or did not answer properly, its certificate included.
 func IsNetwork(err error) bool { return hasKind(err, kindNetwork, kindTrust) }
 
-// IsTransient says that the same call may well succeed later: the network or the server failed, or asked to wait.
+// IsTransient reports whether the same call may well succeed later: the network or the server
+// failed, or asked to wait. A certificate that is not trusted is a network error, but does not
+// become trusted by waiting.
 func IsTransient(err error) bool {
 	_, asked := RetryAfter(err)
 	return asked || hasKind(err, kindNetwork)
@@ -129,7 +133,8 @@ func RetryAfter(err error) (wait time.Duration, ok bool) {
 	return wait, wait > 0
 }
 
-// PushError says which branches the server, or the check of the leases, refused. Nothing was changed if the server pushes atomically.
+// PushError names the branches that the server, or the check of the leases before it, refused.
+// Nothing was changed if the server pushes atomically.
 type PushError struct {
 	// Refs are the branches to blame, with the reason for each.
 	Refs map[string]string
@@ -172,7 +177,9 @@ func (e *PushError) Reason() string {
 // LeaseRefused says that ref was refused because somebody else moved it.
 func (e *PushError) LeaseRefused(ref string) bool { return e.stale[ref] }
 
-// IsLeaseRefused says that a branch was not where the caller expected it: gather the state anew and try again.
+// IsLeaseRefused reports whether a branch was not where the caller expected it: somebody else
+// pushed. Observe the branches anew and decide again; the same push would fail again, or undo what
+// they did.
 func IsLeaseRefused(err error) bool {
 	var e *PushError
 	return errors.As(err, &e) && len(e.stale) > 0
@@ -187,7 +194,9 @@ func IsRefRefused(err error) bool {
 // maxText bounds what is repeated of a server's or a library's text.
 const maxText = 600
 
-// translate turns the error of a library or a server into one of ours. Nothing of the original is kept but its text, redacted.
+// translate turns the error of a library or a server into one of ours. Nothing of the original is
+// kept but its text, redacted: libraries put URLs with credentials into errors, and so may whoever
+// wraps them. What ended the call comes first, since a canceled request fails in arbitrary ways.
 func (ep *endpoint) translate(ctx context.Context, op string, err error) error {
 	var own *Error
 	var local *odb.Error
@@ -215,7 +224,10 @@ func (ep *endpoint) translate(ctx context.Context, op string, err error) error {
 	return out
 }
 
-// rules are tried in order; the first that matches decides the kind of an error.
+// rules are tried in order; the first that matches decides the kind of an error. The order matters:
+// a certificate error is also an error of the network, and a rate limit may be reported as
+// forbidden. The texts that says looks for are those of git and its transports, which have no
+// codes; "ermission" also matches "Permission".
 var rules = []struct {
 	matches func(error) bool
 	kind    kind

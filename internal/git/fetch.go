@@ -18,11 +18,18 @@ import (
 	"github.com/furrow-dev/furrow/internal/git/odb"
 )
 
-// mostHaves bounds the commits that a fetch names as present; branches of ours are short, so a few suffice.
+// mostHaves bounds the commits that a fetch names as present. A server sends what is not reachable
+// from these. Branches of ours are a few commits on top of base, so naming more would cost the
+// server more than it saves.
 const mostHaves = 256
 
-// Fetch brings the branch base and Furrow's branches, with all their history, and gives them as the server has them now. A branch that
-// the server does not have is not among them; an empty repository has none. If nothing changed, only the list of branches is transferred.
+// Fetch brings the branch base and Furrow's branches, with all their history, and returns them as
+// the server has them now. A branch that the server does not have is not among them; an empty
+// repository has none. If nothing changed, only the list of branches is transferred.
+//
+// A mirror whose last removal was interrupted is emptied before it is filled further: a server is
+// asked for what is missing by the commits that are here, and would not send what only such a
+// commit lacks.
 func (m *Mirror) Fetch(ctx context.Context, base string) (Refs, error) {
 	if err := CheckRef(base); err != nil {
 		return nil, err
@@ -50,6 +57,8 @@ func (m *Mirror) Fetch(ctx context.Context, base string) (Refs, error) {
 	return refs, nil
 }
 
+// fetch downloads first and sets the refs afterwards, so a failure in between leaves the mirror as
+// it was, with some objects that no ref reaches.
 func (m *Mirror) fetch(ctx context.Context, base string) (Refs, error) {
 	local, err := m.db.Refs()
 	if err != nil {
@@ -124,7 +133,10 @@ func (m *Mirror) Branches(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// sortRefs gives the advertised refs that are fetched, and those of earlier fetches of other base branches that still hold.
+// sortRefs returns the advertised refs that are fetched, and those of earlier fetches of other base
+// branches that still hold. Several control planes may share a mirror with a base branch each; one
+// of them must not drop the other's. A branch that moved, and is not fetched now, is dropped: its
+// new commit is not here.
 func sortRefs(adv *packp.AdvRefs, base string, local Refs) (refs, kept Refs) {
 	refs, kept = Refs{}, Refs{}
 	for full, hash := range adv.References {
@@ -140,6 +152,8 @@ func sortRefs(adv *packp.AdvRefs, base string, local Refs) (refs, kept Refs) {
 	return refs, kept
 }
 
+// missing lists the commits that are not here, each once, in no order. A commit that is here is
+// here with all that it reaches, but for blobs; see package odb.
 func (m *Mirror) missing(refs Refs) []Hash {
 	wants := map[Hash]bool{}
 	for _, hash := range refs {
@@ -150,7 +164,8 @@ func (m *Mirror) missing(refs Refs) []Hash {
 	return slices.Collect(maps.Keys(wants))
 }
 
-// haves lists commits that the server need not send: those of branches that changed first, since the news is on top of them.
+// haves lists commits that the server need not send, by how likely something new is on top of them:
+// base, then branches that changed, then the others.
 func (m *Mirror) haves(base string, local, refs Refs) []Hash {
 	var haves, same []Hash
 	if hash, ok := local[base]; ok {
@@ -169,7 +184,9 @@ func (m *Mirror) haves(base string, local, refs Refs) []Hash {
 	return haves[:min(len(haves), mostHaves)]
 }
 
-// blobless says that the server can leave blobs out and send them one by one later.
+// blobless reports whether the server can leave blobs out and send them one by one later. Both are
+// needed: a mirror without blobs that cannot fetch them would be useless. Most of a GitOps
+// repository is never read: grafts need trees only.
 func (l *listing) blobless() bool {
 	return l.adv.Capabilities.Supports(capability.Filter) && l.adv.Capabilities.Supports(capability.AllowReachableSHA1InWant)
 }
@@ -200,6 +217,8 @@ func (m *Mirror) download(ctx context.Context, l *listing, wants, haves []Hash, 
 	return nil
 }
 
+// demultiplex returns the pack without the progress messages that a server may send between its
+// parts.
 func demultiplex(caps *capability.List, r io.Reader) io.Reader {
 	switch {
 	case caps.Supports(capability.Sideband64k):

@@ -10,7 +10,7 @@ import (
 // top of a repository. The zero value excludes nothing.
 type Ignore struct{ matcher gitignore.Matcher }
 
-// ParseIgnore reads the lines of such files; what comes later counts more.
+// ParseIgnore reads the lines of such files; where two patterns match, the later one decides.
 func ParseIgnore(files ...string) Ignore {
 	var patterns []gitignore.Pattern
 	for _, file := range files {
@@ -27,7 +27,7 @@ func ParseIgnore(files ...string) Ignore {
 	return Ignore{gitignore.NewMatcher(patterns)}
 }
 
-// LeavesOut says that a file is left out; name is its path in the repository.
+// LeavesOut reports whether a file is left out; name is its path in the repository, with slashes.
 func (i Ignore) LeavesOut(name string) bool {
 	return i.matcher != nil && i.matcher.Match(strings.Split(name, "/"), false)
 }

@@ -36,7 +36,9 @@ func LocalPath(ctx context.Context, dir string) (string, error) {
 	return strings.TrimSuffix(path, string(filepath.Separator)+".git"), nil
 }
 
-// local runs git on a repository of this machine, whose directory or work tree is dir.
+// local runs git on a repository of this machine, whose directory or work tree is dir. The
+// directory is named by --git-dir, so that git neither searches the parents of dir nor refuses a
+// repository of another user, which it does only with those that it found by searching.
 func local(ctx context.Context, dir string, args ...string) (string, error) {
 	at := filepath.Join(dir, ".git")
 	if _, err := os.Lstat(at); err != nil {

@@ -66,9 +66,10 @@ func (m *Mirror) Close() error {
 	return m.db.Close()
 }
 
-// Collect says that the caller keeps nothing of what it has read from the mirror or built in it, until it calls Fetch again:
-// what is not reachable from a branch may be gone. If there is enough to collect, and no other Mirror uses the directory,
-// in this process or another, it is collected now. No other goroutine may use the Mirror meanwhile.
+// Collect declares that the caller keeps nothing of what it has read from the mirror or built in
+// it, until it calls Fetch again: what is not reachable from a branch may be removed. If there is
+// enough to collect, and no other Mirror uses the directory, in this process or another, it is
+// collected now. No other goroutine may use the Mirror meanwhile.
 //
 // A collection that ends early, at whatever point, leaves all that the branches reach.
 func (m *Mirror) Collect(ctx context.Context) error {
@@ -84,7 +85,8 @@ func (m *Mirror) Collect(ctx context.Context) error {
 	return nil
 }
 
-// Seen gives the branches as the server had them when it was asked last, without asking it.
+// Seen returns the branches as the server had them at the last Fetch or Push, without contacting
+// it.
 func (m *Mirror) Seen() (Refs, error) { return m.db.Refs() }
 
 // FS gives the tree of commit as a read-only file system. Walking it reads trees only; a file's content, or its size, is fetched when it

@@ -21,7 +21,7 @@ import (
 // noThin is the capability of a server that wants packs without outside bases.
 const noThin capability.Capability = "no-thin"
 
-// Update moves one branch.
+// Update moves one branch, if it is where the caller expects it.
 type Update struct {
 	// Ref is the branch, without refs/heads/.
 	Ref string
@@ -33,9 +33,16 @@ type Update struct {
 	Objects []Hash
 }
 
-// Push moves all the branches in one request, or none, each only if it is at Old on the server. A server without atomic pushes may
-// move some and refuse others: the PushError then names those it refused, and the others are done. No update at all is not an
-// error.
+// Push moves all the branches in one request, or none, each only if it is at Old on the server. A
+// server without atomic pushes may move some and refuse others: the PushError then names those it
+// refused, and the others are done. No update at all is not an error.
+//
+// A lease is checked twice: against the list of branches with which the server begins the session,
+// before anything is sent, and by the server, which refuses a branch that is not at Old when it
+// moves it.
+//
+// Trees go as differences from trees that the server should have. A server that has removed them
+// cannot unpack what was sent; then the push is repeated once, with whole objects.
 func (m *Mirror) Push(ctx context.Context, updates []Update) error {
 	if err := checkUpdates(updates); err != nil {
 		return err
@@ -87,7 +94,9 @@ type outcome struct {
 // errUnpack says that the server could not use the pack.
 var errUnpack = errors.New("the server could not unpack what was sent")
 
-// send runs one receive-pack session.
+// send runs one receive-pack session. A branch that was refused is an outcome, not an error: an
+// error means that nothing is known of what the server did, as when a connection breaks before its
+// report.
 func (m *Mirror) send(ctx context.Context, updates []Update, thin bool) (outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return outcome{}, err
@@ -164,7 +173,8 @@ func (e *PushError) blame(ref, reason string, stale bool) {
 	}
 }
 
-// request makes the update request with its pack, and the writer for the server's messages.
+// request makes the update request with its pack, and the writer for the server's messages. A
+// request that only deletes branches must have no pack, not an empty one.
 func (m *Mirror) request(updates []Update, adv *packp.AdvRefs, thin bool) (*packp.ReferenceUpdateRequest, *messages, error) {
 	request := packp.NewReferenceUpdateRequestFromCapabilities(adv.Capabilities)
 	said := &messages{}
@@ -213,7 +223,9 @@ var lostRace = regexp.MustCompile(`is at [0-9a-f]{7,} but expected|reference alr
 // lockedRef finds the branch that git could not lock in its messages.
 var lockedRef = regexp.MustCompile(`cannot lock ref 'refs/heads/([^']+)': ([^\n]+)`)
 
-// judge sorts the server's report into what is done, what is to blame and what was only held up.
+// judge sorts the server's report into what is done, what is to blame and what was only refused
+// together with others. Git reports reasons as text only, so the words of its receive-pack are
+// matched; those of a forge's hooks are arbitrary, and count as a refusal of the branch.
 func (m *Mirror) judge(updates []Update, report *packp.ReportStatus, said string) outcome {
 	reasons := map[string]string{}
 	for _, status := range report.CommandStatuses {
@@ -241,7 +253,10 @@ func (m *Mirror) judge(updates []Update, report *packp.ReportStatus, said string
 	return out
 }
 
-// blameLocks reads from the server's messages which branch it could not lock. If it names none and blames none, all are to blame.
+// blameLocks finds in the server's messages which branch it could not lock. In an atomic push, Git
+// may report every branch as failed in the same words, and name the one to blame only there. If it
+// names none, and nothing else is to blame, all are: a PushError without a branch to blame says
+// nothing.
 func (e *PushError) blameLocks(said string, redact func(string) string) {
 	for _, match := range lockedRef.FindAllStringSubmatch(said, -1) {
 		ref, reason := match[1], redact(truncate.Line(match[2], maxText))
@@ -264,7 +279,8 @@ func (e *PushError) blameLocks(said string, redact func(string) string) {
 	e.HeldUp = nil
 }
 
-// follow moves the mirror's refs to where the push put them. A failure is left to the next Fetch: the push itself is done.
+// follow moves the mirror's refs to where the push put them, which also protects the pushed objects
+// from collection. A failure is left to the next Fetch: the push itself is done.
 func (m *Mirror) follow(ctx context.Context, done []Update) {
 	unlock, err := m.lock(ctx)
 	if err != nil {

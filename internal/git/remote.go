@@ -57,7 +57,8 @@ func (r Remote) Format(s fmt.State, _ rune) { _, _ = fmt.Fprint(s, r.String()) }
 // LogValue is String for structured logs.
 func (r Remote) LogValue() slog.Value { return slog.StringValue(r.String()) }
 
-// endpoint is a Remote made ready for sessions, with its credentials taken out of the URL.
+// endpoint is a Remote made ready for sessions. The URL has no credentials; auth has them, and
+// secrets removes them from texts of others.
 type endpoint struct {
 	url       string
 	parsed    transport.Endpoint
@@ -122,8 +123,10 @@ func (s silent) Error() string {
 func (silent) Timeout() bool   { return true }
 func (silent) Temporary() bool { return true }
 
-// impatient gives up on a server that says nothing while it is asked for its refs, with which each session begins. What
-// follows may take a server long to prepare, and is bounded by networkLimit alone.
+// impatient fails a request for the refs, with which each session begins, if the server sends
+// nothing for some time. What follows may take a server long to prepare, such as a large pack, and
+// is bounded by networkLimit alone. So a server that accepts connections and does not answer is
+// noticed in seconds, and a slow one is not interrupted.
 type impatient struct {
 	next    http.RoundTripper
 	silence time.Duration
@@ -145,7 +148,7 @@ func (i impatient) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// answer is a body with a timeout between reads.
+// answer is a body with a timeout between reads, which starts anew with each read that succeeds.
 type answer struct {
 	io.ReadCloser
 	ctx     context.Context //nolint:containedctx // that of the request whose body it is
@@ -173,6 +176,8 @@ func (a *answer) Close() error {
 	return a.ReadCloser.Close()
 }
 
+// credentials chooses: what the Remote has goes before what is in the URL, and a token before a
+// password. A URL with a user and no password (https://TOKEN@host) has a token there.
 func credentials(remote Remote, user *url.Userinfo) (username, password string) {
 	username, password = remote.Username, remote.Password
 	if user != nil {
@@ -258,10 +263,14 @@ func (ep *endpoint) close() {
 	}
 }
 
-// turns lets the steps of one session run one after the other, also those that nobody waits for any more.
+// turns lets the steps of one session run one after the other, including those that nobody waits
+// for any longer: a session of go-git is not safe for several goroutines, and closing it while a
+// step still reads would be a data race.
 type turns struct{ mu sync.Mutex }
 
-// within runs one step of a session and returns when ctx is done, also if the step is still waiting for a local server's children.
+// within runs one step of a session and returns when ctx is done, even if the step still waits for
+// a local server's children, which keep its output open. The step itself then ends later, in its
+// goroutine.
 func within[T any](ctx context.Context, turns *turns, step func() (T, error)) (T, error) {
 	type outcome struct {
 		value T
