@@ -29,10 +29,10 @@ const (
 // DB is an object database with its branches. It is safe for several goroutines.
 //
 // Three things exclude each other:
-//  - Two collections, by collecting.
-//  - Users and the removal at the end of a collection, by the weights of users: a user takes 1, a
-//    removal all.
-//  - Two changes of refs, by Lock, which also holds between processes.
+//   - Two collections, by collecting.
+//   - Users and the removal at the end of a collection, by the weights of users: a user takes 1, a
+//     removal all.
+//   - Two changes of refs, by Lock, which also holds between processes.
 //
 // They are taken in this order, so that no two wait for each other.
 type DB struct {

@@ -67,7 +67,7 @@ type reaching struct {
 
 // reachable lists those of the candidates that the refs reach. Any other object is in a complete
 // pack, and so is what it reaches, but for files that came later; see addFiles. So the walk stops
-// at the first object that is no candidate, and costs what the candidates cost, not the history.
+// at the first other object, and costs what the candidates cost, not the history.
 //
 // Commits come first, from new to old, and then the trees of each commit in that order. So each
 // list of versions begins with the version at the head of a branch.
