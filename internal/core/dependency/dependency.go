@@ -1,13 +1,24 @@
-// Package dependency owns what must be ready before what, and why.
+// Package dependency decides what must be ready before what, why, and in which tiers objects are
+// declared.
 //
-// Vertices are objects on clusters, of all seeds at once, because a seed may wait
-// for objects of another one. The rules are one list; each rule is one small file.
-// Levels are longest chains of hard edges in the whole graph, so that a graph of
-// tiers made from them has no cycle when the graph of objects has none: every edge
-// points to a lower level.
+// Vertices are objects on clusters, of all seeds at once, because a seed may wait for objects of
+// another one. The flow is
 //
-// Everything here is a pure function; results do not depend on the order of
-// seeds or documents.
+//	seeds, placements ─▶ Build: rules draw edges ─▶ Graph ─▶ Graph.Tiers ─▶ Tiering, or a cycle
+//
+// The rules are one list, and each rule is one small file. A rule is asked about one object on one
+// cluster at a time, draws edges to what that waits for, and reports what it could not find. It
+// reads the indexes of scope and not what other rules drew.
+//
+// Levels are longest chains of hard edges in the whole graph, so that a graph of tiers made from
+// them has no cycle when the graph of objects has none: every edge points to a lower level. Tiers
+// made from the edges within one seed and cluster would not do: if two seeds wait for one another's
+// objects, or a management cluster waits for what runs on a cluster that it creates, such tiers can
+// wait for each other though no objects do.
+//
+// Everything here is a pure function, and safe for several goroutines. Results do not depend on the
+// order of seeds or documents. Building takes time in proportion to the vertices times the rules,
+// and to the edges; Tiers is linear but for sorting.
 package dependency
 
 import (
@@ -23,7 +34,8 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
-// Vertex is one object of a seed on one cluster.
+// Vertex is one object of a seed on one cluster. Two seeds with an equal Namespace on one cluster
+// are two vertices: each of them has its own tiers.
 type Vertex struct {
 	Seed    string
 	Object  manifest.ID
@@ -48,7 +60,7 @@ const (
 	Soft Kind = "Soft"
 )
 
-// Edge says that From waits for To. Both are indices into Graph.Vertices.
+// Edge is a dependency: From waits for To. Both are indices into Graph.Vertices.
 type Edge struct {
 	From, To int
 	Kind     Kind
@@ -61,10 +73,11 @@ type Edge struct {
 	OrderOnly bool
 }
 
-// Graph is the dependencies of all seeds.
+// Graph is the dependencies of all seeds. It does not change after Build.
 //
-// Invariant: Vertices are in order and edges point into them; Edges are in
-// order of From, To and Rule, without duplicates.
+// Invariants: Vertices are in order and edges point into them. Edges are in order of From, To and
+// Rule, and no two have all three in common, so the edges of a vertex, and those of a seed, are one
+// range.
 type Graph struct {
 	Vertices []Vertex
 	Edges    []Edge
@@ -78,7 +91,8 @@ func (g *Graph) Find(v Vertex) (int, bool) {
 	return i, ok
 }
 
-// Of returns the range of a seed's vertices: from first to before end.
+// Of returns the range of a seed's vertices: from first to before end. No name is between a seed's
+// and the same with a NUL added.
 func (g *Graph) Of(seed string) (first, end int) {
 	before := func(v Vertex, seed string) int { return cmp.Compare(v.Seed, seed) }
 	first, _ = slices.BinarySearchFunc(g.Vertices, seed, before)
@@ -86,7 +100,8 @@ func (g *Graph) Of(seed string) (first, end int) {
 	return first, end
 }
 
-// EdgesOf lists all edges that start at the vertices of a seed.
+// EdgesOf lists all edges that start at the vertices of a seed, soft ones included. The slice is
+// part of Edges: it must not be changed.
 func (g *Graph) EdgesOf(seed string) []Edge {
 	first, end := g.Of(seed)
 	from := func(e Edge, vertex int) int { return cmp.Compare(e.From, vertex) }
@@ -95,10 +110,11 @@ func (g *Graph) EdgesOf(seed string) []Edge {
 	return g.Edges[start:stop]
 }
 
-// Waits lists the edges that start at vertex i, as indices into Edges.
+// Waits lists the hard edges that start at vertex i, as indices into Edges. The slice must not be
+// changed.
 func (g *Graph) Waits(i int) []int { return g.waits[i] }
 
-// Seed is one seed with its placements.
+// Seed is one seed with its placements, and what is left of its earlier plan.
 type Seed struct {
 	Name       string
 	Spec       interface{ RuleEnabled(string) bool }
@@ -112,7 +128,9 @@ type Seed struct {
 	Kept    []KeptEdge
 }
 
-// KeptEdge is an edge of an earlier plan whose objects may have left their seeds.
+// KeptEdge is an edge of an earlier plan whose objects may have left their seeds. Nothing draws it
+// anew: the object that a rule would ask is gone, or its seed is broken. It keeps the order in
+// which leaving objects are removed, which is the reverse of that in which they came.
 type KeptEdge struct {
 	From, To Vertex
 	Rule     string
@@ -122,7 +140,8 @@ type KeptEdge struct {
 	OrderOnly bool
 }
 
-// Finding is something that a rule saw and could not resolve.
+// Finding is something that a rule found and could not resolve. It is comparable, so that one that
+// many clusters have in common by all fields is reported once.
 type Finding struct {
 	Reason v1alpha1.Reason
 	// Field is the annotation that it is about, and Cluster where something is missing.
@@ -143,7 +162,8 @@ type Result struct {
 	Errors   []Finding
 }
 
-// Rule is one dependency rule, for documentation and display.
+// Rule is one dependency rule. Name, Doc and Why are for documentation and display; the whys of its
+// edges quote what in the manifest makes the one object wait for the other.
 type Rule struct {
 	Name string
 	// Doc says in one sentence which object waits for which.
@@ -155,7 +175,9 @@ type Rule struct {
 	draw      func(*scope, source)
 }
 
-// Rules are all the rules there are. The next one is one more line.
+// Rules are all the rules there are, in the order in which they are asked. The order decides
+// nothing but that of warnings: an edge that two rules draw is there twice, with both whys. The
+// next rule is one more line.
 func Rules() []Rule {
 	return []Rule{
 		namespace,
@@ -171,7 +193,8 @@ type source struct {
 	object *manifest.Object
 }
 
-// scope is what the rules read.
+// scope is what the rules read: the graph as far as its vertices go, and indexes of it that make
+// each rule a look-up. rule and result change while Build runs; everything else is made once.
 type scope struct {
 	inventory *catalog.Inventory
 	graph     *Graph
@@ -200,7 +223,10 @@ type kindOnCluster struct {
 	cluster string
 }
 
-// Build draws the graph of all seeds.
+// Build draws the graph of all seeds. The inventory has the implied clusters.
+//
+// Rules draw from what seeds have now. Objects that leave, or that are held as they are, have no
+// content to ask, so they bring the edges of their earlier plan with them (see KeptEdge).
 func Build(seeds []Seed, inv *catalog.Inventory) Result {
 	s := newScope(seeds, inv)
 	bySeed := make(map[string]*Seed, len(seeds))
@@ -224,6 +250,8 @@ func Build(seeds []Seed, inv *catalog.Inventory) Result {
 	return *s.result
 }
 
+// newScope collects the vertices and indexes them. The lists of the indexes are in the order of
+// vertices, which nearest depends on: candidates come by name of seed.
 func newScope(seeds []Seed, inv *catalog.Inventory) *scope {
 	g := &Graph{index: map[Vertex]int{}}
 	s := &scope{
@@ -260,6 +288,8 @@ func newScope(seeds []Seed, inv *catalog.Inventory) *scope {
 	return s
 }
 
+// definedKinds returns, by seed, the CRDs and the kind that each defines. Where variants of a seed
+// have a CRD differently, the last one counts.
 func definedKinds(seeds []Seed) map[string]map[manifest.ID]manifest.GroupKind {
 	kinds := make(map[string]map[manifest.ID]manifest.GroupKind, len(seeds))
 	for _, seed := range seeds {
@@ -275,11 +305,14 @@ func definedKinds(seeds []Seed) map[string]map[manifest.ID]manifest.GroupKind {
 	return kinds
 }
 
-// wait draws a hard edge, but not to an object that leaves its seed: that is
-// removed while the other stays.
+// wait draws a hard edge to an object that must be healthy first.
 func (s *scope) wait(from source, to int, why string) { s.waitUntil(from, to, "", why) }
 
-// waitUntil draws a hard edge that needs more of its end than that it is healthy.
+// waitUntil draws a hard edge. A non-empty ready is what must be true of its end besides being
+// healthy.
+//
+// An edge to an object that leaves its seed would be a contradiction: the object is removed while
+// the one that needs it stays. It is refused, except where both leave.
 func (s *scope) waitUntil(from source, to int, ready, why string) {
 	if v := s.graph.Vertices[from.vertex]; s.leaving[to] && !s.leaving[from.vertex] {
 		s.fail(Finding{Reason: v1alpha1.ReasonDependencyLeaving, Seed: v.Seed, Object: v.Object, Message: fmt.Sprintf("it needs %s, which leaves its seed (%s)", s.graph.Vertices[to], why), Next: "Put that back, or remove both."})
@@ -290,7 +323,8 @@ func (s *scope) waitUntil(from source, to int, ready, why string) {
 	}
 }
 
-// keep draws the edges of objects that leave or are held, where both ends are still there.
+// keep draws the edges of objects that leave or are held, where both ends are still there. An edge
+// to something that is gone orders nothing any longer.
 func (s *scope) keep(kept []KeptEdge) {
 	for _, k := range kept {
 		from, ok := s.graph.Find(k.From)
@@ -301,7 +335,9 @@ func (s *scope) keep(kept []KeptEdge) {
 	}
 }
 
-// nearest picks, among vertices that would all do, one of the own seed, else of the first seed by name.
+// nearest picks, among vertices that would all do, one of the own seed, else of the first seed by
+// name. Any choice is right, but it has to be the same in each pass: another choice is another
+// plan.
 func (s *scope) nearest(seed string, candidates []int) (int, bool) {
 	if len(candidates) == 0 {
 		return 0, false
@@ -336,7 +372,8 @@ func (s *scope) fail(f Finding) {
 	}
 }
 
-// finish sorts the edges and indexes them.
+// finish sorts the edges, drops duplicates, and indexes the hard ones. Of edges with the same ends
+// and rule, the one with the first why stays: an object may name another one in several fields.
 func (g *Graph) finish() {
 	slices.SortFunc(g.Edges, func(a, b Edge) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Why, b.Why))

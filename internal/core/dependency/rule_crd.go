@@ -34,9 +34,10 @@ var crd = Rule{
 	},
 }
 
-// Provides says that a cluster has the kind although no seed brings it. It
-// compares by group and by the regular plurals of the kind, because names of
-// CRDs are all that is known of what a cluster provides.
+// Provides reports whether a cluster has the kind although no seed brings it. It compares by group
+// and by the regular plurals of the kind, because names of CRDs are all that is known of what a
+// cluster provides. A kind with an irregular plural is reported as missing, which is a warning and
+// blocks nothing.
 func Provides(c catalog.Cluster, kind manifest.GroupKind) bool {
 	singular := strings.ToLower(kind.Kind)
 	plurals := []string{singular + "s", singular + "es", strings.TrimSuffix(singular, "y") + "ies", singular}

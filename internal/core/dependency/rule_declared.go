@@ -31,12 +31,17 @@ type dialect struct {
 	parse      func(string) (manifest.ID, bool)
 }
 
+// dialects are ours, that of cli-utils, and Planter's.
 var dialects = []dialect{
 	{v1alpha1.AnnotationDependsOn, "group/Kind/namespace/name", parseOwn},
 	{"config.kubernetes.io/depends-on", "group/namespaces/namespace/Kind/name or group/Kind/name", parseConfig},
 	{"planter.nephio.org/dependencies", "apiVersion|Kind|namespace|name", parsePlanter},
 }
 
+// waitForNamed resolves one name of an annotation: the object of that name on the same cluster,
+// else on all clusters that have it. So an object on a workload cluster may name one on its
+// management cluster and need not name the cluster. A name that nothing has is an error and not a
+// warning as in other rules, since somebody wrote it on purpose.
 func (s *scope) waitForNamed(from source, d dialect, item string) {
 	v := s.graph.Vertices[from.vertex]
 	id, ok := d.parse(item)
@@ -85,6 +90,7 @@ func parseConfig(item string) (manifest.ID, bool) {
 	return manifest.ID{}, false
 }
 
+// parsePlanter reads an apiVersion where other forms have a group, so "v1" is the core group.
 func parsePlanter(item string) (manifest.ID, bool) {
 	parts := strings.Split(item, "|")
 	if len(parts) != 4 || parts[1] == "" || parts[3] == "" {

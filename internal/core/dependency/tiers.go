@@ -10,8 +10,11 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// Tiering holds, for every vertex, its level in the graph and its tier of its
-// seed and cluster.
+// Tiering holds, for every vertex, its level in the graph and its tier of its seed and cluster.
+//
+// A level is an order among all tiers of all seeds. An ordinal is only a name: it is part of
+// branches and paths, and never changes while the tier exists. Where an update adds a level below
+// others, the new tier gets the next free ordinal, so tier 02 may be one that tier 01 waits for.
 //
 // Invariant: a hard edge between two tiers points to a lower level.
 type Tiering struct {
@@ -19,7 +22,7 @@ type Tiering struct {
 	Ordinal []int // by vertex
 }
 
-// Conflict is a circle that keeps objects from being put into tiers.
+// Conflict is a cycle that keeps objects from being put into tiers.
 type Conflict struct {
 	// Seeds that take part, in order.
 	Seeds []string
@@ -61,7 +64,9 @@ type tierKey struct {
 	ordinal int
 }
 
-// tiering works on the graph in which the vertices of a pinned tier are one node.
+// tiering works on the graph in which the vertices of a pinned tier are one node, because they can
+// only be released together: the tier waits for all that any of them waits for. All other nodes are
+// one vertex.
 type tiering struct {
 	graph  *Graph
 	pins   map[Vertex]int
@@ -72,9 +77,15 @@ type tiering struct {
 	order  []int   // nodes, those that others wait for first
 }
 
-// Tiers puts the vertices into tiers. A pinned vertex keeps its ordinal; others
-// join a tier of their level or, where there is none, a later one that nothing
-// pinned waits for, or get a new tier.
+// Tiers puts the vertices into tiers. pins are the ordinals that vertices have in the plans being
+// replaced: moving an object between tiers means moving it between two reconciler objects, of which
+// the first may delete it before the second applies it. So a pinned vertex keeps its ordinal;
+// others join a tier of their level or, where there is none, a later one that nothing pinned waits
+// for, or get a new tier.
+//
+// There are two kinds of failure, and people fix them differently, so they are found one after the
+// other: first cycles of objects, without pins, and then cycles that only pinned tiers make. For
+// example, a and b are in tier 0, c is in tier 1 and waits for a; now b comes to wait for c.
 func (g *Graph) Tiers(pins map[Vertex]int) (Tiering, *Conflict) {
 	if c := newTiering(g, nil).sort(); c != nil {
 		return Tiering{}, c
@@ -90,6 +101,8 @@ func (g *Graph) Tiers(pins map[Vertex]int) (Tiering, *Conflict) {
 	return t.number(), nil
 }
 
+// newTiering makes the nodes: one for all vertices with the same seed, cluster and pin, and one for
+// each vertex without a pin.
 func newTiering(g *Graph, pins map[Vertex]int) *tiering {
 	t := &tiering{graph: g, pins: pins, node: make([]int, len(g.Vertices))}
 	groups := map[tierKey]int{}
@@ -111,7 +124,8 @@ func newTiering(g *Graph, pins map[Vertex]int) *tiering {
 	return t
 }
 
-// edges visits the hard edges that leave a node.
+// edges visits the hard edges that leave a node, those within the node too, until visit returns
+// false.
 func (t *tiering) edges(n int, visit func(Edge) bool) bool {
 	for _, v := range t.member[n] {
 		for _, e := range t.graph.waits[v] {
@@ -123,7 +137,14 @@ func (t *tiering) edges(n int, visit func(Edge) bool) bool {
 	return true
 }
 
-// sort finds the order and the level of every node, or a circle.
+// sort finds the order and the level of every node, or a cycle, by one search in depth.
+//
+// A node is open while the search is below it, and path has the edges that lead from the first open
+// node to the last. So an edge to an open node closes a cycle, which is the end of path. An edge
+// within a node of several vertices does so, too: objects of one pinned tier that have come to wait
+// for each other. When a node is done, all that it waits for is done and has its final level, so
+// one visit of each edge is enough: the search is linear, and order has each node after those that
+// it waits for.
 func (t *tiering) sort() *Conflict {
 	const (
 		unseen = iota
@@ -174,9 +195,14 @@ func (t *tiering) conflict(path []Edge, to int) *Conflict {
 	return &Conflict{Seeds: t.graph.seedsOf(vertices), Edges: edges, graph: t.graph}
 }
 
-// roundUp lets vertices that are new join a later pinned tier of their cluster,
-// so that an update does not grow tiers without need; never so late that a
-// pinned tier would have to move.
+// roundUp lets vertices that are new join a later pinned tier of their cluster, so that an update
+// does not grow tiers without need; never so late that a pinned tier would have to move.
+//
+// It goes through the nodes in order, so what a node waits for has its final level when the node's
+// turn comes. The node gets the first level of a pinned tier, of its seed and cluster, that is
+// neither below what it waits for nor above latest; otherwise the lowest possible level. Either is
+// at most latest, so the invariant of Tiering holds for the pinned nodes, whose levels stay as sort
+// found them.
 func (t *tiering) roundUp() {
 	latest := t.latest()
 	levels := map[seedCluster][]int{}
@@ -208,7 +234,9 @@ func (t *tiering) roundUp() {
 	}
 }
 
-// latest is the highest level that a node may have without moving a pinned one.
+// latest returns the highest level that each node may have without moving a pinned one: one less
+// than the lowest bound of those that wait for it. It goes through the nodes backwards, so those
+// have their bounds. A node that no pinned one waits for, directly or not, has no bound.
 func (t *tiering) latest() []int {
 	latest := make([]int, len(t.member))
 	for n := range latest {
@@ -231,8 +259,10 @@ func (t *tiering) latest() []int {
 	return latest
 }
 
-// number gives every vertex its ordinal: pinned ones keep theirs, new levels
-// get the next free ones in order. Without pins these are dense ranks.
+// number gives every vertex its ordinal: pinned ones keep theirs, vertices that are new on a level
+// with a pinned tier join that one, and other levels get the next free ordinals in order. Without
+// pins these are dense ranks. Where two pinned tiers have the same level, new vertices join the
+// lower one.
 func (t *tiering) number() Tiering {
 	out := Tiering{Level: make([]int, len(t.node)), Ordinal: make([]int, len(t.node))}
 	known := map[seedCluster]map[int]int{} // level → ordinal

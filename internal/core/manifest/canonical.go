@@ -7,10 +7,13 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
-// Bytes returns the object's canonical YAML: keys in a stable order, nothing
-// added, comments and metadata.creationTimestamp: null left out. A sops
-// document is returned byte for byte; it is an error if its Body differs from
-// those bytes, as after WithNamespace.
+// Bytes returns the object's canonical YAML: keys in a stable order, nothing added, comments and
+// metadata.creationTimestamp: null left out. These bytes become Git blobs, whose hashes decide
+// whether a tier has changed, so the same object must have the same bytes in every release of
+// Furrow.
+//
+// A sops document is returned byte for byte, since its checksum covers the values in their order;
+// it is an error if its Body differs from those bytes, as after WithNamespace.
 func (o Object) Bytes() ([]byte, error) {
 	if o.Encrypted() {
 		return o.rawBytes()
@@ -21,6 +24,7 @@ func (o Object) Bytes() ([]byte, error) {
 	return emit(withoutNullTimestamp(o.Body))
 }
 
+// rawBytes parses the bytes again to find whether a With function changed the Body beside them.
 func (o Object) rawBytes() ([]byte, error) {
 	now, err := Parse(o.Source.File, o.Raw)
 	if err != nil {

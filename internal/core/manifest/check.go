@@ -23,7 +23,9 @@ const (
 	overflow      = 1 << 40 // sums stop here
 )
 
-// extent is the size of a node once aliases are expanded.
+// extent is the size of a node once aliases are expanded: how many nodes, how many bytes of
+// scalars, and how deep it is. The sums stop at overflow, since ten lines of aliases to aliases can
+// mean 10^10 nodes.
 type extent struct{ nodes, bytes, depth int }
 
 func (e *extent) add(other extent) {
@@ -32,8 +34,9 @@ func (e *extent) add(other extent) {
 	e.depth = max(e.depth, other.depth+1)
 }
 
-// measure finds the extent of a tree without expanding it: each node is
-// visited once, and an alias adds what its anchor was found to have.
+// measure finds the extent of a tree without expanding it: each node is visited once, and an alias
+// adds what its anchor was found to have. An alias comes after its anchor in the text, so the
+// anchor is measured then, unless the alias is inside of it: that is a loop.
 type measure struct {
 	anchors    map[*yaml3.Node]extent
 	own        extent // the tree without what aliases add
@@ -66,8 +69,9 @@ func (m *measure) of(node *yaml3.Node, depth int) extent {
 	return e
 }
 
-// checkExtent refuses a tree that is too deep or grows too much. Nothing may
-// expand aliases before this has passed.
+// checkExtent refuses a tree that is too deep or grows too much. Nothing may expand aliases before
+// this has passed. What the text has written out is bounded by maxDocument; only what aliases add
+// is compared here.
 func checkExtent(at position) *Problem {
 	m := measure{anchors: map[*yaml3.Node]extent{}}
 	e := m.of(at.node, 0)
@@ -93,7 +97,9 @@ func (p position) problem(reason v1alpha1.Reason, node *yaml3.Node, message, nex
 	return &Problem{Reason: reason, Source: p.source(), Message: message, Next: next}
 }
 
-// checkTree returns what is wrong with the mappings and scalars of a tree.
+// checkTree returns what is wrong with the mappings and scalars of a tree: what tools read
+// differently, and what JSON cannot hold. It works on nodes, because the values do not show it any
+// longer: of two equal keys only one is left.
 func checkTree(at position) Problems {
 	c := treeCheck{at: at}
 	c.walk(at.node)
@@ -125,6 +131,7 @@ func (c *treeCheck) walk(node *yaml3.Node) {
 	}
 }
 
+// scalar refuses values that would reach the API server as something else than people wrote.
 func (c *treeCheck) scalar(node *yaml3.Node) {
 	if plain(node) && slices.Contains(infinite, strings.ToLower(strings.TrimLeft(node.Value, "+-"))) {
 		c.report(v1alpha1.ReasonUnsupportedValue, node, fmt.Sprintf("the value of %s is infinite or not a number, which JSON, and so an API server, cannot hold", shorten(c.key)),
@@ -145,7 +152,8 @@ func unreadableProblem(at position) Problem {
 	return *at.problem(v1alpha1.ReasonUnsupportedValue, node, fmt.Sprintf("the value of %s %s", shorten(key), message), next)
 }
 
-// misfit finds the first scalar that does not have the type that its tag or its text says.
+// misfit finds the first scalar that does not have the type that its tag or its text says, and the
+// key that it belongs to. The library's own error quotes the value, which may be secret.
 func misfit(node *yaml3.Node, key string) (found *yaml3.Node, of, message, next string) {
 	if node.Kind == yaml3.ScalarNode {
 		var ignored any
@@ -242,8 +250,9 @@ var (
 	infinite   = []string{".inf", ".nan"}
 )
 
-// keyText returns the string that a key becomes in JSON, false when it
-// becomes none.
+// keyText returns the string that a key becomes in JSON, false when it becomes none. It follows
+// sigs.k8s.io/yaml, which kubectl and Flux use: unquoted keys have YAML 1.1 types, so "on:" is the
+// key "true". Two keys are duplicates if these strings are equal, not if their texts are.
 func keyText(key *yaml3.Node) (string, bool) {
 	key = target(key)
 	switch {

@@ -24,9 +24,14 @@ type Result struct {
 	Warnings []Problem
 }
 
-// Complete fills in what a package leaves out, drops what is not meant to be applied, and
-// refuses duplicate objects. The error is of type Problems; the result then has the objects
-// without a problem. Dropped objects define nothing: their scopes do not count.
+// Complete fills in what a package leaves out, drops what is not meant to be applied, and refuses
+// duplicate objects. The error is of type Problems; the result then has the objects without a
+// problem.
+//
+// There are three steps: drop, collect the scopes that CustomResourceDefinitions among the objects
+// give their kinds, and give each object the namespace that its scope requires. Dropped objects
+// define nothing: their scopes do not count. Duplicates are found last, since two objects may
+// differ in nothing but a namespace that one of them leaves out.
 func Complete(objects []Object, opts Options) (Result, error) {
 	if why := labelFault(opts.Namespace); opts.Namespace != "" && why != "" {
 		return Result{}, Problems{{Reason: v1alpha1.ReasonInvalidName, Field: "Seed.spec.namespace", Message: "the namespace for objects without one " + why, Next: "Set Seed.spec.namespace or -n to another one."}}
@@ -154,8 +159,9 @@ func (c *completion) warnOfOrder(objects []Object, order foreignOrder) {
 	c.warn(v1alpha1.ReasonAnnotationIgnored, first, message, order.next)
 }
 
-// resolveNamespace gives the object the namespace that its scope requires, false if it
-// cannot.
+// resolveNamespace gives the object the namespace that its scope requires, false if it cannot. It
+// never guesses a namespace: one that is missing is filled from the options or refused, and one
+// that is too much is removed with a warning. If the scope is unknown, what is written counts.
 func (c *completion) resolveNamespace(o Object) (Object, bool) {
 	scope, known := c.scope(o.ID.GroupKind())
 	switch {
@@ -178,7 +184,8 @@ func (c *completion) resolveNamespace(o Object) (Object, bool) {
 	return o, true
 }
 
-// nextForKind says what to write instead of a kind that its API group does not have.
+// nextForKind says what to write instead of a kind that its API group does not have: a similar one
+// of the group, the same one of another group, or the nearest of the core group.
 func nextForKind(kind GroupKind) string {
 	var group, here, elsewhere []string
 	for known := range builtinScopes() {
@@ -204,7 +211,8 @@ func nextForKind(kind GroupKind) string {
 	return "Correct apiVersion or kind, unless the clusters run a Kubernetes that has it."
 }
 
-// scope asks definitions, then the built-in table, which knows other projects by heart only.
+// scope asks definitions of the seed, then those known from elsewhere, then the built-in table,
+// which may be out of date for other projects.
 func (c *completion) scope(kind GroupKind) (Scope, bool) {
 	if scope, ok := c.defined[kind]; ok {
 		return scope, true
@@ -215,6 +223,7 @@ func (c *completion) scope(kind GroupKind) (Scope, bool) {
 	return BuiltinScope(kind)
 }
 
+// fill adds the namespace of the options. A sops document cannot be changed: see Object.Raw.
 func (c *completion) fill(o Object) (Object, bool) {
 	switch {
 	case c.opts.Namespace == "":
@@ -228,6 +237,8 @@ func (c *completion) fill(o Object) (Object, bool) {
 	return o.WithNamespace(c.opts.Namespace), true
 }
 
+// strip removes the namespace of an object that has none on an API server. It would be part of the
+// object's identity here.
 func (c *completion) strip(o Object) (Object, bool) {
 	if o.Encrypted() {
 		c.refuse(v1alpha1.ReasonInvalidEncryption, o, fmt.Sprintf("%s is cluster-scoped, and the namespace cannot be removed because the object is encrypted with sops", o.ID.GroupKind()),

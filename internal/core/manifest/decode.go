@@ -14,8 +14,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// tree is one value of a file: its nodes for the positions, and its text for
-// the values, which come from another parser.
+// tree is one value of a file: its nodes for the positions, and its text for the values, which come
+// from another parser. yaml3 keeps lines but reads YAML 1.2 types; sigs.k8s.io/yaml reads values as
+// kubectl and Flux do, but forgets lines. Both get the same text.
 type tree struct {
 	root *yaml3.Node
 	raw  []byte
@@ -23,7 +24,8 @@ type tree struct {
 	decode func() (any, error)
 }
 
-// readYAML parses one document into nodes.
+// readYAML parses one document into nodes. A second one in the same text means that --- was where
+// only one of the two parsers reads it as a marker.
 func readYAML(doc document) (t tree, err error) {
 	defer recovered(&err)
 	decoder := yaml3.NewDecoder(bytes.NewReader(doc.text))
@@ -117,7 +119,9 @@ func indexNonSpace(text []byte) int {
 	return len(text) - len(bytes.TrimLeft(text, " \t\r\n"))
 }
 
-// jsonReader makes the nodes that the same text would have as YAML.
+// jsonReader makes the nodes that the same text would have as YAML. JSON is read as JSON where it
+// is possible, although it is nearly YAML, so that tabs, and several values in a row, mean what
+// they mean to JSON tools.
 type jsonReader struct {
 	text    []byte
 	decoder *json.Decoder

@@ -19,6 +19,8 @@ type emitter struct {
 	err error
 }
 
+// emit returns a mapping as YAML. The only possible error is a value of a type that JSON does not
+// have.
 func emit(body map[string]any) ([]byte, error) {
 	var e emitter
 	e.mapping(body, 0, false)
@@ -135,7 +137,9 @@ func (e *emitter) pad(indent int) {
 	e.WriteString(spaces[:indent])
 }
 
-// literal reports whether text of several lines can be a | block unchanged.
+// literal reports whether text of several lines can be a | block unchanged: it must not begin with
+// white space (the block's indentation would be read from it), and have no line of white space
+// alone and no character that a block cannot hold.
 func literal(s string) bool {
 	if !strings.Contains(s, "\n") || strings.ContainsAny(s[:1], " \t\n") {
 		return false
@@ -153,8 +157,9 @@ func literal(s string) bool {
 	return true
 }
 
-// quote writes text on one line, with quotes unless every YAML parser takes
-// it for text without.
+// quote writes text on one line, with quotes unless every YAML parser reads it as text without.
+// Where in doubt it quotes: a quote too many is harmless, one too few makes a number or a boolean
+// of a version or a country code.
 func quote(s string) string {
 	if isWord(s) {
 		return s

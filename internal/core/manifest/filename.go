@@ -12,10 +12,13 @@ const (
 	digestDigits  = 8
 )
 
-// FileNames gives each object the name of its file, <kind>.<name>.yaml in
-// lower case. Names that had to be changed, and names that several objects
-// would share, end in a digest of the object's id. The order of the objects
-// makes no difference, and no name is that of a kustomization file.
+// FileNames gives each object the name of its file, <kind>.<name>.yaml in lower case. Names that
+// had to be changed, and names that several objects would share, end in a digest of the object's
+// id. The order of the objects makes no difference, and no name is that of a kustomization file.
+//
+// All that share a name get digits, not only the later ones: the name of an object must not depend
+// on which others are read before it. If names still collide, they get twice as many, up to the
+// whole digest. Since digits only grow, this ends.
 func FileNames(objects []Object) map[ID]string {
 	digits := make(map[ID]int, len(objects))
 	for _, o := range objects {

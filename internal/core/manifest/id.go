@@ -31,8 +31,9 @@ func (k GroupKind) Compare(other GroupKind) int {
 	return cmp.Or(strings.Compare(k.Group, other.Group), strings.Compare(k.Kind, other.Kind))
 }
 
-// ID is the identity of an object inside one cluster. The version is not part of
-// it: two versions of one object are the same object.
+// ID is the identity of an object inside one cluster. It is comparable, and used as a key. The
+// version is not part of it: two versions of one object are the same object. Two objects with one
+// ID cannot both be applied.
 type ID struct{ Group, Kind, Namespace, Name string }
 
 // GroupKind returns the kind of the object.
@@ -70,7 +71,8 @@ func (id *ID) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// ParseID reads what String writes.
+// ParseID reads what String writes, and refuses everything that could not be the id of an object.
+// None of the parts can have a slash, so their number decides whether there is a namespace.
 func ParseID(s string) (ID, error) {
 	parts := strings.Split(s, "/")
 	var id ID
@@ -127,6 +129,7 @@ func nameFault(name string) string {
 	return ""
 }
 
+// kindFault says why a kind cannot be one, or returns "".
 func kindFault(kind string) string {
 	if len(validation.IsDNS1035Label(strings.ToLower(kind))) > 0 {
 		return fmt.Sprintf("%s is not an identifier (letters and digits, at most %d)", shorten(kind), maxLabel)

@@ -9,7 +9,9 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
-// identity reads who an object is, and gathers why it cannot be that.
+// identity reads who an object is, and gathers why it cannot be that. It checks what an API server
+// would refuse for any kind, so that a mistake is found when it is written and not when its tier is
+// applied.
 type identity struct {
 	body     map[string]any
 	at       position
@@ -18,6 +20,7 @@ type identity struct {
 	problems Problems
 }
 
+// identify reads the identity of a body. If it has problems, id is what could be read.
 func identify(body map[string]any, at position) *identity {
 	c := &identity{body: body, at: at}
 	if body["apiVersion"] == nil && body["kind"] == nil {
@@ -38,7 +41,8 @@ func (c *identity) report(reason v1alpha1.Reason, at position, message, next str
 	c.problems = append(c.problems, Problem{Reason: reason, Source: at.source(), Field: at.field(), Object: safeTitle(kind, name), Message: message, Next: next})
 }
 
-// text returns a required string; empty counts as missing.
+// text returns a required string and where it is; ok is false, and the problem reported, if it is
+// missing, empty, encrypted or of another type.
 func (c *identity) text(fields map[string]any, key, path, next string) (string, position, bool) {
 	at := c.at.at(strings.Split(path, ".")...)
 	switch value := fields[key].(type) {

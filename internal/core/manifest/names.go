@@ -29,7 +29,8 @@ var pathGroups = map[string]bool{
 	"authorization.openshift.io": true, "image.openshift.io": true, "oauth.openshift.io": true, "user.openshift.io": true,
 }
 
-// kindNameFault says why an API server refuses a name for an object of a kind, or returns "".
+// kindNameFault says why an API server refuses a name for an object of a kind, or returns "". The
+// body is needed for kinds whose names follow from their content.
 func kindNameFault(kind GroupKind, name string, body map[string]any) string {
 	if fault := nameFault(name); fault != "" {
 		return fault

@@ -22,7 +22,8 @@ func Nearest(name string, names []string) []string {
 	return out
 }
 
-// Distance counts the bytes to insert, delete or replace to make b of a.
+// Distance counts the bytes to insert, delete or replace to make b of a (Levenshtein). It keeps one
+// row of the usual table: diagonal is the value of the row before, at the column before.
 func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -84,8 +84,9 @@ func (o Object) Slice(path ...string) []any {
 	return s
 }
 
-// WithAnnotation returns the object with one annotation set. Bytes refuses
-// the result where that changed a sops document.
+// WithAnnotation returns the object with one annotation set, and o unchanged: only the mappings on
+// the way to the annotation are copied. Bytes refuses the result where that changed a sops
+// document.
 func (o Object) WithAnnotation(key, value string) Object {
 	metadata := clone(o.Map("metadata"))
 	annotations := clone(o.Map("metadata", "annotations"))

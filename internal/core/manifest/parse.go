@@ -13,9 +13,14 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
-// Parse returns the objects of one file, YAML or JSON, in order. The error is
-// of type Problems and has every problem of the file, not only the first;
-// documents without a problem are returned all the same.
+// Parse returns the objects of one file, YAML or JSON, in order. The error is of type Problems and
+// has every problem of the file, not only the first; documents without a problem are returned all
+// the same.
+//
+// Each document goes through the same steps, and the first that finds something ends it: bounds on
+// its text; the syntax; bounds on what its aliases expand to; what tools read differently;
+// decoding; lists taken apart; identity. No error quotes a value, except those that identify the
+// object.
 func Parse(file string, data []byte) ([]Object, error) {
 	r := reader{file: file}
 	for _, doc := range split(data) {
@@ -80,6 +85,8 @@ func likelyTitle(text []byte) string {
 	return fmt.Sprintf("%s %q", kind[1], name[1])
 }
 
+// document reads one document of the file. Text that begins like JSON is tried as JSON first, and
+// then as flow style YAML, unless the name of the file says that it must be JSON.
 func (r *reader) document(doc document) {
 	at := position{file: r.file, line: doc.line + leadingLines(doc.text), base: doc.line - 1}
 	if len(doc.text) > maxDocument {
@@ -222,7 +229,8 @@ func safeTitle(kind, name string) string {
 	return title(kind, name)
 }
 
-// expand takes lists apart; raw is nil inside of a list.
+// expand takes lists apart, also lists in lists; raw is nil inside of a list, whose items have no
+// bytes of their own to keep.
 func (r *reader) expand(body map[string]any, at position, raw []byte) {
 	if !isList(body) {
 		r.object(body, at, raw)
@@ -253,8 +261,9 @@ func (r *reader) expand(body map[string]any, at position, raw []byte) {
 	}
 }
 
-// isList says that an object only wraps others: a v1 List, and any other *List with
-// items and without a name. In v1 a name makes no difference: all its *Lists wrap.
+// isList reports whether an object only wraps others: a v1 List, and any other *List with items and
+// without a name. A custom resource whose kind ends in List has a name, and is kept. In v1 a name
+// makes no difference: all its *Lists wrap.
 func isList(body map[string]any) bool {
 	kind, _ := body["kind"].(string)
 	if kind == "List" && body["apiVersion"] == "v1" {

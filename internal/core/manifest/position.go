@@ -8,8 +8,9 @@ import (
 	yaml3 "go.yaml.in/yaml/v3"
 )
 
-// position is where a value is in a file. If the tree does not have it, the
-// position of the nearest enclosing value is used.
+// position is where a value is in a file. If the tree does not have the value, as for a field that
+// is missing, the position is that of the nearest enclosing one. A position is a value: at and item
+// return another one.
 type position struct {
 	file string
 	line int // of the value's key, or of its first key

@@ -7,10 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// Printable shows what has no picture of its own, or changes how others are shown, as
-// Go writes it: line breaks, control characters, the marks that turn the direction of
-// text, zero-width characters, bytes that are not UTF-8. Text that people wrote goes
-// through it before it reaches a terminal, a message or a page.
+// Printable returns text with everything escaped, as Go writes it, that has no glyph of its own or
+// changes how others are shown: line breaks, control characters, marks that turn the direction of
+// text, zero-width characters, bytes that are not UTF-8. Text that people wrote goes through it
+// before it reaches a terminal, a message or a page: escape sequences could forge what a reviewer
+// reads.
 func Printable(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {

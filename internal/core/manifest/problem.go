@@ -129,8 +129,10 @@ func ProblemOf(err error) Problem {
 	return Problem{Reason: reason, Message: err.Error()}
 }
 
-// About says what an error is about: it has the reason and the fields of its own problem and, where that has none, the
-// given ones. The error itself stays as it is.
+// About adds to an error what it is about, where it passes: its Problem has the reason and the
+// fields of its own problem and, where that has none, those of p. The error's text stays as it is.
+// So a function that knows only a path can fail, and its caller, which knows the seed and the
+// repository, adds those.
 func About(p Problem, err error) error {
 	if err == nil {
 		return nil
@@ -157,7 +159,9 @@ func (e aboutError) Problem() Problem {
 	return p
 }
 
-// AsProblem is an error as one problem, with all that it says.
+// AsProblem is an error as one problem, with all that it says. If something wrapped the problem in
+// more text, that text is the message, and the position, object and next step, which it repeats,
+// are left out.
 func AsProblem(err error) Problem {
 	p := ProblemOf(err)
 	if text := err.Error(); p.Error() != text {
@@ -185,7 +189,8 @@ func ProblemsOf(err error) Problems {
 	return Problems{ProblemOf(err)}
 }
 
-// Problems is every problem of one input, sorted by position. As an error it is never empty.
+// Problems is every problem of one input, sorted by position. As an error it is never empty. It
+// unwraps to each of them, so errors.As finds the first.
 type Problems []Problem
 
 // Error returns one problem a line.

@@ -21,10 +21,11 @@ var copyAnnotations = []string{
 	"banzaicloud.com/last-applied",
 }
 
-// Exposed says what of a Secret can be read in the bytes that Git gets, by field and never
-// by value, and what to do; "" when nothing can, and for other kinds. In a document with a
-// sops key every value must have the form that SOPS gives it: the key alone encrypts
-// nothing, and encrypted_regex may leave values out. Without the key nothing would decrypt
+// Exposed returns what of a Secret can be read in the bytes that Git gets, by field and never by
+// value, and what to do; nil when nothing can, and for other kinds.
+//
+// In a document with a sops key every value must have the form that SOPS gives it: the key alone
+// encrypts nothing, and encrypted_regex may leave values out. Without the key nothing would decrypt
 // such a value.
 func Exposed(o Object) *Problem {
 	p := exposed(o)
@@ -76,8 +77,8 @@ func notSops(field, message, next string) *Problem {
 	return &Problem{Reason: v1alpha1.ReasonInvalidEncryption, Field: field, Message: message, Next: next}
 }
 
-// isSecret takes in what was meant as a Secret: no group of Kubernetes has another kind of
-// that name.
+// isSecret reports whether an object was meant as a Secret, with its kind misspelled as well: no
+// group of Kubernetes has another kind of that name.
 func isSecret(kind GroupKind) bool {
 	name := strings.ToLower(kind.Kind)
 	return ServedByKubernetes(kind) && (name == "secret" || name == "secrets")
@@ -96,6 +97,8 @@ func fieldWith(body map[string]any, such func(any) bool) string {
 	return ""
 }
 
+// leafWith returns the path of the first value without structure that is such a one, "" if there is
+// none. Keys are visited in order, so that the same Secret always has the same problem.
 func leafWith(path string, value any, such func(any) bool) string {
 	switch value := value.(type) {
 	case map[string]any:
@@ -154,6 +157,8 @@ func exposedCopy(body map[string]any) string {
 	return ""
 }
 
+// exposesCopy reports whether a copy has readable values, or cannot be read as tools would read it.
+// A copy may have copies itself.
 func exposesCopy(text string) bool {
 	trees, _, err := readJSON(document{raw: []byte(text)})
 	if err != nil || len(trees) != 1 || len(checkTree(position{node: trees[0].root})) > 0 {

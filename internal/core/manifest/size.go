@@ -100,7 +100,8 @@ func storedAsJSON(kind GroupKind) bool {
 	return strings.Contains(kind.Group, ".") && !builtinGroups[kind.Group]
 }
 
-// storedSize is the least that a value takes in etcd.
+// storedSize is the least that a value takes in etcd: as JSON without white space, or else its text
+// alone.
 func storedSize(value any, asJSON bool) int {
 	size := 0
 	switch value := value.(type) {

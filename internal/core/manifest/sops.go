@@ -31,8 +31,9 @@ var sopsFields = []string{
 	"hckms", "key_id",
 }
 
-// strangeField names the first field below the sops key that SOPS does not write and
-// that can be read. The keys of a context are people's own, and AWS has them in its log.
+// strangeField returns the first field below the sops key that SOPS does not write and that can be
+// read: SOPS does not encrypt what is there. The keys of a context are people's own, and AWS has
+// them in its log.
 func strangeField(path string, value any) string {
 	switch value := value.(type) {
 	case map[string]any:
@@ -104,16 +105,17 @@ var (
 	spaceThenHash = regexp.MustCompile(` #`)
 )
 
-// hasPlainComment counts the '#' that may begin comments, from the first key on: those
-// that the document's scalars do not account for are comments. It counts because the
-// parser loses some comments.
+// hasPlainComment reports whether there is a readable comment from the first key on. It counts each
+// '#' that may begin a comment; those that the document's scalars do not account for are comments.
+// Asking the parser for its comments is not enough: it loses some.
 func hasPlainComment(text []byte, root *yaml3.Node) bool {
 	lines := strings.SplitAfter(string(text), "\n")
 	return plainHashes(commentStart, strings.Join(lines[min(max(root.Line-1, 0), len(lines)):], "")) > hashesInScalars(root)
 }
 
-// hashesInScalars finds too few where text is escaped, never too many: the document is
-// refused then, and not exposed.
+// hashesInScalars counts each '#' in scalars that hasPlainComment counts in the text. Where text is
+// escaped it finds too few, never too many: such a document is refused although nothing in it can
+// be read, rather than the other way round.
 func hashesInScalars(node *yaml3.Node) int {
 	sum := 0
 	switch {

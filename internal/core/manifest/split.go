@@ -46,6 +46,9 @@ type splitter struct {
 	marked, content   bool  // it has its --- line; it has anything in it
 }
 
+// line takes the next line, from offset start to before end. A --- begins a document, unless only
+// directives came before it, to which it belongs. Text after it on the same line is content, as in
+// "--- {}".
 func (s *splitter) line(data []byte, start, end, number int) {
 	line := bytes.TrimPrefix(data[start:end], byteOrderMark)
 	switch rest, marker := cutMarker(line); {

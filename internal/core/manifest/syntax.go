@@ -45,8 +45,9 @@ var grammarFaults = []string{
 	"found undefined tag handle",
 }
 
-// locate finds the line that a person has to correct. Of the two parsers one reports
-// where the broken construct starts and the other where it breaks.
+// locate finds the line that a person has to correct. Of the two parsers, yaml3 reports where the
+// broken construct starts and yaml2 where it breaks. The latter is nearly always the line to
+// correct, but for a quote that is never closed, which breaks at the end of the file.
 func locate(text []byte, err error) fault {
 	f := readFault(err)
 	if strings.HasPrefix(f.text, "found unexpected end of stream") {
@@ -88,8 +89,9 @@ var advice = []struct{ has, message, next string }{
 	{"without a line of its own", "a second document starts inside of this one", "End lines with a line feed, and put --- on a line of its own."},
 }
 
-// syntaxProblem explains why a document cannot be read, and quotes no value of it: text
-// at an invalid position may well be a password without quotes.
+// syntaxProblem explains why a document cannot be read, and quotes no value of it: text at an
+// invalid position may well be a password without quotes. Parsers put such text between quotes in
+// their messages, so a message with quotes is only used to choose the advice.
 func syntaxProblem(doc document, at position, err error) Problem {
 	f := locate(doc.text, err)
 	p := Problem{Reason: v1alpha1.ReasonInvalidYAML, Message: "YAML: " + Printable(f.text), Next: "Correct the document there."}
@@ -133,8 +135,8 @@ func lineWith(text []byte, s string) int {
 	return bytes.Count(before, []byte{'\n'}) + 1
 }
 
-// tabbedLine returns the line at or beside a fault that has a tab in its
-// indentation, 0 when none has.
+// tabbedLine returns the line at or beside a fault that has a tab in its indentation, 0 when none
+// has. Editors show tabs like spaces, and parsers report the indentation or the line after.
 func tabbedLine(text []byte, line int) int {
 	lines := bytes.Split(text, []byte{'\n'})
 	for _, n := range []int{max(line, 1), line + 1, line - 1} {

@@ -1,11 +1,19 @@
-// Package placement owns where the objects of a seed go, and why.
+// Package placement decides where the objects of a seed go, and why.
 //
-// The rules are one list, in order of precedence; the first that matches decides. Each
-// rule is one small file. Which clusters a seed itself creates is found first, so that
-// everything else can be placed on them.
+// The rules are one list, in order of precedence; the first that matches decides. Each rule is one
+// small file. The flow is
 //
-// Everything here is a pure function; results do not depend on the order of
-// the seed's documents.
+//	AddImplied   which clusters the seeds themselves create, into the inventory
+//	Place        where each object of one seed goes, variant by variant, and what it has there
+//
+// AddImplied is first, so that everything else can be placed on those clusters.
+//
+// Most rules answer from the object alone. Followers (a CRD, a Namespace, a Secret) go where other
+// objects go, so the placement of one object may ask for that of others; see scope.place.
+//
+// Everything here is a pure function but AddImplied, which adds to the inventory that it is given.
+// Results do not depend on the order of the seed's documents. There is no default beyond the list:
+// an object that no rule places is an error.
 package placement
 
 import (
@@ -20,7 +28,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// Placement says which clusters one object goes to.
+// Placement is where one object goes by one rule. Where the variants of a seed go to different
+// clusters for different reasons, an object has several.
 type Placement struct {
 	Object   manifest.ID
 	Clusters []string // in order, never empty
@@ -42,7 +51,9 @@ type decision struct {
 	why      string
 }
 
-// Rules are asked in this order; the first that matches decides.
+// Rules are asked in this order; the first that matches decides. What people wrote on the object
+// goes before what is known of its kind, that before what the objects around it suggest, and the
+// choice of the seed as a whole comes last.
 func Rules() []Rule {
 	return []Rule{
 		annotation,
@@ -57,7 +68,8 @@ func Rules() []Rule {
 	}
 }
 
-// scope is what the rules read of one variant of a seed.
+// scope is what the rules read of one variant of a seed: its objects, indexed, the inventory, and
+// what is already placed. It is for one goroutine.
 type scope struct {
 	seed *catalog.Seed
 	// all are the variant's objects in order.
@@ -83,8 +95,9 @@ type scope struct {
 	made  *[]string
 }
 
-// AddImplied puts the clusters that the seeds create into the inventory. Errors
-// are by seed; the clusters of a seed with an error are left out.
+// AddImplied puts the clusters that the seeds create into the inventory. Errors are by seed; the
+// clusters of a seed with an error are left out, and clusters that it had marked as created are as
+// before. Of two seeds that create one cluster, the later in order of seeds has the error.
 func AddImplied(inv *catalog.Inventory, seeds []catalog.Seed) map[string]error {
 	failed := map[string]error{}
 	for i := range seeds {
@@ -128,6 +141,9 @@ func createsClusters(seed *catalog.Seed) bool {
 	return len(seed.Clusters) > 0 || slices.ContainsFunc(seed.Objects(), func(o manifest.Object) bool { return catalog.IsCreator(o.ID.GroupKind()) })
 }
 
+// addClustersOf adds the clusters of one seed. Each addition may change what the rules answer for
+// the next creator, which may go to a cluster of the same seed, so what the scope knows of the
+// inventory is forgotten.
 func addClustersOf(seed *catalog.Seed, inv *catalog.Inventory) manifest.Problems {
 	var problems manifest.Problems
 	for _, name := range sortedKeys(seed.Clusters) {
@@ -232,8 +248,14 @@ func sorted(objects []manifest.Object) []*manifest.Object {
 	return list
 }
 
-// place asks the rules once for each object. Followers ask for those that they follow;
-// one that follows itself in a cycle is left to the next rule.
+// place asks the rules for an object, once. Followers ask for the placement of those that they
+// follow, in the same way, to any depth.
+//
+// A cycle is normal: a Namespace follows its content, and a Secret in it follows a Deployment that
+// may itself be placed by the Namespace's annotations. So an object that is being placed has an
+// entry without clusters, and whoever follows it meanwhile goes by the others, or by the next rule.
+// Errors are not kept, so each follower repeats the problem of what it follows; inOrder drops the
+// duplicates.
 func (s *scope) place(o *manifest.Object) (Placement, error) {
 	if p, done := s.placed[o.ID]; done {
 		return p, nil
@@ -255,7 +277,8 @@ func (s *scope) place(o *manifest.Object) (Placement, error) {
 	return Placement{}, problem(v1alpha1.ReasonNoPlacement, *o, "no placement rule matches", "Set annotation "+v1alpha1.AnnotationCluster+".")
 }
 
-// follow is the union of where others go, said of the first of them.
+// follow is the union of where others go. The why names the first of them that is placed; no
+// clusters means that there is nothing to follow.
 func (s *scope) follow(others []*manifest.Object, format string) (decision, error) {
 	var d decision
 	for _, other := range others {
@@ -287,7 +310,11 @@ func (s *scope) withRole(role v1alpha1.ClusterRole) []string {
 	return names
 }
 
-// management is the management cluster that the seed's objects go to.
+// management is the management cluster that the seed's objects go to: the one that the seed names,
+// else the only one that is declared. Management clusters that seeds create do not count, so that a
+// seed with a second one does not make others ambiguous. While a document that may declare another
+// one cannot be read, the answer is an error: a guess would move objects when the document is
+// corrected.
 func (s *scope) management(o *manifest.Object) (string, error) {
 	all := s.withRole(v1alpha1.RoleManagement)
 	if name := s.seed.Spec.ManagementCluster; name != "" {
@@ -312,6 +339,7 @@ func (s *scope) management(o *manifest.Object) (string, error) {
 	return "", problem(v1alpha1.ReasonManagementClusterAmbiguous, *o, "it belongs on a management cluster, and there are several: "+strings.Join(declared, ", "), "Set spec.managementCluster of the Seed.")
 }
 
+// union sorts a copy and drops duplicates; rules may return slices of the inventory.
 func union(clusters []string) []string {
 	out := slices.Clone(clusters)
 	slices.Sort(out)

@@ -7,7 +7,9 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// referenceRow is one row of references.yaml.
+// referenceRow is one row of references.yaml: a field, in whatever object, that names a Secret or
+// ConfigMap. Where the field holds an object or a list of objects, Name is the key that has the
+// name.
 type referenceRow struct {
 	Field string `json:"field"`
 	Name  string `json:"name,omitempty"`
@@ -25,7 +27,9 @@ var referenceRows = func() map[string][]referenceRow {
 	return byField
 }()
 
-// namedBy lists the Secrets and ConfigMaps that an object names.
+// namedBy lists the Secrets and ConfigMaps that an object names, in no order and with duplicates.
+// Fields are found by name wherever they are, which serves the kinds of all operators that use the
+// names of core types.
 func namedBy(o *manifest.Object) []manifest.ID {
 	var ids []manifest.ID
 	if o.ID.Group == "" && (o.ID.Kind == "Secret" || o.ID.Kind == "ConfigMap") {
@@ -82,6 +86,7 @@ func walk(value any, visit func(field string, value any)) {
 }
 
 // referrers maps an object to the management objects that refer to it by a field that ends in Ref.
+// It is made once, since each object asks.
 func (s *scope) referrers() map[manifest.ID][]*manifest.Object {
 	if s.refs == nil {
 		s.refs = map[manifest.ID][]*manifest.Object{}

@@ -22,7 +22,8 @@ var annotation = Rule{
 	},
 }
 
-// annotated reads the annotations of one object.
+// annotated reads the annotations of one object. More than one of them is an error, even if they
+// agree today: which of them counts after the next change of the inventory would be a guess.
 func (s *scope) annotated(o *manifest.Object) (decision, error) {
 	readers := []struct {
 		key  string
@@ -51,6 +52,8 @@ func (s *scope) annotated(o *manifest.Object) (decision, error) {
 	return d, nil
 }
 
+// byName reads a list of clusters. One whose document cannot be read is left out while others
+// remain: what is planted there is held elsewhere, and the object goes on to the others.
 func (s *scope) byName(o *manifest.Object, value string) ([]string, error) {
 	var clusters []string
 	broken := ""
@@ -111,6 +114,8 @@ func (s *scope) byRole(o *manifest.Object, value string) ([]string, error) {
 	return nil, problem(v1alpha1.ReasonInvalidPlacement, *o, fmt.Sprintf("annotation %s: %q is not a role", v1alpha1.AnnotationRole, value), "Write Management or Workload.").WithField(v1alpha1.AnnotationRole)
 }
 
+// byPlanter reads Planter's annotation. A cluster of Planter is one that an object of the same seed
+// creates.
 func (s *scope) byPlanter(o *manifest.Object, value string) ([]string, error) {
 	if value == "SELF" {
 		name, err := s.management(o)

@@ -11,7 +11,9 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// managementRow is one row of management.yaml.
+// managementRow is one row of management.yaml: an API group, or all groups below a domain as
+// *.domain, whose objects belong on management clusters. Kinds, where there are any, narrow it to
+// these.
 type managementRow struct {
 	Group string   `json:"group"`
 	Kinds []string `json:"kinds,omitempty"`

@@ -32,8 +32,9 @@ type Content struct {
 	variants []string
 }
 
-// Contents are the objects of a seed by cluster. Variants with equal content share it, so
-// that clusters cost nothing here, and variants only where they differ.
+// Contents are the objects of a seed by cluster. Variants with equal content share it, so that
+// clusters cost nothing here, and variants only where they differ: 10,000 clusters of one variant
+// cost what one costs. A Content may be compared by its pointer.
 type Contents struct {
 	// variants are those of workload clusters; nil where the seed has one for all.
 	variants map[string]int
@@ -49,7 +50,7 @@ type on struct {
 	cluster string
 }
 
-// Of are the different contents of an object, in order of variants.
+// Of lists the different contents of an object, in order of variants.
 func (c Contents) Of(id manifest.ID) []*Content {
 	var out []*Content
 	for _, content := range c.objects[id] {
@@ -91,9 +92,13 @@ func plainContents(v *catalog.Variant) Contents {
 	return c
 }
 
-// Place decides for every object of a seed. The inventory has the implied clusters. Each
-// variant is placed by itself. The result applies to the workload clusters that choose it, and
-// to all management clusters. The error holds every problem, not only the first.
+// Place decides for every object of a seed. The inventory has the implied clusters. The error is
+// manifest.Problems with every problem, not only the first.
+//
+// Each variant is placed by itself, as if it were the whole seed, because followers must find what
+// they follow within the variant. What comes out counts for the workload clusters that choose the
+// variant, and for all management clusters: no variant is chosen there, and several of them may put
+// objects there.
 func Place(seed *catalog.Seed, inv *catalog.Inventory) (Placed, error) {
 	if len(seed.Variants) == 1 && seed.Variants[0].Default() {
 		placements, problems := placeVariant(seed, 0, inv, nil)
@@ -124,7 +129,8 @@ func placeVariant(seed *catalog.Seed, variant int, inv *catalog.Inventory, among
 	return placements, problems
 }
 
-// choice says which variants choose which workload clusters.
+// choice says which variant each workload cluster gets. A variant lists clusters or selects them;
+// one without either is the default and gets the rest. Variants are indices into Seed.Variants.
 type choice struct {
 	of map[string]int
 	// twice are clusters that two variants choose.
@@ -142,6 +148,8 @@ func (c choice) among(variant int) []string {
 	return names
 }
 
+// newChoice asks each variant about each cluster. A cluster that two variants choose is noted and
+// no error yet: the seed may not go there at all (see merge.checkChoice).
 func newChoice(seed *catalog.Seed, inv *catalog.Inventory) choice {
 	c := choice{of: map[string]int{}, twice: map[string][2]int{}, used: make([]bool, len(seed.Variants)), by: make([][]string, len(seed.Variants))}
 	fallback := slices.IndexFunc(seed.Variants, catalog.Variant.Default)
@@ -176,13 +184,13 @@ func newChoice(seed *catalog.Seed, inv *catalog.Inventory) choice {
 	return c
 }
 
-// reason is what placements of one object must have in common to be one.
+// reason is what placements of one object must have in common to be shown as one.
 type reason struct {
 	object    manifest.ID
 	rule, why string
 }
 
-// merge puts the variants of a seed together.
+// merge puts the placements of a seed's variants together, in order of variants.
 type merge struct {
 	seed      *catalog.Seed
 	inventory *catalog.Inventory
@@ -230,7 +238,9 @@ func (m *merge) add(variant int) {
 	}
 }
 
-// isFor says that an object goes to a cluster by this variant, and not by an earlier one.
+// isFor reports whether an object goes to a cluster by this variant, and not by an earlier one, and
+// notes who has what where. On a management cluster several variants may have the object; the first
+// brings the placement, and checkManagement compares what they have.
 func (m *merge) isFor(variant int, object manifest.ID, cluster string) bool {
 	key := on{object, cluster}
 	if m.inventory.Clusters[cluster].Role == v1alpha1.RoleManagement {
@@ -298,7 +308,8 @@ func (m *merge) onManagement(variant int) bool {
 	})
 }
 
-// warnOfLost warns of an object that goes only where other variants are, which lack it.
+// warnOfLost warns of an object that goes only to clusters that get other variants, which lack it.
+// People mean something by it, and nothing of it would be planned.
 func (m *merge) warnOfLost(variant int, p Placement) {
 	o, _ := find(m.seed.Variants[variant].Objects, p.Object)
 	for _, cluster := range p.Clusters {
@@ -367,7 +378,8 @@ func (m *merge) checkChoice() {
 	}
 }
 
-// contents finds the objects that variants share.
+// contents finds the objects that variants share, by their canonical bytes. Each object is compared
+// with those of earlier variants, of which there are few.
 func (m *merge) contents() Contents {
 	c := Contents{variants: m.choice.of, objects: map[manifest.ID][]*Content{}, management: map[on]*Content{}}
 	texts := map[*Content][]byte{}
@@ -420,8 +432,8 @@ func (m *merge) checkManagement(c *Contents) {
 	}
 }
 
-// conflict says that two variants have an object differently. Both may have it of one document,
-// which their overlays patch.
+// conflict says that two variants have an object differently on one cluster, and names both
+// sources, unless both have it from one document, which their overlays patch.
 func conflict(a, b *Content, cluster string) manifest.Problem {
 	in := func(c *Content) string { return c.variants[0] }
 	source := a.Object.Source
