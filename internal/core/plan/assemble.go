@@ -18,7 +18,8 @@ import (
 
 type placementOf = placement.Placement
 
-// assembly puts one seed's plan and its files together.
+// assembly puts one seed's plan and its files together. What is embedded is only read, except for
+// the caches of renderings and files that all seeds share.
 type assembly struct {
 	*computation
 	*seedState
@@ -40,8 +41,11 @@ type tierVertices struct {
 	of       *Plan
 }
 
-// assemble makes a seed's plan. Its reconciler objects, which cost the most, are rendered
-// only where that may give others than those of the plan before.
+// assemble makes a seed's plan. Its reconciler objects, which cost the most, are rendered only
+// where that may give others than those of the plan before: everything else of the plan is
+// computed, digested together with what the rest would be rendered from, and compared. If the plan
+// comes out equal in spite of that, the one before stays, so that a change of a comment or of a
+// file's position makes no new plan for people to review.
 func (c *computation) assemble(s *seedState) (*Outcome, error) {
 	a := &assembly{computation: c, seedState: s, files: map[string]map[string]File{}, ids: map[string]string{}}
 	a.plan = &Plan{APIVersion: v1alpha1.APIVersion, Kind: Kind, Version: Current, Seed: s.seed.Name, Owner: c.in.Owner, Origin: c.in.Origin, Revision: c.in.Revision, From: s.seed.Path, Generation: 1, Variants: s.variants}
@@ -87,6 +91,8 @@ func (c *computation) assemble(s *seedState) (*Outcome, error) {
 	return kept, nil
 }
 
+// tierVertices groups the seed's vertices by cluster and ordinal, in that order. Tiers on clusters
+// whose documents cannot be used are those of the plan before, in its place.
 func (a *assembly) tierVertices() []tierVertices {
 	index := map[layout.Tier]int{}
 	var tiers []tierVertices
@@ -118,7 +124,8 @@ func (a *assembly) tierVertices() []tierVertices {
 	return tiers
 }
 
-// keepTier takes over a tier as it was last planned.
+// keepTier takes over a tier as it was last planned, hash by hash: the cluster's settings are not
+// known, so nothing of it can be rendered anew.
 func (a *assembly) keepTier(tv tierVertices) error {
 	t, objects := *tv.was, tv.of.Objects(tv.was)
 	for _, o := range objects {
@@ -149,6 +156,8 @@ func (a *assembly) addPlacements() {
 	slices.SortStableFunc(a.plan.Placements, func(x, y Placement) int { return x.Object.Compare(y.Object) })
 }
 
+// addTier adds a tier with its objects, and notes what its reconciler object is rendered from. The
+// hash of the latter comes with render, if that is necessary at all.
 func (a *assembly) addTier(tv tierVertices) error {
 	t, err := a.newTier(tv)
 	if err != nil {
@@ -202,7 +211,8 @@ func (a *assembly) newTier(tv tierVertices) (Tier, error) {
 	return t, a.checkNotMoved(tv, t)
 }
 
-// checkNotMoved refuses to move planted tiers to another repository, path or reconciler object.
+// checkNotMoved refuses to move planted tiers to another repository, path or reconciler object: the
+// reconciler that has them now would delete their objects, possibly after the new one applied them.
 func (a *assembly) checkNotMoved(tv tierVertices, t Tier) error {
 	for _, i := range tv.vertices {
 		was, planted := a.planted[a.graph.Vertices[i]]
@@ -300,7 +310,9 @@ func (a *assembly) contentsID(tree layout.Hash, objects []Object) string {
 	return id
 }
 
-// prerequisites are the tiers that hold what the tier's objects wait for.
+// prerequisites are the tiers that hold what the tier's objects wait for, each once, with the first
+// why and the number of others. Edges within the tier are left out: the tier's reconciler applies
+// it as a whole.
 func (a *assembly) prerequisites(tv tierVertices) []Prerequisite {
 	type target struct {
 		seed, cluster string
@@ -349,8 +361,9 @@ func whyEdge(from, to dependency.Vertex, e dependency.Edge) string {
 	return fmt.Sprintf("%s waits for %s (%s: %s)", from.Object, to.Object, e.Rule, e.Why)
 }
 
-// addDependencies writes the seed's edges; those that are equal on many clusters are written
-// once.
+// addDependencies writes the seed's edges; those that are equal on many clusters are written once,
+// with a list of clusters. So a plan for 1,000 equal clusters has as many dependencies as one for a
+// single cluster.
 func (a *assembly) addDependencies() {
 	type key struct {
 		from manifest.ID
@@ -407,9 +420,10 @@ func warningOf(f dependency.Finding) Warning {
 	return Warning{Reason: f.Reason, Object: f.Object.String(), Message: strings.TrimSpace(f.Message + ". " + f.Next)}
 }
 
-// inputs is the digest of what the plan is made from: all of it that is not rendered, and
-// what the rest is rendered from. The same inputs give the same plan, regardless of its
-// owner and of where documents are.
+// inputs is the digest of what the plan is made from: all of it that is not rendered, and what the
+// rest is rendered from. The same inputs give the same plan, regardless of its owner and of where
+// documents are. An input that is missing here would keep an old plan in force;
+// TestNoInputIsMissingInTheDigest looks for such.
 func (a *assembly) inputs() string {
 	is := unrendered(a.plan)
 	is.Owner, is.Origin = "", ""

@@ -28,7 +28,8 @@ type Input struct {
 
 func (in Input) identity() Identity { return Identity{in.Owner, in.Origin} }
 
-// Outcome is the plan of one seed, or why there is none.
+// Outcome is the plan of one seed, or why there is none. It shares the plan before with
+// Input.Previous.
 type Outcome struct {
 	// Plan is nil when there is an error and no earlier plan.
 	Plan *Plan
@@ -48,7 +49,8 @@ type Outcome struct {
 	Inherits map[string][]dependency.Vertex
 }
 
-// computation is one call of Compute. Seeds fail one by one until the rest can be planned.
+// computation is one call of Compute. Seeds fail one by one until the rest can be planned; a seed
+// never comes back from failed, so every loop until nothing else fails ends.
 type computation struct {
 	in        Input
 	inventory *catalog.Inventory
@@ -91,7 +93,13 @@ type seedState struct {
 	warnings []Warning
 }
 
-// Compute plans all seeds of a catalog.
+// Compute plans all seeds of a catalog. The result has an Outcome for each of its seeds.
+//
+// What leaves a seed goes only when all else of its plan is released, and whether that is so
+// depends on the plan that comes out: it must be the one that was released. So plans are computed
+// as if nothing changed about what leaves, and up to two more times: for seeds that have changed
+// since their objects began to leave, which stops that, and for those whose plan is unchanged and
+// released, which starts it.
 func Compute(in Input) map[string]*Outcome {
 	c := &computation{in: in, inventory: in.Catalog.Inventory.Clone(), seeds: map[string]*seedState{}, failed: map[string]error{}, dropping: map[string]bool{}, inherits: map[string]map[string][]dependency.Vertex{}, rendered: map[string]*template.Total{}, parsed: map[string]*template.Parsed{}}
 	c.collect()
@@ -172,7 +180,9 @@ func ruleNames() []string {
 	return names
 }
 
-// place finds the clusters that seeds create, and then places every object.
+// place finds the clusters that seeds create, and then places every object. Before that, it takes
+// from earlier plans and documents what a seed or document that cannot be read now would say of
+// clusters.
 func (c *computation) place() {
 	for _, previous := range c.in.Previous {
 		if previous.Plan != nil {
@@ -201,8 +211,9 @@ func (c *computation) place() {
 	}
 }
 
-// keepManagement leaves a seed on the management cluster of its last plan while
-// some document cannot be used that may declare another one.
+// keepManagement leaves a seed on the management cluster of its last plan while some document
+// cannot be used that may declare another one. It sets what people would write in the seed, in a
+// copy.
 func (c *computation) keepManagement(s *seedState) {
 	if _, uncertain := c.inventory.MayManage(); !uncertain || s.seed.Spec.ManagementCluster != "" {
 		return
@@ -220,9 +231,9 @@ func (c *computation) keepManagement(s *seedState) {
 	}
 }
 
-// markUnborn keeps in mind which declared clusters the seeds that cannot be
-// planned create by their last plan, so that nothing new is planned onto them
-// without waiting.
+// markUnborn marks the declared clusters that the seeds that cannot be planned create by their last
+// plan. Otherwise another seed would be planned onto such a cluster without waiting for its
+// creator.
 func (c *computation) markUnborn() {
 	for _, name := range sortedKeys(c.failed) {
 		previous := c.seeds[name].previous
@@ -310,8 +321,9 @@ func isEssential(namespace string, on catalog.Cluster) bool {
 	return false
 }
 
-// ownedByCreators are the objects that creators refer to, directly or through
-// each other: the creator's own controller deletes them in its order.
+// ownedByCreators are the objects that creators refer to, directly or through each other: the
+// creator's own controller deletes them in its order. A reconciler that pruned them at once could
+// take away the credentials with which that controller deletes machines.
 func ownedByCreators(contents placement.Contents) []manifest.ID {
 	var owned []manifest.ID
 	seen := map[manifest.ID]bool{}
@@ -356,8 +368,9 @@ func quoteAll(noun string, names []string) []string {
 	return out
 }
 
-// order draws the graph and finds the tiers, leaving out seeds that fail until
-// all that are left can be ordered.
+// order draws the graph and finds the tiers, leaving out seeds that fail until all that are left
+// can be ordered. The graph is drawn anew each time, because without a seed others lack what it
+// brings. At most as many rounds as seeds are necessary; mostly it is one.
 func (c *computation) order() {
 	for {
 		c.holdNeeded()
@@ -385,6 +398,9 @@ func (c *computation) order() {
 	}
 }
 
+// graphSeeds makes the seeds of the graph. What leaves a seed that drops it now has no vertex any
+// longer. Edges of the plan before are kept only for what leaves or is held; for the rest, rules
+// draw them.
 func (c *computation) graphSeeds(alive []*seedState) []dependency.Seed {
 	seeds := make([]dependency.Seed, 0, len(alive))
 	for _, s := range alive {
@@ -413,7 +429,10 @@ func (c *computation) pins(alive []*seedState) map[dependency.Vertex]int {
 	return pins
 }
 
-// judge turns what the rules found into errors and warnings.
+// judge turns what the rules found into errors and warnings. A missing Namespace or CRD is normally
+// a warning, as it may well be on the cluster. It is an error while somebody who may bring it
+// cannot be planned, or is being removed, unless the plan in force had the same warning: then
+// nothing has become worse.
 func (c *computation) judge(result dependency.Result) {
 	broken := c.failedNames() // not those that fail below: the graph has their objects
 	for _, f := range result.Errors {
@@ -454,6 +473,7 @@ func (c *computation) leavers() string {
 	return strings.Join(quoteAll("seed", names), ", ")
 }
 
+// warnedBefore reports whether the plan in force has the same warning.
 func (c *computation) warnedBefore(f dependency.Finding) bool {
 	s := c.seeds[f.Seed]
 	if s.previous == nil || s.previous.Plan == nil {
@@ -470,8 +490,9 @@ func (c *computation) finding(f dependency.Finding) manifest.Problem {
 	return manifest.OfSeed(f.Reason, f.Seed, fmt.Sprintf("%s: %s", f.Object, f.Message), f.Next)
 }
 
-// outcomes assembles the plans of the seeds that can be planned and explains the
-// rest. A seed that fails now may hold others, which were ordered after it.
+// outcomes assembles the plans of the seeds that can be planned and explains the rest. Assembling
+// may fail as well, as when a template is wrong; since other tiers may wait for those of the seed,
+// all is ordered and assembled again.
 func (c *computation) outcomes() map[string]*Outcome {
 	for {
 		before := len(c.failed)

@@ -25,7 +25,8 @@ type ContentOn struct {
 	From     string
 }
 
-// Differ lists the objects that differ by cluster, in order. What leaves counts for nothing.
+// Differ lists the objects that differ by cluster, in order. What leaves counts for nothing. It
+// goes through the contents, which equal clusters share, and not through the objects of each tier.
 func (p *Plan) Differ() []Differing {
 	clusters := map[string][]string{} // by contents
 	for i := range p.Tiers {

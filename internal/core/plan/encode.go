@@ -28,8 +28,8 @@ type part struct {
 	Dependencies []Dependency `yaml:"dependencies,omitempty"`
 }
 
-// Encode returns the plan's own files, by name: plan.yaml and, where that would
-// be larger than 10 MB, one part for 500 clusters each.
+// Encode returns the plan's own files, by name: plan.yaml and, where that would be larger than 10
+// MB, one part for 500 clusters each.
 func (p *Plan) Encode() (map[string][]byte, error) { return p.encode(maxFile) }
 
 // Document is the whole plan as one document, however large.
@@ -97,8 +97,9 @@ func marshal(value any) ([]byte, error) {
 	return b.Bytes(), enc.Close()
 }
 
-// Decode reads the plan of a plan branch's tree: also one of a newer minor version, from which
-// it leaves out what it does not know.
+// Decode reads the plan of a plan branch's tree, and checks it. A plan of a newer minor version is
+// read, without what this version does not know; one of a newer major version is an error with
+// reason UnsupportedVersion.
 func Decode(tree fs.FS) (*Plan, error) {
 	p := Plan{Version: Current}
 	if err := decodeFile(tree, layout.PlanFile, &p); err != nil {
@@ -135,8 +136,9 @@ func unsupported(version manifest.Version) error {
 	return fmt.Errorf("%s: %w", layout.PlanFile, manifest.About(manifest.Problem{Path: layout.PlanFile}, Current.Reads(version)))
 }
 
-// check refuses a plan that nobody but a person could have written: one whose
-// tiers would touch what is not the seed's, or whose contents are not those of its tiers.
+// check refuses a plan that nobody but a person could have written: one whose tiers would touch
+// what is not the seed's, or whose contents are not those of its tiers. Whoever can push to the
+// plan branch could otherwise have paths of others replaced by a proposal in the name of Furrow.
 func (p *Plan) check() error {
 	trees, err := p.trees()
 	if err != nil {

@@ -19,7 +19,8 @@ const (
 	ModeFile Mode = "file"
 )
 
-// Entry is a file or directory that a tier has on the base branch.
+// Entry is a file or directory that a tier has on the base branch. A directory is one entry, by the
+// hash of its Git tree: two directories are equal if the hashes are, whatever the number of files.
 type Entry struct {
 	Path string `yaml:"path"`
 	Mode Mode   `yaml:"mode"`

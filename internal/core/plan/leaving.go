@@ -12,8 +12,14 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
-// findLeaving lists what is planted and no longer in its seed. What is planted on a
-// cluster whose document cannot be used neither leaves nor changes.
+// findLeaving lists what is planted and no longer in its seed. What is planted on a cluster whose
+// document cannot be used neither leaves nor changes.
+//
+// Nothing is removed because something could not be read. So each way by which an object may be
+// missing by mistake has a check, and the seed then stays as it is: its cluster is broken and it
+// was already going (holdIfGoing), a file of the seed is not read (holdIfLost), the creator of its
+// cluster is in a seed that cannot be planned (holdIfCreatorIsUnknown). The last is repeated until
+// nothing else fails, since a seed that fails may be such a creator's.
 func (c *computation) findLeaving() {
 	for _, s := range c.alive() {
 		now := map[dependency.Vertex]bool{}
@@ -85,9 +91,8 @@ func (c *computation) holdIfGoing(s *seedState) {
 	}
 }
 
-// holdNeeded holds seeds that would take something from under what stays. Seeds
-// that cannot be planned keep all they have, so it is asked again when one more
-// fails.
+// holdNeeded holds seeds that would take something from under what stays. Seeds that cannot be
+// planned keep all they have, so it is asked again when one more fails.
 func (c *computation) holdNeeded() {
 	for before := -1; before != len(c.failed); {
 		before = len(c.failed)
@@ -146,8 +151,9 @@ func (c *computation) holdIfStillNeeded(s *seedState, stays map[dependency.Verte
 	}
 }
 
-// stopDropping finds the seeds that changed while something was leaving them:
-// what has not left yet stays again until the new changes are released.
+// stopDropping finds the seeds that changed while something was leaving them: what has not left yet
+// stays again until the new changes are released. It reports whether there are any, and then all
+// must be computed again.
 func (c *computation) stopDropping(outcomes map[string]*Outcome) bool {
 	stopped := false
 	for name, dropping := range c.dropping {
@@ -158,8 +164,8 @@ func (c *computation) stopDropping(outcomes map[string]*Outcome) bool {
 	return stopped
 }
 
-// startDropping finds the seeds whose other changes are all released, so that
-// what leaves them can go.
+// startDropping finds the seeds whose other changes are all released, so that what leaves them can
+// go. It reports whether there are any, and then all must be computed again.
 func (c *computation) startDropping(outcomes map[string]*Outcome) bool {
 	started := false
 	for _, s := range c.alive() {
@@ -171,8 +177,9 @@ func (c *computation) startDropping(outcomes map[string]*Outcome) bool {
 	return started
 }
 
-// addDropped puts what goes with this plan on record: without it in the tree, and
-// in the order against the dependencies.
+// addDropped records what goes with this plan: without it in the tree, and in the reverse order of
+// the dependencies. A tier of which nothing stays comes back as one without entries, so that its
+// removal is proposed like any other change.
 func (a *assembly) addDropped() {
 	after := map[dependency.Vertex][]dependency.KeptEdge{}
 	for _, e := range a.previous.kept() {
@@ -195,6 +202,7 @@ func (a *assembly) addDropped() {
 	}
 }
 
+// addAfter notes that a tier loses an object only after those that waited for it have gone.
 func (a *assembly) addAfter(t *Tier, v dependency.Vertex, edges []dependency.KeptEdge) {
 	for _, e := range edges {
 		from, leaving := a.seedState.planted[e.From]

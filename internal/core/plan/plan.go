@@ -1,14 +1,27 @@
-// Package plan owns the plan of a seed: what goes where in which tier, frozen
-// with the files that will land.
+// Package plan computes the plan of a seed: what goes where in which tier, frozen with the files
+// that will land.
 //
-// Compute puts catalog, placement, dependency, template and layout together for all seeds
-// at once, because they may wait for each other. It is a pure function: the same input
-// gives the same bytes, in whatever order documents and seeds come.
+// Compute puts catalog, placement, dependency, template and layout together for all seeds at once,
+// because they may wait for each other:
 //
-// Invariants of a plan: every prerequisite is a tier of a plan; tiers are in
-// order of cluster and ordinal; an object keeps the tier that it has in the
-// plan being replaced; what left the seed stays in its tier until everything
-// else is released.
+//	collect      the seeds that could be read, with the plans that they have
+//	place        implied clusters, then every object
+//	share        what several seeds want on one cluster
+//	findHeirs    renamed seeds
+//	findLeaving  what is planted and no longer wanted
+//	order        the graph, and tiers from it, without the seeds that cannot be ordered
+//	outcomes     tiers, files and the inputs digest of each seed
+//
+// It is a pure function: the same input gives the same bytes, in whatever order documents and seeds
+// come. A seed that fails keeps the plan that it has, and others fail with it only if they need it.
+//
+// Invariants of a plan:
+//   - Every prerequisite is a tier of a plan.
+//   - Tiers are in order of cluster and ordinal.
+//   - An object keeps the tier that it has in the plan being replaced.
+//   - What left the seed stays in its tier until everything else is released.
+//
+// A Plan is read-only once it is made: WithTiers and Remove return others.
 package plan
 
 import (

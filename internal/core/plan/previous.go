@@ -9,7 +9,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// Previous is the plan that is on a seed's branch, and what became of it.
+// Previous is the plan that is on a seed's branches, and what became of it. Its methods may be
+// called of nil: a seed without a plan.
 type Previous struct {
 	Plan *Plan
 	// Others are plans of the same seed that other control planes have in repositories in which
@@ -42,8 +43,10 @@ func (p *Previous) BasePaths() map[string][]string {
 	return paths
 }
 
-// tiers are those that repositories have, each with its plan: what Plan has of a repository
-// that lacks it was never proposed there, and its files may never have come there.
+// tiers are those that repositories have, each with its plan. A plan that writes to two
+// repositories is pushed to one after the other, so one of them may have an older plan: what the
+// newer one has of that repository was never proposed there, and its files may never have come
+// there.
 func (p *Previous) tiers() iter.Seq2[*Plan, *Tier] {
 	return func(yield func(*Plan, *Tier) bool) {
 		for i := range p.Plan.Tiers {
@@ -152,8 +155,8 @@ func keptEdge(seed string, d Dependency, cluster string) dependency.KeptEdge {
 	return dependency.KeptEdge{From: dependency.Vertex{Seed: seed, Object: d.From.Object, Cluster: cluster}, To: to, Rule: d.Rule, Why: d.Why, Ready: d.Ready, OrderOnly: d.OrderOnly}
 }
 
-// Remove is the plan by which a seed that is gone leaves: no contents, the last
-// tiers and prerequisites kept, each tier after those that waited for it.
+// Remove is the plan by which a seed that is gone leaves: no contents, the last tiers and
+// prerequisites kept, each tier after those that waited for it. last stays as it is.
 func Remove(last *Plan, revision string) *Plan {
 	out := *last
 	out.Version, out.Removal, out.Revision, out.Generation = Current, true, revision, last.Generation+1

@@ -52,7 +52,9 @@ func (a *assembly) addReconciler(t *Tier, tv tierVertices) {
 	a.reconcilers = append(a.reconcilers, r)
 }
 
-// render adds the reconciler objects to the plan.
+// render adds the reconciler objects to the plan. Texts are parsed once for all seeds, and the
+// renderings of a Template of the catalog count towards one total, so that a costly one cannot
+// multiply with the number of clusters.
 func (a *assembly) render() error {
 	for _, r := range a.reconcilers {
 		if _, own := a.in.Catalog.Positions[r.text.Name]; own {

@@ -7,8 +7,10 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// isOf says that the plan is what next, whose reconciler objects are not rendered yet, would
-// become, and is in all repositories. Only what is rendered is taken on trust.
+// isOf reports whether the plan is what next, whose reconciler objects are not rendered yet, would
+// become, and is in all repositories. Equal inputs are not enough: somebody may have edited the
+// plan on its branch. Only the hashes of reconciler objects are not compared, because nothing is
+// known to compare them with.
 func (p *Previous) isOf(next *Plan) bool {
 	return p != nil && p.Plan != nil && len(p.Older) == 0 && p.Plan.Inputs == next.Inputs && digestOf(unrendered(p.Plan)) == digestOf(unrendered(next))
 }
@@ -23,11 +25,13 @@ func unrendered(p *Plan) *Plan {
 	return e
 }
 
-// samePlan compares what the plans do, not the positions of their documents.
+// samePlan reports whether two plans do the same; the positions of documents, and whys, may differ.
 func samePlan(a, b *Plan) bool {
 	return digestOf(essence(a)) == digestOf(essence(b))
 }
 
+// essence is a copy of a plan without what does not land: texts for people, counters, and tiers
+// that have gone.
 func essence(p *Plan) *Plan {
 	e := *p
 	e.Generation, e.Version = 0, manifest.Version{}

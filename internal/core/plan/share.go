@@ -18,8 +18,10 @@ type claim struct {
 	cluster string
 }
 
-// share resolves what several seeds want on one cluster: of equal Namespaces one
-// seed declares it, marked as not to be pruned; anything else holds both seeds.
+// share decides who declares what several seeds want on one cluster: of equal Namespaces one seed
+// declares it, marked as not to be pruned; anything else holds both seeds. Two reconcilers with one
+// object would overwrite each other for ever, and the one that goes first would delete it from
+// under the other.
 func (c *computation) share() {
 	wanted := map[claim][]*seedState{}
 	for _, s := range c.alive() {
@@ -51,6 +53,9 @@ func sortedClaims(wanted map[claim][]*seedState) []claim {
 	return keys
 }
 
+// resolve keeps a Namespace in the seed that already has it planted, else in the first by name, and
+// takes it out of the others. Their objects still wait for it: rules find it in whatever seed it
+// is.
 func (c *computation) resolve(key claim, seeds []*seedState) {
 	if !isNamespace(key.object) || !allEqual(key, seeds) {
 		for i, s := range seeds {

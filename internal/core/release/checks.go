@@ -10,7 +10,15 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
-// checks are asked in this order; the first that has an answer decides.
+// checks are asked in this order; the first that has an answer decides. A tier about which none has
+// an answer is free to be proposed. The order is the policy:
+//
+//   - What base already has goes before everything about proposals.
+//   - What must not leave, or be overwritten, goes before any proposal of it.
+//   - What an open proposal is goes before whether a new one may be made: people have it in front
+//     of them.
+//   - A tier that waits for others is decided before anything about it has to be asked: blocked
+//     goes before unfit and closed, which may need answers about roots and closed proposals.
 var checks = []func(*decision) (TierStatus, bool){
 	onBase,
 	keptWhole,
@@ -59,7 +67,8 @@ func keptWhole(d *decision) (TierStatus, bool) {
 	return d.holdRemoval(reason, why, nil)
 }
 
-// unconfirmed: what only a person may let go stays until they have confirmed it.
+// unconfirmed: what only a person may let go stays until they have confirmed it. What base has
+// nothing of is gone already, whatever the plan says.
 func unconfirmed(d *decision) (TierStatus, bool) {
 	guarded := d.tier.Guarded()
 	if d.facts.Confirmed || len(guarded) == 0 || d.have.Base == BaseNothing {
@@ -95,6 +104,9 @@ func (d *decision) proposed() bool {
 	return p != nil && p.Digest == d.tier.Digest()
 }
 
+// proposedAsWanted: an open proposal has the present entries, so nothing is left to do but to wait,
+// unless base has moved under it. A proposal that a person has edited is theirs: it is never
+// grafted anew.
 func proposedAsWanted(d *decision) (TierStatus, bool) {
 	p := d.have.Proposal
 	if !d.proposed() {
@@ -142,7 +154,9 @@ func rejection(reason, seed string) string {
 	return fmt.Sprintf("a person rejected it%s. Change the seed, or run 'furrow retry %s'", reason, seed)
 }
 
-// proposedOtherwise: an open proposal has other entries than the plan in force.
+// proposedOtherwise: an open proposal has other entries than the plan in force. It is updated in
+// place, so that comments and approvals stay where they are, unless it is edited, or the tier may
+// not be proposed now.
 func proposedOtherwise(d *decision) (TierStatus, bool) {
 	p := d.have.Proposal
 	if p == nil {
@@ -165,6 +179,8 @@ func proposedOtherwise(d *decision) (TierStatus, bool) {
 	return TierStatus{State: Outdated, Reason: v1alpha1.ReasonProposalOutdated, Message: "is brought up to date", Act: ActUpdate}, true
 }
 
+// blocked: a prerequisite is not Released, or, of what leaves, something that needs it has not
+// left.
 func blocked(d *decision) (TierStatus, bool) {
 	waits := d.waits()
 	if len(waits) == 0 {
@@ -182,6 +198,9 @@ func WaitText(seed string, waits []Wait) string {
 	return message
 }
 
+// unfit: the cluster's root would not sync the tier, or would leave its objects behind. Unknown is
+// not fit, and not wrong either: the tier is Queued, because time may answer, and Held only where a
+// person has to act.
 func unfit(d *decision) (TierStatus, bool) {
 	switch {
 	case d.have.LeftBehind.Reason != "":
@@ -196,6 +215,7 @@ func unfit(d *decision) (TierStatus, bool) {
 	return TierStatus{}, false
 }
 
+// suspended: a suspended seed opens no proposal. Those that are open may be merged.
 func suspended(d *decision) (TierStatus, bool) {
 	if !d.facts.Suspended {
 		return TierStatus{}, false
@@ -203,6 +223,8 @@ func suspended(d *decision) (TierStatus, bool) {
 	return TierStatus{State: Queued, Reason: v1alpha1.ReasonSuspended, Message: "is not proposed while the seed is suspended"}, true
 }
 
+// closed: the same entries were proposed before. Rejected and reverted entries are not proposed
+// again, so that nobody has to close the same pull request twice; other entries are a new question.
 func closed(d *decision) (TierStatus, bool) {
 	switch d.have.Closed {
 	case ClosedNotAsked:

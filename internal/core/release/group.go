@@ -25,7 +25,8 @@ type Group struct {
 	Edited, Rejected bool
 }
 
-// GroupStatus is the decision about a proposal of several tiers.
+// GroupStatus is the decision about a proposal of several tiers. A group with no Act stays as it
+// is.
 type GroupStatus struct {
 	Repo, Name string
 	// Tiers are those that it is to carry, in the order of the plan.
@@ -48,8 +49,9 @@ func (g *GroupStatus) locked() bool { return g.listed.Edited || g.listed.Rejecte
 // groupKey is a group in a repository.
 type groupKey struct{ repo, name string }
 
-// groupName is the name of the group that a tier is proposed in; empty where it is proposed
-// alone. What deletes objects is never proposed together with what only adds or changes some.
+// groupName is the name of the group that a tier is proposed in; empty where it is proposed alone.
+// What deletes objects is never proposed together with what only adds or changes some: a reviewer
+// must not have to find a removal between two hundred additions.
 func groupName(by v1alpha1.GroupBy, t *plan.Tier) string {
 	name := ""
 	switch by {
@@ -82,9 +84,10 @@ func unnumbered(name string) string {
 	return name
 }
 
-// regroup leaves a proposal out of account that is not to carry the tier any more: the
-// group is another one now, or a person rejected it and the tier has changed since. What a
-// person has edited stays where it is, and so does everything while the seed is suspended.
+// regroup leaves a proposal out of account that is not to carry the tier any more: the group is
+// another one now, or a person rejected it and the tier has changed since. The rest of the decision
+// then goes as if there were none, and moves has the engine take the tier out of it. What a person
+// has edited stays where it is, and so does everything while the seed is suspended.
 func (d *decision) regroup() {
 	p, home := d.have.Proposal, groupName(d.facts.GroupBy, d.tier)
 	if p == nil || p.Rejected && p.Digest == d.tier.Digest() {
@@ -103,7 +106,13 @@ func (d *decision) regroup() {
 	}
 }
 
-// group forms the proposals of several tiers, of what the states of tiers ask for.
+// group forms the proposals of several tiers, of what the states of tiers ask for, in three steps:
+// the listed proposals keep the members that may stay; tiers that are free join the proposal of
+// their group, or a new one; and each proposal gets the act that follows from its members.
+//
+// The states of tiers are decided one by one before this, so grouping never lets a tier through
+// that would not be proposed alone. It may only hold one back: in a proposal of another name, or
+// with a member that must not be merged yet.
 func (r *Result) group(p *plan.Plan, facts Facts) {
 	members := map[groupKey][]*TierStatus{}
 	for i := range p.Tiers {
@@ -137,8 +146,9 @@ func (r *Result) group(p *plan.Plan, facts Facts) {
 	}
 }
 
-// keep finds out which tiers stay in a proposal that is listed. One that is Held leaves it,
-// and so does one whose prerequisites are no longer Released, as long as others can go on.
+// keep decides which tiers stay in a proposal that is listed. One that is Held leaves it, and so
+// does one whose prerequisites are no longer Released, as long as others can go on. If all would
+// leave, all stay, and the gate of the proposal is shut instead.
 func keep(listed Group, carried []*TierStatus) GroupStatus {
 	listed.Tiers = slices.SortedFunc(slices.Values(listed.Tiers), layout.Tier.Compare)
 	g := GroupStatus{Repo: listed.Repo, Name: listed.Name, listed: listed}
@@ -165,7 +175,8 @@ func keep(listed Group, carried []*TierStatus) GroupStatus {
 	return g
 }
 
-// leaveOut gives those that stay: all of them where all would leave.
+// leaveOut returns those that stay: all of them where all would leave. Those that leave become
+// Blocked, unless they are Held, and have no proposal.
 func leaveOut(members []*TierStatus, leaves func(*TierStatus) bool) []*TierStatus {
 	stay := slices.DeleteFunc(slices.Clone(members), leaves)
 	if len(stay) == 0 {
@@ -215,7 +226,9 @@ func (r *Result) join(s *TierStatus, home groupKey, at []int) []int {
 	return at
 }
 
-// shutGroups gives the tiers of a proposal the reason why one of the others must not be merged.
+// shutGroups gives the tiers of a proposal the reason why one of the others must not be merged: a
+// merge is of all of them. It computes everything anew from the members, so it may be called again
+// after their states have changed.
 func (r *Result) shutGroups() {
 	for i := range r.Groups {
 		g := &r.Groups[i]
@@ -243,7 +256,9 @@ func (r *Result) shutGroups() {
 	}
 }
 
-// mustNotBring says which tier a proposal carries that must not be merged with it.
+// mustNotBring says which tier a proposal still carries, on its branch, that must not be merged
+// with it, though it is no longer one of the members: until the branch is rebuilt, a merge would
+// bring it, too.
 func (r *Result) mustNotBring(g *GroupStatus) string {
 	if g.listed.Rejected {
 		return ""

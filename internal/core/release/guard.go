@@ -41,7 +41,7 @@ type Hold struct {
 // Held says that there is something that a person has to confirm.
 func (h Hold) Held() bool { return len(h.Guarded)+len(h.Heirs) > 0 }
 
-// Unconfirmed is what a person must confirm if the removal replaces a plan.
+// Unconfirmed lists, for people, what they must confirm if the removal replaces a plan.
 func (h Hold) Unconfirmed(before, removal *plan.Plan, facts map[layout.Tier]TierFacts) []string {
 	out := Lost(before, removal, facts)
 	if len(out) == 0 {
@@ -67,8 +67,10 @@ func (h Hold) Problem(seed string) manifest.Problem {
 	return p
 }
 
-// HoldsRemovals says that removing so many of all plantings at once is more
-// than the guard lets pass: more than percent of them, and at least three.
+// HoldsRemovals reports whether removing so many of all plantings at once is more than the guard
+// lets pass: more than percent of them, and at least three. It is for mistakes, such as a directory
+// that was moved or a selector that matches nothing any longer; in a small fleet, one or two
+// plantings are a usual change.
 func HoldsRemovals(removing, all, percent int) bool {
 	return removing >= minRemovals && removing*100 > all*percent
 }
@@ -125,8 +127,9 @@ func Lost(before, next *plan.Plan, facts map[layout.Tier]TierFacts) []string {
 }
 
 // Going counts the clusters that the plan before leaves, and the one in force does not take back,
-// while the base branch still has something for them. What a person rejected stays; a tier without
-// facts, which could not be observed, is not counted.
+// while the base branch still has something for them. These removals are already under way, so the
+// guard adds them to the new ones: many small steps must not pass where one large one would not.
+// What a person rejected stays; a tier without facts, which could not be observed, is not counted.
 func Going(before, now *plan.Plan, facts map[layout.Tier]TierFacts) int {
 	leaves, stays := map[string]bool{}, Clusters(before)
 	maps.Copy(stays, Clusters(now))

@@ -15,13 +15,16 @@ const (
 	GripOrphans Grip = "Orphans"
 )
 
-// OrphansFirst is about the removal of a tier from an abandoned cluster that a hub
-// reconciles. It reports whether the entries that orphan its objects come next;
-// otherwise the tier is removed from base. base is the reconciler object there, live
-// the one on the hub; removing says that the removal is proposed.
+// OrphansFirst is about the removal of a tier from an abandoned cluster that a hub reconciles. It
+// reports whether the entries that orphan its objects come next; otherwise the tier is removed from
+// base. base is the reconciler object there, live the one on the hub; removing says that the
+// removal is proposed.
 //
-// An object that is being deleted already, and hangs, takes a changed spec: its file
-// goes back to base. What was proposed for it to go stays when the hub falls silent.
+// Removing the tier at once would not do: the hub's reconciler object has a finalizer, so on its
+// deletion the hub would wait for ever to delete objects on a cluster that no longer answers.
+//
+// An object that is being deleted already, and hangs, takes a changed spec: its file goes back to
+// base. What was proposed for it to go stays when the hub falls silent.
 func OrphansFirst(base, live Grip, removing bool) bool {
 	switch live {
 	case GripNone:

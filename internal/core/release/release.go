@@ -1,13 +1,22 @@
-// Package release owns the states of tiers and the next action for each.
+// Package release decides the states of tiers and the next action for each.
 //
-// Next is a pure function of a plan and the facts of one pass. Nothing is kept between
-// passes: a state follows from the current facts.
+// The flow is
 //
-// Invariants: gates guard proposing, not running, so nothing on the base branch is ever taken
-// back because health flaps; an unknown fact never passes a gate; a tier is proposed only
-// while all its direct and indirect prerequisites, in any plan, are Released at their entries
-// of the plan in force; an open proposal whose merge would change more than the tier's
-// entries has a shut gate until it is rebuilt.
+//	plan, facts of one pass ─▶ Next ─▶ checks, tier by tier ─▶ states ─▶ groups ─▶ Result
+//
+// Next is a pure function of a plan and the facts of one pass. Nothing is kept between passes: a
+// state follows from the current facts. A fact that a check needs and that was not observed makes
+// the tier Queued, with NeedsRoot or NeedsClosed set; the caller gets the answer and asks again.
+//
+// Invariants:
+//   - Gates guard proposing, not running, so nothing on the base branch is ever taken back because
+//     health flaps.
+//   - An unknown fact never passes a gate.
+//   - A tier is proposed only while all its direct and indirect prerequisites, in any plan, are
+//     Released at their entries of the plan in force.
+//   - An open proposal whose merge would change more than the tier's entries has a shut gate until
+//     it is rebuilt.
+//   - A branch that a person has edited is not changed.
 package release
 
 import (
@@ -245,7 +254,8 @@ func (s TierStatus) shut() TierStatus {
 	return s
 }
 
-// Result is the state of a whole plan.
+// Result is the state of a whole plan. It is a value of the caller's: Proposed and NameWaits change
+// it in place.
 type Result struct {
 	// Tiers in the plan's order.
 	Tiers []TierStatus
@@ -327,7 +337,8 @@ type decision struct {
 	moves bool
 }
 
-// Next derives every tier's state and next action.
+// Next derives every tier's state and next action. It costs as much as there are tiers and
+// prerequisites.
 func Next(p *plan.Plan, facts Facts) Result {
 	g := newGates(p, facts)
 	out := Result{Done: true}
@@ -380,7 +391,8 @@ func (d *decision) judgeProposal(s *TierStatus) {
 	}
 }
 
-// Proposed notes that proposals of tiers were opened, or brought up to date, since.
+// Proposed notes that proposals of tiers were opened, or brought up to date, since Next, so that
+// what is published after the actions does not wait for the next pass to be right.
 func (r *Result) Proposed(tiers ...layout.Tier) {
 	proposed := make(map[layout.Tier]bool, len(tiers))
 	for _, tier := range tiers {
@@ -400,8 +412,10 @@ func (r *Result) Proposed(tiers ...layout.Tier) {
 	r.NameWaits(nil)
 }
 
-// NameWaits gives what is waited for the state that it was found to have, there or in
-// other seeds, and writes the messages that follow from that.
+// NameWaits gives what is waited for the state that it was found to have, there or in other seeds,
+// and writes the messages that follow from that. The gates know what base and health say of a
+// prerequisite, not whether it is Proposed, Held or Rejected, which is what people want to read. It
+// may be called again when more is known.
 func (r *Result) NameWaits(others map[layout.Tier]State) {
 	states := make(map[layout.Tier]State, len(r.Tiers))
 	for _, t := range r.Tiers {
@@ -436,6 +450,7 @@ func (r *Result) NameWaits(others map[layout.Tier]State) {
 // DoNotMerge begins the message of a tier whose open proposal must not be merged now.
 const DoNotMerge = "do not merge yet: "
 
+// onlyLeaves reports whether the tier has nothing but objects that go once all else is released.
 func onlyLeaves(p *plan.Plan, t *plan.Tier) bool {
 	for _, o := range p.Objects(t) {
 		if !o.Leaving {
@@ -445,6 +460,7 @@ func onlyLeaves(p *plan.Plan, t *plan.Tier) bool {
 	return true
 }
 
+// decide asks the checks; see there for what their order means.
 func (d *decision) decide() TierStatus {
 	for _, check := range checks {
 		if s, decided := check(d); decided {
