@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/backoff"
 )
 
 // rewatchPause is the pause before a watch that was broken off is begun again.
@@ -54,10 +55,7 @@ func followOn(ctx context.Context, w watch.Interface, begin func() (watch.Interf
 		if err == nil {
 			w.Stop()
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(rewatchPause):
-		}
+		_ = backoff.Sleep(ctx, backoff.RealClock{}, rewatchPause)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/state"
@@ -122,7 +123,7 @@ func (v *statusWatch) readStates(ctx context.Context, out chan<- reading, change
 		select {
 		case <-ctx.Done():
 		case <-changes:
-			time.Sleep(gatherTime)
+			_ = backoff.Sleep(ctx, backoff.RealClock{}, gatherTime)
 		case <-again:
 		}
 	}

@@ -136,7 +136,7 @@ var rows = []row{
 	{"internal/demo", frontEnd, []string{"internal/controlplane"}},
 	{"internal/web", cli, nil},
 	{"internal/cli", cli, []string{
-		"api", "templates", "config", "internal/core", "internal/render", "internal/plugin", "internal/git",
+		"api", "templates", "config", "internal/core", "internal/render", "internal/plugin", "internal/backoff", "internal/git",
 		"internal/forge", "internal/probe", "internal/simulator", "internal/engine", "internal/controlplane", "controllers",
 		"internal/standalone", "internal/demo", "internal/state", "internal/web",
 	}},
