@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/state"
 )
@@ -86,7 +87,7 @@ func plantingChanges(was, is *v1alpha1.PlantingStatus) []notice {
 		if !worth || before[t.Ordinal] == t.State {
 			continue
 		}
-		note := fmt.Sprintf("tier %02d is %s", t.Ordinal, t.State)
+		note := layout.NameOnCluster(int(t.Ordinal)) + " is " + t.State
 		if t.Message != "" {
 			note += ": " + t.Message
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/engine"
@@ -275,7 +276,7 @@ func explanationTable(w io.Writer, e *explanation, whole bool) {
 	fmt.Fprintln(w, "\nNow")
 	texts := make([]ofCluster, len(e.Tiers))
 	for i, t := range e.Tiers {
-		text := fmt.Sprintf("tier %02d: %s", t.Ordinal, t.State)
+		text := fmt.Sprintf("%s: %s", layout.NameOnCluster(t.Ordinal), t.State)
 		if t.Message != "" {
 			text += ": " + t.Message
 		}

@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/engine"
@@ -49,7 +50,7 @@ func planTable(w io.Writer, p *plan.Plan, whole bool) {
 	for i, t := range tiers {
 		of := p.Objects(t)
 		objects += len(of)
-		head := fmt.Sprintf("tier %02d", t.Ordinal)
+		head := layout.NameOnCluster(t.Ordinal)
 		if len(t.Prerequisites) == 0 {
 			head += " (waits for nothing)"
 		}
@@ -206,7 +207,7 @@ func (c *tierChange) text() string {
 	if !changes {
 		return ""
 	}
-	out := fmt.Sprintf("%s\x00tier %02d", sign, c.Ordinal)
+	out := sign + "\x00" + layout.NameOnCluster(c.Ordinal)
 	switch {
 	case c.Change != string(plan.TierChanges) || len(c.Added)+len(c.Removed)+len(c.Changed) > 0:
 	case !c.Contents:

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/state"
 )
@@ -147,7 +148,7 @@ func (v *statusView) seed(w io.Writer, s *state.Seed) {
 	tiers := inOrder(s.Tiers)
 	texts := make([]ofCluster, len(tiers))
 	for i, t := range tiers {
-		texts[i] = ofCluster{t.Cluster, strings.Join([]string{fmt.Sprintf("tier %02d", t.Ordinal), shownState(t), t.Message}, "\x00")}
+		texts[i] = ofCluster{t.Cluster, strings.Join([]string{layout.NameOnCluster(t.Ordinal), shownState(t), t.Message}, "\x00")}
 	}
 	var lines [][]string
 	for _, f := range folded(v.all(), texts, v.whole) {
@@ -260,7 +261,7 @@ func (v *statusView) forReview(s *state.Seed) []string {
 // toDecide are the tiers about which a person decides beside a review.
 func (v *statusView) toDecide(s *state.Seed) []string {
 	say := func(t state.Tier) (string, bool) {
-		return fmt.Sprintf("tier %02d is %s", t.Ordinal, t.State), t.NeedsDecision()
+		return fmt.Sprintf("%s is %s", layout.NameOnCluster(t.Ordinal), t.State), t.NeedsDecision()
 	}
 	return v.lines(inOrder(s.Tiers), say, func(f fold, _ state.Tier) string { return v.name(s) + " " + f.on + " " + f.text })
 }
@@ -269,7 +270,7 @@ func (v *statusView) toDecide(s *state.Seed) []string {
 func (v *statusView) next(s *state.Seed) []string {
 	say := func(t state.Tier) (string, bool) {
 		moves := !slices.ContainsFunc(t.Waits, func(w state.Edge) bool { return !slices.Contains(moving, w.State) })
-		return fmt.Sprintf("tier %02d, after %s", t.Ordinal, waitNames(t)), t.State == release.Blocked && moves
+		return fmt.Sprintf("%s, after %s", layout.NameOnCluster(t.Ordinal), waitNames(t)), t.State == release.Blocked && moves
 	}
 	return v.lines(inOrder(s.Tiers), say, func(f fold, _ state.Tier) string { return v.name(s) + " " + f.on + " " + f.text })
 }
@@ -288,7 +289,7 @@ func waitNames(t state.Tier) string {
 // amended says how to show what people changed before merging.
 func (v *statusView) amended(s *state.Seed) []string {
 	say := func(t state.Tier) (string, bool) {
-		return fmt.Sprintf("tier %02d: %s", t.Ordinal, t.Amended), t.Amended != ""
+		return fmt.Sprintf("%s: %s", layout.NameOnCluster(t.Ordinal), t.Amended), t.Amended != ""
 	}
 	return v.lines(inOrder(s.Tiers), say, func(f fold, _ state.Tier) string { return v.name(s) + " " + f.on + " " + f.text })
 }

@@ -41,7 +41,10 @@ type Tier struct {
 func (t Tier) Number() string { return fmt.Sprintf("%02d", t.Ordinal) }
 
 // Name is what people call the tier within its seed, as in "edge-1 tier 01".
-func (t Tier) Name() string { return t.Cluster + " tier " + t.Number() }
+func (t Tier) Name() string { return t.Cluster + " " + NameOnCluster(t.Ordinal) }
+
+// NameOnCluster is what people call a tier where the cluster is clear, as in "tier 01".
+func NameOnCluster(ordinal int) string { return "tier " + Tier{Ordinal: ordinal}.Number() }
 
 // NameIn is what people call the tier where they speak of a seed, which may be another one.
 func (t Tier) NameIn(seed string) string {
