@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/furrow-dev/furrow/internal/controlplane"
-	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/state"
 )
 
@@ -32,11 +31,15 @@ what was orphaned by then stays so.`,
 		Args: exactly(1, "the name of one cluster"),
 	}
 	cmd.RunE = session.with(func(cmd *cobra.Command, s *controlplane.Session, args []string) error {
-		ask, done := (*engine.Engine).Abandon, "Requested: from the next pass on, no removal waits for cluster %s. See 'furrow status'; to take it back, 'furrow abandon %[1]s --undo'."
-		if undo {
-			ask, done = (*engine.Engine).UndoAbandon, "Undone: from the next pass on, removals from cluster %s wait for it again. See 'furrow status'."
+		requests, err := s.Engine().Requests(cmd.Context())
+		if err != nil {
+			return err
 		}
-		if err := ask(s.Engine(), cmd.Context(), args[0]); err != nil {
+		ask, done := requests.Abandon, "Requested: from the next pass on, no removal waits for cluster %s. See 'furrow status'; to take it back, 'furrow abandon %[1]s --undo'."
+		if undo {
+			ask, done = requests.UndoAbandon, "Undone: from the next pass on, removals from cluster %s wait for it again. See 'furrow status'."
+		}
+		if err := ask(cmd.Context(), args[0]); err != nil {
 			return err
 		}
 		var seeds []state.Seed

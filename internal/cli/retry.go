@@ -49,7 +49,7 @@ var errFilesOfPeople error = manifest.Problem{Reason: v1alpha1.ReasonNotConfirme
 
 // mayOverwrite lists the files of people that the proposals delete or replace.
 func mayOverwrite(ctx context.Context, a *asking, yes bool) error {
-	o, err := a.engine.Overwritten(ctx, a.seed)
+	o, err := a.Overwritten(ctx, a.seed)
 	if err != nil || o.None() {
 		return err
 	}
@@ -83,8 +83,8 @@ it waits for one.`,
 
 // asking is a question of a person about one seed.
 type asking struct {
-	engine *engine.Engine
-	seed   string
+	*engine.Requests
+	seed string
 	// report is what was reported last, and status what it says of the seed; nil where
 	// nothing is known of it.
 	report *state.State
@@ -98,13 +98,17 @@ func newAsk(cmd *cobra.Command, ask func(context.Context, *asking) error) *cobra
 	cmd.Args = exactly(1, "the name of one seed")
 	cmd.ValidArgsFunction = session.completeSeeds
 	cmd.RunE = session.with(func(cmd *cobra.Command, s *controlplane.Session, args []string) error {
-		a := &asking{engine: s.Engine(), seed: args[0], out: cmd.OutOrStdout()}
+		a := &asking{seed: args[0], out: cmd.OutOrStdout()}
 		if report, err := s.Status(cmd.Context()); err == nil { // else the question says what is the matter
 			a.report = report
 			a.status, _ = report.Seed(a.seed)
 			if text := (&statusView{State: report, now: time.Now()}).outdated(); text != "" {
 				paragraph(cmd.ErrOrStderr(), "  ", text)
 			}
+		}
+		var err error
+		if a.Requests, err = s.Engine().Requests(cmd.Context()); err != nil {
+			return err
 		}
 		return ask(cmd.Context(), a)
 	})
@@ -121,11 +125,11 @@ func retry(ctx context.Context, a *asking) error {
 		tiers = retriable(a.status)
 	}
 	if a.status == nil || len(tiers) > 0 {
-		if err := a.engine.Retry(ctx, a.seed); err != nil {
+		if err := a.Retry(ctx, a.seed); err != nil {
 			return err
 		}
 	} else {
-		rejected, err := a.engine.RetryRejected(ctx, a.seed)
+		rejected, err := a.RetryRejected(ctx, a.seed)
 		if err != nil {
 			return err
 		}
@@ -160,7 +164,7 @@ func retriable(s *state.Seed) []string {
 
 // confirm asks for the removal that waits for it, also where no pass has reported it yet.
 func confirm(ctx context.Context, a *asking) error {
-	removed, err := a.engine.Confirm(ctx, a.seed)
+	removed, err := a.Confirm(ctx, a.seed)
 	nothing, done := engine.IsNothingToConfirm(err)
 	switch {
 	case done:

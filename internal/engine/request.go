@@ -28,46 +28,13 @@ type Requests struct {
 	reopened bool
 }
 
-// request makes a request outside of a pass, for which everything is observed.
-func request[T any](ctx context.Context, e *Engine, do func(*Requests) (T, error)) (out T, err error) {
+// Requests observes everything once, for requests outside of a pass.
+func (e *Engine) Requests(ctx context.Context) (*Requests, error) {
 	o, err := e.observe(ctx)
 	if err != nil {
-		return out, err
+		return nil, err
 	}
-	return do(&Requests{observation: o})
-}
-
-// Retry is Requests.Retry, outside of a pass; so are the other methods of these names.
-func (e *Engine) Retry(ctx context.Context, seed string) error {
-	_, err := request(ctx, e, func(q *Requests) (any, error) { return nil, q.Retry(ctx, seed) })
-	return err
-}
-
-// RetryRejected is Requests.RetryRejected.
-func (e *Engine) RetryRejected(ctx context.Context, seed string) ([]layout.Tier, error) {
-	return request(ctx, e, func(q *Requests) ([]layout.Tier, error) { return q.RetryRejected(ctx, seed) })
-}
-
-// Confirm is Requests.Confirm.
-func (e *Engine) Confirm(ctx context.Context, seed string) ([]string, error) {
-	return request(ctx, e, func(q *Requests) ([]string, error) { return q.Confirm(ctx, seed) })
-}
-
-// Overwritten is Requests.Overwritten.
-func (e *Engine) Overwritten(ctx context.Context, seed string) (pass.Overwrites, error) {
-	return request(ctx, e, func(q *Requests) (pass.Overwrites, error) { return q.Overwritten(ctx, seed) })
-}
-
-// Abandon is Requests.Abandon.
-func (e *Engine) Abandon(ctx context.Context, cluster string) error {
-	_, err := request(ctx, e, func(q *Requests) (any, error) { return nil, q.Abandon(ctx, cluster) })
-	return err
-}
-
-// UndoAbandon is Requests.UndoAbandon.
-func (e *Engine) UndoAbandon(ctx context.Context, cluster string) error {
-	_, err := request(ctx, e, func(q *Requests) (any, error) { return nil, q.UndoAbandon(ctx, cluster) })
-	return err
+	return &Requests{observation: o}, nil
 }
 
 // Retry asks for a seed to be proposed again: what a person rejected or took

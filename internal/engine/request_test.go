@@ -67,6 +67,26 @@ func TestAHundredRequestsListNothingThemselves(t *testing.T) {
 	}
 }
 
+func TestRequestsOfACommandObserveOnce(t *testing.T) {
+	w, listed := counted(t)
+	w.plant("one", plainSeed("one", 1, ""))
+	w.rounds(1)
+	*listed = 0
+	q, err := w.engine.Requests(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := q.Overwritten(t.Context(), "one"); err != nil {
+		t.Error(err)
+	}
+	if err := q.Retry(t.Context(), "one"); err != nil {
+		t.Error(err)
+	}
+	if *listed != 1 {
+		t.Errorf("proposals were listed %d times", *listed)
+	}
+}
+
 func TestWhatWasRejectedIsObservedAnewOnceItIsOpenAgain(t *testing.T) {
 	w, listed := counted(t)
 	w.plant("one", plainSeed("one", 1, ""))
