@@ -32,7 +32,9 @@ const (
 	Drop Verb = "Drop"
 )
 
-// Action is one thing to do in one GitOps repository.
+// Action is one thing to do in one GitOps repository. It has all that is needed to do it, and where
+// the branch must be: if somebody has moved the branch since it was observed, the action fails and
+// nothing is lost.
 type Action struct {
 	Verb Verb   `json:"verb"`
 	Repo string `json:"repo"`
@@ -59,7 +61,8 @@ type Action struct {
 	Revision string `json:"revision,omitempty"`
 }
 
-// actions lists the actions, by seed and repository.
+// actions lists the actions, by seed and repository, in the order in which they must be done. It is
+// called once all states are known, and reads no more than they need.
 func (d *decider) actions() []Action {
 	var out []Action
 	for _, name := range slices.Sorted(maps.Keys(d.seeds)) {
@@ -79,6 +82,8 @@ func (d *decider) actions() []Action {
 	return append(out, d.dropAbandoned()...)
 }
 
+// actionsIn lists what is to be done for a seed in one repository: its plan first, so that no tier
+// is proposed whose plan is not on its branch.
 func (d *decider) actionsIn(s *Seed, repo string) []Action {
 	r := d.repo(repo)
 	if r == nil {
@@ -103,7 +108,9 @@ func (s *Seed) pushesPlan(repo string) bool {
 	return s.files != nil && (s.previous.generation(repo) != s.written.Generation)
 }
 
-// actionsOn does what the state of a tier asks for, as far as it is proposed alone.
+// actionsOn does what the state of a tier asks for, as far as it is proposed alone. A proposal of a
+// tier that now goes with others is closed first: two open proposals of one tier could be merged
+// one after the other.
 func (d *decider) actionsOn(s *Seed, t *plan.Tier, status release.TierStatus) []Action {
 	r := d.facts.Repos[t.Repo]
 	branch := layout.TierBranch(r.Base, status.Tier)
@@ -166,8 +173,10 @@ func (d *decider) leaveRepos(s *Seed) []Action {
 	return out
 }
 
-// markers deletes the markers of a seed that have done their work, or that ask about an
-// earlier plan, and keeps the others at the plan. stays says that the plan's branch does not move.
+// markers deletes the markers of a seed that have done their work, or that ask about an earlier
+// plan, and keeps the others at the plan. stays says that the plan's branch does not move in this
+// pass. A marker counts only at the commit of the plan, so one that is kept moves together with the
+// plan, or it would be forgotten.
 func (d *decider) markers(s *Seed, repo string, stays bool) []Action {
 	r := d.facts.Repos[repo]
 	keep := map[string]bool{}
@@ -200,8 +209,9 @@ func (d *decider) confirmations(s *Seed, repo string, stays bool) (removal, leav
 	return removal, leaving || confirmed && !removal && sure && s.leaves()
 }
 
-// forget deletes the branches of a seed that is wholly gone: first those of its
-// tiers and, once there is none that somebody could merge, the plan.
+// forget deletes the branches of a seed that is wholly gone: first those of its tiers and, once
+// there is none that somebody could merge, the plan. Without the plan nothing would be known of a
+// tier that somebody merges after that.
 func (d *decider) forget(s *Seed) []Action {
 	var tiers, rest []Action
 	kept := false

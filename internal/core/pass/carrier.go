@@ -26,7 +26,8 @@ type carriers struct {
 	groups map[string][]string
 }
 
-// carriersIn reads the proposals of a repository, once.
+// carriersIn indexes the proposals of a repository by the tiers that they carry, once: asking each
+// proposal about each tier would cost their product.
 func (d *decider) carriersIn(repo string) carriers {
 	if known, ok := d.carried[repo]; ok {
 		return known

@@ -27,7 +27,8 @@ type Decision struct {
 	Previous map[string]*Previous `json:"-"`
 }
 
-// Seed is what was decided about one seed.
+// Seed is what was decided about one seed. Its exported fields are what is published and written to
+// a record.
 type Seed struct {
 	Name string `json:"name"`
 	// Plan is the one in force; nil where there is none.
@@ -59,8 +60,13 @@ type Seed struct {
 	retryLater map[string]bool
 }
 
-// Memo remembers what was computed last, by what it was computed from. The decision
-// is the same without it. The zero value is ready to use.
+// Memo remembers what was computed last, by what it was computed from. The decision is the same
+// without it. The zero value is ready to use. It is for one goroutine.
+//
+// Two things are worth it. Plans are computed again only if something they are made from has
+// another version: the catalog, the identity, and of each seed the commits of its plan, whether it
+// is released, and what base has at the paths that matter. Reconciler objects in Git are parsed
+// once for each hash. Everything else follows from facts that change with each pass.
 type Memo struct {
 	key      string
 	outcomes map[string]*plan.Outcome
@@ -68,14 +74,22 @@ type Memo struct {
 	objects, before map[layout.Hash]reconcilerObject
 }
 
-// Turn begins another pass.
+// Turn begins another pass: reconciler objects that neither this pass nor the one before needed are
+// forgotten.
 func (m *Memo) Turn() { m.objects, m.before = nil, m.objects }
 
 // Decide is Memo.Decide without anything to remember.
 func Decide(f *Facts) (*Decision, []Question) { return new(Memo).Decide(f) }
 
 // Decide returns the decision, or the questions that must be answered first: the decision is nil
-// while there are questions.
+// while there are questions. It changes nothing in f.
+//
+// There are four steps: what became of the plans on their branches, which plan is in force for each
+// seed, the facts of those plans, and the states of their tiers. A step that asked something is
+// finished, so that all its questions are asked at once, and then the call ends: the next step
+// would conclude from facts that are missing. The caller answers and calls again from the
+// beginning. That costs computing the same again, and in return no step has to be resumed; a step
+// asks at most a few times, however many seeds there are, so the rounds are few.
 func (m *Memo) Decide(f *Facts) (*Decision, []Question) {
 	d := newDecider(f, m)
 	if err := d.ownerUnknown(); err != nil {
@@ -90,7 +104,8 @@ func (m *Memo) Decide(f *Facts) (*Decision, []Question) {
 	return &Decision{Seeds: d.seeds, Actions: d.actions(), Previous: d.previous}, nil
 }
 
-// decider is one call of Decide.
+// decider is one call of Decide. Its maps are computed when first needed, and valid for this call
+// only.
 type decider struct {
 	*asker
 	memo     *Memo
@@ -166,8 +181,9 @@ func (d *decider) seedNames() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// compute plans all seeds. While the control plane cannot be read, the plans that are
-// there stay: another engine may have read more, and planned anew.
+// compute plans all seeds, or takes the plans that were computed last, if all that they are made
+// from is the same; see Memo. While the control plane cannot be read, the plans that are there
+// stay: another engine may have read more, and planned anew.
 func (d *decider) compute() map[string]*plan.Outcome {
 	if d.facts.ControlPlane.Unread != "" {
 		return d.keepAll()
@@ -232,7 +248,8 @@ func removalOnHold(seed, cluster, message string) error {
 	return manifest.OfSeed(v1alpha1.ReasonRemovalOnHold, seed, message, "Correct that document; until then the seed stays as it is.").WithCluster(cluster)
 }
 
-// choose picks the plan that is in force for a seed.
+// choose picks the plan that is in force for a seed: the computed one or, if the seed is not in the
+// control plane, that of its removal. With an error, it is the plan that is there.
 func (d *decider) choose(name string, outcome *plan.Outcome) *Seed {
 	s := &Seed{Name: name, previous: d.previous[name], Failures: map[layout.Tier]*Failure{}, retryLater: map[string]bool{}}
 	if seed, ok := d.catalog().Seed(name); ok {
@@ -312,7 +329,9 @@ func (d *decider) brokenCluster(pl *plan.Plan, counts func(*plan.Tier) bool) (cl
 	return "", ""
 }
 
-// observeInForce gathers the facts of the plans in force: mostly those of the plans on their branches.
+// observeInForce gathers the facts of the plans in force: mostly those of the plans on their
+// branches, which are known already. Only a plan that is new in this pass has other tiers or
+// entries.
 func (d *decider) observeInForce() {
 	for _, name := range slices.Sorted(maps.Keys(d.seeds)) {
 		s := d.seeds[name]
@@ -334,7 +353,10 @@ func (d *decider) observeInForce() {
 	}
 }
 
-// release derives the states of all tiers of all plans in force.
+// release derives the states of all tiers of all plans in force. Gates reach from plan to plan, so
+// all plans are in the fleet before the first is decided. What a state needs besides (roots, closed
+// proposals) is added where the facts have it, and the states are derived again, until nothing is
+// added; what they do not have becomes a question.
 func (d *decider) release() {
 	fleet := release.Fleet{}
 	for _, s := range d.seeds {
@@ -382,7 +404,9 @@ func (d *Decision) Proposed(tiers ...layout.Tier) {
 	nameWaits(d.Seeds)
 }
 
-// addRoots adds what the roots are like of tiers that wait for nothing else.
+// addRoots adds what the roots are like of tiers that wait for nothing else. It reports whether it
+// added anything. Roots of all other tiers are not observed: for most tiers, at most times, nothing
+// about them is asked at all.
 func (d *decider) addRoots(s *Seed) bool {
 	found := false
 	for i, status := range s.Result.Tiers {
@@ -399,7 +423,8 @@ func (d *decider) addRoots(s *Seed) bool {
 	return found
 }
 
-// addClosed adds the closed proposals of tiers that are about to be proposed.
+// addClosed adds the closed proposals of tiers that are about to be proposed, and reports whether
+// it added any. A person who asked to retry the plan has the past ignored.
 func (d *decider) addClosed(s *Seed) bool {
 	found := false
 	for i, status := range s.Result.Tiers {

@@ -1,18 +1,24 @@
-// Package pass owns the decision of a pass: from everything that was observed to all
-// actions.
+// Package pass decides what a pass does: from everything that was observed to all actions.
 //
 //	Facts ─▶ Decide ─▶ Decision
 //	  ▲         │
 //	  └─ answers ◀─ []Question
 //
-// Decide is a pure function. It chooses the plan in force of every seed, guards removals,
-// derives the states of tiers and lists the actions. If it needs a fact that cannot be
-// known in advance, such as what a commit has at a path, it returns questions. The
-// observer adds the answers to the facts and decides again, until there are no questions.
+// Decide is a pure function. It chooses the plan in force of every seed, guards removals, derives
+// the states of tiers and lists the actions. If it needs a fact that cannot be known in advance,
+// such as what a commit has at a path, it returns questions. The observer adds the answers to the
+// facts and decides again, until there are no questions (docs/decisions/0014).
 //
-// Invariants: the same facts give the same decision, in whatever order they
-// come; a decision with open questions is never acted on; what could not be
-// observed is never treated as gone.
+// The files follow the steps: previous.go reads the plans on their branches; tier.go, root.go and
+// carrier.go gather the facts of tiers; decide.go chooses plans and derives states; guard.go and
+// orphan.go are about what leaves; actions.go and proposal.go make the actions. question.go has the
+// questions.
+//
+// Invariants:
+//   - The same facts give the same decision, in whatever order they come.
+//   - A decision with open questions is never acted on.
+//   - What could not be observed is never treated as gone.
+//   - Decide does not change the facts, so they can be recorded before or after it.
 //
 // Facts are plain values that can be written to a file and read back.
 package pass
@@ -30,7 +36,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/release"
 )
 
-// Facts is all that a pass has observed.
+// Facts is all that a pass has observed. Decide only reads them; the observer adds to them between
+// its calls.
 type Facts struct {
 	// Now is when it was observed.
 	Now time.Time `json:"now"`
@@ -195,7 +202,8 @@ type Health struct {
 	Roots       map[health.RootKey]health.Root             `json:"roots,omitempty"`
 }
 
-// Failure is an error as a value.
+// Failure is an error as a value, which can be written and read back. What was read back has the
+// problems and the text of the error, not its type.
 type Failure struct {
 	// Problems are what the error is about.
 	Problems manifest.Problems `json:"problems,omitempty"`

@@ -50,9 +50,9 @@ func (d *decider) holdRemovals(outcomes map[string]*plan.Outcome) {
 // keepPrevious leaves the plan that is there in force.
 func (s *Seed) keepPrevious() { s.Plan, s.files, s.gone = s.previous.Plan, nil, false }
 
-// guardRemovals holds all new removals when there are too many. What was never merged is not
-// removed. Those that were
-// proposed in earlier passes, and that nobody confirmed or rejected, count as well:
+// guardRemovals holds all new removals when there are too many. Either all of them go or none,
+// since a person has to look at the cause and not at each. What was never merged is not removed.
+// Those that were proposed in earlier passes, and that nobody confirmed or rejected, count as well:
 // seeds and clusters may go one by one, each in a pass of its own.
 func (d *decider) guardRemovals() {
 	all, removing := 0, 0

@@ -54,9 +54,10 @@ func (d *decider) needs(cluster string) bool {
 	return false
 }
 
-// orphan gives tiers that go from an abandoned cluster the entries that come before
-// that, where they are needed. The plan then has them for good; whether they are in
-// force is decided anew in each pass.
+// orphan gives tiers that go from an abandoned cluster the entries that come before that, where
+// they are needed. The plan then has them for good; whether they are in force is decided anew in
+// each pass. So there are two versions of the plan: written has both sets of entries, and Plan
+// those that are in force.
 func (d *decider) orphan(s *Seed) error {
 	s.written = s.Plan
 	concerned := slices.ContainsFunc(s.Plan.Tiers, func(t plan.Tier) bool { return t.Orphan != nil || d.abandoned[t.Cluster] })

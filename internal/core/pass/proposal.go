@@ -50,7 +50,9 @@ func (d *decider) propose(s *Seed, tiers []layout.Tier, gate string, act Action)
 	return act, err
 }
 
-// describe says what a proposal does to a tier.
+// describe says what a proposal does to a tier. All text that people wrote goes through
+// template.Code or Ordinary, which escape it: nothing in a seed may become markup, a mention or a
+// link in a pull request.
 func (d *decider) describe(s *Seed, r *Repo, t *plan.Tier) template.Proposal {
 	name := s.Plan.Name(t)
 	facts := s.Tiers[name]

@@ -76,8 +76,10 @@ type subject struct {
 	ignores [2]string
 }
 
-// asker finds facts. A missing fact becomes a question, and the answer is zero: the caller must not conclude anything
-// from it while missing is set.
+// asker finds facts. A missing fact becomes a question, and the answer is zero: the caller must not
+// conclude anything from it while missing is set. Whoever begins something that is complete in
+// itself, such as one tier, resets missing and looks at it afterwards; the questions stay in open
+// until the end of the step.
 type asker struct {
 	facts   *Facts
 	missing bool
@@ -105,7 +107,8 @@ func (a *asker) ask(s subject, paths ...string) {
 	}
 }
 
-// questions are the open ones, in order.
+// questions are the open ones, in order: one for all paths of a commit, and one for everything that
+// is asked about clusters, so that each can be answered in one go.
 func (a *asker) questions() []Question {
 	var out []Question
 	for s, paths := range a.open {
@@ -223,6 +226,8 @@ func (a *asker) rootDir(repo, dir string, ignores [2]string, files []string) Roo
 // unasked says that the clusters cannot be asked in this pass.
 func (a *asker) unasked() bool { return a.facts.Health.None || a.facts.Health.Failure != nil }
 
+// reconciler is what its cluster reports of a reconciler object; the zero value, with Known false,
+// if nobody answers.
 func (a *asker) reconciler(key health.ReconcilerKey) health.Reconciler {
 	known, ok := a.facts.Health.Reconcilers[key]
 	if !ok && !a.unasked() {
@@ -231,6 +236,7 @@ func (a *asker) reconciler(key health.ReconcilerKey) health.Reconciler {
 	return known
 }
 
+// creator is what its cluster reports of a creator.
 func (a *asker) creator(key health.CreatorKey) health.Creator {
 	known, ok := a.facts.Health.Creators[key]
 	if !ok && !a.unasked() {
@@ -239,6 +245,7 @@ func (a *asker) creator(key health.CreatorKey) health.Creator {
 	return known
 }
 
+// root is what its cluster reports of a root.
 func (a *asker) root(key health.RootKey) health.Root {
 	known, ok := a.facts.Health.Roots[key]
 	if !ok && !a.facts.Health.None {

@@ -37,7 +37,8 @@ func (d *decider) decideTier(pl *plan.Plan, t *plan.Tier, p *Previous) *tierDeci
 }
 
 // tierFacts gathers what is known of every tier of a plan, but for roots and closed proposals; nil
-// while something is missing.
+// while something is missing. It goes through all tiers even then, so that one round asks about all
+// of them.
 func (d *decider) tierFacts(pl *plan.Plan, p *Previous) (map[layout.Tier]release.TierFacts, error) {
 	facts := make(map[layout.Tier]release.TierFacts, len(pl.Tiers))
 	complete := true
@@ -116,7 +117,10 @@ func (d *decider) creatorKeys(t *plan.Tier) []health.CreatorKey {
 	return keys
 }
 
-// base says what base has at the tier's paths.
+// base says what base has at the tier's paths. Hashes are compared, path by path: with the entries,
+// and if they differ, with what earlier plans of the seed had there. Content that no plan ever had
+// is not Furrow's. Where only some paths are as in an earlier plan and nothing is foreign, it
+// counts as earlier: a person may have removed one of them.
 func (d *tierDecider) base() (release.Base, string) {
 	equal, nothing := true, true
 	for _, e := range d.tier.Entries {
@@ -142,9 +146,11 @@ func (d *tierDecider) base() (release.Base, string) {
 // maxAmendedPlans is how many earlier plans' proposals are asked for what base has.
 const maxAmendedPlans = 5
 
-// explainForeign finds out how content that no plan has came to be on base: a person
-// made it of a proposal before it was merged, or asks for it to be replaced, as the
-// open proposal does that was made when they asked.
+// explainForeign finds out how content that no plan has came to be on base: a person made it of a
+// proposal before it was merged, or asks for it to be replaced, as the open proposal does that was
+// made when they asked. For the former it asks the forge what merged proposals of the tier were
+// when they were merged, for the present entries first and then for those of a few earlier plans.
+// What is left without an explanation stays foreign, and holds the tier.
 func (d *tierDecider) explainForeign(f *release.TierFacts) error {
 	t := d.tier
 	proposal, open := d.carrier(t.Repo, d.name, t.Digest())
@@ -384,8 +390,11 @@ func (d *tierDecider) clusterGone(cluster string) bool {
 
 // match says whether the reconciler, at the revision that it reports, has what base has at the
 // tier's paths. The revision must not be from before base last changed there: content that was
-// replaced and came back is not the same. For a revision that is not a state of base along
-// first parents, only the content counts.
+// replaced and came back is not the same, because the reconciler may not have applied what was in
+// between. For a revision that is not a state of base along first parents, only the content counts.
+//
+// Comparing commit ids instead would make each tier Progressing whenever anything else in the
+// repository changes.
 func (d *tierDecider) match(revision string) health.Match {
 	_, digits, ok := strings.Cut(revision, "@sha1:")
 	commit, err := githash.Parse(digits)
