@@ -1,12 +1,22 @@
-// Package catalog owns the reading of a control-plane tree: from files to the
-// typed inventory of clusters, repositories and templates, and to seeds.
+// Package catalog reads a control-plane tree: from files to the typed inventory of clusters,
+// repositories and templates, and to seeds.
 //
-// A document that cannot be read never hides the others: what is wrong with the
-// inventory is in Catalog.Problems, what is wrong with a seed in its Err. A cluster
-// whose document is broken is not deleted: check Inventory.Broken before you treat a
-// missing cluster as deleted.
+//	fs.FS ─▶ Reading.Packages ─▶ Packages ─▶ a renderer for each ─▶ Assemble ─▶ Catalog
+//	                                ▲
+//	                                └─ Apply: custom resources; Add: a seed that is in no tree yet
 //
-// A Catalog is not changed after Load and may be shared.
+// Reading and assembling are two steps because renderers come in between, which are processes with
+// bounds and do not belong into a pure package. Load does both for packages of plain manifests.
+//
+// What holds:
+//   - A document that cannot be read never hides the others: what is wrong with the inventory is in
+//     Catalog.Problems, what is wrong with a seed in its Err.
+//   - A cluster whose document is broken is not deleted: check Inventory.Broken before you treat a
+//     missing cluster as deleted. The same goes for files that were skipped, see
+//     Inventory.BrokenOrLost and Seed.Lost.
+//   - The same tree gives the same catalog, whether it is a directory or a commit.
+//   - A Catalog is not changed after Assemble and may be shared; whoever adds clusters does so in a
+//     Clone of its Inventory.
 package catalog
 
 import (
@@ -110,7 +120,10 @@ func (p *Packages) plain() *Catalog {
 	return Assemble(p, rendered)
 }
 
-// Assemble makes the catalog of packages and what renderers made of them, by seed.
+// Assemble makes the catalog of packages and what renderers made of them, by seed. Documents are
+// resolved in the order in which they refer to each other: templates, repositories, types, clusters
+// with a reconciler of their own, clusters behind a hub, seeds. What refers to a broken document is
+// broken as well, with the position of that document.
 func Assemble(p *Packages, rendered map[string]Rendered) *Catalog {
 	docs := p.docs
 	c := &Catalog{ControlPlane: docs.controlPlane, identityErr: docs.ownerUnknown(), Repos: docs.repos, Templates: docs.templates, Positions: docs.positions, Documents: docs.count + p.count, Overridden: docs.overridden, Unread: docs.settings}
@@ -244,6 +257,9 @@ func unreadTree(err error) error {
 	return fmt.Errorf("reading the control-plane tree: %w", manifest.About(manifest.Problem{Reason: v1alpha1.ReasonSourceFailed}, err))
 }
 
+// readInventory reads the documents outside of seeds/. It walks the whole tree, which may be a
+// GitOps repository at the same time, so what Furrow has written there is left out, and only files
+// that name Furrow's API group, or nearly so, are parsed.
 func (d *documents) readInventory(tree fs.FS) error {
 	seeds, _, err := seedsIn(tree)
 	if err != nil {
@@ -287,6 +303,8 @@ func isWritten(tree fs.FS, dir string) bool {
 	return false
 }
 
+// readFile takes the documents of a file. One that cannot be parsed may be anything: it is noted as
+// such in faults.
 func (d *documents) readFile(file string, data []byte) {
 	objects, err := manifest.Parse(file, data)
 	d.problems = appendProblem(d.problems, manifest.Source{File: file}, err)
@@ -364,6 +382,7 @@ func unknownKind(o manifest.Object) error {
 	return problemOf(v1alpha1.ReasonUnknownKind, o, "Furrow has no kind "+o.ID.Kind, next)
 }
 
+// decode adds a document to the table of its kind.
 func (d *documents) decode(o manifest.Object) error {
 	switch o.ID.Kind {
 	case "Cluster":

@@ -6,8 +6,13 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// faults are the documents that cannot be used. What they declare is not gone: it
-// is only not known.
+// faults are the documents that cannot be used. What they declare is not gone: it is only not
+// known.
+//
+// There are three degrees: a document whose name is known (named) explains what is missing by that
+// name; one whose name is not known (unread) may explain anything; a file that was not read at all
+// (lost) counts only for what is already planted, as there may be many of them that have nothing to
+// do with Furrow.
 type faults struct {
 	named map[documentKey]fault
 	// unread are documents whose names cannot be read either: each may declare anything.

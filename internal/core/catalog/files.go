@@ -29,7 +29,9 @@ func (l Limits) orDefault() Limits {
 	return Limits{File: cmp.Or(l.File, DefaultMaxFile), Package: cmp.Or(l.Package, DefaultMaxPackage)}
 }
 
-// Files are the files of one seed, unparsed.
+// Files are the files of one seed, unparsed, within limits. What is over a limit is a problem of
+// the seed and is not read, so that a seed costs no more memory than the limits allow, whatever it
+// has.
 type Files struct {
 	// Content by path.
 	Content map[string][]byte
@@ -54,7 +56,9 @@ func NewFiles(reading Reading) *Files {
 	return &Files{Content: map[string][]byte{}, limits: reading.Limits.orDefault(), markers: reading.Markers}
 }
 
-// AddTree reads the files of a package below a directory of a tree. shown is a file's path as people know it.
+// AddTree reads the files of a package below a directory of a tree. shown is a file's path as
+// people know it. If the walk comes upon a marker of a renderer, it is repeated for all files,
+// since the renderer may need any of them.
 func (f *Files) AddTree(tree fs.FS, dir string, shown func(string) string) error {
 	w := newWalker(tree)
 	w.markers = f.markers

@@ -16,7 +16,8 @@ import (
 // control plane declares none; it has no URL, so it can be planned for only.
 const DefaultRepo = "gitops"
 
-// Cluster is one cluster with all that follows from its type and its hub.
+// Cluster is one cluster with all that follows from its type and its hub: nothing of it has to be
+// looked up again. Its maps and slices are shared with the documents; do not change them.
 type Cluster struct {
 	Name   string
 	Labels map[string]string
@@ -165,7 +166,8 @@ func (inv *Inventory) CheckKubeConfig(name string) error {
 		fmt.Sprintf("Let spec.kubeConfigSecret name the creator's namespace, or add %q to spec.kubeConfigNamespaces of Cluster %q.", secret.Namespace, on)).WithField("spec.kubeConfigSecret")
 }
 
-// MarkCreated says that an object of a seed brings a declared cluster into being.
+// MarkCreated notes that an object of a seed brings a declared cluster into being. Where no
+// document gives the namespace of the kubeconfig, it is the creator's from now on.
 func (inv *Inventory) MarkCreated(name string, creation *Creation) {
 	c := inv.Clusters[name]
 	c.CreatedBy = creation
@@ -192,6 +194,8 @@ func (inv *Inventory) checkName(c *Cluster, _ v1alpha1.Cluster) error {
 	return nil
 }
 
+// resolveHub checks the hub, which must have a reconciler of its own, and finds the Secret with
+// which that reaches c.
 func (inv *Inventory) resolveHub(c *Cluster, doc v1alpha1.Cluster) error {
 	if c.Hub == "" {
 		return nil
@@ -217,6 +221,8 @@ func (inv *Inventory) resolveHub(c *Cluster, doc v1alpha1.Cluster) error {
 	return nil
 }
 
+// resolveType adds what the cluster's type says. The source of a cluster behind a hub is the hub's,
+// whose reconciler reads it.
 func (inv *Inventory) resolveType(c *Cluster, _ v1alpha1.Cluster) error {
 	var spec v1alpha1.ClusterTypeSpec
 	if c.Type != "" {
@@ -245,6 +251,9 @@ func (inv *Inventory) hubRepo(c Cluster) string {
 	return inv.Clusters[c.Hub].Repo
 }
 
+// resolveRepo finds the repository that holds the cluster's paths: the one that is named, the
+// hub's, the type's, or the only one there is. Two clusters must not have one root path: each would
+// apply what is meant for the other.
 func (inv *Inventory) resolveRepo(c *Cluster, _ v1alpha1.Cluster) error {
 	if declared := inv.declaredRepos(); c.Repo == "" && len(declared) > 1 {
 		return inv.problem(v1alpha1.ReasonRepositoryAmbiguous, *c, "no GitOps repository is named and there are several: "+strings.Join(declared, ", "),

@@ -60,6 +60,7 @@ func checkKeys(o manifest.Object, effective []string) manifest.Problems {
 	return problems
 }
 
+// annotationFault says why an annotation has no effect, if somebody may believe that it has.
 func annotationFault(key string, effective []string) (reason v1alpha1.Reason, message, next string) {
 	switch {
 	case slices.Contains(effective, key) || slices.Contains(v1alpha1.WrittenAnnotations, key):
@@ -81,6 +82,7 @@ func annotationFault(key string, effective []string) (reason v1alpha1.Reason, me
 	return "", "", ""
 }
 
+// labelFault says the same of a label.
 func labelFault(key string, effective []string) (reason v1alpha1.Reason, message, next string) {
 	switch {
 	case slices.Contains(effective, key) || slices.Contains(planterAnnotations, key):

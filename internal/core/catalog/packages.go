@@ -378,6 +378,7 @@ func (p *Package) takeSeed(o manifest.Object) error {
 	return problemOf(v1alpha1.ReasonMisplacedDocument, o, fmt.Sprintf("it is in the package of seed %q", p.Name), next)
 }
 
+// configure takes the settings of a Seed document; a package has at most one.
 func (p *Package) configure(o manifest.Object) error {
 	doc, err := decode[v1alpha1.Seed](o)
 	if err != nil {

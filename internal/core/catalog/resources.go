@@ -21,8 +21,10 @@ type Resources struct {
 	Faults map[string]manifest.Problems
 }
 
-// Apply takes in resources. A resource that is not valid is a problem of the inventory like
-// any document. Only the seeds that they want stay.
+// Apply takes in resources. A resource that is not valid is a problem of the inventory like any
+// document. Only the seeds that they want stay. Which kubeconfigs may be read is up to the
+// resources alone: whoever may write to the repository need not be allowed to read Secrets of the
+// cluster.
 func (p *Packages) Apply(r Resources) {
 	docs := p.docs
 	docs.grants = map[string][]string{} // the tree's own do not count: its authors do not run the cluster

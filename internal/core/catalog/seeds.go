@@ -225,6 +225,8 @@ func nameFault(name string) string {
 	return "the name is not a valid DNS label (lower case letters, digits, and '-' in between)"
 }
 
+// complete makes the seed: each variant is completed by itself, and what variants have in common is
+// reported once.
 func (a *assembly) complete(scopes map[manifest.GroupKind]manifest.Scope) Seed {
 	seed := Seed{Name: a.Name, Path: a.Path, SpecAt: a.RenderAt(), Clusters: a.clusters, Skipped: a.skipped, Lost: a.lost, Failed: a.failed}
 	if a.spec != nil {

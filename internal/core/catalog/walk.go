@@ -138,6 +138,8 @@ func (w *walker) enter(dir string) error {
 	return w.walk(dir)
 }
 
+// follow takes what a link leads to, if that is within the tree. A link to a directory that is
+// visited anyway is not walked twice, and one to a directory around it would have no end.
 func (w *walker) follow(name string) error {
 	target, kind, fault, err := resolve(w.tree, name)
 	switch {
@@ -267,8 +269,10 @@ func isRepository(tree fs.FS, dir string) bool {
 	return err == nil
 }
 
-// resolve follows links to where a path leads in the tree. fault says why it leads to
-// nothing there; the error, why that is not known.
+// resolve follows links to where a path leads in the tree, element by element as Linux does.
+// Neither os nor io/fs would do: links in a commit are text, and one that leads out of the tree
+// must not be followed in a directory either. fault says why it leads to nothing there; the error,
+// why that is not known.
 func resolve(tree fs.FS, name string) (target string, kind fs.FileMode, fault string, err error) {
 	target, kind = ".", fs.ModeDir
 	rest := strings.Split(name, "/")

@@ -1,8 +1,19 @@
-// Package health owns what a health channel observes on a cluster, and the one verdict on
-// it.
+// Package health has what a health channel observes on a cluster, and draws the one verdict on a
+// tier from it.
 //
-// Invariant: what was not observed is Unknown, and Unknown never passes a gate.
-// Everything here is a pure function of its arguments.
+//	Reconciler, Creators ─▶ Judge ─▶ Verdict      is the tier on its cluster, and healthy?
+//	Root ─▶ RootUnfit, RootUnknown                would what lands there be applied at all?
+//
+// Invariants:
+//   - What was not observed is Unknown, and Unknown never passes a gate.
+//   - A tier is Ready only if the live reconciler object is the one on base, ready for its
+//     generation, at a revision whose content at the tier's paths is that of base. Conditions alone
+//     do not suffice: for some seconds after a merge they are still those of what was there before.
+//   - Failed is not final: the next observation may be better.
+//
+// Field names and reasons follow Flux's API (kustomize.toolkit.fluxcd.io/v1); what they mean at
+// each moment of a reconciliation is in docs/decisions/0006. Everything here is a pure function of
+// its arguments.
 package health
 
 // Reconciler is what a channel saw of one tier's reconciler object (a Flux

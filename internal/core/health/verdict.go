@@ -179,6 +179,12 @@ func judgeGone(r Reconciler, creators []Creator, want Want) Verdict {
 	return verdict(Absent, v1alpha1.ReasonGone, "gone")
 }
 
+// judgeReconciler goes from the object to what it reports. The order matters: each question makes
+// sense only if those before it are answered. Is it there, is it ours as base has it, may it work
+// at all, is what it finished what base has, and what is it working on now? Two revisions count:
+// the one that was applied last, which makes a tier ready, and the one that is being attempted,
+// which makes a failure the tier's own. A failure at a revision that does not have the tier yet is
+// about what was there before.
 func judgeReconciler(r Reconciler, want Want) Verdict {
 	switch {
 	case !r.Known:
@@ -326,7 +332,9 @@ func suffix(message string) string {
 	return ": " + message
 }
 
-// Holds says that have has everything that want has; what a server added does not matter.
+// Holds reports whether have has everything that want has. Fields that only have has do not matter,
+// since API servers add defaults; lists must have the same elements, as their position has a
+// meaning. Nothing and an empty mapping or list are the same.
 func Holds(want, have any) bool {
 	switch w := want.(type) {
 	case map[string]any:

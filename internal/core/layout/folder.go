@@ -111,8 +111,9 @@ func belowRoot(root, file string) (string, bool) {
 	return strings.CutPrefix(path.Clean(file), root+"/")
 }
 
-// ReadFolder reads the directory of a root. files are its regular files by path
-// relative to the repository; those that are none of FolderFile's do not matter.
+// ReadFolder reads the directory of a root. files are its regular files by path relative to the
+// repository; those that are none of FolderFile's do not matter. It goes through each file once, in
+// order of names, and finds duplicates by an index.
 func ReadFolder(root string, files map[string][]byte) Folder {
 	r := folderReader{root: root, files: files, objects: map[objectID]manifest.Source{}}
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(files)), func(file string) bool { return !FolderFile(root, file) })
@@ -156,8 +157,8 @@ func (f Folder) Claims(id manifest.ID, own string) (manifest.Problem, bool) {
 	}, true
 }
 
-// objectID is what kustomize takes two objects for one by. Its namespace is the
-// effective one.
+// objectID is what kustomize compares objects by: two with one objectID in a directory are an
+// error. Its namespace is the effective one.
 type objectID struct {
 	manifest.ID
 	version string

@@ -28,8 +28,9 @@ var (
 	lineOf    = regexp.MustCompile(`^line (\d+): `)
 )
 
-// chunks cuts a file as kustomize does, and returns the line of a separator that
-// it refuses, or 0.
+// chunks cuts a file as kustomize does, and returns the line of a separator that it refuses, or 0.
+// It is not the split of package manifest, which follows YAML: what kustomize makes of a file
+// decides whether the root can be built.
 func chunks(data []byte) (out []chunk, refused int) {
 	text := strings.ReplaceAll(string(data), "\r\n", "\n")
 	start, line := 0, 0
@@ -333,8 +334,8 @@ func field(node *yaml3.Node, names ...string) *yaml3.Node {
 	return target(node)
 }
 
-// lookup searches for one key. It enters each merged mapping once, however often
-// aliases name it.
+// lookup searches for one key. It enters each merged mapping once, however often aliases name it,
+// so a few lines of aliases to aliases cost no more than they are long.
 type lookup struct {
 	name    string
 	visited map[*yaml3.Node]bool

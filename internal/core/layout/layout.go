@@ -1,9 +1,23 @@
-// Package layout owns where everything lies in a GitOps repository: paths,
-// branch names, and the names of reconciler objects.
+// Package layout decides where everything lies in a GitOps repository: paths, branch names, and the
+// names of reconciler objects. It also reads the directory of a root as Flux would (Folder).
 //
-// Everything here is a pure function of names. Paths are relative to the
-// repository's root and never leave it, because names were checked to be DNS
-// labels and prefixes to be clean when they were read.
+//	<root path>/furrow/<seed>/tier-00.yaml                   a tier's reconciler object
+//	<hub's root path>/furrow/<seed>/<cluster>/tier-00.yaml   the same behind a hub
+//	planted/<cluster>/<seed>/tier-00/                        its objects, a file each
+//	furrow/<base>/plan/<seed>                                branch of the plan
+//	furrow/<base>/tier/<seed>/<cluster>/00                   branch of a tier's proposal
+//	furrow/<base>/group/<seed>/<name>                        branch of a proposal of several tiers
+//	furrow/<base>/{retry,confirm,confirm-leaving}/<seed>     markers: what people ask for
+//	furrow/<base>/abandon/<owner>/<cluster>                  the same for a cluster
+//	furrow/<base>/status/<owner>                             branch of the published state
+//
+// These names are an interface: plans and proposals of earlier versions are found by them, so they
+// never change.
+//
+// Everything here is a pure function of names. Paths are relative to the repository's root and
+// never leave it, because names were checked to be DNS labels and prefixes to be clean when they
+// were read. Each function that makes a branch has an inverse that accepts only what the function
+// makes.
 package layout
 
 import (

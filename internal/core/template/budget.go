@@ -76,7 +76,8 @@ var (
 	errFormatPad = errors.New("write a width or precision as a number of at most 100")
 )
 
-// budget is what is left for one rendering. It is used by one goroutine.
+// budget is what is left for one rendering; it starts full and is only spent. It is used by one
+// goroutine.
 type budget struct {
 	steps, made, output, levels int
 	// longest is the size of the largest value that the template has; widest the number of elements in the largest map.
@@ -157,7 +158,10 @@ func formatted(args []reflect.Value) (int, error) {
 	return len(format) + (len(verbs)+1)*(growth*weigh(args[1], nil)+64), nil
 }
 
-// bound makes a function pay for what it is given and what it makes, and refuses before it makes too much.
+// bound makes a function pay for what it is given and what it makes, and refuses before it makes
+// too much: afterwards would be too late, as one call of replace can make gigabytes. The bound of
+// the result comes from the arguments alone, by sizes or by growth, and what the result really
+// takes is paid in the end.
 func (b *budget) bound(name string, f any) any {
 	fun := reflect.ValueOf(f)
 	call := fun.Call
@@ -211,8 +215,9 @@ func fallible(t reflect.Type) reflect.Type {
 
 func (b *budget) weigh(v reflect.Value) int { return weigh(v, &b.widest) }
 
-// weigh bounds what a value takes as text and in memory: ten times as much, in any form that a function gives it. It
-// notes the number of elements in the largest map.
+// weigh bounds what a value takes as text and in memory: ten times as much, in any form that a
+// function gives it. It notes the number of elements in the largest map. Values have no cycles:
+// they are variables of this package, or made by its functions.
 func weigh(v reflect.Value, widest *int) int {
 	const own, number = 16, 128
 	n := own

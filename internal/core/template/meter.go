@@ -10,8 +10,15 @@ import (
 // chargeName is the function that meter inserts. A template that calls it does not parse.
 const chargeName = "charge"
 
-// meter rewrites the trees of a parsed template so that each block first pays for its nodes, and each call of another
-// template for the levels that it adds. It returns the names of the functions that are called.
+// meter rewrites the trees of a parsed template so that each block first pays for its nodes, and
+// each call of another template for the levels that it adds. It returns the names of the functions
+// that are called.
+//
+// text/template has no hook to stop it, and a goroutine that executes one cannot be killed. So the
+// template itself is given a first action in each block, {{ charge nodes scans deeper }}, which
+// fails when the budget is spent. A loop pays for its body each time around, since the body is a
+// block. The price of a block is known beforehand: all that is executed in it besides nested
+// blocks, calls and functions, which pay themselves.
 func meter(t *template.Template, text string) (used map[string]bool, err error) {
 	m := &metering{used: map[string]bool{}, variables: 2 * strings.Count(text, ":=")}
 	for _, t := range t.Templates() {
@@ -41,6 +48,8 @@ const (
 // scanning are functions of text/template that may read all of what they are given.
 var scanning = map[string]bool{"index": true, "eq": true, "ne": true, "lt": true, "le": true, "gt": true, "ge": true}
 
+// block inserts the charges of one block, and of those in it. level is how deep it is in its own
+// template.
 func (m *metering) block(list *parse.ListNode, level int) error {
 	if list == nil {
 		return nil
@@ -65,6 +74,7 @@ func (m *metering) block(list *parse.ListNode, level int) error {
 	return nil
 }
 
+// node adds what one node of a block costs.
 func (m *metering) node(node parse.Node, level int, c *cost) error {
 	c.nodes++
 	switch node := node.(type) {

@@ -1,8 +1,13 @@
-// Package template owns the rendering of Furrow's texts: the language that
-// templates may use, their variables, and the checks on what comes out.
+// Package template renders Furrow's texts: the language that templates may use, their variables,
+// and the checks on what comes out. Reconciler objects (Reconciler) and proposals (Proposal) are
+// the two kinds of text.
 //
-// A template can use its variables and the functions of this package, nothing else: no files, no environment, no
-// clock. The same variables give the same bytes. Its time and memory are bounded: see budget.
+//	Text ─▶ parse ─▶ meter: charges in each block ─▶ execute within a budget ─▶ checks ─▶ bytes
+//
+// A template can use its variables and the functions of this package, nothing else: no files, no
+// environment, no clock. The same variables give the same bytes. Templates may come from people who
+// must not be able to harm others, so time and memory are bounded (see budget), and text from seeds
+// is escaped before it becomes a variable (see Code).
 package template
 
 import (
