@@ -32,8 +32,9 @@ func (o *outcome) problemsOf(seed string) manifest.Problems {
 	return slices.DeleteFunc(slices.Clone(o.problems), func(p manifest.Problem) bool { return p.Seed != seed })
 }
 
-// slice is what a pass does in one repository: first what takes something back at the
-// forge, then one push of all branches, then the proposals.
+// slice is what a pass does in one repository: first what takes something back at the forge, then
+// one push of all branches, then the proposals. The order keeps a crash harmless: a proposal that
+// is open has its branch, and a branch without a proposal gets it in the next pass.
 type slice struct {
 	*observation
 	*outcome
@@ -55,8 +56,12 @@ type update struct {
 	request *forge.Request
 }
 
-// act performs the actions of a decision. Every action can be repeated, so that a pass that
-// was killed, or whose time is over, is continued by the next one.
+// act performs the actions of a decision, repository by repository. Every action can be repeated,
+// so that a pass that was killed, or whose time is over, is continued by the next one.
+//
+// A pass opens no more proposals than it has time for, so that what people do is noticed, and the
+// state published, every few seconds even while hundreds of proposals have to be opened. What is
+// left out is served first the next time.
 func (o *observation) act(ctx context.Context, d *pass.Decision) *outcome {
 	out := &outcome{seeds: map[string]error{}, tiers: map[layout.Tier]error{}, opened: map[string]pass.Proposal{}}
 	byRepo := map[string][]pass.Action{}
@@ -123,7 +128,8 @@ func (s *slice) prepare(ctx context.Context, a *pass.Action) {
 	s.failed(a, err)
 }
 
-// failed notes what became of an action.
+// failed notes what became of an action. If its plan cannot be pushed, nothing of the seed is: no
+// tier may be proposed whose plan nobody can read.
 func (s *slice) failed(a *pass.Action, err error) {
 	switch {
 	case err == nil:
@@ -167,7 +173,9 @@ func (s *slice) publishAgain(ctx context.Context) {
 	}
 }
 
-// fairly lets the seed begin that the last pass left out.
+// fairly lets the seed begin that the last pass left out; the others follow in their order, and the
+// first ones come last. Actions are sorted by seed, so no seed waits for more passes than all seeds
+// take together.
 func (e *Engine) fairly(actions []pass.Action) []pass.Action {
 	at := slices.IndexFunc(actions, func(a pass.Action) bool { return a.Seed >= e.resume })
 	if e.resume == "" || at < 0 {
@@ -192,8 +200,9 @@ func (e *Engine) timeIsOver() bool {
 // calls is how many proposals are opened at once in a repository; no pass opens fewer.
 func (e *Engine) calls() int { return max(1, e.config.ForgeCalls) }
 
-// isFull says that a pass has as many pull requests to open as it may have time for.
-// Branches of plain Git take no more than their push.
+// isFull reports whether a pass has as many pull requests to open as it may have time for. It is
+// asked before the push, because a branch that is pushed and not proposed in time is grafted anew
+// where base has moved meanwhile. Branches of plain Git take no more than their push.
 func (s *slice) isFull() bool {
 	proposals := 0
 	for _, u := range s.updates {
@@ -204,8 +213,9 @@ func (s *slice) isFull() bool {
 	return s.engine.config.Slice > 0 && s.repo.facts.Amends && proposals >= max(s.engine.calls(), s.repo.batch)
 }
 
-// learn adapts how many proposals a pass opens to how many it had time for: a branch that is
-// pushed and not proposed is grafted anew where base has moved meanwhile.
+// learn adapts how many proposals a pass opens to how many it had time for: as many as were opened
+// if time ran out, twice as many if all were opened in time. So it follows the speed of the forge
+// without a setting.
 func (s *slice) learn(opened int, late bool) {
 	switch {
 	case late:

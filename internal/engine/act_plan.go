@@ -22,7 +22,9 @@ func (s *slice) plan(seed string) git.Hash {
 	return git.Hash{}
 }
 
-// commitPlan commits a plan on top of the one before it.
+// commitPlan commits a plan on top of the one before it. The branch keeps its history, in which it
+// is found what Furrow once put at a path. Only objects that neither the plan before nor base has
+// are pushed.
 func (s *slice) commitPlan(a *pass.Action) error {
 	r := s.repo
 	old := a.Old
@@ -50,7 +52,9 @@ func (s *slice) commitPlan(a *pass.Action) error {
 	return nil
 }
 
-// writePlan writes the plan's tree: its own files, and those that land.
+// writePlan writes the plan's tree: its own files, and those that land. Files without data are in
+// the repository already, and are taken over by their hashes. The commit in between is never
+// pushed; it only carries a tree to graft onto.
 func (r *repoState) writePlan(pl *plan.Plan, files map[string]plan.File, who git.Person) (git.Hash, error) {
 	content, err := pl.Encode()
 	if err != nil {

@@ -14,7 +14,9 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// graft copies the entries of tiers from the plan's tree onto base, hash by hash.
+// graft copies the entries of tiers from the plan's tree onto base, hash by hash. If the branch
+// already has what would be pushed, but for the time, it stays where it is: the pass before was
+// killed between push and proposal.
 func (s *slice) graft(a *pass.Action) error {
 	r := s.repo
 	request := &forge.Request{Branch: a.Branch, Carried: forge.Carried{Digest: a.Digest, Tiers: a.Tiers}, Title: a.Title, Body: a.Body, Shut: a.Why}
@@ -73,7 +75,9 @@ func edits(entries []plan.Entry) []git.Edit {
 	return out
 }
 
-// propose opens the proposals of the branches that were pushed, as many at once as the forge may be asked.
+// propose opens the proposals of the branches that were pushed, as many at once as the forge may be
+// asked. At least that many are begun even if the push took all the time, so that every pass gets
+// further; then time is checked before each. mu guards the outcome, which the calls share.
 func (s *slice) propose(ctx context.Context) {
 	var proposed []layout.Tier
 	var mu sync.Mutex

@@ -13,8 +13,9 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// push moves all branches in one request. What is refused, or was moved by somebody else,
-// holds only what it belongs to: the rest is sent again without it.
+// push moves all branches in one request. What is refused, or was moved by somebody else, holds
+// only what it belongs to: the rest is sent again without it. Each round takes out at least one
+// update, so there is an end.
 func (s *slice) push(ctx context.Context) {
 	for {
 		var moving []git.Update
@@ -43,7 +44,9 @@ func (s *slice) push(ctx context.Context) {
 	}
 }
 
-// withdrawRefused takes out what cannot be pushed; false when there is nothing to take out.
+// withdrawRefused takes out what cannot be pushed; false when there is nothing to take out. Of a
+// seed of which one branch was moved by somebody else, nothing is pushed: what was decided about
+// the others may depend on it.
 func (s *slice) withdrawRefused(refused *git.PushError) bool {
 	stale, unplanned := map[string]bool{}, map[string]bool{}
 	for _, u := range s.updates {
@@ -105,8 +108,8 @@ func (s *slice) failAll(err error) {
 // pushGrace is how long a push that has begun may take after the engine was asked to stop.
 const pushGrace = 30 * time.Second
 
-// move moves branches, and is not interrupted by a stop: a server that is cut off while
-// it moves branches can leave them locked.
+// move moves branches, and is not interrupted by a stop: a server that is cut off while it moves
+// branches can leave them locked. It gets a while to finish, and is then given up.
 func (r *repoState) move(ctx context.Context, updates ...git.Update) error {
 	if err := ctx.Err(); err != nil {
 		return err

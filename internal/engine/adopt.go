@@ -130,7 +130,8 @@ func (which AdoptSelection) choose(all []ForeignPlan) ([]ForeignPlan, error) {
 	return chosen, nil
 }
 
-// adopt writes the plan with this control plane as its owner, and nothing else changed.
+// adopt writes the plan with this control plane as its owner, and nothing else changed: it is
+// grafted onto the foreign commit, so the tree and the history stay.
 func (o *observation) adopt(ctx context.Context, f ForeignPlan) error {
 	r := o.repos[f.Repo]
 	taken := *f.plan

@@ -20,7 +20,8 @@ import (
 )
 
 // maxRounds bounds how often a decision may ask: each round is for what the one before made
-// necessary, and the longest chain has some ten.
+// necessary, and the longest chain has some ten. More means that an answer does not satisfy its
+// question, which would never end.
 const maxRounds = 40
 
 // decide decides, and answers questions until there are none.
@@ -36,7 +37,8 @@ func (o *observation) decide(ctx context.Context) (*pass.Decision, error) {
 	return decision, err
 }
 
-// ask answers what is asked until nothing is.
+// ask answers what is asked until nothing is. Answers are only added to the facts, so that at the
+// end they hold all that the decision depends on, and can be recorded.
 func (o *observation) ask(ctx context.Context, decide func() ([]pass.Question, error)) error {
 	for o.rounds = 0; ; o.rounds++ {
 		questions, err := decide()
@@ -101,7 +103,8 @@ func set[K comparable, V any](m *map[K]V, key K, value V) {
 	(*m)[key] = value
 }
 
-// at is what a commit has at paths, an empty hash where there is nothing.
+// at is what a commit has at paths, an empty hash where there is nothing. What is known of the
+// commit grows with each call; the map is the cache's own and must not be changed.
 func (r *repoState) at(commit layout.Hash, paths []string) (map[string]layout.Hash, error) {
 	known, ok := r.entries.get(commit)
 	if !ok {
@@ -140,6 +143,8 @@ func (r *repoState) blob(ctx context.Context, hash layout.Hash) ([]byte, error) 
 	return r.Mirror.Blob(ctx, hash)
 }
 
+// answerPast goes back along the plan branch, and adds to what earlier questions have found of the
+// same commits.
 func (o *observation) answerPast(_ context.Context, r *repoState, q pass.Question) error {
 	from := q.Commit
 	versions := r.facts.Past[q.Commit]
@@ -199,6 +204,8 @@ func (o *observation) answerFiles(ctx context.Context, r *repoState, q pass.Ques
 	return nil
 }
 
+// answerSince places the commit among the states of base, and compares only where it is one; see
+// lineage.
 func (o *observation) answerSince(_ context.Context, r *repoState, q pass.Question) error {
 	commit := q.Commit
 	known := r.facts.Since[q.Commit]
@@ -304,7 +311,9 @@ func (o *observation) answerRootDir(ctx context.Context, r *repoState, q pass.Qu
 }
 
 // folder reads what others have in the directory of a root, whose tree is given, and Flux reads.
-// What is below furrow/ there is left out: only we write it.
+// What is below furrow/ there is left out: only we write it. The result is cached by the tree,
+// since every tier of a cluster asks for the same directory, and a merge elsewhere does not change
+// it. All files are fetched in one request.
 func (r *repoState) folder(ctx context.Context, root string, tree layout.Hash, ignores [2]string) (layout.Folder, error) {
 	key := folderKey{root, tree, ignores}
 	if known, ok := r.folders.get(key); ok {

@@ -1,6 +1,8 @@
 package engine
 
-// cache keeps what the last two passes have used, and forgets the rest.
+// cache keeps what the last two passes have used, and forgets the rest. It needs no size: a pass
+// uses what the fleet at hand needs, and what two passes in a row did not need belongs to something
+// that is gone. It is for one goroutine.
 type cache[K comparable, V any] struct{ now, before map[K]V }
 
 func (c *cache[K, V]) get(key K) (V, bool) {

@@ -1,15 +1,24 @@
-// Package engine owns one pass: observe, decide, act, publish. Both front ends
-// run it.
+// Package engine makes a pass: observe, decide, act, publish. Both front ends run it.
 //
-// All reading is in observe.go and answer.go, the decision is one call into
-// internal/core/pass, all writing is in act*.go, one file for each kind of
-// action, and publish.go. An Engine keeps nothing that it could not find again:
-// what it caches is content-addressed, so a new Engine continues where another
-// one was killed.
+//	observe ─▶ pass.Facts ─▶ decide ⇄ answer ─▶ pass.Decision ─▶ act ─▶ report ─▶ publish
 //
-// An Engine is used by one goroutine. Any number of engines, also of other
-// processes, may work on the same repositories: every branch is moved with a
-// lease, and the loser of a race observes again.
+// All reading is in observe.go and answer.go, the decision is one call into internal/core/pass, all
+// writing is in act*.go, one file for each kind of action, and publish.go. request.go and adopt.go
+// are what people ask for beside passes, and record.go writes passes down to be decided again
+// without any network.
+//
+// What holds:
+//   - An Engine keeps nothing that it could not find again: what it caches is named by its content,
+//     so a new Engine continues where another one was killed. Two things are lost with it, and only
+//     cost time: how long servers are left alone, and with which seed the next slice begins.
+//   - Every action may be repeated. A pass that was cut off at any point is continued by the next
+//     one.
+//   - Every branch is moved with a lease on what was observed, so nothing of others is ever
+//     overwritten.
+//   - What fails holds up only what it belongs to: a tier, a seed or a repository.
+//
+// An Engine is used by one goroutine. Any number of engines, also of other processes, may work on
+// the same repositories: the loser of a race observes again.
 package engine
 
 import (
@@ -187,6 +196,8 @@ type Engine struct {
 	unread map[string]time.Time
 }
 
+// openRepo is a repository that stays open from pass to pass, with what is remembered of it. The
+// caches are only forgotten together with the passes that used them; see cache.
 type openRepo struct {
 	Repo
 	spec v1alpha1.GitOpsRepoSpec
@@ -260,8 +271,10 @@ func (e *Engine) DryRun(ctx context.Context) (*Report, error) {
 // maxObservations is how often is observed while people change what is observed.
 const maxObservations = 3
 
-// observeAndDecide observes anew where somebody merged between two questions: the answer to
-// the first one would be of a state that never was.
+// observeAndDecide observes and decides, and does so anew where somebody merged between two
+// questions: the answer to the first one would be of a state that never was. After a few tries it
+// goes on with what it has, since leases protect what it writes, and a repository in which people
+// merge all the time must not keep the pass from ending.
 func (e *Engine) observeAndDecide(ctx context.Context, requests func(context.Context, *Requests)) (*observation, *pass.Decision, error) {
 	e.began = e.config.Now()
 	for n := 1; ; n++ {
@@ -307,7 +320,10 @@ func (e *Engine) version() string {
 	return fmt.Sprintf("%s again %d", e.tree.version(), e.again)
 }
 
-// catalogOf reads the control plane, or what was read of it before when it cannot be read now.
+// catalogOf reads the control plane, or returns what was read of it before when it cannot be read
+// now; readErr says why then. Only where nothing was ever read there is an err. A tree is read
+// again if its version has changed, or if something on this machine kept a seed from being
+// rendered.
 func (e *Engine) catalogOf(ctx context.Context) (tree Tree, readErr, err error) {
 	tree, readErr = e.config.ControlPlane(ctx)
 	if readErr != nil {

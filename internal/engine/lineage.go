@@ -7,8 +7,17 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// lineage is the states of base, newest first along first parents, and when each
-// path last changed. It is read as far back as reconcilers report.
+// lineage is the states of base, newest first along first parents, and when each path last changed.
+// It is read as far back as reconcilers report.
+//
+// A tier asks whether base has changed at its paths since the commit that its reconciler is at.
+// Comparing the two commits for each tier would be wrong, as content may have been replaced and
+// have come back, and slow. So each state is compared with the one before it, once, however many
+// tiers there are, and the newest change of each path is kept: the cost of a pass follows the
+// merges since the oldest reported commit.
+//
+// Invariant: whole and below know of all changes among the first compared states, and of none after
+// them.
 type lineage struct {
 	states []git.Hash
 	index  map[git.Hash]int
@@ -49,7 +58,9 @@ func (r *repoState) position(commit git.Hash) (int, bool, error) {
 	return at, ok, nil
 }
 
-// changedSince says that base has changed at a path after the state at a position.
+// changedSince reports whether base has changed at a path after the state at a position. A path has
+// changed if itself, or anything below it, is listed as changed, or if a directory above it is
+// listed as a whole, because it came or went.
 func (r *repoState) changedSince(position int, at string) (bool, error) {
 	l := &r.lineage
 	for ; l.compared < position; l.compared++ {

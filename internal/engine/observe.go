@@ -34,7 +34,8 @@ type observation struct {
 	rounds int
 }
 
-// repoState is one GitOps repository in this pass.
+// repoState is one GitOps repository in this pass: what stays open between passes, and what was
+// listed in this one.
 type repoState struct {
 	*openRepo
 	name      string
@@ -47,8 +48,9 @@ type repoState struct {
 	lineage lineage
 }
 
-// observe lists everything that can be listed. What only the decision knows that it
-// needs is asked for in questions.
+// observe lists everything that can be listed: the control plane, branches, proposals, plans. What
+// only the decision knows that it needs is asked for in questions. Errors of a repository are
+// facts; an error is returned where nothing can be decided at all.
 func (e *Engine) observe(ctx context.Context) (*observation, error) {
 	e.plans.turn()
 	if e.memo.Turn(); e.config.Record != nil {
@@ -73,6 +75,8 @@ func (e *Engine) observe(ctx context.Context) (*observation, error) {
 	return o, ctx.Err()
 }
 
+// observeRepos lists all repositories at once. One whose servers did not answer lately is not asked
+// before its cooldown is over, and its failure is the one that began it.
 func (o *observation) observeRepos(ctx context.Context) {
 	var listing sync.WaitGroup
 	var asked []*repoState
@@ -119,6 +123,7 @@ func (o *observation) fail(r *repoState, err error) {
 // ErrNoGitOpsRepo says that there is nowhere to write to.
 var ErrNoGitOpsRepo error = manifest.Problem{Reason: v1alpha1.ReasonNoRepository, Message: "no GitOps repository is declared", Next: "Add a GitOpsRepo document with spec.url to the control-plane repository"}
 
+// open opens a repository, or returns the one that is open if its document has not changed.
 func (e *Engine) open(name string) (*openRepo, error) {
 	spec := e.loaded.Repos[name].Spec
 	if had, ok := e.repos[name]; ok && had.spec == spec {
@@ -191,6 +196,8 @@ func (o *observation) observePlans(ctx context.Context) {
 	}
 }
 
+// readPlan reads the plan at a commit, which never changes, from the cache where it can. Callers
+// share the plan.
 func (e *Engine) readPlan(ctx context.Context, r *repoState, seed string, commit git.Hash) (*plan.Plan, error) {
 	key := planKey{r.name, commit}
 	if known, ok := e.plans.get(key); ok {

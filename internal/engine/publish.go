@@ -20,9 +20,12 @@ import (
 	"github.com/furrow-dev/furrow/internal/state"
 )
 
-// publish keeps the report on the status branch of its home, the first repository by name, where it has changed.
-// Nothing is lost when that fails: the next pass does it again. It is published nowhere else, because nobody would
-// read it there.
+// publish keeps the report on the status branch of its home, the first repository by name, where it
+// has changed. Nothing is lost when that fails: the next pass does it again. It is published
+// nowhere else, because nobody would read it there.
+//
+// It may be called several times in a pass. An unchanged report is not written again, but for a
+// heartbeat that shows that passes are made.
 func (o *observation) publish(ctx context.Context, report *Report) {
 	home := o.engine.loaded.Home()
 	o.engine.last = &report.State
@@ -83,8 +86,9 @@ func (r *repoState) readStatus(ctx context.Context, commit git.Hash) (*state.Sta
 	return had, nil
 }
 
-// published is a report as JSON, by its digest, the commit that has it, and when that was
-// made. To write YAML takes long where the report does.
+// published is what is on the status branch: a report as JSON, by its digest, the commit that has
+// it, and when that was made. The digest decides whether anything is written, because writing YAML
+// takes long where the report is large.
 type published struct {
 	report [sha256.Size]byte
 	at     git.Hash

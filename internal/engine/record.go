@@ -182,7 +182,8 @@ type openFile struct {
 func (f *openFile) Stat() (fs.FileInfo, error) { return f.info, nil }
 func (f *openFile) Close() error               { return nil }
 
-// tape is a file system that remembers what is read of it.
+// tape is a file system that remembers what is read of it. So a record has the part of the control
+// plane that a pass depends on, and replaying it reads the same or fails.
 type tape struct {
 	of    fs.FS
 	files RecordedTree

@@ -54,7 +54,8 @@ type RepoReport struct {
 	Err error
 }
 
-// report is what a pass has observed, decided and done.
+// report is what a pass has observed, decided and done; before it acts, with an empty outcome. It
+// reads nothing and changes nothing but the notes since when something is unread.
 func (o *observation) report(d *pass.Decision, done *outcome) *Report {
 	out := &Report{
 		State:   state.New(o.engine.self.Owner, o.engine.self.Origin, o.engine.tree.Revision),
@@ -158,6 +159,8 @@ func (o *observation) countProposals(d *pass.Decision, r *repoState) int {
 	return count
 }
 
+// reportSeed is the state of a seed: of its tiers, or Stalled where anything of the seed as a whole
+// is wrong.
 func reportSeed(f *pass.Facts, s *pass.Seed, done *outcome) state.Seed {
 	out := state.Seed{Name: s.Name, Unconfirmed: s.Waiting()}
 	if s.Plan != nil {
@@ -197,6 +200,9 @@ func reportSeed(f *pass.Facts, s *pass.Seed, done *outcome) state.Seed {
 	return out
 }
 
+// reportTier is the state of a tier as it was decided, corrected by what failed when it was acted
+// upon. A failure that passes by itself changes only the message; any other one holds the tier
+// until a person acts.
 func reportTier(f *pass.Facts, d *pass.Seed, t *plan.Tier, s release.TierStatus, done *outcome) state.Tier {
 	facts := d.Tiers[s.Tier]
 	out := state.Tier{Cluster: t.Cluster, Ordinal: t.Ordinal, Level: t.Level, State: s.State, Reason: s.Reason, On: s.On, Object: s.Object, Path: s.Path, Message: s.Message, Amended: s.Amended, Objects: len(d.Plan.Objects(t)), Digest: t.Digest()}

@@ -18,8 +18,10 @@ import (
 // What a person asks for is a marker, which the pass of the engine that observes the
 // clusters acts on: see internal/core/pass.
 
-// Requests are what people may ask of a seed or a cluster. They act on what one pass
-// has observed, so that a request lists nothing by itself.
+// Requests are what people may ask of a seed or a cluster. They act on what one pass has observed,
+// so that a request lists nothing by itself, and several of them share one observation. A request
+// writes a marker, or reopens a proposal, and decides nothing: the pass does. Methods return an
+// error that says what to do if there is nothing to do.
 type Requests struct {
 	observation *observation
 	// decision is the one that people ask about, once it was needed.

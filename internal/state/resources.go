@@ -35,7 +35,8 @@ func shown(texts []string, most int) (first []string, omitted int32) {
 	return first, Count(len(texts) - len(first))
 }
 
-// ToStatus writes into the status of a Seed what sums its tiers up.
+// ToStatus writes into the status of a Seed what sums its tiers up. Statuses of resources are
+// bounded, so lists are cut there, and how much is missing is noted.
 func (s *Seed) ToStatus(status *v1alpha1.SeedStatus) {
 	status.State, status.Warnings, status.Progress, status.WaitingFor = s.State, Count(len(s.Warnings)), s.Progress(), s.WaitingFor()
 	if s.State == Stalled {

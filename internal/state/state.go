@@ -32,8 +32,9 @@ const (
 // Current is the version of the model. A minor version adds fields; a major one changes what a field means.
 var Current = manifest.Version{Major: 1, Minor: 0}
 
-// State is what a pass has observed and done. As it is published it holds no time of its own pass, to let the state of a pass in
-// which nothing happened be the same.
+// State is what a pass has observed and done. As it is published it holds no time of its own pass,
+// to let the state of a pass in which nothing happened be the same. Lists are in order, so that
+// equal states have equal bytes.
 type State struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -226,7 +227,9 @@ func (s *State) Seed(name string) (*Seed, bool) {
 	return &s.Seeds[i], true
 }
 
-// KeepSince has what an earlier state has too be as old as it was there: what cannot be read, and tiers in the same state.
+// KeepSince copies times from an earlier state: what cannot be read still, and tiers that are in
+// the same state, keep the time since when that is so. It is called before Date, which fills in the
+// rest.
 func (s *State) KeepSince(had *State) {
 	for i := range s.Stale {
 		for _, before := range had.Stale {
@@ -328,8 +331,8 @@ func (s *Seed) Finished() int {
 	return n
 }
 
-// UrgentAs is the state that decides how urgent the tier is: a proposal that waits for other tiers is nothing for a
-// person to do.
+// UrgentAs is the state that decides how urgent the tier is: a proposal that waits for other tiers
+// is nothing for a person to do, and counts as Blocked.
 func (t *Tier) UrgentAs() release.State {
 	if t.State == release.Proposed && t.Shut() && len(t.Waits) > 0 {
 		return release.Blocked

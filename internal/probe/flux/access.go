@@ -18,7 +18,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// access is what a cluster is reached with.
+// access is what a cluster is reached with: a kubeconfig, read and checked, and where it came from.
 type access struct {
 	config *rest.Config
 	// origin names where the kubeconfig came from, in messages.
@@ -121,7 +121,9 @@ func fromSecret(origin string, data []byte) (*access, error) {
 	return newAccess(config, origin, data)
 }
 
-// harmless refuses what would run programs or read files.
+// harmless refuses what would run programs or read files. Whoever may write a Secret on some
+// cluster would otherwise run programs here, or have files of this process sent as credentials to a
+// server of their choice.
 func harmless(config *clientcmdapi.Config) error {
 	for _, cluster := range config.Clusters {
 		if cluster.CertificateAuthority != "" {

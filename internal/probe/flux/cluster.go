@@ -41,7 +41,12 @@ var (
 	errIdle    = errors.New("nobody asks about it any more")
 )
 
-// cluster is one cluster, reached or not.
+// cluster is one cluster, reached or not. Its goroutine, run, alternates between a session while
+// the API server answers and a rest while it does not, until nobody has asked about the cluster for
+// Options.Idle.
+//
+// What sessions have to provide (feeds, objects) belongs to the cluster and stays when a session
+// ends; what was observed belongs to the session and goes with it.
 type cluster struct {
 	channel *Channel
 	name    string
@@ -90,7 +95,9 @@ func wantSecret(key probe.CreatorKey) demand {
 	}
 }
 
-// run has one session after the other until nobody asks any more.
+// run has one session after the other until nobody asks any more. The pause between two tries grows
+// while the cluster does not answer, and starts anew after an answer; a kubeconfig that has changed
+// is tried at once.
 func (c *cluster) run() {
 	ctx := c.channel.ctx
 	retry := retries
@@ -126,7 +133,10 @@ func (c *cluster) rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// patience is for how long the cluster is left alone at most while it is silent.
+// patience is for how long the cluster is left alone at most while it is silent. A new cluster
+// whose creator has just become current is asked often. Otherwise the time grows with the number of
+// silent clusters, so that a fleet that cannot be reached at all costs no more connections a second
+// than a few silent clusters do.
 func (c *cluster) patience() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -167,7 +177,9 @@ func (c *cluster) silent(err error) {
 	c.decided.open()
 }
 
-// attend connects the cluster and stays with it while it answers.
+// attend connects the cluster and stays with it while it answers. answered reports whether there
+// was a session; err is why it is over. The session is taken from the cluster before its goroutines
+// end, so no answer of it is given once it is doubtful.
 func (c *cluster) attend(ctx context.Context) (answered bool, err error) {
 	a, err := c.access(ctx)
 	if err != nil {
@@ -212,7 +224,9 @@ func (c *cluster) begin(s *session) {
 	c.decided.open()
 }
 
-// listen returns why the session is over.
+// listen returns why the session is over: no answer, other credentials, or nobody asks. It is the
+// session's clock: everything that has to be checked regularly is checked here, so a session needs
+// one timer.
 func (c *cluster) listen(ctx context.Context, s *session, a *access) error {
 	clock := c.channel.clock
 	timer := clock.NewTimer(fileInterval)
@@ -264,8 +278,9 @@ func (s *session) alive(ctx context.Context) (permitted bool, err error) {
 	return s.conn.ready(ctx)
 }
 
-// unchanged is an error when the kubeconfig is another one than that of the
-// session, or not there any more.
+// unchanged is an error when the kubeconfig is another one than that of the session, or not there
+// any more. One that cannot be read at the moment is no reason to end a session that works, unless
+// a source of higher precedence may have another one.
 func (c *cluster) unchanged(ctx context.Context, a *access, readAt *time.Time) error {
 	now, err := c.byFile(ctx)
 	if now == nil && err == nil {

@@ -58,6 +58,8 @@ type resource struct {
 	namespaced bool
 }
 
+// connect prepares a connection; nothing is sent before the first request. client-go would share
+// transports between clients of equal configuration, and then closing one would close others.
 func connect(a *access) (*connection, error) {
 	base, _, err := rest.DefaultServerUrlFor(a.config)
 	if err != nil {

@@ -83,6 +83,8 @@ func (ch *Channel) judgeCreator(kind catalog.CreatorKind, u *unstructured.Unstru
 }
 
 // creator answers for a key, from the cluster that the creator is on and the one that it creates.
+// Each is locked by itself, one after the other, so the two observations may be of slightly
+// different times; answers accounts for that.
 func (ch *Channel) creator(key probe.CreatorKey, on, created *cluster) health.Creator {
 	on.mu.Lock()
 	o := on.watched(creatorObject(key), ch.creatorJudge(key))

@@ -78,7 +78,9 @@ type Options struct {
 	Clock clock.WithDelayedExecution
 }
 
-// Channel is the health channel.
+// Channel is the health channel. It connects to clusters when they are first asked about, and
+// answers from what it has observed: a call waits only for the first outcome of what nobody has
+// asked for before.
 type Channel struct {
 	options     Options
 	clock       clock.WithDelayedExecution
@@ -189,8 +191,10 @@ func (ch *Channel) letGo(c *cluster) bool {
 // wait for its first outcome.
 type demand func(c *cluster) func() *gate
 
-// clustersOf gives the clusters of the names and waits, as long as limited lasts,
-// until what is demanded of them has had a first outcome.
+// clustersOf returns the clusters of the names and waits, as long as limited lasts, until what is
+// demanded of them has had a first outcome. All demands are made before the first wait, so clusters
+// are connected at the same time, and silent ones cost a call the limit once in all. err is that of
+// ctx alone: what did not come in time is unknown, and not an error.
 func (ch *Channel) clustersOf(ctx, limited context.Context, demands map[string][]demand) (map[string]*cluster, error) {
 	clusters := make(map[string]*cluster, len(demands))
 	waits := []func() *gate{}

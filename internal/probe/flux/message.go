@@ -48,8 +48,9 @@ var (
 	entry = regexp.MustCompile(`, (?:[A-Z][A-Za-z0-9]*/\S+ status: '|can't determine status for )`)
 )
 
-// stable makes a message of Flux or of a server fit to be kept: the same
-// situation gives the same text, on one line, without credentials, cut to a sane length.
+// stable makes a message of Flux or of a server fit to be kept: the same situation gives the same
+// text, on one line, without credentials, cut to a sane length. A message that changed with each
+// attempt would have the state written, and people notified, again and again.
 func stable(message string) string {
 	message = strings.Join(strings.Fields(strings.ToValidUTF8(message, "\uFFFD")), " ")
 	message = strings.Map(printable, message)

@@ -80,9 +80,14 @@ func lastResult(before *reconcilerRow, now health.Reconciler) string {
 	return before.live.LastResult
 }
 
-// readReconciler makes a row of an object. Flux sets Ready to Unknown for about a second
-// whenever it reconciles, even without a change: the previous conclusion, and the time since
-// when it holds, remain valid until there is a new one.
+// readReconciler makes a row of an object. Flux sets Ready to Unknown for about a second whenever
+// it reconciles, even without a change: the previous conclusion, and the time since when it holds,
+// remain valid until there is a new one.
+//
+// A conclusion is only carried over if nothing can have happened between the two observations: in a
+// watch, of the same object. After a list, a failure may have come and gone unseen, so only an
+// object that was not written at all keeps its row. What is carried over expires (forgetLater),
+// since a reconciliation that takes longer than a healthy object needs is no longer a formality.
 func (s *session) readReconciler(u *unstructured.Unstructured, before *reconcilerRow) *reconcilerRow {
 	row := &reconcilerRow{live: readKustomization(u), uid: u.GetUID(), version: u.GetResourceVersion(), release: func() {}}
 	switch {

@@ -26,7 +26,9 @@ import (
 // parallelReads is how many objects are read at the same time from one API server.
 const parallelReads = 8
 
-// session is one time of a cluster's answering.
+// session is one time of a cluster's answering. All that is observed in it is forgotten with it:
+// nothing that a cluster said before it fell silent counts as known. It ends with its context; end
+// waits for its goroutines.
 type session struct {
 	cluster *cluster
 	conn    *connection
@@ -90,7 +92,7 @@ const (
 	sources feedName = "sources"
 )
 
-// feed is a list that is watched.
+// feed is a list that is watched, from the request for the list to the end of the session.
 type feed struct {
 	resource schema.GroupVersionResource
 	selector string
@@ -171,7 +173,9 @@ const listTimeout = 30 * time.Second
 // is known could be old.
 var feedBackoff = wait.Backoff{Duration: feedRetryFirst, Factor: 2, Jitter: 0.5, Steps: 3, Cap: feedRetryMost}
 
-// keep follows the feed, again and again, until the session ends.
+// keep follows the feed, again and again, until the session ends. A reflector tries again by itself
+// after most errors; it is stopped, and another one begins with a new list, where the API server
+// declines, or its answer to the last request is overdue.
 func (s *session) keep(fd *feed) {
 	for retry := backoff.Doubling(feedRetryFirst, feedRetryMost); s.ctx.Err() == nil; {
 		ctx, cancel := context.WithCancel(s.ctx)
@@ -279,8 +283,9 @@ func (s *session) awaits(fd *feed, verb string, stop func()) {
 	}
 }
 
-// expires ends a feed after feedTTL, unless the API server continues it before. The time runs
-// from the first error; the last one is reported. cluster.mu is held.
+// expires ends a feed after feedTTL, unless the API server continues it before. The time runs from
+// the first error; the last one is reported. cluster.mu is held. The timer checks that it is still
+// the current one: it may have fired when it was stopped.
 func (s *session) expires(fd *feed, verb string, err error, stop func()) {
 	fd.expire = func() {
 		s.fail(fd, verb, err)
