@@ -279,7 +279,7 @@ func (s *session) alive(ctx context.Context) (permitted bool, err error) {
 }
 
 // unchanged is an error when the kubeconfig is another one than that of the session, or not there
-// any more. One that cannot be read at the moment is no reason to end a session that works, unless
+// any more. One that cannot be read at the moment does not end a session that works, unless
 // a source of higher precedence may have another one.
 func (c *cluster) unchanged(ctx context.Context, a *access, readAt *time.Time) error {
 	now, err := c.byFile(ctx)
