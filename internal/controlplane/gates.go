@@ -29,9 +29,10 @@ type reportedGate struct {
 	at  time.Time
 }
 
-// Shut returns why the proposal of a branch must not be merged now; the reason is empty if it may be. A
-// proposal that is not in any status was just opened, so its gate was open. While the status of its
-// owner cannot be read, the gate is unknown. The owner is empty if it is unknown; it may then be any.
+// Shut returns why the proposal of a branch must not be merged now; the reason is empty if it may
+// be. A proposal that is not in any status was just opened, so its gate was open: tiers are
+// proposed only then. While the status of its owner cannot be read, the gate is unknown. The owner
+// is empty if it is unknown; it may then be any.
 func (g *Gates) Shut(branch, owner string) manifest.Problem {
 	if why := g.unread[owner]; why.Reason != "" {
 		return why
@@ -67,6 +68,7 @@ func (g *Gates) Read(ctx context.Context, r *Repo, refs git.Refs) error {
 	return nil
 }
 
+// add takes in the gates of a report, except where a later one is known.
 func (g *Gates) add(report *state.State) {
 	for i := range report.Seeds {
 		for _, t := range report.Seeds[i].Tiers {

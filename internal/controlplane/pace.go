@@ -24,7 +24,9 @@ type Pace struct {
 	pauses  wait.Backoff
 }
 
-// Next returns the pause after a pass, and whether a change on the clusters may end it early.
+// Next returns the pause after a pass, and whether a change on the clusters may end it early. It
+// may not after a failure: clusters change all the time, and the server that failed would be asked
+// with each change.
 func (p *Pace) Next(report *engine.Report, err error, interval time.Duration) (pause time.Duration, interruptible bool) {
 	if err != nil {
 		if !p.failing {

@@ -46,6 +46,8 @@ func CheckRepo(options Options, spec v1alpha1.GitOpsRepoSpec) ([]error, error) {
 	return (&Session{options: options}).faultsOf(spec), nil
 }
 
+// faultsOf lists what is wrong with the settings of a repository; openRepo refuses it with the
+// first.
 func (s *Session) faultsOf(spec v1alpha1.GitOpsRepoSpec) (faults []error) {
 	if u := spec.Update; u != "" && u != v1alpha1.UpdateWhenStale && u != v1alpha1.UpdateWhenBehind {
 		faults = append(faults, manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Field: "spec.update", Message: fmt.Sprintf("spec.update %q is unknown", u), Next: "Write WhenStale or WhenBehind"})
@@ -125,6 +127,8 @@ func (s *Session) resolve(url string) string {
 	return url
 }
 
+// open opens the mirror of a repository. Its directory depends on the URL as well, so that a
+// repository which moved does not empty the mirror of the old one while another process uses it.
 func (s *Session) open(name, url, credentials string) (*git.Mirror, error) {
 	remote, err := s.remote(url, credentials)
 	if err != nil {
@@ -134,7 +138,9 @@ func (s *Session) open(name, url, credentials string) (*git.Mirror, error) {
 	return git.Open(filepath.Join(s.options.Cache, name+"-"+hex.EncodeToString(sum[:6])), remote)
 }
 
-// remote reads the named set of credentials, if there is one.
+// remote returns how a repository is reached, with the named set of credentials, if there is one.
+// The checks are those of the package comment: a name in a GitOpsRepo must not be enough to have
+// somebody's token sent to a server of one's choice.
 func (s *Session) remote(url, credentials string) (git.Remote, error) {
 	remote := git.Remote{URL: url}
 	if err := s.checkURL(url); err != nil {

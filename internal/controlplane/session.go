@@ -1,11 +1,22 @@
-// Package controlplane owns what both front ends open: the control-plane
-// repository and the GitOps repositories that it names, with their credentials
-// and forges, and the engine that uses them.
+// Package controlplane opens what both front ends need: the control-plane repository and the GitOps
+// repositories that it names, with their credentials and forges, and the engine that uses them.
 //
-// A Session reads and writes through mirrors in a cache directory, which may be
-// deleted at any time. Credentials are read again whenever a repository is opened,
-// and are sent only to that repository's server. A Session must not be used by
-// several goroutines at once.
+//	Options ─▶ Session ─▶ Engine: passes
+//	                  ├─▶ Repos: for commands on proposals
+//	                  └─▶ Status: for those that only read
+//
+// A Session reads and writes through mirrors in a cache directory, which may be deleted at any
+// time. A Session must not be used by several goroutines at once.
+//
+// Security rules, which all apply before anything is sent:
+//   - Credentials are read again whenever a repository is opened, and are sent only to that
+//     repository's server.
+//   - If the control plane is on a server, its authors choose the URLs, and are not trusted with
+//     this machine: directories are refused, and a set of credentials is used only for the URLs
+//     that it names itself.
+//   - SSH, URLs with credentials in them and, unless allowed, plain HTTP are refused. Such errors
+//     do not repeat the URL.
+//   - A simulation writes only to repositories that were made for simulations.
 package controlplane
 
 import (
@@ -195,7 +206,9 @@ func (s *Session) Channel() probe.Channel { return s.options.Channel }
 // Engine returns the session's engine.
 func (s *Session) Engine() *engine.Engine { return s.engine }
 
-// read returns the current control-plane tree with the settings of custom resources.
+// read returns the current control-plane tree with the settings of custom resources. The engine
+// calls it in each pass; an unchanged branch costs one request. An error leaves the settings in the
+// tree, because they count also while the repository cannot be read.
 func (s *Session) read(ctx context.Context) (engine.Tree, error) {
 	var tree engine.Tree
 	if s.options.Settings != nil {
@@ -208,6 +221,8 @@ func (s *Session) read(ctx context.Context) (engine.Tree, error) {
 	return s.readTree(ctx, tree)
 }
 
+// readTree adds files, revision and origin to a tree. All blobs are fetched in one request before
+// anything is parsed.
 func (s *Session) readTree(ctx context.Context, tree engine.Tree) (engine.Tree, error) {
 	refs, err := s.fetch(ctx)
 	if git.IsAuth(err) && s.reopen() == nil { // its credentials may have been renewed
@@ -396,6 +411,7 @@ func (s *Session) openMirror(name string, spec v1alpha1.GitOpsRepoSpec) (engine.
 	return opened, nil
 }
 
+// openForge is the list of forges: the next one is one more case.
 func (s *Session) openForge(name string, m *git.Mirror, spec v1alpha1.GitOpsRepoSpec) (forge.Forge, error) {
 	switch spec.ForgeOrDefault() {
 	case v1alpha1.ForgePlain:

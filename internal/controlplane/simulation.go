@@ -70,7 +70,9 @@ func IsSimulated(ctx context.Context, dir string) (bool, error) {
 	return made == "true", err
 }
 
-// makeMissing creates the missing GitOps repositories on this machine.
+// makeMissing creates the missing GitOps repositories on this machine. One that the mirror has
+// commits of was not missing before: it was moved or deleted, and a new one in its place would
+// begin all over.
 func (s *Session) makeMissing(ctx context.Context, c *catalog.Catalog) (made []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(c.Repos)) {
 		spec := c.Repos[name].Spec

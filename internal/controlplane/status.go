@@ -44,7 +44,9 @@ func (e otherStatusError) Error() string        { return e.message }
 func (e otherStatusError) Reason() string       { return string(v1alpha1.ReasonNoStatus) }
 func (e otherStatusError) Is(target error) bool { return target == ErrNoStatus }
 
-// Status returns the last report of a run, from the status branch of the first repository by name. Only that one has it.
+// Status returns the last report of a run, from the status branch of the first repository by name.
+// Only that one has it. It does not read the seeds. If the repository cannot be fetched, it returns
+// what was fetched last, with a Problem that says so first.
 func (s *Session) Status(ctx context.Context) (*state.State, error) {
 	is, c, err := s.identity(ctx)
 	if err != nil {
@@ -99,6 +101,8 @@ func (s *Session) Status(ctx context.Context) (*state.State, error) {
 	return report, nil
 }
 
+// readStatus decodes the state of a commit. Its time is that of the commit: an unchanged state has
+// no other.
 func readStatus(ctx context.Context, r *Repo, commit git.Hash) (*state.State, error) {
 	tree, err := r.Mirror.FS(ctx, commit)
 	if err != nil {

@@ -75,9 +75,10 @@ func Reading(limits catalog.Limits) catalog.Reading {
 	return reading
 }
 
-// Load reads a control-plane tree, renders its seeds and makes the catalog of it. Without a
-// tree there are only the options' resources and candidate, that one on two imagined clusters.
-// The error says that the tree itself could not be read, or that ctx ended.
+// Load reads a control-plane tree, renders its seeds and makes the catalog of it. Without a tree
+// there are only the options' resources and candidate, that one on two imagined clusters. The error
+// says that the tree itself could not be read, or that ctx ended: what is wrong with a seed, or
+// keeps it from being rendered, is in its Err.
 func Load(ctx context.Context, tree fs.FS, o Options) (*catalog.Catalog, error) {
 	packages, err := Reading(o.Limits).Packages(tree)
 	if err != nil {
@@ -109,6 +110,7 @@ type Cache struct {
 	now, before map[string]catalog.Rendered
 }
 
+// turn begins another load: what neither this one nor the one before used is forgotten.
 func (c *Cache) turn() {
 	if c == nil {
 		return
@@ -146,7 +148,8 @@ func (c *Cache) put(key string, r catalog.Rendered) {
 	c.now[key] = r
 }
 
-// render makes the objects of one package, or takes them from an earlier load.
+// render makes the objects of one package, or takes them from an earlier load. A failure of this
+// machine is not kept: the next load tries again, for which the seed is marked as Failed.
 func (c *Cache) render(ctx context.Context, p *catalog.Package) (catalog.Rendered, error) {
 	at := slices.IndexFunc(All, func(r Renderer) bool { return r.Takes(p) })
 	renderer := All[at]
@@ -166,7 +169,8 @@ func (c *Cache) render(ctx context.Context, p *catalog.Package) (catalog.Rendere
 	return r, nil
 }
 
-// digest is that of all that a rendering is made of.
+// digest is that of all that a rendering is made of. Lengths are part of it, so that no two lists
+// of files have the same bytes.
 func digest(r Renderer, p *catalog.Package) string {
 	h := sha256.New()
 	options, err := json.Marshal(p.Render())

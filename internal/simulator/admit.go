@@ -26,7 +26,8 @@ type check struct {
 	brought func(own, request) bool
 }
 
-// admission is what an API server checks, in its order.
+// admission is what an API server checks, in its order. A check that is missing here hides a tier
+// that a real API server would reject; one that is too strict fails tests for plans that are right.
 var admission = []check{
 	{kindServed, own.hasKind},          // the kind is built in, or its CRD is established
 	{readable, nil},                    // a sops document was decrypted on the way
@@ -36,7 +37,8 @@ var admission = []check{
 	{podAccepted, nil},                 // what a bare Pod names is there
 }
 
-// admit returns why the API server rejects the request, "" when it does not.
+// admit returns why the API server rejects the request, "" when it does not. What comes in the same
+// apply counts as there for the checks that allow it.
 func admit(r request, o own) string {
 	for _, c := range admission {
 		message := c.holds(r)
@@ -70,6 +72,8 @@ func builtin(c *cluster, gk manifest.GroupKind) bool {
 	return slices.Contains(builtinGroups, gk.Group) || c.root != nil && slices.Contains(fluxGroups, gk.Group)
 }
 
+// kindServed is how a client finds the resource of a kind by discovery: a CRD serves it only once
+// it is established, and a kind that is being deleted takes no new objects.
 func kindServed(r request) string {
 	gk := r.id.GroupKind()
 	if builtin(r.cluster, gk) {
@@ -100,6 +104,7 @@ func ownerLabelsFit(r request) string {
 	return ""
 }
 
+// namespaceThere is the admission plugin NamespaceLifecycle.
 func namespaceThere(r request) string {
 	name := r.id.Namespace
 	if name == "" || r.cluster.objects[r.id] != nil {

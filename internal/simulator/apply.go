@@ -23,6 +23,7 @@ type prunedBy struct {
 	revision string
 }
 
+// request is what the attempt sends to its target for an item.
 func (s *Simulator) request(a *attempt, it *item) request {
 	return request{
 		cluster: a.target, now: s.schedule.now, id: a.target.identify(&it.object),
@@ -30,10 +31,13 @@ func (s *Simulator) request(a *attempt, it *item) request {
 	}
 }
 
-// applyObjects applies what was built to the target. Below a root it applies
-// everything or nothing, definitions first, as Flux does. Elsewhere it applies
-// objects one by one in random order, to expose a tier in which the order
-// matters.
+// applyObjects applies what was built to the target. Below a root it applies everything or nothing,
+// definitions first, as Flux does. Elsewhere it applies objects one by one in random order, to
+// expose a tier in which the order matters: Flux itself orders kinds, so a tier could pass there by
+// luck and break with another reconciler.
+//
+// What was applied is in the inventory even if another object was refused: it must be pruned one
+// day.
 func (s *Simulator) applyObjects(a *attempt) *failure {
 	var refused []refusal
 	applied := make([]manifest.ID, 0, len(a.content.items))
@@ -115,6 +119,9 @@ func (s *Simulator) put(a *attempt, id manifest.ID, it *item) {
 	s.came(a.target, l, it)
 }
 
+// create makes an object. If another Kustomization pruned it at the same revision, or this one
+// still lists it, the object was moved and lost on the way, which real clusters do silently: the
+// plan was wrong.
 func (s *Simulator) create(a *attempt, id manifest.ID, it *item) {
 	c := a.target
 	if p, ok := c.pruned[id]; ok {

@@ -32,7 +32,8 @@ func (ch Channel) Creators(ctx context.Context, keys []probe.CreatorKey) (map[pr
 	return ask(ctx, ch.simulator, ch.simulator.answers.creators, keys, ch.simulator.creator)
 }
 
-// ask answers for each key, disturbed while chaos lasts.
+// ask answers for each key, disturbed while chaos lasts. The truth is read even where the answer is
+// another one, since the memory needs it for later.
 func ask[K comparable, V any](
 	ctx context.Context, n *Simulator, memories map[K]*memory[V], keys []K, truth func(K) V,
 ) (map[K]V, error) {

@@ -72,8 +72,9 @@ func (m *memory[V]) keep(tick int, value V) {
 	}
 }
 
-// disturb returns what the channel answers instead of the truth, false when it
-// does not answer.
+// disturb returns what the channel answers instead of the truth, false when it does not answer. All
+// random numbers are drawn in each call, whichever of them are used, so that a change of one
+// probability does not change what the others do.
 func disturb[V any](n *Simulator, name string, m *memory[V], truth V) (V, bool) {
 	c, now := n.opts.Chaos, n.schedule.now
 	m.keep(now, truth)

@@ -74,7 +74,8 @@ var (
 // keeps them from being deleted.
 var permanentNamespaces = []string{"default", "kube-system", "kube-public", "kube-node-lease", defaultNamespace}
 
-// addDefaults adds what a cluster has before anything is reconciled.
+// addDefaults gives a cluster what it has before anything is reconciled, and nothing else: what was
+// there is forgotten.
 func (s *Simulator) addDefaults(c *cluster) {
 	c.epoch++
 	c.objects = map[manifest.ID]*live{}

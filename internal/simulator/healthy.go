@@ -44,7 +44,8 @@ func (a unhealthy) String() string {
 	return text
 }
 
-// checkHealth is one observation of a running health check.
+// checkHealth is one observation of a running health check; the next is a tick later. A failed
+// object ends it at once, as kstatus's polling does in Flux, and others when the time is over.
 func (s *Simulator) checkHealth(a *attempt) {
 	unhealthyObjects := s.unhealthyObjects(a)
 	early := slices.DeleteFunc(slices.Clone(unhealthyObjects), func(x unhealthy) bool { return x.state != failed })
@@ -103,6 +104,7 @@ func checked(s kustomizev1.KustomizationSpec) []manifest.ID {
 	return ids
 }
 
+// health is that of one object on the target.
 func (s *Simulator) health(a *attempt, id manifest.ID) (objectHealth, string) {
 	c := a.target
 	l := c.objects[id]

@@ -23,7 +23,8 @@ const (
 	reasonProgressing = "Progressing"
 )
 
-// kustomization is a Kustomization object with its controller's state.
+// kustomization is a Kustomization object with its controller's state. It outlives its object until
+// its last task has run; gone then keeps it from doing anything.
 type kustomization struct {
 	host     *cluster
 	key      key
@@ -99,8 +100,9 @@ func (s *Simulator) shownResult(k *kustomization) string {
 	return k.lastResult
 }
 
-// wake schedules a reconcile of the Kustomization in a tick, unless an earlier one
-// is scheduled.
+// wake schedules a reconcile of the Kustomization in a tick, unless an earlier one is scheduled. A
+// task that was scheduled cannot be taken back: it compares its tick with due when it runs, so one
+// for which an earlier one was scheduled does nothing.
 func (s *Simulator) wake(k *kustomization, tick int) {
 	phase := reconciles
 	if k.isRoot() {

@@ -32,7 +32,8 @@ type failure struct {
 	retry           int
 }
 
-// reconcile is one turn of the simulated kustomize-controller.
+// reconcile is one turn of the simulated kustomize-controller. A health check does not block the
+// turn: it is continued by later ones.
 func (s *Simulator) reconcile(k *kustomization) {
 	switch {
 	case k.deleting:
@@ -46,6 +47,8 @@ func (s *Simulator) reconcile(k *kustomization) {
 	}
 }
 
+// begin goes through the steps of kustomize-controller in its order; the first failure ends the
+// attempt, with the reason that Flux gives for that step.
 func (s *Simulator) begin(k *kustomization) {
 	a := &attempt{k: k, spec: k.declared.spec, generation: k.generation, snapshot: k.host.snapshot, began: s.schedule.now}
 	steps := []func(*attempt) *failure{
@@ -73,6 +76,8 @@ func (s *Simulator) findSource(a *attempt) *failure {
 		ref.Kind, namespace, ref.Name, root.Namespace, root.Source)}
 }
 
+// awaitDependencies wants dependencies to be ready at the same revision. Flux asks for that where
+// both read one source.
 func (s *Simulator) awaitDependencies(a *attempt) *failure {
 	for _, ref := range a.spec.DependsOn {
 		name := key{cmp.Or(ref.Namespace, a.k.key.namespace), ref.Name}
@@ -165,6 +170,7 @@ func (s *Simulator) fail(a *attempt, f failure) {
 	s.again(a, cmp.Or(f.retry, s.retryAfter(a.spec)))
 }
 
+// succeed ends an attempt: the generation that it began with is observed, and its revision applied.
 func (s *Simulator) succeed(a *attempt) {
 	k := a.k
 	k.attempt = nil

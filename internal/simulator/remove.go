@@ -12,8 +12,9 @@ import (
 // lingering kinds take a tick to go.
 var lingering = []manifest.GroupKind{podKind, {Kind: "PersistentVolumeClaim"}}
 
-// remove asks the API server to delete an object. Most go at once; the others
-// are in deletion until what hangs on them is done.
+// remove asks the API server to delete an object. Most go at once; the others are in deletion until
+// what hangs on them is done: the content of a Namespace, the objects of a CRD, what a
+// Kustomization has applied, the cluster of a creator.
 func (s *Simulator) remove(c *cluster, l *live) {
 	if l.deleting || l.permanent {
 		return
@@ -102,7 +103,8 @@ func (s *Simulator) lose(c *cluster, id manifest.ID, owner *kustomization, why s
 	s.losses = append(s.losses, Loss{Cluster: c.spec.Name, Object: id, Owner: owner.key.String(), Message: why, Tick: s.schedule.now})
 }
 
-// finalize is what Flux does before a Kustomization may go.
+// finalize is what Flux does before a Kustomization may go, by its deletion policy. A target that
+// does not answer keeps it from going: that is what 'furrow abandon' is for.
 func (s *Simulator) finalize(k *kustomization) {
 	if k.suspended() || !prunesOnDeletion(k.declared.spec) || len(k.inventory) == 0 {
 		s.deleteKustomization(k)

@@ -129,8 +129,8 @@ func (s *Simulator) adopt(c *cluster, l *live, d *declared) {
 	}
 }
 
-// preflight holds all objects below a root against the API server before any
-// is changed. One refused object blocks every change of the root.
+// preflight holds all objects below a root against the API server before any is changed: Flux sends
+// all of them as a dry run first. One refused object blocks every change of the root.
 func (s *Simulator) preflight(a *attempt) []refusal {
 	brought := bringing(a.content)
 	var refused []refusal

@@ -23,11 +23,11 @@ type task struct {
 	run func()
 }
 
-// schedule holds the tasks of each tick.
+// schedule holds the tasks of each tick. Within a tick, tasks run by phase and then by key, so that
+// equal histories are equal whatever the order in which tasks were added.
 //
-// Invariant: no task is scheduled in the past or in a phase that has begun. A
-// tick reads only its own entries, so its cost does not depend on the number of
-// clusters.
+// Invariant: no task is scheduled in the past or in a phase that has begun. A tick reads only its
+// own entries, so its cost does not depend on the number of clusters.
 type schedule struct {
 	now   int
 	open  bool  // a tick is running

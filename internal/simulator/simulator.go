@@ -74,7 +74,8 @@ type Root struct {
 // KubeConfig is where the Secret <cluster>-kubeconfig is.
 type KubeConfig struct{ Hub, Namespace string }
 
-// Simulator is a set of simulated clusters.
+// Simulator is a set of simulated clusters. mu guards everything below it; ticking keeps two ticks
+// from overlapping while mu is free, because sources are asked without it.
 type Simulator struct {
 	opts    Options
 	ticking sync.Mutex // held for a whole tick, taken before mu

@@ -70,7 +70,9 @@ type item struct {
 	decoded *declared // of a Kustomization, once it was asked for
 }
 
-// load reads a path once. The error says that it is not there or unreadable.
+// load reads a path once for each of its contents: by the revision, by the stamp of the directory
+// where the tree has one, and file by file. The error says that it is not there or unreadable. In a
+// fleet of thousands of clusters most paths do not change with a commit, so almost nothing is read.
 func (s *snapshot) load(name string) (*content, error) {
 	if have := s.contents[name]; have != nil {
 		return have, nil
@@ -238,7 +240,8 @@ func (s *Simulator) fetch(c *cluster) {
 	}
 }
 
-// sourceMoved schedules a reconcile of the revision that was just fetched.
+// sourceMoved schedules a reconcile of the revision that was just fetched. Flux's own default is to
+// finish a running health check first.
 func (s *Simulator) sourceMoved(k *kustomization) {
 	if k.attempt != nil && !s.opts.CancelHealthChecks {
 		return // a newer revision waits for a running health check

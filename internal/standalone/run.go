@@ -1,7 +1,9 @@
-// Package standalone owns the front end that needs no Kubernetes: a
-// control-plane repository in, proposals and a status branch out.
+// Package standalone is the front end that needs no Kubernetes: a control-plane repository in,
+// proposals and a status branch out.
 //
-// Run repeats passes of a session's engine until its context ends.
+// Run repeats passes of a session's engine until its context ends. Simulate replaces the clusters
+// by simulated ones, and Watch asks real ones. Everything else is that of the controller, so both
+// front ends plan and propose the same.
 package standalone
 
 import (
@@ -22,10 +24,10 @@ type Seen struct {
 	Next time.Duration
 }
 
-// Run makes passes until the context ends: at once after a pass that changed something
-// or when the health channel reports a change, after interval otherwise, and with
-// growing pauses while something cannot be observed. It calls each after every pass
-// and ends when that returns false.
+// Run makes passes until the context ends: at once after a pass that changed something or when the
+// health channel reports a change, after interval otherwise, and with growing pauses while
+// something cannot be observed. It calls each after every pass and ends when that returns false.
+// Mirrors are collected between passes, when nothing that was read is in use.
 func Run(ctx context.Context, s *controlplane.Session, interval time.Duration, each func(Seen) bool) {
 	var pace controlplane.Pace
 	var changed <-chan struct{}
@@ -61,7 +63,8 @@ const (
 	breath = 500 * time.Millisecond
 )
 
-// pause waits for d, or until shortly after wake, but no less than rest.
+// pause waits for d, or until shortly after wake, but no less than rest: on a busy fleet something
+// changes all the time, and passes would follow each other without a break.
 func pause(ctx context.Context, d, rest time.Duration, wake <-chan struct{}) {
 	began := time.Now()
 	timer := time.NewTimer(d)

@@ -39,7 +39,9 @@ func (b *breaker) refuse(op string, now time.Time) error {
 	return &answer{failure: &e, unasked: true}
 }
 
-// note takes in how a question ended. What the caller broke off says nothing.
+// note takes in how a question ended. What the caller broke off says nothing. A lost connection may
+// be an accident and is tried once more; a question that was waited for until its timeout is
+// enough, since the next would take as long.
 func (b *breaker) note(ctx context.Context, now time.Time, c *call, cause error, out *answer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -147,6 +147,7 @@ func (a *api) read(ctx context.Context, op string, out any, ask func(*sdk.Client
 	})
 }
 
+// make asks one question, unless the server has just failed to answer another one.
 func (a *api) make(ctx context.Context, op string, c *call, ask func(*sdk.Client) error) error {
 	if err := a.breaker.refuse(op, a.clock.Now()); err != nil && ctx.Err() == nil {
 		return err
@@ -190,6 +191,8 @@ func refused(err error, status int) bool {
 	return ok && a.status == status
 }
 
+// translate says what a failure means. The SDK's own errors are used only where the server gave no
+// status.
 func (a *api) translate(ctx context.Context, op string, c *call, err error) *answer {
 	e := &forge.Error{Op: op, Repository: a.String(), Kind: forge.FailedOther}
 	out := &answer{failure: e, status: c.status, said: a.clean(message(c.said))}

@@ -39,7 +39,8 @@ type closedRow struct {
 	judged bool
 }
 
-// index has the closed pull requests.
+// index has the closed pull requests, so far as they were read. It is guarded by Forge.mu; a copy
+// of it shares the maps, and is only used for its other fields.
 type index struct {
 	rows map[int64]closedRow
 	// byTier are the numbers of those that carried a tier, in no order.
@@ -103,6 +104,7 @@ type found struct {
 	landings []forge.Landing
 }
 
+// find searches the rows of one tier, of which there are as many as it was ever proposed.
 func (x *index) find(tier layout.Tier, digest string) found {
 	var out found
 	var merged closedRow
@@ -166,6 +168,9 @@ func (f *Forge) deleted(refs git.Refs, seed string) []row {
 	return out
 }
 
+// findClosed finds the newest closed pull request that counts. What Gitea reports as closed
+// unmerged need not be a rejection: Gitea may have closed it, or a person may have pushed its
+// commit to base. And what it reports as merged need not be on base any more.
 func (f *Forge) findClosed(ctx context.Context, refs git.Refs, tier layout.Tier, digest string) (closedRow, error) {
 	none := closedRow{outcome: forge.OutcomeNone}
 	base, err := f.reader.BaseTip(refs)
@@ -291,8 +296,9 @@ func (f *Forge) readClosed(ctx context.Context, base git.Hash) error {
 	return err
 }
 
-// readToRest reads again where a row may have been missed: one that was updated while
-// later pages were read is on the first one now. It says whether the list came to rest.
+// readToRest reads again where a row may have been missed: one that was updated while later pages
+// were read is on the first one now. It reports whether the list came to rest; if not, the next
+// question reads on.
 func (f *Forge) readToRest(ctx context.Context, x index) (rest bool, err error) {
 	since := x.newest.Add(-overlap)
 	for range maxReadings {

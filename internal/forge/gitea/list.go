@@ -109,8 +109,13 @@ type window struct {
 	after int64
 }
 
-// next is the window that reaches furthest, of those that begin before the end of
-// this one. Where servers give so few rows that there is none, it begins at the end.
+// next is the window that reaches furthest, of those that begin before the end of this one. Where
+// servers give so few rows that there is none, it begins at the end.
+//
+// The API has pages, which begin at a multiple of their size. A list that shrinks between two
+// requests moves rows to the page before, where nobody reads them again. So the next request must
+// have the last row of this one once more, for which another page size is chosen whose pages are
+// cut differently. If that row is not there, something moved, and the list is read again.
 func (w window) next(after int64) window {
 	end := w.number * w.size
 	best := window{number: end/w.most + 1, size: w.most, most: w.most}
@@ -160,6 +165,8 @@ func (f *Forge) pages(ctx context.Context, q query) iter.Seq2[page, error] {
 	}
 }
 
+// page asks for one window. Whether it is the last is in the Link header; a server without one
+// gives fewer rows than were asked for.
 func (f *Forge) page(ctx context.Context, q query, w window) (page, error) {
 	at := page{window: w}
 	err := f.api.do(ctx, q.op, q.more, func(c *sdk.Client) error {
@@ -232,7 +239,9 @@ func (f *Forge) countsAsEmpty(ctx context.Context) bool {
 	return err == nil && empty
 }
 
-// List asks for the open pull requests, and reads their branches.
+// List asks for the open pull requests, and reads their branches. What a proposal carries comes
+// from its branch, whether it is open from the server. Branches without an open pull request are
+// listed if a person rejected them, or works on them.
 func (f *Forge) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, error) {
 	rows, err := f.listOpen(ctx)
 	if err != nil {

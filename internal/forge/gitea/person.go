@@ -94,6 +94,7 @@ func (f *Forge) Merge(ctx context.Context, p forge.Proposal, by git.Person) erro
 	}
 }
 
+// mayMerge says why a proposal must not be merged as the caller has read it.
 func (s observation) mayMerge(p forge.Proposal) error {
 	switch {
 	case s.rejected(p):
@@ -106,6 +107,7 @@ func (s observation) mayMerge(p forge.Proposal) error {
 	return nil
 }
 
+// merge asks the server to merge exactly the commit that was read.
 func (f *Forge) merge(ctx context.Context, s observation, style sdk.MergeStyle, by git.Person) error {
 	// The engine deletes the branch. Gitea would do so by and by, and close what is
 	// opened from a new branch of that name meanwhile.

@@ -73,6 +73,9 @@ func (f *Forge) Propose(ctx context.Context, r forge.Request) (forge.Proposal, e
 	return p, f.show(ctx, r.Head, gateOf(r.Shut))
 }
 
+// openOrUpdate rewrites the open pull request of the branch, or opens one. Between the listing and
+// now a person may have closed or merged it; what they decided counts, and the caller observes
+// again.
 func (f *Forge) openOrUpdate(ctx context.Context, r forge.Request) (row, error) {
 	if at, open := f.seen(r.Branch); open {
 		now, err := f.rewrite(ctx, at, r)
@@ -162,6 +165,8 @@ func (f *Forge) edit(ctx context.Context, op string, number int64, o sdk.EditPul
 	return r, nil
 }
 
+// create opens a pull request, and tries again while the server has not noticed the first push to
+// the repository.
 func (f *Forge) create(ctx context.Context, r forge.Request) (row, error) {
 	label, err := f.label.get(ctx, f.api)
 	if err != nil {
@@ -300,6 +305,7 @@ func (f *Forge) closeDuplicate(ctx context.Context, at row) error {
 	return err
 }
 
+// show posts the commit status, once for each commit and text.
 func (f *Forge) show(ctx context.Context, head git.Hash, g gate) error {
 	f.mu.Lock()
 	had, known := f.shown[head]

@@ -25,7 +25,7 @@ type request struct {
 	Budget   budget
 }
 
-// build is what became of one overlay.
+// build is what became of one overlay: Objects, or a Fault.
 type build struct {
 	Objects []object
 	Fault   *fault
@@ -72,7 +72,9 @@ func (r request) mount() string {
 // krustyMutex guards the OpenAPI schema, which Kustomize has once for the whole process.
 var krustyMutex sync.Mutex
 
-// buildAll builds the overlays of a request, one after the other.
+// buildAll builds the overlays of a request, one after the other, in one file system in memory. The
+// error is that of the machine; what is wrong with an overlay is in its build, and does not keep
+// the others from being built.
 func buildAll(ctx context.Context, r request) ([]build, error) {
 	krustyMutex.Lock()
 	defer krustyMutex.Unlock()
@@ -93,7 +95,9 @@ func buildAll(ctx context.Context, r request) ([]build, error) {
 	return builds, nil
 }
 
-// build builds one overlay.
+// build builds one overlay. Kustomize annotates each object with the file that it comes from,
+// because the guard switches that on; the annotation is taken out again unless the overlay asked
+// for it.
 func (r request) build(ctx context.Context, files filesys.FileSystem, overlay string) (objects []object, failed *fault) {
 	g := &guard{FileSystem: files, ctx: ctx, request: r, overlay: path.Join(r.mount(), overlay)}
 	defer func() {
@@ -147,7 +151,9 @@ var (
 // maxMessage bounds what a message repeats of a build's error.
 const maxMessage = 1000
 
-// failed says what Kustomize found, by the kustomization that it was at.
+// failed explains an error of Kustomize. Its messages wrap each other for each directory on the
+// way, and repeat each attempt to read a resource as a file before it is read as a directory. What
+// helps is the innermost kustomization and what is wrong there.
 func (g *guard) failed(err error) *fault {
 	at, message := g.root, spaces.ReplaceAllString(strings.TrimSpace(err.Error()), " ")
 	if found := inDirectory.FindAllStringSubmatchIndex(message, -1); len(found) > 0 {

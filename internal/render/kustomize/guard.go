@@ -143,7 +143,9 @@ func (c *check) report(reason v1alpha1.Reason, value, message, next string) {
 	}
 }
 
-// fields goes through all fields that make Kustomize read or run something.
+// fields goes through all fields that make Kustomize read or run something. A field that is missing
+// here is still bounded: the file system has nothing but the package, and the process has no
+// network. But the error would be one that people cannot act on.
 func (c *check) fields(k *types.Kustomization) {
 	for _, plugins := range []struct {
 		field string
@@ -241,7 +243,8 @@ func (c *check) inPackage(at string) bool {
 // maxNodes is how many values a file may have once its aliases are written out.
 const maxNodes = 1_000_000
 
-// aliasesExplode reports whether aliases make a file much larger than it is written.
+// aliasesExplode reports whether aliases make a file much larger than it is written. It counts as
+// if they were written out, and stops at maxNodes, so the check itself takes bounded time.
 func aliasesExplode(data []byte) bool {
 	if !bytes.Contains(data, []byte("&")) || !bytes.Contains(data, []byte("*")) {
 		return false

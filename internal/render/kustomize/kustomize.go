@@ -1,10 +1,14 @@
-// Package kustomize renders packages by Kustomize: an overlay for each variant, with the
-// bases and components that it names.
+// Package kustomize renders packages by Kustomize: an overlay for each variant, with the bases and
+// components that it names.
 //
-// A build has the package's files and nothing else: no network, no plugins, no Helm, and no
-// file outside of the package. What would need them is refused by name before Kustomize
-// reads it. Where the program can start itself, a build runs in a process of its own, which
-// has no environment, and ends with it when it takes too long or too much memory.
+//	Render ─▶ run ─▶ worker process: buildAll ─▶ guard ─▶ Kustomize
+//	                                               └─ budget, and what may be named
+//
+// A build has the package's files and nothing else: no network, no plugins, no Helm, and no file
+// outside of the package. What would need them is refused by name before Kustomize reads it. Where
+// the program can start itself, a build runs in a process of its own, which has no environment, and
+// ends with it when it takes too long or too much memory. Kustomize cannot be interrupted
+// otherwise, and a goroutine cannot be kept from using up all memory.
 package kustomize
 
 import (
@@ -217,8 +221,10 @@ func (p *pkg) objects(built []object) ([]manifest.Object, manifest.Problems) {
 	return out, problems
 }
 
-// encrypted is the document of an object that SOPS encrypted, byte for byte as it is in its
-// file; nil where the object is not encrypted. changed says that the build has another one.
+// encrypted is the document of an object that SOPS encrypted, byte for byte as it is in its file;
+// nil where the object is not encrypted. changed says that the build has another one. Kustomize
+// writes documents anew, with keys in another order, which would break the checksum of SOPS. So the
+// original is used if the build left its values as they are.
 func (p *pkg) encrypted(b object) (document *manifest.Object, changed bool) {
 	var body map[string]any
 	if json.Unmarshal(b.JSON, &body) != nil || body["sops"] == nil {

@@ -32,8 +32,9 @@ const (
 // as a worker; empty where builds run in this process.
 var executable, program string
 
-// Worker builds one request where the program was started as a worker, and says whether it
-// was. Otherwise it lets builds run in workers from now on. main calls it first.
+// Worker builds one request where the program was started as a worker, and reports whether it was,
+// with the exit code. Otherwise it lets builds run in workers from now on. main calls it first,
+// before anything reads the environment or opens files.
 func Worker(name string, args []string, in io.Reader, out io.Writer) (bool, int) {
 	if len(args) != 1 || args[0] != workerArgument {
 		if path, err := os.Executable(); err == nil {
@@ -80,7 +81,8 @@ func (noNetwork) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("a build has no network")
 }
 
-// run builds within the budget. What is over it is a fault; any other error is of the machine.
+// run builds within the budget. What is over it is a fault, which people have to correct; any other
+// error is of the machine, and the build is tried again.
 func run(ctx context.Context, r request) ([]build, error) {
 	budget, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
