@@ -141,12 +141,6 @@ func (s *Simulator) refreshAfter(spec kustomizev1.KustomizationSpec) int {
 	return max(1, interval-s.dice.IntN(interval/10+1))
 }
 
-// timeOf writes a tick as a time of a simulated clock.
-func (s *Simulator) timeOf(tick int) string {
-	epoch := time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
-	return epoch.Add(time.Duration(tick) * s.opts.Step).Format(time.RFC3339)
-}
-
 // observe is what the API server of its host says of the Kustomization.
 func (s *Simulator) observe(k *kustomization) health.Reconciler {
 	fields := k.declared.fields
@@ -161,7 +155,7 @@ func (s *Simulator) observe(k *kustomization) health.Reconciler {
 	}
 	if k.ready.status != "" {
 		r.Ready, r.Reason, r.Message = k.ready.status, k.ready.reason, k.ready.message
-		r.ReadyGeneration, r.Since = k.ready.generation, s.timeOf(k.ready.since)
+		r.ReadyGeneration = k.ready.generation
 	}
 	return r
 }

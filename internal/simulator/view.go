@@ -31,8 +31,8 @@ type KustomizationView struct {
 	Namespace, Name, Path string
 	// Target is the cluster that it applied to; empty before the first apply.
 	Target string
-	// Ready, Reason, Message and Since are those of condition Ready.
-	Ready, Reason, Message, Since string
+	// Ready, Reason and Message are those of condition Ready.
+	Ready, Reason, Message string
 	// Revision is the last that was applied and healthy.
 	Revision            string
 	Suspended, Deleting bool
@@ -73,7 +73,7 @@ func (s *Simulator) viewKustomization(k *kustomization) KustomizationView {
 	r := s.observe(k)
 	return KustomizationView{
 		Namespace: k.key.namespace, Name: k.key.name, Path: k.declared.spec.Path, Target: k.target,
-		Ready: r.Ready, Reason: r.Reason, Message: r.Message, Since: r.Since,
+		Ready: r.Ready, Reason: r.Reason, Message: r.Message,
 		Revision: r.Revision, Suspended: r.Suspended, Deleting: r.Deleting, Objects: len(k.inventory),
 	}
 }

@@ -42,8 +42,6 @@ type Reconciler struct {
 	ReadyGeneration int64
 	// Reason and Message are those of condition Ready; where Known is false they say why.
 	Reason, Message string
-	// Since is the condition's last transition in RFC 3339, for people.
-	Since string
 	// Revision is status.lastAppliedRevision, "<branch>@sha1:<40 hex>".
 	Revision string
 	// AttemptedRevision is status.lastAttemptedRevision, in the same form.

@@ -95,8 +95,6 @@ type Verdict struct {
 	// Object is the creator that it is about; empty where it is about the reconciler object.
 	Object  string
 	Message string
-	// Since is when this began, in RFC 3339, where that is known.
-	Since string
 	// AwaitsRoot says that the root or its source must act next, so that their problems
 	// are worth reporting.
 	AwaitsRoot bool
@@ -120,7 +118,6 @@ func judge(r Reconciler, creators []Creator, want Want) Verdict {
 	}
 	v := judgeReconciler(r, want)
 	if v.Phase != Ready {
-		v.Since = r.Since
 		return v
 	}
 	for _, c := range creators {
@@ -128,7 +125,7 @@ func judge(r Reconciler, creators []Creator, want Want) Verdict {
 			return of(c, want.Creators, v)
 		}
 	}
-	return Verdict{Phase: Ready, Reason: v1alpha1.ReasonHealthy, Message: "healthy", Since: r.Since}
+	return Verdict{Phase: Ready, Reason: v1alpha1.ReasonHealthy, Message: "healthy"}
 }
 
 // of makes a verdict one on a creator.

@@ -40,7 +40,7 @@ func onBase(d *decision) (TierStatus, bool) {
 		return TierStatus{}, false
 	}
 	v := d.have.Health
-	s := TierStatus{State: state, Reason: v.Reason, On: v.On, Object: v.Object, Message: v.Message, Since: v.Since}
+	s := TierStatus{State: state, Reason: v.Reason, On: v.On, Object: v.Object, Message: v.Message}
 	if d.tier.Orphans() {
 		s.Reason, s.On = v1alpha1.ReasonOrphanPending, d.tier.Object.Cluster
 		s.Message = fmt.Sprintf("cluster %s was abandoned, and the reconciler on %s must first be set to leave everything there: %s", d.name.Cluster, d.tier.Object.Cluster, s.Message)

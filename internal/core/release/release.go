@@ -195,7 +195,6 @@ type TierStatus struct {
 	// where it is about others than the tier itself.
 	On, Object, Path string
 	Message          string
-	Since            string
 	Waits            []Wait
 	Act              Act
 	// Amended says how to show what a person changed in the entries before merging; empty if

@@ -23,8 +23,8 @@ const sourceGroup = "source.toolkit.fluxcd.io"
 
 // condition is one of an object's conditions.
 type condition struct {
-	status, reason, message, since string
-	generation                     int64
+	status, reason, message string
+	generation              int64
 }
 
 func conditionOf(object map[string]any, kind string) condition {
@@ -36,7 +36,7 @@ func conditionOf(object map[string]any, kind string) condition {
 		}
 		return condition{
 			status: text(c, "status"), reason: text(c, "reason"), message: stable(text(c, "message")),
-			since: text(c, "lastTransitionTime"), generation: number(c, "observedGeneration"),
+			generation: number(c, "observedGeneration"),
 		}
 	}
 	return condition{}

@@ -57,7 +57,7 @@ func readKustomization(u *unstructured.Unstructured) health.Reconciler {
 		Deleting: u.GetDeletionTimestamp() != nil, Suspended: truth(spec, "suspend"),
 		Rendered: u.GetAnnotations()[renderedAnnotation], Spec: spec,
 		Generation: u.GetGeneration(), ObservedGeneration: number(u.Object, "status", "observedGeneration"),
-		Ready: ready.status, ReadyGeneration: ready.generation, Reason: ready.reason, Message: ready.message, Since: ready.since,
+		Ready: ready.status, ReadyGeneration: ready.generation, Reason: ready.reason, Message: ready.message,
 		Revision:          text(u.Object, "status", "lastAppliedRevision"),
 		AttemptedRevision: text(u.Object, "status", "lastAttemptedRevision"),
 	}
@@ -81,8 +81,8 @@ func lastResult(before *reconcilerRow, now health.Reconciler) string {
 }
 
 // readReconciler makes a row of an object. Flux sets Ready to Unknown for about a second whenever
-// it reconciles, even without a change: the previous conclusion, and the time since when it holds,
-// remain valid until there is a new one.
+// it reconciles, even without a change: the previous conclusion remains valid until there is a
+// new one.
 //
 // A conclusion is only carried over if nothing can have happened between the two observations: in a
 // watch, of the same object. After a list, a failure may have come and gone unseen, so only an
@@ -99,9 +99,6 @@ func (s *session) readReconciler(u *unstructured.Unstructured, before *reconcile
 	case s.reconcilers.listing || row.uid != before.uid: // a failure may have come and gone unseen
 		before.release()
 		row.live.LastResult = lastResult(nil, row.live)
-		if row.uid == before.uid && sameConclusion(before.shown(), row.live) {
-			row.live.Since = before.shown().Since
-		}
 		return row
 	}
 	row.live.LastResult = lastResult(before, row.live)
@@ -109,9 +106,6 @@ func (s *session) readReconciler(u *unstructured.Unstructured, before *reconcile
 	switch {
 	case row.live.Ready != unknown:
 		before.release()
-		if sameConclusion(last, row.live) {
-			row.live.Since = last.Since
-		}
 	case before.live.Ready == unknown:
 		row.release = before.release
 		if before.held != nil && isReevaluation(last, row.live) {
@@ -134,10 +128,6 @@ func isReevaluation(last, now health.Reconciler) bool {
 		return false
 	}
 	return sameSubject(last, now) && (last.Ready != "True" || last.Revision == last.AttemptedRevision)
-}
-
-func sameConclusion(last, now health.Reconciler) bool {
-	return last.Ready == now.Ready && last.Reason == now.Reason && sameSubject(last, now)
 }
 
 // sameSubject says that what is reconciled is the same.
