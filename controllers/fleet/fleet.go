@@ -241,7 +241,8 @@ type Dispositions struct {
 }
 
 // DispositionsOf decides what happens to Seeds. duplicates has those that another Seed plants
-// already, with that Seed's name.
+// already, with that Seed's name. Every Seed is in at most one of the results; a duplicate that is
+// not deleted is in none.
 func DispositionsOf(seeds []v1alpha1.Seed, duplicates map[string]string, now time.Time) Dispositions {
 	d := Dispositions{Released: map[string]string{}}
 	for i := range seeds {

@@ -63,9 +63,9 @@ func Documents(ctx context.Context, r client.Reader, namespace string) ([]Docume
 	return docs, nil
 }
 
-// Settings returns what the resources add to a control plane's tree: the wanted and the
-// removed Seeds, and the documents of the namespace. If nothing has changed since last
-// was made, it returns last.
+// Settings returns what the resources add to a control plane's tree: the wanted and the removed
+// Seeds, and the documents of the namespace. If nothing has changed since last was made, it returns
+// last: the version then stays, and the engine does not parse the tree again.
 func Settings(last engine.Settings, namespace string, wanted, removed []v1alpha1.Seed, docs []Document) (engine.Settings, error) {
 	s := engine.Settings{Resources: catalog.Resources{Seeds: map[string]v1alpha1.SeedSpec{}, Faults: map[string]manifest.Problems{}}, Scope: map[string]bool{}}
 	for i := range wanted {

@@ -29,8 +29,9 @@ type Snapshot struct {
 	Read map[string]string
 }
 
-// Publish replaces the snapshot of a control plane. docs are the resources that its catalog was
-// made from; nil if the catalog is an earlier one, because the current one cannot be read.
+// Publish replaces the snapshot of a control plane, and notifies subscribers if a status may change
+// by it, without holding the lock. docs are the resources that its catalog was made from; nil if
+// the catalog is an earlier one, because the current one cannot be read.
 func (s *Snapshots) Publish(cp ControlPlane, docs []Document, report *engine.Report) {
 	snapshot := Snapshot{Catalog: report.Catalog, Repos: report.Repos, Plantings: map[string]int{}, Read: map[string]string{}}
 	for _, d := range docs {

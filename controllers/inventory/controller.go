@@ -165,7 +165,8 @@ func (r *Reconciler) watchSnapshots(ctx context.Context, queue workqueue.TypedRa
 	return nil
 }
 
-// Reconcile writes one status if it has changed.
+// Reconcile writes one status if it has changed. A resource that has changed since the last pass
+// keeps its status until the next one, so no status says of a version what was found of another.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	o := r.kind.new()
 	if err := r.client.Get(ctx, request.NamespacedName, o); err != nil {

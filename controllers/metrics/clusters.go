@@ -80,7 +80,9 @@ func (c channel) took(question string, known map[string]bool, err error) error {
 	return err
 }
 
-// clusters has the queried clusters.
+// clusters has what was last answered about each cluster, by namespace and kind of question. It is
+// a collector: the numbers are counted when they are read, so that a cluster which nobody asks
+// about any more drops out by itself.
 type clusters struct {
 	clock         clock.PassiveClock
 	total, silent gauges

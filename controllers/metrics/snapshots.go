@@ -118,7 +118,9 @@ func (b *snapshots) unnamed(namespace string, before map[string]bool) (gone []re
 	return gone
 }
 
-// setTiers replaces the tiers of a control plane, and returns the states that tiers left.
+// setTiers replaces the tiers of a control plane, and returns the states that tiers left, which is
+// what the histogram counts. After a restart nothing is known of before, so nothing is counted
+// twice.
 func (b *snapshots) setTiers(cp fleet.ControlPlane, plantings []v1alpha1.Planting) (leaving []left) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -69,7 +69,8 @@ func newRates(clock clock.PassiveClock) *rates {
 // IETF's draft.
 var rateHeaders = []string{"X-Ratelimit-", "Ratelimit-"}
 
-// observe records a response's headers. A response without rate limits changes nothing.
+// observe records a response's headers. A response without rate limits changes nothing, and one
+// that asks to wait moves the reset.
 func (r *rates) observe(at repo, h http.Header) {
 	if resource := h.Get("X-Ratelimit-Resource"); resource != "" && resource != "core" {
 		return // searches and the like have separate limits

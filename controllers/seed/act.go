@@ -46,6 +46,8 @@ func (r *Reconciler) addFinalizers(ctx context.Context, s *scope) error {
 	return nil
 }
 
+// addFinalizer adds the finalizer to one Seed. It must be there before anything is planted: a Seed
+// that is deleted without it leaves everything behind.
 func (r *Reconciler) addFinalizer(ctx context.Context, seed *v1alpha1.Seed) error {
 	before := seed.DeepCopy()
 	if !controllerutil.AddFinalizer(seed, v1alpha1.Finalizer) {
@@ -67,6 +69,8 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, seed *v1alpha1.Seed, w
 	return nil
 }
 
+// patchFinalizers writes the finalizers with a lock, because a merge patch replaces the whole list,
+// and others may have added theirs.
 func (r *Reconciler) patchFinalizers(ctx context.Context, seed, before *v1alpha1.Seed) error {
 	err := r.client.Patch(ctx, seed, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if client.IgnoreNotFound(err) != nil {
@@ -148,8 +152,10 @@ func confirm(ctx context.Context, q *engine.Requests, seed string) error {
 	return err
 }
 
-// handleRequests handles the requests since the last pass. A request that fails because a server is
-// unreachable is retried in the next pass; any other failure is reported, and not retried.
+// handleRequests handles the requests since the last pass. The status has the value of each
+// annotation that was handled, so any other value is a new request, and the same value asks only
+// once. A request that fails because a server is unreachable is retried in the next pass; any other
+// failure is reported, and not retried.
 func (r *Reconciler) handleRequests(ctx context.Context, s *scope, q *engine.Requests) {
 	seeds := slices.Concat(s.Wanted, s.Removed)
 	for i := range seeds {
@@ -268,6 +274,8 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, v view) error {
 	return failed
 }
 
+// finishSeed writes the Plantings of a Seed and its status or, if it is deleted and nothing is
+// left, removes its finalizer.
 func (r *Reconciler) finishSeed(ctx context.Context, s *scope, seed *v1alpha1.Seed, v view, have map[string]*v1alpha1.Planting) error {
 	failed := r.showPlantings(ctx, seed, v, have)
 	if !seed.DeletionTimestamp.IsZero() && v.report == nil && seed.Status.Revision == "" && seed.Status.Plan == nil {
@@ -281,8 +289,9 @@ func (r *Reconciler) finishSeed(ctx context.Context, s *scope, seed *v1alpha1.Se
 	return errors.Join(failed, r.showSeed(ctx, seed, status)) // also records the handled requests
 }
 
-// nothingLeft reports whether it is certain that nothing of a Seed is planted: its plan was removed,
-// not just missed.
+// nothingLeft reports whether it is certain that nothing of a Seed is planted: its plan was
+// removed, not just missed. All repositories must have been read, since the plan may be in any of
+// them.
 func (v view) nothingLeft(seed *v1alpha1.Seed) bool {
 	if v.report == nil {
 		return false
@@ -304,6 +313,7 @@ func lost(p *v1alpha1.PlanSummary, report *engine.Report) bool {
 	}))
 }
 
+// showSeed writes a changed status, and emits an event if state or reason have changed.
 func (r *Reconciler) showSeed(ctx context.Context, seed *v1alpha1.Seed, status v1alpha1.SeedStatus) error {
 	was := seed.Status
 	if equal(was, status) {

@@ -1,17 +1,23 @@
-// Package seed is the controller of Seeds: it runs the passes of the control planes
-// that they name, and writes the results to their statuses.
+// Package seed is the controller of Seeds: it runs the passes of the control planes that they name,
+// and writes the results to their statuses.
 //
-// It reconciles control planes: all Seeds of a namespace with the same source share a
-// pass, as all seeds of a repository do in furrow run. A pass is gather, decide, act,
-// report; all decisions are the engine's. Then each Seed and each Planting whose status
+// It reconciles control planes, not Seeds: all Seeds of a namespace with the same source share a
+// pass, as all seeds of a repository do in furrow run.
+//
+//	gather ─▶ release Seeds ─▶ pass: requests of people, then the engine's ─▶ finish: Plantings, Seeds, events ─▶ next
+//
+// All decisions about plans and tiers are the engine's. Each Seed and each Planting whose status
 // has changed is written once.
 //
-// Invariants: statuses are written but not read, except the times since which tiers are
-// in a state, and the handled requests of people. A control plane has one pass at a
-// time, and so has a GitOps repository. Secrets are read by name.
+// Invariants:
+//   - Statuses are written but not read, except the times since which tiers are in a state, and the
+//     handled requests of people. So a status that somebody deletes or edits comes back.
+//   - A control plane has one pass at a time, and so has a GitOps repository.
+//   - A Seed keeps its finalizer until it is certain that nothing of it is planted. What could not
+//     be observed is not gone.
+//   - Secrets are read by name.
 //
-// Concurrency: control planes that write to different repositories are reconciled at
-// once.
+// Concurrency: control planes that write to different repositories are reconciled at once.
 package seed
 
 import (
@@ -147,6 +153,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 const fluxPollInterval = 30 * time.Second
 
 // whenServed calls do once the cluster serves GitRepositories: Flux may be installed after Furrow.
+// A watch on a kind that is not served would keep the manager from starting.
 func whenServed(ctx context.Context, mgr ctrl.Manager, do func() error) error {
 	log, logged := mgr.GetLogger().WithValues("controller", "seed"), false
 	kind := sourcev1.GroupVersion.WithKind(sourcev1.GitRepositoryKind)
@@ -175,6 +182,7 @@ func (r *Reconciler) start(ctx context.Context, queue workqueue.TypedRateLimitin
 	return nil
 }
 
+// ofSeed maps a Seed to its control plane, one that is deleted as well.
 func ofSeed() handler.TypedEventHandler[client.Object, fleet.ControlPlane] {
 	return handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []fleet.ControlPlane {
 		seed, ok := o.(*v1alpha1.Seed)
@@ -239,7 +247,9 @@ var fetched = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return ok && too && is.Status.Artifact != nil && (was.Status.Artifact == nil || was.Status.Artifact.Revision != is.Status.Artifact.Revision)
 }}
 
-// Reconcile runs one pass over a control plane.
+// Reconcile runs one pass over a control plane. An error of the pass does not fail it: it is in the
+// statuses, and next chooses the pause. Errors of the API server are returned, and retried by the
+// queue.
 func (r *Reconciler) Reconcile(ctx context.Context, cp fleet.ControlPlane) (reconcile.Result, error) {
 	scope, err := r.gather(ctx, cp)
 	if err != nil {

@@ -97,6 +97,7 @@ func (r *Reconciler) byURL(ctx context.Context, seed *v1alpha1.Seed) *v1alpha1.S
 	return out
 }
 
+// older orders Seeds that would plant the same; of two from the same second, the namespace decides.
 func older(a, b *v1alpha1.Seed) bool {
 	if a.CreationTimestamp.Equal(&b.CreationTimestamp) {
 		return a.Namespace < b.Namespace

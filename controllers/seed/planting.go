@@ -94,6 +94,7 @@ func (r *Reconciler) showPlantings(ctx context.Context, seed *v1alpha1.Seed, v v
 	return err
 }
 
+// inParallel does all jobs, some at a time, and joins their errors.
 func inParallel(jobs []func() error) error {
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -118,6 +119,7 @@ func inParallel(jobs []func() error) error {
 	return failed
 }
 
+// showPlanting writes one Planting, and returns it as it is now; nil if it cannot exist at present.
 func (r *Reconciler) showPlanting(ctx context.Context, seed *v1alpha1.Seed, cluster string, tiers []state.Tier, v view, have *v1alpha1.Planting) (*v1alpha1.Planting, error) {
 	if have == nil {
 		if controllerutil.ContainsFinalizer(seed, metav1.FinalizerDeleteDependents) {
@@ -148,6 +150,7 @@ func (r *Reconciler) showPlanting(ctx context.Context, seed *v1alpha1.Seed, clus
 	return is, nil
 }
 
+// newPlanting creates a Planting that goes with its Seed.
 func (r *Reconciler) newPlanting(ctx context.Context, seed *v1alpha1.Seed, cluster string) (*v1alpha1.Planting, error) {
 	p := &v1alpha1.Planting{
 		ObjectMeta: metav1.ObjectMeta{

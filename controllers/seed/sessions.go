@@ -49,7 +49,9 @@ func (s *session) coolDownLeft(now time.Time) time.Duration {
 	return s.notBefore.Sub(now)
 }
 
-// sessions has the control planes that Seeds name, and the health channels of their namespaces.
+// sessions has the control planes that Seeds name, and the health channels of their namespaces. A
+// channel belongs to the namespace, whose Secrets it reads, and is shared by its control planes:
+// each cluster is connected once.
 type sessions struct {
 	mu       sync.Mutex
 	open     map[fleet.ControlPlane]*session
@@ -185,7 +187,8 @@ func (r *Reconciler) watchClusters(ctx context.Context, namespace string, change
 	}
 }
 
-// writers has a lock for each repository, so that one pass at a time writes to it. Locks that
+// writers has a lock for each repository, so that one pass at a time writes to it. Two passes could
+// not harm each other, as every push has leases, but each would lose races to the other. Locks that
 // nobody holds or waits for are dropped.
 type writers struct {
 	mu    sync.Mutex
@@ -199,7 +202,8 @@ type writer struct {
 	users int
 }
 
-// acquire waits until no other pass writes to the repositories, or the context ends.
+// acquire waits until no other pass writes to the repositories, or the context ends. Locks are
+// always taken in the same order, so two passes never wait for each other.
 func (w *writers) acquire(ctx context.Context, urls []string) (release func(), err error) {
 	var held []string
 	release = func() {

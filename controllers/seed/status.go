@@ -104,6 +104,8 @@ type verdict struct {
 	ready, stalled bool
 }
 
+// verdictOf sums a Seed up; the first case that applies counts. What a person has to do comes
+// before what merely takes time.
 func verdictOf(seed *v1alpha1.Seed, r *state.Seed, report *engine.Report, s v1alpha1.SeedStatus) verdict {
 	removing := !seed.DeletionTimestamp.IsZero() || r.Removal
 	done := !slices.ContainsFunc(r.Tiers, func(t state.Tier) bool { return !t.IsSettled() })
@@ -229,6 +231,7 @@ func plantingStatus(had *v1alpha1.Planting, tiers []state.Tier, now time.Time) v
 	return s
 }
 
+// plantingVerdict sums a Planting up, by its tiers alone.
 func plantingVerdict(tiers []state.Tier, s v1alpha1.PlantingStatus) verdict {
 	switch {
 	case s.WaitingFor == "":
