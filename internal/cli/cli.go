@@ -217,11 +217,18 @@ func (f *sessionFlags) add(cmd *cobra.Command) {
 	addEnvironmentText(flags, &f.options.ControlPlane, "control-plane", "FURROW_CONTROL_PLANE", "control-plane repository, a URL or a directory; or set FURROW_CONTROL_PLANE (default: this directory, where it has seeds/)", anyText)
 	flags.Var(textFlag(&f.options.Branch, "main", branchName), "branch", "branch of the control-plane repository")
 	flags.Var(textFlag(&f.options.Path, "", treePath), "path", "directory of the control-plane tree in its repository")
-	addEnvironmentText(flags, &f.credentials, "credentials", "FURROW_CREDENTIALS", "directory with one directory for each set of credentials (files token, or username and password; ca.crt; url, which binds the set to it, and which it must have where the control plane is on a server); or set FURROW_CREDENTIALS", existingDirectory)
+	f.addAccess(cmd, "directory with one directory for each set of credentials (files token, or username and password; ca.crt; url, which binds the set to it, and which it must have where the control plane is on a server); or set FURROW_CREDENTIALS")
+	directories(cmd, "control-plane")
+}
+
+// addAccess is for whatever opens repositories: with which credentials, how much is read, and where mirrors are.
+func (f *sessionFlags) addAccess(cmd *cobra.Command, credentials string) {
+	flags := cmd.Flags()
+	addEnvironmentText(flags, &f.credentials, "credentials", "FURROW_CREDENTIALS", credentials, existingDirectory)
 	allowHTTP(flags, &f.options.AllowHTTP)
 	limitFlags(flags, &f.options.Limits)
 	flags.Var(textFlag(&f.options.Cache, "", possibleDirectory), "cache", "directory of the mirrors; may be deleted at any time (default: furrow/mirrors in the user's cache directory)")
-	directories(cmd, "control-plane", "credentials", "cache")
+	directories(cmd, "credentials", "cache")
 }
 
 // allowHTTP is for whatever opens repositories on servers.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -275,8 +274,4 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 problems found in the input,
 	})
 	f.add(root)
 	return root
-}
-
-func executeKubectl(ctx context.Context, connect connector, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	return executeRoot(ctx, newKubectl(connect), args, stdin, stdout, stderr)
 }

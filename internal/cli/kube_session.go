@@ -22,14 +22,10 @@ type kubeSession struct {
 
 func (k *kubeSession) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	addEnvironmentText(flags, &k.session.credentials, "credentials", "FURROW_CREDENTIALS", "directory with your own credentials, instead of the Secrets that the resources name; one directory for each set, that of the control plane called control-plane; or set FURROW_CREDENTIALS", existingDirectory)
-	allowHTTP(flags, &k.session.options.AllowHTTP)
-	limitFlags(flags, &k.session.options.Limits)
-	flags.Var(textFlag(&k.session.options.Cache, "", possibleDirectory), "cache", "directory of the mirrors; may be deleted at any time (default: furrow/mirrors in the user's cache directory)")
+	k.session.addAccess(cmd, "directory with your own credentials, instead of the Secrets that the resources name; one directory for each set, that of the control plane called control-plane; or set FURROW_CREDENTIALS")
 	flags.Var(textFlag(&k.session.options.ID, "", ownerPart), "id", "control-plane id that the controller was given, the first part of the owner of plans, where no ControlPlane document names it (default: the repository's name)")
 	flags.Var(textFlag(&k.session.options.Environment, "default", ownerPart), "environment", "environment that the controller was given, the second part of the owner of plans")
 	flags.BoolVar(&k.session.options.Strict, "strict", false, "make an error of a namespace or kind that nobody brings, as a controller with --strict does")
-	directories(cmd, "credentials", "cache")
 }
 
 // open opens a control plane of the cluster.

@@ -88,7 +88,7 @@ func (a *api) connect(f *kubeFlags) (*kubeCluster, error) {
 // call runs kubectl furrow.
 func (a *api) call(args ...string) result {
 	var stdout, stderr bytes.Buffer
-	code := executeKubectl(a.t.Context(), a.connect, args, strings.NewReader(""), &stdout, &stderr)
+	code := executeRoot(a.t.Context(), newKubectl(a.connect), args, strings.NewReader(""), &stdout, &stderr)
 	return result{code, stdout.String(), stderr.String()}
 }
 
@@ -688,7 +688,7 @@ func TestAWatchShowsWhatChangesAndOutlivesItsEnd(t *testing.T) {
 	var out textOf
 	ended := make(chan int, 1)
 	go func() {
-		ended <- executeKubectl(ctx, a.connect, []string{"status", "web", "--watch"}, strings.NewReader(""), &out, &out)
+		ended <- executeRoot(ctx, newKubectl(a.connect), []string{"status", "web", "--watch"}, strings.NewReader(""), &out, &out)
 	}()
 	shows := func(what string) {
 		t.Helper()

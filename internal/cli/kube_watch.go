@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -62,44 +61,22 @@ func followOn(ctx context.Context, w watch.Interface, begin func() (watch.Interf
 // awaitSeed waits until a Seed is as it is wanted, and gives it as it is then; nil
 // when it is deleted meanwhile.
 func (c *kubeCluster) awaitSeed(ctx context.Context, key client.ObjectKey, reached func(*v1alpha1.Seed) bool) (*v1alpha1.Seed, error) {
-	for {
-		w, err := c.Watch(ctx, &v1alpha1.SeedList{}, client.InNamespace(key.Namespace), client.MatchingFields{metav1.ObjectNameField: key.Name})
-		if err != nil {
-			return nil, err
-		}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	changed, err := c.changes(ctx, key.Name)
+	for err == nil {
 		seed := &v1alpha1.Seed{}
-		err = c.Get(ctx, key, seed)
-		ended := err == nil && !reached(seed)
-		if ended {
-			seed, ended, err = awaitEvent(ctx, w, key, reached)
+		if err = c.Get(ctx, key, seed); err != nil {
+			break
 		}
-		w.Stop()
-		switch {
-		case apierrors.IsNotFound(err):
-			return nil, nil
-		case err != nil || !ended:
-			return seed, err
+		if reached(seed) {
+			return seed, nil
 		}
-	}
-}
-
-// awaitEvent is awaitSeed for one watch, which may end before that.
-func awaitEvent(ctx context.Context, w watch.Interface, key client.ObjectKey, reached func(*v1alpha1.Seed) bool) (seed *v1alpha1.Seed, ended bool, err error) {
-	for {
 		select {
 		case <-ctx.Done():
-			return nil, false, ctx.Err()
-		case e, more := <-w.ResultChan():
-			seed, ok := e.Object.(*v1alpha1.Seed)
-			switch {
-			case !more || e.Type == watch.Error:
-				return nil, true, nil
-			case !ok || client.ObjectKeyFromObject(seed) != key:
-			case e.Type == watch.Deleted:
-				return nil, false, nil
-			case reached(seed):
-				return seed, false, nil
-			}
+			err = ctx.Err()
+		case <-changed:
 		}
 	}
+	return nil, client.IgnoreNotFound(err)
 }
