@@ -67,7 +67,7 @@ func (b *Batch) write() error {
 	}
 	_, err := b.store.writePack(b.store.disk, len(b.batch.order), zlib.BestSpeed, func(w *packWriter) error {
 		for _, hash := range b.batch.order {
-			if d, ok := b.store.deltaOf(hash); !ok || !w.delta(hash, d) {
+			if d, ok := b.store.deltas.get(hash); !ok || !w.delta(hash, d) {
 				w.object(hash, b.batch.byHash[hash])
 			}
 		}

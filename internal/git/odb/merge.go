@@ -129,33 +129,22 @@ func (o *Objects) directory(e Entry) (*tree, error) {
 // large directories, each of which differs from that of base in a name or two, and every pass
 // compares all of them. The result is shared: it must not be changed.
 func (o *Objects) differences(from, to Entry) ([]difference, error) {
-	s, key := o.store, [2]Hash{from.Hash, to.Hash}
-	s.cacheMu.Lock()
-	known, ok := s.differences[key]
-	s.cacheMu.Unlock()
-	if ok {
-		return known, nil
-	}
-	before, err := o.directory(from)
-	if err != nil {
-		return nil, err
-	}
-	after, err := o.directory(to)
-	if err != nil {
-		return nil, err
-	}
-	found := differences(before, after)
-	for i := range found {
-		found[i].name = strings.Clone(found[i].name) // which points into a tree
-	}
-	s.cacheMu.Lock()
-	defer s.cacheMu.Unlock()
-	if s.differencesSize += 1 + len(found); s.differencesSize > differenceCacheSize {
-		clear(s.differences)
-		s.differencesSize = 1 + len(found)
-	}
-	s.differences[key] = found
-	return found, nil
+	size := func(found []difference) int { return 1 + len(found) }
+	return o.store.differences.of([2]Hash{from.Hash, to.Hash}, size, func() ([]difference, error) {
+		before, err := o.directory(from)
+		if err != nil {
+			return nil, err
+		}
+		after, err := o.directory(to)
+		if err != nil {
+			return nil, err
+		}
+		found := differences(before, after)
+		for i := range found {
+			found[i].name = strings.Clone(found[i].name) // which points into a tree
+		}
+		return found, nil
+	})
 }
 
 // difference is a name that is different things in two trees.

@@ -34,19 +34,7 @@ func (s *store) keepDelta(hash, base Hash, before, after string) {
 	if len(ops)*2 > len(after) {
 		return
 	}
-	s.cacheMu.Lock()
-	defer s.cacheMu.Unlock()
-	if len(s.deltas) >= deltaCacheSize {
-		clear(s.deltas)
-	}
-	s.deltas[hash] = delta{base, ops}
-}
-
-func (s *store) deltaOf(hash Hash) (delta, bool) {
-	s.cacheMu.Lock()
-	defer s.cacheMu.Unlock()
-	d, ok := s.deltas[hash]
-	return d, ok
+	s.deltas.put(hash, delta{base, ops}, 1)
 }
 
 // deltaOps writes after as: what it begins with in common with before, the difference, what it ends
@@ -219,7 +207,7 @@ func (o *Objects) encodePack(objects []Hash, thin bool) (*bytes.Buffer, error) {
 	var buf bytes.Buffer
 	w := newPackWriter(&buf, len(unique.list), zlib.DefaultCompression)
 	for _, hash := range unique.list {
-		if d, ok := o.store.deltaOf(hash); ok && thin {
+		if d, ok := o.store.deltas.get(hash); ok && thin {
 			w.thinDelta(hash, d)
 			continue
 		}

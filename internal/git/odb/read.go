@@ -25,26 +25,8 @@ type CommitInfo struct {
 // Commit reads a commit, from the cache where it can; IsUnknown reports that the database does not
 // have it. The parents are shared and must not be changed.
 func (o *Objects) Commit(hash Hash) (CommitInfo, error) {
-	s := o.store
-	s.cacheMu.Lock()
-	info, ok := s.infos[hash]
-	s.cacheMu.Unlock()
-	if ok {
-		return info, nil
-	}
-	info, err := o.readCommit(hash)
-	if err != nil {
-		return CommitInfo{}, err
-	}
-	s.cacheMu.Lock()
-	defer s.cacheMu.Unlock()
-	size := infoSize + len(info.Message) + len(info.Parents)*len(hash)
-	if s.infosSize += size; s.infosSize > infoCacheSize {
-		clear(s.infos)
-		s.infosSize = size
-	}
-	s.infos[hash] = info
-	return info, nil
+	size := func(info CommitInfo) int { return infoSize + len(info.Message) + len(info.Parents)*len(hash) }
+	return o.store.infos.of(hash, size, func() (CommitInfo, error) { return o.readCommit(hash) })
 }
 
 func (o *Objects) readCommit(hash Hash) (CommitInfo, error) {
@@ -133,26 +115,14 @@ type commitNode struct {
 }
 
 func (o *Objects) node(hash Hash) (commitNode, error) {
-	s := o.store
-	s.cacheMu.Lock()
-	known, ok := s.commits[hash]
-	s.cacheMu.Unlock()
-	if ok {
-		return known, nil
-	}
-	info, err := o.Commit(hash)
-	if err != nil {
-		return commitNode{}, err
-	}
-	n := commitNode{hash, info.Parents, info.Committer.When}
-	s.cacheMu.Lock()
-	defer s.cacheMu.Unlock()
-	if len(s.commits) >= commitCacheSize {
-		clear(s.commits)
-	}
-	s.commits[hash] = n
-	return n, nil
+	return o.store.commits.of(hash, one, func() (commitNode, error) {
+		info, err := o.Commit(hash)
+		return commitNode{hash, info.Parents, info.Committer.When}, err
+	})
 }
+
+// one is the size of a commitNode, of which so many are kept.
+func one(commitNode) int { return 1 }
 
 // newest is a heap of commits, the newest first.
 type newest []commitNode

@@ -17,8 +17,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/cache"
 )
 
+// How large the caches of a store are.
 const (
-	// The caches below start anew when they are full.
 	treeCacheSize       = 8 << 20
 	infoCacheSize       = 8 << 20
 	commitCacheSize     = 200_000
@@ -48,45 +48,34 @@ type store struct {
 	mu    sync.Mutex
 	packs packs
 
-	cacheMu   sync.Mutex
-	trees     map[Hash]*tree
-	treesSize int
-	infos     map[Hash]CommitInfo
-	infosSize int
-	commits   map[Hash]commitNode
-	deltas    map[Hash]delta
-	// differences are those of pairs of trees; their size is how many there are, and how many pairs.
-	differences     map[[2]Hash][]difference
-	differencesSize int
+	trees   memo[Hash, *tree]
+	infos   memo[Hash, CommitInfo]
+	commits memo[Hash, commitNode]
+	deltas  memo[Hash, delta]
+	// differences are those of pairs of trees.
+	differences memo[[2]Hash, []difference]
 }
 
 // openStore opens the objects below disk. A remedy is what errors about broken objects advise.
 func openStore(disk disk, remedy string) *store {
 	s := &store{
-		disk:    disk,
-		remedy:  remedy,
-		packs:   packs{dir: filepath.Join(disk.root, packDir), bases: cache.NewObjectLRU(objectCacheSize)},
-		trees:   map[Hash]*tree{},
-		infos:   map[Hash]CommitInfo{},
-		commits: map[Hash]commitNode{},
-		deltas:  map[Hash]delta{},
-
-		differences: map[[2]Hash][]difference{},
+		disk:   disk,
+		remedy: remedy,
+		packs:  packs{dir: filepath.Join(disk.root, packDir), bases: cache.NewObjectLRU(objectCacheSize)},
 	}
+	s.trees.most, s.infos.most, s.commits.most = treeCacheSize, infoCacheSize, commitCacheSize
+	s.deltas.most, s.differences.most = deltaCacheSize, differenceCacheSize
 	s.packs.refresh()
 	return s
 }
 
 // forget empties the caches.
 func (s *store) forget() {
-	s.cacheMu.Lock()
-	defer s.cacheMu.Unlock()
-	clear(s.trees)
-	clear(s.infos)
-	clear(s.commits)
-	clear(s.deltas)
-	clear(s.differences)
-	s.treesSize, s.infosSize, s.differencesSize = 0, 0, 0
+	s.trees.clear()
+	s.infos.clear()
+	s.commits.clear()
+	s.deltas.clear()
+	s.differences.clear()
 }
 
 func (s *store) close() {

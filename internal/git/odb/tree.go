@@ -94,40 +94,22 @@ func encodeTree(entries []treeEntry) []byte {
 
 // tree reads a tree, from the cache where it can. The result is shared: it must not be changed.
 func (o *Objects) tree(hash Hash) (*tree, error) {
-	s := o.store
-	s.cacheMu.Lock()
-	t, ok := s.trees[hash]
-	s.cacheMu.Unlock()
-	if ok {
-		return t, nil
-	}
-	typ, raw, err := o.read(hash)
-	if err != nil {
-		return nil, err
-	}
-	if typ != plumbing.TreeObject {
-		return nil, unknown(hash, "is a "+typ.String()+", not a tree")
-	}
-	t, err = parseTree(string(raw))
-	if err != nil {
-		return nil, corrupt(hash, err.Error())
-	}
-	s.remember(hash, t)
-	return t, nil
-}
-
-// remember caches a tree. A full cache is emptied rather than trimmed: the trees of the next pass
-// fill it again, and no order of use has to be kept.
-func (s *store) remember(hash Hash, t *tree) {
 	const entrySize = 48
-	s.cacheMu.Lock()
-	defer s.cacheMu.Unlock()
-	s.treesSize += len(t.raw) + entrySize*len(t.entries)
-	if s.treesSize > treeCacheSize {
-		clear(s.trees)
-		s.treesSize = len(t.raw) + entrySize*len(t.entries)
-	}
-	s.trees[hash] = t
+	size := func(t *tree) int { return len(t.raw) + entrySize*len(t.entries) }
+	return o.store.trees.of(hash, size, func() (*tree, error) {
+		typ, raw, err := o.read(hash)
+		if err != nil {
+			return nil, err
+		}
+		if typ != plumbing.TreeObject {
+			return nil, unknown(hash, "is a "+typ.String()+", not a tree")
+		}
+		t, err := parseTree(string(raw))
+		if err != nil {
+			return nil, corrupt(hash, err.Error())
+		}
+		return t, nil
+	})
 }
 
 // splitPath checks a path that is to be written and splits it.
