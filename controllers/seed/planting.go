@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -96,27 +96,16 @@ func (r *Reconciler) showPlantings(ctx context.Context, seed *v1alpha1.Seed, v v
 
 // inParallel does all jobs, some at a time, and joins their errors.
 func inParallel(jobs []func() error) error {
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	var failed error
-	next := make(chan func() error)
-	for range min(atOnce, len(jobs)) {
-		all.Go(func() {
-			for job := range next {
-				if err := job(); err != nil {
-					mu.Lock()
-					failed = errors.Join(failed, err)
-					mu.Unlock()
-				}
-			}
+	var all errgroup.Group
+	all.SetLimit(atOnce)
+	errs := make([]error, len(jobs))
+	for i, job := range jobs {
+		all.Go(func() error {
+			errs[i] = job()
+			return nil
 		})
 	}
-	for _, job := range jobs {
-		next <- job
-	}
-	close(next)
-	all.Wait()
-	return failed
+	return errors.Join(append(errs, all.Wait())...)
 }
 
 // showPlanting writes one Planting, and returns it as it is now; nil if it cannot exist at present.
