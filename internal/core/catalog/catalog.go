@@ -321,7 +321,7 @@ func (d *documents) readFile(file string, data []byte) {
 			d.count++
 			d.problems = appendProblem(d.problems, o.Source, d.take(o))
 		case nearGroup(o.ID.Group) && (slices.Contains(kinds, o.ID.Kind) || mayBeControlPlane(o.ID.Kind)):
-			p := problemOf(v1alpha1.ReasonUnknownKind, o, fmt.Sprintf("apiVersion %s is unknown", o.APIVersion()), "Write "+v1alpha1.APIVersion+".")
+			p := o.Problem(v1alpha1.ReasonUnknownKind, fmt.Sprintf("apiVersion %s is unknown", o.APIVersion()), "Write "+v1alpha1.APIVersion+".")
 			d.count++
 			if mayBeControlPlane(o.ID.Kind) {
 				d.unparsed = cmp.Or(d.unparsed, error(p))
@@ -353,7 +353,7 @@ func (d *documents) take(o manifest.Object) error {
 	key := o.ID.Kind + "/" + o.ID.Name
 	var err error
 	if first, twice := d.positions[key]; twice {
-		err = problemOf(v1alpha1.ReasonDuplicateDocument, o, "it is also declared at "+first.String(), "Remove one of the two.")
+		err = o.Problem(v1alpha1.ReasonDuplicateDocument, "it is also declared at "+first.String(), "Remove one of the two.")
 	} else {
 		d.positions[key] = o.Source
 		err = d.decode(o)
@@ -379,7 +379,7 @@ func unknownKind(o manifest.Object) error {
 	if like := manifest.Nearest(o.ID.Kind, kinds)[0]; manifest.Distance(o.ID.Kind, like) <= 2 {
 		next = "Write kind: " + like + "."
 	}
-	return problemOf(v1alpha1.ReasonUnknownKind, o, "Furrow has no kind "+o.ID.Kind, next)
+	return o.Problem(v1alpha1.ReasonUnknownKind, "Furrow has no kind "+o.ID.Kind, next)
 }
 
 // decode adds a document to the table of its kind.
@@ -401,7 +401,7 @@ func (d *documents) decode(o manifest.Object) error {
 	case "ControlPlane":
 		return d.takeControlPlane(o)
 	case "Seed":
-		return problemOf(v1alpha1.ReasonMisplacedDocument, o, "a Seed document is outside of "+SeedsDir+"/", "Move it into the seed's package, or next to it in "+SeedsDir+"/.")
+		return o.Problem(v1alpha1.ReasonMisplacedDocument, "a Seed document is outside of "+SeedsDir+"/", "Move it into the seed's package, or next to it in "+SeedsDir+"/.")
 	}
 	return unknownKind(o)
 }
@@ -507,7 +507,7 @@ func keep[T any](table map[string]T, o manifest.Object) error {
 func decode[T any](o manifest.Object) (T, error) {
 	var doc T
 	if o.APIVersion() != v1alpha1.APIVersion {
-		return doc, problemOf(v1alpha1.ReasonUnknownKind, o, "apiVersion "+o.APIVersion()+" is unknown", "Write "+v1alpha1.APIVersion+".")
+		return doc, o.Problem(v1alpha1.ReasonUnknownKind, "apiVersion "+o.APIVersion()+" is unknown", "Write "+v1alpha1.APIVersion+".")
 	}
 	var annotations []string
 	if o.ID.Kind == "Seed" {
@@ -518,15 +518,11 @@ func decode[T any](o manifest.Object) (T, error) {
 	}
 	data, err := yaml.Marshal(o.Body)
 	if err != nil {
-		return doc, problemOf(v1alpha1.ReasonInvalidField, o, err.Error(), "Correct the document.")
+		return doc, o.Problem(v1alpha1.ReasonInvalidField, err.Error(), "Correct the document.")
 	}
 	if err := yaml.UnmarshalStrict(data, &doc); err != nil {
 		message := strings.TrimPrefix(err.Error(), "error unmarshaling JSON: while decoding JSON: json: ")
-		return doc, problemOf(v1alpha1.ReasonInvalidField, o, message, "Compare it with the example in the reference documentation.")
+		return doc, o.Problem(v1alpha1.ReasonInvalidField, message, "Compare it with the example in the reference documentation.")
 	}
 	return doc, nil
-}
-
-func problemOf(reason v1alpha1.Reason, o manifest.Object, message, next string) manifest.Problem {
-	return manifest.Problem{Reason: reason, Source: o.Source, Object: o.ID.Kind + " " + quote(o.ID.Name), Message: message, Next: next}
 }

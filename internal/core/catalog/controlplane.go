@@ -88,11 +88,11 @@ func (d *documents) takeControlPlane(o manifest.Object) error {
 	switch errs := validation.IsDNS1123Label(o.ID.Name); {
 	case err != nil:
 	case d.controlPlane != nil:
-		err = problemOf(v1alpha1.ReasonDuplicateDocument, o, fmt.Sprintf("ControlPlane %q is declared at %s", d.controlPlane.Metadata.Name, d.positions["ControlPlane/"+d.controlPlane.Metadata.Name]), "Keep one of the two documents.")
+		err = o.Problem(v1alpha1.ReasonDuplicateDocument, fmt.Sprintf("ControlPlane %q is declared at %s", d.controlPlane.Metadata.Name, d.positions["ControlPlane/"+d.controlPlane.Metadata.Name]), "Keep one of the two documents.")
 	case len(errs) > 0:
-		err = problemOf(v1alpha1.ReasonInvalidName, o, "the name is not a valid DNS label: "+errs[0], "Correct metadata.name.").WithField("metadata.name")
+		err = o.Problem(v1alpha1.ReasonInvalidName, "the name is not a valid DNS label: "+errs[0], "Correct metadata.name.").WithField("metadata.name")
 	case guard != nil && (*guard < 0 || *guard > 100):
-		err = problemOf(v1alpha1.ReasonInvalidField, o, fmt.Sprintf("spec.deletionGuard is %d", *guard), "Write a percentage from 0 to 100.").WithField("spec.deletionGuard")
+		err = o.Problem(v1alpha1.ReasonInvalidField, fmt.Sprintf("spec.deletionGuard is %d", *guard), "Write a percentage from 0 to 100.").WithField("spec.deletionGuard")
 	default:
 		d.controlPlane = &doc
 	}

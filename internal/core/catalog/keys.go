@@ -38,7 +38,7 @@ func values(m map[string]string) map[string]any {
 func checkKeys(o manifest.Object, effective []string) manifest.Problems {
 	var problems manifest.Problems
 	report := func(reason v1alpha1.Reason, key, message, next string) {
-		p := problemOf(reason, o, message, next)
+		p := o.Problem(reason, message, next)
 		p.Field = key
 		problems = append(problems, p)
 	}

@@ -375,7 +375,7 @@ func (p *Package) takeSeed(o manifest.Object) error {
 	if p.candidate {
 		next = "Give the document that name; all files that -f names are one seed."
 	}
-	return problemOf(v1alpha1.ReasonMisplacedDocument, o, fmt.Sprintf("it is in the package of seed %q", p.Name), next)
+	return o.Problem(v1alpha1.ReasonMisplacedDocument, fmt.Sprintf("it is in the package of seed %q", p.Name), next)
 }
 
 // configure takes the settings of a Seed document; a package has at most one.
@@ -385,7 +385,7 @@ func (p *Package) configure(o manifest.Object) error {
 		return err
 	}
 	if p.spec != nil {
-		return problemOf(v1alpha1.ReasonDuplicateDocument, o, "the seed is also configured at "+p.specAt.String(), "Keep one of the two Seed documents.")
+		return o.Problem(v1alpha1.ReasonDuplicateDocument, "the seed is also configured at "+p.specAt.String(), "Keep one of the two Seed documents.")
 	}
 	if err := checkDocument(o, doc.Spec); err != nil {
 		return err
@@ -400,7 +400,7 @@ func configure(packages map[string]*Package, settings []manifest.Object) {
 		pkg, ok := packages[o.ID.Name]
 		if !ok {
 			pkg = &Package{Name: o.ID.Name, Path: o.Source.File}
-			pkg.problems = manifest.Problems{problemOf(v1alpha1.ReasonMisplacedDocument, o, "there is no package for it", fmt.Sprintf("Add the directory %[1]s/%[2]s or the file %[1]s/%[2]s.yaml, or delete this document to remove the seed.", SeedsDir, o.ID.Name))}
+			pkg.problems = manifest.Problems{o.Problem(v1alpha1.ReasonMisplacedDocument, "there is no package for it", fmt.Sprintf("Add the directory %[1]s/%[2]s or the file %[1]s/%[2]s.yaml, or delete this document to remove the seed.", SeedsDir, o.ID.Name))}
 			packages[o.ID.Name] = pkg
 			continue
 		}

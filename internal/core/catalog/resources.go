@@ -143,5 +143,5 @@ func checkDocument(o manifest.Object, spec v1alpha1.SeedSpec) error {
 	default:
 		return nil
 	}
-	return problemOf(v1alpha1.ReasonMisplacedKey, o, "spec."+field+" is for Seed resources in a cluster, and has no meaning in a control-plane repository", instead).WithField("spec." + field)
+	return o.Problem(v1alpha1.ReasonMisplacedKey, "spec."+field+" is for Seed resources in a cluster, and has no meaning in a control-plane repository", instead).WithField("spec." + field)
 }

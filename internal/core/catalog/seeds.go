@@ -163,7 +163,7 @@ func (a *assembly) takeVariant(v Variant) {
 	for _, o := range v.Objects {
 		switch {
 		case o.ID.Group == "kustomize.config.k8s.io":
-			a.report(problemOf(v1alpha1.ReasonUnsupportedPackage, o, "it is a kustomization in a file of another name", "Name the file kustomization.yaml."))
+			a.report(o.Problem(v1alpha1.ReasonUnsupportedPackage, "it is a kustomization in a file of another name", "Name the file kustomization.yaml."))
 		case o.ID.Group != v1alpha1.Group:
 			objects = append(objects, o)
 			a.report(checkKeys(o, v1alpha1.ObjectAnnotations)...)
@@ -184,7 +184,7 @@ func (a *assembly) takeDocument(o manifest.Object, inVariant map[string]bool) er
 		}
 		err := a.takeSeed(o)
 		if err == nil && a.Render() != nil {
-			err = problemOf(v1alpha1.ReasonInvalidRender, o, "spec.render is not found before rendering", "Write the document without escapes, in a file of its own.")
+			err = o.Problem(v1alpha1.ReasonInvalidRender, "spec.render is not found before rendering", "Write the document without escapes, in a file of its own.")
 		}
 		return err
 	case "Cluster":
@@ -194,10 +194,10 @@ func (a *assembly) takeDocument(o manifest.Object, inVariant map[string]bool) er
 		}
 		before, known := a.clusters[doc.Name]
 		if inVariant[doc.Name] {
-			return problemOf(v1alpha1.ReasonDuplicateCluster, o, "the seed declares it twice", "Remove one of the two.")
+			return o.Problem(v1alpha1.ReasonDuplicateCluster, "the seed declares it twice", "Remove one of the two.")
 		}
 		if known && !reflect.DeepEqual(before, doc) {
-			return problemOf(v1alpha1.ReasonVariantConflict, o, "variants of the seed declare it differently", "Declare it outside of the overlays, as in their base.")
+			return o.Problem(v1alpha1.ReasonVariantConflict, "variants of the seed declare it differently", "Declare it outside of the overlays, as in their base.")
 		}
 		if a.clusters == nil {
 			a.clusters = map[string]v1alpha1.Cluster{}
@@ -209,9 +209,9 @@ func (a *assembly) takeDocument(o manifest.Object, inVariant map[string]bool) er
 	case !slices.Contains(kinds, o.ID.Kind):
 		return unknownKind(o)
 	case a.candidate:
-		return problemOf(v1alpha1.ReasonMisplacedDocument, o, "a seed cannot hold a Furrow document of this kind", "Name the control plane that it belongs to with --control-plane instead.")
+		return o.Problem(v1alpha1.ReasonMisplacedDocument, "a seed cannot hold a Furrow document of this kind", "Name the control plane that it belongs to with --control-plane instead.")
 	}
-	return problemOf(v1alpha1.ReasonMisplacedDocument, o, "a seed cannot hold a Furrow document of this kind", "Move it out of "+SeedsDir+"/.")
+	return o.Problem(v1alpha1.ReasonMisplacedDocument, "a seed cannot hold a Furrow document of this kind", "Move it out of "+SeedsDir+"/.")
 }
 
 // nameFault says why a name is not a DNS label, empty when it is one.

@@ -19,7 +19,7 @@ func (o Object) Bytes() ([]byte, error) {
 		return o.rawBytes()
 	}
 	if len(o.Body) == 0 {
-		return nil, problemOf(v1alpha1.ReasonNotAnObject, o, "the object has no body", "")
+		return nil, o.Problem(v1alpha1.ReasonNotAnObject, "the object has no body", "")
 	}
 	return emit(withoutNullTimestamp(o.Body))
 }
@@ -28,10 +28,10 @@ func (o Object) Bytes() ([]byte, error) {
 func (o Object) rawBytes() ([]byte, error) {
 	now, err := Parse(o.Source.File, o.Raw)
 	if err != nil {
-		return nil, problemOf(v1alpha1.ReasonInvalidEncryption, o, "the sops document cannot be read again: "+err.Error(), "Encrypt it again.")
+		return nil, o.Problem(v1alpha1.ReasonInvalidEncryption, "the sops document cannot be read again: "+err.Error(), "Encrypt it again.")
 	}
 	if len(now) != 1 || !reflect.DeepEqual(now[0].Body, o.Body) {
-		return nil, problemOf(v1alpha1.ReasonInvalidEncryption, o, "the object is encrypted with sops and must stay byte for byte, but something in it was changed",
+		return nil, o.Problem(v1alpha1.ReasonInvalidEncryption, "the object is encrypted with sops and must stay byte for byte, but something in it was changed",
 			"Make the change before encrypting it.")
 	}
 	return bytes.Clone(o.Raw), nil

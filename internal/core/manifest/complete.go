@@ -65,15 +65,11 @@ type completion struct {
 }
 
 func (c *completion) warn(reason v1alpha1.Reason, o Object, message, next string) {
-	c.warnings = append(c.warnings, problemOf(reason, o, message, next))
+	c.warnings = append(c.warnings, o.Problem(reason, message, next))
 }
 
 func (c *completion) refuse(reason v1alpha1.Reason, o Object, message, next string) {
-	c.problems = append(c.problems, problemOf(reason, o, message, next))
-}
-
-func problemOf(reason v1alpha1.Reason, o Object, message, next string) Problem {
-	return Problem{Reason: reason, Source: o.Source, Object: o.Title(), Message: message, Next: next}
+	c.problems = append(c.problems, o.Problem(reason, message, next))
 }
 
 // dropRules name the objects that are not meant to be applied; each returns
@@ -251,7 +247,7 @@ func (c *completion) strip(o Object) (Object, bool) {
 
 func (c *completion) keep(o Object) {
 	if first, again := c.first[o.ID]; again {
-		p := problemOf(v1alpha1.ReasonDuplicateObject, o, fmt.Sprintf("the object %s is defined twice: first at %s", o.ID, first.Source), "Keep one of the two.")
+		p := o.Problem(v1alpha1.ReasonDuplicateObject, fmt.Sprintf("the object %s is defined twice: first at %s", o.ID, first.Source), "Keep one of the two.")
 		p.Other = first.Source
 		c.problems = append(c.problems, p)
 		return

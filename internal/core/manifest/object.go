@@ -3,6 +3,8 @@ package manifest
 import (
 	"fmt"
 	"maps"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
 // Object is one Kubernetes manifest.
@@ -32,6 +34,11 @@ func (o Object) APIVersion() string {
 
 // Title names the object for people, as in `Deployment "web"`.
 func (o Object) Title() string { return title(o.ID.Kind, o.ID.Name) }
+
+// Problem is what is wrong with the object.
+func (o Object) Problem(reason v1alpha1.Reason, message, next string) Problem {
+	return Problem{Reason: reason, Source: o.Source, Object: o.Title(), Message: message, Next: next}
+}
 
 // Encrypted says that the object is a sops document, which nobody may change.
 func (o Object) Encrypted() bool { return o.Raw != nil }

@@ -186,17 +186,17 @@ func (s *scope) addCreated(inv *catalog.Inventory, creator *manifest.Object) err
 		return err
 	}
 	if len(p.Clusters) != 1 {
-		return problem(v1alpha1.ReasonCreatorAmbiguous, *creator, "a creator goes to one management cluster, but this one is placed on "+strings.Join(p.Clusters, ", "),
+		return creator.Problem(v1alpha1.ReasonCreatorAmbiguous, "a creator goes to one management cluster, but this one is placed on "+strings.Join(p.Clusters, ", "),
 			"Name one in annotation "+v1alpha1.AnnotationCluster+".")
 	}
 	if why := inv.Broken(creator.ID.Name); why != "" {
-		return problem(v1alpha1.ReasonBrokenDocument, *creator, fmt.Sprintf("it creates the cluster %q: %s", creator.ID.Name, why), "Correct that document.").WithCluster(creator.ID.Name)
+		return creator.Problem(v1alpha1.ReasonBrokenDocument, fmt.Sprintf("it creates the cluster %q: %s", creator.ID.Name, why), "Correct that document.").WithCluster(creator.ID.Name)
 	}
 	on := p.Clusters[0]
 	creation := &catalog.Creation{Seed: s.seed.Name, Object: creator.ID, On: on}
 	if c, declared := inv.Clusters[creator.ID.Name]; declared {
 		if c.CreatedBy != nil {
-			return problem(v1alpha1.ReasonDuplicateCluster, *creator, fmt.Sprintf("the cluster %q is also created by %s of seed %q", c.Name, c.CreatedBy.Object, c.CreatedBy.Seed), "Rename one of the two.").WithCluster(c.Name)
+			return creator.Problem(v1alpha1.ReasonDuplicateCluster, fmt.Sprintf("the cluster %q is also created by %s of seed %q", c.Name, c.CreatedBy.Object, c.CreatedBy.Seed), "Rename one of the two.").WithCluster(c.Name)
 		}
 		inv.MarkCreated(c.Name, creation)
 		return inv.CheckKubeConfig(c.Name)
@@ -274,7 +274,7 @@ func (s *scope) place(o *manifest.Object) (Placement, error) {
 		s.placed[o.ID] = p
 		return p, nil
 	}
-	return Placement{}, problem(v1alpha1.ReasonNoPlacement, *o, "no placement rule matches", "Set annotation "+v1alpha1.AnnotationCluster+".")
+	return Placement{}, o.Problem(v1alpha1.ReasonNoPlacement, "no placement rule matches", "Set annotation "+v1alpha1.AnnotationCluster+".")
 }
 
 // follow is the union of where others go. The why names the first of them that is placed; no
@@ -320,9 +320,9 @@ func (s *scope) management(o *manifest.Object) (string, error) {
 	if name := s.seed.Spec.ManagementCluster; name != "" {
 		if !slices.Contains(all, name) {
 			if why := s.inventory.Broken(name); why != "" {
-				return "", problem(v1alpha1.ReasonBrokenDocument, *o, fmt.Sprintf("the seed's managementCluster is %q: %s", name, why), "Correct that document.").WithField("spec.managementCluster").WithCluster(name)
+				return "", o.Problem(v1alpha1.ReasonBrokenDocument, fmt.Sprintf("the seed's managementCluster is %q: %s", name, why), "Correct that document.").WithField("spec.managementCluster").WithCluster(name)
 			}
-			return "", problem(v1alpha1.ReasonUnknownCluster, *o, fmt.Sprintf("the seed's managementCluster %q is not a declared management cluster", name), "Declare it with spec.role Management, or correct the name.").WithField("spec.managementCluster").WithCluster(name)
+			return "", o.Problem(v1alpha1.ReasonUnknownCluster, fmt.Sprintf("the seed's managementCluster %q is not a declared management cluster", name), "Declare it with spec.role Management, or correct the name.").WithField("spec.managementCluster").WithCluster(name)
 		}
 		return name, nil
 	}
@@ -330,13 +330,13 @@ func (s *scope) management(o *manifest.Object) (string, error) {
 	at, uncertain := s.inventory.MayManage()
 	switch {
 	case len(declared) < 2 && uncertain:
-		return "", problem(v1alpha1.ReasonBrokenDocument, *o, fmt.Sprintf("it belongs on a management cluster, and %s cannot be used and may declare one", at), "Correct that document, or set spec.managementCluster of the Seed.")
+		return "", o.Problem(v1alpha1.ReasonBrokenDocument, fmt.Sprintf("it belongs on a management cluster, and %s cannot be used and may declare one", at), "Correct that document, or set spec.managementCluster of the Seed.")
 	case len(declared) == 1:
 		return declared[0], nil
 	case len(declared) == 0:
-		return "", problem(v1alpha1.ReasonNoManagementCluster, *o, "it belongs on a management cluster, but none is declared", "Declare a Cluster with spec.role Management.")
+		return "", o.Problem(v1alpha1.ReasonNoManagementCluster, "it belongs on a management cluster, but none is declared", "Declare a Cluster with spec.role Management.")
 	}
-	return "", problem(v1alpha1.ReasonManagementClusterAmbiguous, *o, "it belongs on a management cluster, and there are several: "+strings.Join(declared, ", "), "Set spec.managementCluster of the Seed.")
+	return "", o.Problem(v1alpha1.ReasonManagementClusterAmbiguous, "it belongs on a management cluster, and there are several: "+strings.Join(declared, ", "), "Set spec.managementCluster of the Seed.")
 }
 
 // union sorts a copy and drops duplicates; rules may return slices of the inventory.
@@ -344,10 +344,6 @@ func union(clusters []string) []string {
 	out := slices.Clone(clusters)
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-func problem(reason v1alpha1.Reason, o manifest.Object, message, next string) manifest.Problem {
-	return manifest.Problem{Reason: reason, Source: o.Source, Object: o.Title(), Message: message, Next: next}
 }
 
 func appendProblem(problems manifest.Problems, err error) manifest.Problems {

@@ -41,7 +41,7 @@ func (s *scope) annotated(o *manifest.Object) (decision, error) {
 			continue
 		}
 		if d.why != "" {
-			return decision{}, problem(v1alpha1.ReasonConflictingPlacement, *o, "several annotations say where it goes: "+d.why+" and "+r.key, "Keep one.").WithField(r.key)
+			return decision{}, o.Problem(v1alpha1.ReasonConflictingPlacement, "several annotations say where it goes: "+d.why+" and "+r.key, "Keep one.").WithField(r.key)
 		}
 		clusters, err := r.read(o, value)
 		if err != nil {
@@ -69,7 +69,7 @@ func (s *scope) byName(o *manifest.Object, value string) ([]string, error) {
 		clusters = append(clusters, name)
 	}
 	if len(clusters) == 0 {
-		return nil, problem(v1alpha1.ReasonBrokenDocument, *o, fmt.Sprintf("annotation %s names the cluster %q: %s", v1alpha1.AnnotationCluster, broken, s.inventory.Broken(broken)), "Correct that document.").WithField(v1alpha1.AnnotationCluster).WithCluster(broken)
+		return nil, o.Problem(v1alpha1.ReasonBrokenDocument, fmt.Sprintf("annotation %s names the cluster %q: %s", v1alpha1.AnnotationCluster, broken, s.inventory.Broken(broken)), "Correct that document.").WithField(v1alpha1.AnnotationCluster).WithCluster(broken)
 	}
 	return clusters, nil
 }
@@ -82,17 +82,17 @@ func (s *scope) known(o *manifest.Object, name string) error {
 	if all := s.inventory.Names(); len(all) > 0 {
 		next = "Use one of: " + strings.Join(first(all, 8), ", ") + "; or declare it."
 	}
-	return problem(v1alpha1.ReasonUnknownCluster, *o, fmt.Sprintf("annotation %s: there is no cluster %q", v1alpha1.AnnotationCluster, name), next).WithField(v1alpha1.AnnotationCluster).WithCluster(name)
+	return o.Problem(v1alpha1.ReasonUnknownCluster, fmt.Sprintf("annotation %s: there is no cluster %q", v1alpha1.AnnotationCluster, name), next).WithField(v1alpha1.AnnotationCluster).WithCluster(name)
 }
 
 func (s *scope) bySelector(o *manifest.Object, value string) ([]string, error) {
 	selector, err := labels.Parse(value)
 	if err != nil {
-		return nil, problem(v1alpha1.ReasonInvalidPlacement, *o, fmt.Sprintf("annotation %s is not a label selector: %v", v1alpha1.AnnotationClusterSelector, err), "Write it as in 'kubectl get -l'.").WithField(v1alpha1.AnnotationClusterSelector)
+		return nil, o.Problem(v1alpha1.ReasonInvalidPlacement, fmt.Sprintf("annotation %s is not a label selector: %v", v1alpha1.AnnotationClusterSelector, err), "Write it as in 'kubectl get -l'.").WithField(v1alpha1.AnnotationClusterSelector)
 	}
 	clusters := s.matching(selector)
 	if len(clusters) == 0 {
-		return nil, problem(v1alpha1.ReasonNoClusterMatches, *o, fmt.Sprintf("no cluster has the labels %q", value), "Label a cluster, or change the annotation "+v1alpha1.AnnotationClusterSelector+".").WithField(v1alpha1.AnnotationClusterSelector)
+		return nil, o.Problem(v1alpha1.ReasonNoClusterMatches, fmt.Sprintf("no cluster has the labels %q", value), "Label a cluster, or change the annotation "+v1alpha1.AnnotationClusterSelector+".").WithField(v1alpha1.AnnotationClusterSelector)
 	}
 	return clusters, nil
 }
@@ -111,7 +111,7 @@ func (s *scope) byRole(o *manifest.Object, value string) ([]string, error) {
 	case v1alpha1.RoleWorkload:
 		return s.selectedClusters(o)
 	}
-	return nil, problem(v1alpha1.ReasonInvalidPlacement, *o, fmt.Sprintf("annotation %s: %q is not a role", v1alpha1.AnnotationRole, value), "Write Management or Workload.").WithField(v1alpha1.AnnotationRole)
+	return nil, o.Problem(v1alpha1.ReasonInvalidPlacement, fmt.Sprintf("annotation %s: %q is not a role", v1alpha1.AnnotationRole, value), "Write Management or Workload.").WithField(v1alpha1.AnnotationRole)
 }
 
 // byPlanter reads Planter's annotation. A cluster of Planter is one that an object of the same seed
@@ -123,11 +123,11 @@ func (s *scope) byPlanter(o *manifest.Object, value string) ([]string, error) {
 	}
 	namespace, name, ok := strings.Cut(value, "|")
 	if !ok {
-		return nil, problem(v1alpha1.ReasonInvalidPlacement, *o, fmt.Sprintf("annotation %s: %q is neither SELF nor namespace|name", annotationPlanter, value), "Correct the annotation.").WithField(annotationPlanter)
+		return nil, o.Problem(v1alpha1.ReasonInvalidPlacement, fmt.Sprintf("annotation %s: %q is neither SELF nor namespace|name", annotationPlanter, value), "Correct the annotation.").WithField(annotationPlanter)
 	}
 	_, inSeed := s.objects[manifest.ID{Group: planterGroup, Kind: "Cluster", Namespace: namespace, Name: name}]
 	if !inSeed {
-		return nil, problem(v1alpha1.ReasonUnknownCluster, *o, fmt.Sprintf("annotation %s: the seed has no Cluster %s in namespace %s", annotationPlanter, name, namespace), "Add it to the seed, or correct the annotation.").WithField(annotationPlanter).WithCluster(name)
+		return nil, o.Problem(v1alpha1.ReasonUnknownCluster, fmt.Sprintf("annotation %s: the seed has no Cluster %s in namespace %s", annotationPlanter, name, namespace), "Add it to the seed, or correct the annotation.").WithField(annotationPlanter).WithCluster(name)
 	}
 	return []string{name}, nil
 }

@@ -20,7 +20,7 @@ var namedCluster = Rule{
 				return decision{[]string{c.CreatedBy.On}, fmt.Sprintf("label %s: %s", labelClusterName, name)}, nil
 			}
 			if why := s.inventory.Broken(name); why != "" {
-				return decision{}, problem(v1alpha1.ReasonBrokenDocument, *o, fmt.Sprintf("label %s: %s: %s", labelClusterName, name, why), "Correct that document.").WithField(labelClusterName).WithCluster(name)
+				return decision{}, o.Problem(v1alpha1.ReasonBrokenDocument, fmt.Sprintf("label %s: %s: %s", labelClusterName, name, why), "Correct that document.").WithField(labelClusterName).WithCluster(name)
 			}
 			on, err := s.management(o)
 			return decision{[]string{on}, fmt.Sprintf("label %s: %s", labelClusterName, name)}, err

@@ -35,15 +35,15 @@ func (s *scope) selectedClusters(o *manifest.Object) ([]string, error) {
 		}
 		if len(workload) == 0 {
 			if at, broken := s.inventory.AnyBroken(); broken {
-				return nil, problem(v1alpha1.ReasonBrokenDocument, *o, fmt.Sprintf("there is no workload cluster, and %s cannot be used and may declare one", at), "Correct that document.")
+				return nil, o.Problem(v1alpha1.ReasonBrokenDocument, fmt.Sprintf("there is no workload cluster, and %s cannot be used and may declare one", at), "Correct that document.")
 			}
-			return nil, problem(v1alpha1.ReasonNoWorkloadCluster, *o, "there is no workload cluster", "Declare a Cluster with spec.role Workload.")
+			return nil, o.Problem(v1alpha1.ReasonNoWorkloadCluster, "there is no workload cluster", "Declare a Cluster with spec.role Workload.")
 		}
 		return workload, nil
 	}
 	selector, err := metav1.LabelSelectorAsSelector(s.seed.Spec.ClusterSelector)
 	if err != nil {
-		return nil, problem(v1alpha1.ReasonInvalidPlacement, *o, "the seed's clusterSelector is invalid: "+err.Error(), "Correct spec.clusterSelector of the Seed.").WithField("spec.clusterSelector")
+		return nil, o.Problem(v1alpha1.ReasonInvalidPlacement, "the seed's clusterSelector is invalid: "+err.Error(), "Correct spec.clusterSelector of the Seed.").WithField("spec.clusterSelector")
 	}
 	clusters := slices.DeleteFunc(slices.Clone(workload), func(name string) bool {
 		return !selector.Matches(labels.Set(s.inventory.Clusters[name].Labels))
@@ -53,7 +53,7 @@ func (s *scope) selectedClusters(o *manifest.Object) ([]string, error) {
 		return s.selectedClusters(o)
 	}
 	if len(clusters) == 0 {
-		return nil, problem(v1alpha1.ReasonNoClusterMatches, *o, fmt.Sprintf("no workload cluster matches the seed's clusterSelector %q", selector),
+		return nil, o.Problem(v1alpha1.ReasonNoClusterMatches, fmt.Sprintf("no workload cluster matches the seed's clusterSelector %q", selector),
 			"Label one of: "+strings.Join(first(workload, 8), ", ")+"; or change the selector.").WithField("spec.clusterSelector")
 	}
 	return clusters, nil

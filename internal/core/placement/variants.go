@@ -276,7 +276,7 @@ func (m *merge) addUnused(variant int) {
 	v := m.seed.Variants[variant]
 	for _, o := range v.Objects {
 		if catalog.IsCreator(o.ID.GroupKind()) {
-			m.problems = append(m.problems, problem(v1alpha1.ReasonVariantUnused, o, fmt.Sprintf("variant %s creates the cluster %q and is for no cluster", v.Name, o.ID.Name), "Let the variant choose that cluster.").WithCluster(o.ID.Name))
+			m.problems = append(m.problems, o.Problem(v1alpha1.ReasonVariantUnused, fmt.Sprintf("variant %s creates the cluster %q and is for no cluster", v.Name, o.ID.Name), "Let the variant choose that cluster.").WithCluster(o.ID.Name))
 			return
 		}
 	}
@@ -318,7 +318,7 @@ func (m *merge) warnOfLost(variant int, p Placement) {
 			continue
 		}
 		if _, has := find(m.seed.Variants[other].Objects, p.Object); !has {
-			m.warnings = append(m.warnings, problem(v1alpha1.ReasonVariantMismatch, *o, fmt.Sprintf("it is in variant %s and goes to cluster %s (%s), which gets variant %s: it is planned nowhere", m.name(variant), cluster, p.Why, m.name(other)), "Move it to that variant, or correct where it goes.").WithCluster(cluster))
+			m.warnings = append(m.warnings, o.Problem(v1alpha1.ReasonVariantMismatch, fmt.Sprintf("it is in variant %s and goes to cluster %s (%s), which gets variant %s: it is planned nowhere", m.name(variant), cluster, p.Why, m.name(other)), "Move it to that variant, or correct where it goes.").WithCluster(cluster))
 			return
 		}
 	}
@@ -442,7 +442,7 @@ func conflict(a, b *Content, cluster string) manifest.Problem {
 	} else {
 		source = manifest.Source{}
 	}
-	p := problem(v1alpha1.ReasonVariantConflict, *b.Object, fmt.Sprintf("variants %s and %s have different content for it, and both put it on management cluster %s", in(a), in(b), cluster),
+	p := b.Object.Problem(v1alpha1.ReasonVariantConflict, fmt.Sprintf("variants %s and %s have different content for it, and both put it on management cluster %s", in(a), in(b), cluster),
 		"Give it one name for each variant, as with namePrefix, or the same content in all.").WithCluster(cluster)
 	p.Other = source
 	return p
