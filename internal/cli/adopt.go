@@ -62,7 +62,6 @@ Stop whatever runs for the other control plane first, or it reports those seeds 
 		return nil
 	}
 	session.add(cmd)
-	session.addOwner(cmd)
 	cmd.Flags().Var(textFlag(&which.Owner, "", ownerOfPlans), "from", "adopt all plans of this control plane, <id>/<environment>")
 	cmd.Flags().Var(textFlag(&which.Origin, "", originDigits), "origin", "only plans of this origin, or what begins so, where several control planes have the same id and environment")
 	return cmd

@@ -212,7 +212,16 @@ type sessionFlags struct {
 	credentials string
 }
 
+// add is for commands that act as, or select, one owner of plans.
 func (f *sessionFlags) add(cmd *cobra.Command) {
+	f.addTree(cmd)
+	flags := cmd.Flags()
+	flags.Var(textFlag(&f.options.ID, "", ownerPart), "id", "control-plane id, the first part of the owner of plans, where no ControlPlane document names it (default: the repository's name)")
+	flags.Var(textFlag(&f.options.Environment, "default", ownerPart), "environment", "environment, the second part of the owner of plans")
+}
+
+// addTree is for commands that only read the tree.
+func (f *sessionFlags) addTree(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	addEnvironmentText(flags, &f.options.ControlPlane, "control-plane", "FURROW_CONTROL_PLANE", "control-plane repository, a URL or a directory; or set FURROW_CONTROL_PLANE (default: this directory, where it has seeds/)", anyText)
 	flags.Var(textFlag(&f.options.Branch, "main", branchName), "branch", "branch of the control-plane repository")
@@ -234,13 +243,6 @@ func (f *sessionFlags) addAccess(cmd *cobra.Command, credentials string) {
 // allowHTTP is for whatever opens repositories on servers.
 func allowHTTP(flags *pflag.FlagSet, allow *bool) {
 	flags.BoolVar(allow, "allow-http", false, "open repositories by http:// on other machines too: what is sent there, credentials included, can be read on the way")
-}
-
-// addOwner is for commands that act as, or select, one owner of plans.
-func (f *sessionFlags) addOwner(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.Var(textFlag(&f.options.ID, "", ownerPart), "id", "control-plane id, the first part of the owner of plans, where no ControlPlane document names it (default: the repository's name)")
-	flags.Var(textFlag(&f.options.Environment, "default", ownerPart), "environment", "environment, the second part of the owner of plans")
 }
 
 // addStrict is for commands that plan.

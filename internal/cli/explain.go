@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -39,12 +40,13 @@ Deployment/app/web or web. The core group is written "core".`,
 				return err
 			}
 			defer s.Close()
-			report, err := s.Engine().DryRun(cmd.Context())
-			if err != nil {
-				return err
-			}
-			explanation, err := explain(report, wanted{args[0], seed, "furrow plan"}, func(seed string) *state.Seed {
-				return statesNow(cmd, s, report, seed)
+			explanation, err := explainIn(cmd.Context(), s, wanted{args[0], seed, "furrow plan"}, func(seed string) *state.Seed {
+				status, err := s.Status(cmd.Context())
+				if err != nil {
+					return nil
+				}
+				found, _ := status.Seed(seed)
+				return found
 			})
 			if err != nil {
 				return err
@@ -53,7 +55,6 @@ Deployment/app/web or web. The core group is written "core".`,
 		},
 	}
 	session.add(cmd)
-	session.addOwner(cmd)
 	session.addStrict(cmd)
 	output.add(cmd)
 	cmd.Flags().Var(textFlag(&seed, "", dnsLabel), "seed", "seed to search, if several have such an object")
@@ -103,8 +104,13 @@ type objectWait struct {
 // lister is the command that lists all objects.
 type wanted struct{ object, seed, lister string }
 
-// explain explains an object by the plans in force, and by how far the tiers of its seed are.
-func explain(report *engine.Report, want wanted, states func(seed string) *state.Seed) (*explanation, error) {
+// explainIn explains an object of a control plane by the plans in force, and by how far the tiers of its seed are: as
+// reported gives them or, where that is nil, by a dry run without health.
+func explainIn(ctx context.Context, s *controlplane.Session, want wanted, reported func(seed string) *state.Seed) (*explanation, error) {
+	report, err := s.Engine().DryRun(ctx)
+	if err != nil {
+		return nil, err
+	}
 	p, id, err := findObject(report, want)
 	if err != nil {
 		return nil, err
@@ -137,20 +143,12 @@ func explain(report *engine.Report, want wanted, states func(seed string) *state
 		}
 	}
 	e.Chain = chain(p, id)
-	e.Tiers, e.From = tiersOf(p, id, states(p.Seed))
-	return e, nil
-}
-
-// statesNow are the tiers as the run reported them last, or else from a dry run without
-// health.
-func statesNow(cmd *cobra.Command, s *controlplane.Session, dryRun *engine.Report, seed string) *state.Seed {
-	if status, err := s.Status(cmd.Context()); err == nil {
-		if found, ok := status.Seed(seed); ok {
-			return found
-		}
+	states := reported(p.Seed)
+	if states == nil {
+		states, _ = report.Seed(p.Seed)
 	}
-	found, _ := dryRun.Seed(seed)
-	return found
+	e.Tiers, e.From = tiersOf(p, id, states)
+	return e, nil
 }
 
 // findObject finds an object by its id or the end of it.

@@ -118,17 +118,12 @@ func (e *kubeExplain) explainIn(ctx context.Context, c *kubeCluster, cp fleet.Co
 		return nil, err
 	}
 	defer s.Close()
-	report, err := s.Engine().DryRun(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return explain(report, wanted{object, e.seed, "kubectl furrow plan SEED"}, func(name string) *state.Seed {
+	return explainIn(ctx, s, wanted{object, e.seed, "kubectl furrow plan SEED"}, func(name string) *state.Seed {
 		if seed := seeds[name]; seed != nil {
 			if plantings, err := c.plantings(ctx, seed); err == nil && len(plantings) > 0 {
 				return &state.FromResources([]v1alpha1.Seed{*seed}, plantings).Seeds[0]
 			}
 		}
-		dry, _ := report.Seed(name)
-		return dry
+		return nil
 	})
 }

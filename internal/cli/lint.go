@@ -39,7 +39,7 @@ is brought by nobody.`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.lint(cmd) },
 	}
-	c.session.add(cmd)
+	c.session.addTree(cmd)
 	c.session.addStrict(cmd)
 	c.output.add(cmd)
 	c.input.add(cmd, "check", "")

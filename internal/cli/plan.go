@@ -66,7 +66,6 @@ It exits with 3 when a seed cannot be planned.`,
 	mustComplete(cmd, "seed", c.session.completeSeeds)
 	cmd.Flags().Var(textFlag(&c.out, "", possibleDirectory), "out", "directory to write the plan's tree to, with plan.yaml; must be empty or absent (without -f or --seed: one directory in it for each seed)")
 	directories(cmd, "out")
-	c.session.addOwner(cmd)
 	cmd.Flags().BoolVar(&c.diff, "diff", false, "show what changes about the plans in force")
 	return cmd
 }

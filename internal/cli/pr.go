@@ -145,7 +145,6 @@ func newPRList() *cobra.Command {
 		}),
 	}
 	session.add(cmd)
-	session.addOwner(cmd)
 	output.add(cmd)
 	return cmd
 }
@@ -285,7 +284,6 @@ func newPRShow() *cobra.Command {
 		}),
 	}
 	session.add(cmd)
-	session.addOwner(cmd)
 	output.add(cmd)
 	return cmd
 }
@@ -339,7 +337,6 @@ changed. --force merges the former all the same, and says what it skips.`,
 		RunE: session.with(merge.run),
 	}
 	session.add(cmd)
-	session.addOwner(cmd)
 	cmd.Flags().BoolVar(&merge.all, "all", false, "merge all open proposals of this control plane; rejected ones are left out")
 	cmd.Flags().BoolVar(&merge.force, "force", false, "merge also what must not be merged now because its gate fails")
 	return cmd
@@ -438,7 +435,6 @@ func newPRReject() *cobra.Command {
 		}),
 	}
 	session.add(cmd)
-	session.addOwner(cmd)
 	cmd.Flags().StringVar(&reason, "reason", "", "why; shown to those who ask")
 	return cmd
 }

@@ -113,7 +113,6 @@ func newAsk(cmd *cobra.Command, ask func(context.Context, *asking) error) *cobra
 		return ask(cmd.Context(), a)
 	})
 	session.add(cmd)
-	session.addOwner(cmd)
 	return cmd
 }
 

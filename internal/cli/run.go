@@ -73,7 +73,6 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
 		},
 	}
 	session.add(cmd)
-	session.addOwner(cmd)
 	session.addStrict(cmd)
 	flags := cmd.Flags()
 	addDeletionGuard(flags, &session.options.DeletionGuard, "furrow confirm")

@@ -92,7 +92,6 @@ has a problem, and 4 where not everything is Released.`,
 		},
 	}
 	session.add(cmd)
-	session.addOwner(cmd)
 	status.add(cmd, "seed")
 	return cmd
 }

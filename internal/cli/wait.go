@@ -71,7 +71,6 @@ Exit codes: 0 reached, 1 failed, 2 wrong usage, 4 not reached in time.`,
 		}),
 	}
 	session.add(cmd)
-	session.addOwner(cmd)
 	cmd.Flags().Var(textFlag(&w.until, string(release.Released), oneOf(states...)), "for", "state to wait for: "+alternatives(states))
 	mustComplete(cmd, "for", cobra.FixedCompletions(states, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().Var(durationFlag(&w.timeout, 10*time.Minute, time.Second, 7*24*time.Hour), "timeout", "how long to wait")
