@@ -57,7 +57,6 @@ func (s *Simulator) applyObjects(a *attempt) *failure {
 		s.put(a, r.id, r.item)
 		applied = append(applied, r.id)
 	}
-	a.k.target = a.target.spec.Name
 	if len(refused) > 0 {
 		a.k.inventory = union(a.k.inventory, applied)
 		return s.refuse(a, refused)

@@ -40,7 +40,6 @@ type kustomization struct {
 	lastResult                     string // reason of the last conclusion
 	lastResultOf                   int64  // the generation that it is about
 	inventory                      []manifest.ID
-	target                         string // name of the cluster that it last applied to
 
 	due int // tick of its next reconcile, 0 without one; tasks of other ticks are void
 	// attempt is a reconcile whose health check is running.

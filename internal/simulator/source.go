@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/kustomize/api/konfig"
+
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
@@ -129,7 +131,7 @@ func (b *build) walk(s *snapshot, dir string) error {
 		case entry.Name() == ".git":
 		case entry.IsDir():
 			err = b.walk(s, name)
-		case isKustomizeFile(entry.Name()):
+		case slices.Contains(konfig.RecognizedKustomizationFileNames(), entry.Name()):
 			b.fail(fmt.Sprintf("kustomize build failed: %s: overlays are not simulated, and a Flux Kustomization must not have this file name", name))
 		case isYAML(entry.Name()):
 			err = b.read(s, name)
@@ -142,10 +144,6 @@ func (b *build) walk(s *snapshot, dir string) error {
 }
 
 func isYAML(name string) bool { return slices.Contains([]string{".yaml", ".yml"}, path.Ext(name)) }
-
-func isKustomizeFile(name string) bool {
-	return slices.Contains([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, name)
-}
 
 func (b *build) read(s *snapshot, name string) error {
 	data, err := fs.ReadFile(s.tree, name)

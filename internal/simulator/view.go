@@ -16,7 +16,7 @@ const (
 
 // ClusterView is a simulated cluster for people.
 type ClusterView struct {
-	Name, Role string
+	Name string
 	// State is StateCreating, StateRunning or StateSilent.
 	State string
 	// Objects is how many objects Kustomizations have applied to it.
@@ -28,15 +28,9 @@ type ClusterView struct {
 
 // KustomizationView is a simulated Kustomization for people.
 type KustomizationView struct {
-	Namespace, Name, Path string
-	// Target is the cluster that it applied to; empty before the first apply.
-	Target string
+	Namespace, Name string
 	// Ready, Reason and Message are those of condition Ready.
 	Ready, Reason, Message string
-	// Revision is the last that was applied and healthy.
-	Revision            string
-	Suspended, Deleting bool
-	Objects             int
 }
 
 // Describe returns all clusters by name.
@@ -51,7 +45,7 @@ func (s *Simulator) Describe() []ClusterView {
 }
 
 func (s *Simulator) viewCluster(c *cluster) ClusterView {
-	v := ClusterView{Name: c.spec.Name, Role: c.spec.Role, State: StateRunning}
+	v := ClusterView{Name: c.spec.Name, State: StateRunning}
 	switch {
 	case !c.up:
 		v.State = StateCreating
@@ -64,18 +58,9 @@ func (s *Simulator) viewCluster(c *cluster) ClusterView {
 		}
 	}
 	for _, k := range c.sortedKustomizations() {
-		v.Kustomizations = append(v.Kustomizations, s.viewKustomization(k))
+		v.Kustomizations = append(v.Kustomizations, KustomizationView{k.key.namespace, k.key.name, k.ready.status, k.ready.reason, k.ready.message})
 	}
 	return v
-}
-
-func (s *Simulator) viewKustomization(k *kustomization) KustomizationView {
-	r := s.observe(k)
-	return KustomizationView{
-		Namespace: k.key.namespace, Name: k.key.name, Path: k.declared.spec.Path, Target: k.target,
-		Ready: r.Ready, Reason: r.Reason, Message: r.Message,
-		Revision: r.Revision, Suspended: r.Suspended, Deleting: r.Deleting, Objects: len(k.inventory),
-	}
 }
 
 // Clusters returns the names of all clusters, also of those being created.
