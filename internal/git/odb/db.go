@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-git/go-billy/v5"
-	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/gofrs/flock"
 	"golang.org/x/sync/semaphore"
 )
@@ -42,12 +40,14 @@ type DB struct {
 
 	dir    string
 	copyOf string
-	// users are those who need what the refs may not reach, and everybody at once is a collection that removes.
-	users, collecting *semaphore.Weighted
-	// processes is held by the process that has the database open; for a copy, shared while the process has users.
-	processes *flock.Flock
-	mu        sync.Mutex
-	counted   int // users, of a copy
+	// users are those who need what the refs may not reach, and everybody at once is a collection that removes. moving is the one who
+	// moves refs.
+	users, collecting, moving *semaphore.Weighted
+	// processes is held by the process that has the database open; for a copy, shared while the process has users. movers is
+	// held by the process that moves refs.
+	processes, movers *flock.Flock
+	mu                sync.Mutex
+	counted           int // users, of a copy
 }
 
 // everybody is the weight of a removal: as much as all users that there could be.
@@ -82,8 +82,9 @@ func openOn(files Files, dir string, options Options) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{
-		dir: dir, copyOf: options.CopyOf, Limits: options.Limits, users: semaphore.NewWeighted(everybody), collecting: semaphore.NewWeighted(1),
-		processes: flock.New(filepath.Join(dir, useName), flock.SetPermissions(0o644)),
+		dir: dir, copyOf: options.CopyOf, Limits: options.Limits,
+		users: semaphore.NewWeighted(everybody), collecting: semaphore.NewWeighted(1), moving: semaphore.NewWeighted(1),
+		processes: flock.New(filepath.Join(dir, useName), flock.SetPermissions(0o644)), movers: flock.New(filepath.Join(dir, lockName), flock.SetPermissions(0o644)),
 	}
 	if db.Limits == (Limits{}) {
 		db.Limits = UsualLimits
@@ -255,30 +256,17 @@ func (db *DB) admit() {
 // goroutines and processes. The lock of the file system cannot be given up while it waits: if ctx
 // ends first, a goroutine goes on waiting, and releases the lock as soon as it has it.
 func (db *DB) Lock(ctx context.Context) (unlock func(), err error) {
-	file, err := osfs.New(db.dir).OpenFile(lockName, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("open the lock of the object database: %w", err)
+	if err := db.moving.Acquire(ctx, 1); err != nil {
+		return nil, err
 	}
-	locked := make(chan error, 1)
-	go func() { locked <- file.Lock() }()
-	select {
-	case err := <-locked:
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("lock the object database %s: %w", db.dir, err), file.Close())
-		}
-		return func() { release(file) }, nil
-	case <-ctx.Done():
-		go func() {
-			<-locked
-			release(file)
-		}()
-		return nil, ctx.Err()
+	if _, err := db.movers.TryLockContext(ctx, lockPause); err != nil {
+		db.moving.Release(1)
+		return nil, fmt.Errorf("lock the object database %s: %w", db.dir, err)
 	}
-}
-
-func release(file billy.File) {
-	_ = file.Unlock()
-	_ = file.Close()
+	return func() {
+		_ = db.movers.Unlock()
+		db.moving.Release(1)
+	}, nil
 }
 
 // Empty makes a copy one that never held anything, in place: its DB stays open. The caller holds
