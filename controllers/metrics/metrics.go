@@ -1,3 +1,12 @@
+// Package metrics owns the Prometheus metrics of 'furrow controller'. A Metrics records
+// passes, tiers, repositories and clusters, and is registered when it is made.
+// docs/metrics.md has every metric with its purpose, and alerts.
+//
+// Invariants: labels are namespaces, seeds, repositories, or one of a few words. The
+// series of a control plane are replaced as a whole, and dropped with it, so that no stale
+// series remain. Ages are computed when they are read, from times that survive a restart.
+//
+// Concurrency: a Metrics may be used by several goroutines.
 package metrics
 
 import (

@@ -304,7 +304,7 @@ func TestDocumentation(t *testing.T) {
 		}
 		got = append(got, row(f.GetName(), strings.ToLower(f.GetType().String()), labels, f.GetHelp()))
 	}
-	document, text := read(t, "../../docs/metrics.md"), read(t, "doc.go")
+	document := read(t, "../../docs/metrics.md")
 	for _, line := range strings.Split(document, "\n") {
 		if strings.HasPrefix(line, "| `furrow_") {
 			want = append(want, line)
@@ -317,11 +317,6 @@ func TestDocumentation(t *testing.T) {
 	}
 	if len(families) != len(definitions) {
 		t.Errorf("%d metrics of %d definitions", len(families), len(definitions))
-	}
-	for _, d := range definitions {
-		if !strings.Contains(text, "//	"+d.name+" ") {
-			t.Errorf("the package comment does not have %s", d.name)
-		}
 	}
 }
 

@@ -138,15 +138,20 @@ func alternatives(values []string) string {
 }
 
 // existingDirectory is the check of a directory that is read.
-func existingDirectory(name string) error {
+func existingDirectory(name string) error { return existing(name, "directory", "file") }
+
+// existingFile is the check of a file that is read.
+func existingFile(name string) error { return existing(name, "file", "directory") }
+
+func existing(name, wanted, other string) error {
 	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return errors.New("the directory does not exist")
+		return fmt.Errorf("the %s does not exist", wanted)
 	case err != nil:
 		return err
-	case !info.IsDir():
-		return errors.New("must be a directory, not a file")
+	case info.IsDir() != (wanted == "directory"):
+		return fmt.Errorf("must be a %s, not a %s", wanted, other)
 	}
 	return nil
 }
@@ -155,20 +160,6 @@ func existingDirectory(name string) error {
 func possibleDirectory(name string) error {
 	if info, err := os.Stat(name); err == nil && !info.IsDir() {
 		return errors.New("must be a directory, not a file")
-	}
-	return nil
-}
-
-// existingFile is the check of a file that is read.
-func existingFile(name string) error {
-	info, err := os.Stat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return errors.New("the file does not exist")
-	case err != nil:
-		return err
-	case info.IsDir():
-		return errors.New("must be a file, not a directory")
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -10,8 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/backoff"
-	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/state"
 )
@@ -105,7 +105,7 @@ func (v *statusWatch) run(ctx context.Context) error {
 
 // passes reports whether an error is temporary.
 func passes(err error) bool {
-	return errors.Is(err, controlplane.ErrNoStatus) || git.IsTransient(err)
+	return manifest.ReasonOf(err) == v1alpha1.ReasonNoStatus || git.IsTransient(err)
 }
 
 // readStates reads the state after every change, or after each interval if changes are not signalled.

@@ -80,7 +80,7 @@ func (s *Session) Owner() string { return cmp.Or(s.owner, s.givenOwner()) }
 // GitOps repository. For a simulation it creates missing GitOps repositories on this machine, and returns them.
 func (s *Session) Prepare(ctx context.Context) (made []string, err error) {
 	_, c, err := s.identity(ctx)
-	if _, refused := errors.AsType[catalog.OwnerError](err); refused {
+	if manifest.ReasonOf(err) == v1alpha1.ReasonInvalidOwner {
 		return nil, err
 	}
 	if err != nil || s.options.Simulation == nil {

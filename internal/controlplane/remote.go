@@ -83,18 +83,10 @@ func checkDirectory(url, field, command string) error {
 		}
 	}
 	if _, err := os.Stat(dir); err == nil {
-		return noRepositoryError{fmt.Sprintf("the directory %s is not a Git repository. Correct %s, or make it one with '%s'", dir, field, command)}
+		return manifest.Problem{Reason: v1alpha1.ReasonRepositoryNotFound, Message: fmt.Sprintf("the directory %s is not a Git repository. Correct %s, or make it one with '%s'", dir, field, command)}
 	}
-	return noRepositoryError{fmt.Sprintf("there is no directory %s. Correct %s, or make a repository there with '%s'", dir, field, command)}
+	return manifest.Problem{Reason: v1alpha1.ReasonRepositoryNotFound, Message: fmt.Sprintf("there is no directory %s. Correct %s, or make a repository there with '%s'", dir, field, command)}
 }
-
-// noRepositoryError reports that a directory of this machine is not a repository.
-type noRepositoryError struct{ message string }
-
-func (e noRepositoryError) Error() string { return e.message }
-
-// Reason is read by manifest.ReasonOf.
-func (e noRepositoryError) Reason() string { return string(v1alpha1.ReasonRepositoryNotFound) }
 
 func errUnknownForge(forge v1alpha1.ForgeType) error {
 	return manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Field: "spec.forge", Message: fmt.Sprintf("spec.forge %q is unknown", forge), Next: "Write Plain or Gitea"}

@@ -2,7 +2,6 @@ package controlplane
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -22,7 +21,7 @@ import (
 // ErrNoStatus means that no run has reported yet.
 var ErrNoStatus error = manifest.Problem{Reason: v1alpha1.ReasonNoStatus, Message: "no status was reported yet; start 'furrow run'"}
 
-// noStatus returns ErrNoStatus, with the owners whose status the repository has.
+// noStatus is ErrNoStatus or an error of the same reason, with the owners whose status the repository has.
 func noStatus(refs git.Refs, r *Repo, owner string) error {
 	var others []string
 	for branch := range refs {
@@ -34,15 +33,8 @@ func noStatus(refs git.Refs, r *Repo, owner string) error {
 		return ErrNoStatus
 	}
 	slices.Sort(others)
-	return otherStatusError{fmt.Sprintf("no status of control plane %q was reported yet. GitOpsRepo %q has that of %s: if that is this control plane, name it by a ControlPlane document, or with --id and --environment; else start 'furrow run'", owner, r.Name, strings.Join(others, ", "))}
+	return manifest.Problem{Reason: v1alpha1.ReasonNoStatus, Message: fmt.Sprintf("no status of control plane %q was reported yet. GitOpsRepo %q has that of %s: if that is this control plane, name it by a ControlPlane document, or with --id and --environment; else start 'furrow run'", owner, r.Name, strings.Join(others, ", "))}
 }
-
-// otherStatusError is an ErrNoStatus if there is a status of other owners.
-type otherStatusError struct{ message string }
-
-func (e otherStatusError) Error() string        { return e.message }
-func (e otherStatusError) Reason() string       { return string(v1alpha1.ReasonNoStatus) }
-func (e otherStatusError) Is(target error) bool { return target == ErrNoStatus }
 
 // Status returns the last report of a run, from the status branch of the first repository by name.
 // Only that one has it. It does not read the seeds. If the repository cannot be fetched, it returns
@@ -60,8 +52,8 @@ func (s *Session) Status(ctx context.Context) (*state.State, error) {
 		return nil, manifest.Problem{Reason: v1alpha1.ReasonNoRepository, Message: "no GitOps repository is declared, so there is no status", Next: "Add a GitOpsRepo document with spec.url to the control-plane repository"}
 	}
 	openErr := s.OpenRepos(c)
-	gone, isGone := errors.AsType[noRepositoryError](checkDirectory(s.resolve(c.Repos[home].Spec.URL), "spec.url", "git init --bare"))
-	if s.repos[home] == nil && isGone {
+	gone := checkDirectory(s.resolve(c.Repos[home].Spec.URL), "spec.url", "git init --bare")
+	if s.repos[home] == nil && gone != nil {
 		if _, err := s.openMirror(home, c.Repos[home].Spec); err != nil {
 			return nil, err
 		}
@@ -71,7 +63,7 @@ func (s *Session) Status(ctx context.Context) (*state.State, error) {
 	}
 	r := s.repos[home]
 	refs, fetchErr := r.Mirror.Fetch(ctx, r.Base)
-	if fetchErr != nil && isGone {
+	if fetchErr != nil && gone != nil {
 		fetchErr = gone
 	}
 	if fetchErr != nil { // return the last known status, marked as such

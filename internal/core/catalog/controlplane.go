@@ -18,22 +18,11 @@ import (
 // ownerPart matches both parts of an owner, which become parts of branch names.
 var ownerPart = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?$`)
 
-// OwnerError is a control-plane id, or an environment, that cannot be part of an owner.
-type OwnerError struct{ What, Name string }
-
-// Problem says what is wrong with it.
-func (e OwnerError) Problem() manifest.Problem {
-	return manifest.Problem{Reason: v1alpha1.ReasonInvalidOwner, Field: e.What, Message: e.Error()}
-}
-
-func (e OwnerError) Error() string {
-	return fmt.Sprintf("%q is not a valid %s: use at most 100 letters, digits, '-', '_' and '.', and begin and end with a letter or digit", e.Name, e.What)
-}
-
-// CheckOwnerPart refuses a control-plane id, or an environment, that is an OwnerError.
+// CheckOwnerPart refuses a control-plane id, or an environment, that cannot be part of an owner.
 func CheckOwnerPart(what, name string) error {
 	if !ownerPart.MatchString(name) || strings.Contains(name, "..") || strings.HasSuffix(name, ".lock") {
-		return OwnerError{what, name}
+		return manifest.Problem{Reason: v1alpha1.ReasonInvalidOwner, Field: what,
+			Message: fmt.Sprintf("%q is not a valid %s: use at most 100 letters, digits, '-', '_' and '.', and begin and end with a letter or digit", name, what)}
 	}
 	return nil
 }

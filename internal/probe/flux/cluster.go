@@ -9,6 +9,7 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/backoff"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/probe"
 )
 
@@ -272,7 +273,7 @@ func (c *cluster) answered(s *session, asked time.Time, permitted bool) {
 // alive asks twice before it gives up: a connection may end for many reasons.
 func (s *session) alive(ctx context.Context) (permitted bool, err error) {
 	permitted, err = s.conn.ready(ctx)
-	if err == nil || errors.As(err, &errRefused{}) {
+	if err == nil || manifest.ReasonOf(err) == v1alpha1.ReasonCredentialsRefused {
 		return permitted, err
 	}
 	return s.conn.ready(ctx)

@@ -111,16 +111,6 @@ func withoutLogs(ctx context.Context) context.Context {
 	return klog.NewContext(ctx, logr.Discard())
 }
 
-// errRefused says that the credentials are not good, or not any more.
-type errRefused struct{ server, origin string }
-
-// Reason is that the credentials are refused.
-func (e errRefused) Reason() string { return string(v1alpha1.ReasonCredentialsRefused) }
-
-func (e errRefused) Error() string {
-	return fmt.Sprintf("%s refuses the credentials in %s. Renew them", e.server, e.origin)
-}
-
 // get asks for a path and gives the answer's body where the answer is 200.
 func (c *connection) get(ctx context.Context, path string, limit int64) (code int, body []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -149,7 +139,7 @@ func (c *connection) ready(ctx context.Context) (permitted bool, err error) {
 	case code == http.StatusOK && string(body) == "ok":
 		return true, nil
 	case code == http.StatusUnauthorized:
-		return false, errRefused{c.server, c.origin}
+		return false, manifest.Problem{Reason: v1alpha1.ReasonCredentialsRefused, Message: fmt.Sprintf("%s refuses the credentials in %s", c.server, c.origin), Next: "Renew them"}
 	case code == http.StatusForbidden:
 		return false, nil
 	case code == http.StatusOK:
