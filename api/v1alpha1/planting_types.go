@@ -136,7 +136,7 @@ type PlantingTier struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Amended string `json:"amended,omitempty"`
-	// Retry says that 'kubectl furrow retry' has the tier proposed again.
+	// Retry reports whether 'kubectl furrow retry' has the tier proposed again.
 	// +optional
 	Retry bool `json:"retry,omitempty"`
 	// Waits are the first of the tiers that it waits for.

@@ -80,9 +80,8 @@ type SeedSpec struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	DisabledRules []string `json:"disabledRules,omitempty"`
 
-	// PlainSecrets says whether Secrets whose data anyone with access to Git could read may be
-	// written. They hold the seed unless allowed.
-	// +optional
+	// PlainSecrets determines whether Secrets whose data anyone with access to Git could
+	// read may be written. They hold the seed unless allowed. +optional
 	PlainSecrets PlainSecretPolicy `json:"plainSecrets,omitempty"`
 
 	// Render says how objects are made of the seed's package. Without it, a package with a
@@ -354,7 +353,7 @@ type PlanSummary struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	Repos []string `json:"repos,omitempty"`
 
-	// Removal says that the plan removes the seed.
+	// Removal reports whether the plan removes the seed.
 	// +optional
 	Removal bool `json:"removal,omitempty"`
 
@@ -450,5 +449,5 @@ func (s SeedSpec) GroupByOrDefault() GroupBy {
 	return cmp.Or(s.Rollout.GroupBy, GroupByTier)
 }
 
-// RuleEnabled says whether the dependency rule of this name is on.
+// RuleEnabled reports whether the dependency rule of this name is on.
 func (s SeedSpec) RuleEnabled(rule string) bool { return !slices.Contains(s.DisabledRules, rule) }

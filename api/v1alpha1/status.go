@@ -19,7 +19,7 @@ type CommonStatus struct {
 
 // Conditions that every kind has.
 const (
-	// ConditionReady says that all is as it should be.
+	// ConditionReady means that all is as it should be.
 	ConditionReady = "Ready"
 	// ConditionReconciling is there while something is under way.
 	ConditionReconciling = "Reconciling"

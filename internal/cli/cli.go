@@ -25,13 +25,13 @@ import (
 // Exit codes. They are part of the interface and do not change.
 const (
 	exitOK = 0
-	// exitFailed says that the command could not be carried out.
+	// exitFailed means that the command could not be carried out.
 	exitFailed = 1
-	// exitUsage says that it was used wrongly.
+	// exitUsage means that it was used wrongly.
 	exitUsage = 2
-	// exitProblems says that it was carried out and found problems in its input.
+	// exitProblems means that it was carried out and found problems in its input.
 	exitProblems = 3
-	// exitNotReached says that seeds are not in the state that was asked for.
+	// exitNotReached means that seeds are not in the state that was asked for.
 	exitNotReached = 4
 )
 
@@ -47,7 +47,7 @@ func (e usageError) Error() string { return e.err.Error() }
 func (e usageError) Reason() string { return string(v1alpha1.ReasonInvalidArgument) }
 
 // Main runs the command that the arguments name and returns its exit code. The
-// name of the program says whether kubectl calls it.
+// name of the program shows whether kubectl calls it.
 func Main(program string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if worker, code := kustomize.Worker(program, args, stdin, stdout); worker {
 		return code

@@ -23,7 +23,7 @@ func mustComplete(cmd *cobra.Command, flag string, with cobra.CompletionFunc) {
 	}
 }
 
-// files says that flags are completed with files, of any kind or of some.
+// files completes a flag with files, all or those with some extensions.
 func files(cmd *cobra.Command, flag string, extensions ...string) {
 	mustComplete(cmd, flag, func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(extensions) == 0 {
@@ -33,7 +33,7 @@ func files(cmd *cobra.Command, flag string, extensions ...string) {
 	})
 }
 
-// directories says that flags are completed with directories.
+// directories completes flags with directories.
 func directories(cmd *cobra.Command, flags ...string) {
 	for _, flag := range flags {
 		mustComplete(cmd, flag, func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {

@@ -75,7 +75,7 @@ func general(t ofCluster) string {
 	return b.String() + rest
 }
 
-// partOfWord says that the end of a text, or its beginning, belongs to a name.
+// partOfWord reports whether the end of a text, or its beginning, belongs to a name.
 func partOfWord(text string, end bool) bool {
 	if text == "" {
 		return false

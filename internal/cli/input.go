@@ -41,7 +41,7 @@ func (f *inputFlags) add(cmd *cobra.Command, does, seed string) {
 	flags.Var(textFlag(&f.seed, "", dnsLabel), "seed", seed+"with -f, the name of the seed (default: that of its Seed document, else of the first file)")
 }
 
-// given says that files are named.
+// given reports whether files are named.
 func (f *inputFlags) given() bool { return len(f.inputs) > 0 }
 
 // read reads all that is named as one seed. tree is the directory of the control plane, if it is one.

@@ -39,7 +39,7 @@ const (
 	kubeComplete = "kubectl_complete-furrow"
 )
 
-// kubeCalled says whether a program's name is one that kubectl calls, and what the arguments mean then.
+// kubeCalled reports whether a program's name is one that kubectl calls, and returns the arguments for kubectl furrow.
 func kubeCalled(program string, args []string) (kubeArgs []string, is bool) {
 	switch strings.TrimSuffix(filepath.Base(filepath.ToSlash(program)), ".exe") {
 	case kubeName:

@@ -37,7 +37,7 @@ var (
 	requests     = []request{retryRequest, confirmation, abandonment}
 )
 
-// waitFlags say whether, and for how long, a command waits for the controller.
+// waitFlags set whether, and for how long, a command waits for the controller.
 type waitFlags struct {
 	wait    bool
 	timeout time.Duration
@@ -107,13 +107,13 @@ func toConfirm(seed *v1alpha1.Seed) string {
 	return strings.Join(s.Unconfirmed, ", ")
 }
 
-// lookedAt says that the status is that of the Seed as it is now.
+// lookedAt reports whether the status is that of the Seed as it is now.
 func lookedAt(seed *v1alpha1.Seed) bool {
 	ready := meta.FindStatusCondition(seed.Status.Conditions, v1alpha1.ConditionReady)
 	return ready != nil && ready.Status != metav1.ConditionUnknown && seed.Status.ObservedGeneration >= seed.Generation
 }
 
-// listOverwritten lists what people made at the paths of tiers, and says whether there is any.
+// listOverwritten lists what people made at the paths of tiers, and reports whether there is any.
 func listOverwritten(w io.Writer, plantings []v1alpha1.Planting) bool {
 	var lines []string
 	for i := range plantings {

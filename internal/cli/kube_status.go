@@ -122,7 +122,7 @@ func (c *kubeCluster) state(seeds []v1alpha1.Seed, plantings []v1alpha1.Planting
 
 // controllerSeen is what the controller's Lease says. The zero value says nothing.
 type controllerSeen struct {
-	// known says that there is a Lease that may be read.
+	// known reports whether there is a Lease that may be read.
 	known bool
 	// silent is how long it was not renewed, where that is too long.
 	silent time.Duration

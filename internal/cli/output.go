@@ -13,7 +13,7 @@ import (
 // outputFlag is -o table|yaml|json, and wide for commands that have more to show.
 type outputFlag struct {
 	format string
-	// hasWide says that there is a format wide.
+	// hasWide reports whether there is a format wide.
 	hasWide bool
 }
 
@@ -26,10 +26,10 @@ func (f *outputFlag) add(cmd *cobra.Command) {
 	mustComplete(cmd, "output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// wide says that all that there is to show is wanted.
+// wide reports whether all that there is to show is wanted.
 func (f *outputFlag) wide() bool { return f.hasWide && f.format == "wide" }
 
-// text says that people are to read it.
+// text reports whether people are to read it.
 func (f *outputFlag) text() bool { return f.format == "table" || f.wide() }
 
 // write writes value as yaml or json, or calls table.

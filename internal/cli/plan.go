@@ -211,7 +211,7 @@ func (c *planCommand) tree(ctx context.Context) (tree controlPlaneTree, err erro
 	return tree, err
 }
 
-// isBare says that a directory is a repository without a work tree.
+// isBare reports whether a directory is a repository without a work tree.
 func isBare(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "HEAD"))
 	return err == nil

@@ -54,7 +54,7 @@ branch. One of several tiers is also found by each of them.`,
 type located struct {
 	repo     *controlplane.Repo
 	proposal forge.Proposal
-	// owner is whose plan it carries, and ours says that it is this control plane's.
+	// owner is whose plan it carries, and ours reports whether it is this control plane's.
 	owner plan.Identity
 	ours  bool
 	// gate says why it must not be merged now; empty when it may be.
@@ -99,7 +99,7 @@ func viewOf(l located, body bool) prView {
 	return v
 }
 
-// foreign says that somebody else's branch is where a proposal would.
+// foreign reports whether somebody else's branch is where a proposal would.
 func foreign(p forge.Proposal) bool { return p.Digest == "" }
 
 func prState(l located) string {
@@ -184,7 +184,7 @@ func (l located) ownerLabel() string {
 // shortName is <seed>/<cluster>/<tier>, or <seed>/<group> of a proposal of several.
 func (l located) shortName() string { return layout.ProposalName(l.repo.Base, l.proposal.Branch) }
 
-// named says that it is the proposal's own name; carries says that it is that of one of its tiers.
+// named reports whether it is the proposal's own name; carries whether it is that of one of its tiers.
 func (l located) named(name string) bool { return name == l.proposal.Branch || name == l.shortName() }
 
 func (l located) carries(name string) bool {

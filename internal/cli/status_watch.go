@@ -156,7 +156,7 @@ func (v *statusWatch) show(failed error) error {
 	return err
 }
 
-// same says that two states are equal but for their age.
+// same reports whether two states are equal but for their age.
 func same(a, b *state.State) bool {
 	x, y := *a, *b
 	x.LastPass, y.LastPass = time.Time{}, time.Time{}

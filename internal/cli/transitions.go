@@ -17,7 +17,7 @@ import (
 type transitions struct {
 	w   io.Writer
 	now func() time.Time
-	// last says that no pass follows.
+	// last reports whether no pass follows.
 	last bool
 	// layout of the time: a log has the date, a terminal the time of day.
 	layout string

@@ -23,7 +23,7 @@ type outcome struct {
 	problems manifest.Problems
 	// opened are the proposals that were opened or brought up to date, by repository and branch.
 	opened map[string]pass.Proposal
-	// unfinished says that the pass ended before everything was done.
+	// unfinished reports whether the pass ended before everything was done.
 	unfinished bool
 }
 
@@ -100,7 +100,7 @@ func seedsOf(actions []pass.Action) int {
 	return len(seeds)
 }
 
-// stopped says that nothing more can be done in the repository.
+// stopped reports whether nothing more can be done in the repository.
 func (s *slice) stopped(ctx context.Context) bool {
 	return ctx.Err() != nil || s.repo.err != nil || s.repo.facts.Failure != nil
 }
@@ -149,7 +149,7 @@ func (s *slice) failed(a *pass.Action, err error) {
 	}
 }
 
-// withdraw takes updates out of the push, and says whether there were any.
+// withdraw takes updates out of the push, and reports whether there were any.
 func (s *slice) withdraw(which func(update) bool) bool {
 	before := len(s.updates)
 	s.updates = slices.DeleteFunc(s.updates, which)
@@ -192,7 +192,7 @@ func (e *Engine) postpone(a *pass.Action, out *outcome, served map[string]bool) 
 	}
 }
 
-// timeIsOver says that a pass has taken as long as it may.
+// timeIsOver reports whether a pass has taken as long as it may.
 func (e *Engine) timeIsOver() bool {
 	return e.config.Slice > 0 && e.config.Now().Sub(e.began) >= e.config.Slice
 }

@@ -50,7 +50,7 @@ func (s *slice) trailers(a *pass.Action, carried forge.Carried) []forge.Trailer 
 	return out
 }
 
-// isCommit says that a commit is what would be pushed now, but for its time.
+// isCommit reports whether a commit is what would be pushed now, but for its time.
 func (r *repoState) isCommit(commit, tree git.Hash, meta git.CommitMeta) bool {
 	had, err := r.Mirror.Commit(commit)
 	return err == nil && had.Tree == tree && len(had.Parents) == 1 && had.Parents[0] == r.head && had.Message == meta.Message &&

@@ -73,7 +73,7 @@ func (s *slice) withdrawRefused(refused *git.PushError) bool {
 	})
 }
 
-// refusal says that the server does not let a branch move, and what its hooks say.
+// refusal is the problem that the server does not let a branch move, with the output of its hooks.
 func (s *slice) refusal(u update, reason, hooks string) manifest.Problem {
 	verb := "change"
 	if u.New.IsZero() {

@@ -23,7 +23,7 @@ type ForeignPlan struct {
 	Of         plan.Identity
 	// Revision of that control plane that the plan was made from.
 	Revision string
-	// Held says that this control plane has a seed of that name.
+	// Held reports whether this control plane has a seed of that name.
 	Held bool
 
 	commit git.Hash

@@ -275,7 +275,7 @@ func (o *observation) answerClosed(ctx context.Context, r *repoState, q pass.Que
 	return nil
 }
 
-// isOnBase says that base has a commit in its history.
+// isOnBase reports whether base has a commit in its history.
 func (r *repoState) isOnBase(commit git.Hash) (bool, error) {
 	for _, err := range r.Mirror.Log(commit, r.head) {
 		return false, err

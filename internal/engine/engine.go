@@ -123,7 +123,7 @@ func (t Tree) version() string {
 	return t.Revision + " " + t.Settings.Version
 }
 
-// scopes says that the engine is to care for a seed.
+// scopes reports whether the engine is to care for a seed.
 func (t Tree) scopes(seed string) bool { return t.Settings == nil || t.Settings.Scope[seed] }
 
 // scope are the seeds that the engine is to care for; nil for all.

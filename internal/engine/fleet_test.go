@@ -35,7 +35,7 @@ type estate struct {
 	onPushed func(repo string, updates []git.Update)
 	reads    reads
 	report   *engine.Report
-	// guarded says that nobody confirms removals but the test itself.
+	// guarded reports whether nobody confirms removals but the test itself.
 	guarded bool
 }
 

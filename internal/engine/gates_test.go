@@ -73,12 +73,12 @@ func (w *world) mustTouchTheirTiers() {
 	}
 }
 
-// isShut says that the status names a reason why a proposal must not be merged, of those of its tiers.
+// isShut reports whether the status names a reason why a proposal must not be merged, of those of its tiers.
 func isShut(shut map[string]string, p forge.Proposal) bool {
 	return slices.ContainsFunc(p.Tiers, func(m layout.Member) bool { return shut[nameOf(m.Tier)] != "" })
 }
 
-// ofTier says that a path is one of the two that a tier of these worlds lands at.
+// ofTier reports whether a path is one of the two that a tier of these worlds lands at.
 func ofTier(at string, t layout.Tier) bool {
 	file := "/tier-" + t.Number() + ".yaml"
 	return at == t.Dir("") || strings.HasPrefix(at, t.Dir("")+"/") ||

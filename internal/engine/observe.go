@@ -26,9 +26,9 @@ type observation struct {
 	// readErr says why the control plane could not be read anew.
 	readErr error
 	repos   map[string]*repoState
-	// changed says that something was pushed, so that the next pass should come soon.
+	// changed reports whether something was pushed, so that the next pass should come soon.
 	changed bool
-	// raced says that another engine or a person was faster, so that the facts are of no time.
+	// raced reports whether another engine or a person was faster, so that the facts are of no time.
 	raced bool
 	// rounds is how often questions were answered.
 	rounds int
@@ -43,7 +43,7 @@ type repoState struct {
 	refs      git.Refs
 	head      git.Hash // of the base branch
 	proposals map[string]forge.Proposal
-	// err says that its servers stopped answering in this pass.
+	// err is set once its servers stopped answering in this pass.
 	err     error
 	lineage lineage
 }
@@ -120,7 +120,7 @@ func (o *observation) fail(r *repoState, err error) {
 	r.err, r.facts.Failure = err, pass.Fail(err, git.IsTransient(err))
 }
 
-// ErrNoGitOpsRepo says that there is nowhere to write to.
+// ErrNoGitOpsRepo means that there is nowhere to write to.
 var ErrNoGitOpsRepo error = manifest.Problem{Reason: v1alpha1.ReasonNoRepository, Message: "no GitOps repository is declared", Next: "Add a GitOpsRepo document with spec.url to the control-plane repository"}
 
 // open opens a repository, or returns the one that is open if its document has not changed.

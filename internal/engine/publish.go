@@ -102,8 +102,8 @@ const minHeartbeat = time.Minute
 // being made.
 func (e *Engine) heartbeat() time.Duration { return max(e.config.Interval, minHeartbeat) }
 
-// fresh says that a status that was published then need not be published again. Where
-// there are custom resources, these say whether passes are made.
+// fresh reports whether a status that was published then need not be published again.
+// Where there are custom resources, these say whether passes are made.
 func (o *observation) fresh(when time.Time) bool {
 	return o.tree.Settings != nil || o.engine.config.Now().Sub(when) < o.engine.heartbeat()
 }
@@ -162,7 +162,7 @@ func (o *observation) writeStatus(ctx context.Context, r *repoState, report *Rep
 }
 
 // withOthers adds what other engines of this control plane reported last of the seeds that
-// they care for: resources in several namespaces may share a tree. done says that the
+// they care for: resources in several namespaces may share a tree. done means that the
 // status has what this engine reports of its own seeds. A seed whose plan is gone is
 // gone; of one that never had any that is not known. The report of another control plane stays.
 func (o *observation) withOthers(ctx context.Context, r *repoState, report *state.State) (all *state.State, done bool, err error) {

@@ -61,7 +61,7 @@ func (r *Record) Decide(ctx context.Context) (*pass.Decision, error) {
 	return decision, nil
 }
 
-// Same says that the decision is the one that was recorded.
+// Same reports whether the decision is the one that was recorded.
 func (r *Record) Same(decision *pass.Decision) (bool, error) {
 	is, err := json.Marshal(decision)
 	if err != nil {

@@ -42,7 +42,7 @@ func TestABranchThatTheServerRefusesToMoveIsReported(t *testing.T) {
 		arrange func(e *estate)
 		branch  string
 		deletes bool
-		// seed says that the problem is the seed's, and not the repository's.
+		// seed reports whether the problem is the seed's, and not the repository's.
 		seed bool
 	}{
 		"the plan branch of a new seed": {

@@ -22,17 +22,17 @@ import (
 // Report is the state that a pass publishes, and what only this process needs of the pass.
 type Report struct {
 	state.State
-	// Changed says that the pass pushed something.
+	// Changed reports whether the pass pushed something.
 	Changed bool
 	// Rounds is how often the decision's questions were answered.
 	Rounds int
-	// Raced says that another engine was faster, so that the next pass should come soon.
+	// Raced reports whether another engine was faster, so that the next pass should come soon.
 	Raced bool
 	// RetryAfter is how long the control plane's server asked to wait.
 	RetryAfter time.Duration
 	// Plans are the plans in force, by seed.
 	Plans map[string]*plan.Plan
-	// ReadErr says that the control plane could not be read anew.
+	// ReadErr is why the control plane could not be read anew; nil if it was.
 	ReadErr error
 	// Repos are the GitOps repositories, by name.
 	Repos map[string]RepoReport

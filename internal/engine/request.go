@@ -26,7 +26,7 @@ type Requests struct {
 	observation *observation
 	// decision is the one that people ask about, once it was needed.
 	decision *pass.Decision
-	// reopened says that proposals are not as they were observed any more.
+	// reopened reports whether proposals are not as they were observed any more.
 	reopened bool
 }
 
@@ -123,7 +123,7 @@ func (q *Requests) Confirm(ctx context.Context, seed string) ([]string, error) {
 // nothingToConfirm is the error for a seed without a blocked removal.
 type nothingToConfirm struct {
 	seed string
-	// done says that what the guard held is confirmed already.
+	// done reports whether what the guard held is confirmed already.
 	done bool
 }
 
@@ -138,8 +138,8 @@ func (e nothingToConfirm) Problem() manifest.Problem {
 	return p
 }
 
-// IsNothingToConfirm says that Confirm had nothing to do, and whether that is because it
-// is confirmed already.
+// IsNothingToConfirm reports whether Confirm had nothing to do, and whether that is
+// because it is confirmed already.
 func IsNothingToConfirm(err error) (nothing, done bool) {
 	e, ok := errors.AsType[nothingToConfirm](err)
 	return ok, e.done
@@ -181,7 +181,7 @@ func (o *observation) planOf(seed string) (*pass.Previous, error) {
 // previous are the plans on their branches, by seed.
 func (o *observation) previous() map[string]*pass.Previous { return o.facts.Previous() }
 
-// owns says that a plan belongs to this control plane.
+// owns reports whether a plan belongs to this control plane.
 func (e *Engine) owns(p *plan.Plan) bool { return p.Identity() == e.self }
 
 // errNotOurs is the error for a request about another control plane's plan.

@@ -43,12 +43,12 @@ type world struct {
 	interval time.Duration
 	// settings are those of custom resources; nil where there are none.
 	settings *engine.Settings
-	// blind says that base was moved back, and that no pass has seen that yet.
+	// blind reports whether base was moved back, and no pass has seen that yet.
 	blind bool
 	// harmless is how often clusters may fetch a commit that is later removed from base by
 	// force.
 	harmless int
-	// unamended says that nobody changes what is proposed, so that base has what plans want.
+	// unamended reports whether nobody changes what is proposed, so that base has what plans want.
 	unamended bool
 	// wrap replaces the mirror of the GitOps repository, where a test wants another.
 	wrap func(faultyMirror) engine.Mirror
@@ -195,7 +195,7 @@ func (w *world) mustBeDue(r forge.Request) {
 	}
 }
 
-// sawControlPlane says that the pass before has read the control plane as it is now.
+// sawControlPlane reports whether the pass before has read the control plane as it is now.
 func (w *world) sawControlPlane() bool {
 	refs, _ := w.control.Fetch(context.Background(), "main")
 	return w.report != nil && w.report.Revision == "main@sha1:"+refs["main"].String()

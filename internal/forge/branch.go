@@ -22,13 +22,13 @@ type Branch struct {
 	Own git.Hash
 	// Content is the tip without the rejections on top of it.
 	Content git.Hash
-	// Merged says that base has all that the branch brings.
+	// Merged reports whether base has all that the branch brings.
 	Merged bool
 	// Changes is what merging it does to base.
 	Changes git.TreeMerge
 }
 
-// Foreign says that the branch is not Furrow's.
+// Foreign reports whether the branch is not Furrow's.
 func (b *Branch) Foreign() bool { return b.Own.IsZero() }
 
 // Reader reads the branches of proposals from the mirror.
@@ -263,7 +263,7 @@ func (r *Reader) peel(b *Branch, commits []git.CommitInfo, digest string) (rest 
 	return commits, nil
 }
 
-// sameHand says that nobody has amended or rebased what its author committed.
+// sameHand reports whether nobody has amended or rebased what its author committed.
 func sameHand(c git.CommitInfo) bool {
 	return c.Author.Name == c.Committer.Name && c.Author.Email == c.Committer.Email
 }

@@ -35,7 +35,7 @@ func (r *Reader) compare(ctx context.Context, base git.Hash, b *Branch) error {
 	return err
 }
 
-// isMerged says that base reaches what the branch holds. It does not, as long as
+// isMerged reports whether base reaches what the branch holds. It does not, as long as
 // it does not reach Furrow's commit.
 func (r *Reader) isMerged(ctx context.Context, base git.Hash, b *Branch) (bool, error) {
 	if b.Foreign() {
@@ -110,7 +110,7 @@ func (r *Reader) newestShared(base, tip git.Hash) (git.Hash, error) {
 	return newest, nil
 }
 
-// isAbove says that commit reaches below; everything is above none.
+// isAbove reports whether commit reaches below; everything is above none.
 func (r *Reader) isAbove(commit, below git.Hash) (bool, error) {
 	if below.IsZero() {
 		return true, nil

@@ -20,9 +20,9 @@ const (
 type Description struct {
 	// Carried has no digest where a person took them out.
 	Carried
-	// Superseded says that Furrow closed it itself.
+	// Superseded reports whether Furrow closed it itself.
 	Superseded bool
-	// Rejected says that a person closed it through Furrow, and Reason why.
+	// Rejected reports whether a person closed it through Furrow, and Reason why.
 	Rejected bool
 	Reason   string
 }

@@ -16,15 +16,15 @@ type Kind string
 const (
 	// FailedOther needs a person; the message says what to do.
 	FailedOther Kind = "other"
-	// FailedAuth says that the forge did not accept the credentials, or does not let them do this.
+	// FailedAuth means that the forge did not accept the credentials, or does not let them do this.
 	FailedAuth Kind = "auth"
-	// FailedNotFound says that the repository does not exist, or that the credentials may not
-	// read it.
+	// FailedNotFound means that the repository does not exist, or that the credentials
+	// may not read it.
 	FailedNotFound Kind = "not found"
-	// FailedNetwork says that the forge could not be reached, failed, or asked to
+	// FailedNetwork means that the forge could not be reached, failed, or asked to
 	// wait: the same call may well succeed later.
 	FailedNetwork Kind = "network"
-	// FailedTrust says that the forge's certificate is not trusted.
+	// FailedTrust means that the forge's certificate is not trusted.
 	FailedTrust Kind = "trust"
 )
 
@@ -65,7 +65,7 @@ func (e *Error) Problem() manifest.Problem {
 // Failure gives the kind and the wait to those who do not know forges.
 func (e *Error) Failure() (kind string, wait time.Duration) { return string(e.Kind), e.Wait }
 
-// IsFailure says whether err is a failure of a forge of that kind.
+// IsFailure reports whether err is a failure of a forge of that kind.
 func IsFailure(err error, kind Kind) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Kind == kind

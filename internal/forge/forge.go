@@ -59,12 +59,12 @@ func Alone(tier layout.Tier, digest string) Carried {
 	return Carried{Digest: digest, Tiers: []layout.Member{{Tier: tier, Digest: digest}}}
 }
 
-// Has says that a tier is part of it.
+// Has reports whether a tier is part of it.
 func (c Carried) Has(tier layout.Tier) bool {
 	return slices.ContainsFunc(c.Tiers, func(m layout.Member) bool { return m.Tier == tier })
 }
 
-// Carries says that a tier with this digest is part of it.
+// Carries reports whether a tier with this digest is part of it.
 func (c Carried) Carries(tier layout.Tier, digest string) bool {
 	return slices.Contains(c.Tiers, layout.Member{Tier: tier, Digest: digest})
 }
@@ -81,15 +81,15 @@ type Proposal struct {
 	// Head is the branch's tip, Base the commit on the base branch that it was
 	// grafted on: the parent of Furrow's commit.
 	Head, Base git.Hash
-	// Edited says that a person has changed the branch.
+	// Edited reports whether a person has changed the branch.
 	Edited bool
-	// Rejected says that a person has turned it down, and Reason why. What a person
+	// Rejected reports whether a person has turned it down, and Reason why. What a person
 	// commits on top of a rejection takes it back.
 	Rejected bool
 	Reason   string
-	// Stale says that it cannot be merged as it is: it conflicts with the base branch,
-	// base changed under its paths, or base was moved back to before Base, so that
-	// merging would bring back what people removed.
+	// Stale reports whether it cannot be merged as it is: it conflicts with the base
+	// branch, base changed under its paths, or base was moved back to before Base, so
+	// that merging would bring back what people removed.
 	Stale bool
 	// Paths are what merging it would change on the base branch; a directory may be given
 	// for all that is in it. There are none of one that is Stale or not Furrow's.
@@ -122,14 +122,14 @@ type Landing struct {
 type Outcome string
 
 const (
-	// OutcomeNone says that there is no such proposal.
+	// OutcomeNone means that there is no such proposal.
 	OutcomeNone Outcome = "None"
-	// OutcomeMerged says that it was merged, and none with another digest of the tier
+	// OutcomeMerged means that it was merged, and none with another digest of the tier
 	// since: those would have replaced what it brought, which is not a revert.
 	OutcomeMerged Outcome = "Merged"
-	// OutcomeRejected says that a person closed it unmerged.
+	// OutcomeRejected means that a person closed it unmerged.
 	OutcomeRejected Outcome = "Rejected"
-	// OutcomeSuperseded says that Furrow closed it itself.
+	// OutcomeSuperseded means that Furrow closed it itself.
 	OutcomeSuperseded Outcome = "Superseded"
 )
 
@@ -180,27 +180,27 @@ type Forge interface {
 	Amends() bool
 }
 
-// ErrConflict says that a proposal cannot be merged as it is. Furrow brings one that
+// ErrConflict means that a proposal cannot be merged as it is. Furrow brings one that
 // nobody has edited up to date by itself.
 var ErrConflict error = manifest.Problem{Reason: "ProposalConflict", Message: "the base branch has changed under the proposal, so it cannot be merged as it is"}
 
-// ErrGone says that a proposal is no longer there, or no longer what was asked for.
+// ErrGone means that a proposal is no longer there, or no longer what was asked for.
 var ErrGone error = manifest.Problem{Reason: "ProposalChanged", Message: "the proposal has changed or was deleted; read it again"}
 
-// ErrRejected says that a person has turned the proposal down.
+// ErrRejected means that a person has turned the proposal down.
 var ErrRejected error = manifest.Problem{Reason: "Rejected", Message: "the proposal was rejected; take that back first, with furrow retry"}
 
-// ErrForeign says that what is on a proposal's branch is not Furrow's.
+// ErrForeign means that what is on a proposal's branch is not Furrow's.
 var ErrForeign error = manifest.Problem{Reason: "NotAProposal", Message: "the branch holds no proposal of Furrow's; merge, move or delete it with git"}
 
-// IsConflict says whether err is ErrConflict.
+// IsConflict reports whether err is ErrConflict.
 func IsConflict(err error) bool { return errors.Is(err, ErrConflict) }
 
-// IsGone says whether err is ErrGone.
+// IsGone reports whether err is ErrGone.
 func IsGone(err error) bool { return errors.Is(err, ErrGone) }
 
-// IsRejected says whether err is ErrRejected.
+// IsRejected reports whether err is ErrRejected.
 func IsRejected(err error) bool { return errors.Is(err, ErrRejected) }
 
-// IsForeign says whether err is ErrForeign.
+// IsForeign reports whether err is ErrForeign.
 func IsForeign(err error) bool { return errors.Is(err, ErrForeign) }

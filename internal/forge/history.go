@@ -47,7 +47,7 @@ func newReached() reached {
 // NewHistory makes a History of the base branch of a repository.
 func NewHistory(m Repository) *History { return &History{mirror: m, reached: newReached()} }
 
-// Merged says that, of the commits that proposed something for the tier and can be
+// Merged reports whether, of the commits that proposed something for the tier and can be
 // reached from base, the newest proposed this digest: what was merged before that
 // was replaced since, not reverted.
 func (h *History) Merged(ctx context.Context, base git.Hash, tier layout.Tier, digest string) (bool, error) {
@@ -60,7 +60,7 @@ func (h *History) Merged(ctx context.Context, base git.Hash, tier layout.Tier, d
 	return ok && newest == keyOf(digest), nil
 }
 
-// has says that Furrow's commit can be reached from base.
+// has reports whether Furrow's commit can be reached from base.
 func (h *History) has(ctx context.Context, base, commit git.Hash) (bool, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -71,7 +71,7 @@ func (h *History) has(ctx context.Context, base, commit git.Hash) (bool, error) 
 	return ok, nil
 }
 
-// isOnBase says that any commit can be reached from base.
+// isOnBase reports whether any commit can be reached from base.
 func (h *History) isOnBase(ctx context.Context, base, commit git.Hash) (bool, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -88,7 +88,7 @@ func (h *History) isOnBase(ctx context.Context, base, commit git.Hash) (bool, er
 	return on, err
 }
 
-// Landed says that base reaches a commit; it does not reach one that the mirror
+// Landed reports whether base reaches a commit; it does not reach one that the mirror
 // does not know.
 func (h *History) Landed(ctx context.Context, base, commit git.Hash) (bool, error) {
 	if commit.IsZero() {
@@ -101,7 +101,7 @@ func (h *History) Landed(ctx context.Context, base, commit git.Hash) (bool, erro
 	return on, err
 }
 
-// holds says that tip reaches commit. It searches commits that commit reaches and
+// holds reports whether tip reaches commit. It searches commits that commit reaches and
 // tip does not, so that the shared history is not read.
 func (h *History) holds(tip, commit git.Hash) (bool, error) {
 	for _, err := range h.mirror.Log(commit, tip) {

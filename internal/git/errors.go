@@ -94,13 +94,13 @@ func hasKind(err error, kinds ...kind) bool {
 	return known && slices.Contains(kinds, k)
 }
 
-// IsAuth says that the server did not accept the credentials, or does not let them do this.
+// IsAuth reports whether the server did not accept the credentials, or does not let them do this.
 func IsAuth(err error) bool { return hasKind(err, kindAuth) }
 
 // IsNotFound reports whether the repository does not exist, or the credentials may not read it.
 func IsNotFound(err error) bool { return hasKind(err, kindNotFound) }
 
-// IsNetwork says that the server could not be reached or did not answer properly, its certificate included.
+// IsNetwork reports whether the server could not be reached or did not answer properly, its certificate included.
 func IsNetwork(err error) bool { return hasKind(err, kindNetwork, kindTrust) }
 
 // IsTransient reports whether the same call may well succeed later: the network or the server
@@ -111,13 +111,13 @@ func IsTransient(err error) bool {
 	return asked || hasKind(err, kindNetwork)
 }
 
-// IsUntrusted says that the server's certificate is not trusted.
+// IsUntrusted reports whether the server's certificate is not trusted.
 func IsUntrusted(err error) bool { return hasKind(err, kindTrust) }
 
-// IsUnknown says that the mirror does not have the commit, tree or blob that was asked for.
+// IsUnknown reports whether the mirror does not have the commit, tree or blob that was asked for.
 func IsUnknown(err error) bool { return odb.IsUnknown(err) || hasKind(err, kindUnknown) }
 
-// IsForeign says that a directory holds something other than a mirror of ours.
+// IsForeign reports whether a directory holds something other than a mirror of ours.
 func IsForeign(err error) bool { return odb.IsForeign(err) }
 
 // RetryAfter is how long the server asked to wait, if it did.
@@ -174,7 +174,7 @@ func (e *PushError) Reason() string {
 	return "Raced"
 }
 
-// LeaseRefused says that ref was refused because somebody else moved it.
+// LeaseRefused reports whether ref was refused because somebody else moved it.
 func (e *PushError) LeaseRefused(ref string) bool { return e.stale[ref] }
 
 // IsLeaseRefused reports whether a branch was not where the caller expected it: somebody else
@@ -185,7 +185,7 @@ func IsLeaseRefused(err error) bool {
 	return errors.As(err, &e) && len(e.stale) > 0
 }
 
-// IsRefRefused says that the server does not want a branch changed (a protected branch, a hook); its PushError names it.
+// IsRefRefused reports whether the server does not want a branch changed (a protected branch, a hook); its PushError names it.
 func IsRefRefused(err error) bool {
 	var e *PushError
 	return errors.As(err, &e) && len(e.Refs) > len(e.stale)
@@ -253,7 +253,7 @@ func says(words string) func(error) bool {
 	return func(err error) bool { return strings.Contains(err.Error(), words) }
 }
 
-// IsUntrustedCertificate says that a library refused the certificate of a server. IsUntrusted is about our own errors.
+// IsUntrustedCertificate reports whether a library refused the certificate of a server. IsUntrusted is about our own errors.
 func IsUntrustedCertificate(err error) bool {
 	var verification *tls.CertificateVerificationError
 	var authority x509.UnknownAuthorityError

@@ -91,7 +91,7 @@ type outcome struct {
 	refused *PushError
 }
 
-// errUnpack says that the server could not use the pack.
+// errUnpack means that the server could not use the pack.
 var errUnpack = errors.New("the server could not unpack what was sent")
 
 // send runs one receive-pack session. A branch that was refused is an outcome, not an error: an

@@ -29,11 +29,11 @@ type Renderer interface {
 	// Markers are names of files that only packages for this renderer have. Of those all
 	// files are read, and not only manifests.
 	Markers() []string
-	// Takes says that a package is for this renderer: by its Seed document, or by what it holds.
+	// Takes reports whether a package is for this renderer: by its Seed document, or by what it holds.
 	Takes(*catalog.Package) bool
 	// Render makes the variants of a package. What people have to correct is in its problems;
-	// the error says that the renderer could not run, or that ctx ended. It has a budget of time,
-	// memory and output, and no network.
+	// the error means that the renderer could not run, or that ctx ended. It has a budget of
+	// time, memory and output, and no network.
 	Render(context.Context, *catalog.Package) (catalog.Rendered, error)
 }
 
@@ -77,7 +77,7 @@ func Reading(limits catalog.Limits) catalog.Reading {
 
 // Load reads a control-plane tree, renders its seeds and makes the catalog of it. Without a tree
 // there are only the options' resources and candidate, that one on two imagined clusters. The error
-// says that the tree itself could not be read, or that ctx ended: what is wrong with a seed, or
+// means that the tree itself could not be read, or that ctx ended: what is wrong with a seed, or
 // keeps it from being rendered, is in its Err.
 func Load(ctx context.Context, tree fs.FS, o Options) (*catalog.Catalog, error) {
 	packages, err := Reading(o.Limits).Packages(tree)

@@ -21,7 +21,7 @@ type request struct {
 // check returns the server's message, or "" when it has no objection.
 type check struct {
 	holds func(request) string
-	// brought says that what is missing comes in the same apply, before the
+	// brought reports whether what is missing comes in the same apply, before the
 	// rest; nil where that does not help.
 	brought func(own, request) bool
 }

@@ -163,7 +163,7 @@ func (c *cluster) sorted(want func(*live) bool) []*live {
 	return found
 }
 
-// reachable says that others get an answer from the cluster's API server.
+// reachable reports whether others get an answer from the cluster's API server.
 func (s *Simulator) reachable(c *cluster) bool { return c != nil && c.up && !s.silent[c.spec.Name] }
 
 // title names an object as Flux does: Kind/namespace/name.

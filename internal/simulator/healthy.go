@@ -141,7 +141,7 @@ func (s *Simulator) isReady(a *attempt, l *live) bool {
 	return true
 }
 
-// judged says that health expressions of the Kustomization cover the kind.
+// judged reports whether health expressions of the Kustomization cover the kind.
 func judged(s kustomizev1.KustomizationSpec, gk manifest.GroupKind) bool {
 	for _, e := range s.HealthCheckExprs {
 		if gvk := schema.FromAPIVersionAndKind(e.APIVersion, e.Kind); gvk.Group == gk.Group && gvk.Kind == gk.Kind {

@@ -70,7 +70,7 @@ func (k *kustomization) isReconciled() bool {
 	return k.ready.status == "True" && k.observedGeneration == k.generation
 }
 
-// has says that the object is in the inventory.
+// has reports whether the object is in the inventory.
 func (k *kustomization) has(id manifest.ID) bool { return slices.Contains(k.inventory, id) }
 
 // setReady writes condition Ready; all that people read of it says that this

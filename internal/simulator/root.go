@@ -163,6 +163,6 @@ func bringing(c *content) own {
 	return o
 }
 
-// hasKind and hasNamespace say that what a request lacks comes with the root.
+// hasKind and hasNamespace report whether what a request lacks comes with the root.
 func (o own) hasKind(r request) bool      { return o.kinds[r.id.GroupKind()] }
 func (o own) hasNamespace(r request) bool { return o.namespaces[r.id.Namespace] }

@@ -73,8 +73,9 @@ type item struct {
 }
 
 // load reads a path once for each of its contents: by the revision, by the stamp of the directory
-// where the tree has one, and file by file. The error says that it is not there or unreadable. In a
-// fleet of thousands of clusters most paths do not change with a commit, so almost nothing is read.
+// where the tree has one, and file by file. The error means that it is not there or unreadable. In
+// a fleet of thousands of clusters most paths do not change with a commit, so almost nothing is
+// read.
 func (s *snapshot) load(name string) (*content, error) {
 	if have := s.contents[name]; have != nil {
 		return have, nil

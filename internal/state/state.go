@@ -115,7 +115,7 @@ type Cluster struct {
 	Role string `json:"role,omitempty"`
 	Repo string `json:"repo,omitempty"`
 	Hub  string `json:"hub,omitempty"`
-	// Abandoned says that a person gave it up.
+	// Abandoned reports whether a person gave it up.
 	Abandoned bool `json:"abandoned,omitempty"`
 }
 
@@ -133,7 +133,7 @@ type Seed struct {
 	Message  string            `json:"message,omitempty"`
 	Problems manifest.Problems `json:"problems,omitempty"`
 	Removal  bool              `json:"removal,omitempty"`
-	// Suspended says that nothing new is proposed.
+	// Suspended reports whether nothing new is proposed.
 	Suspended bool `json:"suspended,omitempty"`
 	// Unconfirmed is what is removed once a person confirms it, for people: whatever says
 	// so in a message has it here too.
@@ -171,7 +171,7 @@ type Tier struct {
 	After []Edge `json:"after,omitempty"`
 	// Amended says how to show what a person changed before merging.
 	Amended string `json:"amended,omitempty"`
-	// Retry says that a person's retry has the tier proposed again.
+	// Retry reports whether a person's retry has the tier proposed again.
 	Retry bool `json:"retry,omitempty"`
 	// Foreign are files at the tier's paths on the base branch that others put there: the
 	// tier's proposal, once a person retries it, deletes or replaces them.
@@ -211,7 +211,7 @@ const Stalled = "Stalled"
 // Unknown is the state of a seed that no pass has reported yet.
 const Unknown = "Unknown"
 
-// Done says that every tier of every seed is where it should be.
+// Done reports whether every tier of every seed is where it should be.
 func (s *State) Done() bool {
 	return len(s.Problems) == 0 && !slices.ContainsFunc(s.Seeds, func(one Seed) bool {
 		return one.State != string(release.Released) && one.State != string(release.Gone)
@@ -304,18 +304,18 @@ func (s *Seed) tier(cluster string, ordinal, likely int) *Tier {
 	return nil
 }
 
-// Shut says that the tier has an open proposal that must not be merged now.
+// Shut reports whether the tier has an open proposal that must not be merged now.
 func (t *Tier) Shut() bool { return t.Proposal != nil && t.Proposal.Gate != "" }
 
-// WaitsForReview says that a person is to merge the tier's proposal, or to reject it.
+// WaitsForReview reports whether a person is to merge the tier's proposal, or to reject it.
 func (t *Tier) WaitsForReview() bool {
 	return t.State == release.Proposed && t.Proposal != nil && !t.Shut() && t.Reason != v1alpha1.ReasonEditedOnPlainGit
 }
 
-// IsSettled says that the tier is where it should be.
+// IsSettled reports whether the tier is where it should be.
 func (t *Tier) IsSettled() bool { return t.State == release.Released || t.State == release.Gone }
 
-// NeedsDecision says that the tier waits for a person to do something else than to review.
+// NeedsDecision reports whether the tier waits for a person to do something else than to review.
 func (t *Tier) NeedsDecision() bool {
 	return t.State == release.Held || t.State == release.Rejected || t.State == release.Reverted
 }
@@ -365,8 +365,8 @@ func ForReview(tiers []Tier) []Tier {
 	return slices.DeleteFunc(onePerProposal(tiers), func(t Tier) bool { return !t.WaitsForReview() })
 }
 
-// ManyProposals says that so many proposals wait for a person that grouping is suggested; nil
-// where it is not.
+// ManyProposals is the warning that so many proposals wait for a person that grouping is
+// suggested; nil if it is not.
 func (s *Seed) ManyProposals() *manifest.Problem {
 	i := slices.IndexFunc(s.Warnings, func(w manifest.Problem) bool { return w.Reason == v1alpha1.ReasonManyProposals })
 	if i < 0 {

@@ -91,7 +91,7 @@ func relative(path string) (rel string, ok bool) {
 	return strings.CutPrefix(path, module+"/")
 }
 
-// within says whether path is dir or lies below it.
+// within reports whether path is dir or lies below it.
 func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, dir+"/")
 }

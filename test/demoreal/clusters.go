@@ -53,7 +53,7 @@ func (d *demonstration) startSite(ctx context.Context) error {
 	return nil
 }
 
-// started says that something runs.
+// started shows that something runs.
 func (d *demonstration) started(name, what string) {
 	d.screen.show("%7.1fs  %-8s %s\n", d.screen.elapsed().Seconds(), name, what)
 }

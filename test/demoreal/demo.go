@@ -33,7 +33,7 @@ type demonstration struct {
 	// fail ends the demo with an error.
 	fail context.CancelCauseFunc
 
-	// again says that the folder holds a demo that was stopped.
+	// again reports whether the folder holds a demo that was stopped.
 	again       bool
 	bin         servers.Bin
 	gitea       *servers.Gitea

@@ -21,7 +21,7 @@ import (
 // and the rest is that of the servers and of furrow, with logs in <server>/logs and furrow.log.
 type folder struct {
 	dir string
-	// temporary says that it is removed at the end.
+	// temporary reports whether it is removed at the end.
 	temporary bool
 	// lock is held as long as the demo runs.
 	lock  *os.File
@@ -32,7 +32,7 @@ type folder struct {
 type state struct {
 	// Password is that of the person.
 	Password string `json:"password"`
-	// Filled says that Gitea has the users and repositories. A demo that was stopped before begins anew.
+	// Filled reports whether Gitea has the users and repositories. A demo that was stopped before begins anew.
 	Filled bool `json:"filled"`
 }
 
@@ -83,7 +83,7 @@ func (f *folder) path(elements ...string) string {
 	return filepath.Join(append([]string{f.dir}, elements...)...)
 }
 
-// begin reads what was kept, and says whether a demo is continued. One that was stopped before it was filled goes.
+// begin reads what was kept, and reports whether a demo is continued. One that was stopped before it was filled goes.
 func (f *folder) begin() (again bool, err error) {
 	content, err := os.ReadFile(f.path("state.json"))
 	if err == nil {

@@ -91,14 +91,14 @@ func (p *provider) work(ctx context.Context) error {
 	}
 }
 
-// passing says that an error is worth another try: a server does not answer at the moment, or somebody was quicker.
+// passing reports whether an error is worth another try: a server does not answer at the moment, or somebody was quicker.
 func passing(err error) bool {
 	var status apierrors.APIStatus
 	var start *startError
 	return apierrors.IsNotFound(err) || apierrors.IsConflict(err) || !errors.As(err, &status) && !errors.As(err, &start)
 }
 
-// startError says that the servers of a cluster do not start.
+// startError means that the servers of a cluster do not start.
 type startError struct{ error }
 
 func (e *startError) Unwrap() error { return e.error }

@@ -74,7 +74,7 @@ func (p *provider) reportAvailable(key client.ObjectKey, available metav1.Condit
 	}
 }
 
-// availability says whether what runs on a cluster is there: at least one Deployment, and all of them available.
+// availability is true if there is at least one Deployment on a cluster, and all of them are available.
 func availability(ctx context.Context, cluster *servers.Cluster) metav1.Condition {
 	condition := metav1.Condition{Type: "Available", Status: metav1.ConditionFalse, Reason: "NotAvailable"}
 	var deployments appsv1.DeploymentList

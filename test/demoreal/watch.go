@@ -75,7 +75,7 @@ func (d *demonstration) watch(ctx context.Context) {
 	}
 }
 
-// isWatched says that a server was not stopped on purpose meanwhile.
+// isWatched reports whether a server was not stopped on purpose meanwhile.
 func (d *demonstration) isWatched(server watched) bool {
 	return slices.ContainsFunc(d.watched(), func(other watched) bool { return other.url == server.url })
 }

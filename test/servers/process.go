@@ -40,7 +40,7 @@ type process struct {
 	done chan struct{}
 }
 
-// errPortTaken says that a server ended because somebody else listens on its port.
+// errPortTaken means that a server ended because somebody else listens on its port.
 var errPortTaken = errors.New("the port is taken")
 
 // spawner runs functions on a thread that lives as long as this process. Linux kills a child when the thread that

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// On says whether long tests run: make soak sets FURROW_SOAK.
+// On reports whether long tests run: make soak sets FURROW_SOAK.
 func On() bool { return os.Getenv("FURROW_SOAK") != "" }
 
 // Only skips a test in all runs but those of make soak.

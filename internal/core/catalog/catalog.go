@@ -76,7 +76,7 @@ type Catalog struct {
 	Unread map[string]manifest.Source
 }
 
-// Failed says that some seed may load better next time, although nothing has changed.
+// Failed reports whether some seed may load better next time, although nothing has changed.
 func (c *Catalog) Failed() bool {
 	return slices.ContainsFunc(c.Seeds, func(s Seed) bool { return s.Failed })
 }
@@ -91,7 +91,7 @@ func (c *Catalog) Seed(name string) (*Seed, bool) {
 }
 
 // Load reads a control-plane tree whose packages are all plain manifests, within the default
-// limits. The error says that the tree itself could not be read, so that nothing can be
+// limits. The error means that the tree itself could not be read, so that nothing can be
 // concluded from what is missing in it.
 func Load(tree fs.FS) (*Catalog, error) {
 	packages, err := Reading{}.Packages(tree)
@@ -252,7 +252,7 @@ func (d *documents) addSettings(broken []*Package) {
 	}
 }
 
-// unreadTree says that the tree itself cannot be read.
+// unreadTree is the error for a tree that cannot be read itself.
 func unreadTree(err error) error {
 	return fmt.Errorf("reading the control-plane tree: %w", manifest.About(manifest.Problem{Reason: v1alpha1.ReasonSourceFailed}, err))
 }
@@ -293,7 +293,7 @@ func (d *documents) readInventory(tree fs.FS) error {
 	return nil
 }
 
-// isWritten says that a directory holds what Furrow has written.
+// isWritten reports whether a directory holds what Furrow has written.
 func isWritten(tree fs.FS, dir string) bool {
 	for _, pattern := range written[path.Base(dir)] {
 		if found, err := fs.Glob(tree, dir+"/"+pattern); err == nil && len(found) > 0 {
@@ -331,12 +331,12 @@ func (d *documents) readFile(file string, data []byte) {
 	}
 }
 
-// nearGroup says that an API group is Furrow's, but for a mistake in writing it.
+// nearGroup reports whether an API group is Furrow's, but for a mistake in writing it.
 func nearGroup(group string) bool {
 	return group != v1alpha1.Group && len(group) < 2*len(v1alpha1.Group) && manifest.Distance(strings.ToLower(group), v1alpha1.Group) <= 2
 }
 
-// misspelt says that an API group of a file is nearly Furrow's.
+// misspelt reports whether an API group of a file is nearly Furrow's.
 func misspelt(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		value, ok := bytes.CutPrefix(line, []byte("apiVersion:"))

@@ -89,7 +89,7 @@ func (d *documents) takeControlPlane(o manifest.Object) error {
 	return err
 }
 
-// mayBeControlPlane says that a kind is ControlPlane, or a mistake in writing it.
+// mayBeControlPlane reports whether a kind is ControlPlane, or a mistake in writing it.
 func mayBeControlPlane(kind string) bool {
 	const most = 4 // CtrlPlane, Control_Planes
 	kind = strings.ToLower(kind)

@@ -43,7 +43,7 @@ func Creator(gk manifest.GroupKind) (CreatorKind, bool) {
 	return row, ok
 }
 
-// IsCreator says whether objects of the kind bring clusters into being.
+// IsCreator reports whether objects of the kind bring clusters into being.
 func IsCreator(gk manifest.GroupKind) bool {
 	_, ok := creators[gk]
 	return ok

@@ -25,7 +25,7 @@ type documentKey struct{ kind, name string }
 
 type fault struct {
 	manifest.Problem
-	// workload says that the document certainly declares no management cluster.
+	// workload reports whether the document certainly declares no management cluster.
 	workload bool
 }
 
@@ -83,7 +83,7 @@ func (inv *Inventory) BrokenOrLost(cluster string) string {
 	return fmt.Sprintf("%s cannot be read and may declare it", inv.faults.lost[0])
 }
 
-// MarkImplied says that a cluster had no document when it was last planned, so that
+// MarkImplied records that a cluster had no document when it was last planned, so that
 // one which cannot be read is not treated as its own.
 func (inv *Inventory) MarkImplied(cluster string) {
 	if inv.implied == nil {

@@ -135,7 +135,7 @@ func (f *Files) read(name string, r io.Reader) error {
 	return nil
 }
 
-// full says that nothing more is read.
+// full reports whether nothing more is read.
 func (f *Files) full() bool { return f.size > f.limits.Package }
 
 func (f *Files) fileTooLarge(name string) {

@@ -33,7 +33,7 @@ type Cluster struct {
 	Source v1alpha1.ObjectReference
 	// KubeConfig is the Secret on the hub; empty when there is no hub.
 	KubeConfig v1alpha1.ObjectReference
-	// kubeConfigAnywhere says that no document gives the Secret's namespace.
+	// kubeConfigAnywhere reports whether no document gives the Secret's namespace.
 	kubeConfigAnywhere bool
 	Decryption         *v1alpha1.Decryption
 	ReconcilerTemplate string
@@ -147,9 +147,9 @@ func (inv *Inventory) Remove(name string) {
 	}
 }
 
-// MayReadKubeConfig says that the kubeconfig of a cluster that a seed creates may be read in a namespace of a cluster:
-// in that of its creator, or where the documents of that cluster grant it. The author of a seed names the Secret, but
-// must not choose whose Secrets Furrow reads.
+// MayReadKubeConfig reports whether the kubeconfig of a cluster that a seed creates may be read in a namespace of a
+// cluster: in that of its creator, or where the documents of that cluster grant it. The author of a seed names the
+// Secret, but must not choose whose Secrets Furrow reads.
 func (inv *Inventory) MayReadKubeConfig(on, namespace string, creation Creation) bool {
 	ofCreator := on == creation.On && namespace == creation.Object.Namespace && namespace != ""
 	return ofCreator || slices.Contains(inv.grants[on], namespace)

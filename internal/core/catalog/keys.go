@@ -107,7 +107,7 @@ func correction(key string, effective []string, write string) string {
 	return write + meant + ", or remove it."
 }
 
-// ours says that a key has Furrow's prefix, in whatever case.
+// ours reports whether a key has Furrow's prefix, in whatever case.
 func ours(key string) bool {
 	prefix, _, found := strings.Cut(key, "/")
 	return found && strings.EqualFold(prefix, v1alpha1.Group)

@@ -52,7 +52,7 @@ type Package struct {
 	// Files by path, Root and all.
 	Files map[string][]byte
 
-	// candidate says that the seed is in no control plane, so that --seed may name it.
+	// candidate reports whether the seed is in no control plane, so that --seed may name it.
 	candidate bool
 	spec      *v1alpha1.SeedSpec
 	specAt    manifest.Source
@@ -62,7 +62,7 @@ type Package struct {
 	// skipped is Seed.Skipped, and lost Seed.Lost.
 	skipped manifest.Problems
 	lost    []manifest.Source
-	// settings says that the file seems to hold nothing but Seed documents; text is
+	// settings reports whether the file seems to hold nothing but Seed documents; text is
 	// then what it has.
 	settings bool
 	text     []byte
@@ -295,7 +295,7 @@ func packageAt(dir string, w *walker) *Package {
 	return pkg
 }
 
-// seedDocuments are the Seeds of a file; whole says that it has nothing else, and
+// seedDocuments are the Seeds of a file; whole reports whether it has nothing else, and
 // that all of it can be read.
 func seedDocuments(file string, data []byte) (seeds []manifest.Object, whole bool) {
 	if !bytes.Contains(data, []byte(v1alpha1.Group)) || !bytes.Contains(data, []byte("Seed")) {

@@ -62,7 +62,7 @@ func (d *documents) takeResource(o manifest.Object) {
 	}
 }
 
-// declares says that the tree's document of that kind and name says the same.
+// declares reports whether the tree's document of that kind and name says the same.
 func (d *documents) declares(o manifest.Object) bool {
 	switch o.ID.Kind {
 	case "Cluster":

@@ -35,7 +35,7 @@ type Seed struct {
 	Lost []manifest.Source
 	// Err says why the seed cannot be planned; all else may then be incomplete.
 	Err error
-	// Failed says that it is not the seed's fault, so that it may be planned when it is loaded again.
+	// Failed reports whether it is not the seed's fault, so that it may be planned when it is loaded again.
 	Failed bool
 }
 
@@ -63,10 +63,10 @@ type Variant struct {
 	Objects []manifest.Object
 }
 
-// Default says that the variant is for the clusters that no other one chooses.
+// Default reports whether the variant is for the clusters that no other one chooses.
 func (v Variant) Default() bool { return len(v.Clusters) == 0 && v.Selector == nil }
 
-// Chooses says that the variant is for a cluster.
+// Chooses reports whether the variant is for a cluster.
 func (v Variant) Chooses(c Cluster) bool {
 	return slices.Contains(v.Clusters, c.Name) || v.Selector != nil && v.Selector.Matches(labels.Set(c.Labels))
 }
@@ -84,7 +84,7 @@ type Rendered struct {
 	// Variants have their objects as they were rendered, documents of Furrow among them.
 	Variants []Variant
 	Problems manifest.Problems
-	// Failed says that the machine kept the renderer from its work, and not the package.
+	// Failed reports whether the machine kept the renderer from its work, and not the package.
 	Failed bool
 }
 

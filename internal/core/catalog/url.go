@@ -98,7 +98,7 @@ var plainPath = regexp.MustCompile(`^(?:[A-Za-z0-9._~+/-]|%20)*$`)
 // dots is an element of a path that leads elsewhere, on servers that leave out spaces and dots at the end, too.
 var dots = regexp.MustCompile(`(?:^|/)(?:\.|%20)+(?:/|$)`)
 
-// WithinURL says that a repository is the one that bound names, or lies below it on the same server.
+// WithinURL reports whether a repository is the one that bound names, or lies below it on the same server.
 func WithinURL(raw, bound string) bool {
 	if URLFault(raw) != "" {
 		return false
@@ -154,7 +154,7 @@ func URLFault(raw string) string {
 	return ""
 }
 
-// IsRemoteURL says that a repository is on a server that is reached by HTTP.
+// IsRemoteURL reports whether a repository is on a server that is reached by HTTP.
 func IsRemoteURL(raw string) bool {
 	scheme, _, ok := strings.Cut(raw, "://")
 	return ok && (strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http"))
@@ -174,11 +174,11 @@ func LocalDir(raw string) (dir string, ok bool) {
 	return u.Path, true
 }
 
-// IsSSH says that a URL is one that Furrow does not open.
+// IsSSH reports whether a URL is one of SSH, which Furrow does not open.
 func IsSSH(raw string) bool { return strings.HasPrefix(CanonicalURL(raw), "ssh://") }
 
-// IsPlainHTTP says that what is sent to a repository could be read on the way: it is reached by
-// http:// on another machine.
+// IsPlainHTTP reports whether what is sent to a repository could be read on the way: it
+// is reached by http:// on another machine.
 func IsPlainHTTP(raw string) bool {
 	u, err := url.Parse(raw)
 	if err != nil || u.Scheme != "http" {
@@ -192,7 +192,7 @@ func IsPlainHTTP(raw string) bool {
 	return err != nil || !addr.IsLoopback()
 }
 
-// HasCredentials says that a URL has a user or a password in it.
+// HasCredentials reports whether a URL has a user or a password in it.
 func HasCredentials(raw string) bool {
 	_, rest, ok := strings.Cut(raw, "://")
 	if !ok {

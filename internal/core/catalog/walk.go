@@ -24,9 +24,9 @@ import (
 // path that it has without links.
 type walker struct {
 	tree fs.FS
-	// leave says that a directory is not part of the walk; nil where all are.
+	// leave reports whether a directory is not part of the walk; nil where all are.
 	leave func(dir string) bool
-	// mixed says that the tree holds files of all kinds, so that only names of manifests matter.
+	// mixed reports whether the tree holds files of all kinds, so that only names of manifests matter.
 	mixed bool
 	// markers are the names of files by which a package is more than manifests, and marked says
 	// that one was found. Then the directory is walked again for all files, with any name,
@@ -188,7 +188,7 @@ func (w *walker) take(name, target string, kind fs.FileMode) {
 	}
 }
 
-// leftAlone says that a link leads into a directory that belongs to somebody else.
+// leftAlone reports whether a link leads into a directory that belongs to somebody else.
 func (w *walker) leftAlone(name string) bool {
 	for ; w.leave != nil && name != "."; name = path.Dir(name) {
 		if w.leave(name) {
@@ -202,7 +202,7 @@ func (w *walker) skipSubmodule(name string) {
 	w.lose(name, "it is a submodule, or a repository of its own"+notRead, "Commit its files instead.")
 }
 
-// ofOthers says that a file has a name that nobody gives to manifests.
+// ofOthers reports whether a file has a name that nobody gives to manifests.
 func (w *walker) ofOthers(name string) bool {
 	return isProse(name) || w.mixed && path.Ext(name) != "" && !isManifest(name)
 }
@@ -263,7 +263,7 @@ func (w *walker) allSkipped(dir string, shown func(string) string) manifest.Prob
 		Next: "Manifests have names that end in .yaml, .yml or .json."})
 }
 
-// isRepository says that a directory has a repository of its own, as a submodule that is checked out.
+// isRepository reports whether a directory has a repository of its own, as a submodule that is checked out.
 func isRepository(tree fs.FS, dir string) bool {
 	_, err := fs.Lstat(tree, path.Join(dir, ".git"))
 	return err == nil
@@ -331,7 +331,7 @@ func Sub(tree fs.FS, dir string) (fs.FS, error) {
 
 func hidden(p string) bool { return p != "." && strings.HasPrefix(path.Base(p), ".") }
 
-// isManifest says that a file's name is that of a manifest.
+// isManifest reports whether a file's name is that of a manifest.
 func isManifest(p string) bool {
 	switch strings.ToLower(path.Ext(p)) {
 	case ".yaml", ".yml", ".json":
@@ -340,13 +340,13 @@ func isManifest(p string) bool {
 	return false
 }
 
-// wasManifest says that a file's name is that of a manifest with an ending of its own: east.yaml.bak.
+// wasManifest reports whether a file's name is that of a manifest with an ending of its own: east.yaml.bak.
 func wasManifest(p string) bool {
 	return !isManifest(p) && (isManifest(strings.TrimSuffix(p, path.Ext(p))) || isManifest(strings.TrimSuffix(p, "~")))
 }
 
-// isProse says that a file's name is one of those that people keep beside manifests and
-// nobody expects to be applied: README, OWNERS, notes.md.
+// isProse reports whether a file's name is one of those that people keep beside manifests
+// and nobody expects to be applied: README, OWNERS, notes.md.
 func isProse(p string) bool {
 	switch ext := strings.ToLower(path.Ext(p)); ext {
 	case "":

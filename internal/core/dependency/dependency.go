@@ -50,7 +50,7 @@ func (v Vertex) Compare(other Vertex) int {
 // String names the vertex for people.
 func (v Vertex) String() string { return v.Object.String() + " on " + v.Cluster }
 
-// Kind says whether an edge makes tiers.
+// Kind determines whether an edge makes tiers.
 type Kind string
 
 const (
@@ -69,7 +69,7 @@ type Edge struct {
 	// Ready is a CEL expression that is true of To once From may be declared; empty
 	// where it is enough that To is healthy.
 	Ready string
-	// OrderOnly says that From may stay when To leaves.
+	// OrderOnly reports whether From may stay when To leaves.
 	OrderOnly bool
 }
 
@@ -151,7 +151,7 @@ type Finding struct {
 	Message        string
 	// Next says what to do about it, as a sentence.
 	Next string
-	// Missing says that an object of another seed might resolve it.
+	// Missing reports whether an object of another seed might resolve it.
 	Missing bool
 }
 
@@ -170,7 +170,7 @@ type Rule struct {
 	Doc string
 	// Why says in one sentence what would go wrong without the rule.
 	Why string
-	// OrderOnly says that an object may stay when what it waited for leaves.
+	// OrderOnly reports whether an object may stay when what it waited for leaves.
 	OrderOnly bool
 	draw      func(*scope, source)
 }

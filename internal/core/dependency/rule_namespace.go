@@ -35,7 +35,7 @@ var namespace = Rule{
 	},
 }
 
-// existsAlways says that every cluster has the namespace; the reconciler's is one.
+// existsAlways reports whether every cluster has the namespace; the reconciler's is one.
 func existsAlways(name, reconciler string) bool {
 	return name == "default" || strings.HasPrefix(name, "kube-") || name == reconciler
 }

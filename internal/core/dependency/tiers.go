@@ -28,7 +28,7 @@ type Conflict struct {
 	Seeds []string
 	// Edges of the circle; each starts at the tier in which the one before ends.
 	Edges []Edge
-	// Pinned says that the objects themselves form no circle: only the tiers do
+	// Pinned reports whether the objects themselves form no circle: only the tiers do
 	// that they have in the plan being replaced.
 	Pinned bool
 	graph  *Graph

@@ -34,7 +34,7 @@ func (h Hash) String() string {
 	return hex.EncodeToString(h[:])
 }
 
-// IsZero says that h names no object.
+// IsZero reports whether h names no object.
 func (h Hash) IsZero() bool { return h == Hash{} }
 
 // Compare orders hashes.

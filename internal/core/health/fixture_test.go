@@ -68,7 +68,7 @@ type judgement struct {
 	seen   health.Reconciler
 	want   health.Phase
 	reason v1alpha1.Reason
-	// awaitsRoot says that the message must report what is wrong with the root too.
+	// awaitsRoot reports whether the message must report what is wrong with the root too.
 	awaitsRoot bool
 }
 

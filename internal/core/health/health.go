@@ -21,9 +21,9 @@ package health
 type Reconciler struct {
 	// Known is false when the cluster could not be asked; all else but Reason and Message is then zero.
 	Known bool
-	// Found says that the object exists.
+	// Found reports whether the object exists.
 	Found bool
-	// Deleting says that the object has a deletion timestamp.
+	// Deleting reports whether the object has a deletion timestamp.
 	Deleting bool
 	// Suspended is the object's spec.suspend.
 	Suspended bool
@@ -57,7 +57,7 @@ type Reconciler struct {
 	LastResult string
 }
 
-// LeavesAll says that the reconciler would leave what it applied if its object were
+// LeavesAll reports whether the reconciler would leave what it applied if its object were
 // deleted now: Flux prunes nothing for one that is suspended.
 func (r Reconciler) LeavesAll() bool { return r.Known && r.Found && !r.Deleting && r.Suspended }
 
@@ -65,7 +65,7 @@ func (r Reconciler) LeavesAll() bool { return r.Known && r.Found && !r.Deleting 
 type Root struct {
 	// Known is false when the cluster could not be asked; all else but Message is then zero.
 	Known bool
-	// Found says that some Kustomization of the cluster syncs the directory.
+	// Found reports whether some Kustomization of the cluster syncs the directory.
 	Found bool
 	// Name is the root's, as namespace/name.
 	Name string
@@ -78,7 +78,7 @@ type Root struct {
 	Ready, Reason, Message string
 	// Source is the root's source object, as namespace/name, and SourceKind its kind.
 	Source, SourceKind string
-	// SourceFound says that the source object exists; URL and Branch are its spec's.
+	// SourceFound reports whether the source object exists; URL and Branch are its spec's.
 	SourceFound bool
 	URL, Branch string
 	// Ignore is the source's spec.ignore: lines as of a .gitignore.
@@ -98,9 +98,9 @@ type Creator struct {
 	Known bool
 	// Found is false when its API server answered 404 for the creator.
 	Found bool
-	// Current says that the creator's expression holds, or that its kind has none.
+	// Current reports whether the creator's expression holds, or its kind has none.
 	Current bool
-	// Answers says that the created cluster's API server answers /readyz.
+	// Answers reports whether the created cluster's API server answers /readyz.
 	Answers bool
 	// Message says what the creator is waiting for, for people.
 	Message string

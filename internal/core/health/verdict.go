@@ -14,29 +14,29 @@ import (
 type Phase string
 
 const (
-	// Unknown says that what is needed for a verdict could not be seen.
+	// Unknown means that what is needed for a verdict could not be seen.
 	Unknown Phase = "Unknown"
-	// Absent says that the reconciler object is not there.
+	// Absent means that the reconciler object is not there.
 	Absent Phase = "Absent"
-	// Behind says that the reconciler does not have what base has yet.
+	// Behind means that the reconciler does not have what base has yet.
 	Behind Phase = "Behind"
-	// Progressing says that it has it and is not ready yet.
+	// Progressing means that it has it and is not ready yet.
 	Progressing Phase = "Progressing"
-	// Failed says that it cannot build, apply, or says that an object failed. It is never final.
+	// Failed means that it cannot build, apply, or reports that an object failed. It is never final.
 	Failed Phase = "Failed"
-	// Ready says that it has it and all that counts is healthy.
+	// Ready means that it has it and all that counts is healthy.
 	Ready Phase = "Ready"
 )
 
-// Match says whether the tree at a revision has, at a tier's paths, what base has there.
+// Match compares what the tree at a revision has at a tier's paths with what base has there.
 type Match string
 
 const (
-	// MatchUnknown says that the revision is not known to the mirror.
+	// MatchUnknown means that the revision is not known to the mirror.
 	MatchUnknown Match = ""
-	// Matches says that the entries are equal.
+	// Matches means that the entries are equal.
 	Matches Match = "Equal"
-	// Differs says that they are not.
+	// Differs means that they are not.
 	Differs Match = "Differs"
 )
 
@@ -50,11 +50,11 @@ type Want struct {
 	Edited string
 	// At holds, for each reported revision, whether its content is that of base.
 	At map[string]Match
-	// Gone says that base has nothing of the tier, so that nothing of it should be left.
+	// Gone reports whether base has nothing of the tier, so that nothing of it should be left.
 	Gone bool
-	// RootFound says that the cluster has the root under which the reconciler object
-	// was. It counts where the tier should be gone: a cluster without the root may be
-	// another one, or a new one, on which nothing was ever there to go.
+	// RootFound reports whether the cluster has the root under which the reconciler
+	// object was. It counts where the tier should be gone: a cluster without the root may
+	// be another one, or a new one, on which nothing was ever there to go.
 	RootFound bool
 	// Reconciler is the cluster that the reconciler object is on, Creators that of
 	// the creators.
@@ -64,8 +64,8 @@ type Want struct {
 // Cluster is a cluster that the health is read from.
 type Cluster struct {
 	Cluster string
-	// Abandoned says that a person gave the cluster up: a tier that should be gone there
-	// counts as gone while it is unknown.
+	// Abandoned reports whether a person gave the cluster up: a tier that should be gone
+	// there counts as gone while it is unknown.
 	Abandoned bool
 }
 
@@ -95,8 +95,8 @@ type Verdict struct {
 	// Object is the creator that it is about; empty where it is about the reconciler object.
 	Object  string
 	Message string
-	// AwaitsRoot says that the root or its source must act next, so that their problems
-	// are worth reporting.
+	// AwaitsRoot reports whether the root or its source must act next, so that their
+	// problems are worth reporting.
 	AwaitsRoot bool
 }
 

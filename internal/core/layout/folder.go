@@ -83,7 +83,7 @@ var neverFetched = []string{
 
 var neverFetchedDirs = []string{".git", ".github", ".circleci"}
 
-// FolderFile says that Flux reads a regular file when it builds the directory of
+// FolderFile reports whether Flux reads a regular file when it builds the directory of
 // a root. Both are relative to the repository; an empty root is all of it.
 func FolderFile(root, file string) bool {
 	if _, below := belowRoot(root, file); !below {
@@ -135,7 +135,7 @@ func ReadFolder(root string, files map[string][]byte) Folder {
 	return Folder{Problems: r.problems, objects: r.objects}
 }
 
-// Claims says that a file of others defines an object that Furrow would put into
+// Claims reports whether a file of others defines an object that Furrow would put into
 // the directory in a file of its own.
 func (f Folder) Claims(id manifest.ID, own string) (manifest.Problem, bool) {
 	want := objectID{ID: id}.effective()

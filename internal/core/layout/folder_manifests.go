@@ -149,7 +149,7 @@ func (f *fileReader) malformed(text string, err error) {
 	f.stops(at, "YAML: %s", message)
 }
 
-// objectsOf reads the objects of a value. alone says that the file has no other
+// objectsOf reads the objects of a value. alone reports whether the file has no other
 // document; kustomize then reads a List more leniently.
 func (f *fileReader) objectsOf(node *yaml3.Node, alone bool) {
 	node = target(node)
@@ -285,7 +285,7 @@ func shownRoot(root string) string {
 	return root
 }
 
-// isObject says that a mapping has anything that objects have.
+// isObject reports whether a mapping has anything that objects have.
 func isObject(node *yaml3.Node) bool {
 	for _, at := range [][]string{
 		{"apiVersion"}, {"kind"}, {"metadata", "name"}, {"metadata", "namespace"}, {"metadata", "labels"}, {"metadata", "annotations"},
@@ -302,7 +302,7 @@ const mergeTag = "!!merge"
 
 func isNull(node *yaml3.Node) bool { return node.ShortTag() == "!!null" }
 
-// isEmpty says that kustomize passes over a value.
+// isEmpty reports whether kustomize passes over a value.
 func isEmpty(node *yaml3.Node) bool {
 	collection := node.Kind == yaml3.MappingNode || node.Kind == yaml3.SequenceNode
 	return isNull(node) || collection && len(node.Content) == 0

@@ -104,7 +104,7 @@ func (t Tier) Dir(prefix string) string {
 }
 
 // ReconcilerFile is the file of the tier's reconciler object. root is the root
-// path of the cluster that reconciles the tier; ofHub says that it is another one.
+// path of the cluster that reconciles the tier; ofHub means that it is another one.
 func (t Tier) ReconcilerFile(prefix, root string, ofHub bool) string {
 	dir := path.Join(prefix, root, ownDir, t.Seed)
 	if ofHub {
@@ -139,7 +139,7 @@ func PlanBranch(base, seed string) string { return branchPrefix + base + "/plan/
 // StatusBranch holds the last report of an owner.
 func StatusBranch(base, owner string) string { return branchPrefix + base + "/status/" + owner }
 
-// IsStatusBranch says that a branch holds the last report of some owner.
+// IsStatusBranch reports whether a branch holds the last report of some owner.
 func IsStatusBranch(base, branch string) bool {
 	return strings.HasPrefix(branch, StatusBranch(base, ""))
 }

@@ -196,5 +196,5 @@ func mayBeJSON(text []byte) bool {
 	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
 }
 
-// isJSONFile says that a file can be nothing but JSON.
+// isJSONFile reports whether a file can be nothing but JSON.
 func isJSONFile(file string) bool { return strings.HasSuffix(strings.ToLower(file), ".json") }

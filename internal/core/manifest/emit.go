@@ -189,7 +189,7 @@ func quote(s string) string {
 	return b.String()
 }
 
-// isWord says that text needs no quotes, as a key or as a value.
+// isWord reports whether text needs no quotes, as a key or as a value.
 func isWord(s string) bool {
 	if !startsWord(s) || strings.HasSuffix(s, " ") || strings.HasSuffix(s, ":") ||
 		strings.Contains(s, ": ") || strings.Contains(s, " #") {
@@ -203,7 +203,7 @@ func isWord(s string) bool {
 	return !slices.Contains(nullWords, s) && !slices.Contains(trueWords, s) && !slices.Contains(falseWords, s)
 }
 
-// startsWord says that text does not start like a number, a date, an
+// startsWord reports whether text does not start like a number, a date, an
 // indicator or a document marker.
 func startsWord(s string) bool {
 	if s == "" {

@@ -40,7 +40,7 @@ func (o Object) Problem(reason v1alpha1.Reason, message, next string) Problem {
 	return Problem{Reason: reason, Source: o.Source, Object: o.Title(), Message: message, Next: next}
 }
 
-// Encrypted says that the object is a sops document, which nobody may change.
+// Encrypted reports whether the object is a sops document, which nobody may change.
 func (o Object) Encrypted() bool { return o.Raw != nil }
 
 // Labels returns a copy of the object's labels, nil when it has none.

@@ -79,13 +79,13 @@ func target(node *yaml3.Node) *yaml3.Node {
 	return node
 }
 
-// plain says that a scalar's text decides its type.
+// plain reports whether a scalar's text decides its type.
 func plain(node *yaml3.Node) bool {
 	const quoted = yaml3.SingleQuotedStyle | yaml3.DoubleQuotedStyle | yaml3.LiteralStyle | yaml3.FoldedStyle
 	return node.Kind == yaml3.ScalarNode && node.Style&(quoted|yaml3.TaggedStyle) == 0
 }
 
-// isNull says that a document says nothing.
+// isNull reports whether a document says nothing.
 func isNull(node *yaml3.Node) bool {
 	return plain(node) && slices.Contains(nullWords, node.Value)
 }

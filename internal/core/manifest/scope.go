@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Scope says whether the objects of a kind live in namespaces.
+// Scope determines whether the objects of a kind live in namespaces.
 type Scope string
 
 // The scopes, in the words of a CustomResourceDefinition.

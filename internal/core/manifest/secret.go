@@ -122,7 +122,7 @@ func leafWith(path string, value any, such func(any) bool) string {
 	return ""
 }
 
-// isPlain says that a value is one, and that it can be read.
+// isPlain reports whether a value is one, and can be read.
 func isPlain(value any) bool { return value != nil && value != "" && !isSopsValue(value) }
 
 // fieldName is a key as a message has it: one that needs quotes gets them.

@@ -22,5 +22,5 @@ var servedGroups = func() map[string]bool {
 	return table
 }()
 
-// ServedByKubernetes says that every API server knows the kind by itself.
+// ServedByKubernetes reports whether every API server knows the kind by itself.
 func ServedByKubernetes(kind GroupKind) bool { return servedGroups[kind.Group] }

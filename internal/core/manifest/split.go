@@ -117,7 +117,7 @@ func cutMarker(line []byte) (rest []byte, marker string) {
 	return line[3:], marker
 }
 
-// blank says that a line has nothing but white space and a comment.
+// blank reports whether a line has nothing but white space and a comment.
 func blank(line []byte) bool {
 	line = bytes.TrimLeft(line, " \t\r\n")
 	return len(line) == 0 || line[0] == '#'

@@ -103,7 +103,7 @@ func (d *decider) actionsIn(s *Seed, repo string) []Action {
 	return append(out, d.markers(s, repo, !pushes)...)
 }
 
-// pushesPlan says that a repository lacks the plan.
+// pushesPlan reports whether a repository lacks the plan.
 func (s *Seed) pushesPlan(repo string) bool {
 	return s.files != nil && (s.previous.generation(repo) != s.written.Generation)
 }
@@ -174,7 +174,7 @@ func (d *decider) leaveRepos(s *Seed) []Action {
 }
 
 // markers deletes the markers of a seed that have done their work, or that ask about an earlier
-// plan, and keeps the others at the plan. stays says that the plan's branch does not move in this
+// plan, and keeps the others at the plan. stays means that the plan's branch does not move in this
 // pass. A marker counts only at the commit of the plan, so one that is kept moves together with the
 // plan, or it would be forgotten.
 func (d *decider) markers(s *Seed, repo string, stays bool) []Action {
@@ -284,7 +284,7 @@ func (d *decider) shutRest() []Action {
 	return out
 }
 
-// Foreign says that the seed is another engine's, and not ours to report.
+// Foreign reports whether the seed is another engine's, and not ours to report.
 func (s *Seed) Foreign() bool { return s.Plan == nil && s.Failure == nil }
 
 // dropAbandoned deletes the markers of clusters on which no plan of this owner has
@@ -302,7 +302,7 @@ func (d *decider) dropAbandoned() []Action {
 	return out
 }
 
-// Works says that there is more to do than to show gates.
+// Works reports whether there is more to do than to show gates.
 func Works(actions []Action) bool {
 	return slices.ContainsFunc(actions, func(a Action) bool { return a.Verb != Gate })
 }

@@ -51,7 +51,7 @@ type Seed struct {
 	written *plan.Plan
 	// files are those of a plan that not every repository has yet, by repository and path.
 	files map[string]map[string]plan.File
-	// gone says that the seed is no longer in the control plane.
+	// gone reports whether the seed is no longer in the control plane.
 	gone      bool
 	suspended bool
 	// held is how many plantings go once what is Unconfirmed is confirmed.
@@ -131,7 +131,7 @@ func newDecider(f *Facts, m *Memo) *decider {
 
 func (d *decider) catalog() *catalog.Catalog { return d.facts.ControlPlane.Catalog }
 
-// incomplete says that something was asked for.
+// incomplete reports whether something was asked for.
 func (d *decider) incomplete() bool {
 	return len(d.open)+len(d.reconcilers)+len(d.creators)+len(d.roots) > 0
 }

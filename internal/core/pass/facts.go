@@ -70,7 +70,7 @@ type ControlPlane struct {
 	Catalog *catalog.Catalog `json:"-"`
 }
 
-// scopes says that the engine is responsible for a seed.
+// scopes reports whether the engine is responsible for a seed.
 func (c ControlPlane) scopes(seed string) bool { return c.Scope == nil || c.Scope[seed] }
 
 // Repo is one GitOps repository: what was listed, and the answers to questions.
@@ -82,7 +82,7 @@ type Repo struct {
 	Refs map[string]layout.Hash `json:"refs,omitempty"`
 	// Proposals are the open ones and the rejected ones whose branch is still there, by branch.
 	Proposals map[string]Proposal `json:"proposals,omitempty"`
-	// Amends says that the forge remembers what people change in a proposal before merging it.
+	// Amends reports whether the forge remembers what people change in a proposal before merging it.
 	Amends bool `json:"amends,omitempty"`
 	// Failure says why the repository cannot be used in this pass.
 	Failure *Failure `json:"failure,omitempty"`
@@ -109,9 +109,9 @@ type Answers struct {
 
 // Since is how the base branch relates to a commit that a reconciler reports.
 type Since struct {
-	// Unknown says that the repository has no such commit.
+	// Unknown reports whether the repository has no such commit.
 	Unknown bool `json:"unknown,omitempty"`
-	// OnBase says that the commit is a state of the base branch: one of its first parents.
+	// OnBase reports whether the commit is a state of the base branch: one of its first parents.
 	OnBase bool `json:"onBase,omitempty"`
 	// Changed says, of a commit on base, whether base has changed at a path after it.
 	Changed map[string]bool `json:"changed,omitempty"`
@@ -133,7 +133,7 @@ type Landing struct {
 	URL string `json:"url,omitempty"`
 	// Have is what the merge had at the tier's paths; nil where that commit is not known any more.
 	Have map[string]layout.Hash `json:"have,omitempty"`
-	// OnBase says that the base branch has the merge in its history.
+	// OnBase reports whether the base branch has the merge in its history.
 	OnBase bool `json:"onBase,omitempty"`
 }
 
@@ -165,18 +165,18 @@ type Proposal struct {
 	// Head is the branch's tip, Base the commit of the base branch that it was grafted on.
 	Head layout.Hash `json:"head"`
 	Base layout.Hash `json:"base,omitzero"`
-	// Edited says that a person has changed the branch.
+	// Edited reports whether a person has changed the branch.
 	Edited bool `json:"edited,omitempty"`
-	// Rejected says that a person has turned it down, and Reason why.
+	// Rejected reports whether a person has turned it down, and Reason why.
 	Rejected bool   `json:"rejected,omitempty"`
 	Reason   string `json:"reason,omitempty"`
-	// Stale says that it cannot be merged as it is.
+	// Stale reports whether it cannot be merged as it is.
 	Stale bool `json:"stale,omitempty"`
 	// Paths are what merging it would change; a directory includes everything in it.
 	Paths []string `json:"paths,omitempty"`
 }
 
-// Has says that the proposal carries a tier.
+// Has reports whether the proposal carries a tier.
 func (p Proposal) Has(tier layout.Tier) bool {
 	return slices.ContainsFunc(p.Tiers, func(m layout.Member) bool { return m.Tier == tier })
 }
@@ -193,7 +193,7 @@ type PlanOnBranch struct {
 
 // Health is what the health channel reports. A key that is missing was not asked for.
 type Health struct {
-	// None says that there is no health channel.
+	// None reports whether there is no health channel.
 	None bool `json:"none,omitempty"`
 	// Failure says why nothing can be asked.
 	Failure     *Failure                                   `json:"failure,omitempty"`
@@ -208,7 +208,7 @@ type Failure struct {
 	// Problems are what the error is about.
 	Problems manifest.Problems `json:"problems,omitempty"`
 	Message  string            `json:"message"`
-	// Transient says that the same may well succeed later.
+	// Transient reports whether the same may well succeed later.
 	Transient bool `json:"transient,omitempty"`
 
 	err error

@@ -218,7 +218,7 @@ func (r *repository) graft(base layout.Hash, entries []plan.Entry) map[string]la
 	return files
 }
 
-// isOnBase says that a commit is one of the first parents of main.
+// isOnBase reports whether a commit is one of the first parents of main.
 func (r *repository) isOnBase(id layout.Hash) bool {
 	for at := r.refs["main"]; !at.IsZero(); at = r.commits[at].parent {
 		if at == id {

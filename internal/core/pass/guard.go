@@ -92,17 +92,17 @@ func (d *decider) guardRemovals() {
 // that runs, and observes the clusters, does what was asked for, and a marker of an
 // earlier plan asks for nothing. Markers of what was confirmed stay while it is under way.
 
-// retries says that a person wants the seed's present plan proposed again.
+// retries reports whether a person wants the seed's present plan proposed again.
 func (d *decider) retries(repo string, p *Previous, seed string) bool {
 	r := d.facts.Repos[repo]
 	at := r.Refs[layout.RetryBranch(r.Base, seed)]
 	return !at.IsZero() && at == p.commit(repo)
 }
 
-// confirmed says that a person wants the seed removed.
+// confirmed reports whether a person wants the seed removed.
 func (d *decider) confirmed(s *Seed) bool { return d.facts.Marked(s.previous, layout.ConfirmBranch) }
 
-// confirmedLeaving says that a person wants what leaves with the plan in force removed.
+// confirmedLeaving reports whether a person wants what leaves with the plan in force removed.
 func (d *decider) confirmedLeaving(s *Seed) bool {
 	if s.Plan.Removal {
 		return d.confirmed(s)
@@ -110,7 +110,7 @@ func (d *decider) confirmedLeaving(s *Seed) bool {
 	return d.facts.Marked(s.previous, layout.ConfirmLeavingBranch) && s.sameLeaving()
 }
 
-// Marked says that a marker of a seed is at the plan that is on its branches.
+// Marked reports whether a marker of a seed is at the plan that is on its branches.
 func (f *Facts) Marked(p *Previous, marker func(base, seed string) string) bool {
 	if p == nil || p.Plan == nil || len(p.Plan.Repos()) == 0 {
 		return false
@@ -124,8 +124,8 @@ func (f *Facts) Marked(p *Previous, marker func(base, seed string) string) bool 
 	return !at.IsZero() && at == p.commit(home)
 }
 
-// sameLeaving says that the plan in force takes away what the one on its branches does,
-// as where only entries were added that come before that.
+// sameLeaving reports whether the plan in force takes away what the one on its branches
+// does, as where only entries were added that come before that.
 func (s *Seed) sameLeaving() bool {
 	was := s.previous.Plan
 	if was == nil || s.Plan.Removal != was.Removal || len(s.Plan.Tiers) != len(was.Tiers) {
@@ -139,7 +139,7 @@ func (s *Seed) sameLeaving() bool {
 	return true
 }
 
-// leaves says that something is still to leave that only a person may let go.
+// leaves reports whether something is still to leave that only a person may let go.
 func (s *Seed) leaves() bool {
 	for i := range s.Plan.Tiers {
 		t := &s.Plan.Tiers[i]

@@ -33,7 +33,7 @@ func (d *decider) readAbandoned() {
 	}
 }
 
-// needs says that some plan of this owner, before this pass or by it, has something
+// needs reports whether some plan of this owner, before this pass or by it, has something
 // on a cluster, or may have.
 func (d *decider) needs(cluster string) bool {
 	for _, r := range d.facts.Repos {
@@ -86,7 +86,7 @@ func (d *decider) orphan(s *Seed) error {
 	return nil
 }
 
-// orphansFirst says that the entries that orphan are needed before a tier goes.
+// orphansFirst reports whether the entries that orphan are needed before a tier goes.
 func (d *decider) orphansFirst(seed string, t *plan.Tier) bool {
 	r := d.repo(t.Repo)
 	if r == nil || !t.Gone() || t.Object.Cluster == t.Cluster || !d.abandoned[t.Cluster] {

@@ -17,8 +17,8 @@ import (
 type Previous struct {
 	// Plan is nil where none can be read.
 	Plan *plan.Plan
-	// Foreign says that the plan is another owner's, or of a seed that another engine is
-	// responsible for: it counts for what it has planted, and for nothing else.
+	// Foreign reports whether the plan is another owner's, or of a seed that another
+	// engine is responsible for: it counts for what it has planted, and for nothing else.
 	Foreign bool
 	// Older are the plans of repositories that do not have Plan yet; nil of one that has none.
 	Older map[string]*plan.Plan
@@ -30,8 +30,8 @@ type Previous struct {
 	// Err says why the seed cannot be decided about.
 	Err error
 
-	// tiers are the facts of the plan's tiers, released says that all are Released; both unset
-	// while something is missing or Err is set.
+	// tiers are the facts of the plan's tiers, released reports whether all are Released;
+	// both unset while something is missing or Err is set.
 	tiers    map[layout.Tier]release.TierFacts
 	released bool
 }

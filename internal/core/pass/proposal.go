@@ -176,7 +176,7 @@ func howToReject(r *Repo, act Action) string {
 	return fmt.Sprintf("Run `furrow pr reject %s`; a branch that is merely deleted is proposed again.", layout.ProposalName(r.Base, act.Branch))
 }
 
-// verb says what the proposal of a tier does; planted says that base has a reconciler
+// verb says what the proposal of a tier does; planted means that base has a reconciler
 // object of it, and so more than files of others.
 func verb(t *plan.Tier, f release.TierFacts, planted bool) string {
 	switch {
@@ -194,7 +194,7 @@ func verb(t *plan.Tier, f release.TierFacts, planted bool) string {
 // or replace with what the seed says.
 type Overwrites struct{ Deletes, Replaces []string }
 
-// None says that no file is overwritten.
+// None reports whether no file is overwritten.
 func (o Overwrites) None() bool { return len(o.Deletes)+len(o.Replaces) == 0 }
 
 // add parts the files of others at a tier's paths into those that the tier's proposal

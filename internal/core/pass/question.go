@@ -223,7 +223,7 @@ func (a *asker) rootDir(repo, dir string, ignores [2]string, files []string) Roo
 	return *known
 }
 
-// unasked says that the clusters cannot be asked in this pass.
+// unasked reports whether the clusters cannot be asked in this pass.
 func (a *asker) unasked() bool { return a.facts.Health.None || a.facts.Health.Failure != nil }
 
 // reconciler is what its cluster reports of a reconciler object; the zero value, with Known false,

@@ -122,8 +122,8 @@ func (d *tierDecider) rootInGit(key health.RootKey, folder layout.Folder) manife
 	return manifest.Problem{}
 }
 
-// hadRoot says that the root is found under which a tier's reconciler object was, or
-// that there never was one: base does not even have its directory.
+// hadRoot reports whether the root is found under which a tier's reconciler object was,
+// or there never was one: base does not even have its directory.
 func (d *tierDecider) hadRoot() bool {
 	key, ok := d.rootKey(d.plan.Seed, d.tier)
 	if !ok || d.root(key).Found {

@@ -211,14 +211,15 @@ func pick(entries map[string]layout.Hash, paths []string) map[string]layout.Hash
 	return out
 }
 
-// same says that both have the same at paths.
+// same reports whether both have the same at paths.
 func same(a, b map[string]layout.Hash, paths []string) bool {
 	return !slices.ContainsFunc(paths, func(at string) bool { return a[at] != b[at] })
 }
 
-// landed says that what base has of the tier is what the newest merged proposal with these
-// entries was when it was merged. page is that of the proposal by which it came to be so: of
-// several that landed with this content one after the other, the first that base still has.
+// landed reports whether what base has of the tier is what the newest merged proposal with
+// these entries was when it was merged. page is that of the proposal by which it came to be
+// so: of several that landed with this content one after the other, the first that base
+// still has.
 func (d *tierDecider) landed(digest string) (page string, landed bool, err error) {
 	closed := d.closed(d.tier.Repo, d.name, digest, d.paths)
 	if closed.Failure != nil {
@@ -252,7 +253,7 @@ func (d *decider) foreignFiles(t *plan.Tier, p *Previous) []string {
 	return files
 }
 
-// isBehind says that a proposal is to follow the base branch.
+// isBehind reports whether a proposal is to follow the base branch.
 func (d *tierDecider) isBehind(proposal Proposal) bool {
 	return d.catalog().Repos[d.tier.Repo].Spec.Update == v1alpha1.UpdateWhenBehind && proposal.Base != d.repo.Head
 }
@@ -371,7 +372,7 @@ func (d *tierDecider) judge() health.Verdict {
 	return v
 }
 
-// clusterGone says that a cluster which the plan creates has no creator any more,
+// clusterGone reports whether a cluster which the plan creates has no creator any more,
 // or none yet: nobody answers there, and nothing is left to ask for. That the root is
 // found shows that it is the creator's cluster which was asked.
 func (d *tierDecider) clusterGone(cluster string) bool {
@@ -388,10 +389,11 @@ func (d *tierDecider) clusterGone(cluster string) bool {
 	return false
 }
 
-// match says whether the reconciler, at the revision that it reports, has what base has at the
-// tier's paths. The revision must not be from before base last changed there: content that was
-// replaced and came back is not the same, because the reconciler may not have applied what was in
-// between. For a revision that is not a state of base along first parents, only the content counts.
+// match compares what the reconciler has at the tier's paths, at the revision that it reports,
+// with what base has there. The revision must not be from before base last changed there: content
+// that was replaced and came back is not the same, because the reconciler may not have applied
+// what was in between. For a revision that is not a state of base along first parents, only the
+// content counts.
 //
 // Comparing commit ids instead would make each tier Progressing whenever anything else in the
 // repository changes.

@@ -6,7 +6,7 @@ import (
 
 const planterGroup = "planter.nephio.org"
 
-// isPlanter says that an object makes its seed one of Planter's: it creates a
+// isPlanter reports whether an object makes its seed one of Planter's: it creates a
 // Planter cluster, or is placed in Planter's way.
 func isPlanter(o *manifest.Object) bool {
 	if o.ID.Group == planterGroup && o.ID.Kind == "Cluster" {

@@ -300,7 +300,7 @@ func (m *merge) mayBeChosen(v catalog.Variant) string {
 	return ""
 }
 
-// onManagement says that a variant puts something on a management cluster, or may.
+// onManagement reports whether a variant puts something on a management cluster, or may.
 func (m *merge) onManagement(variant int) bool {
 	placements, problems := placeVariant(m.seed, variant, m.inventory, nil)
 	return len(problems) > 0 || slices.ContainsFunc(placements, func(p Placement) bool {
@@ -432,8 +432,9 @@ func (m *merge) checkManagement(c *Contents) {
 	}
 }
 
-// conflict says that two variants have an object differently on one cluster, and names both
-// sources, unless both have it from one document, which their overlays patch.
+// conflict is the problem that two variants have an object differently on one cluster,
+// and names both sources, unless both have it from one document, which their overlays
+// patch.
 func conflict(a, b *Content, cluster string) manifest.Problem {
 	in := func(c *Content) string { return c.variants[0] }
 	source := a.Object.Source

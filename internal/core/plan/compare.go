@@ -12,13 +12,13 @@ import (
 type Difference string
 
 const (
-	// TierNew says that nothing of the tier was there.
+	// TierNew means that nothing of the tier was there.
 	TierNew Difference = "New"
-	// TierChanges says that other entries come.
+	// TierChanges means that other entries come.
 	TierChanges Difference = "Changes"
-	// TierLeaves says that nothing of the tier stays.
+	// TierLeaves means that nothing of the tier stays.
 	TierLeaves Difference = "Leaves"
-	// TierStays says that nothing changes.
+	// TierStays means that nothing changes.
 	TierStays Difference = "Stays"
 )
 
@@ -29,7 +29,7 @@ type Change struct {
 	Difference Difference
 	// Added and Removed are objects that come and that leave, Changed those that get another content.
 	Added, Removed, Changed []manifest.ID
-	// Reconciler says that the reconciler object changes, Contents that objects do.
+	// Reconciler reports whether the reconciler object changes, Contents whether objects do.
 	Reconciler, Contents bool
 }
 

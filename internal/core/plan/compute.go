@@ -36,7 +36,7 @@ type Outcome struct {
 	// Files of the plan's tree that land, by repository and path; nil when every
 	// repository has the plan already.
 	Files map[string]map[string]File
-	// Kept says that the earlier plan stays in force.
+	// Kept reports whether the earlier plan stays in force.
 	Kept bool
 	// Err says why the seed could not be planned anew; the earlier plan then stays.
 	Err error

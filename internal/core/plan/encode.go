@@ -131,7 +131,7 @@ func Decode(tree fs.FS) (*Plan, error) {
 	return &p, p.check()
 }
 
-// unsupported says that a plan is of a version that this Furrow does not know.
+// unsupported is the error for a plan of a version that this Furrow does not know.
 func unsupported(version manifest.Version) error {
 	return fmt.Errorf("%s: %w", layout.PlanFile, manifest.About(manifest.Problem{Path: layout.PlanFile}, Current.Reads(version)))
 }
@@ -186,7 +186,7 @@ func (p *Plan) trees() (map[string]layout.Hash, error) {
 	return trees, nil
 }
 
-// invalid says that the tree of a plan holds none that can be read.
+// invalid is the error for a tree that holds no plan that can be read.
 func invalid(format string, args ...any) error {
 	return manifest.Problem{Reason: v1alpha1.ReasonInvalidPlan, Path: layout.PlanFile, Message: fmt.Sprintf(format, args...)}
 }

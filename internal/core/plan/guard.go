@@ -11,8 +11,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// isGuarded says that objects of a kind are removed only once a person has confirmed it,
-// however few they are: with them goes what they hold or bring into being.
+// isGuarded reports whether objects of a kind are removed only once a person has
+// confirmed it, however few they are: with them goes what they hold or bring into being.
 func isGuarded(kind manifest.GroupKind) bool {
 	switch kind {
 	case manifest.GroupKind{Kind: "Namespace"}, manifest.GroupKind{Kind: "PersistentVolumeClaim"},

@@ -37,7 +37,7 @@ func (i Identity) String() string {
 	return fmt.Sprintf("%q of origin %s", i.Owner, i.ShortOrigin())
 }
 
-// ErrForeign says that a seed's plan in a GitOps repository belongs to another control plane, and what to do.
+// ErrForeign is the error where a seed's plan in a GitOps repository belongs to another control plane, and what to do.
 func ErrForeign(seed, repo string, of, this Identity) error {
 	where := ""
 	if repo != "" {
@@ -69,7 +69,7 @@ func (i Identity) advice(this Identity, also string) string {
 	return "If that one was moved or renamed to this one, take over what it has with 'furrow adopt'; if not, name this control plane by a ControlPlane document" + also + "."
 }
 
-// ErrOwnerUnknown says that a file may hold the ControlPlane document by which plans are this control plane's.
+// ErrOwnerUnknown is the error where a file may hold the ControlPlane document by which plans are this control plane's.
 func ErrOwnerUnknown(file, seed, repo string, of, this Identity) error {
 	id, _, _ := strings.Cut(of.Owner, "/")
 	return manifest.Problem{Reason: v1alpha1.ReasonOwnerUnknown, Seed: seed, Repo: repo, Path: file,

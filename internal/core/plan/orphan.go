@@ -13,7 +13,7 @@ type Orphan struct {
 	Rendered string `yaml:"rendered"`
 }
 
-// Equal says that both are the same; either may be nil.
+// Equal reports whether both are the same; either may be nil.
 func (o *Orphan) Equal(other *Orphan) bool {
 	if o == nil || other == nil {
 		return o == other
@@ -21,7 +21,7 @@ func (o *Orphan) Equal(other *Orphan) bool {
 	return o.Rendered == other.Rendered && slices.Equal(o.Entries, other.Entries)
 }
 
-// Orphans says that the tier has the entries that come before it goes.
+// Orphans reports whether the tier has the entries that come before it goes.
 func (t *Tier) Orphans() bool { return t.Orphan != nil && !t.Gone() }
 
 // Orphaning is a tier that must go, with the entries that come before its removal.

@@ -63,7 +63,7 @@ type Plan struct {
 	Generation int `yaml:"generation"`
 	// Inputs is the digest of all that the plan was made from.
 	Inputs string `yaml:"inputs"`
-	// Removal says that the seed is gone and everything of it leaves.
+	// Removal reports whether the seed is gone and everything of it leaves.
 	Removal bool `yaml:"removal,omitempty"`
 	// GroupBy says which tiers are proposed together, also once the seed is gone; empty
 	// where each is proposed alone.
@@ -127,13 +127,13 @@ type ReconcilerObject struct {
 	Rendered string `yaml:"rendered,omitempty"`
 }
 
-// Creates says that an object brings a cluster into being.
+// Creates is a cluster that an object brings into being.
 type Creates struct {
 	Cluster string      `yaml:"cluster"`
 	Object  manifest.ID `yaml:"object"`
 	// KubeConfig is the Secret through which the new cluster is reached.
 	KubeConfig KubeConfig `yaml:"kubeConfig,omitempty"`
-	// Declared says that the cluster has a document outside the seed.
+	// Declared reports whether the cluster has a document outside the seed.
 	Declared bool `yaml:"declared,omitempty"`
 }
 
@@ -172,7 +172,7 @@ type Object struct {
 	Hash layout.Hash `yaml:"hash,omitempty"`
 	// From is the document's position, file:line.
 	From string `yaml:"from,omitempty"`
-	// Leaving says that the seed no longer has the object: it goes once all else is released.
+	// Leaving reports whether the seed no longer has the object: it goes once all else is released.
 	Leaving bool `yaml:"leaving,omitempty"`
 }
 
@@ -199,7 +199,7 @@ type Dependency struct {
 	Why  string          `yaml:"why"`
 	// Ready is a CEL expression that must be true of the object that is waited for.
 	Ready string `yaml:"ready,omitempty"`
-	// OrderOnly says that the object may stay when what it waited for leaves.
+	// OrderOnly reports whether the object may stay when what it waited for leaves.
 	OrderOnly bool `yaml:"orderOnly,omitempty"`
 }
 
@@ -240,7 +240,7 @@ type File struct {
 	// Data is nil for a file that is taken unchanged from the plan or base.
 	Data []byte
 	Hash layout.Hash
-	// Dir says that it is a directory, taken over whole.
+	// Dir reports whether it is a directory, taken over whole.
 	Dir bool
 }
 

@@ -19,7 +19,7 @@ type Previous struct {
 	// Older are the plans of repositories that do not have Plan yet, so that its files are
 	// needed again; nil of one that has none.
 	Older map[string]*Plan
-	// Released says that every tier is Released at this plan's entries.
+	// Released reports whether every tier is Released at this plan's entries.
 	Released bool
 	// Base is what the base branches have at the BasePaths, by repository and path;
 	// what is not there is absent or empty.
@@ -66,7 +66,7 @@ func (p *Previous) tiers() iter.Seq2[*Plan, *Tier] {
 	}
 }
 
-// foreign says that the plan is another control plane's.
+// foreign reports whether the plan is another control plane's.
 func (p *Previous) foreign(this Identity) bool {
 	return p != nil && p.Plan != nil && p.Plan.Identity() != this
 }
@@ -107,12 +107,12 @@ func (p *Previous) vertices() map[dependency.Vertex]planted {
 	return out
 }
 
-// drops says that the plan takes away what left the seed.
+// drops reports whether the plan takes away what left the seed.
 func (p *Previous) drops() bool {
 	return p != nil && p.Plan != nil && slices.ContainsFunc(p.Plan.Tiers, func(t Tier) bool { return t.Leaving != nil })
 }
 
-// creates says that an object of the plan brings a cluster into being.
+// creates reports whether an object of the plan brings a cluster into being.
 func (p *Previous) creates(cluster string) bool {
 	return p != nil && p.Plan != nil && slices.ContainsFunc(p.Plan.Tiers, func(t Tier) bool {
 		return slices.ContainsFunc(t.Creates, func(c Creates) bool { return c.Cluster == cluster })
@@ -123,7 +123,7 @@ func (p *Previous) creates(cluster string) bool {
 type planted struct {
 	tier   *Tier
 	object Object
-	// going says that the plan has the object leave.
+	// going reports whether the plan has the object leave.
 	going bool
 }
 

@@ -98,7 +98,7 @@ func foreign(d *decision) (TierStatus, bool) {
 	return TierStatus{State: Held, Reason: v1alpha1.ReasonForeignContent, Message: why}.shut(), true
 }
 
-// proposed says that an open proposal has the present entries.
+// proposed reports whether an open proposal has the present entries.
 func (d *decision) proposed() bool {
 	p := d.have.Proposal
 	return p != nil && p.Digest == d.tier.Digest()

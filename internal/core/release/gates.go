@@ -14,7 +14,7 @@ import (
 type Node struct {
 	// Standing is the tier's state as far as base and health alone give it.
 	Standing State
-	// Present says that base has something of the tier, or that a proposal of it is open.
+	// Present reports whether base has something of the tier, or a proposal of it is open.
 	Present       bool
 	Prerequisites []plan.Prerequisite
 }

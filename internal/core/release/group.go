@@ -21,7 +21,7 @@ type Group struct {
 	Repo, Name string
 	// Tiers are those that it carries; none where the branch is somebody else's.
 	Tiers []layout.Tier
-	// Edited says that a person changed it, and Rejected that a person turned it down.
+	// Edited reports whether a person changed it, and Rejected whether a person turned it down.
 	Edited, Rejected bool
 }
 
@@ -39,11 +39,11 @@ type GroupStatus struct {
 	Gate, Now string
 
 	listed Group
-	// stuck says that it carries what must not be brought up to date now.
+	// stuck reports whether it carries what must not be brought up to date now.
 	stuck bool
 }
 
-// locked says that nobody but a person may change the proposal.
+// locked reports whether nobody but a person may change the proposal.
 func (g *GroupStatus) locked() bool { return g.listed.Edited || g.listed.Rejected }
 
 // groupKey is a group in a repository.

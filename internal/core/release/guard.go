@@ -23,7 +23,7 @@ func GuardedRemoval(removal *plan.Plan, facts map[layout.Tier]TierFacts) []plan.
 	return out
 }
 
-// mayBePlanted says that base has something of a tier, or may have: a tier without facts was not observed.
+// mayBePlanted reports whether base has something of a tier, or may have: a tier without facts was not observed.
 func mayBePlanted(facts map[layout.Tier]TierFacts, tier layout.Tier) bool {
 	have, observed := facts[tier]
 	return !observed || have.Base != BaseNothing
@@ -38,7 +38,7 @@ type Hold struct {
 	Heirs map[string][]plan.Removed
 }
 
-// Held says that there is something that a person has to confirm.
+// Held reports whether there is something that a person has to confirm.
 func (h Hold) Held() bool { return len(h.Guarded)+len(h.Heirs) > 0 }
 
 // Unconfirmed lists, for people, what they must confirm if the removal replaces a plan.

@@ -5,19 +5,19 @@ package release
 type Grip string
 
 const (
-	// GripUnknown says that its cluster could not be asked.
+	// GripUnknown means that its cluster could not be asked.
 	GripUnknown Grip = ""
-	// GripNone says that there is no such object.
+	// GripNone means that there is no such object.
 	GripNone Grip = "None"
-	// GripHolds says that it would delete it, and wait for a cluster that is gone.
+	// GripHolds means that it would delete it, and wait for a cluster that is gone.
 	GripHolds Grip = "Holds"
-	// GripOrphans says that it would leave it.
+	// GripOrphans means that it would leave it.
 	GripOrphans Grip = "Orphans"
 )
 
 // OrphansFirst is about the removal of a tier from an abandoned cluster that a hub reconciles. It
 // reports whether the entries that orphan its objects come next; otherwise the tier is removed from
-// base. base is the reconciler object there, live the one on the hub; removing says that the
+// base. base is the reconciler object there, live the one on the hub; removing means that the
 // removal is proposed.
 //
 // Removing the tier at once would not do: the hub's reconciler object has a finalizer, so on its

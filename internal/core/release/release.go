@@ -35,29 +35,29 @@ import (
 type State string
 
 const (
-	// Blocked says that a prerequisite is not Released at its entries of the plan in force.
+	// Blocked means that a prerequisite is not Released at its entries of the plan in force.
 	Blocked State = "Blocked"
-	// Queued says that the tier is free to be proposed, but held by what Message names, or about to be.
+	// Queued means that the tier is free to be proposed, but held by what Message names, or about to be.
 	Queued State = "Queued"
-	// Proposed says that an open proposal carries the tier's entries.
+	// Proposed means that an open proposal carries the tier's entries.
 	Proposed State = "Proposed"
-	// Outdated says that an open proposal carries other entries and is being brought up to date.
+	// Outdated means that an open proposal carries other entries and is being brought up to date.
 	Outdated State = "Outdated"
-	// Held says that a person has to decide something first; Message names the way out.
+	// Held means that a person has to decide something first; Message names the way out.
 	Held State = "Held"
-	// Rejected says that a person turned these entries down.
+	// Rejected means that a person turned these entries down.
 	Rejected State = "Rejected"
-	// Reverted says that these entries were merged and are no longer on base.
+	// Reverted means that these entries were merged and are no longer on base.
 	Reverted State = "Reverted"
-	// Merged says that base has the entries and the reconciler is not there yet.
+	// Merged means that base has the entries and the reconciler is not there yet.
 	Merged State = "Merged"
-	// Progressing says that the reconciler has them and is not ready.
+	// Progressing means that the reconciler has them and is not ready.
 	Progressing State = "Progressing"
-	// Failed says that the reconciler cannot build or apply them, or saw an object fail.
+	// Failed means that the reconciler cannot build or apply them, or saw an object fail.
 	Failed State = "Failed"
-	// Released says that the cluster runs exactly what was merged, and is healthy.
+	// Released means that the cluster runs exactly what was merged, and is healthy.
 	Released State = "Released"
-	// Gone says that nothing of the tier is left, as the plan wants it.
+	// Gone means that nothing of the tier is left, as the plan wants it.
 	Gone State = "Gone"
 )
 
@@ -68,16 +68,16 @@ var States = []State{Blocked, Queued, Proposed, Outdated, Held, Rejected, Revert
 type Base string
 
 const (
-	// BaseNothing says that nothing is there.
+	// BaseNothing means that nothing is there.
 	BaseNothing Base = "Nothing"
-	// BaseEntries says that exactly the plan's entries are there.
+	// BaseEntries means that exactly the plan's entries are there.
 	BaseEntries Base = "Entries"
-	// BaseAmended says that there is what a person made of the plan's entries in their
+	// BaseAmended means that there is what a person made of the plan's entries in their
 	// proposal before it was merged.
 	BaseAmended Base = "Amended"
-	// BaseEarlier says that there is what an earlier plan put there, or a person in its proposal.
+	// BaseEarlier means that there is what an earlier plan put there, or a person in its proposal.
 	BaseEarlier Base = "Earlier"
-	// BaseForeign says that there is something that Furrow did not put there.
+	// BaseForeign means that there is something that Furrow did not put there.
 	BaseForeign Base = "Foreign"
 )
 
@@ -85,13 +85,13 @@ const (
 type Closed string
 
 const (
-	// ClosedNotAsked says that it was not observed.
+	// ClosedNotAsked means that it was not observed.
 	ClosedNotAsked Closed = ""
-	// ClosedNone says that there is none that counts.
+	// ClosedNone means that there is none that counts.
 	ClosedNone Closed = "None"
-	// ClosedMerged says that it was merged.
+	// ClosedMerged means that it was merged.
 	ClosedMerged Closed = "Merged"
-	// ClosedRejected says that a person closed it unmerged.
+	// ClosedRejected means that a person closed it unmerged.
 	ClosedRejected Closed = "Rejected"
 )
 
@@ -101,19 +101,19 @@ type Proposal struct {
 	Group string
 	// Digest is the digest of the tier's entries in it.
 	Digest string
-	// Edited says that a person changed it, and Unknown that the tier is held once that is
-	// merged, because the forge does not remember it.
+	// Edited reports whether a person changed it, and Unknown whether the tier is held
+	// once that is merged, because the forge does not remember it.
 	Edited, Unknown bool
-	// Rejected says that a person turned it down, Reason why.
+	// Rejected reports whether a person turned it down, Reason why.
 	Rejected bool
 	Reason   string
-	// Stale says that it cannot be merged as it is: base has changed under its paths, or
-	// was moved back, so that merging would bring back what was removed.
+	// Stale reports whether it cannot be merged as it is: base has changed under its
+	// paths, or was moved back, so that merging would bring back what was removed.
 	Stale bool
 	// Outside names what merging it would change beside the tier's own paths; empty when
 	// it changes nothing else.
 	Outside string
-	// Behind says that the base branch has moved and the repository's policy is to follow.
+	// Behind reports whether the base branch has moved and the repository's policy is to follow.
 	Behind bool
 }
 
@@ -134,7 +134,7 @@ type TierFacts struct {
 	RootUnfit manifest.Problem
 	// RootUnknown says why nothing is known of that root; without a reason when something is.
 	RootUnknown manifest.Problem
-	// RootNotAsked says that the root was not observed.
+	// RootNotAsked reports whether the root was not observed.
 	RootNotAsked bool
 	// LeftBehind says, of a tier that must go, why the reconciler would leave its objects
 	// behind if it went now, and what to do about it; without a reason if it would not.
@@ -151,12 +151,12 @@ type Facts struct {
 	Groups  []Group
 	// Suspended holds new proposals.
 	Suspended bool
-	// KeepAll says that the seed cannot be planned at present, so that nothing of
+	// KeepAll reports whether the seed cannot be planned at present, so that nothing of
 	// it leaves.
 	KeepAll bool
 	// Guarded says of KeepAll that it is the deletion guard that holds the seed's removal.
 	Guarded bool
-	// Confirmed says that a person has confirmed what leaves with the plan.
+	// Confirmed reports whether a person has confirmed what leaves with the plan.
 	Confirmed bool
 	// Fleet has the tiers of all plans in force.
 	Fleet Fleet
@@ -203,8 +203,8 @@ type TierStatus struct {
 	// Group is the name of the group that proposes the tier; empty if it is proposed alone.
 	// The group decides on the action then.
 	Group string
-	// Moves says that the tier is proposed with others now, so that a proposal of it alone
-	// is superseded, or the other way round.
+	// Moves reports whether the tier is proposed with others now, so that a proposal of
+	// it alone is superseded, or the other way round.
 	Moves bool
 	// proposed is reason and message once the proposal is open as wanted.
 	proposed manifest.Problem
@@ -220,13 +220,13 @@ type TierStatus struct {
 	StaleReason v1alpha1.Reason
 	// Unconfirmed are the objects that the tier is to lose once a person confirms it.
 	Unconfirmed []plan.Removed
-	// NeedsRoot and NeedsClosed say that the root, or Closed, must be observed before the
-	// state is known.
+	// NeedsRoot and NeedsClosed report whether the root, or Closed, must be observed
+	// before the state is known.
 	NeedsRoot, NeedsClosed bool
 }
 
-// Retriable says that a person's retry has a tier proposed again: it was rejected or
-// taken back, or base has at its paths what others made.
+// Retriable reports whether a person's retry has a tier proposed again: it was rejected
+// or taken back, or base has at its paths what others made.
 func Retriable(s TierStatus, f TierFacts) bool {
 	return s.State == Rejected || s.State == Reverted || f.Base == BaseForeign || f.Base == BaseAmended
 }
@@ -260,7 +260,7 @@ type Result struct {
 	Tiers []TierStatus
 	// Groups are the proposals of several tiers, those that are listed first.
 	Groups []GroupStatus
-	// Done says that nothing is left to do: every tier is Released or Gone.
+	// Done reports whether nothing is left to do: every tier is Released or Gone.
 	Done bool
 }
 
@@ -332,7 +332,7 @@ type decision struct {
 	name  layout.Tier
 	have  TierFacts
 	gates *gates
-	// moves says that the tier has left the proposal that it was in.
+	// moves reports whether the tier has left the proposal that it was in.
 	moves bool
 }
 

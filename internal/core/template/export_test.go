@@ -28,7 +28,7 @@ func RenderWithin(t Text, vars any, steps, made, output int) ([]byte, error) {
 	return render(t, vars, b)
 }
 
-// CheckGrowth calls a function and says whether it makes more than the budget takes it to make.
+// CheckGrowth calls a function and reports whether it makes more than the budget takes it to make.
 func CheckGrowth(name string, args ...any) error {
 	b := newBudget(nil)
 	in := make([]reflect.Value, len(args))

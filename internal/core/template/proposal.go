@@ -16,15 +16,16 @@ type Proposal struct {
 	Seed, Cluster, Tier string
 	TierCount           int
 	Removal             bool
-	// Abandoned says that the cluster was abandoned, so that the tier's objects stay there:
-	// first the reconciler is set not to delete them, then the tier is removed.
+	// Abandoned reports whether the cluster was abandoned, so that the tier's objects
+	// stay there: first the reconciler is set not to delete them, then the tier is
+	// removed.
 	Abandoned bool
 	// ReconciledBy names the reconciler, for people: "Flux on mgmt".
 	ReconciledBy string
 	Objects      []ObjectsOfKind
 	// Differs names the objects that have other content on other clusters, as Markdown.
 	Differs []string
-	// Leaving are objects that the seed no longer has, as Markdown. Drops says that
+	// Leaving are objects that the seed no longer has, as Markdown. Drops reports whether
 	// this proposal removes them.
 	Leaving []string
 	Drops   bool
@@ -39,7 +40,7 @@ type Proposal struct {
 	Next []string
 	// HowToReject is a sentence that fits the forge.
 	HowToReject string
-	// Amends says that the forge remembers what people change in a proposal before merging it.
+	// Amends reports whether the forge remembers what people change in a proposal before merging it.
 	Amends bool
 	// From is the seed's path in the control-plane repository, Revision that repository's
 	// revision.

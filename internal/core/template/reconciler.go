@@ -35,7 +35,7 @@ type Reconciler struct {
 	KubeConfigSecret string
 	// DependsOn are the prerequisite tiers that the same cluster reconciles.
 	DependsOn []ObjectName
-	// Wait says that every object counts for health; else only HealthChecks do.
+	// Wait reports whether every object counts for health; else only HealthChecks do.
 	Wait             bool
 	HealthChecks     []HealthCheck
 	HealthCheckExprs []HealthCheckExpr

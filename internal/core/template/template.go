@@ -136,7 +136,7 @@ func (e *Error) Message() string {
 	return message
 }
 
-// Problem says whether the template is wrong or over its budget.
+// Problem distinguishes a wrong template from one that is over its budget.
 func (e *Error) Problem() manifest.Problem {
 	reason := v1alpha1.ReasonInvalidTemplate
 	if over := (*exceeded)(nil); errors.As(e.Err, &over) {

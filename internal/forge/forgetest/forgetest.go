@@ -44,13 +44,13 @@ type Fixture struct {
 
 	// What follows is only there where the forge can do it.
 
-	// ReportsMerge says that Closed names the commit by which a proposal landed, and
-	// its web page.
+	// ReportsMerge reports whether Closed names the commit by which a proposal landed,
+	// and its web page.
 	ReportsMerge bool
-	// Closes says that Supersede has something to close, which it leaves alone where a
-	// person was faster.
+	// Closes reports whether Supersede has something to close, which it leaves alone
+	// where a person was faster.
 	Closes bool
-	// Closed says whether the page of a proposal is closed.
+	// Closed reports whether the page of a proposal is closed.
 	Closed func(t *testing.T, p forge.Proposal) bool
 	// Delete deletes a branch for a person, who thereby turns its proposal down.
 	Delete func(t *testing.T, branch string)

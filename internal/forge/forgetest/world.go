@@ -194,7 +194,7 @@ func (w *world) wantState(p forge.Proposal, want string) {
 	}
 }
 
-// same says that two proposals are equal.
+// same reports whether two proposals are equal.
 func same(a, b forge.Proposal) bool { return cmp.Equal(a, b) }
 
 // wantGate checks what people can read of a proposal's gate, if the forge shows it.

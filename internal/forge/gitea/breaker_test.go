@@ -23,7 +23,7 @@ type wire struct {
 	// made are the requests, as "METHOD path".
 	made   []string
 	answer func(*http.Request) (status int, body string, err error)
-	// stalls says that answers never come to their end.
+	// stalls reports whether answers never come to their end.
 	stalls bool
 }
 

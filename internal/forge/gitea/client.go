@@ -174,9 +174,9 @@ type answer struct {
 	failure *forge.Error
 	status  int
 	said    string
-	// unasked says that the server was not asked, having just failed to answer.
+	// unasked reports whether the server was not asked, having just failed to answer.
 	unasked bool
-	// limited says that the server asks to wait.
+	// limited reports whether the server asks to wait.
 	limited bool
 }
 
@@ -185,7 +185,7 @@ func (a *answer) Error() string { return a.failure.Error() }
 // Unwrap returns what other packages use.
 func (a *answer) Unwrap() error { return a.failure }
 
-// refused says that the server answered with the status.
+// refused reports whether the server answered with the status.
 func refused(err error, status int) bool {
 	a, ok := errors.AsType[*answer](err)
 	return ok && a.status == status

@@ -35,7 +35,7 @@ type closedRow struct {
 	url, reason    string
 	comments       int
 	head, merge    git.Hash
-	// judged says that no more can be found out of how it was closed.
+	// judged reports whether no more can be found out of how it was closed.
 	judged bool
 }
 
@@ -45,7 +45,7 @@ type index struct {
 	rows map[int64]closedRow
 	// byTier are the numbers of those that carried a tier, in no order.
 	byTier map[layout.Tier][]int64
-	// old says that something may have been closed since it was read.
+	// old reports whether something may have been closed since it was read.
 	old bool
 	// base is where the base branch was when it was read.
 	base git.Hash
@@ -55,7 +55,7 @@ type index struct {
 	newest time.Time
 	next   window
 	whole  bool
-	// missed says that an open one was gone before the first reading.
+	// missed reports whether an open one was gone before the first reading.
 	missed bool
 	// by is our own user; nobody where that cannot be asked.
 	by *string
@@ -98,7 +98,7 @@ func (x *index) change(c closedRow) {
 type found struct {
 	// newest is the last of them; its number is zero if there is none.
 	newest closedRow
-	// replaced says that one with another digest was merged after that.
+	// replaced reports whether one with another digest was merged after that.
 	replaced bool
 	// landings are those that were merged, newest first.
 	landings []forge.Landing
@@ -216,8 +216,8 @@ func (f *Forge) findClosed(ctx context.Context, refs git.Refs, tier layout.Tier,
 	return c, nil
 }
 
-// hasMerge says that base has a merge in its history. A negative answer, which takes a
-// request to the server, is valid until base moves.
+// hasMerge reports whether base has a merge in its history. A negative answer, which
+// takes a request to the server, is valid until base moves.
 func (f *Forge) hasMerge(ctx context.Context, base git.Hash, c closedRow) (bool, error) {
 	f.mu.Lock()
 	lost := f.lost[c.merge] == base
@@ -331,8 +331,8 @@ func (f *Forge) readToRest(ctx context.Context, x index) (rest bool, err error) 
 type reading struct {
 	// began is when, by the server's clock.
 	began time.Time
-	// long says that it took more than one page, and gap that a row may have been
-	// missed between two.
+	// long reports whether it took more than one page, and gap whether a row may have
+	// been missed between two.
 	long, gap bool
 }
 

@@ -44,14 +44,14 @@ type row struct {
 	duplicate *row
 }
 
-// isDuplicateOf says that both were opened for the same by two processes at once, which
-// Gitea lets happen.
+// isDuplicateOf reports whether both were opened for the same by two processes at once,
+// which Gitea lets happen.
 func (r row) isDuplicateOf(other row) bool {
 	digest := forge.ReadDescription(r.body).Digest
 	return r.open && digest != "" && digest == forge.ReadDescription(other.body).Digest && other.opened.Sub(r.opened).Abs() < branchDeletionTime
 }
 
-// rowOf says whether a pull request is of the branch of a proposal, to base, and within
+// rowOf is the row of a pull request of the branch of a proposal, to base, and within
 // the repository.
 func (f *Forge) rowOf(pr *sdk.PullRequest) (row, bool) {
 	if pr == nil || pr.Head == nil || pr.Base == nil || pr.Base.Ref != f.base || pr.Head.RepoID != pr.Base.RepoID {
@@ -132,7 +132,7 @@ func (w window) next(after int64) window {
 type page struct {
 	window
 	prs []*sdk.PullRequest
-	// gap says that the row before is not here, so that others may have been missed.
+	// gap reports whether the row before is not here, so that others may have been missed.
 	gap bool
 	// now is the server's clock.
 	now  time.Time
@@ -201,7 +201,7 @@ func (f *Forge) listOpen(ctx context.Context) (map[string]row, error) {
 	}
 }
 
-// readOpen reads them once; gap says that some may have been missed.
+// readOpen reads them once; gap reports whether some may have been missed.
 func (f *Forge) readOpen(ctx context.Context) (rows map[string]row, gap bool, err error) {
 	q := query{op: "list open pull requests", state: sdk.StateOpen, sort: "oldest", more: f.toBase()}
 	rows = map[string]row{}
@@ -227,7 +227,7 @@ func (f *Forge) readOpen(ctx context.Context) (rows map[string]row, gap bool, er
 	return rows, gap, nil
 }
 
-// countsAsEmpty says that the server has not noticed the first push to the
+// countsAsEmpty reports whether the server has not noticed the first push to the
 // repository yet: until then it answers 404 to all that is about pull requests.
 func (f *Forge) countsAsEmpty(ctx context.Context) bool {
 	empty := false

@@ -30,7 +30,7 @@ type observation struct {
 	base git.Hash
 }
 
-// rejected says that a person has rejected what the caller has in mind.
+// rejected reports whether a person has rejected what the caller has in mind.
 func (s observation) rejected(p forge.Proposal) bool {
 	return !s.open && !s.merged && s.Digest == p.Digest && !forge.ReadDescription(s.body).Superseded
 }

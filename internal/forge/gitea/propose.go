@@ -111,7 +111,7 @@ func (f *Forge) openOrUpdate(ctx context.Context, r forge.Request) (row, error) 
 	return now, err
 }
 
-// mayFollow says that a new pull request may follow one that was open when it was
+// mayFollow returns nil if a new pull request may follow one that was open when it was
 // listed, and is closed unmerged now. With the same digest it may not: that is what a person
 // has just decided about.
 func (f *Forge) mayFollow(was row, r forge.Request) error {

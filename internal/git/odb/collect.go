@@ -186,7 +186,7 @@ func (s *store) onDisk() disk { return disk{s.disk.root, s.disk.files, true} }
 
 func (s *store) listPacks() []string { return listPacks(filepath.Join(s.disk.root, packDir)) }
 
-// due says that there is enough to collect.
+// due reports whether there is enough to collect.
 func (db *DB) due() bool {
 	s, l := db.store, db.Limits
 	packs, known := s.listPacks(), s.complete()
@@ -442,7 +442,7 @@ func (s *store) drop(packs []string, loose []Hash) error {
 	return disk.files.Remove(droppingName)
 }
 
-// dropping says that a removal has begun and did not come to its end. What the refs reach is whole, and nothing else is certain.
+// dropping reports whether a removal has begun and did not come to its end. What the refs reach is whole, and nothing else is certain.
 func (s *store) dropping() bool {
 	_, err := os.Lstat(filepath.Join(s.disk.root, droppingName))
 	return err == nil

@@ -287,7 +287,7 @@ func (db *DB) Empty() error {
 	return nil
 }
 
-// Interrupted says that a removal has begun and did not come to its end. What the refs reach is whole, and nothing else is certain.
+// Interrupted reports whether a removal has begun and did not come to its end. What the refs reach is whole, and nothing else is certain.
 func (db *DB) Interrupted() bool { return db.store.dropping() }
 
 // OnFiles has the database write to files around its own, for tests of what fails.

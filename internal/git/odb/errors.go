@@ -32,13 +32,13 @@ func hasKind(err error, k kind) bool {
 	return errors.As(err, &e) && e.kind == k
 }
 
-// IsUnknown says that the database does not have the commit, tree or blob that was asked for.
+// IsUnknown reports whether the database does not have the commit, tree or blob that was asked for.
 func IsUnknown(err error) bool { return hasKind(err, kindUnknown) }
 
-// IsForeign says that a directory holds something other than a database of this package, or the copy of another repository.
+// IsForeign reports whether a directory holds something other than a database of this package, or the copy of another repository.
 func IsForeign(err error) bool { return hasKind(err, kindForeign) }
 
-// IsCorrupt says that an object cannot be read.
+// IsCorrupt reports whether an object cannot be read.
 func IsCorrupt(err error) bool { return hasKind(err, kindCorrupt) }
 
 func unknown(hash Hash, text string) error {

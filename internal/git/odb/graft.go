@@ -338,7 +338,7 @@ func (o *Objects) rewriteEntry(before *tree, name string, n *node, path string, 
 	return Entry{Hash: hash, Mode: ModeDir}, err
 }
 
-// puts says that an object is put at n or below.
+// puts reports whether an object is put at n or below.
 func (n *node) puts() bool {
 	if n.edit != nil && !n.edit.Hash.IsZero() {
 		return true

@@ -113,7 +113,7 @@ func (w *treeMerging) merge(path string, d difference, current Entry) error {
 	return nil
 }
 
-// enterable says that e is a directory, or nothing.
+// enterable reports whether e is a directory, or nothing.
 func (e Entry) enterable() bool { return e == (Entry{}) || e.Mode == ModeDir }
 
 // directory reads the tree of e; nothing is an empty directory.

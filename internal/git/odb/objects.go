@@ -49,13 +49,13 @@ func (p *pending) add(hash Hash, object encoded) {
 	}
 }
 
-// Has says that the object is here. Packs that another process has added are known after Refresh.
+// Has reports whether the object is here. Packs that another process has added are known after Refresh.
 func (o *Objects) Has(hash Hash) bool {
 	_, ok := o.batch.find(hash)
 	return ok || o.store.has(hash)
 }
 
-// Refresh takes up the packs of other processes, and says whether there were any.
+// Refresh takes up the packs of other processes, and reports whether there were any.
 func (o *Objects) Refresh() bool { return o.store.refresh() }
 
 // EncodePack makes a pack of objects, each once, in memory. With thin, a tree that was built from

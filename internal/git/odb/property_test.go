@@ -21,7 +21,7 @@ import (
 // files are those of a tree, by path: the plain reference of what trees do.
 type files map[string]string
 
-// taken says that a path, or a directory of it, is a file.
+// taken reports whether a path, or a directory of it, is a file.
 func (f files) taken(path string) bool {
 	for dir := path; dir != "."; dir = filepath.Dir(dir) {
 		if _, ok := f[dir]; ok && dir != path {

@@ -84,7 +84,7 @@ func (s *store) close() {
 	s.packs.close()
 }
 
-// has says that the object is here. Packs that another process has added are known after refresh.
+// has reports whether the object is here. Packs that another process has added are known after refresh.
 func (s *store) has(hash Hash) bool { return s.packed(hash) || s.isLoose(hash) }
 
 // kept reports whether put may skip the object: it is here and, in a durable store, it will be here
@@ -155,7 +155,7 @@ func (s *store) size(hash Hash) (int64, error) {
 	return int64(len(content)), err
 }
 
-// refresh takes up the packs of other processes, and says whether there were any.
+// refresh takes up the packs of other processes, and reports whether there were any.
 func (s *store) refresh() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -38,7 +38,7 @@ var suffixes = []string{"", ".yaml", ".yml", ".kubeconfig", ".conf"}
 // maxKubeConfig bounds a kubeconfig, in bytes.
 const maxKubeConfig = 1 << 20
 
-// isName says that a cluster has a name that can be that of a file or of an object.
+// isName reports whether a cluster has a name that can be that of a file or of an object.
 func isName(cluster string) bool {
 	return cluster != "" && !strings.HasPrefix(cluster, ".") && !strings.ContainsAny(cluster, `/\`)
 }

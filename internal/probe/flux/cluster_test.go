@@ -44,7 +44,7 @@ type newborn struct {
 	key probe.CreatorKey
 	// current is what the creator says, written that its Secret is there, away that the new cluster does not answer.
 	current, written, away atomic.Bool
-	// unborn says that the creator is not there.
+	// unborn reports whether the creator is not there.
 	unborn atomic.Bool
 	// asked is how often the Secret was asked for.
 	asked atomic.Int64

@@ -148,7 +148,7 @@ func (c *connection) ready(ctx context.Context) (permitted bool, err error) {
 	return false, manifest.Problem{Reason: v1alpha1.ReasonClusterNotReady, Message: fmt.Sprintf("%s is not ready: /readyz answers %d %s", c.server, code, http.StatusText(code))}
 }
 
-// errNoKind says that the API server does not know a kind.
+// errNoKind means that the API server does not know a kind.
 var errNoKind = errors.New("the kind is not known to the API server")
 
 // resourceOf finds how a kind is asked for: in the version, where it is served,
@@ -254,12 +254,12 @@ func (c *connection) read(ctx context.Context, r resource, namespace, name strin
 	return c.dynamic.Resource(r.gvr).Get(ctx, name, metav1.GetOptions{})
 }
 
-// notFound says that the API server itself answered that an object is not there.
+// notFound reports whether the API server itself answered that an object is not there.
 func notFound(err error) bool {
 	return errors.Is(err, errNoKind) || apierrors.IsNotFound(err) && !unserved(err)
 }
 
-// unserved says that nothing is served at the path of a kind: the kind is not
+// unserved reports whether nothing is served at the path of a kind: the kind is not
 // known, or it was no API server that answered.
 func unserved(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)

@@ -59,8 +59,7 @@ func (ch *Channel) wantCreator(key probe.CreatorKey) demand {
 	}
 }
 
-// judgeCreator says whether a creator is current by its kind's expression, at the
-// generation that there is.
+// judgeCreator evaluates the expression of a creator's kind at the generation that there is.
 func (ch *Channel) judgeCreator(kind catalog.CreatorKind, u *unstructured.Unstructured) creatorSeen {
 	if u.GetDeletionTimestamp() != nil {
 		return creatorSeen{missing: "the creator is being deleted"}
@@ -110,7 +109,7 @@ func (ch *Channel) creator(key probe.CreatorKey, on, created *cluster) health.Cr
 	return creator
 }
 
-// answers says whether the cluster's API server answers that it is ready, or why not.
+// answers reports whether the cluster's API server answers that it is ready, or why not.
 // What it answered before its creator became current does not count: until then API
 // servers come and go.
 func (c *cluster) answers(became time.Time) (ok bool, why string) {

@@ -56,7 +56,7 @@ func compile(source string) (*expression, error) {
 	return e, nil
 }
 
-// holds says whether the expression is true of the object. What cannot be
+// holds reports whether the expression is true of the object. What cannot be
 // evaluated, as when a field is missing, is not true yet.
 func (e *expression) holds(object map[string]any) bool {
 	input := make(map[string]any, len(topLevel))

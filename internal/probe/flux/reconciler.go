@@ -130,7 +130,7 @@ func isReevaluation(last, now health.Reconciler) bool {
 	return sameSubject(last, now) && (last.Ready != "True" || last.Revision == last.AttemptedRevision)
 }
 
-// sameSubject says that what is reconciled is the same.
+// sameSubject reports whether what is reconciled is the same.
 func sameSubject(last, now health.Reconciler) bool {
 	return last.ReadyGeneration == last.Generation && last.Generation == now.Generation &&
 		last.ObservedGeneration == now.ObservedGeneration &&

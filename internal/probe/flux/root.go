@@ -113,7 +113,7 @@ func branchOf(u *unstructured.Unstructured) string {
 	return defaultBranch
 }
 
-// covers says that a root of the path syncs the directory, which is at or below it.
+// covers reports whether a root of the path syncs the directory, which is at or below it.
 func covers(path, dir string) bool {
 	return path == "" || path == dir || strings.HasPrefix(dir, path+"/")
 }
@@ -190,9 +190,9 @@ func (c *cluster) sourceNow(row *rootRow) (source *sourceRow, why string) {
 	return source, "" // a root that reads no GitRepository is not fit, whatever is known of the source
 }
 
-// rootsChanged says whether what was answered for a directory is not what would be answered now;
-// cluster.mu is held. A change of any Kustomization or source may change which root is meant, so
-// the answers are compared instead of the objects.
+// rootsChanged reports whether what was answered for a directory is not what would be answered
+// now; cluster.mu is held. A change of any Kustomization or source may change which root is
+// meant, so the answers are compared instead of the objects.
 func (c *cluster) rootsChanged() bool {
 	for key, last := range c.roots {
 		if c.rootNow(key) != last.root {

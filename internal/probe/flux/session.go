@@ -97,7 +97,7 @@ type feed struct {
 	resource schema.GroupVersionResource
 	selector string
 	store    store
-	// first opens with the first outcome. known says that the list is complete and
+	// first opens with the first outcome. known reports whether the list is complete and
 	// followed, why why it is not; both are guarded by cluster.mu.
 	first *gate
 	known bool
@@ -344,7 +344,7 @@ func (c *cluster) feed(f feedName) (ok bool, why silence) {
 	return false, c.unasked(why)
 }
 
-// unasked says that the cluster cannot be asked, and why.
+// unasked is the silence of a cluster that cannot be asked, and why.
 func (c *cluster) unasked(why silence) silence {
 	return silence{why.reason, "cluster " + c.name + " cannot be asked: " + why.text}
 }

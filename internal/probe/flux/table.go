@@ -27,7 +27,7 @@ type table[R any] struct {
 	session *session
 	feed    *feed
 	rows    map[name]*R
-	// listing says that what is read comes from a list, before which states of an
+	// listing reports whether what is read comes from a list, before which states of an
 	// object may have been missed.
 	listing bool
 	// read makes a row of an object and of the one that there was, which may be nil.

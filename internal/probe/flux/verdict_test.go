@@ -125,7 +125,7 @@ func (v verdicts) setStatus(t *testing.T, name, status string) {
 	setStatus(t, v.edge, widget, status)
 }
 
-// hasObject says that an object is on the cluster.
+// hasObject reports whether an object is on the cluster.
 func (v verdicts) hasObject(t *testing.T, name string) bool {
 	t.Helper()
 	err := v.edge.Client().Get(t.Context(), client.ObjectKey{Namespace: "edge", Name: name}, &corev1.ConfigMap{})

@@ -30,7 +30,7 @@ type guard struct {
 	ctx context.Context
 	// overlay is the directory that is built, and root its kustomization, once it was read.
 	overlay, root string
-	// keepOrigins says that the overlay itself asks for annotations with origins.
+	// keepOrigins reports whether the overlay itself asks for annotations with origins.
 	keepOrigins bool
 	reads, read int
 	fault       *fault
@@ -233,7 +233,7 @@ func (c *check) files(field string, names ...string) {
 	}
 }
 
-// isURL says that Kustomize would fetch a file.
+// isURL matches a file that Kustomize would fetch.
 var isURL = regexp.MustCompile(`(?i)^\s*https?:`)
 
 func (c *check) inPackage(at string) bool {

@@ -38,7 +38,7 @@ func (Renderer) Name() string { return "Kustomize" }
 // Markers are the names of files that make a package a Kustomize package.
 func (Renderer) Markers() []string { return konfig.RecognizedKustomizationFileNames() }
 
-// Takes says that a package is built by Kustomize: by its Seed document, else for a
+// Takes reports whether a package is built by Kustomize: by its Seed document, else for a
 // kustomization anywhere in its directory.
 func (r Renderer) Takes(p *catalog.Package) bool {
 	if render := p.Render(); render != nil && render.Kustomize != nil {
@@ -222,7 +222,7 @@ func (p *pkg) objects(built []object) ([]manifest.Object, manifest.Problems) {
 }
 
 // encrypted is the document of an object that SOPS encrypted, byte for byte as it is in its file;
-// nil where the object is not encrypted. changed says that the build has another one. Kustomize
+// nil where the object is not encrypted. changed means that the build has another one. Kustomize
 // writes documents anew, with keys in another order, which would break the checksum of SOPS. So the
 // original is used if the build left its values as they are.
 func (p *pkg) encrypted(b object) (document *manifest.Object, changed bool) {

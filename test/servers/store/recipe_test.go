@@ -46,7 +46,7 @@ func TestEachRecipeIsPinnedByItsModule(t *testing.T) {
 	}
 }
 
-// requires says whether a go.mod requires a version of the module of a package.
+// requires reports whether a go.mod requires a version of the module of a package.
 func requires(goMod, pkg, version string) bool {
 	for line := range strings.Lines(goMod) {
 		fields := strings.Fields(strings.TrimPrefix(line, "require "))
