@@ -86,13 +86,17 @@ func (r *repoState) readStatus(ctx context.Context, commit git.Hash) (*state.Sta
 	return had, nil
 }
 
-// published is what is on the status branch: a report as JSON, by its digest, the commit that has
-// it, and when that was made. The digest decides whether anything is written, because writing YAML
-// takes long where the report is large.
+// published is a status that this engine wrote or found to be its own: a pass in which nothing
+// changed neither reads nor writes YAML, which takes seconds for thousands of tiers.
 type published struct {
+	// report is the digest of the engine's report as JSON.
 	report [sha256.Size]byte
-	at     git.Hash
-	when   time.Time
+	// at is the commit that has the status, all what it says with what other engines reported;
+	// all is nil where another engine made the commit.
+	at  git.Hash
+	all *state.State
+	// when the commit was made.
+	when time.Time
 }
 
 // minHeartbeat bounds how often a status is pushed in which nothing has changed.
@@ -155,7 +159,7 @@ func (o *observation) writeStatus(ctx context.Context, r *repoState, report *Rep
 		return nil // another engine was faster, and has observed no less
 	}
 	if err == nil {
-		o.engine.reported = published{is.report, commit, by.When}
+		o.engine.reported = published{is.report, commit, all, by.When}
 		r.refs[branch] = commit
 	}
 	return err
@@ -171,7 +175,10 @@ func (o *observation) withOthers(ctx context.Context, r *repoState, report *stat
 	if old.IsZero() {
 		return report, false, nil
 	}
-	had, err := r.readStatus(ctx, old)
+	had := o.engine.reported.all
+	if had == nil || o.engine.reported.at != old {
+		had, err = r.readStatus(ctx, old)
+	}
 	switch {
 	case err != nil:
 		return nil, false, err

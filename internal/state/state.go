@@ -10,6 +10,7 @@ package state
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -76,14 +77,18 @@ func Decode(data []byte) (*State, error) {
 		Owner   string           `json:"owner"`
 		Origin  string           `json:"origin"`
 	}
-	if err := yaml.Unmarshal(data, &envelope); err != nil {
+	data, err := yaml.YAMLToJSON(data) // once: parsing YAML is nearly all that decoding costs
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, &envelope); err != nil {
 		return nil, err
 	}
 	if err := Current.Reads(envelope.Version); err != nil {
 		return &State{Owner: envelope.Owner, Origin: envelope.Origin}, err
 	}
 	out := &State{}
-	if err := yaml.Unmarshal(data, out); err != nil {
+	if err := json.Unmarshal(data, out); err != nil {
 		return nil, err
 	}
 	return out, nil

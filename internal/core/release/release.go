@@ -340,7 +340,7 @@ type decision struct {
 // prerequisites.
 func Next(p *plan.Plan, facts Facts) Result {
 	g := newGates(p, facts)
-	out := Result{Done: true}
+	out := Result{Done: true, Tiers: make([]TierStatus, 0, len(p.Tiers))}
 	for i := range p.Tiers {
 		t := &p.Tiers[i]
 		d := decision{facts: facts, tier: t, name: p.Name(t), gates: g}

@@ -1,6 +1,7 @@
 package odb
 
 import (
+	"bufio"
 	"bytes"
 	"compress/zlib"
 	"crypto/sha1" // Git's object ids are SHA-1.
@@ -15,6 +16,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
+	pool "github.com/go-git/go-git/v5/utils/sync"
 )
 
 // How large the caches of a store are.
@@ -228,6 +230,13 @@ func (s *store) writeLoose(hash Hash, typ plumbing.ObjectType, content []byte) (
 	return errors.Join(s.disk.syncDir(dir), s.disk.syncDir("objects"))
 }
 
+const (
+	// maxLooseHeader is more than "commit", a space and the digits of any size take.
+	maxLooseHeader = 64
+	// maxTrusted is how much memory is taken for an object because its header says so.
+	maxTrusted = 1 << 20
+)
+
 // readLoose reads a loose object: the header "type size", a NUL, and the content, compressed
 // together. A size that does not match means a damaged file.
 func readLoose(path string) (typ plumbing.ObjectType, content []byte, err error) {
@@ -235,21 +244,31 @@ func readLoose(path string) (typ plumbing.ObjectType, content []byte, err error)
 	if err != nil {
 		return 0, nil, err
 	}
-	reader, err := zlib.NewReader(bytes.NewReader(packed))
+	unzip, err := pool.GetZlibReader(bytes.NewReader(packed))
 	if err != nil {
 		return 0, nil, err
 	}
-	raw, err := io.ReadAll(reader)
+	defer pool.PutZlibReader(unzip)
+	in := bufio.NewReaderSize(unzip.Reader, maxLooseHeader)
+	header, err := in.ReadString(0)
 	if err != nil {
 		return 0, nil, err
 	}
-	header, content, _ := bytes.Cut(raw, []byte{0})
-	name, digits, _ := strings.Cut(string(header), " ")
+	name, digits, _ := strings.Cut(strings.TrimSuffix(header, "\x00"), " ")
 	if typ, err = plumbing.ParseObjectType(name); err != nil {
 		return 0, nil, err
 	}
-	if size, err := strconv.Atoi(digits); err != nil || size != len(content) {
-		return 0, nil, fmt.Errorf("it has %d bytes, not %q", len(content), digits)
+	size, err := strconv.Atoi(digits)
+	if err != nil {
+		return 0, nil, err
 	}
-	return typ, content, nil
+	var raw bytes.Buffer
+	raw.Grow(min(max(size, 0), maxTrusted) + bytes.MinRead)
+	if _, err := raw.ReadFrom(in); err != nil {
+		return 0, nil, err
+	}
+	if size != raw.Len() {
+		return 0, nil, fmt.Errorf("it has %d bytes, not %d", raw.Len(), size)
+	}
+	return typ, raw.Bytes(), nil
 }
