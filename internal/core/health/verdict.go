@@ -356,6 +356,9 @@ func Holds(want, have any) bool {
 			}
 		}
 		return true
+	case string:
+		h, ok := have.(string)
+		return ok && w == h
 	}
 	return reflect.DeepEqual(number(want), number(have))
 }

@@ -355,8 +355,9 @@ func (d *tierDecider) judge() health.Verdict {
 		object := d.reconcilerObject(d.tier.Repo, file, d.have[file])
 		want.Rendered, want.Spec, want.Edited = object.rendered, object.spec, d.amended(object)
 	}
-	for _, revision := range []string{observed.Revision, observed.AttemptedRevision} {
-		want.At[revision] = d.match(revision)
+	want.At[observed.Revision] = d.match(observed.Revision)
+	if observed.AttemptedRevision != observed.Revision {
+		want.At[observed.AttemptedRevision] = d.match(observed.AttemptedRevision)
 	}
 	var creators []health.Creator
 	for _, key := range d.creatorKeys(d.tier) {
@@ -399,8 +400,11 @@ func (d *tierDecider) clusterGone(cluster string) bool {
 // repository changes.
 func (d *tierDecider) match(revision string) health.Match {
 	_, digits, ok := strings.Cut(revision, "@sha1:")
+	if !ok { // most often because there is none yet
+		return health.MatchUnknown
+	}
 	commit, err := githash.Parse(digits)
-	if !ok || err != nil {
+	if err != nil {
 		return health.MatchUnknown
 	}
 	since := d.since(d.tier.Repo, commit, d.paths...)
