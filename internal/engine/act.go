@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
@@ -26,6 +27,9 @@ type outcome struct {
 	// unfinished reports whether the pass ended before everything was done.
 	unfinished bool
 }
+
+// hasFailures reports whether some action failed.
+func (o *outcome) hasFailures() bool { return len(o.seeds)+len(o.tiers)+len(o.problems) > 0 }
 
 // problemsOf are those of a seed, or those that belong to none.
 func (o *outcome) problemsOf(seed string) manifest.Problems {
@@ -160,16 +164,30 @@ func (s *slice) withdraw(which func(update) bool) bool {
 func (s *slice) finish(ctx context.Context) {
 	s.push(ctx)
 	if s.repo.err == nil {
-		s.publishAgain(ctx)
 		s.propose(ctx)
 	}
 }
 
-// publishAgain keeps the status fresh where the push of many branches took long.
-func (s *slice) publishAgain(ctx context.Context) {
+// move pushes branches. A push that takes longer than a slice, as one of many plans to a server
+// that runs hooks for each branch, does not let the status grow old.
+func (s *slice) move(ctx context.Context, updates []git.Update) error {
 	e := s.engine
-	if e.config.Slice > 0 && e.config.Now().Sub(e.reported.when) >= e.config.Slice {
-		s.publish(ctx, s.report(s.decision, s.outcome))
+	if e.config.Slice == 0 {
+		return s.repo.move(ctx, updates...)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.repo.move(ctx, updates...) }()
+	tick := time.NewTicker(e.config.Slice)
+	defer tick.Stop()
+	s.pushing = true
+	defer func() { s.pushing = false }()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-tick.C:
+			s.publish(ctx, s.report(s.decision, s.outcome))
+		}
 	}
 }
 
@@ -213,14 +231,12 @@ func (s *slice) isFull() bool {
 	return s.engine.config.Slice > 0 && s.repo.facts.Amends && proposals >= max(s.engine.calls(), s.repo.batch)
 }
 
-// learn adapts how many proposals a pass opens to how many it had time for: as many as were opened
-// if time ran out, twice as many if all were opened in time. So it follows the speed of the forge
-// without a setting.
+// learn adapts how many proposals a pass opens to how many it opens in a slice, its reading and
+// its push included: a branch that is pushed and not proposed is grafted anew where base has moved
+// meanwhile. A pass with fewer to open, which was not late, shows nothing.
 func (s *slice) learn(opened int, late bool) {
-	switch {
-	case late:
-		s.repo.batch = opened
-	case opened >= max(s.engine.calls(), s.repo.batch):
-		s.repo.batch = 2 * opened
+	took := s.engine.config.Now().Sub(s.engine.began)
+	if took > 0 && (late || opened >= max(s.engine.calls(), s.repo.batch)) {
+		s.repo.batch = int(time.Duration(opened) * s.engine.config.Slice / took)
 	}
 }

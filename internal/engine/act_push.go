@@ -27,7 +27,7 @@ func (s *slice) push(ctx context.Context) {
 		if len(moving) == 0 {
 			return
 		}
-		err := s.repo.move(ctx, moving...)
+		err := s.move(ctx, moving)
 		if err == nil {
 			s.changed = true
 			return

@@ -254,6 +254,9 @@ func (e *Engine) PassAfter(ctx context.Context, requests func(context.Context, *
 	}
 	done := o.act(ctx, d)
 	report := o.report(d, done)
+	if done.unfinished && !done.hasFailures() {
+		return report, ctx.Err() // the next pass follows at once, and publishes before its work
+	}
 	e.progress(stagePublishing, 0, 0)
 	o.publish(ctx, report)
 	return report, ctx.Err()

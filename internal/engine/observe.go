@@ -32,6 +32,8 @@ type observation struct {
 	raced bool
 	// rounds is how often questions were answered.
 	rounds int
+	// pushing says that a push is under way, which may take long.
+	pushing bool
 }
 
 // repoState is one GitOps repository in this pass: what stays open between passes, and what was

@@ -106,10 +106,10 @@ const minHeartbeat = time.Minute
 // being made.
 func (e *Engine) heartbeat() time.Duration { return max(e.config.Interval, minHeartbeat) }
 
-// fresh reports whether a status that was published then need not be published again.
-// Where there are custom resources, these say whether passes are made.
+// fresh reports whether a status that was published then need not be published again without
+// changes. Where there are custom resources, these say whether passes are made.
 func (o *observation) fresh(when time.Time) bool {
-	return o.tree.Settings != nil || o.engine.config.Now().Sub(when) < o.engine.heartbeat()
+	return o.tree.Settings != nil || !o.pushing && o.engine.config.Now().Sub(when) < o.engine.heartbeat()
 }
 
 func (o *observation) writeStatus(ctx context.Context, r *repoState, report *Report) error {
