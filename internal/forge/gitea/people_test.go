@@ -280,7 +280,17 @@ func TestANewBranchOfTheSameNameIsNotRejectedByTheServer(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	for range 3 {
-		p := s.propose(edge, "w1")
+		var p forge.Proposal
+		// Gitea may close a new pull request because of the deletion before, whenever it gets to it.
+		s.await("the proposal is open", func() bool {
+			_, err := s.forge.Propose(t.Context(), s.push(edge, "w1"))
+			s.must(err)
+			list := s.list()
+			if len(list) > 0 {
+				p = list[0]
+			}
+			return len(list) > 0
+		})
 		s.must(s.forge.Supersede(t.Context(), p, "the plan has changed"))
 		s.must(s.mirror.Push(t.Context(), []git.Update{{Ref: p.Branch, Old: p.Head}}))
 		_, err := s.forge.Propose(t.Context(), s.push(edge, "w1"))
