@@ -235,8 +235,10 @@ func (s *slice) isFull() bool {
 // its push included: a branch that is pushed and not proposed is grafted anew where base has moved
 // meanwhile. A pass with fewer to open, which was not late, shows nothing.
 func (s *slice) learn(opened int, late bool) {
-	took := s.engine.config.Now().Sub(s.engine.began)
-	if took > 0 && (late || opened >= max(s.engine.calls(), s.repo.batch)) {
+	if s.engine.config.Slice == 0 || !late && opened < max(s.engine.calls(), s.repo.batch) {
+		return
+	}
+	if took := s.engine.config.Now().Sub(s.engine.began); took > 0 {
 		s.repo.batch = int(time.Duration(opened) * s.engine.config.Slice / took)
 	}
 }

@@ -17,11 +17,12 @@ const rulesVersion = "3"
 
 // EntriesDigest is the digest of a set of entries: the same set, the same digest.
 func EntriesDigest(entries map[string]layout.Hash) string {
-	h := sha256.New()
+	var text []byte // in one piece: every pass computes this for every tier
 	for _, p := range slices.Sorted(maps.Keys(entries)) {
-		fmt.Fprintf(h, "%s\x00%s\n", p, entries[p])
+		text = append(append(append(append(text, p...), 0), entries[p].String()...), '\n')
 	}
-	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+	sum := sha256.Sum256(text)
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // digestOf is the digest of a value's JSON, which has its maps in order.

@@ -233,7 +233,7 @@ func (s *store) writeLoose(hash Hash, typ plumbing.ObjectType, content []byte) (
 const (
 	// maxLooseHeader is more than "commit", a space and the digits of any size take.
 	maxLooseHeader = 64
-	// maxTrusted is how much memory is taken for an object because its header says so.
+	// maxTrusted is how much memory is reserved for an object because its header says so.
 	maxTrusted = 1 << 20
 )
 
