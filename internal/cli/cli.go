@@ -1,5 +1,28 @@
-// Package cli owns the commands: flags, output and exit codes. What a command
-// does is done elsewhere.
+// Package cli has the commands of furrow and of kubectl furrow: their flags, what they print, and
+// their exit codes. What a command does is done elsewhere, and what it decides too.
+//
+// There are two front ends, and Main chooses by the name that the program was called by:
+//
+//	furrow          sessionFlags ─▶ controlplane.Session ─▶ engine
+//	kubectl furrow  kubeFlags    ─▶ kubeCluster          ─▶ Seeds and Plantings
+//	                                  both ─▶ state.State, plan.Plan ─▶ one view of each ─▶ outputFlag
+//
+// A command of kubectl furrow that has to read repositories opens a session as well, with the
+// options that the resources name (kubeSession). What both front ends show they show by the same
+// code: statusView, planTable, planDiff, explanationTable and abandonTable. Files are named after
+// commands; those of kubectl furrow begin with kube_, views with view_.
+//
+// What holds:
+//
+//   - A flag's value is checked where it is parsed (checkedFlag), and so is that of a variable of
+//     the environment (checkEnvironment). Behind that, no command meets a value that it cannot use.
+//   - Everything written goes through a printer, so that text of people cannot act on a terminal.
+//     YAML, JSON and a page's own colours go round it, by raw.
+//   - A table shows everything: cells are wrapped and not cut. Clusters that are equal are one line
+//     (folded); -o wide shows each, and -o yaml and -o json always do.
+//   - An error says what to do next. Exit codes follow from the kind of error (executeRoot), not
+//     from where it came up.
+//   - kubectl furrow writes nothing but Seeds, by patches of single fields.
 package cli
 
 import (
@@ -35,10 +58,12 @@ const (
 	exitNotReached = 4
 )
 
-// errProblems ends a command that has printed the problems it found.
+// errProblems ends a command with exit code 3 that has printed the problems it found. Nothing more
+// is printed.
 var errProblems = errors.New("problems were found")
 
-// usageError is a command that was used wrongly.
+// usageError is that a command was called in a way that it does not support. It ends with exit code
+// 2 and points to --help.
 type usageError struct{ err error }
 
 func (e usageError) Error() string { return e.err.Error() }
@@ -46,8 +71,12 @@ func (e usageError) Error() string { return e.err.Error() }
 // Reason is that the command was called in a way that it does not support.
 func (e usageError) Reason() string { return string(v1alpha1.ReasonInvalidArgument) }
 
-// Main runs the command that the arguments name and returns its exit code. The
-// name of the program shows whether kubectl calls it.
+// Main runs the command that the arguments name and returns its exit code. The name of the program
+// says whether kubectl calls it. An interrupt or SIGTERM ends the command's context; a second one
+// ends the process.
+//
+// Builds of kustomizations run in processes of the same binary, so Main first finds out whether it
+// is one of those.
 func Main(program string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if worker, code := kustomize.Worker(program, args, stdin, stdout); worker {
 		return code
@@ -61,10 +90,13 @@ func Main(program string, args []string, stdin io.Reader, stdout, stderr io.Writ
 	return execute(ctx, args, stdin, stdout, stderr)
 }
 
+// execute is Main of furrow, without signals.
 func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return executeRoot(ctx, newRoot(), args, stdin, stdout, stderr)
 }
 
+// executeRoot runs a command of a root and makes an exit code of its error, which it prints. cobra
+// itself prints none.
 func executeRoot(ctx context.Context, root *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	stdout, stderr = printer{stdout}, printer{stderr}
 	root.SetArgs(args)
@@ -117,7 +149,9 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 problems found in the input,
 	return root
 }
 
-// finishRoot gives a root its commands, and what roots have in common.
+// finishRoot gives a root its commands, and what both roots have in common: errors of use that name
+// the next step, the check of variables of the environment before every command, and completion
+// without files except where a flag asks for them.
 func finishRoot(root *cobra.Command, groups []group) {
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.Args = noSuchCommand
@@ -157,7 +191,8 @@ func groups() []group {
 	}
 }
 
-// noSuchCommand are the arguments of a command that has others below it: none.
+// noSuchCommand checks the arguments of a command that has others below it and takes none. Any
+// argument is an error that names the commands most like it.
 func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -191,7 +226,8 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// exactly is cobra.ExactArgs as a usage error that says what is missing.
+// exactly is cobra.ExactArgs as a usage error that says what is missing. A command without
+// arguments that has -f gets a hint: people write the file as an argument.
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
@@ -205,10 +241,11 @@ func exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-// sessionFlags are the flags of commands that open a control plane.
+// sessionFlags are the flags of commands that open a control plane. add registers those that all of
+// them have, addOwner and addStrict what some have in addition. One value belongs to one command.
 type sessionFlags struct {
 	options controlplane.Options
-	// credentials is a directory.
+	// credentials is the directory of --credentials, with one directory for each set.
 	credentials string
 }
 
@@ -250,6 +287,9 @@ func (f *sessionFlags) addStrict(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.options.Strict, "strict", false, "make an error of a namespace or kind that nobody brings")
 }
 
+// resolved returns the options with the defaults that depend on where the command runs: the current
+// directory as the control plane, if it has seeds, and the user's directory of caches. The control
+// plane may be missing still.
 func (f *sessionFlags) resolved() (controlplane.Options, error) {
 	options := f.options
 	if _, err := os.Stat(catalog.SeedsDir); err == nil && options.ControlPlane == "" {
@@ -277,6 +317,7 @@ func (f *sessionFlags) named() (controlplane.Options, error) {
 	return options, err
 }
 
+// open opens the session; the caller closes it.
 func (f *sessionFlags) open() (*controlplane.Session, error) {
 	options, err := f.named()
 	if err != nil {

@@ -65,7 +65,8 @@ func (f *sessionFlags) completeSeeds(_ *cobra.Command, args []string, _ string) 
 // completionLimit bounds how long the shell waits for the API server.
 const completionLimit = 3 * time.Second
 
-// completeFrom completes with what is found through the API server; nothing where it cannot be asked.
+// completeFrom completes with what is found through the API server; with nothing if it cannot be
+// asked. A completion never prints an error: it would be in the line that is being typed.
 func (f *kubeFlags) completeFrom(cmd *cobra.Command, names func(context.Context, *kubeCluster, map[string]bool) error) ([]cobra.Completion, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionLimit)
 	defer cancel()

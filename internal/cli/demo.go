@@ -141,7 +141,10 @@ func (d *demoRun) run(ctx context.Context) error {
 	return nil
 }
 
-// step moves the simulated clusters on and, with --merge, the story.
+// step moves the simulated clusters on and, with --merge, the story: it merges all that is
+// proposed, as a reviewer would who approves of everything, and when a pass changed nothing,
+// everything is released and nothing is proposed, it goes on with the next chapter. Its errors end
+// the demo only with --merge, where nobody is there to do something about them.
 func (d *demoRun) step(ctx context.Context, seen standalone.Seen) error {
 	err := d.sim.Tick(ctx)
 	if !d.merge { // a person may fix what is wrong

@@ -151,7 +151,10 @@ func explainIn(ctx context.Context, s *controlplane.Session, want wanted, report
 	return e, nil
 }
 
-// findObject finds an object by its id or the end of it.
+// findObject finds an object by its id or the end of it, and returns the plan that has it. An end
+// must be whole parts, so that "web" does not find "my-web"; it may be ambiguous, within a seed or
+// between seeds, and the error then lists the candidates. A whole id together with a seed is always
+// exact.
 func findObject(report *engine.Report, want wanted) (*plan.Plan, string, error) {
 	object, seed := want.object, want.seed
 	found := map[string]*plan.Plan{}
@@ -191,7 +194,13 @@ func notFound(report *engine.Report, want wanted) error {
 	return manifest.Problem{Reason: v1alpha1.ReasonUnknownObject, Message: message}
 }
 
-// chain is the longest chain of dependencies that ends at the object, first things first.
+// chain returns the longest chain of dependencies that ends at the object, first things first. Of
+// several the first in the plan's order.
+//
+// Each object's chain is computed once (known), so the cost is linear in the dependencies; walking
+// all paths would be exponential in a plan of layers that each wait for all of the layer below.
+// While an object's chain is computed it counts as the object alone: objects of one plan form no
+// cycle, and this ends also where a plan on a branch was edited so that they do.
 func chain(p *plan.Plan, id string) []string {
 	waits := map[string][]string{}
 	for _, d := range p.Dependencies {

@@ -21,7 +21,9 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// checkedFlag is a flag whose value is checked where it is parsed.
+// checkedFlag is a pflag.Value whose text is checked where it is parsed, so that a wrong one is an
+// error of use that names the flag, and not something that fails later in a pass. text is what was
+// set last, or the default; it changes only with the value that parse keeps.
 type checkedFlag struct {
 	text string
 	// kind is what --help calls the value.
@@ -100,8 +102,8 @@ func shortDuration(d time.Duration) string {
 	return text
 }
 
-// leastInterval is the shortest pause between passes: shorter ones only burden the servers,
-// because changes on clusters start a pass at once. It is a variable for tests.
+// leastInterval is the shortest pause between passes: shorter ones only burden the servers, because
+// changes on clusters start a pass at once. It is a variable for tests.
 var leastInterval = time.Second
 
 // mostInterval is the longest pause between passes.
@@ -235,10 +237,13 @@ func timeLimit(text string) error {
 	return nil
 }
 
-// environmentAnnotation names the variable of the environment that sets a flag's default.
+// environmentAnnotation is the annotation of a flag that names the variable of the environment that
+// sets its default.
 const environmentAnnotation = "furrow.dev/environment-variable"
 
-// addEnvironmentText adds a textFlag whose default a variable of the environment sets.
+// addEnvironmentText adds a textFlag whose default a variable of the environment sets. The variable
+// is read now and checked by checkEnvironment, because a command must be able to print its help
+// whatever the environment holds.
 func addEnvironmentText(flags *pflag.FlagSet, to *string, name, variable, usage string, check func(string) error) {
 	flags.Var(textFlag(to, os.Getenv(variable), check), name, usage)
 	if err := flags.SetAnnotation(name, environmentAnnotation, []string{variable}); err != nil {
@@ -246,7 +251,9 @@ func addEnvironmentText(flags *pflag.FlagSet, to *string, name, variable, usage 
 	}
 }
 
-// checkEnvironment checks the flags that variables of the environment have set.
+// checkEnvironment checks the flags that variables of the environment have set, as far as the
+// command has them and its arguments do not set them. pflag does not check defaults. The error
+// names the variable and not the flag, which nobody wrote.
 func checkEnvironment(cmd *cobra.Command) error {
 	var failed error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {

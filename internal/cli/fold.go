@@ -17,18 +17,27 @@ const (
 	anyCluster = "<cluster>"
 )
 
-// ofCluster is a text about one cluster.
+// ofCluster is a text about one cluster. Where a caller puts parts of it on lines or into cells of
+// their own, they are separated by control characters (NUL and SOH), so that they are folded as
+// one.
 type ofCluster struct{ cluster, text string }
 
-// fold is what several clusters have in common: their names, the text with anyCluster instead of the name, and which
-// of the texts that are folded it represents.
+// fold is what several clusters have in common: their names, as runsOf has them; the text, with
+// anyCluster instead of the name; and the indexes of the texts that are folded. Of a single cluster
+// it is the text as it is.
 type fold struct {
 	on, text string
 	members  []int
 }
 
-// folded joins texts that are equal but for the name of the cluster, in the order of the first of each. all are the clusters
-// of the fleet, among which runs are found. Where whole, nothing is joined.
+// folded joins texts that are equal but for the name of the cluster, in the order of the first of
+// each. all are the clusters of the fleet, among which runs are found. Where whole, nothing is
+// joined.
+//
+// A fleet of a thousand equal clusters is then one line. The whole texts are compared, with
+// messages and not just states, so that a line is true of each of its clusters. A tier that waits
+// for another one on its own cluster folds with its like on other clusters. The cost is linear in
+// the texts.
 func folded(all []string, texts []ofCluster, whole bool) []fold {
 	groups := map[string][]int{}
 	for i, t := range texts {
@@ -55,7 +64,8 @@ func folded(all []string, texts []ofCluster, whole bool) []fold {
 	return out
 }
 
-// general is a text with anyCluster instead of its cluster's name, where that is a separate word.
+// general returns a text with anyCluster instead of its cluster's name, where that is a separate
+// word: of cluster "a" the name is replaced in "waits for a/00", and kept in "a-b" and "apps".
 func general(t ofCluster) string {
 	var b strings.Builder
 	rest := t.text
@@ -75,7 +85,8 @@ func general(t ofCluster) string {
 	return b.String() + rest
 }
 
-// partOfWord reports whether the end of a text, or its beginning, belongs to a name.
+// partOfWord reports whether the end of a text, or its beginning, belongs to a name: letters,
+// digits and hyphens do, as in a DNS label.
 func partOfWord(text string, end bool) bool {
 	if text == "" {
 		return false
@@ -87,7 +98,9 @@ func partOfWord(text string, end bool) bool {
 	return c == '-' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// runsOf names clusters, those that follow each other among all as in "c01 … c20".
+// runsOf names clusters, those that follow each other among all as in "c01 … c20". A run is one of
+// sorted names without any other cluster of the fleet between them, so that it can be read without
+// the list of the fleet. Names beyond maxRuns are counted.
 func runsOf(names, all []string) string {
 	names, all = slices.Sorted(slices.Values(names)), slices.Sorted(slices.Values(all))
 	names = slices.Compact(names)

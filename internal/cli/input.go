@@ -26,7 +26,7 @@ var manifests = []string{"yaml", "yml", "json"}
 
 const stdinName = "standard input"
 
-// inputFlags say what is read as one seed.
+// inputFlags say what is read as one seed: -f, -n and --seed.
 type inputFlags struct {
 	inputs    []string
 	namespace string
@@ -44,7 +44,9 @@ func (f *inputFlags) add(cmd *cobra.Command, does, seed string) {
 // given reports whether files are named.
 func (f *inputFlags) given() bool { return len(f.inputs) > 0 }
 
-// read reads all that is named as one seed. tree is the directory of the control plane, if it is one.
+// read reads all that is named as one seed, within the limits. tree is the directory of the control
+// plane, if it is one. What is wrong with the files themselves is in the candidate, with positions;
+// the error is for what cannot be read at all.
 func (f *inputFlags) read(ctx context.Context, stdin io.Reader, limits catalog.Limits, tree string) (catalog.Candidate, error) {
 	candidate := catalog.Candidate{Name: f.seed, Namespace: f.namespace, Files: catalog.NewFiles(render.Reading(limits))}
 	for _, input := range f.inputs {
@@ -68,7 +70,9 @@ func shownInput(input string) string {
 	return input
 }
 
-// openInput gives the name of a seed that is read from a input, and what reads it.
+// openInput returns the name of a seed that is read from an input, and what reads it. A pipe, such
+// as that of a process substitution, is read like standard input: once, and without a name that
+// could be the seed's.
 func openInput(input string, stdin io.Reader, tree string) (name string, add func(*catalog.Files) error, err error) {
 	if input == "-" {
 		return "seed", func(files *catalog.Files) error { return addStream(files, stdinName, stdin) }, nil
@@ -106,7 +110,8 @@ func addFile(input string, add func(string, io.Reader) error) error {
 	return add(input, file)
 }
 
-// addStream adds what another command writes. Where that failed there is nothing.
+// addStream adds what another command writes. An empty one is a problem: a shell runs furrow also
+// if the command before the pipe failed, and its seed would be planned as one without objects.
 func addStream(files *catalog.Files, name string, r io.Reader) error {
 	if _, again := files.Content[name]; again {
 		return usageError{errors.New(name + " can be read only once")}
@@ -119,8 +124,8 @@ func addStream(files *catalog.Files, name string, r io.Reader) error {
 	return err
 }
 
-// addDirectory adds the manifests of a directory. Links in it lead as far as they do when
-// it is part of a control plane.
+// addDirectory adds the manifests of a directory. Links in it may lead as far as they may in a
+// control plane, so that what is planned here is what a pass would plan.
 func addDirectory(files *catalog.Files, input, tree string) error {
 	dir, err := filepath.EvalSymlinks(input)
 	if err != nil {
@@ -182,8 +187,9 @@ func withoutPath(err error) error {
 	return err
 }
 
-// await calls f, and returns when it does or ctx ends. What blocks for ever, as reading
-// from a terminal, is then left behind.
+// await calls f, and returns when it does or ctx ends. What blocks for ever, as reading from a
+// terminal, is then left behind: its goroutine ends with the process, and its result is dropped.
+// For commands only, which end soon after.
 func await[T any](ctx context.Context, what string, f func() (T, error)) (T, error) {
 	type result struct {
 		value T

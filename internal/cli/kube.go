@@ -39,7 +39,9 @@ const (
 	kubeComplete = "kubectl_complete-furrow"
 )
 
-// kubeCalled reports whether a program's name is one that kubectl calls, and returns the arguments for kubectl furrow.
+// kubeCalled reports whether a program's name is one that kubectl calls, and returns the arguments
+// for kubectl furrow. kubectl runs kubectl-furrow for "kubectl furrow", and kubectl_complete-furrow
+// for its completion, with the words so far; both are this binary by another name.
 func kubeCalled(program string, args []string) (kubeArgs []string, is bool) {
 	switch strings.TrimSuffix(filepath.Base(filepath.ToSlash(program)), ".exe") {
 	case kubeName:
@@ -50,7 +52,8 @@ func kubeCalled(program string, args []string) (kubeArgs []string, is bool) {
 	return nil, false
 }
 
-// kubeCluster is the API server of a cluster whose Seeds are read.
+// kubeCluster is the API server of a cluster whose Seeds are read, with the permissions of the
+// user. It is for one command.
 type kubeCluster struct {
 	client.WithWatch
 	// host of the API server, for messages.
@@ -60,10 +63,11 @@ type kubeCluster struct {
 	now       func() time.Time
 }
 
-// connector makes a client of the cluster that the flags name.
+// connector makes a client of the cluster that the flags name. Tests have one without a cluster.
 type connector func(*kubeFlags) (*kubeCluster, error)
 
-// kubeFlags are kubectl's flags that say which cluster, and as whom.
+// kubeFlags are kubectl's flags that say which cluster, and as whom, by the same names. kubectl
+// takes none of them for a plugin: they come after its name.
 type kubeFlags struct {
 	connect connector
 
@@ -94,6 +98,7 @@ func (f *kubeFlags) addAll(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&f.all, "all-namespaces", "A", false, "all namespaces")
 }
 
+// config returns the kubeconfig as kubectl would find it, with what the flags override.
 func (f *kubeFlags) config() clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig
@@ -105,7 +110,7 @@ func (f *kubeFlags) config() clientcmd.ClientConfig {
 	})
 }
 
-// scheme knows what is read through the API server.
+// scheme returns the kinds that are read through the API server.
 func scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -118,7 +123,8 @@ func scheme() *runtime.Scheme {
 	return s
 }
 
-// connect is the connector of kubeconfigs.
+// connect is the connector of kubeconfigs. Warnings of the API server and logs of the client are
+// dropped: they would be lines in the middle of a table.
 func connect(f *kubeFlags) (*kubeCluster, error) {
 	log.SetLogger(logr.Discard())
 	config, err := f.config().ClientConfig()
@@ -162,7 +168,9 @@ func (f *kubeFlags) with(do func(cmd *cobra.Command, c *kubeCluster, args []stri
 	}
 }
 
-// explainAPIError says what to do about an error of the API server.
+// explainAPIError adds to an error of the API server what to do about it. A kind that the server
+// does not know and an object that does not exist are both "not found"; only the latter names the
+// object. An error of another server, such as that of a repository, is left as it is.
 func (c *kubeCluster) explainAPIError(err error) error {
 	var outside *url.Error
 	switch {
@@ -180,7 +188,8 @@ func (c *kubeCluster) explainAPIError(err error) error {
 	return err
 }
 
-// apiDetails are what the API server says of an error, beside its message.
+// apiDetails returns what the API server says of an error, beside its message; the zero value where
+// it says nothing.
 func apiDetails(err error) metav1.StatusDetails {
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Details != nil {
 		return *status.Status().Details
@@ -188,7 +197,7 @@ func apiDetails(err error) metav1.StatusDetails {
 	return metav1.StatusDetails{}
 }
 
-// in are the options of a listing.
+// in returns the options of a listing in the namespace that is read, or in all.
 func (c *kubeCluster) in(more ...client.ListOption) []client.ListOption {
 	if c.namespace == "" {
 		return more
@@ -214,7 +223,8 @@ func (c *kubeCluster) seed(ctx context.Context, name string) (*v1alpha1.Seed, er
 	return nil, c.noSeed(ctx, name)
 }
 
-// noSeed says which Seeds there are instead.
+// noSeed returns an error that names the Seeds there are instead: one of that name in another
+// namespace, as far as the user may list those, else the most similar ones in this one.
 func (c *kubeCluster) noSeed(ctx context.Context, name string) error {
 	message := fmt.Sprintf("there is no Seed %q in %s", name, c.where())
 	var list v1alpha1.SeedList

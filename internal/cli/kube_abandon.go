@@ -16,7 +16,9 @@ import (
 	"github.com/furrow-dev/furrow/internal/state"
 )
 
-// kubeAbandon is kubectl furrow abandon.
+// kubeAbandon is kubectl furrow abandon. The clusters that are given up are in an annotation of
+// each Seed, so the command writes to every Seed that is planted on the cluster, and reports on
+// each.
 type kubeAbandon struct {
 	undo, yes bool
 	wait      waitFlags
@@ -117,7 +119,7 @@ func (a *kubeAbandon) seeds(ctx context.Context, c *kubeCluster, cluster string)
 	return nil, nil, problem
 }
 
-// abandoned are the clusters that a Seed has given up.
+// abandoned returns the clusters that a Seed has given up, by its annotation.
 func abandoned(s *v1alpha1.Seed) []string {
 	var out []string
 	for _, name := range strings.Split(s.Annotations[v1alpha1.AnnotationAbandon], ",") {
@@ -128,7 +130,10 @@ func abandoned(s *v1alpha1.Seed) []string {
 	return out
 }
 
-// ask puts the cluster into a Seed's list, or takes it out, whatever others change meanwhile.
+// ask puts the cluster into a Seed's list, or takes it out, whatever others change meanwhile. The
+// patch fails if the Seed has changed since it was read (optimistic lock), and is then made of the
+// Seed as it is: without that, of two people who each give up a cluster at once, one would undo
+// what the other asked for.
 func (a *kubeAbandon) ask(ctx context.Context, c *kubeCluster, seed *v1alpha1.Seed, cluster string) (asked, error) {
 	for {
 		list := a.listed(seed, cluster)
@@ -142,7 +147,7 @@ func (a *kubeAbandon) ask(ctx context.Context, c *kubeCluster, seed *v1alpha1.Se
 	}
 }
 
-// listed is the Seed's list with the cluster, or without it.
+// listed returns the Seed's list with the cluster, or without it, sorted and without repetitions.
 func (a *kubeAbandon) listed(seed *v1alpha1.Seed, cluster string) string {
 	names := slices.DeleteFunc(abandoned(seed), func(n string) bool { return n == cluster })
 	if !a.undo {

@@ -19,7 +19,9 @@ import (
 	"github.com/furrow-dev/furrow/internal/state"
 )
 
-// request is something that a person asks of the controller by an annotation.
+// request is something that a person asks of the controller by an annotation. The controller notes
+// the annotation's value in the status once it has acted on it (status.handled), so that a value is
+// acted on once, also after a restart, and everybody sees whether it was.
 type request struct {
 	// command is how a person asks for it, noun what messages call it.
 	command, noun string
@@ -79,8 +81,9 @@ shows what became of it.`,
 	return cmd
 }
 
-// toRetry says what a retry proposes again, as far as the status knows; nothing where it
-// knows that there is nothing.
+// toRetry returns what a retry proposes again, as far as the status knows; nil where it knows that
+// there is nothing. A status that is not of the Seed as it is now knows nothing: the request is
+// then made all the same.
 func toRetry(seed *v1alpha1.Seed, plantings []v1alpha1.Planting) []string {
 	if !lookedAt(seed) {
 		return []string{anyRetriable}
@@ -155,8 +158,10 @@ it, and shows what became of it.`,
 	})
 }
 
-// newKubeAsk makes a command by which a person requests something for one Seed. preview says
-// what the controller will do; empty if there is nothing to do.
+// newKubeAsk makes a command by which a person requests something for one Seed. preview says what
+// the controller will do; empty if there is nothing to do, and then nothing is written, because the
+// annotation would be acted on whenever there is something later. The value is the time: any other
+// than the last one asks anew.
 func newKubeAsk(f *kubeFlags, r request, cmd *cobra.Command, preview func(*cobra.Command, *kubeCluster, *v1alpha1.Seed) (string, error)) *cobra.Command {
 	var wait waitFlags
 	cmd.Args = exactly(1, "the name of one Seed")
@@ -186,8 +191,8 @@ func newKubeAsk(f *kubeFlags, r request, cmd *cobra.Command, preview func(*cobra
 	return cmd
 }
 
-// annotate writes an annotation, or removes it if the value is empty. The options are those
-// of the patch.
+// annotate writes an annotation, or removes it if the value is empty, and nothing else of the Seed.
+// It changes seed to what the API server returns. The options are those of the patch.
 func (c *kubeCluster) annotate(ctx context.Context, seed *v1alpha1.Seed, name, value string, options ...client.MergeFromOption) error {
 	was := seed.DeepCopy()
 	if seed.Annotations == nil {
@@ -200,8 +205,8 @@ func (c *kubeCluster) annotate(ctx context.Context, seed *v1alpha1.Seed, name, v
 	return c.Patch(ctx, seed, client.MergeFromWithOptions(was, options...), client.FieldOwner(kubeManager))
 }
 
-// asked is a request that was made of a Seed, with the value that the controller notes
-// once it has acted.
+// asked is a request that was made of a Seed, with the value that the controller notes once it has
+// acted. It is compared for equality: a value that somebody else wrote meanwhile does not count.
 type asked struct {
 	seed    client.ObjectKey
 	request request
@@ -218,7 +223,9 @@ func askedOf(seed *v1alpha1.Seed, r request, value string) asked {
 // errNotHandled ends a command whose request nobody has acted on in time.
 var errNotHandled error = manifest.Problem{Reason: v1alpha1.ReasonTimedOut, Message: "timed out waiting for the controller. It acts on the request in its next pass; 'kubectl furrow status' shows whether one runs"}
 
-// report waits until the controller has acted on a request, and reports the outcome.
+// report waits until the controller has acted on a request, and reports the outcome. That it has
+// acted does not mean that it could: a failure is an event, because a request that fails is noted
+// as handled as well and not tried again for ever.
 func (c *kubeCluster) report(ctx context.Context, w io.Writer, wait *waitFlags, a asked) error {
 	if !wait.wait {
 		fmt.Fprintf(w, "See 'kubectl furrow status %s'.\n", a.seed.Name)
@@ -243,8 +250,10 @@ func (c *kubeCluster) report(ctx context.Context, w io.Writer, wait *waitFlags, 
 	return c.outcome(ctx, w, seed)
 }
 
-// failure is the controller's message about a request that it could not carry out; empty
-// where its events cannot be read, or have not arrived yet.
+// failure returns the controller's message about a request that it could not carry out; empty where
+// its events cannot be read, or have not arrived yet. Events of the same text are one that is
+// counted up, so its last time counts. Both times are of servers, never of this machine, whose
+// clock may be another.
 func (c *kubeCluster) failure(ctx context.Context, seed *v1alpha1.Seed, since time.Time) string {
 	var list corev1.EventList
 	if c.List(ctx, &list, client.InNamespace(seed.Namespace), client.MatchingFields{"involvedObject.uid": string(seed.UID)}) != nil {

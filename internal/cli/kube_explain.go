@@ -54,8 +54,9 @@ as you may read them; --credentials names a directory with your own.`,
 	return cmd
 }
 
-// explain searches the plans of all control planes of the namespace, or that of one
-// Seed, for the object.
+// explain searches the plans of all control planes of the namespace, or that of one Seed, for the
+// object. Control planes that cannot be opened count only where no other has the object: the user
+// may not be able to read the credentials of each.
 func (e *kubeExplain) explain(ctx context.Context, c *kubeCluster, object string) (*explanation, error) {
 	planes, seeds, err := e.planes(ctx, c)
 	if err != nil {
@@ -84,7 +85,7 @@ func (e *kubeExplain) explain(ctx context.Context, c *kubeCluster, object string
 	return nil, manifest.Problem{Reason: v1alpha1.ReasonUnknownObject, Message: fmt.Sprintf("%q could be of any of these Seeds; choose one with --seed: %s", object, strings.Join(names, ", "))}
 }
 
-// planes are the control planes to search, and the Seeds by name.
+// planes returns the control planes to search, each once, and the Seeds by name.
 func (e *kubeExplain) planes(ctx context.Context, c *kubeCluster) ([]fleet.ControlPlane, map[string]*v1alpha1.Seed, error) {
 	if e.seed != "" {
 		s, err := c.seed(ctx, e.seed)
@@ -112,6 +113,8 @@ func (e *kubeExplain) planes(ctx context.Context, c *kubeCluster) ([]fleet.Contr
 	return planes, seeds, nil
 }
 
+// explainIn explains an object of one control plane. Where the tiers are comes from the resources,
+// if there are any of the Seed, else from a dry run.
 func (e *kubeExplain) explainIn(ctx context.Context, c *kubeCluster, cp fleet.ControlPlane, seeds map[string]*v1alpha1.Seed, object string) (*explanation, error) {
 	s, err := e.open(ctx, c, cp)
 	if err != nil {

@@ -28,7 +28,9 @@ func (k *kubeSession) add(cmd *cobra.Command) {
 	flags.BoolVar(&k.session.options.Strict, "strict", false, "make an error of a namespace or kind that nobody brings, as a controller with --strict does")
 }
 
-// open opens a control plane of the cluster.
+// open opens a control plane of the cluster, with the options that a controller would have: its
+// location and settings from the resources, credentials from Secrets unless the user has others.
+// What only the controller's flags say, such as its id, has to be given again.
 func (k *kubeSession) open(ctx context.Context, c *kubeCluster, cp fleet.ControlPlane) (*controlplane.Session, error) {
 	at, err := fleet.Locate(ctx, c, cp)
 	if err != nil {
@@ -52,7 +54,8 @@ func (k *kubeSession) open(ctx context.Context, c *kubeCluster, cp fleet.Control
 	return controlplane.Open(o)
 }
 
-// settings are what the resources of a namespace say about a control plane.
+// settings returns what the resources of a namespace say about a control plane, as the controller
+// gathers it, but for duplicates of Seeds.
 func settings(ctx context.Context, c *kubeCluster, cp fleet.ControlPlane) (engine.Settings, error) {
 	seeds, err := fleet.Seeds(ctx, c, cp)
 	if err != nil {

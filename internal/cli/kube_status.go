@@ -51,7 +51,8 @@ everything is Released. 'kubectl wait' waits for a state.`,
 	return cmd
 }
 
-// source is the state that the resources have of all Seeds, or of one.
+// source returns where the state is read that the resources have of all Seeds, or of one. A Seed
+// that was there once and is not any more is a state to show, and not an error: a watch sees it go.
 func (c *kubeCluster) source(name, controllerNamespace string) stateSource {
 	found := false
 	out := stateSource{now: c.now, none: fmt.Sprintf("There are no Seeds in %s.", c.where())}
@@ -73,7 +74,8 @@ func (c *kubeCluster) source(name, controllerNamespace string) stateSource {
 	return out
 }
 
-// resources are the Seeds, or one, with their Plantings.
+// resources returns the Seeds, or one, with their Plantings. A Seed that does not exist is not an
+// error, and without Plantings; an API server that does not know the kind is.
 func (c *kubeCluster) resources(ctx context.Context, name string) ([]v1alpha1.Seed, []v1alpha1.Planting, error) {
 	var seeds v1alpha1.SeedList
 	var plantings v1alpha1.PlantingList
@@ -103,7 +105,9 @@ func (c *kubeCluster) plantings(ctx context.Context, seed *v1alpha1.Seed) ([]v1a
 	return list.Items, err
 }
 
-// state is what the resources say, with the signs that it is out of date.
+// state returns what the resources say, with the signs that it is out of date. Resources keep what
+// was written to them last, so a fleet without a controller looks as well as it did when that
+// ended.
 func (c *kubeCluster) state(seeds []v1alpha1.Seed, plantings []v1alpha1.Planting, controller controllerSeen) *state.State {
 	st := state.FromResources(seeds, plantings)
 	if controller.silent > 0 {
@@ -120,7 +124,8 @@ func (c *kubeCluster) state(seeds []v1alpha1.Seed, plantings []v1alpha1.Planting
 	return st
 }
 
-// controllerSeen is what the controller's Lease says. The zero value says nothing.
+// controllerSeen is what the controller's Lease says. The zero value says nothing: there need not
+// be a Lease, and not everybody may read it.
 type controllerSeen struct {
 	// known reports whether there is a Lease that may be read.
 	known bool
@@ -130,7 +135,9 @@ type controllerSeen struct {
 	lease client.ObjectKey
 }
 
-// missedRenewals is how many durations of a Lease may pass before its holder is treated as gone.
+// missedRenewals is how many durations of a Lease may pass before its holder counts as gone.
+// Another replica takes over after one; clocks of this machine and the holder may differ by some of
+// the rest.
 const missedRenewals = 4
 
 func (c *kubeCluster) controllerSeen(ctx context.Context, namespace string) controllerSeen {
@@ -154,7 +161,10 @@ const (
 	longUnchanged = time.Hour
 )
 
-// staleSigns are the signs that no controller handles a Seed.
+// staleSigns returns the signs that no controller handles a Seed: it has no conditions, its last
+// change is not observed, a request is not acted on, or, where no Lease says more, nothing was
+// written for long although there is something to do. A Seed that is Ready may stay unchanged for
+// months.
 func staleSigns(s *v1alpha1.Seed, controller controllerSeen, now time.Time) []string {
 	const check = "Check that 'furrow controller' runs and watches namespace "
 	var out []string
@@ -189,7 +199,8 @@ func ready(s *v1alpha1.Seed) bool {
 	return meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionReady)
 }
 
-// lastWrite is when a Seed, or a subresource of it, was written last; zero where that is not recorded.
+// lastWrite returns when a Seed, or a subresource of it, was written last, by the API server's
+// clock; zero if that is not recorded. Managed fields record it for each manager.
 func lastWrite(s *v1alpha1.Seed, subresource string) time.Time {
 	var last time.Time
 	for _, m := range s.ManagedFields {

@@ -37,7 +37,7 @@ Where another manager sets spec.suspend, such as a Kustomization of Flux, it say
 	})
 }
 
-// newKubeSwitch makes a command that sets spec.suspend.
+// newKubeSwitch makes a command that sets spec.suspend, by a patch of that field.
 func newKubeSwitch(f *kubeFlags, suspend bool, cmd *cobra.Command) *cobra.Command {
 	cmd.Args = exactly(1, "the name of one Seed")
 	cmd.ValidArgsFunction = f.completeSeeds
@@ -81,7 +81,9 @@ func warnOfOwner(w io.Writer, seed *v1alpha1.Seed) {
 	}
 }
 
-// suspendOwner is the manager, other than us, that applies spec.suspend.
+// suspendOwner returns the manager, other than us, that applies spec.suspend, as the managed fields
+// of server-side apply have it; empty if there is none. It has the last word, because it applies
+// the field again. Managers that updated it once do not.
 func suspendOwner(seed *v1alpha1.Seed) string {
 	for _, m := range seed.ManagedFields {
 		if m.Manager == kubeManager || m.Operation != metav1.ManagedFieldsOperationApply || m.FieldsV1 == nil {

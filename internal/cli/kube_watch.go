@@ -15,8 +15,12 @@ import (
 // rewatchPause is the pause before a watch that was broken off is begun again.
 const rewatchPause = time.Second
 
-// changes sends after something of the Seeds, or of one, and their Plantings has changed, until the context ends. A watch that
-// the server ends is begun again. The error is that of the first attempt: what worked once is tried again.
+// changes sends after something of the Seeds, or of one, and their Plantings has changed, until the
+// context ends. A watch that the server ends is begun again. The error is that of the first
+// attempt: what worked once is tried again.
+//
+// The channel has room for one: a change that comes while the last one is not received yet adds
+// nothing, because the receiver reads everything anew.
 func (c *kubeCluster) changes(ctx context.Context, seed string) (<-chan struct{}, error) {
 	of, named := c.in(), c.in()
 	if seed != "" {
@@ -37,7 +41,8 @@ func (c *kubeCluster) changes(ctx context.Context, seed string) (<-chan struct{}
 	return out, nil
 }
 
-// followOn sends after the events of a watch, and of those that are begun after it.
+// followOn sends after the events of a watch, and of those that are begun after it. It sends also
+// when a watch ends: what changes until the next one has begun would be missed otherwise.
 func followOn(ctx context.Context, w watch.Interface, begin func() (watch.Interface, error), out chan<- struct{}) {
 	for err := error(nil); ctx.Err() == nil; w, err = begin() {
 		for more := err == nil; more; {
@@ -58,8 +63,9 @@ func followOn(ctx context.Context, w watch.Interface, begin func() (watch.Interf
 	}
 }
 
-// awaitSeed waits until a Seed is as it is wanted, and gives it as it is then; nil
-// when it is deleted meanwhile.
+// awaitSeed waits until a Seed is as it is wanted, and returns it as it is then; nil if it is
+// deleted meanwhile. The watch begins before the Seed is read, so that no change falls between the
+// two.
 func (c *kubeCluster) awaitSeed(ctx context.Context, key client.ObjectKey, reached func(*v1alpha1.Seed) bool) (*v1alpha1.Seed, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -10,7 +10,9 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// outputFlag is -o table|yaml|json, and wide for commands that have more to show.
+// outputFlag is -o table|yaml|json, and wide for commands that have more to show. Tables are for
+// people and may change; yaml and json are for programs and have the fields of the type that the
+// command passes to write.
 type outputFlag struct {
 	format string
 	// hasWide reports whether there is a format wide.
@@ -32,7 +34,8 @@ func (f *outputFlag) wide() bool { return f.hasWide && f.format == "wide" }
 // text reports whether people are to read it.
 func (f *outputFlag) text() bool { return f.format == "table" || f.wide() }
 
-// write writes value as yaml or json, or calls table.
+// write writes value as yaml or json, or calls table with a page as wide as the terminal. Programs
+// get the texts of people as they are, encoded; people get them without control characters.
 func (f *outputFlag) write(w io.Writer, value any, table func(io.Writer)) error {
 	switch f.format {
 	case "yaml":
@@ -53,6 +56,7 @@ func (f *outputFlag) write(w io.Writer, value any, table func(io.Writer)) error 
 	return show(w, table)
 }
 
+// plural returns a number with a noun, which takes an s unless there is one.
 func plural(n int, noun string) string {
 	if n == 1 {
 		return fmt.Sprintf("1 %s", noun)

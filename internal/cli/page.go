@@ -14,15 +14,17 @@ import (
 	"github.com/furrow-dev/furrow/internal/state"
 )
 
-// page is a text for a terminal of some width; 0 for lines of any length. What is written to it is printable; only the page
-// itself adds colours.
+// page is a text for a terminal of some width; 0 for lines of any length. What is written to it
+// becomes printable; only the page itself adds colours, through its Builder. It is drawn as a whole
+// before anything is shown.
 type page struct {
 	strings.Builder
 	width  int
 	colour bool
 }
 
-// newPage is a page for a writer: as wide as its terminal, and with colours if people want them there.
+// newPage returns a page for a writer: as wide as its terminal, and with colours if it is one,
+// unless NO_COLOR or a dumb TERM says that people do not want them (no-color.org).
 func newPage(w io.Writer) *page {
 	return &page{width: widthOf(w), colour: isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
@@ -67,7 +69,8 @@ var colours = map[string]string{
 // sgr are the codes of colours.
 var sgr = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// columns is how wide a line is shown.
+// columns returns how wide a line is shown, without the codes of colours. Each character counts as
+// one column: names and messages are nearly always of those that do.
 func columns(line string) int { return utf8.RuneCountInString(sgr.ReplaceAllString(line, "")) }
 
 // writeColoured writes a line in which the first occurrence of a text that begins with a state has its colour.
@@ -93,11 +96,12 @@ const (
 	minColumn = 24
 )
 
-// rows writes lines of cells as a table. Where it is wider than the terminal, the widest
-// columns are wrapped. A line of one cell goes across all columns.
+// rows writes lines of cells as a table. Where it is wider than the terminal, the widest columns
+// are wrapped. A line of one cell goes across all columns, and does not count for their widths.
 func rows(w io.Writer, lines [][]string) { stateRows(w, -1, lines) }
 
-// stateRows is rows with a column of states.
+// stateRows is rows with a column of states, by its index, whose words get colours; -1 for none.
+// Colours come last, when a line has been padded, so that widths never count their codes.
 func stateRows(w io.Writer, states int, lines [][]string) {
 	lines = shownCells(lines)
 	widths := columnWidths(lines)
@@ -111,7 +115,10 @@ func stateRows(w io.Writer, states int, lines [][]string) {
 	}
 }
 
-// fit makes the widest columns narrower until a table has a width; 0 for any.
+// fit makes the widest columns narrower until a table has a width; 0 for any. Each step takes one
+// character from the widest column, so that wide columns shrink towards each other and narrow ones,
+// names and states, stay as they are; shrinking all in proportion would wrap those first. No column
+// becomes narrower than minColumn: a table that is too wide even so is left to the terminal.
 func fit(widths []int, limit int) {
 	total := -gap
 	for _, width := range widths {
@@ -131,7 +138,8 @@ func fit(widths []int, limit int) {
 	}
 }
 
-// shownCells are the cells as they are shown, which says how wide they are.
+// shownCells returns the cells as they are shown, which says how wide they are: what replaces a
+// control character is longer than it.
 func shownCells(lines [][]string) [][]string {
 	out := make([][]string, len(lines))
 	for i, cells := range lines {
@@ -142,7 +150,7 @@ func shownCells(lines [][]string) [][]string {
 	return out
 }
 
-// columnWidths are how wide the columns of a table are by themselves.
+// columnWidths returns how wide the columns of a table are by themselves: as their longest line.
 func columnWidths(lines [][]string) []int {
 	columns := 0
 	for _, cells := range lines {
@@ -178,7 +186,8 @@ func stateParagraph(w io.Writer, indent, text, of string) {
 	}
 }
 
-// writeRow writes one line of a table, on as many lines as its longest cell needs.
+// writeRow writes one line of a table, on as many lines as its longest cell needs. The further
+// lines of a cell keep its indent.
 func writeRow(w io.Writer, cells []string, widths []int, states int) {
 	parts := make([][]string, len(cells))
 	height := 1
@@ -208,8 +217,8 @@ func writeRow(w io.Writer, cells []string, widths []int, states int) {
 	}
 }
 
-// wrapped breaks a text between words into lines of a width. A longer word, such as a
-// URL, stays whole.
+// wrapped breaks a text between words into lines of a width, in characters. A longer word, such as
+// a URL, stays whole, so that it can be copied.
 func wrapped(text string, width int) []string {
 	var out []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -226,8 +235,9 @@ func wrapped(text string, width int) []string {
 	return out
 }
 
-// breakAt is the space to break a line at: the last one within the width, else the first
-// one after it; none where the line is one word.
+// breakAt returns the index of the space to break a line at: the last one within the width, else
+// the first one after it; -1 if the line is one word. Spaces of an indent do not count, or a long
+// first word would leave an empty line above it.
 func breakAt(line string, width int) int {
 	indent := len(line) - len(strings.TrimLeft(line, " "))
 	at, column := -1, 0

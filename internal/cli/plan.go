@@ -24,7 +24,8 @@ import (
 
 var errNoSeeds error = manifest.Problem{Reason: v1alpha1.ReasonEmptySeed, Message: "the control plane has no seeds; add one under seeds/, or name a file with -f"}
 
-// planCommand is furrow plan.
+// planCommand is furrow plan, and furrow lint with the same flags. Both read the control plane as
+// passes do and compute plans with plan.Compute; neither asks a cluster or writes to a repository.
 type planCommand struct {
 	session sessionFlags
 	output  outputFlag
@@ -106,7 +107,9 @@ func (c *planCommand) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// compare shows what changes about the plans in force.
+// compare shows what changes about the plans in force. It needs a session, because plans in force
+// are on the base branches of the GitOps repositories; of the control plane, a directory is read as
+// it is on disk.
 func (c *planCommand) compare(cmd *cobra.Command) error {
 	if c.input.given() || c.out != "" {
 		return usageError{errors.New("--diff compares a control plane: leave out -f and --out")}
@@ -134,8 +137,9 @@ func (c *planCommand) compare(cmd *cobra.Command) error {
 	return showDiffs(cmd.OutOrStdout(), cmd.ErrOrStderr(), &c.output, previews, problems, false)
 }
 
-// notPlanned are the files that are not read and that no plan names: those outside of
-// seeds, and of seeds that cannot be read, or of the only one that is planned.
+// notPlanned returns the files that are not read and that no plan names: those outside of seeds,
+// and of seeds that cannot be read, or of the only one that is planned. The plan of a seed that can
+// be read names its own.
 func notPlanned(cat *catalog.Catalog, only string) []manifest.Problem {
 	skipped := slices.Clone(cat.Skipped)
 	for _, s := range cat.Seeds {
@@ -184,7 +188,9 @@ func (c *planCommand) catalog(ctx context.Context, stdin io.Reader) (*catalog.Ca
 	return cat, tree.revision, err
 }
 
-// tree is the control plane's: a directory as it is on disk, committed or not, or a repository by URL.
+// tree returns the control plane's: a directory as it is on disk, committed or not, or a repository
+// by URL. The zero value if none is named and files are planned: the current directory is a control
+// plane only without -f, which means the same everywhere.
 func (c *planCommand) tree(ctx context.Context) (tree controlPlaneTree, err error) {
 	options, err := c.session.resolved()
 	if err != nil {
@@ -211,12 +217,14 @@ func (c *planCommand) tree(ctx context.Context) (tree controlPlaneTree, err erro
 	return tree, err
 }
 
-// isBare reports whether a directory is a repository without a work tree.
+// isBare reports whether a directory is a repository without a work tree, whose content has to be
+// read through Git.
 func isBare(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "HEAD"))
 	return err == nil
 }
 
+// show writes the plans, and to the standard error why there is none of the others.
 func (c *planCommand) show(cmd *cobra.Command, outcomes map[string]*plan.Outcome) error {
 	var plans []*plan.Plan
 	failed := false

@@ -50,7 +50,8 @@ branch. One of several tiers is also found by each of them.`,
 	return cmd
 }
 
-// located is a proposal and where it is.
+// located is a proposal and where it is: what the forge says of it, whose it is, and whether it may
+// be merged.
 type located struct {
 	repo     *controlplane.Repo
 	proposal forge.Proposal
@@ -99,9 +100,12 @@ func viewOf(l located, body bool) prView {
 	return v
 }
 
-// foreign reports whether somebody else's branch is where a proposal would.
+// foreign reports whether somebody else's branch is where a proposal would be: its commits do not
+// say what they carry, as Furrow's do.
 func foreign(p forge.Proposal) bool { return p.Digest == "" }
 
+// prState returns the word for a proposal in tables, the one that matters most: one that is stale
+// cannot be merged, whatever its gate.
 func prState(l located) string {
 	switch p := l.proposal; {
 	case foreign(p):
@@ -193,8 +197,9 @@ func (l located) carries(name string) bool {
 	})
 }
 
-// choose is the proposal that a person means by a name. A tier may be in a rejected proposal as
-// it was, and in an open one as it is.
+// choose returns the proposal that a person means by a name: its own name first, then that of a
+// tier. A tier may be in a rejected proposal as it was, and in an open one as it is, so open ones
+// come first.
 func choose(all []located, name string) (located, bool) {
 	for _, means := range []func(located) bool{
 		func(l located) bool { return l.named(name) },
@@ -208,6 +213,10 @@ func choose(all []located, name string) (located, bool) {
 	return located{}, false
 }
 
+// proposals returns all proposals in the GitOps repositories of a control plane, of all owners, by
+// repository, as the forge lists them. It fetches the repositories. Gates are known only when all
+// of them are read, because a control plane reports in one repository on its proposals in all;
+// hence the second loop.
 func proposals(ctx context.Context, s *controlplane.Session) ([]located, error) {
 	repos, self, err := s.Repos(ctx)
 	if err != nil {
@@ -248,7 +257,7 @@ func proposals(ctx context.Context, s *controlplane.Session) ([]located, error) 
 	return out, nil
 }
 
-// find finds a proposal by its branch or its short name.
+// find finds a proposal by its branch or its short name, or by a tier that it carries.
 func find(ctx context.Context, s *controlplane.Session, name string) (located, error) {
 	all, err := proposals(ctx, s)
 	if err != nil {
@@ -342,7 +351,8 @@ changed. --force merges the former all the same, and says what it skips.`,
 	return cmd
 }
 
-// prMerge is furrow pr merge.
+// prMerge is furrow pr merge. The gates that it checks are those of the last report, and as old as
+// that.
 type prMerge struct{ all, force bool }
 
 func (m *prMerge) run(cmd *cobra.Command, s *controlplane.Session, names []string) error {

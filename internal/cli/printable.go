@@ -7,8 +7,9 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// printer is what all commands write to: text that people wrote, in titles, reasons, names
-// of branches or messages of servers, must not act on a terminal or in a log.
+// printer is what all commands write to: text that people wrote, in titles, reasons, names of
+// branches or messages of servers, must not act on a terminal or in a log. It returns the number of
+// bytes that it was given, whatever became of them, as io.Writer asks for.
 type printer struct{ io.Writer }
 
 func (p printer) Write(data []byte) (int, error) {
@@ -18,7 +19,7 @@ func (p printer) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// bare is what a printer writes to: for what has to act on a terminal, and for data that
+// bare returns what a printer writes to: for what has to act on a terminal, and for data that
 // programs read.
 func bare(w io.Writer) io.Writer {
 	if p, ok := w.(printer); ok {
@@ -27,7 +28,7 @@ func bare(w io.Writer) io.Writer {
 	return w
 }
 
-// raw is bare, and takes a page's text as it is too.
+// raw is bare, and of a page its text, so that what is drawn on one page can be part of another.
 func raw(w io.Writer) io.Writer {
 	if p, ok := bare(w).(*page); ok {
 		return &p.Builder
@@ -38,7 +39,7 @@ func raw(w io.Writer) io.Writer {
 // words are what is between the line breaks and tabs of a text.
 var words = regexp.MustCompile(`[^\n\t]+`)
 
-// printable is manifest.Printable of a text of several lines.
+// printable is manifest.Printable of a text of several lines: line breaks and tabs stay.
 func printable(text string) string {
 	return words.ReplaceAllStringFunc(text, manifest.Printable)
 }

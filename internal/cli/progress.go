@@ -8,8 +8,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/engine"
 )
 
-// progressLine shows how far a pass is, on one line of a terminal that is written again and again. It shows nothing where there
-// is not a terminal.
+// progressLine shows how far a pass is, on one line of a terminal that is written again and again.
+// It shows nothing where there is not a terminal. A short pass ends before the first line.
 type progressLine struct {
 	w io.Writer
 	// show takes note of progress, during a pass.

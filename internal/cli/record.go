@@ -25,7 +25,8 @@ import (
 )
 
 const (
-	// recordName is what files of records are called.
+	// recordPrefix and recordSuffix are around the time in the name of a record, so that names sort
+	// by time.
 	recordPrefix, recordSuffix = "pass-", ".json.gz"
 	// maxRecords is how many a directory keeps, the newest ones.
 	maxRecords = 200
@@ -33,7 +34,8 @@ const (
 	maxRecordSize = 1 << 30
 )
 
-// recorder writes passes to a directory: those that decide something else than the one before.
+// recorder writes passes to a directory: those that decide something else than the one before. A
+// run that only waits decides the same every few seconds, so that 200 records reach far back.
 type recorder struct {
 	dir  string
 	fail func(error)
@@ -54,7 +56,9 @@ func newRecorder(dir string, fail func(error)) (*recorder, error) {
 	return &recorder{dir: dir, fail: fail}, nil
 }
 
-// recordBelow makes recorders for several control planes, each in a directory of its own below one that can be written.
+// recordBelow makes recorders for several control planes, each in a directory of its own below one
+// that can be written. A directory that cannot be made later is reported, and its control plane is
+// not recorded.
 func recordBelow(dir string, fail func(error)) (func(directory string) func(*engine.Record), error) {
 	if _, err := newRecorder(dir, fail); err != nil {
 		return nil, err
@@ -69,7 +73,7 @@ func recordBelow(dir string, fail func(error)) (func(directory string) func(*eng
 	}, nil
 }
 
-// record keeps a run going where the directory cannot be written.
+// record writes a pass, or reports why it cannot: a run goes on if its directory is full.
 func (r *recorder) record(pass *engine.Record) {
 	if err := r.write(pass); err != nil {
 		r.fail(fmt.Errorf("--record: %w", err))
@@ -102,7 +106,8 @@ func (r *recorder) write(record *engine.Record) error {
 	return r.prune()
 }
 
-// writeWhole writes a file that is there only once it is whole, whenever the run is killed.
+// writeWhole writes a file that is there only once it is whole, whenever the run is killed: under
+// another name first, which is then changed. A part that is left behind is nobody's record.
 func writeWhole(name string, data []byte) error {
 	part := name + ".part"
 	if err := os.WriteFile(part, data, 0o600); err != nil {
@@ -121,7 +126,8 @@ func (r *recorder) prune() error {
 	return err
 }
 
-// readRecord reads what a recorder wrote, packed or not.
+// readRecord reads what a recorder wrote, packed or not, so that one that was edited by hand can be
+// replayed. It comes from anybody, and is bounded: a small file can unpack to terabytes.
 func readRecord(name string) (*engine.Record, error) {
 	data, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -81,7 +81,8 @@ it waits for one.`,
 	}, confirm)
 }
 
-// asking is a question of a person about one seed.
+// asking is a request of a person about one seed: what the command needs to check whether there is
+// anything to do, before it asks for it by a branch.
 type asking struct {
 	*engine.Requests
 	seed string
@@ -92,7 +93,8 @@ type asking struct {
 	out    io.Writer
 }
 
-// newAsk makes a command by which a person asks something about one seed.
+// newAsk makes a command by which a person asks something about one seed. The last report says what
+// there is to ask for; without one, ask has to do without, or say what is missing.
 func newAsk(cmd *cobra.Command, ask func(context.Context, *asking) error) *cobra.Command {
 	var session sessionFlags
 	cmd.Args = exactly(1, "the name of one seed")
@@ -116,8 +118,10 @@ func newAsk(cmd *cobra.Command, ask func(context.Context, *asking) error) *cobra
 	return cmd
 }
 
-// retry asks for the tiers that were reported as such that can be retried, and for those
-// that were rejected since.
+// retry asks for the tiers that were reported as such that can be retried, and for those that were
+// rejected since: a person who rejects and retries at once does not wait for a pass between. It
+// asks for nothing where nothing is to be retried, so that no branch is left to be acted on much
+// later.
 func retry(ctx context.Context, a *asking) error {
 	var tiers []string
 	if a.status != nil {

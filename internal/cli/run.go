@@ -87,6 +87,7 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
 	return cmd
 }
 
+// run makes passes until it is interrupted, or one with once, and prints what changes between them.
 func run(cmd *cobra.Command, options controlplane.Options, interval time.Duration, record string, once, simulate bool) error {
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	log, progress := newTransitions(out, options.Now), newProgressLine(cmd.ErrOrStderr())
@@ -180,7 +181,9 @@ func clusterNames(r *engine.Report) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// strayKubeconfigs says which kubeconfigs are of no cluster, as after a typo.
+// strayKubeconfigs returns a line for each kubeconfig that is of no cluster, as after a typo: the
+// cluster that was meant would stay Unknown without another word. It says nothing while no cluster
+// is known.
 func strayKubeconfigs(files map[string]string, clusters []string) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -191,8 +194,9 @@ func strayKubeconfigs(files map[string]string, clusters []string) []string {
 	return out
 }
 
-// warmUpTicks is how many seconds of the simulation come before a single pass, so that
-// its clusters, which start empty, have applied what was merged.
+// warmUpTicks is how many seconds of the simulation come before a single pass. Its clusters start
+// empty in each process; by then they have applied what was merged, and the pass does not find the
+// fleet as after a disaster.
 const warmUpTicks = 30
 
 func warmUp(ctx context.Context, tick func(context.Context) error) {

@@ -9,12 +9,13 @@ import (
 	"golang.org/x/term"
 )
 
-// screen shows a text again and again: in place on a terminal, one below the other
-// elsewhere, and there only when it has changed.
+// screen shows a text again and again: in place on a terminal; elsewhere, such as in a file or a
+// pipe, one below the other, and there only if it has changed.
 type screen struct {
 	w        io.Writer
 	terminal bool
-	// size is how many columns and lines the terminal has now; 0 where nobody knows.
+	// size returns how many columns and lines the terminal has now, 0 if that is unknown. It is
+	// asked for each text, because people change the size of terminals.
 	size func() (width, height int)
 	// between comes between two texts that are not shown in place.
 	between string
@@ -40,6 +41,7 @@ func newScreen(w io.Writer) *screen {
 	return s
 }
 
+// show draws a text anew and shows it. Whatever draw writes is made printable by the page.
 func (s *screen) show(draw func(io.Writer)) {
 	text, height := &page{}, 0
 	if s.terminal {
@@ -73,8 +75,13 @@ const (
 	clearLine, clearBelow = "\x1b[K", "\x1b[J"
 )
 
-// repaint writes a text over the one that a terminal shows, so that it is never empty.
-// Of a text that is too high the end is shown.
+// repaint returns what writes a text over the one that a terminal shows. Each line is written over
+// the old one and then cleared to its right; clearing all of it first would show an empty terminal
+// for a moment, once a second.
+//
+// The end of a text that is too high is shown, below a line that says how many are missing: a
+// terminal that scrolls would move what the next text is written over. The last line has no line
+// break, for the same reason.
 func repaint(text string, width, height int) string {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if hidden := len(lines) - len(lastLines(lines, width, height)); hidden > 0 {
@@ -96,7 +103,8 @@ func repaint(text string, width, height int) string {
 	return out.String()
 }
 
-// lastLines are the last lines that fit on a terminal.
+// lastLines returns the last lines that fit on a terminal, on which a long line takes several. All
+// of them, if the size is unknown.
 func lastLines(lines []string, width, height int) []string {
 	if width == 0 || height == 0 {
 		return lines

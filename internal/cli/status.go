@@ -35,7 +35,8 @@ func (c *statusCommand) add(cmd *cobra.Command, what string) {
 	cmd.Flags().BoolVarP(&c.watch, "watch", "w", false, "show it again whenever it changes, until interrupted")
 }
 
-// run shows a state once, or again and again.
+// run shows a state once, or again and again. With --exit-code its error is the verdict on the
+// state.
 func (c *statusCommand) run(cmd *cobra.Command, source stateSource) error {
 	if c.watch {
 		return newStatusWatch(cmd, &c.output, source).run(cmd.Context())
@@ -54,14 +55,15 @@ func (c *statusCommand) run(cmd *cobra.Command, source stateSource) error {
 	return verdict(st)
 }
 
-// stateSource is where a state is read.
+// stateSource is where a state is read. It is what the two front ends differ in: furrow reads the
+// status branch, kubectl furrow the resources.
 type stateSource struct {
 	read func(context.Context) (*state.State, error)
 	now  func() time.Time
-	// changes sends whenever the state may have changed, and errors that end a watch at its beginning; nil where it has to
-	// be read again to know.
+	// changes sends whenever the state may have changed, and returns an error that ends a watch at
+	// its beginning; nil where it has to be read again to know.
 	changes func(context.Context) (<-chan struct{}, error)
-	// none is said where there are no seeds; by default what to do about it.
+	// none is the line where there are no seeds; by default what to do about it.
 	none string
 }
 
@@ -96,7 +98,8 @@ has a problem, and 4 where not everything is Released.`,
 	return cmd
 }
 
-// publishedState is what was reported last, of all seeds or of one.
+// publishedState is what was reported last, of all seeds or of one. It opens and closes the
+// session, so a watch holds nothing between two readings.
 func publishedState(ctx context.Context, session *sessionFlags, seed string) (*state.State, error) {
 	s, err := session.open()
 	if err != nil {

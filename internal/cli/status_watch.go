@@ -23,7 +23,9 @@ const (
 	gatherTime = 100 * time.Millisecond
 )
 
-// statusWatch shows a state again and again.
+// statusWatch shows a state again and again. One goroutine reads (readStates) and one shows (run),
+// so that a reading that takes long, of a server that does not answer, keeps nobody from seeing
+// what was read last, and how old it is by now. Only run changes the fields.
 type statusWatch struct {
 	stateSource
 	screen *screen
@@ -32,7 +34,8 @@ type statusWatch struct {
 	warnings io.Writer
 	interval time.Duration
 
-	// state is what was read last, and failed why it could not be read since.
+	// state is what was read last; it stays when a later reading fails. failed is why that failed,
+	// nil after a reading that succeeded.
 	state  *state.State
 	failed error
 	// shown is what was shown last if it is not shown in place, with the warning that it is out of date.
@@ -57,7 +60,10 @@ type reading struct {
 	err   error
 }
 
-// run shows the state until the context ends. The first reading must succeed, or fail with a temporary error.
+// run shows the state until the context ends, and then returns nil. The first reading must succeed,
+// or fail with an error that passes by itself: a wrong name or missing permission is for the person
+// who typed the command, and later ones are shown beside the state. On a terminal it is drawn every
+// second, because ages change.
 func (v *statusWatch) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -103,12 +109,15 @@ func (v *statusWatch) run(ctx context.Context) error {
 	}
 }
 
-// passes reports whether an error is temporary.
+// passes reports whether an error may pass by itself: no status yet, or a server that does not
+// answer.
 func passes(err error) bool {
 	return manifest.ReasonOf(err) == v1alpha1.ReasonNoStatus || git.IsTransient(err)
 }
 
-// readStates reads the state after every change, or after each interval if changes are not signalled.
+// readStates reads the state after every change, or after each interval if changes are not
+// signalled or the last reading failed. Changes come in bursts, one for each resource that a pass
+// writes, so it gathers them for a moment before it reads.
 func (v *statusWatch) readStates(ctx context.Context, out chan<- reading, changes <-chan struct{}) {
 	for ctx.Err() == nil {
 		st, err := v.read(ctx)
@@ -129,7 +138,8 @@ func (v *statusWatch) readStates(ctx context.Context, out chan<- reading, change
 	}
 }
 
-// show shows what was read last, and why it could not be read again.
+// show shows what was read last, and why it could not be read again. Not on a terminal, it shows a
+// state that differs from the one shown last, and each error once.
 func (v *statusWatch) show(failed error) error {
 	news := failed != nil && (v.failed == nil || v.failed.Error() != failed.Error())
 	v.failed = failed
@@ -156,7 +166,8 @@ func (v *statusWatch) show(failed error) error {
 	return err
 }
 
-// same reports whether two states are equal but for their age.
+// same reports whether two states are equal but for the time of the last pass, which changes with
+// every pass.
 func same(a, b *state.State) bool {
 	x, y := *a, *b
 	x.LastPass, y.LastPass = time.Time{}, time.Time{}

@@ -13,7 +13,9 @@ import (
 	"github.com/furrow-dev/furrow/internal/state"
 )
 
-// transitions prints what has changed from one pass to the next. Nothing is cut.
+// transitions prints what has changed from one pass to the next: the log of furrow run. Nothing is
+// cut. It keeps what it said last under each key (states), and a line that is the same again is not
+// news; nothing else is kept of a pass. Not safe for several goroutines.
 type transitions struct {
 	w   io.Writer
 	now func() time.Time
@@ -48,7 +50,8 @@ func (t *transitions) sayTier(seed, tier, state, message string) {
 	t.say("%-*s %-*s %-12s %s", t.seed, seed, t.tier, tier, state, message)
 }
 
-// once says a line when it is not what was said under the same key before.
+// once says a line when it is not what was said under the same key before. An empty line says
+// nothing and forgets: what is over is news again if it returns.
 func (t *transitions) once(key, line string) {
 	if t.states[key] != line {
 		t.states[key] = line

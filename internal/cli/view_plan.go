@@ -39,6 +39,8 @@ func clustersOf(plans ...*plan.Plan) []string {
 }
 
 // planTable shows a plan in the order in which it is released, equal clusters as one unless whole.
+// A tier is compared with everything that is shown of it: what it waits for, its objects, and why
+// each is there.
 func planTable(w io.Writer, p *plan.Plan, whole bool) {
 	clusters, objects := clustersOf(p), 0
 	placements := map[manifest.ID][]plan.Placement{}
@@ -92,7 +94,8 @@ func planTable(w io.Writer, p *plan.Plan, whole bool) {
 	fmt.Fprintln(w)
 }
 
-// whyOn says why an object goes to a cluster; placements are all of the object.
+// whyOn returns why an object goes to a cluster; placements are all of the object. There are
+// several where variants of it are placed by different rules.
 func whyOn(placements []plan.Placement, cluster string) string {
 	for _, p := range placements {
 		if _, on := slices.BinarySearch(p.Clusters, cluster); on || len(placements) == 1 {
@@ -171,7 +174,8 @@ func idStrings(ids []manifest.ID) []string {
 // signs are before the tiers that change.
 var signs = map[plan.Difference]string{plan.TierNew: "+", plan.TierChanges: "~", plan.TierLeaves: "-"}
 
-// table shows what becomes of the plan in force, by cluster, tier and object; equal clusters as one unless whole.
+// table shows what becomes of the plan in force, by cluster, tier and object; equal clusters as one
+// unless whole. Tiers that stay are counted and not listed.
 func (v *planDiff) table(w io.Writer, whole bool) {
 	counts := map[plan.Difference]int{}
 	var texts []ofCluster
@@ -201,7 +205,9 @@ func (v *planDiff) table(w io.Writer, whole bool) {
 	}
 }
 
-// text is what changes about a tier, without its cluster: a sign, a line, and one for each object. Empty where nothing does.
+// text returns what changes about a tier, without its cluster: a sign, a line, and one for each
+// object. Empty if nothing does. A tier that changes without any object that does has other files,
+// or only another object of its reconciler.
 func (c *tierChange) text() string {
 	sign, changes := signs[plan.Difference(c.Change)]
 	if !changes {
@@ -226,7 +232,8 @@ func (c *tierChange) text() string {
 	return out
 }
 
-// showDiffs shows what becomes of plans, with what keeps seeds from being planned; where whole also the plans in force.
+// showDiffs shows what becomes of plans, with what keeps seeds from being planned; where whole also
+// the plans in force. It shows all it can before it fails, with exit code 3.
 func showDiffs(w, warnings io.Writer, output *outputFlag, previews []*engine.Preview, problems manifest.Problems, whole bool) error {
 	printErrors(warnings, problems)
 	diffs := make([]*planDiff, len(previews))

@@ -16,7 +16,9 @@ import (
 	"github.com/furrow-dev/furrow/internal/state"
 )
 
-// statusView shows a state to people, whichever front end it comes from.
+// statusView shows a state to people, whichever front end it comes from. It has three parts: head,
+// the age of the state; body, the seeds with their tiers, and then lists of what people can do; and
+// outdated, the warning that nobody keeps the state current.
 type statusView struct {
 	*state.State
 	now time.Time
@@ -26,7 +28,8 @@ type statusView struct {
 	none string
 }
 
-// age is how long ago something was, as kubectl shows it.
+// age returns how long ago something was, as kubectl shows it. Clocks differ, so it is never
+// negative.
 func age(now, then time.Time) string { return duration.HumanDuration(max(0, now.Sub(then))) }
 
 // head says how old the state is.
@@ -42,7 +45,9 @@ func (v *statusView) head(w io.Writer) {
 // staleAfter is how many intervals may go by without a report before its run seems to have ended.
 const staleAfter = 3
 
-// outdated warns of a state that nobody keeps current.
+// outdated warns of a state that nobody keeps current; empty where passes are reported as often as
+// their interval promises. A state without an interval, as of resources, has other signs
+// (staleSigns).
 func (v *statusView) outdated() string {
 	interval, err := time.ParseDuration(v.Interval)
 	if err != nil || v.LastPass.IsZero() || v.now.Sub(v.LastPass) <= staleAfter*interval {
@@ -94,7 +99,7 @@ func (v *statusView) body(w io.Writer) {
 	section(w, "Amended before merging:", lists[3])
 }
 
-// proposals counts those that wait for a person.
+// proposals counts those that wait for a person, in all seeds. One of several tiers counts once.
 func (v *statusView) proposals() int {
 	n := 0
 	for i := range v.Seeds {
@@ -136,7 +141,8 @@ func (v *statusView) all() []string {
 	return slices.Collect(maps.Keys(names))
 }
 
-// seed shows one seed and its tiers, equal clusters as one.
+// seed shows one seed and its tiers, equal clusters as one. What makes tiers equal here is
+// everything that their line shows, except for the age: that is a range.
 func (v *statusView) seed(w io.Writer, s *state.Seed) {
 	stateParagraph(w, "  ", fmt.Sprintf("Seed %s: %s", v.name(s), seedLine(s, progress(s))), s.State)
 	for _, note := range s.Notes {
@@ -166,7 +172,8 @@ func (v *statusView) seed(w io.Writer, s *state.Seed) {
 	}
 }
 
-// ages is how long tiers have been in their state: of several, the youngest and the oldest.
+// ages returns how long tiers have been in their state: of several, the youngest and the oldest.
+// Empty where it is not known of one.
 func (v *statusView) ages(tiers []state.Tier, members []int) string {
 	first, last := time.Time{}, time.Time{}
 	for _, i := range members {
@@ -188,7 +195,8 @@ func (v *statusView) ages(tiers []state.Tier, members []int) string {
 	return young + "–" + old
 }
 
-// progress says how many tiers are where they should be, unless all are.
+// progress returns how many tiers are where they should be, with a comma before it; empty if all
+// are.
 func progress(s *state.Seed) string {
 	done, total := s.Finished(), len(s.Tiers)+s.Omitted
 	if done == total {
@@ -226,7 +234,9 @@ func planLine(s *state.Seed) string {
 	return line
 }
 
-// lines are what is said about some tiers of a seed, equal clusters folded.
+// lines returns what is said about some tiers of a seed, equal clusters folded. say returns the
+// text that is compared, and whether there is one; show makes the line of a fold, with the first of
+// its tiers.
 func (v *statusView) lines(tiers []state.Tier, say func(t state.Tier) (text string, ok bool), show func(f fold, t state.Tier) string) []string {
 	var texts []ofCluster
 	var of []state.Tier
@@ -266,7 +276,8 @@ func (v *statusView) toDecide(s *state.Seed) []string {
 	return v.lines(inOrder(s.Tiers), say, func(f fold, _ state.Tier) string { return v.name(s) + " " + f.on + " " + f.text })
 }
 
-// next are the tiers that are held up by nothing but what is under way.
+// next returns the tiers that follow without anybody's doing but reviews: all that they wait for is
+// under way (moving). One that waits for something Failed or Held is not next, however near.
 func (v *statusView) next(s *state.Seed) []string {
 	say := func(t state.Tier) (string, bool) {
 		moves := !slices.ContainsFunc(t.Waits, func(w state.Edge) bool { return !slices.Contains(moving, w.State) })
@@ -327,8 +338,8 @@ func proposalLine(seed string, t state.Tier) string {
 	return fmt.Sprintf("%s: %s", t.Proposal.Title, cmp.Or(t.Proposal.URL, "furrow pr merge "+proposalOf(seed, t)))
 }
 
-// seedStates counts the seeds by their state, and names some of those that are not Released:
-// of a long status only the end is seen.
+// seedStates counts the seeds by their state, and names some of those that are not Released: a
+// status that is too long for a terminal shows its end only.
 func seedStates(seeds []state.Seed) string {
 	const most = 5
 	names := map[string][]string{}

@@ -19,6 +19,7 @@ import (
 )
 
 // notReachedError ends a command with exit code 4: seeds are not in the state that was asked for.
+// Unlike errUnderWay, it is printed.
 type notReachedError struct{ manifest.Problem }
 
 // waiting is furrow wait.
@@ -77,7 +78,8 @@ Exit codes: 0 reached, 1 failed, 2 wrong usage, 4 not reached in time.`,
 	return cmd
 }
 
-// run reads the state until it is reached, or time is up.
+// run reads the state until it is reached, or time is up. Errors that may pass by themselves are
+// reasons to wait on; the last one is in the message when time is up.
 func (w *waiting) run(ctx context.Context) error {
 	timeUp := time.After(w.timeout)
 	for {
@@ -108,7 +110,8 @@ func (w *waiting) run(ctx context.Context) error {
 	}
 }
 
-// missing says what is not reached yet; empty when all is.
+// missing returns what is not reached yet; empty when all is. A report counts only if it is
+// current: right after a commit the last one says Released, of the commit before.
 func (w *waiting) missing(st *state.State, current bool) (string, error) {
 	if !current {
 		return "no pass has reported on the control plane as it is now", nil
@@ -141,8 +144,9 @@ func (w *waiting) reached(st *state.State) string {
 	return fmt.Sprintf("%s: %s.", plural(len(st.Seeds), "seed"), w.until)
 }
 
-// verdict is what --exit-code makes of a state: an error with the exit code 3 where a person is needed, and 4 where not
-// everything is Released.
+// verdict is what --exit-code makes of a state: an error with the exit code 3 if a person is
+// needed, and 4 if not everything is Released. A person comes first, because waiting does not help
+// there.
 func verdict(st *state.State) error {
 	needed := len(st.Problems) > 0
 	for i := range st.Seeds {
