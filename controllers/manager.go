@@ -61,7 +61,11 @@ func Scheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// Run runs the controllers on the cluster that access reaches, until the context ends.
+// Run runs the controllers on the cluster that access reaches, until the context ends: the
+// controller of Seeds, which makes the passes, and those of the inventory, which show the rest of a
+// control plane in statuses from the snapshots of passes. Of several replicas only the leader runs
+// them; it gives the Lease back when it ends, so that another one need not wait for it to run out.
+//
 // The owner of the process must configure the logs of client libraries.
 func Run(ctx context.Context, access *rest.Config, o Options) error {
 	scheme, err := Scheme()
@@ -99,7 +103,8 @@ func Run(ctx context.Context, access *rest.Config, o Options) error {
 
 func ptr[T any](v T) *T { return &v }
 
-// cacheOptions caches only what the controllers read.
+// cacheOptions caches only what the controllers read, without managed fields, which can be most of
+// an object and which nothing here reads.
 func cacheOptions(namespace string) cache.Options {
 	o := cache.Options{DefaultTransform: cache.TransformStripManagedFields()}
 	if namespace != "" {
@@ -108,7 +113,8 @@ func cacheOptions(namespace string) cache.Options {
 	return o
 }
 
-// uncached keeps Secrets out of the cache, which would list and watch them all.
+// uncached keeps Secrets out of the cache, which would list and watch them all: the role has no
+// right to do that, on purpose (see the package comment).
 func uncached() client.Options {
 	return client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}}
 }

@@ -126,8 +126,8 @@ func readRoles(path string) (map[string]rbacv1.ClusterRole, error) {
 	}
 }
 
-// userRoles are those that the roles view, edit and admin of Kubernetes take in. What view may, edit may too, and what
-// edit may, admin.
+// userRoles returns those that the roles view, edit and admin of Kubernetes aggregate. What view
+// may, edit may too, and what edit may, admin, because Kubernetes aggregates them into each other.
 func userRoles(kinds []kind) []rbacv1.ClusterRole {
 	role := func(name string, rules ...rbacv1.PolicyRule) rbacv1.ClusterRole {
 		return rbacv1.ClusterRole{
@@ -182,7 +182,8 @@ func (f files) add(path string, documents ...any) {
 	f[path] = content
 }
 
-// write writes the files, and removes from the folders what is none of them.
+// write writes the files, and removes from the folders what is none of them, so that a kind or role
+// that was removed leaves nothing behind.
 func (f files) write(root string, folders ...string) error {
 	for _, folder := range folders {
 		present, err := filepath.Glob(filepath.Join(root, folder, "*"))

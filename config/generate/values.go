@@ -39,7 +39,8 @@ func (f files) addReadme(root string) error {
 	return nil
 }
 
-// valuesTable makes a table of values, with the comment above each. One without a comment is an error.
+// valuesTable makes a table of values, with the comment above each. One without a comment is an
+// error: the comments are the only documentation of values.
 func valuesTable(values []byte) ([]byte, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(values, &document); err != nil {

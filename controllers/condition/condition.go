@@ -1,5 +1,6 @@
-// Package condition writes the conditions of all kinds, in the form that kstatus
-// expects: Ready always, and Reconciling or Stalled only if it is true.
+// Package condition writes the conditions of all kinds, in the form that kstatus expects: Ready
+// always, and Reconciling or Stalled only if it is true, and never both. So "kubectl wait" and the
+// health checks of Flux find out how an object is without knowing its kind.
 package condition
 
 import (
@@ -13,7 +14,9 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/truncate"
 )
 
-// Writer writes the conditions of one object.
+// Writer writes the conditions of one object, with the generation and the time of one observation.
+// A condition's time of transition changes only with its status, as meta.SetStatusCondition does
+// it.
 type Writer struct {
 	list       *[]metav1.Condition
 	generation int64
@@ -68,6 +71,7 @@ func (w Writer) underWay(reason v1alpha1.Reason, message string, stalled bool) {
 	w.Clear(not)
 }
 
-// Cut makes a text fit for a status or an event: it has at most so many bytes, ends in "…"
-// if it was cut, and has no control characters except line breaks.
+// Cut makes a text fit for a status or an event: it has at most so many bytes, ends in "…" if it
+// was cut, and has no control characters except line breaks. The API server would refuse the whole
+// object for one text that is too long.
 func Cut(text string, most int) string { return truncate.Text(manifest.PrintableLines(text), most) }

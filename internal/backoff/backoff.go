@@ -25,8 +25,8 @@ func Doubling(first, most time.Duration) wait.Backoff {
 // Constant is the same pause every time.
 func Constant(pause time.Duration) wait.Backoff { return wait.Backoff{Duration: pause} }
 
-// Cooldown keeps requests from a server after a failure. It is not safe for use by
-// several goroutines.
+// Cooldown keeps requests from a server after a failure. It only says when: the caller asks Err or
+// Active before each request and reports how it went. It is not safe for use by several goroutines.
 type Cooldown struct {
 	// pauses are those of a server that has not failed yet, left those to come.
 	pauses, left wait.Backoff
@@ -37,8 +37,9 @@ type Cooldown struct {
 // NewCooldown makes a cooldown with these pauses, which is not active.
 func NewCooldown(pauses wait.Backoff) Cooldown { return Cooldown{pauses: pauses, left: pauses} }
 
-// Fail starts the next pause: as long as the server asked for where that is longer,
-// but never longer than the cap of the pauses, if they have one.
+// Fail starts the next pause: as long as the server asked for if that is longer, but never longer
+// than the cap of the pauses, if they have one. The cap holds also against servers: one that asks
+// for a day, by mistake or by a clock that is wrong, is asked again earlier.
 func (c *Cooldown) Fail(now time.Time, err error, asked time.Duration) (pause time.Duration) {
 	pause = max(c.left.Step(), asked)
 	if c.pauses.Cap > 0 {
@@ -48,7 +49,7 @@ func (c *Cooldown) Fail(now time.Time, err error, asked time.Duration) (pause ti
 	return pause
 }
 
-// Err is the failure that started the pause, or nil when there is none to wait for.
+// Err returns the failure that started the pause, or nil if it is over.
 func (c *Cooldown) Err(now time.Time) error {
 	if c.Active(now) {
 		return c.err
@@ -62,16 +63,17 @@ func (c *Cooldown) Active(now time.Time) bool { return now.Before(c.until) }
 // Succeed ends the pause; the next one is short again.
 func (c *Cooldown) Succeed() { *c = NewCooldown(c.pauses) }
 
-// RetryAfter is how long a response asks to wait, with dates by the server's own clock.
+// RetryAfter returns how long a response asks to wait, with dates by the server's own clock, which
+// its header Date has: this machine's may be another (RFC 9110, sections 6.6.1 and 10.2.3).
 func RetryAfter(h http.Header) time.Duration {
 	now, _ := http.ParseTime(h.Get("Date"))
 	pause, _ := Until(h, "Retry-After", now)
 	return pause
 }
 
-// Until is how far the time is away that a header names: as a date, as seconds from
-// now or, where that would be decades, as seconds since 1970. Dates mean nothing where
-// now is zero.
+// Until returns how far the time is away that a header names: as a date, as seconds from now or,
+// where that would be decades, as seconds since 1970, as servers that limit rates send it. Dates
+// mean nothing where now is zero; ok is then false.
 func Until(h http.Header, name string, now time.Time) (pause time.Duration, ok bool) {
 	const decades = 1_000_000_000
 	at, err := http.ParseTime(h.Get(name))
@@ -91,7 +93,7 @@ func Until(h http.Header, name string, now time.Time) (pause time.Duration, ok b
 	return max(at.Sub(now), 0), true
 }
 
-// Number is the first number of a header, as of "100, 100;w=60".
+// Number returns the first number of a header, as of "100, 100;w=60".
 func Number(header string) (n int64, ok bool) {
 	header, _, _ = strings.Cut(header, ",")
 	header, _, _ = strings.Cut(header, ";")
@@ -105,7 +107,7 @@ type Clock = clock.Clock
 // RealClock is that of the machine.
 type RealClock = clock.RealClock
 
-// Sleep waits, unless the context ends before.
+// Sleep waits, unless the context ends before; the error is then the context's.
 func Sleep(ctx context.Context, c Clock, d time.Duration) error {
 	timer := c.NewTimer(d)
 	defer timer.Stop()

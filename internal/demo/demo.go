@@ -1,5 +1,7 @@
-// Package demo owns the repositories and the story of furrow demo: a control
-// plane with a fleet and a seed, a GitOps repository, and an update of the seed.
+// Package demo has the repositories and the story of furrow demo: a control plane with a fleet and
+// a seed, a GitOps repository, and an update of the seed. They are made of the files that are
+// embedded here, so the demo needs no network, and by the user's git, so people can look into them
+// with it.
 package demo
 
 import (
@@ -44,9 +46,9 @@ func (p Repositories) SeedFile() string {
 // UpdateFile is the next version of the seed.
 func (p Repositories) UpdateFile() string { return filepath.Join(p.Dir, "update", Seed+".yaml") }
 
-// Prepare makes the repositories. It leaves a directory that already has them
-// unchanged, so that an interrupted demo continues, and refuses any other
-// directory that is not empty.
+// Prepare makes the repositories, or finds those that an interrupted demo left (again), which it
+// does not change. It refuses any other directory that is not empty. The GitOps repository is made
+// last and marked as simulated, so one that is there means that all is there.
 func Prepare(ctx context.Context, dir string) (repos Repositories, again bool, err error) {
 	repos = Repositories{dir}
 	if _, err := exec.LookPath("git"); err != nil {

@@ -31,14 +31,16 @@ type Branch struct {
 // Foreign reports whether the branch is not Furrow's.
 func (b *Branch) Foreign() bool { return b.Own.IsZero() }
 
-// Reader reads the branches of proposals from the mirror.
+// Reader reads the branches of proposals from the mirror. It asks the server only in Observe and
+// HasMerge, for what cannot wait for the next pass.
 type Reader struct {
 	mirror  Fetcher
 	base    string
 	history *History
 }
 
-// Fetcher is a repository that knows what its server has; *git.Mirror is one.
+// Fetcher is a repository that knows what its server has; *git.Mirror is one. Its String names it
+// in messages.
 type Fetcher interface {
 	Repository
 	fmt.Stringer
@@ -48,7 +50,7 @@ type Fetcher interface {
 // NewReader makes a Reader of a repository's branches, which are proposals to its branch base.
 func NewReader(m Fetcher, base string, h *History) *Reader { return &Reader{m, base, h} }
 
-// BaseTip is the commit of the base branch.
+// BaseTip returns the commit of the base branch. That there is none is an error with the next step.
 func (r *Reader) BaseTip(refs git.Refs) (git.Hash, error) {
 	tip, ok := refs[r.base]
 	if !ok {
@@ -136,8 +138,9 @@ func (r *Reader) read(ctx context.Context, base git.Hash, name string, tip git.H
 	return b, nil
 }
 
-// readCommits walks down from the tip to Furrow's commit. What is on top of one that
-// base has already is not a proposal.
+// readCommits walks down from the tip to Furrow's commit, by first parents, so that what a person
+// merged into the branch is not searched. What is on top of one that base has already is not a
+// proposal: somebody goes on with the branch for work of their own.
 func (r *Reader) readCommits(ctx context.Context, base git.Hash, b *Branch) error {
 	var above []git.CommitInfo
 	for at := b.Head; len(above) < maxDepth && !at.IsZero(); {
@@ -160,7 +163,9 @@ func (r *Reader) readCommits(ctx context.Context, base git.Hash, b *Branch) erro
 	return r.foreign(b, above)
 }
 
-// proposes gives what a commit of Furrow's proposes, where it may be on that branch.
+// proposes returns what a commit of Furrow's proposes, and whether it may be on that branch. A
+// commit of another tier or seed may not: a person who branches off from a proposal has it below
+// theirs.
 func (r *Reader) proposes(c git.CommitInfo, branch string) (Carried, bool) {
 	content := CarriedBy(c.Message)
 	if content.Digest == "" {
@@ -180,7 +185,8 @@ func firstParent(c git.CommitInfo) git.Hash {
 	return c.Parents[0]
 }
 
-// ours reads what is on a branch of Furrow's, above its commit c.
+// ours reads what is on a branch of Furrow's, above its commit c. It is edited if anything but
+// rejections is on top, or if a person has replaced the commit itself.
 func (r *Reader) ours(b *Branch, above []git.CommitInfo, c git.CommitInfo, content Carried) error {
 	b.Own, b.Proposal.Carried, b.Base = c.Hash, content, firstParent(c)
 	b.Title, b.Body = splitMessage(c.Message)
@@ -189,8 +195,8 @@ func (r *Reader) ours(b *Branch, above []git.CommitInfo, c git.CommitInfo, conte
 	return err
 }
 
-// Carried gives what a branch proposed when its tip was there, whether it has landed
-// since or not; nothing where the mirror does not know.
+// Carried returns what a branch proposed when its tip was there, whether it has landed since or
+// not; the zero value if the mirror does not know.
 func (r *Reader) Carried(branch string, tip git.Hash) (Carried, error) {
 	for range maxDepth {
 		if tip.IsZero() {
@@ -211,8 +217,8 @@ func (r *Reader) Carried(branch string, tip git.Hash) (Carried, error) {
 	return Carried{}, nil
 }
 
-// Tip gives what the commit at a branch's tip proposes, and when it was made; nothing
-// where it is not Furrow's, or the mirror does not know it.
+// Tip returns what the commit at a branch's tip proposes, and when it was made; the zero value if
+// it is not Furrow's, or the mirror does not know it.
 func (r *Reader) Tip(branch string, tip git.Hash) (content Carried, made time.Time, err error) {
 	if tip.IsZero() {
 		return Carried{}, time.Time{}, nil
@@ -228,7 +234,8 @@ func (r *Reader) Tip(branch string, tip git.Hash) (content Carried, made time.Ti
 	return content, c.Committer.When, err
 }
 
-// foreign reads what is on a branch that is not Furrow's.
+// foreign reads what is on a branch that is not Furrow's. It counts as edited and never as
+// rejected, and is not compared to base beyond whether it is merged.
 func (r *Reader) foreign(b *Branch, above []git.CommitInfo) error {
 	if tier, ok := layout.TierOfBranch(r.base, b.Branch); ok {
 		b.Tiers = []layout.Member{{Tier: tier}}
@@ -239,7 +246,10 @@ func (r *Reader) foreign(b *Branch, above []git.CommitInfo) error {
 	return err
 }
 
-// peel takes the rejections off the top; where there is no digest, any rejection is one.
+// peel takes the rejections off the top and returns the rest; without a digest, any rejection is
+// one. A rejection changes no file: a commit that says so and does is an edit, and people would
+// lose their work if it were taken away as one. Of several on top of each other, the newest one's
+// reason counts.
 func (r *Reader) peel(b *Branch, commits []git.CommitInfo, digest string) (rest []git.CommitInfo, err error) {
 	for ; len(commits) > 0; commits = commits[1:] {
 		top := commits[0]
@@ -263,7 +273,8 @@ func (r *Reader) peel(b *Branch, commits []git.CommitInfo, digest string) (rest 
 	return commits, nil
 }
 
-// sameHand reports whether nobody has amended or rebased what its author committed.
+// sameHand reports whether nobody has amended or rebased what its author committed. Git keeps the
+// author and sets the committer then.
 func sameHand(c git.CommitInfo) bool {
 	return c.Author.Name == c.Committer.Name && c.Author.Email == c.Committer.Email
 }

@@ -8,8 +8,13 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// compare finds out how a branch compares to base: whether it is merged, stale, or
-// what merging it would do.
+// compare finds out how a branch compares to base: whether it is merged, stale, or what merging it
+// would do.
+//
+// There are two ways to be merged. Base may reach the branch's commits; or, after a squash or a
+// rebase on a server, it does not, but has all that the branch would bring. The latter is found by
+// merging the trees in the mirror, from the fork, without any file's content: an empty result
+// brings nothing.
 func (r *Reader) compare(ctx context.Context, base git.Hash, b *Branch) error {
 	merged, err := r.isMerged(ctx, base, b)
 	if err != nil || merged || b.Foreign() {
@@ -44,8 +49,9 @@ func (r *Reader) isMerged(ctx context.Context, base git.Hash, b *Branch) (bool, 
 	return r.history.has(ctx, base, b.Own)
 }
 
-// isTierOf reports the directories of tiers, whatever the repository's prefix: each is
-// taken whole, so that base never has a tier that is partly the proposal's.
+// isTierOf reports the directories of tiers, whatever the repository's prefix: each is taken whole,
+// so that base never has a tier that is partly the proposal's. A merge file by file, as Git does
+// it, could make a tier of two that nobody has reviewed.
 func isTierOf(tiers []layout.Member) func(path string) bool {
 	dirs, depth := map[string]bool{}, 0
 	for _, m := range tiers {
@@ -58,9 +64,9 @@ func isTierOf(tiers []layout.Member) func(path string) bool {
 	}
 }
 
-// fork is the commit of base from which the branch's changes are counted: Base, or
-// what a person merged into the branch since. It is zero where there is none, as
-// when people have rewritten base: merging would bring back what they removed.
+// fork returns the commit of base from which the branch's changes are counted: Base, or what a
+// person merged into the branch since. It is zero if there is none, as when people have rewritten
+// base: merging would bring back what they removed.
 func (r *Reader) fork(ctx context.Context, base git.Hash, b *Branch) (git.Hash, error) {
 	if b.Base.IsZero() {
 		return git.Hash{}, nil
@@ -75,8 +81,15 @@ func (r *Reader) fork(ctx context.Context, base git.Hash, b *Branch) (git.Hash, 
 	return r.newestShared(base, b.Content)
 }
 
-// newestShared is the commit of base, of those that tip is based on, which has all
-// others below it; zero where none has.
+// newestShared returns the commit of base, of those that tip is based on, which has all others
+// below it; zero if none has.
+//
+// The candidates are the parents, on base, of the branch's own commits: Base, and each commit of
+// base that a person merged into the branch. One round finds the only one that can be above all
+// others, as in a tournament, and a second one checks that it is. Git's merge base would be one of
+// several where there is no such commit, and changes counted from it could undo what the others
+// brought; the proposal is then stale. The cost is two searches for each candidate, of which there
+// are few.
 func (r *Reader) newestShared(base, tip git.Hash) (git.Hash, error) {
 	own := map[git.Hash]bool{}
 	var parents []git.Hash
@@ -110,7 +123,7 @@ func (r *Reader) newestShared(base, tip git.Hash) (git.Hash, error) {
 	return newest, nil
 }
 
-// isAbove reports whether commit reaches below; everything is above none.
+// isAbove reports whether commit reaches below; everything is above the zero hash.
 func (r *Reader) isAbove(commit, below git.Hash) (bool, error) {
 	if below.IsZero() {
 		return true, nil

@@ -16,7 +16,8 @@ const (
 	TrailerReason = "Furrow-Reason"
 )
 
-// Description is what the text of a pull request says for machines.
+// Description is what the text of a pull request says for programs. It is kept there, and not by
+// Furrow, so that another process, or this one without its cache, finds the same.
 type Description struct {
 	// Carried has no digest where a person took them out.
 	Carried
@@ -27,7 +28,7 @@ type Description struct {
 	Reason   string
 }
 
-// Describe is the text of a proposal's pull request.
+// Describe returns the text of a proposal's pull request: its body, and what it carries.
 func Describe(r Request) string {
 	return AddTrailers(r.Body, r.Trailers())
 }
@@ -96,7 +97,7 @@ func (c Carried) Trailers() []Trailer {
 	return append(out, Trailer{TrailerDigest, c.Digest})
 }
 
-// CarriedBy is what the commit of a proposal carries; no digest where it is another commit.
+// CarriedBy returns what the commit of a proposal carries; the zero value for any other commit.
 func CarriedBy(message string) Carried {
 	var c Carried
 	var tiers []string
@@ -114,8 +115,9 @@ func CarriedBy(message string) Carried {
 	return c
 }
 
-// members reads the values of TrailerTier. Of one that names only a tier the last counts,
-// and the proposal carries nothing else.
+// members reads the values of TrailerTier: "<tier> <digest>" in a proposal of several, or the tier
+// alone, whose digest is the proposal's. Of one that names only a tier the last counts, and the
+// proposal carries nothing else. Values that cannot be read are left out.
 func members(values []string, digest string) []layout.Member {
 	var out []layout.Member
 	for i, value := range values {

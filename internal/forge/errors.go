@@ -8,8 +8,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// Kind says in which way a forge failed. The words are those that internal/git
-// distinguishes its own failures by.
+// Kind is in which way a forge failed. The words are those that internal/git distinguishes its own
+// failures by, so that callers treat both servers alike.
 type Kind string
 
 // The ways in which a forge fails.
@@ -28,7 +28,7 @@ const (
 	FailedTrust Kind = "trust"
 )
 
-// Error is a failure of a forge, without credentials.
+// Error is a failure of a forge, without credentials: it may be shown and logged as it is.
 type Error struct {
 	// Op is what was to be done, with the object that it was to be done to.
 	Op string

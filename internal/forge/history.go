@@ -12,9 +12,14 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// History knows which of Furrow's commits have reached the base branch. It reads
-// on from the tip that it was last asked about, and starts over where base was
-// moved back. Each commit of Furrow's costs it a few dozen bytes.
+// History knows which of Furrow's commits have reached the base branch, and which digest of each
+// tier was merged last. It answers from the mirror, for every forge, after any way of merging that
+// keeps the trailers of a commit.
+//
+// It reads on from the tip that it was last asked about, so a pass costs as much as people have
+// merged since the one before, and not as much as the branch has history; it starts over where base
+// was moved back. Each commit of Furrow's costs it a few dozen bytes: it keeps hashes of names
+// (key) and not names, because a repository may gather hundreds of thousands over the years.
 type History struct {
 	mirror Repository
 
@@ -32,7 +37,8 @@ type reached struct {
 	newest map[key]key
 }
 
-// key represents a tier, or its digest.
+// key represents a tier, or its digest: half of a SHA-256, which nobody can make collide by
+// choosing names.
 type key [16]byte
 
 func keyOf(s string) key {
@@ -71,7 +77,8 @@ func (h *History) has(ctx context.Context, base, commit git.Hash) (bool, error) 
 	return ok, nil
 }
 
-// isOnBase reports whether any commit can be reached from base.
+// isOnBase reports whether any commit can be reached from base. The answers hold for one tip and
+// are dropped when base moves.
 func (h *History) isOnBase(ctx context.Context, base, commit git.Hash) (bool, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -101,8 +108,9 @@ func (h *History) Landed(ctx context.Context, base, commit git.Hash) (bool, erro
 	return on, err
 }
 
-// holds reports whether tip reaches commit. It searches commits that commit reaches and
-// tip does not, so that the shared history is not read.
+// holds reports whether tip reaches commit. It looks for a commit that commit reaches and tip does
+// not, commit itself being the first: none is found only if tip reaches it. The history that both
+// share is not read.
 func (h *History) holds(tip, commit git.Hash) (bool, error) {
 	for _, err := range h.mirror.Log(commit, tip) {
 		return false, err
@@ -110,7 +118,8 @@ func (h *History) holds(tip, commit git.Hash) (bool, error) {
 	return true, nil
 }
 
-// readTo brings the index to base.
+// readTo brings the index to base. What is new is gathered first and joined at the end, so that a
+// reading that fails half way leaves the index as it was.
 func (h *History) readTo(ctx context.Context, base git.Hash) error {
 	if base == h.tip {
 		return nil
@@ -137,8 +146,8 @@ func (h *History) readTo(ctx context.Context, base git.Hash) error {
 	return nil
 }
 
-// readFrom is the tip to read on from; it is zero if everything must be read
-// again.
+// readFrom returns the tip to read on from; zero if everything must be read again, because base no
+// longer reaches what is indexed, or the mirror does not have that any more.
 func (h *History) readFrom(base git.Hash) (git.Hash, error) {
 	if h.tip.IsZero() {
 		return git.Hash{}, nil
@@ -150,7 +159,8 @@ func (h *History) readFrom(base git.Hash) (git.Hash, error) {
 	return h.tip, err
 }
 
-// add takes in one more commit; they come newest first.
+// add takes in one more commit; they come newest first, so the first digest of a tier is the
+// newest. Most commits are of people, and one search of the message rules them out.
 func (r *reached) add(c git.CommitInfo) {
 	if !strings.Contains(c.Message, TrailerDigest) {
 		return
@@ -168,6 +178,7 @@ func (r *reached) add(c git.CommitInfo) {
 	}
 }
 
+// join takes in what is newer than all that r has.
 func (r *reached) join(news reached) {
 	for commit := range news.commits {
 		r.commits[commit] = struct{}{}

@@ -6,7 +6,9 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// Repository is what reading proposals takes; *git.Mirror is one.
+// Repository is what reading proposals takes; *git.Mirror is one. All of it works on the mirror,
+// without the server, and a commit that the mirror does not have is an error for which
+// git.IsUnknown is true.
 type Repository interface {
 	Commit(hash git.Hash) (git.CommitInfo, error)
 	Log(from, stop git.Hash) iter.Seq2[git.CommitInfo, error]

@@ -8,9 +8,9 @@ import (
 // Trailer is one line of a commit message's trailers.
 type Trailer struct{ Key, Value string }
 
-// Trailers reads the trailers at the end of a commit message, by the rules of
-// git interpret-trailers --parse --no-divider. Of a key that is there more
-// than once, the last value counts.
+// Trailers reads the trailers at the end of a commit message, by the rules of git
+// interpret-trailers --parse --no-divider, so that people can add theirs and read ours with git. Of
+// a key that is there more than once, the last value counts. Tests compare it to git itself.
 func Trailers(message string) map[string]string {
 	out := map[string]string{}
 	for _, t := range allTrailers(message) {
@@ -19,7 +19,7 @@ func Trailers(message string) map[string]string {
 	return out
 }
 
-// allTrailers are the trailers in their order.
+// allTrailers returns the trailers in their order, each on one line.
 func allTrailers(message string) []Trailer {
 	var out []Trailer
 	lines := linesOf(message)
@@ -54,7 +54,7 @@ func AddTrailers(message string, trailers []Trailer) string {
 	return b.String()
 }
 
-// splitMessage gives a message's title, and the rest without Furrow's own trailers.
+// splitMessage returns a message's title, and the rest without Furrow's own trailers.
 func splitMessage(message string) (title, body string) {
 	lines := linesOf(message)
 	start := trailerStart(lines)
@@ -82,7 +82,8 @@ func isBlank(line string) bool     { return strings.TrimSpace(line) == "" }
 func isComment(line string) bool   { return strings.HasPrefix(line, "#") }
 func startsBlank(line string) bool { return isBlank(line) || line[0] == ' ' || line[0] == '\t' }
 
-// generated are lines that make a last paragraph trailers, although others in it are none.
+// generated begin lines that git itself adds. One of them makes a last paragraph trailers although
+// some of its lines are not.
 var generated = []string{"Signed-off-by: ", "(cherry picked from commit "}
 
 func isGenerated(line string) bool {
@@ -137,8 +138,9 @@ func (p *paragraph) isTrailers() bool {
 	return p.trailers > 0 && p.others == 0 || p.generated && p.trailers*3 >= p.others
 }
 
-// trailerStart is the first line of the trailers; it is len(lines) where there are
-// none. The first paragraph is the title and never trailers.
+// trailerStart returns the index of the first line of the trailers; len(lines) if there are none.
+// The first paragraph is the title and never trailers. It reads from the end: only the last
+// paragraph can be the trailers, and whether it is depends on all of its lines (isTrailers).
 func trailerStart(lines []string) int {
 	title := slices.IndexFunc(lines, func(line string) bool { return !isComment(line) && isBlank(line) })
 	if title < 0 {

@@ -68,6 +68,8 @@ func groupIsUpdated(w *world) {
 	w.wantOutcomes(forge.OutcomeMerged, west("w2"))
 }
 
+// rejectedGroup has two proposals with members in common: each rejects its own members by tier and
+// digest, and nothing else of their tiers.
 func rejectedGroup(w *world) {
 	through := w.proposeGroup("level-00", "g1", east("w1"), west("w2"))
 	w.must(w.Forge.Reject(w.Context(), through, bob, "no"))
@@ -114,6 +116,9 @@ func mergedGroup(w *world) {
 	}
 }
 
+// mergedGroupIsReplaced merges one of two members again, alone and with another digest, and removes
+// the other by hand. The former replaces what it was merged with; the latter is a revert, so it is
+// still Merged.
 func mergedGroupIsReplaced(w *world) {
 	p := w.proposeGroup("level-00", "g1", east("w1"), west("w1"))
 	w.must(w.Forge.Merge(w.Context(), p, bob))

@@ -11,6 +11,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
+// mergedByPerson moves base on before each merge, so that no other way ends as a fast-forward.
 func mergedByPerson(w *world) {
 	for i, way := range slices.Sorted(maps.Keys(w.Ways)) {
 		t := tier(string(rune('a' + i)))
@@ -32,6 +33,8 @@ func mergedByPerson(w *world) {
 	}
 }
 
+// mergeIsReported has a person edit the proposals, but for a fast-forward: the commit by which one
+// landed is then not the one that Furrow pushed. It counts also after what it brought was removed.
 func mergeIsReported(w *world) {
 	if !w.ReportsMerge {
 		w.Skip("the forge does not know")
@@ -107,6 +110,8 @@ func mergedThenReverted(w *world) {
 	w.wantOutcome(tier("a"), "w2", forge.OutcomeNone)
 }
 
+// mergedThenReplaced merges w1, w2 and w1 again: only the last one is Merged, and a digest from
+// before counts again when it is merged again.
 func mergedThenReplaced(w *world) {
 	w.land(tier("a"))
 	w.must(w.Forge.Merge(w.Context(), w.propose(tier("a"), "w2"), bob))
@@ -163,6 +168,7 @@ func mergedAtOnce(w *world) {
 	}
 }
 
+// changedMeanwhile has the caller's view of two proposals out of date, by Furrow and by a person.
 func changedMeanwhile(w *world) {
 	updated := w.propose(tier("updated"), "w1")
 	w.propose(tier("updated"), "w2")
@@ -208,6 +214,8 @@ func mergedTwice(w *world) {
 	}
 }
 
+// stale changes base in the tier's directory, in another file than those of the proposal. Git alone
+// would merge that.
 func stale(w *world) {
 	w.land(tier("a"))
 	p := w.propose(tier("a"), "w2")

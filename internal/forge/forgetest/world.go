@@ -74,6 +74,9 @@ func (w *world) pushGroup(name, digest string, tiers ...layout.Member) forge.Req
 	return w.graft(layout.GroupBranch(w.Base, "a", name), forge.Carried{Digest: digest, Tiers: tiers}, false)
 }
 
+// graft makes the commit of a proposal as the engine does: for each tier a directory and a
+// reconciler file with the member's digest as their content, or neither if it is removed, on top of
+// base as it is now. It pushes the branch and returns the request to open it.
 func (w *world) graft(branch string, carried forge.Carried, removal bool) forge.Request {
 	w.Helper()
 	var edits []git.Edit
@@ -109,7 +112,7 @@ func (w *world) graft(branch string, carried forge.Carried, removal bool) forge.
 	return r
 }
 
-// propose pushes and opens a proposal, and gives it as it is listed.
+// propose pushes and opens a proposal, and returns it as it is listed.
 func (w *world) propose(t layout.Tier, digest string) forge.Proposal {
 	w.Helper()
 	_, err := w.Forge.Propose(w.Context(), w.push(t, digest))
@@ -151,6 +154,7 @@ func (w *world) list() []forge.Proposal {
 	return list
 }
 
+// listed returns the proposal that carries a tier, alone or with others.
 func (w *world) listed(t layout.Tier) (forge.Proposal, bool) {
 	w.Helper()
 	list := w.list()
@@ -178,6 +182,8 @@ func (w *world) wantUnlisted(t layout.Tier) {
 	}
 }
 
+// wantOutcome checks what became of a closed proposal. Several outcomes are allowed where forges
+// differ by design.
 func (w *world) wantOutcome(t layout.Tier, digest string, allowed ...forge.Outcome) {
 	w.Helper()
 	got, err := w.Forge.Closed(w.Context(), w.fetch(), t, digest)
@@ -208,7 +214,8 @@ func (w *world) wantGate(p forge.Proposal, shut string) {
 	}
 }
 
-// stateOf is what a row says of its state.
+// stateOf returns a proposal's state for messages and comparisons: its digest, and what is set of
+// edited, rejected and stale, as in "w1 edited".
 func stateOf(p forge.Proposal) string {
 	flags := map[string]bool{"edited": p.Edited, "rejected": p.Rejected, "stale": p.Stale}
 	maps.DeleteFunc(flags, func(_ string, set bool) bool { return !set })

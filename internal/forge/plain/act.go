@@ -12,15 +12,18 @@ import (
 // maxTries is how often a lost race is run again.
 const maxTries = 5
 
-// observation is a proposal's branch at one state of the repository.
+// observation is a proposal's branch, and the base branch, at one state of the repository.
 type observation struct {
 	forge.Branch
 	base git.Hash
 }
 
-// move observes a proposal's branch, decides what to push, and pushes it; while
-// somebody else is faster, it observes and decides again. No updates count as
-// success.
+// move observes a proposal's branch, decides what to push, and pushes it; while somebody else is
+// faster, it observes and decides again. No updates count as success.
+//
+// Every update names the commit that it was decided at (its lease), so the server refuses it if the
+// branch has moved since. Deciding again may well come to another result, such as that a person has
+// rejected it meanwhile; repeating the push could not.
 func (f *Forge) move(ctx context.Context, p forge.Proposal, decide func(observation) ([]git.Update, error)) error {
 	var err error
 	for range maxTries {
@@ -68,6 +71,9 @@ func (f *Forge) Merge(ctx context.Context, p forge.Proposal, by git.Person) erro
 	return nil
 }
 
+// merge makes the merge commit. Its tree is base's with the changes of the proposal grafted in, so
+// no file's content is needed; its second parent is the branch's tip, with the rejections and edits
+// of people, so that the history has them.
 func (f *Forge) merge(s observation, by git.Person) ([]git.Update, error) {
 	meta := git.CommitMeta{Author: by, Message: "Merge " + s.Branch.Branch + "\n\n" + s.Title}
 	grafted, err := f.mirror.Graft(s.base, s.Changes.Edits, meta)
@@ -103,6 +109,7 @@ func (f *Forge) Reject(ctx context.Context, p forge.Proposal, by git.Person, rea
 	return nil
 }
 
+// reject makes the empty commit: the tip's tree, by the person.
 func (f *Forge) reject(s observation, by git.Person, reason string) ([]git.Update, error) {
 	tip, err := f.mirror.Commit(s.Head)
 	if err != nil {

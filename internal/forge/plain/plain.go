@@ -30,7 +30,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// Forge is a repository on a plain Git server.
+// Forge is a repository on a plain Git server. It keeps nothing but an index of the base branch's
+// history, which it can read again.
 type Forge struct {
 	mirror  Mirror
 	base    string
@@ -79,6 +80,8 @@ func (f *Forge) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, dig
 	return forge.Closed{Outcome: outcome}, err
 }
 
+// outcome looks for a rejection first: a tier that was merged once, taken back, proposed again with
+// the same digest and rejected is rejected.
 func (f *Forge) outcome(ctx context.Context, refs git.Refs, tier layout.Tier, digest string) (forge.Outcome, error) {
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
 		if seed, ok := layout.SeedOfBranch(f.base, name); !ok || seed != tier.Seed {
@@ -103,7 +106,8 @@ func (f *Forge) outcome(ctx context.Context, refs git.Refs, tier layout.Tier, di
 	return forge.OutcomeMerged, nil
 }
 
-// Propose has nothing to open: the branch that was pushed is the proposal.
+// Propose has nothing to open: the branch that was pushed is the proposal. It checks that the
+// commit says what the request does, because everything later is read from there.
 func (f *Forge) Propose(_ context.Context, r forge.Request) (forge.Proposal, error) {
 	c, err := f.mirror.Commit(r.Head)
 	if err != nil {
