@@ -75,14 +75,17 @@ type block struct {
 	mark     string
 	text     string
 	line     int
+	indent   string
 }
 
+// blocks finds the fenced blocks, also those of lists, which are indented.
 func (p page) blocks() []block {
 	var out []block
 	var open *block
 	last := ""
 	for i, line := range strings.Split(p.text, "\n") {
-		fence, fenced := strings.CutPrefix(line, "```")
+		text := strings.TrimLeft(line, " ")
+		fence, fenced := strings.CutPrefix(text, "```")
 		switch {
 		case open == nil && fenced:
 			mark, _ := strings.CutPrefix(last, "<!-- ")
@@ -90,11 +93,11 @@ func (p page) blocks() []block {
 			if !marked {
 				mark = ""
 			}
-			open = &block{language: fence, mark: mark, line: i + 2}
+			open = &block{language: fence, mark: mark, line: i + 2, indent: strings.TrimSuffix(line, text)}
 		case open != nil && fenced:
 			out, open = append(out, *open), nil
 		case open != nil:
-			open.text += line + "\n"
+			open.text += strings.TrimPrefix(line, open.indent) + "\n"
 		}
 		last = line
 	}
@@ -118,7 +121,7 @@ func (p page) marked(t *testing.T, mark string) string {
 
 // prose is the page without its fenced blocks.
 func (p page) prose() string {
-	parts := regexp.MustCompile("(?ms)^```.*?^```$").Split(p.text, -1)
+	parts := regexp.MustCompile("(?ms)^ *```.*?^ *```$").Split(p.text, -1)
 	return strings.Join(parts, "\n")
 }
 
