@@ -39,31 +39,19 @@ type watched struct {
 // Reconcilers implements probe.Channel.
 func (c channel) Reconcilers(ctx context.Context, keys []probe.ReconcilerKey) (map[probe.ReconcilerKey]health.Reconciler, error) {
 	got, err := c.Channel.Reconcilers(ctx, keys)
-	known := map[string]bool{}
-	for _, key := range keys {
-		note(known, key.Cluster, got[key].Known)
-	}
-	return got, c.took("reconcilers", known, err)
+	return got, took(c, "reconcilers", keys, err, func(key probe.ReconcilerKey) (string, bool) { return key.Cluster, got[key].Known })
 }
 
 // Creators implements probe.Channel. It does not count the clusters that are being created.
 func (c channel) Creators(ctx context.Context, keys []probe.CreatorKey) (map[probe.CreatorKey]health.Creator, error) {
 	got, err := c.Channel.Creators(ctx, keys)
-	known := map[string]bool{}
-	for _, key := range keys {
-		note(known, key.Cluster, got[key].Known)
-	}
-	return got, c.took("creators", known, err)
+	return got, took(c, "creators", keys, err, func(key probe.CreatorKey) (string, bool) { return key.Cluster, got[key].Known })
 }
 
 // Roots implements probe.Channel.
 func (c channel) Roots(ctx context.Context, keys []probe.RootKey) (map[probe.RootKey]health.Root, error) {
 	got, err := c.Channel.Roots(ctx, keys)
-	known := map[string]bool{}
-	for _, key := range keys {
-		note(known, key.Cluster, got[key].Known)
-	}
-	return got, c.took("roots", known, err)
+	return got, took(c, "roots", keys, err, func(key probe.RootKey) (string, bool) { return key.Cluster, got[key].Known })
 }
 
 // note records whether everything that was queried of a cluster is known.
@@ -72,12 +60,18 @@ func note(known map[string]bool, cluster string, is bool) {
 	known[cluster] = is && (was || !there)
 }
 
-// took records what is known, unless the query failed as a whole.
-func (c channel) took(question string, known map[string]bool, err error) error {
-	if err == nil {
-		c.clusters.asked(c.namespace, question, known)
+// took records which clusters were queried and whether they are known, unless the query failed as a whole.
+func took[K any](c channel, question string, keys []K, err error, of func(K) (cluster string, known bool)) error {
+	if err != nil {
+		return err
 	}
-	return err
+	known := map[string]bool{}
+	for _, key := range keys {
+		cluster, is := of(key)
+		note(known, cluster, is)
+	}
+	c.clusters.asked(c.namespace, question, known)
+	return nil
 }
 
 // clusters has what was last answered about each cluster, by namespace and kind of question. It is

@@ -216,32 +216,34 @@ func (ch *Channel) clustersOf(ctx, limited context.Context, demands map[string][
 	return clusters, ctx.Err()
 }
 
-// Reconcilers implements probe.Channel. The Spec of an answer is shared: read it, never change it.
-func (ch *Channel) Reconcilers(ctx context.Context, keys []probe.ReconcilerKey) (map[probe.ReconcilerKey]health.Reconciler, error) {
-	demands := map[string][]demand{}
-	for _, key := range keys {
-		if demands[key.Cluster] == nil {
-			demands[key.Cluster] = []demand{wantFeed(ours)}
-		}
-	}
+// answersOf waits, for as long as patience lasts, for the first outcome of each round of demands, and then answers for each key.
+func answersOf[K comparable, V any](ctx context.Context, ch *Channel, keys []K, answer func(map[string]*cluster, K) V, rounds ...map[string][]demand) (map[K]V, error) {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if _, err := ch.clustersOf(ctx, limited, demands); err != nil {
-		return nil, err
+	var clusters map[string]*cluster
+	for _, demands := range rounds {
+		var err error
+		if clusters, err = ch.clustersOf(ctx, limited, demands); err != nil {
+			return nil, err
+		}
 	}
-	unlisted := make(map[string][]demand, len(demands))
+	answers := make(map[K]V, len(keys))
 	for _, key := range keys {
-		unlisted[key.Cluster] = append(unlisted[key.Cluster], wantUnlisted(key))
-	}
-	clusters, err := ch.clustersOf(ctx, limited, unlisted)
-	if err != nil {
-		return nil, err
-	}
-	answers := make(map[probe.ReconcilerKey]health.Reconciler, len(keys))
-	for _, key := range keys {
-		answers[key] = clusters[key.Cluster].reconciler(key)
+		answers[key] = answer(clusters, key)
 	}
 	return answers, nil
+}
+
+// Reconcilers implements probe.Channel. The Spec of an answer is shared: read it, never change it.
+func (ch *Channel) Reconcilers(ctx context.Context, keys []probe.ReconcilerKey) (map[probe.ReconcilerKey]health.Reconciler, error) {
+	listed, unlisted := map[string][]demand{}, map[string][]demand{}
+	for _, key := range keys {
+		listed[key.Cluster] = []demand{wantFeed(ours)}
+		unlisted[key.Cluster] = append(unlisted[key.Cluster], wantUnlisted(key))
+	}
+	return answersOf(ctx, ch, keys, func(clusters map[string]*cluster, key probe.ReconcilerKey) health.Reconciler {
+		return clusters[key.Cluster].reconciler(key)
+	}, listed, unlisted)
 }
 
 // Creators implements probe.Channel.
@@ -251,38 +253,20 @@ func (ch *Channel) Creators(ctx context.Context, keys []probe.CreatorKey) (map[p
 		demands[key.Cluster] = append(demands[key.Cluster], ch.wantCreator(key))
 		demands[key.Creates] = append(demands[key.Creates], wantSecret(key))
 	}
-	limited, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	clusters, err := ch.clustersOf(ctx, limited, demands)
-	if err != nil {
-		return nil, err
-	}
-	answers := make(map[probe.CreatorKey]health.Creator, len(keys))
-	for _, key := range keys {
-		answers[key] = ch.creator(key, clusters[key.Cluster], clusters[key.Creates])
-	}
-	return answers, nil
+	return answersOf(ctx, ch, keys, func(clusters map[string]*cluster, key probe.CreatorKey) health.Creator {
+		return ch.creator(key, clusters[key.Cluster], clusters[key.Creates])
+	}, demands)
 }
 
 // Roots implements probe.Channel.
 func (ch *Channel) Roots(ctx context.Context, keys []probe.RootKey) (map[probe.RootKey]health.Root, error) {
 	demands := map[string][]demand{}
 	for _, key := range keys {
-		if demands[key.Cluster] == nil {
-			demands[key.Cluster] = []demand{wantFeed(theirs), wantFeed(sources)}
-		}
+		demands[key.Cluster] = []demand{wantFeed(theirs), wantFeed(sources)}
 	}
-	limited, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	clusters, err := ch.clustersOf(ctx, limited, demands)
-	if err != nil {
-		return nil, err
-	}
-	answers := make(map[probe.RootKey]health.Root, len(keys))
-	for _, key := range keys {
-		answers[key] = clusters[key.Cluster].root(key)
-	}
-	return answers, nil
+	return answersOf(ctx, ch, keys, func(clusters map[string]*cluster, key probe.RootKey) health.Root {
+		return clusters[key.Cluster].root(key)
+	}, demands)
 }
 
 // directory is a path in a repository as keys have it: without "./", and "" for its root.
