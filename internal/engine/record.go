@@ -131,12 +131,6 @@ func (t RecordedTree) Open(name string) (fs.File, error) {
 	return &openFile{recordedInfo{path.Base(name), f}, bytes.NewReader(f.Data)}, nil
 }
 
-// ReadFile implements fs.ReadFileFS.
-func (t RecordedTree) ReadFile(name string) ([]byte, error) {
-	f, err := t.find("read", name)
-	return bytes.Clone(f.Data), err
-}
-
 // ReadLink implements fs.ReadLinkFS.
 func (t RecordedTree) ReadLink(name string) (string, error) {
 	f, err := t.find("readlink", name)
@@ -189,16 +183,18 @@ type tape struct {
 	files RecordedTree
 }
 
-func (t *tape) note(name string, change func(*RecordedFile)) {
+// note keeps what was read of a file, or why it could not be read.
+func (t *tape) note(name string, err error, change func(*RecordedFile)) {
 	f := t.files[name]
-	change(&f)
-	t.files[name] = f
-}
-
-func (t *tape) failed(name string, err error) {
-	if !errors.Is(err, fs.ErrNotExist) {
-		t.note(name, func(f *RecordedFile) { f.Error = err.Error() })
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return
+	case err != nil:
+		f.Error = err.Error()
+	default:
+		change(&f)
 	}
+	t.files[name] = f
 }
 
 // Open implements fs.FS.
@@ -213,63 +209,41 @@ func (t *tape) Open(name string) (fs.File, error) {
 		}
 		return t.of.Open(name)
 	}
-	data, err := t.ReadFile(name)
+	data, err := fs.ReadFile(t.of, name)
+	t.note(name, err, func(f *RecordedFile) { f.Data, f.Size = data, int64(len(data)) })
 	if err != nil {
 		return nil, err
 	}
 	return &openFile{recordedInfo{path.Base(name), RecordedFile{Mode: info.Mode(), Size: info.Size()}}, bytes.NewReader(data)}, nil
 }
 
-// ReadFile implements fs.ReadFileFS.
-func (t *tape) ReadFile(name string) ([]byte, error) {
-	data, err := fs.ReadFile(t.of, name)
-	if err != nil {
-		t.failed(name, err)
-		return nil, err
-	}
-	t.note(name, func(f *RecordedFile) { f.Data, f.Size = data, int64(len(data)) })
-	return data, nil
-}
-
 // ReadLink implements fs.ReadLinkFS.
 func (t *tape) ReadLink(name string) (string, error) {
 	target, err := fs.ReadLink(t.of, name)
-	if err != nil {
-		t.failed(name, err)
-		return "", err
-	}
-	t.note(name, func(f *RecordedFile) { f.Link = target })
-	return target, nil
+	t.note(name, err, func(f *RecordedFile) { f.Link = target })
+	return target, err
 }
 
 // Lstat implements fs.ReadLinkFS.
 func (t *tape) Lstat(name string) (fs.FileInfo, error) {
 	info, err := fs.Lstat(t.of, name)
-	if err != nil {
-		t.failed(name, err)
-		return nil, err
-	}
-	t.note(name, func(f *RecordedFile) { f.Mode, f.Size = info.Mode(), info.Size() })
-	return info, nil
+	t.note(name, err, func(f *RecordedFile) { f.Mode, f.Size = info.Mode(), info.Size() })
+	return info, err
 }
 
 // ReadDir implements fs.ReadDirFS.
 func (t *tape) ReadDir(name string) ([]fs.DirEntry, error) {
 	entries, err := fs.ReadDir(t.of, name)
-	if err != nil {
-		t.failed(name, err)
-		return nil, err
-	}
 	var names []string
 	for _, entry := range entries {
 		names = append(names, entry.Name())
-		t.note(path.Join(name, entry.Name()), func(f *RecordedFile) {
+		t.note(path.Join(name, entry.Name()), nil, func(f *RecordedFile) {
 			f.Mode = entry.Type()
 			if info, err := entry.Info(); err == nil {
 				f.Mode, f.Size = info.Mode(), info.Size()
 			}
 		})
 	}
-	t.note(name, func(f *RecordedFile) { f.Mode, f.Entries = f.Mode|fs.ModeDir, names })
-	return entries, nil
+	t.note(name, err, func(f *RecordedFile) { f.Mode, f.Entries = f.Mode|fs.ModeDir, names })
+	return entries, err
 }
