@@ -181,9 +181,7 @@ func (s secrets) Set(name string) (controlplane.Set, error) {
 		return controlplane.Set{}, err
 	}
 	set := controlplane.NewSet(func(key string) string { return string(data[key]) })
-	if set.Token == "" {
-		set.Token = strings.TrimSpace(string(data["bearerToken"]))
-	}
+	set.Token = cmp.Or(set.Token, strings.TrimSpace(string(data["bearerToken"])))
 	if len(set.CABundle) == 0 {
 		set.CABundle = data["caFile"]
 	}

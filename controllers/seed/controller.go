@@ -21,6 +21,7 @@
 package seed
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"os"
@@ -115,9 +116,7 @@ type Reconciler struct {
 
 // Setup adds the controller to a manager.
 func Setup(mgr ctrl.Manager, o Options) error {
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
+	o.Clock = cmp.Or[clock.WithDelayedExecution](o.Clock, clock.RealClock{})
 	r := &Reconciler{client: mgr.GetClient(), secrets: mgr.GetAPIReader(), recorder: mgr.GetEventRecorder("furrow"), options: o}
 	r.sessions.open = map[fleet.ControlPlane]*session{}
 	r.sessions.channels = map[string]*channel{}

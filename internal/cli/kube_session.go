@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,10 +42,7 @@ func (k *kubeSession) open(ctx context.Context, c *kubeCluster, cp fleet.Control
 		return nil, err
 	}
 	o := fleet.Options(ctx, c, cp.Namespace, at)
-	o.Credentials = instead{o.Credentials}
-	if own.Credentials != nil {
-		o.Credentials = own.Credentials
-	}
+	o.Credentials = cmp.Or[controlplane.Credentials](own.Credentials, instead{o.Credentials})
 	o.Cache, o.ID, o.Environment, o.Strict, o.AllowHTTP, o.Limits, o.Now = own.Cache, own.ID, own.Environment, own.Strict, own.AllowHTTP, own.Limits, c.now
 	o.Settings = func(ctx context.Context) (engine.Settings, error) { return settings(ctx, c, cp) }
 	if k.ref != "" && k.ref != o.Branch {

@@ -221,11 +221,7 @@ func replayTable(w io.Writer, record *engine.Record, d *pass.Decision, seed stri
 	fmt.Fprintf(w, "\nActions: %d\n", len(d.Actions))
 	var lines [][]string
 	for _, a := range d.Actions {
-		about := a.Why
-		if a.Title != "" {
-			about = a.Title
-		}
-		lines = append(lines, []string{"  " + string(a.Verb), a.Repo, a.Branch, about})
+		lines = append(lines, []string{"  " + string(a.Verb), a.Repo, a.Branch, cmp.Or(a.Title, a.Why)})
 	}
 	rows(w, lines)
 }

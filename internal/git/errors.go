@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -213,10 +214,7 @@ func (ep *endpoint) translate(ctx context.Context, op string, err error) error {
 	}
 	for _, rule := range rules {
 		if rule.matches(err) {
-			out.kind = rule.kind
-			if rule.text != "" {
-				out.text = rule.text
-			}
+			out.kind, out.text = rule.kind, cmp.Or(rule.text, out.text)
 			break
 		}
 	}

@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,10 +121,7 @@ func (m *Mirror) send(ctx context.Context, updates []Update, thin bool) (outcome
 	}
 	report, err := within(ctx, turns, func() (*packp.ReportStatus, error) { return session.ReceivePack(ctx, request) })
 	if report == nil {
-		if err == nil {
-			err = io.ErrUnexpectedEOF
-		}
-		return outcome{}, withText(err, said.String())
+		return outcome{}, withText(cmp.Or(err, io.ErrUnexpectedEOF), said.String())
 	}
 	if report.UnpackStatus != "ok" {
 		return outcome{}, fmt.Errorf("%w: %s %s", errUnpack, report.UnpackStatus, said.String())

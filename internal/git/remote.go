@@ -182,23 +182,12 @@ func credentials(remote Remote, user *url.Userinfo) (username, password string) 
 	username, password = remote.Username, remote.Password
 	if user != nil {
 		inURL, _ := user.Password()
-		if username == "" {
-			username = user.Username()
-		}
-		if password == "" {
-			password = inURL
-		}
+		username, password = cmp.Or(username, user.Username()), cmp.Or(password, inURL)
 		if password == "" && remote.Token == "" {
 			username, password = tokenUsername, user.Username()
 		}
 	}
-	if remote.Token != "" {
-		password = remote.Token
-	}
-	if username == "" {
-		username = tokenUsername
-	}
-	return username, password
+	return cmp.Or(username, tokenUsername), cmp.Or(remote.Token, password)
 }
 
 // CertPool is a pool of the system's certificates and those of bundle.

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -157,11 +158,7 @@ func (b *build) read(s *snapshot, name string) error {
 	return nil
 }
 
-func (b *build) fail(fault string) {
-	if b.fault == "" {
-		b.fault = fault
-	}
-}
+func (b *build) fail(fault string) { b.fault = cmp.Or(b.fault, fault) }
 
 func (r *repo) parse(name string, data []byte) readFile {
 	sum := sha256.Sum256(data)

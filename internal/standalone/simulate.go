@@ -1,6 +1,7 @@
 package standalone
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -35,9 +36,7 @@ type Simulation struct {
 func Simulate(options controlplane.Options) (*controlplane.Session, *Simulation, error) {
 	sim := &Simulation{}
 	options.Channel = sim
-	if options.Simulation == nil {
-		options.Simulation = &controlplane.Simulation{}
-	}
+	options.Simulation = cmp.Or(options.Simulation, &controlplane.Simulation{})
 	s, err := controlplane.Open(options)
 	sim.session = s
 	return s, sim, err

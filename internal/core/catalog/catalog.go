@@ -193,9 +193,7 @@ func checkHubs(c declaredCluster, hubs map[string]string) error {
 
 func appendProblem(problems manifest.Problems, source manifest.Source, err error) manifest.Problems {
 	for _, p := range manifest.ProblemsOf(err) {
-		if p.Source == (manifest.Source{}) {
-			p.Source = source
-		}
+		p.Source = cmp.Or(p.Source, source)
 		problems = append(problems, p)
 	}
 	return problems

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"reflect"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -105,27 +106,15 @@ func (p *Package) override(settings v1alpha1.SeedSpec) {
 	if p.spec != nil {
 		spec = *p.spec
 	}
-	if settings.Namespace != "" {
-		spec.Namespace = settings.Namespace
-	}
-	if settings.ClusterSelector != nil {
-		spec.ClusterSelector = settings.ClusterSelector
-	}
-	if settings.ManagementCluster != "" {
-		spec.ManagementCluster = settings.ManagementCluster
-	}
+	spec.Namespace = cmp.Or(settings.Namespace, spec.Namespace)
+	spec.ClusterSelector = cmp.Or(settings.ClusterSelector, spec.ClusterSelector)
+	spec.ManagementCluster = cmp.Or(settings.ManagementCluster, spec.ManagementCluster)
 	if settings.DisabledRules != nil {
 		spec.DisabledRules = settings.DisabledRules
 	}
-	if settings.PlainSecrets != "" {
-		spec.PlainSecrets = settings.PlainSecrets
-	}
-	if settings.Render != nil {
-		spec.Render = settings.Render
-	}
-	if settings.Rollout != nil {
-		spec.Rollout = settings.Rollout
-	}
+	spec.PlainSecrets = cmp.Or(settings.PlainSecrets, spec.PlainSecrets)
+	spec.Render = cmp.Or(settings.Render, spec.Render)
+	spec.Rollout = cmp.Or(settings.Rollout, spec.Rollout)
 	spec.Suspend = spec.Suspend || settings.Suspend
 	p.spec = &spec
 }

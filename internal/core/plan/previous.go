@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 
@@ -145,13 +146,7 @@ func (p *Previous) kept() []dependency.KeptEdge {
 }
 
 func keptEdge(seed string, d Dependency, cluster string) dependency.KeptEdge {
-	to := dependency.Vertex{Seed: seed, Object: d.To.Object, Cluster: cluster}
-	if d.To.Seed != "" {
-		to.Seed = d.To.Seed
-	}
-	if d.To.Cluster != "" {
-		to.Cluster = d.To.Cluster
-	}
+	to := dependency.Vertex{Seed: cmp.Or(d.To.Seed, seed), Object: d.To.Object, Cluster: cmp.Or(d.To.Cluster, cluster)}
 	return dependency.KeptEdge{From: dependency.Vertex{Seed: seed, Object: d.From.Object, Cluster: cluster}, To: to, Rule: d.Rule, Why: d.Why, Ready: d.Ready, OrderOnly: d.OrderOnly}
 }
 

@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
@@ -70,11 +71,7 @@ func (f Fleet) need(by, at layout.Tier, seen map[layout.Tier]bool, needed map[la
 
 // prerequisite names the tier that a tier of a seed has as prerequisite.
 func prerequisite(seed string, p plan.Prerequisite) layout.Tier {
-	name := layout.Tier{Seed: seed, Cluster: p.Cluster, Ordinal: p.Ordinal}
-	if p.Seed != "" {
-		name.Seed = p.Seed
-	}
-	return name
+	return layout.Tier{Seed: cmp.Or(p.Seed, seed), Cluster: p.Cluster, Ordinal: p.Ordinal}
 }
 
 // gates finds what the tiers of a plan wait for. A gate is shut by a prerequisite and by what that

@@ -1,6 +1,7 @@
 package odb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,12 +83,9 @@ func openOn(files Files, dir string, options Options) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{
-		dir: dir, copyOf: options.CopyOf, Limits: options.Limits,
+		dir: dir, copyOf: options.CopyOf, Limits: cmp.Or(options.Limits, UsualLimits),
 		users: semaphore.NewWeighted(everybody), collecting: semaphore.NewWeighted(1), moving: semaphore.NewWeighted(1),
 		processes: flock.New(filepath.Join(dir, useName), flock.SetPermissions(0o644)), movers: flock.New(filepath.Join(dir, lockName), flock.SetPermissions(0o644)),
-	}
-	if db.Limits == (Limits{}) {
-		db.Limits = UsualLimits
 	}
 	if err := db.open(disk{dir, files, options.Durable}); err != nil {
 		return nil, errors.Join(err, db.Close())

@@ -1,6 +1,7 @@
 package odb
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -136,15 +137,11 @@ func (o *Objects) Graft(base Hash, edits []Edit, meta CommitMeta) (Grafted, erro
 // CommitTree writes a commit of tree. Equal arguments make the same commit, so a caller that fixes
 // the time can build it again and compare hashes.
 func (o *Objects) CommitTree(tree Hash, parents []Hash, meta CommitMeta) (Hash, error) {
-	committer := meta.Committer
-	if committer == (Person{}) {
-		committer = meta.Author
-	}
 	author, err := signature(meta.Author)
 	if err != nil {
 		return Hash{}, fmt.Errorf("author: %w", err)
 	}
-	signed, err := signature(committer)
+	signed, err := signature(cmp.Or(meta.Committer, meta.Author))
 	if err != nil {
 		return Hash{}, fmt.Errorf("committer: %w", err)
 	}

@@ -41,6 +41,7 @@
 package flux
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path"
@@ -120,9 +121,7 @@ func New(o Options) *Channel {
 	if o.Idle <= 0 {
 		o.Idle = defaultIdle
 	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
+	o.Clock = cmp.Or[clock.WithDelayedExecution](o.Clock, clock.RealClock{})
 	ctx, stop := context.WithCancel(withoutLogs(context.Background()))
 	return &Channel{
 		options: o, clock: o.Clock, ctx: ctx, stop: stop, pace: pace{secret: secretInterval, reread: rereadInterval},

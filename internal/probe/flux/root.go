@@ -1,6 +1,7 @@
 package flux
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -44,10 +45,7 @@ func readRoot(u *unstructured.Unstructured, before *rootRow) *rootRow {
 	_, elsewhere := spec["kubeConfig"]
 	row := &rootRow{
 		path: directory(text(spec, "path")), here: !elsewhere && u.GetDeletionTimestamp() == nil,
-		source: name{text(spec, "sourceRef", "namespace"), text(spec, "sourceRef", "name")},
-	}
-	if row.source.namespace == "" {
-		row.source.namespace = u.GetNamespace()
+		source: name{cmp.Or(text(spec, "sourceRef", "namespace"), u.GetNamespace()), text(spec, "sourceRef", "name")},
 	}
 	row.root = health.Root{
 		Known: true, Found: true, Name: nameOf(u).String(), Path: row.path,

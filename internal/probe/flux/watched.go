@@ -1,6 +1,7 @@
 package flux
 
 import (
+	"cmp"
 	"reflect"
 	"time"
 
@@ -134,10 +135,7 @@ func (s *session) readAgain(o *object) {
 			s.awaited++
 		}
 		o.seen = seen
-		every := seen.reread
-		if every == 0 {
-			every = max(readAwaited, time.Duration(s.awaited)*perAwaited)
-		}
+		every := cmp.Or(seen.reread, max(readAwaited, time.Duration(s.awaited)*perAwaited))
 		c.notify(changed)
 		c.mu.Unlock()
 		o.first.open()
