@@ -106,10 +106,10 @@ func set[K comparable, V any](m *map[K]V, key K, value V) {
 // at is what a commit has at paths, an empty hash where there is nothing. What is known of the
 // commit grows with each call; the map is the cache's own and must not be changed.
 func (r *repoState) at(commit layout.Hash, paths []string) (map[string]layout.Hash, error) {
-	known, ok := r.entries.get(commit)
+	known, ok := r.entries.Get(commit)
 	if !ok {
 		known = map[string]layout.Hash{}
-		r.entries.put(commit, known)
+		r.entries.Put(commit, known)
 	}
 	missing := slices.DeleteFunc(slices.Clone(paths), func(at string) bool { _, ok := known[at]; return ok })
 	if len(missing) == 0 {
@@ -316,7 +316,7 @@ func (o *observation) answerRootDir(ctx context.Context, r *repoState, q pass.Qu
 // it. All files are fetched in one request.
 func (r *repoState) folder(ctx context.Context, root string, tree layout.Hash, ignores [2]string) (layout.Folder, error) {
 	key := folderKey{root, tree, ignores}
-	if known, ok := r.folders.get(key); ok {
+	if known, ok := r.folders.Get(key); ok {
 		return known, nil
 	}
 	all, err := r.Mirror.FS(ctx, r.head)
@@ -349,7 +349,7 @@ func (r *repoState) folder(ctx context.Context, root string, tree layout.Hash, i
 		return layout.Folder{}, fmt.Errorf("reading the directory %q of the root: %w", root, manifest.About(manifest.Problem{Path: root}, err))
 	}
 	folder := layout.ReadFolder(root, files)
-	r.folders.put(key, folder)
+	r.folders.Put(key, folder)
 	return folder, nil
 }
 

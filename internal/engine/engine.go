@@ -37,6 +37,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/recent"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/probe"
@@ -186,7 +187,7 @@ type Engine struct {
 	tree  Tree
 	// self is whose control plane that is.
 	self     plan.Identity
-	plans    cache[planKey, *plan.Plan]
+	plans    recent.Cache[planKey, *plan.Plan]
 	memo     pass.Memo
 	tape     *tape
 	reported published
@@ -202,22 +203,22 @@ type openRepo struct {
 	Repo
 	spec v1alpha1.GitOpsRepoSpec
 	// diffs are the paths that differ between two commits.
-	diffs cache[[2]git.Hash, []string]
+	diffs recent.Cache[[2]git.Hash, []string]
 	// entries is what commits have at paths.
-	entries cache[layout.Hash, map[string]layout.Hash]
+	entries recent.Cache[layout.Hash, map[string]layout.Hash]
 	// cooldown is active while the repository's servers do not answer.
 	cooldown backoff.Cooldown
 	// batch is how many proposals a pass may have time for.
 	batch int
 	// folders are the directories of roots.
-	folders cache[folderKey, layout.Folder]
+	folders recent.Cache[folderKey, layout.Folder]
 }
 
 // turn begins another pass.
 func (r *openRepo) turn() {
-	r.diffs.turn()
-	r.entries.turn()
-	r.folders.turn()
+	r.diffs.Turn()
+	r.entries.Turn()
+	r.folders.Turn()
 }
 
 // folderKey is a directory at a state, and what Flux leaves out of it.

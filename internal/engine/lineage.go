@@ -99,13 +99,13 @@ func when(seen map[string]int, p string) int {
 // one of them has is one path.
 func (r *repoState) changes(from, to git.Hash) ([]string, error) {
 	key := [2]git.Hash{from, to}
-	if known, ok := r.diffs.get(key); ok {
+	if known, ok := r.diffs.Get(key); ok {
 		return known, nil
 	}
 	paths, err := r.Mirror.Changes(from, to)
 	if err != nil {
 		return nil, err
 	}
-	r.diffs.put(key, paths)
+	r.diffs.Put(key, paths)
 	return paths, nil
 }

@@ -54,7 +54,7 @@ type repoState struct {
 // only the decision knows that it needs is asked for in questions. Errors of a repository are
 // facts; an error is returned where nothing can be decided at all.
 func (e *Engine) observe(ctx context.Context) (*observation, error) {
-	e.plans.turn()
+	e.plans.Turn()
 	if e.memo.Turn(); e.config.Record != nil {
 		e.memo = pass.Memo{}
 	}
@@ -202,7 +202,7 @@ func (o *observation) observePlans(ctx context.Context) {
 // share the plan.
 func (e *Engine) readPlan(ctx context.Context, r *repoState, seed string, commit git.Hash) (*plan.Plan, error) {
 	key := planKey{r.name, commit}
-	if known, ok := e.plans.get(key); ok {
+	if known, ok := e.plans.Get(key); ok {
 		return known, nil
 	}
 	tree, err := r.Mirror.FS(ctx, commit)
@@ -222,7 +222,7 @@ func (e *Engine) readPlan(ctx context.Context, r *repoState, seed string, commit
 			return nil, err
 		}
 	}
-	e.plans.put(key, read)
+	e.plans.Put(key, read)
 	return read, nil
 }
 

@@ -14,11 +14,11 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/recent"
 	"github.com/furrow-dev/furrow/internal/render/kustomize"
 )
 
@@ -93,68 +93,26 @@ func Load(ctx context.Context, tree fs.FS, o Options) (*catalog.Catalog, error) 
 		}
 		packages.Add(*o.Candidate)
 	}
-	o.Cache.turn()
+	o.Cache.Turn()
 	rendered := map[string]catalog.Rendered{}
 	for _, p := range packages.Seeds() {
-		if rendered[p.Name], err = o.Cache.render(ctx, p); err != nil {
+		if rendered[p.Name], err = render(ctx, o.Cache, p); err != nil {
 			return nil, err
 		}
 	}
 	return catalog.Assemble(packages, rendered), nil
 }
 
-// Cache keeps what the last two loads have rendered. It may be used by several goroutines;
-// nil keeps nothing.
-type Cache struct {
-	mu          sync.Mutex
-	now, before map[string]catalog.Rendered
-}
-
-// turn begins another load: what neither this one nor the one before used is forgotten.
-func (c *Cache) turn() {
-	if c == nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now, c.before = map[string]catalog.Rendered{}, c.now
-}
-
-func (c *Cache) get(key string) (catalog.Rendered, bool) {
-	if c == nil {
-		return catalog.Rendered{}, false
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r, ok := c.now[key]
-	if !ok {
-		r, ok = c.before[key]
-	}
-	if ok {
-		c.now[key] = r
-	}
-	return r, ok
-}
-
-func (c *Cache) put(key string, r catalog.Rendered) {
-	if c == nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.now == nil {
-		c.now = map[string]catalog.Rendered{}
-	}
-	c.now[key] = r
-}
+// Cache keeps what the last two loads have rendered. It is for one goroutine; nil keeps nothing.
+type Cache = recent.Cache[string, catalog.Rendered]
 
 // render makes the objects of one package, or takes them from an earlier load. A failure of this
 // machine is not kept: the next load tries again, for which the seed is marked as Failed.
-func (c *Cache) render(ctx context.Context, p *catalog.Package) (catalog.Rendered, error) {
+func render(ctx context.Context, c *Cache, p *catalog.Package) (catalog.Rendered, error) {
 	at := slices.IndexFunc(All, func(r Renderer) bool { return r.Takes(p) })
 	renderer := All[at]
 	key := digest(renderer, p)
-	if r, known := c.get(key); known {
+	if r, known := c.Get(key); known {
 		return r, nil
 	}
 	r, err := renderer.Render(ctx, p)
@@ -165,7 +123,7 @@ func (c *Cache) render(ctx context.Context, p *catalog.Package) (catalog.Rendere
 		problem := p.Problem(v1alpha1.ReasonRenderFailed, manifest.Source{File: p.Path}, err.Error(), "Furrow retries in the next pass.")
 		return catalog.Rendered{Problems: manifest.Problems{problem}, Failed: true}, nil
 	}
-	c.put(key, r)
+	c.Put(key, r)
 	return r, nil
 }
 

@@ -99,6 +99,7 @@ var rows = []row{
 	{"templates", api, []string{}},
 	{"config", api, []string{"api"}},
 
+	{"internal/core/recent", core, []string{}},
 	{"internal/core/truncate", core, []string{}},
 	{"internal/core/redact", core, []string{}},
 	{"internal/core/githash", core, []string{}},

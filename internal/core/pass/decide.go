@@ -11,6 +11,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/recent"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/core/template"
 )
@@ -70,13 +71,13 @@ type Seed struct {
 type Memo struct {
 	key      string
 	outcomes map[string]*plan.Outcome
-	// objects are reconciler objects by the hash of their files: those of this pass and of the last one.
-	objects, before map[layout.Hash]reconcilerObject
+	// objects are reconciler objects by the hash of their files.
+	objects recent.Cache[layout.Hash, reconcilerObject]
 }
 
 // Turn begins another pass: reconciler objects that neither this pass nor the one before needed are
 // forgotten.
-func (m *Memo) Turn() { m.objects, m.before = nil, m.objects }
+func (m *Memo) Turn() { m.objects.Turn() }
 
 // Decide is Memo.Decide without anything to remember.
 func Decide(f *Facts) (*Decision, []Question) { return new(Memo).Decide(f) }

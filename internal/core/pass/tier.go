@@ -436,25 +436,18 @@ func (d *decider) reconcilerObject(repo, at string, hash layout.Hash) reconciler
 	if hash.IsZero() {
 		return object
 	}
-	known, ok := d.memo.objects[hash]
-	if !ok {
-		known, ok = d.memo.before[hash]
+	if known, ok := d.memo.objects.Get(hash); ok {
+		return known
 	}
-	if !ok {
-		data := d.blob(repo, hash)
-		if _, answered := d.facts.Repos[repo].Blobs[hash]; !answered {
-			return object
-		}
-		known = object
-		if objects, err := manifest.Parse(at, data); err == nil && len(objects) == 1 {
-			known = reconcilerObject{objects[0].Annotation(v1alpha1.AnnotationRendered), objects[0].Map("spec")}
-		}
+	data := d.blob(repo, hash)
+	if _, answered := d.facts.Repos[repo].Blobs[hash]; !answered {
+		return object
 	}
-	if d.memo.objects == nil {
-		d.memo.objects = map[layout.Hash]reconcilerObject{}
+	if objects, err := manifest.Parse(at, data); err == nil && len(objects) == 1 {
+		object = reconcilerObject{objects[0].Annotation(v1alpha1.AnnotationRendered), objects[0].Map("spec")}
 	}
-	d.memo.objects[hash] = known
-	return known
+	d.memo.objects.Put(hash, object)
+	return object
 }
 
 // amended says what is wrong with a reconciler object that a person amended.
