@@ -97,8 +97,10 @@ type Location struct {
 // errNoFlux reports that the cluster does not have the kind GitRepository.
 var errNoFlux error = manifest.Problem{Reason: v1alpha1.ReasonGitRepositoryMissing, Message: "the cluster has no GitRepositories: install Flux, or make a Seed that names the repository in spec.source.url"}
 
-// Locate resolves the location of a control plane. If the error means that it must not be
-// read, the location may still have its URL.
+// Locate resolves the location of a control plane: what its Seeds name, or what the GitRepository
+// does that they name. Of the latter it takes what Furrow does itself, which is to follow a branch;
+// one that asks for more, such as signatures, must not be read without that. If the error means
+// that it must not be read, the location may still have its URL.
 func Locate(ctx context.Context, r client.Reader, cp ControlPlane) (Location, error) {
 	branch, commit, _ := strings.Cut(cp.Revision, "@sha1:")
 	at := Location{URL: cp.URL, Branch: branch, Commit: commit, Path: cp.Path, Secret: cp.Credentials, Bound: true}

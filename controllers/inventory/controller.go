@@ -279,6 +279,7 @@ func (l facts) catalogs() []*catalog.Catalog {
 	return out
 }
 
+// showGitOpsRepo shows a repository as the passes of all control planes of the namespace found it.
 func showGitOpsRepo(o client.Object, l facts, w condition.Writer) {
 	r := o.(*v1alpha1.GitOpsRepo)
 	s := l.of("GitOpsRepo", o)

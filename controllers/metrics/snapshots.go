@@ -185,7 +185,8 @@ func (t tallies) add(g group, n int, since time.Time) {
 	t[g] = was
 }
 
-// Collect implements prometheus.Collector.
+// Collect implements prometheus.Collector. It counts anew from the last snapshots each time, so a
+// control plane or tier that is gone leaves no series behind; ages are those of now.
 func (b *snapshots) Collect(out chan<- prometheus.Metric) {
 	ofSeeds, ofTiers, ofProposals := tallies{}, tallies{}, tallies{}
 	b.mu.Lock()

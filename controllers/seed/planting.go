@@ -109,6 +109,8 @@ func inParallel(jobs []func() error) error {
 }
 
 // showPlanting writes one Planting, and returns it as it is now; nil if it cannot exist at present.
+// It writes the status only if that changes, and events only after it: a status that could not be
+// written is not announced.
 func (r *Reconciler) showPlanting(ctx context.Context, seed *v1alpha1.Seed, cluster string, tiers []state.Tier, v view, have *v1alpha1.Planting) (*v1alpha1.Planting, error) {
 	if have == nil {
 		if controllerutil.ContainsFinalizer(seed, metav1.FinalizerDeleteDependents) {

@@ -166,7 +166,8 @@ func (r *Reconciler) channelOf(namespace string) probe.Channel {
 	return made.Channel
 }
 
-// watchClusters starts passes when clusters change, with pauses in between.
+// watchClusters starts passes when clusters change, with pauses in between: changes come in bursts,
+// and a pass that starts a moment later sees them all.
 func (r *Reconciler) watchClusters(ctx context.Context, namespace string, changed <-chan struct{}) {
 	for {
 		select {

@@ -222,7 +222,7 @@ func (s *Session) read(ctx context.Context) (engine.Tree, error) {
 }
 
 // readTree adds files, revision and origin to a tree. All blobs are fetched in one request before
-// anything is parsed.
+// anything is parsed. Credentials that are refused are read again once: they may have been renewed.
 func (s *Session) readTree(ctx context.Context, tree engine.Tree) (engine.Tree, error) {
 	refs, err := s.fetch(ctx)
 	if git.IsAuth(err) && s.reopen() == nil { // its credentials may have been renewed

@@ -120,7 +120,9 @@ func (e notSimulatedError) Error() string { return e.message }
 // Reason is read by manifest.ReasonOf.
 func (e notSimulatedError) Reason() string { return string(v1alpha1.ReasonSimulationRefused) }
 
-// checkSimulation refuses a GitOps repository that a simulation must not write to.
+// checkSimulation refuses a GitOps repository that a simulation must not write to: what it writes
+// there is true of no cluster, and a real run would act on it. It refuses as well what it cannot
+// find out about.
 func (s *Session) checkSimulation(at string) error {
 	if s.options.Simulation == nil {
 		return nil

@@ -46,6 +46,8 @@ func (e *Engine) Foreign(ctx context.Context) ([]ForeignPlan, error) {
 	return o.foreign(ctx)
 }
 
+// foreign returns the plans of other control planes, by seed. It fails unless all repositories
+// could be read: a plan that is not listed counts as not there.
 func (o *observation) foreign(ctx context.Context) ([]ForeignPlan, error) {
 	if err := o.unread(); err != nil {
 		return nil, err
@@ -105,6 +107,8 @@ func (e *Engine) Adopt(ctx context.Context, which AdoptSelection) ([]ForeignPlan
 	return chosen, nil
 }
 
+// choose returns the plans that are selected. All must be of one control plane, and each seed that
+// is named must have one: to adopt a plan that nobody meant is hard to take back.
 func (which AdoptSelection) choose(all []ForeignPlan) ([]ForeignPlan, error) {
 	var chosen []ForeignPlan
 	seeds, of := map[string]bool{}, map[string]bool{}

@@ -171,6 +171,8 @@ func (o *observation) answerPast(_ context.Context, r *repoState, q pass.Questio
 	return nil
 }
 
+// answerFiles answers which files a commit has below some paths, with their hashes. A path that is
+// not there has none.
 func (o *observation) answerFiles(ctx context.Context, r *repoState, q pass.Question) error {
 	commit := q.Commit
 	tree, err := r.Mirror.FS(ctx, commit)
@@ -283,6 +285,9 @@ func (r *repoState) isOnBase(commit git.Hash) (bool, error) {
 	return true, nil
 }
 
+// answerRootDir answers what Flux reads of a root's directory: its files, as far as they matter to
+// a root, and which of some paths the patterns of ignored files leave out, and whose patterns do.
+// The patterns of the GitRepository come after those of the repository's files, as Flux has it.
 func (o *observation) answerRootDir(ctx context.Context, r *repoState, q pass.Question) error {
 	have, err := r.at(r.head, []string{cmp.Or(q.Dir, ".")})
 	if err != nil {
@@ -353,7 +358,9 @@ func (r *repoState) folder(ctx context.Context, root string, tree layout.Hash, i
 	return folder, nil
 }
 
-// answerHealth asks the channel. A key without an answer is not known.
+// answerHealth asks the channel. A key without an answer is not known, and is noted as such, so
+// that it is not asked for again in this pass. After a failure neither reconcilers nor creators are
+// asked again; roots answer for themselves.
 func (o *observation) answerHealth(ctx context.Context, q pass.Question) {
 	channel, h := o.engine.config.Channel, &o.facts.Health
 	if h.Failure == nil && len(q.Reconcilers) > 0 {

@@ -25,8 +25,9 @@ type Preview struct {
 	Message string
 }
 
-// Previews are what a pass would make of seeds, of one or, without a name, of all, without changing anything. problems are
-// those of the control plane and of repositories as a whole.
+// Previews returns what a pass would make of seeds, of one or, without a name, of all, without
+// changing anything. problems are those of the control plane and of repositories as a whole. Where
+// a seed cannot be planned, Next is the plan in force, and Message says why.
 func (e *Engine) Previews(ctx context.Context, only string) (previews []*Preview, problems manifest.Problems, err error) {
 	o, d, err := e.observeAndDecide(ctx, nil)
 	if err != nil {

@@ -112,6 +112,10 @@ func (o *observation) fresh(when time.Time) bool {
 	return o.tree.Settings != nil || !o.pushing && o.engine.config.Now().Sub(when) < o.engine.heartbeat()
 }
 
+// writeStatus publishes the report on the status branch, unless what is there says the same and is
+// fresh. It finds that out by the cheapest way first: by the digest of what this engine wrote and
+// the branch's tip; by what others have made of the status since (withOthers); and by the tree that
+// would be written. Losing the race for the branch is not an error: the next pass writes again.
 func (o *observation) writeStatus(ctx context.Context, r *repoState, report *Report) error {
 	branch := layout.StatusBranch(r.facts.Base, o.engine.self.Owner)
 	old := r.refs[branch]

@@ -101,7 +101,8 @@ func (o *observation) report(d *pass.Decision, done *outcome) *Report {
 	return out
 }
 
-// clusters are those that are declared, and others that tiers are on.
+// clusters returns those that are declared, others that tiers are on, and those that were given up,
+// sorted by name.
 func (o *observation) clusters(of *state.State) []state.Cluster {
 	out := map[string]state.Cluster{}
 	for name, c := range o.engine.loaded.Inventory.Clusters {
@@ -159,8 +160,8 @@ func (o *observation) countProposals(d *pass.Decision, r *repoState) int {
 	return count
 }
 
-// reportSeed is the state of a seed: of its tiers, or Stalled where anything of the seed as a whole
-// is wrong.
+// reportSeed returns the state of a seed: of its tiers, or Stalled if anything of the seed as a
+// whole is wrong. Its tiers keep their states even so: they are as true as without the fault.
 func reportSeed(f *pass.Facts, s *pass.Seed, done *outcome) state.Seed {
 	out := state.Seed{Name: s.Name, Unconfirmed: s.Waiting()}
 	if s.Plan != nil {

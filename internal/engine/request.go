@@ -52,6 +52,8 @@ func (q *Requests) RetryRejected(ctx context.Context, seed string) ([]layout.Tie
 	return q.retry(ctx, seed, false)
 }
 
+// retry reopens the proposals of a seed that a person rejected, and then marks the seed for the
+// next pass in every repository of its plan; without always only if there were any.
 func (q *Requests) retry(ctx context.Context, seed string, always bool) ([]layout.Tier, error) {
 	o := q.observation
 	p, err := o.planOf(seed)

@@ -69,6 +69,7 @@ func (m *Mirror) Push(ctx context.Context, updates []Update) error {
 	return nil
 }
 
+// checkUpdates refuses what no server could carry out as it is meant.
 func checkUpdates(updates []Update) error {
 	seen := map[string]bool{}
 	for _, u := range updates {

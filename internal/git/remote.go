@@ -68,6 +68,8 @@ type endpoint struct {
 	secrets   redact.Secrets
 }
 
+// newEndpoint returns how a remote repository is reached: by HTTP, or as a directory. Nothing is
+// connected yet. The errors have no credentials, which a URL may hold.
 func newEndpoint(remote Remote) (*endpoint, error) {
 	if remote.URL == "" {
 		return nil, errors.New("the remote repository has no URL")
@@ -88,6 +90,8 @@ func newEndpoint(remote Remote) (*endpoint, error) {
 	return nil, fmt.Errorf("the remote URL %s has the scheme %q; use https or a local path", redact.URL(remote.URL), parsed.Scheme)
 }
 
+// newHTTP makes the client of one remote repository. Credentials are taken out of the URL, which is
+// shown and logged; a CA bundle is trusted in addition to the system's authorities.
 func newHTTP(remote Remote, parsed *url.URL) (*endpoint, error) {
 	username, password := credentials(remote, parsed.User)
 	parsed.User = nil

@@ -100,7 +100,8 @@ func (s *Simulator) reconciler(at probe.ReconcilerKey) health.Reconciler {
 	return s.observe(k)
 }
 
-// creator is the truth about a creator and the cluster that it creates.
+// creator is the truth about a creator and the cluster that it creates, as far as its own cluster
+// can be reached: from a silent one the answer is the zero value, which is not known.
 func (s *Simulator) creator(at probe.CreatorKey) health.Creator {
 	c := s.clusters[at.Cluster]
 	if !s.reachable(c) {

@@ -36,6 +36,8 @@ func (i *item) declare() *declared {
 	return i.decoded
 }
 
+// decode reads a Kustomization of Flux as strictly as its API server does: a field that does not
+// exist, or an invalid one, is a fault, which the root that applies it reports.
 func decode(o manifest.Object) *declared {
 	d := &declared{rendered: o.Annotation(v1alpha1.AnnotationRendered), fields: map[string]any{"force": false}}
 	for name, value := range o.Map("spec") {

@@ -122,6 +122,9 @@ type build struct {
 	fault string // the first one
 }
 
+// walk reads the manifests of a directory, as Flux does where it has no kustomization file: all
+// files that end in .yaml or .yml, in directories below too. A directory that has one cannot be
+// simulated.
 func (b *build) walk(s *snapshot, dir string) error {
 	entries, err := fs.ReadDir(s.tree, dir)
 	if err != nil {

@@ -428,6 +428,8 @@ func (d *documents) report(reason v1alpha1.Reason, kind, name, field, message, n
 	d.faults.add(kind, name, p, true)
 }
 
+// checkTypes checks what a ClusterType names once all documents are read. A reference to a document
+// with a fault of its own is reported with that fault, and not as missing.
 func (d *documents) checkTypes() {
 	for _, name := range slices.Sorted(maps.Keys(d.types)) {
 		spec := d.types[name].Spec

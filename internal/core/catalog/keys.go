@@ -60,7 +60,9 @@ func checkKeys(o manifest.Object, effective []string) manifest.Problems {
 	return problems
 }
 
-// annotationFault says why an annotation has no effect, if somebody may believe that it has.
+// annotationFault returns why an annotation has no effect, if somebody may believe that it has: one
+// of Furrow's at the wrong kind of document, an unknown one with Furrow's prefix, or one that is
+// nearly another tool's that Furrow reads. Any other annotation is none of its business.
 func annotationFault(key string, effective []string) (reason v1alpha1.Reason, message, next string) {
 	switch {
 	case slices.Contains(effective, key) || slices.Contains(v1alpha1.WrittenAnnotations, key):

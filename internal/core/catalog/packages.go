@@ -204,8 +204,10 @@ func (d *documents) readPackages(tree fs.FS) (packages map[string]*Package, brok
 	return packages, broken, nil
 }
 
-// readPackage reads the seed at a path of a tree, or the Seed documents of a file that
-// holds nothing else; neither, where the entry is not one to be read.
+// readPackage reads the seed at a path of a tree, or the Seed documents of a file that holds
+// nothing else; neither, if the entry is not one to be read. A directory that has a marker of a
+// renderer is walked again, this time with all its files, because the renderer may read any of
+// them.
 func (d *documents) readPackage(tree fs.FS, at string, entry fs.DirEntry) (pkg *Package, settings []manifest.Object, err error) {
 	w := newWalker(tree)
 	w.markers = d.reading.Markers

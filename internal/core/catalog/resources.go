@@ -63,7 +63,8 @@ func (d *documents) takeResource(o manifest.Object) {
 	}
 }
 
-// declares reports whether the tree's document of that kind and name says the same.
+// declares reports whether the tree's document of that kind and name says the same, as where the
+// tree is applied to the cluster as well.
 func (d *documents) declares(o manifest.Object) bool {
 	switch o.ID.Kind {
 	case "Cluster":
@@ -100,7 +101,8 @@ func hasAll(labels, wanted map[string]string) bool {
 	return true
 }
 
-// override lets settings come before those of the package.
+// override lets settings come before those of the package, field by field. Only Suspend is joined:
+// a seed that is suspended at either place is.
 func (p *Package) override(settings v1alpha1.SeedSpec) {
 	spec := v1alpha1.SeedSpec{}
 	if p.spec != nil {

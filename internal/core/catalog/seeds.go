@@ -175,7 +175,9 @@ func (a *assembly) takeVariant(v Variant) {
 	a.variants = append(a.variants, v)
 }
 
-// takeDocument reads a Furrow document of the package. inVariant has the clusters that the variant declared.
+// takeDocument reads a Furrow document of the package. inVariant has the clusters that the variant
+// declared. Each variant has its own copy of what their common base declares: equal copies count
+// once, and different ones are an error.
 func (a *assembly) takeDocument(o manifest.Object, inVariant map[string]bool) error {
 	switch o.ID.Kind {
 	case "Seed":

@@ -119,7 +119,9 @@ func CheckCredentials(name string) error {
 // oneSlash is the beginning of a URL that lacks a slash, which would be treated as a directory.
 var oneSlash = regexp.MustCompile(`(?i)^(https?|file|ssh|git|ftp):/[^/]`)
 
-// URLFault says what is wrong with the form of a repository's URL; "" when nothing is. Paths of directories have no form.
+// URLFault returns what is wrong with the form of a repository's URL; "" if nothing is. Paths of
+// directories have no form. It refuses what two programs may read in different ways: the same URL
+// is read by Furrow, by Git and by Flux, and credentials are bound to it.
 func URLFault(raw string) string {
 	scheme, _, hasScheme := strings.Cut(raw, "://")
 	if !hasScheme {

@@ -100,7 +100,8 @@ func (w *walker) walk(dir string) error {
 	return nil
 }
 
-// visit takes in a file or directory, whose path has no link before its last element.
+// visit takes in a file or directory, whose path has no link before its last element. Every visit
+// counts, links that lead nowhere included, so that a tree of links cannot take long.
 func (w *walker) visit(name string, kind fs.FileMode) error {
 	if w.visited++; w.visited > w.most {
 		return fmt.Errorf("%w: more than %d", errTooManyFiles, w.most)
@@ -165,7 +166,9 @@ func (w *walker) follow(name string) error {
 	return nil
 }
 
-// take takes in what is neither a directory nor a link. Its name is that of the link that leads to it.
+// take takes in what is neither a directory nor a link. Its name is that of the link that leads to
+// it, and target the file itself: by the latter a manifest to which several links lead is read
+// once.
 func (w *walker) take(name, target string, kind fs.FileMode) {
 	if kind.IsRegular() && slices.Contains(w.markers, path.Base(name)) {
 		w.marked = true

@@ -105,6 +105,8 @@ func rootHasSource(r Root, w WantRoot) manifest.Problem {
 // gitRepository is the only kind of source that reads a Git repository.
 const gitRepository = "GitRepository"
 
+// sourceIsOurs returns why the source that a root reads is not the one that proposals go to; the
+// zero value if it is, or if what is known does not say otherwise.
 func sourceIsOurs(r Root, w WantRoot) manifest.Problem {
 	switch {
 	case r.SourceKind != gitRepository:

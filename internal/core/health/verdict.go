@@ -112,6 +112,8 @@ func Judge(r Reconciler, creators []Creator, want Want) Verdict {
 	return v
 }
 
+// judge looks at the reconciler first and at creators only when that is ready: a creator that is
+// not ready before its object was applied says nothing.
 func judge(r Reconciler, creators []Creator, want Want) Verdict {
 	if want.Gone {
 		return judgeGone(r, creators, want)

@@ -341,6 +341,7 @@ type lookup struct {
 	visited map[*yaml3.Node]bool
 }
 
+// in returns the value of a key in a mapping, its own before one that a merge key (<<) brings in.
 func (l *lookup) in(node *yaml3.Node) (found *yaml3.Node) {
 	if node.Kind != yaml3.MappingNode {
 		return nil
@@ -358,6 +359,8 @@ func (l *lookup) in(node *yaml3.Node) (found *yaml3.Node) {
 	return found
 }
 
+// merged looks into what a merge key names, a mapping or a list of them, the first of which counts.
+// Each is visited once: aliases can form a loop, and many paths can lead to one mapping.
 func (l *lookup) merged(from *yaml3.Node) *yaml3.Node {
 	if l.visited[from] {
 		return nil

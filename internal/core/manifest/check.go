@@ -43,6 +43,10 @@ type measure struct {
 	loop, deep *yaml3.Node
 }
 
+// of returns the extent of a node with what its aliases add, without expanding any: an anchor is
+// measured when it is met, and each alias adds that result. The cost is linear, whatever the
+// aliases would multiply to. An alias within its own anchor is a loop, because the anchor is not
+// measured yet.
 func (m *measure) of(node *yaml3.Node, depth int) extent {
 	if node.Kind == yaml3.AliasNode {
 		found, done := m.anchors[node.Alias]
@@ -116,6 +120,8 @@ func (c *treeCheck) report(reason v1alpha1.Reason, node *yaml3.Node, message, ne
 	c.problems = append(c.problems, *c.at.problem(reason, node, message, next))
 }
 
+// walk checks a node and all below it. key is the last key that was met, for messages about its
+// value.
 func (c *treeCheck) walk(node *yaml3.Node) {
 	switch node.Kind {
 	case yaml3.MappingNode:

@@ -145,6 +145,8 @@ func (r *jsonReader) token() (json.Token, error) {
 	return token, err
 }
 
+// value makes a node of a value that begins with a token. Strings are quoted, so that "true" stays
+// text; the other scalars are what YAML resolves them to.
 func (r *jsonReader) value(token json.Token, depth int) (*yaml3.Node, error) {
 	node := &yaml3.Node{Kind: yaml3.ScalarNode, Line: r.line}
 	switch token := token.(type) {

@@ -63,6 +63,8 @@ func (c *identity) text(fields map[string]any, key, path, next string) (string, 
 	return "", at, false
 }
 
+// readAPIVersion reads the group and the version. "core" is how Furrow writes the core group in
+// ids, so nobody can have it as a group.
 func (c *identity) readAPIVersion() {
 	value, at, ok := c.text(c.body, "apiVersion", "apiVersion", "Add it, as in apiVersion: apps/v1.")
 	if !ok {

@@ -166,7 +166,8 @@ func (r *reader) trees(trees []tree, at position) {
 	}
 }
 
-// tree turns one value of the file into objects, or into problems.
+// tree turns one value of the file into objects, or into problems. It checks the extent before
+// anything else: only then may the value be walked and decoded.
 func (r *reader) tree(t tree, at position) {
 	if p := checkExtent(at); p != nil {
 		r.problems = append(r.problems, *p)

@@ -28,6 +28,7 @@ var builtinScopes = sync.OnceValue(func() map[GroupKind]Scope {
 	return scopes
 })
 
+// readScopes reads scopes.yaml: for each group, and "core", the scope of its kinds.
 func readScopes(text []byte) (map[GroupKind]Scope, error) {
 	var groups map[string]map[string]Scope
 	if err := yaml.UnmarshalStrict(text, &groups); err != nil {

@@ -36,6 +36,10 @@ func Exposed(o Object) *Problem {
 	return p
 }
 
+// exposed returns what of a Secret could be read by everyone who can read the repository, or nil.
+// It reports the first of: values that are not encrypted; a copy of them in an annotation; values
+// that are encrypted without what Flux needs to decrypt them; and text beside the values in a
+// document of SOPS, such as in comments. What only looks encrypted counts as exposed.
 func exposed(o Object) *Problem {
 	if o.ID.GroupKind() == (GroupKind{Group: "bitnami.com", Kind: "SealedSecret"}) {
 		return exposedInTemplate(o.Map("spec", "template"))

@@ -54,7 +54,8 @@ func sizeFault(o Object) (message, next string) {
 	return "", ""
 }
 
-// dataSize is the size of the data of a ConfigMap or Secret, decoded.
+// dataSize returns the size of the data of a ConfigMap or Secret, decoded, as the API server counts
+// it for its limit of 1 MiB. A key of stringData replaces that of data.
 func dataSize(o Object) int {
 	size := 0
 	count := func(field string, length func(string) int) {
@@ -96,6 +97,8 @@ var builtinGroups = map[string]bool{
 	"resource.k8s.io": true, "scheduling.k8s.io": true, "storage.k8s.io": true, "storagemigration.k8s.io": true,
 }
 
+// storedAsJSON reports whether objects of a kind are stored as JSON, as custom resources are; those
+// of Kubernetes itself are stored as Protocol Buffers, which are smaller.
 func storedAsJSON(kind GroupKind) bool {
 	return strings.Contains(kind.Group, ".") && !builtinGroups[kind.Group]
 }

@@ -101,8 +101,8 @@ func (d *decider) groupsOf(pl *plan.Plan) []release.Group {
 	return out
 }
 
-// actionsOnGroups does what the proposals of several tiers ask for, and deletes the
-// branches of those that were merged.
+// actionsOnGroups returns what the proposals of several tiers of a seed ask for in one repository,
+// and the deletion of the branches of those that were merged.
 func (d *decider) actionsOnGroups(s *Seed, repo string) []Action {
 	r := d.facts.Repos[repo]
 	var out []Action

@@ -126,7 +126,10 @@ func (d *decider) gripOn(t *plan.Tier) release.Grip {
 	}
 }
 
-// addOrphan makes the entries that come before a tier goes of the last plan that had the tier.
+// addOrphan makes the entries that come before a tier goes, of the last plan that had the tier: its
+// files as they were, but for the reconciler object, which lets go of what it applied
+// (spec.deletionPolicy). They cannot be made anew, because what the tier was made of is not in the
+// control plane any more. A plan that is lost is an error with what a person can do instead.
 func (d *decider) addOrphan(p *Previous, t *plan.Tier, files map[string]map[string]plan.File) error {
 	d.missing = false
 	last := d.lastPlanned(p, t)

@@ -83,7 +83,10 @@ func (d *decider) describe(s *Seed, r *Repo, t *plan.Tier) template.Proposal {
 	return vars
 }
 
-// describeAll says what a proposal of several tiers does, and shows equal contents once.
+// describeAll says what a proposal of several tiers does, and shows equal contents once, with the
+// tiers that have them: a group of a hundred clusters is mostly one text. What differs between the
+// tiers becomes the more general of the two ("Update", "Flux"); lists are joined and cut, with how
+// many are left out.
 func (d *decider) describeAll(s *Seed, r *Repo, tiers []*plan.Tier) template.Proposal {
 	var all template.Proposal
 	var clusters, numbers []string

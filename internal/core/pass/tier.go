@@ -61,7 +61,9 @@ func (d *decider) tierFacts(pl *plan.Plan, p *Previous) (map[layout.Tier]release
 	return facts, nil
 }
 
-// gather returns early wherever something is missing: what it has then is thrown away.
+// gather returns early wherever something is missing: what it has then is thrown away, and it is
+// called again when that is known. So it asks for health only once it is clear that health decides
+// anything.
 func (d *tierDecider) gather() (release.TierFacts, error) {
 	var f release.TierFacts
 	if d.have = d.at(d.tier.Repo, d.repo.Head, d.paths...); d.missing {
@@ -339,6 +341,8 @@ func (d *tierDecider) verdict() health.Verdict {
 	return v
 }
 
+// judge asks for what is observed and for what is wanted, and lets package health compare the two.
+// A channel that is missing, or that failed, makes every tier Unknown, and never unhealthy.
 func (d *tierDecider) judge() health.Verdict {
 	if d.facts.Health.None {
 		return health.Verdict{Phase: health.Unknown, Reason: v1alpha1.ReasonNoChannel, Message: "no health channel is set up"}

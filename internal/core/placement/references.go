@@ -48,6 +48,8 @@ func namedBy(o *manifest.Object) []manifest.ID {
 	return ids
 }
 
+// names returns the names that a field refers to: its own text, that of the field Name in it, or,
+// if it is a list, those of its items.
 func (r referenceRow) names(value any) []string {
 	switch v := value.(type) {
 	case string:

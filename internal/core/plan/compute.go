@@ -250,7 +250,9 @@ func (c *computation) markUnborn() {
 	}
 }
 
-// prepare makes the objects as they will land, but for what other seeds change.
+// prepare makes the objects as they will land, but for what other seeds change: it takes in what
+// the placement decided, and protects what must not be deleted. It returns problems only for
+// secrets.
 func (s *seedState) prepare(placed placement.Placed, inv *catalog.Inventory) error {
 	s.placements, s.contents = placed.Placements, placed.Contents
 	for _, name := range sortedKeys(placed.Variants) {
@@ -504,6 +506,8 @@ func (c *computation) outcomes() map[string]*Outcome {
 	}
 }
 
+// assembleAll returns the outcome of every seed: its plan, or why it has none, then with the plan
+// that stays in force, if that is this control plane's.
 func (c *computation) assembleAll() map[string]*Outcome {
 	out := map[string]*Outcome{}
 	for _, s := range c.alive() {

@@ -67,6 +67,7 @@ func (p *Plan) clusters() []string {
 	return sortedKeys(seen)
 }
 
+// part returns what of the plan is about some clusters, which are sorted.
 func (p *Plan) part(clusters []string) part {
 	in := func(c string) bool {
 		_, found := slices.BinarySearch(clusters, c)

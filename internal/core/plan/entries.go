@@ -119,6 +119,8 @@ func (p *Plan) checkTier(t *Tier) error {
 }
 
 // checkEntries wants a directory and a file of the tier's own, both of them or neither with a hash.
+// A plan is read from a branch, where anybody who can push may have written it: without this check,
+// its removal could delete what is not Furrow's.
 func (p *Plan) checkEntries(t *Tier, entries []Entry) error {
 	dir, root := "/"+p.Name(t).Dir(""), "/furrow/"+p.Seed+"/"
 	var modes []Mode

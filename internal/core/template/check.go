@@ -107,6 +107,7 @@ var fieldsOf = func() map[string][]string {
 	return fields
 }()
 
+// addFields adds the fields of a struct type and of all types that it reaches, each once.
 func addFields(fields map[string][]string, t reflect.Type) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map:

@@ -106,7 +106,8 @@ func (m *metering) branch(b *parse.BranchNode, level int, c *cost) error {
 	return m.block(b.ElseList, level+1)
 }
 
-// pipe adds what a pipeline costs.
+// pipe adds what a pipeline costs: its nodes, those of pipelines in parentheses included, and how
+// many of its functions scan their arguments.
 func (m *metering) pipe(pipe *parse.PipeNode, parens int, c *cost) error {
 	if pipe == nil {
 		return nil
@@ -135,6 +136,8 @@ func (m *metering) pipe(pipe *parse.PipeNode, parens int, c *cost) error {
 	return nil
 }
 
+// operand adds what evaluating an operand costs. A variable costs more the more variables there
+// are, because text/template searches its list of them from the end.
 func (m *metering) operand(arg parse.Node, c *cost) {
 	c.nodes++
 	switch arg := arg.(type) {

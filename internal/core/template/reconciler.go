@@ -185,6 +185,8 @@ func CheckAmended(spec, planned map[string]any) error {
 	return manifest.About(manifest.Problem{Reason: v1alpha1.ReasonReconcilerEdited}, checkAmended(spec, planned))
 }
 
+// checkAmended decides by what the tier's health depends on: the path and the cluster must stay as
+// they were planned, and the rest must be what a template may write.
 func checkAmended(spec, planned map[string]any) error {
 	var is, was kustomizev1.KustomizationSpec
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(planned, &was); err != nil {

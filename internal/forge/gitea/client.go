@@ -42,6 +42,7 @@ type api struct {
 	breaker   breaker
 }
 
+// newAPI makes the client of one repository. Nothing is connected yet.
 func newAPI(o Options) (*api, error) {
 	at, err := parseURL(o.URL)
 	if err != nil {
@@ -214,7 +215,8 @@ func (a *api) translate(ctx context.Context, op string, c *call, err error) *ans
 	return out
 }
 
-// explain says what a status means, and what to do.
+// explain sets what a status means, and what to do. Statuses that may pass by themselves are
+// failures of the network, by which callers wait and try again; the rest needs a person.
 func (a *answer) explain(header http.Header, location string) {
 	e := a.failure
 	e.Wait = backoff.RetryAfter(header)

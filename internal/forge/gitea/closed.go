@@ -336,7 +336,10 @@ type reading struct {
 	long, gap bool
 }
 
-// readUpdates reads what was updated since, or, the first time, all of our own user's.
+// readUpdates reads what was updated since, newest first, or, the first time, all of our own
+// user's. It stops at what is older than since, or at a gap, after which all is read anew (window).
+// The marks of how far it has read move only at the end, so that a reading that fails is made again
+// as a whole.
 func (f *Forge) readUpdates(ctx context.Context, x index, since time.Time) (r reading, err error) {
 	q, err := f.closedQuery(ctx, x)
 	if err != nil {

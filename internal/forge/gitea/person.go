@@ -129,7 +129,8 @@ func (f *Forge) merge(ctx context.Context, s observation, style sdk.MergeStyle, 
 	})
 }
 
-// mergeError says what a refusal to merge means, and whether to try again.
+// mergeError returns what a refusal to merge means, and whether to try again. Gitea's statuses have
+// several meanings each, so its words decide; what they do not say stays the server's own error.
 func mergeError(err error) (again bool, _ error) {
 	a, ok := errors.AsType[*answer](err)
 	if !ok {

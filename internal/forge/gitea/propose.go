@@ -238,6 +238,7 @@ func (l *labels) get(ctx context.Context, a *api) ([]int64, error) {
 	return l.ids, nil
 }
 
+// findLabel returns the id of the label, 0 if the repository does not have it yet.
 func (a *api) findLabel(ctx context.Context) (id int64, err error) {
 	for number := 1; ; number++ {
 		last := false

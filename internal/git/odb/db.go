@@ -75,6 +75,7 @@ func Open(dir string, options Options) (*DB, error) {
 	return openOn(osFiles(dir), dir, options)
 }
 
+// openOn opens a database on files, which tests let fail.
 func openOn(files Files, dir string, options Options) (*DB, error) {
 	if err := refuseForeign(dir, options.CopyOf); err != nil {
 		return nil, err
@@ -112,7 +113,8 @@ func (db *DB) open(disk disk) error {
 	return err
 }
 
-// prepare makes the database's files. A copy is emptied first if it is broken or of another repository.
+// prepare makes the database's files. A copy is emptied first if it is broken or of another
+// repository; what is nobody's copy is never emptied, and its faults are for people.
 func (db *DB) prepare(disk disk) (interrupted bool, err error) {
 	unlock, err := db.Lock(context.Background())
 	if err != nil {

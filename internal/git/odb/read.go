@@ -234,6 +234,9 @@ type painting struct {
 	open   int // queued and not hidden
 }
 
+// paint returns the commits that from reaches and stop does not, newest first. A commit may leave
+// the queue before it is known that stop reaches it, so the caller leaves out those that are hidden
+// in the end.
 func (p *painting) paint(o *Objects, from, stop Hash) (shown []commitNode, err error) {
 	p.hide(stop)
 	for _, start := range []Hash{from, stop} {

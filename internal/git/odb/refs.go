@@ -27,6 +27,9 @@ func CheckRef(name string) error {
 	return fmt.Errorf("branch name %q %s", name, fault)
 }
 
+// refFault returns what is wrong with the name of a branch, "" if nothing is, by the rules of git
+// check-ref-format. A name that Git refuses would make a file below refs/heads that no Git reads;
+// one that begins with a dash could be an option where people use it.
 func refFault(name string) string {
 	switch {
 	case name == "":

@@ -105,7 +105,8 @@ func cut(message string) string {
 	return truncate.Prefix(message, maxMessage-len(end)) + end
 }
 
-// explain says for people why a request did not get an answer.
+// explain returns for people why a request did not get an answer. The text must be the same
+// whenever the reason is (stable), because every new text is a change of a status.
 func explain(err error) string {
 	var dns *net.DNSError
 	var asked *url.Error

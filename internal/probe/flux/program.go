@@ -52,7 +52,11 @@ type outcome struct {
 	err      error
 }
 
-// RoundTrip implements http.RoundTripper.
+// RoundTrip implements http.RoundTripper. The request runs in a goroutine of its own: client-go
+// waits for the program that makes credentials without regard for the request's context. A request
+// whose time is over gets a moment (abandonAfter) to end by itself, with a better error, and is
+// then left behind. It keeps its slot until it really ends, so a program that never returns holds a
+// bounded number of goroutines.
 func (t abandoning) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx := request.Context()
 	select {

@@ -198,8 +198,12 @@ type listed struct{ *cache.ListWatch }
 // IsWatchListSemanticsUnSupported is asked for by the reflector.
 func (listed) IsWatchListSemanticsUnSupported() bool { return true }
 
-// listerWatcher asks for the feed's objects. If the API server declines, stop ends the
-// reflector, which runs with running; if it does not answer, the session is checked at once.
+// listerWatcher asks for the feed's objects. If the API server declines, stop ends the reflector,
+// which runs with running; if it does not answer, the session is checked at once.
+//
+// Errors are of three kinds. Those by which the server asks to begin anew, or later, the reflector
+// handles by itself. Those that show that the server, or the credentials, may have failed lead to a
+// check of the session as well. All others, such as a missing permission, end this feed only.
 func (s *session) listerWatcher(running context.Context, fd *feed, stop func()) listed {
 	client := s.conn.dynamic.Resource(fd.resource)
 	failed := func(verb string, err error) {

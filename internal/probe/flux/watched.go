@@ -103,7 +103,13 @@ func (s *session) watch(o *object) {
 	}
 }
 
-// readAgain reads the object until the session ends or nobody asks about it any more.
+// readAgain reads the object until the session ends or nobody asks about it any more. One goroutine
+// does so for each object; slots bound how many of them read at a time.
+//
+// An object that is awaited, because it is not yet as it should be, is read often, the less often
+// the more of them there are; one that is as it should be only as often as its judge says (reread).
+// Under cluster.mu it keeps that session.awaited is the number of the session's objects that are
+// awaited. What somebody waits for (first, arrived) is opened after the lock is released.
 func (s *session) readAgain(o *object) {
 	c := s.cluster
 	for s.ctx.Err() == nil {

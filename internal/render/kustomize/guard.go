@@ -36,7 +36,9 @@ type guard struct {
 	fault       *fault
 }
 
-// ReadFile is all that Kustomize reads by.
+// ReadFile is all that Kustomize reads by, so it can bound a build: by how much it reads, by
+// aliases that would expand to too much, and by kustomizations that name what is not in the
+// package. The first fault stays: Kustomize goes on after some errors, and wraps others.
 func (g *guard) ReadFile(name string) ([]byte, error) {
 	if g.fault != nil {
 		return nil, g.fault
@@ -215,7 +217,8 @@ func (c *check) base(field, name string) {
 	}
 }
 
-// files checks files, which must be in the kustomization's own directory or below.
+// files checks files, which must be in the kustomization's own directory or below. Kustomize would
+// report them too, in words for those who know its loader.
 func (c *check) files(field string, names ...string) {
 	for _, name := range names {
 		at := path.Join(c.dir, name)

@@ -52,7 +52,9 @@ func (r Renderer) Takes(p *catalog.Package) bool {
 	return false
 }
 
-// Render builds all variants of a package.
+// Render builds all variants of a package. What is wrong with the package is in the result; the
+// error is for what the package is not to blame for. A variant that cannot be built keeps no other
+// from it.
 func (Renderer) Render(ctx context.Context, p *catalog.Package) (catalog.Rendered, error) {
 	if p.Root == "" {
 		return refused(p.Problem(v1alpha1.ReasonInvalidRender, p.RenderAt(), "Kustomize builds a directory, and the seed is none", "Make the seed a directory, or name one directory with -f.")), nil
@@ -112,7 +114,8 @@ func relative(p *catalog.Package) *pkg {
 // maxVariants bounds what one seed renders.
 const maxVariants = 256
 
-// variants are what the Seed document lists, else the kustomization at the root of the package.
+// variants returns what the Seed document lists, else the kustomization at the root of the package.
+// Names of overlays are unique, and at most one variant is the default.
 func (p *pkg) variants() ([]catalog.Variant, *manifest.Problem) {
 	refuse := func(message, next string) *manifest.Problem {
 		problem := p.Problem(v1alpha1.ReasonInvalidRender, p.RenderAt(), message, next)
@@ -147,6 +150,7 @@ func (p *pkg) variants() ([]catalog.Variant, *manifest.Problem) {
 	return out, nil
 }
 
+// variant reads one entry of the list; message and next are empty if it is in order.
 func (p *pkg) variant(v v1alpha1.KustomizeVariant) (out catalog.Variant, message, next string) {
 	dir := path.Clean(v.Overlay)
 	selector, err := catalog.SelectorOf(v.ClusterSelector)

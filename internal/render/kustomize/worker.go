@@ -123,7 +123,9 @@ func buildHere(ctx context.Context, r request) ([]build, error) {
 	}
 }
 
-// buildInWorker builds in a process of its own, which has no environment.
+// buildInWorker builds in a process of its own, which has no environment. Its memory and time are
+// bounded there, and its answer here: what people write in a package cannot end this process. Exit
+// codes say which bound was reached.
 func buildInWorker(ctx context.Context, r request) ([]build, error) {
 	var in bytes.Buffer
 	if err := gob.NewEncoder(&in).Encode(r); err != nil {
