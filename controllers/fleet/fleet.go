@@ -167,7 +167,9 @@ type secrets struct {
 // readLimit is the timeout for reading one Secret.
 const readLimit = 10 * time.Second
 
-// Set implements controlplane.Credentials.
+// Set implements controlplane.Credentials. The keys of the Secret are those of a set, and those
+// that Flux uses for the same (bearerToken, caFile). A Secret must say where it may be sent (url),
+// unless a GitRepository names it next to its URL.
 func (s secrets) Set(name string) (controlplane.Set, error) {
 	bound := true
 	if name == controlplane.ControlPlaneCredentials {

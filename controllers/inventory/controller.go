@@ -211,7 +211,8 @@ func (r *Reconciler) stays(ctx context.Context, o client.Object) (bool, error) {
 	return len(seeds.Items) > 0, nil
 }
 
-// alone returns the catalog of only the resources of a namespace.
+// alone returns the catalog of only the resources of a namespace, for resources that no Seed uses
+// yet: they are checked even so. It is kept as long as no resource changes.
 func (r *Reconciler) alone(ctx context.Context, namespace string) (*catalog.Catalog, error) {
 	docs, err := fleet.Documents(ctx, r.client, namespace)
 	if err != nil {
@@ -254,6 +255,8 @@ func showCluster(o client.Object, l facts, w condition.Writer) {
 	}
 }
 
+// showClusterType shows a ClusterType with how many clusters have it, in all control planes
+// together.
 func showClusterType(o client.Object, l facts, w condition.Writer) {
 	t := o.(*v1alpha1.ClusterType)
 	l.of("ClusterType", o).show(w)

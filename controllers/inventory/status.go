@@ -52,7 +52,8 @@ func assess(ref string, snapshots []fleet.Snapshot, alone manifest.Problems) ass
 	return s
 }
 
-// show writes the conditions of an assessment.
+// show writes the conditions of an assessment: Accepted says whether the document can be used, and
+// Ready also whether what it names can be reached.
 func (s assessment) show(c condition.Writer) {
 	switch {
 	case s.problem != "":

@@ -122,7 +122,8 @@ func (c *clusters) Describe(out chan<- *prometheus.Desc) {
 	out <- c.silent.of
 }
 
-// Collect implements prometheus.Collector.
+// Collect implements prometheus.Collector. Answers are forgotten when nobody has asked for them for
+// a while (askedFor), so a cluster that left the fleet leaves no series.
 func (c *clusters) Collect(out chan<- prometheus.Metric) {
 	known := map[string]map[string]bool{}
 	c.mu.Lock()

@@ -79,7 +79,8 @@ const (
 
 var passOutcomes = []string{settled, changed, raced, stale, failed}
 
-// passOutcome returns the outcome of a pass; empty for a canceled one.
+// passOutcome returns the outcome of a pass; empty for a canceled one, which is neither good nor
+// bad. The worst that is true counts.
 func passOutcome(report *engine.Report, err error) string {
 	switch {
 	case errors.Is(err, context.Canceled):

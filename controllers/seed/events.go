@@ -74,7 +74,8 @@ var eventTypes = map[release.State]string{
 	release.Reverted: corev1.EventTypeWarning,
 }
 
-// plantingChanges returns the events for changes of a planting's tiers.
+// plantingChanges returns the events for changes of a planting's tiers: of those into states that
+// eventTypes has, with the message and the page of the proposal.
 func plantingChanges(was, is *v1alpha1.PlantingStatus) []notice {
 	before := map[int32]string{}
 	for i := range was.Tiers {

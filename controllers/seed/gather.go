@@ -36,7 +36,8 @@ type scope struct {
 	handled map[string]v1alpha1.HandledRequests
 }
 
-// gather reads the resources.
+// gather reads the resources that a pass starts from, all at its beginning: what changes during the
+// pass is for the next one, which the change starts.
 func (r *Reconciler) gather(ctx context.Context, cp fleet.ControlPlane) (*scope, error) {
 	s := &scope{cp: cp, handled: map[string]v1alpha1.HandledRequests{}}
 	var err error

@@ -57,7 +57,8 @@ func (r *Reconciler) plantings(ctx context.Context, namespace string) (map[strin
 const atOnce = 8
 
 // showPlantings creates, updates and deletes the Plantings of a Seed according to its plan, and
-// updates have. If the plan is unknown, it changes nothing.
+// updates have. If the plan is unknown, it changes nothing: a pass that failed must not make the
+// tiers of a fleet look gone.
 func (r *Reconciler) showPlantings(ctx context.Context, seed *v1alpha1.Seed, v view, have map[string]*v1alpha1.Planting) error {
 	if v.report == nil {
 		return nil
@@ -141,7 +142,9 @@ func (r *Reconciler) showPlanting(ctx context.Context, seed *v1alpha1.Seed, clus
 	return is, nil
 }
 
-// newPlanting creates a Planting that goes with its Seed.
+// newPlanting creates a Planting that goes with its Seed, or returns the one that is there; nil if
+// none can be created at present. Its name follows from the Seed and the cluster, so two passes
+// never make two.
 func (r *Reconciler) newPlanting(ctx context.Context, seed *v1alpha1.Seed, cluster string) (*v1alpha1.Planting, error) {
 	p := &v1alpha1.Planting{
 		ObjectMeta: metav1.ObjectMeta{

@@ -140,6 +140,7 @@ func reasonOf(tiers []state.Tier) v1alpha1.Reason {
 	return v1alpha1.ReasonProgressing
 }
 
+// planSummary returns the plan in force in numbers, nil if there is none.
 func planSummary(r *state.Seed, report *engine.Report) *v1alpha1.PlanSummary {
 	p := report.Plans[r.Name]
 	if p == nil {
@@ -168,6 +169,7 @@ func sumUp(c condition.Writer, v verdict) {
 	c.NotReady(v.reason, state.Cut(v.message), v.stalled)
 }
 
+// planned sets the condition Planned: of a stalled seed it is false with the seed's reason.
 func planned(c condition.Writer, r *state.Seed, p *v1alpha1.PlanSummary) {
 	switch {
 	case r.State == state.Stalled:

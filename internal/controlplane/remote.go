@@ -20,7 +20,8 @@ var (
 	errSecretURL = manifest.Problem{Reason: v1alpha1.ReasonCredentialsInURL, Message: "the URL has credentials in it, which are not used: remove them, renew them if others could read them, and put them into a set of credentials"}
 )
 
-// checkURL refuses a repository that must not be opened.
+// checkURL refuses a repository that must not be opened. A control plane on a server must not name
+// directories of this machine: whoever can commit to it would have them read.
 func (s *Session) checkURL(url string) error {
 	switch remote := catalog.IsRemoteURL(url); {
 	case catalog.URLFault(url) != "": // not shown, because credentials may be anywhere in it

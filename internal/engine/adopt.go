@@ -164,8 +164,9 @@ func (o *observation) adopt(ctx context.Context, f ForeignPlan) error {
 	return r.move(ctx, git.Update{Ref: layout.PlanBranch(r.facts.Base, f.Seed), Old: f.commit, New: whole.Commit, Objects: append(objects, whole.Commit)})
 }
 
-// adoptRest is for what a control plane has beside plans, once it has no plan any more: its status goes, and the
-// clusters that it gave up stay so.
+// adoptRest is for what a control plane has beside plans, once it has no plan any more: its status
+// goes, and the clusters that it gave up stay so, under the name of the one that adopts. Each
+// repository changes in one push, so that no cluster is between the two.
 func (o *observation) adoptRest(ctx context.Context, of plan.Identity) error {
 	for _, name := range slices.Sorted(maps.Keys(o.repos)) {
 		r := o.repos[name]

@@ -142,7 +142,8 @@ func (e *Engine) open(name string) (*openRepo, error) {
 	return e.repos[name], nil
 }
 
-// list lists branches and proposals.
+// list lists branches and proposals, and turns them into facts. The branches are listed first, and
+// the forge lists the proposals as they are at these (forge.Forge).
 func (r *repoState) list(ctx context.Context) error {
 	refs, err := r.Mirror.Fetch(ctx, r.facts.Base)
 	if err != nil {

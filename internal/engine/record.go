@@ -40,7 +40,9 @@ type Record struct {
 	Decision *pass.Decision `json:"decision"`
 }
 
-// Decide decides anew from what the record holds.
+// Decide decides anew from what the record holds: the facts, and the control plane's tree, of which
+// the catalog is loaded again. It asks nobody. A record that lacks an answer is one of another
+// version, and an error.
 func (r *Record) Decide(ctx context.Context) (*pass.Decision, error) {
 	if r.APIVersion != v1alpha1.APIVersion || r.Kind != RecordKind || r.Facts == nil {
 		return nil, errors.New("it is not a record of a pass: record one with furrow run --record")
@@ -111,6 +113,7 @@ type RecordedFile struct {
 	Error string `json:"error,omitempty"`
 }
 
+// find returns a file, or the error with which it could not be read when it was recorded.
 func (t RecordedTree) find(op, name string) (RecordedFile, error) {
 	f, ok := t[name]
 	switch {

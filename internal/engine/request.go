@@ -161,7 +161,8 @@ func (q *Requests) Overwritten(ctx context.Context, seed string) (out pass.Overw
 	return out, err
 }
 
-// planOf returns the plan that a person asks about, which must be ours.
+// planOf returns the plan that a person asks about, which must be ours. A seed that is not known
+// may be one of a repository that could not be read; the error then says that.
 func (o *observation) planOf(seed string) (*pass.Previous, error) {
 	e := o.engine
 	p, known := o.previous()[seed]
@@ -249,8 +250,9 @@ func (q *Requests) Abandon(ctx context.Context, cluster string) error {
 	return nil
 }
 
-// marksOf are the repositories in which plans of this owner have something on a
-// cluster, each with a commit to mark there: that of such a plan.
+// marksOf returns the repositories in which plans of this owner have something on a cluster, each
+// with a commit to mark there: that of such a plan. If there are none, what could not be read is in
+// the error.
 func (o *observation) marksOf(cluster string) (map[string]layout.Hash, error) {
 	marks := map[string]layout.Hash{}
 	unread := o.unread()
@@ -274,7 +276,9 @@ func (o *observation) marksOf(cluster string) (map[string]layout.Hash, error) {
 	return nil, errors.Join(manifest.Problem{Reason: v1alpha1.ReasonUnknownCluster, Cluster: cluster, Message: fmt.Sprintf("no plan of %s has anything on a cluster %q", o.engine.self, cluster), Next: "See 'furrow status' for the existing clusters, or name another owner with --id and --environment"}, unread)
 }
 
-// UndoAbandon takes that back. What was orphaned meanwhile stays so.
+// UndoAbandon takes that back, in every repository that has the mark. What was orphaned meanwhile
+// stays so. It fails at the first repository that cannot be read, because its mark would stay
+// without notice.
 func (q *Requests) UndoAbandon(ctx context.Context, cluster string) error {
 	o := q.observation
 	undone := false

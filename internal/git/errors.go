@@ -276,6 +276,8 @@ func retryable(status int) bool {
 	return status >= 500 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout
 }
 
+// isNetwork reports whether the connection failed. A pipe or file that is closed is one, too: it is
+// what is left of a connection that another goroutine has hung up.
 func isNetwork(err error) bool {
 	var netErr net.Error
 	var urlErr *url.Error

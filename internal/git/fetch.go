@@ -191,7 +191,9 @@ func (l *listing) blobless() bool {
 	return l.adv.Capabilities.Supports(capability.Filter) && l.adv.Capabilities.Supports(capability.AllowReachableSHA1InWant)
 }
 
-// download asks for wants and streams the answer into the store.
+// download asks for wants and streams the answer into the store. Unless contents says that blobs
+// are wanted, it asks for none, if the server can leave them out (blobless): a pass needs trees and
+// few blobs, and the blobs of a large repository are most of it.
 func (m *Mirror) download(ctx context.Context, l *listing, wants, haves []Hash, contents odb.Contents) error {
 	request := packp.NewUploadPackRequestFromCapabilities(l.adv.Capabilities)
 	request.Wants, request.Haves = plain(wants), plain(haves)

@@ -130,7 +130,8 @@ type unreachable struct {
 	silent           bool // it is there, and only does not answer
 }
 
-// reach finds the cluster that a Kustomization is for.
+// reach finds the cluster that a Kustomization is for: its own, or the one whose kubeconfig is in
+// the Secret that it names. Why it cannot be reached is in the words of kustomize-controller.
 func (s *Simulator) reach(k *kustomization, spec kustomizev1.KustomizationSpec) (*cluster, *unreachable) {
 	if spec.KubeConfig == nil {
 		return k.host, nil

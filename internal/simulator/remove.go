@@ -131,6 +131,8 @@ func (s *Simulator) finalize(k *kustomization) {
 	s.deleteKustomization(k)
 }
 
+// prunesOnDeletion reports whether deleting the Kustomization deletes what it applied: spec.prune
+// says so unless spec.deletionPolicy does.
 func prunesOnDeletion(s kustomizev1.KustomizationSpec) bool {
 	switch s.DeletionPolicy {
 	case kustomizev1.DeletionPolicyOrphan:

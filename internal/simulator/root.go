@@ -60,7 +60,7 @@ func decode(o manifest.Object) *declared {
 	return d
 }
 
-// invalid checks what the Kustomization CRD requires.
+// invalid checks what the Kustomization CRD requires, in the words of an API server, or returns "".
 func invalid(o manifest.Object, spec kustomizev1.KustomizationSpec) string {
 	field, message := "", ""
 	switch {
@@ -152,6 +152,8 @@ type own struct {
 	kinds      map[manifest.GroupKind]bool
 }
 
+// bringing returns what the content itself defines, so that objects of a new namespace or kind can
+// be applied in the same run.
 func bringing(c *content) own {
 	o := own{map[string]bool{}, map[manifest.GroupKind]bool{}}
 	for _, it := range c.items {

@@ -93,7 +93,9 @@ type Simulator struct {
 	setup      error // what is wrong with the options
 }
 
-// New makes a simulator. Nothing happens in it before the first Tick.
+// New makes a simulator. Nothing happens in it before the first Tick. Options that make no sense
+// are an error of every Tick. The same options and the same commits lead to the same states: all
+// chance comes from the Seed.
 func New(o Options) *Simulator {
 	n := &Simulator{
 		opts:     o,

@@ -163,6 +163,7 @@ func (b *build) read(s *snapshot, name string) error {
 
 func (b *build) fail(fault string) { b.fault = cmp.Or(b.fault, fault) }
 
+// parse parses a file once for each content. The items are shared between snapshots.
 func (r *repo) parse(name string, data []byte) readFile {
 	sum := sha256.Sum256(data)
 	if known, ok := r.files[name]; ok && known.sum == sum {

@@ -44,6 +44,8 @@ func (s *Simulator) Describe() []ClusterView {
 	return views
 }
 
+// viewCluster counts only objects that a Kustomization has applied, and not those that come with a
+// cluster.
 func (s *Simulator) viewCluster(c *cluster) ClusterView {
 	v := ClusterView{Name: c.spec.Name, State: StateRunning}
 	switch {

@@ -118,7 +118,8 @@ func (s *Simulation) follow(ctx context.Context) error {
 	return nil
 }
 
-// simulated are the declared clusters, with what they are said to provide.
+// simulated returns the declared clusters, with what they are said to provide. One that a seed
+// creates is left out: the simulator makes it when its creator is applied.
 func simulated(c *catalog.Catalog) []simulator.Cluster {
 	created := map[string]bool{}
 	for _, seed := range c.Seeds {

@@ -139,7 +139,9 @@ func Assemble(p *Packages, rendered map[string]Rendered) *Catalog {
 	return c
 }
 
-// addClusters adds hubs before the clusters that they act for.
+// addClusters adds hubs before the clusters that they act for, each group by name. A hub that has a
+// hub of its own is an error (checkHubs), so two rounds are enough. A cluster with a fault is left
+// out, and the others are added all the same.
 func addClusters(inv *Inventory, clusters []declaredCluster) manifest.Problems {
 	slices.SortStableFunc(clusters, func(a, b declaredCluster) int {
 		return strings.Compare(a.doc.Name, b.doc.Name)
@@ -450,6 +452,7 @@ func (d *documents) checkTypes() {
 	}
 }
 
+// checkTemplates checks what of a Template does not depend on what it is rendered with.
 func (d *documents) checkTemplates() {
 	for _, name := range slices.Sorted(maps.Keys(d.templates)) {
 		spec := d.templates[name].Spec

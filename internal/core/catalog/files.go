@@ -94,6 +94,7 @@ func (f *Files) addWalk(w *walker, dir string, shown func(string) string) error 
 	return nil
 }
 
+// addFile takes in a file of a tree. shown is its path in messages.
 func (f *Files) addFile(tree fs.FS, name, shown string) error {
 	info, err := fs.Lstat(tree, name)
 	if err != nil || f.full() {
@@ -118,6 +119,9 @@ func (f *Files) Add(name string, r io.Reader) error {
 	return f.read(name, r)
 }
 
+// read takes in one file within the limits. It reads one byte more than is allowed, so a file or
+// stream that is too large is noticed without reading it to its end. Beyond a limit the file is
+// left out with a problem, and nothing further is read.
 func (f *Files) read(name string, r io.Reader) error {
 	data, err := io.ReadAll(io.LimitReader(r, f.limits.File+1))
 	if err != nil {

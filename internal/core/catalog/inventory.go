@@ -181,6 +181,7 @@ func (inv *Inventory) problem(reason v1alpha1.Reason, c Cluster, message, next s
 	return manifest.Problem{Reason: reason, Source: c.Declared, Object: "Cluster " + quote(c.Name), Cluster: c.Name, Message: message, Next: next}
 }
 
+// checkName checks what of a cluster ends up in paths and names of objects.
 func (inv *Inventory) checkName(c *Cluster, _ v1alpha1.Cluster) error {
 	if fault := nameFault(c.Name); fault != "" {
 		return inv.problem(v1alpha1.ReasonInvalidName, *c, fault, "Rename the cluster, or give it a Cluster document with a shorter name.")

@@ -228,7 +228,8 @@ func nameFault(name string) string {
 }
 
 // complete makes the seed: each variant is completed by itself, and what variants have in common is
-// reported once.
+// reported once. A seed with problems has Err and keeps what could be read, for those who ask what
+// it would have.
 func (a *assembly) complete(scopes map[manifest.GroupKind]manifest.Scope) Seed {
 	seed := Seed{Name: a.Name, Path: a.Path, SpecAt: a.RenderAt(), Clusters: a.clusters, Skipped: a.skipped, Lost: a.lost, Failed: a.failed}
 	if a.spec != nil {

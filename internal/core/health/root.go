@@ -121,6 +121,8 @@ func sourceIsOurs(r Root, w WantRoot) manifest.Problem {
 	return manifest.Problem{}
 }
 
+// sourceFetches returns why the source of a root brings nothing new; the zero value if it does, or
+// has not said yet.
 func sourceFetches(r Root, w WantRoot) manifest.Problem {
 	switch {
 	case r.SourceSuspended:

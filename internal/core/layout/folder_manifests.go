@@ -49,7 +49,8 @@ func chunks(data []byte) (out []chunk, refused int) {
 // maxObjects bounds the objects that the aliases of one file can expand to.
 const maxObjects = 10_000
 
-// manifests reads a file of objects.
+// manifests reads a file of objects, as kustomize does: document by document, and with aliases
+// expanded up to maxObjects. The first fault ends the file: behind it nothing is certain.
 func (r *folderReader) manifests(file string, data []byte) {
 	parts, refused := chunks(data)
 	if refused > 0 {
@@ -173,6 +174,8 @@ func (f *fileReader) objectsOf(node *yaml3.Node, alone bool) {
 	}
 }
 
+// items reads the objects of a list. lenient is for a List that is alone in its file: there
+// kustomize takes an empty or scalar value for no items.
 func (f *fileReader) items(list, items *yaml3.Node, lenient bool) {
 	switch {
 	case isNull(items), lenient && (items.Kind == yaml3.ScalarNode || isEmpty(items)):
@@ -185,6 +188,8 @@ func (f *fileReader) items(list, items *yaml3.Node, lenient bool) {
 	}
 }
 
+// object takes in one object by its id. Each node is checked for bad keys once, however many
+// aliases lead to it.
 func (f *fileReader) object(node *yaml3.Node, kind, name string) {
 	if !f.seen[node] {
 		if key, why := badKey(node, true); key != nil {

@@ -76,6 +76,7 @@ func (c *completion) refuse(reason v1alpha1.Reason, o Object, message, next stri
 // why, or "".
 var dropRules = []func(Object) string{hookWithoutInstall, localConfig}
 
+// drop leaves out the objects for which a rule says so, each with a warning.
 func (c *completion) drop(objects []Object) []Object {
 	var kept []Object
 next:
@@ -94,6 +95,8 @@ next:
 // idleHooks are the Helm hooks that neither an install nor an upgrade runs.
 var idleHooks = []string{"test", "test-success", "test-failure", "pre-delete", "post-delete", "pre-rollback", "post-rollback"}
 
+// hookWithoutInstall returns why an object is left out that Helm would create only in hooks that
+// neither an install nor an upgrade runs, such as tests. One that is for other hooks as well stays.
 func hookWithoutInstall(o Object) string {
 	hooks := o.Annotation("helm.sh/hook")
 	if strings.TrimSpace(hooks) == "" {

@@ -168,7 +168,8 @@ func (r *jsonReader) value(token json.Token, depth int) (*yaml3.Node, error) {
 	return node, nil
 }
 
-// content reads up to the closing bracket of a mapping or list.
+// content reads up to the closing bracket of a mapping or list. Keys come as tokens like values, so
+// the nodes of a mapping are keys and values in turn, as yaml.v3 has them.
 func (r *jsonReader) content(node *yaml3.Node, depth int) error {
 	if depth > maxDepth {
 		return errTooDeep

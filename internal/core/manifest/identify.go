@@ -111,6 +111,7 @@ func (c *identity) readMetadata() {
 	c.checkStrings(metadata, "annotations")
 }
 
+// readName reads the name. Which names are allowed depends on the kind: most are DNS subdomains.
 func (c *identity) readName(metadata map[string]any) {
 	if metadata["name"] == nil && metadata["generateName"] != nil {
 		c.report(v1alpha1.ReasonMissingField, c.at.at("metadata", "generateName"), "metadata.generateName without metadata.name: Git needs a name that stays",

@@ -52,6 +52,7 @@ func kindNameFault(kind GroupKind, name string, body map[string]any) string {
 
 func anyFault(string) string { return "" }
 
+// labelFault returns what keeps a name from being a DNS label (RFC 1123), or "".
 func labelFault(name string) string {
 	switch {
 	case len(name) > maxLabel:
@@ -62,6 +63,7 @@ func labelFault(name string) string {
 	return ""
 }
 
+// subdomainFault returns what keeps a name from being a DNS subdomain (RFC 1123), or "".
 func subdomainFault(name string) string {
 	switch {
 	case len(name) > maxName:

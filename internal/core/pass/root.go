@@ -32,8 +32,9 @@ func (d *decider) rootKey(seed string, t *plan.Tier) (health.RootKey, bool) {
 	return key, true
 }
 
-// judgeRoot finds out what keeps the root from syncing a new reconciler file:
-// first what Git shows, then what the cluster does.
+// judgeRoot finds out what keeps the root from syncing a new reconciler file: first what Git shows,
+// then what the cluster does. It reports the first fault only: a root that does not exist in Git
+// cannot be right on the cluster. Each question is asked only when those before it are answered.
 func (d *tierDecider) judgeRoot(f *release.TierFacts) {
 	key, ok := d.rootKey(d.plan.Seed, d.tier)
 	if !ok {

@@ -179,7 +179,9 @@ func creates(seed *catalog.Seed, inv *catalog.Inventory, cluster string) bool {
 	return ok && c.CreatedBy != nil && c.CreatedBy.Seed == seed.Name
 }
 
-// addCreated adds the cluster that one creator brings into being, or marks a declared one as created.
+// addCreated adds the cluster that one creator brings into being, or marks a declared one as
+// created. What the seed's package does not say about the cluster comes from annotations of the
+// creator, and then from the cluster that it is placed on: its default type, and who reconciles it.
 func (s *scope) addCreated(inv *catalog.Inventory, creator *manifest.Object) error {
 	p, err := s.place(creator)
 	if err != nil {

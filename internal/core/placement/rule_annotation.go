@@ -103,6 +103,7 @@ func (s *scope) matching(selector labels.Selector) []string {
 	})
 }
 
+// byRole returns the clusters of a role: the one management cluster, or all selected ones.
 func (s *scope) byRole(o *manifest.Object, value string) ([]string, error) {
 	switch v1alpha1.ClusterRole(value) {
 	case v1alpha1.RoleManagement:

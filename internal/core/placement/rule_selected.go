@@ -70,6 +70,7 @@ func (s *scope) created() []string {
 	return *s.made
 }
 
+// selectionWhy returns the Why of selectedClusters, in the same order of cases.
 func (s *scope) selectionWhy() string {
 	if selector := s.seed.Spec.ClusterSelector; selector != nil {
 		if len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {

@@ -211,7 +211,8 @@ func (m *merge) problem(reason v1alpha1.Reason, message, next string) manifest.P
 	return manifest.Problem{Reason: reason, Source: m.seed.SpecAt, Object: fmt.Sprintf("Seed %q", m.seed.Name), Seed: m.seed.Name, Message: message, Next: next}
 }
 
-// add places one variant.
+// add places one variant, among the clusters that chose it, and keeps of its placements the
+// clusters that the variant is for. An object that goes to none of them is lost, with a warning.
 func (m *merge) add(variant int) {
 	if !m.choice.used[variant] {
 		m.addUnused(variant)
@@ -333,7 +334,7 @@ func find(objects []manifest.Object, id manifest.ID) (*manifest.Object, bool) {
 	return nil, false
 }
 
-// result is what all variants come to.
+// result returns what all variants come to, sorted, or all problems at once.
 func (m *merge) result() (Placed, error) {
 	m.checkChoice()
 	contents := m.contents()

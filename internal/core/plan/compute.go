@@ -136,7 +136,8 @@ func (c *computation) alive() []*seedState {
 	return out
 }
 
-// collect takes in the seeds that could be read.
+// collect takes in the seeds, and fails those that could not be read, that say what cannot be, or
+// whose plan is another control plane's.
 func (c *computation) collect() {
 	for i := range c.in.Catalog.Seeds {
 		seed := &c.in.Catalog.Seeds[i]

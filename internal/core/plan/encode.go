@@ -35,6 +35,9 @@ func (p *Plan) Encode() (map[string][]byte, error) { return p.encode(maxFile) }
 // Document is the whole plan as one document, however large.
 func (p *Plan) Document() ([]byte, error) { return marshal(p) }
 
+// encode writes the plan as one file, or, if that is larger than limit, as a head and parts of some
+// clusters each: servers and people open small files only, and Git stores a part that has not
+// changed once. All that belongs to one cluster is in one part.
 func (p *Plan) encode(limit int) (map[string][]byte, error) {
 	whole, err := marshal(p)
 	if err != nil || len(whole) <= limit {
@@ -54,6 +57,8 @@ func (p *Plan) encode(limit int) (map[string][]byte, error) {
 	return files, err
 }
 
+// clusters returns the clusters that the parts are made of, sorted, those that only dependencies
+// name included.
 func (p *Plan) clusters() []string {
 	seen := map[string]bool{}
 	for _, t := range p.Tiers {

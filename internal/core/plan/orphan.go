@@ -38,7 +38,8 @@ func (p *Plan) WithTiers(tiers []Tier) *Plan {
 	return &out
 }
 
-// Files are those of the plan's tree, by repository and path.
+// Files returns the files of the plan's tree, by repository and path, with their hashes and without
+// their content. Tiers that are gone have none.
 func (p *Plan) Files() map[string]map[string]File {
 	files := map[string]map[string]File{}
 	for i := range p.Tiers {

@@ -217,7 +217,8 @@ func (b *budget) weigh(v reflect.Value) int { return weigh(v, &b.widest) }
 
 // weigh bounds what a value takes as text and in memory: ten times as much, in any form that a
 // function gives it. It notes the number of elements in the largest map. Values have no cycles:
-// they are variables of this package, or made by its functions.
+// they are variables of this package, or made by its functions, so it ends, in time linear in the
+// value.
 func weigh(v reflect.Value, widest *int) int {
 	const own, number = 16, 128
 	n := own

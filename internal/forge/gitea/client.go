@@ -70,7 +70,9 @@ func newAPI(o Options) (*api, error) {
 	return a, nil
 }
 
-// signIn chooses the credentials; those in the URL come last.
+// signIn chooses the credentials: a token, a user name and password, and last those in the URL,
+// whose user name alone is a token. Without any there is an error, because nobody can open a pull
+// request anonymously.
 func signIn(o Options, at repository) (option sdk.ClientOption, secrets redact.Secrets, err error) {
 	username, password := o.Username, o.Password
 	if at.user != nil && o.Token == "" && password == "" {
@@ -102,7 +104,9 @@ type call struct {
 	keep bool
 }
 
-// RoundTrip adds the call's query, and keeps what the server refuses with.
+// RoundTrip adds the call's query, and keeps what the server refuses with: the client library
+// returns little of either. What it keeps is bounded, and given on to the library as if it were
+// unread.
 func (c *call) RoundTrip(r *http.Request) (*http.Response, error) {
 	if len(c.query) > 0 {
 		r = r.Clone(r.Context())

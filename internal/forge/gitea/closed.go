@@ -104,7 +104,9 @@ type found struct {
 	landings []forge.Landing
 }
 
-// find searches the rows of one tier, of which there are as many as it was ever proposed.
+// find searches the rows of one tier, of which there are as many as it was ever proposed. It finds
+// the newest one with the digest; whether a later merge of another digest has replaced it, which
+// then is not a revert; and every merge with the digest.
 func (x *index) find(tier layout.Tier, digest string) found {
 	var out found
 	var merged closedRow
@@ -430,8 +432,11 @@ func (f *Forge) noteClock(now time.Time) {
 	}
 }
 
-// closedOf derives what a closed pull request means for each of its tiers and their
-// digests.
+// closedOf derives what a closed pull request means for each of its tiers and their digests.
+//
+// The commit at its head says what it carries, and so does its text, which people can edit. Where
+// the two disagree, what landed is what the commit says; a rejection counts for both, so that
+// nothing that a person has rejected is proposed again by a change of the text.
 func (f *Forge) closedOf(r row) (closedRow, error) {
 	d := forge.ReadDescription(r.body)
 	c := closedRow{number: r.number, branch: r.branch, opened: r.opened, closed: r.closed, url: r.url, head: r.head, merge: r.merge, comments: r.comments, reason: truncate.Text(d.Reason, maxReason)}

@@ -154,6 +154,8 @@ type repository struct {
 
 func (p repository) String() string { return p.server + "/" + p.owner + "/" + p.name }
 
+// parseURL reads the URL of a repository for Git, of which the last two parts are the owner and the
+// name. What is before them is where Gitea is served below a prefix. Errors have no credentials.
 func parseURL(raw string) (repository, error) {
 	u, err := url.Parse(raw)
 	if err != nil {

@@ -115,7 +115,9 @@ func (db *DB) collect(ctx context.Context, whole bool) error {
 	return c.finish()
 }
 
-// collectCopy collects a copy that nobody else uses. Where that fails, or is not worth the time, the copy is emptied.
+// collectCopy collects a copy that nobody else uses. Where that fails, or is not worth the time,
+// the copy is emptied: what it has can be fetched again. That is also for a copy that is still too
+// large when all that is left is in use.
 func (db *DB) collectCopy(ctx context.Context, whole bool) error {
 	unlock, err := db.Lock(ctx)
 	if err != nil {

@@ -32,6 +32,8 @@ type osFiles string
 
 func (root osFiles) path(name string) string { return filepath.Join(string(root), name) }
 
+// CreateTemp creates the directory only when it is missing, which saves a call for nearly every
+// file.
 func (root osFiles) CreateTemp(dir, prefix string) (File, string, error) {
 	path := filepath.Join(dir, prefix+rand.Text())
 	file, err := root.create(path)

@@ -63,7 +63,9 @@ type node struct {
 	kids map[string]*node
 }
 
-// WriteTree writes files, by path, as blobs and trees. No files make an empty tree.
+// WriteTree writes files, by path, as blobs and trees, and returns the tree with all objects that
+// it takes, whether they were new or not. No files make an empty tree. Paths are applied in order,
+// so equal files make equal trees and nothing depends on the map.
 func (o *Objects) WriteTree(files map[string][]byte) (Tree, error) {
 	edits := make([]Edit, 0, len(files))
 	objects := newObjectList()
@@ -203,7 +205,9 @@ func (o *Objects) NewObjects(tree Hash, known ...Hash) ([]Hash, error) {
 }
 
 // collectNew adds e and what is below it, except what the known trees have at the same path. An
-// equal hash means that all below is equal, so the walk enters only what differs.
+// equal hash means that all below is equal, so the walk enters only what differs. An object that
+// moved to another path is collected again: to find it there would take a walk of the whole known
+// tree.
 func (o *Objects) collectNew(e Entry, known []Hash, objects *objectList) error {
 	if slices.Contains(known, e.Hash) || objects.seen[e.Hash] || e.Mode == ModeSubmodule {
 		return nil

@@ -29,6 +29,8 @@ func (o *Objects) Commit(hash Hash) (CommitInfo, error) {
 	return o.store.infos.of(hash, size, func() (CommitInfo, error) { return o.readCommit(hash) })
 }
 
+// readCommit reads and parses a commit without the memo. A hash of another type is unknown as a
+// commit, and content that cannot be parsed is corrupt: the two have different remedies.
 func (o *Objects) readCommit(hash Hash) (CommitInfo, error) {
 	typ, content, err := o.read(hash)
 	if err != nil {
@@ -266,6 +268,7 @@ func (p *painting) paint(o *Objects, from, stop Hash) (shown []commitNode, err e
 	return shown, nil
 }
 
+// push queues a commit, once.
 func (p *painting) push(o *Objects, hash Hash) error {
 	if _, seen := p.nodes[hash]; seen {
 		return nil

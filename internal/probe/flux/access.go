@@ -43,7 +43,8 @@ func isName(cluster string) bool {
 	return cluster != "" && !strings.HasPrefix(cluster, ".") && !strings.ContainsAny(cluster, `/\`)
 }
 
-// readFile reads the file of a cluster; ok is false if there is none.
+// readFile reads the file of a cluster; ok is false if there is none. An error is of a file that is
+// there.
 func readFile(directory, cluster string) (name string, data []byte, ok bool, err error) {
 	if directory == "" || !isName(cluster) {
 		return "", nil, false, nil

@@ -297,6 +297,8 @@ func (c *cluster) unchanged(ctx context.Context, a *access, readAt *time.Time) e
 	return differs(a, now, err)
 }
 
+// differs returns errChanged if access is by another kubeconfig now: other content, or another
+// origin.
 func differs(before, now *access, err error) error {
 	switch {
 	case err != nil:

@@ -188,7 +188,8 @@ func (c *connection) resourceOf(ctx context.Context, gvk schema.GroupVersionKind
 	return resource{}, errNoKind
 }
 
-// versionsOf lists a group's versions: the wished one, the preferred one, the others.
+// versionsOf lists a group's versions in the order in which they are tried: the wished one, the
+// preferred one, the others.
 func versionsOf(groups metav1.APIGroupList, gvk schema.GroupVersionKind) []string {
 	var wished, preferred, others []string
 	for i := range groups.Groups {

@@ -59,7 +59,8 @@ func (ch *Channel) wantCreator(key probe.CreatorKey) demand {
 	}
 }
 
-// judgeCreator evaluates the expression of a creator's kind at the generation that there is.
+// judgeCreator evaluates the expression of a creator's kind at the generation that there is. A
+// status of an older generation says nothing of what was merged last.
 func (ch *Channel) judgeCreator(kind catalog.CreatorKind, u *unstructured.Unstructured) creatorSeen {
 	if u.GetDeletionTimestamp() != nil {
 		return creatorSeen{missing: "the creator is being deleted"}

@@ -95,6 +95,8 @@ type expressions struct {
 	compiled map[string]*expression
 }
 
+// get compiles an expression once. There are as many as kinds of creators, so none is ever
+// forgotten.
 func (es *expressions) get(source string) (*expression, error) {
 	es.mu.Lock()
 	defer es.mu.Unlock()

@@ -88,6 +88,7 @@ func (c *cluster) unreachable() error {
 	return err
 }
 
+// byFile reads the kubeconfig in the directory of files; nil if there is none for the cluster.
 func (c *cluster) byFile(context.Context) (*access, error) {
 	name, data, ok, err := readFile(c.channel.options.Directory, c.name)
 	switch {
@@ -111,7 +112,8 @@ func (o Options) secretName(cluster string) string {
 	return "Secret " + name
 }
 
-// bySecret reads the Secret in which people put the kubeconfig for Furrow.
+// bySecret reads the Secret in which people put the kubeconfig for Furrow; nil if there is none,
+// and then the next way is tried.
 func (c *cluster) bySecret(ctx context.Context) (*access, error) {
 	o := c.channel.options
 	if o.Secret == nil || !isName(c.name) {
@@ -146,8 +148,13 @@ func (c *cluster) asOwn(context.Context) (*access, error) {
 	return fromOwn(o.OwnConfig), nil
 }
 
-// byCreator reads the Secret that the cluster's creator leaves, through the cluster that has it. It is not read
-// before the creator exists: until that is merged, the seed only declares its namespace.
+// byCreator reads the Secret that the cluster's creator leaves, through the cluster that has it. It
+// is not read before the creator exists: until that is merged, the seed only declares its
+// namespace, and nobody has reviewed that. A cluster to which there is a connection already is not
+// checked again.
+//
+// It waits a moment (patience) for the holder to be connected to, because at the start all
+// connections begin at once.
 func (c *cluster) byCreator(ctx context.Context) (*access, error) {
 	c.mu.Lock()
 	creator, connected := c.creator, c.session != nil
@@ -196,7 +203,7 @@ func reasonOf(err error) v1alpha1.Reason {
 	return v1alpha1.ReasonClusterSilent
 }
 
-// creatorIsThere is an error while a creator is not on its cluster, or that is not known.
+// creatorIsThere returns an error while a creator is not on its cluster, or that is not known.
 func (ch *Channel) creatorIsThere(ctx context.Context, creator probe.CreatorKey) error {
 	on, err := ch.cluster(creator.Cluster)
 	if err != nil {

@@ -98,6 +98,9 @@ func buildAll(ctx context.Context, r request) ([]build, error) {
 // build builds one overlay. Kustomize annotates each object with the file that it comes from,
 // because the guard switches that on; the annotation is taken out again unless the overlay asked
 // for it.
+//
+// It recovers from panics of Kustomize: they are faults of the overlay, and the others are still
+// built.
 func (r request) build(ctx context.Context, files filesys.FileSystem, overlay string) (objects []object, failed *fault) {
 	g := &guard{FileSystem: files, ctx: ctx, request: r, overlay: path.Join(r.mount(), overlay)}
 	defer func() {

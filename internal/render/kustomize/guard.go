@@ -90,7 +90,8 @@ func (g *guard) over(message string) *fault {
 	return &fault{Reason: v1alpha1.ReasonRenderBudget, File: g.within(g.root), Message: message, Next: "Name fewer resources in it, or split it into several seeds."}
 }
 
-// kustomization checks one kustomization. That of the overlay comes back with origins switched on.
+// kustomization checks one kustomization, when Kustomize reads it, and so before anything that it
+// names is read. That of the overlay comes back with origins switched on.
 func (g *guard) kustomization(name string, data []byte) []byte {
 	var k types.Kustomization
 	if err := k.Unmarshal(data); err != nil {
