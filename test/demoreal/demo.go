@@ -23,7 +23,8 @@ var needed = []servers.Name{
 	servers.SourceController, servers.KustomizeController, servers.ClusterAPI,
 }
 
-// demonstration is a demo under way.
+// demonstration is a demo under way: the servers, who uses them, and furrow. Its fields are set one
+// after the other by start, and read by the goroutines of watches afterwards.
 type demonstration struct {
 	options options
 	folder  *folder
@@ -45,8 +46,9 @@ type demonstration struct {
 	watches sync.WaitGroup
 }
 
-// run starts everything, waits for the end, and stops everything again. The error says why it ended, unless all is as
-// it was asked for.
+// run starts everything, waits for the end, and stops everything again. The error says why it
+// ended, unless all is as it was asked for. Of several errors the first one counts: when the demo
+// is interrupted or a server ends, others fail for want of it.
 func (d *demonstration) run(parent context.Context) error {
 	ctx, cancel := context.WithCancel(parent)
 	err := d.start(ctx)
@@ -116,7 +118,8 @@ func (d *demonstration) serve(ctx context.Context) error {
 	return nil
 }
 
-// stop ends everything: first those who would complain of what is missing.
+// stop ends everything: first those who would complain of what is missing. It may be called however
+// far start has come.
 func (d *demonstration) stop() error {
 	err := d.furrow.stop()
 	if d.provider != nil {

@@ -36,7 +36,8 @@ type state struct {
 	Filled bool `json:"filled"`
 }
 
-// openFolder opens a demo's folder, or makes a temporary one, and locks it.
+// openFolder opens a demo's folder, or makes a temporary one, and locks it until close. The lock is
+// the system's (flock), so it ends with the process, however that ends.
 func openFolder(dir string) (*folder, error) {
 	f := &folder{temporary: dir == ""}
 	var err error

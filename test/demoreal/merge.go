@@ -13,7 +13,8 @@ import (
 // mergeEvery is how often open pull requests are listed.
 const mergeEvery = 500 * time.Millisecond
 
-// mergeAll merges every pull request as the person, until everything is Released.
+// mergeAll merges every pull request as the person, until everything is Released. Errors on the way
+// are tried again until the time is up, and the last one is then part of the error.
 func (d *demonstration) mergeAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, mergeLimit)
 	defer cancel()

@@ -81,6 +81,7 @@ func (d *demonstration) startGitea(ctx context.Context) error {
 }
 
 // fill makes the users, their credentials and the repositories; a demo that is continued has them.
+// Only at the end it notes that it is done: a demo that was stopped in between begins anew.
 func (d *demonstration) fill(ctx context.Context) error {
 	d.people = &people{gitea: d.gitea.URL, person: account{personName, d.folder.state.Password}}
 	if d.again {

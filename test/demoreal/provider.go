@@ -103,6 +103,7 @@ type startError struct{ error }
 
 func (e *startError) Unwrap() error { return e.error }
 
+// attendAll attends to all Cluster objects, one after the other, by a fresh list.
 func (p *provider) attendAll(ctx context.Context) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(clusterKind.GroupVersion().WithKind(clusterKind.Kind + "List"))
@@ -119,7 +120,8 @@ func (p *provider) attendAll(ctx context.Context) error {
 	return nil
 }
 
-// attend does the next step for one Cluster.
+// attend does the next step for one Cluster, and leaves the rest to the next round: each round
+// decides by what there is, so a demo that is continued goes on wherever it was.
 func (p *provider) attend(ctx context.Context, object *unstructured.Unstructured) error {
 	short, cancel := context.WithTimeout(ctx, providerPatience)
 	defer cancel()
@@ -182,7 +184,9 @@ func (p *provider) leaveKubeConfig(ctx context.Context, key client.ObjectKey, cl
 
 func secretName(key client.ObjectKey) string { return key.Name + "-kubeconfig" }
 
-// remove ends the servers of a Cluster that is being deleted, and lets it go.
+// remove ends the servers of a Cluster that is being deleted, and lets it go. The finalizer goes
+// last, so that the object is there as long as anything of the cluster is. A folder or server that
+// cannot be removed ends the demo.
 func (p *provider) remove(ctx context.Context, object *unstructured.Unstructured, cluster *servers.Cluster) error {
 	key := client.ObjectKeyFromObject(object)
 	if cluster != nil {

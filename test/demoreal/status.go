@@ -28,7 +28,8 @@ type initialization struct {
 	ControlPlaneInitialized   bool `json:"controlPlaneInitialized,omitempty"`
 }
 
-// report brings the status of a Cluster up to date; cluster is nil while it does not run.
+// report brings the status of a Cluster up to date; cluster is nil while it does not run. It writes
+// only what has changed, because each write wakes those who watch.
 func (p *provider) report(ctx context.Context, object *unstructured.Unstructured, cluster *servers.Cluster) error {
 	before := object.DeepCopy()
 	var status clusterStatus
@@ -74,7 +75,8 @@ func (p *provider) reportAvailable(key client.ObjectKey, available metav1.Condit
 	}
 }
 
-// availability is true if there is at least one Deployment on a cluster, and all of them are available.
+// availability returns the condition Available: true if there is at least one Deployment on a
+// cluster, and all of them are available; unknown if the cluster does not answer.
 func availability(ctx context.Context, cluster *servers.Cluster) metav1.Condition {
 	condition := metav1.Condition{Type: "Available", Status: metav1.ConditionFalse, Reason: "NotAvailable"}
 	var deployments appsv1.DeploymentList

@@ -47,7 +47,8 @@ func (d *demonstration) watched() []watched {
 	return all
 }
 
-// watch has the demo fail when a server ends by itself.
+// watch has the demo fail when a server ends by itself. Refused connections mean that at once;
+// silence only after watchLimit, because a machine with much to do may pause a server for seconds.
 func (d *demonstration) watch(ctx context.Context) {
 	answered := map[string]time.Time{}
 	every := time.NewTicker(watchEvery)

@@ -1,5 +1,10 @@
-// Package golden keeps the texts that a package's tests produce in one file, testdata/messages.golden, so that a better
-// sentence costs one line there. Tests compare reasons and fields.
+// Package golden keeps the texts that a package's tests produce in one file,
+// testdata/messages.golden, so that a better sentence costs one line there, and a reviewer reads
+// the sentences as people will. Tests compare reasons and fields (Fields), which programs rely on.
+//
+// The file has a line for each test, below it one for each case, indented by a tab, and below that
+// the lines of its text, indented by two. Tests of one package that run at once must not write it:
+// -update is for a run of the whole package.
 package golden
 
 import (
@@ -26,7 +31,8 @@ const (
 	header = "# The texts that the tests of this package produce, by test and case. Written by: go test . -update\n"
 )
 
-// Texts are those of one test. They are compared when it ends.
+// Texts are those of one test, by case. They are compared when it ends. Add may be called by
+// subtests that run at once.
 type Texts struct {
 	t    testing.TB
 	mu   sync.Mutex
@@ -49,6 +55,9 @@ func (x *Texts) Add(name, text string) {
 	}
 }
 
+// compare compares the texts with those in the file, or replaces them there. A test that failed
+// replaces nothing. That texts of the file are missing is an error only where all tests run: with
+// -run, some cases do not.
 func (x *Texts) compare() {
 	x.t.Helper()
 	sections, err := read()
@@ -76,7 +85,7 @@ func (x *Texts) compare() {
 	}
 }
 
-// read gives the texts by test and case.
+// read returns the texts by test and case; none without a file.
 func read() (map[string]map[string]string, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -104,6 +113,7 @@ func read() (map[string]map[string]string, error) {
 	return sections, err
 }
 
+// write writes the file, sorted, so that two branches that add texts rarely conflict.
 func write(sections map[string]map[string]string) error {
 	var b strings.Builder
 	b.WriteString(header)

@@ -44,7 +44,9 @@ func (p *People) Head(ctx context.Context) (revision string, tree fs.FS, err err
 	return p.base + "@sha1:" + refs[p.base].String(), tree, err
 }
 
-// Merge accepts open proposals, at most as many as said, each by a merge commit of its own, in one push.
+// Merge accepts open proposals, at most as many as said, each by a merge commit of its own, in one
+// push. It asks for no gate and reads no file. The one push is for speed: in large simulations, a
+// push for each of a thousand proposals would take longer than everything else.
 func (p *People) Merge(ctx context.Context, most int) (merged int, err error) {
 	refs, err := p.mirror.Fetch(ctx, p.base)
 	if err != nil {
@@ -69,7 +71,8 @@ func (p *People) Merge(ctx context.Context, most int) (merged int, err error) {
 	return len(open), p.mirror.Push(ctx, updates)
 }
 
-// merge puts a merge commit of a proposal on top of tip.
+// merge puts a merge commit of a proposal on top of tip, which it moves, and returns the new
+// objects.
 func (p *People) merge(tip *git.Hash, proposal forge.Proposal) (objects []git.Hash, err error) {
 	changes, err := p.mirror.MergeTrees(proposal.Base, proposal.Head, *tip, nil)
 	if err != nil {

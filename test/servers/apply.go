@@ -61,7 +61,8 @@ func (c *Cluster) applyObject(ctx context.Context, object *unstructured.Unstruct
 	return nil
 }
 
-// awaitCRD waits until a CRD is established and its versions are served.
+// awaitCRD waits until a CRD is established and its versions are served. Established comes first:
+// for a moment after it, discovery does not list the resource, and clients fail.
 func (c *Cluster) awaitCRD(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()

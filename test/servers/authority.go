@@ -31,7 +31,8 @@ const (
 	clockSkew = time.Hour
 )
 
-// openAuthority opens the authority in dir, which it makes when it is not there.
+// openAuthority opens the authority in dir, which it makes when it is not there. One that was
+// interrupted while it was made is completed.
 func openAuthority(dir string) (*authority, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of certificates: %w", err)

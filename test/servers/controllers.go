@@ -17,7 +17,9 @@ import (
 // controllerGrace is how long a controller may take to end by itself.
 const controllerGrace = 3 * time.Second
 
-// startControllers starts the controllers that were asked for, and makes the nodes and waits for them.
+// startControllers starts the controllers that were asked for, and makes the nodes and waits for
+// them. KWOK plays the nodes and the kubelets: by its stages, a node is ready and a pod Ready soon
+// after they are made, and nothing runs.
 func (c *Cluster) startControllers(ctx context.Context) error {
 	if c.options.Controllers {
 		err := c.startController(Kubernetes, "kube-controller-manager",

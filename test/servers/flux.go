@@ -58,7 +58,8 @@ func (c *Cluster) StartFlux(ctx context.Context, options FluxOptions) (*Flux, er
 	return f, nil
 }
 
-// start starts the controllers: first the one whose artifacts the other one fetches, as that waits long after a failure.
+// start starts the controllers: first the one whose artifacts the other one fetches, as that waits
+// long after a failure. What does not start is stopped with the rest.
 func (f *Flux) start(ctx context.Context) error {
 	f.running = nil
 	err := f.startSource(ctx)

@@ -8,7 +8,8 @@ import (
 	"sync"
 )
 
-// journal reads a log as it grows: each line is understood once. Several may read at once.
+// journal reads a log as it grows: each line is read and parsed once, so a test may ask as often as
+// it likes. Several may read at once. The log must only grow.
 type journal[T any] struct {
 	mu      sync.Mutex
 	read    int64

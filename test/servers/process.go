@@ -56,7 +56,7 @@ var spawner = sync.OnceValue(func() chan<- func() {
 	return work
 })
 
-// start starts c. Its output goes to the end of the log file.
+// start starts c. Its output goes to the end of the log file, below that of earlier starts.
 func start(c command) (*process, error) {
 	p := &process{name: c.name, log: filepath.Join(c.logs, c.name+".log"), done: make(chan struct{})}
 	file, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
@@ -119,7 +119,8 @@ func (p *process) ended() bool {
 	}
 }
 
-// stop ends the process: gently, and by force when it is still there after grace. It is fine on one that ended.
+// stop ends the process: gently, and by force, with its group, when it is still there after grace.
+// It is fine on one that ended, and on nil.
 func (p *process) stop(grace time.Duration) error {
 	if p == nil || p.ended() {
 		return nil

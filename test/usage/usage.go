@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Heap is the memory that is in use, in bytes.
+// Heap returns the memory that is in use, in bytes, after a collection.
 func Heap() uint64 {
 	runtime.GC()
 	runtime.GC() // what finalizers have let go of, too
@@ -17,7 +17,9 @@ func Heap() uint64 {
 	return m.HeapAlloc
 }
 
-// Peak reads the memory in use until it is asked for the most that it was.
+// Peak reads the memory in use until it is asked for the most that it was. It samples, without
+// collecting: what is used for less than 20 ms may be missed, and what nobody uses any more counts
+// until it is collected.
 func Peak() (most func() uint64) {
 	const heap = "/memory/classes/heap/objects:bytes"
 	end := make(chan struct{})
