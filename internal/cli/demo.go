@@ -124,9 +124,9 @@ func (d *demoRun) run(ctx context.Context) error {
 		defer cancel()
 		ctx = limited
 	}
-	standalone.Run(ctx, d.session, demoInterval, func(seen standalone.Seen) bool {
-		d.log.add(seen)
-		if err := d.step(ctx, seen); err != nil && ctx.Err() == nil {
+	standalone.Run(ctx, d.session, demoInterval, func(result standalone.Result) bool {
+		d.log.add(result)
+		if err := d.step(ctx, result); err != nil && ctx.Err() == nil {
 			d.err = err
 			return false
 		}
@@ -145,7 +145,7 @@ func (d *demoRun) run(ctx context.Context) error {
 // proposed, as a reviewer would who approves of everything, and when a pass changed nothing,
 // everything is released and nothing is proposed, it goes on with the next chapter. Its errors end
 // the demo only with --merge, where nobody is there to do something about them.
-func (d *demoRun) step(ctx context.Context, seen standalone.Seen) error {
+func (d *demoRun) step(ctx context.Context, result standalone.Result) error {
 	err := d.sim.Tick(ctx)
 	if !d.merge { // a person may fix what is wrong
 		if err != nil && ctx.Err() == nil {
@@ -153,8 +153,8 @@ func (d *demoRun) step(ctx context.Context, seen standalone.Seen) error {
 		}
 		return nil
 	}
-	if err != nil || seen.Report == nil {
-		return errors.Join(err, seen.Err)
+	if err != nil || result.Report == nil {
+		return errors.Join(err, result.Err)
 	}
 	all, err := proposals(ctx, d.session)
 	if err != nil {
@@ -168,25 +168,25 @@ func (d *demoRun) step(ctx context.Context, seen standalone.Seen) error {
 			d.log.sayTier(m.Tier.Seed, m.Tier.Name(), "merged", "by the demo, as a reviewer would")
 		}
 	}
-	if len(all) > 0 || seen.Report.Changed || !seen.Report.Done() {
+	if len(all) > 0 || result.Report.Changed || !result.Report.Done() {
 		return nil
 	}
-	return d.next(ctx, seen)
+	return d.next(ctx, result)
 }
 
 // next goes on when everything is released: first to the update, then to the end.
-func (d *demoRun) next(ctx context.Context, seen standalone.Seen) error {
+func (d *demoRun) next(ctx context.Context, result standalone.Result) error {
 	if !d.updated {
 		d.updated = true
 		fmt.Fprintf(d.out, "\nEverything is released. Now an update: another image, one Slice more, one Slice less.\n\n")
 		return d.repos.Update(ctx)
 	}
-	if report, ok := seen.Report.Seed(demo.Seed); !ok || len(report.Tiers) == 0 {
+	if report, ok := result.Report.Seed(demo.Seed); !ok || len(report.Tiers) == 0 {
 		return nil
 	}
 	d.done = true
 	fmt.Fprintln(d.out)
-	(&statusView{State: &seen.Report.State, now: time.Now()}).body(d.out)
+	(&statusView{State: &result.Report.State, now: time.Now()}).body(d.out)
 	for _, c := range d.sim.Simulator().Describe() {
 		fmt.Fprintf(d.out, "Cluster %-8s %s, %s\n", c.Name, c.State, plural(c.Objects, "object"))
 	}

@@ -197,10 +197,10 @@ func TestTheLogSaysWhenAGateCloses(t *testing.T) {
 	report := reportOfWeb(release.Proposed, "waits to be merged")
 	tier := &report.Seeds[0].Tiers[0]
 	tier.Proposal = &state.Proposal{Repo: "fleet", Branch: "b"}
-	seen.add(standalone.Seen{Report: &engine.Report{State: *report}})
+	seen.add(standalone.Result{Report: &engine.Report{State: *report}})
 	for range 2 {
 		tier.Proposal.Gate, tier.Message = "waits for east tier 01", "do not merge yet: waits for east tier 01"
-		seen.add(standalone.Seen{Report: &engine.Report{State: *report}})
+		seen.add(standalone.Result{Report: &engine.Report{State: *report}})
 	}
 	mustContain(t, log.String(), "Proposed     waits to be merged (web/east/00)\n")
 	if n := strings.Count(log.String(), "Proposed     do not merge yet: waits for east tier 01\n"); n != 1 {

@@ -120,13 +120,13 @@ func run(cmd *cobra.Command, options controlplane.Options, interval time.Duratio
 	if once {
 		warmUp(ctx, tick)
 	}
-	var last standalone.Seen
-	standalone.Run(ctx, s, interval, func(seen standalone.Seen) bool {
-		last = seen
+	var last standalone.Result
+	standalone.Run(ctx, s, interval, func(result standalone.Result) bool {
+		last = result
 		progress.clear()
-		log.add(seen)
-		if channel, ok := options.Channel.(*flux.Channel); ok && seen.Report != nil {
-			for _, line := range strayKubeconfigs(channel.Files(), clusterNames(seen.Report)) {
+		log.add(result)
+		if channel, ok := options.Channel.(*flux.Channel); ok && result.Report != nil {
+			for _, line := range strayKubeconfigs(channel.Files(), clusterNames(result.Report)) {
 				log.once(line, line)
 			}
 		}
@@ -208,12 +208,12 @@ func warmUp(ctx context.Context, tick func(context.Context) error) {
 }
 
 // verdictOf is the error of a single pass: that it failed, or that something is stalled.
-func verdictOf(seen standalone.Seen) error {
-	if seen.Err != nil || seen.Report == nil {
-		return seen.Err
+func verdictOf(result standalone.Result) error {
+	if result.Err != nil || result.Report == nil {
+		return result.Err
 	}
-	stalled := slices.ContainsFunc(seen.Report.Seeds, func(s state.Seed) bool { return s.State == state.Stalled })
-	if stalled || len(seen.Report.Problems) > 0 {
+	stalled := slices.ContainsFunc(result.Report.Seeds, func(s state.Seed) bool { return s.State == state.Stalled })
+	if stalled || len(result.Report.Problems) > 0 {
 		return errProblems
 	}
 	return nil

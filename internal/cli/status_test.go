@@ -89,7 +89,7 @@ func TestNothingOfAMessageIsCut(t *testing.T) {
 	report := reportOfWeb(release.Held, longMessage)
 	report.Seeds[0].Message = "first line: " + longMessage + "\nsecond line"
 	var log strings.Builder
-	newTransitions(&log, func() time.Time { return noon }).add(standalone.Seen{Report: &engine.Report{State: *report}})
+	newTransitions(&log, func() time.Time { return noon }).add(standalone.Result{Report: &engine.Report{State: *report}})
 	want := "2026-03-01T12:00:00Z  web        Held: first line: " + longMessage + "\n    second line\n" +
 		"2026-03-01T12:00:00Z  web        east tier 00     Held         " + longMessage + "\n"
 	if diff := cmp.Diff(want, log.String()); diff != "" {
@@ -116,7 +116,7 @@ func TestAProposalOfSeveralTiersWaitsOnce(t *testing.T) {
 	if want := "Waiting for you: 1 proposal\n  Plant web on east, west, 2 tiers: furrow pr merge web/level-00\n"; !strings.Contains(table, want) {
 		t.Errorf("the status has not %q:\n%s", want, table)
 	}
-	newTransitions(&log, func() time.Time { return noon }).add(standalone.Seen{Report: &engine.Report{State: *report}})
+	newTransitions(&log, func() time.Time { return noon }).add(standalone.Result{Report: &engine.Report{State: *report}})
 	if got := strings.Count(log.String(), "waits to be merged (web/level-00)"); got != 2 {
 		t.Errorf("the log names the proposal %d times:\n%s", got, log.String())
 	}
@@ -129,7 +129,7 @@ func TestTheLogSaysOnceThatASeedIsStalledWhateverItsName(t *testing.T) {
 		var log strings.Builder
 		seen := newTransitions(&log, func() time.Time { return noon })
 		for range 3 {
-			seen.add(standalone.Seen{Report: &engine.Report{State: *report}})
+			seen.add(standalone.Result{Report: &engine.Report{State: *report}})
 			seen.once("simulation", "the simulation: no route to host")
 		}
 		for _, line := range []string{"Stalled: seeds/", "the simulation: "} {
@@ -144,7 +144,7 @@ func TestColumnsOfTheLogFollowTheLongestName(t *testing.T) {
 	report := reportOfWeb(release.Released, "healthy")
 	report.Seeds = append(report.Seeds, state.Seed{Name: "a-seed-with-a-long-name", Tiers: []state.Tier{{Cluster: "a-cluster-with-a-long-name", State: release.Queued}}})
 	var log strings.Builder
-	newTransitions(&log, func() time.Time { return noon }).add(standalone.Seen{Report: &engine.Report{State: *report}})
+	newTransitions(&log, func() time.Time { return noon }).add(standalone.Result{Report: &engine.Report{State: *report}})
 	want := `2026-03-01T12:00:00Z  web                     east tier 00                       Released     healthy
 2026-03-01T12:00:00Z  a-seed-with-a-long-name a-cluster-with-a-long-name tier 00 Queued
 `
@@ -329,7 +329,7 @@ func TestTheLastPassPromisesNoOther(t *testing.T) {
 		var log strings.Builder
 		seen := newTransitions(&log, nil)
 		seen.last = last
-		seen.add(standalone.Seen{Err: errors.New("no route to host"), Next: 5 * time.Second})
+		seen.add(standalone.Result{Err: errors.New("no route to host"), Next: 5 * time.Second})
 		if !strings.HasSuffix(log.String(), want) {
 			t.Errorf("last %t: it says %q, want %q", last, log.String(), want)
 		}

@@ -61,27 +61,27 @@ func (t *transitions) once(key, line string) {
 	}
 }
 
-func (t *transitions) add(seen standalone.Seen) {
-	if seen.Err != nil {
-		line := fmt.Sprintf("the pass failed: %v", seen.Err)
+func (t *transitions) add(result standalone.Result) {
+	if result.Err != nil {
+		line := fmt.Sprintf("the pass failed: %v", result.Err)
 		if !t.last {
-			line += fmt.Sprintf("; trying again in %s", seen.Next.Round(time.Second))
+			line += fmt.Sprintf("; trying again in %s", result.Next.Round(time.Second))
 		}
 		t.once("pass", line)
 		return
 	}
 	t.once("pass", "")
-	for i, p := range seen.Report.Problems {
+	for i, p := range result.Report.Problems {
 		t.once(fmt.Sprint("problem ", i), p.Error())
 	}
-	t.seeSkipped(seen.Report)
-	for _, s := range seen.Report.Seeds {
+	t.seeSkipped(result.Report)
+	for _, s := range result.Report.Seeds {
 		t.seed = max(t.seed, utf8.RuneCountInString(s.Name))
 		for _, tier := range s.Tiers {
 			t.tier = max(t.tier, utf8.RuneCountInString(tier.Name()))
 		}
 	}
-	for _, s := range seen.Report.Seeds {
+	for _, s := range result.Report.Seeds {
 		t.seeSeed(s)
 		for _, tier := range inOrder(s.Tiers) {
 			t.seeTier(s.Name, tier)

@@ -140,8 +140,8 @@ type PushError struct {
 	// Refs are the branches to blame, with the reason for each.
 	Refs map[string]string
 
-	// HeldUp are the branches that were fine themselves but part of the same request.
-	HeldUp []string
+	// NotPushed are the other branches of the same request, which were acceptable themselves.
+	NotPushed []string
 
 	// Text is what the server said besides: hooks speak here.
 	Text string

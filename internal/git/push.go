@@ -143,7 +143,7 @@ func (m *Mirror) checkLeases(updates []Update, adv *packp.AdvRefs) *PushError {
 	for _, u := range updates {
 		actual := Hash(adv.References[odb.HeadsPrefix+u.Ref])
 		if actual == u.Old {
-			out.HeldUp = append(out.HeldUp, u.Ref)
+			out.NotPushed = append(out.NotPushed, u.Ref)
 			continue
 		}
 		out.blame(u.Ref, fmt.Sprintf("is at %s, not at %s", position(actual), position(u.Old)), true)
@@ -240,13 +240,13 @@ func (m *Mirror) judge(updates []Update, report *packp.ReportStatus, said string
 		case reason == "ok":
 			out.done = append(out.done, u)
 		case slices.ContainsFunc(atomicWords, func(word string) bool { return strings.Contains(reason, word) }):
-			refused.HeldUp = append(refused.HeldUp, u.Ref)
+			refused.NotPushed = append(refused.NotPushed, u.Ref)
 		default:
 			refused.blame(u.Ref, m.remote.secrets.In(truncate.Line(reason, maxText)), lostRace.MatchString(reason))
 		}
 	}
 	refused.blameLocks(said, m.remote.secrets.In)
-	if len(refused.Refs)+len(refused.HeldUp) > 0 {
+	if len(refused.Refs)+len(refused.NotPushed) > 0 {
 		out.refused = refused
 	}
 	return out
@@ -259,12 +259,12 @@ func (m *Mirror) judge(updates []Update, report *packp.ReportStatus, said string
 func (e *PushError) blameLocks(said string, redact func(string) string) {
 	for _, match := range lockedRef.FindAllStringSubmatch(said, -1) {
 		ref, reason := match[1], redact(truncate.Line(match[2], maxText))
-		at := slices.Index(e.HeldUp, ref)
+		at := slices.Index(e.NotPushed, ref)
 		if _, blamed := e.Refs[ref]; at < 0 && !blamed {
 			continue
 		}
 		if at >= 0 {
-			e.HeldUp = slices.Delete(e.HeldUp, at, at+1)
+			e.NotPushed = slices.Delete(e.NotPushed, at, at+1)
 		}
 		delete(e.stale, ref)
 		e.blame(ref, reason, lostRace.MatchString(reason))
@@ -272,10 +272,10 @@ func (e *PushError) blameLocks(said string, redact func(string) string) {
 	if len(e.Refs) > 0 {
 		return
 	}
-	for _, ref := range e.HeldUp {
+	for _, ref := range e.NotPushed {
 		e.blame(ref, "refused together with the others, and the server names no branch", lostRace.MatchString(said))
 	}
-	e.HeldUp = nil
+	e.NotPushed = nil
 }
 
 // follow moves the mirror's refs to where the push put them, which also protects the pushed objects

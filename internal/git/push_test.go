@@ -80,7 +80,7 @@ func TestABranchThatIsNotWhereTheCallerSawItIsNotTouched(t *testing.T) {
 			if tc.wantRefused {
 				want, wantOther = before, git.Hash{}
 				var refused *git.PushError
-				if !errors.As(err, &refused) || !refused.LeaseRefused(ref) || !slices.Equal(refused.HeldUp, []string{other.Ref}) {
+				if !errors.As(err, &refused) || !refused.LeaseRefused(ref) || !slices.Equal(refused.NotPushed, []string{other.Ref}) {
 					t.Errorf("the error does not distinguish %s from %s: %v", ref, other.Ref, err)
 				}
 			}
@@ -116,7 +116,7 @@ func TestARefusedBranchIsNamedWithTheServersWords(t *testing.T) {
 			if diff := cmp.Diff(map[string]string{"furrow/main/bad": "hook declined"}, refused.Refs); diff != "" {
 				t.Errorf("refs to blame (-want +got):\n%s", diff)
 			}
-			if !strings.Contains(err.Error(), "protected: ask the") || !slices.Equal(refused.HeldUp, []string{good.Ref}) {
+			if !strings.Contains(err.Error(), "protected: ask the") || !slices.Equal(refused.NotPushed, []string{good.Ref}) {
 				t.Errorf("the server's words or the branch that was held up are missing: %v", err)
 			}
 			if !at(t, bare, good.Ref).IsZero() {

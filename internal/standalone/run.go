@@ -15,8 +15,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/probe"
 )
 
-// Seen is the result of one pass of a run.
-type Seen struct {
+// Result is the result of one pass of a run.
+type Result struct {
 	// Report is nil when nothing could be observed.
 	Report *engine.Report
 	Err    error
@@ -28,7 +28,7 @@ type Seen struct {
 // health channel reports a change, after interval otherwise, and with growing pauses while
 // something cannot be observed. It calls each after every pass and ends when that returns false.
 // Mirrors are collected between passes, when nothing that was read is in use.
-func Run(ctx context.Context, s *controlplane.Session, interval time.Duration, each func(Seen) bool) {
+func Run(ctx context.Context, s *controlplane.Session, interval time.Duration, each func(Result) bool) {
 	var pace controlplane.Pace
 	var changed <-chan struct{}
 	if w, ok := s.Channel().(probe.Watcher); ok {
@@ -42,7 +42,7 @@ func Run(ctx context.Context, s *controlplane.Session, interval time.Duration, e
 			return
 		}
 		next, news := pace.Next(report, err, interval)
-		if !each(Seen{Report: report, Err: err, Next: next}) {
+		if !each(Result{Report: report, Err: err, Next: next}) {
 			return
 		}
 		s.Collect(ctx)

@@ -575,8 +575,8 @@ func TestWhatAPersonMadeOfARemovalIsOfAnEarlierPlan(t *testing.T) {
 	}
 }
 
-// TestHalfAnAnswerAboutBaseIsNoneAtAll: base may have changed at the path without an answer.
-func TestHalfAnAnswerAboutBaseIsNoneAtAll(t *testing.T) {
+// TestUnansweredPathsOfBaseAreAskedAgain: base may have changed at the path without an answer.
+func TestUnansweredPathsOfBaseAreAskedAgain(t *testing.T) {
 	f := released(t)
 	facts := f.facts()
 	for {

@@ -7,8 +7,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/git/odb"
 )
 
-// BenchmarkJournal commits changes of one of 2,000 manifests each, as a store does: in groups, of which each is one batch, with
-// the necessary collections; and without batches.
+// BenchmarkJournal commits changes of one of 2,000 manifests each, as a store does: in groups that are one batch each, with the
+// necessary collections; and without batches.
 func BenchmarkJournal(b *testing.B) {
 	path := func(n int) string { return fmt.Sprintf("registry/ns-%02d/object-%04d.yaml", n%20, n) }
 	for _, group := range []int{1, 10, 100} {

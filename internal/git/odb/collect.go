@@ -232,7 +232,7 @@ type collection struct {
 	refs Refs
 	// known are the complete packs, those that stay and the new one.
 	known complete
-	// packs and loose objects are to be removed; candidates are all objects in them, of which the new pack has those that are live.
+	// packs and loose objects are to be removed; candidates are all objects in them. The new pack has the live ones.
 	packs      []string
 	loose      []Hash
 	candidates *objectList

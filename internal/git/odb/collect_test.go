@@ -56,7 +56,7 @@ func sizeIsClose(t *testing.T, path func(i, n int) string) {
 	}
 }
 
-// grow adds commits, each of which changes one of 2,000 manifests.
+// grow adds commits that change one of 2,000 manifests each.
 func grow(t testing.TB, db *odb.DB, commits int) (head odb.Hash) {
 	t.Helper()
 	return growAt(t, db, commits, func(_, n int) string { return fmt.Sprintf("registry/ns-%02d/object-%04d.yaml", n%20, n) })
@@ -123,10 +123,10 @@ func TestOnlyACopyIsEmptied(t *testing.T) {
 		of, path, content string
 		wantBranches      int
 	}{
-		"a sound copy stays":                                {of: "here", wantBranches: 1},
-		"one of another repository is emptied":              {of: "elsewhere"},
-		"one whose branch lacks its commit is emptied":      {of: "here", path: "packed-refs", content: strings.Repeat("1", 40) + " refs/heads/main\n"},
-		"one of which a removal was interrupted is emptied": {of: "here", path: "objects/info/furrow.dropping"},
+		"a sound copy stays":                           {of: "here", wantBranches: 1},
+		"one of another repository is emptied":         {of: "elsewhere"},
+		"one whose branch lacks its commit is emptied": {of: "here", path: "packed-refs", content: strings.Repeat("1", 40) + " refs/heads/main\n"},
+		"one with an interrupted removal is emptied":   {of: "here", path: "objects/info/furrow.dropping"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestCollectionKeepsWhatABranchComesToReachMeanwhile(t *testing.T) {
 	}
 }
 
-// resource is a manifest of which one line changes.
+// resource is a manifest that changes in one line.
 func resource(n, revision int) string {
 	text := fmt.Sprintf("apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: object-%d\n  resourceVersion: \"%d\"\nspec:\n", n, revision)
 	for i := range 20 {

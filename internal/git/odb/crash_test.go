@@ -15,7 +15,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/git/odb"
 )
 
-// power is a file system of which a test knows what is on the disk and what is still in memory.
+// power is a file system that reports to a test what is on the disk and what is still in memory.
 type power struct {
 	odb.Files
 	dir string

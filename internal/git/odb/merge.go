@@ -76,8 +76,8 @@ type treeMerging struct {
 	out     TreeMerge
 }
 
-// enter merges what is in three directories, any of which may be nothing; path ends with a slash
-// unless it is empty. Only names that differ between from and to are read in into.
+// enter merges what is in three directories, or nothing; path ends with a slash unless it is empty.
+// Only names that differ between from and to are read in into.
 func (w *treeMerging) enter(path string, from, to, into Entry) error {
 	if from == to || into == to {
 		return nil
@@ -126,8 +126,8 @@ func (o *Objects) directory(e Entry) (*tree, error) {
 
 // differences compares two directories, which may be nothing, and caches the result by their
 // hashes. The trees themselves do not all fit into their cache: a thousand proposals have as many
-// large directories, each of which differs from that of base in a name or two, and every pass
-// compares all of them. The result is shared: it must not be changed.
+// large directories, which differ from that of base in a name or two, and every pass compares all
+// of them. The result is shared: it must not be changed.
 func (o *Objects) differences(from, to Entry) ([]difference, error) {
 	size := func(found []difference) int { return 1 + len(found) }
 	return o.store.differences.of([2]Hash{from.Hash, to.Hash}, size, func() ([]difference, error) {
