@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/furrow-dev/furrow/test/gitcmd"
 )
 
 // TestMain keeps the user's settings out of the tests.
@@ -22,12 +24,7 @@ func TestMain(m *testing.M) {
 			os.Unsetenv(name)
 		}
 	}
-	for name, value := range map[string]string{
-		"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_SYSTEM": os.DevNull, "GIT_TERMINAL_PROMPT": "0",
-		"GIT_AUTHOR_NAME": "Ann", "GIT_AUTHOR_EMAIL": "ann@example.com", "GIT_COMMITTER_NAME": "Ann", "GIT_COMMITTER_EMAIL": "ann@example.com",
-	} {
-		os.Setenv(name, value)
-	}
+	gitcmd.Isolate()
 	testscript.Main(inProcess{m}, map[string]func(){
 		"furrow": func() { os.Exit(Main("furrow", os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})

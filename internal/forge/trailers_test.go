@@ -3,28 +3,20 @@ package forge_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/test/gitcmd"
 )
 
 // parseWithGit reads trailers as the git that is installed does.
 func parseWithGit(t *testing.T, message string) map[string]string {
 	t.Helper()
-	cmd := exec.Command("git", "interpret-trailers", "--parse", "--no-divider")
-	cmd.Dir, cmd.Stdin = t.TempDir(), strings.NewReader(message)
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
 	found := map[string]string{}
-	for line := range strings.Lines(string(out)) {
+	for line := range strings.Lines(gitcmd.Input(t, t.TempDir(), message, "interpret-trailers", "--parse", "--no-divider")) {
 		key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
 		found[key] = strings.TrimSpace(value)
 	}

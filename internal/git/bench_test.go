@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/test/gitcmd"
 )
 
 // fleet is a bare repository with the seeds of many clusters, ten files a tier.
@@ -50,8 +51,8 @@ func newFleet(b *testing.B, clusters, seeds, files int) fleet {
 	if err := cmd.Wait(); err != nil {
 		b.Fatal(err)
 	}
-	run(b, f.bare, "repack", "-adq")
-	run(b, f.bare, "config", "gc.auto", "0")
+	gitcmd.Run(b, f.bare, "repack", "-adq")
+	gitcmd.Run(b, f.bare, "config", "gc.auto", "0")
 	return f
 }
 
@@ -153,20 +154,20 @@ func releaseByPlumbing(b *testing.B, clone, cluster, seed string) {
 		fmt.Fprintln(&names, name)
 	}
 	blobs := map[string]string{}
-	for i, hash := range strings.Fields(runInput(b, clone, names.String(), "hash-object", "-w", "--stdin-paths")) {
+	for i, hash := range strings.Fields(gitcmd.Input(b, clone, names.String(), "hash-object", "-w", "--stdin-paths")) {
 		blobs[paths[i]] = hash
 	}
 	tier := tierTree(b, clone, paths, blobs)
 	reconciler := fmt.Sprintf("100644 blob %s\ttier-00.yaml\n", blobs["clusters/"+cluster+"/furrow/"+seed+"/tier-00.yaml"])
-	planRoot := runInput(b, clone, fmt.Sprintf("100644 blob %s\tplan.yaml\n", blobs["plan.yaml"])+
+	planRoot := gitcmd.Input(b, clone, fmt.Sprintf("100644 blob %s\tplan.yaml\n", blobs["plan.yaml"])+
 		line(wrap(b, clone, "", []string{cluster, seed, "tier-00"}, tier), "planted")+
-		line(wrap(b, clone, "", []string{cluster, "furrow", seed}, runInput(b, clone, reconciler, "mktree")), "clusters"), "mktree")
-	plan := run(b, clone, "commit-tree", planRoot, "-m", "Plan "+seed)
+		line(wrap(b, clone, "", []string{cluster, "furrow", seed}, gitcmd.Input(b, clone, reconciler, "mktree")), "clusters"), "mktree")
+	plan := gitcmd.Run(b, clone, "commit-tree", planRoot, "-m", "Plan "+seed)
 	planted := wrap(b, clone, "main:planted", []string{cluster, seed, "tier-00"}, tier)
-	clusters := wrap(b, clone, "main:clusters", []string{cluster, "furrow", seed}, runInput(b, clone, reconciler, "mktree"))
+	clusters := wrap(b, clone, "main:clusters", []string{cluster, "furrow", seed}, gitcmd.Input(b, clone, reconciler, "mktree"))
 	root := replace(b, clone, "main", map[string]string{"planted": planted, "clusters": clusters})
-	commit := run(b, clone, "commit-tree", root, "-p", "main", "-m", "Plant "+seed+" on "+cluster)
-	run(b, clone, "push", "--quiet", "--atomic", "origin", plan+":refs/heads/furrow/main/plan/"+seed,
+	commit := gitcmd.Run(b, clone, "commit-tree", root, "-p", "main", "-m", "Plant "+seed+" on "+cluster)
+	gitcmd.Run(b, clone, "push", "--quiet", "--atomic", "origin", plan+":refs/heads/furrow/main/plan/"+seed,
 		commit+":refs/heads/furrow/main/tier/"+seed+"/"+cluster+"/00")
 }
 
@@ -179,7 +180,7 @@ func tierTree(b *testing.B, clone string, paths []string, blobs map[string]strin
 			fmt.Fprintf(&lines, "100644 blob %s\t%s\n", blobs[path], filepath.Base(path))
 		}
 	}
-	return runInput(b, clone, lines.String(), "mktree")
+	return gitcmd.Input(b, clone, lines.String(), "mktree")
 }
 
 // wrap puts a tree below the directories names of the tree-ish at; without at, or where it has none, they are new.
@@ -208,14 +209,14 @@ func replace(b *testing.B, clone, at string, trees map[string]string) string {
 	for name, hash := range trees {
 		lines.WriteString(line(hash, name))
 	}
-	return runInput(b, clone, lines.String(), "mktree")
+	return gitcmd.Input(b, clone, lines.String(), "mktree")
 }
 
 // releaseByWorkTree clones, writes the files, adds, commits and pushes.
 func releaseByWorkTree(b *testing.B, bare, cluster, seed string) {
 	b.Helper()
 	work := filepath.Join(b.TempDir(), "work")
-	run(b, ".", "clone", "--quiet", bare, work)
+	gitcmd.Run(b, ".", "clone", "--quiet", bare, work)
 	for path, content := range planFiles(cluster, seed) {
 		path = filepath.Join(work, filepath.FromSlash(path))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -225,9 +226,9 @@ func releaseByWorkTree(b *testing.B, bare, cluster, seed string) {
 			b.Fatal(err)
 		}
 	}
-	run(b, work, "add", "--all")
-	run(b, work, "commit", "--quiet", "-m", "Plant "+seed)
-	run(b, work, "push", "--quiet", "origin", "HEAD:refs/heads/furrow/main/tier/"+seed+"/"+cluster+"/00")
+	gitcmd.Run(b, work, "add", "--all")
+	gitcmd.Run(b, work, "commit", "--quiet", "-m", "Plant "+seed)
+	gitcmd.Run(b, work, "push", "--quiet", "origin", "HEAD:refs/heads/furrow/main/tier/"+seed+"/"+cluster+"/00")
 	if err := os.RemoveAll(work); err != nil {
 		b.Fatal(err)
 	}
@@ -276,7 +277,7 @@ func BenchmarkReleaseOfOneTier(b *testing.B) {
 	bloblessFilling := timed(func() { fetch(b, bloblessMirror) })
 	bloblessPeak := peakMiB()
 	clone := filepath.Join(b.TempDir(), "clone.git")
-	run(b, ".", "clone", "--quiet", "--bare", f.bare, clone)
+	gitcmd.Run(b, ".", "clone", "--quiet", "--bare", f.bare, clone)
 	base := at(b, f.bare, "main")
 	const rounds, workTreeRounds = 21, 3
 	var ours, grafts, plumbing, workTree, listing []time.Duration

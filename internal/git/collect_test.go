@@ -7,7 +7,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/git/odb"
+	"github.com/furrow-dev/furrow/test/gitcmd"
 )
 
 func openAt(t testing.TB, dir, bare string) *git.Mirror {
@@ -112,10 +112,11 @@ func TestCollectWaitsUntilThereIsEnough(t *testing.T) {
 }
 
 // grownMirror has two complete packs, new ones and loose objects, some unreachable.
-func grownMirror(t testing.TB, bare, dir string) *git.Mirror {
+func grownMirror(t testing.TB) (m *git.Mirror, bare, dir string) {
 	t.Helper()
+	bare, dir = newBare(t), filepath.Join(t.TempDir(), "mirror")
 	commitFiles(t, bare, "main", map[string]string{"a/b": "b", "c": "c"})
-	m := openAt(t, dir, bare)
+	m = openAt(t, dir, bare)
 	fetch(t, m)
 	at := report(t, m, git.Hash{}, "first")
 	m.CollectAt(0, 0, 1<<20)
@@ -131,7 +132,7 @@ func grownMirror(t testing.TB, bare, dir string) *git.Mirror {
 		graftFile(t, m, commit, "never", "pushed")
 	}
 	fetch(t, m)
-	return m
+	return m, bare, dir
 }
 
 // deletedBranch pushes and fetches a branch, so that its commits and trees are loose and in several packs, and deletes it.
@@ -151,18 +152,9 @@ func deletedBranch(t testing.TB, bare string, m *git.Mirror) git.Hash {
 		head = commitFiles(t, bare, branch, map[string]string{fmt.Sprintf("gone/server%d/file", i): fmt.Sprint(i)})
 		fetch(t, m)
 	}
-	run(t, bare, "update-ref", "-d", "refs/heads/"+branch)
+	gitcmd.Run(t, bare, "update-ref", "-d", "refs/heads/"+branch)
 	fetch(t, m)
 	return head
-}
-
-// runAnyway gives what git says on its standard error, if it fails.
-func runAnyway(dir string, args ...string) string {
-	cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Sprintf("%v: %s", err, out)
-	}
-	return ""
 }
 
 // crashing takes a copy of the mirror before each change of a file: what a process that is killed there leaves.
@@ -204,8 +196,8 @@ func (f crashingFile) Close() error {
 }
 
 func TestCollectionMayCrashAnywhere(t *testing.T) {
-	bare, dir, crashes := newBare(t), filepath.Join(t.TempDir(), "mirror"), t.TempDir()
-	m := grownMirror(t, bare, dir)
+	m, bare, dir := grownMirror(t)
+	crashes := t.TempDir()
 	gone := deletedBranch(t, bare, m)
 	var mu sync.Mutex
 	var ops []string
@@ -233,7 +225,7 @@ func TestCollectionMayCrashAnywhere(t *testing.T) {
 	if len(ops) < 20 {
 		t.Fatalf("only %d changes of files were seen: %v", len(ops), ops)
 	}
-	run(t, bare, "update-ref", "refs/heads/furrow/gone", gone.String())
+	gitcmd.Run(t, bare, "update-ref", "refs/heads/furrow/gone", gone.String())
 	for i, op := range ops {
 		left := filepath.Join(crashes, fmt.Sprint(i))
 		fsck(t, left)
@@ -245,8 +237,8 @@ func TestCollectionMayCrashAnywhere(t *testing.T) {
 		if got := refs["furrow/gone"]; got != gone {
 			t.Errorf("killed before %q, the branch that came back is at %s, want %s", op, got, gone)
 		}
-		if out := runAnyway(left, "rev-list", "--objects", "--quiet", "--all"); out != "" {
-			t.Errorf("killed before %q, the branch that came back lacks objects: %s", op, out)
+		if _, err := gitcmd.Try(left, "rev-list", "--objects", "--quiet", "--all"); err != nil {
+			t.Errorf("killed before %q, the branch that came back lacks objects: %s", op, err)
 		}
 		again.CollectAt(0, 0, 1<<20)
 		collect(t, again)
@@ -261,8 +253,7 @@ func TestCollectionMayCrashAnywhere(t *testing.T) {
 }
 
 func TestCollectionThatFailsRemovesNothing(t *testing.T) {
-	bare, dir := newBare(t), filepath.Join(t.TempDir(), "mirror")
-	m := grownMirror(t, bare, dir)
+	m, _, dir := grownMirror(t)
 	before, _, _ := holdings(t, dir)
 	full := errors.New("no space left on device")
 	m.OnFiles(func(files odb.Files) odb.Files { return fullDisk{files, full} })
@@ -278,8 +269,7 @@ func TestCollectionThatFailsRemovesNothing(t *testing.T) {
 // A mirror that is open fills itself anew, too, when a collection could not remove all.
 func TestFetchAfterACollectionThatDidNotRemoveAll(t *testing.T) {
 	refused := errors.New("refused")
-	bare, grown := newBare(t), filepath.Join(t.TempDir(), "mirror")
-	first := grownMirror(t, bare, grown)
+	first, bare, grown := grownMirror(t)
 	gone := deletedBranch(t, bare, first)
 	for after := range 12 {
 		dir := filepath.Join(t.TempDir(), fmt.Sprint(after))
@@ -301,12 +291,12 @@ func TestFetchAfterACollectionThatDidNotRemoveAll(t *testing.T) {
 		if err := m.Collect(t.Context()); !errors.Is(err, refused) {
 			t.Fatalf("got %v, want %v", err, refused)
 		}
-		run(t, bare, "update-ref", "refs/heads/furrow/gone", gone.String())
+		gitcmd.Run(t, bare, "update-ref", "refs/heads/furrow/gone", gone.String())
 		if got := fetch(t, other)["furrow/gone"]; got != gone {
 			t.Errorf("the branch that came back is at %s, want %s", got, gone)
 		}
-		if out := runAnyway(dir, "rev-list", "--objects", "--quiet", "--all"); out != "" {
-			t.Errorf("after %d files were removed, the branch that came back lacks objects: %s", after, out)
+		if _, err := gitcmd.Try(dir, "rev-list", "--objects", "--quiet", "--all"); err != nil {
+			t.Errorf("after %d files were removed, the branch that came back lacks objects: %s", after, err)
 		}
 		if _, err := other.Commit(gone); err != nil {
 			t.Errorf("the mirror that is open cannot read the branch: %v", err)
@@ -334,8 +324,7 @@ type fullDisk struct {
 func (f fullDisk) CreateTemp(string, string) (odb.File, string, error) { return nil, "", f.err }
 
 func TestCollectionSparesWhatOthersUse(t *testing.T) {
-	bare, dir := newBare(t), filepath.Join(t.TempDir(), "mirror")
-	m := grownMirror(t, bare, dir)
+	m, bare, dir := grownMirror(t)
 	other := openAt(t, dir, bare)
 	head := fetch(t, other)["main"]
 	commit, objects := graftFile(t, other, head, "built", "by the other")
@@ -364,8 +353,7 @@ func TestCollectionSparesWhatOthersUse(t *testing.T) {
 
 // A reader between two uses still reads what the branches reach while another collects again and again.
 func TestReadersGoOnDuringCollections(t *testing.T) {
-	bare, dir := newBare(t), filepath.Join(t.TempDir(), "mirror")
-	m := grownMirror(t, bare, dir)
+	m, bare, dir := grownMirror(t)
 	reader := openAt(t, dir, bare)
 	head := fetch(t, reader)["main"]
 	collect(t, reader)
@@ -412,8 +400,7 @@ func TestReadersGoOnDuringCollections(t *testing.T) {
 }
 
 func TestMirrorThatGrewTooMuchIsFetchedAnew(t *testing.T) {
-	bare, dir := newBare(t), filepath.Join(t.TempDir(), "mirror")
-	m := grownMirror(t, bare, dir)
+	m, bare, dir := grownMirror(t)
 	m.CollectAt(0, 0, -1<<20)
 	collect(t, m)
 	if loose, packs, _ := holdings(t, dir); loose+packs != 0 {
@@ -431,16 +418,15 @@ func TestMirrorThatGrewTooMuchIsFetchedAnew(t *testing.T) {
 
 // A mirror in which something is missing is emptied, rather than that what is there is thrown away.
 func TestBrokenMirrorIsEmptiedWhenItIsCollected(t *testing.T) {
-	bare, dir := newBare(t), filepath.Join(t.TempDir(), "mirror")
-	m := grownMirror(t, bare, dir)
-	tree := strings.TrimSpace(run(t, bare, "rev-parse", "main^^:d1"))
+	m, bare, dir := grownMirror(t)
+	tree := strings.TrimSpace(gitcmd.Run(t, bare, "rev-parse", "main^^:d1"))
 	removedAny := false
 	for _, path := range []string{filepath.Join(dir, "objects", tree[:2], tree[2:])} {
 		removedAny = os.Remove(path) == nil
 	}
 	packs, _ := filepath.Glob(filepath.Join(dir, "objects/pack/*.pack"))
 	for _, pack := range packs {
-		if !removedAny && strings.Contains(run(t, dir, "verify-pack", "-v", pack), tree) {
+		if !removedAny && strings.Contains(gitcmd.Run(t, dir, "verify-pack", "-v", pack), tree) {
 			removedAny = true
 			_ = os.Remove(pack)
 			_ = os.Remove(strings.TrimSuffix(pack, ".pack") + ".idx")

@@ -1,60 +1,28 @@
 package git_test
 
 import (
-	"bytes"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/test/gitcmd"
 )
 
 // The tests talk to real repositories through the git that is installed; no configuration of the host takes part.
-func TestMain(m *testing.M) {
-	for name, value := range map[string]string{
-		"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_SYSTEM": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1",
-		"GIT_AUTHOR_NAME": "Ann", "GIT_AUTHOR_EMAIL": "ann@example.com",
-		"GIT_COMMITTER_NAME": "Ann", "GIT_COMMITTER_EMAIL": "ann@example.com",
-	} {
-		if err := os.Setenv(name, value); err != nil {
-			panic(err)
-		}
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { gitcmd.Main(m) }
 
 var furrow = git.Person{Name: "Furrow", Email: "furrow@example.com", When: time.Unix(1_800_000_000, 0).UTC()}
 
 func message(text string) git.CommitMeta { return git.CommitMeta{Author: furrow, Message: text} }
 
-// run runs git in dir and gives its trimmed output.
-func run(t testing.TB, dir string, args ...string) string {
-	t.Helper()
-	return runInput(t, dir, "", args...)
-}
-
-func runInput(t testing.TB, dir, input string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Dir, cmd.Stdin = dir, strings.NewReader(input)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
-	}
-	return strings.TrimSpace(string(out))
-}
-
 // newBare makes an empty bare repository.
 func newBare(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "remote.git")
-	run(t, ".", "init", "--quiet", "--bare", "--initial-branch=main", dir)
+	gitcmd.Run(t, ".", "init", "--quiet", "--bare", "--initial-branch=main", dir)
 	return dir
 }
 
@@ -63,7 +31,7 @@ func commitFiles(t testing.TB, bare, branch string, files map[string]string) git
 	t.Helper()
 	var in strings.Builder
 	fmt.Fprintf(&in, "commit refs/heads/%s\ncommitter Ann <ann@example.com> %d +0000\ndata 4\nwork\n", branch, 1_700_000_000+countCommits(bare, branch))
-	if exec.Command("git", "-C", bare, "rev-parse", "--verify", "--quiet", "refs/heads/"+branch).Run() == nil {
+	if !at(t, bare, branch).IsZero() {
 		fmt.Fprintf(&in, "from refs/heads/%s^0\n", branch)
 	}
 	for path, content := range files {
@@ -74,28 +42,28 @@ func commitFiles(t testing.TB, bare, branch string, files map[string]string) git
 		fmt.Fprintf(&in, "M 100644 inline %s\ndata %d\n%s\n", path, len(content), content)
 	}
 	in.WriteString("\n")
-	runInput(t, bare, in.String(), "fast-import", "--quiet")
+	gitcmd.Input(t, bare, in.String(), "fast-import", "--quiet")
 	return at(t, bare, branch)
 }
 
 func countCommits(bare, branch string) int {
-	out, err := exec.Command("git", "-C", bare, "rev-list", "--count", "refs/heads/"+branch).Output()
+	out, err := gitcmd.Try(bare, "rev-list", "--count", "refs/heads/"+branch)
 	if err != nil {
 		return 0
 	}
 	n := 0
-	_, _ = fmt.Sscan(string(out), &n)
+	_, _ = fmt.Sscan(out, &n)
 	return n
 }
 
 // at gives the commit that a branch is at, or a zero hash.
 func at(t testing.TB, bare, branch string) git.Hash {
 	t.Helper()
-	out, err := exec.Command("git", "-C", bare, "rev-parse", "--verify", "--quiet", "refs/heads/"+branch).Output()
+	out, err := gitcmd.Try(bare, "rev-parse", "--verify", "--quiet", "refs/heads/"+branch)
 	if err != nil {
 		return git.Hash{}
 	}
-	return parse(t, strings.TrimSpace(string(out)))
+	return parse(t, out)
 }
 
 func parse(t testing.TB, hex string) git.Hash {
@@ -134,7 +102,7 @@ func fetch(t testing.TB, m *git.Mirror) git.Refs {
 // fsck checks every object of a repository as strictly as git can.
 func fsck(t testing.TB, dir string) {
 	t.Helper()
-	if out := run(t, dir, "fsck", "--strict", "--full", "--no-dangling"); out != "" {
+	if out := gitcmd.Run(t, dir, "fsck", "--strict", "--full", "--no-dangling"); out != "" {
 		t.Errorf("git fsck says: %s", out)
 	}
 }

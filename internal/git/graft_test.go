@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/test/gitcmd"
 )
 
 func TestAPlanAndATierArePushedInOneRequest(t *testing.T) {
@@ -50,7 +51,7 @@ func TestAPlanAndATierArePushedInOneRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	fsck(t, bare)
-	got := strings.Split(run(t, bare, "ls-tree", "-r", "--name-only", "furrow/main/tier/seed/edge/00"), "\n")
+	got := strings.Split(gitcmd.Run(t, bare, "ls-tree", "-r", "--name-only", "furrow/main/tier/seed/edge/00"), "\n")
 	want := []string{"README.md", "clusters/edge/furrow/seed/tier-00.yaml", "planted/edge/other/tier-00/a.yaml", "planted/edge/seed/tier-00/x.yaml"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("files of the tier branch (-want +got):\n%s", diff)
@@ -151,7 +152,7 @@ func toEdits(t *testing.T, m *git.Mirror, base git.Hash, edits []edit) (out []gi
 func difference(t *testing.T, bare string) string {
 	t.Helper()
 	var out []string
-	for change := range strings.Lines(run(t, bare, "diff-tree", "-r", "--no-renames", "--name-status", "main", "furrow/g")) {
+	for change := range strings.Lines(gitcmd.Run(t, bare, "diff-tree", "-r", "--no-renames", "--name-status", "main", "furrow/g")) {
 		status, path, _ := strings.Cut(strings.TrimSpace(change), "\t")
 		out = append(out, map[string]string{"A": "+", "D": "-", "M": "~", "T": "~"}[status]+path)
 	}
@@ -204,10 +205,10 @@ func TestAGraftOnNothingMakesARootCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	fsck(t, bare)
-	if got := run(t, bare, "log", "-1", "--format=%an|%cn|%(trailers:key=Furrow-Seed,valueonly)|%T", "main~2"); got != "A bc|C|edge\n|"+first.Tree.String() {
+	if got := gitcmd.Run(t, bare, "log", "-1", "--format=%an|%cn|%(trailers:key=Furrow-Seed,valueonly)|%T", "main~2"); got != "A bc|C|edge\n|"+first.Tree.String() {
 		t.Errorf("the commit reads %q", got)
 	}
-	if got := run(t, bare, "ls-tree", "-r", "main"); got != "" {
+	if got := gitcmd.Run(t, bare, "ls-tree", "-r", "main"); got != "" {
 		t.Errorf("the tree that was emptied has %q", got)
 	}
 	if _, err := m.Graft(git.Hash{}, nil, git.CommitMeta{Message: "x"}); err == nil {
@@ -234,7 +235,7 @@ func TestLargeTreesAreSentAsDifferences(t *testing.T) {
 	}
 	fsck(t, bare)
 	for i, update := range updates {
-		if got := strings.Count(run(t, bare, "ls-tree", "-r", update.Ref), "\n") + 1; got != 3001 {
+		if got := strings.Count(gitcmd.Run(t, bare, "ls-tree", "-r", update.Ref), "\n") + 1; got != 3001 {
 			t.Errorf("branch %d has %d files", i, got)
 		}
 	}

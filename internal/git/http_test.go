@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/test/gitcmd"
 )
 
 const (
@@ -45,7 +46,7 @@ func serve(t *testing.T, bare string) *server {
 	if _, statErr := os.Stat(backend); err != nil || statErr != nil {
 		t.Skip("git http-backend is not installed: NOTHING of HTTPS is tested")
 	}
-	run(t, bare, "config", "http.receivepack", "true")
+	gitcmd.Run(t, bare, "config", "http.receivepack", "true")
 	s := &server{bare: bare}
 	handler := &cgi.Handler{Path: backend, Root: "/", Env: []string{
 		"GIT_PROJECT_ROOT=" + filepath.Dir(bare), "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=" + user,
@@ -80,8 +81,8 @@ func (s *server) remote() git.Remote {
 // offerBlobs lets clients leave blobs out and ask for them later.
 func offerBlobs(t testing.TB, bare string) {
 	t.Helper()
-	run(t, bare, "config", "uploadpack.allowFilter", "true")
-	run(t, bare, "config", "uploadpack.allowAnySHA1InWant", "true")
+	gitcmd.Run(t, bare, "config", "uploadpack.allowFilter", "true")
+	gitcmd.Run(t, bare, "config", "uploadpack.allowAnySHA1InWant", "true")
 }
 
 func TestCredentialsAndCertificatesOverHTTPS(t *testing.T) {

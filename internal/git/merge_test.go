@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/test/gitcmd"
 )
 
 // three makes commits of three trees, two on top of the first, and gives a mirror that has them.
@@ -27,7 +28,7 @@ func three(t *testing.T, bare string, trees [3]map[string]string) (m *git.Mirror
 		for path, content := range files {
 			fmt.Fprintf(&in, "M 100644 inline %s\ndata %d\n%s\n", path, len(content), content)
 		}
-		runInput(t, bare, in.String(), "fast-import", "--quiet")
+		gitcmd.Input(t, bare, in.String(), "fast-import", "--quiet")
 		commits[i] = at(t, bare, branch)
 	}
 	m = openLocal(t, bare)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/test/gitcmd"
 )
 
 func TestOnlyTheBaseAndFurrowsBranchesAreFetched(t *testing.T) {
@@ -21,7 +22,7 @@ func TestOnlyTheBaseAndFurrowsBranchesAreFetched(t *testing.T) {
 	base := commitFiles(t, bare, "main", map[string]string{"a": "1\n"})
 	plan := commitFiles(t, bare, "furrow/main/plan/s", map[string]string{"p": "1\n"})
 	other := commitFiles(t, bare, "feature", map[string]string{"f": "1\n"})
-	run(t, bare, "tag", "v1", other.String())
+	gitcmd.Run(t, bare, "tag", "v1", other.String())
 	m := openLocal(t, bare)
 	if diff := cmp.Diff(git.Refs{"main": base, "furrow/main/plan/s": plan}, fetch(t, m)); diff != "" {
 		t.Errorf("refs (-want +got):\n%s", diff)
@@ -48,15 +49,15 @@ func TestTheMirrorFollowsWhatTheServerHas(t *testing.T) {
 		return git.Refs{"main": at(t, bare, "main"), "furrow/x": commitFiles(t, bare, "furrow/x", map[string]string{"x": "1\n"})}
 	}
 	steps[order[2]] = func() git.Refs {
-		run(t, bare, "update-ref", "-d", "refs/heads/main")
+		gitcmd.Run(t, bare, "update-ref", "-d", "refs/heads/main")
 		return git.Refs{"furrow/x": at(t, bare, "furrow/x"), "main": commitFiles(t, bare, "main", map[string]string{"b": "1\n"})}
 	}
 	steps[order[3]] = func() git.Refs {
-		run(t, bare, "update-ref", "-d", "refs/heads/furrow/x")
+		gitcmd.Run(t, bare, "update-ref", "-d", "refs/heads/furrow/x")
 		return git.Refs{"main": at(t, bare, "main")}
 	}
 	steps[order[4]] = func() git.Refs {
-		run(t, bare, "update-ref", "-d", "refs/heads/main")
+		gitcmd.Run(t, bare, "update-ref", "-d", "refs/heads/main")
 		return git.Refs{"furrow/y": commitFiles(t, bare, "furrow/y", map[string]string{"y": "1\n"})}
 	}
 	for _, name := range order {

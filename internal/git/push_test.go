@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/test/gitcmd"
 )
 
 // graftFile grafts one file onto base.
@@ -202,7 +203,7 @@ func TestAGraftOnACommitThatTheServerForgotIsSentInFull(t *testing.T) {
 		objects = append(objects, entry.Hash)
 	}
 	empty := newBare(t)
-	run(t, bare, "update-ref", "-d", "refs/heads/main")
+	gitcmd.Run(t, bare, "update-ref", "-d", "refs/heads/main")
 	if err := os.RemoveAll(filepath.Join(bare, "objects")); err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +240,7 @@ func TestTwoWritersAtOnceBothGetThroughAndNothingIsLost(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	files := strings.Split(run(t, bare, "ls-tree", "-r", "--name-only", "main"), "\n")
+	files := strings.Split(gitcmd.Run(t, bare, "ls-tree", "-r", "--name-only", "main"), "\n")
 	if want := 1 + each*len(mirrors); len(files) != want {
 		t.Errorf("main has %d files, want %d", len(files), want)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/test/gitcmd"
 )
 
 func TestATreeIsAFileSystem(t *testing.T) {
@@ -36,7 +37,7 @@ func TestLinksAndSubmodulesAreShownButNotFollowed(t *testing.T) {
 	}
 	input := fmt.Sprintf("commit refs/heads/main\ncommitter A <a@b> 1 +0000\ndata 1\nx\nM 120000 inline link\ndata %d\n%s\n"+
 		"M 160000 %s module\nM 100755 inline run.sh\ndata 1\nx\n\n", len(secret), secret, strings.Repeat("1", 40))
-	runInput(t, bare, input, "fast-import", "--quiet")
+	gitcmd.Input(t, bare, input, "fast-import", "--quiet")
 	m := openLocal(t, bare)
 	tree, err := m.FS(t.Context(), fetch(t, m)["main"])
 	if err != nil {
@@ -72,7 +73,7 @@ func TestLinksAndSubmodulesAreShownButNotFollowed(t *testing.T) {
 func TestLinksAreFetchedLikeFiles(t *testing.T) {
 	bare := newBare(t)
 	offerBlobs(t, bare)
-	runInput(t, bare, "commit refs/heads/main\ncommitter A <a@b> 1 +0000\ndata 1\nx\nM 120000 inline seeds/link\ndata 6\n../a/b\nM 120000 inline other\ndata 7\nelswere\n\n", "fast-import", "--quiet")
+	gitcmd.Input(t, bare, "commit refs/heads/main\ncommitter A <a@b> 1 +0000\ndata 1\nx\nM 120000 inline seeds/link\ndata 6\n../a/b\nM 120000 inline other\ndata 7\nelswere\n\n", "fast-import", "--quiet")
 	m := open(t, serve(t, bare).remote())
 	base := fetch(t, m)["main"]
 	tree, err := m.FS(t.Context(), base)
@@ -104,10 +105,10 @@ func TestEntriesAreFoundWithoutReadingBlobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]git.Entry{
-		".":          {Hash: parse(t, run(t, bare, "rev-parse", "main^{tree}")), Mode: git.ModeDir},
-		"d":          {Hash: parse(t, run(t, bare, "rev-parse", "main:d")), Mode: git.ModeDir},
-		"d/e/f.yaml": {Hash: parse(t, run(t, bare, "rev-parse", "main:d/e/f.yaml")), Mode: git.ModeFile},
-		"d.yaml":     {Hash: parse(t, run(t, bare, "rev-parse", "main:d.yaml")), Mode: git.ModeFile},
+		".":          {Hash: parse(t, gitcmd.Run(t, bare, "rev-parse", "main^{tree}")), Mode: git.ModeDir},
+		"d":          {Hash: parse(t, gitcmd.Run(t, bare, "rev-parse", "main:d")), Mode: git.ModeDir},
+		"d/e/f.yaml": {Hash: parse(t, gitcmd.Run(t, bare, "rev-parse", "main:d/e/f.yaml")), Mode: git.ModeFile},
+		"d.yaml":     {Hash: parse(t, gitcmd.Run(t, bare, "rev-parse", "main:d.yaml")), Mode: git.ModeFile},
 	}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)
@@ -120,7 +121,7 @@ func TestEntriesAreFoundWithoutReadingBlobs(t *testing.T) {
 // history makes a graph of commits with the given dates: name → date, parents.
 func history(t *testing.T, bare string, commits [][]string) map[string]git.Hash {
 	t.Helper()
-	tree := runInput(t, bare, "", "mktree")
+	tree := gitcmd.Input(t, bare, "", "mktree")
 	made := map[string]git.Hash{}
 	for _, c := range commits {
 		var text strings.Builder
@@ -129,8 +130,8 @@ func history(t *testing.T, bare string, commits [][]string) map[string]git.Hash 
 			fmt.Fprintf(&text, "parent %s\n", made[parent])
 		}
 		fmt.Fprintf(&text, "author A <a@b> %s +0000\ncommitter A <a@b> %s +0000\n\n%s\n", c[1], c[1], c[0])
-		made[c[0]] = parse(t, runInput(t, bare, text.String(), "hash-object", "-t", "commit", "-w", "--stdin"))
-		run(t, bare, "update-ref", "refs/heads/furrow/"+c[0], made[c[0]].String())
+		made[c[0]] = parse(t, gitcmd.Input(t, bare, text.String(), "hash-object", "-t", "commit", "-w", "--stdin"))
+		gitcmd.Run(t, bare, "update-ref", "refs/heads/furrow/"+c[0], made[c[0]].String())
 	}
 	return made
 }
@@ -145,7 +146,7 @@ func TestAncestryAndLogAgreeWithGitAlsoWhenClocksAreWrong(t *testing.T) {
 	fetch(t, m)
 	for x, hashX := range made {
 		for y, hashY := range made {
-			base := strings.Fields(runInput(t, bare, "", "rev-list", hashY.String()))
+			base := strings.Fields(gitcmd.Input(t, bare, "", "rev-list", hashY.String()))
 			want := strings.Contains(strings.Join(base, " "), hashX.String())
 			if got, err := m.IsAncestor(hashX, hashY); got != want || err != nil {
 				t.Errorf("IsAncestor(%s, %s) = %v, %v, want %v", x, y, got, err, want)
@@ -158,7 +159,7 @@ func TestAncestryAndLogAgreeWithGitAlsoWhenClocksAreWrong(t *testing.T) {
 				got, hashes = append(got, strings.TrimSpace(c.Message)), append(hashes, c.Hash.String())
 			}
 			wantLog := map[string]bool{}
-			for _, hash := range strings.Fields(run(t, bare, "rev-list", hashX.String(), "^"+hashY.String())) {
+			for _, hash := range strings.Fields(gitcmd.Run(t, bare, "rev-list", hashX.String(), "^"+hashY.String())) {
 				wantLog[hash] = true
 			}
 			gotLog := map[string]bool{}

@@ -3,7 +3,6 @@ package standalone_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/standalone"
+	"github.com/furrow-dev/furrow/test/gitcmd"
 )
 
 // commit writes files into a repository, which is made where there is none, and commits them.
@@ -26,11 +26,7 @@ func commit(t testing.TB, dir string, files map[string]string) {
 		}
 	}
 	for _, args := range [][]string{{"init", "--quiet", "--initial-branch=main"}, {"add", "--all"}, {"commit", "--quiet", "--message=change"}} {
-		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=Ann", "-c", "user.email=ann@example.com"}, args...)...)
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %s: %v\n%s", args[0], err, out)
-		}
+		gitcmd.Run(t, dir, args...)
 	}
 }
 

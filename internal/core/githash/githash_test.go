@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/furrow-dev/furrow/test/gitcmd"
 )
 
 func TestKnownHashes(t *testing.T) {
@@ -52,14 +54,7 @@ func newRepository(t *testing.T) repository {
 
 func (r repository) git(stdin []byte, args ...string) string {
 	r.t.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Dir, cmd.Stdin = r.dir, bytes.NewReader(stdin)
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		r.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimSpace(string(out))
+	return gitcmd.Input(r.t, r.dir, string(stdin), args...)
 }
 
 func TestBlobHashesAreThoseOfGit(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/gitea"
 	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/test/gitcmd"
 )
 
 const secret = "s3cr3t-t0ken"
@@ -44,11 +44,7 @@ func newMirror(t *testing.T) *git.Mirror {
 	bare := filepath.Join(dir, "remote.git")
 	run := func(args ...string) string {
 		t.Helper()
-		out, err := exec.Command("git", args...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
-		return strings.TrimSpace(string(out))
+		return gitcmd.Run(t, "", args...)
 	}
 	run("init", "--quiet", "--bare", "--initial-branch=main", bare)
 	const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"

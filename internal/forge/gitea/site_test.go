@@ -21,6 +21,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/gitea"
 	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/test/gitcmd"
 	"github.com/furrow-dev/furrow/test/servers"
 )
 
@@ -38,15 +39,7 @@ var (
 const bot = "furrow"
 
 func TestMain(m *testing.M) {
-	for name, value := range map[string]string{
-		"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_SYSTEM": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0",
-		"GIT_AUTHOR_NAME": "Ann", "GIT_AUTHOR_EMAIL": "ann@example.com",
-		"GIT_COMMITTER_NAME": "Ann", "GIT_COMMITTER_EMAIL": "ann@example.com",
-	} {
-		if err := os.Setenv(name, value); err != nil {
-			panic(err)
-		}
-	}
+	gitcmd.Isolate()
 	code := m.Run()
 	if server != nil {
 		_ = server.Stop()
@@ -328,17 +321,11 @@ func (s *site) git(args ...string) string {
 	if s.clone == "" {
 		s.clone = filepath.Join(s.TempDir(), "clone")
 		from := strings.Replace(s.url, "://", "://x:"+server.AdminToken+"@", 1)
-		if out, err := exec.Command("git", "clone", "--quiet", from, s.clone).CombinedOutput(); err != nil {
+		if out, err := exec.Command("git", "clone", "--quiet", from, s.clone).CombinedOutput(); err != nil { // the arguments have a token
 			s.Fatalf("git clone: %v\n%s", err, out)
 		}
 	}
-	cmd := exec.Command("git", args...)
-	cmd.Dir = s.clone
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		s.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimSpace(string(out))
+	return gitcmd.Run(s, s.clone, args...)
 }
 
 // checkOut makes the clone be at a branch; a new one starts at main.

@@ -1,34 +1,19 @@
 package plain_test
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/forgetest"
 	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/test/gitcmd"
 )
 
 // person is somebody who works in a new work tree of the bare repository for all they do.
 type person struct{ bare string }
-
-// run runs git in dir and gives its trimmed output.
-func run(t *testing.T, dir string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Dir = dir
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("git %s: %v\n%s%s", strings.Join(args, " "), err, stderr.String(), out)
-	}
-	return strings.TrimSpace(string(out))
-}
 
 // checkOut makes a work tree at a branch; a new one starts at main.
 func (p person) checkOut(t *testing.T, branch string) (dir string) {
@@ -38,14 +23,14 @@ func (p person) checkOut(t *testing.T, branch string) (dir string) {
 	if exec.Command("git", "-C", p.bare, "rev-parse", "--verify", "--quiet", from).Run() != nil {
 		from = "refs/heads/main"
 	}
-	run(t, p.bare, "worktree", "add", "--quiet", "--detach", dir, from)
+	gitcmd.Run(t, p.bare, "worktree", "add", "--quiet", "--detach", dir, from)
 	return dir
 }
 
 // push moves a branch to what is in a work tree.
 func push(t *testing.T, dir, branch string) {
 	t.Helper()
-	run(t, dir, "update-ref", "refs/heads/"+branch, "HEAD")
+	gitcmd.Run(t, dir, "update-ref", "refs/heads/"+branch, "HEAD")
 }
 
 // change writes files into a work tree and stages them.
@@ -54,7 +39,7 @@ func change(t *testing.T, dir string, files map[string]string) {
 	for name, content := range files {
 		at := filepath.Join(dir, filepath.FromSlash(name))
 		if content == "" {
-			run(t, dir, "rm", "--quiet", name)
+			gitcmd.Run(t, dir, "rm", "--quiet", name)
 			continue
 		}
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
@@ -63,7 +48,7 @@ func change(t *testing.T, dir string, files map[string]string) {
 		if err := os.WriteFile(at, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		run(t, dir, "add", name)
+		gitcmd.Run(t, dir, "add", name)
 	}
 }
 
@@ -71,7 +56,7 @@ func (p person) Commit(t *testing.T, branch string, files map[string]string) {
 	t.Helper()
 	dir := p.checkOut(t, branch)
 	change(t, dir, files)
-	run(t, dir, "commit", "--quiet", "-m", "Work by hand")
+	gitcmd.Run(t, dir, "commit", "--quiet", "-m", "Work by hand")
 	push(t, dir, branch)
 }
 
@@ -79,14 +64,14 @@ func (p person) Amend(t *testing.T, branch string, files map[string]string) {
 	t.Helper()
 	dir := p.checkOut(t, branch)
 	change(t, dir, files)
-	run(t, dir, "commit", "--quiet", "--amend", "--no-edit")
+	gitcmd.Run(t, dir, "commit", "--quiet", "--amend", "--no-edit")
 	push(t, dir, branch)
 }
 
 func (p person) Update(t *testing.T, branch string) {
 	t.Helper()
 	dir := p.checkOut(t, branch)
-	run(t, dir, "merge", "--quiet", "--no-edit", "main")
+	gitcmd.Run(t, dir, "merge", "--quiet", "--no-edit", "main")
 	push(t, dir, branch)
 }
 
@@ -96,14 +81,14 @@ func (p person) Merge(t *testing.T, proposal forge.Proposal, way forgetest.Way) 
 	from := proposal.Branch
 	switch way {
 	case forgetest.MergeCommit:
-		run(t, dir, "merge", "--quiet", "--no-ff", "--no-edit", from)
+		gitcmd.Run(t, dir, "merge", "--quiet", "--no-ff", "--no-edit", from)
 	case forgetest.FastForward:
-		run(t, dir, "merge", "--quiet", "--ff-only", from)
+		gitcmd.Run(t, dir, "merge", "--quiet", "--ff-only", from)
 	case forgetest.Squash:
-		run(t, dir, "merge", "--quiet", "--squash", from)
-		run(t, dir, "commit", "--quiet", "-m", "Plant it")
+		gitcmd.Run(t, dir, "merge", "--quiet", "--squash", from)
+		gitcmd.Run(t, dir, "commit", "--quiet", "-m", "Plant it")
 	case forgetest.Rebase:
-		run(t, dir, "cherry-pick", "main.."+from)
+		gitcmd.Run(t, dir, "cherry-pick", "main.."+from)
 	default:
 		t.Fatalf("%s is not a way of plain Git", way)
 	}
@@ -112,13 +97,13 @@ func (p person) Merge(t *testing.T, proposal forge.Proposal, way forgetest.Way) 
 
 func (p person) Reset(t *testing.T, branch string, to git.Hash) {
 	t.Helper()
-	run(t, p.bare, "update-ref", "refs/heads/"+branch, to.String())
+	gitcmd.Run(t, p.bare, "update-ref", "refs/heads/"+branch, to.String())
 }
 
 // Close is what a person without Furrow does, with git alone.
 func (p person) Close(t *testing.T, proposal forge.Proposal, reason string) {
 	t.Helper()
 	dir := p.checkOut(t, proposal.Branch)
-	run(t, dir, "commit", "--quiet", "--allow-empty", "-m", reason, "--trailer", forge.TrailerRejected+": "+proposal.Digest)
+	gitcmd.Run(t, dir, "commit", "--quiet", "--allow-empty", "-m", reason, "--trailer", forge.TrailerRejected+": "+proposal.Digest)
 	push(t, dir, proposal.Branch)
 }

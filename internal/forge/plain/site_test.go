@@ -14,6 +14,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/plain"
 	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/test/gitcmd"
 )
 
 var (
@@ -136,7 +137,7 @@ func TestMergeShowsWhoAccepted(t *testing.T) {
 	if _, there := s.refs()[p.Branch]; there {
 		t.Error("the merged branch is still there")
 	}
-	if out := run(t, s.bare, "fsck", "--strict", "--full", "--no-dangling"); out != "" {
+	if out := gitcmd.Run(t, s.bare, "fsck", "--strict", "--full", "--no-dangling"); out != "" {
 		t.Errorf("git fsck says: %s", out)
 	}
 }
@@ -150,7 +151,7 @@ func TestRejectIsAnEmptyCommit(t *testing.T) {
 	if want := "Reject " + p.Branch + ": no\n\nFurrow-Rejected: w1\n"; c.Message != want {
 		t.Errorf("got %q, want %q", c.Message, want)
 	}
-	if out := run(t, s.bare, "diff", "--stat", p.Head.String(), c.Hash.String()); out != "" {
+	if out := gitcmd.Run(t, s.bare, "diff", "--stat", p.Head.String(), c.Hash.String()); out != "" {
 		t.Errorf("it changes %s", out)
 	}
 }
@@ -200,7 +201,7 @@ func TestWhatABranchSays(t *testing.T) {
 			func(s *site, _ forge.Proposal) {
 				dir := s.checkOut(s.T, branch)
 				for range 50 {
-					run(s.T, dir, "commit", "--quiet", "--allow-empty", "-m", "more")
+					gitcmd.Run(s.T, dir, "commit", "--quiet", "--allow-empty", "-m", "more")
 				}
 				push(s.T, dir, branch)
 			}, "edited foreign",
@@ -258,7 +259,7 @@ func TestOutcomeFollowsBase(t *testing.T) {
 	s.must(s.forge.Merge(t.Context(), s.propose(edge, "w2"), bob))
 	s.wantOutcome("w1", forge.OutcomeNone)
 	s.wantOutcome("w2", forge.OutcomeMerged)
-	run(t, s.bare, "update-ref", "refs/heads/main", first.String())
+	gitcmd.Run(t, s.bare, "update-ref", "refs/heads/main", first.String())
 	s.wantOutcome("w1", forge.OutcomeNone)
 	s.wantOutcome("w2", forge.OutcomeNone)
 }
@@ -289,7 +290,7 @@ func TestProcessesMergeAtOnce(t *testing.T) {
 	for _, err := range errs {
 		s.must(err)
 	}
-	if files := run(t, s.bare, "ls-tree", "-r", "--name-only", "main", "fleet"); strings.Count(files, "\n") != processes-1 {
+	if files := gitcmd.Run(t, s.bare, "ls-tree", "-r", "--name-only", "main", "fleet"); strings.Count(files, "\n") != processes-1 {
 		t.Errorf("base has %s", files)
 	}
 	if left := s.list(); len(left) > 0 {
@@ -300,7 +301,7 @@ func TestProcessesMergeAtOnce(t *testing.T) {
 func TestAServerThatRefusesIsReported(t *testing.T) {
 	s := newSite(t)
 	p := s.propose(edge, "w1")
-	run(t, s.bare, "config", "receive.denyDeletes", "true")
+	gitcmd.Run(t, s.bare, "config", "receive.denyDeletes", "true")
 	if err := s.forge.Merge(t.Context(), p, bob); !git.IsRefRefused(err) || !strings.Contains(err.Error(), p.Branch) {
 		t.Errorf("got %v, want the branch to be refused", err)
 	}
@@ -310,7 +311,7 @@ func TestAServerThatRefusesIsReported(t *testing.T) {
 func TestARepositoryWithoutBaseIsReported(t *testing.T) {
 	s := newSite(t)
 	p := s.propose(edge, "w1")
-	run(t, s.bare, "update-ref", "-d", "refs/heads/main")
+	gitcmd.Run(t, s.bare, "update-ref", "-d", "refs/heads/main")
 	_, err := s.forge.List(t.Context(), s.refs())
 	if err == nil || !strings.Contains(err.Error(), `has no branch "main"`) {
 		t.Errorf("got %v", err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/furrow-dev/furrow/internal/git/odb"
+	"github.com/furrow-dev/furrow/test/gitcmd"
 )
 
 func TestCollectedSizeIsCloseToThatOfGit(t *testing.T) {
@@ -37,9 +38,9 @@ func sizeIsClose(t *testing.T, path func(i, n int) string) {
 	}
 	fsck(t, dir)
 	theirs := filepath.Join(t.TempDir(), "git")
-	git(t, ".", "clone", "--quiet", "--mirror", dir, theirs)
-	git(t, theirs, "repack", "-q", "-a", "-d", "-F") // or git would take over our differences
-	git(t, theirs, "gc", "--quiet", "--prune=now")
+	gitcmd.Run(t, ".", "clone", "--quiet", "--mirror", dir, theirs)
+	gitcmd.Run(t, theirs, "repack", "-q", "-a", "-d", "-F") // or git would take over our differences
+	gitcmd.Run(t, theirs, "gc", "--quiet", "--prune=now")
 	ours, others := packBytes(t, dir), packBytes(t, theirs)
 	t.Logf("%d commits take %d bytes, and %d after git gc: %.2f", commits, ours, others, float64(ours)/float64(others))
 	if ours*10 > others*12 {
@@ -109,7 +110,7 @@ func TestCollectionDropsTheHistoryThatABranchLeftBehind(t *testing.T) {
 	if _, err := db.Commit(head); !odb.IsUnknown(err) {
 		t.Errorf("the old history is still there: %v", err)
 	}
-	if got := git(t, dir, "rev-parse", "main^{tree}"); got != info.Tree.String() {
+	if got := gitcmd.Run(t, dir, "rev-parse", "main^{tree}"); got != info.Tree.String() {
 		t.Errorf("the tree is %s, want %s", got, info.Tree)
 	}
 }
@@ -187,13 +188,13 @@ func TestCollectionKeepsWhatABranchComesToReachMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	fsck(t, dir)
-	if files := git(t, dir, "ls-tree", "-r", "--name-only", "main", "came", "on"); strings.Fields(files)[0] != "came/back" {
+	if files := gitcmd.Run(t, dir, "ls-tree", "-r", "--name-only", "main", "came", "on"); strings.Fields(files)[0] != "came/back" {
 		t.Errorf("main has %q", files)
 	}
-	if got := git(t, dir, "rev-list", "--count", "main"); got != "102" {
+	if got := gitcmd.Run(t, dir, "rev-list", "--count", "main"); got != "102" {
 		t.Errorf("main has %s commits, want 102", got)
 	}
-	if loose := git(t, dir, "count-objects"); !strings.HasPrefix(loose, "0 objects") {
+	if loose := gitcmd.Run(t, dir, "count-objects"); !strings.HasPrefix(loose, "0 objects") {
 		t.Errorf("git counts %s", loose)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/furrow-dev/furrow/internal/git/odb"
+	"github.com/furrow-dev/furrow/test/gitcmd"
 )
 
 // power is a file system that reports to a test what is on the disk and what is still in memory.
@@ -225,7 +226,7 @@ func (h *history) know(moves []odb.Move) {
 func (h *history) allOrNone(dir string, done int, context string) (refs odb.Refs) {
 	h.t.Helper()
 	fsck(h.t, dir)
-	out, err := tryGit(dir, "for-each-ref", "--format=%(objectname) %(refname:short)")
+	out, err := gitcmd.Try(dir, "for-each-ref", "--format=%(objectname) %(refname:short)")
 	if err != nil {
 		h.t.Fatal(context, err)
 	}

@@ -1,61 +1,25 @@
 package odb_test
 
 import (
-	"bytes"
-	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/furrow-dev/furrow/internal/git/odb"
+	"github.com/furrow-dev/furrow/test/gitcmd"
 )
 
 // The tests compare with the git that is installed; no configuration of the host takes part.
-func TestMain(m *testing.M) {
-	for name, value := range map[string]string{
-		"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_SYSTEM": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1",
-		"GIT_AUTHOR_NAME": "Ann", "GIT_AUTHOR_EMAIL": "ann@example.com",
-		"GIT_COMMITTER_NAME": "Ann", "GIT_COMMITTER_EMAIL": "ann@example.com",
-	} {
-		if err := os.Setenv(name, value); err != nil {
-			panic(err)
-		}
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { gitcmd.Main(m) }
 
 func message(text string) odb.CommitMeta {
 	return odb.CommitMeta{Author: odb.Person{Name: "Ann", Email: "ann@example.com", When: time.Unix(1_800_000_000, 0).UTC()}, Message: text}
 }
 
-// git runs git on a repository, and gives its trimmed output.
-func git(t testing.TB, dir string, args ...string) string {
-	t.Helper()
-	out, err := tryGit(dir, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-func tryGit(dir string, args ...string) (string, error) {
-	cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return string(out), fmt.Errorf("git %s: %w\n%s", strings.Join(args, " "), err, stderr.String())
-	}
-	return strings.TrimSpace(string(out)), nil
-}
-
 // fsck checks every object of a repository as strictly as git can.
 func fsck(t testing.TB, dir string) {
 	t.Helper()
-	if out, err := tryGit(dir, "fsck", "--strict", "--full", "--no-dangling"); err != nil || out != "" {
+	if out, err := gitcmd.Try(dir, "fsck", "--strict", "--full", "--no-dangling"); err != nil || out != "" {
 		t.Errorf("git fsck: %v %s", err, out)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/furrow-dev/furrow/internal/git/odb"
+	"github.com/furrow-dev/furrow/test/gitcmd"
 )
 
 // files are those of a tree, by path: the plain reference of what trees do.
@@ -150,7 +151,7 @@ func FuzzGraft(f *testing.F) {
 			t.Errorf("files (-want +got):\n%s", diff)
 		}
 		fsck(t, dir)
-		got := strings.Fields(git(t, dir, "ls-tree", "-r", "--name-only", head.String()))
+		got := strings.Fields(gitcmd.Run(t, dir, "ls-tree", "-r", "--name-only", head.String()))
 		if diff := cmp.Diff(slices.Sorted(maps.Keys(model)), slices.Sorted(slices.Values(got))); diff != "" {
 			t.Errorf("files that git reads (-want +got):\n%s", diff)
 		}
@@ -238,7 +239,7 @@ func FuzzMerge(f *testing.F) {
 // gitMerge merges two commits.
 func gitMerge(t testing.TB, dir string, ours, theirs odb.Hash) (tree string, conflicts bool) {
 	t.Helper()
-	out, err := tryGit(dir, "-c", "merge.renames=false", "merge-tree", "--write-tree", "--no-messages", ours.String(), theirs.String())
+	out, err := gitcmd.Try(dir, "-c", "merge.renames=false", "merge-tree", "--write-tree", "--no-messages", ours.String(), theirs.String())
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 1 {
 		return "", true
@@ -353,7 +354,7 @@ func checkBranches(t *testing.T, db *odb.DB, dir string, model map[string]files)
 		if diff := cmp.Diff(want, read(t, db, refs[branch])); diff != "" {
 			t.Errorf("files of %s (-want +got):\n%s", branch, diff)
 		}
-		got := strings.Fields(git(t, dir, "ls-tree", "-r", "--name-only", branch))
+		got := strings.Fields(gitcmd.Run(t, dir, "ls-tree", "-r", "--name-only", branch))
 		if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), got); diff != "" {
 			t.Errorf("files of %s that git reads (-want +got):\n%s", branch, diff)
 		}

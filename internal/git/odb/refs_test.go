@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/furrow-dev/furrow/internal/git/odb"
+	"github.com/furrow-dev/furrow/test/gitcmd"
 )
 
 func TestBranchesMoveTogetherOrNotAtAll(t *testing.T) {
@@ -101,7 +102,7 @@ func TestBranchesMoveTogetherOrNotAtAll(t *testing.T) {
 				}
 			}
 			for _, branch := range tc.want {
-				if refs[branch] != next || git(t, dir, "rev-parse", "refs/heads/"+branch) != next.String() {
+				if refs[branch] != next || gitcmd.Run(t, dir, "rev-parse", "refs/heads/"+branch) != next.String() {
 					t.Errorf("branch %s is at %s, want %s", branch, refs[branch], next)
 				}
 			}
@@ -139,49 +140,29 @@ func TestEightWritersLoseNothing(t *testing.T) {
 			}
 		})
 	}
-	others.Go(func() {
-		for n := 0; ; n++ {
-			select {
-			case <-done:
-				return
-			default:
+	repeat := func(do func(n int) error) {
+		others.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if err := do(n); err != nil {
+					t.Error(err)
+					return
+				}
 			}
-			collect := db.CollectIfDue
-			if n%5 == 0 {
-				collect = db.Collect
-			}
-			if err := collect(t.Context()); err != nil {
-				t.Error(err)
-				return
-			}
+		})
+	}
+	repeat(func(n int) error {
+		if n%5 == 0 {
+			return db.Collect(t.Context())
 		}
+		return db.CollectIfDue(t.Context())
 	})
-	others.Go(func() {
-		for {
-			select {
-			case <-done:
-				return
-			default:
-			}
-			if err := readAll(db); err != nil {
-				t.Error(err)
-				return
-			}
-		}
-	})
-	others.Go(func() {
-		for {
-			select {
-			case <-done:
-				return
-			default:
-			}
-			if err := gitReads(dir); err != nil {
-				t.Error(err)
-				return
-			}
-		}
-	})
+	repeat(func(int) error { return readAll(db) })
+	repeat(func(int) error { return gitReads(dir) })
 	writing.Wait()
 	close(done)
 	others.Wait()
@@ -190,11 +171,11 @@ func TestEightWritersLoseNothing(t *testing.T) {
 	}
 	fsck(t, dir)
 	for _, branch := range []string{"main", "mirror"} {
-		files := strings.Fields(git(t, dir, "ls-tree", "-r", "--name-only", branch))
+		files := strings.Fields(gitcmd.Run(t, dir, "ls-tree", "-r", "--name-only", branch))
 		if want := 1 + writers*each; len(files) != want {
 			t.Errorf("%s has %d files, want %d", branch, len(files), want)
 		}
-		if got, want := git(t, dir, "rev-list", "--count", branch), fmt.Sprint(1+writers*each); got != want {
+		if got, want := gitcmd.Run(t, dir, "rev-list", "--count", branch), fmt.Sprint(1+writers*each); got != want {
 			t.Errorf("%s has %s commits, want %s", branch, got, want)
 		}
 	}
@@ -250,16 +231,16 @@ func readAll(db *odb.DB) error {
 
 // gitReads has git read two branches that move together, with all that they reach.
 func gitReads(dir string) error {
-	out, err := tryGit(dir, "for-each-ref", "--format=%(objectname)")
+	out, err := gitcmd.Try(dir, "for-each-ref", "--format=%(objectname)")
 	if err != nil {
 		return err
 	}
 	var counts []string
 	for _, head := range strings.Fields(out) {
-		if _, err := tryGit(dir, "rev-list", "--objects", "--quiet", head); err != nil {
+		if _, err := gitcmd.Try(dir, "rev-list", "--objects", "--quiet", head); err != nil {
 			return err
 		}
-		count, err := tryGit(dir, "rev-list", "--count", head)
+		count, err := gitcmd.Try(dir, "rev-list", "--count", head)
 		if err != nil {
 			return err
 		}
@@ -286,11 +267,11 @@ func TestRefusedToOpen(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	git(t, dir, "update-ref", "refs/heads/other", head.String())
+	gitcmd.Run(t, dir, "update-ref", "refs/heads/other", head.String())
 	if _, err := odb.Open(dir, odb.Options{}); err == nil || !strings.Contains(err.Error(), "pack-refs") {
 		t.Errorf("a branch that git has written: %v", err)
 	}
-	git(t, dir, "pack-refs", "--all", "--prune")
+	gitcmd.Run(t, dir, "pack-refs", "--all", "--prune")
 	again := open(t, dir, odb.Options{})
 	if refs, err := again.Refs(); err != nil || refs["other"] != head || refs["main"] != head {
 		t.Errorf("got %v, %v", refs, err)
