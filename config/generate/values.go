@@ -53,6 +53,8 @@ func valuesTable(values []byte) ([]byte, error) {
 	return table.Bytes(), nil
 }
 
+// addRows adds a row for each value below a mapping, by its dotted path. A mapping that is empty by
+// default is a value of its own.
 func addRows(table *bytes.Buffer, prefix string, mapping *yaml.Node) error {
 	for i := 0; i < len(mapping.Content); i += 2 {
 		key, value := mapping.Content[i], mapping.Content[i+1]

@@ -62,6 +62,7 @@ func (w Writer) Unknown(reason v1alpha1.Reason, message string, stalled bool) {
 	w.underWay(reason, message, stalled)
 }
 
+// underWay sets Reconciling or Stalled, and removes the other one.
 func (w Writer) underWay(reason v1alpha1.Reason, message string, stalled bool) {
 	is, not := v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled
 	if stalled {

@@ -238,6 +238,8 @@ func (r *Reconciler) alone(ctx context.Context, namespace string) (*catalog.Cata
 	return resolved, err
 }
 
+// of returns the assessment of a resource by all control planes of its namespace, or by the
+// resources alone where no pass has read it.
 func (l facts) of(kind string, o client.Object) assessment {
 	var problems manifest.Problems
 	if l.alone != nil {
@@ -246,6 +248,8 @@ func (l facts) of(kind string, o client.Object) assessment {
 	return assess(fleet.RefOf(kind, o.GetNamespace(), o.GetName()), l.snapshots, problems)
 }
 
+// showCluster shows a Cluster with how many seeds are planted on it, in all control planes
+// together.
 func showCluster(o client.Object, l facts, w condition.Writer) {
 	c := o.(*v1alpha1.Cluster)
 	l.of("Cluster", o).show(w)
@@ -271,6 +275,8 @@ func showClusterType(o client.Object, l facts, w condition.Writer) {
 	t.Status.Clusters = int32(len(names)) //nolint:gosec // G115: a count of clusters
 }
 
+// catalogs returns what is known of the namespace: a catalog for each control plane, or the one of
+// the resources alone.
 func (l facts) catalogs() []*catalog.Catalog {
 	if l.alone != nil {
 		return []*catalog.Catalog{l.alone}

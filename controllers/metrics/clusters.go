@@ -97,6 +97,7 @@ func newClusters(clock clock.PassiveClock) *clusters {
 	return &clusters{clock: clock, answers: map[question]answer{}, total: clustersAsked.gauges(), silent: clustersSilent.gauges()}
 }
 
+// asked notes, for each cluster that a channel was asked about, whether the answer was known.
 func (c *clusters) asked(namespace, what string, known map[string]bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,6 +107,7 @@ func (c *clusters) asked(namespace, what string, known map[string]bool) {
 	}
 }
 
+// forget drops all answers of a namespace, whose channel ends.
 func (c *clusters) forget(namespace string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -44,6 +44,7 @@ func refused(err error) bool {
 	return git.IsRefRefused(err) || forge.IsConflict(err) || forge.IsGone(err) || forge.IsRejected(err) || forge.IsForeign(err)
 }
 
+// outcomeOf returns the first outcome in the table that fits.
 func outcomeOf(err error) string {
 	for _, o := range outcomes {
 		if o.of(err) {

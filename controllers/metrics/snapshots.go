@@ -176,6 +176,7 @@ type tally struct {
 
 type tallies map[group]tally
 
+// add counts n more of a group, and keeps the oldest time.
 func (t tallies) add(g group, n int, since time.Time) {
 	was, known := t[g]
 	was.count += n

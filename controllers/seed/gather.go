@@ -126,6 +126,8 @@ func (r *Reconciler) ready(ctx context.Context, s *scope) error {
 	return nil
 }
 
+// sessionOptions returns how the session of a control plane is opened. Its context must not end
+// with the pass: the session outlives it, and reads Secrets again later.
 func (r *Reconciler) sessionOptions(ctx context.Context, s *scope, at fleet.Location) controlplane.Options {
 	have := s.session
 	o := fleet.Options(context.WithoutCancel(ctx), r.secrets, s.cp.Namespace, at)

@@ -65,6 +65,7 @@ type channel struct {
 	stop func()
 }
 
+// of returns the session of a control plane, an empty one if it has none yet.
 func (s *sessions) of(cp fleet.ControlPlane) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,6 +118,7 @@ func (s *sessions) close(cp fleet.ControlPlane) {
 	}
 }
 
+// stopChannels stops all channels; none is made after it.
 func (s *sessions) stopChannels() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -225,6 +227,8 @@ func (w *writers) acquire(ctx context.Context, urls []string) (release func(), e
 	return release, nil
 }
 
+// join counts one more user of a repository's slot, which is made for the first. The caller leaves,
+// or takes the slot and releases it.
 func (w *writers) join(url string) *writer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -238,6 +242,7 @@ func (w *writers) join(url string) *writer {
 	return w.repos[url]
 }
 
+// release empties the slot for the next one, and leaves.
 func (w *writers) release(url string) {
 	w.mu.Lock()
 	<-w.repos[url].slot
@@ -245,6 +250,8 @@ func (w *writers) release(url string) {
 	w.leave(url)
 }
 
+// leave counts one user less; the slot goes with the last, so that the table does not grow with
+// repositories that were used once.
 func (w *writers) leave(url string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -87,6 +87,8 @@ func (r *repoState) writePlan(pl *plan.Plan, files map[string]plan.File, who git
 	return whole.Tree, err
 }
 
+// planMessage returns the message of a plan's commit, which says what the branch is for: people
+// find it.
 func planMessage(pl *plan.Plan) string {
 	verb := "Plan"
 	if pl.Removal {

@@ -64,6 +64,7 @@ func revisionTrailer(revision string) forge.Trailer {
 
 var modes = map[plan.Mode]git.Mode{plan.ModeTree: git.ModeDir, plan.ModeFile: git.ModeFile}
 
+// edits turns entries of a plan into edits of a tree; an entry without a hash deletes.
 func edits(entries []plan.Entry) []git.Edit {
 	out := make([]git.Edit, len(entries))
 	for i, e := range entries {

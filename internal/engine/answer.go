@@ -125,6 +125,7 @@ func (r *repoState) at(commit layout.Hash, paths []string) (map[string]layout.Ha
 	return known, nil
 }
 
+// answerEntries answers what a commit has at some paths; the zero hash for nothing.
 func (o *observation) answerEntries(_ context.Context, r *repoState, q pass.Question) error {
 	have, err := r.at(q.Commit, q.Paths)
 	for _, at := range q.Paths {

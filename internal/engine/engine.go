@@ -117,6 +117,7 @@ func (t Tree) Identity(c *catalog.Catalog, owner string) (plan.Identity, error) 
 	return plan.Identity{Owner: owner, Origin: t.Origin}, err
 }
 
+// version identifies what the tree and the settings say: as long as it stays, the catalog does.
 func (t Tree) version() string {
 	if t.Settings == nil {
 		return t.Revision

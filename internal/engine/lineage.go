@@ -88,6 +88,8 @@ func first(seen map[string]int, p string, at int) {
 	}
 }
 
+// when returns the newest state in which a path has changed; one behind all states if none is
+// known.
 func when(seen map[string]int, p string) int {
 	if at, ok := seen[p]; ok {
 		return at

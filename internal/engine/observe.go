@@ -171,6 +171,7 @@ func (r *repoState) list(ctx context.Context) error {
 	return nil
 }
 
+// proposalFacts returns what of a proposal decides anything.
 func proposalFacts(p forge.Proposal) pass.Proposal {
 	return pass.Proposal{
 		Seed: p.Seed, Tiers: p.Tiers, Title: p.Title, URL: p.URL, Head: p.Head, Base: p.Base,
@@ -238,6 +239,7 @@ func tierPaths(p *plan.Plan, repo string) []string {
 	return paths
 }
 
+// reconcilerDirs returns the directories in a repository that have reconciler files of a plan.
 func reconcilerDirs(p *plan.Plan, repo string) []string {
 	dirs := map[string]bool{}
 	for i := range p.Tiers {

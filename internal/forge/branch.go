@@ -178,6 +178,7 @@ func (r *Reader) proposes(c git.CommitInfo, branch string) (Carried, bool) {
 	return content, !slices.ContainsFunc(content.Tiers, func(m layout.Member) bool { return m.Tier.Seed != seed })
 }
 
+// firstParent returns the first parent of a commit; zero for a first commit.
 func firstParent(c git.CommitInfo) git.Hash {
 	if len(c.Parents) == 0 {
 		return git.Hash{}

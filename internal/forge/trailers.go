@@ -111,6 +111,8 @@ type paragraph struct {
 	generated bool
 }
 
+// add counts a line; lines come from the last to the first, so an indented one belongs to the next
+// line that is added.
 func (p *paragraph) add(line string) {
 	_, _, trailer := cutTrailer(line)
 	switch {

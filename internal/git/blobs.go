@@ -38,6 +38,7 @@ func (m *Mirror) Prefetch(ctx context.Context, commit Hash, dirs ...string) erro
 	return m.fetchBlobs(ctx, lacking)
 }
 
+// fetchBlobs fetches blobs in batches that servers take in one request.
 func (m *Mirror) fetchBlobs(ctx context.Context, blobs []Hash) error {
 	ctx, cancel := withDeadline(ctx)
 	defer cancel()

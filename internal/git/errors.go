@@ -81,6 +81,8 @@ type failure interface {
 // kinds of failures, by the names that other packages know them by.
 var kindNames = map[string]kind{"auth": kindAuth, "not found": kindNotFound, "network": kindNetwork, "trust": kindTrust, "unknown": kindUnknown}
 
+// hasKind reports whether an error is a failure of one of these kinds, of Git or of another package
+// that names its failures alike (Failure).
 func hasKind(err error, kinds ...kind) bool {
 	var e *Error
 	if errors.As(err, &e) {
@@ -265,6 +267,7 @@ func isRateLimit(err error) bool {
 	return errors.Is(err, transport.ErrAuthorizationFailed) && strings.Contains(strings.ToLower(err.Error()), "rate limit")
 }
 
+// isStatus returns a predicate of errors by the HTTP status that caused them.
 func isStatus(wanted func(int) bool) func(error) bool {
 	return func(err error) bool {
 		var status *githttp.Err

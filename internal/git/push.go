@@ -130,6 +130,7 @@ func (m *Mirror) send(ctx context.Context, updates []Update, thin bool) (outcome
 	return m.judge(updates, report, said.String()), nil
 }
 
+// withText adds what the server said on the side, which is often the only reason there is.
 func withText(err error, text string) error {
 	if text == "" {
 		return err
@@ -204,6 +205,7 @@ func (m *Mirror) request(updates []Update, adv *packp.AdvRefs, thin bool) (*pack
 // messages keeps the beginning of what the server says on the side.
 type messages struct{ bytes.Buffer }
 
+// Write never fails: what is too long is dropped, and the push goes on.
 func (s *messages) Write(p []byte) (int, error) {
 	const most = 8 << 10
 	if room := most - s.Len(); room > 0 {

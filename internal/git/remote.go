@@ -136,6 +136,8 @@ type impatient struct {
 	silence time.Duration
 }
 
+// RoundTrip gives up a GET, which is what asks for the refs, after a silence at the beginning or
+// between two parts of the answer.
 func (i impatient) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method != http.MethodGet {
 		return i.next.RoundTrip(r)
@@ -161,6 +163,8 @@ type answer struct {
 	silence time.Duration
 }
 
+// Read begins the silence anew with each part that arrives, and returns the silence as the error if
+// it was the reason.
 func (a *answer) Read(p []byte) (int, error) {
 	n, err := a.ReadCloser.Read(p)
 	if err == nil {
@@ -206,6 +210,8 @@ func CertPool(bundle []byte) (*x509.CertPool, error) {
 	return pool, nil
 }
 
+// newLocal returns how a directory is reached: through the git programs of this machine, as a
+// server would run them.
 func newLocal(path string) (*endpoint, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {

@@ -65,6 +65,8 @@ var fluxGroups = []string{
 	"helm.toolkit.fluxcd.io", "kustomize.toolkit.fluxcd.io", "notification.toolkit.fluxcd.io", "source.toolkit.fluxcd.io",
 }
 
+// builtin reports whether a cluster has a kind from the start: those of Kubernetes, and those of
+// Flux on a cluster with a root.
 func builtin(c *cluster, gk manifest.GroupKind) bool {
 	if _, known := manifest.BuiltinScope(gk); !known {
 		return false
@@ -89,6 +91,8 @@ func kindServed(r request) string {
 	return ""
 }
 
+// readable refuses an object that is encrypted where nothing decrypts it, as the API server does,
+// which does not know its field sops.
 func readable(r request) string {
 	if r.item.object.Encrypted() && !r.decrypt {
 		return "failed to create typed patch object: .sops: field not declared in schema"
@@ -96,6 +100,7 @@ func readable(r request) string {
 	return ""
 }
 
+// ownerLabelsFit refuses what Flux could not label with the name of its Kustomization.
 func ownerLabelsFit(r request) string {
 	const most = 63 // characters of a label's value
 	if len(r.by.key.name) > most {

@@ -129,6 +129,8 @@ func (s *Simulator) creator(at probe.CreatorKey) health.Creator {
 	return answer
 }
 
+// keyNames returns the first key by name, which identifies a call well enough for chaos: the same
+// one in every run.
 func keyNames[K comparable](keys []K) string {
 	if len(keys) == 0 {
 		return ""

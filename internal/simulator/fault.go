@@ -25,6 +25,7 @@ func (s *Simulator) Stall(cluster string, id manifest.ID, reason string) {
 	s.setFault(cluster, id, fault{failed, reason})
 }
 
+// setFault sets or replaces the fault of an object.
 func (s *Simulator) setFault(cluster string, id manifest.ID, f fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

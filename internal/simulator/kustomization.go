@@ -159,6 +159,7 @@ func (s *Simulator) observe(k *kustomization) health.Reconciler {
 	return r
 }
 
+// with returns a copy of fields with one more: what was applied is never changed in place.
 func with(fields map[string]any, name string, value any) map[string]any {
 	out := make(map[string]any, len(fields)+1)
 	for k, v := range fields {

@@ -100,6 +100,7 @@ func (s *Simulator) awaitDependencies(a *attempt) *failure {
 	return nil
 }
 
+// readPath is the step of kustomize-controller that unpacks the artifact.
 func (s *Simulator) readPath(a *attempt) *failure {
 	name, err := cleanPath(a.spec.Path)
 	if err == nil {
@@ -112,6 +113,7 @@ func (s *Simulator) readPath(a *attempt) *failure {
 	return nil
 }
 
+// connect is the step that reaches the target. Only a refusal is recorded as one: silence may end.
 func (s *Simulator) connect(a *attempt) *failure {
 	target, refused := s.reach(a.k, a.spec)
 	if refused == nil {
@@ -156,6 +158,7 @@ func (s *Simulator) reach(k *kustomization, spec kustomizev1.KustomizationSpec) 
 		"failed to get server groups: Get \"https://%s.simulator.invalid:6443/api?timeout=30s\": connect: connection refused", secret.kubeConfigOf)}
 }
 
+// build is the step that builds the objects. What cannot be simulated fails here, too.
 func (s *Simulator) build(a *attempt) *failure {
 	fault := cmp.Or(unsimulated(a.spec), a.content.fault)
 	if fault == "" {

@@ -49,6 +49,7 @@ type rejectionLog struct {
 	seen    map[Rejection]bool // without their tick
 }
 
+// add notes a rejection at its first tick: Flux tries again and again.
 func (l *rejectionLog) add(r Rejection) {
 	if l.seen == nil {
 		l.seen = map[Rejection]bool{}

@@ -165,6 +165,7 @@ func (s *Simulator) Tick(ctx context.Context) error {
 	return errors.Join(s.setup, err)
 }
 
+// runPhase runs the tasks that are ready in a phase, in their order, or, with chaos, in any.
 func (s *Simulator) runPhase(p phase) {
 	tasks := s.schedule.take(p)
 	if s.opts.Chaos.Reorder && s.chaotic() {

@@ -181,6 +181,7 @@ func (r *repo) parse(name string, data []byte) readFile {
 	return file
 }
 
+// finish returns the objects by id. An id that is there twice is a fault, as for kustomize.
 func (b *build) finish() *content {
 	slices.SortStableFunc(b.items, func(x, y *item) int { return x.object.ID.Compare(y.object.ID) })
 	for i := 1; i < len(b.items); i++ {
@@ -229,6 +230,7 @@ func (s *Simulator) planFetch(c *cluster) {
 	})
 }
 
+// fetch lets a cluster's source take up the repository's head, and wakes what depends on it.
 func (s *Simulator) fetch(c *cluster) {
 	r := s.repos[c.spec.Root.RepoID]
 	if r == nil || r.head == nil || c.snapshot != nil && c.snapshot.revision == r.head.revision {

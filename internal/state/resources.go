@@ -117,6 +117,8 @@ func ToPlanting(tiers []Tier, status *v1alpha1.PlantingStatus) {
 	}
 }
 
+// toTier writes a tier as a Planting has it: texts and lists are cut to what the CRD allows, with
+// how many are left out.
 func toTier(t *Tier) v1alpha1.PlantingTier {
 	out := v1alpha1.PlantingTier{
 		Ordinal: Count(t.Ordinal), Level: Count(t.Level), State: string(t.State), Since: metav1.NewTime(t.Since), Reason: t.Reason, Message: Cut(t.Message),
@@ -142,6 +144,7 @@ func FromPlanting(p *v1alpha1.Planting) []Tier {
 	return tiers
 }
 
+// fromTier is the inverse of toTier, but for what was cut.
 func fromTier(cluster string, t *v1alpha1.PlantingTier) Tier {
 	out := Tier{
 		Cluster: cluster, Ordinal: int(t.Ordinal), Level: int(t.Level), State: release.State(t.State), Since: t.Since.UTC(), Reason: t.Reason,
@@ -182,6 +185,8 @@ func FromResources(seeds []v1alpha1.Seed, plantings []v1alpha1.Planting) *State 
 	return &out
 }
 
+// fromSeed reads a Seed's own status; its tiers are in its Plantings. The message is only that of a
+// seed that is Stalled or cannot be observed: otherwise the tiers say more.
 func fromSeed(s *v1alpha1.Seed) Seed {
 	out := Seed{
 		Namespace: s.Namespace, Name: s.Name, State: cmp.Or(s.Status.State, Unknown), Suspended: s.Spec.Suspend,

@@ -3,8 +3,8 @@
 // the sentences as people will. Tests compare reasons and fields (Fields), which programs rely on.
 //
 // The file has a line for each test, below it one for each case, indented by a tab, and below that
-// the lines of its text, indented by two. Tests of one package that run at once must not write it:
-// -update is for a run of the whole package.
+// the lines of its text, indented by two. With -update, a test replaces what the file has of it,
+// and nothing of others.
 package golden
 
 import (

@@ -193,6 +193,7 @@ func checkHubs(c declaredCluster, hubs map[string]string) error {
 		Next: "Name " + quote(last) + " instead."}
 }
 
+// appendProblem appends the problems of an error, those without a place of their own at source.
 func appendProblem(problems manifest.Problems, source manifest.Source, err error) manifest.Problems {
 	for _, p := range manifest.ProblemsOf(err) {
 		p.Source = cmp.Or(p.Source, source)
@@ -374,6 +375,7 @@ func (d *documents) take(o manifest.Object) error {
 // kinds of documents that people write.
 var kinds = []string{"Cluster", "ClusterType", "ControlPlane", "GitOpsRepo", "Template", "Seed"}
 
+// unknownKind is the error for a kind that Furrow does not have, with the one that may be meant.
 func unknownKind(o manifest.Object) error {
 	next := "Use " + strings.Join(kinds[:len(kinds)-1], ", ") + " or " + kinds[len(kinds)-1] + "."
 	if like := manifest.Nearest(o.ID.Kind, kinds)[0]; manifest.Distance(o.ID.Kind, like) <= 2 {
@@ -416,6 +418,8 @@ func (d *documents) checkReferences() {
 	dropFaulty(d.faults, "ClusterType", d.types)
 }
 
+// dropFaulty removes the documents with a fault from a table: what is built from it must not rely
+// on them, and names of them are looked up in the faults.
 func dropFaulty[T any](f *faults, kind string, table map[string]T) {
 	maps.DeleteFunc(table, func(name string, _ T) bool {
 		_, faulty := f.named[documentKey{kind, name}]

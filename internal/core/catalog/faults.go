@@ -37,6 +37,7 @@ func (f *faults) add(kind, name string, p manifest.Problem, workload bool) {
 	}
 }
 
+// has reports whether any document of a kind has a fault.
 func (f *faults) has(kind string) bool {
 	for key := range f.named {
 		if key.kind == kind {

@@ -245,6 +245,8 @@ func (inv *Inventory) resolveType(c *Cluster, _ v1alpha1.Cluster) error {
 	return nil
 }
 
+// hubRepo returns the repository of a cluster's hub, which is also the cluster's: what the hub
+// applies it reads from there. Empty without a hub.
 func (inv *Inventory) hubRepo(c Cluster) string {
 	if c.Hub == "" {
 		return ""

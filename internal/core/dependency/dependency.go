@@ -358,6 +358,7 @@ func (s *scope) brought(seed string, i int) string {
 	return ""
 }
 
+// warn notes a finding once; several edges may lead to the same one.
 func (s *scope) warn(f Finding) {
 	if !s.seen[f] {
 		s.seen[f] = true
@@ -365,6 +366,7 @@ func (s *scope) warn(f Finding) {
 	}
 }
 
+// fail is warn for errors.
 func (s *scope) fail(f Finding) {
 	if !s.seen[f] {
 		s.seen[f] = true

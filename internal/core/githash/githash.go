@@ -53,6 +53,7 @@ func (h *Hash) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
+// objectHash hashes an object as Git does: its type, its size, a zero byte, and its content.
 func objectHash(kind string, data []byte) Hash {
 	h := sha1.New() //nolint:gosec // G401: Git names its objects by SHA-1
 	fmt.Fprintf(h, "%s %d\x00", kind, len(data))

@@ -251,6 +251,7 @@ const (
 	reasonSucceeded = "ReconciliationSucceeded"
 )
 
+// because returns Flux's own reason and message, in parentheses; "" while Ready is True.
 func because(r Reconciler) string {
 	if r.Reason == "" || r.Ready == "True" {
 		return ""

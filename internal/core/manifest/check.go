@@ -207,6 +207,8 @@ func (c *treeCheck) keys(node *yaml3.Node) {
 	}
 }
 
+// keyAdvice returns what to do about a key that is not text. A mapping in braces as a key is nearly
+// always a template that was not rendered.
 func (c *treeCheck) keyAdvice(key *yaml3.Node) string {
 	if inner := target(key); inner.Kind == yaml3.MappingNode && inner.Style&yaml3.FlowStyle != 0 {
 		return "Quote it; if the file is a template with {{ }}, render it first."

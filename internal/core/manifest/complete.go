@@ -110,6 +110,8 @@ func hookWithoutInstall(o Object) string {
 	return fmt.Sprintf("its Helm hooks (%s) run on neither install nor upgrade", Printable(hooks))
 }
 
+// localConfig returns why an object is left out that is for tools alone, as kustomize and kpt mark
+// it.
 func localConfig(o Object) string {
 	const key = "config.kubernetes.io/local-config"
 	value, ok := o.Annotations()[key]
@@ -248,6 +250,7 @@ func (c *completion) strip(o Object) (Object, bool) {
 	return o.WithNamespace(""), true
 }
 
+// keep takes in a completed object. Two with the same id are a problem, even if they are equal.
 func (c *completion) keep(o Object) {
 	if first, again := c.first[o.ID]; again {
 		p := o.Problem(v1alpha1.ReasonDuplicateObject, fmt.Sprintf("the object %s is defined twice: first at %s", o.ID, first.Source), "Keep one of the two.")

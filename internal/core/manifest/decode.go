@@ -131,6 +131,8 @@ type jsonReader struct {
 
 var errTooDeep = fmt.Errorf("the document is nested more than %d levels deep", maxDepth)
 
+// token reads the next token and counts the lines up to its end. After an error it counts up to the
+// text at which the decoder failed.
 func (r *jsonReader) token() (json.Token, error) {
 	token, err := r.decoder.Token()
 	if errors.Is(err, io.ErrUnexpectedEOF) {

@@ -129,6 +129,7 @@ func (e *emitter) literal(s string, indent int) {
 	}
 }
 
+// pad writes an indent.
 func (e *emitter) pad(indent int) {
 	const spaces = "                                "
 	for ; indent > len(spaces); indent -= len(spaces) {

@@ -34,6 +34,8 @@ func identify(body map[string]any, at position) *identity {
 	return c
 }
 
+// report adds a problem. It names the object by what is there, which may be half of a name or
+// nothing.
 func (c *identity) report(reason v1alpha1.Reason, at position, message, next string) {
 	kind, _ := c.body["kind"].(string)
 	metadata, _ := c.body["metadata"].(map[string]any)
@@ -98,6 +100,8 @@ func (c *identity) readKind() {
 	c.id.Kind = value
 }
 
+// readMetadata reads what of the metadata identifies the object, and checks that labels and
+// annotations are text, as the API server does.
 func (c *identity) readMetadata() {
 	at := c.at.at("metadata")
 	metadata, ok := c.body["metadata"].(map[string]any)

@@ -147,6 +147,8 @@ type aboutError struct {
 
 func (e aboutError) Unwrap() error { return e.error }
 
+// Problem is that of the error, with what it lacks from the one that it is about. A reason of its
+// own stays; only one that nobody has given is replaced.
 func (e aboutError) Problem() Problem {
 	p := ProblemOf(e.error)
 	if p.Reason == v1alpha1.ReasonInternal {

@@ -21,6 +21,7 @@ type fault struct {
 	text string
 }
 
+// readFault takes the line out of an error of a YAML library, which has it in its text alone.
 func readFault(err error) fault {
 	text := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
 	text = strings.TrimPrefix(text, "yaml: ")

@@ -102,6 +102,7 @@ func (d *decider) orphansFirst(seed string, t *plan.Tier) bool {
 	return release.OrphansFirst(base, d.gripOn(t), open && proposal.digest == t.Digest())
 }
 
+// gripOf returns what becomes of a tier's objects when its reconciler object goes.
 func gripOf(spec map[string]any) release.Grip {
 	if template.Orphans(spec) {
 		return release.GripOrphans

@@ -172,6 +172,7 @@ func inWords(names []string, noun string) string {
 	return strings.Join(names, ", ")
 }
 
+// howToReject returns the line of a proposal that says how to reject it on its forge.
 func howToReject(r *Repo, act Action) string {
 	if r.Amends {
 		return fmt.Sprintf("Close this pull request; it is not opened again until the plan changes or somebody runs `furrow retry %s`.", act.Seed)

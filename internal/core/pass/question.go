@@ -97,6 +97,7 @@ func newAsker(f *Facts) *asker {
 	}
 }
 
+// ask notes that paths of a subject are not known, and that the decision under way lacks something.
 func (a *asker) ask(s subject, paths ...string) {
 	a.missing = true
 	if a.open[s] == nil {

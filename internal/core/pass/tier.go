@@ -307,6 +307,7 @@ func (d *tierDecider) changedBelow(commit layout.Hash, dir string) []string {
 // maxListed is how many paths a message names.
 const maxListed = 5
 
+// listed joins paths for a message, which names maxListed of them.
 func listed(paths []string) string {
 	rest := ""
 	if n := len(paths) - maxListed; n > 0 {

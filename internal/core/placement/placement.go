@@ -222,6 +222,9 @@ func inOrder(problems manifest.Problems) manifest.Problems {
 	return slices.Compact(problems)
 }
 
+// newScope indexes the objects of one variant by what the rules ask for: by id, kind, namespace,
+// and by which objects name which. It is linear in the objects and what they name; a rule must not
+// go through all objects for each.
 func newScope(seed *catalog.Seed, objects []manifest.Object, inv *catalog.Inventory) *scope {
 	s := &scope{
 		seed: seed, all: sorted(objects), inventory: inv, rules: Rules(), objects: map[manifest.ID]*manifest.Object{}, placed: map[manifest.ID]Placement{},
@@ -241,6 +244,7 @@ func newScope(seed *catalog.Seed, objects []manifest.Object, inv *catalog.Invent
 	return s
 }
 
+// sorted returns pointers to the objects, by id. It does not copy them, nor change the slice.
 func sorted(objects []manifest.Object) []*manifest.Object {
 	list := make([]*manifest.Object, len(objects))
 	for i := range objects {

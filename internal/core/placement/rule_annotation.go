@@ -74,6 +74,7 @@ func (s *scope) byName(o *manifest.Object, value string) ([]string, error) {
 	return clusters, nil
 }
 
+// known returns an error unless there is a cluster of that name.
 func (s *scope) known(o *manifest.Object, name string) error {
 	if _, ok := s.inventory.Clusters[name]; ok {
 		return nil
@@ -85,6 +86,8 @@ func (s *scope) known(o *manifest.Object, name string) error {
 	return o.Problem(v1alpha1.ReasonUnknownCluster, fmt.Sprintf("annotation %s: there is no cluster %q", v1alpha1.AnnotationCluster, name), next).WithField(v1alpha1.AnnotationCluster).WithCluster(name)
 }
 
+// bySelector returns the clusters whose labels match. That none does is an error: an object that
+// goes nowhere is nearly always a typo in a label.
 func (s *scope) bySelector(o *manifest.Object, value string) ([]string, error) {
 	selector, err := labels.Parse(value)
 	if err != nil {
@@ -133,6 +136,7 @@ func (s *scope) byPlanter(o *manifest.Object, value string) ([]string, error) {
 	return []string{name}, nil
 }
 
+// first returns at most n names, and whether there are more by a last "…".
 func first(names []string, n int) []string {
 	if len(names) <= n {
 		return names

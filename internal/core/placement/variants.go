@@ -260,6 +260,7 @@ func (m *merge) isFor(variant int, object manifest.ID, cluster string) bool {
 	return true
 }
 
+// addPlacement joins placements of one object by the same rule and reason, of several variants.
 func (m *merge) addPlacement(p Placement) {
 	key := reason{p.Object, p.Rule, p.Why}
 	at, there := m.index[key]

@@ -401,6 +401,7 @@ func (a *assembly) addDependencies() {
 	}
 }
 
+// allWarnings returns the warnings of the seed, sorted and each once.
 func (a *assembly) allWarnings() []Warning {
 	out := slices.Clone(a.seedState.warnings)
 	for _, f := range a.computation.warnings[a.seed.Name] {

@@ -316,6 +316,8 @@ func (s *seedState) essential(inv *catalog.Inventory) []manifest.ID {
 	return out
 }
 
+// isEssential reports whether a cluster needs a namespace, whichever seed brings it: those that
+// Kubernetes makes itself, and the one of the cluster's Flux.
 func isEssential(namespace string, on catalog.Cluster) bool {
 	switch namespace {
 	case "default", "kube-system", "kube-public", "kube-node-lease", on.Source.Namespace:
@@ -486,6 +488,7 @@ func (c *computation) warnedBefore(f dependency.Finding) bool {
 	return slices.ContainsFunc(s.previous.Plan.Warnings, func(w Warning) bool { return w.Object == now.Object && w.Message == now.Message })
 }
 
+// finding makes a problem of what the dependency rules found, at the object's place in its file.
 func (c *computation) finding(f dependency.Finding) manifest.Problem {
 	if o := c.seeds[f.Seed].object(f.Object); o != nil {
 		return manifest.Problem{Reason: f.Reason, Source: o.Source, Object: o.Title(), Field: f.Field, Seed: f.Seed, Cluster: f.Cluster, Message: f.Message, Next: f.Next}

@@ -197,6 +197,7 @@ func invalid(format string, args ...any) error {
 	return manifest.Problem{Reason: v1alpha1.ReasonInvalidPlan, Path: layout.PlanFile, Message: fmt.Sprintf(format, args...)}
 }
 
+// decodeFile reads one file of a plan. Fields that this version does not know are ignored.
 func decodeFile(tree fs.FS, name string, into any) error {
 	data, err := fs.ReadFile(tree, name)
 	if err != nil {

@@ -42,6 +42,7 @@ func (c *computation) share() {
 	}
 }
 
+// sortedClaims returns the claims in order: which error is reported first must not depend on a map.
 func sortedClaims(wanted map[claim][]*seedState) []claim {
 	keys := make([]claim, 0, len(wanted))
 	for key := range wanted {
@@ -149,6 +150,7 @@ func (c *computation) holdWhilePlanted(key claim, seeds []*seedState, planted []
 	}
 }
 
+// inherit notes that a seed gets an object of another seed that is on its way out.
 func (c *computation) inherit(seed, from string, key claim) {
 	if c.inherits[seed] == nil {
 		c.inherits[seed] = map[string][]dependency.Vertex{}

@@ -246,6 +246,8 @@ func (d *decision) waits() []Wait {
 	return slices.Clone(d.gates.of(d.name))
 }
 
+// waitsOfLeaving returns what a tier waits for before something of it goes: those that go before
+// it, and, if all of it goes, seeds that still need it.
 func (d *decision) waitsOfLeaving() []Wait {
 	out := slices.Clone(d.gates.ofLeaving(d.name))
 	if d.tier.Gone() || d.tier.Orphans() {

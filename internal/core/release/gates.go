@@ -91,6 +91,8 @@ type gates struct {
 	holds map[layout.Tier][]Wait
 }
 
+// newGates makes the gates of one plan, and gives its own tiers the standing that base and health
+// do.
 func newGates(p *plan.Plan, facts Facts) *gates {
 	g := &gates{
 		seed: p.Seed, own: Fleet{}, others: facts.Fleet, after: map[layout.Tier][]plan.Reference{},
@@ -108,6 +110,7 @@ func newGates(p *plan.Plan, facts Facts) *gates {
 // standing is the state that base and health give a tier of the plan.
 func (g *gates) standing(name layout.Tier) State { return g.own[name].Standing }
 
+// node returns what is known of a tier, of this plan or of another seed's.
 func (g *gates) node(name layout.Tier) (Node, bool) {
 	in := g.others
 	if name.Seed == g.seed {

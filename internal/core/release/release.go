@@ -284,6 +284,7 @@ func (r Result) Find(tier layout.Tier) (TierStatus, bool) {
 	return *s, true
 }
 
+// find searches by halves: tiers are sorted.
 func (r Result) find(tier layout.Tier) (*TierStatus, bool) {
 	i, found := slices.BinarySearchFunc(r.Tiers, tier, func(s TierStatus, t layout.Tier) int { return s.Tier.Compare(t) })
 	if !found {
@@ -315,6 +316,8 @@ func Standing(t *plan.Tier, f TierFacts) State {
 	return Merged
 }
 
+// standingGone is Standing of a tier that is to go: it is gone when base has nothing of it and
+// neither has the cluster.
 func standingGone(f TierFacts) State {
 	if f.Base != BaseNothing {
 		return ""

@@ -47,6 +47,9 @@ func (t *Total) check() error {
 	return nil
 }
 
+// add counts what one rendering has used of its budget, in shares of a whole. What is modest is
+// free, so that a Template for a fleet of thousands of clusters does not run out; one that went
+// over counts as whole.
 func (t *Total) add(b *budget, err error) {
 	if t == nil {
 		return

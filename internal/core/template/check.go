@@ -33,6 +33,7 @@ func Check(t Text, kind v1alpha1.TemplateType, labels map[string]string) error {
 	return nil
 }
 
+// checkWithoutLabels renders with a missing label as an empty one, instead of failing.
 func checkWithoutLabels(t Text, vars Reconciler) error {
 	b := newBudget(vars)
 	b.missing = "missingkey=zero"

@@ -161,6 +161,7 @@ func Render(t Text, vars any) ([]byte, error) {
 	return out, nil
 }
 
+// render executes a Template within a budget. It must not panic, whatever the text.
 func render(t Text, vars any, b *budget) (out []byte, err error) {
 	// No template may end the process, not even through a bug in text/template.
 	defer func() {

@@ -190,6 +190,8 @@ func (n fileNode) Size() int64 {
 	return n.blobSize()
 }
 
+// blobSize returns the size without reading the content where the blob is here; else it has to be
+// fetched.
 func (n fileNode) blobSize() int64 {
 	if size, err := n.fs.objects.size(n.entry.Hash); err == nil {
 		return size

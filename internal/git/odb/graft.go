@@ -265,6 +265,7 @@ func plant(edits []Edit) (*node, error) {
 	return root, root.check()
 }
 
+// kid returns the node of a name below n, and makes it where it is missing.
 func (n *node) kid(name string) *node {
 	if n.kids == nil {
 		n.kids = map[string]*node{}

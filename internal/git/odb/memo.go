@@ -19,6 +19,8 @@ func (m *memo[K, V]) get(key K) (V, bool) {
 	return value, ok
 }
 
+// put keeps a value. When the memo is full it begins anew with this one: that costs less than to
+// keep an order of use, and a pass that needs more than fits would empty any cache.
 func (m *memo[K, V]) put(key K, value V, size int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -112,6 +112,7 @@ func (p *packs) reopen(closed *pack) error {
 	return nil
 }
 
+// closeFile closes the file of a pack, and keeps its index.
 func (p *packs) closeFile(opened *pack) {
 	if opened.file == nil {
 		return

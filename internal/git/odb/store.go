@@ -209,6 +209,8 @@ var looseWriters = sync.Pool{New: func() any {
 	return writer
 }}
 
+// writeLoose writes an object as a file of its own, under another name first. Both directories are
+// synced, that of the file and the one above, which may be new.
 func (s *store) writeLoose(hash Hash, typ plumbing.ObjectType, content []byte) (err error) {
 	var packed bytes.Buffer
 	writer := looseWriters.Get().(*zlib.Writer)

@@ -79,6 +79,7 @@ func parseTree(raw string) (*tree, error) {
 	return t, nil
 }
 
+// encodeTree writes a tree as Git stores it. The entries must be sorted as Git sorts them.
 func encodeTree(entries []treeEntry) []byte {
 	var raw bytes.Buffer
 	for _, e := range entries {

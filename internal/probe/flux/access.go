@@ -148,6 +148,8 @@ func harmless(config *clientcmdapi.Config) error {
 	return nil
 }
 
+// newAccess returns the access that a kubeconfig gives, with the digest of its text, by which a
+// change is noticed.
 func newAccess(config *clientcmdapi.Config, origin string, data []byte) (*access, error) {
 	rc, err := clientcmd.NewNonInteractiveClientConfig(*config, "", &clientcmd.ConfigOverrides{}, nil).ClientConfig()
 	if err != nil {

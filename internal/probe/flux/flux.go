@@ -149,6 +149,7 @@ func (ch *Channel) Close() {
 // Changed implements probe.Watcher.
 func (ch *Channel) Changed() <-chan struct{} { return ch.changed }
 
+// signal says that answers may have changed. One signal that nobody has taken yet is enough.
 func (ch *Channel) signal() {
 	select {
 	case ch.changed <- struct{}{}:

@@ -140,6 +140,7 @@ func (c *cluster) bySecret(ctx context.Context) (*access, error) {
 	return fromSecret(origin, config)
 }
 
+// asOwn returns the access with which Furrow runs, if this is its own cluster.
 func (c *cluster) asOwn(context.Context) (*access, error) {
 	o := c.channel.options
 	if o.OwnConfig == nil || o.Own == "" || o.Own != c.name {

@@ -27,6 +27,7 @@ type condition struct {
 	generation              int64
 }
 
+// conditionOf returns a condition by its type; the zero value if there is none.
 func conditionOf(object map[string]any, kind string) condition {
 	all, _, _ := unstructured.NestedSlice(object, "status", "conditions")
 	for _, one := range all {

@@ -156,6 +156,8 @@ func (s *session) forgetLater(n name) (cancel func()) {
 	return func() { timer.Stop() }
 }
 
+// reconcilerChanged reports whether what is shown of a reconciler object that was asked for has
+// changed. An object of the feed need not be read by name any more. cluster.mu is held.
 func (s *session) reconcilerChanged(n name, before, now *reconcilerRow) bool {
 	if now == nil {
 		before.release()
@@ -173,6 +175,8 @@ func kustomizationKey(n name) objectKey {
 	return objectKey{kustomizations.GroupVersion().WithKind("Kustomization"), n}
 }
 
+// judgeKustomization returns what to keep of a Kustomization that was read by name, and when to
+// read it again: one that exists is not as it should be, because the feed lacks it.
 func judgeKustomization(u *unstructured.Unstructured) (any, time.Duration) {
 	if u == nil {
 		return nil, readAbsent // it has our label when it comes, as a rule, and then the feed has it

@@ -75,6 +75,7 @@ func (s *session) end() {
 	}
 }
 
+// recheck has the session checked soon: whether its server answers and its access is the same.
 func (s *session) recheck() {
 	select {
 	case s.rechecks <- struct{}{}:

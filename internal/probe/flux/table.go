@@ -96,6 +96,7 @@ func (t *table[R]) list(objects []any) (changed bool, err error) {
 	return changed, nil
 }
 
+// one applies one event of a watch, and notifies if it changed an answer.
 func (t *table[R]) one(object any, apply func(*unstructured.Unstructured) bool) error {
 	u, ok := object.(*unstructured.Unstructured)
 	if !ok {
@@ -111,6 +112,7 @@ func (t *table[R]) one(object any, apply func(*unstructured.Unstructured) bool) 
 	return nil
 }
 
+// put takes in an object, and reports whether an answer has changed. cluster.mu is held.
 func (t *table[R]) put(u *unstructured.Unstructured) bool {
 	n := nameOf(u)
 	before := t.rows[n]
@@ -119,6 +121,7 @@ func (t *table[R]) put(u *unstructured.Unstructured) bool {
 	return t.changed(n, before, now)
 }
 
+// drop is put of an object that is gone.
 func (t *table[R]) drop(u *unstructured.Unstructured) bool {
 	n := nameOf(u)
 	before := t.rows[n]

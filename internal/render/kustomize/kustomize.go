@@ -101,6 +101,8 @@ type pkg struct {
 	parsed map[string][]manifest.Object
 }
 
+// relative returns the package with its files by their path below its root, as Kustomize reads
+// them.
 func relative(p *catalog.Package) *pkg {
 	out := &pkg{Package: p, files: map[string][]byte{}, parsed: map[string][]manifest.Object{}}
 	for file, data := range p.Files {
