@@ -254,7 +254,7 @@ func (s *Session) readTree(ctx context.Context, tree engine.Tree) (engine.Tree, 
 		return tree, err
 	}
 	tree.Limits, tree.Rendered = s.options.Limits, &s.rendered
-	tree.FS, tree.Revision, tree.Location = files, s.options.Branch+"@sha1:"+commit.String(), s.mirror.String()
+	tree.FS, tree.Revision = files, s.options.Branch+"@sha1:"+commit.String()
 	if s.options.Tree != nil {
 		tree.FS, tree.Revision = s.options.Tree, "the files on disk"
 	}

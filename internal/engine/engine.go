@@ -78,8 +78,6 @@ type Tree struct {
 	Rendered *render.Cache
 	// Revision is "<branch>@sha1:<40 hex>".
 	Revision string
-	// Location is where seeds and clusters are declared, for people: a URL or directory.
-	Location string
 	// Origin is the digest of where the control plane is kept, as catalog.Origin has it.
 	Origin string
 	// Settings are what custom resources say about the tree; nil where there are none,

@@ -111,7 +111,7 @@ func New(o Options) *Simulator {
 	n.opts.ReadyAfter = orDefault(o.ReadyAfter, 1)
 	n.opts.Step = orDefault(o.Step, 10*time.Second)
 	for id, source := range o.Sources {
-		n.repos[id] = newRepo(id, source)
+		n.repos[id] = newRepo(source)
 	}
 	for _, spec := range o.Clusters {
 		spec.Role = cmp.Or(spec.Role, RoleWorkload)

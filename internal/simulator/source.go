@@ -28,7 +28,6 @@ type Source interface {
 
 // repo is a Source with what was read of it.
 type repo struct {
-	id     string
 	source Source
 	head   *snapshot
 	files  map[string]readFile
@@ -48,8 +47,8 @@ type readDir struct {
 	content *content
 }
 
-func newRepo(id string, source Source) *repo {
-	return &repo{id: id, source: source, files: map[string]readFile{}, dirs: map[string]readDir{}}
+func newRepo(source Source) *repo {
+	return &repo{source: source, files: map[string]readFile{}, dirs: map[string]readDir{}}
 }
 
 // snapshot is one revision of a repository.

@@ -12,11 +12,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/githash"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
-	"github.com/furrow-dev/furrow/internal/core/placement"
 	"github.com/furrow-dev/furrow/internal/core/template"
 )
-
-type placementOf = placement.Placement
 
 // assembly puts one seed's plan and its files together. What is embedded is only read, except for
 // the caches of renderings and files that all seeds share.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/core/dependency"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/placement"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
@@ -116,7 +117,7 @@ func (s *seedState) release(key claim) {
 			p.Clusters = slices.DeleteFunc(slices.Clone(p.Clusters), func(name string) bool { return name == key.cluster })
 		}
 	}
-	s.placements = slices.DeleteFunc(s.placements, func(p placementOf) bool { return len(p.Clusters) == 0 })
+	s.placements = slices.DeleteFunc(s.placements, func(p placement.Placement) bool { return len(p.Clusters) == 0 })
 }
 
 // holdWhilePlanted keeps a seed from declaring what another one still has planted:

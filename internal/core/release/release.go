@@ -264,17 +264,6 @@ type Result struct {
 	Done bool
 }
 
-// Count is the number of tiers in a state.
-func (r Result) Count(s State) int {
-	n := 0
-	for _, t := range r.Tiers {
-		if t.State == s {
-			n++
-		}
-	}
-	return n
-}
-
 // Find returns the status of a tier.
 func (r Result) Find(tier layout.Tier) (TierStatus, bool) {
 	s, found := r.find(tier)

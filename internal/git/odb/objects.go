@@ -2,7 +2,6 @@ package odb
 
 import (
 	"bytes"
-	"io"
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -57,13 +56,6 @@ func (o *Objects) Has(hash Hash) bool {
 
 // Refresh takes up the packs of other processes, and reports whether there were any.
 func (o *Objects) Refresh() bool { return o.store.refresh() }
-
-// EncodePack makes a pack of objects, each once, in memory. With thin, a tree that was built from
-// another goes as a difference from it, in the pack or not: the receiver must have the trees of the
-// commits that were built on.
-func (o *Objects) EncodePack(objects []Hash, thin bool) (io.Reader, error) {
-	return o.encodePack(objects, thin)
-}
 
 func (o *Objects) read(hash Hash) (plumbing.ObjectType, []byte, error) {
 	if object, ok := o.batch.find(hash); ok {

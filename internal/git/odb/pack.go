@@ -198,8 +198,10 @@ func (w *packWriter) finish() (Hash, *idxfile.MemoryIndex, error) {
 	return checksum, index, err
 }
 
-// encodePack makes a pack of objects, each once, to be sent; see EncodePack.
-func (o *Objects) encodePack(objects []Hash, thin bool) (*bytes.Buffer, error) {
+// EncodePack makes a pack of objects, each once, in memory. With thin, a tree that was built from
+// another goes as a difference from it, in the pack or not: the receiver must have the trees of the
+// commits that were built on.
+func (o *Objects) EncodePack(objects []Hash, thin bool) (io.Reader, error) {
 	unique := newObjectList()
 	for _, hash := range objects {
 		unique.add(hash)
