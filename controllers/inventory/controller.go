@@ -71,7 +71,8 @@ var kinds = []kind{
 		func(o client.Object) *v1alpha1.CommonStatus { return &o.(*v1alpha1.Template).Status.CommonStatus }, showTemplate},
 }
 
-// Reconciler writes the statuses of one kind.
+// Reconciler writes the statuses of one kind, from the snapshots of passes: it reads nothing itself
+// unless no pass has read the namespace.
 type Reconciler struct {
 	client    client.Client
 	snapshots *fleet.Snapshots

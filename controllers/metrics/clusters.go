@@ -24,6 +24,7 @@ func (m *Metrics) Channel(namespace string, next probe.Channel) probe.Channel {
 	return c
 }
 
+// channel is a health channel that notes which clusters answered what it was asked.
 type channel struct {
 	probe.Channel
 	namespace string
@@ -88,6 +89,7 @@ type clusters struct {
 // question is a query of a cluster.
 type question struct{ namespace, cluster, what string }
 
+// answer is whether the last answer was known, and when it came.
 type answer struct {
 	known bool
 	at    time.Time

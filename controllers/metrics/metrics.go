@@ -22,7 +22,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/engine"
 )
 
-// Metrics has the metrics for Prometheus.
+// Metrics has the metrics for Prometheus. Counters and histograms are updated as things happen;
+// rates, snapshots and clusters are collectors, which count when Prometheus asks.
 type Metrics struct {
 	clock clock.PassiveClock
 
@@ -77,6 +78,7 @@ const (
 	failed  = "failed"
 )
 
+// passOutcomes are all, so that each has a series from the start.
 var passOutcomes = []string{settled, changed, raced, stale, failed}
 
 // passOutcome returns the outcome of a pass; empty for a canceled one, which is neither good nor

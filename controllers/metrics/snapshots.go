@@ -37,6 +37,7 @@ type snapshot struct {
 	tiers map[tierKey]tier
 }
 
+// tierKey identifies a tier of one control plane.
 type tierKey struct {
 	seed, cluster string
 	ordinal       int32

@@ -22,6 +22,7 @@ func (m *Metrics) Transport(namespace, name string, next http.RoundTripper) http
 	return transport{next, at, m}
 }
 
+// transport counts the requests to a repository's server, by what it answers.
 type transport struct {
 	next    http.RoundTripper
 	repo    repo

@@ -140,6 +140,7 @@ type request struct {
 	act     func(ctx context.Context, q *engine.Requests, seed string) error
 }
 
+// requests are those for one seed each; abandoned clusters are a list, and are handled apart.
 var requests = []request{
 	{v1alpha1.AnnotationRetry, "retry", func(h *v1alpha1.HandledRequests) *string { return &h.Retry }, retry},
 	{v1alpha1.AnnotationConfirm, "confirm the removal", func(h *v1alpha1.HandledRequests) *string { return &h.Confirm }, confirm},

@@ -102,7 +102,9 @@ type Meter interface {
 	Forget(cp fleet.ControlPlane)
 }
 
-// Reconciler runs the passes.
+// Reconciler runs the passes. Requests are control planes and not objects: all Seeds that name the
+// same repository, branch and path are planned together, by one pass at a time. sessions has what
+// stays open of each; writers keeps two control planes from writing to one repository at once.
 type Reconciler struct {
 	client client.Client
 	// secrets reads without a cache, and only by name.

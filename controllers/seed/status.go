@@ -186,6 +186,7 @@ type stage struct {
 	reached         []release.State
 }
 
+// stages are in order: a tier that has reached one has reached those before it.
 var stages = []stage{
 	{v1alpha1.ConditionProposed, "proposed", []release.State{
 		release.Proposed, release.Outdated, release.Merged, release.Progressing, release.Failed, release.Released, release.Gone,

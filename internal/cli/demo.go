@@ -105,7 +105,8 @@ End with Ctrl-C.
 `, p.ControlPlane(), p.UpdateFile(), p.SeedFile(), p.ControlPlane())
 }
 
-// demoRun is a demo under way.
+// demoRun is a demo under way. With merge, updated says whether the story has come to the update
+// already; done and err end it.
 type demoRun struct {
 	repos   demo.Repositories
 	session *controlplane.Session

@@ -86,6 +86,7 @@ type objectContent struct {
 	From     string   `json:"from,omitempty"`
 }
 
+// objectTier is a tier that has the object, and how far it is.
 type objectTier struct {
 	Cluster string       `json:"cluster"`
 	Ordinal int          `json:"ordinal"`
@@ -94,6 +95,8 @@ type objectTier struct {
 	Waits   []state.Edge `json:"waits,omitempty"`
 }
 
+// objectWait is a dependency of the object, or one on it: the other object, and by which rule and
+// why.
 type objectWait struct {
 	Object string `json:"object"`
 	Rule   string `json:"rule"`

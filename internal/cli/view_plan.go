@@ -128,6 +128,7 @@ type planDiff struct {
 	preview *engine.Preview
 }
 
+// tierChange is what becomes of one tier. Added, Removed and Changed are ids of objects.
 type tierChange struct {
 	Cluster string   `json:"cluster"`
 	Ordinal int      `json:"ordinal"`

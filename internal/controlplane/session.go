@@ -108,7 +108,8 @@ const (
 // author is the author of Furrow's commits.
 var author = git.Person{Name: "Furrow", Email: "furrow@noreply.furrow.dev"}
 
-// Session is an open control plane.
+// Session is an open control plane: the mirrors of its repository and of its GitOps repositories,
+// and the engine. It is for one goroutine at a time. Close releases all of it.
 type Session struct {
 	options Options
 	mirror  *git.Mirror
@@ -121,7 +122,8 @@ type Session struct {
 	origin, owner, revision string
 }
 
-// Repo is one GitOps repository of a session.
+// Repo is one GitOps repository of a session. It may change from one pass to the next, when its
+// document or its credentials do; do not keep it.
 type Repo struct {
 	Name   string
 	Base   string

@@ -62,6 +62,7 @@ func revisionTrailer(revision string) forge.Trailer {
 	return forge.Trailer{Key: forge.TrailerRevision, Value: template.Ordinary(revision)}
 }
 
+// modes are Git's, of a plan's entries.
 var modes = map[plan.Mode]git.Mode{plan.ModeTree: git.ModeDir, plan.ModeFile: git.ModeFile}
 
 // edits turns entries of a plan into edits of a tree; an entry without a hash deletes.

@@ -171,7 +171,8 @@ type Config struct {
 	Progress func(Progress)
 }
 
-// Engine runs passes.
+// Engine runs passes, one at a time. What it keeps between them is only for speed, or about when
+// something began; a new engine decides the same. It is not safe for several goroutines.
 type Engine struct {
 	config Config
 	repos  map[string]*openRepo
@@ -227,6 +228,7 @@ type folderKey struct {
 	ignores [2]string
 }
 
+// planKey identifies a plan: a commit never has another one.
 type planKey struct {
 	repo   string
 	commit git.Hash

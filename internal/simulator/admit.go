@@ -8,7 +8,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// request is one object sent to a simulated API server.
+// request is one object sent to a simulated API server by a Kustomization, in the tick now. decrypt
+// is that the Kustomization decrypts what it applies.
 type request struct {
 	cluster *cluster
 	now     int

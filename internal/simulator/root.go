@@ -80,6 +80,7 @@ func invalid(o manifest.Object, spec kustomizev1.KustomizationSpec) string {
 	return fmt.Sprintf("Kustomization.kustomize.toolkit.fluxcd.io %q is invalid: spec.%s: %s", o.ID.Name, field, message)
 }
 
+// deletionPolicies are the values of spec.deletionPolicy.
 var deletionPolicies = []string{
 	"", kustomizev1.DeletionPolicyMirrorPrune, kustomizev1.DeletionPolicyDelete,
 	kustomizev1.DeletionPolicyWaitForTermination, kustomizev1.DeletionPolicyOrphan,

@@ -75,7 +75,8 @@ type Root struct {
 type KubeConfig struct{ Hub, Namespace string }
 
 // Simulator is a set of simulated clusters. mu guards everything below it; ticking keeps two ticks
-// from overlapping while mu is free, because sources are asked without it.
+// from overlapping while mu is free, because sources are asked without it. repos are by id;
+// clusters, and which are silent or have faults, by name.
 type Simulator struct {
 	opts    Options
 	ticking sync.Mutex // held for a whole tick, taken before mu

@@ -26,7 +26,8 @@ type Source interface {
 	Head(ctx context.Context) (revision string, tree fs.FS, err error)
 }
 
-// repo is a Source with what was read of it.
+// repo is a Source with what was read of it. files and dirs are by path and hold for one content
+// each, so a commit that changes one file costs one file.
 type repo struct {
 	source Source
 	head   *snapshot
@@ -42,6 +43,7 @@ type readFile struct {
 	fault string
 }
 
+// readDir is what a directory held when its stamp was this.
 type readDir struct {
 	stamp   any
 	content *content

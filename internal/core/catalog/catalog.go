@@ -207,12 +207,15 @@ func problemIn(source manifest.Source, err error) manifest.Problem {
 	return appendProblem(nil, source, err)[0]
 }
 
+// declaredCluster is a Cluster document, and where it is.
 type declaredCluster struct {
 	doc    v1alpha1.Cluster
 	source manifest.Source
 }
 
-// documents are the Furrow documents outside seeds.
+// documents are the Furrow documents outside seeds, by kind and name, while they are read. A
+// document with a fault is out of its table at the end, and in faults. positions has where each is,
+// also of those with faults, and settings where the settings of each seed are.
 type documents struct {
 	// grants are the namespaces of clusters in which kubeconfigs may be read.
 	grants       map[string][]string

@@ -23,6 +23,7 @@ type CreatorKind struct {
 //go:embed creators.yaml
 var creatorsYAML []byte
 
+// creators is the table of creators.yaml. Nobody changes it.
 var creators = mustCreators(creatorsYAML)
 
 func mustCreators(data []byte) map[manifest.GroupKind]CreatorKind {

@@ -21,8 +21,10 @@ type faults struct {
 	lost []manifest.Source
 }
 
+// documentKey identifies a document of Furrow.
 type documentKey struct{ kind, name string }
 
+// fault is why a document cannot be used.
 type fault struct {
 	manifest.Problem
 	// workload reports whether the document certainly declares no management cluster.

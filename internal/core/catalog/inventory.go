@@ -85,6 +85,7 @@ type Inventory struct {
 	implied map[string]bool
 }
 
+// root is a directory of a repository: two clusters must not have the same.
 type root struct{ repo, path string }
 
 // Names are the clusters' names in order.

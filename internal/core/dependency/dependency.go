@@ -213,11 +213,13 @@ type scope struct {
 	seen   map[Finding]bool
 }
 
+// objectOnCluster is a key of owners: which seeds bring an object to a cluster.
 type objectOnCluster struct {
 	object  manifest.ID
 	cluster string
 }
 
+// kindOnCluster is a key of defines: which vertices define a kind on a cluster.
 type kindOnCluster struct {
 	kind    manifest.GroupKind
 	cluster string

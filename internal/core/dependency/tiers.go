@@ -57,8 +57,10 @@ func (c *Conflict) Error() string {
 	return b.String()
 }
 
+// seedCluster is what tiers are numbered within.
 type seedCluster struct{ seed, cluster string }
 
+// tierKey identifies a tier.
 type tierKey struct {
 	seedCluster
 	ordinal int

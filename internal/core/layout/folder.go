@@ -34,6 +34,7 @@ type folderObject struct {
 	Source  manifest.Source `json:"source"`
 }
 
+// folderFields is Folder as a record of a pass has it.
 type folderFields struct {
 	Problems manifest.Problems `json:"problems,omitempty"`
 	Objects  []folderObject    `json:"objects,omitempty"`
@@ -81,6 +82,7 @@ var neverFetched = []string{
 	".goreleaser.yml", ".sops.yaml", ".flux.yaml",
 }
 
+// neverFetchedDirs are the directories that source-controller never has in an artifact.
 var neverFetchedDirs = []string{".git", ".github", ".circleci"}
 
 // FolderFile reports whether Flux reads a regular file when it builds the directory of

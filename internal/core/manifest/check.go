@@ -110,6 +110,7 @@ func checkTree(at position) Problems {
 	return c.problems
 }
 
+// treeCheck is the check of one document, before it is decoded.
 type treeCheck struct {
 	at       position
 	key      string // of the value that is walked

@@ -55,6 +55,8 @@ func Complete(objects []Object, opts Options) (Result, error) {
 	return c.result, c.problems.err()
 }
 
+// completion is one call of Complete. first has the object of each id that was kept, for
+// duplicates.
 type completion struct {
 	opts     Options
 	defined  map[GroupKind]Scope // by definitions among the objects

@@ -140,6 +140,7 @@ func About(p Problem, err error) error {
 	return aboutError{err, p}
 }
 
+// aboutError is an error with what the caller knows about it. It unwraps to the error.
 type aboutError struct {
 	error
 	about Problem

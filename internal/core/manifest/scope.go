@@ -20,6 +20,7 @@ const (
 //go:embed scopes.yaml
 var scopesYAML []byte
 
+// builtinScopes returns the table of scopes.yaml, which is read when it is needed first.
 var builtinScopes = sync.OnceValue(func() map[GroupKind]Scope {
 	scopes, err := readScopes(scopesYAML)
 	if err != nil {

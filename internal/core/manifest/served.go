@@ -10,6 +10,7 @@ import (
 //go:embed served.yaml
 var servedYAML []byte
 
+// servedGroups are the groups of served.yaml.
 var servedGroups = func() map[string]bool {
 	var groups []string
 	if err := yaml.UnmarshalStrict(servedYAML, &groups); err != nil {

@@ -14,6 +14,7 @@ type document struct {
 	line, rawLine int
 }
 
+// byteOrderMark may begin a file that a program of Windows wrote.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // split cuts a stream at its document markers. A marker is at the start of a

@@ -12,6 +12,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
+// errorLine is how errors of YAML libraries begin.
 var errorLine = regexp.MustCompile(`^line (\d+): `)
 
 // fault is an error of a YAML parser: the line of the document from 1, 0 when

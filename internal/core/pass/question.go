@@ -37,7 +37,9 @@ const (
 	AskHealth Kind = "Health"
 )
 
-// Question is something that Decide needs to know beyond the facts.
+// Question is something that Decide needs to know beyond the facts. Kind says which of the fields
+// it has. Questions of one kind about one commit are one, with all their Paths, so that the engine
+// reads a commit once.
 type Question struct {
 	Kind   Kind
 	Repo   string

@@ -17,7 +17,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/template"
 )
 
-// tierDecider gathers the facts of one tier.
+// tierDecider gathers the facts of one tier. It is made anew for each tier, and asks through its
+// decider, which notes what is missing.
 type tierDecider struct {
 	*decider
 	repo     *Repo

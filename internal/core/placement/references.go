@@ -19,6 +19,7 @@ type referenceRow struct {
 //go:embed references.yaml
 var referencesYAML []byte
 
+// referenceRows are the rows of references.yaml by the field that they are about.
 var referenceRows = func() map[string][]referenceRow {
 	byField := map[string][]referenceRow{}
 	for _, row := range mustRows[referenceRow]("references.yaml", referencesYAML) {

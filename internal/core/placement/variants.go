@@ -45,6 +45,7 @@ type Contents struct {
 	management map[on]*Content
 }
 
+// on is an object on a cluster.
 type on struct {
 	object  manifest.ID
 	cluster string
@@ -190,7 +191,8 @@ type reason struct {
 	rule, why string
 }
 
-// merge puts the placements of a seed's variants together, in order of variants.
+// merge puts the placements of a seed's variants together, in order of variants. placements has one
+// for each object, rule and reason (index); the clusters of several variants are joined there.
 type merge struct {
 	seed      *catalog.Seed
 	inventory *catalog.Inventory

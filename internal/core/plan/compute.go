@@ -64,6 +64,8 @@ type computation struct {
 	// ready has the vertices that some other waits for, each with what must be true of it then.
 	ready    map[int][]string
 	warnings map[string][]dependency.Finding
+	// inherits has what a seed gets from another one that is on its way out, by the seed that gets
+	// it, and the one that it comes from.
 	inherits map[string]map[string][]dependency.Vertex
 	// gone is what seeds that left the catalog still have planted.
 	gone map[string]map[dependency.Vertex]planted
@@ -75,8 +77,9 @@ type computation struct {
 
 // seedState is one seed while its plan is computed.
 type seedState struct {
-	seed       *catalog.Seed
-	previous   *Previous
+	seed     *catalog.Seed
+	previous *Previous
+	// planted is what the plan in force has on clusters.
 	planted    map[dependency.Vertex]planted
 	placements []placement.Placement
 	// contents are the objects as they land, by cluster, and files what is written of each.
@@ -84,8 +87,9 @@ type seedState struct {
 	files    map[*placement.Content]File
 	// variants are the clusters of each variant.
 	variants []Variant
-	leaving  []dependency.Vertex
-	leaves   map[dependency.Vertex]bool // the same, as a set
+	// leaving is what the plan in force has and the seed no longer brings.
+	leaving []dependency.Vertex
+	leaves  map[dependency.Vertex]bool // the same, as a set
 	// held are planted on clusters whose documents cannot be used, and stay as they
 	// are; broken are those clusters, and why.
 	held     []dependency.Vertex

@@ -29,6 +29,7 @@ func URL(raw string) string {
 	return u.String()
 }
 
+// userinfo is where a URL in a text may have credentials.
 var userinfo = regexp.MustCompile(`://[^/@\s'"]+@`)
 
 // URLsIn takes the users and passwords out of the URLs in a text.

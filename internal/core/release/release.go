@@ -317,7 +317,7 @@ func standingGone(f TierFacts) State {
 	return Progressing
 }
 
-// decision is one tier being decided.
+// decision is one tier being decided: what was found of it (have), and what it waits for (gates).
 type decision struct {
 	facts Facts
 	tier  *plan.Tier

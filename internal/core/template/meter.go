@@ -29,6 +29,7 @@ func meter(t *template.Template, text string) (used map[string]bool, err error) 
 	return m.used, nil
 }
 
+// metering is one walk through a parsed template. used has the functions that it calls.
 type metering struct {
 	used map[string]bool
 	// variables are at least as many as are declared; text/template searches through them by name.

@@ -32,7 +32,8 @@ const (
 	maxSaid = 1 << 20
 )
 
-// api asks the server about one repository.
+// api asks the server about one repository. Its transport is shared by all requests; a client of
+// the library is made for each, because it is made with a context.
 type api struct {
 	repository
 	transport http.RoundTripper

@@ -23,7 +23,7 @@ import (
 // update a little later than its time says.
 const overlap = time.Minute
 
-// closedRow is what is kept of a closed pull request.
+// closedRow is what is kept of a closed pull request; a repository may have tens of thousands.
 type closedRow struct {
 	number int64
 	branch string

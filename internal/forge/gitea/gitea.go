@@ -95,7 +95,9 @@ type Options struct {
 	Observe func(http.RoundTripper) http.RoundTripper
 }
 
-// Forge is a repository on a Gitea or Forgejo server.
+// Forge is a repository on a Gitea or Forgejo server. All that it keeps it can read again. Its
+// methods may be used by several goroutines: mu guards the fields below it and is not held during
+// requests; reading is, so that one goroutine at a time brings the index up to date.
 type Forge struct {
 	api     *api
 	mirror  forge.Fetcher

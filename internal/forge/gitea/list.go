@@ -27,7 +27,7 @@ const (
 	maxReadings = 3
 )
 
-// row is a pull request of ours.
+// row is a pull request of ours, as the last answer that had it says.
 type row struct {
 	number      int64
 	branch, url string
@@ -379,6 +379,7 @@ func (f *Forge) get(ctx context.Context, number int64) (row, error) {
 	return r, nil
 }
 
+// numbered finds the number in the URL of a pull request's page.
 var numbered = regexp.MustCompile(`/pulls/([0-9]+)$`)
 
 // number is that of a proposal's pull request; zero where it has none.

@@ -138,6 +138,8 @@ func (f *Forge) rewrite(ctx context.Context, at row, r forge.Request) (row, erro
 	return now, err
 }
 
+// draftPrefix is the beginning of a title that may make a draft of a pull request, such as "WIP:"
+// or "[WIP]"; which ones do the server decides.
 var draftPrefix = regexp.MustCompile(`^\s*(\[[^\]]*\]|[A-Za-z]+:)\s*`)
 
 // keepDraft leaves a draft one: its title begins with a word that the server is set up for.

@@ -203,6 +203,7 @@ func (n fileNode) blobSize() int64 {
 	return int64(len(content))
 }
 
+// openFile is a regular file, read as a whole when it was opened.
 type openFile struct {
 	node fileNode
 	*bytes.Reader
@@ -211,6 +212,7 @@ type openFile struct {
 func (f *openFile) Stat() (fs.FileInfo, error) { return f.node, nil }
 func (f *openFile) Close() error               { return nil }
 
+// openDir is a directory; entries are those that ReadDir has not returned yet.
 type openDir struct {
 	node    fileNode
 	entries []fs.DirEntry

@@ -290,6 +290,7 @@ type versions struct {
 	before, anchor version
 }
 
+// version is an object that others of its path may be written as differences of.
 type version struct {
 	hash Hash
 	encoded

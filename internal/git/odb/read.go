@@ -12,7 +12,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// CommitInfo is a commit.
+// CommitInfo is a commit. It is shared between callers, who must not change it.
 type CommitInfo struct {
 	Hash      Hash
 	Tree      Hash

@@ -37,8 +37,9 @@ const requestTimeout = 5 * time.Second
 // have one of their own, as without HTTP/2.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 5 * time.Second, Count: 3}
 
-// connection is a connection to one API server. It has a transport of its own: closing it leaves no TCP
-// connection for a successor to use, because a dead one appears alive for a long time.
+// connection is a connection to one API server. It has a transport of its own: closing it leaves no
+// TCP connection for a successor to use, because a dead one appears alive for a long time. kinds
+// remembers the resources of kinds that were found, which mu guards.
 type connection struct {
 	// server is the API server's URL, in messages.
 	server, origin string

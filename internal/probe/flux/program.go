@@ -47,6 +47,7 @@ type abandoning struct {
 	program *program
 }
 
+// outcome is what a request came to.
 type outcome struct {
 	response *http.Response
 	err      error
