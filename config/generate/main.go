@@ -77,7 +77,7 @@ type kind struct {
 	written       bool // by people, and not only by the controller
 }
 
-// readCRDs gives the CRDs by file, and their kinds by plural.
+// readCRDs returns the CRDs by file, and their kinds by plural.
 func readCRDs(dir string) (map[string][]byte, []kind, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil || len(paths) == 0 {
@@ -106,7 +106,7 @@ func readCRDs(dir string) (map[string][]byte, []kind, error) {
 	return crds, kinds, nil
 }
 
-// readRoles gives the roles that controller-gen wrote, by name.
+// readRoles returns the roles that controller-gen wrote, by name.
 func readRoles(path string) (map[string]rbacv1.ClusterRole, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -18,7 +18,7 @@ Every state, problem, refusal and warning has one of the reasons below. ` + "`-o
 conditions of custom resources. Scripts and dashboards can rely on reasons; messages may change.
 `
 
-// troubleshooting is the page of all reasons.
+// troubleshooting returns the page of all reasons.
 func troubleshooting() []byte {
 	var b strings.Builder
 	b.WriteString(troubleshootingIntro)

@@ -151,7 +151,7 @@ func (r *Reconciler) cacheOf(cp fleet.ControlPlane) string {
 	return filepath.Join(r.options.Cache, directoryOf(cp))
 }
 
-// directoryOf is a directory that only one control plane uses, for what is kept of it.
+// directoryOf returns a directory that only one control plane uses, for what is kept of it.
 func directoryOf(cp fleet.ControlPlane) string {
 	return filepath.Join(cp.Namespace, digest(cp.String()+" "+cp.Credentials))
 }

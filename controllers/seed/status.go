@@ -60,7 +60,7 @@ func seedStatus(seed *v1alpha1.Seed, v view) v1alpha1.SeedStatus {
 	return s
 }
 
-// duplicateStatus is the status of a Seed that another Seed plants already.
+// duplicateStatus returns the status of a Seed that another Seed plants already.
 func duplicateStatus(seed *v1alpha1.Seed, by string, now time.Time) v1alpha1.SeedStatus {
 	s := v1alpha1.SeedStatus{CommonStatus: *seed.Status.CommonStatus.DeepCopy(), State: state.Stalled, Handled: seed.Status.Handled}
 	s.WaitingFor = state.Cut(fmt.Sprintf("Seed %s plants the same seed of the same tree already. Delete one of the two", by))

@@ -22,7 +22,7 @@ func Doubling(first, most time.Duration) wait.Backoff {
 	return wait.Backoff{Duration: first, Factor: 2, Steps: enough, Cap: most}
 }
 
-// Constant is the same pause every time.
+// Constant returns the same pause every time.
 func Constant(pause time.Duration) wait.Backoff { return wait.Backoff{Duration: pause} }
 
 // Cooldown keeps requests from a server after a failure. It only says when: the caller asks Err or

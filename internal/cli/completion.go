@@ -42,8 +42,8 @@ func directories(cmd *cobra.Command, flags ...string) {
 	}
 }
 
-// completeSeeds are the names of the seeds of a control plane that is a directory;
-// a repository elsewhere is not fetched for it.
+// completeSeeds returns the names of the seeds of a control plane that is a directory; a repository
+// elsewhere is not fetched for it.
 func (f *sessionFlags) completeSeeds(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	options, err := f.resolved()
 	if err != nil || len(args) > 0 || options.ControlPlane == "" || strings.Contains(options.ControlPlane, "://") {
@@ -81,7 +81,7 @@ func (f *kubeFlags) completeFrom(cmd *cobra.Command, names func(context.Context,
 	return slices.Sorted(maps.Keys(found)), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeSeeds are the names of the Seeds.
+// completeSeeds returns the names of the Seeds.
 func (f *kubeFlags) completeSeeds(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -96,7 +96,7 @@ func (f *kubeFlags) completeSeeds(cmd *cobra.Command, args []string, _ string) (
 	})
 }
 
-// completeClusters are the names of the clusters that have plantings.
+// completeClusters returns the names of the clusters that have plantings.
 func (f *kubeFlags) completeClusters(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -111,7 +111,7 @@ func (f *kubeFlags) completeClusters(cmd *cobra.Command, args []string, _ string
 	})
 }
 
-// completeNamespaces are the namespaces that have Seeds.
+// completeNamespaces returns the namespaces that have Seeds.
 func (f *kubeFlags) completeNamespaces(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return f.completeFrom(cmd, func(ctx context.Context, c *kubeCluster, found map[string]bool) error {
 		var list v1alpha1.SeedList
@@ -123,7 +123,7 @@ func (f *kubeFlags) completeNamespaces(cmd *cobra.Command, _ []string, _ string)
 	})
 }
 
-// completeContexts are the contexts of the kubeconfig.
+// completeContexts returns the contexts of the kubeconfig.
 func (f *kubeFlags) completeContexts(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	config, err := f.config().RawConfig()
 	if err != nil {

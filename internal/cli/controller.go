@@ -113,7 +113,7 @@ func (c *controllerCommand) run(cmd *cobra.Command) error {
 	return controllers.Run(cmd.Context(), config, c.options)
 }
 
-// config is how the cluster is reached.
+// config returns how the cluster is reached.
 func (c *controllerCommand) config() (*rest.Config, error) {
 	if c.kubeconfig != "" {
 		config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfig)

@@ -47,7 +47,7 @@ func (f *checkedFlag) String() string { return f.text }
 // Type implements pflag.Value.
 func (f *checkedFlag) Type() string { return f.kind }
 
-// textFlag is a flag whose text passes a check. It may be empty where its default is.
+// textFlag returns a flag whose text passes a check. It may be empty where its default is.
 func textFlag(to *string, value string, check func(string) error) *checkedFlag {
 	*to = value
 	return &checkedFlag{text: value, kind: "string", parse: func(text string) error {
@@ -61,7 +61,7 @@ func textFlag(to *string, value string, check func(string) error) *checkedFlag {
 	}}
 }
 
-// numberFlag is a flag that is a number within bounds.
+// numberFlag returns a flag that is a number within bounds.
 func numberFlag(to *int, value, least, most int) *checkedFlag {
 	*to = value
 	return &checkedFlag{text: strconv.Itoa(value), kind: "int", parse: func(text string) error {
@@ -74,7 +74,7 @@ func numberFlag(to *int, value, least, most int) *checkedFlag {
 	}}
 }
 
-// durationFlag is a flag that is a duration within bounds.
+// durationFlag returns a flag that is a duration within bounds.
 func durationFlag(to *time.Duration, value, least, most time.Duration) *checkedFlag {
 	*to = value
 	return &checkedFlag{text: shortDuration(value), kind: "duration", parse: func(text string) error {

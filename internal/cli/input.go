@@ -141,8 +141,8 @@ func addDirectory(files *catalog.Files, input, tree string) error {
 	})
 }
 
-// shownPath is an absolute path as messages have it: relative where it is below the
-// current directory.
+// shownPath returns an absolute path as messages have it: relative where it is below the current
+// directory.
 func shownPath(absolute string) string {
 	here, err := os.Getwd()
 	if err != nil {
@@ -157,8 +157,8 @@ func shownPath(absolute string) string {
 	return absolute
 }
 
-// rootOf is the directory that links of dir may not lead out of: the control plane, else
-// the repository that it is in, else dir itself.
+// rootOf returns the directory that links of dir may not lead out of: the control plane, else the
+// repository that it is in, else dir itself.
 func rootOf(dir, tree string) string {
 	if tree != "" {
 		at, err := filepath.EvalSymlinks(tree)
@@ -215,7 +215,7 @@ func limitFlags(flags *pflag.FlagSet, limits *catalog.Limits) {
 	flags.Var(sizeFlag(&limits.Package, catalog.DefaultMaxPackage), "max-package-size", "size of all manifest files of a seed together")
 }
 
-// sizeFlag is a flag that is a number of bytes, written as in Kubernetes.
+// sizeFlag returns a flag that is a number of bytes, written as in Kubernetes.
 func sizeFlag(to *int64, value int64) *checkedFlag {
 	*to = value
 	return &checkedFlag{text: resource.NewQuantity(value, resource.BinarySI).String(), kind: "size", parse: func(text string) error {

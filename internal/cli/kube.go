@@ -255,12 +255,12 @@ func (c *kubeCluster) noSeed(ctx context.Context, name string) error {
 // maxNames is how many names a message lists.
 const maxNames = 8
 
-// nearest are the names that are most like one, at most maxNames.
+// nearest returns the names that are most like one, at most maxNames.
 func nearest(name string, names []string) []string {
 	return manifest.Nearest(name, names)[:min(len(names), maxNames)]
 }
 
-// newKubectl is the root of the commands that kubectl furrow has.
+// newKubectl returns the root of the commands that kubectl furrow has.
 func newKubectl(connect connector) *cobra.Command {
 	f := &kubeFlags{connect: connect}
 	root := &cobra.Command{

@@ -83,8 +83,8 @@ func (a *kubeAbandon) run(cmd *cobra.Command, c *kubeCluster, cluster string) er
 	return nil
 }
 
-// seeds are those that are to change, as resources and with their state: that are planted on the cluster and have not
-// given it up, or that have, with --undo.
+// seeds returns those that are to change, as resources and with their state: that are planted on
+// the cluster and have not given it up, or that have, with --undo.
 func (a *kubeAbandon) seeds(ctx context.Context, c *kubeCluster, cluster string) ([]v1alpha1.Seed, *state.State, error) {
 	all, plantings, err := c.resources(ctx, "")
 	if err != nil {

@@ -96,7 +96,7 @@ func toRetry(seed *v1alpha1.Seed, plantings []v1alpha1.Planting) []string {
 	return tiers
 }
 
-// toConfirm says what a confirmation begins to remove, like toRetry.
+// toConfirm returns what a confirmation begins to remove, like toRetry.
 func toConfirm(seed *v1alpha1.Seed) string {
 	s := &seed.Status
 	switch {

@@ -163,7 +163,8 @@ type controlPlaneTree struct {
 	dir string
 }
 
-// catalog is what is planned: files on the clusters of a control plane, or the control plane itself.
+// catalog returns what is planned: files on the clusters of a control plane, or the control plane
+// itself.
 func (c *planCommand) catalog(ctx context.Context, stdin io.Reader) (*catalog.Catalog, string, error) {
 	tree, err := c.tree(ctx)
 	if err != nil {
@@ -273,7 +274,7 @@ func printErrors(w io.Writer, err error) {
 	}
 }
 
-// messages are the problems of an error, each whole.
+// messages returns the problems of an error, each whole.
 func messages(err error) []string {
 	problems, ok := err.(manifest.Problems) //nolint:errorlint // a wrapped list is shown with what wraps it
 	if !ok {

@@ -153,7 +153,7 @@ func newPRList() *cobra.Command {
 	return cmd
 }
 
-// listLines are the lines of 'furrow pr list'; they name owners only where there are others
+// listLines returns the lines of 'furrow pr list'; they name owners only where there are others
 // than this control plane.
 func listLines(all []located) [][]string {
 	shared := slices.ContainsFunc(all, func(l located) bool { return !l.ours })

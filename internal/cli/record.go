@@ -250,7 +250,7 @@ func explainSeed(w io.Writer, f *pass.Facts, s *pass.Seed) {
 	}
 }
 
-// tierFacts are the facts of a tier, by name; those that do not count here are empty.
+// tierFacts returns the facts of a tier, by name; those that do not count here are empty.
 func tierFacts(f *pass.Facts, s *pass.Seed, t *plan.Tier, status release.TierStatus) [][2]string {
 	have := s.Tiers[status.Tier]
 	out := [][2]string{{"because", status.Message}, {"action", string(status.Act)}, {"gate", status.Shut()}}

@@ -186,7 +186,7 @@ func confirm(ctx context.Context, a *asking) error {
 	return nil
 }
 
-// asOf says how the seed is, and when that was found out.
+// asOf returns how the seed is, and when that was found out.
 func (a *asking) asOf() string {
 	return fmt.Sprintf("It is %s, as of the last pass, reported %s ago.", a.status.State, age(time.Now(), a.report.LastPass))
 }

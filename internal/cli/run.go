@@ -146,7 +146,7 @@ func run(cmd *cobra.Command, options controlplane.Options, interval time.Duratio
 	return nil
 }
 
-// mode says how the clusters are asked.
+// mode returns how the clusters are asked.
 func mode(options controlplane.Options, simulate bool) string {
 	switch {
 	case simulate:
@@ -157,8 +157,8 @@ func mode(options controlplane.Options, simulate bool) string {
 	return "no cluster is asked, so nothing is ever Released: give --kubeconfigs, or --simulate"
 }
 
-// clusterNames are the clusters that the control plane declares, those that its seeds
-// create, and those that they are about to leave.
+// clusterNames returns the clusters that the control plane declares, those that its seeds create,
+// and those that they are about to leave.
 func clusterNames(r *engine.Report) []string {
 	names := map[string]bool{}
 	if r.Catalog != nil {
@@ -207,7 +207,7 @@ func warmUp(ctx context.Context, tick func(context.Context) error) {
 	}
 }
 
-// verdictOf is the error of a single pass: that it failed, or that something is stalled.
+// verdictOf returns the error of a single pass: that it failed, or that something is stalled.
 func verdictOf(result standalone.Result) error {
 	if result.Err != nil || result.Report == nil {
 		return result.Err

@@ -11,7 +11,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/state"
 )
 
-// seedsOn are the seeds that have tiers on a cluster.
+// seedsOn returns the seeds that have tiers on a cluster.
 func seedsOn(st *state.State, cluster string) []state.Seed {
 	return slices.DeleteFunc(slices.Clone(st.Seeds), func(s state.Seed) bool {
 		return !slices.ContainsFunc(s.Tiers, func(t state.Tier) bool { return t.Cluster == cluster })

@@ -15,7 +15,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/engine"
 )
 
-// planDocument is the plan as plan.yaml has it, for other formats.
+// planDocument returns the plan as plan.yaml has it, for other formats.
 func planDocument(p *plan.Plan) (any, error) {
 	data, err := p.Document()
 	if err != nil {
@@ -25,7 +25,7 @@ func planDocument(p *plan.Plan) (any, error) {
 	return view, yaml.Unmarshal(data, &view)
 }
 
-// clustersOf are the clusters that plans have tiers on.
+// clustersOf returns the clusters that plans have tiers on.
 func clustersOf(plans ...*plan.Plan) []string {
 	clusters := map[string]bool{}
 	for _, p := range plans {

@@ -56,7 +56,7 @@ func (v *statusView) outdated() string {
 	return fmt.Sprintf("! This is out of date: no pass was reported since %s, and one is expected every %s. Start 'furrow run', or read the log of the one that runs", v.LastPass.Format(time.RFC3339), shortDuration(interval))
 }
 
-// staleText says what cannot be known any better.
+// staleText returns what cannot be known any better.
 func staleText(s state.Stale) string {
 	if s.Repo == "" {
 		return fmt.Sprintf("The control plane has not been read since %s: what was read before stays in force", s.Since.Format(time.RFC3339))
@@ -127,7 +127,7 @@ func (v *statusView) name(s *state.Seed) string {
 	return s.Name
 }
 
-// all are the clusters of the fleet, as far as they are known.
+// all returns the clusters of the fleet, as far as they are known.
 func (v *statusView) all() []string {
 	names := map[string]bool{}
 	for _, c := range v.Clusters {
@@ -205,7 +205,7 @@ func progress(s *state.Seed) string {
 	return fmt.Sprintf(", %d of %s done", done, plural(total, "tier"))
 }
 
-// seedLine says how a seed is.
+// seedLine returns how a seed is.
 func seedLine(s *state.Seed, progress string) string {
 	line := s.State + progress
 	if s.Removal {
@@ -220,7 +220,7 @@ func seedLine(s *state.Seed, progress string) string {
 	return line
 }
 
-// planLine says what the plan in force was made of, and how large it is.
+// planLine returns what the plan in force was made of, and how large it is.
 func planLine(s *state.Seed) string {
 	objects, clusters := 0, map[string]bool{}
 	for _, t := range s.Tiers {
@@ -252,7 +252,8 @@ func (v *statusView) lines(tiers []state.Tier, say func(t state.Tier) (text stri
 	return out
 }
 
-// forReview are the proposals that wait for a person. Those that are equal on many clusters are one line, without their URLs.
+// forReview returns the proposals that wait for a person. Those that are equal on many clusters are
+// one line, without their URLs.
 func (v *statusView) forReview(s *state.Seed) []string {
 	say := func(t state.Tier) (string, bool) {
 		if t.Proposal.URL != "" {
@@ -268,7 +269,7 @@ func (v *statusView) forReview(s *state.Seed) []string {
 	})
 }
 
-// toDecide are the tiers about which a person decides beside a review.
+// toDecide returns the tiers about which a person decides beside a review.
 func (v *statusView) toDecide(s *state.Seed) []string {
 	say := func(t state.Tier) (string, bool) {
 		return fmt.Sprintf("%s is %s", layout.NameOnCluster(t.Ordinal), t.State), t.NeedsDecision()
@@ -297,7 +298,7 @@ func waitNames(t state.Tier) string {
 	return strings.Join(names, " and ")
 }
 
-// amended says how to show what people changed before merging.
+// amended returns how to show what people changed before merging.
 func (v *statusView) amended(s *state.Seed) []string {
 	say := func(t state.Tier) (string, bool) {
 		return fmt.Sprintf("%s: %s", layout.NameOnCluster(t.Ordinal), t.Amended), t.Amended != ""
@@ -305,7 +306,7 @@ func (v *statusView) amended(s *state.Seed) []string {
 	return v.lines(inOrder(s.Tiers), say, func(f fold, _ state.Tier) string { return v.name(s) + " " + f.on + " " + f.text })
 }
 
-// stateLabel is the state, with a note where people have amended what was merged.
+// stateLabel returns the state, with a note where people have amended what was merged.
 func stateLabel(t state.Tier) string {
 	if t.Amended != "" {
 		return string(t.State) + " (Amended)"
@@ -326,7 +327,7 @@ func inOrder(tiers []state.Tier) []state.Tier {
 	return slices.SortedStableFunc(slices.Values(tiers), state.Tier.Compare)
 }
 
-// proposalOf is what 'furrow pr' calls the proposal of a tier.
+// proposalOf returns what 'furrow pr' calls the proposal of a tier.
 func proposalOf(seed string, t state.Tier) string {
 	if _, group, several := strings.Cut(t.Proposal.Branch, "/group/"+seed+"/"); several {
 		return seed + "/" + group

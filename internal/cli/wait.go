@@ -136,7 +136,7 @@ func (w *waiting) missing(st *state.State, current bool) (string, error) {
 	return strings.Join(not, "; "), nil
 }
 
-// reached says what was waited for.
+// reached returns what was waited for.
 func (w *waiting) reached(st *state.State) string {
 	if w.seed != "" {
 		return fmt.Sprintf("Seed %s is %s.", w.seed, w.until)

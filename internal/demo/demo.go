@@ -29,21 +29,21 @@ type Repositories struct {
 	Dir string
 }
 
-// ControlPlane is the control-plane repository, with a work tree to commit in.
+// ControlPlane returns the control-plane repository, with a work tree to commit in.
 func (p Repositories) ControlPlane() string { return filepath.Join(p.Dir, "control-plane") }
 
-// GitOps is the GitOps repository, a bare one.
+// GitOps returns the GitOps repository, a bare one.
 func (p Repositories) GitOps() string { return filepath.Join(p.Dir, "gitops.git") }
 
-// Cache is the directory of the mirrors.
+// Cache returns the directory of the mirrors.
 func (p Repositories) Cache() string { return filepath.Join(p.Dir, "cache") }
 
-// SeedFile is the seed in the control plane, UpdateFile its next version.
+// SeedFile returns the seed in the control plane, UpdateFile its next version.
 func (p Repositories) SeedFile() string {
 	return filepath.Join(p.ControlPlane(), "seeds", Seed+".yaml")
 }
 
-// UpdateFile is the next version of the seed.
+// UpdateFile returns the next version of the seed.
 func (p Repositories) UpdateFile() string { return filepath.Join(p.Dir, "update", Seed+".yaml") }
 
 // Prepare makes the repositories, or finds those that an interrupted demo left (again), which it

@@ -31,7 +31,7 @@ type outcome struct {
 // hasFailures reports whether some action failed.
 func (o *outcome) hasFailures() bool { return len(o.seeds)+len(o.tiers)+len(o.problems) > 0 }
 
-// problemsOf are those of a seed, or those that belong to none.
+// problemsOf returns those of a seed, or those that belong to none.
 func (o *outcome) problemsOf(seed string) manifest.Problems {
 	return slices.DeleteFunc(slices.Clone(o.problems), func(p manifest.Problem) bool { return p.Seed != seed })
 }
@@ -215,7 +215,7 @@ func (e *Engine) timeIsOver() bool {
 	return e.config.Slice > 0 && e.config.Now().Sub(e.began) >= e.config.Slice
 }
 
-// calls is how many proposals are opened at once in a repository; no pass opens fewer.
+// calls returns how many proposals are opened at once in a repository; no pass opens fewer.
 func (e *Engine) calls() int { return max(1, e.config.ForgeCalls) }
 
 // isFull reports whether a pass has as many pull requests to open as it may have time for. It is

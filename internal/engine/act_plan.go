@@ -11,7 +11,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// plan is where the plan branch of a seed is once the push is done.
+// plan returns where the plan branch of a seed is once the push is done.
 func (s *slice) plan(seed string) git.Hash {
 	if at, moved := s.plans[seed]; moved {
 		return at

@@ -38,7 +38,7 @@ func (s *slice) graft(a *pass.Action) error {
 	return nil
 }
 
-// trailers are those of the commit of a proposal.
+// trailers returns those of the commit of a proposal.
 func (s *slice) trailers(a *pass.Action, carried forge.Carried) []forge.Trailer {
 	out := []forge.Trailer{{Key: forge.TrailerSeed, Value: a.Seed}, revisionTrailer(a.Revision)}
 	for _, t := range carried.Trailers() {
@@ -128,7 +128,7 @@ func (s *slice) propose(ctx context.Context) {
 	s.decision.Proposed(proposed...)
 }
 
-// requests are the updates that proposals follow.
+// requests returns the updates that proposals follow.
 func (s *slice) requests() []update {
 	return slices.DeleteFunc(slices.Clone(s.updates), func(u update) bool { return u.request == nil })
 }

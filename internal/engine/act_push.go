@@ -73,7 +73,8 @@ func (s *slice) withdrawRefused(refused *git.PushError) bool {
 	})
 }
 
-// refusal is the problem that the server does not let a branch move, with the output of its hooks.
+// refusal returns the problem that the server does not let a branch move, with the output of its
+// hooks.
 func (s *slice) refusal(u update, reason, hooks string) manifest.Problem {
 	verb := "change"
 	if u.New.IsZero() {

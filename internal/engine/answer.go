@@ -103,7 +103,7 @@ func set[K comparable, V any](m *map[K]V, key K, value V) {
 	(*m)[key] = value
 }
 
-// at is what a commit has at paths, an empty hash where there is nothing. What is known of the
+// at returns what a commit has at paths, an empty hash where there is nothing. What is known of the
 // commit grows with each call; the map is the cache's own and must not be changed.
 func (r *repoState) at(commit layout.Hash, paths []string) (map[string]layout.Hash, error) {
 	known, ok := r.entries.Get(commit)

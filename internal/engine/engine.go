@@ -100,7 +100,7 @@ func (t Tree) Catalog(ctx context.Context) (*catalog.Catalog, error) {
 	return render.Load(ctx, t.FS, render.Options{Limits: t.Limits, Resources: t.Resources(), Cache: t.Rendered})
 }
 
-// Resources are those that the settings have; nil where there are none.
+// Resources returns those that the settings have; nil where there are none.
 func (t Tree) Resources() *catalog.Resources {
 	if t.Settings == nil {
 		return nil
@@ -108,7 +108,8 @@ func (t Tree) Resources() *catalog.Resources {
 	return &t.Settings.Resources
 }
 
-// Identity is whose plans those of the tree are. owner counts where the tree has no ControlPlane document.
+// Identity returns whose plans those of the tree are. owner counts where the tree has no
+// ControlPlane document.
 func (t Tree) Identity(c *catalog.Catalog, owner string) (plan.Identity, error) {
 	id, environment, _ := strings.Cut(owner, "/")
 	owner, err := c.Owner(id, environment)
@@ -126,7 +127,7 @@ func (t Tree) version() string {
 // scopes reports whether the engine is to care for a seed.
 func (t Tree) scopes(seed string) bool { return t.Settings == nil || t.Settings.Scope[seed] }
 
-// scope are the seeds that the engine is to care for; nil for all.
+// scope returns the seeds that the engine is to care for; nil for all.
 func (t Tree) scope() map[string]bool {
 	if t.Settings == nil {
 		return nil

@@ -32,8 +32,7 @@ type lineage struct {
 // maxLag is how many states back a reconciler's revision is searched.
 const maxLag = 10_000
 
-// position is the index of a commit among the states of base; false if it is not
-// one.
+// position returns the index of a commit among the states of base; false if it is not one.
 func (r *repoState) position(commit git.Hash) (int, bool, error) {
 	l := &r.lineage
 	if l.index == nil {
@@ -97,8 +96,8 @@ func when(seen map[string]int, p string) int {
 	return math.MaxInt
 }
 
-// changes are the paths that differ between two commits; a directory that only
-// one of them has is one path.
+// changes returns the paths that differ between two commits; a directory that only one of them has
+// is one path.
 func (r *repoState) changes(from, to git.Hash) ([]string, error) {
 	key := [2]git.Hash{from, to}
 	if known, ok := r.diffs.Get(key); ok {

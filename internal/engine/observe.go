@@ -228,7 +228,7 @@ func (e *Engine) readPlan(ctx context.Context, r *repoState, seed string, commit
 	return read, nil
 }
 
-// tierPaths are those of a plan's tiers in a repository.
+// tierPaths returns those of a plan's tiers in a repository.
 func tierPaths(p *plan.Plan, repo string) []string {
 	var paths []string
 	for i := range p.Tiers {

@@ -23,7 +23,7 @@ const (
 	stagePublishing = "publishing the status"
 )
 
-// String is one line for people.
+// String returns one line for people.
 func (p Progress) String() string {
 	if p.Total == 0 {
 		return fmt.Sprintf("%s (%s)", p.Stage, p.Took.Round(time.Second))

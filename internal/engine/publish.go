@@ -63,7 +63,7 @@ func (o *observation) dropStatus(ctx context.Context, r, home *repoState) error 
 	return err
 }
 
-// IdentityOf is whose state it is.
+// IdentityOf returns whose state it is.
 func IdentityOf(s *state.State) plan.Identity {
 	return plan.Identity{Owner: s.Owner, Origin: s.Origin}
 }
@@ -102,8 +102,8 @@ type published struct {
 // minHeartbeat bounds how often a status is pushed in which nothing has changed.
 const minHeartbeat = time.Minute
 
-// heartbeat is how old a status may become before it is published again without changes, to show that passes are
-// being made.
+// heartbeat returns how old a status may become before it is published again without changes, to
+// show that passes are being made.
 func (e *Engine) heartbeat() time.Duration { return max(e.config.Interval, minHeartbeat) }
 
 // fresh reports whether a status that was published then need not be published again without

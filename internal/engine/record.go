@@ -73,7 +73,7 @@ func (r *Record) Same(decision *pass.Decision) (bool, error) {
 	return bytes.Equal(is, was), err
 }
 
-// Report is what the pass would have reported of seeds before it acted.
+// Report returns what the pass would have reported of seeds before it acted.
 func (r *Record) Report(d *pass.Decision) *Report {
 	out := &Report{State: state.New(r.Facts.Self.Owner, r.Facts.Self.Origin, r.Facts.ControlPlane.Revision), Plans: map[string]*plan.Plan{}}
 	out.LastPass = r.Facts.Now

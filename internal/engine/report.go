@@ -54,8 +54,8 @@ type RepoReport struct {
 	Err error
 }
 
-// report is what a pass has observed, decided and done; before it acts, with an empty outcome. It
-// reads nothing and changes nothing but the notes since when something is unread.
+// report returns what a pass has observed, decided and done; before it acts, with an empty outcome.
+// It reads nothing and changes nothing but the notes since when something is unread.
 func (o *observation) report(d *pass.Decision, done *outcome) *Report {
 	out := &Report{
 		State:   state.New(o.engine.self.Owner, o.engine.self.Origin, o.engine.tree.Revision),
@@ -127,7 +127,7 @@ func (o *observation) clusters(of *state.State) []state.Cluster {
 	return slices.SortedFunc(maps.Values(out), func(a, b state.Cluster) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// stale is what cannot be read in this pass, and since when that has been so.
+// stale returns what cannot be read in this pass, and since when that has been so.
 func (o *observation) stale() []state.Stale {
 	unread := map[string]bool{"": o.readErr != nil}
 	for name, r := range o.repos {
@@ -201,9 +201,9 @@ func reportSeed(f *pass.Facts, s *pass.Seed, done *outcome) state.Seed {
 	return out
 }
 
-// reportTier is the state of a tier as it was decided, corrected by what failed when it was acted
-// upon. A failure that passes by itself changes only the message; any other one holds the tier
-// until a person acts.
+// reportTier returns the state of a tier as it was decided, corrected by what failed when it was
+// acted upon. A failure that passes by itself changes only the message; any other one holds the
+// tier until a person acts.
 func reportTier(f *pass.Facts, d *pass.Seed, t *plan.Tier, s release.TierStatus, done *outcome) state.Tier {
 	facts := d.Tiers[s.Tier]
 	out := state.Tier{Cluster: t.Cluster, Ordinal: t.Ordinal, Level: t.Level, State: s.State, Reason: s.Reason, On: s.On, Object: s.Object, Path: s.Path, Message: s.Message, Amended: s.Amended, Objects: len(d.Plan.Objects(t)), Digest: t.Digest()}
@@ -241,7 +241,7 @@ func reportTier(f *pass.Facts, d *pass.Seed, t *plan.Tier, s release.TierStatus,
 	return out
 }
 
-// tierName is a tier's name within its seed, for people.
+// tierName returns a tier's name within its seed, for people.
 func tierName(of string, t layout.Tier) string {
 	if t.Seed != of {
 		return t.Seed + " on " + t.Name()

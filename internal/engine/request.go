@@ -147,8 +147,8 @@ func IsNothingToConfirm(err error) (nothing, done bool) {
 	return ok, e.done
 }
 
-// Overwritten are the files that the proposals of a seed overwrite once a person asks to
-// retry it.
+// Overwritten returns the files that the proposals of a seed overwrite once a person asks to retry
+// it.
 func (q *Requests) Overwritten(ctx context.Context, seed string) (out pass.Overwrites, err error) {
 	o := q.observation
 	if _, err := o.planOf(seed); err != nil {
@@ -181,13 +181,13 @@ func (o *observation) planOf(seed string) (*pass.Previous, error) {
 	return p, nil
 }
 
-// previous are the plans on their branches, by seed.
+// previous returns the plans on their branches, by seed.
 func (o *observation) previous() map[string]*pass.Previous { return o.facts.Previous() }
 
 // owns reports whether a plan belongs to this control plane.
 func (e *Engine) owns(p *plan.Plan) bool { return p.Identity() == e.self }
 
-// errNotOurs is the error for a request about another control plane's plan.
+// errNotOurs returns the error for a request about another control plane's plan.
 func (e *Engine) errNotOurs(of *plan.Plan) error {
 	return manifest.Problem{Reason: v1alpha1.ReasonForeignOwner, Seed: of.Seed, Message: fmt.Sprintf("the plan of seed %q belongs to control plane %s, and you ask as %s; name that one with --control-plane, --id and --environment", of.Seed, of.Identity(), e.self)}
 }

@@ -283,8 +283,8 @@ func sameHand(c git.CommitInfo) bool {
 // rejection begins the message of a rejecting commit.
 func rejection(branch string) string { return "Reject " + branch }
 
-// RejectionMessage is the message of the empty commit that rejects a proposal on
-// its own branch.
+// RejectionMessage returns the message of the empty commit that rejects a proposal on its own
+// branch.
 func RejectionMessage(p Proposal, reason string) string {
 	title := rejection(p.Branch)
 	if reason = manifest.Printable(oneLine(reason)); reason != "" {
@@ -293,7 +293,7 @@ func RejectionMessage(p Proposal, reason string) string {
 	return AddTrailers(title, []Trailer{{TrailerRejected, p.Digest}})
 }
 
-// reasonOf is why, in the words of a rejecting commit; people also write them by hand.
+// reasonOf returns why, in the words of a rejecting commit; people also write them by hand.
 func reasonOf(message, branch string) string {
 	title, body := splitMessage(message)
 	if said, ok := strings.CutPrefix(title, rejection(branch)); ok {

@@ -45,7 +45,7 @@ type Error struct {
 	Cause error
 }
 
-// Error says what failed, where and why.
+// Error returns what failed, where and why.
 func (e *Error) Error() string { return e.Op + " in " + e.Repository + ": " + e.Text }
 
 // Unwrap gives the context's error, if that ended the call.

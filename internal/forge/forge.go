@@ -54,7 +54,7 @@ type Carried struct {
 	Tiers []layout.Member
 }
 
-// Alone is what a proposal of one tier carries.
+// Alone returns what a proposal of one tier carries.
 func Alone(tier layout.Tier, digest string) Carried {
 	return Carried{Digest: digest, Tiers: []layout.Member{{Tier: tier, Digest: digest}}}
 }

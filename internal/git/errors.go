@@ -51,7 +51,7 @@ type Error struct {
 	retryAfter time.Duration
 }
 
-// Error says what failed, where and why.
+// Error returns what failed, where and why.
 func (e *Error) Error() string {
 	if e.remote == "" {
 		return e.op + ": " + e.text
@@ -123,7 +123,7 @@ func IsUnknown(err error) bool { return odb.IsUnknown(err) || hasKind(err, kindU
 // IsForeign reports whether a directory holds something other than a mirror of ours.
 func IsForeign(err error) bool { return odb.IsForeign(err) }
 
-// RetryAfter is how long the server asked to wait, if it did.
+// RetryAfter returns how long the server asked to wait, if it did.
 func RetryAfter(err error) (wait time.Duration, ok bool) {
 	var e *Error
 	var f failure

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// LocalConfig is a value of the configuration of a repository on this machine; empty where it has none. The user's
-// own configuration, such as safe.directory, is ignored.
+// LocalConfig returns a value of the configuration of a repository on this machine; empty where it
+// has none. The user's own configuration, such as safe.directory, is ignored.
 func LocalConfig(ctx context.Context, dir, key string) (string, error) {
 	out, err := local(ctx, dir, "config", "--local", "--get", key)
 	if exit, failed := errors.AsType[*exec.ExitError](err); failed && exit.ExitCode() == 1 {
@@ -20,8 +20,8 @@ func LocalConfig(ctx context.Context, dir, key string) (string, error) {
 	return out, err
 }
 
-// LocalPath is the canonical path of a repository on this machine: that of its directory, or of its main work tree,
-// without symbolic links.
+// LocalPath returns the canonical path of a repository on this machine: that of its directory, or
+// of its main work tree, without symbolic links.
 func LocalPath(ctx context.Context, dir string) (string, error) {
 	path, err := local(ctx, dir, "rev-parse", "--git-common-dir")
 	if err != nil {

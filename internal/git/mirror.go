@@ -89,9 +89,10 @@ func (m *Mirror) Collect(ctx context.Context) error {
 // it.
 func (m *Mirror) Seen() (Refs, error) { return m.db.Refs() }
 
-// FS gives the tree of commit as a read-only file system. Walking it reads trees only; a file's content, or its size, is fetched when it
-// is asked for and the mirror has no blobs, within ctx. Symbolic links are not followed: they can be read as links, and not opened, so
-// that Stat and Lstat are the same. Submodules are irregular and cannot be opened.
+// FS returns the tree of commit as a read-only file system. Walking it reads trees only; a file's
+// content, or its size, is fetched when it is asked for and the mirror has no blobs, within ctx.
+// Symbolic links are not followed: they can be read as links, and not opened, so that Stat and
+// Lstat are the same. Submodules are irregular and cannot be opened.
 func (m *Mirror) FS(ctx context.Context, commit Hash) (fs.FS, error) {
 	return m.Objects.FS(ctx, commit, m.Blob)
 }

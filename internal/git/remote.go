@@ -45,7 +45,7 @@ type Remote struct {
 	Silence time.Duration
 }
 
-// String is the URL without credentials.
+// String returns the URL without credentials.
 func (r Remote) String() string { return redact.URL(r.URL) }
 
 // GoString is String, so that no verb of fmt shows credentials.
@@ -198,7 +198,7 @@ func credentials(remote Remote, user *url.Userinfo) (username, password string) 
 	return cmp.Or(username, tokenUsername), cmp.Or(remote.Token, password)
 }
 
-// CertPool is a pool of the system's certificates and those of bundle.
+// CertPool returns a pool of the system's certificates and those of bundle.
 func CertPool(bundle []byte) (*x509.CertPool, error) {
 	pool, err := x509.SystemCertPool()
 	if err != nil {

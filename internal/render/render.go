@@ -66,7 +66,7 @@ type Options struct {
 	Cache *Cache
 }
 
-// Reading says how packages are read for the renderers.
+// Reading returns how packages are read for the renderers.
 func Reading(limits catalog.Limits) catalog.Reading {
 	reading := catalog.Reading{Limits: limits}
 	for _, r := range All {

@@ -23,7 +23,7 @@ type prunedBy struct {
 	revision string
 }
 
-// request is what the attempt sends to its target for an item.
+// request returns what the attempt sends to its target for an item.
 func (s *Simulator) request(a *attempt, it *item) request {
 	return request{
 		cluster: a.target, now: s.schedule.now, id: a.target.identify(&it.object),

@@ -69,7 +69,7 @@ func (ch Channel) Roots(ctx context.Context, keys []probe.RootKey) (map[probe.Ro
 	return ask(ctx, ch.simulator, ch.simulator.answers.roots, keys, ch.simulator.rootAt)
 }
 
-// rootAt is the truth about a cluster's root.
+// rootAt returns the truth about a cluster's root.
 func (s *Simulator) rootAt(at probe.RootKey) health.Root {
 	c := s.clusters[at.Cluster]
 	if !s.reachable(c) {
@@ -87,7 +87,7 @@ func (s *Simulator) rootAt(at probe.RootKey) health.Root {
 	}
 }
 
-// reconciler is the truth about a Kustomization.
+// reconciler returns the truth about a Kustomization.
 func (s *Simulator) reconciler(at probe.ReconcilerKey) health.Reconciler {
 	c := s.clusters[at.Cluster]
 	if !s.reachable(c) {
@@ -100,8 +100,8 @@ func (s *Simulator) reconciler(at probe.ReconcilerKey) health.Reconciler {
 	return s.observe(k)
 }
 
-// creator is the truth about a creator and the cluster that it creates, as far as its own cluster
-// can be reached: from a silent one the answer is the zero value, which is not known.
+// creator returns the truth about a creator and the cluster that it creates, as far as its own
+// cluster can be reached: from a silent one the answer is the zero value, which is not known.
 func (s *Simulator) creator(at probe.CreatorKey) health.Creator {
 	c := s.clusters[at.Cluster]
 	if !s.reachable(c) {

@@ -109,7 +109,7 @@ func (c *cluster) keep(name string) {
 
 func namespaceID(name string) manifest.ID { return manifest.ID{Kind: namespaceKind.Kind, Name: name} }
 
-// kubeConfigName is the name of the Secret that opens a cluster.
+// kubeConfigName returns the name of the Secret that opens a cluster.
 func kubeConfigName(cluster string) string { return cluster + "-kubeconfig" }
 
 func (c *cluster) addKubeConfig(namespace, of string) {

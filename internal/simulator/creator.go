@@ -59,7 +59,7 @@ func (s *Simulator) startControlPlane(c *cluster, creator *live) {
 	c.addKubeConfig(namespaceOf(creator), made.spec.Name)
 }
 
-// namespaceOf is where what belongs to a creator lies.
+// namespaceOf returns where what belongs to a creator lies.
 func namespaceOf(creator *live) string {
 	if creator.id.Namespace == "" {
 		return "default"

@@ -94,7 +94,7 @@ func (s *Simulator) unhealthyObjects(a *attempt) []unhealthy {
 	return found
 }
 
-// checked are the ids of spec.healthChecks.
+// checked returns the ids of spec.healthChecks.
 func checked(s kustomizev1.KustomizationSpec) []manifest.ID {
 	ids := make([]manifest.ID, 0, len(s.HealthChecks))
 	for _, ref := range s.HealthChecks {

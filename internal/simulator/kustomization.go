@@ -91,7 +91,7 @@ func (s *Simulator) setReady(k *kustomization, generation int64, c condition) {
 // Unknown.
 const lastResultFor = 30 * time.Second
 
-// shownResult is the last conclusion as a channel reports it.
+// shownResult returns the last conclusion as a channel reports it.
 func (s *Simulator) shownResult(k *kustomization) string {
 	if k.lastResultOf != k.generation || k.ready.status == "Unknown" && s.schedule.now-k.ready.since >= s.ticks(lastResultFor) {
 		return ""
@@ -125,7 +125,7 @@ func (s *Simulator) ticks(d time.Duration) int {
 	return max(1, int((d+s.opts.Step-1)/s.opts.Step))
 }
 
-// retryAfter is how long Flux waits after a failure.
+// retryAfter returns how long Flux waits after a failure.
 func (s *Simulator) retryAfter(spec kustomizev1.KustomizationSpec) int {
 	if spec.RetryInterval != nil {
 		return s.ticks(spec.RetryInterval.Duration)
@@ -133,14 +133,14 @@ func (s *Simulator) retryAfter(spec kustomizev1.KustomizationSpec) int {
 	return s.ticks(spec.Interval.Duration)
 }
 
-// refreshAfter is the interval, slightly shorter for some, so that a fleet does
-// not reconcile all at once.
+// refreshAfter returns the interval, slightly shorter for some, so that a fleet does not reconcile
+// all at once.
 func (s *Simulator) refreshAfter(spec kustomizev1.KustomizationSpec) int {
 	interval := s.ticks(spec.Interval.Duration)
 	return max(1, interval-s.dice.IntN(interval/10+1))
 }
 
-// observe is what the API server of its host says of the Kustomization.
+// observe returns what the API server of its host says of the Kustomization.
 func (s *Simulator) observe(k *kustomization) health.Reconciler {
 	fields := k.declared.fields
 	if k.byHand {

@@ -68,7 +68,7 @@ func (s *Simulation) Roots(ctx context.Context, keys []probe.RootKey) (map[probe
 	return s.Simulator().Channel().Roots(ctx, keys)
 }
 
-// Simulator is the one that plays the clusters now; nil before the first Tick.
+// Simulator returns the one that plays the clusters now; nil before the first Tick.
 func (s *Simulation) Simulator() *simulator.Simulator {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +151,7 @@ func prefixed(c *catalog.Catalog, cl catalog.Cluster) string {
 	return strings.TrimPrefix(c.Repos[cl.Repo].Spec.Path+"/"+cl.RootPath, "/")
 }
 
-// provided are the kinds of the seeds' objects that the cluster has by itself.
+// provided returns the kinds of the seeds' objects that the cluster has by itself.
 func provided(c *catalog.Catalog, cl catalog.Cluster) []manifest.GroupKind {
 	kinds := map[manifest.GroupKind]bool{}
 	for _, seed := range c.Seeds {

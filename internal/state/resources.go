@@ -24,10 +24,10 @@ func Cut(text string) string {
 	return truncate.Text(manifest.PrintableLines(strings.ReplaceAll(text, "'furrow ", "'kubectl furrow ")), MaxText)
 }
 
-// Count is a number as resources have it.
+// Count returns a number as resources have it.
 func Count(n int) int32 { return int32(min(n, 1<<30)) } //nolint:gosec // G115: bounded
 
-// shown are the first texts of a list, and how many there are beside them.
+// shown returns the first texts of a list, and how many there are beside them.
 func shown(texts []string, most int) (first []string, omitted int32) {
 	for _, text := range texts[:min(most, len(texts))] {
 		first = append(first, Cut(text))
@@ -56,10 +56,10 @@ func (s *Seed) ToStatus(status *v1alpha1.SeedStatus) {
 	status.Unconfirmed, status.OmittedUnconfirmed = shown(s.Unconfirmed, v1alpha1.MaxUnconfirmed)
 }
 
-// Progress is how many tiers are where they should be: "7/12".
+// Progress returns how many tiers are where they should be: "7/12".
 func (s *Seed) Progress() string { return fmt.Sprintf("%d/%d", s.Finished(), len(s.Tiers)) }
 
-// blockers are the tiers that most need a person. Those that merely wait for others are none.
+// blockers returns the tiers that most need a person. Those that merely wait for others are none.
 func (s *Seed) blockers() []v1alpha1.Blocker {
 	rest := slices.DeleteFunc(slices.Clone(s.Tiers), func(t Tier) bool { return t.IsSettled() || t.UrgentAs() == release.Blocked })
 	slices.SortStableFunc(rest, func(a, b Tier) int {
@@ -90,7 +90,7 @@ func (s *Seed) WaitingFor() string {
 	return Cut(fmt.Sprintf("%s: %s", t.Name(), t.Message))
 }
 
-// review says which proposals wait for a person.
+// review returns which proposals wait for a person.
 func (s *Seed) review() string {
 	open := ForReview(s.Tiers)
 	switch len(open) {
@@ -135,7 +135,7 @@ func toTier(t *Tier) v1alpha1.PlantingTier {
 	return out
 }
 
-// FromPlanting is what the status of a Planting has of tiers.
+// FromPlanting returns what the status of a Planting has of tiers.
 func FromPlanting(p *v1alpha1.Planting) []Tier {
 	tiers := make([]Tier, len(p.Status.Tiers))
 	for i := range p.Status.Tiers {
@@ -159,8 +159,8 @@ func fromTier(cluster string, t *v1alpha1.PlantingTier) Tier {
 	return out
 }
 
-// FromResources is what resources say of seeds; of a Seed alone where its Plantings are not given. What does not
-// fit into them is missing, which is noted.
+// FromResources returns what resources say of seeds; of a Seed alone where its Plantings are not
+// given. What does not fit into them is missing, which is noted.
 func FromResources(seeds []v1alpha1.Seed, plantings []v1alpha1.Planting) *State {
 	type key struct{ namespace, seed string }
 	of := map[key][]*v1alpha1.Planting{}

@@ -64,7 +64,7 @@ type State struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// New is an empty state of the version that this Furrow writes.
+// New returns an empty state of the version that this Furrow writes.
 func New(owner, origin, revision string) State {
 	return State{APIVersion: v1alpha1.APIVersion, Kind: Kind, Version: Current, Owner: owner, Origin: origin, Revision: revision, Seeds: []Seed{}}
 }
@@ -289,7 +289,7 @@ func (s *Seed) Date(now time.Time) {
 	}
 }
 
-// earlier is the earlier of two times; one may be unknown.
+// earlier returns the earlier of two times; one may be unknown.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -336,8 +336,8 @@ func (s *Seed) Finished() int {
 	return n
 }
 
-// UrgentAs is the state that decides how urgent the tier is: a proposal that waits for other tiers
-// is nothing for a person to do, and counts as Blocked.
+// UrgentAs returns the state that decides how urgent the tier is: a proposal that waits for other
+// tiers is nothing for a person to do, and counts as Blocked.
 func (t *Tier) UrgentAs() release.State {
 	if t.State == release.Proposed && t.Shut() && len(t.Waits) > 0 {
 		return release.Blocked
@@ -345,7 +345,7 @@ func (t *Tier) UrgentAs() release.State {
 	return t.State
 }
 
-// openProposals are the tiers that have an open proposal, one for each.
+// openProposals returns the tiers that have an open proposal, one for each.
 func openProposals(tiers []Tier) []Tier {
 	return onePerProposal(slices.DeleteFunc(slices.Clone(tiers), func(t Tier) bool { return t.State == release.Rejected }))
 }
@@ -365,12 +365,12 @@ func onePerProposal(tiers []Tier) []Tier {
 	})
 }
 
-// ForReview are the tiers whose proposals wait for a person, one for each proposal.
+// ForReview returns the tiers whose proposals wait for a person, one for each proposal.
 func ForReview(tiers []Tier) []Tier {
 	return slices.DeleteFunc(onePerProposal(tiers), func(t Tier) bool { return !t.WaitsForReview() })
 }
 
-// ManyProposals is the warning that so many proposals wait for a person that grouping is
+// ManyProposals returns the warning that so many proposals wait for a person that grouping is
 // suggested; nil if it is not.
 func (s *Seed) ManyProposals() *manifest.Problem {
 	i := slices.IndexFunc(s.Warnings, func(w manifest.Problem) bool { return w.Reason == v1alpha1.ReasonManyProposals })
@@ -401,7 +401,8 @@ var urgency = []release.State{
 	release.Merged, release.Progressing, release.Blocked, release.Released, release.Gone,
 }
 
-// MostUrgent is the tier that most needs attention, the first of those that say the same; nil of none.
+// MostUrgent returns the tier that most needs attention, the first of those that say the same; nil
+// of none.
 func MostUrgent(tiers []Tier) *Tier {
 	for _, s := range urgency {
 		if i := slices.IndexFunc(tiers, func(t Tier) bool { return t.UrgentAs() == s }); i >= 0 {
@@ -420,7 +421,7 @@ func Urgency(state string) int {
 	return slices.Index(urgency, release.State(state))
 }
 
-// Summary is the state of a seed or planting with these tiers.
+// Summary returns the state of a seed or planting with these tiers.
 func Summary(tiers []Tier) string {
 	if t := MostUrgent(tiers); t != nil {
 		return string(t.State)
@@ -433,5 +434,5 @@ func (t Tier) Compare(other Tier) int {
 	return cmp.Or(cmp.Compare(t.Level, other.Level), cmp.Compare(t.Cluster, other.Cluster), cmp.Compare(t.Ordinal, other.Ordinal))
 }
 
-// Name is the tier's name within its seed, for people.
+// Name returns the tier's name within its seed, for people.
 func (t Tier) Name() string { return layout.Tier{Cluster: t.Cluster, Ordinal: t.Ordinal}.Name() }

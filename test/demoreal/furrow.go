@@ -63,7 +63,7 @@ func quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// furrowEnv is what furrow reads from its environment, with the credentials of a user.
+// furrowEnv returns what furrow reads from its environment, with the credentials of a user.
 func (d *demonstration) furrowEnv(user string) []string {
 	return []string{
 		"FURROW_CONTROL_PLANE=" + d.people.url(controlPlaneRepo),
@@ -72,7 +72,7 @@ func (d *demonstration) furrowEnv(user string) []string {
 	}
 }
 
-// furrowCommand is a command of furrow with the credentials of a user.
+// furrowCommand returns a command of furrow with the credentials of a user.
 func (d *demonstration) furrowCommand(ctx context.Context, user string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, d.program, args...)
 	cmd.Dir = d.folder.dir

@@ -25,7 +25,7 @@ func (d *demonstration) guide() {
 	).Replace(text))
 }
 
-// reached says where a cluster's API server is, and its name in the kubeconfig.
+// reached returns where a cluster's API server is, and its name in the kubeconfig.
 func reached(cluster *servers.Cluster) string {
 	return fmt.Sprintf("%s   context %s", cluster.URL, cluster.Name)
 }

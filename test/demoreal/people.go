@@ -51,7 +51,7 @@ func (p *people) urlAs(who account, repo string) (string, error) {
 	return u.String(), nil
 }
 
-// pulls is the page of the pull requests, by way of the login.
+// pulls returns the page of the pull requests, by way of the login.
 func (p *people) pulls() string {
 	return p.gitea + "/user/login?redirect_to=/" + organisation + "/" + gitopsRepo + "/pulls"
 }

@@ -64,12 +64,12 @@ func (p *process) stop() error {
 	return fmt.Errorf("furrow run, process %d, did not end within %s of an interrupt", p.cmd.Process.Pid, stopLimit)
 }
 
-// lastLines is the end of the log.
+// lastLines returns the end of the log.
 func (p *process) lastLines() string {
 	return tail(p.log, 15)
 }
 
-// tail is the last n lines of a file, and nothing when it cannot be read.
+// tail returns the last n lines of a file, and nothing when it cannot be read.
 func tail(path string, n int) string {
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -245,7 +245,7 @@ func (p *provider) set(key client.ObjectKey, cluster *servers.Cluster) error {
 	return p.changed(p.running())
 }
 
-// running are the clusters that run, by name.
+// running returns the clusters that run, by name.
 func (p *provider) running() []*servers.Cluster {
 	p.mu.Lock()
 	defer p.mu.Unlock()

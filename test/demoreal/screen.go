@@ -27,7 +27,7 @@ func (s *screen) restart() {
 	s.began = time.Now()
 }
 
-// elapsed is the time since the start.
+// elapsed returns the time since the start.
 func (s *screen) elapsed() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,7 +46,7 @@ func (s *screen) say(who, what, did, format string, args ...any) {
 	s.show("%7.1fs  %-10s %-16s %-12s %s\n", s.elapsed().Seconds(), who, what, did, fmt.Sprintf(format, args...))
 }
 
-// lines gives a writer that shows whole lines only. One goroutine may write to it.
+// lines returns a writer that shows whole lines only. One goroutine may write to it.
 func (s *screen) lines() io.Writer {
 	return &lineWriter{screen: s}
 }

@@ -31,7 +31,7 @@ type watched struct {
 	logs []string
 }
 
-// watched are all servers that have to be there now.
+// watched returns all servers that have to be there now.
 func (d *demonstration) watched() []watched {
 	all := []watched{{
 		name: "Gitea", url: d.gitea.URL + "/api/v1/version", config: &rest.Config{},
@@ -104,7 +104,7 @@ func (w watched) answers(ctx context.Context) error {
 	return nil
 }
 
-// ended is the error of a server that is not there any more.
+// ended returns the error of a server that is not there any more.
 func (w watched) ended(err error) error {
 	var logs strings.Builder
 	for _, path := range w.logs {

@@ -132,8 +132,8 @@ func write(sections map[string]map[string]string) error {
 	return os.WriteFile(file, []byte(b.String()), 0o644)
 }
 
-// Fields is a problem by its reason and fields, without its texts: `seeds/a.yaml:1: Pod "a": MissingField field=kind`.
-// It takes any value with the JSON of one.
+// Fields returns a problem by its reason and fields, without its texts: `seeds/a.yaml:1: Pod "a":
+// MissingField field=kind`. It takes any value with the JSON of one.
 func Fields(problem any) string {
 	type source struct {
 		File string

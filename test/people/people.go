@@ -23,7 +23,7 @@ type People struct {
 	forge  *plain.Forge
 }
 
-// Of are the people who work on a branch of a repository, with a mirror of their own.
+// Of returns the people who work on a branch of a repository, with a mirror of their own.
 func Of(t testing.TB, repository, base string) *People {
 	t.Helper()
 	mirror, err := git.Open(filepath.Join(t.TempDir(), "people"), git.Remote{URL: repository})

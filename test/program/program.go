@@ -12,7 +12,8 @@ import (
 // variable names the program where it is built already, as make does once for all packages.
 const variable = "FURROW_BIN"
 
-// Furrow is the path of the program that FURROW_BIN names or, where that is not set, of one that it builds into dir.
+// Furrow returns the path of the program that FURROW_BIN names or, where that is not set, of one
+// that it builds into dir.
 func Furrow(ctx context.Context, dir string) (string, error) {
 	if built := os.Getenv(variable); built != "" {
 		// Reading the file's metadata makes it an input of the test: go test does not reuse a result for another

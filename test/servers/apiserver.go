@@ -98,7 +98,7 @@ func (c *Cluster) Resume() error {
 	return c.apiServer.cmd.Process.Signal(syscall.SIGCONT)
 }
 
-// command is a program of the cluster, which runs in the cluster's folder.
+// command returns a program of the cluster, which runs in the cluster's folder.
 func (c *Cluster) command(bin store.Bin, server Name, program string, args ...string) command {
 	return command{
 		name: program, program: bin.Program(server, program), args: args,

@@ -23,7 +23,7 @@ rules:
 - level: None
 `
 
-// auditPolicyFor is the policy that logs, of some users, all that they ask for.
+// auditPolicyFor returns the policy that logs, of some users, all that they ask for.
 func auditPolicyFor(users []string) string {
 	if len(users) == 0 {
 		return fmt.Sprintf(auditPolicy, "")

@@ -58,7 +58,7 @@ func (c *Cluster) Bootstrap(ctx context.Context, options RootOptions) error {
 	return c.Apply(ctx, documents)
 }
 
-// objects are what Flux reads, the first needed first.
+// objects returns what Flux reads, the first needed first.
 func (o RootOptions) objects() []any {
 	named := metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}
 	interval := metav1.Duration{Duration: o.Interval}

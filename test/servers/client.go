@@ -35,8 +35,8 @@ func newClient(kubeConfig []byte) (*rest.Config, client.Client, error) {
 	return config, made, nil
 }
 
-// Client is a client of the user who may do everything. It knows the types of Kubernetes, of CRDs, and of Flux's sources
-// and Kustomizations; unstructured objects always work.
+// Client returns a client of the user who may do everything. It knows the types of Kubernetes, of
+// CRDs, and of Flux's sources and Kustomizations; unstructured objects always work.
 func (c *Cluster) Client() client.Client {
 	return c.client
 }

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// ownDir gives the absolute path of a server's folder. It refuses one that holds other things than a server's, which is
-// known by its mark.
+// ownDir returns the absolute path of a server's folder. It refuses one that holds other things
+// than a server's, which is known by its mark.
 func ownDir(dir, mark string) (string, error) {
 	if dir == "" {
 		return "", errors.New("it needs a folder of its own")

@@ -76,7 +76,8 @@ func Lacks(t testing.TB, why error) {
 	t.Skipf("SKIPPED: %v", why)
 }
 
-// CRDs are the CRDs that come with a server, as YAML documents: SourceController, KustomizeController or ClusterAPI.
+// CRDs returns the CRDs that come with a server, as YAML documents: SourceController,
+// KustomizeController or ClusterAPI.
 func CRDs(name Name) ([]byte, error) {
 	bin, err := Find(name)
 	if err != nil {
@@ -97,7 +98,7 @@ func CRDs(name Name) ([]byte, error) {
 	return all, nil
 }
 
-// yamlFiles are the YAML files in folders, in order; none is an error.
+// yamlFiles returns the YAML files in folders, in order; none is an error.
 func yamlFiles(folders ...string) ([]string, error) {
 	var files []string
 	for _, folder := range folders {

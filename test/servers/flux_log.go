@@ -19,8 +19,8 @@ type FluxFailure struct {
 	Error   string `json:"error"`
 }
 
-// FluxFailures are all failures in the log of kustomize-controller, oldest first; none where Flux never ran. Unlike a
-// condition, which the next attempt overwrites, nothing is missing in it.
+// FluxFailures returns all failures in the log of kustomize-controller, oldest first; none where
+// Flux never ran. Unlike a condition, which the next attempt overwrites, nothing is missing in it.
 func (c *Cluster) FluxFailures() ([]FluxFailure, error) {
 	log := filepath.Join(c.Dir, "logs", string(KustomizeController)+".log")
 	failures, err := c.failures.all(log, func(line []byte) (failure FluxFailure, keep bool, err error) {

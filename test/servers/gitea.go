@@ -144,7 +144,7 @@ func (g *Gitea) startWeb(ctx context.Context) error {
 	return web.await(ctx, answers(http.DefaultClient, g.URL+"/api/v1/version"))
 }
 
-// command is a gitea command; name is that of its log.
+// command returns a gitea command; name is that of its log.
 func (g *Gitea) command(name string, args ...string) command {
 	return command{
 		name: name, program: g.program, dir: g.Dir, logs: filepath.Join(g.Dir, "logs"), as: g.user.credential,

@@ -59,7 +59,7 @@ LEVEL = Info
 ROOT_PATH = {{.Dir}}/logs
 `))
 
-// configFile is the path of app.ini.
+// configFile returns the path of app.ini.
 func (g *Gitea) configFile() string {
 	return filepath.Join(g.Dir, "conf", "app.ini")
 }

@@ -16,7 +16,8 @@ type journal[T any] struct {
 	entries []T
 }
 
-// all are the entries of the log at path so far, oldest first. What follows the last end of a line is still being written.
+// all returns the entries of the log at path so far, oldest first. What follows the last end of a
+// line is still being written.
 func (j *journal[T]) all(path string, understand func(line []byte) (entry T, keep bool, err error)) ([]T, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

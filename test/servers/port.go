@@ -21,7 +21,7 @@ const (
 // handedOut are the ports that this process has given out; they are not given out again.
 var handedOut sync.Map
 
-// FreeAddress is one on the loopback on which nobody listens.
+// FreeAddress returns one on the loopback on which nobody listens.
 func FreeAddress() (string, error) {
 	port, err := freePort()
 	return loopback(port), err
@@ -80,7 +80,7 @@ func onKeptPort(path string, wanted int, start func(port int) error) error {
 	return onFreePort(keep)
 }
 
-// loopback is the address of a port.
+// loopback returns the address of a port.
 func loopback(port int) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }

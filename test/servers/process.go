@@ -182,7 +182,7 @@ func (p *process) await(ctx context.Context, check func(context.Context) error) 
 // startLimit bounds the wait for one server to become ready.
 const startLimit = 2 * time.Minute
 
-// output is what the process wrote since it was started.
+// output returns what the process wrote since it was started.
 func (p *process) output() string {
 	file, err := os.Open(p.log)
 	if err != nil {
@@ -193,7 +193,7 @@ func (p *process) output() string {
 	return string(content)
 }
 
-// lastLines are the last n lines of text.
+// lastLines returns the last n lines of text.
 func lastLines(text string, n int) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")

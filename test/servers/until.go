@@ -31,7 +31,7 @@ func Until(ctx context.Context, what string, check func(context.Context) error) 
 	}
 }
 
-// answers gives a check that url answers 200.
+// answers returns a check that url answers 200.
 func answers(client *http.Client, url string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
@@ -52,7 +52,7 @@ func answers(client *http.Client, url string) func(context.Context) error {
 	}
 }
 
-// listens gives a check that somebody listens on port.
+// listens returns a check that somebody listens on port.
 func listens(port int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		connection, err := (&net.Dialer{Timeout: 2 * time.Second}).DialContext(ctx, "tcp", loopback(port))

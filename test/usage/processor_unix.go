@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Processor is the processor time that this process has used, and the children of it that have ended.
+// Processor returns the processor time that this process has used, and the children of it that have
+// ended.
 func Processor() time.Duration {
 	var used time.Duration
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {

@@ -46,5 +46,5 @@ func Peak() (most func() uint64) {
 	}
 }
 
-// MiB is how much more one amount of memory is than another.
+// MiB returns how much more one amount of memory is than another.
 func MiB(is, was uint64) float64 { return (float64(is) - float64(was)) / (1 << 20) }

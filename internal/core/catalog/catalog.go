@@ -111,7 +111,7 @@ func LoadWith(tree fs.FS, r Resources) (*Catalog, error) {
 	return packages.plain(), nil
 }
 
-// plain is the catalog of packages that are all plain manifests.
+// plain returns the catalog of packages that are all plain manifests.
 func (p *Packages) plain() *Catalog {
 	rendered := map[string]Rendered{}
 	for _, pkg := range p.Seeds() {
@@ -202,7 +202,7 @@ func appendProblem(problems manifest.Problems, source manifest.Source, err error
 	return problems
 }
 
-// problemIn is the first problem of an error.
+// problemIn returns the first problem of an error.
 func problemIn(source manifest.Source, err error) manifest.Problem {
 	return appendProblem(nil, source, err)[0]
 }
@@ -256,7 +256,7 @@ func (d *documents) addSettings(broken []*Package) {
 	}
 }
 
-// unreadTree is the error for a tree that cannot be read itself.
+// unreadTree returns the error for a tree that cannot be read itself.
 func unreadTree(err error) error {
 	return fmt.Errorf("reading the control-plane tree: %w", manifest.About(manifest.Problem{Reason: v1alpha1.ReasonSourceFailed}, err))
 }
@@ -378,7 +378,8 @@ func (d *documents) take(o manifest.Object) error {
 // kinds of documents that people write.
 var kinds = []string{"Cluster", "ClusterType", "ControlPlane", "GitOpsRepo", "Template", "Seed"}
 
-// unknownKind is the error for a kind that Furrow does not have, with the one that may be meant.
+// unknownKind returns the error for a kind that Furrow does not have, with the one that may be
+// meant.
 func unknownKind(o manifest.Object) error {
 	next := "Use " + strings.Join(kinds[:len(kinds)-1], ", ") + " or " + kinds[len(kinds)-1] + "."
 	if like := manifest.Nearest(o.ID.Kind, kinds)[0]; manifest.Distance(o.ID.Kind, like) <= 2 {
@@ -497,7 +498,7 @@ func (d *documents) checkRepos() {
 	}
 }
 
-// usableRepos are the repositories that clusters may use.
+// usableRepos returns the repositories that clusters may use.
 func (d *documents) usableRepos() map[string]v1alpha1.GitOpsRepo {
 	usable := maps.Clone(d.repos)
 	dropFaulty(d.faults, "GitOpsRepo", usable)

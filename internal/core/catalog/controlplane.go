@@ -55,7 +55,8 @@ func (c *Catalog) Strict(given bool) bool {
 	return given || c.ControlPlane != nil && c.ControlPlane.Spec.Strict
 }
 
-// Home is the GitOps repository that has the status: the first by name, also while its document cannot be used.
+// Home returns the GitOps repository that has the status: the first by name, also while its
+// document cannot be used.
 func (c *Catalog) Home() string {
 	names := slices.Collect(maps.Keys(c.Repos))
 	for key := range c.Inventory.faults.named {
@@ -110,8 +111,9 @@ func mayHoldControlPlane(text []byte) bool {
 	return false
 }
 
-// MayNameOwner is a file that cannot be read and may hold a ControlPlane document, whatever little is known of it; false
-// where there is none, or the tree has such a document. Whether it ever had one, only what is planted can say.
+// MayNameOwner returns a file that cannot be read and may hold a ControlPlane document, whatever
+// little is known of it; false where there is none, or the tree has such a document. Whether it
+// ever had one, only what is planted can say.
 func (c *Catalog) MayNameOwner() (manifest.Source, bool) {
 	f := c.Inventory.faults
 	switch {

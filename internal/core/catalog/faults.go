@@ -49,8 +49,8 @@ func (f *faults) has(kind string) bool {
 	return false
 }
 
-// of says why something that nobody declares may be declared all the same; empty
-// when no document that cannot be used may declare it.
+// of returns why something that nobody declares may be declared all the same; empty when no
+// document that cannot be used may declare it.
 func (f *faults) of(kind, name string) string {
 	if p, ok := f.named[documentKey{kind, name}]; ok {
 		return fmt.Sprintf("%s %q cannot be used, see %s", kind, name, p.Source)
@@ -61,8 +61,8 @@ func (f *faults) of(kind, name string) string {
 	return ""
 }
 
-// Broken says why a cluster that is not in the inventory may be declared all the
-// same; empty when it is there, or no document that cannot be used may declare it.
+// Broken returns why a cluster that is not in the inventory may be declared all the same; empty
+// when it is there, or no document that cannot be used may declare it.
 func (inv *Inventory) Broken(cluster string) string {
 	if _, there := inv.Clusters[cluster]; there {
 		return ""
@@ -98,19 +98,19 @@ func (inv *Inventory) MarkImplied(cluster string) {
 // BrokenRepo says the same of a GitOps repository.
 func (inv *Inventory) BrokenRepo(name string) string { return inv.faults.of("GitOpsRepo", name) }
 
-// MayManage is a document that cannot be used and may declare a management
-// cluster; false when there is none.
+// MayManage returns a document that cannot be used and may declare a management cluster; false when
+// there is none.
 func (inv *Inventory) MayManage() (manifest.Source, bool) {
 	return inv.first(func(f fault) bool { return !f.workload })
 }
 
-// AnyBroken is a document that cannot be used and may declare a cluster; false when
-// there is none.
+// AnyBroken returns a document that cannot be used and may declare a cluster; false when there is
+// none.
 func (inv *Inventory) AnyBroken() (manifest.Source, bool) {
 	return inv.first(func(fault) bool { return true })
 }
 
-// MayDeclareMore is a document or file that cannot be used and may declare a cluster; false
+// MayDeclareMore returns a document or file that cannot be used and may declare a cluster; false
 // when there is none.
 func (inv *Inventory) MayDeclareMore() (manifest.Source, bool) {
 	if at, broken := inv.AnyBroken(); broken || len(inv.faults.lost) == 0 {
@@ -119,7 +119,7 @@ func (inv *Inventory) MayDeclareMore() (manifest.Source, bool) {
 	return inv.faults.lost[0], true
 }
 
-// first is the first document that cannot be used and may declare such a cluster.
+// first returns the first document that cannot be used and may declare such a cluster.
 func (inv *Inventory) first(such func(fault) bool) (manifest.Source, bool) {
 	if unread := inv.faults.unread; len(unread) > 0 {
 		return unread[0].Source, true

@@ -54,7 +54,8 @@ type Creation struct {
 	On string
 }
 
-// KubeConfigOf is the Secret with the kubeconfig of a cluster that a creator makes, and the cluster that it is on.
+// KubeConfigOf returns the Secret with the kubeconfig of a cluster that a creator makes, and the
+// cluster that it is on.
 func (c Cluster) KubeConfigOf() (on string, secret v1alpha1.ObjectReference) {
 	return cmp.Or(c.Hub, c.CreatedBy.On), v1alpha1.ObjectReference{
 		Namespace: cmp.Or(c.KubeConfig.Namespace, c.CreatedBy.Object.Namespace, c.Source.Namespace),
@@ -62,7 +63,7 @@ func (c Cluster) KubeConfigOf() (on string, secret v1alpha1.ObjectReference) {
 	}
 }
 
-// ReconciledOn is the cluster whose reconciler acts for c.
+// ReconciledOn returns the cluster whose reconciler acts for c.
 func (c Cluster) ReconciledOn() string { return cmp.Or(c.Hub, c.Name) }
 
 // Inventory is the clusters that exist or will exist, by name.
@@ -88,10 +89,10 @@ type Inventory struct {
 // root is a directory of a repository: two clusters must not have the same.
 type root struct{ repo, path string }
 
-// Names are the clusters' names in order.
+// Names returns the clusters' names in order.
 func (inv *Inventory) Names() []string { return slices.Clone(inv.names) }
 
-// WithRole are the names of the clusters of a role, in order.
+// WithRole returns the names of the clusters of a role, in order.
 func (inv *Inventory) WithRole(role v1alpha1.ClusterRole) []string {
 	var names []string
 	for _, name := range inv.names {
@@ -102,7 +103,7 @@ func (inv *Inventory) WithRole(role v1alpha1.ClusterRole) []string {
 	return names
 }
 
-// Clone is a copy that clusters can be added to without changing inv.
+// Clone returns a copy that clusters can be added to without changing inv.
 func (inv *Inventory) Clone() *Inventory {
 	return &Inventory{Clusters: maps.Clone(inv.Clusters), names: slices.Clone(inv.names), types: inv.types, repos: inv.repos, grants: inv.grants, roots: maps.Clone(inv.roots), faults: inv.faults, implied: maps.Clone(inv.implied)}
 }
@@ -280,7 +281,7 @@ func (inv *Inventory) resolveRepo(c *Cluster, _ v1alpha1.Cluster) error {
 	return nil
 }
 
-// declaredRepos are the names of all repositories, also of those that cannot be used.
+// declaredRepos returns the names of all repositories, also of those that cannot be used.
 func (inv *Inventory) declaredRepos() []string {
 	names := slices.Collect(maps.Keys(inv.repos))
 	for key := range inv.faults.named {

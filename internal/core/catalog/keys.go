@@ -16,7 +16,7 @@ var planterAnnotations = []string{"planter.nephio.org/cluster", "planter.nephio.
 // slip is how many letters a misspelled name may be away from the one that was meant.
 const slip = 2
 
-// CheckSeedKeys is what is wrong with the annotations and labels of a Seed resource.
+// CheckSeedKeys returns what is wrong with the annotations and labels of a Seed resource.
 func CheckSeedKeys(file, name string, annotations, labels map[string]string) manifest.Problems {
 	metadata := map[string]any{"annotations": values(annotations), "labels": values(labels)}
 	return checkKeys(manifest.Object{
@@ -100,7 +100,8 @@ func labelFault(key string, effective []string) (reason v1alpha1.Reason, message
 // likely is how much of a key can be mistyped: more is another word.
 const likely = 5
 
-// correction is the next step for an unknown key: the one that was likely meant, if there is such a one.
+// correction returns the next step for an unknown key: the one that was likely meant, if there is
+// such a one.
 func correction(key string, effective []string, write string) string {
 	meant := manifest.Nearest(key, effective)[0]
 	if !strings.HasPrefix(meant, key) && manifest.Distance(key, meant) > likely {

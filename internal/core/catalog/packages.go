@@ -33,7 +33,7 @@ type Packages struct {
 	count int
 }
 
-// Seeds are the packages in the order of their names.
+// Seeds returns the packages in the order of their names.
 func (p *Packages) Seeds() []*Package {
 	out := make([]*Package, 0, len(p.seeds))
 	for _, name := range slices.Sorted(maps.Keys(p.seeds)) {
@@ -68,7 +68,7 @@ type Package struct {
 	text     []byte
 }
 
-// Render is what the Seed document says about rendering; nil where it says nothing.
+// Render returns what the Seed document says about rendering; nil where it says nothing.
 func (p *Package) Render() *v1alpha1.SeedRender {
 	if p.spec == nil {
 		return nil
@@ -76,12 +76,12 @@ func (p *Package) Render() *v1alpha1.SeedRender {
 	return p.spec.Render
 }
 
-// RenderAt is the position of that Seed document, or else of the package.
+// RenderAt returns the position of that Seed document, or else of the package.
 func (p *Package) RenderAt() manifest.Source {
 	return cmp.Or(p.specAt, manifest.Source{File: p.Path})
 }
 
-// Problem is a problem of the seed as a whole.
+// Problem returns a problem of the seed as a whole.
 func (p *Package) Problem(reason v1alpha1.Reason, at manifest.Source, message, next string) manifest.Problem {
 	return manifest.Problem{Reason: reason, Source: at, Object: "seed " + quote(p.Name), Seed: p.Name, Message: message, Next: next}
 }
@@ -144,10 +144,10 @@ func (p *Packages) Add(c Candidate) {
 	p.count = len(p.seeds)
 }
 
-// SeedName is the name of the seed.
+// SeedName returns the name of the seed.
 func (c Candidate) SeedName() string { return cmp.Or(c.Name, c.documentName(), c.Fallback) }
 
-// documentName is the name in the candidate's Seed document.
+// documentName returns the name in the candidate's Seed document.
 func (c Candidate) documentName() string {
 	for _, file := range slices.Sorted(maps.Keys(c.Files.Content)) {
 		if seeds, _ := seedDocuments(file, c.Files.Content[file]); len(seeds) > 0 {
@@ -252,8 +252,8 @@ func (d *documents) readPackage(tree fs.FS, at string, entry fs.DirEntry) (pkg *
 // asItIs shows the path that a file has in the tree.
 func asItIs(name string) string { return name }
 
-// seedsIn is where the directory of seeds is in a tree. One that is there and cannot be
-// read is an error: it is not known which seeds there are.
+// seedsIn returns where the directory of seeds is in a tree. One that is there and cannot be read
+// is an error: it is not known which seeds there are.
 func seedsIn(tree fs.FS) (dir string, found bool, err error) {
 	if _, err := fs.Lstat(tree, SeedsDir); errors.Is(err, fs.ErrNotExist) {
 		return "", false, nil
@@ -277,8 +277,8 @@ func unreadableSeeds(fault string) error {
 	return manifest.Problem{Reason: v1alpha1.ReasonFileUnreadable, Source: manifest.Source{File: SeedsDir}, Message: "the directory of seeds " + fault, Next: "Make it a directory of the repository."}
 }
 
-// packageAt is the seed of an entry of the directory of seeds, without its files; nil
-// where the entry is none. A seed that cannot be read is not a seed that is gone.
+// packageAt returns the seed of an entry of the directory of seeds, without its files; nil where
+// the entry is none. A seed that cannot be read is not a seed that is gone.
 func packageAt(dir string, w *walker) *Package {
 	name := path.Base(dir)
 	if isManifest(name) && w.dirs == 0 {
@@ -297,8 +297,8 @@ func packageAt(dir string, w *walker) *Package {
 	return pkg
 }
 
-// seedDocuments are the Seeds of a file; whole reports whether it has nothing else, and
-// that all of it can be read.
+// seedDocuments returns the Seeds of a file; whole reports whether it has nothing else, and that
+// all of it can be read.
 func seedDocuments(file string, data []byte) (seeds []manifest.Object, whole bool) {
 	if !bytes.Contains(data, []byte(v1alpha1.Group)) || !bytes.Contains(data, []byte("Seed")) {
 		return nil, false

@@ -39,7 +39,7 @@ type Seed struct {
 	Failed bool
 }
 
-// Objects are those of all variants.
+// Objects returns those of all variants.
 func (s Seed) Objects() []manifest.Object {
 	if len(s.Variants) == 1 {
 		return s.Variants[0].Objects
@@ -71,7 +71,7 @@ func (v Variant) Chooses(c Cluster) bool {
 	return slices.Contains(v.Clusters, c.Name) || v.Selector != nil && v.Selector.Matches(labels.Set(c.Labels))
 }
 
-// SelectorOf is a label selector of a document; nil where there is none.
+// SelectorOf returns a label selector of a document; nil where there is none.
 func SelectorOf(s *metav1.LabelSelector) (labels.Selector, error) {
 	if s == nil {
 		return nil, nil
@@ -88,7 +88,7 @@ type Rendered struct {
 	Failed bool
 }
 
-// Manifests is what a package of plain manifests holds.
+// Manifests returns what a package of plain manifests holds.
 func Manifests(p *Package) Rendered {
 	var r Rendered
 	var objects []manifest.Object
@@ -216,7 +216,7 @@ func (a *assembly) takeDocument(o manifest.Object, inVariant map[string]bool) er
 	return o.Problem(v1alpha1.ReasonMisplacedDocument, "a seed cannot hold a Furrow document of this kind", "Move it out of "+SeedsDir+"/.")
 }
 
-// nameFault says why a name is not a DNS label, empty when it is one.
+// nameFault returns why a name is not a DNS label, empty when it is one.
 func nameFault(name string) string {
 	switch {
 	case len(validation.IsDNS1123Label(name)) == 0:

@@ -24,9 +24,10 @@ var scpURL = regexp.MustCompile(`^(?:[^/@:]+@)?([^/@:]{2,}):([^/].*|/[^/].*)$`)
 // defaultPorts are those that a URL need not name.
 var defaultPorts = map[string]string{"http": "80", "https": "443", "ssh": "22"}
 
-// CanonicalURL is the one form of all ways to write the URL of a repository: without user, query and
-// default port, the scheme and the host in lower case, the path without .git and slashes at its end. That of a
-// directory of this machine is its clean path. Repositories are compared by it and by nothing else.
+// CanonicalURL returns the one form of all ways to write the URL of a repository: without user,
+// query and default port, the scheme and the host in lower case, the path without .git and slashes
+// at its end. That of a directory of this machine is its clean path. Repositories are compared by
+// it and by nothing else.
 func CanonicalURL(raw string) string {
 	if raw == "" {
 		return ""
@@ -67,7 +68,7 @@ func SameRepository(a, b string) bool {
 	return n > 0 && slices.EqualFunc(as[len(as)-n:], bs[len(bs)-n:], strings.EqualFold)
 }
 
-// elements are those of the path of a repository's URL.
+// elements returns those of the path of a repository's URL.
 func elements(raw string) (elements []string, local bool) {
 	at := CanonicalURL(raw)
 	if _, rest, ok := strings.Cut(at, "://"); ok {
@@ -78,7 +79,7 @@ func elements(raw string) (elements []string, local bool) {
 	return strings.FieldsFunc(at, func(r rune) bool { return r == '/' }), local
 }
 
-// hostOf is the host of a URL without its port.
+// hostOf returns the host of a URL without its port.
 func hostOf(u *url.URL) string {
 	host := strings.ToLower(u.Hostname())
 	if strings.Contains(host, ":") {
@@ -162,8 +163,8 @@ func IsRemoteURL(raw string) bool {
 	return ok && (strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http"))
 }
 
-// LocalDir is the directory of a repository on this machine, from a path or a plain file:// URL; ok is false for
-// all other URLs.
+// LocalDir returns the directory of a repository on this machine, from a path or a plain file://
+// URL; ok is false for all other URLs.
 func LocalDir(raw string) (dir string, ok bool) {
 	scheme, _, hasScheme := strings.Cut(raw, "://")
 	if !hasScheme && !IsSSH(raw) {

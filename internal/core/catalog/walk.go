@@ -58,7 +58,7 @@ func newWalker(tree fs.FS) *walker {
 	return &walker{tree: tree, most: maxFiles, seen: map[string]bool{}}
 }
 
-// again is a walker of the same tree that finds all files.
+// again returns a walker of the same tree that finds all files.
 func (w *walker) again() *walker {
 	all := newWalker(w.tree)
 	all.all = true
@@ -244,7 +244,7 @@ func (w *walker) skip(reason v1alpha1.Reason, name, message, next string) {
 	w.skipped = append(w.skipped, manifest.Problem{Reason: reason, Source: manifest.Source{File: name}, Message: message, Next: next})
 }
 
-// allSkipped is what was skipped below a directory, with one line for all files of unknown
+// allSkipped returns what was skipped below a directory, with one line for all files of unknown
 // names. shown is a file's path as people know it.
 func (w *walker) allSkipped(dir string, shown func(string) string) manifest.Problems {
 	skipped := slices.Clone(w.skipped)
@@ -318,7 +318,7 @@ func resolve(tree fs.FS, name string) (target string, kind fs.FileMode, fault st
 	return target, kind, "", nil
 }
 
-// Sub is the directory of a tree, by whatever links within the tree it is reached.
+// Sub returns the directory of a tree, by whatever links within the tree it is reached.
 func Sub(tree fs.FS, dir string) (fs.FS, error) {
 	target, kind, fault, err := resolve(tree, path.Clean(dir))
 	switch {

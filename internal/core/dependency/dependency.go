@@ -175,7 +175,7 @@ type Rule struct {
 	draw      func(*scope, source)
 }
 
-// Rules are all the rules there are, in the order in which they are asked. The order decides
+// Rules returns all the rules there are, in the order in which they are asked. The order decides
 // nothing but that of warnings: an edge that two rules draw is there twice, with both whys. The
 // next rule is one more line.
 func Rules() []Rule {
@@ -391,7 +391,7 @@ func (g *Graph) finish() {
 	}
 }
 
-// seedsOf are the names of the seeds of some vertices, in order.
+// seedsOf returns the names of the seeds of some vertices, in order.
 func (g *Graph) seedsOf(vertices []int) []string {
 	names := map[string]bool{}
 	for _, v := range vertices {

@@ -34,7 +34,7 @@ type Conflict struct {
 	graph  *Graph
 }
 
-// Problem is the circle for people; it concerns all of Seeds.
+// Problem returns the circle for people; it concerns all of Seeds.
 func (c *Conflict) Problem() manifest.Problem {
 	p := manifest.Problem{Reason: v1alpha1.ReasonDependencyCycle, Message: c.Error(), Next: "Remove one of these dependencies, or switch its rule off with spec.disabledRules of the Seed."}
 	if c.Pinned {

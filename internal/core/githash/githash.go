@@ -26,7 +26,7 @@ func Parse(s string) (Hash, error) {
 	return Hash(raw), nil
 }
 
-// String gives the 40 hexadecimal digits.
+// String returns the 40 hexadecimal digits.
 func (h Hash) String() string {
 	if h.IsZero() {
 		return ""
@@ -61,11 +61,11 @@ func objectHash(kind string, data []byte) Hash {
 	return Hash(h.Sum(nil))
 }
 
-// Blob is the id that Git gives a file of this content.
+// Blob returns the id that Git gives a file of this content.
 func Blob(data []byte) Hash { return objectHash("blob", data) }
 
-// Tree is the id that Git gives a directory of regular files, by path below
-// it. A directory without files is absent.
+// Tree returns the id that Git gives a directory of regular files, by path below it. A directory
+// without files is absent.
 func Tree(files map[string]Hash) Hash {
 	if len(files) == 0 {
 		return Hash{}

@@ -28,8 +28,8 @@ var rootChecks = []func(Root, WantRoot) manifest.Problem{
 	rootIsFound, rootSyncsNoMore, rootPrunes, rootDoesNotWait, rootIsNotSuspended, rootHasSource, sourceIsOurs, sourceFetches, rootBuilds,
 }
 
-// RootUnfit says what keeps a root from taking up what lands in its directory, and
-// what to do about it; without a reason when it is fit. Of a root that is not Known it says nothing.
+// RootUnfit returns what keeps a root from taking up what lands in its directory, and what to do
+// about it; without a reason when it is fit. Of a root that is not Known it says nothing.
 func RootUnfit(r Root, w WantRoot) manifest.Problem {
 	if !r.Known {
 		return manifest.Problem{}
@@ -43,7 +43,7 @@ func RootUnfit(r Root, w WantRoot) manifest.Problem {
 	return manifest.Problem{}
 }
 
-// RootUnknown says why nothing can be said about a root; without a reason when something can.
+// RootUnknown returns why nothing can be said about a root; without a reason when something can.
 func RootUnknown(r Root, w WantRoot) manifest.Problem {
 	if r.Known {
 		return manifest.Problem{}

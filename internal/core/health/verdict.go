@@ -69,7 +69,7 @@ type Cluster struct {
 	Abandoned bool
 }
 
-// advice says what to do if a lost cluster blocks a removal.
+// advice returns what to do if a lost cluster blocks a removal.
 func (p Cluster) advice() string {
 	if p.Cluster == "" {
 		return ""
@@ -77,7 +77,7 @@ func (p Cluster) advice() string {
 	return fmt.Sprintf(" (if it is gone for good, run 'furrow abandon %s')", p.Cluster)
 }
 
-// staying is the verdict on a tier that must stay and is unknown, on an abandoned cluster.
+// staying returns the verdict on a tier that must stay and is unknown, on an abandoned cluster.
 func (p Cluster) staying(v Verdict) Verdict {
 	if p.Abandoned {
 		v.Reason, v.On = v1alpha1.ReasonClusterAbandoned, p.Cluster
@@ -275,7 +275,7 @@ var failures = map[string]v1alpha1.Reason{
 // is ever attempted with it.
 var refusals = []string{"InvalidCELExpression", "FeatureGateDisabled", "AccessDenied"}
 
-// silence is why a cluster could not be asked.
+// silence returns why a cluster could not be asked.
 func silence(r Reconciler) v1alpha1.Reason {
 	return cmp.Or(v1alpha1.Reason(r.Reason), v1alpha1.ReasonClusterSilent)
 }

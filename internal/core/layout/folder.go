@@ -210,7 +210,7 @@ func (r *folderReader) join(dir string) string {
 	return strings.TrimPrefix(path.Join("/", r.root, dir), "/")
 }
 
-// kustomizationOf is the kustomization file of a directory, or empty.
+// kustomizationOf returns the kustomization file of a directory, or empty.
 func (r *folderReader) kustomizationOf(dir string) string {
 	for _, name := range kustomizationFiles {
 		if _, ok := r.files[path.Join(dir, name)]; ok {
@@ -220,9 +220,9 @@ func (r *folderReader) kustomizationOf(dir string) string {
 	return ""
 }
 
-// kustomizedDir is the topmost directory around a file, below the root, that has a
-// kustomization file of its own: kustomize builds it from that file, and Flux does not
-// read the other files.
+// kustomizedDir returns the topmost directory around a file, below the root, that has a
+// kustomization file of its own: kustomize builds it from that file, and Flux does not read the
+// other files.
 func (r *folderReader) kustomizedDir(file string) string {
 	relative, _ := belowRoot(r.root, file)
 	for i, c := range relative {

@@ -313,7 +313,7 @@ func isEmpty(node *yaml3.Node) bool {
 	return isNull(node) || collection && len(node.Content) == 0
 }
 
-// target is the node that an alias refers to, and any other node itself.
+// target returns the node that an alias refers to, and any other node itself.
 func target(node *yaml3.Node) *yaml3.Node {
 	if node.Kind == yaml3.AliasNode {
 		return node.Alias

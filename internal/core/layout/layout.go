@@ -51,16 +51,16 @@ type Tier struct {
 	Ordinal int
 }
 
-// Number is the ordinal as names and paths have it: 00, 01, …
+// Number returns the ordinal as names and paths have it: 00, 01, …
 func (t Tier) Number() string { return fmt.Sprintf("%02d", t.Ordinal) }
 
-// Name is what people call the tier within its seed, as in "edge-1 tier 01".
+// Name returns what people call the tier within its seed, as in "edge-1 tier 01".
 func (t Tier) Name() string { return t.Cluster + " " + NameOnCluster(t.Ordinal) }
 
-// NameOnCluster is what people call a tier where the cluster is clear, as in "tier 01".
+// NameOnCluster returns what people call a tier where the cluster is clear, as in "tier 01".
 func NameOnCluster(ordinal int) string { return "tier " + Tier{Ordinal: ordinal}.Number() }
 
-// NameIn is what people call the tier where they speak of a seed, which may be another one.
+// NameIn returns what people call the tier where they speak of a seed, which may be another one.
 func (t Tier) NameIn(seed string) string {
 	if t.Seed == seed {
 		return t.Name()
@@ -68,7 +68,7 @@ func (t Tier) NameIn(seed string) string {
 	return "seed " + t.Seed + " on " + t.Name()
 }
 
-// String is the tier's name in records, as in "web/edge-1/tier-01".
+// String returns the tier's name in records, as in "web/edge-1/tier-01".
 func (t Tier) String() string { return t.Seed + "/" + t.Cluster + "/tier-" + t.Number() }
 
 // MarshalText makes a tier usable as a key in JSON and YAML.
@@ -98,13 +98,13 @@ type Member struct {
 	Digest string `json:"digest,omitempty"`
 }
 
-// Dir is the directory of the tier's objects.
+// Dir returns the directory of the tier's objects.
 func (t Tier) Dir(prefix string) string {
 	return path.Join(prefix, PlantedDir, t.Cluster, t.Seed, "tier-"+t.Number())
 }
 
-// ReconcilerFile is the file of the tier's reconciler object. root is the root
-// path of the cluster that reconciles the tier; ofHub means that it is another one.
+// ReconcilerFile returns the file of the tier's reconciler object. root is the root path of the
+// cluster that reconciles the tier; ofHub means that it is another one.
 func (t Tier) ReconcilerFile(prefix, root string, ofHub bool) string {
 	dir := path.Join(prefix, root, ownDir, t.Seed)
 	if ofHub {
@@ -117,9 +117,9 @@ func (t Tier) ReconcilerFile(prefix, root string, ofHub bool) string {
 // Kustomization into one.
 const maxLabel = 63
 
-// ReconcilerName is the name of the tier's reconciler object. Seed and cluster
-// are labels, so the dots make it unambiguous; a name that is too long for a
-// label is cut and gets 8 hex digits of its SHA-256.
+// ReconcilerName returns the name of the tier's reconciler object. Seed and cluster are labels, so
+// the dots make it unambiguous; a name that is too long for a label is cut and gets 8 hex digits of
+// its SHA-256.
 func (t Tier) ReconcilerName() string {
 	name := t.Seed + "." + t.Cluster + "." + t.Number()
 	if len(name) <= maxLabel {
@@ -210,7 +210,7 @@ func GroupOfBranch(base, branch string) (seed, name string, ok bool) {
 	return seed, name, true
 }
 
-// SeedOfBranch is the seed whose proposal a branch holds, of one tier or of several.
+// SeedOfBranch returns the seed whose proposal a branch holds, of one tier or of several.
 func SeedOfBranch(base, branch string) (seed string, ok bool) {
 	if t, ok := TierOfBranch(base, branch); ok {
 		return t.Seed, true
@@ -219,7 +219,7 @@ func SeedOfBranch(base, branch string) (seed string, ok bool) {
 	return seed, ok
 }
 
-// ProposalName is what people call the proposal of a branch: <seed>/<cluster>/<tier>, or
+// ProposalName returns what people call the proposal of a branch: <seed>/<cluster>/<tier>, or
 // <seed>/<group>.
 func ProposalName(base, branch string) string {
 	for _, kind := range []string{"/tier/", "/group/"} {

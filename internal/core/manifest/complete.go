@@ -187,8 +187,8 @@ func (c *completion) resolveNamespace(o Object) (Object, bool) {
 	return o, true
 }
 
-// nextForKind says what to write instead of a kind that its API group does not have: a similar one
-// of the group, the same one of another group, or the nearest of the core group.
+// nextForKind returns what to write instead of a kind that its API group does not have: a similar
+// one of the group, the same one of another group, or the nearest of the core group.
 func nextForKind(kind GroupKind) string {
 	var group, here, elsewhere []string
 	for known := range builtinScopes() {

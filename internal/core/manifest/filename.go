@@ -70,8 +70,8 @@ func fileName(id ID, digits int) string {
 	return strings.TrimRight(stem, "-.") + "-" + digest + fileExtension
 }
 
-// fileStem is the name without extension and digest, and whether it says the
-// whole name as it is.
+// fileStem returns the name without extension and digest, and whether it says the whole name as it
+// is.
 func fileStem(id ID) (stem string, faithful bool) {
 	name := strings.Map(func(r rune) rune {
 		switch {

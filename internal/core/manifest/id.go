@@ -106,8 +106,8 @@ const (
 	maxLabel = 63  // bytes of a namespace, a kind or a version
 )
 
-// nameFault says why an API server could not have an object of this name in
-// the path of a URL, or returns "". Most kinds are stricter than this: see nameRules.
+// nameFault returns why an API server could not have an object of this name in the path of a URL,
+// or "". Most kinds are stricter than this: see nameRules.
 func nameFault(name string) string {
 	switch {
 	case name == "":
@@ -129,7 +129,7 @@ func nameFault(name string) string {
 	return ""
 }
 
-// kindFault says why a kind cannot be one, or returns "".
+// kindFault returns why a kind cannot be one, or "".
 func kindFault(kind string) string {
 	if len(validation.IsDNS1035Label(strings.ToLower(kind))) > 0 {
 		return fmt.Sprintf("%s is not an identifier (letters and digits, at most %d)", shorten(kind), maxLabel)

@@ -171,7 +171,7 @@ func (c *identity) checkStrings(metadata map[string]any, field string) {
 	}
 }
 
-// typeName says what a value that should have been text is.
+// typeName returns what a value that should have been text is.
 func typeName(value any) string {
 	switch value.(type) {
 	case nil:

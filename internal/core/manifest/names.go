@@ -29,8 +29,8 @@ var pathGroups = map[string]bool{
 	"authorization.openshift.io": true, "image.openshift.io": true, "oauth.openshift.io": true, "user.openshift.io": true,
 }
 
-// kindNameFault says why an API server refuses a name for an object of a kind, or returns "". The
-// body is needed for kinds whose names follow from their content.
+// kindNameFault returns why an API server refuses a name for an object of a kind, or "".
+// The body is needed for kinds whose names follow from their content.
 func kindNameFault(kind GroupKind, name string, body map[string]any) string {
 	if fault := nameFault(name); fault != "" {
 		return fault
@@ -82,8 +82,8 @@ func lengthFault(name string, most int) string {
 	return fmt.Sprintf("%s has %d characters, and the name of this kind has at most %d", shorten(name), len(name), most)
 }
 
-// givenName is the only name that an API server takes for an object of a kind that is
-// named after its content; "" for all others, and where the content is not there.
+// givenName returns the only name that an API server takes for an object of a kind that is named
+// after its content; "" for all others, and where the content is not there.
 func givenName(kind GroupKind, body map[string]any) string {
 	o := Object{Body: body}
 	first, second := "", ""
@@ -102,7 +102,7 @@ func givenName(kind GroupKind, body map[string]any) string {
 	return first + "." + second
 }
 
-// keyFault says why something cannot be the key of a label or an annotation.
+// keyFault returns why something cannot be the key of a label or an annotation.
 func keyFault(key string) string {
 	// Upper case is allowed in the prefix of an annotation, not of a label; this takes it for both.
 	if len(validation.IsQualifiedName(strings.ToLower(key))) > 0 {
@@ -111,7 +111,7 @@ func keyFault(key string) string {
 	return ""
 }
 
-// valueFault says why something cannot be the value of a label.
+// valueFault returns why something cannot be the value of a label.
 func valueFault(value string) string {
 	if len(validation.IsValidLabelValue(value)) > 0 {
 		return fmt.Sprintf("is not a valid label value (at most %d letters, digits, '-', '_' and '.', and a letter or digit at its ends)", maxLabel)

@@ -35,7 +35,7 @@ func (o Object) APIVersion() string {
 // Title names the object for people, as in `Deployment "web"`.
 func (o Object) Title() string { return title(o.ID.Kind, o.ID.Name) }
 
-// Problem is what is wrong with the object.
+// Problem returns what is wrong with the object.
 func (o Object) Problem(reason v1alpha1.Reason, message, next string) Problem {
 	return Problem{Reason: reason, Source: o.Source, Object: o.Title(), Message: message, Next: next}
 }

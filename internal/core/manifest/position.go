@@ -22,7 +22,7 @@ type position struct {
 	path string
 }
 
-// field is the path of the value; empty for the document itself.
+// field returns the path of the value; empty for the document itself.
 func (p position) field() string { return strings.TrimPrefix(p.path, ".") }
 
 func (p position) source() Source { return Source{File: p.file, Line: p.line} }
@@ -71,7 +71,7 @@ func (p position) first() position {
 	return p
 }
 
-// target is the node that an alias refers to, and any other node itself.
+// target returns the node that an alias refers to, and any other node itself.
 func target(node *yaml3.Node) *yaml3.Node {
 	if node != nil && node.Kind == yaml3.AliasNode {
 		return node.Alias

@@ -66,7 +66,7 @@ type Problem struct {
 	Next string `json:"next,omitempty"`
 }
 
-// OfSeed is what is wrong with a seed as a whole.
+// OfSeed returns what is wrong with a seed as a whole.
 func OfSeed(reason v1alpha1.Reason, seed, message, next string) Problem {
 	return Problem{Reason: reason, Seed: seed, Object: fmt.Sprintf("seed %q", seed), Message: message, Next: next}
 }
@@ -84,7 +84,7 @@ func (p Problem) Error() string {
 	return b.String()
 }
 
-// Text is the problem without its position and object, as a state has it.
+// Text returns the problem without its position and object, as a state has it.
 func (p Problem) Text() string {
 	switch {
 	case p.Next == "":
@@ -110,8 +110,9 @@ func (p Problem) WithField(name string) Problem {
 // Problem returns the problem itself; see ProblemOf.
 func (p Problem) Problem() Problem { return p }
 
-// ProblemOf is the first problem of an error, through whatever wraps it: that of an error which has one, or one with the
-// reason that the error gives. An error without a reason, which is a mistake of ours, becomes one of reason Internal.
+// ProblemOf returns the first problem of an error, through whatever wraps it: that of an error
+// which has one, or one with the reason that the error gives. An error without a reason, which is a
+// mistake of ours, becomes one of reason Internal.
 func ProblemOf(err error) Problem {
 	if e, ok := errors.AsType[interface {
 		error
@@ -162,9 +163,9 @@ func (e aboutError) Problem() Problem {
 	return p
 }
 
-// AsProblem is an error as one problem, with all that it says. If something wrapped the problem in
-// more text, that text is the message, and the position, object and next step, which it repeats,
-// are left out.
+// AsProblem returns an error as one problem, with all that it says. If something wrapped the
+// problem in more text, that text is the message, and the position, object and next step, which it
+// repeats, are left out.
 func AsProblem(err error) Problem {
 	p := ProblemOf(err)
 	if text := err.Error(); p.Error() != text {
@@ -173,7 +174,7 @@ func AsProblem(err error) Problem {
 	return p
 }
 
-// ReasonOf is the reason of an error; empty of nil.
+// ReasonOf returns the reason of an error; empty of nil.
 func ReasonOf(err error) v1alpha1.Reason {
 	if err == nil {
 		return ""
@@ -181,7 +182,7 @@ func ReasonOf(err error) v1alpha1.Reason {
 	return ProblemOf(err).Reason
 }
 
-// ProblemsOf are all problems of an error, in order; none of nil.
+// ProblemsOf returns all problems of an error, in order; none of nil.
 func ProblemsOf(err error) Problems {
 	if err == nil {
 		return nil

@@ -129,7 +129,7 @@ func leafWith(path string, value any, such func(any) bool) string {
 // isPlain reports whether a value is one, and can be read.
 func isPlain(value any) bool { return value != nil && value != "" && !isSopsValue(value) }
 
-// fieldName is a key as a message has it: one that needs quotes gets them.
+// fieldName returns a key as a message has it: one that needs quotes gets them.
 func fieldName(key string) string {
 	if quoted := shorten(key); quoted != `"`+key+`"` || strings.ContainsAny(key, " .") {
 		return quoted

@@ -15,9 +15,9 @@ const (
 	maxStored = 3 << 19
 )
 
-// sizeFault says which limit an object is over, and what to do; "" when it is over
-// none. What it counts is less than what API servers count, never more, so that
-// nothing is refused that one would take:
+// sizeFault returns which limit an object is over, and what to do; "" when it is over none. What it
+// counts is less than what API servers count, never more, so that nothing is refused that one would
+// take:
 //   - Custom resources, CustomResourceDefinitions and APIServices are stored as JSON. It
 //     is counted without indentation, escapes, null, status and what the server adds:
 //     defaults, uid, times, managedFields (Flux applies on the server's side, so there is
@@ -82,7 +82,7 @@ func dataSize(o Object) int {
 	return size
 }
 
-// decodedSize is how many bytes base64 decodes to.
+// decodedSize returns how many bytes base64 decodes to.
 func decodedSize(s string) int {
 	n := len(s) - strings.Count(s, "\n") - strings.Count(s, "\r")
 	return n/4*3 - (len(s) - len(strings.TrimRight(s, "=\r\n")))
@@ -103,8 +103,8 @@ func storedAsJSON(kind GroupKind) bool {
 	return strings.Contains(kind.Group, ".") && !builtinGroups[kind.Group]
 }
 
-// storedSize is the least that a value takes in etcd: as JSON without white space, or else its text
-// alone.
+// storedSize returns the least that a value takes in etcd: as JSON without white space, or else its
+// text alone.
 func storedSize(value any, asJSON bool) int {
 	size := 0
 	switch value := value.(type) {

@@ -52,9 +52,9 @@ func (d *decider) carriersIn(repo string) carriers {
 	return c
 }
 
-// carrier is the proposal that counts for a tier. Of several it is one that is open, first
-// what a person has edited, and then what has the present entries. What was rejected with
-// others, and with other entries, does not count.
+// carrier returns the proposal that counts for a tier. Of several it is one that is open, first
+// what a person has edited, and then what has the present entries. What was rejected with others,
+// and with other entries, does not count.
 func (d *decider) carrier(repo string, name layout.Tier, digest string) (carrier, bool) {
 	var best carrier
 	rank := func(c carrier) int {
@@ -77,7 +77,7 @@ func (d *decider) carrier(repo string, name layout.Tier, digest string) (carrier
 	return best, best.branch != ""
 }
 
-// groupsOf are the proposals of several tiers of a seed.
+// groupsOf returns the proposals of several tiers of a seed.
 func (d *decider) groupsOf(pl *plan.Plan) []release.Group {
 	var out []release.Group
 	for _, repo := range pl.Repos() {

@@ -137,7 +137,7 @@ func (d *decider) incomplete() bool {
 	return len(d.open)+len(d.reconcilers)+len(d.creators)+len(d.roots) > 0
 }
 
-// repo is a GitOps repository that can be used; nil where it cannot.
+// repo returns a GitOps repository that can be used; nil where it cannot.
 func (d *decider) repo(name string) *Repo {
 	if r, ok := d.facts.Repos[name]; ok && r.Failure == nil {
 		return r
@@ -168,7 +168,7 @@ func (d *decider) choosePlans() {
 	d.guardRemovals()
 }
 
-// seedNames are all seeds there are: in the control plane or on a plan branch.
+// seedNames returns all seeds there are: in the control plane or on a plan branch.
 func (d *decider) seedNames() []string {
 	names := map[string]bool{}
 	for i := range d.catalog().Seeds {
@@ -210,7 +210,7 @@ func (d *decider) compute() map[string]*plan.Outcome {
 	return d.memo.outcomes
 }
 
-// basePaths is what base has where the computation needs to know it.
+// basePaths returns what base has where the computation needs to know it.
 func (d *decider) basePaths(p *Previous) map[string]map[string]layout.Hash {
 	out := map[string]map[string]layout.Hash{}
 	paths := (&plan.Previous{Plan: p.Plan, Older: p.Older}).BasePaths()
@@ -306,7 +306,7 @@ func (d *decider) chooseRemoval(s *Seed) {
 	}
 }
 
-// brokenCluster is the first cluster of some tiers of a plan whose document cannot be used,
+// brokenCluster returns the first cluster of some tiers of a plan whose document cannot be used,
 // and what is wrong with it. What seeds create needs no document.
 func (d *decider) brokenCluster(pl *plan.Plan, counts func(*plan.Tier) bool) (cluster, why string) {
 	created := map[string]bool{}

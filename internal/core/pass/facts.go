@@ -214,7 +214,7 @@ type Failure struct {
 	err error
 }
 
-// Fail is an error as a value; nil of nil.
+// Fail returns an error as a value; nil of nil.
 func Fail(err error, transient bool) *Failure {
 	if err == nil {
 		return nil
@@ -222,10 +222,10 @@ func Fail(err error, transient bool) *Failure {
 	return &Failure{Problems: manifest.ProblemsOf(err), Message: err.Error(), Transient: transient, err: err}
 }
 
-// Error is what failed.
+// Error returns what failed.
 func (f *Failure) Error() string { return f.Message }
 
-// Problem is the first of its problems.
+// Problem returns the first of its problems.
 func (f *Failure) Problem() manifest.Problem {
 	if len(f.Problems) == 0 {
 		return manifest.Problem{Reason: v1alpha1.ReasonInternal, Message: f.Message}
@@ -233,7 +233,7 @@ func (f *Failure) Problem() manifest.Problem {
 	return f.Problems[0]
 }
 
-// Unwrap is the error that the failure was made of, or its problems where it was read back.
+// Unwrap returns the error that the failure was made of, or its problems where it was read back.
 func (f *Failure) Unwrap() error {
 	switch {
 	case f.err != nil || len(f.Problems) == 0:

@@ -151,8 +151,8 @@ func (s *Seed) leaves() bool {
 	return false
 }
 
-// Waiting is what is removed once a person confirms it: of the seed as a whole, or
-// what leaves it.
+// Waiting returns what is removed once a person confirms it: of the seed as a whole, or what leaves
+// it.
 func (s *Seed) Waiting() []string {
 	if s.Unconfirmed != nil {
 		return s.Unconfirmed

@@ -19,7 +19,8 @@ import (
 // engines of other owners neither obey nor delete it. A marker on any repository
 // counts on all of them, so a partial push is harmless.
 
-// MarkerScope is what markers of clusters lie below: two control planes of one name have different ones.
+// MarkerScope returns what markers of clusters lie below: two control planes of one name have
+// different ones.
 func MarkerScope(of plan.Identity) string { return path.Join(of.Owner, of.ShortOrigin()) }
 
 // readAbandoned finds the clusters that were given up.
@@ -168,7 +169,7 @@ func (d *decider) addOrphan(p *Previous, t *plan.Tier, files map[string]map[stri
 	return nil
 }
 
-// lastPlanned is what the newest plan that has the tier has at its paths; nil where none has.
+// lastPlanned returns what the newest plan that has the tier has at its paths; nil where none has.
 func (d *decider) lastPlanned(p *Previous, t *plan.Tier) map[string]layout.Hash {
 	for _, had := range d.past(t.Repo, p.commit(t.Repo), t.Paths()...) {
 		if !slices.ContainsFunc(t.Paths(), func(at string) bool { return had[at].IsZero() }) {

@@ -36,8 +36,8 @@ type Previous struct {
 	released bool
 }
 
-// Previous are the plans on their branches, by seed. Where repositories have different
-// ones, as when an engine was killed between two pushes, the newest generation counts.
+// Previous returns the plans on their branches, by seed. Where repositories have different ones, as
+// when an engine was killed between two pushes, the newest generation counts.
 func (f *Facts) Previous() map[string]*Previous {
 	all := map[string]*Previous{}
 	branches := slices.Clone(f.Plans)
@@ -114,7 +114,7 @@ func (f *Facts) checkRepos(seed string, p *Previous) {
 	}
 }
 
-// inRepo says what is wrong with a repository in which a seed is planted.
+// inRepo returns what is wrong with a repository in which a seed is planted.
 func inRepo(reason v1alpha1.Reason, seed, repo, why, next string) manifest.Problem {
 	p := manifest.OfSeed(reason, seed, fmt.Sprintf("it is planted in GitOps repository %q, %s", repo, why), next)
 	p.Repo = repo
@@ -153,7 +153,7 @@ func (p *Previous) generation(repo string) int {
 	return p.plans[repo].Generation
 }
 
-// commit is where the plan's branch is in a repository; empty where there is none.
+// commit returns where the plan's branch is in a repository; empty where there is none.
 func (p *Previous) commit(repo string) layout.Hash {
 	if p == nil {
 		return layout.Hash{}

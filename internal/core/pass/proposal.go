@@ -139,7 +139,7 @@ func (d *decider) describeAll(s *Seed, r *Repo, tiers []*plan.Tier) template.Pro
 // maxContents is how many different contents a proposal of several tiers shows.
 const maxContents = 10
 
-// cutTo is the beginning of a list, and how many more there are.
+// cutTo returns the beginning of a list, and how many more there are.
 func cutTo[T any](list []T, most int) ([]T, int) {
 	shown := list[:min(len(list), most)]
 	return shown, len(list) - len(shown)
@@ -180,8 +180,8 @@ func howToReject(r *Repo, act Action) string {
 	return fmt.Sprintf("Run `furrow pr reject %s`; a branch that is merely deleted is proposed again.", layout.ProposalName(r.Base, act.Branch))
 }
 
-// verb says what the proposal of a tier does; planted means that base has a reconciler
-// object of it, and so more than files of others.
+// verb returns what the proposal of a tier does; planted means that base has a reconciler object of
+// it, and so more than files of others.
 func verb(t *plan.Tier, f release.TierFacts, planted bool) string {
 	switch {
 	case t.Gone():
@@ -220,7 +220,8 @@ func (o *Overwrites) add(pl *plan.Plan, t *plan.Tier, foreign []string) {
 	}
 }
 
-// Overwritten are the files that the proposals of a seed's plan overwrite once a person asks to retry it.
+// Overwritten returns the files that the proposals of a seed's plan overwrite once a person asks to
+// retry it.
 func (m *Memo) Overwritten(f *Facts, seed string) (Overwrites, []Question, error) {
 	var out Overwrites
 	d := newDecider(f, m)

@@ -56,10 +56,10 @@ type Question struct {
 	Roots       []health.RootKey
 }
 
-// ClosedKey is where Answers.Closed has the answer to a question.
+// ClosedKey returns where Answers.Closed has the answer to a question.
 func ClosedKey(tier layout.Tier, digest string) string { return tier.String() + " " + digest }
 
-// RootDirKey is where Answers.Roots has the answer to a question.
+// RootDirKey returns where Answers.Roots has the answer to a question.
 func RootDirKey(dir string, ignores [2]string) string {
 	return dir + "\n" + strings.Join(ignores[:], "\n---\n")
 }
@@ -110,8 +110,8 @@ func (a *asker) ask(s subject, paths ...string) {
 	}
 }
 
-// questions are the open ones, in order: one for all paths of a commit, and one for everything that
-// is asked about clusters, so that each can be answered in one go.
+// questions returns the open ones, in order: one for all paths of a commit, and one for everything
+// that is asked about clusters, so that each can be answered in one go.
 func (a *asker) questions() []Question {
 	var out []Question
 	for s, paths := range a.open {
@@ -131,7 +131,7 @@ func (a *asker) questions() []Question {
 	return out
 }
 
-// at is what a commit has at paths; a path that is not there is empty.
+// at returns what a commit has at paths; a path that is not there is empty.
 func (a *asker) at(repo string, commit layout.Hash, paths ...string) map[string]layout.Hash {
 	known := a.facts.Repos[repo].Entries[commit]
 	for _, p := range paths {
@@ -142,7 +142,7 @@ func (a *asker) at(repo string, commit layout.Hash, paths ...string) map[string]
 	return known
 }
 
-// blob is the content of a file.
+// blob returns the content of a file.
 func (a *asker) blob(repo string, hash layout.Hash) []byte {
 	data, ok := a.facts.Repos[repo].Blobs[hash]
 	if !ok {
@@ -151,7 +151,7 @@ func (a *asker) blob(repo string, hash layout.Hash) []byte {
 	return data
 }
 
-// past is what the plans up to a commit had at paths, newest first; nothing without a commit.
+// past returns what the plans up to a commit had at paths, newest first; nothing without a commit.
 func (a *asker) past(repo string, commit layout.Hash, paths ...string) []map[string]layout.Hash {
 	if commit.IsZero() {
 		return nil
@@ -174,7 +174,7 @@ func (a *asker) past(repo string, commit layout.Hash, paths ...string) []map[str
 	return versions
 }
 
-// files are all files at and below a path of a commit.
+// files returns all files at and below a path of a commit.
 func (a *asker) files(repo string, commit layout.Hash, dir string) map[string]layout.Hash {
 	files, ok := a.facts.Repos[repo].Files[commit][dir]
 	if !ok {
@@ -183,7 +183,7 @@ func (a *asker) files(repo string, commit layout.Hash, dir string) map[string]la
 	return files
 }
 
-// since is how base has changed at paths after a commit; not known while that is asked for.
+// since returns how base has changed at paths after a commit; not known while that is asked for.
 func (a *asker) since(repo string, commit layout.Hash, paths ...string) Since {
 	known := a.facts.Repos[repo].Since[commit]
 	if known == nil {
@@ -198,7 +198,7 @@ func (a *asker) since(repo string, commit layout.Hash, paths ...string) Since {
 	return *known
 }
 
-// closed is the newest closed proposal of a tier with a digest.
+// closed returns the newest closed proposal of a tier with a digest.
 func (a *asker) closed(repo string, tier layout.Tier, digest string, paths []string) Closed {
 	known := a.facts.Repos[repo].Closed[ClosedKey(tier, digest)]
 	if known == nil {
@@ -211,7 +211,7 @@ func (a *asker) closed(repo string, tier layout.Tier, digest string, paths []str
 	return *known
 }
 
-// rootDir is the directory of a root, and which files of it are ignored.
+// rootDir returns the directory of a root, and which files of it are ignored.
 func (a *asker) rootDir(repo, dir string, ignores [2]string, files []string) RootDir {
 	known := a.facts.Repos[repo].Roots[RootDirKey(dir, ignores)]
 	if known == nil {
@@ -229,8 +229,8 @@ func (a *asker) rootDir(repo, dir string, ignores [2]string, files []string) Roo
 // unasked reports whether the clusters cannot be asked in this pass.
 func (a *asker) unasked() bool { return a.facts.Health.None || a.facts.Health.Failure != nil }
 
-// reconciler is what its cluster reports of a reconciler object; the zero value, with Known false,
-// if nobody answers.
+// reconciler returns what its cluster reports of a reconciler object; the zero value, with Known
+// false, if nobody answers.
 func (a *asker) reconciler(key health.ReconcilerKey) health.Reconciler {
 	known, ok := a.facts.Health.Reconcilers[key]
 	if !ok && !a.unasked() {
@@ -239,7 +239,7 @@ func (a *asker) reconciler(key health.ReconcilerKey) health.Reconciler {
 	return known
 }
 
-// creator is what its cluster reports of a creator.
+// creator returns what its cluster reports of a creator.
 func (a *asker) creator(key health.CreatorKey) health.Creator {
 	known, ok := a.facts.Health.Creators[key]
 	if !ok && !a.unasked() {
@@ -248,7 +248,7 @@ func (a *asker) creator(key health.CreatorKey) health.Creator {
 	return known
 }
 
-// root is what its cluster reports of a root.
+// root returns what its cluster reports of a root.
 func (a *asker) root(key health.RootKey) health.Root {
 	known, ok := a.facts.Health.Roots[key]
 	if !ok && !a.facts.Health.None {

@@ -18,7 +18,7 @@ import (
 // sourceIgnore is the file by which people keep source-controller from files.
 const sourceIgnore = ".sourceignore"
 
-// rootKey is the root that syncs a tier's reconciler file.
+// rootKey returns the root that syncs a tier's reconciler file.
 func (d *decider) rootKey(seed string, t *plan.Tier) (health.RootKey, bool) {
 	file := t.ReconcilerFile()
 	at := strings.LastIndex("/"+file, "/furrow/"+seed+"/")
@@ -71,7 +71,7 @@ func (d *tierDecider) judgeRoot(f *release.TierFacts) {
 	}
 }
 
-// landing are the tier's files, where any may be ignored.
+// landing returns the tier's files, where any may be ignored.
 func (d *tierDecider) landing(ignores [2]string) []string {
 	if ignores == [2]string{} {
 		return nil
@@ -83,8 +83,8 @@ func (d *tierDecider) landing(ignores [2]string) []string {
 	return files
 }
 
-// leftOut says which file of a tier Flux would not read, and why: it would take a tier
-// for healthy that is not whole.
+// leftOut returns which file of a tier Flux would not read, and why: it would take a tier for
+// healthy that is not whole.
 func (d *tierDecider) leftOut(key health.RootKey, root health.Root, ignored map[string]IgnoredBy) manifest.Problem {
 	for _, file := range d.landing([2]string{sourceIgnore}) {
 		var where string
@@ -102,7 +102,7 @@ func (d *tierDecider) leftOut(key health.RootKey, root health.Root, ignored map[
 	return manifest.Problem{}
 }
 
-// rootInGit says what is wrong with the root's directory on base, which Flux builds as a whole.
+// rootInGit returns what is wrong with the root's directory on base, which Flux builds as a whole.
 func (d *tierDecider) rootInGit(key health.RootKey, folder layout.Folder) manifest.Problem {
 	in := func(p manifest.Problem) manifest.Problem {
 		p.Cluster, p.Repo, p.Path = key.Cluster, d.tier.Repo, p.Source.File
@@ -134,9 +134,9 @@ func (d *tierDecider) hadRoot() bool {
 	return d.at(d.tier.Repo, d.repo.Head, dir)[dir].IsZero()
 }
 
-// rootOnCluster says what is wrong with the root on the cluster, or why that is
-// not known; nothing where there is no channel to ask. An update may be what repairs
-// a root that cannot build, and is let through.
+// rootOnCluster returns what is wrong with the root on the cluster, or why that is not known;
+// nothing where there is no channel to ask. An update may be what repairs a root that cannot build,
+// and is let through.
 func (d *tierDecider) rootOnCluster(update bool) (unfit, unknown manifest.Problem) {
 	key, ok := d.rootKey(d.plan.Seed, d.tier)
 	if !ok || d.facts.Health.None {

@@ -120,10 +120,10 @@ func (d *decider) creatorKeys(t *plan.Tier) []health.CreatorKey {
 	return keys
 }
 
-// base says what base has at the tier's paths. Hashes are compared, path by path: with the entries,
-// and if they differ, with what earlier plans of the seed had there. Content that no plan ever had
-// is not Furrow's. Where only some paths are as in an earlier plan and nothing is foreign, it
-// counts as earlier: a person may have removed one of them.
+// base returns what base has at the tier's paths. Hashes are compared, path by path: with the
+// entries, and if they differ, with what earlier plans of the seed had there. Content that no plan
+// ever had is not Furrow's. Where only some paths are as in an earlier plan and nothing is foreign,
+// it counts as earlier: a person may have removed one of them.
 func (d *tierDecider) base() (release.Base, string) {
 	equal, nothing := true, true
 	for _, e := range d.tier.Entries {
@@ -185,7 +185,7 @@ func (d *tierDecider) explainForeign(f *release.TierFacts) error {
 	return nil
 }
 
-// earlierDigests are the digests of the tier in the plan in force and in those before it.
+// earlierDigests returns the digests of the tier in the plan in force and in those before it.
 func (d *tierDecider) earlierDigests() []string {
 	digests := []string{d.tier.Digest()}
 	add := func(entries map[string]layout.Hash) {
@@ -205,7 +205,7 @@ func (d *tierDecider) earlierDigests() []string {
 	return digests
 }
 
-// pick is what entries have at paths.
+// pick returns what entries have at paths.
 func pick(entries map[string]layout.Hash, paths []string) map[string]layout.Hash {
 	out := make(map[string]layout.Hash, len(paths))
 	for _, at := range paths {
@@ -239,7 +239,7 @@ func (d *tierDecider) landed(digest string) (page string, landed bool, err error
 	return page, landed, nil
 }
 
-// foreignFiles are the files at a tier's paths on base that no plan of the seed has put there.
+// foreignFiles returns the files at a tier's paths on base that no plan of the seed has put there.
 func (d *decider) foreignFiles(t *plan.Tier, p *Previous) []string {
 	r := d.facts.Repos[t.Repo]
 	have := map[string]layout.Hash{}
@@ -291,7 +291,7 @@ func (d *tierDecider) outside(proposal Proposal) string {
 	return listed(out)
 }
 
-// changedBelow are the files below a directory that a commit and base have different.
+// changedBelow returns the files below a directory that a commit and base have different.
 func (d *tierDecider) changedBelow(commit layout.Hash, dir string) []string {
 	on, in := d.files(d.tier.Repo, d.repo.Head, dir), d.files(d.tier.Repo, commit, dir)
 	changed := map[string]bool{}
@@ -317,13 +317,13 @@ func listed(paths []string) string {
 	return manifest.Printable(strings.Join(paths, ", ")) + rest
 }
 
-// cluster is a cluster that is asked for something.
+// cluster returns a cluster that is asked for something.
 func (d *decider) cluster(name string) health.Cluster {
 	return health.Cluster{Cluster: name, Abandoned: d.abandoned[name]}
 }
 
-// leftBehind says why a tier that is to go should not go as things are. What is left
-// there is what people want of a cluster that they have given up.
+// leftBehind returns why a tier that is to go should not go as things are. What is left there is
+// what people want of a cluster that they have given up.
 func (d *tierDecider) leftBehind() manifest.Problem {
 	if !d.reconciler(reconcilerKey(d.tier)).LeavesAll() || d.abandoned[d.tier.Cluster] {
 		return manifest.Problem{}
@@ -456,7 +456,7 @@ func (d *decider) reconcilerObject(repo, at string, hash layout.Hash) reconciler
 	return object
 }
 
-// amended says what is wrong with a reconciler object that a person amended.
+// amended returns what is wrong with a reconciler object that a person amended.
 func (d *tierDecider) amended(object reconcilerObject) string {
 	file := d.tier.ReconcilerFile()
 	if d.have[file] == d.tier.ReconcilerHash() || object.spec == nil {

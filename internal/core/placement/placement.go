@@ -114,7 +114,7 @@ func AddImplied(inv *catalog.Inventory, seeds []catalog.Seed) map[string]error {
 	return failed
 }
 
-// declaredClusters are those that the seed's creators may mark as created.
+// declaredClusters returns those that the seed's creators may mark as created.
 func declaredClusters(seed *catalog.Seed, inv *catalog.Inventory) map[string]catalog.Cluster {
 	found := map[string]catalog.Cluster{}
 	for _, o := range seed.Objects() {
@@ -283,7 +283,7 @@ func (s *scope) place(o *manifest.Object) (Placement, error) {
 	return Placement{}, o.Problem(v1alpha1.ReasonNoPlacement, "no placement rule matches", "Set annotation "+v1alpha1.AnnotationCluster+".")
 }
 
-// follow is the union of where others go. The why names the first of them that is placed; no
+// follow returns the union of where others go. The why names the first of them that is placed; no
 // clusters means that there is nothing to follow.
 func (s *scope) follow(others []*manifest.Object, format string) (decision, error) {
 	var d decision
@@ -300,7 +300,7 @@ func (s *scope) follow(others []*manifest.Object, format string) (decision, erro
 	return d, nil
 }
 
-// withRole are the clusters of a role, in order; not to be changed.
+// withRole returns the clusters of a role, in order; not to be changed.
 func (s *scope) withRole(role v1alpha1.ClusterRole) []string {
 	if role == v1alpha1.RoleWorkload && len(s.among) > 0 {
 		return s.among
@@ -316,11 +316,11 @@ func (s *scope) withRole(role v1alpha1.ClusterRole) []string {
 	return names
 }
 
-// management is the management cluster that the seed's objects go to: the one that the seed names,
-// else the only one that is declared. Management clusters that seeds create do not count, so that a
-// seed with a second one does not make others ambiguous. While a document that may declare another
-// one cannot be read, the answer is an error: a guess would move objects when the document is
-// corrected.
+// management returns the management cluster that the seed's objects go to: the one that the seed
+// names, else the only one that is declared. Management clusters that seeds create do not count, so
+// that a seed with a second one does not make others ambiguous. While a document that may declare
+// another one cannot be read, the answer is an error: a guess would move objects when the document
+// is corrected.
 func (s *scope) management(o *manifest.Object) (string, error) {
 	all := s.withRole(v1alpha1.RoleManagement)
 	if name := s.seed.Spec.ManagementCluster; name != "" {

@@ -39,7 +39,7 @@ func (r managementRow) holds(gk manifest.GroupKind) bool {
 	return in && (len(r.Kinds) == 0 || slices.Contains(r.Kinds, gk.Kind))
 }
 
-// managementKind is the row of a kind whose objects belong on a management cluster.
+// managementKind returns the row of a kind whose objects belong on a management cluster.
 func managementKind(gk manifest.GroupKind) (managementRow, bool) {
 	i := slices.IndexFunc(managementRows, func(r managementRow) bool { return r.holds(gk) })
 	if i < 0 {

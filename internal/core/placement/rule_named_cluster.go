@@ -32,7 +32,8 @@ var namedCluster = Rule{
 	},
 }
 
-// managementOwners are the management objects that o has as owners, or that refer to o by a spec field *Ref.
+// managementOwners returns the management objects that o has as owners, or that refer to o by a
+// spec field *Ref.
 func (s *scope) managementOwners(o *manifest.Object) []*manifest.Object {
 	var owners []*manifest.Object
 	for _, item := range o.Slice("metadata", "ownerReferences") {

@@ -21,9 +21,9 @@ var selected = Rule{
 	},
 }
 
-// selectedClusters are the workload clusters that the seed is planted on: those that its selector
-// matches, without one those that it creates, else all. No match is an error and not an empty list:
-// an object that goes nowhere would look like one that was removed.
+// selectedClusters returns the workload clusters that the seed is planted on: those that its
+// selector matches, without one those that it creates, else all. No match is an error and not an
+// empty list: an object that goes nowhere would look like one that was removed.
 //
 // A variant is asked only about its own clusters, of which the selector may match none while it
 // matches others. Then it is asked about all, and what is not of the variant is left out later.
@@ -59,7 +59,7 @@ func (s *scope) selectedClusters(o *manifest.Object) ([]string, error) {
 	return clusters, nil
 }
 
-// created are the workload clusters that the seed itself creates.
+// created returns the workload clusters that the seed itself creates.
 func (s *scope) created() []string {
 	if s.made == nil {
 		names := slices.DeleteFunc(s.inventory.WithRole(v1alpha1.RoleWorkload), func(name string) bool {

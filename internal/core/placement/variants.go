@@ -62,7 +62,7 @@ func (c Contents) Of(id manifest.ID) []*Content {
 	return out
 }
 
-// On is what an object has on a cluster, nil where it is not there. Where the cluster has no
+// On returns what an object has on a cluster, nil where it is not there. Where the cluster has no
 // variant, as one that the seed leaves, it is any content of the object.
 func (c Contents) On(id manifest.ID, cluster string) *Content {
 	all := c.objects[id]
@@ -78,12 +78,12 @@ func (c Contents) On(id manifest.ID, cluster string) *Content {
 	return all[slices.IndexFunc(all, func(content *Content) bool { return content != nil })]
 }
 
-// IDs are the objects in order.
+// IDs returns the objects in order.
 func (c Contents) IDs() []manifest.ID {
 	return slices.SortedFunc(maps.Keys(c.objects), manifest.ID.Compare)
 }
 
-// plainContents are those of a seed with one variant.
+// plainContents returns those of a seed with one variant.
 func plainContents(v *catalog.Variant) Contents {
 	c := Contents{objects: make(map[manifest.ID][]*Content, len(v.Objects))}
 	for i := range v.Objects {
@@ -142,7 +142,7 @@ type choice struct {
 	rest []string
 }
 
-// among are the workload clusters for which a variant is asked.
+// among returns the workload clusters for which a variant is asked.
 func (c choice) among(variant int) []string {
 	names := slices.Concat(c.by[variant], c.rest)
 	slices.Sort(names)
@@ -291,7 +291,7 @@ func (m *merge) addUnused(variant int) {
 	m.warnings = append(m.warnings, m.problem(v1alpha1.ReasonVariantUnused, fmt.Sprintf("no cluster gets variant %s, so that nothing of it is planned", v.Name), "Correct its clusters or clusterSelector, or remove it."))
 }
 
-// mayBeChosen says why a cluster that cannot be read may get a variant; empty where none may.
+// mayBeChosen returns why a cluster that cannot be read may get a variant; empty where none may.
 func (m *merge) mayBeChosen(v catalog.Variant) string {
 	for _, name := range v.Clusters {
 		if why := m.inventory.BrokenOrLost(name); why != "" {
@@ -436,9 +436,8 @@ func (m *merge) checkManagement(c *Contents) {
 	}
 }
 
-// conflict is the problem that two variants have an object differently on one cluster,
-// and names both sources, unless both have it from one document, which their overlays
-// patch.
+// conflict returns the problem that two variants have an object differently on one cluster, and
+// names both sources, unless both have it from one document, which their overlays patch.
 func conflict(a, b *Content, cluster string) manifest.Problem {
 	in := func(c *Content) string { return c.variants[0] }
 	source := a.Object.Source

@@ -181,7 +181,7 @@ func (a *assembly) addTier(tv tierVertices) error {
 	return err
 }
 
-// kubeConfigOf is the Secret with the kubeconfig of a cluster that a creator makes.
+// kubeConfigOf returns the Secret with the kubeconfig of a cluster that a creator makes.
 func kubeConfigOf(cl catalog.Cluster) KubeConfig {
 	on, secret := cl.KubeConfigOf()
 	return KubeConfig{on, secret.Namespace, secret.Name}
@@ -253,7 +253,7 @@ func (a *assembly) addObjects(t *Tier, tv tierVertices) ([]Object, error) {
 	return objects, nil
 }
 
-// file is the content of one object: of the seed, or as it was planted.
+// file returns the content of one object: of the seed, or as it was planted.
 func (a *assembly) file(v dependency.Vertex, o *Object) (File, error) {
 	if content := a.contents.On(v.Object, v.Cluster); content != nil && !a.leaves[v] {
 		source := content.Object
@@ -307,9 +307,9 @@ func (a *assembly) contentsID(tree layout.Hash, objects []Object) string {
 	return id
 }
 
-// prerequisites are the tiers that hold what the tier's objects wait for, each once, with the first
-// why and the number of others. Edges within the tier are left out: the tier's reconciler applies
-// it as a whole.
+// prerequisites returns the tiers that hold what the tier's objects wait for, each once, with the
+// first why and the number of others. Edges within the tier are left out: the tier's reconciler
+// applies it as a whole.
 func (a *assembly) prerequisites(tv tierVertices) []Prerequisite {
 	type target struct {
 		seed, cluster string
@@ -418,9 +418,9 @@ func warningOf(f dependency.Finding) Warning {
 	return Warning{Reason: f.Reason, Object: f.Object.String(), Message: strings.TrimSpace(f.Message + ". " + f.Next)}
 }
 
-// inputs is the digest of what the plan is made from: all of it that is not rendered, and what the
-// rest is rendered from. The same inputs give the same plan, regardless of its owner and of where
-// documents are. An input that is missing here would keep an old plan in force;
+// inputs returns the digest of what the plan is made from: all of it that is not rendered, and what
+// the rest is rendered from. The same inputs give the same plan, regardless of its owner and of
+// where documents are. An input that is missing here would keep an old plan in force;
 // TestNoInputIsMissingInTheDigest looks for such.
 func (a *assembly) inputs() string {
 	is := unrendered(a.plan)

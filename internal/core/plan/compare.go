@@ -89,7 +89,7 @@ func (p *Plan) find(t *Tier) (*Tier, bool) {
 	return p.Find(t.Cluster, t.Ordinal)
 }
 
-// staying are the objects of a tier that are to stay; none of nil.
+// staying returns the objects of a tier that are to stay; none of nil.
 func (p *Plan) staying(t *Tier) []manifest.ID {
 	if t == nil {
 		return nil
@@ -104,7 +104,7 @@ func (p *Plan) staying(t *Tier) []manifest.ID {
 	return out
 }
 
-// changed are the objects that stay and have another content than before.
+// changed returns the objects that stay and have another content than before.
 func changed(before, after []Object) []manifest.ID {
 	had := make(map[manifest.ID]layout.Hash, len(before))
 	for _, o := range before {
@@ -120,7 +120,7 @@ func changed(before, after []Object) []manifest.ID {
 	return out
 }
 
-// missing are those of ids that others lack.
+// missing returns those of ids that others lack.
 func missing(ids, others []manifest.ID) []manifest.ID {
 	has := make(map[manifest.ID]bool, len(others))
 	for _, id := range others {

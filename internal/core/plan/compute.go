@@ -128,7 +128,7 @@ func (c *computation) fail(seed string, err error) {
 	}
 }
 
-// alive are the seeds without an error so far, in order.
+// alive returns the seeds without an error so far, in order.
 func (c *computation) alive() []*seedState {
 	var out []*seedState
 	for i := range c.in.Catalog.Seeds {
@@ -166,7 +166,7 @@ func (c *computation) collect() {
 // groupings are the values of spec.rollout.groupBy.
 var groupings = []v1alpha1.GroupBy{v1alpha1.GroupByTier, v1alpha1.GroupByLevel, v1alpha1.GroupByCluster, v1alpha1.GroupBySeed}
 
-// unknownRule is the first name that switches nothing off.
+// unknownRule returns the first name that switches nothing off.
 func unknownRule(spec v1alpha1.SeedSpec) string {
 	known := ruleNames()
 	for _, name := range spec.DisabledRules {
@@ -283,7 +283,7 @@ func (s *seedState) prepare(placed placement.Placed, inv *catalog.Inventory) err
 	return nil
 }
 
-// plainSecret says what of a Secret everybody with access to the repository could read.
+// plainSecret returns what of a Secret everybody with access to the repository could read.
 func plainSecret(o manifest.Object) *manifest.Problem {
 	p := manifest.Exposed(o)
 	if p != nil {
@@ -308,8 +308,8 @@ func (s *seedState) protect(id manifest.ID) {
 	}
 }
 
-// essential are the Namespaces that no reconciler may ever delete: those that every
-// cluster has, and the reconciler's own.
+// essential returns the Namespaces that no reconciler may ever delete: those that every cluster
+// has, and the reconciler's own.
 func (s *seedState) essential(inv *catalog.Inventory) []manifest.ID {
 	var out []manifest.ID
 	for _, p := range s.placements {
@@ -330,7 +330,7 @@ func isEssential(namespace string, on catalog.Cluster) bool {
 	return false
 }
 
-// ownedByCreators are the objects that creators refer to, directly or through each other: the
+// ownedByCreators returns the objects that creators refer to, directly or through each other: the
 // creator's own controller deletes them in its order. A reconciler that pruned them at once could
 // take away the credentials with which that controller deletes machines.
 func ownedByCreators(contents placement.Contents) []manifest.ID {
@@ -357,7 +357,8 @@ func ownedByCreators(contents placement.Contents) []manifest.ID {
 	return owned
 }
 
-// object is an object of the seed in its first content, nil where the seed has none; for messages.
+// object returns an object of the seed in its first content, nil where the seed has none; for
+// messages.
 func (s *seedState) object(id manifest.ID) *manifest.Object {
 	if all := s.contents.Of(id); len(all) > 0 {
 		return all[0].Object
@@ -427,7 +428,7 @@ func (c *computation) graphSeeds(alive []*seedState) []dependency.Seed {
 	return seeds
 }
 
-// pins are the tiers that objects have by the plans being replaced.
+// pins returns the tiers that objects have by the plans being replaced.
 func (c *computation) pins(alive []*seedState) map[dependency.Vertex]int {
 	pins := map[dependency.Vertex]int{}
 	for _, s := range alive {

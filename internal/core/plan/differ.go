@@ -74,7 +74,7 @@ func (p *Plan) Differ() []Differing {
 	return out
 }
 
-// Elsewhere are the clusters on which an object has another content than the given one.
+// Elsewhere returns the clusters on which an object has another content than the given one.
 func (d Differing) Elsewhere(hash layout.Hash) []string {
 	var out []string
 	for _, c := range d.Contents {

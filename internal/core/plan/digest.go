@@ -15,7 +15,7 @@ import (
 // other rules give, where objects go and what waits for what, is an input itself.
 const rulesVersion = "3"
 
-// EntriesDigest is the digest of a set of entries: the same set, the same digest.
+// EntriesDigest returns the digest of a set of entries: the same set, the same digest.
 func EntriesDigest(entries map[string]layout.Hash) string {
 	var text []byte // in one piece: every pass computes this for every tier
 	for _, p := range slices.Sorted(maps.Keys(entries)) {
@@ -25,7 +25,7 @@ func EntriesDigest(entries map[string]layout.Hash) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// digestOf is the digest of a value's JSON, which has its maps in order.
+// digestOf returns the digest of a value's JSON, which has its maps in order.
 func digestOf(value any) string {
 	data, err := json.Marshal(value)
 	if err != nil {

@@ -32,7 +32,7 @@ type part struct {
 // MB, one part for 500 clusters each.
 func (p *Plan) Encode() (map[string][]byte, error) { return p.encode(maxFile) }
 
-// Document is the whole plan as one document, however large.
+// Document returns the whole plan as one document, however large.
 func (p *Plan) Document() ([]byte, error) { return marshal(p) }
 
 // encode writes the plan as one file, or, if that is larger than limit, as a head and parts of some
@@ -137,7 +137,7 @@ func Decode(tree fs.FS) (*Plan, error) {
 	return &p, p.check()
 }
 
-// unsupported is the error for a plan of a version that this Furrow does not know.
+// unsupported returns the error for a plan of a version that this Furrow does not know.
 func unsupported(version manifest.Version) error {
 	return fmt.Errorf("%s: %w", layout.PlanFile, manifest.About(manifest.Problem{Path: layout.PlanFile}, Current.Reads(version)))
 }
@@ -170,7 +170,7 @@ func (p *Plan) check() error {
 	return nil
 }
 
-// trees are the Git tree ids of the contents, by id.
+// trees returns the Git tree ids of the contents, by id.
 func (p *Plan) trees() (map[string]layout.Hash, error) {
 	trees := map[string]layout.Hash{}
 	for _, c := range p.Contents {
@@ -192,7 +192,7 @@ func (p *Plan) trees() (map[string]layout.Hash, error) {
 	return trees, nil
 }
 
-// invalid is the error for a tree that holds no plan that can be read.
+// invalid returns the error for a tree that holds no plan that can be read.
 func invalid(format string, args ...any) error {
 	return manifest.Problem{Reason: v1alpha1.ReasonInvalidPlan, Path: layout.PlanFile, Message: fmt.Sprintf(format, args...)}
 }

@@ -28,7 +28,7 @@ type Entry struct {
 	Hash layout.Hash `yaml:"hash,omitempty"`
 }
 
-// entry is the tier's first entry of a mode; without one it is empty.
+// entry returns the tier's first entry of a mode; without one it is empty.
 func (t *Tier) entry(mode Mode) Entry {
 	for _, e := range t.Entries {
 		if e.Mode == mode {
@@ -49,20 +49,20 @@ func (t *Tier) setHash(mode Mode, hash layout.Hash) {
 	}
 }
 
-// Dir is the directory of the tier's objects.
+// Dir returns the directory of the tier's objects.
 func (t *Tier) Dir() string { return t.entry(ModeTree).Path }
 
-// DirHash is the Git tree id of the tier's objects.
+// DirHash returns the Git tree id of the tier's objects.
 func (t *Tier) DirHash() layout.Hash { return t.entry(ModeTree).Hash }
 
-// ReconcilerFile is the file of the reconciler object; empty where somebody else's
-// reconciler reads the tier.
+// ReconcilerFile returns the file of the reconciler object; empty where somebody else's reconciler
+// reads the tier.
 func (t *Tier) ReconcilerFile() string { return t.entry(ModeFile).Path }
 
-// ReconcilerHash is the Git blob id of the reconciler object.
+// ReconcilerHash returns the Git blob id of the reconciler object.
 func (t *Tier) ReconcilerHash() layout.Hash { return t.entry(ModeFile).Hash }
 
-// Paths are those of all entries, sorted.
+// Paths returns those of all entries, sorted.
 func (t *Tier) Paths() []string {
 	paths := make([]string, len(t.Entries))
 	for i, e := range t.Entries {
@@ -72,7 +72,7 @@ func (t *Tier) Paths() []string {
 	return paths
 }
 
-// Want is what base is to have at the tier's paths; an empty hash means that nothing is there.
+// Want returns what base is to have at the tier's paths; an empty hash means that nothing is there.
 func (t *Tier) Want() map[string]layout.Hash {
 	want := make(map[string]layout.Hash, len(t.Entries))
 	for _, e := range t.Entries {
@@ -81,7 +81,7 @@ func (t *Tier) Want() map[string]layout.Hash {
 	return want
 }
 
-// Digest is the digest of the tier's entries, by which its proposals are known.
+// Digest returns the digest of the tier's entries, by which its proposals are known.
 func (t *Tier) Digest() string { return EntriesDigest(t.Want()) }
 
 // Gone reports whether the plan removes the whole tier from the base branch.
@@ -89,10 +89,10 @@ func (t *Tier) Gone() bool {
 	return !slices.ContainsFunc(t.Entries, func(e Entry) bool { return !e.Hash.IsZero() })
 }
 
-// FilePath is the path of an object's file.
+// FilePath returns the path of an object's file.
 func (t *Tier) FilePath(o Object) string { return path.Join(t.Dir(), o.File) }
 
-// gone is the tier with nothing of it on the base branch.
+// gone returns the tier with nothing of it on the base branch.
 func (t *Tier) gone() Tier {
 	out := *t
 	out.Entries = slices.Clone(t.Entries)

@@ -28,7 +28,7 @@ type Removed struct {
 	Cluster string
 }
 
-// Guarded are the objects that a tier loses with its plan and that only a person may let go.
+// Guarded returns the objects that a tier loses with its plan and that only a person may let go.
 func (t *Tier) Guarded() []Removed {
 	if t.Leaving == nil {
 		return nil
@@ -65,7 +65,7 @@ func Describe(removed []Removed) []string {
 // maxNamed is how many objects a message names.
 const maxNamed = 4
 
-// List is what Describe says, in one phrase.
+// List returns what Describe says, in one phrase.
 func List(removed []Removed) string {
 	names := Describe(removed)
 	if n := len(names) - maxNamed; n > 0 {

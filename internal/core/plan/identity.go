@@ -17,13 +17,13 @@ type Identity struct {
 	Origin string
 }
 
-// Identity is whose plan it is.
+// Identity returns whose plan it is.
 func (p *Plan) Identity() Identity { return Identity{p.Owner, p.Origin} }
 
 // originDigits is how many digits of an origin are shown.
 const originDigits = 12
 
-// ShortOrigin is the origin as people read and write it.
+// ShortOrigin returns the origin as people read and write it.
 func (i Identity) ShortOrigin() string {
 	short := strings.TrimPrefix(i.Origin, "sha256:")
 	return short[:min(len(short), originDigits)]
@@ -37,7 +37,8 @@ func (i Identity) String() string {
 	return fmt.Sprintf("%q of origin %s", i.Owner, i.ShortOrigin())
 }
 
-// ErrForeign is the error where a seed's plan in a GitOps repository belongs to another control plane, and what to do.
+// ErrForeign returns the error where a seed's plan in a GitOps repository belongs to another
+// control plane, and what to do.
 func ErrForeign(seed, repo string, of, this Identity) error {
 	where := ""
 	if repo != "" {
@@ -60,8 +61,8 @@ func (i Identity) Renamed(this Identity) bool {
 	return i.Origin != "" && i.Origin == this.Origin && i.Owner != this.Owner && environment == ours
 }
 
-// advice says what to do about what belongs to i and is in the way. Under another name of the same control plane it is
-// most likely the name that is wrong.
+// advice returns what to do about what belongs to i and is in the way. Under another name of the
+// same control plane it is most likely the name that is wrong.
 func (i Identity) advice(this Identity, also string) string {
 	if id, _, _ := strings.Cut(i.Owner, "/"); i.Renamed(this) {
 		return fmt.Sprintf("Both have the same origin, so its name has changed: restore the ControlPlane document with metadata.name %q, or give --id %[1]s if there never was one. The reference says how to rename a control plane on purpose.", id)
@@ -69,7 +70,8 @@ func (i Identity) advice(this Identity, also string) string {
 	return "If that one was moved or renamed to this one, take over what it has with 'furrow adopt'; if not, name this control plane by a ControlPlane document" + also + "."
 }
 
-// ErrOwnerUnknown is the error where a file may hold the ControlPlane document by which plans are this control plane's.
+// ErrOwnerUnknown returns the error where a file may hold the ControlPlane document by which plans
+// are this control plane's.
 func ErrOwnerUnknown(file, seed, repo string, of, this Identity) error {
 	id, _, _ := strings.Cut(of.Owner, "/")
 	return manifest.Problem{Reason: v1alpha1.ReasonOwnerUnknown, Seed: seed, Repo: repo, Path: file,

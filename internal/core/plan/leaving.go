@@ -124,8 +124,8 @@ func (c *computation) holdIfCreatorIsUnknown(s *seedState) {
 	}
 }
 
-// mayCreate are the seeds that cannot be planned and may create a cluster: they have
-// its creator, did so by their last plan, or cannot be read.
+// mayCreate returns the seeds that cannot be planned and may create a cluster: they have its
+// creator, did so by their last plan, or cannot be read.
 func (c *computation) mayCreate(cluster string) []string {
 	creates := func(s *seedState) bool {
 		isCreator := func(o manifest.Object) bool { return o.ID.Name == cluster && catalog.IsCreator(o.ID.GroupKind()) }

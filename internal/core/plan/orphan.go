@@ -24,14 +24,14 @@ func (o *Orphan) Equal(other *Orphan) bool {
 // Orphans reports whether the tier has the entries that come before it goes.
 func (t *Tier) Orphans() bool { return t.Orphan != nil && !t.Gone() }
 
-// Orphaning is a tier that must go, with the entries that come before its removal.
+// Orphaning returns a tier that must go, with the entries that come before its removal.
 func (t *Tier) Orphaning() Tier {
 	out := *t
 	out.Entries, out.Object.Rendered = t.Orphan.Entries, t.Orphan.Rendered
 	return out
 }
 
-// WithTiers is the plan with other tiers.
+// WithTiers returns the plan with other tiers.
 func (p *Plan) WithTiers(tiers []Tier) *Plan {
 	out := *p
 	out.Tiers = tiers

@@ -227,10 +227,10 @@ type Warning struct {
 	From string `yaml:"from,omitempty"`
 }
 
-// String is the warning for people.
+// String returns the warning for people.
 func (w Warning) String() string { return w.Problem().Error() }
 
-// Problem is the warning with what it is about.
+// Problem returns the warning with what it is about.
 func (w Warning) Problem() manifest.Problem {
 	return manifest.Problem{Reason: w.Reason, Source: manifest.ParseSource(w.From), Object: w.Object, Message: w.Message}
 }
@@ -258,7 +258,7 @@ func (p *Plan) Find(cluster string, ordinal int) (*Tier, bool) {
 	return &p.Tiers[i], true
 }
 
-// position is the index of a tier, or the one at which it belongs.
+// position returns the index of a tier, or the one at which it belongs.
 func (p *Plan) position(cluster string, ordinal int) (int, bool) {
 	return slices.BinarySearchFunc(p.Tiers, Tier{Cluster: cluster, Ordinal: ordinal}, compareTiers)
 }
@@ -268,7 +268,7 @@ func compareTiers(a, b Tier) int {
 	return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Ordinal, b.Ordinal))
 }
 
-// On are the tiers on a cluster.
+// On returns the tiers on a cluster.
 func (p *Plan) On(cluster string) []Tier {
 	from, _ := p.position(cluster, math.MinInt)
 	to, _ := p.position(cluster, math.MaxInt)
@@ -315,8 +315,8 @@ func (p *Plan) Objects(t *Tier) []Object {
 	return p.Contents[i].Objects
 }
 
-// Repos are the names of the GitOps repositories that the plan writes to, in
-// order; the first is the seed's home.
+// Repos returns the names of the GitOps repositories that the plan writes to, in order; the first
+// is the seed's home.
 func (p *Plan) Repos() []string {
 	seen := map[string]bool{}
 	for _, t := range p.Tiers {
@@ -325,7 +325,7 @@ func (p *Plan) Repos() []string {
 	return sortedKeys(seen)
 }
 
-// ReposWith are the repositories of the tiers that need a cluster.
+// ReposWith returns the repositories of the tiers that need a cluster.
 func (p *Plan) ReposWith(cluster string) []string {
 	repos := map[string]bool{}
 	for i := range p.Tiers {
@@ -336,7 +336,7 @@ func (p *Plan) ReposWith(cluster string) []string {
 	return sortedKeys(repos)
 }
 
-// Implied are the clusters that the plan creates and that no document declares.
+// Implied returns the clusters that the plan creates and that no document declares.
 func (p *Plan) Implied() []string {
 	var names []string
 	for i := range p.Tiers {

@@ -44,7 +44,7 @@ func (p *Previous) BasePaths() map[string][]string {
 	return paths
 }
 
-// tiers are those that repositories have, each with its plan. A plan that writes to two
+// tiers returns those that repositories have, each with its plan. A plan that writes to two
 // repositories is pushed to one after the other, so one of them may have an older plan: what the
 // newer one has of that repository was never proposed there, and its files may never have come
 // there.
@@ -85,8 +85,8 @@ func (p *Previous) taken(next *Plan, this Identity) error {
 	return nil
 }
 
-// vertices are the objects that are planted, or may be, by the previous plan:
-// those in its tiers, as each repository has them, and those leaving that the base branch still has.
+// vertices returns the objects that are planted, or may be, by the previous plan: those in its
+// tiers, as each repository has them, and those leaving that the base branch still has.
 func (p *Previous) vertices() map[dependency.Vertex]planted {
 	out := map[dependency.Vertex]planted{}
 	if p == nil || p.Plan == nil {
@@ -128,7 +128,7 @@ type planted struct {
 	going bool
 }
 
-// kept are the hard dependencies of the previous plan.
+// kept returns the hard dependencies of the previous plan.
 func (p *Previous) kept() []dependency.KeptEdge {
 	if p == nil || p.Plan == nil {
 		return nil
@@ -150,7 +150,7 @@ func keptEdge(seed string, d Dependency, cluster string) dependency.KeptEdge {
 	return dependency.KeptEdge{From: dependency.Vertex{Seed: seed, Object: d.From.Object, Cluster: cluster}, To: to, Rule: d.Rule, Why: d.Why, Ready: d.Ready, OrderOnly: d.OrderOnly}
 }
 
-// Remove is the plan by which a seed that is gone leaves: no contents, the last tiers and
+// Remove returns the plan by which a seed that is gone leaves: no contents, the last tiers and
 // prerequisites kept, each tier after those that waited for it. last stays as it is.
 func Remove(last *Plan, revision string) *Plan {
 	out := *last

@@ -89,8 +89,8 @@ func (a *assembly) keepReconciler(t *Tier, tv tierVertices) error {
 	return a.put(t.Repo, t.ReconcilerFile(), File{Hash: t.ReconcilerHash()})
 }
 
-// dependsOn are the prerequisites that the same cluster reconciles, so that a
-// cluster rebuilt from Git alone comes up in order.
+// dependsOn returns the prerequisites that the same cluster reconciles, so that a cluster rebuilt
+// from Git alone comes up in order.
 func (a *assembly) dependsOn(t *Tier) []template.ObjectName {
 	var out []template.ObjectName
 	for _, p := range t.Prerequisites {
@@ -108,8 +108,8 @@ func (a *assembly) dependsOn(t *Tier) []template.ObjectName {
 	return out
 }
 
-// reconciledOn is where the reconciler object of a tier is: of a cluster whose
-// document cannot be used, by the tier's last plan.
+// reconciledOn returns where the reconciler object of a tier is: of a cluster whose document cannot
+// be used, by the tier's last plan.
 func (a *assembly) reconciledOn(tier layout.Tier) (cluster, namespace string) {
 	if cl, known := a.inventory.Clusters[tier.Cluster]; known {
 		return cl.ReconciledOn(), reconcilerNamespace(cl)
@@ -122,9 +122,9 @@ func (a *assembly) reconciledOn(tier layout.Tier) (cluster, namespace string) {
 	return "", ""
 }
 
-// healthChecks are the creators of a tier and all that others wait for, with what must be
-// true of them. In a tier with a creator only they count for health: everything else may
-// need what the seed brings only later.
+// healthChecks returns the creators of a tier and all that others wait for, with what must be true
+// of them. In a tier with a creator only they count for health: everything else may need what the
+// seed brings only later.
 func (a *assembly) healthChecks(tv tierVertices) ([]template.HealthCheck, []template.HealthCheckExpr) {
 	var checks []template.HealthCheck
 	exprs := map[string]template.HealthCheckExpr{}
@@ -156,7 +156,7 @@ func (a *assembly) healthChecks(tv tierVertices) ([]template.HealthCheck, []temp
 	return checks, list
 }
 
-// allOf is one expression of several, as Flux has one for all objects of a kind.
+// allOf returns one expression of several, as Flux has one for all objects of a kind.
 func allOf(exprs []string) string {
 	slices.Sort(exprs)
 	exprs = slices.DeleteFunc(slices.Compact(exprs), func(e string) bool { return e == "" })

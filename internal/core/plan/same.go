@@ -15,7 +15,7 @@ func (p *Previous) isOf(next *Plan) bool {
 	return p != nil && p.Plan != nil && len(p.Older) == 0 && p.Plan.Inputs == next.Inputs && digestOf(unrendered(p.Plan)) == digestOf(unrendered(next))
 }
 
-// unrendered is the essence of a plan without its reconciler objects.
+// unrendered returns the essence of a plan without its reconciler objects.
 func unrendered(p *Plan) *Plan {
 	e := essence(p)
 	for i := range e.Tiers {
@@ -30,8 +30,8 @@ func samePlan(a, b *Plan) bool {
 	return digestOf(essence(a)) == digestOf(essence(b))
 }
 
-// essence is a copy of a plan without what does not land: texts for people, counters, and tiers
-// that have gone.
+// essence returns a copy of a plan without what does not land: texts for people, counters, and
+// tiers that have gone.
 func essence(p *Plan) *Plan {
 	e := *p
 	e.Generation, e.Version = 0, manifest.Version{}

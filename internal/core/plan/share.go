@@ -185,7 +185,7 @@ func (c *computation) findHeirs() {
 	}
 }
 
-// plantedClaims says which seeds have an object planted on a cluster, in order.
+// plantedClaims returns which seeds have an object planted on a cluster, in order.
 func (c *computation) plantedClaims() map[claim][]string {
 	planted := map[claim][]string{}
 	for _, name := range sortedKeys(c.in.Previous) {
@@ -197,7 +197,7 @@ func (c *computation) plantedClaims() map[claim][]string {
 	return planted
 }
 
-// plantedOf is what a seed has planted, also one that is gone from the catalog.
+// plantedOf returns what a seed has planted, also one that is gone from the catalog.
 func (c *computation) plantedOf(seed string) map[dependency.Vertex]planted {
 	if s, ok := c.seeds[seed]; ok {
 		return s.planted

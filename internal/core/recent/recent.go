@@ -6,7 +6,7 @@ package recent
 // value is ready to use; a nil Cache keeps nothing. It is for one goroutine.
 type Cache[K comparable, V any] struct{ now, before map[K]V }
 
-// Get gives what is kept under a key, which counts as used.
+// Get returns what is kept under a key, which counts as used.
 func (c *Cache[K, V]) Get(key K) (value V, ok bool) {
 	if c == nil {
 		return value, false

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// URL is a repository's URL without the user, the query and the fragment, because each may
-// be a secret. Of a URL that cannot be parsed only the scheme is left.
+// URL returns a repository's URL without the user, the query and the fragment, because each may be
+// a secret. Of a URL that cannot be parsed only the scheme is left.
 func URL(raw string) string {
 	scheme, _, ok := strings.Cut(raw, "://")
 	if !ok {
@@ -55,7 +55,7 @@ func Password(username, password string) Secrets {
 	return forms
 }
 
-// In is a text with the secrets replaced.
+// In returns a text with the secrets replaced.
 func (s Secrets) In(text string) string {
 	for _, secret := range s {
 		text = strings.ReplaceAll(text, secret, "REDACTED")

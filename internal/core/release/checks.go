@@ -136,7 +136,7 @@ func proposedAsWanted(d *decision) (TierStatus, bool) {
 // EditedOnPlainGit says why a proposal that a person has edited is better not merged there.
 const EditedOnPlainGit = "a person has edited it, and on plain Git the tier is Held once that is merged. Make the change in the seed and delete the branch"
 
-// proposedText says what an open proposal with the present entries waits for.
+// proposedText returns what an open proposal with the present entries waits for.
 func (d *decision) proposedText() manifest.Problem {
 	switch {
 	case d.tier.Gone():
@@ -189,7 +189,7 @@ func blocked(d *decision) (TierStatus, bool) {
 	return TierStatus{State: Blocked, Waits: waits}, true
 }
 
-// WaitText says what a tier of a seed waits for.
+// WaitText returns what a tier of a seed waits for.
 func WaitText(seed string, waits []Wait) string {
 	message := fmt.Sprintf("waits for %s (%s): %s", waits[0].Tier.NameIn(seed), waits[0].State, waits[0].Why)
 	if n := len(waits) - 1; n > 0 {

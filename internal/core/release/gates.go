@@ -107,7 +107,7 @@ func newGates(p *plan.Plan, facts Facts) *gates {
 	return g
 }
 
-// standing is the state that base and health give a tier of the plan.
+// standing returns the state that base and health give a tier of the plan.
 func (g *gates) standing(name layout.Tier) State { return g.own[name].Standing }
 
 // node returns what is known of a tier, of this plan or of another seed's.

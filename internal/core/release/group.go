@@ -49,9 +49,9 @@ func (g *GroupStatus) locked() bool { return g.listed.Edited || g.listed.Rejecte
 // groupKey is a group in a repository.
 type groupKey struct{ repo, name string }
 
-// groupName is the name of the group that a tier is proposed in; empty where it is proposed alone.
-// What deletes objects is never proposed together with what only adds or changes some: a reviewer
-// must not have to find a removal between two hundred additions.
+// groupName returns the name of the group that a tier is proposed in; empty where it is proposed
+// alone. What deletes objects is never proposed together with what only adds or changes some: a
+// reviewer must not have to find a removal between two hundred additions.
 func groupName(by v1alpha1.GroupBy, t *plan.Tier) string {
 	name := ""
 	switch by {
@@ -70,7 +70,7 @@ func groupName(by v1alpha1.GroupBy, t *plan.Tier) string {
 	return name
 }
 
-// numbered is the name of the n-th proposal of a group, and unnumbered its inverse. There is
+// numbered returns the name of the n-th proposal of a group, and unnumbered its inverse. There is
 // more than one where some were rejected, or are full.
 func numbered(name string, n int) string {
 	if n > 1 {
@@ -256,7 +256,7 @@ func (r *Result) shutGroups() {
 	}
 }
 
-// mustNotBring says which tier a proposal still carries, on its branch, that must not be merged
+// mustNotBring returns which tier a proposal still carries, on its branch, that must not be merged
 // with it, though it is no longer one of the members: until the branch is rebuilt, a merge would
 // bring it, too.
 func (r *Result) mustNotBring(g *GroupStatus) string {

@@ -11,8 +11,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/plan"
 )
 
-// GuardedRemoval are the objects that the removal of a seed takes and that only a
-// person may let go. What the base branch has nothing of is not declared any more, or never was.
+// GuardedRemoval returns the objects that the removal of a seed takes and that only a person may
+// let go. What the base branch has nothing of is not declared any more, or never was.
 func GuardedRemoval(removal *plan.Plan, facts map[layout.Tier]TierFacts) []plan.Removed {
 	var out []plan.Removed
 	for i := range removal.Tiers {
@@ -53,7 +53,7 @@ func (h Hold) Unconfirmed(before, removal *plan.Plan, facts map[layout.Tier]Tier
 	return out
 }
 
-// Problem says what a person has to confirm, and what else can be done.
+// Problem returns what a person has to confirm, and what else can be done.
 func (h Hold) Problem(seed string) manifest.Problem {
 	p := manifest.OfSeed(v1alpha1.ReasonDeletionGuard, seed, "", "")
 	if heirs := slices.Sorted(maps.Keys(h.Heirs)); len(heirs) > 0 {
@@ -81,7 +81,7 @@ const minRemovals = 3
 // DefaultDeletionGuard is the share of plantings, in percent, that may go at once.
 const DefaultDeletionGuard = 20
 
-// Clusters are those on which a plan is to have something; none of nil.
+// Clusters returns those on which a plan is to have something; none of nil.
 func Clusters(p *plan.Plan) map[string]bool {
 	clusters := map[string]bool{}
 	if p == nil {
@@ -95,7 +95,8 @@ func Clusters(p *plan.Plan) map[string]bool {
 	return clusters
 }
 
-// Planted are the clusters on which a plan is to have something, and base has some of it or may have.
+// Planted returns the clusters on which a plan is to have something, and base has some of it or may
+// have.
 func Planted(p *plan.Plan, facts map[layout.Tier]TierFacts) map[string]bool {
 	clusters := map[string]bool{}
 	for i := range p.Tiers {
@@ -106,7 +107,7 @@ func Planted(p *plan.Plan, facts map[layout.Tier]TierFacts) map[string]bool {
 	return clusters
 }
 
-// Lost says what the clusters lose that are planted by a plan and that the next one does not
+// Lost returns what the clusters lose that are planted by a plan and that the next one does not
 // have, as in "3 objects from east".
 func Lost(before, next *plan.Plan, facts map[layout.Tier]TierFacts) []string {
 	stays, objects := Clusters(next), map[string]int{}

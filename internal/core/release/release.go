@@ -231,10 +231,10 @@ func Retriable(s TierStatus, f TierFacts) bool {
 	return s.State == Rejected || s.State == Reverted || f.Base == BaseForeign || f.Base == BaseAmended
 }
 
-// Shut says why an open proposal must not be merged now; empty when it may be merged.
+// Shut returns why an open proposal must not be merged now; empty when it may be merged.
 func (s TierStatus) Shut() string { return cmp.Or(s.Gate, s.others, s.Stale) }
 
-// ShutReason is the reason of that.
+// ShutReason returns the reason of that.
 func (s TierStatus) ShutReason() v1alpha1.Reason {
 	if s.Gate == "" && s.others != "" {
 		return v1alpha1.ReasonHeldByMember
@@ -282,8 +282,8 @@ func (r Result) find(tier layout.Tier) (*TierStatus, bool) {
 	return &r.Tiers[i], true
 }
 
-// Standing is a tier's state as far as base and health alone give it: Released,
-// Gone or what is still missing; empty when base does not have the entries.
+// Standing returns a tier's state as far as base and health alone give it: Released, Gone or what
+// is still missing; empty when base does not have the entries.
 func Standing(t *plan.Tier, f TierFacts) State {
 	if t.Gone() {
 		return standingGone(f)

@@ -207,7 +207,7 @@ func (b *budget) bound(name string, f any) any {
 
 var errorType = reflect.TypeFor[error]()
 
-// fallible is the type of a function that can also return an error.
+// fallible returns the type of a function that can also return an error.
 func fallible(t reflect.Type) reflect.Type {
 	in := make([]reflect.Type, t.NumIn())
 	for i := range in {
@@ -252,7 +252,7 @@ func weigh(v reflect.Value, widest *int) int {
 	return n
 }
 
-// functionsOf gives the functions that a template uses, within the budget.
+// functionsOf returns the functions that a template uses, within the budget.
 func (b *budget) functionsOf(used map[string]bool) template.FuncMap {
 	out := template.FuncMap{chargeName: b.charge}
 	for name := range used {

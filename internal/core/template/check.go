@@ -83,7 +83,7 @@ var (
 	noField   = regexp.MustCompile(`(?s)^can't evaluate field (.*) in type (.*)$`)
 )
 
-// inPlainWords says what text/template found without words of Go.
+// inPlainWords returns what text/template found without words of Go.
 func inPlainWords(message string) string {
 	at := executing.FindStringSubmatchIndex(message)
 	if at == nil {

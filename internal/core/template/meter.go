@@ -154,7 +154,7 @@ func (m *metering) operand(arg parse.Node, c *cost) {
 	}
 }
 
-// charging is the action {{ charge nodes scans deeper }}.
+// charging returns the action {{ charge nodes scans deeper }}.
 func charging(pos parse.Pos, nodes, scans, deeper int) *parse.ActionNode {
 	args := []parse.Node{parse.NewIdentifier(chargeName).SetPos(pos)}
 	for _, n := range []int{nodes, scans, deeper} {

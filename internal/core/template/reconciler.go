@@ -98,8 +98,8 @@ func labelled(o manifest.Object, vars Reconciler) manifest.Object {
 	return o
 }
 
-// Orphaned is a reconciler object as it was rendered, but for what becomes of its
-// objects when it is deleted: they stay. Flux then does not ask their cluster.
+// Orphaned returns a reconciler object as it was rendered, but for what becomes of its objects when
+// it is deleted: they stay. Flux then does not ask their cluster.
 func Orphaned(at string, data []byte) (Rendered, error) {
 	objects, err := manifest.Parse(at, data)
 	if err != nil {

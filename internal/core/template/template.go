@@ -118,7 +118,7 @@ func (e *Error) Error() string {
 	return name + ": " + e.Message()
 }
 
-// Message is the error without the template's name and position.
+// Message returns the error without the template's name and position.
 func (e *Error) Message() string {
 	message := strings.TrimPrefix(e.Err.Error(), "template: ")
 	rest, ok := strings.CutPrefix(message, e.Template.Name+":")

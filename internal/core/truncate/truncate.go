@@ -9,7 +9,7 @@ import (
 
 const ellipsis = "…"
 
-// Text is a text of at most so many bytes, ending in "…" where something was left out.
+// Text returns a text of at most so many bytes, ending in "…" where something was left out.
 func Text(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -23,7 +23,7 @@ func Line(text string, most int) string {
 	return Text(strings.Join(strings.FieldsFunc(text, separates), " "), most)
 }
 
-// Prefix is what a text begins with: whole characters, of at most so many bytes.
+// Prefix returns what a text begins with: whole characters, of at most so many bytes.
 func Prefix(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -165,7 +165,7 @@ func (w *world) listed(t layout.Tier) (forge.Proposal, bool) {
 	return list[i], true
 }
 
-// find gives a proposal that must be listed.
+// find returns a proposal that must be listed.
 func (w *world) find(t layout.Tier) forge.Proposal {
 	w.Helper()
 	p, ok := w.listed(t)

@@ -197,8 +197,8 @@ func refused(err error, status int) bool {
 	return ok && a.status == status
 }
 
-// translate says what a failure means. The SDK's own errors are used only where the server gave no
-// status.
+// translate returns what a failure means. The SDK's own errors are used only where the server gave
+// no status.
 func (a *api) translate(ctx context.Context, op string, c *call, err error) *answer {
 	e := &forge.Error{Op: op, Repository: a.String(), Kind: forge.FailedOther}
 	out := &answer{failure: e, status: c.status, said: a.clean(message(c.said))}
@@ -249,7 +249,7 @@ func (a *answer) explain(header http.Header, location string) {
 	e.Text = strings.TrimSuffix(e.Text, ": ")
 }
 
-// message is what a refusal says for people.
+// message returns what a refusal says for people.
 func message(said []byte) string {
 	var m struct {
 		Message string `json:"message"`
@@ -260,7 +260,7 @@ func message(said []byte) string {
 	return string(said)
 }
 
-// location is where a redirect leads, without what may be secret in it.
+// location returns where a redirect leads, without what may be secret in it.
 func (a *api) location(header http.Header) string {
 	u, err := url.Parse(header.Get("Location"))
 	if err != nil || u.Host == "" && u.Path == "" {

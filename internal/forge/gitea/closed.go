@@ -155,7 +155,7 @@ func (f *Forge) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, dig
 	return forge.Closed{Outcome: c.outcome, Landings: f.closed.find(tier, digest).landings, URL: c.url}, err
 }
 
-// deleted are the open pull requests of a seed whose branches are not there any more.
+// deleted returns the open pull requests of a seed whose branches are not there any more.
 func (f *Forge) deleted(refs git.Refs, seed string) []row {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -468,9 +468,9 @@ func (f *Forge) closedOf(r row) (closedRow, error) {
 	return c, err
 }
 
-// carriedBy gives what a pull request's text says that it carries, and what its tip
-// does where that is Furrow's commit. They differ where Furrow was killed before it wrote
-// the text; without a text, the commits say it.
+// carriedBy returns what a pull request's text says that it carries, and what its tip does where
+// that is Furrow's commit. They differ where Furrow was killed before it wrote the text; without a
+// text, the commits say it.
 func (f *Forge) carriedBy(r row) (text, tip forge.Carried, err error) {
 	text = forge.ReadDescription(r.body).Carried
 	if text.Digest == "" {
@@ -550,8 +550,8 @@ func (f *Forge) timeline(ctx context.Context, op string, number int64, since tim
 	return events, err
 }
 
-// reasonOf is why a person closed a pull request, as far as the server says: a
-// proposal is rejected with and without a reason.
+// reasonOf returns why a person closed a pull request, as far as the server says: a proposal is
+// rejected with and without a reason.
 func (f *Forge) reasonOf(ctx context.Context, c closedRow) string {
 	f.mu.Lock()
 	cooling := f.reasons.Active(f.api.clock.Now())
@@ -573,8 +573,8 @@ func (f *Forge) reasonOf(ctx context.Context, c closedRow) string {
 	return c.reason
 }
 
-// reasonIn is what was said last, right before closing: by who closed it or, where
-// they said nothing, by anybody.
+// reasonIn returns what was said last, right before closing: by who closed it or, where they said
+// nothing, by anybody.
 func reasonIn(events []event, closed time.Time) string {
 	closer, last, own := "", "", ""
 	for _, e := range slices.Backward(events) {

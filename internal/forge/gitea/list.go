@@ -51,8 +51,8 @@ func (r row) isDuplicateOf(other row) bool {
 	return r.open && digest != "" && digest == forge.ReadDescription(other.body).Digest && other.opened.Sub(r.opened).Abs() < branchDeletionTime
 }
 
-// rowOf is the row of a pull request of the branch of a proposal, to base, and within
-// the repository.
+// rowOf returns the row of a pull request of the branch of a proposal, to base, and within the
+// repository.
 func (f *Forge) rowOf(pr *sdk.PullRequest) (row, bool) {
 	if pr == nil || pr.Head == nil || pr.Base == nil || pr.Base.Ref != f.base || pr.Head.RepoID != pr.Base.RepoID {
 		return row{}, false
@@ -109,8 +109,8 @@ type window struct {
 	after int64
 }
 
-// next is the window that reaches furthest, of those that begin before the end of this one. Where
-// servers give so few rows that there is none, it begins at the end.
+// next returns the window that reaches furthest, of those that begin before the end of this one.
+// Where servers give so few rows that there is none, it begins at the end.
 //
 // The API has pages, which begin at a multiple of their size. A list that shrinks between two
 // requests moves rows to the page before, where nobody reads them again. So the next request must
@@ -187,8 +187,8 @@ func (f *Forge) page(ctx context.Context, q query, w window) (page, error) {
 
 func (f *Forge) toBase() url.Values { return url.Values{"base_branch": {f.base}} }
 
-// listOpen gives the open pull requests of ours, by branch. A list that shrinks
-// while it is read moves rows over to pages that were read before.
+// listOpen returns the open pull requests of ours, by branch. A list that shrinks while it is read
+// moves rows over to pages that were read before.
 func (f *Forge) listOpen(ctx context.Context) (map[string]row, error) {
 	for reading := 1; ; reading++ {
 		rows, gap, err := f.readOpen(ctx)
@@ -281,8 +281,8 @@ func (f *Forge) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, erro
 	return out, nil
 }
 
-// leftover is a branch without an open pull request: it was rejected, or a
-// person works on it. Any other is the engine's to push and propose again.
+// leftover returns a branch without an open pull request: it was rejected, or a person works on it.
+// Any other is the engine's to push and propose again.
 func (f *Forge) leftover(ctx context.Context, refs git.Refs, b *forge.Branch) (p forge.Proposal, listed bool, err error) {
 	p = b.Proposal
 	if b.Foreign() {
@@ -339,7 +339,7 @@ func (f *Forge) unsettle(r row) {
 	delete(f.landed, r.number)
 }
 
-// seen gives the open pull request of a branch that was seen last.
+// seen returns the open pull request of a branch that was seen last.
 func (f *Forge) seen(branch string) (row, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

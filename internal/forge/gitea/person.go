@@ -156,7 +156,7 @@ func mergeError(err error) (again bool, _ error) {
 	return false, err
 }
 
-// style is how the repository merges by default, or else the first way that it allows.
+// style returns how the repository merges by default, or else the first way that it allows.
 func (f *Forge) style(ctx context.Context) (sdk.MergeStyle, error) {
 	var r *sdk.Repository
 	err := f.api.do(ctx, "read how to merge", nil, func(c *sdk.Client) (err error) {

@@ -45,8 +45,8 @@ type gate struct {
 	why  string
 }
 
-// gateOf is what the commit status says of a proposal that must not be merged for a
-// reason, or that may be merged where there is none.
+// gateOf returns what the commit status says of a proposal that must not be merged for a reason, or
+// that may be merged where there is none.
 func gateOf(shut string) gate {
 	if shut = strings.Join(strings.Fields(shut), " "); shut != "" {
 		return gate{false, shut}

@@ -2,7 +2,7 @@ package odb
 
 import "github.com/go-git/go-git/v5/plumbing"
 
-// Blob gives a blob's content.
+// Blob returns a blob's content.
 func (o *Objects) Blob(hash Hash) ([]byte, error) {
 	typ, content, err := o.read(hash)
 	if err != nil {

@@ -153,7 +153,7 @@ type complete struct {
 	Partial bool `json:"partial,omitempty"`
 }
 
-// most is how large the database may grow.
+// most returns how large the database may grow.
 func (k complete) most(l Limits) int64 { return 2*k.Bytes + l.Growth }
 
 // complete reads the note. It returns none if the note is missing or names a pack that is gone;
@@ -183,7 +183,7 @@ func without(all, some []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(one string) bool { return slices.Contains(some, one) })
 }
 
-// onDisk is the disk for what a collection writes: it is there for good before anything goes.
+// onDisk returns the disk for what a collection writes: it is there for good before anything goes.
 func (s *store) onDisk() disk { return disk{s.disk.root, s.disk.files, true} }
 
 func (s *store) listPacks() []string { return listPacks(filepath.Join(s.disk.root, packDir)) }
@@ -198,7 +198,7 @@ func (db *DB) due() bool {
 	return len(packs)-len(known.Packs) > l.Packs || s.packedSize(packs) > known.most(l) || len(s.loose()) > l.Loose
 }
 
-// packedSize is the size of packs, in bytes.
+// packedSize returns the size of packs, in bytes.
 func (s *store) packedSize(packs []string) (bytes int64) {
 	for _, pack := range packs {
 		if info, err := os.Stat(filepath.Join(s.disk.root, packDir, pack)); err == nil {

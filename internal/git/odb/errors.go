@@ -18,7 +18,7 @@ type Error struct {
 	text   string
 }
 
-// Error says what failed, where and why.
+// Error returns what failed, where and why.
 func (e *Error) Error() string { return e.op + " " + e.object + ": " + e.text }
 
 // reasons of errors by their kind, as the list of reasons in the API has them.

@@ -88,7 +88,7 @@ func (f *treeFS) Open(name string) (fs.File, error) {
 	return &openFile{node: found, Reader: bytes.NewReader(content)}, nil
 }
 
-// ReadFile gives a file's content.
+// ReadFile returns a file's content.
 func (f *treeFS) ReadFile(name string) ([]byte, error) {
 	found, err := f.find("read", name)
 	if err != nil {
@@ -120,7 +120,7 @@ func (f *treeFS) Stat(name string) (fs.FileInfo, error) {
 // Lstat is Stat.
 func (f *treeFS) Lstat(name string) (fs.FileInfo, error) { return f.Stat(name) }
 
-// ReadLink gives the text of a symbolic link.
+// ReadLink returns the text of a symbolic link.
 func (f *treeFS) ReadLink(name string) (string, error) {
 	found, err := f.find("readlink", name)
 	if err != nil {
@@ -230,7 +230,7 @@ func (d *openDir) Read([]byte) (int, error) {
 	return 0, &fs.PathError{Op: "read", Path: d.node.name, Err: errors.New("is a directory")}
 }
 
-// ReadDir gives the next n entries, or all that are left if n is not positive.
+// ReadDir returns the next n entries, or all that are left if n is not positive.
 func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
 	if d.closed {
 		return nil, &fs.PathError{Op: "readdir", Path: d.node.name, Err: fs.ErrClosed}

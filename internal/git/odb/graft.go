@@ -318,7 +318,7 @@ func (o *Objects) rewrite(old Hash, n *node, path string, objects *objectList) (
 	return o.putTree(entries, old, before, objects)
 }
 
-// rewriteEntry gives what is at name after the edits; a zero Hash means nothing.
+// rewriteEntry returns what is at name after the edits; a zero Hash means nothing.
 func (o *Objects) rewriteEntry(before *tree, name string, n *node, path string, objects *objectList) (Entry, error) {
 	if n.edit != nil && !n.edit.Hash.IsZero() {
 		return Entry{Hash: n.edit.Hash, Mode: n.edit.Mode}, nil
@@ -353,7 +353,7 @@ func (n *node) puts() bool {
 	return false
 }
 
-// merge gives the entries of before that are not edited, and puts, in a tree's order.
+// merge returns the entries of before that are not edited, and puts, in a tree's order.
 func merge(before []treeEntry, edited map[string]*node, puts []treeEntry) []treeEntry {
 	out := make([]treeEntry, 0, len(before)+len(puts))
 	for _, entry := range before {

@@ -30,7 +30,7 @@ func (m *memo[K, V]) put(key K, value V, size int) {
 	m.values[key] = value
 }
 
-// of gives a value, and makes it if it is not kept.
+// of returns a value, and makes it if it is not kept.
 func (m *memo[K, V]) of(key K, size func(V) int, make func() (V, error)) (V, error) {
 	value, ok := m.get(key)
 	if ok {

@@ -37,8 +37,8 @@ func (o *Objects) MergeTrees(from, to, into Hash, whole func(path string) bool) 
 	return w.out, err
 }
 
-// Changes are the paths that differ between two commits, in order. A directory is one path where only one of them has it,
-// and one that both have is listed by what differs in it.
+// Changes returns the paths that differ between two commits, in order. A directory is one path
+// where only one of them has it, and one that both have is listed by what differs in it.
 func (o *Objects) Changes(from, to Hash) (paths []string, err error) {
 	var roots [2]Entry
 	for i, commit := range []Hash{from, to} {

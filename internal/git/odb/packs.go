@@ -60,7 +60,7 @@ func (p *packs) find(hash Hash) (found *pack, offset int64) {
 	return nil, 0
 }
 
-// read gives the type and content of an object; ok is false if no pack has it.
+// read returns the type and content of an object; ok is false if no pack has it.
 func (p *packs) read(hash Hash) (typ plumbing.ObjectType, content []byte, ok bool, err error) {
 	found, _ := p.find(hash)
 	if found == nil {
@@ -82,7 +82,7 @@ func (p *packs) read(hash Hash) (typ plumbing.ObjectType, content []byte, ok boo
 	return object.Type(), content, true, errors.Join(err, reader.Close())
 }
 
-// size gives the size of an object without reading it; ok is false if no pack has it.
+// size returns the size of an object without reading it; ok is false if no pack has it.
 func (p *packs) size(hash Hash) (size int64, ok bool, err error) {
 	found, offset := p.find(hash)
 	if found == nil {
@@ -167,7 +167,7 @@ func (p *packs) add(name string, index *idxfile.MemoryIndex) {
 	}
 }
 
-// named gives a pack by its name.
+// named returns a pack by its name.
 func (p *packs) named(name string) (*pack, error) {
 	for _, known := range p.list {
 		if known.name == name {

@@ -28,7 +28,7 @@ func (l *live) add(hash Hash, list int) {
 	l.versions[list] = append(l.versions[list], hash)
 }
 
-// list gives the list of a path.
+// list returns the list of a path.
 func (l *live) list(path uint64) int {
 	list, ok := l.paths[path]
 	if !ok {
@@ -46,9 +46,9 @@ func (l *live) remove(hashes map[Hash]bool) {
 	maps.DeleteFunc(l.seen, func(hash Hash, _ bool) bool { return hashes[hash] })
 }
 
-// below is the path of a name in a directory, as a number (FNV-1a): a repository has many paths,
-// and only equality is needed. If two paths collide, two files share a list of versions, which
-// costs a few bytes in the pack.
+// below returns the path of a name in a directory, as a number (FNV-1a): a repository has many
+// paths, and only equality is needed. If two paths collide, two files share a list of versions,
+// which costs a few bytes in the pack.
 func below(dir uint64, name string) uint64 {
 	for _, c := range []byte("/" + name) {
 		dir = (dir ^ uint64(c)) * 1099511628211

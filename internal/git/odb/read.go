@@ -123,7 +123,7 @@ func (o *Objects) node(hash Hash) (commitNode, error) {
 	})
 }
 
-// one is the size of each commitNode: the cache counts them.
+// one returns the size of each commitNode: the cache counts them.
 func one(commitNode) int { return 1 }
 
 // newest is a heap of commits, the newest first.

@@ -145,7 +145,7 @@ func (s *store) readOnce(hash Hash) (plumbing.ObjectType, []byte, error) {
 	return typ, content, err
 }
 
-// size gives a blob's size without reading it.
+// size returns a blob's size without reading it.
 func (s *store) size(hash Hash) (int64, error) {
 	s.mu.Lock()
 	size, packed, err := s.packs.size(hash)
@@ -179,7 +179,8 @@ func hashOf(typ plumbing.ObjectType, content []byte) Hash {
 	return Hash(sum.Sum(nil))
 }
 
-// objectHeader is what Git puts in front of the content, both to hash it and to store it loose.
+// objectHeader returns what Git puts in front of the content, both to hash it and to store it
+// loose.
 func objectHeader(typ plumbing.ObjectType, content []byte) []byte {
 	return fmt.Appendf(nil, "%s %d\x00", typ, len(content))
 }

@@ -66,8 +66,8 @@ func readFile(directory, cluster string) (name string, data []byte, ok bool, err
 	return "", nil, false, nil
 }
 
-// Files are the kubeconfigs in the channel's directory, by the name of the cluster that
-// each is for; none while the directory cannot be read.
+// Files returns the kubeconfigs in the channel's directory, by the name of the cluster that each is
+// for; none while the directory cannot be read.
 func (ch *Channel) Files() map[string]string {
 	entries, _ := os.ReadDir(ch.options.Directory)
 	files := map[string]string{}
@@ -186,7 +186,7 @@ func unusable(format string, args ...any) error {
 	return manifest.Problem{Reason: v1alpha1.ReasonKubeConfigInvalid, Message: fmt.Sprintf(format, args...)}
 }
 
-// invalid is the error for a kubeconfig that cannot be used. A decoder's message may quote its
+// invalid returns the error for a kubeconfig that cannot be used. A decoder's message may quote its
 // content, so only the kind of error is reported.
 func invalid(origin string, err error) error {
 	why := "it is not a kubeconfig"
@@ -202,7 +202,7 @@ func invalid(origin string, err error) error {
 // secretKeys are the keys under which a Secret may hold a kubeconfig.
 var secretKeys = []string{"value", "value.yaml"}
 
-// kubeConfigOf is the kubeconfig in a Secret. What is in it is found by name, decoded.
+// kubeConfigOf returns the kubeconfig in a Secret. What is in it is found by name, decoded.
 func kubeConfigOf(origin string, find func(name string) ([]byte, error)) ([]byte, error) {
 	for _, name := range secretKeys {
 		data, err := find(name)

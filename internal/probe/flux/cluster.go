@@ -309,7 +309,7 @@ func differs(before, now *access, err error) error {
 	return nil
 }
 
-// reached gives the connection while the cluster answers, else why it does not.
+// reached returns the connection while the cluster answers, else why it does not.
 func (c *cluster) reached() (*connection, silence) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -157,7 +157,7 @@ func (ch *Channel) signal() {
 	}
 }
 
-// cluster gives the cluster of a name.
+// cluster returns the cluster of a name.
 func (ch *Channel) cluster(name string) (*cluster, error) {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
@@ -269,7 +269,7 @@ func (ch *Channel) Roots(ctx context.Context, keys []probe.RootKey) (map[probe.R
 	}, demands)
 }
 
-// directory is a path in a repository as keys have it: without "./", and "" for its root.
+// directory returns a path in a repository as keys have it: without "./", and "" for its root.
 func directory(p string) string {
 	p = path.Clean("/" + p)
 	return p[1:]

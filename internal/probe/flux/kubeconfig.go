@@ -31,7 +31,8 @@ type silence struct {
 	text   string
 }
 
-// silenceOf is why a cluster could not be asked; an error without a reason counts as a server that does not answer.
+// silenceOf returns why a cluster could not be asked; an error without a reason counts as a server
+// that does not answer.
 func silenceOf(err error) silence {
 	return silence{manifest.ReasonOf(manifest.About(manifest.Problem{Reason: v1alpha1.ReasonClusterSilent}, err)), err.Error()}
 }
@@ -48,7 +49,7 @@ type unread struct {
 	why    string
 }
 
-// Reason is why it cannot be read.
+// Reason returns why it cannot be read.
 func (e *unread) Reason() string { return string(e.reason) }
 
 func (e *unread) Error() string { return e.what + " cannot be read: " + e.why }
@@ -196,7 +197,7 @@ func (c *cluster) byCreator(ctx context.Context) (*access, error) {
 	return fromSecret(origin, config)
 }
 
-// reasonOf is why an API server did not give what it was asked for.
+// reasonOf returns why an API server did not give what it was asked for.
 func reasonOf(err error) v1alpha1.Reason {
 	if apierrors.IsForbidden(err) {
 		return v1alpha1.ReasonAccessForbidden

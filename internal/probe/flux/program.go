@@ -30,7 +30,7 @@ const (
 
 var errProgram = errors.New("the program that its kubeconfig names for credentials does not return")
 
-// programOf is the program of a kubeconfig, the same one as long as the kubeconfig is.
+// programOf returns the program of a kubeconfig, the same one as long as the kubeconfig is.
 func (c *cluster) programOf(a *access) *program {
 	switch {
 	case a.config.ExecProvider == nil:

@@ -41,7 +41,7 @@ type reconcilerRow struct {
 	release func()
 }
 
-// shown is what is answered of the object.
+// shown returns what is answered of the object.
 func (r *reconcilerRow) shown() health.Reconciler {
 	if r.held != nil {
 		return *r.held
@@ -63,7 +63,7 @@ func readKustomization(u *unstructured.Unstructured) health.Reconciler {
 	}
 }
 
-// lastResult is the LastResult of what the object says now, by the rule of health.Reconciler.
+// lastResult returns the LastResult of what the object says now, by the rule of health.Reconciler.
 func lastResult(before *reconcilerRow, now health.Reconciler) string {
 	switch {
 	case now.Ready == "True" || now.Ready == "False" && now.Reason != reasonDependency:

@@ -90,8 +90,8 @@ func judgeSource(u *unstructured.Unstructured) (any, time.Duration) {
 // defaultBranch is the one that Flux follows where none is named.
 const defaultBranch = "master"
 
-// branchOf is the branch that a GitRepository follows; empty where it follows
-// something else. What Flux prefers comes first.
+// branchOf returns the branch that a GitRepository follows; empty where it follows something else.
+// What Flux prefers comes first.
 func branchOf(u *unstructured.Unstructured) string {
 	ref, _, _ := unstructured.NestedMap(u.Object, "spec", "ref")
 	switch {
@@ -154,7 +154,7 @@ func (c *cluster) root(key probe.RootKey) health.Root {
 	return root
 }
 
-// rootNow is what is known of a directory's root; cluster.mu is held.
+// rootNow returns what is known of a directory's root; cluster.mu is held.
 func (c *cluster) rootNow(key probe.RootKey) health.Root {
 	if ok, why := c.feed(theirs); !ok {
 		return health.Root{Message: why.text}
@@ -175,7 +175,7 @@ func (c *cluster) rootNow(key probe.RootKey) health.Root {
 	return root
 }
 
-// sourceNow is a root's source, nil where there is none, or why that is not known.
+// sourceNow returns a root's source, nil where there is none, or why that is not known.
 func (c *cluster) sourceNow(row *rootRow) (source *sourceRow, why string) {
 	if row.root.SourceKind == kindGitRepository {
 		if ok, why := c.feed(sources); !ok {

@@ -349,7 +349,7 @@ func (c *cluster) feed(f feedName) (ok bool, why silence) {
 	return false, c.unasked(why)
 }
 
-// unasked is the silence of a cluster that cannot be asked, and why.
+// unasked returns the silence of a cluster that cannot be asked, and why.
 func (c *cluster) unasked(why silence) silence {
 	return silence{why.reason, "cluster " + c.name + " cannot be asked: " + why.text}
 }

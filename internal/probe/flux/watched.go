@@ -80,7 +80,7 @@ func wantObject(key objectKey, judge judge) demand {
 	}
 }
 
-// watched gives an object that is read again and again from now on; cluster.mu is held.
+// watched returns an object that is read again and again from now on; cluster.mu is held.
 func (c *cluster) watched(key objectKey, judge judge) *object {
 	o := c.objects[key]
 	if o == nil {

@@ -60,8 +60,8 @@ type budget struct {
 // defaultBudget is what Kustomize builds in seconds: its time grows with the square of the objects.
 var defaultBudget = budget{Reads: 5_000, Read: 256 << 20, Objects: 5_000, Output: 128 << 20}
 
-// mount is where the package is in the file system that Kustomize has: a directory of the
-// same path, for kustomizations that name one another by it.
+// mount returns where the package is in the file system that Kustomize has: a directory of the same
+// path, for kustomizations that name one another by it.
 func (r request) mount() string {
 	if at := path.Join("/", r.Root); at != "/" {
 		return at
@@ -167,7 +167,7 @@ func (g *guard) failed(err error) *fault {
 	return &fault{Reason: v1alpha1.ReasonRenderFailed, File: g.within(at), Message: "Kustomize: " + message, Next: "Correct the kustomization; 'kustomize build' says the same."}
 }
 
-// readable is a message of Kustomize by paths as people know them.
+// readable returns a message of Kustomize by paths as people know them.
 func (g *guard) readable(message string) string {
 	return truncate.Text(strings.TrimSuffix(strings.ReplaceAll(message, g.mount(), g.Root), "."), maxMessage)
 }

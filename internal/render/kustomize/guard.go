@@ -67,7 +67,7 @@ func (g *guard) ReadFile(name string) ([]byte, error) {
 	return data, nil
 }
 
-// within is a path relative to the root of the package.
+// within returns a path relative to the root of the package.
 func (g *guard) within(name string) string {
 	if name == "" {
 		name = path.Join(g.overlay, konfig.DefaultKustomizationFileName())
@@ -75,7 +75,7 @@ func (g *guard) within(name string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(name, g.mount()), "/")
 }
 
-// kustomizationOf is the path of a directory's kustomization.
+// kustomizationOf returns the path of a directory's kustomization.
 func (g *guard) kustomizationOf(dir string) string {
 	for _, name := range konfig.RecognizedKustomizationFileNames() {
 		if g.Exists(path.Join(dir, name)) {
@@ -85,7 +85,7 @@ func (g *guard) kustomizationOf(dir string) string {
 	return g.root
 }
 
-// over is a fault of the overlay as a whole.
+// over returns a fault of the overlay as a whole.
 func (g *guard) over(message string) *fault {
 	return &fault{Reason: v1alpha1.ReasonRenderBudget, File: g.within(g.root), Message: message, Next: "Name fewer resources in it, or split it into several seeds."}
 }
@@ -119,7 +119,7 @@ func (g *guard) kustomization(name string, data []byte) []byte {
 	return out
 }
 
-// lineOf is the first line that has a text; 0 where there is none.
+// lineOf returns the first line that has a text; 0 where there is none.
 func lineOf(data []byte, text string) int {
 	at := bytes.Index(data, []byte(text))
 	if at < 0 || text == "" {

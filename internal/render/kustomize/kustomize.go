@@ -35,7 +35,7 @@ type Renderer struct{}
 // Name is that of the renderer, for people and digests.
 func (Renderer) Name() string { return "Kustomize" }
 
-// Markers are the names of files that make a package a Kustomize package.
+// Markers returns the names of files that make a package a Kustomize package.
 func (Renderer) Markers() []string { return konfig.RecognizedKustomizationFileNames() }
 
 // Takes reports whether a package is built by Kustomize: by its Seed document, else for a
@@ -168,7 +168,7 @@ func (p *pkg) variant(v v1alpha1.KustomizeVariant) (out catalog.Variant, message
 	return out, "", ""
 }
 
-// kustomization is the path of the kustomization of a directory; empty where it has none.
+// kustomization returns the path of the kustomization of a directory; empty where it has none.
 func (p *pkg) kustomization(dir string) string {
 	for _, name := range konfig.RecognizedKustomizationFileNames() {
 		if _, ok := p.files[path.Join(dir, name)]; ok {
@@ -178,7 +178,7 @@ func (p *pkg) kustomization(dir string) string {
 	return ""
 }
 
-// overlays are the directories with kustomizations, the first ones of many.
+// overlays returns the directories with kustomizations, the first ones of many.
 func (p *pkg) overlays() []string {
 	var dirs []string
 	for _, file := range slices.Sorted(maps.Keys(p.files)) {
@@ -193,7 +193,7 @@ func (p *pkg) overlays() []string {
 	return dirs
 }
 
-// problem says what is wrong with a build, by the file as people know it.
+// problem returns what is wrong with a build, by the file as people know it.
 func (p *pkg) problem(f *fault) manifest.Problem {
 	at := manifest.Source{File: p.Path}
 	if f.File != "" {
@@ -202,7 +202,7 @@ func (p *pkg) problem(f *fault) manifest.Problem {
 	return p.Problem(f.Reason, at, f.Message, f.Next)
 }
 
-// objects are those of a build, each with the file that it comes from.
+// objects returns those of a build, each with the file that it comes from.
 func (p *pkg) objects(built []object) ([]manifest.Object, manifest.Problems) {
 	var out []manifest.Object
 	var problems manifest.Problems
@@ -227,10 +227,10 @@ func (p *pkg) objects(built []object) ([]manifest.Object, manifest.Problems) {
 	return out, problems
 }
 
-// encrypted is the document of an object that SOPS encrypted, byte for byte as it is in its file;
-// nil where the object is not encrypted. changed means that the build has another one. Kustomize
-// writes documents anew, with keys in another order, which would break the checksum of SOPS. So the
-// original is used if the build left its values as they are.
+// encrypted returns the document of an object that SOPS encrypted, byte for byte as it is in its
+// file; nil where the object is not encrypted. changed means that the build has another one.
+// Kustomize writes documents anew, with keys in another order, which would break the checksum of
+// SOPS. So the original is used if the build left its values as they are.
 func (p *pkg) encrypted(b object) (document *manifest.Object, changed bool) {
 	var body map[string]any
 	if json.Unmarshal(b.JSON, &body) != nil || body["sops"] == nil {
@@ -245,7 +245,7 @@ func (p *pkg) encrypted(b object) (document *manifest.Object, changed bool) {
 	return nil, true
 }
 
-// objectsIn are the objects of a file of the package.
+// objectsIn returns the objects of a file of the package.
 func (p *pkg) objectsIn(file string) []manifest.Object {
 	objects, known := p.parsed[file]
 	if !known {

@@ -33,7 +33,7 @@ func runGo(ctx context.Context, dir string, env, args []string) (stdout, all []b
 	return out.Bytes(), both.Bytes(), nil
 }
 
-// lastLines are the last n lines with content, indented.
+// lastLines returns the last n lines with content, indented.
 func lastLines(output []byte, n int) string {
 	var lines []string
 	for line := range strings.Lines(string(output)) {

@@ -4,7 +4,7 @@ package store
 
 import "syscall"
 
-// attributes are those of any command.
+// attributes returns those of any command.
 func attributes() *syscall.SysProcAttr {
 	return nil
 }

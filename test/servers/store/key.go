@@ -14,7 +14,8 @@ import (
 // layout is raised when what a folder holds changes for the same recipe.
 const layout = 2
 
-// folder is the folder of what r makes from the module as it is now: <name>-<version>-<12 hex digits>.
+// folder returns the folder of what r makes from the module as it is now: <name>-<version>-<12 hex
+// digits>.
 func (s *Store) folder(r recipe) (string, error) {
 	key, err := s.key(r)
 	if err != nil {

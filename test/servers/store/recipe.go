@@ -200,7 +200,8 @@ var recipes = []recipe{
 	},
 }
 
-// env is the environment of the go command that builds r. SQLite is compiled quickly rather than well.
+// env returns the environment of the go command that builds r. SQLite is compiled quickly rather
+// than well.
 func (r recipe) env() []string {
 	if r.cgo {
 		return []string{"CGO_ENABLED=1", "CGO_CFLAGS=-O1"}
@@ -208,8 +209,8 @@ func (r recipe) env() []string {
 	return []string{"CGO_ENABLED=0"}
 }
 
-// buildArgs are the go command's arguments that build the programs of r by goMod into the folder bin. Programs without
-// symbols need nothing for debuggers to be compiled either.
+// buildArgs returns the go command's arguments that build the programs of r by goMod into the
+// folder bin. Programs without symbols need nothing for debuggers to be compiled either.
 func (r recipe) buildArgs(goMod, bin string) []string {
 	out := bin + "/"
 	if len(r.programs) == 1 {

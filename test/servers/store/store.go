@@ -66,7 +66,7 @@ func findModules(dir string) (string, error) {
 	}
 }
 
-// Names are all servers, in the order in which they are built.
+// Names returns all servers, in the order in which they are built.
 func (s *Store) Names() []Name {
 	var names []Name
 	for _, r := range s.recipes {
@@ -80,13 +80,13 @@ type Bin struct {
 	dirs map[Name]string
 }
 
-// Program is the path of a program of a server, as "etcd" of Etcd.
+// Program returns the path of a program of a server, as "etcd" of Etcd.
 func (b Bin) Program(server Name, program string) string {
 	return filepath.Join(b.Dir(server), "bin", program)
 }
 
-// Dir is the folder of a server: bin/ and what it reads at run time. It must not be written to.
-// It panics when server was not asked for.
+// Dir returns the folder of a server: bin/ and what it reads at run time. It must not be written
+// to. It panics when server was not asked for.
 func (b Bin) Dir(server Name) string {
 	dir, ok := b.dirs[server]
 	if !ok {
@@ -135,7 +135,7 @@ func (s *Store) Find(names ...Name) (Bin, error) {
 	return bin, nil
 }
 
-// choose gives the recipes of names, in the order in which they are built.
+// choose returns the recipes of names, in the order in which they are built.
 func (s *Store) choose(names []Name) ([]recipe, error) {
 	if len(names) == 0 {
 		return s.recipes, nil
@@ -219,7 +219,7 @@ func (s *Store) Build(ctx context.Context, out io.Writer, names ...Name) error {
 	return nil
 }
 
-// since is how long ago a time is, in whole seconds.
+// since returns how long ago a time is, in whole seconds.
 func (s *Store) since(began time.Time) time.Duration {
 	return s.now().Sub(began).Round(time.Second)
 }
