@@ -46,7 +46,8 @@ const (
 	leaseDuration = 15 * time.Second
 	renewDeadline = 10 * time.Second
 	retryPeriod   = 2 * time.Second
-	// grace is how long a pass may take to end at shutdown, because a push that has begun is finished.
+	// grace is how long a pass may take to end at shutdown, because a push that has begun is
+	// finished.
 	grace = 30 * time.Second
 )
 

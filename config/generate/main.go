@@ -1,6 +1,7 @@
-// Command generate writes what the kustomize base and the chart have of the generated CRDs and roles: the Role of the
-// namespaced installation, the roles of users, the rules and CRDs that the chart's templates read, and the table of
-// values in the chart's README; and docs/troubleshooting.md, which has all reasons. It runs after controller-gen: go generate ./...
+// Command generate writes what the kustomize base and the chart have of the generated CRDs and
+// roles: the Role of the namespaced installation, the roles of users, the rules and CRDs that the
+// chart's templates read, and the table of values in the chart's README; and
+// docs/troubleshooting.md, which has all reasons. It runs after controller-gen: go generate ./...
 package main
 
 import (

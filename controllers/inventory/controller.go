@@ -112,7 +112,8 @@ func Setup(mgr ctrl.Manager, snapshots *fleet.Snapshots, clock clock.PassiveCloc
 	return nil
 }
 
-// unreadBeside returns the resources of this kind in an object's namespace, unless passes read them.
+// unreadBeside returns the resources of this kind in an object's namespace, unless passes read
+// them.
 func (r *Reconciler) unreadBeside(ctx context.Context, o client.Object) []reconcile.Request {
 	if len(r.snapshots.In(o.GetNamespace())) > 0 {
 		return nil

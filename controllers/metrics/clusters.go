@@ -61,7 +61,8 @@ func note(known map[string]bool, cluster string, is bool) {
 	known[cluster] = is && (was || !there)
 }
 
-// took records which clusters were queried and whether they are known, unless the query failed as a whole.
+// took records which clusters were queried and whether they are known, unless the query failed as a
+// whole.
 func took[K any](c channel, question string, keys []K, err error, of func(K) (cluster string, known bool)) error {
 	if err != nil {
 		return err

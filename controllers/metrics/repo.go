@@ -92,7 +92,8 @@ func (m *Metrics) Repo(namespace, name string, r engine.Repo) engine.Repo {
 	}
 }
 
-// mirror counts the calls of the Git server, except the objects that a mirror fetches later by itself.
+// mirror counts the calls of the Git server, except the objects that a mirror fetches later by
+// itself.
 type mirror struct {
 	engine.Mirror
 	meter meter

@@ -98,8 +98,9 @@ func (r *Reconciler) pass(ctx context.Context, s *scope) view {
 	return v
 }
 
-// passAlone runs the pass while no other pass writes to the same repositories. Until these are known,
-// it only reads, without locks: a source that does not respond does not block other control planes.
+// passAlone runs the pass while no other pass writes to the same repositories. Until these are
+// known, it only reads, without locks: a source that does not respond does not block other control
+// planes.
 func (r *Reconciler) passAlone(ctx context.Context, s *scope) (*engine.Report, error) {
 	open := s.session.open
 	if len(open.URLs()) == 0 {
@@ -247,8 +248,8 @@ func list(text string) []string {
 	return strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' })
 }
 
-// finish reports the result of the pass: it writes each changed status once, and emits one event for
-// each change.
+// finish reports the result of the pass: it writes each changed status once, and emits one event
+// for each change.
 func (r *Reconciler) finish(ctx context.Context, s *scope, v view) error {
 	plantings, err := r.plantings(ctx, s.cp.Namespace)
 	if err != nil {

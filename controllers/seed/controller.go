@@ -70,8 +70,8 @@ type Options struct {
 	AllowHTTP bool
 	// Limits limit what is read of a control plane.
 	Limits catalog.Limits
-	// Record makes what is given every pass of a control plane before it acts, which has a directory of its own for
-	// that; nil when nobody asks.
+	// Record makes what is given every pass of a control plane before it acts, which has a
+	// directory of its own for that; nil when nobody asks.
 	Record func(directory string) func(*engine.Record)
 	// Own is the fleet's name of the cluster that the controller runs in, and OwnConfig
 	// the access to it; empty if its Flux is not observed.

@@ -267,7 +267,8 @@ func (f *sessionFlags) addTree(cmd *cobra.Command) {
 	directories(cmd, "control-plane")
 }
 
-// addAccess is for whatever opens repositories: with which credentials, how much is read, and where mirrors are.
+// addAccess is for whatever opens repositories: with which credentials, how much is read, and where
+// mirrors are.
 func (f *sessionFlags) addAccess(cmd *cobra.Command, credentials string) {
 	flags := cmd.Flags()
 	addEnvironmentText(flags, &f.credentials, "credentials", "FURROW_CREDENTIALS", credentials, existingDirectory)

@@ -107,8 +107,8 @@ type objectWait struct {
 // lister is the command that lists all objects.
 type wanted struct{ object, seed, lister string }
 
-// explainIn explains an object of a control plane by the plans in force, and by how far the tiers of its seed are: as
-// reported gives them or, where that is nil, by a dry run without health.
+// explainIn explains an object of a control plane by the plans in force, and by how far the tiers
+// of its seed are: as reported gives them or, where that is nil, by a dry run without health.
 func explainIn(ctx context.Context, s *controlplane.Session, want wanted, reported func(seed string) *state.Seed) (*explanation, error) {
 	report, err := s.Engine().DryRun(ctx)
 	if err != nil {

@@ -129,7 +129,8 @@ func lintTemplates(cat *catalog.Catalog) []finding {
 	return findings
 }
 
-// lintRepos finds what would keep a run from opening the GitOps repositories. Their servers are not asked.
+// lintRepos finds what would keep a run from opening the GitOps repositories. Their servers are not
+// asked.
 func (c *planCommand) lintRepos(cat *catalog.Catalog) ([]finding, error) {
 	options, err := c.session.resolved()
 	if err != nil {

@@ -56,8 +56,8 @@ func widthOf(w io.Writer) int {
 	return 0
 }
 
-// colours are those of states, as SGR codes: red is what a person has to deal with, yellow what waits for a review, cyan what is
-// under way, green what is done.
+// colours are those of states, as SGR codes: red is what a person has to deal with, yellow what
+// waits for a review, cyan what is under way, green what is done.
 var colours = map[string]string{
 	state.Stalled: "31", string(release.Held): "31", string(release.Failed): "31", string(release.Rejected): "31", string(release.Reverted): "31",
 	string(release.Proposed): "33", string(release.Outdated): "33",
@@ -73,7 +73,8 @@ var sgr = regexp.MustCompile("\x1b\\[[0-9;]*m")
 // one column: names and messages are nearly always of those that do.
 func columns(line string) int { return utf8.RuneCountInString(sgr.ReplaceAllString(line, "")) }
 
-// writeColoured writes a line in which the first occurrence of a text that begins with a state has its colour.
+// writeColoured writes a line in which the first occurrence of a text that begins with a state has
+// its colour.
 func writeColoured(w io.Writer, line, of string) {
 	word, _, _ := strings.Cut(of, " ")
 	p, is := w.(*page)

@@ -188,7 +188,8 @@ func (l located) ownerLabel() string {
 // shortName is <seed>/<cluster>/<tier>, or <seed>/<group> of a proposal of several.
 func (l located) shortName() string { return layout.ProposalName(l.repo.Base, l.proposal.Branch) }
 
-// named reports whether it is the proposal's own name; carries whether it is that of one of its tiers.
+// named reports whether it is the proposal's own name; carries whether it is that of one of its
+// tiers.
 func (l located) named(name string) bool { return name == l.proposal.Branch || name == l.shortName() }
 
 func (l located) carries(name string) bool {

@@ -38,7 +38,8 @@ type statusWatch struct {
 	// nil after a reading that succeeded.
 	state  *state.State
 	failed error
-	// shown is what was shown last if it is not shown in place, with the warning that it is out of date.
+	// shown is what was shown last if it is not shown in place, with the warning that it is out of
+	// date.
 	shown   *state.State
 	warning string
 }

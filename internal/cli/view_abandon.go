@@ -18,7 +18,8 @@ func seedsOn(st *state.State, cluster string) []state.Seed {
 	})
 }
 
-// abandonTable shows, below a line that says what becomes of a cluster, the seeds that this is about.
+// abandonTable shows, below a line that says what becomes of a cluster, the seeds that this is
+// about.
 func abandonTable(w io.Writer, line string, seeds []state.Seed, cluster string) error {
 	return show(w, func(w io.Writer) {
 		paragraph(w, "  ", line)

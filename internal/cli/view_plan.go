@@ -114,7 +114,8 @@ func contentOn(c plan.ContentOn, all []string) string {
 	return text
 }
 
-// planDiff is what the control plane as it is now changes about the plan in force, as -o yaml shows it.
+// planDiff is what the control plane as it is now changes about the plan in force, as -o yaml shows
+// it.
 type planDiff struct {
 	Seed string `json:"seed"`
 	// Revision of the control plane that was read.

@@ -64,8 +64,8 @@ func staleText(s state.Stale) string {
 	return fmt.Sprintf("GitOps repository %s has not been read since %s: what is planted there goes on as it was then, and may be out of date", s.Repo, s.Since.Format(time.RFC3339))
 }
 
-// body has the seeds, those that need a person first, with their tiers in the order in which they are released; then what
-// waits for a person, and what comes next.
+// body has the seeds, those that need a person first, with their tiers in the order in which they
+// are released; then what waits for a person, and what comes next.
 func (v *statusView) body(w io.Writer) {
 	for _, note := range v.Notes {
 		paragraph(w, "  ", "! "+note)

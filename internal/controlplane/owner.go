@@ -17,8 +17,9 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// CheckOwner refuses an id or environment that cannot be part of an owner. An empty id means one derived from the URL,
-// which is checked once it is known that no ControlPlane document sets another one.
+// CheckOwner refuses an id or environment that cannot be part of an owner. An empty id means one
+// derived from the URL, which is checked once it is known that no ControlPlane document sets
+// another one.
 func CheckOwner(id, environment string) error {
 	if err := catalog.CheckOwnerPart("environment", environment); err != nil {
 		return fmt.Errorf("%w; correct --environment", err)
@@ -32,9 +33,10 @@ func CheckOwner(id, environment string) error {
 	return nil
 }
 
-// givenOwner returns <control-plane id>/<environment> for a control plane without a ControlPlane document. The id defaults
-// to the name of the repository (for a local clone, of its origin), followed by the branch and the path if they are not
-// the defaults, so that two control planes in one repository have different owners.
+// givenOwner returns <control-plane id>/<environment> for a control plane without a ControlPlane
+// document. The id defaults to the name of the repository (for a local clone, of its origin),
+// followed by the branch and the path if they are not the defaults, so that two control planes in
+// one repository have different owners.
 func (s *Session) givenOwner() string {
 	id := s.options.ID
 	if id == "" {
@@ -73,11 +75,13 @@ func (s *Session) identity(ctx context.Context) (plan.Identity, *catalog.Catalog
 // Revision returns the revision of the control plane at the last read of its identity.
 func (s *Session) Revision() string { return s.revision }
 
-// Owner returns the owner of the control plane's plans; before the first read, the one without a ControlPlane document.
+// Owner returns the owner of the control plane's plans; before the first read, the one without a
+// ControlPlane document.
 func (s *Session) Owner() string { return cmp.Or(s.owner, s.givenOwner()) }
 
-// Prepare returns the errors that waiting cannot fix: the owner's name is invalid, or a simulation must not write to a
-// GitOps repository. For a simulation it creates missing GitOps repositories on this machine, and returns them.
+// Prepare returns the errors that waiting cannot fix: the owner's name is invalid, or a simulation
+// must not write to a GitOps repository. For a simulation it creates missing GitOps repositories on
+// this machine, and returns them.
 func (s *Session) Prepare(ctx context.Context) (made []string, err error) {
 	_, c, err := s.identity(ctx)
 	if manifest.ReasonOf(err) == v1alpha1.ReasonInvalidOwner {
@@ -96,8 +100,9 @@ func (s *Session) Prepare(ctx context.Context) (made []string, err error) {
 	return made, nil
 }
 
-// originOf returns the origin of the control plane: its URL or, for a local clone, that of its remote; otherwise the first
-// directory, because each copy of a repository is its own control plane.
+// originOf returns the origin of the control plane: its URL or, for a local clone, that of its
+// remote; otherwise the first directory, because each copy of a repository is its own control
+// plane.
 func (s *Session) originOf(ctx context.Context) (string, error) {
 	if s.origin != "" {
 		return s.origin, nil
@@ -134,8 +139,8 @@ type source struct {
 // maxClones limits how many clones of clones are followed.
 const maxClones = 8
 
-// clonedFrom returns what a local repository was cloned from, directly or through other local ones: a URL on a server or,
-// if there is none, the first local repository.
+// clonedFrom returns what a local repository was cloned from, directly or through other local ones:
+// a URL on a server or, if there is none, the first local repository.
 func clonedFrom(ctx context.Context, dir string) (at string, onServer bool, err error) {
 	for range maxClones {
 		remote, err := git.LocalConfig(ctx, dir, "remote.origin.url")

@@ -14,7 +14,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// Errors for URLs that are refused before anything is sent. They do not show the URL, which may contain secrets.
+// Errors for URLs that are refused before anything is sent. They do not show the URL, which may
+// contain secrets.
 var (
 	errSSH       = manifest.Problem{Reason: v1alpha1.ReasonInvalidURL, Message: "SSH is not supported; use the https URL of the repository"}
 	errSecretURL = manifest.Problem{Reason: v1alpha1.ReasonCredentialsInURL, Message: "the URL has credentials in it, which are not used: remove them, renew them if others could read them, and put them into a set of credentials"}
@@ -38,7 +39,8 @@ func (s *Session) checkURL(url string) error {
 	return nil
 }
 
-// CheckRepo returns why a GitOps repository cannot be opened, as far as that is known without a request to its server.
+// CheckRepo returns why a GitOps repository cannot be opened, as far as that is known without a
+// request to its server.
 func CheckRepo(options Options, spec v1alpha1.GitOpsRepoSpec) ([]error, error) {
 	var err error
 	if options.ControlPlane, err = absolute(options.ControlPlane); err != nil {
@@ -93,8 +95,8 @@ func errUnknownForge(forge v1alpha1.ForgeType) error {
 	return manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Field: "spec.forge", Message: fmt.Sprintf("spec.forge %q is unknown", forge), Next: "Write Plain or Gitea"}
 }
 
-// remoteOnly reports whether the control plane's authors are not trusted with this machine's files, nor with the choice
-// of where credentials are sent.
+// remoteOnly reports whether the control plane's authors are not trusted with this machine's files,
+// nor with the choice of where credentials are sent.
 func (s *Session) remoteOnly() bool {
 	return s.options.RemoteOnly || catalog.IsRemoteURL(s.options.ControlPlane)
 }
@@ -107,7 +109,8 @@ func absolute(url string) (string, error) {
 	return url, nil
 }
 
-// resolve resolves the path of a GitOpsRepo on this machine; relative ones start at the control plane's directory.
+// resolve resolves the path of a GitOpsRepo on this machine; relative ones start at the control
+// plane's directory.
 func (s *Session) resolve(url string) string {
 	dir, local := catalog.LocalDir(url)
 	_, beside := catalog.LocalDir(s.options.ControlPlane)

@@ -79,27 +79,30 @@ type Options struct {
 	Strict        bool
 	// Channel reads health; nil if there is none. It outlives the session.
 	Channel probe.Channel
-	// Settings returns, in each pass, what custom resources say about the control plane; nil if there
-	// are none.
+	// Settings returns, in each pass, what custom resources say about the control plane; nil if
+	// there are none.
 	Settings func(context.Context) (engine.Settings, error)
 	// Observe may wrap an opened repository, to count its requests. The control plane's
 	// repository has no name and no forge.
 	Observe func(name string, repo engine.Repo) engine.Repo
 	// ObserveTransport may wrap the transport to a forge's server.
 	ObserveTransport func(repo string, next http.RoundTripper) http.RoundTripper
-	// Interval is the time between passes in which nothing changes; zero if passes are started by hand.
+	// Interval is the time between passes in which nothing changes; zero if passes are started by
+	// hand.
 	Interval time.Duration
 	// Slices allows a pass to end before everything is done; the next one must follow at once.
 	Slices bool
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
-	// Progress is called during a pass. Record is called with every pass before it acts. Both may be nil.
+	// Progress is called during a pass. Record is called with every pass before it acts. Both may
+	// be nil.
 	Progress func(engine.Progress)
 	Record   func(*engine.Record)
 }
 
 const (
-	// slice is the duration after which a pass publishes and observes again, because people merge meanwhile.
+	// slice is the duration after which a pass publishes and observes again, because people merge
+	// meanwhile.
 	slice = 2 * time.Second
 	// forgeCalls is the number of proposals that are opened at once in a repository.
 	forgeCalls = 4
@@ -178,8 +181,8 @@ func (s *Session) Close() error {
 	return errors.Join(errs...)
 }
 
-// Collect removes unused objects from the mirrors. Call it after a pass, when nothing that was read is in use. Failures are
-// retried by the next call.
+// Collect removes unused objects from the mirrors. Call it after a pass, when nothing that was read
+// is in use. Failures are retried by the next call.
 func (s *Session) Collect(ctx context.Context) {
 	for _, r := range s.repos {
 		_ = r.Mirror.Collect(ctx)

@@ -19,9 +19,10 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// Simulation restricts which GitOps repositories a simulation may write to. What it proposes, releases and reports is not
-// true of any cluster, so it must not mix with what people rely on: it never writes to a repository on a server, and to
-// one on this machine only if that was made for simulations.
+// Simulation restricts which GitOps repositories a simulation may write to. What it proposes,
+// releases and reports is not true of any cluster, so it must not mix with what people rely on: it
+// never writes to a repository on a server, and to one on this machine only if that was made for
+// simulations.
 type Simulation struct {
 	// AnyLocal allows writes to every repository on this machine.
 	AnyLocal bool
@@ -30,8 +31,8 @@ type Simulation struct {
 // madeForSimulation is the Git configuration key that marks a repository made for simulations.
 const madeForSimulation = "furrow.simulation"
 
-// MakeSimulated creates a bare GitOps repository for simulations, with a directory for the root of each cluster, as after
-// the setup of real clusters.
+// MakeSimulated creates a bare GitOps repository for simulations, with a directory for the root of
+// each cluster, as after the setup of real clusters.
 func MakeSimulated(ctx context.Context, dir, branch string, roots map[string]string) error {
 	work, err := os.MkdirTemp("", "furrow-simulation-")
 	if err != nil {

@@ -21,7 +21,8 @@ import (
 // ErrNoStatus means that no run has reported yet.
 var ErrNoStatus error = manifest.Problem{Reason: v1alpha1.ReasonNoStatus, Message: "no status was reported yet; start 'furrow run'"}
 
-// noStatus is ErrNoStatus or an error of the same reason, with the owners whose status the repository has.
+// noStatus is ErrNoStatus or an error of the same reason, with the owners whose status the
+// repository has.
 func noStatus(refs git.Refs, r *Repo, owner string) error {
 	var others []string
 	for branch := range refs {

@@ -30,7 +30,8 @@ type ForeignPlan struct {
 	plan   *plan.Plan
 }
 
-// AdoptSelection says which plans are taken over: those of the named seeds or, without any, all of one control plane.
+// AdoptSelection says which plans are taken over: those of the named seeds or, without any, all of
+// one control plane.
 type AdoptSelection struct {
 	Seeds []string
 	// Owner, and the beginning of the Origin where several control planes have that owner.
@@ -73,9 +74,9 @@ func (o *observation) foreign(ctx context.Context) ([]ForeignPlan, error) {
 	return out, nil
 }
 
-// Adopt takes plans of another control plane over, with what goes with them: from the next pass on they are this
-// control plane's, and the other one, if it is still there, leaves them alone. What was adopted when it fails stays
-// so, and asking again goes on.
+// Adopt takes plans of another control plane over, with what goes with them: from the next pass on
+// they are this control plane's, and the other one, if it is still there, leaves them alone. What
+// was adopted when it fails stays so, and asking again goes on.
 func (e *Engine) Adopt(ctx context.Context, which AdoptSelection) ([]ForeignPlan, error) {
 	o, err := e.observe(ctx)
 	if err != nil {

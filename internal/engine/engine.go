@@ -140,7 +140,8 @@ func (t Tree) scope() map[string]bool {
 
 // Config is what an engine works with.
 type Config struct {
-	// Owner is <control-plane id>/<environment>; a ControlPlane document of the tree says another id.
+	// Owner is <control-plane id>/<environment>; a ControlPlane document of the tree says another
+	// id.
 	Owner string
 	// ControlPlane reads the tree that people commit to.
 	ControlPlane func(context.Context) (Tree, error)

@@ -28,7 +28,8 @@ type observation struct {
 	repos   map[string]*repoState
 	// changed reports whether something was pushed, so that the next pass should come soon.
 	changed bool
-	// raced reports whether another engine or a person was faster, so that the facts are of no time.
+	// raced reports whether another engine or a person was faster, so that the facts are of no
+	// time.
 	raced bool
 	// rounds is how often questions were answered.
 	rounds int
@@ -218,7 +219,8 @@ func (e *Engine) readPlan(ctx context.Context, r *repoState, seed string, commit
 	if err != nil {
 		return nil, fmt.Errorf("seed %q: branch %s holds no plan that can be read: %w. Move the branch back to its last good commit, or use the version of Furrow that wrote it; without the branch Furrow forgets what it has planted", seed, layout.PlanBranch(r.facts.Base, seed), manifest.About(manifest.Problem{Reason: v1alpha1.ReasonInvalidPlan, Seed: seed, Repo: r.name}, err))
 	}
-	// The reconciler objects are read one by one later; a mirror without blobs gets them in one request.
+	// The reconciler objects are read one by one later; a mirror without blobs gets them in one
+	// request.
 	if dirs := reconcilerDirs(read, r.name); len(dirs) > 0 {
 		if err := r.Mirror.Prefetch(ctx, commit, dirs...); err != nil {
 			return nil, err

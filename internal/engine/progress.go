@@ -31,8 +31,8 @@ func (p Progress) String() string {
 	return fmt.Sprintf("%s: %d of %d seeds (%s)", p.Stage, p.Done, p.Total, p.Took.Round(time.Second))
 }
 
-// Every returns a function that reports the progress of passes, but at most once in each interval, and not before a pass has
-// taken as long as that.
+// Every returns a function that reports the progress of passes, but at most once in each interval,
+// and not before a pass has taken as long as that.
 func Every(interval time.Duration, report func(Progress)) func(Progress) {
 	last := time.Duration(0)
 	return func(p Progress) {

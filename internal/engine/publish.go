@@ -44,8 +44,9 @@ func (o *observation) publish(ctx context.Context, report *Report) {
 	}
 }
 
-// dropStatus deletes a report of this control plane from a repository that is not its home, any more. Resources of
-// other namespaces may give it another home, and two documents may name one repository.
+// dropStatus deletes a report of this control plane from a repository that is not its home, any
+// more. Resources of other namespaces may give it another home, and two documents may name one
+// repository.
 func (o *observation) dropStatus(ctx context.Context, r, home *repoState) error {
 	branch := layout.StatusBranch(r.facts.Base, o.engine.self.Owner)
 	old := r.refs[branch]
@@ -68,8 +69,8 @@ func IdentityOf(s *state.State) plan.Identity {
 	return plan.Identity{Owner: s.Owner, Origin: s.Origin}
 }
 
-// readStatus reads a published state; nil where the branch has none that can be read, and one that says whose it is
-// and no more where another version of Furrow wrote it.
+// readStatus reads a published state; nil where the branch has none that can be read, and one that
+// says whose it is and no more where another version of Furrow wrote it.
 func (r *repoState) readStatus(ctx context.Context, commit git.Hash) (*state.State, error) {
 	tree, err := r.Mirror.FS(ctx, commit)
 	if err != nil {

@@ -135,7 +135,8 @@ func (p *paragraph) flush() { p.others, p.indented = p.others+p.indented, 0 }
 
 func (p *paragraph) empty() bool { return *p == paragraph{} }
 
-// isTrailers is git's rule: all lines are trailers, or git wrote one of them and at least a quarter are.
+// isTrailers is git's rule: all lines are trailers, or git wrote one of them and at least a quarter
+// are.
 func (p *paragraph) isTrailers() bool {
 	return p.trailers > 0 && p.others == 0 || p.generated && p.trailers*3 >= p.others
 }

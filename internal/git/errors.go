@@ -40,8 +40,8 @@ const (
 	kindUnknown
 )
 
-// Error is a failure of this package, without credentials in its text. Predicates such as IsAuth distinguish
-// failures.
+// Error is a failure of this package, without credentials in its text. Predicates such as IsAuth
+// distinguish failures.
 type Error struct {
 	op         string
 	remote     string
@@ -103,7 +103,8 @@ func IsAuth(err error) bool { return hasKind(err, kindAuth) }
 // IsNotFound reports whether the repository does not exist, or the credentials may not read it.
 func IsNotFound(err error) bool { return hasKind(err, kindNotFound) }
 
-// IsNetwork reports whether the server could not be reached or did not answer properly, its certificate included.
+// IsNetwork reports whether the server could not be reached or did not answer properly, its
+// certificate included.
 func IsNetwork(err error) bool { return hasKind(err, kindNetwork, kindTrust) }
 
 // IsTransient reports whether the same call may well succeed later: the network or the server
@@ -188,7 +189,8 @@ func IsLeaseRefused(err error) bool {
 	return errors.As(err, &e) && len(e.stale) > 0
 }
 
-// IsRefRefused reports whether the server does not want a branch changed (a protected branch, a hook); its PushError names it.
+// IsRefRefused reports whether the server does not want a branch changed (a protected branch, a
+// hook); its PushError names it.
 func IsRefRefused(err error) bool {
 	var e *PushError
 	return errors.As(err, &e) && len(e.Refs) > len(e.stale)
@@ -253,7 +255,8 @@ func says(words string) func(error) bool {
 	return func(err error) bool { return strings.Contains(err.Error(), words) }
 }
 
-// IsUntrustedCertificate reports whether a library refused the certificate of a server. IsUntrusted is about our own errors.
+// IsUntrustedCertificate reports whether a library refused the certificate of a server. IsUntrusted
+// is about our own errors.
 func IsUntrustedCertificate(err error) bool {
 	var verification *tls.CertificateVerificationError
 	var authority x509.UnknownAuthorityError

@@ -1,5 +1,6 @@
-// Package git is Furrow's only door to remote Git repositories. It keeps a bare mirror of one of them, an object database of package odb
-// from which it reads and in which it builds commits, and pushes many branches in one request, each with a lease.
+// Package git is Furrow's only door to remote Git repositories. It keeps a bare mirror of one of
+// them, an object database of package odb from which it reads and in which it builds commits, and
+// pushes many branches in one request, each with a lease.
 //
 // It speaks Git's protocols through go-git's plumbing.
 //
@@ -11,8 +12,8 @@
 //   - A push never overwrites what the caller has not seen: each branch goes with the hash that the caller expects on the server.
 //   - No token, password or URL with credentials appears in an error or in the String of any value.
 //
-// Concurrency: a Mirror may be used by several goroutines, and several processes may open one directory; fetching and moving refs
-// take the lock of the object database.
+// Concurrency: a Mirror may be used by several goroutines, and several processes may open one
+// directory; fetching and moving refs take the lock of the object database.
 package git
 
 import (
@@ -37,12 +38,14 @@ type Mirror struct {
 	remote *endpoint
 
 	mu sync.Mutex
-	// release ends the use of the object database; nil while nobody needs what the branches do not reach.
+	// release ends the use of the object database; nil while nobody needs what the branches do not
+	// reach.
 	release func()
 }
 
-// Open opens the mirror of remote in dir, and creates it if dir is absent or empty. A mirror that is broken, or that belongs to another
-// remote, is emptied. A directory with anything else in it is refused.
+// Open opens the mirror of remote in dir, and creates it if dir is absent or empty. A mirror that
+// is broken, or that belongs to another remote, is emptied. A directory with anything else in it is
+// refused.
 func Open(dir string, remote Remote) (*Mirror, error) {
 	ep, err := newEndpoint(remote)
 	if err != nil {
@@ -59,7 +62,8 @@ func Open(dir string, remote Remote) (*Mirror, error) {
 	return m, nil
 }
 
-// Close collects the mirror, and lets go of open files and idle connections. The mirror stays on disk.
+// Close collects the mirror, and lets go of open files and idle connections. The mirror stays on
+// disk.
 func (m *Mirror) Close() error {
 	_ = m.Collect(context.Background()) // the next one tries again
 	m.remote.close()
@@ -115,7 +119,8 @@ func (m *Mirror) hold(ctx context.Context) error {
 	return nil
 }
 
-// lock takes the lock of the mirror, which orders fetches and moves of refs among goroutines and processes.
+// lock takes the lock of the mirror, which orders fetches and moves of refs among goroutines and
+// processes.
 func (m *Mirror) lock(ctx context.Context) (unlock func(), err error) {
 	unlock, err = m.db.Lock(ctx)
 	if err != nil && errors.Is(err, ctx.Err()) {

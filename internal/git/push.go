@@ -217,7 +217,8 @@ func (s *messages) Write(p []byte) (int, error) {
 // atomicWords mark the refs that git refuses only because another ref of the request was refused.
 var atomicWords = []string{"atomic", "transaction"}
 
-// lostRace marks a ref that moved between the listing and the update; its lock may also be held by the one who moves it.
+// lostRace marks a ref that moved between the listing and the update; its lock may also be held by
+// the one who moves it.
 var lostRace = regexp.MustCompile(`is at [0-9a-f]{7,} but expected|reference already exists|unable to resolve reference|` +
 	`incorrect old value|failed to update ref|\.lock': File exists|stale info|fetch first`)
 

@@ -24,7 +24,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/redact"
 )
 
-// tokenUsername goes with a token where the caller names no user; GitHub, GitLab, Gitea and Forgejo accept it.
+// tokenUsername goes with a token where the caller names no user; GitHub, GitLab, Gitea and Forgejo
+// accept it.
 const tokenUsername = "x-access-token"
 
 // Remote says where a repository is and how to be let in: an https (or http) URL, or a local path.
@@ -291,7 +292,8 @@ func within[T any](ctx context.Context, turns *turns, step func() (T, error)) (T
 	}
 }
 
-// hangUp closes one end of a session. What it could say no longer matters: the answer was read, or has failed.
+// hangUp closes one end of a session. What it could say no longer matters: the answer was read, or
+// has failed.
 func hangUp(ctx context.Context, turns *turns, end io.Closer) {
 	_, _ = within(ctx, turns, func() (struct{}, error) { return struct{}{}, end.Close() })
 }

@@ -29,7 +29,8 @@ type Renderer interface {
 	// Markers are names of files that only packages for this renderer have. Of those all
 	// files are read, and not only manifests.
 	Markers() []string
-	// Takes reports whether a package is for this renderer: by its Seed document, or by what it holds.
+	// Takes reports whether a package is for this renderer: by its Seed document, or by what it
+	// holds.
 	Takes(*catalog.Package) bool
 	// Render makes the variants of a package. What people have to correct is in its problems;
 	// the error means that the renderer could not run, or that ctx ended. It has a budget of

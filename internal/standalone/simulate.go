@@ -31,8 +31,8 @@ type Simulation struct {
 	revision, declared string
 }
 
-// Simulate makes the session's clusters simulated ones. Unless the options say otherwise, it writes to repositories
-// that were made for simulations alone.
+// Simulate makes the session's clusters simulated ones. Unless the options say otherwise, it writes
+// to repositories that were made for simulations alone.
 func Simulate(options controlplane.Options) (*controlplane.Session, *Simulation, error) {
 	sim := &Simulation{}
 	options.Channel = sim
@@ -83,8 +83,8 @@ func (s *Simulation) Tick(ctx context.Context) error {
 	return s.Simulator().Tick(ctx)
 }
 
-// follow starts the clusters that the control plane declares now. It reads the control plane where that has changed
-// only: parsing all seeds takes longer than a tick.
+// follow starts the clusters that the control plane declares now. It reads the control plane where
+// that has changed only: parsing all seeds takes longer than a tick.
 func (s *Simulation) follow(ctx context.Context) error {
 	_, revision, err := s.session.Tree(ctx)
 	if err != nil {

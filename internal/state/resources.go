@@ -18,8 +18,8 @@ import (
 // MaxText bounds a text in the status of a resource, as the API has it.
 const MaxText = 512
 
-// Cut makes a text fit for a resource: its commands are kubectl's, it is bounded at a whole character, and
-// nothing in it but line breaks acts on a terminal.
+// Cut makes a text fit for a resource: its commands are kubectl's, it is bounded at a whole
+// character, and nothing in it but line breaks acts on a terminal.
 func Cut(text string) string {
 	return truncate.Text(manifest.PrintableLines(strings.ReplaceAll(text, "'furrow ", "'kubectl furrow ")), MaxText)
 }
@@ -107,8 +107,8 @@ func (s *Seed) review() string {
 	return text
 }
 
-// ToPlanting writes the tiers of one cluster into the status of its Planting: those with the lowest numbers, if
-// there are very many.
+// ToPlanting writes the tiers of one cluster into the status of its Planting: those with the lowest
+// numbers, if there are very many.
 func ToPlanting(tiers []Tier, status *v1alpha1.PlantingStatus) {
 	tiers = slices.SortedFunc(slices.Values(tiers), func(a, b Tier) int { return a.Ordinal - b.Ordinal })
 	status.Tiers, status.OmittedTiers = nil, Count(max(0, len(tiers)-v1alpha1.MaxTiers))

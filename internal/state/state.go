@@ -1,9 +1,10 @@
-// Package state owns the one published model of a control plane: what every pass observed and did, for people and for
-// programs. The engine writes it; 'furrow status', 'kubectl furrow', the statuses of custom resources and every other
-// view are renderings of it. No view parses a message: what it compares or acts on is a field.
+// Package state owns the one published model of a control plane: what every pass observed and did,
+// for people and for programs. The engine writes it; 'furrow status', 'kubectl furrow', the
+// statuses of custom resources and every other view are renderings of it. No view parses a message:
+// what it compares or acts on is a field.
 //
-// Of core it uses two types, instead of copies that would have to be converted: manifest.Problem, which is how every
-// problem is reported, and release.State, the list of what a tier can be.
+// Of core it uses two types, instead of copies that would have to be converted: manifest.Problem,
+// which is how every problem is reported, and release.State, the list of what a tier can be.
 //
 // Nothing here reads or writes; a State is a plain value.
 package state
@@ -30,7 +31,8 @@ const (
 	File = "status.yaml"
 )
 
-// Current is the version of the model. A minor version adds fields; a major one changes what a field means.
+// Current is the version of the model. A minor version adds fields; a major one changes what a
+// field means.
 var Current = manifest.Version{Major: 1, Minor: 0}
 
 // State is what a pass has observed and done. As it is published it holds no time of its own pass,
@@ -39,7 +41,8 @@ var Current = manifest.Version{Major: 1, Minor: 0}
 type State struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Version, Owner and Origin mean the same in every version, to let any Furrow read whose state it is.
+	// Version, Owner and Origin mean the same in every version, to let any Furrow read whose state
+	// it is.
 	Version manifest.Version `json:"version"`
 	Owner   string           `json:"owner"`
 	// Origin is the digest of where the control plane is kept.
@@ -69,8 +72,8 @@ func New(owner, origin, revision string) State {
 	return State{APIVersion: v1alpha1.APIVersion, Kind: Kind, Version: Current, Owner: owner, Origin: origin, Revision: revision, Seeds: []Seed{}}
 }
 
-// Decode reads a published state: also one of a newer minor version, leaving out what it does not know. Of a newer
-// major version it returns the owner and the origin alone, and a version error.
+// Decode reads a published state: also one of a newer minor version, leaving out what it does not
+// know. Of a newer major version it returns the owner and the origin alone, and a version error.
 func Decode(data []byte) (*State, error) {
 	var envelope struct {
 		Version manifest.Version `json:"version"`
@@ -115,8 +118,9 @@ type Repository struct {
 // Cluster is a cluster that the control plane declares, or that a seed creates.
 type Cluster struct {
 	Name string `json:"name"`
-	// Role is Management or Workload, Repo the GitOps repository that has its path, and Hub the cluster whose reconciler acts
-	// for it; all empty of a cluster that a seed creates without a document.
+	// Role is Management or Workload, Repo the GitOps repository that has its path, and Hub the
+	// cluster whose reconciler acts for it; all empty of a cluster that a seed creates without a
+	// document.
 	Role string `json:"role,omitempty"`
 	Repo string `json:"repo,omitempty"`
 	Hub  string `json:"hub,omitempty"`
@@ -133,7 +137,8 @@ type Seed struct {
 	Revision string `json:"revision,omitempty"`
 	// State summarizes the tiers: Stalled, or the state of the tier that most needs attention.
 	State string `json:"state"`
-	// Reason and Message say why a seed is Stalled; Problems are all that is wrong, with what each is about.
+	// Reason and Message say why a seed is Stalled; Problems are all that is wrong, with what each
+	// is about.
 	Reason   v1alpha1.Reason   `json:"reason,omitempty"`
 	Message  string            `json:"message,omitempty"`
 	Problems manifest.Problems `json:"problems,omitempty"`
@@ -161,8 +166,8 @@ type Tier struct {
 	// Level orders the tiers of all clusters: those of a lower level come first.
 	Level int           `json:"level"`
 	State release.State `json:"state"`
-	// Reason is why it is in that state; On, Object and Path are the cluster, the object there and the path that this
-	// is about, where it is about others than the tier itself.
+	// Reason is why it is in that state; On, Object and Path are the cluster, the object there and
+	// the path that this is about, where it is about others than the tier itself.
 	Reason  v1alpha1.Reason `json:"reason,omitempty"`
 	On      string          `json:"on,omitempty"`
 	Object  string          `json:"object,omitempty"`
@@ -170,8 +175,8 @@ type Tier struct {
 	Message string          `json:"message,omitempty"`
 	// Since is when the tier was first seen in this state.
 	Since time.Time `json:"since,omitzero"`
-	// Waits are the edges to tiers that are not Released, and After those to the ones that are: together all that it
-	// depends on.
+	// Waits are the edges to tiers that are not Released, and After those to the ones that are:
+	// together all that it depends on.
 	Waits []Edge `json:"waits,omitempty"`
 	After []Edge `json:"after,omitempty"`
 	// Amended says how to show what a person changed before merging.
@@ -395,7 +400,8 @@ func (s *Seed) SuggestGrouping(by v1alpha1.GroupBy) {
 	})
 }
 
-// urgency has the states by how much attention they need: those that need a person first, then what is under way.
+// urgency has the states by how much attention they need: those that need a person first, then what
+// is under way.
 var urgency = []release.State{
 	release.Held, release.Failed, release.Rejected, release.Reverted, release.Outdated, release.Proposed, release.Queued,
 	release.Merged, release.Progressing, release.Blocked, release.Released, release.Gone,

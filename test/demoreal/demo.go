@@ -90,7 +90,8 @@ func (d *demonstration) start(parent context.Context) error {
 	return d.startFurrow(parent)
 }
 
-// startServers starts Gitea and the two clusters, all at once. When one does not start the others are given up.
+// startServers starts Gitea and the two clusters, all at once. When one does not start the others
+// are given up.
 func (d *demonstration) startServers(parent context.Context) error {
 	ctx, giveUp := context.WithCancelCause(parent)
 	defer giveUp(nil)

@@ -32,7 +32,8 @@ type folder struct {
 type state struct {
 	// Password is that of the person.
 	Password string `json:"password"`
-	// Filled reports whether Gitea has the users and repositories. A demo that was stopped before begins anew.
+	// Filled reports whether Gitea has the users and repositories. A demo that was stopped before
+	// begins anew.
 	Filled bool `json:"filled"`
 }
 
@@ -84,7 +85,8 @@ func (f *folder) path(elements ...string) string {
 	return filepath.Join(append([]string{f.dir}, elements...)...)
 }
 
-// begin reads what was kept, and reports whether a demo is continued. One that was stopped before it was filled goes.
+// begin reads what was kept, and reports whether a demo is continued. One that was stopped before
+// it was filled goes.
 func (f *folder) begin() (again bool, err error) {
 	content, err := os.ReadFile(f.path("state.json"))
 	if err == nil {

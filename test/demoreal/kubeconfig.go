@@ -9,7 +9,8 @@ import (
 	"github.com/furrow-dev/furrow/test/servers"
 )
 
-// contexts makes one kubeconfig with a context for each cluster, named like it; the first one is the current one.
+// contexts makes one kubeconfig with a context for each cluster, named like it; the first one is
+// the current one.
 func contexts(clusters []*servers.Cluster) ([]byte, error) {
 	merged := clientcmdapi.NewConfig()
 	for _, cluster := range clusters {

@@ -1,6 +1,7 @@
-// Demoreal is the demo on real servers: Gitea, API servers, Flux, and furrow run as a process. Only the provider of
-// the cluster that the seed brings is simulated, and the nodes and pods. It needs Go, git, and the servers that make
-// servers builds; everything listens on the loopback interface only.
+// Demoreal is the demo on real servers: Gitea, API servers, Flux, and furrow run as a process. Only
+// the provider of the cluster that the seed brings is simulated, and the nodes and pods. It needs
+// Go, git, and the servers that make servers builds; everything listens on the loopback interface
+// only.
 //
 // The flow is in demo.go. What people need is in the demo's folder: see folder.go.
 package main
@@ -21,11 +22,13 @@ import (
 // errInterrupted is why a demo ends that somebody interrupted.
 var errInterrupted = errors.New("interrupted")
 
-// interruptedCode is the exit code of a demo that was interrupted before it had done what it was asked for.
+// interruptedCode is the exit code of a demo that was interrupted before it had done what it was
+// asked for.
 const interruptedCode = 130
 
 func main() {
-	// Linux kills furrow when the thread that started it ends, and this one lives as long as the process.
+	// Linux kills furrow when the thread that started it ends, and this one lives as long as the
+	// process.
 	runtime.LockOSThread()
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
@@ -104,8 +107,8 @@ func findFurrow(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// onSignals ends the demo at the first signal, and this process, with all that it started, at the second. What it gives
-// back ends that.
+// onSignals ends the demo at the first signal, and this process, with all that it started, at the
+// second. What it gives back ends that.
 func onSignals(screen *screen, end context.CancelCauseFunc, folder *folder) (stop func()) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)

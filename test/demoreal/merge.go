@@ -40,8 +40,8 @@ func (d *demonstration) mergeAll(ctx context.Context) error {
 	}
 }
 
-// mergeOpen merges the pull requests that are open, and gives their number. One that Gitea does not let merge yet is
-// merged the next time.
+// mergeOpen merges the pull requests that are open, and gives their number. One that Gitea does not
+// let merge yet is merged the next time.
 func (d *demonstration) mergeOpen(api *sdk.Client) (open int, err error) {
 	pulls, _, err := api.ListRepoPullRequests(organisation, gitopsRepo, sdk.ListPullRequestsOptions{State: sdk.StateOpen, Sort: "oldest"})
 	if err != nil {

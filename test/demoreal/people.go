@@ -145,7 +145,8 @@ func (d *demonstration) createPerson(admin *sdk.Client) error {
 	return nil
 }
 
-// createRepository makes an empty repository: the person may write it, Flux read it, and furrow write what it proposes to.
+// createRepository makes an empty repository: the person may write it, Flux read it, and furrow
+// write what it proposes to.
 func (d *demonstration) createRepository(ctx context.Context, admin *sdk.Client, name string) error {
 	if _, err := d.gitea.CreateRepo(ctx, organisation, name, false); err != nil {
 		return err
@@ -162,8 +163,8 @@ func (d *demonstration) createRepository(ctx context.Context, admin *sdk.Client,
 	return nil
 }
 
-// awaitPush waits until Gitea has taken note of what was pushed: until then the repository counts as empty, and has no
-// pull requests.
+// awaitPush waits until Gitea has taken note of what was pushed: until then the repository counts
+// as empty, and has no pull requests.
 func awaitPush(ctx context.Context, admin *sdk.Client) error {
 	return servers.Until(ctx, "Gitea has taken note of the push", func(context.Context) error {
 		repository, _, err := admin.GetRepo(organisation, gitopsRepo)
@@ -187,7 +188,8 @@ func protect(admin *sdk.Client) error {
 	return nil
 }
 
-// writeCredentials writes the credentials of furrow run, those of the person for furrow's commands, and Flux's.
+// writeCredentials writes the credentials of furrow run, those of the person for furrow's commands,
+// and Flux's.
 func (d *demonstration) writeCredentials() error {
 	if err := d.folder.write([]byte(d.people.reader.secret), "credentials", readerName, "token"); err != nil {
 		return err

@@ -23,8 +23,8 @@ type process struct {
 // stopLimit is how long furrow may take to end by itself.
 const stopLimit = 15 * time.Second
 
-// startProcess starts a command whose output goes to the end of log, and to out. It ends when this process does, if it
-// is called on the main goroutine.
+// startProcess starts a command whose output goes to the end of log, and to out. It ends when this
+// process does, if it is called on the main goroutine.
 func startProcess(cmd *exec.Cmd, log string, out io.Writer) (*process, error) {
 	file, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -45,8 +45,8 @@ func startProcess(cmd *exec.Cmd, log string, out io.Writer) (*process, error) {
 	return p, nil
 }
 
-// stop interrupts the process as a person does, and kills it when that does not help. It is fine on none, and on one
-// that ended.
+// stop interrupts the process as a person does, and kills it when that does not help. It is fine on
+// none, and on one that ended.
 func (p *process) stop() error {
 	if p == nil {
 		return nil

@@ -35,9 +35,9 @@ const (
 
 var clusterKind = schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Cluster"}
 
-// provider simulates Cluster API: it starts servers for each Cluster object on mgmt, leaves the kubeconfig in a
-// Secret, and reports its progress in the object's status. Only its goroutine works on clusters; mu guards the list
-// of them.
+// provider simulates Cluster API: it starts servers for each Cluster object on mgmt, leaves the
+// kubeconfig in a Secret, and reports its progress in the object's status. Only its goroutine works
+// on clusters; mu guards the list of them.
 type provider struct {
 	mgmt   client.Client
 	folder *folder
@@ -91,7 +91,8 @@ func (p *provider) work(ctx context.Context) error {
 	}
 }
 
-// passing reports whether an error is worth another try: a server does not answer at the moment, or somebody was quicker.
+// passing reports whether an error is worth another try: a server does not answer at the moment, or
+// somebody was quicker.
 func passing(err error) bool {
 	var status apierrors.APIStatus
 	var start *startError
@@ -166,7 +167,8 @@ func (p *provider) dir(key client.ObjectKey) string {
 	return p.folder.path("edges", key.Namespace, key.Name)
 }
 
-// leaveKubeConfig leaves the kubeconfig where Cluster API does, with the label that lets Flux take it up at once.
+// leaveKubeConfig leaves the kubeconfig where Cluster API does, with the label that lets Flux take
+// it up at once.
 func (p *provider) leaveKubeConfig(ctx context.Context, key client.ObjectKey, cluster *servers.Cluster) error {
 	err := p.mgmt.Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{

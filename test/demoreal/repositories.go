@@ -14,8 +14,8 @@ import (
 // leftOut is the cluster of the demo that is not started.
 const leftOut = "site-b"
 
-// pushRepositories makes the demo's repositories, changes what is different on real servers, and pushes them to Gitea.
-// What stays are clones of them, as the person.
+// pushRepositories makes the demo's repositories, changes what is different on real servers, and
+// pushes them to Gitea. What stays are clones of them, as the person.
 func (d *demonstration) pushRepositories(ctx context.Context) error {
 	repos, _, err := demo.Prepare(ctx, d.folder.path("repositories"))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package people merges proposals as people do, and is a GitOps repository as simulated clusters read
-// it.
+// Package people merges proposals as people do, and is a GitOps repository as simulated clusters
+// read it.
 package people
 
 import (

@@ -16,8 +16,8 @@ const variable = "FURROW_BIN"
 // that it builds into dir.
 func Furrow(ctx context.Context, dir string) (string, error) {
 	if built := os.Getenv(variable); built != "" {
-		// Reading the file's metadata makes it an input of the test: go test does not reuse a result for another
-		// program.
+		// Reading the file's metadata makes it an input of the test: go test does not reuse a
+		// result for another program.
 		if _, err := os.Stat(built); err != nil {
 			return "", fmt.Errorf("%s: %w", variable, err)
 		}

@@ -53,8 +53,8 @@ func (a account) own(path string) error {
 	return nil
 }
 
-// openPassage lets the account reach dir: folders above it that are in the temporary folder are opened for passage, not
-// for reading. The error names another one that is closed.
+// openPassage lets the account reach dir: folders above it that are in the temporary folder are
+// opened for passage, not for reading. The error names another one that is closed.
 func (a account) openPassage(dir string) error {
 	if a.credential == nil {
 		return nil
@@ -88,7 +88,8 @@ func passable(dir string) bool {
 	return true
 }
 
-// linkTree lays out the files of the folder from in to, as hard links where that works. Files that are there stay.
+// linkTree lays out the files of the folder from in to, as hard links where that works. Files that
+// are there stay.
 func linkTree(from, to string) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {

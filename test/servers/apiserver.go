@@ -15,8 +15,8 @@ import (
 	"github.com/furrow-dev/furrow/test/servers/store"
 )
 
-// How long servers may take to end by themselves. The API server waits for a minute for clients that watch to go, and
-// loses nothing when it is killed: all that it answered is in etcd.
+// How long servers may take to end by themselves. The API server waits for a minute for clients
+// that watch to go, and loses nothing when it is killed: all that it answered is in etcd.
 const (
 	apiServerGrace = time.Second
 	etcdGrace      = 3 * time.Second
@@ -41,7 +41,8 @@ func (c *Cluster) startEtcd(ctx context.Context, port int) error {
 	return etcd.await(ctx, answers(http.DefaultClient, url+"/health"))
 }
 
-// StartAPIServer starts the API server of a cluster whose API server was stopped, on the same port, and waits for it.
+// StartAPIServer starts the API server of a cluster whose API server was stopped, on the same port,
+// and waits for it.
 func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	args := []string{
 		"--etcd-servers=http://" + loopback(c.etcdPort),

@@ -18,8 +18,8 @@ import (
 // fieldOwner owns what Apply sets.
 const fieldOwner = client.FieldOwner("furrow-test")
 
-// Apply applies YAML documents to the cluster, CRDs and namespaces first, and takes over fields that others own. It
-// returns when the CRDs are established and their resources can be used.
+// Apply applies YAML documents to the cluster, CRDs and namespaces first, and takes over fields
+// that others own. It returns when the CRDs are established and their resources can be used.
 func (c *Cluster) Apply(ctx context.Context, documents []byte) error {
 	objects, err := decode(documents)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// auditPolicy logs each request for a change, dry runs too, when it is answered. Leases and events are noise. It
-// takes one rule that comes first.
+// auditPolicy logs each request for a change, dry runs too, when it is answered. Leases and events
+// are noise. It takes one rule that comes first.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted]
@@ -33,15 +33,16 @@ func auditPolicyFor(users []string) string {
 
 // AuditEvent is an answered request, with the fields that tests use.
 type AuditEvent struct {
-	// Verb is create, update, patch, delete or deletecollection and, of users of whom all is logged, get, list or watch. An
-	// apply is a patch.
+	// Verb is create, update, patch, delete or deletecollection and, of users of whom all is
+	// logged, get, list or watch. An apply is a patch.
 	Verb string `json:"verb"`
 	// Received is when the API server got the request.
 	Received   time.Time `json:"requestReceivedTimestamp"`
 	RequestURI string    `json:"requestURI"`
 	UserAgent  string    `json:"userAgent"`
 	User       struct {
-		// Username is the name of the program for those that StartCluster and StartFlux start, as kustomize-controller.
+		// Username is the name of the program for those that StartCluster and StartFlux start, as
+		// kustomize-controller.
 		Username string `json:"username"`
 	} `json:"user"`
 	ObjectRef struct {
@@ -70,8 +71,8 @@ func (e AuditEvent) Refused() bool {
 	return e.ResponseStatus.Code >= 400
 }
 
-// AuditEvents reads the audit log, oldest first. A request is in it about when its answer is there, and a watch when it
-// has ended.
+// AuditEvents reads the audit log, oldest first. A request is in it about when its answer is there,
+// and a watch when it has ended.
 func (c *Cluster) AuditEvents() ([]AuditEvent, error) {
 	events, err := c.audited.all(c.AuditLog, func(line []byte) (event AuditEvent, keep bool, err error) {
 		err = json.Unmarshal(line, &event)

@@ -17,15 +17,16 @@ import (
 	"time"
 )
 
-// authority is a cluster's certificate authority. All that it makes is kept in its folder and found there again, as
-// <name>.crt and <name>.key.
+// authority is a cluster's certificate authority. All that it makes is kept in its folder and found
+// there again, as <name>.crt and <name>.key.
 type authority struct {
 	dir  string
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 }
 
-// validity is how long certificates hold. They begin in the past, for clocks that are not quite right.
+// validity is how long certificates hold. They begin in the past, for clocks that are not quite
+// right.
 const (
 	validity  = 10 * 365 * 24 * time.Hour
 	clockSkew = time.Hour
@@ -92,7 +93,8 @@ func (a *authority) issueKeyPair(name string) error {
 	return writeBlock(filepath.Join(a.dir, name+".pub"), "PUBLIC KEY", public)
 }
 
-// make makes a key and a certificate after template, unless they are there. The authority signs itself.
+// make makes a key and a certificate after template, unless they are there. The authority signs
+// itself.
 func (a *authority) make(name string, template *x509.Certificate) error {
 	if _, err := os.Stat(a.certFile(name)); err == nil {
 		return nil

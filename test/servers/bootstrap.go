@@ -18,23 +18,25 @@ import (
 
 // RootOptions says what a cluster's Flux follows.
 type RootOptions struct {
-	// URL is that of the repository, Branch its branch; empty is main. Path is the folder in it, as clusters/edge-1.
+	// URL is that of the repository, Branch its branch; empty is main. Path is the folder in it, as
+	// clusters/edge-1.
 	URL    string
 	Branch string
 	Path   string
-	// Namespace and Name are those of the Secret, the GitRepository and the Kustomization; empty is flux-system.
+	// Namespace and Name are those of the Secret, the GitRepository and the Kustomization; empty is
+	// flux-system.
 	Namespace string
 	Name      string
 	// Interval is how often Flux fetches the repository; 0 is a second.
 	Interval time.Duration
-	// Username and Password are for the repository; without a password no Secret is created. A token goes in as
-	// password.
+	// Username and Password are for the repository; without a password no Secret is created. A
+	// token goes in as password.
 	Username string
 	Password string
 }
 
-// Bootstrap makes Flux follow a folder of a repository, as flux bootstrap does. It does not wait: see
-// AwaitKustomization.
+// Bootstrap makes Flux follow a folder of a repository, as flux bootstrap does. It does not wait:
+// see AwaitKustomization.
 func (c *Cluster) Bootstrap(ctx context.Context, options RootOptions) error {
 	orElse := func(value *string, other string) {
 		if *value == "" {
@@ -91,7 +93,8 @@ func (o RootOptions) objects() []any {
 	})
 }
 
-// AwaitKustomization waits until a Kustomization is ready at the revision that ends with commit; an empty commit is any.
+// AwaitKustomization waits until a Kustomization is ready at the revision that ends with commit; an
+// empty commit is any.
 func (c *Cluster) AwaitKustomization(ctx context.Context, key client.ObjectKey, commit string) error {
 	return Until(ctx, fmt.Sprintf("Kustomization %s is ready at %q", key, commit), func(ctx context.Context) error {
 		var got kustomizev1.Kustomization

@@ -19,12 +19,13 @@ type ClusterOptions struct {
 	Name string
 	// Dir is the cluster's own folder: not there, empty, or from before.
 	Dir string
-	// Controllers starts kube-controller-manager: deletion of namespaces, garbage collection, Deployments.
+	// Controllers starts kube-controller-manager: deletion of namespaces, garbage collection,
+	// Deployments.
 	Controllers bool
 	// Scheduler starts kube-scheduler.
 	Scheduler bool
-	// Nodes is how many nodes KWOK plays, <name>-node-1 and so on, on which every pod soon is Ready.
-	// More than none starts the controllers and the scheduler too.
+	// Nodes is how many nodes KWOK plays, <name>-node-1 and so on, on which every pod soon is
+	// Ready. More than none starts the controllers and the scheduler too.
 	Nodes int
 	// Audit lets the API server log who asked for which change, and how it answered.
 	Audit bool
@@ -36,16 +37,18 @@ type ClusterOptions struct {
 
 // Cluster is a running cluster.
 type Cluster struct {
-	// Name is that of the options. URL is the API server's. Dir is the cluster's folder, with all logs in Dir/logs.
+	// Name is that of the options. URL is the API server's. Dir is the cluster's folder, with all
+	// logs in Dir/logs.
 	Name string
 	URL  string
 	Dir  string
-	// Config and KubeConfig are those of a user who may do everything, without a limit on requests; the kubeconfig holds
-	// its certificates. KubeConfigFile is where it is kept.
+	// Config and KubeConfig are those of a user who may do everything, without a limit on requests;
+	// the kubeconfig holds its certificates. KubeConfigFile is where it is kept.
 	Config         *rest.Config
 	KubeConfig     []byte
 	KubeConfigFile string
-	// AuditLog is the path of the audit log, one JSON event a line; empty without ClusterOptions.Audit.
+	// AuditLog is the path of the audit log, one JSON event a line; empty without
+	// ClusterOptions.Audit.
 	AuditLog string
 
 	options   ClusterOptions
@@ -62,8 +65,8 @@ type Cluster struct {
 	failures journal[FluxFailure]
 }
 
-// StartCluster starts a cluster in its folder, with what it held before, and waits until it is ready: with nodes, until
-// these are. ctx bounds the start only.
+// StartCluster starts a cluster in its folder, with what it held before, and waits until it is
+// ready: with nodes, until these are. ctx bounds the start only.
 func StartCluster(ctx context.Context, options ClusterOptions) (*Cluster, error) {
 	needed := ForCluster
 	if options.Nodes > 0 {
@@ -146,7 +149,8 @@ func (c *Cluster) use(port int) error {
 	return err
 }
 
-// Stop ends the cluster, Flux included, and leaves its folder as it is. It is fine on one that was stopped.
+// Stop ends the cluster, Flux included, and leaves its folder as it is. It is fine on one that was
+// stopped.
 func (c *Cluster) Stop() error {
 	var stops []func() error
 	for _, flux := range c.flux {
@@ -161,8 +165,8 @@ func (c *Cluster) Stop() error {
 	return errors.Join(err, c.StopAPIServer(), c.etcd.stop(etcdGrace))
 }
 
-// Wipe ends the cluster and starts it empty, on the same port and with the same certificates, as one that was lost and
-// made anew. Flux is ended and not started again.
+// Wipe ends the cluster and starts it empty, on the same port and with the same certificates, as
+// one that was lost and made anew. Flux is ended and not started again.
 func (c *Cluster) Wipe(ctx context.Context) error {
 	if err := c.Stop(); err != nil {
 		return err

@@ -48,8 +48,8 @@ func Find(names ...Name) (Bin, error) {
 	return all.Find(names...)
 }
 
-// Need finds the servers that a test needs. When one is not built the test is skipped, or fails when the
-// variable FURROW_REQUIRE_SERVERS is set. Short runs do without servers.
+// Need finds the servers that a test needs. When one is not built the test is skipped, or fails
+// when the variable FURROW_REQUIRE_SERVERS is set. Short runs do without servers.
 func Need(t testing.TB, names ...Name) Bin {
 	t.Helper()
 	if testing.Short() {
@@ -67,7 +67,8 @@ func Need(t testing.TB, names ...Name) Bin {
 	return bin
 }
 
-// Lacks skips a test that lacks something, or fails it when the variable FURROW_REQUIRE_SERVERS is set.
+// Lacks skips a test that lacks something, or fails it when the variable FURROW_REQUIRE_SERVERS is
+// set.
 func Lacks(t testing.TB, why error) {
 	t.Helper()
 	if os.Getenv(requireVariable) != "" {

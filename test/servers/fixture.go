@@ -96,7 +96,8 @@ func endWith(t testing.TB, what string, stop func() error) {
 	})
 }
 
-// workDir makes a folder for one server of a test. It is removed when the test ends; the logs are kept if it failed.
+// workDir makes a folder for one server of a test. It is removed when the test ends; the logs are
+// kept if it failed.
 func workDir(t testing.TB, name string) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "furrow-"+name+"-")
@@ -114,7 +115,8 @@ func workDir(t testing.TB, name string) string {
 	return dir
 }
 
-// keepLogs copies logs to the folder of this test, and prints their last lines unless the caller said where they go.
+// keepLogs copies logs to the folder of this test, and prints their last lines unless the caller
+// said where they go.
 func keepLogs(t testing.TB, name, logs string) {
 	t.Helper()
 	root := os.Getenv(logsVariable)

@@ -19,9 +19,10 @@ type FluxOptions struct {
 	KustomizeArgs []string
 }
 
-// Flux is source-controller and kustomize-controller at work on one cluster: the reconcilers of GitRepository and
-// Kustomization, without decryption and without the logins of clouds and of GitHub Apps. The pair is not a released one:
-// the storage of artifacts is that of source-controller 1.3.
+// Flux is source-controller and kustomize-controller at work on one cluster: the reconcilers of
+// GitRepository and Kustomization, without decryption and without the logins of clouds and of
+// GitHub Apps. The pair is not a released one: the storage of artifacts is that of
+// source-controller 1.3.
 type Flux struct {
 	cluster *Cluster
 	options FluxOptions
@@ -32,8 +33,8 @@ type Flux struct {
 // fluxNamespace is where Flux lives.
 const fluxNamespace = "flux-system"
 
-// StartFlux installs Flux's CRDs and the namespace flux-system, starts the controllers and waits until they are ready.
-// ctx bounds the start only. Stop of the cluster stops them too.
+// StartFlux installs Flux's CRDs and the namespace flux-system, starts the controllers and waits
+// until they are ready. ctx bounds the start only. Stop of the cluster stops them too.
 func (c *Cluster) StartFlux(ctx context.Context, options FluxOptions) (*Flux, error) {
 	bin, err := Find(ForFlux...)
 	if err != nil {
@@ -73,7 +74,8 @@ func (f *Flux) start(ctx context.Context) error {
 	return nil
 }
 
-// startSource starts source-controller. Its artifacts keep their address, which the cluster's objects hold.
+// startSource starts source-controller. Its artifacts keep their address, which the cluster's
+// objects hold.
 func (f *Flux) startSource(ctx context.Context) error {
 	storage := filepath.Join(f.cluster.Dir, "artifacts")
 	if err := os.MkdirAll(storage, 0o755); err != nil {
@@ -89,8 +91,8 @@ func (f *Flux) startSource(ctx context.Context) error {
 	})
 }
 
-// startController starts a controller, whose program is called as its server, and waits until it is ready and passes
-// another check.
+// startController starts a controller, whose program is called as its server, and waits until it is
+// ready and passes another check.
 func (f *Flux) startController(ctx context.Context, server Name, args []string, and func(context.Context) error) error {
 	_, kubeConfig, err := f.cluster.kubeConfig(string(server))
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 
 // GiteaOptions says how to start Gitea.
 type GiteaOptions struct {
-	// Dir is Gitea's own folder: not there, empty, or from before. When we are root Gitea runs as nobody, who then owns
-	// the folder, and the folders above that are in the temporary folder are opened for passage.
+	// Dir is Gitea's own folder: not there, empty, or from before. When we are root Gitea runs as
+	// nobody, who then owns the folder, and the folders above that are in the temporary folder are
+	// opened for passage.
 	Dir string
 	// Port is the one to listen on; 0 is that of before, or a free one.
 	Port int
@@ -24,7 +25,8 @@ type GiteaOptions struct {
 
 // Gitea is a running Gitea.
 type Gitea struct {
-	// URL is the base URL without a slash at its end; Dir the folder that is Gitea's, with logs in Dir/logs.
+	// URL is the base URL without a slash at its end; Dir the folder that is Gitea's, with logs in
+	// Dir/logs.
 	URL string
 	Dir string
 	// AdminUser and AdminToken are those of a site administrator.
@@ -96,7 +98,8 @@ func (g *Gitea) prepare(bin store.Bin) error {
 	return nil
 }
 
-// begin configures Gitea for its port, makes its database and administrator when there are none, and starts it.
+// begin configures Gitea for its port, makes its database and administrator when there are none,
+// and starts it.
 func (g *Gitea) begin(ctx context.Context) error {
 	if err := g.configure(); err != nil {
 		return err

@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// CreateUser makes a user and gives a token for all that the user may do; the token is also the password for Git.
+// CreateUser makes a user and gives a token for all that the user may do; the token is also the
+// password for Git.
 func (g *Gitea) CreateUser(ctx context.Context, name string) (token string, err error) {
 	err = g.post(ctx, "/admin/users", g.asAdmin, map[string]any{
 		"username": name, "email": name + "@example.invalid", "password": passwordOf(name), "must_change_password": false,
@@ -51,8 +52,9 @@ func (g *Gitea) CreateOrg(ctx context.Context, name string) error {
 	return g.post(ctx, "/orgs", g.asAdmin, map[string]any{"username": name}, nil)
 }
 
-// CreateRepo makes a private repository of a user or an organisation, whose default branch is main, and gives its URL
-// for Git, without credentials. With autoInit it has a first commit, with a README; else it is empty.
+// CreateRepo makes a private repository of a user or an organisation, whose default branch is main,
+// and gives its URL for Git, without credentials. With autoInit it has a first commit, with a
+// README; else it is empty.
 func (g *Gitea) CreateRepo(ctx context.Context, owner, name string, autoInit bool) (cloneURL string, err error) {
 	var made struct {
 		CloneURL string `json:"clone_url"`

@@ -9,8 +9,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// kubeConfig makes the kubeconfig of a user who may do everything, with all certificates in it, and keeps it in
-// <Dir>/kubeconfig/<user>. The audit log names the user.
+// kubeConfig makes the kubeconfig of a user who may do everything, with all certificates in it, and
+// keeps it in <Dir>/kubeconfig/<user>. The audit log names the user.
 func (c *Cluster) kubeConfig(user string) (content []byte, path string, err error) {
 	if err := c.authority.issueAdmin(user); err != nil {
 		return nil, "", err

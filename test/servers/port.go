@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// Ports are taken from a range below those of outgoing connections, so that none of these takes a port while its
-// server is away.
+// Ports are taken from a range below those of outgoing connections, so that none of these takes a
+// port while its server is away.
 const (
 	firstPort = 12000
 	lastPort  = 29999
@@ -58,8 +58,8 @@ func onFreePort(start func(port int) error) error {
 	}
 }
 
-// onKeptPort calls start with the port that is wanted, or that is written down in the file at path, and otherwise with a
-// free one. The port on which it started is then written down.
+// onKeptPort calls start with the port that is wanted, or that is written down in the file at path,
+// and otherwise with a free one. The port on which it started is then written down.
 func onKeptPort(path string, wanted int, start func(port int) error) error {
 	if wanted == 0 {
 		content, err := os.ReadFile(path)

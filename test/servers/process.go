@@ -43,8 +43,9 @@ type process struct {
 // errPortTaken means that a server ended because somebody else listens on its port.
 var errPortTaken = errors.New("the port is taken")
 
-// spawner runs functions on a thread that lives as long as this process. Linux kills a child when the thread that
-// started it ends, and Go ends threads as it likes, but not the one of a goroutine that stays locked to it.
+// spawner runs functions on a thread that lives as long as this process. Linux kills a child when
+// the thread that started it ends, and Go ends threads as it likes, but not the one of a goroutine
+// that stays locked to it.
 var spawner = sync.OnceValue(func() chan<- func() {
 	work := make(chan func())
 	go func() {
@@ -131,7 +132,8 @@ func (p *process) stop(grace time.Duration) error {
 	if p.waitFor(grace) {
 		return nil
 	}
-	// The group, so that what it started goes too; it exists as long as its leader was not waited for.
+	// The group, so that what it started goes too; it exists as long as its leader was not waited
+	// for.
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 	if p.waitFor(10 * time.Second) {
 		return nil
@@ -151,8 +153,9 @@ func (p *process) waitFor(limit time.Duration) bool {
 	}
 }
 
-// await waits until check answers without an error. When the process ends before, or at ctx's end, it is stopped and
-// the error holds the end of its log; it is errPortTaken when that was the reason.
+// await waits until check answers without an error. When the process ends before, or at ctx's end,
+// it is stopped and the error holds the end of its log; it is errPortTaken when that was the
+// reason.
 func (p *process) await(ctx context.Context, check func(context.Context) error) error {
 	waiting, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()

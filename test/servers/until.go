@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Until calls check, 20 times a second, until it answers without an error. At ctx's end the error names what was
-// waited for, and the last error of check.
+// Until calls check, 20 times a second, until it answers without an error. At ctx's end the error
+// names what was waited for, and the last error of check.
 func Until(ctx context.Context, what string, check func(context.Context) error) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

@@ -1,4 +1,5 @@
-// Package soak keeps tests that are long, and rarely find anything new, out of the runs of every push.
+// Package soak keeps tests that are long, and rarely find anything new, out of the runs of every
+// push.
 package soak
 
 import (

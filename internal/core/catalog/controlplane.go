@@ -27,8 +27,8 @@ func CheckOwnerPart(what, name string) error {
 	return nil
 }
 
-// Owner is <control-plane id>/<environment>: by the ControlPlane document, or as given where there is none. An error
-// says that nobody knows whose plans those of this control plane are.
+// Owner is <control-plane id>/<environment>: by the ControlPlane document, or as given where there
+// is none. An error says that nobody knows whose plans those of this control plane are.
 func (c *Catalog) Owner(id, environment string) (string, error) {
 	switch {
 	case c.identityErr != nil:
@@ -50,7 +50,8 @@ func (c *Catalog) DeletionGuard(given int) int {
 	return *c.ControlPlane.Spec.DeletionGuard
 }
 
-// Strict reports whether missing dependencies are errors: because the caller or the ControlPlane document says so.
+// Strict reports whether missing dependencies are errors: because the caller or the ControlPlane
+// document says so.
 func (c *Catalog) Strict(given bool) bool {
 	return given || c.ControlPlane != nil && c.ControlPlane.Spec.Strict
 }
@@ -70,8 +71,8 @@ func (c *Catalog) Home() string {
 	return slices.Min(names)
 }
 
-// takeControlPlane reads the document by which the owner is known. While it cannot be read, or while there are two,
-// the owner is unknown: nothing may then be done under another name.
+// takeControlPlane reads the document by which the owner is known. While it cannot be read, or
+// while there are two, the owner is unknown: nothing may then be done under another name.
 func (d *documents) takeControlPlane(o manifest.Object) error {
 	doc, err := decode[v1alpha1.ControlPlane](o)
 	guard := doc.Spec.DeletionGuard

@@ -68,8 +68,8 @@ func (c Cluster) ReconciledOn() string { return cmp.Or(c.Hub, c.Name) }
 
 // Inventory is the clusters that exist or will exist, by name.
 //
-// Invariant: every Type, Repo and Hub that a cluster names is in it; clusters change only by Put and Remove. A
-// cluster that is not in it may still be declared: see Broken.
+// Invariant: every Type, Repo and Hub that a cluster names is in it; clusters change only by Put
+// and Remove. A cluster that is not in it may still be declared: see Broken.
 type Inventory struct {
 	Clusters map[string]Cluster
 	names    []string // of the clusters, in order
@@ -149,15 +149,16 @@ func (inv *Inventory) Remove(name string) {
 	}
 }
 
-// MayReadKubeConfig reports whether the kubeconfig of a cluster that a seed creates may be read in a namespace of a
-// cluster: in that of its creator, or where the documents of that cluster grant it. The author of a seed names the
-// Secret, but must not choose whose Secrets Furrow reads.
+// MayReadKubeConfig reports whether the kubeconfig of a cluster that a seed creates may be read in
+// a namespace of a cluster: in that of its creator, or where the documents of that cluster grant
+// it. The author of a seed names the Secret, but must not choose whose Secrets Furrow reads.
 func (inv *Inventory) MayReadKubeConfig(on, namespace string, creation Creation) bool {
 	ofCreator := on == creation.On && namespace == creation.Object.Namespace && namespace != ""
 	return ofCreator || slices.Contains(inv.grants[on], namespace)
 }
 
-// CheckKubeConfig refuses a created cluster whose kubeconfig may not be read where it is said to be.
+// CheckKubeConfig refuses a created cluster whose kubeconfig may not be read where it is said to
+// be.
 func (inv *Inventory) CheckKubeConfig(name string) error {
 	c := inv.Clusters[name]
 	on, secret := c.KubeConfigOf()

@@ -33,8 +33,8 @@ func values(m map[string]string) map[string]any {
 	return out
 }
 
-// checkKeys refuses annotations and labels in Furrow's namespaces that it does not act on; effective are
-// the annotations that have an effect on o.
+// checkKeys refuses annotations and labels in Furrow's namespaces that it does not act on;
+// effective are the annotations that have an effect on o.
 func checkKeys(o manifest.Object, effective []string) manifest.Problems {
 	var problems manifest.Problems
 	report := func(reason v1alpha1.Reason, key, message, next string) {

@@ -47,7 +47,8 @@ type Package struct {
 	Name string
 	// Path is the file or directory that holds the seed.
 	Path string
-	// Root is the directory that holds all files of the package; empty where it is not one directory.
+	// Root is the directory that holds all files of the package; empty where it is not one
+	// directory.
 	Root string
 	// Files by path, Root and all.
 	Files map[string][]byte

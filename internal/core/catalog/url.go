@@ -54,9 +54,9 @@ func CanonicalURL(raw string) string {
 	return u.Scheme + "://" + host + withoutGit(u.EscapedPath())
 }
 
-// SameRepository reports whether two URLs, one of them from a cluster, may be of one repository. It ignores protocol,
-// user and host name, because clusters often reach a server by another name. Of a directory of this machine only the
-// last element counts.
+// SameRepository reports whether two URLs, one of them from a cluster, may be of one repository. It
+// ignores protocol, user and host name, because clusters often reach a server by another name. Of a
+// directory of this machine only the last element counts.
 func SameRepository(a, b string) bool {
 	as, aLocal := elements(a)
 	bs, bLocal := elements(b)
@@ -92,14 +92,17 @@ func withoutGit(at string) string {
 	return strings.TrimRight(strings.TrimSuffix(strings.TrimRight(at, "/"), ".git"), "/")
 }
 
-// plainPath is a path that every server, and every proxy before one, reads alike, however often each decodes it. On any
-// other, credentials that are bound to a part of a server could reach the rest of it.
+// plainPath is a path that every server, and every proxy before one, reads alike, however often
+// each decodes it. On any other, credentials that are bound to a part of a server could reach the
+// rest of it.
 var plainPath = regexp.MustCompile(`^(?:[A-Za-z0-9._~+/-]|%20)*$`)
 
-// dots is an element of a path that leads elsewhere, on servers that leave out spaces and dots at the end, too.
+// dots is an element of a path that leads elsewhere, on servers that leave out spaces and dots at
+// the end, too.
 var dots = regexp.MustCompile(`(?:^|/)(?:\.|%20)+(?:/|$)`)
 
-// WithinURL reports whether a repository is the one that bound names, or lies below it on the same server.
+// WithinURL reports whether a repository is the one that bound names, or lies below it on the same
+// server.
 func WithinURL(raw, bound string) bool {
 	if URLFault(raw) != "" {
 		return false
@@ -108,7 +111,8 @@ func WithinURL(raw, bound string) bool {
 	return at == of || IsRemoteURL(raw) && strings.HasPrefix(at, of+"/")
 }
 
-// CheckCredentials refuses what is not the name of a set of credentials, such as a path to those of others.
+// CheckCredentials refuses what is not the name of a set of credentials, such as a path to those of
+// others.
 func CheckCredentials(name string) error {
 	if len(validation.IsDNS1123Label(name)) > 0 {
 		return manifest.Problem{Reason: v1alpha1.ReasonInvalidName, Field: "spec.credentials",
@@ -208,9 +212,10 @@ func HasCredentials(raw string) bool {
 	return strings.Contains(authority, "@")
 }
 
-// Origin identifies where a control plane is kept: the repository, by its URL or, where it has none, by its path on this
-// machine, with the branch and the directory where those are not the usual ones. By which protocol a server is
-// reached makes no difference, so that all clones of a repository have the same origin.
+// Origin identifies where a control plane is kept: the repository, by its URL or, where it has
+// none, by its path on this machine, with the branch and the directory where those are not the
+// usual ones. By which protocol a server is reached makes no difference, so that all clones of a
+// repository have the same origin.
 func Origin(repository, branch, dir string) string {
 	at := CanonicalURL(repository)
 	if strings.HasPrefix(repository, "/") {

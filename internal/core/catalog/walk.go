@@ -26,7 +26,8 @@ type walker struct {
 	tree fs.FS
 	// leave reports whether a directory is not part of the walk; nil where all are.
 	leave func(dir string) bool
-	// mixed reports whether the tree holds files of all kinds, so that only names of manifests matter.
+	// mixed reports whether the tree holds files of all kinds, so that only names of manifests
+	// matter.
 	mixed bool
 	// markers are the names of files by which a package is more than manifests, and marked says
 	// that one was found. Then the directory is walked again for all files, with any name,
@@ -266,7 +267,8 @@ func (w *walker) allSkipped(dir string, shown func(string) string) manifest.Prob
 		Next: "Manifests have names that end in .yaml, .yml or .json."})
 }
 
-// isRepository reports whether a directory has a repository of its own, as a submodule that is checked out.
+// isRepository reports whether a directory has a repository of its own, as a submodule that is
+// checked out.
 func isRepository(tree fs.FS, dir string) bool {
 	_, err := fs.Lstat(tree, path.Join(dir, ".git"))
 	return err == nil
@@ -343,7 +345,8 @@ func isManifest(p string) bool {
 	return false
 }
 
-// wasManifest reports whether a file's name is that of a manifest with an ending of its own: east.yaml.bak.
+// wasManifest reports whether a file's name is that of a manifest with an ending of its own:
+// east.yaml.bak.
 func wasManifest(p string) bool {
 	return !isManifest(p) && (isManifest(strings.TrimSuffix(p, path.Ext(p))) || isManifest(strings.TrimSuffix(p, "~")))
 }

@@ -19,7 +19,8 @@ package health
 // Reconciler is what a channel saw of one tier's reconciler object (a Flux
 // Kustomization) on the cluster whose reconciler acts for the tier.
 type Reconciler struct {
-	// Known is false when the cluster could not be asked; all else but Reason and Message is then zero.
+	// Known is false when the cluster could not be asked; all else but Reason and Message is then
+	// zero.
 	Known bool
 	// Found reports whether the object exists.
 	Found bool

@@ -16,7 +16,8 @@ type WantRoot struct {
 	Cluster string
 	// Path is the directory in the GitOps repository.
 	Path string
-	// Source is the source object that tiers refer to, as namespace/name; empty where that is not known.
+	// Source is the source object that tiers refer to, as namespace/name; empty where that is not
+	// known.
 	Source string
 	// URL and Branch are those of the GitOps repository.
 	URL, Branch string

@@ -22,7 +22,8 @@ const (
 	Behind Phase = "Behind"
 	// Progressing means that it has it and is not ready yet.
 	Progressing Phase = "Progressing"
-	// Failed means that it cannot build, apply, or reports that an object failed. It is never final.
+	// Failed means that it cannot build, apply, or reports that an object failed. It is never
+	// final.
 	Failed Phase = "Failed"
 	// Ready means that it has it and all that counts is healthy.
 	Ready Phase = "Ready"

@@ -44,14 +44,16 @@ func (s Source) Compare(other Source) int {
 // Reason is one of the list in the API, for packages that know no custom resources.
 type Reason = v1alpha1.Reason
 
-// Problem is a state, a refusal or a warning: why it is so, what it is about, and what to do. Code acts on and
-// compares problems only by their reason and fields; the texts are for people.
+// Problem is a state, a refusal or a warning: why it is so, what it is about, and what to do. Code
+// acts on and compares problems only by their reason and fields; the texts are for people.
 type Problem struct {
 	Reason v1alpha1.Reason `json:"reason,omitempty"`
 	Source Source          `json:"source,omitzero"`
-	// Other is the second position that the message names, such as that of the first of two duplicates.
+	// Other is the second position that the message names, such as that of the first of two
+	// duplicates.
 	Other Source `json:"other,omitzero"`
-	// Object names the object for people, as in `Deployment "web"`; empty if the object at the position is unknown.
+	// Object names the object for people, as in `Deployment "web"`; empty if the object at the
+	// position is unknown.
 	Object string `json:"object,omitempty"`
 	// Field is the field, annotation or setting that is wrong.
 	Field string `json:"field,omitempty"`

@@ -8,8 +8,9 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
-// Version is that of a file which one Furrow writes and another one may read. A minor version adds fields; a major one changes
-// what a field means. The zero value is that of a file without a version.
+// Version is that of a file which one Furrow writes and another one may read. A minor version adds
+// fields; a major one changes what a field means. The zero value is that of a file without a
+// version.
 type Version struct{ Major, Minor int }
 
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
@@ -30,7 +31,8 @@ func (v *Version) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Reads says why a reader of version v cannot read a file of another version: one of a newer minor version it can.
+// Reads says why a reader of version v cannot read a file of another version: one of a newer minor
+// version it can.
 func (v Version) Reads(file Version) error {
 	switch {
 	case file.Major > v.Major:

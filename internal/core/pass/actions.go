@@ -24,7 +24,8 @@ const (
 	Supersede Verb = "Supersede"
 	// PushPlan commits a plan to its branch.
 	PushPlan Verb = "PushPlan"
-	// Propose grafts the entries of tiers onto base, pushes that and opens the proposal, or brings it up to date.
+	// Propose grafts the entries of tiers onto base, pushes that and opens the proposal, or brings
+	// it up to date.
 	Propose Verb = "Propose"
 	// MoveToPlan moves a marker to the commit that the seed's plan has after this pass.
 	MoveToPlan Verb = "MoveToPlan"

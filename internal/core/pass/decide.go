@@ -34,7 +34,8 @@ type Seed struct {
 	Name string `json:"name"`
 	// Plan is the one in force; nil where there is none.
 	Plan *plan.Plan `json:"plan,omitempty"`
-	// Failure says why the seed could not be planned or observed anew; a plan that is there goes on.
+	// Failure says why the seed could not be planned or observed anew; a plan that is there goes
+	// on.
 	Failure *Failure `json:"failure,omitempty"`
 	// Broken are the clusters that stay as they were last planned, and why.
 	Broken map[string]string `json:"broken,omitempty"`
@@ -158,7 +159,8 @@ func (d *decider) observePrevious() {
 	}
 }
 
-// choosePlans chooses the plan in force of every seed, and holds removals that a person has to confirm.
+// choosePlans chooses the plan in force of every seed, and holds removals that a person has to
+// confirm.
 func (d *decider) choosePlans() {
 	outcomes := d.compute()
 	for _, name := range d.seedNames() {

@@ -82,7 +82,8 @@ type Repo struct {
 	Refs map[string]layout.Hash `json:"refs,omitempty"`
 	// Proposals are the open ones and the rejected ones whose branch is still there, by branch.
 	Proposals map[string]Proposal `json:"proposals,omitempty"`
-	// Amends reports whether the forge remembers what people change in a proposal before merging it.
+	// Amends reports whether the forge remembers what people change in a proposal before merging
+	// it.
 	Amends bool `json:"amends,omitempty"`
 	// Failure says why the repository cannot be used in this pass.
 	Failure *Failure `json:"failure,omitempty"`
@@ -140,7 +141,8 @@ type Landing struct {
 // RootDir is the directory that a root syncs.
 type RootDir struct {
 	Folder layout.Folder `json:"folder"`
-	// Ignored says by which lines files are not read: those of .sourceignore, or those of the source.
+	// Ignored says by which lines files are not read: those of .sourceignore, or those of the
+	// source.
 	Ignored map[string]IgnoredBy `json:"ignored,omitempty"`
 }
 

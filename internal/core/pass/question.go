@@ -29,9 +29,11 @@ const (
 	AskFiles Kind = "Files"
 	// AskSince asks whether base has changed at Paths after Commit: Answers.Since.
 	AskSince Kind = "Since"
-	// AskClosed asks for the newest closed proposal of Tier with Digest, and what its merges had at Paths: Answers.Closed.
+	// AskClosed asks for the newest closed proposal of Tier with Digest, and what its merges had at
+	// Paths: Answers.Closed.
 	AskClosed Kind = "Closed"
-	// AskRootDir asks for the directory Dir of base as a root syncs it, and which of Paths it ignores: Answers.Roots.
+	// AskRootDir asks for the directory Dir of base as a root syncs it, and which of Paths it
+	// ignores: Answers.Roots.
 	AskRootDir Kind = "RootDir"
 	// AskHealth asks for objects on clusters: Facts.Health.
 	AskHealth Kind = "Health"
@@ -47,7 +49,8 @@ type Question struct {
 	Paths  []string
 	Tier   layout.Tier
 	Digest string
-	// Dir and Ignores are those of AskRootDir: the lines of .sourceignore, then those of the source.
+	// Dir and Ignores are those of AskRootDir: the lines of .sourceignore, then those of the
+	// source.
 	Dir     string
 	Ignores [2]string
 	// Reconcilers, Creators and Roots are those of AskHealth.

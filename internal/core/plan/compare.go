@@ -27,7 +27,8 @@ type Change struct {
 	Cluster    string
 	Ordinal    int
 	Difference Difference
-	// Added and Removed are objects that come and that leave, Changed those that get another content.
+	// Added and Removed are objects that come and that leave, Changed those that get another
+	// content.
 	Added, Removed, Changed []manifest.ID
 	// Reconciler reports whether the reconciler object changes, Contents whether objects do.
 	Reconciler, Contents bool

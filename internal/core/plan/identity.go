@@ -8,8 +8,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// Identity names the control plane that plans belong to. What belongs to another owner, or to the same one of
-// another origin, is never overwritten or removed.
+// Identity names the control plane that plans belong to. What belongs to another owner, or to the
+// same one of another origin, is never overwritten or removed.
 type Identity struct {
 	// Owner is <control-plane id>/<environment>.
 	Owner string
@@ -54,7 +54,8 @@ func ErrForeignStatus(branch string, of, this Identity) error {
 	return manifest.Problem{Reason: v1alpha1.ReasonForeignOwner, Path: branch, Message: fmt.Sprintf("branch %s has the status of control plane %s, and this is %s", branch, of, this), Next: of.advice(this, "")}
 }
 
-// Renamed reports whether both have the same origin and environment, so that only the name has changed.
+// Renamed reports whether both have the same origin and environment, so that only the name has
+// changed.
 func (i Identity) Renamed(this Identity) bool {
 	_, environment, _ := strings.Cut(i.Owner, "/")
 	_, ours, _ := strings.Cut(this.Owner, "/")

@@ -40,10 +40,12 @@ import (
 // Kind is what plan.yaml has in kind.
 const Kind = "Plan"
 
-// Current is the version of plan.yaml. A minor version adds fields; a major one changes what a field means.
+// Current is the version of plan.yaml. A minor version adds fields; a major one changes what a
+// field means.
 var Current = manifest.Version{Major: 1, Minor: 0}
 
-// Plan is what plan.yaml holds, in the order of its fields. Tiers are in order of cluster and ordinal.
+// Plan is what plan.yaml holds, in the order of its fields. Tiers are in order of cluster and
+// ordinal.
 type Plan struct {
 	APIVersion string `yaml:"apiVersion"`
 	Kind       string `yaml:"kind"`
@@ -52,7 +54,8 @@ type Plan struct {
 	Seed    string           `yaml:"seed"`
 	// Owner is <control-plane id>/<environment>; another owner's plan is never overwritten.
 	Owner string `yaml:"owner"`
-	// Origin is the digest of where the control plane is kept; a plan of another origin is never overwritten either.
+	// Origin is the digest of where the control plane is kept; a plan of another origin is never
+	// overwritten either.
 	Origin string `yaml:"origin,omitempty"`
 	// Revision of the control-plane repository, for people.
 	Revision string `yaml:"revision,omitempty"`
@@ -70,7 +73,8 @@ type Plan struct {
 	GroupBy  v1alpha1.GroupBy `yaml:"groupBy,omitempty" json:"GroupBy,omitempty"`
 	Tiers    []Tier           `yaml:"tiers"`
 	Contents []Contents       `yaml:"contents,omitempty"`
-	// Variants are the workload clusters that get each variant of the seed; none where all get the same.
+	// Variants are the workload clusters that get each variant of the seed; none where all get the
+	// same.
 	Variants     []Variant    `yaml:"variants,omitempty"`
 	Placements   []Placement  `yaml:"placements,omitempty"`
 	Dependencies []Dependency `yaml:"dependencies,omitempty"`

@@ -1,9 +1,10 @@
-// Package recent owns the one way to remember what is computed again and again: for as long as it is used.
+// Package recent owns the one way to remember what is computed again and again: for as long as it
+// is used.
 package recent
 
-// Cache keeps what the last two turns have used, and forgets the rest. It needs no size: a pass uses what the
-// fleet at hand needs, and what two passes in a row did not need belongs to something that is gone. The zero
-// value is ready to use; a nil Cache keeps nothing. It is for one goroutine.
+// Cache keeps what the last two turns have used, and forgets the rest. It needs no size: a pass
+// uses what the fleet at hand needs, and what two passes in a row did not need belongs to something
+// that is gone. The zero value is ready to use; a nil Cache keeps nothing. It is for one goroutine.
 type Cache[K comparable, V any] struct{ now, before map[K]V }
 
 // Get returns what is kept under a key, which counts as used.

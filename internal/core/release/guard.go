@@ -23,7 +23,8 @@ func GuardedRemoval(removal *plan.Plan, facts map[layout.Tier]TierFacts) []plan.
 	return out
 }
 
-// mayBePlanted reports whether base has something of a tier, or may have: a tier without facts was not observed.
+// mayBePlanted reports whether base has something of a tier, or may have: a tier without facts was
+// not observed.
 func mayBePlanted(facts map[layout.Tier]TierFacts, tier layout.Tier) bool {
 	have, observed := facts[tier]
 	return !observed || have.Base != BaseNothing

@@ -37,7 +37,8 @@ type State string
 const (
 	// Blocked means that a prerequisite is not Released at its entries of the plan in force.
 	Blocked State = "Blocked"
-	// Queued means that the tier is free to be proposed, but held by what Message names, or about to be.
+	// Queued means that the tier is free to be proposed, but held by what Message names, or about
+	// to be.
 	Queued State = "Queued"
 	// Proposed means that an open proposal carries the tier's entries.
 	Proposed State = "Proposed"
@@ -130,7 +131,8 @@ type TierFacts struct {
 	Proposal *Proposal
 	Closed   Closed
 	Health   health.Verdict
-	// RootUnfit says what is wrong with the root that would sync the tier; without a reason when it is fit.
+	// RootUnfit says what is wrong with the root that would sync the tier; without a reason when it
+	// is fit.
 	RootUnfit manifest.Problem
 	// RootUnknown says why nothing is known of that root; without a reason when something is.
 	RootUnknown manifest.Problem

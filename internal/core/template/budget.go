@@ -11,26 +11,31 @@ import (
 	"unicode/utf8"
 )
 
-// What one rendering may use. Otherwise any author of a Template could hang or kill the process for everybody.
+// What one rendering may use. Otherwise any author of a Template could hang or kill the process for
+// everybody.
 //
-// Steps bound the time, since core has no clock and nothing outside can stop text/template: every node that is
-// executed is paid for before it runs, and no step costs more than about a microsecond. What depends on the size of a
-// value costs more steps (scans) or bytes. So a template that uses up all of its budget has run for some tenths of a second.
+// Steps bound the time, since core has no clock and nothing outside can stop text/template: every
+// node that is executed is paid for before it runs, and no step costs more than about a
+// microsecond. What depends on the size of a value costs more steps (scans) or bytes. So a template
+// that uses up all of its budget has run for some tenths of a second.
 const (
 	maxCharacters = 65536
 	maxSteps      = 200_000
-	// maxMade bounds the text that functions read and make. No result is larger, so it bounds the memory, too.
+	// maxMade bounds the text that functions read and make. No result is larger, so it bounds the
+	// memory, too.
 	maxMade = 16 << 20
 	// maxOutput bounds what a template may produce.
 	maxOutput = 1 << 20
-	// maxLevels bounds how deep blocks and calls of other templates nest. A stack that overflows ends the process.
+	// maxLevels bounds how deep blocks and calls of other templates nest. A stack that overflows
+	// ends the process.
 	maxLevels = 500
 	// maxParens bounds how deep parentheses nest.
 	maxParens = 100
 )
 
-// What all renderings of a Template may use together, in thousandths of what one may: as much as 20. A rendering that uses
-// less than a fortieth is not counted, so that a large fleet renders as many tiers as it has.
+// What all renderings of a Template may use together, in thousandths of what one may: as much as
+// 20. A rendering that uses less than a fortieth is not counted, so that a large fleet renders as
+// many tiers as it has.
 const (
 	whole    = 1000
 	maxTotal = 20 * whole
@@ -83,7 +88,8 @@ var (
 // goroutine.
 type budget struct {
 	steps, made, output, levels int
-	// longest is the size of the largest value that the template has; widest the number of elements in the largest map.
+	// longest is the size of the largest value that the template has; widest the number of elements
+	// in the largest map.
 	longest, widest int
 	// missing is the option that says what becomes of a key that a map does not have.
 	missing string
@@ -98,8 +104,9 @@ func newBudget(vars any) *budget {
 // scanned is how many bytes a comparison or a search reads in the time of a step.
 const scanned = 16 << 10
 
-// charge pays for the nodes of one block. Scans are those nodes that may read a whole value. Deeper levels are
-// entered, or left where they are negative. It returns an empty text, since it is called as an action of the template.
+// charge pays for the nodes of one block. Scans are those nodes that may read a whole value. Deeper
+// levels are entered, or left where they are negative. It returns an empty text, since it is called
+// as an action of the template.
 func (b *budget) charge(nodes, scans, deeper int) (string, error) {
 	b.steps -= nodes + scans*(b.widest+b.longest/scanned)
 	b.levels -= deeper
@@ -121,7 +128,8 @@ func (b *budget) read(n int) error {
 	return nil
 }
 
-// growth is how much longer than its arguments the result of a function can be. Escaping a byte takes six.
+// growth is how much longer than its arguments the result of a function can be. Escaping a byte
+// takes six.
 const growth = 10
 
 // sizes says, of functions that can make much of little, how many bytes they make at most.
@@ -141,7 +149,8 @@ var sizes = map[string]func(args []reflect.Value) (int, error){
 	"printf": formatted,
 }
 
-// directive matches more than package fmt takes for the flags, width, precision and index of a verb.
+// directive matches more than package fmt takes for the flags, width, precision and index of a
+// verb.
 var directive = regexp.MustCompile(`%[-+# 0-9.\[\]*]*`)
 
 // formatted bounds the result of printf: each verb can print any of the arguments, padded.

@@ -8,8 +8,9 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 )
 
-// Check renders a template with samples of its kind's variables: one in which everything is, one in which only
-// what is always there is and, of proposals, one of several tiers. The error that it returns is an *Error. Labels are those that clusters have.
+// Check renders a template with samples of its kind's variables: one in which everything is, one in
+// which only what is always there is and, of proposals, one of several tiers. The error that it
+// returns is an *Error. Labels are those that clusters have.
 func Check(t Text, kind v1alpha1.TemplateType, labels map[string]string) error {
 	if kind == v1alpha1.TemplateProposal {
 		for _, vars := range []Proposal{fullProposal, bareProposal, groupProposal} {
@@ -77,7 +78,8 @@ var (
 	}
 )
 
-// executing and noField are how text/template words where it failed, and what a name is missing from.
+// executing and noField are how text/template words where it failed, and what a name is missing
+// from.
 var (
 	executing = regexp.MustCompile(`(?s)executing ".*?" at (<.*>): (?:error calling (\w+: ))?(.*)$`)
 	noField   = regexp.MustCompile(`(?s)^can't evaluate field (.*) in type (.*)$`)

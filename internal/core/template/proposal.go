@@ -40,7 +40,8 @@ type Proposal struct {
 	Next []string
 	// HowToReject is a sentence that fits the forge.
 	HowToReject string
-	// Amends reports whether the forge remembers what people change in a proposal before merging it.
+	// Amends reports whether the forge remembers what people change in a proposal before merging
+	// it.
 	Amends bool
 	// From is the seed's path in the control-plane repository, Revision that repository's
 	// revision.

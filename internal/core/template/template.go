@@ -24,8 +24,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// functions that templates may call, beside those of text/template that make no text. Each one that can make more
-// than ten times what it is given is in sizes, too.
+// functions that templates may call, beside those of text/template that make no text. Each one that
+// can make more than ten times what it is given is in sizes, too.
 var functions = template.FuncMap{
 	"print":    fmt.Sprint,
 	"printf":   fmt.Sprintf,
@@ -74,7 +74,8 @@ type Text struct {
 	Parsed *Parsed
 }
 
-// Parsed is a template that was parsed before. Its zero value is ready; it serves one rendering at a time.
+// Parsed is a template that was parsed before. Its zero value is ready; it serves one rendering at
+// a time.
 type Parsed struct {
 	key      [3]string
 	template *template.Template
@@ -101,13 +102,15 @@ func (t Text) parse(missing string) (*template.Template, map[string]bool, error)
 	return parsed, used, err
 }
 
-// Error says where a template failed. Its message begins with the template's name, its file and line.
+// Error says where a template failed. Its message begins with the template's name, its file and
+// line.
 type Error struct {
 	Template Text
 	Err      error
 }
 
-// maxQuoted bounds how much of a message's beginning and end is kept: it may quote values and actions of any length.
+// maxQuoted bounds how much of a message's beginning and end is kept: it may quote values and
+// actions of any length.
 const maxQuoted = 500
 
 func (e *Error) Error() string {
@@ -147,7 +150,8 @@ func (e *Error) Problem() manifest.Problem {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Render executes a template, within a budget of steps and memory. Variables that it names and that do not exist are errors.
+// Render executes a template, within a budget of steps and memory. Variables that it names and that
+// do not exist are errors.
 func Render(t Text, vars any) ([]byte, error) {
 	if err := t.Total.check(); err != nil {
 		return nil, &Error{t, err}

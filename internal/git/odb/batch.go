@@ -20,7 +20,8 @@ type Batch struct {
 	release func()
 }
 
-// Begin starts a batch. It ends with Commit or Discard; until then, nothing is removed from the database.
+// Begin starts a batch. It ends with Commit or Discard; until then, nothing is removed from the
+// database.
 func (db *DB) Begin(ctx context.Context) (*Batch, error) {
 	release, err := db.Use(ctx)
 	if err != nil {

@@ -13,20 +13,22 @@ import (
 	"time"
 )
 
-// A database accumulates garbage: the objects of branches that were replaced or deleted, and of commits that no branch ever reached.
-// A collection removes it. The packs of a database are
+// A database accumulates garbage: the objects of branches that were replaced or deleted, and of
+// commits that no branch ever reached. A collection removes it. The packs of a database are
 //
 //	complete  in order: what AddPack brought as Complete, then one for each collection. All that an object of a complete pack
 //	          reaches is in the same pack or in one before it, so a collection need not read them
 //	new       all others
 //
-// A collection writes what the refs reach of the new packs and of the loose objects into one more complete pack, and then removes
-// both. It also rewrites the last complete packs while they are not much larger than what is new. That keeps them few, and writes
-// each object seldom. What the refs no longer reach in the others stays, until they are rewritten as a whole.
+// A collection writes what the refs reach of the new packs and of the loose objects into one more
+// complete pack, and then removes both. It also rewrites the last complete packs while they are not
+// much larger than what is new. That keeps them few, and writes each object seldom. What the refs
+// no longer reach in the others stays, until they are rewritten as a whole.
 //
-// Removal has no order, so a commit may outlive what it needs. If a branch then came back to this commit, whoever fills a copy would
-// not fetch what is missing. So an interrupted removal is completed when the database is opened, and a copy is emptied: then, or
-// before it is filled further. A copy that has doubled in size is emptied, too, since a server sends it better packed.
+// Removal has no order, so a commit may outlive what it needs. If a branch then came back to this
+// commit, whoever fills a copy would not fetch what is missing. So an interrupted removal is
+// completed when the database is opened, and a copy is emptied: then, or before it is filled
+// further. A copy that has doubled in size is emptied, too, since a server sends it better packed.
 const (
 	// They are among the objects, so they go with them.
 	completeName = "objects/info/furrow.packs"
@@ -40,15 +42,17 @@ const (
 type Limits struct {
 	// Loose objects, and packs; every look-up goes through all packs.
 	Loose, Packs int
-	// Growth in bytes, beyond twice the size of the database after its last collection, or of a copy after its first.
+	// Growth in bytes, beyond twice the size of the database after its last collection, or of a
+	// copy after its first.
 	Growth int64
 }
 
 // UsualLimits are those of a database whose options have none.
 var UsualLimits = Limits{Loose: 500, Packs: 50, Growth: 64 << 20}
 
-// CollectIfDue collects the database if there is enough to collect. It rewrites large packs only when there is as much that is new, so
-// it may be called often. A copy is only collected if nobody uses it, in this process or another.
+// CollectIfDue collects the database if there is enough to collect. It rewrites large packs only
+// when there is as much that is new, so it may be called often. A copy is only collected if nobody
+// uses it, in this process or another.
 //
 // A collection that ends early, at whatever point, leaves all that the refs reach.
 func (db *DB) CollectIfDue(ctx context.Context) error {
@@ -66,8 +70,9 @@ func (db *DB) CollectIfDue(ctx context.Context) error {
 	return db.collectCopy(ctx, false)
 }
 
-// Collect removes all that the refs do not reach, and packs the rest as one. Reading, building and committing go on meanwhile, but
-// for the removal itself, for which it waits until nobody uses the database: neither may the caller.
+// Collect removes all that the refs do not reach, and packs the rest as one. Reading, building and
+// committing go on meanwhile, but for the removal itself, for which it waits until nobody uses the
+// database: neither may the caller.
 func (db *DB) Collect(ctx context.Context) error {
 	if db.copyOf == "" {
 		return db.collect(ctx, true)
@@ -149,7 +154,8 @@ func (db *DB) collectCopy(ctx context.Context, whole bool) error {
 type complete struct {
 	Packs []string `json:"packs"`
 	Bytes int64    `json:"bytes,omitempty"`
-	// Partial is set once files were fetched one by one. They are not in the packs of the trees that name them.
+	// Partial is set once files were fetched one by one. They are not in the packs of the trees
+	// that name them.
 	Partial bool `json:"partial,omitempty"`
 }
 
@@ -232,7 +238,8 @@ type collection struct {
 	refs Refs
 	// known are the complete packs, those that stay and the new one.
 	known complete
-	// packs and loose objects are to be removed; candidates are all objects in them. The new pack has the live ones.
+	// packs and loose objects are to be removed; candidates are all objects in them. The new pack
+	// has the live ones.
 	packs      []string
 	loose      []Hash
 	candidates *objectList
@@ -333,8 +340,9 @@ func (c *collection) finish() error {
 	return s.drop(without(c.packs, c.known.Packs), c.loose)
 }
 
-// packLive writes live objects into a new pack, and gives its name, if there are any: each file, and each directory, from its newest
-// version to its oldest, since one differs little from the next.
+// packLive writes live objects into a new pack, and gives its name, if there are any: each file,
+// and each directory, from its newest version to its oldest, since one differs little from the
+// next.
 func (db *DB) packLive(ctx context.Context, l *live) (name string, err error) {
 	if len(l.seen) == 0 {
 		return "", nil
@@ -444,7 +452,8 @@ func (s *store) drop(packs []string, loose []Hash) error {
 	return disk.files.Remove(droppingName)
 }
 
-// dropping reports whether a removal has begun and did not come to its end. What the refs reach is whole, and nothing else is certain.
+// dropping reports whether a removal has begun and did not come to its end. What the refs reach is
+// whole, and nothing else is certain.
 func (s *store) dropping() bool {
 	_, err := os.Lstat(filepath.Join(s.disk.root, droppingName))
 	return err == nil

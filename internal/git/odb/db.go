@@ -41,11 +41,11 @@ type DB struct {
 
 	dir    string
 	copyOf string
-	// users are those who need what the refs may not reach, and everybody at once is a collection that removes. moving is the one who
-	// moves refs.
+	// users are those who need what the refs may not reach, and everybody at once is a collection
+	// that removes. moving is the one who moves refs.
 	users, collecting, moving *semaphore.Weighted
-	// processes is held by the process that has the database open; for a copy, shared while the process has users. movers is
-	// held by the process that moves refs.
+	// processes is held by the process that has the database open; for a copy, shared while the
+	// process has users. movers is held by the process that moves refs.
 	processes, movers *flock.Flock
 	mu                sync.Mutex
 	counted           int // users, of a copy
@@ -56,17 +56,19 @@ const everybody = math.MaxInt64
 
 // Options of a database.
 type Options struct {
-	// CopyOf names the repository that the database is a copy of, if it is one. Since a copy can be filled again, one that is
-	// broken, or of another repository, is emptied where another database fails. Several processes may open a copy.
+	// CopyOf names the repository that the database is a copy of, if it is one. Since a copy can be
+	// filled again, one that is broken, or of another repository, is emptied where another database
+	// fails. Several processes may open a copy.
 	CopyOf string
-	// Durable has a file written to the disk before anything refers to it: what has returned is there after a power failure.
+	// Durable has a file written to the disk before anything refers to it: what has returned is
+	// there after a power failure.
 	Durable bool
 	// Limits say when a collection is necessary; UsualLimits where they are zero.
 	Limits Limits
 }
 
-// Open opens the database in dir, and creates it if dir is absent or empty. A directory with anything else in it is refused, and so is a
-// database, but for a copy, that is open already.
+// Open opens the database in dir, and creates it if dir is absent or empty. A directory with
+// anything else in it is refused, and so is a database, but for a copy, that is open already.
 func Open(dir string, options Options) (*DB, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -164,7 +166,8 @@ func (db *DB) check() error {
 	return nil
 }
 
-// refuseLooseRefs fails if Git has moved a branch, since that hides the branches that this package writes.
+// refuseLooseRefs fails if Git has moved a branch, since that hides the branches that this package
+// writes.
 func refuseLooseRefs(dir string) error {
 	return filepath.WalkDir(filepath.Join(dir, "refs"), func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
@@ -287,7 +290,8 @@ func (db *DB) Empty() error {
 	return nil
 }
 
-// Interrupted reports whether a removal has begun and did not come to its end. What the refs reach is whole, and nothing else is certain.
+// Interrupted reports whether a removal has begun and did not come to its end. What the refs reach
+// is whole, and nothing else is certain.
 func (db *DB) Interrupted() bool { return db.store.dropping() }
 
 // OnFiles has the database write to files around its own, for tests of what fails.

@@ -35,7 +35,8 @@ func hasKind(err error, k kind) bool {
 // IsUnknown reports whether the database does not have the commit, tree or blob that was asked for.
 func IsUnknown(err error) bool { return hasKind(err, kindUnknown) }
 
-// IsForeign reports whether a directory holds something other than a database of this package, or the copy of another repository.
+// IsForeign reports whether a directory holds something other than a database of this package, or
+// the copy of another repository.
 func IsForeign(err error) bool { return hasKind(err, kindForeign) }
 
 // IsCorrupt reports whether an object cannot be read.

@@ -64,7 +64,8 @@ func (root osFiles) SyncDir(dir string) error {
 	return errors.Join(opened.Sync(), opened.Close())
 }
 
-// disk writes files such that each is whole or absent. If it is durable, a file that has its name stays after a power failure.
+// disk writes files such that each is whole or absent. If it is durable, a file that has its name
+// stays after a power failure.
 type disk struct {
 	root    string
 	files   Files

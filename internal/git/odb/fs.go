@@ -182,7 +182,8 @@ func (n fileNode) Mode() fs.FileMode {
 	return fs.ModeIrregular
 }
 
-// Size is that of a regular file, and 0 for all else. It may have to fetch the blob; a size that cannot be known is 0 as well.
+// Size is that of a regular file, and 0 for all else. It may have to fetch the blob; a size that
+// cannot be known is 0 as well.
 func (n fileNode) Size() int64 {
 	if !n.entry.Mode.IsFile() {
 		return 0

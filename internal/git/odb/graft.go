@@ -31,7 +31,8 @@ type CommitMeta struct {
 	AllowEmpty bool
 }
 
-// Tree is a tree that was written, with every object in it: what a server that knows nothing of it must be sent.
+// Tree is a tree that was written, with every object in it: what a server that knows nothing of it
+// must be sent.
 type Tree struct {
 	Hash    Hash
 	Objects []Hash

@@ -20,7 +20,8 @@ const (
 	ModeSubmodule  Mode = 0o160000
 )
 
-// modeGroupWritable was written by early versions of Git; it is read as ModeFile and never written anew.
+// modeGroupWritable was written by early versions of Git; it is read as ModeFile and never written
+// anew.
 const modeGroupWritable Mode = 0o100664
 
 // IsFile reports whether the entry is a regular file, executable or not.

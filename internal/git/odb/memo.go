@@ -2,8 +2,8 @@ package odb
 
 import "sync"
 
-// memo keeps values up to a size in all. A full one starts anew rather than being trimmed: the next pass fills it again, and no
-// order of use has to be kept.
+// memo keeps values up to a size in all. A full one starts anew rather than being trimmed: the next
+// pass fills it again, and no order of use has to be kept.
 type memo[K comparable, V any] struct {
 	most int
 

@@ -6,7 +6,8 @@ import "strings"
 type TreeMerge struct {
 	// Edits bring the change in; Graft applies them. There are none where the tree has it all.
 	Edits []Edit
-	// Conflicts are the paths at which the tree is neither as it was before the change nor as it is after.
+	// Conflicts are the paths at which the tree is neither as it was before the change nor as it is
+	// after.
 	Conflicts []string
 }
 
@@ -69,7 +70,8 @@ func (o *Objects) changes(paths []string, path string, from, to Entry) ([]string
 	return paths, nil
 }
 
-// treeMerging is a merge of trees in progress. A zero Entry means nothing, which is entered like an empty directory.
+// treeMerging is a merge of trees in progress. A zero Entry means nothing, which is entered like an
+// empty directory.
 type treeMerging struct {
 	objects *Objects
 	whole   func(path string) bool

@@ -48,7 +48,8 @@ func (p *pending) add(hash Hash, object encoded) {
 	}
 }
 
-// Has reports whether the object is here. Packs that another process has added are known after Refresh.
+// Has reports whether the object is here. Packs that another process has added are known after
+// Refresh.
 func (o *Objects) Has(hash Hash) bool {
 	_, ok := o.batch.find(hash)
 	return ok || o.store.has(hash)

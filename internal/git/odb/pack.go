@@ -60,7 +60,8 @@ func deltaOps[T string | []byte](before, after T) []byte {
 	return appendCopy(ops, len(before)-suffix, suffix)
 }
 
-// appendCopy writes instructions that copy size bytes from offset of the base; one instruction copies less than 64 KiB.
+// appendCopy writes instructions that copy size bytes from offset of the base; one instruction
+// copies less than 64 KiB.
 func appendCopy(ops []byte, offset, size int) []byte {
 	for size > 0 {
 		n := min(size, 0xffff)
@@ -267,7 +268,8 @@ func (s *store) writePack(disk disk, objects, level int, fill func(*packWriter) 
 }
 
 const (
-	// headDepth bounds the deltas that lead to the first of a list of versions, so that there is room for the others.
+	// headDepth bounds the deltas that lead to the first of a list of versions, so that there is
+	// room for the others.
 	headDepth = 10
 	// mostHeads is with how many others such a first one is compared.
 	mostHeads = 4
@@ -286,7 +288,8 @@ type versions struct {
 	pack *packWriter
 	// heads are the first objects of the last lists.
 	heads []version
-	// before is the last object that was written, and anchor the last one at which a chain of deltas began.
+	// before is the last object that was written, and anchor the last one at which a chain of
+	// deltas began.
 	before, anchor version
 }
 
@@ -315,7 +318,8 @@ func (v *versions) write(next version, first bool) {
 	v.before = next
 }
 
-// writeFrom writes an object as its difference from the base from which it differs least, or as a whole.
+// writeFrom writes an object as its difference from the base from which it differs least, or as a
+// whole.
 func (v *versions) writeFrom(next version, depth int, bases ...version) {
 	var best delta
 	most := len(next.content) * 3 / 4

@@ -269,8 +269,8 @@ func (s *store) syncPack(name string) error {
 	return s.disk.syncDir(packDir)
 }
 
-// removeUnfinished removes what is left of packs that were not finished. An index is written before its pack has its name; a broken
-// one would be kept when the same pack is saved again.
+// removeUnfinished removes what is left of packs that were not finished. An index is written before
+// its pack has its name; a broken one would be kept when the same pack is saved again.
 func (s *store) removeUnfinished() {
 	entries, _ := os.ReadDir(filepath.Join(s.disk.root, packDir))
 	found := map[string]bool{}

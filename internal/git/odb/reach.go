@@ -10,7 +10,8 @@ import (
 // live are objects that refs reach, in the order in which they are to be packed.
 type live struct {
 	seen map[Hash]bool
-	// versions are lists of objects that are likely much alike, the newest first: all commits, and what is at one path.
+	// versions are lists of objects that are likely much alike, the newest first: all commits, and
+	// what is at one path.
 	versions [][]Hash
 	// paths says which list is that of a path.
 	paths map[uint64]int

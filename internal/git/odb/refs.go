@@ -191,7 +191,8 @@ func (e *StaleError) Error() string {
 	return "moved by another writer: branch " + strings.Join(e.Refs, ", ")
 }
 
-// IsStale reports whether another writer has moved a branch: read the branches again and start over.
+// IsStale reports whether another writer has moved a branch: read the branches again and start
+// over.
 func IsStale(err error) bool {
 	var stale *StaleError
 	return errors.As(err, &stale)

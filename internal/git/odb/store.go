@@ -86,7 +86,8 @@ func (s *store) close() {
 	s.packs.close()
 }
 
-// has reports whether the object is here. Packs that another process has added are known after refresh.
+// has reports whether the object is here. Packs that another process has added are known after
+// refresh.
 func (s *store) has(hash Hash) bool { return s.packed(hash) || s.isLoose(hash) }
 
 // kept reports whether put may skip the object: it is here and, in a durable store, it will be here
@@ -204,7 +205,8 @@ func looseName(hash Hash) string {
 
 func (s *store) loosePath(hash Hash) string { return filepath.Join(s.disk.root, looseName(hash)) }
 
-// looseWriters compress fast rather than well: trees are mostly hashes, and loose objects stay on this disk.
+// looseWriters compress fast rather than well: trees are mostly hashes, and loose objects stay on
+// this disk.
 var looseWriters = sync.Pool{New: func() any {
 	writer, _ := zlib.NewWriterLevel(io.Discard, zlib.BestSpeed)
 	return writer

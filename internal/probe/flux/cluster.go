@@ -61,7 +61,8 @@ type cluster struct {
 	mu sync.Mutex
 	// expected is when the cluster's creator became current.
 	expected time.Time
-	// asked is when somebody asked about the cluster last, pruned when old keys were forgotten last.
+	// asked is when somebody asked about the cluster last, pruned when old keys were forgotten
+	// last.
 	asked, pruned time.Time
 	// creator says which object creates the cluster, and where it leaves the kubeconfig.
 	creator probe.CreatorKey

@@ -130,8 +130,8 @@ func (c *connection) get(ctx context.Context, path string, limit int64) (code in
 	return response.StatusCode, body, err
 }
 
-// ready asks whether the API server is ready. A refusal to answer counts as ready, except when judging a
-// new cluster: permitted is false then.
+// ready asks whether the API server is ready. A refusal to answer counts as ready, except when
+// judging a new cluster: permitted is false then.
 func (c *connection) ready(ctx context.Context) (permitted bool, err error) {
 	code, body, err := c.get(ctx, "/readyz", 1<<10)
 	switch {
@@ -164,7 +164,8 @@ func (c *connection) resourceOf(ctx context.Context, gvk schema.GroupVersionKind
 	if gvk.Group == "" {
 		return resource{}, errors.New("kinds of the core group are not asked for")
 	}
-	// Only a list of groups proves that one is not there: a path that is not found may have many reasons.
+	// Only a list of groups proves that one is not there: a path that is not found may have many
+	// reasons.
 	var groups metav1.APIGroupList
 	if err := c.decode(ctx, "/apis", &groups); err != nil {
 		return resource{}, err

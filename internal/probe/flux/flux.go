@@ -216,7 +216,8 @@ func (ch *Channel) clustersOf(ctx, limited context.Context, demands map[string][
 	return clusters, ctx.Err()
 }
 
-// answersOf waits, for as long as patience lasts, for the first outcome of each round of demands, and then answers for each key.
+// answersOf waits, for as long as patience lasts, for the first outcome of each round of demands,
+// and then answers for each key.
 func answersOf[K comparable, V any](ctx context.Context, ch *Channel, keys []K, answer func(map[string]*cluster, K) V, rounds ...map[string][]demand) (map[K]V, error) {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -54,8 +54,9 @@ func (e *unread) Reason() string { return string(e.reason) }
 
 func (e *unread) Error() string { return e.what + " cannot be read: " + e.why }
 
-// access returns the first kubeconfig of the sources. A source without one returns nil. An error, because a
-// kubeconfig is invalid or cannot be read, ends the search: a later source could belong to another cluster.
+// access returns the first kubeconfig of the sources. A source without one returns nil. An error,
+// because a kubeconfig is invalid or cannot be read, ends the search: a later source could belong
+// to another cluster.
 func (c *cluster) access(ctx context.Context) (*access, error) {
 	sources := []func(context.Context) (*access, error){
 		byFile: c.byFile, bySecret: c.bySecret, asOwn: c.asOwn, byCreator: c.byCreator,

@@ -37,8 +37,8 @@ type sourceRow struct {
 	ready, message string
 }
 
-// readRoot makes a row of a Kustomization. While Flux reconciles it again, the previous conclusion remains
-// valid.
+// readRoot makes a row of a Kustomization. While Flux reconciles it again, the previous conclusion
+// remains valid.
 func readRoot(u *unstructured.Unstructured, before *rootRow) *rootRow {
 	ready := conditionOf(u.Object, "Ready")
 	spec, _ := u.Object["spec"].(map[string]any)

@@ -1,4 +1,5 @@
-// Command build builds the servers that tests run on, those that are named or all: go run ./test/servers/build [name ...]
+// Command build builds the servers that tests run on, those that are named or all: go run
+// ./test/servers/build [name ...]
 package main
 
 import (

@@ -114,7 +114,8 @@ func (s *Store) copyData(ctx context.Context, dir string, d data) error {
 	return nil
 }
 
-// download brings m into the module cache and gives its folder there. It refuses other content than the pinned one.
+// download brings m into the module cache and gives its folder there. It refuses other content than
+// the pinned one.
 func (s *Store) download(ctx context.Context, m module) (string, error) {
 	// Outside any module, so that no go.mod takes part.
 	stdout, all, err := s.run(ctx, os.TempDir(), nil, []string{"mod", "download", "-json", m.path + "@" + m.version})
@@ -131,7 +132,8 @@ func (s *Store) download(ctx context.Context, m module) (string, error) {
 	return got.Dir, nil
 }
 
-// copyTree copies a file or the regular files of a folder, without what only tests and kustomize read.
+// copyTree copies a file or the regular files of a folder, without what only tests and kustomize
+// read.
 func copyTree(from, to string) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {

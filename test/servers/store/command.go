@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// runGo runs the go command in dir. Flags and workspaces of the caller's environment do not reach it.
+// runGo runs the go command in dir. Flags and workspaces of the caller's environment do not reach
+// it.
 func runGo(ctx context.Context, dir string, env, args []string) (stdout, all []byte, err error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
@@ -20,7 +21,8 @@ func runGo(ctx context.Context, dir string, env, args []string) (stdout, all []b
 	cmd.Env = append(append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=off", "PWD="+dir), env...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
 	cmd.WaitDelay = 10 * time.Second
-	// Linux kills the child of a process that was killed; for that the thread that started it must stay.
+	// Linux kills the child of a process that was killed; for that the thread that started it must
+	// stay.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = attributes()

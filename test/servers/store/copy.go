@@ -16,8 +16,8 @@ type source struct {
 	copies []copied
 }
 
-// copied is a module that is built from a copy in which files are left out, changed or replaced: so that what the suite
-// does not use is not compiled, and what cannot be downloaded is not needed.
+// copied is a module that is built from a copy in which files are left out, changed or replaced: so
+// that what the suite does not use is not compiled, and what cannot be downloaded is not needed.
 type copied struct {
 	// path is the path of the module that the copy replaces.
 	path string

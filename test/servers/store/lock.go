@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// lock takes the lock that is the file at path, among all processes; a process that ends gives its locks back.
-// It calls waiting once when somebody else holds it.
+// lock takes the lock that is the file at path, among all processes; a process that ends gives its
+// locks back. It calls waiting once when somebody else holds it.
 func lock(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -11,20 +11,21 @@ const (
 	ClusterAPI Name = "cluster-api"
 	// Etcd holds the program etcd.
 	Etcd Name = "etcd"
-	// Gitea holds the program gitea, which does not migrate from other forges, and in static/ the files that it serves.
+	// Gitea holds the program gitea, which does not migrate from other forges, and in static/ the
+	// files that it serves.
 	Gitea Name = "gitea"
 	// Helm holds the program helm.
 	Helm Name = "helm"
-	// Kubernetes holds the programs kube-apiserver, kube-controller-manager, kube-scheduler and kubectl. The first three
-	// are one file.
+	// Kubernetes holds the programs kube-apiserver, kube-controller-manager, kube-scheduler and
+	// kubectl. The first three are one file.
 	Kubernetes Name = "kubernetes"
-	// KustomizeController holds the program kustomize-controller, which does not decrypt and knows no cloud, and in crds/
-	// its CRDs.
+	// KustomizeController holds the program kustomize-controller, which does not decrypt and knows
+	// no cloud, and in crds/ its CRDs.
 	KustomizeController Name = "kustomize-controller"
 	// KWOK holds the program kwok, and in stages/ how its nodes and pods live.
 	KWOK Name = "kwok"
-	// SourceController holds the program source-controller, which handles Git repositories only, and in crds/ its
-	// CRDs.
+	// SourceController holds the program source-controller, which handles Git repositories only,
+	// and in crds/ its CRDs.
 	SourceController Name = "source-controller"
 )
 
@@ -32,8 +33,8 @@ const (
 type recipe struct {
 	name    Name
 	version string
-	// source pins the packages to build, which are main packages; programs are the names of what comes out, and aliases
-	// further names of these.
+	// source pins the packages to build, which are main packages; programs are the names of what
+	// comes out, and aliases further names of these.
 	source   source
 	packages []string
 	programs []string
@@ -43,7 +44,8 @@ type recipe struct {
 	cgo      bool
 	// data is what the server reads at run time.
 	data []data
-	// seconds is how long a build takes on 2 cores when nothing is cached but what the ones before it left.
+	// seconds is how long a build takes on 2 cores when nothing is cached but what the ones before
+	// it left.
 	seconds int
 }
 
@@ -81,8 +83,9 @@ var (
 )
 
 var (
-	// clusterSource pins all that has to do with clusters, so that the libraries of Kubernetes are compiled once. In its
-	// folder go get changes a version; go mod tidy fails, as it wants what is left out.
+	// clusterSource pins all that has to do with clusters, so that the libraries of Kubernetes are
+	// compiled once. In its folder go get changes a version; go mod tidy fails, as it wants what is
+	// left out.
 	clusterSource = source{dir: "cluster", copies: []copied{
 		{
 			path:  kustomizeModule.path,

@@ -1,9 +1,10 @@
 // Package store builds the servers that tests run on, and finds what is built.
 //
-// Each server is a main package of a dependency, or one of ours that calls a dependency's, pinned by a Go module: cluster
-// pins all that has to do with clusters, gitea Gitea. It is built into a folder whose name holds a digest of all that it
-// is made of, and that appears by one rename: a folder that is there is complete. Nothing is read from the module cache
-// once it is built. Several processes may build at once.
+// Each server is a main package of a dependency, or one of ours that calls a dependency's, pinned
+// by a Go module: cluster pins all that has to do with clusters, gitea Gitea. It is built into a
+// folder whose name holds a digest of all that it is made of, and that appears by one rename: a
+// folder that is there is complete. Nothing is read from the module cache once it is built. Several
+// processes may build at once.
 package store
 
 import (
@@ -25,7 +26,8 @@ type Store struct {
 	dir     string
 	modules string
 	recipes []recipe
-	// run runs the go command with args in dir and answers what it printed on stdout and, mixed, on both streams.
+	// run runs the go command with args in dir and answers what it printed on stdout and, mixed, on
+	// both streams.
 	run func(ctx context.Context, dir string, env, args []string) (stdout, all []byte, err error)
 	now func() time.Time
 }
@@ -109,7 +111,8 @@ func (e *NotBuiltError) Error() string {
 	return fmt.Sprintf("%s %s not built; run: make servers", join(e.Names), verb)
 }
 
-// Find finds servers that are built; no names are all of them. The error is a NotBuiltError when one is missing.
+// Find finds servers that are built; no names are all of them. The error is a NotBuiltError when
+// one is missing.
 func (s *Store) Find(names ...Name) (Bin, error) {
 	chosen, err := s.choose(names)
 	if err != nil {
@@ -157,7 +160,8 @@ func (s *Store) choose(names []Name) ([]recipe, error) {
 	return chosen, nil
 }
 
-// complete reports whether dir holds what r makes: it appears whole, but somebody may have deleted a program.
+// complete reports whether dir holds what r makes: it appears whole, but somebody may have deleted
+// a program.
 func complete(dir string, r recipe) bool {
 	if _, err := os.Stat(dir); err != nil {
 		return false
@@ -170,13 +174,15 @@ func complete(dir string, r recipe) bool {
 	return true
 }
 
-// markUsed keeps dir from being cleared away as unused. Who may not write there does not clear it either.
+// markUsed keeps dir from being cleared away as unused. Who may not write there does not clear it
+// either.
 func (s *Store) markUsed(dir string) {
 	_ = os.Chtimes(dir, time.Time{}, s.now())
 }
 
-// Build builds those of names that are missing, one after the other, and says on out what it does; no names are all.
-// When one cannot be built the others still are, and the error names those that are missing.
+// Build builds those of names that are missing, one after the other, and says on out what it does;
+// no names are all. When one cannot be built the others still are, and the error names those that
+// are missing.
 func (s *Store) Build(ctx context.Context, out io.Writer, names ...Name) error {
 	chosen, err := s.choose(names)
 	if err != nil {

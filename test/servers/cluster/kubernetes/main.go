@@ -1,5 +1,5 @@
-// Command kubernetes is kube-apiserver, kube-controller-manager and kube-scheduler, by the name that it is called by: they
-// share most of what they are made of, and are linked once.
+// Command kubernetes is kube-apiserver, kube-controller-manager and kube-scheduler, by the name
+// that it is called by: they share most of what they are made of, and are linked once.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Package migrations migrates from plain Git repositories only: the clients of other forges are not built in.
+// Package migrations migrates from plain Git repositories only: the clients of other forges are not
+// built in.
 package migrations
 
 import "errors"
