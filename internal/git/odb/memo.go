@@ -31,12 +31,12 @@ func (m *memo[K, V]) put(key K, value V, size int) {
 }
 
 // of returns a value, and makes it if it is not kept.
-func (m *memo[K, V]) of(key K, size func(V) int, make func() (V, error)) (V, error) {
+func (m *memo[K, V]) of(key K, size func(V) int, build func() (V, error)) (V, error) {
 	value, ok := m.get(key)
 	if ok {
 		return value, nil
 	}
-	value, err := make()
+	value, err := build()
 	if err == nil {
 		m.put(key, value, size(value))
 	}
