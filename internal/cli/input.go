@@ -118,7 +118,7 @@ func addStream(files *catalog.Files, name string, r io.Reader) error {
 	}
 	err := files.Add(name, r)
 	if data, read := files.Content[name]; err == nil && read && len(bytes.TrimSpace(data)) == 0 {
-		files.Problems = append(files.Problems, manifest.Problem{Source: manifest.Source{File: name}, Message: "there is nothing to read",
+		files.Problems = append(files.Problems, manifest.Problem{Reason: v1alpha1.ReasonEmptySeed, Source: manifest.Source{File: name}, Message: "there is nothing to read",
 			Next: "If another command writes it, that command may have failed: read its output."})
 	}
 	return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
@@ -19,9 +20,14 @@ import (
 
 // finding is one thing that lint has to say.
 type finding struct {
-	Severity string `json:"severity"`
-	Seed     string `json:"seed,omitempty"`
-	Message  string `json:"message"`
+	Severity string          `json:"severity"`
+	Seed     string          `json:"seed,omitempty"`
+	Reason   v1alpha1.Reason `json:"reason"`
+	Message  string          `json:"message"`
+}
+
+func findingOf(severity, seed string, err error) finding {
+	return finding{severity, seed, manifest.ProblemOf(err).Reason, err.Error()}
 }
 
 func newLint() *cobra.Command {
@@ -53,7 +59,7 @@ func (c *planCommand) lint(cmd *cobra.Command) error {
 	}
 	findings := []finding{}
 	for _, p := range cat.Problems {
-		findings = append(findings, finding{"error", "", p.Error()})
+		findings = append(findings, findingOf("error", "", p))
 	}
 	if !c.input.given() {
 		repos, err := c.lintRepos(cat)
@@ -64,7 +70,7 @@ func (c *planCommand) lint(cmd *cobra.Command) error {
 		findings = append(findings, lintTemplates(cat)...)
 	}
 	for _, p := range cat.Skipped {
-		findings = append(findings, finding{"warning", "", p.Error()})
+		findings = append(findings, findingOf("warning", "", p))
 	}
 	outcomes, err := compute(cmd.Context(), plan.Input{Catalog: cat, Owner: "furrow/lint", Strict: c.session.options.Strict})
 	if err != nil {
@@ -74,15 +80,15 @@ func (c *planCommand) lint(cmd *cobra.Command) error {
 		o := outcomes[name]
 		switch {
 		case o.Err != nil:
-			for _, message := range messages(o.Err) {
-				if !slices.ContainsFunc(cat.Problems, func(p manifest.Problem) bool { return p.Error() == message }) {
-					findings = append(findings, finding{"error", name, message})
+			for _, err := range problems(o.Err) {
+				if !slices.ContainsFunc(cat.Problems, func(p manifest.Problem) bool { return p.Error() == err.Error() }) {
+					findings = append(findings, findingOf("error", name, err))
 				}
 			}
 			findings = append(findings, skippedOf(cat, name)...)
 		case o.Plan != nil:
 			for _, w := range o.Plan.Warnings {
-				findings = append(findings, finding{"warning", name, w.String()})
+				findings = append(findings, findingOf("warning", name, w.Problem()))
 			}
 		}
 	}
@@ -104,7 +110,7 @@ func skippedOf(cat *catalog.Catalog, name string) []finding {
 	var findings []finding
 	if s, ok := cat.Seed(name); ok {
 		for _, p := range s.Skipped {
-			findings = append(findings, finding{"warning", name, p.Error()})
+			findings = append(findings, findingOf("warning", name, p))
 		}
 	}
 	return findings
@@ -122,8 +128,8 @@ func lintTemplates(cat *catalog.Catalog) []finding {
 		at := "Template/" + name
 		err := template.Check(template.Text{Name: at, Text: doc.Spec.Text}, doc.Spec.Type, labels)
 		if failed := (*template.Error)(nil); errors.As(err, &failed) {
-			p := manifest.Problem{Source: cat.Positions[at], Object: fmt.Sprintf("Template %q", name), Message: "spec.text: " + failed.Message(), Next: "Correct the template."}
-			findings = append(findings, finding{"error", "", p.Error()})
+			p := manifest.Problem{Reason: failed.Problem().Reason, Source: cat.Positions[at], Object: fmt.Sprintf("Template %q", name), Message: "spec.text: " + failed.Message(), Next: "Correct the template."}
+			findings = append(findings, findingOf("error", "", p))
 		}
 	}
 	return findings
@@ -146,13 +152,14 @@ func (c *planCommand) lintRepos(cat *catalog.Catalog) ([]finding, error) {
 		}
 		switch {
 		case !declared:
-			findings = append(findings, finding{"error", "", engine.ErrNoGitOpsRepo.Error()})
+			findings = append(findings, findingOf("error", "", engine.ErrNoGitOpsRepo))
 			continue
 		case spec.URL == "":
 			continue // it is a problem of the catalog
 		case spec.Credentials != "" && options.Credentials == nil:
+			p.Reason = v1alpha1.ReasonCredentialsMissing
 			p.Message, p.Next = fmt.Sprintf("spec.credentials %q is not checked, because --credentials is not given", spec.Credentials), "'furrow run' needs it."
-			findings = append(findings, finding{"warning", "", p.Error()})
+			findings = append(findings, findingOf("warning", "", p))
 			spec.Credentials = ""
 		}
 		faults, err := controlplane.CheckRepo(options, spec)
@@ -160,8 +167,8 @@ func (c *planCommand) lintRepos(cat *catalog.Catalog) ([]finding, error) {
 			return nil, err
 		}
 		for _, fault := range faults {
-			p.Message, p.Next = fault.Error(), ""
-			findings = append(findings, finding{"error", "", p.Error()})
+			p.Reason, p.Message, p.Next = manifest.ProblemOf(fault).Reason, fault.Error(), ""
+			findings = append(findings, findingOf("error", "", p))
 		}
 	}
 	return findings, nil

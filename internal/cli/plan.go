@@ -269,22 +269,18 @@ func (c *planCommand) show(cmd *cobra.Command, outcomes map[string]*plan.Outcome
 
 // printErrors writes each problem of an error with a prefix of its own.
 func printErrors(w io.Writer, err error) {
-	for _, message := range messages(err) {
-		fmt.Fprintln(w, "error: "+message)
+	for _, problem := range problems(err) {
+		fmt.Fprintln(w, "error: "+problem.Error())
 	}
 }
 
-// messages returns the problems of an error, each whole.
-func messages(err error) []string {
-	problems, ok := err.(manifest.Problems) //nolint:errorlint // a wrapped list is shown with what wraps it
+// problems returns those of an error, each whole.
+func problems(err error) []error {
+	several, ok := err.(manifest.Problems) //nolint:errorlint // a wrapped list is shown with what wraps it
 	if !ok {
-		return []string{err.Error()}
+		return []error{err}
 	}
-	out := make([]string, len(problems))
-	for i, p := range problems {
-		out[i] = p.Error()
-	}
-	return out
+	return several.Unwrap()
 }
 
 // write puts the plan's tree into --out; with several seeds each in a directory of its name.
