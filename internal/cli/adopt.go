@@ -67,6 +67,8 @@ Stop whatever runs for the other control plane first, or it reports those seeds 
 	return cmd
 }
 
+// foreignTable lists plans of other control planes, and whether this one has a seed of the name:
+// without, adopting a plan leads to its removal.
 func foreignTable(w io.Writer, foreign []engine.ForeignPlan) {
 	if len(foreign) == 0 {
 		fmt.Fprintln(w, "No other control plane has a plan in the GitOps repositories of this one.")

@@ -18,7 +18,7 @@
 //     the environment (checkEnvironment). Behind that, no command meets a value that it cannot use.
 //   - Everything written goes through a printer, so that text of people cannot act on a terminal.
 //     YAML, JSON and a page's own colours go round it, by raw.
-//   - A table shows everything: cells are wrapped and not cut. Clusters that are equal are one line
+//   - Nothing is cut to fit a terminal: cells are wrapped. Clusters that are equal are one line
 //     (folded); -o wide shows each, and -o yaml and -o json always do.
 //   - An error says what to do next. Exit codes follow from the kind of error (executeRoot), not
 //     from where it came up.

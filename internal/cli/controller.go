@@ -80,6 +80,8 @@ Outside of a cluster it needs --leader-elect=false or --leader-election-namespac
 	return cmd
 }
 
+// run checks what no flag can check by itself, sets up logs and metrics, which belong to the
+// process, and runs the controllers.
 func (c *controllerCommand) run(cmd *cobra.Command) error {
 	log, err := c.log.open(cmd.ErrOrStderr())
 	if err != nil {

@@ -49,6 +49,9 @@ Everything is simulated but Git: nothing is applied to any cluster.`,
 	return cmd
 }
 
+// runDemo prepares the repositories, or finds those that a demo before it left, and runs the demo
+// there. Only a temporary directory of a demo that ends by itself is removed: with the others,
+// people may still be at work.
 func runDemo(cmd *cobra.Command, dir string, merge bool) error {
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	if dir == "" {
@@ -82,6 +85,7 @@ func runDemo(cmd *cobra.Command, dir string, merge bool) error {
 	return d.run(ctx)
 }
 
+// demoHeader says where everything is, and what to try.
 func demoHeader(w io.Writer, p demo.Repositories, merge, again bool) {
 	fmt.Fprintf(w, "Control plane  %s\nGitOps         %s\nClusters       mgmt, site-a, site-b, and edge-1, which the seed brings. All are simulated.\n\n", p.ControlPlane(), p.GitOps())
 	if again {
@@ -119,6 +123,7 @@ type demoRun struct {
 	done    bool
 }
 
+// run makes passes until the demo is over. An error of a step ends it; with --merge, so does time.
 func (d *demoRun) run(ctx context.Context) error {
 	if d.merge {
 		limited, cancel := context.WithTimeout(ctx, demoLimit)

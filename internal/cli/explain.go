@@ -228,6 +228,8 @@ func chain(p *plan.Plan, id string) []string {
 	return longest(id)
 }
 
+// tiersOf returns the tiers that have the object, in the order of their release, with their states
+// where they are known; and the file that the object is from.
 func tiersOf(p *plan.Plan, id string, states *state.Seed) (tiers []objectTier, from string) {
 	for _, t := range p.InOrder() {
 		for _, o := range p.Objects(t) {
@@ -249,7 +251,8 @@ func tiersOf(p *plan.Plan, id string, states *state.Seed) (tiers []objectTier, f
 	return tiers, from
 }
 
-// explanationTable shows an explanation, equal clusters as one unless whole.
+// explanationTable shows an explanation, equal clusters as one unless whole: where the object goes
+// and why, what it waits for and what waits for it, and how far its tiers are now.
 func explanationTable(w io.Writer, e *explanation, whole bool) {
 	fmt.Fprintf(w, "%s\n  of seed %s", e.Object, e.Seed)
 	if e.From != "" {

@@ -50,6 +50,8 @@ runs there is left behind. It changes nothing but with --yes; without it, it say
 	return cmd
 }
 
+// run asks every Seed first and then waits for each: the controller acts on all of them in one
+// pass.
 func (a *kubeAbandon) run(cmd *cobra.Command, c *kubeCluster, cluster string) error {
 	ctx, w := cmd.Context(), cmd.OutOrStdout()
 	seeds, st, err := a.seeds(ctx, c, cluster)

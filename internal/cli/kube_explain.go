@@ -85,7 +85,8 @@ func (e *kubeExplain) explain(ctx context.Context, c *kubeCluster, object string
 	return nil, manifest.Problem{Reason: v1alpha1.ReasonUnknownObject, Message: fmt.Sprintf("%q could be of any of these Seeds; choose one with --seed: %s", object, strings.Join(names, ", "))}
 }
 
-// planes returns the control planes to search, each once, and the Seeds by name.
+// planes returns the control planes to search, each once, and the Seeds by name. A name is in one
+// namespace, so it is unique here.
 func (e *kubeExplain) planes(ctx context.Context, c *kubeCluster) ([]fleet.ControlPlane, map[string]*v1alpha1.Seed, error) {
 	if e.seed != "" {
 		s, err := c.seed(ctx, e.seed)

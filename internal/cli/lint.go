@@ -52,6 +52,8 @@ is brought by nobody.`,
 	return cmd
 }
 
+// lint gathers all findings before it prints any. A problem that is the catalog's and the reason
+// why a seed has no plan is one finding.
 func (c *planCommand) lint(cmd *cobra.Command) error {
 	cat, _, err := c.catalog(cmd.Context(), cmd.InOrStdin())
 	if err != nil {

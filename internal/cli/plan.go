@@ -71,6 +71,8 @@ It exits with 3 when a seed cannot be planned.`,
 	return cmd
 }
 
+// run plans what the flags name and shows all it can. That some of it cannot be read or planned is
+// known by the exit code, and written to the standard error.
 func (c *planCommand) run(cmd *cobra.Command) error {
 	if c.diff {
 		return c.compare(cmd)

@@ -85,6 +85,7 @@ type prView struct {
 	URL        string          `json:"url,omitempty"`
 }
 
+// viewOf returns what programs get of a proposal; body is for one that is shown alone.
 func viewOf(l located, body bool) prView {
 	p := l.proposal
 	v := prView{Repo: l.repo.Name, Branch: p.Branch, Owner: l.owner.Owner, Origin: l.owner.Origin, State: prState(l), Title: p.Title, Digest: p.Digest, Head: p.Head.String(), Reason: p.Reason, Gate: l.gate.Message, GateReason: l.gate.Reason, URL: p.URL}
@@ -356,6 +357,9 @@ changed. --force merges the former all the same, and says what it skips.`,
 // that.
 type prMerge struct{ all, force bool }
 
+// run merges one proposal by its name, whosever it is, or all open ones of this control plane. Each
+// is merged as it was when it was listed, or not at all. One that cannot be merged keeps no other
+// from it.
 func (m *prMerge) run(cmd *cobra.Command, s *controlplane.Session, names []string) error {
 	ctx := cmd.Context()
 	var chosen []located

@@ -42,6 +42,8 @@ type recorder struct {
 	last []byte
 }
 
+// newRecorder makes the directory, and checks at once that it can be written: later, nobody may
+// read the messages of a run.
 func newRecorder(dir string, fail func(error)) (*recorder, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("--record: %w", err)
@@ -80,6 +82,8 @@ func (r *recorder) record(pass *engine.Record) {
 	}
 }
 
+// write writes a pass unless its decision is that of the last one. last changes only once the file
+// is there, so a pass that could not be written is tried again with the next.
 func (r *recorder) write(record *engine.Record) error {
 	decision, err := json.Marshal(record.Decision)
 	if err != nil || bytes.Equal(decision, r.last) {
@@ -202,6 +206,8 @@ It exits with 3 where this version of Furrow decides something other than what w
 	return cmd
 }
 
+// replayTable shows a decision as status would have, and what it would have done; or, with a seed,
+// the facts that its states follow from.
 func replayTable(w io.Writer, record *engine.Record, d *pass.Decision, seed string, same bool) {
 	verdict := "The decision is the one that was recorded."
 	if !same {

@@ -165,7 +165,8 @@ func retriable(s *state.Seed) []string {
 	return tiers
 }
 
-// confirm asks for the removal that waits for it, also where no pass has reported it yet.
+// confirm asks for the removal that waits for it, also if no pass has reported it yet. What it
+// prints follows from what the request found, which is newer than the report.
 func confirm(ctx context.Context, a *asking) error {
 	removed, err := a.Confirm(ctx, a.seed)
 	nothing, done := engine.IsNothingToConfirm(err)

@@ -142,6 +142,8 @@ type tierChange struct {
 	Reconciler bool `json:"reconciler,omitempty"`
 }
 
+// planDiffOf compares the plan in force with the next one. Either may be missing: a seed that is
+// new, or one that cannot be planned.
 func planDiffOf(p *engine.Preview) (*planDiff, error) {
 	v := &planDiff{Seed: p.Seed, Revision: p.Revision, Message: p.Message, Changes: []tierChange{}, preview: p}
 	for _, half := range []struct {

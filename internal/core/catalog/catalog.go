@@ -388,7 +388,7 @@ func unknownKind(o manifest.Object) error {
 	return o.Problem(v1alpha1.ReasonUnknownKind, "Furrow has no kind "+o.ID.Kind, next)
 }
 
-// decode adds a document to the table of its kind.
+// decode adds a document to the table of its kind; a second one of its name never comes here.
 func (d *documents) decode(o manifest.Object) error {
 	switch o.ID.Kind {
 	case "Cluster":

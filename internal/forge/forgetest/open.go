@@ -98,6 +98,7 @@ func updatedInPlace(w *world) {
 	}
 }
 
+// manyStates lists all states side by side, in the order of branches.
 func manyStates(w *world) {
 	w.Person.Commit(w.T, w.Base, map[string]string{objectFile(tier("stale")): "there\n"})
 	for _, seed := range []string{"open", "rejected", "edited", "merged", "stale"} {
@@ -190,6 +191,8 @@ func updatedByPerson(w *world) {
 	w.wantFile(objectFile(tier("a")), "digest: w1\n")
 }
 
+// foreign has work of people on branches beside those of proposals, and on that of a tier. Only the
+// latter is listed, with no digest, and nothing moves any of them.
 func foreign(w *world) {
 	elsewhere := []string{"furrow/" + w.Base + "/tier/a/edge-1", "furrow/notes"}
 	in := tier("b")
