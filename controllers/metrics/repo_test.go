@@ -64,7 +64,7 @@ func leaseRefused(t *testing.T) error {
 	if out, err := exec.CommandContext(t.Context(), "git", "init", "-q", "--bare", server).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	mirror, err := git.Open(t.TempDir(), git.Remote{URL: server})
+	mirror, err := git.Open(t.Context(), t.TempDir(), git.Remote{URL: server})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,7 +108,7 @@ func (r *Reconciler) passAlone(ctx context.Context, s *scope) (*engine.Report, e
 		if err != nil {
 			return nil, fmt.Errorf("the control-plane repository cannot be read: %w", err)
 		}
-		if err := open.OpenRepos(declared); err != nil && len(open.URLs()) == 0 {
+		if err := open.OpenRepos(ctx, declared); err != nil && len(open.URLs()) == 0 {
 			return open.Engine().DryRun(ctx)
 		}
 	}

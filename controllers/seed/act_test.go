@@ -58,7 +58,7 @@ func deleted(finalizers ...string) func(*v1alpha1.Seed) {
 }
 
 func TestRequestsStayPendingOnAllSeedsWhileTheServerIsDown(t *testing.T) {
-	away, err := controlplane.Open(controlplane.Options{ControlPlane: "http://127.0.0.1:1/acme/control-plane", Cache: t.TempDir()})
+	away, err := controlplane.Open(t.Context(), controlplane.Options{ControlPlane: "http://127.0.0.1:1/acme/control-plane", Cache: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -118,7 +118,7 @@ func (r *Reconciler) ready(ctx context.Context, s *scope) error {
 		return nil
 	}
 	r.sessions.closeSession(have)
-	opened, err := controlplane.Open(r.observed(r.sessionOptions(ctx, s, at), s.cp))
+	opened, err := controlplane.Open(ctx, r.observed(r.sessionOptions(ctx, s, at), s.cp))
 	if err != nil {
 		return err
 	}

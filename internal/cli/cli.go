@@ -319,18 +319,18 @@ func (f *sessionFlags) named() (controlplane.Options, error) {
 }
 
 // open opens the session; the caller closes it.
-func (f *sessionFlags) open() (*controlplane.Session, error) {
+func (f *sessionFlags) open(ctx context.Context) (*controlplane.Session, error) {
 	options, err := f.named()
 	if err != nil {
 		return nil, err
 	}
-	return controlplane.Open(options)
+	return controlplane.Open(ctx, options)
 }
 
 // with opens the session for a command and closes it again.
 func (f *sessionFlags) with(do func(cmd *cobra.Command, s *controlplane.Session, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		s, err := f.open()
+		s, err := f.open(cmd.Context())
 		if err != nil {
 			return err
 		}

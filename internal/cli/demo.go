@@ -72,7 +72,7 @@ func runDemo(cmd *cobra.Command, dir string, merge bool) error {
 	if err != nil {
 		return err
 	}
-	s, sim, err := standalone.Simulate(controlplane.Options{ControlPlane: repos.ControlPlane(), Cache: repos.Cache(), DeletionGuard: 100})
+	s, sim, err := standalone.Simulate(ctx, controlplane.Options{ControlPlane: repos.ControlPlane(), Cache: repos.Cache(), DeletionGuard: 100})
 	if err != nil {
 		return err
 	}

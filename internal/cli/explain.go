@@ -35,7 +35,7 @@ Deployment/app/web or web. The core group is written "core".`,
   furrow explain Deployment/core/upf --seed edge-5g -o yaml`,
 		Args: exactly(1, "one object"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := session.open()
+			s, err := session.open(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -49,7 +49,7 @@ func (k *kubeSession) open(ctx context.Context, c *kubeCluster, cp fleet.Control
 		// The plans belong to the branch that the Seeds name, whichever is read.
 		o.PlansOf, o.Branch, o.Commit = o.Branch, k.ref, ""
 	}
-	return controlplane.Open(o)
+	return controlplane.Open(ctx, o)
 }
 
 // settings returns what the resources of a namespace say about a control plane, as the controller

@@ -127,7 +127,7 @@ func (c *planCommand) compare(cmd *cobra.Command) error {
 	if tree.dir != "" {
 		options.Tree = tree.FS
 	}
-	s, err := controlplane.Open(options)
+	s, err := controlplane.Open(cmd.Context(), options)
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (c *planCommand) tree(ctx context.Context) (tree controlPlaneTree, err erro
 		tree.FS, err = controlplane.Below(os.DirFS(at), options.Path, at)
 		return tree, err
 	}
-	s, err := c.session.open()
+	s, err := c.session.open(ctx)
 	if err != nil {
 		return tree, err
 	}

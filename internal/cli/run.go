@@ -100,7 +100,7 @@ func run(cmd *cobra.Command, options controlplane.Options, interval time.Duratio
 		}
 		options.Record = r.record
 	}
-	s, tick, err := openRun(options, simulate)
+	s, tick, err := openRun(cmd.Context(), options, simulate)
 	if err != nil {
 		return err
 	}
@@ -220,11 +220,11 @@ func verdictOf(result standalone.Result) error {
 }
 
 // openRun opens a session, with simulated clusters if asked for.
-func openRun(options controlplane.Options, simulate bool) (*controlplane.Session, func(context.Context) error, error) {
+func openRun(ctx context.Context, options controlplane.Options, simulate bool) (*controlplane.Session, func(context.Context) error, error) {
 	if simulate {
-		s, sim, err := standalone.Simulate(options)
+		s, sim, err := standalone.Simulate(ctx, options)
 		return s, sim.Tick, err
 	}
-	s, err := controlplane.Open(options)
+	s, err := controlplane.Open(ctx, options)
 	return s, func(context.Context) error { return nil }, err
 }

@@ -101,7 +101,7 @@ has a problem, and 4 where not everything is Released.`,
 // publishedState returns what was reported last, of all seeds or of one. It opens and closes the
 // session, so a watch holds nothing between two readings.
 func publishedState(ctx context.Context, session *sessionFlags, seed string) (*state.State, error) {
-	s, err := session.open()
+	s, err := session.open(ctx)
 	if err != nil {
 		return nil, err
 	}

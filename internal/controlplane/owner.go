@@ -93,7 +93,7 @@ func (s *Session) Prepare(ctx context.Context) (made []string, err error) {
 	if made, err = s.makeMissing(ctx, c); err != nil {
 		return made, err
 	}
-	err = s.OpenRepos(c)
+	err = s.OpenRepos(ctx, c)
 	if _, refused := errors.AsType[notSimulatedError](err); refused {
 		return made, err
 	}

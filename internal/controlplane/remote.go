@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -125,13 +126,13 @@ func (s *Session) resolve(url string) string {
 
 // open opens the mirror of a repository. Its directory depends on the URL as well, so that a
 // repository which moved does not empty the mirror of the old one while another process uses it.
-func (s *Session) open(name, url, credentials string) (*git.Mirror, error) {
+func (s *Session) open(ctx context.Context, name, url, credentials string) (*git.Mirror, error) {
 	remote, err := s.remote(url, credentials)
 	if err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256([]byte(url))
-	return git.Open(filepath.Join(s.options.Cache, name+"-"+hex.EncodeToString(sum[:6])), remote)
+	return git.Open(ctx, filepath.Join(s.options.Cache, name+"-"+hex.EncodeToString(sum[:6])), remote)
 }
 
 // remote returns how a repository is reached, with the named set of credentials, if there is one.

@@ -137,7 +137,7 @@ type Repo struct {
 
 // Open opens the control plane's repository. GitOps repositories are opened when
 // they are first needed.
-func Open(options Options) (*Session, error) {
+func Open(ctx context.Context, options Options) (*Session, error) {
 	options.Branch = cmp.Or(options.Branch, catalog.DefaultBranch)
 	if options.Now == nil {
 		options.Now = time.Now
@@ -155,7 +155,7 @@ func Open(options Options) (*Session, error) {
 	if s.options.ControlPlane, err = absolute(options.ControlPlane); err != nil {
 		return nil, err
 	}
-	if s.mirror, err = s.open("control-plane", s.options.ControlPlane, ControlPlaneCredentials); err != nil {
+	if s.mirror, err = s.open(ctx, "control-plane", s.options.ControlPlane, ControlPlaneCredentials); err != nil {
 		return nil, fmt.Errorf("the control-plane repository: %w", err)
 	}
 	config := engine.Config{
@@ -230,7 +230,7 @@ func (s *Session) read(ctx context.Context) (engine.Tree, error) {
 // anything is parsed. Credentials that are refused are read again once: they may have been renewed.
 func (s *Session) readTree(ctx context.Context, tree engine.Tree) (engine.Tree, error) {
 	refs, err := s.fetch(ctx)
-	if git.IsAuth(err) && s.reopen() == nil { // its credentials may have been renewed
+	if git.IsAuth(err) && s.reopen(ctx) == nil { // its credentials may have been renewed
 		refs, err = s.fetch(ctx)
 	}
 	if err != nil {
@@ -322,8 +322,8 @@ func (s *Session) pinned(tip git.Hash) (git.Hash, error) {
 }
 
 // reopen opens the control plane's mirror again with the current credentials.
-func (s *Session) reopen() error {
-	m, err := s.open("control-plane", s.options.ControlPlane, ControlPlaneCredentials)
+func (s *Session) reopen(ctx context.Context) error {
+	m, err := s.open(ctx, "control-plane", s.options.ControlPlane, ControlPlaneCredentials)
 	if err != nil {
 		return err
 	}
@@ -354,7 +354,7 @@ func (s *Session) Repos(ctx context.Context) (map[string]*Repo, plan.Identity, e
 	if err != nil {
 		return nil, is, err
 	}
-	if err := s.OpenRepos(c); err != nil {
+	if err := s.OpenRepos(ctx, c); err != nil {
 		return nil, is, err
 	}
 	return s.repos, is, nil
@@ -367,14 +367,14 @@ func inventoryOf(tree engine.Tree) (*catalog.Catalog, error) {
 
 // OpenRepos opens the GitOps repositories that a catalog declares, and skips those that
 // fail. It sends no requests to their servers.
-func (s *Session) OpenRepos(c *catalog.Catalog) error {
+func (s *Session) OpenRepos(ctx context.Context, c *catalog.Catalog) error {
 	var failed error
 	for _, name := range slices.Sorted(maps.Keys(c.Repos)) {
 		spec := c.Repos[name].Spec
 		if had, ok := s.repos[name]; spec.URL == "" || ok && had.spec == spec {
 			continue
 		}
-		if _, err := s.openRepo(name, spec); err != nil {
+		if _, err := s.openRepo(ctx, name, spec); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("GitOpsRepo %q: %w", name, manifest.About(manifest.Problem{Repo: name}, err)))
 		}
 	}
@@ -383,19 +383,19 @@ func (s *Session) OpenRepos(c *catalog.Catalog) error {
 
 // openRepo opens a repository, again if it is open: its document or its credentials
 // may have changed.
-func (s *Session) openRepo(name string, spec v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
+func (s *Session) openRepo(ctx context.Context, name string, spec v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
 	if faults := s.faultsOf(spec); len(faults) > 0 {
 		return engine.Repo{}, faults[0]
 	}
 	if err := s.checkSimulation(s.resolve(spec.URL)); err != nil {
 		return engine.Repo{}, err
 	}
-	return s.openMirror(name, spec)
+	return s.openMirror(ctx, name, spec)
 }
 
 // openMirror opens a repository without checks: after them, or to read its last known state.
-func (s *Session) openMirror(name string, spec v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
-	m, err := s.open(name, s.resolve(spec.URL), spec.Credentials)
+func (s *Session) openMirror(ctx context.Context, name string, spec v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
+	m, err := s.open(ctx, name, s.resolve(spec.URL), spec.Credentials)
 	if err != nil {
 		return engine.Repo{}, err
 	}

@@ -93,7 +93,7 @@ func TestWhatCannotBeOpenedIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := &Session{options: Options{Cache: t.TempDir(), ControlPlane: tc.control}, repos: map[string]*Repo{}}
-			if _, err := s.openRepo("gitops", tc.spec); err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "hunter2") {
+			if _, err := s.openRepo(t.Context(), "gitops", tc.spec); err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 		})
@@ -132,7 +132,7 @@ func TestAControlPlaneIsPublicOnlyWhereNoCredentialsAreNamed(t *testing.T) {
 		credentials Credentials
 		opens       bool
 	}{"a directory without the set": {Directory(t.TempDir()), true}, "a Secret that is missing": {secret{}, false}} {
-		s, err := Open(Options{ControlPlane: "https://git.example.com/a", Cache: t.TempDir(), Credentials: tc.credentials, RemoteOnly: true})
+		s, err := Open(t.Context(), Options{ControlPlane: "https://git.example.com/a", Cache: t.TempDir(), Credentials: tc.credentials, RemoteOnly: true})
 		if opens := err == nil; opens != tc.opens || !opens && !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: got %v", what, err)
 		}
@@ -201,7 +201,7 @@ func TestEveryCloneOfAControlPlaneHasItsOrigin(t *testing.T) {
 	run(t, at("moved"), "remote", "set-url", "origin", "../link/.git")
 
 	origin := func(name string) string {
-		s, err := Open(Options{ControlPlane: at(name), Cache: at("cache"), ID: "acme"})
+		s, err := Open(t.Context(), Options{ControlPlane: at(name), Cache: at("cache"), ID: "acme"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +222,7 @@ func TestEveryCloneOfAControlPlaneHasItsOrigin(t *testing.T) {
 	for name, want := range map[string]string{
 		"one": "one/default", "a clone": "one/default", "bare.git": "one/default", "of a server": "platform/default", "of its clone": "platform/default", "by https": "platform/default",
 	} {
-		s, err := Open(Options{ControlPlane: at(name), Cache: at("cache")})
+		s, err := Open(t.Context(), Options{ControlPlane: at(name), Cache: at("cache")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,7 +248,7 @@ func TestEveryCloneOfAControlPlaneHasItsOrigin(t *testing.T) {
 func TestAnOwnerThatIsNotValidIsRefusedAtTheStart(t *testing.T) {
 	for _, o := range []Options{{ID: "a b"}, {ID: "../a"}, {ID: "a/b"}, {Environment: "a b/c"}, {Environment: "prod.lock"}} {
 		o.ControlPlane, o.Cache = "https://git.example.com/a", t.TempDir()
-		if _, err := Open(o); err == nil || !strings.Contains(err.Error(), "is not a valid") {
+		if _, err := Open(t.Context(), o); err == nil || !strings.Contains(err.Error(), "is not a valid") {
 			t.Errorf("%q, %q: %v", o.ID, o.Environment, err)
 		}
 	}

@@ -84,7 +84,7 @@ func (s *Session) makeMissing(ctx context.Context, c *catalog.Catalog) (made []s
 		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if refs, err := s.seen(name, dir, spec.Credentials); err != nil {
+		if refs, err := s.seen(ctx, name, dir, spec.Credentials); err != nil {
 			return made, err
 		} else if len(refs) > 0 {
 			return made, manifest.Problem{Reason: v1alpha1.ReasonRepositoryNotFound, Repo: name, Message: fmt.Sprintf("GitOpsRepo %q: there is no directory %s, which had commits when it was last read", name, dir), Next: "Restore it, or correct spec.url; 'git init --bare' makes an empty one"}
@@ -104,8 +104,8 @@ func (s *Session) makeMissing(ctx context.Context, c *catalog.Catalog) (made []s
 }
 
 // seen returns the branches that a repository had when it was last read.
-func (s *Session) seen(name, url, credentials string) (git.Refs, error) {
-	m, err := s.open(name, url, credentials)
+func (s *Session) seen(ctx context.Context, name, url, credentials string) (git.Refs, error) {
+	m, err := s.open(ctx, name, url, credentials)
 	if err != nil {
 		return nil, err
 	}

@@ -52,10 +52,10 @@ func (s *Session) Status(ctx context.Context) (*state.State, error) {
 	if c.Repos[home].Spec.URL == "" {
 		return nil, manifest.Problem{Reason: v1alpha1.ReasonNoRepository, Message: "no GitOps repository is declared, so there is no status", Next: "Add a GitOpsRepo document with spec.url to the control-plane repository"}
 	}
-	openErr := s.OpenRepos(c)
+	openErr := s.OpenRepos(ctx, c)
 	gone := checkDirectory(s.resolve(c.Repos[home].Spec.URL), "spec.url", "git init --bare")
 	if s.repos[home] == nil && gone != nil {
-		if _, err := s.openMirror(home, c.Repos[home].Spec); err != nil {
+		if _, err := s.openMirror(ctx, home, c.Repos[home].Spec); err != nil {
 			return nil, err
 		}
 	}

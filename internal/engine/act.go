@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
@@ -177,7 +178,7 @@ func (s *slice) move(ctx context.Context, updates []git.Update) error {
 	}
 	done := make(chan error, 1)
 	go func() { done <- s.repo.move(ctx, updates...) }()
-	tick := time.NewTicker(e.config.Slice)
+	tick := backoff.RealClock{}.NewTicker(e.config.Slice)
 	defer tick.Stop()
 	s.pushing = true
 	defer func() { s.pushing = false }()
@@ -185,7 +186,7 @@ func (s *slice) move(ctx context.Context, updates []git.Update) error {
 		select {
 		case err := <-done:
 			return err
-		case <-tick.C:
+		case <-tick.C():
 			s.publish(ctx, s.report(s.decision, s.outcome))
 		}
 	}

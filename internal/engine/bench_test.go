@@ -69,7 +69,7 @@ func newBare(b *testing.B) string {
 // mirror opens a mirror of a repository in a directory.
 func (f *farm) mirror(repository, dir string) *git.Mirror {
 	f.b.Helper()
-	m, err := git.Open(dir, git.Remote{URL: repository})
+	m, err := git.Open(f.b.Context(), dir, git.Remote{URL: repository})
 	if err != nil {
 		f.b.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func (f *farm) furrow(cache string) *engine.Engine {
 	control, gitops := f.mirror(f.control, filepath.Join(cache, "control")), f.mirror(f.gitops, filepath.Join(cache, "gitops"))
 	return engine.New(engine.Config{
 		Owner: "acme/prod", ControlPlane: controlPlane(control), DeletionGuard: 100, Channel: f.simulator.Channel(),
-		Open: func(string, v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
+		Open: func(context.Context, string, v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
 			return engine.Repo{Mirror: gitops, Forge: plain.New(gitops, "main")}, nil
 		},
 		Person: git.Person{Name: "Furrow", Email: "furrow@example.com"},

@@ -147,7 +147,7 @@ type Config struct {
 	ControlPlane func(context.Context) (Tree, error)
 	// Open opens a GitOps repository. It is called again when the document has
 	// changed, or when its credentials were refused.
-	Open func(name string, spec v1alpha1.GitOpsRepoSpec) (Repo, error)
+	Open func(ctx context.Context, name string, spec v1alpha1.GitOpsRepoSpec) (Repo, error)
 	// Channel reads health; nil when there is none, so that nothing is ever Released.
 	Channel probe.Channel
 	// DeletionGuard is the share of plantings, in percent, that may go at once.

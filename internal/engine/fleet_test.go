@@ -106,7 +106,7 @@ func (e *estate) engine(r rival) *engine.Engine { return e.engineWith(r, func(*e
 func (e *estate) engineWith(r rival, change func(*engine.Config)) *engine.Engine {
 	config := engine.Config{
 		Owner: "acme/prod", ControlPlane: controlPlane(e.control), DeletionGuard: 100,
-		Open: func(name string, _ v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
+		Open: func(_ context.Context, name string, _ v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
 			return engine.Repo{Mirror: watchedMirror{e.repos[name], e, name}, Forge: e.forges[name]}, nil
 		},
 		Channel: e.simulator.Channel(),

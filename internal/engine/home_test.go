@@ -30,8 +30,8 @@ func (m downMirror) Fetch(ctx context.Context, base string) (git.Refs, error) {
 func (e *estate) withOutages(down *map[string]bool) *engine.Engine {
 	return e.engineWith(rival{}, func(c *engine.Config) {
 		open := c.Open
-		c.Open = func(name string, spec v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
-			repo, err := open(name, spec)
+		c.Open = func(ctx context.Context, name string, spec v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
+			repo, err := open(ctx, name, spec)
 			repo.Mirror = downMirror{repo.Mirror, down, name}
 			return repo, err
 		}

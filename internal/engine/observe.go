@@ -87,7 +87,7 @@ func (o *observation) observeRepos(ctx context.Context) {
 	for _, name := range slices.Sorted(maps.Keys(declared)) {
 		r := &repoState{name: name, facts: &pass.Repo{Base: declared[name].Spec.BranchOrDefault()}, proposals: map[string]forge.Proposal{}}
 		o.repos[name], o.facts.Repos[name] = r, r.facts
-		if r.openRepo, r.err = o.engine.open(name); r.err == nil {
+		if r.openRepo, r.err = o.engine.open(ctx, name); r.err == nil {
 			r.turn()
 			r.err = r.cooldown.Err(o.engine.config.Now())
 		}
@@ -127,7 +127,7 @@ func (o *observation) fail(r *repoState, err error) {
 var ErrNoGitOpsRepo error = manifest.Problem{Reason: v1alpha1.ReasonNoRepository, Message: "no GitOps repository is declared", Next: "Add a GitOpsRepo document with spec.url to the control-plane repository"}
 
 // open opens a repository, or returns the one that is open if its document has not changed.
-func (e *Engine) open(name string) (*openRepo, error) {
+func (e *Engine) open(ctx context.Context, name string) (*openRepo, error) {
 	spec := e.loaded.Repos[name].Spec
 	if had, ok := e.repos[name]; ok && had.spec == spec {
 		return had, nil
@@ -135,7 +135,7 @@ func (e *Engine) open(name string) (*openRepo, error) {
 	if spec.URL == "" {
 		return nil, ErrNoGitOpsRepo
 	}
-	opened, err := e.config.Open(name, spec)
+	opened, err := e.config.Open(ctx, name, spec)
 	if err != nil {
 		return nil, inRepo(name, err)
 	}

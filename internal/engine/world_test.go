@@ -128,7 +128,7 @@ func (w *world) restart() {
 			tree.Settings = w.settings
 			return tree, err
 		},
-		Open: func(string, v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
+		Open: func(context.Context, string, v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
 			m := engine.Mirror(faultyMirror{w.gitops, w.faults})
 			if w.wrap != nil {
 				m = w.wrap(faultyMirror{w.gitops, w.faults})
@@ -401,7 +401,7 @@ func (w *world) confirm() {
 func (w *world) person() *engine.Engine {
 	return engine.New(engine.Config{
 		Owner: "acme/test", ControlPlane: controlPlane(w.control), DeletionGuard: w.guard,
-		Open: func(string, v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
+		Open: func(context.Context, string, v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
 			return engine.Repo{Mirror: w.gitops, Forge: w.forge}, nil
 		},
 		Now: func() time.Time { return w.now },

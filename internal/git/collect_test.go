@@ -20,7 +20,7 @@ import (
 
 func openAt(t testing.TB, dir, bare string) *git.Mirror {
 	t.Helper()
-	m, err := git.Open(dir, git.Remote{URL: bare})
+	m, err := git.Open(t.Context(), dir, git.Remote{URL: bare})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -361,7 +361,7 @@ func TestReadersGoOnDuringCollections(t *testing.T) {
 	var reading sync.WaitGroup
 	reading.Go(func() {
 		for done.Err() == nil {
-			fresh, err := git.Open(dir, git.Remote{URL: bare})
+			fresh, err := git.Open(t.Context(), dir, git.Remote{URL: bare})
 			if err != nil {
 				t.Error(err)
 				return

@@ -77,7 +77,7 @@ func parse(t testing.TB, hex string) git.Hash {
 
 func open(t testing.TB, remote git.Remote) *git.Mirror {
 	t.Helper()
-	m, err := git.Open(filepath.Join(t.TempDir(), "mirror"), remote)
+	m, err := git.Open(t.Context(), filepath.Join(t.TempDir(), "mirror"), remote)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -149,7 +149,7 @@ func TestTwoRemotesWithDifferentCertificatesWorkInOneProcess(t *testing.T) {
 	fetch(t, open(t, b.remote()))
 	confused := b.remote()
 	confused.CABundle = []byte("not a certificate")
-	if _, err := git.Open(t.TempDir(), confused); err == nil {
+	if _, err := git.Open(t.Context(), t.TempDir(), confused); err == nil {
 		t.Error("a CA bundle without a certificate is taken")
 	}
 }
@@ -315,7 +315,7 @@ func TestAFetchThatBreaksOffLeavesTheNextOneFree(t *testing.T) {
 	s := serve(t, bare)
 	s.cut = 2000
 	dir := filepath.Join(t.TempDir(), "mirror")
-	m, err := git.Open(dir, s.remote())
+	m, err := git.Open(t.Context(), dir, s.remote())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +339,7 @@ func TestAServerThatFallsSilentHoldsNobody(t *testing.T) {
 	s := serve(t, bare)
 	remote := s.remote()
 	remote.Silence = silence
-	m, err := git.Open(filepath.Join(t.TempDir(), "mirror"), remote)
+	m, err := git.Open(t.Context(), filepath.Join(t.TempDir(), "mirror"), remote)
 	if err != nil {
 		t.Fatal(err)
 	}

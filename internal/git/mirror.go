@@ -46,17 +46,17 @@ type Mirror struct {
 // Open opens the mirror of remote in dir, and creates it if dir is absent or empty. A mirror that
 // is broken, or that belongs to another remote, is emptied. A directory with anything else in it is
 // refused.
-func Open(dir string, remote Remote) (*Mirror, error) {
+func Open(ctx context.Context, dir string, remote Remote) (*Mirror, error) {
 	ep, err := newEndpoint(remote)
 	if err != nil {
 		return nil, err
 	}
-	db, err := odb.Open(dir, odb.Options{CopyOf: ep.url})
+	db, err := odb.Open(ctx, dir, odb.Options{CopyOf: ep.url})
 	if err != nil {
 		return nil, err
 	}
 	m := &Mirror{Objects: db.Objects, db: db, remote: ep}
-	if err := m.hold(context.Background()); err != nil {
+	if err := m.hold(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return m, nil

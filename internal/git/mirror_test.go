@@ -35,7 +35,7 @@ func TestOnlyTheBaseAndFurrowsBranchesAreFetched(t *testing.T) {
 func TestTheMirrorFollowsWhatTheServerHas(t *testing.T) {
 	bare := newBare(t)
 	dir := filepath.Join(t.TempDir(), "mirror")
-	m, err := git.Open(dir, git.Remote{URL: bare})
+	m, err := git.Open(t.Context(), dir, git.Remote{URL: bare})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestAMirrorIsKeptOrMadeAnewAsItsStateDemands(t *testing.T) {
 			bare := newBare(t)
 			base := commitFiles(t, bare, "main", map[string]string{"a": "1\n"})
 			dir := filepath.Join(t.TempDir(), "mirror")
-			first, err := git.Open(dir, git.Remote{URL: bare})
+			first, err := git.Open(t.Context(), dir, git.Remote{URL: bare})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +101,7 @@ func TestAMirrorIsKeptOrMadeAnewAsItsStateDemands(t *testing.T) {
 				t.Fatal(err)
 			}
 			tc.spoil(t, dir)
-			again, err := git.Open(dir, git.Remote{URL: bare})
+			again, err := git.Open(t.Context(), dir, git.Remote{URL: bare})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -144,7 +144,7 @@ func TestADirectoryOfSomethingElseIsRefused(t *testing.T) {
 	bare := newBare(t)
 	for name, dir := range map[string]string{"another repository": newBare(t), "a folder with files": t.TempDir()} {
 		write(t, dir, "file", "mine")
-		_, err := git.Open(dir, git.Remote{URL: bare})
+		_, err := git.Open(t.Context(), dir, git.Remote{URL: bare})
 		if !git.IsForeign(err) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -161,7 +161,7 @@ func TestRemotesThatCannotBeUsedAreExplained(t *testing.T) {
 		"ftp://u:hunter2@example.com/x":  "use https or a local path",
 		"https://u:hunter2@exa mple/%zz": "cannot be parsed",
 	} {
-		_, err := git.Open(filepath.Join(t.TempDir(), "m"), git.Remote{URL: url})
+		_, err := git.Open(t.Context(), filepath.Join(t.TempDir(), "m"), git.Remote{URL: url})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: %v", url, err)
 		}
@@ -171,7 +171,7 @@ func TestRemotesThatCannotBeUsedAreExplained(t *testing.T) {
 func TestALocalPathWithoutGitInstalledIsExplained(t *testing.T) {
 	bare := newBare(t)
 	t.Setenv("PATH", t.TempDir())
-	_, err := git.Open(filepath.Join(t.TempDir(), "m"), git.Remote{URL: bare})
+	_, err := git.Open(t.Context(), filepath.Join(t.TempDir(), "m"), git.Remote{URL: bare})
 	if err == nil || !strings.Contains(err.Error(), "install git") {
 		t.Errorf("got %v", err)
 	}
@@ -191,7 +191,7 @@ func TestCredentialsInAURLNeverComeOut(t *testing.T) {
 		var logged strings.Builder
 		slog.New(slog.NewTextHandler(&logged, nil)).Info("x", "remote", remote)
 		text := fmt.Sprintf("%v %+v %#v %s %q %d", remote, remote, remote, remote, remote, remote) + logged.String()
-		m, err := git.Open(filepath.Join(t.TempDir(), "m"), remote)
+		m, err := git.Open(t.Context(), filepath.Join(t.TempDir(), "m"), remote)
 		if err == nil {
 			_, err = m.Fetch(t.Context(), "main")
 			raw, _ := os.ReadFile(filepath.Join(t.TempDir(), "m", "config"))
@@ -213,7 +213,7 @@ func TestManyReadersFetchersAndMirrorsShareOneDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "mirror")
 	var wait sync.WaitGroup
 	for range 4 {
-		m, err := git.Open(dir, git.Remote{URL: bare})
+		m, err := git.Open(t.Context(), dir, git.Remote{URL: bare})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -246,11 +246,11 @@ func TestManyReadersFetchersAndMirrorsShareOneDirectory(t *testing.T) {
 func TestManySmallFetchesDoNotLeaveManyPacks(t *testing.T) {
 	bare := newBare(t)
 	dir := filepath.Join(t.TempDir(), "mirror")
-	m, err := git.Open(dir, git.Remote{URL: bare})
+	m, err := git.Open(t.Context(), dir, git.Remote{URL: bare})
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := git.Open(dir, git.Remote{URL: bare})
+	other, err := git.Open(t.Context(), dir, git.Remote{URL: bare})
 	if err != nil {
 		t.Fatal(err)
 	}

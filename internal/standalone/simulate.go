@@ -33,11 +33,11 @@ type Simulation struct {
 
 // Simulate makes the session's clusters simulated ones. Unless the options say otherwise, it writes
 // to repositories that were made for simulations alone.
-func Simulate(options controlplane.Options) (*controlplane.Session, *Simulation, error) {
+func Simulate(ctx context.Context, options controlplane.Options) (*controlplane.Session, *Simulation, error) {
 	sim := &Simulation{}
 	options.Channel = sim
 	options.Simulation = cmp.Or(options.Simulation, &controlplane.Simulation{})
-	s, err := controlplane.Open(options)
+	s, err := controlplane.Open(ctx, options)
 	sim.session = s
 	return s, sim, err
 }

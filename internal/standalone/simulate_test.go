@@ -50,7 +50,7 @@ func simulate(t testing.TB, dir, seed string) *standalone.Simulation {
 	commit(t, filepath.Join(dir, "control"), map[string]string{
 		"repo.yaml": document("GitOpsRepo", "gitops", "url: ../gitops"), "east.yaml": document("Cluster", "east", ""), "seeds/web.yaml": seed,
 	})
-	session, simulation, err := standalone.Simulate(controlplane.Options{
+	session, simulation, err := standalone.Simulate(t.Context(), controlplane.Options{
 		ControlPlane: filepath.Join(dir, "control"), Cache: filepath.Join(dir, "cache"), ID: "acme", Simulation: &controlplane.Simulation{AnyLocal: true},
 	})
 	if err != nil {

@@ -26,7 +26,7 @@ type People struct {
 // Of returns the people who work on a branch of a repository, with a mirror of their own.
 func Of(t testing.TB, repository, base string) *People {
 	t.Helper()
-	mirror, err := git.Open(filepath.Join(t.TempDir(), "people"), git.Remote{URL: repository})
+	mirror, err := git.Open(t.Context(), filepath.Join(t.TempDir(), "people"), git.Remote{URL: repository})
 	if err != nil {
 		t.Fatal(err)
 	}

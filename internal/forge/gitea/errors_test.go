@@ -50,7 +50,7 @@ func newMirror(t *testing.T) *git.Mirror {
 	const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 	run("-C", bare, "hash-object", "-t", "tree", "-w", "/dev/null")
 	run("-C", bare, "update-ref", "refs/heads/main", run("-C", bare, "commit-tree", "-m", "Start", emptyTree))
-	m, err := git.Open(filepath.Join(dir, "mirror"), git.Remote{URL: bare})
+	m, err := git.Open(t.Context(), filepath.Join(dir, "mirror"), git.Remote{URL: bare})
 	if err != nil {
 		t.Fatal(err)
 	}

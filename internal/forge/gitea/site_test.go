@@ -98,7 +98,7 @@ func newSiteOf(t *testing.T, autoInit bool) *site {
 
 func (s *site) newMirror() *git.Mirror {
 	s.Helper()
-	m, err := git.Open(filepath.Join(s.TempDir(), "mirror"), git.Remote{URL: s.url, Token: botToken})
+	m, err := git.Open(s.Context(), filepath.Join(s.TempDir(), "mirror"), git.Remote{URL: s.url, Token: botToken})
 	s.must(err)
 	s.Cleanup(func() { _ = m.Close() })
 	return m

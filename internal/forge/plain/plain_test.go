@@ -34,7 +34,7 @@ func newRepository(t *testing.T) (bare string, m *git.Mirror) {
 	gitcmd.Run(t, dir, "init", "--quiet", "--bare", "--initial-branch=main", bare)
 	empty := gitcmd.Run(t, bare, "mktree")
 	gitcmd.Run(t, bare, "update-ref", "refs/heads/main", gitcmd.Run(t, bare, "commit-tree", "-m", "Start", empty))
-	m, err := git.Open(filepath.Join(dir, "mirror"), git.Remote{URL: bare})
+	m, err := git.Open(t.Context(), filepath.Join(dir, "mirror"), git.Remote{URL: bare})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func newSite(t *testing.T) *site {
 // inAnotherProcess is a forge on a mirror of its own.
 func (s *site) inAnotherProcess() *plain.Forge {
 	s.Helper()
-	m, err := git.Open(filepath.Join(s.TempDir(), "mirror"), git.Remote{URL: s.bare})
+	m, err := git.Open(s.Context(), filepath.Join(s.TempDir(), "mirror"), git.Remote{URL: s.bare})
 	if err != nil {
 		s.Fatal(err)
 	}

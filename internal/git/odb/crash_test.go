@@ -282,7 +282,7 @@ func TestCrashAtEveryWriteLeavesAllOrNone(t *testing.T) {
 		return nil
 	}
 	p.Files = odb.OSFiles(dir)
-	db, err := odb.OpenOn(p, dir, odb.Options{Durable: true, Limits: collectSoon})
+	db, err := odb.OpenOn(t.Context(), p, dir, odb.Options{Durable: true, Limits: collectSoon})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -379,7 +379,7 @@ func TestCreationThatFailsIsFinishedByTheNext(t *testing.T) {
 			}
 			return nil
 		}
-		db, err := odb.OpenOn(p, dir, odb.Options{Durable: true})
+		db, err := odb.OpenOn(t.Context(), p, dir, odb.Options{Durable: true})
 		if err == nil {
 			if err := db.Close(); err != nil || n < 5 {
 				t.Errorf("%d changes of files were enough (%v)", n, err)

@@ -69,16 +69,16 @@ type Options struct {
 
 // Open opens the database in dir, and creates it if dir is absent or empty. A directory with
 // anything else in it is refused, and so is a database, but for a copy, that is open already.
-func Open(dir string, options Options) (*DB, error) {
+func Open(ctx context.Context, dir string, options Options) (*DB, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
-	return openOn(osFiles(dir), dir, options)
+	return openOn(ctx, osFiles(dir), dir, options)
 }
 
 // openOn opens a database on files, which tests let fail.
-func openOn(files Files, dir string, options Options) (*DB, error) {
+func openOn(ctx context.Context, files Files, dir string, options Options) (*DB, error) {
 	if err := refuseForeign(dir, options.CopyOf); err != nil {
 		return nil, err
 	}
@@ -90,35 +90,35 @@ func openOn(files Files, dir string, options Options) (*DB, error) {
 		users: semaphore.NewWeighted(everybody), collecting: semaphore.NewWeighted(1), moving: semaphore.NewWeighted(1),
 		processes: flock.New(filepath.Join(dir, useName), flock.SetPermissions(0o644)), movers: flock.New(filepath.Join(dir, lockName), flock.SetPermissions(0o644)),
 	}
-	if err := db.open(disk{dir, files, options.Durable}); err != nil {
+	if err := db.open(ctx, disk{dir, files, options.Durable}); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
 }
 
 // open takes the database, prepares its files, and completes a removal that was interrupted.
-func (db *DB) open(disk disk) error {
+func (db *DB) open(ctx context.Context, disk disk) error {
 	if db.copyOf == "" {
 		if alone, err := db.processes.TryLock(); !alone || err != nil {
 			return errors.Join(fmt.Errorf("the object database %s is open already: close it there first", db.dir), err)
 		}
 	}
-	release, err := db.Use(context.Background())
+	release, err := db.Use(ctx)
 	if err != nil {
 		return err
 	}
-	interrupted, err := db.prepare(disk)
+	interrupted, err := db.prepare(ctx, disk)
 	release()
 	if interrupted && err == nil {
-		err = db.Collect(context.Background())
+		err = db.Collect(ctx)
 	}
 	return err
 }
 
 // prepare makes the database's files. A copy is emptied first if it is broken or of another
 // repository; what is nobody's copy is never emptied, and its faults are for people.
-func (db *DB) prepare(disk disk) (interrupted bool, err error) {
-	unlock, err := db.Lock(context.Background())
+func (db *DB) prepare(ctx context.Context, disk disk) (interrupted bool, err error) {
+	unlock, err := db.Lock(ctx)
 	if err != nil {
 		return false, err
 	}

@@ -26,7 +26,7 @@ func fsck(t testing.TB, dir string) {
 
 func open(t testing.TB, dir string, options odb.Options) *odb.DB {
 	t.Helper()
-	db, err := odb.Open(dir, options)
+	db, err := odb.Open(t.Context(), dir, options)
 	if err != nil {
 		t.Fatal(err)
 	}

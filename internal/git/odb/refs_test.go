@@ -1,12 +1,14 @@
 package odb_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -252,12 +254,27 @@ func gitReads(dir string) error {
 	return nil
 }
 
+// TestOpeningWaitsForALockAsLongAsItsContext: another process holds the lock, and this one was asked to stop.
+func TestOpeningWaitsForALockAsLongAsItsContext(t *testing.T) {
+	first, dir := newDB(t, odb.Options{CopyOf: "there"})
+	unlock, err := first.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	stopped, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer stop()
+	if _, err := odb.Open(stopped, dir, odb.Options{CopyOf: "there"}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("it was opened with the error %v", err)
+	}
+}
+
 func TestRefusedToOpen(t *testing.T) {
 	db, dir := newDB(t, odb.Options{})
-	if _, err := odb.Open(dir, odb.Options{}); err == nil || !strings.Contains(err.Error(), "open already") {
+	if _, err := odb.Open(t.Context(), dir, odb.Options{}); err == nil || !strings.Contains(err.Error(), "open already") {
 		t.Errorf("a database that is open: %v", err)
 	}
-	if _, err := odb.Open(dir, odb.Options{CopyOf: "elsewhere"}); !odb.IsForeign(err) {
+	if _, err := odb.Open(t.Context(), dir, odb.Options{CopyOf: "elsewhere"}); !odb.IsForeign(err) {
 		t.Errorf("a database that is not a copy: %v", err)
 	}
 	head := commit(t, db, odb.Hash{}, "x", "1")
@@ -268,7 +285,7 @@ func TestRefusedToOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	gitcmd.Run(t, dir, "update-ref", "refs/heads/other", head.String())
-	if _, err := odb.Open(dir, odb.Options{}); err == nil || !strings.Contains(err.Error(), "pack-refs") {
+	if _, err := odb.Open(t.Context(), dir, odb.Options{}); err == nil || !strings.Contains(err.Error(), "pack-refs") {
 		t.Errorf("a branch that git has written: %v", err)
 	}
 	gitcmd.Run(t, dir, "pack-refs", "--all", "--prune")
