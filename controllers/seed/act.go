@@ -23,7 +23,7 @@ import (
 )
 
 // releaseSeeds removes the finalizer from the Seeds that are deleted while their plantings remain.
-func (r *Reconciler) releaseSeeds(ctx context.Context, s *scope) error {
+func (r *Reconciler) releaseSeeds(ctx context.Context, s *reconcileState) error {
 	for i := range s.seeds {
 		seed := &s.seeds[i]
 		if why, released := s.Released[seed.Name]; released {
@@ -37,7 +37,7 @@ func (r *Reconciler) releaseSeeds(ctx context.Context, s *scope) error {
 
 // addFinalizers adds the finalizer to the Seeds that are about to be planted. A Seed whose control
 // plane was never read has planted nothing, and needs no finalizer.
-func (r *Reconciler) addFinalizers(ctx context.Context, s *scope) error {
+func (r *Reconciler) addFinalizers(ctx context.Context, s *reconcileState) error {
 	for i := range s.Wanted {
 		if err := r.addFinalizer(ctx, &s.Wanted[i]); err != nil {
 			return err
@@ -80,7 +80,7 @@ func (r *Reconciler) patchFinalizers(ctx context.Context, seed, before *v1alpha1
 }
 
 // pass runs one pass, after the requests of people.
-func (r *Reconciler) pass(ctx context.Context, s *scope) view {
+func (r *Reconciler) pass(ctx context.Context, s *reconcileState) view {
 	began := r.options.Clock.Now()
 	v := view{now: began}
 	if v.err = r.ready(ctx, s); v.err == nil {
@@ -101,7 +101,7 @@ func (r *Reconciler) pass(ctx context.Context, s *scope) view {
 // passAlone runs the pass while no other pass writes to the same repositories. Until these are
 // known, it only reads, without locks: a source that does not respond does not block other control
 // planes.
-func (r *Reconciler) passAlone(ctx context.Context, s *scope) (*engine.Report, error) {
+func (r *Reconciler) passAlone(ctx context.Context, s *reconcileState) (*engine.Report, error) {
 	open := s.session.open
 	if len(open.URLs()) == 0 {
 		declared, err := open.Catalog(ctx)
@@ -158,7 +158,7 @@ func confirm(ctx context.Context, q *engine.Requests, seed string) error {
 // annotation that was handled, so any other value is a new request, and the same value asks only
 // once. A request that fails because a server is unreachable is retried in the next pass; any other
 // failure is reported, and not retried.
-func (r *Reconciler) handleRequests(ctx context.Context, s *scope, q *engine.Requests) {
+func (r *Reconciler) handleRequests(ctx context.Context, s *reconcileState, q *engine.Requests) {
 	seeds := slices.Concat(s.Wanted, s.Removed)
 	for i := range seeds {
 		seed := &seeds[i]
@@ -195,7 +195,7 @@ func (r *Reconciler) do(ctx context.Context, seed *v1alpha1.Seed, what string, a
 // those that are not in any list any more: a cluster is abandoned for all seeds. A Seed's list
 // counts as handled when all that it asks for is done; else the next pass does the rest. before has
 // what is abandoned by now, so that two Seeds with one cluster ask for it once.
-func (r *Reconciler) handleAbandon(ctx context.Context, s *scope, q *engine.Requests, seeds []v1alpha1.Seed) {
+func (r *Reconciler) handleAbandon(ctx context.Context, s *reconcileState, q *engine.Requests, seeds []v1alpha1.Seed) {
 	before, now := map[string]bool{}, map[string]bool{}
 	for i := range seeds {
 		for _, cluster := range list(seeds[i].Status.Handled.Abandon) {
@@ -250,7 +250,7 @@ func list(text string) []string {
 
 // finish reports the result of the pass: it writes each changed status once, and emits one event
 // for each change.
-func (r *Reconciler) finish(ctx context.Context, s *scope, v view) error {
+func (r *Reconciler) finish(ctx context.Context, s *reconcileState, v view) error {
 	plantings, err := r.plantings(ctx, s.cp.Namespace)
 	if err != nil {
 		return err
@@ -280,7 +280,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, v view) error {
 
 // finishSeed writes the Plantings of a Seed and its status or, if it is deleted and nothing is
 // left, removes its finalizer.
-func (r *Reconciler) finishSeed(ctx context.Context, s *scope, seed *v1alpha1.Seed, v view, have map[string]*v1alpha1.Planting) error {
+func (r *Reconciler) finishSeed(ctx context.Context, s *reconcileState, seed *v1alpha1.Seed, v view, have map[string]*v1alpha1.Planting) error {
 	failed := r.showPlantings(ctx, seed, v, have)
 	if !seed.DeletionTimestamp.IsZero() && v.report == nil && seed.Status.Revision == "" && seed.Status.Plan == nil {
 		return errors.Join(failed, r.removeFinalizer(ctx, seed, orphaned("its control plane was never read")))

@@ -64,7 +64,7 @@ func TestRequestsStayPendingOnAllSeedsWhileTheServerIsDown(t *testing.T) {
 	}
 	defer away.Close()
 	r := reconciler(t, interceptor.Funcs{})
-	s := &scope{session: &session{open: away}, handled: map[string]v1alpha1.HandledRequests{}}
+	s := &reconcileState{session: &session{open: away}, handled: map[string]v1alpha1.HandledRequests{}}
 	for _, name := range []string{"api", "web"} { // kubectl furrow abandon annotates all Seeds on the cluster
 		s.Wanted = append(s.Wanted, *web(func(seed *v1alpha1.Seed) {
 			seed.Name, seed.Annotations = name, map[string]string{v1alpha1.AnnotationAbandon: "edge-1", v1alpha1.AnnotationRetry: "now"}
@@ -105,7 +105,7 @@ func TestARefusedPlantingDoesNotBlockTheStatusOfTheSeed(t *testing.T) {
 		}
 		return c.SubResource(sub).Patch(ctx, o, patch, opts...)
 	}}, seed)
-	s := &scope{handled: map[string]v1alpha1.HandledRequests{"web": {Retry: "now"}}}
+	s := &reconcileState{handled: map[string]v1alpha1.HandledRequests{"web": {Retry: "now"}}}
 	v := view{now: noon, report: report(tier(0, release.Proposed))}
 	if err := r.finishSeed(t.Context(), s, seed, v, map[string]*v1alpha1.Planting{}); !errors.Is(err, refused) {
 		t.Errorf("got %v", err)
@@ -178,7 +178,7 @@ func TestADeletedSeedIsReleasedWhenNothingIsLeft(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := r.finishSeed(t.Context(), &scope{}, &is, tc.view, map[string]*v1alpha1.Planting{}); err != nil {
+				if err := r.finishSeed(t.Context(), &reconcileState{}, &is, tc.view, map[string]*v1alpha1.Planting{}); err != nil {
 					t.Fatalf("pass %d: %v", pass, err)
 				}
 			}

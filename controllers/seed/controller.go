@@ -252,38 +252,38 @@ var fetched = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 // statuses, and next chooses the pause. Errors of the API server are returned, and retried by the
 // queue.
 func (r *Reconciler) Reconcile(ctx context.Context, cp fleet.ControlPlane) (reconcile.Result, error) {
-	scope, err := r.gather(ctx, cp)
+	s, err := r.gather(ctx, cp)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if len(scope.seeds) == 0 {
+	if len(s.seeds) == 0 {
 		r.forget(cp)
 		return reconcile.Result{}, nil
 	}
-	if err := r.releaseSeeds(ctx, scope); err != nil {
+	if err := r.releaseSeeds(ctx, s); err != nil {
 		return reconcile.Result{}, err
 	}
-	if len(scope.Wanted)+len(scope.Removed) == 0 && len(scope.duplicates) == 0 {
+	if len(s.Wanted)+len(s.Removed) == 0 && len(s.duplicates) == 0 {
 		r.forget(cp)
 		return reconcile.Result{}, nil
 	}
-	v := r.pass(ctx, scope)
+	v := r.pass(ctx, s)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err()
 	}
 	if apierrors.IsConflict(v.err) {
 		return reconcile.Result{}, v.err // a Seed has changed since it was read
 	}
-	if err := r.finish(ctx, scope, v); err != nil {
+	if err := r.finish(ctx, s, v); err != nil {
 		return reconcile.Result{}, err
 	}
-	return r.next(scope, v), nil
+	return r.next(s, v), nil
 }
 
 // next chooses when the next pass starts. Regular passes have a lower priority than those with
 // a cause.
-func (r *Reconciler) next(scope *scope, v view) reconcile.Result {
-	s := scope.session
+func (r *Reconciler) next(state *reconcileState, v view) reconcile.Result {
+	s := state.session
 	after, interruptible := s.pace.Next(v.report, v.err, r.options.Interval)
 	if v.waitsForSecret() {
 		after = min(after, credentialsInterval)

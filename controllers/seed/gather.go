@@ -20,8 +20,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// scope has the facts of one reconcile. Its fields are set in this order.
-type scope struct {
+// reconcileState has the facts of one reconcile. Its fields are set in this order.
+type reconcileState struct {
 	cp fleet.ControlPlane
 	// seeds are all existing Seeds of the control plane.
 	seeds []v1alpha1.Seed
@@ -38,8 +38,8 @@ type scope struct {
 
 // gather reads the resources that a pass starts from, all at its beginning: what changes during the
 // pass is for the next one, which the change starts.
-func (r *Reconciler) gather(ctx context.Context, cp fleet.ControlPlane) (*scope, error) {
-	s := &scope{cp: cp, handled: map[string]v1alpha1.HandledRequests{}}
+func (r *Reconciler) gather(ctx context.Context, cp fleet.ControlPlane) (*reconcileState, error) {
+	s := &reconcileState{cp: cp, handled: map[string]v1alpha1.HandledRequests{}}
 	var err error
 	if s.seeds, err = fleet.Seeds(ctx, r.client, cp); err != nil || len(s.seeds) == 0 {
 		return s, err
@@ -107,7 +107,7 @@ func older(a, b *v1alpha1.Seed) bool {
 }
 
 // ready opens the session of the pass, again if the location has changed.
-func (r *Reconciler) ready(ctx context.Context, s *scope) error {
+func (r *Reconciler) ready(ctx context.Context, s *reconcileState) error {
 	at, err := fleet.Locate(ctx, r.client, s.cp)
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func (r *Reconciler) ready(ctx context.Context, s *scope) error {
 
 // sessionOptions returns how the session of a control plane is opened. Its context must not end
 // with the pass: the session outlives it, and reads Secrets again later.
-func (r *Reconciler) sessionOptions(ctx context.Context, s *scope, at fleet.Location) controlplane.Options {
+func (r *Reconciler) sessionOptions(ctx context.Context, s *reconcileState, at fleet.Location) controlplane.Options {
 	have := s.session
 	o := fleet.Options(context.WithoutCancel(ctx), r.secrets, s.cp.Namespace, at)
 	o.Cache = r.cacheOf(s.cp)

@@ -94,7 +94,7 @@ func TestRegularPassesHaveALowPriority(t *testing.T) {
 		"it failed":             {view{err: errors.New("no answer")}, false, time.Minute},
 		"a Secret is missing":   {view{err: fs.ErrNotExist}, false, credentialsInterval},
 	} {
-		got := r.next(&scope{session: &session{}}, tc.view)
+		got := r.next(&reconcileState{session: &session{}}, tc.view)
 		if last := *got.Priority == handler.LowPriority; last != tc.last || got.RequeueAfter > tc.most || got.RequeueAfter < minPause {
 			t.Errorf("%s: the next pass starts in %s, with priority %d", what, got.RequeueAfter, *got.Priority)
 		}
@@ -107,7 +107,7 @@ func TestEachControlPlaneIsRecordedInADirectoryOfItsOwn(t *testing.T) {
 		return func(*engine.Record) { recorded = append(recorded, directory) }
 	}}, sessions: sessions{channels: map[string]*channel{"fleet": {}}}}
 	for _, url := range []string{"https://git.example.com/a", "https://git.example.com/b"} {
-		s := &scope{cp: fleet.ControlPlane{Namespace: "fleet", URL: url}, session: &session{}}
+		s := &reconcileState{cp: fleet.ControlPlane{Namespace: "fleet", URL: url}, session: &session{}}
 		r.sessionOptions(t.Context(), s, fleet.Location{URL: url}).Record(&engine.Record{})
 	}
 	if len(recorded) != 2 || recorded[0] == recorded[1] || !strings.HasPrefix(recorded[0], "fleet/") {

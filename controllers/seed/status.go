@@ -108,7 +108,7 @@ type verdict struct {
 // before what merely takes time.
 func verdictOf(seed *v1alpha1.Seed, r *state.Seed, report *engine.Report, s v1alpha1.SeedStatus) verdict {
 	removing := !seed.DeletionTimestamp.IsZero() || r.Removal
-	done := !slices.ContainsFunc(r.Tiers, func(t state.Tier) bool { return !t.IsSettled() })
+	done := !slices.ContainsFunc(r.Tiers, func(t state.Tier) bool { return !t.IsComplete() })
 	switch {
 	case r.State == state.Stalled:
 		return verdict{reason: r.Reason, message: r.Message, stalled: true}

@@ -85,7 +85,7 @@ shows what became of it.`,
 // there is nothing. A status that is not of the Seed as it is now knows nothing: the request is
 // then made all the same.
 func toRetry(seed *v1alpha1.Seed, plantings []v1alpha1.Planting) []string {
-	if !lookedAt(seed) {
+	if !upToDate(seed) {
 		return []string{anyRetriable}
 	}
 	of := state.FromResources([]v1alpha1.Seed{*seed}, plantings).Seeds[0]
@@ -100,7 +100,7 @@ func toRetry(seed *v1alpha1.Seed, plantings []v1alpha1.Planting) []string {
 func toConfirm(seed *v1alpha1.Seed) string {
 	s := &seed.Status
 	switch {
-	case !lookedAt(seed):
+	case !upToDate(seed):
 		return "what the deletion guard holds"
 	case s.OmittedUnconfirmed > 0:
 		return fmt.Sprintf("%s and %d more", strings.Join(s.Unconfirmed, ", "), s.OmittedUnconfirmed)
@@ -110,8 +110,8 @@ func toConfirm(seed *v1alpha1.Seed) string {
 	return strings.Join(s.Unconfirmed, ", ")
 }
 
-// lookedAt reports whether the status is that of the Seed as it is now.
-func lookedAt(seed *v1alpha1.Seed) bool {
+// upToDate reports whether the status is that of the Seed as it is now.
+func upToDate(seed *v1alpha1.Seed) bool {
 	ready := meta.FindStatusCondition(seed.Status.Conditions, v1alpha1.ConditionReady)
 	return ready != nil && ready.Status != metav1.ConditionUnknown && seed.Status.ObservedGeneration >= seed.Generation
 }

@@ -62,7 +62,7 @@ func (w *world) sizes() []string {
 	var sizes []string
 	for _, cluster := range []string{"east", "prod-1", "prod-2"} {
 		o, _ := w.simulator.Object(cluster, manifest.ID{Kind: "ConfigMap", Namespace: "web", Name: "web"})
-		sizes = append(sizes, cluster+": "+o.String("data", "size"))
+		sizes = append(sizes, cluster+": "+o.Text("data", "size"))
 	}
 	return sizes
 }

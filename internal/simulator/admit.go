@@ -139,16 +139,16 @@ func podAccepted(r request) string {
 		return ""
 	}
 	o := r.item.object
-	account := manifest.ID{Kind: "ServiceAccount", Namespace: r.id.Namespace, Name: o.String("spec", "serviceAccountName")}
+	account := manifest.ID{Kind: "ServiceAccount", Namespace: r.id.Namespace, Name: o.Text("spec", "serviceAccountName")}
 	if account.Name != "" && account.Name != "default" && r.cluster.objects[account] == nil {
 		return fmt.Sprintf("pods %q is forbidden: error looking up service account %s/%s: serviceaccount %q not found",
 			r.id.Name, account.Namespace, account.Name, account.Name)
 	}
-	priority := manifest.ID{Group: "scheduling.k8s.io", Kind: "PriorityClass", Name: o.String("spec", "priorityClassName")}
+	priority := manifest.ID{Group: "scheduling.k8s.io", Kind: "PriorityClass", Name: o.Text("spec", "priorityClassName")}
 	if priority.Name != "" && !strings.HasPrefix(priority.Name, "system-") && r.cluster.objects[priority] == nil {
 		return fmt.Sprintf("pods %q is forbidden: no PriorityClass with name %s was found", r.id.Name, priority.Name)
 	}
-	runtime := manifest.ID{Group: "node.k8s.io", Kind: "RuntimeClass", Name: o.String("spec", "runtimeClassName")}
+	runtime := manifest.ID{Group: "node.k8s.io", Kind: "RuntimeClass", Name: o.Text("spec", "runtimeClassName")}
 	if runtime.Name != "" && r.cluster.objects[runtime] == nil {
 		return fmt.Sprintf("pods %q is forbidden: pod rejected: RuntimeClass %q not found", r.id.Name, runtime.Name)
 	}

@@ -69,7 +69,7 @@ func (s *Simulator) applyObjects(a *attempt) *failure {
 
 // order returns the positions of the built objects as they will be applied.
 func (s *Simulator) order(a *attempt) []int {
-	order := s.dice.Perm(len(a.content.items))
+	order := s.rng.Perm(len(a.content.items))
 	if a.k.isRoot() {
 		slices.SortStableFunc(order, func(i, j int) int {
 			return rank(a.content.items[i]) - rank(a.content.items[j])
@@ -164,7 +164,7 @@ func (s *Simulator) define(c *cluster, l *live) {
 		have.versions, have.scope = versions, scope
 		return
 	}
-	c.kinds[gk] = &kind{establishedAt: s.schedule.now + 1 + s.dice.IntN(2), versions: versions, scope: scope}
+	c.kinds[gk] = &kind{establishedAt: s.schedule.now + 1 + s.rng.IntN(2), versions: versions, scope: scope}
 }
 
 // pruneStale deletes what has left the path, where it is still the

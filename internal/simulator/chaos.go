@@ -78,13 +78,13 @@ func (m *memory[V]) keep(tick int, value V) {
 func disturb[V any](n *Simulator, name string, m *memory[V], truth V) (V, bool) {
 	c, now := n.opts.Chaos, n.schedule.now
 	m.keep(now, truth)
-	dice := n.diceFor(name, m.asked)
-	missing, stale, late := dice.Float64() < c.Missing, dice.Float64() < c.Stale, dice.Float64() < c.Late
-	back, pick := 1+dice.IntN(latest), dice.IntN(len(m.values))
+	rng := n.rngFor(name, m.asked)
+	missing, stale, late := rng.Float64() < c.Missing, rng.Float64() < c.Stale, rng.Float64() < c.Late
+	back, pick := 1+rng.IntN(latest), rng.IntN(len(m.values))
 	var none V
 	switch {
 	case missing:
-		return none, dice.IntN(2) == 0 // a zero answer is one with Known false
+		return none, rng.IntN(2) == 0 // a zero answer is one with Known false
 	case stale:
 		return m.values[pick], true
 	case late:
@@ -110,12 +110,12 @@ func (m *memory[V]) lateIndex(tick int) int {
 
 func (s *Simulator) callFails(name string) bool {
 	s.answers.calls[name]++
-	return s.diceFor("call "+name, s.answers.calls[name]).Float64() < s.opts.Chaos.Error
+	return s.rngFor("call "+name, s.answers.calls[name]).Float64() < s.opts.Chaos.Error
 }
 
-// diceFor depends on the seed, the tick, the name and how often it was asked
+// rngFor depends on the seed, the tick, the name and how often it was asked
 // for, so that concurrent calls do not change each other's random numbers.
-func (s *Simulator) diceFor(name string, asked int) *rand.Rand {
+func (s *Simulator) rngFor(name string, asked int) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s\x00%d\x00%d", name, asked, s.schedule.now)
 	return rand.New(rand.NewPCG(uint64(s.opts.Seed), h.Sum64()))

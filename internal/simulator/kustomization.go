@@ -137,7 +137,7 @@ func (s *Simulator) retryAfter(spec kustomizev1.KustomizationSpec) int {
 // all at once.
 func (s *Simulator) refreshAfter(spec kustomizev1.KustomizationSpec) int {
 	interval := s.ticks(spec.Interval.Duration)
-	return max(1, interval-s.dice.IntN(interval/10+1))
+	return max(1, interval-s.rng.IntN(interval/10+1))
 }
 
 // observe returns what the API server of its host says of the Kustomization.

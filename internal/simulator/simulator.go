@@ -82,7 +82,7 @@ type Simulator struct {
 	ticking sync.Mutex // held for a whole tick, taken before mu
 
 	mu         sync.Mutex
-	dice       *rand.Rand
+	rng        *rand.Rand
 	schedule   schedule
 	repos      map[string]*repo
 	clusters   map[string]*cluster
@@ -100,7 +100,7 @@ type Simulator struct {
 func New(o Options) *Simulator {
 	n := &Simulator{
 		opts:     o,
-		dice:     rand.New(rand.NewPCG(uint64(o.Seed), 0)),
+		rng:      rand.New(rand.NewPCG(uint64(o.Seed), 0)),
 		schedule: newSchedule(),
 		repos:    map[string]*repo{},
 		clusters: map[string]*cluster{},
@@ -170,7 +170,7 @@ func (s *Simulator) Tick(ctx context.Context) error {
 func (s *Simulator) runPhase(p phase) {
 	tasks := s.schedule.take(p)
 	if s.opts.Chaos.Reorder && s.chaotic() {
-		s.dice.Shuffle(len(tasks), func(i, j int) { tasks[i], tasks[j] = tasks[j], tasks[i] })
+		s.rng.Shuffle(len(tasks), func(i, j int) { tasks[i], tasks[j] = tasks[j], tasks[i] })
 	}
 	for _, t := range tasks {
 		t.run()

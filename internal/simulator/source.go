@@ -220,7 +220,7 @@ func (s *Simulator) planFetch(c *cluster) {
 	c.fetching = true
 	tick := s.schedule.now
 	if lag := s.opts.Chaos.FetchLag; lag > 0 && s.chaotic() {
-		tick += s.dice.IntN(lag + 1)
+		tick += s.rng.IntN(lag + 1)
 	}
 	epoch := c.epoch
 	s.schedule.at(tick, fetches, c.spec.Name, func() {
@@ -255,7 +255,7 @@ func (s *Simulator) sourceMoved(k *kustomization) {
 	}
 	tick := s.schedule.now
 	if s.opts.Chaos.Reorder && s.chaotic() {
-		tick += s.dice.IntN(2)
+		tick += s.rng.IntN(2)
 	}
 	s.wake(k, tick)
 }

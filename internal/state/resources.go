@@ -61,7 +61,7 @@ func (s *Seed) Progress() string { return fmt.Sprintf("%d/%d", s.Finished(), len
 
 // blockers returns the tiers that most need a person. Those that merely wait for others are none.
 func (s *Seed) blockers() []v1alpha1.Blocker {
-	rest := slices.DeleteFunc(slices.Clone(s.Tiers), func(t Tier) bool { return t.IsSettled() || t.UrgentAs() == release.Blocked })
+	rest := slices.DeleteFunc(slices.Clone(s.Tiers), func(t Tier) bool { return t.IsComplete() || t.UrgentAs() == release.Blocked })
 	slices.SortStableFunc(rest, func(a, b Tier) int {
 		return cmp.Compare(slices.Index(urgency, a.UrgentAs()), slices.Index(urgency, b.UrgentAs()))
 	})
@@ -80,7 +80,7 @@ func (s *Seed) blockers() []v1alpha1.Blocker {
 func (s *Seed) WaitingFor() string {
 	t := MostUrgent(s.Tiers)
 	switch {
-	case t == nil || t.IsSettled():
+	case t == nil || t.IsComplete():
 		return ""
 	case t.State == release.Proposed && !t.Shut():
 		return Cut(s.review())

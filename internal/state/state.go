@@ -322,8 +322,8 @@ func (t *Tier) WaitsForReview() bool {
 	return t.State == release.Proposed && t.Proposal != nil && !t.Shut() && t.Reason != v1alpha1.ReasonEditedOnPlainGit
 }
 
-// IsSettled reports whether the tier is where it should be.
-func (t *Tier) IsSettled() bool { return t.State == release.Released || t.State == release.Gone }
+// IsComplete reports whether the tier is where it should be.
+func (t *Tier) IsComplete() bool { return t.State == release.Released || t.State == release.Gone }
 
 // NeedsDecision reports whether the tier waits for a person to do something else than to review.
 func (t *Tier) NeedsDecision() bool {
@@ -334,7 +334,7 @@ func (t *Tier) NeedsDecision() bool {
 func (s *Seed) Finished() int {
 	n := 0
 	for i := range s.Tiers {
-		if s.Tiers[i].IsSettled() {
+		if s.Tiers[i].IsComplete() {
 			n++
 		}
 	}

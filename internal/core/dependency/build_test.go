@@ -116,13 +116,13 @@ func said(findings []Finding) []string {
 // object is a vertex' name for tests that need no documents.
 func object(name string) manifest.ID { return manifest.ID{Kind: "ConfigMap", Name: name} }
 
-// graphBuilder makes graphs without documents: MakeGraph().Wait("s a@c", "s b@c").Graph().
-type graphBuilder struct {
+// testGraph makes graphs without documents: makeGraph().wait("s a@c", "s b@c").graph().
+type testGraph struct {
 	vertices []Vertex
 	waits    [][2]Vertex
 }
 
-func makeGraph() *graphBuilder { return &graphBuilder{} }
+func makeGraph() *testGraph { return &testGraph{} }
 
 // vertex reads "seed object@cluster".
 func vertex(text string) Vertex {
@@ -131,21 +131,21 @@ func vertex(text string) Vertex {
 	return Vertex{Seed: seed, Object: object(name), Cluster: cluster}
 }
 
-func (b *graphBuilder) add(v Vertex) *graphBuilder {
+func (b *testGraph) add(v Vertex) *testGraph {
 	b.vertices = append(b.vertices, v)
 	return b
 }
 
-func (b *graphBuilder) wait(from, to string) *graphBuilder {
+func (b *testGraph) wait(from, to string) *testGraph {
 	return b.waitFor(vertex(from), vertex(to))
 }
 
-func (b *graphBuilder) waitFor(from, to Vertex) *graphBuilder {
+func (b *testGraph) waitFor(from, to Vertex) *testGraph {
 	b.waits = append(b.waits, [2]Vertex{from, to})
 	return b.add(from).add(to)
 }
 
-func (b *graphBuilder) graph() *Graph {
+func (b *testGraph) graph() *Graph {
 	g := &Graph{index: map[Vertex]int{}, Vertices: slices.Clone(b.vertices)}
 	slices.SortFunc(g.Vertices, Vertex.Compare)
 	g.Vertices = slices.Compact(g.Vertices)

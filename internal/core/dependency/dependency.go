@@ -8,7 +8,7 @@
 //
 // The rules are one list, and each rule is one small file. A rule is asked about one object on one
 // cluster at a time, draws edges to what that waits for, and reports what it could not find. It
-// reads the indexes of scope and not what other rules drew.
+// reads the indexes of the graphBuilder and not what other rules drew.
 //
 // Levels are longest chains of hard edges in the whole graph, so that a graph of tiers made from
 // them has no cycle when the graph of objects has none: every edge points to a lower level. Tiers
@@ -172,7 +172,7 @@ type Rule struct {
 	Why string
 	// OrderOnly reports whether an object may stay when what it waited for leaves.
 	OrderOnly bool
-	draw      func(*scope, source)
+	draw      func(*graphBuilder, source)
 }
 
 // Rules returns all the rules there are, in the order in which they are asked. The order decides
@@ -193,9 +193,9 @@ type source struct {
 	object *manifest.Object
 }
 
-// scope is what the rules read: the graph as far as its vertices go, and indexes of it that make
+// graphBuilder is what the rules read: the graph as far as its vertices go, and indexes of it that make
 // each rule a look-up. rule and result change while Build runs; everything else is made once.
-type scope struct {
+type graphBuilder struct {
 	inventory *catalog.Inventory
 	graph     *Graph
 	// owners lists the vertices of an object on a cluster, in order of seed.
@@ -230,7 +230,7 @@ type kindOnCluster struct {
 // Rules draw from what seeds have now. Objects that leave, or that are held as they are, have no
 // content to ask, so they bring the edges of their earlier plan with them (see KeptEdge).
 func Build(seeds []Seed, inv *catalog.Inventory) Result {
-	s := newScope(seeds, inv)
+	s := newGraphBuilder(seeds, inv)
 	bySeed := make(map[string]*Seed, len(seeds))
 	for i := range seeds {
 		bySeed[seeds[i].Name] = &seeds[i]
@@ -252,11 +252,11 @@ func Build(seeds []Seed, inv *catalog.Inventory) Result {
 	return *s.result
 }
 
-// newScope collects the vertices and indexes them. The lists of the indexes are in the order of
+// newGraphBuilder collects the vertices and indexes them. The lists of the indexes are in the order of
 // vertices, which nearest depends on: candidates come by name of seed.
-func newScope(seeds []Seed, inv *catalog.Inventory) *scope {
+func newGraphBuilder(seeds []Seed, inv *catalog.Inventory) *graphBuilder {
 	g := &Graph{index: map[Vertex]int{}}
-	s := &scope{
+	s := &graphBuilder{
 		inventory: inv, graph: g, owners: map[objectOnCluster][]int{}, defines: map[kindOnCluster][]int{},
 		everywhere: map[manifest.ID][]int{}, leaving: map[int]bool{}, held: map[int]bool{}, seen: map[Finding]bool{}, result: &Result{Graph: g},
 	}
@@ -308,14 +308,14 @@ func definedKinds(seeds []Seed) map[string]map[manifest.ID]manifest.GroupKind {
 }
 
 // wait draws a hard edge to an object that must be healthy first.
-func (s *scope) wait(from source, to int, why string) { s.waitUntil(from, to, "", why) }
+func (s *graphBuilder) wait(from source, to int, why string) { s.waitUntil(from, to, "", why) }
 
 // waitUntil draws a hard edge. A non-empty ready is what must be true of its end besides being
 // healthy.
 //
 // An edge to an object that leaves its seed would be a contradiction: the object is removed while
 // the one that needs it stays. It is refused, except where both leave.
-func (s *scope) waitUntil(from source, to int, ready, why string) {
+func (s *graphBuilder) waitUntil(from source, to int, ready, why string) {
 	if v := s.graph.Vertices[from.vertex]; s.leaving[to] && !s.leaving[from.vertex] {
 		s.fail(Finding{Reason: v1alpha1.ReasonDependencyLeaving, Seed: v.Seed, Object: v.Object, Message: fmt.Sprintf("it needs %s, which leaves its seed (%s)", s.graph.Vertices[to], why), Next: "Put that back, or remove both."})
 		return
@@ -327,7 +327,7 @@ func (s *scope) waitUntil(from source, to int, ready, why string) {
 
 // keep draws the edges of objects that leave or are held, where both ends are still there. An edge
 // to something that is gone orders nothing any longer.
-func (s *scope) keep(kept []KeptEdge) {
+func (s *graphBuilder) keep(kept []KeptEdge) {
 	for _, k := range kept {
 		from, ok := s.graph.Find(k.From)
 		to, there := s.graph.Find(k.To)
@@ -340,7 +340,7 @@ func (s *scope) keep(kept []KeptEdge) {
 // nearest picks, among vertices that would all do, one of the own seed, else of the first seed by
 // name. Any choice is right, but it has to be the same in each pass: another choice is another
 // plan.
-func (s *scope) nearest(seed string, candidates []int) (int, bool) {
+func (s *graphBuilder) nearest(seed string, candidates []int) (int, bool) {
 	if len(candidates) == 0 {
 		return 0, false
 	}
@@ -353,7 +353,7 @@ func (s *scope) nearest(seed string, candidates []int) (int, bool) {
 }
 
 // brought names, for a why, the seed that has vertex i; empty for the own one.
-func (s *scope) brought(seed string, i int) string {
+func (s *graphBuilder) brought(seed string, i int) string {
 	if other := s.graph.Vertices[i].Seed; other != seed {
 		return " (of seed " + other + ")"
 	}
@@ -361,7 +361,7 @@ func (s *scope) brought(seed string, i int) string {
 }
 
 // warn notes a finding once; several edges may lead to the same one.
-func (s *scope) warn(f Finding) {
+func (s *graphBuilder) warn(f Finding) {
 	if !s.seen[f] {
 		s.seen[f] = true
 		s.result.Warnings = append(s.result.Warnings, f)
@@ -369,7 +369,7 @@ func (s *scope) warn(f Finding) {
 }
 
 // fail is warn for errors.
-func (s *scope) fail(f Finding) {
+func (s *graphBuilder) fail(f Finding) {
 	if !s.seen[f] {
 		s.seen[f] = true
 		s.result.Errors = append(s.result.Errors, f)

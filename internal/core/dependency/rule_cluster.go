@@ -11,7 +11,7 @@ var cluster = Rule{
 	Name: "cluster",
 	Doc:  "Everything on a cluster that a seed creates waits until its creator is cluster-ready.",
 	Why:  "The cluster has no API server before.",
-	draw: func(s *scope, from source) {
+	draw: func(s *graphBuilder, from source) {
 		v := s.graph.Vertices[from.vertex]
 		creation := s.inventory.Clusters[v.Cluster].CreatedBy
 		if creation == nil {

@@ -15,7 +15,7 @@ var crd = Rule{
 	Name: "crd",
 	Doc:  "A custom resource waits for the CustomResourceDefinition of its group and kind.",
 	Why:  "An API server refuses an object of an unknown kind.",
-	draw: func(s *scope, from source) {
+	draw: func(s *graphBuilder, from source) {
 		v := s.graph.Vertices[from.vertex]
 		kind := v.Object.GroupKind()
 		if manifest.ServedByKubernetes(kind) {

@@ -13,7 +13,7 @@ var declared = Rule{
 	Doc:       "An object waits for those that its annotations name.",
 	Why:       "Some dependencies are in no field.",
 	OrderOnly: true,
-	draw: func(s *scope, from source) {
+	draw: func(s *graphBuilder, from source) {
 		for _, d := range dialects {
 			for item := range strings.SplitSeq(from.object.Annotation(d.annotation), ",") {
 				if item = strings.TrimSpace(item); item != "" {
@@ -42,7 +42,7 @@ var dialects = []dialect{
 // else on all clusters that have it. So an object on a workload cluster may name one on its
 // management cluster and need not name the cluster. A name that nothing has is an error and not a
 // warning as in other rules, since somebody wrote it on purpose.
-func (s *scope) waitForNamed(from source, d dialect, item string) {
+func (s *graphBuilder) waitForNamed(from source, d dialect, item string) {
 	v := s.graph.Vertices[from.vertex]
 	id, ok := d.parse(item)
 	if !ok {

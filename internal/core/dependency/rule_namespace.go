@@ -14,7 +14,7 @@ var namespace = Rule{
 	Name: "namespace",
 	Doc:  "A namespaced object waits for its Namespace.",
 	Why:  "An API server refuses an object whose Namespace does not exist.",
-	draw: func(s *scope, from source) {
+	draw: func(s *graphBuilder, from source) {
 		name := from.object.ID.Namespace
 		if name == "" {
 			return

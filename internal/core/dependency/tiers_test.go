@@ -16,7 +16,7 @@ import (
 
 func TestTiers(t *testing.T) {
 	cases := map[string]struct {
-		graph *graphBuilder
+		graph *testGraph
 		pins  map[string]int
 		want  map[string]int
 	}{
@@ -83,7 +83,7 @@ func TestTiers(t *testing.T) {
 
 func TestConflictsPrintTheirCircle(t *testing.T) {
 	cases := map[string]struct {
-		graph     *graphBuilder
+		graph     *testGraph
 		pins      map[string]int
 		want      v1alpha1.Reason
 		wantEdges []string
@@ -141,7 +141,7 @@ func TestConflictsPrintTheirCircle(t *testing.T) {
 
 // randomGraph has some seeds, clusters and objects; without circles every edge
 // leads from a later to an earlier vertex of a random order.
-func randomGraph(random *rand.Rand, circles bool) *graphBuilder {
+func randomGraph(random *rand.Rand, circles bool) *testGraph {
 	b := makeGraph()
 	n := 1 + random.IntN(24)
 	var vertices []Vertex

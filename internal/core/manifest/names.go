@@ -89,9 +89,9 @@ func givenName(kind GroupKind, body map[string]any) string {
 	first, second := "", ""
 	switch kind {
 	case GroupKind{"apiextensions.k8s.io", "CustomResourceDefinition"}:
-		first, second = o.String("spec", "names", "plural"), o.String("spec", "group")
+		first, second = o.Text("spec", "names", "plural"), o.Text("spec", "group")
 	case GroupKind{"apiregistration.k8s.io", "APIService"}:
-		first, second = o.String("spec", "version"), o.String("spec", "group")
+		first, second = o.Text("spec", "version"), o.Text("spec", "group")
 		if first != "" && second == "" {
 			return first + "."
 		}

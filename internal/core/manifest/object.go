@@ -50,7 +50,7 @@ func (o Object) Labels() map[string]string { return stringMap(o.Map("metadata", 
 func (o Object) Annotations() map[string]string { return stringMap(o.Map("metadata", "annotations")) }
 
 // Annotation returns the value of one annotation, "" when it is absent.
-func (o Object) Annotation(key string) string { return o.String("metadata", "annotations", key) }
+func (o Object) Annotation(key string) string { return o.Text("metadata", "annotations", key) }
 
 // Field returns the value at a path of keys. It does not descend into lists.
 func (o Object) Field(path ...string) (any, bool) {
@@ -67,9 +67,8 @@ func (o Object) Field(path ...string) (any, bool) {
 	return at, true
 }
 
-// String returns the string at a path of keys, "" when there is none. (An
-// Object is not a fmt.Stringer: use ID.String or Title to print one.)
-func (o Object) String(path ...string) string {
+// Text returns the string at a path of keys, "" when there is none.
+func (o Object) Text(path ...string) string {
 	value, _ := o.Field(path...)
 	s, _ := value.(string)
 	return s

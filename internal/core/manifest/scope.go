@@ -63,8 +63,8 @@ func DefinedScope(o Object) (GroupKind, Scope, bool) {
 	if o.ID.GroupKind() != (GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}) {
 		return GroupKind{}, "", false
 	}
-	kind := GroupKind{Group: o.String("spec", "group"), Kind: o.String("spec", "names", "kind")}
-	scope := Scope(o.String("spec", "scope"))
+	kind := GroupKind{Group: o.Text("spec", "group"), Kind: o.Text("spec", "names", "kind")}
+	scope := Scope(o.Text("spec", "scope"))
 	known := scope == ClusterScoped || scope == Namespaced
 	return kind, scope, known && kind.Group != "" && kind.Kind != ""
 }

@@ -56,7 +56,7 @@ func locate(text []byte, err error) fault {
 		return f
 	}
 	var ignored any
-	second := decodeQuietly(text, &ignored)
+	second := decodeYAML2(text, &ignored)
 	if second == nil {
 		return f
 	}
@@ -71,7 +71,7 @@ func locate(text []byte, err error) fault {
 	return f
 }
 
-func decodeQuietly(text []byte, into any) (err error) {
+func decodeYAML2(text []byte, into any) (err error) {
 	defer recovered(&err)
 	return yaml2.Unmarshal(text, into)
 }

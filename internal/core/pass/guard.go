@@ -143,7 +143,7 @@ func (s *Seed) sameLeaving() bool {
 func (s *Seed) leaves() bool {
 	for i := range s.Plan.Tiers {
 		t := &s.Plan.Tiers[i]
-		done := i < len(s.Result.Tiers) && release.Standing(t, s.Tiers[s.Plan.Name(t)]) != ""
+		done := i < len(s.Result.Tiers) && release.BaseState(t, s.Tiers[s.Plan.Name(t)]) != ""
 		if !s.Plan.Removal && !done && len(t.Guarded()) > 0 {
 			return true
 		}

@@ -91,7 +91,7 @@ func (d *tierDecider) gather() (release.TierFacts, error) {
 	}
 	switch {
 	case d.missing:
-	case release.Standing(d.tier, f) != "":
+	case release.BaseState(d.tier, f) != "":
 		f.Health = d.verdict()
 	case d.tier.Gone():
 		f.LeftBehind = d.leftBehind()

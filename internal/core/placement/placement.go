@@ -9,7 +9,7 @@
 // AddImplied is first, so that everything else can be placed on those clusters.
 //
 // Most rules answer from the object alone. Followers (a CRD, a Namespace, a Secret) go where other
-// objects go, so the placement of one object may ask for that of others; see scope.place.
+// objects go, so the placement of one object may ask for that of others; see placer.place.
 //
 // Everything here is a pure function but AddImplied, which adds to the inventory that it is given.
 // Results do not depend on the order of the seed's documents. There is no default beyond the list:
@@ -42,7 +42,7 @@ type Rule struct {
 	Name string
 	// Doc says in one sentence what the rule does.
 	Doc   string
-	match func(*scope, *manifest.Object) (decision, error)
+	match func(*placer, *manifest.Object) (decision, error)
 }
 
 // decision is a rule's answer; no clusters means that the rule does not match.
@@ -68,9 +68,9 @@ func Rules() []Rule {
 	}
 }
 
-// scope is what the rules read of one variant of a seed: its objects, indexed, the inventory, and
+// placer is what the rules read of one variant of a seed: its objects, indexed, the inventory, and
 // what is already placed. It is for one goroutine.
-type scope struct {
+type placer struct {
 	seed *catalog.Seed
 	// all are the variant's objects in order.
 	all       []*manifest.Object
@@ -142,7 +142,7 @@ func createsClusters(seed *catalog.Seed) bool {
 }
 
 // addClustersOf adds the clusters of one seed. Each addition may change what the rules answer for
-// the next creator, which may go to a cluster of the same seed, so what the scope knows of the
+// the next creator, which may go to a cluster of the same seed, so what the placer knows of the
 // inventory is forgotten.
 func addClustersOf(seed *catalog.Seed, inv *catalog.Inventory) manifest.Problems {
 	var problems manifest.Problems
@@ -153,7 +153,7 @@ func addClustersOf(seed *catalog.Seed, inv *catalog.Inventory) manifest.Problems
 	}
 	added := map[manifest.ID]bool{} // variants may share a creator
 	for _, v := range seed.Variants {
-		s := newScope(seed, v.Objects, inv)
+		s := newPlacer(seed, v.Objects, inv)
 		for _, o := range s.all {
 			if catalog.IsCreator(o.ID.GroupKind()) && !added[o.ID] {
 				added[o.ID] = true
@@ -182,7 +182,7 @@ func creates(seed *catalog.Seed, inv *catalog.Inventory, cluster string) bool {
 // addCreated adds the cluster that one creator brings into being, or marks a declared one as
 // created. What the seed's package does not say about the cluster comes from annotations of the
 // creator, and then from the cluster that it is placed on: its default type, and who reconciles it.
-func (s *scope) addCreated(inv *catalog.Inventory, creator *manifest.Object) error {
+func (s *placer) addCreated(inv *catalog.Inventory, creator *manifest.Object) error {
 	p, err := s.place(creator)
 	if err != nil {
 		return err
@@ -222,11 +222,11 @@ func inOrder(problems manifest.Problems) manifest.Problems {
 	return slices.Compact(problems)
 }
 
-// newScope indexes the objects of one variant by what the rules ask for: by id, kind, namespace,
+// newPlacer indexes the objects of one variant by what the rules ask for: by id, kind, namespace,
 // and by which objects name which. It is linear in the objects and what they name; a rule must not
 // go through all objects for each.
-func newScope(seed *catalog.Seed, objects []manifest.Object, inv *catalog.Inventory) *scope {
-	s := &scope{
+func newPlacer(seed *catalog.Seed, objects []manifest.Object, inv *catalog.Inventory) *placer {
+	s := &placer{
 		seed: seed, all: sorted(objects), inventory: inv, rules: Rules(), objects: map[manifest.ID]*manifest.Object{}, placed: map[manifest.ID]Placement{},
 		content: map[string][]*manifest.Object{}, resources: map[manifest.GroupKind][]*manifest.Object{}, namers: map[manifest.ID][]*manifest.Object{},
 	}
@@ -262,7 +262,7 @@ func sorted(objects []manifest.Object) []*manifest.Object {
 // entry without clusters, and whoever follows it meanwhile goes by the others, or by the next rule.
 // Errors are not kept, so each follower repeats the problem of what it follows; inOrder drops the
 // duplicates.
-func (s *scope) place(o *manifest.Object) (Placement, error) {
+func (s *placer) place(o *manifest.Object) (Placement, error) {
 	if p, done := s.placed[o.ID]; done {
 		return p, nil
 	}
@@ -285,7 +285,7 @@ func (s *scope) place(o *manifest.Object) (Placement, error) {
 
 // follow returns the union of where others go. The why names the first of them that is placed; no
 // clusters means that there is nothing to follow.
-func (s *scope) follow(others []*manifest.Object, format string) (decision, error) {
+func (s *placer) follow(others []*manifest.Object, format string) (decision, error) {
 	var d decision
 	for _, other := range others {
 		p, err := s.place(other)
@@ -301,7 +301,7 @@ func (s *scope) follow(others []*manifest.Object, format string) (decision, erro
 }
 
 // withRole returns the clusters of a role, in order; not to be changed.
-func (s *scope) withRole(role v1alpha1.ClusterRole) []string {
+func (s *placer) withRole(role v1alpha1.ClusterRole) []string {
 	if role == v1alpha1.RoleWorkload && len(s.among) > 0 {
 		return s.among
 	}
@@ -321,7 +321,7 @@ func (s *scope) withRole(role v1alpha1.ClusterRole) []string {
 // that a seed with a second one does not make others ambiguous. While a document that may declare
 // another one cannot be read, the answer is an error: a guess would move objects when the document
 // is corrected.
-func (s *scope) management(o *manifest.Object) (string, error) {
+func (s *placer) management(o *manifest.Object) (string, error) {
 	all := s.withRole(v1alpha1.RoleManagement)
 	if name := s.seed.Spec.ManagementCluster; name != "" {
 		if !slices.Contains(all, name) {

@@ -90,7 +90,7 @@ func walk(value any, visit func(field string, value any)) {
 
 // referrers maps an object to the management objects that refer to it by a field that ends in Ref.
 // It is made once, since each object asks.
-func (s *scope) referrers() map[manifest.ID][]*manifest.Object {
+func (s *placer) referrers() map[manifest.ID][]*manifest.Object {
 	if s.refs == nil {
 		s.refs = map[manifest.ID][]*manifest.Object{}
 		for _, o := range s.all {

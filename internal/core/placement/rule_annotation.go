@@ -17,14 +17,14 @@ const annotationPlanter = "planter.nephio.org/cluster"
 var annotation = Rule{
 	Name: "annotation",
 	Doc:  "An object goes where its own annotations say.",
-	match: func(s *scope, o *manifest.Object) (decision, error) {
+	match: func(s *placer, o *manifest.Object) (decision, error) {
 		return s.annotated(o)
 	},
 }
 
 // annotated reads the annotations of one object. More than one of them is an error, even if they
 // agree today: which of them counts after the next change of the inventory would be a guess.
-func (s *scope) annotated(o *manifest.Object) (decision, error) {
+func (s *placer) annotated(o *manifest.Object) (decision, error) {
 	readers := []struct {
 		key  string
 		read func(*manifest.Object, string) ([]string, error)
@@ -54,7 +54,7 @@ func (s *scope) annotated(o *manifest.Object) (decision, error) {
 
 // byName reads a list of clusters. One whose document cannot be read is left out while others
 // remain: what is planted there is held elsewhere, and the object goes on to the others.
-func (s *scope) byName(o *manifest.Object, value string) ([]string, error) {
+func (s *placer) byName(o *manifest.Object, value string) ([]string, error) {
 	var clusters []string
 	broken := ""
 	for name := range strings.SplitSeq(value, ",") {
@@ -75,7 +75,7 @@ func (s *scope) byName(o *manifest.Object, value string) ([]string, error) {
 }
 
 // known returns an error unless there is a cluster of that name.
-func (s *scope) known(o *manifest.Object, name string) error {
+func (s *placer) known(o *manifest.Object, name string) error {
 	if _, ok := s.inventory.Clusters[name]; ok {
 		return nil
 	}
@@ -88,7 +88,7 @@ func (s *scope) known(o *manifest.Object, name string) error {
 
 // bySelector returns the clusters whose labels match. That none does is an error: an object that
 // goes nowhere is nearly always a typo in a label.
-func (s *scope) bySelector(o *manifest.Object, value string) ([]string, error) {
+func (s *placer) bySelector(o *manifest.Object, value string) ([]string, error) {
 	selector, err := labels.Parse(value)
 	if err != nil {
 		return nil, o.Problem(v1alpha1.ReasonInvalidPlacement, fmt.Sprintf("annotation %s is not a label selector: %v", v1alpha1.AnnotationClusterSelector, err), "Write it as in 'kubectl get -l'.").WithField(v1alpha1.AnnotationClusterSelector)
@@ -100,14 +100,14 @@ func (s *scope) bySelector(o *manifest.Object, value string) ([]string, error) {
 	return clusters, nil
 }
 
-func (s *scope) matching(selector labels.Selector) []string {
+func (s *placer) matching(selector labels.Selector) []string {
 	return slices.DeleteFunc(s.inventory.Names(), func(name string) bool {
 		return !selector.Matches(labels.Set(s.inventory.Clusters[name].Labels))
 	})
 }
 
 // byRole returns the clusters of a role: the one management cluster, or all selected ones.
-func (s *scope) byRole(o *manifest.Object, value string) ([]string, error) {
+func (s *placer) byRole(o *manifest.Object, value string) ([]string, error) {
 	switch v1alpha1.ClusterRole(value) {
 	case v1alpha1.RoleManagement:
 		name, err := s.management(o)
@@ -120,7 +120,7 @@ func (s *scope) byRole(o *manifest.Object, value string) ([]string, error) {
 
 // byPlanter reads Planter's annotation. A cluster of Planter is one that an object of the same seed
 // creates.
-func (s *scope) byPlanter(o *manifest.Object, value string) ([]string, error) {
+func (s *placer) byPlanter(o *manifest.Object, value string) ([]string, error) {
 	if value == "SELF" {
 		name, err := s.management(o)
 		return []string{name}, err

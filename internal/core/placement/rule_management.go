@@ -51,7 +51,7 @@ func managementKind(gk manifest.GroupKind) (managementRow, bool) {
 var managementAPI = Rule{
 	Name: "management-api",
 	Doc:  "An object of an API that belongs to management clusters goes to the seed's management cluster.",
-	match: func(s *scope, o *manifest.Object) (decision, error) {
+	match: func(s *placer, o *manifest.Object) (decision, error) {
 		row, ok := managementKind(o.ID.GroupKind())
 		if !ok {
 			return decision{}, nil

@@ -14,7 +14,7 @@ const labelClusterName = "cluster.x-k8s.io/cluster-name"
 var namedCluster = Rule{
 	Name: "named-cluster",
 	Doc:  "An object that names the cluster it is for, or that a management object owns or refers to, goes where that one goes.",
-	match: func(s *scope, o *manifest.Object) (decision, error) {
+	match: func(s *placer, o *manifest.Object) (decision, error) {
 		if name := o.Labels()[labelClusterName]; name != "" {
 			if c, ok := s.inventory.Clusters[name]; ok && c.CreatedBy != nil {
 				return decision{[]string{c.CreatedBy.On}, fmt.Sprintf("label %s: %s", labelClusterName, name)}, nil
@@ -34,7 +34,7 @@ var namedCluster = Rule{
 
 // managementOwners returns the management objects that o has as owners, or that refer to o by a
 // spec field *Ref.
-func (s *scope) managementOwners(o *manifest.Object) []*manifest.Object {
+func (s *placer) managementOwners(o *manifest.Object) []*manifest.Object {
 	var owners []*manifest.Object
 	for _, item := range o.Slice("metadata", "ownerReferences") {
 		ref, _ := item.(map[string]any)

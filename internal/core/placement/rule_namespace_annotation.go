@@ -9,7 +9,7 @@ import (
 var namespaceAnnotation = Rule{
 	Name: "namespace-annotation",
 	Doc:  "An object goes where the annotations of its Namespace, in the same seed, say.",
-	match: func(s *scope, o *manifest.Object) (decision, error) {
+	match: func(s *placer, o *manifest.Object) (decision, error) {
 		namespace, ok := s.objects[manifest.ID{Kind: "Namespace", Name: o.ID.Namespace}]
 		if o.ID.Namespace == "" || !ok {
 			return decision{}, nil

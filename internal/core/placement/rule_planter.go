@@ -19,7 +19,7 @@ func isPlanter(o *manifest.Object) bool {
 var planterDefault = Rule{
 	Name: "planter-default",
 	Doc:  "In a Planter seed, all other objects go to the management cluster.",
-	match: func(s *scope, o *manifest.Object) (decision, error) {
+	match: func(s *placer, o *manifest.Object) (decision, error) {
 		if !s.planter {
 			return decision{}, nil
 		}

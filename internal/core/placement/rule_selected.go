@@ -15,7 +15,7 @@ import (
 var selected = Rule{
 	Name: "selected",
 	Doc:  "Everything else goes to the workload clusters that the seed selects; without a selector to those it creates, else to all.",
-	match: func(s *scope, o *manifest.Object) (decision, error) {
+	match: func(s *placer, o *manifest.Object) (decision, error) {
 		clusters, err := s.selectedClusters(o)
 		return decision{clusters, s.selectionWhy()}, err
 	},
@@ -27,7 +27,7 @@ var selected = Rule{
 //
 // A variant is asked only about its own clusters, of which the selector may match none while it
 // matches others. Then it is asked about all, and what is not of the variant is left out later.
-func (s *scope) selectedClusters(o *manifest.Object) ([]string, error) {
+func (s *placer) selectedClusters(o *manifest.Object) ([]string, error) {
 	workload := s.withRole(v1alpha1.RoleWorkload)
 	if s.seed.Spec.ClusterSelector == nil {
 		if created := s.created(); len(created) > 0 {
@@ -60,7 +60,7 @@ func (s *scope) selectedClusters(o *manifest.Object) ([]string, error) {
 }
 
 // created returns the workload clusters that the seed itself creates.
-func (s *scope) created() []string {
+func (s *placer) created() []string {
 	if s.made == nil {
 		names := slices.DeleteFunc(s.inventory.WithRole(v1alpha1.RoleWorkload), func(name string) bool {
 			return !creates(s.seed, s.inventory, name)
@@ -71,7 +71,7 @@ func (s *scope) created() []string {
 }
 
 // selectionWhy returns the Why of selectedClusters, in the same order of cases.
-func (s *scope) selectionWhy() string {
+func (s *placer) selectionWhy() string {
 	if selector := s.seed.Spec.ClusterSelector; selector != nil {
 		if len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
 			return "the seed selects all workload clusters"

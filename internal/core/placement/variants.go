@@ -118,7 +118,7 @@ func Place(seed *catalog.Seed, inv *catalog.Inventory) (Placed, error) {
 // placeVariant decides for the objects of one variant, as if it were for all clusters. among
 // are the workload clusters that count in the end; nil where all do.
 func placeVariant(seed *catalog.Seed, variant int, inv *catalog.Inventory, among []string) ([]Placement, manifest.Problems) {
-	s := newScope(seed, seed.Variants[variant].Objects, inv)
+	s := newPlacer(seed, seed.Variants[variant].Objects, inv)
 	s.among = among
 	var problems manifest.Problems
 	placements := make([]Placement, 0, len(s.all))

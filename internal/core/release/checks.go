@@ -35,7 +35,7 @@ var checks = []func(*decision) (TierStatus, bool){
 // onBase: base has the entries, or what a person made of them, so health alone
 // says how far the tier is. A proposal that is still open is of no use any more.
 func onBase(d *decision) (TierStatus, bool) {
-	state := d.gates.standing(d.name)
+	state := d.gates.baseState(d.name)
 	if state == "" {
 		return TierStatus{}, false
 	}

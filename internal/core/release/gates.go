@@ -13,8 +13,8 @@ import (
 // Node is what the tiers of other plans need to know of a tier. A Fleet of 1,000 clusters with 5
 // tiers each is small because nothing else is in it.
 type Node struct {
-	// Standing is the tier's state as far as base and health alone give it.
-	Standing State
+	// BaseState is the tier's state as far as base and health alone give it.
+	BaseState State
 	// Present reports whether base has something of the tier, or a proposal of it is open.
 	Present       bool
 	Prerequisites []plan.Prerequisite
@@ -29,7 +29,7 @@ func (f Fleet) Add(p *plan.Plan, facts map[layout.Tier]TierFacts) {
 		t := &p.Tiers[i]
 		name := p.Name(t)
 		have := facts[name]
-		f[name] = Node{Standing(t, have), have.Base != BaseNothing || have.Proposal != nil, t.Prerequisites}
+		f[name] = Node{BaseState(t, have), have.Base != BaseNothing || have.Proposal != nil, t.Prerequisites}
 	}
 }
 
@@ -91,7 +91,7 @@ type gates struct {
 	holds map[layout.Tier][]Wait
 }
 
-// newGates makes the gates of one plan, and gives its own tiers the standing that base and health
+// newGates makes the gates of one plan, and gives its own tiers the state that base and health
 // do.
 func newGates(p *plan.Plan, facts Facts) *gates {
 	g := &gates{
@@ -107,8 +107,8 @@ func newGates(p *plan.Plan, facts Facts) *gates {
 	return g
 }
 
-// standing returns the state that base and health give a tier of the plan.
-func (g *gates) standing(name layout.Tier) State { return g.own[name].Standing }
+// baseState returns the state that base and health give a tier of the plan.
+func (g *gates) baseState(name layout.Tier) State { return g.own[name].BaseState }
 
 // node returns what is known of a tier, of this plan or of another seed's.
 func (g *gates) node(name layout.Tier) (Node, bool) {
@@ -133,10 +133,10 @@ func (g *gates) of(name layout.Tier) []Wait {
 	for _, p := range at.Prerequisites {
 		of := prerequisite(name.Seed, p)
 		before, known := g.node(of)
-		if known && before.Standing == Released {
+		if known && before.BaseState == Released {
 			out.add(g.of(of)...)
 		} else {
-			out.add(Wait{of, stateOf(before.Standing, known), p.Why, v1alpha1.ReasonWaitingForTier})
+			out.add(Wait{of, stateOf(before.BaseState, known), p.Why, v1alpha1.ReasonWaitingForTier})
 		}
 	}
 	g.shut[name] = out
@@ -153,7 +153,7 @@ func (g *gates) ofLeaving(name layout.Tier) []Wait {
 	var out waits
 	for _, r := range g.after[name] {
 		of := layout.Tier{Seed: g.seed, Cluster: r.Cluster, Ordinal: r.Ordinal}
-		if state := g.standing(of); state == Released || state == Gone {
+		if state := g.baseState(of); state == Released || state == Gone {
 			out.add(g.ofLeaving(of)...)
 		} else {
 			out.add(Wait{of, stateOf(state, true), "leaves first: " + r.Why, v1alpha1.ReasonWaitingForRemoval})

@@ -284,11 +284,11 @@ func (r Result) find(tier layout.Tier) (*TierStatus, bool) {
 	return &r.Tiers[i], true
 }
 
-// Standing returns a tier's state as far as base and health alone give it: Released, Gone or what
+// BaseState returns a tier's state as far as base and health alone give it: Released, Gone or what
 // is still missing; empty when base does not have the entries.
-func Standing(t *plan.Tier, f TierFacts) State {
+func BaseState(t *plan.Tier, f TierFacts) State {
 	if t.Gone() {
-		return standingGone(f)
+		return removalState(f)
 	}
 	if f.Base != BaseEntries && f.Base != BaseAmended {
 		return ""
@@ -307,9 +307,9 @@ func Standing(t *plan.Tier, f TierFacts) State {
 	return Merged
 }
 
-// standingGone is Standing of a tier that is to go: it is gone when base has nothing of it and
+// removalState is BaseState of a tier that is to go: it is gone when base has nothing of it and
 // neither has the cluster.
-func standingGone(f TierFacts) State {
+func removalState(f TierFacts) State {
 	if f.Base != BaseNothing {
 		return ""
 	}
@@ -359,7 +359,7 @@ func Next(p *plan.Plan, facts Facts) Result {
 func AllReleased(p *plan.Plan, facts map[layout.Tier]TierFacts) bool {
 	for i := range p.Tiers {
 		t := &p.Tiers[i]
-		if Standing(t, facts[p.Name(t)]) != Released && !onlyLeaves(p, t) {
+		if BaseState(t, facts[p.Name(t)]) != Released && !onlyLeaves(p, t) {
 			return false
 		}
 	}

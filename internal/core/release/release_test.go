@@ -454,7 +454,7 @@ func (f *fixture) needs(seed string, state release.State) *fixture {
 	t.Prerequisites = append(t.Prerequisites, plan.Prerequisite{Seed: seed, Cluster: "mgmt", Ordinal: 3, Why: "its CRD"})
 	f.facts.Fleet = release.Fleet{}
 	if state != "" {
-		f.facts.Fleet[layout.Tier{Seed: seed, Cluster: "mgmt", Ordinal: 3}] = release.Node{Standing: state}
+		f.facts.Fleet[layout.Tier{Seed: seed, Cluster: "mgmt", Ordinal: 3}] = release.Node{BaseState: state}
 	}
 	return f
 }
@@ -470,7 +470,7 @@ func (f *fixture) behind(seed string, state release.State) *fixture {
 	node.Prerequisites = append(node.Prerequisites, pre)
 	f.facts.Fleet[other] = node
 	if state != "" {
-		f.facts.Fleet[layout.Tier{Seed: seed, Cluster: "west", Ordinal: 1}] = release.Node{Standing: state}
+		f.facts.Fleet[layout.Tier{Seed: seed, Cluster: "west", Ordinal: 1}] = release.Node{BaseState: state}
 	}
 	return f
 }

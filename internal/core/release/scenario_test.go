@@ -129,7 +129,7 @@ func (f *fixture) happen(t *testing.T, words []string) {
 		}
 		f.on(tier, func(facts *release.TierFacts) { facts.Closed = closed })
 	case "other":
-		f.facts.Fleet = release.Fleet{tier: {Standing: release.State(words[2])}}
+		f.facts.Fleet = release.Fleet{tier: {BaseState: release.State(words[2])}}
 	default:
 		t.Fatalf("the script says %q", words)
 	}

@@ -2,8 +2,8 @@
 // for all of them.
 //
 // The suite does the engine's part (it grafts and pushes branches) and has a Person
-// do what people do on a real server. A forge need not detect every way of merging:
-// Fixture.Ways says which ones it offers, and which it can later recognize as
+// do what people do on a real server. A forge need not detect every merge method:
+// Fixture.MergeMethods says which ones it offers, and which it can later recognize as
 // merges. On plain Git, a squash without Furrow's trailers is not recognized; in any
 // case the proposal is off the list, and its outcome is never Rejected.
 //
@@ -17,16 +17,16 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// Way is how a person merges.
-type Way string
+// MergeMethod is how a person merges.
+type MergeMethod string
 
 // The ways that people merge.
 const (
-	MergeCommit Way = "a merge commit"
-	FastForward Way = "fast-forward"
-	Squash      Way = "squash"
-	Rebase      Way = "rebase"
-	RebaseMerge Way = "rebase and a merge commit"
+	MergeCommit MergeMethod = "a merge commit"
+	FastForward MergeMethod = "fast-forward"
+	Squash      MergeMethod = "squash"
+	Rebase      MergeMethod = "rebase"
+	RebaseMerge MergeMethod = "rebase and a merge commit"
 )
 
 // Fixture is one repository on a forge. Its base branch has a first commit, and
@@ -39,8 +39,8 @@ type Fixture struct {
 	Base string
 	// Person acts on the server.
 	Person Person
-	// Ways says of each way that people can merge whether Closed knows it later.
-	Ways map[Way]bool
+	// MergeMethods has each method that people can use, and whether Closed recognizes it later.
+	MergeMethods map[MergeMethod]bool
 
 	// What follows is only there where the forge can do it.
 
@@ -72,7 +72,7 @@ type Person interface {
 	// Update merges base into a branch.
 	Update(t *testing.T, branch string)
 	// Merge merges a proposal without Furrow.
-	Merge(t *testing.T, p forge.Proposal, way Way)
+	Merge(t *testing.T, p forge.Proposal, method MergeMethod)
 	// Reset moves a branch to another commit, by force.
 	Reset(t *testing.T, branch string, to git.Hash)
 	// Close turns a proposal down without Furrow.
@@ -119,7 +119,7 @@ var cases = []struct {
 	{"a person's changes are merged with the proposal", editedIsMerged},
 	{"a proposal into which a person merged base can be merged", updatedByPerson},
 
-	{"a proposal that a person merges, in any way, is off the list", mergedByPerson},
+	{"a proposal that a person merges, by any method, is off the list", mergedByPerson},
 	{"a merge is known by its commit", mergeIsReported},
 	{"each of several merges is known by its commit", mergesAreReported},
 	{"a merge is known after base has lost what it brought", mergedThenReverted},
@@ -143,7 +143,7 @@ var cases = []struct {
 	{"a proposal of several tiers is updated in place, with other tiers", groupIsUpdated},
 	{"a rejected proposal of several tiers rejects each of them", rejectedGroup},
 	{"a rejection of several tiers is taken back", reopenedGroup},
-	{"a merge of several tiers, in any way, counts for each of them", mergedGroup},
+	{"a merge of several tiers, by any method, counts for each of them", mergedGroup},
 	{"a tier that was merged with others is replaced alone", mergedGroupIsReplaced},
 	{"a superseded proposal of several tiers rejects none of them", supersededGroup},
 	{"a proposal of several tiers that a person edits is merged with the change", editedGroup},

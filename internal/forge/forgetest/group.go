@@ -98,14 +98,14 @@ func reopenedGroup(w *world) {
 }
 
 func mergedGroup(w *world) {
-	for i, way := range slices.Sorted(maps.Keys(w.Ways)) {
+	for i, method := range slices.Sorted(maps.Keys(w.MergeMethods)) {
 		members := []layout.Member{memberOn("east-"+string(rune('a'+i)), "w1"), memberOn("west-"+string(rune('a'+i)), "w2")}
 		p := w.proposeGroup(fmt.Sprintf("level-%02d", i), "g1", members...)
-		w.Person.Merge(w.T, p, way)
+		w.Person.Merge(w.T, p, method)
 		for _, m := range members {
 			w.wantFile(objectFile(m.Tier), "digest: "+m.Digest+"\n")
 			w.wantUnlisted(m.Tier)
-			if w.Ways[way] {
+			if w.MergeMethods[method] {
 				w.wantOutcomes(forge.OutcomeMerged, m)
 			} else {
 				w.wantOutcome(m.Tier, m.Digest, forge.OutcomeMerged, forge.OutcomeNone)

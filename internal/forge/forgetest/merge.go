@@ -11,20 +11,20 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// mergedByPerson moves base on before each merge, so that no other way ends as a fast-forward.
+// mergedByPerson moves base on before each merge, so that no other method ends as a fast-forward.
 func mergedByPerson(w *world) {
-	for i, way := range slices.Sorted(maps.Keys(w.Ways)) {
+	for i, method := range slices.Sorted(maps.Keys(w.MergeMethods)) {
 		t := tier(string(rune('a' + i)))
 		p := w.propose(t, "w1")
-		if way != FastForward {
-			w.Person.Commit(w.T, w.Base, map[string]string{"notes.md": string(way)})
+		if method != FastForward {
+			w.Person.Commit(w.T, w.Base, map[string]string{"notes.md": string(method)})
 		}
-		w.Person.Merge(w.T, p, way)
+		w.Person.Merge(w.T, p, method)
 		w.wantFile(objectFile(t), "digest: w1\n")
 		if row, ok := w.listed(t); ok {
-			w.Errorf("after %s the proposal is still listed: %s", way, stateOf(row))
+			w.Errorf("after %s the proposal is still listed: %s", method, stateOf(row))
 		}
-		if w.Ways[way] {
+		if w.MergeMethods[method] {
 			w.wantOutcome(t, "w1", forge.OutcomeMerged)
 		} else {
 			w.wantOutcome(t, "w1", forge.OutcomeMerged, forge.OutcomeNone)
@@ -39,14 +39,14 @@ func mergeIsReported(w *world) {
 	if !w.ReportsMerge {
 		w.Skip("the forge does not know")
 	}
-	for i, way := range slices.Sorted(maps.Keys(w.Ways)) {
+	for i, method := range slices.Sorted(maps.Keys(w.MergeMethods)) {
 		t := tier(string(rune('a' + i)))
 		p := w.propose(t, "w1")
-		if way != FastForward {
+		if method != FastForward {
 			w.Person.Commit(w.T, p.Branch, map[string]string{objectFile(t): "mine\n"})
-			w.Person.Commit(w.T, w.Base, map[string]string{"notes.md": string(way)})
+			w.Person.Commit(w.T, w.Base, map[string]string{"notes.md": string(method)})
 		}
-		w.Person.Merge(w.T, w.find(t), way)
+		w.Person.Merge(w.T, w.find(t), method)
 		w.wantMerge(t)
 		w.Person.Commit(w.T, w.Base, map[string]string{objectFile(t): ""})
 		w.wantMerge(t)

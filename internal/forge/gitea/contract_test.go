@@ -16,7 +16,7 @@ func TestContract(t *testing.T) {
 		s := newSite(t)
 		return forgetest.Fixture{
 			Forge: s.forge, Mirror: s.mirror, Base: "main", Person: person{s},
-			Ways: map[forgetest.Way]bool{
+			MergeMethods: map[forgetest.MergeMethod]bool{
 				forgetest.MergeCommit: true, forgetest.FastForward: true, forgetest.Rebase: true,
 				forgetest.RebaseMerge: true, forgetest.Squash: true,
 			},
@@ -67,14 +67,14 @@ func (p person) Reset(t *testing.T, branch string, to git.Hash) {
 }
 
 // styles are Gitea's names of the ways to merge.
-var styles = map[forgetest.Way]string{
+var styles = map[forgetest.MergeMethod]string{
 	forgetest.MergeCommit: "merge", forgetest.FastForward: "fast-forward-only", forgetest.Rebase: "rebase",
 	forgetest.RebaseMerge: "rebase-merge", forgetest.Squash: "squash",
 }
 
-func (p person) Merge(t *testing.T, proposal forge.Proposal, way forgetest.Way) {
+func (p person) Merge(t *testing.T, proposal forge.Proposal, method forgetest.MergeMethod) {
 	t.Helper()
-	p.site.mergeBy(proposal, styles[way])
+	p.site.mergeBy(proposal, styles[method])
 }
 
 func (s *site) mergeBy(p forge.Proposal, style string) {

@@ -265,7 +265,7 @@ func (f *Forge) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, erro
 		b.Rejected, b.Reason = false, "" // commits reject on plain Git only
 		if r, open := rows[name]; open {
 			b.URL = r.url
-			f.unsettle(r)
+			f.noteOutstanding(r)
 			b.Stale = b.Stale || f.refuses(ctx, refs[f.base], r, &b, &checks)
 			out = append(out, b.Proposal)
 			continue
@@ -332,8 +332,8 @@ func (f *Forge) noteLanded(r row) {
 	}
 }
 
-// unsettle notes that an open pull request brings base something, whatever it did before.
-func (f *Forge) unsettle(r row) {
+// noteOutstanding notes that an open pull request brings base something, whatever it did before.
+func (f *Forge) noteOutstanding(r row) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.landed, r.number)

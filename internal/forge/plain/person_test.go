@@ -75,11 +75,11 @@ func (p person) Update(t *testing.T, branch string) {
 	push(t, dir, branch)
 }
 
-func (p person) Merge(t *testing.T, proposal forge.Proposal, way forgetest.Way) {
+func (p person) Merge(t *testing.T, proposal forge.Proposal, method forgetest.MergeMethod) {
 	t.Helper()
 	dir := p.checkOut(t, "main")
 	from := proposal.Branch
-	switch way {
+	switch method {
 	case forgetest.MergeCommit:
 		gitcmd.Run(t, dir, "merge", "--quiet", "--no-ff", "--no-edit", from)
 	case forgetest.FastForward:
@@ -90,7 +90,7 @@ func (p person) Merge(t *testing.T, proposal forge.Proposal, way forgetest.Way) 
 	case forgetest.Rebase:
 		gitcmd.Run(t, dir, "cherry-pick", "main.."+from)
 	default:
-		t.Fatalf("%s is not a way of plain Git", way)
+		t.Fatalf("%s is not a merge method of plain Git", method)
 	}
 	push(t, dir, "main")
 }

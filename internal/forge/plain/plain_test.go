@@ -19,7 +19,7 @@ func TestContract(t *testing.T) {
 		bare, m := newRepository(t)
 		return forgetest.Fixture{
 			Forge: plain.New(m, "main"), Mirror: m, Base: "main", Person: person{bare},
-			Ways: map[forgetest.Way]bool{
+			MergeMethods: map[forgetest.MergeMethod]bool{
 				forgetest.MergeCommit: true, forgetest.FastForward: true, forgetest.Rebase: true, forgetest.Squash: false,
 			},
 		}

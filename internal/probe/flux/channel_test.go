@@ -100,7 +100,7 @@ func TestConclusionsLast(t *testing.T) {
 	c := newCluster(ch, "edge")
 	s := newSession(t.Context(), c, nil)
 	table := &s.reconcilers
-	fd := &feed{first: newGate()}
+	fd := &feed{first: newLatch()}
 	table.of(fd)
 	n := name{"n", "k"}
 	c.reconcilers[n] = clock.Now()
@@ -151,7 +151,7 @@ func TestOnlyWhatWasAskedForSignals(t *testing.T) {
 	ch := New(Options{})
 	defer ch.Close()
 	s := newSession(t.Context(), newCluster(ch, "edge"), nil)
-	s.reconcilers.of(&feed{first: newGate(), known: true})
+	s.reconcilers.of(&feed{first: newLatch(), known: true})
 	if err := s.reconcilers.Add(kustomization("True", "ReconciliationSucceeded", "r1", "10:00")); err != nil {
 		t.Fatal(err)
 	}

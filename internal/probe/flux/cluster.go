@@ -52,7 +52,7 @@ type cluster struct {
 	channel *Channel
 	name    string
 	// decided opens when it is known whether the cluster answers.
-	decided *gate
+	decided *latch
 	// wake has room for one wish to ask the silent cluster again at once.
 	wake chan struct{}
 	// program is that of the kubeconfig that was used last; only run touches it.
@@ -79,7 +79,7 @@ type cluster struct {
 
 func newCluster(ch *Channel, clusterName string) *cluster {
 	return &cluster{
-		channel: ch, name: clusterName, asked: ch.clock.Now(), decided: newGate(), wake: make(chan struct{}, 1), why: silence{v1alpha1.ReasonClusterSilent, "it is being connected"},
+		channel: ch, name: clusterName, asked: ch.clock.Now(), decided: newLatch(), wake: make(chan struct{}, 1), why: silence{v1alpha1.ReasonClusterSilent, "it is being connected"},
 		feeds: map[feedName]bool{}, objects: map[objectKey]*object{},
 		reconcilers: map[name]time.Time{}, roots: map[probe.RootKey]answeredRoot{},
 	}
@@ -87,13 +87,13 @@ func newCluster(ch *Channel, clusterName string) *cluster {
 
 // wantSecret notes where a cluster's kubeconfig is.
 func wantSecret(key probe.CreatorKey) demand {
-	return func(c *cluster) func() *gate {
+	return func(c *cluster) func() *latch {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if key.KubeConfig.Name != "" {
 			c.creator = key
 		}
-		return func() *gate { return c.decided }
+		return func() *latch { return c.decided }
 	}
 }
 

@@ -48,7 +48,7 @@ func (ch *Channel) creatorJudge(key probe.CreatorKey) judge {
 // it is current.
 func (ch *Channel) wantCreator(key probe.CreatorKey) demand {
 	want := wantObject(creatorObject(key), ch.creatorJudge(key))
-	return func(c *cluster) func() *gate {
+	return func(c *cluster) func() *latch {
 		first := want(c)
 		c.mu.Lock()
 		defer c.mu.Unlock()

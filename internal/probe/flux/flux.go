@@ -189,7 +189,7 @@ func (ch *Channel) letGo(c *cluster) bool {
 
 // demand brings the cluster's goroutine to provide something, and returns how to
 // wait for its first outcome.
-type demand func(c *cluster) func() *gate
+type demand func(c *cluster) func() *latch
 
 // clustersOf returns the clusters of the names and waits, as long as limited lasts, until what is
 // demanded of them has had a first outcome. All demands are made before the first wait, so clusters
@@ -197,7 +197,7 @@ type demand func(c *cluster) func() *gate
 // ctx alone: what did not come in time is unknown, and not an error.
 func (ch *Channel) clustersOf(ctx, limited context.Context, demands map[string][]demand) (map[string]*cluster, error) {
 	clusters := make(map[string]*cluster, len(demands))
-	waits := []func() *gate{}
+	waits := []func() *latch{}
 	for name, wanted := range demands {
 		c, err := ch.cluster(name)
 		if err != nil {
@@ -205,7 +205,7 @@ func (ch *Channel) clustersOf(ctx, limited context.Context, demands map[string][
 		}
 		clusters[name] = c
 		c.touch()
-		waits = append(waits, func() *gate { return c.decided })
+		waits = append(waits, func() *latch { return c.decided })
 		for _, want := range wanted {
 			waits = append(waits, want(c))
 		}
@@ -276,18 +276,18 @@ func directory(p string) string {
 	return p[1:]
 }
 
-// gate opens once, with the first outcome of something.
-type gate struct {
+// latch opens once, with the first outcome of something.
+type latch struct {
 	once   sync.Once
 	opened chan struct{}
 }
 
-func newGate() *gate { return &gate{opened: make(chan struct{})} }
+func newLatch() *latch { return &latch{opened: make(chan struct{})} }
 
-func (g *gate) open() { g.once.Do(func() { close(g.opened) }) }
+func (g *latch) open() { g.once.Do(func() { close(g.opened) }) }
 
 // wait waits for the first outcome. Who has waited in vain waits no second time.
-func (g *gate) wait(ctx context.Context) {
+func (g *latch) wait(ctx context.Context) {
 	if g == nil {
 		return
 	}

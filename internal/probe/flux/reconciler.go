@@ -188,13 +188,13 @@ func judgeKustomization(u *unstructured.Unstructured) (any, time.Duration) {
 // wantUnlisted has objects read by name that the feed does not have.
 func wantUnlisted(key probe.ReconcilerKey) demand {
 	want := wantObject(kustomizationKey(name{key.Namespace, key.Name}), judgeKustomization)
-	return func(c *cluster) func() *gate {
+	return func(c *cluster) func() *latch {
 		c.mu.Lock()
 		known, _ := c.feed(ours)
 		listed := known && c.session.reconcilers.rows[name{key.Namespace, key.Name}] != nil
 		c.mu.Unlock()
 		if !known || listed {
-			return func() *gate { return nil }
+			return func() *latch { return nil }
 		}
 		return want(c)
 	}

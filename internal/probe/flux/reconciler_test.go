@@ -21,7 +21,7 @@ func followed(t *testing.T) (*clocktesting.FakeClock, *Channel, *session) {
 	c := newCluster(ch, "edge")
 	s := newSession(t.Context(), c, nil)
 	t.Cleanup(s.end)
-	s.reconcilers.of(&feed{first: newGate()})
+	s.reconcilers.of(&feed{first: newLatch()})
 	c.reconcilers[name{"n", "k"}] = clock.Now()
 	return clock, ch, s
 }
@@ -167,20 +167,20 @@ func TestAConclusionIsForgotten(t *testing.T) {
 
 // TestWhatIsHeldIsNeverReadierThanWhatIs plays anything.
 func TestWhatIsHeldIsNeverReadierThanWhatIs(t *testing.T) {
-	dice := rand.New(rand.NewPCG(1, 2))
-	pick := func(of ...string) string { return of[dice.IntN(len(of))] }
+	rng := rand.New(rand.NewPCG(1, 2))
+	pick := func(of ...string) string { return of[rng.IntN(len(of))] }
 	for range 30 {
 		clock, _, s := followed(t)
 		for range 100 {
 			status, reason := "Unknown", "Progressing"
-			switch dice.IntN(3) {
+			switch rng.IntN(3) {
 			case 0:
 				status, reason = "True", "ReconciliationSucceeded"
 			case 1:
 				status, reason = "False", pick("DependencyNotReady", "BuildFailed", "HealthCheckCanceled", "InvalidCELExpression")
 			}
-			u := state(status, reason, int64(1+dice.IntN(2)), pick("r1", "r2", "old"), pick("r1", "r2", "old"))
-			if dice.IntN(4) == 0 {
+			u := state(status, reason, int64(1+rng.IntN(2)), pick("r1", "r2", "old"), pick("r1", "r2", "old"))
+			if rng.IntN(4) == 0 {
 				_ = unstructured.SetNestedField(u.Object, int64(1), "status", "observedGeneration")
 			}
 			if err := s.reconcilers.Update(u); err != nil {
@@ -190,7 +190,7 @@ func TestWhatIsHeldIsNeverReadierThanWhatIs(t *testing.T) {
 			if verdictOn(shown) == health.Ready && verdictOn(live) != health.Ready {
 				t.Fatalf("shown %+v\nlive  %+v", shown, live)
 			}
-			clock.Step(time.Duration(dice.IntN(12)) * time.Second)
+			clock.Step(time.Duration(rng.IntN(12)) * time.Second)
 		}
 	}
 }

@@ -100,7 +100,7 @@ type feed struct {
 	store    store
 	// first opens with the first outcome. known reports whether the list is complete and
 	// followed, why why it is not; both are guarded by cluster.mu.
-	first *gate
+	first *latch
 	known bool
 	why   silence
 	// refusal runs while the API server refuses to continue a list or watch that it served
@@ -119,7 +119,7 @@ func (fd *feed) accepted() {
 
 // wantFeed has the cluster's sessions follow a feed.
 func wantFeed(f feedName) demand {
-	return func(c *cluster) func() *gate {
+	return func(c *cluster) func() *latch {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if !c.feeds[f] {
@@ -128,7 +128,7 @@ func wantFeed(f feedName) demand {
 				c.session.follow(f)
 			}
 		}
-		return func() *gate {
+		return func() *latch {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			if c.session == nil || c.session.feeds[f] == nil {
@@ -144,7 +144,7 @@ func (s *session) follow(f feedName) {
 	if s.ctx.Err() != nil {
 		return
 	}
-	fd := &feed{resource: kustomizations, first: newGate(), why: silence{v1alpha1.ReasonClusterSilent, "it is being read"}}
+	fd := &feed{resource: kustomizations, first: newLatch(), why: silence{v1alpha1.ReasonClusterSilent, "it is being read"}}
 	switch f {
 	case ours:
 		fd.selector, fd.store = seedLabel, &s.reconcilers

@@ -47,7 +47,7 @@ type object struct {
 	// owner is the session that reads it; seen and first are of that session.
 	owner *session
 	seen  observation
-	first *gate
+	first *latch
 	// needless is closed when it need not be read any more.
 	needless chan struct{}
 }
@@ -65,11 +65,11 @@ type observation struct {
 
 // wantObject has the cluster's sessions read an object.
 func wantObject(key objectKey, judge judge) demand {
-	return func(c *cluster) func() *gate {
+	return func(c *cluster) func() *latch {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		o := c.watched(key, judge)
-		return func() *gate {
+		return func() *latch {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			if c.session == nil || o.owner != c.session {
@@ -96,7 +96,7 @@ func (c *cluster) watched(key objectKey, judge judge) *object {
 
 // watch starts reading the object; cluster.mu is held.
 func (s *session) watch(o *object) {
-	o.owner, o.first, o.seen = s, newGate(), observation{why: silence{v1alpha1.ReasonClusterSilent, "it is being read"}}
+	o.owner, o.first, o.seen = s, newLatch(), observation{why: silence{v1alpha1.ReasonClusterSilent, "it is being read"}}
 	s.awaited++
 	if s.ctx.Err() == nil {
 		s.running.Go(func() { s.readAgain(o) })
