@@ -136,9 +136,14 @@ func (which AdoptSelection) choose(all []ForeignPlan) ([]ForeignPlan, error) {
 }
 
 // adopt writes the plan with this control plane as its owner, and nothing else changed: it is
-// grafted onto the foreign commit, so the tree and the history stay.
+// grafted onto the foreign commit, so the tree and the history stay. A plan of a newer version is
+// refused, because writing it would lose the fields that this version does not know.
 func (o *observation) adopt(ctx context.Context, f ForeignPlan) error {
 	r := o.repos[f.Repo]
+	branch := layout.PlanBranch(r.facts.Base, f.Seed)
+	if f.plan.Version.Newer(plan.Current) {
+		return manifest.Problem{Reason: v1alpha1.ReasonUnsupportedVersion, Seed: f.Seed, Repo: f.Repo, Path: layout.PlanFile, Message: fmt.Sprintf("branch %s has a plan of version %s, and this Furrow writes version %s, without the fields that are newer", branch, f.plan.Version, plan.Current), Next: "Adopt it with the version of Furrow that wrote it, or a newer one"}
+	}
 	taken := *f.plan
 	taken.Owner, taken.Origin = o.engine.self.Owner, o.engine.self.Origin
 	files, err := taken.Encode()
@@ -162,7 +167,7 @@ func (o *observation) adopt(ctx context.Context, f ForeignPlan) error {
 	if err != nil {
 		return err
 	}
-	return r.move(ctx, git.Update{Ref: layout.PlanBranch(r.facts.Base, f.Seed), Old: f.commit, New: whole.Commit, Objects: append(objects, whole.Commit)})
+	return r.move(ctx, git.Update{Ref: branch, Old: f.commit, New: whole.Commit, Objects: append(objects, whole.Commit)})
 }
 
 // adoptRest is for what a control plane has beside plans, once it has no plan any more: its status

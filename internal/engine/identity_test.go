@@ -189,6 +189,32 @@ func TestAdoptTakesOverThePlansOfARepositoryThatMoved(t *testing.T) {
 	}
 }
 
+// rewritePlan changes the text of a plan on its branch.
+func (e *estate) rewritePlan(repo, seed, from, to string) {
+	e.t.Helper()
+	text := e.repos[repo].filesAt(e.planBranch(repo, seed))["plan.yaml"]
+	changed := strings.Replace(text, from, to, 1)
+	if changed == text {
+		e.t.Fatalf("the plan of %s has no %s", seed, from)
+	}
+	e.repos[repo].put(layout.PlanBranch("main", seed), "change the plan", map[string]string{"plan.yaml": changed})
+}
+
+func TestAdoptRefusesAPlanOfANewerMinorVersion(t *testing.T) {
+	e, _, _, _ := twoTeams(t, seeds{})
+	e.rewritePlan("a", "alpha", `version: "1.0"`, "version: \"1.9\"\nweather: sunny")
+	before := e.planBranch("a", "alpha")
+	_, err := e.engine(rival{owner: "control-plane/default", origin: originB}).Adopt(t.Context(), engine.AdoptSelection{Seeds: []string{"alpha"}})
+	if got := golden.Fields(manifest.ProblemOf(err)); got != "UnsupportedVersion seed=alpha repo=a path=plan.yaml" {
+		t.Errorf("%s: %v", got, err)
+	} else {
+		golden.Of(t).Add("the message", err.Error())
+	}
+	if e.planBranch("a", "alpha") != before {
+		t.Error("the plan was written again")
+	}
+}
+
 func TestAdoptChoosesOneControlPlane(t *testing.T) {
 	e, _, rb, _ := twoTeams(t, seeds{"beta": web("beta", 1, "west")})
 	e.rounds(6, e.engine(rb))

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,6 +15,11 @@ import (
 type Version struct{ Major, Minor int }
 
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
+
+// Newer reports whether a file of version v may have fields that a writer of the other version would lose.
+func (v Version) Newer(than Version) bool {
+	return cmp.Or(cmp.Compare(v.Major, than.Major), cmp.Compare(v.Minor, than.Minor)) > 0
+}
 
 // MarshalText implements encoding.TextMarshaler.
 func (v Version) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
