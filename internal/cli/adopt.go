@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/engine"
 )
 
@@ -28,6 +30,8 @@ control plane, with its status and the clusters that it gave up.
 
 From the next pass on this control plane cares for what it adopted: it updates those seeds that it
 has, and proposes the removal of those that it does not have, as far as the deletion guard lets it.
+A plan that cannot be read, or that a newer Furrow wrote, is reported, with exit code 3; the others
+are adopted.
 Stop whatever runs for the other control plane first, or it reports those seeds as Stalled.`,
 		Example: `  furrow adopt
   furrow adopt web shop
@@ -36,21 +40,24 @@ Stop whatever runs for the other control plane first, or it reports those seeds 
 	cmd.ValidArgsFunction = session.completeSeeds
 	cmd.RunE = session.with(func(cmd *cobra.Command, s *controlplane.Session, args []string) error {
 		if len(args) == 0 && which.Owner == "" {
-			foreign, err := s.Engine().Foreign(cmd.Context())
-			if err == nil {
+			foreign, problems, err := s.Engine().Foreign(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if len(foreign) > 0 || len(problems) == 0 {
 				foreignTable(cmd.OutOrStdout(), foreign)
 			}
-			return err
+			return reportUnadopted(cmd, problems)
 		}
 		which.Seeds = args
-		adopted, err := s.Engine().Adopt(cmd.Context(), which)
+		adopted, problems, err := s.Engine().Adopt(cmd.Context(), which)
 		for _, f := range adopted {
 			fmt.Fprintf(cmd.OutOrStdout(), "Adopted the plan of seed %s in %s, of control plane %s.\n", f.Seed, f.Repo, f.Of)
 			if !f.Held {
 				fmt.Fprintf(cmd.OutOrStdout(), "  This control plane has no seed %s: its removal is proposed from the next pass on.\n", f.Seed)
 			}
 		}
-		return err
+		return cmp.Or(err, reportUnadopted(cmd, problems))
 	})
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -65,6 +72,15 @@ Stop whatever runs for the other control plane first, or it reports those seeds 
 	cmd.Flags().Var(textFlag(&which.Owner, "", ownerOfPlans), "from", "adopt all plans of this control plane, <id>/<environment>")
 	cmd.Flags().Var(textFlag(&which.Origin, "", originDigits), "origin", "only plans of this origin, or what begins so, where several control planes have the same id and environment")
 	return cmd
+}
+
+// reportUnadopted prints the plans that cannot be adopted, with exit code 3.
+func reportUnadopted(cmd *cobra.Command, problems manifest.Problems) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	printErrors(cmd.ErrOrStderr(), problems)
+	return errProblems
 }
 
 // foreignTable lists plans of other control planes, and whether this one has a seed of the name:

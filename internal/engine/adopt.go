@@ -38,79 +38,88 @@ type AdoptSelection struct {
 	Owner, Origin string
 }
 
-// Foreign lists the plans of other control planes, by seed and repository.
-func (e *Engine) Foreign(ctx context.Context) ([]ForeignPlan, error) {
+// Foreign lists the plans of other control planes, by seed and repository. problems are the plans that cannot be read,
+// whoever they belong to.
+func (e *Engine) Foreign(ctx context.Context) (plans []ForeignPlan, problems manifest.Problems, err error) {
 	o, err := e.observe(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return o.foreign(ctx)
+	return o.foreign()
 }
 
-// foreign returns the plans of other control planes, by seed. It fails unless all repositories
-// could be read: a plan that is not listed counts as not there.
-func (o *observation) foreign(ctx context.Context) ([]ForeignPlan, error) {
+// foreign returns the plans of other control planes, by seed, and those that cannot be read. It fails unless all
+// repositories could be read: a plan that is not listed counts as not there.
+func (o *observation) foreign() (plans []ForeignPlan, problems manifest.Problems, err error) {
 	if err := o.unread(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var out []ForeignPlan
-	for _, name := range slices.Sorted(maps.Keys(o.repos)) {
-		r := o.repos[name]
-		for _, branch := range slices.Sorted(maps.Keys(r.refs)) {
-			seed, ok := layout.PlanSeed(r.facts.Base, branch)
-			if !ok {
-				continue
-			}
-			read, err := o.engine.readPlan(ctx, r, seed, r.refs[branch])
-			if err != nil {
-				return nil, err
-			}
-			if _, held := o.engine.loaded.Seed(seed); !o.engine.owns(read) {
-				out = append(out, ForeignPlan{seed, name, read.Identity(), read.Revision, held, r.refs[branch], read})
-			}
+	for _, b := range o.facts.Plans {
+		if b.Plan == nil {
+			problems = append(problems, manifest.AsProblem(inRepo(b.Repo, b.Failure)))
+		} else if _, held := o.engine.loaded.Seed(b.Seed); !o.engine.owns(b.Plan) {
+			plans = append(plans, ForeignPlan{b.Seed, b.Repo, b.Plan.Identity(), b.Plan.Revision, held, b.Commit, b.Plan})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b ForeignPlan) int { return strings.Compare(a.Seed, b.Seed) })
-	return out, nil
+	slices.SortStableFunc(plans, func(a, b ForeignPlan) int { return strings.Compare(a.Seed, b.Seed) })
+	return plans, problems, nil
 }
 
-// Adopt takes plans of another control plane over, with what goes with them: from the next pass on
-// they are this control plane's, and the other one, if it is still there, leaves them alone. What
-// was adopted when it fails stays so, and asking again goes on.
-func (e *Engine) Adopt(ctx context.Context, which AdoptSelection) ([]ForeignPlan, error) {
+// Adopt takes plans of another control plane over, with what goes with them: from the next pass on they are this
+// control plane's, and the other one, if it is still there, leaves them alone. problems are the plans that cannot be
+// read or written; one of them may be the other control plane's, which therefore keeps its status and what it gave up.
+// What was adopted when Adopt fails stays so, and asking again goes on.
+func (e *Engine) Adopt(ctx context.Context, which AdoptSelection) (adopted []ForeignPlan, problems manifest.Problems, err error) {
 	o, err := e.observe(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	all, err := o.foreign(ctx)
+	all, problems, err := o.foreign()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	chosen, err := which.choose(all)
+	chosen, err := which.choose(all, problems)
 	if err != nil {
-		return nil, err
+		return nil, problems, err
 	}
 	left := map[plan.Identity]int{}
 	for _, f := range all {
 		left[f.Of]++
 	}
+	unreadable := len(problems) > 0
 	for _, f := range chosen {
-		if err := o.adopt(ctx, f); err != nil {
-			return nil, fmt.Errorf("adopting the plan of seed %q in GitOps repository %q: %w", f.Seed, f.Repo, err)
+		if err := o.checkVersion(f); err != nil {
+			problems = append(problems, manifest.AsProblem(inRepo(f.Repo, err)))
+			continue
 		}
-		if left[f.Of]--; left[f.Of] > 0 {
+		if err := o.adopt(ctx, f); err != nil {
+			return adopted, problems, fmt.Errorf("adopting the plan of seed %q in GitOps repository %q: %w", f.Seed, f.Repo, err)
+		}
+		adopted = append(adopted, f)
+		if left[f.Of]--; left[f.Of] > 0 || unreadable {
 			continue
 		}
 		if err := o.adoptRest(ctx, f.Of); err != nil {
-			return nil, err
+			return adopted, problems, err
 		}
 	}
-	return chosen, nil
+	return adopted, problems, nil
+}
+
+// checkVersion refuses a plan of a newer version: writing it would lose the fields that this version does not know.
+func (o *observation) checkVersion(f ForeignPlan) error {
+	if !f.plan.Version.Newer(plan.Current) {
+		return nil
+	}
+	branch := layout.PlanBranch(o.repos[f.Repo].facts.Base, f.Seed)
+	return manifest.Problem{Reason: v1alpha1.ReasonUnsupportedVersion, Seed: f.Seed, Repo: f.Repo, Path: layout.PlanFile,
+		Message: fmt.Sprintf("the plan of seed %q on branch %s is of version %s, and this Furrow writes version %s, without the fields that are newer", f.Seed, branch, f.plan.Version, plan.Current),
+		Next:    "Adopt it with the version of Furrow that wrote it, or a newer one"}
 }
 
 // choose returns the plans that are selected. All must be of one control plane, and each seed that
-// is named must have one: to adopt a plan that nobody meant is hard to take back.
-func (which AdoptSelection) choose(all []ForeignPlan) ([]ForeignPlan, error) {
+// is named must have one, if only one that cannot be read: to adopt a plan that nobody meant is hard to take back.
+func (which AdoptSelection) choose(all []ForeignPlan, unreadable manifest.Problems) ([]ForeignPlan, error) {
 	var chosen []ForeignPlan
 	seeds, of := map[string]bool{}, map[string]bool{}
 	for _, f := range all {
@@ -121,13 +130,16 @@ func (which AdoptSelection) choose(all []ForeignPlan) ([]ForeignPlan, error) {
 		chosen = append(chosen, f)
 		seeds[f.Seed], of[f.Of.String()] = true, true
 	}
+	for _, p := range unreadable {
+		seeds[p.Seed] = true
+	}
 	for _, seed := range which.Seeds {
 		if !seeds[seed] {
 			return nil, manifest.Problem{Reason: v1alpha1.ReasonUnknownSeed, Seed: seed, Message: fmt.Sprintf("no other control plane has such a plan of a seed %q", seed), Next: "'furrow adopt' without arguments lists the plans of others"}
 		}
 	}
 	switch {
-	case len(chosen) == 0:
+	case len(chosen) == 0 && len(unreadable) == 0:
 		return nil, manifest.Problem{Reason: v1alpha1.ReasonNothingToDo, Message: fmt.Sprintf("no plan belongs to %s", plan.Identity{Owner: which.Owner, Origin: which.Origin}), Next: "'furrow adopt' without arguments lists the plans of others"}
 	case len(of) > 1:
 		return nil, manifest.Problem{Reason: v1alpha1.ReasonInvalidArgument, Message: fmt.Sprintf("these plans belong to several control planes: %s", strings.Join(slices.Sorted(maps.Keys(of)), ", ")), Next: "Name one with --from and --origin"}
@@ -136,14 +148,9 @@ func (which AdoptSelection) choose(all []ForeignPlan) ([]ForeignPlan, error) {
 }
 
 // adopt writes the plan with this control plane as its owner, and nothing else changed: it is
-// grafted onto the foreign commit, so the tree and the history stay. A plan of a newer version is
-// refused, because writing it would lose the fields that this version does not know.
+// grafted onto the foreign commit, so the tree and the history stay.
 func (o *observation) adopt(ctx context.Context, f ForeignPlan) error {
 	r := o.repos[f.Repo]
-	branch := layout.PlanBranch(r.facts.Base, f.Seed)
-	if f.plan.Version.Newer(plan.Current) {
-		return manifest.Problem{Reason: v1alpha1.ReasonUnsupportedVersion, Seed: f.Seed, Repo: f.Repo, Path: layout.PlanFile, Message: fmt.Sprintf("branch %s has a plan of version %s, and this Furrow writes version %s, without the fields that are newer", branch, f.plan.Version, plan.Current), Next: "Adopt it with the version of Furrow that wrote it, or a newer one"}
-	}
 	taken := *f.plan
 	taken.Owner, taken.Origin = o.engine.self.Owner, o.engine.self.Origin
 	files, err := taken.Encode()
@@ -167,7 +174,7 @@ func (o *observation) adopt(ctx context.Context, f ForeignPlan) error {
 	if err != nil {
 		return err
 	}
-	return r.move(ctx, git.Update{Ref: branch, Old: f.commit, New: whole.Commit, Objects: append(objects, whole.Commit)})
+	return r.move(ctx, git.Update{Ref: layout.PlanBranch(r.facts.Base, f.Seed), Old: f.commit, New: whole.Commit, Objects: append(objects, whole.Commit)})
 }
 
 // adoptRest is for what a control plane has beside plans, once it has no plan any more: its status

@@ -164,11 +164,11 @@ func TestAdoptTakesOverThePlansOfARepositoryThatMoved(t *testing.T) {
 	moved := e.engine(rival{owner: "control-plane/default", origin: originB})
 	e.pass(moved)
 	e.mustSay("alpha", "Stalled")
-	foreign, err := moved.Foreign(t.Context())
+	foreign, _, err := moved.Foreign(t.Context())
 	if err != nil || len(foreign) != 1 || !foreign[0].Held || foreign[0].Of.Origin != originA {
 		t.Fatalf("%+v, %v", foreign, err)
 	}
-	adopted, err := moved.Adopt(t.Context(), engine.AdoptSelection{Owner: "control-plane/default"})
+	adopted, _, err := moved.Adopt(t.Context(), engine.AdoptSelection{Owner: "control-plane/default"})
 	if err != nil || len(adopted) != 1 {
 		t.Fatalf("%+v, %v", adopted, err)
 	}
@@ -184,7 +184,7 @@ func TestAdoptTakesOverThePlansOfARepositoryThatMoved(t *testing.T) {
 	e.pass(before)
 	e.mustSay("alpha", "Stalled")
 	e.mustHave(2)
-	if foreign, err := moved.Foreign(t.Context()); err != nil || len(foreign) != 0 {
+	if foreign, _, err := moved.Foreign(t.Context()); err != nil || len(foreign) != 0 {
 		t.Errorf("still of others: %+v, %v", foreign, err)
 	}
 }
@@ -204,14 +204,43 @@ func TestAdoptRefusesAPlanOfANewerMinorVersion(t *testing.T) {
 	e, _, _, _ := twoTeams(t, seeds{})
 	e.rewritePlan("a", "alpha", `version: "1.0"`, "version: \"1.9\"\nweather: sunny")
 	before := e.planBranch("a", "alpha")
-	_, err := e.engine(rival{owner: "control-plane/default", origin: originB}).Adopt(t.Context(), engine.AdoptSelection{Seeds: []string{"alpha"}})
-	if got := golden.Fields(manifest.ProblemOf(err)); got != "UnsupportedVersion seed=alpha repo=a path=plan.yaml" {
-		t.Errorf("%s: %v", got, err)
-	} else {
-		golden.Of(t).Add("the message", err.Error())
+	_, problems, err := e.engine(rival{owner: "control-plane/default", origin: originB}).Adopt(t.Context(), engine.AdoptSelection{Seeds: []string{"alpha"}})
+	if err != nil || len(problems) != 1 || golden.Fields(problems[0]) != "UnsupportedVersion seed=alpha repo=a path=plan.yaml" {
+		t.Fatalf("%v, %v", problems, err)
 	}
+	golden.Of(t).Add("the message", problems[0].Error())
 	if e.planBranch("a", "alpha") != before {
 		t.Error("the plan was written again")
+	}
+}
+
+func TestAdoptReportsAPlanThatCannotBeReadAndAdoptsTheRest(t *testing.T) {
+	e, ra, _, _ := twoTeams(t, seeds{})
+	e.plant(seeds{"beta": web("beta", 1, "west"), "gamma": web("gamma", 1, "east")})
+	e.converge(e.engine(ra))
+	e.rewritePlan("a", "alpha", `version: "1.0"`, `version: "2.0"`)
+	status := layout.StatusBranch("main", "control-plane/default")
+	before := e.branches("a")
+	moved := e.engine(rival{owner: "control-plane/default", origin: originB})
+	foreign, problems, err := moved.Foreign(t.Context())
+	if err != nil || len(foreign) != 2 || len(problems) != 1 {
+		t.Fatalf("%+v, %v, %v", foreign, problems, err)
+	}
+	for _, which := range []engine.AdoptSelection{{Seeds: []string{"gamma"}}, {Owner: "control-plane/default"}, {Seeds: []string{"alpha"}}} {
+		_, problems, err = moved.Adopt(t.Context(), which)
+		if err != nil || len(problems) != 1 || golden.Fields(problems[0]) != "UnsupportedVersion seed=alpha repo=a path=plan.yaml" {
+			t.Errorf("%+v: %v, %v", which, problems, err)
+		}
+	}
+	after := e.branches("a")
+	for _, seed := range []string{"alpha", "beta", "gamma"} {
+		branch := layout.PlanBranch("main", seed)
+		if adopted := before[branch] != after[branch]; adopted != (seed != "alpha") {
+			t.Errorf("the plan of %s: adopted is %t", seed, adopted)
+		}
+	}
+	if before[status] != after[status] {
+		t.Error("the status has changed, and the plan that cannot be read may be of the same control plane")
 	}
 }
 
@@ -232,7 +261,7 @@ func TestAdoptChoosesOneControlPlane(t *testing.T) {
 	}
 	texts := golden.Of(t)
 	for _, name := range []string{"a seed that nobody has", "seeds of several control planes", "an owner of two origins", "an owner that is not there", "one of the two by its origin", "the other one by its seed"} {
-		_, err := third.Adopt(t.Context(), tests[name].which)
+		_, _, err := third.Adopt(t.Context(), tests[name].which)
 		got := ""
 		if err != nil {
 			got = golden.Fields(manifest.ProblemOf(err))
@@ -242,7 +271,7 @@ func TestAdoptChoosesOneControlPlane(t *testing.T) {
 			t.Errorf("%s: %s: %v", name, got, err)
 		}
 	}
-	foreign, err := third.Foreign(t.Context())
+	foreign, _, err := third.Foreign(t.Context())
 	if err != nil || len(foreign) != 0 {
 		t.Errorf("%+v, %v", foreign, err)
 	}
