@@ -344,7 +344,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonRaced, "Somebody else was faster.", "Nothing: the state is observed again."},
 		{ReasonSimulationRefused, "A simulation never writes to a repository that may be in use.", "Use an empty repository."},
 		{ReasonNoStatus, "No pass of this control plane has written a status, or the last one is old because the run ended.", "Start `furrow run`; in a clone of another name [name the control plane](reference.md#controlplane), or give `--id`."},
-		{ReasonUnsupportedVersion, "Another version of Furrow wrote the status, with fields that have another meaning.", "Use that version of Furrow, or a newer one; the next pass writes the status again."},
+		{ReasonUnsupportedVersion, "Another version of Furrow wrote the plan or the status, with what this one does not know.", "Use that version of Furrow, or a newer one."},
 	}},
 	{"A Seed resource cannot be planted", "Problems of custom resources, as [the controller](controller.md) reports them in `waitingFor` of a Seed and in conditions. Repository, branch and path of a Seed cannot be changed. To replace one that has planted something, set `spec.deletionPolicy: Orphan`, delete it, and apply the new one: if repository, branch and path are the same, it continues with what is planted; otherwise [adopt the plans](tasks.md#move-the-control-plane).", []ReasonInfo{
 		{ReasonSeedNotFound, "The tree has no package of the Seed's name at the revision in the message.", "Commit it below `seeds/`, or replace the Seed by one with the right name, branch and path."},

@@ -255,6 +255,9 @@ func showDiffs(w, warnings io.Writer, output *outputFlag, previews []*engine.Pre
 	err := output.write(w, value, func(w io.Writer) {
 		for _, d := range diffs {
 			switch p := d.preview; {
+			case p.Unreadable:
+				fmt.Fprintf(w, "Seed %s has a plan that cannot be read.\n", d.Seed)
+				continue
 			case p.InForce == nil && p.Next == nil:
 				fmt.Fprintf(w, "Seed %s has no plan.\n", d.Seed)
 				continue

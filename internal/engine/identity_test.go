@@ -214,6 +214,15 @@ func TestAdoptRefusesAPlanOfANewerMinorVersion(t *testing.T) {
 	}
 }
 
+func TestAPreviewSaysThatAPlanCannotBeRead(t *testing.T) {
+	e, ra, _, _ := twoTeams(t, seeds{})
+	e.rewritePlan("a", "alpha", `version: "1.0"`, `version: "2.0"`)
+	previews, _, err := e.engine(ra).Previews(t.Context(), "alpha")
+	if err != nil || len(previews) != 1 || !previews[0].Unreadable || previews[0].Message == "" {
+		t.Errorf("%+v, %v", previews, err)
+	}
+}
+
 func TestAdoptReportsAPlanThatCannotBeReadAndAdoptsTheRest(t *testing.T) {
 	e, ra, _, _ := twoTeams(t, seeds{})
 	e.plant(seeds{"beta": web("beta", 1, "west"), "gamma": web("gamma", 1, "east")})

@@ -217,7 +217,7 @@ func (e *Engine) readPlan(ctx context.Context, r *repoState, seed string, commit
 		err = manifest.Problem{Reason: v1alpha1.ReasonInvalidPlan, Seed: seed, Message: fmt.Sprintf("it is the plan of seed %q", read.Seed)}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("seed %q: branch %s holds no plan that can be read: %w. Move the branch back to its last good commit, or use the version of Furrow that wrote it; without the branch Furrow forgets what it has planted", seed, layout.PlanBranch(r.facts.Base, seed), manifest.About(manifest.Problem{Reason: v1alpha1.ReasonInvalidPlan, Seed: seed, Repo: r.name}, err))
+		return nil, errPlan(seed, r.name, layout.PlanBranch(r.facts.Base, seed), err)
 	}
 	// The reconciler objects are read one by one later; a mirror without blobs gets them in one
 	// request.
@@ -228,6 +228,21 @@ func (e *Engine) readPlan(ctx context.Context, r *repoState, seed string, commit
 	}
 	e.plans.Put(key, read)
 	return read, nil
+}
+
+// errPlan says what is on a plan branch instead of a plan that can be read, and what to do about it. What another
+// version wrote is not to be moved back, because that would lose it.
+func errPlan(seed, repo, branch string, err error) error {
+	p := manifest.ProblemOf(err)
+	p.Seed, p.Repo, p.Message = seed, repo, fmt.Sprintf("seed %q: branch %s holds no plan that can be read: %s", seed, branch, p.Message)
+	switch {
+	case p.Reason == v1alpha1.ReasonUnsupportedVersion:
+	case p.Reason == v1alpha1.ReasonInvalidPlan && !git.IsTransient(err) && !git.IsUnknown(err):
+		p.Next = "Move the branch back to its last good commit, or use the version of Furrow that wrote it; without the branch Furrow forgets what it has planted"
+	default: // it could not be read at all
+		return inRepo(repo, fmt.Errorf("reading the plan of seed %q: %w", seed, manifest.About(manifest.Problem{Seed: seed}, err)))
+	}
+	return p
 }
 
 // tierPaths returns those of a plan's tiers in a repository.

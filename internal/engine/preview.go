@@ -21,6 +21,8 @@ type Preview struct {
 	// Next is what a pass would put into force, which may be the same, and is so where
 	// the seed cannot be planned anew.
 	Next *plan.Plan
+	// Unreadable reports whether there is a plan on the seed's branches that cannot be read.
+	Unreadable bool
 	// Message says why the seed cannot be planned anew; empty when it can.
 	Message string
 }
@@ -51,7 +53,7 @@ func (e *Engine) Previews(ctx context.Context, only string) (previews []*Preview
 			}
 			one.InForce = p.Plan
 		}
-		one.Next = one.InForce
+		one.Next, one.Unreadable = one.InForce, d.Previous[name] != nil && one.InForce == nil
 		if s := d.Seeds[name]; s != nil {
 			if s.Failure != nil {
 				one.Message = s.Failure.Message

@@ -459,6 +459,7 @@ func TestAMergeWhileASeedIsForgottenIsTakenBack(t *testing.T) {
 func TestGarbageOnAPlanBranchHoldsTheSeedAndPanicsNothing(t *testing.T) {
 	const ours = "apiVersion: furrow.dev/v1alpha1\nkind: Plan\nseed: web\nowner: acme/prod\n"
 	const invalid = "Stalled: InvalidPlan"
+	const newer = "Stalled: UnsupportedVersion"
 	tier := func(path, reconciler, id string) string {
 		return fmt.Sprintf("{cluster: site-a, ordinal: 7, reconciler: Flux, repo: a, entries: [{path: %s, mode: tree, hash: %q}, {path: %s, mode: file, hash: %q}], object: {cluster: site-a, namespace: x, name: y}}", path, id, reconciler, id)
 	}
@@ -468,13 +469,14 @@ func TestGarbageOnAPlanBranchHoldsTheSeedAndPanicsNothing(t *testing.T) {
 		// plane, and while it is not; empty when it is not reported.
 		planted, removed string
 	}{
-		"it is not a document":    {"foo", invalid, invalid},
-		"the file is missing":     {"", invalid, invalid},
-		"it is another kind":      {"apiVersion: furrow.dev/v1alpha1\nkind: Status\n", invalid, invalid},
-		"it is of a newer Furrow": {"apiVersion: furrow.dev/v1beta1\nkind: Plan\nseed: web\n", invalid, invalid},
-		"it is of another seed":   {strings.Replace(ours, "web", "other", 1), invalid, invalid},
-		"it has no tiers":         {ours, "Proposed", ""},
-		"a tier is null":          {ours + "tiers: [null]\n", "Proposed", ""},
+		"it is not a document":           {"foo", invalid, invalid},
+		"the file is missing":            {"", invalid, invalid},
+		"it is another kind":             {"apiVersion: furrow.dev/v1alpha1\nkind: Status\n", invalid, invalid},
+		"it is of a newer Furrow":        {"apiVersion: furrow.dev/v1beta1\nkind: Plan\nseed: web\n", invalid, invalid},
+		"it is of a newer major version": {"version: \"2.0\"\n" + ours, newer, newer},
+		"it is of another seed":          {strings.Replace(ours, "web", "other", 1), invalid, invalid},
+		"it has no tiers":                {ours, "Proposed", ""},
+		"a tier is null":                 {ours + "tiers: [null]\n", "Proposed", ""},
 		"a tier is there twice": {ours + "tiers: [" + tier("planted/site-a/web/tier-07", "clusters/site-a/furrow/web/tier-07.yaml", "") + ", " +
 			tier("planted/site-a/web/tier-07", "clusters/site-a/furrow/web/tier-07.yaml", "") + "]\n", invalid, invalid},
 		"an object id is none":                   {ours + "tiers: [" + tier("planted/site-a/web/tier-07", "clusters/site-a/furrow/web/tier-07.yaml", "zz") + "]\n", invalid, invalid},

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -104,24 +105,38 @@ func marshal(value any) ([]byte, error) {
 }
 
 // Decode reads the plan of a plan branch's tree, and checks it. A plan of a newer minor version is
-// read, without what this version does not know; one of a newer major version is an error with
-// reason UnsupportedVersion.
+// read, without fields that this version does not know; one of a newer major version, or with values that this
+// version does not know, is an error with reason UnsupportedVersion.
 func Decode(tree fs.FS) (*Plan, error) {
-	p := Plan{Version: Current}
-	if err := decodeFile(tree, layout.PlanFile, &p); err != nil {
-		// It may be of a newer major version, for which only this is certain.
-		head := struct {
-			Version manifest.Version `yaml:"version"`
-		}{Current}
-		if decodeFile(tree, layout.PlanFile, &head) == nil && Current.Reads(head.Version) != nil {
-			return nil, unsupported(head.Version)
-		}
+	p, err := decode(tree)
+	if manifest.ReasonOf(err) != v1alpha1.ReasonInvalidPlan {
+		return p, err
+	}
+	// It may be of another version, for which only this is certain.
+	head := struct {
+		Version manifest.Version `yaml:"version"`
+	}{Current}
+	if decodeFile(tree, layout.PlanFile, &head) != nil {
 		return nil, err
 	}
-	if Current.Reads(p.Version) != nil {
-		return nil, unsupported(p.Version)
+	message := fmt.Sprintf("%s: it is of version %s, and this Furrow reads version %s", layout.PlanFile, head.Version, Current)
+	switch {
+	case head.Version.Major == Current.Major && !head.Version.Newer(Current):
+		return nil, err
+	case head.Version.Major == Current.Major:
+		message = fmt.Sprintf("%s: %s", message, strings.TrimPrefix(err.Error(), layout.PlanFile+": "))
 	}
-	if p.APIVersion != v1alpha1.APIVersion || p.Kind != Kind {
+	return nil, manifest.Problem{Reason: v1alpha1.ReasonUnsupportedVersion, Path: layout.PlanFile, Message: message, Next: "Use the version of Furrow that wrote it"}
+}
+
+// decode reads and checks a plan that this version could have written. Errors of what it holds are of reason
+// InvalidPlan.
+func decode(tree fs.FS) (*Plan, error) {
+	p := Plan{Version: Current}
+	if err := decodeFile(tree, layout.PlanFile, &p); err != nil {
+		return nil, err
+	}
+	if p.Version.Major != Current.Major || p.APIVersion != v1alpha1.APIVersion || p.Kind != Kind {
 		return nil, invalid("%s: it is %s %s, not %s %s", layout.PlanFile, p.APIVersion, p.Kind, v1alpha1.APIVersion, Kind)
 	}
 	for _, name := range p.Parts {
@@ -135,11 +150,6 @@ func Decode(tree fs.FS) (*Plan, error) {
 	p.Parts = nil
 	slices.SortFunc(p.Tiers, compareTiers)
 	return &p, p.check()
-}
-
-// unsupported returns the error for a plan of a version that this Furrow does not know.
-func unsupported(version manifest.Version) error {
-	return fmt.Errorf("%s: %w", layout.PlanFile, manifest.About(manifest.Problem{Path: layout.PlanFile}, Current.Reads(version)))
 }
 
 // check refuses a plan that nobody but a person could have written: one whose tiers would touch

@@ -148,6 +148,7 @@ func TestPlansOfOtherVersions(t *testing.T) {
 		"a newer major version": {`version: "2.0"`, "", v1alpha1.ReasonUnsupportedVersion},
 		"a newer major version of another format": {`version: "2.1"`, "parts: none\n", v1alpha1.ReasonUnsupportedVersion},
 		"an older major version":                  {`version: "0.9"`, "", v1alpha1.ReasonUnsupportedVersion},
+		"a newer minor version of another format": {`version: "1.7"`, "parts: none\n", v1alpha1.ReasonUnsupportedVersion},
 		"no version at all":                       {`version: soon`, "", v1alpha1.ReasonInvalidPlan},
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -168,6 +169,28 @@ func TestPlansOfOtherVersions(t *testing.T) {
 				t.Errorf("the plan differs (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestValuesOfANewerVersionAreNotInvalid: they are refused, and the plan is not said to be wrong.
+func TestValuesOfANewerVersionAreNotInvalid(t *testing.T) {
+	files, err := planOf(t, fleetOf(1, 2)).Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := golden.Of(t)
+	for sentence, value := range map[string][2]string{
+		"a reconciler": {"reconciler: Flux", "reconciler: Other"},
+		"a mode":       {"mode: file", "mode: symlink"},
+	} {
+		for version, want := range map[string]v1alpha1.Reason{"1.0": v1alpha1.ReasonInvalidPlan, "1.9": v1alpha1.ReasonUnsupportedVersion} {
+			text := strings.NewReplacer(value[0], value[1], `version: "1.0"`, `version: "`+version+`"`).Replace(string(files["plan.yaml"]))
+			_, err := plan.Decode(from(map[string][]byte{"plan.yaml": []byte(text)}))
+			if got := manifest.ReasonOf(err); got != want {
+				t.Fatalf("%s of version %s: %s: %v", sentence, version, got, err)
+			}
+			texts.Add(sentence+" of version "+version, err.Error())
+		}
 	}
 }
 
