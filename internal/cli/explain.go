@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/state"
 )
@@ -27,7 +30,8 @@ func newExplain() *cobra.Command {
 		Use:   "explain OBJECT",
 		Short: "Explain where an object goes and why, and what it waits for",
 		Long: `Explain says of one object on which clusters it is placed and by which rule, which tier
-it is in, the chain of what must be ready before it, and what it waits for now.
+it is in, the chain of what must be ready before it, and what it waits for now, as 'furrow run' reported it
+last. Of what no run has planned yet it says so, and of an object that is being removed, from where.
 
 OBJECT is group/Kind/namespace/name, or any end of it that is unambiguous, such as
 Deployment/app/web or web. The core group is written "core".`,
@@ -40,13 +44,9 @@ Deployment/app/web or web. The core group is written "core".`,
 				return err
 			}
 			defer s.Close()
-			explanation, err := explainIn(cmd.Context(), s, wanted{args[0], seed, "furrow plan"}, func(seed string) *state.Seed {
-				status, err := s.Status(cmd.Context())
-				if err != nil {
-					return nil
-				}
-				found, _ := status.Seed(seed)
-				return found
+			explanation, err := explainIn(cmd.Context(), s, wanted{args[0], seed, "furrow plan"}, func(string) (*statusView, error) {
+				st, err := s.Status(cmd.Context())
+				return &statusView{State: st, now: time.Now()}, err
 			})
 			if err != nil {
 				return err
@@ -68,15 +68,23 @@ type explanation struct {
 	Seed     string   `json:"seed"`
 	From     string   `json:"from,omitempty"`
 	Clusters []string `json:"clusters"`
-	Rule     string   `json:"rule"`
-	Why      string   `json:"why"`
+	Rule     string   `json:"rule,omitempty"`
+	Why      string   `json:"why,omitempty"`
+	// Leaving are the clusters that the object is being removed from.
+	Leaving []string `json:"leaving,omitempty"`
 	// Contents are there where the object differs by cluster.
 	Contents []objectContent `json:"contents,omitempty"`
-	Tiers    []objectTier    `json:"tiers"`
-	Waits    []objectWait    `json:"dependencies,omitempty"`
-	Needed   []objectWait    `json:"dependents,omitempty"`
-	Chain    []string        `json:"chain,omitempty"`
-	Plan     *plan.Plan      `json:"-"`
+	// LastPass is when the states of the tiers were reported, as far as that is known.
+	LastPass time.Time    `json:"lastPass,omitzero"`
+	Tiers    []objectTier `json:"tiers"`
+	Waits    []objectWait `json:"dependencies,omitempty"`
+	Needed   []objectWait `json:"dependents,omitempty"`
+	Chain    []string     `json:"chain,omitempty"`
+
+	plan *plan.Plan
+	// reported is what was reported last; without a state where nothing was, and noStatus says so then.
+	reported *statusView
+	noStatus string
 }
 
 // objectContent is one of several contents of an object, with the clusters that have it.
@@ -88,11 +96,14 @@ type objectContent struct {
 
 // objectTier is a tier that has the object, and how far it is.
 type objectTier struct {
-	Cluster string       `json:"cluster"`
-	Ordinal int          `json:"ordinal"`
-	State   string       `json:"state"`
-	Message string       `json:"message,omitempty"`
-	Waits   []state.Edge `json:"waits,omitempty"`
+	Cluster string `json:"cluster"`
+	Ordinal int    `json:"ordinal"`
+	State   string `json:"state"`
+	// Reason is why it is in that state.
+	Reason  v1alpha1.Reason `json:"reason,omitempty"`
+	Message string          `json:"message,omitempty"`
+	Since   time.Time       `json:"since,omitzero"`
+	Waits   []state.Edge    `json:"waits,omitempty"`
 }
 
 // objectWait is a dependency of the object, or one on it: the other object, and by which rule and
@@ -107,9 +118,9 @@ type objectWait struct {
 // lister is the command that lists all objects.
 type wanted struct{ object, seed, lister string }
 
-// explainIn explains an object of a control plane by the plans in force, and by how far the tiers
-// of its seed are: as reported gives them or, where that is nil, by a dry run without health.
-func explainIn(ctx context.Context, s *controlplane.Session, want wanted, reported func(seed string) *state.Seed) (*explanation, error) {
+// explainIn explains an object of a control plane: by the plans that the next pass puts into force, and by what was
+// reported last about its seed. An error of reason NoStatus of reported means that nothing was.
+func explainIn(ctx context.Context, s *controlplane.Session, want wanted, reported func(seed string) (*statusView, error)) (*explanation, error) {
 	report, err := s.Engine().DryRun(ctx)
 	if err != nil {
 		return nil, err
@@ -118,7 +129,20 @@ func explainIn(ctx context.Context, s *controlplane.Session, want wanted, report
 	if err != nil {
 		return nil, err
 	}
-	e := &explanation{Object: id, Seed: p.Seed, Plan: p}
+	e := &explanation{Object: id, Seed: p.Seed, plan: p}
+	if e.reported, err = reported(p.Seed); manifest.ReasonOf(err) == v1alpha1.ReasonNoStatus {
+		e.reported, e.noStatus = &statusView{}, err.Error()
+	} else if err != nil {
+		return nil, err
+	}
+	e.describe(report.Previous[p.Seed])
+	return e, nil
+}
+
+// describe fills in what the plan has of the object, and what was reported of its tiers. inForce is the plan on the
+// seed's branches; nil if there is none.
+func (e *explanation) describe(inForce *plan.Plan) {
+	p, id := e.plan, e.Object
 	for _, pl := range p.Placements {
 		switch {
 		case pl.Object.String() != id:
@@ -137,6 +161,10 @@ func explainIn(ctx context.Context, s *controlplane.Session, want wanted, report
 			}
 		}
 	}
+	e.tiers(inForce)
+	if len(e.Clusters) == 0 {
+		return // nothing waits for an object that only leaves, nor does it
+	}
 	for _, d := range p.Dependencies {
 		switch {
 		case d.From.Object.String() == id:
@@ -146,12 +174,15 @@ func explainIn(ctx context.Context, s *controlplane.Session, want wanted, report
 		}
 	}
 	e.Chain = chain(p, id)
-	states := reported(p.Seed)
-	if states == nil {
-		states, _ = report.Seed(p.Seed)
+}
+
+// leavingObjects returns what leaves with a tier, now or once all else is released.
+func leavingObjects(p *plan.Plan, t *plan.Tier) []plan.Object {
+	out := slices.DeleteFunc(slices.Clone(p.Objects(t)), func(o plan.Object) bool { return !o.Leaving })
+	if t.Leaving != nil {
+		out = append(out, t.Leaving.Objects...)
 	}
-	e.Tiers, e.From = tiersOf(p, id, states)
-	return e, nil
+	return out
 }
 
 // findObject finds an object by its id or the end of it, and returns the plan that has it. An end
@@ -166,8 +197,17 @@ func findObject(report *engine.Report, want wanted) (*plan.Plan, string, error) 
 		if p == nil || seed != "" && name != seed {
 			continue
 		}
+		var ids []manifest.ID
 		for _, pl := range p.Placements {
-			id := pl.Object.String()
+			ids = append(ids, pl.Object)
+		}
+		for i := range p.Tiers {
+			for _, o := range leavingObjects(p, &p.Tiers[i]) {
+				ids = append(ids, o.ID)
+			}
+		}
+		for _, one := range ids {
+			id := one.String()
 			if id == object || strings.HasSuffix(id, "/"+object) {
 				found[name+": "+id] = p
 				if id == object && seed != "" {
@@ -191,7 +231,7 @@ func notFound(report *engine.Report, want wanted) error {
 	message := fmt.Sprintf("no plan has an object %q; '%s' lists all objects", want.object, want.lister)
 	for _, s := range report.Seeds {
 		if s.State == state.Stalled {
-			message += fmt.Sprintf("\nseed %s is stalled: %s", s.Name, s.Message)
+			message += fmt.Sprintf("\nseed %s is stalled: %s", s.Name, seedMessage(&s))
 		}
 	}
 	return manifest.Problem{Reason: v1alpha1.ReasonUnknownObject, Message: message}
@@ -228,77 +268,162 @@ func chain(p *plan.Plan, id string) []string {
 	return longest(id)
 }
 
-// tiersOf returns the tiers that have the object, in the order of their release, with their states
-// where they are known; and the file that the object is from.
-func tiersOf(p *plan.Plan, id string, states *state.Seed) (tiers []objectTier, from string) {
-	for _, t := range p.InOrder() {
-		for _, o := range p.Objects(t) {
-			if o.ID.String() != id {
-				continue
-			}
-			from = o.From
-			tier := objectTier{Cluster: t.Cluster, Ordinal: t.Ordinal, State: "Unknown"}
-			if states != nil {
-				for _, s := range states.Tiers {
-					if s.Cluster == t.Cluster && s.Ordinal == t.Ordinal {
-						tier.State, tier.Message, tier.Waits = string(s.State), s.Message, s.Waits
-					}
-				}
-			}
-			tiers = append(tiers, tier)
-		}
+// tiers fills in the tiers that have the object, and how far they are.
+func (e *explanation) tiers(inForce *plan.Plan) {
+	if e.reported.State != nil {
+		e.LastPass = e.reported.LastPass
 	}
-	return tiers, from
+	for _, t := range e.plan.InOrder() {
+		is := func(o plan.Object) bool { return o.ID.String() == e.Object }
+		objects, leaving := e.plan.Objects(t), leavingObjects(e.plan, t)
+		at, goes := slices.IndexFunc(objects, is), slices.IndexFunc(leaving, is)
+		switch {
+		case at < 0 && goes < 0:
+			continue
+		case goes < 0:
+			e.From = objects[at].From
+		default:
+			e.From = cmp.Or(e.From, leaving[goes].From)
+		}
+		r := e.reportedTier(t, inForce)
+		if goes >= 0 && r.State != release.Gone {
+			e.Leaving = append(e.Leaving, t.Cluster)
+		}
+		e.Tiers = append(e.Tiers, objectTier{t.Cluster, t.Ordinal, string(r.State), r.Reason, r.Message, r.Since, r.Waits})
+	}
+}
+
+// reportedTier returns what was reported of a tier. A report counts only if it is of the same plan, which is in force:
+// another one may have other objects in the tier, and says nothing of these.
+func (e *explanation) reportedTier(t *plan.Tier, inForce *plan.Plan) state.Tier {
+	out := state.Tier{State: state.Unknown, Reason: v1alpha1.ReasonNoStatus}
+	st := e.reported.State
+	if st == nil {
+		out.Message = "no run has reported yet"
+		return out
+	}
+	seed, ok := st.Seed(e.Seed)
+	if !ok {
+		seed = &state.Seed{}
+	}
+	i := slices.IndexFunc(seed.Tiers, func(r state.Tier) bool { return r.Cluster == t.Cluster && r.Ordinal == t.Ordinal })
+	planned := inForce != nil && inForce.Generation == e.plan.Generation && seed.Revision == e.plan.Revision
+	switch {
+	case planned && i >= 0 && (seed.Tiers[i].Digest == "" || seed.Tiers[i].Digest == t.Digest()):
+		return seed.Tiers[i]
+	case planned && i < 0 && seed.Omitted > 0:
+		out.Message = "its Planting does not show this tier"
+		return out
+	}
+	out.Message = "not planned by a run yet"
+	if of := cmp.Or(st.Revision, seed.Revision); of != "" {
+		out.Message += "; the last report is of " + of
+	}
+	return out
 }
 
 // explanationTable shows an explanation, equal clusters as one unless whole: where the object goes
 // and why, what it waits for and what waits for it, and how far its tiers are now.
 func explanationTable(w io.Writer, e *explanation, whole bool) {
-	fmt.Fprintf(w, "%s\n  of seed %s", e.Object, e.Seed)
+	all := clustersOf(e.plan)
+	on := func(clusters []string) string {
+		if whole {
+			return strings.Join(clusters, ", ")
+		}
+		return runsOf(clusters, all)
+	}
+	heading(w, e.Object)
+	of := "  of seed " + e.Seed
 	if e.From != "" {
-		fmt.Fprintf(w, ", from %s", e.From)
+		of += ", from " + e.From
 	}
-	all := clustersOf(e.Plan)
-	on := strings.Join(e.Clusters, ", ")
-	if !whole {
-		on = runsOf(e.Clusters, all)
+	paragraph(w, "    ", of)
+	var where, differs, waits, needed []string
+	if len(e.Clusters) > 0 {
+		where = append(where, "on "+on(e.Clusters), fmt.Sprintf("because %s (rule %s)", e.Why, e.Rule))
 	}
-	fmt.Fprintf(w, "\n\nWhere\n  on %s\n  because %s (rule %s)\n", on, e.Why, e.Rule)
-	if len(e.Contents) > 0 {
-		fmt.Fprintln(w, "\nDiffers by cluster")
-		for _, c := range e.Contents {
-			fmt.Fprintf(w, "  on %s, from %s\n", contentOn(plan.ContentOn{Clusters: c.Clusters, Variants: c.Variants}, all), c.From)
-		}
+	switch {
+	case len(e.Leaving) > 0 && e.plan.Removal:
+		where = append(where, fmt.Sprintf("being removed from %s, because the seed is being removed", on(e.Leaving)))
+	case len(e.Leaving) > 0:
+		where = append(where, fmt.Sprintf("being removed from %s, because the seed no longer has it there; it goes once everything else of the seed is Released", on(e.Leaving)))
+	case len(e.Clusters) == 0:
+		where = append(where, "removed from all clusters")
 	}
-	fmt.Fprintln(w, "\nWaits for")
+	part(w, "Where", where)
+	for _, c := range e.Contents {
+		differs = append(differs, fmt.Sprintf("on %s, from %s", contentOn(plan.ContentOn{Clusters: c.Clusters, Variants: c.Variants}, all), c.From))
+	}
+	part(w, "Differs by cluster", differs)
 	for _, d := range e.Waits {
-		fmt.Fprintf(w, "  %s (%s: %s)\n", d.Object, d.Rule, d.Why)
+		waits = append(waits, fmt.Sprintf("%s (%s: %s)", d.Object, d.Rule, d.Why))
 	}
-	if len(e.Waits) == 0 {
-		fmt.Fprintln(w, "  nothing")
+	if len(e.Waits) == 0 && len(e.Clusters) > 0 {
+		waits = []string{"nothing"}
 	}
+	part(w, "Waits for", waits)
 	if len(e.Chain) > 1 {
-		fmt.Fprintf(w, "\nChain\n  %s\n", strings.Join(e.Chain, "\n  → "))
+		part(w, "Chain", []string{strings.Join(e.Chain, "\n→ ")})
 	}
-	if len(e.Needed) > 0 {
-		fmt.Fprintln(w, "\nWaited for by")
-		for _, d := range e.Needed {
-			fmt.Fprintf(w, "  %s (%s)\n", d.Object, d.Rule)
+	for _, d := range e.Needed {
+		needed = append(needed, fmt.Sprintf("%s (%s)", d.Object, d.Rule))
+	}
+	part(w, "Waited for by", needed)
+	e.now(w, all, whole)
+}
+
+// part writes a heading and lines below it, where there are any.
+func part(w io.Writer, title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	heading(w, title)
+	for _, line := range lines {
+		for at := range strings.SplitSeq(line, "\n") {
+			paragraph(w, "    ", "  "+at)
 		}
 	}
-	fmt.Fprintln(w, "\nNow")
+}
+
+// now shows how far the tiers are, with the age of that and what is wrong with it, as a status does.
+func (e *explanation) now(w io.Writer, all []string, whole bool) {
+	fmt.Fprintln(w)
+	heading(w, "Now")
+	if v := e.reported; v.State == nil {
+		paragraph(w, "    ", "  ! "+e.noStatus)
+	} else {
+		v.head(w)
+		v.problems(w)
+		if s, ok := v.Seed(e.Seed); ok {
+			for _, note := range s.Notes {
+				paragraph(w, "    ", "  ! "+note)
+			}
+			if s.State == state.Stalled {
+				stateParagraph(w, "    ", fmt.Sprintf("  Seed %s: %s", s.Name, seedLine(s, "")), s.State)
+			}
+		}
+	}
 	texts := make([]ofCluster, len(e.Tiers))
 	for i, t := range e.Tiers {
-		text := fmt.Sprintf("%s: %s", layout.NameOnCluster(t.Ordinal), t.State)
-		if t.Message != "" {
-			text += ": " + t.Message
-		}
+		text := []string{layout.NameOnCluster(t.Ordinal), t.State, t.Message}
 		for _, wait := range t.Waits {
-			text += fmt.Sprintf("\n    waits for %s, which is %s: %s", wait.Tier, wait.State, wait.Why)
+			text = append(text, fmt.Sprintf("waits for %s, which is %s: %s", wait.Tier, wait.State, wait.Why))
 		}
-		texts[i] = ofCluster{t.Cluster, text}
+		texts[i] = ofCluster{t.Cluster, strings.Join(text, "\x00")}
 	}
 	for _, f := range folded(all, texts, whole) {
-		fmt.Fprintf(w, "  %s %s\n", f.on, f.text)
+		cells := strings.Split(f.text, "\x00")
+		line := fmt.Sprintf("  %s %s: %s", f.on, cells[0], cells[1])
+		if cells[2] != "" {
+			line += ": " + cells[2]
+		}
+		if age := e.reported.ages(f.members, func(i int) time.Time { return e.Tiers[i].Since }); age != "" {
+			line += " (for " + age + ")"
+		}
+		stateParagraph(w, "    ", line, cells[1])
+		for _, wait := range cells[3:] {
+			paragraph(w, "      ", "    "+wait)
+		}
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/controllers/fleet"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
-	"github.com/furrow-dev/furrow/internal/state"
 )
 
 // kubeExplain is kubectl furrow explain.
@@ -29,7 +28,8 @@ func newKubeExplain(f *kubeFlags) *cobra.Command {
 		Use:   "explain OBJECT",
 		Short: "Explain where an object goes and why, and what it waits for",
 		Long: `Explain says of one object on which clusters it is placed and by which rule, which tier it is
-in, the chain of what must be ready before it, and what it waits for now.
+in, the chain of what must be ready before it, and what it waits for now, as the resources have it. Of
+what the controller has not planned yet it says so, and of an object that is being removed, from where.
 
 OBJECT is group/Kind/namespace/name, or any end of it that is unambiguous, such as
 Deployment/app/web or web. The core group is written "core".
@@ -114,20 +114,22 @@ func (e *kubeExplain) planes(ctx context.Context, c *kubeCluster) ([]fleet.Contr
 	return planes, seeds, nil
 }
 
-// explainIn explains an object of one control plane. Where the tiers are comes from the resources,
-// if there are any of the Seed, else from a dry run.
+// explainIn explains an object of one control plane. How far the tiers are comes from the resources.
 func (e *kubeExplain) explainIn(ctx context.Context, c *kubeCluster, cp fleet.ControlPlane, seeds map[string]*v1alpha1.Seed, object string) (*explanation, error) {
 	s, err := e.open(ctx, c, cp)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	return explainIn(ctx, s, wanted{object, e.seed, "kubectl furrow plan SEED"}, func(name string) *state.Seed {
-		if seed := seeds[name]; seed != nil {
-			if plantings, err := c.plantings(ctx, seed); err == nil && len(plantings) > 0 {
-				return &state.FromResources([]v1alpha1.Seed{*seed}, plantings).Seeds[0]
-			}
+	return explainIn(ctx, s, wanted{object, e.seed, "kubectl furrow plan SEED"}, func(name string) (*statusView, error) {
+		seed := seeds[name]
+		if seed == nil {
+			return nil, manifest.Problem{Reason: v1alpha1.ReasonNoStatus, Seed: name, Message: fmt.Sprintf("there is no Seed %q in %s, so no controller reports on it", name, c.where())}
 		}
-		return nil
+		plantings, err := c.plantings(ctx, seed)
+		if err != nil {
+			return nil, err
+		}
+		return &statusView{State: c.state([]v1alpha1.Seed{*seed}, plantings, c.controllerSeen(ctx, controllerNamespace)), now: c.now()}, nil
 	})
 }

@@ -113,8 +113,23 @@ func TestAPlanIsComparedWithThatOfABranch(t *testing.T) {
 func TestAnObjectIsExplainedByItsPlantings(t *testing.T) {
 	p, a := served(t, map[string]string{"seeds/web.yaml": webSeed})
 	p.must("run", "--once")
+	mustContain(t, p.kubectl(a, exitOK, "explain Deployment/web/web").stdout, "no controller has observed it", "east tier 02: Unknown: not planned by a run yet\n")
+	seed := a.seed("web")
+	seed.Status.Plan = &v1alpha1.PlanSummary{Revision: "main@sha1:" + p.git("control-plane", "rev-parse", "main")}
+	seed.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
+	if err := a.Status().Update(t.Context(), seed); err != nil {
+		t.Fatal(err)
+	}
 	mustShow(t, "explain", p.kubectl(a, exitOK, "explain Deployment/web/web"))
 	mustContain(t, p.kubectl(a, exitOK, "explain settings --seed web -o yaml").stdout, "state: Proposed")
+	a.funcs.List = func(ctx context.Context, c client.WithWatch, o client.ObjectList, opts ...client.ListOption) error {
+		if _, is := o.(*v1alpha1.PlantingList); is {
+			return errors.New("no Plantings today")
+		}
+		return c.List(ctx, o, opts...)
+	}
+	mustContain(t, p.kubectl(a, exitFailed, "explain Deployment/web/web").stderr, "no Plantings today")
+	a.funcs.List = nil
 	mustContain(t, p.kubectl(a, exitFailed, "explain nothing").stderr, `no plan has an object "nothing"; 'kubectl furrow plan SEED' lists all objects`)
 	mustContain(t, p.kubectl(a, exitFailed, "explain web --seed wbe").stderr, "there are: web")
 }

@@ -19,9 +19,12 @@ import (
 	"github.com/furrow-dev/furrow/internal/state"
 )
 
+// controllerNamespace is where the controller runs by default.
+const controllerNamespace = "furrow-system"
+
 func newKubeStatus(f *kubeFlags) *cobra.Command {
 	var status statusCommand
-	var controllerNamespace string
+	var namespace string
 	cmd := &cobra.Command{
 		Use:   "status [SEED]",
 		Short: "Show which tier is where, what it waits for, and what waits for you",
@@ -42,18 +45,18 @@ everything is Released. 'kubectl wait' waits for a state.`,
 			if name != "" && c.namespace == "" {
 				return usageError{errors.New("one Seed is in one namespace: leave out --all-namespaces")}
 			}
-			return status.run(cmd, c.source(name, controllerNamespace))
+			return status.run(cmd, c.source(name, namespace))
 		}),
 	}
 	f.addAll(cmd)
 	status.add(cmd, "Seed")
-	cmd.Flags().Var(textFlag(&controllerNamespace, "furrow-system", dnsLabel), "controller-namespace", "namespace that the controller runs in, where its Lease says whether it does")
+	cmd.Flags().Var(textFlag(&namespace, controllerNamespace, dnsLabel), "controller-namespace", "namespace that the controller runs in, where its Lease says whether it does")
 	return cmd
 }
 
 // source returns where the state is read that the resources have of all Seeds, or of one. A Seed
 // that was there once and is not any more is a state to show, and not an error: a watch sees it go.
-func (c *kubeCluster) source(name, controllerNamespace string) stateSource {
+func (c *kubeCluster) source(name, namespace string) stateSource {
 	found := false
 	out := stateSource{now: c.now, none: fmt.Sprintf("There are no Seeds in %s.", c.where())}
 	if name != "" {
@@ -68,7 +71,7 @@ func (c *kubeCluster) source(name, controllerNamespace string) stateSource {
 			return nil, c.noSeed(ctx, name)
 		}
 		found = true
-		return c.state(seeds, plantings, c.controllerSeen(ctx, controllerNamespace)), nil
+		return c.state(seeds, plantings, c.controllerSeen(ctx, namespace)), nil
 	}
 	out.changes = func(ctx context.Context) (<-chan struct{}, error) { return c.changes(ctx, name) }
 	return out

@@ -5,11 +5,13 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/term"
 
+	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/state"
 )
@@ -56,15 +58,20 @@ func widthOf(w io.Writer) int {
 	return 0
 }
 
-// colours are those of states, as SGR codes: red is what a person has to deal with, yellow what
-// waits for a review, cyan what is under way, green what is done.
+// colours are those of states, as SGR codes: red is what a person has to deal with, yellow what waits for a review, cyan what is
+// under way, green what is done. Proposals have states of their own, and what a plan changes has signs.
 var colours = map[string]string{
 	state.Stalled: "31", string(release.Held): "31", string(release.Failed): "31", string(release.Rejected): "31", string(release.Reverted): "31",
 	string(release.Proposed): "33", string(release.Outdated): "33",
 	string(release.Queued): "36", string(release.Merged): "36", string(release.Progressing): "36",
 	string(release.Blocked): "2", state.Unknown: "2",
 	string(release.Released): "32", string(release.Gone): "32",
+	"Open": "33", "Edited": "33", "Stale": "33", "Foreign": "31",
+	signs[plan.TierNew]: "32", signs[plan.TierChanges]: "33", signs[plan.TierLeaves]: "31",
 }
+
+// bold is the SGR code of headings.
+const bold = "1"
 
 // sgr are the codes of colours.
 var sgr = regexp.MustCompile("\x1b\\[[0-9;]*m")
@@ -77,9 +84,14 @@ func columns(line string) int { return utf8.RuneCountInString(sgr.ReplaceAllStri
 // its colour.
 func writeColoured(w io.Writer, line, of string) {
 	word, _, _ := strings.Cut(of, " ")
+	writeMarked(w, line, of, colours[strings.TrimSuffix(word, ":")])
+}
+
+// writeMarked writes a line in which the first occurrence of a text has a colour, as an SGR code; empty for none.
+func writeMarked(w io.Writer, line, of, colour string) {
 	p, is := w.(*page)
 	before, after, found := strings.Cut(line, of)
-	if colour := colours[word]; is && p.colour && colour != "" && found {
+	if is && p.colour && colour != "" && found {
 		fmt.Fprint(p, before)
 		p.Builder.WriteString("\x1b[" + colour + "m")
 		fmt.Fprint(p, of)
@@ -106,7 +118,7 @@ func rows(w io.Writer, lines [][]string) { stateRows(w, -1, lines) }
 func stateRows(w io.Writer, states int, lines [][]string) {
 	lines = shownCells(lines)
 	widths := columnWidths(lines)
-	fit(widths, widthOf(w))
+	fit(widths, wholeWords(lines, widths), widthOf(w))
 	for _, cells := range lines {
 		if len(cells) == 1 && len(widths) > 1 {
 			fmt.Fprintln(w, cells[0])
@@ -119,24 +131,41 @@ func stateRows(w io.Writer, states int, lines [][]string) {
 // fit makes the widest columns narrower until a table has a width; 0 for any. Each step takes one
 // character from the widest column, so that wide columns shrink towards each other and narrow ones,
 // names and states, stay as they are; shrinking all in proportion would wrap those first. No column
-// becomes narrower than minColumn: a table that is too wide even so is left to the terminal.
-func fit(widths []int, limit int) {
-	total := -gap
-	for _, width := range widths {
+// becomes narrower than minColumn, nor, where there is room for that, a column of whole words: a
+// table that is too wide even so is left to the terminal.
+func fit(widths []int, whole []bool, limit int) {
+	total, least := -gap, -gap
+	for i, width := range widths {
 		total += width + gap
+		if !whole[i] {
+			width = min(width, minColumn)
+		}
+		least += width + gap
 	}
 	for ; limit > 0 && total > limit; total-- {
-		widest := 0
+		widest := -1
 		for i := range widths {
-			if widths[i] > widths[widest] {
+			if (!whole[i] || least > limit) && (widest < 0 || widths[i] > widths[widest]) {
 				widest = i
 			}
 		}
-		if widths[widest] <= minColumn {
+		if widest < 0 || widths[widest] <= minColumn {
 			return
 		}
 		widths[widest]--
 	}
+}
+
+// wholeWords reports which columns have one word in each cell, such as an id, after the dash of an
+// item: wrapping cannot make these narrower.
+func wholeWords(lines [][]string, widths []int) []bool {
+	out := make([]bool, len(widths))
+	for i := range out {
+		out[i] = !slices.ContainsFunc(lines, func(cells []string) bool {
+			return len(cells) > 1 && i < len(cells) && strings.Contains(strings.Trim(cells[i], " -"), " ")
+		})
+	}
+	return out
 }
 
 // shownCells returns the cells as they are shown, which says how wide they are: what replaces a
@@ -169,6 +198,16 @@ func columnWidths(lines [][]string) []int {
 		}
 	}
 	return widths
+}
+
+// heading writes a line that stands out above others, wrapped like a paragraph.
+func heading(w io.Writer, text string) {
+	if limit := widthOf(w); limit > gap+minColumn {
+		text = strings.Join(wrapped(text, limit-gap), "\n  ")
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		writeMarked(w, line, line, bold)
+	}
 }
 
 // paragraph writes a text that is wrapped where it is wider than the terminal, its
@@ -237,10 +276,10 @@ func wrapped(text string, width int) []string {
 }
 
 // breakAt returns the index of the space to break a line at: the last one within the width, else
-// the first one after it; -1 if the line is one word. Spaces of an indent do not count, or a long
-// first word would leave an empty line above it.
+// the first one after it; -1 if the line is one word. Spaces of an indent and after the dash of an
+// item do not count, or a long first word would leave an empty line above it.
 func breakAt(line string, width int) int {
-	indent := len(line) - len(strings.TrimLeft(line, " "))
+	indent := len(line) - len(strings.TrimLeft(line, " -"))
 	at, column := -1, 0
 	for i, r := range line {
 		if r == ' ' && i > indent {

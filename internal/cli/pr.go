@@ -145,7 +145,7 @@ func newPRList() *cobra.Command {
 					fmt.Fprintln(w, "No proposal is open.")
 					return
 				}
-				rows(w, listLines(all))
+				stateRows(w, 2, listLines(all))
 			})
 		}),
 	}
@@ -275,7 +275,15 @@ func find(ctx context.Context, s *controlplane.Session, name string) (located, e
 	if len(names) == 0 {
 		return located{}, manifest.Problem{Reason: v1alpha1.ReasonUnknownProposal, Message: fmt.Sprintf("there is no proposal %q; none is open", name)}
 	}
-	return located{}, manifest.Problem{Reason: v1alpha1.ReasonUnknownProposal, Message: fmt.Sprintf("there is no proposal %q; there are: %s", name, strings.Join(names, ", "))}
+	return located{}, manifest.Problem{Reason: v1alpha1.ReasonUnknownProposal, Message: fmt.Sprintf("there is no proposal %q; there are: %s", name, some(manifest.Nearest(name, names)))}
+}
+
+// some joins the first names of a list, and says how many others there are.
+func some(names []string) string {
+	if len(names) <= maxNames {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), len(names)-maxNames)
 }
 
 func newPRShow() *cobra.Command {
@@ -306,7 +314,8 @@ func proposalTable(w io.Writer, l located) {
 	if p.Reason != "" {
 		state += ": " + p.Reason
 	}
-	fmt.Fprintf(w, "%s\n\n", p.Title)
+	heading(w, p.Title)
+	fmt.Fprintln(w)
 	lines := [][]string{{"State", state}}
 	if l.gate.Reason != "" {
 		lines = append(lines, []string{"Gate", release.DoNotMerge + l.gate.Message})
@@ -322,8 +331,11 @@ func proposalTable(w io.Writer, l located) {
 	if p.URL != "" {
 		lines = append(lines, []string{"URL", p.URL})
 	}
-	rows(w, lines)
-	fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(p.Body))
+	stateRows(w, 1, lines)
+	fmt.Fprintln(w)
+	for line := range strings.SplitSeq(strings.TrimSpace(p.Body), "\n") {
+		paragraph(w, "  ", line)
+	}
 }
 
 func newPRMerge() *cobra.Command {

@@ -70,7 +70,76 @@ func TestExplainReportsAStalledSeedWhereNoPlanHasTheObject(t *testing.T) {
 	if r.code != exitFailed {
 		t.Errorf("it ends with %d", r.code)
 	}
-	mustContain(t, r.stderr, "no plan has an object", "seed bad is stalled", "in a circle")
+	mustContain(t, r.stderr, "no plan has an object", "seed bad is stalled: ", "in a circle")
+	mustNotContain(t, r.stderr, `is stalled: seed "bad"`)
+}
+
+// TestAReportOfAnotherPlanSaysNothingOfATier has the new object in a tier that was Released without it.
+func TestAReportOfAnotherPlanSaysNothingOfATier(t *testing.T) {
+	t.Parallel()
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
+	r := p.furrow("explain", "ConfigMap/web/settings")
+	mustContain(t, r.all(), "Now\n  ! no status was reported yet; start 'furrow run'\n", "east tier 01: Unknown: no run has reported yet\n")
+	mustNotContain(t, r.all(), "Queued", "Blocked")
+
+	p.plant("Seed web: Released\n")
+	was := "main@sha1:" + p.git("control-plane", "rev-parse", "HEAD")
+	settled := p.must("explain", "ConfigMap/web/settings")
+	mustContain(t, settled, "Now\nLast pass reported ", "east tier 01: Released: healthy (for ")
+	p.commit(map[string]string{"README.md": "not of the seed"})
+	mustContain(t, p.must("explain", "ConfigMap/web/settings"), "east tier 01: Released: healthy")
+
+	const added = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: new, namespace: web}\n"
+	p.commit(map[string]string{"seeds/web.yaml": webSeed + added})
+	for _, object := range []string{"ConfigMap/web/new", "ConfigMap/web/settings"} {
+		got := p.must("explain", object)
+		mustContain(t, got, "east tier 01: Unknown: not planned by a run yet; the last report is of "+was+"\n")
+		mustNotContain(t, got, "Released")
+	}
+	mustContain(t, p.must("explain", "ConfigMap/web/new", "-o", "json"), `"state": "Unknown"`, `"reason": "NoStatus"`, `"lastPass": "`)
+	p.pass()
+	mustContain(t, p.must("explain", "ConfigMap/web/new"), "east tier 01: Proposed: waits to be merged")
+	mustContain(t, p.must("explain", "Deployment/web/web", "-o", "json"), `"reason": "`)
+}
+
+func TestExplainSaysWhereAnObjectIsThatIsBeingRemoved(t *testing.T) {
+	t.Parallel()
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": moreSeed, "seeds/other.yaml": strings.ReplaceAll(webSeed, "web", "other")})
+	p.plant("Seed web: Released\n")
+	p.plant("Seed other: Released\n")
+
+	p.commit(map[string]string{"seeds/web.yaml": strings.Replace(webSeed, "color: green", "color: blue", 1)})
+	const leaves = "Where\n  being removed from east, west, because the seed no longer has it there"
+	got := p.must("explain", "ConfigMap/web/more")
+	mustContain(t, got, leaves, "east tier 03: Unknown: not planned by a run yet")
+	mustNotContain(t, got, "Waits for")
+	p.pass()
+	p.pass()
+	mustContain(t, p.must("explain", "ConfigMap/web/more"), leaves, "east tier 03: Proposed: ")
+
+	if err := os.Remove(p.at("control-plane/seeds/other.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	p.commit(nil)
+	p.furrow("run", "--once", "--simulate") // the deletion guard holds it
+	got = p.must("explain", "Deployment/other/other")
+	mustContain(t, got, "Seed other: Stalled", "'furrow confirm other'")
+	p.must("confirm", "other")
+	p.pass()
+	mustContain(t, p.must("explain", "Deployment/other/other"), "Where\n  being removed from east, west, because the seed is being removed\n", "east tier 02: ")
+}
+
+func TestExplainRefusesAStatusThatItCannotRead(t *testing.T) {
+	t.Parallel()
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
+	p.pass()
+	p.commitTo("furrow/main/status/control-plane/default", map[string]string{"status.yaml": "version: '2.0'\nowner: control-plane/default\n"})
+	for _, command := range []string{"status", "wait", "explain Deployment/web/web"} {
+		r := p.furrow(strings.Fields(command)...)
+		if r.code != exitFailed || !strings.Contains(r.stderr, "2.0") {
+			t.Errorf("%s ends with %d: %s", command, r.code, r.all())
+		}
+	}
 }
 
 func TestBeforeAnyRunThereIsNoStatusAndNothingToDecide(t *testing.T) {

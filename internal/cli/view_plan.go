@@ -65,32 +65,34 @@ func planTable(w io.Writer, p *plan.Plan, whole bool) {
 		}
 		texts[i] = ofCluster{t.Cluster, strings.Join(lines, "\x00")}
 	}
-	fmt.Fprintf(w, "Seed %s: %s in %s on %s\n", p.Seed, plural(objects, "object"), plural(len(p.Tiers), "tier"), plural(len(clusters), "cluster"))
+	heading(w, fmt.Sprintf("Seed %s: %s in %s on %s", p.Seed, plural(objects, "object"), plural(len(p.Tiers), "tier"), plural(len(clusters), "cluster")))
 	for _, f := range folded(clusters, texts, whole) {
 		parts := strings.Split(f.text, "\x00")
-		fmt.Fprintf(w, "\n%s %s\n", f.on, parts[0])
+		head := strings.Split(parts[0], "\n")
+		fmt.Fprintln(w)
+		heading(w, f.on+" "+head[0])
+		for _, after := range head[1:] {
+			paragraph(w, "    ", after)
+		}
 		var lines [][]string
 		for _, line := range parts[1:] {
 			lines = append(lines, strings.Split(line, "\x01"))
 		}
 		rows(w, lines)
 	}
-	if differ := p.Differ(); len(differ) > 0 {
-		fmt.Fprintln(w, "\nDiffers by cluster")
-		for _, d := range differ {
-			var on []string
-			for _, c := range d.Contents {
-				on = append(on, contentOn(c, clusters))
-			}
-			fmt.Fprintf(w, "  - %s: %s\n", d.Object, strings.Join(on, "; "))
+	var differs, warnings []string
+	for _, d := range p.Differ() {
+		var on []string
+		for _, c := range d.Contents {
+			on = append(on, contentOn(c, clusters))
 		}
+		differs = append(differs, fmt.Sprintf("- %s: %s", d.Object, strings.Join(on, "; ")))
 	}
-	if len(p.Warnings) > 0 {
-		fmt.Fprintln(w, "\nWarnings")
-		for _, warning := range p.Warnings {
-			fmt.Fprintf(w, "  - %s\n", warning)
-		}
+	for _, warning := range p.Warnings {
+		warnings = append(warnings, "- "+warning.String())
 	}
+	part(w, "Differs by cluster", differs)
+	part(w, "Warnings", warnings)
 	fmt.Fprintln(w)
 }
 
@@ -190,7 +192,7 @@ func (v *planDiff) table(w io.Writer, whole bool) {
 		}
 	}
 	if len(texts) == 0 {
-		fmt.Fprintf(w, "Seed %s: with %s nothing changes.\n", v.Seed, v.Revision)
+		paragraph(w, "  ", fmt.Sprintf("Seed %s: with %s nothing changes.", v.Seed, v.Revision))
 		return
 	}
 	var parts []string
@@ -202,10 +204,17 @@ func (v *planDiff) table(w io.Writer, whole bool) {
 			parts = append(parts, fmt.Sprintf("%s %s", plural(n, "tier"), d.text))
 		}
 	}
-	fmt.Fprintf(w, "Seed %s: with %s, %s\n", v.Seed, v.Revision, strings.Join(parts, ", "))
+	heading(w, fmt.Sprintf("Seed %s: with %s, %s", v.Seed, v.Revision, strings.Join(parts, ", ")))
 	for _, f := range folded(clustersOf(v.preview.InForce, v.preview.Next), texts, whole) {
 		sign, rest, _ := strings.Cut(f.text, "\x00")
-		fmt.Fprintf(w, "\n%s %s %s\n", sign, f.on, rest)
+		head, objects, _ := strings.Cut(rest, "\n")
+		fmt.Fprintln(w)
+		stateParagraph(w, "  ", fmt.Sprintf("%s %s %s", sign, f.on, head), sign)
+		for line := range strings.SplitSeq(objects, "\n") {
+			if line != "" {
+				stateParagraph(w, "      ", line, strings.Fields(line)[0])
+			}
+		}
 	}
 }
 

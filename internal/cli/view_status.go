@@ -67,15 +67,7 @@ func staleText(s state.Stale) string {
 // body has the seeds, those that need a person first, with their tiers in the order in which they
 // are released; then what waits for a person, and what comes next.
 func (v *statusView) body(w io.Writer) {
-	for _, note := range v.Notes {
-		paragraph(w, "  ", "! "+note)
-	}
-	for _, p := range v.Problems {
-		paragraph(w, "  ", "! "+p.Error())
-	}
-	for _, s := range v.Stale {
-		paragraph(w, "  ", "! "+staleText(s))
-	}
+	v.problems(w)
 	if len(v.Seeds) == 0 {
 		fmt.Fprintln(w, cmp.Or(v.none, "There are no seeds. Commit one under seeds/ of the control-plane repository."))
 	}
@@ -97,6 +89,19 @@ func (v *statusView) body(w io.Writer) {
 	section(w, "Waiting for your decision:", lists[1])
 	section(w, "Next:", lists[2])
 	section(w, "Amended before merging:", lists[3])
+}
+
+// problems has what is wrong with the state as a whole.
+func (v *statusView) problems(w io.Writer) {
+	for _, note := range v.Notes {
+		paragraph(w, "  ", "! "+note)
+	}
+	for _, p := range v.Problems {
+		paragraph(w, "  ", "! "+p.Error())
+	}
+	for _, s := range v.Stale {
+		paragraph(w, "  ", "! "+staleText(s))
+	}
 }
 
 // proposals counts those that wait for a person, in all seeds. One of several tiers counts once.
@@ -159,7 +164,8 @@ func (v *statusView) seed(w io.Writer, s *state.Seed) {
 	var lines [][]string
 	for _, f := range folded(v.all(), texts, v.whole) {
 		cells := strings.Split(f.text, "\x00")
-		lines = append(lines, []string{"  " + f.on + " " + cells[0], cells[1], v.ages(tiers, f.members), cells[2]})
+		since := func(i int) time.Time { return tiers[i].Since }
+		lines = append(lines, []string{"  " + f.on + " " + cells[0], cells[1], v.ages(f.members, since), cells[2]})
 		if t := tiers[f.members[0]]; v.whole && len(t.Waits) > 1 {
 			for _, wait := range t.Waits[1:] { // the message has the first
 				lines = append(lines, []string{"", "", "", fmt.Sprintf("waits for %s (%s): %s", wait.Tier, wait.State, wait.Why)})
@@ -173,11 +179,11 @@ func (v *statusView) seed(w io.Writer, s *state.Seed) {
 }
 
 // ages returns how long tiers have been in their state: of several, the youngest and the oldest.
-// Empty where it is not known of one.
-func (v *statusView) ages(tiers []state.Tier, members []int) string {
+// Empty where it is not known of one. sinceOf returns since when the one of an index is.
+func (v *statusView) ages(members []int, sinceOf func(int) time.Time) string {
 	first, last := time.Time{}, time.Time{}
 	for _, i := range members {
-		since := tiers[i].Since
+		since := sinceOf(i)
 		if since.IsZero() {
 			return ""
 		}
@@ -215,9 +221,14 @@ func seedLine(s *state.Seed, progress string) string {
 		line += ", suspended"
 	}
 	if s.Message != "" {
-		line += ": " + strings.TrimPrefix(s.Message, fmt.Sprintf("seed %q: ", s.Name))
+		line += ": " + seedMessage(s)
 	}
 	return line
+}
+
+// seedMessage is the message of a seed, for a line that names the seed already.
+func seedMessage(s *state.Seed) string {
+	return strings.TrimPrefix(s.Message, fmt.Sprintf("seed %q: ", s.Name))
 }
 
 // planLine returns what the plan in force was made of, and how large it is.

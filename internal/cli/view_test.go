@@ -14,7 +14,9 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/state"
 )
 
@@ -95,34 +97,101 @@ func TestStatusOfAFleetFitsOnATerminal(t *testing.T) {
 	}
 }
 
+// planOf is a plan of two tiers on clusters c01, c02 and so on.
+func planOf(clusters int) *plan.Plan {
+	namespace := manifest.ID{Kind: "Namespace", Name: "projectcontour"}
+	contour := manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "projectcontour", Name: "contour"}
+	const why, because = "metadata.namespace: projectcontour", "the seed selects no clusters, so it goes to all workload clusters of the region"
+	p := &plan.Plan{Seed: "contour", Revision: "main@sha1:a5c41da0409e6b911255524cd0db1bf71ebc39e2", Generation: 1, Contents: []plan.Contents{
+		{ID: "c1", Objects: []plan.Object{{ID: namespace, From: "seeds/contour/namespace.yaml:1"}}},
+		{ID: "c2", Objects: []plan.Object{{ID: contour, From: "seeds/contour/deployment.yaml:12"}}},
+	}}
+	var all []string
+	for n := 1; n <= clusters; n++ {
+		name := fmt.Sprintf("c%02d", n)
+		all = append(all, name)
+		pre := plan.Prerequisite{Cluster: name, Why: "apps/Deployment/projectcontour/contour waits for core/Namespace/projectcontour (namespace: " + why + ")"}
+		p.Tiers = append(p.Tiers, plan.Tier{Cluster: name, Contents: "c1"}, plan.Tier{Cluster: name, Ordinal: 1, Level: 1, Contents: "c2", Prerequisites: []plan.Prerequisite{pre}})
+	}
+	p.Placements = []plan.Placement{{Object: namespace, Clusters: all, Rule: "selected", Why: because}, {Object: contour, Clusters: all, Rule: "selected", Why: because}}
+	p.Dependencies = []plan.Dependency{{From: plan.DependencyFrom{Object: contour, Clusters: all}, To: plan.DependencyTo{Object: namespace}, Rule: "namespace", Why: why}}
+	p.Warnings = []plan.Warning{{Message: "nobody brings the kind HTTPProxy of group projectcontour.io, which the plan expects on all clusters", From: "seeds/contour/proxy.yaml:3"}}
+	return p
+}
+
+// explainedIn is the explanation of the Deployment of planOf by a state, two minutes past noon.
+func explainedIn(st *state.State, p *plan.Plan, inForce *plan.Plan) *explanation {
+	e := &explanation{Object: "apps/Deployment/projectcontour/contour", Seed: "contour", plan: p, reported: &statusView{State: st, now: noon.Add(2 * time.Minute)}}
+	e.describe(inForce)
+	return e
+}
+
+// tables are what people read of a fleet, by the name of their files.
+func tables() map[string]func(io.Writer) {
+	before, next := planOf(20), planOf(21)
+	next.Tiers = next.Tiers[2:]
+	return map[string]func(io.Writer){
+		"status": func(w io.Writer) { (&statusView{State: fleetOf(20), now: noon}).body(w) },
+		"plan":   func(w io.Writer) { planTable(w, before, false) },
+		"plan-diff": func(w io.Writer) {
+			d, err := planDiffOf(&engine.Preview{Seed: "contour", Revision: next.Revision, InForce: before, Next: next})
+			if err != nil {
+				panic(err)
+			}
+			d.table(w, false)
+		},
+		"explain": func(w io.Writer) { explanationTable(w, explainedIn(fleetOf(20), before, before), false) },
+	}
+}
+
+func TestPlansAndExplanationsFitOnATerminal(t *testing.T) {
+	for name, draw := range tables() {
+		for _, width := range []int{80, 120} {
+			p := &page{width: width}
+			draw(p)
+			if name != "status" {
+				mustPrint(t, fmt.Sprintf("%s-%d", name, width), p.String())
+			}
+			for line := range strings.SplitSeq(p.String(), "\n") {
+				if columns(line) > width && !strings.Contains(line, "https://") {
+					t.Errorf("%s has a line that is wider than %d columns: %q", name, width, line)
+				}
+			}
+		}
+	}
+}
+
 func TestStatesHaveColoursOnATerminalAlone(t *testing.T) {
-	show := func(w io.Writer) string {
-		output := outputFlag{format: "table"}
-		if err := output.write(w, nil, func(w io.Writer) { (&statusView{State: fleetOf(20), now: noon}).body(w) }); err != nil {
-			t.Fatal(err)
+	for name, draw := range tables() {
+		show := func(w io.Writer) string {
+			output := outputFlag{format: "table"}
+			if err := output.write(w, nil, draw); err != nil {
+				t.Fatal(err)
+			}
+			if b, ok := w.(*bytes.Buffer); ok {
+				return b.String()
+			}
+			return ""
 		}
-		if b, ok := w.(*bytes.Buffer); ok {
-			return b.String()
+		t.Setenv("TERM", "xterm")
+		if piped := show(&bytes.Buffer{}); strings.Contains(piped, "\x1b") {
+			t.Errorf("%s: a pipe gets escape codes: %q", name, piped)
 		}
-		return ""
-	}
-	t.Setenv("TERM", "xterm")
-	if piped := show(&bytes.Buffer{}); strings.Contains(piped, "\x1b") {
-		t.Errorf("a pipe gets escape codes: %q", piped)
-	}
-	for _, c := range []struct {
-		noColor, term string
-		width         int
-		colours       bool
-	}{{"", "xterm", 80, true}, {"", "xterm", 120, true}, {"1", "xterm", 80, false}, {"", "dumb", 80, false}} {
-		t.Setenv("NO_COLOR", c.noColor)
-		t.Setenv("TERM", c.term)
-		got := onTerminal(t, c.width, func(w io.Writer) { show(w) })
-		if strings.Contains(got, "\x1b[31mHeld\x1b[0m") != c.colours || strings.Contains(got, "\x1b") != c.colours {
-			t.Errorf("%+v: it shows %q", c, got)
-		}
-		if c.colours {
-			mustPrint(t, fmt.Sprintf("status-%d-colours", c.width), strings.ReplaceAll(got, "\x1b", "␛"))
+		for _, c := range []struct {
+			noColor, term string
+			width         int
+			colours       bool
+		}{{"", "xterm", 80, true}, {"", "xterm", 120, true}, {"1", "xterm", 80, false}, {"", "dumb", 80, false}} {
+			t.Setenv("NO_COLOR", c.noColor)
+			t.Setenv("TERM", c.term)
+			got := onTerminal(t, c.width, func(w io.Writer) { show(w) })
+			want := map[string]string{"status": "\x1b[31mHeld\x1b[0m", "plan": "\x1b[1mSeed contour: ", "plan-diff": "\x1b[32m+\x1b[0m c21 tier 00", "explain": "\x1b[2mBlocked\x1b[0m"}[name]
+			if strings.Contains(got, want) != c.colours || strings.Contains(got, "\x1b") != c.colours {
+				t.Errorf("%s, %+v: it shows %q", name, c, got)
+			}
+			if c.colours {
+				mustPrint(t, fmt.Sprintf("%s-%d-colours", name, c.width), strings.ReplaceAll(got, "\x1b", "␛"))
+			}
 		}
 	}
 }

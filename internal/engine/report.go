@@ -30,8 +30,8 @@ type Report struct {
 	Raced bool
 	// RetryAfter is how long the control plane's server asked to wait.
 	RetryAfter time.Duration
-	// Plans are the plans in force, by seed.
-	Plans map[string]*plan.Plan
+	// Plans are the plans in force, by seed, and Previous those that were on their branches when the pass began.
+	Plans, Previous map[string]*plan.Plan
 	// ReadErr is why the control plane could not be read anew; nil if it was.
 	ReadErr error
 	// Repos are the GitOps repositories, by name.
@@ -59,7 +59,7 @@ type RepoReport struct {
 func (o *observation) report(d *pass.Decision, done *outcome) *Report {
 	out := &Report{
 		State:   state.New(o.engine.self.Owner, o.engine.self.Origin, o.engine.tree.Revision),
-		Changed: o.changed || done.unfinished, Raced: o.raced, Rounds: o.rounds, Plans: map[string]*plan.Plan{},
+		Changed: o.changed || done.unfinished, Raced: o.raced, Rounds: o.rounds, Plans: map[string]*plan.Plan{}, Previous: map[string]*plan.Plan{},
 		ReadErr: o.readErr, Repos: map[string]RepoReport{}, Catalog: o.engine.loaded,
 	}
 	if o.engine.config.Interval > 0 {
@@ -90,6 +90,9 @@ func (o *observation) report(d *pass.Decision, done *outcome) *Report {
 		if s := d.Seeds[name]; !s.Foreign() || done.seeds[name] != nil {
 			out.Seeds = append(out.Seeds, reportSeed(o.facts, s, done))
 			out.Plans[name] = s.Plan
+			if p := d.Previous[name]; p != nil {
+				out.Previous[name] = p.Plan
+			}
 		}
 	}
 	out.Clusters = o.clusters(&out.State)
