@@ -160,7 +160,7 @@ func readRecord(name string) (*engine.Record, error) {
 }
 
 func newReplay() *cobra.Command {
-	var output outputFlag
+	output := outputFlag{hasWide: true}
 	var seed string
 	cmd := &cobra.Command{
 		Use:   "replay FILE",
@@ -172,7 +172,8 @@ it. A record holds what was read of the control plane and the names, branches an
 GitOps repositories. It holds no credentials of Furrow, but whatever the control plane holds, Secrets
 included.
 
-With --explain it lists for each tier of a seed the facts that its state follows from.
+With --explain it lists for each tier of a seed the facts that its state follows from. Clusters that
+are equal are shown as one; -o wide shows each, with the Git hashes of its files.
 
 It exits with 3 where this version of Furrow decides something other than what was recorded.`,
 		Example: `  furrow run --control-plane ./control-plane --record ./passes
@@ -194,7 +195,7 @@ It exits with 3 where this version of Furrow decides something other than what w
 			if seed != "" && decision.Seeds[seed] == nil {
 				return fmt.Errorf("the record has no seed %q; there are: %s", seed, strings.Join(slices.Sorted(maps.Keys(decision.Seeds)), ", "))
 			}
-			err = output.write(cmd.OutOrStdout(), decision, func(w io.Writer) { replayTable(w, record, decision, seed, same) })
+			err = output.write(cmd.OutOrStdout(), decision, func(w io.Writer) { replayTable(w, record, decision, seed, same, output.wide()) })
 			if err == nil && !same {
 				err = errProblems
 			}
@@ -208,7 +209,7 @@ It exits with 3 where this version of Furrow decides something other than what w
 
 // replayTable shows a decision as status would have, and what it would have done; or, with a seed,
 // the facts that its states follow from.
-func replayTable(w io.Writer, record *engine.Record, d *pass.Decision, seed string, same bool) {
+func replayTable(w io.Writer, record *engine.Record, d *pass.Decision, seed string, same, whole bool) {
 	verdict := "The decision is the one that was recorded."
 	if !same {
 		verdict = "! The decision is NOT the one that was recorded, by Furrow " + record.Version + "."
@@ -219,11 +220,11 @@ func replayTable(w io.Writer, record *engine.Record, d *pass.Decision, seed stri
 		return
 	}
 	if seed != "" {
-		explainSeed(w, record.Facts, d.Seeds[seed])
+		explainSeed(w, record.Facts, d.Seeds[seed], whole)
 		return
 	}
 	fmt.Fprintln(w)
-	(&statusView{State: &record.Report(d).State, now: record.Facts.Now}).body(w)
+	(&statusView{State: &record.Report(d).State, now: record.Facts.Now, whole: whole}).body(w)
 	fmt.Fprintf(w, "\nActions: %d\n", len(d.Actions))
 	var lines [][]string
 	for _, a := range d.Actions {
@@ -233,8 +234,9 @@ func replayTable(w io.Writer, record *engine.Record, d *pass.Decision, seed stri
 }
 
 // explainSeed lists the facts from which the states of a seed's tiers follow.
-func explainSeed(w io.Writer, f *pass.Facts, s *pass.Seed) {
-	fmt.Fprintf(w, "\nSeed %s\n", s.Name)
+func explainSeed(w io.Writer, f *pass.Facts, s *pass.Seed, whole bool) {
+	fmt.Fprintln(w)
+	heading(w, "Seed "+s.Name)
 	if s.Failure != nil {
 		paragraph(w, "  ", "  ! "+s.Failure.Message)
 	}
@@ -242,29 +244,47 @@ func explainSeed(w io.Writer, f *pass.Facts, s *pass.Seed) {
 		fmt.Fprintln(w, "  It has no plan.")
 		return
 	}
-	fmt.Fprintf(w, "  plan of generation %d, of %s, %s\n", s.Plan.Generation, s.Plan.Revision, plural(len(s.Plan.Tiers), "tier"))
+	paragraph(w, "    ", fmt.Sprintf("  plan of generation %d, of %s, %s", s.Plan.Generation, s.Plan.Revision, plural(len(s.Plan.Tiers), "tier")))
+	var texts []ofCluster
 	for _, t := range s.Plan.InOrder() {
 		status, _ := s.Result.Find(s.Plan.Name(t))
-		fmt.Fprintf(w, "\n%s: %s\n", t, status.State)
-		var lines [][]string
-		for _, fact := range tierFacts(f, s, t, status) {
+		lines := []string{layout.NameOnCluster(t.Ordinal) + "\x01" + string(status.State)}
+		for _, fact := range tierFacts(f, s, t, status, whole) {
 			if fact[1] != "" {
-				lines = append(lines, []string{"  " + fact[0], fact[1]})
+				lines = append(lines, "  "+fact[0]+"\x01"+fact[1])
 			}
 		}
-		rows(w, lines)
+		texts = append(texts, ofCluster{t.Cluster, strings.Join(lines, "\x00")})
+	}
+	for _, f := range folded(clustersOf(s.Plan), texts, whole) {
+		var lines [][]string
+		for line := range strings.SplitSeq(f.text, "\x00") {
+			lines = append(lines, strings.Split(line, "\x01"))
+		}
+		fmt.Fprintln(w)
+		stateParagraph(w, "  ", fmt.Sprintf("%s %s: %s", f.on, lines[0][0], lines[0][1]), lines[0][1])
+		rows(w, lines[1:])
 	}
 }
 
-// tierFacts returns the facts of a tier, by name; those that do not count here are empty.
-func tierFacts(f *pass.Facts, s *pass.Seed, t *plan.Tier, status release.TierStatus) [][2]string {
+// tierFacts returns the facts of a tier, by name; those that do not count here are empty. Hashes of
+// files are there only if whole: they differ between equal clusters.
+func tierFacts(f *pass.Facts, s *pass.Seed, t *plan.Tier, status release.TierStatus, whole bool) [][2]string {
 	have := s.Tiers[status.Tier]
 	out := [][2]string{{"because", status.Message}, {"action", string(status.Act)}, {"gate", status.Shut()}}
 	r := f.Repos[t.Repo]
 	out = append(out, [2]string{"base", string(have.Base)})
 	for _, e := range t.Entries {
-		out = append(out, [2]string{"on base", entryText(e.Path, r.Entries[r.Head][e.Path])})
-		if r.Entries[r.Head][e.Path] != e.Hash {
+		at := r.Entries[r.Head][e.Path]
+		switch {
+		case whole || at.IsZero():
+			out = append(out, [2]string{"on base", entryText(e.Path, at)})
+		case at == e.Hash:
+			out = append(out, [2]string{"on base", "as wanted at " + e.Path})
+		default:
+			out = append(out, [2]string{"on base", "not as wanted at " + e.Path})
+		}
+		if whole && at != e.Hash {
 			out = append(out, [2]string{"wanted", entryText(e.Path, e.Hash)})
 		}
 	}

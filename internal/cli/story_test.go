@@ -129,6 +129,31 @@ func TestExplainSaysWhereAnObjectIsThatIsBeingRemoved(t *testing.T) {
 	mustContain(t, p.must("explain", "Deployment/other/other"), "Where\n  being removed from east, west, because the seed is being removed\n", "east tier 02: ")
 }
 
+func TestAReplayFoldsEqualClusters(t *testing.T) {
+	t.Parallel()
+	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed, "north.yaml": document("Cluster", "north", "spec: {}")})
+	p.setUpRoot("north")
+	p.must("run", "--once", "--simulate", "--record", p.at("records"))
+	records, err := os.ReadDir(p.at("records"))
+	if err != nil || len(records) == 0 {
+		t.Fatalf("%d records: %v", len(records), err)
+	}
+	file := p.at("records/" + records[0].Name())
+	mustContain(t, call(t.Context(), "", "replay", file, "--explain", "web").stdout, "\neast, north, west tier 01: Blocked\n", "  on base    nothing at planted/<cluster>/web/tier-01\n")
+	mustContain(t, call(t.Context(), "", "replay", file, "--explain", "web", "-o", "wide").stdout, "\nnorth tier 01: Blocked\n", " wanted     ", "nothing at planted/north/web/tier-01\n")
+}
+
+func TestFewProposalsAreNamedWhereThereIsNone(t *testing.T) {
+	t.Parallel()
+	seeds := map[string]string{}
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		seeds["seeds/"+name+".yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: default}\n"
+	}
+	p := newWorkspace(t, seeds)
+	p.pass()
+	p.refused(" and 4 more\n", "pr", "show", "nope")
+}
+
 func TestExplainRefusesAStatusThatItCannotRead(t *testing.T) {
 	t.Parallel()
 	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})

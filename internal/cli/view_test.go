@@ -13,10 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/controlplane"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/state"
 )
 
@@ -140,6 +142,14 @@ func tables() map[string]func(io.Writer) {
 			}
 			d.table(w, false)
 		},
+		"pr": func(w io.Writer) {
+			one := located{repo: &controlplane.Repo{Name: "fleet", Base: "main"}, ours: true, proposal: forge.Proposal{
+				Branch: "furrow/main/tier/contour/c01/00", Title: "Plant contour on c01, tier 00", Carried: forge.Carried{Digest: "sha256:1"},
+				Body: "This proposal plants the first objects of the seed contour on the cluster c01, for which nothing else has to be ready.\n\n- `core/Namespace/projectcontour`\n",
+			}}
+			stateRows(w, 2, listLines([]located{one}))
+			proposalTable(w, one)
+		},
 		"explain": func(w io.Writer) { explanationTable(w, explainedIn(fleetOf(20), before, before), false) },
 	}
 }
@@ -185,7 +195,7 @@ func TestStatesHaveColoursOnATerminalAlone(t *testing.T) {
 			t.Setenv("NO_COLOR", c.noColor)
 			t.Setenv("TERM", c.term)
 			got := onTerminal(t, c.width, func(w io.Writer) { show(w) })
-			want := map[string]string{"status": "\x1b[31mHeld\x1b[0m", "plan": "\x1b[1mSeed contour: ", "plan-diff": "\x1b[32m+\x1b[0m c21 tier 00", "explain": "\x1b[2mBlocked\x1b[0m"}[name]
+			want := map[string]string{"status": "\x1b[31mHeld\x1b[0m", "plan": "\x1b[1mSeed contour: ", "pr": "  \x1b[33mOpen\x1b[0m   Plant", "plan-diff": "\x1b[32m+\x1b[0m c21 tier 00", "explain": "\x1b[2mBlocked\x1b[0m"}[name]
 			if strings.Contains(got, want) != c.colours || strings.Contains(got, "\x1b") != c.colours {
 				t.Errorf("%s, %+v: it shows %q", name, c, got)
 			}
