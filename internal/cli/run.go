@@ -100,7 +100,11 @@ func run(cmd *cobra.Command, options controlplane.Options, interval time.Duratio
 		}
 		options.Record = r.record
 	}
-	s, tick, err := openRun(cmd.Context(), options, simulate)
+	s, tick, err := openRun(ctx, options, simulate)
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		fmt.Fprintln(out, stopped)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -142,9 +146,12 @@ func run(cmd *cobra.Command, options controlplane.Options, interval time.Duratio
 	if once {
 		return verdictOf(last)
 	}
-	fmt.Fprintln(out, "Stopped. Nothing is lost: start it again to continue.")
+	fmt.Fprintln(out, stopped)
 	return nil
 }
+
+// stopped is the last line of a run that is interrupted.
+const stopped = "Stopped. Nothing is lost: start it again to continue."
 
 // mode returns how the clusters are asked.
 func mode(options controlplane.Options, simulate bool) string {
