@@ -1,11 +1,13 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -81,15 +83,33 @@ func checkDirectory(url, field, command string) error {
 	if !local {
 		return nil
 	}
+	stat := func(name string) error {
+		_, err := os.Stat(name)
+		return err
+	}
+	return directoryFault(dir, field, command, stat)
+}
+
+// directoryFault says why a directory is not a repository. One that this user may not read may be one.
+func directoryFault(dir, field, command string, stat func(string) error) error {
+	exists := stat(dir)
 	for _, name := range []string{"HEAD", ".git"} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+		switch err := stat(filepath.Join(dir, name)); {
+		case err == nil:
 			return nil
+		case errors.Is(err, fs.ErrPermission):
+			return manifest.Problem{Reason: v1alpha1.ReasonCredentialsRefused, Message: fmt.Sprintf("Furrow may not read the directory %s (permission denied)", dir), Next: "Run Furrow as a user who may, or change the permissions of the directory and those above it"}
+		case !errors.Is(err, fs.ErrNotExist):
+			exists = cmp.Or(exists, err)
 		}
 	}
-	if _, err := os.Stat(dir); err == nil {
-		return manifest.Problem{Reason: v1alpha1.ReasonRepositoryNotFound, Message: fmt.Sprintf("the directory %s is not a Git repository. Correct %s, or make it one with '%s'", dir, field, command)}
+	switch {
+	case exists == nil:
+		return manifest.Problem{Reason: v1alpha1.ReasonRepositoryNotFound, Message: fmt.Sprintf("the directory %s is not a Git repository", dir), Next: fmt.Sprintf("Correct %s, or make it one with '%s'", field, command)}
+	case errors.Is(exists, fs.ErrNotExist):
+		return manifest.Problem{Reason: v1alpha1.ReasonRepositoryNotFound, Message: fmt.Sprintf("there is no directory %s", dir), Next: fmt.Sprintf("Correct %s, or make a repository there with '%s'", field, command)}
 	}
-	return manifest.Problem{Reason: v1alpha1.ReasonRepositoryNotFound, Message: fmt.Sprintf("there is no directory %s. Correct %s, or make a repository there with '%s'", dir, field, command)}
+	return manifest.Problem{Reason: v1alpha1.ReasonRepositoryFailed, Message: fmt.Sprintf("the directory %s cannot be read: %v", dir, exists), Next: "Correct " + field + ", or what the error names"}
 }
 
 func errUnknownForge(forge v1alpha1.ForgeType) error {

@@ -8,10 +8,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
 // TestCredentialsGoNowhereElse: the author of a GitOpsRepo chooses its URL, but
@@ -289,6 +291,31 @@ func TestARepositoryMayBeNamedByAFileURL(t *testing.T) {
 		spec := v1alpha1.GitOpsRepoSpec{URL: scheme + strings.ReplaceAll(dir, " ", "%20")}
 		if faults, err := CheckRepo(Options{ControlPlane: "/srv/control-plane"}, spec); err != nil || len(faults) > 0 {
 			t.Errorf("%s: %v, %v", spec.URL, faults, err)
+		}
+	}
+}
+
+func TestADirectoryThatMayNotBeReadIsNotSaidToBeNoRepository(t *testing.T) {
+	for sentence, tc := range map[string]struct {
+		dir, inside error
+		want        v1alpha1.Reason
+	}{
+		"a repository":                   {nil, nil, ""},
+		"an empty directory":             {nil, fs.ErrNotExist, v1alpha1.ReasonRepositoryNotFound},
+		"no directory":                   {fs.ErrNotExist, fs.ErrNotExist, v1alpha1.ReasonRepositoryNotFound},
+		"a directory of another user":    {nil, fs.ErrPermission, v1alpha1.ReasonCredentialsRefused},
+		"below one of another user":      {fs.ErrPermission, fs.ErrPermission, v1alpha1.ReasonCredentialsRefused},
+		"a disk that fails":              {syscall.EIO, syscall.EIO, v1alpha1.ReasonRepositoryFailed},
+		"a disk that fails when entered": {nil, syscall.EIO, v1alpha1.ReasonRepositoryFailed},
+	} {
+		err := directoryFault("/srv/fleet", "spec.url", "git init --bare", func(name string) error {
+			if name == "/srv/fleet" {
+				return tc.dir
+			}
+			return tc.inside
+		})
+		if got := manifest.ReasonOf(err); got != tc.want || err != nil && manifest.ProblemOf(err).Next == "" {
+			t.Errorf("%s: %s: %v", sentence, got, err)
 		}
 	}
 }

@@ -241,7 +241,7 @@ var rules = []struct {
 	{is(transport.ErrAuthorizationFailed), kindAuth, ""},
 	{is(transport.ErrRepositoryNotFound), kindNotFound, "the repository does not exist, or the credentials may not read it"},
 	{isStatus(retryable), kindNetwork, ""},
-	{says("dubious ownership"), kindAuth, ""},
+	{says("dubious ownership"), kindAuth, "the directory belongs to another user: run Furrow as that user, or allow it with 'git config --global --add safe.directory' and its path"},
 	{says("ermission denied"), kindAuth, ""},
 	{is(fs.ErrPermission), kindAuth, ""},
 	{isNetwork, kindNetwork, ""},

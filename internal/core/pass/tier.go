@@ -46,7 +46,12 @@ func (d *decider) tierFacts(pl *plan.Plan, p *Previous) (map[layout.Tier]release
 	for i := range pl.Tiers {
 		t := &pl.Tiers[i]
 		if d.repo(t.Repo) == nil {
-			return nil, inRepo(v1alpha1.ReasonRepositoryBroken, pl.Seed, t.Repo, "which cannot be used", "")
+			why := manifest.Problem{Message: "which cannot be used"}
+			if r := d.facts.Repos[t.Repo]; r != nil && r.Failure != nil {
+				failed := r.Failure.Problem()
+				why.Message, why.Next = why.Message+": "+failed.Message, failed.Next
+			}
+			return nil, inRepo(v1alpha1.ReasonRepositoryBroken, pl.Seed, t.Repo, why.Message, why.Next)
 		}
 		td := d.decideTier(pl, t, p)
 		f, err := td.gather()
