@@ -175,7 +175,7 @@ func TestBeforeAnyRunThereIsNoStatusAndNothingToDecide(t *testing.T) {
 		code int
 		want string
 	}{
-		"status":    {[]string{"status"}, exitFailed, "no status was reported yet; start 'furrow run'"},
+		"status":    {[]string{"status"}, exitFailed, "no status was reported yet. Start 'furrow run'"},
 		"retry":     {[]string{"retry", "web"}, exitFailed, `there is no plan of a seed "web" yet`},
 		"confirm":   {[]string{"confirm", "web"}, exitFailed, `there is no plan of a seed "web" yet`},
 		"abandon":   {[]string{"abandon", "east"}, exitFailed, `has anything on a cluster "east". See 'furrow status'`},
@@ -331,7 +331,7 @@ func TestAStatusOfAnotherNameIsNamed(t *testing.T) {
 	if r.code != exitFailed {
 		t.Errorf("it ends with %d", r.code)
 	}
-	mustContain(t, r.stderr, `no status of control plane "my-clone/default" was reported yet. GitOpsRepo "fleet" has that of "control-plane/default": if that is this control plane, name it by a ControlPlane document, or with --id and --environment; else start 'furrow run'`)
+	mustContain(t, r.stderr, `no status of control plane "my-clone/default" was reported yet. GitOpsRepo "fleet" has that of "control-plane/default". If that is this control plane, name it by a ControlPlane document, or with --id and --environment; else start 'furrow run'`)
 }
 
 func TestRetryAndConfirmWithNothingToDoSaySoAndDoNothing(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 )
 
 // ErrNoStatus means that no run has reported yet.
-var ErrNoStatus error = manifest.Problem{Reason: v1alpha1.ReasonNoStatus, Message: "no status was reported yet; start 'furrow run'"}
+var ErrNoStatus error = manifest.Problem{Reason: v1alpha1.ReasonNoStatus, Message: "no status was reported yet", Next: "Start 'furrow run'"}
 
 // noStatus is ErrNoStatus or an error of the same reason, with the owners whose status the
 // repository has.
@@ -34,7 +34,8 @@ func noStatus(refs git.Refs, r *Repo, owner string) error {
 		return ErrNoStatus
 	}
 	slices.Sort(others)
-	return manifest.Problem{Reason: v1alpha1.ReasonNoStatus, Message: fmt.Sprintf("no status of control plane %q was reported yet. GitOpsRepo %q has that of %s: if that is this control plane, name it by a ControlPlane document, or with --id and --environment; else start 'furrow run'", owner, r.Name, strings.Join(others, ", "))}
+	return manifest.Problem{Reason: v1alpha1.ReasonNoStatus, Message: fmt.Sprintf("no status of control plane %q was reported yet. GitOpsRepo %q has that of %s", owner, r.Name, strings.Join(others, ", ")),
+		Next: "If that is this control plane, name it by a ControlPlane document, or with --id and --environment; else start 'furrow run'"}
 }
 
 // Status returns the last report of a run, from the status branch of the first repository by name.

@@ -115,7 +115,7 @@ func TestTheStatusOfAnotherOriginIsNotWrittenOver(t *testing.T) {
 	if len(e.report.Problems) != 1 || e.report.Problems[0].Reason != v1alpha1.ReasonForeignOwner || e.report.Problems[0].Path != branch {
 		t.Fatalf("problems: %q", e.report.Problems)
 	}
-	golden.Of(t).Add("both are named", e.report.Problems[0].Message)
+	golden.Of(t).Add("both are named", e.report.Problems[0].Error())
 	e.pass(a)
 	if len(e.report.Problems) != 0 {
 		t.Errorf("problems of the first: %q", e.report.Problems)
@@ -205,7 +205,7 @@ func TestAdoptRefusesAPlanOfANewerMinorVersion(t *testing.T) {
 	e.rewritePlan("a", "alpha", `version: "1.0"`, "version: \"1.9\"\nweather: sunny")
 	before := e.planBranch("a", "alpha")
 	_, problems, err := e.engine(rival{owner: "control-plane/default", origin: originB}).Adopt(t.Context(), engine.AdoptSelection{Seeds: []string{"alpha"}})
-	if err != nil || len(problems) != 1 || golden.Fields(problems[0]) != "UnsupportedVersion seed=alpha repo=a path=plan.yaml" {
+	if err != nil || len(problems) != 1 || golden.Fields(problems[0]) != `GitOpsRepo "a": UnsupportedVersion seed=alpha repo=a path=plan.yaml` {
 		t.Fatalf("%v, %v", problems, err)
 	}
 	golden.Of(t).Add("the message", problems[0].Error())
@@ -237,7 +237,7 @@ func TestAdoptReportsAPlanThatCannotBeReadAndAdoptsTheRest(t *testing.T) {
 	}
 	for _, which := range []engine.AdoptSelection{{Seeds: []string{"gamma"}}, {Owner: "control-plane/default"}, {Seeds: []string{"alpha"}}} {
 		_, problems, err = moved.Adopt(t.Context(), which)
-		if err != nil || len(problems) != 1 || golden.Fields(problems[0]) != "UnsupportedVersion seed=alpha repo=a path=plan.yaml" {
+		if err != nil || len(problems) != 1 || golden.Fields(problems[0]) != `GitOpsRepo "a": UnsupportedVersion seed=alpha repo=a path=plan.yaml` {
 			t.Errorf("%+v: %v, %v", which, problems, err)
 		}
 	}

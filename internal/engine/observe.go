@@ -269,5 +269,5 @@ func reconcilerDirs(p *plan.Plan, repo string) []string {
 
 // inRepo says which GitOps repository an error is about.
 func inRepo(name string, err error) error {
-	return fmt.Errorf("GitOpsRepo %q: %w", name, manifest.About(manifest.Problem{Reason: v1alpha1.ReasonRepositoryFailed, Repo: name}, err))
+	return fmt.Errorf("GitOpsRepo %q: %w", name, manifest.About(manifest.Problem{Reason: v1alpha1.ReasonRepositoryFailed, Object: fmt.Sprintf("GitOpsRepo %q", name), Repo: name}, err))
 }

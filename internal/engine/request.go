@@ -170,7 +170,7 @@ func (o *observation) planOf(seed string) (*pass.Previous, error) {
 	case !known && o.unread() != nil:
 		return nil, o.unread()
 	case !known:
-		return nil, manifest.Problem{Reason: v1alpha1.ReasonUnknownSeed, Seed: seed, Message: fmt.Sprintf("there is no plan of a seed %q yet; see 'furrow status'", seed)}
+		return nil, manifest.Problem{Reason: v1alpha1.ReasonUnknownSeed, Seed: seed, Message: fmt.Sprintf("there is no plan of a seed %q yet", seed), Next: "See 'furrow status'"}
 	case p.Err != nil:
 		return nil, p.Err
 	case !e.owns(p.Plan):
@@ -189,7 +189,7 @@ func (e *Engine) owns(p *plan.Plan) bool { return p.Identity() == e.self }
 
 // errNotOurs returns the error for a request about another control plane's plan.
 func (e *Engine) errNotOurs(of *plan.Plan) error {
-	return manifest.Problem{Reason: v1alpha1.ReasonForeignOwner, Seed: of.Seed, Message: fmt.Sprintf("the plan of seed %q belongs to control plane %s, and you ask as %s; name that one with --control-plane, --id and --environment", of.Seed, of.Identity(), e.self)}
+	return manifest.Problem{Reason: v1alpha1.ReasonForeignOwner, Seed: of.Seed, Message: fmt.Sprintf("the plan of seed %q belongs to control plane %s, and you ask as %s", of.Seed, of.Identity(), e.self), Next: "Name that one with --control-plane, --id and --environment"}
 }
 
 // unread says why a plan that is not there may yet exist: a repository cannot be read.

@@ -73,14 +73,14 @@ func OfSeed(reason v1alpha1.Reason, seed, message, next string) Problem {
 	return Problem{Reason: reason, Seed: seed, Object: fmt.Sprintf("seed %q", seed), Message: message, Next: next}
 }
 
-// Error returns `seeds/a.yaml:12: Deployment "web": <message>. <next>`.
+// Error returns `seeds/a.yaml:12: Deployment "web": <message>. <next>`. What the message of a wrapped
+// problem has already is not repeated (AsProblem).
 func (p Problem) Error() string {
 	var b strings.Builder
-	if at := p.Source.String(); at != "" {
-		b.WriteString(at + ": ")
-	}
-	if p.Object != "" {
-		b.WriteString(p.Object + ": ")
+	for _, part := range []string{p.Source.String(), p.Object} {
+		if part != "" && !strings.Contains(p.Message, part+": ") {
+			b.WriteString(part + ": ")
+		}
 	}
 	b.WriteString(p.Text())
 	return b.String()
@@ -89,7 +89,7 @@ func (p Problem) Error() string {
 // Text returns the problem without its position and object, as a state has it.
 func (p Problem) Text() string {
 	switch {
-	case p.Next == "":
+	case p.Next == "" || strings.Contains(p.Message, p.Next):
 		return p.Message
 	case strings.Contains(p.Message, "\n"):
 		return p.Message + "\n" + p.Next
@@ -166,12 +166,11 @@ func (e aboutError) Problem() Problem {
 }
 
 // AsProblem returns an error as one problem, with all that it says. If something wrapped the
-// problem in more text, that text is the message, and the position, object and next step, which it
-// repeats, are left out.
+// problem in more text, that text is the message, without the next step at its end; the fields stay.
 func AsProblem(err error) Problem {
 	p := ProblemOf(err)
 	if text := err.Error(); p.Error() != text {
-		p = Problem{Reason: p.Reason, Field: p.Field, Seed: p.Seed, Cluster: p.Cluster, Repo: p.Repo, Path: p.Path, Message: text}
+		p.Message = strings.TrimSuffix(text, strings.TrimPrefix(p.Text(), p.Message))
 	}
 	return p
 }
