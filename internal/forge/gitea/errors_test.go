@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/gitea"
 	"github.com/furrow-dev/furrow/internal/git"
@@ -237,6 +239,8 @@ func TestNew(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			case err != nil && strings.Contains(err.Error(), secret):
 				t.Errorf("%v shows the secret", err)
+			case tc.want == "no credentials" && manifest.ReasonOf(err) != v1alpha1.ReasonCredentialsMissing:
+				t.Errorf("the reason is %s", manifest.ReasonOf(err))
 			}
 		})
 	}
