@@ -122,6 +122,25 @@ func TestTheStatusOfAnotherOriginIsNotWrittenOver(t *testing.T) {
 	}
 }
 
+func TestTheStatusOfANewerMajorVersionIsNotWrittenOver(t *testing.T) {
+	e, ra, _, _ := twoTeams(t, seeds{})
+	branch := layout.StatusBranch("main", "control-plane/default")
+	text := e.repos["a"].filesAt(e.branches("a")[branch])["status.yaml"]
+	newer := strings.Replace(text, "version: \"1.0\"", "version: \"2.0\"", 1)
+	if newer == text {
+		t.Fatalf("the status has no version:\n%s", text)
+	}
+	e.repos["a"].put(branch, "a newer Furrow reports", map[string]string{"status.yaml": newer})
+	before := e.branches("a")[branch]
+	e.pass(e.engine(ra))
+	if at := e.branches("a")[branch]; at != before {
+		t.Error("the status was written over")
+	}
+	if p := e.report.Problems; len(p) != 1 || p[0].Reason != v1alpha1.ReasonUnsupportedVersion || p[0].Path != branch || p[0].Next == "" {
+		t.Errorf("the problems are %v", p)
+	}
+}
+
 func TestAnAbandonedClusterIsSoForItsOwnControlPlaneAlone(t *testing.T) {
 	e, ra, rb, _ := twoTeams(t, seeds{"beta": web("beta", 1, "west,east")})
 	a, b := e.engine(ra), e.engine(rb)

@@ -191,6 +191,8 @@ func (o *observation) withOthers(ctx context.Context, r *repoState, report *stat
 		return report, false, nil // a person's text is written over
 	case IdentityOf(had) != o.engine.self:
 		return nil, false, plan.ErrForeignStatus(branch, IdentityOf(had), o.engine.self)
+	case had.Version.Major > state.Current.Major: // what it has of its own would be lost
+		return nil, false, manifest.About(manifest.Problem{Path: branch}, state.Current.Reads(had.Version))
 	}
 	report.KeepSince(had)
 	ours, out := []state.Seed{}, *report

@@ -82,19 +82,24 @@ func Decode(data []byte) (*State, error) {
 	}
 	data, err := yaml.YAMLToJSON(data) // once: parsing YAML is nearly all that decoding costs
 	if err != nil {
-		return nil, err
+		return nil, errUnreadable(err)
 	}
 	if err := json.Unmarshal(data, &envelope); err != nil {
-		return nil, err
+		return nil, errUnreadable(err)
 	}
 	if err := Current.Reads(envelope.Version); err != nil {
-		return &State{Owner: envelope.Owner, Origin: envelope.Origin}, err
+		return &State{Version: envelope.Version, Owner: envelope.Owner, Origin: envelope.Origin}, err
 	}
 	out := &State{}
 	if err := json.Unmarshal(data, out); err != nil {
-		return nil, err
+		return nil, errUnreadable(err)
 	}
 	return out, nil
+}
+
+// errUnreadable says what to do about a file that holds no state.
+func errUnreadable(err error) error {
+	return manifest.Problem{Reason: v1alpha1.ReasonInvalidYAML, Path: File, Message: fmt.Sprintf("%s cannot be read: %v", File, err), Next: "Delete the branch: the next pass writes it again"}
 }
 
 // Stale is what cannot be read, and since when.

@@ -98,3 +98,12 @@ func TestATierIsAsOldAsItsState(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+func TestAStateThatCannotBeParsedNamesTheNextStep(t *testing.T) {
+	for _, text := range []string{"seeds: [", "version: \"1.0\"\nseeds: 1\n", "foo"} {
+		_, err := state.Decode([]byte(text))
+		if p := manifest.ProblemOf(err); p.Reason != v1alpha1.ReasonInvalidYAML || p.Next == "" {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
