@@ -65,7 +65,7 @@ func Scheme() (*runtime.Scheme, error) {
 // Run runs the controllers on the cluster that access reaches, until the context ends: the
 // controller of Seeds, which makes the passes, and those of the inventory, which show the rest of a
 // control plane in statuses from the snapshots of passes. Of several replicas only the leader runs
-// them; it gives the Lease back when it ends, so that another one need not wait for it to run out.
+// them; it gives the Lease back when it ends, so another one need not wait for it to run out.
 //
 // The owner of the process must configure the logs of client libraries.
 func Run(ctx context.Context, access *rest.Config, o Options) error {

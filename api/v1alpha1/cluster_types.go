@@ -115,7 +115,7 @@ type ClusterSpec struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	KubeConfigNamespaces []string `json:"kubeConfigNamespaces,omitempty"`
 
-	// Provides lists what is on the cluster although no seed brings it.
+	// Provides lists what is on the cluster although no seed contains it.
 	// +optional
 	Provides ClusterProvides `json:"provides,omitempty,omitzero"`
 

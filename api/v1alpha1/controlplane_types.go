@@ -21,7 +21,7 @@ type ControlPlaneSpec struct {
 	// +optional
 	DeletionGuard *int `json:"deletionGuard,omitempty"`
 
-	// Strict makes an error of a namespace or kind that nobody brings, as the flag --strict does.
+	// Strict makes an error of a namespace or kind that no seed or cluster provides, as the flag --strict does.
 	// +optional
 	Strict bool `json:"strict,omitempty"`
 }

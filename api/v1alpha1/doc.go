@@ -4,7 +4,7 @@
 //
 // The types are read from a control-plane repository (decoded strictly, an
 // unknown field is an error), and are custom resources of a cluster that runs the
-// controller. No default is written into a resource, so that both read the same:
+// controller. No default is written into a resource, so both read the same:
 // optional fields have default accessors beside
 // their type; nobody else spells a default. Values are not changed after they
 // were decoded, so they may be shared.

@@ -85,7 +85,7 @@ type GitOpsRepoSpec struct {
 	// +optional
 	Forge ForgeType `json:"forge,omitempty"`
 
-	// Update says when an open proposal that nobody has edited is brought up to date with the base
+	// Update says when an open proposal that nobody has edited is updated with the base
 	// branch: WhenStale, where it can no longer be merged as reviewed, or WhenBehind, whenever the
 	// base branch has moved, for repositories that merge only what is up to date.
 	// +optional
@@ -111,15 +111,15 @@ const (
 	ForgeGitea ForgeType = "Gitea"
 )
 
-// UpdatePolicy says when open proposals are brought up to date.
+// UpdatePolicy says when open proposals are updated.
 //
 // +kubebuilder:validation:Enum=WhenStale;WhenBehind
 type UpdatePolicy string
 
 const (
-	// UpdateWhenStale brings up to date what can no longer be merged as reviewed.
+	// UpdateWhenStale updates what can no longer be merged as reviewed.
 	UpdateWhenStale UpdatePolicy = "WhenStale"
-	// UpdateWhenBehind brings up to date what the base branch has moved ahead of.
+	// UpdateWhenBehind updates what the base branch has moved ahead of.
 	UpdateWhenBehind UpdatePolicy = "WhenBehind"
 )
 

@@ -54,8 +54,8 @@ const (
 	AnnotationRetry = Group + "/retry"
 	// AnnotationConfirm asks for a removal that the deletion guard holds.
 	AnnotationConfirm = Group + "/confirm-removal"
-	// AnnotationAbandon lists, separated by commas, clusters that are given up: what is
-	// to be removed from them is not waited for.
+	// AnnotationAbandon lists, separated by commas, clusters that are given up: removals from
+	// them is not waited for.
 	AnnotationAbandon = Group + "/abandon"
 )
 

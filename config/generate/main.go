@@ -183,7 +183,7 @@ func (f files) add(path string, documents ...any) {
 	f[path] = content
 }
 
-// write writes the files, and removes from the folders what is none of them, so that a kind or role
+// write writes the files, and removes from the folders what is none of them, so a kind or role
 // that was removed leaves nothing behind.
 func (f files) write(root string, folders ...string) error {
 	for _, folder := range folders {

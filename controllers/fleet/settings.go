@@ -36,7 +36,7 @@ func RefOf(kind, namespace, name string) string {
 }
 
 // Documents returns the resources of a namespace other than its Seeds, sorted by kind and name, so
-// that equal resources make an equal version.
+// equal resources make an equal version.
 func Documents(ctx context.Context, r client.Reader, namespace string) ([]Document, error) {
 	var docs []Document
 	var clusters v1alpha1.ClusterList

@@ -77,7 +77,7 @@ func took[K any](c channel, question string, keys []K, err error, of func(K) (cl
 }
 
 // clusters has what was last answered about each cluster, by namespace and kind of question. It is
-// a collector: the numbers are counted when they are read, so that a cluster which nobody asks
+// a collector: the numbers are counted when they are read, so a cluster which nobody asks
 // about any more drops out by itself.
 type clusters struct {
 	clock         clock.PassiveClock

@@ -32,7 +32,7 @@ var (
 		"Always 1; the label has the version that runs.", nil}
 
 	passes = &definition{"furrow_passes_total", counter, []string{"namespace", "outcome"},
-		"Passes over control planes: settled (nothing to do), changed, raced (another process was faster), stale (the control plane could not be read) or failed (nothing could be observed).", nil}
+		"Passes over control planes: unchanged (nothing to do), changed, raced (another process was faster), stale (the control plane could not be read) or failed (nothing could be observed).", nil}
 	passDuration = &definition{"furrow_pass_duration_seconds", histogram, []string{"namespace"},
 		"How long passes took.", passBuckets}
 	passRounds = &definition{"furrow_pass_rounds", histogram, []string{"namespace"},

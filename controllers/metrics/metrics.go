@@ -3,7 +3,7 @@
 // docs/metrics.md has every metric with its purpose, and alerts.
 //
 // Invariants: labels are namespaces, seeds, repositories, or one of a few words. The
-// series of a control plane are replaced as a whole, and dropped with it, so that no stale
+// series of a control plane are replaced as a whole, and dropped with it, so no stale
 // series remain. Ages are computed when they are read, from times that survive a restart.
 //
 // Concurrency: a Metrics may be used by several goroutines.
@@ -71,15 +71,15 @@ func Register(registry prometheus.Registerer, version string, clock clock.Passiv
 
 // Outcomes of passes.
 const (
-	settled = "settled"
-	changed = "changed"
-	raced   = "raced"
-	stale   = "stale"
-	failed  = "failed"
+	unchanged = "unchanged"
+	changed   = "changed"
+	raced     = "raced"
+	stale     = "stale"
+	failed    = "failed"
 )
 
-// passOutcomes are all, so that each has a series from the start.
-var passOutcomes = []string{settled, changed, raced, stale, failed}
+// passOutcomes are all, so each has a series from the start.
+var passOutcomes = []string{unchanged, changed, raced, stale, failed}
 
 // passOutcome returns the outcome of a pass; empty for a canceled one, which is neither good nor
 // bad. The worst that is true counts.
@@ -96,7 +96,7 @@ func passOutcome(report *engine.Report, err error) string {
 	case report.Changed:
 		return changed
 	}
-	return settled
+	return unchanged
 }
 
 // Pass records a pass over a control plane. If the report is nil, err has the cause, and the
@@ -106,7 +106,7 @@ func (m *Metrics) Pass(cp fleet.ControlPlane, report *engine.Report, err error, 
 	if outcome == "" {
 		return
 	}
-	for _, o := range passOutcomes { // also at 0, so that the first of its kind is an increase
+	for _, o := range passOutcomes { // also at 0, so the first of its kind is an increase
 		m.passes.WithLabelValues(cp.Namespace, o)
 	}
 	m.passes.WithLabelValues(cp.Namespace, outcome).Inc()

@@ -120,7 +120,7 @@ func TestPasses(t *testing.T) {
 	changed := reportOf(nil)
 	changed.Changed = true
 	w.Pass(shop, reportOf(nil), nil, time.Second)
-	w.want(map[string]float64{"passes_total settled": 1, "passes_total changed": 0, "passes_total raced": 0, "passes_total stale": 0, "passes_total failed": 0}, "furrow_passes")
+	w.want(map[string]float64{"passes_total unchanged": 1, "passes_total changed": 0, "passes_total raced": 0, "passes_total stale": 0, "passes_total failed": 0}, "furrow_passes")
 	w.Pass(other, reportOf(nil), nil, time.Second)
 	w.Pass(shop, changed, nil, 2*time.Second)
 	w.Pass(shop, raced, nil, time.Second)
@@ -130,7 +130,7 @@ func TestPasses(t *testing.T) {
 	w.Pass(shop, unread, nil, time.Second)
 	w.Pass(shop, nil, fmt.Errorf("stopped: %w", context.Canceled), time.Hour)
 	w.want(map[string]float64{
-		"passes_total settled": 2, "passes_total changed": 1, "passes_total raced": 1, "passes_total stale": 1, "passes_total failed": 1,
+		"passes_total unchanged": 2, "passes_total changed": 1, "passes_total raced": 1, "passes_total stale": 1, "passes_total failed": 1,
 		"pass_duration_seconds count": 6, "pass_duration_seconds sum": 7, "pass_rounds count": 5, "pass_rounds sum": 3,
 	}, "furrow_pass")
 }

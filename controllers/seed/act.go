@@ -194,7 +194,7 @@ func (r *Reconciler) do(ctx context.Context, seed *v1alpha1.Seed, what string, a
 // handleAbandon abandons the clusters that were added to the list of any Seed, and undoes that for
 // those that are not in any list any more: a cluster is abandoned for all seeds. A Seed's list
 // counts as handled when all that it asks for is done; else the next pass does the rest. before has
-// what is abandoned by now, so that two Seeds with one cluster ask for it once.
+// what is abandoned by now, so two Seeds with one cluster ask for it once.
 func (r *Reconciler) handleAbandon(ctx context.Context, s *reconcileState, q *engine.Requests, seeds []v1alpha1.Seed) {
 	before, now := map[string]bool{}, map[string]bool{}
 	for i := range seeds {

@@ -58,7 +58,7 @@ const atOnce = 8
 
 // showPlantings creates, updates and deletes the Plantings of a Seed according to its plan, and
 // updates have. If the plan is unknown, it changes nothing: a pass that failed must not make the
-// tiers of a fleet look gone.
+// tiers of a fleet appear gone.
 func (r *Reconciler) showPlantings(ctx context.Context, seed *v1alpha1.Seed, v view, have map[string]*v1alpha1.Planting) error {
 	if v.report == nil {
 		return nil

@@ -169,7 +169,7 @@ func (r *Reconciler) channelOf(namespace string) probe.Channel {
 }
 
 // watchClusters starts passes when clusters change, with pauses in between: changes come in bursts,
-// and a pass that starts a moment later sees them all.
+// and a pass that starts a moment later has them all.
 func (r *Reconciler) watchClusters(ctx context.Context, namespace string, changed <-chan struct{}) {
 	for {
 		select {
@@ -190,7 +190,7 @@ func (r *Reconciler) watchClusters(ctx context.Context, namespace string, change
 	}
 }
 
-// writers has a lock for each repository, so that one pass at a time writes to it. Two passes could
+// writers has a lock for each repository, so one pass at a time writes to it. Two passes could
 // not harm each other, as every push has leases, but each would lose races to the other. Locks that
 // nobody holds or waits for are dropped.
 type writers struct {
@@ -250,7 +250,7 @@ func (w *writers) release(url string) {
 	w.leave(url)
 }
 
-// leave counts one user less; the slot goes with the last, so that the table does not grow with
+// leave counts one user less; the slot goes with the last, so the table does not grow with
 // repositories that were used once.
 func (w *writers) leave(url string) {
 	w.mu.Lock()

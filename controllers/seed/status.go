@@ -82,7 +82,7 @@ func showAbsent(seed *v1alpha1.Seed, s *v1alpha1.SeedStatus, c condition.Writer,
 	s.Unconfirmed, s.OmittedUnconfirmed = nil, 0
 	s.WaitingFor = state.Cut(fmt.Sprintf("%s has no seed %q. Commit its package below seeds/, or delete this Seed", report.Revision, seed.Name))
 	reason := v1alpha1.ReasonSeedNotFound
-	switch { // keep a lost plan, so that the next pass does not treat it as removed
+	switch { // keep a lost plan, so the next pass does not treat it as removed
 	case !lost(s.Plan, report):
 		s.Plan = nil
 	case !seed.DeletionTimestamp.IsZero():

@@ -14,7 +14,7 @@ func newAbandon() *cobra.Command {
 	var undo bool
 	cmd := &cobra.Command{
 		Use:   "abandon CLUSTER",
-		Short: "Give up a cluster that never answers again, so that seeds can leave it",
+		Short: "Give up a cluster that never answers again, so seeds can leave it",
 		Long: `Abandon reports to the run that a cluster is gone for good. What is to go from the cluster, with its
 seed or because the cluster left the control plane, then counts as gone although nobody answers
 there. Where a hub reconciles the cluster and does answer, each tier is proposed twice: first so

@@ -16,7 +16,7 @@
 //
 //   - A flag's value is checked where it is parsed (checkedFlag), and so is that of a variable of
 //     the environment (checkEnvironment). Behind that, no command meets a value that it cannot use.
-//   - Everything written goes through a printer, so that text of people cannot act on a terminal.
+//   - Everything written goes through a printer, so text of people cannot act on a terminal.
 //     YAML, JSON and a page's own colours go round it, by raw.
 //   - Nothing is cut to fit a terminal: cells are wrapped. Clusters that are equal are one line
 //     (folded); -o wide shows each, and -o yaml and -o json always do.
@@ -62,13 +62,13 @@ const (
 // is printed.
 var errProblems = errors.New("problems were found")
 
-// usageError is that a command was called in a way that it does not support. It ends with exit code
+// usageError is that a command was called with flags or arguments that it does not support. It ends with exit code
 // 2 and points to --help.
 type usageError struct{ err error }
 
 func (e usageError) Error() string { return e.err.Error() }
 
-// Reason is that the command was called in a way that it does not support.
+// Reason is that the command was called with flags or arguments that it does not support.
 func (e usageError) Reason() string { return string(v1alpha1.ReasonInvalidArgument) }
 
 // Main runs the command that the arguments name and returns its exit code. The name of the program
@@ -285,7 +285,7 @@ func allowHTTP(flags *pflag.FlagSet, allow *bool) {
 
 // addStrict is for commands that plan.
 func (f *sessionFlags) addStrict(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.options.Strict, "strict", false, "make an error of a namespace or kind that nobody brings")
+	cmd.Flags().BoolVar(&f.options.Strict, "strict", false, "make an error of a namespace or kind that no seed or cluster provides")
 }
 
 // resolved returns the options with the defaults that depend on where the command runs: the current

@@ -66,7 +66,7 @@ Outside of a cluster it needs --leader-elect=false or --leader-election-namespac
 	flags.Var(textFlag(&c.options.Seeds.ID, "", ownerPart), "id", "control-plane id, the first part of the owner of plans, where no ControlPlane document names it (default: the repository's name)")
 	flags.Var(textFlag(&c.options.Seeds.Environment, "default", ownerPart), "environment", "environment, the second part of the owner of plans")
 	addDeletionGuard(flags, &c.options.Seeds.DeletionGuard, "kubectl furrow confirm")
-	flags.BoolVar(&c.options.Seeds.Strict, "strict", false, "make an error of a namespace or kind that nobody brings")
+	flags.BoolVar(&c.options.Seeds.Strict, "strict", false, "make an error of a namespace or kind that no seed or cluster provides")
 	allowHTTP(flags, &c.options.Seeds.AllowHTTP)
 	limitFlags(flags, &c.options.Seeds.Limits)
 	flags.Var(textFlag(&c.options.MetricsAddress, ":8080", bindAddress), "metrics-bind-address", "address that metrics are served on; 0 for not at all")

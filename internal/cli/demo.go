@@ -30,9 +30,9 @@ func newDemo() *cobra.Command {
 	var merge bool
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Plant a workload that brings its own cluster, on simulated clusters",
+		Short: "Plant a workload that creates its own cluster, on simulated clusters",
 		Long: `Demo makes a control-plane and a GitOps repository, simulates one management cluster and two
-workload clusters, and plants a seed that brings a third one with it: its tiers are proposed as
+workload clusters, and plants a seed that creates a third one: its tiers are proposed as
 branches, one after the other, and each waits until what it needs runs and is healthy.
 
 Without --merge you accept the proposals, with 'furrow pr merge' in another terminal.
@@ -87,7 +87,7 @@ func runDemo(cmd *cobra.Command, dir string, merge bool) error {
 
 // demoHeader says where everything is, and what to try.
 func demoHeader(w io.Writer, p demo.Repositories, merge, again bool) {
-	fmt.Fprintf(w, "Control plane  %s\nGitOps         %s\nClusters       mgmt, site-a, site-b, and edge-1, which the seed brings. All are simulated.\n\n", p.ControlPlane(), p.GitOps())
+	fmt.Fprintf(w, "Control plane  %s\nGitOps         %s\nClusters       mgmt, site-a, site-b, and edge-1, which the seed creates. All are simulated.\n\n", p.ControlPlane(), p.GitOps())
 	if again {
 		fmt.Fprintln(w, "The repositories were there already: carrying on with what they hold.")
 	}

@@ -186,7 +186,7 @@ func leavingObjects(p *plan.Plan, t *plan.Tier) []plan.Object {
 }
 
 // findObject finds an object by its id or the end of it, and returns the plan that has it. An end
-// must be whole parts, so that "web" does not find "my-web"; it may be ambiguous, within a seed or
+// must be whole parts, so "web" does not find "my-web"; it may be ambiguous, within a seed or
 // between seeds, and the error then lists the candidates. A whole id together with a seed is always
 // exact.
 func findObject(report *engine.Report, want wanted) (*plan.Plan, string, error) {

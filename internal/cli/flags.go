@@ -21,7 +21,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// checkedFlag is a pflag.Value whose text is checked where it is parsed, so that a wrong one is an
+// checkedFlag is a pflag.Value whose text is checked where it is parsed, so a wrong one is an
 // error of use that names the flag, and not something that fails later in a pass. text is what was
 // set last, or the default; it changes only with the value that parse keeps.
 type checkedFlag struct {

@@ -18,7 +18,7 @@ const (
 )
 
 // ofCluster is a text about one cluster. Where a caller puts parts of it on lines or into cells of
-// their own, they are separated by control characters (NUL and SOH), so that they are folded as
+// their own, they are separated by control characters (NUL and SOH), so they are folded as
 // one.
 type ofCluster struct{ cluster, text string }
 
@@ -35,7 +35,7 @@ type fold struct {
 // joined.
 //
 // A fleet of a thousand equal clusters is then one line. The whole texts are compared, with
-// messages and not just states, so that a line is true of each of its clusters. A tier that waits
+// messages and not just states, so a line is true of each of its clusters. A tier that waits
 // for another one on its own cluster folds with its like on other clusters. The cost is linear in
 // the texts.
 func folded(all []string, texts []ofCluster, whole bool) []fold {
@@ -99,7 +99,7 @@ func partOfWord(text string, end bool) bool {
 }
 
 // runsOf names clusters, those that follow each other among all as in "c01 … c20". A run is one of
-// sorted names without any other cluster of the fleet between them, so that it can be read without
+// sorted names without any other cluster of the fleet between them, so it can be read without
 // the list of the fleet. Names beyond maxRuns are counted.
 func runsOf(names, all []string) string {
 	names, all = slices.Sorted(slices.Values(names)), slices.Sorted(slices.Values(all))

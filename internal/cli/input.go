@@ -125,7 +125,7 @@ func addStream(files *catalog.Files, name string, r io.Reader) error {
 }
 
 // addDirectory adds the manifests of a directory. Links in it may lead as far as they may in a
-// control plane, so that what is planned here is what a pass would plan.
+// control plane, so what is planned here is what a pass would plan.
 func addDirectory(files *catalog.Files, input, tree string) error {
 	dir, err := filepath.EvalSymlinks(input)
 	if err != nil {

@@ -28,7 +28,7 @@ func newKubeAbandon(f *kubeFlags) *cobra.Command {
 	a := &kubeAbandon{}
 	cmd := &cobra.Command{
 		Use:   "abandon CLUSTER",
-		Short: "Give up a cluster that never answers again, so that removals go on without it",
+		Short: "Give up a cluster that never answers again, so removals go on without it",
 		Long: `Abandon names a cluster of the fleet in the annotation furrow.dev/abandon of every Seed that is
 planted on it: removals no longer wait for that cluster, and whatever still
 runs there is left behind. It changes nothing but with --yes; without it, it says what it would do.
@@ -72,7 +72,7 @@ func (a *kubeAbandon) run(cmd *cobra.Command, c *kubeCluster, cluster string) er
 	}
 	does := "gives up"
 	if a.undo {
-		does = "takes back"
+		does = "no longer gives up"
 	}
 	if err := abandonTable(w, fmt.Sprintf("Requested: the controller %s cluster %s, for:", does, cluster), st.Seeds, cluster); err != nil {
 		return err

@@ -20,8 +20,8 @@ import (
 )
 
 // request is something that a person asks of the controller by an annotation. The controller notes
-// the annotation's value in the status once it has acted on it (status.handled), so that a value is
-// acted on once, also after a restart, and everybody sees whether it was.
+// the annotation's value in the status once it has acted on it (status.handled), so a value is
+// acted on once, also after a restart, and the status shows whether it was.
 type request struct {
 	// command is how a person asks for it, noun what messages call it.
 	command, noun string
@@ -55,7 +55,7 @@ func newKubeRetry(f *kubeFlags) *cobra.Command {
 	cmd := newKubeAsk(f, retryRequest, &cobra.Command{
 		Use:   "retry SEED",
 		Short: "Propose again what was rejected, reverted, or held by foreign content",
-		Long: `Retry asks the controller to propose again the tiers that a person rejected or took back,
+		Long: `Retry asks the controller to propose again the tiers that a person rejected or reverted,
 and those whose paths on the base branch have content of others. Merging such a proposal replaces
 that content. It says which tiers these are; where the Plantings show none it does nothing. Where
 people put files there, it lists those that the Plantings name, and changes nothing without --yes.

@@ -55,7 +55,7 @@ everything is Released. 'kubectl wait' waits for a state.`,
 }
 
 // source returns where the state is read that the resources have of all Seeds, or of one. A Seed
-// that was there once and is not any more is a state to show, and not an error: a watch sees it go.
+// that was there once and is not any more is a state to show, and not an error: a watch shows that.
 func (c *kubeCluster) source(name, namespace string) stateSource {
 	found := false
 	out := stateSource{now: c.now, none: fmt.Sprintf("There are no Seeds in %s.", c.where())}

@@ -344,7 +344,7 @@ func TestWhatIsAskedIsWaitedFor(t *testing.T) {
 			words: "abandon west", act: func(*v1alpha1.Seed) bool { return false },
 			code: exitFailed, want: "nothing was changed",
 		},
-		"a cluster that is taken back and was not given up": {
+		"a cluster that is kept and was not given up": {
 			words: "abandon west --undo", act: func(*v1alpha1.Seed) bool { return false },
 			code: exitFailed, want: `no Seed in namespace fleet has given up cluster "west"`,
 		},
@@ -380,9 +380,9 @@ func (a *api) holds(name string, unconfirmed ...string) {
 	}
 }
 
-// TestNothingIsAskedWhereNothingIsToBeDone asks of Seeds whose status says that there is
+// TestNothingIsAskedWhereNothingCanBeDone asks of Seeds whose status says that there is
 // nothing to do, and of those whose status may not know it.
-func TestNothingIsAskedWhereNothingIsToBeDone(t *testing.T) {
+func TestNothingIsAskedWhereNothingCanBeDone(t *testing.T) {
 	seed := func(change func(*v1alpha1.Seed)) []client.Object {
 		s := &v1alpha1.Seed{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "old", Generation: 1}}
 		s.Status.ObservedGeneration, s.Status.State = 1, "Released"

@@ -64,7 +64,7 @@ func followOn(ctx context.Context, w watch.Interface, begin func() (watch.Interf
 }
 
 // awaitSeed waits until a Seed is as it is wanted, and returns it as it is then; nil if it is
-// deleted meanwhile. The watch begins before the Seed is read, so that no change falls between the
+// deleted meanwhile. The watch begins before the Seed is read, so no change falls between the
 // two.
 func (c *kubeCluster) awaitSeed(ctx context.Context, key client.ObjectKey, reached func(*v1alpha1.Seed) bool) (*v1alpha1.Seed, error) {
 	ctx, cancel := context.WithCancel(ctx)

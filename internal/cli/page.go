@@ -105,7 +105,7 @@ func writeMarked(w io.Writer, line, of, colour string) {
 const (
 	// gap lies between two columns.
 	gap = 2
-	// minColumn is how narrow a column is made at most, so that words stay readable.
+	// minColumn is how narrow a column is made at most, so words stay readable.
 	minColumn = 24
 )
 
@@ -114,7 +114,7 @@ const (
 func rows(w io.Writer, lines [][]string) { stateRows(w, -1, lines) }
 
 // stateRows is rows with a column of states, by its index, whose words get colours; -1 for none.
-// Colours come last, when a line has been padded, so that widths never count their codes.
+// Colours come last, when a line has been padded, so widths never count their codes.
 func stateRows(w io.Writer, states int, lines [][]string) {
 	lines = shownCells(lines)
 	widths := columnWidths(lines)
@@ -129,7 +129,7 @@ func stateRows(w io.Writer, states int, lines [][]string) {
 }
 
 // fit makes the widest columns narrower until a table has a width; 0 for any. Each step takes one
-// character from the widest column, so that wide columns shrink towards each other and narrow ones,
+// character from the widest column, so wide columns shrink towards each other and narrow ones,
 // names and states, stay as they are; shrinking all in proportion would wrap those first. No column
 // becomes narrower than minColumn, nor, where there is room for that, a column of whole words: a
 // table that is too wide even so is left to the terminal.
@@ -258,7 +258,7 @@ func writeRow(w io.Writer, cells []string, widths []int, states int) {
 }
 
 // wrapped breaks a text between words into lines of a width, in characters. A longer word, such as
-// a URL, stays whole, so that it can be copied.
+// a URL, stays whole, so it can be copied.
 func wrapped(text string, width int) []string {
 	var out []string
 	for line := range strings.SplitSeq(text, "\n") {

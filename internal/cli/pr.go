@@ -34,7 +34,7 @@ the credentials.
 
 On plain Git the branch is the proposal. It is accepted when the base branch has its content:
 merge it with git or with 'furrow pr merge'. Plain Git remembers no closed proposals. A branch
-that is deleted is proposed again; to turn a proposal down, reject it. A squashed merge by hand
+that is deleted is proposed again; to refuse a proposal, reject it. A squashed merge by hand
 counts like any other, but a later revert of it is not recognised as one.
 
 PROPOSAL is <seed>/<cluster>/<tier> or <seed>/<group>, as 'furrow pr list' shows it, or the
@@ -438,7 +438,7 @@ func notMerged(l located, err error) error {
 	case l.proposal.Edited:
 		return fmt.Errorf("%w. A person has edited it, so Furrow leaves it alone: rebase it onto %s, or delete its branch", err, l.repo.Base)
 	}
-	return fmt.Errorf("%w. The next pass of the run that owns seed %s brings it up to date", err, l.proposal.Seed)
+	return fmt.Errorf("%w. The next pass of the run that owns seed %s updates it", err, l.proposal.Seed)
 }
 
 func newPRReject() *cobra.Command {
@@ -446,7 +446,7 @@ func newPRReject() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use:     "reject PROPOSAL",
-		Short:   "Turn a proposal down until the seed changes or 'furrow retry'",
+		Short:   "Reject a proposal until the seed changes or 'furrow retry'",
 		Example: `  furrow pr reject edge-5g/mgmt/00 --reason "not before Monday"`,
 		Args:    exactly(1, "one proposal: its branch, or <seed>/<cluster>/<tier>"),
 		RunE: session.with(func(cmd *cobra.Command, s *controlplane.Session, args []string) error {

@@ -28,7 +28,7 @@ func bare(w io.Writer) io.Writer {
 	return w
 }
 
-// raw is bare, and of a page its text, so that what is drawn on one page can be part of another.
+// raw is bare, and of a page its text, so what is drawn on one page can be part of another.
 func raw(w io.Writer) io.Writer {
 	if p, ok := bare(w).(*page); ok {
 		return &p.Builder

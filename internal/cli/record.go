@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	// recordPrefix and recordSuffix are around the time in the name of a record, so that names sort
+	// recordPrefix and recordSuffix are around the time in the name of a record, so names sort
 	// by time.
 	recordPrefix, recordSuffix = "pass-", ".json.gz"
 	// maxRecords is how many a directory keeps, the newest ones.
@@ -35,7 +35,7 @@ const (
 )
 
 // recorder writes passes to a directory: those that decide something else than the one before. A
-// run that only waits decides the same every few seconds, so that 200 records reach far back.
+// run that only waits decides the same every few seconds, so 200 records reach far back.
 type recorder struct {
 	dir  string
 	fail func(error)
@@ -130,7 +130,7 @@ func (r *recorder) prune() error {
 	return err
 }
 
-// readRecord reads what a recorder wrote, packed or not, so that one that was edited by hand can be
+// readRecord reads what a recorder wrote, packed or not, so one that was edited by hand can be
 // replayed. It comes from anybody, and is bounded: a small file can unpack to terabytes.
 func readRecord(name string) (*engine.Record, error) {
 	data, err := os.ReadFile(name)
@@ -166,7 +166,7 @@ func newReplay() *cobra.Command {
 		Use:   "replay FILE",
 		Short: "Decide a recorded pass again, without any network, and show why",
 		Long: `Replay reads a pass that 'furrow run --record DIR' wrote, decides it again from the facts in the
-file, and shows the states and the actions. It asks nobody and changes nothing, so that a pass of
+file, and shows the states and the actions. It asks nobody and changes nothing, so a pass of
 one machine can be understood on another: attach the file to a bug report, after reading what is in
 it. A record holds what was read of the control plane and the names, branches and proposals of the
 GitOps repositories. It holds no credentials of Furrow, but whatever the control plane holds, Secrets

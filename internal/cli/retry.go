@@ -22,7 +22,7 @@ func newRetry() *cobra.Command {
 		Use:   "retry SEED",
 		Short: "Propose again what was rejected, reverted, or held by foreign content",
 		Long: `Retry asks the run that owns the seed to propose again the tiers that a person rejected or
-took back, and those whose paths on the base branch have content of others. Merging such a
+reverted, and those whose paths on the base branch have content of others. Merging such a
 proposal replaces that content. It says which tiers these are; where there are none it does
 nothing. Where people put files there, it lists those that the proposals delete or replace, and
 changes nothing without --yes.
@@ -120,7 +120,7 @@ func newAsk(cmd *cobra.Command, ask func(context.Context, *asking) error) *cobra
 
 // retry asks for the tiers that were reported as such that can be retried, and for those that were
 // rejected since: a person who rejects and retries at once does not wait for a pass between. It
-// asks for nothing where nothing is to be retried, so that no branch is left to be acted on much
+// asks for nothing where nothing can be retried, so no branch is left to be acted on much
 // later.
 func retry(ctx context.Context, a *asking) error {
 	var tiers []string

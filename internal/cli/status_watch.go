@@ -24,7 +24,7 @@ const (
 )
 
 // statusWatch shows a state again and again. One goroutine reads (readStates) and one shows (run),
-// so that a reading that takes long, of a server that does not answer, keeps nobody from seeing
+// so a reading that takes long, of a server that does not answer, does not hide
 // what was read last, and how old it is by now. Only run changes the fields.
 type statusWatch struct {
 	stateSource

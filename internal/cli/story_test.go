@@ -266,7 +266,7 @@ func TestASeedIsRejectedAskedForAgainPlantedAndRemoved(t *testing.T) {
 	}
 }
 
-func TestAClusterIsGivenUpAndThatIsTakenBack(t *testing.T) {
+func TestAClusterIsGivenUpAndThatIsUndone(t *testing.T) {
 	t.Parallel()
 	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 	p.pass()

@@ -62,7 +62,7 @@ func (t *transitions) once(key, line string) {
 }
 
 // add prints what is new in a pass. Columns are as wide as the longest name so far, of all seeds,
-// before the first line of the pass is printed, so that lines of one pass are aligned.
+// before the first line of the pass is printed, so lines of one pass are aligned.
 func (t *transitions) add(result standalone.Result) {
 	if result.Err != nil {
 		line := fmt.Sprintf("the pass failed: %v", result.Err)

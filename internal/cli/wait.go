@@ -45,7 +45,7 @@ func newWait() *cobra.Command {
 		Use:   "wait [SEED]",
 		Short: "Wait until a seed, or all, are Released or in another state",
 		Long: `Wait reads what 'furrow run' reports until the seed, or without a name every seed, is in the state
-of --for. A report counts once it is of the control plane as it is now, so that a commit right
+of --for. A report counts once it is of the control plane as it is now, so a commit right
 before is waited for as well. --for Gone waits until nothing of the seed is left.
 
 With custom resources, use kubectl wait:

@@ -35,7 +35,7 @@ func CheckOwner(id, environment string) error {
 
 // givenOwner returns <control-plane id>/<environment> for a control plane without a ControlPlane
 // document. The id defaults to the name of the repository (for a local clone, of its origin),
-// followed by the branch and the path if they are not the defaults, so that two control planes in
+// followed by the branch and the path if they are not the defaults, so two control planes in
 // one repository have different owners.
 func (s *Session) givenOwner() string {
 	id := s.options.ID

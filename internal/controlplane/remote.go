@@ -122,7 +122,7 @@ func (s *Session) remoteOnly() bool {
 	return s.options.RemoteOnly || catalog.IsRemoteURL(s.options.ControlPlane)
 }
 
-// absolute makes a local path absolute, so that it does not depend on the working directory.
+// absolute makes a local path absolute, so it does not depend on the working directory.
 func absolute(url string) (string, error) {
 	if dir, local := catalog.LocalDir(url); local {
 		return filepath.Abs(dir)
@@ -144,7 +144,7 @@ func (s *Session) resolve(url string) string {
 	return url
 }
 
-// open opens the mirror of a repository. Its directory depends on the URL as well, so that a
+// open opens the mirror of a repository. Its directory depends on the URL as well, so a
 // repository which moved does not empty the mirror of the old one while another process uses it.
 func (s *Session) open(ctx context.Context, name, url, credentials string) (*git.Mirror, error) {
 	remote, err := s.remote(url, credentials)

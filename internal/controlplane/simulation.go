@@ -72,7 +72,7 @@ func IsSimulated(ctx context.Context, dir string) (bool, error) {
 }
 
 // makeMissing creates the missing GitOps repositories on this machine. One that the mirror has
-// commits of was not missing before: it was moved or deleted, and a new one in its place would
+// commits of was not missing before: it was moved or deleted, and a new one instead would
 // begin all over.
 func (s *Session) makeMissing(ctx context.Context, c *catalog.Catalog) (made []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(c.Repos)) {

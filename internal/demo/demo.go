@@ -1,6 +1,6 @@
 // Package demo has the repositories and the story of furrow demo: a control plane with a fleet and
 // a seed, a GitOps repository, and an update of the seed. They are made of the files that are
-// embedded here, so the demo needs no network, and by the user's git, so people can look into them
+// embedded here, so the demo needs no network, and by the user's git, so people can inspect them
 // with it.
 package demo
 

@@ -141,7 +141,7 @@ func TestWhatIsOnADeadClusterOfAHubIsOrphanedBeforeItsTiersGo(t *testing.T) {
 	w.mustBeRemoved()
 }
 
-func TestARemovalIsNotProposedBeforeTheHubSawTheOrphaning(t *testing.T) {
+func TestARemovalIsNotProposedBeforeTheHubHasTheOrphaning(t *testing.T) {
 	w := planted(t)
 	w.simulator.Silence("edge-1", true)
 	w.abandon("edge-1")
@@ -168,7 +168,7 @@ func TestARemovalIsNotProposedBeforeTheHubSawTheOrphaning(t *testing.T) {
 	w.mustBeRemoved()
 }
 
-func TestAnOpenRemovalIsBroughtUpToDateWhenItsClusterIsAbandoned(t *testing.T) {
+func TestAnOpenRemovalIsUpdatedWhenItsClusterIsAbandoned(t *testing.T) {
 	w := planted(t)
 	w.simulator.Silence("edge-1", true)
 	w.remove()
@@ -611,7 +611,7 @@ func (e *estate) mustBeOnlyStaging() {
 	}
 }
 
-func TestAClusterOfWhichNoPlanHasAnythingIsNotAbandoned(t *testing.T) {
+func TestAClusterThatNoPlanNamesIsNotAbandoned(t *testing.T) {
 	e, furrow := plantedWeb(t, oneSite(), "site-a")
 	texts := golden.Of(t)
 	for who, each := range map[string]*engine.Engine{"acme/prod": furrow, "acme/staging": e.engine(rival{owner: "acme/staging"})} {

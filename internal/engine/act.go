@@ -23,7 +23,7 @@ type outcome struct {
 	tiers map[layout.Tier]error
 	// problems are those that hold nothing up, as of branches that cannot be deleted.
 	problems manifest.Problems
-	// opened are the proposals that were opened or brought up to date, by repository and branch.
+	// opened are the proposals that were opened or updated, by repository and branch.
 	opened map[string]pass.Proposal
 	// unfinished reports whether the pass ended before everything was done.
 	unfinished bool
@@ -62,9 +62,9 @@ type update struct {
 }
 
 // act performs the actions of a decision, repository by repository. Every action can be repeated,
-// so that a pass that was killed, or whose time is over, is continued by the next one.
+// so a pass that was killed, or whose time is over, is continued by the next one.
 //
-// A pass opens no more proposals than it has time for, so that what people do is noticed, and the
+// A pass opens no more proposals than it has time for, so what people do is noticed, and the
 // state published, every few seconds even while hundreds of proposals have to be opened. What is
 // left out is served first the next time.
 func (o *observation) act(ctx context.Context, d *pass.Decision) *outcome {

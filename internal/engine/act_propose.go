@@ -78,7 +78,7 @@ func edits(entries []plan.Entry) []git.Edit {
 }
 
 // propose opens the proposals of the branches that were pushed, as many at once as the forge may be
-// asked. At least that many are begun even if the push took all the time, so that every pass gets
+// asked. At least that many are begun even if the push took all the time, so every pass gets
 // further; then time is checked before each. mu guards the outcome, which the calls share.
 func (s *slice) propose(ctx context.Context) {
 	var proposed []layout.Tier

@@ -45,7 +45,7 @@ func (s *slice) push(ctx context.Context) {
 }
 
 // withdrawRefused takes out what cannot be pushed; false when there is nothing to take out. Of a
-// seed of which one branch was moved by somebody else, nothing is pushed: what was decided about
+// seed with a branch that was moved by somebody else, nothing is pushed: what was decided about
 // the others may depend on it.
 func (s *slice) withdrawRefused(refused *git.PushError) bool {
 	stale, unplanned := map[string]bool{}, map[string]bool{}

@@ -118,7 +118,7 @@ func (o *observation) checkVersion(f ForeignPlan) error {
 }
 
 // choose returns the plans that are selected. All must be of one control plane, and each seed that
-// is named must have one, if only one that cannot be read: to adopt a plan that nobody meant is hard to take back.
+// is named must have one, if only one that cannot be read: to adopt a plan that nobody meant is hard to undo.
 func (which AdoptSelection) choose(all []ForeignPlan, unreadable manifest.Problems) ([]ForeignPlan, error) {
 	var chosen []ForeignPlan
 	seeds, of := map[string]bool{}, map[string]bool{}
@@ -179,7 +179,7 @@ func (o *observation) adopt(ctx context.Context, f ForeignPlan) error {
 
 // adoptRest is for what a control plane has beside plans, once it has no plan any more: its status
 // goes, and the clusters that it gave up stay so, under the name of the one that adopts. Each
-// repository changes in one push, so that no cluster is between the two.
+// repository changes in one push, so no cluster is between the two.
 func (o *observation) adoptRest(ctx context.Context, of plan.Identity) error {
 	for _, name := range slices.Sorted(maps.Keys(o.repos)) {
 		r := o.repos[name]

@@ -37,7 +37,7 @@ func (o *observation) decide(ctx context.Context) (*pass.Decision, error) {
 	return decision, err
 }
 
-// ask answers what is asked until nothing is. Answers are only added to the facts, so that at the
+// ask answers what is asked until nothing is. Answers are only added to the facts, so at the
 // end they hold all that the decision depends on, and can be recorded.
 func (o *observation) ask(ctx context.Context, decide func() ([]pass.Question, error)) error {
 	for o.rounds = 0; ; o.rounds++ {
@@ -239,8 +239,8 @@ var outcomes = map[forge.Outcome]release.Closed{
 	forge.OutcomeMerged: release.ClosedMerged, forge.OutcomeRejected: release.ClosedRejected,
 }
 
-// answerClosed does not fail the repository where its forge does not answer: only what is
-// to be proposed waits for that.
+// answerClosed does not fail the repository where its forge does not answer: only new
+// proposals wait for that.
 func (o *observation) answerClosed(ctx context.Context, r *repoState, q pass.Question) error {
 	answer := &pass.Closed{}
 	set(&r.facts.Closed, pass.ClosedKey(q.Tier, q.Digest), answer)
@@ -360,7 +360,7 @@ func (r *repoState) folder(ctx context.Context, root string, tree layout.Hash, i
 }
 
 // answerHealth asks the channel. A key without an answer is not known, and is noted as such, so
-// that it is not asked for again in this pass. After a failure neither reconcilers nor creators are
+// it is not asked for again in this pass. After a failure neither reconcilers nor creators are
 // asked again; roots answer for themselves.
 func (o *observation) answerHealth(ctx context.Context, q pass.Question) {
 	channel, h := o.engine.config.Channel, &o.facts.Health

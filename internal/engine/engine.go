@@ -81,7 +81,7 @@ type Tree struct {
 	// Origin is the digest of where the control plane is kept, as catalog.Origin has it.
 	Origin string
 	// Settings are what custom resources say about the tree; nil where there are none,
-	// so that all its seeds are wanted. They count also while the tree cannot be read.
+	// so all its seeds are wanted. They count also while the tree cannot be read.
 	Settings *Settings
 }
 
@@ -148,11 +148,11 @@ type Config struct {
 	// Open opens a GitOps repository. It is called again when the document has
 	// changed, or when its credentials were refused.
 	Open func(ctx context.Context, name string, spec v1alpha1.GitOpsRepoSpec) (Repo, error)
-	// Channel reads health; nil when there is none, so that nothing is ever Released.
+	// Channel reads health; nil when there is none, so nothing is ever Released.
 	Channel probe.Channel
 	// DeletionGuard is the share of plantings, in percent, that may go at once.
 	DeletionGuard int
-	// Strict makes an error of a namespace or kind that nobody brings.
+	// Strict makes an error of a namespace or kind that no seed or cluster provides.
 	Strict bool
 	// Person is the author of commits; When is set from Now.
 	Person git.Person
@@ -167,7 +167,7 @@ type Config struct {
 	// Now is the clock.
 	Now func() time.Time
 	// Record is given every pass before it acts; nil when nobody asks. Nothing is remembered
-	// from pass to pass then, so that each record is whole.
+	// from pass to pass then, so each record is whole.
 	Record func(*Record)
 	// Progress is called during a pass, from the goroutine that makes it; nil when nobody asks.
 	Progress func(Progress)

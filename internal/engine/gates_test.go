@@ -207,17 +207,17 @@ func forcePushed(t *testing.T) *world {
 	return w
 }
 
-// TestForcePushedBaseBringsStaleProposalsUpToDate: what was made on top of commits that
-// people took off base by force is grafted anew at once, whatever its gate says, so that
+// TestForcePushedBaseUpdatesStaleProposals: what was made on top of commits that
+// people took off base by force is grafted anew at once, whatever its gate says, so
 // merging it brings nothing of them back.
-func TestForcePushedBaseBringsStaleProposalsUpToDate(t *testing.T) {
+func TestForcePushedBaseUpdatesStaleProposals(t *testing.T) {
 	w := forcePushed(t)
 	stale := w.find("one/east/02")
 	if brings := w.broughtBy(w.gitops.refs["main"], stale.Head); len(brings) <= 2 {
 		t.Fatalf("merging the proposal brings back nothing: %v", brings)
 	}
 	if err := w.forge.Merge(t.Context(), stale, git.Person{Name: "person", Email: "p@example.com", When: w.now}); !forge.IsConflict(err) {
-		t.Errorf("a proposal that is not brought up to date yet: got %v, want ErrConflict", err)
+		t.Errorf("a proposal that is not updated yet: got %v, want ErrConflict", err)
 	}
 	w.pass()
 	w.mustTouchTheirTiers()

@@ -14,7 +14,7 @@ import (
 	"github.com/furrow-dev/furrow/test/golden"
 )
 
-// mustHold asserts that a seed waits for a person, of whom what is removed needs to be confirmed, and that nothing of it
+// mustHold asserts that a seed waits for a person to confirm what is removed, and that nothing of it
 // is proposed.
 func (w *world) mustHold(seed string, reason v1alpha1.Reason, unconfirmed ...string) *state.Seed {
 	w.t.Helper()
@@ -246,7 +246,7 @@ func TestARenameIsHeld(t *testing.T) {
 				}
 				before := w.gitops.files()
 				tc.rename(w)
-				w.pass() // what was proposed before is taken back
+				w.pass() // what was proposed before is withdrawn
 				w.unconfirmedRounds(6)
 				unconfirmed := "2 objects from site-0"
 				if name == "in two commits, and a pass in between" {
@@ -307,9 +307,9 @@ func TestEssentialNamespacesAreNeverDeleted(t *testing.T) {
 	}
 }
 
-// TestAProposalThatIsNoLongerConfirmedIsTakenBack: one that a person has edited stays
+// TestAProposalThatIsNoLongerConfirmedIsWithdrawn: one that a person has edited stays
 // open, and its gate fails.
-func TestAProposalThatIsNoLongerConfirmedIsTakenBack(t *testing.T) {
+func TestAProposalThatIsNoLongerConfirmedIsWithdrawn(t *testing.T) {
 	for _, edited := range []bool{false, true} {
 		w := planted(t)
 		w.remove()

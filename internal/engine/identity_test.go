@@ -154,7 +154,7 @@ func TestAnAbandonedClusterIsSoForItsOwnControlPlaneAlone(t *testing.T) {
 		t.Errorf("the mark is gone, or elsewhere: %v", e.branches("a"))
 	}
 	if err := b.UndoAbandon(t.Context(), "east"); err == nil {
-		t.Error("team B takes back what team A asked for")
+		t.Error("team B withdraws what team A asked for")
 	}
 }
 

@@ -507,7 +507,7 @@ func TestPlanterHelloWorld(t *testing.T) {
 	}
 }
 
-func TestAProposalThatIsBehindIsBroughtUpToDateWhereThatIsThePolicy(t *testing.T) {
+func TestAProposalThatIsBehindIsUpdatedWhereThatIsThePolicy(t *testing.T) {
 	for policy, follows := range map[string]bool{"WhenStale": false, "WhenBehind": true} {
 		t.Run(policy, func(t *testing.T) {
 			w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5})
@@ -605,7 +605,7 @@ func TestOneBadFileOfOthersUnderARootHoldsWhatComesNew(t *testing.T) {
 	}
 }
 
-func TestATierOfWhichFluxWouldNotReadAllIsNotProposed(t *testing.T) {
+func TestATierThatFluxWouldReadInPartIsNotProposed(t *testing.T) {
 	w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5})
 	w.gitops.put("main", "ignore", map[string]string{".sourceignore": "*.md\nnamespace.*\n"})
 	w.control.put("main", "plant", map[string]string{"seeds/edge.yaml": storySeed(1, true)})

@@ -26,9 +26,9 @@ type observation struct {
 	// readErr says why the control plane could not be read anew.
 	readErr error
 	repos   map[string]*repoState
-	// changed reports whether something was pushed, so that the next pass should come soon.
+	// changed reports whether something was pushed, so the next pass should come soon.
 	changed bool
-	// raced reports whether another engine or a person was faster, so that the facts are of no
+	// raced reports whether another engine or a person was faster, so the facts are of no
 	// time.
 	raced bool
 	// rounds is how often questions were answered.

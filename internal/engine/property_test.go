@@ -273,7 +273,7 @@ func (w *world) mergeable() []forge.Proposal {
 	return slices.DeleteFunc(w.open(), func(p forge.Proposal) bool { return isShut(shut, p) })
 }
 
-// reopen takes back every rejection.
+// reopen cancels every rejection.
 func (w *world) reopen() {
 	refs, _ := w.gitops.Fetch(w.t.Context(), "main")
 	list, err := w.forge.List(w.t.Context(), refs)

@@ -153,7 +153,7 @@ func (o *observation) writeStatus(ctx context.Context, r *repoState, report *Rep
 		o.engine.reported = is
 		return nil
 	}
-	// A report has no past: its commit has no parent, so that the branch does not grow.
+	// A report has no past: its commit has no parent, so the branch does not grow.
 	by := o.engine.person()
 	commit, err := r.Mirror.CommitTree(tree.Hash, nil, git.CommitMeta{Author: by, Message: "Report the state of all seeds\n"})
 	if err != nil {

@@ -40,7 +40,7 @@ type Record struct {
 	Decision *pass.Decision `json:"decision"`
 }
 
-// Decide decides anew from what the record holds: the facts, and the control plane's tree, of which
+// Decide decides anew from what the record holds: the facts, and the control plane's tree, from which
 // the catalog is loaded again. It asks nobody. A record that lacks an answer is one of another
 // version, and an error.
 func (r *Record) Decide(ctx context.Context) (*pass.Decision, error) {

@@ -26,7 +26,7 @@ type Report struct {
 	Changed bool
 	// Rounds is how often the decision's questions were answered.
 	Rounds int
-	// Raced reports whether another engine was faster, so that the next pass should come soon.
+	// Raced reports whether another engine was faster, so the next pass should come soon.
 	Raced bool
 	// RetryAfter is how long the control plane's server asked to wait.
 	RetryAfter time.Duration

@@ -19,7 +19,7 @@ import (
 // clusters acts on: see internal/core/pass.
 
 // Requests are what people may ask of a seed or a cluster. They act on what one pass has observed,
-// so that a request lists nothing by itself, and several of them share one observation. A request
+// so a request lists nothing by itself, and several of them share one observation. A request
 // writes a marker, or reopens a proposal, and decides nothing: the pass does. Methods return an
 // error that says what to do if there is nothing to do.
 type Requests struct {
@@ -39,8 +39,8 @@ func (e *Engine) Requests(ctx context.Context) (*Requests, error) {
 	return &Requests{observation: o}, nil
 }
 
-// Retry asks for a seed to be proposed again: what a person rejected or took
-// back, and what foreign content keeps from being proposed.
+// Retry asks for a seed to be proposed again: what a person rejected or
+// reverted, and what foreign content keeps from being proposed.
 func (q *Requests) Retry(ctx context.Context, seed string) error {
 	_, err := q.retry(ctx, seed, true)
 	return err

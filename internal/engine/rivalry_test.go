@@ -135,7 +135,7 @@ func TestTwoOwnersOnOneRepositoryLeaveEachOtherAlone(t *testing.T) {
 		t.Errorf("%d pushes in idle passes", n)
 	}
 
-	// A warning, here of a namespace that nobody brings, does not hold the seed.
+	// A warning, here of a namespace that nobody provides, does not hold the seed.
 	plant(control, seeds{"three": strings.TrimPrefix(configMap("nobody", "x", ""), "---\n")})
 	e.pass(staging)
 	e.mustSay("three", "Proposed")
@@ -266,12 +266,12 @@ func TestAnEngineThatCannotReadTheControlPlaneNeverReplacesANewerPlan(t *testing
 	e := newEstate(t, oneSite())
 	e.plant(seeds{"web": web("app", 1, "site-a")})
 	blinded := &faults{}
-	blind, seeing := e.engine(rival{control: faultyMirror{e.control, blinded}}), e.engine(rival{})
+	blind, sighted := e.engine(rival{control: faultyMirror{e.control, blinded}}), e.engine(rival{})
 	e.converge(blind)
 
 	blinded.rate = func() mode { return failsBefore }
 	e.plant(seeds{"web": web("app", 2, "site-a")})
-	e.pass(seeing)
+	e.pass(sighted)
 	newer := e.planBranch("a", "web")
 	for range 5 {
 		e.pass(blind)
@@ -281,7 +281,7 @@ func TestAnEngineThatCannotReadTheControlPlaneNeverReplacesANewerPlan(t *testing
 		if open := e.proposals("a"); len(open) != 1 {
 			t.Fatalf("%d proposals are open after the blind engine's pass, want 1", len(open))
 		}
-		e.pass(seeing)
+		e.pass(sighted)
 	}
 	e.rounds(10, blind)
 	e.mustSay("web", "Released")
@@ -412,7 +412,7 @@ func TestASeedIsNotForgottenBeforeAProposalThatAPersonEdited(t *testing.T) {
 			t.Errorf("a branch was lost:\n%s", e.describe())
 		}
 		if e.report.Changed {
-			t.Error("a pass that pushed nothing says that it changed something, so that the next one comes at once")
+			t.Error("a pass that pushed nothing says that it changed something, so the next one comes at once")
 		}
 		return e, furrow, p
 	}
@@ -434,7 +434,7 @@ func TestASeedIsNotForgottenBeforeAProposalThatAPersonEdited(t *testing.T) {
 	})
 }
 
-func TestAMergeWhileASeedIsForgottenIsTakenBack(t *testing.T) {
+func TestAMergeWhileASeedIsForgottenIsReverted(t *testing.T) {
 	e := newEstate(t, oneSite())
 	furrow := e.engine(rival{})
 	e.plant(seeds{"web": web("app", 1, "site-a")})
@@ -545,7 +545,7 @@ func TestASeedForWhichThereIsNoClusterSaysSoAndPushesNoPlan(t *testing.T) {
 // sharedNamespace is a seed of what web brings, too.
 const sharedNamespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: app, annotations: {furrow.dev/cluster: site-a}}\n"
 
-func TestASeedOfWhichAnotherHasEverythingNeedsNoPlan(t *testing.T) {
+func TestASeedWhoseObjectsAreAllAnothersNeedsNoPlan(t *testing.T) {
 	e := newEstate(t, oneSite())
 	furrow := e.engine(rival{guard: 20})
 	e.plant(seeds{"one": sharedNamespace, "two": sharedNamespace})

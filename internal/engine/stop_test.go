@@ -13,7 +13,7 @@ import (
 type slowMirror struct {
 	faultyMirror
 	stop context.CancelFunc
-	// cut reports whether a push saw the stop.
+	// cut reports whether a push met the stop.
 	cut *bool
 }
 

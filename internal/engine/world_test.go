@@ -48,7 +48,7 @@ type world struct {
 	// harmless is how often clusters may fetch a commit that is later removed from base by
 	// force.
 	harmless int
-	// unamended reports whether nobody changes what is proposed, so that base has what plans want.
+	// unamended reports whether nobody changes what is proposed, so base has what plans want.
 	unamended bool
 	// wrap replaces the mirror of the GitOps repository, where a test wants another.
 	wrap func(faultyMirror) engine.Mirror
@@ -184,7 +184,7 @@ func (w *world) mustBeDue(r forge.Request) {
 			w.t.Errorf("%s was proposed with other entries than the plan has", m.Tier)
 		case t.Leaving == nil:
 			w.mustRunBefore(m.Tier, refs, p, t, map[layout.Tier]bool{})
-		case w.broken[t.Cluster] && w.sawControlPlane():
+		case w.broken[t.Cluster] && w.readControlPlane():
 			w.t.Errorf("%s was proposed: something leaves %s, whose document is broken", m.Tier, t.Cluster)
 		case len(t.Guarded()) > 0:
 			w.mustBeConfirmed(m.Tier, refs, p)
@@ -195,8 +195,8 @@ func (w *world) mustBeDue(r forge.Request) {
 	}
 }
 
-// sawControlPlane reports whether the pass before has read the control plane as it is now.
-func (w *world) sawControlPlane() bool {
+// readControlPlane reports whether the pass before has read the control plane as it is now.
+func (w *world) readControlPlane() bool {
 	refs, _ := w.control.Fetch(context.Background(), "main")
 	return w.report != nil && w.report.Revision == "main@sha1:"+refs["main"].String()
 }

@@ -138,7 +138,7 @@ func (r *Reader) read(ctx context.Context, base git.Hash, name string, tip git.H
 	return b, nil
 }
 
-// readCommits walks down from the tip to Furrow's commit, by first parents, so that what a person
+// readCommits walks down from the tip to Furrow's commit, by first parents, so what a person
 // merged into the branch is not searched. What is on top of one that base has already is not a
 // proposal: somebody goes on with the branch for work of their own.
 func (r *Reader) readCommits(ctx context.Context, base git.Hash, b *Branch) error {

@@ -50,7 +50,7 @@ func (r *Reader) isMerged(ctx context.Context, base git.Hash, b *Branch) (bool, 
 }
 
 // isTierOf reports the directories of tiers, whatever the repository's prefix: each is taken whole,
-// so that base never has a tier that is partly the proposal's. A merge file by file, as Git does
+// so base never has a tier that is partly the proposal's. A merge file by file, as Git does
 // it, could make a tier of two that nobody has reviewed.
 func isTierOf(tiers []layout.Member) func(path string) bool {
 	dirs, depth := map[string]bool{}, 0
@@ -88,8 +88,8 @@ func (r *Reader) fork(ctx context.Context, base git.Hash, b *Branch) (git.Hash, 
 // base that a person merged into the branch. One round finds the only one that can be above all
 // others, as in a tournament, and a second one checks that it is. Git's merge base would be one of
 // several where there is no such commit, and changes counted from it could undo what the others
-// brought; the proposal is then stale. The cost is two searches for each candidate, of which there
-// are few.
+// brought; the proposal is then stale. The cost is two searches for each candidate; there are
+// few.
 func (r *Reader) newestShared(base, tip git.Hash) (git.Hash, error) {
 	own := map[git.Hash]bool{}
 	var parents []git.Hash

@@ -17,7 +17,7 @@ const (
 )
 
 // Description is what the text of a pull request says for programs. It is kept there, and not by
-// Furrow, so that another process, or this one without its cache, finds the same.
+// Furrow, so another process, or this one without its cache, finds the same.
 type Description struct {
 	// Carried has no digest where a person took them out.
 	Carried
@@ -34,7 +34,7 @@ func Describe(r Request) string {
 }
 
 // ReadDescription reads the text of a pull request. People write below it and into
-// it, so that a line of ours counts wherever it is; the last one does.
+// it, so a line of ours counts wherever it is; the last one does.
 func ReadDescription(text string) Description {
 	var d Description
 	var tiers []string

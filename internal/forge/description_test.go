@@ -36,7 +36,7 @@ func TestDescriptionsAreReadBack(t *testing.T) {
 		"rejected without a reason":       {forge.MarkRejected(described, "w1", ""), forge.Description{Carried: carried, Rejected: true}},
 		"rejected again":                  {forge.MarkRejected(rejected, "w1", "never"), forge.Description{Carried: carried, Rejected: true, Reason: "never"}},
 		"superseded, not rejected":        {forge.MarkSuperseded(rejected, "x"), forge.Description{Carried: carried, Superseded: true}},
-		"taken back":                      {forge.Unmark(rejected), forge.Description{Carried: carried}},
+		"withdrawn":                       {forge.Unmark(rejected), forge.Description{Carried: carried}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

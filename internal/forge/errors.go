@@ -9,10 +9,10 @@ import (
 )
 
 // Kind is in which way a forge failed. The words are those that internal/git distinguishes its own
-// failures by, so that callers treat both servers alike.
+// failures by, so callers treat both servers alike.
 type Kind string
 
-// The ways in which a forge fails.
+// The kinds of failures of a forge.
 const (
 	// FailedOther needs a person; the message says what to do.
 	FailedOther Kind = "other"
@@ -30,7 +30,7 @@ const (
 
 // Error is a failure of a forge, without credentials: it may be shown and logged as it is.
 type Error struct {
-	// Op is what was to be done, with the object that it was to be done to.
+	// Op is the operation that failed, with its object.
 	Op string
 	// Repository is its URL.
 	Repository string

@@ -83,13 +83,13 @@ type Proposal struct {
 	Head, Base git.Hash
 	// Edited reports whether a person has changed the branch.
 	Edited bool
-	// Rejected reports whether a person has turned it down, and Reason why. What a person
+	// Rejected reports whether a person has rejected it, and Reason why. What a person
 	// commits on top of a rejection takes it back.
 	Rejected bool
 	Reason   string
 	// Stale reports whether it cannot be merged as it is: it conflicts with the base
 	// branch, base changed under its paths, or base was moved back to before Base, so
-	// that merging would bring back what people removed.
+	// merging would bring back what people removed.
 	Stale bool
 	// Paths are what merging it would change on the base branch; a directory may be given
 	// for all that is in it. There are none of one that is Stale or not Furrow's.
@@ -102,7 +102,7 @@ type Proposal struct {
 type Closed struct {
 	Outcome Outcome
 	// Landings are those that were merged, newest first, also where a later one with this
-	// digest was rejected or taken back. There are none where that is not known, as on
+	// digest was rejected or reverted. There are none where that is not known, as on
 	// plain Git.
 	Landings []Landing
 	// URL is its web page; empty on plain Git.
@@ -133,7 +133,7 @@ const (
 	OutcomeSuperseded Outcome = "Superseded"
 )
 
-// Request is a proposal to open, or to bring up to date.
+// Request is a proposal to open or to update.
 type Request struct {
 	Branch string
 	Carried
@@ -149,7 +149,7 @@ type Request struct {
 type Forge interface {
 	// List returns the open proposals, and those rejected ones whose branch is
 	// still there, as they are at refs, the repository's branches of this pass. A
-	// branch that brings base nothing is left out: it was merged, in whatever way,
+	// branch that brings base nothing is left out: it was merged, by whatever method,
 	// and nothing is lost when the engine deletes it. The error is ErrGone where a
 	// person merged one since refs were read.
 	List(ctx context.Context, refs git.Refs) ([]Proposal, error)
@@ -157,18 +157,18 @@ type Forge interface {
 	// alone or with others. A merge that base no longer has in its history does not count;
 	// the error is ErrGone if base has it only since refs were read.
 	Closed(ctx context.Context, refs git.Refs, tier layout.Tier, digest string) (Closed, error)
-	// Propose opens the proposal of a branch, or brings the open one up to date.
+	// Propose opens the proposal of a branch, or updates the open one.
 	// It does nothing where that was done before. The error is ErrGone where a person
 	// has decided about this digest since the proposals were listed.
 	Propose(ctx context.Context, r Request) (Proposal, error)
-	// Supersede closes a proposal that Furrow takes back, marked as such. The
+	// Supersede closes a proposal that Furrow withdraws, marked as such. The
 	// engine deletes its branch.
 	Supersede(ctx context.Context, p Proposal, why string) error
 	// Merge accepts a proposal for a person, with what people changed on its branch.
 	// The error is ErrConflict, ErrGone, ErrRejected or ErrForeign where the
 	// proposal is to blame; nothing was changed then.
 	Merge(ctx context.Context, p Proposal, by git.Person) error
-	// Reject turns a proposal down for a person. It does nothing where that was done before.
+	// Reject rejects a proposal for a person. It does nothing where that was done before.
 	Reject(ctx context.Context, p Proposal, by git.Person, reason string) error
 	// Reopen takes a rejection back. It does nothing where there is none.
 	Reopen(ctx context.Context, p Proposal) error
@@ -187,7 +187,7 @@ var ErrConflict error = manifest.Problem{Reason: "ProposalConflict", Message: "t
 // ErrGone means that a proposal is no longer there, or no longer what was asked for.
 var ErrGone error = manifest.Problem{Reason: "ProposalChanged", Message: "the proposal has changed or was deleted; read it again"}
 
-// ErrRejected means that a person has turned the proposal down.
+// ErrRejected means that a person has rejected the proposal.
 var ErrRejected error = manifest.Problem{Reason: "Rejected", Message: "the proposal was rejected; take that back first, with furrow retry"}
 
 // ErrForeign means that what is on a proposal's branch is not Furrow's.

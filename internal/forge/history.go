@@ -13,7 +13,7 @@ import (
 )
 
 // History knows which of Furrow's commits have reached the base branch, and which digest of each
-// tier was merged last. It answers from the mirror, for every forge, after any way of merging that
+// tier was merged last. It answers from the mirror, for every forge, after any merge method that
 // keeps the trailers of a commit.
 //
 // It reads on from the tip that it was last asked about, so a pass costs as much as people have
@@ -108,7 +108,7 @@ func (h *History) Landed(ctx context.Context, base, commit git.Hash) (bool, erro
 	return on, err
 }
 
-// holds reports whether tip reaches commit. It looks for a commit that commit reaches and tip does
+// holds reports whether tip reaches commit. It searches for a commit that commit reaches and tip does
 // not, commit itself being the first: none is found only if tip reaches it. The history that both
 // share is not read.
 func (h *History) holds(tip, commit git.Hash) (bool, error) {
@@ -118,7 +118,7 @@ func (h *History) holds(tip, commit git.Hash) (bool, error) {
 	return true, nil
 }
 
-// readTo brings the index to base. What is new is gathered first and joined at the end, so that a
+// readTo brings the index to base. What is new is gathered first and joined at the end, so a
 // reading that fails half way leaves the index as it was.
 func (h *History) readTo(ctx context.Context, base git.Hash) error {
 	if base == h.tip {

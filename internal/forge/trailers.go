@@ -9,7 +9,7 @@ import (
 type Trailer struct{ Key, Value string }
 
 // Trailers reads the trailers at the end of a commit message, by the rules of git
-// interpret-trailers --parse --no-divider, so that people can add theirs and read ours with git. Of
+// interpret-trailers --parse --no-divider, so people can add theirs and read ours with git. Of
 // a key that is there more than once, the last value counts. Tests compare it to git itself.
 func Trailers(message string) map[string]string {
 	out := map[string]string{}

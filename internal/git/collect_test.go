@@ -135,7 +135,7 @@ func grownMirror(t testing.TB) (m *git.Mirror, bare, dir string) {
 	return m, bare, dir
 }
 
-// deletedBranch pushes and fetches a branch, so that its commits and trees are loose and in several packs, and deletes it.
+// deletedBranch pushes and fetches a branch, so its commits and trees are loose and in several packs, and deletes it.
 func deletedBranch(t testing.TB, bare string, m *git.Mirror) git.Hash {
 	t.Helper()
 	const branch = "furrow/gone"

@@ -72,7 +72,7 @@ var reasons = map[kind]string{
 func (e *Error) Reason() string { return reasons[e.kind] }
 
 // failure is an error of another package with the same kinds, such as that of a forge. It is an
-// interface with names instead of kinds, so that the predicates here serve both.
+// interface with names instead of kinds, so the predicates here serve both.
 type failure interface {
 	error
 	Failure() (kind string, wait time.Duration)
@@ -228,7 +228,7 @@ func (ep *endpoint) translate(ctx context.Context, op string, err error) error {
 
 // rules are tried in order; the first that matches decides the kind of an error. The order matters:
 // a certificate error is also an error of the network, and a rate limit may be reported as
-// forbidden. The texts that says looks for are those of git and its transports, which have no
+// forbidden. The texts that says matches are those of git and its transports, which have no
 // codes; "ermission" also matches "Permission".
 var rules = []struct {
 	matches func(error) bool

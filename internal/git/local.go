@@ -37,7 +37,7 @@ func LocalPath(ctx context.Context, dir string) (string, error) {
 }
 
 // local runs git on a repository of this machine, whose directory or work tree is dir. The
-// directory is named by --git-dir, so that git neither searches the parents of dir nor refuses a
+// directory is named by --git-dir, so git neither searches the parents of dir nor refuses a
 // repository of another user, which it does only with those that it found by searching.
 func local(ctx context.Context, dir string, args ...string) (string, error) {
 	at := filepath.Join(dir, ".git")

@@ -142,7 +142,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// Every file has one line, so that git, too, cannot merge inside a file, and no two files are equal, so that it
+// Every file has one line, so git, too, cannot merge inside a file, and no two files are equal, so it
 // detects no renames.
 func TestMergeTreesAgreesWithGit(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 11))

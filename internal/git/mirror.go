@@ -95,7 +95,7 @@ func (m *Mirror) Seen() (Refs, error) { return m.db.Refs() }
 
 // FS returns the tree of commit as a read-only file system. Walking it reads trees only; a file's
 // content, or its size, is fetched when it is asked for and the mirror has no blobs, within ctx.
-// Symbolic links are not followed: they can be read as links, and not opened, so that Stat and
+// Symbolic links are not followed: they can be read as links, and not opened, so Stat and
 // Lstat are the same. Submodules are irregular and cannot be opened.
 func (m *Mirror) FS(ctx context.Context, commit Hash) (fs.FS, error) {
 	return m.Objects.FS(ctx, commit, m.Blob)
@@ -104,7 +104,7 @@ func (m *Mirror) FS(ctx context.Context, commit Hash) (fs.FS, error) {
 // String names the remote, without credentials.
 func (m *Mirror) String() string { return "mirror of " + m.remote.url }
 
-// hold marks the mirror as in use, so that no process removes what the refs do not reach.
+// hold marks the mirror as in use, so no process removes what the refs do not reach.
 func (m *Mirror) hold(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

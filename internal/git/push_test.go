@@ -41,7 +41,7 @@ func hook(t *testing.T, bare, name, script string) {
 	}
 }
 
-func TestABranchThatIsNotWhereTheCallerSawItIsNotTouched(t *testing.T) {
+func TestABranchThatMovedSinceItWasReadIsNotTouched(t *testing.T) {
 	const ref = "furrow/main/x"
 	cases := map[string]struct {
 		exists      bool

@@ -49,7 +49,7 @@ type Remote struct {
 // String returns the URL without credentials.
 func (r Remote) String() string { return redact.URL(r.URL) }
 
-// GoString is String, so that no verb of fmt shows credentials.
+// GoString is String, so no verb of fmt shows credentials.
 func (r Remote) GoString() string { return fmt.Sprintf("git.Remote{%q}", r.String()) }
 
 // Format is String for every verb.
@@ -233,7 +233,7 @@ func newLocal(path string) (*endpoint, error) {
 	}, nil
 }
 
-// gitProgram finds a program of Git once, so that sessions need not search for it.
+// gitProgram finds a program of Git once, so sessions need not search for it.
 func gitProgram(name string) (string, error) {
 	if path, err := exec.LookPath(name); err == nil {
 		return path, nil

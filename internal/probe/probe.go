@@ -24,7 +24,7 @@ type (
 	RootKey = health.RootKey
 )
 
-// Channel reads health, of several keys at once, so that it can ask each cluster once and the
+// Channel reads health, of several keys at once, so it can ask each cluster once and the
 // clusters side by side. A key that is missing in an answer counts as not known, so a cluster that
 // does not answer keeps no other from being known; an error means that nothing of the answer can be
 // used.
@@ -35,7 +35,7 @@ type Channel interface {
 }
 
 // Watcher is a Channel that signals when its answers may have changed. The signal has a buffer of
-// one, so that no sender waits for a reader and no change after a read is missed. It says nothing
+// one, so no sender waits for a reader and no change after a read is missed. It says nothing
 // about what has changed: the next pass asks for everything.
 type Watcher interface {
 	Changed() <-chan struct{}

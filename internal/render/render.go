@@ -58,7 +58,7 @@ func (plain) Render(_ context.Context, p *catalog.Package) (catalog.Rendered, er
 // Options say what is read besides a tree, and how.
 type Options struct {
 	Limits catalog.Limits
-	// Resources are what custom resources say; nil where there are none, so that all seeds
+	// Resources are what custom resources say; nil where there are none, so all seeds
 	// of the tree are wanted.
 	Resources *catalog.Resources
 	// Candidate is one more seed; nil where there is none.
@@ -128,7 +128,7 @@ func render(ctx context.Context, c *Cache, p *catalog.Package) (catalog.Rendered
 	return r, nil
 }
 
-// digest is that of all that a rendering is made of. Lengths are part of it, so that no two lists
+// digest is that of all that a rendering is made of. Lengths are part of it, so no two lists
 // of files have the same bytes.
 func digest(r Renderer, p *catalog.Package) string {
 	h := sha256.New()

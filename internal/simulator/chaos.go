@@ -10,7 +10,7 @@ import (
 )
 
 // Chaos disturbs a simulator while its ticks are below Until, and not after, so
-// that the last answers are true. Zero means no disturbance.
+// the last answers are true. Zero means no disturbance.
 type Chaos struct {
 	// Late, Stale and Missing are the probabilities that a channel's answer for
 	// one key is as of some ticks ago (but never older than the one before), is
@@ -73,7 +73,7 @@ func (m *memory[V]) keep(tick int, value V) {
 }
 
 // disturb returns what the channel answers instead of the truth, false when it does not answer. All
-// random numbers are drawn in each call, whichever of them are used, so that a change of one
+// random numbers are drawn in each call, whichever of them are used, so a change of one
 // probability does not change what the others do.
 func disturb[V any](n *Simulator, name string, m *memory[V], truth V) (V, bool) {
 	c, now := n.opts.Chaos, n.schedule.now
@@ -114,7 +114,7 @@ func (s *Simulator) callFails(name string) bool {
 }
 
 // rngFor depends on the seed, the tick, the name and how often it was asked
-// for, so that concurrent calls do not change each other's random numbers.
+// for, so concurrent calls do not change each other's random numbers.
 func (s *Simulator) rngFor(name string, asked int) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s\x00%d\x00%d", name, asked, s.schedule.now)

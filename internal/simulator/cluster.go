@@ -14,7 +14,7 @@ import (
 type cluster struct {
 	spec Cluster
 	up   bool // its API server is there; false while it is being created
-	// creator brought it into being, on creatorHost; nil for one that was there
+	// creator created it, on creatorHost; nil for one that was there
 	// from the start.
 	creator     *live
 	creatorHost *cluster

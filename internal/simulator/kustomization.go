@@ -100,7 +100,7 @@ func (s *Simulator) shownResult(k *kustomization) string {
 }
 
 // wake schedules a reconcile of the Kustomization in a tick, unless an earlier one is scheduled. A
-// task that was scheduled cannot be taken back: it compares its tick with due when it runs, so one
+// task that was scheduled cannot be canceled: it compares its tick with due when it runs, so one
 // for which an earlier one was scheduled does nothing.
 func (s *Simulator) wake(k *kustomization, tick int) {
 	phase := reconciles
@@ -133,7 +133,7 @@ func (s *Simulator) retryAfter(spec kustomizev1.KustomizationSpec) int {
 	return s.ticks(spec.Interval.Duration)
 }
 
-// refreshAfter returns the interval, slightly shorter for some, so that a fleet does not reconcile
+// refreshAfter returns the interval, slightly shorter for some, so a fleet does not reconcile
 // all at once.
 func (s *Simulator) refreshAfter(spec kustomizev1.KustomizationSpec) int {
 	interval := s.ticks(spec.Interval.Duration)

@@ -153,7 +153,7 @@ type own struct {
 	kinds      map[manifest.GroupKind]bool
 }
 
-// bringing returns what the content itself defines, so that objects of a new namespace or kind can
+// bringing returns what the content itself defines, so objects of a new namespace or kind can
 // be applied in the same run.
 func bringing(c *content) own {
 	o := own{map[string]bool{}, map[manifest.GroupKind]bool{}}

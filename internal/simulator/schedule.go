@@ -23,7 +23,7 @@ type task struct {
 	run func()
 }
 
-// schedule holds the tasks of each tick. Within a tick, tasks run by phase and then by key, so that
+// schedule holds the tasks of each tick. Within a tick, tasks run by phase and then by key, so
 // equal histories are equal whatever the order in which tasks were added.
 //
 // Invariant: no task is scheduled in the past or in a phase that has begun. A tick reads only its

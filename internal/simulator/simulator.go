@@ -27,7 +27,7 @@ type Options struct {
 	Clusters []Cluster
 	// Sources has the GitOps repositories by the RepoID of the roots.
 	Sources map[string]Source
-	// IsCreator says which kinds bring clusters into being; nil means none.
+	// IsCreator says which kinds create clusters; nil means none.
 	IsCreator func(manifest.GroupKind) bool
 	// Seed of everything that is left to chance.
 	Seed int64

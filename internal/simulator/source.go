@@ -212,7 +212,7 @@ func pathFailure(p string, err error) string {
 }
 
 // planFetch lets the cluster fetch the head, at once or some ticks later. What
-// is the head by then is what it gets, so that revisions are skipped.
+// is the head by then is what it gets, so revisions are skipped.
 func (s *Simulator) planFetch(c *cluster) {
 	if c.fetching {
 		return

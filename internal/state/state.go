@@ -36,7 +36,7 @@ const (
 var Current = manifest.Version{Major: 1, Minor: 0}
 
 // State is what a pass has observed and done. As it is published it holds no time of its own pass,
-// to let the state of a pass in which nothing happened be the same. Lists are in order, so that
+// to let the state of a pass in which nothing happened be the same. Lists are in order, so
 // equal states have equal bytes.
 type State struct {
 	APIVersion string `json:"apiVersion"`

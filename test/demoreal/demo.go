@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// startLimit bounds the start of the servers, and of each cluster that a seed brings.
+	// startLimit bounds the start of the servers, and of each cluster that a seed creates.
 	startLimit = 5 * time.Minute
 	// mergeLimit bounds the story with -merge, once all servers run.
 	mergeLimit = 5 * time.Minute

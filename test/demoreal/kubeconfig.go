@@ -33,7 +33,7 @@ func contexts(clusters []*servers.Cluster) ([]byte, error) {
 	return content, nil
 }
 
-// writeKubeConfig brings the kubeconfig for people up to date with the clusters that there are.
+// writeKubeConfig updates the kubeconfig for people to the clusters that there are.
 func (d *demonstration) writeKubeConfig(brought []*servers.Cluster) error {
 	content, err := contexts(append([]*servers.Cluster{d.mgmt, d.siteA}, brought...))
 	if err != nil {

@@ -1,5 +1,5 @@
 // Demoreal is the demo on real servers: Gitea, API servers, Flux, and furrow run as a process. Only
-// the provider of the cluster that the seed brings is simulated, and the nodes and pods. It needs
+// the provider of the cluster that the seed creates is simulated, and the nodes and pods. It needs
 // Go, git, and the servers that make servers builds; everything listens on the loopback interface
 // only.
 //

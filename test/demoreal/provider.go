@@ -54,7 +54,7 @@ type provider struct {
 	edges map[client.ObjectKey]*servers.Cluster
 }
 
-// startProvider lets Cluster objects bring clusters into being until ctx ends.
+// startProvider lets Cluster objects create clusters until ctx ends.
 func (d *demonstration) startProvider(parent context.Context) {
 	ctx, end := context.WithCancel(parent)
 	d.provider = &provider{
@@ -187,7 +187,7 @@ func (p *provider) leaveKubeConfig(ctx context.Context, key client.ObjectKey, cl
 func secretName(key client.ObjectKey) string { return key.Name + "-kubeconfig" }
 
 // remove ends the servers of a Cluster that is being deleted, and lets it go. The finalizer goes
-// last, so that the object is there as long as anything of the cluster is. A folder or server that
+// last, so the object is there as long as anything of the cluster is. A folder or server that
 // cannot be removed ends the demo.
 func (p *provider) remove(ctx context.Context, object *unstructured.Unstructured, cluster *servers.Cluster) error {
 	key := client.ObjectKeyFromObject(object)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestTheCodeUsesPlainWords looks into comments, texts and the words that names are made of.
+// TestTheCodeUsesPlainWords checks comments, texts and the words that names are made of.
 func TestTheCodeUsesPlainWords(t *testing.T) {
 	for _, path := range goFiles(t) {
 		data, err := os.ReadFile(path)
@@ -21,16 +21,28 @@ func TestTheCodeUsesPlainWords(t *testing.T) {
 		file := files.AddFile(path, -1, len(data))
 		var s scanner.Scanner
 		s.Init(file, data, nil, scanner.ScanComments)
-		for at, kind, text := s.Scan(); kind != token.EOF; at, kind, text = s.Scan() {
+		var comment strings.Builder // of adjacent lines
+		for at, kind, text := s.Scan(); ; at, kind, text = s.Scan() {
+			if kind == token.COMMENT {
+				comment.WriteString(strings.TrimPrefix(text, "//") + "\n")
+				continue
+			}
+			for _, found := range unplain(comment.String()) {
+				t.Errorf("%s: in the comment before: %s", files.Position(at), found)
+			}
+			comment.Reset()
 			switch kind {
 			case token.IDENT:
 				text = strings.ReplaceAll(camel.ReplaceAllString(text, "$1 $2"), "_", " ")
-			case token.COMMENT, token.STRING:
+			case token.STRING:
 			default:
-				continue
+				text = ""
 			}
 			for _, found := range unplain(text) {
 				t.Errorf("%s: %s", files.Position(at), found)
+			}
+			if kind == token.EOF {
+				break
 			}
 		}
 	}

@@ -21,7 +21,7 @@ func TestEveryCommandOfThePluginExists(t *testing.T) {
 			if b.language != "sh" {
 				continue
 			}
-			// As commands of furrow, so that they are found like those.
+			// As commands of furrow, so they are found like those.
 			for _, words := range commands(strings.ReplaceAll(b.text, "kubectl furrow", "kubectl/furrow")) {
 				if !strings.Contains(b.text, "kubectl furrow "+words[0]) || words[0] == "__complete" {
 					continue

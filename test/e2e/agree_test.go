@@ -179,7 +179,7 @@ func (s *story) inGitOps(args ...string) string {
 	return output
 }
 
-// forget deletes what a finished story left in Gitea and on the management cluster, so that another story can use its
+// forget deletes what a finished story left in Gitea and on the management cluster, so another story can use its
 // name.
 func (w *world) forget(t *testing.T, name string) {
 	t.Helper()

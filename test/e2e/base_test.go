@@ -18,7 +18,7 @@ var (
 // readBase reads all files of the base branch as last fetched, without what differs between stories.
 func (s *story) readBase() (files, error) { return s.readBranch("main") }
 
-// readBranch is readBase for any branch. Digests are numbered, so that only equality within a file remains.
+// readBranch is readBase for any branch. Digests are numbered, so only equality within a file remains.
 func (s *story) readBranch(branch string) (files, error) {
 	content, err := s.gitops.git("archive", "--format=tar", "origin/"+branch)
 	if err != nil {

@@ -339,14 +339,14 @@ func BenchmarkRealRelease(b *testing.B) {
 	}
 }
 
-// BenchmarkRealPoll merges while Flux does not poll its source, so that no watch event starts a pass: furrow finds the
+// BenchmarkRealPoll merges while Flux does not poll its source, so no watch event starts a pass: furrow finds the
 // merge by polling. Each merge comes right after a pass, which is the worst case.
 func BenchmarkRealPoll(b *testing.B) {
 	const samples, interval = 5, 10 * time.Second
 	s := newBenchStory(b, "poll")
 	took, round := durations{}, 0
 	for b.Loop() {
-		prefix := fmt.Sprintf("quiet-%d", round)
+		prefix := fmt.Sprintf("resting-%d", round)
 		s.commit("Plant seeds", s.fleet(), s.seeds(prefix, samples))
 		if round == 0 {
 			s.begin(interval)
@@ -397,7 +397,7 @@ func BenchmarkRealRequests(b *testing.B) {
 	for _, test := range cases {
 		b.Run(test.name, func(b *testing.B) {
 			s := newBenchStory(b, "requests-"+strings.ReplaceAll(test.name, "=", "-"))
-			s.commit("Plant one seed, so that the root is known", s.fleet(), s.seeds("first", 1))
+			s.commit("Plant one seed, so the root is known", s.fleet(), s.seeds("first", 1))
 			s.begin(time.Second)
 			s.opened("first-00/mgmt/00")
 			s.idle()

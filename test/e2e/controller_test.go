@@ -224,14 +224,14 @@ func (s *story) shows(lines ...string) {
 	if s.controller == nil {
 		return
 	}
-	var looked time.Time
+	var asked time.Time
 	var detail string
 	s.eventually(limit, "kubectl shows it", func() (bool, string) {
-		if time.Since(looked) < kubectlPause {
+		if time.Since(asked) < kubectlPause {
 			return false, detail
 		}
 		detail = s.missing(lines)
-		looked = time.Now()
+		asked = time.Now()
 		return detail == "", detail
 	})
 }
@@ -419,7 +419,7 @@ func (s *story) isWatched(metrics, probes string) {
 	get("http://" + probes + "/healthz")
 	get("http://" + probes + "/readyz")
 	mustHave(s.t, get("http://"+metrics+"/metrics"),
-		fmt.Sprintf(`furrow_passes_total{namespace=%q,outcome="settled"}`, s.namespace),
+		fmt.Sprintf(`furrow_passes_total{namespace=%q,outcome="unchanged"}`, s.namespace),
 		fmt.Sprintf(`furrow_git_calls_total{namespace=%q,operation="fetch",outcome="ok",repo=""}`, s.namespace),
 		fmt.Sprintf(`furrow_git_calls_total{namespace=%q,operation="push",outcome="ok",repo="gitops"}`, s.namespace),
 		fmt.Sprintf(`furrow_forge_calls_total{namespace=%q,operation="propose",outcome="ok",repo="gitops"} 1`, s.namespace),

@@ -113,7 +113,7 @@ func TestFurrowRecoversFromAKillAtAnyCall(t *testing.T) {
 	mustBeOfAllKinds(t, slices.DeleteFunc(slices.Clone(points), func(at crash) bool { return slices.Contains(missed, at) }))
 }
 
-// spread distributes points over stories, so that those of one story are far apart.
+// spread distributes points over stories, so those of one story are far apart.
 func spread(points []crash) (sets [][]crash) {
 	stories := (len(points) + crashesATime - 1) / crashesATime
 	for i := range stories {

@@ -424,7 +424,7 @@ func (s *edgeStory) brokenTierHolds() {
 	s.checkEdge("4G", "1.2")
 }
 
-// isRestoredFromBase deletes the edge and all reconcilers of the story, so that Flux has nothing but the base branch. The
+// isRestoredFromBase deletes the edge and all reconcilers of the story, so Flux has nothing but the base branch. The
 // root is deleted first, and completely: a working root would create the others again.
 func (s *edgeStory) isRestoredFromBase() {
 	s.stop()
@@ -522,7 +522,7 @@ func (s *edgeStory) restarts() {
 }
 
 func (s *edgeStory) removalIsGuarded() {
-	// Both are removed while furrow is stopped, so that one pass sees both removals.
+	// Both are removed while furrow is stopped, so one pass has both removals.
 	s.stop()
 	s.remove("workload", "note")
 	s.run()

@@ -139,8 +139,8 @@ func (s *oneRepoStory) mustRead(text string) {
 	}
 }
 
-// quietPasses is the number of passes during which Furrow must not push.
-const quietPasses = 4
+// restingPasses is the number of passes during which Furrow must not push.
+const restingPasses = 4
 
 // restTries is how often that is tried: Flux may still report changes.
 const restTries = 4
@@ -150,7 +150,7 @@ func (s *oneRepoStory) mustRest() {
 	s.t.Helper()
 	before := s.branches()
 	for range restTries {
-		s.passes(quietPasses)
+		s.passes(restingPasses)
 		after := s.branches()
 		if maps.Equal(before, after) {
 			return

@@ -65,7 +65,7 @@ func (p *process) ended() bool {
 	}
 }
 
-// end sends the signal and waits; it fails if the process ends in any other way.
+// end sends the signal and waits; it fails if the process ends otherwise.
 func (p *process) end(signal syscall.Signal) error {
 	if p.ended() {
 		return fmt.Errorf("it ended by itself: %w", p.err)

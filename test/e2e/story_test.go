@@ -97,7 +97,7 @@ func withItsOwnManagement(o *storyOptions) { o.ownManagement = true }
 // onWire has furrow use Gitea at the address of an earlier story.
 func onWire(w *wire) storyOption { return func(o *storyOptions) { o.wire = w } }
 
-// withDates gives all commits of people one date, so that equal commits have equal ids.
+// withDates gives all commits of people one date, so equal commits have equal ids.
 func withDates(date string) storyOption { return func(o *storyOptions) { o.dates = date } }
 
 // observedEvery sets the observer's polling interval, for many stories at once.
@@ -265,7 +265,7 @@ func (s *story) end(t testing.TB) {
 	}
 }
 
-// clear deletes the story's root and tiers from the management cluster, and leaves what they applied, so that Flux has no
+// clear deletes the story's root and tiers from the management cluster, and leaves what they applied, so Flux has no
 // more work for it. The root is deleted first: it would create the others again.
 func (s *story) clear(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)

@@ -1,5 +1,5 @@
 // Package golden keeps the texts that a package's tests produce in one file,
-// testdata/messages.golden, so that a better sentence costs one line there, and a reviewer reads
+// testdata/messages.golden, so a better sentence costs one line there, and a reviewer reads
 // the sentences as people will. Tests compare reasons and fields (Fields), which programs rely on.
 //
 // The file has a line for each test, below it one for each case, indented by a tab, and below that
@@ -113,7 +113,7 @@ func read() (map[string]map[string]string, error) {
 	return sections, err
 }
 
-// write writes the file, sorted, so that two branches that add texts rarely conflict.
+// write writes the file, sorted, so two branches that add texts rarely conflict.
 func write(sections map[string]map[string]string) error {
 	var b strings.Builder
 	b.WriteString(header)

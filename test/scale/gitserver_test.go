@@ -78,7 +78,7 @@ func (s *gitServer) git(t testing.TB, in string, args ...string) {
 	}
 }
 
-// path returns a repository's directory: people and simulated clusters use it, so that
+// path returns a repository's directory: people and simulated clusters use it, so
 // only the controllers' requests are counted.
 func (s *gitServer) path(name string) string { return filepath.Join(s.dir, name+".git") }
 

@@ -33,7 +33,7 @@ func auditPolicyFor(users []string) string {
 
 // AuditEvent is an answered request, with the fields that tests use.
 type AuditEvent struct {
-	// Verb is create, update, patch, delete or deletecollection and, of users of whom all is
+	// Verb is create, update, patch, delete or deletecollection and, of users whose requests are all
 	// logged, get, list or watch. An apply is a patch.
 	Verb string `json:"verb"`
 	// Received is when the API server got the request.

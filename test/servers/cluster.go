@@ -29,7 +29,7 @@ type ClusterOptions struct {
 	Nodes int
 	// Audit lets the API server log who asked for which change, and how it answered.
 	Audit bool
-	// AuditAll are the users of whom the API server logs all that they ask for.
+	// AuditAll are the users whose requests the API server logs without exception.
 	AuditAll []string
 	// Port is the API server's; 0 is that of before, or a free one.
 	Port int

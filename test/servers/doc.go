@@ -19,7 +19,7 @@
 // See Cluster, Flux and Gitea for what can be done to them.
 //
 // All listen on the loopback interface only, on ports below those that the system hands out for
-// outgoing connections, so that a server that is stopped finds its port free when it comes back.
+// outgoing connections, so a server that is stopped finds its port free when it comes back.
 // Every process is a group of its own, and on Linux it is killed when this process ends, however it
 // ends. Different servers may be used from different goroutines at once; the methods of one that
 // start, stop or pause it may not.

@@ -64,7 +64,7 @@ func (g *Gitea) configFile() string {
 	return filepath.Join(g.Dir, "conf", "app.ini")
 }
 
-// configure writes app.ini. One that is there holds secrets, so that only its port is set anew.
+// configure writes app.ini. One that is there holds secrets, so only its port is set anew.
 func (g *Gitea) configure() error {
 	old, err := os.ReadFile(g.configFile())
 	if err == nil {

@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// Ports are taken from a range below those of outgoing connections, so that none of these takes a
+// Ports are taken from a range below those of outgoing connections, so none of these takes a
 // port while its server is away.
 const (
 	firstPort = 12000

@@ -132,7 +132,7 @@ func (p *process) stop(grace time.Duration) error {
 	if p.waitFor(grace) {
 		return nil
 	}
-	// The group, so that what it started goes too; it exists as long as its leader was not waited
+	// The group, so what it started goes too; it exists as long as its leader was not waited
 	// for.
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 	if p.waitFor(10 * time.Second) {

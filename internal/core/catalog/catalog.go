@@ -91,7 +91,7 @@ func (c *Catalog) Seed(name string) (*Seed, bool) {
 }
 
 // Load reads a control-plane tree whose packages are all plain manifests, within the default
-// limits. The error means that the tree itself could not be read, so that nothing can be
+// limits. The error means that the tree itself could not be read, so nothing can be
 // concluded from what is missing in it.
 func Load(tree fs.FS) (*Catalog, error) {
 	packages, err := Reading{}.Packages(tree)
@@ -193,7 +193,7 @@ func checkHubs(c declaredCluster, hubs map[string]string) error {
 		Next: "Name " + quote(last) + " instead."}
 }
 
-// appendProblem appends the problems of an error, those without a place of their own at source.
+// appendProblem appends the problems of an error, those without a position of their own at source.
 func appendProblem(problems manifest.Problems, source manifest.Source, err error) manifest.Problems {
 	for _, p := range manifest.ProblemsOf(err) {
 		p.Source = cmp.Or(p.Source, source)

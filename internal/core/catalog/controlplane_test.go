@@ -25,7 +25,7 @@ func TestTheControlPlaneDocumentNamesTheOwner(t *testing.T) {
 		"none, and the name of the directory is bad": {map[string]string{}, "my own clone", "InvalidOwner field=control-plane id"},
 		"a name that ends as a lock of Git":          {map[string]string{}, "fleet.lock", "InvalidOwner field=control-plane id"},
 		"two documents":                              {map[string]string{"a.yaml": controlPlane, "b.yaml": strings.Replace(controlPlane, "acme", "other", 1)}, "fleet", `b.yaml:1: ControlPlane "other": DuplicateDocument`},
-		"one twice, so that the name is known":       {map[string]string{"a.yaml": controlPlane, "b.yaml": controlPlane}, "fleet", "acme/prod"},
+		"one twice, so the name is known":            {map[string]string{"a.yaml": controlPlane, "b.yaml": controlPlane}, "fleet", "acme/prod"},
 		"a field that does not exist":                {map[string]string{"a.yaml": broken}, "fleet", `a.yaml:1: ControlPlane "acme": InvalidField`},
 		"a name that is not a label":                 {map[string]string{"a.yaml": strings.Replace(controlPlane, "acme", "acme.1", 1)}, "fleet", `a.yaml:1: ControlPlane "acme.1": InvalidName field=metadata.name`},
 		"a guard that is not a percentage":           {map[string]string{"a.yaml": strings.Replace(controlPlane, "5", "500", 1)}, "fleet", `a.yaml:1: ControlPlane "acme": InvalidField field=spec.deletionGuard`},

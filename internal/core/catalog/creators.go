@@ -9,7 +9,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// CreatorKind is a kind whose objects bring a cluster into being.
+// CreatorKind is a kind whose objects create a cluster.
 type CreatorKind struct {
 	Group string `json:"group"`
 	Kind  string `json:"kind"`
@@ -44,7 +44,7 @@ func Creator(gk manifest.GroupKind) (CreatorKind, bool) {
 	return row, ok
 }
 
-// IsCreator reports whether objects of the kind bring clusters into being.
+// IsCreator reports whether objects of the kind create clusters.
 func IsCreator(gk manifest.GroupKind) bool {
 	_, ok := creators[gk]
 	return ok

@@ -86,7 +86,7 @@ func (inv *Inventory) BrokenOrLost(cluster string) string {
 	return fmt.Sprintf("%s cannot be read and may declare it", inv.faults.lost[0])
 }
 
-// MarkImplied records that a cluster had no document when it was last planned, so that
+// MarkImplied records that a cluster had no document when it was last planned, so
 // one which cannot be read is not treated as its own.
 func (inv *Inventory) MarkImplied(cluster string) {
 	if inv.implied == nil {

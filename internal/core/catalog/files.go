@@ -30,7 +30,7 @@ func (l Limits) orDefault() Limits {
 }
 
 // Files are the files of one seed, unparsed, within limits. What is over a limit is a problem of
-// the seed and is not read, so that a seed costs no more memory than the limits allow, whatever it
+// the seed and is not read, so a seed costs no more memory than the limits allow, whatever it
 // has.
 type Files struct {
 	// Content by path.

@@ -40,13 +40,13 @@ type Cluster struct {
 	Provides           v1alpha1.ClusterProvides
 	// DefaultType is the type of clusters that are created on this one.
 	DefaultType string
-	// CreatedBy is the object that brings the cluster into being; nil when it is simply there.
+	// CreatedBy is the object that creates the cluster; nil when none does.
 	CreatedBy *Creation
 	// Declared is the position of the cluster's document; for an implied cluster, of its creator.
 	Declared manifest.Source
 }
 
-// Creation says which object brings a cluster into being, and where.
+// Creation says which object creates a cluster, and where.
 type Creation struct {
 	Seed   string
 	Object manifest.ID
@@ -169,7 +169,7 @@ func (inv *Inventory) CheckKubeConfig(name string) error {
 		fmt.Sprintf("Let spec.kubeConfigSecret name the creator's namespace, or add %q to spec.kubeConfigNamespaces of Cluster %q.", secret.Namespace, on)).WithField("spec.kubeConfigSecret")
 }
 
-// MarkCreated notes that an object of a seed brings a declared cluster into being. Where no
+// MarkCreated notes that an object of a seed creates a declared cluster. Where no
 // document gives the namespace of the kubeconfig, it is the creator's from now on.
 func (inv *Inventory) MarkCreated(name string, creation *Creation) {
 	c := inv.Clusters[name]

@@ -53,7 +53,7 @@ type Package struct {
 	// Files by path, Root and all.
 	Files map[string][]byte
 
-	// candidate reports whether the seed is in no control plane, so that --seed may name it.
+	// candidate reports whether the seed is in no control plane, so --seed may name it.
 	candidate bool
 	spec      *v1alpha1.SeedSpec
 	specAt    manifest.Source

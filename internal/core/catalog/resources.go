@@ -102,7 +102,7 @@ func hasAll(labels, wanted map[string]string) bool {
 }
 
 // override lets settings come before those of the package, field by field. Only Suspend is joined:
-// a seed that is suspended at either place is.
+// a seed that is suspended in either is.
 func (p *Package) override(settings v1alpha1.SeedSpec) {
 	spec := v1alpha1.SeedSpec{}
 	if p.spec != nil {

@@ -35,7 +35,7 @@ type Seed struct {
 	Lost []manifest.Source
 	// Err says why the seed cannot be planned; all else may then be incomplete.
 	Err error
-	// Failed reports whether it is not the seed's fault, so that it may be planned when it is
+	// Failed reports whether it is not the seed's fault, so it may be planned when it is
 	// loaded again.
 	Failed bool
 }

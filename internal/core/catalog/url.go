@@ -214,7 +214,7 @@ func HasCredentials(raw string) bool {
 
 // Origin identifies where a control plane is kept: the repository, by its URL or, where it has
 // none, by its path on this machine, with the branch and the directory where those are not the
-// usual ones. By which protocol a server is reached makes no difference, so that all clones of a
+// usual ones. By which protocol a server is reached makes no difference, so all clones of a
 // repository have the same origin.
 func Origin(repository, branch, dir string) string {
 	at := CanonicalURL(repository)

@@ -206,7 +206,7 @@ func TestSameRepository(t *testing.T) {
 				t.Errorf("got %v", got)
 			}
 			if got := catalog.SameRepository(tc.b, tc.a); got != tc.want {
-				t.Errorf("the other way round: got %v", got)
+				t.Errorf("in reverse: got %v", got)
 			}
 		})
 	}

@@ -26,7 +26,7 @@ type walker struct {
 	tree fs.FS
 	// leave reports whether a directory is not part of the walk; nil where all are.
 	leave func(dir string) bool
-	// mixed reports whether the tree holds files of all kinds, so that only names of manifests
+	// mixed reports whether the tree holds files of all kinds, so only names of manifests
 	// matter.
 	mixed bool
 	// markers are the names of files by which a package is more than manifests, and marked says
@@ -102,7 +102,7 @@ func (w *walker) walk(dir string) error {
 }
 
 // visit takes in a file or directory, whose path has no link before its last element. Every visit
-// counts, links that lead nowhere included, so that a tree of links cannot take long.
+// counts, links that lead nowhere included, so a tree of links cannot take long.
 func (w *walker) visit(name string, kind fs.FileMode) error {
 	if w.visited++; w.visited > w.most {
 		return fmt.Errorf("%w: more than %d", errTooManyFiles, w.most)

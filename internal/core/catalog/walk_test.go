@@ -207,7 +207,7 @@ func TestADirectoryOfSeedsThatCannotBeReadIsNotOneThatIsEmpty(t *testing.T) {
 	}
 }
 
-// A commit may hold the same directory any number of times, so that it is larger than any disk.
+// A commit may hold the same directory any number of times, so it is larger than any disk.
 func TestAPackageOfEndlessFilesIsRefused(t *testing.T) {
 	cat, err := catalog.Load(endless{treeOf(map[string]string{"seeds/web/a/x.yaml": configMapOf("a"), "seeds/api.yaml": configMapOf("b")})})
 	if err != nil {

@@ -10,7 +10,7 @@
 // cluster at a time, draws edges to what that waits for, and reports what it could not find. It
 // reads the indexes of the graphBuilder and not what other rules drew.
 //
-// Levels are longest chains of hard edges in the whole graph, so that a graph of tiers made from
+// Levels are longest chains of hard edges in the whole graph, so a graph of tiers made from
 // them has no cycle when the graph of objects has none: every edge points to a lower level. Tiers
 // made from the edges within one seed and cluster would not do: if two seeds wait for one another's
 // objects, or a management cluster waits for what runs on a cluster that it creates, such tiers can
@@ -140,7 +140,7 @@ type KeptEdge struct {
 	OrderOnly bool
 }
 
-// Finding is something that a rule found and could not resolve. It is comparable, so that one that
+// Finding is something that a rule found and could not resolve. It is comparable, so one that
 // many clusters have in common by all fields is reported once.
 type Finding struct {
 	Reason v1alpha1.Reason
@@ -213,7 +213,7 @@ type graphBuilder struct {
 	seen   map[Finding]bool
 }
 
-// objectOnCluster is a key of owners: which seeds bring an object to a cluster.
+// objectOnCluster is a key of owners: which seeds have an object on a cluster.
 type objectOnCluster struct {
 	object  manifest.ID
 	cluster string

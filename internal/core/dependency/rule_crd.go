@@ -29,12 +29,12 @@ var crd = Rule{
 			return
 		}
 		s.warn(Finding{Reason: v1alpha1.ReasonMissingDependency, Seed: v.Seed, Object: v.Object, Cluster: v.Cluster, Missing: true,
-			Message: fmt.Sprintf("no seed brings the CustomResourceDefinition of %s to cluster %s", kind, v.Cluster),
+			Message: fmt.Sprintf("no seed contains the CustomResourceDefinition of %s for cluster %s", kind, v.Cluster),
 			Next:    "Add it, or list it in spec.provides.customResourceDefinitions of the Cluster."})
 	},
 }
 
-// Provides reports whether a cluster has the kind although no seed brings it. It compares by group
+// Provides reports whether a cluster has the kind although no seed contains it. It compares by group
 // and by the regular plurals of the kind, because names of CRDs are all that is known of what a
 // cluster provides. A kind with an irregular plural is reported as missing, which is a warning and
 // blocks nothing.

@@ -30,7 +30,7 @@ var namespace = Rule{
 			return
 		}
 		s.warn(Finding{Reason: v1alpha1.ReasonMissingDependency, Seed: v.Seed, Object: v.Object, Cluster: v.Cluster, Missing: true,
-			Message: fmt.Sprintf("no seed brings Namespace %q to cluster %s", name, v.Cluster),
+			Message: fmt.Sprintf("no seed contains Namespace %q for cluster %s", name, v.Cluster),
 			Next:    "Add it, or list it in spec.provides.namespaces of the Cluster."})
 	},
 }

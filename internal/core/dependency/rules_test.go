@@ -66,7 +66,7 @@ func TestRuleNamespace(t *testing.T) {
 			tree:      fleet + "-- seeds/web.yaml --\n" + shopNamespace + "---\n" + shopContent,
 			wantEdges: []string{"core/ConfigMap/shop/c on edge waits for core/Namespace/shop on edge (namespace: metadata.namespace: shop)"},
 		},
-		"also where another seed brings it": {
+		"also where another seed contains it": {
 			tree:      fleet + "-- seeds/base.yaml --\n" + shopNamespace + "-- seeds/web.yaml --\n" + shopContent,
 			wantEdges: []string{"core/ConfigMap/shop/c on edge waits for core/Namespace/shop on edge (namespace: metadata.namespace: shop (of seed base))"},
 		},
@@ -95,7 +95,7 @@ func TestRuleCRD(t *testing.T) {
 			tree:      fleet + "-- seeds/web.yaml --\n" + sliceCRD + "---\n" + aSlice,
 			wantEdges: []string{"example.com/Slice/gold on edge waits for apiextensions.k8s.io/CustomResourceDefinition/slices.example.com on edge (crd: kind: Slice.example.com)"},
 		},
-		"also where another seed brings it": {
+		"also where another seed contains it": {
 			tree:      fleet + "-- seeds/api.yaml --\n" + sliceCRD + "-- seeds/web.yaml --\n" + aSlice,
 			wantEdges: []string{"example.com/Slice/gold on edge waits for apiextensions.k8s.io/CustomResourceDefinition/slices.example.com on edge (crd: kind: Slice.example.com (of seed api))"},
 		},

@@ -80,8 +80,8 @@ type tiering struct {
 }
 
 // Tiers puts the vertices into tiers. pins are the ordinals that vertices have in the plans being
-// replaced: moving an object between tiers means moving it between two reconciler objects, of which
-// the first may delete it before the second applies it. So a pinned vertex keeps its ordinal;
+// replaced: moving an object between tiers means moving it between two reconciler objects: the first
+// may delete it before the second applies it. So a pinned vertex keeps its ordinal;
 // others join a tier of their level or, where there is none, a later one that nothing pinned waits
 // for, or get a new tier.
 //
@@ -197,7 +197,7 @@ func (t *tiering) conflict(path []Edge, to int) *Conflict {
 	return &Conflict{Seeds: t.graph.seedsOf(vertices), Edges: edges, graph: t.graph}
 }
 
-// roundUp lets vertices that are new join a later pinned tier of their cluster, so that an update
+// roundUp lets vertices that are new join a later pinned tier of their cluster, so an update
 // does not grow tiers without need; never so late that a pinned tier would have to move.
 //
 // It goes through the nodes in order, so what a node waits for has its final level when the node's

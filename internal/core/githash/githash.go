@@ -40,7 +40,7 @@ func (h Hash) IsZero() bool { return h == Hash{} }
 // Compare orders hashes.
 func (h Hash) Compare(o Hash) int { return bytes.Compare(h[:], o[:]) }
 
-// MarshalText writes the hexadecimal digits, so that a Hash can be in YAML and JSON.
+// MarshalText writes the hexadecimal digits, so a Hash can be in YAML and JSON.
 func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
 // UnmarshalText reads what MarshalText wrote.

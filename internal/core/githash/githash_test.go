@@ -71,7 +71,7 @@ func TestTreeHashesAreThoseOfGit(t *testing.T) {
 	trees := map[string][]string{
 		"files alone": {"b.yaml", "a.yaml"},
 		"a directory sorts as if it ended in a slash": {"a/x", "a.b", "a-b", "a0"},
-		"the same the other way round":                {"foo.yaml", "foo/bar.yaml", "foo-bar.yaml"},
+		"the same in reverse":                         {"foo.yaml", "foo/bar.yaml", "foo-bar.yaml"},
 		"directories in directories":                  {"planted/edge/web/tier-00/c.yaml", "planted/edge/web/tier-01/d.yaml", "clusters/x.yaml"},
 		"names are bytes":                             {"ä.yaml", "Z.yaml", "a b.yaml"},
 	}

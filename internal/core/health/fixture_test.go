@@ -47,7 +47,7 @@ func saying(status, reason, message string) func(*health.Reconciler) {
 // reconciling is what Flux sets when a reconciliation begins.
 var reconciling = saying("Unknown", "Progressing", "Reconciliation in progress")
 
-// ended sets what the channel saw concluded last.
+// ended sets what the channel observed concluded last.
 func ended(reason string) func(*health.Reconciler) {
 	return func(r *health.Reconciler) { r.LastResult = reason }
 }

@@ -16,7 +16,7 @@
 // its arguments.
 package health
 
-// Reconciler is what a channel saw of one tier's reconciler object (a Flux
+// Reconciler is what a channel observed of one tier's reconciler object (a Flux
 // Kustomization) on the cluster whose reconciler acts for the tier.
 type Reconciler struct {
 	// Known is false when the cluster could not be asked; all else but Reason and Message is then
@@ -62,7 +62,7 @@ type Reconciler struct {
 // deleted now: Flux prunes nothing for one that is suspended.
 func (r Reconciler) LeavesAll() bool { return r.Known && r.Found && !r.Deleting && r.Suspended }
 
-// Root is what a channel saw of the root that syncs a directory of a cluster.
+// Root is what a channel observed of the root that syncs a directory of a cluster.
 type Root struct {
 	// Known is false when the cluster could not be asked; all else but Message is then zero.
 	Known bool
@@ -90,7 +90,7 @@ type Root struct {
 	SourceReady, SourceMessage string
 }
 
-// Creator is what a channel saw of one creator object on its management
+// Creator is what a channel observed of one creator object on its management
 // cluster, and of the API server of the cluster that it creates.
 type Creator struct {
 	// Name is the creator's kind and namespace/name, if the channel reports it.

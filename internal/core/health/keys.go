@@ -26,7 +26,7 @@ type CreatorKey struct {
 	Cluster string
 	// Object is the creator.
 	Object manifest.ID
-	// Creates is the name of the cluster that it brings into being.
+	// Creates is the name of the cluster that it creates.
 	Creates string
 	// KubeConfig is the Secret through which that cluster is reached; its key is "value".
 	KubeConfig SecretKey

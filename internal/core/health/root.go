@@ -79,14 +79,14 @@ func rootPrunes(r Root, w WantRoot) manifest.Problem {
 	if r.Prune {
 		return manifest.Problem{}
 	}
-	return unfit(v1alpha1.ReasonRootDoesNotPrune, r.Name, fmt.Sprintf("the root %s on cluster %s has spec.prune: false, so that what leaves would stay", r.Name, w.Cluster), "Set it to true")
+	return unfit(v1alpha1.ReasonRootDoesNotPrune, r.Name, fmt.Sprintf("the root %s on cluster %s has spec.prune: false, so removed objects would stay", r.Name, w.Cluster), "Set it to true")
 }
 
 func rootDoesNotWait(r Root, w WantRoot) manifest.Problem {
 	if !r.Wait {
 		return manifest.Problem{}
 	}
-	return unfit(v1alpha1.ReasonRootWaits, r.Name, fmt.Sprintf("the root %s on cluster %s has spec.wait: true, so that one tier that is not healthy holds back the others", r.Name, w.Cluster), "Set it to false")
+	return unfit(v1alpha1.ReasonRootWaits, r.Name, fmt.Sprintf("the root %s on cluster %s has spec.wait: true, so one unhealthy tier blocks the others", r.Name, w.Cluster), "Set it to false")
 }
 
 func rootIsNotSuspended(r Root, w WantRoot) manifest.Problem {

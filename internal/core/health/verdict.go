@@ -51,7 +51,7 @@ type Want struct {
 	Edited string
 	// At holds, for each reported revision, whether its content is that of base.
 	At map[string]Match
-	// Gone reports whether base has nothing of the tier, so that nothing of it should be left.
+	// Gone reports whether base has nothing of the tier, so nothing of it should be left.
 	Gone bool
 	// RootFound reports whether the cluster has the root under which the reconciler
 	// object was. It counts where the tier should be gone: a cluster without the root may
@@ -96,7 +96,7 @@ type Verdict struct {
 	// Object is the creator that it is about; empty where it is about the reconciler object.
 	Object  string
 	Message string
-	// AwaitsRoot reports whether the root or its source must act next, so that their
+	// AwaitsRoot reports whether the root or its source must act next, so their
 	// problems are worth reporting.
 	AwaitsRoot bool
 }
@@ -113,7 +113,7 @@ func Judge(r Reconciler, creators []Creator, want Want) Verdict {
 	return v
 }
 
-// judge looks at the reconciler first and at creators only when that is ready: a creator that is
+// judge checks the reconciler first and creators only when that is ready: a creator that is
 // not ready before its object was applied says nothing.
 func judge(r Reconciler, creators []Creator, want Want) Verdict {
 	if want.Gone {
@@ -272,7 +272,7 @@ var failures = map[string]v1alpha1.Reason{
 	"AccessDenied":         v1alpha1.ReasonAccessDenied,
 }
 
-// refusals are those of them not to begin with a spec at all, so that no revision
+// refusals are those of them not to begin with a spec at all, so no revision
 // is ever attempted with it.
 var refusals = []string{"InvalidCELExpression", "FeatureGateDisabled", "AccessDenied"}
 

@@ -15,7 +15,7 @@ import (
 )
 
 // Folder is what Flux makes of the directory of a root: one build of all files
-// below it, so that one bad file stops every change of the cluster.
+// below it, so one bad file stops every change of the cluster.
 //
 // It follows kustomize-controller (the generator of fluxcd/pkg/kustomize and
 // kustomize's reader) and is not stricter: what Flux builds has no problem here. What

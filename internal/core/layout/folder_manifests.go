@@ -364,7 +364,7 @@ func (l *lookup) in(node *yaml3.Node) (found *yaml3.Node) {
 	return found
 }
 
-// merged looks into what a merge key names, a mapping or a list of them, the first of which counts.
+// merged reads what a merge key names, a mapping or a list of them; the first one counts.
 // Each is visited once: aliases can form a loop, and many paths can lead to one mapping.
 func (l *lookup) merged(from *yaml3.Node) *yaml3.Node {
 	if l.visited[from] {

@@ -120,7 +120,7 @@ func indexNonSpace(text []byte) int {
 }
 
 // jsonReader makes the nodes that the same text would have as YAML. JSON is read as JSON where it
-// is possible, although it is nearly YAML, so that tabs, and several values in a row, mean what
+// is possible, although it is nearly YAML, so tabs, and several values in a row, mean what
 // they mean to JSON tools.
 type jsonReader struct {
 	text    []byte
@@ -147,7 +147,7 @@ func (r *jsonReader) token() (json.Token, error) {
 	return token, err
 }
 
-// value makes a node of a value that begins with a token. Strings are quoted, so that "true" stays
+// value makes a node of a value that begins with a token. Strings are quoted, so "true" stays
 // text; the other scalars are what YAML resolves them to.
 func (r *jsonReader) value(token json.Token, depth int) (*yaml3.Node, error) {
 	node := &yaml3.Node{Kind: yaml3.ScalarNode, Line: r.line}

@@ -159,7 +159,7 @@ func literal(s string) bool {
 }
 
 // quote writes text on one line, with quotes unless every YAML parser reads it as text without.
-// Where in doubt it quotes: a quote too many is harmless, one too few makes a number or a boolean
+// If it is unclear, it quotes: a quote too many is harmless, one too few makes a number or a boolean
 // of a version or a country code.
 func quote(s string) string {
 	if isWord(s) {

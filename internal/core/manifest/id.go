@@ -151,7 +151,7 @@ func versionFault(version string) string {
 	return ""
 }
 
-// shorten quotes text that people wrote, so that a message stays one short line.
+// shorten quotes text that people wrote, so a message stays one short line.
 func shorten(s string) string {
 	const most = 80
 	if len(s) <= most {

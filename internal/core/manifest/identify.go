@@ -10,7 +10,7 @@ import (
 )
 
 // identity reads who an object is, and gathers why it cannot be that. It checks what an API server
-// would refuse for any kind, so that a mistake is found when it is written and not when its tier is
+// would refuse for any kind, so a mistake is found when it is written and not when its tier is
 // applied.
 type identity struct {
 	body     map[string]any
@@ -55,7 +55,7 @@ func (c *identity) text(fields map[string]any, key, path, next string) (string, 
 			c.report(v1alpha1.ReasonMissingField, at, path+" is empty", next)
 		}
 		if strings.HasPrefix(value, "ENC[") {
-			c.report(v1alpha1.ReasonEncryptedMetadata, at, path+" is encrypted", "Encrypt with --encrypted-regex '^(data|stringData)$', so that the object can be identified.")
+			c.report(v1alpha1.ReasonEncryptedMetadata, at, path+" is encrypted", "Encrypt with --encrypted-regex '^(data|stringData)$', so the object can be identified.")
 			return "", at, false
 		}
 		return value, at, value != ""

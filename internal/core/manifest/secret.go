@@ -102,7 +102,7 @@ func fieldWith(body map[string]any, such func(any) bool) string {
 }
 
 // leafWith returns the path of the first value without structure that is such a one, "" if there is
-// none. Keys are visited in order, so that the same Secret always has the same problem.
+// none. Keys are visited in order, so the same Secret always has the same problem.
 func leafWith(path string, value any, such func(any) bool) string {
 	switch value := value.(type) {
 	case map[string]any:

@@ -16,7 +16,7 @@ const (
 )
 
 // sizeFault returns which limit an object is over, and what to do; "" when it is over none. What it
-// counts is less than what API servers count, never more, so that nothing is refused that one would
+// counts is less than what API servers count, never more, so nothing is refused that one would
 // take:
 //   - Custom resources, CustomResourceDefinitions and APIServices are stored as JSON. It
 //     is counted without indentation, escapes, null, status and what the server adds:

@@ -115,7 +115,7 @@ func hasPlainComment(text []byte, root *yaml3.Node) bool {
 
 // hashesInScalars counts each '#' in scalars that hasPlainComment counts in the text. Where text is
 // escaped it finds too few, never too many: such a document is refused although nothing in it can
-// be read, rather than the other way round.
+// be read, rather than the reverse.
 func hashesInScalars(node *yaml3.Node) int {
 	sum := 0
 	switch {

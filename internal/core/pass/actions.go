@@ -20,12 +20,12 @@ type Verb string
 const (
 	// Gate shows on an open proposal why it must not be merged, or that it may be.
 	Gate Verb = "Gate"
-	// Supersede closes an open proposal that Furrow takes back.
+	// Supersede closes an open proposal that Furrow withdraws.
 	Supersede Verb = "Supersede"
 	// PushPlan commits a plan to its branch.
 	PushPlan Verb = "PushPlan"
-	// Propose grafts the entries of tiers onto base, pushes that and opens the proposal, or brings
-	// it up to date.
+	// Propose grafts the entries of tiers onto base, pushes that and opens the proposal, or updates
+	// it.
 	Propose Verb = "Propose"
 	// MoveToPlan moves a marker to the commit that the seed's plan has after this pass.
 	MoveToPlan Verb = "MoveToPlan"
@@ -83,7 +83,7 @@ func (d *decider) actions() []Action {
 	return append(out, d.dropAbandoned()...)
 }
 
-// actionsIn lists what is to be done for a seed in one repository: its plan first, so that no tier
+// actionsIn lists the actions for a seed in one repository: its plan first, so no tier
 // is proposed whose plan is not on its branch.
 func (d *decider) actionsIn(s *Seed, repo string) []Action {
 	r := d.repo(repo)
@@ -277,7 +277,7 @@ func (d *decider) shutRest() []Action {
 			}
 			decided := slices.ContainsFunc(proposal.Tiers, func(m layout.Member) bool { _, found := s.Result.Find(m.Tier); return found })
 			if !decided {
-				why := fmt.Sprintf("the base branch has changed under it, and seed %q cannot be observed now, so it is not brought up to date", s.Name)
+				why := fmt.Sprintf("the base branch has changed under it, and seed %q cannot be observed now, so it is not updated", s.Name)
 				out = append(out, Action{Verb: Gate, Repo: name, Seed: s.Name, Branch: branch, Old: r.Refs[branch], Why: why, Tiers: proposal.Tiers})
 			}
 		}

@@ -38,7 +38,7 @@ func TestCreatedClusters(t *testing.T) {
 			wantStates:  []string{"web/mgmt/00 Released Healthy", "web/new/00 Released Healthy"},
 			wantActions: []string{},
 		},
-		"a cluster that does not answer is not released, nor does it take back what is on it": {
+		"a cluster that does not answer is not released, nor does it revert what is on it": {
 			fleet: creating(t), arrange: func(f *fleet) { f.creators["new"] = health.Creator{Found: true, Current: true} },
 			wantStates:  []string{"web/mgmt/00 Progressing APIServerSilent", "web/new/00 Released Healthy"},
 			wantActions: []string{},

@@ -88,7 +88,7 @@ func Decide(f *Facts) (*Decision, []Question) { return new(Memo).Decide(f) }
 //
 // There are four steps: what became of the plans on their branches, which plan is in force for each
 // seed, the facts of those plans, and the states of their tiers. A step that asked something is
-// finished, so that all its questions are asked at once, and then the call ends: the next step
+// finished, so all its questions are asked at once, and then the call ends: the next step
 // would conclude from facts that are missing. The caller answers and calls again from the
 // beginning. That costs computing the same again, and in return no step has to be resumed; a step
 // asks at most a few times, however many seeds there are, so the rounds are few.
@@ -399,7 +399,7 @@ func nameWaits(seeds map[string]*Seed) {
 	}
 }
 
-// Proposed notes that proposals of tiers were opened, or brought up to date, since.
+// Proposed notes that proposals of tiers were opened or updated since.
 func (d *Decision) Proposed(tiers ...layout.Tier) {
 	for _, s := range d.Seeds {
 		s.Result.Proposed(tiers...)
@@ -459,7 +459,7 @@ func (d *decider) addClosed(s *Seed) bool {
 }
 
 // noteRetryLater finds out whether a tier that is Blocked now would have to be
-// retried once it is free, so that the marker has to stay.
+// retried once it is free, so the marker has to stay.
 func (d *decider) noteRetryLater(s *Seed) {
 	for i, status := range s.Result.Tiers {
 		t := &s.Plan.Tiers[i]

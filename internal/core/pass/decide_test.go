@@ -300,7 +300,7 @@ func TestDecide(t *testing.T) {
 			wantStates:  []string{"web/east/00 Merged NoChannel", "web/east/01 Merged NoChannel"},
 			wantActions: []string{},
 		},
-		"with a health channel that fails nothing is released, and no update is taken back": {
+		"with a health channel that fails nothing is released, and no update is reverted": {
 			fleet: planted(one(t), web(chain(1, "east")...)),
 			arrange: func(f *fleet) {
 				f.seed("web", chain(2, "east")...)

@@ -45,7 +45,7 @@ type Facts struct {
 	Self plan.Identity `json:"self"`
 	// DeletionGuard is the share of plantings, in percent, that may go at once.
 	DeletionGuard int `json:"deletionGuard"`
-	// Strict makes an error of a namespace or kind that nobody brings.
+	// Strict makes an error of a namespace or kind that no seed or cluster provides.
 	Strict bool `json:"strict,omitempty"`
 	// ControlPlane is what people have committed.
 	ControlPlane ControlPlane `json:"controlPlane"`
@@ -169,7 +169,7 @@ type Proposal struct {
 	Base layout.Hash `json:"base,omitzero"`
 	// Edited reports whether a person has changed the branch.
 	Edited bool `json:"edited,omitempty"`
-	// Rejected reports whether a person has turned it down, and Reason why.
+	// Rejected reports whether a person has rejected it, and Reason why.
 	Rejected bool   `json:"rejected,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 	// Stale reports whether it cannot be merged as it is.

@@ -51,7 +51,7 @@ func (d *decider) holdRemovals(outcomes map[string]*plan.Outcome) {
 func (s *Seed) keepPrevious() { s.Plan, s.files, s.gone = s.previous.Plan, nil, false }
 
 // guardRemovals holds all new removals when there are too many. Either all of them go or none,
-// since a person has to look at the cause and not at each. What was never merged is not removed.
+// since a person has to correct the cause and not each. What was never merged is not removed.
 // Those that were proposed in earlier passes, and that nobody confirmed or rejected, count as well:
 // seeds and clusters may go one by one, each in a pass of its own.
 func (d *decider) guardRemovals() {

@@ -232,7 +232,7 @@ func TestRemovals(t *testing.T) {
 			wantStates:  []string{"web/east/00 Gone Gone"},
 			wantActions: []string{"a: Drop plan/web", "a: Drop retry/web", "a: Drop confirm/web", "a: Drop confirm-leaving/web"},
 		},
-		"an open proposal of a seed that is gone is taken back": {
+		"an open proposal of a seed that is gone is withdrawn": {
 			fleet: released(t),
 			arrange: func(f *fleet) {
 				f.gone("web")
@@ -369,7 +369,7 @@ func TestRemovals(t *testing.T) {
 			wantStates:  []string{"web stalled DeletionGuard", "web/east/00 Held DeletionGuard"},
 			wantActions: []string{"a: Supersede tier/web/east/00", "a: Drop tier/web/east/00"},
 		},
-		"a removal that a person changed before merging it was taken back": {
+		"a removal that a person changed before merging it was reverted": {
 			fleet: released(t),
 			arrange: func(f *fleet) {
 				f.remove("web")

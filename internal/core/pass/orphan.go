@@ -15,7 +15,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/template"
 )
 
-// A person gives a cluster up by a marker that names the owner of the plans, so that
+// A person gives a cluster up by a marker that names the owner of the plans, so
 // engines of other owners neither obey nor delete it. A marker on any repository
 // counts on all of them, so a partial push is harmless.
 

@@ -138,7 +138,7 @@ func TestAbandonedClusters(t *testing.T) {
 			wantStates:  []string{"web/east/00 Merged ClusterAbandoned"},
 			wantActions: []string{},
 		},
-		"a tier is not orphaned any more when the cluster is taken back": {
+		"a tier is not orphaned any more when the cluster is kept": {
 			fleet: hub(t), arrange: func(f *fleet) {
 				f.abandon("a", "edge")
 				f.step()
@@ -239,7 +239,7 @@ func TestAbandonedClusters(t *testing.T) {
 			wantStates:  []string{"web/edge/00 Queued Proposing"},
 			wantActions: []string{"a: Propose tier/web/edge/00 Remove"},
 		},
-		"a removal that a person changed, of what was orphaned, was taken back": {
+		"a removal that a person changed, of what was orphaned, was reverted": {
 			fleet: hub(t),
 			arrange: func(f *fleet) {
 				f.abandon("a", "edge")

@@ -70,7 +70,7 @@ func (f *Facts) Previous() map[string]*Previous {
 
 // take adds the plan that a repository has. The newest one of this control plane counts, and
 // without one the newest of another: what one control plane has in a repository is never part of
-// what another one has. The others are noted, so that no plan is written over theirs.
+// what another one has. The others are noted, so no plan is written over theirs.
 func (p *Previous) take(b *PlanOnBranch, self plan.Identity) {
 	of := b.Plan.Identity()
 	if p.Plan != nil && p.Plan.Identity() != of {

@@ -40,7 +40,7 @@ const (
 )
 
 // Question is something that Decide needs to know beyond the facts. Kind says which of the fields
-// it has. Questions of one kind about one commit are one, with all their Paths, so that the engine
+// it has. Questions of one kind about one commit are one, with all their Paths, so the engine
 // reads a commit once.
 type Question struct {
 	Kind   Kind
@@ -83,7 +83,7 @@ type subject struct {
 
 // asker finds facts. A missing fact becomes a question, and the answer is zero: the caller must not
 // conclude anything from it while missing is set. Whoever begins something that is complete in
-// itself, such as one tier, resets missing and looks at it afterwards; the questions stay in open
+// itself, such as one tier, resets missing and checks it afterwards; the questions stay in open
 // until the end of the step.
 type asker struct {
 	facts   *Facts
@@ -114,7 +114,7 @@ func (a *asker) ask(s subject, paths ...string) {
 }
 
 // questions returns the open ones, in order: one for all paths of a commit, and one for everything
-// that is asked about clusters, so that each can be answered in one go.
+// that is asked about clusters, so each can be answered in one go.
 func (a *asker) questions() []Question {
 	var out []Question
 	for s, paths := range a.open {

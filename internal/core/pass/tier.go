@@ -38,7 +38,7 @@ func (d *decider) decideTier(pl *plan.Plan, t *plan.Tier, p *Previous) *tierDeci
 }
 
 // tierFacts gathers what is known of every tier of a plan, but for roots and closed proposals; nil
-// while something is missing. It goes through all tiers even then, so that one round asks about all
+// while something is missing. It goes through all tiers even then, so one round asks about all
 // of them.
 func (d *decider) tierFacts(pl *plan.Plan, p *Previous) (map[layout.Tier]release.TierFacts, error) {
 	facts := make(map[layout.Tier]release.TierFacts, len(pl.Tiers))

@@ -101,19 +101,19 @@ func TestWhatBaseHas(t *testing.T) {
 			wantStates:  []string{"web/east/00 Held ForeignContent"},
 			wantActions: []string{},
 		},
-		"what an earlier plan put there is brought up to date": {
+		"what an earlier plan put there is updated": {
 			fleet: released(t), arrange: func(f *fleet) { f.seed("web", configMap("c", 2, on("east"))) },
 			wantStates:  []string{"web/east/00 Queued Proposing"},
 			wantActions: []string{"a: PushPlan plan/web 2", "a: Propose tier/web/east/00 Update"},
 		},
-		"what a person took back after merging is not proposed again": {
+		"what a person reverted after merging is not proposed again": {
 			fleet: released(t), arrange: func(f *fleet) {
 				f.repos["a"].write("main", map[string]string{eastFile: "", "clusters/east/furrow/web/tier-00.yaml": ""})
 			},
 			wantStates:  []string{"web/east/00 Reverted Reverted"},
 			wantActions: []string{},
 		},
-		"what a person took back is proposed again once they ask for a retry": {
+		"what a person reverted is proposed again once they ask for a retry": {
 			fleet: released(t), arrange: func(f *fleet) {
 				f.repos["a"].write("main", map[string]string{eastFile: "", "clusters/east/furrow/web/tier-00.yaml": ""})
 				f.mark("a", layout.RetryBranch, "web")
@@ -121,7 +121,7 @@ func TestWhatBaseHas(t *testing.T) {
 			wantStates:  []string{"web/east/00 Queued Proposing"},
 			wantActions: []string{"a: Propose tier/web/east/00 Plant", "a: Drop retry/web"},
 		},
-		"a merge that is not part of base any more was not taken back": {
+		"a merge that is not part of base any more was not reverted": {
 			fleet: released(t), arrange: func(f *fleet) {
 				r := f.repos["a"]
 				for !r.commits[r.refs["main"]].parent.IsZero() {
@@ -194,7 +194,7 @@ func TestProposalsOfATier(t *testing.T) {
 			wantStates:  []string{"web/east/00 Proposed ProposalOpen"},
 			wantActions: []string{"a: Gate tier/web/east/00 open"},
 		},
-		"a proposal whose entries base has already is taken back": {
+		"a proposal whose entries base has already is withdrawn": {
 			fleet: proposed(t), arrange: func(f *fleet) {
 				r := f.repos["a"]
 				r.refs["main"] = r.commit(r.refs["main"], r.graft(r.refs["main"], r.entries["furrow/main/tier/web/east/00"]))
@@ -253,7 +253,7 @@ func TestProposalsOfATier(t *testing.T) {
 			wantStates:  []string{"web/east/00 Queued Proposing"},
 			wantActions: []string{"a: Propose tier/web/east/00 Plant", "a: Drop retry/web"},
 		},
-		"a proposal of a seed that is proposed no more after its first tier was lost is taken back": {
+		"a proposal of a seed that is proposed no more after its first tier was lost is withdrawn": {
 			fleet: planted(one(t), web(chain(1, "east")...)), arrange: func(f *fleet) {
 				f.seed("web", chain(2, "east")...)
 				f.step()

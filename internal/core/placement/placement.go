@@ -6,7 +6,7 @@
 //	AddImplied   which clusters the seeds themselves create, into the inventory
 //	Place        where each object of one seed goes, variant by variant, and what it has there
 //
-// AddImplied is first, so that everything else can be placed on those clusters.
+// AddImplied is first, so everything else can be placed on those clusters.
 //
 // Most rules answer from the object alone. Followers (a CRD, a Namespace, a Secret) go where other
 // objects go, so the placement of one object may ask for that of others; see placer.place.
@@ -108,7 +108,7 @@ func AddImplied(inv *catalog.Inventory, seeds []catalog.Seed) map[string]error {
 		before := declaredClusters(seed, inv)
 		if problems := addClustersOf(seed, inv); len(problems) > 0 {
 			failed[seed.Name] = inOrder(problems)
-			takeBack(seed, inv, before)
+			undoImplied(seed, inv, before)
 		}
 	}
 	return failed
@@ -125,8 +125,8 @@ func declaredClusters(seed *catalog.Seed, inv *catalog.Inventory) map[string]cat
 	return found
 }
 
-// takeBack removes the clusters of a seed with an error, and what it did to others.
-func takeBack(seed *catalog.Seed, inv *catalog.Inventory, before map[string]catalog.Cluster) {
+// undoImplied removes the clusters of a seed with an error, and what it did to others.
+func undoImplied(seed *catalog.Seed, inv *catalog.Inventory, before map[string]catalog.Cluster) {
 	for _, o := range seed.Objects() {
 		if catalog.IsCreator(o.ID.GroupKind()) {
 			inv.Remove(o.ID.Name)
@@ -179,7 +179,7 @@ func creates(seed *catalog.Seed, inv *catalog.Inventory, cluster string) bool {
 	return ok && c.CreatedBy != nil && c.CreatedBy.Seed == seed.Name
 }
 
-// addCreated adds the cluster that one creator brings into being, or marks a declared one as
+// addCreated adds the cluster that one creator creates, or marks a declared one as
 // created. What the seed's package does not say about the cluster comes from annotations of the
 // creator, and then from the cluster that it is placed on: its default type, and who reconciles it.
 func (s *placer) addCreated(inv *catalog.Inventory, creator *manifest.Object) error {
@@ -318,7 +318,7 @@ func (s *placer) withRole(role v1alpha1.ClusterRole) []string {
 
 // management returns the management cluster that the seed's objects go to: the one that the seed
 // names, else the only one that is declared. Management clusters that seeds create do not count, so
-// that a seed with a second one does not make others ambiguous. While a document that may declare
+// a seed with a second one does not make others ambiguous. While a document that may declare
 // another one cannot be read, the answer is an error: a guess would move objects when the document
 // is corrected.
 func (s *placer) management(o *manifest.Object) (string, error) {

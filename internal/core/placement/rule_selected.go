@@ -23,9 +23,9 @@ var selected = Rule{
 
 // selectedClusters returns the workload clusters that the seed is planted on: those that its
 // selector matches, without one those that it creates, else all. No match is an error and not an
-// empty list: an object that goes nowhere would look like one that was removed.
+// empty list: an object that goes nowhere would count as removed.
 //
-// A variant is asked only about its own clusters, of which the selector may match none while it
+// A variant is asked only about its own clusters; the selector may match none of them while it
 // matches others. Then it is asked about all, and what is not of the variant is left out later.
 func (s *placer) selectedClusters(o *manifest.Object) ([]string, error) {
 	workload := s.withRole(v1alpha1.RoleWorkload)

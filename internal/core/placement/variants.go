@@ -32,7 +32,7 @@ type Content struct {
 	variants []string
 }
 
-// Contents are the objects of a seed by cluster. Variants with equal content share it, so that
+// Contents are the objects of a seed by cluster. Variants with equal content share it, so
 // clusters cost nothing here, and variants only where they differ: 10,000 clusters of one variant
 // cost what one costs. A Content may be compared by its pointer.
 type Contents struct {
@@ -288,7 +288,7 @@ func (m *merge) addUnused(variant int) {
 		m.problems = append(m.problems, m.problem(v1alpha1.ReasonBrokenDocument, fmt.Sprintf("variant %s has objects for a management cluster, and it is unknown whether a cluster gets it: %s", v.Name, why), "Correct that document."))
 		return
 	}
-	m.warnings = append(m.warnings, m.problem(v1alpha1.ReasonVariantUnused, fmt.Sprintf("no cluster gets variant %s, so that nothing of it is planned", v.Name), "Correct its clusters or clusterSelector, or remove it."))
+	m.warnings = append(m.warnings, m.problem(v1alpha1.ReasonVariantUnused, fmt.Sprintf("no cluster gets variant %s, so nothing of it is planned", v.Name), "Correct its clusters or clusterSelector, or remove it."))
 }
 
 // mayBeChosen returns why a cluster that cannot be read may get a variant; empty where none may.
@@ -383,7 +383,7 @@ func (m *merge) checkChoice() {
 }
 
 // contents finds the objects that variants share, by their canonical bytes. Each object is compared
-// with those of earlier variants, of which there are few.
+// with those of earlier variants, which are few.
 func (m *merge) contents() Contents {
 	c := Contents{variants: m.choice.of, objects: map[manifest.ID][]*Content{}, management: map[on]*Content{}}
 	texts := map[*Content][]byte{}

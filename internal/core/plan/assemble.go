@@ -41,7 +41,7 @@ type tierVertices struct {
 // assemble makes a seed's plan. Its reconciler objects, which cost the most, are rendered only
 // where that may give others than those of the plan before: everything else of the plan is
 // computed, digested together with what the rest would be rendered from, and compared. If the plan
-// comes out equal in spite of that, the one before stays, so that a change of a comment or of a
+// comes out equal in spite of that, the one before stays, so a change of a comment or of a
 // file's position makes no new plan for people to review.
 func (c *computation) assemble(s *seedState) (*Outcome, error) {
 	a := &assembly{computation: c, seedState: s, files: map[string]map[string]File{}, ids: map[string]string{}}
@@ -89,7 +89,7 @@ func (c *computation) assemble(s *seedState) (*Outcome, error) {
 }
 
 // tierVertices groups the seed's vertices by cluster and ordinal, in that order. Tiers on clusters
-// whose documents cannot be used are those of the plan before, in its place.
+// whose documents cannot be used are those of the plan before.
 func (a *assembly) tierVertices() []tierVertices {
 	index := map[layout.Tier]int{}
 	var tiers []tierVertices
@@ -421,7 +421,7 @@ func warningOf(f dependency.Finding) Warning {
 // inputs returns the digest of what the plan is made from: all of it that is not rendered, and what
 // the rest is rendered from. The same inputs give the same plan, regardless of its owner and of
 // where documents are. An input that is missing here would keep an old plan in force;
-// TestNoInputIsMissingInTheDigest looks for such.
+// TestNoInputIsMissingInTheDigest searches for such.
 func (a *assembly) inputs() string {
 	is := unrendered(a.plan)
 	is.Owner, is.Origin = "", ""

@@ -22,7 +22,7 @@ type Input struct {
 	Revision string
 	// Previous are the plans that are there, by seed.
 	Previous map[string]*Previous
-	// Strict makes an error of a namespace or kind that nobody brings.
+	// Strict makes an error of a namespace or kind that no seed or cluster provides.
 	Strict bool
 }
 
@@ -320,7 +320,7 @@ func (s *seedState) essential(inv *catalog.Inventory) []manifest.ID {
 	return out
 }
 
-// isEssential reports whether a cluster needs a namespace, whichever seed brings it: those that
+// isEssential reports whether a cluster needs a namespace, whichever seed contains it: those that
 // Kubernetes makes itself, and the one of the cluster's Flux.
 func isEssential(namespace string, on catalog.Cluster) bool {
 	switch namespace {
@@ -440,7 +440,7 @@ func (c *computation) pins(alive []*seedState) map[dependency.Vertex]int {
 }
 
 // judge turns what the rules found into errors and warnings. A missing Namespace or CRD is normally
-// a warning, as it may well be on the cluster. It is an error while somebody who may bring it
+// a warning, as it may well be on the cluster. It is an error while somebody who may contain it
 // cannot be planned, or is being removed, unless the plan in force had the same warning: then
 // nothing has become worse.
 func (c *computation) judge(result dependency.Result) {
@@ -448,7 +448,7 @@ func (c *computation) judge(result dependency.Result) {
 	for _, f := range result.Errors {
 		p := c.finding(f)
 		if f.Missing && broken != "" {
-			p.Next += fmt.Sprintf(" %s cannot be planned and may bring it", broken)
+			p.Next += fmt.Sprintf(" %s cannot be planned and may contain it", broken)
 		}
 		c.fail(f.Seed, p)
 	}
@@ -458,13 +458,13 @@ func (c *computation) judge(result dependency.Result) {
 		switch {
 		case f.Missing && broken != "" && !c.warnedBefore(f):
 			p := c.finding(f)
-			p.Next += fmt.Sprintf(" %s cannot be planned and may bring it", broken)
+			p.Next += fmt.Sprintf(" %s cannot be planned and may contain it", broken)
 			c.fail(f.Seed, p)
 		case c.in.Strict && f.Missing:
 			c.fail(f.Seed, c.finding(f))
 		case f.Missing && leavers != "" && !c.warnedBefore(f):
 			p := c.finding(f)
-			p.Next += fmt.Sprintf(" %s is being removed and may have brought it: put it back, or remove what needs it first", leavers)
+			p.Next += fmt.Sprintf(" %s is being removed and may have contained it: put it back, or remove what needs it first", leavers)
 			c.fail(f.Seed, p)
 		}
 		c.warnings[f.Seed] = append(c.warnings[f.Seed], f)

@@ -12,7 +12,7 @@ import (
 )
 
 // isGuarded reports whether objects of a kind are removed only once a person has
-// confirmed it, however few they are: with them goes what they hold or bring into being.
+// confirmed it, however few they are: with them goes what they hold or create.
 func isGuarded(kind manifest.GroupKind) bool {
 	switch kind {
 	case manifest.GroupKind{Kind: "Namespace"}, manifest.GroupKind{Kind: "PersistentVolumeClaim"},

@@ -54,7 +54,7 @@ func ErrForeignStatus(branch string, of, this Identity) error {
 	return manifest.Problem{Reason: v1alpha1.ReasonForeignOwner, Path: branch, Message: fmt.Sprintf("branch %s has the status of control plane %s, and this is %s", branch, of, this), Next: of.advice(this, "")}
 }
 
-// Renamed reports whether both have the same origin and environment, so that only the name has
+// Renamed reports whether both have the same origin and environment, so only the name has
 // changed.
 func (i Identity) Renamed(this Identity) bool {
 	_, environment, _ := strings.Cut(i.Owner, "/")

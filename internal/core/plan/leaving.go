@@ -15,8 +15,8 @@ import (
 // findLeaving lists what is planted and no longer in its seed. What is planted on a cluster whose
 // document cannot be used neither leaves nor changes.
 //
-// Nothing is removed because something could not be read. So each way by which an object may be
-// missing by mistake has a check, and the seed then stays as it is: its cluster is broken and it
+// Nothing is removed because something could not be read. So each mistake by which an object may be
+// missing has a check, and the seed then stays as it is: its cluster is broken and it
 // was already going (holdIfGoing), a file of the seed is not read (holdIfLost), the creator of its
 // cluster is in a seed that cannot be planned (holdIfCreatorIsUnknown). The last is repeated until
 // nothing else fails, since a seed that fails may be such a creator's.
@@ -164,7 +164,7 @@ func (c *computation) stopDropping(outcomes map[string]*Outcome) bool {
 	return stopped
 }
 
-// startDropping finds the seeds whose other changes are all released, so that what leaves them can
+// startDropping finds the seeds whose other changes are all released, so what leaves them can
 // go. It reports whether there are any, and then all must be computed again.
 func (c *computation) startDropping(outcomes map[string]*Outcome) bool {
 	started := false
@@ -178,7 +178,7 @@ func (c *computation) startDropping(outcomes map[string]*Outcome) bool {
 }
 
 // addDropped records what goes with this plan: without it in the tree, and in the reverse order of
-// the dependencies. A tier of which nothing stays comes back as one without entries, so that its
+// the dependencies. A tier that keeps nothing comes back as one without entries, so its
 // removal is proposed like any other change.
 func (a *assembly) addDropped() {
 	after := map[dependency.Vertex][]dependency.KeptEdge{}

@@ -61,7 +61,7 @@ type Plan struct {
 	Revision string `yaml:"revision,omitempty"`
 	// From is the path of the seed in that repository, for people.
 	From string `yaml:"from,omitempty"`
-	// Generation counts the plans of the seed, so that the newest is known where
+	// Generation counts the plans of the seed, so the newest is known where
 	// repositories have different ones.
 	Generation int `yaml:"generation"`
 	// Inputs is the digest of all that the plan was made from.
@@ -102,7 +102,7 @@ type Tier struct {
 	Object ReconcilerObject `yaml:"object"`
 	// Contents refers to Plan.Contents.
 	Contents string `yaml:"contents,omitempty"`
-	// Creates lists the clusters that objects of the tier bring into being.
+	// Creates lists the clusters that objects of the tier create.
 	Creates []Creates `yaml:"creates,omitempty"`
 	// Leaving is what goes with this plan.
 	Leaving *Leaving `yaml:"leaving,omitempty"`
@@ -131,7 +131,7 @@ type ReconcilerObject struct {
 	Rendered string `yaml:"rendered,omitempty"`
 }
 
-// Creates is a cluster that an object brings into being.
+// Creates is a cluster that an object creates.
 type Creates struct {
 	Cluster string      `yaml:"cluster"`
 	Object  manifest.ID `yaml:"object"`

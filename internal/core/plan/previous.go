@@ -17,7 +17,7 @@ type Previous struct {
 	// Others are plans of the same seed that other control planes have in repositories in which
 	// Plan is not.
 	Others map[string]Identity
-	// Older are the plans of repositories that do not have Plan yet, so that its files are
+	// Older are the plans of repositories that do not have Plan yet, so its files are
 	// needed again; nil of one that has none.
 	Older map[string]*Plan
 	// Released reports whether every tier is Released at this plan's entries.
@@ -113,7 +113,7 @@ func (p *Previous) drops() bool {
 	return p != nil && p.Plan != nil && slices.ContainsFunc(p.Plan.Tiers, func(t Tier) bool { return t.Leaving != nil })
 }
 
-// creates reports whether an object of the plan brings a cluster into being.
+// creates reports whether an object of the plan creates a cluster.
 func (p *Previous) creates(cluster string) bool {
 	return p != nil && p.Plan != nil && slices.ContainsFunc(p.Plan.Tiers, func(t Tier) bool {
 		return slices.ContainsFunc(t.Creates, func(c Creates) bool { return c.Cluster == cluster })

@@ -53,7 +53,7 @@ func (a *assembly) addReconciler(t *Tier, tv tierVertices) {
 }
 
 // render adds the reconciler objects to the plan. Texts are parsed once for all seeds, and the
-// renderings of a Template of the catalog count towards one total, so that a costly one cannot
+// renderings of a Template of the catalog count towards one total, so a costly one cannot
 // multiply with the number of clusters.
 func (a *assembly) render() error {
 	for _, r := range a.reconcilers {
@@ -89,7 +89,7 @@ func (a *assembly) keepReconciler(t *Tier, tv tierVertices) error {
 	return a.put(t.Repo, t.ReconcilerFile(), File{Hash: t.ReconcilerHash()})
 }
 
-// dependsOn returns the prerequisites that the same cluster reconciles, so that a cluster rebuilt
+// dependsOn returns the prerequisites that the same cluster reconciles, so a cluster rebuilt
 // from Git alone comes up in order.
 func (a *assembly) dependsOn(t *Tier) []template.ObjectName {
 	var out []template.ObjectName
@@ -124,7 +124,7 @@ func (a *assembly) reconciledOn(tier layout.Tier) (cluster, namespace string) {
 
 // healthChecks returns the creators of a tier and all that others wait for, with what must be true
 // of them. In a tier with a creator only they count for health: everything else may need what the
-// seed brings only later.
+// seed adds only later.
 func (a *assembly) healthChecks(tv tierVertices) ([]template.HealthCheck, []template.HealthCheckExpr) {
 	var checks []template.HealthCheck
 	exprs := map[string]template.HealthCheckExpr{}

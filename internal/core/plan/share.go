@@ -93,7 +93,7 @@ func (c *computation) resolve(key claim, seeds []*seedState) {
 
 func isNamespace(id manifest.ID) bool { return id.GroupKind() == manifest.GroupKind{Kind: "Namespace"} }
 
-// allEqual reports whether all seeds bring the same object, but for the annotation by which each
+// allEqual reports whether all seeds contain the same object, but for the annotation by which each
 // protects it.
 func allEqual(key claim, seeds []*seedState) bool {
 	first, err := seeds[0].contents.On(key.object, key.cluster).Object.WithoutAnnotation(annotationPrune).Bytes()

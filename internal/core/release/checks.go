@@ -126,9 +126,9 @@ func proposedAsWanted(d *decision) (TierStatus, bool) {
 	case p.Edited:
 		s.Reason, s.Message = v1alpha1.ReasonEditedByPerson, "waits to be merged; a person has edited it"
 	case p.Stale: // whatever its gate says: it could bring back what was removed from base
-		s.Act, s.Reason, s.Message = ActUpdate, v1alpha1.ReasonProposalStale, "is brought up to date: the base branch has changed under it"
+		s.Act, s.Reason, s.Message = ActUpdate, v1alpha1.ReasonProposalStale, "is updated: the base branch has changed under it"
 	case p.Behind && s.Gate == "" && len(s.Waits) == 0:
-		s.Act, s.Reason, s.Message = ActUpdate, v1alpha1.ReasonProposalOutdated, "is brought up to date with the base branch"
+		s.Act, s.Reason, s.Message = ActUpdate, v1alpha1.ReasonProposalOutdated, "is updated with the base branch"
 	}
 	return s, true
 }
@@ -155,7 +155,7 @@ func rejection(reason, seed string) string {
 }
 
 // proposedOtherwise: an open proposal has other entries than the plan in force. It is updated in
-// place, so that comments and approvals stay where they are, unless it is edited, or the tier may
+// place, so comments and approvals stay where they are, unless it is edited, or the tier may
 // not be proposed now.
 func proposedOtherwise(d *decision) (TierStatus, bool) {
 	p := d.have.Proposal
@@ -173,10 +173,10 @@ func proposedOtherwise(d *decision) (TierStatus, bool) {
 		return TierStatus{State: Blocked, Waits: waits, Act: ActSupersede}, true
 	}
 	if d.facts.Suspended {
-		const why = "is not brought up to date while the seed is suspended"
+		const why = "is not updated while the seed is suspended"
 		return TierStatus{State: Outdated, Reason: v1alpha1.ReasonSuspended, Message: why, Gate: "it carries an earlier plan, and " + why, GateReason: v1alpha1.ReasonSuspended}, true
 	}
-	return TierStatus{State: Outdated, Reason: v1alpha1.ReasonProposalOutdated, Message: "is brought up to date", Act: ActUpdate}, true
+	return TierStatus{State: Outdated, Reason: v1alpha1.ReasonProposalOutdated, Message: "is updated", Act: ActUpdate}, true
 }
 
 // blocked: a prerequisite is not Released, or, of what leaves, something that needs it has not
@@ -224,7 +224,7 @@ func suspended(d *decision) (TierStatus, bool) {
 }
 
 // closed: the same entries were proposed before. Rejected and reverted entries are not proposed
-// again, so that nobody has to close the same pull request twice; other entries are a new question.
+// again, so nobody has to close the same pull request twice; other entries are a new question.
 func closed(d *decision) (TierStatus, bool) {
 	switch d.have.Closed {
 	case ClosedNotAsked:

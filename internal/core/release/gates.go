@@ -75,7 +75,7 @@ func prerequisite(seed string, p plan.Prerequisite) layout.Tier {
 }
 
 // gates finds what the tiers of a plan wait for. A gate is shut by a prerequisite and by what that
-// one has as prerequisite in turn, in whatever plan, so that an update goes out tier by tier also
+// one has as prerequisite in turn, in whatever plan, so an update goes out tier by tier also
 // where a tier in between is unchanged: that one is Released all the time, and would let through
 // what is behind it.
 //

@@ -21,7 +21,7 @@ type Group struct {
 	Repo, Name string
 	// Tiers are those that it carries; none where the branch is somebody else's.
 	Tiers []layout.Tier
-	// Edited reports whether a person changed it, and Rejected whether a person turned it down.
+	// Edited reports whether a person changed it, and Rejected whether a person rejected it.
 	Edited, Rejected bool
 }
 
@@ -39,7 +39,7 @@ type GroupStatus struct {
 	Gate, Now string
 
 	listed Group
-	// stuck reports whether it carries what must not be brought up to date now.
+	// stuck reports whether it carries what must not be updated now.
 	stuck bool
 }
 
@@ -94,7 +94,7 @@ func (d *decision) regroup() {
 		return
 	}
 	switch same := unnumbered(p.Group) == home; {
-	case p.Rejected && same && home == "": // it is brought up to date, and open again
+	case p.Rejected && same && home == "": // it is updated, and open again
 		return
 	case p.Rejected:
 	case same, p.Edited, d.facts.Suspended:

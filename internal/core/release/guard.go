@@ -128,7 +128,7 @@ func Lost(before, next *plan.Plan, facts map[layout.Tier]TierFacts) []string {
 	return out
 }
 
-// Going counts the clusters that the plan before leaves, and the one in force does not take back,
+// Going counts the clusters that the plan before leaves, and the one in force does not use again,
 // while the base branch still has something for them. These removals are already under way, so the
 // guard adds them to the new ones: many small steps must not pass where one large one would not.
 // What a person rejected stays; a tier without facts, which could not be observed, is not counted.

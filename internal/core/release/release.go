@@ -9,7 +9,7 @@
 // the tier Queued, with NeedsRoot or NeedsClosed set; the caller gets the answer and asks again.
 //
 // Invariants:
-//   - Gates guard proposing, not running, so nothing on the base branch is ever taken back because
+//   - Gates guard proposing, not running, so nothing on the base branch is ever reverted because
 //     health flaps.
 //   - An unknown fact never passes a gate.
 //   - A tier is proposed only while all its direct and indirect prerequisites, in any plan, are
@@ -42,11 +42,11 @@ const (
 	Queued State = "Queued"
 	// Proposed means that an open proposal carries the tier's entries.
 	Proposed State = "Proposed"
-	// Outdated means that an open proposal carries other entries and is being brought up to date.
+	// Outdated means that an open proposal carries other entries and is being updated.
 	Outdated State = "Outdated"
 	// Held means that a person has to decide something first; Message names the way out.
 	Held State = "Held"
-	// Rejected means that a person turned these entries down.
+	// Rejected means that a person rejected these entries.
 	Rejected State = "Rejected"
 	// Reverted means that these entries were merged and are no longer on base.
 	Reverted State = "Reverted"
@@ -54,7 +54,7 @@ const (
 	Merged State = "Merged"
 	// Progressing means that the reconciler has them and is not ready.
 	Progressing State = "Progressing"
-	// Failed means that the reconciler cannot build or apply them, or saw an object fail.
+	// Failed means that the reconciler cannot build or apply them, or reported that an object failed.
 	Failed State = "Failed"
 	// Released means that the cluster runs exactly what was merged, and is healthy.
 	Released State = "Released"
@@ -105,11 +105,11 @@ type Proposal struct {
 	// Edited reports whether a person changed it, and Unknown whether the tier is held
 	// once that is merged, because the forge does not remember it.
 	Edited, Unknown bool
-	// Rejected reports whether a person turned it down, Reason why.
+	// Rejected reports whether a person rejected it, Reason why.
 	Rejected bool
 	Reason   string
 	// Stale reports whether it cannot be merged as it is: base has changed under its
-	// paths, or was moved back, so that merging would bring back what was removed.
+	// paths, or was moved back, so merging would bring back what was removed.
 	Stale bool
 	// Outside names what merging it would change beside the tier's own paths; empty when
 	// it changes nothing else.
@@ -153,7 +153,7 @@ type Facts struct {
 	Groups  []Group
 	// Suspended holds new proposals.
 	Suspended bool
-	// KeepAll reports whether the seed cannot be planned at present, so that nothing of
+	// KeepAll reports whether the seed cannot be planned at present, so nothing of
 	// it leaves.
 	KeepAll bool
 	// Guarded says of KeepAll that it is the deletion guard that holds the seed's removal.
@@ -182,7 +182,7 @@ const (
 	ActNone Act = ""
 	// ActPropose grafts the entries onto base and opens a proposal.
 	ActPropose Act = "Propose"
-	// ActUpdate grafts them anew and brings the open proposal up to date.
+	// ActUpdate grafts them again and updates the open proposal.
 	ActUpdate Act = "Update"
 	// ActSupersede takes the open proposal back.
 	ActSupersede Act = "Supersede"
@@ -205,8 +205,8 @@ type TierStatus struct {
 	// Group is the name of the group that proposes the tier; empty if it is proposed alone.
 	// The group decides on the action then.
 	Group string
-	// Moves reports whether the tier is proposed with others now, so that a proposal of
-	// it alone is superseded, or the other way round.
+	// Moves reports whether the tier is proposed with others now, so a proposal of
+	// it alone is superseded, or the reverse.
 	Moves bool
 	// proposed is reason and message once the proposal is open as wanted.
 	proposed manifest.Problem
@@ -228,7 +228,7 @@ type TierStatus struct {
 }
 
 // Retriable reports whether a person's retry has a tier proposed again: it was rejected
-// or taken back, or base has at its paths what others made.
+// or reverted, or base has at its paths what others made.
 func Retriable(s TierStatus, f TierFacts) bool {
 	return s.State == Rejected || s.State == Reverted || f.Base == BaseForeign || f.Base == BaseAmended
 }
@@ -380,11 +380,11 @@ func (d *decision) judgeProposal(s *TierStatus) {
 	case p.Stale && p.Edited:
 		s.StaleReason, s.Stale = v1alpha1.ReasonEditedAndStale, "the base branch has changed under it, and a person has edited it. Rebase it onto the base branch, or delete its branch"
 	case p.Stale:
-		s.StaleReason, s.Stale = v1alpha1.ReasonProposalStale, "the base branch has changed under it; it is brought up to date first"
+		s.StaleReason, s.Stale = v1alpha1.ReasonProposalStale, "the base branch has changed under it; it is updated first"
 	}
 }
 
-// Proposed notes that proposals of tiers were opened, or brought up to date, since Next, so that
+// Proposed notes that proposals of tiers were opened or updated since Next, so
 // what is published after the actions does not wait for the next pass to be right.
 func (r *Result) Proposed(tiers ...layout.Tier) {
 	proposed := make(map[layout.Tier]bool, len(tiers))

@@ -220,7 +220,7 @@ func TestNext(t *testing.T) {
 				}), edge1,
 			want{State: release.Proposed, Reason: v1alpha1.ReasonReconcilerSuspended, Act: release.ActUpdate, Gate: v1alpha1.ReasonReconcilerSuspended},
 		},
-		"not brought up to date with base while its gate is shut": {
+		"not updated with base while its gate is shut": {
 			makePlan().merged(mgmt0, health.Failed).proposal(edge0, release.Proposal{Behind: true}), edge0,
 			want{State: release.Proposed, Reason: v1alpha1.ReasonWaitingForTier, Waits: []release.State{release.Failed}, Gate: v1alpha1.ReasonWaitingForTier},
 		},
@@ -257,7 +257,7 @@ func TestNext(t *testing.T) {
 				return f
 			}(), mgmt0, want{State: release.Outdated, Reason: v1alpha1.ReasonSuspended, Gate: v1alpha1.ReasonSuspended},
 		},
-		"an outdated proposal is taken back while its prerequisites are not Released": {
+		"an outdated proposal is withdrawn while its prerequisites are not Released": {
 			makePlan().proposal(edge0, release.Proposal{Digest: "other"}), edge0,
 			want{State: release.Blocked, Reason: v1alpha1.ReasonWaitingForTier, Act: release.ActSupersede, Waits: []release.State{release.Queued}},
 		},
@@ -313,7 +313,7 @@ func TestNext(t *testing.T) {
 		"Progressing": {makePlan().merged(mgmt0, health.Progressing), mgmt0, want{State: release.Progressing, Reason: v1alpha1.ReasonNotReady}},
 		"Failed":      {makePlan().merged(mgmt0, health.Failed), mgmt0, want{State: release.Failed, Reason: v1alpha1.ReasonHealthCheckFailed}},
 		"Released":    {makePlan().merged(mgmt0, health.Ready), mgmt0, want{State: release.Released, Reason: v1alpha1.ReasonHealthy}},
-		"an open proposal of what base has already is taken back": {
+		"an open proposal of what base has already is withdrawn": {
 			makePlan().merged(mgmt0, health.Ready).proposal(mgmt0, release.Proposal{}), mgmt0,
 			want{State: release.Released, Reason: v1alpha1.ReasonHealthy, Act: release.ActSupersede},
 		},
@@ -531,7 +531,7 @@ func TestGoing(t *testing.T) {
 		"each cluster counts once":                       {of(gone, elsewhere, plan.Tier{Cluster: "a", Ordinal: 2}), of(), []release.TierFacts{onBase, onBase, onBase}, 2},
 		"what is off base has gone":                      {of(gone), of(gone), []release.TierFacts{{Base: release.BaseNothing}}, 0},
 		"what a person rejected does not go":             {of(gone), of(gone), []release.TierFacts{rejected}, 0},
-		"what the plan in force takes back does not go":  {of(gone), of(there), []release.TierFacts{onBase}, 0},
+		"what the plan in force uses again does not go":  {of(gone), of(there), []release.TierFacts{onBase}, 0},
 		"a cluster that keeps another tier does not go":  {of(gone, plan.Tier{Cluster: "a", Ordinal: 1, Entries: entries}), of(), []release.TierFacts{onBase, onBase}, 0},
 		"what could not be observed is not counted":      {of(gone), of(gone), nil, 0},
 		"where no plan is in force, that before decides": {of(gone), nil, []release.TierFacts{onBase}, 1},

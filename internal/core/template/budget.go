@@ -34,7 +34,7 @@ const (
 )
 
 // What all renderings of a Template may use together, in thousandths of what one may: as much as
-// 20. A rendering that uses less than a fortieth is not counted, so that a large fleet renders as
+// 20. A rendering that uses less than a fortieth is not counted, so a large fleet renders as
 // many tiers as it has.
 const (
 	whole    = 1000
@@ -53,7 +53,7 @@ func (t *Total) check() error {
 }
 
 // add counts what one rendering has used of its budget, in shares of a whole. What is modest is
-// free, so that a Template for a fleet of thousands of clusters does not run out; one that went
+// free, so a Template for a fleet of thousands of clusters does not run out; one that went
 // over counts as whole.
 func (t *Total) add(b *budget, err error) {
 	if t == nil {

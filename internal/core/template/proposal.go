@@ -7,7 +7,7 @@ import (
 
 // Proposal holds the variables of the template of type Proposal. Names of seeds, clusters and
 // branches are checked before they get here; all other text from seeds is Markdown that Code
-// made, so that no template has to escape it.
+// made, so no template has to escape it.
 type Proposal struct {
 	// Verb is Plant, Update, Remove or Orphan.
 	Verb string
@@ -16,7 +16,7 @@ type Proposal struct {
 	Seed, Cluster, Tier string
 	TierCount           int
 	Removal             bool
-	// Abandoned reports whether the cluster was abandoned, so that the tier's objects
+	// Abandoned reports whether the cluster was abandoned, so the tier's objects
 	// stay there: first the reconciler is set not to delete them, then the tier is
 	// removed.
 	Abandoned bool

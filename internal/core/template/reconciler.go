@@ -180,7 +180,7 @@ func checkSpec(spec kustomizev1.KustomizationSpec) error {
 }
 
 // CheckAmended returns an error if a person changed the spec of a reconciler object,
-// compared to the planned one, so that its health is no longer that of the tier.
+// compared to the planned one, so its health is no longer that of the tier.
 func CheckAmended(spec, planned map[string]any) error {
 	return manifest.About(manifest.Problem{Reason: v1alpha1.ReasonReconcilerEdited}, checkAmended(spec, planned))
 }

@@ -52,7 +52,7 @@ type Fixture struct {
 	Closes bool
 	// Closed reports whether the page of a proposal is closed.
 	Closed func(t *testing.T, p forge.Proposal) bool
-	// Delete deletes a branch for a person, who thereby turns its proposal down.
+	// Delete deletes a branch for a person, which rejects its proposal.
 	Delete func(t *testing.T, branch string)
 	// Reopen takes a rejection back for a person, without Furrow.
 	Reopen func(t *testing.T, p forge.Proposal)
@@ -75,7 +75,7 @@ type Person interface {
 	Merge(t *testing.T, p forge.Proposal, method MergeMethod)
 	// Reset moves a branch to another commit, by force.
 	Reset(t *testing.T, branch string, to git.Hash)
-	// Close turns a proposal down without Furrow.
+	// Close rejects a proposal without Furrow.
 	Close(t *testing.T, p forge.Proposal, reason string)
 }
 
@@ -108,8 +108,8 @@ var cases = []struct {
 	{"a proposal that is rejected through Furrow says why", rejectedThroughForge},
 	{"rejecting twice is rejecting once", rejectedTwice},
 	{"a rejected proposal is not merged", rejectedIsNotMerged},
-	{"a rejection is taken back", reopened},
-	{"a rejection that a person takes back is none", reopenedByPerson},
+	{"a rejection is withdrawn", reopened},
+	{"a rejection that a person withdraws is none", reopenedByPerson},
 	{"a proposal whose branch a person deletes is Rejected", deletedByPerson},
 	{"a rejection counts for another process, too", rejectedForOthers},
 	{"a proposal is superseded after a person closed it, and stays Rejected", closedThenSuperseded},
@@ -132,7 +132,7 @@ var cases = []struct {
 	{"a proposal is not merged twice", mergedTwice},
 
 	{"a gate that fails and then holds is shown", gated},
-	{"a gate that fails when the proposal is opened, or brought up to date, is shown", openedShut},
+	{"a gate that fails when the proposal is opened or updated is shown", openedShut},
 	{"a proposal that would bring back what people took off base is stale", movedBack},
 	{"an edited proposal names all that merging it would change", editedElsewhere},
 	{"a proposal is stale where base changed under its paths", stale},
@@ -142,7 +142,7 @@ var cases = []struct {
 	{"a proposal of several tiers is listed with each of them", groupIsListed},
 	{"a proposal of several tiers is updated in place, with other tiers", groupIsUpdated},
 	{"a rejected proposal of several tiers rejects each of them", rejectedGroup},
-	{"a rejection of several tiers is taken back", reopenedGroup},
+	{"a rejection of several tiers is withdrawn", reopenedGroup},
 	{"a merge of several tiers, by any method, counts for each of them", mergedGroup},
 	{"a tier that was merged with others is replaced alone", mergedGroupIsReplaced},
 	{"a superseded proposal of several tiers rejects none of them", supersededGroup},

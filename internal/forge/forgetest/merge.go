@@ -11,7 +11,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// mergedByPerson moves base on before each merge, so that no other method ends as a fast-forward.
+// mergedByPerson moves base on before each merge, so no other method ends as a fast-forward.
 func mergedByPerson(w *world) {
 	for i, method := range slices.Sorted(maps.Keys(w.MergeMethods)) {
 		t := tier(string(rune('a' + i)))

@@ -18,7 +18,7 @@ var silence = backoff.Constant(5 * time.Second)
 const maxUnanswered = 2
 
 // breaker is a circuit breaker: it keeps questions from a server that does not answer,
-// so that the tiers of a pass do not wait for it one after the other.
+// so the tiers of a pass do not wait for it one after the other.
 type breaker struct {
 	mu       sync.Mutex
 	cooldown backoff.Cooldown

@@ -18,7 +18,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
-// wire is a server without a network, so that time can be skipped.
+// wire is a server without a network, so time can be skipped.
 type wire struct {
 	// made are the requests, as "METHOD path".
 	made   []string

@@ -271,7 +271,7 @@ func (a *api) location(header http.Header) string {
 	if u.Host == "" {
 		return a.clean(u.Path)
 	}
-	return a.clean(u.Scheme + "://" + u.Host + u.Path) // decoded, so that no secret is in disguise
+	return a.clean(u.Scheme + "://" + u.Host + u.Path) // decoded, so no secret is in disguise
 }
 
 // clean makes one line of bounded length without secrets.

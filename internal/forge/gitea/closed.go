@@ -104,7 +104,7 @@ type found struct {
 	landings []forge.Landing
 }
 
-// find searches the rows of one tier, of which there are as many as it was ever proposed. It finds
+// find searches the rows of one tier; there are as many as it was ever proposed. It finds
 // the newest one with the digest; whether a later merge of another digest has replaced it, which
 // then is not a revert; and every merge with the digest.
 func (x *index) find(tier layout.Tier, digest string) found {
@@ -278,7 +278,7 @@ func (f *Forge) findPushed(ctx context.Context, base git.Hash, tier layout.Tier,
 	return closedRow{outcome: forge.OutcomeMerged}, nil
 }
 
-// readClosed brings the index up to date, where an answer can have changed.
+// readClosed updates the index, where an answer can have changed.
 func (f *Forge) readClosed(ctx context.Context, base git.Hash) error {
 	f.reading.Lock()
 	defer f.reading.Unlock()
@@ -340,7 +340,7 @@ type reading struct {
 
 // readUpdates reads what was updated since, newest first, or, the first time, all of our own
 // user's. It stops at what is older than since, or at a gap, after which all is read anew (window).
-// The marks of how far it has read move only at the end, so that a reading that fails is made again
+// The marks of how far it has read move only at the end, so a reading that fails is made again
 // as a whole.
 func (f *Forge) readUpdates(ctx context.Context, x index, since time.Time) (r reading, err error) {
 	q, err := f.closedQuery(ctx, x)
@@ -435,7 +435,7 @@ func (f *Forge) noteClock(now time.Time) {
 // closedOf derives what a closed pull request means for each of its tiers and their digests.
 //
 // The commit at its head says what it carries, and so does its text, which people can edit. Where
-// the two disagree, what landed is what the commit says; a rejection counts for both, so that
+// the two disagree, what landed is what the commit says; a rejection counts for both, so
 // nothing that a person has rejected is proposed again by a change of the text.
 func (f *Forge) closedOf(r row) (closedRow, error) {
 	d := forge.ReadDescription(r.body)

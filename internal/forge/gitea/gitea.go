@@ -97,7 +97,7 @@ type Options struct {
 
 // Forge is a repository on a Gitea or Forgejo server. All that it keeps it can read again. Its
 // methods may be used by several goroutines: mu guards the fields below it and is not held during
-// requests; reading is, so that one goroutine at a time brings the index up to date.
+// requests; reading is, so one goroutine at a time updates the index.
 type Forge struct {
 	api     *api
 	mirror  forge.Fetcher
@@ -106,7 +106,7 @@ type Forge struct {
 	reader  *forge.Reader
 
 	label labels
-	// reading is held while the index is brought up to date, and before mu.
+	// reading is held while the index is updated, and before mu.
 	reading sync.Mutex
 
 	mu sync.Mutex
@@ -156,7 +156,7 @@ type repository struct {
 
 func (p repository) String() string { return p.server + "/" + p.owner + "/" + p.name }
 
-// parseURL reads the URL of a repository for Git, of which the last two parts are the owner and the
+// parseURL reads the URL of a repository for Git. Its last two parts are the owner and the
 // name. What is before them is where Gitea is served below a prefix. Errors have no credentials.
 func parseURL(raw string) (repository, error) {
 	u, err := url.Parse(raw)

@@ -105,7 +105,7 @@ type window struct {
 	// most is how many rows the server gives.
 	most int
 	// after is the row that the window before ended with. This one has it once more,
-	// so that a list which shrank meanwhile hides no row in between.
+	// so a list which shrank meanwhile hides no row in between.
 	after int64
 }
 
@@ -132,7 +132,7 @@ func (w window) next(after int64) window {
 type page struct {
 	window
 	prs []*sdk.PullRequest
-	// gap reports whether the row before is not here, so that others may have been missed.
+	// gap reports whether the row before is not here, so others may have been missed.
 	gap bool
 	// now is the server's clock.
 	now  time.Time

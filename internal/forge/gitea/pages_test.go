@@ -120,7 +120,7 @@ func TestNoOpenOneIsMissedWhileTheListChanges(t *testing.T) {
 }
 
 // wantOpen checks that the open pull request of a number is known: its branch has gone,
-// so that the server is about to close it.
+// so the server is about to close it.
 func wantOpen(t *testing.T, f *gitea.Forge, refs git.Refs, number int) {
 	t.Helper()
 	c, err := f.Closed(t.Context(), refs, tierOf(number), "w1")

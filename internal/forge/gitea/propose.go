@@ -150,7 +150,7 @@ func keepDraft(at row, title string) string {
 	return title
 }
 
-// edit changes a pull request and takes note of how it is then, so that the next list need not read
+// edit changes a pull request and takes note of how it is then, so the next list need not read
 // it again.
 func (f *Forge) edit(ctx context.Context, op string, number int64, o sdk.EditPullRequestOption) (row, error) {
 	var pr *sdk.PullRequest

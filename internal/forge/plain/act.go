@@ -73,7 +73,7 @@ func (f *Forge) Merge(ctx context.Context, p forge.Proposal, by git.Person) erro
 
 // merge makes the merge commit. Its tree is base's with the changes of the proposal grafted in, so
 // no file's content is needed; its second parent is the branch's tip, with the rejections and edits
-// of people, so that the history has them.
+// of people, so the history has them.
 func (f *Forge) merge(s observation, by git.Person) ([]git.Update, error) {
 	meta := git.CommitMeta{Author: by, Message: "Merge " + s.Branch.Branch + "\n\n" + s.Title}
 	grafted, err := f.mirror.Graft(s.base, s.Changes.Edits, meta)

@@ -5,7 +5,7 @@
 //   - It is rejected by an empty commit on top, with the trailer Furrow-Rejected;
 //     taking that commit away reopens it. A branch that is merely deleted is
 //     proposed again: plain Git has no closed proposals.
-//   - It is merged by a commit with two parents, so that history shows who accepted
+//   - It is merged by a commit with two parents, so history shows who accepted
 //     it, or in any way that a person likes. A squash without Furrow's trailers
 //     takes it off the list like any merge, but is not known as one once base has
 //     changed again.
@@ -80,7 +80,7 @@ func (f *Forge) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, dig
 	return forge.Closed{Outcome: outcome}, err
 }
 
-// outcome looks for a rejection first: a tier that was merged once, taken back, proposed again with
+// outcome searches for a rejection first: a tier that was merged once, reverted, proposed again with
 // the same digest and rejected is rejected.
 func (f *Forge) outcome(ctx context.Context, refs git.Refs, tier layout.Tier, digest string) (forge.Outcome, error) {
 	for _, name := range slices.Sorted(maps.Keys(refs)) {

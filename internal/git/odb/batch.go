@@ -35,7 +35,7 @@ func (db *DB) Begin(ctx context.Context) (*Batch, error) {
 // and each only if it is at Old. If the database is durable, all of this outlasts a crash once
 // Commit has returned. The batch has ended in any case.
 //
-// The pack is written outside the lock, so that writers wait for each other only while refs move.
+// The pack is written outside the lock, so writers wait for each other only while refs move.
 // The price is that a batch whose branch moves meanwhile leaves its pack, unreachable, to the next
 // collection. To keep that rare, the refs are compared before anything is written, and again by
 // Update.

@@ -238,7 +238,7 @@ type collection struct {
 	refs Refs
 	// known are the complete packs, those that stay and the new one.
 	known complete
-	// packs and loose objects are to be removed; candidates are all objects in them. The new pack
+	// packs and loose objects will be removed; candidates are all objects in them. The new pack
 	// has the live ones.
 	packs      []string
 	loose      []Hash
@@ -289,7 +289,7 @@ func (db *DB) repack(ctx context.Context, whole bool) (*collection, error) {
 
 // rescue packs what the new pack lacks because a branch came to reach it since the collection
 // began. A branch can reach an old object again: a writer builds on a commit that no branch
-// reached, or builds a tree whose parts were here, so that put skipped them. Nobody uses the
+// reached, or builds a tree whose parts were here, so put skipped them. Nobody uses the
 // database now.
 //
 // Two kinds of objects may lead to such ones: those that were added since, which stay where they
@@ -419,7 +419,7 @@ func (s *store) listObjects(packs []string, loose []Hash) (*objectList, error) {
 // drop removes packs and loose objects. The note that it has begun is on the disk before the first
 // file goes, and goes when all removals are on the disk; see Interrupted. A pack goes before its
 // index, which nobody reads without it. One that cannot be removed does not keep the others; the
-// note then stays, so that the next Open tries again.
+// note then stays, so the next Open tries again.
 func (s *store) drop(packs []string, loose []Hash) error {
 	disk := s.onDisk()
 	err := disk.replace(droppingName, []byte("objects are being removed\n"))

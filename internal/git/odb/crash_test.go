@@ -24,7 +24,7 @@ type power struct {
 	before func(op, path string) error
 	// unsynced are the files whose content is not on the disk.
 	unsynced map[string]bool
-	// undo takes back the changes of names, by directory, that are not on the disk.
+	// undo reverts the changes of names, by directory, that are not on the disk.
 	undo map[string][]func(root string) error
 }
 

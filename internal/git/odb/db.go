@@ -33,7 +33,7 @@ const (
 //     removal all.
 //   - Two changes of refs, by Lock, which also holds between processes.
 //
-// They are taken in this order, so that no two wait for each other.
+// They are taken in this order, so no two wait for each other.
 type DB struct {
 	*Objects
 	// Limits say when a collection is necessary.

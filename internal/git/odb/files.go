@@ -10,7 +10,7 @@ import (
 )
 
 // Files is what a database needs of a file system in order to write. What the database writes
-// itself goes through it, so that a test can fail each write, or lose what was not synced. Paths
+// itself goes through it, so a test can fail each write, or lose what was not synced. Paths
 // are relative to the database's directory.
 type Files interface {
 	// CreateTemp creates a file with a name of its own in dir, and dir if it is absent.
@@ -75,7 +75,7 @@ type disk struct {
 // create writes a file under a temporary name in dir, and renames it to what write returns, in the
 // same directory. The content is synced before the rename: a file system may persist the name
 // first, and a power failure would leave a file with the right name and no content. Whether the
-// name is on disk is up to the caller (see syncDir), so that several files cost one sync of their
+// name is on disk is up to the caller (see syncDir), so several files cost one sync of their
 // directory.
 func (d disk) create(dir, prefix string, write func(io.Writer) (name string, err error)) (err error) {
 	file, temporary, err := d.files.CreateTemp(dir, prefix)

@@ -241,7 +241,7 @@ func (o *Objects) collectNew(e Entry, known []Hash, objects *objectList) error {
 	return nil
 }
 
-// plant sorts edits into a tree of nodes, so that each directory is rewritten once, however many
+// plant sorts edits into a tree of nodes, so each directory is rewritten once, however many
 // edits are in it.
 func plant(edits []Edit) (*node, error) {
 	root := &node{}
@@ -292,7 +292,7 @@ func (n *node) check() error {
 
 // rewrite applies the edits of n to the tree old, which may be zero, and returns the new tree's
 // hash; zero means a tree without entries, which the caller leaves out. Trees are written from the
-// leaves up, so that each is on disk before one that names it.
+// leaves up, so each is on disk before one that names it.
 func (o *Objects) rewrite(old Hash, n *node, path string, objects *objectList) (Hash, error) {
 	before := &tree{}
 	if !old.IsZero() {

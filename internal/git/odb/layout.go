@@ -104,7 +104,7 @@ const removed = "objects.removed"
 // wipe removes everything of a database but its locks. Wherever it is interrupted, what is left is
 // whole or has no branches: the refs go first, then the objects all at once by a rename, since a
 // removal file by file would leave some objects without those that they need. The mark goes last,
-// so that the next Open still recognises the directory.
+// so the next Open still recognises the directory.
 func wipe(dir string) error {
 	for _, name := range []string{packedRefsName, "refs", "HEAD", removed, "objects", removed, configName} {
 		path := filepath.Join(dir, name)

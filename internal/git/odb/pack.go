@@ -268,7 +268,7 @@ func (s *store) writePack(disk disk, objects, level int, fill func(*packWriter) 
 }
 
 const (
-	// headDepth bounds the deltas that lead to the first of a list of versions, so that there is
+	// headDepth bounds the deltas that lead to the first of a list of versions, so there is
 	// room for the others.
 	headDepth = 10
 	// mostHeads is with how many others such a first one is compared.

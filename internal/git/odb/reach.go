@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// live are objects that refs reach, in the order in which they are to be packed.
+// live are objects that refs reach, in the order in which they are packed.
 type live struct {
 	seen map[Hash]bool
 	// versions are lists of objects that are likely much alike, the newest first: all commits, and

@@ -63,7 +63,7 @@ func refFault(name string) string {
 	return ""
 }
 
-// Refs reads the branches. They are in packed-refs only, so that they change all at once.
+// Refs reads the branches. They are in packed-refs only, so they change all at once.
 func (db *DB) Refs() (Refs, error) {
 	refs := Refs{}
 	raw, err := os.ReadFile(filepath.Join(db.dir, packedRefsName))

@@ -113,7 +113,7 @@ func (o *Objects) tree(hash Hash) (*tree, error) {
 	})
 }
 
-// splitPath checks a path that is to be written and splits it.
+// splitPath checks a path before it is written and splits it.
 func splitPath(path string) ([]string, error) {
 	if path == "" {
 		return nil, fmt.Errorf("path is empty")

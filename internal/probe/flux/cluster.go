@@ -137,7 +137,7 @@ func (c *cluster) rest(ctx context.Context, d time.Duration) {
 
 // patience is for how long the cluster is left alone at most while it is silent. A new cluster
 // whose creator has just become current is asked often. Otherwise the time grows with the number of
-// silent clusters, so that a fleet that cannot be reached at all costs no more connections a second
+// silent clusters, so a fleet that cannot be reached at all costs no more connections a second
 // than a few silent clusters do.
 func (c *cluster) patience() time.Duration {
 	c.mu.Lock()
@@ -181,7 +181,7 @@ func (c *cluster) silent(err error) {
 
 // attend connects the cluster and stays with it while it answers. answered reports whether there
 // was a session; err is why it is over. The session is taken from the cluster before its goroutines
-// end, so no answer of it is given once it is doubtful.
+// end, so no answer of it is given once it may be stale.
 func (c *cluster) attend(ctx context.Context) (answered bool, err error) {
 	a, err := c.access(ctx)
 	if err != nil {
@@ -320,7 +320,7 @@ func (c *cluster) reached() (*connection, silence) {
 	return c.session.conn, silence{}
 }
 
-// notify signals a change. c.mu is held, so that nobody reads it before it is signalled.
+// notify signals a change. c.mu is held, so nobody reads it before it is signalled.
 func (c *cluster) notify(changed bool) {
 	if changed {
 		c.channel.signal()

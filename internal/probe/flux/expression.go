@@ -28,7 +28,7 @@ var (
 	lastField     = regexp.MustCompile(`status(?:\.\w+)*\.(\w+)\s*\)*\s*$`)
 )
 
-// compile prepares an expression with the variables that Flux gives to healthCheckExprs, so that
+// compile prepares an expression with the variables that Flux gives to healthCheckExprs, so
 // both judge a creator alike.
 func compile(source string) (*expression, error) {
 	options := make([]cel.EnvOption, 0, len(topLevel))

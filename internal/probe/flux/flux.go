@@ -18,7 +18,7 @@
 //
 // A session lasts while the API server answers: it begins with /readyz, repeats that
 // request, and ends when there is no answer, when credentials are refused or when the
-// kubeconfig changes. Everything observed in a session ends with it, so that old
+// kubeconfig changes. Everything observed in a session ends with it, so old
 // answers of a silent cluster never count as known, and the next session begins with
 // fresh lists. The same holds for a list that the API server refuses to continue, and
 // for a conclusion about a tier from before a gap in its watch.

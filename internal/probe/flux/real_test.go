@@ -295,7 +295,7 @@ func testFollows(t *testing.T, ch *Channel, edge *servers.Cluster) {
 		defer c.mu.Unlock()
 		return c.session.reconcilers.rows[name{"edge", tier}]
 	}
-	eventually(t, 5*time.Second, "the channel saw all that", func() bool {
+	eventually(t, 5*time.Second, "the channel observed all that", func() bool {
 		return listed("b") != nil
 	})
 	if signalled(ch) {

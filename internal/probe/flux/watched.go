@@ -14,7 +14,7 @@ import (
 
 // How often an object is read again: one that is expected to change soon, and one
 // that is as it should be. Where very many are awaited at once, each of them waits
-// perAwaited times their number, so that an API server is not asked more often in all.
+// perAwaited times their number, so an API server is not asked more often in all.
 const (
 	readAwaited    = time.Second
 	rereadInterval = 15 * time.Second

@@ -51,7 +51,7 @@ func (f *fault) Error() string { return f.Message }
 // budget is what the build of one overlay may take.
 type budget struct {
 	// Reads and Read are the files that are read, and their bytes. Kustomize reads a file each
-	// time that it is named, so that what multiplies by naming bases twice ends here.
+	// time that it is named, so what multiplies by naming bases twice ends here.
 	Reads, Read int
 	// Objects and Output are the objects that come out, and their bytes.
 	Objects, Output int

@@ -209,7 +209,7 @@ func (p *pkg) objects(built []object) ([]manifest.Object, manifest.Problems) {
 	for _, b := range built {
 		source := manifest.Source{File: path.Join(p.Root, b.Origin), Line: p.line(b)}
 		if encrypted, changed := p.encrypted(b); changed {
-			problem := manifest.Problem{Reason: v1alpha1.ReasonInvalidEncryption, Source: source, Object: fmt.Sprintf("%s %q", b.Kind, b.Name), Message: "SOPS encrypted the document, and the kustomization changes it, so that it could not be decrypted", Next: "Leave it out of what is patched, labelled and renamed, or encrypt what 'kustomize build' prints."}
+			problem := manifest.Problem{Reason: v1alpha1.ReasonInvalidEncryption, Source: source, Object: fmt.Sprintf("%s %q", b.Kind, b.Name), Message: "SOPS encrypted the document, and the kustomization changes it, so it could not be decrypted", Next: "Leave it out of what is patched, labelled and renamed, or encrypt what 'kustomize build' prints."}
 			problems = append(problems, problem)
 			continue
 		} else if encrypted != nil {

@@ -117,7 +117,7 @@ func (s *Store) copyData(ctx context.Context, dir string, d data) error {
 // download brings m into the module cache and gives its folder there. It refuses other content than
 // the pinned one.
 func (s *Store) download(ctx context.Context, m module) (string, error) {
-	// Outside any module, so that no go.mod takes part.
+	// Outside any module, so no go.mod takes part.
 	stdout, all, err := s.run(ctx, os.TempDir(), nil, []string{"mod", "download", "-json", m.path + "@" + m.version})
 	if err != nil {
 		return "", fmt.Errorf("download %s@%s: %w\n%s", m.path, m.version, err, lastLines(all, 15))

@@ -83,7 +83,7 @@ var (
 )
 
 var (
-	// clusterSource pins all that has to do with clusters, so that the libraries of Kubernetes are
+	// clusterSource pins all that has to do with clusters, so the libraries of Kubernetes are
 	// compiled once. In its folder go get changes a version; go mod tidy fails, as it wants what is
 	// left out.
 	clusterSource = source{dir: "cluster", copies: []copied{

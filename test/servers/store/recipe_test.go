@@ -156,7 +156,7 @@ func TestACopyReplacesAModule(t *testing.T) {
 	if entries, err := os.ReadDir(bin.Dir("echo")); err != nil || len(entries) != 1 {
 		t.Errorf("besides the programs there are %v, %v", entries, err)
 	}
-	// What was to be changed is another text now.
+	// The text to change is different now.
 	s.recipes[0].source.copies[0].edits[0].old = "nonesuch"
 	if err := s.Build(t.Context(), writerFunc(func(string) {})); err == nil {
 		t.Error("a change that changes nothing was taken")

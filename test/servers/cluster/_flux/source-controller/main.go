@@ -66,7 +66,7 @@ func (o *options) parse() {
 	flag.DurationVar(&o.artifactRetention, "artifact-retention-ttl", time.Minute, "how long older artifacts are kept")
 	flag.IntVar(&o.artifactRecords, "artifact-retention-records", 2, "how many artifacts are kept at most")
 	flag.IntVar(&o.concurrent, "concurrent", 2, "how many objects are reconciled at once")
-	flag.DurationVar(&o.requeueDependency, "requeue-dependency", 30*time.Second, "when failing dependencies are looked at again")
+	flag.DurationVar(&o.requeueDependency, "requeue-dependency", 30*time.Second, "when failing dependencies are checked again")
 	o.client.BindFlags(flag.CommandLine)
 	o.log.BindFlags(flag.CommandLine)
 	o.election.BindFlags(flag.CommandLine)
