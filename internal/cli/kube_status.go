@@ -109,7 +109,7 @@ func (c *kubeCluster) plantings(ctx context.Context, seed *v1alpha1.Seed) ([]v1a
 }
 
 // state returns what the resources say, with the signs that it is out of date. Resources keep what
-// was written to them last, so a fleet without a controller looks as well as it did when that
+// was written to them last, so a fleet without a controller appears as healthy as it was when that
 // ended.
 func (c *kubeCluster) state(seeds []v1alpha1.Seed, plantings []v1alpha1.Planting, controller controllerSeen) *state.State {
 	st := state.FromResources(seeds, plantings)

@@ -200,7 +200,7 @@ func columnWidths(lines [][]string) []int {
 	return widths
 }
 
-// heading writes a line that stands out above others, wrapped like a paragraph.
+// heading writes a title above other lines, wrapped like a paragraph.
 func heading(w io.Writer, text string) {
 	if limit := widthOf(w); limit > gap+minColumn {
 		text = strings.Join(wrapped(text, limit-gap), "\n  ")

@@ -84,8 +84,8 @@ func TestAReportOfAnotherPlanSaysNothingOfATier(t *testing.T) {
 
 	p.plant("Seed web: Released\n")
 	was := "main@sha1:" + p.git("control-plane", "rev-parse", "HEAD")
-	settled := p.must("explain", "ConfigMap/web/settings")
-	mustContain(t, settled, "Now\nLast pass reported ", "east tier 01: Released: healthy (for ")
+	finished := p.must("explain", "ConfigMap/web/settings")
+	mustContain(t, finished, "Now\nLast pass reported ", "east tier 01: Released: healthy (for ")
 	p.commit(map[string]string{"README.md": "not of the seed"})
 	mustContain(t, p.must("explain", "ConfigMap/web/settings"), "east tier 01: Released: healthy")
 
