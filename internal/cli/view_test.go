@@ -117,7 +117,7 @@ func planOf(clusters int) *plan.Plan {
 	}
 	p.Placements = []plan.Placement{{Object: namespace, Clusters: all, Rule: "selected", Why: because}, {Object: contour, Clusters: all, Rule: "selected", Why: because}}
 	p.Dependencies = []plan.Dependency{{From: plan.DependencyFrom{Object: contour, Clusters: all}, To: plan.DependencyTo{Object: namespace}, Rule: "namespace", Why: why}}
-	p.Warnings = []plan.Warning{{Message: "nobody provides the kind HTTPProxy of group projectcontour.io, which the plan expects on all clusters", From: "seeds/contour/proxy.yaml:3"}}
+	p.Warnings = []plan.Warning{{Message: "no seed holds the kind HTTPProxy of group projectcontour.io, which the plan expects on all clusters", From: "seeds/contour/proxy.yaml:3"}}
 	return p
 }
 
