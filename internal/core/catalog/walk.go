@@ -14,6 +14,7 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/truncate"
 )
 
 // walker finds the files that are read, and names those that are not. It finds the same
@@ -114,7 +115,7 @@ func (w *walker) visit(name string, kind fs.FileMode) error {
 		}
 		return nil
 	case len(name) > maxPath:
-		w.lose(name[:64]+"…", "its path is too long", "Move it up.")
+		w.lose(truncate.Text(name, 64), "its path is too long", "Move it up.")
 		return nil
 	case kind.IsDir():
 		return w.enter(name)

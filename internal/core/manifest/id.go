@@ -157,5 +157,5 @@ func shorten(s string) string {
 	if len(s) <= most {
 		return fmt.Sprintf("%+q", s)
 	}
-	return fmt.Sprintf("%+q…", truncate.Prefix(s, most))
+	return fmt.Sprintf("%+q", truncate.Prefix(s, most)) + truncate.Ellipsis
 }

@@ -7,14 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-const ellipsis = "…"
+// Ellipsis ends a text of which something was left out.
+const Ellipsis = "…"
 
 // Text returns a text of at most so many bytes, ending in "…" where something was left out.
 func Text(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	return Prefix(text, most-len(ellipsis)) + ellipsis
+	return Prefix(text, most-len(Ellipsis)) + Ellipsis
 }
 
 // Line is Text on one line, on which white space and control characters are single spaces.

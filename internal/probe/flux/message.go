@@ -94,7 +94,7 @@ func sortWaiting(message string) string {
 
 // cut bounds the message but keeps the part that reports a timeout.
 func cut(message string) string {
-	const more = "…"
+	const more = truncate.Ellipsis
 	if len(message) <= maxMessage {
 		return message
 	}
