@@ -79,7 +79,7 @@ func TestAReportOfAnotherPlanSaysNothingOfATier(t *testing.T) {
 	t.Parallel()
 	p := newWorkspace(t, map[string]string{"seeds/web.yaml": webSeed})
 	r := p.furrow("explain", "ConfigMap/web/settings")
-	mustContain(t, r.all(), "Now\n  ! no status was reported yet; start 'furrow run'\n", "east tier 01: Unknown: no run has reported yet\n")
+	mustContain(t, r.all(), "Now\n  ! no status was reported yet. Start 'furrow run'\n", "east tier 01: Unknown: no run has reported yet\n")
 	mustNotContain(t, r.all(), "Queued", "Blocked")
 
 	p.plant("Seed web: Released\n")

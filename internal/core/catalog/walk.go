@@ -115,7 +115,7 @@ func (w *walker) visit(name string, kind fs.FileMode) error {
 		}
 		return nil
 	case len(name) > maxPath:
-		w.lose(truncate.Text(name, 64), "its path is too long", "Move it up.")
+		w.lose(truncate.Text(name, 67), "its path is too long", "Move it up.")
 		return nil
 	case kind.IsDir():
 		return w.enter(name)

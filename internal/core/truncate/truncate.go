@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Ellipsis ends a text of which something was left out.
+// Ellipsis is the end of a text that was cut.
 const Ellipsis = "…"
 
 // Text returns a text of at most so many bytes, ending in "…" where something was left out.

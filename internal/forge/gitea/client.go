@@ -16,7 +16,6 @@ import (
 
 	sdk "code.gitea.io/sdk/gitea"
 
-	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/redact"
@@ -91,7 +90,7 @@ func signIn(o Options, at repository) (option sdk.ClientOption, secrets redact.S
 	case username != "" && password != "":
 		return sdk.SetBasicAuth(username, password), redact.Password(username, password), nil
 	}
-	return nil, nil, manifest.Problem{Reason: v1alpha1.ReasonCredentialsMissing, Message: fmt.Sprintf("there are no credentials for %s, and pull requests need them", at), Next: "Give an access token that may write the repository, or a user name and password"}
+	return nil, nil, manifest.Problem{Reason: "CredentialsMissing", Message: fmt.Sprintf("there are no credentials for %s, and pull requests need them", at), Next: "Give an access token that may write the repository, or a user name and password"}
 }
 
 // call is one question to the server. The SDK has no context for one question, hides
