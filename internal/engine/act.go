@@ -216,8 +216,17 @@ func (e *Engine) timeIsOver() bool {
 	return e.config.Slice > 0 && e.config.Now().Sub(e.began) >= e.config.Slice
 }
 
-// calls returns how many proposals are opened at once in a repository; no pass opens fewer.
+// calls returns how many proposals are opened at once in a repository.
 func (e *Engine) calls() int { return max(1, e.config.ForgeCalls) }
+
+// fits returns how many proposals a pass may have time for: what it learned, or at first as many as
+// are opened at once.
+func (s *slice) fits() int {
+	if s.repo.batch == 0 {
+		return s.engine.calls()
+	}
+	return s.repo.batch
+}
 
 // isFull reports whether a pass has as many pull requests to open as it may have time for. It is
 // asked before the push, because a branch that is pushed and not proposed in time is grafted anew
@@ -229,17 +238,17 @@ func (s *slice) isFull() bool {
 			proposals++
 		}
 	}
-	return s.engine.config.Slice > 0 && s.repo.facts.Amends && proposals >= max(s.engine.calls(), s.repo.batch)
+	return s.engine.config.Slice > 0 && s.repo.facts.Amends && proposals >= s.fits()
 }
 
 // learn adapts how many proposals a pass opens to how many it opens in a slice, its reading and
 // its push included: a branch that is pushed and not proposed is grafted anew where base has moved
 // meanwhile. A pass with fewer to open, which was not late, shows nothing.
 func (s *slice) learn(opened int, late bool) {
-	if s.engine.config.Slice == 0 || !late && opened < max(s.engine.calls(), s.repo.batch) {
+	if s.engine.config.Slice == 0 || !late && opened < s.fits() {
 		return
 	}
 	if took := s.engine.config.Now().Sub(s.engine.began); took > 0 {
-		s.repo.batch = int(time.Duration(opened) * s.engine.config.Slice / took)
+		s.repo.batch = max(1, int(time.Duration(opened)*s.engine.config.Slice/took))
 	}
 }
