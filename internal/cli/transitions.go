@@ -14,16 +14,16 @@ import (
 )
 
 // transitions prints what has changed from one pass to the next: the log of furrow run. Nothing is
-// cut. It keeps what it said last under each key (states), and a line that is the same again is not
-// news; nothing else is kept of a pass. Not safe for several goroutines.
+// cut. It keeps what it said under each key in this pass and in the one before, and a line that is the
+// same again is not news. Not safe for several goroutines.
 type transitions struct {
 	w   io.Writer
 	now func() time.Time
 	// last reports whether no pass follows.
 	last bool
 	// layout of the time: a log has the date, a terminal the time of day.
-	layout string
-	states map[string]string
+	layout       string
+	said, before map[string]string
 	// seed and tier are how wide these columns have become.
 	seed, tier int
 }
@@ -32,7 +32,7 @@ func newTransitions(w io.Writer, now func() time.Time) *transitions {
 	if now == nil {
 		now = time.Now
 	}
-	t := &transitions{w: w, now: now, layout: time.RFC3339, states: map[string]string{}, seed: 10, tier: 16}
+	t := &transitions{w: w, now: now, layout: time.RFC3339, said: map[string]string{}, seed: 10, tier: 16}
 	if isTerminal(w) {
 		t.layout = time.TimeOnly
 	}
@@ -53,12 +53,19 @@ func (t *transitions) sayTier(seed, tier, state, message string) {
 // once says a line when it is not what was said under the same key before. An empty line says
 // nothing and forgets: what is over is news again if it returns.
 func (t *transitions) once(key, line string) {
-	if t.states[key] != line {
-		t.states[key] = line
-		if line != "" {
-			t.say("%s", line)
-		}
+	if t.isNews(key, line) && line != "" {
+		t.say("%s", line)
 	}
+}
+
+// isNews notes what is said under a key, and reports whether something else was before.
+func (t *transitions) isNews(key, line string) bool {
+	old, ok := t.said[key]
+	if !ok {
+		old, ok = t.before[key]
+	}
+	t.said[key] = line
+	return !ok || old != line
 }
 
 // add prints what is new in a pass. Columns are as wide as the longest name so far, of all seeds,
@@ -72,7 +79,7 @@ func (t *transitions) add(result standalone.Result) {
 		t.once("pass", line)
 		return
 	}
-	t.once("pass", "")
+	t.said, t.before = map[string]string{"pass": ""}, t.said
 	for i, p := range result.Report.Problems {
 		t.once(fmt.Sprint("problem ", i), p.Error())
 	}
@@ -106,9 +113,7 @@ func (t *transitions) seeTier(seed string, tier state.Tier) {
 		message += fmt.Sprintf(" (%s)", proposalOf(seed, tier))
 	}
 	key := fmt.Sprintf("%s %s", seed, tier.Name())
-	now := fmt.Sprint(tier.State, tier.Shut()) // a gate that closes, or opens, is news as well
-	if old, seen := t.states[key]; !seen || old != now {
-		t.states[key] = now
+	if t.isNews(key, fmt.Sprint(tier.State, tier.Shut())) { // a gate that closes, or opens, is news as well
 		t.sayTier(seed, tier.Name(), string(tier.State), message)
 	}
 }

@@ -87,7 +87,7 @@ func (r *Reader) fork(ctx context.Context, base git.Hash, b *Branch) (git.Hash, 
 // The candidates are the parents, on base, of the branch's own commits: Base, and each commit of
 // base that a person merged into the branch. One round finds the only one that can be above all
 // others, as in a tournament, and a second one checks that it is. Git's merge base would be one of
-// several where there is no such commit, and changes counted from it could undo what the others
+// several where none is above all others, and changes counted from it could undo what the others
 // brought; the proposal is then stale. The cost is two searches for each candidate; there are
 // few.
 func (r *Reader) newestShared(base, tip git.Hash) (git.Hash, error) {

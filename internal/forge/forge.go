@@ -122,7 +122,7 @@ type Landing struct {
 type Outcome string
 
 const (
-	// OutcomeNone means that there is no such proposal.
+	// OutcomeNone means that no closed proposal carried the tier with the digest.
 	OutcomeNone Outcome = "None"
 	// OutcomeMerged means that it was merged, and none with another digest of the tier
 	// since: those would have replaced what it brought, which is not a revert.

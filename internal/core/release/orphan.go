@@ -7,7 +7,7 @@ type Grip string
 const (
 	// GripUnknown means that its cluster could not be asked.
 	GripUnknown Grip = ""
-	// GripNone means that there is no such object.
+	// GripNone means that the object does not exist.
 	GripNone Grip = "None"
 	// GripHolds means that it would delete it, and wait for a cluster that is gone.
 	GripHolds Grip = "Holds"

@@ -130,7 +130,7 @@ func (s *store) read(hash Hash) (plumbing.ObjectType, []byte, error) {
 	return 0, nil, corrupt(hash, "the object is broken ("+err.Error()+"); "+s.remedy)
 }
 
-// readOnce reads a packed object, else a loose one. If there is no such file, an unreadable pack is
+// readOnce reads a packed object, else a loose one. If it is in no file, an unreadable pack is
 // the more useful error, since the object may be in it.
 func (s *store) readOnce(hash Hash) (plumbing.ObjectType, []byte, error) {
 	s.mu.Lock()
