@@ -140,6 +140,25 @@ func TestTheLogSaysOnceThatASeedIsStalledWhateverItsName(t *testing.T) {
 	}
 }
 
+// What is over is news again if it returns; the log keeps nothing of it meanwhile.
+func TestTheLogForgetsWhatIsGone(t *testing.T) {
+	stalled := state.State{Seeds: []state.Seed{{Name: "web", State: state.Stalled, Message: "not valid YAML"}}}
+	var log strings.Builder
+	seen := newTransitions(&log, func() time.Time { return noon })
+	for _, report := range []state.State{stalled, stalled, {}, {}, stalled} {
+		seen.add(standalone.Result{Report: &engine.Report{State: report}})
+	}
+	if n := strings.Count(log.String(), "not valid YAML"); n != 2 {
+		t.Errorf("it says so %d times, want 2:\n%s", n, log.String())
+	}
+	for range 2 {
+		seen.add(standalone.Result{Report: &engine.Report{}})
+	}
+	if n := len(seen.said) + len(seen.before); n != 2 {
+		t.Errorf("it keeps %d lines, want that of the pass, twice: %v %v", n, seen.said, seen.before)
+	}
+}
+
 func TestColumnsOfTheLogFollowTheLongestName(t *testing.T) {
 	report := reportOfWeb(release.Released, "healthy")
 	report.Seeds = append(report.Seeds, state.Seed{Name: "a-seed-with-a-long-name", Tiers: []state.Tier{{Cluster: "a-cluster-with-a-long-name", State: release.Queued}}})

@@ -14,8 +14,8 @@ import (
 )
 
 // transitions prints what has changed from one pass to the next: the log of furrow run. Nothing is
-// cut. It keeps what it said under each key in this pass and in the one before, and a line that is the
-// same again is not news. Not safe for several goroutines.
+// cut. It keeps what it said under each key in this pass and in the one before, and a line that is
+// the same again is not news. Not safe for several goroutines.
 type transitions struct {
 	w   io.Writer
 	now func() time.Time

@@ -102,6 +102,44 @@ func (s slowPush) Push(ctx context.Context, updates []git.Update) error {
 	return err
 }
 
+// inTurn is a forge whose test double takes one request at a time, however many are made at once.
+type inTurn struct {
+	withPullRequests
+	mu *sync.Mutex
+}
+
+func (f inTurn) Propose(ctx context.Context, r forge.Request) (forge.Proposal, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.withPullRequests.Propose(ctx, r)
+}
+
+// TestASlowServerGetsFewProposalsInAPass: a pass that took longer than its slice for as many as are opened at once makes the
+// next ones open fewer, but at least one each.
+func TestASlowServerGetsFewProposalsInAPass(t *testing.T) {
+	const slice, calls = 2 * time.Second, 4 // with a clock that goes on by a second at each reading, a pass takes longer
+	w := sliced(t, slice)
+	w.onForge = func(f forge.Forge) forge.Forge { return inTurn{withPullRequests{f}, &sync.Mutex{}} }
+	w.config = func(c *engine.Config) { c.Slice, c.ForgeCalls = slice, calls }
+	w.restart()
+	w.control.put("main", "plant", manySeeds(12))
+	opened, first := 0, 0
+	for pass := 1; opened < 12; pass++ {
+		w.pass()
+		n := len(w.open()) - opened
+		opened += n
+		switch {
+		case first == 0:
+			first = n
+		case n < 1 || n >= calls:
+			t.Fatalf("pass %d opened %d, want 1 to %d:\n%s", pass, n, calls-1, w.describe())
+		}
+	}
+	if first != calls {
+		t.Errorf("the first pass opened %d, want %d", first, calls)
+	}
+}
+
 // TestTheStatusIsPublishedDuringALongPush: a push of many plans may take longer than a slice.
 func TestTheStatusIsPublishedDuringALongPush(t *testing.T) {
 	w := sliced(t, 10*time.Millisecond)

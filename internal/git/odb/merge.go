@@ -19,8 +19,8 @@ type TreeMerge struct {
 // are equal. At each name there are four cases: the third tree has the change already; it is as it
 // was before, and takes the change; it differs from both and all three are directories or nothing,
 // which are entered; or it is a conflict. Two changes of one file are always a conflict: merging
-// lines of YAML can give a document that neither side wrote. So is a name that is a file in one tree and
-// a directory in another.
+// lines of YAML can give a document that neither side wrote. So is a name that is a file in one
+// tree and a directory in another.
 //
 // A directory for which whole is true is never entered, and conflicts like a file; whole may be
 // nil. It serves directories whose files belong together, where half of one side and half of the

@@ -195,9 +195,9 @@ func mixed(trees []files, path string) bool {
 	return file && dir
 }
 
-// Every file has one line, so git, too, cannot merge inside a file. Where a name is a file in one tree
-// and a directory in another, git may find no conflict, because it merges the files of the directory
-// one by one; a merge of trees does not read it.
+// Every file has one line, so git, too, cannot merge inside a file. Where a name is a file in one
+// tree and a directory in another, git may find no conflict, because it merges the files of the
+// directory one by one; a merge of trees does not read it.
 func FuzzMerge(f *testing.F) {
 	f.Add([]byte("\x00\x01\x41\x02\x82\x03\xc3\x04"), []byte("\x00\x00\x45\x06"), []byte("\x86\x01\x41\x00"))
 	f.Add([]byte("\x40\x01\x41\x02\x42\x03"), []byte("\x40\x02\x01\x05"), []byte("\x40\x00\x07\x01"))
