@@ -1,0 +1,160 @@
+package pull
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// Server is one forge's API for one repository: values in, values out. It decides nothing and
+// remembers nothing but what it may ask for again at any time. Its String is the URL of the
+// repository, for messages.
+//
+// Errors are *forge.Error, or one of forge.ErrGone, forge.ErrConflict and ErrExists where the
+// methods say so. Pull requests of forks, and to other branches than base, are never returned.
+// Its methods may be used by several goroutines.
+type Server interface {
+	fmt.Stringer
+
+	// Open returns all open pull requests to base, ours and those of others, in no order. One
+	// that is opened or closed while pages are read may be missing.
+	Open(ctx context.Context) ([]Request, error)
+	// OfBranch returns the pull requests of a head branch to base in any state, newest first. A
+	// server that cannot be asked about one branch returns those among the ones that were
+	// updated last.
+	OfBranch(ctx context.Context, branch string) ([]Request, error)
+	// Get returns one pull request; forge.ErrGone where it does not exist.
+	Get(ctx context.Context, number int64) (Request, error)
+	// Create opens a pull request. The error is ErrExists where one of the branch is open.
+	Create(ctx context.Context, n New) (Request, error)
+	// Edit changes what is set in e, in one request where the server can.
+	Edit(ctx context.Context, number int64, e Edit) (Request, error)
+	// Closing returns how a closed pull request came to be closed.
+	Closing(ctx context.Context, number int64) (Closing, error)
+	// Comment adds a comment.
+	Comment(ctx context.Context, number int64, text string) error
+	// SetStatus shows a commit status.
+	SetStatus(ctx context.Context, commit git.Hash, s Status) error
+	// Merge merges a pull request, at exactly the commit m.Head, and leaves its branch. The
+	// error is forge.ErrGone where it was merged or closed, or its branch moved; ErrUnchecked
+	// where the server has still to find out whether it can be merged, or base has just moved;
+	// forge.ErrConflict where it cannot be merged.
+	Merge(ctx context.Context, number int64, m Merge) error
+	// Repository returns what the server says of the repository.
+	Repository(ctx context.Context) (Repository, error)
+}
+
+// State is whether a pull request is open, and what became of it.
+type State string
+
+// The states of pull requests.
+const (
+	Open   State = "open"
+	Merged State = "merged"
+	// Closed is closed and not merged.
+	Closed State = "closed"
+)
+
+// Request is a pull request, or merge request, as the server has it now.
+type Request struct {
+	// Number is what people call it by in the repository.
+	Number int64
+	// URL is that of its page.
+	URL string
+	// Branch is the head branch, also after it was deleted.
+	Branch      string
+	Title, Body string
+	// Head is where the branch is or, once closed, where it was, as far as the server knows.
+	Head  git.Hash
+	State State
+	Draft bool
+	// Unmergeable reports whether the server says that it cannot be merged as it is. Some say so
+	// also as long as they have not checked.
+	Unmergeable bool
+	Labels      []string
+	// Created and Closed are by the server's clock; Closed is zero while it is open.
+	Created, Closed time.Time
+	// Merge is the commit of base by which it landed; zero where it did not, or where the server
+	// does not know.
+	Merge git.Hash
+}
+
+// New is a pull request to open. Base is the Server's.
+type New struct {
+	Branch, Title, Body string
+	Labels              []string
+	Draft               bool
+}
+
+// Edit is a change of a pull request. What is nil stays; Labels are set as a whole.
+type Edit struct {
+	Title, Body *string
+	// State is Open or Closed.
+	State  *State
+	Labels []string
+}
+
+// Closing is how a pull request came to be closed.
+type Closing struct {
+	// By is who closed it; empty where the server does not know, or not yet.
+	By string
+	// BranchDeleted reports whether it was closed because its branch was deleted.
+	BranchDeleted bool
+	// Said are the last comments before that, the newest first; some are enough.
+	Said []Comment
+}
+
+// Comment is what a person said on a pull request.
+type Comment struct {
+	By, Text string
+	At       time.Time
+}
+
+// Status is a commit status.
+type Status struct {
+	// Context is its name, which a branch protection may require.
+	Context string
+	// Passed is success; else it is a failure.
+	Passed bool
+	// Text is one line, of at most 140 characters.
+	Text string
+}
+
+// Method is a way to merge.
+type Method string
+
+// The ways to merge; not every server has all.
+const (
+	MergeCommit Method = "merge"
+	// Squash makes one commit of all, with the message that is given.
+	Squash Method = "squash"
+	// Rebase puts the commits on top of base as they are.
+	Rebase Method = "rebase"
+	// RebaseMerge rebases, and adds a merge commit.
+	RebaseMerge Method = "rebase-merge"
+	FastForward Method = "fast-forward"
+)
+
+// Merge is how to merge a pull request.
+type Merge struct {
+	Method Method
+	// Head is the commit that the branch must be at.
+	Head git.Hash
+	// Title and Message are those of the commit, where the method makes one. What is empty is the
+	// server's choice.
+	Title, Message string
+}
+
+// Repository is what a server says of a repository.
+type Repository struct {
+	// Methods are those that are allowed, the default one first.
+	Methods []Method
+	// Empty reports whether the server has noticed no push yet; it answers with errors until then.
+	Empty bool
+	// Archived reports whether nothing can be changed.
+	Archived bool
+	// DefaultBranch is the server's.
+	DefaultBranch string
+}
