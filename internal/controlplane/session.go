@@ -39,6 +39,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/gitea"
 	"github.com/furrow-dev/furrow/internal/forge/plain"
+	"github.com/furrow-dev/furrow/internal/forge/pull"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/probe"
 	"github.com/furrow-dev/furrow/internal/render"
@@ -430,7 +431,11 @@ func (s *Session) openForge(name string, m *git.Mirror, spec v1alpha1.GitOpsRepo
 		if s.options.ObserveTransport != nil {
 			o.Observe = func(next http.RoundTripper) http.RoundTripper { return s.options.ObserveTransport(name, next) }
 		}
-		return gitea.New(m, spec.BranchOrDefault(), o)
+		server, err := gitea.New(spec.BranchOrDefault(), o)
+		if err != nil {
+			return nil, err
+		}
+		return pull.New(server, m, pull.Options{Base: spec.BranchOrDefault()}), nil
 	}
 	return nil, errUnknownForge(spec.Forge)
 }

@@ -59,6 +59,8 @@ type update struct {
 	action *pass.Action
 	// request is the proposal that follows the push; nil where none does.
 	request *forge.Request
+	// record reports whether it is the forge's own branch.
+	record bool
 }
 
 // act performs the actions of a decision, repository by repository. Every action can be repeated,
@@ -75,7 +77,7 @@ func (o *observation) act(ctx context.Context, d *pass.Decision) *outcome {
 	}
 	o.engine.resume = ""
 	served, total := map[string]bool{}, seedsOf(d.Actions)
-	for _, name := range slices.Sorted(maps.Keys(byRepo)) {
+	for _, name := range slices.Sorted(maps.Keys(o.repos)) {
 		s := &slice{observation: o, outcome: out, decision: d, repo: o.repos[name], person: o.engine.person(), plans: map[string]git.Hash{}, kept: map[string]bool{}}
 		seed := ""
 		for _, a := range byRepo[name] {

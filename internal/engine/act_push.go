@@ -10,6 +10,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
+	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
@@ -17,6 +18,11 @@ import (
 // only what it belongs to: the rest is sent again without it. Each round takes out at least one
 // update, so there is an end.
 func (s *slice) push(ctx context.Context) {
+	if err := s.record(ctx); err != nil {
+		s.failAll(err)
+		s.updates = nil
+		return
+	}
 	for {
 		var moving []git.Update
 		for _, u := range s.updates {
@@ -44,16 +50,37 @@ func (s *slice) push(ctx context.Context) {
 	}
 }
 
+// record adds what the forge keeps in Git of its proposals.
+func (s *slice) record(ctx context.Context) error {
+	if s.stopped(ctx) {
+		return nil
+	}
+	var opening []forge.Request
+	for _, u := range s.requests() {
+		opening = append(opening, *u.request)
+	}
+	records, news, err := s.repo.Forge.Record(s.repo.refs, s.engine.self.Owner, opening, s.person)
+	if news {
+		s.updates = append(s.updates, update{Update: records, action: &pass.Action{}, record: true})
+	}
+	return err
+}
+
 // withdrawRefused takes out what cannot be pushed; false when there is nothing to take out. Of a
 // seed with a branch that was moved by somebody else, nothing is pushed: what was decided about
-// the others may depend on it.
+// the others may depend on it. What is not recorded is not proposed.
 func (s *slice) withdrawRefused(refused *git.PushError) bool {
-	stale, unplanned := map[string]bool{}, map[string]bool{}
+	stale, unplanned, unrecorded := map[string]bool{}, map[string]bool{}, false
 	for _, u := range s.updates {
 		reason, blamed := refused.Refs[u.Ref]
 		seed := u.action.Seed
 		switch {
 		case !blamed:
+		case u.record && refused.LeaseRefused(u.Ref):
+			s.raced, unrecorded = true, true
+		case u.record:
+			s.problems = append(s.problems, s.refusal(u, reason, refused.Text))
+			unrecorded = true
 		case refused.LeaseRefused(u.Ref):
 			s.raced, stale[seed] = true, true
 		case u.action.Verb == pass.PushPlan:
@@ -69,7 +96,7 @@ func (s *slice) withdrawRefused(refused *git.PushError) bool {
 	}
 	return s.withdraw(func(u update) bool {
 		_, blamed := refused.Refs[u.Ref]
-		return blamed || stale[u.action.Seed] || unplanned[u.action.Seed]
+		return blamed || stale[u.action.Seed] || unplanned[u.action.Seed] || unrecorded && u.request != nil
 	})
 }
 

@@ -81,11 +81,27 @@ func (q *Requests) retry(ctx context.Context, seed string, always bool) ([]layou
 		return nil, nil
 	}
 	for _, name := range p.Plan.Repos() {
+		if err := o.record(ctx, o.repos[name]); err != nil {
+			return nil, err
+		}
 		if err := o.repos[name].mark(ctx, layout.RetryBranch(o.repos[name].facts.Base, seed), p.Commits[name]); err != nil {
 			return nil, err
 		}
 	}
 	return rejected, nil
+}
+
+// record pushes what the forge keeps in Git of its proposals.
+func (o *observation) record(ctx context.Context, r *repoState) error {
+	records, news, err := r.Forge.Record(r.refs, o.engine.self.Owner, nil, o.engine.person())
+	if err != nil || !news {
+		return err
+	}
+	if err := r.move(ctx, records); err != nil {
+		return err
+	}
+	r.refs[records.Ref] = records.New
+	return nil
 }
 
 // Confirm asks for what the deletion guard holds of a seed: its removal, or that of

@@ -94,6 +94,8 @@ type Proposal struct {
 	// Paths are what merging it would change on the base branch; a directory may be given
 	// for all that is in it. There are none of one that is Stale or not Furrow's.
 	Paths []string
+	// Number is what people call it by on the server; zero on plain Git.
+	Number int64
 	// URL is its web page; empty on plain Git.
 	URL string
 }
@@ -157,6 +159,10 @@ type Forge interface {
 	// alone or with others. A merge that base no longer has in its history does not count;
 	// the error is ErrGone if base has it only since refs were read.
 	Closed(ctx context.Context, refs git.Refs, tier layout.Tier, digest string) (Closed, error)
+	// Record returns the update of an owner's branch in which the forge keeps what its server cannot
+	// be asked later, with the proposals that are about to be opened; false where there is no news.
+	// It is pushed with the branches of those proposals, before they are opened.
+	Record(refs git.Refs, owner string, opening []Request, by git.Person) (update git.Update, news bool, err error)
 	// Propose opens the proposal of a branch, or updates the open one.
 	// It does nothing where that was done before. The error is ErrGone where a person
 	// has decided about this digest since the proposals were listed.

@@ -144,6 +144,33 @@ func IsStatusBranch(base, branch string) bool {
 	return strings.HasPrefix(branch, StatusBranch(base, ""))
 }
 
+// RecordsBranch holds what an owner keeps of its pull requests.
+func RecordsBranch(base, owner string) string { return branchPrefix + base + "/pulls/" + owner }
+
+// IsRecordsBranch reports whether a branch holds what some owner keeps of its pull requests.
+func IsRecordsBranch(base, branch string) bool {
+	return strings.HasPrefix(branch, RecordsBranch(base, ""))
+}
+
+// ProposalPath returns a path for what is kept of the proposals of a branch; ok is false for a
+// branch that holds none.
+func ProposalPath(base, branch string) (path string, ok bool) {
+	if _, ok = SeedOfBranch(base, branch); !ok {
+		return "", false
+	}
+	return strings.TrimPrefix(branch, branchPrefix+base+"/") + recordSuffix, true
+}
+
+// ProposalBranch is the inverse of ProposalPath.
+func ProposalBranch(base, path string) (branch string, ok bool) {
+	name, ok := strings.CutSuffix(path, recordSuffix)
+	branch = branchPrefix + base + "/" + name
+	_, proposes := SeedOfBranch(base, branch)
+	return branch, ok && proposes
+}
+
+const recordSuffix = ".yaml"
+
 // RetryBranch marks that a person wants a seed's plan proposed again, rejected,
 // reverted or foreign content as there may be. It is at the plan's commit.
 func RetryBranch(base, seed string) string { return branchPrefix + base + "/retry/" + seed }

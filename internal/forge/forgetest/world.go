@@ -106,9 +106,13 @@ func (w *world) graft(branch string, carried forge.Carried, removal bool) forge.
 	grafted, err := w.Mirror.Graft(refs[w.Base], edits, meta)
 	w.must(err)
 	r.Head = grafted.Commit
-	w.must(w.Mirror.Push(w.Context(), []git.Update{
-		{Ref: r.Branch, Old: refs[r.Branch], New: r.Head, Objects: append(grafted.Objects, objects...)},
-	}))
+	updates := []git.Update{{Ref: r.Branch, Old: refs[r.Branch], New: r.Head, Objects: append(grafted.Objects, objects...)}}
+	records, news, err := w.Forge.Record(refs, "furrow", []forge.Request{r}, by)
+	w.must(err)
+	if news {
+		updates = append(updates, records)
+	}
+	w.must(w.Mirror.Push(w.Context(), updates))
 	return r
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/gitea"
+	"github.com/furrow-dev/furrow/internal/forge/pull"
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
@@ -60,7 +61,7 @@ func hang(r *http.Request) (int, string, error) {
 }
 
 // onWire runs a case at a server that answers so, with a request to propose.
-func onWire(t *testing.T, run func(*testing.T, *wire, *gitea.Forge, forge.Request)) {
+func onWire(t *testing.T, run func(*testing.T, *wire, forge.Forge, forge.Request)) {
 	t.Helper()
 	t.Parallel()
 	m := newMirror(t)
@@ -71,11 +72,11 @@ func onWire(t *testing.T, run func(*testing.T, *wire, *gitea.Forge, forge.Reques
 	r := forge.Request{Branch: branch, Carried: forge.Alone(edge, "w1"), Title: "Plant it", Head: refs["main"]}
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{}
-		f, err := gitea.New(m, "main", gitea.Options{URL: "https://git.example.com/acme/fleet", Token: secret, Transport: w})
+		server, err := gitea.New("main", gitea.Options{URL: "https://git.example.com/acme/fleet", Token: secret, Transport: w})
 		if err != nil {
 			t.Fatal(err)
 		}
-		run(t, w, f, r)
+		run(t, w, pull.New(server, m, pull.Options{Base: "main"}), r)
 	})
 }
 
@@ -102,7 +103,7 @@ func usual(r forge.Request, on *http.Request) (int, string, error) {
 }
 
 func TestAServerThatHangsIsWaitedForOnce(t *testing.T) {
-	onWire(t, func(t *testing.T, w *wire, f *gitea.Forge, r forge.Request) {
+	onWire(t, func(t *testing.T, w *wire, f forge.Forge, r forge.Request) {
 		w.answer = hang
 		list := func() error { _, err := f.List(t.Context(), git.Refs{"main": r.Head}); return err }
 		began := time.Now()
@@ -138,7 +139,7 @@ func TestAServerThatHangsIsWaitedForOnce(t *testing.T) {
 }
 
 func TestAnAnswerThatHangsIsGivenUp(t *testing.T) {
-	onWire(t, func(t *testing.T, w *wire, f *gitea.Forge, r forge.Request) {
+	onWire(t, func(t *testing.T, w *wire, f forge.Forge, r forge.Request) {
 		w.stalls = true
 		w.answer = func(*http.Request) (int, string, error) { return http.StatusOK, "[", nil }
 		began := time.Now()
@@ -168,7 +169,7 @@ func TestLostAnswers(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			onWire(t, func(t *testing.T, w *wire, f *gitea.Forge, r forge.Request) {
+			onWire(t, func(t *testing.T, w *wire, f forge.Forge, r forge.Request) {
 				w.answer = func(*http.Request) (int, string, error) {
 					switch tc.answers[len(w.made)-1] {
 					case lost:
@@ -190,7 +191,7 @@ func TestLostAnswers(t *testing.T) {
 }
 
 func TestWhatTheCallerBreaksOffSaysNothingOfTheServer(t *testing.T) {
-	onWire(t, func(t *testing.T, w *wire, f *gitea.Forge, r forge.Request) {
+	onWire(t, func(t *testing.T, w *wire, f forge.Forge, r forge.Request) {
 		w.answer = hang
 		for range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -204,7 +205,7 @@ func TestWhatTheCallerBreaksOffSaysNothingOfTheServer(t *testing.T) {
 }
 
 func TestALabelThatHangsIsNotAskedForAgain(t *testing.T) {
-	onWire(t, func(t *testing.T, w *wire, f *gitea.Forge, r forge.Request) {
+	onWire(t, func(t *testing.T, w *wire, f forge.Forge, r forge.Request) {
 		broken := true
 		w.answer = func(on *http.Request) (int, string, error) {
 			if broken && strings.HasSuffix(on.URL.Path, "/labels") {
@@ -262,7 +263,7 @@ func TestOpeningWaitsOnlyForARepositoryThatCountsAsEmpty(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			onWire(t, func(t *testing.T, w *wire, f *gitea.Forge, r forge.Request) {
+			onWire(t, func(t *testing.T, w *wire, f forge.Forge, r forge.Request) {
 				empty, missing := tc.empty, tc.found
 				w.answer = func(on *http.Request) (int, string, error) {
 					switch {
@@ -292,7 +293,7 @@ func TestOpeningWaitsOnlyForARepositoryThatCountsAsEmpty(t *testing.T) {
 }
 
 func TestALabelThatTheServerAsksToWaitForIsWaitedFor(t *testing.T) {
-	onWire(t, func(t *testing.T, w *wire, f *gitea.Forge, r forge.Request) {
+	onWire(t, func(t *testing.T, w *wire, f forge.Forge, r forge.Request) {
 		busy := true
 		w.answer = func(on *http.Request) (int, string, error) {
 			if busy && strings.HasSuffix(on.URL.Path, "/labels") {

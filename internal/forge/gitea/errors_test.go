@@ -15,6 +15,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/gitea"
+	"github.com/furrow-dev/furrow/internal/forge/pull"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/test/gitcmd"
 )
@@ -23,7 +24,7 @@ const secret = "s3cr3t-t0ken"
 
 // newStub makes a forge at a server that is not Gitea, on a mirror of a repository
 // whose branch main has a commit.
-func newStub(t *testing.T, o gitea.Options, handle http.HandlerFunc) (*gitea.Forge, git.Refs) {
+func newStub(t *testing.T, o gitea.Options, handle http.HandlerFunc) (forge.Forge, git.Refs) {
 	t.Helper()
 	web := httptest.NewServer(handle)
 	t.Cleanup(web.Close)
@@ -33,11 +34,11 @@ func newStub(t *testing.T, o gitea.Options, handle http.HandlerFunc) (*gitea.For
 		t.Fatal(err)
 	}
 	o.URL = web.URL + "/prefix/acme/fleet.git"
-	f, err := gitea.New(m, "main", o)
+	server, err := gitea.New("main", o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f, refs
+	return pull.New(server, m, pull.Options{Base: "main"}), refs
 }
 
 func newMirror(t *testing.T) *git.Mirror {
@@ -231,7 +232,7 @@ func TestNew(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := gitea.New(nil, "main", tc.o)
+			_, err := gitea.New("main", tc.o)
 			switch {
 			case tc.want == "" && err != nil:
 				t.Errorf("got %v", err)

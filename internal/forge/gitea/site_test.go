@@ -20,6 +20,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/gitea"
+	"github.com/furrow-dev/furrow/internal/forge/pull"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/test/gitcmd"
 	"github.com/furrow-dev/furrow/test/servers"
@@ -68,7 +69,7 @@ type site struct {
 	// name is the repository's, url its URL for Git.
 	name, url string
 	mirror    *git.Mirror
-	forge     *gitea.Forge
+	forge     forge.Forge
 	requests  *counter
 	clone     string
 	// made is when the engine's next commits are made.
@@ -104,11 +105,11 @@ func (s *site) newMirror() *git.Mirror {
 	return m
 }
 
-func (s *site) newForge(m *git.Mirror, token string) *gitea.Forge {
+func (s *site) newForge(m *git.Mirror, token string) forge.Forge {
 	s.Helper()
-	f, err := gitea.New(m, "main", gitea.Options{URL: s.url, Token: token, Transport: s.requests})
+	server, err := gitea.New("main", gitea.Options{URL: s.url, Token: token, Transport: s.requests})
 	s.must(err)
-	return f
+	return pull.New(server, m, pull.Options{Base: "main"})
 }
 
 func (s *site) must(err error) {
@@ -275,7 +276,13 @@ func (s *site) push(tier layout.Tier, digest string) forge.Request {
 	g, err := s.mirror.Graft(refs["main"], []git.Edit{{Path: tier.Dir(""), Hash: tree.Hash, Mode: git.ModeDir}}, git.CommitMeta{Author: by, Message: message})
 	s.must(err)
 	r.Head = g.Commit
-	s.must(s.mirror.Push(s.Context(), []git.Update{{Ref: name, Old: refs[name], New: g.Commit, Objects: append(g.Objects, tree.Objects...)}}))
+	updates := []git.Update{{Ref: name, Old: refs[name], New: g.Commit, Objects: append(g.Objects, tree.Objects...)}}
+	records, news, err := s.forge.Record(refs, "furrow", []forge.Request{r}, by)
+	s.must(err)
+	if news {
+		updates = append(updates, records)
+	}
+	s.must(s.mirror.Push(s.Context(), updates))
 	return r
 }
 

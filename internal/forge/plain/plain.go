@@ -73,6 +73,11 @@ func (f *Forge) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, erro
 	return out, nil
 }
 
+// Record has nothing to record: branches and commits say everything.
+func (f *Forge) Record(git.Refs, string, []forge.Request, git.Person) (git.Update, bool, error) {
+	return git.Update{}, false, nil
+}
+
 // Closed is Rejected while the rejected branch is there, and Merged where base
 // reaches a commit with Furrow's trailers of this tier and this digest.
 func (f *Forge) Closed(ctx context.Context, refs git.Refs, tier layout.Tier, digest string) (forge.Closed, error) {

@@ -18,7 +18,7 @@ func TestContract(t *testing.T) {
 		t.Helper()
 		bare, m := newRepository(t)
 		return forgetest.Fixture{
-			Forge: plain.New(m, "main"), Mirror: m, Base: "main", Person: person{bare},
+			Forge: plain.New(m, "main"), Mirror: m, Base: "main", Person: forgetest.Clone{Bare: bare},
 			MergeMethods: map[forgetest.MergeMethod]bool{
 				forgetest.MergeCommit: true, forgetest.FastForward: true, forgetest.Rebase: true, forgetest.Squash: false,
 			},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/forge/forgetest"
 	"github.com/furrow-dev/furrow/internal/forge/plain"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/test/gitcmd"
@@ -26,7 +27,7 @@ var (
 // site is a bare repository with a forge on a mirror of it.
 type site struct {
 	*testing.T
-	person
+	forgetest.Clone
 	mirror *git.Mirror
 	forge  *plain.Forge
 }
@@ -34,13 +35,13 @@ type site struct {
 func newSite(t *testing.T) *site {
 	t.Helper()
 	bare, m := newRepository(t)
-	return &site{t, person{bare}, m, plain.New(m, "main")}
+	return &site{t, forgetest.Clone{Bare: bare}, m, plain.New(m, "main")}
 }
 
 // inAnotherProcess is a forge on a mirror of its own.
 func (s *site) inAnotherProcess() *plain.Forge {
 	s.Helper()
-	m, err := git.Open(s.Context(), filepath.Join(s.TempDir(), "mirror"), git.Remote{URL: s.bare})
+	m, err := git.Open(s.Context(), filepath.Join(s.TempDir(), "mirror"), git.Remote{URL: s.Bare})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -137,7 +138,7 @@ func TestMergeShowsWhoAccepted(t *testing.T) {
 	if _, there := s.refs()[p.Branch]; there {
 		t.Error("the merged branch is still there")
 	}
-	if out := gitcmd.Run(t, s.bare, "fsck", "--strict", "--full", "--no-dangling"); out != "" {
+	if out := gitcmd.Run(t, s.Bare, "fsck", "--strict", "--full", "--no-dangling"); out != "" {
 		t.Errorf("git fsck says: %s", out)
 	}
 }
@@ -151,7 +152,7 @@ func TestRejectIsAnEmptyCommit(t *testing.T) {
 	if want := "Reject " + p.Branch + ": no\n\nFurrow-Rejected: w1\n"; c.Message != want {
 		t.Errorf("got %q, want %q", c.Message, want)
 	}
-	if out := gitcmd.Run(t, s.bare, "diff", "--stat", p.Head.String(), c.Hash.String()); out != "" {
+	if out := gitcmd.Run(t, s.Bare, "diff", "--stat", p.Head.String(), c.Hash.String()); out != "" {
 		t.Errorf("it changes %s", out)
 	}
 }
@@ -199,11 +200,11 @@ func TestWhatABranchSays(t *testing.T) {
 		},
 		"Furrow's commit is not searched further down than people go": {
 			func(s *site, _ forge.Proposal) {
-				dir := s.checkOut(s.T, branch)
+				dir := s.CheckOut(s.T, branch)
 				for range 50 {
 					gitcmd.Run(s.T, dir, "commit", "--quiet", "--allow-empty", "-m", "more")
 				}
-				push(s.T, dir, branch)
+				forgetest.Push(s.T, dir, branch)
 			}, "edited foreign",
 		},
 		"a proposal on a base that was rewritten is stale": {
@@ -259,7 +260,7 @@ func TestOutcomeFollowsBase(t *testing.T) {
 	s.must(s.forge.Merge(t.Context(), s.propose(edge, "w2"), bob))
 	s.wantOutcome("w1", forge.OutcomeNone)
 	s.wantOutcome("w2", forge.OutcomeMerged)
-	gitcmd.Run(t, s.bare, "update-ref", "refs/heads/main", first.String())
+	gitcmd.Run(t, s.Bare, "update-ref", "refs/heads/main", first.String())
 	s.wantOutcome("w1", forge.OutcomeNone)
 	s.wantOutcome("w2", forge.OutcomeNone)
 }
@@ -290,7 +291,7 @@ func TestProcessesMergeAtOnce(t *testing.T) {
 	for _, err := range errs {
 		s.must(err)
 	}
-	if files := gitcmd.Run(t, s.bare, "ls-tree", "-r", "--name-only", "main", "fleet"); strings.Count(files, "\n") != processes-1 {
+	if files := gitcmd.Run(t, s.Bare, "ls-tree", "-r", "--name-only", "main", "fleet"); strings.Count(files, "\n") != processes-1 {
 		t.Errorf("base has %s", files)
 	}
 	if left := s.list(); len(left) > 0 {
@@ -301,7 +302,7 @@ func TestProcessesMergeAtOnce(t *testing.T) {
 func TestAServerThatRefusesIsReported(t *testing.T) {
 	s := newSite(t)
 	p := s.propose(edge, "w1")
-	gitcmd.Run(t, s.bare, "config", "receive.denyDeletes", "true")
+	gitcmd.Run(t, s.Bare, "config", "receive.denyDeletes", "true")
 	if err := s.forge.Merge(t.Context(), p, bob); !git.IsRefRefused(err) || !strings.Contains(err.Error(), p.Branch) {
 		t.Errorf("got %v, want the branch to be refused", err)
 	}
@@ -311,7 +312,7 @@ func TestAServerThatRefusesIsReported(t *testing.T) {
 func TestARepositoryWithoutBaseIsReported(t *testing.T) {
 	s := newSite(t)
 	p := s.propose(edge, "w1")
-	gitcmd.Run(t, s.bare, "update-ref", "-d", "refs/heads/main")
+	gitcmd.Run(t, s.Bare, "update-ref", "-d", "refs/heads/main")
 	_, err := s.forge.List(t.Context(), s.refs())
 	if err == nil || !strings.Contains(err.Error(), `has no branch "main"`) {
 		t.Errorf("got %v", err)

@@ -25,10 +25,12 @@ type Server interface {
 	// server that cannot be asked about one branch returns those among the ones that were
 	// updated last.
 	OfBranch(ctx context.Context, branch string) ([]Request, error)
+	// Recent returns the closed pull requests that were updated last, as many as one page has.
+	Recent(ctx context.Context) ([]Request, error)
 	// Get returns one pull request; forge.ErrGone where it does not exist.
 	Get(ctx context.Context, number int64) (Request, error)
 	// Create opens a pull request. The error is ErrExists where one of the branch is open.
-	Create(ctx context.Context, n New) (Request, error)
+	Create(ctx context.Context, n NewRequest) (Request, error)
 	// Edit changes what is set in e, in one request where the server can.
 	Edit(ctx context.Context, number int64, e Edit) (Request, error)
 	// Closing returns how a closed pull request came to be closed.
@@ -81,8 +83,8 @@ type Request struct {
 	Merge git.Hash
 }
 
-// New is a pull request to open. Base is the Server's.
-type New struct {
+// NewRequest is a pull request to open. Base is the Server's.
+type NewRequest struct {
 	Branch, Title, Body string
 	Labels              []string
 	Draft               bool

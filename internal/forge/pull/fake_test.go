@@ -1,0 +1,355 @@
+package pull_test
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/forge/forgetest"
+	"github.com/furrow-dev/furrow/internal/forge/pull"
+	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/test/gitcmd"
+)
+
+// fake is a server of pull requests on a bare repository, in memory. It behaves as forges do: it
+// closes a pull request whose branch is gone, and marks one as merged whose commit base has.
+type fake struct {
+	t    testing.TB
+	bare string
+
+	mu       sync.Mutex
+	requests []*fakeRequest
+	statuses map[git.Hash]pull.Status
+	// calls are the names of the methods that were called.
+	calls []string
+	// now is the server's clock.
+	now time.Time
+	// before can fail a call, or do something meanwhile.
+	before func(call string) error
+	// after can lose the answer of a call that was made.
+	after func(call string) error
+	// hidden are the numbers that no list shows yet.
+	hidden map[int64]bool
+	// lateClosing keeps pull requests open whose branch is gone.
+	lateClosing bool
+	// methods are the ways to merge; merge commits where there are none.
+	methods []pull.Method
+}
+
+type fakeRequest struct {
+	pull.Request
+	closing pull.Closing
+}
+
+func newFake(t testing.TB, bare string) *fake {
+	return &fake{t: t, bare: bare, statuses: map[git.Hash]pull.Status{}, now: time.Unix(1_800_000_000, 0).UTC(), hidden: map[int64]bool{}}
+}
+
+func (s *fake) String() string { return "https://forge.example/acme/fleet" }
+
+// call is the frame of every method: hooks, the clock, and what happened to branches meanwhile.
+func (s *fake) call(name string, do func() error) error {
+	s.mu.Lock()
+	before, after := s.before, s.after
+	s.calls = append(s.calls, name)
+	s.mu.Unlock()
+	if before != nil {
+		if err := before(name); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	s.now = s.now.Add(time.Second)
+	s.observe()
+	err := do()
+	s.mu.Unlock()
+	if err == nil && after != nil {
+		return after(name)
+	}
+	return err
+}
+
+// take returns the calls since the last time.
+func (s *fake) take() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	made := s.calls
+	s.calls = nil
+	return made
+}
+
+func (s *fake) git(args ...string) (string, bool) {
+	out, err := exec.Command("git", append([]string{"-C", s.bare}, args...)...).CombinedOutput()
+	return strings.TrimSpace(string(out)), err == nil
+}
+
+// observe takes in where branches are.
+func (s *fake) observe() {
+	for _, r := range s.requests {
+		if r.State != pull.Open {
+			continue
+		}
+		tip, there := s.git("rev-parse", "--verify", "--quiet", "refs/heads/"+r.Branch)
+		if !there {
+			if !s.lateClosing {
+				s.close(r, pull.Closing{By: "someone", BranchDeleted: true})
+			}
+			continue
+		}
+		r.Head, _ = git.ParseHash(tip)
+		if _, merged := s.git("merge-base", "--is-ancestor", tip, "refs/heads/main"); merged {
+			merge, _ := s.git("rev-parse", "refs/heads/main")
+			r.State, r.Closed = pull.Merged, s.now
+			r.Merge, _ = git.ParseHash(merge)
+		}
+	}
+}
+
+func (s *fake) close(r *fakeRequest, how pull.Closing) {
+	how.Said = append(how.Said, r.closing.Said...)
+	r.State, r.Closed, r.closing = pull.Closed, s.now, how
+}
+
+func (s *fake) find(number int64) (*fakeRequest, error) {
+	for _, r := range s.requests {
+		if r.Number == number {
+			return r, nil
+		}
+	}
+	return nil, forge.ErrGone
+}
+
+func (s *fake) list(name string, want func(*fakeRequest) bool) (out []pull.Request, err error) {
+	err = s.call(name, func() error {
+		for _, r := range slices.Backward(s.requests) {
+			if want(r) && !s.hidden[r.Number] {
+				out = append(out, r.Request)
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (s *fake) Open(context.Context) ([]pull.Request, error) {
+	return s.list("Open", func(r *fakeRequest) bool { return r.State == pull.Open })
+}
+
+func (s *fake) OfBranch(_ context.Context, branch string) ([]pull.Request, error) {
+	return s.list("OfBranch", func(r *fakeRequest) bool { return r.Branch == branch })
+}
+
+func (s *fake) Recent(context.Context) ([]pull.Request, error) {
+	return s.list("Recent", func(r *fakeRequest) bool { return r.State != pull.Open })
+}
+
+func (s *fake) Get(_ context.Context, number int64) (out pull.Request, err error) {
+	err = s.call("Get", func() error {
+		r, err := s.find(number)
+		if err == nil {
+			out = r.Request
+		}
+		return err
+	})
+	return out, err
+}
+
+func (s *fake) Create(_ context.Context, n pull.NewRequest) (out pull.Request, err error) {
+	err = s.call("Create", func() error {
+		if slices.ContainsFunc(s.requests, func(r *fakeRequest) bool { return r.Branch == n.Branch && r.State == pull.Open }) {
+			return fmt.Errorf("a pull request exists: %w", pull.ErrExists)
+		}
+		number := int64(len(s.requests) + 1)
+		r := &fakeRequest{Request: pull.Request{
+			Number: number, URL: fmt.Sprintf("%s/pulls/%d", s, number), Branch: n.Branch, Title: n.Title, Body: n.Body, State: pull.Open, Created: s.now,
+		}}
+		s.requests = append(s.requests, r)
+		s.observe()
+		out = r.Request
+		return nil
+	})
+	return out, err
+}
+
+func (s *fake) Edit(_ context.Context, number int64, e pull.Edit) (out pull.Request, err error) {
+	err = s.call("Edit", func() error {
+		r, err := s.find(number)
+		if err != nil {
+			return err
+		}
+		if e.Title != nil {
+			r.Title = *e.Title
+		}
+		if e.Body != nil {
+			r.Body = *e.Body
+		}
+		switch {
+		case e.State == nil || *e.State == r.State || r.State == pull.Merged:
+		case *e.State == pull.Closed:
+			s.close(r, pull.Closing{By: "furrow"})
+		default:
+			r.State, r.Closed = pull.Open, time.Time{}
+		}
+		out = r.Request
+		return nil
+	})
+	return out, err
+}
+
+func (s *fake) Closing(_ context.Context, number int64) (out pull.Closing, err error) {
+	err = s.call("Closing", func() error {
+		r, err := s.find(number)
+		if err == nil {
+			out = r.closing
+		}
+		return err
+	})
+	return out, err
+}
+
+func (s *fake) Comment(_ context.Context, number int64, text string) error {
+	return s.call("Comment", func() error { return s.say(number, "furrow", text) })
+}
+
+func (s *fake) say(number int64, by, text string) error {
+	r, err := s.find(number)
+	if err == nil {
+		r.closing.Said = append([]pull.Comment{{By: by, Text: text, At: s.now}}, r.closing.Said...)
+	}
+	return err
+}
+
+func (s *fake) SetStatus(_ context.Context, commit git.Hash, status pull.Status) error {
+	return s.call("SetStatus", func() error { s.statuses[commit] = status; return nil })
+}
+
+func (s *fake) Repository(context.Context) (out pull.Repository, err error) {
+	err = s.call("Repository", func() error { out.Methods = s.methods; return nil })
+	return out, err
+}
+
+func (s *fake) Merge(_ context.Context, number int64, m pull.Merge) error {
+	return s.call("Merge", func() error {
+		r, err := s.find(number)
+		switch {
+		case err != nil:
+			return err
+		case r.State != pull.Open || r.Head != m.Head:
+			return forge.ErrGone
+		}
+		tree, clean := s.git("merge-tree", "--write-tree", "refs/heads/main", m.Head.String())
+		if !clean {
+			return forge.ErrConflict
+		}
+		base, _ := s.git("rev-parse", "refs/heads/main")
+		args := []string{"commit-tree", "-p", base, "-p", m.Head.String(), "-m", "Merge", "-m", m.Message, tree}
+		if m.Method == pull.Squash {
+			args = []string{"commit-tree", "-p", base, "-m", m.Title, "-m", m.Message, tree}
+		}
+		merge, _ := s.git(args...)
+		return s.land(r, base, merge)
+	})
+}
+
+// land moves base to a merge; somebody else may have been faster.
+func (s *fake) land(r *fakeRequest, base, merge string) error {
+	if out, moved := s.git("update-ref", "refs/heads/main", merge, base); !moved {
+		return fmt.Errorf("%s: %w", out, pull.ErrUnchecked)
+	}
+	r.State, r.Closed = pull.Merged, s.now
+	r.Merge, _ = git.ParseHash(merge)
+	return nil
+}
+
+// personAt is somebody in front of the fake's pages.
+type personAt struct {
+	forgetest.Clone
+	server *fake
+}
+
+func (p personAt) do(t *testing.T, do func() error) {
+	t.Helper()
+	p.server.mu.Lock()
+	defer p.server.mu.Unlock()
+	p.server.now = p.server.now.Add(time.Second)
+	p.server.observe()
+	if err := do(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p personAt) Merge(t *testing.T, proposal forge.Proposal, method forgetest.MergeMethod) {
+	t.Helper()
+	p.do(t, func() error {
+		r, err := p.server.find(proposal.Number)
+		if err != nil {
+			return err
+		}
+		p.Clone.Merge(t, proposal, method)
+		merge, _ := p.server.git("rev-parse", "refs/heads/main")
+		return p.server.land(r, merge, merge)
+	})
+}
+
+func (p personAt) Close(t *testing.T, proposal forge.Proposal, reason string) {
+	t.Helper()
+	p.do(t, func() error {
+		r, err := p.server.find(proposal.Number)
+		if err != nil {
+			return err
+		}
+		err = p.server.say(r.Number, "bob", reason)
+		p.server.close(r, pull.Closing{By: "bob"})
+		return err
+	})
+}
+
+// site is a repository with a server and a forge.
+type site struct {
+	*testing.T
+	bare   string
+	mirror *git.Mirror
+	server *fake
+	forge  *pull.Forge
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	dir := t.TempDir()
+	bare := filepath.Join(dir, "remote.git")
+	gitcmd.Run(t, dir, "init", "--quiet", "--bare", "--initial-branch=main", bare)
+	empty := gitcmd.Run(t, bare, "mktree")
+	gitcmd.Run(t, bare, "update-ref", "refs/heads/main", gitcmd.Run(t, bare, "commit-tree", "-m", "Start", empty))
+	s := &site{T: t, bare: bare, server: newFake(t, bare)}
+	s.mirror = s.newMirror()
+	s.forge = s.newForge()
+	return s
+}
+
+func (s *site) newMirror() *git.Mirror {
+	s.Helper()
+	m, err := git.Open(s.Context(), filepath.Join(s.TempDir(), "mirror"), git.Remote{URL: s.bare})
+	s.must(err)
+	s.Cleanup(func() { _ = m.Close() })
+	return m
+}
+
+// newForge is the forge as a process has it that has just begun.
+func (s *site) newForge() *pull.Forge {
+	s.Helper()
+	return pull.New(s.server, s.mirror, pull.Options{Base: "main"})
+}
+
+func (s *site) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}

@@ -1,0 +1,252 @@
+package pull
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/furrow-dev/furrow/internal/backoff"
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/truncate"
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+const (
+	// gateContext is the commit status that a branch protection can require.
+	gateContext = "furrow/gate"
+	// maxShown bounds what a status says: GitHub takes 140 characters.
+	maxShown = 140
+	// Label is on every proposal.
+	Label = "furrow"
+	// maxOpening is how often opening is tried while the repository counts as empty: Gitea
+	// answers 404 for up to 2 s after the first push to it.
+	maxOpening = 12
+)
+
+// retries are the pauses before the server is asked again what it was not ready for.
+var retries = backoff.Doubling(100*time.Millisecond, time.Second)
+
+// gate is what the commit status says.
+type gate struct {
+	open bool
+	why  string
+}
+
+// gateOf returns what the commit status says of a proposal that must not be merged for a reason, or
+// that may be merged where there is none.
+func gateOf(shut string) gate {
+	if shut = strings.Join(strings.Fields(shut), " "); shut != "" {
+		return gate{false, shut}
+	}
+	return gate{true, "all prerequisites are released"}
+}
+
+// Propose opens a pull request, or writes anew the text of the one that is open.
+func (f *Forge) Propose(ctx context.Context, r forge.Request) (forge.Proposal, error) {
+	c, err := f.mirror.Commit(r.Head)
+	if err != nil {
+		return forge.Proposal{}, fmt.Errorf("propose %s: %w", r.Branch, err)
+	}
+	p := forge.Proposal{Branch: r.Branch, Carried: r.Carried, Title: r.Title, Body: r.Body, Head: r.Head}
+	p.Seed, _ = layout.SeedOfBranch(f.base, r.Branch)
+	if len(c.Parents) > 0 {
+		p.Base = c.Parents[0]
+	}
+	at, err := f.openOrUpdate(ctx, r)
+	if err != nil {
+		return forge.Proposal{}, err
+	}
+	p.Number, p.URL = at.Number, at.URL
+	return p, f.show(ctx, r.Head, gateOf(r.Shut))
+}
+
+// openOrUpdate rewrites the open pull request of the branch, or opens one. Between the listing and
+// now a person may have closed or merged it; what they decided counts, and the caller observes
+// again.
+func (f *Forge) openOrUpdate(ctx context.Context, r forge.Request) (Request, error) {
+	if at, open := f.seen(r.Branch); open {
+		now, err := f.rewrite(ctx, at.Request, r)
+		if err != nil || now.State == Open {
+			return now, err
+		}
+		if now.State == Merged { // perhaps with what was pushed just now: the base branch says
+			return Request{}, fmt.Errorf("propose %s: pull request #%d was merged meanwhile: %w", r.Branch, at.Number, forge.ErrGone)
+		}
+		if err := f.mayFollow(at.Request, r); err != nil {
+			return Request{}, err
+		}
+	}
+	at, err := f.create(ctx, r)
+	if !errors.Is(err, ErrExists) {
+		return at, err
+	}
+	// One exists already: a person's, another process's, or our own whose answer got lost.
+	rows, listErr := f.listOpen(ctx)
+	if listErr != nil {
+		return Request{}, listErr
+	}
+	there, open := rows[r.Branch]
+	if !open {
+		return Request{}, fmt.Errorf("propose %s: %w", r.Branch, err)
+	}
+	f.have(there.Request)
+	now, err := f.rewrite(ctx, there.Request, r)
+	if err == nil && now.State != Open {
+		err = fmt.Errorf("propose %s: %w", r.Branch, forge.ErrGone)
+	}
+	return now, err
+}
+
+// mayFollow returns nil if a new pull request may follow one that was open when it was listed, and
+// is closed unmerged now. With the same digest it may not: that is what a person has just decided
+// about.
+func (f *Forge) mayFollow(was Request, r forge.Request) error {
+	text, tip, err := f.carriedBy(was)
+	if err == nil && (text.Digest == r.Digest || tip.Digest == r.Digest) {
+		err = fmt.Errorf("propose %s: pull request #%d was closed meanwhile: %w", r.Branch, was.Number, forge.ErrGone)
+	}
+	return err
+}
+
+// rewrite brings the text of an open pull request up to date. Where a person closed it just now, the
+// text that they closed is put back: that is what they rejected.
+func (f *Forge) rewrite(ctx context.Context, at Request, r forge.Request) (Request, error) {
+	title, body := keepDraft(at, r.Title), forge.Describe(r)
+	if at.Title == title && at.Body == body {
+		return at, nil
+	}
+	now, err := f.edit(ctx, at.Number, Edit{Title: &title, Body: &body})
+	if err != nil || now.State == Open {
+		return now, err
+	}
+	_, err = f.edit(ctx, at.Number, Edit{Title: &at.Title, Body: &at.Body})
+	return now, err
+}
+
+// draftPrefix is the beginning of a title that may make a draft of a pull request, such as "WIP:" or
+// "[WIP]"; which ones do the server decides.
+var draftPrefix = regexp.MustCompile(`^\s*(\[[^\]]*\]|[A-Za-z]+:)\s*`)
+
+// keepDraft leaves a draft one where its title makes it one.
+func keepDraft(at Request, title string) string {
+	if prefix := draftPrefix.FindString(at.Title); at.Draft && prefix != "" && !strings.HasPrefix(title, prefix) {
+		return prefix + title
+	}
+	return title
+}
+
+// edit changes a pull request and takes note of how it is then, so the next list need not read it
+// again.
+func (f *Forge) edit(ctx context.Context, number int64, e Edit) (Request, error) {
+	r, err := f.server.Edit(ctx, number, e)
+	if err != nil {
+		return Request{}, err
+	}
+	if _, ours := layout.SeedOfBranch(f.base, r.Branch); !ours {
+		return Request{}, forge.ErrGone
+	}
+	f.have(r)
+	return r, nil
+}
+
+// create opens a pull request, and tries again while the server has not noticed the first push to
+// the repository.
+func (f *Forge) create(ctx context.Context, r forge.Request) (Request, error) {
+	n := NewRequest{Branch: r.Branch, Title: r.Title, Body: forge.Describe(r), Labels: []string{Label}}
+	pauses, last := retries, false
+	for try := 1; ; try++ {
+		at, err := f.server.Create(ctx, n)
+		if err == nil {
+			f.have(at)
+			return at, nil
+		}
+		if last || try == maxOpening || !forge.IsFailure(err, forge.FailedNotFound) {
+			return Request{}, err
+		}
+		if last = !f.countsAsEmpty(ctx); last {
+			continue // the server may have noticed between the two questions
+		}
+		if err := backoff.Sleep(ctx, f.clock, pauses.Step()); err != nil {
+			return Request{}, err
+		}
+	}
+}
+
+// Gate posts the commit status, where it does not say so already. It also corrects the text of a
+// proposal that was pushed but not rewritten, as when Furrow was killed in between, and closes what
+// another process opened in the same moment.
+func (f *Forge) Gate(ctx context.Context, p forge.Proposal, shut string) error {
+	at, open := f.seen(p.Branch)
+	if !open || at.Head != p.Head {
+		return nil // nobody could read it, or the next pass knows more
+	}
+	if err := f.closeDuplicate(ctx, at); err != nil {
+		return err
+	}
+	if had := forge.ReadDescription(at.Body).Digest; had != "" && had != p.Digest && !p.Edited {
+		_, err := f.rewrite(ctx, at.Request, forge.Request{Branch: p.Branch, Carried: p.Carried, Title: p.Title, Body: p.Body, Head: p.Head})
+		if err != nil {
+			return err
+		}
+	}
+	return f.show(ctx, p.Head, gateOf(shut))
+}
+
+// closeDuplicate leaves one of two pull requests that were opened at once.
+func (f *Forge) closeDuplicate(ctx context.Context, at row) error {
+	if at.duplicate == nil {
+		return nil
+	}
+	err := f.close(ctx, at.duplicate.Number, forge.MarkSuperseded(at.duplicate.Body, fmt.Sprintf("#%d was opened for the same in that moment", at.Number)))
+	if err == nil {
+		f.have(at.Request)
+	}
+	return err
+}
+
+// show posts the commit status, once for each commit and text.
+func (f *Forge) show(ctx context.Context, head git.Hash, g gate) error {
+	f.mu.Lock()
+	had, known := f.shown[head]
+	f.mu.Unlock()
+	if known && had == g {
+		return nil
+	}
+	if err := f.server.SetStatus(ctx, head, Status{Context: gateContext, Passed: g.open, Text: truncate.Text(g.why, maxShown)}); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.shown[head] = g
+	return nil
+}
+
+// Supersede marks and closes in one request. What is closed already is left as it is: a person was
+// faster. So is one that a person pushed to meanwhile: it would be closed with a commit that nobody
+// has read.
+func (f *Forge) Supersede(ctx context.Context, p forge.Proposal, why string) error {
+	if p.Number == 0 {
+		return nil
+	}
+	at, err := f.get(ctx, p.Number)
+	if err != nil || at.State != Open {
+		return err
+	}
+	if at.Head != p.Head {
+		return fmt.Errorf("supersede %s: %w", p.Branch, forge.ErrGone)
+	}
+	if strings.TrimSpace(why) == "" {
+		why = "the plan has changed"
+	}
+	return f.close(ctx, at.Number, forge.MarkSuperseded(at.Body, why))
+}
+
+func (f *Forge) close(ctx context.Context, number int64, body string) error {
+	state := Closed
+	_, err := f.edit(ctx, number, Edit{Body: &body, State: &state})
+	return err
+}

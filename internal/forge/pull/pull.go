@@ -1,0 +1,107 @@
+package pull
+
+import (
+	"context"
+	"io/fs"
+	"sync"
+	"time"
+
+	"github.com/furrow-dev/furrow/internal/backoff"
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// Mirror is what a Forge needs of the mirror of its repository; *git.Mirror is one.
+type Mirror interface {
+	forge.Fetcher
+	FS(ctx context.Context, commit git.Hash) (fs.FS, error)
+	Prefetch(ctx context.Context, commit git.Hash, dirs ...string) error
+	Changes(from, to git.Hash) ([]string, error)
+	WriteTree(files map[string][]byte) (git.Tree, error)
+	CommitTree(tree git.Hash, parents []git.Hash, meta git.CommitMeta) (git.Hash, error)
+	Graft(base git.Hash, edits []git.Edit, meta git.CommitMeta) (git.Grafted, error)
+}
+
+// Options are those of a Forge.
+type Options struct {
+	// Base is the branch that proposals are made to.
+	Base string
+	// Clock is the real one where it is nil.
+	Clock backoff.Clock
+}
+
+// Forge is a repository on a server that has pull requests. All that it keeps in memory it can read
+// again. mu guards the fields below it and is not held during requests; listing is, so one goroutine
+// at a time takes in what the server and the branches say.
+type Forge struct {
+	server  Server
+	mirror  Mirror
+	base    string
+	clock   backoff.Clock
+	history *forge.History
+	reader  *forge.Reader
+
+	// listing is held before mu.
+	listing sync.Mutex
+
+	mu sync.Mutex
+	// open are the open pull requests of our branches that were seen last, by branch.
+	open map[string]row
+	// listed is where base was when they were listed; zero before the first time.
+	listed git.Hash
+	// records are what Git keeps.
+	records *records
+	// shown is what the gate was last posted as, by commit.
+	shown map[git.Hash]gate
+	// conflicts are the open ones that the server would not merge, by number.
+	conflicts map[int64]conflict
+	// unsure are the closed ones of which the server may know more soon, by number, with when they
+	// were first asked about.
+	unsure map[int64]time.Time
+	// lost are merges that base had not in its history, with where it was then.
+	lost map[git.Hash]git.Hash
+}
+
+var _ forge.Forge = (*Forge)(nil)
+
+// New makes the forge of a repository. It asks the server nothing.
+func New(server Server, mirror Mirror, o Options) *Forge {
+	if o.Clock == nil {
+		o.Clock = backoff.RealClock{}
+	}
+	h := forge.NewHistory(mirror)
+	return &Forge{
+		server: server, mirror: mirror, base: o.Base, clock: o.Clock, history: h, reader: forge.NewReader(mirror, o.Base, h),
+		open: map[string]row{}, records: newRecords(mirror, o.Base), shown: map[git.Hash]gate{},
+		conflicts: map[int64]conflict{}, unsure: map[int64]time.Time{}, lost: map[git.Hash]git.Hash{},
+	}
+}
+
+// Amends is true: a server remembers the pull request that was merged.
+func (f *Forge) Amends() bool { return true }
+
+// Record returns the update of the branch in which pull requests are recorded.
+func (f *Forge) Record(refs git.Refs, owner string, opening []forge.Request, by git.Person) (git.Update, bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range opening {
+		now := record{Head: r.Head, Tiers: r.Tiers}
+		if at, open := f.open[r.Branch]; open {
+			now.Number, now.URL = at.Number, at.URL
+		} else if had, opening := f.records.opening(r.Branch); opening {
+			f.records.drop(r.Branch, had)
+		}
+		f.records.put(r.Branch, now)
+	}
+	return f.records.update(refs, owner, by)
+}
+
+// row is an open pull request of ours.
+type row struct {
+	Request
+	// duplicate is one that another process opened in the same moment.
+	duplicate *Request
+}
+
+// together is how far apart two processes may have opened a pull request of one branch.
+const together = time.Minute

@@ -1,0 +1,190 @@
+package pull
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/furrow-dev/furrow/internal/backoff"
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/git"
+)
+
+// maxMerging is how often merging is tried while the server finds out by and by whether something
+// can be merged.
+const maxMerging = 20
+
+// observation is a proposal as it is now.
+type observation struct {
+	forge.Branch
+	at   Request
+	base git.Hash
+}
+
+// rejected reports whether a person has rejected what the caller has in mind.
+func (s observation) rejected(p forge.Proposal) bool {
+	return s.at.State == Closed && s.Digest == p.Digest && !forge.ReadDescription(s.at.Body).Superseded
+}
+
+// observe reads a proposal's branch and pull request as they are now.
+func (f *Forge) observe(ctx context.Context, p forge.Proposal) (observation, error) {
+	b, base, err := f.reader.Observe(ctx, p)
+	if err != nil {
+		return observation{}, err
+	}
+	number := p.Number
+	if number == 0 {
+		rows, err := f.listOpen(ctx)
+		if err != nil {
+			return observation{}, err
+		}
+		number = rows[p.Branch].Number
+	}
+	if number == 0 {
+		return observation{}, forge.ErrGone
+	}
+	at, err := f.get(ctx, number)
+	if err == nil && at.Branch != p.Branch {
+		err = forge.ErrGone
+	}
+	return observation{b, at, base}, err
+}
+
+// Merge accepts a proposal through the server, with the repository's way to merge, at exactly the
+// commit that was read. The server knows only the user of our credentials and nobody can be
+// impersonated, so the message names by.
+func (f *Forge) Merge(ctx context.Context, p forge.Proposal, by git.Person) error {
+	method, err := f.method(ctx)
+	if err != nil {
+		return err
+	}
+	pauses := retries
+	for try := 1; ; try++ {
+		s, err := f.observe(ctx, p)
+		if err == nil {
+			err = s.mayMerge(p)
+		}
+		if err == nil {
+			err = f.server.Merge(ctx, s.at.Number, s.merge(method, by))
+		}
+		switch {
+		case err == nil:
+			s.at.State = Merged
+			f.have(s.at)
+			return nil
+		case !errors.Is(err, ErrUnchecked):
+			return fmt.Errorf("merge %s: %w", p.Branch, err)
+		case try == maxMerging:
+			return fmt.Errorf("merge %s: %w (%w)", p.Branch, forge.ErrConflict, err)
+		}
+		if err := backoff.Sleep(ctx, f.clock, pauses.Step()); err != nil {
+			return fmt.Errorf("merge %s: %w", p.Branch, err)
+		}
+	}
+}
+
+// method returns the first way to merge that does not fail where base has moved on at all.
+func (f *Forge) method(ctx context.Context) (Method, error) {
+	r, err := f.server.Repository(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, m := range r.Methods {
+		if m != FastForward {
+			return m, nil
+		}
+	}
+	return cmp.Or(append(r.Methods, MergeCommit)...), nil
+}
+
+// mayMerge says why a proposal must not be merged as the caller has read it.
+func (s observation) mayMerge(p forge.Proposal) error {
+	switch {
+	case s.rejected(p):
+		return forge.ErrRejected
+	case s.Head != p.Head || s.at.State != Open:
+		return forge.ErrGone
+	case s.Stale:
+		return forge.ErrConflict
+	}
+	return nil
+}
+
+// merge returns how to merge exactly the commit that was read.
+func (s observation) merge(method Method, by git.Person) Merge {
+	out := Merge{Method: method, Head: s.Head}
+	accepted := forge.Trailer{Key: "Accepted-by", Value: fmt.Sprintf("%s <%s>", by.Name, by.Email)}
+	switch method {
+	case Squash:
+		// With Furrow's trailers base itself shows what landed.
+		message := forge.AddTrailers(s.Title+"\n\n"+s.Body, append(s.Trailers(), accepted))
+		_, out.Message, _ = strings.Cut(message, "\n")
+		out.Title = fmt.Sprintf("%s (#%d)", s.Title, s.at.Number)
+	case MergeCommit, RebaseMerge:
+		out.Message = accepted.Key + ": " + accepted.Value
+	}
+	return out
+}
+
+// Reject closes a pull request for a person, with the reason in its text, from which Furrow reads
+// it, and in a comment, which people read.
+func (f *Forge) Reject(ctx context.Context, p forge.Proposal, by git.Person, reason string) error {
+	s, err := f.observe(ctx, p)
+	switch {
+	case err != nil:
+	case s.rejected(p):
+		return nil
+	case s.Head != p.Head || s.at.State != Open:
+		err = forge.ErrGone
+	}
+	if err != nil {
+		return fmt.Errorf("reject %s: %w", p.Branch, err)
+	}
+	reason = strings.Join(strings.Fields(reason), " ")
+	if err := f.close(ctx, s.at.Number, forge.MarkRejected(s.at.Body, s.Digest, reason)); err != nil {
+		return err
+	}
+	comment := "Rejected by " + by.Name
+	if reason != "" {
+		comment += ": " + reason
+	}
+	// Credentials need not be allowed to comment, and it is rejected all the same.
+	_ = f.server.Comment(ctx, s.at.Number, comment)
+	return nil
+}
+
+// Reopen opens a rejected pull request again. Where the branch has another content by now, or
+// another pull request is open, it is marked as superseded instead: the server would reopen it all
+// the same, and the engine opens a new one.
+func (f *Forge) Reopen(ctx context.Context, p forge.Proposal) error {
+	s, err := f.observe(ctx, p)
+	switch {
+	case err == nil && !s.rejected(p) && s.at.State == Open && s.Digest == p.Digest:
+		return nil
+	case err == nil && (!s.rejected(p) || s.Head != p.Head):
+		err = forge.ErrGone
+	}
+	if err != nil {
+		return fmt.Errorf("reopen %s: %w", p.Branch, err)
+	}
+	rows, err := f.listOpen(ctx)
+	if err != nil {
+		return err
+	}
+	state, body := Open, forge.Unmark(s.at.Body)
+	if _, other := rows[p.Branch]; other || s.at.Head != s.Head {
+		state, body = Closed, forge.MarkSuperseded(s.at.Body, "a person took the rejection back")
+	}
+	now, err := f.edit(ctx, s.at.Number, Edit{Body: &body, State: &state})
+	if err == nil && now.State == Closed {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		had, _ := f.records.number(p.Branch, now.Number)
+		closed := now.Closed
+		had.Number, had.URL, had.Head, had.Outcome, had.Closed = now.Number, now.URL, now.Head, forge.OutcomeSuperseded, &closed
+		f.records.put(p.Branch, had)
+	}
+	return err
+}
