@@ -46,6 +46,8 @@ type fake struct {
 type fakeRequest struct {
 	pull.Request
 	closing pull.Closing
+	// compared are the commits of its branch and of base that were compared last.
+	compared string
 }
 
 func newFake(t testing.TB, bare string) *fake {
@@ -92,11 +94,17 @@ func (s *fake) git(args ...string) (string, bool) {
 
 // observe takes in where branches are.
 func (s *fake) observe() {
+	out, _ := s.git("for-each-ref", "--format=%(refname:short) %(objectname)", "refs/heads")
+	tips := map[string]string{}
+	for line := range strings.Lines(out) {
+		name, tip, _ := strings.Cut(strings.TrimSpace(line), " ")
+		tips[name] = tip
+	}
 	for _, r := range s.requests {
 		if r.State != pull.Open {
 			continue
 		}
-		tip, there := s.git("rev-parse", "--verify", "--quiet", "refs/heads/"+r.Branch)
+		tip, there := tips[r.Branch]
 		if !there {
 			if !s.lateClosing {
 				s.close(r, pull.Closing{By: "someone", BranchDeleted: true})
@@ -104,10 +112,12 @@ func (s *fake) observe() {
 			continue
 		}
 		r.Head, _ = git.ParseHash(tip)
-		if _, merged := s.git("merge-base", "--is-ancestor", tip, "refs/heads/main"); merged {
-			merge, _ := s.git("rev-parse", "refs/heads/main")
-			r.State, r.Closed = pull.Merged, s.now
-			r.Merge, _ = git.ParseHash(merge)
+		if compared := tip + tips["main"]; r.compared != compared {
+			r.compared = compared
+			if _, merged := s.git("merge-base", "--is-ancestor", tip, tips["main"]); merged {
+				r.State, r.Closed = pull.Merged, s.now
+				r.Merge, _ = git.ParseHash(tips["main"])
+			}
 		}
 	}
 }

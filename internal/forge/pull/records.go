@@ -41,11 +41,11 @@ func (r record) isOpen() bool { return r.Outcome == "" }
 // carries reports whether it counts for a tier with a digest.
 func (r record) carries(m layout.Member) bool { return slices.Contains(r.Tiers, m) }
 
-// same reports whether two records are of one pull request. One without a number is known by what
-// it proposes.
+// same reports whether two records are of one pull request. One that is being opened has no number
+// yet, and is known by what it proposes.
 func (r record) same(other record) bool {
-	if r.Number == 0 && other.Number == 0 {
-		return r.Head == other.Head
+	if r.Number == 0 || other.Number == 0 {
+		return r.Head == other.Head && r.isOpen() && other.isOpen()
 	}
 	return r.Number == other.Number
 }
@@ -192,6 +192,9 @@ func (s *records) readFile(tree fs.FS, path, branch string, read map[string][]re
 		i := slices.IndexFunc(read[branch], r.same)
 		if i >= 0 && reflect.DeepEqual(read[branch][i], r) {
 			continue // no news
+		}
+		if r.Number == 0 && slices.ContainsFunc(s.of[branch], func(ours record) bool { return ours.Head == r.Head }) {
+			continue // it was opened since
 		}
 		if ours, known := s.find(branch, r); known && !own && (ours.Outcome != "" || r.Outcome == "") {
 			continue // another owner's word counts for what is not known here

@@ -1,0 +1,459 @@
+package pull_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/forge/forgetest"
+	"github.com/furrow-dev/furrow/internal/forge/pull"
+	"github.com/furrow-dev/furrow/internal/git"
+	"github.com/furrow-dev/furrow/test/gitcmd"
+)
+
+var (
+	furrow = git.Person{Name: "Furrow", Email: "furrow@example.com", When: time.Unix(1_800_000_000, 0).UTC()}
+	bob    = git.Person{Name: "Bob", Email: "bob@example.com", When: time.Unix(1_800_003_600, 0).UTC()}
+	edge   = layout.Tier{Seed: "a", Cluster: "edge-1"}
+	branch = layout.TierBranch("main", edge)
+)
+
+func (s *site) refs() git.Refs {
+	s.Helper()
+	refs, err := s.mirror.Fetch(s.Context(), "main")
+	s.must(err)
+	return refs
+}
+
+// push does the engine's part for tiers of one cluster each: it grafts their branches and pushes
+// them with what the forge records.
+func (s *site) push(digest string, tiers ...layout.Tier) []forge.Request {
+	s.Helper()
+	refs := s.refs()
+	var updates []git.Update
+	var out []forge.Request
+	for _, tier := range tiers {
+		tree, err := s.mirror.WriteTree(map[string][]byte{"object.yaml": []byte(digest)})
+		s.must(err)
+		r := forge.Request{Branch: layout.TierBranch("main", tier), Carried: forge.Alone(tier, digest), Title: "Plant " + tier.String(), Body: "What " + digest + " brings.\n"}
+		message := forge.AddTrailers(r.Title+"\n\n"+r.Body, r.Trailers())
+		g, err := s.mirror.Graft(refs["main"], []git.Edit{{Path: tier.Dir(""), Hash: tree.Hash, Mode: git.ModeDir}}, git.CommitMeta{Author: furrow, Message: message})
+		s.must(err)
+		r.Head = g.Commit
+		updates = append(updates, git.Update{Ref: r.Branch, Old: refs[r.Branch], New: g.Commit, Objects: append(g.Objects, tree.Objects...)})
+		out = append(out, r)
+	}
+	records, news, err := s.forge.Record(refs, "acme/prod", out, furrow)
+	s.must(err)
+	if news {
+		updates = append(updates, records)
+	}
+	s.must(s.mirror.Push(s.Context(), updates))
+	return out
+}
+
+// keep pushes what the forge records and nothing else, as a pass without other news does.
+func (s *site) keep() {
+	s.Helper()
+	records, news, err := s.forge.Record(s.refs(), "acme/prod", nil, furrow)
+	s.must(err)
+	if news {
+		s.must(s.mirror.Push(s.Context(), []git.Update{records}))
+	}
+}
+
+func (s *site) list() []forge.Proposal {
+	s.Helper()
+	list, err := s.forge.List(s.Context(), s.refs())
+	s.must(err)
+	return list
+}
+
+func (s *site) propose(digest string) forge.Proposal {
+	s.Helper()
+	_, err := s.forge.Propose(s.Context(), s.push(digest, edge)[0])
+	s.must(err)
+	list := s.list()
+	if len(list) != 1 {
+		s.Fatalf("listed %+v", list)
+	}
+	return list[0]
+}
+
+func (s *site) outcome(f *pull.Forge, digest string) forge.Closed {
+	s.Helper()
+	c, err := f.Closed(s.Context(), s.refs(), edge, digest)
+	s.must(err)
+	return c
+}
+
+func (s *site) person() personAt { return personAt{forgetest.Clone{Bare: s.bare}, s.server} }
+
+func (s *site) deleteBranch() { gitcmd.Run(s.T, s.bare, "update-ref", "-d", "refs/heads/"+branch) }
+
+// open returns how many pull requests are open.
+func (s *site) open() int {
+	n := 0
+	for _, r := range s.server.requests {
+		if r.State == pull.Open {
+			n++
+		}
+	}
+	return n
+}
+
+// Whatever people do while no process runs, one that begins afterwards knows it: another token, an
+// empty mirror, and no memory.
+func TestARestartKnowsTheSame(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		do   func(*site, forge.Proposal)
+		want forge.Outcome
+	}{
+		"nothing":                        {func(*site, forge.Proposal) {}, forge.OutcomeNone},
+		"it is closed":                   {func(s *site, p forge.Proposal) { s.person().Close(s.T, p, "not now") }, forge.OutcomeRejected},
+		"its branch is deleted":          {func(s *site, _ forge.Proposal) { s.deleteBranch() }, forge.OutcomeRejected},
+		"it is merged":                   {func(s *site, p forge.Proposal) { s.person().Merge(s.T, p, forgetest.MergeCommit) }, forge.OutcomeMerged},
+		"it is squashed, branch deleted": {func(s *site, p forge.Proposal) { s.person().Merge(s.T, p, forgetest.Squash); s.deleteBranch() }, forge.OutcomeMerged},
+		"it is closed and its branch is deleted": {func(s *site, p forge.Proposal) {
+			s.person().Close(s.T, p, "not now")
+			s.deleteBranch()
+		}, forge.OutcomeRejected},
+		"Furrow withdraws it, and dies": {func(s *site, p forge.Proposal) {
+			s.must(s.forge.Supersede(s.Context(), p, "the plan has changed"))
+			s.deleteBranch()
+		}, forge.OutcomeSuperseded},
+	}
+	for name, tc := range cases {
+		for _, recorded := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, its number recorded: %t", name, recorded), func(t *testing.T) {
+				t.Parallel()
+				s := newSite(t)
+				_, err := s.forge.Propose(t.Context(), s.push("w1", edge)[0])
+				s.must(err)
+				if recorded {
+					s.list()
+					s.keep()
+				}
+				r := s.server.requests[0]
+				tc.do(s, forge.Proposal{Branch: branch, Carried: forge.Alone(edge, "w1"), Number: r.Number, Head: r.Head})
+				s.mirror = s.newMirror()
+				fresh := s.newForge()
+				if got := s.outcome(fresh, "w1"); got.Outcome != tc.want {
+					t.Errorf("it is %s, want %s", got.Outcome, tc.want)
+				}
+				if got := s.outcome(fresh, "w2"); got.Outcome != forge.OutcomeNone {
+					t.Errorf("w2, which nobody proposed, is %s", got.Outcome)
+				}
+				s.forge = fresh
+				s.keep()
+				s.server.take()
+				if got := s.outcome(s.newForge(), "w1"); got.Outcome != tc.want {
+					t.Errorf("once it is recorded it is %s, want %s", got.Outcome, tc.want)
+				}
+				if diff := cmp.Diff([]string{"Open"}, s.server.take()); diff != "" {
+					t.Errorf("what is recorded is asked again (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// A process that is killed at any call, or whose answer is lost, leaves one pull request, and the
+// next process finishes what it began.
+func TestADeathAtAnyCallLeavesOnePullRequest(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []bool{false, true} {
+		for at := 1; ; at++ {
+			s := newSite(t)
+			calls, dead := 0, false
+			die := func(string) error {
+				if calls++; calls == at {
+					dead = true
+				}
+				if dead {
+					return &forge.Error{Op: "ask", Kind: forge.FailedNetwork, Text: "connection reset"}
+				}
+				return nil
+			}
+			if lost {
+				s.server.after = die
+			} else {
+				s.server.before = die
+			}
+			live := func() error {
+				if _, err := s.forge.List(t.Context(), s.refs()); err != nil {
+					return err
+				}
+				if _, err := s.forge.Propose(t.Context(), s.push("w1", edge)[0]); err != nil {
+					return err
+				}
+				if _, err := s.forge.List(t.Context(), s.refs()); err != nil {
+					return err
+				}
+				s.keep()
+				list, err := s.forge.List(t.Context(), s.refs())
+				if err != nil || len(list) != 1 {
+					return errors.Join(err, fmt.Errorf("listed %+v", list))
+				}
+				if err := s.forge.Supersede(t.Context(), list[0], "the plan has changed"); err != nil {
+					return err
+				}
+				_, err = s.forge.Propose(t.Context(), s.push("w2", edge)[0])
+				return err
+			}
+			if err := live(); err != nil && !dead {
+				t.Fatal(err)
+			}
+			s.server.before, s.server.after = nil, nil
+			s.forge = s.newForge()
+			list := s.list()
+			if len(list) == 0 || list[0].Digest != "w2" || s.open() == 0 {
+				if len(list) > 0 && list[0].Digest == "w1" && s.open() > 0 {
+					s.must(s.forge.Supersede(t.Context(), list[0], "the plan has changed"))
+				}
+				_, err := s.forge.Propose(t.Context(), s.push("w2", edge)[0])
+				s.must(err)
+			}
+			list = s.list()
+			if n := s.open(); n != 1 || len(list) != 1 || list[0].Digest != "w2" || list[0].Rejected {
+				t.Fatalf("killed at call %d, answer lost: %t: %d are open, listed %+v", at, lost, n, list)
+			}
+			if got := s.outcome(s.forge, "w1"); got.Outcome == forge.OutcomeRejected {
+				t.Fatalf("killed at call %d, answer lost: %t: nobody rejected w1, and it is %s", at, lost, got.Outcome)
+			}
+			if !dead {
+				if at < 6 {
+					t.Errorf("the story has %d calls only", at-1)
+				}
+				break
+			}
+		}
+	}
+}
+
+// Lists of servers lag behind what was done.
+func TestAListThatLagsBehindHidesNothing(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.server.hidden[1] = true
+	_, err := s.forge.Propose(t.Context(), s.push("w1", edge)[0])
+	s.must(err)
+	if list := s.list(); len(list) != 1 || list[0].Number != 1 {
+		t.Errorf("the process that opened it lists %+v", list)
+	}
+	s.keep()
+	s.forge = s.newForge()
+	if list := s.list(); len(list) != 1 || list[0].Number != 1 {
+		t.Errorf("another process lists %+v", list)
+	}
+	if got := s.outcome(s.forge, "w1"); got.Outcome != forge.OutcomeNone {
+		t.Errorf("it is %s", got.Outcome)
+	}
+}
+
+// A server closes a new pull request because it is still busy with the deletion of an earlier branch
+// of that name. Nobody has judged it.
+func TestWhatTheServerClosesLateIsNotRejected(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.propose("w1")
+	r := s.server.requests[0]
+	s.server.close(r, pull.Closing{By: "furrow", BranchDeleted: true})
+	s.list()
+	for _, f := range []*pull.Forge{s.forge, s.newForge()} {
+		if got := s.outcome(f, "w1"); got.Outcome != forge.OutcomeNone {
+			t.Errorf("it is %s", got.Outcome)
+		}
+	}
+	if _, err := s.forge.Propose(t.Context(), s.push("w1", edge)[0]); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.open(); n != 1 {
+		t.Errorf("%d are open", n)
+	}
+}
+
+// Until a server has closed a pull request whose branch a person deleted, it is rejected already;
+// one that base has all of is not.
+func TestAServerThatIsSlowToClose(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.server.lateClosing = true
+	s.propose("w1")
+	s.deleteBranch()
+	s.list()
+	if got := s.outcome(s.forge, "w1"); got.Outcome != forge.OutcomeRejected {
+		t.Errorf("after a person deleted its branch it is %s", got.Outcome)
+	}
+	s = newSite(t)
+	s.server.lateClosing = true
+	s.propose("w1")
+	s.person().Clone.Commit(t, "main", map[string]string{edge.Dir("") + "/object.yaml": "w1"})
+	s.list()
+	s.deleteBranch()
+	s.list()
+	if got := s.outcome(s.forge, "w1"); got.Outcome != forge.OutcomeMerged {
+		t.Errorf("after base had all of it and its branch was deleted it is %s", got.Outcome)
+	}
+	s.server.lateClosing = false
+	s.list()
+	s.keep()
+	if got := s.outcome(s.newForge(), "w1"); got.Outcome != forge.OutcomeMerged {
+		t.Errorf("after the server closed it, another process finds it %s", got.Outcome)
+	}
+}
+
+// A server's clock can be wrong by any time.
+func TestAClockThatIsWrongChangesNothing(t *testing.T) {
+	t.Parallel()
+	for _, skew := range []time.Duration{-30 * 24 * time.Hour, 30 * 24 * time.Hour} {
+		s := newSite(t)
+		s.server.now = time.Now().Add(skew)
+		p := s.propose("w1")
+		s.person().Close(t, p, "not now")
+		if list := s.list(); len(list) != 1 || !list[0].Rejected || list[0].Reason != "not now" {
+			t.Errorf("listed %+v", list)
+		}
+		if got := s.outcome(s.newForge(), "w1"); got.Outcome != forge.OutcomeRejected {
+			t.Errorf("it is %s", got.Outcome)
+		}
+	}
+}
+
+// How a pull request was closed may be known only some time after it is.
+func TestTheReasonComesLater(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	p := s.propose("w1")
+	s.person().Close(t, p, "not now")
+	how := s.server.requests[0].closing
+	s.server.requests[0].closing = pull.Closing{}
+	if list := s.list(); len(list) != 1 || !list[0].Rejected || list[0].Reason != "" {
+		t.Errorf("listed %+v", list)
+	}
+	s.server.requests[0].closing = how
+	if list := s.list(); len(list) != 1 || list[0].Reason != "not now" {
+		t.Errorf("listed %+v", list)
+	}
+	s.server.take()
+	s.list()
+	if diff := cmp.Diff([]string{"Open"}, s.server.take()); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+// Two owners, or two processes of one, write what they know and lose nothing of each other's.
+func TestOwnersKeepTheirOwnRecords(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	p := s.propose("w1")
+	s.keep()
+	other := s.newForge()
+	if _, err := other.List(t.Context(), s.refs()); err != nil {
+		t.Fatal(err)
+	}
+	s.person().Close(t, p, "not now")
+	if list, err := other.List(t.Context(), s.refs()); err != nil || len(list) != 1 || !list[0].Rejected {
+		t.Fatalf("listed %+v, %v", list, err)
+	}
+	records, news, err := other.Record(s.refs(), "acme/test", nil, furrow)
+	if err != nil || !news {
+		t.Fatal(news, err)
+	}
+	s.must(s.mirror.Push(t.Context(), []git.Update{records}))
+	s.server.take()
+	if list := s.list(); len(list) != 1 || !list[0].Rejected || list[0].Reason != "not now" {
+		t.Errorf("listed %+v", list)
+	}
+	if diff := cmp.Diff([]string{"Open"}, s.server.take()); diff != "" {
+		t.Errorf("what the other owner recorded is asked again (-want +got):\n%s", diff)
+	}
+	third := s.newForge()
+	if got := s.outcome(third, "w1"); got.Outcome != forge.OutcomeRejected {
+		t.Errorf("a third one finds it %s", got.Outcome)
+	}
+}
+
+// The branch of records can be deleted, or written by somebody else; it is written again.
+func TestRecordsThatAreDamagedAreWrittenAgain(t *testing.T) {
+	t.Parallel()
+	damages := map[string]func(*site, string){
+		"deleted":         func(s *site, ref string) { gitcmd.Run(s.T, s.bare, "update-ref", "-d", ref) },
+		"somebody else's": func(s *site, ref string) { gitcmd.Run(s.T, s.bare, "update-ref", ref, "refs/heads/main") },
+	}
+	for name, damage := range damages {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			p := s.propose("w1")
+			s.keep()
+			s.person().Close(t, p, "not now")
+			s.list()
+			s.keep()
+			damage(s, "refs/heads/"+layout.RecordsBranch("main", "acme/prod"))
+			s.list()
+			s.keep()
+			s.deleteBranch()
+			if got := s.outcome(s.newForge(), "w1"); got.Outcome != forge.OutcomeRejected {
+				t.Errorf("it is %s", got.Outcome)
+			}
+		})
+	}
+}
+
+// fleet returns a tier on each of n clusters.
+func fleet(n int) []layout.Tier {
+	var out []layout.Tier
+	for i := range n {
+		out = append(out, layout.Tier{Seed: "a", Cluster: fmt.Sprintf("edge-%d", i)})
+	}
+	return out
+}
+
+func TestCalls(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	want := func(what string, calls ...string) {
+		t.Helper()
+		got := s.server.take()
+		slices.Sort(got)
+		slices.Sort(calls)
+		if diff := cmp.Diff(calls, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	for _, r := range s.push("w1", fleet(20)...) {
+		_, err := s.forge.Propose(t.Context(), r)
+		s.must(err)
+	}
+	want("twenty proposals", strings.Fields(strings.Repeat("Create SetStatus ", 20))...)
+	s.list()
+	want("a pass after that", "Open")
+	s.keep()
+	list := s.list()
+	want("an idle pass", "Open")
+	for i, p := range list {
+		if i < 10 {
+			s.person().Merge(t, p, forgetest.MergeCommit)
+		}
+	}
+	s.list()
+	want("a pass after ten merges", "Open", "Recent")
+	s.keep()
+	s.forge = s.newForge()
+	s.list()
+	refs := s.refs()
+	for _, tier := range fleet(20) {
+		_, err := s.forge.Closed(t.Context(), refs, tier, "w1")
+		s.must(err)
+	}
+	want("a restart", "Open")
+}
