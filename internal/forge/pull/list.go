@@ -60,6 +60,9 @@ func (f *Forge) leftover(ctx context.Context, refs git.Refs, b *forge.Branch) (p
 	if b.Foreign() {
 		return p, true, nil
 	}
+	if err := f.recover(ctx, refs, b); err != nil {
+		return p, false, err
+	}
 	for _, m := range p.Tiers {
 		c, err := f.findClosed(ctx, refs, m)
 		switch {
@@ -73,6 +76,24 @@ func (f *Forge) leftover(ctx context.Context, refs git.Refs, b *forge.Branch) (p
 		}
 	}
 	return p, p.Edited, nil
+}
+
+// recover asks for the pull requests of a branch of which nothing is recorded, as where somebody
+// deleted the records.
+func (f *Forge) recover(ctx context.Context, refs git.Refs, b *forge.Branch) error {
+	f.mu.Lock()
+	known := len(f.records.of[b.Branch]) > 0
+	f.mu.Unlock()
+	if known {
+		return nil
+	}
+	list, err := f.server.OfBranch(ctx, b.Branch)
+	for _, r := range list {
+		if err == nil && r.State != Open && r.Branch == b.Branch {
+			err = f.conclude(ctx, refs, onBranch{b.Branch, record{Number: r.Number, Tiers: b.Tiers}}, r)
+		}
+	}
+	return err
 }
 
 // update reads the records, lists the open pull requests, and finds out what became of those that
@@ -288,6 +309,11 @@ func (f *Forge) closeOne(ctx context.Context, refs git.Refs, m onBranch, recent 
 		f.have(r)
 		return nil
 	}
+	return f.conclude(ctx, refs, m, r)
+}
+
+// conclude records what became of a closed pull request.
+func (f *Forge) conclude(ctx context.Context, refs git.Refs, m onBranch, r Request) error {
 	done, sure, err := f.judge(ctx, refs, m.record, r)
 	if err != nil {
 		return err

@@ -382,7 +382,8 @@ func TestOwnersKeepTheirOwnRecords(t *testing.T) {
 	}
 }
 
-// The branch of records can be deleted, or written by somebody else; it is written again.
+// The branch of records can be deleted, or written by somebody else. A process that knows them
+// writes them again; one that has just begun asks the server for the branches that are there.
 func TestRecordsThatAreDamagedAreWrittenAgain(t *testing.T) {
 	t.Parallel()
 	damages := map[string]func(*site, string){
@@ -390,22 +391,29 @@ func TestRecordsThatAreDamagedAreWrittenAgain(t *testing.T) {
 		"somebody else's": func(s *site, ref string) { gitcmd.Run(s.T, s.bare, "update-ref", ref, "refs/heads/main") },
 	}
 	for name, damage := range damages {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newSite(t)
-			p := s.propose("w1")
-			s.keep()
-			s.person().Close(t, p, "not now")
-			s.list()
-			s.keep()
-			damage(s, "refs/heads/"+layout.RecordsBranch("main", "acme/prod"))
-			s.list()
-			s.keep()
-			s.deleteBranch()
-			if got := s.outcome(s.newForge(), "w1"); got.Outcome != forge.OutcomeRejected {
-				t.Errorf("it is %s", got.Outcome)
-			}
-		})
+		for _, restart := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, restarted: %t", name, restart), func(t *testing.T) {
+				t.Parallel()
+				s := newSite(t)
+				p := s.propose("w1")
+				s.keep()
+				s.person().Close(t, p, "not now")
+				s.list()
+				s.keep()
+				damage(s, "refs/heads/"+layout.RecordsBranch("main", "acme/prod"))
+				if restart {
+					s.forge = s.newForge()
+				}
+				if list := s.list(); len(list) != 1 || !list[0].Rejected || list[0].Reason != "not now" {
+					t.Errorf("listed %+v", list)
+				}
+				s.keep()
+				s.deleteBranch()
+				if got := s.outcome(s.newForge(), "w1"); got.Outcome != forge.OutcomeRejected {
+					t.Errorf("it is %s", got.Outcome)
+				}
+			})
+		}
 	}
 }
 
