@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/forgetest"
@@ -410,13 +411,13 @@ func TestAConflictThatOnlyGiteaReports(t *testing.T) {
 	s := newSite(t)
 	s.propose(edge, "w1")
 	s.commit("main", map[string]string{"notes.md": "1\n"})
-	clock := epoch
+	clock := clocktesting.NewFakeClock(epoch)
+	s.forge = s.newForgeAt(clock)
 	s.requests.after = func(r *http.Request, response *http.Response) (*http.Response, error) {
 		said, err := io.ReadAll(response.Body)
 		_ = response.Body.Close()
 		said = bytes.ReplaceAll(said, []byte(`"mergeable":true`), []byte(`"mergeable":false`))
 		response.Body = io.NopCloser(bytes.NewReader(said))
-		response.Header.Set("Date", clock.Format(http.TimeFormat))
 		return response, err
 	}
 	s.requests.take()
@@ -427,13 +428,13 @@ func TestAConflictThatOnlyGiteaReports(t *testing.T) {
 		}
 	}
 	want("in the first pass", false)
-	clock = clock.Add(time.Hour)
+	clock.Step(time.Hour)
 	for range 5 {
 		want("in passes within a second", false)
 	}
-	clock = clock.Add(9 * time.Second)
+	clock.Step(9 * time.Second)
 	want("while Gitea may still be checking", false)
-	clock = clock.Add(time.Second)
+	clock.Step(time.Second)
 	want("when Gitea has had the time to check", true)
 	want("from then on", true)
 	s.wantRequests("all that", "GET /pulls", "GET /pulls", "GET /pulls/1", "GET /pulls", "GET /pulls", "GET /pulls", "GET /pulls", "GET /pulls", "GET /pulls", "GET /pulls")
@@ -743,7 +744,7 @@ func TestAReasonThatCannotBeReadKeepsNothingFromBeingListed(t *testing.T) {
 	p := s.propose(edge, "w1")
 	person{s}.Close(t, p, "not before Monday")
 	s.requests.instead = func(r *http.Request) *http.Response {
-		if !strings.Contains(r.URL.Path, "/issues/") || !r.URL.Query().Has("since") {
+		if !strings.HasSuffix(r.URL.Path, "/timeline") {
 			return nil
 		}
 		return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"60"}}, Request: r, Body: http.NoBody}

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/gitea"
@@ -110,6 +111,14 @@ func (s *site) newForge(m *git.Mirror, token string) forge.Forge {
 	server, err := gitea.New("main", gitea.Options{URL: s.url, Token: token, Transport: s.requests})
 	s.must(err)
 	return pull.New(server, m, pull.Options{Base: "main"})
+}
+
+// newForgeAt is the forge at a time.
+func (s *site) newForgeAt(clock backoff.Clock) forge.Forge {
+	s.Helper()
+	server, err := gitea.New("main", gitea.Options{URL: s.url, Token: botToken, Transport: s.requests})
+	s.must(err)
+	return pull.New(server, s.mirror, pull.Options{Base: "main", Clock: clock})
 }
 
 func (s *site) must(err error) {
