@@ -101,6 +101,45 @@ func Number(header string) (n int64, ok bool) {
 	return int64(u), err == nil //nolint:gosec // G115: of 53 bits
 }
 
+// Rate is what a response says of the requests that a server allows. Fields that it does not say are
+// nil or zero.
+type Rate struct {
+	Limit, Remaining *int64
+	// Reset is how far the time is away from which all requests are allowed again.
+	Reset time.Duration
+}
+
+// rateHeaders are the prefixes of rate-limit headers: GitHub's and Gitea's, and those of the IETF's
+// draft, which GitLab has.
+var rateHeaders = []string{"X-Ratelimit-", "Ratelimit-"}
+
+// RateOf returns the rate in a response's headers; ok is false if there is none, or one of another
+// resource than the usual API, such as searches. now is used where the response has no date.
+func RateOf(h http.Header, now time.Time) (rate Rate, ok bool) {
+	if resource := h.Get("X-Ratelimit-Resource"); resource != "" && resource != "core" {
+		return rate, false
+	}
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = date
+	}
+	for _, prefix := range rateHeaders {
+		rate.Limit, rate.Remaining = optional(h.Get(prefix+"Limit")), optional(h.Get(prefix+"Remaining"))
+		if rate.Limit != nil || rate.Remaining != nil {
+			rate.Reset, _ = Until(h, prefix+"Reset", now)
+			return rate, true
+		}
+	}
+	return rate, false
+}
+
+// optional returns the first number of a header, or nil.
+func optional(header string) *int64 {
+	if n, ok := Number(header); ok {
+		return &n
+	}
+	return nil
+}
+
 // Clock is the clock that the pauses are measured by.
 type Clock = clock.Clock
 

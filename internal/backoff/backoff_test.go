@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/furrow-dev/furrow/internal/backoff"
 )
 
@@ -85,4 +87,25 @@ func TestSleepEndsWithTheContext(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+func TestRateOf(t *testing.T) {
+	n := func(n int64) *int64 { return &n }
+	for name, tc := range map[string]struct {
+		header http.Header
+		want   backoff.Rate
+		ok     bool
+	}{
+		"nothing":               {http.Header{"X-Ratelimit-Reset": {"60"}}, backoff.Rate{}, false},
+		"GitHub":                {http.Header{"X-Ratelimit-Limit": {"5000"}, "X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {"1767355260"}}, backoff.Rate{Limit: n(5000), Remaining: n(0), Reset: time.Minute}, true},
+		"by the server's clock": {http.Header{"X-Ratelimit-Remaining": {"7"}, "X-Ratelimit-Reset": {"1767355260"}, "Date": {noon.Add(30 * time.Second).Format(http.TimeFormat)}}, backoff.Rate{Remaining: n(7), Reset: 30 * time.Second}, true},
+		"GitLab":                {http.Header{"Ratelimit-Limit": {"600, 600;w=60"}, "Ratelimit-Reset": {"30"}}, backoff.Rate{Limit: n(600), Reset: 30 * time.Second}, true},
+		"another resource":      {http.Header{"X-Ratelimit-Remaining": {"7"}, "X-Ratelimit-Resource": {"search"}}, backoff.Rate{}, false},
+		"words":                 {http.Header{"X-Ratelimit-Remaining": {"many"}, "X-Ratelimit-Limit": {"-1"}}, backoff.Rate{}, false},
+	} {
+		got, ok := backoff.RateOf(tc.header, noon)
+		if diff := cmp.Diff(tc.want, got); diff != "" || ok != tc.ok {
+			t.Errorf("%s: %v (-want +got):\n%s", name, ok, diff)
+		}
+	}
 }
