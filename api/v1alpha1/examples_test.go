@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -121,7 +122,7 @@ func fieldsOf(typ reflect.Type, at string) []string {
 	switch typ {
 	case reflect.TypeFor[metav1.ObjectMeta]():
 		return []string{at + ".name"}
-	case reflect.TypeFor[metav1.Duration]():
+	case reflect.TypeFor[metav1.Duration](), reflect.TypeFor[intstr.IntOrString]():
 		return nil
 	}
 	var paths []string

@@ -127,6 +127,13 @@ const (
 	ReasonWaitingForRemoval      Reason = "WaitingForRemoval"
 	ReasonNeededBySeed           Reason = "NeededBySeed"
 	ReasonProposing              Reason = "Proposing"
+	ReasonRolloutPaused          Reason = "RolloutPaused"
+	ReasonWaitingForWave         Reason = "WaitingForWave"
+	ReasonWaveFailed             Reason = "WaveFailed"
+	ReasonWaveSoaking            Reason = "WaveSoaking"
+	ReasonWindowClosed           Reason = "WindowClosed"
+	ReasonMaxUnavailable         Reason = "MaxUnavailable"
+	ReasonMaxOpenProposals       Reason = "MaxOpenProposals"
 	ReasonSuspended              Reason = "Suspended"
 	ReasonProposalOpen           Reason = "ProposalOpen"
 	ReasonRemovalOpen            Reason = "RemovalOpen"
@@ -365,6 +372,13 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonWaitingForRemoval, "Another tier must leave first.", "Review the proposals that remove it."},
 		{ReasonNeededBySeed, "Another seed still needs the tier that is to leave.", "Remove what needs it, or wait until it has left."},
 		{ReasonProposing, "The tier is about to be proposed.", "Nothing."},
+		{ReasonRolloutPaused, "A person paused the rollout: nothing is proposed or updated. Do not merge an open proposal.", "`furrow rollout resume`."},
+		{ReasonWaitingForWave, "An [earlier wave](tasks.md#roll-out-in-waves) of the rollout is not done.", "Review its proposals, or find out why its clusters are not ready."},
+		{ReasonWaveFailed, "A cluster of an earlier wave has failed, so the rollout stops there.", "Correct the seed, or revert its commit; `furrow rollout skip` goes on without that wave."},
+		{ReasonWaveSoaking, "An earlier wave is done, and has to stay so for its `soak`.", "Wait, or `furrow rollout skip`."},
+		{ReasonWindowClosed, "The windows of the tier's wave are closed: nothing is proposed or updated. Do not merge an open proposal.", "Wait until the message says, or correct the windows."},
+		{ReasonMaxUnavailable, "As many clusters of the wave are under way as `maxUnavailable` allows: their proposals are open, or they are not ready with what was merged.", "Merge the open proposals, and find out why clusters are not ready."},
+		{ReasonMaxOpenProposals, "As many proposals of the seed are open in the repository as `maxOpenProposals` allows.", "Merge or close some of them."},
 		{ReasonSuspended, "`spec.suspend` is set: nothing is proposed or updated. Do not merge a proposal of an earlier plan.", "Set it to false."},
 		{ReasonProposalOpen, "The proposal waits to be merged.", "Review it."},
 		{ReasonRemovalOpen, "The proposal removes the tier, and waits to be merged.", "Review it. If nobody deleted the seed, another control plane may own it: do not merge, stop one of the two, and run `furrow adopt` with the other."},

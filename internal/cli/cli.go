@@ -187,7 +187,7 @@ func groups() []group {
 		{"Try, and preview (changes nothing of yours):", []*cobra.Command{newDemo(), newPlan(), newLint()}},
 		{"Run:", []*cobra.Command{newRun(), newController()}},
 		{"Follow what runs:", []*cobra.Command{newStatus(), newWait(), newExplain(), newReplay()}},
-		{"Decide:", []*cobra.Command{newPR(), newRetry(), newConfirm(), newAbandon(), newAdopt()}},
+		{"Decide:", []*cobra.Command{newPR(), newRetry(), newConfirm(), newRollout(), newAbandon(), newAdopt()}},
 	}
 }
 

@@ -98,6 +98,7 @@ func TestEveryFlagHasACheck(t *testing.T) {
 	unchecked := map[string]string{
 		"file":   "the file is opened",
 		"reason": "any text",
+		"by":     "any text",
 	}
 	for _, cmd := range everyCommand() {
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {

@@ -100,22 +100,27 @@ func newAsk(cmd *cobra.Command, ask func(context.Context, *asking) error) *cobra
 	cmd.Args = exactly(1, "the name of one seed")
 	cmd.ValidArgsFunction = session.completeSeeds
 	cmd.RunE = session.with(func(cmd *cobra.Command, s *controlplane.Session, args []string) error {
-		a := &asking{seed: args[0], out: cmd.OutOrStdout()}
-		if report, err := s.Status(cmd.Context()); err == nil { // else the question says what is the matter
-			a.report = report
-			a.status, _ = report.Seed(a.seed)
-			if text := (&statusView{State: report, now: time.Now()}).outdated(); text != "" {
-				paragraph(cmd.ErrOrStderr(), "  ", text)
-			}
-		}
-		var err error
-		if a.Requests, err = s.Engine().Requests(cmd.Context()); err != nil {
-			return err
-		}
-		return ask(cmd.Context(), a)
+		return askOf(cmd, s, args[0], ask)
 	})
 	session.add(cmd)
 	return cmd
+}
+
+// askOf asks something about a seed, with what was reported of it last.
+func askOf(cmd *cobra.Command, s *controlplane.Session, seed string, ask func(context.Context, *asking) error) error {
+	a := &asking{seed: seed, out: cmd.OutOrStdout()}
+	if report, err := s.Status(cmd.Context()); err == nil { // else the question says what is the matter
+		a.report = report
+		a.status, _ = report.Seed(a.seed)
+		if text := (&statusView{State: report, now: time.Now()}).outdated(); text != "" {
+			paragraph(cmd.ErrOrStderr(), "  ", text)
+		}
+	}
+	var err error
+	if a.Requests, err = s.Engine().Requests(cmd.Context()); err != nil {
+		return err
+	}
+	return ask(cmd.Context(), a)
 }
 
 // retry asks for the tiers that were reported as such that can be retried, and for those that were

@@ -156,6 +156,9 @@ func (v *statusView) seed(w io.Writer, s *state.Seed) {
 	if s.Revision != "" && len(v.Seeds) == 1 && len(s.Tiers) > 0 {
 		paragraph(w, "    ", "  "+planLine(s))
 	}
+	for _, line := range rolloutLines(s.Rollout) {
+		paragraph(w, "    ", "  "+line)
+	}
 	tiers := inOrder(s.Tiers)
 	texts := make([]ofCluster, len(tiers))
 	for i, t := range tiers {
@@ -176,6 +179,31 @@ func (v *statusView) seed(w io.Writer, s *state.Seed) {
 	if s.Omitted > 0 {
 		fmt.Fprintf(w, "  %s more, which the Plantings do not show\n", plural(s.Omitted, "tier"))
 	}
+}
+
+// rolloutLines says how far the waves of a seed are, and what people asked of its rollout.
+func rolloutLines(r *state.Rollout) []string {
+	if r == nil {
+		return nil
+	}
+	var out []string
+	if r.Paused != "" {
+		out = append(out, "! the rollout is paused "+r.Paused)
+	}
+	if r.Unpaced != "" {
+		out = append(out, "! everything is proposed at once, as asked for "+r.Unpaced)
+	}
+	for _, wave := range r.Waves {
+		line := fmt.Sprintf("wave %s: %s, %d of %s done", wave.Name, wave.State, wave.Done, plural(wave.Clusters, "cluster"))
+		if wave.Leaving {
+			line = fmt.Sprintf("wave %s, what leaves: %s, %d of %s done", wave.Name, wave.State, wave.Done, plural(wave.Clusters, "cluster"))
+		}
+		if wave.Message != "" && wave.State != release.WaveWaiting {
+			line += ": " + wave.Message
+		}
+		out = append(out, line)
+	}
+	return out
 }
 
 // ages returns how long tiers have been in their state: of several, the youngest and the oldest.

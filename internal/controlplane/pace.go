@@ -17,8 +17,8 @@ const (
 )
 
 // Pace chooses when the next pass starts: at once after a pass that changed something,
-// after a growing pause while something cannot be observed, and after the interval
-// otherwise. The zero value is ready to use.
+// after a growing pause while something cannot be observed, when a window or a soak lets a
+// rollout go on, and after the interval otherwise. The zero value is ready to use.
 type Pace struct {
 	failing bool
 	pauses  wait.Backoff
@@ -44,7 +44,11 @@ func (p *Pace) Next(report *engine.Report, err error, interval time.Duration) (p
 	case report.Raced:
 		return jitter(min(interval, firstBackoff)), true
 	}
-	return jitter(interval), true
+	pause = jitter(interval)
+	if wait := report.Until.Sub(report.Now); !report.Until.IsZero() && wait < pause {
+		pause = max(wait, firstBackoff)
+	}
+	return pause, true
 }
 
 // jitter spreads the passes of several engines over time: up to a tenth more or less.

@@ -129,6 +129,8 @@ func (s *slice) prepare(ctx context.Context, a *pass.Action) {
 		err = s.graft(a)
 	case pass.MoveToPlan:
 		s.moveToPlan(a)
+	case pass.RecordRollout:
+		err = s.recordRollout(a)
 	case pass.Drop:
 		s.drop(a)
 	}

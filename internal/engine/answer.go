@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"time"
+	_ "time/tzdata" // the same time zones on every machine without its own
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/health"
@@ -15,6 +17,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/core/window"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -74,6 +77,10 @@ func (o *observation) answer(ctx context.Context, q pass.Question) error {
 		o.answerHealth(ctx, q)
 		return ctx.Err()
 	}
+	if q.Kind == pass.AskZones {
+		o.answerZones(q)
+		return nil
+	}
 	r := o.repos[q.Repo]
 	if r.facts.Failure != nil {
 		return nil // since an earlier question of this round
@@ -123,6 +130,17 @@ func (r *repoState) at(commit layout.Hash, paths []string) (map[string]layout.Ha
 		known[at] = found[at].Hash
 	}
 	return known, nil
+}
+
+// answerZones answers when clocks change in time zones. A name that does not exist has no offsets.
+func (o *observation) answerZones(q pass.Question) {
+	for _, name := range q.Zones {
+		var zone window.Zone
+		if at, err := time.LoadLocation(name); err == nil {
+			zone = window.ZoneOf(at, o.facts.Now)
+		}
+		set(&o.facts.Zones, name, zone)
+	}
 }
 
 // answerEntries answers what a commit has at some paths; the zero hash for nothing.

@@ -28,6 +28,10 @@ type Report struct {
 	Rounds int
 	// Raced reports whether another engine was faster, so the next pass should come soon.
 	Raced bool
+	// Until is when a window or a soak lets a rollout go on; zero where none does.
+	Until time.Time
+	// Now is when the pass observed.
+	Now time.Time
 	// RetryAfter is how long the control plane's server asked to wait.
 	RetryAfter time.Duration
 	// Plans are the plans in force, by seed, and Previous those that were on their branches when the pass began.
@@ -60,7 +64,7 @@ func (o *observation) report(d *pass.Decision, done *outcome) *Report {
 	out := &Report{
 		State:   state.New(o.engine.self.Owner, o.engine.self.Origin, o.engine.tree.Revision),
 		Changed: o.changed || done.unfinished, Raced: o.raced, Rounds: o.rounds, Plans: map[string]*plan.Plan{}, Previous: map[string]*plan.Plan{},
-		ReadErr: o.readErr, Repos: map[string]RepoReport{}, Catalog: o.engine.loaded,
+		Now: o.facts.Now, ReadErr: o.readErr, Repos: map[string]RepoReport{}, Catalog: o.engine.loaded,
 	}
 	if o.engine.config.Interval > 0 {
 		out.Interval = o.engine.heartbeat().String()
@@ -90,6 +94,9 @@ func (o *observation) report(d *pass.Decision, done *outcome) *Report {
 		if s := d.Seeds[name]; !s.Foreign() || done.seeds[name] != nil {
 			out.Seeds = append(out.Seeds, reportSeed(o.facts, s, done))
 			out.Plans[name] = s.Plan
+			if until := s.Result.Rollout.Until(); !until.IsZero() && (out.Until.IsZero() || until.Before(out.Until)) {
+				out.Until = until
+			}
 			if p := d.Previous[name]; p != nil {
 				out.Previous[name] = p.Plan
 			}
@@ -180,6 +187,7 @@ func reportSeed(f *pass.Facts, s *pass.Seed, done *outcome) state.Seed {
 				Message: fmt.Sprintf("cluster %s stays as it was last planned: %s", cluster, s.Broken[cluster])})
 		}
 		out.State = state.Summary(out.Tiers)
+		out.Rollout = reportRollout(s.Result.Rollout)
 	}
 	if seed, ok := f.ControlPlane.Catalog.Seed(s.Name); ok {
 		for _, skipped := range seed.Skipped { // since the plan was made, or by a seed that has none
@@ -204,12 +212,30 @@ func reportSeed(f *pass.Facts, s *pass.Seed, done *outcome) state.Seed {
 	return out
 }
 
+// reportRollout returns how far the waves of a seed are; nil where there is nothing to say.
+func reportRollout(r *release.RolloutStatus) *state.Rollout {
+	if r == nil || len(r.Waves) == 0 && r.Paused == nil && r.Unpaced == nil {
+		return nil
+	}
+	out := &state.Rollout{}
+	if r.Paused != nil {
+		out.Paused = r.Paused.String()
+	}
+	if r.Unpaced != nil {
+		out.Unpaced = r.Unpaced.String()
+	}
+	for _, w := range r.Waves {
+		out.Waves = append(out.Waves, state.Wave{Name: w.Name, State: w.State, Leaving: w.Leaving, Clusters: w.Clusters, Done: w.Done, Reason: w.Reason, Message: w.Message, Until: w.Until})
+	}
+	return out
+}
+
 // reportTier returns the state of a tier as it was decided, corrected by what failed when it was
 // acted upon. A failure that passes by itself changes only the message; any other one holds the
 // tier until a person acts.
 func reportTier(f *pass.Facts, d *pass.Seed, t *plan.Tier, s release.TierStatus, done *outcome) state.Tier {
 	facts := d.Tiers[s.Tier]
-	out := state.Tier{Cluster: t.Cluster, Ordinal: t.Ordinal, Level: t.Level, State: s.State, Reason: s.Reason, On: s.On, Object: s.Object, Path: s.Path, Message: s.Message, Amended: s.Amended, Objects: len(d.Plan.Objects(t)), Digest: t.Digest()}
+	out := state.Tier{Cluster: t.Cluster, Ordinal: t.Ordinal, Level: t.Level, Wave: s.Wave, State: s.State, Reason: s.Reason, On: s.On, Object: s.Object, Path: s.Path, Message: s.Message, Amended: s.Amended, Objects: len(d.Plan.Objects(t)), Digest: t.Digest()}
 	out.Retry, out.Foreign = release.Retriable(s, facts), facts.Foreign
 	if err := cmp.Or(done.tiers[s.Tier], d.Failures[s.Tier].AsError()); err != nil {
 		failure, isFailure := errors.AsType[*pass.Failure](err)

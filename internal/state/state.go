@@ -153,7 +153,9 @@ type Seed struct {
 	// Unconfirmed is what is removed once a person confirms it, for people: whatever says
 	// so in a message has it here too.
 	Unconfirmed []string `json:"unconfirmed,omitempty"`
-	Tiers       []Tier   `json:"tiers,omitempty"`
+	// Rollout is the pace of the seed; nil where it has none.
+	Rollout *Rollout `json:"rollout,omitempty"`
+	Tiers   []Tier   `json:"tiers,omitempty"`
 	// Omitted counts tiers that resources have no room for.
 	Omitted int `json:"omittedTiers,omitempty"`
 	// Warnings are the plan's, and name the files that are not read.
@@ -169,7 +171,9 @@ type Tier struct {
 	Cluster string `json:"cluster"`
 	Ordinal int    `json:"ordinal"`
 	// Level orders the tiers of all clusters: those of a lower level come first.
-	Level int           `json:"level"`
+	Level int `json:"level"`
+	// Wave is the name of the wave of the rollout that it goes in; empty where there are none.
+	Wave  string        `json:"wave,omitempty"`
 	State release.State `json:"state"`
 	// Reason is why it is in that state; On, Object and Path are the cluster, the object there and
 	// the path that this is about, where it is about others than the tier itself.
@@ -198,6 +202,32 @@ type Tier struct {
 	Objects  int       `json:"objects"`
 	// Digest is the digest of the tier's entries. It is not published.
 	Digest string `json:"-"`
+}
+
+// Rollout is how far the waves of a seed are, and what people asked for.
+type Rollout struct {
+	// Waves in the order in which they go.
+	Waves []Wave `json:"waves,omitempty"`
+	// Paused says who paused the rollout, and Unpaced who asked for everything to be proposed at
+	// once; empty where nobody did.
+	Paused  string `json:"paused,omitempty"`
+	Unpaced string `json:"unpaced,omitempty"`
+}
+
+// Wave is how far a wave of a rollout is.
+type Wave struct {
+	Name  string            `json:"name"`
+	State release.WaveState `json:"state"`
+	// Leaving reports whether it is about what leaves the clusters.
+	Leaving bool `json:"leaving,omitempty"`
+	// Clusters counts those of the wave, Done those whose tiers are all where they should be.
+	Clusters int `json:"clusters"`
+	Done     int `json:"done"`
+	// Reason and Message say what it waits for; empty where nothing holds it.
+	Reason  v1alpha1.Reason `json:"reason,omitempty"`
+	Message string          `json:"message,omitempty"`
+	// Until is when it goes on by itself.
+	Until time.Time `json:"until,omitzero"`
 }
 
 // Edge is a tier that another one depends on, and why.

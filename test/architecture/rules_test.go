@@ -100,6 +100,7 @@ var rows = []row{
 	{"config", api, []string{"api"}},
 
 	{"internal/core/recent", core, []string{}},
+	{"internal/core/window", core, []string{}},
 	{"internal/core/truncate", core, []string{}},
 	{"internal/core/redact", core, []string{}},
 	{"internal/core/githash", core, []string{}},
@@ -115,9 +116,9 @@ var rows = []row{
 	}},
 	{"internal/core/plan", core, []string{
 		"api", "internal/core/githash", "internal/core/manifest", "internal/core/catalog", "internal/core/placement",
-		"internal/core/dependency", "internal/core/template", "internal/core/layout", "templates",
+		"internal/core/dependency", "internal/core/template", "internal/core/layout", "internal/core/window", "templates",
 	}},
-	{"internal/core/release", core, []string{"api", "internal/core/manifest", "internal/core/plan", "internal/core/health", "internal/core/layout", "internal/core/githash"}},
+	{"internal/core/release", core, []string{"api", "internal/core/manifest", "internal/core/plan", "internal/core/health", "internal/core/layout", "internal/core/githash", "internal/core/window"}},
 	{"internal/core/pass", core, []string{"api", "internal/core", "templates"}},
 
 	{"internal/render", edge, []string{"api", "internal/core"}},

@@ -9,6 +9,7 @@
 //	furrow/<base>/group/<seed>/<name>                        branch of a proposal of several tiers
 //	furrow/<base>/{retry,confirm,confirm-leaving}/<seed>     markers: what people ask for
 //	furrow/<base>/abandon/<owner>/<cluster>                  the same for a cluster
+//	furrow/<base>/rollout/<seed>                             record of the seed's rollout
 //	furrow/<base>/status/<owner>                             branch of the published state
 //
 // These names are an interface: plans and proposals of earlier versions are found by them, so they
@@ -184,6 +185,10 @@ func ConfirmBranch(base, seed string) string { return branchPrefix + base + "/co
 func ConfirmLeavingBranch(base, seed string) string {
 	return branchPrefix + base + "/confirm-leaving/" + seed
 }
+
+// RolloutBranch holds the record of a seed's rollout: what people asked for, and since when waves have
+// been released.
+func RolloutBranch(base, seed string) string { return branchPrefix + base + "/rollout/" + seed }
 
 // AbandonBranch marks that a person has given a cluster up, for the plans of one
 // owner. The commit that it points to does not matter.

@@ -29,6 +29,8 @@ const (
 	Propose Verb = "Propose"
 	// MoveToPlan moves a marker to the commit that the seed's plan has after this pass.
 	MoveToPlan Verb = "MoveToPlan"
+	// RecordRollout commits the record of a seed's rollout to its branch.
+	RecordRollout Verb = "RecordRollout"
 	// Drop deletes a branch.
 	Drop Verb = "Drop"
 )
@@ -50,6 +52,9 @@ type Action struct {
 	// Plan and Files are those of PushPlan.
 	Plan  *plan.Plan           `json:"plan,omitempty"`
 	Files map[string]plan.File `json:"files,omitempty"`
+
+	// Rollout is that of RecordRollout.
+	Rollout *release.Record `json:"rollout,omitempty"`
 
 	// Tiers are those of the proposal that it is about. Entries, Digest (of Entries), Title
 	// and Body are those of Propose.
@@ -77,6 +82,7 @@ func (d *decider) actions() []Action {
 				out = append(out, d.actionsIn(s, repo)...)
 			}
 			out = append(out, d.leaveRepos(s)...)
+			out = append(out, d.recordRollout(s)...)
 		}
 	}
 	out = append(out, d.shutRest()...)
@@ -244,7 +250,7 @@ func (d *decider) forget(s *Seed) []Action {
 			tiers = append(tiers, drop(branch))
 		}
 		act.Tiers = nil
-		for _, branch := range []string{layout.PlanBranch(r.Base, s.Name), layout.RetryBranch(r.Base, s.Name), layout.ConfirmBranch(r.Base, s.Name), layout.ConfirmLeavingBranch(r.Base, s.Name)} {
+		for _, branch := range []string{layout.PlanBranch(r.Base, s.Name), layout.RetryBranch(r.Base, s.Name), layout.ConfirmBranch(r.Base, s.Name), layout.ConfirmLeavingBranch(r.Base, s.Name), layout.RolloutBranch(r.Base, s.Name)} {
 			if !r.Refs[branch].IsZero() {
 				rest = append(rest, drop(branch))
 			}

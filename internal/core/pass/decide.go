@@ -58,6 +58,11 @@ type Seed struct {
 	suspended bool
 	// held is how many plantings go once what is Unconfirmed is confirmed.
 	held int
+	// record is that of the seed's rollout, and recorded where it is, by repository.
+	record   *release.Record
+	recorded map[string]layout.Hash
+	// unreadable reports whether that record cannot be read.
+	unreadable bool
 	// retryLater says, by repository, that a retry that a person asked for is not finished.
 	retryLater map[string]bool
 }
@@ -135,7 +140,7 @@ func (d *decider) catalog() *catalog.Catalog { return d.facts.ControlPlane.Catal
 
 // incomplete reports whether something was asked for.
 func (d *decider) incomplete() bool {
-	return len(d.open)+len(d.reconcilers)+len(d.creators)+len(d.roots) > 0
+	return len(d.open)+len(d.reconcilers)+len(d.creators)+len(d.roots)+len(d.zones) > 0
 }
 
 // repo returns a GitOps repository that can be used; nil where it cannot.
@@ -342,6 +347,7 @@ func (d *decider) observeInForce() {
 			continue
 		}
 		s.fail(d.orphan(s))
+		s.fail(d.observeRollout(s))
 		if s.previous != nil && s.previous.tiers != nil && s.Plan == s.previous.Plan {
 			s.Tiers = maps.Clone(s.previous.tiers)
 			continue
@@ -375,7 +381,7 @@ func (d *decider) release() {
 		}
 		facts := release.Facts{
 			Tiers: s.Tiers, GroupBy: s.Plan.GroupBy, Groups: d.groupsOf(s.Plan), Suspended: s.suspended, KeepAll: s.Failure != nil, Guarded: s.Unconfirmed != nil, Confirmed: d.confirmedLeaving(s),
-			Fleet: fleet, Needed: needed,
+			Fleet: fleet, Needed: needed, Now: d.facts.Now, Zones: d.facts.Zones, Record: s.record,
 		}
 		s.Result = release.Next(s.Plan, facts)
 		for d.addRoots(s) || d.addClosed(s) {

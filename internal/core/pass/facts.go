@@ -34,6 +34,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/core/window"
 )
 
 // Facts is all that a pass has observed. Decide only reads them; the observer adds to them between
@@ -55,6 +56,8 @@ type Facts struct {
 	Plans []PlanOnBranch `json:"plans,omitempty"`
 	// Health is what the clusters report.
 	Health Health `json:"health"`
+	// Zones are the time zones that windows name, by name; empty where there is no such zone.
+	Zones map[string]window.Zone `json:"zones,omitempty"`
 }
 
 // ControlPlane is a control-plane tree at a revision.

@@ -37,6 +37,8 @@ const (
 	AskRootDir Kind = "RootDir"
 	// AskHealth asks for objects on clusters: Facts.Health.
 	AskHealth Kind = "Health"
+	// AskZones asks for the time zones Zones: Facts.Zones.
+	AskZones Kind = "Zones"
 )
 
 // Question is something that Decide needs to know beyond the facts. Kind says which of the fields
@@ -57,6 +59,8 @@ type Question struct {
 	Reconcilers []health.ReconcilerKey
 	Creators    []health.CreatorKey
 	Roots       []health.RootKey
+	// Zones are those of AskZones.
+	Zones []string
 }
 
 // ClosedKey returns where Answers.Closed has the answer to a question.
@@ -93,12 +97,13 @@ type asker struct {
 	reconcilers map[health.ReconcilerKey]bool
 	creators    map[health.CreatorKey]bool
 	roots       map[health.RootKey]bool
+	zones       map[string]bool
 }
 
 func newAsker(f *Facts) *asker {
 	return &asker{
 		facts: f, open: map[subject]map[string]bool{}, reconcilers: map[health.ReconcilerKey]bool{},
-		creators: map[health.CreatorKey]bool{}, roots: map[health.RootKey]bool{},
+		creators: map[health.CreatorKey]bool{}, roots: map[health.RootKey]bool{}, zones: map[string]bool{},
 	}
 }
 
@@ -124,6 +129,9 @@ func (a *asker) questions() []Question {
 		return cmp.Or(cmp.Compare(x.Repo, y.Repo), cmp.Compare(x.Kind, y.Kind), x.Commit.Compare(y.Commit), x.Tier.Compare(y.Tier),
 			cmp.Compare(x.Digest, y.Digest), cmp.Compare(x.Dir, y.Dir), slices.Compare(x.Ignores[:], y.Ignores[:]))
 	})
+	if len(a.zones) > 0 {
+		out = append(out, Question{Kind: AskZones, Zones: slices.Sorted(maps.Keys(a.zones))})
+	}
 	if len(a.reconcilers)+len(a.creators)+len(a.roots) > 0 {
 		q := Question{Kind: AskHealth}
 		q.Reconcilers = slices.SortedFunc(maps.Keys(a.reconcilers), health.ReconcilerKey.Compare)
@@ -258,4 +266,11 @@ func (a *asker) root(key health.RootKey) health.Root {
 		a.missing, a.roots[key] = true, true
 	}
 	return known
+}
+
+// zone asks for a time zone, unless it is known.
+func (a *asker) zone(name string) {
+	if _, ok := a.facts.Zones[name]; !ok {
+		a.missing, a.zones[name] = true, true
+	}
 }

@@ -64,6 +64,7 @@ func (c *computation) assemble(s *seedState) (*Outcome, error) {
 	if c.dropping[s.seed.Name] {
 		a.addDropped()
 	}
+	a.plan.Rollout = a.rollout()
 	a.addPlacements()
 	a.addDependencies()
 	a.plan.Warnings = a.allWarnings()

@@ -154,13 +154,21 @@ func (c *computation) collect() {
 		case unknownRule(seed.Spec) != "":
 			c.fail(seed.Name, manifest.Problem{Reason: v1alpha1.ReasonUnknownRule, Field: "spec.disabledRules", Seed: seed.Name, Source: seed.SpecAt, Object: fmt.Sprintf("Seed %q", seed.Name),
 				Message: fmt.Sprintf("spec.disabledRules has %q, which is not a dependency rule", unknownRule(seed.Spec)), Next: "Write any of " + strings.Join(ruleNames(), ", ") + "."})
-		case !slices.Contains(groupings, seed.Spec.GroupByOrDefault()):
-			c.fail(seed.Name, manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Field: "spec.rollout.groupBy", Seed: seed.Name, Source: seed.SpecAt, Object: fmt.Sprintf("Seed %q", seed.Name),
-				Message: fmt.Sprintf("spec.rollout.groupBy %q is unknown", seed.Spec.GroupByOrDefault()), Next: "Write Tier, Level, Cluster or Seed."})
+		case faultyRollout(seed) != nil:
+			c.fail(seed.Name, faultyRollout(seed))
 		case previous.foreign(c.in.identity()):
 			c.fail(seed.Name, ErrForeign(seed.Name, "", previous.Plan.Identity(), c.in.identity()))
 		}
 	}
+}
+
+// faultyRollout returns what is wrong with the rollout of a seed.
+func faultyRollout(seed *catalog.Seed) error {
+	field, why, next := rolloutFault(seed.Spec.Rollout)
+	if field == "" {
+		return nil
+	}
+	return manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Field: "spec.rollout." + field, Seed: seed.Name, Source: seed.SpecAt, Object: fmt.Sprintf("Seed %q", seed.Name), Message: fmt.Sprintf("spec.rollout.%s %s", field, why), Next: next}
 }
 
 // groupings are the values of spec.rollout.groupBy.

@@ -70,9 +70,11 @@ type Plan struct {
 	Removal bool `yaml:"removal,omitempty"`
 	// GroupBy says which tiers are proposed together, also once the seed is gone; empty
 	// where each is proposed alone.
-	GroupBy  v1alpha1.GroupBy `yaml:"groupBy,omitempty" json:"GroupBy,omitempty"`
-	Tiers    []Tier           `yaml:"tiers"`
-	Contents []Contents       `yaml:"contents,omitempty"`
+	GroupBy v1alpha1.GroupBy `yaml:"groupBy,omitempty" json:"GroupBy,omitempty"`
+	// Rollout is the pace of the seed; nil where its tiers are proposed as soon as they may be.
+	Rollout  *Rollout   `yaml:"rollout,omitempty" json:"Rollout,omitempty"`
+	Tiers    []Tier     `yaml:"tiers"`
+	Contents []Contents `yaml:"contents,omitempty"`
 	// Variants are the workload clusters that get each variant of the seed; none where all get the
 	// same.
 	Variants     []Variant    `yaml:"variants,omitempty"`

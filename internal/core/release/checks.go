@@ -17,8 +17,9 @@ import (
 //   - What must not leave, or be overwritten, goes before any proposal of it.
 //   - What an open proposal is goes before whether a new one may be made: people have it in front
 //     of them.
-//   - A tier that waits for others is decided before anything about it has to be asked: blocked
-//     goes before unfit and closed, which may need answers about roots and closed proposals.
+//   - A tier that waits for others, or for its wave, is decided before anything about it has to be
+//     asked: blocked and paced go before unfit and closed, which may need answers about roots and
+//     closed proposals. What has no room in its wave is known only when those are known.
 var checks = []func(*decision) (TierStatus, bool){
 	onBase,
 	keptWhole,
@@ -27,9 +28,11 @@ var checks = []func(*decision) (TierStatus, bool){
 	proposedAsWanted,
 	proposedOtherwise,
 	blocked,
+	paced,
 	unfit,
 	suspended,
 	closed,
+	crowded,
 }
 
 // onBase: base has the entries, or what a person made of them, so health alone
@@ -120,6 +123,9 @@ func proposedAsWanted(d *decision) (TierStatus, bool) {
 	if s.GateReason != "" {
 		s.Gate = d.have.LeftBehind.Text()
 	}
+	if h := d.pace.hold(d.name, false); h != nil && s.Gate == "" {
+		s.Gate, s.GateReason, s.behind = h.Message, h.Reason, h.behind
+	}
 	switch {
 	case p.Edited && p.Unknown:
 		s.Reason, s.Message = v1alpha1.ReasonEditedOnPlainGit, "is not to be merged as it is: "+EditedOnPlainGit
@@ -164,6 +170,9 @@ func proposedOtherwise(d *decision) (TierStatus, bool) {
 	}
 	if p.Edited {
 		s := TierStatus{State: Held, Reason: v1alpha1.ReasonEditedAndOutdated, Message: "a person has edited the open proposal, and the plan has changed since. Merge it, or delete its branch", Waits: d.waits()}
+		if h := d.pace.hold(d.name, false); h != nil {
+			s.Gate, s.GateReason, s.behind = h.Message, h.Reason, h.behind
+		}
 		if len(s.Waits) > 0 || p.Stale || p.Outside != "" || p.Unknown {
 			s.Reason, s.Message = v1alpha1.ReasonEditedAndUnmergeable, "a person has edited the open proposal, and the plan has changed since. Delete its branch"
 		}
@@ -171,6 +180,11 @@ func proposedOtherwise(d *decision) (TierStatus, bool) {
 	}
 	if waits := d.waits(); len(waits) > 0 {
 		return TierStatus{State: Blocked, Waits: waits, Act: ActSupersede}, true
+	}
+	if h := d.pace.hold(d.name, false); h != nil && !h.withdraws {
+		return TierStatus{State: Outdated, Reason: h.Reason, Message: "is not updated now: " + h.Message, Gate: "it carries an earlier plan, and is not updated now: " + h.Message, GateReason: h.Reason}, true
+	} else if h != nil {
+		return TierStatus{State: Queued, Reason: h.Reason, Message: h.Message, Act: ActSupersede, behind: h.behind}, true
 	}
 	if d.facts.Suspended {
 		const why = "is not updated while the seed is suspended"
@@ -187,6 +201,22 @@ func blocked(d *decision) (TierStatus, bool) {
 		return TierStatus{}, false
 	}
 	return TierStatus{State: Blocked, Waits: waits}, true
+}
+
+// paced: the tier's wave has not its turn, or the rollout is paused.
+func paced(d *decision) (TierStatus, bool) { return d.held(true) }
+
+// crowded: as many clusters of the tier's wave are under way as may be.
+func crowded(d *decision) (TierStatus, bool) { return d.held(false) }
+
+// held asks the pace, about what may be asked to find out whether the tier could be proposed, or about
+// proposing it.
+func (d *decision) held(asking bool) (TierStatus, bool) {
+	h := d.pace.hold(d.name, asking)
+	if h == nil {
+		return TierStatus{}, false
+	}
+	return TierStatus{State: Queued, Reason: h.Reason, Message: h.Message, behind: h.behind}, true
 }
 
 // WaitText returns what a tier of a seed waits for.

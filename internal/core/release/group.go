@@ -50,9 +50,9 @@ func (g *GroupStatus) locked() bool { return g.listed.Edited || g.listed.Rejecte
 type groupKey struct{ repo, name string }
 
 // groupName returns the name of the group that a tier is proposed in; empty where it is proposed
-// alone. What deletes objects is never proposed together with what only adds or changes some: a
+// alone. A proposal is of one wave, if there are waves. What deletes objects is never proposed together with what only adds or changes some: a
 // reviewer must not have to find a removal between two hundred additions.
-func groupName(by v1alpha1.GroupBy, t *plan.Tier) string {
+func groupName(by v1alpha1.GroupBy, t *plan.Tier, wave string) string {
 	name := ""
 	switch by {
 	case v1alpha1.GroupByLevel:
@@ -63,6 +63,9 @@ func groupName(by v1alpha1.GroupBy, t *plan.Tier) string {
 		name = "seed"
 	default:
 		return ""
+	}
+	if wave != "" {
+		name = "wave-" + wave + "-" + name
 	}
 	if t.Gone() || t.Orphans() || t.Leaving != nil {
 		name = "remove-" + name
@@ -89,7 +92,7 @@ func unnumbered(name string) string {
 // then goes as if there were none, and moves has the engine take the tier out of it. What a person
 // has edited stays where it is, and so does everything while the seed is suspended.
 func (d *decision) regroup() {
-	p, home := d.have.Proposal, groupName(d.facts.GroupBy, d.tier)
+	p, home := d.have.Proposal, groupName(d.facts.GroupBy, d.tier, d.pace.waveOf(d.name))
 	if p == nil || p.Rejected && p.Digest == d.tier.Digest() {
 		return
 	}
@@ -128,7 +131,7 @@ func (r *Result) group(p *plan.Plan, facts Facts) {
 		r.Groups = append(r.Groups, keep(listed, members[groupKey{listed.Repo, listed.Name}]))
 	}
 	for i := range p.Tiers {
-		home := groupKey{p.Tiers[i].Repo, groupName(facts.GroupBy, &p.Tiers[i])}
+		home := groupKey{p.Tiers[i].Repo, groupName(facts.GroupBy, &p.Tiers[i], r.Tiers[i].Wave)}
 		if home.name != "" && r.Tiers[i].Act == ActPropose {
 			homes[home] = r.join(&r.Tiers[i], home, homes[home])
 		}

@@ -23,12 +23,14 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/window"
 )
 
 // State of a tier.
@@ -164,6 +166,11 @@ type Facts struct {
 	Fleet Fleet
 	// Needed lists, for a tier, the tiers of other seeds that need it; see Fleet.Needed.
 	Needed map[layout.Tier][]layout.Tier
+	// Now is when the facts were observed, Zones are the time zones of windows, and Record is what
+	// is recorded of the rollout. They count only for a plan with a rollout, or with a record.
+	Now    time.Time
+	Zones  map[string]window.Zone
+	Record *Record
 }
 
 // Wait is one thing that a tier waits for.
@@ -225,6 +232,12 @@ type TierStatus struct {
 	// NeedsRoot and NeedsClosed report whether the root, or Closed, must be observed
 	// before the state is known.
 	NeedsRoot, NeedsClosed bool
+	// Wave is the name of the wave that the tier goes in; empty where there are none.
+	Wave string `json:"Wave,omitempty"`
+	// leaving reports whether it is in the sequence of what leaves, open whether a proposal of the
+	// tier alone is open, and behind is the wave that it waits for.
+	leaving, open bool
+	behind        *stage
 }
 
 // Retriable reports whether a person's retry has a tier proposed again: it was rejected
@@ -264,6 +277,10 @@ type Result struct {
 	Groups []GroupStatus
 	// Done reports whether nothing is left to do: every tier is Released or Gone.
 	Done bool
+	// Rollout is the pace; nil where there is none.
+	Rollout *RolloutStatus `json:"Rollout,omitempty"`
+
+	pace *pace
 }
 
 // Find returns the status of a tier.
@@ -326,30 +343,48 @@ type decision struct {
 	name  layout.Tier
 	have  TierFacts
 	gates *gates
-	// moves reports whether the tier has left the proposal that it was in.
-	moves bool
+	pace  *pace
+	// moves reports whether the tier has left the proposal that it was in, and open whether that is
+	// open.
+	moves, open bool
 }
 
 // Next derives every tier's state and next action. It costs as much as there are tiers and
 // prerequisites.
 func Next(p *plan.Plan, facts Facts) Result {
 	g := newGates(p, facts)
-	out := Result{Done: true, Tiers: make([]TierStatus, 0, len(p.Tiers))}
+	tiers := make([]*decision, len(p.Tiers))
 	for i := range p.Tiers {
 		t := &p.Tiers[i]
-		d := decision{facts: facts, tier: t, name: p.Name(t), gates: g}
+		d := &decision{facts: facts, tier: t, name: p.Name(t), gates: g}
 		d.have = facts.Tiers[d.name]
+		d.open = d.have.Proposal != nil && !d.have.Proposal.Rejected
+		tiers[i] = d
+	}
+	paced := newPace(p, facts, tiers)
+	for _, d := range tiers {
+		d.pace = paced
 		d.regroup()
+	}
+	paced.decide()
+	out := Result{Done: true, Tiers: make([]TierStatus, 0, len(p.Tiers)), pace: paced}
+	if paced != nil {
+		out.Rollout = paced.status
+	}
+	for _, d := range tiers {
 		s := d.decide()
 		s.Tier, s.proposed, s.Moves = d.name, d.proposedText(), d.moves
 		if d.have.Proposal != nil {
 			s.Group = d.have.Proposal.Group
+			s.open = s.Group == "" && !d.have.Proposal.Rejected
 		}
+		s.Wave, s.leaving = paced.waveOf(d.name), d.leaves()
 		d.judgeProposal(&s)
 		out.Tiers = append(out.Tiers, s)
 		out.Done = out.Done && (s.State == Released || s.State == Gone)
 	}
 	out.group(p, facts)
+	out.limit(p)
 	out.NameWaits(nil)
 	return out
 }
@@ -431,6 +466,7 @@ func (r *Result) NameWaits(others map[layout.Tier]State) {
 			t.GateReason, t.Gate = t.Waits[0].Reason, WaitText(t.Tier.Seed, t.Waits)
 		}
 	}
+	r.nameWaves()
 	r.shutGroups()
 	for i := range r.Tiers {
 		t := &r.Tiers[i]

@@ -6,8 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/core/window"
 	"github.com/furrow-dev/furrow/test/golden"
 )
 
@@ -35,6 +38,12 @@ import (
 //	                                             a proposal of several tiers
 //	suspend | resume | cannot plan | can plan
 //	remove                                       the seed leaves: another plan
+//	waves NAME=CLUSTER,...[;soak=1h][;max=1][;window=09:00-16:00] ...
+//	                                             the waves of its rollout
+//	most N                                       so many proposals may be open
+//	update TIER ...                              a new plan with other entries for tiers
+//	now 2026-11-23T09:00                         the time
+//	pause | go on | skip WAVE|everything         what people ask for
 //	show                                         prints states, acts and waits
 //
 // Lines that begin with "|" are what show printed; -update writes them.
@@ -100,6 +109,9 @@ func (f *fixture) happen(t *testing.T, words []string) {
 		f.removal()
 		return
 	}
+	if f.pace(t, words) {
+		return
+	}
 	switch words[0] {
 	case "fleet":
 		*f = *makeFleet(v1alpha1.GroupBy(words[1]))
@@ -133,6 +145,84 @@ func (f *fixture) happen(t *testing.T, words []string) {
 	default:
 		t.Fatalf("the script says %q", words)
 	}
+}
+
+// pace changes what the rollout depends on; false where the line is about something else.
+func (f *fixture) pace(t *testing.T, words []string) bool {
+	t.Helper()
+	by := release.Request{By: "Ada", At: f.facts.Now, Why: "as planned"}
+	if f.facts.Record == nil {
+		f.facts.Record = &release.Record{Seed: "app"}
+	}
+	switch words[0] {
+	case "waves":
+		f.plan.Rollout = &plan.Rollout{}
+		for _, w := range words[1:] {
+			f.plan.Rollout.Waves = append(f.plan.Rollout.Waves, waveOf(t, w))
+		}
+	case "most":
+		most, err := strconv.Atoi(words[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.plan.Rollout = &plan.Rollout{MaxOpenProposals: most}
+	case "now":
+		at, err := time.Parse("2006-01-02T15:04", words[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.facts.Now = at
+	case "pause":
+		f.facts.Record.Paused = &by
+	case "go":
+		f.facts.Record.Paused = nil
+	case "skip":
+		skip := release.Skip{Wave: words[1], Inputs: f.plan.Inputs, Request: by}
+		if skip.Wave == "everything" {
+			skip.Wave = ""
+		}
+		f.facts.Record.Skips = append(f.facts.Record.Skips, skip)
+	case "update":
+		f.plan.Inputs += "'"
+		for _, word := range words[1:] {
+			name := tierOf(t, word)
+			old := *f.tier(name)
+			*f.tier(name) = makeTier(name, name.String()+f.plan.Inputs, old.Prerequisites...)
+			f.tier(name).Level = old.Level
+			f.on(name, func(facts *release.TierFacts) {
+				if facts.Base == release.BaseEntries {
+					facts.Base = release.BaseEarlier
+				}
+			})
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// waveOf reads a wave as "waves" has it.
+func waveOf(t *testing.T, word string) plan.Wave {
+	t.Helper()
+	parts := strings.Split(word, ";")
+	name, clusters, _ := strings.Cut(parts[0], "=")
+	w := plan.Wave{Name: name, Clusters: slices.Sorted(slices.Values(strings.Split(clusters, ",")))}
+	for _, part := range parts[1:] {
+		var err error
+		switch key, value, _ := strings.Cut(part, "="); key {
+		case "soak":
+			w.Soak, err = time.ParseDuration(value)
+		case "max":
+			w.MaxUnavailable, err = strconv.Atoi(value)
+		case "window":
+			from, to, _ := strings.Cut(value, "-")
+			w.Windows = append(w.Windows, window.Window{Days: []string{"Mon", "Tue", "Wed", "Thu", "Fri"}, From: from, To: to})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w
 }
 
 // makeFleet is a plan on four clusters: mgmt/00 comes first, then 00 of the others, then
@@ -237,6 +327,9 @@ func tierOf(t *testing.T, word string) layout.Tier {
 func (f *fixture) show() string {
 	var out strings.Builder
 	result := release.Next(f.plan, f.facts)
+	if result.Rollout != nil { // what the pass records is there in the next one
+		f.facts.Record = result.Rollout.Record
+	}
 	for _, s := range result.Tiers {
 		fmt.Fprintf(&out, "| %s/%s %s", s.Tier.Cluster, s.Tier.Number(), s.State)
 		if s.Group != "" {
@@ -268,6 +361,21 @@ func (f *fixture) show() string {
 			fmt.Fprintf(&out, "; afterwards: %s", g.Gate)
 		}
 		out.WriteString("\n")
+	}
+	if result.Rollout != nil {
+		for _, w := range result.Rollout.Waves {
+			fmt.Fprintf(&out, "| %s: %s", w.Progress(), w.State)
+			if w.Leaving {
+				out.WriteString(", leaving")
+			}
+			if w.Reason != "" {
+				fmt.Fprintf(&out, " (%s): %s", w.Reason, w.Message)
+			}
+			if !w.Until.IsZero() {
+				fmt.Fprintf(&out, "; again at %s", w.Until.Format("Mon 15:04"))
+			}
+			out.WriteString("\n")
+		}
 	}
 	fmt.Fprintf(&out, "| done %v\n", result.Done)
 	return out.String()

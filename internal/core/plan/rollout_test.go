@@ -1,0 +1,73 @@
+package plan_test
+
+import (
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/window"
+)
+
+// staged is a fleet whose clusters have a stage, and a seed on all of them with a rollout.
+func staged(rollout string) fstest.MapFS {
+	tree := fstest.MapFS{
+		"repo.yaml": {Data: []byte("apiVersion: furrow.dev/v1alpha1\nkind: GitOpsRepo\nmetadata: {name: fleet}\nspec: {url: https://git.example.com/fleet.git}\n")},
+		"seeds/web.yaml": {Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web, namespace: default}\n---\n" +
+			"apiVersion: furrow.dev/v1alpha1\nkind: Seed\nmetadata: {name: web}\nspec: {rollout: " + rollout + "}\n")},
+	}
+	for name, stage := range map[string]string{"c1": "canary", "c2": "early", "c3": "late", "c4": "late", "c5": "late", "c6": "none"} {
+		tree["clusters/"+name+".yaml"] = &fstest.MapFile{Data: []byte("apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: " + name + ", labels: {stage: " + stage + "}}\nspec: {}\n")}
+	}
+	return tree
+}
+
+func TestWavesHaveTheClustersThatTheySelect(t *testing.T) {
+	const canary = "{name: canary, clusterSelector: {matchLabels: {stage: canary}}, soak: 24h, windows: [{days: [Mon], from: \"09:00\", to: \"16:00\", timeZone: Europe/Berlin, holidays: [\"2026-12-24\"]}]}"
+	first := plan.Wave{Name: "canary", Clusters: []string{"c1"}, Soak: 24 * time.Hour, Windows: []window.Window{{Days: []string{"Mon"}, From: "09:00", To: "16:00", TimeZone: "Europe/Berlin", Holidays: []string{"2026-12-24"}}}}
+	for name, c := range map[string]struct {
+		rollout string
+		want    *plan.Rollout
+	}{
+		"none where only groups are asked for": {"{groupBy: Level}", nil},
+		"a limit of proposals has no waves":    {"{maxOpenProposals: 3}", &plan.Rollout{MaxOpenProposals: 3}},
+		"the first that selects a cluster has it": {
+			"{waves: [" + canary + ", {name: early, clusterSelector: {matchExpressions: [{key: stage, operator: In, values: [canary, early]}]}, maxUnavailable: 3}]}",
+			&plan.Rollout{Waves: []plan.Wave{first, {Name: "early", Clusters: []string{"c2"}, MaxUnavailable: 3}}},
+		},
+		"the one without a selector has all others, wherever it is": {
+			"{waves: [{name: fleet, maxUnavailable: 50%}, " + canary + "]}",
+			&plan.Rollout{Waves: []plan.Wave{{Name: "fleet", Clusters: []string{"c2", "c3", "c4", "c5", "c6"}, MaxUnavailable: 2}, first}},
+		},
+		"a percentage is at least one cluster": {
+			"{waves: [{name: late, clusterSelector: {matchLabels: {stage: late}}, maxUnavailable: 10%}]}",
+			&plan.Rollout{Waves: []plan.Wave{{Name: "late", Clusters: []string{"c3", "c4", "c5"}, MaxUnavailable: 1}}},
+		},
+		"a wave may have no cluster yet": {
+			"{waves: [{name: lab, clusterSelector: {matchLabels: {stage: lab}}}]}",
+			&plan.Rollout{Waves: []plan.Wave{{Name: "lab"}}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := compute(t, staged(c.rollout))["web"]
+			if o.Err != nil {
+				t.Fatal(o.Err)
+			}
+			if diff := cmp.Diff(c.want, o.Plan.Rollout); diff != "" {
+				t.Errorf("the rollout (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.want, readBack(t, o.Plan).Rollout); diff != "" {
+				t.Errorf("read back (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestThePlanOfARemovalKeepsTheWaves(t *testing.T) {
+	p := compute(t, staged("{waves: [{name: fleet}]}"))["web"].Plan
+	if diff := cmp.Diff(p.Rollout, plan.Remove(p, "").Rollout); diff != "" {
+		t.Errorf("the rollout (-want +got):\n%s", diff)
+	}
+}
