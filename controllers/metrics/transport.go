@@ -66,40 +66,29 @@ func newRates(clock clock.PassiveClock) *rates {
 	return &rates{clock: clock, last: map[repo]rate{}, remaining: rateRemaining.gauges(), limit: rateLimit.gauges(), reset: rateReset.gauges()}
 }
 
-// rateHeaders are the prefixes of rate-limit headers: GitHub's and Gitea's, and those of the
-// IETF's draft.
-var rateHeaders = []string{"X-Ratelimit-", "Ratelimit-"}
-
 // observe records a response's headers. A response without rate limits changes nothing, and one
 // that asks to wait moves the reset.
 func (r *rates) observe(at repo, h http.Header) {
-	if resource := h.Get("X-Ratelimit-Resource"); resource != "" && resource != "core" {
-		return // searches and the like have separate limits
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.clock.Now()
-	until := func(header string) (t time.Time) {
-		if pause, ok := backoff.Until(h, header, now); ok {
+	until := func(pause time.Duration) (t time.Time) {
+		if pause > 0 {
 			t = now.Add(pause)
 		}
 		return t
 	}
-	if was := r.last[at]; !was.over(now) {
-		was.reset = latest(was.reset, until("Retry-After"))
-		r.last[at] = was
-	} else {
-		r.last[at] = rate{reset: until("Retry-After")}
+	asked, _ := backoff.Until(h, "Retry-After", now)
+	last := r.last[at]
+	if last.over(now) {
+		last = rate{}
 	}
-	for _, prefix := range rateHeaders {
-		remaining, limit := number(h.Get(prefix+"Remaining")), number(h.Get(prefix+"Limit"))
-		if remaining == nil && limit == nil {
-			continue
-		}
-		r.last[at] = rate{remaining, limit, latest(until(prefix+"Reset"), until("Retry-After"))}
-		break
+	if of, ok := backoff.RateOf(h, now); ok {
+		last = rate{number(of.Remaining), number(of.Limit), until(of.Reset)}
 	}
-	if r.last[at] == (rate{}) {
+	last.reset = latest(last.reset, until(asked))
+	r.last[at] = last
+	if last == (rate{}) {
 		delete(r.last, at)
 	}
 }
@@ -107,13 +96,11 @@ func (r *rates) observe(at repo, h http.Header) {
 // over reports whether the limit was reset since.
 func (r rate) over(now time.Time) bool { return !r.reset.IsZero() && !now.Before(r.reset) }
 
-// number returns the number at the beginning of a header.
-func number(header string) *float64 {
-	n, ok := backoff.Number(header)
-	if !ok {
+func number(n *int64) *float64 {
+	if n == nil {
 		return nil
 	}
-	value := float64(n)
+	value := float64(*n)
 	return &value
 }
 
