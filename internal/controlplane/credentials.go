@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/furrow-dev/furrow/internal/forge/rest"
 )
 
 // ControlPlaneCredentials names the set of the control plane's own repository.
@@ -17,19 +19,30 @@ type Set struct {
 	Token    string `json:"-"`
 	Username string `json:"-"`
 	Password string `json:"-"`
+	// App is a GitHub App, which is used instead; nil for none. Its repository is not set.
+	App *rest.AppOptions `json:"-"`
 	// CABundle has PEM certificates that are trusted in addition to the system's.
 	CABundle []byte
 	// URL restricts the set to repositories whose URLs begin with it; empty for no restriction.
 	URL string
 }
 
-// NewSet reads a set from its files: token, or username and password, ca.crt and url.
+// NewSet reads a set from its files: token, or username and password, or those of a GitHub App, and
+// ca.crt and url. The names of the App's are Flux's.
 func NewSet(file func(name string) string) Set {
 	trimmed := func(name string) string { return strings.TrimSpace(file(name)) }
-	return Set{
+	set := Set{
 		Token: trimmed("token"), Username: trimmed("username"), Password: trimmed("password"),
 		CABundle: []byte(trimmed("ca.crt")), URL: trimmed("url"),
 	}
+	app := rest.AppOptions{
+		ID: trimmed("githubAppID"), Installation: trimmed("githubAppInstallationID"),
+		PrivateKey: []byte(trimmed("githubAppPrivateKey")), API: trimmed("githubAppBaseURL"),
+	}
+	if app.ID != "" || app.Installation != "" || len(app.PrivateKey) > 0 {
+		set.App = &app
+	}
+	return set
 }
 
 // String shows no secret.

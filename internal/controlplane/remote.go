@@ -14,6 +14,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/forge/rest"
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
@@ -146,12 +147,8 @@ func (s *Session) resolve(url string) string {
 
 // open opens the mirror of a repository. Its directory depends on the URL as well, so a
 // repository which moved does not empty the mirror of the old one while another process uses it.
-func (s *Session) open(ctx context.Context, name, url, credentials string) (*git.Mirror, error) {
-	remote, err := s.remote(url, credentials)
-	if err != nil {
-		return nil, err
-	}
-	sum := sha256.Sum256([]byte(url))
+func (s *Session) open(ctx context.Context, name string, remote git.Remote) (*git.Mirror, error) {
+	sum := sha256.Sum256([]byte(remote.URL))
 	return git.Open(ctx, filepath.Join(s.options.Cache, name+"-"+hex.EncodeToString(sum[:6])), remote)
 }
 
@@ -185,5 +182,22 @@ func (s *Session) remote(url, credentials string) (git.Remote, error) {
 		return remote, manifest.Problem{Reason: v1alpha1.ReasonCredentialsNotBound, Message: fmt.Sprintf("the credentials %q are for %s only, and not for %s", credentials, git.Remote{URL: set.URL}, remote), Next: "Correct the url of the set, or make another set"}
 	}
 	remote.Token, remote.Username, remote.Password, remote.CABundle = set.Token, set.Username, set.Password, set.CABundle
+	if set.App != nil {
+		return s.withApp(remote, credentials, *set.App)
+	}
+	return remote, nil
+}
+
+// withApp adds the source of a GitHub App, whose requests for tokens are counted as no repository's.
+func (s *Session) withApp(remote git.Remote, credentials string, o rest.AppOptions) (git.Remote, error) {
+	if catalog.IsPlainHTTP(o.API) && !s.options.AllowHTTP {
+		return git.Remote{URL: remote.URL}, manifest.Problem{Reason: v1alpha1.ReasonURLNotAllowed, Message: fmt.Sprintf("the credentials %q: githubAppBaseURL sends credentials in plain text: use https, or allow it with --allow-http", credentials)}
+	}
+	o.Repository, o.CABundle = remote.URL, remote.CABundle
+	app, err := rest.NewApp(o)
+	if err != nil {
+		return git.Remote{URL: remote.URL}, fmt.Errorf("the credentials %q: %w", credentials, err)
+	}
+	remote.Token, remote.Username, remote.Password, remote.Source = "", "", "", app
 	return remote, nil
 }

@@ -156,7 +156,7 @@ func Open(ctx context.Context, options Options) (*Session, error) {
 	if s.options.ControlPlane, err = absolute(options.ControlPlane); err != nil {
 		return nil, err
 	}
-	if s.mirror, err = s.open(ctx, "control-plane", s.options.ControlPlane, ControlPlaneCredentials); err != nil {
+	if s.mirror, err = s.openOwn(ctx); err != nil {
 		return nil, fmt.Errorf("the control-plane repository: %w", err)
 	}
 	config := engine.Config{
@@ -322,9 +322,18 @@ func (s *Session) pinned(tip git.Hash) (git.Hash, error) {
 	return commit, err
 }
 
+// openOwn opens the control plane's mirror with the current credentials.
+func (s *Session) openOwn(ctx context.Context) (*git.Mirror, error) {
+	remote, err := s.remote(s.options.ControlPlane, ControlPlaneCredentials)
+	if err != nil {
+		return nil, err
+	}
+	return s.open(ctx, "control-plane", remote)
+}
+
 // reopen opens the control plane's mirror again with the current credentials.
 func (s *Session) reopen(ctx context.Context) error {
-	m, err := s.open(ctx, "control-plane", s.options.ControlPlane, ControlPlaneCredentials)
+	m, err := s.openOwn(ctx)
 	if err != nil {
 		return err
 	}
@@ -396,12 +405,16 @@ func (s *Session) openRepo(ctx context.Context, name string, spec v1alpha1.GitOp
 
 // openMirror opens a repository without checks: after them, or to read its last known state.
 func (s *Session) openMirror(ctx context.Context, name string, spec v1alpha1.GitOpsRepoSpec) (engine.Repo, error) {
-	m, err := s.open(ctx, name, s.resolve(spec.URL), spec.Credentials)
+	remote, err := s.remote(s.resolve(spec.URL), spec.Credentials)
+	if err != nil {
+		return engine.Repo{}, err
+	}
+	m, err := s.open(ctx, name, remote)
 	if err != nil {
 		return engine.Repo{}, err
 	}
 	r := &Repo{Name: name, Base: spec.BranchOrDefault(), Mirror: m, spec: spec}
-	if r.Forge, err = s.openForge(name, m, spec); err != nil {
+	if r.Forge, err = s.openForge(name, m, remote, spec); err != nil {
 		return engine.Repo{}, errors.Join(err, m.Close())
 	}
 	if had, ok := s.repos[name]; ok {
@@ -417,16 +430,13 @@ func (s *Session) openMirror(ctx context.Context, name string, spec v1alpha1.Git
 	return opened, nil
 }
 
-// openForge is the list of forges: the next one is one more case.
-func (s *Session) openForge(name string, m *git.Mirror, spec v1alpha1.GitOpsRepoSpec) (forge.Forge, error) {
+// openForge is the list of forges: the next one is one more case. The remote has the credentials, for
+// the API too.
+func (s *Session) openForge(name string, m *git.Mirror, remote git.Remote, spec v1alpha1.GitOpsRepoSpec) (forge.Forge, error) {
 	switch spec.ForgeOrDefault() {
 	case v1alpha1.ForgePlain:
 		return plain.New(m, spec.BranchOrDefault()), nil
 	case v1alpha1.ForgeGitea:
-		remote, err := s.remote(spec.URL, spec.Credentials)
-		if err != nil {
-			return nil, err
-		}
 		o := gitea.Options{URL: remote.URL, Token: remote.Token, Username: remote.Username, Password: remote.Password, CABundle: remote.CABundle}
 		if s.options.ObserveTransport != nil {
 			o.Observe = func(next http.RoundTripper) http.RoundTripper { return s.options.ObserveTransport(name, next) }

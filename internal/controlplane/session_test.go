@@ -1,9 +1,14 @@
 package controlplane
 
 import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +19,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/forge/rest"
 )
 
 // TestCredentialsGoNowhereElse: the author of a GitOpsRepo chooses its URL, but
@@ -70,6 +76,55 @@ func TestCredentialsGoNowhereElse(t *testing.T) {
 				t.Error("the error shows the token")
 			}
 		})
+	}
+}
+
+// TestAGitHubAppIsASetOfCredentials: its keys are those of Flux's Secrets.
+func TestAGitHubAppIsASetOfCredentials(t *testing.T) {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private := string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))
+	whole := map[string]string{"githubAppID": "12\n", "githubAppInstallationID": "34", "githubAppPrivateKey": private, "token": "unused"}
+	with := func(key, value string) map[string]string {
+		out := maps.Clone(whole)
+		out[key] = value
+		return out
+	}
+	tests := map[string]struct {
+		files map[string]string
+		want  string // the error; empty where the App is used
+	}{
+		"an App":                             {whole, ""},
+		"an App on a server of one's own":    {with("githubAppBaseURL", "https://git.example.com/api/v3"), ""},
+		"an App whose API is in plain text":  {with("githubAppBaseURL", "http://git.example.com/api/v3"), `the credentials "app": githubAppBaseURL sends credentials in plain text: use https, or allow it with --allow-http`},
+		"an App with a password in its API":  {with("githubAppBaseURL", "https://me:hunter2@git.example.com"), `the credentials "app": the URL of the API for https://git.example.com/a is not valid: write it as https://host/path`},
+		"an App without an installation":     {with("githubAppInstallationID", ""), `the credentials "app": githubAppInstallationID is not a number. Copy the number from the settings of the App or of its installation`},
+		"an App without an ID":               {with("githubAppID", ""), `the credentials "app": githubAppID is missing. Copy the number from the settings of the App or of its installation`},
+		"an App whose key is something else": {with("githubAppPrivateKey", "hunter2"), `the credentials "app": githubAppPrivateKey is not an RSA key in PEM. Generate a private key in the settings of the App, and use the file as it is`},
+	}
+	for name, tc := range tests {
+		dir := t.TempDir()
+		if err := os.Mkdir(filepath.Join(dir, "app"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for file, text := range tc.files {
+			if err := os.WriteFile(filepath.Join(dir, "app", file), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := &Session{options: Options{ControlPlane: "/srv/control-plane", Credentials: Directory(dir)}}
+		remote, err := s.remote("https://git.example.com/a", "app")
+		_, isApp := remote.Source.(*rest.App)
+		switch {
+		case tc.want == "" && (err != nil || !isApp || remote.Token != ""):
+			t.Errorf("%s: got %v, %v", name, remote.Source, err)
+		case tc.want != "" && (err == nil || err.Error() != tc.want || remote.Source != nil):
+			t.Errorf("%s: got %v, want %q", name, err, tc.want)
+		case tc.want != "" && manifest.ReasonOf(err) == "":
+			t.Errorf("%s: the error has no reason", name)
+		}
 	}
 }
 

@@ -105,7 +105,11 @@ func (s *Session) makeMissing(ctx context.Context, c *catalog.Catalog) (made []s
 
 // seen returns the branches that a repository had when it was last read.
 func (s *Session) seen(ctx context.Context, name, url, credentials string) (git.Refs, error) {
-	m, err := s.open(ctx, name, url, credentials)
+	remote, err := s.remote(url, credentials)
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.open(ctx, name, remote)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,6 @@ import (
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 
 	"github.com/furrow-dev/furrow/internal/backoff"
-	"github.com/furrow-dev/furrow/internal/core/truncate"
 	"github.com/furrow-dev/furrow/internal/git/odb"
 )
 
@@ -208,12 +207,18 @@ func (ep *endpoint) translate(ctx context.Context, op string, err error) error {
 	if errors.As(err, &own) || errors.As(err, &local) {
 		return err
 	}
-	out := &Error{op: op, remote: ep.url, text: ep.secrets.In(truncate.Line(err.Error(), maxText))}
+	out := &Error{op: op, remote: ep.url, text: ep.clean(err.Error())}
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		out.cause, out.text, out.kind = ctxErr, "stopped: "+ctxErr.Error(), kindCanceled
 		if errors.Is(ctxErr, context.DeadlineExceeded) {
 			out.kind, out.text = kindNetwork, "took too long: "+ctxErr.Error()
 		}
+		return out
+	}
+	var f failure
+	if as(err, &f) { // of the source of the credentials
+		name, wait := f.Failure()
+		out.kind, out.text, out.retryAfter = kindNames[name], ep.clean(f.Error()), wait
 		return out
 	}
 	for _, rule := range rules {

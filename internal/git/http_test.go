@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/furrow-dev/furrow/internal/core/redact"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/test/gitcmd"
 )
@@ -83,6 +84,89 @@ func offerBlobs(t testing.TB, bare string) {
 	t.Helper()
 	gitcmd.Run(t, bare, "config", "uploadpack.allowFilter", "true")
 	gitcmd.Run(t, bare, "config", "uploadpack.allowAnySHA1InWant", "true")
+}
+
+// renewed is a source whose first tokens the server does not accept.
+type renewed struct {
+	tokens []string
+	err    error
+	asked  int
+}
+
+func (r *renewed) Login(context.Context) (username, password string, err error) {
+	r.asked++
+	return user, r.tokens[0], r.err
+}
+
+func (r *renewed) Rejected(request *http.Request) bool {
+	if _, password, _ := request.BasicAuth(); password != r.tokens[0] || len(r.tokens) == 1 {
+		return false
+	}
+	r.tokens = r.tokens[1:]
+	return true
+}
+
+func (r *renewed) Secrets() redact.Secrets { return redact.Password(user, r.tokens[0]) }
+
+// limited is the failure of a source.
+type limited struct{}
+
+func (limited) Error() string { return "the server asks to wait: " + token }
+
+func (limited) Failure() (kind string, wait time.Duration) { return "network", time.Minute }
+
+func TestCredentialsThatChangeOverHTTPS(t *testing.T) {
+	bare := newBare(t)
+	base := commitFiles(t, bare, "main", map[string]string{"README.md": "hi\n"})
+	s := serve(t, bare)
+	cases := map[string]struct {
+		source *renewed
+		// requests is how many requests the server gets.
+		requests int64
+		is       func(error) bool
+		says     string
+	}{
+		"a token":                      {source: &renewed{tokens: []string{token}}, requests: 2},
+		"a token that was replaced":    {source: &renewed{tokens: []string{"old", token}}, requests: 3},
+		"a token that is not accepted": {source: &renewed{tokens: []string{"old"}}, requests: 1, is: git.IsAuth, says: "check the token"},
+		"tokens that are not accepted": {source: &renewed{tokens: []string{"old", "older", token}}, requests: 2, is: git.IsAuth},
+		"no token": {source: &renewed{tokens: []string{token}, err: limited{}}, is: func(err error) bool {
+			wait, ok := git.RetryAfter(err)
+			return ok && wait == time.Minute && git.IsTransient(err)
+		}, says: "the server asks to wait: REDACTED"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			remote := s.remote()
+			remote.Token, remote.Source = "wr0ng-token", tc.source
+			before := s.requests.Load()
+			refs, err := open(t, remote).Fetch(t.Context(), "main")
+			switch {
+			case tc.is == nil && (err != nil || refs["main"] != base):
+				t.Fatalf("got %v, %v, want main at %s", refs, err, base)
+			case tc.is != nil && (!tc.is(err) || !strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), token)):
+				t.Fatalf("got %v", err)
+			}
+			if got := s.requests.Load() - before; got != tc.requests {
+				t.Errorf("%d requests, want %d", got, tc.requests)
+			}
+		})
+	}
+	t.Run("another server", func(t *testing.T) {
+		got := "unasked"
+		other := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Get("Authorization") }))
+		t.Cleanup(other.Close)
+		s.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+			http.Redirect(w, r, other.URL+r.URL.String(), http.StatusTemporaryRedirect)
+			return true
+		}
+		remote := s.remote()
+		remote.Source = &renewed{tokens: []string{token}}
+		remote.CABundle = append(remote.CABundle, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: other.Certificate().Raw})...)
+		if _, err := open(t, remote).Fetch(t.Context(), "main"); err == nil || got != "" {
+			t.Errorf("another server got %q, %v", got, err)
+		}
+	})
 }
 
 func TestCredentialsAndCertificatesOverHTTPS(t *testing.T) {

@@ -15,7 +15,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 
-	"github.com/furrow-dev/furrow/internal/core/truncate"
 	"github.com/furrow-dev/furrow/internal/git/odb"
 )
 
@@ -163,7 +162,7 @@ func position(hash Hash) string {
 }
 
 func (m *Mirror) newPushError(text string) *PushError {
-	return &PushError{Refs: map[string]string{}, stale: map[string]bool{}, remote: m.remote.url, Text: m.remote.secrets.In(truncate.Line(text, maxText))}
+	return &PushError{Refs: map[string]string{}, stale: map[string]bool{}, remote: m.remote.url, Text: m.remote.clean(text)}
 }
 
 func (e *PushError) blame(ref, reason string, stale bool) {
@@ -245,10 +244,10 @@ func (m *Mirror) judge(updates []Update, report *packp.ReportStatus, said string
 		case slices.ContainsFunc(atomicWords, func(word string) bool { return strings.Contains(reason, word) }):
 			refused.NotPushed = append(refused.NotPushed, u.Ref)
 		default:
-			refused.blame(u.Ref, m.remote.secrets.In(truncate.Line(reason, maxText)), lostRace.MatchString(reason))
+			refused.blame(u.Ref, m.remote.clean(reason), lostRace.MatchString(reason))
 		}
 	}
-	refused.blameLocks(said, m.remote.secrets.In)
+	refused.blameLocks(said, m.remote.clean)
 	if len(refused.Refs)+len(refused.NotPushed) > 0 {
 		out.refused = refused
 	}
@@ -259,9 +258,9 @@ func (m *Mirror) judge(updates []Update, report *packp.ReportStatus, said string
 // may report every branch as failed in the same words, and name the one to blame only there. If it
 // names none, and nothing else is to blame, all are: a PushError without a branch to blame says
 // nothing.
-func (e *PushError) blameLocks(said string, redact func(string) string) {
+func (e *PushError) blameLocks(said string, clean func(string) string) {
 	for _, match := range lockedRef.FindAllStringSubmatch(said, -1) {
-		ref, reason := match[1], redact(truncate.Line(match[2], maxText))
+		ref, reason := match[1], clean(match[2])
 		at := slices.Index(e.NotPushed, ref)
 		if _, blamed := e.Refs[ref]; at < 0 && !blamed {
 			continue

@@ -22,6 +22,7 @@ import (
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 
 	"github.com/furrow-dev/furrow/internal/core/redact"
+	"github.com/furrow-dev/furrow/internal/core/truncate"
 )
 
 // tokenUsername goes with a token where the caller names no user; GitHub, GitLab, Gitea and Forgejo
@@ -39,11 +40,26 @@ type Remote struct {
 	// Token is sent as the password; Username may stay empty.
 	Token string `json:"-"`
 
+	// Source provides credentials that change, such as tokens that expire. It is used instead of the
+	// ones above, for requests to this server only.
+	Source Source `json:"-"`
+
 	// CABundle holds PEM certificates that are trusted besides the system's.
 	CABundle []byte
 
 	// Silence is how long a server that is asked for its refs may say nothing; 30 s where it is 0.
 	Silence time.Duration
+}
+
+// Source provides the credentials of the moment. Its methods may be used by several goroutines.
+type Source interface {
+	// Login returns a user name and a password.
+	Login(ctx context.Context) (username, password string, err error)
+	// Rejected takes note of a request whose credentials the server did not accept, and reports
+	// whether Login may return others now.
+	Rejected(r *http.Request) bool
+	// Secrets are the spellings of what Login returned.
+	Secrets() redact.Secrets
 }
 
 // String returns the URL without credentials.
@@ -58,8 +74,7 @@ func (r Remote) Format(s fmt.State, _ rune) { _, _ = fmt.Fprint(s, r.String()) }
 // LogValue is String for structured logs.
 func (r Remote) LogValue() slog.Value { return slog.StringValue(r.String()) }
 
-// endpoint is a Remote made ready for sessions. The URL has no credentials; auth has them, and
-// secrets removes them from texts of others.
+// endpoint is a Remote made ready for sessions. The URL has no credentials; auth or source has them.
 type endpoint struct {
 	url       string
 	parsed    transport.Endpoint
@@ -67,6 +82,16 @@ type endpoint struct {
 	transport transport.Transport
 	idle      *http.Transport
 	secrets   redact.Secrets
+	source    Source
+}
+
+// clean makes a text of others one line of bounded length without credentials.
+func (ep *endpoint) clean(text string) string {
+	text = ep.secrets.In(truncate.Line(text, maxText))
+	if ep.source != nil {
+		text = ep.source.Secrets().In(text)
+	}
+	return text
 }
 
 // newEndpoint returns how a remote repository is reached: by HTTP, or as a directory. Nothing is
@@ -113,8 +138,43 @@ func newHTTP(remote Remote, parsed *url.URL) (*endpoint, error) {
 		}
 		ep.idle.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
-	ep.transport = githttp.NewClient(&http.Client{Transport: impatient{ep.idle, cmp.Or(remote.Silence, defaultSilence)}})
+	var next http.RoundTripper = impatient{ep.idle, cmp.Or(remote.Silence, defaultSilence)}
+	if remote.Source != nil {
+		ep.auth, ep.source, ep.secrets = nil, remote.Source, nil
+		next = authorizing{next, remote.Source, parsed}
+	}
+	ep.transport = githttp.NewClient(&http.Client{Transport: next})
 	return ep, nil
+}
+
+// authorizing adds the credentials of a source to the requests to one server. Redirects may lead to
+// others.
+type authorizing struct {
+	next   http.RoundTripper
+	source Source
+	server *url.URL
+}
+
+// RoundTrip sends a request with credentials, and where they are not accepted once more with others.
+func (a authorizing) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Host != a.server.Host || r.URL.Scheme != a.server.Scheme {
+		return a.next.RoundTrip(r)
+	}
+	for again := r.Body == nil; ; again = false {
+		username, password, err := a.source.Login(r.Context())
+		if err != nil {
+			return nil, err
+		}
+		sent := r.Clone(r.Context())
+		sent.SetBasicAuth(username, password)
+		response, err := a.next.RoundTrip(sent)
+		if err != nil || response.StatusCode != http.StatusUnauthorized || !again || !a.source.Rejected(sent) {
+			return response, err
+		}
+		if err := response.Body.Close(); err != nil {
+			return nil, err
+		}
+	}
 }
 
 const defaultSilence = 30 * time.Second

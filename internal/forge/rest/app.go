@@ -20,8 +20,6 @@ import (
 )
 
 const (
-	// gitHub is the API of github.com.
-	gitHub = "https://api.github.com"
 	// skew is how far in the past a signed token begins, because clocks differ; it ends before the
 	// ten minutes that GitHub allows.
 	skew     = time.Minute
@@ -32,7 +30,8 @@ const (
 
 // AppOptions configure the source of a GitHub App.
 type AppOptions struct {
-	// API is empty for github.com, and https://host/api/v3 for GitHub Enterprise Server.
+	// API is the URL of the server's API. Where it is empty it is that of the repository's server:
+	// https://api.github.com, or https://host/api/v3 of GitHub Enterprise Server.
 	API string
 	// ID and Installation are the numbers that GitHub shows; of ID also the client ID.
 	ID, Installation string
@@ -46,6 +45,12 @@ type AppOptions struct {
 	Observe   func(http.RoundTripper) http.RoundTripper
 	Clock     backoff.Clock
 }
+
+// String shows no secret.
+func (o AppOptions) String() string { return "the GitHub App " + o.ID }
+
+// GoString shows none either, for all verbs of fmt.
+func (o AppOptions) GoString() string { return o.String() }
 
 // App is the Source of an installation of a GitHub App. Its tokens are for one repository, last an
 // hour, and are renewed before. One is made at a time, however many callers wait for it.
@@ -80,14 +85,26 @@ func NewApp(o AppOptions) (*App, error) {
 	case err != nil:
 		return nil, invalid("githubAppPrivateKey", "is not an RSA key in PEM", "Generate a private key in the settings of the App, and use the file as it is")
 	default:
-		a := &App{options: o, name: "the GitHub App " + o.ID, clock: cmp.Or[backoff.Clock](o.Clock, backoff.RealClock{}), making: make(chan struct{}, 1)}
+		a := &App{options: o, name: o.String(), clock: cmp.Or[backoff.Clock](o.Clock, backoff.RealClock{}), making: make(chan struct{}, 1)}
 		a.key = &signer{app: o.ID, key: key, clock: a.clock}
 		a.client, err = New(Options{
-			Repository: o.Repository, API: cmp.Or(o.API, gitHub), Forge: Forge{Name: "GitHub"}, Source: a.key,
+			Repository: o.Repository, API: cmp.Or(o.API, apiOf(o.Repository)), Forge: Forge{Name: "GitHub"}, Source: a.key,
 			CABundle: o.CABundle, Transport: o.Transport, Observe: o.Observe, Clock: o.Clock,
 		})
 		return a, err
 	}
+}
+
+// apiOf returns the URL of GitHub's API from that of a repository.
+func apiOf(repository string) string {
+	u, err := url.Parse(repository)
+	switch {
+	case err != nil:
+		return ""
+	case strings.EqualFold(u.Hostname(), "github.com"):
+		return "https://api.github.com"
+	}
+	return u.Scheme + "://" + u.Host + "/api/v3"
 }
 
 // Authorize adds the token of the moment to a request.

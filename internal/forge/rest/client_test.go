@@ -5,6 +5,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -341,7 +342,9 @@ func TestAnAnswerIsBounded(t *testing.T) {
 
 func TestAPrivateAuthorityIsTrustedByItsBundle(t *testing.T) {
 	t.Parallel()
-	web := httptest.NewTLSServer(answering(200, "{}"))
+	web := httptest.NewUnstartedServer(answering(200, "{}"))
+	web.Config.ErrorLog = log.New(io.Discard, "", 0)
+	web.StartTLS()
 	t.Cleanup(web.Close)
 	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw})
 	if err := get(t.Context(), newClient(t, rest.Options{API: web.URL, CABundle: bundle})); err != nil {
