@@ -255,9 +255,7 @@ func (c *call) permitted(r *repo, has role) *answer {
 			return a
 		}
 		if !reachable {
-			a := notFound()
-			a.header = map[string]string{"X-Accepted-OAuth-Scopes": "repo"}
-			return a
+			return notFound()
 		}
 	}
 	if has >= need.role {

@@ -161,6 +161,7 @@ func (c *call) serve() *recorder {
 	defer func() { b.headers(out.header) }()
 	if who != nil && who.token != nil && who.token.kind == classic {
 		out.header.Set("X-OAuth-Scopes", strings.Join(who.token.scopes, ", "))
+		out.header.Set("X-Accepted-OAuth-Scopes", "repo")
 	}
 	if refused == nil {
 		refused = b.admit(c, s)

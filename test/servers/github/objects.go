@@ -135,7 +135,7 @@ func (v view) labels(p *pull) []any {
 	return listOf(p.labels, func(name string) object {
 		id := p.repo.labels[name]
 		return object{"id": id, "node_id": node("LA", id), "url": v.repoURL(p.repo) + "/labels/" + url.PathEscape(name),
-			"name": name, "color": "ededed", "default": false, "description": nil}
+			"name": name, "color": "ededed", "default": false, "description": ""}
 	})
 }
 
