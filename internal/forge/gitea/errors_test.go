@@ -172,7 +172,7 @@ func TestWhatAPersonPushedToMeanwhileIsNotSuperseded(t *testing.T) {
 		}
 		_, _ = fmt.Fprint(w, pullOf(7, pushed))
 	})
-	p := forge.Proposal{Branch: branch, Carried: forge.Alone(edge, "w1"), URL: "http://x/acme/fleet/pulls/7"}
+	p := forge.Proposal{Branch: branch, Carried: forge.Alone(edge, "w1"), Number: 7}
 	p.Head, _ = git.ParseHash(seen)
 	if err := f.Supersede(t.Context(), p, "the plan has changed"); closed > 0 || !forge.IsGone(err) {
 		t.Errorf("got %v, want ErrGone; closed %d times", err, closed)

@@ -25,6 +25,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/forge/pull"
+	"github.com/furrow-dev/furrow/internal/forge/rest"
 )
 
 // Options say where a repository is, and how to be let in.
@@ -42,12 +43,16 @@ type Options struct {
 	Clock backoff.Clock
 	// Observe may wrap the transport, to count what is asked and answered.
 	Observe func(http.RoundTripper) http.RoundTripper
+	// Limits are those of all clients of a process.
+	Limits *rest.Limits
 }
 
 // Server is a repository on a Gitea or Forgejo server.
 type Server struct {
-	api   *api
+	api   *rest.Client
+	at    repository
 	base  string
+	clock backoff.Clock
 	label labels
 }
 
@@ -56,14 +61,29 @@ var _ pull.Server = (*Server)(nil)
 // New makes the API of a repository, for pull requests to its branch base. It asks the server
 // nothing.
 func New(base string, o Options) (*Server, error) {
-	a, err := newAPI(o)
+	at, err := parseURL(o.URL)
 	if err != nil {
 		return nil, err
 	}
-	return &Server{api: a, base: base, label: labels{cooldown: backoff.NewCooldown(labelPause)}}, nil
+	source, err := rest.NewSource(rest.Login{Token: o.Token, Username: o.Username, Password: o.Password, User: at.user}, rest.Token, at.String())
+	if err != nil {
+		return nil, err
+	}
+	if o.Clock == nil {
+		o.Clock = backoff.RealClock{}
+	}
+	api, err := rest.New(rest.Options{
+		Repository: at.String(), API: at.server + "/api/v1", Source: source,
+		Forge:    rest.Forge{Name: "Gitea", Rights: "the token needs the scope write:repository, and its user must be able to write the repository"},
+		CABundle: o.CABundle, Transport: o.Transport, Observe: o.Observe, Clock: o.Clock, Limits: o.Limits,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Server{api: api, at: at, base: base, clock: o.Clock, label: labels{cooldown: backoff.NewCooldown(labelPause)}}, nil
 }
 
-func (s *Server) String() string { return s.api.String() }
+func (s *Server) String() string { return s.at.String() }
 
 // repository is a repository on a server, as its URL names it.
 type repository struct {

@@ -3,6 +3,9 @@ package gitea
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,15 +14,13 @@ import (
 	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/pull"
+	"github.com/furrow-dev/furrow/internal/forge/rest"
 )
 
-const (
-	labelName  = pull.Label
-	labelColor = "#5b8c3e"
-)
+const labelColor = "#5b8c3e"
 
-// labelPause is for how long proposals do without the label after the server did not
-// answer the request for it.
+// labelPause is for how long proposals do without the label after the server did not answer the
+// request for it.
 var labelPause = backoff.Constant(10 * time.Minute)
 
 // labels knows the label of proposals.
@@ -31,28 +32,29 @@ type labels struct {
 	cooldown backoff.Cooldown
 }
 
-// get reads the label once, and creates it if it is missing. Proposals have no label
-// if the credentials do not allow that: it needs a token scope of its own. If the
-// server asks to wait, proposals wait, because the label is not added later.
-func (l *labels) get(ctx context.Context, a *api) ([]int64, error) {
+// labelIDs reads the label once, and creates it if it is missing. Proposals have no label if the
+// credentials do not allow that: it needs a token scope of its own. If the server asks to wait,
+// proposals wait, because the label is not added later.
+func (s *Server) labelIDs(ctx context.Context) ([]int64, error) {
+	l := &s.label
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.known || l.cooldown.Active(a.clock.Now()) {
+	if l.known || l.cooldown.Active(s.clock.Now()) {
 		return l.ids, nil
 	}
-	id, err := a.findLabel(ctx)
+	id, err := s.findLabel(ctx)
 	if err == nil && id == 0 {
-		id, err = a.makeLabel(ctx)
+		id, err = s.makeLabel(ctx)
 	}
-	failed, _ := errors.AsType[*answer](err)
+	failed, _ := errors.AsType[*rest.Failure](err)
 	switch {
 	case err == nil:
 		l.ids, l.known = []int64{id}, true
-	case failed != nil && failed.limited:
+	case failed != nil && failed.Limited:
 		return nil, err
-	case ctx.Err() != nil, failed != nil && failed.unasked: // that says nothing of it
+	case ctx.Err() != nil, failed != nil && failed.Unasked: // that says nothing of it
 	case forge.IsFailure(err, forge.FailedNetwork):
-		l.cooldown.Fail(a.clock.Now(), err, 0)
+		l.cooldown.Fail(s.clock.Now(), err, 0)
 	default:
 		l.known = true
 	}
@@ -60,35 +62,23 @@ func (l *labels) get(ctx context.Context, a *api) ([]int64, error) {
 }
 
 // findLabel returns the id of the label, 0 if the repository does not have it yet.
-func (a *api) findLabel(ctx context.Context) (id int64, err error) {
-	for number := 1; ; number++ {
-		last := false
-		err := a.do(ctx, "list labels", nil, func(c *sdk.Client) error {
-			found, response, err := c.ListRepoLabels(a.owner, a.name, sdk.ListLabelsOptions{ListOptions: sdk.ListOptions{Page: number, PageSize: pageSize}})
-			if err != nil {
-				return err
+func (s *Server) findLabel(ctx context.Context) (id int64, err error) {
+	for page := 1; ; page++ {
+		var list []sdk.Label
+		header, err := s.call(ctx, "list labels", http.MethodGet, fmt.Sprintf("/labels?page=%d&limit=%d", page, pageSize), nil, &list)
+		for _, label := range list {
+			if label.Name == pull.Label {
+				return label.ID, nil
 			}
-			last = response.NextPage <= number || len(found) == 0
-			for _, label := range found {
-				if label.Name == labelName {
-					id = label.ID
-				}
-			}
-			return nil
-		})
-		if err != nil || last || id != 0 {
-			return id, err
+		}
+		if err != nil || !strings.Contains(header.Get("Link"), `rel="next"`) {
+			return 0, err
 		}
 	}
 }
 
-func (a *api) makeLabel(ctx context.Context) (id int64, err error) {
-	err = a.do(ctx, "make the label "+labelName, nil, func(c *sdk.Client) error {
-		label, _, err := c.CreateLabel(a.owner, a.name, sdk.CreateLabelOption{Name: labelName, Color: labelColor, Description: "opened by Furrow"})
-		if err == nil {
-			id = label.ID
-		}
-		return err
-	})
-	return id, err
+func (s *Server) makeLabel(ctx context.Context) (id int64, err error) {
+	var label sdk.Label
+	_, err = s.call(ctx, "make the label "+pull.Label, http.MethodPost, "/labels", sdk.CreateLabelOption{Name: pull.Label, Color: labelColor, Description: "opened by Furrow"}, &label)
+	return label.ID, err
 }

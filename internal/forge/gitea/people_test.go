@@ -371,6 +371,7 @@ func TestWhatIsPushedAfterARejectionIsNotRejected(t *testing.T) {
 		response.Body = io.NopCloser(bytes.NewReader(bytes.ReplaceAll(said, []byte(p.Head.String()), []byte(r.Head.String()))))
 		return response, err
 	}
+	s.list()
 	s.wantOutcome(s.forge, "w1", forge.OutcomeRejected)
 	s.wantOutcome(s.forge, "w2", forge.OutcomeNone)
 }
@@ -698,7 +699,10 @@ func TestAMergeThatAForcePushTookOutOfBaseCountsAsNone(t *testing.T) {
 	s.list()
 	s.wantOutcome(s.forge, "w1", forge.OutcomeMerged)
 	s.git("push", "--quiet", "--force", "origin", before+":refs/heads/main")
-	forges := map[string]forge.Forge{"a mirror that has the merge": s.forge, "one that never had it": s.newForge(s.newMirror(), botToken)}
+	late := s.newMirror()
+	_, err := late.Fetch(t.Context(), "main")
+	s.must(err)
+	forges := map[string]forge.Forge{"a mirror that has the merge": s.forge, "one that never had it": s.newForge(late, botToken)}
 	for what, f := range forges {
 		for range 2 {
 			if c, err := f.Closed(t.Context(), s.refs(), edge, "w1"); err != nil || c.Outcome != forge.OutcomeNone {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/pull"
+	"github.com/furrow-dev/furrow/internal/forge/rest"
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
@@ -45,24 +47,22 @@ func (s *Server) OfBranch(ctx context.Context, branch string) ([]pull.Request, e
 	return list, err
 }
 
-// page reads one page of pull requests to base.
+// page reads one page of pull requests to base. The SDK cannot filter by base.
 func (s *Server) page(ctx context.Context, op string, state sdk.StateType, order string, number int) (out []pull.Request, more bool, err error) {
-	err = s.api.do(ctx, op, url.Values{"base_branch": {s.base}}, func(c *sdk.Client) error {
-		prs, response, err := c.ListRepoPullRequests(s.api.owner, s.api.name, sdk.ListPullRequestsOptions{
-			ListOptions: sdk.ListOptions{Page: number, PageSize: pageSize}, State: state, Sort: order,
-		})
-		if err != nil {
-			return err
+	query := url.Values{"base_branch": {s.base}, "state": {string(state)}, "sort": {order}, "page": {strconv.Itoa(number)}, "limit": {strconv.Itoa(pageSize)}}
+	var prs []*sdk.PullRequest
+	header, err := s.call(ctx, op, http.MethodGet, "/pulls?"+query.Encode(), nil, &prs)
+	for _, pr := range prs {
+		if r, ok := s.request(pr); ok {
+			out = append(out, r)
 		}
-		for _, pr := range prs {
-			if r, ok := s.request(pr); ok {
-				out = append(out, r)
-			}
-		}
-		more = response.NextPage > number && len(prs) > 0
-		return nil
-	})
-	return out, more, err
+	}
+	return out, strings.Contains(header.Get("Link"), `rel="next"`), err
+}
+
+// call makes one request about the repository.
+func (s *Server) call(ctx context.Context, op, method, path string, in, out any) (http.Header, error) {
+	return s.api.Call(ctx, op, method, "/repos/"+url.PathEscape(s.at.owner)+"/"+url.PathEscape(s.at.name)+path, in, out)
 }
 
 // request returns a pull request to base from within the repository.
@@ -101,14 +101,10 @@ func hash(s string) git.Hash {
 	return h
 }
 
-// one asks for something about one pull request, and returns it as it is then.
-func (s *Server) one(ctx context.Context, op string, ask func(*sdk.Client) (*sdk.PullRequest, *sdk.Response, error)) (pull.Request, error) {
+// one makes a request about one pull request, and returns it as it is then.
+func (s *Server) one(ctx context.Context, op, method, path string, in any) (pull.Request, error) {
 	var pr *sdk.PullRequest
-	err := s.api.do(ctx, op, nil, func(c *sdk.Client) (err error) {
-		pr, _, err = ask(c)
-		return err
-	})
-	if err != nil {
+	if _, err := s.call(ctx, op, method, path, in, &pr); err != nil {
 		return pull.Request{}, err
 	}
 	r, ok := s.request(pr)
@@ -120,22 +116,19 @@ func (s *Server) one(ctx context.Context, op string, ask func(*sdk.Client) (*sdk
 
 // Get makes Gitea check whether the pull request can be merged.
 func (s *Server) Get(ctx context.Context, number int64) (pull.Request, error) {
-	return s.one(ctx, fmt.Sprintf("read pull request #%d", number), func(c *sdk.Client) (*sdk.PullRequest, *sdk.Response, error) {
-		return c.GetPullRequest(s.api.owner, s.api.name, number)
-	})
+	return s.one(ctx, fmt.Sprintf("read pull request #%d", number), http.MethodGet, fmt.Sprintf("/pulls/%d", number), nil)
 }
 
 // Create opens a pull request with the labels that there are.
 func (s *Server) Create(ctx context.Context, n pull.NewRequest) (pull.Request, error) {
-	labels, err := s.label.get(ctx, s.api)
+	labels, err := s.labelIDs(ctx)
 	if err != nil {
 		return pull.Request{}, err
 	}
-	o := sdk.CreatePullRequestOption{Head: n.Branch, Base: s.base, Title: n.Title, Body: n.Body, Labels: labels}
-	r, err := s.one(ctx, "open a pull request of "+n.Branch, func(c *sdk.Client) (*sdk.PullRequest, *sdk.Response, error) {
-		return c.CreatePullRequest(s.api.owner, s.api.name, o)
+	r, err := s.one(ctx, "open a pull request of "+n.Branch, http.MethodPost, "/pulls", sdk.CreatePullRequestOption{
+		Head: n.Branch, Base: s.base, Title: n.Title, Body: n.Body, Labels: labels,
 	})
-	if refused(err, http.StatusConflict) {
+	if rest.Refused(err, http.StatusConflict) {
 		err = fmt.Errorf("%w: %w", pull.ErrExists, err)
 	}
 	return r, err
@@ -143,22 +136,18 @@ func (s *Server) Create(ctx context.Context, n pull.NewRequest) (pull.Request, e
 
 // Edit changes a pull request; Gitea writes the text before the state.
 func (s *Server) Edit(ctx context.Context, number int64, e pull.Edit) (pull.Request, error) {
-	o := sdk.EditPullRequestOption{Body: e.Body}
-	op := fmt.Sprintf("update pull request #%d", number)
+	o, op := sdk.EditPullRequestOption{Body: e.Body}, "update"
 	if e.Title != nil {
 		o.Title = *e.Title
 	}
 	if e.State != nil {
 		state := sdk.StateOpen
-		op = fmt.Sprintf("reopen pull request #%d", number)
-		if *e.State == pull.Closed {
-			state, op = sdk.StateClosed, fmt.Sprintf("close pull request #%d", number)
+		if op = "reopen"; *e.State == pull.Closed {
+			state, op = sdk.StateClosed, "close"
 		}
 		o.State = &state
 	}
-	return s.one(ctx, op, func(c *sdk.Client) (*sdk.PullRequest, *sdk.Response, error) {
-		return c.EditPullRequest(s.api.owner, s.api.name, number, o)
-	})
+	return s.one(ctx, fmt.Sprintf("%s pull request #%d", op, number), http.MethodPatch, fmt.Sprintf("/pulls/%d", number), o)
 }
 
 // event is a line of a pull request's timeline.
@@ -169,14 +158,10 @@ type event struct {
 	User    struct{ Login string }
 }
 
-// Closing reads the timeline.
+// Closing reads the timeline. The SDK takes the label of an event for a list of labels.
 func (s *Server) Closing(ctx context.Context, number int64) (pull.Closing, error) {
 	var events []event
-	err := s.api.read(ctx, fmt.Sprintf("read how pull request #%d was closed", number), &events, func(c *sdk.Client) error {
-		// The SDK takes the label of an event for a list of labels.
-		_, _, err := c.ListIssueTimeline(s.api.owner, s.api.name, number, sdk.ListIssueCommentOptions{ListOptions: sdk.ListOptions{Page: 1, PageSize: pageSize}})
-		return err
-	})
+	_, err := s.call(ctx, fmt.Sprintf("read how pull request #%d was closed", number), http.MethodGet, fmt.Sprintf("/issues/%d/timeline?limit=%d", number, pageSize), nil, &events)
 	var out pull.Closing
 	for _, e := range slices.Backward(events) {
 		switch e.Type {
@@ -195,22 +180,18 @@ func (s *Server) Closing(ctx context.Context, number int64) (pull.Closing, error
 
 // Comment adds a comment.
 func (s *Server) Comment(ctx context.Context, number int64, text string) error {
-	return s.api.do(ctx, fmt.Sprintf("comment on pull request #%d", number), nil, func(c *sdk.Client) error {
-		_, _, err := c.CreateIssueComment(s.api.owner, s.api.name, number, sdk.CreateIssueCommentOption{Body: text})
-		return err
-	})
+	_, err := s.call(ctx, fmt.Sprintf("comment on pull request #%d", number), http.MethodPost, fmt.Sprintf("/issues/%d/comments", number), sdk.CreateIssueCommentOption{Body: text}, nil)
+	return err
 }
 
 // SetStatus shows a commit status.
 func (s *Server) SetStatus(ctx context.Context, commit git.Hash, status pull.Status) error {
-	state := sdk.StatusFailure
+	o := sdk.CreateStatusOption{State: sdk.StatusFailure, Context: status.Context, Description: status.Text}
 	if status.Passed {
-		state = sdk.StatusSuccess
+		o.State = sdk.StatusSuccess
 	}
-	return s.api.do(ctx, "show the status of commit "+commit.String(), nil, func(c *sdk.Client) error {
-		_, _, err := c.CreateStatus(s.api.owner, s.api.name, commit.String(), sdk.CreateStatusOption{State: state, Context: status.Context, Description: status.Text})
-		return err
-	})
+	_, err := s.call(ctx, "show the status of commit "+commit.String(), http.MethodPost, "/statuses/"+commit.String(), o, nil)
+	return err
 }
 
 // methods are Gitea's names of the ways to merge.
@@ -224,39 +205,36 @@ var methods = map[pull.Method]sdk.MergeStyle{
 func (s *Server) Merge(ctx context.Context, number int64, m pull.Merge) error {
 	remove := false
 	o := sdk.MergePullRequestOption{Style: methods[m.Method], HeadCommitId: m.Head.String(), Title: m.Title, Message: m.Message, DeleteBranchAfterMerge: &remove}
-	err := s.api.do(ctx, fmt.Sprintf("merge pull request #%d", number), nil, func(c *sdk.Client) error {
-		_, _, err := c.MergePullRequest(s.api.owner, s.api.name, number, o)
-		return err
-	})
+	_, err := s.call(ctx, fmt.Sprintf("merge pull request #%d", number), http.MethodPost, fmt.Sprintf("/pulls/%d/merge", number), o, nil)
 	return mergeError(err)
 }
 
 // mergeError returns what a refusal to merge means. Gitea's statuses have several meanings each, so
 // its words decide; what they do not say stays the server's own error.
 func mergeError(err error) error {
-	a, ok := errors.AsType[*answer](err)
+	f, ok := errors.AsType[*rest.Failure](err)
 	if !ok {
 		return err
 	}
-	said := strings.ToLower(a.said)
+	said := strings.ToLower(f.Said)
 	says := func(status int, words ...string) bool {
-		return a.status == status && slices.ContainsFunc(words, func(word string) bool { return strings.Contains(said, word) })
+		return f.Status == status && slices.ContainsFunc(words, func(word string) bool { return strings.Contains(said, word) })
 	}
 	switch {
 	case says(http.StatusMethodNotAllowed, "try again later"): // also where it has found a conflict
 		return fmt.Errorf("%w: %w", pull.ErrUnchecked, err)
-	case says(http.StatusConflict, "head out of date"), a.status == http.StatusNotFound:
+	case says(http.StatusConflict, "head out of date"), f.Status == http.StatusNotFound:
 		return forge.ErrGone
 	case says(http.StatusConflict, "out of date", "cannot lock ref"):
 		return fmt.Errorf("%w: %w", pull.ErrUnchecked, err) // somebody else moved base
 	case says(http.StatusConflict, "pushrejected"):
-		a.failure.Reason, a.failure.Text = "MergeRefused", "the server's hooks refuse the merge: "+a.said
-	case a.status == http.StatusConflict:
+		f.Err.Reason, f.Err.Text = "MergeRefused", "the server's hooks refuse the merge: "+f.Said
+	case f.Status == http.StatusConflict:
 		return forge.ErrConflict
 	case says(http.StatusMethodNotAllowed, "already merged"):
 		return forge.ErrGone
-	case a.status == http.StatusMethodNotAllowed:
-		a.failure.Reason, a.failure.Text = "MergeRefused", "the repository's rules do not let it be merged: "+a.said
+	case f.Status == http.StatusMethodNotAllowed:
+		f.Err.Reason, f.Err.Text = "MergeRefused", "the repository's rules do not let it be merged: "+f.Said
 	}
 	return err
 }
@@ -264,11 +242,7 @@ func mergeError(err error) error {
 // Repository returns how the repository merges, the default way first.
 func (s *Server) Repository(ctx context.Context) (pull.Repository, error) {
 	var r *sdk.Repository
-	err := s.api.do(ctx, "read the repository", nil, func(c *sdk.Client) (err error) {
-		r, _, err = c.GetRepo(s.api.owner, s.api.name)
-		return err
-	})
-	if err != nil {
+	if _, err := s.call(ctx, "read the repository", http.MethodGet, "", nil, &r); err != nil {
 		return pull.Repository{}, err
 	}
 	out := pull.Repository{Empty: r.Empty, Archived: r.Archived, DefaultBranch: r.DefaultBranch}

@@ -52,7 +52,7 @@ func (f *Forge) keepUp(ctx context.Context, refs git.Refs, tier layout.Tier) err
 	f.mu.Lock()
 	stale := f.listed != base
 	missing := slices.ContainsFunc(f.records.ofTier(tier), func(r onBranch) bool {
-		return r.isOpen() && f.open[r.branch].Number != r.Number
+		return r.isOpen() && !f.numbers[r.Number]
 	})
 	f.mu.Unlock()
 	switch {

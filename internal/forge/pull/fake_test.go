@@ -39,6 +39,8 @@ type fake struct {
 	hidden map[int64]bool
 	// lateClosing keeps pull requests open whose branch is gone.
 	lateClosing bool
+	// lax lets a branch have several open pull requests.
+	lax bool
 	// methods are the ways to merge; merge commits where there are none.
 	methods []pull.Method
 }
@@ -173,7 +175,7 @@ func (s *fake) Get(_ context.Context, number int64) (out pull.Request, err error
 
 func (s *fake) Create(_ context.Context, n pull.NewRequest) (out pull.Request, err error) {
 	err = s.call("Create", func() error {
-		if slices.ContainsFunc(s.requests, func(r *fakeRequest) bool { return r.Branch == n.Branch && r.State == pull.Open }) {
+		if !s.lax && slices.ContainsFunc(s.requests, func(r *fakeRequest) bool { return r.Branch == n.Branch && r.State == pull.Open }) {
 			return fmt.Errorf("a pull request exists: %w", pull.ErrExists)
 		}
 		number := int64(len(s.requests) + 1)

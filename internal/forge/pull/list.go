@@ -1,6 +1,7 @@
 package pull
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -111,11 +112,11 @@ func (f *Forge) update(ctx context.Context, refs git.Refs) error {
 	if err != nil {
 		return err
 	}
-	rows, err := f.listOpen(ctx)
+	rows, numbers, err := f.listOpen(ctx)
 	if err != nil {
 		return err
 	}
-	f.note(rows, refs)
+	f.note(rows, numbers, refs)
 	if err := f.closeMissing(ctx, refs); err != nil {
 		return err
 	}
@@ -125,29 +126,29 @@ func (f *Forge) update(ctx context.Context, refs git.Refs) error {
 	return nil
 }
 
-// listOpen returns the open pull requests of our branches, by branch.
-func (f *Forge) listOpen(ctx context.Context) (map[string]row, error) {
+// listOpen returns the open pull requests of our branches, by branch, and the numbers of all of them:
+// of several for one branch the newest counts.
+func (f *Forge) listOpen(ctx context.Context) (rows map[string]row, numbers map[int64]bool, err error) {
 	list, err := f.server.Open(ctx)
 	if forge.IsFailure(err, forge.FailedNotFound) && f.countsAsEmpty(ctx) {
-		return map[string]row{}, nil
+		list, err = nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	slices.SortFunc(list, func(a, b Request) int { return int(a.Number - b.Number) })
-	rows := map[string]row{}
+	slices.SortFunc(list, func(a, b Request) int { return cmp.Compare(a.Number, b.Number) })
+	rows, numbers = map[string]row{}, map[int64]bool{}
 	for _, r := range list {
 		if _, ours := layout.SeedOfBranch(f.base, r.Branch); !ours || r.State != Open {
 			continue
 		}
-		// A person can reopen one beside another; the newest counts.
 		now := row{Request: r}
 		if had, two := rows[r.Branch]; two && isDuplicate(had.Request, r) {
 			now.duplicate = &had.Request
 		}
-		rows[r.Branch] = now
+		rows[r.Branch], numbers[r.Number] = now, true
 	}
-	return rows, nil
+	return rows, numbers, nil
 }
 
 // isDuplicate reports whether two pull requests were opened for the same by two processes at once,
@@ -164,15 +165,15 @@ func (f *Forge) countsAsEmpty(ctx context.Context) bool {
 }
 
 // note takes in what is open now, and forgets what was remembered of the rest.
-func (f *Forge) note(rows map[string]row, refs git.Refs) {
+func (f *Forge) note(rows map[string]row, numbers map[int64]bool, refs git.Refs) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	numbers, heads := map[int64]bool{}, map[git.Hash]bool{}
+	heads := map[git.Hash]bool{}
 	for _, r := range rows {
-		numbers[r.Number], heads[r.Head], heads[refs[r.Branch]] = true, true, true
+		heads[r.Head], heads[refs[r.Branch]] = true, true
 		f.reopen(r.Request)
 	}
-	f.open = rows
+	f.open, f.numbers = rows, numbers
 	maps.DeleteFunc(f.shown, func(head git.Hash, _ gate) bool { return !heads[head] })
 	maps.DeleteFunc(f.conflicts, func(number int64, _ conflict) bool { return !numbers[number] })
 }
@@ -227,11 +228,17 @@ func (f *Forge) have(r Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
-	case r.State == Open:
+	case r.State != Open:
+		delete(f.numbers, r.Number)
+		if f.open[r.Branch].Number == r.Number {
+			delete(f.open, r.Branch)
+		}
+	case r.Number >= f.open[r.Branch].Number:
 		f.open[r.Branch] = row{Request: r}
+		f.numbers[r.Number] = true
 		f.reopen(r)
-	case f.open[r.Branch].Number == r.Number:
-		delete(f.open, r.Branch)
+	default: // a newer one is open
+		f.numbers[r.Number] = true
 	}
 }
 
@@ -254,13 +261,13 @@ func (f *Forge) closeMissing(ctx context.Context, refs git.Refs) error {
 	for branch, list := range f.records.of {
 		for _, r := range list {
 			_, unsure := f.unsure[r.Number]
-			if isOpen := r.Number != 0 && f.open[branch].Number == r.Number; !isOpen && (r.isOpen() || unsure) {
+			if !f.numbers[r.Number] && (r.isOpen() || unsure) {
 				missing = append(missing, onBranch{branch, r})
 			}
 		}
 	}
 	f.mu.Unlock()
-	slices.SortFunc(missing, func(a, b onBranch) int { return int(a.Number - b.Number) })
+	slices.SortFunc(missing, func(a, b onBranch) int { return cmp.Compare(a.Number, b.Number) })
 	recent := map[int64]Request{}
 	if len(missing) > 1 {
 		list, err := f.server.Recent(ctx)

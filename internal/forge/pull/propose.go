@@ -85,7 +85,7 @@ func (f *Forge) openOrUpdate(ctx context.Context, r forge.Request) (Request, err
 		return at, err
 	}
 	// One exists already: a person's, another process's, or our own whose answer got lost.
-	rows, listErr := f.listOpen(ctx)
+	rows, _, listErr := f.listOpen(ctx)
 	if listErr != nil {
 		return Request{}, listErr
 	}
@@ -201,7 +201,7 @@ func (f *Forge) closeDuplicate(ctx context.Context, at row) error {
 	if at.duplicate == nil {
 		return nil
 	}
-	err := f.close(ctx, at.duplicate.Number, forge.MarkSuperseded(at.duplicate.Body, fmt.Sprintf("#%d was opened for the same in that moment", at.Number)))
+	err := f.supersede(ctx, *at.duplicate, fmt.Sprintf("#%d was opened for the same in that moment", at.Number))
 	if err == nil {
 		f.have(at.Request)
 	}
@@ -242,11 +242,27 @@ func (f *Forge) Supersede(ctx context.Context, p forge.Proposal, why string) err
 	if strings.TrimSpace(why) == "" {
 		why = "the plan has changed"
 	}
-	return f.close(ctx, at.Number, forge.MarkSuperseded(at.Body, why))
+	return f.supersede(ctx, at, why)
 }
 
-func (f *Forge) close(ctx context.Context, number int64, body string) error {
+// supersede marks a pull request and closes it, and records that.
+func (f *Forge) supersede(ctx context.Context, at Request, why string) error {
+	now, err := f.close(ctx, at.Number, forge.MarkSuperseded(at.Body, why))
+	if err != nil || now.State != Closed {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	had, known := f.records.number(at.Branch, at.Number)
+	if !known {
+		return nil
+	}
+	had.Head, had.Outcome, had.Closed, had.Reason = now.Head, forge.OutcomeSuperseded, &now.Closed, ""
+	f.records.put(at.Branch, had)
+	return nil
+}
+
+func (f *Forge) close(ctx context.Context, number int64, body string) (Request, error) {
 	state := Closed
-	_, err := f.edit(ctx, number, Edit{Body: &body, State: &state})
-	return err
+	return f.edit(ctx, number, Edit{Body: &body, State: &state})
 }

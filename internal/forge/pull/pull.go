@@ -47,6 +47,8 @@ type Forge struct {
 	mu sync.Mutex
 	// open are the open pull requests of our branches that were seen last, by branch.
 	open map[string]row
+	// numbers are those of all open ones, also of the older ones of a branch that has several.
+	numbers map[int64]bool
 	// listed is where base was when they were listed; zero before the first time.
 	listed git.Hash
 	// records are what Git keeps.
@@ -72,7 +74,7 @@ func New(server Server, mirror Mirror, o Options) *Forge {
 	h := forge.NewHistory(mirror)
 	return &Forge{
 		server: server, mirror: mirror, base: o.Base, clock: o.Clock, history: h, reader: forge.NewReader(mirror, o.Base, h),
-		open: map[string]row{}, records: newRecords(mirror, o.Base), shown: map[git.Hash]gate{},
+		open: map[string]row{}, numbers: map[int64]bool{}, records: newRecords(mirror, o.Base), shown: map[git.Hash]gate{},
 		conflicts: map[int64]conflict{}, unsure: map[int64]time.Time{}, lost: map[git.Hash]git.Hash{},
 	}
 }

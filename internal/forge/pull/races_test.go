@@ -239,6 +239,33 @@ func TestADeathAtAnyCallLeavesOnePullRequest(t *testing.T) {
 	}
 }
 
+// Some servers let two processes open one for a branch in the same moment.
+func TestOneOfTwoThatWereOpenedAtOnceIsClosed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.server.lax = true
+	r := s.push("w1", edge)[0]
+	for _, f := range []*pull.Forge{s.forge, s.newForge()} {
+		_, err := f.Propose(t.Context(), r)
+		s.must(err)
+	}
+	list := s.list()
+	if len(list) != 1 || list[0].Number != 2 || s.open() != 2 {
+		t.Fatalf("%d are open, listed %+v", s.open(), list)
+	}
+	s.must(s.forge.Gate(t.Context(), list[0], ""))
+	if again := s.list(); s.open() != 1 || !cmp.Equal(again, list) {
+		t.Errorf("%d are open, listed %+v", s.open(), again)
+	}
+	s.keep()
+	if got := s.outcome(s.newForge(), "w1"); got.Outcome != forge.OutcomeSuperseded {
+		t.Errorf("another process finds it %s", got.Outcome)
+	}
+	if n := len(s.server.requests); n != 2 {
+		t.Errorf("there are %d", n)
+	}
+}
+
 // Lists of servers lag behind what was done.
 func TestAListThatLagsBehindHidesNothing(t *testing.T) {
 	t.Parallel()

@@ -36,7 +36,7 @@ func (f *Forge) observe(ctx context.Context, p forge.Proposal) (observation, err
 	}
 	number := p.Number
 	if number == 0 {
-		rows, err := f.listOpen(ctx)
+		rows, _, err := f.listOpen(ctx)
 		if err != nil {
 			return observation{}, err
 		}
@@ -143,7 +143,7 @@ func (f *Forge) Reject(ctx context.Context, p forge.Proposal, by git.Person, rea
 		return fmt.Errorf("reject %s: %w", p.Branch, err)
 	}
 	reason = strings.Join(strings.Fields(reason), " ")
-	if err := f.close(ctx, s.at.Number, forge.MarkRejected(s.at.Body, s.Digest, reason)); err != nil {
+	if _, err := f.close(ctx, s.at.Number, forge.MarkRejected(s.at.Body, s.Digest, reason)); err != nil {
 		return err
 	}
 	comment := "Rejected by " + by.Name
@@ -169,22 +169,14 @@ func (f *Forge) Reopen(ctx context.Context, p forge.Proposal) error {
 	if err != nil {
 		return fmt.Errorf("reopen %s: %w", p.Branch, err)
 	}
-	rows, err := f.listOpen(ctx)
+	rows, _, err := f.listOpen(ctx)
 	if err != nil {
 		return err
 	}
-	state, body := Open, forge.Unmark(s.at.Body)
 	if _, other := rows[p.Branch]; other || s.at.Head != s.Head {
-		state, body = Closed, forge.MarkSuperseded(s.at.Body, "a person took the rejection back")
+		return f.supersede(ctx, s.at, "a person took the rejection back")
 	}
-	now, err := f.edit(ctx, s.at.Number, Edit{Body: &body, State: &state})
-	if err == nil && now.State == Closed {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		had, _ := f.records.number(p.Branch, now.Number)
-		closed := now.Closed
-		had.Number, had.URL, had.Head, had.Outcome, had.Closed = now.Number, now.URL, now.Head, forge.OutcomeSuperseded, &closed
-		f.records.put(p.Branch, had)
-	}
+	state, body := Open, forge.Unmark(s.at.Body)
+	_, err = f.edit(ctx, s.at.Number, Edit{Body: &body, State: &state})
 	return err
 }
