@@ -176,6 +176,11 @@ func (s *story) statusBranch() string {
 	return "furrow/main/status/" + s.controlPlane.name + "/default"
 }
 
+// recordsBranch has the records of pull requests of the default owner.
+func (s *story) recordsBranch() string {
+	return "furrow/main/pulls/" + s.controlPlane.name + "/default"
+}
+
 // state returns the state of a tier in furrow's status.
 func (s *story) state(tier string) string {
 	r := s.status()

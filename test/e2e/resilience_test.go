@@ -294,7 +294,7 @@ func (s *disturbedStory) checkEnd(text string, known int) {
 	s.eventually(limit, "no branch is left over", func() (bool, string) {
 		branches, err := listBranches(s.asPerson, s.gitops)
 		slices.Sort(branches)
-		return slices.Equal(branches, []string{"furrow/main/plan/orders", s.statusBranch(), "main"}), fmt.Sprint(branches, " ", err)
+		return slices.Equal(branches, []string{"furrow/main/plan/orders", s.recordsBranch(), s.statusBranch(), "main"}), fmt.Sprint(branches, " ", err)
 	})
 	if err := s.gitops.fetch(); err != nil {
 		s.t.Fatal(err)

@@ -751,7 +751,7 @@ func TestAReasonThatCannotBeReadKeepsNothingFromBeingListed(t *testing.T) {
 		if !strings.HasSuffix(r.URL.Path, "/timeline") {
 			return nil
 		}
-		return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"60"}}, Request: r, Body: http.NoBody}
+		return &http.Response{StatusCode: http.StatusInternalServerError, Header: http.Header{}, Request: r, Body: http.NoBody}
 	}
 	s.requests.take()
 	for range 3 {
