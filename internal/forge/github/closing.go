@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// together is how far apart the events of one deletion may be: GitHub has times in seconds.
-	together = 2 * time.Second
+	// together is how far apart a deletion and the close that it causes may be, in GitHub's whole
+	// seconds.
+	together = time.Second
 	// enough is how many events before the close are searched for comments.
 	enough = 100
 )

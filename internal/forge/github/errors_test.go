@@ -156,31 +156,34 @@ func TestAURLThatIsNotGitHubIsRefused(t *testing.T) {
 	}
 }
 
-// TestNoneIsMissedWhenAListShrinksMeanwhile: the first of 250 is closed after each request.
+// The first of 250 is closed after each request.
 func TestNoneIsMissedWhenAListShrinksMeanwhile(t *testing.T) {
 	t.Parallel()
-	closed, asked := 0, 0
-	got := &answers{body: func(r *http.Request) (body, link string) {
-		page := 1
-		_, _ = fmt.Sscan(r.URL.Query().Get("page"), &page)
-		var rows []string
-		for n := closed + (page-1)*100 + 1; n <= min(250, closed+page*100); n++ {
-			rows = append(rows, fmt.Sprintf(`{"number":%d,"state":"open","head":{"ref":"b%d","repo":{"id":7}},"base":{"ref":"main","repo":{"id":7}}}`, n, n))
+	for links, requests := range map[string]int{`<https://api.github.com/x?page=%d>; rel="next", <https://api.github.com/x?page=3>; rel="last"`: 4, `<https://api.github.com/x?page=%d>; rel="next"`: 5} {
+		asked := 0
+		got := &answers{body: func(r *http.Request) (body, link string) {
+			page := 1
+			_, _ = fmt.Sscan(r.URL.Query().Get("page"), &page)
+			var rows []string
+			for n := asked + (page-1)*100 + 1; n <= min(250, asked+page*100); n++ {
+				rows = append(rows, fmt.Sprintf(`{"number":%d,"state":"open","head":{"ref":"b%d","repo":{"id":7}},"base":{"ref":"main","repo":{"id":7}}}`, n, n))
+			}
+			if asked++; page < 3 {
+				link = strings.ReplaceAll(links, "%d", fmt.Sprint(page+1))
+			}
+			return "[" + strings.Join(rows, ",") + "]", link
+		}}
+		found, err := newServer(t, "https://github.com/acme/fleet", "secret", got).Open(t.Context())
+		must(t, err)
+		missing := map[int64]bool{}
+		for n := int64(asked); n <= 250; n++ {
+			missing[n] = true
 		}
-		asked++
-		closed++
-		return "[" + strings.Join(rows, ",") + "]", `<https://api.github.com/x?page=3>; rel="last"`
-	}}
-	found, err := newServer(t, "https://github.com/acme/fleet", "secret", got).Open(t.Context())
-	must(t, err)
-	missing := map[int64]bool{}
-	for n := int64(asked); n <= 250; n++ {
-		missing[n] = true
-	}
-	for _, r := range found {
-		delete(missing, r.Number)
-	}
-	if len(missing) > 0 || asked != 4 {
-		t.Errorf("missing %v after %d requests", missing, asked)
+		for _, r := range found {
+			delete(missing, r.Number)
+		}
+		if len(missing) > 0 || asked != requests {
+			t.Errorf("missing %v after %d requests", missing, asked)
+		}
 	}
 }

@@ -180,14 +180,14 @@ func apiOf(site url.URL) url.URL {
 // pages yields the rows of a list, the last first. It reads from the last page to the first: a row
 // that leaves the list meanwhile moves others to pages that are still to be read, and none is
 // missed, though some may come twice. Of a list of several pages the first one is read twice, once
-// to learn how many there are.
+// to learn how many there are; where GitHub does not say that, all are.
 func pages[T any](read func(gh.ListOptions) ([]T, *gh.Response, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		page := 1
 		rows, answer, err := read(gh.ListOptions{PerPage: perPage})
-		if err == nil && answer.LastPage > 1 {
-			page = answer.LastPage
-			rows, _, err = read(gh.ListOptions{PerPage: perPage, Page: page})
+		for err == nil && answer.NextPage > page {
+			page = max(answer.NextPage, answer.LastPage)
+			rows, answer, err = read(gh.ListOptions{PerPage: perPage, Page: page})
 		}
 		for ; ; rows, _, err = read(gh.ListOptions{PerPage: perPage, Page: page}) {
 			if err != nil {

@@ -55,10 +55,11 @@ func (s *Server) refused(ctx context.Context, number int64, m pull.Merge, failur
 		return forge.ErrGone
 	case failure.Status == http.StatusNotFound:
 		return failure // the credentials may read it, and not merge it
-	case p.Mergeable == nil, failure.Status == http.StatusConflict, strings.Contains(failure.Said, "Base branch was modified"):
-		return fmt.Errorf("%w: %w", pull.ErrUnchecked, failure)
 	case r.Unmergeable, p.GetMergeableState() == "behind", m.Method == pull.Rebase && p.Rebaseable != nil && !*p.Rebaseable:
 		return forge.ErrConflict
+	case p.Mergeable == nil, failure.Status == http.StatusConflict,
+		strings.Contains(failure.Said, "Base branch was modified"), strings.Contains(failure.Said, "Pull Request is not mergeable"):
+		return fmt.Errorf("%w: %w", pull.ErrUnchecked, failure) // also where it has found out just now
 	}
 	failure.Err.Reason, failure.Err.Text = "MergeRefused", "the repository's rules do not let it be merged: "+failure.Said
 	return failure

@@ -99,15 +99,18 @@ func TestAMergeThatTheTokenMayNotDoIsRefused(t *testing.T) {
 	}
 }
 
-func TestAMergeIsTriedAgainWhenBaseHasJustMoved(t *testing.T) {
+func TestWhatIsRefusedForNowIsNotAConflict(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	r := s.open("a")
 	s.MergeableAfter(0)
-	for status, said := range map[int]string{405: "Base branch was modified. Review and try the merge again.", 409: "Merge already in progress"} {
+	for said, status := range map[string]int{
+		"Base branch was modified. Review and try the merge again.": http.StatusMethodNotAllowed, "Pull Request is not mergeable": http.StatusMethodNotAllowed,
+		"Merge already in progress": http.StatusConflict,
+	} {
 		api := newServer(t, s.GitURL(fleet), s.Token("bot", "repo"), instead{http.MethodPut, status, `{"message":"` + said + `"}`})
 		if err := api.Merge(t.Context(), r.Number, pull.Merge{Method: pull.Squash, Head: r.Head}); !errors.Is(err, pull.ErrUnchecked) {
-			t.Errorf("%d: %v", status, err)
+			t.Errorf("%s: %v", said, err)
 		}
 	}
 }

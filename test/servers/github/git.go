@@ -60,7 +60,7 @@ func (s *Server) initRepo(r *repo) error {
 			return err
 		}
 	}
-	for _, pair := range [][2]string{{"http.receivepack", "true"}, {"gc.auto", "0"}, {"receive.autogc", "false"}} {
+	for _, pair := range [][2]string{{"http.receivepack", "true"}, {"uploadpack.allowFilter", "true"}, {"uploadpack.allowAnySHA1InWant", "true"}, {"gc.auto", "0"}, {"receive.autogc", "false"}} {
 		if _, err := r.git("config", pair[0], pair[1]); err != nil {
 			return err
 		}
