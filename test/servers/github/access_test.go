@@ -2,14 +2,6 @@ package github
 
 import (
 	"bytes"
-	"crypto"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/sha256"
-	"crypto/x509"
-	"encoding/base64"
-	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
 	gh "github.com/google/go-github/v56/github"
 )
 
@@ -54,19 +47,12 @@ func TestTokensHaveScopesAndPermissions(t *testing.T) {
 // sign makes a JWT for an app.
 func sign(t *testing.T, a App, issued, expires time.Time) string {
 	t.Helper()
-	block, _ := pem.Decode(a.PrivateKey)
-	key, err := x509.ParsePKCS1PrivateKey(block.Bytes)
+	key, err := jwt.ParseRSAPrivateKeyFromPEM(a.PrivateKey)
 	must(t, err)
-	part := func(v any) string {
-		data, err := json.Marshal(v)
-		must(t, err)
-		return base64.RawURLEncoding.EncodeToString(data)
-	}
-	text := part(object{"alg": "RS256", "typ": "JWT"}) + "." + part(object{"iss": a.ID, "iat": issued.Unix(), "exp": expires.Unix()})
-	sum := sha256.Sum256([]byte(text))
-	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
+	claims := jwt.RegisteredClaims{Issuer: fmt.Sprint(a.ID), IssuedAt: jwt.NewNumericDate(issued), ExpiresAt: jwt.NewNumericDate(expires)}
+	text, err := jwt.NewWithClaims(jwt.SigningMethodRS256, claims).SignedString(key)
 	must(t, err)
-	return text + "." + base64.RawURLEncoding.EncodeToString(signature)
+	return text
 }
 
 func TestAnAppGetsTokensThatExpire(t *testing.T) {
@@ -78,17 +64,12 @@ func TestAnAppGetsTokensThatExpire(t *testing.T) {
 		return client(t, s, sign(t, a, now.Add(issued), now.Add(expires)))
 	}
 	for _, bad := range []*gh.Client{as(time.Minute, 2*time.Minute), as(-time.Hour, -time.Minute), as(0, 20*time.Minute)} {
-		_, _, err := bad.Apps.FindRepositoryInstallation(ctx, "acme", "fleet")
+		_, _, err := bad.Apps.CreateInstallationToken(ctx, id, nil)
 		refused(t, err, 401, "claim")
 	}
 	app := as(-time.Minute, 9*time.Minute)
-	found, _, err := app.Apps.FindRepositoryInstallation(ctx, "acme", "fleet")
-	must(t, err)
-	equal(t, found.GetID(), id)
-	_, _, err = app.Apps.CreateInstallationToken(ctx, id, &gh.InstallationTokenOptions{Repositories: []string{"other"}})
+	_, _, err := app.Apps.CreateInstallationToken(ctx, id, &gh.InstallationTokenOptions{Repositories: []string{"other"}})
 	refused(t, err, 422, "not accessible to the parent installation")
-	_, _, err = app.Apps.CreateInstallationToken(ctx, id, &gh.InstallationTokenOptions{Permissions: &gh.InstallationPermissions{Administration: gh.String("write")}})
-	refused(t, err, 422, "permissions requested")
 	token, _, err := app.Apps.CreateInstallationToken(ctx, id, &gh.InstallationTokenOptions{Repositories: []string{"fleet"}})
 	must(t, err)
 
@@ -151,7 +132,7 @@ func TestListsLagBehind(t *testing.T) {
 	equal(t, fmt.Sprint(count(), count(), count()), "1 1 0")
 }
 
-func TestAnswersFailAreLostAndSlow(t *testing.T) {
+func TestAnswersFailAndAreLost(t *testing.T) {
 	s := world(t)
 	c := as(t, s, "alice")
 	s.As("alice").PushCommit(fleet, "a", "A\n", map[string]string{"a": "a\n"})
@@ -167,15 +148,6 @@ func TestAnswersFailAreLostAndSlow(t *testing.T) {
 		t.Fatal("the answer was not lost")
 	}
 	refused(t, try(), 422, "already exists")
-	until := make(chan struct{})
-	s.Fail(Fault{Kind: Slow, Until: until})
-	done := make(chan error)
-	go func() {
-		_, _, err := c.PullRequests.Get(ctx, "acme", "fleet", 1)
-		done <- err
-	}()
-	close(until)
-	must(t, <-done)
 }
 
 // recording is a testing.TB that keeps what fails.

@@ -1,17 +1,16 @@
 package github
 
 import (
-	"crypto"
 	"crypto/rsa"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/golang-jwt/jwt/v5"
 )
 
 type tokenKind int
@@ -146,50 +145,29 @@ func (s *Server) validToken(value string) *token {
 
 // authenticateApp checks a JWT: signed with the app's key by RS256, issued in the past, and valid
 // for ten minutes at most.
-func (s *Server) authenticateApp(jwt string) (*caller, *answer) {
-	parts := strings.Split(jwt, ".")
-	var head struct{ Alg string }
-	var claims struct {
-		Iss any
-		Iat *float64
-		Exp *float64
-	}
-	undecodable := refuse(http.StatusUnauthorized, "A JSON web token could not be decoded")
-	if decodePart(parts[0], &head) != nil || decodePart(parts[1], &claims) != nil || head.Alg != "RS256" {
-		return nil, undecodable
-	}
-	issuer := fmt.Sprint(claims.Iss)
-	if n, isNumber := claims.Iss.(float64); isNumber {
-		issuer = strconv.FormatFloat(n, 'f', -1, 64)
-	}
-	id, err := strconv.ParseInt(issuer, 10, 64)
-	a := s.apps[id]
-	if err != nil || a == nil {
-		return nil, refuse(http.StatusNotFound, "Integration not found")
-	}
-	signature, err := base64.RawURLEncoding.DecodeString(parts[2])
-	sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
-	if err != nil || rsa.VerifyPKCS1v15(a.key, crypto.SHA256, sum[:], signature) != nil {
-		return nil, undecodable
-	}
-	now := float64(s.now().Unix())
+func (s *Server) authenticateApp(text string) (*caller, *answer) {
+	var found *app
+	var claims jwt.RegisteredClaims
+	_, err := jwt.ParseWithClaims(text, &claims, func(*jwt.Token) (any, error) {
+		id, err := strconv.ParseInt(claims.Issuer, 10, 64)
+		if found = s.apps[id]; found == nil {
+			return nil, errors.Join(err, jwt.ErrTokenInvalidIssuer)
+		}
+		return found.key, nil
+	}, jwt.WithValidMethods([]string{"RS256"}), jwt.WithTimeFunc(s.now), jwt.WithIssuedAt(), jwt.WithExpirationRequired(), jwt.WithLeeway(time.Second))
 	switch {
-	case claims.Iat == nil || *claims.Iat > now+1:
+	case errors.Is(err, jwt.ErrTokenInvalidIssuer):
+		return nil, refuse(http.StatusNotFound, "Integration not found")
+	case errors.Is(err, jwt.ErrTokenUsedBeforeIssued), err == nil && claims.IssuedAt == nil:
 		return nil, refuse(http.StatusUnauthorized, "'Issued at' claim ('iat') must be an Integer representing the time that the assertion was issued")
-	case claims.Exp == nil || *claims.Exp <= now:
+	case errors.Is(err, jwt.ErrTokenInvalidClaims):
 		return nil, refuse(http.StatusUnauthorized, "'Expiration time' claim ('exp') must be a numeric value representing the future time at which the assertion expires")
-	case *claims.Exp > now+601:
+	case err != nil:
+		return nil, refuse(http.StatusUnauthorized, "A JSON web token could not be decoded")
+	case claims.ExpiresAt.After(s.now().Add(10*time.Minute + time.Second)):
 		return nil, refuse(http.StatusUnauthorized, "'Expiration time' claim ('exp') is too far in the future")
 	}
-	return &caller{app: a}, nil
-}
-
-func decodePart(part string, into any) error {
-	data, err := base64.RawURLEncoding.DecodeString(part)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(data, into)
+	return &caller{app: found}, nil
 }
 
 // authorize finds the repository of a call and refuses what its caller may not do.
@@ -212,22 +190,12 @@ func (c *call) authorizeRepo() *answer {
 		return notFound()
 	}
 	role := c.asker.roleIn(r)
-	if c.route.need.app {
-		for _, i := range c.asker.app.installations {
-			if i.has(r) {
-				role = rolePull
-			}
-		}
-	}
 	write := c.request.Method != http.MethodGet
 	switch {
 	case role == roleNone:
 		return notFound()
 	case renamed:
 		return c.moved(r, write)
-	case c.route.need.app:
-		c.repo = r
-		return nil
 	case c.asker == nil && write:
 		return refuse(http.StatusUnauthorized, "Requires authentication")
 	case r.archived && write:

@@ -87,7 +87,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	}
 	name := rt.method + " " + rt.path
 	fault := s.begin(name)
-	if fault.before(w, r) {
+	if fault.before(w) {
 		return
 	}
 	if err := s.checker.request(r, rt, params, raw); err != nil {

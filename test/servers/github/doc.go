@@ -19,7 +19,7 @@
 // merged by push, forced push); merges with branch protection, in the API and for pushes;
 // mergeability that is computed after the first read; classic and fine-grained tokens, GitHub Apps
 // and their installation tokens; primary and secondary rates, conditional requests; lists that lag
-// behind, and answers that fail, are lost or slow.
+// behind, and answers that fail or are lost.
 //
 // Not modelled: GraphQL, and so neither a merge queue nor auto-merge nor switching a draft off
 // through the API (people can, see Person); rulesets, issues, check runs, reviewers, teams, code

@@ -12,16 +12,13 @@ const (
 	BadGateway Kind = iota
 	// Lost has its effect, and closes the connection without an answer.
 	Lost
-	// Slow handles the request only once Until is closed, or drops it when the client gives up.
-	Slow
 )
 
 // Fault makes requests fail.
 type Fault struct {
 	Route string // as Requests names it; empty: every request
 	Kind  Kind
-	Times int             // how many requests; 0: one
-	Until <-chan struct{} // for Slow
+	Times int // how many requests; 0: one
 }
 
 // Fail makes the next requests of a route fail. Faults of one route are used up in the order of
@@ -47,21 +44,13 @@ func (s *Server) begin(name string) *Fault {
 	return nil
 }
 
-// before is whether the request is answered, or dropped, without being handled.
-func (f *Fault) before(w http.ResponseWriter, r *http.Request) bool {
-	switch {
-	case f == nil:
-	case f.Kind == BadGateway:
-		w.WriteHeader(http.StatusBadGateway)
-		return true
-	case f.Kind == Slow:
-		select {
-		case <-f.Until:
-		case <-r.Context().Done():
-			return true
-		}
+// before is whether the request fails without being handled.
+func (f *Fault) before(w http.ResponseWriter) bool {
+	if f == nil || f.Kind != BadGateway {
+		return false
 	}
-	return false
+	w.WriteHeader(http.StatusBadGateway)
+	return true
 }
 
 // after is whether the answer is lost.

@@ -20,7 +20,7 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 	service := path.Base(rest)
 	push := service == "git-receive-pack" || r.URL.Query().Get("service") == "git-receive-pack"
 	fault := s.begin(gitRoute(rest))
-	if fault.before(w, r) {
+	if fault.before(w) {
 		return
 	}
 	repo, who, refused := s.openGit(r, name, push)

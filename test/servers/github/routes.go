@@ -37,7 +37,6 @@ const (
 // routes is the whole API.
 var routes = compile([]route{
 	{"POST", "/app/installations/{installation_id}/access_tokens", (*call).createInstallationToken, need{app: true}, nil, nil},
-	{"GET", repoPath + "/installation", (*call).getRepoInstallation, need{app: true}, nil, nil},
 	{"GET", repoPath, (*call).getRepo, need{permissions: "metadata=read", role: rolePull}, nil, nil},
 	{"GET", repoPath + "/pulls", (*call).listPulls, need{permissions: "pull_requests=read", role: rolePull}, nil, nil},
 	{"POST", repoPath + "/pulls", (*call).createPull, need{permissions: "pull_requests=write", role: rolePull, content: true}, nil, nil},
