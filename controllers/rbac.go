@@ -28,8 +28,8 @@ const LeaderElectionID = "furrow-controller"
 //
 // +kubebuilder:rbac:groups=furrow.dev,resources=seeds,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=furrow.dev,resources=seeds/finalizers,verbs=update
-// +kubebuilder:rbac:groups=furrow.dev,resources=clusters;clustertypes;gitopsrepos;templates,verbs=get;list;watch
-// +kubebuilder:rbac:groups=furrow.dev,resources=seeds/status;plantings/status;clusters/status;clustertypes/status;gitopsrepos/status;templates/status,verbs=patch
+// +kubebuilder:rbac:groups=furrow.dev,resources=clusters;clustertypes;gitopsrepos;rolloutpolicies;templates,verbs=get;list;watch
+// +kubebuilder:rbac:groups=furrow.dev,resources=seeds/status;plantings/status;clusters/status;clustertypes/status;gitopsrepos/status;rolloutpolicies/status;templates/status,verbs=patch
 
 // What the controller writes.
 //

@@ -19,12 +19,13 @@ import (
 
 // examples are the kinds that people write; each has a complete example.
 var examples = map[string]func() any{
-	"cluster.yaml":      func() any { return &v1alpha1.Cluster{} },
-	"controlplane.yaml": func() any { return &v1alpha1.ControlPlane{} },
-	"clustertype.yaml":  func() any { return &v1alpha1.ClusterType{} },
-	"gitopsrepo.yaml":   func() any { return &v1alpha1.GitOpsRepo{} },
-	"template.yaml":     func() any { return &v1alpha1.Template{} },
-	"seed.yaml":         func() any { return &v1alpha1.Seed{} },
+	"cluster.yaml":       func() any { return &v1alpha1.Cluster{} },
+	"controlplane.yaml":  func() any { return &v1alpha1.ControlPlane{} },
+	"clustertype.yaml":   func() any { return &v1alpha1.ClusterType{} },
+	"gitopsrepo.yaml":    func() any { return &v1alpha1.GitOpsRepo{} },
+	"rolloutpolicy.yaml": func() any { return &v1alpha1.RolloutPolicy{} },
+	"template.yaml":      func() any { return &v1alpha1.Template{} },
+	"seed.yaml":          func() any { return &v1alpha1.Seed{} },
 }
 
 func TestEveryExampleIsStrictlyOfItsKind(t *testing.T) {

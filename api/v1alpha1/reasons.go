@@ -60,6 +60,7 @@ const (
 	ReasonInvalidHub                 Reason = "InvalidHub"
 	ReasonUnknownClusterType         Reason = "UnknownClusterType"
 	ReasonUnknownTemplate            Reason = "UnknownTemplate"
+	ReasonUnknownRolloutPolicy       Reason = "UnknownRolloutPolicy"
 	ReasonUnknownRepository          Reason = "UnknownRepository"
 	ReasonRepositoryAmbiguous        Reason = "RepositoryAmbiguous"
 	ReasonRepositoryMismatch         Reason = "RepositoryMismatch"
@@ -302,6 +303,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonInvalidHub, "`spec.reconciledBy` forms a cycle, or names a cluster without its own reconciler.", "Remove it from the cluster whose own reconciler acts for the others."},
 		{ReasonUnknownClusterType, "The named cluster type is not declared.", "Declare the `ClusterType`, or correct the name."},
 		{ReasonUnknownTemplate, "The named template is not declared, or has another type.", "Declare the `Template`, or correct the name."},
+		{ReasonUnknownRolloutPolicy, "The named rollout policy is not declared, or is broken.", "Declare or correct the `RolloutPolicy`, or correct the name."},
 		{ReasonUnknownRepository, "A GitOps repository is named that is not declared: it was renamed or removed, or never existed.", "Declare it, even if something planted there must be removed; or correct the name."},
 		{ReasonRepositoryAmbiguous, "A cluster names no GitOps repository, and there are several.", "Set `spec.gitOpsRepo` of the cluster or of its type."},
 		{ReasonRepositoryMismatch, "A cluster behind a hub names a different repository than its hub.", "Leave `spec.gitOpsRepo` empty."},

@@ -13,7 +13,7 @@ var GroupVersion = schema.GroupVersion{Group: Group, Version: Version}
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
 		&Seed{}, &SeedList{}, &Planting{}, &PlantingList{}, &Cluster{}, &ClusterList{}, &ClusterType{}, &ClusterTypeList{},
-		&Template{}, &TemplateList{}, &GitOpsRepo{}, &GitOpsRepoList{},
+		&Template{}, &TemplateList{}, &RolloutPolicy{}, &RolloutPolicyList{}, &GitOpsRepo{}, &GitOpsRepoList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // Seed configures one seed: the package of all objects of one workload. A
@@ -203,110 +202,12 @@ type LocalReference struct {
 
 // Rollout says how tiers are proposed.
 type Rollout struct {
-	// GroupBy says which tiers of the seed one proposal carries, of those that are free to be proposed
-	// at the same time: Tier, the default, each in a proposal of its own; Level, those of one level
-	// on all clusters; Cluster, those of one cluster; Seed, all. What deletes objects is proposed
-	// apart from the rest, and a proposal has at most 200 tiers.
+	// Policy names a RolloutPolicy. What is set here comes before what it says, field by field.
 	// +optional
-	GroupBy GroupBy `json:"groupBy,omitempty"`
+	Policy Name `json:"policy,omitempty"`
 
-	// Waves order the clusters: a wave opens when the one before it is released, and has stayed so for
-	// its soak. A cluster belongs to the first wave that selects it; those that no wave selects come
-	// last, as a wave named rest. What a wave needs on other clusters goes with it. When the seed is
-	// removed, the last wave goes first.
-	// +optional
-	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=32
-	Waves []RolloutWave `json:"waves,omitempty"`
-
-	// MaxOpenProposals is how many proposals of the seed may be open at once in one repository; any
-	// number when not given.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	MaxOpenProposals int32 `json:"maxOpenProposals,omitempty"`
+	Pace `json:",inline"`
 }
-
-// RolloutWave is some of the clusters, and how they are updated.
-type RolloutWave struct {
-	// Name of the wave, as canary.
-	// +required
-	Name Name `json:"name"`
-
-	// ClusterSelector selects clusters by their labels; without it, the wave has all clusters that no
-	// other wave selects.
-	// +optional
-	ClusterSelector *metav1.LabelSelector `json:"clusterSelector,omitempty"`
-
-	// MaxUnavailable is how many clusters of the wave may be under way at once: with an open
-	// proposal, or not ready with what was merged. A number, or a percentage of the wave's clusters,
-	// rounded down, at least one; any number when not given.
-	// +optional
-	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",message="maxUnavailable is a number from 1, or a percentage as 25%"
-	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
-
-	// Soak is how long the wave must have been released, without a cluster failing, before the next
-	// one opens, as 24h.
-	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="soak must not be negative"
-	Soak *metav1.Duration `json:"soak,omitempty"`
-
-	// Windows are the times at which the wave's tiers are proposed and may be merged; at any time
-	// when there are none.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=16
-	Windows []RolloutWindow `json:"windows,omitempty"`
-}
-
-// RolloutWindow is a time of day on some days. What was merged goes on after it has closed.
-type RolloutWindow struct {
-	// Days of the week; every day when not given.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=7
-	// +kubebuilder:validation:items:Enum=Mon;Tue;Wed;Thu;Fri;Sat;Sun
-	Days []string `json:"days,omitempty"`
-
-	// From is when the window opens, as 09:00. Without from and to it is open all day.
-	// +optional
-	// +kubebuilder:validation:Pattern=`^([01][0-9]|2[0-3]):[0-5][0-9]$`
-	From string `json:"from,omitempty"`
-
-	// To is when it closes, as 16:30 or 24:00. A time that is not after from is on the next day.
-	// +optional
-	// +kubebuilder:validation:Pattern=`^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$`
-	To string `json:"to,omitempty"`
-
-	// TimeZone of all times and dates, as Europe/Berlin; UTC when not given.
-	// +optional
-	// +kubebuilder:validation:MaxLength=64
-	TimeZone string `json:"timeZone,omitempty"`
-
-	// Holidays are dates, as 2026-12-24, on which the window does not open.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=366
-	// +kubebuilder:validation:items:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`
-	Holidays []string `json:"holidays,omitempty"`
-}
-
-// GroupBy says which tiers one proposal carries.
-//
-// +kubebuilder:validation:Enum=Tier;Level;Cluster;Seed
-type GroupBy string
-
-const (
-	// GroupByTier proposes each tier of each cluster alone.
-	GroupByTier GroupBy = "Tier"
-	// GroupByLevel proposes the tiers of one level together.
-	GroupByLevel GroupBy = "Level"
-	// GroupByCluster proposes the tiers of one cluster together.
-	GroupByCluster GroupBy = "Cluster"
-	// GroupBySeed proposes all tiers of the seed together.
-	GroupBySeed GroupBy = "Seed"
-)
 
 // DeletionPolicy says what becomes of what a deleted Seed has planted.
 //
@@ -522,14 +423,6 @@ const (
 	// PlainSecretsAllow writes Secrets as they are.
 	PlainSecretsAllow PlainSecretPolicy = "Allow"
 )
-
-// GroupByOrDefault says which tiers one proposal carries; Tier when nothing is given.
-func (s SeedSpec) GroupByOrDefault() GroupBy {
-	if s.Rollout == nil {
-		return GroupByTier
-	}
-	return cmp.Or(s.Rollout.GroupBy, GroupByTier)
-}
 
 // RuleEnabled reports whether the dependency rule of this name is on.
 func (s SeedSpec) RuleEnabled(rule string) bool { return !slices.Contains(s.DisabledRules, rule) }

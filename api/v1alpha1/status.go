@@ -39,7 +39,7 @@ const (
 	ConditionMerged = "Merged"
 	// ConditionReleased says, of a Seed or Planting, that the clusters run all tiers and are healthy.
 	ConditionReleased = "Released"
-	// ConditionAccepted says, of a Cluster, ClusterType, Template or GitOpsRepo, that it is valid and in force.
+	// ConditionAccepted says, of a Cluster, ClusterType, Template, RolloutPolicy or GitOpsRepo, that it is valid and in force.
 	ConditionAccepted = "Accepted"
 	// ConditionReachable says, of a GitOpsRepo, that Git and forge answer.
 	ConditionReachable = "Reachable"

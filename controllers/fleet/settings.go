@@ -43,7 +43,8 @@ func Documents(ctx context.Context, r client.Reader, namespace string) ([]Docume
 	var types v1alpha1.ClusterTypeList
 	var repos v1alpha1.GitOpsRepoList
 	var templates v1alpha1.TemplateList
-	for _, list := range []client.ObjectList{&clusters, &types, &repos, &templates} {
+	var policies v1alpha1.RolloutPolicyList
+	for _, list := range []client.ObjectList{&clusters, &types, &repos, &templates, &policies} {
 		if err := r.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return nil, fmt.Errorf("listing the resources of namespace %s: %w", namespace, err)
 		}
@@ -59,6 +60,9 @@ func Documents(ctx context.Context, r client.Reader, namespace string) ([]Docume
 	}
 	for i := range templates.Items {
 		docs = append(docs, Document{"Template", templates.Items[i].Name, nil, templates.Items[i].Spec, VersionOf(&templates.Items[i])})
+	}
+	for i := range policies.Items {
+		docs = append(docs, Document{"RolloutPolicy", policies.Items[i].Name, nil, policies.Items[i].Spec, VersionOf(&policies.Items[i])})
 	}
 	slices.SortFunc(docs, func(a, b Document) int { return strings.Compare(a.Kind+"/"+a.Name, b.Kind+"/"+b.Name) })
 	return docs, nil

@@ -69,6 +69,8 @@ var kinds = []kind{
 		func(o client.Object) *v1alpha1.CommonStatus { return &o.(*v1alpha1.GitOpsRepo).Status.CommonStatus }, showGitOpsRepo},
 	{"Template", func() client.Object { return &v1alpha1.Template{} }, func() client.ObjectList { return &v1alpha1.TemplateList{} },
 		func(o client.Object) *v1alpha1.CommonStatus { return &o.(*v1alpha1.Template).Status.CommonStatus }, showTemplate},
+	{"RolloutPolicy", func() client.Object { return &v1alpha1.RolloutPolicy{} }, func() client.ObjectList { return &v1alpha1.RolloutPolicyList{} },
+		func(o client.Object) *v1alpha1.CommonStatus { return &o.(*v1alpha1.RolloutPolicy).Status.CommonStatus }, showRolloutPolicy},
 }
 
 // Reconciler writes the statuses of one kind, from the snapshots of passes: it reads nothing itself
@@ -314,4 +316,8 @@ func showGitOpsRepo(o client.Object, l facts, w condition.Writer) {
 
 func showTemplate(o client.Object, l facts, w condition.Writer) {
 	l.of("Template", o).show(w)
+}
+
+func showRolloutPolicy(o client.Object, l facts, w condition.Writer) {
+	l.of("RolloutPolicy", o).show(w)
 }

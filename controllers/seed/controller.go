@@ -137,7 +137,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 			}
 			return log
 		})
-	for _, document := range []client.Object{&v1alpha1.Cluster{}, &v1alpha1.ClusterType{}, &v1alpha1.GitOpsRepo{}, &v1alpha1.Template{}} {
+	for _, document := range []client.Object{&v1alpha1.Cluster{}, &v1alpha1.ClusterType{}, &v1alpha1.GitOpsRepo{}, &v1alpha1.Template{}, &v1alpha1.RolloutPolicy{}} {
 		b = b.Watches(document, r.ofNamespace(), builder.WithPredicates(changed))
 	}
 	c, err := b.Build(r)

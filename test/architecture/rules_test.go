@@ -105,7 +105,7 @@ var rows = []row{
 	{"internal/core/redact", core, []string{}},
 	{"internal/core/githash", core, []string{}},
 	{"internal/core/manifest", core, []string{"api", "internal/core/truncate"}},
-	{"internal/core/catalog", core, []string{"api", "internal/core/manifest", "internal/core/truncate"}},
+	{"internal/core/catalog", core, []string{"api", "internal/core/manifest", "internal/core/truncate", "internal/core/window"}},
 	{"internal/core/health", core, []string{"api", "internal/core/manifest", "internal/core/catalog", "internal/core/redact"}},
 	{"internal/core/template", core, []string{"api", "internal/core/manifest", "internal/core/truncate"}},
 	{"internal/core/placement", core, []string{"api", "internal/core/manifest", "internal/core/catalog"}},

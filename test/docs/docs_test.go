@@ -310,12 +310,13 @@ func TestCommandsThatDoNotExistAreNoticed(t *testing.T) {
 
 // kinds are the documents that people write.
 var kinds = map[string]func() any{
-	"Seed":         func() any { return &v1alpha1.Seed{} },
-	"ControlPlane": func() any { return &v1alpha1.ControlPlane{} },
-	"Cluster":      func() any { return &v1alpha1.Cluster{} },
-	"ClusterType":  func() any { return &v1alpha1.ClusterType{} },
-	"GitOpsRepo":   func() any { return &v1alpha1.GitOpsRepo{} },
-	"Template":     func() any { return &v1alpha1.Template{} },
+	"Seed":          func() any { return &v1alpha1.Seed{} },
+	"ControlPlane":  func() any { return &v1alpha1.ControlPlane{} },
+	"Cluster":       func() any { return &v1alpha1.Cluster{} },
+	"ClusterType":   func() any { return &v1alpha1.ClusterType{} },
+	"GitOpsRepo":    func() any { return &v1alpha1.GitOpsRepo{} },
+	"Template":      func() any { return &v1alpha1.Template{} },
+	"RolloutPolicy": func() any { return &v1alpha1.RolloutPolicy{} },
 }
 
 // decode reads a document strictly as its kind.

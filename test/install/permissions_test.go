@@ -69,7 +69,7 @@ var always = []string{
 	"get seeds.furrow.dev team", "list seeds.furrow.dev team", "watch seeds.furrow.dev team", "patch seeds.furrow.dev team",
 	"update seeds.furrow.dev/finalizers team", "patch seeds.furrow.dev/status team",
 	"list clusters.furrow.dev team", "watch clustertypes.furrow.dev team", "get gitopsrepos.furrow.dev team",
-	"list templates.furrow.dev team", "patch clusters.furrow.dev/status team", "patch clustertypes.furrow.dev/status team",
+	"list templates.furrow.dev team", "watch rolloutpolicies.furrow.dev team", "patch rolloutpolicies.furrow.dev/status team", "patch clusters.furrow.dev/status team", "patch clustertypes.furrow.dev/status team",
 	"patch gitopsrepos.furrow.dev/status team", "patch templates.furrow.dev/status team",
 	"create plantings.furrow.dev team", "delete plantings.furrow.dev team",
 	"watch plantings.furrow.dev team", "patch plantings.furrow.dev/status team",

@@ -21,14 +21,14 @@ import (
 var specs = map[string]string{
 	"Seed": source, "Planting": "{seed: web, cluster: edge-1}", "Cluster": "{role: Management, type: edge, reconciledBy: hub}",
 	"ClusterType": "{gitOpsRepo: fleet}", "GitOpsRepo": "{url: 'https://git.example.com/fleet.git'}",
-	"Template": "{type: Reconciler, text: a}",
+	"RolloutPolicy": "{groupBy: Level}", "Template": "{type: Reconciler, text: a}",
 }
 
 // changedSpecs has valid updates of specs. A Planting's spec cannot be changed.
 var changedSpecs = map[string]string{
 	"Seed": "{source: {url: 'https://git.example.com/a'}, suspend: true}", "Cluster": "{role: Workload, type: edge, reconciledBy: hub}",
 	"ClusterType": "{gitOpsRepo: other}", "GitOpsRepo": "{url: 'https://git.example.com/other.git'}",
-	"Template": "{type: Reconciler, text: b}",
+	"RolloutPolicy": "{groupBy: Seed}", "Template": "{type: Reconciler, text: b}",
 }
 
 // nameOf returns a valid name for the kind.
@@ -174,6 +174,10 @@ var shown = map[string]struct {
 	}, [2]string{
 		"NAME | READY | URL | FORGE | PROPOSALS | STATUS | AGE",
 		"thing | False | https://git.example.com/fleet.git | Plain | 5 | no answer | now",
+	}},
+	"RolloutPolicy": {"rolloutpolicies", &v1alpha1.RolloutPolicyStatus{CommonStatus: notReady("there is no such day")}, [2]string{
+		"NAME | READY | STATUS | AGE",
+		"thing | False | there is no such day | now",
 	}},
 	"Template": {"templates", &v1alpha1.TemplateStatus{CommonStatus: notReady("it does not parse")}, [2]string{
 		"NAME | READY | TYPE | STATUS | AGE",

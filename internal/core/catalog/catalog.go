@@ -58,6 +58,8 @@ type Catalog struct {
 	Inventory *Inventory
 	Repos     map[string]v1alpha1.GitOpsRepo
 	Templates map[string]v1alpha1.Template
+	// Policies are the rollout policies that can be used.
+	Policies map[string]v1alpha1.RolloutPolicy
 	// Positions are those of the documents, by kind and name: "Template/patient".
 	Positions map[string]manifest.Source
 	// Seeds by name, in order.
@@ -126,7 +128,7 @@ func (p *Packages) plain() *Catalog {
 // broken as well, with the position of that document.
 func Assemble(p *Packages, rendered map[string]Rendered) *Catalog {
 	docs := p.docs
-	c := &Catalog{ControlPlane: docs.controlPlane, identityErr: docs.ownerUnknown(), Repos: docs.repos, Templates: docs.templates, Positions: docs.positions, Documents: docs.count + p.count, Overridden: docs.overridden, Unread: docs.settings}
+	c := &Catalog{ControlPlane: docs.controlPlane, identityErr: docs.ownerUnknown(), Repos: docs.repos, Templates: docs.templates, Policies: docs.policies, Positions: docs.positions, Documents: docs.count + p.count, Overridden: docs.overridden, Unread: docs.settings}
 	if len(c.Repos) == 0 && !docs.faults.has("GitOpsRepo") {
 		c.Repos[DefaultRepo] = v1alpha1.GitOpsRepo{}
 	}
@@ -228,6 +230,7 @@ type documents struct {
 	types     map[string]v1alpha1.ClusterType
 	repos     map[string]v1alpha1.GitOpsRepo
 	templates map[string]v1alpha1.Template
+	policies  map[string]v1alpha1.RolloutPolicy
 	positions map[string]manifest.Source
 	problems  manifest.Problems
 	faults    *faults
@@ -243,7 +246,7 @@ func newDocuments(reading Reading) *documents {
 	return &documents{
 		reading: reading,
 		types:   map[string]v1alpha1.ClusterType{}, repos: map[string]v1alpha1.GitOpsRepo{},
-		templates: map[string]v1alpha1.Template{}, positions: map[string]manifest.Source{},
+		templates: map[string]v1alpha1.Template{}, policies: map[string]v1alpha1.RolloutPolicy{}, positions: map[string]manifest.Source{},
 		faults: &faults{named: map[documentKey]fault{}}, settings: map[string]manifest.Source{}, grants: map[string][]string{},
 	}
 }
@@ -376,7 +379,7 @@ func (d *documents) take(o manifest.Object) error {
 }
 
 // kinds of documents that people write.
-var kinds = []string{"Cluster", "ClusterType", "ControlPlane", "GitOpsRepo", "Template", "Seed"}
+var kinds = []string{"Cluster", "ClusterType", "ControlPlane", "GitOpsRepo", "RolloutPolicy", "Template", "Seed"}
 
 // unknownKind returns the error for a kind that Furrow does not have, with the one that may be
 // meant.
@@ -404,6 +407,8 @@ func (d *documents) decode(o manifest.Object) error {
 		return keep(d.repos, o)
 	case "Template":
 		return keep(d.templates, o)
+	case "RolloutPolicy":
+		return keep(d.policies, o)
 	case "ControlPlane":
 		return d.takeControlPlane(o)
 	case "Seed":
@@ -417,6 +422,8 @@ func (d *documents) decode(o manifest.Object) error {
 func (d *documents) checkReferences() {
 	d.checkTemplates()
 	dropFaulty(d.faults, "Template", d.templates)
+	d.checkPolicies()
+	dropFaulty(d.faults, "RolloutPolicy", d.policies)
 	d.checkRepos()
 	d.checkTypes()
 	dropFaulty(d.faults, "ClusterType", d.types)

@@ -83,6 +83,9 @@ func (d *documents) declares(o manifest.Object) bool {
 	case "GitOpsRepo":
 		doc, err := decode[v1alpha1.GitOpsRepo](o)
 		return err == nil && d.repos[doc.Name].Spec == doc.Spec
+	case "RolloutPolicy":
+		doc, err := decode[v1alpha1.RolloutPolicy](o)
+		return err == nil && reflect.DeepEqual(d.policies[doc.Name].Spec, doc.Spec)
 	case "Template":
 		doc, err := decode[v1alpha1.Template](o)
 		return err == nil && d.templates[doc.Name].Spec == doc.Spec

@@ -96,7 +96,7 @@ func TestOnlySeedsThatAreWantedAreInTheCatalog(t *testing.T) {
 		"seeds/web.yaml":   {Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: web}\n---\napiVersion: furrow.dev/v1alpha1\nkind: Seed\nmetadata: {name: web}\nspec: {disabledRules: [crd], plainSecrets: Allow, managementCluster: tree}\n")},
 		"seeds/other.yaml": {Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: other}\n")},
 	}
-	render, rollout := &v1alpha1.SeedRender{}, &v1alpha1.Rollout{GroupBy: v1alpha1.GroupByLevel}
+	render, rollout := &v1alpha1.SeedRender{}, &v1alpha1.Rollout{Pace: v1alpha1.Pace{GroupBy: v1alpha1.GroupByLevel}}
 	source := &v1alpha1.SeedSource{URL: "https://git.example.com/a"}
 	c, err := catalog.LoadWith(tree, catalog.Resources{Seeds: map[string]v1alpha1.SeedSpec{
 		"web": {Source: source, ManagementCluster: "resource", Suspend: true, Render: render, Rollout: rollout, DeletionPolicy: v1alpha1.DeletionOrphan}, "absent": {Source: source},

@@ -49,7 +49,7 @@ func (c *computation) assemble(s *seedState) (*Outcome, error) {
 	if s.previous != nil && s.previous.Plan != nil {
 		a.plan.Generation = s.previous.Plan.Generation + 1
 	}
-	if by := s.seed.Spec.GroupByOrDefault(); by != v1alpha1.GroupByTier {
+	if by := s.pace.GroupBy; by != "" && by != v1alpha1.GroupByTier {
 		a.plan.GroupBy = by
 	}
 	for _, tv := range a.tierVertices() {

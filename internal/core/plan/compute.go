@@ -78,6 +78,7 @@ type computation struct {
 // seedState is one seed while its plan is computed.
 type seedState struct {
 	seed     *catalog.Seed
+	pace     v1alpha1.Pace
 	previous *Previous
 	// planted is what the plan in force has on clusters.
 	planted    map[dependency.Vertex]planted
@@ -147,32 +148,21 @@ func (c *computation) collect() {
 		seed := &c.in.Catalog.Seeds[i]
 		previous := c.in.Previous[seed.Name]
 		c.dropping[seed.Name] = previous.drops()
-		c.seeds[seed.Name] = &seedState{seed: seed, leaves: map[dependency.Vertex]bool{}, broken: map[string]string{}, previous: previous, planted: previous.vertices(), files: map[*placement.Content]File{}}
+		pace, paceErr := c.in.Catalog.PaceOf(seed)
+		c.seeds[seed.Name] = &seedState{seed: seed, pace: pace, leaves: map[dependency.Vertex]bool{}, broken: map[string]string{}, previous: previous, planted: previous.vertices(), files: map[*placement.Content]File{}}
 		switch {
 		case seed.Err != nil:
 			c.fail(seed.Name, seed.Err)
 		case unknownRule(seed.Spec) != "":
 			c.fail(seed.Name, manifest.Problem{Reason: v1alpha1.ReasonUnknownRule, Field: "spec.disabledRules", Seed: seed.Name, Source: seed.SpecAt, Object: fmt.Sprintf("Seed %q", seed.Name),
 				Message: fmt.Sprintf("spec.disabledRules has %q, which is not a dependency rule", unknownRule(seed.Spec)), Next: "Write any of " + strings.Join(ruleNames(), ", ") + "."})
-		case faultyRollout(seed) != nil:
-			c.fail(seed.Name, faultyRollout(seed))
+		case paceErr != nil:
+			c.fail(seed.Name, paceErr)
 		case previous.foreign(c.in.identity()):
 			c.fail(seed.Name, ErrForeign(seed.Name, "", previous.Plan.Identity(), c.in.identity()))
 		}
 	}
 }
-
-// faultyRollout returns what is wrong with the rollout of a seed.
-func faultyRollout(seed *catalog.Seed) error {
-	field, why, next := rolloutFault(seed.Spec.Rollout)
-	if field == "" {
-		return nil
-	}
-	return manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Field: "spec.rollout." + field, Seed: seed.Name, Source: seed.SpecAt, Object: fmt.Sprintf("Seed %q", seed.Name), Message: fmt.Sprintf("spec.rollout.%s %s", field, why), Next: next}
-}
-
-// groupings are the values of spec.rollout.groupBy.
-var groupings = []v1alpha1.GroupBy{v1alpha1.GroupByTier, v1alpha1.GroupByLevel, v1alpha1.GroupByCluster, v1alpha1.GroupBySeed}
 
 // unknownRule returns the first name that switches nothing off.
 func unknownRule(spec v1alpha1.SeedSpec) string {

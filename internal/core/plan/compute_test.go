@@ -245,7 +245,7 @@ func TestTheDigestOfInputsDoesNotCoverForOtherContents(t *testing.T) {
 // TestTheExamplesMakeAControlPlane plans a seed with the examples of all kinds.
 func TestTheExamplesMakeAControlPlane(t *testing.T) {
 	tree := fstest.MapFS{"seeds/web.yaml": {Data: []byte("apiVersion: v1\nkind: Service\nmetadata: {name: web}\n")}}
-	for name, at := range map[string]string{"cluster": "cluster.yaml", "clustertype": "clustertype.yaml", "gitopsrepo": "gitopsrepo.yaml", "template": "template.yaml", "seed": "seeds/settings.yaml"} {
+	for name, at := range map[string]string{"cluster": "cluster.yaml", "clustertype": "clustertype.yaml", "gitopsrepo": "gitopsrepo.yaml", "rolloutpolicy": "rolloutpolicy.yaml", "template": "template.yaml", "seed": "seeds/settings.yaml"} {
 		data, err := os.ReadFile("../../../api/v1alpha1/examples/" + name + ".yaml")
 		if err != nil {
 			t.Fatal(err)

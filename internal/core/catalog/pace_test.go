@@ -1,0 +1,62 @@
+package catalog_test
+
+import (
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+func policy(name, spec string) string {
+	return "apiVersion: furrow.dev/v1alpha1\nkind: RolloutPolicy\nmetadata: {name: " + name + "}\nspec: " + spec + "\n"
+}
+
+func TestASeedHasThePaceOfItsPolicyButForWhatItSets(t *testing.T) {
+	const slow = "{groupBy: Level, maxOpenProposals: 3, waves: [{name: canary}]}"
+	canary := []v1alpha1.RolloutWave{{Name: "canary"}}
+	for name, c := range map[string]struct {
+		policy, rollout string
+		want            v1alpha1.Pace
+		reason          v1alpha1.Reason
+		field           string
+	}{
+		"all of the policy":           {policy: slow, rollout: "{policy: slow}", want: v1alpha1.Pace{GroupBy: v1alpha1.GroupByLevel, MaxOpenProposals: 3, Waves: canary}},
+		"its own grouping":            {policy: slow, rollout: "{policy: slow, groupBy: Seed}", want: v1alpha1.Pace{GroupBy: v1alpha1.GroupBySeed, MaxOpenProposals: 3, Waves: canary}},
+		"its own waves":               {policy: slow, rollout: "{policy: slow, waves: [{name: all}]}", want: v1alpha1.Pace{GroupBy: v1alpha1.GroupByLevel, MaxOpenProposals: 3, Waves: []v1alpha1.RolloutWave{{Name: "all"}}}},
+		"no waves at all":             {policy: slow, rollout: "{policy: slow, waves: []}", want: v1alpha1.Pace{GroupBy: v1alpha1.GroupByLevel, MaxOpenProposals: 3, Waves: []v1alpha1.RolloutWave{}}},
+		"no policy":                   {policy: slow, rollout: "{groupBy: Seed}", want: v1alpha1.Pace{GroupBy: v1alpha1.GroupBySeed}},
+		"a policy that there is not":  {policy: slow, rollout: "{policy: slaw}", reason: v1alpha1.ReasonUnknownRolloutPolicy, field: "spec.rollout.policy"},
+		"a policy that is broken":     {policy: "{groupBy: Wave}", rollout: "{policy: slow}", reason: v1alpha1.ReasonUnknownRolloutPolicy, field: "spec.rollout.policy"},
+		"something wrong of its own":  {policy: slow, rollout: "{policy: slow, groupBy: Wave}", reason: v1alpha1.ReasonInvalidField, field: "spec.rollout.groupBy"},
+		"a policy with unknown field": {policy: "{grouping: Level}", rollout: "{policy: slow}", reason: v1alpha1.ReasonUnknownRolloutPolicy, field: "spec.rollout.policy"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cat, err := catalog.Load(fstest.MapFS{
+				"policy.yaml":    {Data: []byte(policy("slow", c.policy))},
+				"seeds/web.yaml": {Data: []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: web}\n---\napiVersion: furrow.dev/v1alpha1\nkind: Seed\nmetadata: {name: web}\nspec: {rollout: " + c.rollout + "}\n")},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			seed, _ := cat.Seed("web")
+			if seed.Err != nil {
+				t.Fatal(seed.Err)
+			}
+			got, err := cat.PaceOf(seed)
+			p := manifest.Problem{}
+			if err != nil {
+				p = manifest.ProblemOf(err)
+			}
+			if diff := cmp.Diff([]string{string(c.reason), c.field}, []string{string(p.Reason), p.Field}); diff != "" {
+				t.Fatalf("%v (-want +got):\n%s", err, diff)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("the pace (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
