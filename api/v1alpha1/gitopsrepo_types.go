@@ -2,6 +2,8 @@ package v1alpha1
 
 import (
 	"cmp"
+	"regexp"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -81,7 +83,8 @@ type GitOpsRepoSpec struct {
 	Path string `json:"path,omitempty"`
 
 	// Forge is where people decide about proposals: Plain, where a proposal is a branch, or Gitea
-	// (also Forgejo), where it is a pull request. The server and the repository are those of the URL.
+	// (also Forgejo) or GitHub, where it is a pull request. The server and the repository are those
+	// of the URL. It is GitHub by default for URLs of github.com, and Plain for others.
 	// +optional
 	Forge ForgeType `json:"forge,omitempty"`
 
@@ -101,7 +104,7 @@ type GitOpsRepoSpec struct {
 
 // ForgeType names a kind of forge.
 //
-// +kubebuilder:validation:Enum=Plain;Gitea
+// +kubebuilder:validation:Enum=Plain;Gitea;GitHub
 type ForgeType string
 
 const (
@@ -109,7 +112,16 @@ const (
 	ForgePlain ForgeType = "Plain"
 	// ForgeGitea is Gitea or Forgejo: a proposal is a pull request.
 	ForgeGitea ForgeType = "Gitea"
+	// ForgeGitHub is github.com or GitHub Enterprise: a proposal is a pull request.
+	ForgeGitHub ForgeType = "GitHub"
 )
+
+// hostedForges are the forges of well-known hosts.
+var hostedForges = map[string]ForgeType{"github.com": ForgeGitHub}
+
+// remoteHost finds the host in https://[user@]host[:port]/path, ssh://[user@]host[:port]/path and
+// [user@]host:path.
+var remoteHost = regexp.MustCompile(`^(?:(?:https?|ssh)://)?(?:[^@/]*@)?([^:/@]+)(?:[:/])`)
 
 // UpdatePolicy says when open proposals are updated.
 //
@@ -123,8 +135,14 @@ const (
 	UpdateWhenBehind UpdatePolicy = "WhenBehind"
 )
 
-// ForgeOrDefault is the kind of forge; Plain when none is given.
-func (s GitOpsRepoSpec) ForgeOrDefault() ForgeType { return cmp.Or(s.Forge, ForgePlain) }
+// ForgeOrDefault is the kind of forge. When none is given it is that of the URL's host, or Plain.
+func (s GitOpsRepoSpec) ForgeOrDefault() ForgeType {
+	host := ""
+	if found := remoteHost.FindStringSubmatch(s.URL); found != nil {
+		host = strings.ToLower(found[1])
+	}
+	return cmp.Or(s.Forge, hostedForges[host], ForgePlain)
+}
 
 // BranchOrDefault is the base branch; main when none is given.
 func (s GitOpsRepoSpec) BranchOrDefault() string { return cmp.Or(s.Branch, "main") }

@@ -59,10 +59,11 @@ func (s *Session) faultsOf(spec v1alpha1.GitOpsRepoSpec) (faults []error) {
 	if u := spec.Update; u != "" && u != v1alpha1.UpdateWhenStale && u != v1alpha1.UpdateWhenBehind {
 		faults = append(faults, manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Field: "spec.update", Message: fmt.Sprintf("spec.update %q is unknown", u), Next: "Write WhenStale or WhenBehind"})
 	}
+	kind, err := kindOf(spec)
 	switch url := s.resolve(spec.URL); {
-	case spec.ForgeOrDefault() != v1alpha1.ForgePlain && spec.ForgeOrDefault() != v1alpha1.ForgeGitea:
-		faults = append(faults, errUnknownForge(spec.Forge))
-	case spec.ForgeOrDefault() != v1alpha1.ForgePlain && !catalog.IsSSH(url) && !catalog.IsRemoteURL(url):
+	case err != nil:
+		faults = append(faults, err)
+	case kind.open != nil && !catalog.IsSSH(url) && !catalog.IsRemoteURL(url):
 		faults = append(faults, manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Field: "spec.forge", Message: fmt.Sprintf("spec.forge is %s, and spec.url is not the https URL of a repository on a server", spec.Forge), Next: "Correct one of the two"})
 	}
 	if spec.Credentials != "" && s.options.Credentials == nil {
@@ -111,10 +112,6 @@ func directoryFault(dir, field, command string, stat func(string) error) error {
 		return manifest.Problem{Reason: v1alpha1.ReasonRepositoryNotFound, Message: fmt.Sprintf("there is no directory %s", dir), Next: fmt.Sprintf("Correct %s, or make a repository there with '%s'", field, command)}
 	}
 	return manifest.Problem{Reason: v1alpha1.ReasonRepositoryFailed, Message: fmt.Sprintf("the directory %s cannot be read: %v", dir, exists), Next: "Correct " + field + ", or what the error names"}
-}
-
-func errUnknownForge(forge v1alpha1.ForgeType) error {
-	return manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Field: "spec.forge", Message: fmt.Sprintf("spec.forge %q is unknown", forge), Next: "Write Plain or Gitea"}
 }
 
 // remoteOnly reports whether the control plane's authors are not trusted with this machine's files,

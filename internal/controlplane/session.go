@@ -37,9 +37,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/forge"
-	"github.com/furrow-dev/furrow/internal/forge/gitea"
-	"github.com/furrow-dev/furrow/internal/forge/plain"
-	"github.com/furrow-dev/furrow/internal/forge/pull"
+	"github.com/furrow-dev/furrow/internal/forge/rest"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/probe"
 	"github.com/furrow-dev/furrow/internal/render"
@@ -122,6 +120,8 @@ type Session struct {
 	// from is set by source.
 	from     source
 	rendered render.Cache
+	// limits are what forges allow.
+	limits rest.Limits
 	// origin, owner and revision are set when the control plane is read.
 	origin, owner, revision string
 }
@@ -428,24 +428,4 @@ func (s *Session) openMirror(ctx context.Context, name string, spec v1alpha1.Git
 		opened = s.options.Observe(name, opened)
 	}
 	return opened, nil
-}
-
-// openForge is the list of forges: the next one is one more case. The remote has the credentials, for
-// the API too.
-func (s *Session) openForge(name string, m *git.Mirror, remote git.Remote, spec v1alpha1.GitOpsRepoSpec) (forge.Forge, error) {
-	switch spec.ForgeOrDefault() {
-	case v1alpha1.ForgePlain:
-		return plain.New(m, spec.BranchOrDefault()), nil
-	case v1alpha1.ForgeGitea:
-		o := gitea.Options{URL: remote.URL, Token: remote.Token, Username: remote.Username, Password: remote.Password, CABundle: remote.CABundle}
-		if s.options.ObserveTransport != nil {
-			o.Observe = func(next http.RoundTripper) http.RoundTripper { return s.options.ObserveTransport(name, next) }
-		}
-		server, err := gitea.New(spec.BranchOrDefault(), o)
-		if err != nil {
-			return nil, err
-		}
-		return pull.New(server, m, pull.Options{Base: spec.BranchOrDefault()}), nil
-	}
-	return nil, errUnknownForge(spec.Forge)
 }

@@ -510,9 +510,9 @@ func TestReasonsOfServersAreOnTheList(t *testing.T) {
 			known[string(r.Reason)] = true
 		}
 	}
-	named := regexp.MustCompile(`(?:(?:kind|Failed)[A-Z]\w+: |Reason: |Reason, a\.failure\.Text = |return )"([A-Z][A-Za-z]+)"`)
+	named := regexp.MustCompile(`(?:(?:kind|Failed)[A-Z]\w+: |Reason: |\.Err\.Reason, \w+\.Err\.Text = |return )"([A-Z][A-Za-z]+)"`)
 	found := 0
-	for _, file := range []string{"git/errors.go", "git/odb/errors.go", "forge/errors.go", "forge/forge.go", "forge/branch.go", "forge/gitea/review.go"} {
+	for _, file := range []string{"git/errors.go", "git/odb/errors.go", "forge/errors.go", "forge/forge.go", "forge/branch.go", "forge/gitea/server.go", "forge/github/merge.go", "forge/rest/source.go"} {
 		text, err := os.ReadFile(filepath.Join(root, "internal", file))
 		if err != nil {
 			t.Fatal(err)

@@ -54,7 +54,7 @@ spec: {rollout: {waves: [{name: all, maxUnavailable: 25}, {name: b, clusterSelec
 `},
 			want: manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Source: at("seeds/web.yaml", 10), Object: `Seed "web"`, Seed: "web", Field: "spec.rollout.waves[1].maxUnavailable"},
 		},
-		"a wave whose name is no label": {
+		"a wave whose name is not a label": {
 			files: map[string]string{"seeds/web.yaml": web + `---
 apiVersion: furrow.dev/v1alpha1
 kind: Seed

@@ -16,6 +16,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/gitea"
 	"github.com/furrow-dev/furrow/internal/forge/pull"
+	"github.com/furrow-dev/furrow/internal/forge/rest"
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
@@ -72,7 +73,7 @@ func onWire(t *testing.T, run func(*testing.T, *wire, forge.Forge, forge.Request
 	r := forge.Request{Branch: branch, Carried: forge.Alone(edge, "w1"), Title: "Plant it", Head: refs["main"]}
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{}
-		server, err := gitea.New("main", gitea.Options{URL: "https://git.example.com/acme/fleet", Token: secret, Transport: w})
+		server, err := gitea.New("main", rest.Access{URL: "https://git.example.com/acme/fleet", Source: tokenOf(secret), Transport: w})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,6 @@ package gitea
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 
@@ -27,25 +26,6 @@ import (
 	"github.com/furrow-dev/furrow/internal/forge/pull"
 	"github.com/furrow-dev/furrow/internal/forge/rest"
 )
-
-// Options say where a repository is, and how to be let in.
-type Options struct {
-	// URL is that of the Git repository: https://host[:port][/prefix]/owner/name[.git].
-	URL string
-	// Token is an access token; or else Username and Password.
-	Token              string `json:"-"`
-	Username, Password string `json:"-"`
-	// CABundle holds PEM certificates that are trusted besides the system's.
-	CABundle []byte
-	// Transport carries the requests; nil for one of its own that trusts CABundle.
-	Transport http.RoundTripper
-	// Clock is the real one where it is nil.
-	Clock backoff.Clock
-	// Observe may wrap the transport, to count what is asked and answered.
-	Observe func(http.RoundTripper) http.RoundTripper
-	// Limits are those of all clients of a process.
-	Limits *rest.Limits
-}
 
 // Server is a repository on a Gitea or Forgejo server.
 type Server struct {
@@ -58,25 +38,20 @@ type Server struct {
 
 var _ pull.Server = (*Server)(nil)
 
-// New makes the API of a repository, for pull requests to its branch base. It asks the server
-// nothing.
-func New(base string, o Options) (*Server, error) {
+// kind is what Gitea asks of clients.
+var kind = rest.Forge{Name: "Gitea", Rights: "the token needs the scope write:repository, and its user must be able to write the repository"}
+
+// New makes the API of a repository, for pull requests to its branch base. It sends no request. The
+// URL is https://host[:port][/prefix]/owner/name[.git].
+func New(base string, o rest.Access) (*Server, error) {
 	at, err := parseURL(o.URL)
-	if err != nil {
-		return nil, err
-	}
-	source, err := rest.NewSource(rest.Login{Token: o.Token, Username: o.Username, Password: o.Password, User: at.user}, rest.Token, at.String())
 	if err != nil {
 		return nil, err
 	}
 	if o.Clock == nil {
 		o.Clock = backoff.RealClock{}
 	}
-	api, err := rest.New(rest.Options{
-		Repository: at.String(), API: at.server + "/api/v1", Source: source,
-		Forge:    rest.Forge{Name: "Gitea", Rights: "the token needs the scope write:repository, and its user must be able to write the repository"},
-		CABundle: o.CABundle, Transport: o.Transport, Observe: o.Observe, Clock: o.Clock, Limits: o.Limits,
-	})
+	api, err := rest.New(o.Options(at.String(), at.server+"/api/v1", kind))
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +64,6 @@ func (s *Server) String() string { return s.at.String() }
 type repository struct {
 	// server is the root of the server's pages and API.
 	server, owner, name string
-	user                *url.Userinfo
 }
 
 func (p repository) String() string { return p.server + "/" + p.owner + "/" + p.name }
@@ -101,7 +75,6 @@ func parseURL(raw string) (repository, error) {
 	if err != nil {
 		return repository{}, errors.New("the URL of the GitOps repository cannot be parsed; use https://host/owner/name")
 	}
-	user := u.User
 	u.User, u.RawQuery, u.Fragment = nil, "", ""
 	if u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
 		return repository{}, fmt.Errorf("%s is not the URL of a repository on Gitea or Forgejo; use https://host/owner/name", u)
@@ -113,5 +86,5 @@ func parseURL(raw string) (repository, error) {
 	}
 	prefix, owner, name := parts[:len(parts)-2], parts[len(parts)-2], parts[len(parts)-1]
 	u.Path = strings.Join(prefix, "/")
-	return repository{strings.TrimSuffix(u.String(), "/"), owner, name, user}, nil
+	return repository{strings.TrimSuffix(u.String(), "/"), owner, name}, nil
 }

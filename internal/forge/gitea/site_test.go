@@ -22,6 +22,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/gitea"
 	"github.com/furrow-dev/furrow/internal/forge/pull"
+	"github.com/furrow-dev/furrow/internal/forge/rest"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/test/gitcmd"
 	"github.com/furrow-dev/furrow/test/servers"
@@ -106,9 +107,19 @@ func (s *site) newMirror() *git.Mirror {
 	return m
 }
 
+func tokenOf(token string) rest.Source { return sourceOf(rest.Login{Token: token}) }
+
+func sourceOf(l rest.Login) rest.Source {
+	source, err := rest.NewSource(l, rest.Token, "the repository")
+	if err != nil {
+		panic(err)
+	}
+	return source
+}
+
 func (s *site) newForge(m *git.Mirror, token string) forge.Forge {
 	s.Helper()
-	server, err := gitea.New("main", gitea.Options{URL: s.url, Token: token, Transport: s.requests})
+	server, err := gitea.New("main", rest.Access{URL: s.url, Source: tokenOf(token), Transport: s.requests})
 	s.must(err)
 	return pull.New(server, m, pull.Options{Base: "main"})
 }
@@ -116,7 +127,7 @@ func (s *site) newForge(m *git.Mirror, token string) forge.Forge {
 // newForgeAt is the forge at a time.
 func (s *site) newForgeAt(clock backoff.Clock) forge.Forge {
 	s.Helper()
-	server, err := gitea.New("main", gitea.Options{URL: s.url, Token: botToken, Transport: s.requests})
+	server, err := gitea.New("main", rest.Access{URL: s.url, Source: tokenOf(botToken), Transport: s.requests})
 	s.must(err)
 	return pull.New(server, s.mirror, pull.Options{Base: "main", Clock: clock})
 }

@@ -146,7 +146,7 @@ func TestAURLThatIsNotGitHubIsRefused(t *testing.T) {
 	source, err := rest.NewSource(rest.Login{Token: "secret"}, rest.Bearer, "it")
 	must(t, err)
 	for _, url := range []string{"", "/srv/fleet.git", "https://github.com/fleet", "https://bot:s3cret@github.com/a/b/c", "ftp://github.com/acme/fleet", "https://bot:s3cret@%zz/acme/fleet"} {
-		_, err := github.New("main", github.Options{URL: url, Source: source})
+		_, err := github.New("main", rest.Access{URL: url, Source: source})
 		if err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "use https://host/owner/name") {
 			t.Errorf("%q: %v", url, err)
 		}

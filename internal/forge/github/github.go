@@ -25,26 +25,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	gh "github.com/google/go-github/v56/github"
 
-	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/forge/pull"
 	"github.com/furrow-dev/furrow/internal/forge/rest"
 )
-
-// Options say where a repository is, and how to get access.
-type Options struct {
-	// URL is that of the Git repository: https://host/owner/name[.git], git@host:owner/name.git or
-	// ssh://git@host/owner/name.git. Credentials in it are not used.
-	URL string
-	// Source provides the credentials.
-	Source rest.Source
-	// CABundle has PEM certificates that are trusted in addition to the system's.
-	CABundle []byte
-	// Transport, Observe, Clock and Limits are as in rest.Options; all may be nil.
-	Transport http.RoundTripper
-	Observe   func(http.RoundTripper) http.RoundTripper
-	Clock     backoff.Clock
-	Limits    *rest.Limits
-}
 
 // Server is a repository on GitHub.
 type Server struct {
@@ -67,15 +50,14 @@ var kind = rest.Forge{
 }
 
 // New makes the Server of a repository, for pull requests to its branch base. It sends no request.
-func New(base string, o Options) (*Server, error) {
+// The URL is https://host/owner/name[.git], git@host:owner/name.git or
+// ssh://git@host/owner/name.git.
+func New(base string, o rest.Access) (*Server, error) {
 	at, err := parseURL(o.URL)
 	if err != nil {
 		return nil, err
 	}
-	client, err := rest.New(rest.Options{
-		Repository: at.String(), API: at.api.String(), Forge: kind, Source: o.Source, CABundle: o.CABundle,
-		Transport: o.Transport, Observe: o.Observe, Clock: o.Clock, Limits: o.Limits,
-	})
+	client, err := rest.New(o.Options(at.String(), at.api.String(), kind))
 	if err != nil {
 		return nil, err
 	}

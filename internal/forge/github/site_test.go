@@ -56,7 +56,7 @@ func newServer(t *testing.T, url, token string, transport http.RoundTripper) *gi
 	t.Helper()
 	source, err := rest.NewSource(rest.Login{Token: token}, rest.Bearer, url)
 	must(t, err)
-	api, err := github.New("main", github.Options{URL: url, Source: source, Transport: transport, Clock: hurried{ahead: &atomic.Int64{}}})
+	api, err := github.New("main", rest.Access{URL: url, Source: source, Transport: transport, Clock: hurried{ahead: &atomic.Int64{}}})
 	must(t, err)
 	return api
 }

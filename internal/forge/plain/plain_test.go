@@ -8,6 +8,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/forge/plain"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/test/gitcmd"
+	"github.com/furrow-dev/furrow/test/people"
 )
 
 // People use the git that is installed; no configuration of the host takes part.
@@ -18,7 +19,7 @@ func TestContract(t *testing.T) {
 		t.Helper()
 		bare, m := newRepository(t)
 		return forgetest.Fixture{
-			Forge: plain.New(m, "main"), Mirror: m, Base: "main", Person: forgetest.Clone{Bare: bare},
+			Forge: plain.New(m, "main"), Mirror: m, Base: "main", Person: people.Clone{Bare: bare},
 			MergeMethods: map[forgetest.MergeMethod]bool{
 				forgetest.MergeCommit: true, forgetest.FastForward: true, forgetest.Rebase: true, forgetest.Squash: false,
 			},

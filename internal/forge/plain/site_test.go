@@ -12,10 +12,10 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/forge"
-	"github.com/furrow-dev/furrow/internal/forge/forgetest"
 	"github.com/furrow-dev/furrow/internal/forge/plain"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/test/gitcmd"
+	"github.com/furrow-dev/furrow/test/people"
 )
 
 var (
@@ -27,7 +27,7 @@ var (
 // site is a bare repository with a forge on a mirror of it.
 type site struct {
 	*testing.T
-	forgetest.Clone
+	people.Clone
 	mirror *git.Mirror
 	forge  *plain.Forge
 }
@@ -35,7 +35,7 @@ type site struct {
 func newSite(t *testing.T) *site {
 	t.Helper()
 	bare, m := newRepository(t)
-	return &site{t, forgetest.Clone{Bare: bare}, m, plain.New(m, "main")}
+	return &site{t, people.Clone{Bare: bare}, m, plain.New(m, "main")}
 }
 
 // inAnotherProcess is a forge on a mirror of its own.
@@ -204,7 +204,7 @@ func TestWhatABranchSays(t *testing.T) {
 				for range 50 {
 					gitcmd.Run(s.T, dir, "commit", "--quiet", "--allow-empty", "-m", "more")
 				}
-				forgetest.Push(s.T, dir, branch)
+				people.Push(s.T, dir, branch)
 			}, "edited foreign",
 		},
 		"a proposal on a base that was rewritten is stale": {

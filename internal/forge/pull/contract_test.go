@@ -7,6 +7,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/forge/forgetest"
 	"github.com/furrow-dev/furrow/internal/forge/pull"
 	"github.com/furrow-dev/furrow/test/gitcmd"
+	"github.com/furrow-dev/furrow/test/people"
 )
 
 func TestMain(m *testing.M) { gitcmd.Main(m) }
@@ -15,7 +16,7 @@ func TestContract(t *testing.T) {
 	forgetest.Run(t, func(t *testing.T) forgetest.Fixture {
 		t.Helper()
 		s := newSite(t)
-		person := personAt{forgetest.Clone{Bare: s.bare}, s.server}
+		person := personAt{people.Clone{Bare: s.bare}, s.server}
 		return forgetest.Fixture{
 			Forge: s.forge, Mirror: s.mirror, Base: "main", Person: person,
 			MergeMethods: map[forgetest.MergeMethod]bool{

@@ -16,6 +16,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/forge/pull"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/test/gitcmd"
+	"github.com/furrow-dev/furrow/test/people"
 )
 
 // fake is a server of pull requests on a bare repository, in memory. It behaves as forges do: it
@@ -282,7 +283,7 @@ func (s *fake) land(r *fakeRequest, base, merge string) error {
 
 // personAt is somebody in front of the fake's pages.
 type personAt struct {
-	forgetest.Clone
+	people.Clone
 	server *fake
 }
 

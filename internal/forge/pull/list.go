@@ -79,8 +79,7 @@ func (f *Forge) leftover(ctx context.Context, refs git.Refs, b *forge.Branch) (p
 	return p, p.Edited, nil
 }
 
-// recover asks for the pull requests of a branch of which nothing is recorded, as where somebody
-// deleted the records.
+// recover asks for the pull requests of a branch without records, as where somebody deleted them.
 func (f *Forge) recover(ctx context.Context, refs git.Refs, b *forge.Branch) error {
 	f.mu.Lock()
 	known := len(f.records.of[b.Branch]) > 0
@@ -260,8 +259,8 @@ func (f *Forge) closeMissing(ctx context.Context, refs git.Refs) error {
 	var missing []onBranch
 	for branch, list := range f.records.of {
 		for _, r := range list {
-			_, unsure := f.unsure[r.Number]
-			if !f.numbers[r.Number] && (r.isOpen() || unsure) {
+			_, undecided := f.undecided[r.Number]
+			if !f.numbers[r.Number] && (r.isOpen() || undecided) {
 				missing = append(missing, onBranch{branch, r})
 			}
 		}
@@ -329,11 +328,11 @@ func (f *Forge) conclude(ctx context.Context, refs git.Refs, m onBranch, r Reque
 	defer f.mu.Unlock()
 	f.records.drop(m.branch, m.record)
 	f.records.put(m.branch, done)
-	switch since, asked := f.unsure[r.Number]; {
+	switch since, asked := f.undecided[r.Number]; {
 	case sure || asked && f.clock.Now().Sub(since) >= closingDelay:
-		delete(f.unsure, r.Number)
+		delete(f.undecided, r.Number)
 	case !asked:
-		f.unsure[r.Number] = f.clock.Now()
+		f.undecided[r.Number] = f.clock.Now()
 	}
 	return nil
 }

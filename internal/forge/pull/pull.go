@@ -57,9 +57,9 @@ type Forge struct {
 	shown map[git.Hash]gate
 	// conflicts are the open ones that the server would not merge, by number.
 	conflicts map[int64]conflict
-	// unsure are the closed ones of which the server may know more soon, by number, with when they
-	// were first asked about.
-	unsure map[int64]time.Time
+	// undecided are closed ones about which the server may soon know more, by number, with the
+	// time of the first question.
+	undecided map[int64]time.Time
 	// lost are merges that base had not in its history, with where it was then.
 	lost map[git.Hash]git.Hash
 }
@@ -75,7 +75,7 @@ func New(server Server, mirror Mirror, o Options) *Forge {
 	return &Forge{
 		server: server, mirror: mirror, base: o.Base, clock: o.Clock, history: h, reader: forge.NewReader(mirror, o.Base, h),
 		open: map[string]row{}, numbers: map[int64]bool{}, records: newRecords(mirror, o.Base), shown: map[git.Hash]gate{},
-		conflicts: map[int64]conflict{}, unsure: map[int64]time.Time{}, lost: map[git.Hash]git.Hash{},
+		conflicts: map[int64]conflict{}, undecided: map[int64]time.Time{}, lost: map[git.Hash]git.Hash{},
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/forge/pull"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/test/gitcmd"
+	"github.com/furrow-dev/furrow/test/people"
 )
 
 var (
@@ -94,7 +95,7 @@ func (s *site) outcome(f *pull.Forge, digest string) forge.Closed {
 	return c
 }
 
-func (s *site) person() personAt { return personAt{forgetest.Clone{Bare: s.bare}, s.server} }
+func (s *site) person() personAt { return personAt{people.Clone{Bare: s.bare}, s.server} }
 
 func (s *site) deleteBranch() { gitcmd.Run(s.T, s.bare, "update-ref", "-d", "refs/heads/"+branch) }
 

@@ -94,7 +94,7 @@ type records struct {
 	of map[string][]record
 	// tiers are the branches on which a tier was proposed.
 	tiers map[layout.Tier]map[string]bool
-	// dirty are the branches of which more is known than was written.
+	// dirty are the branches about which more is known than was written.
 	dirty map[string]bool
 }
 
@@ -177,7 +177,7 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// readFile takes in one file of a records branch, of which read has what it said before. What another
+// readFile takes in one file of a records branch; read has what the branch said before. What another
 // process changed in it counts, beside what this one has found out and not written yet.
 func (s *records) readFile(tree fs.FS, path, branch string, read map[string][]record, own bool) error {
 	data, err := fs.ReadFile(tree, path)

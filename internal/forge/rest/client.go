@@ -38,6 +38,28 @@ type Forge struct {
 	Creates func(*http.Request) bool
 }
 
+// Access says where a repository is, and how to get access.
+type Access struct {
+	// URL is that of the Git repository. Credentials in it are not used.
+	URL string
+	// Source provides the credentials.
+	Source Source
+	// CABundle, Transport, Observe, Clock and Limits are as in Options; all may be nil.
+	CABundle  []byte
+	Transport http.RoundTripper
+	Observe   func(http.RoundTripper) http.RoundTripper
+	Clock     backoff.Clock
+	Limits    *Limits
+}
+
+// Options returns those of a client of a kind of forge.
+func (a Access) Options(repository, api string, f Forge) Options {
+	return Options{
+		Repository: repository, API: api, Forge: f, Source: a.Source, CABundle: a.CABundle,
+		Transport: a.Transport, Observe: a.Observe, Clock: a.Clock, Limits: a.Limits,
+	}
+}
+
 // Options configure a Client.
 type Options struct {
 	// Repository is the URL of the repository, as errors show it.

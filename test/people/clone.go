@@ -1,4 +1,4 @@
-package forgetest
+package people
 
 import (
 	"os"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/forge/forgetest"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/test/gitcmd"
 )
@@ -79,19 +80,19 @@ func (p Clone) Update(t *testing.T, branch string) {
 }
 
 // Merge merges a branch into base.
-func (p Clone) Merge(t *testing.T, proposal forge.Proposal, method MergeMethod) {
+func (p Clone) Merge(t *testing.T, proposal forge.Proposal, method forgetest.MergeMethod) {
 	t.Helper()
 	dir := p.CheckOut(t, "main")
 	from := proposal.Branch
 	switch method {
-	case MergeCommit:
+	case forgetest.MergeCommit:
 		gitcmd.Run(t, dir, "merge", "--quiet", "--no-ff", "--no-edit", from)
-	case FastForward:
+	case forgetest.FastForward:
 		gitcmd.Run(t, dir, "merge", "--quiet", "--ff-only", from)
-	case Squash:
+	case forgetest.Squash:
 		gitcmd.Run(t, dir, "merge", "--quiet", "--squash", from)
 		gitcmd.Run(t, dir, "commit", "--quiet", "-m", "Plant it")
-	case Rebase:
+	case forgetest.Rebase:
 		gitcmd.Run(t, dir, "cherry-pick", "main.."+from)
 	default:
 		t.Fatalf("%s is not a merge method of plain Git", method)
