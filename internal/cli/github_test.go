@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	forge "github.com/furrow-dev/furrow/internal/forge/github"
+	"github.com/furrow-dev/furrow/internal/forge/pull"
+	"github.com/furrow-dev/furrow/internal/forge/rest"
+	"github.com/furrow-dev/furrow/test/servers/github"
+)
+
+const onGitHub = "acme/fleet"
+
+// newGitHub makes a workspace whose fleet is on a server that checks every request against GitHub's
+// description.
+func newGitHub(t *testing.T) (*github.Server, *workspace) {
+	t.Helper()
+	s := github.Start(t)
+	s.AddOrganization("acme")
+	for _, login := range []string{"furrow", "other", "ann"} {
+		s.AddUser(login)
+	}
+	s.AddRepo(onGitHub, github.RepoOptions{
+		Private: true, Files: map[string]string{"clusters/east/README.md": "the root of east\n", "clusters/west/README.md": "the root of west\n"},
+		Roles: map[string]string{"furrow": "push", "other": "push", "ann": "push"},
+	})
+	return s, newWorkspace(t, map[string]string{
+		"seeds/web.yaml":   webSeed,
+		"gitops-repo.yaml": document("GitOpsRepo", "fleet", "spec: {url: "+s.GitURL(onGitHub)+", forge: GitHub, credentials: acme}"),
+	})
+}
+
+func TestPeopleDecideOnGitHub(t *testing.T) {
+	t.Parallel()
+	s, p := newGitHub(t)
+	use := func(login, cache string) {
+		p.write("credentials/acme", map[string]string{"token": s.Token(login, "repo")})
+		p.cache = p.at(cache)
+	}
+	furrow := func(args ...string) string {
+		t.Helper()
+		return p.must(append(args, "--credentials", p.at("credentials"))...)
+	}
+	use("furrow", "cache")
+
+	mustContain(t, furrow("run", "--once"), "web        east tier 00     Proposed", "web        west tier 00     Proposed")
+	reader := githubReader(t, s, onGitHub)
+	open := reader.open()
+	if len(open) != 2 {
+		t.Fatalf("open are %+v", open)
+	}
+	for _, r := range open {
+		if state, _ := s.Status(onGitHub, r.Head.String(), "furrow/gate"); state != "success" || strings.Join(r.Labels, " ") != pull.Label {
+			t.Errorf("the gate of %+v is %q", r, state)
+		}
+	}
+	first := open[0]
+	mustContain(t, furrow("pr", "list"), "web/east/00  Open", "web/west/00  Open")
+
+	ann := s.As("ann")
+	if err := ann.Comment(onGitHub, int(first.Number), "not on Fridays"); err != nil {
+		t.Fatal(err)
+	}
+	if err := ann.Close(onGitHub, int(first.Number)); err != nil {
+		t.Fatal(err)
+	}
+	if err := ann.Merge(onGitHub, int(open[1].Number), "squash"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		mustContain(t, furrow("run", "--once"), "Rejected", "not on Fridays", "Merged")
+	}
+	use("other", "other-cache")
+	mustContain(t, furrow("run", "--once"), "Rejected", "not on Fridays", "Merged")
+	if open := reader.open(); len(open) > 0 {
+		t.Errorf("open are %+v", open)
+	}
+
+	furrow("retry", "web")
+	mustContain(t, furrow("run", "--once"), "Proposed", "Merged")
+	again := reader.open()
+	if len(again) != 1 || again[0].Branch != first.Branch {
+		t.Fatalf("open are %+v", again)
+	}
+	furrow("pr", "merge", "--all")
+	mustNotContain(t, furrow("run", "--once"), "Proposed", "Rejected")
+	if now := reader.get(again[0].Number); now.State != pull.Merged || now.Merge.String() != s.Branch(onGitHub, "main") {
+		t.Errorf("it is %+v", now)
+	}
+}
+
+func TestAnAppProposesOnGitHub(t *testing.T) {
+	t.Parallel()
+	s, p := newGitHub(t)
+	use := func(slug string, permissions map[string]string) {
+		app := s.AddApp(slug, permissions)
+		p.write("credentials/acme", map[string]string{
+			"githubAppID": fmt.Sprint(app.ID), "githubAppInstallationID": fmt.Sprint(s.Install(app, "acme", onGitHub)),
+			"githubAppPrivateKey": string(app.PrivateKey), "githubAppBaseURL": s.URL + "/api/v3",
+		})
+	}
+	use("small", map[string]string{"contents": "write"})
+	r := p.furrow("run", "--once", "--credentials", p.at("credentials"))
+	if r.code == exitOK {
+		t.Error("it ends well without a permission")
+	}
+	mustContain(t, r.all(), "the token needs the permission pull_requests=read")
+	use("furrow", map[string]string{"contents": "write", "pull_requests": "write", "statuses": "write"})
+	mustContain(t, p.must("run", "--once", "--credentials", p.at("credentials")), "web        east tier 00     Proposed")
+	if open := githubReader(t, s, onGitHub).open(); len(open) != 2 {
+		t.Errorf("open are %+v", open)
+	}
+}
+
+type reader struct {
+	*testing.T
+	server *forge.Server
+}
+
+func githubReader(t *testing.T, s *github.Server, repo string) reader {
+	t.Helper()
+	source, err := rest.NewSource(rest.Login{Token: s.Token("ann", "repo")}, rest.Bearer, s.GitURL(repo))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := forge.New("main", rest.Access{URL: s.GitURL(repo), Source: source})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reader{t, server}
+}
+
+func (r reader) open() []pull.Request {
+	r.Helper()
+	open, err := r.server.Open(r.Context())
+	if err != nil {
+		r.Fatal(err)
+	}
+	return open
+}
+
+func (r reader) get(number int64) pull.Request {
+	r.Helper()
+	got, err := r.server.Get(r.Context(), number)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return got
+}
