@@ -100,6 +100,43 @@ type GitOpsRepoSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Credentials string `json:"credentials,omitempty"`
+
+	// Proposals says what proposals in this repository carry beside their text, which the Template
+	// named proposal replaces.
+	// +optional
+	Proposals ProposalsSpec `json:"proposals,omitempty,omitzero"`
+}
+
+// ProposalsSpec says what proposals carry beside their text. Forges that do not have something
+// leave it out.
+type ProposalsSpec struct {
+	// Labels of proposals, in place of those that Furrow has built in. Each is a Go template with
+	// the variables of a Template of type Proposal; every line that it renders is a label, of at
+	// most 50 characters. An empty list means no labels.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	// +kubebuilder:validation:items:MaxLength=512
+	Labels []string `json:"labels,omitzero"`
+
+	// Reviewers are users that are asked to review proposals; a name with a slash is a team.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=20
+	// +kubebuilder:validation:items:MaxLength=255
+	Reviewers []string `json:"reviewers,omitempty"`
+
+	// Assignees are users that proposals are assigned to.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=20
+	// +kubebuilder:validation:items:MaxLength=255
+	Assignees []string `json:"assignees,omitempty"`
+
+	// Milestone is the title of the milestone of proposals.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	Milestone string `json:"milestone,omitempty"`
 }
 
 // ForgeType names a kind of forge.

@@ -61,6 +61,20 @@ func textFlag(to *string, value string, check func(string) error) *checkedFlag {
 	}}
 }
 
+// listFlag returns a flag with texts that each pass a check, separated by commas. It may be given
+// more than once.
+func listFlag(to *[]string, check func(string) error) *checkedFlag {
+	return &checkedFlag{kind: "strings", parse: func(text string) error {
+		for one := range strings.SplitSeq(text, ",") {
+			if err := check(one); err != nil {
+				return err
+			}
+			*to = append(*to, one)
+		}
+		return nil
+	}}
+}
+
 // numberFlag returns a flag that is a number within bounds.
 func numberFlag(to *int, value, least, most int) *checkedFlag {
 	*to = value

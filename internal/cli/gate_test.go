@@ -88,8 +88,7 @@ func TestRetryOverForeignContentListsTheFilesOfPeople(t *testing.T) {
 	mustContain(t, p.must("retry", "web", "--yes"), files+"Requested: the next pass proposes again, of seed web: east tier 00 (Held). ")
 	p.pass()
 	mustContain(t, p.states(), "east tier 00  Proposed  waits to be merged\n", "Waiting for you: 2 proposals\n")
-	mustContain(t, p.must("pr", "show", "web/east/00"), "Plant web on east, tier 00\n", "- `planted/east/web/tier-00/mine.yaml` is **deleted** when this is merged\n",
-		"- `planted/east/web/tier-00/namespace.web.yaml` is **replaced** when this is merged\n")
+	mustContain(t, p.must("pr", "show", "web/east/00"), "Plant web on east, tier 00\n", "  planted/east/web/tier-00/mine.yaml is deleted\n", "  ~ core/Namespace/web\n")
 	p.plant("Seed web: Released\n")
 }
 

@@ -23,8 +23,8 @@ func TestAProposalOfSeveralTiersIsFoundByItsNameAndByEachTier(t *testing.T) {
 	mustContain(t, p.must("pr", "list"), "fleet  web/level-00  Open   Plant web on east, west, 2 tiers\n")
 	mustContain(t, p.must("pr", "list", "-o", "yaml"), "branch: furrow/main/group/web/level-00\n", "tiers:\n  - web/east/tier-00\n  - web/west/tier-00\n")
 	want := p.must("pr", "show", "web/level-00")
-	mustContain(t, want, "| east | 00 | Plant | Flux on east |\n| west | 00 | Plant | Flux on west |\n", "On east tier 00, west tier 00:\n\n| kind | count | names |\n", "Run `furrow pr reject web/level-00`;")
-	if n := strings.Count(want, "| Namespace | 1 |"); n != 1 {
+	mustContain(t, want, "  east tier 00: Plant, 1 added, Flux on east\n  west tier 00: Plant, 1 added, Flux on west\n", "Changes on east tier 00, west tier 00: 1 added\n", "Run 'furrow pr reject web/level-00'.")
+	if n := strings.Count(want, "core/Namespace/web\n"); n != 1 {
 		t.Errorf("the content that both have is shown %d times:\n%s", n, want)
 	}
 	for _, name := range []string{"web/east/00", "web/west/00", "furrow/main/group/web/level-00"} {
@@ -63,7 +63,7 @@ func TestEachGroupingPlantsUpdatesAndRemoves(t *testing.T) {
 			mustContain(t, p.must("pr", "list"), "web/remove-"+strings.TrimPrefix(strings.Replace(name, "level-00", "level-02", 1), "web/")+" ", "Remove web on ")
 			for range 12 {
 				p.pass()
-				p.must("pr", "merge", "--all")
+				p.must("pr", "merge", "--all", "--removals")
 			}
 			mustNotContain(t, p.must("status"), "Seed web")
 			mustNotContain(t, p.git("fleet.git", "branch", "--list"), "/web")

@@ -26,7 +26,7 @@ import (
 func newPR() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pr",
-		Short: "List, show, merge and reject proposals",
+		Short: "List, show, compare, merge and reject proposals",
 		Long: `A proposal carries one tier on a branch, furrow/<base>/tier/<seed>/<cluster>/<tier>, or, where
 the seed has spec.rollout.groupBy, several on furrow/<base>/group/<seed>/<group>. On a
 forge it is a pull request: use the forge's pages, or these commands, which act as the user of
@@ -41,12 +41,13 @@ PROPOSAL is <seed>/<cluster>/<tier> or <seed>/<group>, as 'furrow pr list' shows
 branch. One of several tiers is also found by each of them.`,
 		Example: `  furrow pr list
   furrow pr show edge-5g/mgmt/00
+  furrow pr diff edge-5g/mgmt/00
   furrow pr merge edge-5g/mgmt/00
   furrow pr reject edge-5g/mgmt/00 --reason "not before Monday"`,
 		Args: noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newPRList(), newPRShow(), newPRMerge(), newPRReject())
+	cmd.AddCommand(newPRList(), newPRShow(), newPRDiff(), newPRMerge(), newPRReject())
 	return cmd
 }
 
@@ -60,6 +61,10 @@ type located struct {
 	ours  bool
 	// gate says why it must not be merged now; empty when it may be.
 	gate manifest.Problem
+	// refs are the branches of its repository, and states those of the seed's tiers and waves, as a
+	// run reported them last.
+	refs   git.Refs
+	states controlplane.SeedStates
 }
 
 // prView is a proposal as -o yaml and -o json show it.
@@ -83,10 +88,12 @@ type prView struct {
 	Gate       string          `json:"gate,omitempty"`
 	GateReason v1alpha1.Reason `json:"gateReason,omitempty"`
 	URL        string          `json:"url,omitempty"`
+	// Changes are those of one that is shown alone.
+	Changes []prChange `json:"changes,omitempty"`
 }
 
-// viewOf returns what programs get of a proposal; body is for one that is shown alone.
-func viewOf(l located, body bool) prView {
+// viewOf returns what programs get of a proposal.
+func viewOf(l located) prView {
 	p := l.proposal
 	v := prView{Repo: l.repo.Name, Branch: p.Branch, Owner: l.owner.Owner, Origin: l.owner.Origin, State: prState(l), Title: p.Title, Digest: p.Digest, Head: p.Head.String(), Reason: p.Reason, Gate: l.gate.Message, GateReason: l.gate.Reason, URL: p.URL}
 	for _, m := range p.Tiers {
@@ -94,9 +101,6 @@ func viewOf(l located, body bool) prView {
 	}
 	if len(v.Tiers) == 1 {
 		v.Tier, v.Tiers = v.Tiers[0], nil
-	}
-	if body {
-		v.Body = p.Body
 	}
 	return v
 }
@@ -126,23 +130,31 @@ func prState(l located) string {
 func newPRList() *cobra.Command {
 	var session sessionFlags
 	var output outputFlag
+	var filter prFilter
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List open and rejected proposals",
-		Example: "  furrow pr list -o json",
-		Args:    exactly(0, "no arguments"),
+		Use:   "list",
+		Short: "List open and rejected proposals",
+		Example: `  furrow pr list --seed web --state Open
+  furrow pr list --cluster edge-1 -o json`,
+		Args: exactly(0, "no arguments"),
 		RunE: session.with(func(cmd *cobra.Command, s *controlplane.Session, _ []string) error {
 			all, err := proposals(cmd.Context(), s)
 			if err != nil {
 				return err
 			}
+			open := len(all)
+			all = slices.DeleteFunc(all, func(l located) bool { return !filter.matches(l) })
 			views := make([]prView, len(all))
 			for i, l := range all {
-				views[i] = viewOf(l, false)
+				views[i] = viewOf(l)
 			}
 			return output.write(cmd.OutOrStdout(), views, func(w io.Writer) {
-				if len(all) == 0 {
+				switch {
+				case open == 0:
 					fmt.Fprintln(w, "No proposal is open.")
+					return
+				case len(all) == 0:
+					fmt.Fprintf(w, "None of %s matches.\n", plural(open, "proposal"))
 					return
 				}
 				stateRows(w, 2, listLines(all))
@@ -151,7 +163,18 @@ func newPRList() *cobra.Command {
 	}
 	session.add(cmd)
 	output.add(cmd)
+	filter.add(cmd, &session)
 	return cmd
+}
+
+// add adds the flags.
+func (f *prFilter) add(cmd *cobra.Command, session *sessionFlags) {
+	cmd.Flags().Var(listFlag(&f.seeds, dnsLabel), "seed", "only those of a seed; several with commas between them")
+	cmd.Flags().Var(listFlag(&f.clusters, dnsLabel), "cluster", "only those with a tier on a cluster; several with commas between them")
+	cmd.Flags().Var(listFlag(&f.states, checkState), "state", "only those in a state: "+strings.Join(prStates, ", "))
+	mustComplete(cmd, "seed", session.completeSeeds)
+	mustComplete(cmd, "state", cobra.FixedCompletions(prStates, cobra.ShellCompDirectiveNoFileComp))
+	mustComplete(cmd, "cluster", cobra.NoFileCompletions)
 }
 
 // listLines returns the lines of 'furrow pr list'; they name owners only where there are others
@@ -245,10 +268,11 @@ func proposals(ctx context.Context, s *controlplane.Session) ([]located, error) 
 			if err != nil {
 				return nil, fmt.Errorf("GitOpsRepo %q: %w", name, err)
 			}
-			out = append(out, located{repo: r, proposal: p, owner: of, ours: of == self})
+			out = append(out, located{repo: r, proposal: p, owner: of, ours: of == self, refs: refs})
 		}
 	}
 	for i := range out {
+		out[i].states = gates.Seed(out[i].proposal.Seed)
 		if p := out[i].proposal; !p.Rejected && !foreign(p) {
 			out[i].gate = gates.Shut(p.Branch, out[i].owner.Owner)
 			if out[i].gate.Reason == "" && p.Edited && !p.Stale && !out[i].repo.Forge.Amends() {
@@ -291,7 +315,7 @@ func newPRShow() *cobra.Command {
 	var output outputFlag
 	cmd := &cobra.Command{
 		Use:     "show PROPOSAL",
-		Short:   "Show a proposal: what it holds, what came before and what comes next",
+		Short:   "Show a proposal: what it changes and why, what came before and what comes next",
 		Example: "  furrow pr show edge-5g/mgmt/00",
 		Args:    exactly(1, "one proposal: its branch, or <seed>/<cluster>/<tier>"),
 		RunE: session.with(func(cmd *cobra.Command, s *controlplane.Session, args []string) error {
@@ -299,7 +323,20 @@ func newPRShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return output.write(cmd.OutOrStdout(), viewOf(l, true), func(w io.Writer) { proposalTable(w, l) })
+			r, err := readReview(cmd.Context(), l)
+			if err != nil {
+				return err
+			}
+			text, err := r.text(s)
+			if err != nil {
+				return err
+			}
+			view := viewOf(l)
+			view.Changes = r.changes()
+			if view.Body, err = r.body(s); err != nil {
+				return err
+			}
+			return output.write(cmd.OutOrStdout(), view, func(w io.Writer) { proposalTable(w, l, text) })
 		}),
 	}
 	session.add(cmd)
@@ -307,8 +344,35 @@ func newPRShow() *cobra.Command {
 	return cmd
 }
 
+func newPRDiff() *cobra.Command {
+	var session sessionFlags
+	cmd := &cobra.Command{
+		Use:     "diff PROPOSAL",
+		Short:   "Show the lines that a proposal changes, object by object",
+		Example: "  furrow pr diff edge-5g/mgmt/00",
+		Args:    exactly(1, "one proposal: its branch, or <seed>/<cluster>/<tier>"),
+		RunE: session.with(func(cmd *cobra.Command, s *controlplane.Session, args []string) error {
+			l, err := find(cmd.Context(), s, args[0])
+			if err != nil {
+				return err
+			}
+			r, err := readReview(cmd.Context(), l)
+			if err != nil {
+				return err
+			}
+			if r.plan == nil {
+				return manifest.Problem{Reason: v1alpha1.ReasonUnknownProposal, Path: l.proposal.Branch,
+					Message: fmt.Sprintf("the repository has no plan of %s any more", l.shortName()), Next: fmt.Sprintf("Use git: git diff %s...%s", l.repo.Base, l.proposal.Branch)}
+			}
+			return show(cmd.OutOrStdout(), func(w io.Writer) { r.writeDiff(w) })
+		}),
+	}
+	session.add(cmd)
+	return cmd
+}
+
 // proposalTable shows what a reviewer needs: what it is, where, and how to go on.
-func proposalTable(w io.Writer, l located) {
+func proposalTable(w io.Writer, l located, text string) {
 	p := l.proposal
 	state := prState(l)
 	if p.Reason != "" {
@@ -326,15 +390,16 @@ func proposalTable(w io.Writer, l located) {
 	lines = append(lines, [][]string{
 		{"Repository", l.repo.Name},
 		{"Branch", p.Branch},
-		{"Diff", fmt.Sprintf("git diff origin/%s...origin/%s", l.repo.Base, p.Branch)},
+		{"Diff", "furrow pr diff " + l.shortName()},
 	}...)
 	if p.URL != "" {
 		lines = append(lines, []string{"URL", p.URL})
 	}
 	stateRows(w, 1, lines)
 	fmt.Fprintln(w)
-	for line := range strings.SplitSeq(strings.TrimSpace(p.Body), "\n") {
-		paragraph(w, "  ", line)
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		indented := strings.TrimLeft(line, " ")
+		paragraph(w, line[:len(line)-len(indented)]+"  ", line)
 	}
 }
 
@@ -345,35 +410,48 @@ func newPRMerge() *cobra.Command {
 		Use:   "merge PROPOSAL",
 		Short: "Accept a proposal: merge its branch into the base branch",
 		Long: `Merge accepts a proposal or, with --all, all open ones of this control plane; what other control
-planes propose in the same repositories is merged only by its name. What must not be merged now is left out, and
+planes propose in the same repositories is merged only by its name. --seed, --cluster and --state
+choose among them. What must not be merged now is left out, and
 makes the command fail: a proposal whose gate fails, as the run reported it last, because
 something that it waits for is not released any more, and one under which the base branch has
-changed. --force merges the former all the same, and says what it skips.`,
+changed. --force merges the former all the same, and says what it skips.
+
+What deletes something is merged only with --removals. --dry-run says what would be merged.`,
 		Example: `  furrow pr merge edge-5g/mgmt/00
-  furrow pr merge --all`,
+  furrow pr merge --all --seed web --dry-run
+  furrow pr merge --all --removals`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if merge.all != (len(args) == 0) || len(args) > 1 {
+			switch {
+			case merge.all != (len(args) == 0) || len(args) > 1:
 				return usageError{errors.New("name one proposal (<seed>/<cluster>/<tier>, <seed>/<group> or its branch), or --all")}
+			case !merge.all && merge.filter.isSet():
+				return usageError{errors.New("--seed, --cluster and --state are for --all")}
 			}
 			return nil
 		},
 		RunE: session.with(merge.run),
 	}
 	session.add(cmd)
+	merge.filter.add(cmd, &session)
 	cmd.Flags().BoolVar(&merge.all, "all", false, "merge all open proposals of this control plane; rejected ones are left out")
 	cmd.Flags().BoolVar(&merge.force, "force", false, "merge also what must not be merged now because its gate fails")
+	cmd.Flags().BoolVar(&merge.removals, "removals", false, "merge also what deletes something")
+	cmd.Flags().BoolVar(&merge.dryRun, "dry-run", false, "say what would be merged, and merge nothing")
 	return cmd
 }
 
 // prMerge is furrow pr merge. The gates that it checks are those of the last report, and as old as
 // that.
-type prMerge struct{ all, force bool }
+type prMerge struct {
+	all, force, removals, dryRun bool
+	filter                       prFilter
+}
 
 // run merges one proposal by its name, whosever it is, or all open ones of this control plane. Each
 // is merged as it was when it was listed, or not at all. One that cannot be merged keeps no other
 // from it.
 func (m *prMerge) run(cmd *cobra.Command, s *controlplane.Session, names []string) error {
-	ctx := cmd.Context()
+	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	var chosen []located
 	if len(names) == 1 {
 		l, err := find(ctx, s, names[0])
@@ -386,13 +464,8 @@ func (m *prMerge) run(cmd *cobra.Command, s *controlplane.Session, names []strin
 		if err != nil {
 			return err
 		}
-		chosen = slices.DeleteFunc(all, func(l located) bool { return l.proposal.Rejected || foreign(l.proposal) })
-		open := len(chosen)
-		chosen = slices.DeleteFunc(chosen, func(l located) bool { return !l.ours })
-		if others := open - len(chosen); others > 0 {
-			fmt.Fprintf(cmd.OutOrStdout(), "Left out: %s, not of this control plane. 'furrow pr list' says whose; merge one by its name.\n", plural(others, "proposal"))
-		} else if open == 0 {
-			fmt.Fprintln(cmd.OutOrStdout(), "No proposal is open.")
+		if chosen, err = m.choose(out, all); err != nil {
+			return err
 		}
 	}
 	var errs []error
@@ -402,21 +475,70 @@ func (m *prMerge) run(cmd *cobra.Command, s *controlplane.Session, names []strin
 			errs = append(errs, err)
 			continue
 		}
-		if err := l.repo.Forge.Merge(ctx, l.proposal, person(ctx)); err != nil {
+		did := "Merged"
+		if m.dryRun {
+			did = "Would merge"
+		} else if err := l.repo.Forge.Merge(ctx, l.proposal, person(ctx)); err != nil {
 			errs = append(errs, notMerged(l, err))
 			continue
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "Merged %s into %s of %s.\n", l.proposal.Branch, l.repo.Base, l.repo.Name)
+		fmt.Fprintf(out, "%s %s into %s of %s.\n", did, l.proposal.Branch, l.repo.Base, l.repo.Name)
 		if l.gate.Reason != "" {
-			fmt.Fprintf(cmd.OutOrStdout(), "Skipped its gate: %s.\n", strings.TrimSuffix(l.gate.Message, "."))
+			fmt.Fprintf(out, "Skipped its gate: %s.\n", strings.TrimSuffix(l.gate.Message, "."))
 		}
 	}
 	return errors.Join(errs...)
 }
 
+// choose returns the open proposals of this control plane that the filter matches, without removals
+// unless they are asked for, and says what it leaves out.
+func (m *prMerge) choose(w io.Writer, all []located) ([]located, error) {
+	chosen := slices.DeleteFunc(all, func(l located) bool { return l.proposal.Rejected || foreign(l.proposal) })
+	open := len(chosen)
+	chosen = slices.DeleteFunc(chosen, func(l located) bool { return !l.ours })
+	if others := open - len(chosen); others > 0 {
+		fmt.Fprintf(w, "Left out: %s, not of this control plane. 'furrow pr list' says whose; merge one by its name.\n", plural(others, "proposal"))
+	} else if open == 0 {
+		fmt.Fprintln(w, "No proposal is open.")
+		return nil, nil
+	}
+	ours := len(chosen)
+	chosen = slices.DeleteFunc(chosen, func(l located) bool { return !m.filter.matches(l) })
+	if len(chosen) == 0 && ours > 0 {
+		fmt.Fprintf(w, "None of %s matches.\n", plural(ours, "proposal"))
+	}
+	if m.removals {
+		return chosen, nil
+	}
+	var kept []located
+	for _, l := range chosen {
+		removes, err := l.repo.Removes(l.proposal)
+		if err != nil {
+			return nil, err
+		}
+		if !removes {
+			kept = append(kept, l)
+		}
+	}
+	if removals := len(chosen) - len(kept); removals > 0 {
+		fmt.Fprintf(w, "Left out: %s that %s something. --removals merges them too.\n", plural(removals, "proposal"), map[bool]string{true: "deletes", false: "delete"}[removals == 1])
+	}
+	return kept, nil
+}
+
 // mayMerge refuses what must not be merged now. Of one that is stale the forge says so,
 // and no force helps.
 func (m *prMerge) mayMerge(l located) error {
+	if !m.all && !m.removals && !l.proposal.Rejected {
+		removes, err := l.repo.Removes(l.proposal)
+		if err != nil {
+			return err
+		}
+		if removes {
+			return manifest.Problem{Reason: v1alpha1.ReasonRemovalOpen, Path: l.proposal.Branch,
+				Message: fmt.Sprintf("%s deletes something", l.shortName()), Next: fmt.Sprintf("Read it with 'furrow pr show %s', and merge it with --removals", l.shortName())}
+		}
+	}
 	if l.gate.Reason == "" || l.proposal.Stale || m.force {
 		return nil
 	}

@@ -51,7 +51,7 @@ func TestWhatDiffersByClusterIsShown(t *testing.T) {
 	for command, want := range map[string]string{
 		"plan":                    "\nDiffers by cluster\n  - core/ConfigMap/default/web: east (overlays/east); west (base)\n",
 		"explain web":             "\nDiffers by cluster\n  on east (overlays/east), from seeds/web/base/kustomization.yaml\n  on west (base), from seeds/web/base/kustomization.yaml\n",
-		"pr show web/east/00":     "## Differs by cluster\n\n- `core/ConfigMap/default/web` has another content on west\n",
+		"pr show web/east/00":     "Differs by cluster:\n  core/ConfigMap/default/web has another content on west\n",
 		"explain web -o json":     `"contents"`,
 		"plan --seed web -o yaml": "variants:\n- clusters:\n  - west\n  name: base\n",
 	} {
@@ -204,8 +204,8 @@ func TestAReviewerListsShowsMergesAndRejects(t *testing.T) {
 		"Plant web on east, tier 00: furrow pr merge web/east/00", "Next:\n  web east tier 01, after east tier 00 (Proposed)")
 	mustContain(t, p.must("pr", "list"), "REPO   PROPOSAL     STATE  TITLE\n", "fleet  web/east/00  Open   Plant web on east, tier 00\n", "web/west/00")
 	mustContain(t, p.must("pr", "show", "web/east/00"),
-		"Plant web on east, tier 00\n", "Open\n", "furrow/main/tier/web/east/00\n", "git diff origin/main...origin/furrow/main/tier/web/east/00",
-		"| Namespace | 1 | `web` |", "Run `furrow pr reject web/east/00`")
+		"Plant web on east, tier 00\n", "Open\n", "furrow/main/tier/web/east/00\n", "furrow pr diff web/east/00",
+		"Changes: 1 added\n  + core/Namespace/web\n", "Run 'furrow pr reject web/east/00'", "Why now: commit ", "\"Change\" by Ann\n")
 
 	mustContain(t, p.must("pr", "merge", "web/east/00"), "Merged furrow/main/tier/web/east/00 into main of fleet.")
 	mustContain(t, p.must("pr", "reject", "furrow/main/tier/web/west/00", "--reason", "not before Monday"), "Rejected furrow/main/tier/web/west/00.", "furrow retry web")
@@ -304,7 +304,7 @@ func TestASeedLeavesAClusterThatWasGivenUp(t *testing.T) {
 	}
 	p.commit(nil)
 	p.plant("Orphan web on far, tier 00: furrow pr merge web/far/00")
-	mustContain(t, p.must("pr", "show", "web/far/00"), "Cluster `far` was abandoned", "Flux on east no longer waits for the cluster", "furrow abandon far --undo")
+	mustContain(t, p.must("pr", "show", "web/far/00"), "Cluster far was abandoned", "Flux on east no longer waits for the cluster", "furrow abandon far --undo")
 	const file = "clusters/east/furrow/web/far/tier-00.yaml"
 	for _, branch := range []string{"furrow/main/plan/web", "furrow/main/tier/web/far/00"} {
 		mustContain(t, p.git("fleet.git", "ls-tree", "-r", "--name-only", branch), file, "planted/far/web/tier-00/configmap.a.yaml")
@@ -315,7 +315,7 @@ func TestASeedLeavesAClusterThatWasGivenUp(t *testing.T) {
 	}
 	p.must("pr", "merge", "web/far/00")
 	p.plant("Remove web on far, tier 00: furrow pr merge web/far/00")
-	p.must("pr", "merge", "web/far/00")
+	p.must("pr", "merge", "web/far/00", "--removals")
 	p.plant("There are no seeds.")
 	p.pass()
 	if left := p.git("fleet.git", "for-each-ref", "--format=%(refname)", "refs/heads/furrow/main/abandon", "refs/heads/furrow/main/plan"); left != "" {
@@ -446,7 +446,7 @@ func TestARunThatIsKilledIsContinuedByTheNext(t *testing.T) {
 func (p *workspace) mergeUntil(text string) {
 	p.t.Helper()
 	eventually(p.t, text, func() (bool, string) {
-		merged := p.furrow("pr", "merge", "--all") // may lose a race with a run
+		merged := p.furrow("pr", "merge", "--all", "--removals") // may lose a race with a run
 		status := p.furrow("status").all()
 		return strings.Contains(status, text), merged.all() + status
 	})
@@ -460,7 +460,7 @@ func TestTwoRunsAtOnceBothGetToTheEnd(t *testing.T) {
 	p.commit(map[string]string{"seeds/web.yaml": strings.ReplaceAll(webSeed, "web:1", "web:2")})
 	merged := ""
 	eventually(t, "the update is released", func() (bool, string) {
-		merged += p.furrow("pr", "merge", "--all").stdout
+		merged += p.furrow("pr", "merge", "--all", "--removals").stdout
 		status := p.furrow("status").all()
 		done := strings.Contains(merged, "web/east/02") && strings.Contains(merged, "web/west/02") && strings.Contains(status, "Seed web: Released\n")
 		return done, merged + status

@@ -14,12 +14,17 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/core/change"
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/core/review"
+	"github.com/furrow-dev/furrow/internal/core/template"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/state"
+	"github.com/furrow-dev/furrow/templates"
 )
 
 // fleetOf is the state of four packages on clusters c01, c02 and so on, at noon.
@@ -128,6 +133,32 @@ func explainedIn(st *state.State, p *plan.Plan, inForce *plan.Plan) *explanation
 	return e
 }
 
+// reviewText is what is shown of an update of the first tier of a plan.
+func reviewText(p *plan.Plan) string {
+	id := func(text string) (out manifest.ID) {
+		if err := out.UnmarshalText([]byte(text)); err != nil {
+			panic(err)
+		}
+		return out
+	}
+	vars := review.NewSeed(p, map[layout.Tier]release.State{p.Name(&p.Tiers[0]): release.Proposed, p.Name(&p.Tiers[2]): release.Released}, []release.WaveStatus{{Name: "canary", State: release.WaveSoaking, Clusters: 2, Done: 2}, {Name: "rest", State: release.WaveWaiting, Clusters: 18, Message: "waits for wave canary"}}).Describe(review.Proposal{
+		Base: "main", Branch: "furrow/main/tier/contour/c01/00", Terminal: true,
+		Commit: &review.Commit{ID: "0123456789abcdef", Subject: "Scale contour out for the summer, as the capacity review of May has asked us to do", Author: "Ada"},
+		Tiers: []review.Tier{{Tier: &p.Tiers[0], Verb: review.Update, Unchanged: 3, Changes: []change.Change{
+			{Kind: change.Removed, Object: id("core/Namespace/old"), Destroys: "everything in the namespace"},
+			{Kind: change.Changed, Object: id("apps/Deployment/projectcontour/contour"), Fields: []change.Field{{Path: "replicas", Was: "3", Is: "5"}, {Path: "containers[contour].image", Was: "ghcr.io/projectcontour/contour:v1.30.0", Is: "ghcr.io/projectcontour/contour:v1.31.0"}}, More: 2},
+			{Kind: change.Changed, Object: id("core/Secret/projectcontour/envoycert"), Hidden: true},
+			{Kind: change.Added, Object: id("core/ConfigMap/projectcontour/contour")},
+		}}},
+	})
+	vars.HowToReject, vars.From, vars.Removal = "Run 'furrow pr reject contour/c01/00'.", "seeds/contour", false
+	text, err := template.Render(template.Text{Name: "proposal.txt.tmpl", Text: templates.Terminal}, vars)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
 // tables are what people read of a fleet, by the name of their files.
 func tables() map[string]func(io.Writer) {
 	before, next := planOf(20), planOf(21)
@@ -145,10 +176,9 @@ func tables() map[string]func(io.Writer) {
 		"pr": func(w io.Writer) {
 			one := located{repo: &controlplane.Repo{Name: "fleet", Base: "main"}, ours: true, proposal: forge.Proposal{
 				Branch: "furrow/main/tier/contour/c01/00", Title: "Plant contour on c01, tier 00", Carried: forge.Carried{Digest: "sha256:1"},
-				Body: "This proposal plants the first objects of the seed contour on the cluster c01, for which nothing else has to be ready.\n\n- `core/Namespace/projectcontour`\n",
 			}}
 			stateRows(w, 2, listLines([]located{one}))
-			proposalTable(w, one)
+			proposalTable(w, one, reviewText(before))
 		},
 		"explain": func(w io.Writer) { explanationTable(w, explainedIn(fleetOf(20), before, before), false) },
 	}

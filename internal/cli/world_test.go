@@ -203,7 +203,7 @@ func (p *workspace) plant(until string) {
 		if status = p.must("status"); strings.Contains(status, until) {
 			return
 		}
-		p.must("pr", "merge", "--all")
+		p.must("pr", "merge", "--all", "--removals")
 	}
 	p.t.Fatalf("after %d rounds the status lacks %q:\n%s", rounds, until, status)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/state"
 )
@@ -21,7 +22,18 @@ type Gates struct {
 	found map[string]reportedGate
 	// unread has, by owner, why a status cannot be read.
 	unread map[string]manifest.Problem
+	// seeds has what was reported of seeds, by name.
+	seeds map[string]SeedStates
 }
+
+// SeedStates are the states of a seed's tiers and waves, as a run reported them last.
+type SeedStates struct {
+	Tiers map[layout.Tier]release.State
+	Waves []release.WaveStatus
+}
+
+// Seed returns what was reported of a seed; nothing where no run did.
+func (g *Gates) Seed(name string) SeedStates { return g.seeds[name] }
 
 // reportedGate is a proposal's gate in a status, and when it was reported.
 type reportedGate struct {
@@ -47,7 +59,7 @@ func (g *Gates) Shut(branch, owner string) manifest.Problem {
 // because a deleted owner leaves its status behind.
 func (g *Gates) Read(ctx context.Context, r *Repo, refs git.Refs) error {
 	if g.found == nil {
-		g.found, g.unread = map[string]reportedGate{}, map[string]manifest.Problem{}
+		g.found, g.unread, g.seeds = map[string]reportedGate{}, map[string]manifest.Problem{}, map[string]SeedStates{}
 	}
 	for _, branch := range slices.Sorted(maps.Keys(refs)) {
 		if !layout.IsStatusBranch(r.Base, branch) {
@@ -71,7 +83,10 @@ func (g *Gates) Read(ctx context.Context, r *Repo, refs git.Refs) error {
 // add takes in the gates of a report, except where a later one is known.
 func (g *Gates) add(report *state.State) {
 	for i := range report.Seeds {
+		seed := report.Seeds[i].Name
+		states := SeedStates{Tiers: map[layout.Tier]release.State{}}
 		for _, t := range report.Seeds[i].Tiers {
+			states.Tiers[layout.Tier{Seed: seed, Cluster: t.Cluster, Ordinal: t.Ordinal}] = t.State
 			if p := t.Proposal; p != nil && !g.found[p.Branch].at.After(report.LastPass) {
 				why := manifest.Problem{Reason: p.GateReason, Message: p.Gate}
 				if p.Gate != "" && why.Reason == "" { // of a version that reports none
@@ -79,6 +94,14 @@ func (g *Gates) add(report *state.State) {
 				}
 				g.found[p.Branch] = reportedGate{why, report.LastPass}
 			}
+		}
+		if rollout := report.Seeds[i].Rollout; rollout != nil {
+			for _, w := range rollout.Waves {
+				states.Waves = append(states.Waves, release.WaveStatus{Name: w.Name, State: w.State, Leaving: w.Leaving, Clusters: w.Clusters, Done: w.Done, Reason: w.Reason, Message: w.Message, Until: w.Until})
+			}
+		}
+		if len(states.Tiers) > 0 {
+			g.seeds[seed] = states
 		}
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -261,6 +262,7 @@ func (s *Session) readTree(ctx context.Context, tree engine.Tree) (engine.Tree, 
 	}
 	tree.Limits, tree.Rendered = s.options.Limits, &s.rendered
 	tree.FS, tree.Revision = files, s.options.Branch+"@sha1:"+commit.String()
+	tree.Commits = s.lastCommits
 	if s.options.Tree != nil {
 		tree.FS, tree.Revision = s.options.Tree, "the files on disk"
 	}
@@ -381,7 +383,7 @@ func (s *Session) OpenRepos(ctx context.Context, c *catalog.Catalog) error {
 	var failed error
 	for _, name := range slices.Sorted(maps.Keys(c.Repos)) {
 		spec := c.Repos[name].Spec
-		if had, ok := s.repos[name]; spec.URL == "" || ok && had.spec == spec {
+		if had, ok := s.repos[name]; spec.URL == "" || ok && reflect.DeepEqual(had.spec, spec) {
 			continue
 		}
 		if _, err := s.openRepo(ctx, name, spec); err != nil {

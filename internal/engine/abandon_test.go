@@ -112,8 +112,7 @@ func TestWhatIsOnADeadClusterOfAHubIsOrphanedBeforeItsTiersGo(t *testing.T) {
 		w.pass()
 		for _, p := range w.open() {
 			titles = append(titles, p.Title)
-			_, message, _ := strings.Cut(w.gitops.commits[p.Head].Message, "\n\n")
-			message, _, _ = strings.Cut(message, "\n\n")
+			message, _, _ := strings.Cut(p.Body, "\n\n")
 			texts.Add(p.Title, message)
 			orphans := w.tier(strings.TrimPrefix(p.Tiers[0].Tier.String(), "edge/")).Reason == v1alpha1.ReasonOrphanOpen
 			if orphans != strings.HasPrefix(p.Title, "Orphan ") {

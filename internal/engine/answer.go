@@ -17,6 +17,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/core/review"
 	"github.com/furrow-dev/furrow/internal/core/window"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
@@ -51,10 +52,27 @@ func (o *observation) ask(ctx context.Context, decide func() ([]pass.Question, e
 		if o.rounds == maxRounds {
 			return fmt.Errorf("the decision still asks after %d rounds, first for %s of %s; report this as a bug", maxRounds, questions[0].Kind, questions[0].Repo)
 		}
+		o.prefetch(ctx, questions)
 		for _, q := range questions {
 			if err := o.answer(ctx, q); err != nil {
 				return err
 			}
+		}
+	}
+}
+
+// prefetch fetches the blobs that are asked for, of each repository in one request. What cannot be
+// fetched fails when it is read.
+func (o *observation) prefetch(ctx context.Context, questions []pass.Question) {
+	wanted := map[string][]git.Hash{}
+	for _, q := range questions {
+		if q.Kind == pass.AskBlob {
+			wanted[q.Repo] = append(wanted[q.Repo], q.Commit)
+		}
+	}
+	for name, blobs := range wanted {
+		if r := o.repos[name]; len(blobs) > 1 && r.facts.Failure == nil {
+			_ = r.Mirror.PrefetchBlobs(ctx, blobs)
 		}
 	}
 }
@@ -80,6 +98,10 @@ func (o *observation) answer(ctx context.Context, q pass.Question) error {
 	if q.Kind == pass.AskZones {
 		o.answerZones(q)
 		return nil
+	}
+	if q.Kind == pass.AskCommit {
+		o.answerCommit(q)
+		return ctx.Err()
 	}
 	r := o.repos[q.Repo]
 	if r.facts.Failure != nil {
@@ -302,6 +324,18 @@ func (r *repoState) isOnBase(commit git.Hash) (bool, error) {
 		return false, err
 	}
 	return true, nil
+}
+
+// answerCommit answers which commits of the control plane changed a path. That is for people: what
+// cannot be found out is left out of texts.
+func (o *observation) answerCommit(q pass.Question) {
+	var found map[string]review.Commit
+	if o.tree.Commits != nil {
+		found = o.tree.Commits(q.Commit, q.Paths)
+	}
+	for _, at := range q.Paths {
+		set(&o.facts.ControlPlane.Commits, pass.CommitKey(q.Commit, at), found[at])
+	}
 }
 
 // answerRootDir answers what Flux reads of a root's directory: its files, as far as they matter to

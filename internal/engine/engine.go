@@ -38,6 +38,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/recent"
+	"github.com/furrow-dev/furrow/internal/core/review"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 	"github.com/furrow-dev/furrow/internal/probe"
@@ -50,6 +51,7 @@ type Mirror interface {
 	Fetch(ctx context.Context, base string) (git.Refs, error)
 	FS(ctx context.Context, commit git.Hash) (fs.FS, error)
 	Prefetch(ctx context.Context, commit git.Hash, dirs ...string) error
+	PrefetchBlobs(ctx context.Context, blobs []git.Hash) error
 	Blob(ctx context.Context, hash git.Hash) ([]byte, error)
 	Commit(hash git.Hash) (git.CommitInfo, error)
 	Entries(commit git.Hash, paths []string) (map[string]git.Entry, error)
@@ -80,6 +82,9 @@ type Tree struct {
 	Revision string
 	// Origin is the digest of where the control plane is kept, as catalog.Origin has it.
 	Origin string
+	// Commits returns, for people, the newest commits up to one that changed paths; nil where there
+	// is no history.
+	Commits func(upTo git.Hash, paths []string) map[string]review.Commit
 	// Settings are what custom resources say about the tree; nil where there are none,
 	// so all its seeds are wanted. They count also while the tree cannot be read.
 	Settings *Settings

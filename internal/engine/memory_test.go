@@ -92,6 +92,8 @@ func (unknown) Failure() (kind string, wait time.Duration) { return "unknown", 0
 
 func (m *memory) Prefetch(context.Context, git.Hash, ...string) error { return nil }
 
+func (m *memory) PrefetchBlobs(context.Context, []git.Hash) error { return nil }
+
 func (m *memory) Commit(hash git.Hash) (git.CommitInfo, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -129,7 +130,7 @@ var ErrNoGitOpsRepo error = manifest.Problem{Reason: v1alpha1.ReasonNoRepository
 // open opens a repository, or returns the one that is open if its document has not changed.
 func (e *Engine) open(ctx context.Context, name string) (*openRepo, error) {
 	spec := e.loaded.Repos[name].Spec
-	if had, ok := e.repos[name]; ok && had.spec == spec {
+	if had, ok := e.repos[name]; ok && reflect.DeepEqual(had.spec, spec) {
 		return had, nil
 	}
 	if spec.URL == "" {

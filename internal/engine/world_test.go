@@ -54,6 +54,8 @@ type world struct {
 	wrap func(faultyMirror) engine.Mirror
 	// onForge replaces the forge that engines work with, where a test wants another.
 	onForge func(forge.Forge) forge.Forge
+	// requests are what was proposed last, by branch.
+	requests map[string]forge.Request
 	// onRoot changes what the channel says of roots, where a test wants another answer.
 	onRoot func(*health.Root)
 	// onReconciler changes what the channel says of reconciler objects.
@@ -119,8 +121,22 @@ func document(kind, name, rest string) string {
 	return fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: %s}\n%s\n", v1alpha1.APIVersion, kind, name, rest)
 }
 
+// requestRecorder is a forge that notes what it is to propose.
+type requestRecorder struct {
+	forge.Forge
+	requests map[string]forge.Request
+}
+
+func (f requestRecorder) Propose(ctx context.Context, r forge.Request) (forge.Proposal, error) {
+	f.requests[r.Branch] = r
+	return f.Forge.Propose(ctx, r)
+}
+
 // restart replaces the engine by a new one that remembers nothing.
 func (w *world) restart() {
+	if w.requests == nil {
+		w.requests = map[string]forge.Request{}
+	}
 	config := engine.Config{
 		Owner: "acme/test",
 		ControlPlane: func(ctx context.Context) (engine.Tree, error) {
@@ -137,7 +153,7 @@ func (w *world) restart() {
 			if w.onForge != nil {
 				f = w.onForge(f)
 			}
-			return engine.Repo{Mirror: m, Forge: f}, nil
+			return engine.Repo{Mirror: m, Forge: requestRecorder{f, w.requests}}, nil
 		},
 		Channel:       faultyChannel{w.simulator.Channel(), w.faults, w.onRoot, w.onReconciler},
 		DeletionGuard: w.guard,
@@ -369,6 +385,11 @@ func (w *world) open() []forge.Proposal {
 	list, err := w.forge.List(context.Background(), refs)
 	if err != nil {
 		w.t.Fatal(err)
+	}
+	for i := range list {
+		if r, ok := w.requests[list[i].Branch]; ok { // plain Git has no other text than the commit's
+			list[i].Body = r.Body
+		}
 	}
 	return slices.DeleteFunc(list, func(p forge.Proposal) bool { return p.Rejected })
 }

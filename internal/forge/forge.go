@@ -145,6 +145,10 @@ type Request struct {
 	Head git.Hash
 	// Shut says why the proposal must not be merged now; empty when it may be.
 	Shut string
+	// Labels, Reviewers (users, or teams with a slash), Assignees and the title of a Milestone are
+	// what it is opened with, where the forge has such.
+	Labels, Reviewers, Assignees []string
+	Milestone                    string
 }
 
 // Forge is where people decide about one repository's proposals.

@@ -38,6 +38,15 @@ func (m *Mirror) Prefetch(ctx context.Context, commit Hash, dirs ...string) erro
 	return m.fetchBlobs(ctx, lacking)
 }
 
+// PrefetchBlobs fetches, in one request, those of some blobs that the mirror lacks.
+func (m *Mirror) PrefetchBlobs(ctx context.Context, blobs []Hash) error {
+	lacking := slices.DeleteFunc(slices.Clone(blobs), m.Has)
+	if len(lacking) == 0 {
+		return nil
+	}
+	return m.fetchBlobs(ctx, lacking)
+}
+
 // fetchBlobs fetches blobs in batches that servers take in one request.
 func (m *Mirror) fetchBlobs(ctx context.Context, blobs []Hash) error {
 	ctx, cancel := withDeadline(ctx)

@@ -106,6 +106,7 @@ var rows = []row{
 	{"internal/core/githash", core, []string{}},
 	{"internal/core/manifest", core, []string{"api", "internal/core/truncate"}},
 	{"internal/core/catalog", core, []string{"api", "internal/core/manifest", "internal/core/truncate", "internal/core/window"}},
+	{"internal/core/change", core, []string{"internal/core/githash", "internal/core/manifest", "internal/core/catalog", "internal/core/recent", "internal/core/truncate"}},
 	{"internal/core/health", core, []string{"api", "internal/core/manifest", "internal/core/catalog", "internal/core/redact"}},
 	{"internal/core/template", core, []string{"api", "internal/core/manifest", "internal/core/truncate"}},
 	{"internal/core/placement", core, []string{"api", "internal/core/manifest", "internal/core/catalog"}},
@@ -116,9 +117,12 @@ var rows = []row{
 	}},
 	{"internal/core/plan", core, []string{
 		"api", "internal/core/githash", "internal/core/manifest", "internal/core/catalog", "internal/core/placement",
-		"internal/core/dependency", "internal/core/template", "internal/core/layout", "internal/core/window", "templates",
+		"internal/core/dependency", "internal/core/template", "internal/core/layout", "internal/core/change", "internal/core/window", "templates",
 	}},
 	{"internal/core/release", core, []string{"api", "internal/core/manifest", "internal/core/plan", "internal/core/health", "internal/core/layout", "internal/core/githash", "internal/core/window"}},
+	{"internal/core/review", core, []string{
+		"internal/core/manifest", "internal/core/layout", "internal/core/template", "internal/core/change", "internal/core/plan", "internal/core/release", "internal/core/truncate",
+	}},
 	{"internal/core/pass", core, []string{"api", "internal/core", "templates"}},
 
 	{"internal/render", edge, []string{"api", "internal/core"}},

@@ -82,7 +82,7 @@ func (d *documents) declares(o manifest.Object) bool {
 		return err == nil && reflect.DeepEqual(d.types[doc.Name].Spec, doc.Spec)
 	case "GitOpsRepo":
 		doc, err := decode[v1alpha1.GitOpsRepo](o)
-		return err == nil && d.repos[doc.Name].Spec == doc.Spec
+		return err == nil && reflect.DeepEqual(d.repos[doc.Name].Spec, doc.Spec)
 	case "RolloutPolicy":
 		doc, err := decode[v1alpha1.RolloutPolicy](o)
 		return err == nil && reflect.DeepEqual(d.policies[doc.Name].Spec, doc.Spec)

@@ -56,19 +56,26 @@ type Action struct {
 	// Rollout is that of RecordRollout.
 	Rollout *release.Record `json:"rollout,omitempty"`
 
-	// Tiers are those of the proposal that it is about. Entries, Digest (of Entries), Title
-	// and Body are those of Propose.
+	// Tiers are those of the proposal that it is about. Entries, Digest (of Entries), Title, Body
+	// and what follows are those of Propose. Message is what the commit says below the title.
 	Tiers   []layout.Member `json:"tiers,omitempty"`
 	Entries []plan.Entry    `json:"entries,omitempty"`
 	Digest  string          `json:"digest,omitempty"`
 	Title   string          `json:"title,omitempty"`
 	Body    string          `json:"body,omitempty"`
+	Message string          `json:"message,omitempty"`
+	// Labels, Reviewers, Assignees and Milestone are for a forge that has them.
+	Labels    []string `json:"labels,omitempty"`
+	Reviewers []string `json:"reviewers,omitempty"`
+	Assignees []string `json:"assignees,omitempty"`
+	Milestone string   `json:"milestone,omitempty"`
 	// Revision is that of the control plane that the plan was made from.
 	Revision string `json:"revision,omitempty"`
 }
 
 // actions lists the actions, by seed and repository, in the order in which they must be done. It is
-// called once all states are known, and reads no more than they need.
+// called once all states are known. Of what base has it asks for no more than the texts of the
+// proposals that it opens need, so nothing where it opens none.
 func (d *decider) actions() []Action {
 	var out []Action
 	for _, name := range slices.Sorted(maps.Keys(d.seeds)) {

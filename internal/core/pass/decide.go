@@ -8,11 +8,13 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/change"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/recent"
 	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/core/review"
 	"github.com/furrow-dev/furrow/internal/core/template"
 )
 
@@ -70,20 +72,27 @@ type Seed struct {
 // Memo remembers what was computed last, by what it was computed from. The decision is the same
 // without it. The zero value is ready to use. It is for one goroutine.
 //
-// Two things are worth it. Plans are computed again only if something they are made from has
+// Three things are worth it. Plans are computed again only if something they are made from has
 // another version: the catalog, the identity, and of each seed the commits of its plan, whether it
 // is released, and what base has at the paths that matter. Reconciler objects in Git are parsed
-// once for each hash. Everything else follows from facts that change with each pass.
+// once for each hash, and so are contents compared. Everything else follows from facts that change with each pass.
 type Memo struct {
 	key      string
 	outcomes map[string]*plan.Outcome
 	// objects are reconciler objects by the hash of their files.
 	objects recent.Cache[layout.Hash, reconcilerObject]
+	// changes are what differs between contents, by their hashes.
+	changes change.Comparer
+	// unfinished has decided everything but the texts of proposals, for which it has questions.
+	unfinished *decider
 }
 
-// Turn begins another pass: reconciler objects that neither this pass nor the one before needed are
-// forgotten.
-func (m *Memo) Turn() { m.objects.Turn() }
+// Turn begins another pass: reconciler objects and contents that neither this pass nor the one
+// before needed are forgotten.
+func (m *Memo) Turn() {
+	m.objects.Turn()
+	m.changes.Turn()
+}
 
 // Decide is Memo.Decide without anything to remember.
 func Decide(f *Facts) (*Decision, []Question) { return new(Memo).Decide(f) }
@@ -96,19 +105,48 @@ func Decide(f *Facts) (*Decision, []Question) { return new(Memo).Decide(f) }
 // finished, so all its questions are asked at once, and then the call ends: the next step
 // would conclude from facts that are missing. The caller answers and calls again from the
 // beginning. That costs computing the same again, and in return no step has to be resumed; a step
-// asks at most a few times, however many seeds there are, so the rounds are few.
+// asks at most a few times, however many seeds there are, so the rounds are few. Only what is asked
+// for the texts of proposals does not begin again: nothing that was decided depends on it.
 func (m *Memo) Decide(f *Facts) (*Decision, []Question) {
+	if d := m.unfinished; d != nil && d.facts == f && d.failures() == d.failed {
+		return d.finish()
+	}
 	d := newDecider(f, m)
 	if err := d.ownerUnknown(); err != nil {
 		return &Decision{Refusal: Fail(err, false), Previous: d.previous}, nil
 	}
+	m.unfinished = nil
 	d.readAbandoned()
 	for _, step := range []func(){d.observePrevious, d.choosePlans, d.observeInForce, d.release} {
 		if step(); d.incomplete() {
 			return nil, d.questions()
 		}
 	}
-	return &Decision{Seeds: d.seeds, Actions: d.actions(), Previous: d.previous}, nil
+	return d.finish()
+}
+
+// finish makes the actions, once all is decided.
+func (d *decider) finish() (*Decision, []Question) {
+	d.asker, d.compared, d.rendered = newAsker(d.facts), map[[2]layout.Hash]bool{}, template.Total{}
+	actions := d.actions()
+	if d.incomplete() {
+		d.memo.unfinished, d.failed = d, d.failures()
+		return nil, d.questions()
+	}
+	d.memo.unfinished = nil
+	return &Decision{Seeds: d.seeds, Actions: actions, Previous: d.previous}, nil
+}
+
+// failures counts the repositories that cannot be used: where another one fails while questions are
+// answered, everything is decided anew.
+func (d *decider) failures() int {
+	n := 0
+	for _, r := range d.facts.Repos {
+		if r.Failure != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // decider is one call of Decide. Its maps are computed when first needed, and valid for this call
@@ -120,20 +158,24 @@ type decider struct {
 	// abandoned are the clusters that a person has given up.
 	abandoned map[string]bool
 	seeds     map[string]*Seed
-	// waiting has what waits for each tier of a plan.
-	waiting map[*plan.Plan]map[layout.Tier][]plan.Reference
-	// differ has the objects of a plan that differ by cluster.
-	differ map[*plan.Plan]map[manifest.ID]plan.Differing
+	// reviews has what the proposals of a plan have in common.
+	reviews map[*plan.Plan]*review.Seed
+	// known has the objects of plans by the hash of their content.
+	known map[*Seed]map[layout.Hash]manifest.ID
+	// failed is how many repositories could not be used when it had questions.
+	failed int
+	// compared are the pairs of contents that are compared.
+	compared map[[2]layout.Hash]bool
 	// carried are the proposals of repositories, by what they have.
 	carried map[string]carriers
 	// rendered is what the renderings of the Template of proposals have used.
 	rendered template.Total
-	// parsed is the template of proposals.
-	parsed template.Parsed
+	// parsed is the template of proposals, labels that of their labels.
+	parsed, labels template.Parsed
 }
 
 func newDecider(f *Facts, m *Memo) *decider {
-	return &decider{asker: newAsker(f), memo: m, previous: f.Previous(), abandoned: map[string]bool{}, seeds: map[string]*Seed{}, waiting: map[*plan.Plan]map[layout.Tier][]plan.Reference{}, differ: map[*plan.Plan]map[manifest.ID]plan.Differing{}, carried: map[string]carriers{}}
+	return &decider{asker: newAsker(f), memo: m, previous: f.Previous(), abandoned: map[string]bool{}, seeds: map[string]*Seed{}, reviews: map[*plan.Plan]*review.Seed{}, known: map[*Seed]map[layout.Hash]manifest.ID{}, compared: map[[2]layout.Hash]bool{}, carried: map[string]carriers{}}
 }
 
 func (d *decider) catalog() *catalog.Catalog { return d.facts.ControlPlane.Catalog }

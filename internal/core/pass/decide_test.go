@@ -77,7 +77,7 @@ func TestASeedIsPlannedProposedAndReleasedTierByTier(t *testing.T) {
 			"the seed has changed", func() { f.seed("web", chain(2, "east")...) },
 			[]string{"web/east/00 Queued Proposing", "web/east/01 Blocked WaitingForTier"},
 			[]string{"a: PushPlan plan/web 2", "a: Propose tier/web/east/00 Update"},
-			[][]pass.Kind{{pass.AskEntries}, {pass.AskBlob, pass.AskBlob, pass.AskHealth}, {pass.AskSince}, {pass.AskPast}, {pass.AskEntries, pass.AskHealth}, {pass.AskRootDir}, {pass.AskClosed}},
+			[][]pass.Kind{{pass.AskEntries}, {pass.AskBlob, pass.AskBlob, pass.AskHealth}, {pass.AskSince}, {pass.AskPast}, {pass.AskEntries, pass.AskHealth}, {pass.AskRootDir}, {pass.AskClosed}, {pass.AskFiles}, {pass.AskBlob}},
 		},
 	} {
 		step.arrange()

@@ -34,6 +34,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/core/review"
 	"github.com/furrow-dev/furrow/internal/core/window"
 )
 
@@ -69,8 +70,11 @@ type ControlPlane struct {
 	// Unread says why it could not be read anew; the rest is then of an earlier pass.
 	Unread string `json:"unread,omitempty"`
 	// Scope has the seeds that the engine is responsible for; nil where it is for all.
-	Scope   map[string]bool  `json:"scope,omitzero"`
-	Catalog *catalog.Catalog `json:"-"`
+	Scope map[string]bool `json:"scope,omitzero"`
+	// Commits are those that questions were answered with, by CommitKey; one without an ID is not
+	// known.
+	Commits map[string]review.Commit `json:"commits,omitempty"`
+	Catalog *catalog.Catalog         `json:"-"`
 }
 
 // scopes reports whether the engine is responsible for a seed.

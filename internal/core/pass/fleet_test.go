@@ -24,6 +24,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/core/review"
 )
 
 // fleet is a control plane, GitOps repositories and clusters as plain values. It answers
@@ -49,6 +50,8 @@ type fleet struct {
 	onRoot func(*health.Root)
 	// failing are repositories that stop answering at questions of a kind.
 	failing map[string]pass.Kind
+	// commit is the one that the control plane is at; nil where it is not known which.
+	commit *review.Commit
 	// rounds are the questions of the last decision.
 	rounds [][]pass.Question
 }
@@ -248,6 +251,9 @@ func (f *fleet) facts() *pass.Facts {
 		Now: time.Unix(1_700_000_000, 0), Self: f.self, DeletionGuard: f.guard, Repos: map[string]*pass.Repo{}, Health: pass.Health{None: f.health.None, Failure: f.health.Failure},
 		ControlPlane: pass.ControlPlane{Revision: "main@sha1:1", Version: "1", Unread: f.unread, Scope: f.scope, Catalog: cat},
 	}
+	if f.commit != nil {
+		out.ControlPlane.Revision = "main@sha1:" + f.commit.ID
+	}
 	for name := range cat.Repos {
 		r := f.repos[name]
 		if out.Repos[name] = (&pass.Repo{Base: "main", Failure: r.failure}); r.failure != nil {
@@ -412,6 +418,15 @@ func (f *fleet) mustNotDependOnOrder(d *pass.Decision, facts *pass.Facts) {
 func (f *fleet) answer(facts *pass.Facts, q pass.Question) {
 	if q.Kind == pass.AskHealth {
 		f.answerHealth(&facts.Health, q)
+		return
+	}
+	if q.Kind == pass.AskCommit {
+		for _, at := range q.Paths {
+			if facts.ControlPlane.Commits == nil {
+				facts.ControlPlane.Commits = map[string]review.Commit{}
+			}
+			facts.ControlPlane.Commits[pass.CommitKey(q.Commit, at)] = *f.commit
+		}
 		return
 	}
 	r, to := f.repos[q.Repo], facts.Repos[q.Repo]

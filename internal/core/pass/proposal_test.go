@@ -15,6 +15,11 @@ import (
 // byCluster gives each of n clusters a variant of its own of the seed web, in which a ConfigMap
 // has the number that content gives the cluster.
 func byCluster(t testing.TB, n int, groupBy string, content func(i int) int) *fleet {
+	return named(t, n, groupBy, content, func(int) string { return "c" })
+}
+
+// named is byCluster with a name of the ConfigMap for each cluster.
+func named(t testing.TB, n int, groupBy string, content func(i int) int, name func(i int) string) *fleet {
 	var names []string
 	for i := range n {
 		names = append(names, fmt.Sprintf("c%02d", i))
@@ -25,10 +30,11 @@ func byCluster(t testing.TB, n int, groupBy string, content func(i int) int) *fl
 		s := &cat.Seeds[slices.IndexFunc(cat.Seeds, func(s catalog.Seed) bool { return s.Name == "web" })]
 		one := s.Variants[0]
 		s.Variants = nil
-		for i, name := range names {
-			v := catalog.Variant{Name: name, Clusters: []string{name}}
+		for i, cluster := range names {
+			v := catalog.Variant{Name: cluster, Clusters: []string{cluster}}
 			for _, o := range one.Objects {
-				o.Body = map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": o.Body["metadata"], "data": map[string]any{"version": fmt.Sprint(content(i))}}
+				o.ID.Name = name(i)
+				o.Body = map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": o.ID.Name, "namespace": o.ID.Namespace}, "data": map[string]any{"version": fmt.Sprint(content(i))}}
 				v.Objects = append(v.Objects, o)
 			}
 			s.Variants = append(s.Variants, v)
@@ -66,7 +72,7 @@ func TestProposalsShowWhereContentDiffers(t *testing.T) {
 		"nothing where all have the same":                             {"Level", func(int) int { return 1 }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text := sectionWith(t, byCluster(t, 4, tc.groupBy, tc.content).decide(), "`core/ConfigMap/default/c`")
+			text := sectionWith(t, byCluster(t, 4, tc.groupBy, tc.content).decide(), "Differs by cluster")
 			if got := strings.Join(clusterName.FindAllString(text, -1), " "); got != tc.want {
 				t.Errorf("it names %q, want %q", got, tc.want)
 			}
@@ -78,8 +84,9 @@ func TestProposalsShowWhereContentDiffers(t *testing.T) {
 func TestAProposalOfManyContentsSaysHowManyItLeavesOut(t *testing.T) {
 	texts := golden.Of(t)
 	for _, clusters := range []int{10, 13} {
-		objects := sectionWith(t, byCluster(t, clusters, "Level", func(i int) int { return i }).decide(), "| ConfigMap |")
-		if shown := strings.Count(objects, "| ConfigMap |"); shown != 10 {
+		f := named(t, clusters, "Level", func(i int) int { return i }, func(i int) string { return fmt.Sprint("c", i) })
+		objects := sectionWith(t, f.decide(), "Changes\n")
+		if shown := strings.Count(objects, "| added |"); shown != 10 {
 			t.Errorf("of %d contents it shows %d", clusters, shown)
 		}
 		lines := strings.Split(objects, "\n")

@@ -8,10 +8,12 @@ import (
 	"strings"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/githash"
 	"github.com/furrow-dev/furrow/internal/core/health"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/release"
+	"github.com/furrow-dev/furrow/internal/core/review"
 )
 
 // Kind says what a question is about.
@@ -35,6 +37,9 @@ const (
 	// AskRootDir asks for the directory Dir of base as a root syncs it, and which of Paths it
 	// ignores: Answers.Roots.
 	AskRootDir Kind = "RootDir"
+	// AskCommit asks for the newest commit of the control plane up to Commit that changed one of
+	// Paths, in no repository: ControlPlane.Commits.
+	AskCommit Kind = "Commit"
 	// AskHealth asks for objects on clusters: Facts.Health.
 	AskHealth Kind = "Health"
 	// AskZones asks for the time zones Zones: Facts.Zones.
@@ -70,6 +75,9 @@ func ClosedKey(tier layout.Tier, digest string) string { return tier.String() + 
 func RootDirKey(dir string, ignores [2]string) string {
 	return dir + "\n" + strings.Join(ignores[:], "\n---\n")
 }
+
+// CommitKey returns where ControlPlane.Commits has the answer to a question about a path.
+func CommitKey(commit layout.Hash, path string) string { return commit.String() + " " + path }
 
 // HistoryLimit is how many plans up to the present one are asked for what base has.
 const HistoryLimit = 100
@@ -192,6 +200,30 @@ func (a *asker) files(repo string, commit layout.Hash, dir string) map[string]la
 		a.ask(subject{kind: AskFiles, repo: repo, commit: commit}, dir)
 	}
 	return files
+}
+
+// commit returns the commit of the control plane by which a plan came to be; nil where that is not
+// known. linked says that people can be sent to its page.
+func (a *asker) commit(revision, path string, linked bool) *review.Commit {
+	_, digits, ok := strings.Cut(revision, "@sha1:")
+	if !ok { // files on disk
+		return nil
+	}
+	hash, err := githash.Parse(digits)
+	if err != nil {
+		return nil
+	}
+	known, ok := a.facts.ControlPlane.Commits[CommitKey(hash, path)]
+	switch {
+	case !ok:
+		a.ask(subject{kind: AskCommit, commit: hash}, path)
+		return nil
+	case known.ID == "":
+		return nil
+	case !linked:
+		known.URL = ""
+	}
+	return &known
 }
 
 // since returns how base has changed at paths after a commit; not known while that is asked for.

@@ -7,20 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/change"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
-
-// isGuarded reports whether objects of a kind are removed only once a person has
-// confirmed it, however few they are: with them goes what they hold or create.
-func isGuarded(kind manifest.GroupKind) bool {
-	switch kind {
-	case manifest.GroupKind{Kind: "Namespace"}, manifest.GroupKind{Kind: "PersistentVolumeClaim"},
-		manifest.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
-		return true
-	}
-	return catalog.IsCreator(kind)
-}
 
 // Removed is an object that is to go from a cluster.
 type Removed struct {
@@ -28,14 +17,15 @@ type Removed struct {
 	Cluster string
 }
 
-// Guarded returns the objects that a tier loses with its plan and that only a person may let go.
+// Guarded returns the objects that a tier loses with its plan and that only a person may let go,
+// however few they are: with them goes what they hold or create.
 func (t *Tier) Guarded() []Removed {
 	if t.Leaving == nil {
 		return nil
 	}
 	var out []Removed
 	for _, o := range t.Leaving.Objects {
-		if isGuarded(o.ID.GroupKind()) {
+		if change.Destroys(o.ID.GroupKind()) != "" {
 			out = append(out, Removed{o.ID, t.Cluster})
 		}
 	}

@@ -46,23 +46,30 @@ func checkWithoutLabels(t Text, vars Reconciler) error {
 
 var (
 	bareProposal = Proposal{
-		Verb: "Plant", Seed: "web", Cluster: "edge", Tier: "00", TierCount: 1, ReconciledBy: "Flux on edge",
-		HowToReject: "Close this pull request.", From: "seeds/web.yaml", Revision: "main@sha1:0123", Branch: "furrow/main/tier/web/edge/00",
+		Verb: "Plant", Seed: "web", Cluster: "edge", Tier: "00", TierCount: 1, Clusters: []string{"edge"}, ReconciledBy: "Flux on edge",
+		HowToReject: "Close this pull request.", From: "seeds/web.yaml", Revision: "main@sha1:0123", Branch: "furrow/main/tier/web/edge/00", Name: "web/edge/00",
 	}
 	fullProposal = Proposal{
-		Verb: "Remove", Seed: "web", Cluster: "edge", Tier: "01", TierCount: 2, Removal: true, Abandoned: true, ReconciledBy: "Flux on hub",
-		Objects: []ObjectsOfKind{{Kind: "ConfigMap", Count: 1, Names: "`a`"}}, Differs: []string{"`core/ConfigMap/default/a` differs on west"}, Leaving: []string{"`core/ConfigMap/default/b`"}, Drops: true,
+		Verb: "Remove", Seed: "web", Cluster: "edge", Tier: "01", TierCount: 2, Clusters: []string{"edge"}, Removal: true, SeedGone: true, Abandoned: true, ReconciledBy: "Flux on hub",
+		Commit: Commit{ID: "0123456789", Subject: "`remove web`", Author: "`Ada`", URL: "https://git.example.com/fleet/commit/0123"},
+		Changes: []Changes{{Tiers: []string{"edge tier 01"}, Summary: "1 changed, 1 removed", More: 1, Objects: []Change{
+			{What: "removed", Object: "`core/Namespace/b`", Count: 1, Destroys: "everything in the namespace"},
+			{What: "changed", Object: "`core/ConfigMap/default/a`", Count: 1, Fields: []Field{{Path: "`data.a`", Was: "`1`", Is: "`2`"}}, More: 1},
+		}}},
+		MoreChanges: 1, Destroys: []string{"`core/Namespace/b`, and everything in the namespace"},
+		Differs: []string{"`core/ConfigMap/default/a` differs on west"}, Leaving: []string{"`core/ConfigMap/default/b`"},
 		Deletes: []string{"`mine.yaml`"}, Replaces: []string{"`yours.yaml`"}, Shut: "waits for edge tier 00",
-		Prerequisites: []Prerequisite{{Tier: "edge tier 00", Why: "`it comes first`"}}, Next: []string{"edge tier 02"},
-		HowToReject: "Close this pull request.", From: "seeds/web.yaml", Revision: "main@sha1:0123", Branch: "furrow/main/tier/web/edge/01",
+		Before: []Step{{Tier: "edge tier 00", Why: "`it comes first`", State: "Gone"}}, Next: []Step{{Tier: "edge tier 02", Why: "`it comes next`"}}, MoreBefore: 1, MoreNext: 1, Unchanged: 2,
+		Rollout: Rollout{Clusters: 3, Done: 1, Open: 1, Failed: []string{"west"}, FailedCount: 1, Waves: []Wave{{Progress: "wave canary: 1 of 1 cluster done", State: "Soaking", Why: "`watched until noon`"}}}, Graph: "graph LR\n  t0\n", Page: true,
+		HowToReject: "Close this pull request.", From: "seeds/web.yaml", Revision: "main@sha1:0123", Branch: "furrow/main/tier/web/edge/01", Name: "web/edge/01",
 	}
 	groupProposal = Proposal{
-		Verb: "Plant", Seed: "web", Cluster: "east, west", Tier: "00", TierCount: 2, ReconciledBy: "Flux",
-		HowToReject: "Close this pull request.", From: "seeds/web.yaml", Revision: "main@sha1:0123", Branch: "furrow/main/group/web/level-00",
+		Verb: "Plant", Seed: "web", Cluster: "east, west", Tier: "00", TierCount: 2, Clusters: []string{"east", "west"}, ReconciledBy: "Flux",
+		HowToReject: "Close this pull request.", From: "seeds/web.yaml", Revision: "main@sha1:0123", Branch: "furrow/main/group/web/level-00", Name: "web/level-00",
 		Members: []Member{
-			{Verb: "Plant", Cluster: "east", Tier: "00", ReconciledBy: "Flux on east"}, {Verb: "Plant", Cluster: "west", Tier: "00", ReconciledBy: "Flux on west"},
+			{Verb: "Plant", Cluster: "east", Tier: "00", ReconciledBy: "Flux on east", Summary: "1 added"}, {Verb: "Plant", Cluster: "west", Tier: "00", ReconciledBy: "Flux on west", Summary: "1 added"},
 		},
-		Contents: []Content{{Tiers: []string{"east tier 00", "west tier 00"}, Objects: []ObjectsOfKind{{Kind: "ConfigMap", Count: 1, Names: "`a`"}}}}, MoreContents: 1, MorePrerequisites: 1,
+		Changes: []Changes{{Tiers: []string{"east tier 00", "west tier 00"}, Summary: "1 added", Objects: []Change{{What: "added", Object: "`core/ConfigMap/default/a`", Count: 1}}}}, MoreChanges: 1, MoreBefore: 1,
 	}
 	bareReconciler = Reconciler{
 		Name: "web.edge.00", Namespace: "flux-system", Seed: "web", Cluster: "edge", Tier: "00", Path: "./planted/edge/web/tier-00",

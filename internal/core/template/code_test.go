@@ -68,20 +68,21 @@ func TestCodeShowsOrdinaryTextAsItIs(t *testing.T) {
 
 // TestProposalsShowHostileTextAsCode renders both the built-in text and one of a person who escapes nothing.
 func TestProposalsShowHostileTextAsCode(t *testing.T) {
-	own := "{{ .Verb }}\n{{ range .Objects }}{{ .Kind }} {{ .Names }}\n{{ end }}{{ range .Leaving }}{{ . }}\n{{ end }}{{ range .Prerequisites }}{{ .Tier }} {{ .Why }}\n{{ end }}{{ join \"\\n\" .Next }}\n"
+	own := "{{ .Verb }}\n{{ range .Changes }}{{ range .Objects }}{{ .Object }} {{ .Note }}{{ range .Fields }}{{ .Path }} {{ .Was }} {{ .Is }}{{ end }}\n{{ end }}{{ end }}{{ range .Leaving }}{{ . }}\n{{ end }}{{ range .Before }}{{ .Tier }} {{ .Why }}\n{{ end }}{{ range .Next }}{{ .Why }}\n{{ end }}{{ .Commit.Subject }} {{ .Commit.Author }}\n"
 	for name, text := range hostileTexts {
 		for _, source := range []string{templates.Proposal, own} {
 			t.Run(name, func(t *testing.T) {
 				vars := proposal()
 				code := template.Code(text)
-				vars.Objects = []template.ObjectsOfKind{{Kind: "ClusterRole.rbac.authorization.k8s.io", Count: 1, Names: code}}
-				vars.Leaving, vars.Next = []string{code}, []string{"edge tier 02: " + code}
-				vars.Prerequisites = []template.Prerequisite{{Tier: "edge tier 00", Why: code}}
+				vars.Changes = []template.Changes{{Objects: []template.Change{{What: "changed", Object: code, Count: 1, Note: code, Fields: []template.Field{{Path: code, Was: code, Is: code}}}}}}
+				vars.Leaving, vars.Next = []string{code}, []template.Step{{Tier: "edge tier 02", Why: code}}
+				vars.Before = []template.Step{{Tier: "edge tier 00", Why: code}}
+				vars.Commit = template.Commit{ID: "0123", Subject: code, Author: code}
 				_, body, err := template.RenderProposal(template.Text{Name: "t", Text: source}, vars)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if n := strings.Count(body, code); n != 4 {
+				if n := strings.Count(body, code); n != 10 {
 					t.Errorf("the code span is %d times in\n%s", n, body)
 				}
 			})

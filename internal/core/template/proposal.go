@@ -2,7 +2,10 @@ package template
 
 import (
 	"errors"
+	"slices"
 	"strings"
+
+	"github.com/furrow-dev/furrow/internal/core/truncate"
 )
 
 // Proposal holds the variables of the template of type Proposal. Names of seeds, clusters and
@@ -15,45 +18,106 @@ type Proposal struct {
 	// are on the cluster.
 	Seed, Cluster, Tier string
 	TierCount           int
-	Removal             bool
+	// Clusters are all of them, sorted.
+	Clusters []string
+	// Removal reports whether it removes all that it carries, and SeedGone whether the seed is no
+	// longer in the control-plane repository.
+	Removal, SeedGone bool
 	// Abandoned reports whether the cluster was abandoned, so the tier's objects
 	// stay there: first the reconciler is set not to delete them, then the tier is
 	// removed.
 	Abandoned bool
 	// ReconciledBy names the reconciler, for people: "Flux on mgmt".
 	ReconciledBy string
-	Objects      []ObjectsOfKind
+	// Commit is the one of the control-plane repository that it comes of; empty where that is not
+	// known.
+	Commit Commit
+	// Changes are what merging changes on the base branch: one, or several where the tiers have
+	// different changes. MoreChanges counts those that are left out.
+	Changes     []Changes
+	MoreChanges int
+	// Destroys names what is removed and takes data with it, as Markdown.
+	Destroys []string
 	// Differs names the objects that have other content on other clusters, as Markdown.
 	Differs []string
-	// Leaving are objects that the seed no longer has, as Markdown. Drops reports whether
-	// this proposal removes them.
+	// Leaving are objects that the seed no longer has and that stay for now, as Markdown.
 	Leaving []string
-	Drops   bool
 	// Deletes and Replaces are files at the tier's paths that others put there, and that
 	// merging deletes, or replaces with what the seed says, as Markdown.
 	Deletes, Replaces []string
 	// Shut says why the proposal must not be merged when it is written; empty when it may be.
 	Shut string
-	// Prerequisites were released before this was proposed, unless Shut.
-	Prerequisites []Prerequisite
-	// Next are the tiers that wait for this one, for people, as Markdown.
-	Next []string
+	// Before are the tiers that came before this, Next those that come after it. Unchanged counts
+	// the tiers that wait for this one and do not change themselves.
+	Before, Next                    []Step
+	MoreBefore, MoreNext, Unchanged int
+	// Rollout says how far the seed is.
+	Rollout Rollout
+	// Graph is a drawing of the tiers in Mermaid; empty where they are many, or nothing draws it.
+	Graph string
 	// HowToReject is a sentence that fits the forge.
 	HowToReject string
-	// Amends reports whether the forge remembers what people change in a proposal before merging
-	// it.
-	Amends bool
+	// Page reports whether it is a pull request, and Amends whether the forge remembers what people
+	// change in it before merging it.
+	Page, Amends bool
 	// From is the seed's path in the control-plane repository, Revision that repository's
 	// revision.
 	From, Revision string
-	Branch         string
+	// Branch is that of the proposal, Name what furrow pr calls it.
+	Branch, Name string
 	// Members are the tiers, where the proposal carries several. Cluster and Tier then name
-	// all of theirs, TierCount counts them, and Contents has their objects instead of Objects.
-	Members  []Member
-	Contents []Content
-	// MoreContents and MorePrerequisites count those that are left out.
-	MoreContents, MorePrerequisites int
+	// all of theirs, and TierCount counts them.
+	Members []Member
 }
+
+// Commit is a commit of the control-plane repository; Subject and Author are Markdown.
+type Commit struct{ ID, Subject, Author, URL string }
+
+// Changes are what becomes of the objects of some tiers.
+type Changes struct {
+	// Tiers are those that have them, for people.
+	Tiers []string
+	// Summary counts them: "1 added, 2 changed, 57 unchanged".
+	Summary string
+	Objects []Change
+	// More counts those that are left out.
+	More int
+}
+
+// Change is what becomes of an object, or of Count objects of a kind.
+type Change struct {
+	// What is added, changed or removed.
+	What string
+	// Object is Markdown; a kind where Count is more than one.
+	Object string
+	Count  int
+	// Fields get another value; More counts those that are left out.
+	Fields []Field
+	More   int
+	// Note is anything else, as Markdown; the names where Count is more than one.
+	Note string
+	// Destroys says what is lost with the object.
+	Destroys string
+}
+
+// Field is a field that gets another value, as Markdown. Was is empty where it is new, Is where it
+// goes.
+type Field struct{ Path, Was, Is string }
+
+// Rollout counts the clusters of the seed.
+type Rollout struct {
+	// Clusters are all, Done those with everything released, Open those with a proposal to review.
+	Clusters, Done, Open int
+	// Failed are those with a tier that fails.
+	Failed      []string
+	FailedCount int
+	// Waves are those of the seed, in the order in which they go.
+	Waves []Wave
+}
+
+// Wave says how far a wave is. Progress is as in "wave canary: 3 of 20 clusters done", and Why says
+// what it waits for, as Markdown; empty where nothing holds it.
+type Wave struct{ Progress, State, Why string }
 
 // Member is one of several tiers that a proposal carries.
 type Member struct {
@@ -62,32 +126,23 @@ type Member struct {
 	// Cluster and Tier are those of Proposal, and so are ReconciledBy and Abandoned.
 	Cluster, Tier, ReconciledBy string
 	Abandoned                   bool
+	// Summary counts what becomes of its objects.
+	Summary string
 }
 
-// Content is what some tiers have in common.
-type Content struct {
-	// Tiers are those that have it, for people.
-	Tiers   []string
-	Objects []ObjectsOfKind
-}
-
-// ObjectsOfKind counts the objects of one kind.
-type ObjectsOfKind struct {
-	Kind  string
-	Count int
-	// Names is a list, as Markdown.
-	Names string
-}
-
-// Prerequisite is a tier that had to be released first, and why as Markdown.
-type Prerequisite struct{ Tier, Why string }
+// Step is a tier that comes before or after, and why as Markdown. State is empty where it is not
+// known.
+type Step struct{ Tier, Why, State string }
 
 // maxTitle is where common forges cut a title.
 const maxTitle = 200
 
-// maxGroupBody bounds what is said of several tiers: forges take texts of up to 64 KiB, and
-// the lines that name the tiers follow.
-const maxGroupBody = 20_000
+// Forges take texts of up to 65,536 characters. The lines that name the tiers follow the body; of
+// several tiers they are many.
+const (
+	maxBody      = 60_000
+	maxGroupBody = 20_000
+)
 
 // RenderProposal renders title and body.
 func RenderProposal(t Text, vars Proposal) (title, body string, err error) {
@@ -100,9 +155,52 @@ func RenderProposal(t Text, vars Proposal) (title, body string, err error) {
 	if title == "" || len(title) > maxTitle {
 		return "", "", &Error{t, errors.New("the first line, which is the title, is empty or longer than 200 bytes")}
 	}
-	body = strings.TrimSpace(body) + "\n"
-	if len(vars.Members) > 0 && len(body) > maxGroupBody {
-		body = body[:strings.LastIndex(body[:maxGroupBody], "\n")+1] + "\nThe rest is too long for a pull request and is left out.\n"
+	most := maxBody
+	if len(vars.Members) > 0 {
+		most = maxGroupBody
 	}
-	return title, body, nil
+	return title, cutBody(strings.TrimSpace(body)+"\n", most), nil
+}
+
+// fence begins and ends a block of code.
+const fence = "```"
+
+// cutBody leaves out the last lines of a body that is too long, and says so. A block of code that
+// would stay open is ended.
+func cutBody(body string, most int) string {
+	if len(body) <= most {
+		return body
+	}
+	body = body[:strings.LastIndex(body[:most], "\n")+1]
+	open := false
+	for line := range strings.Lines(body) {
+		open = open != strings.HasPrefix(line, fence)
+	}
+	if open {
+		body += fence + "\n"
+	}
+	return body + "\nThe rest is too long for a pull request and is left out.\n"
+}
+
+const (
+	// maxLabels is how many labels a proposal gets.
+	maxLabels = 20
+	// maxLabel is how long forges allow a label to be.
+	maxLabel = 50
+)
+
+// RenderLabels renders the labels of a proposal: each line of the text is one.
+func RenderLabels(t Text, vars Proposal) ([]string, error) {
+	text, err := Render(t, vars)
+	if err != nil {
+		return nil, err
+	}
+	var labels []string
+	for line := range strings.Lines(string(text)) {
+		label := truncate.Line(line, maxLabel)
+		if label != "" && !slices.Contains(labels, label) && len(labels) < maxLabels {
+			labels = append(labels, label)
+		}
+	}
+	return labels, nil
 }

@@ -15,58 +15,82 @@ import (
 
 func proposal() template.Proposal {
 	return template.Proposal{
-		Verb: "Plant", Seed: "web", Cluster: "edge", Tier: "01", TierCount: 2, ReconciledBy: "Flux on edge",
-		HowToReject: "Close this pull request.", From: "seeds/web.yaml", Revision: "main@sha1:0123", Branch: "furrow/main/tier/web/edge/01",
+		Verb: "Plant", Seed: "web", Cluster: "edge", Tier: "01", TierCount: 2, Clusters: []string{"edge"}, ReconciledBy: "Flux on edge",
+		HowToReject: "Close this pull request.", From: "seeds/web.yaml", Revision: "main@sha1:0123", Branch: "furrow/main/tier/web/edge/01", Name: "web/edge/01",
 	}
+}
+
+// changes are those of a proposal of one tier.
+func changes(summary string, objects ...template.Change) []template.Changes {
+	return []template.Changes{{Summary: summary, Objects: objects}}
+}
+
+func added(id string) template.Change {
+	return template.Change{What: "added", Object: template.Code("core/" + id), Count: 1}
 }
 
 func TestDefaultProposal(t *testing.T) {
 	cases := map[string]func(*template.Proposal){
 		"a first planting": func(p *template.Proposal) {
-			p.Objects = []template.ObjectsOfKind{{Kind: "ConfigMap", Count: 1, Names: "`c`"}, {Kind: "Deployment", Count: 2, Names: "`a`, `b`"}}
-			p.Prerequisites = []template.Prerequisite{{Tier: "edge tier 00", Why: template.Code("core/ConfigMap/shop/c waits for core/Namespace/shop")}}
-			p.Next = []string{"edge tier 02"}
+			p.Changes = changes("2 added", added("ConfigMap/shop/c"), added("Deployment/shop/a"))
+			p.Before = []template.Step{{Tier: "edge tier 00", Why: template.Code("core/ConfigMap/shop/c waits for core/Namespace/shop")}}
+			p.Next = []template.Step{{Tier: "edge tier 02", Why: template.Code("core/Job/shop/j waits for apps/Deployment/shop/a")}}
+		},
+		"an update": func(p *template.Proposal) {
+			p.Verb, p.Unchanged, p.Page, p.Amends = "Update", 1, true, true
+			p.Commit = template.Commit{ID: "0123456789", Subject: template.Code("Scale web (closes #1)"), Author: template.Code("Ada"), URL: "https://git.example.com/cp/commit/0123456789"}
+			p.Changes = changes("1 added, 1 changed, 1 removed, 57 unchanged",
+				template.Change{What: "removed", Object: "`core/Namespace/old`", Count: 1, Destroys: "everything in the namespace"},
+				template.Change{What: "changed", Object: "`apps/Deployment/shop/a`", Count: 1, More: 2, Fields: []template.Field{
+					{Path: "`replicas`", Was: "`3`", Is: "`5`"}, {Path: "`containers[web].image`", Was: "`web:1.0.0`", Is: "`web:1.1.0`"}, {Path: "`paused`", Is: "`true`"}, {Path: "`data.x`", Was: "`1`"},
+				}},
+				template.Change{What: "changed", Object: "`core/Secret/shop/s`", Count: 1, Note: "its values are secret and not shown"}, added("ConfigMap/shop/c"))
+			p.Changes[0].More = 3
+			p.Destroys = []string{"`core/Namespace/old`, and everything in the namespace"}
+			p.Rollout = template.Rollout{Clusters: 20, Done: 3, Open: 2, Failed: []string{"west"}, FailedCount: 1, Waves: []template.Wave{{Progress: "wave canary: 2 of 2 clusters done", State: "Complete"}, {Progress: "wave rest: 1 of 18 clusters done", State: "Waiting", Why: "`waits for its window`"}}}
+			p.Graph = "graph LR\n  t0[\"edge tier 00\"]\n"
+		},
+		"an update of many objects of a kind": func(p *template.Proposal) {
+			p.Verb = "Update"
+			p.Changes = changes("60 added", template.Change{What: "added", Object: "ConfigMap", Count: 60, Note: "`a`, `b`, and 58 more"})
 		},
 		"an update from which objects leave later": func(p *template.Proposal) {
 			p.Verb, p.Leaving = "Update", []string{template.Code("core/ConfigMap/shop/old")}
 		},
-		"an update that drops objects": func(p *template.Proposal) {
-			p.Verb, p.Leaving, p.Drops = "Update", []string{template.Code("core/ConfigMap/shop/old")}, true
-		},
 		"an update over files of others": func(p *template.Proposal) {
 			p.Verb = "Update"
-			p.Objects = []template.ObjectsOfKind{{Kind: "ConfigMap", Count: 1, Names: "c"}}
 			p.Deletes, p.Replaces = []string{"`planted/edge/web/tier-01/mine.yaml`"}, []string{"`planted/edge/web/tier-01/configmap.c.yaml`"}
 		},
 		"an update that must not be merged yet": func(p *template.Proposal) {
 			p.Verb, p.Shut = "Update", "waits for edge tier 00 (Failed): core/ConfigMap/shop/c waits for core/Namespace/shop"
-			p.Prerequisites = []template.Prerequisite{{Tier: "edge tier 00", Why: "core/ConfigMap/shop/c waits for core/Namespace/shop"}}
+			p.Before = []template.Step{{Tier: "edge tier 00", Why: "core/ConfigMap/shop/c waits for core/Namespace/shop"}}
 		},
-		"a removal": func(p *template.Proposal) { p.Verb, p.Removal = "Remove", true },
+		"a removal": func(p *template.Proposal) {
+			p.Verb, p.Removal, p.SeedGone = "Remove", true, true
+			p.Changes = changes("1 removed", template.Change{What: "removed", Object: "`core/ConfigMap/shop/c`", Count: 1})
+			p.Before = []template.Step{{Tier: "edge tier 02", Why: "`core/Job/shop/j waits for apps/Deployment/shop/a`"}}
+			p.Next = []template.Step{{Tier: "edge tier 00", Why: "`core/ConfigMap/shop/c waits for core/Namespace/shop`"}}
+		},
 		"an orphaning": func(p *template.Proposal) {
 			p.Verb, p.Abandoned, p.ReconciledBy = "Orphan", true, "Flux on hub"
-			p.Leaving, p.Drops = []string{template.Code("core/ConfigMap/shop/old")}, true
 		},
 		"several tiers": func(p *template.Proposal) {
 			p.Cluster, p.Tier, p.TierCount, p.ReconciledBy = "east, north, west", "00", 3, "Flux"
 			for _, cluster := range []string{"east", "north", "west"} {
 				p.Members = append(p.Members, template.Member{Verb: "Plant", Cluster: cluster, Tier: "00", ReconciledBy: "Flux on " + cluster})
 			}
-			p.Contents = []template.Content{
-				{Tiers: []string{"east tier 00", "west tier 00"}, Objects: []template.ObjectsOfKind{{Kind: "ConfigMap", Count: 1, Names: "`c`"}, {Kind: "Deployment", Count: 2, Names: "`a`, `b`"}}},
-				{Tiers: []string{"north tier 00"}, Objects: []template.ObjectsOfKind{{Kind: "ConfigMap", Count: 1, Names: "`c`"}}},
-			}
+			p.Changes = append(changes("2 added", added("ConfigMap/shop/c"), added("Deployment/shop/a")), changes("1 added", added("ConfigMap/shop/c"))...)
+			p.Changes[0].Tiers, p.Changes[1].Tiers = []string{"east tier 00", "west tier 00"}, []string{"north tier 00"}
+			p.Name = "web/level-00"
 			p.Branch = "furrow/main/group/web/level-00"
 		},
 		"a removal of several tiers": func(p *template.Proposal) {
 			p.Verb, p.Removal, p.Cluster, p.Tier, p.TierCount = "Remove", true, "east, west", "00, 01", 2
 			p.Members = []template.Member{{Verb: "Remove", Cluster: "east", Tier: "01", ReconciledBy: "Flux on east"}, {Verb: "Remove", Cluster: "west", Tier: "00", ReconciledBy: "Flux on hub", Abandoned: true}}
-			p.Leaving, p.Drops = []string{template.Code("core/ConfigMap/shop/old") + " on east"}, true
 			p.Branch = "furrow/main/group/web/remove-seed"
 		},
 		"a removal from an abandoned cluster": func(p *template.Proposal) {
 			p.Verb, p.Removal, p.Abandoned, p.ReconciledBy = "Remove", true, true, "Flux on hub"
-			p.Leaving, p.Drops = []string{template.Code("core/ConfigMap/shop/old")}, true
 		},
 	}
 	for name, change := range cases {

@@ -1,0 +1,256 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/core/change"
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/review"
+	"github.com/furrow-dev/furrow/internal/core/template"
+	"github.com/furrow-dev/furrow/templates"
+)
+
+// reviewed is a proposal as Git has it now, with what a reviewer needs to know of it. A pull request
+// says the same as it was when it was written; a branch on plain Git says it nowhere else.
+type reviewed struct {
+	located
+	plan  *plan.Plan
+	tiers []review.Tier
+	// sides are the files that it changes, as base and the branch have them.
+	was, is map[string]controlplane.File
+}
+
+// readReview reads what a proposal changes. The plan is nil where the repository has no such plan
+// any more, as for what is not Furrow's.
+func readReview(ctx context.Context, l located) (*reviewed, error) {
+	r := &reviewed{located: l, plan: l.repo.PlanOf(ctx, l.refs, l.proposal.Seed)}
+	if r.plan == nil || l.proposal.Base.IsZero() {
+		r.plan = nil
+		return r, nil
+	}
+	var tiers []*plan.Tier
+	var paths []string
+	for _, m := range l.proposal.Tiers {
+		if t, ok := r.plan.Find(m.Tier.Cluster, m.Tier.Ordinal); ok {
+			if t.Orphan != nil {
+				if orphaning := t.Orphaning(); orphaning.Digest() == m.Digest { // it goes only after that
+					t = &orphaning
+				}
+			}
+			tiers = append(tiers, t)
+			paths = append(paths, t.Paths()...)
+		}
+	}
+	if len(tiers) == 0 {
+		r.plan = nil
+		return r, nil
+	}
+	var err error
+	if r.was, r.is, err = l.repo.Files(ctx, l.proposal.Base, l.proposal.Head, paths); err != nil {
+		return nil, err
+	}
+	var comparer change.Comparer
+	for _, t := range tiers {
+		r.tiers = append(r.tiers, r.tier(&comparer, t))
+	}
+	return r, nil
+}
+
+// tier says what becomes of one tier.
+func (r *reviewed) tier(comparer *change.Comparer, t *plan.Tier) review.Tier {
+	before, after := objectsOf(t, r.was), objectsOf(t, r.is)
+	_, planted := r.was[t.ReconcilerFile()]
+	out := review.Tier{Tier: t, Verb: review.Update, Abandoned: t.Orphan != nil, Leaves: t.Orphans() || t.Leaving != nil && len(before) > 0}
+	switch {
+	case len(after) == 0:
+		out.Verb = review.Remove
+	case t.Orphans():
+		out.Verb = review.Orphan
+	case !planted:
+		out.Verb = review.Plant
+	}
+	if _, had := before[reconcilerFile]; !had || len(after) == 0 {
+		delete(before, reconcilerFile)
+		delete(after, reconcilerFile)
+	}
+	for _, c := range comparer.Between(before, after) {
+		if c.Kind == change.Removed && c.Object == (manifest.ID{}) {
+			out.Deletes = append(out.Deletes, t.Dir()+"/"+c.File) // no object, so not Furrow's
+			continue
+		}
+		out.Changes = append(out.Changes, c)
+	}
+	for name, is := range after {
+		if was, had := before[name]; had && was.Hash == is.Hash && name != reconcilerFile {
+			out.Unchanged++
+		}
+	}
+	return out
+}
+
+// reconcilerFile is the name of the reconciler object among the files of a tier.
+const reconcilerFile = "reconciler object"
+
+// objectsOf returns the objects of a tier by the names of their files, and the reconciler object.
+func objectsOf(t *plan.Tier, side map[string]controlplane.File) map[string]change.Object {
+	out := map[string]change.Object{}
+	for at, f := range side {
+		name, below := strings.CutPrefix(at, t.Dir()+"/")
+		switch {
+		case below:
+		case at == t.ReconcilerFile():
+			name = reconcilerFile
+		default:
+			continue
+		}
+		out[name] = change.Object{Hash: f.Hash, Content: f.Content}
+	}
+	return out
+}
+
+// describe returns the variables of a text about the proposal, for a terminal or as Markdown.
+func (r *reviewed) describe(s *controlplane.Session, terminal bool) template.Proposal {
+	p := review.Proposal{
+		Tiers: r.tiers, Base: r.repo.Base, Branch: r.proposal.Branch, Shut: r.gate.Message, Amends: r.repo.Forge.Amends(), Terminal: terminal,
+	}
+	if r.ours {
+		p.Commit = s.LastCommit(r.plan.Revision, r.plan.From)
+	}
+	vars := review.NewSeed(r.plan, r.states.Tiers, r.states.Waves).Describe(p)
+	vars.HowToReject = fmt.Sprintf("Run 'furrow pr reject %s'.", r.shortName())
+	if r.proposal.URL != "" {
+		vars.HowToReject = fmt.Sprintf("Close the pull request, or run 'furrow pr reject %s'.", r.shortName())
+	}
+	return vars
+}
+
+// text returns what 'furrow pr show' prints below the table.
+func (r *reviewed) text(s *controlplane.Session) (string, error) {
+	if r.plan == nil {
+		return r.proposal.Body, nil
+	}
+	text, err := template.Render(template.Text{Name: "proposal.txt.tmpl", Text: templates.Terminal}, r.describe(s, true))
+	return string(text), err
+}
+
+// body returns the text of the pull request or, on plain Git, what it would be.
+func (r *reviewed) body(s *controlplane.Session) (string, error) {
+	if r.plan == nil || r.proposal.URL != "" {
+		return r.proposal.Body, nil
+	}
+	_, body, err := template.RenderProposal(template.Text{Name: "proposal.md.tmpl", Text: templates.Proposal}, r.describe(s, false))
+	return body, err
+}
+
+// prChange is what becomes of an object, as -o yaml and -o json show it.
+type prChange struct {
+	Object  string `json:"object"`
+	Cluster string `json:"cluster"`
+	Change  string `json:"change"`
+	// Destroys says what is lost with an object that is removed.
+	Destroys string    `json:"destroys,omitempty"`
+	Fields   []prField `json:"fields,omitempty"`
+	// MoreFields counts those that are left out.
+	MoreFields int `json:"moreFields,omitempty"`
+}
+
+type prField struct {
+	Path string `json:"path"`
+	Was  string `json:"was,omitempty"`
+	Is   string `json:"is,omitempty"`
+}
+
+// changes lists what becomes of the objects.
+func (r *reviewed) changes() []prChange {
+	var out []prChange
+	for _, t := range r.tiers {
+		for _, c := range t.Changes {
+			one := prChange{Object: c.Name(), Cluster: t.Cluster, Change: string(c.Kind), MoreFields: c.More}
+			if !t.Abandoned {
+				one.Destroys = c.Destroys
+			}
+			for _, f := range c.Fields {
+				one.Fields = append(one.Fields, prField(f))
+			}
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// prSigns are those of what becomes of an object.
+var prSigns = map[change.Kind]string{change.Added: "+", change.Changed: "~", change.Removed: "-"}
+
+// writeDiff writes, of each object that changes, the lines that do. Values of Secrets are not
+// shown, unless SOPS encrypted them.
+func (r *reviewed) writeDiff(w io.Writer) {
+	if len(r.changes()) == 0 {
+		fmt.Fprintln(w, "No object changes.")
+		return
+	}
+	first := true
+	for _, t := range r.tiers {
+		for _, c := range t.Changes {
+			if !first {
+				fmt.Fprintln(w)
+			}
+			first = false
+			title := fmt.Sprintf("%s %s on %s", prSigns[c.Kind], c.Name(), t)
+			if c.Destroys != "" && !t.Abandoned {
+				title += ", which destroys " + c.Destroys
+			}
+			heading(w, title)
+			at := layoutPath(t, c)
+			if hidesValues(c.Object, r.was[at].Content) || hidesValues(c.Object, r.is[at].Content) {
+				fmt.Fprintln(w, "  its values are secret and not shown")
+				continue
+			}
+			writeLines(w, r.was[at].Content, r.is[at].Content)
+		}
+	}
+}
+
+func layoutPath(t review.Tier, c change.Change) string {
+	if c.File == reconcilerFile {
+		return t.ReconcilerFile()
+	}
+	return t.Dir() + "/" + c.File
+}
+
+// hidesValues reports whether a file is a Secret in plain text.
+func hidesValues(id manifest.ID, content []byte) bool {
+	return id.GroupKind() == manifest.GroupKind{Kind: "Secret"} && len(content) > 0 && !strings.Contains("\n"+string(content), "\nsops:")
+}
+
+// prFilter chooses proposals.
+type prFilter struct{ seeds, clusters, states []string }
+
+// prStates are the words of prState.
+var prStates = []string{"Open", "Edited", "Blocked", "Stale", "Rejected", "Foreign"}
+
+// checkState refuses a state that there is not.
+func checkState(text string) error {
+	if !slices.Contains(prStates, text) {
+		return fmt.Errorf("must be one of %s", strings.Join(prStates, ", "))
+	}
+	return nil
+}
+
+// isSet reports whether anything is chosen.
+func (f *prFilter) isSet() bool { return len(f.seeds)+len(f.clusters)+len(f.states) > 0 }
+
+// matches reports whether a proposal is chosen: of each kind of filter that is given, one has to
+// match. A proposal of several tiers is on all of their clusters.
+func (f *prFilter) matches(l located) bool {
+	if len(f.clusters) > 0 && !slices.ContainsFunc(l.proposal.Tiers, func(m layout.Member) bool { return slices.Contains(f.clusters, m.Tier.Cluster) }) {
+		return false
+	}
+	return (len(f.seeds) == 0 || slices.Contains(f.seeds, l.proposal.Seed)) && (len(f.states) == 0 || slices.Contains(f.states, prState(l)))
+}

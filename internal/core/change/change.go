@@ -1,0 +1,228 @@
+// Package change says what a commit changes, object by object: which objects it adds and removes,
+// and which fields of the others it gives another value.
+//
+//	objects before, objects after ─▶ Comparer.Between ─▶ changes, in order
+//
+// It compares what two sides have as values; where an object is in Git, and how it is shown, is
+// the caller's concern. What is compared was written by people: its texts are as they are, and
+// whoever shows them escapes them.
+//
+// Values of Secrets and of documents that SOPS encrypted are never compared field by field.
+package change
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/githash"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/recent"
+)
+
+// Kind says what becomes of an object.
+type Kind string
+
+// What becomes of an object.
+const (
+	Added   Kind = "added"
+	Changed Kind = "changed"
+	Removed Kind = "removed"
+)
+
+// kinds is their order: what people have to check first comes first.
+var kinds = []Kind{Removed, Changed, Added}
+
+// Object is an object as one side has it.
+type Object struct {
+	// ID is zero where only its content says which object it is.
+	ID manifest.ID
+	// Hash names the content.
+	Hash githash.Hash
+	// Content is its file; nil where it was not read. An object that both sides have with other
+	// contents has changed, and without both contents there are no fields.
+	Content []byte
+	// Skipped reports whether it is not to be compared.
+	Skipped bool
+}
+
+// Change is what becomes of one object.
+type Change struct {
+	Kind Kind
+	// Object is zero where nothing says which it is; File is then all there is.
+	Object manifest.ID
+	File   string
+	// Fields are those that get another value, More how many others there are.
+	Fields []Field
+	More   int
+	// Hidden reports whether the values are not compared because they are secret, and Unread
+	// whether they are not because the contents were not read.
+	Hidden, Unread bool
+	// Destroys says what is lost when the object is removed; empty where nothing else is.
+	Destroys string
+}
+
+// Field is a field that gets another value. Was is empty where it is new, Is where it goes.
+type Field struct{ Path, Was, Is string }
+
+// Comparer compares objects, and remembers the pairs that it has compared: the clusters of a fleet
+// mostly have the same change. The zero value is ready to use; it is for one goroutine.
+type Comparer struct {
+	fields recent.Cache[[2]githash.Hash, detail]
+}
+
+// detail is what differs between two contents.
+type detail struct {
+	fields []Field
+	more   int
+	hidden bool
+}
+
+// Turn begins another pass: pairs that neither this pass nor the one before compared are forgotten.
+func (c *Comparer) Turn() { c.fields.Turn() }
+
+// Knows reports whether a pair of contents was compared before, and so need not be read.
+func (c *Comparer) Knows(was, is githash.Hash) bool {
+	_, ok := c.fields.Get([2]githash.Hash{was, is})
+	return ok
+}
+
+// Between lists what changes between two directories, given their objects by file name: what is
+// removed first, then what changes, then what is added, each in the order of the objects.
+func (c *Comparer) Between(before, after map[string]Object) []Change {
+	var out []Change
+	for file, was := range before {
+		is, stays := after[file]
+		switch {
+		case !stays:
+			id := was.id()
+			out = append(out, Change{Kind: Removed, Object: id, File: file, Destroys: Destroys(id.GroupKind())})
+		case was.Hash != is.Hash:
+			out = append(out, c.changed(file, was, is))
+		}
+	}
+	for file, is := range after {
+		if _, had := before[file]; !had {
+			out = append(out, Change{Kind: Added, Object: is.id(), File: file})
+		}
+	}
+	slices.SortFunc(out, Change.compare)
+	return out
+}
+
+// compare orders changes by kind, and what destroys data first.
+func (c Change) compare(other Change) int {
+	return cmp.Or(
+		cmp.Compare(slices.Index(kinds, c.Kind), slices.Index(kinds, other.Kind)),
+		cmp.Compare(intOf(c.Destroys == ""), intOf(other.Destroys == "")),
+		c.Object.Compare(other.Object), strings.Compare(c.File, other.File),
+	)
+}
+
+func intOf(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Name returns what people call the object.
+func (c Change) Name() string {
+	if c.Object == (manifest.ID{}) {
+		return c.File
+	}
+	return c.Object.String()
+}
+
+// id returns the object's identity; zero where neither the caller nor the content says it.
+func (o Object) id() manifest.ID {
+	if o.ID != (manifest.ID{}) || o.Content == nil {
+		return o.ID
+	}
+	if objects, err := manifest.Parse("", o.Content); err == nil && len(objects) == 1 {
+		return objects[0].ID
+	}
+	return o.ID
+}
+
+func (c *Comparer) changed(file string, was, is Object) Change {
+	out := Change{Kind: Changed, Object: cmp.Or(is.id(), was.id()), File: file}
+	pair := [2]githash.Hash{was.Hash, is.Hash}
+	d, known := c.fields.Get(pair)
+	switch {
+	case was.Skipped, !known && (was.Content == nil || is.Content == nil):
+		out.Unread = true
+		return out
+	case !known:
+		d = compare(was.Content, is.Content)
+		c.fields.Put(pair, d)
+	}
+	out.Fields, out.More, out.Hidden = d.fields, d.more, d.hidden
+	return out
+}
+
+// compare compares two files of one object each. Of what cannot be parsed nothing is shown: who
+// edits a proposal may write anything.
+func compare(was, is []byte) detail {
+	before, after := parse(was), parse(is)
+	if before == nil || after == nil {
+		return detail{}
+	}
+	if secret(*before) || secret(*after) {
+		return detail{hidden: true}
+	}
+	fields := fieldsOf(before.Body, after.Body)
+	shown := fields[:min(len(fields), maxFields)]
+	return detail{fields: shown, more: len(fields) - len(shown)}
+}
+
+func parse(content []byte) *manifest.Object {
+	objects, err := manifest.Parse("", content)
+	if err != nil || len(objects) != 1 {
+		return nil
+	}
+	return &objects[0]
+}
+
+// secret reports whether the values of an object must not be shown.
+func secret(o manifest.Object) bool {
+	_, encrypted := o.Body["sops"]
+	return encrypted || o.ID.GroupKind() == manifest.GroupKind{Kind: "Secret"}
+}
+
+// Destroys says what is lost with an object of a kind when it is removed, beside itself.
+func Destroys(kind manifest.GroupKind) string {
+	switch kind {
+	case manifest.GroupKind{Kind: "Namespace"}:
+		return "everything in the namespace"
+	case manifest.GroupKind{Kind: "PersistentVolumeClaim"}:
+		return "the data of the volume"
+	case manifest.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
+		return "all objects of the kind"
+	}
+	if catalog.IsCreator(kind) {
+		return "the cluster that it creates"
+	}
+	return ""
+}
+
+// Counts says how many objects are added, changed and removed.
+func Counts(changes []Change) map[Kind]int {
+	out := map[Kind]int{}
+	for _, c := range changes {
+		out[c.Kind]++
+	}
+	return out
+}
+
+// keys returns the keys of two mappings, sorted.
+func keys(a, b map[string]any) []string {
+	all := maps.Clone(a)
+	if all == nil {
+		all = map[string]any{}
+	}
+	maps.Copy(all, b)
+	return slices.Sorted(maps.Keys(all))
+}

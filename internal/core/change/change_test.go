@@ -1,0 +1,119 @@
+package change_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/furrow-dev/furrow/internal/core/change"
+	"github.com/furrow-dev/furrow/internal/core/githash"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+)
+
+// side is a directory of one file for each text, named a.yaml, b.yaml and so on; an empty text is
+// no file.
+func side(texts ...string) map[string]change.Object {
+	out := map[string]change.Object{}
+	for i, text := range texts {
+		if text == "" {
+			continue
+		}
+		o := change.Object{Hash: githash.Blob([]byte(text)), Content: []byte(text)}
+		out[string(rune('a'+i))+".yaml"] = o
+	}
+	return out
+}
+
+func object(kind, name, rest string) string {
+	version := "v1"
+	if group, k, ok := strings.Cut(kind, "/"); ok {
+		version, kind = group+"/v1", k
+	}
+	return fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata:\n  name: %s\n  namespace: x\n%s", version, kind, name, rest)
+}
+
+func deployment(rest string) string { return object("apps/Deployment", "web", "spec:\n"+rest) }
+
+func TestFieldsOfAChangedObject(t *testing.T) {
+	containers := func(image string) string {
+		return "  template:\n    spec:\n      containers:\n      - name: web\n        image: " + image + "\n      - name: log\n        image: log:1\n"
+	}
+	for sentence, tc := range map[string]struct {
+		was, is string
+		want    []string
+		hidden  bool
+	}{
+		"a number":                            {deployment("  replicas: 3\n"), deployment("  replicas: 5\n"), []string{"replicas: 3 -> 5"}, false},
+		"an image, by the container's name":   {deployment(containers("web:1.0.0")), deployment(containers("web:1.1.0")), []string{"containers[web].image: web:1.0.0 -> web:1.1.0"}, false},
+		"a field that is new":                 {deployment("  paused: true\n"), deployment("  paused: true\n  replicas: 5\n"), []string{"replicas:  -> 5"}, false},
+		"a field that goes":                   {deployment("  paused: true\n  replicas: 5\n"), deployment("  paused: true\n"), []string{"replicas: 5 -> "}, false},
+		"a text of several lines, by a count": {object("ConfigMap", "c", "data:\n  a.conf: |\n    1\n    2\n"), object("ConfigMap", "c", "data:\n  a.conf: |\n    1\n    2\n    3\n"), []string{"data[a.conf]: 2 lines -> 3 lines"}, false},
+		"as many lines, and other ones":       {object("ConfigMap", "c", "data:\n  a.conf: |\n    1\n    2\n"), object("ConfigMap", "c", "data:\n  a.conf: |\n    1\n    3\n"), []string{"data[a.conf]:  -> another text"}, false},
+		"a list without names, item by item":  {deployment("  l: [1, 2]\n"), deployment("  l: [1, 3]\n"), []string{"l[1]: 2 -> 3"}, false},
+		"a list of another length, whole":     {deployment("  l: [1, 2]\n"), deployment("  l: [1]\n"), []string{"l: [1,2] -> [1]"}, false},
+		"an empty text is not nothing":        {deployment("  a: \"\"\n  b: x\n"), deployment("  a: z\n  b: x\n"), []string{`a: "" -> z`}, false},
+		"a label with dots and slashes":       {object("ConfigMap", "c", "  labels: {app.x/y: a}\n"), object("ConfigMap", "c", "  labels: {app.x/y: b}\n"), []string{"metadata.labels[app.x/y]: a -> b"}, false},
+		"nothing of a Secret":                 {object("Secret", "s", "type: Opaque\n"), object("Secret", "s", "type: other\n"), nil, true},
+		"nothing of what SOPS encrypted":      {object("ConfigMap", "c", "data: {a: x}\nsops: {mac: a}\n"), object("ConfigMap", "c", "data: {a: y}\nsops: {mac: b}\n"), nil, true},
+		"nothing of what cannot be read":      {object("ConfigMap", "c", ""), "a: [", nil, false},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			changes := new(change.Comparer).Between(side(tc.was), side(tc.is))
+			if len(changes) != 1 || changes[0].Kind != change.Changed || changes[0].Hidden != tc.hidden {
+				t.Fatalf("got %+v", changes)
+			}
+			var got []string
+			for _, f := range changes[0].Fields {
+				got = append(got, fmt.Sprintf("%s: %s -> %s", f.Path, f.Was, f.Is))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("the fields differ (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatDestroysDataComesFirst(t *testing.T) {
+	config, namespace, cluster := object("ConfigMap", "a", ""), object("Namespace", "z", ""), object("cluster.x-k8s.io/Cluster", "edge", "")
+	changes := new(change.Comparer).Between(side(config, namespace, cluster, "", config), side("", "", "", config, config+"data: {a: b}\n"))
+	var got []string
+	for _, c := range changes {
+		got = append(got, fmt.Sprintf("%s %s %s", c.Kind, c.Object.Kind, c.Destroys))
+	}
+	want := []string{"removed Namespace everything in the namespace", "removed Cluster the cluster that it creates", "removed ConfigMap ", "changed ConfigMap ", "added ConfigMap "}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the changes differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestManyFieldsAreCounted(t *testing.T) {
+	var was, is strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&was, "  f%02d: 1\n", i)
+		fmt.Fprintf(&is, "  f%02d: 2\n", i)
+	}
+	c := new(change.Comparer).Between(side(deployment(was.String())), side(deployment(is.String())))[0]
+	if len(c.Fields) != 12 || c.More != 8 {
+		t.Errorf("of 20 fields it has %d and %d more", len(c.Fields), c.More)
+	}
+}
+
+func TestWhatWasNotReadHasChangedAllTheSame(t *testing.T) {
+	before, after := side(deployment("  replicas: 1\n")), side(deployment("  replicas: 2\n"))
+	one := after["a.yaml"]
+	one.Content, one.ID = nil, manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "x", Name: "web"}
+	var comparer change.Comparer
+	c := comparer.Between(before, map[string]change.Object{"a.yaml": one})[0]
+	if !c.Unread || c.Name() != "apps/Deployment/x/web" || len(c.Fields) > 0 {
+		t.Errorf("got %+v", c)
+	}
+	if comparer.Knows(before["a.yaml"].Hash, one.Hash) {
+		t.Error("it is known without having been read")
+	}
+	comparer.Between(before, after)
+	if c = comparer.Between(before, map[string]change.Object{"a.yaml": one})[0]; c.Unread || len(c.Fields) != 1 {
+		t.Errorf("a pair that was compared once has to be read again: %+v", c)
+	}
+}

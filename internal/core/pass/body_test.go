@@ -1,0 +1,120 @@
+package pass_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/pass"
+	"github.com/furrow-dev/furrow/internal/core/review"
+	"github.com/furrow-dev/furrow/test/golden"
+)
+
+// shop is a seed of a Namespace and n Deployments in it, which wait for it on each cluster.
+func shop(n int, version string, options ...string) string {
+	docs := append([]string{"apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"}, options...)
+	for i := range n {
+		docs = append(docs, fmt.Sprintf("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web-%02d, namespace: shop}\nspec:\n  replicas: %d\n  selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n    spec:\n      containers:\n      - name: web\n        image: web:%s\n", i, 1+len(version)%4, version))
+	}
+	return strings.Join(docs, "---\n")
+}
+
+// bodies are proposals as people get them, of seeds with n objects in the second tier.
+var bodies = map[string]struct {
+	arrange func(f *fleet, n int)
+	branch  string
+}{
+	"planting": {func(f *fleet, n int) {
+		f.put("seeds/shop.yaml", shop(n, "1.0"))
+		f.step()
+		f.mergeAll()
+		f.sync()
+	}, "furrow/main/tier/shop/east/01"},
+	"update": {func(f *fleet, n int) {
+		f.put("seeds/shop.yaml", shop(n, "1.0"))
+		f.releaseAll()
+		f.put("seeds/shop.yaml", shop(n, "1.1.0")+"---\n"+strings.ReplaceAll(configMap("fresh", 1), "default", "shop"))
+	}, "furrow/main/tier/shop/east/01"},
+	"removal": {func(f *fleet, n int) {
+		f.put("seeds/shop.yaml", shop(n, "1.0"))
+		f.releaseAll()
+		f.put("seeds/shop.yaml", "")
+		f.put("seeds/other.yaml", configMap("other", 1))
+		f.step()
+		f.mark("a", layout.ConfirmBranch, "shop")
+	}, "furrow/main/tier/shop/east/01"},
+	"removal of the namespace": {func(f *fleet, n int) {
+		f.put("seeds/shop.yaml", shop(n, "1.0"))
+		f.releaseAll()
+		f.put("seeds/shop.yaml", "")
+		f.put("seeds/other.yaml", configMap("other", 1))
+		f.step()
+		f.mark("a", layout.ConfirmBranch, "shop")
+		f.step()
+		f.mergeAll()
+		f.sync()
+	}, "furrow/main/tier/shop/east/00"},
+	"group": {func(f *fleet, n int) {
+		f.put("seeds/shop/seed.yaml", document("Seed", "shop", "rollout: {groupBy: Level}"))
+		f.put("seeds/shop/objects.yaml", shop(n, "1.0"))
+		f.releaseAll()
+		f.put("seeds/shop/objects.yaml", shop(n, "1.1.0"))
+	}, "furrow/main/group/shop/level-01"},
+	"amended": {func(f *fleet, n int) {
+		f.put("seeds/shop.yaml", shop(n, "1.0"))
+		f.step()
+		f.mergeAll()
+		f.sync()
+		f.step()
+		f.merge("shop/east/01", map[string]string{"planted/east/shop/tier-01/deployment.web-00.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web-00\n  namespace: shop\nspec:\n  replicas: 7\n"})
+		f.sync()
+		f.put("seeds/shop.yaml", shop(n, "1.2.0"))
+	}, "furrow/main/tier/shop/east/01"},
+}
+
+func TestWhatAReviewerReads(t *testing.T) {
+	for name, tc := range bodies {
+		for _, n := range []int{1, 60} {
+			t.Run(fmt.Sprintf("%s of %d", name, n), func(t *testing.T) {
+				f := one(t)
+				f.commit = &review.Commit{ID: strings.Repeat("0123456789", 4), Subject: "Serve the summer (closes #12), thanks @all", Author: "Ada", URL: "https://git.example.com/acme/control-plane/commit/0123"}
+				tc.arrange(f, n)
+				var a pass.Action
+				for range 5 {
+					d := f.decide()
+					if i := slices.IndexFunc(d.Actions, func(a pass.Action) bool { return a.Verb == pass.Propose && a.Branch == tc.branch }); i >= 0 {
+						a = d.Actions[i]
+						break
+					}
+					f.act(d)
+					f.mergeAll()
+					f.sync()
+				}
+				if a.Title == "" {
+					t.Fatalf("it is not proposed: %v", states(f.decide()))
+				}
+				if lines := strings.Count(a.Message, "\n") + 1; lines > 8 {
+					t.Errorf("the commit has %d lines below its title", lines)
+				}
+				if len(a.Body) > 60_000 {
+					t.Errorf("the body has %d bytes", len(a.Body))
+				}
+				got := fmt.Sprintf("%s\n\n%s\n<!-- the commit:\n%s\n\nand the labels: %s -->\n", a.Title, a.Body, a.Message, strings.Join(a.Labels, ", "))
+				file := filepath.Join("testdata", "bodies", fmt.Sprintf("%s-%02d.md", strings.ReplaceAll(name, " ", "-"), n))
+				if golden.Update() {
+					if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(file)
+				if err != nil || got != string(want) {
+					t.Errorf("it differs from %s (%v); if it is better, run with -update:\n%s", file, err, got)
+				}
+			})
+		}
+	}
+}

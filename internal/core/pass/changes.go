@@ -1,0 +1,133 @@
+package pass
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/furrow-dev/furrow/internal/core/change"
+	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/plan"
+)
+
+// maxCompared is how many pairs of contents a decision reads to compare them. Clusters mostly have
+// the same contents, so this is far more than the proposals that people read in a day have; of the
+// rest a text says that they change, and not how.
+const maxCompared = 500
+
+// reconcilerName is the file that stands for the reconciler object among those of a tier.
+const reconcilerName = "\x00reconciler"
+
+// changes lists what merging a tier's entries changes on base, and counts the objects that stay as
+// they are. Files of others that it deletes are not among them. A first planting needs nothing of
+// base; for what changes, the contents are asked for, as few as possible: those of a pair that was
+// compared before are not.
+func (d *decider) changes(s *Seed, r *Repo, t *plan.Tier, others []string) (changes []change.Change, unchanged int) {
+	before, after := map[string]change.Object{}, map[string]change.Object{}
+	have := r.Entries[r.Head]
+	if !have[t.Dir()].IsZero() && have[t.Dir()] != t.DirHash() {
+		for path, hash := range d.files(t.Repo, r.Head, t.Dir()) {
+			if name := strings.TrimPrefix(path, t.Dir()+"/"); !slices.Contains(others, path) {
+				before[name] = change.Object{ID: d.idOf(s, hash), Hash: hash}
+			}
+		}
+	}
+	if !t.Gone() && have[t.Dir()] != t.DirHash() {
+		for _, o := range s.Plan.Objects(t) {
+			after[o.File] = change.Object{ID: o.ID, Hash: o.Hash}
+		}
+	}
+	if had := have[t.ReconcilerFile()]; !had.IsZero() && !t.ReconcilerHash().IsZero() {
+		id := manifest.ID{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization", Namespace: t.Object.Namespace, Name: t.Object.Name}
+		before[reconcilerName] = change.Object{ID: id, Hash: had}
+		after[reconcilerName] = change.Object{ID: id, Hash: t.ReconcilerHash()}
+	}
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		was := before[name]
+		is, stays := after[name]
+		pair := [2]layout.Hash{was.Hash, is.Hash}
+		switch {
+		case stays && was.Hash == is.Hash, !stays && was.ID != (manifest.ID{}):
+			continue
+		case !d.mayCompare(pair):
+			was.Skipped = true
+		case !stays:
+			was.Content = d.content(s, t, name, was.Hash)
+		case !d.memo.changes.Knows(pair[0], pair[1]):
+			was.Content, is.Content = d.content(s, t, name, was.Hash), d.content(s, t, name, is.Hash)
+			after[name] = is
+		}
+		before[name] = was
+	}
+	if d.missing {
+		return nil, 0
+	}
+	changes = d.memo.changes.Between(before, after)
+	for name, is := range after {
+		if was, had := before[name]; had && was.Hash == is.Hash && name != reconcilerName {
+			unchanged++
+		}
+	}
+	if have[t.Dir()] == t.DirHash() {
+		unchanged += len(s.Plan.Objects(t))
+	}
+	return changes, unchanged
+}
+
+// mayCompare reports whether a pair of contents is among those that this decision compares. What
+// was compared in an earlier pass counts as well: a text does not depend on what is remembered.
+func (d *decider) mayCompare(pair [2]layout.Hash) bool {
+	if len(d.compared) < maxCompared {
+		d.compared[pair] = true
+	}
+	return d.compared[pair]
+}
+
+// content returns a file of a tier: that of the plan where it is not pushed yet, else a blob.
+func (d *decider) content(s *Seed, t *plan.Tier, name string, hash layout.Hash) []byte {
+	at := t.Dir() + "/" + name
+	if name == reconcilerName {
+		at = t.ReconcilerFile()
+	}
+	if f := s.files[t.Repo][at]; f.Data != nil && f.Hash == hash {
+		return f.Data
+	}
+	return d.blob(t.Repo, hash)
+}
+
+// idOf returns which object has a content, as the last plans of the seed have it; zero where they
+// do not.
+func (d *decider) idOf(s *Seed, hash layout.Hash) manifest.ID {
+	ids, ok := d.known[s]
+	if !ok {
+		ids = map[layout.Hash]manifest.ID{}
+		d.known[s] = ids
+		noteObjects(ids, s.Plan)
+		if s.previous != nil {
+			noteObjects(ids, s.previous.Plan)
+			for _, older := range s.previous.Older {
+				noteObjects(ids, older)
+			}
+		}
+	}
+	return ids[hash]
+}
+
+func noteObjects(ids map[layout.Hash]manifest.ID, p *plan.Plan) {
+	if p == nil {
+		return
+	}
+	for _, c := range p.Contents {
+		for _, o := range c.Objects {
+			ids[o.Hash] = o.ID
+		}
+	}
+	for i := range p.Tiers {
+		if leaving := p.Tiers[i].Leaving; leaving != nil {
+			for _, o := range leaving.Objects {
+				ids[o.Hash] = o.ID
+			}
+		}
+	}
+}
