@@ -46,10 +46,10 @@ func TestRequests(t *testing.T) {
 	s.wantRequests("a first question about closed ones")
 	_, err := s.forge.Propose(t.Context(), s.push(first, "w1"))
 	s.must(err)
-	s.wantRequests("a first proposal", "GET /labels", "POST /labels", "POST /pulls", "POST /statuses")
+	s.wantRequests("a first proposal", "GET /labels", "POST /labels", "POST /pulls", "GET /branches/main")
 	_, err = s.forge.Propose(t.Context(), s.push(second, "w1"))
 	s.must(err)
-	s.wantRequests("a second proposal", "POST /pulls", "POST /statuses")
+	s.wantRequests("a second proposal", "POST /pulls")
 	pass := func(what string, more ...string) forge.Proposal {
 		t.Helper()
 		p := s.find(first)
@@ -100,7 +100,7 @@ func TestALostAnswerOpensNoSecondProposal(t *testing.T) {
 	s.requests.take()
 	p, err := s.forge.Propose(t.Context(), r)
 	s.must(err)
-	s.wantRequests("the second try", "POST /pulls", "GET /pulls", "POST /statuses")
+	s.wantRequests("the second try", "POST /pulls", "GET /pulls", "GET /branches/main")
 	if all := s.all("all"); len(all) != 1 || !strings.HasSuffix(p.URL, "/pulls/1") {
 		t.Errorf("there are %+v, and the proposal is at %s", all, p.URL)
 	}

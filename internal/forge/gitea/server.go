@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -192,6 +193,21 @@ func (s *Server) SetStatus(ctx context.Context, commit git.Hash, status pull.Sta
 	}
 	_, err := s.call(ctx, "show the status of commit "+commit.String(), http.MethodPost, "/statuses/"+commit.String(), o, nil)
 	return err
+}
+
+// RequiresStatus reads the base branch. Gitea's rules name statuses by glob patterns.
+func (s *Server) RequiresStatus(ctx context.Context, name string) (bool, error) {
+	var b sdk.Branch
+	if _, err := s.call(ctx, "read the branch "+s.base, http.MethodGet, "/branches/"+url.PathEscape(s.base), nil, &b); err != nil {
+		if forge.IsFailure(err, forge.FailedAuth) {
+			return true, nil
+		}
+		return false, err
+	}
+	return b.EnableStatusCheck && (len(b.StatusCheckContexts) == 0 || slices.ContainsFunc(b.StatusCheckContexts, func(pattern string) bool {
+		matches, err := path.Match(pattern, name)
+		return matches || err != nil || strings.Contains(pattern, "**")
+	})), nil
 }
 
 // methods are Gitea's names of the ways to merge.

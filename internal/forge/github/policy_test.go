@@ -104,7 +104,7 @@ func TestRequestsOfThePolicy(t *testing.T) {
 			_, err := f.forge.Propose(t.Context(), r)
 			must(t, err)
 		}
-	}, "20 POST /issues/{issue_number}/labels", "20 POST /pulls", "20 POST /statuses/{sha}")
+	}, "1 GET /branches/{branch}", "1 GET /rules/branches/{branch}", "20 POST /issues/{issue_number}/labels", "20 POST /pulls")
 	pass := func() []forge.Proposal {
 		list := f.list()
 		for _, p := range list {

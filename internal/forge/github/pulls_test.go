@@ -273,3 +273,24 @@ func TestARepositoryIsDescribed(t *testing.T) {
 		t.Errorf("it is called %s", s.api)
 	}
 }
+
+func TestStatusesThatBaseRequires(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		protection *servers.Protection
+		want       bool
+	}{
+		"no protection":        {nil, false},
+		"of another name":      {&servers.Protection{Checks: []string{"build"}}, false},
+		"by its protection":    {&servers.Protection{Checks: []string{"build", "gate"}}, true},
+		"by a rule":            {&servers.Protection{Checks: []string{"gate"}, Ruleset: true}, true},
+		"by a rule, of others": {&servers.Protection{Checks: []string{"gateway"}, Ruleset: true}, false},
+	}
+	for name, c := range cases {
+		s := newSite(t)
+		s.Protect(fleet, "main", c.protection)
+		if got, err := s.api.RequiresStatus(t.Context(), "gate"); err != nil || got != c.want {
+			t.Errorf("%s: got %t, %v", name, got, err)
+		}
+	}
+}

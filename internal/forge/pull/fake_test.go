@@ -42,6 +42,8 @@ type fake struct {
 	lateClosing bool
 	// lax lets a branch have several open pull requests.
 	lax bool
+	// requires reports whether base requires the gate.
+	requires bool
 	// methods are the ways to merge; merge commits where there are none.
 	methods []pull.Method
 }
@@ -241,6 +243,11 @@ func (s *fake) say(number int64, by, text string) error {
 
 func (s *fake) SetStatus(_ context.Context, commit git.Hash, status pull.Status) error {
 	return s.call("SetStatus", func() error { s.statuses[commit] = status; return nil })
+}
+
+func (s *fake) RequiresStatus(context.Context, string) (required bool, err error) {
+	err = s.call("RequiresStatus", func() error { required = s.requires; return nil })
+	return required, err
 }
 
 func (s *fake) Repository(context.Context) (out pull.Repository, err error) {

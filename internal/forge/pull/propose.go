@@ -25,6 +25,8 @@ const (
 	// maxOpening is how often opening is tried while the repository counts as empty: Gitea
 	// answers 404 for up to 2 s after the first push to it.
 	maxOpening = 12
+	// requiredTime is for how long it is remembered whether base requires the gate.
+	requiredTime = 10 * time.Minute
 )
 
 // retries are the pauses before the server is asked again what it was not ready for.
@@ -61,7 +63,7 @@ func (f *Forge) Propose(ctx context.Context, r forge.Request) (forge.Proposal, e
 		return forge.Proposal{}, err
 	}
 	p.Number, p.URL = at.Number, at.URL
-	return p, f.show(ctx, r.Head, gateOf(r.Shut))
+	return p, f.show(ctx, r.Branch, r.Head, gateOf(r.Shut))
 }
 
 // openOrUpdate rewrites the open pull request of the branch, or opens one. Between the listing and
@@ -193,7 +195,7 @@ func (f *Forge) Gate(ctx context.Context, p forge.Proposal, shut string) error {
 			return err
 		}
 	}
-	return f.show(ctx, p.Head, gateOf(shut))
+	return f.show(ctx, p.Branch, p.Head, gateOf(shut))
 }
 
 // closeDuplicate leaves one of two pull requests that were opened at once.
@@ -208,13 +210,21 @@ func (f *Forge) closeDuplicate(ctx context.Context, at row) error {
 	return err
 }
 
-// show posts the commit status, once for each commit and text.
-func (f *Forge) show(ctx context.Context, head git.Hash, g gate) error {
+// show posts the commit status, once for each commit and text. That a proposal may be merged is
+// shown only where base requires the status, or where something else was shown before: it costs a
+// request for each proposal.
+func (f *Forge) show(ctx context.Context, branch string, head git.Hash, g gate) error {
 	f.mu.Lock()
 	had, known := f.shown[head]
+	r, _ := f.records.number(branch, f.open[branch].Number)
 	f.mu.Unlock()
 	if known && had == g {
 		return nil
+	}
+	if g.open && !known && !r.Shown {
+		if required, err := f.requiresGate(ctx); err != nil || !required {
+			return err
+		}
 	}
 	if err := f.server.SetStatus(ctx, head, Status{Context: gateContext, Passed: g.open, Text: truncate.Text(g.why, maxShown)}); err != nil {
 		return err
@@ -222,7 +232,25 @@ func (f *Forge) show(ctx context.Context, head git.Hash, g gate) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.shown[head] = g
+	if r, recorded := f.records.number(branch, f.open[branch].Number); recorded && r.Shown == g.open {
+		r.Shown = !g.open
+		f.records.put(branch, r)
+	}
 	return nil
+}
+
+// requiresGate reports whether base requires the gate; it asks every some minutes.
+func (f *Forge) requiresGate(ctx context.Context) (bool, error) {
+	f.asking.Lock()
+	defer f.asking.Unlock()
+	if now := f.clock.Now(); f.required.at.IsZero() || now.Sub(f.required.at) >= requiredTime {
+		required, err := f.server.RequiresStatus(ctx, gateContext)
+		if err != nil {
+			return false, err
+		}
+		f.required.is, f.required.at = required, now
+	}
+	return f.required.is, nil
 }
 
 // Supersede marks and closes in one request. What is closed already is left as it is: a person was

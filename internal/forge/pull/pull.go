@@ -43,6 +43,12 @@ type Forge struct {
 
 	// listing is held before mu.
 	listing sync.Mutex
+	// asking guards required, whether base requires the gate, and when that was asked.
+	asking   sync.Mutex
+	required struct {
+		is bool
+		at time.Time
+	}
 
 	mu sync.Mutex
 	// open are the open pull requests of our branches that were seen last, by branch.

@@ -378,6 +378,45 @@ func TestTheReasonComesLater(t *testing.T) {
 	}
 }
 
+// What base does not require is not shown, unless something else was: a person would read that it
+// must not be merged.
+func TestTheGateIsShownWhereItIsNeeded(t *testing.T) {
+	t.Parallel()
+	const why = "a/hub/tier-00 is no longer Released"
+	for _, requires := range []bool{false, true} {
+		s := newSite(t)
+		s.server.requires = requires
+		p := s.propose("w1")
+		want := func(what string, there, passed bool) {
+			t.Helper()
+			status, is := s.server.statuses[p.Head]
+			if is != there || status.Passed != passed {
+				t.Errorf("required: %t, %s: shown %t, %+v", requires, what, is, status)
+			}
+		}
+		want("when it is opened", requires, requires)
+		s.must(s.forge.Gate(t.Context(), p, why))
+		want("when it must not be merged", true, false)
+		s.keep()
+		s.forge = s.newForge()
+		s.list()
+		s.must(s.forge.Gate(t.Context(), p, ""))
+		want("when it may be merged, to another process", true, true)
+		s.keep()
+		s.forge = s.newForge()
+		s.list()
+		s.server.take()
+		s.must(s.forge.Gate(t.Context(), p, ""))
+		wantCalls := []string{"RequiresStatus"}
+		if requires {
+			wantCalls = append(wantCalls, "SetStatus")
+		}
+		if diff := cmp.Diff(wantCalls, s.server.take()); diff != "" {
+			t.Errorf("required: %t, a third process (-want +got):\n%s", requires, diff)
+		}
+	}
+}
+
 // Two owners, or two processes of one, write what they know and lose nothing of each other's.
 func TestOwnersKeepTheirOwnRecords(t *testing.T) {
 	t.Parallel()
@@ -470,7 +509,7 @@ func TestCalls(t *testing.T) {
 		_, err := s.forge.Propose(t.Context(), r)
 		s.must(err)
 	}
-	want("twenty proposals", strings.Fields(strings.Repeat("Create SetStatus ", 20))...)
+	want("twenty proposals", append(strings.Fields(strings.Repeat("Create ", 20)), "RequiresStatus")...)
 	s.list()
 	want("a pass after that", "Open")
 	s.keep()

@@ -30,6 +30,8 @@ type record struct {
 	Tiers []layout.Member `json:"tiers"`
 	// Outcome is empty while it is open, and OutcomeNone where nobody has judged it.
 	Outcome forge.Outcome `json:"outcome,omitempty"`
+	// Shown reports whether people were shown that it must not be merged, and not yet that it may.
+	Shown bool `json:"shown,omitempty"`
 	// Closed is when that was, by the server's clock.
 	Closed *time.Time `json:"closed,omitempty"`
 	Merge  git.Hash   `json:"merge,omitzero"`

@@ -39,6 +39,9 @@ type Server interface {
 	Comment(ctx context.Context, number int64, text string) error
 	// SetStatus shows a commit status.
 	SetStatus(ctx context.Context, commit git.Hash, s Status) error
+	// RequiresStatus reports whether base may be merged to only with a commit status of this name,
+	// as far as the credentials may know: where they may not, it does.
+	RequiresStatus(ctx context.Context, name string) (bool, error)
 	// Merge merges a pull request, at exactly the commit m.Head, and leaves its branch. The
 	// error is forge.ErrGone where it was merged or closed, or its branch moved; ErrUnchecked
 	// where the server has still to find out whether it can be merged, or base has just moved;

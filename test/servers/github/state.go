@@ -142,6 +142,7 @@ type Protection struct {
 	Checks  []string // required statuses
 	Strict  bool     // the head has to contain the base
 	Reviews int      // required approving reviews
+	Ruleset bool     // by a rule of the repository, and not by branch protection
 }
 
 // requirements are the protection of a branch; one without any requires nothing.

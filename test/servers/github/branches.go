@@ -1,0 +1,66 @@
+package github
+
+import "strings"
+
+// getBranch shows what branch protection requires; rules have an operation of their own.
+func (c *call) getBranch() *answer {
+	name := c.params["branch"]
+	sha := c.repo.branch(name)
+	if sha == "" {
+		return refuse(404, "Branch not found")
+	}
+	need, protected := c.repo.protection[name]
+	protected = protected && !need.Ruleset
+	checks := object{"contexts": []string{}, "checks": []object{}, "enforcement_level": "off"}
+	if protected && len(need.Checks) > 0 {
+		var apps []object
+		for _, name := range need.Checks {
+			apps = append(apps, object{"context": name, "app_id": nil})
+		}
+		checks = object{"contexts": need.Checks, "checks": apps, "enforcement_level": "non_admins"}
+	}
+	at := c.repoURL(c.repo) + "/branches/" + name
+	return ok(object{
+		"name": name, "commit": c.commit(sha), "protected": protected, "protection_url": at + "/protection",
+		"_links":     object{"self": at, "html": c.s.URL + "/" + c.repo.fullName() + "/tree/" + name},
+		"protection": object{"enabled": protected, "required_status_checks": checks},
+	})
+}
+
+// commit is a commit as the API shows it.
+func (c *call) commit(sha string) object {
+	out, _ := c.repo.git("show", "-s", "--format=%T%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%cI%x00%P%x00%B", sha)
+	part := strings.SplitN(out, "\x00", 9)
+	at := c.repoURL(c.repo) + "/commits/" + sha
+	parents := []object{}
+	for _, parent := range strings.Fields(part[7]) {
+		parents = append(parents, object{"sha": parent, "url": c.repoURL(c.repo) + "/commits/" + parent, "html_url": c.s.URL + "/" + c.repo.fullName() + "/commit/" + parent})
+	}
+	return object{
+		"sha": sha, "node_id": "C_" + sha, "url": at, "html_url": c.s.URL + "/" + c.repo.fullName() + "/commit/" + sha, "comments_url": at + "/comments",
+		"author": nil, "committer": nil, "parents": parents,
+		"commit": object{
+			"url": c.repoURL(c.repo) + "/git/commits/" + sha, "message": part[8], "comment_count": 0,
+			"author":    object{"name": part[1], "email": part[2], "date": part[3]},
+			"committer": object{"name": part[4], "email": part[5], "date": part[6]},
+			"tree":      object{"sha": part[0], "url": c.repoURL(c.repo) + "/git/trees/" + part[0]},
+		},
+	}
+}
+
+// listRules shows what rules of the repository require.
+func (c *call) listRules() *answer {
+	need, there := c.repo.protection[c.params["branch"]]
+	rules := []object{}
+	if there && need.Ruleset && len(need.Checks) > 0 {
+		var checks []object
+		for _, name := range need.Checks {
+			checks = append(checks, object{"context": name})
+		}
+		rules = append(rules, object{
+			"type": "required_status_checks", "ruleset_id": 1, "ruleset_source": c.repo.fullName(), "ruleset_source_type": "Repository",
+			"parameters": object{"required_status_checks": checks, "strict_required_status_checks_policy": need.Strict},
+		})
+	}
+	return ok(rules)
+}
