@@ -135,9 +135,6 @@ func TestTheAPIIsFoundFromTheURL(t *testing.T) {
 		if api.String() != want.page || got.last.URL.String() != want.api {
 			t.Errorf("%s is %s, asked at %s", url, api, got.last.URL)
 		}
-		if root, err := github.API(url); err != nil || root+"/repos/acme/fleet" != want.api {
-			t.Errorf("the API of %s is %s, %v", url, root, err)
-		}
 	}
 }
 
@@ -149,9 +146,6 @@ func TestAURLThatIsNotGitHubIsRefused(t *testing.T) {
 		_, err := github.New("main", rest.Access{URL: url, Source: source})
 		if err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "use https://host/owner/name") {
 			t.Errorf("%q: %v", url, err)
-		}
-		if _, again := github.API(url); again == nil || again.Error() != err.Error() {
-			t.Errorf("%q: %v", url, again)
 		}
 	}
 }

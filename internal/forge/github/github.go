@@ -33,6 +33,7 @@ import (
 type Server struct {
 	repository
 	base   string
+	api    *url.URL
 	client *rest.Client
 }
 
@@ -57,20 +58,12 @@ func New(base string, o rest.Access) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := rest.New(o.Options(at.String(), at.api.String(), kind))
-	if err != nil {
+	s := &Server{repository: at, base: base}
+	if s.api, err = url.Parse(rest.GitHubAPI(at.site) + "/"); err != nil {
 		return nil, err
 	}
-	return &Server{repository: at, base: base, client: client}, nil
-}
-
-// API returns the URL of the API of a repository, for rest.AppOptions.
-func API(repository string) (string, error) {
-	at, err := parseURL(repository)
-	if err != nil {
-		return "", err
-	}
-	return at.api.String(), nil
+	s.client, err = rest.New(o.Options(at.String(), s.api.String(), kind))
+	return s, err
 }
 
 // do makes one call. The error is nil or a *rest.Failure. Each has a client of its own, because
@@ -87,7 +80,7 @@ func (s *Server) do(ctx context.Context, op string, ask func(ctx context.Context
 
 func (s *Server) gh() *gh.Client {
 	c := gh.NewClient(s.client.HTTP())
-	c.BaseURL = s.api.JoinPath("/")
+	c.BaseURL = s.api
 	return c
 }
 
@@ -119,7 +112,6 @@ func (s *Server) moved(ctx context.Context) string {
 // repository is a repository as its URL names it.
 type repository struct {
 	site, owner, name string
-	api               url.URL
 }
 
 // String returns the URL of the repository's page.
@@ -147,16 +139,7 @@ func parseURL(raw string) (repository, error) {
 	if web {
 		site.Scheme = at.Protocol
 	}
-	return repository{site: site.String(), owner: owner, name: name, api: apiOf(site)}, nil
-}
-
-// apiOf returns the URL of the API of a site.
-func apiOf(site url.URL) url.URL {
-	if site.Host == "github.com" || strings.HasSuffix(site.Host, ".ghe.com") {
-		site.Host = "api." + site.Host
-		return site
-	}
-	return *site.JoinPath("api", "v3")
+	return repository{site: site.String(), owner: owner, name: name}, nil
 }
 
 // pages yields the rows of a list, the last first. It reads from the last page to the first: a row

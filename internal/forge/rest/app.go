@@ -88,21 +88,22 @@ func NewApp(o AppOptions) (*App, error) {
 		a := &App{options: o, name: o.String(), clock: cmp.Or[backoff.Clock](o.Clock, backoff.RealClock{}), making: make(chan struct{}, 1)}
 		a.key = &signer{app: o.ID, key: key, clock: a.clock}
 		a.client, err = New(Options{
-			Repository: o.Repository, API: cmp.Or(o.API, apiOf(o.Repository)), Forge: Forge{Name: "GitHub"}, Source: a.key,
+			Repository: o.Repository, API: cmp.Or(o.API, GitHubAPI(o.Repository)), Forge: Forge{Name: "GitHub"}, Source: a.key,
 			CABundle: o.CABundle, Transport: o.Transport, Observe: o.Observe, Clock: o.Clock,
 		})
 		return a, err
 	}
 }
 
-// apiOf returns the URL of GitHub's API from that of a repository.
-func apiOf(repository string) string {
-	u, err := url.Parse(repository)
-	switch {
-	case err != nil:
+// GitHubAPI returns the URL of the API of github.com, GHE.com or a GitHub Enterprise Server from that
+// of a repository or page on it; empty if it cannot be read.
+func GitHubAPI(page string) string {
+	u, err := url.Parse(page)
+	if err != nil {
 		return ""
-	case strings.EqualFold(u.Hostname(), "github.com"):
-		return "https://api.github.com"
+	}
+	if host := strings.ToLower(u.Hostname()); host == "github.com" || strings.HasSuffix(host, ".ghe.com") {
+		return "https://api." + host
 	}
 	return u.Scheme + "://" + u.Host + "/api/v3"
 }
