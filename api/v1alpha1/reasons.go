@@ -135,6 +135,10 @@ const (
 	ReasonWindowClosed           Reason = "WindowClosed"
 	ReasonMaxUnavailable         Reason = "MaxUnavailable"
 	ReasonMaxOpenProposals       Reason = "MaxOpenProposals"
+	ReasonAutoMerging            Reason = "AutoMerging"
+	ReasonWaitingForChecks       Reason = "WaitingForChecks"
+	ReasonChecksFailed           Reason = "ChecksFailed"
+	ReasonChecksUnknown          Reason = "ChecksUnknown"
 	ReasonSuspended              Reason = "Suspended"
 	ReasonProposalOpen           Reason = "ProposalOpen"
 	ReasonRemovalOpen            Reason = "RemovalOpen"
@@ -381,6 +385,10 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonWindowClosed, "The windows of the tier's wave are closed: nothing is proposed or updated. Do not merge an open proposal.", "Wait until the message says, or correct the windows."},
 		{ReasonMaxUnavailable, "As many clusters of the wave are under way as `maxUnavailable` allows: their proposals are open, or they are not ready with what was merged.", "Merge the open proposals, and find out why clusters are not ready."},
 		{ReasonMaxOpenProposals, "As many proposals of the seed are open in the repository as `maxOpenProposals` allows.", "Merge or close some of them."},
+		{ReasonAutoMerging, "The gate of the proposal is open and its checks have passed, so Furrow merges it, as `autoMerge` says.", "Nothing."},
+		{ReasonWaitingForChecks, "Furrow merges the proposal once its checks have passed, at least one besides the gate.", "Wait, or merge it."},
+		{ReasonChecksFailed, "A check of the proposal has failed, so Furrow does not merge it.", "Correct the seed, run the check again, or merge it."},
+		{ReasonChecksUnknown, "Furrow cannot read the checks of the proposal, or it is a draft, so a person merges it.", "What the message says, or merge it."},
 		{ReasonSuspended, "`spec.suspend` is set: nothing is proposed or updated. Do not merge a proposal of an earlier plan.", "Set it to false."},
 		{ReasonProposalOpen, "The proposal waits to be merged.", "Review it."},
 		{ReasonRemovalOpen, "The proposal removes the tier, and waits to be merged.", "Review it. If nobody deleted the seed, another control plane may own it: do not merge, stop one of the two, and run `furrow adopt` with the other."},

@@ -69,7 +69,25 @@ type Pace struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MaxOpenProposals int32 `json:"maxOpenProposals,omitempty"`
+
+	// AutoMerge says whether Furrow merges proposals itself: Never, the default, or WhenGreen, once
+	// their gate is open and the checks of the forge have passed, at least one besides the gate. What
+	// deletes objects, drafts, and what a person has edited is left to people.
+	// +optional
+	AutoMerge AutoMerge `json:"autoMerge,omitempty"`
 }
+
+// AutoMerge says whether Furrow merges proposals itself.
+//
+// +kubebuilder:validation:Enum=Never;WhenGreen
+type AutoMerge string
+
+const (
+	// AutoMergeNever leaves merging to people.
+	AutoMergeNever AutoMerge = "Never"
+	// AutoMergeWhenGreen merges a proposal whose gate is open and whose checks have passed.
+	AutoMergeWhenGreen AutoMerge = "WhenGreen"
+)
 
 // RolloutWave is some of the clusters, and how they are updated.
 type RolloutWave struct {

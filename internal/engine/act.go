@@ -49,6 +49,8 @@ type slice struct {
 	// plans are where the plan branches of seeds are after the push.
 	plans   map[string]git.Hash
 	updates []update
+	// merges are the proposals to merge.
+	merges []pass.Action
 	// kept are branches that stay, as the forge did not take their proposals back.
 	kept map[string]bool
 }
@@ -131,6 +133,8 @@ func (s *slice) prepare(ctx context.Context, a *pass.Action) {
 		s.moveToPlan(a)
 	case pass.RecordRollout:
 		err = s.recordRollout(a)
+	case pass.Merge:
+		s.merges = append(s.merges, *a)
 	case pass.Drop:
 		s.drop(a)
 	}
@@ -170,6 +174,11 @@ func (s *slice) finish(ctx context.Context) {
 	s.push(ctx)
 	if s.repo.err == nil {
 		s.propose(ctx)
+	}
+	for i := range s.merges {
+		if a := &s.merges[i]; !s.stopped(ctx) {
+			s.failed(a, s.merge(ctx, a))
+		}
 	}
 }
 

@@ -86,6 +86,7 @@ var answerers = map[pass.Kind]func(*observation, context.Context, *repoState, pa
 	pass.AskSince:   (*observation).answerSince,
 	pass.AskClosed:  (*observation).answerClosed,
 	pass.AskRootDir: (*observation).answerRootDir,
+	pass.AskChecks:  (*observation).answerChecks,
 }
 
 // answer adds the answer to a question to the facts. A repository that cannot answer
@@ -152,6 +153,18 @@ func (r *repoState) at(commit layout.Hash, paths []string) (map[string]layout.Ha
 		known[at] = found[at].Hash
 	}
 	return known, nil
+}
+
+// answerChecks answers what the checks of the forge say of a proposal. That they cannot be read holds
+// nothing but the merge.
+func (o *observation) answerChecks(ctx context.Context, r *repoState, q pass.Question) error {
+	checks, err := r.Forge.Checks(ctx, r.proposals[q.Dir])
+	out := &release.Checks{State: release.ChecksState(checks.State), Why: manifest.Printable(checks.Why)}
+	if err != nil {
+		out = &release.Checks{State: release.ChecksUnknown, Why: "its checks cannot be read: " + manifest.Printable(err.Error())}
+	}
+	set(&r.facts.Checks, q.Commit, out)
+	return nil
 }
 
 // answerZones answers when clocks change in time zones. A name that does not exist has no offsets.

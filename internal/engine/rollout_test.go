@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/forge"
 )
 
 // staged gives clusters labels, and returns a seed on them that goes out in waves.
@@ -227,5 +229,49 @@ func TestAWindowOfAnUnknownTimeZoneStaysClosed(t *testing.T) {
 	seed, _ := w.report.Seed("shop")
 	if seed.State != "Stalled" || seed.Reason != v1alpha1.ReasonInvalidField || !strings.Contains(seed.Message, "waves[0].windows[0].timeZone") {
 		t.Errorf("it is %s (%s): %s", seed.State, seed.Reason, seed.Message)
+	}
+}
+
+// checked is a forge with the checks that a test gives proposals.
+type checked struct {
+	forge.Forge
+	checks *forge.Checks
+}
+
+func (c checked) Checks(context.Context, forge.Proposal) (forge.Checks, error) { return *c.checks, nil }
+
+func TestProposalsMergeThemselvesOnceTheirChecksHavePassed(t *testing.T) {
+	for _, by := range []string{"Tier", "Level"} {
+		t.Run(by, func(t *testing.T) {
+			w := newRollout(t, "{groupBy: "+by+", autoMerge: WhenGreen}")
+			checks := &forge.Checks{State: forge.ChecksPending, Why: "ci not done"}
+			w.onForge = func(f forge.Forge) forge.Forge { return checked{f, checks} }
+			w.restart()
+			w.rounds(2)
+			w.mustBe("east/tier-00", "Proposed (WaitingForChecks)")
+			pushes := w.gitops.pushes
+			w.pass()
+			if w.gitops.pushes != pushes {
+				t.Errorf("something is pushed while checks run:\n%s", w.describe())
+			}
+			checks.State = forge.ChecksFailed
+			w.rounds(1)
+			w.mustBe("east/tier-00", "Proposed (ChecksFailed)")
+			checks.State = forge.ChecksPassed
+			w.rounds(20)
+			for _, tier := range []string{"east/tier-01", "north/tier-01", "west/tier-01"} {
+				w.mustBe(tier, "Released (Healthy)")
+			}
+
+			// What leaves is for people to merge.
+			w.control.put("main", "remove", map[string]string{"seeds/shop.yaml": ""})
+			w.pass()
+			w.confirm()
+			w.rounds(4)
+			if len(w.open()) == 0 {
+				t.Fatalf("no removal is open:\n%s", w.describe())
+			}
+			w.mustBe("west/tier-01", "Proposed (RemovalOpen)")
+		})
 	}
 }

@@ -120,6 +120,27 @@ type Landing struct {
 	URL string
 }
 
+// Checks are what the checks of a server, as a whole, say of a proposal.
+type Checks struct {
+	State ChecksState
+	// Why names the checks that say so, for people.
+	Why string
+}
+
+// ChecksState says whether checks have passed.
+type ChecksState string
+
+const (
+	// ChecksPassed means that all have passed, and that there is one besides Furrow's gate.
+	ChecksPassed ChecksState = "Passed"
+	// ChecksPending means that some have not ended, or that none has begun.
+	ChecksPending ChecksState = "Pending"
+	// ChecksFailed means that some have failed.
+	ChecksFailed ChecksState = "Failed"
+	// ChecksUnknown means that nothing can be read, or that the proposal is a draft.
+	ChecksUnknown ChecksState = "Unknown"
+)
+
 // Outcome is what became of a closed proposal.
 type Outcome string
 
@@ -174,6 +195,8 @@ type Forge interface {
 	// Supersede closes a proposal that Furrow withdraws, marked as such. The
 	// engine deletes its branch.
 	Supersede(ctx context.Context, p Proposal, why string) error
+	// Checks returns what the checks of the server say of a proposal, at the commit that was listed.
+	Checks(ctx context.Context, p Proposal) (Checks, error)
 	// Merge accepts a proposal for a person, with what people changed on its branch.
 	// The error is ErrConflict, ErrGone, ErrRejected or ErrForeign where the
 	// proposal is to blame; nothing was changed then.

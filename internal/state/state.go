@@ -354,7 +354,11 @@ func (t *Tier) Shut() bool { return t.Proposal != nil && t.Proposal.Gate != "" }
 
 // WaitsForReview reports whether a person is to merge the tier's proposal, or to reject it.
 func (t *Tier) WaitsForReview() bool {
-	return t.State == release.Proposed && t.Proposal != nil && !t.Shut() && t.Reason != v1alpha1.ReasonEditedOnPlainGit
+	switch t.Reason {
+	case v1alpha1.ReasonEditedOnPlainGit, v1alpha1.ReasonAutoMerging, v1alpha1.ReasonWaitingForChecks:
+		return false
+	}
+	return t.State == release.Proposed && t.Proposal != nil && !t.Shut()
 }
 
 // IsComplete reports whether the tier is where it should be.

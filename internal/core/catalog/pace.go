@@ -46,6 +46,7 @@ func (c *Catalog) PaceOf(seed *Seed) (v1alpha1.Pace, error) {
 		return v1alpha1.Pace{}, wrong
 	}
 	pace.GroupBy, pace.MaxOpenProposals = cmp.Or(pace.GroupBy, policy.Spec.GroupBy), cmp.Or(pace.MaxOpenProposals, policy.Spec.MaxOpenProposals)
+	pace.AutoMerge = cmp.Or(pace.AutoMerge, policy.Spec.AutoMerge)
 	if pace.Waves == nil {
 		pace.Waves = policy.Spec.Waves
 	}
@@ -69,6 +70,9 @@ func paceFault(r v1alpha1.Pace) (field, why, next string) {
 	}
 	if r.MaxOpenProposals < 0 {
 		return "maxOpenProposals", fmt.Sprintf("%d is negative", r.MaxOpenProposals), "Write a number from 1, or remove the field."
+	}
+	if r.AutoMerge != "" && r.AutoMerge != v1alpha1.AutoMergeNever && r.AutoMerge != v1alpha1.AutoMergeWhenGreen {
+		return "autoMerge", fmt.Sprintf("%q is unknown", r.AutoMerge), "Write Never or WhenGreen."
 	}
 	names := map[string]bool{}
 	others := ""

@@ -25,6 +25,9 @@ func TestASeedHasThePaceOfItsPolicyButForWhatItSets(t *testing.T) {
 		field           string
 	}{
 		"all of the policy":           {policy: slow, rollout: "{policy: slow}", want: v1alpha1.Pace{GroupBy: v1alpha1.GroupByLevel, MaxOpenProposals: 3, Waves: canary}},
+		"its own autoMerge":           {policy: "{autoMerge: WhenGreen}", rollout: "{policy: slow, autoMerge: Never}", want: v1alpha1.Pace{AutoMerge: v1alpha1.AutoMergeNever}},
+		"the autoMerge of the policy": {policy: "{autoMerge: WhenGreen}", rollout: "{policy: slow}", want: v1alpha1.Pace{AutoMerge: v1alpha1.AutoMergeWhenGreen}},
+		"an unknown autoMerge":        {policy: slow, rollout: "{policy: slow, autoMerge: Always}", reason: v1alpha1.ReasonInvalidField, field: "spec.rollout.autoMerge"},
 		"its own grouping":            {policy: slow, rollout: "{policy: slow, groupBy: Seed}", want: v1alpha1.Pace{GroupBy: v1alpha1.GroupBySeed, MaxOpenProposals: 3, Waves: canary}},
 		"its own waves":               {policy: slow, rollout: "{policy: slow, waves: [{name: all}]}", want: v1alpha1.Pace{GroupBy: v1alpha1.GroupByLevel, MaxOpenProposals: 3, Waves: []v1alpha1.RolloutWave{{Name: "all"}}}},
 		"no waves at all":             {policy: slow, rollout: "{policy: slow, waves: []}", want: v1alpha1.Pace{GroupBy: v1alpha1.GroupByLevel, MaxOpenProposals: 3, Waves: []v1alpha1.RolloutWave{}}},

@@ -29,6 +29,8 @@ const (
 	Propose Verb = "Propose"
 	// MoveToPlan moves a marker to the commit that the seed's plan has after this pass.
 	MoveToPlan Verb = "MoveToPlan"
+	// Merge merges an open proposal whose checks have passed. It comes after all else.
+	Merge Verb = "Merge"
 	// RecordRollout commits the record of a seed's rollout to its branch.
 	RecordRollout Verb = "RecordRollout"
 	// Drop deletes a branch.
@@ -161,6 +163,8 @@ func (d *decider) actionsOn(s *Seed, t *plan.Tier, status release.TierStatus) []
 	case release.ActSupersede:
 		do(Supersede, status.Message)
 		do(Drop, "")
+	case release.ActMerge:
+		do(Merge, "")
 	default:
 		switch status.State {
 		case release.Released, release.Gone, release.Merged, release.Progressing, release.Failed:

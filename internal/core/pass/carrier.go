@@ -136,6 +136,8 @@ func (d *decider) actionsOnGroups(s *Seed, repo string) []Action {
 		case release.ActSupersede:
 			do(Supersede, g.Why)
 			do(Drop, "")
+		case release.ActMerge:
+			do(Merge, "")
 		}
 	}
 	for _, branch := range d.carriersIn(repo).groups[s.Name] {

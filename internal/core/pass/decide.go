@@ -426,7 +426,7 @@ func (d *decider) release() {
 			Fleet: fleet, Needed: needed, Now: d.facts.Now, Zones: d.facts.Zones, Record: s.record,
 		}
 		s.Result = release.Next(s.Plan, facts)
-		for d.addRoots(s) || d.addClosed(s) {
+		for d.addRoots(s) || d.addClosed(s) || d.addChecks(s) {
 			s.Result = release.Next(s.Plan, facts)
 		}
 		d.noteRetryLater(s)

@@ -111,6 +111,8 @@ type Answers struct {
 	Since map[layout.Hash]*Since `json:"since,omitempty"`
 	// Closed are closed proposals, by ClosedKey.
 	Closed map[string]*Closed `json:"closed,omitempty"`
+	// Checks are what the checks of the forge say of proposals, by their heads.
+	Checks map[layout.Hash]*release.Checks `json:"checks,omitempty"`
 	// Roots are the directories that roots sync, by RootDirKey.
 	Roots map[string]*RootDir `json:"roots,omitempty"`
 }

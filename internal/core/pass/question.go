@@ -42,6 +42,9 @@ const (
 	AskCommit Kind = "Commit"
 	// AskHealth asks for objects on clusters: Facts.Health.
 	AskHealth Kind = "Health"
+	// AskChecks asks what the checks of the forge say of the proposal whose branch is Dir and at
+	// Commit: Answers.Checks.
+	AskChecks Kind = "Checks"
 	// AskZones asks for the time zones Zones: Facts.Zones.
 	AskZones Kind = "Zones"
 )
@@ -296,6 +299,15 @@ func (a *asker) root(key health.RootKey) health.Root {
 	known, ok := a.facts.Health.Roots[key]
 	if !ok && !a.facts.Health.None {
 		a.missing, a.roots[key] = true, true
+	}
+	return known
+}
+
+// checks returns what the checks of the forge say of a proposal; nil while that is asked for.
+func (a *asker) checks(repo, branch string, head layout.Hash) *release.Checks {
+	known := a.facts.Repos[repo].Checks[head]
+	if known == nil {
+		a.ask(subject{kind: AskChecks, repo: repo, commit: head, dir: branch})
 	}
 	return known
 }

@@ -132,3 +132,31 @@ func (s *Seed) RecordOf(f *Facts) (record *release.Record, home string, at layou
 	}
 	return record, repos[0], s.recorded[repos[0]], nil
 }
+
+// addChecks adds what the checks of the forge say of proposals that Furrow may merge, and reports
+// whether it added any.
+func (d *decider) addChecks(s *Seed) bool {
+	found := false
+	for i, status := range s.Result.Tiers {
+		if !status.NeedsChecks {
+			continue
+		}
+		repo := s.Plan.Tiers[i].Repo
+		r := d.facts.Repos[repo]
+		branch := layout.TierBranch(r.Base, status.Tier)
+		if status.Group != "" {
+			branch = layout.GroupBranch(r.Base, s.Name, status.Group)
+		}
+		checks := d.checks(repo, branch, r.Proposals[branch].Head)
+		if checks == nil {
+			continue
+		}
+		facts := s.Tiers[status.Tier]
+		proposal := *facts.Proposal
+		proposal.Checks = checks
+		facts.Proposal = &proposal
+		s.Tiers[status.Tier] = facts
+		found = true
+	}
+	return found
+}

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/window"
 )
@@ -16,6 +17,8 @@ type Rollout struct {
 	Waves []Wave `yaml:"waves,omitempty"`
 	// MaxOpenProposals is how many proposals of the seed may be open in one repository; zero for any number.
 	MaxOpenProposals int `yaml:"maxOpenProposals,omitempty"`
+	// AutoMerge reports whether Furrow merges proposals whose checks have passed.
+	AutoMerge bool `yaml:"autoMerge,omitempty"`
 }
 
 // Wave is some of the clusters, which come after those of the waves before it.
@@ -66,10 +69,10 @@ func (r *Rollout) Windows() []window.Window {
 // all.
 func (a *assembly) rollout() *Rollout {
 	spec := a.pace
-	if len(spec.Waves) == 0 && spec.MaxOpenProposals == 0 {
+	out := &Rollout{MaxOpenProposals: int(spec.MaxOpenProposals), AutoMerge: spec.AutoMerge == v1alpha1.AutoMergeWhenGreen}
+	if len(spec.Waves) == 0 && out.MaxOpenProposals == 0 && !out.AutoMerge {
 		return nil
 	}
-	out := &Rollout{MaxOpenProposals: int(spec.MaxOpenProposals)}
 	clusters := map[string]bool{}
 	for i := range a.plan.Tiers {
 		clusters[a.plan.Tiers[i].Cluster] = true

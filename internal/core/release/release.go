@@ -118,6 +118,8 @@ type Proposal struct {
 	Outside string
 	// Behind reports whether the base branch has moved and the repository's policy is to follow.
 	Behind bool
+	// Checks are what the checks of the forge say of it; nil where they were not asked for.
+	Checks *Checks `json:"Checks,omitempty"`
 }
 
 // TierFacts is what a pass has gathered about one tier.
@@ -193,6 +195,8 @@ const (
 	ActUpdate Act = "Update"
 	// ActSupersede takes the open proposal back.
 	ActSupersede Act = "Supersede"
+	// ActMerge merges the open proposal.
+	ActMerge Act = "Merge"
 )
 
 // TierStatus is a tier's state and what follows from it.
@@ -232,6 +236,9 @@ type TierStatus struct {
 	// NeedsRoot and NeedsClosed report whether the root, or Closed, must be observed
 	// before the state is known.
 	NeedsRoot, NeedsClosed bool
+	// NeedsChecks reports whether the checks of its proposal must be observed to decide whether it is
+	// merged.
+	NeedsChecks bool `json:"NeedsChecks,omitempty"`
 	// Wave is the name of the wave that the tier goes in; empty where there are none.
 	Wave string `json:"Wave,omitempty"`
 	// leaving reports whether it is in the sequence of what leaves, open whether a proposal of the
@@ -386,6 +393,7 @@ func Next(p *plan.Plan, facts Facts) Result {
 	out.group(p, facts)
 	out.limit(p)
 	out.NameWaits(nil)
+	out.autoMerge(p, facts)
 	return out
 }
 

@@ -43,6 +43,9 @@ import (
 //	most N                                       so many proposals may be open
 //	update TIER ...                              a new plan with other entries for tiers
 //	now 2026-11-23T09:00                         the time
+//	merge by itself                              its proposals are merged when green
+//	checks TIER Passed|Pending|Failed|Unknown [WHY]
+//	                                             what the checks of its proposal say
 //	pause | go on | skip WAVE|everything         what people ask for
 //	show                                         prints states, acts and waits
 //
@@ -166,6 +169,14 @@ func (f *fixture) pace(t *testing.T, words []string) bool {
 			t.Fatal(err)
 		}
 		f.plan.Rollout = &plan.Rollout{MaxOpenProposals: most}
+	case "merge":
+		f.plan.Rollout = &plan.Rollout{AutoMerge: true}
+	case "checks":
+		f.on(tierOf(t, words[1]), func(facts *release.TierFacts) {
+			p := *facts.Proposal
+			p.Checks = &release.Checks{State: release.ChecksState(words[2]), Why: strings.Join(words[3:], " ")}
+			facts.Proposal = &p
+		})
 	case "now":
 		at, err := time.Parse("2006-01-02T15:04", words[1])
 		if err != nil {
@@ -339,6 +350,9 @@ func (f *fixture) show() string {
 		}
 		if s.Moves {
 			out.WriteString(", moves")
+		}
+		if s.NeedsChecks {
+			out.WriteString(", needs checks")
 		}
 		fmt.Fprintf(&out, " (%s): %s\n", s.Reason, s.Message)
 	}

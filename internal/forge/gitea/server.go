@@ -210,6 +210,28 @@ func (s *Server) RequiresStatus(ctx context.Context, name string) (bool, error) 
 	})), nil
 }
 
+// Checks reads the statuses of a commit, the last one of each context. A warning is not a success.
+func (s *Server) Checks(ctx context.Context, commit git.Hash) ([]pull.Check, error) {
+	var out []pull.Check
+	for page := 1; ; page++ {
+		query := url.Values{"page": {strconv.Itoa(page)}, "limit": {strconv.Itoa(pageSize)}}
+		var combined sdk.CombinedStatus
+		header, err := s.call(ctx, "read the statuses of commit "+commit.String(), http.MethodGet, "/commits/"+commit.String()+"/status?"+query.Encode(), nil, &combined)
+		for _, status := range combined.Statuses {
+			out = append(out, pull.Check{Name: status.Context, State: checkStates[status.State]})
+		}
+		if err != nil || len(combined.Statuses) == 0 || !strings.Contains(header.Get("Link"), `rel="next"`) {
+			return out, err
+		}
+	}
+}
+
+// checkStates are the ends of checks; those that are missing have not ended.
+var checkStates = map[sdk.StatusState]pull.CheckState{
+	sdk.StatusSuccess: pull.CheckPassed, "skipped": pull.CheckPassed,
+	sdk.StatusFailure: pull.CheckFailed, sdk.StatusError: pull.CheckFailed, sdk.StatusWarning: pull.CheckFailed,
+}
+
 // methods are Gitea's names of the ways to merge.
 var methods = map[pull.Method]sdk.MergeStyle{
 	pull.MergeCommit: sdk.MergeStyleMerge, pull.Squash: sdk.MergeStyleSquash, pull.Rebase: sdk.MergeStyleRebase,

@@ -51,6 +51,11 @@ func (f *Forge) observe(ctx context.Context, p forge.Proposal) (observation, err
 	return observation{b, base}, nil
 }
 
+// Checks returns that nothing checks branches.
+func (f *Forge) Checks(context.Context, forge.Proposal) (forge.Checks, error) {
+	return forge.Checks{State: forge.ChecksUnknown, Why: "plain Git has no checks"}, nil
+}
+
 // Merge makes a merge commit by the person who accepts, and deletes the branch, in
 // one push. What the proposal changes replaces what base has there, entry by entry.
 func (f *Forge) Merge(ctx context.Context, p forge.Proposal, by git.Person) error {

@@ -28,6 +28,7 @@ type fake struct {
 	mu       sync.Mutex
 	requests []*fakeRequest
 	statuses map[git.Hash]pull.Status
+	checks   map[git.Hash][]pull.Check
 	// calls are the names of the methods that were called.
 	calls []string
 	// now is the server's clock.
@@ -239,6 +240,10 @@ func (s *fake) say(number int64, by, text string) error {
 		r.closing.Said = append([]pull.Comment{{By: by, Text: text, At: s.now}}, r.closing.Said...)
 	}
 	return err
+}
+
+func (s *fake) Checks(_ context.Context, commit git.Hash) (out []pull.Check, err error) {
+	return out, s.call("Checks", func() error { out = s.checks[commit]; return nil })
 }
 
 func (s *fake) SetStatus(_ context.Context, commit git.Hash, status pull.Status) error {

@@ -42,6 +42,9 @@ type Server interface {
 	// RequiresStatus reports whether base may be merged to only with a commit status of this name,
 	// as far as the credentials may know: where they may not, it does.
 	RequiresStatus(ctx context.Context, name string) (bool, error)
+	// Checks returns the last result of each check of a commit, the statuses and what else the
+	// server has of the kind, in no order.
+	Checks(ctx context.Context, commit git.Hash) ([]Check, error)
 	// Merge merges a pull request, at exactly the commit m.Head, and leaves its branch. The
 	// error is forge.ErrGone where it was merged or closed, or its branch moved; ErrUnchecked
 	// where the server has still to find out whether it can be merged, or base has just moved;
@@ -126,6 +129,22 @@ type Status struct {
 	// Text is one line, of at most 140 characters.
 	Text string
 }
+
+// Check is the last result of a check of a commit.
+type Check struct {
+	// Name is the context of a commit status, or the name of a check run.
+	Name  string
+	State CheckState
+}
+
+// CheckState is how a check ended; empty while it has not.
+type CheckState string
+
+// The ends of checks. One that was skipped, or is neutral, has passed.
+const (
+	CheckPassed CheckState = "passed"
+	CheckFailed CheckState = "failed"
+)
 
 // Method is a way to merge.
 type Method string
