@@ -41,6 +41,14 @@ require (
 	github.com/getkin/kin-openapi v0.152.0
 	github.com/google/go-github/v56 v56.0.0
 	github.com/rogpeppe/go-internal v1.14.1
+	github.com/skeema/knownhosts v1.3.1
+	golang.org/x/crypto v0.58.0
+)
+
+require (
+	github.com/Microsoft/go-winio v0.6.2 // indirect
+	github.com/kevinburke/ssh_config v1.2.0 // indirect
+	github.com/xanzy/ssh-agent v0.3.3 // indirect
 )
 
 require (
@@ -101,7 +109,6 @@ require (
 	github.com/sergi/go-diff v1.4.0 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	github.com/xlab/treeprint v1.2.0 // indirect
-	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/exp v0.0.0-20260410095643-746e56fc9e2f // indirect
 	golang.org/x/net v0.61.0 // indirect
 	golang.org/x/oauth2 v0.34.0 // indirect

@@ -124,9 +124,10 @@ func (r *Reconciler) passAlone(ctx context.Context, s *reconcileState) (*engine.
 	return open.Engine().PassAfter(ctx, func(ctx context.Context, q *engine.Requests) { r.handleRequests(ctx, s, q) })
 }
 
-// observed adds the counters of requests to the repositories.
+// observed adds the counters of requests to the repositories, and the limits of these.
 func (r *Reconciler) observed(o controlplane.Options, cp fleet.ControlPlane) controlplane.Options {
 	o.Observe = func(name string, repo engine.Repo) engine.Repo { return r.options.Meter.Repo(cp.Namespace, name, repo) }
+	o.ForgeLimits = &r.limits
 	o.ObserveTransport = func(name string, next http.RoundTripper) http.RoundTripper {
 		return r.options.Meter.Transport(cp.Namespace, name, next)
 	}

@@ -50,6 +50,7 @@ import (
 	"github.com/furrow-dev/furrow/controllers/fleet"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/engine"
+	forgerest "github.com/furrow-dev/furrow/internal/forge/rest"
 	"github.com/furrow-dev/furrow/internal/probe"
 )
 
@@ -113,7 +114,9 @@ type Reconciler struct {
 	options  Options
 	sessions sessions
 	writers  writers
-	queue    workqueue.TypedRateLimitingInterface[fleet.ControlPlane]
+	// limits are what forges allow; all sessions share them.
+	limits forgerest.Limits
+	queue  workqueue.TypedRateLimitingInterface[fleet.ControlPlane]
 }
 
 // Setup adds the controller to a manager.

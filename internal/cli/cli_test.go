@@ -162,7 +162,7 @@ func TestExitCodesDistinguishFailuresFromProblemsInTheInput(t *testing.T) {
 		"lint finds a circle beside a good seed":    {files: control(map[string]string{"seeds/web.yaml": webSeed, "seeds/bad.yaml": circleSeed}), args: []string{"lint", "--control-plane", "."}, code: exitProblems, want: "2 seeds checked: 1 error, 0 warnings"},
 		"a good seed is planned beside a circle":    {files: control(map[string]string{"seeds/web.yaml": webSeed, "seeds/bad.yaml": circleSeed}), args: []string{"plan", "--control-plane", "."}, code: exitProblems, want: "Seed web: "},
 		"a control plane that is not there":         {args: []string{"run", "--once", "--control-plane", "nowhere", "--cache", "cache"}, code: exitFailed, want: "nowhere"},
-		"a control plane by SSH":                    {args: []string{"run", "--once", "--control-plane", "git@git.example.com:a/b", "--cache", "cache"}, code: exitFailed, want: "SSH is not supported"},
+		"a control plane by SSH":                    {args: []string{"run", "--once", "--control-plane", "ssh://git@git.example.com/a/b", "--cache", "cache"}, code: exitFailed, want: "SSH needs a set of credentials with the files identity and known_hosts"},
 	}
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestRunOnceEndsWith3WhenSomethingNeedsAPerson(t *testing.T) {
 		"a seed is stalled":                             {map[string]string{"seeds/web.yaml": webSeed, "seeds/bad.yaml": circleSeed}, exitProblems, "the objects wait for each other in a circle"},
 		"a repository is not there":                     {map[string]string{"seeds/web.yaml": webSeed, "more.yaml": document("GitOpsRepo", "gone", "spec: {url: ../gone.git}")}, exitProblems, `GitOpsRepo "gone"`},
 		"credentials are named and none given":          {map[string]string{"seeds/web.yaml": webSeed, "gitops-repo.yaml": document("GitOpsRepo", "fleet", "spec: {url: ../fleet.git, credentials: acme}")}, exitProblems, `it names the credentials "acme"`},
-		"a repository is reached by SSH":                {map[string]string{"seeds/web.yaml": webSeed, "gitops-repo.yaml": document("GitOpsRepo", "fleet", "spec: {url: 'git@git.example.com:a/b'}")}, exitProblems, "SSH is not supported"},
+		"a repository is reached by SSH":                {map[string]string{"seeds/web.yaml": webSeed, "gitops-repo.yaml": document("GitOpsRepo", "fleet", "spec: {url: 'git@git.example.com:a/b'}")}, exitProblems, "the short form of SSH URLs is not supported"},
 		"a document of the inventory is not a document": {map[string]string{"seeds/web.yaml": webSeed, "more.yaml": "apiVersion: furrow.dev/v1alpha1\nkind: [}"}, exitProblems, "more.yaml:2"},
 	}
 	for sentence, c := range cases {

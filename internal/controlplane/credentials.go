@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/forge/rest"
+	"github.com/furrow-dev/furrow/internal/git"
 )
 
 // ControlPlaneCredentials names the set of the control plane's own repository.
@@ -21,18 +23,23 @@ type Set struct {
 	Password string `json:"-"`
 	// App is a GitHub App, which is used instead; nil for none. Its repository is not set.
 	App *rest.AppOptions `json:"-"`
+	// Identity is a private key for SSH, whose passphrase is Password. KnownHosts are the host keys of
+	// the servers.
+	Identity   []byte `json:"-"`
+	KnownHosts []byte
 	// CABundle has PEM certificates that are trusted in addition to the system's.
 	CABundle []byte
 	// URL restricts the set to repositories whose URLs begin with it; empty for no restriction.
 	URL string
 }
 
-// NewSet reads a set from its files: token, or username and password, or those of a GitHub App, and
-// ca.crt and url. The names of the App's are Flux's.
+// NewSet reads a set from its files: token, or username and password, or those of a GitHub App;
+// identity and known_hosts for SSH; and ca.crt and url. The names are Flux's, but for token.
 func NewSet(file func(name string) string) Set {
 	trimmed := func(name string) string { return strings.TrimSpace(file(name)) }
 	set := Set{
 		Token: trimmed("token"), Username: trimmed("username"), Password: trimmed("password"),
+		Identity: []byte(trimmed("identity")), KnownHosts: []byte(trimmed("known_hosts")),
 		CABundle: []byte(trimmed("ca.crt")), URL: trimmed("url"),
 	}
 	app := rest.AppOptions{
@@ -43,6 +50,16 @@ func NewSet(file func(name string) string) Set {
 		set.App = &app
 	}
 	return set
+}
+
+// sign adds the set to a remote. A password beside an identity is the passphrase of that, and is not
+// sent to any server.
+func (s Set) sign(remote git.Remote) git.Remote {
+	remote.Token, remote.CABundle, remote.Identity, remote.KnownHosts = s.Token, s.CABundle, s.Identity, s.KnownHosts
+	if catalog.IsSSH(remote.URL) || len(s.Identity) == 0 {
+		remote.Username, remote.Password = s.Username, s.Password
+	}
+	return remote
 }
 
 // String shows no secret.

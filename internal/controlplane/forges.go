@@ -52,7 +52,7 @@ func kindOf(spec v1alpha1.GitOpsRepoSpec) (forgeKind, error) {
 	return forges[i], nil
 }
 
-// openForge opens the forge of a repository. The remote has the credentials, for the API too.
+// openForge opens the forge of a repository. The remote is that of its API (forAPI).
 func (s *Session) openForge(name string, m *git.Mirror, remote git.Remote, spec v1alpha1.GitOpsRepoSpec) (forge.Forge, error) {
 	kind, err := kindOf(spec)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Session) openForge(name string, m *git.Mirror, remote git.Remote, spec 
 	if kind.open == nil {
 		return plain.New(m, spec.BranchOrDefault()), nil
 	}
-	o := rest.Access{URL: remote.URL, CABundle: remote.CABundle, Limits: &s.limits}
+	o := rest.Access{URL: remote.URL, CABundle: remote.CABundle, Limits: s.options.ForgeLimits}
 	if o.Source, err = sourceOf(remote, kind.form); err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func sourceOf(remote git.Remote, form rest.Form) (rest.Source, error) {
 		return app, nil
 	}
 	l := rest.Login{Token: remote.Token, Username: remote.Username, Password: remote.Password}
-	if u, err := url.Parse(remote.URL); err == nil && u.Scheme != "ssh" {
+	if u, err := url.Parse(remote.URL); err == nil {
 		l.User = u.User
 	}
 	return rest.NewSource(l, form, remote.String())

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
@@ -21,7 +22,7 @@ import (
 // Errors for URLs that are refused before anything is sent. They do not show the URL, which may
 // contain secrets.
 var (
-	errSSH       = manifest.Problem{Reason: v1alpha1.ReasonInvalidURL, Message: "SSH is not supported; use the https URL of the repository"}
+	errSSH       = manifest.Problem{Reason: v1alpha1.ReasonCredentialsMissing, Message: "SSH needs a set of credentials with the files identity and known_hosts"}
 	errSecretURL = manifest.Problem{Reason: v1alpha1.ReasonCredentialsInURL, Message: "the URL has credentials in it, which are not used: remove them, renew them if others could read them, and put them into a set of credentials"}
 )
 
@@ -31,12 +32,12 @@ func (s *Session) checkURL(url string) error {
 	switch remote := catalog.IsRemoteURL(url); {
 	case catalog.URLFault(url) != "": // not shown, because credentials may be anywhere in it
 		return manifest.Problem{Reason: v1alpha1.ReasonInvalidURL, Message: fmt.Sprintf("the URL %s; write it as in https://git.example.com/team/fleet.git", catalog.URLFault(url))}
-	case catalog.IsSSH(url):
-		return errSSH
+	case catalog.IsSSH(url) && !strings.Contains(url, "://"): // Git and Flux read its path in different ways
+		return manifest.Problem{Reason: v1alpha1.ReasonInvalidURL, Message: "the short form of SSH URLs is not supported; write it as in ssh://git@git.example.com/team/fleet.git"}
 	case catalog.HasCredentials(url):
 		return errSecretURL
 	case !remote && s.remoteOnly():
-		return manifest.Problem{Reason: v1alpha1.ReasonURLNotAllowed, Message: url + " is a directory of the machine that Furrow runs on, and the control plane is on a server: only the https URLs of repositories on servers are opened"}
+		return manifest.Problem{Reason: v1alpha1.ReasonURLNotAllowed, Message: url + " is a directory of the machine that Furrow runs on, and the control plane is on a server: only the URLs of repositories on servers are opened"}
 	case catalog.IsPlainHTTP(url) && !s.options.AllowHTTP:
 		return manifest.Problem{Reason: v1alpha1.ReasonURLNotAllowed, Message: git.Remote{URL: url}.String() + " sends credentials and content in plain text: use https, or allow it with --allow-http"}
 	}
@@ -63,8 +64,8 @@ func (s *Session) faultsOf(spec v1alpha1.GitOpsRepoSpec) (faults []error) {
 	switch url := s.resolve(spec.URL); {
 	case err != nil:
 		faults = append(faults, err)
-	case kind.open != nil && !catalog.IsSSH(url) && !catalog.IsRemoteURL(url):
-		faults = append(faults, manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Field: "spec.forge", Message: fmt.Sprintf("spec.forge is %s, and spec.url is not the https URL of a repository on a server", spec.Forge), Next: "Correct one of the two"})
+	case kind.open != nil && !catalog.IsRemoteURL(url):
+		faults = append(faults, manifest.Problem{Reason: v1alpha1.ReasonInvalidField, Field: "spec.forge", Message: fmt.Sprintf("spec.forge is %s, and spec.url is not the URL of a repository on a server", spec.Forge), Next: "Correct one of the two"})
 	}
 	if spec.Credentials != "" && s.options.Credentials == nil {
 		return append(faults, manifest.Problem{Reason: v1alpha1.ReasonCredentialsMissing, Field: "spec.credentials", Message: fmt.Sprintf("it names the credentials %q, but no directory of credentials is given; use --credentials", spec.Credentials)})
@@ -158,7 +159,7 @@ func (s *Session) remote(url, credentials string) (git.Remote, error) {
 		return remote, err
 	}
 	if s.options.Credentials == nil || credentials == "" {
-		return remote, nil
+		return unsigned(remote)
 	}
 	if err := catalog.CheckCredentials(credentials); err != nil {
 		return remote, err
@@ -170,7 +171,7 @@ func (s *Session) remote(url, credentials string) (git.Remote, error) {
 	set, err := s.options.Credentials.Set(credentials)
 	switch {
 	case errors.Is(err, ErrPublic):
-		return remote, nil
+		return unsigned(remote)
 	case err != nil:
 		return remote, fmt.Errorf("there are no credentials %q: %w", credentials, manifest.About(manifest.Problem{Reason: v1alpha1.ReasonCredentialsMissing}, err))
 	case set.URL == "" && !own && s.remoteOnly():
@@ -178,9 +179,29 @@ func (s *Session) remote(url, credentials string) (git.Remote, error) {
 	case set.URL != "" && !catalog.WithinURL(url, set.URL):
 		return remote, manifest.Problem{Reason: v1alpha1.ReasonCredentialsNotBound, Message: fmt.Sprintf("the credentials %q are for %s only, and not for %s", credentials, git.Remote{URL: set.URL}, remote), Next: "Correct the url of the set, or make another set"}
 	}
-	remote.Token, remote.Username, remote.Password, remote.CABundle = set.Token, set.Username, set.Password, set.CABundle
+	remote = set.sign(remote)
+	if catalog.IsSSH(url) && (len(remote.Identity) == 0 || len(remote.KnownHosts) == 0) {
+		return git.Remote{URL: url}, fmt.Errorf("the credentials %q: %w", credentials, errSSH)
+	}
 	if set.App != nil {
 		return s.withApp(remote, credentials, *set.App)
+	}
+	return remote, nil
+}
+
+// forAPI returns how the API of a repository's server is reached: by https, and never with the
+// passphrase of a key.
+func forAPI(remote git.Remote) git.Remote {
+	if catalog.IsSSH(remote.URL) {
+		remote.URL, remote.Username, remote.Password = catalog.WebURL(remote.URL), "", ""
+	}
+	return remote
+}
+
+// unsigned returns a remote without credentials, which SSH does not have.
+func unsigned(remote git.Remote) (git.Remote, error) {
+	if catalog.IsSSH(remote.URL) {
+		return remote, errSSH
 	}
 	return remote, nil
 }
@@ -190,11 +211,11 @@ func (s *Session) withApp(remote git.Remote, credentials string, o rest.AppOptio
 	if catalog.IsPlainHTTP(o.API) && !s.options.AllowHTTP {
 		return git.Remote{URL: remote.URL}, manifest.Problem{Reason: v1alpha1.ReasonURLNotAllowed, Message: fmt.Sprintf("the credentials %q: githubAppBaseURL sends credentials in plain text: use https, or allow it with --allow-http", credentials)}
 	}
-	o.Repository, o.CABundle = remote.URL, remote.CABundle
+	o.Repository, o.CABundle = catalog.WebURL(remote.URL), remote.CABundle
 	app, err := rest.NewApp(o)
 	if err != nil {
 		return git.Remote{URL: remote.URL}, fmt.Errorf("the credentials %q: %w", credentials, err)
 	}
-	remote.Token, remote.Username, remote.Password, remote.Source = "", "", "", app
+	remote.Token, remote.Source = "", app
 	return remote, nil
 }

@@ -14,8 +14,8 @@
 //   - If the control plane is on a server, its authors choose the URLs, and are not trusted with
 //     this machine: directories are refused, and a set of credentials is used only for the URLs
 //     that it names itself.
-//   - SSH, URLs with credentials in them and, unless allowed, plain HTTP are refused. Such errors
-//     do not repeat the URL.
+//   - SSH without known host keys, URLs with credentials in them and, unless allowed, plain HTTP
+//     are refused. Such errors do not repeat the URL.
 //   - A simulation writes only to repositories that were made for simulations.
 package controlplane
 
@@ -85,6 +85,8 @@ type Options struct {
 	// Observe may wrap an opened repository, to count its requests. The control plane's
 	// repository has no name and no forge.
 	Observe func(name string, repo engine.Repo) engine.Repo
+	// ForgeLimits are what forges allow, for all sessions of a process; Open makes some if it is nil.
+	ForgeLimits *rest.Limits
 	// ObserveTransport may wrap the transport to a forge's server.
 	ObserveTransport func(repo string, next http.RoundTripper) http.RoundTripper
 	// Interval is the time between passes in which nothing changes; zero if passes are started by
@@ -121,8 +123,6 @@ type Session struct {
 	// from is set by source.
 	from     source
 	rendered render.Cache
-	// limits are what forges allow.
-	limits rest.Limits
 	// origin, owner and revision are set when the control plane is read.
 	origin, owner, revision string
 }
@@ -144,6 +144,7 @@ func Open(ctx context.Context, options Options) (*Session, error) {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
+	options.ForgeLimits = cmp.Or(options.ForgeLimits, &rest.Limits{})
 	if options.ControlPlane == "" {
 		return nil, manifest.Problem{Reason: v1alpha1.ReasonInvalidArgument, Message: "no control-plane repository is given: use --control-plane, or set FURROW_CONTROL_PLANE"}
 	}
@@ -416,7 +417,7 @@ func (s *Session) openMirror(ctx context.Context, name string, spec v1alpha1.Git
 		return engine.Repo{}, err
 	}
 	r := &Repo{Name: name, Base: spec.BranchOrDefault(), Mirror: m, spec: spec}
-	if r.Forge, err = s.openForge(name, m, remote, spec); err != nil {
+	if r.Forge, err = s.openForge(name, m, forAPI(remote), spec); err != nil {
 		return engine.Repo{}, errors.Join(err, m.Close())
 	}
 	if had, ok := s.repos[name]; ok {

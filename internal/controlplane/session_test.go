@@ -128,6 +128,45 @@ func TestAGitHubAppIsASetOfCredentials(t *testing.T) {
 	}
 }
 
+// TestSSHHasTheKeyAndTheAPITheToken: a set for SSH may have a token for the API. The password is the
+// passphrase of the key, which goes nowhere.
+func TestSSHHasTheKeyAndTheAPITheToken(t *testing.T) {
+	const token, passphrase = "token-of-a-test", "open sesame"
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"ssh/identity": "a key\n", "ssh/known_hosts": "git.example.com ssh-ed25519 AAAA\n", "ssh/password": passphrase, "ssh/token": token, "ssh/url": "ssh://git.example.com/team",
+		"web/identity": "a key", "web/known_hosts": "x", "web/password": passphrase, "web/url": "https://git.example.com/team",
+		"half/identity": "a key", "half/url": "ssh://git.example.com/team", "token/token": token, "token/url": "ssh://git.example.com/team",
+	} {
+		at := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.WriteFile(at, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &Session{options: Options{ControlPlane: "https://git.example.com/control-plane", Credentials: Directory(dir)}}
+	remote, err := s.remote("ssh://git@git.example.com/team/a.git", "ssh")
+	if err != nil || string(remote.Identity) != "a key" || string(remote.KnownHosts) != "git.example.com ssh-ed25519 AAAA" || remote.Password != passphrase {
+		t.Errorf("for Git: %v, %v", remote, err)
+	}
+	if api := forAPI(remote); api.URL != "https://git.example.com/team/a" || api.Token != token || api.Password != "" {
+		t.Errorf("for the API: %v", api)
+	}
+	if remote, err = s.remote("https://git.example.com/team/a", "web"); err != nil || remote.Password != "" {
+		t.Errorf("by https: %v, %v", remote, err)
+	}
+	for name, want := range map[string]string{
+		"half": `the credentials "half": SSH needs a set of credentials with the files identity and known_hosts`, "token": `the credentials "token": SSH needs`,
+		"web": "are for https://git.example.com/team only",
+	} {
+		if remote, err := s.remote("ssh://git@git.example.com/team/a", name); err == nil || !strings.Contains(err.Error(), want) || remote.Token != "" || manifest.ReasonOf(err) == "" {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if _, err := s.remote("ssh://git@git.example.com/other/a", "ssh"); err == nil || !strings.Contains(err.Error(), "are for ssh://git.example.com/team only") {
+		t.Errorf("outside the URL of the set: %v", err)
+	}
+}
+
 func TestWhatCannotBeOpenedIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	const server = "https://git.example.com/control-plane"
 	tests := map[string]struct {
@@ -136,9 +175,11 @@ func TestWhatCannotBeOpenedIsRefusedBeforeAnythingIsSent(t *testing.T) {
 		want    string
 	}{
 		"credentials without a directory of them":              {server, v1alpha1.GitOpsRepoSpec{URL: "https://git.example.com/a", Credentials: "team"}, "use --credentials"},
-		"SSH in its short form":                                {server, v1alpha1.GitOpsRepoSpec{URL: "git@git.example.com:team/a"}, "SSH is not supported"},
-		"SSH as a URL":                                         {server, v1alpha1.GitOpsRepoSpec{URL: "ssh://git@git.example.com/a"}, "SSH is not supported"},
-		"SSH for a control plane on disk":                      {"/srv/control-plane", v1alpha1.GitOpsRepoSpec{URL: "git@git.example.com:team/a"}, "SSH is not supported"},
+		"SSH in its short form":                                {server, v1alpha1.GitOpsRepoSpec{URL: "git@git.example.com:team/a"}, "write it as in ssh://git@git.example.com/team/fleet.git"},
+		"SSH without credentials":                              {server, v1alpha1.GitOpsRepoSpec{URL: "ssh://git@git.example.com/a"}, "SSH needs a set of credentials with the files identity and known_hosts"},
+		"a password in a URL of SSH":                           {server, v1alpha1.GitOpsRepoSpec{URL: "ssh://git:hunter2@git.example.com/a"}, "has credentials in it"},
+		"a directory for a control plane by SSH":               {"ssh://git@git.example.com/control-plane", v1alpha1.GitOpsRepoSpec{URL: "/srv/git/other.git"}, "/srv/git/other.git is a directory of the machine"},
+		"SSH for a control plane on disk":                      {"/srv/control-plane", v1alpha1.GitOpsRepoSpec{URL: "ssh://git@git.example.com/a"}, "SSH needs a set of credentials"},
 		"a directory for a control plane on a server":          {server, v1alpha1.GitOpsRepoSpec{URL: "/srv/git/other.git"}, "/srv/git/other.git is a directory of the machine"},
 		"a relative directory for a control plane on a server": {server, v1alpha1.GitOpsRepoSpec{URL: "../other.git"}, "../other.git is a directory of the machine"},
 		"a file URL for a control plane on a server":           {server, v1alpha1.GitOpsRepoSpec{URL: "file:///srv/git/other.git"}, "is a directory of the machine"},

@@ -241,6 +241,8 @@ var rules = []struct {
 	text    string
 }{
 	{IsUntrustedCertificate, kindTrust, "the server's certificate is not trusted: give the CA bundle that signed it"},
+	{isUnknownHost, kindTrust, "the server's host key is not in known_hosts: add it, after you compared it with the one that the server's owner publishes"},
+	{isOtherHost, kindTrust, "the server's host key is not the one in known_hosts: somebody may be between, or the server has a new key; compare it with the one that the server's owner publishes"},
 	{isRateLimit, kindNetwork, ""},
 	{is(transport.ErrAuthenticationRequired), kindAuth, "the server wants valid credentials: check the token, or the user name and password"},
 	{is(transport.ErrAuthorizationFailed), kindAuth, ""},
@@ -248,6 +250,7 @@ var rules = []struct {
 	{isStatus(retryable), kindNetwork, ""},
 	{says("dubious ownership"), kindAuth, "the directory belongs to another user: run Furrow as that user, or allow it with 'git config --global --add safe.directory' and its path"},
 	{says("ermission denied"), kindAuth, ""},
+	{says("ssh: unable to authenticate"), kindAuth, "the server does not accept the identity: add its public key, as a deploy key of the repository or a key of a user"},
 	{is(fs.ErrPermission), kindAuth, ""},
 	{isNetwork, kindNetwork, ""},
 }

@@ -98,12 +98,12 @@ func (m *Mirror) list(ctx context.Context) (*listing, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	session, err := m.remote.uploadSession()
-	if err != nil {
+	l := &listing{}
+	var err error
+	if l.session, err = opened(ctx, m.remote, &l.turns, m.remote.transport.NewUploadPackSession); err != nil {
 		return nil, err
 	}
-	l := &listing{session: session}
-	l.adv, err = within(ctx, &l.turns, func() (*packp.AdvRefs, error) { return l.session.AdvertisedReferencesContext(ctx) })
+	l.adv, err = begin(ctx, m.remote, &l.turns, l.session.AdvertisedReferencesContext)
 	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
 		l.adv, err = packp.NewAdvRefs(), nil
 	}

@@ -157,8 +157,9 @@ func TestADirectoryOfSomethingElseIsRefused(t *testing.T) {
 func TestRemotesThatCannotBeUsedAreExplained(t *testing.T) {
 	for url, want := range map[string]string{
 		"":                               "no URL",
-		"ssh://git@example.com/x":        "use https or a local path",
-		"ftp://u:hunter2@example.com/x":  "use https or a local path",
+		"ssh://git@example.com/x":        "have no identity",
+		"ssh://u:hunter2@example.com/x":  "have no identity",
+		"ftp://u:hunter2@example.com/x":  "use https, ssh or a local path",
 		"https://u:hunter2@exa mple/%zz": "cannot be parsed",
 	} {
 		_, err := git.Open(t.Context(), filepath.Join(t.TempDir(), "m"), git.Remote{URL: url})

@@ -102,13 +102,13 @@ func (m *Mirror) send(ctx context.Context, updates []Update, thin bool) (outcome
 	if err := ctx.Err(); err != nil {
 		return outcome{}, err
 	}
-	session, err := m.remote.receiveSession()
+	turns := &turns{}
+	session, err := opened(ctx, m.remote, turns, m.remote.transport.NewReceivePackSession)
 	if err != nil {
 		return outcome{}, err
 	}
-	turns := &turns{}
 	defer hangUp(ctx, turns, session)
-	adv, err := within(ctx, turns, func() (*packp.AdvRefs, error) { return session.AdvertisedReferencesContext(ctx) })
+	adv, err := begin(ctx, m.remote, turns, session.AdvertisedReferencesContext)
 	if err != nil {
 		return outcome{}, err
 	}

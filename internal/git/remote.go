@@ -29,7 +29,8 @@ import (
 // accept it.
 const tokenUsername = "x-access-token"
 
-// Remote says where a repository is and how to be let in: an https (or http) URL, or a local path.
+// Remote says where a repository is and how to be let in: an https (or http) URL, one of SSH, or a
+// local path.
 type Remote struct {
 	URL string
 
@@ -43,6 +44,10 @@ type Remote struct {
 	// Source provides credentials that change, such as tokens that expire. It is used instead of the
 	// ones above, for requests to this server only.
 	Source Source `json:"-"`
+
+	// Identity is the private key for SSH; Password is its passphrase, if it has one. KnownHosts are
+	// the host keys of the server, without which SSH is not used.
+	Identity, KnownHosts []byte `json:"-"`
 
 	// CABundle holds PEM certificates that are trusted besides the system's.
 	CABundle []byte
@@ -83,6 +88,9 @@ type endpoint struct {
 	idle      *http.Transport
 	secrets   redact.Secrets
 	source    Source
+	// silence is how long a server may take to begin a session; zero where requests have their own
+	// timeouts.
+	silence time.Duration
 }
 
 // clean makes a text of others one line of bounded length without credentials.
@@ -112,8 +120,10 @@ func newEndpoint(remote Remote) (*endpoint, error) {
 		return newLocal(parsed.Path)
 	case "https", "http":
 		return newHTTP(remote, parsed)
+	case "ssh":
+		return newSSH(remote, parsed)
 	}
-	return nil, fmt.Errorf("the remote URL %s has the scheme %q; use https or a local path", redact.URL(remote.URL), parsed.Scheme)
+	return nil, fmt.Errorf("the remote URL %s has the scheme %q; use https, ssh or a local path", redact.URL(remote.URL), parsed.Scheme)
 }
 
 // newHTTP makes the client of one remote repository. Credentials are taken out of the URL, which is
@@ -305,16 +315,6 @@ func gitProgram(name string) (string, error) {
 	}
 	return "", &Error{op: "open the repository", kind: kindOther,
 		text: "a local path needs " + name + ", which was not found: install git, or use an https URL"}
-}
-
-func (ep *endpoint) uploadSession() (transport.UploadPackSession, error) {
-	at := ep.parsed
-	return ep.transport.NewUploadPackSession(&at, ep.auth)
-}
-
-func (ep *endpoint) receiveSession() (transport.ReceivePackSession, error) {
-	at := ep.parsed
-	return ep.transport.NewReceivePackSession(&at, ep.auth)
 }
 
 func (ep *endpoint) close() {

@@ -29,7 +29,7 @@ const (
 	noRoot     = "objects would lose their owner"
 	otherRepo  = "Declare another GitOpsRepo"
 	otherSeed  = "cannot be changed: the plan belongs to the control plane that made it. Make another Seed"
-	httpsOnly  = "url is the https URL of a repository, without credentials in it; name those in credentials"
+	onServers  = "url is the https or ssh URL of a repository, without credentials in it; name those in credentials"
 	source     = "{source: {url: 'https://git.example.com/a'}}"
 )
 
@@ -69,9 +69,12 @@ var changes = map[string]change{
 	"a repository needs a URL":                            {kind: "GitOpsRepo", to: "{branch: main}", want: "spec.url: Required value"},
 	"a repository with a URL is valid":                    {kind: "GitOpsRepo", to: "{url: 'https://git.example.com/a.git'}"},
 	"a repository's name has no dots":                     {kind: "GitOpsRepo", name: "a.b", to: "{url: 'https://git.example.com'}", want: "the name of a GitOps repository" + dnsLabelOf},
-	"a repository's URL has no credentials":               {kind: "GitOpsRepo", to: "{url: 'https://me:secret@git.example.com/a'}", want: httpsOnly},
-	"a repository's URL does not use SSH":                 {kind: "GitOpsRepo", to: "{url: 'git@git.example.com:a.git'}", want: httpsOnly},
-	"a repository's URL is not a local path":              {kind: "GitOpsRepo", to: "{url: '/srv/a'}", want: httpsOnly},
+	"a repository's URL has no credentials":               {kind: "GitOpsRepo", to: "{url: 'https://me:secret@git.example.com/a'}", want: onServers},
+	"a repository's URL may use SSH":                      {kind: "GitOpsRepo", to: "{url: 'ssh://git@git.example.com:2222/a.git'}"},
+	"a user is not needed for SSH":                        {kind: "GitOpsRepo", to: "{url: 'ssh://git.example.com/a.git'}"},
+	"a URL of SSH has no password":                        {kind: "GitOpsRepo", to: "{url: 'ssh://git:secret@git.example.com/a'}", want: onServers},
+	"a repository's URL is not the short form of SSH":     {kind: "GitOpsRepo", to: "{url: 'git@git.example.com:a.git'}", want: onServers},
+	"a repository's URL is not a local path":              {kind: "GitOpsRepo", to: "{url: '/srv/a'}", want: onServers},
 	"an @ in the path is fine":                            {kind: "GitOpsRepo", to: "{url: 'https://git.example.com/@me/a'}"},
 	"a repository's URL may change":                       {kind: "GitOpsRepo", from: "{url: 'https://git.example.com/a'}", to: "{url: 'https://git.example.org/a'}"},
 	"the base branch cannot be changed":                   {kind: "GitOpsRepo", from: "{url: 'https://git.example.com/a', branch: a}", to: "{url: 'https://git.example.com/a', branch: b}", want: "branch cannot be changed: what is planted is known by it. " + otherRepo},
@@ -107,7 +110,7 @@ var changes = map[string]change{
 	"a source may have a gitRepositoryRef":                {kind: "Seed", to: "{source: {gitRepositoryRef: {name: a}}}"},
 	"a source with a gitRepositoryRef has no credentials": {kind: "Seed", to: "{source: {gitRepositoryRef: {name: a}, credentials: b}}", want: "with gitRepositoryRef, the credentials are those of the GitRepository"},
 	"a source with a URL may have credentials":            {kind: "Seed", to: "{source: {url: 'https://git.example.com/a', credentials: b}}"},
-	"a source's URL has no credentials":                   {kind: "Seed", to: "{source: {url: 'https://me@git.example.com/a'}}", want: httpsOnly},
+	"a source's URL has no credentials":                   {kind: "Seed", to: "{source: {url: 'https://me@git.example.com/a'}}", want: onServers},
 	"a source's URL cannot be changed":                    {kind: "Seed", from: source, to: "{source: {url: 'https://git.example.com/b'}}", want: "source.url " + otherSeed},
 	"a URL cannot be replaced by a gitRepositoryRef":      {kind: "Seed", from: source, to: "{source: {gitRepositoryRef: {name: a}}}", want: "source.url " + otherSeed},
 	"a gitRepositoryRef cannot be changed":                {kind: "Seed", from: "{source: {gitRepositoryRef: {name: a}}}", to: "{source: {gitRepositoryRef: {name: b}}}", want: "source.gitRepositoryRef " + otherSeed},

@@ -141,14 +141,15 @@ func URLFault(raw string) string {
 		return "has a space or a control character in it"
 	case err != nil:
 		return "is not a valid URL"
-	case scheme == "file" && u.Path == "", scheme == "http" && strings.Trim(u.Path, "/") == "", scheme == "https" && strings.Trim(u.Path, "/") == "":
+	case scheme == "file" && u.Path == "", scheme == "http" && strings.Trim(u.Path, "/") == "", scheme == "https" && strings.Trim(u.Path, "/") == "",
+		scheme == "ssh" && strings.Trim(u.Path, "/") == "":
 		if u.Host == "" {
 			return "has no host and no path"
 		}
 		return "has no path"
-	case scheme == "file" || scheme == "ssh":
+	case scheme == "file":
 		return ""
-	case scheme != "http" && scheme != "https":
+	case scheme != "http" && scheme != "https" && scheme != "ssh":
 		return "has a scheme that is not supported"
 	case u.Hostname() == "":
 		return "has no host"
@@ -161,10 +162,23 @@ func URLFault(raw string) string {
 	return ""
 }
 
-// IsRemoteURL reports whether a repository is on a server that is reached by HTTP.
+// IsRemoteURL reports whether a repository is on a server, by HTTP or SSH.
 func IsRemoteURL(raw string) bool {
 	scheme, _, ok := strings.Cut(raw, "://")
-	return ok && (strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http"))
+	return ok && (strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http")) || IsSSH(raw)
+}
+
+// WebURL returns the https URL of a repository that is reached by SSH: that of the same path on the
+// same host. Other URLs stay as they are.
+func WebURL(raw string) string {
+	if !IsSSH(raw) {
+		return raw
+	}
+	u, err := url.Parse(CanonicalURL(raw))
+	if err != nil {
+		return raw
+	}
+	return "https://" + hostOf(u) + u.EscapedPath()
 }
 
 // LocalDir returns the directory of a repository on this machine, from a path or a plain file://
@@ -181,7 +195,7 @@ func LocalDir(raw string) (dir string, ok bool) {
 	return u.Path, true
 }
 
-// IsSSH reports whether a URL is one of SSH, which Furrow does not open.
+// IsSSH reports whether a URL is one of SSH.
 func IsSSH(raw string) bool { return strings.HasPrefix(CanonicalURL(raw), "ssh://") }
 
 // IsPlainHTTP reports whether what is sent to a repository could be read on the way: it
@@ -199,9 +213,10 @@ func IsPlainHTTP(raw string) bool {
 	return err != nil || !addr.IsLoopback()
 }
 
-// HasCredentials reports whether a URL has a user or a password in it.
+// HasCredentials reports whether a URL has a user or a password in it. The user of SSH is not a
+// secret.
 func HasCredentials(raw string) bool {
-	_, rest, ok := strings.Cut(raw, "://")
+	scheme, rest, ok := strings.Cut(raw, "://")
 	if !ok {
 		return false
 	}
@@ -209,7 +224,8 @@ func HasCredentials(raw string) bool {
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		authority = rest[:i]
 	}
-	return strings.Contains(authority, "@")
+	user, _, ok := strings.Cut(authority, "@")
+	return ok && (!strings.EqualFold(scheme, "ssh") || strings.ContainsAny(user, ":%"))
 }
 
 // Origin identifies where a control plane is kept: the repository, by its URL or, where it has

@@ -73,6 +73,10 @@ func TestFormsOfURLs(t *testing.T) {
 		"HTTPS://git.example.com:8443/a/b": "",
 		"ssh://git@git.example.com/a":      "",
 		"git@git.example.com:a/b":          "",
+		"ssh://git.example.com:2222/a/b":   "",
+		"ssh://git@git.example.com":        "has no path",
+		"ssh:///a":                         "has no host",
+		"ssh://git@git.example.com/a?b":    "has a query or a fragment",
 		"file:///srv/fleet.git":            "",
 		"file://":                          "has no host and no path",
 		"../a directory/fleet.git":         "",
@@ -107,7 +111,7 @@ var hostilePaths = []string{
 
 func TestAURLThatServersReadInDifferentWaysIsRefused(t *testing.T) {
 	for _, path := range hostilePaths {
-		for _, url := range []string{"https://git.example.com/team-a/" + path, "HTTP://git.example.com/team-a/repo/" + path} {
+		for _, url := range []string{"https://git.example.com/team-a/" + path, "HTTP://git.example.com/team-a/repo/" + path, "ssh://git@git.example.com/team-a/" + path} {
 			if catalog.URLFault(url) == "" {
 				t.Errorf("%q passes", url)
 			}
@@ -209,5 +213,30 @@ func TestSameRepository(t *testing.T) {
 				t.Errorf("in reverse: got %v", got)
 			}
 		})
+	}
+}
+
+func TestTheAPIOfARepositoryBySSHIsOnTheSameHost(t *testing.T) {
+	for url, want := range map[string]string{
+		"ssh://git@git.example.com/acme/fleet.git":    "https://git.example.com/acme/fleet",
+		"ssh://Git.Example.com:2222/acme/fleet":       "https://git.example.com/acme/fleet",
+		"git@git.example.com:acme/fleet.git":          "https://git.example.com/acme/fleet",
+		"https://git.example.com:8443/acme/fleet.git": "https://git.example.com:8443/acme/fleet.git",
+		"/srv/fleet.git": "/srv/fleet.git",
+	} {
+		if got := catalog.WebURL(url); got != want {
+			t.Errorf("%s: got %s, want %s", url, got, want)
+		}
+	}
+}
+
+func TestCredentialsInURLs(t *testing.T) {
+	for url, want := range map[string]bool{
+		"https://git.example.com/a": false, "https://bot@git.example.com/a": true, "https://bot:p@git.example.com/a": true, "https://git.example.com/a@b": false,
+		"ssh://git.example.com/a": false, "ssh://git@git.example.com/a": false, "ssh://git:p@git.example.com/a": true, "ssh://git%3ap@git.example.com/a": true,
+	} {
+		if got := catalog.HasCredentials(url); got != want {
+			t.Errorf("%s: got %v", url, got)
+		}
 	}
 }
