@@ -26,6 +26,7 @@ func newGitHub(t *testing.T) (*github.Server, *workspace) {
 		Private: true, Files: map[string]string{"clusters/east/README.md": "the root of east\n", "clusters/west/README.md": "the root of west\n"},
 		Roles: map[string]string{"furrow": "push", "other": "push", "ann": "push"},
 	})
+	s.Protect(onGitHub, "main", &github.Protection{Checks: []string{"furrow/gate"}})
 	return s, newWorkspace(t, map[string]string{
 		"seeds/web.yaml":   webSeed,
 		"gitops-repo.yaml": document("GitOpsRepo", "fleet", "spec: {url: "+s.GitURL(onGitHub)+", forge: GitHub, credentials: acme}"),
@@ -53,7 +54,7 @@ func TestPeopleDecideOnGitHub(t *testing.T) {
 	}
 	for _, r := range open {
 		if state, _ := s.Status(onGitHub, r.Head.String(), "furrow/gate"); state != "success" || strings.Join(r.Labels, " ") != pull.Label {
-			t.Errorf("the gate of %+v is %q", r, state)
+			t.Errorf("the gate of #%d with labels %v is %q", r.Number, r.Labels, state)
 		}
 	}
 	first := open[0]
