@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -118,7 +119,8 @@ func skippedOf(cat *catalog.Catalog, name string) []finding {
 	return findings
 }
 
-// lintTemplates renders each Template with a sample of what it would be given.
+// lintTemplates renders each Template, and the labels of proposals, with a sample of what it would
+// be given.
 func lintTemplates(cat *catalog.Catalog) []finding {
 	labels := map[string]string{}
 	for _, name := range cat.Inventory.Names() {
@@ -131,6 +133,15 @@ func lintTemplates(cat *catalog.Catalog) []finding {
 		err := template.Check(template.Text{Name: at, Text: doc.Spec.Text}, doc.Spec.Type, labels)
 		if failed := (*template.Error)(nil); errors.As(err, &failed) {
 			p := manifest.Problem{Reason: failed.Problem().Reason, Source: cat.Positions[at], Object: fmt.Sprintf("Template %q", name), Message: "spec.text: " + failed.Message(), Next: "Correct the template."}
+			findings = append(findings, findingOf("error", "", p))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(cat.Repos)) {
+		labels := cat.Repos[name].Spec.Proposals.Labels
+		at := "GitOpsRepo/" + name
+		err := template.CheckLabels(template.Text{Name: at, Text: strings.Join(labels, "\n")})
+		if failed := (*template.Error)(nil); errors.As(err, &failed) {
+			p := manifest.Problem{Reason: failed.Problem().Reason, Source: cat.Positions[at], Object: fmt.Sprintf("GitOpsRepo %q", name), Message: "spec.proposals.labels: " + failed.Message(), Next: "Correct the template."}
 			findings = append(findings, findingOf("error", "", p))
 		}
 	}

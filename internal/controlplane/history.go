@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -42,7 +43,7 @@ func (s *Session) lastCommits(upTo git.Hash, paths []string) map[string]review.C
 		if err != nil || n == maxHistory || len(left) == 0 {
 			break
 		}
-		changed, err := s.changedIn(commit)
+		changed, err := s.changedIn(commit, slices.Collect(maps.Values(left)))
 		if err != nil {
 			break
 		}
@@ -63,10 +64,12 @@ func (s *Session) lastCommits(upTo git.Hash, paths []string) map[string]review.C
 	return out
 }
 
-// changedIn returns what a commit changed against its first parent; everything for the first one.
-func (s *Session) changedIn(commit git.CommitInfo) ([]string, error) {
+// changedIn returns what a commit changed against its first parent; of the first commit, which of
+// some paths it has.
+func (s *Session) changedIn(commit git.CommitInfo, paths []string) ([]string, error) {
 	if len(commit.Parents) == 0 {
-		return []string{"."}, nil
+		found, err := s.mirror.Entries(commit.Hash, paths)
+		return slices.DeleteFunc(slices.Clone(paths), func(at string) bool { return found[at].Hash.IsZero() }), err
 	}
 	return s.mirror.Changes(commit.Parents[0], commit.Hash)
 }
@@ -74,7 +77,7 @@ func (s *Session) changedIn(commit git.CommitInfo) ([]string, error) {
 // touches reports whether a path is among changed ones, or below or above one of them.
 func touches(changed []string, at string) bool {
 	return slices.ContainsFunc(changed, func(c string) bool {
-		return c == "." || c == at || strings.HasPrefix(c, at+"/") || strings.HasPrefix(at, c+"/")
+		return c == at || strings.HasPrefix(c, at+"/") || strings.HasPrefix(at, c+"/")
 	})
 }
 

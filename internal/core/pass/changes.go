@@ -24,55 +24,70 @@ const reconcilerName = "\x00reconciler"
 // base; for what changes, the contents are asked for, as few as possible: those of a pair that was
 // compared before are not.
 func (d *decider) changes(s *Seed, r *Repo, t *plan.Tier, others []string) (changes []change.Change, unchanged int) {
-	before, after := map[string]change.Object{}, map[string]change.Object{}
-	have := r.Entries[r.Head]
-	if !have[t.Dir()].IsZero() && have[t.Dir()] != t.DirHash() {
-		for path, hash := range d.files(t.Repo, r.Head, t.Dir()) {
-			if name := strings.TrimPrefix(path, t.Dir()+"/"); !slices.Contains(others, path) {
-				before[name] = change.Object{ID: d.idOf(s, hash), Hash: hash}
-			}
-		}
-	}
-	if !t.Gone() && have[t.Dir()] != t.DirHash() {
-		for _, o := range s.Plan.Objects(t) {
-			after[o.File] = change.Object{ID: o.ID, Hash: o.Hash}
-		}
-	}
-	if had := have[t.ReconcilerFile()]; !had.IsZero() && !t.ReconcilerHash().IsZero() {
-		id := manifest.ID{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization", Namespace: t.Object.Namespace, Name: t.Object.Name}
-		before[reconcilerName] = change.Object{ID: id, Hash: had}
-		after[reconcilerName] = change.Object{ID: id, Hash: t.ReconcilerHash()}
-	}
+	before, after := d.sides(s, r, t, others)
 	for _, name := range slices.Sorted(maps.Keys(before)) {
-		was := before[name]
-		is, stays := after[name]
-		pair := [2]layout.Hash{was.Hash, is.Hash}
-		switch {
-		case stays && was.Hash == is.Hash, !stays && was.ID != (manifest.ID{}):
-			continue
-		case !d.mayCompare(pair):
-			was.Skipped = true
-		case !stays:
-			was.Content = d.content(s, t, name, was.Hash)
-		case !d.memo.changes.Knows(pair[0], pair[1]):
-			was.Content, is.Content = d.content(s, t, name, was.Hash), d.content(s, t, name, is.Hash)
+		was, is := before[name], after[name]
+		before[name], is = d.read(s, t, name, was, is)
+		if _, stays := after[name]; stays {
 			after[name] = is
 		}
-		before[name] = was
 	}
 	if d.missing {
 		return nil, 0
 	}
-	changes = d.memo.changes.Between(before, after)
 	for name, is := range after {
 		if was, had := before[name]; had && was.Hash == is.Hash && name != reconcilerName {
 			unchanged++
 		}
 	}
-	if have[t.Dir()] == t.DirHash() {
+	if r.Entries[r.Head][t.Dir()] == t.DirHash() {
 		unchanged += len(s.Plan.Objects(t))
 	}
-	return changes, unchanged
+	return d.memo.changes.Between(before, after), unchanged
+}
+
+// sides returns the objects of a tier as base has them and as its entries do, by the names of their
+// files. Where both have the same directory there are none. The reconciler object is one of them
+// where it changes: with the first and the last objects it comes and goes by itself.
+func (d *decider) sides(s *Seed, r *Repo, t *plan.Tier, others []string) (before, after map[string]change.Object) {
+	before, after = map[string]change.Object{}, map[string]change.Object{}
+	have := r.Entries[r.Head]
+	if had := have[t.ReconcilerFile()]; !had.IsZero() && !t.ReconcilerHash().IsZero() {
+		id := manifest.ID{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization", Namespace: t.Object.Namespace, Name: t.Object.Name}
+		before[reconcilerName] = change.Object{ID: id, Hash: had}
+		after[reconcilerName] = change.Object{ID: id, Hash: t.ReconcilerHash()}
+	}
+	if have[t.Dir()] == t.DirHash() {
+		return before, after
+	}
+	if !have[t.Dir()].IsZero() {
+		for path, hash := range d.files(t.Repo, r.Head, t.Dir()) {
+			if !slices.Contains(others, path) {
+				before[strings.TrimPrefix(path, t.Dir()+"/")] = change.Object{ID: d.idOf(s, hash), Hash: hash}
+			}
+		}
+	}
+	if !t.Gone() {
+		for _, o := range s.Plan.Objects(t) {
+			after[o.File] = change.Object{ID: o.ID, Hash: o.Hash}
+		}
+	}
+	return before, after
+}
+
+// read adds the contents of an object that are needed to compare it, or to know which one it is.
+func (d *decider) read(s *Seed, t *plan.Tier, name string, was, is change.Object) (change.Object, change.Object) {
+	pair, stays := [2]layout.Hash{was.Hash, is.Hash}, !is.Hash.IsZero()
+	switch {
+	case was.Hash == is.Hash, !stays && was.ID != (manifest.ID{}):
+	case !d.mayCompare(pair):
+		was.Skipped = true
+	case !stays:
+		was.Content = d.content(s, t, name, was.Hash)
+	case !d.memo.changes.Knows(pair[0], pair[1]):
+		was.Content, is.Content = d.content(s, t, name, was.Hash), d.content(s, t, name, is.Hash)
+	}
+	return was, is
 }
 
 // mayCompare reports whether a pair of contents is among those that this decision compares. What

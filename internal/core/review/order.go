@@ -152,7 +152,7 @@ func (d *description) graph() {
 			}
 		}
 	}
-	b.WriteString("  classDef done fill:#dafbe1,stroke:#1a7f37,color:#1f2328\n  classDef this stroke-width:3px\n")
+	b.WriteString("  classDef done fill:palegreen,stroke:green,color:black\n  classDef this stroke-width:3px\n")
 	d.out.Graph = b.String()
 }
 

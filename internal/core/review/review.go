@@ -274,7 +274,13 @@ func signature(t Tier) string {
 	var b strings.Builder
 	fmt.Fprint(&b, t.Unchanged, t.Abandoned)
 	for _, c := range t.Changes {
-		fmt.Fprint(&b, "\n", c)
+		for _, part := range []string{string(c.Kind), c.Object.Group, c.Object.Kind, c.Object.Namespace, c.Object.Name, c.File} {
+			b.WriteString("\n" + part)
+		}
+		fmt.Fprint(&b, "\n", c.More, c.Hidden, c.Unread)
+		for _, f := range c.Fields {
+			b.WriteString("\n" + f.Path + "\n" + f.Was + "\n" + f.Is)
+		}
 	}
 	return b.String()
 }
@@ -291,6 +297,10 @@ func (d *description) objects(t Tier, left *int) (out []template.Change, more in
 			added[kind] = append(added[kind], d.show(strings.TrimPrefix(c.Object.Namespace+"/"+c.Object.Name, "/")))
 			continue
 		}
+		if len(out) == maxLines || size(c) > *left {
+			more++
+			continue
+		}
 		one := template.Change{What: string(c.Kind), Object: d.show(c.Name()), More: c.More, Count: 1}
 		for _, f := range c.Fields {
 			one.Fields = append(one.Fields, template.Field{Path: d.show(f.Path), Was: d.show(f.Was), Is: d.show(f.Is)})
@@ -303,11 +313,7 @@ func (d *description) objects(t Tier, left *int) (out []template.Change, more in
 		case c.Unread:
 			one.Note = "its fields are not compared here"
 		}
-		if size(one) > *left || len(out) == maxLines {
-			more++
-			continue
-		}
-		*left -= size(one)
+		*left -= size(c)
 		out = append(out, one)
 	}
 	for _, kind := range slices.Sorted(maps.Keys(added)) {
@@ -318,9 +324,9 @@ func (d *description) objects(t Tier, left *int) (out []template.Change, more in
 	return out, more
 }
 
-// size is about how many bytes a change takes on the page.
-func size(c template.Change) int {
-	n := len(c.Object) + len(c.Note) + len(c.Destroys) + 40
+// size is about how many bytes a change takes on the page; escaping adds little.
+func size(c change.Change) int {
+	n := len(c.Name()) + len(c.Destroys) + 80
 	for _, f := range c.Fields {
 		n += len(f.Path) + len(f.Was) + len(f.Is) + 16
 	}

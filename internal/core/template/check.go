@@ -34,6 +34,16 @@ func Check(t Text, kind v1alpha1.TemplateType, labels map[string]string) error {
 	return nil
 }
 
+// CheckLabels renders the template of the labels of proposals with samples, as Check does.
+func CheckLabels(t Text) error {
+	for _, vars := range []Proposal{fullProposal, bareProposal, groupProposal} {
+		if _, err := RenderLabels(t, vars); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // checkWithoutLabels renders with a missing label as an empty one, instead of failing.
 func checkWithoutLabels(t Text, vars Reconciler) error {
 	b := newBudget(vars)
