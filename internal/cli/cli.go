@@ -263,7 +263,7 @@ func (f *sessionFlags) addTree(cmd *cobra.Command) {
 	addEnvironmentText(flags, &f.options.ControlPlane, "control-plane", "FURROW_CONTROL_PLANE", "control-plane repository, a URL or a directory; or set FURROW_CONTROL_PLANE (default: this directory, where it has seeds/)", anyText)
 	flags.Var(textFlag(&f.options.Branch, "main", branchName), "branch", "branch of the control-plane repository")
 	flags.Var(textFlag(&f.options.Path, "", treePath), "path", "directory of the control-plane tree in its repository")
-	f.addAccess(cmd, "directory with one directory for each set of credentials (files token, or username and password; ca.crt; url, which binds the set to it, and which it must have where the control plane is on a server); or set FURROW_CREDENTIALS")
+	f.addAccess(cmd, "directory with one directory for each set of credentials (files token, or username and password, or githubAppID, githubAppInstallationID and githubAppPrivateKey; identity and known_hosts for SSH; ca.crt; url, which binds the set to it, and which it must have where the control plane is on a server); or set FURROW_CREDENTIALS")
 	directories(cmd, "control-plane")
 }
 

@@ -252,8 +252,10 @@ func (c *Client) demand(r *http.Request) demand {
 // authorized sends a request with credentials. Where the server refuses them, and the source gets
 // others, the request is sent again: the refused one did nothing.
 func (t transport) authorized(r *http.Request, op string) (*answer, error) {
+	body := r.Body
 	for again := true; ; again = false {
 		sent := r.Clone(r.Context())
+		sent.Body = body
 		if err := t.source.Authorize(r.Context(), sent); err != nil {
 			return nil, t.unauthorized(r.Context(), op, err)
 		}
@@ -269,7 +271,7 @@ func (t transport) authorized(r *http.Request, op string) (*answer, error) {
 			return got, nil
 		}
 		if r.GetBody != nil {
-			if r.Body, err = r.GetBody(); err != nil {
+			if body, err = r.GetBody(); err != nil {
 				return nil, err
 			}
 		}
