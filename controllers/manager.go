@@ -33,6 +33,9 @@ type Options struct {
 	Namespace string
 	// MetricsAddress and HealthAddress are the addresses to listen on; "0" to disable.
 	MetricsAddress, HealthAddress string
+	// Webhooks receives webhooks until the context ends, on every replica; nil for not at all. What
+	// they say comes by Seeds.Hints.
+	Webhooks func(context.Context) error
 	// Elect enables leader election between replicas. ElectIn is the namespace of the
 	// Lease; empty for that of the pod.
 	Elect   bool
@@ -99,8 +102,20 @@ func Run(ctx context.Context, access *rest.Config, o Options) error {
 			return err
 		}
 	}
+	if o.Webhooks != nil {
+		if err := mgr.Add(onEveryReplica(o.Webhooks)); err != nil {
+			return err
+		}
+	}
 	return mgr.Start(ctx)
 }
+
+// onEveryReplica is a Runnable that needs no leader election.
+type onEveryReplica func(context.Context) error
+
+func (f onEveryReplica) Start(ctx context.Context) error { return f(ctx) }
+
+func (onEveryReplica) NeedLeaderElection() bool { return false }
 
 func ptr[T any](v T) *T { return &v }
 

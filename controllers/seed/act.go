@@ -86,6 +86,9 @@ func (r *Reconciler) pass(ctx context.Context, s *reconcileState) view {
 	if v.err = r.ready(ctx, s); v.err == nil {
 		v.report, v.err = r.passAlone(ctx, s)
 	}
+	if s.session.open != nil {
+		s.session.note(s.session.open.Repositories())
+	}
 	r.options.Meter.Pass(s.cp, v.report, v.err, r.options.Clock.Since(began))
 	switch {
 	case v.report == nil:

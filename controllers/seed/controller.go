@@ -80,6 +80,8 @@ type Options struct {
 	OwnConfig *rest.Config
 	// Channel creates the health channel of a namespace; nil for Flux.
 	Channel func(namespace string) probe.Channel
+	// Hints has the URLs of a repository that may have changed; nil for none.
+	Hints <-chan []string
 	// Meter records metrics.
 	Meter Meter
 	// Snapshots receives the findings of each pass.
@@ -183,6 +185,7 @@ func whenServed(ctx context.Context, mgr ctrl.Manager, do func() error) error {
 func (r *Reconciler) start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[fleet.ControlPlane]) error {
 	r.queue = queue
 	context.AfterFunc(ctx, r.sessions.stopChannels)
+	go r.watchHints(ctx)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -18,8 +19,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/probe/flux"
 )
 
-// session is the state of a control plane between its passes. Only its pass uses it, except
-// notBefore, which Reconciler.watchClusters reads.
+// session is the state of a control plane between its passes. Only its pass uses it, except what mu
+// guards.
 type session struct {
 	open     *controlplane.Session
 	at       fleet.Location
@@ -31,6 +32,25 @@ type session struct {
 	mu sync.Mutex
 	// notBefore is the time before which changes on clusters do not start a pass.
 	notBefore time.Time
+	// repositories are the URLs of the control plane and its GitOps repositories, as of the last
+	// pass.
+	repositories []string
+}
+
+// note keeps the repositories of a pass.
+func (s *session) note(repositories []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.repositories = repositories
+}
+
+// uses reports whether one of the URLs is that of a repository of the last pass.
+func (s *session) uses(urls []string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(urls, func(url string) bool {
+		return slices.ContainsFunc(s.repositories, func(of string) bool { return catalog.SameRepository(of, url) })
+	})
 }
 
 // coolDown sets how long changes on clusters have to wait.
@@ -73,6 +93,13 @@ func (s *sessions) of(cp fleet.ControlPlane) *session {
 		s.open[cp] = &session{}
 	}
 	return s.open[cp]
+}
+
+// all returns all control planes.
+func (s *sessions) all() map[fleet.ControlPlane]*session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.open)
 }
 
 // in returns the control planes of a namespace.
@@ -186,6 +213,23 @@ func (r *Reconciler) watchClusters(ctx context.Context, namespace string, change
 			pause.Stop()
 			return
 		case <-pause.C():
+		}
+	}
+}
+
+// watchHints starts passes of the control planes whose repositories may have changed. Several hints
+// in a short time are one pass.
+func (r *Reconciler) watchHints(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case urls := <-r.options.Hints:
+			for cp, one := range r.sessions.all() {
+				if one.uses(urls) {
+					r.queue.AddAfter(cp, minPause)
+				}
+			}
 		}
 	}
 }

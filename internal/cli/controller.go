@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +22,7 @@ import (
 
 	"github.com/furrow-dev/furrow/controllers"
 	"github.com/furrow-dev/furrow/controllers/metrics"
+	"github.com/furrow-dev/furrow/internal/webhook"
 )
 
 // controllerCommand is furrow controller.
@@ -27,6 +30,7 @@ type controllerCommand struct {
 	options    controllers.Options
 	kubeconfig string
 	record     string
+	hooks      webhookFlags
 	log        logFlags
 }
 
@@ -45,7 +49,8 @@ seeds,plantings' and 'kubectl furrow' read that.
 
 It keeps nothing of its own but a cache of the repositories. Of several replicas one works, and
 another takes over when that one ends. A change of a resource, of a GitRepository of Flux or of
-what a cluster's Flux reports is acted on at once; everything is observed every --interval.
+what a cluster's Flux reports is acted on at once, and with --webhook-bind-address also what a
+forge's webhook reports; everything is observed every --interval.
 
 Clusters are reached through the Secret <cluster>-kubeconfig in the Seed's namespace, key value;
 those that a seed creates, through the Secret that their creator leaves. With --cluster the
@@ -76,6 +81,7 @@ Outside of a cluster it needs --leader-elect=false or --leader-election-namespac
 	flags.Var(textFlag(&c.kubeconfig, "", existingFile), "kubeconfig", "kubeconfig of the cluster, for a controller outside of it (default: that of the pod)")
 	flags.Var(textFlag(&c.record, "", possibleDirectory), "record", "directory for records of the passes that decide something new, the newest 200 of each control plane, for 'furrow replay'")
 	directories(cmd, "record")
+	c.hooks.add(cmd, "webhook-bind-address")
 	c.log.add(cmd)
 	return cmd
 }
@@ -104,6 +110,16 @@ func (c *controllerCommand) run(cmd *cobra.Command) error {
 	if c.record != "" {
 		if c.options.Seeds.Record, err = recordBelow(c.record, func(err error) { log.Error(err, "A pass is not recorded") }); err != nil {
 			return err
+		}
+	}
+	handler, hints, err := c.hooks.open("webhook-bind-address")
+	if err != nil {
+		return err
+	}
+	if handler != nil {
+		c.options.Seeds.Hints = hints
+		c.options.Webhooks = func(ctx context.Context) error {
+			return handler.Serve(ctx, c.hooks.address, func(at net.Addr) { log.Info("Webhooks are received", "address", at.String(), "path", webhook.Path) })
 		}
 	}
 	c.options.Log = log

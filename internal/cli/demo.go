@@ -130,7 +130,7 @@ func (d *demoRun) run(ctx context.Context) error {
 		defer cancel()
 		ctx = limited
 	}
-	standalone.Run(ctx, d.session, demoInterval, func(result standalone.Result) bool {
+	standalone.Run(ctx, d.session, demoInterval, nil, func(result standalone.Result) bool {
 		d.log.add(result)
 		if err := d.step(ctx, result); err != nil && ctx.Err() == nil {
 			d.err = err

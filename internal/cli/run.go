@@ -17,6 +17,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/probe/flux"
 	"github.com/furrow-dev/furrow/internal/standalone"
 	"github.com/furrow-dev/furrow/internal/state"
+	"github.com/furrow-dev/furrow/internal/webhook"
 )
 
 func newRun() *cobra.Command {
@@ -24,6 +25,7 @@ func newRun() *cobra.Command {
 	var interval time.Duration
 	var once, simulate, yes bool
 	var kubeconfigs, record string
+	var hooks webhookFlags
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Plan, propose and release, over and over, for one control plane",
@@ -36,7 +38,8 @@ shows it. A pass that takes long shows how far it is: on a terminal in one line,
 With --kubeconfigs the clusters are asked how far they are: the directory holds one file for each
 cluster whose Flux Furrow is to ask, named like the cluster, as in mgmt.yaml. Clusters that a seed
 creates need no file: the Secret that their creator leaves on its cluster is read. A change on a
-cluster is acted on at once; the repositories are observed every --interval.
+cluster is acted on at once; the repositories are observed every --interval, and with --listen
+also when a forge sends a webhook.
 
 With --simulate the clusters that the control plane declares are simulated in this process, as
 strictly as real ones; nothing is applied anywhere. What is proposed and reported then describes no real
@@ -57,6 +60,9 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
 				defer channel.Close()
 				options.Channel = channel
 			}
+			if err == nil && once && hooks.address != "0" {
+				err = usageError{errors.New("--once and --listen exclude each other")}
+			}
 			if err == nil && yes && !simulate {
 				err = usageError{errors.New("--yes is for --simulate")}
 			}
@@ -69,7 +75,7 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
 			if simulate {
 				options.Simulation = &controlplane.Simulation{AnyLocal: yes}
 			}
-			return run(cmd, options, interval, record, once, simulate)
+			return run(cmd, options, &hooks, interval, record, once, simulate)
 		},
 	}
 	session.add(cmd)
@@ -82,13 +88,14 @@ tiers that wait for nothing are proposed, and nothing is ever released.`,
 	flags.BoolVar(&once, "once", false, "make one pass and end; exits with 3 when a seed is stalled or a repository has a problem")
 	flags.Var(textFlag(&record, "", possibleDirectory), "record", "directory for records of the passes that decide something new, the newest 200, for 'furrow replay'")
 	directories(cmd, "record")
+	hooks.add(cmd, "listen")
 	flags.BoolVar(&simulate, "simulate", false, "simulate the declared clusters; a second of the simulation is a pass, and with --once some time goes by first")
 	flags.BoolVar(&yes, "yes", false, "let a simulation write to every GitOps repository on this machine, even if no simulation made it")
 	return cmd
 }
 
 // run makes passes until it is interrupted, or one with once, and prints what changes between them.
-func run(cmd *cobra.Command, options controlplane.Options, interval time.Duration, record string, once, simulate bool) error {
+func run(cmd *cobra.Command, options controlplane.Options, hooks *webhookFlags, interval time.Duration, record string, once, simulate bool) error {
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	log, progress := newTransitions(out, options.Now), newProgressLine(cmd.ErrOrStderr())
 	log.last = once
@@ -99,6 +106,10 @@ func run(cmd *cobra.Command, options controlplane.Options, interval time.Duratio
 			return err
 		}
 		options.Record = r.record
+	}
+	handler, hints, err := hooks.open("listen")
+	if err != nil {
+		return err
 	}
 	s, tick, err := openRun(ctx, options, simulate)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
@@ -121,11 +132,18 @@ func run(cmd *cobra.Command, options controlplane.Options, interval time.Duratio
 		interval = min(interval, time.Second)
 	}
 	log.say("Furrow %s: control plane %s on branch %s, owner %s; %s", versionString(), s.Location(), s.Branch(), s.Owner(), mode(options, simulate))
+	if handler != nil {
+		at, err := hooks.listen(ctx, handler)
+		if err != nil {
+			return err
+		}
+		log.say("webhooks are received on http://%s%s", at, webhook.Path)
+	}
 	if once {
 		warmUp(ctx, tick)
 	}
 	var last standalone.Result
-	standalone.Run(ctx, s, interval, func(result standalone.Result) bool {
+	standalone.Run(ctx, s, interval, hints, func(result standalone.Result) bool {
 		last = result
 		progress.clear()
 		log.add(result)

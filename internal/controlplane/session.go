@@ -205,6 +205,28 @@ func (s *Session) URLs() []string {
 // Location returns the URL or directory of the control plane, without credentials.
 func (s *Session) Location() string { return git.Remote{URL: s.options.ControlPlane}.String() }
 
+// Uses reports whether one of the URLs is that of the control plane or of a GitOps repository that
+// is open.
+func (s *Session) Uses(urls []string) bool {
+	return slices.ContainsFunc(urls, func(url string) bool {
+		for _, of := range s.Repositories() {
+			if catalog.SameRepository(of, url) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// Repositories returns the URLs of the control plane and of the GitOps repositories that are open.
+func (s *Session) Repositories() []string {
+	out := []string{s.options.ControlPlane}
+	for _, r := range s.repos {
+		out = append(out, s.resolve(r.spec.URL))
+	}
+	return out
+}
+
 // Branch returns the branch of the control-plane repository that is read.
 func (s *Session) Branch() string { return s.options.Branch }
 

@@ -24,11 +24,12 @@ type Result struct {
 	Next time.Duration
 }
 
-// Run makes passes until the context ends: at once after a pass that changed something or when the
-// health channel reports a change, after interval otherwise, and with growing pauses while
-// something cannot be observed. It calls each after every pass and ends when that returns false.
+// Run makes passes until the context ends: at once after a pass that changed something, when the
+// health channel reports a change or when a hint names a repository of the session, after interval
+// otherwise, and with growing pauses while something cannot be observed. hints has the URLs of a
+// repository that may have changed; nil for none. It calls each after every pass and ends when that returns false.
 // Mirrors are collected between passes, when nothing that was read is in use.
-func Run(ctx context.Context, s *controlplane.Session, interval time.Duration, each func(Result) bool) {
+func Run(ctx context.Context, s *controlplane.Session, interval time.Duration, hints <-chan []string, each func(Result) bool) {
 	var pace controlplane.Pace
 	var changed <-chan struct{}
 	if w, ok := s.Channel().(probe.Watcher); ok {
@@ -50,7 +51,7 @@ func Run(ctx context.Context, s *controlplane.Session, interval time.Duration, e
 		if !news {
 			wake = nil
 		}
-		pause(ctx, next, max(breath, took), wake)
+		pause(ctx, next, max(breath, took), wake, hints, s.Uses)
 	}
 }
 
@@ -63,17 +64,26 @@ const (
 	breath = 500 * time.Millisecond
 )
 
-// pause waits for d, or until shortly after wake, but no less than rest: on a busy fleet something
-// changes all the time, and passes would follow each other without a break.
-func pause(ctx context.Context, d, rest time.Duration, wake <-chan struct{}) {
+// pause waits for d, or until shortly after wake or a hint about a repository that is used, but no
+// less than rest: on a busy fleet something changes all the time, and passes would follow each other
+// without a break.
+func pause(ctx context.Context, d, rest time.Duration, wake <-chan struct{}, hints <-chan []string, uses func(urls []string) bool) {
 	began := time.Now()
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	case <-wake:
-		soon := max(gather, rest-time.Since(began))
-		pause(ctx, min(d-time.Since(began), soon), 0, nil)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+			return
+		case <-wake:
+		case urls := <-hints:
+			if !uses(urls) {
+				continue
+			}
+		}
+		timer.Reset(min(d-time.Since(began), max(gather, rest-time.Since(began))))
+		wake, hints = nil, nil
 	}
 }

@@ -130,6 +130,7 @@ var rows = []row{
 	{"internal/backoff", edge, []string{}},
 	{"internal/git/odb", edge, []string{"internal/core/githash"}},
 	{"internal/git", edge, []string{"internal/core/githash", "internal/core/redact", "internal/core/truncate", "internal/backoff", "internal/git/odb"}},
+	{"internal/webhook", edge, nil},
 	{"internal/forge", edge, []string{"internal/core/layout", "internal/core/manifest", "internal/core/redact", "internal/core/truncate", "internal/backoff", "internal/git"}},
 	{"internal/probe", edge, []string{"api", "internal/core", "internal/backoff"}},
 	{"internal/simulator", edge, []string{"api", "internal/core", "internal/probe"}},

@@ -1,0 +1,177 @@
+// Package webhook receives what forges send when somebody pushes or decides about a pull request.
+//
+// An event is a hint to observe a repository sooner, and nothing else: whatever it says is read from
+// the repository and the forge themselves. So a replayed event costs a pass at most, and a lost one
+// nothing, because repositories are observed at intervals anyway.
+//
+// Invariants: nothing of a request is used before its signature is checked, except its headers; and
+// of its body only the URLs of the repository.
+package webhook
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+const (
+	// Path is where events are received.
+	Path = "/webhook"
+	// maxEvent bounds an event; GitHub sends none that is larger.
+	maxEvent = 25 << 20
+	// timeout bounds a request: forges wait for ten seconds.
+	timeout = 10 * time.Second
+	// minSecret is the least length of a secret: a shorter one can be guessed.
+	minSecret = 16
+)
+
+// Hints are the URLs of repositories, as events name them: each of one repository in all forms.
+type Hints chan []string
+
+// NewHints makes the channel of a Handler. It holds some hints while a pass is made; what comes when
+// it is full is dropped, because the next pass observes everything.
+func NewHints() Hints { return make(Hints, 16) }
+
+// Handler checks events and passes on the repositories that they name.
+type Handler struct {
+	secret []byte
+	hints  Hints
+}
+
+// New makes a handler of events that are signed with the secret.
+func New(secret []byte, hints Hints) (*Handler, error) {
+	secret = []byte(strings.TrimSpace(string(secret)))
+	if len(secret) < minSecret {
+		return nil, fmt.Errorf("the secret of webhooks has %d characters: use %d or more, such as the output of 'openssl rand -hex 32'", len(secret), minSecret)
+	}
+	return &Handler{secret, hints}, nil
+}
+
+// ServeHTTP answers with 202 if the event was taken, 200 if it means nothing here, and 401 if it is
+// not signed with the secret.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "send events with POST", http.StatusMethodNotAllowed)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxEvent))
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		http.Error(w, "the event is too large", http.StatusRequestEntityTooLarge)
+		return
+	} else if err != nil {
+		http.Error(w, "the event cannot be read", http.StatusBadRequest)
+		return
+	}
+	if !h.signed(r.Header, body) {
+		http.Error(w, "the event is not signed with the secret that Furrow has", http.StatusUnauthorized)
+		return
+	}
+	if !relevant(r.Header) {
+		return
+	}
+	urls, err := repository(body)
+	if err != nil {
+		http.Error(w, "the event is not JSON, or names no repository; set the content type of the webhook to application/json", http.StatusBadRequest)
+		return
+	}
+	select {
+	case h.hints <- urls:
+	default:
+	}
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// signed reports whether an event is signed: by HMAC-SHA256 of the body as GitHub (sha256=<hex>),
+// Gitea and Forgejo (<hex>) do it, or with the secret itself as GitLab does.
+func (h *Handler) signed(header http.Header, body []byte) bool {
+	if token := header.Get("X-Gitlab-Token"); token != "" {
+		return subtle.ConstantTimeCompare([]byte(token), h.secret) == 1
+	}
+	signature := header.Get("X-Gitea-Signature")
+	if hub, found := strings.CutPrefix(header.Get("X-Hub-Signature-256"), "sha256="); found {
+		signature = hub
+	}
+	given, err := hex.DecodeString(signature)
+	if err != nil || len(given) == 0 {
+		return false
+	}
+	sum := hmac.New(sha256.New, h.secret)
+	sum.Write(body)
+	return hmac.Equal(given, sum.Sum(nil))
+}
+
+// events are those that can change what a pass observes, as GitHub, Gitea and GitLab name them.
+var events = map[string]bool{
+	"push": true, "create": true, "delete": true, "pull_request": true, "pull_request_review": true, "status": true, "check_suite": true,
+	"pull_request_approved": true, "pull_request_rejected": true, "Push Hook": true, "Merge Request Hook": true, "Pipeline Hook": true,
+}
+
+// relevant reports whether a pass may observe something new after an event.
+func relevant(header http.Header) bool {
+	for _, name := range []string{"X-Github-Event", "X-Gitea-Event", "X-Gitlab-Event"} {
+		if event := header.Get(name); event != "" {
+			return events[event]
+		}
+	}
+	return false
+}
+
+// repository returns the URLs of the repository that an event is about.
+func repository(body []byte) ([]string, error) {
+	var event struct {
+		Repository, Project struct {
+			CloneURL   string `json:"clone_url"`
+			SSHURL     string `json:"ssh_url"`
+			HTMLURL    string `json:"html_url"`
+			GitHTTPURL string `json:"git_http_url"`
+			GitSSHURL  string `json:"git_ssh_url"`
+			WebURL     string `json:"web_url"`
+		}
+	}
+	if err := json.Unmarshal(body, &event); err != nil {
+		return nil, err
+	}
+	var urls []string
+	for _, of := range []string{
+		event.Repository.CloneURL, event.Repository.SSHURL, event.Repository.HTMLURL, event.Repository.GitHTTPURL, event.Repository.GitSSHURL,
+		event.Project.GitHTTPURL, event.Project.GitSSHURL, event.Project.WebURL,
+	} {
+		if of != "" {
+			urls = append(urls, of)
+		}
+	}
+	if len(urls) == 0 {
+		return nil, errors.New("no repository")
+	}
+	return urls, nil
+}
+
+// Serve receives events on an address until the context ends. ready gets the address that it listens
+// on.
+func (h *Handler) Serve(ctx context.Context, address string, ready func(net.Addr)) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("listening for webhooks: %w; choose another address", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle(Path, h)
+	server := &http.Server{Handler: mux, ReadTimeout: timeout, WriteTimeout: timeout, MaxHeaderBytes: 1 << 14, BaseContext: func(net.Listener) context.Context { return ctx }}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	ready(listener.Addr())
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) || ctx.Err() == nil {
+		return err
+	}
+	return nil
+}

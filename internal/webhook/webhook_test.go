@@ -1,0 +1,141 @@
+package webhook_test
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/furrow-dev/furrow/internal/webhook"
+)
+
+const secret = "0123456789abcdef0123"
+
+func sign(key, body string) string {
+	sum := hmac.New(sha256.New, []byte(key))
+	sum.Write([]byte(body))
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+const (
+	hubBody = `{"ref":"refs/heads/main","repository":{"clone_url":"https://git.example.com/acme/fleet.git","ssh_url":"git@git.example.com:acme/fleet.git","html_url":"https://git.example.com/acme/fleet"}}`
+	labBody = `{"object_kind":"push","project":{"git_http_url":"https://gitlab.example.com/a/b/fleet.git","git_ssh_url":"git@gitlab.example.com:a/b/fleet.git","web_url":"https://gitlab.example.com/a/b/fleet"},"repository":{"git_http_url":"https://gitlab.example.com/a/b/fleet.git"}}`
+)
+
+func TestEvents(t *testing.T) {
+	fleet := []string{"https://git.example.com/acme/fleet.git", "git@git.example.com:acme/fleet.git", "https://git.example.com/acme/fleet"}
+	lab := []string{"https://gitlab.example.com/a/b/fleet.git", "https://gitlab.example.com/a/b/fleet.git", "git@gitlab.example.com:a/b/fleet.git", "https://gitlab.example.com/a/b/fleet"}
+	cases := map[string]struct {
+		method, body string
+		header       map[string]string
+		status       int
+		want         []string
+	}{
+		"a push to GitHub":            {"POST", hubBody, map[string]string{"X-GitHub-Event": "push", "X-Hub-Signature-256": "sha256=" + sign(secret, hubBody)}, 202, fleet},
+		"a pull request on GitHub":    {"POST", hubBody, map[string]string{"X-GitHub-Event": "pull_request", "X-Hub-Signature-256": "sha256=" + sign(secret, hubBody)}, 202, fleet},
+		"a push to Gitea":             {"POST", hubBody, map[string]string{"X-Gitea-Event": "push", "X-Gitea-Signature": sign(secret, hubBody)}, 202, fleet},
+		"a push to GitLab":            {"POST", labBody, map[string]string{"X-Gitlab-Event": "Push Hook", "X-Gitlab-Token": secret}, 202, lab},
+		"a merge request on GitLab":   {"POST", labBody, map[string]string{"X-Gitlab-Event": "Merge Request Hook", "X-Gitlab-Token": secret}, 202, lab},
+		"a ping":                      {"POST", hubBody, map[string]string{"X-GitHub-Event": "ping", "X-Hub-Signature-256": "sha256=" + sign(secret, hubBody)}, 200, nil},
+		"a star":                      {"POST", hubBody, map[string]string{"X-GitHub-Event": "star", "X-Hub-Signature-256": "sha256=" + sign(secret, hubBody)}, 200, nil},
+		"no event":                    {"POST", hubBody, map[string]string{"X-Hub-Signature-256": "sha256=" + sign(secret, hubBody)}, 200, nil},
+		"no signature":                {"POST", hubBody, map[string]string{"X-GitHub-Event": "push"}, 401, nil},
+		"another secret":              {"POST", hubBody, map[string]string{"X-GitHub-Event": "push", "X-Hub-Signature-256": "sha256=" + sign("another secret!!", hubBody)}, 401, nil},
+		"the signature of other text": {"POST", hubBody, map[string]string{"X-Gitea-Event": "push", "X-Gitea-Signature": sign(secret, labBody)}, 401, nil},
+		"an empty signature":          {"POST", hubBody, map[string]string{"X-GitHub-Event": "push", "X-Hub-Signature-256": "sha256="}, 401, nil},
+		"a signature that is not hex": {"POST", hubBody, map[string]string{"X-GitHub-Event": "push", "X-Hub-Signature-256": "sha256=xyz"}, 401, nil},
+		"SHA-1":                       {"POST", hubBody, map[string]string{"X-GitHub-Event": "push", "X-Hub-Signature": "sha1=" + sign(secret, hubBody)}, 401, nil},
+		"another token":               {"POST", labBody, map[string]string{"X-Gitlab-Event": "Push Hook", "X-Gitlab-Token": secret + "x"}, 401, nil},
+		"a form":                      {"POST", "payload=%7B%7D", map[string]string{"X-GitHub-Event": "push", "X-Hub-Signature-256": "sha256=" + sign(secret, "payload=%7B%7D")}, 400, nil},
+		"no repository":               {"POST", "{}", map[string]string{"X-GitHub-Event": "push", "X-Hub-Signature-256": "sha256=" + sign(secret, "{}")}, 400, nil},
+		"a GET":                       {"GET", "", nil, 405, nil},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			hints := webhook.NewHints()
+			h, err := webhook.New([]byte(secret+"\n"), hints)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := httptest.NewRequestWithContext(t.Context(), c.method, webhook.Path, strings.NewReader(c.body))
+			for key, value := range c.header {
+				r.Header.Set(key, value)
+			}
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			if w.Code != c.status {
+				t.Errorf("it answers %d %s, want %d", w.Code, w.Body, c.status)
+			}
+			var got []string
+			select {
+			case got = <-hints:
+			default:
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("hints (-want +got):\n%s", diff)
+			}
+			if strings.Contains(w.Body.String(), secret) {
+				t.Errorf("it shows the secret: %s", w.Body)
+			}
+		})
+	}
+}
+
+// However many events come while nobody takes them, none waits.
+func TestEventsThatNobodyTakesAreDropped(t *testing.T) {
+	h, err := webhook.New([]byte(secret), webhook.NewHints())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, webhook.Path, strings.NewReader(labBody))
+		r.Header.Set("X-Gitlab-Event", "Push Hook")
+		r.Header.Set("X-Gitlab-Token", secret)
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != http.StatusAccepted {
+			t.Fatalf("it answers %d %s", w.Code, w.Body)
+		}
+	}
+}
+
+func TestASecretThatCanBeGuessedIsRefused(t *testing.T) {
+	for _, secret := range []string{"", "secret", "   \n", "123456789012345"} {
+		if _, err := webhook.New([]byte(secret), nil); err == nil || !strings.Contains(err.Error(), "16 or more") {
+			t.Errorf("%q: got %v", secret, err)
+		}
+	}
+}
+
+func TestServe(t *testing.T) {
+	h, err := webhook.New([]byte(secret), webhook.NewHints())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ready, ended := make(chan net.Addr, 1), make(chan error, 1)
+	go func() { ended <- h.Serve(ctx, "127.0.0.1:0", func(at net.Addr) { ready <- at }) }()
+	at := (<-ready).String()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at+webhook.Path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil || response.StatusCode != http.StatusMethodNotAllowed {
+		t.Fatal(response, err)
+	}
+	_ = response.Body.Close()
+	if err := h.Serve(ctx, at, func(net.Addr) {}); err == nil || !strings.Contains(err.Error(), "choose another address") {
+		t.Errorf("on an address that is taken: got %v", err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+}
