@@ -14,6 +14,8 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 	gh "github.com/google/go-github/v56/github"
+
+	"github.com/furrow-dev/furrow/test/servers/bare"
 )
 
 func TestTokensHaveScopesAndPermissions(t *testing.T) {
@@ -220,7 +222,7 @@ func TestEveryDescribedOperationIsServed(t *testing.T) {
 func git(t *testing.T, dir string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
-	cmd.Env = append(gitEnv(), "GIT_TERMINAL_PROMPT=0")
+	cmd.Env = append(bare.Env("Somebody"), "GIT_TERMINAL_PROMPT=0")
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

@@ -5,7 +5,7 @@ import "strings"
 // getBranch shows what branch protection requires; rules have an operation of their own.
 func (c *call) getBranch() *answer {
 	name := c.params["branch"]
-	sha := c.repo.branch(name)
+	sha := c.repo.git.Branch(name)
 	if sha == "" {
 		return refuse(404, "Branch not found")
 	}
@@ -29,7 +29,7 @@ func (c *call) getBranch() *answer {
 
 // commit is a commit as the API shows it.
 func (c *call) commit(sha string) object {
-	out, _ := c.repo.git("show", "-s", "--format=%T%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%cI%x00%P%x00%B", sha)
+	out, _ := c.repo.git.Git("show", "-s", "--format=%T%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%cI%x00%P%x00%B", sha)
 	part := strings.SplitN(out, "\x00", 9)
 	at := c.repoURL(c.repo) + "/commits/" + sha
 	parents := []object{}

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/furrow-dev/furrow/test/servers/bare"
 )
 
 type object = map[string]any
@@ -100,7 +102,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 		_ = json.Unmarshal(raw, &c.fields) // a list of labels is read from raw
 	}
 	out := c.serve()
-	if err := s.checker.answer(r, rt, params, out.status, out.header, out.body.Bytes()); err != nil {
+	if err := s.checker.answer(r, rt, params, out.Status, out.Header(), out.Body.Bytes()); err != nil {
 		s.t.Errorf("%s %s: the answer is not what GitHub describes: %v", r.Method, r.URL, err)
 		s.reply(w, refuse(http.StatusInternalServerError, "the answer is not what GitHub describes: %v", err))
 		return
@@ -108,7 +110,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	if fault.after() {
 		panic(http.ErrAbortHandler)
 	}
-	out.writeTo(w)
+	out.SendTo(w)
 }
 
 // byID turns the path of a repository by its id, where redirects lead, into the one by its name.
@@ -129,39 +131,39 @@ func (s *Server) byID(path string) string {
 }
 
 func (s *Server) reply(w http.ResponseWriter, a *answer) {
-	out := &recorder{header: http.Header{}}
+	out := &bare.Answer{}
 	a.record(out)
-	out.writeTo(w)
+	out.SendTo(w)
 }
 
-func (a *answer) record(out *recorder) {
-	out.status = a.status
+func (a *answer) record(out *bare.Answer) {
+	out.Status = a.status
 	for name, value := range a.header {
-		out.header.Set(name, value)
+		out.Header().Set(name, value)
 	}
 	if a.body == nil {
 		return
 	}
-	out.header.Set("Content-Type", "application/json; charset=utf-8")
-	if err := json.NewEncoder(&out.body).Encode(a.body); err != nil {
+	out.Header().Set("Content-Type", "application/json; charset=utf-8")
+	if err := json.NewEncoder(&out.Body).Encode(a.body); err != nil {
 		panic(err) // values are maps, lists and plain types
 	}
 }
 
 // serve authenticates, accounts and handles a call under the server's mutex.
-func (c *call) serve() *recorder {
+func (c *call) serve() *bare.Answer {
 	s := c.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := &recorder{header: http.Header{}}
-	out.header.Set("X-GitHub-Request-Id", strconv.FormatInt(s.newID(), 16))
+	out := &bare.Answer{}
+	out.Header().Set("X-GitHub-Request-Id", strconv.FormatInt(s.newID(), 16))
 	who, refused := s.authenticate(c.request)
 	c.asker = who
 	b := s.budget(who)
-	defer func() { b.headers(out.header) }()
+	defer func() { b.headers(out.Header()) }()
 	if who != nil && who.token != nil && who.token.kind == classic {
-		out.header.Set("X-OAuth-Scopes", strings.Join(who.token.scopes, ", "))
-		out.header.Set("X-Accepted-OAuth-Scopes", "repo")
+		out.Header().Set("X-OAuth-Scopes", strings.Join(who.token.scopes, ", "))
+		out.Header().Set("X-Accepted-OAuth-Scopes", "repo")
 	}
 	if refused == nil {
 		refused = b.admit(c, s)
@@ -175,14 +177,14 @@ func (c *call) serve() *recorder {
 		return out
 	}
 	c.route.handle(c).record(out)
-	if c.request.Method == http.MethodGet && out.status == http.StatusOK {
-		etag := fmt.Sprintf(`W/"%x"`, sha256.Sum256(append(out.body.Bytes(), out.header.Get("Link")...)))
-		out.header.Set("ETag", etag)
-		out.header.Set("Cache-Control", "private, max-age=60, s-maxage=60")
+	if c.request.Method == http.MethodGet && out.Status == http.StatusOK {
+		etag := fmt.Sprintf(`W/"%x"`, sha256.Sum256(append(out.Body.Bytes(), out.Header().Get("Link")...)))
+		out.Header().Set("ETag", etag)
+		out.Header().Set("Cache-Control", "private, max-age=60, s-maxage=60")
 		if c.request.Header.Get("If-None-Match") == etag {
-			out.status = http.StatusNotModified
-			out.body.Reset()
-			out.header.Del("Content-Type")
+			out.Status = http.StatusNotModified
+			out.Body.Reset()
+			out.Header().Del("Content-Type")
 			s.unchanged[c.route.method+" "+c.route.path]++
 			if who.authorized() {
 				return out

@@ -1,50 +1,33 @@
 package github
 
 import (
-	"bytes"
-	"io"
-	"log"
-	"maps"
 	"net/http"
-	"net/http/cgi"
-	"os/exec"
-	"path"
-	"slices"
 	"strings"
+
+	"github.com/furrow-dev/furrow/test/servers/bare"
 )
 
 // serveGit serves "/owner/name.git/…" with git http-backend. A push is handled as a whole under
 // the server's mutex: pull requests have followed the branches when the client reads the answer.
 func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 	name, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), ".git/")
-	service := path.Base(rest)
-	push := service == "git-receive-pack" || r.URL.Query().Get("service") == "git-receive-pack"
 	fault := s.begin(gitRoute(rest))
 	if fault.before(w) {
 		return
 	}
-	repo, who, refused := s.openGit(r, name, push)
+	repo, who, refused := s.openGit(r, name, bare.IsPush(r))
 	if refused != 0 {
 		s.refuseGit(w, r, repo, rest, refused)
 		return
 	}
-	body, err := io.ReadAll(r.Body) // CGI wants its length
+	out, err := s.runGit(r, repo, rest, who)
 	if err != nil {
 		return
-	}
-	asked := r.Clone(r.Context())
-	asked.Body, asked.ContentLength, asked.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
-	asked.URL.Path = "/" + path.Base(repo.dir) + "/" + rest
-	out := &recorder{status: http.StatusOK, header: http.Header{}}
-	if service == "git-receive-pack" {
-		s.receivePack(out, asked, repo, who)
-	} else {
-		s.backend(asked, who).ServeHTTP(out, asked)
 	}
 	if fault.after() {
 		panic(http.ErrAbortHandler)
 	}
-	out.writeTo(w)
+	out.SendTo(w)
 }
 
 func gitRoute(rest string) string {
@@ -106,28 +89,14 @@ func (s *Server) refuseGit(w http.ResponseWriter, r *http.Request, repo *repo, r
 	}
 }
 
-func (s *Server) backend(r *http.Request, who *caller) *cgi.Handler {
-	git, err := exec.LookPath("git")
-	if err != nil {
-		s.t.Errorf("git is not installed: %v", err)
+func (s *Server) runGit(r *http.Request, repo *repo, rest string, who *caller) (*bare.Answer, error) {
+	if rest != "git-receive-pack" {
+		return repo.git.Serve(r, rest, who.login())
 	}
-	env := append(gitEnv(), "GIT_PROJECT_ROOT="+s.dir, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER="+who.login(),
-		"GIT_PROTOCOL="+r.Header.Get("Git-Protocol"))
-	return &cgi.Handler{Path: git, Args: []string{"http-backend"}, Dir: s.dir, Env: env,
-		Stderr: io.Discard, Logger: log.New(io.Discard, "", 0)}
-}
-
-func (s *Server) receivePack(out http.ResponseWriter, r *http.Request, repo *repo, who *caller) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before := repo.refs("refs/heads/")
-	s.backend(r, who).ServeHTTP(out, r)
-	after := repo.refs("refs/heads/")
-	all := maps.Clone(before)
-	maps.Copy(all, after)
-	for _, ref := range slices.Sorted(maps.Keys(all)) {
-		if before[ref] != after[ref] {
-			s.branchMoved(repo, strings.TrimPrefix(ref, "refs/heads/"), before[ref], after[ref], who.user)
-		}
-	}
+	before := repo.git.Branches()
+	out, err := repo.git.Serve(r, rest, who.login())
+	repo.git.Moved(before, func(branch, old, sha string) { s.branchMoved(repo, branch, old, sha, who.user) })
+	return out, err
 }

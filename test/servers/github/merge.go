@@ -24,12 +24,12 @@ func (s *Server) readMergeable(p *pull) {
 
 // computeMergeable tries the merge. The result is in merge_commit_sha until the real merge.
 func (s *Server) computeMergeable(p *pull) {
-	base := p.repo.branch(p.base.ref)
-	tree, clean := p.repo.mergeTree(base, p.head.sha)
+	base := p.repo.git.Branch(p.base.ref)
+	tree, clean := p.repo.git.MergeTree(base, p.head.sha)
 	p.mergeable, p.mergeCommit = &clean, ""
 	if clean {
 		message := fmt.Sprintf("Merge %s into %s", p.head.sha, base)
-		p.mergeCommit = s.commitTree(p.repo, tree, message, identity(p.user.login, s.now()), base, p.head.sha)
+		p.mergeCommit = p.repo.git.CommitTree(tree, message, identity(p.user.login, s.now()), base, p.head.sha)
 	}
 }
 
@@ -42,7 +42,7 @@ func (s *Server) mergeableState(p *pull) string {
 		return "dirty"
 	case p.draft:
 		return "draft"
-	case need.Strict && !p.repo.contains(p.head.sha, p.repo.branch(p.base.ref)):
+	case need.Strict && !p.repo.git.Contains(p.head.sha, p.repo.git.Branch(p.base.ref)):
 		return "behind"
 	case len(s.unmet(p, need)) > 0:
 		return "blocked"
@@ -104,12 +104,12 @@ func (s *Server) merge(p *pull, by *user, has role, how mergeRequest) (string, *
 	if refused := s.mayMerge(p, has, how); refused != nil {
 		return "", refused
 	}
-	base := p.repo.branch(p.base.ref)
+	base := p.repo.git.Branch(p.base.ref)
 	sha := s.mergeCommit(p, by, base, how)
 	if sha == "" {
 		return "", refuse(http.StatusMethodNotAllowed, "Pull Request is not mergeable")
 	}
-	s.must(p.repo, "", nil, "update-ref", "refs/heads/"+p.base.ref, sha, base)
+	p.repo.git.Must("", nil, "update-ref", "refs/heads/"+p.base.ref, sha, base)
 	s.markMerged(p, sha, by)
 	s.branchMoved(p.repo, p.base.ref, base, sha, by)
 	if p.repo.deleteOnMerge && p.head.repo == p.repo && p.head.ref != p.repo.defaultBranch {
@@ -137,7 +137,7 @@ func (s *Server) mayMerge(p *pull, has role, how mergeRequest) *answer {
 		return nil
 	case len(unmet) > 0:
 		return notAllowed(strings.Join(unmet, " "))
-	case need.Strict && !p.repo.contains(p.head.sha, p.repo.branch(p.base.ref)):
+	case need.Strict && !p.repo.git.Contains(p.head.sha, p.repo.git.Branch(p.base.ref)):
 		return notAllowed("Head branch is out of date. Review and try the merge again.")
 	}
 	return nil
@@ -146,14 +146,14 @@ func (s *Server) mayMerge(p *pull, has role, how mergeRequest) *answer {
 // mergeCommit makes the commit that the base becomes, or returns "" when there is a conflict.
 func (s *Server) mergeCommit(p *pull, by *user, base string, how mergeRequest) string {
 	if how.method == "rebase" {
-		from := s.must(p.repo, "", nil, "merge-base", base, p.head.sha)
-		sha, clean := s.replay(p.repo, from, p.head.sha, base)
+		from := p.repo.git.Must("", nil, "merge-base", base, p.head.sha)
+		sha, clean := p.repo.git.Replay(from, p.head.sha, base, s.now())
 		if !clean {
 			return ""
 		}
 		return sha
 	}
-	tree, clean := p.repo.mergeTree(base, p.head.sha)
+	tree, clean := p.repo.git.MergeTree(base, p.head.sha)
 	if !clean {
 		return ""
 	}
@@ -164,7 +164,7 @@ func (s *Server) mergeCommit(p *pull, by *user, base string, how mergeRequest) s
 		title = or(title, fmt.Sprintf("Merge pull request #%d from %s/%s", p.number, p.head.repo.owner.login, p.head.ref))
 		message = or(message, p.title)
 	}
-	return s.commitTree(p.repo, tree, strings.TrimSpace(title+"\n\n"+message)+"\n", identity(by.login, s.now()), parents...)
+	return p.repo.git.CommitTree(tree, strings.TrimSpace(title+"\n\n"+message)+"\n", identity(by.login, s.now()), parents...)
 }
 
 func (s *Server) markMerged(p *pull, sha string, by *user) {

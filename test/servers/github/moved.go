@@ -35,12 +35,12 @@ func (s *Server) headMoved(p *pull, old, sha string, by *user) {
 	default:
 		before := p.head.sha
 		s.fetchHead(p, sha)
-		if before != "" && !p.repo.contains(sha, before) {
+		if before != "" && !p.repo.git.Contains(sha, before) {
 			s.record(p, "head_ref_force_pushed", by, nil)
 		}
 		s.touch(p)
-		p.base.sha = p.base.repo.branch(p.base.ref)
-		if p.repo.count(p.base.sha, sha) == 0 {
+		p.base.sha = p.base.repo.git.Branch(p.base.ref)
+		if p.repo.git.Count(p.base.sha, sha) == 0 {
 			s.close(p, by)
 		}
 	}
@@ -50,7 +50,7 @@ func (s *Server) headMoved(p *pull, old, sha string, by *user) {
 func (s *Server) baseMoved(p *pull, sha string, by *user) {
 	s.touch(p)
 	switch {
-	case sha != "" && p.repo.contains(sha, p.head.sha):
+	case sha != "" && p.repo.git.Contains(sha, p.head.sha):
 		s.markMerged(p, sha, by)
 	case sha == "":
 		s.close(p, by)
@@ -62,10 +62,10 @@ func (s *Server) fetchHead(p *pull, sha string) {
 	p.head.sha = sha
 	ref := fmt.Sprintf("refs/pull/%d/head", p.number)
 	if p.head.repo != p.repo {
-		s.must(p.repo, "", nil, "fetch", "-q", p.head.repo.dir, "+refs/heads/"+p.head.ref+":"+ref)
+		p.repo.git.Must("", nil, "fetch", "-q", p.head.repo.git.Dir, "+refs/heads/"+p.head.ref+":"+ref)
 		return
 	}
-	s.must(p.repo, "", nil, "update-ref", ref, sha)
+	p.repo.git.Must("", nil, "update-ref", ref, sha)
 }
 
 // touch forgets what is known about merging.
@@ -86,19 +86,19 @@ func (s *Server) close(p *pull, by *user) { s.setState(p, "closed", "closed", s.
 
 // reopen refuses a pull request whose head is gone, or not what it was and more.
 func (s *Server) reopen(p *pull, by *user) *answer {
-	now, refusal := p.head.repo.branch(p.head.ref), ""
+	now, refusal := p.head.repo.git.Branch(p.head.ref), ""
 	switch {
 	case !p.merged.IsZero():
 		refusal = "The pull request has been merged."
 	case now == "":
 		refusal = fmt.Sprintf("The %s branch has been deleted.", p.head.ref)
-	case p.base.repo.branch(p.base.ref) == "":
+	case p.base.repo.git.Branch(p.base.ref) == "":
 		refusal = fmt.Sprintf("The %s branch has been deleted.", p.base.ref)
-	case !p.head.repo.contains(now, p.head.sha):
+	case !p.head.repo.git.Contains(now, p.head.sha):
 		refusal = fmt.Sprintf("The %s branch was force-pushed or recreated.", p.head.ref)
 	case s.openPull(p.repo, p.head, p.base.ref) != nil:
 		refusal = fmt.Sprintf("There is already an open pull request from %s to %s.", p.head.label(), p.base.label())
-	case p.base.repo.count(p.base.ref, p.head.sha) == 0:
+	case p.base.repo.git.Count(p.base.ref, p.head.sha) == 0:
 		refusal = fmt.Sprintf("There are no new commits on the %s branch.", p.head.label())
 	}
 	if refusal != "" {
@@ -112,14 +112,14 @@ func (s *Server) reopen(p *pull, by *user) *answer {
 
 // deleteBranch refuses the default branch.
 func (s *Server) deleteBranch(r *repo, branch string, by *user) *answer {
-	old := r.branch(branch)
+	old := r.git.Branch(branch)
 	switch {
 	case old == "":
 		return refuse(http.StatusUnprocessableEntity, "Reference does not exist")
 	case branch == r.defaultBranch:
 		return refuse(http.StatusUnprocessableEntity, "Cannot delete this branch")
 	}
-	s.must(r, "", nil, "update-ref", "-d", "refs/heads/"+branch, old)
+	r.git.Must("", nil, "update-ref", "-d", "refs/heads/"+branch, old)
 	s.branchMoved(r, branch, old, "", by)
 	return nil
 }

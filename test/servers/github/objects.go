@@ -180,7 +180,7 @@ func (v view) pull(p *pull) object {
 	maps.Copy(out, object{
 		"merged": !p.merged.IsZero(), "merged_by": v.user(p.mergedBy), "mergeable": nil, "mergeable_state": v.s.mergeableState(p),
 		"rebaseable": nil, "maintainer_can_modify": p.maintainerEdits, "comments": 0, "review_comments": 0,
-		"commits": p.repo.count(p.base.sha, p.head.sha), "additions": 0, "deletions": 0, "changed_files": 0,
+		"commits": p.repo.git.Count(p.base.sha, p.head.sha), "additions": 0, "deletions": 0, "changed_files": 0,
 	})
 	if p.mergeable != nil && p.state == "open" {
 		out["mergeable"], out["rebaseable"] = *p.mergeable, *p.mergeable

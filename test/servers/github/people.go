@@ -68,7 +68,7 @@ func (p Person) Reopen(repo string, number int) error {
 // Retarget changes the branch that a pull request is to.
 func (p Person) Retarget(repo string, number int, base string) error {
 	return p.on(repo, number, roleTriage, func(pr *pull) *answer {
-		pr.base.ref, pr.base.sha = base, pr.repo.branch(base)
+		pr.base.ref, pr.base.sha = base, pr.repo.git.Branch(base)
 		p.s.touch(pr)
 		p.s.record(pr, "base_ref_changed", p.user, nil)
 		return nil
@@ -110,13 +110,13 @@ func (p Person) PushCommit(repo, branch, message string, files map[string]string
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	r := p.s.mustRepo(repo)
-	old := r.branch(branch)
+	old := r.git.Branch(branch)
 	parent := old
 	if parent == "" {
-		parent = r.branch(r.defaultBranch)
+		parent = r.git.Branch(r.defaultBranch)
 	}
-	sha := p.s.writeFiles(r, parent, message, p.user, files)
-	p.s.must(r, "", nil, "update-ref", "refs/heads/"+branch, sha)
+	sha := r.git.WriteFiles(parent, message, identity(p.user.login, p.s.now()), files)
+	r.git.Must("", nil, "update-ref", "refs/heads/"+branch, sha)
 	p.s.branchMoved(r, branch, old, sha, p.user)
 	return sha
 }
@@ -126,8 +126,8 @@ func (p Person) ForcePush(repo, branch, sha string) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	r := p.s.mustRepo(repo)
-	old := r.branch(branch)
-	p.s.must(r, "", nil, "update-ref", "refs/heads/"+branch, sha)
+	old := r.git.Branch(branch)
+	r.git.Must("", nil, "update-ref", "refs/heads/"+branch, sha)
 	p.s.branchMoved(r, branch, old, sha, p.user)
 }
 

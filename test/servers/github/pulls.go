@@ -34,11 +34,11 @@ func (s *Server) openPull(r *repo, head side, base string) *pull {
 func (s *Server) findHead(r *repo, head, name string) side {
 	owner, branch, found := strings.Cut(head, ":")
 	if !found {
-		return side{repo: r, ref: head, sha: r.branch(head)}
+		return side{repo: r, ref: head, sha: r.git.Branch(head)}
 	}
 	for _, other := range s.repos {
 		if strings.EqualFold(other.owner.login, owner) && other.root() == r.root() && (name == "" || other.name == name) {
-			return side{repo: other, ref: branch, sha: other.branch(branch)}
+			return side{repo: other, ref: branch, sha: other.git.Branch(branch)}
 		}
 	}
 	return side{}
@@ -67,7 +67,7 @@ func (c *call) createPull() *answer {
 		return invalid("PullRequest", "title", "missing_field", "")
 	case head.sha == "":
 		return invalid("PullRequest", "head", "invalid", "")
-	case r.branch(base) == "":
+	case r.git.Branch(base) == "":
 		return invalid("PullRequest", "base", "invalid", "")
 	case c.asker.roleIn(head.repo) < rolePush:
 		return refuse(http.StatusForbidden, "Must have push access to the head repository.")
@@ -78,13 +78,13 @@ func (c *call) createPull() *answer {
 		return refused
 	}
 	if head.repo != r {
-		s.must(r, "", nil, "fetch", "-q", head.repo.dir, head.sha)
+		r.git.Must("", nil, "fetch", "-q", head.repo.git.Dir, head.sha)
 	}
-	baseSHA := r.branch(base)
-	if _, err := r.git("merge-base", baseSHA, head.sha); err != nil {
+	baseSHA := r.git.Branch(base)
+	if _, err := r.git.Git("merge-base", baseSHA, head.sha); err != nil {
 		return invalid("PullRequest", "", "custom", fmt.Sprintf("The %s branch has no history in common with %s", head.label(), base))
 	}
-	if r.count(baseSHA, head.sha) == 0 {
+	if r.git.Count(baseSHA, head.sha) == 0 {
 		return invalid("PullRequest", "", "custom", fmt.Sprintf("No commits between %s and %s", base, c.text("head")))
 	}
 	p := &pull{id: s.newID(), number: len(r.pulls) + 1, repo: r, user: c.asker.user, title: c.text("title"), body: c.text("body"),

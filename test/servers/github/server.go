@@ -1,11 +1,9 @@
 package github
 
 import (
-	"bytes"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -126,23 +124,4 @@ func (s *Server) LagLists(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lag = n
-}
-
-func (s *Server) repoDir(id string) string { return filepath.Join(s.dir, id+".git") }
-
-// recorder keeps an answer until its effects are complete.
-type recorder struct {
-	status int
-	header http.Header
-	body   bytes.Buffer
-}
-
-func (r *recorder) Header() http.Header         { return r.header }
-func (r *recorder) WriteHeader(status int)      { r.status = status }
-func (r *recorder) Write(p []byte) (int, error) { return r.body.Write(p) }
-
-func (r *recorder) writeTo(w http.ResponseWriter) {
-	maps.Copy(w.Header(), r.header)
-	w.WriteHeader(r.status)
-	_, _ = w.Write(r.body.Bytes())
 }

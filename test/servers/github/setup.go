@@ -7,8 +7,12 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
+	"time"
+
+	"github.com/furrow-dev/furrow/test/servers/bare"
 )
 
 // AddUser adds a person.
@@ -54,12 +58,12 @@ func (s *Server) AddRepo(fullName string, o RepoOptions) {
 	for login, role := range o.Roles {
 		r.roles[s.mustUser(login).login] = roleNamed(role)
 	}
-	if err := s.initRepo(r); err != nil {
+	if err := s.initGit(r); err != nil {
 		s.t.Fatalf("repository %s: %v", fullName, err)
 	}
 	if len(o.Files) > 0 {
-		sha := s.writeFiles(r, r.branch(r.defaultBranch), "Initial commit\n", r.owner, o.Files)
-		s.must(r, "", nil, "update-ref", "refs/heads/"+r.defaultBranch, sha)
+		sha := r.git.WriteFiles(r.git.Branch(r.defaultBranch), "Initial commit\n", identity(r.owner.login, s.now()), o.Files)
+		r.git.Must("", nil, "update-ref", "refs/heads/"+r.defaultBranch, sha)
 	}
 	s.repos[strings.ToLower(fullName)] = r
 }
@@ -104,7 +108,7 @@ func (s *Server) Protect(repo, branch string, p *Protection) {
 func (s *Server) Branch(repo, branch string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.mustRepo(repo).branch(branch)
+	return s.mustRepo(repo).git.Branch(branch)
 }
 
 // GitURL is where a repository is cloned from.
@@ -194,7 +198,22 @@ func (s *Server) mustRepo(name string) *repo {
 	r, _ := s.findRepo(name)
 	if r == nil {
 		s.t.Errorf("there is no repository %q: add it first", name)
-		return &repo{owner: &user{}, roles: map[string]role{}, labels: map[string]int64{}, protection: map[string]*Protection{}}
+		return &repo{owner: &user{}, git: bare.None(s.t), roles: map[string]role{}, labels: map[string]int64{}, protection: map[string]*Protection{}}
 	}
 	return r
+}
+
+func (s *Server) initGit(r *repo) (err error) {
+	dir := filepath.Join(s.dir, fmt.Sprintf("%d.git", r.id))
+	if r.parent != nil {
+		r.git, err = r.parent.git.Fork(dir)
+		return err
+	}
+	r.git, err = bare.Init(s.t, "GitHub", dir, r.defaultBranch)
+	return err
+}
+
+// identity makes the author of a commit, and its time.
+func identity(login string, at time.Time) []string {
+	return bare.Identity(login, "users.noreply.github.com", at)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/furrow-dev/furrow/test/servers/bare"
 )
 
 // role is what a user may do in a repository.
@@ -30,12 +32,12 @@ type user struct {
 	kind  string
 }
 
-// repo is a repository; its branches are in the bare Git repository dir.
+// repo is a repository; its branches are in the bare repository git.
 type repo struct {
 	id            int64
 	owner         *user
 	name          string
-	dir           string
+	git           *bare.Repo
 	parent        *repo
 	private       bool
 	archived      bool
@@ -47,7 +49,6 @@ type repo struct {
 	labels     map[string]int64 // their ids by name
 	pulls      []*pull          // by number, from 1
 	statuses   []*status
-	checks     []*checkRun
 	protection map[string]*Protection
 
 	created, pushed time.Time
