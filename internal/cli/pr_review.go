@@ -167,6 +167,19 @@ type prField struct {
 	Is   string `json:"is,omitempty"`
 }
 
+// text returns what becomes of the field, for people.
+func (f prField) text() string {
+	switch {
+	case f.Was == "" && f.Is == "":
+		return f.Path
+	case f.Was == "":
+		return f.Path + " " + f.Is
+	case f.Is == "":
+		return f.Path + " goes (was " + f.Was + ")"
+	}
+	return f.Path + " " + f.Was + " → " + f.Is
+}
+
 // changes lists what becomes of the objects.
 func (r *reviewed) changes() []prChange {
 	var out []prChange

@@ -16,6 +16,7 @@ func TestAReviewerReadsWhatChangesAndWhy(t *testing.T) {
 	p := newWorkspace(t, map[string]string{"seeds/shop.yaml": shopSeed("web:1.0.0", "3")})
 	p.plant("Seed shop: Released\n")
 	p.commit(map[string]string{"seeds/shop.yaml": shopSeed("web:1.1.0", "5")})
+	mustContain(t, p.must("plan", "--diff"), "~ east tier 01\n    ~ apps/Deployment/shop/web\n", "replicas 3 → 5\n", "containers[web].image web:1.0.0 → web:1.1.0\n")
 	p.pass()
 	p.pass()
 	mustContain(t, p.must("pr", "show", "shop/east/01"), "\nChanges: 1 changed\n  ~ apps/Deployment/shop/web\n      replicas 3 → 5\n      containers[web].image web:1.0.0 → web:1.1.0\n",

@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/furrow-dev/furrow/internal/core/change"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
@@ -139,6 +140,8 @@ type tierChange struct {
 	Added   []string `json:"added,omitempty"`
 	Removed []string `json:"removed,omitempty"`
 	Changed []string `json:"changed,omitempty"`
+	// Fields are those of changed objects that get another value, by object.
+	Fields map[string][]prField `json:"fields,omitempty"`
 	// Contents and Reconciler say what of the tier changes.
 	Contents   bool `json:"contents,omitempty"`
 	Reconciler bool `json:"reconciler,omitempty"`
@@ -161,7 +164,14 @@ func planDiffOf(p *engine.Preview) (*planDiff, error) {
 		}
 	}
 	for _, c := range plan.Compare(p.InForce, p.Next) {
+		fields := map[string][]prField{}
+		for _, one := range p.Changes[layout.Tier{Seed: p.Seed, Cluster: c.Cluster, Ordinal: c.Ordinal}] {
+			for _, f := range one.Fields {
+				fields[one.Name()] = append(fields[one.Name()], prField(f))
+			}
+		}
 		v.Changes = append(v.Changes, tierChange{
+			Fields:  fields,
 			Cluster: c.Cluster, Ordinal: c.Ordinal, Change: string(c.Difference), Added: idStrings(c.Added), Removed: idStrings(c.Removed), Changed: idStrings(c.Changed),
 			Contents: c.Contents, Reconciler: c.Reconciler,
 		})
@@ -240,6 +250,12 @@ func (c *tierChange) text() string {
 	}{{"+", c.Added}, {"~", c.Changed}, {"-", c.Removed}} {
 		for _, id := range objects.ids {
 			out += "\n    " + objects.sign + " " + id
+			if parsed, err := manifest.ParseID(id); err == nil && objects.sign == "-" && change.Destroys(parsed.GroupKind()) != "" {
+				out += " (destroys " + change.Destroys(parsed.GroupKind()) + ")"
+			}
+			for _, f := range c.Fields[id] {
+				out += "\n        " + f.text()
+			}
 		}
 	}
 	return out

@@ -7,7 +7,10 @@ import (
 	"slices"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/change"
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
+	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 )
 
@@ -21,6 +24,8 @@ type Preview struct {
 	// Next is what a pass would put into force, which may be the same, and is so where
 	// the seed cannot be planned anew.
 	Next *plan.Plan
+	// Changes are the objects that get another content, by tier, with the fields that differ.
+	Changes map[layout.Tier][]change.Change
 	// Unreadable reports whether there is a plan on the seed's branches that cannot be read.
 	Unreadable bool
 	// Message says why the seed cannot be planned anew; empty when it can.
@@ -61,6 +66,7 @@ func (e *Engine) Previews(ctx context.Context, only string) (previews []*Preview
 			if s.Plan != nil {
 				one.Next = s.Plan
 			}
+			one.Changes = o.compare(ctx, s, one.InForce, one.Next)
 		}
 		previews = append(previews, one)
 	}
@@ -68,4 +74,57 @@ func (e *Engine) Previews(ctx context.Context, only string) (previews []*Preview
 		return nil, nil, manifest.Problem{Reason: v1alpha1.ReasonSeedNotFound, Seed: only, Message: fmt.Sprintf("%s has no seed %q", o.tree.Revision, only)}
 	}
 	return previews, o.report(d, &outcome{}).Problems, ctx.Err()
+}
+
+// maxCompared is how many objects of a seed are compared field by field.
+const maxCompared = 500
+
+// compare compares the objects that both plans have, with other contents. What cannot be read has
+// changed all the same.
+func (o *observation) compare(ctx context.Context, s *pass.Seed, was, is *plan.Plan) map[layout.Tier][]change.Change {
+	out := map[layout.Tier][]change.Change{}
+	var comparer change.Comparer
+	compared := 0
+	for _, c := range plan.Compare(was, is) {
+		if c.Difference != plan.TierChanges || len(c.Changed) == 0 {
+			continue
+		}
+		t, _ := is.Find(c.Cluster, c.Ordinal)
+		had, _ := was.Find(c.Cluster, c.Ordinal)
+		before, after := map[string]change.Object{}, map[string]change.Object{}
+		for _, object := range was.Objects(had) {
+			if slices.Contains(c.Changed, object.ID) {
+				before[object.ID.String()] = change.Object{ID: object.ID, Hash: object.Hash}
+			}
+		}
+		for _, object := range is.Objects(t) {
+			name := object.ID.String()
+			one, both := before[name]
+			if !both {
+				continue
+			}
+			next := change.Object{ID: object.ID, Hash: object.Hash}
+			if !comparer.Knows(one.Hash, next.Hash) && compared < maxCompared {
+				compared++
+				one.Content = o.content(ctx, s, had, had.FilePath(object), one.Hash)
+				next.Content = o.content(ctx, s, t, t.FilePath(object), next.Hash)
+			}
+			before[name], after[name] = one, next
+		}
+		out[is.Name(t)] = comparer.Between(before, after)
+	}
+	return out
+}
+
+// content returns a file of a plan; nil where it cannot be read.
+func (o *observation) content(ctx context.Context, s *pass.Seed, t *plan.Tier, path string, hash layout.Hash) []byte {
+	r := o.repos[t.Repo]
+	if data := s.File(t.Repo, path, hash); data != nil || r == nil || r.openRepo == nil {
+		return data
+	}
+	data, err := r.blob(ctx, hash)
+	if err != nil {
+		return nil
+	}
+	return data
 }

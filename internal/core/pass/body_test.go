@@ -118,3 +118,39 @@ func TestWhatAReviewerReads(t *testing.T) {
 		}
 	}
 }
+
+// TestAnEditedProposalBecomesWhatItsTextPromises lets a person change a proposal and merge it, on a forge that remembers
+// that and on plain Git.
+func TestAnEditedProposalBecomesWhatItsTextPromises(t *testing.T) {
+	for name, tc := range map[string]struct {
+		plain           bool
+		promise, become string
+	}{
+		"a forge":   {false, "once it is merged the tier counts as amended", "web/east/00 Released Healthy amended"},
+		"plain Git": {true, "once it is merged the tier is held", "web/east/00 Held ForeignContent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := one(t)
+			f.plain = tc.plain
+			f.seed("web", configMap("a", 1, on("east")))
+			d := f.step()
+			i := slices.IndexFunc(d.Actions, func(a pass.Action) bool { return a.Verb == pass.Propose })
+			if !strings.Contains(d.Actions[i].Body, tc.promise) {
+				t.Errorf("it promises something else:\n%s", d.Actions[i].Body)
+			}
+			f.merge("web/east/00", map[string]string{"planted/east/web/tier-00/configmap.a.yaml": configMap("a", 7)})
+			if tc.plain {
+				clear(f.repos["a"].closed)
+			}
+			f.sync()
+			status := f.step().Seeds["web"].Result.Tiers[0]
+			got := fmt.Sprintf("web/east/00 %s %s", status.State, status.Reason)
+			if status.Amended != "" {
+				got += " amended"
+			}
+			if got != tc.become {
+				t.Errorf("it is %s: %s, want %s", got, status.Message, tc.become)
+			}
+		})
+	}
+}

@@ -99,14 +99,22 @@ func (d *decider) mayCompare(pair [2]layout.Hash) bool {
 	return d.compared[pair]
 }
 
+// File returns a file of a plan that is not on its branch yet; nil where the repository has it.
+func (s *Seed) File(repo, path string, hash layout.Hash) []byte {
+	if f := s.files[repo][path]; f.Hash == hash {
+		return f.Data
+	}
+	return nil
+}
+
 // content returns a file of a tier: that of the plan where it is not pushed yet, else a blob.
 func (d *decider) content(s *Seed, t *plan.Tier, name string, hash layout.Hash) []byte {
 	at := t.Dir() + "/" + name
 	if name == reconcilerName {
 		at = t.ReconcilerFile()
 	}
-	if f := s.files[t.Repo][at]; f.Data != nil && f.Hash == hash {
-		return f.Data
+	if data := s.File(t.Repo, at, hash); data != nil {
+		return data
 	}
 	return d.blob(t.Repo, hash)
 }

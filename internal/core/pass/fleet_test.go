@@ -50,6 +50,8 @@ type fleet struct {
 	onRoot func(*health.Root)
 	// failing are repositories that stop answering at questions of a kind.
 	failing map[string]pass.Kind
+	// plain reports whether the forges are plain Git, which does not remember what people changed.
+	plain bool
 	// commit is the one that the control plane is at; nil where it is not known which.
 	commit *review.Commit
 	// rounds are the questions of the last decision.
@@ -259,7 +261,7 @@ func (f *fleet) facts() *pass.Facts {
 		if out.Repos[name] = (&pass.Repo{Base: "main", Failure: r.failure}); r.failure != nil {
 			continue
 		}
-		out.Repos[name] = &pass.Repo{Base: "main", Head: r.refs["main"], Refs: maps.Clone(r.refs), Proposals: maps.Clone(r.proposals), Amends: true}
+		out.Repos[name] = &pass.Repo{Base: "main", Head: r.refs["main"], Refs: maps.Clone(r.refs), Proposals: maps.Clone(r.proposals), Amends: !f.plain}
 		for branch, at := range r.refs {
 			if seed, ok := layout.PlanSeed("main", branch); ok {
 				b := pass.PlanOnBranch{Repo: name, Seed: seed, Commit: at, Plan: r.plans[at]}
