@@ -287,7 +287,7 @@ func latest(p *plan.Plan, own map[layout.Tier]int, last int) map[layout.Tier]int
 // count counts what is done.
 func (s *stage) count() {
 	for _, d := range s.tiers {
-		if !slices.Contains(s.clusters, d.tier.Cluster) {
+		if last := len(s.clusters) - 1; last < 0 || s.clusters[last] != d.tier.Cluster { // tiers are in order
 			s.clusters = append(s.clusters, d.tier.Cluster)
 		}
 		state := d.gates.baseState(d.name)
@@ -368,12 +368,16 @@ func (p *pace) soaks(s *stage, needed bool) time.Time {
 	if s.wave.Soak <= 0 {
 		return time.Time{}
 	}
-	is := Soak{Wave: s.wave.Name, Leaving: s.leaving, Digest: s.digest()}
-	had := p.facts.Record.soak(is)
+	is := Soak{Wave: s.wave.Name, Leaving: s.leaving}
+	had, begins := p.facts.Record.soak(is), len(s.open) == 0 && needed
+	if had == nil && !begins {
+		return time.Time{}
+	}
+	is.Digest = s.digest()
 	switch {
 	case had != nil && had.Digest == is.Digest && !s.failed:
 		is.Since = had.Since
-	case len(s.open) == 0 && needed:
+	case begins:
 		is.Since = p.facts.Now.UTC().Truncate(time.Second)
 	default:
 		return time.Time{}
@@ -421,7 +425,7 @@ func (p *pace) fill(s *stage) {
 	}
 	for _, d := range s.tiers {
 		cluster := d.tier.Cluster
-		if under[cluster] || slices.Contains(can, cluster) || !d.begins() {
+		if under[cluster] || len(can) > 0 && can[len(can)-1] == cluster || !d.begins() {
 			continue
 		}
 		if d.cannotBegin() {
