@@ -6,7 +6,7 @@ var (
 	// ObjectAnnotations are for the objects of seeds.
 	ObjectAnnotations = []string{AnnotationCluster, AnnotationClusterSelector, AnnotationRole, AnnotationClusterType, AnnotationDependsOn}
 	// SeedAnnotations are for Seeds.
-	SeedAnnotations = []string{AnnotationRetry, AnnotationConfirm, AnnotationAbandon}
+	SeedAnnotations = []string{AnnotationRetry, AnnotationConfirm, AnnotationRollout, AnnotationAbandon}
 	// WrittenAnnotations and WrittenLabels are written by Furrow alone.
 	WrittenAnnotations = []string{AnnotationRendered}
 	WrittenLabels      = []string{LabelSeed, LabelCluster, LabelReconciledCluster, LabelTier}

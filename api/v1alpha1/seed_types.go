@@ -392,7 +392,9 @@ type Blocker struct {
 // something; MaxAbandon has room for a thousand clusters.
 const (
 	MaxRequest = 128
-	MaxAbandon = 65536
+	// MaxRolloutRequest is the same of furrow.dev/rollout, which says who asks and why.
+	MaxRolloutRequest = 512
+	MaxAbandon        = 65536
 )
 
 // HandledRequests are the values of the annotations by which people ask for
@@ -406,6 +408,10 @@ type HandledRequests struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Confirm string `json:"confirm,omitempty"`
+	// Rollout is the last value of furrow.dev/rollout that was acted on.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Rollout string `json:"rollout,omitempty"`
 	// Abandon is the last value of furrow.dev/abandon that was acted on.
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536

@@ -54,6 +54,9 @@ const (
 	AnnotationRetry = Group + "/retry"
 	// AnnotationConfirm asks for a removal that the deletion guard holds.
 	AnnotationConfirm = Group + "/confirm-removal"
+	// AnnotationRollout asks for a rollout to be paused, resumed or sped up: pause, resume, skip and the
+	// name of a wave, or now; then the time, and, where they are given, by and who, because and why.
+	AnnotationRollout = Group + "/rollout"
 	// AnnotationAbandon lists, separated by commas, clusters that are given up: removals from
 	// them is not waited for.
 	AnnotationAbandon = Group + "/abandon"

@@ -142,18 +142,21 @@ type request struct {
 	annotation, what string
 	// handled is the field for the last handled value.
 	handled func(*v1alpha1.HandledRequests) *string
-	act     func(ctx context.Context, q *engine.Requests, seed string) error
+	act     func(ctx context.Context, q *engine.Requests, seed, value string) error
+	// most is how long the value may be.
+	most int
 }
 
 // requests are those for one seed each; abandoned clusters are a list, and are handled apart.
 var requests = []request{
-	{v1alpha1.AnnotationRetry, "retry", func(h *v1alpha1.HandledRequests) *string { return &h.Retry }, retry},
-	{v1alpha1.AnnotationConfirm, "confirm the removal", func(h *v1alpha1.HandledRequests) *string { return &h.Confirm }, confirm},
+	{v1alpha1.AnnotationRetry, "retry", func(h *v1alpha1.HandledRequests) *string { return &h.Retry }, retry, v1alpha1.MaxRequest},
+	{v1alpha1.AnnotationConfirm, "confirm the removal", func(h *v1alpha1.HandledRequests) *string { return &h.Confirm }, confirm, v1alpha1.MaxRequest},
+	{v1alpha1.AnnotationRollout, "change the rollout", func(h *v1alpha1.HandledRequests) *string { return &h.Rollout }, rollout, v1alpha1.MaxRolloutRequest},
 }
 
-func retry(ctx context.Context, q *engine.Requests, seed string) error { return q.Retry(ctx, seed) }
+func retry(ctx context.Context, q *engine.Requests, seed, _ string) error { return q.Retry(ctx, seed) }
 
-func confirm(ctx context.Context, q *engine.Requests, seed string) error {
+func confirm(ctx context.Context, q *engine.Requests, seed, _ string) error {
 	_, err := q.Confirm(ctx, seed)
 	return err
 }
@@ -168,11 +171,11 @@ func (r *Reconciler) handleRequests(ctx context.Context, s *reconcileState, q *e
 		seed := &seeds[i]
 		handled := seed.Status.Handled
 		for _, ask := range requests {
-			value, done := requested(seed, ask.annotation, v1alpha1.MaxRequest), ask.handled(&handled)
+			value, done := requested(seed, ask.annotation, ask.most), ask.handled(&handled)
 			if value == *done {
 				continue
 			}
-			if value == "" || r.do(ctx, seed, ask.what, func() error { return ask.act(ctx, q, seed.Name) }) {
+			if value == "" || r.do(ctx, seed, ask.what, func() error { return ask.act(ctx, q, seed.Name, value) }) {
 				*done = value
 			}
 		}

@@ -280,7 +280,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 problems found in the input,
 	}
 	finishRoot(root, []group{
 		{"Follow what runs (changes nothing):", []*cobra.Command{newKubeStatus(f), newKubeExplain(f), newKubePlan(f)}},
-		{"Decide:", []*cobra.Command{newKubeRetry(f), newKubeConfirm(f), newKubeSuspend(f), newKubeResume(f), newKubeAbandon(f)}},
+		{"Decide:", []*cobra.Command{newKubeRetry(f), newKubeConfirm(f), newKubeRollout(f), newKubeSuspend(f), newKubeResume(f), newKubeAbandon(f)}},
 	})
 	f.add(root)
 	return root

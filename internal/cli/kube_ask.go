@@ -36,7 +36,7 @@ var (
 	retryRequest = request{"retry", "retry", "tier of Seed %s that is rejected, reverted or held by foreign content", v1alpha1.AnnotationRetry, func(s *v1alpha1.Seed) string { return s.Status.Handled.Retry }}
 	confirmation = request{"confirm", "confirmation", "removal of Seed %s that waits for it", v1alpha1.AnnotationConfirm, func(s *v1alpha1.Seed) string { return s.Status.Handled.Confirm }}
 	abandonment  = request{"abandon", "list of abandoned clusters", "", v1alpha1.AnnotationAbandon, func(s *v1alpha1.Seed) string { return s.Status.Handled.Abandon }}
-	requests     = []request{retryRequest, confirmation, abandonment}
+	requests     = []request{retryRequest, confirmation, rolloutRequest, abandonment}
 )
 
 // waitFlags set whether, and for how long, a command waits for the controller.

@@ -307,6 +307,24 @@ func TestWhatIsAskedIsWaitedFor(t *testing.T) {
 			want: "Requested: the controller begins to remove, of Seed web: 3 objects from east. Each tier is proposed first, and deleted when you merge that.\n" +
 				"The controller has acted on the confirmation of Seed web.\n",
 		},
+		"a wave that is skipped": {
+			words: "rollout skip web canary --by ada --reason rebuilt",
+			act: func(s *v1alpha1.Seed) bool {
+				s.Status.Handled.Rollout = s.Annotations[v1alpha1.AnnotationRollout]
+				return true
+			},
+			annotations: map[string]string{v1alpha1.AnnotationRollout: "skip canary " + at + " by ada because rebuilt"},
+			want:        "Requested: the controller changes the rollout of Seed web.\nThe controller has acted on the request about the rollout of Seed web.\n",
+		},
+		"a rollback that cannot wait": {
+			words: "rollout skip web --now --by ada",
+			act: func(s *v1alpha1.Seed) bool {
+				s.Status.Handled.Rollout = s.Annotations[v1alpha1.AnnotationRollout]
+				return true
+			},
+			annotations: map[string]string{v1alpha1.AnnotationRollout: "now " + at + " by ada"},
+			want:        "The controller has acted on the request about the rollout of Seed web.\n",
+		},
 		"a retry that the controller cannot carry out": {
 			words: "retry web",
 			act: func(s *v1alpha1.Seed) bool {
