@@ -48,9 +48,10 @@ var _ pull.Server = (*Server)(nil)
 var kind = rest.Forge{Name: "GitLab", Rights: "the token needs the scope api, and the role Developer, or Maintainer for a protected branch"}
 
 // New makes the Server of a repository, for merge requests to its branch base. It sends no request.
-// The URL is https://host/group/name[.git], git@host:group/name.git or ssh://git@host/group/name.git,
-// with any number of groups; a GitLab below a path of its host is not supported. Personal, project and
-// group access tokens have the form rest.PrivateToken or rest.Bearer, those of OAuth only the latter.
+// The URL is https://host/group/name[.git], git@host:group/name.git or
+// ssh://git@host/group/name.git, with any number of groups; a GitLab below a path of its host is
+// not supported. Personal, project and group access tokens have the form rest.PrivateToken or
+// rest.Bearer, those of OAuth only the latter.
 func New(base string, o rest.Access) (*Server, error) {
 	at, err := parseURL(o.URL)
 	if err != nil {
@@ -139,7 +140,7 @@ func parseURL(raw string) (project, error) {
 	web := at.Protocol == "https" || at.Protocol == "http"
 	if !web && at.Protocol != "ssh" || at.Host == "" || len(strings.Split(name, "/")) < 2 || slices.Contains(strings.Split(name, "/"), "") {
 		at.User, at.Password = "", ""
-		return project{}, fmt.Errorf("%s is not the URL of a repository on GitLab; use https://host/group/name or git@host:group/name.git", at)
+		return project{}, fmt.Errorf("%s is not the URL of a repository on GitLab; use https://host/group/name or ssh://git@host/group/name.git", at)
 	}
 	site := url.URL{Scheme: "https", Host: strings.ToLower(at.Host)}
 	switch {

@@ -16,8 +16,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/forge/rest"
 )
 
-// methods returns the ways to merge that a project allows. It has one method, and may let squash the
-// commits first. A merge commit of a linear history needs a branch that is not behind, as a
+// methods returns the ways to merge that a project allows. It has one method, and may let squash
+// the commits first. A merge commit of a linear history needs a branch that is not behind, as a
 // fast-forward does: GitLab does not rebase while it merges.
 func methods(p *gl.Project) []pull.Method {
 	own := cmp.Or(map[gl.MergeMethodValue]pull.Method{gl.RebaseMerge: pull.RebaseMerge, gl.FastForwardMerge: pull.FastForward}[p.MergeMethod], pull.MergeCommit)
@@ -33,8 +33,8 @@ func methods(p *gl.Project) []pull.Method {
 }
 
 // Merge merges a merge request by the method of the project; only whether the commits are squashed
-// is chosen. GitLab refuses with one status what conflicts, what its rules do not allow, and what it
-// has not checked yet; the merge request itself shows which.
+// is chosen. GitLab refuses with one status what conflicts, what its rules do not allow, and what
+// it has not checked yet; the merge request itself shows which.
 func (s *Server) Merge(ctx context.Context, number int64, m pull.Merge) error {
 	if m.Method == pull.Rebase {
 		return &forge.Error{Op: op("merge", number), Repository: s.String(), Kind: forge.FailedOther, Text: "GitLab cannot merge by " + string(m.Method)}

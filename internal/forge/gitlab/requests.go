@@ -44,8 +44,8 @@ func (s *Server) OfBranch(ctx context.Context, branch string) ([]pull.Request, e
 	return s.requests(found), err
 }
 
-// Recent returns the hundred closed and the hundred merged ones that were updated last: GitLab lists
-// them apart.
+// Recent returns the hundred closed and the hundred merged ones that were updated last: GitLab
+// lists them apart.
 func (s *Server) Recent(ctx context.Context) ([]pull.Request, error) {
 	var all []*gl.BasicMergeRequest
 	for _, state := range []string{"closed", "merged"} {
@@ -93,8 +93,8 @@ func (s *Server) Get(ctx context.Context, number int64) (pull.Request, error) {
 	return s.ours(m)
 }
 
-// get reads one merge request as GitLab has it. GitLab answers alike if it does not exist and if the
-// credentials may not read the repository.
+// get reads one merge request as GitLab has it. GitLab answers alike if it does not exist and if
+// the credentials may not read the repository.
 func (s *Server) get(ctx context.Context, number int64) (m *gl.MergeRequest, err error) {
 	err = s.do(ctx, op("read", number), func(with gl.RequestOptionFunc) (err error) {
 		m, _, err = s.api.MergeRequests.GetMergeRequest(s.path, number, nil, with)
@@ -109,8 +109,8 @@ func (s *Server) get(ctx context.Context, number int64) (m *gl.MergeRequest, err
 	return nil, forge.ErrGone
 }
 
-// Create opens a merge request with its labels. GitLab leaves out those that the credentials may not
-// make, without an error.
+// Create opens a merge request with its labels. GitLab leaves out those that the credentials may
+// not make, without an error.
 func (s *Server) Create(ctx context.Context, n pull.NewRequest) (pull.Request, error) {
 	o := gl.CreateMergeRequestOptions{Title: &n.Title, Description: new(escape(n.Body)), SourceBranch: &n.Branch, TargetBranch: &s.base}
 	if n.Draft && !strings.HasPrefix(n.Title, draft) {
@@ -186,8 +186,8 @@ func (s *Server) SetStatus(ctx context.Context, commit git.Hash, status pull.Sta
 	return err
 }
 
-// RequiresStatus reports whether a pipeline must succeed: a status is a part of it, and GitLab cannot
-// require one by its name.
+// RequiresStatus reports whether a pipeline must succeed: a status is a part of it, and GitLab
+// cannot require one by its name.
 func (s *Server) RequiresStatus(ctx context.Context, _ string) (bool, error) {
 	p, err := s.read(ctx)
 	if forge.IsFailure(err, forge.FailedAuth) || forge.IsFailure(err, forge.FailedNotFound) {
@@ -214,8 +214,8 @@ func (s *Server) Checks(ctx context.Context, commit git.Hash) ([]pull.Check, err
 	return out, nil
 }
 
-// checkState returns how a status ended. One that is allowed to fail holds nothing, and neither does
-// one that waits for a person if it is optional.
+// checkState returns how a status ended. One that is allowed to fail holds nothing, and neither
+// does one that waits for a person if it is optional.
 func checkState(st *gl.CommitStatus) pull.CheckState {
 	switch st.Status {
 	case "success", "skipped":
@@ -254,7 +254,8 @@ func (s *Server) read(ctx context.Context) (p *gl.Project, err error) {
 // op names an operation on a merge request.
 func op(verb string, number int64) string { return fmt.Sprintf("%s merge request !%d", verb, number) }
 
-// ours returns a merge request of one of the repository's own branches to base; ErrGone for another.
+// ours returns a merge request of one of the repository's own branches to base; ErrGone for
+// another.
 func (s *Server) ours(m *gl.MergeRequest) (pull.Request, error) {
 	if r, ok := s.request(&m.BasicMergeRequest); ok {
 		return r, nil
@@ -262,7 +263,8 @@ func (s *Server) ours(m *gl.MergeRequest) (pull.Request, error) {
 	return pull.Request{}, forge.ErrGone
 }
 
-// request translates a merge request. It is not ok for one of a fork or to another branch than base.
+// request translates a merge request. It is not ok for one of a fork or to another branch than
+// base.
 func (s *Server) request(m *gl.BasicMergeRequest) (r pull.Request, ok bool) {
 	if m.TargetBranch != s.base || m.SourceProjectID != m.TargetProjectID {
 		return pull.Request{}, false

@@ -68,8 +68,8 @@ func IsPush(request *http.Request) bool {
 	return path.Base(request.URL.Path) == "git-receive-pack" || request.URL.Query().Get("service") == "git-receive-pack"
 }
 
-// Moved calls f for each branch that is not what it was before, in order; "" is a branch that is not
-// there.
+// Moved calls f for each branch that is not what it was before, in order; "" is a branch that is
+// not there.
 func (r *Repo) Moved(before map[string]string, f func(branch, old, sha string)) {
 	after := r.Branches()
 	all := maps.Clone(before)

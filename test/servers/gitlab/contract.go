@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// operation is one operation of the API: what GitLab's documentation says of it, and what handles it.
+// operation is one operation of the API: what GitLab's documentation says of it, and what handles
+// it.
 type operation struct {
 	method, path string
 	// params are those of the query, or of the body: "name type", with "*" at the end of a name that
@@ -269,7 +270,8 @@ func hasFields(fields []string, value any) error {
 	return nil
 }
 
-// answers reports where an answer is not what GitLab documents. Refusals have a message or an error.
+// answers reports where an answer is not what GitLab documents. Refusals have a message or an
+// error.
 func (o *operation) answers(status int, header http.Header, body []byte) error {
 	var value any
 	switch {

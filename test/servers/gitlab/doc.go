@@ -4,7 +4,8 @@
 //
 //	s := gitlab.Start(t)
 //	s.AddUser("alice")
-//	s.AddProject("acme/web/fleet", gitlab.ProjectOptions{Files: map[string]string{"README.md": "hello\n"}, Roles: map[string]gitlab.Role{"alice": gitlab.Maintainer}})
+//	s.AddProject("acme/web/fleet", gitlab.ProjectOptions{
+//		Files: map[string]string{"README.md": "hello\n"}, Roles: map[string]gitlab.Role{"alice": gitlab.Maintainer}})
 //	token := s.Token("alice", "api")
 //	client, _ := sdk.NewClient(token, sdk.WithBaseURL(s.URL))
 //	s.As("alice").Merge("acme/web/fleet", 1, false)
@@ -17,13 +18,13 @@
 // branch, merged by push), at once or later (LagPushes); merges by all methods of a project, with
 // squashing, protected branches, approvals and pipelines that must succeed; mergeability that is
 // computed after the first read; lines of texts that GitLab executes; personal, project and OAuth
-// tokens with scopes; rates, conditional requests, moved and archived projects; answers that fail or
-// are lost.
+// tokens with scopes; rates, conditional requests, moved and archived projects; answers that fail
+// or are lost.
 //
 // Not modelled: GraphQL, merge trains and auto-merge, rebasing by GitLab, discussions, issues,
 // groups as such, pipelines but the one that external statuses make, webhooks, SSH. An answer has
 // the fields that clients read, not all that GitLab sends.
 //
-// One mutex guards all state: a request is handled under it, a push as a whole too. git 2.38 or newer
-// must be on the PATH.
+// One mutex guards all state: a request is handled under it, a push as a whole too. git 2.38 or
+// newer must be on the PATH.
 package gitlab

@@ -151,7 +151,8 @@ func (s *Server) CheckedAfter(reads int) {
 	s.checkedAfter = reads
 }
 
-// LagPushes makes merge requests follow what is pushed from now on only n requests to the API later.
+// LagPushes makes merge requests follow what is pushed from now on only n requests to the API
+// later.
 func (s *Server) LagPushes(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

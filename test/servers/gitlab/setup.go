@@ -33,8 +33,8 @@ type ProjectOptions struct {
 	Roles         map[string]Role // by username
 }
 
-// AddProject adds "group/name", below any number of groups. It has merge commits, and squashes where
-// somebody asks for it.
+// AddProject adds "group/name", below any number of groups. It has merge commits, and squashes
+// where somebody asks for it.
 func (s *Server) AddProject(path string, o ProjectOptions) {
 	s.t.Helper()
 	s.mu.Lock()
