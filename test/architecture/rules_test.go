@@ -145,7 +145,7 @@ var rows = []row{
 	{"internal/cli", cli, []string{
 		"api", "templates", "config", "internal/core", "internal/render", "internal/plugin", "internal/backoff", "internal/git",
 		"internal/forge", "internal/probe", "internal/simulator", "internal/engine", "internal/controlplane", "controllers",
-		"internal/standalone", "internal/demo", "internal/state", "internal/web",
+		"internal/standalone", "internal/demo", "internal/state", "internal/webhook", "internal/web",
 	}},
 	{".", mainPkg, []string{"internal/cli"}},
 	{"test", test, nil},

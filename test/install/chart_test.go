@@ -214,7 +214,7 @@ func TestValuesChangeTheRenderedObjects(t *testing.T) {
 		set  string
 		want func(*testing.T, []byte)
 	}{
-		"the CRDs are rendered":                                {"", count("CustomResourceDefinition", 6)},
+		"the CRDs are rendered":                                {"", count("CustomResourceDefinition", 7)},
 		"without the CRDs":                                     {"crds.install=false", count("CustomResourceDefinition", 0)},
 		"roles of users and of the controller":                 {"", count("ClusterRole", 4)},
 		"the controller's role alone":                          {"rbac.userRoles=false", count("ClusterRole", 1)},
@@ -228,6 +228,8 @@ func TestValuesChangeTheRenderedObjects(t *testing.T) {
 		"a network policy":                                     {"networkPolicy.enabled=true", count("NetworkPolicy", 1)},
 		"a service for metrics":                                {"", count("Service", 1)},
 		"no service without metrics":                           {"metrics.enabled=false", count("Service", 0)},
+		"a service for webhooks":                               {"webhook.secretName=hooks", count("Service", 2)},
+		"webhooks are received":                                {"webhook.secretName=hooks", args("--webhook-bind-address=:9000", "--webhook-secret-file=/etc/furrow/webhook/secret")},
 		"disabled metrics are not served":                      {"metrics.enabled=false", args("--metrics-bind-address=0")},
 		"no monitor by default":                                {"", count("ServiceMonitor", 0)},
 		"an existing service account":                          {"serviceAccount.create=false,serviceAccount.name=mine", count("ServiceAccount", 0)},
