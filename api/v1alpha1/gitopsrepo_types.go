@@ -83,8 +83,8 @@ type GitOpsRepoSpec struct {
 	Path string `json:"path,omitempty"`
 
 	// Forge is where people decide about proposals: Plain, where a proposal is a branch, or Gitea
-	// (also Forgejo) or GitHub, where it is a pull request. The server and the repository are those
-	// of the URL. It is GitHub by default for URLs of github.com, and Plain for others.
+	// (also Forgejo), GitHub or GitLab, where it is a pull request. The server and the repository are
+	// those of the URL. By default it is GitHub on github.com, GitLab on gitlab.com, and else Plain.
 	// +optional
 	Forge ForgeType `json:"forge,omitempty"`
 
@@ -141,7 +141,7 @@ type ProposalsSpec struct {
 
 // ForgeType names a kind of forge.
 //
-// +kubebuilder:validation:Enum=Plain;Gitea;GitHub
+// +kubebuilder:validation:Enum=Plain;Gitea;GitHub;GitLab
 type ForgeType string
 
 const (
@@ -151,10 +151,12 @@ const (
 	ForgeGitea ForgeType = "Gitea"
 	// ForgeGitHub is github.com or GitHub Enterprise: a proposal is a pull request.
 	ForgeGitHub ForgeType = "GitHub"
+	// ForgeGitLab is gitlab.com or a GitLab of one's own: a proposal is a merge request.
+	ForgeGitLab ForgeType = "GitLab"
 )
 
 // hostedForges are the forges of well-known hosts.
-var hostedForges = map[string]ForgeType{"github.com": ForgeGitHub}
+var hostedForges = map[string]ForgeType{"github.com": ForgeGitHub, "gitlab.com": ForgeGitLab}
 
 // remoteHost finds the host in https://[user@]host[:port]/path, ssh://[user@]host[:port]/path and
 // [user@]host:path.

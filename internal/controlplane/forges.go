@@ -12,6 +12,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/gitea"
 	"github.com/furrow-dev/furrow/internal/forge/github"
+	"github.com/furrow-dev/furrow/internal/forge/gitlab"
 	"github.com/furrow-dev/furrow/internal/forge/plain"
 	"github.com/furrow-dev/furrow/internal/forge/pull"
 	"github.com/furrow-dev/furrow/internal/forge/rest"
@@ -32,6 +33,7 @@ var forges = []forgeKind{
 	{name: v1alpha1.ForgePlain},
 	{v1alpha1.ForgeGitea, rest.Token, opener(gitea.New)},
 	{v1alpha1.ForgeGitHub, rest.Bearer, opener(github.New)},
+	{v1alpha1.ForgeGitLab, rest.Bearer, opener(gitlab.New)},
 }
 
 func opener[S pull.Server](open func(string, rest.Access) (S, error)) func(string, rest.Access) (pull.Server, error) {
