@@ -29,6 +29,8 @@ type estate struct {
 	forges    map[string]*plain.Forge
 	simulator *simulator.Simulator
 	now       time.Time
+	// still reports whether the clock is stopped, so no status becomes old.
+	still bool
 	// onPush is called with every push to a GitOps repository and may refuse it.
 	onPush func(repo string, updates []git.Update) error
 	// onPushed is called after every push to a GitOps repository that succeeded.
@@ -111,7 +113,12 @@ func (e *estate) engineWith(r rival, change func(*engine.Config)) *engine.Engine
 		},
 		Channel: e.simulator.Channel(),
 		Person:  git.Person{Name: "Furrow", Email: "furrow@example.com"},
-		Now:     func() time.Time { e.now = e.now.Add(time.Second); return e.now },
+		Now: func() time.Time {
+			if !e.still {
+				e.now = e.now.Add(time.Second)
+			}
+			return e.now
+		},
 	}
 	if r.owner != "" {
 		config.Owner = r.owner
@@ -334,6 +341,8 @@ func (e *estate) squash(repo string, p forge.Proposal) {
 // idlePushes counts the pushes to a repository in some more passes.
 func (e *estate) idlePushes(repo string, engines ...*engine.Engine) int {
 	e.t.Helper()
+	e.still = true
+	defer func() { e.still = false }()
 	before := e.repos[repo].pushes
 	for range 5 {
 		e.pass(engines...)
