@@ -314,7 +314,7 @@ func TestASeedLeavesAClusterThatWasGivenUp(t *testing.T) {
 		t.Errorf("the proposal changes %s", changed)
 	}
 	p.must("pr", "merge", "web/far/00")
-	p.plant("Remove web on far, tier 00: furrow pr merge web/far/00")
+	p.plant("Remove web on far, tier 00: furrow pr merge web/far/00 --removals")
 	p.must("pr", "merge", "web/far/00", "--removals")
 	p.plant("There are no seeds.")
 	p.pass()

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/state"
@@ -374,8 +375,13 @@ func proposalOf(seed string, t state.Tier) string {
 	return fmt.Sprintf("%s/%s/%02d", seed, t.Cluster, t.Ordinal)
 }
 
+// proposalLine says how to accept the proposal of a tier.
 func proposalLine(seed string, t state.Tier) string {
-	return fmt.Sprintf("%s: %s", t.Proposal.Title, cmp.Or(t.Proposal.URL, "furrow pr merge "+proposalOf(seed, t)))
+	command := "furrow pr merge " + proposalOf(seed, t)
+	if t.Reason == v1alpha1.ReasonRemovalOpen {
+		command += " --removals"
+	}
+	return fmt.Sprintf("%s: %s", t.Proposal.Title, cmp.Or(t.Proposal.URL, command))
 }
 
 // seedStates counts the seeds by their state, and names some of those that are not Released: a

@@ -12,8 +12,8 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 )
 
-// side is a directory of one file for each text, named a.yaml, b.yaml and so on; an empty text is
-// no file.
+// side is a directory of one file for each text, named a.yaml, b.yaml and so on; an empty text adds
+// none.
 func side(texts ...string) map[string]change.Object {
 	out := map[string]change.Object{}
 	for i, text := range texts {

@@ -16,7 +16,7 @@ import (
 // rest a text says that they change, and not how.
 const maxCompared = 500
 
-// reconcilerName is the file that stands for the reconciler object among those of a tier.
+// reconcilerName is the name of the reconciler object among the files of a tier.
 const reconcilerName = "\x00reconciler"
 
 // changes lists what merging a tier's entries changes on base, and counts the objects that stay as

@@ -3,9 +3,9 @@
 //
 //	plan, states ─▶ NewSeed ─▶ Describe: a proposal of one tier or several ─▶ template.Proposal
 //
-// It makes the variables of a template; what they look like on a page or in a terminal is the
-// template's. All text that people wrote is escaped for where it is shown: nothing in a seed may
-// become markup, a mention or a link in a pull request, or a control character in a terminal.
+// It makes the variables of a template, which decides how a page or a terminal shows them. All text
+// that people wrote is escaped for where it is shown: nothing in a seed may become markup, a mention
+// or a link in a pull request, or a control character in a terminal.
 package review
 
 import (
