@@ -362,6 +362,37 @@ func TestAllMissingBlobsOfADirectoryComeInOneRequest(t *testing.T) {
 	}
 }
 
+func TestSomeBlobsComeInOneRequest(t *testing.T) {
+	bare := newBare(t)
+	offerBlobs(t, bare)
+	files := map[string]string{}
+	for i := range 300 {
+		files[fmt.Sprintf("seeds/%03d.yaml", i)] = fmt.Sprintf("n: %d\n", i)
+	}
+	commitFiles(t, bare, "main", files)
+	s := serve(t, bare)
+	m := open(t, s.remote())
+	base := fetch(t, m)["main"]
+	found, err := m.Entries(base, []string{"seeds/007.yaml", "seeds/011.yaml"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := []git.Hash{found["seeds/007.yaml"].Hash, found["seeds/011.yaml"].Hash}
+	before := s.requests.Load()
+	for range 2 {
+		if err := m.PrefetchBlobs(t.Context(), wanted); err != nil {
+			t.Fatal(err)
+		}
+	}
+	content, err := m.Blob(t.Context(), wanted[1])
+	if err != nil || string(content) != "n: 11\n" {
+		t.Errorf("got %q, %v", content, err)
+	}
+	if got := s.requests.Load() - before; got != 2 {
+		t.Errorf("%d HTTP requests were made, want a listing and one request for blobs", got)
+	}
+}
+
 func TestAFetchWithoutNewsTransfersOnlyTheListing(t *testing.T) {
 	bare := newBare(t)
 	commitFiles(t, bare, "main", map[string]string{"a": "1\n"})

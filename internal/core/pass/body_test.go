@@ -154,3 +154,32 @@ func TestAnEditedProposalBecomesWhatItsTextPromises(t *testing.T) {
 		})
 	}
 }
+
+// TestTextsDoNotDependOnWhatIsRemembered decides an update with a memo, whose last rounds only make the texts, and
+// once more when all its contents are compared already.
+func TestTextsDoNotDependOnWhatIsRemembered(t *testing.T) {
+	f := one(t)
+	f.commit = &review.Commit{ID: strings.Repeat("0123456789", 4), Subject: "Serve the summer", Author: "Ada"}
+	f.put("seeds/shop.yaml", shop(60, "1.0"))
+	f.releaseAll()
+	f.put("seeds/shop.yaml", shop(60, "1.1.0"))
+	f.step()
+	f.mergeAll()
+	f.sync()
+	f.put("seeds/shop.yaml", shop(60, "1.2.0"))
+	want := mustWrite(t, f.decide())
+	var memo pass.Memo
+	for n := range 2 {
+		facts := f.facts()
+		d, questions := memo.Decide(facts)
+		for ; len(questions) > 0; d, questions = memo.Decide(facts) {
+			for _, q := range questions {
+				f.answer(facts, q)
+			}
+		}
+		if got := mustWrite(t, d); got != want {
+			t.Errorf("decision %d differs from that without a memo", n+1)
+		}
+		memo.Turn()
+	}
+}
