@@ -91,17 +91,32 @@ func (q *Requests) retry(ctx context.Context, seed string, always bool) ([]layou
 	return rejected, nil
 }
 
-// record pushes what the forge keeps in Git of its proposals.
+// maxRecording is how often records are pushed that a run writes at the same time.
+const maxRecording = 5
+
+// record pushes what the forge keeps in Git of its proposals. A run that was faster is read first.
 func (o *observation) record(ctx context.Context, r *repoState) error {
-	records, news, err := r.Forge.Record(r.refs, o.engine.self.Owner, nil, o.engine.person())
-	if err != nil || !news {
-		return err
+	for try := 1; ; try++ {
+		records, news, err := r.Forge.Record(r.refs, o.engine.self.Owner, nil, o.engine.person())
+		if err != nil || !news {
+			return err
+		}
+		if err = r.move(ctx, records); err == nil {
+			r.refs[records.Ref] = records.New
+			return nil
+		}
+		if !git.IsLeaseRefused(err) || try == maxRecording {
+			return err
+		}
+		refs, err := r.Mirror.Fetch(ctx, r.facts.Base)
+		if err == nil {
+			_, err = r.Forge.List(ctx, refs)
+		}
+		if err != nil {
+			return err
+		}
+		r.refs[records.Ref] = refs[records.Ref]
 	}
-	if err := r.move(ctx, records); err != nil {
-		return err
-	}
-	r.refs[records.Ref] = records.New
-	return nil
 }
 
 // Confirm asks for what the deletion guard holds of a seed: its removal, or that of

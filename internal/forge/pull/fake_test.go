@@ -336,6 +336,9 @@ func (p personAt) Close(t *testing.T, proposal forge.Proposal, reason string) {
 	})
 }
 
+// planRef is the plan of the seed "a"; its records stay while it is there.
+const planRef = "refs/heads/furrow/main/plan/a"
+
 // site is a repository with a server and a forge.
 type site struct {
 	*testing.T
@@ -352,6 +355,7 @@ func newSite(t *testing.T) *site {
 	gitcmd.Run(t, dir, "init", "--quiet", "--bare", "--initial-branch=main", bare)
 	empty := gitcmd.Run(t, bare, "mktree")
 	gitcmd.Run(t, bare, "update-ref", "refs/heads/main", gitcmd.Run(t, bare, "commit-tree", "-m", "Start", empty))
+	gitcmd.Run(t, bare, "update-ref", planRef, "refs/heads/main")
 	s := &site{T: t, bare: bare, server: newFake(t, bare)}
 	s.mirror = s.newMirror()
 	s.forge = s.newForge()

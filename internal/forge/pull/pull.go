@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/furrow-dev/furrow/internal/backoff"
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -92,6 +93,7 @@ func (f *Forge) Amends() bool { return true }
 func (f *Forge) Record(refs git.Refs, owner string, opening []forge.Request, by git.Person) (git.Update, bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.forget(refs, opening)
 	for _, r := range opening {
 		now := record{Head: r.Head, Tiers: r.Tiers}
 		if at, open := f.open[r.Branch]; open {
@@ -102,6 +104,27 @@ func (f *Forge) Record(refs git.Refs, owner string, opening []forge.Request, by 
 		f.records.put(r.Branch, now)
 	}
 	return f.records.update(refs, owner, by)
+}
+
+// forget drops the records of seeds that are gone: they have no plan, and nothing open.
+func (f *Forge) forget(refs git.Refs, opening []forge.Request) {
+	stays := map[string]bool{}
+	for _, r := range opening {
+		seed, _ := layout.SeedOfBranch(f.base, r.Branch)
+		stays[seed] = true
+	}
+	for branch := range f.open {
+		seed, _ := layout.SeedOfBranch(f.base, branch)
+		stays[seed] = true
+	}
+	for branch := range f.records.of {
+		seed, _ := layout.SeedOfBranch(f.base, branch)
+		_, planned := refs[layout.PlanBranch(f.base, seed)]
+		_, there := refs[branch]
+		if !planned && !there && !stays[seed] {
+			f.records.dropAll(branch)
+		}
+	}
 }
 
 // row is an open pull request of ours.

@@ -532,3 +532,29 @@ func TestCalls(t *testing.T) {
 	}
 	want("a restart", "Open")
 }
+
+// A seed that is gone leaves no records, and without records there is no branch.
+func TestRecordsGoWithTheirSeed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	p := s.propose("w1")
+	s.person().Merge(t, p, forgetest.MergeCommit)
+	s.deleteBranch()
+	s.list()
+	s.keep()
+	records := layout.RecordsBranch("main", "acme/prod")
+	if _, there := s.refs()[records]; !there {
+		t.Fatal("there are no records")
+	}
+	gitcmd.Run(t, s.bare, "update-ref", "-d", planRef)
+	s.list()
+	s.keep()
+	if _, there := s.refs()[records]; there {
+		t.Error("the records are still there")
+	}
+	s.list()
+	s.keep()
+	if got := s.propose("w2"); got.Digest != "w2" {
+		t.Errorf("listed %+v", got)
+	}
+}

@@ -253,6 +253,14 @@ func (s *records) drop(branch string, r record) {
 	}
 }
 
+// dropAll forgets all records of a branch.
+func (s *records) dropAll(branch string) {
+	if len(s.of[branch]) > 0 {
+		s.of[branch] = nil
+		s.dirty[branch] = true
+	}
+}
+
 // opening returns the record of a branch that has no number yet.
 func (s *records) opening(branch string) (record, bool) {
 	for _, r := range s.of[branch] {
@@ -261,6 +269,16 @@ func (s *records) opening(branch string) (record, bool) {
 		}
 	}
 	return record{}, false
+}
+
+// empty reports whether there are no records at all.
+func (s *records) empty() bool {
+	for _, list := range s.of {
+		if len(list) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // ofTier returns all records that count for a tier, the newest first.
@@ -308,6 +326,10 @@ func (s *records) update(refs git.Refs, owner string, by git.Person) (u git.Upda
 	if len(content)+len(edits) == 0 {
 		return u, false, nil
 	}
+	u.Ref, u.Old = s.own, refs[s.own]
+	if s.empty() {
+		return u, !u.Old.IsZero(), nil // without records, no branch
+	}
 	for _, path := range slices.Sorted(maps.Keys(content)) {
 		written, err := s.mirror.WriteTree(map[string][]byte{"file": content[path]})
 		if err != nil {
@@ -317,7 +339,6 @@ func (s *records) update(refs git.Refs, owner string, by git.Person) (u git.Upda
 		edits, u.Objects = append(edits, git.Edit{Path: path, Hash: blob, Mode: git.ModeFile}), append(u.Objects, blob)
 	}
 	meta := git.CommitMeta{Author: by, Message: "Record pull requests\n", AllowEmpty: true}
-	u.Ref, u.Old = s.own, refs[s.own]
 	grafted, err := s.mirror.Graft(u.Old, edits, meta)
 	if err != nil {
 		return u, false, err
