@@ -13,7 +13,6 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/backoff"
 	"github.com/furrow-dev/furrow/internal/forge"
-	"github.com/furrow-dev/furrow/internal/forge/pull"
 	"github.com/furrow-dev/furrow/internal/forge/rest"
 )
 
@@ -23,62 +22,81 @@ const labelColor = "#5b8c3e"
 // request for it.
 var labelPause = backoff.Constant(10 * time.Minute)
 
-// labels knows the label of proposals.
+// labels knows the labels of the repository.
 type labels struct {
-	mu    sync.Mutex
-	known bool
-	ids   []int64
-	// cooldown is active while the server is not asked for it again.
+	mu sync.Mutex
+	// ids are those that the repository has, by name; nil until they were listed.
+	ids map[string]int64
+	// denied reports whether the credentials may not use labels.
+	denied bool
+	// cooldown is active while the server is not asked for them again.
 	cooldown backoff.Cooldown
 }
 
-// labelIDs reads the label once, and creates it if it is missing. Proposals have no label if the
-// credentials do not allow that: it needs a token scope of its own. If the server asks to wait,
-// proposals wait, because the label is not added later.
-func (s *Server) labelIDs(ctx context.Context) ([]int64, error) {
+// labelIDs returns the ids of labels. The server is asked for all of them once, and those that are
+// missing are created. Proposals have no label if the credentials do not allow that: it needs a
+// token scope of its own. If the server asks to wait, proposals wait, because labels are not added
+// later.
+func (s *Server) labelIDs(ctx context.Context, names []string) ([]int64, error) {
 	l := &s.label
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.known || l.cooldown.Active(s.clock.Now()) {
-		return l.ids, nil
+	if !l.denied && !l.cooldown.Active(s.clock.Now()) {
+		err := s.provideLabels(ctx, names)
+		failed, _ := errors.AsType[*rest.Failure](err)
+		switch {
+		case err == nil:
+		case failed != nil && failed.Limited:
+			return nil, err
+		case ctx.Err() != nil, failed != nil && failed.Unasked: // that says nothing of them
+		case forge.IsFailure(err, forge.FailedNetwork):
+			l.cooldown.Fail(s.clock.Now(), err, 0)
+		default:
+			l.denied = true
+		}
 	}
-	id, err := s.findLabel(ctx)
-	if err == nil && id == 0 {
-		id, err = s.makeLabel(ctx)
+	var ids []int64
+	for _, name := range names {
+		if id, there := l.ids[name]; there {
+			ids = append(ids, id)
+		}
 	}
-	failed, _ := errors.AsType[*rest.Failure](err)
-	switch {
-	case err == nil:
-		l.ids, l.known = []int64{id}, true
-	case failed != nil && failed.Limited:
-		return nil, err
-	case ctx.Err() != nil, failed != nil && failed.Unasked: // that says nothing of it
-	case forge.IsFailure(err, forge.FailedNetwork):
-		l.cooldown.Fail(s.clock.Now(), err, 0)
-	default:
-		l.known = true
-	}
-	return l.ids, nil
+	return ids, nil
 }
 
-// findLabel returns the id of the label, 0 if the repository does not have it yet.
-func (s *Server) findLabel(ctx context.Context) (id int64, err error) {
+// provideLabels lists the labels, the first time, and creates those that are missing.
+func (s *Server) provideLabels(ctx context.Context, names []string) error {
+	if s.label.ids == nil {
+		ids, err := s.listLabels(ctx)
+		if err != nil {
+			return err
+		}
+		s.label.ids = ids
+	}
+	for _, name := range names {
+		if _, there := s.label.ids[name]; there {
+			continue
+		}
+		var made sdk.Label
+		o := sdk.CreateLabelOption{Name: name, Color: labelColor, Description: "used by Furrow"}
+		if _, err := s.call(ctx, "make the label "+name, http.MethodPost, "/labels", o, &made); err != nil {
+			return err
+		}
+		s.label.ids[name] = made.ID
+	}
+	return nil
+}
+
+func (s *Server) listLabels(ctx context.Context) (map[string]int64, error) {
+	ids := map[string]int64{}
 	for page := 1; ; page++ {
 		var list []sdk.Label
 		header, err := s.call(ctx, "list labels", http.MethodGet, fmt.Sprintf("/labels?page=%d&limit=%d", page, pageSize), nil, &list)
 		for _, label := range list {
-			if label.Name == pull.Label {
-				return label.ID, nil
-			}
+			ids[label.Name] = label.ID
 		}
 		if err != nil || !strings.Contains(header.Get("Link"), `rel="next"`) {
-			return 0, err
+			return ids, err
 		}
 	}
-}
-
-func (s *Server) makeLabel(ctx context.Context) (id int64, err error) {
-	var label sdk.Label
-	_, err = s.call(ctx, "make the label "+pull.Label, http.MethodPost, "/labels", sdk.CreateLabelOption{Name: pull.Label, Color: labelColor, Description: "opened by Furrow"}, &label)
-	return label.ID, err
 }

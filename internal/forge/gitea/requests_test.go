@@ -67,7 +67,7 @@ func TestRequests(t *testing.T) {
 	s.wantRequests("a gate that fails", "POST /statuses")
 	_, err = s.forge.Propose(t.Context(), s.push(first, "w2"))
 	s.must(err)
-	s.wantRequests("an update", "PATCH /pulls/1", "POST /statuses")
+	s.wantRequests("an update", "PATCH /pulls/1") // a new commit has no status
 	p = pass("a pass after an update")
 	s.must(s.forge.Reject(t.Context(), p, bob, "no"))
 	s.wantRequests("a rejection", "GET /pulls/1", "PATCH /pulls/1", "POST /issues/1/comments")

@@ -122,7 +122,7 @@ func (s *Server) Get(ctx context.Context, number int64) (pull.Request, error) {
 
 // Create opens a pull request with the labels that there are.
 func (s *Server) Create(ctx context.Context, n pull.NewRequest) (pull.Request, error) {
-	labels, err := s.labelIDs(ctx)
+	labels, err := s.labelIDs(ctx, n.Labels)
 	if err != nil {
 		return pull.Request{}, err
 	}

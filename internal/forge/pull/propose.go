@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -158,7 +159,8 @@ func (f *Forge) edit(ctx context.Context, number int64, e Edit) (Request, error)
 // create opens a pull request, and tries again while the server has not noticed the first push to
 // the repository.
 func (f *Forge) create(ctx context.Context, r forge.Request) (Request, error) {
-	n := NewRequest{Branch: r.Branch, Title: r.Title, Body: forge.Describe(r), Labels: []string{Label}}
+	labels := slices.Compact(slices.Sorted(slices.Values(append([]string{Label}, r.Labels...))))
+	n := NewRequest{Branch: r.Branch, Title: r.Title, Body: forge.Describe(r), Labels: labels}
 	pauses, last := retries, false
 	for try := 1; ; try++ {
 		at, err := f.server.Create(ctx, n)
