@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -54,6 +55,8 @@ type world struct {
 	wrap func(faultyMirror) engine.Mirror
 	// onForge replaces the forge that engines work with, where a test wants another.
 	onForge func(forge.Forge) forge.Forge
+	// recording guards requests.
+	recording sync.Mutex
 	// requests are what was proposed last, by branch.
 	requests map[string]forge.Request
 	// onRoot changes what the channel says of roots, where a test wants another answer.
@@ -124,11 +127,14 @@ func document(kind, name, rest string) string {
 // requestRecorder is a forge that notes what it is to propose.
 type requestRecorder struct {
 	forge.Forge
+	mu       *sync.Mutex
 	requests map[string]forge.Request
 }
 
 func (f requestRecorder) Propose(ctx context.Context, r forge.Request) (forge.Proposal, error) {
+	f.mu.Lock()
 	f.requests[r.Branch] = r
+	f.mu.Unlock()
 	return f.Forge.Propose(ctx, r)
 }
 
@@ -153,7 +159,7 @@ func (w *world) restart() {
 			if w.onForge != nil {
 				f = w.onForge(f)
 			}
-			return engine.Repo{Mirror: m, Forge: requestRecorder{f, w.requests}}, nil
+			return engine.Repo{Mirror: m, Forge: requestRecorder{f, &w.recording, w.requests}}, nil
 		},
 		Channel:       faultyChannel{w.simulator.Channel(), w.faults, w.onRoot, w.onReconciler},
 		DeletionGuard: w.guard,

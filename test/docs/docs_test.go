@@ -541,7 +541,7 @@ func TestTheTutorialRunsWordForWord(t *testing.T) {
 	mustContain(t, output,
 		"Seed web: 9 objects in 9 tiers on 3 clusters", "1 seed checked: 0 errors, 0 warnings",
 		"Merged furrow/main/tier/web/east/00 into main of fleet.", "Rejected", "not before Monday",
-		"+      - image: registry.example.com/web:1.1.0", "blocked by the deletion guard: removing it deletes Namespace web on 3 clusters")
+		"+       - image: registry.example.com/web:1.1.0", "blocked by the deletion guard: removing it deletes Namespace web on 3 clusters")
 	left, err := exec.CommandContext(t.Context(), "git", "-C", filepath.Join(dir, "furrow-tutorial/fleet"), "ls-files").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -560,5 +560,5 @@ func TestTheDemoCanBeWalkedByHand(t *testing.T) {
 	_, output := story(t, script)
 	mustContain(t, output,
 		"Waiting for you: 3 proposals", "Plant edge-5g on mgmt, tier 00\n\nState       Open\n", "because the seed selects fabric=5g (rule selected)",
-		"a person rejected it: not before Monday", "Update edge-5g on site-a, tier 01\n\nState       Open\n", "`ran.example.com/Slice/core/silver` is no longer in the seed")
+		"a person rejected it: not before Monday", "Update edge-5g on site-a, tier 01\n\nState       Open\n", "Leaving later:\n  ran.example.com/Slice/core/silver\n")
 }
