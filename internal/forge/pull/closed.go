@@ -205,6 +205,8 @@ func (f *Forge) judge(ctx context.Context, refs git.Refs, had record, r Request)
 		now.Outcome = forge.OutcomeMerged
 	case d.Superseded:
 		now.Outcome = forge.OutcomeSuperseded
+	case had.hasLanded(): // the server closed it because its branch was deleted
+		now.Outcome = forge.OutcomeMerged
 	case d.Rejected:
 		now.Reason = truncate.Text(d.Reason, maxReason)
 	default:

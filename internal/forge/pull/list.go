@@ -260,7 +260,7 @@ func (f *Forge) closeMissing(ctx context.Context, refs git.Refs) error {
 	for branch, list := range f.records.of {
 		for _, r := range list {
 			_, undecided := f.undecided[r.Number]
-			if !f.numbers[r.Number] && (r.isOpen() || undecided) {
+			if !f.numbers[r.Number] && (r.isOpen() || undecided || r.hasLanded()) {
 				missing = append(missing, onBranch{branch, r})
 			}
 		}

@@ -558,3 +558,24 @@ func TestRecordsGoWithTheirSeed(t *testing.T) {
 		t.Errorf("listed %+v", got)
 	}
 }
+
+// A server may show a pull request as open for a while after base has its merge.
+func TestAMergeThatTheServerShowsLateIsKnownByItsCommit(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	p := s.propose("w1")
+	gitcmd.Run(t, s.bare, "update-ref", "refs/heads/main", p.Head.String())
+	r := s.server.requests[0]
+	r.compared = p.Head.String() + p.Head.String() // the server has not noticed
+	s.list()
+	s.keep()
+	s.deleteBranch()
+	r.State, r.Merge, r.Closed = pull.Merged, p.Head, s.server.now
+	s.list()
+	s.keep()
+	for _, f := range []*pull.Forge{s.forge, s.newForge()} {
+		if got := s.outcome(f, "w1"); got.Outcome != forge.OutcomeMerged || len(got.Landings) != 1 || got.Landings[0].Merge != p.Head {
+			t.Errorf("got %+v", got)
+		}
+	}
+}

@@ -40,6 +40,10 @@ type record struct {
 
 func (r record) isOpen() bool { return r.Outcome == "" }
 
+// hasLanded reports whether base had all of it while the server still had it open: how it was closed
+// is not known yet.
+func (r record) hasLanded() bool { return r.Outcome == forge.OutcomeMerged && r.Closed == nil }
+
 // carries reports whether it counts for a tier with a digest.
 func (r record) carries(m layout.Member) bool { return slices.Contains(r.Tiers, m) }
 
