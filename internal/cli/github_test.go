@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"github.com/google/go-cmp/cmp"
 	"strings"
 	"testing"
 
@@ -53,8 +54,13 @@ func TestPeopleDecideOnGitHub(t *testing.T) {
 		t.Fatalf("open are %+v", open)
 	}
 	for _, r := range open {
-		if state, _ := s.Status(onGitHub, r.Head.String(), "furrow/gate"); state != "success" || strings.Join(r.Labels, " ") != pull.Label {
-			t.Errorf("the gate of #%d with labels %v is %q", r.Number, r.Labels, state)
+		if state, _ := s.Status(onGitHub, r.Head.String(), "furrow/gate"); state != "success" {
+			t.Errorf("the gate of #%d is %q", r.Number, state)
+		}
+		cluster, _, _ := strings.Cut(strings.TrimPrefix(r.Title, "Plant web on "), ",")
+		want := []string{pull.Label, "furrow/cluster/" + cluster, "furrow/plant", "furrow/seed/web"}
+		if diff := cmp.Diff(want, r.Labels); diff != "" {
+			t.Errorf("labels of #%d %q (-want +got):\n%s", r.Number, r.Title, diff)
 		}
 	}
 	first := open[0]
