@@ -109,6 +109,11 @@ type PlantingTier struct {
 	// Level orders the tiers of all clusters: those of a lower level come first.
 	// +optional
 	Level int32 `json:"level,omitempty"`
+	// Wave is the name of the wave of the rollout that the tier goes in.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Wave string `json:"wave,omitempty"`
+
 	// State: Blocked, Queued, Proposed, Outdated, Held, Rejected, Reverted, Merged, Progressing,
 	// Failed, Released or Gone.
 	// +required

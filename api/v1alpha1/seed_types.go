@@ -277,6 +277,10 @@ type SeedStatus struct {
 	// +optional
 	Proposals int32 `json:"proposals,omitempty"`
 
+	// Rollout is how far the waves are, and what people asked of the rollout.
+	// +optional
+	Rollout *RolloutProgress `json:"rollout,omitempty"`
+
 	// Blockers most need attention, the most urgent first; the plantings list all of them.
 	// +optional
 	// +listType=atomic
@@ -301,6 +305,64 @@ type SeedStatus struct {
 	// Handled are the requests of people that were acted on, by annotation.
 	// +optional
 	Handled HandledRequests `json:"handled,omitempty,omitzero"`
+}
+
+// RolloutProgress is how far the waves of a seed are.
+type RolloutProgress struct {
+	// Waves in the order in which they go.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=66
+	Waves []WaveProgress `json:"waves,omitempty"`
+
+	// Paused says who paused the rollout, when and why.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Paused string `json:"paused,omitempty"`
+
+	// Unpaced says who asked for everything to be proposed at once, when and why.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Unpaced string `json:"unpaced,omitempty"`
+}
+
+// WaveProgress is how far a wave is.
+type WaveProgress struct {
+	// Name of the wave.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// State of the wave: Waiting, Progressing, Failed, Soaking, Complete or Skipped.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	State string `json:"state"`
+
+	// Leaving reports whether it is about what leaves the clusters.
+	// +optional
+	Leaving bool `json:"leaving,omitempty"`
+
+	// Clusters counts those of the wave.
+	// +required
+	Clusters int32 `json:"clusters"`
+
+	// Done counts those whose tiers are all where they should be.
+	// +required
+	Done int32 `json:"done"`
+
+	// Reason says why it waits.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Reason Reason `json:"reason,omitempty"`
+
+	// Message says what it waits for.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+
+	// Until is when it goes on by itself.
+	// +optional
+	Until *metav1.Time `json:"until,omitempty"`
 }
 
 // MaxBlockers is how many tiers that need a person a Seed names.

@@ -52,8 +52,41 @@ func (s *Seed) ToStatus(status *v1alpha1.SeedStatus) {
 			status.Tiers = append(status.Tiers, v1alpha1.StateCount{State: string(of), Count: Count(n)})
 		}
 	}
-	status.Blockers = s.blockers()
+	status.Blockers, status.Rollout = s.blockers(), s.Rollout.toStatus()
 	status.Unconfirmed, status.OmittedUnconfirmed = shown(s.Unconfirmed, v1alpha1.MaxUnconfirmed)
+}
+
+// toStatus writes a rollout as a Seed has it.
+func (r *Rollout) toStatus() *v1alpha1.RolloutProgress {
+	if r == nil {
+		return nil
+	}
+	out := &v1alpha1.RolloutProgress{Paused: Cut(r.Paused), Unpaced: Cut(r.Unpaced)}
+	for _, w := range r.Waves {
+		wave := v1alpha1.WaveProgress{Name: w.Name, State: string(w.State), Leaving: w.Leaving, Clusters: Count(w.Clusters), Done: Count(w.Done), Reason: w.Reason, Message: Cut(w.Message)}
+		if !w.Until.IsZero() {
+			until := metav1.NewTime(w.Until)
+			wave.Until = &until
+		}
+		out.Waves = append(out.Waves, wave)
+	}
+	return out
+}
+
+// rolloutOf is the inverse of toStatus, but for what was cut.
+func rolloutOf(r *v1alpha1.RolloutProgress) *Rollout {
+	if r == nil {
+		return nil
+	}
+	out := &Rollout{Paused: r.Paused, Unpaced: r.Unpaced}
+	for _, w := range r.Waves {
+		wave := Wave{Name: w.Name, State: release.WaveState(w.State), Leaving: w.Leaving, Clusters: int(w.Clusters), Done: int(w.Done), Reason: w.Reason, Message: w.Message}
+		if w.Until != nil {
+			wave.Until = w.Until.UTC()
+		}
+		out.Waves = append(out.Waves, wave)
+	}
+	return out
 }
 
 // Progress returns how many tiers are where they should be: "7/12".
@@ -121,7 +154,7 @@ func ToPlanting(tiers []Tier, status *v1alpha1.PlantingStatus) {
 // how many are left out.
 func toTier(t *Tier) v1alpha1.PlantingTier {
 	out := v1alpha1.PlantingTier{
-		Ordinal: Count(t.Ordinal), Level: Count(t.Level), State: string(t.State), Since: metav1.NewTime(t.Since), Reason: t.Reason, Message: Cut(t.Message),
+		Ordinal: Count(t.Ordinal), Level: Count(t.Level), Wave: t.Wave, State: string(t.State), Since: metav1.NewTime(t.Since), Reason: t.Reason, Message: Cut(t.Message),
 		Digest: t.Digest, Objects: Count(t.Objects), Amended: Cut(t.Amended), Retry: t.Retry,
 	}
 	for _, w := range t.Waits[:min(len(t.Waits), v1alpha1.MaxWaits)] {
@@ -147,7 +180,7 @@ func FromPlanting(p *v1alpha1.Planting) []Tier {
 // fromTier is the inverse of toTier, but for what was cut.
 func fromTier(cluster string, t *v1alpha1.PlantingTier) Tier {
 	out := Tier{
-		Cluster: cluster, Ordinal: int(t.Ordinal), Level: int(t.Level), State: release.State(t.State), Since: t.Since.UTC(), Reason: t.Reason,
+		Cluster: cluster, Ordinal: int(t.Ordinal), Level: int(t.Level), Wave: t.Wave, State: release.State(t.State), Since: t.Since.UTC(), Reason: t.Reason,
 		Message: t.Message, Digest: t.Digest, Objects: int(t.Objects), Amended: t.Amended, Retry: t.Retry, Foreign: t.Foreign, OmittedForeign: int(t.OmittedForeign),
 	}
 	for _, w := range t.Waits {
@@ -191,7 +224,7 @@ func fromSeed(s *v1alpha1.Seed) Seed {
 	out := Seed{
 		Namespace: s.Namespace, Name: s.Name, State: cmp.Or(s.Status.State, Unknown), Suspended: s.Spec.Suspend,
 		Removal:     s.Status.Plan != nil && s.Status.Plan.Removal || !s.DeletionTimestamp.IsZero(),
-		Unconfirmed: s.Status.Unconfirmed, OmittedWarnings: int(s.Status.Warnings),
+		Unconfirmed: s.Status.Unconfirmed, OmittedWarnings: int(s.Status.Warnings), Rollout: rolloutOf(s.Status.Rollout),
 	}
 	if p := s.Status.Plan; p != nil {
 		out.Revision = cmp.Or(p.Revision, s.Status.Revision)

@@ -107,3 +107,27 @@ func TestAStateThatCannotBeParsedNamesTheNextStep(t *testing.T) {
 		}
 	}
 }
+
+func TestResourcesHaveTheWavesOfASeed(t *testing.T) {
+	want := &state.Rollout{
+		Paused: "by Ada", Unpaced: "by Bob",
+		Waves: []state.Wave{
+			{Name: "canary", State: release.WaveSoaking, Clusters: 3, Done: 3, Reason: v1alpha1.ReasonWaveSoaking, Message: "it soaks", Until: noon},
+			{Name: "fleet", State: release.WaveWaiting, Leaving: true, Clusters: 20, Reason: v1alpha1.ReasonWaveSoaking},
+		},
+	}
+	seed := v1alpha1.Seed{}
+	(&state.Seed{Rollout: want}).ToStatus(&seed.Status)
+	if diff := cmp.Diff(want, state.FromResources([]v1alpha1.Seed{seed}, nil).Seeds[0].Rollout); diff != "" {
+		t.Errorf("the rollout (-want +got):\n%s", diff)
+	}
+	(&state.Seed{}).ToStatus(&seed.Status)
+	if seed.Status.Rollout != nil {
+		t.Errorf("without waves it is %+v", seed.Status.Rollout)
+	}
+	planting := v1alpha1.Planting{}
+	state.ToPlanting([]state.Tier{{Cluster: "c01", Wave: "canary"}}, &planting.Status)
+	if got := state.FromPlanting(&planting)[0].Wave; got != "canary" {
+		t.Errorf("the tier is in wave %q", got)
+	}
+}

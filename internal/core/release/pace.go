@@ -90,18 +90,6 @@ func (r *RolloutStatus) Until() time.Time {
 	return out
 }
 
-// Wave returns the wave that a tier is in; nil where it is in none.
-func (r *RolloutStatus) Wave(s TierStatus) *WaveStatus {
-	if r == nil || s.Wave == "" {
-		return nil
-	}
-	i := slices.IndexFunc(r.Waves, func(w WaveStatus) bool { return w.Name == s.Wave && w.Leaving == s.leaving })
-	if i < 0 {
-		return nil
-	}
-	return &r.Waves[i]
-}
-
 // hold is why a tier is not proposed, or its open proposal not merged, although nothing else is in
 // the path.
 type hold struct {
