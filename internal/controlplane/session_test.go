@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/forge/rest"
+	"github.com/furrow-dev/furrow/test/servers/github"
 )
 
 // TestCredentialsGoNowhereElse: the author of a GitOpsRepo chooses its URL, but
@@ -125,6 +127,40 @@ func TestAGitHubAppIsASetOfCredentials(t *testing.T) {
 		case tc.want != "" && manifest.ReasonOf(err) == "":
 			t.Errorf("%s: the error has no reason", name)
 		}
+	}
+}
+
+// TestAGitHubAppIsUsedForGitAndTheAPI: both use one token.
+func TestAGitHubAppIsUsedForGitAndTheAPI(t *testing.T) {
+	server := github.Start(t)
+	server.AddOrganization("acme")
+	server.AddRepo("acme/fleet", github.RepoOptions{Private: true, Files: map[string]string{"README.md": "hi\n"}})
+	app := server.AddApp("furrow", map[string]string{"contents": "write", "pull_requests": "write", "statuses": "write"})
+	installation := server.Install(app, "acme", "acme/fleet")
+	dir := filepath.Join(t.TempDir(), "app")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for file, text := range map[string]string{"githubAppID": strconv.FormatInt(app.ID, 10), "githubAppInstallationID": strconv.FormatInt(installation, 10), "githubAppPrivateKey": string(app.PrivateKey)} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &Session{options: Options{Cache: t.TempDir(), ControlPlane: t.TempDir(), Credentials: Directory(filepath.Dir(dir))}, repos: map[string]*Repo{}}
+	repo, err := s.openRepo(t.Context(), "fleet", v1alpha1.GitOpsRepoSpec{URL: server.GitURL("acme/fleet"), Forge: v1alpha1.ForgeGitHub, Credentials: "app"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	refs, err := repo.Mirror.Fetch(t.Context(), "main")
+	if err != nil || refs["main"].String() != server.Branch("acme/fleet", "main") {
+		t.Fatalf("Git: %v, %v", refs, err)
+	}
+	if list, err := repo.Forge.List(t.Context(), refs); err != nil || len(list) > 0 {
+		t.Errorf("the API: %v, %v", list, err)
+	}
+	if got := server.Requests()["POST /app/installations/{installation_id}/access_tokens"]; got != 1 {
+		t.Errorf("there are %d tokens: %v", got, server.Requests())
 	}
 }
 
