@@ -121,6 +121,29 @@ func TestAnAppProposesOnGitHub(t *testing.T) {
 	}
 }
 
+func TestWhatIsGreenOnGitHubIsMerged(t *testing.T) {
+	t.Parallel()
+	s, p := newGitHub(t)
+	p.commit(map[string]string{"seeds/settings.yaml": document("Seed", "web", "spec: {rollout: {autoMerge: WhenGreen}}")})
+	p.write("credentials/acme", map[string]string{"token": s.Token("furrow", "repo")})
+	run := func() string { return p.must("run", "--once", "--credentials", p.at("credentials")) }
+	run()
+	reader := githubReader(t, s, onGitHub)
+	open := reader.open()
+	if len(open) != 2 {
+		t.Fatalf("open are %+v", open)
+	}
+	for i, conclusion := range []string{"success", "failure"} {
+		s.SetCheck(onGitHub, open[i].Head.String(), "ci", conclusion)
+	}
+	run()
+	for i, want := range []pull.State{pull.Merged, pull.Open} {
+		if now := reader.get(open[i].Number); now.State != want {
+			t.Errorf("#%d is %s, want %s", now.Number, now.State, want)
+		}
+	}
+}
+
 type reader struct {
 	*testing.T
 	server *forge.Server

@@ -187,7 +187,7 @@ func (s *Server) RequiresStatus(ctx context.Context, name string) (required bool
 	required = slices.Contains(branch.Protection.Checks.Contexts, name)
 	if err == nil && !required {
 		err = s.do(ctx, op, func(ctx context.Context, c *gh.Client) error {
-			rules, _, err := c.Repositories.GetRulesForBranch(ctx, s.owner, s.name, s.base)
+			rules, _, err := c.Repositories.GetRulesForBranch(ctx, s.owner, s.name, url.PathEscape(s.base))
 			for _, r := range rules {
 				required = required || r.Type == "required_status_checks" && r.Parameters != nil && bytes.Contains(*r.Parameters, []byte(strconv.Quote(name)))
 			}

@@ -10,7 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/forge/github"
 	"github.com/furrow-dev/furrow/internal/forge/pull"
+	"github.com/furrow-dev/furrow/internal/forge/rest"
 	"github.com/furrow-dev/furrow/internal/git"
 	servers "github.com/furrow-dev/furrow/test/servers/github"
 )
@@ -292,5 +294,29 @@ func TestStatusesThatBaseRequires(t *testing.T) {
 		if got, err := s.api.RequiresStatus(t.Context(), "gate"); err != nil || got != c.want {
 			t.Errorf("%s: got %t, %v", name, got, err)
 		}
+	}
+}
+
+func TestABaseBranchMayHaveASlash(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	const repo, base = "acme/slashed", "release/1.x"
+	s.AddRepo(repo, servers.RepoOptions{DefaultBranch: base, Files: map[string]string{"a": "a\n"}, Roles: map[string]string{"bot": "push"}})
+	s.Protect(repo, base, &servers.Protection{Checks: []string{"furrow/gate"}, Ruleset: true})
+	s.As("bot").PushCommit(repo, "furrow/a+b#1", "A\n", map[string]string{"a": "b\n"})
+	source, err := rest.NewSource(rest.Login{Token: s.Token("bot", "repo")}, rest.Bearer, repo)
+	must(t, err)
+	api, err := github.New(base, rest.Access{URL: s.GitURL(repo), Source: source})
+	must(t, err)
+	_, err = api.Create(t.Context(), pull.NewRequest{Branch: "furrow/a+b#1", Title: "A"})
+	must(t, err)
+	open, err := api.Open(t.Context())
+	must(t, err)
+	of, err := api.OfBranch(t.Context(), "furrow/a+b#1")
+	must(t, err)
+	required, err := api.RequiresStatus(t.Context(), "furrow/gate")
+	must(t, err)
+	if len(open) != 1 || len(of) != 1 || !required {
+		t.Errorf("open %v, of the branch %v, required %v", open, of, required)
 	}
 }

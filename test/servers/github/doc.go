@@ -22,7 +22,7 @@
 // behind, and answers that fail or are lost.
 //
 // Not modelled: GraphQL, and so neither a merge queue nor auto-merge nor switching a draft off
-// through the API (people can, see Person); rulesets, issues, check runs, reviewers, teams, code
+// through the API (people can, see Person); issues, writing check runs, reviewers, teams, code
 // owners, webhooks, transfers to another owner, SSH. An answer has the fields that the description
 // requires and those that clients read, not all that GitHub sends.
 //

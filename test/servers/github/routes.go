@@ -49,6 +49,8 @@ var routes = compile([]route{
 	{"GET", issuePath + "/timeline", (*call).listTimeline, need{permissions: readsPulls, role: rolePull}, nil, nil},
 	{"POST", labelPath, (*call).addLabels, need{permissions: writesPulls, role: roleTriage}, nil, nil},
 	{"PUT", labelPath, (*call).replaceLabels, need{permissions: writesPulls, role: roleTriage}, nil, nil},
+	{"GET", repoPath + "/commits/{ref}/status", (*call).getCombinedStatus, need{permissions: "statuses=read", role: rolePull}, nil, nil},
+	{"GET", repoPath + "/commits/{ref}/check-runs", (*call).listChecks, need{permissions: "checks=read", role: rolePull}, nil, nil},
 	{"POST", repoPath + "/statuses/{sha}", (*call).createStatus, need{permissions: "statuses=write", role: rolePush}, nil, nil},
 })
 

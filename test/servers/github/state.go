@@ -49,6 +49,7 @@ type repo struct {
 	labels     map[string]int64 // their ids by name
 	pulls      []*pull          // by number, from 1
 	statuses   []*status
+	checks     []*checkRun
 	protection map[string]*Protection
 
 	created, pushed time.Time
