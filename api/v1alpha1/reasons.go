@@ -131,6 +131,7 @@ const (
 	ReasonRolloutPaused          Reason = "RolloutPaused"
 	ReasonWaitingForWave         Reason = "WaitingForWave"
 	ReasonWaveFailed             Reason = "WaveFailed"
+	ReasonWaveDeadlock           Reason = "WaveDeadlock"
 	ReasonWaveSoaking            Reason = "WaveSoaking"
 	ReasonWindowClosed           Reason = "WindowClosed"
 	ReasonMaxUnavailable         Reason = "MaxUnavailable"
@@ -381,6 +382,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonRolloutPaused, "A person paused the rollout: nothing is proposed or updated. Do not merge an open proposal.", "`furrow rollout resume`."},
 		{ReasonWaitingForWave, "An [earlier wave](tasks.md#roll-out-in-waves) of the rollout is not done.", "Review its proposals, or find out why its clusters are not ready."},
 		{ReasonWaveFailed, "A cluster of an earlier wave has failed, so the rollout stops there.", "Correct the seed, or revert its commit; `furrow rollout skip` goes on without that wave."},
+		{ReasonWaveDeadlock, "Waves of one seed or of several wait for each other, because their tiers do.", "Change the order of the waves in one of the rollouts that the message names, or `furrow rollout skip` one of the waves."},
 		{ReasonWaveSoaking, "An earlier wave is done, and has to stay so for its `soak`.", "Wait, or `furrow rollout skip`."},
 		{ReasonWindowClosed, "The windows of the tier's wave are closed: nothing is proposed or updated. Do not merge an open proposal.", "Wait until the message says, or correct the windows."},
 		{ReasonMaxUnavailable, "As many clusters of the wave are under way as `maxUnavailable` allows: their proposals are open, or they are not ready with what was merged.", "Merge the open proposals, and find out why clusters are not ready."},

@@ -431,7 +431,26 @@ func (d *decider) release() {
 		}
 		d.noteRetryLater(s)
 	}
+	results := map[string]*release.Result{}
+	for name, s := range d.seeds {
+		if s.Plan != nil {
+			results[name] = &s.Result
+		}
+	}
+	release.FindDeadlocks(results, d.policies())
 	nameWaits(d.seeds)
+}
+
+// policies returns the RolloutPolicy of the seeds that name one, and set no waves of their own.
+func (d *decider) policies() map[string]string {
+	out := map[string]string{}
+	for i := range d.catalog().Seeds {
+		s := &d.catalog().Seeds[i]
+		if r := s.Spec.Rollout; r != nil && r.Policy != "" && r.Waves == nil {
+			out[s.Name] = string(r.Policy)
+		}
+	}
+	return out
 }
 
 // nameWaits gives what tiers wait for in other seeds the state that it has there.

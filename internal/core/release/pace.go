@@ -115,6 +115,8 @@ type stage struct {
 	full *hold
 	// free are the clusters that may begin, asked those about which may be asked.
 	free, asked map[string]bool
+	// deadlock says why the stage never ends; empty where nothing is known against that.
+	deadlock string
 }
 
 // pace is the pace of one plan. A nil pace holds nothing.
@@ -396,8 +398,10 @@ func (p *pace) window(s *stage) {
 	s.status.Reason, s.status.Message, s.status.Until = s.hold.Reason, text, at.Changes
 }
 
-// fill lets as many clusters of a stage begin as there is room for besides those under way: with an
-// open proposal, or not ready with what was merged. Clusters begin in order of their names. One
+// fill lets as many clusters of a stage begin as there is room for besides those under way: not ready
+// with what was merged, or with an open proposal that may be merged. Of more open proposals than
+// there is room for, as when what they waited for is released, the gates of the last ones are shut.
+// Clusters begin in order of their names. One
 // that is known to be unable to begin leaves its room to the next one. To find that out, about as many
 // more may be asked as have turned out so: the number of rounds stays small however many there are.
 func (p *pace) fill(s *stage) {
@@ -405,15 +409,11 @@ func (p *pace) fill(s *stage) {
 	if most <= 0 || s.hold != nil {
 		return
 	}
-	under, cannot, can := map[string]bool{}, map[string]bool{}, []string{}
-	for _, d := range s.tiers {
-		if d.underWay() {
-			under[d.tier.Cluster] = true
-		}
-	}
+	under, open := s.underWay(most)
+	cannot, can := map[string]bool{}, []string{}
 	for _, d := range s.tiers {
 		cluster := d.tier.Cluster
-		if under[cluster] || len(can) > 0 && can[len(can)-1] == cluster || !d.begins() {
+		if under[cluster] || open[cluster] || len(can) > 0 && can[len(can)-1] == cluster || !d.begins() {
 			continue
 		}
 		if d.cannotBegin() {
@@ -444,15 +444,35 @@ func (p *pace) fill(s *stage) {
 	}
 }
 
-// underWay reports whether the tier's cluster is being changed: people may merge its proposal, or
-// have, and it is not ready.
-func (d *decision) underWay() bool {
-	if d.open {
-		return true
+// underWay returns the clusters that take room: those not ready with what was merged, and of those
+// with an open proposal that may be merged, which are open, as many as there is room for.
+func (s *stage) underWay(most int) (under, open map[string]bool) {
+	under, open = map[string]bool{}, map[string]bool{}
+	for _, d := range s.tiers {
+		if d.changing() {
+			under[d.tier.Cluster] = true
+		}
 	}
+	for _, d := range s.tiers {
+		if d.mergeable() {
+			open[d.tier.Cluster] = true
+			if len(under) < most {
+				under[d.tier.Cluster] = true
+			}
+		}
+	}
+	return under, open
+}
+
+// changing reports whether the tier's cluster is not ready with what was merged.
+func (d *decision) changing() bool {
 	state := d.gates.baseState(d.name)
 	return state == Merged || state == Progressing || state == Failed
 }
+
+// mergeable reports whether the tier has an open proposal that waits for no other tier. One that does
+// takes no room: what it waits for may need it.
+func (d *decision) mergeable() bool { return d.open && len(d.waits()) == 0 }
 
 // begins reports whether the tier would be proposed next on its cluster.
 func (d *decision) begins() bool {
@@ -545,7 +565,11 @@ func (r *Result) nameWaves() {
 	}
 	texts := map[*stage]string{}
 	for _, s := range r.pace.stages {
-		if s.hold != nil && s.hold.behind != nil && texts[s.hold.behind] == "" {
+		switch {
+		case s.hold == nil || s.hold.behind == nil || texts[s.hold.behind] != "":
+		case s.hold.behind.deadlock != "":
+			texts[s.hold.behind] = s.hold.behind.deadlock
+		default:
 			texts[s.hold.behind] = r.nameWave(s.hold.behind)
 		}
 	}
@@ -565,8 +589,13 @@ func (r *Result) nameWaves() {
 	for i, s := range r.pace.stages {
 		w := &r.Rollout.Waves[i]
 		switch {
+		case s.deadlock != "":
+			w.Reason, w.Message = v1alpha1.ReasonWaveDeadlock, s.deadlock
 		case w.State == WaveWaiting && s.hold != nil:
 			w.Reason, w.Message, w.Until = s.hold.Reason, cmp.Or(texts[s.hold.behind], s.hold.Message), time.Time{}
+			if s.hold.behind != nil && s.hold.behind.deadlock != "" {
+				w.Reason = v1alpha1.ReasonWaveDeadlock
+			}
 		case w.State == WaveFailed:
 			w.Reason, w.Message = v1alpha1.ReasonWaveFailed, r.worst(s)
 		}
@@ -594,72 +623,4 @@ func isAre(n int) string {
 		return "is"
 	}
 	return "are"
-}
-
-// limit holds new proposals back where as many of the seed are open in a repository as may be. What
-// belongs to an earlier wave, or a lower level, is proposed first.
-func (r *Result) limit(p *plan.Plan) {
-	if p.Rollout == nil || p.Rollout.MaxOpenProposals <= 0 {
-		return
-	}
-	type fresh struct {
-		repo  string
-		tiers []*TierStatus
-		group int // index in Groups; -1 where the tier is proposed alone
-		order [2]int
-	}
-	open := map[string]int{}
-	var wanted []fresh
-	order := func(s *TierStatus, t *plan.Tier) [2]int {
-		wave := 0
-		if r.pace != nil {
-			wave = slices.Index(r.pace.stages, r.pace.of[s.Tier])
-		}
-		return [2]int{wave, t.Level}
-	}
-	for i := range p.Tiers {
-		t, s := &p.Tiers[i], &r.Tiers[i]
-		switch {
-		case s.Group != "":
-		case s.Act == ActPropose:
-			wanted = append(wanted, fresh{t.Repo, []*TierStatus{s}, -1, order(s, t)})
-		case s.open && s.Act != ActSupersede:
-			open[t.Repo]++
-		}
-	}
-	for i := range r.Groups {
-		g := &r.Groups[i]
-		if g.Act != ActPropose {
-			if g.Act != ActSupersede && !g.listed.Rejected {
-				open[g.Repo]++
-			}
-			continue
-		}
-		f := fresh{repo: g.Repo, group: i}
-		for _, name := range g.Tiers {
-			s, _ := r.find(name)
-			t, _ := p.Find(name.Cluster, name.Ordinal)
-			if at := order(s, t); len(f.tiers) == 0 || slices.Compare(at[:], f.order[:]) < 0 {
-				f.order = at
-			}
-			f.tiers = append(f.tiers, s)
-		}
-		wanted = append(wanted, f)
-	}
-	slices.SortStableFunc(wanted, func(a, b fresh) int {
-		return cmp.Or(slices.Compare(a.order[:], b.order[:]), a.tiers[0].Tier.Compare(b.tiers[0].Tier))
-	})
-	dropped := map[int]bool{}
-	for _, f := range wanted {
-		if open[f.repo]++; open[f.repo] <= p.Rollout.MaxOpenProposals {
-			continue
-		}
-		dropped[f.group] = true
-		for _, s := range f.tiers {
-			s.Act, s.Group, s.Reason = ActNone, "", v1alpha1.ReasonMaxOpenProposals
-			s.Message = fmt.Sprintf("at most %d %s of the seed may be open in a repository", p.Rollout.MaxOpenProposals, plural(p.Rollout.MaxOpenProposals, "proposal"))
-		}
-	}
-	at := -1
-	r.Groups = slices.DeleteFunc(r.Groups, func(GroupStatus) bool { at++; return dropped[at] })
 }

@@ -242,9 +242,10 @@ type TierStatus struct {
 	// Wave is the name of the wave that the tier goes in; empty where there are none.
 	Wave string `json:"Wave,omitempty"`
 	// leaving reports whether it is in the sequence of what leaves, open whether a proposal of the
-	// tier alone is open, and behind is the wave that it waits for.
-	leaving, open bool
-	behind        *stage
+	// tier alone is open, edited whether a person has edited it, and behind is the wave that it waits
+	// for.
+	leaving, open, edited bool
+	behind                *stage
 }
 
 // Retriable reports whether a person's retry has a tier proposed again: it was rejected
@@ -384,6 +385,7 @@ func Next(p *plan.Plan, facts Facts) Result {
 		if d.have.Proposal != nil {
 			s.Group = d.have.Proposal.Group
 			s.open = s.Group == "" && !d.have.Proposal.Rejected
+			s.edited = d.have.Proposal.Edited
 		}
 		s.Wave, s.leaving = paced.waveOf(d.name), d.leaves()
 		d.judgeProposal(&s)
