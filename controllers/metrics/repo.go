@@ -113,6 +113,10 @@ type proposals struct {
 	meter meter
 }
 
+func (p proposals) Ready(ctx context.Context) error {
+	return p.meter.call("ready", func() error { return p.Forge.Ready(ctx) })
+}
+
 func (p proposals) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, error) {
 	return ask(p.meter, "list", func() ([]forge.Proposal, error) { return p.Forge.List(ctx, refs) })
 }

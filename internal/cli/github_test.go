@@ -144,6 +144,29 @@ func TestWhatIsGreenOnGitHubIsMerged(t *testing.T) {
 	}
 }
 
+func TestNothingIsPushedToGitHubWithoutAccess(t *testing.T) {
+	t.Parallel()
+	s, p := newGitHub(t)
+	s.AddRole(onGitHub, "other", "pull")
+	refused := func(token, says string) {
+		t.Helper()
+		p.write("credentials/acme", map[string]string{"token": token})
+		r := p.furrow("run", "--once", "--credentials", p.at("credentials"))
+		if r.code == exitOK {
+			t.Error("it ends well")
+		}
+		mustContain(t, r.all(), `GitOpsRepo "fleet": push branches in `, says)
+		if pushes := s.Requests()["git git-receive-pack"] + s.Requests()["git receive-pack"]; pushes > 0 {
+			t.Errorf("%v", s.Requests())
+		}
+	}
+	refused(s.Token("other", "repo"), "the credentials lack the role Write; give it to the user")
+	s.Configure(onGitHub, func(o *github.Settings) { o.Archived = true })
+	refused(s.Token("furrow", "repo"), "the repository is archived; unarchive it, or remove its GitOpsRepo")
+	s.Configure(onGitHub, func(o *github.Settings) { o.Archived = false })
+	mustContain(t, p.must("run", "--once", "--credentials", p.at("credentials")), "web        east tier 00     Proposed")
+}
+
 type reader struct {
 	*testing.T
 	server *forge.Server

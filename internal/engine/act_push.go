@@ -18,7 +18,14 @@ import (
 // only what it belongs to: the rest is sent again without it. Each round takes out at least one
 // update, so there is an end.
 func (s *slice) push(ctx context.Context) {
-	if err := s.record(ctx); err != nil {
+	var err error
+	if len(s.updates) > 0 {
+		err = s.repo.ready(ctx, s.engine.began)
+	}
+	if err == nil {
+		err = s.record(ctx)
+	}
+	if err != nil {
 		s.failAll(err)
 		s.updates = nil
 		return
@@ -117,12 +124,13 @@ func (s *slice) refusal(u update, reason, hooks string) manifest.Problem {
 	}
 }
 
-// failAll notes that a push failed as a whole. Where the servers do not answer, that is the
-// repository's problem and not the seeds'.
+// failAll notes that a push failed as a whole. Where the servers do not answer, or nothing may be
+// pushed, that is the repository's problem and not the seeds'.
 func (s *slice) failAll(err error) {
-	if s.repo.coolDown(err, s.engine.config.Now); git.IsTransient(err) {
+	if s.repo.coolDown(err, s.engine.config.Now); git.IsTransient(err) || s.repo.unready != nil {
 		return
 	}
+	s.repo.pushRefused(err, s.engine.began)
 	for _, u := range s.updates {
 		switch seed := u.action.Seed; {
 		case seed == "":

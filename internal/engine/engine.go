@@ -216,7 +216,8 @@ type openRepo struct {
 	// cooldown is active while the repository's servers do not answer.
 	cooldown backoff.Cooldown
 	// batch is how many proposals a pass may have time for.
-	batch int
+	batch     int
+	readiness readiness
 	// folders are the directories of roots.
 	folders recent.Cache[folderKey, layout.Folder]
 }

@@ -48,7 +48,9 @@ type repoState struct {
 	head      git.Hash // of the base branch
 	proposals map[string]forge.Proposal
 	// err is set once its servers stopped answering in this pass.
-	err     error
+	err error
+	// unready says why nothing may be pushed, where something had to be.
+	unready error
 	lineage lineage
 }
 
@@ -127,10 +129,11 @@ func (o *observation) fail(r *repoState, err error) {
 // ErrNoGitOpsRepo means that there is nowhere to write to.
 var ErrNoGitOpsRepo error = manifest.Problem{Reason: v1alpha1.ReasonNoRepository, Message: "no GitOps repository is declared", Next: "Add a GitOpsRepo document with spec.url to the control-plane repository"}
 
-// open opens a repository, or returns the one that is open if its document has not changed.
+// open opens a repository, or returns the one that is open if its document has not changed. Where
+// credentials lack something, they are read again from time to time.
 func (e *Engine) open(ctx context.Context, name string) (*openRepo, error) {
 	spec := e.loaded.Repos[name].Spec
-	if had, ok := e.repos[name]; ok && reflect.DeepEqual(had.spec, spec) {
+	if had, ok := e.repos[name]; ok && reflect.DeepEqual(had.spec, spec) && !(git.IsAuth(had.readiness.err) && had.readiness.over(e.began)) {
 		return had, nil
 	}
 	if spec.URL == "" {

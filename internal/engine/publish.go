@@ -35,7 +35,7 @@ func (o *observation) publish(ctx context.Context, report *Report) {
 		if name == home {
 			write = func() error { return o.writeStatus(ctx, r, report) }
 		}
-		if r.facts.Failure != nil || r.err != nil {
+		if r.facts.Failure != nil || r.err != nil || r.unready != nil {
 			continue
 		}
 		if err := write(); err != nil {
@@ -55,6 +55,9 @@ func (o *observation) dropStatus(ctx context.Context, r, home *repoState) error 
 	}
 	had, err := r.readStatus(ctx, old)
 	if err != nil || had == nil || IdentityOf(had) != o.engine.self {
+		return err
+	}
+	if err := r.ready(ctx, o.engine.began); err != nil {
 		return err
 	}
 	err = r.move(ctx, git.Update{Ref: branch, Old: old})
@@ -157,6 +160,9 @@ func (o *observation) writeStatus(ctx context.Context, r *repoState, report *Rep
 	by := o.engine.person()
 	commit, err := r.Mirror.CommitTree(tree.Hash, nil, git.CommitMeta{Author: by, Message: "Report the state of all seeds\n"})
 	if err != nil {
+		return err
+	}
+	if err := r.ready(ctx, o.engine.began); err != nil {
 		return err
 	}
 	err = r.move(ctx, git.Update{Ref: branch, Old: old, New: commit, Objects: append(tree.Objects, commit)})

@@ -184,6 +184,9 @@ type Forge interface {
 	// alone or with others. A merge that base no longer has in its history does not count;
 	// the error is ErrGone if base has it only since refs were read.
 	Closed(ctx context.Context, refs git.Refs, tier layout.Tier, digest string) (Closed, error)
+	// Ready returns why nothing may be pushed to the repository, as far as its server says: it is
+	// archived, or the credentials lack something. It is asked before branches are pushed.
+	Ready(ctx context.Context) error
 	// Record returns the update of an owner's branch in which the forge keeps what its server cannot
 	// be asked later, with the proposals that are about to be opened; false where there is no news.
 	// It is pushed with the branches of those proposals, before they are opened.

@@ -96,6 +96,7 @@ var cases = []struct {
 	name string
 	run  func(*world)
 }{
+	{"nothing is in the way of pushes to a repository that can be used", usable},
 	{"an opened proposal is listed with its digest", openedIsListed},
 	{"opening a proposal twice makes one", openedTwice},
 	{"a proposal that two processes open is one", openedByTwo},

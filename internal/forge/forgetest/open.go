@@ -28,6 +28,8 @@ func openedIsListed(w *world) {
 	w.wantOutcome(tier("a"), "w1", forge.OutcomeNone)
 }
 
+func usable(w *world) { w.must(w.Forge.Ready(w.Context())) }
+
 func openedTwice(w *world) {
 	request := w.push(tier("a"), "w1")
 	first, err := w.Forge.Propose(w.Context(), request)

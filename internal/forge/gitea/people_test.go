@@ -565,9 +565,17 @@ func TestCredentialsThatMayNotDoAll(t *testing.T) {
 	if len(list) != 1 || list[0].Reason != "no" {
 		t.Errorf("listed %+v", list)
 	}
+	s.must(narrow.Ready(t.Context()))
 	reader := s.newForge(s.mirror, token("reader", "read:repository"))
+	if err := reader.Ready(t.Context()); !forge.IsFailure(err, forge.FailedAuth) || !strings.Contains(err.Error(), "lack the scope write:repository; make a token") {
+		t.Errorf("got %v", err)
+	}
 	_, err = reader.Propose(t.Context(), s.push(edge, "w2"))
 	if !forge.IsFailure(err, forge.FailedAuth) || !strings.Contains(err.Error(), s.name) || !strings.Contains(err.Error(), "write:repository") {
+		t.Errorf("got %v", err)
+	}
+	s.do(http.MethodPut, s.repo("/collaborators/"+user), map[string]any{"permission": "read"}, nil)
+	if err := narrow.Ready(t.Context()); !forge.IsFailure(err, forge.FailedAuth) || !strings.Contains(err.Error(), "lack the access to write") {
 		t.Errorf("got %v", err)
 	}
 	_, err = s.newForge(s.mirror, "no-token").List(t.Context(), s.refs())
@@ -585,8 +593,10 @@ func TestRepositoriesThatCannotBeUsed(t *testing.T) {
 	r := s.push(other, "w1")
 	s.do(http.MethodPatch, s.repo(""), map[string]any{"archived": true}, nil)
 	_, err := s.forge.Propose(t.Context(), r)
-	if err == nil || !strings.Contains(err.Error(), "archived") {
-		t.Errorf("archived: got %v", err)
+	for _, err := range []error{err, s.forge.Ready(t.Context())} {
+		if err == nil || !strings.Contains(err.Error(), "archived") {
+			t.Errorf("archived: got %v", err)
+		}
 	}
 	s.do(http.MethodPatch, s.repo(""), map[string]any{"archived": false}, nil)
 	refs := s.refs()

@@ -301,3 +301,29 @@ func (s *Server) Repository(ctx context.Context) (pull.Repository, error) {
 	}
 	return out, nil
 }
+
+// Access reads the repository, and then asks for a change of a pull request that never exists: Gitea
+// shows the scopes of a token only where it refuses.
+func (s *Server) Access(ctx context.Context) (pull.Access, error) {
+	var r *sdk.Repository
+	if _, err := s.call(ctx, "read the repository", http.MethodGet, "", nil, &r); err != nil {
+		return pull.Access{}, err
+	}
+	out := pull.Access{Archived: r.Archived}
+	if r.Permissions != nil && !r.Permissions.Push {
+		out.Missing = append(out.Missing, pull.Missing{Name: "the access to write", Next: "add the user of the token to the repository with it"})
+	}
+	if out.Archived || len(out.Missing) > 0 {
+		return out, nil
+	}
+	_, err := s.call(ctx, "find out the scopes of the token", http.MethodPatch, "/pulls/0", sdk.EditPullRequestOption{}, nil)
+	failure, ok := errors.AsType[*rest.Failure](err)
+	switch {
+	case !ok || failure.Status == http.StatusNotFound:
+	case failure.Missing != "":
+		out.Missing = []pull.Missing{{Name: failure.Missing, Next: "make a token that has it"}}
+	case failure.Limited || failure.Status/100 != 4:
+		return pull.Access{}, err
+	}
+	return out, nil
+}

@@ -73,6 +73,9 @@ func (f *Forge) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, erro
 	return out, nil
 }
 
+// Ready is nil: only a push shows what a Git server refuses.
+func (f *Forge) Ready(context.Context) error { return nil }
+
 // Record has nothing to record: branches and commits say everything.
 func (f *Forge) Record(git.Refs, string, []forge.Request, git.Person) (git.Update, bool, error) {
 	return git.Update{}, false, nil

@@ -45,6 +45,7 @@ type fake struct {
 	lax bool
 	// requires reports whether base requires the gate.
 	requires bool
+	access   pull.Access
 	// methods are the ways to merge; merge commits where there are none.
 	methods []pull.Method
 }
@@ -257,6 +258,11 @@ func (s *fake) RequiresStatus(context.Context, string) (required bool, err error
 
 func (s *fake) Repository(context.Context) (out pull.Repository, err error) {
 	err = s.call("Repository", func() error { out.Methods = s.methods; return nil })
+	return out, err
+}
+
+func (s *fake) Access(context.Context) (out pull.Access, err error) {
+	err = s.call("Access", func() error { out = s.access; return nil })
 	return out, err
 }
 

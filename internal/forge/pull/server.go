@@ -52,6 +52,8 @@ type Server interface {
 	Merge(ctx context.Context, number int64, m Merge) error
 	// Repository returns what the server says of the repository.
 	Repository(ctx context.Context) (Repository, error)
+	// Access returns what the credentials may do in the repository, as far as the server says.
+	Access(ctx context.Context) (Access, error)
 }
 
 // State is whether a pull request is open, and what became of it.
@@ -181,4 +183,20 @@ type Repository struct {
 	Archived bool
 	// DefaultBranch is the server's.
 	DefaultBranch string
+}
+
+// Access is what credentials may do in a repository.
+type Access struct {
+	// Archived reports whether nothing can be changed.
+	Archived bool
+	// Missing is what the credentials need and do not have.
+	Missing []Missing
+}
+
+// Missing is something that credentials do not have.
+type Missing struct {
+	// Name is what the server calls it: "the scope api".
+	Name string
+	// Next says how to get it.
+	Next string
 }

@@ -67,6 +67,8 @@ type App struct {
 	// token is valid until expires, and renewed from renew on; before is the one before it.
 	token, before  string
 	renew, expires time.Time
+	// permissions are those of token.
+	permissions map[string]string
 }
 
 var _ Source = (*App)(nil)
@@ -141,6 +143,14 @@ func (a *App) Secrets() redact.Secrets {
 	return append(redact.Password(tokenUsername, a.token), redact.Password(tokenUsername, a.before)...)
 }
 
+// Permissions returns those of the last token, "read", "write" or "admin" by name; nil before the
+// first one.
+func (a *App) Permissions() map[string]string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.permissions
+}
+
 // Identity is the installation: GitHub counts the requests of all its tokens together.
 func (a *App) Identity() string { return "app " + a.options.ID + "/" + a.options.Installation }
 
@@ -187,6 +197,8 @@ func (a *App) mint(ctx context.Context) (string, error) {
 	var got struct {
 		Token   string    `json:"token"`
 		Expires time.Time `json:"expires_at"`
+		// Permissions are levels by name.
+		Permissions map[string]string
 	}
 	ask := func() (http.Header, error) {
 		return a.client.Call(ctx, "get a token of "+a.name, http.MethodPost, "app/installations/"+a.options.Installation+"/access_tokens",
@@ -206,7 +218,7 @@ func (a *App) mint(ctx context.Context) (string, error) {
 	life := got.Expires.Sub(dated(header, now)) // by the server's clock, which need not be ours
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.before, a.token = cmp.Or(a.token, a.before), got.Token
+	a.before, a.token, a.permissions = cmp.Or(a.token, a.before), got.Token, got.Permissions
 	a.renew, a.expires = now.Add(life*9/10), now.Add(life)
 	return a.token, nil
 }

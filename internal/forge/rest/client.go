@@ -133,6 +133,15 @@ func (c *Client) HTTP() *http.Client { return c.http }
 // Budget returns the requests that the server still allows. ok is false if they are unknown.
 func (c *Client) Budget() (b Budget, ok bool) { return c.limit.left(c.clock.Now()) }
 
+// Permissions returns those that the credentials have, by name, as far as the source knows them; nil
+// if it does not. A GitHub App gets them with each token, so after a first request.
+func (c *Client) Permissions() map[string]string {
+	if known, ok := c.source.(interface{ Permissions() map[string]string }); ok {
+		return known.Permissions()
+	}
+	return nil
+}
+
 // call is what is known of the last request of a call of Do.
 type call struct {
 	op     string

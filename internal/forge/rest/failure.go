@@ -32,6 +32,9 @@ type Failure struct {
 	Header http.Header
 	// Said is what the server says, as one bounded line without secrets.
 	Said string
+	// Missing names the scopes or permissions that the server says are missing; empty if it names
+	// none.
+	Missing string
 	// Location is where a redirect leads, without what may be secret in it.
 	Location string
 	// Unasked reports whether no request was sent: the server has just failed to answer, or wants
@@ -127,6 +130,7 @@ func (c *Client) explain(made *call) *Failure {
 	got := &answer{made.status, made.header, made.body}
 	f := c.failed(made.op, forge.FailedOther, "")
 	f.Status, f.Header, f.Said, f.Limited = got.status, got.header, c.clean(words(got.body)), got.throttled()
+	f.Missing = c.clean(missing(got))
 	e := f.Err
 	e.Wait = c.wait(got)
 	switch {
@@ -139,11 +143,11 @@ func (c *Client) explain(made *call) *Failure {
 	case f.Status == http.StatusLocked, f.Status == http.StatusForbidden && strings.Contains(strings.ToLower(f.Said), "archived"):
 		e.Text = "the repository is archived; unarchive it, or remove its GitOpsRepo: " + f.Said
 	case f.Status == http.StatusForbidden:
-		e.Kind, e.Text = forge.FailedAuth, "the credentials may not do this; "+c.clean(c.rights(got))+": "+f.Said
+		e.Kind, e.Text = forge.FailedAuth, "the credentials may not do this; "+c.rights(f)+": "+f.Said
 	case f.Status == http.StatusNotFound:
 		e.Kind, e.Text = forge.FailedNotFound, "it does not exist, or the credentials may not read it; check spec.url, and that the repository has pull requests enabled: "+f.Said
-		if scopes := lacking(got); scopes != "" {
-			e.Text = "it does not exist, or the credentials may not read it; " + c.clean(scopes) + ": " + f.Said
+		if f.Missing != "" {
+			e.Text = "it does not exist, or the credentials may not read it; the token needs " + f.Missing + ": " + f.Said
 		}
 	case f.Status/100 == 3:
 		f.Location = c.location(got.header)
@@ -167,12 +171,12 @@ func (c *Client) wait(got *answer) time.Duration {
 }
 
 // rights says what the credentials lack, by the answer or else by the kind of forge.
-func (c *Client) rights(got *answer) string {
-	if strings.HasPrefix(got.header.Get("X-Github-Sso"), "required") {
+func (c *Client) rights(f *Failure) string {
+	switch {
+	case strings.HasPrefix(f.Header.Get("X-Github-Sso"), "required"):
 		return "authorize the token for the single sign-on of the organization"
-	}
-	if scopes := lacking(got); scopes != "" {
-		return scopes
+	case f.Missing != "":
+		return "the token needs " + f.Missing
 	}
 	return c.forge.Rights
 }
@@ -180,8 +184,8 @@ func (c *Client) rights(got *answer) string {
 // giteaScopes are the scopes in the text of a refusal by Gitea or Forgejo; one of them is enough.
 var giteaScopes = regexp.MustCompile(`required=\[([a-z:, ]+)\]`)
 
-// lacking names the scopes or permissions that an answer says are missing; empty if it names none.
-func lacking(got *answer) string {
+// missing names the scopes or permissions that an answer says are missing; empty if it names none.
+func missing(got *answer) string {
 	h := got.header
 	if accepted := list(h.Get("X-Accepted-Oauth-Scopes")); len(accepted) > 0 && h["X-Oauth-Scopes"] != nil {
 		granted := list(h.Get("X-Oauth-Scopes"))
@@ -192,17 +196,17 @@ func lacking(got *answer) string {
 		if len(granted) > 0 {
 			has = strings.Join(granted, ", ")
 		}
-		return "the token needs the scope " + strings.Join(accepted, " or ") + " and has " + has
+		return "the scope " + strings.Join(accepted, " or ") + " and has " + has
 	}
 	if accepted := h.Get("X-Accepted-Github-Permissions"); accepted != "" && got.status == http.StatusForbidden {
-		return "the token needs the permission " + strings.NewReplacer("; ", " or ", ";", " or ", ", ", " and ", ",", " and ").Replace(accepted)
+		return "the permission " + strings.NewReplacer("; ", " or ", ";", " or ", ", ", " and ", ",", " and ").Replace(accepted)
 	}
 	var gitlab struct{ Error, Scope string }
 	if json.Unmarshal(got.body, &gitlab) == nil && gitlab.Error == "insufficient_scope" && gitlab.Scope != "" {
-		return "the token needs the scope " + strings.Join(strings.Fields(gitlab.Scope), " or ")
+		return "the scope " + strings.Join(strings.Fields(gitlab.Scope), " or ")
 	}
 	if found := giteaScopes.FindStringSubmatch(words(got.body)); found != nil {
-		return "the token needs the scope " + strings.Join(list(found[1]), " or ")
+		return "the scope " + strings.Join(list(found[1]), " or ")
 	}
 	return ""
 }

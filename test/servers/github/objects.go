@@ -92,6 +92,9 @@ func (v view) repository(r *repo) object {
 	}
 	if v.asker != nil {
 		has := v.asker.roleIn(r)
+		if v.asker.token != nil && v.asker.token.kind == installationToken {
+			has = roleNone // an App has permissions, and no role
+		}
 		out["permissions"] = object{"pull": has >= rolePull, "triage": has >= roleTriage, "push": has >= rolePush,
 			"maintain": has >= roleMaintain, "admin": has >= roleAdmin}
 	}

@@ -68,6 +68,13 @@ func (s *Server) AddRepo(fullName string, o RepoOptions) {
 	s.repos[strings.ToLower(fullName)] = r
 }
 
+// AddRole gives somebody a role in a repository.
+func (s *Server) AddRole(repo, login, role string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mustRepo(repo).roles[s.mustUser(login).login] = roleNamed(role)
+}
+
 // Settings are those of a repository that its administrators change.
 type Settings struct {
 	MergeCommit, Squash, Rebase, DeleteBranchOnMerge, Archived bool

@@ -32,7 +32,7 @@ func (c *call) authenticate() *answer {
 	if c.request.Method == http.MethodGet {
 		need = append(need, "read_api")
 	}
-	if !t.has(need...) {
+	if !c.operation.anyScope && !t.has(need...) {
 		return &answer{status: http.StatusForbidden, body: object{
 			"error": "insufficient_scope", "error_description": "The request requires higher privileges than provided by the access token.", "scope": strings.Join(need, " "),
 		}}
@@ -53,6 +53,9 @@ func (t *token) role(p *project) Role {
 
 // authorize finds the project of a call and refuses what its caller may not do.
 func (c *call) authorize() *answer {
+	if !strings.HasPrefix(c.operation.path, projectPath) {
+		return nil
+	}
 	p, moved := c.s.findProject(c.path["id"])
 	if p == nil || c.asker.role(p) == None {
 		return notFound("Project")
@@ -119,4 +122,31 @@ func (b *budget) spend(h http.Header, now time.Time) bool {
 	}
 	h.Set("Retry-After", strconv.Itoa(int(b.reset.Sub(now).Seconds())+1))
 	return false
+}
+
+// getToken shows the token of the call, unless it is one of OAuth.
+func (c *call) getToken() *answer {
+	t := c.asker
+	if t.oauth {
+		return refuse(http.StatusBadRequest, "400 Bad request - This endpoint requires token type to be a personal access token")
+	}
+	return c.ok(object{
+		"id": t.user.id, "name": "token", "revoked": false, "created_at": stamp(c.s.now()), "description": nil, "scopes": t.scopes, "user_id": t.user.id,
+		"last_used_at": nil, "active": true, "expires_at": nil,
+	})
+}
+
+// getMember shows the role of a member, also by an invited group.
+func (c *call) getMember() *answer {
+	for _, roles := range []map[*user]Role{c.project.invited, c.project.roles} {
+		for u, role := range roles {
+			if strconv.FormatInt(u.id, 10) != c.path["user_id"] {
+				continue
+			}
+			out := c.s.userFields(u).(object)
+			out["access_level"], out["created_at"], out["expires_at"] = max(role, c.project.roles[u]), stamp(c.s.now()), nil
+			return c.ok(out)
+		}
+	}
+	return notFound("")
 }

@@ -26,8 +26,10 @@ type operation struct {
 	list   bool
 	status int
 	// role is what the caller needs in the project.
-	role   Role
-	handle func(*call) *answer
+	role Role
+	// anyScope lets tokens of all scopes.
+	anyScope bool
+	handle   func(*call) *answer
 
 	pattern *regexp.Regexp
 }
@@ -50,7 +52,15 @@ var (
 		"http_url_to_repo string", "default_branch string?", "archived boolean", "empty_repo boolean", "visibility string",
 		"merge_method merge,rebase_merge,ff", "squash_option never,always,default_on,default_off", "merge_requests_enabled boolean",
 		"only_allow_merge_if_pipeline_succeeds boolean", "remove_source_branch_after_merge boolean?", "created_at time", "last_activity_at time",
+		"permissions object",
 	}
+
+	tokenFields = []string{
+		"id integer", "name string", "revoked boolean", "created_at time", "description string?", "scopes strings", "user_id integer",
+		"last_used_at time?", "active boolean", "expires_at string?",
+	}
+
+	memberFields = append(slices.Clone(userFields), "access_level integer", "created_at time", "expires_at string?")
 
 	requestFields = []string{
 		"id integer", "iid integer", "project_id integer", "title string", "description string?", "state opened,closed,locked,merged",
@@ -80,6 +90,8 @@ var mergeStatuses = []string{
 var operations = compile([]operation{
 	{method: "GET", path: projectPath, params: []string{"license boolean", "statistics boolean", "with_custom_attributes boolean"},
 		answer: projectFields, role: Guest, handle: (*call).getProject},
+	{method: "GET", path: "/personal_access_tokens/self", answer: tokenFields, anyScope: true, handle: (*call).getToken},
+	{method: "GET", path: projectPath + "/members/all/:user_id", answer: memberFields, role: Guest, handle: (*call).getMember},
 	{method: "GET", path: listPath, list: true, answer: requestFields, role: Guest, handle: (*call).listRequests, params: append([]string{
 		"state all,opened,closed,locked,merged", "order_by created_at,label_priority,merged_at,milestone_due,popularity,priority,title,updated_at", "sort asc,desc",
 		"source_branch string", "target_branch string", "labels string", "scope created_by_me,assigned_to_me,reviews_for_me,all", "author_username string", "search string",

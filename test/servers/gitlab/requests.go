@@ -23,7 +23,14 @@ func (c *call) requestOf() *request {
 	return c.project.request(iid)
 }
 
-func (c *call) getProject() *answer { return c.ok(c.s.projectFields(c.project)) }
+func (c *call) getProject() *answer {
+	out, direct := c.s.projectFields(c.project), any(nil)
+	if role := c.project.roles[c.asker.user]; role != None {
+		direct = object{"access_level": role, "notification_level": 3}
+	}
+	out["permissions"] = object{"project_access": direct, "group_access": nil}
+	return c.ok(out)
+}
 
 func (c *call) getRequest() *answer {
 	r := c.requestOf()

@@ -42,7 +42,7 @@ func (s *Server) AddProject(path string, o ProjectOptions) {
 	p := &project{
 		Settings: Settings{MergeMethod: "merge", SquashOption: "default_off"},
 		id:       s.newID(), path: path, public: o.Public, defaultBranch: cmp.Or(o.DefaultBranch, "main"),
-		roles: map[*user]Role{}, protected: map[string]Role{}, created: s.now(),
+		roles: map[*user]Role{}, invited: map[*user]Role{}, protected: map[string]Role{}, created: s.now(),
 	}
 	for username, role := range o.Roles {
 		p.roles[s.mustUser(username)] = role
@@ -68,6 +68,13 @@ func (s *Server) AddProject(path string, o ProjectOptions) {
 // identity makes the author of a commit, and its time.
 func identity(username string, at time.Time) []string {
 	return bare.Identity(username, "users.noreply.gitlab.com", at)
+}
+
+// Invite gives somebody a role by a group that is invited to a project.
+func (s *Server) Invite(path, username string, role Role) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mustProject(path).invited[s.mustUser(username)] = role
 }
 
 // Configure changes the settings of a project.

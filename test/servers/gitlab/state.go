@@ -61,6 +61,7 @@ type project struct {
 	public        bool
 	defaultBranch string
 	roles         map[*user]Role
+	invited       map[*user]Role  // by an invited group
 	protected     map[string]Role // who may push and merge, by branch
 	requests      []*request      // by iid, from 1
 	statuses      []*status
@@ -79,7 +80,7 @@ func (p *project) request(iid int) *request {
 
 // roleOf is what a user may do; token limits it to its project.
 func (p *project) roleOf(u *user) Role {
-	if role := p.roles[u]; u != nil && role != None {
+	if role := max(p.roles[u], p.invited[u]); u != nil && role != None {
 		return role
 	}
 	if p.public {
