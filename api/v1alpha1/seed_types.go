@@ -454,9 +454,10 @@ type Blocker struct {
 // something; MaxAbandon has room for a thousand clusters.
 const (
 	MaxRequest = 128
-	// MaxRolloutRequest is the same of furrow.dev/rollout, which says who asks and why.
-	MaxRolloutRequest = 512
-	MaxAbandon        = 65536
+	// MaxReasonedRequest is the same of furrow.dev/retry and furrow.dev/rollout, which say who asks and
+	// why.
+	MaxReasonedRequest = 512
+	MaxAbandon         = 65536
 )
 
 // HandledRequests are the values of the annotations by which people ask for
@@ -464,7 +465,7 @@ const (
 type HandledRequests struct {
 	// Retry is the last value of furrow.dev/retry that was acted on.
 	// +optional
-	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:MaxLength=512
 	Retry string `json:"retry,omitempty"`
 	// Confirm is the last value of furrow.dev/confirm-removal that was acted on.
 	// +optional

@@ -16,12 +16,8 @@ type rolloutRequest struct{ verb, wave, by, why string }
 
 // parseRollout reads an annotation, as in "skip canary 2026-11-23T09:00:00Z by ada because it is rebuilt".
 func parseRollout(value string) rolloutRequest {
-	var out rolloutRequest
-	value, out.why, _ = strings.Cut(value, " because ")
-	words := strings.Fields(value)
-	if at := slices.Index(words, "by"); at > 0 {
-		out.by, words = strings.Join(words[at+1:], " "), words[:at]
-	}
+	words, by, why := parseRequest(value)
+	out := rolloutRequest{by: by, why: why}
 	if len(words) > 0 {
 		out.verb = words[0]
 	}
@@ -29,6 +25,16 @@ func parseRollout(value string) rolloutRequest {
 		out.wave = words[1]
 	}
 	return out
+}
+
+// parseRequest parts what is asked, who asks, and why, as in "2026-11-23T09:00:00Z by ada because it is rebuilt".
+func parseRequest(value string) (words []string, by, why string) {
+	value, why, _ = strings.Cut(value, " because ")
+	words = strings.Fields(value)
+	if at := slices.Index(words, "by"); at > 0 {
+		by, words = strings.Join(words[at+1:], " "), words[:at]
+	}
+	return words, by, why
 }
 
 // rollout changes the record of a seed's rollout. What is so already is done.

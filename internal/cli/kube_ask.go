@@ -52,7 +52,8 @@ func (f *waitFlags) add(cmd *cobra.Command) {
 
 func newKubeRetry(f *kubeFlags) *cobra.Command {
 	var yes bool
-	cmd := newKubeAsk(f, retryRequest, &cobra.Command{
+	var who whoFlags
+	cmd := newKubeAsk(f, retryRequest, &who, &cobra.Command{
 		Use:   "retry SEED",
 		Short: "Propose again what was rejected, reverted, or held by foreign content",
 		Long: `Retry asks the controller to propose again the tiers that a person rejected or reverted,
@@ -61,7 +62,7 @@ that content. It says which tiers these are; where the Plantings show none it do
 people put files there, it lists those that the Plantings name, and changes nothing without --yes.
 
 It writes the annotation furrow.dev/retry, waits until the controller has acted on it, and
-shows what became of it.`,
+shows what became of it. The proposals say who asked for them, and why.`,
 		Example: "  kubectl furrow retry edge-5g",
 	}, func(cmd *cobra.Command, c *kubeCluster, seed *v1alpha1.Seed) (string, error) {
 		plantings, err := c.plantings(cmd.Context(), seed)
@@ -78,6 +79,7 @@ shows what became of it.`,
 		return fmt.Sprintf("proposes again, of Seed %s: %s.", seed.Name, strings.Join(tiers, ", ")), nil
 	})
 	addOverwrite(cmd, &yes)
+	who.add(cmd)
 	return cmd
 }
 
@@ -139,7 +141,7 @@ func listOverwritten(w io.Writer, plantings []v1alpha1.Planting) bool {
 }
 
 func newKubeConfirm(f *kubeFlags) *cobra.Command {
-	return newKubeAsk(f, confirmation, &cobra.Command{
+	return newKubeAsk(f, confirmation, nil, &cobra.Command{
 		Use:   "confirm SEED",
 		Short: "Begin a removal that the deletion guard holds",
 		Long: `Confirm asks the controller to begin with a removal that the deletion guard holds: that of the
@@ -161,8 +163,8 @@ it, and shows what became of it.`,
 // newKubeAsk makes a command by which a person requests something for one Seed. preview says what
 // the controller will do; empty if there is nothing to do, and then nothing is written, because the
 // annotation would be acted on whenever there is something later. The value is the time: any other
-// than the last one asks anew.
-func newKubeAsk(f *kubeFlags, r request, cmd *cobra.Command, preview func(*cobra.Command, *kubeCluster, *v1alpha1.Seed) (string, error)) *cobra.Command {
+// than the last one asks anew. It says who asks as well, unless who is nil.
+func newKubeAsk(f *kubeFlags, r request, who *whoFlags, cmd *cobra.Command, preview func(*cobra.Command, *kubeCluster, *v1alpha1.Seed) (string, error)) *cobra.Command {
 	var wait waitFlags
 	cmd.Args = exactly(1, "the name of one Seed")
 	cmd.ValidArgsFunction = f.completeSeeds
@@ -181,6 +183,9 @@ func newKubeAsk(f *kubeFlags, r request, cmd *cobra.Command, preview func(*cobra
 			return c.outcome(cmd.Context(), w, seed)
 		}
 		value := c.now().UTC().Format(time.RFC3339Nano)
+		if who != nil {
+			value = requestValue([]string{value}, *who)
+		}
 		if err := c.annotate(cmd.Context(), seed, r.annotation, value); err != nil {
 			return err
 		}

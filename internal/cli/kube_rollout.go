@@ -56,7 +56,7 @@ with the next plan.`,
 // newKubeRolloutAsk makes a command that asks something of the rollout of one Seed.
 func newKubeRolloutAsk(f *kubeFlags, verb string, cmd *cobra.Command) *cobra.Command {
 	var wait waitFlags
-	var flags rolloutFlags
+	var flags whoFlags
 	now := false
 	cmd.Args = exactly(1, "the name of one Seed")
 	if verb == "skip" {
@@ -86,7 +86,7 @@ func newKubeRolloutAsk(f *kubeFlags, verb string, cmd *cobra.Command) *cobra.Com
 }
 
 // rolloutValue is the value of the annotation, which the time makes another one than before.
-func rolloutValue(verb, wave string, at time.Time, flags rolloutFlags) string {
+func rolloutValue(verb, wave string, at time.Time, flags whoFlags) string {
 	words := []string{verb}
 	switch {
 	case wave != "":
@@ -94,12 +94,16 @@ func rolloutValue(verb, wave string, at time.Time, flags rolloutFlags) string {
 	case verb == "skip":
 		words[0] = "now"
 	}
-	words = append(words, at.UTC().Format(time.RFC3339Nano))
+	return requestValue(append(words, at.UTC().Format(time.RFC3339Nano)), flags)
+}
+
+// requestValue is the value of an annotation that says who asks, and why.
+func requestValue(words []string, flags whoFlags) string {
 	if by := strings.Join(strings.Fields(flags.who()), " "); by != "" {
 		words = append(words, "by", by)
 	}
 	if why := strings.Join(strings.Fields(flags.why), " "); why != "" {
 		words = append(words, "because", why)
 	}
-	return strings.TrimSpace(truncate.Prefix(strings.Join(words, " "), v1alpha1.MaxRolloutRequest))
+	return strings.TrimSpace(truncate.Prefix(strings.Join(words, " "), v1alpha1.MaxReasonedRequest))
 }

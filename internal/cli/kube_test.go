@@ -289,12 +289,12 @@ func TestWhatIsAskedIsWaitedFor(t *testing.T) {
 		want        string
 	}{
 		"a retry": {
-			words: "retry web",
+			words: "retry web --by ada",
 			act: func(s *v1alpha1.Seed) bool {
 				s.Status.Handled.Retry, s.Status.State = s.Annotations[v1alpha1.AnnotationRetry], "Proposed"
 				return true
 			},
-			annotations: map[string]string{v1alpha1.AnnotationRetry: at},
+			annotations: map[string]string{v1alpha1.AnnotationRetry: at + " by ada"},
 			want:        "The controller has acted on the retry of Seed web.\n",
 		},
 		"a confirmation": {
@@ -326,7 +326,7 @@ func TestWhatIsAskedIsWaitedFor(t *testing.T) {
 			want:        "The controller has acted on the request about the rollout of Seed web.\n",
 		},
 		"a retry that the controller cannot carry out": {
-			words: "retry web",
+			words: "retry web --by ada",
 			act: func(s *v1alpha1.Seed) bool {
 				s.Status.Handled.Retry = s.Annotations[v1alpha1.AnnotationRetry]
 				return true
@@ -335,18 +335,18 @@ func TestWhatIsAskedIsWaitedFor(t *testing.T) {
 				ObjectMeta:     metav1.ObjectMeta{Namespace: "fleet", Name: "web.1", CreationTimestamp: metav1.NewTime(kubeNow)},
 				InvolvedObject: corev1.ObjectReference{UID: "the-uid-of-web"}, Reason: "RequestFailed", Message: `retry: the plan of seed "web" is empty`,
 			}},
-			annotations: map[string]string{v1alpha1.AnnotationRetry: at},
+			annotations: map[string]string{v1alpha1.AnnotationRetry: at + " by ada"},
 			code:        exitFailed,
 			want:        `the controller could not do it: retry: the plan of seed "web" is empty`,
 		},
 		"a retry that nobody acts on": {
-			words: "retry web --timeout 20ms", act: func(*v1alpha1.Seed) bool { return false },
-			annotations: map[string]string{v1alpha1.AnnotationRetry: at},
+			words: "retry web --by ada --timeout 20ms", act: func(*v1alpha1.Seed) bool { return false },
+			annotations: map[string]string{v1alpha1.AnnotationRetry: at + " by ada"},
 			code:        exitFailed, want: "timed out waiting for the controller",
 		},
 		"a retry that is not waited for": {
-			words: "retry web --wait=false", act: func(*v1alpha1.Seed) bool { return false },
-			annotations: map[string]string{v1alpha1.AnnotationRetry: at},
+			words: "retry web --by ada --wait=false", act: func(*v1alpha1.Seed) bool { return false },
+			annotations: map[string]string{v1alpha1.AnnotationRetry: at + " by ada"},
 			want:        "Requested: the controller proposes again, of Seed web: west tier 00 (Rejected).\nSee 'kubectl furrow status web'.\n",
 		},
 		"a cluster that is given up": {
@@ -519,12 +519,12 @@ func TestAbandonedClustersAreAList(t *testing.T) {
 
 func TestOnlyWhatIsMeantIsPatched(t *testing.T) {
 	cases := map[string]string{
-		"retry web --wait=false":    `{"metadata":{"annotations":{"furrow.dev/retry":"2026-05-04T12:00:00Z"}}}`,
-		"confirm web --wait=false":  `{"metadata":{"annotations":{"furrow.dev/confirm-removal":"2026-05-04T12:00:00Z"}}}`,
-		"suspend web":               `{"spec":{"suspend":true}}`,
-		"resume monitoring -n lab":  `{"spec":{"suspend":null}}`,
-		"suspend monitoring -n lab": "",
-		"resume web":                "",
+		"retry web --by ada --wait=false": `{"metadata":{"annotations":{"furrow.dev/retry":"2026-05-04T12:00:00Z by ada"}}}`,
+		"confirm web --wait=false":        `{"metadata":{"annotations":{"furrow.dev/confirm-removal":"2026-05-04T12:00:00Z"}}}`,
+		"suspend web":                     `{"spec":{"suspend":true}}`,
+		"resume monitoring -n lab":        `{"spec":{"suspend":null}}`,
+		"suspend monitoring -n lab":       "",
+		"resume web":                      "",
 	}
 	for words, want := range cases {
 		t.Run(words, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/core/review"
 	"github.com/furrow-dev/furrow/internal/core/template"
 	"github.com/furrow-dev/furrow/templates"
@@ -23,6 +24,8 @@ type reviewed struct {
 	located
 	plan  *plan.Plan
 	tiers []review.Tier
+	// retried is who asked to propose it again; nil where nobody did.
+	retried *release.Request
 	// sides are the files that it changes, as base and the branch have them.
 	was, is map[string]controlplane.File
 }
@@ -53,6 +56,7 @@ func readReview(ctx context.Context, l located) (*reviewed, error) {
 		return r, nil
 	}
 	var err error
+	r.retried = l.repo.RetryOf(ctx, l.refs, r.plan)
 	if r.was, r.is, err = l.repo.Files(ctx, l.proposal.Base, l.proposal.Head, paths); err != nil {
 		return nil, err
 	}
@@ -118,7 +122,7 @@ func objectsOf(t *plan.Tier, side map[string]controlplane.File) map[string]chang
 // describe returns the variables of a text about the proposal, for a terminal or as Markdown.
 func (r *reviewed) describe(s *controlplane.Session, terminal bool) template.Proposal {
 	p := review.Proposal{
-		Tiers: r.tiers, Base: r.repo.Base, Branch: r.proposal.Branch, Shut: r.gate.Message, Amends: r.repo.Forge.Amends(), Terminal: terminal,
+		Tiers: r.tiers, Base: r.repo.Base, Branch: r.proposal.Branch, Shut: r.gate.Message, Amends: r.repo.Forge.Amends(), Terminal: terminal, Retried: r.retried,
 	}
 	if r.ours {
 		p.Commit = s.LastCommit(r.plan.Revision, r.plan.From)

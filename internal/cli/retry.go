@@ -18,6 +18,7 @@ import (
 
 func newRetry() *cobra.Command {
 	var yes bool
+	var who whoFlags
 	cmd := newAsk(&cobra.Command{
 		Use:   "retry SEED",
 		Short: "Propose again what was rejected, reverted, or held by foreign content",
@@ -28,15 +29,17 @@ nothing. Where people put files there, it lists those that the proposals delete 
 changes nothing without --yes.
 
 It pushes a branch, furrow/<base>/retry/<seed>, which the run acts on from its next pass on, and
-deletes when nothing is left to do for it. Where no run is under way, it waits for one.`,
-		Example: "  furrow retry edge-5g",
+deletes when nothing is left to do for it. Where no run is under way, it waits for one. The proposals
+say who asked for them, and why: that is recorded on the branch furrow/<base>/rollout/<seed>.`,
+		Example: "  furrow retry edge-5g\n  furrow retry edge-5g --reason 'the gateway is back'",
 	}, func(ctx context.Context, a *asking) error {
 		if err := mayOverwrite(ctx, a, yes); err != nil {
 			return err
 		}
-		return retry(ctx, a)
+		return retry(ctx, a, &who)
 	})
 	addOverwrite(cmd, &yes)
+	who.add(cmd)
 	return cmd
 }
 
@@ -127,17 +130,17 @@ func askOf(cmd *cobra.Command, s *controlplane.Session, seed string, ask func(co
 // rejected since: a person who rejects and retries at once does not wait for a pass between. It
 // asks for nothing where nothing can be retried, so no branch is left to be acted on much
 // later.
-func retry(ctx context.Context, a *asking) error {
+func retry(ctx context.Context, a *asking, who *whoFlags) error {
 	var tiers []string
 	if a.status != nil {
 		tiers = retriable(a.status)
 	}
 	if a.status == nil || len(tiers) > 0 {
-		if err := a.Retry(ctx, a.seed); err != nil {
+		if err := a.Retry(ctx, a.seed, who.who(), who.why); err != nil {
 			return err
 		}
 	} else {
-		rejected, err := a.RetryRejected(ctx, a.seed)
+		rejected, err := a.RetryRejected(ctx, a.seed, who.who(), who.why)
 		if err != nil {
 			return err
 		}

@@ -29,17 +29,17 @@ furrow/<base>/rollout/<seed>, and counts from the next pass on.`,
 	return cmd
 }
 
-// rolloutFlags are who asks, and why.
-type rolloutFlags struct{ by, why string }
+// whoFlags are who asks, and why.
+type whoFlags struct{ by, why string }
 
-func (f *rolloutFlags) add(cmd *cobra.Command) {
+func (f *whoFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.by, "by", "", "who asks, for the record; by default the user at this machine")
 	flags.StringVar(&f.why, "reason", "", "why, for the record")
 }
 
 // who returns who asks; empty where nobody says, and the machine has no name of its user.
-func (f *rolloutFlags) who() string {
+func (f *whoFlags) who() string {
 	if f.by != "" {
 		return f.by
 	}
@@ -50,7 +50,7 @@ func (f *rolloutFlags) who() string {
 }
 
 func newPause() *cobra.Command {
-	var flags rolloutFlags
+	var flags whoFlags
 	cmd := newAsk(&cobra.Command{
 		Use:   "pause SEED",
 		Short: "Stop the rollout of a seed",
@@ -78,7 +78,7 @@ func newResume() *cobra.Command {
 }
 
 func newSkip() *cobra.Command {
-	var flags rolloutFlags
+	var flags whoFlags
 	var now bool
 	var wave string
 	var session sessionFlags

@@ -10,6 +10,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -29,6 +30,28 @@ func (r *Repo) PlanOf(ctx context.Context, refs git.Refs, seed string) *plan.Pla
 		return nil
 	}
 	return read
+}
+
+// RetryOf returns who asked to propose a plan again; nil where nobody did, or where the repository is
+// not the one that has the record of the seed's rollout.
+func (r *Repo) RetryOf(ctx context.Context, refs git.Refs, p *plan.Plan) *release.Request {
+	commit, ok := refs[layout.RolloutBranch(r.Base, p.Seed)]
+	if !ok {
+		return nil
+	}
+	tree, err := r.Mirror.FS(ctx, commit)
+	if err != nil {
+		return nil
+	}
+	data, err := fs.ReadFile(tree, release.RecordFile)
+	if err != nil {
+		return nil
+	}
+	record, err := release.DecodeRecord(p.Seed, data)
+	if err != nil {
+		return nil
+	}
+	return record.Retrying(p)
 }
 
 // Removes reports whether merging a proposal deletes a file.

@@ -18,12 +18,12 @@ func request[T any](ctx context.Context, e *Engine, do func(*Requests) (T, error
 }
 
 func (e *Engine) Retry(ctx context.Context, seed string) error {
-	_, err := request(ctx, e, func(q *Requests) (any, error) { return nil, q.Retry(ctx, seed) })
+	_, err := request(ctx, e, func(q *Requests) (any, error) { return nil, q.Retry(ctx, seed, "", "") })
 	return err
 }
 
 func (e *Engine) RetryRejected(ctx context.Context, seed string) ([]layout.Tier, error) {
-	return request(ctx, e, func(q *Requests) ([]layout.Tier, error) { return q.RetryRejected(ctx, seed) })
+	return request(ctx, e, func(q *Requests) ([]layout.Tier, error) { return q.RetryRejected(ctx, seed, "", "") })
 }
 
 func (e *Engine) Confirm(ctx context.Context, seed string) ([]string, error) {

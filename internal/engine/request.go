@@ -12,6 +12,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/pass"
 	"github.com/furrow-dev/furrow/internal/core/plan"
+	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
@@ -40,21 +41,22 @@ func (e *Engine) Requests(ctx context.Context) (*Requests, error) {
 }
 
 // Retry asks for a seed to be proposed again: what a person rejected or
-// reverted, and what foreign content keeps from being proposed.
-func (q *Requests) Retry(ctx context.Context, seed string) error {
-	_, err := q.retry(ctx, seed, true)
+// reverted, and what foreign content keeps from being proposed. Who asks, and why, is recorded for the
+// texts of proposals, if anybody says.
+func (q *Requests) Retry(ctx context.Context, seed, by, why string) error {
+	_, err := q.retry(ctx, seed, true, by, why)
 	return err
 }
 
 // RetryRejected is Retry where the seed has rejected proposals, whose tiers it returns,
 // and else does nothing.
-func (q *Requests) RetryRejected(ctx context.Context, seed string) ([]layout.Tier, error) {
-	return q.retry(ctx, seed, false)
+func (q *Requests) RetryRejected(ctx context.Context, seed, by, why string) ([]layout.Tier, error) {
+	return q.retry(ctx, seed, false, by, why)
 }
 
 // retry reopens the proposals of a seed that a person rejected, and then marks the seed for the
 // next pass in every repository of its plan; without always only if there were any.
-func (q *Requests) retry(ctx context.Context, seed string, always bool) ([]layout.Tier, error) {
+func (q *Requests) retry(ctx context.Context, seed string, always bool, by, why string) ([]layout.Tier, error) {
 	o := q.observation
 	p, err := o.planOf(seed)
 	if err != nil {
@@ -79,6 +81,14 @@ func (q *Requests) retry(ctx context.Context, seed string, always bool) ([]layou
 	}
 	if len(rejected) == 0 && !always {
 		return nil, nil
+	}
+	if by != "" || why != "" {
+		if _, err := q.record(ctx, seed, func(p *plan.Plan, r *release.Record) (bool, error) {
+			r.Retried = &release.Retry{Inputs: p.Inputs, Request: *q.asked(by, why)}
+			return true, nil
+		}); err != nil {
+			return nil, err
+		}
 	}
 	for _, name := range p.Plan.Repos() {
 		if err := o.record(ctx, o.repos[name]); err != nil {

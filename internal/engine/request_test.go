@@ -39,7 +39,7 @@ func TestAHundredRequestsListNothingThemselves(t *testing.T) {
 			if held, err := q.Confirm(ctx, seed); err != nil || len(held) == 0 {
 				t.Errorf("confirm %s: %v, held are %q", seed, err, held)
 			}
-			if err := q.Retry(ctx, seed); err != nil {
+			if err := q.Retry(ctx, seed, "", ""); err != nil {
 				t.Errorf("retry %s: %v", seed, err)
 			}
 		}
@@ -79,7 +79,7 @@ func TestRequestsOfACommandObserveOnce(t *testing.T) {
 	if _, err := q.Overwritten(t.Context(), "one"); err != nil {
 		t.Error(err)
 	}
-	if err := q.Retry(t.Context(), "one"); err != nil {
+	if err := q.Retry(t.Context(), "one", "", ""); err != nil {
 		t.Error(err)
 	}
 	if *listed != 1 {
@@ -103,7 +103,7 @@ func TestWhatWasRejectedIsObservedAnewOnceItIsOpenAgain(t *testing.T) {
 	*listed = 0
 	var err error
 	w.report, err = w.engine.PassAfter(t.Context(), func(ctx context.Context, q *engine.Requests) {
-		if tiers, err := q.RetryRejected(ctx, "one"); err != nil || len(tiers) != 1 {
+		if tiers, err := q.RetryRejected(ctx, "one", "Ada", "the gateway is back"); err != nil || len(tiers) != 1 {
 			t.Errorf("retried are %v, %v", tiers, err)
 		}
 	})

@@ -110,5 +110,11 @@ func (q *Requests) record(ctx context.Context, seed string, change func(*plan.Pl
 	if err := r.move(ctx, update); err != nil {
 		return false, err
 	}
+	r.refs[branch], r.facts.Refs[branch] = update.New, update.New
+	if update.New.IsZero() {
+		delete(r.refs, branch)
+		delete(r.facts.Refs, branch)
+	}
+	q.decision = nil // it knows the record as it was
 	return true, nil
 }

@@ -195,6 +195,64 @@ func TestPeoplePauseSkipAndGoOnAtOnce(t *testing.T) {
 	w.wantBranches("of the plan after it", "tier/shop/east/00")
 }
 
+// TestAProposalSaysWhoAskedToRetryIt reverts a merge, and lets a person ask for it again: of a seed without waves.
+func TestAProposalSaysWhoAskedToRetryIt(t *testing.T) {
+	w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 3})
+	w.plant("one", plainSeed("one", 1, ""))
+	before := w.gitops.files()
+	if !w.converge(60) {
+		t.Fatalf("not planted:\n%s", w.describe())
+	}
+	w.gitops.put("main", "revert", removed(w.gitops.files(), before))
+	w.rounds(2)
+	w.mustBe("site-0/tier-00", "Reverted")
+	var err error
+	w.report, err = w.engine.PassAfter(t.Context(), func(ctx context.Context, q *engine.Requests) {
+		if err := q.Retry(ctx, "one", "Grace", "the gateway is back"); err != nil {
+			t.Error(err)
+		}
+		if _, err := q.Pause(ctx, "one", "Grace", "not yet"); err != nil {
+			t.Errorf("a second request in one pass: %v", err)
+		}
+		if _, err := q.Resume(ctx, "one"); err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := w.open()
+	if len(open) != 1 || !strings.Contains(open[0].Body, "**Proposed again** because `Grace` asked for it on ") || !strings.Contains(open[0].Body, "UTC: `the gateway is back`.") {
+		t.Fatalf("the proposals are %+v", open)
+	}
+	if !w.converge(60) {
+		t.Fatalf("not planted again:\n%s", w.describe())
+	}
+
+	// The next plan has nothing to do with it.
+	w.plant("one", plainSeed("one", 2, ""))
+	w.pass()
+	if open := w.open(); len(open) != 1 || strings.Contains(open[0].Body, "Proposed again") {
+		t.Errorf("the proposals of the next plan are %+v", open)
+	}
+	for branch := range w.gitops.refs {
+		if strings.Contains(branch, "/rollout/") {
+			t.Errorf("branch %s is left", branch)
+		}
+	}
+}
+
+// removed has the files that were added, without content.
+func removed(is, was map[string]string) map[string]string {
+	out := map[string]string{}
+	for at := range is {
+		if _, had := was[at]; !had {
+			out[at] = ""
+		}
+	}
+	return out
+}
+
 func TestARecordThatCannotBeReadPausesTheRollout(t *testing.T) {
 	w := newRollout(t, canaryFirst)
 	w.pass()

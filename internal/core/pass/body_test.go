@@ -10,6 +10,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/pass"
+	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/core/review"
 	"github.com/furrow-dev/furrow/test/golden"
 )
@@ -33,6 +34,17 @@ var bodies = map[string]struct {
 		f.step()
 		f.mergeAll()
 		f.sync()
+	}, "furrow/main/tier/shop/east/01"},
+	"retried": {func(f *fleet, n int) {
+		f.put("seeds/shop.yaml", shop(n, "1.0"))
+		f.step()
+		f.mergeAll()
+		f.sync()
+		f.step()
+		f.reject("shop/east/01")
+		s := f.step().Seeds["shop"]
+		f.mark("a", layout.RetryBranch, "shop")
+		f.record("shop", release.Record{Retried: &release.Retry{Inputs: s.Plan.Inputs, Request: release.Request{By: "Grace", At: f.facts().Now, Why: "the gateway is back, thanks @all"}}})
 	}, "furrow/main/tier/shop/east/01"},
 	"update": {func(f *fleet, n int) {
 		f.put("seeds/shop.yaml", shop(n, "1.0"))

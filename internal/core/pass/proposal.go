@@ -34,7 +34,7 @@ func (d *decider) propose(s *Seed, tiers []layout.Tier, gate string, act Action)
 		p.Tiers = append(p.Tiers, d.reviewed(s, r, t))
 	}
 	act.Digest = plan.EntriesDigest(want)
-	p.Commit = d.commit(s.Plan.Revision, s.Plan.From, r.Amends)
+	p.Commit, p.Retried = d.commit(s.Plan.Revision, s.Plan.From, r.Amends), s.record.Retrying(s.Plan)
 	if d.missing {
 		return act, nil
 	}

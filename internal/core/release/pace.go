@@ -139,6 +139,9 @@ func newPace(p *plan.Plan, facts Facts, tiers []*decision) *pace {
 	out := &pace{facts: facts, plan: p, of: map[layout.Tier]*stage{}, status: &RolloutStatus{}, record: &Record{Seed: p.Seed}}
 	if facts.Record != nil {
 		out.record.Paused = facts.Record.Paused
+		if facts.Record.Retrying(p) != nil {
+			out.record.Retried = facts.Record.Retried
+		}
 		out.record.Skips = slices.DeleteFunc(slices.Clone(facts.Record.Skips), func(s Skip) bool { return s.Inputs != p.Inputs })
 	}
 	if paused := out.record.Paused; paused != nil {

@@ -36,6 +36,8 @@ type Record struct {
 	Paused *Request `json:"paused,omitempty"`
 	// Skips are the waves that a person does not want to be waited for.
 	Skips []Skip `json:"skips,omitempty"`
+	// Retried is set where a person wants the present plan proposed again.
+	Retried *Retry `json:"retried,omitempty"`
 	// Soaks say since when waves have been released.
 	Soaks []Soak `json:"soaks,omitempty"`
 }
@@ -53,8 +55,8 @@ func (r Request) String() string {
 	if r.By != "" {
 		parts = append(parts, "by "+manifest.Printable(r.By))
 	}
-	if !r.At.IsZero() {
-		parts = append(parts, "at "+showTime(r.At))
+	if at := r.When(); at != "" {
+		parts = append(parts, "at "+at)
 	}
 	if r.Why != "" {
 		parts = append(parts, "because: "+manifest.Printable(r.Why))
@@ -62,10 +64,25 @@ func (r Request) String() string {
 	return strings.Join(parts, " ")
 }
 
+// When returns the time of the request for people; empty where it is not known.
+func (r Request) When() string {
+	if r.At.IsZero() {
+		return ""
+	}
+	return showTime(r.At)
+}
+
 // Skip is a request to go on without a wave, or without any pace at all.
 type Skip struct {
 	// Wave is empty where everything may be proposed at once.
 	Wave string `json:"wave,omitempty"`
+	// Inputs is the digest of the inputs of the plan for which it counts.
+	Inputs  string `json:"inputs"`
+	Request `json:",inline"`
+}
+
+// Retry is a request to propose again what was rejected, reverted, or held.
+type Retry struct {
 	// Inputs is the digest of the inputs of the plan for which it counts.
 	Inputs  string `json:"inputs"`
 	Request `json:",inline"`
@@ -103,7 +120,7 @@ func (r *Record) Encode() ([]byte, error) {
 
 // Empty reports whether nothing is recorded.
 func (r *Record) Empty() bool {
-	return r == nil || r.Paused == nil && len(r.Skips) == 0 && len(r.Soaks) == 0
+	return r == nil || r.Paused == nil && r.Retried == nil && len(r.Skips) == 0 && len(r.Soaks) == 0
 }
 
 // Equal reports whether two records say the same.
@@ -111,7 +128,9 @@ func (r *Record) Equal(other *Record) bool {
 	if r.Empty() || other.Empty() {
 		return r.Empty() == other.Empty()
 	}
-	essence := func(r *Record) Record { return Record{Paused: r.Paused, Skips: r.Skips, Soaks: r.Soaks} }
+	essence := func(r *Record) Record {
+		return Record{Paused: r.Paused, Skips: r.Skips, Retried: r.Retried, Soaks: r.Soaks}
+	}
 	is, errIs := json.Marshal(essence(r))
 	was, errWas := json.Marshal(essence(other))
 	return errIs == nil && errWas == nil && bytes.Equal(is, was)
@@ -128,6 +147,14 @@ func (r *Record) Skipping(p *plan.Plan, wave string) *Skip {
 		return nil
 	}
 	return &r.Skips[i]
+}
+
+// Retrying returns the request to propose a plan again; nil where there is none.
+func (r *Record) Retrying(p *plan.Plan) *Request {
+	if r == nil || r.Retried == nil || r.Retried.Inputs != p.Inputs {
+		return nil
+	}
+	return &r.Retried.Request
 }
 
 // soak returns since when a wave has been released; nil where that is not recorded.

@@ -91,6 +91,8 @@ type Proposal struct {
 	Page, Amends bool
 	// Commit is the one of the control plane that it comes of; nil where that is not known.
 	Commit *Commit
+	// Retried is who asked to propose the plan again; nil where nobody did.
+	Retried *release.Request
 	// Terminal reports whether it is shown in a terminal, and not as Markdown.
 	Terminal bool
 }
@@ -133,6 +135,9 @@ func (s *Seed) Describe(p Proposal) template.Proposal {
 	}
 	if c := p.Commit; c != nil {
 		d.out.Commit = template.Commit{ID: c.ID[:min(len(c.ID), 10)], Subject: d.show(c.Subject), Author: d.show(c.Author), URL: c.URL}
+	}
+	if p.Retried != nil {
+		d.out.Retried = template.Retry{By: d.show(p.Retried.By), At: p.Retried.When(), Why: d.show(p.Retried.Why)}
 	}
 	for _, t := range p.Tiers {
 		d.out.Clusters = append(d.out.Clusters, t.Cluster)
