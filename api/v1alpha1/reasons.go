@@ -90,6 +90,7 @@ const (
 	ReasonControlPlaneEmpty     Reason = "ControlPlaneEmpty"
 	ReasonNoRepository          Reason = "NoRepository"
 	ReasonRepositoryUnavailable Reason = "RepositoryUnavailable"
+	ReasonRateLimited           Reason = "RateLimited"
 	ReasonRepositoryNotFound    Reason = "RepositoryNotFound"
 	ReasonRepositoryBroken      Reason = "RepositoryBroken"
 	ReasonBranchNotFound        Reason = "BranchNotFound"
@@ -339,6 +340,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonControlPlaneEmpty, "The control plane has no Furrow document and no seed. Furrow refuses to treat that as a deletion.", "Commit at least a `GitOpsRepo` and the clusters, or correct `--path` or `--branch`."},
 		{ReasonNoRepository, "No GitOps repository is declared. Nothing is removed meanwhile.", "Add a `GitOpsRepo` document with `spec.url`."},
 		{ReasonRepositoryUnavailable, "The server of a repository does not answer, fails, or asked to wait.", "Nothing: Furrow tries again, with growing pauses, and honours Retry-After."},
+		{ReasonRateLimited, "The forge allows no more requests for a while, or asked to wait. Proposals that are not open yet wait for that; what was merged goes on.", "Nothing: it goes on at the time in the message. If that happens often, give Furrow [credentials of its own](forges.md#errors-of-a-forge)."},
 		{ReasonRepositoryNotFound, "The repository does not exist, or the credentials have no access to it.", "Correct the URL or the credentials; for a directory, run `git init --bare`."},
 		{ReasonRepositoryBroken, "A GitOps repository that the seed needs cannot be used, for another problem that is listed.", "Correct that one."},
 		{ReasonBranchNotFound, "The repository has no such branch or commit. Furrow does not create the base branch.", "Make a first commit on it, or correct `spec.branch`, `--branch` or `spec.source.revision`."},

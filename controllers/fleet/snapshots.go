@@ -68,7 +68,7 @@ func (s *Snapshots) Publish(cp ControlPlane, docs []Document, report *engine.Rep
 // equal reports whether no status changes between two snapshots.
 func (s Snapshot) equal(o Snapshot) bool {
 	same := func(a, b engine.RepoReport) bool {
-		return a.Head == b.Head && a.Proposals == b.Proposals && (a.Err == nil) == (b.Err == nil) && (a.Err == nil || a.Err.Error() == b.Err.Error())
+		return a.Head == b.Head && a.Proposals == b.Proposals && (a.Limit == nil) == (b.Limit == nil) && (a.Limit == nil || *a.Limit == *b.Limit) && (a.Err == nil) == (b.Err == nil) && (a.Err == nil || a.Err.Error() == b.Err.Error())
 	}
 	return s.Catalog == o.Catalog && maps.Equal(s.Plantings, o.Plantings) && maps.Equal(s.Read, o.Read) && maps.EqualFunc(s.Repos, o.Repos, same)
 }

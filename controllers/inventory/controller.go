@@ -306,6 +306,9 @@ func showGitOpsRepo(o client.Object, l facts, w condition.Writer) {
 		if !seen.Head.IsZero() {
 			r.Status.Head = seen.Head.String()
 		}
+		if seen.Limit != nil {
+			s.limited = seen.Limit.Message
+		}
 		if seen.Err != nil {
 			s.unreachable, s.reason, s.refused = seen.Err.Error(), manifest.ReasonOf(manifest.About(manifest.Problem{Reason: v1alpha1.ReasonUnreachable}, seen.Err)), git.IsAuth(seen.Err) || git.IsNotFound(seen.Err) || git.IsUntrusted(seen.Err)
 		}

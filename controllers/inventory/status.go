@@ -23,7 +23,9 @@ type assessment struct {
 	unused bool
 	// unreachable is the error of its servers; refused means that a person has to fix it.
 	unreachable string
-	refused     bool
+	// limited says what waits for the forge to allow more requests.
+	limited string
+	refused bool
 }
 
 // assess assesses a resource in all control planes of its namespace. alone has the
@@ -91,6 +93,8 @@ func (s assessment) showReachable(c condition.Writer) {
 		c.Clear(v1alpha1.ConditionReachable)
 	case s.unreachable != "":
 		c.Set(v1alpha1.ConditionReachable, metav1.ConditionFalse, s.reason, cut(s.unreachable))
+	case s.limited != "":
+		c.Set(v1alpha1.ConditionReachable, metav1.ConditionTrue, v1alpha1.ReasonRateLimited, cut(s.limited))
 	default:
 		c.Set(v1alpha1.ConditionReachable, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, "Git and forge answer")
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/catalog"
 	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/engine"
+	"github.com/furrow-dev/furrow/internal/state"
 )
 
 func TestAStatusHasTheFindingsOfThePasses(t *testing.T) {
@@ -56,6 +57,12 @@ func TestAStatusHasTheFindingsOfThePasses(t *testing.T) {
 				p.Catalog.Overridden = map[manifest.Source]manifest.Source{at: {File: "fleet.yaml", Line: 3}}
 			})},
 			map[string]string{"Accepted": "False Overridden", "Ready": "False Overridden", "Stalled": "True Overridden"},
+		},
+		"no more requests for a while": {
+			facts{snapshots: snapshots(func(p *fleet.Snapshot) {
+				p.Repos["gitops"] = engine.RepoReport{Limit: &state.Limit{Reason: v1alpha1.ReasonRateLimited, Message: "until noon"}}
+			})},
+			map[string]string{"Accepted": "True Succeeded", "Reachable": "True RateLimited", "Ready": "True Succeeded"},
 		},
 		"unreachable server": {
 			facts{snapshots: snapshots(func(p *fleet.Snapshot) { p.Repos["gitops"] = engine.RepoReport{Err: errors.New("no answer")} })},

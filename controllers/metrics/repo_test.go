@@ -56,6 +56,7 @@ func (f *fakeForge) Reject(context.Context, forge.Proposal, git.Person, string) 
 func (f *fakeForge) Reopen(context.Context, forge.Proposal) error                     { return f.err }
 func (f *fakeForge) Gate(context.Context, forge.Proposal, string) error               { return f.err }
 func (f *fakeForge) Amends() bool                                                     { return true }
+func (f *fakeForge) Budget() forge.Budget                                             { return forge.Budget{} }
 
 // leaseRefused is the error of a push whose branch is not at the expected commit.
 func leaseRefused(t *testing.T) error {

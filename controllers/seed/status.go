@@ -112,6 +112,8 @@ func verdictOf(seed *v1alpha1.Seed, r *state.Seed, report *engine.Report, s v1al
 	switch {
 	case r.State == state.Stalled:
 		return verdict{reason: r.Reason, message: r.Message, stalled: true}
+	case r.State == state.Unknown:
+		return verdict{reason: r.Reason, message: r.Message}
 	case slices.ContainsFunc(r.Tiers, func(t state.Tier) bool { return t.NeedsDecision() }):
 		return verdict{reason: reasonOf(r.Tiers), message: s.WaitingFor, stalled: true}
 	case report.ReadErr != nil && (done || needsPerson(report.ReadErr)):

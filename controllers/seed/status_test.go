@@ -96,6 +96,8 @@ func TestTheStatusOfASeedNamesWhatItWaitsFor(t *testing.T) {
 	proposal := tier(0, release.Proposed, proposedAt("https://git/1"))
 	unplanned := report()
 	unplanned.Seeds[0].State, unplanned.Seeds[0].Reason, unplanned.Seeds[0].Message, unplanned.Plans = state.Stalled, v1alpha1.ReasonInvalidYAML, "seeds/web.yaml:3: the file is not valid YAML", nil
+	limited := report()
+	limited.Seeds[0].State, limited.Seeds[0].Reason, limited.Seeds[0].Message, limited.Plans = state.Unknown, v1alpha1.ReasonRateLimited, "waits until noon", nil
 	absent := &engine.Report{State: state.State{Revision: "main@sha1:1"}}
 	lost := &engine.Report{Repos: map[string]engine.RepoReport{}}
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
@@ -109,6 +111,11 @@ func TestTheStatusOfASeedNamesWhatItWaitsFor(t *testing.T) {
 		want    brief
 		message string
 	}{
+		"its proposals cannot be listed before a reset": {
+			view:    view{report: limited},
+			want:    brief{"False", "RateLimited", "True", "", "Unknown", "0/0", ""},
+			message: "waits until noon",
+		},
 		"everything is released": {
 			view: view{report: report(tier(0, release.Released), tier(1, release.Released))},
 			want: brief{"True", "Succeeded", "", "", "Released", "2/2", ""},

@@ -143,6 +143,9 @@ func optional(header string) *int64 {
 // Clock is the clock that the pauses are measured by.
 type Clock = clock.Clock
 
+// Timer is one of a Clock.
+type Timer = clock.Timer
+
 // RealClock is that of the machine.
 type RealClock = clock.RealClock
 

@@ -103,6 +103,11 @@ func (v *statusView) problems(w io.Writer) {
 	for _, s := range v.Stale {
 		paragraph(w, "  ", "! "+staleText(s))
 	}
+	for _, r := range v.Repositories {
+		if r.Limit != nil {
+			paragraph(w, "  ", fmt.Sprintf("GitOps repository %s: %s", r.Name, r.Limit.Message))
+		}
+	}
 }
 
 // proposals counts those that wait for a person, in all seeds. One of several tiers counts once.

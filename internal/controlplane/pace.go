@@ -17,8 +17,8 @@ const (
 )
 
 // Pace chooses when the next pass starts: at once after a pass that changed something,
-// after a growing pause while something cannot be observed, when a window or a soak lets a
-// rollout go on, and after the interval otherwise. The zero value is ready to use.
+// after a growing pause while something cannot be observed, when a window, a soak or the limits of
+// a forge let something go on, and after the interval otherwise. The zero value is ready to use.
 type Pace struct {
 	failing bool
 	pauses  wait.Backoff

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,9 @@ type outcome struct {
 	problems manifest.Problems
 	// opened are the proposals that were opened or updated, by repository and branch.
 	opened map[string]pass.Proposal
-	// unfinished reports whether the pass ended before everything was done.
+	// served are the seeds that got proposals opened, and left those that still want some.
+	served, left map[string]bool
+	// unfinished reports whether the pass had no time for some; the next one follows at once.
 	unfinished bool
 }
 
@@ -69,44 +72,47 @@ type update struct {
 // so a pass that was killed, or whose time is over, is continued by the next one.
 //
 // A pass opens no more proposals than it has time for, so what people do is noticed, and the
-// state published, every few seconds even while hundreds of proposals have to be opened. What is
-// left out is served first the next time.
+// state published, every few seconds even while hundreds of proposals have to be opened; and no more
+// than the forge allows. Seeds take turns: what is left out is served first the next time.
 func (o *observation) act(ctx context.Context, d *pass.Decision) *outcome {
-	out := &outcome{seeds: map[string]error{}, tiers: map[layout.Tier]error{}, opened: map[string]pass.Proposal{}}
-	byRepo := map[string][]pass.Action{}
-	for _, a := range o.engine.fairly(d.Actions) {
+	out := &outcome{seeds: map[string]error{}, tiers: map[layout.Tier]error{}, opened: map[string]pass.Proposal{}, served: map[string]bool{}, left: map[string]bool{}}
+	byRepo, actions := map[string][]pass.Action{}, o.engine.fairly(d.Actions)
+	for _, a := range actions {
 		byRepo[a.Repo] = append(byRepo[a.Repo], a)
 	}
-	o.engine.resume = ""
-	served, total := map[string]bool{}, seedsOf(d.Actions)
+	begun, total := map[string]bool{}, len(seedsOf(actions))
 	for _, name := range slices.Sorted(maps.Keys(o.repos)) {
 		s := &slice{observation: o, outcome: out, decision: d, repo: o.repos[name], person: o.engine.person(), plans: map[string]git.Hash{}, kept: map[string]bool{}}
-		seed := ""
+		opens, seed := s.share(byRepo[name]), ""
 		for _, a := range byRepo[name] {
 			if a.Seed != seed {
 				seed = a.Seed
-				o.engine.progress(stageProposing, len(served), total)
+				o.engine.progress(stageProposing, len(begun), total)
 			}
 			switch {
 			case s.stopped(ctx):
-			case a.Verb == pass.Propose && s.isFull():
-				o.engine.postpone(&a, out, served)
+			case a.Verb == pass.Propose && !opens[a.Branch]:
+				s.leave(&a)
 			default:
 				s.prepare(ctx, &a)
-				served[seed] = true
+				begun[seed] = true
 			}
 		}
 		s.finish(ctx)
 	}
+	o.engine.resume = cmp.Or(pass.NextTurn(seedsOf(actions), out.served, out.left), o.engine.resume)
 	return out
 }
 
-func seedsOf(actions []pass.Action) int {
-	seeds := map[string]bool{}
+// seedsOf returns the seeds of actions, each once, in their order.
+func seedsOf(actions []pass.Action) []string {
+	var seeds []string
 	for _, a := range actions {
-		seeds[a.Seed] = true
+		if len(seeds) == 0 || seeds[len(seeds)-1] != a.Seed {
+			seeds = append(seeds, a.Seed)
+		}
 	}
-	return len(seeds)
+	return seeds
 }
 
 // stopped reports whether nothing more can be done in the repository.
@@ -148,6 +154,7 @@ func (s *slice) failed(a *pass.Action, err error) {
 	case err == nil:
 	case forge.IsGone(err):
 		s.raced = true // a person was faster: what they did is observed in the next pass
+	case forge.IsLimited(err) && len(a.Tiers) == 0: // the next passes do it; the repository says why
 	case a.Verb == pass.PushPlan || len(a.Tiers) == 0:
 		s.seeds[a.Seed] = errors.Join(s.seeds[a.Seed], fmt.Errorf("seed %q: %w", a.Seed, err))
 		s.withdraw(func(u update) bool { return u.action.Seed == a.Seed })
@@ -156,7 +163,9 @@ func (s *slice) failed(a *pass.Action, err error) {
 			s.tiers[m.Tier] = err
 		}
 	}
-	s.repo.coolDown(err, s.engine.config.Now)
+	if s.repo.coolDown(err, s.engine.config.Now); forge.IsLimited(err) && a.Verb == pass.Propose {
+		s.leave(a)
+	}
 	if git.IsUntrusted(err) && s.seeds[a.Seed] == nil { // a person has to do something
 		s.seeds[a.Seed] = fmt.Errorf("seed %q: %w", a.Seed, err)
 	}
@@ -216,11 +225,19 @@ func (e *Engine) fairly(actions []pass.Action) []pass.Action {
 	return slices.Concat(actions[at:], actions[:at])
 }
 
-// postpone leaves an action to the next pass, which begins with a seed that was not served.
-func (e *Engine) postpone(a *pass.Action, out *outcome, served map[string]bool) {
-	out.unfinished = true
-	if e.resume == "" || served[e.resume] && !served[a.Seed] {
-		e.resume = a.Seed
+// leave leaves a proposal to a later pass: to the next one, which follows at once, where there is
+// only no time for it; and otherwise to one after the forge allows more requests, as the state of its
+// tiers says then.
+func (s *slice) leave(a *pass.Action) {
+	s.left[a.Seed] = true
+	room := s.room(s.repo)
+	if room.Why == "" || s.engine.config.Slice > 0 && room.Proposals > s.fits() {
+		s.unfinished = true
+		return
+	}
+	s.repo.waits(room.Until)
+	for _, m := range a.Tiers {
+		s.tiers[m.Tier] = inRepo(s.repo.name, room.Failure("propose "+a.Branch, s.repo.url(), s.engine.began))
 	}
 }
 
@@ -241,17 +258,25 @@ func (s *slice) fits() int {
 	return s.repo.batch
 }
 
-// isFull reports whether a pass has as many pull requests to open as it may have time for. It is
-// asked before the push, because a branch that is pushed and not proposed in time is grafted anew
-// where base has moved meanwhile. Branches of plain Git take no more than their push.
-func (s *slice) isFull() bool {
-	proposals := 0
-	for _, u := range s.updates {
-		if u.request != nil {
-			proposals++
+// share returns the branches of the proposals that this pass opens. That is decided before the push,
+// because a branch that is pushed and not proposed in time is grafted anew where base has moved
+// meanwhile. Branches of plain Git take no more than their push.
+func (s *slice) share(actions []pass.Action) map[string]bool {
+	var branches, seeds []string
+	for _, a := range actions {
+		if a.Verb == pass.Propose {
+			branches, seeds = append(branches, a.Branch), append(seeds, a.Seed)
 		}
 	}
-	return s.engine.config.Slice > 0 && s.repo.facts.Amends && proposals >= s.fits()
+	n := s.room(s.repo).Proposals
+	if s.engine.config.Slice > 0 && s.repo.facts.Amends {
+		n = min(n, s.fits())
+	}
+	opens := map[string]bool{}
+	for i, opened := range pass.Share(seeds, n) {
+		opens[branches[i]] = opened
+	}
+	return opens
 }
 
 // learn adapts how many proposals a pass opens to how many it opens in a slice, its reading and

@@ -96,35 +96,36 @@ func (s *slice) propose(ctx context.Context) {
 			return
 		}
 		opened++
+		s.served[u.action.Seed] = true
 		s.repo.proposals[u.Ref], s.opened[s.repo.name+" "+u.Ref] = proposal, proposalFacts(proposal)
 		for _, m := range u.action.Tiers {
 			proposed = append(proposed, m.Tier)
 		}
 	}
-	late, served, calling := false, map[string]bool{}, s.engine.calls()
+	late, calling := false, s.engine.calls()
 	var calls sync.WaitGroup
 	free := make(chan struct{}, calling)
 	for i, u := range s.requests() {
 		free <- struct{}{} // which may take long, and then there is no time left
 		mu.Lock()
-		stopped := s.stopped(ctx)
+		stopped, isLate := s.stopped(ctx), i >= calling && s.engine.timeIsOver() // however long the push took
+		waits := s.repo.limit.Why != ""
+		if !stopped && (isLate || waits) {
+			s.leave(u.action)
+		}
 		mu.Unlock()
-		if stopped {
-			break
-		}
-		if i >= calling && s.engine.timeIsOver() { // however long the push took
-			late = true
-			s.engine.postpone(u.action, s.outcome, served)
+		switch {
+		case stopped:
 			<-free
-			continue
-		}
-		served[u.action.Seed] = true
-		if calling == 1 {
+		case isLate, waits:
+			late = late || isLate
+			<-free
+		case calling == 1:
 			open(u)
 			<-free
-			continue
+		default:
+			calls.Go(func() { open(u); <-free })
 		}
-		calls.Go(func() { open(u); <-free })
 	}
 	calls.Wait()
 	s.learn(opened, late)

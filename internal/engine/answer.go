@@ -298,6 +298,9 @@ func (o *observation) answerClosed(ctx context.Context, r *repoState, q pass.Que
 	answer := &pass.Closed{}
 	set(&r.facts.Closed, pass.ClosedKey(q.Tier, q.Digest), answer)
 	err := r.err
+	if r.limit.Why != "" {
+		err = r.limit.Failure("read closed proposals", r.url(), o.engine.began)
+	}
 	var closed forge.Closed
 	if err == nil {
 		closed, err = r.Forge.Closed(ctx, r.refs, q.Tier, q.Digest)

@@ -185,7 +185,7 @@ type Engine struct {
 	repos  map[string]*openRepo
 	// began is when the present pass did.
 	began time.Time
-	// resume is the first seed that the last pass had no time for.
+	// resume is the seed whose turn is first: the last pass left something of it out.
 	resume string
 	// loaded is the catalog of tree, which was read last.
 	loaded *catalog.Catalog

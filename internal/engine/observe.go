@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/backoff"
@@ -51,6 +52,10 @@ type repoState struct {
 	err error
 	// unready says why nothing may be pushed, where something had to be.
 	unready error
+	// limit is set once the forge allowed no more requests in this pass, and resumes is when the
+	// first of what waits for that goes on.
+	limit   forge.Room
+	resumes time.Time
 	lineage lineage
 }
 

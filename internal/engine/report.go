@@ -28,7 +28,8 @@ type Report struct {
 	Rounds int
 	// Raced reports whether another engine was faster, so the next pass should come soon.
 	Raced bool
-	// Until is when a window or a soak lets a rollout go on; zero where none does.
+	// Until is when a window, a soak or the limits of a forge let something go on; zero where none
+	// does.
 	Until time.Time
 	// Now is when the pass observed.
 	Now time.Time
@@ -56,6 +57,8 @@ type RepoReport struct {
 	Proposals int
 	// Err says why it cannot be used.
 	Err error
+	// Limit says what waits for the forge to allow more requests; nil where nothing does.
+	Limit *state.Limit
 }
 
 // report returns what a pass has observed, decided and done; before it acts, with an empty outcome.
@@ -86,17 +89,18 @@ func (o *observation) report(d *pass.Decision, done *outcome) *Report {
 			out.Problems = append(out.Problems, manifest.AsProblem(err))
 		}
 		repo := RepoReport{URL: git.Remote{URL: o.engine.loaded.Repos[name].Spec.URL}.String(), Head: r.head, Proposals: o.countProposals(d, r), Err: err}
+		if repo.Limit = o.limitOf(r); repo.Limit != nil {
+			out.goOn(repo.Limit.Until)
+		}
 		out.Repos[name] = repo
-		out.Repositories = append(out.Repositories, state.Repository{Name: name, URL: repo.URL, Branch: r.facts.Base})
+		out.Repositories = append(out.Repositories, state.Repository{Name: name, URL: repo.URL, Branch: r.facts.Base, Limit: repo.Limit})
 	}
 	out.Problems = append(out.Problems, done.problemsOf("")...)
 	for _, name := range slices.Sorted(maps.Keys(d.Seeds)) {
 		if s := d.Seeds[name]; !s.Foreign() || done.seeds[name] != nil {
 			out.Seeds = append(out.Seeds, reportSeed(o.facts, s, done))
 			out.Plans[name] = s.Plan
-			if until := s.Result.Rollout.Until(); !until.IsZero() && (out.Until.IsZero() || until.Before(out.Until)) {
-				out.Until = until
-			}
+			out.goOn(s.Result.Rollout.Until())
 			if p := d.Previous[name]; p != nil {
 				out.Previous[name] = p.Plan
 			}
@@ -109,6 +113,29 @@ func (o *observation) report(d *pass.Decision, done *outcome) *Report {
 	}
 	out.Date(o.engine.config.Now())
 	return out
+}
+
+// goOn notes a time at which something goes on by itself; zero for none.
+func (r *Report) goOn(at time.Time) {
+	if !at.IsZero() && (r.Until.IsZero() || at.Before(r.Until)) {
+		r.Until = at
+	}
+}
+
+// limitOf returns what waits for the forge of a repository to allow more requests.
+func (o *observation) limitOf(r *repoState) *state.Limit {
+	if r.openRepo == nil {
+		return nil
+	}
+	at, what := r.Forge.Budget().Closed(o.engine.began), "what people do to pull requests is noticed then"
+	if at.IsZero() || !r.resumes.IsZero() && r.resumes.Before(at) {
+		at, what = r.resumes, "what waits to be proposed is proposed then, in turn"
+	}
+	if at.IsZero() {
+		return nil
+	}
+	at = at.UTC().Truncate(time.Second)
+	return &state.Limit{Reason: v1alpha1.ReasonRateLimited, Until: at, Message: fmt.Sprintf("the forge allows no more requests until %s; %s", at.Format("15:04:05 MST"), what)}
 }
 
 // clusters returns those that are declared, others that tiers are on, and those that were given up,
@@ -208,8 +235,24 @@ func reportSeed(f *pass.Facts, s *pass.Seed, done *outcome) state.Seed {
 	}
 	if err := errors.Join(errs...); err != nil {
 		out.State, out.Message, out.Reason = state.Stalled, err.Error(), out.Problems[0].Reason
+		if limit := limitedIn(f, out.Problems); limit != nil {
+			out.State, out.Message, out.Reason = state.Unknown, limit.Message, v1alpha1.ReasonRateLimited
+		}
 	}
 	return out
+}
+
+// limitedIn returns why the repositories of some problems cannot be read, if that is only because
+// their forges allow no more requests now: nobody has to do anything then.
+func limitedIn(f *pass.Facts, problems manifest.Problems) (limit *pass.Failure) {
+	for _, p := range problems {
+		r := f.Repos[p.Repo]
+		if r == nil || r.Failure == nil || r.Failure.Problem().Reason != v1alpha1.ReasonRateLimited {
+			return nil
+		}
+		limit = r.Failure
+	}
+	return limit
 }
 
 // reportRollout returns how far the waves of a seed are; nil where there is nothing to say.

@@ -51,6 +51,16 @@ func (e *Error) Error() string { return e.Op + " in " + e.Repository + ": " + e.
 // Unwrap gives the context's error, if that ended the call.
 func (e *Error) Unwrap() error { return e.Cause }
 
+// ReasonLimited is that of a failure because the server allows no more requests for a while.
+const ReasonLimited manifest.Reason = "RateLimited"
+
+// IsLimited reports whether the server allows no more requests for a time that is known. Git goes on,
+// and it is the forge that knows when to ask again.
+func IsLimited(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Reason == ReasonLimited && e.Wait > 0
+}
+
 // reasons of failures by their kind.
 var reasons = map[Kind]manifest.Reason{
 	FailedAuth: "CredentialsRefused", FailedNotFound: "RepositoryNotFound", FailedNetwork: "RepositoryUnavailable",

@@ -214,6 +214,9 @@ type Forge interface {
 	// Amends reports whether a person's changes to a proposal are still known after the
 	// merge; otherwise they appear as foreign content, and the tier is held.
 	Amends() bool
+	// Budget returns what the server still allows, by its last answer, without asking it. It is the
+	// zero value where the server sets no limits.
+	Budget() Budget
 }
 
 // ErrConflict means that a proposal cannot be merged as it is. Furrow brings one that

@@ -118,6 +118,15 @@ type Repository struct {
 	Branch string `json:"branch"`
 	// Proposals counts the open ones.
 	Proposals int `json:"proposals,omitempty"`
+	// Limit says what waits for the forge to allow more requests; nil where nothing does.
+	Limit *Limit `json:"limit,omitempty"`
+}
+
+// Limit is why nothing more is asked of a forge, and until when. Nobody has to do anything.
+type Limit struct {
+	Reason  v1alpha1.Reason `json:"reason"`
+	Message string          `json:"message"`
+	Until   time.Time       `json:"until"`
 }
 
 // Cluster is a cluster that the control plane declares, or that a seed creates.

@@ -23,6 +23,7 @@ import (
 	"strings"
 
 	"github.com/furrow-dev/furrow/internal/backoff"
+	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/pull"
 	"github.com/furrow-dev/furrow/internal/forge/rest"
 )
@@ -59,6 +60,9 @@ func New(base string, o rest.Access) (*Server, error) {
 }
 
 func (s *Server) String() string { return s.at.String() }
+
+// Budget returns what the server still allows.
+func (s *Server) Budget() forge.Budget { return s.api.Budget() }
 
 // repository is a repository on a server, as its URL names it.
 type repository struct {

@@ -25,6 +25,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	gh "github.com/google/go-github/v56/github"
 
+	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/pull"
 	"github.com/furrow-dev/furrow/internal/forge/rest"
 )
@@ -65,6 +66,9 @@ func New(base string, o rest.Access) (*Server, error) {
 	s.client, err = rest.New(o.Options(at.String(), s.api.String(), kind))
 	return s, err
 }
+
+// Budget returns what the server still allows.
+func (s *Server) Budget() forge.Budget { return s.client.Budget() }
 
 // do makes one call. The error is nil or a *rest.Failure. Each has a client of its own, because
 // those of go-github remember limits, and refuse to ask.

@@ -75,6 +75,9 @@ type unlimited struct{}
 
 func (unlimited) Wait(context.Context) error { return nil }
 
+// Budget returns what the server still allows.
+func (s *Server) Budget() forge.Budget { return s.client.Budget() }
+
 // do makes one call. The error is nil or a *rest.Failure.
 func (s *Server) do(ctx context.Context, op string, ask func(gl.RequestOptionFunc) error) error {
 	err := s.client.Do(ctx, op, func(ctx context.Context) error { return ask(gl.WithContext(ctx)) })

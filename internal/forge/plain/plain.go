@@ -138,3 +138,6 @@ func (f *Forge) Gate(context.Context, forge.Proposal, string) error { return nil
 
 // Amends is false: plain Git does not remember merged proposals.
 func (f *Forge) Amends() bool { return false }
+
+// Budget is unlimited: nothing but Git is asked.
+func (f *Forge) Budget() forge.Budget { return forge.Budget{} }

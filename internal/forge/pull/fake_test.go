@@ -46,6 +46,8 @@ type fake struct {
 	// requires reports whether base requires the gate.
 	requires bool
 	access   pull.Access
+	// budget is what it says that it allows.
+	budget forge.Budget
 	// methods are the ways to merge; merge commits where there are none.
 	methods []pull.Method
 }
@@ -59,6 +61,12 @@ type fakeRequest struct {
 
 func newFake(t testing.TB, bare string) *fake {
 	return &fake{t: t, bare: bare, statuses: map[git.Hash]pull.Status{}, now: time.Unix(1_800_000_000, 0).UTC(), hidden: map[int64]bool{}}
+}
+
+func (s *fake) Budget() forge.Budget {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.budget
 }
 
 func (s *fake) String() string { return "https://forge.example/acme/fleet" }

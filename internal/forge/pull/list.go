@@ -15,8 +15,11 @@ import (
 // List asks for the open pull requests, and reads their branches. What a proposal carries comes
 // from its branch, whether it is open from the server. Branches without an open pull request are
 // listed if a person rejected them, or works on them.
+//
+// While the server allows no requests, the open ones are those that were seen last: what people do
+// to their branches and to base is known all the same, and nothing can be opened on the server.
 func (f *Forge) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, error) {
-	if err := f.update(ctx, refs); err != nil {
+	if err := f.update(ctx, refs); err != nil && !(f.hasListed() && forge.IsLimited(err)) {
 		return nil, err
 	}
 	checks := maxChecks
@@ -44,7 +47,7 @@ func (f *Forge) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, erro
 			continue
 		}
 		p, listed, err := f.leftover(ctx, refs, &b)
-		if err != nil {
+		if err != nil && !(f.hasListed() && forge.IsLimited(err)) {
 			return nil, err
 		}
 		if listed {
@@ -52,6 +55,13 @@ func (f *Forge) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, erro
 		}
 	}
 	return out, nil
+}
+
+// hasListed reports whether the server has listed the open ones before.
+func (f *Forge) hasListed() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.listed.IsZero()
 }
 
 // leftover returns a branch without an open pull request: it was rejected, or a person works on it.

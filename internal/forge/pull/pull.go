@@ -89,6 +89,9 @@ func New(server Server, mirror Mirror, o Options) *Forge {
 // Amends is true: a server remembers the pull request that was merged.
 func (f *Forge) Amends() bool { return true }
 
+// Budget is the server's.
+func (f *Forge) Budget() forge.Budget { return f.server.Budget() }
+
 // Record returns the update of the branch in which pull requests are recorded.
 func (f *Forge) Record(refs git.Refs, owner string, opening []forge.Request, by git.Person) (git.Update, bool, error) {
 	f.mu.Lock()

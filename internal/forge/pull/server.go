@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
@@ -54,6 +55,8 @@ type Server interface {
 	Repository(ctx context.Context) (Repository, error)
 	// Access returns what the credentials may do in the repository, as far as the server says.
 	Access(ctx context.Context) (Access, error)
+	// Budget returns what the server still allows, by its last answer, without asking it.
+	Budget() forge.Budget
 }
 
 // State is whether a pull request is open, and what became of it.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/furrow-dev/furrow/internal/backoff"
+	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
@@ -130,8 +131,8 @@ func New(o Options) (*Client, error) {
 // HTTP returns the client for the forge's SDK.
 func (c *Client) HTTP() *http.Client { return c.http }
 
-// Budget returns the requests that the server still allows. ok is false if they are unknown.
-func (c *Client) Budget() (b Budget, ok bool) { return c.limit.left(c.clock.Now()) }
+// Budget returns what the server still allows; the zero value if that is unknown.
+func (c *Client) Budget() forge.Budget { return c.limit.left(c.clock.Now()) }
 
 // Permissions returns those that the credentials have, by name, as far as the source knows them; nil
 // if it does not. A GitHub App gets them with each token, so after a first request.

@@ -223,6 +223,9 @@ func TestAnswersAreExplained(t *testing.T) {
 			if want := "list pull requests in " + repository + ": " + tc.want.Text; err.Error() != want {
 				t.Errorf("got %q, want %q", err, want)
 			}
+			if forge.IsLimited(err) != (strings.HasPrefix(tc.want.Text, "the server asks to wait") && tc.want.Wait > 0) {
+				t.Errorf("limited: %v", err)
+			}
 			if !rest.Refused(err, tc.status) || rest.Refused(err, 418) || !forge.IsFailure(err, tc.want.Kind) {
 				t.Errorf("it is another failure: %v", err)
 			}

@@ -65,7 +65,7 @@ func (c *Client) unasked(op string, r refusal) *Failure {
 	f := c.failed(op, forge.FailedOther, r.text)
 	f.Unasked = true
 	if r.wait > 0 {
-		f.Err.Kind, f.Err.Wait, f.Limited = forge.FailedNetwork, r.wait, true
+		f.Err.Kind, f.Err.Reason, f.Err.Wait, f.Limited = forge.FailedNetwork, forge.ReasonLimited, r.wait, true
 	}
 	return f
 }
@@ -135,7 +135,7 @@ func (c *Client) explain(made *call) *Failure {
 	e.Wait = c.wait(got)
 	switch {
 	case f.Limited:
-		e.Kind, e.Text = forge.FailedNetwork, "the server asks to wait: "+f.Said
+		e.Kind, e.Reason, e.Text = forge.FailedNetwork, forge.ReasonLimited, "the server asks to wait: "+f.Said
 	case f.Status >= 500 || f.Status == http.StatusRequestTimeout:
 		e.Kind, e.Text = forge.FailedNetwork, fmt.Sprintf("the server failed with status %d: %s", f.Status, f.Said)
 	case f.Status == http.StatusUnauthorized:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/furrow-dev/furrow/internal/backoff"
+	"github.com/furrow-dev/furrow/internal/forge"
 )
 
 const (
@@ -17,6 +18,9 @@ const (
 	// maxBlock bounds how long a server gets no requests, whatever it asks for: no forge has a
 	// longer window, and one that asks for a day does so by mistake.
 	maxBlock = time.Hour
+	// rounding is by how much the time of one reset may differ from answer to answer, because
+	// servers send seconds.
+	rounding = 2 * time.Second
 )
 
 // unnamed are the pauses after a secondary limit that does not say for how long it holds. GitHub
@@ -45,21 +49,12 @@ func (l *Limits) of(key string) *limit {
 	return l.by[key]
 }
 
-// Budget is how many requests a server still allows.
-type Budget struct {
-	// Limit is how many it allows from one reset to the next; zero if it does not say.
-	Limit int64
-	Left  int64
-	// Reset is when it allows all of them again, by this machine's clock; zero if it does not say.
-	Reset time.Time
-}
-
 // limit is what one server allows with one set of credentials.
 type limit struct {
 	mu sync.Mutex
 	// known reports whether budget is what the last answer said.
 	known  bool
-	budget Budget
+	budget forge.Budget
 	// until is when requests are allowed again, and writes when those that change something are.
 	until, writes time.Time
 	// turn is when the next request that creates something is allowed.
@@ -67,11 +62,16 @@ type limit struct {
 	secondary backoff.Cooldown
 }
 
-// left returns the budget, unless it is unknown or was reset since.
-func (l *limit) left(now time.Time) (Budget, bool) {
+// left returns the budget, without what was reset since.
+func (l *limit) left(now time.Time) forge.Budget {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.budget, l.current(now)
+	b := forge.Budget{}
+	if l.current(now) {
+		b = l.budget
+	}
+	b.Pause, b.Writes = l.until, l.writes
+	return b
 }
 
 func (l *limit) current(now time.Time) bool {
@@ -122,7 +122,7 @@ func refuse(now, until time.Time, text string) refusal {
 	return refusal{text: fmt.Sprintf("%s at %s", text, now.Add(wait).UTC().Format("15:04:05 MST")), wait: wait}
 }
 
-func per(b Budget) string {
+func per(b forge.Budget) string {
 	if b.Limit == 0 {
 		return ""
 	}
@@ -135,12 +135,15 @@ func (l *limit) note(now time.Time, d demand, got *answer) {
 	defer l.mu.Unlock()
 	rate, ok := backoff.RateOf(got.header, now)
 	if ok && rate.Remaining != nil {
-		l.known, l.budget = true, Budget{Left: *rate.Remaining}
+		was := l.budget.Reset
+		l.known, l.budget = true, forge.Budget{Left: *rate.Remaining}
 		if rate.Limit != nil {
 			l.budget.Limit = *rate.Limit
 		}
 		if rate.Reset > 0 {
-			l.budget.Reset = now.Add(min(rate.Reset, maxBlock))
+			if l.budget.Reset = now.Add(min(rate.Reset, maxBlock)); l.budget.Reset.Sub(was).Abs() < rounding {
+				l.budget.Reset = was
+			}
 		}
 	}
 	if !got.throttled() && got.status != http.StatusServiceUnavailable {

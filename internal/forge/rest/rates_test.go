@@ -26,32 +26,52 @@ func TestTheBudgetIsWhatTheLastAnswerSays(t *testing.T) {
 		later := began.Add(time.Minute)
 		cases := map[string]struct {
 			headers []string
-			want    rest.Budget
-			ok      bool
+			want    forge.Budget
 		}{
 			"nothing": {},
-			"GitHub":  {[]string{"X-RateLimit-Limit", "5000", "X-RateLimit-Remaining", "4990", "X-RateLimit-Used", "10", "X-RateLimit-Reset", in(time.Minute)}, rest.Budget{Limit: 5000, Left: 4990, Reset: later}, true},
+			"GitHub":  {[]string{"X-RateLimit-Limit", "5000", "X-RateLimit-Remaining", "4990", "X-RateLimit-Used", "10", "X-RateLimit-Reset", in(time.Minute)}, forge.Budget{Limit: 5000, Left: 4990, Reset: later}},
 			"GitHub, by a clock that is an hour ahead": {[]string{"Date", began.Add(time.Hour).UTC().Format(http.TimeFormat), "X-RateLimit-Remaining", "1", "X-RateLimit-Reset", in(time.Hour + time.Minute)},
-				rest.Budget{Left: 1, Reset: later}, true},
-			"GitHub, searches":     {[]string{"X-RateLimit-Resource", "search", "X-RateLimit-Remaining", "1", "X-RateLimit-Reset", in(time.Minute)}, rest.Budget{}, false},
-			"GitLab":               {[]string{"RateLimit-Limit", "600", "RateLimit-Remaining", "599", "RateLimit-Reset", in(time.Minute)}, rest.Budget{Limit: 600, Left: 599, Reset: later}, true},
-			"the IETF's draft":     {[]string{"RateLimit-Limit", "100, 100;w=60", "RateLimit-Remaining", "7", "RateLimit-Reset", "60"}, rest.Budget{Limit: 100, Left: 7, Reset: later}, true},
-			"a reset in a day":     {[]string{"X-RateLimit-Remaining", "1", "X-RateLimit-Reset", in(24 * time.Hour)}, rest.Budget{Left: 1, Reset: began.Add(time.Hour)}, true},
-			"without a reset":      {[]string{"X-RateLimit-Remaining", "0"}, rest.Budget{}, true},
-			"a reset that is over": {[]string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", in(-time.Minute)}, rest.Budget{}, true},
+				forge.Budget{Left: 1, Reset: later}},
+			"GitHub, searches":     {[]string{"X-RateLimit-Resource", "search", "X-RateLimit-Remaining", "1", "X-RateLimit-Reset", in(time.Minute)}, forge.Budget{}},
+			"GitLab":               {[]string{"RateLimit-Limit", "600", "RateLimit-Remaining", "599", "RateLimit-Reset", in(time.Minute)}, forge.Budget{Limit: 600, Left: 599, Reset: later}},
+			"the IETF's draft":     {[]string{"RateLimit-Limit", "100, 100;w=60", "RateLimit-Remaining", "7", "RateLimit-Reset", "60"}, forge.Budget{Limit: 100, Left: 7, Reset: later}},
+			"a reset in a day":     {[]string{"X-RateLimit-Remaining", "1", "X-RateLimit-Reset", in(24 * time.Hour)}, forge.Budget{Left: 1, Reset: began.Add(time.Hour)}},
+			"without a reset":      {[]string{"X-RateLimit-Remaining", "0"}, forge.Budget{}},
+			"a reset that is over": {[]string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", in(-time.Minute)}, forge.Budget{}},
 		}
 		for name, tc := range cases {
 			c := newClient(t, rest.Options{Transport: &wire{handle: answering(200, "{}", tc.headers...)}})
-			if _, ok := c.Budget(); ok {
-				t.Errorf("%s: there is a budget before the first answer", name)
+			if diff := cmp.Diff(forge.Budget{}, c.Budget()); diff != "" {
+				t.Errorf("%s: before the first answer (-want +got):\n%s", name, diff)
 			}
 			if err := get(t.Context(), c); err != nil {
 				t.Fatal(err)
 			}
-			got, ok := c.Budget()
-			if diff := cmp.Diff(tc.want, got); diff != "" || ok != tc.ok {
-				t.Errorf("%s: %v (-want +got):\n%s", name, ok, diff)
+			if diff := cmp.Diff(tc.want, c.Budget()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
 			}
+		}
+	})
+}
+
+// TestAResetIsTheSameInAllAnswers: a time that changes by a second would be news to everybody.
+func TestAResetIsTheSameInAllAnswers(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		reset := in(time.Minute)
+		c := newClient(t, rest.Options{Transport: &wire{handle: func(w http.ResponseWriter, r *http.Request) {
+			answering(200, "{}", "Date", time.Now().UTC().Format(http.TimeFormat), "X-RateLimit-Remaining", "9", "X-RateLimit-Reset", reset)(w, r)
+		}}})
+		at := map[time.Time]bool{}
+		for range 5 {
+			if err := get(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			at[c.Budget().Reset] = true
+			skip(t, 1700*time.Millisecond)
+		}
+		if len(at) != 1 {
+			t.Errorf("there are resets at %v", at)
 		}
 	})
 }
@@ -75,8 +95,8 @@ func TestWithoutBudgetRequestsFailAtOnceUntilTheReset(t *testing.T) {
 			t.Errorf("asked %q", w.asked)
 		}
 		skip(t, 50*time.Second)
-		if _, ok := c.Budget(); ok {
-			t.Error("the budget is known after its reset")
+		if diff := cmp.Diff(forge.Budget{}, c.Budget()); diff != "" {
+			t.Errorf("the budget after its reset (-want +got):\n%s", diff)
 		}
 		w.handle = answering(200, "{}")
 		if err := get(t.Context(), c); err != nil {
@@ -128,6 +148,9 @@ func TestAServerThatAsksToWaitGetsNoRequests(t *testing.T) {
 				}
 				if reads, writes := blocked(get), blocked(post); reads != tc.reads || writes != tc.writes {
 					t.Errorf("reads wait %s, writes %s, want %s and %s", reads, writes, tc.reads, tc.writes)
+				}
+				if b, now := c.Budget(), time.Now(); b.Pause.Sub(now) != tc.reads && tc.reads > 0 || max(b.Pause.Sub(now), b.Writes.Sub(now)) != tc.writes && tc.writes > 0 {
+					t.Errorf("the budget is %+v", b)
 				}
 				skip(t, max(tc.reads, tc.writes))
 				if blocked(get) != 0 || blocked(post) != 0 {
@@ -299,7 +322,7 @@ func TestWhatHasNotChangedIsNotSentAgain(t *testing.T) {
 	v.version = "2"
 	ask("pulls", "2 /api/v1/pulls Bearer a", 3, 2)
 	ask("pulls", "2 /api/v1/pulls Bearer a", 3, 3)
-	if b, ok := c.Budget(); !ok || b.Left != 97 {
+	if b := c.Budget(); b.Left != 97 {
 		t.Errorf("the budget is %v", b)
 	}
 	s.tokens = []string{"b"} // what one may read, another may not

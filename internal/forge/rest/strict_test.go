@@ -58,7 +58,7 @@ func TestAnAppOnGitHub(t *testing.T) {
 	if got := s.NotModified(); len(got) != 1 {
 		t.Errorf("the repository was sent twice: %v", got)
 	}
-	if b, ok := c.Budget(); !ok || b.Limit != 5000 || b.Left != 4999 {
+	if b := c.Budget(); b.Limit != 5000 || b.Left != 4999 {
 		t.Errorf("the budget is %v", b)
 	}
 	_, token, err := app.Login(t.Context())
