@@ -2,9 +2,10 @@ package cli
 
 import (
 	"fmt"
-	"github.com/google/go-cmp/cmp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	forge "github.com/furrow-dev/furrow/internal/forge/github"
 	"github.com/furrow-dev/furrow/internal/forge/pull"
