@@ -21,7 +21,6 @@ import (
 
 var (
 	furrow = git.Person{Name: "Furrow", Email: "furrow@example.com", When: time.Unix(1_800_000_000, 0).UTC()}
-	bob    = git.Person{Name: "Bob", Email: "bob@example.com", When: time.Unix(1_800_003_600, 0).UTC()}
 	edge   = layout.Tier{Seed: "a", Cluster: "edge-1"}
 	branch = layout.TierBranch("main", edge)
 )
