@@ -108,11 +108,11 @@ type GitOpsRepoSpec struct {
 }
 
 // ProposalsSpec says what proposals carry beside their text. Forges that do not have something
-// leave it out.
+// leave it out. What a forge refuses is a warning, and is tried again later.
 type ProposalsSpec struct {
 	// Labels of proposals, in place of those that Furrow has built in. Each is a Go template with
 	// the variables of a Template of type Proposal; every line that it renders is a label, of at
-	// most 50 characters. An empty list means no labels.
+	// most 50 characters. Labels of the state come on top. An empty list means no labels at all.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20

@@ -156,6 +156,7 @@ const (
 	ReasonHeldByMember           Reason = "HeldByMember"
 	ReasonWaitingForProposal     Reason = "WaitingForProposal"
 	ReasonManyProposals          Reason = "ManyProposals"
+	ReasonProposalIncomplete     Reason = "ProposalIncomplete"
 	ReasonRejected               Reason = "Rejected"
 	ReasonReverted               Reason = "Reverted"
 	ReasonForeignContent         Reason = "ForeignContent"
@@ -408,6 +409,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonHeldByMember, "The proposal carries another tier that must not be merged now; the message names it.", "Resolve what the message names. If a person edited the proposal, delete its branch to have the other tiers proposed again."},
 		{ReasonWaitingForProposal, "A person edited the open proposal of the tier's group, so the tier does not join it.", "Merge that proposal, or delete its branch."},
 		{ReasonManyProposals, "More than twenty proposals of the seed wait for a person.", "Set `spec.rollout.groupBy` of the Seed to have tiers [proposed together](concepts.md#proposals-of-several-tiers)."},
+		{ReasonProposalIncomplete, "A warning: the forge refuses a label, reviewer, assignee or milestone that proposals should have. Everything else goes on.", "Do what the message says. Furrow tries again every ten minutes, and as soon as the GitOpsRepo changes."},
 		{ReasonRejected, "A person rejected the proposal, or deleted the branch of a pull request.", "Change the seed, or run `furrow retry`."},
 		{ReasonReverted, "The tier was merged, and the base branch no longer has it. On plain Git, so does a removal that was merged by squash.", "Change the seed, or run `furrow retry`; see [roll back](tasks.md#roll-back)."},
 		{ReasonForeignContent, "The base branch has files at the tier's paths that are not Furrow's; on plain Git also an edited proposal that was merged.", "Remove them, change the seed to the same content, or run `furrow retry` to replace them."},

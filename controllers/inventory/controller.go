@@ -309,6 +309,9 @@ func showGitOpsRepo(o client.Object, l facts, w condition.Writer) {
 		if seen.Limit != nil {
 			s.limited = seen.Limit.Message
 		}
+		for _, w := range seen.Warnings {
+			s.warning = strings.TrimPrefix(s.warning+". "+w.Text(), ". ")
+		}
 		if seen.Err != nil {
 			s.unreachable, s.reason, s.refused = seen.Err.Error(), manifest.ReasonOf(manifest.About(manifest.Problem{Reason: v1alpha1.ReasonUnreachable}, seen.Err)), git.IsAuth(seen.Err) || git.IsNotFound(seen.Err) || git.IsUntrusted(seen.Err)
 		}

@@ -26,6 +26,8 @@ type assessment struct {
 	// limited says what waits for the forge to allow more requests.
 	limited string
 	refused bool
+	// warning is what people should know although it is in force.
+	warning string
 }
 
 // assess assesses a resource in all control planes of its namespace. alone has the
@@ -77,6 +79,9 @@ func (s assessment) show(c condition.Writer) {
 	if s.unreachable != "" {
 		c.NotReady(s.reason, cut(s.unreachable), s.refused)
 		return
+	}
+	if s.warning != "" {
+		reason, message = v1alpha1.ReasonProposalIncomplete, cut(message+"; "+s.warning)
 	}
 	c.Ready(reason, message)
 }

@@ -145,6 +145,6 @@ func (p proposals) Reopen(ctx context.Context, proposal forge.Proposal) error {
 	return p.meter.call("reopen", func() error { return p.Forge.Reopen(ctx, proposal) })
 }
 
-func (p proposals) Gate(ctx context.Context, proposal forge.Proposal, shut string) error {
-	return p.meter.call("gate", func() error { return p.Forge.Gate(ctx, proposal, shut) })
+func (p proposals) Gate(ctx context.Context, proposal forge.Proposal, g forge.Gate) error {
+	return p.meter.call("gate", func() error { return p.Forge.Gate(ctx, proposal, g) })
 }

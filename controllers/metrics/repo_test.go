@@ -54,7 +54,7 @@ func (f *fakeForge) Supersede(context.Context, forge.Proposal, string) error    
 func (f *fakeForge) Merge(context.Context, forge.Proposal, git.Person) error          { return f.err }
 func (f *fakeForge) Reject(context.Context, forge.Proposal, git.Person, string) error { return f.err }
 func (f *fakeForge) Reopen(context.Context, forge.Proposal) error                     { return f.err }
-func (f *fakeForge) Gate(context.Context, forge.Proposal, string) error               { return f.err }
+func (f *fakeForge) Gate(context.Context, forge.Proposal, forge.Gate) error           { return f.err }
 func (f *fakeForge) Amends() bool                                                     { return true }
 func (f *fakeForge) Budget() forge.Budget                                             { return forge.Budget{} }
 
@@ -155,7 +155,7 @@ func TestCalls(t *testing.T) {
 	_ = r.Forge.Merge(ctx, p, git.Person{})
 	_ = r.Forge.Reject(ctx, p, git.Person{}, "")
 	_ = r.Forge.Reopen(ctx, p)
-	_ = r.Forge.Gate(ctx, p, "")
+	_ = r.Forge.Gate(ctx, p, forge.Gate{})
 	want := map[string]float64{"forge_calls_total list ok fleet": 1, "forge_calls_total closed ok fleet": 1}
 	for _, operation := range []string{"propose", "supersede", "merge", "reject", "reopen", "gate"} {
 		want["forge_calls_total "+operation+" other fleet"] = 1

@@ -83,6 +83,11 @@ func (t *transitions) add(result standalone.Result) {
 	for i, p := range result.Report.Problems {
 		t.once(fmt.Sprint("problem ", i), p.Error())
 	}
+	for i, p := range result.Report.Warnings {
+		if p.Repo != "" { // of proposals; what is not read follows
+			t.once(fmt.Sprint("warning ", i), p.Error())
+		}
+	}
 	t.seeSkipped(result.Report)
 	for _, s := range result.Report.Seeds {
 		t.seed = max(t.seed, utf8.RuneCountInString(s.Name))

@@ -100,6 +100,11 @@ func (v *statusView) problems(w io.Writer) {
 	for _, p := range v.Problems {
 		paragraph(w, "  ", "! "+p.Error())
 	}
+	for _, p := range v.Warnings {
+		if p.Repo != "" { // of proposals; those of files are shown with plans
+			paragraph(w, "  ", "! "+p.Error())
+		}
+	}
 	for _, s := range v.Stale {
 		paragraph(w, "  ", "! "+staleText(s))
 	}

@@ -74,7 +74,11 @@ func (s *Session) openForge(name string, m *git.Mirror, remote git.Remote, spec 
 	if err != nil {
 		return nil, err
 	}
-	return pull.New(server, m, pull.Options{Base: spec.BranchOrDefault()}), nil
+	p := spec.Proposals
+	return pull.New(server, m, pull.Options{
+		Base: spec.BranchOrDefault(), Reviewers: p.Reviewers, Assignees: p.Assignees, Milestone: p.Milestone,
+		Unlabeled: p.Labels != nil && len(p.Labels) == 0,
+	}), nil
 }
 
 // sourceOf returns the credentials for the API: those of Git.

@@ -54,6 +54,8 @@ type slice struct {
 	updates []update
 	// merges are the proposals to merge.
 	merges []pass.Action
+	// updating are the branches whose proposals the pass opens or updates.
+	updating map[string]bool
 	// kept are branches that stay, as the forge did not take their proposals back.
 	kept map[string]bool
 }
@@ -82,8 +84,11 @@ func (o *observation) act(ctx context.Context, d *pass.Decision) *outcome {
 	}
 	begun, total := map[string]bool{}, len(seedsOf(actions))
 	for _, name := range slices.Sorted(maps.Keys(o.repos)) {
-		s := &slice{observation: o, outcome: out, decision: d, repo: o.repos[name], person: o.engine.person(), plans: map[string]git.Hash{}, kept: map[string]bool{}}
+		s := &slice{observation: o, outcome: out, decision: d, repo: o.repos[name], person: o.engine.person(), plans: map[string]git.Hash{}, updating: map[string]bool{}, kept: map[string]bool{}}
 		opens, seed := s.share(byRepo[name]), ""
+		for _, a := range byRepo[name] {
+			s.updating[a.Branch] = s.updating[a.Branch] || a.Verb == pass.Propose && opens[a.Branch]
+		}
 		for _, a := range byRepo[name] {
 			if a.Seed != seed {
 				seed = a.Seed

@@ -4,9 +4,10 @@ import (
 	"context"
 
 	"github.com/furrow-dev/furrow/internal/core/pass"
+	"github.com/furrow-dev/furrow/internal/forge"
 )
 
 // gate shows on an open proposal whether it may be merged.
 func (s *slice) gate(ctx context.Context, a *pass.Action) error {
-	return s.repo.Forge.Gate(ctx, s.repo.proposals[a.Branch], a.Why)
+	return s.repo.Forge.Gate(ctx, s.repo.proposals[a.Branch], forge.Gate{Shut: a.Why, Updating: s.updating[a.Branch]})
 }

@@ -326,9 +326,9 @@ type gateRecorder struct {
 	shown map[string]string
 }
 
-func (f gateRecorder) Gate(ctx context.Context, p forge.Proposal, shut string) error {
-	f.shown[p.Branch] = shut
-	return f.Forge.Gate(ctx, p, shut)
+func (f gateRecorder) Gate(ctx context.Context, p forge.Proposal, g forge.Gate) error {
+	f.shown[p.Branch] = g.Shut
+	return f.Forge.Gate(ctx, p, g)
 }
 
 func (f gateRecorder) Propose(ctx context.Context, r forge.Request) (forge.Proposal, error) {

@@ -59,6 +59,8 @@ type RepoReport struct {
 	Err error
 	// Limit says what waits for the forge to allow more requests; nil where nothing does.
 	Limit *state.Limit
+	// Warnings are what people should know of its proposals and that holds nothing.
+	Warnings manifest.Problems
 }
 
 // report returns what a pass has observed, decided and done; before it acts, with an empty outcome.
@@ -92,6 +94,8 @@ func (o *observation) report(d *pass.Decision, done *outcome) *Report {
 		if repo.Limit = o.limitOf(r); repo.Limit != nil {
 			out.goOn(repo.Limit.Until)
 		}
+		repo.Warnings = r.warnings()
+		out.Warnings = append(out.Warnings, repo.Warnings...)
 		out.Repos[name] = repo
 		out.Repositories = append(out.Repositories, state.Repository{Name: name, URL: repo.URL, Branch: r.facts.Base, Limit: repo.Limit})
 	}
@@ -136,6 +140,18 @@ func (o *observation) limitOf(r *repoState) *state.Limit {
 	}
 	at = at.UTC().Truncate(time.Second)
 	return &state.Limit{Reason: v1alpha1.ReasonRateLimited, Until: at, Message: fmt.Sprintf("the forge allows no more requests until %s; %s", at.Format("15:04:05 MST"), what)}
+}
+
+// warnings returns what people should know of the repository's proposals.
+func (r *repoState) warnings() (out manifest.Problems) {
+	if r.openRepo == nil {
+		return nil
+	}
+	for _, w := range r.Forge.Warnings() {
+		w.Repo, w.Object = r.name, fmt.Sprintf("GitOpsRepo %q", r.name)
+		out = append(out, w)
+	}
+	return out
 }
 
 // clusters returns those that are declared, others that tiers are on, and those that were given up,

@@ -166,10 +166,16 @@ type Request struct {
 	Head git.Hash
 	// Shut says why the proposal must not be merged now; empty when it may be.
 	Shut string
-	// Labels, Reviewers (users, or teams with a slash), Assignees and the title of a Milestone are
-	// what it is opened with, where the forge has such.
-	Labels, Reviewers, Assignees []string
-	Milestone                    string
+	// Labels are what it is opened with, where the forge has labels.
+	Labels []string
+}
+
+// Gate says whether a proposal may be merged.
+type Gate struct {
+	// Shut says why it must not be merged now; empty when it may be.
+	Shut string
+	// Updating reports whether the pass updates it after that.
+	Updating bool
 }
 
 // Forge is where people decide about one repository's proposals.
@@ -208,9 +214,11 @@ type Forge interface {
 	Reject(ctx context.Context, p Proposal, by git.Person, reason string) error
 	// Reopen takes a rejection back. It does nothing where there is none.
 	Reopen(ctx context.Context, p Proposal) error
-	// Gate shows on the proposal why it must not be merged now, or that it may be where
-	// shut is empty. It is called on every pass, and does nothing where that is shown already.
-	Gate(ctx context.Context, p Proposal, shut string) error
+	// Gate shows on the proposal why it must not be merged now, or that it may be. It is called on
+	// every pass, and does nothing where that is shown already.
+	Gate(ctx context.Context, p Proposal, g Gate) error
+	// Warnings are what people should know of proposals and that holds nothing, as of the last pass.
+	Warnings() manifest.Problems
 	// Amends reports whether a person's changes to a proposal are still known after the
 	// merge; otherwise they appear as foreign content, and the tier is held.
 	Amends() bool

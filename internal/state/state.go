@@ -58,7 +58,8 @@ type State struct {
 	Problems manifest.Problems `json:"problems,omitempty"`
 	// Stale is what cannot be read now, which is shown as it was read last.
 	Stale []Stale `json:"stale,omitempty"`
-	// Warnings name what is not read of the control plane, outside of seeds.
+	// Warnings name what is not read of the control plane, outside of seeds, and what proposals in a
+	// repository lack.
 	Warnings     manifest.Problems `json:"warnings,omitempty"`
 	Repositories []Repository      `json:"repositories,omitempty"`
 	Clusters     []Cluster         `json:"clusters,omitempty"`

@@ -66,11 +66,8 @@ type Action struct {
 	Title   string          `json:"title,omitempty"`
 	Body    string          `json:"body,omitempty"`
 	Message string          `json:"message,omitempty"`
-	// Labels, Reviewers, Assignees and Milestone are for a forge that has them.
-	Labels    []string `json:"labels,omitempty"`
-	Reviewers []string `json:"reviewers,omitempty"`
-	Assignees []string `json:"assignees,omitempty"`
-	Milestone string   `json:"milestone,omitempty"`
+	// Labels are for a forge that has them.
+	Labels []string `json:"labels,omitempty"`
 	// Revision is that of the control plane that the plan was made from.
 	Revision string `json:"revision,omitempty"`
 }

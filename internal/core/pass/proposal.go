@@ -46,7 +46,6 @@ func (d *decider) propose(s *Seed, tiers []layout.Tier, gate string, act Action)
 		return act, err
 	}
 	act.Message = review.Message(vars)
-	act.Reviewers, act.Assignees, act.Milestone = spec.Reviewers, spec.Assignees, spec.Milestone
 	act.Labels, err = template.RenderLabels(d.labelsText(act.Repo, spec), vars)
 	return act, err
 }

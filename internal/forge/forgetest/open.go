@@ -60,7 +60,7 @@ func openedByTwo(w *world) {
 	w.must(errors.Join(errs...))
 	p := w.find(tier("a"))
 	w.wantState(p, "w1")
-	w.must(w.Forge.Gate(w.Context(), p, ""))
+	w.must(w.Forge.Gate(w.Context(), p, forge.Gate{}))
 	for _, o := range opened {
 		// If the server let both open one, only one is left after the next
 		// observation.
@@ -138,7 +138,7 @@ func superseded(w *world) {
 func gated(w *world) {
 	p := w.propose(tier("a"), "w1")
 	for _, shut := range []string{"", "a/hub/tier-01 is no longer Released", "a/hub/tier-02 is no longer Released", ""} {
-		w.must(w.Forge.Gate(w.Context(), p, shut))
+		w.must(w.Forge.Gate(w.Context(), p, forge.Gate{Shut: shut}))
 		if again := w.find(tier("a")); !same(again, p) {
 			w.Errorf("%+v became %+v", p, again)
 		}
@@ -153,7 +153,7 @@ func openedShut(w *world) {
 		p, err := w.Forge.Propose(w.Context(), request)
 		w.must(err)
 		w.wantGate(p, request.Shut)
-		w.must(w.Forge.Gate(w.Context(), w.find(tier("a")), ""))
+		w.must(w.Forge.Gate(w.Context(), w.find(tier("a")), forge.Gate{}))
 		w.wantGate(p, "")
 	}
 }

@@ -96,7 +96,11 @@ func usual(r forge.Request, on *http.Request) (int, string, error) {
 	case strings.HasSuffix(on.URL.Path, "/labels"):
 		return http.StatusOK, `[{"id":1,"name":"furrow"}]`, nil
 	case on.Method == http.MethodPost && strings.HasSuffix(on.URL.Path, "/pulls"):
-		return http.StatusCreated, pullOf(1, r.Head.String()), nil
+		opened := pullOf(1, r.Head.String())
+		if said, _ := io.ReadAll(on.Body); strings.Contains(string(said), `"labels":[1]`) {
+			opened = strings.Replace(opened, `"state":"open"`, `"state":"open","labels":[{"id":1,"name":"furrow"}]`, 1)
+		}
+		return http.StatusCreated, opened, nil
 	case strings.Contains(on.URL.Path, "/pulls"):
 		return http.StatusOK, "[]", nil
 	}

@@ -307,7 +307,7 @@ func TestOneOfTwoThatWereOpenedAtOnceIsClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := f.Gate(t.Context(), forge.Proposal{Branch: branch, Carried: forge.Alone(edge, "w1"), Head: refs["main"]}, ""); err != nil {
+		if err := f.Gate(t.Context(), forge.Proposal{Branch: branch, Carried: forge.Alone(edge, "w1"), Head: refs["main"]}, forge.Gate{}); err != nil {
 			t.Fatal(err)
 		}
 	}

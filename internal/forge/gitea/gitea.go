@@ -34,7 +34,7 @@ type Server struct {
 	at    repository
 	base  string
 	clock backoff.Clock
-	label labels
+	known known
 }
 
 var _ pull.Server = (*Server)(nil)
@@ -56,7 +56,7 @@ func New(base string, o rest.Access) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{api: api, at: at, base: base, clock: o.Clock, label: labels{cooldown: backoff.NewCooldown(labelPause)}}, nil
+	return &Server{api: api, at: at, base: base, clock: o.Clock, known: known{cooldown: backoff.NewCooldown(labelPause), milestones: map[string]int64{}}}, nil
 }
 
 func (s *Server) String() string { return s.at.String() }

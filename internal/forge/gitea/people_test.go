@@ -146,7 +146,7 @@ func TestBaseThatRequiresTheGate(t *testing.T) {
 		"enable_status_check": true, "status_check_contexts": []string{"furrow/gate"},
 		"enable_push": true, "enable_push_whitelist": true, "push_whitelist_usernames": []string{server.AdminUser},
 	})
-	s.must(s.forge.Gate(t.Context(), p, "a/hub/tier-00 is no longer Released"))
+	s.must(s.forge.Gate(t.Context(), p, forge.Gate{Shut: "a/hub/tier-00 is no longer Released"}))
 	s.await("Gitea refuses to merge", func() bool {
 		status, said := s.ask(http.MethodPost, s.pull(p)+"/merge", map[string]any{"Do": "merge"}, nil)
 		if status/100 == 2 {
@@ -157,7 +157,7 @@ func TestBaseThatRequiresTheGate(t *testing.T) {
 	if err := s.forge.Merge(t.Context(), p, bob); err == nil || !strings.Contains(err.Error(), "rules do not let it be merged") || !strings.Contains(err.Error(), "status check") {
 		t.Errorf("got %v", err)
 	}
-	s.must(s.forge.Gate(t.Context(), p, ""))
+	s.must(s.forge.Gate(t.Context(), p, forge.Gate{}))
 	person{s}.Merge(t, p, "a merge commit")
 	s.wantOutcome(s.forge, "w1", forge.OutcomeMerged)
 }
@@ -167,7 +167,7 @@ func TestProposingUnderARuleThatIsThereAlready(t *testing.T) {
 	s := newSite(t)
 	s.protect(map[string]any{"enable_status_check": true, "status_check_contexts": []string{"furrow/gate"}, "required_approvals": 0})
 	p := s.propose(edge, "w1")
-	s.must(s.forge.Gate(t.Context(), p, "a/hub/tier-00 is no longer Released"))
+	s.must(s.forge.Gate(t.Context(), p, forge.Gate{Shut: "a/hub/tier-00 is no longer Released"}))
 	if err := s.forge.Merge(t.Context(), p, bob); err == nil || !strings.Contains(err.Error(), "rules do not let it be merged") {
 		t.Errorf("got %v", err)
 	}
@@ -315,7 +315,7 @@ func TestTheTextIsCorrectedAfterACrash(t *testing.T) {
 	var p forge.Proposal
 	s.await("the text is corrected", func() bool {
 		p = s.find(edge)
-		s.must(s.forge.Gate(t.Context(), p, ""))
+		s.must(s.forge.Gate(t.Context(), p, forge.Gate{}))
 		return strings.Contains(s.fetch(p).Body, "Furrow-Digest: w2")
 	})
 	if p.Digest != "w2" || !strings.Contains(s.fetch(p).Body, "What w2 brings.") {

@@ -54,7 +54,7 @@ func TestRequests(t *testing.T) {
 		t.Helper()
 		p := s.find(first)
 		if !p.Rejected {
-			s.must(s.forge.Gate(t.Context(), p, ""))
+			s.must(s.forge.Gate(t.Context(), p, forge.Gate{}))
 		}
 		ask("w9")
 		s.wantRequests(what, append([]string{"GET /pulls"}, more...)...)
@@ -62,8 +62,8 @@ func TestRequests(t *testing.T) {
 	}
 	pass("a pass after proposals")
 	p := pass("a pass in which nothing changed")
-	s.must(s.forge.Gate(t.Context(), p, "b is no longer Released"))
-	s.must(s.forge.Gate(t.Context(), p, "b is no longer Released"))
+	s.must(s.forge.Gate(t.Context(), p, forge.Gate{Shut: "b is no longer Released"}))
+	s.must(s.forge.Gate(t.Context(), p, forge.Gate{Shut: "b is no longer Released"}))
 	s.wantRequests("a gate that fails", "POST /statuses")
 	_, err = s.forge.Propose(t.Context(), s.push(first, "w2"))
 	s.must(err)

@@ -75,6 +75,7 @@ func (s *Server) request(pr *sdk.PullRequest) (pull.Request, bool) {
 		Number: pr.Index, URL: pr.HTMLURL, Title: pr.Title, Body: pr.Body, Head: hash(pr.Head.Sha), State: pull.Closed, Draft: pr.Draft,
 		Branch: pr.Head.Name, // Ref is that of the pull request once the branch is gone
 	}
+	r.Attributes = s.attributes(pr)
 	switch {
 	case pr.State == sdk.StateOpen:
 		r.State, r.Unmergeable = pull.Open, !pr.Mergeable
@@ -120,19 +121,36 @@ func (s *Server) Get(ctx context.Context, number int64) (pull.Request, error) {
 	return s.one(ctx, fmt.Sprintf("read pull request #%d", number), http.MethodGet, fmt.Sprintf("/pulls/%d", number), nil)
 }
 
-// Create opens a pull request with the labels that there are.
+// Create opens a pull request with its labels, assignees and milestone. Reviewers are requested later:
+// where Gitea refuses one of them, it has opened the pull request, and answers that it failed.
 func (s *Server) Create(ctx context.Context, n pull.NewRequest) (pull.Request, error) {
-	labels, err := s.labelIDs(ctx, n.Labels)
-	if err != nil {
-		return pull.Request{}, err
+	op := "open a pull request of " + n.Branch
+	o := sdk.CreatePullRequestOption{Head: n.Branch, Base: s.base, Title: n.Title, Body: n.Body, Assignees: n.Assignees}
+	var ids map[string]int64
+	var err error
+	if len(n.Labels) > 0 {
+		ids, err = s.labelIDs(ctx, n.Labels)
+		if isLimited(err) {
+			return pull.Request{}, err
+		}
+		o.Labels = values(ids, n.Labels)
 	}
-	r, err := s.one(ctx, "open a pull request of "+n.Branch, http.MethodPost, "/pulls", sdk.CreatePullRequestOption{
-		Head: n.Branch, Base: s.base, Title: n.Title, Body: n.Body, Labels: labels,
-	})
+	if n.Milestone != "" {
+		if o.Milestone, err = s.milestoneID(ctx, op, n.Milestone); isLimited(err) {
+			return pull.Request{}, err
+		}
+	}
+	r, err := s.one(ctx, op, http.MethodPost, "/pulls", o)
 	if rest.Refused(err, http.StatusConflict) {
 		err = fmt.Errorf("%w: %w", pull.ErrExists, err)
 	}
 	return r, err
+}
+
+// isLimited reports whether the server asks to wait.
+func isLimited(err error) bool {
+	failed, ok := errors.AsType[*rest.Failure](err)
+	return ok && failed.Limited
 }
 
 // Edit changes a pull request; Gitea writes the text before the state.

@@ -1,12 +1,13 @@
 // Package github is GitHub's REST API as a pull.Server, for github.com, GHE.com and GitHub
 // Enterprise Server.
 //
-// A list is one request for every hundred pull requests, a new pull request is one request and one
-// more for its labels, everything else is one. A merge that GitHub refuses costs one more, because
-// the refusal does not say why.
+// A list is one request for every hundred pull requests. A new pull request is one request; its
+// labels, assignees and milestone are one more, and reviewers a third. Everything else is one. A
+// merge that GitHub refuses costs one more, because the refusal does not say why.
 //
-// Invariants: a Server keeps nothing between two calls. It follows no redirect: a repository that
-// was renamed is an error with its new name, because anybody may take the old one.
+// Invariants: a Server keeps nothing between two calls but the numbers of milestones. It follows no
+// redirect: a repository that was renamed is an error with its new name, because anybody may take the
+// old one.
 //
 // Concurrency: a Server may be used by several goroutines.
 package github
@@ -20,6 +21,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/transport"
@@ -36,6 +38,8 @@ type Server struct {
 	base   string
 	api    *url.URL
 	client *rest.Client
+	// milestones are the numbers of milestones by title.
+	milestones sync.Map
 }
 
 var _ pull.Server = (*Server)(nil)
@@ -47,7 +51,8 @@ var kind = rest.Forge{
 	Rights: "the token needs the scope repo, or the permissions to read and write contents, pull requests and commit statuses",
 	Pace:   time.Second,
 	Creates: func(r *http.Request) bool {
-		return r.Method == http.MethodPost && (strings.HasSuffix(r.URL.Path, "/pulls") || strings.HasSuffix(r.URL.Path, "/comments"))
+		return r.Method == http.MethodPost && (strings.HasSuffix(r.URL.Path, "/pulls") ||
+			strings.HasSuffix(r.URL.Path, "/requested_reviewers") || strings.HasSuffix(r.URL.Path, "/comments"))
 	},
 }
 

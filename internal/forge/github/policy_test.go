@@ -108,7 +108,7 @@ func TestRequestsOfThePolicy(t *testing.T) {
 	pass := func() []forge.Proposal {
 		list := f.list()
 		for _, p := range list {
-			must(t, f.forge.Gate(t.Context(), p, ""))
+			must(t, f.forge.Gate(t.Context(), p, forge.Gate{}))
 		}
 		return list
 	}

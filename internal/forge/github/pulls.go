@@ -94,8 +94,7 @@ func (s *Server) get(ctx context.Context, number int64) (p *gh.PullRequest, err 
 	return nil, forge.ErrGone
 }
 
-// Create opens a pull request, and labels it. Labels that GitHub refuses are missing in the result:
-// it is open without them.
+// Create opens a pull request; GitHub takes no attributes with it.
 func (s *Server) Create(ctx context.Context, n pull.NewRequest) (pull.Request, error) {
 	var p *gh.PullRequest
 	err := s.do(ctx, "open a pull request of "+n.Branch, func(ctx context.Context, c *gh.Client) (err error) {
@@ -110,15 +109,6 @@ func (s *Server) Create(ctx context.Context, n pull.NewRequest) (pull.Request, e
 	if err != nil {
 		return pull.Request{}, err
 	}
-	if len(n.Labels) > 0 {
-		_ = s.do(ctx, op("label", int64(p.GetNumber())), func(ctx context.Context, c *gh.Client) error {
-			labels, _, err := c.Issues.AddLabelsToIssue(ctx, s.owner, s.name, p.GetNumber(), n.Labels)
-			if err == nil {
-				p.Labels = labels
-			}
-			return err
-		})
-	}
 	return s.ours(p)
 }
 
@@ -128,7 +118,7 @@ func says(err error, status int, words string) bool {
 	return ok && failure.Status == status && strings.Contains(failure.Said, words)
 }
 
-// Edit changes title, text and state in one request, and then the labels in another one.
+// Edit changes title, text and state.
 func (s *Server) Edit(ctx context.Context, number int64, e pull.Edit) (pull.Request, error) {
 	verb := "update"
 	if e.State != nil {
@@ -140,12 +130,6 @@ func (s *Server) Edit(ctx context.Context, number int64, e pull.Edit) (pull.Requ
 		p, _, err = c.PullRequests.Edit(ctx, s.owner, s.name, int(number), change)
 		return err
 	})
-	if err == nil && e.Labels != nil {
-		err = s.do(ctx, op("label", number), func(ctx context.Context, c *gh.Client) (err error) {
-			p.Labels, _, err = c.Issues.ReplaceLabelsForIssue(ctx, s.owner, s.name, int(number), e.Labels)
-			return err
-		})
-	}
 	if err != nil {
 		return pull.Request{}, err
 	}
@@ -242,9 +226,8 @@ func (s *Server) request(p *gh.PullRequest) (r pull.Request, ok bool) {
 		Head: hash(head.GetSHA()), State: pull.Open, Draft: p.GetDraft(), Unmergeable: p.Mergeable != nil && !*p.Mergeable,
 		Created: p.GetCreatedAt().Time, Closed: p.GetClosedAt().Time,
 	}
-	for _, l := range p.Labels {
-		r.Labels = append(r.Labels, l.GetName())
-	}
+	r.Labels, r.Assignees, r.Milestone = labelNames(p.Labels), logins(p.Assignees), p.GetMilestone().GetTitle()
+	r.Reviewers = s.reviewers(p)
 	switch {
 	case p.MergedAt != nil:
 		r.State, r.Merge = pull.Merged, hash(p.GetMergeCommitSHA())

@@ -2,15 +2,17 @@
 // Pull requests are merge requests there, and repositories are projects.
 //
 // A list is one request for every hundred merge requests; a new merge request is one request with
-// its labels, everything else is one. Recent and Closing are two. A merge that GitLab refuses costs
-// one more, because the refusal does not say why.
+// all that it carries, and one more for each user and milestone that is used for the first time.
+// Everything else is one. Recent and Closing are two. A merge that GitLab refuses costs one more,
+// because the refusal does not say why.
 //
 // A commit status belongs to the first branch, by name, that has the commit. GitLab executes lines
 // of texts that begin with a slash, as the user of the credentials; texts are sent with a backslash
 // before it, which is not visible, and are returned without.
 //
-// Invariants: a Server keeps nothing between two calls. It follows no redirect: a project that was
-// renamed is an error with its new name, because anybody may take the old one.
+// Invariants: a Server keeps nothing between two calls but ids of users and milestones. It follows
+// no redirect: a project that was renamed is an error with its new name, because anybody may take
+// the old one.
 //
 // Concurrency: a Server may be used by several goroutines.
 package gitlab
@@ -40,6 +42,7 @@ type Server struct {
 	base   string
 	client *rest.Client
 	api    *gl.Client
+	known  known
 }
 
 var _ pull.Server = (*Server)(nil)

@@ -82,7 +82,7 @@ func (f fleetOf) pass() []forge.Proposal {
 	f.Helper()
 	list := f.list()
 	for _, p := range list {
-		must(f.T, f.forge.Gate(f.Context(), p, ""))
+		must(f.T, f.forge.Gate(f.Context(), p, forge.Gate{}))
 	}
 	return list
 }

@@ -109,9 +109,13 @@ func (s *Server) get(ctx context.Context, number int64) (m *gl.MergeRequest, err
 	return nil, forge.ErrGone
 }
 
-// Create opens a merge request with its labels. GitLab leaves out those that the credentials may
-// not make, without an error.
+// Create opens a merge request with its attributes, but for names that GitLab does not know. GitLab
+// leaves out what the credentials may not set, and what its edition does not have, without an error.
 func (s *Server) Create(ctx context.Context, n pull.NewRequest) (pull.Request, error) {
+	ids, err := s.idsOf(ctx, "open a merge request of "+n.Branch, n.Attributes)
+	if err != nil && !forge.IsFailure(err, forge.FailedOther) {
+		return pull.Request{}, err
+	}
 	o := gl.CreateMergeRequestOptions{Title: &n.Title, Description: new(escape(n.Body)), SourceBranch: &n.Branch, TargetBranch: &s.base}
 	if n.Draft && !strings.HasPrefix(n.Title, draft) {
 		o.Title = new(draft + n.Title)
@@ -119,8 +123,15 @@ func (s *Server) Create(ctx context.Context, n pull.NewRequest) (pull.Request, e
 	if len(n.Labels) > 0 {
 		o.Labels = (*gl.LabelOptions)(&n.Labels)
 	}
+	if len(ids.reviewers) > 0 {
+		o.ReviewerIDs = &ids.reviewers
+	}
+	if len(ids.assignees) > 0 {
+		o.AssigneeIDs = &ids.assignees
+	}
+	o.MilestoneID = ids.milestone
 	var m *gl.MergeRequest
-	err := s.change(ctx, "open a merge request of "+n.Branch, func(with gl.RequestOptionFunc) (err error) {
+	err = s.change(ctx, "open a merge request of "+n.Branch, func(with gl.RequestOptionFunc) (err error) {
 		m, _, err = s.api.MergeRequests.CreateMergeRequest(s.path, &o, with)
 		return err
 	})
@@ -145,9 +156,6 @@ func (s *Server) Edit(ctx context.Context, number int64, e pull.Edit) (pull.Requ
 	if e.State != nil {
 		verb = map[pull.State]string{pull.Open: "reopen", pull.Closed: "close"}[*e.State]
 		o.StateEvent = &verb
-	}
-	if e.Labels != nil {
-		o.Labels = (*gl.LabelOptions)(&e.Labels)
 	}
 	var m *gl.MergeRequest
 	err := s.change(ctx, op(verb, number), func(with gl.RequestOptionFunc) (err error) {
@@ -270,7 +278,7 @@ func (s *Server) request(m *gl.BasicMergeRequest) (r pull.Request, ok bool) {
 		return pull.Request{}, false
 	}
 	r = pull.Request{
-		Number: m.IID, URL: m.WebURL, Branch: m.SourceBranch, Title: m.Title, Body: unescape(m.Description), Labels: m.Labels,
+		Number: m.IID, URL: m.WebURL, Branch: m.SourceBranch, Title: m.Title, Body: unescape(m.Description), Attributes: attributes(m),
 		Head: hash(m.SHA), State: pull.Open, Draft: m.Draft, Unmergeable: conflicts(m), Created: when(m.CreatedAt),
 	}
 	switch m.State { // also "locked": while it is merged

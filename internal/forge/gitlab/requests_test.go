@@ -26,12 +26,12 @@ func TestAMergeRequestIsOpenedWithLabels(t *testing.T) {
 	var got pull.Request
 	asked := s.asked(func() {
 		var err error
-		got, err = s.api.Create(t.Context(), pull.NewRequest{Branch: "furrow/a", Title: "Plant a", Body: "**text**", Draft: true, Labels: []string{"furrow", "seed: a/b"}})
+		got, err = s.api.Create(t.Context(), pull.NewRequest{Branch: "furrow/a", Title: "Plant a", Body: "**text**", Draft: true, Attributes: pull.Attributes{Labels: []string{"furrow", "seed: a/b"}}})
 		must(t, err)
 	})
 	want := pull.Request{
 		Number: 1, URL: s.URL + "/acme/web.apps/fleet/-/merge_requests/1", Branch: "furrow/a", Title: "Draft: Plant a", Body: "**text**",
-		Head: head, State: pull.Open, Draft: true, Labels: []string{"furrow", "seed: a/b"}, Created: got.Created,
+		Head: head, State: pull.Open, Draft: true, Attributes: pull.Attributes{Labels: []string{"furrow", "seed: a/b"}}, Created: got.Created,
 	}
 	if diff := cmp.Diff(want, got); diff != "" || time.Since(got.Created).Abs() > time.Hour {
 		t.Errorf("opened %s (-want +got):\n%s", got.Created, diff)
@@ -131,7 +131,7 @@ func TestTheNewestMergeRequestOfABranchComesFirst(t *testing.T) {
 			{Number: second.Number, State: pull.Merged, Merge: s.hash(s.Branch(fleet, "main"))},
 			{Number: first.Number, State: pull.Closed},
 		}
-		only := cmpopts.IgnoreFields(pull.Request{}, "URL", "Branch", "Title", "Body", "Head", "Created", "Closed", "Labels")
+		only := cmpopts.IgnoreFields(pull.Request{}, "URL", "Branch", "Title", "Body", "Head", "Created", "Closed", "Attributes")
 		if diff := cmp.Diff(want, got, only); diff != "" {
 			t.Errorf("of the branch (-want +got):\n%s", diff)
 		}
@@ -234,15 +234,14 @@ func TestAnEditChangesWhatIsSet(t *testing.T) {
 		edit pull.Edit
 		want pull.Request
 	}{
-		{pull.Edit{Title: &title}, pull.Request{Title: "New", Body: "text", State: pull.Open, Labels: []string{"theirs"}}},
-		{pull.Edit{Body: &body, State: &closed}, pull.Request{Title: "New", State: pull.Closed, Labels: []string{"theirs"}}},
-		{pull.Edit{State: &open}, pull.Request{Title: "New", State: pull.Open, Labels: []string{"theirs"}}},
-		{pull.Edit{Labels: []string{"furrow", "a b"}}, pull.Request{Title: "New", State: pull.Open, Labels: []string{"furrow", "a b"}}},
-		{pull.Edit{Title: &title, Labels: []string{}}, pull.Request{Title: "New", State: pull.Open, Labels: []string{}}},
+		{pull.Edit{Title: &title}, pull.Request{Title: "New", Body: "text", State: pull.Open}},
+		{pull.Edit{Body: &body, State: &closed}, pull.Request{Title: "New", State: pull.Closed}},
+		{pull.Edit{State: &open}, pull.Request{Title: "New", State: pull.Open}},
 	} {
 		asked := s.asked(func() {
 			got, err := s.api.Edit(t.Context(), r.Number, tc.edit)
 			must(t, err)
+			tc.want.Labels = []string{"theirs"}
 			tc.want.Number, tc.want.URL, tc.want.Branch, tc.want.Head = r.Number, r.URL, r.Branch, r.Head
 			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(pull.Request{}, "Created", "Closed")); diff != "" {
 				t.Errorf("after %+v (-want +got):\n%s", tc.edit, diff)

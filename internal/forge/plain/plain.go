@@ -26,6 +26,7 @@ import (
 	"slices"
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -134,7 +135,10 @@ func (f *Forge) Supersede(context.Context, forge.Proposal, string) error { retur
 
 // Gate has nowhere to show it: plain Git has no commit statuses. The status that the
 // engine publishes has it.
-func (f *Forge) Gate(context.Context, forge.Proposal, string) error { return nil }
+func (f *Forge) Gate(context.Context, forge.Proposal, forge.Gate) error { return nil }
+
+// Warnings is empty: a branch has no attributes.
+func (f *Forge) Warnings() manifest.Problems { return nil }
 
 // Amends is false: plain Git does not remember merged proposals.
 func (f *Forge) Amends() bool { return false }

@@ -1,6 +1,7 @@
 package pull_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os/exec"
@@ -48,6 +49,10 @@ type fake struct {
 	access   pull.Access
 	// budget is what it says that it allows.
 	budget forge.Budget
+	// opensBare lets pull requests be opened without attributes; refuses are names that cannot be set, and
+	// dropped those that are left out without an error.
+	opensBare        bool
+	refuses, dropped []string
 	// methods are the ways to merge; merge commits where there are none.
 	methods []pull.Method
 }
@@ -195,6 +200,11 @@ func (s *fake) Create(_ context.Context, n pull.NewRequest) (out pull.Request, e
 		r := &fakeRequest{Request: pull.Request{
 			Number: number, URL: fmt.Sprintf("%s/pulls/%d", s, number), Branch: n.Branch, Title: n.Title, Body: n.Body, State: pull.Open, Created: s.now,
 		}}
+		if !s.opensBare {
+			if err := s.set(r, n.Attributes); err != nil {
+				return err
+			}
+		}
 		s.requests = append(s.requests, r)
 		s.observe()
 		out = r.Request
@@ -226,6 +236,40 @@ func (s *fake) Edit(_ context.Context, number int64, e pull.Edit) (out pull.Requ
 		return nil
 	})
 	return out, err
+}
+
+func (s *fake) Attach(_ context.Context, at pull.Request, add pull.Attributes, off []string) (out pull.Attributes, err error) {
+	err = s.call("Attach", func() error {
+		r, err := s.find(at.Number)
+		if err != nil {
+			return err
+		}
+		r.Labels = slices.DeleteFunc(slices.Clone(r.Labels), func(name string) bool { return slices.Contains(off, name) })
+		err = s.set(r, add)
+		out = r.Attributes
+		return err
+	})
+	return out, err
+}
+
+// set adds attributes, or none where one of them is refused.
+func (s *fake) set(r *fakeRequest, a pull.Attributes) error {
+	add := func(to []string, names []string) []string {
+		for _, name := range names {
+			if !slices.Contains(to, name) && !slices.Contains(s.dropped, name) {
+				to = append(slices.Clip(to), name)
+			}
+		}
+		return to
+	}
+	for _, name := range slices.Concat(a.Labels, a.Reviewers, a.Assignees, []string{a.Milestone}) {
+		if slices.Contains(s.refuses, name) {
+			return &forge.Error{Op: fmt.Sprintf("set what #%d has", r.Number), Repository: s.String(), Kind: forge.FailedOther, Text: "there is no " + name}
+		}
+	}
+	r.Labels, r.Reviewers, r.Assignees = add(r.Labels, a.Labels), add(r.Reviewers, a.Reviewers), add(r.Assignees, a.Assignees)
+	r.Milestone = cmp.Or(a.Milestone, r.Milestone)
+	return nil
 }
 
 func (s *fake) Closing(_ context.Context, number int64) (out pull.Closing, err error) {
@@ -360,6 +404,9 @@ type site struct {
 	mirror *git.Mirror
 	server *fake
 	forge  *pull.Forge
+	// options are those of new processes, and labels those of new proposals.
+	options pull.Options
+	labels  []string
 }
 
 func newSite(t *testing.T) *site {
@@ -387,7 +434,9 @@ func (s *site) newMirror() *git.Mirror {
 // newForge is the forge as a process has it that has just begun.
 func (s *site) newForge() *pull.Forge {
 	s.Helper()
-	return pull.New(s.server, s.mirror, pull.Options{Base: "main"})
+	o := s.options
+	o.Base = "main"
+	return pull.New(s.server, s.mirror, o)
 }
 
 func (s *site) must(err error) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,8 +20,6 @@ const (
 	gateContext = "furrow/gate"
 	// maxShown bounds what a status says: GitHub takes 140 characters.
 	maxShown = 140
-	// Label is on every proposal.
-	Label = "furrow"
 	// maxOpening is how often opening is tried while the repository counts as empty: Gitea
 	// answers 404 for up to 2 s after the first push to it.
 	maxOpening = 12
@@ -64,6 +61,7 @@ func (f *Forge) Propose(ctx context.Context, r forge.Request) (forge.Proposal, e
 		return forge.Proposal{}, err
 	}
 	p.Number, p.URL = at.Number, at.URL
+	f.attach(ctx, at, p, r.Shut)
 	return p, f.show(ctx, r.Branch, r.Head, gateOf(r.Shut))
 }
 
@@ -159,13 +157,15 @@ func (f *Forge) edit(ctx context.Context, number int64, e Edit) (Request, error)
 // create opens a pull request, and tries again while the server has not noticed the first push to
 // the repository.
 func (f *Forge) create(ctx context.Context, r forge.Request) (Request, error) {
-	labels := slices.Compact(slices.Sorted(slices.Values(append([]string{Label}, r.Labels...))))
-	n := NewRequest{Branch: r.Branch, Title: r.Title, Body: forge.Describe(r), Labels: labels}
+	with := f.opensWith(r)
+	states, _ := f.stateLabels(forge.Proposal{}, r.Shut)
+	n := NewRequest{Branch: r.Branch, Title: r.Title, Body: forge.Describe(r), Attributes: attributesOf(f.allowed(0, append(with, states...)))}
 	pauses, last := retries, false
 	for try := 1; ; try++ {
-		at, err := f.server.Create(ctx, n)
+		at, err := f.createOnce(ctx, n)
 		if err == nil {
 			f.have(at)
+			f.recordNew(at, r, with)
 			return at, nil
 		}
 		if last || try == maxOpening || !forge.IsFailure(err, forge.FailedNotFound) {
@@ -180,10 +180,32 @@ func (f *Forge) create(ctx context.Context, r forge.Request) (Request, error) {
 	}
 }
 
+// createOnce opens a pull request, without people and milestone where the server refuses it with
+// them.
+func (f *Forge) createOnce(ctx context.Context, n NewRequest) (Request, error) {
+	at, err := f.server.Create(ctx, n)
+	plain := Attributes{Labels: n.Labels}
+	if err == nil || errors.Is(err, ErrExists) || isUnanswered(ctx, err) || len(n.list()) == len(plain.list()) {
+		return at, err
+	}
+	n.Attributes = plain
+	return f.server.Create(ctx, n)
+}
+
+// recordNew records a pull request that was opened in the place of one that was closed meanwhile; all
+// others are recorded before.
+func (f *Forge) recordNew(at Request, r forge.Request, with []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, recorded := f.records.number(at.Branch, at.Number); !recorded {
+		f.records.put(at.Branch, record{Number: at.Number, URL: at.URL, Head: r.Head, Tiers: r.Tiers, Unset: with})
+	}
+}
+
 // Gate posts the commit status, where it does not say so already. It also corrects the text of a
-// proposal that was pushed but not rewritten, as when Furrow was killed in between, and closes what
-// another process opened in the same moment.
-func (f *Forge) Gate(ctx context.Context, p forge.Proposal, shut string) error {
+// proposal that was pushed but not rewritten, as when Furrow was killed in between, closes what
+// another process opened in the same moment, and sets what the proposal lacks (attach).
+func (f *Forge) Gate(ctx context.Context, p forge.Proposal, g forge.Gate) error {
 	at, open := f.seen(p.Branch)
 	if !open || at.Head != p.Head {
 		return nil // nobody could read it, or the next pass knows more
@@ -197,7 +219,10 @@ func (f *Forge) Gate(ctx context.Context, p forge.Proposal, shut string) error {
 			return err
 		}
 	}
-	return f.show(ctx, p.Branch, p.Head, gateOf(shut))
+	if at, open = f.seen(p.Branch); open && p.Digest != "" && !g.Updating {
+		f.attach(ctx, at.Request, p, g.Shut)
+	}
+	return f.show(ctx, p.Branch, p.Head, gateOf(g.Shut))
 }
 
 // closeDuplicate leaves one of two pull requests that were opened at once.
@@ -288,6 +313,7 @@ func (f *Forge) supersede(ctx context.Context, at Request, why string) error {
 		return nil
 	}
 	had.Head, had.Outcome, had.Closed, had.Reason = now.Head, forge.OutcomeSuperseded, &now.Closed, ""
+	had.Unset = nil
 	f.records.put(at.Branch, had)
 	return nil
 }

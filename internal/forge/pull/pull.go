@@ -29,6 +29,11 @@ type Options struct {
 	Base string
 	// Clock is the real one where it is nil.
 	Clock backoff.Clock
+	// Reviewers, Assignees and Milestone are what proposals are opened with (Attributes).
+	Reviewers, Assignees []string
+	Milestone            string
+	// Unlabeled keeps proposals without labels.
+	Unlabeled bool
 }
 
 // Forge is a repository on a server that has pull requests. All that it keeps in memory it can read
@@ -39,6 +44,7 @@ type Forge struct {
 	mirror  Mirror
 	base    string
 	clock   backoff.Clock
+	options Options
 	history *forge.History
 	reader  *forge.Reader
 
@@ -67,6 +73,8 @@ type Forge struct {
 	// undecided are closed ones about which the server may soon know more, by number, with the
 	// time of the first question.
 	undecided map[int64]time.Time
+	// refused are the attributes that could not be set, by their names (Attributes.list).
+	refused map[string]refusal
 	// lost are merges that base had not in its history, with where it was then.
 	lost map[git.Hash]git.Hash
 }
@@ -80,9 +88,9 @@ func New(server Server, mirror Mirror, o Options) *Forge {
 	}
 	h := forge.NewHistory(mirror)
 	return &Forge{
-		server: server, mirror: mirror, base: o.Base, clock: o.Clock, history: h, reader: forge.NewReader(mirror, o.Base, h),
+		server: server, mirror: mirror, base: o.Base, clock: o.Clock, options: o, history: h, reader: forge.NewReader(mirror, o.Base, h),
 		open: map[string]row{}, numbers: map[int64]bool{}, records: newRecords(mirror, o.Base), shown: map[git.Hash]gate{},
-		conflicts: map[int64]conflict{}, undecided: map[int64]time.Time{}, lost: map[git.Hash]git.Hash{},
+		conflicts: map[int64]conflict{}, undecided: map[int64]time.Time{}, refused: map[string]refusal{}, lost: map[git.Hash]git.Hash{},
 	}
 }
 
@@ -98,9 +106,10 @@ func (f *Forge) Record(refs git.Refs, owner string, opening []forge.Request, by 
 	defer f.mu.Unlock()
 	f.forget(refs, opening)
 	for _, r := range opening {
-		now := record{Head: r.Head, Tiers: r.Tiers}
+		now := record{Head: r.Head, Tiers: r.Tiers, Unset: f.opensWith(r)}
 		if at, open := f.open[r.Branch]; open {
-			now.Number, now.URL = at.Number, at.URL
+			had, _ := f.records.number(r.Branch, at.Number)
+			now.Number, now.URL, now.Unset = at.Number, at.URL, had.Unset
 		} else if had, opening := f.records.opening(r.Branch); opening {
 			f.records.drop(r.Branch, had)
 		}

@@ -42,7 +42,7 @@ func (s *site) push(digest string, tiers ...layout.Tier) []forge.Request {
 	for _, tier := range tiers {
 		tree, err := s.mirror.WriteTree(map[string][]byte{"object.yaml": []byte(digest)})
 		s.must(err)
-		r := forge.Request{Branch: layout.TierBranch("main", tier), Carried: forge.Alone(tier, digest), Title: "Plant " + tier.String(), Body: "What " + digest + " brings.\n"}
+		r := forge.Request{Branch: layout.TierBranch("main", tier), Carried: forge.Alone(tier, digest), Title: "Plant " + tier.String(), Body: "What " + digest + " brings.\n", Labels: s.labels}
 		message := forge.AddTrailers(r.Title+"\n\n"+r.Body, r.Trailers())
 		g, err := s.mirror.Graft(refs["main"], []git.Edit{{Path: tier.Dir(""), Hash: tree.Hash, Mode: git.ModeDir}}, git.CommitMeta{Author: furrow, Message: message})
 		s.must(err)
@@ -253,7 +253,7 @@ func TestOneOfTwoThatWereOpenedAtOnceIsClosed(t *testing.T) {
 	if len(list) != 1 || list[0].Number != 2 || s.open() != 2 {
 		t.Fatalf("%d are open, listed %+v", s.open(), list)
 	}
-	s.must(s.forge.Gate(t.Context(), list[0], ""))
+	s.must(s.forge.Gate(t.Context(), list[0], forge.Gate{}))
 	if again := s.list(); s.open() != 1 || !cmp.Equal(again, list) {
 		t.Errorf("%d are open, listed %+v", s.open(), again)
 	}
@@ -394,18 +394,18 @@ func TestTheGateIsShownWhereItIsNeeded(t *testing.T) {
 			}
 		}
 		want("when it is opened", requires, requires)
-		s.must(s.forge.Gate(t.Context(), p, why))
+		s.must(s.forge.Gate(t.Context(), p, forge.Gate{Shut: why}))
 		want("when it must not be merged", true, false)
 		s.keep()
 		s.forge = s.newForge()
 		s.list()
-		s.must(s.forge.Gate(t.Context(), p, ""))
+		s.must(s.forge.Gate(t.Context(), p, forge.Gate{}))
 		want("when it may be merged, to another process", true, true)
 		s.keep()
 		s.forge = s.newForge()
 		s.list()
 		s.server.take()
-		s.must(s.forge.Gate(t.Context(), p, ""))
+		s.must(s.forge.Gate(t.Context(), p, forge.Gate{}))
 		wantCalls := []string{"RequiresStatus"}
 		if requires {
 			wantCalls = append(wantCalls, "SetStatus")

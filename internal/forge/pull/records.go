@@ -32,6 +32,8 @@ type record struct {
 	Outcome forge.Outcome `json:"outcome,omitempty"`
 	// Shown reports whether people were shown that it must not be merged, and not yet that it may.
 	Shown bool `json:"shown,omitempty"`
+	// Unset is what it is opened with and is not known to have had (Attributes.list).
+	Unset []string `json:"unset,omitempty"`
 	// Closed is when that was, by the server's clock.
 	Closed *time.Time `json:"closed,omitempty"`
 	Merge  git.Hash   `json:"merge,omitzero"`

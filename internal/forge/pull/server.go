@@ -30,8 +30,13 @@ type Server interface {
 	Recent(ctx context.Context) ([]Request, error)
 	// Get returns one pull request; forge.ErrGone where it does not exist.
 	Get(ctx context.Context, number int64) (Request, error)
-	// Create opens a pull request. The error is ErrExists where one of the branch is open.
+	// Create opens a pull request, with those of n.Attributes that it can set in the same request; the
+	// result has them. The error is ErrExists where one of the branch is open.
 	Create(ctx context.Context, n NewRequest) (Request, error)
+	// Attach adds attributes to a pull request, and takes labels off it; at is how it is. What it has
+	// besides stays. It returns what it has then, of the kinds that are added. With an error, some
+	// of it may have been done.
+	Attach(ctx context.Context, at Request, add Attributes, off []string) (Attributes, error)
 	// Edit changes what is set in e, in one request where the server can.
 	Edit(ctx context.Context, number int64, e Edit) (Request, error)
 	// Closing returns how a closed pull request came to be closed.
@@ -86,7 +91,8 @@ type Request struct {
 	// Unmergeable reports whether the server says that it cannot be merged as it is. Some say so
 	// also as long as they have not checked.
 	Unmergeable bool
-	Labels      []string
+	// Attributes are what it has now. A reviewer who has answered may be missing.
+	Attributes
 	// Created and Closed are by the server's clock; Closed is zero while it is open.
 	Created, Closed time.Time
 	// Merge is the commit of base by which it landed; zero where it did not, or where the server
@@ -97,16 +103,15 @@ type Request struct {
 // NewRequest is a pull request to open. Base is the Server's.
 type NewRequest struct {
 	Branch, Title, Body string
-	Labels              []string
 	Draft               bool
+	Attributes
 }
 
-// Edit is a change of a pull request. What is nil stays; Labels are set as a whole.
+// Edit is a change of a pull request. What is nil stays.
 type Edit struct {
 	Title, Body *string
 	// State is Open or Closed.
-	State  *State
-	Labels []string
+	State *State
 }
 
 // Closing is how a pull request came to be closed.

@@ -33,12 +33,10 @@ var newChecker = sync.OnceValues(func() (*checker, error) {
 		return nil, err
 	}
 	const labels = "/repos/{owner}/{repo}/issues/{issue_number}/labels"
-	for _, method := range []string{http.MethodPost, http.MethodPut} {
-		body := doc.Paths.Value(labels).GetOperation(method).RequestBody.Value.Content["application/json"]
-		list := openapi3.NewArraySchema().WithItems(openapi3.NewStringSchema())
-		body.Schema = openapi3.NewSchemaRef("", &openapi3.Schema{AnyOf: openapi3.SchemaRefs{
-			body.Schema, openapi3.NewSchemaRef("", list)}})
-	}
+	body := doc.Paths.Value(labels).Post.RequestBody.Value.Content["application/json"]
+	list := openapi3.NewArraySchema().WithItems(openapi3.NewStringSchema())
+	body.Schema = openapi3.NewSchemaRef("", &openapi3.Schema{AnyOf: openapi3.SchemaRefs{
+		body.Schema, openapi3.NewSchemaRef("", list)}})
 	return &checker{doc: doc, options: &openapi3filter.Options{
 		IncludeResponseStatus: true, MultiError: true, SkipSettingDefaults: true,
 		AuthenticationFunc: openapi3filter.NoopAuthenticationFunc,

@@ -66,11 +66,11 @@ func (c *call) addLabels() *answer {
 	return ok(any(c.labels(p)))
 }
 
-func (c *call) replaceLabels() *answer {
+func (c *call) removeLabel() *answer {
 	p := c.pullOf()
-	if p == nil {
+	if p == nil || !slices.Contains(p.labels, c.params["name"]) {
 		return notFound()
 	}
-	c.s.setLabels(p, c.labelNames(), c.asker.user)
+	c.s.setLabels(p, slices.DeleteFunc(slices.Clone(p.labels), func(l string) bool { return l == c.params["name"] }), c.asker.user)
 	return ok(any(c.labels(p)))
 }

@@ -170,11 +170,12 @@ func (v view) simplePull(p *pull) object {
 		"node_id": node("PR", p.id), "url": url, "html_url": html, "diff_url": html + ".diff", "patch_url": html + ".patch",
 		"_links": hrefs, "head": v.side(p.head), "base": v.side(p.base), "draft": p.draft,
 		"merged_at": stampOrNil(p.merged), "merge_commit_sha": textOrNil(p.mergeCommit), "auto_merge": nil,
-		"requested_reviewers": []any{}, "requested_teams": []any{}, "assignee": nil, "assignees": []any{}, "milestone": nil,
+		"requested_reviewers": v.users(p.reviewers), "requested_teams": listOf(p.teams, func(slug string) object { return v.team(p.repo, slug) }),
 		"id": p.id, "number": p.number, "state": p.state, "locked": false, "title": p.title, "body": textOrNil(p.body),
 		"user": v.user(p.user), "labels": v.labels(p), "author_association": v.association(p.repo, p.user),
 		"created_at": stamp(p.created), "updated_at": stamp(p.updated), "closed_at": stampOrNil(p.closed),
 	})
+	maps.Copy(out, v.peopleOf(p))
 	return out
 }
 

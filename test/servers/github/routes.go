@@ -48,9 +48,12 @@ var routes = compile([]route{
 	{"POST", issuePath + "/comments", (*call).createComment, need{permissions: writesPulls, role: rolePull, content: true}, nil, nil},
 	{"GET", issuePath + "/timeline", (*call).listTimeline, need{permissions: readsPulls, role: rolePull}, nil, nil},
 	{"POST", labelPath, (*call).addLabels, need{permissions: writesPulls, role: roleTriage}, nil, nil},
-	{"PUT", labelPath, (*call).replaceLabels, need{permissions: writesPulls, role: roleTriage}, nil, nil},
 	{"GET", repoPath + "/commits/{ref}/status", (*call).getCombinedStatus, need{permissions: "statuses=read", role: rolePull}, nil, nil},
 	{"GET", repoPath + "/commits/{ref}/check-runs", (*call).listChecks, need{permissions: "checks=read", role: rolePull}, nil, nil},
+	{"DELETE", labelPath + "/{name}", (*call).removeLabel, need{permissions: writesPulls, role: roleTriage}, nil, nil},
+	{"PATCH", issuePath, (*call).editIssue, need{permissions: writesPulls, role: rolePull}, nil, nil},
+	{"POST", pullPath + "/requested_reviewers", (*call).requestReviewers, need{permissions: "pull_requests=write", role: roleTriage, content: true}, nil, nil},
+	{"GET", repoPath + "/milestones", (*call).listMilestones, need{permissions: readsPulls, role: rolePull}, nil, nil},
 	{"POST", repoPath + "/statuses/{sha}", (*call).createStatus, need{permissions: "statuses=write", role: rolePush}, nil, nil},
 })
 

@@ -333,12 +333,42 @@ func TestLabelsAndComments(t *testing.T) {
 		return strings.Join(out, " ")
 	}
 	equal(t, names(c.Issues.AddLabelsToIssue(ctx, "acme", "fleet", n, []string{"furrow", "seed-a"})), "furrow seed-a")
-	equal(t, names(c.Issues.ReplaceLabelsForIssue(ctx, "acme", "fleet", n, []string{"SEED-A", "z"})), "seed-a z")
-	_, _, err := c.Issues.CreateComment(ctx, "acme", "fleet", n, &gh.IssueComment{Body: gh.String("one")})
+	issue, _, err := c.Issues.Edit(ctx, "acme", "fleet", n, &gh.IssueRequest{Labels: &[]string{"SEED-A", "z"}})
+	must(t, err)
+	equal(t, names(issue.Labels, nil, nil), "seed-a z")
+	_, err = c.Issues.RemoveLabelForIssue(ctx, "acme", "fleet", n, "furrow")
+	refused(t, err, 404, "Not Found")
+	_, _, err = c.Issues.CreateComment(ctx, "acme", "fleet", n, &gh.IssueComment{Body: gh.String("one")})
 	must(t, err)
 	must(t, s.As("bob").Comment(fleet, n, "two"))
 	must(t, s.As("bob").RequestChanges(fleet, n, "no"))
 	equal(t, kinds(t, c, n), "labeled labeled unlabeled labeled commented commented reviewed")
+}
+
+func TestWhoIsAskedForAPullRequest(t *testing.T) {
+	s := world(t)
+	s.AddMilestone(fleet, "Spring")
+	s.AddMilestone(fleet, "Summer")
+	s.CloseMilestone(fleet, "Spring")
+	s.AddTeam(fleet, "ops")
+	c := as(t, s, "alice")
+	n := propose(t, s, c, "a").GetNumber()
+	open, _, err := c.Issues.ListMilestones(ctx, "acme", "fleet", nil)
+	must(t, err)
+	equal(t, fmt.Sprint(len(open), " ", open[0].GetTitle()), "1 Summer")
+	_, _, err = c.Issues.Edit(ctx, "acme", "fleet", n, &gh.IssueRequest{Assignees: &[]string{"bob", "root"}, Milestone: open[0].Number})
+	must(t, err)
+	_, _, err = c.Issues.Edit(ctx, "acme", "fleet", n, &gh.IssueRequest{Assignees: &[]string{"eve"}})
+	refused(t, err, 422, "Validation Failed")
+	_, _, err = c.Issues.Edit(ctx, "acme", "fleet", n, &gh.IssueRequest{Milestone: gh.Int(9)})
+	refused(t, err, 422, "Validation Failed")
+	for reviewer, why := range map[string]string{"alice": "author", "eve": "collaborator"} {
+		_, _, err = c.PullRequests.RequestReviewers(ctx, "acme", "fleet", n, gh.ReviewersRequest{Reviewers: []string{reviewer}})
+		refused(t, err, 422, why)
+	}
+	p, _, err := c.PullRequests.RequestReviewers(ctx, "acme", "fleet", n, gh.ReviewersRequest{Reviewers: []string{"bob"}, TeamReviewers: []string{"ops"}})
+	must(t, err)
+	equal(t, fmt.Sprint(p.RequestedReviewers[0].GetLogin(), " ", p.RequestedTeams[0].GetSlug(), " ", len(p.Assignees), " ", p.Milestone.GetTitle()), "bob ops 2 Summer")
 }
 
 func TestRepositoriesAreHiddenRenamedAndArchived(t *testing.T) {

@@ -49,7 +49,7 @@ func (s *Server) AddRepo(fullName string, o RepoOptions) {
 	defer s.mu.Unlock()
 	owner, name, _ := strings.Cut(fullName, "/")
 	r := &repo{id: s.newID(), owner: s.mustUser(owner), name: name, private: o.Private, defaultBranch: cmp.Or(o.DefaultBranch, "main"),
-		mergeCommit: true, squash: true, rebase: true, roles: map[string]role{}, labels: map[string]int64{},
+		mergeCommit: true, squash: true, rebase: true, roles: map[string]role{}, labels: map[string]int64{}, teams: map[string]int64{},
 		protection: map[string]*Protection{}, created: s.now(), pushed: s.now()}
 	if o.ForkOf != "" {
 		r.parent = s.mustRepo(o.ForkOf)
@@ -205,7 +205,7 @@ func (s *Server) mustRepo(name string) *repo {
 	r, _ := s.findRepo(name)
 	if r == nil {
 		s.t.Errorf("there is no repository %q: add it first", name)
-		return &repo{owner: &user{}, git: bare.None(s.t), roles: map[string]role{}, labels: map[string]int64{}, protection: map[string]*Protection{}}
+		return &repo{owner: &user{}, git: bare.None(s.t), roles: map[string]role{}, labels: map[string]int64{}, teams: map[string]int64{}, protection: map[string]*Protection{}}
 	}
 	return r
 }

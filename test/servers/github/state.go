@@ -47,6 +47,8 @@ type repo struct {
 
 	roles      map[string]role
 	labels     map[string]int64 // their ids by name
+	teams      map[string]int64 // those of the owner that have access, ids by slug
+	milestones []*milestone     // by number, from 1
 	pulls      []*pull          // by number, from 1
 	statuses   []*status
 	checks     []*checkRun
@@ -104,6 +106,10 @@ type pull struct {
 	title, body string
 	state       string
 	labels      []string
+	assignees   []*user
+	reviewers   []*user  // whose reviews are requested
+	teams       []string // the same
+	milestone   *milestone
 	events      []*event
 	created     time.Time
 	updated     time.Time

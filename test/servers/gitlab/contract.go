@@ -45,6 +45,15 @@ const (
 var (
 	paged = []string{"page integer", "per_page integer"}
 
+	// listedUserFields are those that are not an administrator's.
+	listedUserFields = append(slices.Clone(userFields), "locked boolean")
+
+	// milestoneFields are those beside the id of its project, or of its group.
+	milestoneFields = []string{
+		"id integer", "iid integer", "title string", "description string?", "due_date string?", "start_date string?", "state active,closed",
+		"created_at time", "updated_at time", "expired boolean?", "web_url string",
+	}
+
 	userFields = []string{"id integer", "username string", "name string", "state string", "avatar_url string?", "web_url string"}
 
 	projectFields = []string{
@@ -69,7 +78,7 @@ var (
 		"draft boolean", "work_in_progress boolean", "merge_status unchecked,checking,can_be_merged,cannot_be_merged,cannot_be_merged_recheck",
 		"detailed_merge_status " + strings.Join(mergeStatuses, ","), "sha string?", "merge_commit_sha string?", "squash_commit_sha string?",
 		"should_remove_source_branch boolean?", "force_remove_source_branch boolean?", "squash boolean", "squash_on_merge boolean",
-		"has_conflicts boolean", "blocking_discussions_resolved boolean", "user_notes_count integer", "web_url string", "assignees list", "reviewers list",
+		"has_conflicts boolean", "blocking_discussions_resolved boolean", "user_notes_count integer", "web_url string", "assignees users", "reviewers users", "milestone milestone?",
 	}
 
 	oneRequestFields = append(slices.Clone(requestFields), "merge_error string?", "subscribed boolean", "changes_count string?", "diff_refs object?", "user object")
@@ -111,6 +120,11 @@ var operations = compile([]operation{
 	{method: "PUT", path: requestPath + "/merge", answer: oneRequestFields, role: Guest, handle: (*call).mergeRequest, params: []string{
 		"auto_merge boolean", "merge_commit_message string", "squash_commit_message string", "squash boolean", "should_remove_source_branch boolean", "sha string",
 	}},
+	{method: "GET", path: "/users", list: true, answer: listedUserFields, handle: (*call).listUsers, params: append([]string{
+		"username string", "public_email string", "search string", "active boolean", "external boolean", "blocked boolean", "humans boolean",
+	}, paged...)},
+	{method: "GET", path: projectPath + "/milestones", list: true, answer: []string{"milestone"}, role: Guest, handle: (*call).listMilestones,
+		params: append([]string{"title string", "state active,closed", "search string", "include_ancestors boolean"}, paged...)},
 	{method: "GET", path: requestPath + "/notes", list: true, answer: noteFields, role: Guest, handle: (*call).listNotes,
 		params: append([]string{"sort asc,desc", "order_by created_at,updated_at", "activity_filter all_notes,only_comments,only_activity"}, paged...)},
 	{method: "POST", path: requestPath + "/notes", answer: noteFields, status: http.StatusCreated, role: Guest, handle: (*call).createNote,
@@ -249,6 +263,11 @@ func conforms(kind string, value any) error {
 		ok = isList && !slices.ContainsFunc(list, func(v any) bool { return conforms(strings.TrimSuffix(kind, "s"), v) != nil })
 	case "user":
 		return hasFields(userFields, value)
+	case "milestone":
+		return hasFields([]string{kind}, value)
+	case "users":
+		list, isList := value.([]any)
+		ok = isList && !slices.ContainsFunc(list, func(v any) bool { return hasFields(userFields, v) != nil })
 	default:
 		text, isText := value.(string)
 		ok = isText && slices.Contains(strings.Split(kind, ","), text)
@@ -264,6 +283,13 @@ func hasFields(fields []string, value any) error {
 	o, ok := value.(object)
 	if !ok {
 		return fmt.Errorf("%v is not an object", value)
+	}
+	if len(fields) == 1 && fields[0] == "milestone" {
+		of := "project_id integer"
+		if o["group_id"] != nil {
+			of = "group_id integer"
+		}
+		fields = append(slices.Clone(milestoneFields), of)
 	}
 	left := maps.Clone(o)
 	for _, row := range fields {

@@ -117,6 +117,7 @@ func (c *call) createRequest() *answer {
 	if squash := c.flag("squash"); squash != nil {
 		r.squash = *squash
 	}
+	c.assign(r)
 	return c.ok(c.one(r))
 }
 
@@ -186,6 +187,7 @@ func (c *call) updateRequest() *answer {
 	r.labels = names(strings.Join(r.labels, ",") + "," + c.text("add_labels"))
 	remove := names(c.text("remove_labels"))
 	r.labels = slices.DeleteFunc(r.labels, func(name string) bool { return slices.Contains(remove, name) })
+	c.assign(r)
 	if c.has("target_branch") {
 		r.to = c.text("target_branch")
 		s.setHead(r, r.sha)
@@ -286,7 +288,7 @@ func (s *Server) requestFields(r *request) object {
 		"sha": orNull(r.sha), "merge_commit_sha": orNull(r.mergeCommit), "squash_commit_sha": orNull(r.squashCommit),
 		"should_remove_source_branch": nil, "force_remove_source_branch": r.removeSource, "squash": r.squash, "squash_on_merge": r.squash,
 		"has_conflicts": r.state == "opened" && r.checked && r.conflict, "blocking_discussions_resolved": true, "user_notes_count": comments,
-		"web_url": fmt.Sprintf("%s/%s/-/merge_requests/%d", s.URL, r.project.path, r.iid), "assignees": []any{}, "reviewers": []any{},
+		"web_url": fmt.Sprintf("%s/%s/-/merge_requests/%d", s.URL, r.project.path, r.iid), "assignees": s.usersFields(r.assignees), "reviewers": s.usersFields(r.reviewers), "milestone": s.milestoneFields(r.milestone),
 	}
 }
 

@@ -49,6 +49,8 @@ type Settings struct {
 	// PipelinesMustSucceed lets merge only with a pipeline that succeeded.
 	PipelinesMustSucceed bool
 	Approvals            int // that are required
+	// Free has one assignee and one reviewer a merge request, and leaves out others.
+	Free bool
 }
 
 // project is a project; its branches are in the bare repository git.
@@ -65,6 +67,7 @@ type project struct {
 	protected     map[string]Role // who may push and merge, by branch
 	requests      []*request      // by iid, from 1
 	statuses      []*status
+	milestones    []*milestone // those of its groups, too
 	created       time.Time
 }
 
@@ -105,6 +108,9 @@ type request struct {
 	title, description string
 	state              string
 	labels             []string
+	assignees          []*user
+	reviewers          []*user
+	milestone          *milestone
 	squash             bool
 	removeSource       *bool
 	created, updated   time.Time
