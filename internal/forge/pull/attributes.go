@@ -103,7 +103,7 @@ type refusal struct {
 func (f *Forge) opensWith(r forge.Request) []string {
 	a := Attributes{Reviewers: f.options.Reviewers, Assignees: f.options.Assignees, Milestone: f.options.Milestone}
 	if !f.options.Unlabeled {
-		a.Labels = append([]string{Label}, r.Labels...)
+		a.Labels = slices.Sorted(slices.Values(append([]string{Label}, r.Labels...)))
 	}
 	return a.list()
 }
