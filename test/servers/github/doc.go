@@ -19,11 +19,11 @@
 // merged by push, forced push); merges with branch protection, in the API and for pushes;
 // mergeability that is computed after the first read; classic and fine-grained tokens, GitHub Apps
 // and their installation tokens; primary and secondary rates, conditional requests; lists that lag
-// behind, and answers that fail or are lost.
+// behind, and answers that fail or are lost; webhooks for pushes and pull requests.
 //
 // Not modelled: GraphQL, and so neither a merge queue nor auto-merge nor switching a draft off
 // through the API (people can, see Person); issues, writing check runs, reviewers, teams, code
-// owners, webhooks, transfers to another owner, SSH. An answer has the fields that the description
+// owners, transfers to another owner, SSH. An answer has the fields that the description
 // requires and those that clients read, not all that GitHub sends.
 //
 // One mutex guards all state: a request is handled under it, a push as a whole too. What a client

@@ -10,6 +10,7 @@ import (
 // deleted.
 func (s *Server) branchMoved(r *repo, branch, old, sha string, by *user) {
 	r.pushed = s.now()
+	s.notifyPush(r, branch, old, sha, by)
 	for _, p := range s.pulls() {
 		if p.head.repo == r && p.head.ref == branch {
 			s.headMoved(p, old, sha, by)
@@ -40,6 +41,7 @@ func (s *Server) headMoved(p *pull, old, sha string, by *user) {
 		}
 		s.touch(p)
 		p.base.sha = p.base.repo.git.Branch(p.base.ref)
+		s.notifyPull(p, "synchronize", by)
 		if p.repo.git.Count(p.base.sha, sha) == 0 {
 			s.close(p, by)
 		}
@@ -80,6 +82,7 @@ func (s *Server) setState(p *pull, state, event string, closed time.Time, by *us
 	}
 	p.state, p.closed = state, closed
 	s.record(p, event, by, nil)
+	s.notifyPull(p, event, by)
 }
 
 func (s *Server) close(p *pull, by *user) { s.setState(p, "closed", "closed", s.now(), by) }

@@ -93,6 +93,7 @@ func (c *call) createPull() *answer {
 	r.pulls = append(r.pulls, p)
 	p.maintainerEdits = head.repo != r && c.flag("maintainer_can_modify", true)
 	s.fetchHead(p, head.sha)
+	s.notifyPull(p, "opened", c.asker.user)
 	return created(c.pull(p))
 }
 

@@ -33,6 +33,8 @@ type Server struct {
 	mergeableAfter   int
 	lag              int
 	faults           []*Fault
+	hooks            []*hook
+	outbox           *outbox
 	requests         map[string]int
 	unchanged        map[string]int
 }
@@ -52,17 +54,20 @@ func Start(t testing.TB) *Server {
 		limit: 5000, contentPerMinute: 80, mergeableAfter: 1,
 		requests: map[string]int{}, unchanged: map[string]int{},
 	}
+	s.outbox = newOutbox(s)
 	server := httptest.NewServer(s)
 	s.URL = server.URL
 	t.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()
+		s.outbox.end()
 	})
 	return s
 }
 
 // ServeHTTP serves Git for paths with ".git/", and the API for all others.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Date", s.Now().Format(http.TimeFormat))
 	if strings.Contains(r.URL.Path, ".git/") {
 		s.serveGit(w, r)
 		return
