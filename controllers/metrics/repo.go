@@ -117,6 +117,10 @@ func (p proposals) Ready(ctx context.Context) error {
 	return p.meter.call("ready", func() error { return p.Forge.Ready(ctx) })
 }
 
+func (p proposals) Requires(ctx context.Context) (forge.Requirements, error) {
+	return ask(p.meter, "requires", func() (forge.Requirements, error) { return p.Forge.Requires(ctx) })
+}
+
 func (p proposals) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, error) {
 	return ask(p.meter, "list", func() ([]forge.Proposal, error) { return p.Forge.List(ctx, refs) })
 }

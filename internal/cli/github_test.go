@@ -64,6 +64,7 @@ func TestPeopleDecideOnGitHub(t *testing.T) {
 			t.Errorf("labels of #%d %q (-want +got):\n%s", r.Number, r.Title, diff)
 		}
 	}
+	mustContain(t, furrow("pr", "show", "web/east/00"), "To merge    checks: furrow/gate, what these credentials may not see")
 	first := open[0]
 	mustContain(t, furrow("pr", "list"), "web/east/00  Open", "web/west/00  Open")
 

@@ -88,6 +88,8 @@ type prView struct {
 	Gate       string          `json:"gate,omitempty"`
 	GateReason v1alpha1.Reason `json:"gateReason,omitempty"`
 	URL        string          `json:"url,omitempty"`
+	// Requires is what the base branch asks of a merge, of one that is shown alone.
+	Requires []string `json:"requires,omitempty"`
 	// Changes are those of one that is shown alone.
 	Changes []prChange `json:"changes,omitempty"`
 }
@@ -333,10 +335,15 @@ func newPRShow() *cobra.Command {
 			}
 			view := viewOf(l)
 			view.Changes = r.changes()
+			required, err := l.repo.Forge.Requires(cmd.Context())
+			if err != nil {
+				return err
+			}
+			view.Requires = required.List()
 			if view.Body, err = r.body(s); err != nil {
 				return err
 			}
-			return output.write(cmd.OutOrStdout(), view, func(w io.Writer) { proposalTable(w, l, text) })
+			return output.write(cmd.OutOrStdout(), view, func(w io.Writer) { proposalTable(w, l, view.Requires, text) })
 		}),
 	}
 	session.add(cmd)
@@ -372,7 +379,7 @@ func newPRDiff() *cobra.Command {
 }
 
 // proposalTable shows what a reviewer needs: what it is, where, and how to go on.
-func proposalTable(w io.Writer, l located, text string) {
+func proposalTable(w io.Writer, l located, requires []string, text string) {
 	p := l.proposal
 	state := prState(l)
 	if p.Reason != "" {
@@ -383,6 +390,9 @@ func proposalTable(w io.Writer, l located, text string) {
 	lines := [][]string{{"State", state}}
 	if l.gate.Reason != "" {
 		lines = append(lines, []string{"Gate", release.DoNotMerge + l.gate.Message})
+	}
+	if len(requires) > 0 {
+		lines = append(lines, []string{"To merge", strings.Join(requires, ", ")})
 	}
 	if !l.ours {
 		lines = append(lines, []string{"Owner", l.ownerLabel()})

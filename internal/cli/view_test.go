@@ -178,7 +178,7 @@ func tables() map[string]func(io.Writer) {
 				Branch: "furrow/main/tier/contour/c01/00", Title: "Plant contour on c01, tier 00", Carried: forge.Carried{Digest: "sha256:1"},
 			}}
 			stateRows(w, 2, listLines([]located{one}))
-			proposalTable(w, one, reviewText(before))
+			proposalTable(w, one, nil, reviewText(before))
 		},
 		"explain": func(w io.Writer) { explanationTable(w, explainedIn(fleetOf(20), before, before), false) },
 	}

@@ -204,6 +204,8 @@ type Forge interface {
 	// Supersede closes a proposal that Furrow withdraws, marked as such. The
 	// engine deletes its branch.
 	Supersede(ctx context.Context, p Proposal, why string) error
+	// Requires returns what base asks of a merge, as it was some minutes ago at most.
+	Requires(ctx context.Context) (Requirements, error)
 	// Checks returns what the checks of the server say of a proposal, at the commit that was listed.
 	Checks(ctx context.Context, p Proposal) (Checks, error)
 	// Merge accepts a proposal for a person, with what people changed on its branch.

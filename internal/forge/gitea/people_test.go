@@ -805,3 +805,20 @@ func TestWhatGiteaClosedByItselfIsMergedOrNothing(t *testing.T) {
 	s.wantOutcome(s.forge, "w1", forge.OutcomeMerged)
 	s.wantOutcome(s.newForge(s.mirror, botToken), "w1", forge.OutcomeMerged)
 }
+
+func TestWhatBaseRequires(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	list := func() string {
+		got, err := s.newForge(s.mirror, botToken).Requires(t.Context())
+		s.must(err)
+		return strings.Join(got.List(), "; ")
+	}
+	if got := list(); got != "" {
+		t.Errorf("without a rule: %q", got)
+	}
+	s.protect(map[string]any{"enable_status_check": true, "status_check_contexts": []string{"furrow/*", "ci"}, "required_approvals": 2})
+	if got := list(); got != "2 approvals; checks: furrow/*, ci" {
+		t.Errorf("with a rule: %q", got)
+	}
+}

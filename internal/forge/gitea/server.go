@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -213,19 +212,20 @@ func (s *Server) SetStatus(ctx context.Context, commit git.Hash, status pull.Sta
 	return err
 }
 
-// RequiresStatus reads the base branch. Gitea's rules name statuses by glob patterns.
-func (s *Server) RequiresStatus(ctx context.Context, name string) (bool, error) {
+// Requires reads the base branch. Gitea's rules name statuses by glob patterns.
+func (s *Server) Requires(ctx context.Context) (forge.Requirements, error) {
 	var b sdk.Branch
 	if _, err := s.call(ctx, "read the branch "+s.base, http.MethodGet, "/branches/"+url.PathEscape(s.base), nil, &b); err != nil {
 		if forge.IsFailure(err, forge.FailedAuth) {
-			return true, nil
+			return forge.Requirements{HidesChecks: true, HidesReviews: true}, nil
 		}
-		return false, err
+		return forge.Requirements{}, err
 	}
-	return b.EnableStatusCheck && (len(b.StatusCheckContexts) == 0 || slices.ContainsFunc(b.StatusCheckContexts, func(pattern string) bool {
-		matches, err := path.Match(pattern, name)
-		return matches || err != nil || strings.Contains(pattern, "**")
-	})), nil
+	out := forge.Requirements{Approvals: int(b.RequiredApprovals)}
+	if b.EnableStatusCheck {
+		out.Checks, out.AllChecks = b.StatusCheckContexts, len(b.StatusCheckContexts) == 0
+	}
+	return out, nil
 }
 
 // Checks reads the statuses of a commit, the last one of each context. A warning is not a success.

@@ -1,15 +1,12 @@
 package github
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	gh "github.com/google/go-github/v56/github"
@@ -156,32 +153,6 @@ func (s *Server) SetStatus(ctx context.Context, commit git.Hash, status pull.Sta
 		})
 		return err
 	})
-}
-
-// RequiresStatus reads the protection of the base branch, and then the rules for it. go-github leaves
-// out what of a protection those may read who are not administrators.
-func (s *Server) RequiresStatus(ctx context.Context, name string) (required bool, err error) {
-	const op = "read what is required of pull requests"
-	var branch struct {
-		Protection struct {
-			Checks struct{ Contexts []string } `json:"required_status_checks"`
-		}
-	}
-	_, err = s.client.Call(ctx, op, http.MethodGet, fmt.Sprintf("repos/%s/%s/branches/%s", s.owner, s.name, url.PathEscape(s.base)), nil, &branch)
-	required = slices.Contains(branch.Protection.Checks.Contexts, name)
-	if err == nil && !required {
-		err = s.do(ctx, op, func(ctx context.Context, c *gh.Client) error {
-			rules, _, err := c.Repositories.GetRulesForBranch(ctx, s.owner, s.name, url.PathEscape(s.base))
-			for _, r := range rules {
-				required = required || r.Type == "required_status_checks" && r.Parameters != nil && bytes.Contains(*r.Parameters, []byte(strconv.Quote(name)))
-			}
-			return err
-		})
-	}
-	if forge.IsFailure(err, forge.FailedAuth) || forge.IsFailure(err, forge.FailedNotFound) {
-		return true, nil
-	}
-	return required, err
 }
 
 // Repository reads the repository. GitHub has no default method, and shows the allowed ones only to

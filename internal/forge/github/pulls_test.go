@@ -2,6 +2,7 @@ package github_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -262,27 +263,6 @@ func TestARepositoryIsDescribed(t *testing.T) {
 	}
 }
 
-func TestStatusesThatBaseRequires(t *testing.T) {
-	t.Parallel()
-	cases := map[string]struct {
-		protection *servers.Protection
-		want       bool
-	}{
-		"no protection":        {nil, false},
-		"of another name":      {&servers.Protection{Checks: []string{"build"}}, false},
-		"by its protection":    {&servers.Protection{Checks: []string{"build", "gate"}}, true},
-		"by a rule":            {&servers.Protection{Checks: []string{"gate"}, Ruleset: true}, true},
-		"by a rule, of others": {&servers.Protection{Checks: []string{"gateway"}, Ruleset: true}, false},
-	}
-	for name, c := range cases {
-		s := newSite(t)
-		s.Protect(fleet, "main", c.protection)
-		if got, err := s.api.RequiresStatus(t.Context(), "gate"); err != nil || got != c.want {
-			t.Errorf("%s: got %t, %v", name, got, err)
-		}
-	}
-}
-
 func TestABaseBranchMayHaveASlash(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -300,9 +280,9 @@ func TestABaseBranchMayHaveASlash(t *testing.T) {
 	must(t, err)
 	of, err := api.OfBranch(t.Context(), "furrow/a+b#1")
 	must(t, err)
-	required, err := api.RequiresStatus(t.Context(), "furrow/gate")
+	required, err := api.Requires(t.Context())
 	must(t, err)
-	if len(open) != 1 || len(of) != 1 || !required {
+	if len(open) != 1 || len(of) != 1 || !slices.Equal(required.Checks, []string{"furrow/gate"}) {
 		t.Errorf("open %v, of the branch %v, required %v", open, of, required)
 	}
 }

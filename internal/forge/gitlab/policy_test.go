@@ -13,6 +13,7 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
+	servers "github.com/furrow-dev/furrow/test/servers/gitlab"
 )
 
 // fleetOf is the policy at work on a repository.
@@ -26,6 +27,7 @@ func newFleet(t *testing.T) fleetOf {
 	t.Helper()
 	s := newSite(t)
 	s.CheckedAfter(0)
+	s.Configure(fleet, func(o *servers.Settings) { o.Free = true })
 	return fleetOf{site: s}.restarted()
 }
 
@@ -116,7 +118,7 @@ func TestRequestsOfThePolicy(t *testing.T) {
 			_, err := f.forge.Propose(t.Context(), r)
 			must(t, err)
 		}
-	}, "1 GET ", "20 POST /merge_requests")
+	}, "1 GET ", "1 GET /approval_rules", "20 POST /merge_requests")
 	var list []forge.Proposal
 	f.wantRequests("a pass", func() { list = f.pass() }, "1 GET /merge_requests")
 	f.wantRequests("an idle pass", func() { f.pass() }, "1 GET /merge_requests")

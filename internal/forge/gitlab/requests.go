@@ -194,16 +194,6 @@ func (s *Server) SetStatus(ctx context.Context, commit git.Hash, status pull.Sta
 	return err
 }
 
-// RequiresStatus reports whether a pipeline must succeed: a status is a part of it, and GitLab
-// cannot require one by its name.
-func (s *Server) RequiresStatus(ctx context.Context, _ string) (bool, error) {
-	p, err := s.read(ctx)
-	if forge.IsFailure(err, forge.FailedAuth) || forge.IsFailure(err, forge.FailedNotFound) {
-		return true, nil
-	}
-	return err == nil && p.OnlyAllowMergeIfPipelineSucceeds, err
-}
-
 // Checks reads the last status of each name, which jobs of pipelines have, too.
 func (s *Server) Checks(ctx context.Context, commit git.Hash) ([]pull.Check, error) {
 	var out []pull.Check

@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/furrow-dev/furrow/internal/forge"
-	"github.com/furrow-dev/furrow/internal/forge/gitlab"
 	"github.com/furrow-dev/furrow/internal/forge/pull"
 	"github.com/furrow-dev/furrow/internal/forge/rest"
 	"github.com/furrow-dev/furrow/internal/git"
@@ -333,26 +332,6 @@ func TestARepositoryIsDescribed(t *testing.T) {
 	}
 	if s.api.String() != s.URL+"/"+fleet {
 		t.Errorf("it is called %s", s.api)
-	}
-}
-
-func TestAStatusIsRequiredWhereAPipelineMustSucceed(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	for _, want := range []bool{false, true} {
-		s.Configure(fleet, func(o *servers.Settings) { o.PipelinesMustSucceed = want })
-		if got, err := s.api.RequiresStatus(t.Context(), "furrow/gate"); err != nil || got != want {
-			t.Errorf("%v, %v", got, err)
-		}
-	}
-	for name, api := range map[string]*gitlab.Server{"hidden": s.as(s.Token("eve", "api")), "revoked": s.as("glpat-wrong")} {
-		if got, err := api.RequiresStatus(t.Context(), "furrow/gate"); err != nil || !got {
-			t.Errorf("%s: %v, %v", name, got, err)
-		}
-	}
-	s.Fail("", http.StatusBadGateway)
-	if _, err := s.api.RequiresStatus(t.Context(), "furrow/gate"); !forge.IsFailure(err, forge.FailedNetwork) {
-		t.Error(err)
 	}
 }
 

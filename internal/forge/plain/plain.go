@@ -77,6 +77,11 @@ func (f *Forge) List(ctx context.Context, refs git.Refs) ([]forge.Proposal, erro
 // Ready is nil: only a push shows what a Git server refuses.
 func (f *Forge) Ready(context.Context) error { return nil }
 
+// Requires is nothing: whoever may push to base may merge.
+func (f *Forge) Requires(context.Context) (forge.Requirements, error) {
+	return forge.Requirements{}, nil
+}
+
 // Record has nothing to record: branches and commits say everything.
 func (f *Forge) Record(git.Refs, string, []forge.Request, git.Person) (git.Update, bool, error) {
 	return git.Update{}, false, nil

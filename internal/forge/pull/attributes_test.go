@@ -57,7 +57,7 @@ func (s *site) wantHas(number int, want string) {
 
 func (s *site) wantCalls(what string, calls ...string) {
 	s.Helper()
-	got := slices.DeleteFunc(s.server.take(), func(call string) bool { return call == "RequiresStatus" })
+	got := slices.DeleteFunc(s.server.take(), func(call string) bool { return call == "Requires" })
 	if diff := cmp.Diff(calls, got); diff != "" {
 		s.Errorf("%s (-want +got):\n%s", what, diff)
 	}

@@ -44,8 +44,8 @@ type fake struct {
 	lateClosing bool
 	// lax lets a branch have several open pull requests.
 	lax bool
-	// requires reports whether base requires the gate.
-	requires bool
+	// requires is what base asks of a merge.
+	requires forge.Requirements
 	access   pull.Access
 	// budget is what it says that it allows.
 	budget forge.Budget
@@ -303,9 +303,9 @@ func (s *fake) SetStatus(_ context.Context, commit git.Hash, status pull.Status)
 	return s.call("SetStatus", func() error { s.statuses[commit] = status; return nil })
 }
 
-func (s *fake) RequiresStatus(context.Context, string) (required bool, err error) {
-	err = s.call("RequiresStatus", func() error { required = s.requires; return nil })
-	return required, err
+func (s *fake) Requires(context.Context) (out forge.Requirements, err error) {
+	err = s.call("Requires", func() error { out = s.requires; return nil })
+	return out, err
 }
 
 func (s *fake) Repository(context.Context) (out pull.Repository, err error) {

@@ -23,7 +23,7 @@ const (
 	// maxOpening is how often opening is tried while the repository counts as empty: Gitea
 	// answers 404 for up to 2 s after the first push to it.
 	maxOpening = 12
-	// requiredTime is for how long it is remembered whether base requires the gate.
+	// requiredTime is for how long it is remembered what base asks of a merge.
 	requiredTime = 10 * time.Minute
 )
 
@@ -249,7 +249,7 @@ func (f *Forge) show(ctx context.Context, branch string, head git.Hash, g gate) 
 		return nil
 	}
 	if g.open && !known && !r.Shown {
-		if required, err := f.requiresGate(ctx); err != nil || !required {
+		if required, err := f.Requires(ctx); err != nil || !required.RequiresCheck(gateContext) {
 			return err
 		}
 	}
@@ -266,18 +266,18 @@ func (f *Forge) show(ctx context.Context, branch string, head git.Hash, g gate) 
 	return nil
 }
 
-// requiresGate reports whether base requires the gate; it asks every some minutes.
-func (f *Forge) requiresGate(ctx context.Context) (bool, error) {
+// Requires returns what base asks of a merge; it asks every some minutes.
+func (f *Forge) Requires(ctx context.Context) (forge.Requirements, error) {
 	f.asking.Lock()
 	defer f.asking.Unlock()
 	if now := f.clock.Now(); f.required.at.IsZero() || now.Sub(f.required.at) >= requiredTime {
-		required, err := f.server.RequiresStatus(ctx, gateContext)
+		required, err := f.server.Requires(ctx)
 		if err != nil {
-			return false, err
+			return forge.Requirements{}, err
 		}
-		f.required.is, f.required.at = required, now
+		f.required.of, f.required.at = required, now
 	}
-	return f.required.is, nil
+	return f.required.of, nil
 }
 
 // Supersede marks and closes in one request. What is closed already is left as it is: a person was

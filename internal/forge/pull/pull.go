@@ -50,10 +50,10 @@ type Forge struct {
 
 	// listing is held before mu.
 	listing sync.Mutex
-	// asking guards required, whether base requires the gate, and when that was asked.
+	// asking guards required, what base asks of a merge, and when that was asked.
 	asking   sync.Mutex
 	required struct {
-		is bool
+		of forge.Requirements
 		at time.Time
 	}
 

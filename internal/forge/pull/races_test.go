@@ -384,7 +384,7 @@ func TestTheGateIsShownWhereItIsNeeded(t *testing.T) {
 	const why = "a/hub/tier-00 is no longer Released"
 	for _, requires := range []bool{false, true} {
 		s := newSite(t)
-		s.server.requires = requires
+		s.server.requires = forge.Requirements{AllChecks: requires}
 		p := s.propose("w1")
 		want := func(what string, there, passed bool) {
 			t.Helper()
@@ -406,7 +406,7 @@ func TestTheGateIsShownWhereItIsNeeded(t *testing.T) {
 		s.list()
 		s.server.take()
 		s.must(s.forge.Gate(t.Context(), p, forge.Gate{}))
-		wantCalls := []string{"RequiresStatus"}
+		wantCalls := []string{"Requires"}
 		if requires {
 			wantCalls = append(wantCalls, "SetStatus")
 		}
@@ -508,7 +508,7 @@ func TestCalls(t *testing.T) {
 		_, err := s.forge.Propose(t.Context(), r)
 		s.must(err)
 	}
-	want("twenty proposals", append(strings.Fields(strings.Repeat("Create ", 20)), "RequiresStatus")...)
+	want("twenty proposals", append(strings.Fields(strings.Repeat("Create ", 20)), "Requires")...)
 	s.list()
 	want("a pass after that", "Open")
 	s.keep()

@@ -45,9 +45,8 @@ type Server interface {
 	Comment(ctx context.Context, number int64, text string) error
 	// SetStatus shows a commit status.
 	SetStatus(ctx context.Context, commit git.Hash, s Status) error
-	// RequiresStatus reports whether base may be merged to only with a commit status of this name,
-	// as far as the credentials may know: where they may not, it does.
-	RequiresStatus(ctx context.Context, name string) (bool, error)
+	// Requires returns what base asks of a merge.
+	Requires(ctx context.Context) (forge.Requirements, error)
 	// Checks returns the last result of each check of a commit, the statuses and what else the
 	// server has of the kind, in no order.
 	Checks(ctx context.Context, commit git.Hash) ([]Check, error)

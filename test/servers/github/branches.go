@@ -48,18 +48,56 @@ func (c *call) commit(sha string) object {
 	}
 }
 
+// getProtection shows a branch protection whole.
+func (c *call) getProtection() *answer {
+	name := c.params["branch"]
+	need, there := c.repo.protection[name]
+	if !there || need.Ruleset {
+		return refuse(404, "Branch not protected")
+	}
+	at := c.repoURL(c.repo) + "/branches/" + name + "/protection"
+	out := object{
+		"url": at, "enforce_admins": object{"url": at + "/enforce_admins", "enabled": false},
+		"required_conversation_resolution": object{"enabled": need.Threads},
+	}
+	if need.Reviews > 0 || need.Owners {
+		out["required_pull_request_reviews"] = object{
+			"url": at + "/required_pull_request_reviews", "dismiss_stale_reviews": false,
+			"require_code_owner_reviews": need.Owners, "required_approving_review_count": need.Reviews, "require_last_push_approval": false,
+		}
+	}
+	return ok(out)
+}
+
 // listRules shows what rules of the repository require.
 func (c *call) listRules() *answer {
 	need, there := c.repo.protection[c.params["branch"]]
 	rules := []object{}
-	if there && need.Ruleset && len(need.Checks) > 0 {
+	if !there || !need.Ruleset {
+		return ok(rules)
+	}
+	rule := func(kind string, parameters object) {
+		rules = append(rules, object{
+			"type": kind, "ruleset_id": 1, "ruleset_source": c.repo.fullName(), "ruleset_source_type": "Repository", "parameters": parameters,
+		})
+	}
+	if len(need.Checks) > 0 {
 		var checks []object
 		for _, name := range need.Checks {
 			checks = append(checks, object{"context": name})
 		}
-		rules = append(rules, object{
-			"type": "required_status_checks", "ruleset_id": 1, "ruleset_source": c.repo.fullName(), "ruleset_source_type": "Repository",
-			"parameters": object{"required_status_checks": checks, "strict_required_status_checks_policy": need.Strict},
+		rule("required_status_checks", object{"required_status_checks": checks, "strict_required_status_checks_policy": need.Strict})
+	}
+	if need.Reviews > 0 || need.Owners || need.Threads {
+		rule("pull_request", object{
+			"required_approving_review_count": need.Reviews, "require_code_owner_review": need.Owners, "required_review_thread_resolution": need.Threads,
+			"dismiss_stale_reviews_on_push": false, "require_last_push_approval": false,
+		})
+	}
+	if need.Queue {
+		rule("merge_queue", object{
+			"check_response_timeout_minutes": 60, "grouping_strategy": "ALLGREEN", "max_entries_to_build": 5, "max_entries_to_merge": 5,
+			"merge_method": "MERGE", "min_entries_to_merge": 1, "min_entries_to_merge_wait_minutes": 5,
 		})
 	}
 	return ok(rules)

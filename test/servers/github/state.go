@@ -152,6 +152,9 @@ type Protection struct {
 	Strict  bool     // the head has to contain the base
 	Reviews int      // required approving reviews
 	Ruleset bool     // by a rule of the repository, and not by branch protection
+	Owners  bool     // the owners of changed files approve
+	Threads bool     // all threads are resolved
+	Queue   bool     // merged to by the queue, and by nobody
 }
 
 // requirements are the protection of a branch; one without any requires nothing.

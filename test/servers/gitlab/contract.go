@@ -60,13 +60,22 @@ var (
 		"id integer", "name string", "path string", "path_with_namespace string", "description string?", "web_url string",
 		"http_url_to_repo string", "default_branch string?", "archived boolean", "empty_repo boolean", "visibility string",
 		"merge_method merge,rebase_merge,ff", "squash_option never,always,default_on,default_off", "merge_requests_enabled boolean",
-		"only_allow_merge_if_pipeline_succeeds boolean", "remove_source_branch_after_merge boolean?", "created_at time", "last_activity_at time",
+		"only_allow_merge_if_pipeline_succeeds boolean", "only_allow_merge_if_all_discussions_are_resolved boolean", "merge_trains_enabled boolean", "remove_source_branch_after_merge boolean?", "created_at time", "last_activity_at time",
 		"permissions object",
 	}
 
 	tokenFields = []string{
 		"id integer", "name string", "revoked boolean", "created_at time", "description string?", "scopes strings", "user_id integer",
 		"last_used_at time?", "active boolean", "expires_at string?",
+	}
+
+	ruleFields = []string{
+		"id integer", "name string", "rule_type any_approver,regular,report_approver,code_owner", "approvals_required integer", "eligible_approvers list",
+		"users list", "groups list", "contains_hidden_groups boolean", "protected_branches list", "applies_to_all_protected_branches boolean",
+	}
+
+	protectedFields = []string{
+		"id integer", "name string", "push_access_levels list", "merge_access_levels list", "allow_force_push boolean", "code_owner_approval_required boolean",
 	}
 
 	memberFields = append(slices.Clone(userFields), "access_level integer", "created_at time", "expires_at string?")
@@ -101,6 +110,8 @@ var operations = compile([]operation{
 		answer: projectFields, role: Guest, handle: (*call).getProject},
 	{method: "GET", path: "/personal_access_tokens/self", answer: tokenFields, anyScope: true, handle: (*call).getToken},
 	{method: "GET", path: projectPath + "/members/all/:user_id", answer: memberFields, role: Guest, handle: (*call).getMember},
+	{method: "GET", path: projectPath + "/approval_rules", list: true, params: paged, answer: ruleFields, role: Developer, handle: (*call).listRules},
+	{method: "GET", path: projectPath + "/protected_branches/:name", answer: protectedFields, role: Developer, handle: (*call).getProtected},
 	{method: "GET", path: listPath, list: true, answer: requestFields, role: Guest, handle: (*call).listRequests, params: append([]string{
 		"state all,opened,closed,locked,merged", "order_by created_at,label_priority,merged_at,milestone_due,popularity,priority,title,updated_at", "sort asc,desc",
 		"source_branch string", "target_branch string", "labels string", "scope created_by_me,assigned_to_me,reviews_for_me,all", "author_username string", "search string",

@@ -256,6 +256,7 @@ func (s *Server) projectFields(p *project) object {
 		"http_url_to_repo": s.GitURL(p.path), "default_branch": branch, "archived": p.Archived, "empty_repo": empty,
 		"visibility": map[bool]string{true: "public", false: "private"}[p.public], "merge_method": p.MergeMethod, "squash_option": p.SquashOption,
 		"merge_requests_enabled": !p.RequestsDisabled, "only_allow_merge_if_pipeline_succeeds": p.PipelinesMustSucceed,
+		"only_allow_merge_if_all_discussions_are_resolved": p.Threads, "merge_trains_enabled": p.Trains,
 		"remove_source_branch_after_merge": true, "created_at": stamp(p.created), "last_activity_at": stamp(p.created),
 	}
 }

@@ -49,8 +49,17 @@ type Settings struct {
 	// PipelinesMustSucceed lets merge only with a pipeline that succeeded.
 	PipelinesMustSucceed bool
 	Approvals            int // that are required
-	// Free has one assignee and one reviewer a merge request, and leaves out others.
+	// Free is the edition with one assignee and one reviewer a merge request, which leaves out
+	// others, without approvals that are required, and without trains.
 	Free bool
+	// Rules are further approvals, by the name of a rule; "branch:" begins those for one branch.
+	Rules map[string]int
+	// Owners has the owners of files approve what is merged to a protected branch.
+	Owners bool
+	// Threads have to be resolved.
+	Threads bool
+	// Trains has merge requests merged by a train.
+	Trains bool
 }
 
 // project is a project; its branches are in the bare repository git.

@@ -1,0 +1,46 @@
+package gitlab
+
+import "strings"
+
+// listRules shows who has to approve.
+func (c *call) listRules() *answer {
+	if c.project.Free {
+		return notFound("")
+	}
+	type rule struct {
+		name, kind, branch string
+		approvals          int
+	}
+	var rules []rule
+	if n := c.project.Approvals; n > 0 {
+		rules = append(rules, rule{name: "All Members", kind: "any_approver", approvals: n})
+	}
+	for name, n := range c.project.Rules {
+		branch, rest, one := strings.Cut(name, ":")
+		if !one {
+			branch, rest = "", name
+		}
+		rules = append(rules, rule{rest, "regular", branch, n})
+	}
+	return page(c, rules, func(r rule) object {
+		branches := []object{}
+		if r.branch != "" {
+			branches = append(branches, object{"id": 1, "name": r.branch})
+		}
+		return object{
+			"id": 1, "name": r.name, "rule_type": r.kind, "approvals_required": r.approvals, "eligible_approvers": []any{}, "users": []any{}, "groups": []any{},
+			"contains_hidden_groups": false, "protected_branches": branches, "applies_to_all_protected_branches": false,
+		}
+	})
+}
+
+// getProtected shows the protection of a branch.
+func (c *call) getProtected() *answer {
+	name := c.path["name"]
+	if c.project.protected[name] == None {
+		return notFound("")
+	}
+	return c.ok(object{
+		"id": 1, "name": name, "push_access_levels": []any{}, "merge_access_levels": []any{}, "allow_force_push": false, "code_owner_approval_required": c.project.Owners,
+	})
+}
