@@ -22,7 +22,7 @@ import (
 const secret = "s3cr3t-t0ken"
 
 // newStub makes a forge at a server that is not Gitea, on a mirror of a repository
-// whose branch main has a commit.
+// whose branch main has a commit, which a proposal's branch has, too.
 func newStub(t *testing.T, o rest.Access, handle http.HandlerFunc) (forge.Forge, git.Refs) {
 	t.Helper()
 	web := httptest.NewServer(handle)
@@ -52,6 +52,7 @@ func newMirror(t *testing.T) *git.Mirror {
 	const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 	run("-C", bare, "hash-object", "-t", "tree", "-w", "/dev/null")
 	run("-C", bare, "update-ref", "refs/heads/main", run("-C", bare, "commit-tree", "-m", "Start", emptyTree))
+	run("-C", bare, "update-ref", "refs/heads/"+branch, "refs/heads/main")
 	m, err := git.Open(t.Context(), filepath.Join(dir, "mirror"), git.Remote{URL: bare})
 	if err != nil {
 		t.Fatal(err)
@@ -163,20 +164,20 @@ func TestWhereARedirectLeadsIsReportedWithoutSecrets(t *testing.T) {
 // lease; the pull request is not closed over their commit either.
 func TestWhatAPersonPushedToMeanwhileIsNotSuperseded(t *testing.T) {
 	t.Parallel()
-	const seen, pushed = "1111111111111111111111111111111111111111", "2222222222222222222222222222222222222222"
+	const seen = "1111111111111111111111111111111111111111"
 	closed := 0
-	f, _ := newStub(t, rest.Access{Source: tokenOf(secret)}, func(w http.ResponseWriter, r *http.Request) {
+	f, refs := newStub(t, rest.Access{Source: tokenOf(secret)}, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPatch {
 			closed++
 		}
-		_, _ = fmt.Fprint(w, pullOf(7, pushed))
+		_, _ = fmt.Fprint(w, pullOf(7, seen)) // it has not noticed
 	})
 	p := forge.Proposal{Branch: branch, Carried: forge.Alone(edge, "w1"), Number: 7}
 	p.Head, _ = git.ParseHash(seen)
 	if err := f.Supersede(t.Context(), p, "the plan has changed"); closed > 0 || !forge.IsGone(err) {
 		t.Errorf("got %v, want ErrGone; closed %d times", err, closed)
 	}
-	p.Head, _ = git.ParseHash(pushed)
+	p.Head = refs[branch]
 	if err := f.Supersede(t.Context(), p, "the plan has changed"); closed != 1 || err != nil {
 		t.Errorf("got %v, closed %d times", err, closed)
 	}

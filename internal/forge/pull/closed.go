@@ -61,7 +61,7 @@ func (f *Forge) keepUp(ctx context.Context, refs git.Refs, tier layout.Tier) err
 	case missing:
 		f.listing.Lock()
 		defer f.listing.Unlock()
-		return f.closeMissing(ctx, refs)
+		return f.closeMissing(ctx, refs, nil)
 	}
 	return nil
 }

@@ -42,6 +42,10 @@ type fake struct {
 	hidden map[int64]bool
 	// lateClosing keeps pull requests open whose branch is gone.
 	lateClosing bool
+	// late keeps the heads of pull requests where they are, whatever is pushed.
+	late bool
+	// shown is what the list of open ones shows instead of those that are open.
+	shown []pull.Request
 	// lax lets a branch have several open pull requests.
 	lax bool
 	// requires is what base asks of a merge.
@@ -131,7 +135,9 @@ func (s *fake) observe() {
 			}
 			continue
 		}
-		r.Head, _ = git.ParseHash(tip)
+		if !s.late || r.Head.IsZero() {
+			r.Head, _ = git.ParseHash(tip)
+		}
 		if compared := tip + tips["main"]; r.compared != compared {
 			r.compared = compared
 			if _, merged := s.git("merge-base", "--is-ancestor", tip, tips["main"]); merged {
@@ -169,6 +175,9 @@ func (s *fake) list(name string, want func(*fakeRequest) bool) (out []pull.Reque
 }
 
 func (s *fake) Open(context.Context) ([]pull.Request, error) {
+	if s.shown != nil {
+		return slices.Clone(s.shown), s.call("Open", func() error { return nil })
+	}
 	return s.list("Open", func(r *fakeRequest) bool { return r.State == pull.Open })
 }
 

@@ -125,8 +125,12 @@ func (f *Forge) update(ctx context.Context, refs git.Refs) error {
 	if err != nil {
 		return err
 	}
+	closed, err := f.dropClosed(ctx, refs, rows, numbers)
+	if err != nil {
+		return err
+	}
 	f.note(rows, numbers, refs)
-	if err := f.closeMissing(ctx, refs); err != nil {
+	if err := f.closeMissing(ctx, refs, closed); err != nil {
 		return err
 	}
 	f.mu.Lock()
@@ -264,7 +268,8 @@ func (f *Forge) get(ctx context.Context, number int64) (Request, error) {
 }
 
 // closeMissing finds out what became of the pull requests that are recorded as open and are not.
-func (f *Forge) closeMissing(ctx context.Context, refs git.Refs) error {
+// Those that are known already are in closed.
+func (f *Forge) closeMissing(ctx context.Context, refs git.Refs, closed map[int64]Request) error {
 	f.mu.Lock()
 	var missing []onBranch
 	for branch, list := range f.records.of {
@@ -277,8 +282,15 @@ func (f *Forge) closeMissing(ctx context.Context, refs git.Refs) error {
 	}
 	f.mu.Unlock()
 	slices.SortFunc(missing, func(a, b onBranch) int { return cmp.Compare(a.Number, b.Number) })
-	recent := map[int64]Request{}
-	if len(missing) > 1 {
+	recent, unknown := map[int64]Request{}, 0
+	for _, m := range missing {
+		if r, known := closed[m.Number]; known {
+			recent[m.Number] = r
+		} else {
+			unknown++
+		}
+	}
+	if unknown > 1 {
 		list, err := f.server.Recent(ctx)
 		if err != nil {
 			return err

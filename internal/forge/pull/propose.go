@@ -281,8 +281,8 @@ func (f *Forge) Requires(ctx context.Context) (forge.Requirements, error) {
 }
 
 // Supersede marks and closes in one request. What is closed already is left as it is: a person was
-// faster. So is one that a person pushed to meanwhile: it would be closed with a commit that nobody
-// has read.
+// faster. So is one whose branch moved meanwhile: it would be closed with a commit that nobody has
+// read. Git says where the branch is; servers may show an earlier commit for some time.
 func (f *Forge) Supersede(ctx context.Context, p forge.Proposal, why string) error {
 	if p.Number == 0 {
 		return nil
@@ -291,8 +291,12 @@ func (f *Forge) Supersede(ctx context.Context, p forge.Proposal, why string) err
 	if err != nil || at.State != Open {
 		return err
 	}
-	if at.Head != p.Head {
-		return fmt.Errorf("supersede %s: %w", p.Branch, forge.ErrGone)
+	tip, err := f.tip(ctx, p.Branch)
+	if err == nil && tip != p.Head {
+		err = forge.ErrGone
+	}
+	if err != nil {
+		return fmt.Errorf("supersede %s: %w", p.Branch, err)
 	}
 	if strings.TrimSpace(why) == "" {
 		why = "the plan has changed"

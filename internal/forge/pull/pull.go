@@ -50,11 +50,16 @@ type Forge struct {
 
 	// listing is held before mu.
 	listing sync.Mutex
-	// asking guards required, what base asks of a merge, and when that was asked.
+	// asking guards required, what base asks of a merge, and tips, where all branches are, each with
+	// when that was asked.
 	asking   sync.Mutex
 	required struct {
 		of forge.Requirements
 		at time.Time
+	}
+	tips struct {
+		refs git.Refs
+		at   time.Time
 	}
 
 	mu sync.Mutex
@@ -75,6 +80,8 @@ type Forge struct {
 	undecided map[int64]time.Time
 	// refused are the attributes that could not be set, by their names (Attributes.list).
 	refused map[string]refusal
+	// gone are pull requests that lists show as open, and whose branch is gone.
+	gone map[int64]goneBranch
 	// lost are merges that base had not in its history, with where it was then.
 	lost map[git.Hash]git.Hash
 }
@@ -90,7 +97,7 @@ func New(server Server, mirror Mirror, o Options) *Forge {
 	return &Forge{
 		server: server, mirror: mirror, base: o.Base, clock: o.Clock, options: o, history: h, reader: forge.NewReader(mirror, o.Base, h),
 		open: map[string]row{}, numbers: map[int64]bool{}, records: newRecords(mirror, o.Base), shown: map[git.Hash]gate{},
-		conflicts: map[int64]conflict{}, undecided: map[int64]time.Time{}, refused: map[string]refusal{}, lost: map[git.Hash]git.Hash{},
+		conflicts: map[int64]conflict{}, undecided: map[int64]time.Time{}, refused: map[string]refusal{}, gone: map[int64]goneBranch{}, lost: map[git.Hash]git.Hash{},
 	}
 }
 

@@ -578,3 +578,86 @@ func TestAMergeThatTheServerShowsLateIsKnownByItsCommit(t *testing.T) {
 		}
 	}
 }
+
+// A server may notice a push late, or never. What Furrow pushed itself is withdrawn all the same, and
+// what a person pushed is not closed.
+func TestTheBranchSaysWhetherAProposalIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.propose("w1")
+	s.server.late = true
+	p := s.propose("w2")
+	if first := s.server.requests[0]; p.Head == first.Head {
+		t.Fatalf("the server shows %s", first.Head)
+	}
+	s.must(s.forge.Supersede(t.Context(), p, "the plan has changed"))
+	if n := s.open(); n != 0 {
+		t.Errorf("%d are open", n)
+	}
+	if got := s.outcome(s.newForge(), "w2"); got.Outcome != forge.OutcomeSuperseded {
+		t.Errorf("it is %s", got.Outcome)
+	}
+	for _, late := range []bool{false, true} {
+		s := newSite(t)
+		p := s.propose("w1")
+		s.server.late = late
+		s.person().Clone.Commit(t, branch, map[string]string{"notes.md": "mine"})
+		if err := s.forge.Supersede(t.Context(), p, "the plan has changed"); !forge.IsGone(err) || s.open() != 1 {
+			t.Errorf("the server notices it late: %t: %v, and %d are open", late, err, s.open())
+		}
+		if list := s.list(); len(list) != 1 || !list[0].Edited || list[0].Number != 1 {
+			t.Errorf("the server notices it late: %t: listed %+v", late, list)
+		}
+	}
+}
+
+// Lists may go on showing as open what is closed. What it means is not guessed from its branch that
+// is gone.
+func TestAListThatLagsBehindShowsWhatIsClosedAsOpen(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		do   func(*site, forge.Proposal)
+		want forge.Outcome
+	}{
+		"Furrow withdraws it": {func(s *site, p forge.Proposal) { s.must(s.forge.Supersede(s.Context(), p, "the plan has changed")) }, forge.OutcomeSuperseded},
+		"it is squashed":      {func(s *site, p forge.Proposal) { s.person().Merge(s.T, p, forgetest.Squash) }, forge.OutcomeMerged},
+		"it is merged":        {func(s *site, p forge.Proposal) { s.person().Merge(s.T, p, forgetest.MergeCommit) }, forge.OutcomeMerged},
+		"it is closed":        {func(s *site, p forge.Proposal) { s.person().Close(s.T, p, "not now") }, forge.OutcomeRejected},
+		"nothing":             {func(s *site, _ forge.Proposal) { s.server.lateClosing = true }, forge.OutcomeRejected},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			p := s.propose("w1")
+			s.keep()
+			s.server.shown = []pull.Request{s.server.requests[0].Request}
+			tc.do(s, p)
+			s.deleteBranch()
+			for pass := range 3 {
+				for _, f := range []*pull.Forge{s.forge, s.newForge()} {
+					if _, err := f.List(t.Context(), s.refs()); err != nil {
+						t.Fatal(err)
+					}
+					if got := s.outcome(f, "w1"); got.Outcome != tc.want {
+						t.Errorf("pass %d: it is %s, want %s", pass, got.Outcome, tc.want)
+					}
+				}
+			}
+			s.server.take()
+			s.list()
+			if diff := cmp.Diff([]string{"Open"}, s.server.take()); diff != "" {
+				t.Errorf("an idle pass (-want +got):\n%s", diff)
+			}
+			s.server.shown = nil
+			s.list()
+			s.keep()
+			if got := s.outcome(s.newForge(), "w1"); got.Outcome != tc.want {
+				t.Errorf("once the list is right it is %s, want %s", got.Outcome, tc.want)
+			}
+			if _, err := s.forge.Propose(t.Context(), s.push("w2", edge)[0]); err != nil || s.open() == 0 {
+				t.Errorf("the next one: %v", err)
+			}
+		})
+	}
+}
