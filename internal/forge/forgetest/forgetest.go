@@ -58,6 +58,8 @@ type Fixture struct {
 	Reopen func(t *testing.T, p forge.Proposal)
 	// Gate is a proposal's gate as people read it: whether it holds, and why not.
 	Gate func(t *testing.T, p forge.Proposal) (holds bool, why string)
+	// Labels are those of a proposal's page.
+	Labels func(t *testing.T, p forge.Proposal) []string
 	// Other is the forge as another process has it.
 	Other func(t *testing.T) forge.Forge
 }
@@ -134,6 +136,7 @@ var cases = []struct {
 
 	{"a gate that fails and then holds is shown", gated},
 	{"a gate that fails when the proposal is opened or updated is shown", openedShut},
+	{"labels say in which state a proposal is", labeled},
 	{"a proposal that would bring back what people took off base is stale", movedBack},
 	{"an edited proposal names all that merging it would change", editedElsewhere},
 	{"a proposal is stale where base changed under its paths", stale},

@@ -158,6 +158,38 @@ func openedShut(w *world) {
 	}
 }
 
+// labeled has the labels of the states in which a person cannot just merge a proposal.
+func labeled(w *world) {
+	if w.Labels == nil {
+		w.Skip("there are no labels")
+	}
+	want := func(what string, f forge.Forge, shut string, labels ...string) {
+		w.Helper()
+		p := w.find(tier("a"))
+		if f != w.Forge {
+			_, err := f.List(w.Context(), w.fetch())
+			w.must(err)
+		}
+		w.must(f.Gate(w.Context(), p, forge.Gate{Shut: shut}))
+		if got := slices.Sorted(slices.Values(w.Labels(w.T, p))); !slices.Equal(got, labels) {
+			w.Errorf("%s it has %q, want %q", what, got, labels)
+		}
+	}
+	request := w.push(tier("a"), "w1")
+	request.Shut = "a/hub/tier-01 is no longer Released"
+	_, err := w.Forge.Propose(w.Context(), request)
+	w.must(err)
+	want("when it is opened", w.Forge, request.Shut, "furrow", "furrow/waiting")
+	want("once it may be merged", w.Forge, "", "furrow")
+	w.Person.Commit(w.T, w.branch(tier("a")), map[string]string{objectFile(tier("a")): "mine\n"})
+	want("once a person has edited it", w.Forge, "", "furrow", "furrow/edited")
+	w.Person.Commit(w.T, w.Base, map[string]string{objectFile(tier("a")): "theirs\n"})
+	want("once it conflicts", w.Forge, "it has a conflict", "furrow", "furrow/conflict", "furrow/edited", "furrow/waiting")
+	if w.Other != nil {
+		want("to another process", w.Other(w.T), "it has a conflict", "furrow", "furrow/conflict", "furrow/edited", "furrow/waiting")
+	}
+}
+
 func edited(w *world) {
 	w.propose(tier("a"), "w1")
 	w.Person.Commit(w.T, w.branch(tier("a")), map[string]string{objectFile(tier("a")): "mine\n"})

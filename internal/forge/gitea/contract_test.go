@@ -32,7 +32,14 @@ func TestContract(t *testing.T) {
 			},
 			Closed: func(t *testing.T, p forge.Proposal) bool { t.Helper(); return s.fetch(p).State == "closed" },
 			Gate:   func(t *testing.T, p forge.Proposal) (bool, string) { t.Helper(); return s.gate(p) },
-			Other:  func(t *testing.T) forge.Forge { t.Helper(); return s.newForge(s.mirror, botToken) },
+			Labels: func(t *testing.T, p forge.Proposal) (out []string) {
+				t.Helper()
+				for _, label := range s.fetch(p).Labels {
+					out = append(out, label.Name)
+				}
+				return out
+			},
+			Other: func(t *testing.T) forge.Forge { t.Helper(); return s.newForge(s.mirror, botToken) },
 		}
 	})
 }

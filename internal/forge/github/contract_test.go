@@ -40,6 +40,12 @@ func TestContract(t *testing.T) {
 				state, why := s.Status(fleet, p.Head.String(), "furrow/gate")
 				return state == "success" || state == "", why // base does not require it
 			},
+			Labels: func(t *testing.T, p forge.Proposal) []string {
+				t.Helper()
+				r, err := s.api.Get(t.Context(), p.Number)
+				must(t, err)
+				return r.Labels
+			},
 			Other: func(t *testing.T) forge.Forge { t.Helper(); return s.forge(mirror) },
 		}
 	})

@@ -45,6 +45,12 @@ func TestContract(t *testing.T) {
 				status, there := s.server.statuses[p.Head]
 				return status.Passed || !there, status.Text
 			},
+			Labels: func(t *testing.T, p forge.Proposal) []string {
+				t.Helper()
+				r, err := s.server.Get(t.Context(), p.Number)
+				s.must(err)
+				return r.Labels
+			},
 			Other: func(t *testing.T) forge.Forge { t.Helper(); return s.newForge() },
 		}
 	})
