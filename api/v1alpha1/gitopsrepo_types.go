@@ -60,12 +60,12 @@ type GitOpsRepoStatus struct {
 
 // GitOpsRepoSpec says where the repository is.
 //
-// +kubebuilder:validation:XValidation:rule="self.url.matches('^(https?://|ssh://([^/@:]+@)?)[^/@]+(/|$)')",message="url is the https or ssh URL of a repository, without credentials in it; name those in credentials"
+// +kubebuilder:validation:XValidation:rule="self.url.matches('^((https?://|ssh://([^/@:]+@)?)[^/@]+(/|$)|[^/@:]+@[^/@:]+:[^@]+$)')",message="url is the https or ssh URL of a repository, without credentials in it; name those in credentials"
 // +kubebuilder:validation:XValidation:rule="(has(self.branch) ? self.branch : 'main') == (has(oldSelf.branch) ? oldSelf.branch : 'main')",message="branch cannot be changed: what is planted is known by it. Declare another GitOpsRepo"
 // +kubebuilder:validation:XValidation:rule="(has(self.path) ? self.path : \"\") == (has(oldSelf.path) ? oldSelf.path : \"\")",message="path cannot be changed: what is planted lies below it. Declare another GitOpsRepo"
 type GitOpsRepoSpec struct {
-	// URL of the repository: https://…, ssh://… or, for 'furrow run' and a repository on the same
-	// machine, a path. Never with credentials in it. A relative path is relative to the control-plane
+	// URL of the repository: https://…, ssh://…, git@host:path or, for 'furrow run' and a repository
+	// on the same machine, a path. Never with credentials in it. A relative path is relative to the control-plane
 	// repository's directory.
 	// +required
 	// +kubebuilder:validation:MinLength=1

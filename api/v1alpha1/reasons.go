@@ -346,7 +346,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonRepositoryBroken, "A GitOps repository that the seed needs cannot be used, for another problem that is listed.", "Correct that one."},
 		{ReasonBranchNotFound, "The repository has no such branch or commit. Furrow does not create the base branch.", "Make a first commit on it, or correct `spec.branch`, `--branch` or `spec.source.revision`."},
 		{ReasonPathNotFound, "`--path`, or `spec.source.path` of a Seed resource, names a directory that is not in the repository.", "Correct it."},
-		{ReasonInvalidURL, "The URL has an unsupported form, such as a query, an ambiguous path, or the short form of SSH.", "Use the `https://` URL that the server shows, an `ssh://` URL, or a directory."},
+		{ReasonInvalidURL, "The URL has an unsupported form, such as a query or an ambiguous path.", "Use the `https://` or SSH URL that the server shows, or a directory."},
 		{ReasonURLNotAllowed, "The URL is a directory while the control plane is on a server, or sends credentials in plain text.", "Use `https://`; in a trusted network `--allow-http`."},
 		{ReasonCredentialsInURL, "The URL has credentials in it.", "Remove them, and make a set of [credentials](reference.md#credentials)."},
 		{ReasonCredentialsMissing, "The credentials that a document names do not exist.", "Add them to the directory of `--credentials`, or create the Secret in the Seed's namespace."},

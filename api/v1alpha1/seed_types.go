@@ -159,11 +159,11 @@ type KustomizeVariant struct {
 // +kubebuilder:validation:XValidation:rule="(has(self.path) ? self.path : \"\") == (has(oldSelf.path) ? oldSelf.path : \"\")",message="source.path cannot be changed: the plan belongs to the control plane that made it. Make another Seed"
 // +kubebuilder:validation:XValidation:rule="(has(self.revision) ? self.revision.split('@')[0] : \"\") == (has(oldSelf.revision) ? oldSelf.revision.split('@')[0] : \"\")",message="the branch in source.revision cannot be changed: the plan belongs to the control plane that made it. Make another Seed"
 type SeedSource struct {
-	// URL of the repository: https://… or ssh://…, without credentials in it.
+	// URL of the repository: https://…, ssh://… or git@host:path, without credentials in it.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:XValidation:rule="self.matches('^(https?://|ssh://([^/@:]+@)?)[^/@]+(/|$)')",message="url is the https or ssh URL of a repository, without credentials in it; name those in credentials"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^((https?://|ssh://([^/@:]+@)?)[^/@]+(/|$)|[^/@:]+@[^/@:]+:[^@]+$)')",message="url is the https or ssh URL of a repository, without credentials in it; name those in credentials"
 	URL string `json:"url,omitempty"`
 
 	// GitRepositoryRef names a GitRepository of Flux in the same namespace, whose URL, branch and

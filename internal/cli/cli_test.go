@@ -188,7 +188,7 @@ func TestRunOnceEndsWith3WhenSomethingNeedsAPerson(t *testing.T) {
 		"a seed is stalled":                             {map[string]string{"seeds/web.yaml": webSeed, "seeds/bad.yaml": circleSeed}, exitProblems, "the objects wait for each other in a circle"},
 		"a repository is not there":                     {map[string]string{"seeds/web.yaml": webSeed, "more.yaml": document("GitOpsRepo", "gone", "spec: {url: ../gone.git}")}, exitProblems, `GitOpsRepo "gone"`},
 		"credentials are named and none given":          {map[string]string{"seeds/web.yaml": webSeed, "gitops-repo.yaml": document("GitOpsRepo", "fleet", "spec: {url: ../fleet.git, credentials: acme}")}, exitProblems, `it names the credentials "acme"`},
-		"a repository is reached by SSH":                {map[string]string{"seeds/web.yaml": webSeed, "gitops-repo.yaml": document("GitOpsRepo", "fleet", "spec: {url: 'git@git.example.com:a/b'}")}, exitProblems, "the short form of SSH URLs is not supported"},
+		"a repository is reached by SSH":                {map[string]string{"seeds/web.yaml": webSeed, "gitops-repo.yaml": document("GitOpsRepo", "fleet", "spec: {url: 'git@git.example.com:a/b'}")}, exitProblems, "SSH needs a set of credentials"},
 		"a document of the inventory is not a document": {map[string]string{"seeds/web.yaml": webSeed, "more.yaml": "apiVersion: furrow.dev/v1alpha1\nkind: [}"}, exitProblems, "more.yaml:2"},
 	}
 	for sentence, c := range cases {

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
@@ -32,8 +31,6 @@ func (s *Session) checkURL(url string) error {
 	switch remote := catalog.IsRemoteURL(url); {
 	case catalog.URLFault(url) != "": // not shown, because credentials may be anywhere in it
 		return manifest.Problem{Reason: v1alpha1.ReasonInvalidURL, Message: fmt.Sprintf("the URL %s; write it as in https://git.example.com/team/fleet.git", catalog.URLFault(url))}
-	case catalog.IsSSH(url) && !strings.Contains(url, "://"): // Git and Flux read its path in different ways
-		return manifest.Problem{Reason: v1alpha1.ReasonInvalidURL, Message: "the short form of SSH URLs is not supported; write it as in ssh://git@git.example.com/team/fleet.git"}
 	case catalog.HasCredentials(url):
 		return errSecretURL
 	case !remote && s.remoteOnly():
@@ -154,10 +151,11 @@ func (s *Session) open(ctx context.Context, name string, remote git.Remote) (*gi
 // The checks are those of the package comment: a name in a GitOpsRepo must not be enough to have
 // somebody's token sent to a server of one's choice.
 func (s *Session) remote(url, credentials string) (git.Remote, error) {
-	remote := git.Remote{URL: url}
 	if err := s.checkURL(url); err != nil {
-		return remote, err
+		return git.Remote{URL: url}, err
 	}
+	url = catalog.LongURL(url)
+	remote := git.Remote{URL: url}
 	if s.options.Credentials == nil || credentials == "" {
 		return unsigned(remote)
 	}

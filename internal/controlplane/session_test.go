@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"syscall"
@@ -180,7 +181,11 @@ func TestSSHHasTheKeyAndTheAPITheToken(t *testing.T) {
 		}
 	}
 	s := &Session{options: Options{ControlPlane: "https://git.example.com/control-plane", Credentials: Directory(dir)}}
-	remote, err := s.remote("ssh://git@git.example.com/team/a.git", "ssh")
+	short, err := s.remote("git@git.example.com:team/a.git", "ssh")
+	remote, longErr := s.remote("ssh://git@git.example.com/team/a.git", "ssh")
+	if !reflect.DeepEqual(short, remote) || longErr != nil {
+		t.Errorf("the short form is %v, and the long one %v, %v", short, remote, longErr)
+	}
 	if err != nil || string(remote.Identity) != "a key" || string(remote.KnownHosts) != "git.example.com ssh-ed25519 AAAA" || remote.Password != passphrase {
 		t.Errorf("for Git: %v, %v", remote, err)
 	}
@@ -198,8 +203,10 @@ func TestSSHHasTheKeyAndTheAPITheToken(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	if _, err := s.remote("ssh://git@git.example.com/other/a", "ssh"); err == nil || !strings.Contains(err.Error(), "are for ssh://git.example.com/team only") {
-		t.Errorf("outside the URL of the set: %v", err)
+	for _, url := range []string{"ssh://git@git.example.com/other/a", "git@git.example.com:other/a"} {
+		if _, err := s.remote(url, "ssh"); err == nil || !strings.Contains(err.Error(), "are for ssh://git.example.com/team only") {
+			t.Errorf("%s is outside the URL of the set: %v", url, err)
+		}
 	}
 }
 
@@ -211,7 +218,9 @@ func TestWhatCannotBeOpenedIsRefusedBeforeAnythingIsSent(t *testing.T) {
 		want    string
 	}{
 		"credentials without a directory of them":              {server, v1alpha1.GitOpsRepoSpec{URL: "https://git.example.com/a", Credentials: "team"}, "use --credentials"},
-		"SSH in its short form":                                {server, v1alpha1.GitOpsRepoSpec{URL: "git@git.example.com:team/a"}, "write it as in ssh://git@git.example.com/team/fleet.git"},
+		"SSH in its short form without credentials":            {server, v1alpha1.GitOpsRepoSpec{URL: "git@git.example.com:team/a"}, "SSH needs a set of credentials with the files identity and known_hosts"},
+		"SSH in its short form with an ambiguous path":         {server, v1alpha1.GitOpsRepoSpec{URL: "git@git.example.com:team/../a"}, "has a path that servers may read in different ways"},
+		"a password in the short form of SSH":                  {server, v1alpha1.GitOpsRepoSpec{URL: "git:hunter2@git.example.com:a"}, "servers may read in different ways"},
 		"SSH without credentials":                              {server, v1alpha1.GitOpsRepoSpec{URL: "ssh://git@git.example.com/a"}, "SSH needs a set of credentials with the files identity and known_hosts"},
 		"a password in a URL of SSH":                           {server, v1alpha1.GitOpsRepoSpec{URL: "ssh://git:hunter2@git.example.com/a"}, "has credentials in it"},
 		"a directory for a control plane by SSH":               {"ssh://git@git.example.com/control-plane", v1alpha1.GitOpsRepoSpec{URL: "/srv/git/other.git"}, "/srv/git/other.git is a directory of the machine"},

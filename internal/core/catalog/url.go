@@ -19,7 +19,20 @@ import (
 )
 
 // scpURL is user@host:path, the short form of an SSH URL.
-var scpURL = regexp.MustCompile(`^(?:[^/@:]+@)?([^/@:]{2,}):([^/].*|/[^/].*)$`)
+var scpURL = regexp.MustCompile(`(?s)^([^/@:]+@)?([^/@:]{2,}):([^/].*|/[^/].*)$`)
+
+// LongURL returns the ssh:// URL of user@host:path; all other URLs stay as they are. Git starts the
+// path at the user's home on the server and others at its root. On forges that makes no difference,
+// and here it is always the root: what credentials are bound to is what is opened.
+func LongURL(raw string) string {
+	if strings.Contains(raw, "://") {
+		return raw
+	}
+	if short := scpURL.FindStringSubmatch(raw); short != nil {
+		return "ssh://" + short[1] + short[2] + "/" + strings.TrimLeft(short[3], "/")
+	}
+	return raw
+}
 
 // defaultPorts are those that a URL need not name.
 var defaultPorts = map[string]string{"http": "80", "https": "443", "ssh": "22"}
@@ -32,13 +45,10 @@ func CanonicalURL(raw string) string {
 	if raw == "" {
 		return ""
 	}
+	raw = LongURL(raw)
 	scheme, _, hasScheme := strings.Cut(raw, "://")
 	if !hasScheme {
-		short := scpURL.FindStringSubmatch(raw)
-		if short == nil {
-			return withoutGit(path.Clean(raw))
-		}
-		raw, scheme = "ssh://"+short[1]+"/"+strings.TrimLeft(short[2], "/"), "ssh"
+		return withoutGit(path.Clean(raw))
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -128,11 +138,12 @@ var oneSlash = regexp.MustCompile(`(?i)^(https?|file|ssh|git|ftp):/[^/]`)
 // directories have no form. It refuses what two programs may read in different ways: the same URL
 // is read by Furrow, by Git and by Flux, and credentials are bound to it.
 func URLFault(raw string) string {
+	if oneSlash.MatchString(raw) {
+		return "needs two slashes after the scheme"
+	}
+	raw = LongURL(raw)
 	scheme, _, hasScheme := strings.Cut(raw, "://")
 	if !hasScheme {
-		if oneSlash.MatchString(raw) {
-			return "needs two slashes after the scheme"
-		}
 		return ""
 	}
 	u, err := url.Parse(raw)

@@ -66,6 +66,25 @@ func TestPlainHTTPIsAnotherMachine(t *testing.T) {
 	}
 }
 
+func TestTheShortFormOfSSHHasALongOne(t *testing.T) {
+	for short, want := range map[string]string{
+		"git@git.example.com:team/fleet.git":  "ssh://git@git.example.com/team/fleet.git",
+		"git@git.example.com:/team/fleet":     "ssh://git@git.example.com/team/fleet",
+		"git.example.com:team/fleet":          "ssh://git.example.com/team/fleet",
+		"git@git.example.com:2222/team/fleet": "ssh://git@git.example.com/2222/team/fleet",
+		"ssh://git@git.example.com/team/a":    "ssh://git@git.example.com/team/a",
+		"https://git.example.com/team/a":      "https://git.example.com/team/a",
+		"/srv/git/fleet.git":                  "/srv/git/fleet.git",
+		`C:\fleet.git`:                        `C:\fleet.git`,
+		"./a:b":                               "./a:b",
+		"":                                    "",
+	} {
+		if got := catalog.LongURL(short); got != want {
+			t.Errorf("%q: got %q, want %q", short, got, want)
+		}
+	}
+}
+
 func TestFormsOfURLs(t *testing.T) {
 	for url, want := range map[string]string{
 		"https://git.example.com/a/b.git":  "",
@@ -73,6 +92,9 @@ func TestFormsOfURLs(t *testing.T) {
 		"HTTPS://git.example.com:8443/a/b": "",
 		"ssh://git@git.example.com/a":      "",
 		"git@git.example.com:a/b":          "",
+		"git@git.example.com:a/../b":       "has a path that servers may read in different ways, with something else than letters, digits, '.', '_', '~', '+', '-' and '%20', or with '.' or '..' between slashes",
+		"git@git.example.com:a b":          "has a space or a control character in it",
+		"git@git.example.com:a?b":          "has a query or a fragment",
 		"ssh://git.example.com:2222/a/b":   "",
 		"ssh://git@git.example.com":        "has no path",
 		"ssh:///a":                         "has no host",
@@ -111,7 +133,7 @@ var hostilePaths = []string{
 
 func TestAURLThatServersReadInDifferentWaysIsRefused(t *testing.T) {
 	for _, path := range hostilePaths {
-		for _, url := range []string{"https://git.example.com/team-a/" + path, "HTTP://git.example.com/team-a/repo/" + path, "ssh://git@git.example.com/team-a/" + path} {
+		for _, url := range []string{"https://git.example.com/team-a/" + path, "HTTP://git.example.com/team-a/repo/" + path, "ssh://git@git.example.com/team-a/" + path, "git@git.example.com:team-a/" + path} {
 			if catalog.URLFault(url) == "" {
 				t.Errorf("%q passes", url)
 			}
