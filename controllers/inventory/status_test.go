@@ -64,6 +64,12 @@ func TestAStatusHasTheFindingsOfThePasses(t *testing.T) {
 			})},
 			map[string]string{"Accepted": "True Succeeded", "Reachable": "True RateLimited", "Ready": "True Succeeded"},
 		},
+		"proposals that lack something": {
+			facts{snapshots: snapshots(func(p *fleet.Snapshot) {
+				p.Repos["gitops"] = engine.RepoReport{Warnings: manifest.Problems{{Message: "proposals lack the milestone", Next: "Open it"}}}
+			})},
+			map[string]string{"Accepted": "True Succeeded", "Reachable": "True Succeeded", "Ready": "True ProposalIncomplete"},
+		},
 		"unreachable server": {
 			facts{snapshots: snapshots(func(p *fleet.Snapshot) { p.Repos["gitops"] = engine.RepoReport{Err: errors.New("no answer")} })},
 			map[string]string{"Accepted": "True Succeeded", "Reachable": "False Unreachable", "Ready": "False Unreachable", "Reconciling": "True Unreachable"},

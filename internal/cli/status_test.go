@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/furrow-dev/furrow/internal/controlplane"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/standalone"
@@ -36,6 +37,18 @@ func shown(of *state.State, width int) string {
 	p := &page{width: width}
 	(&statusView{State: of, now: noon.Add(2 * time.Minute)}).body(p)
 	return p.String()
+}
+
+func TestStatusNamesWhatProposalsLack(t *testing.T) {
+	r := reportOfWeb(release.Proposed, "")
+	r.Warnings = manifest.Problems{
+		{Message: "notes.md is not read"},
+		{Repo: "fleet", Object: `GitOpsRepo "fleet"`, Message: `proposals lack the milestone "Summer", as #3 does: there is no open milestone "Summer"`, Next: "Open the milestone, or correct spec.proposals.milestone"},
+	}
+	const want = `! GitOpsRepo "fleet": proposals lack the milestone "Summer", as #3 does: there is no open milestone "Summer". Open the milestone, or correct spec.proposals.milestone`
+	if text := shown(r, 0); !strings.Contains(text, want) || strings.Contains(text, "notes.md") {
+		t.Errorf("shown is\n%s", text)
+	}
 }
 
 func TestStatusSaysWhenTheLastPassWasAndWarnsAfterThreeIntervals(t *testing.T) {

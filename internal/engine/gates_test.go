@@ -7,7 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
@@ -337,6 +341,58 @@ func (f gateRecorder) Propose(ctx context.Context, r forge.Request) (forge.Propo
 		f.shown[r.Branch] = r.Shut
 	}
 	return p, err
+}
+
+// warnedForge is a forge that warns of something, and notes its gates.
+type warnedForge struct {
+	forge.Forge
+	gates *[]forge.Gate
+}
+
+func (f warnedForge) Gate(ctx context.Context, p forge.Proposal, g forge.Gate) error {
+	*f.gates = append(*f.gates, g)
+	return f.Forge.Gate(ctx, p, g)
+}
+
+func (f warnedForge) Warnings() manifest.Problems {
+	return manifest.Problems{{Reason: v1alpha1.ReasonProposalIncomplete, Field: "spec.proposals.milestone", Message: "proposals lack the milestone", Next: "Open it"}}
+}
+
+// TestWhatProposalsLackIsAWarning: it names the repository, and nothing is held.
+func TestWhatProposalsLackIsAWarning(t *testing.T) {
+	w := newWorld(t, fleet{workload: []string{"east"}, seed: 3})
+	var gates []forge.Gate
+	w.onForge = func(f forge.Forge) forge.Forge { return warnedForge{f, &gates} }
+	w.restart()
+	w.control.put("main", "plant", map[string]string{"seeds/one.yaml": chain("one", "1")})
+	w.pass()
+	w.mustBe("east/tier-00", "Proposed")
+	repo := w.report.Repositories[0].Name
+	want := manifest.Problems{{
+		Reason: v1alpha1.ReasonProposalIncomplete, Repo: repo, Object: fmt.Sprintf("GitOpsRepo %q", repo), Field: "spec.proposals.milestone",
+		Message: "proposals lack the milestone", Next: "Open it",
+	}}
+	if diff := cmp.Diff(want, w.report.Warnings); diff != "" || len(w.report.Problems) > 0 {
+		t.Errorf("problems %v; warnings (-want +got):\n%s", w.report.Problems, diff)
+	}
+	if diff := cmp.Diff(want, w.report.Repos[repo].Warnings); diff != "" {
+		t.Errorf("of the repository (-want +got):\n%s", diff)
+	}
+}
+
+// TestAGateSaysWhetherTheProposalIsUpdatedAfterIt: a forge need not show then how it is before that.
+func TestAGateSaysWhetherTheProposalIsUpdatedAfterIt(t *testing.T) {
+	w := forcePushed(t)
+	var gates []forge.Gate
+	w.onForge = func(f forge.Forge) forge.Forge { return warnedForge{f, &gates} }
+	w.restart()
+	for pass, want := range []bool{true, false} {
+		gates = nil
+		w.pass()
+		if got := slices.ContainsFunc(gates, func(g forge.Gate) bool { return g.Updating }); got != want || len(gates) == 0 {
+			t.Errorf("pass %d: the gates are %+v", pass, gates)
+		}
+	}
 }
 
 // TestAStaleProposalOfASeedThatCannotBeReadHasAShutGate: nobody grafts it anew.

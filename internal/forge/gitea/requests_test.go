@@ -23,6 +23,9 @@ func (s *site) wantRequests(what string, want ...string) {
 		if at := strings.Index(made, "/statuses/"); at >= 0 {
 			made = made[:at+len("/statuses")]
 		}
+		if at := strings.Index(made, "/labels/"); at >= 0 {
+			made = made[:at+len("/labels")]
+		}
 		got = append(got, made)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -64,10 +67,10 @@ func TestRequests(t *testing.T) {
 	p := pass("a pass in which nothing changed")
 	s.must(s.forge.Gate(t.Context(), p, forge.Gate{Shut: "b is no longer Released"}))
 	s.must(s.forge.Gate(t.Context(), p, forge.Gate{Shut: "b is no longer Released"}))
-	s.wantRequests("a gate that fails", "POST /statuses")
+	s.wantRequests("a gate that fails", "POST /labels", "POST /issues/1/labels", "POST /statuses")
 	_, err = s.forge.Propose(t.Context(), s.push(first, "w2"))
 	s.must(err)
-	s.wantRequests("an update", "PATCH /pulls/1") // a new commit has no status
+	s.wantRequests("an update", "PATCH /pulls/1", "DELETE /issues/1/labels") // a new commit has no status
 	p = pass("a pass after an update")
 	s.must(s.forge.Reject(t.Context(), p, bob, "no"))
 	s.wantRequests("a rejection", "GET /pulls/1", "PATCH /pulls/1", "POST /issues/1/comments")
