@@ -51,6 +51,14 @@ func TestStatusNamesWhatProposalsLack(t *testing.T) {
 	}
 }
 
+func TestStatusSaysWhatWaitsForAForge(t *testing.T) {
+	r := reportOfWeb(release.Queued, "waits until 12:30:00 UTC")
+	r.Repositories = []state.Repository{{Name: "other"}, {Name: "fleet", Limit: &state.Limit{Message: "the forge allows no more requests until 12:30:00 UTC"}}}
+	if got, want := shown(r, 120), "GitOps repository fleet: the forge allows no more requests until 12:30:00 UTC\n"; !strings.HasPrefix(got, want) || strings.Contains(got, "other") {
+		t.Errorf("it shows:\n%s\nwant %q", got, want)
+	}
+}
+
 func TestStatusSaysWhenTheLastPassWasAndWarnsAfterThreeIntervals(t *testing.T) {
 	const warning = "! This is out of date: no pass was reported since 2026-03-01T12:00:00Z, and one is expected every 1m. Start 'furrow run', or read the log of the one that runs\n"
 	cases := map[string]struct {

@@ -52,7 +52,7 @@ func New(base string, o rest.Access) (*Server, error) {
 	if o.Clock == nil {
 		o.Clock = backoff.RealClock{}
 	}
-	api, err := rest.New(o.Options(at.String(), at.server+"/api/v1", kind))
+	api, err := rest.New(o, at.String(), at.server+"/api/v1", kind)
 	if err != nil {
 		return nil, err
 	}

@@ -68,7 +68,7 @@ func New(base string, o rest.Access) (*Server, error) {
 	if s.api, err = url.Parse(rest.GitHubAPI(at.site) + "/"); err != nil {
 		return nil, err
 	}
-	s.client, err = rest.New(o.Options(at.String(), s.api.String(), kind))
+	s.client, err = rest.New(o, at.String(), s.api.String(), kind)
 	return s, err
 }
 

@@ -60,7 +60,7 @@ func New(base string, o rest.Access) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := rest.New(o.Options(at.String(), at.site+"/api/v4", kind))
+	client, err := rest.New(o, at.String(), at.site+"/api/v4", kind)
 	if err != nil {
 		return nil, err
 	}

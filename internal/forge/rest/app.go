@@ -39,7 +39,7 @@ type AppOptions struct {
 	PrivateKey []byte `json:"-"`
 	// Repository is the URL of the one repository that the tokens are for.
 	Repository string
-	// CABundle, Transport, Observe and Clock are as in Options.
+	// CABundle, Transport, Observe and Clock are as in Access.
 	CABundle  []byte
 	Transport http.RoundTripper
 	Observe   func(http.RoundTripper) http.RoundTripper
@@ -89,10 +89,8 @@ func NewApp(o AppOptions) (*App, error) {
 	default:
 		a := &App{options: o, name: o.String(), clock: cmp.Or[backoff.Clock](o.Clock, backoff.RealClock{}), making: make(chan struct{}, 1)}
 		a.key = &signer{app: o.ID, key: key, clock: a.clock}
-		a.client, err = New(Options{
-			Repository: o.Repository, API: cmp.Or(o.API, GitHubAPI(o.Repository)), Forge: Forge{Name: "GitHub"}, Source: a.key,
-			CABundle: o.CABundle, Transport: o.Transport, Observe: o.Observe, Clock: o.Clock,
-		})
+		access := Access{Source: a.key, CABundle: o.CABundle, Transport: o.Transport, Observe: o.Observe, Clock: o.Clock}
+		a.client, err = New(access, o.Repository, cmp.Or(o.API, GitHubAPI(o.Repository)), Forge{Name: "GitHub"})
 		return a, err
 	}
 }

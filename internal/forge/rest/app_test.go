@@ -62,7 +62,7 @@ func TestARequestWithRejectedCredentialsIsSentAgainWithOthers(t *testing.T) {
 	}
 	for name, tc := range cases {
 		var sent []string
-		c := newClient(t, rest.Options{Source: &rotating{tc.tokens}, Transport: &wire{handle: func(w http.ResponseWriter, r *http.Request) {
+		c := newClient(t, options{Source: &rotating{tc.tokens}, Transport: &wire{handle: func(w http.ResponseWriter, r *http.Request) {
 			body := make([]byte, r.ContentLength)
 			_, _ = r.Body.Read(body)
 			sent = append(sent, r.Header.Get("Authorization")+" "+string(body))
@@ -161,7 +161,7 @@ func newApp(t *testing.T, h *hub) (*rest.App, *rest.Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return app, newClient(t, rest.Options{API: "https://api.github.com", Source: app, Transport: h})
+	return app, newClient(t, options{API: "https://api.github.com", Source: app, Transport: h})
 }
 
 func TestAnAppRenewsItsTokenBeforeItExpires(t *testing.T) {

@@ -45,30 +45,6 @@ type Access struct {
 	URL string
 	// Source provides the credentials.
 	Source Source
-	// CABundle, Transport, Observe, Clock and Limits are as in Options; all may be nil.
-	CABundle  []byte
-	Transport http.RoundTripper
-	Observe   func(http.RoundTripper) http.RoundTripper
-	Clock     backoff.Clock
-	Limits    *Limits
-}
-
-// Options returns those of a client of a kind of forge.
-func (a Access) Options(repository, api string, f Forge) Options {
-	return Options{
-		Repository: repository, API: api, Forge: f, Source: a.Source, CABundle: a.CABundle,
-		Transport: a.Transport, Observe: a.Observe, Clock: a.Clock, Limits: a.Limits,
-	}
-}
-
-// Options configure a Client.
-type Options struct {
-	// Repository is the URL of the repository, as errors show it.
-	Repository string
-	// API is the URL of the server's API, without credentials.
-	API    string
-	Forge  Forge
-	Source Source
 	// CABundle has PEM certificates that are trusted in addition to the system's.
 	CABundle []byte
 	// Transport sends the requests; nil for one that trusts CABundle.
@@ -95,14 +71,15 @@ type Client struct {
 	http            *http.Client
 }
 
-// New makes a client. It sends no request.
-func New(o Options) (*Client, error) {
-	base, err := url.Parse(o.API)
+// New makes a client for a repository, as errors show its URL, on a server with this API. It sends no
+// request.
+func New(o Access, repository, api string, f Forge) (*Client, error) {
+	base, err := url.Parse(api)
 	if err != nil || base.Host == "" || base.User != nil {
-		return nil, fmt.Errorf("the URL of the API for %s is not valid: write it as https://host/path", o.Repository)
+		return nil, fmt.Errorf("the URL of the API for %s is not valid: write it as https://host/path", repository)
 	}
 	c := &Client{
-		repository: o.Repository, api: strings.TrimSuffix(o.API, "/"), base: base, forge: o.Forge, source: o.Source, next: o.Transport,
+		repository: repository, api: strings.TrimSuffix(api, "/"), base: base, forge: f, source: o.Source, next: o.Transport,
 		clock: cmp.Or[backoff.Clock](o.Clock, backoff.RealClock{}), breaker: newBreaker(),
 	}
 	if c.next == nil {
@@ -110,7 +87,7 @@ func New(o Options) (*Client, error) {
 		if len(o.CABundle) > 0 {
 			pool, err := git.CertPool(o.CABundle)
 			if err != nil {
-				return nil, fmt.Errorf("the CA bundle for %s: %w", o.Repository, err)
+				return nil, fmt.Errorf("the CA bundle for %s: %w", repository, err)
 			}
 			own.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 		}

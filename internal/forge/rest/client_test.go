@@ -63,9 +63,18 @@ func newSource(t *testing.T, l rest.Login, form rest.Form) rest.Source {
 }
 
 // newClient makes a client with a token, unless o has a source.
-func newClient(t *testing.T, o rest.Options) *rest.Client {
+// options are what a test wants of a client.
+type options struct {
+	API       string
+	Forge     rest.Forge
+	Source    rest.Source
+	CABundle  []byte
+	Transport http.RoundTripper
+	Limits    *rest.Limits
+}
+
+func newClient(t *testing.T, o options) *rest.Client {
 	t.Helper()
-	o.Repository = repository
 	if o.API == "" {
 		o.API = api
 	}
@@ -75,7 +84,7 @@ func newClient(t *testing.T, o rest.Options) *rest.Client {
 	if o.Forge.Name == "" {
 		o.Forge = gitea
 	}
-	c, err := rest.New(o)
+	c, err := rest.New(rest.Access{Source: o.Source, CABundle: o.CABundle, Transport: o.Transport, Limits: o.Limits}, repository, o.API, o.Forge)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +223,7 @@ func TestAnswersAreExplained(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := newClient(t, rest.Options{Transport: &wire{handle: answering(tc.status, tc.body, tc.headers...)}})
+			c := newClient(t, options{Transport: &wire{handle: answering(tc.status, tc.body, tc.headers...)}})
 			var out any
 			_, err := c.Call(t.Context(), "list pull requests", http.MethodGet, "pulls", nil, &out)
 			if diff := cmp.Diff(tc.want, failureOf(t, err)); diff != "" {
@@ -250,7 +259,7 @@ func TestARedirectIsNotFollowedAndNamed(t *testing.T) {
 	for name, tc := range cases {
 		for _, status := range []int{301, 302, 307, 308} {
 			w := &wire{handle: answering(status, "", "Location", tc.location)}
-			got := failureOf(t, post(t.Context(), newClient(t, rest.Options{Transport: w})))
+			got := failureOf(t, post(t.Context(), newClient(t, options{Transport: w})))
 			want := failure{Kind: forge.FailedNotFound, Text: "the repository was renamed or moved; correct spec.url. The server points to " + tc.want, Location: tc.want}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s, %d (-want +got):\n%s", name, status, diff)
@@ -270,7 +279,7 @@ func TestNoErrorHoldsASecret(t *testing.T) {
 		"a password":    newSource(t, rest.Login{Username: "bot", Password: secret}, rest.Token),
 	} {
 		for how, filler := range map[string]string{"": "", "at the end of what is shown": strings.Repeat("x", 585)} {
-			c := newClient(t, rest.Options{Source: s, Transport: &wire{handle: func(w http.ResponseWriter, r *http.Request) {
+			c := newClient(t, options{Source: s, Transport: &wire{handle: func(w http.ResponseWriter, r *http.Request) {
 				http.Error(w, filler+r.Header.Get("Authorization")+r.Header.Get("Private-Token")+" "+secret, http.StatusInternalServerError)
 			}}})
 			err := get(t.Context(), c)
@@ -297,7 +306,7 @@ func TestCredentialsAreSentInTheFormOfTheServer(t *testing.T) {
 	for name, tc := range cases {
 		s := newSource(t, tc.login, tc.form)
 		got := ""
-		c := newClient(t, rest.Options{Source: s, Transport: &wire{handle: func(_ http.ResponseWriter, r *http.Request) {
+		c := newClient(t, options{Source: s, Transport: &wire{handle: func(_ http.ResponseWriter, r *http.Request) {
 			got = r.Header.Get("Authorization") + "|" + r.Header.Get("PRIVATE-TOKEN")
 		}}})
 		if err := get(t.Context(), c); err != nil || got != tc.want {
@@ -312,7 +321,7 @@ func TestCredentialsAreSentInTheFormOfTheServer(t *testing.T) {
 func TestCredentialsAreSentToNoOtherServer(t *testing.T) {
 	t.Parallel()
 	w := &wire{handle: answering(200, "{}")}
-	c := newClient(t, rest.Options{Transport: w})
+	c := newClient(t, options{Transport: w})
 	for _, url := range []string{"https://evil.example.com/api/v1/pulls", "http://git.example.com/api/v1/pulls"} {
 		err := c.Do(t.Context(), "list pull requests", func(ctx context.Context) error {
 			r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
@@ -333,7 +342,7 @@ func TestCredentialsAreSentToNoOtherServer(t *testing.T) {
 
 func TestAnAnswerIsBounded(t *testing.T) {
 	t.Parallel()
-	c := newClient(t, rest.Options{Transport: &wire{handle: func(w http.ResponseWriter, _ *http.Request) {
+	c := newClient(t, options{Transport: &wire{handle: func(w http.ResponseWriter, _ *http.Request) {
 		for range 33 {
 			_, _ = w.Write(make([]byte, 1<<20))
 		}
@@ -350,14 +359,14 @@ func TestAPrivateAuthorityIsTrustedByItsBundle(t *testing.T) {
 	web.StartTLS()
 	t.Cleanup(web.Close)
 	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw})
-	if err := get(t.Context(), newClient(t, rest.Options{API: web.URL, CABundle: bundle})); err != nil {
+	if err := get(t.Context(), newClient(t, options{API: web.URL, CABundle: bundle})); err != nil {
 		t.Error(err)
 	}
-	got := failureOf(t, get(t.Context(), newClient(t, rest.Options{API: web.URL})))
+	got := failureOf(t, get(t.Context(), newClient(t, options{API: web.URL})))
 	if got.Kind != forge.FailedTrust || got.Text != "the server's certificate is not trusted: give the CA bundle that signed it" {
 		t.Errorf("got %v", got)
 	}
-	_, err := rest.New(rest.Options{Repository: repository, API: web.URL, CABundle: []byte("x"), Source: newSource(t, rest.Login{Token: "t"}, rest.Bearer)})
+	_, err := rest.New(rest.Access{CABundle: []byte("x"), Source: newSource(t, rest.Login{Token: "t"}, rest.Bearer)}, repository, web.URL, gitea)
 	if err == nil || err.Error() != "the CA bundle for "+repository+": it has no PEM certificate" {
 		t.Errorf("got %v", err)
 	}
@@ -367,7 +376,7 @@ func TestAServerThatHangsIsWaitedForOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{}
-		c := newClient(t, rest.Options{Transport: w})
+		c := newClient(t, options{Transport: w})
 		began := time.Now()
 		for range 50 {
 			if got := failureOf(t, get(t.Context(), c)); got.Kind != forge.FailedNetwork || got.Text != "the server did not answer within 15 seconds" {
@@ -408,7 +417,7 @@ func TestAnAnswerThatHangsIsGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{handle: answering(200, "")}
-		c := newClient(t, rest.Options{Transport: stalls{w}})
+		c := newClient(t, options{Transport: stalls{w}})
 		began := time.Now()
 		for range 2 {
 			if got := failureOf(t, get(t.Context(), c)); got.Kind != forge.FailedNetwork {
@@ -450,7 +459,7 @@ func TestLostAnswers(t *testing.T) {
 	}
 	for name, tc := range cases {
 		l := &lossy{tc.answers}
-		c := newClient(t, rest.Options{Transport: l})
+		c := newClient(t, options{Transport: l})
 		for range tc.answers {
 			_ = get(t.Context(), c)
 		}
@@ -464,7 +473,7 @@ func TestWhatTheCallerBreaksOffSaysNothingOfTheServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{}
-		c := newClient(t, rest.Options{Transport: w})
+		c := newClient(t, options{Transport: w})
 		for range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			got := failureOf(t, get(ctx, c))
@@ -485,7 +494,7 @@ func TestWhatTheCallerBreaksOffSaysNothingOfTheServer(t *testing.T) {
 func TestNew(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{"", "git.example.com", "https://bot:" + secret + "@git.example.com", "https://%zz" + secret} {
-		_, err := rest.New(rest.Options{Repository: repository, API: bad, Source: newSource(t, rest.Login{Token: "t"}, rest.Bearer)})
+		_, err := rest.New(rest.Access{Source: newSource(t, rest.Login{Token: "t"}, rest.Bearer)}, repository, bad, gitea)
 		if err == nil || strings.Contains(err.Error(), secret) {
 			t.Errorf("%s: got %v", bad, err)
 		}
@@ -494,7 +503,7 @@ func TestNew(t *testing.T) {
 
 func TestCallsCarryJSON(t *testing.T) {
 	t.Parallel()
-	c := newClient(t, rest.Options{Transport: &wire{handle: func(w http.ResponseWriter, r *http.Request) {
+	c := newClient(t, options{Transport: &wire{handle: func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		w.Header().Set("X-Total", "7")
 		_, _ = io.WriteString(w, `{"said":`+strconv.Quote(r.Method+" "+r.URL.String()+" "+r.Header.Get("Content-Type")+" "+string(body))+`}`)

@@ -8,8 +8,8 @@
 // A server makes one Client for its repository, gives Client.HTTP() to its SDK, and makes each
 // call of the SDK inside Do, with the context that Do passes on:
 //
-//	c, err := rest.New(rest.Options{Repository: url, API: "https://git.example.com/api/v1",
-//		Forge: rest.Forge{Name: "Gitea", Rights: "the token needs …"}, Source: source})
+//	c, err := rest.New(rest.Access{Source: source}, url, "https://git.example.com/api/v1",
+//		rest.Forge{Name: "Gitea", Rights: "the token needs …"})
 //	err = c.Do(ctx, "list pull requests", func(ctx context.Context) error {
 //		pulls, _, err = sdk.PullRequests.List(ctx, …)
 //		return err
@@ -18,7 +18,7 @@
 //
 // Call does the same for one request with JSON, without an SDK.
 //
-// Invariants: credentials are sent only to the server of Options.API. No redirect is followed. An
+// Invariants: credentials are sent only to the server of the API. No redirect is followed. An
 // answer is bounded, and read as a whole within the timeout of its request. No error holds a secret.
 // Nothing waits inside a call for longer than maxPause: what must wait longer fails at once with a
 // forge.Error that says for how long.

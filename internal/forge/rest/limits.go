@@ -52,11 +52,8 @@ func (l *Limits) of(key string) *limit {
 // limit is what one server allows with one set of credentials.
 type limit struct {
 	mu sync.Mutex
-	// known reports whether budget is what the last answer said.
-	known  bool
+	// budget is what the last answers said.
 	budget forge.Budget
-	// until is when requests are allowed again, and writes when those that change something are.
-	until, writes time.Time
 	// turn is when the next request that creates something is allowed.
 	turn      time.Time
 	secondary backoff.Cooldown
@@ -66,16 +63,11 @@ type limit struct {
 func (l *limit) left(now time.Time) forge.Budget {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b := forge.Budget{}
-	if l.current(now) {
-		b = l.budget
+	b := l.budget
+	if !b.Reset.IsZero() && !now.Before(b.Reset) {
+		b.Limit, b.Left, b.Reset = 0, 0, time.Time{}
 	}
-	b.Pause, b.Writes = l.until, l.writes
 	return b
-}
-
-func (l *limit) current(now time.Time) bool {
-	return l.known && (l.budget.Reset.IsZero() || now.Before(l.budget.Reset))
 }
 
 // demand is what a request asks of a limit: pace is zero unless it creates something.
@@ -95,12 +87,12 @@ type refusal struct {
 func (l *limit) admit(now time.Time, d demand) (time.Duration, refusal) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	until := l.until
-	if d.writes && l.writes.After(until) {
-		until = l.writes
+	until := l.budget.Pause
+	if d.writes {
+		until = later(until, l.budget.Writes)
 	}
 	switch {
-	case l.current(now) && l.budget.Left == 0 && !l.budget.Reset.IsZero():
+	case l.budget.Left == 0 && now.Before(l.budget.Reset):
 		return 0, refuse(now, l.budget.Reset, fmt.Sprintf("all requests that the server allows%s are used up; it allows more", per(l.budget)))
 	case now.Before(until):
 		return 0, refuse(now, until, "the server asked to wait; it allows requests again")
@@ -136,7 +128,7 @@ func (l *limit) note(now time.Time, d demand, got *answer) {
 	rate, ok := backoff.RateOf(got.header, now)
 	if ok && rate.Remaining != nil {
 		was := l.budget.Reset
-		l.known, l.budget = true, forge.Budget{Left: *rate.Remaining}
+		l.budget.Limit, l.budget.Left, l.budget.Reset = 0, *rate.Remaining, time.Time{}
 		if rate.Limit != nil {
 			l.budget.Limit = *rate.Limit
 		}
@@ -160,11 +152,11 @@ func (l *limit) note(now time.Time, d demand, got *answer) {
 	if wait == 0 {
 		return
 	}
+	pause := &l.budget.Pause
 	if d.writes {
-		l.writes = later(l.writes, now.Add(wait))
-	} else {
-		l.until = later(l.until, now.Add(wait))
+		pause = &l.budget.Writes
 	}
+	*pause = later(*pause, now.Add(wait))
 }
 
 // throttled reports whether the server refuses a request because there were too many.

@@ -40,7 +40,7 @@ func TestTheBudgetIsWhatTheLastAnswerSays(t *testing.T) {
 			"a reset that is over": {[]string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", in(-time.Minute)}, forge.Budget{}},
 		}
 		for name, tc := range cases {
-			c := newClient(t, rest.Options{Transport: &wire{handle: answering(200, "{}", tc.headers...)}})
+			c := newClient(t, options{Transport: &wire{handle: answering(200, "{}", tc.headers...)}})
 			if diff := cmp.Diff(forge.Budget{}, c.Budget()); diff != "" {
 				t.Errorf("%s: before the first answer (-want +got):\n%s", name, diff)
 			}
@@ -59,7 +59,7 @@ func TestAResetIsTheSameInAllAnswers(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
 		reset := in(time.Minute)
-		c := newClient(t, rest.Options{Transport: &wire{handle: func(w http.ResponseWriter, r *http.Request) {
+		c := newClient(t, options{Transport: &wire{handle: func(w http.ResponseWriter, r *http.Request) {
 			answering(200, "{}", "Date", time.Now().UTC().Format(http.TimeFormat), "X-RateLimit-Remaining", "9", "X-RateLimit-Reset", reset)(w, r)
 		}}})
 		at := map[time.Time]bool{}
@@ -80,7 +80,7 @@ func TestWithoutBudgetRequestsFailAtOnceUntilTheReset(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
 		w := &wire{handle: answering(200, "{}", "X-RateLimit-Limit", "60", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", in(time.Minute))}
-		c := newClient(t, rest.Options{Transport: w})
+		c := newClient(t, options{Transport: w})
 		if err := get(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func TestAServerThatAsksToWaitGetsNoRequests(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T) {
 				w := &wire{handle: answering(tc.status, tc.body, tc.headers...)}
-				c := newClient(t, rest.Options{Transport: w})
+				c := newClient(t, options{Transport: w})
 				if err := tc.ask(t.Context(), c); err == nil {
 					t.Fatal("it was not refused")
 				}
@@ -165,7 +165,7 @@ func TestSecondaryLimitsWithoutATimeAreWaitedForLongerEachTime(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
 		w := &wire{handle: answering(403, `{"message":"no","documentation_url":"https://docs.github.com/rest#about-secondary-rate-limits"}`)}
-		c := newClient(t, rest.Options{Transport: w})
+		c := newClient(t, options{Transport: w})
 		var got []time.Duration
 		for range 6 {
 			wait := failureOf(t, post(t.Context(), c)).Wait
@@ -195,7 +195,7 @@ func TestWhatIsCreatedIsPaced(t *testing.T) {
 		limits := &rest.Limits{}
 		open := func(token string) *rest.Client {
 			w := answering(201, "{}")
-			return newClient(t, rest.Options{Forge: paced, Limits: limits, Source: newSource(t, rest.Login{Token: token}, rest.Bearer), Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			return newClient(t, options{Forge: paced, Limits: limits, Source: newSource(t, rest.Login{Token: token}, rest.Bearer), Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				at = append(at, time.Since(began))
@@ -231,7 +231,7 @@ func TestWhatIsCreatedIsPaced(t *testing.T) {
 func TestTooManyThatWaitForTheirTurnFailAtOnce(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
-		c := newClient(t, rest.Options{Forge: rest.Forge{Name: "GitHub", Pace: 4 * time.Second}, Transport: &wire{handle: answering(201, "{}")}})
+		c := newClient(t, options{Forge: rest.Forge{Name: "GitHub", Pace: 4 * time.Second}, Transport: &wire{handle: answering(201, "{}")}})
 		var mu sync.Mutex
 		var failed []failure
 		var all sync.WaitGroup
@@ -262,7 +262,7 @@ func TestAForgeSaysWhatCreates(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
 		f := rest.Forge{Name: "GitHub", Pace: time.Minute, Creates: func(r *http.Request) bool { return r.Method == http.MethodPut }}
-		c := newClient(t, rest.Options{Forge: f, Transport: &wire{handle: answering(201, "{}")}})
+		c := newClient(t, options{Forge: f, Transport: &wire{handle: answering(201, "{}")}})
 		for range 3 {
 			if err := post(t.Context(), c); err != nil {
 				t.Error(err)
@@ -303,7 +303,7 @@ func TestWhatHasNotChangedIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	v := &versioned{version: "1", header: "private, max-age=60"}
 	s := &rotating{tokens: []string{"a"}}
-	c := newClient(t, rest.Options{Source: s, Transport: &wire{handle: v.ServeHTTP}})
+	c := newClient(t, options{Source: s, Transport: &wire{handle: v.ServeHTTP}})
 	ask := func(path, want string, full, unchanged int) {
 		t.Helper()
 		var said string
@@ -338,7 +338,7 @@ func TestWhatHasNotChangedIsNotSentAgain(t *testing.T) {
 func TestTheCacheIsBounded(t *testing.T) {
 	t.Parallel()
 	sent := map[string]int{}
-	c := newClient(t, rest.Options{Transport: &wire{handle: func(w http.ResponseWriter, r *http.Request) {
+	c := newClient(t, options{Transport: &wire{handle: func(w http.ResponseWriter, r *http.Request) {
 		sent[r.URL.Path+" "+r.Header.Get("If-None-Match")]++
 		w.Header().Set("ETag", `"x"`)
 		if r.Header.Get("If-None-Match") != "" {

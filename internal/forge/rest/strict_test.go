@@ -32,7 +32,7 @@ func TestAnAppOnGitHub(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = m.Close() })
-		c, err := rest.New(rest.Options{Repository: url, API: s.URL + "/api/v3", Forge: rest.Forge{Name: "GitHub"}, Source: app})
+		c, err := rest.New(rest.Access{Source: app}, url, s.URL+"/api/v3", rest.Forge{Name: "GitHub"})
 		if err != nil {
 			t.Fatal(err)
 		}
