@@ -177,9 +177,12 @@ type event struct {
 }
 
 // Closing reads the timeline. The SDK takes the label of an event for a list of labels.
-func (s *Server) Closing(ctx context.Context, number int64) (pull.Closing, error) {
+//
+// A timeline begins with the oldest event, and has more than a page after many pushes.
+func (s *Server) Closing(ctx context.Context, number int64, since time.Time) (pull.Closing, error) {
 	var events []event
-	_, err := s.call(ctx, fmt.Sprintf("read how pull request #%d was closed", number), http.MethodGet, fmt.Sprintf("/issues/%d/timeline?limit=%d", number, pageSize), nil, &events)
+	path := fmt.Sprintf("/issues/%d/timeline?limit=%d&since=%s", number, pageSize, url.QueryEscape(since.UTC().Format(time.RFC3339)))
+	_, err := s.call(ctx, fmt.Sprintf("read how pull request #%d was closed", number), http.MethodGet, path, nil, &events)
 	var out pull.Closing
 	for _, e := range slices.Backward(events) {
 		switch e.Type {

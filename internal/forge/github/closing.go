@@ -19,7 +19,7 @@ const (
 
 // Closing reads the timeline back to the last time that the pull request was closed, and on to the
 // comments and reviews before that. Those of bots are left out.
-func (s *Server) Closing(ctx context.Context, number int64) (pull.Closing, error) {
+func (s *Server) Closing(ctx context.Context, number int64, _ time.Time) (pull.Closing, error) {
 	var out pull.Closing
 	var closed, deleted time.Time
 	before := 0

@@ -56,7 +56,7 @@ func TestHowAPullRequestWasClosed(t *testing.T) {
 			var got pull.Closing
 			asked := s.asked(func() {
 				var err error
-				got, err = s.api.Closing(t.Context(), 1)
+				got, err = s.api.Closing(t.Context(), 1, time.Time{})
 				must(t, err)
 			})
 			for i := range got.Said {
@@ -83,7 +83,7 @@ func TestALongTimelineIsReadFromItsEnd(t *testing.T) {
 	var got pull.Closing
 	asked := s.asked(func() {
 		var err error
-		got, err = s.api.Closing(t.Context(), 1)
+		got, err = s.api.Closing(t.Context(), 1, time.Time{})
 		must(t, err)
 	})
 	if len(got.Said) < 50 || got.Said[0].Text != "249" || got.By != "ann" || sum(asked) != 3 {

@@ -215,7 +215,7 @@ func TestACommentIsAdded(t *testing.T) {
 	r := s.open("a")
 	asked := s.asked(func() { must(t, s.api.Comment(t.Context(), r.Number, "superseded")) })
 	must(t, s.As("ann").Close(fleet, int(r.Number)))
-	got, err := s.api.Closing(t.Context(), r.Number)
+	got, err := s.api.Closing(t.Context(), r.Number, time.Time{})
 	must(t, err)
 	if len(got.Said) != 1 || got.Said[0].By != "bot" || got.Said[0].Text != "superseded" || sum(asked) != 1 {
 		t.Errorf("%+v, by %v", got, asked)

@@ -15,7 +15,7 @@ const together = 10 * time.Second
 
 // Closing reads the merge request and its newest hundred notes. GitLab writes a note about the
 // deletion of a branch only on merge requests that were open then.
-func (s *Server) Closing(ctx context.Context, number int64) (pull.Closing, error) {
+func (s *Server) Closing(ctx context.Context, number int64, _ time.Time) (pull.Closing, error) {
 	m, err := s.get(ctx, number)
 	if err != nil {
 		return pull.Closing{}, err

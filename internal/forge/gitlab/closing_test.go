@@ -56,7 +56,7 @@ func TestHowAMergeRequestWasClosed(t *testing.T) {
 			var got pull.Closing
 			asked := s.asked(func() {
 				var err error
-				got, err = s.api.Closing(t.Context(), 1)
+				got, err = s.api.Closing(t.Context(), 1, time.Time{})
 				must(t, err)
 			})
 			for i := range got.Said {

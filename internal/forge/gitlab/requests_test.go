@@ -218,7 +218,7 @@ func TestAMergeRequestThatIsNotThere(t *testing.T) {
 	if _, err := s.as(s.Token("eve", "api")).Get(t.Context(), 1); forge.IsGone(err) || !forge.IsFailure(err, forge.FailedNotFound) {
 		t.Errorf("in a project that is hidden: %v", err)
 	}
-	if _, err := s.api.Closing(t.Context(), 99); !forge.IsGone(err) {
+	if _, err := s.api.Closing(t.Context(), 99, time.Time{}); !forge.IsGone(err) {
 		t.Errorf("how it was closed: %v", err)
 	}
 }
@@ -267,7 +267,7 @@ func TestACommentIsAdded(t *testing.T) {
 	r := s.open("a")
 	asked := s.asked(func() { must(t, s.api.Comment(t.Context(), r.Number, "superseded")) })
 	must(t, s.As("ann").Close(fleet, int(r.Number)))
-	got, err := s.api.Closing(t.Context(), r.Number)
+	got, err := s.api.Closing(t.Context(), r.Number, time.Time{})
 	must(t, err)
 	if len(got.Said) != 1 || got.Said[0].By != "bot" || got.Said[0].Text != "superseded" || sum(asked) != 1 {
 		t.Errorf("%+v, by %v", got, asked)

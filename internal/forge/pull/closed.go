@@ -20,6 +20,22 @@ const (
 	maxReason = 300
 	// closingDelay is how long a server may take to show how a pull request was closed.
 	closingDelay = 10 * time.Second
+	// reasonTime is for how long before the closing a comment may be its reason.
+	reasonTime = 10 * time.Minute
+)
+
+// question is when a server was first asked how a pull request was closed, and when it is asked again.
+type question struct{ first, next time.Time }
+
+// answer is what a server says about how a pull request was closed.
+type answer int
+
+const (
+	answerSure answer = iota
+	// answerUnsure means that it may say more within closingDelay.
+	answerUnsure
+	// answerFailed means that it could not be asked.
+	answerFailed
 )
 
 // Closed answers from the records, after taking in what the server says where base has moved since
@@ -180,8 +196,7 @@ func (f *Forge) findPushed(ctx context.Context, base git.Hash, m layout.Member) 
 	return out, err
 }
 
-// judge decides what a closed pull request means, for which tiers and digests. sure is false as long
-// as the server may still know more.
+// judge decides what a closed pull request means, for which tiers and digests, and how sure that is.
 //
 // Furrow closes one by the same request that marks its text Furrow-Superseded. All others that are
 // closed unmerged were rejected by a person, by the button, through Furrow, or by deleting the
@@ -191,15 +206,14 @@ func (f *Forge) findPushed(ctx context.Context, base git.Hash, m layout.Member) 
 // The commit at its head says what it carries, and so does its text, which people can edit. Where
 // the two disagree, what landed is what the commit says; a rejection counts for both, because people
 // could read both.
-func (f *Forge) judge(ctx context.Context, refs git.Refs, had record, r Request) (now record, sure bool, err error) {
+func (f *Forge) judge(ctx context.Context, refs git.Refs, had record, r Request) (now record, how answer, err error) {
 	text, tip, err := f.carriedBy(r)
 	if err != nil {
-		return now, false, err
+		return now, how, err
 	}
 	d := forge.ReadDescription(r.Body)
 	closed := r.Closed
 	now = record{Number: r.Number, URL: r.URL, Head: r.Head, Merge: r.Merge, Closed: &closed, Outcome: forge.OutcomeRejected}
-	sure = true
 	switch {
 	case r.State == Merged:
 		now.Outcome = forge.OutcomeMerged
@@ -210,7 +224,7 @@ func (f *Forge) judge(ctx context.Context, refs git.Refs, had record, r Request)
 	case d.Rejected:
 		now.Reason = truncate.Text(d.Reason, maxReason)
 	default:
-		sure = f.readClosing(ctx, refs, &now, r)
+		how = f.readClosing(ctx, refs, &now, r)
 	}
 	switch {
 	case text.Digest == "" && tip.Digest == "":
@@ -222,29 +236,36 @@ func (f *Forge) judge(ctx context.Context, refs git.Refs, had record, r Request)
 	default:
 		now.Tiers = slices.Concat(text.Tiers, tip.Tiers)
 	}
-	return now, sure, nil
+	return now, how, nil
 }
 
-// readClosing asks how a person closed a pull request. A server that does not say keeps nothing from
-// being known as rejected.
-func (f *Forge) readClosing(ctx context.Context, refs git.Refs, now *record, r Request) (sure bool) {
-	closing, err := f.server.Closing(ctx, r.Number)
-	if err != nil {
-		return forge.IsFailure(err, forge.FailedAuth)
+// readClosing asks how a person closed a pull request. Credentials that may not know that keep
+// nothing from being known as rejected.
+func (f *Forge) readClosing(ctx context.Context, refs git.Refs, now *record, r Request) answer {
+	since := r.Closed.Add(-reasonTime)
+	closing, err := f.server.Closing(ctx, r.Number, since)
+	switch {
+	case forge.IsFailure(err, forge.FailedAuth):
+		return answerSure
+	case err != nil:
+		return answerFailed
 	}
 	if closing.BranchDeleted && refs[r.Branch] == r.Head && r.Closed.Sub(r.Created) <= together {
 		now.Outcome = forge.OutcomeNone
 	}
-	now.Reason = reasonIn(closing, r.Closed)
-	return closing.By != "" || closing.BranchDeleted
+	now.Reason = reasonIn(closing, since, r.Closed)
+	if closing.By == "" && !closing.BranchDeleted {
+		return answerUnsure
+	}
+	return answerSure
 }
 
 // reasonIn returns what was said last, right before closing: by who closed it or, where they said
 // nothing, by anybody.
-func reasonIn(c Closing, closed time.Time) string {
+func reasonIn(c Closing, since, closed time.Time) string {
 	last, own := "", ""
 	for _, said := range c.Said {
-		if said.At.After(closed.Add(time.Second)) {
+		if said.At.Before(since) || said.At.After(closed.Add(time.Second)) {
 			continue
 		}
 		last = cmp.Or(last, said.Text)

@@ -159,7 +159,7 @@ func (s *fake) find(number int64) (*fakeRequest, error) {
 			return r, nil
 		}
 	}
-	return nil, forge.ErrGone
+	return nil, &forge.Error{Op: fmt.Sprintf("read #%d", number), Repository: s.String(), Kind: forge.FailedNotFound, Text: "not found"}
 }
 
 func (s *fake) list(name string, want func(*fakeRequest) bool) (out []pull.Request, err error) {
@@ -281,7 +281,7 @@ func (s *fake) set(r *fakeRequest, a pull.Attributes) error {
 	return nil
 }
 
-func (s *fake) Closing(_ context.Context, number int64) (out pull.Closing, err error) {
+func (s *fake) Closing(_ context.Context, number int64, _ time.Time) (out pull.Closing, err error) {
 	err = s.call("Closing", func() error {
 		r, err := s.find(number)
 		if err == nil {

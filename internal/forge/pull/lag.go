@@ -48,7 +48,7 @@ func (f *Forge) dropClosed(ctx context.Context, refs git.Refs, rows map[string]r
 		known, asked := f.gone[r.Number]
 		f.mu.Unlock()
 		if !asked || known.at.State == Open && known.base != refs[f.base] {
-			at, err := f.server.Get(ctx, r.Number)
+			at, err := f.read(ctx, r.Number)
 			if err != nil && !errors.Is(err, forge.ErrGone) {
 				return nil, err
 			}

@@ -257,7 +257,7 @@ func (f *Forge) have(r Request) {
 
 // get reads one pull request of ours.
 func (f *Forge) get(ctx context.Context, number int64) (Request, error) {
-	r, err := f.server.Get(ctx, number)
+	r, err := f.read(ctx, number)
 	if err == nil {
 		if _, ours := layout.SeedOfBranch(f.base, r.Branch); !ours {
 			return Request{}, forge.ErrGone
@@ -267,6 +267,18 @@ func (f *Forge) get(ctx context.Context, number int64) (Request, error) {
 	return r, err
 }
 
+// read reads one pull request; ErrGone where it does not exist and the repository does.
+func (f *Forge) read(ctx context.Context, number int64) (Request, error) {
+	r, err := f.server.Get(ctx, number)
+	if !forge.IsFailure(err, forge.FailedNotFound) {
+		return r, err
+	}
+	if _, err := f.server.Repository(ctx); err != nil {
+		return Request{}, err
+	}
+	return Request{}, forge.ErrGone
+}
+
 // closeMissing finds out what became of the pull requests that are recorded as open and are not.
 // Those that are known already are in closed.
 func (f *Forge) closeMissing(ctx context.Context, refs git.Refs, closed map[int64]Request) error {
@@ -274,8 +286,8 @@ func (f *Forge) closeMissing(ctx context.Context, refs git.Refs, closed map[int6
 	var missing []onBranch
 	for branch, list := range f.records.of {
 		for _, r := range list {
-			_, undecided := f.undecided[r.Number]
-			if !f.numbers[r.Number] && (r.isOpen() || undecided || r.hasLanded()) {
+			ask := r.Undecided && !f.clock.Now().Before(f.undecided[r.Number].next)
+			if !f.numbers[r.Number] && (r.isOpen() || ask || r.hasLanded()) {
 				missing = append(missing, onBranch{branch, r})
 			}
 		}
@@ -314,7 +326,7 @@ func (f *Forge) closeOne(ctx context.Context, refs git.Refs, m onBranch, recent 
 	switch {
 	case known:
 	case m.Number != 0:
-		r, err = f.server.Get(ctx, m.Number)
+		r, err = f.read(ctx, m.Number)
 	default:
 		r, known, err = f.opened(ctx, m)
 		if err == nil && !known { // it was never opened, or the server does not show it yet
@@ -342,20 +354,26 @@ func (f *Forge) closeOne(ctx context.Context, refs git.Refs, m onBranch, recent 
 
 // conclude records what became of a closed pull request.
 func (f *Forge) conclude(ctx context.Context, refs git.Refs, m onBranch, r Request) error {
-	done, sure, err := f.judge(ctx, refs, m.record, r)
+	done, answer, err := f.judge(ctx, refs, m.record, r)
 	if err != nil {
 		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	now := f.clock.Now()
+	asked, again := f.undecided[r.Number]
+	if !again {
+		asked.first = now
+	}
+	if answer == answerFailed {
+		asked.next = now.Add(closingDelay)
+	}
+	done.Undecided = answer == answerFailed || answer == answerUnsure && now.Sub(asked.first) < closingDelay
+	if f.undecided[r.Number] = asked; !done.Undecided {
+		delete(f.undecided, r.Number)
+	}
 	f.records.drop(m.branch, m.record)
 	f.records.put(m.branch, done)
-	switch since, asked := f.undecided[r.Number]; {
-	case sure || asked && f.clock.Now().Sub(since) >= closingDelay:
-		delete(f.undecided, r.Number)
-	case !asked:
-		f.undecided[r.Number] = f.clock.Now()
-	}
 	return nil
 }
 

@@ -75,9 +75,8 @@ type Forge struct {
 	shown map[git.Hash]gate
 	// conflicts are the open ones that the server would not merge, by number.
 	conflicts map[int64]conflict
-	// undecided are closed ones about which the server may soon know more, by number, with the
-	// time of the first question.
-	undecided map[int64]time.Time
+	// undecided are closed ones about which the server may soon know more, by number.
+	undecided map[int64]question
 	// refused are the attributes that could not be set, by their names (Attributes.list).
 	refused map[string]refusal
 	// gone are pull requests that lists show as open, and whose branch is gone.
@@ -97,7 +96,7 @@ func New(server Server, mirror Mirror, o Options) *Forge {
 	return &Forge{
 		server: server, mirror: mirror, base: o.Base, clock: o.Clock, options: o, history: h, reader: forge.NewReader(mirror, o.Base, h),
 		open: map[string]row{}, numbers: map[int64]bool{}, records: newRecords(mirror, o.Base), shown: map[git.Hash]gate{},
-		conflicts: map[int64]conflict{}, undecided: map[int64]time.Time{}, refused: map[string]refusal{}, gone: map[int64]goneBranch{}, lost: map[git.Hash]git.Hash{},
+		conflicts: map[int64]conflict{}, undecided: map[int64]question{}, refused: map[string]refusal{}, gone: map[int64]goneBranch{}, lost: map[git.Hash]git.Hash{},
 	}
 }
 

@@ -377,6 +377,81 @@ func TestTheReasonComesLater(t *testing.T) {
 	}
 }
 
+// A server that cannot be asked how a pull request was closed is asked again, by another process too:
+// until it answers, the tier counts as rejected, and nothing is opened.
+func TestHowItWasClosedIsAskedForUntilTheServerAnswers(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.server.lateClosing = true
+	s.propose("w1")
+	s.deleteBranch()
+	s.list()
+	p := s.push("w2", edge)[0]
+	s.server.lateClosing = false
+	at, err := s.forge.Propose(t.Context(), p)
+	s.must(err)
+	s.server.close(s.server.requests[at.Number-1], pull.Closing{BranchDeleted: true})
+	s.server.before = func(call string) error {
+		if call == "Closing" {
+			return &forge.Error{Op: "read how it was closed", Repository: s.server.String(), Kind: forge.FailedNetwork, Text: "busy"}
+		}
+		return nil
+	}
+	for range 2 {
+		s.list()
+		s.keep()
+		if got := s.outcome(s.forge, "w2"); got.Outcome != forge.OutcomeRejected {
+			t.Errorf("while it is not known it is %s", got.Outcome)
+		}
+		s.forge = s.newForge()
+	}
+	s.server.before = nil
+	s.list()
+	if got := s.outcome(s.forge, "w2"); got.Outcome != forge.OutcomeNone {
+		t.Errorf("once the server says that it closed it, it is %s", got.Outcome)
+	}
+}
+
+// A comment of long before is not the reason.
+func TestAnOldCommentIsNoReason(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	p := s.propose("w1")
+	s.must(s.server.say(p.Number, "bob", "ship it"))
+	s.server.now = s.server.now.Add(time.Hour)
+	s.person().Close(t, p, "")
+	if list := s.list(); len(list) != 1 || !list[0].Rejected || list[0].Reason != "" {
+		t.Errorf("listed %+v", list)
+	}
+}
+
+// A pull request that an administrator deleted, or a repository that was made anew with the old
+// records, does not keep anything else from being observed.
+func TestAPullRequestThatTheServerNoLongerHas(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.propose("w1")
+	s.keep()
+	s.server.requests = nil
+	gitcmd.Run(t, s.bare, "update-ref", "-d", "refs/heads/"+branch)
+	for _, f := range []*pull.Forge{s.forge, s.newForge()} {
+		s.forge = f
+		s.list()
+		if got := s.outcome(f, "w1"); got.Outcome != forge.OutcomeNone {
+			t.Errorf("it is %s", got.Outcome)
+		}
+	}
+	s.server.before = func(call string) error {
+		if call == "Repository" || call == "Open" {
+			return &forge.Error{Op: call, Repository: s.server.String(), Kind: forge.FailedNotFound, Text: "no such repository"}
+		}
+		return nil
+	}
+	if _, err := s.forge.List(t.Context(), s.refs()); !forge.IsFailure(err, forge.FailedNotFound) {
+		t.Errorf("without the repository: %v", err)
+	}
+}
+
 // What base does not require is not shown, unless something else was: a person would read that it
 // must not be merged.
 func TestTheGateIsShownWhereItIsNeeded(t *testing.T) {

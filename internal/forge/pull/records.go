@@ -30,6 +30,9 @@ type record struct {
 	Tiers []layout.Member `json:"tiers"`
 	// Outcome is empty while it is open, and OutcomeNone where nobody has judged it.
 	Outcome forge.Outcome `json:"outcome,omitempty"`
+	// Undecided reports whether the server may yet say how it was closed: until then it counts as
+	// Outcome says, and it is asked for again.
+	Undecided bool `json:"undecided,omitempty"`
 	// Shown reports whether people were shown that it must not be merged, and not yet that it may.
 	Shown bool `json:"shown,omitempty"`
 	// Unset is what it is opened with and is not known to have had (Attributes.list).

@@ -28,7 +28,8 @@ type Server interface {
 	OfBranch(ctx context.Context, branch string) ([]Request, error)
 	// Recent returns the closed pull requests that were updated last, as many as one page has.
 	Recent(ctx context.Context) ([]Request, error)
-	// Get returns one pull request; forge.ErrGone where it does not exist.
+	// Get returns one pull request. Where it does not exist the error is forge.ErrGone or, as some
+	// servers answer also where the credentials may not read the repository, forge.FailedNotFound.
 	Get(ctx context.Context, number int64) (Request, error)
 	// Create opens a pull request, with those of n.Attributes that it can set in the same request; the
 	// result has them. The error is ErrExists where one of the branch is open.
@@ -39,8 +40,8 @@ type Server interface {
 	Attach(ctx context.Context, at Request, add Attributes, off []string) (Attributes, error)
 	// Edit changes what is set in e, in one request where the server can.
 	Edit(ctx context.Context, number int64, e Edit) (Request, error)
-	// Closing returns how a closed pull request came to be closed.
-	Closing(ctx context.Context, number int64) (Closing, error)
+	// Closing returns how a closed pull request came to be closed, with what was said since a time.
+	Closing(ctx context.Context, number int64, since time.Time) (Closing, error)
 	// Comment adds a comment.
 	Comment(ctx context.Context, number int64, text string) error
 	// SetStatus shows a commit status.
