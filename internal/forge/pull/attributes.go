@@ -171,7 +171,7 @@ func parts(add, off []string) []part {
 }
 
 // errLeftOut means that the server left something out without an error.
-var errLeftOut = errors.New("the server accepted the request, and left it out")
+var errLeftOut = errors.New("the server accepted the request, and did not do it")
 
 // attachPart returns the pull request with what was set. The error is errLeftOut where that is not
 // all.
@@ -180,9 +180,9 @@ func (f *Forge) attachPart(ctx context.Context, at Request, p part) (Request, er
 	if err != nil {
 		return at, err
 	}
-	missing := without(p.add, now.list())
-	at.Attributes = attributesOf(append(without(at.list(), p.off), without(p.add, append(missing, at.list()...))...))
-	if len(missing) > 0 {
+	missing, left := without(p.add, now.list()), without(p.off, now.list())
+	at.Attributes = attributesOf(append(without(at.list(), left), without(p.add, append(missing, at.list()...))...))
+	if len(missing) > 0 || len(left) < len(p.off) {
 		err = errLeftOut
 	}
 	return at, err

@@ -172,8 +172,8 @@ func TestWhatIsLeftOutIsNamed(t *testing.T) {
 	s.openFleet(2)
 	s.wantHas(2, " acme/fleet bob Summer")
 	s.wantWarnings(
-		`spec.proposals.labels: proposals lack the label "furrow", "furrow/plant", as #2 does: the server accepted the request, and left it out`,
-		`spec.proposals.reviewers: proposals lack the reviewer "ada", as #2 does: the server accepted the request, and left it out`,
+		`spec.proposals.labels: proposals lack the label "furrow", "furrow/plant", as #2 does: the server accepted the request, and did not do it`,
+		`spec.proposals.reviewers: proposals lack the reviewer "ada", as #2 does: the server accepted the request, and did not do it`,
 	)
 }
 
