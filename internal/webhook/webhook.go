@@ -5,7 +5,8 @@
 // nothing, because repositories are observed at intervals anyway.
 //
 // Invariants: nothing of a request is used before its signature is checked, except its headers; and
-// of its body only the URLs of the repository.
+// of its body only the URLs of the repository. Senders without the secret cannot make it hold more
+// than maxReads bodies of maxEvent bytes.
 package webhook
 
 import (
@@ -27,8 +28,11 @@ import (
 const (
 	// Path is where events are received.
 	Path = "/webhook"
-	// maxEvent bounds an event; GitHub sends none that is larger.
-	maxEvent = 25 << 20
+	// maxEvent bounds an event. GitHub sends up to 25 MB, but a push that large is only a hint, and
+	// is observed without it at the next interval.
+	maxEvent = 5 << 20
+	// maxReads is how many events are read at once.
+	maxReads = 4
 	// timeout bounds a request: forges wait for ten seconds.
 	timeout = 10 * time.Second
 	// minSecret is the least length of a secret: a shorter one can be guessed.
@@ -46,6 +50,8 @@ func NewHints() Hints { return make(Hints, 16) }
 type Handler struct {
 	secret []byte
 	hints  Hints
+	// reads has an entry for each event that is being read.
+	reads chan struct{}
 }
 
 // New makes a handler of events that are signed with the secret.
@@ -54,29 +60,62 @@ func New(secret []byte, hints Hints) (*Handler, error) {
 	if len(secret) < minSecret {
 		return nil, fmt.Errorf("the secret of webhooks has %d characters: use %d or more, such as the output of 'openssl rand -hex 32'", len(secret), minSecret)
 	}
-	return &Handler{secret, hints}, nil
+	return &Handler{secret, hints, make(chan struct{}, maxReads)}, nil
 }
 
-// ServeHTTP answers with 202 if the event was taken, 200 if it means nothing here, and 401 if it is
-// not signed with the secret.
+// ServeHTTP answers with 202 if the event was taken, 200 if it means nothing here, 401 if it is not
+// signed with the secret, and 503 if too many events are being read.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		http.Error(w, "send events with POST", http.StatusMethodNotAllowed)
 		return
 	}
+	token := r.Header.Get("X-Gitlab-Token")
+	signature := signature(r.Header)
+	trusted := token != "" && subtle.ConstantTimeCompare([]byte(token), h.secret) == 1
+	switch {
+	case token != "" && !trusted, token == "" && len(signature) != sha256.Size:
+		http.Error(w, unsigned, http.StatusUnauthorized)
+		return
+	case trusted && !relevant(r.Header):
+		return
+	}
+	if r.ContentLength > maxEvent {
+		http.Error(w, tooLarge, http.StatusRequestEntityTooLarge)
+		return
+	}
+	select {
+	case h.reads <- struct{}{}:
+		defer func() { <-h.reads }()
+		h.receive(w, r, trusted, signature)
+	default:
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "too many events at once; this one is observed at the next interval", http.StatusServiceUnavailable)
+	}
+}
+
+const (
+	unsigned = "the event is not signed with the secret that Furrow has"
+	tooLarge = "the event is too large"
+)
+
+// receive reads an event, and passes on the repository that it names.
+func (h *Handler) receive(w http.ResponseWriter, r *http.Request, trusted bool, signature []byte) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxEvent))
-	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		http.Error(w, "the event is too large", http.StatusRequestEntityTooLarge)
+	if larger := (*http.MaxBytesError)(nil); errors.As(err, &larger) {
+		http.Error(w, tooLarge, http.StatusRequestEntityTooLarge)
 		return
 	} else if err != nil {
 		http.Error(w, "the event cannot be read", http.StatusBadRequest)
 		return
 	}
-	if !h.signed(r.Header, body) {
-		http.Error(w, "the event is not signed with the secret that Furrow has", http.StatusUnauthorized)
+	if !trusted && !hmac.Equal(signature, h.sum(body)) {
+		http.Error(w, unsigned, http.StatusUnauthorized)
 		return
 	}
+	// GitHub and Gitea sign what they send, so an event of no use is read too: the answer to a ping
+	// is how people find out that the secret is another one.
 	if !relevant(r.Header) {
 		return
 	}
@@ -92,23 +131,25 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// signed reports whether an event is signed: by HMAC-SHA256 of the body as GitHub (sha256=<hex>),
-// Gitea and Forgejo (<hex>) do it, or with the secret itself as GitLab does.
-func (h *Handler) signed(header http.Header, body []byte) bool {
-	if token := header.Get("X-Gitlab-Token"); token != "" {
-		return subtle.ConstantTimeCompare([]byte(token), h.secret) == 1
-	}
-	signature := header.Get("X-Gitea-Signature")
+// signature returns the HMAC-SHA256 of the body as GitHub (sha256=<hex>), Gitea and Forgejo (<hex>)
+// send it; nil if there is none. GitLab sends the secret itself.
+func signature(header http.Header) []byte {
+	text := header.Get("X-Gitea-Signature")
 	if hub, found := strings.CutPrefix(header.Get("X-Hub-Signature-256"), "sha256="); found {
-		signature = hub
+		text = hub
 	}
-	given, err := hex.DecodeString(signature)
-	if err != nil || len(given) == 0 {
-		return false
+	given, err := hex.DecodeString(text)
+	if err != nil {
+		return nil
 	}
+	return given
+}
+
+// sum is the signature that a body must have.
+func (h *Handler) sum(body []byte) []byte {
 	sum := hmac.New(sha256.New, h.secret)
 	sum.Write(body)
-	return hmac.Equal(given, sum.Sum(nil))
+	return sum.Sum(nil)
 }
 
 // events are those that can change what a pass observes, as GitHub, Gitea and GitLab name them.

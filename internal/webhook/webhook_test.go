@@ -5,10 +5,12 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -85,6 +87,108 @@ func TestEvents(t *testing.T) {
 				t.Errorf("it shows the secret: %s", w.Body)
 			}
 		})
+	}
+}
+
+// unread is a body that must not be read.
+type unread struct{ t *testing.T }
+
+func (u unread) Read([]byte) (int, error) {
+	u.t.Error("it reads the body")
+	return 0, io.EOF
+}
+
+// Whoever does not know the secret cannot make Furrow read what they send.
+func TestEventsThatAreRefusedByTheirHeadersAreNotRead(t *testing.T) {
+	signature := sign(secret, hubBody)
+	cases := map[string]struct {
+		header map[string]string
+		size   int64
+		status int
+	}{
+		"no signature":                      {map[string]string{"X-GitHub-Event": "push"}, -1, 401},
+		"a signature that is too short":     {map[string]string{"X-GitHub-Event": "push", "X-Hub-Signature-256": "sha256=00"}, -1, 401},
+		"a signature that is too long":      {map[string]string{"X-Gitea-Event": "push", "X-Gitea-Signature": signature + "00"}, -1, 401},
+		"a signature that is not hex":       {map[string]string{"X-Gitea-Event": "push", "X-Gitea-Signature": strings.Repeat("x", len(signature))}, -1, 401},
+		"another token":                     {map[string]string{"X-Gitlab-Event": "Push Hook", "X-Gitlab-Token": secret + "x"}, -1, 401},
+		"the token, and no event":           {map[string]string{"X-Gitlab-Token": secret}, -1, 200},
+		"the token, and an event of no use": {map[string]string{"X-Gitlab-Event": "Wiki Page Hook", "X-Gitlab-Token": secret}, -1, 200},
+		"an announced size":                 {map[string]string{"X-Gitlab-Event": "Push Hook", "X-Gitlab-Token": secret}, 5<<20 + 1, 413},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			h, err := webhook.New([]byte(secret), webhook.NewHints())
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, webhook.Path, unread{t})
+			r.ContentLength = c.size
+			for key, value := range c.header {
+				r.Header.Set(key, value)
+			}
+			w := httptest.NewRecorder()
+			if h.ServeHTTP(w, r); w.Code != c.status {
+				t.Errorf("it answers %d %s, want %d", w.Code, w.Body, c.status)
+			}
+		})
+	}
+}
+
+func TestAnEventThatIsTooLargeIsRefused(t *testing.T) {
+	h, err := webhook.New([]byte(secret), webhook.NewHints())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, webhook.Path, strings.NewReader(strings.Repeat(" ", 5<<20+1)))
+	r.ContentLength = -1
+	r.Header.Set("X-Github-Event", "push")
+	r.Header.Set("X-Hub-Signature-256", "sha256="+sign(secret, hubBody))
+	w := httptest.NewRecorder()
+	if h.ServeHTTP(w, r); w.Code != http.StatusRequestEntityTooLarge {
+		t.Errorf("it answers %d %s", w.Code, w.Body)
+	}
+}
+
+// slow is a body that reports when it is read, and ends when it is released.
+type slow struct {
+	reads   chan<- struct{}
+	release <-chan struct{}
+}
+
+func (s slow) Read([]byte) (int, error) {
+	s.reads <- struct{}{}
+	<-s.release
+	return 0, io.EOF
+}
+
+// Signatures are known to be wrong only at the end of an event, so what is read before that has a
+// bound for all senders together.
+func TestFewEventsAreReadAtOnce(t *testing.T) {
+	h, err := webhook.New([]byte(secret), webhook.NewHints())
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := func(body io.Reader) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, webhook.Path, body)
+		r.Header.Set("X-Github-Event", "push")
+		r.Header.Set("X-Hub-Signature-256", "sha256="+sign(secret, hubBody))
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w
+	}
+	reads, release := make(chan struct{}), make(chan struct{})
+	var senders sync.WaitGroup
+	for range 4 {
+		senders.Go(func() { send(slow{reads, release}) })
+		<-reads
+	}
+	if w := send(unread{t}); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+		t.Errorf("it answers %d %s", w.Code, w.Body)
+	}
+	close(release)
+	senders.Wait()
+	if w := send(strings.NewReader(hubBody)); w.Code != http.StatusAccepted {
+		t.Errorf("afterwards it answers %d %s", w.Code, w.Body)
 	}
 }
 
