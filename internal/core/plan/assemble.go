@@ -64,6 +64,9 @@ func (c *computation) assemble(s *seedState) (*Outcome, error) {
 	if c.dropping[s.seed.Name] {
 		a.addDropped()
 	}
+	if err := a.holdIfWaveIsUnknown(); err != nil {
+		return nil, err
+	}
 	a.plan.Rollout = a.rollout()
 	a.addPlacements()
 	a.addDependencies()

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/window"
 )
 
@@ -62,6 +64,29 @@ func (r *Rollout) Windows() []window.Window {
 		out = append(out, w.Windows...)
 	}
 	return out
+}
+
+// holdIfWaveIsUnknown keeps a seed as it is while the document of a cluster cannot be used for which
+// others wait, or may wait. The cluster has no labels then, and stays as it was last planned: the
+// others would go at once, without anybody having tried the change there.
+func (a *assembly) holdIfWaveIsUnknown() error {
+	if len(a.pace.Waves) == 0 || len(a.broken) == 0 {
+		return nil
+	}
+	last, was := -1, a.previous.Plan.Rollout
+	for i := range a.previous.Plan.Tiers {
+		if was != nil {
+			last = max(last, was.WaveOf(a.previous.Plan.Tiers[i].Cluster))
+		}
+	}
+	for _, t := range a.plan.Tiers {
+		why := a.broken[t.Cluster]
+		if why == "" || len(was.AllWaves()) > 0 && was.WaveOf(t.Cluster) == last {
+			continue
+		}
+		return manifest.OfSeed(v1alpha1.ReasonBrokenDocument, a.seed.Name, fmt.Sprintf("the wave of cluster %s is unknown, and others may wait for it: %s", t.Cluster, why), "Correct that document.").WithCluster(t.Cluster)
+	}
+	return nil
 }
 
 // rollout resolves the pace of the seed: which clusters of the plan are in which wave. A cluster is in

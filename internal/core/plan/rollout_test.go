@@ -1,12 +1,16 @@
 package plan_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
+	"github.com/furrow-dev/furrow/internal/core/manifest"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 	"github.com/furrow-dev/furrow/internal/core/window"
 )
@@ -60,6 +64,36 @@ func TestWavesHaveTheClustersThatTheySelect(t *testing.T) {
 			}
 			if diff := cmp.Diff(c.want, readBack(t, o.Plan).Rollout); diff != "" {
 				t.Errorf("read back (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAClusterWhoseWaveIsUnknownHoldsThoseThatWaitForIt(t *testing.T) {
+	const canary, two = "{name: canary, clusterSelector: {matchLabels: {stage: canary}}}", "{waves: [{name: canary, clusterSelector: {matchLabels: {stage: canary}}}, {name: fleet}]}"
+	for name, c := range map[string]struct {
+		before, now, broken string
+		held                bool
+	}{
+		"of the first wave":                      {two, two, "c1", true},
+		"of the last wave":                       {two, two, "c3", false},
+		"of the only wave that has clusters":     {"{waves: [{name: fleet}, {name: lab, clusterSelector: {matchLabels: {stage: lab}}}]}", "{waves: [{name: fleet}]}", "c3", false},
+		"before those that no wave selects":      {"{waves: [" + canary + "]}", "{waves: [" + canary + "]}", "c1", true},
+		"that no wave selects":                   {"{waves: [" + canary + "]}", "{waves: [" + canary + "]}", "c3", false},
+		"that was planned before there were any": {"{maxOpenProposals: 3}", two, "c3", true},
+		"without waves":                          {two, "{maxOpenProposals: 3}", "c1", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := compute(t, staged(c.before))["web"].Plan
+			tree := staged(c.now)
+			tree["seeds/web.yaml"].Data = append(tree["seeds/web.yaml"].Data, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: more, namespace: default}\n"...)
+			tree["clusters/"+c.broken+".yaml"].Data = []byte("apiVersion: furrow.dev/v1alpha1\nkind: Cluster\nmetadata: {name: " + c.broken + "}\nspec: {hub: c2}\n")
+			o := plan.Compute(plan.Input{Catalog: load(t, tree), Owner: owner, Revision: revision, Previous: map[string]*plan.Previous{"web": {Plan: before}}})["web"]
+			if held := manifest.ReasonOf(o.Err) == v1alpha1.ReasonBrokenDocument; held != c.held || o.Kept != c.held {
+				t.Errorf("held %v, want %v: %v", held, c.held, o.Err)
+			}
+			if c.held && !strings.Contains(fmt.Sprint(o.Err), "cluster "+c.broken) {
+				t.Errorf("it does not name the cluster: %v", o.Err)
 			}
 		})
 	}

@@ -26,9 +26,10 @@ type Checks struct {
 }
 
 // autoMerge has those proposals merged that the seed's rollout lets Furrow merge. It
-// concerns only what is open as wanted and may be merged by people.
+// concerns only what is open as wanted and may be merged by people, and nothing while the seed is
+// suspended.
 func (r *Result) autoMerge(p *plan.Plan, facts Facts) {
-	if p.Rollout == nil || !p.Rollout.AutoMerge {
+	if p.Rollout == nil || !p.Rollout.AutoMerge || facts.Suspended {
 		return
 	}
 	for i := range p.Tiers {
