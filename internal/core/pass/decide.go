@@ -525,12 +525,13 @@ func (d *decider) addClosed(s *Seed) bool {
 	return found
 }
 
-// noteRetryLater finds out whether a tier that is Blocked now would have to be
-// retried once it is free, so the marker has to stay.
+// noteRetryLater finds out whether a tier that is Blocked now, or held by its pace, would have to
+// be retried once it is free, so the marker has to stay.
 func (d *decider) noteRetryLater(s *Seed) {
 	for i, status := range s.Result.Tiers {
 		t := &s.Plan.Tiers[i]
-		if status.State != release.Blocked || d.repo(t.Repo) == nil || !d.retries(t.Repo, s.previous, s.Name) {
+		waits := status.State == release.Blocked || status.State == release.Queued && status.Act != release.ActPropose
+		if !waits || d.repo(t.Repo) == nil || !d.retries(t.Repo, s.previous, s.Name) {
 			continue
 		}
 		later := s.Tiers[status.Tier].BaseDetail != ""

@@ -1,9 +1,12 @@
 package pass_test
 
 import (
+	"fmt"
 	"testing"
 
+	"github.com/furrow-dev/furrow/api/v1alpha1"
 	"github.com/furrow-dev/furrow/internal/core/layout"
+	"github.com/furrow-dev/furrow/internal/core/release"
 )
 
 // shrinking is a fleet on which a Namespace leaves a seed that stays, up to the plan that takes it away.
@@ -19,6 +22,20 @@ func shrinking(t testing.TB) *fleet {
 func reverted(t testing.TB) *fleet {
 	f := planted(one(t), web(chain(1, "east")...))
 	f.repos["a"].write("main", map[string]string{"planted/east/web/tier-01/configmap.second.yaml": "", "clusters/east/furrow/web/tier-01.yaml": ""})
+	f.silent["east"] = true
+	return f
+}
+
+// revertedBehind is a fleet on which a person took back what the second of two waves has, and the
+// first does not answer.
+func revertedBehind(t testing.TB) *fleet {
+	f := one(t)
+	for _, cluster := range []string{"east", "west"} {
+		f.put("clusters/"+cluster+".yaml", fmt.Sprintf("apiVersion: %s\nkind: Cluster\nmetadata: {name: %s, labels: {name: %s}}\nspec: {gitOpsRepo: a}\n", v1alpha1.APIVersion, cluster, cluster))
+	}
+	f.seed("alpha", configMap("c", 1), inTurn("alpha", "east", "west"))
+	f.releaseAll()
+	f.repos["a"].write("main", map[string]string{"planted/west/alpha/tier-00/configmap.c.yaml": "", "clusters/west/furrow/alpha/tier-00.yaml": ""})
 	f.silent["east"] = true
 	return f
 }
@@ -39,6 +56,29 @@ func TestMarkers(t *testing.T) {
 			},
 			wantStates:  []string{"web/east/00 Merged ClusterSilent", "web/east/01 Blocked WaitingForTier"},
 			wantActions: []string{},
+		},
+		"a retry stays while what it asks for waits for its wave": {
+			fleet: revertedBehind(t), arrange: func(f *fleet) { f.mark("a", layout.RetryBranch, "alpha") },
+			wantStates:  []string{"alpha/east/00 Merged ClusterSilent", "alpha/west/00 Queued WaitingForWave"},
+			wantActions: []string{},
+		},
+		"a retry stays while the rollout is paused": {
+			fleet: revertedBehind(t), arrange: func(f *fleet) {
+				delete(f.silent, "east")
+				f.record("alpha", release.Record{Paused: &release.Request{By: "Ada"}})
+				f.mark("a", layout.RetryBranch, "alpha")
+			},
+			wantStates:  []string{"alpha/east/00 Released Healthy", "alpha/west/00 Queued RolloutPaused"},
+			wantActions: []string{},
+		},
+		"a retry goes once what waited for its wave is proposed": {
+			fleet: revertedBehind(t), arrange: func(f *fleet) {
+				f.mark("a", layout.RetryBranch, "alpha")
+				f.step()
+				delete(f.silent, "east")
+			},
+			wantStates:  []string{"alpha/east/00 Released Healthy", "alpha/west/00 Queued Proposing"},
+			wantActions: []string{"a: Propose tier/alpha/west/00 Plant", "a: Drop retry/alpha"},
 		},
 		"a retry of what is blocked goes when nothing asks for it": {
 			fleet: reverted(t), arrange: func(f *fleet) {
