@@ -140,6 +140,7 @@ const (
 	ReasonAutoMerging            Reason = "AutoMerging"
 	ReasonWaitingForChecks       Reason = "WaitingForChecks"
 	ReasonChecksFailed           Reason = "ChecksFailed"
+	ReasonMergeQueued            Reason = "MergeQueued"
 	ReasonChecksUnknown          Reason = "ChecksUnknown"
 	ReasonSuspended              Reason = "Suspended"
 	ReasonProposalOpen           Reason = "ProposalOpen"
@@ -393,6 +394,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonAutoMerging, "The gate of the proposal is open and its checks have passed, so Furrow merges it, as `autoMerge` says.", "Nothing."},
 		{ReasonWaitingForChecks, "Furrow merges the proposal once its checks have passed, at least one besides the gate.", "Wait, or merge it."},
 		{ReasonChecksFailed, "A check of the proposal has failed, so Furrow does not merge it.", "Correct the seed, run the check again, or merge it."},
+		{ReasonMergeQueued, "The merge queue or merge train of the forge has the proposal.", "Wait: the forge merges it, or removes it and says why."},
 		{ReasonChecksUnknown, "Furrow cannot read the checks of the proposal, or it is a draft, so a person merges it.", "What the message says, or merge it."},
 		{ReasonSuspended, "`spec.suspend` is set: nothing is proposed or updated. Do not merge a proposal of an earlier plan.", "Set it to false."},
 		{ReasonProposalOpen, "The proposal waits to be merged.", "Review it."},

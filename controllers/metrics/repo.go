@@ -29,7 +29,7 @@ var outcomes = []struct {
 	name string
 	of   func(error) bool
 }{
-	{"ok", func(err error) bool { return err == nil }},
+	{"ok", func(err error) bool { return err == nil || forge.IsQueued(err) }},
 	{"rate_limited", func(err error) bool { _, asked := git.RetryAfter(err); return asked }},
 	{"auth", git.IsAuth},
 	{"not_found", git.IsNotFound},

@@ -488,7 +488,9 @@ func (m *prMerge) run(cmd *cobra.Command, s *controlplane.Session, names []strin
 		did := "Merged"
 		if m.dryRun {
 			did = "Would merge"
-		} else if err := l.repo.Forge.Merge(ctx, l.proposal, person(ctx)); err != nil {
+		} else if err := l.repo.Forge.Merge(ctx, l.proposal, person(ctx)); forge.IsQueued(err) {
+			did = "Queued to merge"
+		} else if err != nil {
 			errs = append(errs, notMerged(l, err))
 			continue
 		}

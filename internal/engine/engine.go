@@ -218,6 +218,8 @@ type openRepo struct {
 	// batch is how many proposals a pass may have time for.
 	batch     int
 	readiness readiness
+	// refusedMerges are those of the last minutes, by branch.
+	refusedMerges map[string]refusedMerge
 	// folders are the directories of roots.
 	folders recent.Cache[folderKey, layout.Folder]
 }

@@ -137,6 +137,8 @@ const (
 	ChecksPending ChecksState = "Pending"
 	// ChecksFailed means that some have failed.
 	ChecksFailed ChecksState = "Failed"
+	// ChecksQueued means that the server's merge queue or train has it.
+	ChecksQueued ChecksState = "Queued"
 	// ChecksUnknown means that nothing can be read, or that the proposal is a draft.
 	ChecksUnknown ChecksState = "Unknown"
 )
@@ -210,7 +212,8 @@ type Forge interface {
 	Checks(ctx context.Context, p Proposal) (Checks, error)
 	// Merge accepts a proposal for a person, with what people changed on its branch.
 	// The error is ErrConflict, ErrGone, ErrRejected or ErrForeign where the
-	// proposal is to blame; nothing was changed then.
+	// proposal is to blame; nothing was changed then. It is ErrQueued where the server's merge
+	// queue has it now, and merges it later or removes it.
 	Merge(ctx context.Context, p Proposal, by git.Person) error
 	// Reject rejects a proposal for a person. It does nothing where that was done before.
 	Reject(ctx context.Context, p Proposal, by git.Person, reason string) error
@@ -241,6 +244,12 @@ var ErrRejected error = manifest.Problem{Reason: "Rejected", Message: "the propo
 
 // ErrForeign means that what is on a proposal's branch is not Furrow's.
 var ErrForeign error = manifest.Problem{Reason: "NotAProposal", Message: "the branch holds no proposal of Furrow's; merge, move or delete it with git"}
+
+// ErrQueued means that a proposal is in the merge queue or merge train of its base branch.
+var ErrQueued error = manifest.Problem{Reason: "MergeQueued", Message: "the proposal is in the merge queue of its base branch, which merges it later"}
+
+// IsQueued reports whether err is ErrQueued.
+func IsQueued(err error) bool { return errors.Is(err, ErrQueued) }
 
 // IsConflict reports whether err is ErrConflict.
 func IsConflict(err error) bool { return errors.Is(err, ErrConflict) }

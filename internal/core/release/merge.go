@@ -15,6 +15,8 @@ const (
 	ChecksPending ChecksState = "Pending"
 	// ChecksFailed means that some have failed.
 	ChecksFailed ChecksState = "Failed"
+	// ChecksQueued means that the merge queue of the forge has the proposal.
+	ChecksQueued ChecksState = "Queued"
 	// ChecksUnknown means that they could not be read, or that there is nothing to read.
 	ChecksUnknown ChecksState = "Unknown"
 )
@@ -82,6 +84,8 @@ func (r *Result) merge(facts Facts, members ...*TierStatus) bool {
 			s.Act, s.Reason, s.Message = ActMerge, v1alpha1.ReasonAutoMerging, "is being merged: its checks have passed"
 		case checks.State == ChecksFailed:
 			s.Reason, s.Message = v1alpha1.ReasonChecksFailed, "is not merged by itself: "+checks.Why
+		case checks.State == ChecksQueued:
+			s.Reason, s.Message = v1alpha1.ReasonMergeQueued, "is merged by the forge: "+checks.Why
 		case checks.State == ChecksPending:
 			s.Reason, s.Message = v1alpha1.ReasonWaitingForChecks, "is merged once its checks have passed: "+checks.Why
 		default:

@@ -348,3 +348,11 @@ func (s *Server) Access(ctx context.Context) (pull.Access, error) {
 	}
 	return out, nil
 }
+
+// Enqueue fails: Gitea has no merge queue.
+func (s *Server) Enqueue(_ context.Context, number int64, _ pull.Merge) error {
+	return &forge.Error{Op: fmt.Sprintf("merge pull request #%d", number), Repository: s.String(), Kind: forge.FailedOther, Text: "Gitea has no merge queue"}
+}
+
+// Queued is never so: Gitea has no merge queue.
+func (s *Server) Queued(context.Context, int64) (pull.Queued, error) { return pull.Queued{}, nil }

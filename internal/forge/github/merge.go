@@ -34,6 +34,9 @@ func (s *Server) Merge(ctx context.Context, number int64, m pull.Merge) error {
 	if !ok {
 		return err
 	}
+	if strings.Contains(failure.Said, "merge queue") {
+		return fmt.Errorf("%w: %w", pull.ErrMergeQueue, failure)
+	}
 	switch failure.Status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusConflict:
 		return s.refused(ctx, number, m, failure)

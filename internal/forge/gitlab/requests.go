@@ -237,7 +237,7 @@ func (s *Server) Repository(ctx context.Context) (pull.Repository, error) {
 	if err != nil {
 		return pull.Repository{}, err
 	}
-	return pull.Repository{Methods: methods(p), Empty: p.EmptyRepo, Archived: p.Archived, DefaultBranch: p.DefaultBranch}, nil
+	return pull.Repository{Methods: methods(p), Empty: p.EmptyRepo, Archived: p.Archived, Queue: p.MergeTrainsEnabled, DefaultBranch: p.DefaultBranch}, nil
 }
 
 // read reads the project as GitLab has it.

@@ -22,6 +22,9 @@ func (f *Forge) Checks(ctx context.Context, p forge.Proposal) (forge.Checks, err
 	case at.Draft:
 		return forge.Checks{State: forge.ChecksUnknown, Why: "it is a draft"}, nil
 	}
+	if checks, known, err := f.queueChecks(ctx, at.Request); known {
+		return checks, err
+	}
 	checks, err := f.server.Checks(ctx, p.Head)
 	if err != nil {
 		return forge.Checks{}, err

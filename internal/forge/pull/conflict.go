@@ -15,6 +15,8 @@ type conflict struct {
 	// check.
 	passes  int
 	checked time.Time
+	// refused reports whether the server refused to merge it there.
+	refused bool
 }
 
 const (
@@ -39,6 +41,9 @@ func (f *Forge) refuses(ctx context.Context, base git.Hash, r row, b *forge.Bran
 	f.mu.Lock()
 	d := f.conflicts[r.Number]
 	switch {
+	case d.refused && d.head == b.Head && d.base == base && r.Head == b.Head && !b.Edited && b.Base != base:
+		f.mu.Unlock()
+		return true
 	case !r.Unmergeable || r.Draft || b.Edited || b.Base == base || r.Head != b.Head:
 		delete(f.conflicts, r.Number)
 		f.mu.Unlock()

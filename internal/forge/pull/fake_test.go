@@ -51,6 +51,10 @@ type fake struct {
 	// requires is what base asks of a merge.
 	requires forge.Requirements
 	access   pull.Access
+	// linear reports whether it merges only what is on top of base.
+	linear bool
+	// queue has the merge queue's pull requests, and those that it removed; nil where base has none.
+	queue map[int64]pull.Queued
 	// budget is what it says that it allows.
 	budget forge.Budget
 	// opensBare lets pull requests be opened without attributes; refuses are names that cannot be set, and
@@ -327,6 +331,25 @@ func (s *fake) Access(context.Context) (out pull.Access, err error) {
 	return out, err
 }
 
+func (s *fake) Enqueue(_ context.Context, number int64, m pull.Merge) error {
+	return s.call("Enqueue", func() error {
+		r, err := s.find(number)
+		switch {
+		case err != nil:
+			return err
+		case r.State != pull.Open || r.Head != m.Head:
+			return forge.ErrGone
+		}
+		s.queue[number] = pull.Queued{Is: true, Why: "at position 1"}
+		return nil
+	})
+}
+
+func (s *fake) Queued(_ context.Context, number int64) (out pull.Queued, err error) {
+	err = s.call("Queued", func() error { out = s.queue[number]; return nil })
+	return out, err
+}
+
 func (s *fake) Merge(_ context.Context, number int64, m pull.Merge) error {
 	return s.call("Merge", func() error {
 		r, err := s.find(number)
@@ -335,6 +358,12 @@ func (s *fake) Merge(_ context.Context, number int64, m pull.Merge) error {
 			return err
 		case r.State != pull.Open || r.Head != m.Head:
 			return forge.ErrGone
+		case s.queue != nil:
+			return pull.ErrMergeQueue
+		case s.linear:
+			if _, on := s.git("merge-base", "--is-ancestor", "refs/heads/main", m.Head.String()); !on {
+				return forge.ErrConflict
+			}
 		}
 		tree, clean := s.git("merge-tree", "--write-tree", "refs/heads/main", m.Head.String())
 		if !clean {

@@ -189,6 +189,7 @@ func (f *Forge) note(rows map[string]row, numbers map[int64]bool, refs git.Refs)
 	f.open, f.numbers = rows, numbers
 	maps.DeleteFunc(f.shown, func(head git.Hash, _ gate) bool { return !heads[head] })
 	maps.DeleteFunc(f.conflicts, func(number int64, _ conflict) bool { return !numbers[number] })
+	maps.DeleteFunc(f.queued, func(number int64, _ queued) bool { return !numbers[number] })
 }
 
 // reopen notes that a pull request is open, whatever was recorded: one that is being opened has its

@@ -75,6 +75,8 @@ type Forge struct {
 	shown map[git.Hash]gate
 	// conflicts are the open ones that the server would not merge, by number.
 	conflicts map[int64]conflict
+	// queued are the open ones that were added to the merge queue, by number.
+	queued map[int64]queued
 	// undecided are closed ones about which the server may soon know more, by number.
 	undecided map[int64]question
 	// refused are the attributes that could not be set, by their names (Attributes.list).
@@ -96,7 +98,7 @@ func New(server Server, mirror Mirror, o Options) *Forge {
 	return &Forge{
 		server: server, mirror: mirror, base: o.Base, clock: o.Clock, options: o, history: h, reader: forge.NewReader(mirror, o.Base, h),
 		open: map[string]row{}, numbers: map[int64]bool{}, records: newRecords(mirror, o.Base), shown: map[git.Hash]gate{},
-		conflicts: map[int64]conflict{}, undecided: map[int64]question{}, refused: map[string]refusal{}, gone: map[int64]goneBranch{}, lost: map[git.Hash]git.Hash{},
+		conflicts: map[int64]conflict{}, queued: map[int64]queued{}, undecided: map[int64]question{}, refused: map[string]refusal{}, gone: map[int64]goneBranch{}, lost: map[git.Hash]git.Hash{},
 	}
 }
 

@@ -56,7 +56,7 @@ func (f *Forge) observe(ctx context.Context, p forge.Proposal) (observation, err
 // commit that was read. The server knows only the user of our credentials and nobody can be
 // impersonated, so the message names by.
 func (f *Forge) Merge(ctx context.Context, p forge.Proposal, by git.Person) error {
-	method, err := f.method(ctx)
+	method, queue, err := f.method(ctx)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (f *Forge) Merge(ctx context.Context, p forge.Proposal, by git.Person) erro
 			err = s.mayMerge(p)
 		}
 		if err == nil {
-			err = f.server.Merge(ctx, s.at.Number, s.merge(method, by))
+			err = f.mergeOnce(ctx, s, s.merge(method, by), queue)
 		}
 		switch {
 		case err == nil:
@@ -75,7 +75,7 @@ func (f *Forge) Merge(ctx context.Context, p forge.Proposal, by git.Person) erro
 			f.have(s.at)
 			return nil
 		case !errors.Is(err, ErrUnchecked):
-			return fmt.Errorf("merge %s: %w", p.Branch, err)
+			return fmt.Errorf("merge %s: %w", p.Branch, f.blamed(ctx, s, err))
 		case try == maxMerging:
 			return fmt.Errorf("merge %s: %w (%w)", p.Branch, forge.ErrConflict, err)
 		}
@@ -85,18 +85,19 @@ func (f *Forge) Merge(ctx context.Context, p forge.Proposal, by git.Person) erro
 	}
 }
 
-// method returns the first way to merge that does not fail where base has moved on at all.
-func (f *Forge) method(ctx context.Context) (Method, error) {
+// method returns the first way to merge that does not fail where base has moved on at all, and
+// whether a queue merges.
+func (f *Forge) method(ctx context.Context) (m Method, queue bool, err error) {
 	r, err := f.server.Repository(ctx)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	for _, m := range r.Methods {
 		if m != FastForward {
-			return m, nil
+			return m, r.Queue, nil
 		}
 	}
-	return cmp.Or(append(r.Methods, MergeCommit)...), nil
+	return cmp.Or(append(r.Methods, MergeCommit)...), r.Queue, nil
 }
 
 // mayMerge says why a proposal must not be merged as the caller has read it.

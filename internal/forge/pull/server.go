@@ -54,8 +54,13 @@ type Server interface {
 	// Merge merges a pull request, at exactly the commit m.Head, and leaves its branch. The
 	// error is forge.ErrGone where it was merged or closed, or its branch moved; ErrUnchecked
 	// where the server has still to find out whether it can be merged, or base has just moved;
-	// forge.ErrConflict where it cannot be merged.
+	// forge.ErrConflict where it cannot be merged; ErrMergeQueue where only a queue merges to base.
 	Merge(ctx context.Context, number int64, m Merge) error
+	// Enqueue adds a pull request to the merge queue or merge train of base, at exactly the commit
+	// m.Head, unless it is there. The errors are those of Merge.
+	Enqueue(ctx context.Context, number int64, m Merge) error
+	// Queued returns whether the queue has an open pull request, and if not, why it was removed.
+	Queued(ctx context.Context, number int64) (Queued, error)
 	// Repository returns what the server says of the repository.
 	Repository(ctx context.Context) (Repository, error)
 	// Access returns what the credentials may do in the repository, as far as the server says.
@@ -181,10 +186,21 @@ type Merge struct {
 	Title, Message string
 }
 
+// Queued is how it is about a pull request and the merge queue.
+type Queued struct {
+	// Is reports whether the queue has it.
+	Is bool
+	// Why says what the queue does with it or, once it was removed, why; empty if the server does
+	// not say.
+	Why string
+}
+
 // Repository is what a server says of a repository.
 type Repository struct {
 	// Methods are those that are allowed, the default one first.
 	Methods []Method
+	// Queue reports whether base is merged to by a merge train, which Merge would overtake.
+	Queue bool
 	// Empty reports whether the server has noticed no push yet; it answers with errors until then.
 	Empty bool
 	// Archived reports whether nothing can be changed.

@@ -60,6 +60,13 @@ func (c *Client) failed(op string, kind forge.Kind, text string) *Failure {
 	return &Failure{Err: &forge.Error{Op: op, Repository: c.repository, Kind: kind, Text: text}}
 }
 
+// Refusal is the failure of a call whose answer was a success in form only.
+func (c *Client) Refusal(op string, kind forge.Kind, said string) *Failure {
+	f := c.failed(op, kind, "the server refused: "+c.clean(said))
+	f.Said = c.clean(said)
+	return f
+}
+
 // unasked is the failure of a request that was not sent.
 func (c *Client) unasked(op string, r refusal) *Failure {
 	f := c.failed(op, forge.FailedOther, r.text)

@@ -126,7 +126,7 @@ func (l *limit) note(now time.Time, d demand, got *answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	rate, ok := backoff.RateOf(got.header, now)
-	if ok && rate.Remaining != nil {
+	if ok && rate.Remaining != nil && got.header.Get("X-Ratelimit-Resource") != "graphql" { // which has its own
 		was := l.budget.Reset
 		l.budget.Limit, l.budget.Left, l.budget.Reset = 0, *rate.Remaining, time.Time{}
 		if rate.Limit != nil {

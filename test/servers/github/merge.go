@@ -109,13 +109,18 @@ func (s *Server) merge(p *pull, by *user, has role, how mergeRequest) (string, *
 	if sha == "" {
 		return "", refuse(http.StatusMethodNotAllowed, "Pull Request is not mergeable")
 	}
+	s.land(p, by, base, sha)
+	return sha, nil
+}
+
+// land moves the base of a pull request to its merge.
+func (s *Server) land(p *pull, by *user, base, sha string) {
 	p.repo.git.Must("", nil, "update-ref", "refs/heads/"+p.base.ref, sha, base)
 	s.markMerged(p, sha, by)
 	s.branchMoved(p.repo, p.base.ref, base, sha, by)
 	if p.repo.deleteOnMerge && p.head.repo == p.repo && p.head.ref != p.repo.defaultBranch {
 		_ = s.deleteBranch(p.repo, p.head.ref, by)
 	}
-	return sha, nil
 }
 
 func (s *Server) mayMerge(p *pull, has role, how mergeRequest) *answer {
@@ -133,6 +138,8 @@ func (s *Server) mayMerge(p *pull, has role, how mergeRequest) *answer {
 		return notAllowed("Pull Request is still a draft")
 	case !allowed[how.method]:
 		return notAllowed(names[how.method] + " are not allowed on this repository.")
+	case need.Queue:
+		return notAllowed("Repository rule violations found\n\nChanges must be made through the merge queue\n\n")
 	case has == roleAdmin: // may ignore protection
 		return nil
 	case len(unmet) > 0:

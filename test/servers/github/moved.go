@@ -3,6 +3,7 @@ package github
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -35,6 +36,7 @@ func (s *Server) headMoved(p *pull, old, sha string, by *user) {
 		}
 	default:
 		before := p.head.sha
+		p.repo.queue = slices.DeleteFunc(p.repo.queue, func(other *pull) bool { return other == p })
 		s.fetchHead(p, sha)
 		if before != "" && !p.repo.git.Contains(sha, before) {
 			s.record(p, "head_ref_force_pushed", by, nil)

@@ -65,11 +65,15 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// ServeHTTP serves Git for paths with ".git/", and the API for all others.
+// ServeHTTP serves Git for paths with ".git/", GraphQL, and the API for all others.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Date", s.Now().Format(http.TimeFormat))
 	if strings.Contains(r.URL.Path, ".git/") {
 		s.serveGit(w, r)
+		return
+	}
+	if r.URL.Path == "/graphql" || r.URL.Path == "/api/graphql" {
+		s.serveGraphQL(w, r)
 		return
 	}
 	s.serveAPI(w, r)

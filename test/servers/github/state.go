@@ -53,6 +53,7 @@ type repo struct {
 	statuses   []*status
 	checks     []*checkRun
 	protection map[string]*Protection
+	queue      []*pull // the merge queue
 
 	created, pushed time.Time
 }
@@ -127,6 +128,7 @@ type pull struct {
 	computing       bool
 	readsLeft       int
 	approved        map[*user]bool // by the last review of each
+	dequeued        string         // why the merge queue has removed it
 }
 
 // event is an entry of a timeline: also a comment or a review, which have a text.

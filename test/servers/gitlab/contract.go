@@ -40,6 +40,7 @@ const (
 	projectPath = "/projects/:id"
 	listPath    = projectPath + "/merge_requests"
 	requestPath = listPath + "/:merge_request_iid"
+	trainPath   = projectPath + "/merge_trains/merge_requests/:merge_request_iid"
 )
 
 var (
@@ -78,6 +79,11 @@ var (
 		"id integer", "name string", "push_access_levels list", "merge_access_levels list", "allow_force_push boolean", "code_owner_approval_required boolean",
 	}
 
+	trainFields = []string{
+		"id integer", "merge_request object", "user user", "pipeline object?", "created_at time", "updated_at time", "target_branch string",
+		"status idle,stale,fresh,merging,merged,skip_merged", "merged_at time?", "duration integer?",
+	}
+
 	memberFields = append(slices.Clone(userFields), "access_level integer", "created_at time", "expires_at string?")
 
 	requestFields = []string{
@@ -112,6 +118,9 @@ var operations = compile([]operation{
 	{method: "GET", path: projectPath + "/members/all/:user_id", answer: memberFields, role: Guest, handle: (*call).getMember},
 	{method: "GET", path: projectPath + "/approval_rules", list: true, params: paged, answer: ruleFields, role: Developer, handle: (*call).listRules},
 	{method: "GET", path: projectPath + "/protected_branches/:name", answer: protectedFields, role: Developer, handle: (*call).getProtected},
+	{method: "GET", path: trainPath, answer: trainFields, role: Developer, handle: (*call).getTrain},
+	{method: "POST", path: trainPath, list: true, answer: trainFields, status: http.StatusCreated, role: Developer, handle: (*call).addToTrain,
+		params: []string{"auto_merge boolean", "when_pipeline_succeeds boolean", "sha string", "squash boolean"}},
 	{method: "GET", path: listPath, list: true, answer: requestFields, role: Guest, handle: (*call).listRequests, params: append([]string{
 		"state all,opened,closed,locked,merged", "order_by created_at,label_priority,merged_at,milestone_due,popularity,priority,title,updated_at", "sort asc,desc",
 		"source_branch string", "target_branch string", "labels string", "scope created_by_me,assigned_to_me,reviews_for_me,all", "author_username string", "search string",

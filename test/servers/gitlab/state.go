@@ -75,6 +75,7 @@ type project struct {
 	invited       map[*user]Role  // by an invited group
 	protected     map[string]Role // who may push and merge, by branch
 	requests      []*request      // by iid, from 1
+	train         []*request      // the merge train
 	statuses      []*status
 	milestones    []*milestone // those of its groups, too
 	created       time.Time
