@@ -61,8 +61,8 @@ func eachHistory(t *testing.T, history func(t *testing.T, seed int64)) {
 }
 
 // history is a random one, of engines that are configured otherwise where config is not nil; more
-// is added to the text of a seed.
-func history(t *testing.T, seed int64, config func(*engine.Config), more func(r *rand.Rand, name string) string) {
+// is added to the text of a seed, and arrange changes the world before it begins.
+func history(t *testing.T, seed int64, config func(*engine.Config), more func(r *rand.Rand, name string) string, arrange ...func(*world)) {
 	r := rand.New(rand.NewPCG(uint64(seed), 0))
 	f := fleet{seed: seed, chaos: simulator.Chaos{Late: 0.2, Stale: 0.1, Missing: 0.1, Error: 0.05, FetchLag: 3, Reorder: true, Until: 120}}
 	for i := range r.IntN(4) {
@@ -70,6 +70,9 @@ func history(t *testing.T, seed int64, config func(*engine.Config), more func(r 
 	}
 	w := newWorld(t, f)
 	w.unamended, w.config = true, config
+	for _, arrange := range arrange {
+		arrange(w)
+	}
 	w.restart()
 	names := []string{"alpha", "beta"}[:1+r.IntN(2)]
 	shape := map[string]uint64{}
@@ -134,12 +137,16 @@ func inGroups(r *rand.Rand, name string) string {
 	return "---\n" + document("Seed", name, fmt.Sprintf("spec: {rollout: {groupBy: %s}}", by))
 }
 
-func historyAcrossSeeds(t *testing.T, seed int64, more func(r *rand.Rand, name string) string) {
+func historyAcrossSeeds(t *testing.T, seed int64, more func(r *rand.Rand, name string) string, arrange ...func(*world)) {
 	r := rand.New(rand.NewPCG(uint64(seed), 1))
 	// No late answers: one from before base was moved back would be true of base again.
 	f := fleet{seed: seed, workload: []string{"east", "west"}, chaos: simulator.Chaos{Missing: 0.1, FetchLag: 2, Reorder: true, Until: 120}}
 	w := newWorld(t, f)
 	w.unamended, w.harmless = true, 3
+	for _, arrange := range arrange {
+		arrange(w)
+		w.restart()
+	}
 	all := randomMaps(r, []string{"alpha", "beta", "gamma"}, []string{"mgmt", "east", "west"})
 	commit := func() {
 		seeds := map[string]string{}
@@ -202,6 +209,9 @@ func seedText(shape uint64, name string, fleet []string, version int, dropped fl
 }
 
 func (w *world) randomStep(r *rand.Rand, change func()) {
+	if w.onStep != nil {
+		w.onStep(r)
+	}
 	switch n := r.IntN(23); {
 	case n == 22:
 		w.confirm()
@@ -227,7 +237,7 @@ func (w *world) randomStep(r *rand.Rand, change func()) {
 // breakOrFix breaks the document of a cluster, or corrects it again.
 func (w *world) breakOrFix(cluster string) {
 	w.broken[cluster] = !w.broken[cluster]
-	text := document("Cluster", cluster, "spec: {}")
+	text := clusterDocument(cluster)
 	if w.broken[cluster] {
 		text = document("Cluster", cluster, "spec: {") // which no longer names its cluster
 	}

@@ -67,6 +67,10 @@ type world struct {
 	config func(*engine.Config)
 	// broken are the clusters whose documents are broken.
 	broken map[string]bool
+	// onStep is one more random step, and onPass is called after each pass with the branches of the
+	// proposals that were open before, where a test wants that.
+	onStep func(*rand.Rand)
+	onPass func(before map[string]bool)
 	// history is what happened, for failures.
 	history []string
 }
@@ -108,7 +112,7 @@ func newWorld(t *testing.T, f fleet) *world {
 	clusters := []simulator.Cluster{{Name: "mgmt", Role: simulator.RoleManagement, CRDs: mgmtKinds, Root: simulator.Root{Path: "clusters/mgmt", RepoID: "gitops"}}}
 	roots := map[string]string{"clusters/mgmt/README.md": "root"}
 	for _, name := range f.workload {
-		files["clusters/"+name+".yaml"] = document("Cluster", name, "spec: {}")
+		files["clusters/"+name+".yaml"] = clusterDocument(name)
 		clusters = append(clusters, simulator.Cluster{Name: name, Role: simulator.RoleWorkload, Root: simulator.Root{Path: "clusters/" + name, RepoID: "gitops"}})
 		roots["clusters/"+name+"/README.md"] = "root"
 	}
@@ -122,6 +126,11 @@ func newWorld(t *testing.T, f fleet) *world {
 
 func document(kind, name, rest string) string {
 	return fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: %s}\n%s\n", v1alpha1.APIVersion, kind, name, rest)
+}
+
+// clusterDocument declares a workload cluster, with its name as a label.
+func clusterDocument(name string) string {
+	return strings.Replace(document("Cluster", name, "spec: {}"), "{name: "+name+"}", fmt.Sprintf("{name: %s, labels: {name: %[1]s}}", name), 1)
 }
 
 // requestRecorder is a forge that notes what it is to propose.
@@ -313,6 +322,10 @@ func (w *world) pass() {
 			w.restart()
 		}
 	}()
+	before := map[string]bool{}
+	for _, p := range w.open() {
+		before[p.Branch] = true
+	}
 	report, err := w.engine.Pass(context.Background())
 	if err != nil {
 		w.say("pass: %v", err)
@@ -327,6 +340,9 @@ func (w *world) pass() {
 		w.mustOfferWhatItNames(s)
 	}
 	mustGiveReasons(w.t, report)
+	if w.onPass != nil {
+		w.onPass(before)
+	}
 }
 
 // mustGiveReasons asserts that every state, problem, warning and gate of a report has a reason of the list, and that none
@@ -368,7 +384,11 @@ func mustGiveReasons(t testing.TB, r *engine.Report) {
 // mustOfferWhatItNames: where a message names a command, that command has something to do.
 func (w *world) mustOfferWhatItNames(s state.Seed) {
 	confirm := strings.Contains(s.Message, "'furrow confirm "+s.Name)
+	retriable := slices.ContainsFunc(s.Tiers, func(t state.Tier) bool { return t.Retry })
 	for _, t := range s.Tiers {
+		if retriable && (t.Reason == v1alpha1.ReasonWaitingForWave || t.Reason == v1alpha1.ReasonWaveFailed) {
+			continue // it says of another tier of the seed what is the matter with that
+		}
 		confirm = confirm || strings.Contains(t.Message, "'furrow confirm "+s.Name)
 		if strings.Contains(t.Message, "'furrow retry "+s.Name) && !t.Retry {
 			w.t.Errorf("%s tier %d names retry, which does nothing: %s", t.Cluster, t.Ordinal, t.Message)
@@ -435,12 +455,13 @@ func (w *world) person() *engine.Engine {
 	})
 }
 
-// converge merges and confirms everything and lets the clusters work until nothing is left
-// to do.
+// converge merges and confirms everything, lets rollouts go on, and lets the clusters work until nothing
+// is left to do.
 func (w *world) converge(limit int) bool {
 	for range limit {
 		w.pass()
 		w.confirm()
+		w.letRolloutsGoOn()
 		for _, p := range w.mergeable() {
 			w.merge(p)
 		}

@@ -40,8 +40,13 @@ func (r *Result) limit(p *plan.Plan) {
 	}
 	l := &limiter{Result: r, plan: p, open: map[string]int{}}
 	for i := range p.Tiers {
-		if s := &r.Tiers[i]; s.Group == "" && (s.Act == ActPropose || s.open && s.Act != ActSupersede) {
-			l.count(counted{repo: p.Tiers[i].Repo, tiers: []*TierStatus{s}, group: -1}, s.Act, s.edited)
+		s := &r.Tiers[i]
+		act := s.Act
+		if act == ActUpdate && !s.open {
+			act = ActPropose // a person rejected it, and with other entries it is open again
+		}
+		if s.Group == "" && (act == ActPropose || s.open && act != ActSupersede) {
+			l.count(counted{repo: p.Tiers[i].Repo, tiers: []*TierStatus{s}, group: -1}, act, s.edited)
 		}
 	}
 	for i := range r.Groups {
@@ -107,7 +112,7 @@ func (l *limiter) drop(most int) {
 		}
 		dropped[c.group] = true
 		for _, s := range c.tiers {
-			s.Act, s.Group, s.Reason = ActNone, "", v1alpha1.ReasonMaxOpenProposals
+			s.State, s.Act, s.Group, s.Reason = Queued, ActNone, "", v1alpha1.ReasonMaxOpenProposals
 			s.Message = fmt.Sprintf("at most %d %s of the seed may be open in a repository", most, plural(most, "proposal"))
 		}
 		for i, w := range slices.Backward(l.waiting) {
