@@ -24,9 +24,12 @@ func Message(p template.Proposal) string {
 	add := func(format string, args ...any) {
 		lines = append(lines, truncate.Line(fmt.Sprintf(format, args...), maxLine))
 	}
-	named, total := 0, 0
+	listed, named, total := 0, 0, 0
 	for i, c := range p.Changes {
-		total += len(c.Objects) + c.More
+		total += c.More
+		for _, o := range c.Objects {
+			total += max(o.Count, 1)
+		}
 		if i >= maxContentsInMessage {
 			continue
 		}
@@ -36,10 +39,11 @@ func Message(p template.Proposal) string {
 		}
 		add("%s%s.", where, c.Summary)
 		for _, o := range c.Objects {
-			if named == maxInMessage {
+			if listed == maxInMessage {
 				break
 			}
-			named++
+			listed++
+			named += max(o.Count, 1)
 			add("%s", objectLine(o))
 		}
 	}

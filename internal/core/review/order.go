@@ -108,7 +108,7 @@ func (s *Seed) countClusters() template.Rollout {
 	return out
 }
 
-// graph draws the tiers of the plan in Mermaid, where they are few. Names of clusters are DNS
+// graph draws the tiers of the plan in Mermaid, where they are few and some wait for others. Names of clusters are DNS
 // labels, so nothing has to be escaped.
 func (d *description) graph() {
 	n := len(d.plan.Tiers)
@@ -131,8 +131,10 @@ func (d *description) graph() {
 		}
 		fmt.Fprintf(&b, "  t%d[\"%s\"]%s\n", i, t, class)
 	}
+	edges := false
 	edge := func(from layout.Tier, to int) {
 		if i, ok := at[from]; ok {
+			edges = true
 			fmt.Fprintf(&b, "  t%d --> t%d\n", i, to)
 		}
 	}
@@ -151,6 +153,9 @@ func (d *description) graph() {
 				edge(layout.Tier{Seed: d.plan.Seed, Cluster: pre.Cluster, Ordinal: pre.Ordinal}, i)
 			}
 		}
+	}
+	if !edges {
+		return
 	}
 	b.WriteString("  classDef done fill:palegreen,stroke:green,color:black\n  classDef this stroke-width:3px\n")
 	d.out.Graph = b.String()

@@ -11,7 +11,6 @@ package review
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -116,7 +115,8 @@ const (
 	// maxText bounds, in bytes, what is said of changes; the rest is counted. Of several tiers it is
 	// less, because the lines that name them follow.
 	maxText, maxGroupText = 24_000, 8_000
-	// maxListed is how many added objects are listed; more are counted by kind.
+	// maxListed is how many added, changed or removed objects are listed one by one; of more, those
+	// that become the same are one.
 	maxListed = 10
 	// maxGraph is how many tiers a graph has.
 	maxGraph = 12
@@ -290,43 +290,80 @@ func signature(t Tier) string {
 	return b.String()
 }
 
-// objects lists what becomes of a tier's objects: each that is removed or that changes, and those
-// that are added, by kind where they are many. left is how much text may follow; what has no room
-// is counted.
+// objects lists what becomes of a tier's objects, those that change alike as one where they are many.
+// left is how much text may follow; what has no room is counted.
 func (d *description) objects(t Tier, left *int) (out []template.Change, more int) {
-	added := map[string][]string{}
-	counts := change.Counts(t.Changes)
-	for _, c := range t.Changes {
-		if c.Kind == change.Added && counts[change.Added] > maxListed {
-			kind := c.Object.GroupKind().String()
-			added[kind] = append(added[kind], d.show(strings.TrimPrefix(c.Object.Namespace+"/"+c.Object.Name, "/")))
+	for _, same := range alike(t.Changes) {
+		c := same[0]
+		one := template.Change{What: string(c.Kind), Object: d.show(c.Name()), More: c.More, Count: len(same)}
+		needs := size(c)
+		if one.Count > 1 {
+			names := d.names(same)
+			one.Object, one.Note = d.show(cmp.Or(c.Object.Group, "core")+"/"+c.Object.Kind), strings.Join(names, ", ")
+			needs += len(one.Note)
+		}
+		if len(out) == maxLines || needs > *left {
+			more += len(same)
 			continue
 		}
-		if len(out) == maxLines || size(c) > *left {
-			more++
-			continue
-		}
-		one := template.Change{What: string(c.Kind), Object: d.show(c.Name()), More: c.More, Count: 1}
 		for _, f := range c.Fields {
 			one.Fields = append(one.Fields, template.Field{Path: d.show(f.Path), Was: d.show(f.Was), Is: d.show(f.Is)})
 		}
+		why := ""
 		switch {
 		case c.Destroys != "" && !t.Abandoned:
 			one.Destroys = c.Destroys
 		case c.Hidden:
-			one.Note = "its values are secret and not shown"
+			why = "values are secret and not shown"
 		case c.Unread:
-			one.Note = "its fields are not compared here"
+			why = "fields are not compared here"
 		}
-		*left -= size(c)
+		switch {
+		case why == "":
+		case one.Count > 1:
+			one.Note += "; their " + why
+		default:
+			one.Note = "its " + why
+		}
+		*left -= needs
 		out = append(out, one)
 	}
-	for _, kind := range slices.Sorted(maps.Keys(added)) {
-		names := added[kind]
-		slices.Sort(names)
-		out = append(out, template.Change{What: string(change.Added), Object: kind, Count: len(names), Note: strings.Join(firstOf(names, maxNames), ", ")})
-	}
 	return out, more
+}
+
+// alike has together the objects of a kind that become the same, where many are added, changed or
+// removed. What destroys data stays alone.
+func alike(changes []change.Change) [][]change.Change {
+	var out [][]change.Change
+	counts, at := change.Counts(changes), map[string]int{}
+	for _, c := range changes {
+		key := ""
+		if counts[c.Kind] > maxListed && c.Destroys == "" && c.Object != (manifest.ID{}) {
+			of := c
+			of.File, of.Object.Namespace, of.Object.Name = "", "", ""
+			key = signature(Tier{Changes: []change.Change{of}})
+		}
+		if i, had := at[key]; had && key != "" {
+			out[i] = append(out[i], c)
+			continue
+		}
+		at[key] = len(out)
+		out = append(out, []change.Change{c})
+	}
+	return out
+}
+
+// names shows those of objects of one kind: all that are changed or removed, as far as lines go.
+func (d *description) names(of []change.Change) []string {
+	var out []string
+	for _, c := range of {
+		out = append(out, d.show(strings.TrimPrefix(c.Object.Namespace+"/"+c.Object.Name, "/")))
+	}
+	slices.Sort(out)
+	if of[0].Kind == change.Added {
+		return firstOf(out, maxNames)
+	}
+	return firstOf(out, maxLines)
 }
 
 // size is about how many bytes a change takes on the page; escaping adds little.

@@ -114,6 +114,42 @@ func TestEqualChangesAreShownOnce(t *testing.T) {
 	}
 }
 
+// TestWhatChangesAlikeIsShownOnce has 60 objects of two kinds that change in two ways.
+func TestWhatChangesAlikeIsShownOnce(t *testing.T) {
+	p := planOn(1)
+	tier := review.Tier{Tier: &p.Tiers[0], Verb: review.Update}
+	for i := range 60 {
+		c := change.Change{Kind: change.Changed, Object: configMap(fmt.Sprintf("c-%02d", i)), Fields: []change.Field{{Path: "data.a", Was: "1", Is: "2"}}}
+		switch {
+		case i == 7:
+			c.Fields[0].Is = "3"
+		case i == 8:
+			c.Kind, c.Fields, c.Destroys = change.Removed, nil, "its data"
+		case i%2 == 1:
+			c.Object.Kind, c.Fields, c.Hidden = "Secret", nil, true
+		}
+		tier.Changes = append(tier.Changes, c)
+	}
+	got := review.NewSeed(p, nil, nil).Describe(review.Proposal{Tiers: []review.Tier{tier}}).Changes[0]
+	var lines []string
+	for _, o := range got.Objects {
+		note, _, _ := strings.Cut(o.Note, ",")
+		lines = append(lines, fmt.Sprintf("%s %d %s %v %s %s", o.What, o.Count, o.Object, o.Fields, note, o.Destroys))
+	}
+	want := []string{
+		"changed 29 `core/ConfigMap` [{`data.a` `1` `2`}] `default/c-00` ",
+		"changed 29 `core/Secret` [] `default/c-01` ",
+		"changed 1 `core/ConfigMap/default/c-07` [{`data.a` `1` `3`}]  ",
+		"removed 1 `core/ConfigMap/default/c-08` []  its data",
+	}
+	if diff := cmp.Diff(want, lines); diff != "" || got.More != 0 {
+		t.Errorf("the changes (-want +got), and %d more:\n%s", got.More, diff)
+	}
+	if note := got.Objects[1].Note; !strings.HasSuffix(note, "`default/c-59`; their values are secret and not shown") {
+		t.Errorf("the note is %s", note)
+	}
+}
+
 // TestNoTextIsTooLongForAForge describes the most that one proposal can hold of what people write.
 func TestNoTextIsTooLongForAForge(t *testing.T) {
 	long := strings.Repeat("|`@all <img src=x> #1 closes", 40)
@@ -125,7 +161,7 @@ func TestNoTextIsTooLongForAForge(t *testing.T) {
 			for j := range map[int]int{1: 500, 200: 60}[n] {
 				c := change.Change{Kind: change.Changed, Object: configMap(fmt.Sprintf("c-%d-%d", i, j)), More: 100}
 				for range 12 {
-					c.Fields = append(c.Fields, change.Field{Path: long[:200], Was: long[:120], Is: long[:120]})
+					c.Fields = append(c.Fields, change.Field{Path: fmt.Sprintf("%03d", j) + long[:197], Was: long[:120], Is: long[:120]})
 				}
 				tier.Changes = append(tier.Changes, c)
 			}
