@@ -202,12 +202,14 @@ func (m *memory) WriteTree(files map[string][]byte) (git.Tree, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	flat := map[string]git.Hash{}
-	for p, data := range files {
-		blob := githash.Blob(data)
-		m.blobs[blob] = bytes.Clone(data)
-		flat[p] = blob
+	var objects []git.Hash
+	for _, p := range slices.Sorted(maps.Keys(files)) {
+		blob := githash.Blob(files[p])
+		m.blobs[blob] = bytes.Clone(files[p])
+		flat[p], objects = blob, append(objects, blob)
 	}
-	return git.Tree{Hash: m.keep(flat)}, nil
+	tree := m.keep(flat)
+	return git.Tree{Hash: tree, Objects: append(objects, tree)}, nil
 }
 
 func (m *memory) CommitTree(tree git.Hash, parents []git.Hash, meta git.CommitMeta) (git.Hash, error) {
@@ -257,7 +259,8 @@ func (m *memory) Graft(base git.Hash, edits []git.Edit, meta git.CommitMeta) (gi
 	if !base.IsZero() {
 		parents = append(parents, base)
 	}
-	return git.Grafted{Commit: m.commit(tree, parents, meta), Tree: tree}, nil
+	commit := m.commit(tree, parents, meta)
+	return git.Grafted{Commit: commit, Tree: tree, Objects: []git.Hash{tree, commit}}, nil
 }
 
 // MergeTrees merges unit by unit: a unit is a file, or a directory that is taken whole.

@@ -125,21 +125,26 @@ func (w *world) letRolloutsGoOn() {
 		return
 	}
 	for _, s := range w.report.Seeds {
-		skip := ""
+		skip, retry := "", false
 		for _, t := range s.Tiers {
+			retry = retry || t.Retry && w.newForge != nil // reopen does not list closed pull requests
 			if t.Reason == v1alpha1.ReasonWaveDeadlock {
 				_, command, _ := strings.Cut(t.Message, "'furrow rollout skip "+s.Name+" ")
 				skip, _, _ = strings.Cut(command, "'")
 			}
 		}
-		if skip == "" && (s.Rollout == nil || s.Rollout.Paused == "") {
+		if skip == "" && !retry && (s.Rollout == nil || s.Rollout.Paused == "") {
 			continue
 		}
 		q, err := w.person().Requests(context.Background())
+		if err == nil && retry {
+			err = q.Retry(context.Background(), s.Name, "Ada", "all is well")
+			w.say("asked to retry %s", s.Name)
+		}
 		if err == nil && skip != "" {
 			_, err = q.Skip(context.Background(), s.Name, skip, "Ada", "they wait for each other")
 			w.say("skipped %s of %s", skip, s.Name)
-		} else if err == nil {
+		} else if err == nil && s.Rollout != nil && s.Rollout.Paused != "" {
 			_, err = q.Resume(context.Background(), s.Name)
 		}
 		if err != nil {
@@ -366,4 +371,3 @@ func (w *world) mustKeepLimits(before map[string]bool) {
 		}
 	}
 }
-

@@ -33,7 +33,7 @@ type world struct {
 	t         *testing.T
 	control   *memory
 	gitops    *memory
-	forge     *plain.Forge
+	forge     forge.Forge
 	simulator *simulator.Simulator
 	engine    *engine.Engine
 	faults    *faults
@@ -67,6 +67,10 @@ type world struct {
 	config func(*engine.Config)
 	// broken are the clusters whose documents are broken.
 	broken map[string]bool
+	// newForge makes the forge of an engine, where a test wants another than forge.
+	newForge func() forge.Forge
+	// onTime is called before each pass, where a test has another clock besides now.
+	onTime func()
 	// onStep is one more random step, and onPass is called after each pass with the branches of the
 	// proposals that were open before, where a test wants that.
 	onStep func(*rand.Rand)
@@ -152,6 +156,10 @@ func (w *world) restart() {
 	if w.requests == nil {
 		w.requests = map[string]forge.Request{}
 	}
+	opened := w.forge
+	if w.newForge != nil {
+		opened = w.newForge()
+	}
 	config := engine.Config{
 		Owner: "acme/test",
 		ControlPlane: func(ctx context.Context) (engine.Tree, error) {
@@ -164,7 +172,7 @@ func (w *world) restart() {
 			if w.wrap != nil {
 				m = w.wrap(faultyMirror{w.gitops, w.faults})
 			}
-			var f forge.Forge = faultyForge{w.forge, w.faults, w.mustBeDue}
+			var f forge.Forge = faultyForge{opened, w.faults, w.mustBeDue}
 			if w.onForge != nil {
 				f = w.onForge(f)
 			}
@@ -322,6 +330,9 @@ func (w *world) pass() {
 			w.restart()
 		}
 	}()
+	if w.onTime != nil {
+		w.onTime()
+	}
 	before := map[string]bool{}
 	for _, p := range w.open() {
 		before[p.Branch] = true
