@@ -209,8 +209,7 @@ func (s *Session) withApp(remote git.Remote, credentials string, o rest.AppOptio
 	if catalog.IsPlainHTTP(o.API) && !s.options.AllowHTTP {
 		return git.Remote{URL: remote.URL}, manifest.Problem{Reason: v1alpha1.ReasonURLNotAllowed, Message: fmt.Sprintf("the credentials %q: githubAppBaseURL sends credentials in plain text: use https, or allow it with --allow-http", credentials)}
 	}
-	o.Repository, o.CABundle = catalog.WebURL(remote.URL), remote.CABundle
-	app, err := rest.NewApp(o)
+	app, err := rest.NewApp(rest.Access{URL: catalog.WebURL(remote.URL), CABundle: remote.CABundle}, o)
 	if err != nil {
 		return git.Remote{URL: remote.URL}, fmt.Errorf("the credentials %q: %w", credentials, err)
 	}

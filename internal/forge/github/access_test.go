@@ -84,8 +84,8 @@ func TestAccessNamesWhatCredentialsLack(t *testing.T) {
 func (s site) app(permissions map[string]string) *github.Server {
 	s.Helper()
 	a := s.AddApp("furrow", permissions)
-	source, err := rest.NewApp(rest.AppOptions{
-		ID: fmt.Sprint(a.ID), Installation: fmt.Sprint(s.Install(a, "acme", fleet)), PrivateKey: a.PrivateKey, Repository: strings.TrimSuffix(s.GitURL(fleet), ".git"),
+	source, err := rest.NewApp(rest.Access{URL: strings.TrimSuffix(s.GitURL(fleet), ".git")}, rest.AppOptions{
+		ID: fmt.Sprint(a.ID), Installation: fmt.Sprint(s.Install(a, "acme", fleet)), PrivateKey: a.PrivateKey,
 	})
 	must(s.T, err)
 	api, err := github.New("main", rest.Access{URL: s.GitURL(fleet), Source: source})

@@ -28,7 +28,7 @@ const (
 	maxSkew = skew / 2
 )
 
-// AppOptions configure the source of a GitHub App.
+// AppOptions are a GitHub App and an installation of it.
 type AppOptions struct {
 	// API is the URL of the server's API. Where it is empty it is that of the repository's server:
 	// https://api.github.com, or https://host/api/v3 of GitHub Enterprise Server.
@@ -37,13 +37,6 @@ type AppOptions struct {
 	ID, Installation string
 	// PrivateKey is in PEM, as GitHub gives it out.
 	PrivateKey []byte `json:"-"`
-	// Repository is the URL of the one repository that the tokens are for.
-	Repository string
-	// CABundle, Transport, Observe and Clock are as in Access.
-	CABundle  []byte
-	Transport http.RoundTripper
-	Observe   func(http.RoundTripper) http.RoundTripper
-	Clock     backoff.Clock
 }
 
 // String shows no secret.
@@ -56,10 +49,12 @@ func (o AppOptions) GoString() string { return o.String() }
 // hour, and are renewed before. One is made at a time, however many callers wait for it.
 type App struct {
 	options AppOptions
-	name    string
-	client  *Client
-	key     *signer
-	clock   backoff.Clock
+	// repository is the URL of the one that the tokens are for.
+	repository string
+	name       string
+	client     *Client
+	key        *signer
+	clock      backoff.Clock
 	// making is held by the caller that gets a token; a channel, because callers may give up.
 	making chan struct{}
 
@@ -73,8 +68,9 @@ type App struct {
 
 var _ Source = (*App)(nil)
 
-// NewApp makes the source of a GitHub App. It sends no request.
-func NewApp(o AppOptions) (*App, error) {
+// NewApp makes the source of a GitHub App for a repository, to which there is access but for the
+// source. It sends no request.
+func NewApp(access Access, o AppOptions) (*App, error) {
 	invalid := func(key, message, next string) error {
 		return manifest.Problem{Reason: "CredentialsMissing", Field: key, Message: key + " " + message, Next: next}
 	}
@@ -87,10 +83,10 @@ func NewApp(o AppOptions) (*App, error) {
 	case err != nil:
 		return nil, invalid("githubAppPrivateKey", "is not an RSA key in PEM", "Generate a private key in the settings of the App, and use the file as it is")
 	default:
-		a := &App{options: o, name: o.String(), clock: cmp.Or[backoff.Clock](o.Clock, backoff.RealClock{}), making: make(chan struct{}, 1)}
+		a := &App{options: o, repository: access.URL, name: o.String(), clock: cmp.Or[backoff.Clock](access.Clock, backoff.RealClock{}), making: make(chan struct{}, 1)}
 		a.key = &signer{app: o.ID, key: key, clock: a.clock}
-		access := Access{Source: a.key, CABundle: o.CABundle, Transport: o.Transport, Observe: o.Observe, Clock: o.Clock}
-		a.client, err = New(access, o.Repository, cmp.Or(o.API, GitHubAPI(o.Repository)), Forge{Name: "GitHub"})
+		access.Source = a.key
+		a.client, err = New(access, access.URL, cmp.Or(o.API, GitHubAPI(access.URL)), Forge{Name: "GitHub"})
 		return a, err
 	}
 }
@@ -200,7 +196,7 @@ func (a *App) mint(ctx context.Context) (string, error) {
 	}
 	ask := func() (http.Header, error) {
 		return a.client.Call(ctx, "get a token of "+a.name, http.MethodPost, "app/installations/"+a.options.Installation+"/access_tokens",
-			map[string][]string{"repositories": {a.repository()}}, &got)
+			map[string][]string{"repositories": {a.repositoryName()}}, &got)
 	}
 	header, err := ask()
 	if Refused(err, http.StatusUnauthorized) && a.key.correct(header) {
@@ -221,9 +217,9 @@ func (a *App) mint(ctx context.Context) (string, error) {
 	return a.token, nil
 }
 
-// repository is the name of the repository, without its owner.
-func (a *App) repository() string {
-	path := a.options.Repository
+// repositoryName is the name of the repository, without its owner.
+func (a *App) repositoryName() string {
+	path := a.repository
 	if u, err := url.Parse(path); err == nil {
 		path = u.Path
 	}
@@ -246,7 +242,7 @@ func (a *App) explain(err error) error {
 	case http.StatusNotFound:
 		f.Err.Text = "there is no " + strings.TrimPrefix(installation, "the ") + "; install the App for the owner of the repository, and correct githubAppID and githubAppInstallationID"
 	case http.StatusUnprocessableEntity:
-		f.Err.Text = installation + " does not include the repository " + a.repository() + "; add it in the settings of the installation"
+		f.Err.Text = installation + " does not include the repository " + a.repositoryName() + "; add it in the settings of the installation"
 	default:
 		return err
 	}

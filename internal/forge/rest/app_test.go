@@ -157,7 +157,7 @@ func (h *hub) mint(w http.ResponseWriter, r *http.Request) {
 func newApp(t *testing.T, h *hub) (*rest.App, *rest.Client) {
 	t.Helper()
 	h.t = t
-	app, err := rest.NewApp(rest.AppOptions{ID: "12", Installation: "34", PrivateKey: keyPEM(), Repository: "https://github.com/acme/fleet.git", Transport: h})
+	app, err := rest.NewApp(rest.Access{URL: "https://github.com/acme/fleet.git", Transport: h}, rest.AppOptions{ID: "12", Installation: "34", PrivateKey: keyPEM()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,9 +332,9 @@ func TestNewApp(t *testing.T) {
 		"an API without a scheme":   {func(o *rest.AppOptions) { o.API = "github.example.com" }, "the URL of the API for " + repository + " is not valid: write it as https://host/path"},
 	}
 	for name, tc := range cases {
-		o := rest.AppOptions{ID: "12", Installation: "34", PrivateKey: keyPEM(), Repository: repository}
+		o := rest.AppOptions{ID: "12", Installation: "34", PrivateKey: keyPEM()}
 		tc.change(&o)
-		_, err := rest.NewApp(o)
+		_, err := rest.NewApp(rest.Access{URL: repository}, o)
 		if tc.want == "" && err != nil || tc.want != "" && (err == nil || err.Error() != tc.want) {
 			t.Errorf("%s: got %v, want %q", name, err, tc.want)
 		}

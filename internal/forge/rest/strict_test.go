@@ -23,7 +23,7 @@ func TestAnAppOnGitHub(t *testing.T) {
 	installation := strconv.FormatInt(s.Install(a, "acme", "acme/fleet"), 10)
 	open := func(repo string) (*rest.App, *git.Mirror, *rest.Client) {
 		url := s.GitURL(repo)
-		app, err := rest.NewApp(rest.AppOptions{ID: strconv.FormatInt(a.ID, 10), Installation: installation, PrivateKey: a.PrivateKey, Repository: url})
+		app, err := rest.NewApp(rest.Access{URL: url}, rest.AppOptions{ID: strconv.FormatInt(a.ID, 10), Installation: installation, PrivateKey: a.PrivateKey})
 		if err != nil {
 			t.Fatal(err)
 		}
