@@ -31,43 +31,37 @@ func (f *Forge) tip(ctx context.Context, branch string) (git.Hash, error) {
 }
 
 // dropClosed takes out of a list of open pull requests those whose branch is gone and that are
-// closed already, and returns them. It asks once for each while base stays.
+// closed already, and returns them. It asks once for each.
 func (f *Forge) dropClosed(ctx context.Context, refs git.Refs, rows map[string]row, numbers map[int64]bool) (map[int64]Request, error) {
 	f.mu.Lock()
-	maps.DeleteFunc(f.gone, func(number int64, _ goneBranch) bool { return !numbers[number] })
+	maps.DeleteFunc(f.gone, func(number int64, _ Request) bool { return !numbers[number] })
 	f.mu.Unlock()
 	closed := map[int64]Request{}
 	for branch, r := range rows {
-		if _, there := refs[branch]; there {
-			f.mu.Lock()
+		_, there := refs[branch]
+		f.mu.Lock()
+		if there {
 			delete(f.gone, r.Number)
-			f.mu.Unlock()
+		}
+		now, asked := f.gone[r.Number]
+		f.mu.Unlock()
+		if there {
 			continue
 		}
-		f.mu.Lock()
-		known, asked := f.gone[r.Number]
-		f.mu.Unlock()
-		if !asked || known.at.State == Open && known.base != refs[f.base] {
-			at, err := f.read(ctx, r.Number)
-			if err != nil && !errors.Is(err, forge.ErrGone) {
+		if !asked {
+			var err error
+			if now, err = f.read(ctx, r.Number); err != nil && !errors.Is(err, forge.ErrGone) {
 				return nil, err
 			}
-			known = goneBranch{at: at, base: refs[f.base]}
 			f.mu.Lock()
-			f.gone[r.Number] = known
+			f.gone[r.Number] = now
 			f.mu.Unlock()
 		}
-		if known.at.State != Open {
+		if now.State != Open {
 			delete(rows, branch)
 			delete(numbers, r.Number)
-			closed[r.Number] = known.at
+			closed[r.Number] = now
 		}
 	}
 	return closed, nil
-}
-
-// goneBranch is a pull request whose branch is gone, as it was read when base was there.
-type goneBranch struct {
-	at   Request
-	base git.Hash
 }

@@ -81,8 +81,8 @@ type Forge struct {
 	undecided map[int64]question
 	// refused are the attributes that could not be set, by their names (Attributes.list).
 	refused map[string]refusal
-	// gone are pull requests that lists show as open, and whose branch is gone.
-	gone map[int64]goneBranch
+	// gone are pull requests that lists show as open and whose branch is gone, as they were read.
+	gone map[int64]Request
 	// lost are merges that base had not in its history, with where it was then.
 	lost map[git.Hash]git.Hash
 }
@@ -98,7 +98,7 @@ func New(server Server, mirror Mirror, o Options) *Forge {
 	return &Forge{
 		server: server, mirror: mirror, base: o.Base, clock: o.Clock, options: o, history: h, reader: forge.NewReader(mirror, o.Base, h),
 		open: map[string]row{}, numbers: map[int64]bool{}, records: newRecords(mirror, o.Base), shown: map[git.Hash]gate{},
-		conflicts: map[int64]conflict{}, queued: map[int64]queued{}, undecided: map[int64]question{}, refused: map[string]refusal{}, gone: map[int64]goneBranch{}, lost: map[git.Hash]git.Hash{},
+		conflicts: map[int64]conflict{}, queued: map[int64]queued{}, undecided: map[int64]question{}, refused: map[string]refusal{}, gone: map[int64]Request{}, lost: map[git.Hash]git.Hash{},
 	}
 }
 
