@@ -10,6 +10,37 @@ import (
 	"github.com/furrow-dev/furrow/internal/git"
 )
 
+// SetStatus shows a commit status, or a check run as an App that may write those. GitHub requires
+// either by its name.
+func (s *Server) SetStatus(ctx context.Context, commit git.Hash, status pull.Status) error {
+	state := "failure"
+	if status.Passed {
+		state = "success"
+	}
+	asCheck := s.client.Permissions()["checks"] == "write"
+	return s.do(ctx, "show the status of commit "+commit.String(), func(ctx context.Context, c *gh.Client) (err error) {
+		if asCheck {
+			_, _, err = c.Checks.CreateCheckRun(ctx, s.owner, s.name, gh.CreateCheckRunOptions{
+				Name: status.Context, HeadSHA: commit.String(), Status: new("completed"), Conclusion: &state,
+				Output: &gh.CheckRunOutput{Title: &status.Text, Summary: new(checkSummary(status))},
+			})
+			return err
+		}
+		_, _, err = c.Repositories.CreateStatus(ctx, s.owner, s.name, commit.String(), &gh.RepoStatus{
+			State: &state, Context: &status.Context, Description: &status.Text,
+		})
+		return err
+	})
+}
+
+// checkSummary is what the page of a check run says below its title.
+func checkSummary(status pull.Status) string {
+	if status.Passed {
+		return "This pull request may be merged."
+	}
+	return "Do not merge this pull request now. Furrow updates this check by itself."
+}
+
 // Checks reads the statuses of a commit, the last one of each context, and its check runs.
 func (s *Server) Checks(ctx context.Context, commit git.Hash) ([]pull.Check, error) {
 	var out []pull.Check

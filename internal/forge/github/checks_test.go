@@ -9,6 +9,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/forge/pull"
+	servers "github.com/furrow-dev/furrow/test/servers/github"
 )
 
 func TestChecksAreStatusesAndCheckRuns(t *testing.T) {
@@ -40,6 +41,43 @@ func TestChecksAreStatusesAndCheckRuns(t *testing.T) {
 	})
 	if diff := cmp.Diff(want, got); diff != "" || sum(asked) != 3 {
 		t.Errorf("the checks, by %v (-want +got):\n%s", asked, diff)
+	}
+}
+
+func TestAnAppShowsTheGateAsACheckRun(t *testing.T) {
+	t.Parallel()
+	write := func(more ...string) map[string]string {
+		out := map[string]string{"contents": "write", "pull_requests": "write"}
+		for _, name := range more {
+			out[name] = "write"
+		}
+		return out
+	}
+	for name, tc := range map[string]struct {
+		permissions map[string]string
+		check       bool
+	}{
+		"with checks":              {write("checks"), true},
+		"with checks and statuses": {write("checks", "statuses"), true},
+		"with statuses":            {write("statuses"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			s.Protect(fleet, "main", &servers.Protection{Checks: []string{"furrow/gate"}})
+			r, api := s.open("a"), s.app(tc.permissions)
+			must(t, failed(api.Open(t.Context())))
+			for _, passed := range []bool{false, true} {
+				must(t, api.SetStatus(t.Context(), r.Head, pull.Status{Context: "furrow/gate", Passed: passed, Text: "b is not released"}))
+				status, _ := s.Status(fleet, r.Head.String(), "furrow/gate")
+				conclusion, title, summary := s.Check(fleet, r.Head.String(), "furrow/gate")
+				want := map[bool]string{true: "success", false: "failure"}[passed]
+				if tc.check && (conclusion != want || status != "" || title != "b is not released" || summary == "") || !tc.check && (status != want || conclusion != "") {
+					t.Errorf("the status is %q, the check run %q (%s: %s)", status, conclusion, title, summary)
+				}
+			}
+			must(t, s.api.Merge(t.Context(), r.Number, pull.Merge{Method: pull.Squash, Head: r.Head}))
+		})
 	}
 }
 

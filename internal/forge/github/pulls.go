@@ -141,20 +141,6 @@ func (s *Server) Comment(ctx context.Context, number int64, text string) error {
 	})
 }
 
-// SetStatus shows a commit status.
-func (s *Server) SetStatus(ctx context.Context, commit git.Hash, status pull.Status) error {
-	state := "failure"
-	if status.Passed {
-		state = "success"
-	}
-	return s.do(ctx, "show the status of commit "+commit.String(), func(ctx context.Context, c *gh.Client) error {
-		_, _, err := c.Repositories.CreateStatus(ctx, s.owner, s.name, commit.String(), &gh.RepoStatus{
-			State: &state, Context: &status.Context, Description: &status.Text,
-		})
-		return err
-	})
-}
-
 // Repository reads the repository. GitHub has no default method, and shows the allowed ones only to
 // those who may write; it knows of a push at once.
 func (s *Server) Repository(ctx context.Context) (pull.Repository, error) {

@@ -59,10 +59,11 @@ func (s *Server) mergeableState(p *pull) string {
 func (s *Server) unmet(p *pull, need *Protection) []string {
 	var out []string
 	for _, name := range need.Checks {
-		switch st := p.repo.latest(p.head.sha)[name]; {
-		case st == nil:
+		switch p.repo.state(p.head.sha, name) {
+		case "":
 			out = append(out, fmt.Sprintf("Required status check %q is expected.", name))
-		case st.state != "success":
+		case "success":
+		default:
 			out = append(out, fmt.Sprintf("Required status check %q is failing.", name))
 		}
 	}

@@ -55,6 +55,7 @@ var routes = compile([]route{
 	{"PATCH", issuePath, (*call).editIssue, need{permissions: writesPulls, role: rolePull}, nil, nil},
 	{"POST", pullPath + "/requested_reviewers", (*call).requestReviewers, need{permissions: "pull_requests=write", role: roleTriage, content: true}, nil, nil},
 	{"GET", repoPath + "/milestones", (*call).listMilestones, need{permissions: readsPulls, role: rolePull}, nil, nil},
+	{"POST", repoPath + "/check-runs", (*call).createCheck, need{permissions: "checks=write", role: rolePull}, nil, nil},
 	{"POST", repoPath + "/statuses/{sha}", (*call).createStatus, need{permissions: "statuses=write", role: rolePush}, nil, nil},
 })
 

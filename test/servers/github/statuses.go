@@ -77,10 +77,61 @@ func (s *Server) Status(repo, sha, context string) (state, description string) {
 	return "", ""
 }
 
-// checkRun is a check of an app other than Furrow's.
+// checkRun is a check of an app.
 type checkRun struct {
-	id                    int64
-	sha, name, conclusion string
+	id                                    int64
+	sha, name, conclusion, title, summary string
+}
+
+// createCheck refuses all but GitHub Apps.
+func (c *call) createCheck() *answer {
+	if c.asker.token.kind != installationToken {
+		return refuse(http.StatusForbidden, "You must authenticate via a GitHub App.")
+	}
+	sha := c.text("head_sha")
+	output, _ := c.fields["output"].(object)
+	run := &checkRun{id: c.s.newID(), sha: sha, name: c.text("name"), conclusion: c.text("conclusion")}
+	run.title, _ = output["title"].(string)
+	run.summary, _ = output["summary"].(string)
+	switch {
+	case c.repo.git.Resolve(sha) != sha:
+		return refuse(http.StatusUnprocessableEntity, "No commit found for SHA: %s", sha)
+	case (c.text("status") == "completed") != (run.conclusion != ""):
+		return refuse(http.StatusUnprocessableEntity, "Invalid request. A completed check has a conclusion, and no other one.")
+	}
+	c.repo.setCheck(run)
+	return created(c.check(run))
+}
+
+// setCheck leaves only the last run of a name.
+func (r *repo) setCheck(run *checkRun) {
+	r.checks = slices.DeleteFunc(r.checks, func(other *checkRun) bool { return other.sha == run.sha && other.name == run.name })
+	r.checks = append(r.checks, run)
+}
+
+// state is the last result of a check, by a status or a check run: "" where there is none.
+func (r *repo) state(sha, name string) string {
+	if st := r.latest(sha)[name]; st != nil {
+		return st.state
+	}
+	for _, run := range r.checks {
+		if run.sha == sha && run.name == name {
+			return or(run.conclusion, "pending")
+		}
+	}
+	return ""
+}
+
+// Check is the last check run of a name; all are empty where there is none.
+func (s *Server) Check(repo, sha, name string) (conclusion, title, summary string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, run := range s.mustRepo(repo).checks {
+		if run.sha == sha && run.name == name {
+			return run.conclusion, run.title, run.summary
+		}
+	}
+	return "", "", ""
 }
 
 // SetCheck sets the check run of a commit: "" is in progress.
@@ -88,8 +139,7 @@ func (s *Server) SetCheck(repo, sha, name, conclusion string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mustRepo(repo)
-	r.checks = slices.DeleteFunc(r.checks, func(run *checkRun) bool { return run.sha == sha && run.name == name })
-	r.checks = append(r.checks, &checkRun{id: s.newID(), sha: sha, name: name, conclusion: conclusion})
+	r.setCheck(&checkRun{id: s.newID(), sha: sha, name: name, conclusion: conclusion})
 }
 
 func (c *call) listChecks() *answer {
@@ -110,7 +160,7 @@ func (c *call) check(run *checkRun) object {
 	out := object{"id": run.id, "node_id": node("CR", run.id), "head_sha": run.sha, "name": run.name, "url": url, "html_url": url,
 		"details_url": nil, "status": "in_progress", "conclusion": nil, "external_id": "", "started_at": stamp(c.s.now()), "completed_at": nil,
 		"check_suite": object{"id": run.id}, "app": nil, "pull_requests": []any{},
-		"output": object{"title": nil, "summary": nil, "text": nil, "annotations_count": 0, "annotations_url": url + "/annotations"}}
+		"output": object{"title": textOrNil(run.title), "summary": textOrNil(run.summary), "text": nil, "annotations_count": 0, "annotations_url": url + "/annotations"}}
 	if run.conclusion != "" {
 		out["status"], out["conclusion"], out["completed_at"] = "completed", run.conclusion, stamp(c.s.now())
 	}
