@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/transport"
@@ -17,10 +20,19 @@ import (
 	"github.com/skeema/knownhosts"
 	"golang.org/x/crypto/ssh"
 	xknownhosts "golang.org/x/crypto/ssh/knownhosts"
+	"golang.org/x/net/proxy"
 )
 
-// noConfig keeps go-git from reading ~/.ssh/config.
-var noConfig = sync.OnceFunc(func() { gitssh.DefaultSSHConfig = nil })
+// configure keeps go-git from reading ~/.ssh/config, and has it connect by an attempt.
+var configure = sync.OnceFunc(func() {
+	gitssh.DefaultSSHConfig = nil
+	proxy.RegisterDialerType(attemptScheme, func(u *url.URL, _ proxy.Dialer) (proxy.Dialer, error) {
+		if a, ok := attempts.Load(u.Host); ok {
+			return a.(*attempt), nil
+		}
+		return nil, errors.New("nobody waits for this connection")
+	})
+})
 
 // sshUser is the user of all common Git servers.
 const sshUser = "git"
@@ -29,7 +41,7 @@ const sshUser = "git"
 // machine's user, such as an agent or ~/.ssh/config, are not used: what is sent, and where, depends
 // on the Remote alone.
 func newSSH(remote Remote, parsed *url.URL) (*endpoint, error) {
-	noConfig()
+	configure()
 	user := cmp.Or(parsed.User.Username(), sshUser)
 	parsed.User = nil
 	ep := &endpoint{url: strings.TrimSuffix(parsed.String(), "/"), silence: cmp.Or(remote.Silence, defaultSilence)}
@@ -122,11 +134,62 @@ func begin[T any](ctx context.Context, ep *endpoint, turns *turns, step func(con
 // opened opens a session, and closes one that nobody waits for any longer.
 func opened[T io.Closer](ctx context.Context, ep *endpoint, turns *turns, open func(*transport.Endpoint, transport.AuthMethod) (T, error)) (T, error) {
 	return begin(ctx, ep, turns, func(ctx context.Context) (T, error) {
-		at := ep.parsed
+		at, connected := ep.parsed, func() {}
+		if at.Protocol == "ssh" {
+			a := newAttempt(ctx)
+			at.Proxy.URL, connected = a.url, a.end
+		}
 		session, err := open(&at, ep.auth)
+		connected()
 		if err == nil && ctx.Err() != nil {
 			err = errors.Join(ctx.Err(), session.Close())
 		}
 		return session, err
 	})
+}
+
+// attempt connects for one session, and closes the connection if its context ends before the session
+// is open. go-git's own connection to a server that says nothing would never end: its timeout ends
+// with the TCP handshake. It takes no dialer, but the name of a kind of proxy.
+type attempt struct {
+	url, number string
+	ctx         context.Context //nolint:containedctx // that of the session, which go-git does not pass on
+	stop        func() bool
+}
+
+const attemptScheme = "furrow-attempt"
+
+// attempts are those that are under way, by number.
+var (
+	attempts sync.Map
+	counter  atomic.Uint64
+)
+
+func newAttempt(ctx context.Context) *attempt {
+	number := strconv.FormatUint(counter.Add(1), 10)
+	a := &attempt{url: attemptScheme + "://" + number, number: number, ctx: ctx}
+	attempts.Store(number, a)
+	return a
+}
+
+// end leaves the connection to the session, if there is one.
+func (a *attempt) end() {
+	attempts.Delete(a.number)
+	if a.stop != nil {
+		a.stop()
+	}
+}
+
+// Dial implements proxy.Dialer, which go-git does not use.
+func (a *attempt) Dial(network, addr string) (net.Conn, error) {
+	return a.DialContext(a.ctx, network, addr)
+}
+
+// DialContext connects, through the proxy of the environment if there is one.
+func (a *attempt) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := proxy.Dial(ctx, network, addr)
+	if err == nil {
+		a.stop = context.AfterFunc(a.ctx, func() { _ = conn.Close() })
+	}
+	return conn, err
 }

@@ -11,7 +11,9 @@ import (
 	"net"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -211,20 +213,47 @@ func TestPushesBySSH(t *testing.T) {
 	}
 }
 
-// TestASilentServerOfSSHIsGivenUp has a server that accepts connections and sends nothing.
+// TestASilentServerOfSSHIsGivenUp has a server that accepts connections and sends nothing. Nothing is
+// left of an attempt: neither its connection nor what waits for it.
 func TestASilentServerOfSSHIsGivenUp(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
+	var connections atomic.Int32
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			connections.Add(1)
+			go func() {
+				_, _ = io.Copy(io.Discard, conn)
+				_ = conn.Close()
+				connections.Add(-1)
+			}()
+		}
+	}()
 	_, identity := newKey(t, "")
 	host, _ := newKey(t, "")
 	m := open(t, git.Remote{
 		URL: "ssh://" + listener.Addr().String() + "/fleet.git", Identity: identity, Silence: 50 * time.Millisecond,
 		KnownHosts: []byte(knownhosts.Line([]string{knownhosts.Normalize(listener.Addr().String())}, host.PublicKey())),
 	})
-	if _, err := m.Fetch(t.Context(), "main"); !git.IsTransient(err) || !strings.Contains(err.Error(), "the server said nothing for 50ms") {
-		t.Errorf("got %v", err)
+	for range 5 {
+		if _, err := m.Fetch(t.Context(), "main"); !git.IsTransient(err) || !strings.Contains(err.Error(), "the server said nothing for 50ms") {
+			t.Errorf("got %v", err)
+		}
+	}
+	handshakes := func() int {
+		stacks := make([]byte, 1<<20)
+		return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "ssh.NewClientConn(")
+	}
+	for deadline := time.Now().Add(20 * time.Second); connections.Load() > 0 || handshakes() > 0; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d connections are open, and %d goroutines wait for the server", connections.Load(), handshakes())
+		}
 	}
 }
