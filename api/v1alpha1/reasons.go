@@ -298,7 +298,7 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonFileSkipped, "A warning: a file is not read, because of its name or because it is hidden. What it declares counts as removed.", "Rename it to end in `.yaml`, `.yml` or `.json`, or move it out."},
 		{ReasonFileUnreadable, "A link leads out of the tree or to nothing, or an entry is a submodule or a device. It holds a seed that it is; elsewhere it is a warning, and nothing that it may hold is removed.", "Commit the files themselves, or link to one in the same tree."},
 		{ReasonUnknownCluster, "The named cluster is not declared.", "Use one of the names in the message, or declare the cluster."},
-		{ReasonNoClusterMatches, "No cluster has the labels that `furrow.dev/cluster-selector` or `spec.clusterSelector` selects.", "Label a cluster, or change the selector."},
+		{ReasonNoClusterMatches, "No cluster has the labels that `furrow.dev/cluster-selector`, `spec.clusterSelector` or a wave selects.", "Label a cluster, or change the selector."},
 		{ReasonNoWorkloadCluster, "Only management clusters are declared, or none.", "Declare a `Cluster`."},
 		{ReasonNoManagementCluster, "The object belongs on a management cluster, and none is declared.", "Declare one with `spec.role: Management`, or annotate the object."},
 		{ReasonManagementClusterAmbiguous, "The object belongs on a management cluster, and there are several; Furrow does not guess.", "Set `spec.managementCluster` of the Seed."},

@@ -26,7 +26,7 @@ func reverted(t testing.TB) *fleet {
 	return f
 }
 
-// revertedBehind is a fleet on which a person took back what the second of two waves has, and the
+// revertedBehind is a fleet on which a person reverted what the second of two waves has, and the
 // first does not answer.
 func revertedBehind(t testing.TB) *fleet {
 	f := one(t)

@@ -412,6 +412,7 @@ func (a *assembly) allWarnings() []Warning {
 		}
 		out = append(out, w)
 	}
+	out = append(out, a.emptyWaves()...)
 	slices.SortStableFunc(out, func(x, y Warning) int {
 		return cmp.Or(strings.Compare(x.Object, y.Object), strings.Compare(x.Message, y.Message))
 	})

@@ -89,6 +89,17 @@ func (a *assembly) holdIfWaveIsUnknown() error {
 	return nil
 }
 
+// emptyWaves warns of waves without a cluster: nobody waits for them.
+func (a *assembly) emptyWaves() []Warning {
+	var out []Warning
+	for _, w := range a.plan.Rollout.AllWaves() {
+		if len(w.Clusters) == 0 {
+			out = append(out, Warning{Reason: v1alpha1.ReasonNoClusterMatches, Object: fmt.Sprintf("seed %q", a.seed.Name), Message: fmt.Sprintf("wave %q selects no cluster of the seed, so nothing waits for it. Label a cluster, or change the selector.", w.Name)})
+		}
+	}
+	return out
+}
+
 // rollout resolves the pace of the seed: which clusters of the plan are in which wave. A cluster is in
 // the first wave that selects it, and what no wave selects is in the one without a selector, or after
 // all.

@@ -62,6 +62,19 @@ func TestWavesHaveTheClustersThatTheySelect(t *testing.T) {
 			if diff := cmp.Diff(c.want, o.Plan.Rollout); diff != "" {
 				t.Errorf("the rollout (-want +got):\n%s", diff)
 			}
+			var empty []string
+			for _, w := range o.Plan.Rollout.AllWaves() {
+				if len(w.Clusters) == 0 {
+					empty = append(empty, fmt.Sprintf("NoClusterMatches: wave %q selects no cluster of the seed, so nothing waits for it. Label a cluster, or change the selector.", w.Name))
+				}
+			}
+			var warned []string
+			for _, w := range o.Plan.Warnings {
+				warned = append(warned, fmt.Sprintf("%s: %s", w.Reason, w.Message))
+			}
+			if diff := cmp.Diff(empty, warned); diff != "" {
+				t.Errorf("the warnings (-want +got):\n%s", diff)
+			}
 			if diff := cmp.Diff(c.want, readBack(t, o.Plan).Rollout); diff != "" {
 				t.Errorf("read back (-want +got):\n%s", diff)
 			}
