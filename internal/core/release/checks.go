@@ -124,7 +124,7 @@ func proposedAsWanted(d *decision) (TierStatus, bool) {
 		s.Gate = d.have.LeftBehind.Text()
 	}
 	if h := d.pace.hold(d.name, false); h != nil && s.Gate == "" {
-		s.Gate, s.GateReason, s.behind = h.Message, h.Reason, h.behind
+		h.shut(&s, "")
 	}
 	switch {
 	case p.Edited && p.Unknown:
@@ -171,7 +171,7 @@ func proposedOtherwise(d *decision) (TierStatus, bool) {
 	if p.Edited {
 		s := TierStatus{State: Held, Reason: v1alpha1.ReasonEditedAndOutdated, Message: "a person has edited the open proposal, and the plan has changed since. Merge it, or delete its branch", Waits: d.waits()}
 		if h := d.pace.hold(d.name, false); h != nil {
-			s.Gate, s.GateReason, s.behind = h.Message, h.Reason, h.behind
+			h.shut(&s, "")
 		}
 		if len(s.Waits) > 0 || p.Stale || p.Outside != "" || p.Unknown {
 			s.Reason, s.Message = v1alpha1.ReasonEditedAndUnmergeable, "a person has edited the open proposal, and the plan has changed since. Delete its branch"
@@ -182,7 +182,9 @@ func proposedOtherwise(d *decision) (TierStatus, bool) {
 		return TierStatus{State: Blocked, Waits: waits, Act: ActSupersede}, true
 	}
 	if h := d.pace.hold(d.name, false); h != nil && !h.withdraws {
-		return TierStatus{State: Outdated, Reason: h.Reason, Message: "is not updated now: " + h.Message, Gate: "it carries an earlier plan, and is not updated now: " + h.Message, GateReason: h.Reason}, true
+		s := TierStatus{State: Outdated, Reason: h.Reason, Message: "is not updated now: " + h.Message}
+		h.shut(&s, "it carries an earlier plan, and is not updated now: ")
+		return s, true
 	} else if h != nil {
 		return TierStatus{State: Queued, Reason: h.Reason, Message: h.Message, Act: ActSupersede, behind: h.behind}, true
 	}

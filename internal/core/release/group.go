@@ -90,7 +90,8 @@ func unnumbered(name string) string {
 // regroup leaves a proposal out of account that is not to carry the tier any more: the group is
 // another one now, or a person rejected it and the tier has changed since. The rest of the decision
 // then goes as if there were none, and moves has the engine take the tier out of it. What a person
-// has edited stays where it is, and so does everything while the seed is suspended.
+// has edited stays where it is, and so does everything while the seed is suspended, its rollout is
+// paused, or the windows of the wave are closed.
 func (d *decision) regroup() {
 	p, home := d.have.Proposal, groupName(d.facts.GroupBy, d.tier, d.pace.waveOf(d.name))
 	if p == nil || p.Rejected && p.Digest == d.tier.Digest() {
@@ -100,7 +101,7 @@ func (d *decision) regroup() {
 	case p.Rejected && same && home == "": // it is updated, and open again
 		return
 	case p.Rejected:
-	case same, p.Edited, d.facts.Suspended:
+	case same, p.Edited, d.facts.Suspended, d.pace.frozen(d.name):
 		return
 	}
 	d.moves, d.have.Proposal = true, nil
@@ -150,8 +151,8 @@ func (r *Result) group(p *plan.Plan, facts Facts) {
 }
 
 // keep decides which tiers stay in a proposal that is listed. One that is Held leaves it, and so
-// does one whose prerequisites are no longer Released, as long as others can go on. If all would
-// leave, all stay, and the gate of the proposal is shut instead.
+// does one whose prerequisites are no longer Released, or for which its wave has no room, as long as
+// others can go on: a merge is of all of them. If all would leave, all stay, and the gate of the proposal is shut instead.
 func keep(listed Group, carried []*TierStatus) GroupStatus {
 	listed.Tiers = slices.SortedFunc(slices.Values(listed.Tiers), layout.Tier.Compare)
 	g := GroupStatus{Repo: listed.Repo, Name: listed.Name, listed: listed}
@@ -163,12 +164,14 @@ func keep(listed Group, carried []*TierStatus) GroupStatus {
 			continue
 		}
 		members = append(members, s)
-		g.stuck = g.stuck || s.State == Outdated && s.Act == ActNone
+		g.stuck = g.stuck || s.stuck() && s.full == ""
 	}
 	if !g.locked() && !g.stuck {
 		members = leaveOut(members, func(s *TierStatus) bool { return s.State == Held })
 		members = leaveOut(members, func(s *TierStatus) bool { return len(s.Waits) > 0 })
+		members = leaveOut(members, func(s *TierStatus) bool { return s.full != "" })
 	}
+	g.stuck = g.stuck || slices.ContainsFunc(members, (*TierStatus).stuck)
 	for _, s := range members {
 		g.Tiers = append(g.Tiers, s.Tier)
 		if s.Act == ActUpdate && !g.stuck {
@@ -178,8 +181,11 @@ func keep(listed Group, carried []*TierStatus) GroupStatus {
 	return g
 }
 
+// stuck reports whether the proposal of a tier carries an earlier plan and must not be updated now.
+func (s *TierStatus) stuck() bool { return s.State == Outdated && s.Act == ActNone }
+
 // leaveOut returns those that stay: all of them where all would leave. Those that leave become
-// Blocked, unless they are Held, and have no proposal.
+// Blocked, or Queued where there is no room for them, unless they are Held, and have no proposal.
 func leaveOut(members []*TierStatus, leaves func(*TierStatus) bool) []*TierStatus {
 	stay := slices.DeleteFunc(slices.Clone(members), leaves)
 	if len(stay) == 0 {
@@ -189,8 +195,12 @@ func leaveOut(members []*TierStatus, leaves func(*TierStatus) bool) []*TierStatu
 		if !leaves(s) {
 			continue
 		}
-		if s.State != Held {
+		switch {
+		case s.State == Held:
+		case len(s.Waits) > 0:
 			s.State = Blocked
+		default:
+			s.State, s.Reason, s.Message = Queued, v1alpha1.ReasonMaxUnavailable, s.full
 		}
 		s.Act, s.Group = ActNone, ""
 		s.Gate, s.GateReason, s.Stale, s.StaleReason = "", "", "", ""
@@ -274,7 +284,7 @@ func (r *Result) mustNotBring(g *GroupStatus) string {
 		switch {
 		case !planned:
 			return inGroup(g.listed.Tiers, tier, "it is not in the plan any more")
-		case s.State == Blocked, s.State == Held:
+		case s.State == Blocked, s.State == Held, s.State == Queued && s.Act == ActNone && s.Group == "":
 			return inGroup(g.listed.Tiers, tier, s.Message)
 		case s.Group != "" || s.State == Proposed:
 			return inGroup(g.listed.Tiers, tier, "it is proposed elsewhere")

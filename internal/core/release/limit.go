@@ -33,9 +33,9 @@ type counted struct {
 //
 // An open proposal that waits for other tiers, or for a wave, gives way to new ones: what it waits for
 // may be among them, and people cannot merge it. One that a person has edited is theirs, so it stays,
-// and does not count.
+// and does not count. Nothing is held back once a person asked that all be proposed at once.
 func (r *Result) limit(p *plan.Plan) {
-	if p.Rollout == nil || p.Rollout.MaxOpenProposals <= 0 {
+	if p.Rollout == nil || p.Rollout.MaxOpenProposals <= 0 || r.Rollout != nil && r.Rollout.Unpaced != nil {
 		return
 	}
 	l := &limiter{Result: r, plan: p, open: map[string]int{}}

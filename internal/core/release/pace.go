@@ -100,23 +100,54 @@ type hold struct {
 	behind *stage
 }
 
+// shut has the gate of a tier's open proposal say so, after a text.
+func (h *hold) shut(s *TierStatus, after string) {
+	s.Gate, s.GateReason, s.behind = after+h.Message, h.Reason, h.behind
+	if h.Reason == v1alpha1.ReasonMaxUnavailable {
+		s.full = h.Message
+	}
+}
+
 // stage is the tiers of one sequence that go at the same time.
 type stage struct {
 	wave    plan.Wave
 	leaving bool
 	tiers   []*decision
-	// done and failed are of its tiers; clusters and doneClusters count them by cluster.
+	// failed reports whether one of its tiers has failed, and clusters has those of its tiers.
 	clusters []string
 	open     map[string]bool // clusters with tiers that are not done
 	failed   bool
-	status   WaveStatus
-	hold     *hold
+	// undone reports whether base does not have what a tier is to become, or has it no longer.
+	undone bool
+	status WaveStatus
+	hold   *hold
+	// windows is whether those of the wave are open, once that was asked.
+	windows *window.State
 	// full holds the clusters beyond MaxUnavailable that are not under way.
 	full *hold
 	// free are the clusters that may begin, asked those about which may be asked.
 	free, asked map[string]bool
 	// deadlock says why the stage never ends; empty where nothing is known against that.
 	deadlock string
+}
+
+// frozen reports whether nothing of a tier is proposed or updated at present, whatever its state: the
+// rollout is paused, or the windows of its wave are closed.
+func (p *pace) frozen(name layout.Tier) bool {
+	if p == nil {
+		return false
+	}
+	s := p.of[name]
+	return p.paused != nil || s != nil && !s.opening(p.facts).Open && p.record.Skipping(p.plan, "") == nil
+}
+
+// opening returns whether the windows of the stage are open.
+func (s *stage) opening(facts Facts) window.State {
+	if s.windows == nil {
+		at := window.At(s.wave.Windows, facts.Zones, facts.Now)
+		s.windows = &at
+	}
+	return *s.windows
 }
 
 // pace is the pace of one plan. A nil pace holds nothing.
@@ -218,6 +249,15 @@ func (p *pace) arrange(tiers []*decision) {
 		stages[at].tiers = append(stages[at].tiers, d)
 		p.of[d.name] = stages[at]
 	}
+	for i, w := range waves { // people are to notice that it selects nothing
+		at := position{p.plan.Removal, i}
+		if p.plan.Removal {
+			at.at = len(waves) - i
+		}
+		if len(w.Clusters) == 0 && stages[at] == nil {
+			stages[at] = &stage{wave: w, leaving: at.leaving}
+		}
+	}
 	for _, sequence := range []bool{false, true} {
 		for i := range len(waves) + 1 {
 			if s := stages[position{sequence, i}]; s != nil {
@@ -288,6 +328,7 @@ func (s *stage) count() {
 			continue
 		}
 		s.open[d.tier.Cluster] = true
+		s.undone = s.undone || state == ""
 		s.failed = s.failed || state == Failed || state != "" && d.have.Health.Phase == health.Failed
 	}
 }
@@ -332,6 +373,9 @@ func (p *pace) turn(leaving bool) {
 			p.window(s)
 			p.fill(s)
 			before = &hold{Problem: manifest.Problem{Reason: s.reason(), Message: fmt.Sprintf("waits for wave %q", s.wave.Name)}, withdraws: true, behind: s}
+			if s.failed {
+				before.Message = fmt.Sprintf("wave %q has failed%s", s.wave.Name, s.skipText())
+			}
 		}
 	}
 }
@@ -354,11 +398,11 @@ func (s *stage) state(waits, skipped bool, until time.Time) WaveState {
 }
 
 // soaks returns until when a stage that is done must stay so before the next one opens; zero where it
-// need not. It notes in the record since when the stage is done. A failure, and other entries, begin
-// it anew. A cluster that is silent or not ready for a while only holds the next wave for that
+// need not. It notes in the record since when the stage is done. A failure, other entries, and
+// a revert on the base branch begin it anew. A cluster that is silent or not ready for a while only holds the next wave for that
 // while: in a wave of a hundred clusters one always is, and the soak would never end.
 func (p *pace) soaks(s *stage, needed bool) time.Time {
-	if s.wave.Soak <= 0 {
+	if s.wave.Soak <= 0 || len(s.tiers) == 0 {
 		return time.Time{}
 	}
 	is := Soak{Wave: s.wave.Name, Leaving: s.leaving}
@@ -368,7 +412,7 @@ func (p *pace) soaks(s *stage, needed bool) time.Time {
 	}
 	is.Digest = s.digest()
 	switch {
-	case had != nil && had.Digest == is.Digest && !s.failed:
+	case had != nil && had.Digest == is.Digest && !s.failed && !s.undone:
 		is.Since = had.Since
 	case begins:
 		is.Since = p.facts.Now.UTC().Truncate(time.Second)
@@ -384,7 +428,7 @@ func (p *pace) soaks(s *stage, needed bool) time.Time {
 
 // window holds a stage while its windows are closed.
 func (p *pace) window(s *stage) {
-	at := window.At(s.wave.Windows, p.facts.Zones, p.facts.Now)
+	at := s.opening(p.facts)
 	if at.Open {
 		return
 	}
@@ -532,9 +576,14 @@ func (r *Result) nameWave(behind *stage) string {
 		text += ": " + worst
 	}
 	if behind.failed {
-		text += fmt.Sprintf(". Correct or revert the seed, or run 'furrow rollout skip %s %s' to go on without it", behind.tiers[0].name.Seed, w.Name)
+		text += behind.skipText()
 	}
 	return text
+}
+
+// skipText says what people can do about a stage that has failed.
+func (s *stage) skipText() string {
+	return fmt.Sprintf(". Correct or revert the seed, or run 'furrow rollout skip %s %s' to go on without it", s.tiers[0].name.Seed, s.wave.Name)
 }
 
 // worst says which tier of a stage most needs attention.
@@ -561,7 +610,9 @@ func (r *Result) worst(of *stage) string {
 // urgency orders states by how much they need attention.
 var urgency = []State{Failed, Held, Rejected, Reverted, Merged, Progressing, Outdated, Proposed, Queued, Blocked}
 
-// nameWaves gives the waves of the result, and the tiers behind them, their messages.
+// nameWaves gives the waves of the result, and the tiers behind them, their messages. Gates do not
+// say how far the wave is: each change of a message from a cluster would be written to all open
+// proposals.
 func (r *Result) nameWaves() {
 	if r.pace == nil {
 		return
@@ -581,12 +632,8 @@ func (r *Result) nameWaves() {
 		if t.behind == nil || texts[t.behind] == "" {
 			continue
 		}
-		text := texts[t.behind]
 		if t.State == Queued {
-			t.Message = text
-		}
-		if t.Gate != "" && t.GateReason == t.behind.reason() {
-			t.Gate = text
+			t.Message = texts[t.behind]
 		}
 	}
 	for i, s := range r.pace.stages {

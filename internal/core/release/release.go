@@ -242,10 +242,11 @@ type TierStatus struct {
 	// Wave is the name of the wave that the tier goes in; empty where there are none.
 	Wave string `json:"Wave,omitempty"`
 	// leaving reports whether it is in the sequence of what leaves, open whether a proposal of the
-	// tier alone is open, edited whether a person has edited it, and behind is the wave that it waits
-	// for.
+	// tier alone is open, and edited whether a person has edited it.
 	leaving, open, edited bool
-	behind                *stage
+	// behind is the wave that it waits for, and full says why there is no room for it in its wave.
+	behind *stage
+	full   string
 }
 
 // Retriable reports whether a person's retry has a tier proposed again: it was rejected

@@ -217,7 +217,10 @@ func waveOf(t *testing.T, word string) plan.Wave {
 	t.Helper()
 	parts := strings.Split(word, ";")
 	name, clusters, _ := strings.Cut(parts[0], "=")
-	w := plan.Wave{Name: name, Clusters: slices.Sorted(slices.Values(strings.Split(clusters, ",")))}
+	w := plan.Wave{Name: name}
+	if clusters != "" {
+		w.Clusters = slices.Sorted(slices.Values(strings.Split(clusters, ",")))
+	}
 	for _, part := range parts[1:] {
 		var err error
 		switch key, value, _ := strings.Cut(part, "="); key {
