@@ -12,6 +12,7 @@ import (
 
 	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/forge"
+	"github.com/furrow-dev/furrow/internal/forge/pull"
 	"github.com/furrow-dev/furrow/internal/git"
 	servers "github.com/furrow-dev/furrow/test/servers/gitlab"
 )
@@ -183,5 +184,26 @@ func TestMergeRequestsMayFollowPushesLater(t *testing.T) {
 		if got.Outcome != forge.OutcomeRejected {
 			t.Errorf("the outcome is %s", got.Outcome)
 		}
+	}
+}
+
+// GitLab may show an earlier commit for any time. The branch says whether a proposal may be withdrawn.
+func TestAMergeRequestIsWithdrawnThoughGitLabShowsAnEarlierCommit(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	tier := layout.Tier{Seed: "a", Cluster: "edge"}
+	f.list()
+	_, err := f.forge.Propose(t.Context(), f.push(tier, "w1"))
+	must(t, err)
+	f.LagPushes(1000)
+	_, err = f.forge.Propose(t.Context(), f.push(tier, "w2"))
+	must(t, err)
+	list := f.pass()
+	if at, err := f.api.Get(t.Context(), 1); err != nil || len(list) != 1 || at.Head == list[0].Head {
+		t.Fatalf("GitLab shows %s, %v, and listed are %+v", at.Head, err, list)
+	}
+	must(t, f.forge.Supersede(t.Context(), list[0], "the plan has changed"))
+	if at, err := f.api.Get(t.Context(), 1); err != nil || at.State != pull.Closed {
+		t.Errorf("it is %s, %v", at.State, err)
 	}
 }

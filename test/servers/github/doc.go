@@ -17,12 +17,13 @@
 //
 // Modelled: the routes of routes.go; what pushes do to pull requests (new head, deleted head,
 // merged by push, forced push); merges with branch protection, in the API and for pushes;
-// mergeability that is computed after the first read; classic and fine-grained tokens, GitHub Apps
-// and their installation tokens; primary and secondary rates, conditional requests; lists that lag
+// mergeability that is computed after the first read; labels, assignees, milestones, requested
+// reviews of users and teams; classic and fine-grained tokens, GitHub Apps and their installation
+// tokens; primary and secondary rates, conditional requests; lists that lag
 // behind, and answers that fail or are lost; webhooks for pushes and pull requests.
 //
 // Not modelled: GraphQL, and so neither a merge queue nor auto-merge nor switching a draft off
-// through the API (people can, see Person); issues, writing check runs, reviewers, teams, code
+// through the API (people can, see Person); issues, writing check runs, members of teams, code
 // owners, transfers to another owner, SSH. An answer has the fields that the description
 // requires and those that clients read, not all that GitHub sends.
 //

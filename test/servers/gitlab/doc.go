@@ -22,7 +22,7 @@
 // or are lost.
 //
 // Not modelled: GraphQL, merge trains and auto-merge, rebasing by GitLab, discussions, issues,
-// groups as such, pipelines but the one that external statuses make, webhooks, SSH. An answer has
+// groups but as owners of milestones, pipelines but the one that external statuses make, webhooks, SSH. An answer has
 // the fields that clients read, not all that GitLab sends.
 //
 // One mutex guards all state: a request is handled under it, a push as a whole too. git 2.38 or
