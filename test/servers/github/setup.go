@@ -78,6 +78,7 @@ func (s *Server) AddRole(repo, login, role string) {
 // Settings are those of a repository that its administrators change.
 type Settings struct {
 	MergeCommit, Squash, Rebase, DeleteBranchOnMerge, Archived bool
+	DefaultBranch                                              string
 }
 
 // Configure changes the settings of a repository.
@@ -85,9 +86,10 @@ func (s *Server) Configure(repo string, change func(*Settings)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mustRepo(repo)
-	set := Settings{r.mergeCommit, r.squash, r.rebase, r.deleteOnMerge, r.archived}
+	set := Settings{r.mergeCommit, r.squash, r.rebase, r.deleteOnMerge, r.archived, r.defaultBranch}
 	change(&set)
 	r.mergeCommit, r.squash, r.rebase, r.deleteOnMerge, r.archived = set.MergeCommit, set.Squash, set.Rebase, set.DeleteBranchOnMerge, set.Archived
+	r.defaultBranch = set.DefaultBranch
 }
 
 // Rename renames a repository; its old name redirects.
