@@ -190,9 +190,15 @@ func (s *slice) finish(ctx context.Context) {
 		s.propose(ctx)
 	}
 	for i := range s.merges {
-		if a := &s.merges[i]; !s.stopped(ctx) {
-			s.failed(a, s.merge(ctx, a))
+		if s.stopped(ctx) {
+			return
 		}
+		if i > 0 && s.engine.timeIsOver() { // a person may have asked to pause
+			s.unfinished = true
+			return
+		}
+		a := &s.merges[i]
+		s.failed(a, s.merge(ctx, a))
 	}
 }
 

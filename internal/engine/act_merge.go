@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -14,21 +15,22 @@ import (
 // mergePause is for how long a merge is not tried again that the rules of the forge refuse.
 const mergePause = 2 * time.Minute
 
-// refusedMerge is a merge that the rules of the forge refused.
+// refusedMerge is a merge that the rules of the forge refused, as when it lacks an approval.
 type refusedMerge struct {
 	head git.Hash
 	at   time.Time
-	err  error
+	why  string
+}
+
+// over reports whether the merge of a commit may be tried again.
+func (m refusedMerge) over(head git.Hash, now time.Time) bool {
+	return m.head != head || now.Sub(m.at) >= mergePause
 }
 
 // merge merges a proposal as Furrow, at the commit whose checks have passed. What has changed since is
 // observed in the next pass.
 func (s *slice) merge(ctx context.Context, a *pass.Action) error {
 	r, p, now := s.repo, s.repo.proposals[a.Branch], s.engine.began
-	if had, refused := r.refusedMerges[a.Branch]; refused && had.head == p.Head && now.Sub(had.at) < mergePause {
-		return had.err
-	}
-	delete(r.refusedMerges, a.Branch)
 	err := r.Forge.Merge(ctx, p, s.person)
 	switch {
 	case forge.IsConflict(err):
@@ -38,10 +40,13 @@ func (s *slice) merge(ctx context.Context, a *pass.Action) error {
 	case err == nil:
 		s.changed = true
 	case manifest.ReasonOf(err) == v1alpha1.ReasonMergeRefused:
+		maps.DeleteFunc(r.refusedMerges, func(_ string, m refusedMerge) bool { return m.over(m.head, now) })
 		if r.refusedMerges == nil {
 			r.refusedMerges = map[string]refusedMerge{}
 		}
-		r.refusedMerges[a.Branch] = refusedMerge{p.Head, now, err}
+		r.refusedMerges[a.Branch] = refusedMerge{p.Head, now, manifest.Printable(err.Error())}
+		s.changed = true // the next pass says why it is not merged
+		return nil
 	}
 	return err
 }

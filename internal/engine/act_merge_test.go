@@ -31,9 +31,10 @@ func TestARefusedMergeIsTriedAgainAfterSomeMinutes(t *testing.T) {
 	w.onForge = func(f forge.Forge) forge.Forge { return merging{checked{f, checks}, &err, &asked} }
 	w.restart()
 	w.pass()
+	w.pass()
 	for range 10 {
 		w.pass()
-		w.mustBe("east/tier-00", "Held (MergeRefused)")
+		w.mustBe("east/tier-00", "Proposed (MergeRefused)")
 	}
 	if asked != 1 {
 		t.Errorf("asked %d times", asked)

@@ -158,6 +158,10 @@ func (r *repoState) at(commit layout.Hash, paths []string) (map[string]layout.Ha
 // answerChecks answers what the checks of the forge say of a proposal. That they cannot be read holds
 // nothing but the merge.
 func (o *observation) answerChecks(ctx context.Context, r *repoState, q pass.Question) error {
+	if m, refused := r.refusedMerges[q.Dir]; refused && !m.over(r.proposals[q.Dir].Head, o.engine.began) {
+		set(&r.facts.Checks, q.Commit, &release.Checks{State: release.ChecksRefused, Why: m.why})
+		return nil
+	}
 	checks, err := r.Forge.Checks(ctx, r.proposals[q.Dir])
 	out := &release.Checks{State: release.ChecksState(checks.State), Why: manifest.Printable(checks.Why)}
 	if err != nil {

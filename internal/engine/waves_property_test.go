@@ -95,7 +95,7 @@ func paced(w *world) {
 	w.onPass = w.mustKeepLimits
 }
 
-// askOfRollout lets a person ask something; that there is nothing to do is no failure.
+// askOfRollout lets a person ask something; there may be nothing to do.
 func (w *world) askOfRollout(r *rand.Rand, seed string) {
 	q, err := w.person().Requests(context.Background())
 	if err != nil {

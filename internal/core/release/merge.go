@@ -17,6 +17,8 @@ const (
 	ChecksFailed ChecksState = "Failed"
 	// ChecksQueued means that the merge queue of the forge has the proposal.
 	ChecksQueued ChecksState = "Queued"
+	// ChecksRefused means that they have passed, and that a rule of the forge refused the merge.
+	ChecksRefused ChecksState = "Refused"
 	// ChecksUnknown means that they could not be read, or that there is nothing to read.
 	ChecksUnknown ChecksState = "Unknown"
 )
@@ -84,6 +86,8 @@ func (r *Result) merge(facts Facts, members ...*TierStatus) bool {
 			s.Act, s.Reason, s.Message = ActMerge, v1alpha1.ReasonAutoMerging, "is being merged: its checks have passed"
 		case checks.State == ChecksFailed:
 			s.Reason, s.Message = v1alpha1.ReasonChecksFailed, "is not merged by itself: "+checks.Why
+		case checks.State == ChecksRefused:
+			s.Reason, s.Message = v1alpha1.ReasonMergeRefused, "is merged once the forge allows it: "+checks.Why
 		case checks.State == ChecksQueued:
 			s.Reason, s.Message = v1alpha1.ReasonMergeQueued, "is merged by the forge: "+checks.Why
 		case checks.State == ChecksPending:

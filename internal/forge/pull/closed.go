@@ -32,8 +32,8 @@ type answer int
 
 const (
 	answerSure answer = iota
-	// answerUnsure means that it may say more within closingDelay.
-	answerUnsure
+	// answerIncomplete means that it may say more within closingDelay.
+	answerIncomplete
 	// answerFailed means that it could not be asked.
 	answerFailed
 )
@@ -255,7 +255,7 @@ func (f *Forge) readClosing(ctx context.Context, refs git.Refs, now *record, r R
 	}
 	now.Reason = reasonIn(closing, since, r.Closed)
 	if closing.By == "" && !closing.BranchDeleted {
-		return answerUnsure
+		return answerIncomplete
 	}
 	return answerSure
 }

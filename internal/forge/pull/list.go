@@ -369,7 +369,7 @@ func (f *Forge) conclude(ctx context.Context, refs git.Refs, m onBranch, r Reque
 	if answer == answerFailed {
 		asked.next = now.Add(closingDelay)
 	}
-	done.Undecided = answer == answerFailed || answer == answerUnsure && now.Sub(asked.first) < closingDelay
+	done.Undecided = answer == answerFailed || answer == answerIncomplete && now.Sub(asked.first) < closingDelay
 	if f.undecided[r.Number] = asked; !done.Undecided {
 		delete(f.undecided, r.Number)
 	}

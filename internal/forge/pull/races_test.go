@@ -413,7 +413,7 @@ func TestHowItWasClosedIsAskedForUntilTheServerAnswers(t *testing.T) {
 }
 
 // A comment of long before is not the reason.
-func TestAnOldCommentIsNoReason(t *testing.T) {
+func TestOnlyARecentCommentIsTheReason(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	p := s.propose("w1")
