@@ -15,6 +15,16 @@ func policy(name, spec string) string {
 	return "apiVersion: furrow.dev/v1alpha1\nkind: RolloutPolicy\nmetadata: {name: " + name + "}\nspec: " + spec + "\n"
 }
 
+func TestATimeZoneIsWrongInTheDocumentThatHasIt(t *testing.T) {
+	cat, err := catalog.Load(fstest.MapFS{"policy.yaml": {Data: []byte(policy("slow", "{waves: [{name: all, windows: [{timeZone: Europe/Berln}]}]}"))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(cat.Problems) != 1 || cat.Problems[0].Object != `RolloutPolicy "slow"` || cat.Problems[0].Field != "spec.waves[0].windows[0].timeZone" {
+		t.Errorf("the problems are %v", cat.Problems)
+	}
+}
+
 func TestASeedHasThePaceOfItsPolicyButForWhatItSets(t *testing.T) {
 	const slow = "{groupBy: Level, maxOpenProposals: 3, waves: [{name: canary}]}"
 	canary := []v1alpha1.RolloutWave{{Name: "canary"}}
@@ -35,6 +45,8 @@ func TestASeedHasThePaceOfItsPolicyButForWhatItSets(t *testing.T) {
 		"a policy that there is not":  {policy: slow, rollout: "{policy: slaw}", reason: v1alpha1.ReasonUnknownRolloutPolicy, field: "spec.rollout.policy"},
 		"a policy that is broken":     {policy: "{groupBy: Wave}", rollout: "{policy: slow}", reason: v1alpha1.ReasonUnknownRolloutPolicy, field: "spec.rollout.policy"},
 		"something wrong of its own":  {policy: slow, rollout: "{policy: slow, groupBy: Wave}", reason: v1alpha1.ReasonInvalidField, field: "spec.rollout.groupBy"},
+		"an unknown time zone":        {policy: slow, rollout: "{policy: slow, waves: [{name: all, windows: [{timeZone: Europe/Berln}]}]}", reason: v1alpha1.ReasonInvalidField, field: "spec.rollout.waves[0].windows[0].timeZone"},
+		"one of the policy":           {policy: "{waves: [{name: all, windows: [{timeZone: Europe/Berln}]}]}", rollout: "{policy: slow}", reason: v1alpha1.ReasonUnknownRolloutPolicy, field: "spec.rollout.policy"},
 		"a policy with unknown field": {policy: "{grouping: Level}", rollout: "{policy: slow}", reason: v1alpha1.ReasonUnknownRolloutPolicy, field: "spec.rollout.policy"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -50,14 +50,6 @@ func (d *decider) observeRollout(s *Seed) error {
 		}
 		s.record = record
 	}
-	for i, wave := range s.Plan.Rollout.AllWaves() {
-		for j, w := range wave.Windows {
-			if zone, known := d.facts.Zones[w.TimeZone]; known && len(zone) == 0 {
-				p := manifest.OfSeed(v1alpha1.ReasonInvalidField, s.Name, fmt.Sprintf("spec.rollout.waves[%d].windows[%d].timeZone %q is not a time zone", i, j, w.TimeZone), "Write an IANA name, as Europe/Berlin.")
-				return p.WithField(fmt.Sprintf("spec.rollout.waves[%d].windows[%d].timeZone", i, j))
-			}
-		}
-	}
 	return nil
 }
 

@@ -6,9 +6,11 @@
 package window
 
 import (
+	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -114,8 +116,8 @@ func (w Window) Fault() (field, why string) {
 	if _, ok := clock(w.To); w.To != "" && !ok {
 		return "to", fmt.Sprintf("%q is not a time of day, as 16:30 or 24:00", w.To)
 	}
-	if strings.TrimSpace(w.TimeZone) != w.TimeZone || w.TimeZone == "Local" {
-		return "timeZone", fmt.Sprintf("%q is not the name of a time zone, as Europe/Berlin", w.TimeZone)
+	if w.TimeZone != "" && !slices.Contains(names(), w.TimeZone) {
+		return "timeZone", fmt.Sprintf("%q is not the IANA name of a time zone, as Europe/Berlin", w.TimeZone)
 	}
 	for _, date := range w.Holidays {
 		if _, err := time.Parse(dateFormat, date); err != nil {
@@ -124,6 +126,14 @@ func (w Window) Fault() (field, why string) {
 	}
 	return "", ""
 }
+
+// zoneNames are the names of all time zones, those in lib/time/zoneinfo.zip of Go, one a line.
+//
+//go:embed zones.txt
+var zoneNames string
+
+// names returns the names of all time zones.
+var names = sync.OnceValue(func() []string { return strings.Fields(zoneNames) })
 
 // clock returns a time of day.
 func clock(text string) (time.Duration, bool) {
@@ -177,6 +187,9 @@ func At(windows []Window, zones map[string]Zone, now time.Time) State {
 			return State{Unknown: name}
 		}
 	}
+	if slices.ContainsFunc(windows, Window.always) {
+		return State{Open: true}
+	}
 	var out State
 	end := now.Add(Horizon)
 	for until := now; ; until = out.Changes { // until none that is open, or follows at once, goes on
@@ -206,6 +219,18 @@ func At(windows []Window, zones map[string]Zone, now time.Time) State {
 		}
 	}
 	return out
+}
+
+// always reports whether the window is open on all days, for the whole day.
+func (w Window) always() bool {
+	for _, day := range days {
+		if len(w.Days) > 0 && !slices.Contains(w.Days, day) {
+			return false
+		}
+	}
+	from, _ := clock(w.From)
+	to, _ := clock(w.To)
+	return len(w.Holidays) == 0 && (w.From == "" || from == to || to-from == 24*time.Hour)
 }
 
 // latestEnd returns the latest end of the windows that are open at a moment; zero where none is.

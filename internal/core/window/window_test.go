@@ -1,6 +1,12 @@
 package window_test
 
 import (
+	"archive/zip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,6 +32,9 @@ func TestWindows(t *testing.T) {
 		changes string // UTC; empty where nothing changes
 	}{
 		"without windows it is always open":              {now: "2026-11-23 00:00", open: true},
+		"a window of every day is always open":           {[]window.Window{{TimeZone: "Europe/Berlin"}, work}, "2026-11-23 00:00", true, ""},
+		"also with times":                                {[]window.Window{{From: "00:00", To: "24:00", Days: []string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}}}, "2026-11-23 00:00", true, ""},
+		"one without Sundays is not":                     {[]window.Window{{Days: []string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat"}}}, "2026-11-23 00:00", true, "2026-11-29 00:00"},
 		"before it opens, in winter":                     {[]window.Window{work}, "2026-11-23 07:59", false, "2026-11-23 08:00"},
 		"it opens at its first minute":                   {[]window.Window{work}, "2026-11-23 08:00", true, "2026-11-23 15:00"},
 		"it is closed at its end":                        {[]window.Window{work}, "2026-11-23 15:00", false, "2026-11-24 08:00"},
@@ -105,5 +114,39 @@ func TestFaultsOfWindows(t *testing.T) {
 				t.Errorf("the fault is in %q (%s), want %q", field, why, c.field)
 			}
 		})
+	}
+}
+
+func TestTimeZonesHaveTheNamesThatGoKnows(t *testing.T) {
+	for zone, ok := range map[string]bool{"": true, "UTC": true, "Europe/Berlin": true, "US/Eastern": true, "Local": false, "Europe/Berln": false, "europe/berlin": false, " UTC": false} {
+		if field, why := (window.Window{TimeZone: zone}).Fault(); (field == "") != ok {
+			t.Errorf("time zone %q: %s %s", zone, field, why)
+		}
+	}
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Skip("there is no Go to compare with: ", err)
+	}
+	known, err := zip.OpenReader(filepath.Join(strings.TrimSpace(string(root)), "lib", "time", "zoneinfo.zip"))
+	if err != nil {
+		t.Skip(err)
+	}
+	defer known.Close()
+	list, err := os.ReadFile("zones.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := strings.Fields(string(list))
+	for _, f := range known.File {
+		if !strings.HasSuffix(f.Name, "/") && !slices.Contains(names, f.Name) {
+			t.Errorf("zones.txt lacks %s", f.Name)
+		}
+	}
+}
+
+func BenchmarkAlwaysOpen(b *testing.B) {
+	windows := []window.Window{{}}
+	for range b.N {
+		window.At(windows, nil, time.Unix(1_800_000_000, 0))
 	}
 }
