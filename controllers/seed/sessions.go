@@ -30,7 +30,7 @@ type session struct {
 	pace controlplane.Pace
 
 	mu sync.Mutex
-	// notBefore is the time before which changes on clusters do not start a pass.
+	// notBefore is the time before which changes on clusters and hints do not start a pass.
 	notBefore time.Time
 	// repositories are the URLs of the control plane and its GitOps repositories, as of the last
 	// pass.
@@ -53,7 +53,7 @@ func (s *session) uses(urls []string) bool {
 	})
 }
 
-// coolDown sets how long changes on clusters have to wait.
+// coolDown sets how long changes on clusters and hints have to wait.
 func (s *session) coolDown(now time.Time, pause time.Duration, interruptible bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -218,7 +218,7 @@ func (r *Reconciler) watchClusters(ctx context.Context, namespace string, change
 }
 
 // watchHints starts passes of the control planes whose repositories may have changed. Several hints
-// in a short time are one pass.
+// in a short time are one pass, and none comes sooner after a failure.
 func (r *Reconciler) watchHints(ctx context.Context) {
 	for {
 		select {
@@ -227,7 +227,7 @@ func (r *Reconciler) watchHints(ctx context.Context) {
 		case urls := <-r.options.Hints:
 			for cp, one := range r.sessions.all() {
 				if one.uses(urls) {
-					r.queue.AddAfter(cp, minPause)
+					r.queue.AddAfter(cp, max(minPause, one.coolDownLeft(r.options.Clock.Now())))
 				}
 			}
 		}

@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/furrow-dev/furrow/controllers/fleet"
@@ -142,5 +144,33 @@ func TestChangesOnClustersWaitForTheCoolDown(t *testing.T) {
 	s.coolDown(noon, time.Minute, true)
 	if got := s.coolDownLeft(noon); got > 0 {
 		t.Errorf("got %s", got)
+	}
+}
+
+// delays records when control planes are to be processed.
+type delays struct {
+	workqueue.TypedRateLimitingInterface[fleet.ControlPlane]
+	added chan time.Duration
+}
+
+func (d delays) AddAfter(_ fleet.ControlPlane, after time.Duration) { d.added <- after }
+
+func TestHintsDoNotEndThePauseAfterAFailure(t *testing.T) {
+	const url = "https://git.example.com/acme/fleet"
+	hints, queue := make(chan []string), delays{added: make(chan time.Duration)}
+	r := &Reconciler{options: Options{Hints: hints, Clock: clocktesting.NewFakeClock(noon)}, queue: queue}
+	one := &session{}
+	one.note([]string{url})
+	r.sessions.open = map[fleet.ControlPlane]*session{{Namespace: "fleet", URL: url}: one}
+	go r.watchHints(t.Context())
+	for _, c := range []struct {
+		failed bool
+		want   time.Duration
+	}{{true, time.Minute}, {false, minPause}} {
+		one.coolDown(noon, time.Minute, !c.failed)
+		hints <- []string{url + ".git"}
+		if got := <-queue.added; got != c.want {
+			t.Errorf("failed %t: the next pass begins after %s, want %s", c.failed, got, c.want)
+		}
 	}
 }

@@ -26,9 +26,9 @@ type Result struct {
 
 // Run makes passes until the context ends: at once after a pass that changed something, when the
 // health channel reports a change or when a hint names a repository of the session, after interval
-// otherwise, and with growing pauses while something cannot be observed. hints has the URLs of a
-// repository that may have changed; nil for none. It calls each after every pass and ends when that returns false.
-// Mirrors are collected between passes, when nothing that was read is in use.
+// otherwise, and with growing pauses, which nothing ends early, while something cannot be observed.
+// hints has the URLs of a repository that may have changed; nil for none. A pass takes all hints that
+// came before it. It calls each after every pass and ends when that returns false. Mirrors are collected between passes, when nothing that was read is in use.
 func Run(ctx context.Context, s *controlplane.Session, interval time.Duration, hints <-chan []string, each func(Result) bool) {
 	var pace controlplane.Pace
 	var changed <-chan struct{}
@@ -36,6 +36,7 @@ func Run(ctx context.Context, s *controlplane.Session, interval time.Duration, h
 		changed = w.Changed()
 	}
 	for ctx.Err() == nil {
+		drain(hints)
 		began := time.Now()
 		report, err := s.Engine().Pass(ctx)
 		took := time.Since(began)
@@ -47,11 +48,22 @@ func Run(ctx context.Context, s *controlplane.Session, interval time.Duration, h
 			return
 		}
 		s.Collect(ctx)
-		wake := changed
-		if !news {
-			wake = nil
+		if news {
+			pause(ctx, next, max(breath, took), changed, hints, s.Uses)
+		} else {
+			pause(ctx, next, next, nil, nil, nil)
 		}
-		pause(ctx, next, max(breath, took), wake, hints, s.Uses)
+	}
+}
+
+// drain drops the hints that are waiting.
+func drain(hints <-chan []string) {
+	for {
+		select {
+		case <-hints:
+		default:
+			return
+		}
 	}
 }
 
