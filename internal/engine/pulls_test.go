@@ -28,7 +28,7 @@ func TestRandomHistoriesOfPullRequestsAcrossSeeds(t *testing.T) {
 
 // onPulls has a world work with pull requests.
 func onPulls(w *world) {
-	server := &pullServer{repo: w.gitops, now: func() time.Time { return w.now }}
+	server := &pullServer{repo: w.gitops, now: func() time.Time { return w.now.UTC() }}
 	clock := clocktesting.NewFakeClock(w.now)
 	w.newForge = func() forge.Forge { return pull.New(server, w.gitops, pull.Options{Base: "main", Clock: clock}) }
 	w.forge = w.newForge()

@@ -736,3 +736,31 @@ func TestAListThatLagsBehindShowsWhatIsClosedAsOpen(t *testing.T) {
 		})
 	}
 }
+
+// The records of other seeds stay, and are not written again and again.
+func TestRecordsOfOneSeedGoOnce(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	other := edge
+	other.Seed = "b"
+	gitcmd.Run(t, s.bare, "update-ref", "refs/heads/furrow/main/plan/b", "refs/heads/main")
+	s.person().Merge(t, s.propose("w1"), forgetest.MergeCommit)
+	s.deleteBranch()
+	s.list()
+	_, err := s.forge.Propose(s.Context(), s.push("o1", other)[0])
+	s.must(err)
+	s.list()
+	s.keep()
+	gitcmd.Run(t, s.bare, "update-ref", "-d", planRef)
+	for pass := range 3 {
+		s.list()
+		records, news, err := s.forge.Record(s.refs(), "acme/prod", nil, furrow)
+		s.must(err)
+		if want := pass == 0; news != want {
+			t.Errorf("pass %d has news: %v", pass, news)
+		}
+		if news {
+			s.must(s.mirror.Push(s.Context(), []git.Update{records}))
+		}
+	}
+}

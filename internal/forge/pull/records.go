@@ -9,6 +9,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -162,6 +163,7 @@ func (s *records) readBranch(ctx context.Context, name string, tip git.Hash) err
 		}
 	}
 	last.at = tip
+	s.dropRemoved(tree, changed, last.of, name == s.own)
 	for _, path := range changed {
 		if err := fs.WalkDir(tree, path, func(path string, entry fs.DirEntry, err error) error {
 			switch branch, ours := layout.ProposalBranch(s.base, path); {
@@ -178,6 +180,24 @@ func (s *records) readBranch(ctx context.Context, name string, tip git.Hash) err
 	}
 	s.read[name] = last
 	return nil
+}
+
+// dropRemoved forgets that a records branch says something of branches whose files it no longer has, of
+// those at the paths that changed.
+func (s *records) dropRemoved(tree fs.FS, changed []string, read map[string][]record, own bool) {
+	for branch := range read {
+		path, _ := layout.ProposalPath(s.base, branch)
+		if !slices.ContainsFunc(changed, func(at string) bool { return at == "." || path == at || strings.HasPrefix(path, at+"/") }) {
+			continue
+		}
+		if _, err := fs.Stat(tree, path); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		delete(read, branch)
+		if own && len(s.of[branch]) == 0 {
+			delete(s.dirty, branch)
+		}
+	}
 }
 
 // ignoreMissing lets what was removed be removed: its records are history all the same.
