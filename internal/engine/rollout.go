@@ -77,44 +77,61 @@ func (q *Requests) asked(by, why string) *release.Request {
 // record changes the record of a seed's rollout, for the plan that is in force: the one that the
 // control plane asks for now, whether or not a pass has written it already.
 func (q *Requests) record(ctx context.Context, seed string, change func(*plan.Plan, *release.Record) (bool, error)) (bool, error) {
+	for try := 1; ; try++ {
+		changed, r, branch, err := q.recordOnce(ctx, seed, change)
+		if !git.IsLeaseRefused(err) || try == maxRecording {
+			return changed, err
+		}
+		refs, err := r.Mirror.Fetch(ctx, r.facts.Base) // a run was faster, as with the end of a soak
+		if err != nil {
+			return false, err
+		}
+		q.recorded(r, branch, refs[branch])
+	}
+}
+
+// recorded notes where the branch of a record is. What was decided knows the record as it was.
+func (q *Requests) recorded(r *repoState, branch string, at git.Hash) {
+	r.refs[branch], r.facts.Refs[branch] = at, at
+	if at.IsZero() {
+		delete(r.refs, branch)
+		delete(r.facts.Refs, branch)
+	}
+	q.decision = nil
+}
+
+func (q *Requests) recordOnce(ctx context.Context, seed string, change func(*plan.Plan, *release.Record) (bool, error)) (changed bool, r *repoState, branch string, err error) {
 	o := q.observation
 	if _, err := o.planOf(seed); err != nil {
-		return false, err
+		return false, nil, "", err
 	}
 	if q.decision == nil {
-		var err error
 		if q.decision, err = o.decide(ctx); err != nil {
-			return false, err
+			return false, nil, "", err
 		}
 	}
 	s := q.decision.Seeds[seed]
 	if s == nil || s.Plan == nil {
-		return false, manifest.Problem{Reason: v1alpha1.ReasonNothingToDo, Seed: seed, Message: fmt.Sprintf("seed %q has no plan at present", seed), Next: fmt.Sprintf("See 'furrow status %s'", seed)}
+		return false, nil, "", manifest.Problem{Reason: v1alpha1.ReasonNothingToDo, Seed: seed, Message: fmt.Sprintf("seed %q has no plan at present", seed), Next: fmt.Sprintf("See 'furrow status %s'", seed)}
 	}
 	record, home, old, err := s.RecordOf(o.facts)
 	if err != nil {
-		return false, err
+		return false, nil, "", err
 	}
-	changed, err := change(s.Plan, record)
-	if err != nil || !changed {
-		return false, err
+	if changed, err = change(s.Plan, record); err != nil || !changed {
+		return false, nil, "", err
 	}
-	r := o.repos[home]
-	branch := layout.RolloutBranch(r.facts.Base, seed)
+	r = o.repos[home]
+	branch = layout.RolloutBranch(r.facts.Base, seed)
 	update := git.Update{Ref: branch, Old: old}
 	if !record.Empty() {
 		if update, err = r.commitRecord(branch, old, record, o.engine.person()); err != nil {
-			return false, err
+			return false, nil, "", err
 		}
 	}
 	if err := r.move(ctx, update); err != nil {
-		return false, err
+		return false, r, branch, err
 	}
-	r.refs[branch], r.facts.Refs[branch] = update.New, update.New
-	if update.New.IsZero() {
-		delete(r.refs, branch)
-		delete(r.facts.Refs, branch)
-	}
-	q.decision = nil // it knows the record as it was
-	return true, nil
+	q.recorded(r, branch, update.New)
+	return true, r, branch, nil
 }

@@ -30,6 +30,7 @@ type tierReport struct {
 	Cluster  string `json:"cluster"`
 	Ordinal  int    `json:"ordinal"`
 	State    string `json:"state"`
+	Reason   string `json:"reason"`
 	Message  string `json:"message"`
 	Amended  string `json:"amended"`
 	Proposal *struct {
