@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/furrow-dev/furrow/internal/engine"
 	"github.com/furrow-dev/furrow/internal/forge"
 	"github.com/furrow-dev/furrow/internal/git"
 )
@@ -68,4 +69,27 @@ func TestWhatTheMergeQueueHasIsShown(t *testing.T) {
 	}
 	w.rounds(3)
 	w.mustBe("east/tier-00", "Released (Healthy)")
+}
+
+// The clock goes on by a second at each reading: a merge takes as long as the pass may.
+func TestABatchOfMergesEndsWithItsPass(t *testing.T) {
+	w := newRollout(t, "{groupBy: Tier, autoMerge: WhenGreen}")
+	asked, checks := 0, &forge.Checks{State: forge.ChecksPending}
+	var err error
+	w.onForge = func(f forge.Forge) forge.Forge { return merging{checked{f, checks}, &err, &asked} }
+	w.restart()
+	w.rounds(3)
+	w.config = func(c *engine.Config) { c.Slice = time.Second }
+	w.restart()
+	checks.State = forge.ChecksPassed
+	for most := 0; asked < 3 && most < 10; most++ {
+		before := asked
+		w.pass()
+		if asked > before+1 {
+			t.Fatalf("%d merges in a pass:\n%s", asked-before, w.describe())
+		}
+	}
+	if asked != 3 {
+		t.Errorf("%d merges:\n%s", asked, w.describe())
+	}
 }
