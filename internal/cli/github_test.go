@@ -146,6 +146,24 @@ func TestWhatIsGreenOnGitHubIsMerged(t *testing.T) {
 	}
 }
 
+func TestProposalsAreQueuedToMergeOnGitHub(t *testing.T) {
+	t.Parallel()
+	s, p := newGitHub(t)
+	s.Protect(onGitHub, "main", &github.Protection{Ruleset: true, Queue: true})
+	p.write("credentials/acme", map[string]string{"token": s.Token("furrow", "repo")})
+	furrow := func(args ...string) string {
+		t.Helper()
+		return p.must(append(args, "--credentials", p.at("credentials"))...)
+	}
+	furrow("run", "--once")
+	mustContain(t, furrow("pr", "show", "web/east/00"), "To merge    the merge queue")
+	mustContain(t, furrow("pr", "merge", "--all"), "Queued to merge furrow/main/tier/web/east/00 into main of fleet.")
+	mustContain(t, furrow("run", "--once"), "Proposed")
+	s.RunQueue(onGitHub)
+	s.RunQueue(onGitHub)
+	mustNotContain(t, furrow("run", "--once"), "Proposed")
+}
+
 func TestNothingIsPushedToGitHubWithoutAccess(t *testing.T) {
 	t.Parallel()
 	s, p := newGitHub(t)
