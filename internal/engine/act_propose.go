@@ -91,6 +91,9 @@ func (s *slice) propose(ctx context.Context) {
 		mu.Lock()
 		defer mu.Unlock()
 		if err != nil {
+			if git.IsAuth(err) && proposal.Number == 0 {
+				s.repo.refuse(err, s.engine.began)
+			}
 			s.failed(u.action, fmt.Errorf("proposing %s: %w", u.Ref, err))
 			return
 		}
@@ -108,13 +111,17 @@ func (s *slice) propose(ctx context.Context) {
 		free <- struct{}{} // which may take long, and then there is no time left
 		mu.Lock()
 		stopped, isLate := s.stopped(ctx), i >= calling && s.engine.timeIsOver() // however long the push took
-		waits := s.repo.limit.Why != ""
-		if !stopped && (isLate || waits) {
+		waits, refused := s.repo.limit.Why != "", s.repo.unopened
+		switch {
+		case stopped:
+		case refused != nil:
+			s.failed(u.action, fmt.Errorf("proposing %s: %w", u.Ref, refused))
+		case isLate || waits:
 			s.leave(u.action)
 		}
 		mu.Unlock()
 		switch {
-		case stopped:
+		case stopped, refused != nil:
 			<-free
 		case isLate, waits:
 			late = late || isLate

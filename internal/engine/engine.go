@@ -218,6 +218,8 @@ type openRepo struct {
 	// batch is how many proposals a pass may have time for.
 	batch     int
 	readiness readiness
+	// opening is what the forge last said about proposals that it did not let the credentials open.
+	opening readiness
 	// refusedMerges are those of the last minutes, by branch.
 	refusedMerges map[string]refusedMerge
 	// folders are the directories of roots.

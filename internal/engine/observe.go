@@ -52,6 +52,8 @@ type repoState struct {
 	err error
 	// unready says why nothing may be pushed, where something had to be.
 	unready error
+	// unopened says why no proposals are opened, where one had to be.
+	unopened error
 	// limit is set once the forge allowed no more requests in this pass, and resumes is when the
 	// first of what waits for that goes on.
 	limit   forge.Room
@@ -138,7 +140,7 @@ var ErrNoGitOpsRepo error = manifest.Problem{Reason: v1alpha1.ReasonNoRepository
 // credentials lack something, they are read again from time to time.
 func (e *Engine) open(ctx context.Context, name string) (*openRepo, error) {
 	spec := e.loaded.Repos[name].Spec
-	if had, ok := e.repos[name]; ok && reflect.DeepEqual(had.spec, spec) && !(git.IsAuth(had.readiness.err) && had.readiness.over(e.began)) {
+	if had, ok := e.repos[name]; ok && reflect.DeepEqual(had.spec, spec) && !had.readiness.lacks(e.began) && !had.opening.lacks(e.began) {
 		return had, nil
 	}
 	if spec.URL == "" {

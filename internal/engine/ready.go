@@ -23,6 +23,9 @@ func (r readiness) over(now time.Time) bool {
 	return r.err != nil && now.Sub(r.asked) >= readyPause
 }
 
+// lacks reports whether the credentials lacked something for so long that they may be others by now.
+func (r readiness) lacks(now time.Time) bool { return git.IsAuth(r.err) && r.over(now) }
+
 // ready returns why nothing may be pushed. It asks the forge before the first push, and then only
 // while it refuses.
 func (r *repoState) ready(ctx context.Context, now time.Time) error {
@@ -37,6 +40,22 @@ func (r *repoState) ready(ctx context.Context, now time.Time) error {
 		r.unready = inRepo(r.name, r.readiness.err)
 	}
 	return r.readiness.err
+}
+
+// refuse takes note of a proposal that the forge does not let the credentials open: it would refuse
+// all others too.
+func (r *repoState) refuse(err error, now time.Time) {
+	r.opening = readiness{asked: now, err: err}
+	r.unopened = inRepo(r.name, err)
+}
+
+// mayOpen returns why no proposals are opened; that is tried again after readyPause.
+func (r *repoState) mayOpen(now time.Time) error {
+	if r.opening.err == nil || r.opening.over(now) {
+		return nil
+	}
+	r.unopened = inRepo(r.name, r.opening.err)
+	return r.opening.err
 }
 
 // pushRefused takes note of a push that the server refused for want of rights: the forge may say

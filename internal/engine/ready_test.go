@@ -107,3 +107,43 @@ func TestARefusedPushMakesTheForgeSayWhatIsMissing(t *testing.T) {
 		t.Errorf("asked %d times, the problems are %v", asked, w.report.Problems)
 	}
 }
+
+// unopened is a forge that does not let the credentials open proposals while refuses is set.
+type unopened struct {
+	forge.Forge
+	refuses *bool
+	asked   *int
+}
+
+func (f unopened) Propose(ctx context.Context, r forge.Request) (forge.Proposal, error) {
+	*f.asked++
+	if *f.refuses {
+		return forge.Proposal{}, &forge.Error{Op: "open a pull request", Repository: "memory", Kind: forge.FailedAuth, Text: "the token needs the permission pull_requests=write"}
+	}
+	return f.Forge.Propose(ctx, r)
+}
+
+// What credentials may do is not always known before: GitHub does not say what a fine-grained token may.
+func TestAForgeThatRefusesToOpenProposalsIsAskedAgainAfterSomeMinutes(t *testing.T) {
+	w := newWorld(t, fleet{workload: []string{"edge"}})
+	refuses, asked := true, 0
+	w.onForge = func(f forge.Forge) forge.Forge { return unopened{f, &refuses, &asked} }
+	w.config = func(c *engine.Config) { c.ForgeCalls = 1 }
+	w.restart()
+	w.control.put("main", "plant", manySeeds(6))
+	for range 5 {
+		w.pass()
+		if len(w.report.Problems) != 1 || !strings.Contains(w.report.Problems[0].Error(), "pull_requests=write") {
+			t.Fatalf("the problems are %v", w.report.Problems)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("asked %d times", asked)
+	}
+	refuses = false
+	w.now = w.now.Add(5 * time.Minute)
+	w.rounds(2)
+	if n := len(w.open()); n != 6 {
+		t.Errorf("%d are open:\n%s", n, w.describe())
+	}
+}
