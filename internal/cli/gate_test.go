@@ -105,6 +105,7 @@ func TestMergingAStaleProposalPromisesOnlyWhatComes(t *testing.T) {
 	mustContain(t, p.must("pr", "list"), "web/east/01  Stale", "web/west/01  Stale")
 	const stale = "the base branch has changed under the proposal, so it cannot be merged as it is. "
 	p.refused(stale+"The next pass of the run that owns seed web updates it", "pr", "merge", "web/east/01", "--force")
+	p.refused(stale+"The next pass of the run that owns seed web updates it", "pr", "merge", "web/east/01", "--force", "--dry-run")
 	p.commitTo("furrow/main/tier/web/west/01", map[string]string{"planted/west/web/tier-01/configmap.settings.yaml": "kind: ConfigMap\n"})
 	p.refused(stale+"A person has edited it, so Furrow leaves it alone: rebase it onto main, or delete its branch", "pr", "merge", "web/west/01")
 

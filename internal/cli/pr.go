@@ -488,6 +488,10 @@ func (m *prMerge) run(cmd *cobra.Command, s *controlplane.Session, names []strin
 		did := "Merged"
 		if m.dryRun {
 			did = "Would merge"
+			if err := refused(l); err != nil {
+				errs = append(errs, err)
+				continue
+			}
 		} else if err := l.repo.Forge.Merge(ctx, l.proposal, person(ctx)); forge.IsQueued(err) {
 			did = "Queued to merge"
 		} else if err != nil {
@@ -560,6 +564,18 @@ func (m *prMerge) mayMerge(l located) error {
 	}
 	return manifest.Problem{Reason: v1alpha1.ReasonGateShut, Path: l.proposal.Branch,
 		Message: fmt.Sprintf("%s must not be merged now: %s", l.shortName(), strings.TrimSuffix(l.gate.Message, ".")), Next: next + "; --force merges it all the same"}
+}
+
+// refused returns the error of merging a proposal that cannot be merged as it was listed; nil where it
+// can.
+func refused(l located) error {
+	switch {
+	case l.proposal.Rejected:
+		return fmt.Errorf("merge %s: %w", l.proposal.Branch, forge.ErrRejected)
+	case l.proposal.Stale:
+		return notMerged(l, fmt.Errorf("merge %s: %w", l.proposal.Branch, forge.ErrConflict))
+	}
+	return nil
 }
 
 // notMerged adds what comes next to a refusal of a proposal that is stale.

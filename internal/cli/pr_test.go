@@ -65,6 +65,7 @@ func TestProposalsAreChosenBySeedClusterAndState(t *testing.T) {
 	if would != "Would merge furrow/main/tier/shop/east/00 into main of fleet.\n" {
 		t.Errorf("it would do something else: %s", would)
 	}
+	p.refused("merge furrow/main/tier/shop/west/00: the proposal was rejected", "pr", "merge", "shop/west/00", "--dry-run")
 	mustContain(t, p.must("pr", "list", "--state", "Open"), "shop/east/00")
 	if r := p.furrow("pr", "merge", "shop/east/00", "--seed", "shop"); r.code != exitUsage || !strings.Contains(r.stderr, "--seed, --cluster and --state are for --all") {
 		t.Errorf("a name and a filter: %d %s", r.code, r.all())

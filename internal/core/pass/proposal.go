@@ -32,9 +32,12 @@ func (d *decider) propose(s *Seed, tiers []layout.Tier, gate string, act Action)
 		act.Entries = append(act.Entries, t.Entries...)
 		maps.Copy(want, t.Want())
 		p.Tiers = append(p.Tiers, d.reviewed(s, r, t))
+		if by := s.record.Retrying(s.Plan); by != nil && d.proposedBefore(s, t, act.Branch) {
+			p.Retried = by
+		}
 	}
 	act.Digest = plan.EntriesDigest(want)
-	p.Commit, p.Retried = d.commit(s.Plan.Revision, s.Plan.From, r.Amends), s.record.Retrying(s.Plan)
+	p.Commit = d.commit(s.Plan.Revision, s.Plan.From, r.Amends)
 	if d.missing {
 		return act, nil
 	}
@@ -48,6 +51,14 @@ func (d *decider) propose(s *Seed, tiers []layout.Tier, gate string, act Action)
 	act.Message = review.Message(vars)
 	act.Labels, err = template.RenderLabels(d.labelsText(act.Repo, spec), vars)
 	return act, err
+}
+
+// proposedBefore reports whether a tier would not be proposed unless a person had asked for it: it was
+// rejected or reverted, or others have put something else at its paths.
+func (d *decider) proposedBefore(s *Seed, t *plan.Tier, branch string) bool {
+	name := s.Plan.Name(t)
+	closed := d.closed(t.Repo, name, t.Digest(), t.Paths()).Outcome
+	return closed == release.ClosedRejected || closed == release.ClosedMerged || s.Tiers[name].BaseDetail != "" || d.repo(t.Repo).Proposals[branch].Rejected
 }
 
 // proposalText returns the template of title and body.

@@ -7,8 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	gocmp "github.com/google/go-cmp/cmp"
+
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/pass"
+	"github.com/furrow-dev/furrow/internal/core/release"
 	"github.com/furrow-dev/furrow/test/golden"
 )
 
@@ -91,5 +95,47 @@ func TestAProposalOfManyContentsSaysHowManyItLeavesOut(t *testing.T) {
 		}
 		lines := strings.Split(objects, "\n")
 		texts.Add(fmt.Sprint(clusters), lines[len(lines)-1])
+	}
+}
+
+func TestATitleCountsClustersWithLongNames(t *testing.T) {
+	var names []string
+	for i := range 3 {
+		names = append(names, fmt.Sprintf("%s-%d", strings.Repeat("n", 60), i))
+	}
+	f := newFleet(t, map[string][]string{"a": names})
+	f.group("Level", 0)
+	d := f.decide()
+	i := slices.IndexFunc(d.Actions, func(a pass.Action) bool { return a.Verb == pass.Propose })
+	if i < 0 || d.Actions[i].Title != "Plant web on 3 clusters, 3 tiers" {
+		t.Errorf("the actions are %v", actions(d))
+	}
+}
+
+// TestOnlyWhatWasProposedBeforeIsProposedAgain lets a person retry a plan of which one tier was rejected. Another one
+// comes for the first time.
+func TestOnlyWhatWasProposedBeforeIsProposedAgain(t *testing.T) {
+	f := one(t)
+	f.seed("web", append(chain(1, "east"), configMap("third", 1, on("west")))...)
+	s := f.step().Seeds["web"]
+	f.reject("web/east/00")
+	f.step()
+	f.mark("a", layout.RetryBranch, "web")
+	f.record("web", release.Record{Retried: &release.Retry{Inputs: s.Plan.Inputs, Request: release.Request{By: "Grace", At: f.facts().Now}}})
+	again := map[string]bool{}
+	for range 4 {
+		d := f.decide()
+		for _, a := range d.Actions {
+			if a.Verb == pass.Propose {
+				again[a.Branch] = strings.Contains(a.Body, "**Proposed again** because `Grace` asked for it")
+			}
+		}
+		f.act(d)
+		f.mergeAll()
+		f.sync()
+	}
+	want := map[string]bool{"furrow/main/tier/web/east/00": true, "furrow/main/tier/web/east/01": false}
+	if diff := gocmp.Diff(want, again); diff != "" {
+		t.Errorf("what is proposed again (-want +got):\n%s", diff)
 	}
 }

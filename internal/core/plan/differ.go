@@ -74,14 +74,21 @@ func (p *Plan) Differ() []Differing {
 	return out
 }
 
-// Elsewhere returns the clusters on which an object has another content than the given one.
-func (d Differing) Elsewhere(hash layout.Hash) []string {
-	var out []string
+// Elsewhere returns the first clusters on which an object has another content than the given one, and
+// how many more there are. It is asked for each tier, so it does not go through all clusters.
+func (d Differing) Elsewhere(hash layout.Hash, most int) (first []string, more int) {
 	for _, c := range d.Contents {
-		if c.Hash != hash {
-			out = append(out, c.Clusters...)
+		if c.Hash == hash {
+			continue
+		}
+		more += len(c.Clusters)
+		first = append(first, c.Clusters[:min(len(c.Clusters), most)]...)
+		if len(first) > 2*most {
+			slices.Sort(first)
+			first = first[:most]
 		}
 	}
-	slices.Sort(out)
-	return out
+	slices.Sort(first)
+	first = first[:min(len(first), most)]
+	return first, more - len(first)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/furrow-dev/furrow/internal/core/catalog"
+	"github.com/furrow-dev/furrow/internal/core/layout"
 	"github.com/furrow-dev/furrow/internal/core/plan"
 )
 
@@ -51,8 +52,11 @@ func TestAPlanHasOneContentForEachVariant(t *testing.T) {
 		for _, c := range d.Contents {
 			got = append(got, fmt.Sprintf("%s on %s by %s", d.Object, strings.Join(c.Clusters, ", "), strings.Join(c.Variants, ", ")))
 		}
-		if elsewhere := d.Elsewhere(d.Contents[0].Hash); !slices.Equal(elsewhere, []string{"edge-0001", "edge-0003"}) {
-			t.Errorf("another content is on %v", elsewhere)
+		if elsewhere, more := d.Elsewhere(d.Contents[0].Hash, 8); !slices.Equal(elsewhere, []string{"edge-0001", "edge-0003"}) || more != 0 {
+			t.Errorf("another content is on %v and %d more", elsewhere, more)
+		}
+		if elsewhere, more := d.Elsewhere(d.Contents[0].Hash, 1); !slices.Equal(elsewhere, []string{"edge-0001"}) || more != 1 {
+			t.Errorf("another content is on %v and %d more", elsewhere, more)
 		}
 	}
 	want := []string{"core/ConfigMap/shop/large on edge-0000, edge-0002 by overlays/0", "core/ConfigMap/shop/large on edge-0001, edge-0003 by overlays/1"}
@@ -122,5 +126,15 @@ func BenchmarkVariants(b *testing.B) {
 				planVariants(b, cat)
 			}
 		})
+	}
+}
+
+func TestTheFirstClustersWithAnotherContentAreInOrder(t *testing.T) {
+	d := plan.Differing{}
+	for i := range 20 {
+		d.Contents = append(d.Contents, plan.ContentOn{Hash: layout.Hash{byte(i)}, Clusters: []string{fmt.Sprintf("c%02d", 19-i), fmt.Sprintf("d%02d", i)}})
+	}
+	if first, more := d.Elsewhere(layout.Hash{19}, 3); !slices.Equal(first, []string{"c01", "c02", "c03"}) || more != 35 {
+		t.Errorf("another content is on %v and %d more", first, more)
 	}
 }

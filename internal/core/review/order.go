@@ -185,11 +185,16 @@ func unique[T comparable](list []T) []T {
 	})
 }
 
+// maxWords is how long a list of names in a title may be: with the longest name of a seed there is
+// still room for the rest.
+const maxWords = 63
+
 // inWords names a few, or says how many there are.
 func inWords(names []string, noun string) string {
 	names = unique(slices.Sorted(slices.Values(names)))
-	if len(names) > 3 {
+	list := strings.Join(names, ", ")
+	if len(names) > 3 || len(names) > 1 && len(list) > maxWords {
 		return fmt.Sprintf("%d %s", len(names), noun)
 	}
-	return strings.Join(names, ", ")
+	return list
 }

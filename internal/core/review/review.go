@@ -377,7 +377,11 @@ func size(c change.Change) int {
 
 // elsewhere shows the clusters that have another content than a tier.
 func (d *description) elsewhere(one plan.Differing, o plan.Object) string {
-	return fmt.Sprintf("%s has another content on %s", d.show(one.Object.String()), strings.Join(firstOf(one.Elsewhere(o.Hash), maxNames), ", "))
+	on, more := one.Elsewhere(o.Hash, maxNames)
+	if more > 0 {
+		on = append(on, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("%s has another content on %s", d.show(one.Object.String()), strings.Join(on, ", "))
 }
 
 // everywhere shows which clusters have the same content, in a proposal for several of them.

@@ -1,6 +1,8 @@
 package template
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"slices"
 	"strings"
@@ -194,6 +196,17 @@ const (
 	maxLabel = 50
 )
 
+// fitLabel cuts a label that is too long. It ends with a digest of the whole then, because names of
+// clusters often differ at their ends.
+func fitLabel(label string) string {
+	if len(label) <= maxLabel {
+		return label
+	}
+	sum := sha256.Sum256([]byte(label))
+	end := "-" + hex.EncodeToString(sum[:4])
+	return truncate.Prefix(label, maxLabel-len(end)) + end
+}
+
 // RenderLabels renders the labels of a proposal: each line of the text is one.
 func RenderLabels(t Text, vars Proposal) ([]string, error) {
 	text, err := Render(t, vars)
@@ -202,7 +215,7 @@ func RenderLabels(t Text, vars Proposal) ([]string, error) {
 	}
 	var labels []string
 	for line := range strings.Lines(string(text)) {
-		label := truncate.Line(line, maxLabel)
+		label := fitLabel(truncate.Line(line, len(line)))
 		if label != "" && !slices.Contains(labels, label) && len(labels) < maxLabels {
 			labels = append(labels, label)
 		}

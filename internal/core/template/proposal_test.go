@@ -132,6 +132,20 @@ func TestTitleAndBody(t *testing.T) {
 	}
 }
 
+func TestLabelsThatAreTooLongStayDistinct(t *testing.T) {
+	vars := proposal()
+	long := strings.Repeat("n", 60)
+	vars.Clusters = []string{"east", long + "-01", long + "-02"}
+	labels, err := template.RenderLabels(template.Text{Name: "labels.txt.tmpl", Text: templates.Labels}, vars)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"furrow", "furrow/plant", "furrow/seed/web", "furrow/cluster/east", "furrow/cluster/" + strings.Repeat("n", 26) + "-4dbec3d6", "furrow/cluster/" + strings.Repeat("n", 26) + "-5f89c184"}
+	if diff := cmp.Diff(want, labels); diff != "" {
+		t.Errorf("the labels (-want +got):\n%s", diff)
+	}
+}
+
 // TestAProposalOfManyTiersFitsIntoAPullRequest: forges accept 64 KiB, and the lines that name the tiers need a part
 // of that.
 func TestAProposalOfManyTiersFitsIntoAPullRequest(t *testing.T) {
