@@ -353,14 +353,14 @@ func alike(changes []change.Change) [][]change.Change {
 	return out
 }
 
-// names shows those of objects of one kind: all that are changed or removed, as far as lines go.
+// names shows those of objects of one kind: on a page, all that are changed or removed, up to a limit.
 func (d *description) names(of []change.Change) []string {
 	var out []string
 	for _, c := range of {
 		out = append(out, d.show(strings.TrimPrefix(c.Object.Namespace+"/"+c.Object.Name, "/")))
 	}
 	slices.Sort(out)
-	if of[0].Kind == change.Added {
+	if of[0].Kind == change.Added || d.Terminal { // furrow pr diff shows all
 		return firstOf(out, maxNames)
 	}
 	return firstOf(out, maxLines)
