@@ -34,8 +34,8 @@ type Options struct {
 	// MetricsAddress and HealthAddress are the addresses to listen on; "0" to disable.
 	MetricsAddress, HealthAddress string
 	// Webhooks receives webhooks until the context ends, on every replica; nil for not at all. What
-	// they say comes by Seeds.Hints.
-	Webhooks func(context.Context) error
+	// they say comes by Seeds.Hints, which are taken once elected is closed.
+	Webhooks func(ctx context.Context, elected <-chan struct{}) error
 	// Elect enables leader election between replicas. ElectIn is the namespace of the
 	// Lease; empty for that of the pod.
 	Elect   bool
@@ -103,7 +103,8 @@ func Run(ctx context.Context, access *rest.Config, o Options) error {
 		}
 	}
 	if o.Webhooks != nil {
-		if err := mgr.Add(onEveryReplica(o.Webhooks)); err != nil {
+		serve := onEveryReplica(func(ctx context.Context) error { return o.Webhooks(ctx, mgr.Elected()) })
+		if err := mgr.Add(serve); err != nil {
 			return err
 		}
 	}

@@ -118,7 +118,8 @@ func (c *controllerCommand) run(cmd *cobra.Command) error {
 	}
 	if handler != nil {
 		c.options.Seeds.Hints = hints
-		c.options.Webhooks = func(ctx context.Context) error {
+		c.options.Webhooks = func(ctx context.Context, elected <-chan struct{}) error {
+			handler.Activate(elected)
 			return handler.Serve(ctx, c.hooks.address, func(at net.Addr) { log.Info("Webhooks are received", "address", at.String(), "path", webhook.Path) })
 		}
 	}

@@ -52,6 +52,8 @@ type Handler struct {
 	hints  Hints
 	// reads has an entry for each event that is being read.
 	reads chan struct{}
+	// active is closed once hints are taken; nil if they always are.
+	active <-chan struct{}
 }
 
 // New makes a handler of events that are signed with the secret.
@@ -60,11 +62,28 @@ func New(secret []byte, hints Hints) (*Handler, error) {
 	if len(secret) < minSecret {
 		return nil, fmt.Errorf("the secret of webhooks has %d characters: use %d or more, such as the output of 'openssl rand -hex 32'", len(secret), minSecret)
 	}
-	return &Handler{secret, hints, make(chan struct{}, maxReads)}, nil
+	return &Handler{secret: secret, hints: hints, reads: make(chan struct{}, maxReads)}, nil
+}
+
+// Activate has events refused until active is closed, because nobody takes hints before. It must be
+// called before Serve.
+func (h *Handler) Activate(active <-chan struct{}) { h.active = active }
+
+// standby reports whether nobody takes hints.
+func (h *Handler) standby() bool {
+	if h.active == nil {
+		return false
+	}
+	select {
+	case <-h.active:
+		return false
+	default:
+		return true
+	}
 }
 
 // ServeHTTP answers with 202 if the event was taken, 200 if it means nothing here, 401 if it is not
-// signed with the secret, and 503 if too many events are being read.
+// signed with the secret, and 503 if too many events are being read or nobody takes hints.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -81,6 +100,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case trusted && !relevant(r.Header):
 		return
 	}
+	if h.standby() {
+		unavailable(w, "this replica is not the leader, which takes events")
+		return
+	}
 	if r.ContentLength > maxEvent {
 		http.Error(w, tooLarge, http.StatusRequestEntityTooLarge)
 		return
@@ -90,9 +113,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer func() { <-h.reads }()
 		h.receive(w, r, trusted, signature)
 	default:
-		w.Header().Set("Retry-After", "1")
-		http.Error(w, "too many events at once; this one is observed at the next interval", http.StatusServiceUnavailable)
+		unavailable(w, "too many events at once")
 	}
+}
+
+// unavailable refuses an event that may be sent again.
+func unavailable(w http.ResponseWriter, why string) {
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, why+"; what this one is about is observed at the next interval", http.StatusServiceUnavailable)
 }
 
 const (

@@ -209,6 +209,34 @@ func TestEventsThatNobodyTakesAreDropped(t *testing.T) {
 	}
 }
 
+// A forge that gets 202 from a replica which is not the leader would show the event as delivered.
+func TestAReplicaThatIsNotTheLeaderRefusesEvents(t *testing.T) {
+	hints, elected := webhook.NewHints(), make(chan struct{})
+	h, err := webhook.New([]byte(secret), hints)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Activate(elected)
+	send := func(token string) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, webhook.Path, strings.NewReader(labBody))
+		r.Header.Set("X-Gitlab-Event", "Push Hook")
+		r.Header.Set("X-Gitlab-Token", token)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w
+	}
+	if w := send(secret); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || len(hints) > 0 {
+		t.Errorf("it answers %d %s, and keeps %d hints", w.Code, w.Body, len(hints))
+	}
+	if w := send("another secret!!"); w.Code != http.StatusUnauthorized {
+		t.Errorf("to a stranger it answers %d %s", w.Code, w.Body)
+	}
+	close(elected)
+	if w := send(secret); w.Code != http.StatusAccepted || len(hints) != 1 {
+		t.Errorf("as the leader it answers %d %s, and keeps %d hints", w.Code, w.Body, len(hints))
+	}
+}
+
 func TestASecretThatCanBeGuessedIsRefused(t *testing.T) {
 	for _, secret := range []string{"", "secret", "   \n", "123456789012345"} {
 		if _, err := webhook.New([]byte(secret), nil); err == nil || !strings.Contains(err.Error(), "16 or more") {
