@@ -98,6 +98,8 @@ func (o *observation) act(ctx context.Context, d *pass.Decision) *outcome {
 			case s.stopped(ctx):
 			case a.Verb == pass.Propose && !opens[a.Branch]:
 				s.leave(&a)
+			case a.Verb == pass.Drop && s.left[a.Seed] && a.Branch == layout.RetryBranch(s.repo.facts.Base, a.Seed):
+				// what is left out may need it
 			default:
 				s.prepare(ctx, &a)
 				begun[seed] = true

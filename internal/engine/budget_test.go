@@ -200,6 +200,45 @@ func TestASmallBudgetIsUsedInTurns(t *testing.T) {
 	}
 }
 
+// TestARetryIsNotForgottenForWantOfBudget: a person asks to replace what others put at two tiers, and
+// there are requests for one of them.
+func TestARetryIsNotForgottenForWantOfBudget(t *testing.T) {
+	w := newWorld(t, fleet{workload: []string{"site-0", "site-1"}})
+	l := newLimits(w, 2)
+	w.onForge = func(f forge.Forge) forge.Forge { return limited{f, l} }
+	w.config = func(c *engine.Config) { c.Slice, c.ForgeCalls = time.Hour, 1 }
+	w.restart()
+	w.gitops.put("main", "theirs", map[string]string{"planted/site-0/one/tier-00/theirs.yaml": "a: 1\n", "planted/site-1/one/tier-00/theirs.yaml": "a: 1\n"})
+	w.plant("one", plainSeed("one", 1, ""))
+	w.untilItWaits()
+	w.mustBe("site-0/tier-00", "Held")
+	w.mustBe("site-1/tier-00", "Held")
+	w.now = l.reset
+	var err error
+	if w.report, err = w.engine.PassAfter(t.Context(), func(ctx context.Context, q *engine.Requests) {
+		if err := q.Retry(ctx, "one", "Grace", ""); err != nil {
+			t.Error(err)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.untilItWaits()
+	if len(l.opened) != 1 {
+		t.Fatalf("%d proposals are open, want 1:\n%s", len(l.opened), w.describe())
+	}
+	for range 3 {
+		w.now = l.reset
+		w.untilItWaits()
+	}
+	w.mustBe("site-0/tier-00", "Proposed")
+	w.mustBe("site-1/tier-00", "Proposed")
+	for branch := range w.gitops.refs {
+		if strings.Contains(branch, "/retry/") {
+			t.Errorf("branch %s is left", branch)
+		}
+	}
+}
+
 // TestNoSeedStarvesForWantOfBudget: every seed changes all the time, which costs more requests than
 // there are. None gets two more than another.
 func TestNoSeedStarvesForWantOfBudget(t *testing.T) {

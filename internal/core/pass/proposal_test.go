@@ -112,7 +112,7 @@ func TestATitleCountsClustersWithLongNames(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatWasProposedBeforeIsProposedAgain lets a person retry a plan of which one tier was rejected. Another one
+// TestOnlyWhatWasProposedBeforeIsProposedAgain lets a person retry a plan whose first tier was rejected. Another one
 // comes for the first time.
 func TestOnlyWhatWasProposedBeforeIsProposedAgain(t *testing.T) {
 	f := one(t)
