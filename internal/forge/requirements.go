@@ -22,6 +22,8 @@ type Requirements struct {
 	Threads bool
 	// Queue reports whether base is merged to only by a merge queue or train.
 	Queue bool
+	// Linear reports whether base takes no merge commits.
+	Linear bool
 	// HidesChecks and HidesReviews report whether there may be more checks, or other requirements,
 	// that the credentials may not see.
 	HidesChecks, HidesReviews bool

@@ -75,6 +75,27 @@ func (f fleetOf) list() []forge.Proposal {
 	return list
 }
 
+// The settings of the repository allow merge commits, and the rules of base do not.
+func TestALinearHistoryGetsNoMergeCommits(t *testing.T) {
+	t.Parallel()
+	for name, ruleset := range map[string]bool{"by a rule": true, "by branch protection": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFleet(t)
+			f.AddRole(fleet, "bot", "admin")
+			f.Protect(fleet, "main", &servers.Protection{Linear: true, Ruleset: ruleset})
+			p, err := f.forge.Propose(t.Context(), f.push(layout.Tier{Seed: "web", Cluster: "east"}, "w1"))
+			must(t, err)
+			must(t, f.forge.Merge(t.Context(), p, bob))
+			c, err := f.forge.Closed(t.Context(), f.refs(), layout.Tier{Seed: "web", Cluster: "east"}, "w1")
+			must(t, err)
+			if c.Outcome != forge.OutcomeMerged {
+				t.Errorf("it is %s", c.Outcome)
+			}
+		})
+	}
+}
+
 // wantRequests checks what do asks of the API. Paths are without the repository's.
 func (f fleetOf) wantRequests(what string, do func(), want ...string) {
 	f.Helper()

@@ -52,7 +52,7 @@ func (s *Server) requiredChecks(ctx context.Context, out *forge.Requirements) (p
 	return branch.Protection.Enabled, err
 }
 
-// addProtection adds the reviews that branch protection asks for.
+// addProtection adds what else branch protection asks for.
 func (s *Server) addProtection(ctx context.Context, out *forge.Requirements) error {
 	err := s.do(ctx, readRequirements, func(ctx context.Context, c *gh.Client) error {
 		p, _, err := c.Repositories.GetBranchProtection(ctx, s.owner, s.name, s.base)
@@ -62,6 +62,7 @@ func (s *Server) addProtection(ctx context.Context, out *forge.Requirements) err
 		if reviews := p.RequiredPullRequestReviews; reviews != nil {
 			out.Approvals, out.CodeOwners = reviews.RequiredApprovingReviewCount, reviews.RequireCodeOwnerReviews
 		}
+		out.Linear = p.RequireLinearHistory != nil && p.RequireLinearHistory.Enabled
 		out.Threads = p.RequiredConversationResolution != nil && p.RequiredConversationResolution.Enabled
 		return nil
 	})
@@ -110,6 +111,7 @@ func (s *Server) addRules(ctx context.Context, out *forge.Requirements) error {
 		out.CodeOwners = out.CodeOwners || of.RequireCodeOwnerReview
 		out.Threads = out.Threads || of.RequiredReviewThreadResolution
 		out.Queue = out.Queue || r.Type == "merge_queue"
+		out.Linear = out.Linear || r.Type == "required_linear_history"
 	}
 	return err
 }

@@ -93,11 +93,20 @@ func (f *Forge) method(ctx context.Context) (m Method, queue bool, err error) {
 		return "", false, err
 	}
 	for _, m := range r.Methods {
-		if m != FastForward {
+		switch {
+		case m == FastForward:
+		case m == MergeCommit && len(r.Methods) > 1 && !r.Queue && f.isLinear(ctx):
+		default:
 			return m, r.Queue, nil
 		}
 	}
 	return cmp.Or(append(r.Methods, MergeCommit)...), r.Queue, nil
+}
+
+// isLinear reports whether base takes no merge commits, as far as that is known.
+func (f *Forge) isLinear(ctx context.Context) bool {
+	required, err := f.Requires(ctx)
+	return err == nil && required.Linear
 }
 
 // mayMerge says why a proposal must not be merged as the caller has read it.

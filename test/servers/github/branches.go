@@ -58,7 +58,7 @@ func (c *call) getProtection() *answer {
 	at := c.repoURL(c.repo) + "/branches/" + name + "/protection"
 	out := object{
 		"url": at, "enforce_admins": object{"url": at + "/enforce_admins", "enabled": false},
-		"required_conversation_resolution": object{"enabled": need.Threads},
+		"required_conversation_resolution": object{"enabled": need.Threads}, "required_linear_history": object{"enabled": need.Linear},
 	}
 	if need.Reviews > 0 || need.Owners {
 		out["required_pull_request_reviews"] = object{
@@ -77,9 +77,11 @@ func (c *call) listRules() *answer {
 		return ok(rules)
 	}
 	rule := func(kind string, parameters object) {
-		rules = append(rules, object{
-			"type": kind, "ruleset_id": 1, "ruleset_source": c.repo.fullName(), "ruleset_source_type": "Repository", "parameters": parameters,
-		})
+		out := object{"type": kind, "ruleset_id": 1, "ruleset_source": c.repo.fullName(), "ruleset_source_type": "Repository"}
+		if parameters != nil {
+			out["parameters"] = parameters
+		}
+		rules = append(rules, out)
 	}
 	if len(need.Checks) > 0 {
 		var checks []object
@@ -93,6 +95,9 @@ func (c *call) listRules() *answer {
 			"required_approving_review_count": need.Reviews, "require_code_owner_review": need.Owners, "required_review_thread_resolution": need.Threads,
 			"dismiss_stale_reviews_on_push": false, "require_last_push_approval": false,
 		})
+	}
+	if need.Linear {
+		rule("required_linear_history", nil)
 	}
 	if need.Queue {
 		rule("merge_queue", object{

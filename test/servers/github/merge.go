@@ -141,6 +141,8 @@ func (s *Server) mayMerge(p *pull, has role, how mergeRequest) *answer {
 		return notAllowed(names[how.method] + " are not allowed on this repository.")
 	case need.Queue:
 		return notAllowed("Repository rule violations found\n\nChanges must be made through the merge queue\n\n")
+	case need.Linear && how.method == "merge":
+		return notAllowed("Merge commits are not allowed on this branch.")
 	case has == roleAdmin: // may ignore protection
 		return nil
 	case len(unmet) > 0:

@@ -156,6 +156,7 @@ type Protection struct {
 	Ruleset bool     // by a rule of the repository, and not by branch protection
 	Owners  bool     // the owners of changed files approve
 	Threads bool     // all threads are resolved
+	Linear  bool     // no merge commits
 	Queue   bool     // merged to by the queue, and by nobody
 }
 
