@@ -66,9 +66,10 @@ func TestWhatIsOnlyBehindIsStaleAfterARefusedMerge(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.server.linear = true
-	p := s.propose("w1")
+	s.propose("w1")
 	s.moveBase("other")
-	if p = s.list()[0]; p.Stale {
+	p := s.list()[0]
+	if p.Stale {
 		t.Fatal("it is stale before anybody tried")
 	}
 	if err := s.forge.Merge(t.Context(), p, furrow); !forge.IsConflict(err) {
