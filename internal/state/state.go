@@ -372,7 +372,7 @@ func (t *Tier) WaitsForReview() bool {
 }
 
 // IsComplete reports whether the tier is where it should be.
-func (t *Tier) IsComplete() bool { return t.State == release.Released || t.State == release.Gone }
+func (t *Tier) IsComplete() bool { return t.State.Done() }
 
 // NeedsDecision reports whether the tier waits for a person to do something else than to review.
 func (t *Tier) NeedsDecision() bool {

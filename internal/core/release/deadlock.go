@@ -56,7 +56,7 @@ func (d *deadlocks) waitsFor(w waiter) []waiter {
 	var out []waiter
 	if w.stage != nil {
 		for _, of := range w.stage.tiers {
-			if w.stage.open[of.name.Cluster] && !done(of.gates.baseState(of.name)) {
+			if w.stage.open[of.name.Cluster] && !of.gates.baseState(of.name).Done() {
 				out = append(out, waiter{tier: of.name})
 			}
 		}
@@ -67,7 +67,7 @@ func (d *deadlocks) waitsFor(w waiter) []waiter {
 		return nil
 	}
 	s, planned := r.find(w.tier)
-	if !planned || onBaseAlready(s.State) {
+	if !planned || s.State.OnBase() {
 		return nil
 	}
 	for _, wait := range s.Waits {
@@ -79,13 +79,6 @@ func (d *deadlocks) waitsFor(w waiter) []waiter {
 		}
 	}
 	return out
-}
-
-func done(s State) bool { return s == Released || s == Gone }
-
-// onBaseAlready reports whether a tier waits for its cluster alone.
-func onBaseAlready(s State) bool {
-	return done(s) || s == Merged || s == Progressing || s == Failed
 }
 
 // search goes to all that a waiter waits for, and names the circles among them.

@@ -153,7 +153,7 @@ func (g *gates) ofLeaving(name layout.Tier) []Wait {
 	var out waits
 	for _, r := range g.after[name] {
 		of := layout.Tier{Seed: g.seed, Cluster: r.Cluster, Ordinal: r.Ordinal}
-		if state := g.baseState(of); state == Released || state == Gone {
+		if state := g.baseState(of); state.Done() {
 			out.add(g.ofLeaving(of)...)
 		} else {
 			out.add(Wait{of, stateOf(state, true), "leaves first: " + r.Why, v1alpha1.ReasonWaitingForRemoval})

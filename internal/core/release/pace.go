@@ -324,7 +324,7 @@ func (s *stage) count() {
 			s.clusters = append(s.clusters, d.tier.Cluster)
 		}
 		state := d.gates.baseState(d.name)
-		if state == Released || state == Gone {
+		if state.Done() {
 			continue
 		}
 		s.open[d.tier.Cluster] = true
@@ -496,7 +496,7 @@ func (p *pace) fill(s *stage) {
 func (s *stage) underWay(most int) (under, open map[string]bool) {
 	under, open = map[string]bool{}, map[string]bool{}
 	for _, d := range s.tiers {
-		if d.changing() {
+		if d.gates.baseState(d.name).changing() {
 			under[d.tier.Cluster] = true
 		}
 	}
@@ -509,12 +509,6 @@ func (s *stage) underWay(most int) (under, open map[string]bool) {
 		}
 	}
 	return under, open
-}
-
-// changing reports whether the tier's cluster is not ready with what was merged.
-func (d *decision) changing() bool {
-	state := d.gates.baseState(d.name)
-	return state == Merged || state == Progressing || state == Failed
 }
 
 // mergeable reports whether the tier has an open proposal that waits for no other tier. One that does
@@ -591,7 +585,7 @@ func (r *Result) worst(of *stage) string {
 	var worst *TierStatus
 	for _, d := range of.tiers {
 		s, found := r.find(d.name)
-		if !found || s.State == Released || s.State == Gone {
+		if !found || s.State.Done() {
 			continue
 		}
 		if worst == nil || slices.Index(urgency, s.State) < slices.Index(urgency, worst.State) {

@@ -64,6 +64,15 @@ const (
 	Gone State = "Gone"
 )
 
+// Done reports whether nothing is left to do about a tier.
+func (s State) Done() bool { return s == Released || s == Gone }
+
+// OnBase reports whether base is as the plan wants it, so the tier waits for its cluster at most.
+func (s State) OnBase() bool { return s.Done() || s.changing() }
+
+// changing reports whether the cluster is not ready with what was merged.
+func (s State) changing() bool { return s == Merged || s == Progressing || s == Failed }
+
 // States in the order in which a tier usually passes them.
 var States = []State{Blocked, Queued, Proposed, Outdated, Held, Rejected, Reverted, Merged, Progressing, Failed, Released, Gone}
 
@@ -391,7 +400,7 @@ func Next(p *plan.Plan, facts Facts) Result {
 		s.Wave, s.leaving = paced.waveOf(d.name), d.leaves()
 		d.judgeProposal(&s)
 		out.Tiers = append(out.Tiers, s)
-		out.Done = out.Done && (s.State == Released || s.State == Gone)
+		out.Done = out.Done && s.State.Done()
 	}
 	out.group(p, facts)
 	out.limit(p)

@@ -12,14 +12,6 @@ import (
 	"github.com/furrow-dev/furrow/internal/core/template"
 )
 
-// isDone reports whether a tier is where its plan wants it, so nothing of it comes next.
-func isDone(s release.State) bool { return s == release.Released || s == release.Gone }
-
-// onBase reports whether a tier's entries are on the base branch: no proposal of it follows.
-func onBase(s release.State) bool {
-	return isDone(s) || s == release.Merged || s == release.Progressing || s == release.Failed
-}
-
 // order says what came before and what comes next. What is planted or updated follows what it
 // needs, and is followed by what needs it; what leaves does so in the reverse order.
 func (d *description) order() {
@@ -41,7 +33,7 @@ func (d *description) order() {
 				d.before(carried, layout.Tier{Seed: cmp.Or(pre.Seed, d.plan.Seed), Cluster: pre.Cluster, Ordinal: pre.Ordinal}, pre.Why)
 			}
 			for _, r := range d.waiting[name] {
-				if of := d.own(r); onBase(d.states[of]) {
+				if of := d.own(r); d.states[of].OnBase() {
 					unchanged[of] = true
 				} else {
 					d.next(carried, of, r.Why)
@@ -50,7 +42,7 @@ func (d *description) order() {
 		}
 		if t.Leaves || d.plan.Removal {
 			for _, r := range d.leaving[name] {
-				if of := d.own(r); !isDone(d.states[of]) {
+				if of := d.own(r); !d.states[of].Done() {
 					d.next(carried, of, r.Why)
 				}
 			}
@@ -89,7 +81,7 @@ func (s *Seed) countClusters() template.Rollout {
 		done, failed, open := true, false, false
 		for ; i < len(s.plan.Tiers) && s.plan.Tiers[i].Cluster == cluster; i++ {
 			state := s.states[s.plan.Name(&s.plan.Tiers[i])]
-			done = done && isDone(state)
+			done = done && state.Done()
 			failed = failed || state == release.Failed
 			open = open || state == release.Proposed || state == release.Outdated
 		}
@@ -126,7 +118,7 @@ func (d *description) graph() {
 		switch {
 		case slices.ContainsFunc(d.Tiers, func(one Tier) bool { return d.plan.Name(one.Tier) == name }):
 			class = ":::this"
-		case isDone(d.states[name]):
+		case d.states[name].Done():
 			class = ":::done"
 		}
 		fmt.Fprintf(&b, "  t%d[\"%s\"]%s\n", i, t, class)
