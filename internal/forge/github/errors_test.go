@@ -181,3 +181,14 @@ func TestNoneIsMissedWhenAListShrinksMeanwhile(t *testing.T) {
 		}
 	}
 }
+
+func TestATokenMayBeGivenAsAPassword(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	source, err := rest.NewSource(rest.Login{Username: "git", Password: s.Token("bot", "repo")}, rest.Bearer, "it")
+	must(t, err)
+	api, err := github.New("main", rest.Access{URL: s.GitURL(fleet), Source: source, Transport: http.DefaultTransport})
+	must(t, err)
+	_, err = api.Open(t.Context())
+	must(t, err)
+}

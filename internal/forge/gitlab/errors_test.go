@@ -116,6 +116,20 @@ func TestTokensOfAllKindsWork(t *testing.T) {
 	}
 }
 
+// The API of GitLab has no basic authentication; the password for Git is a token.
+func TestATokenMayBeGivenAsAPassword(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.open("a")
+	for _, form := range []rest.Form{rest.Bearer, rest.PrivateToken} {
+		source, err := rest.NewSource(rest.Login{Username: "git", Password: s.Token("bot", "api")}, form, "it")
+		must(t, err)
+		api, err := gitlab.New("main", rest.Access{URL: s.GitURL(fleet), Source: source, Transport: http.DefaultTransport})
+		must(t, err)
+		must(t, api.Comment(t.Context(), 1, "x"))
+	}
+}
+
 func TestALostAnswerIsNotAskedForAgain(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

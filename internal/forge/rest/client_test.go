@@ -297,11 +297,13 @@ func TestCredentialsAreSentInTheFormOfTheServer(t *testing.T) {
 		form      rest.Form
 		want, git string
 	}{
-		"GitHub":      {rest.Login{Token: "t"}, rest.Bearer, "Bearer t|", "x-access-token:t"},
-		"Gitea":       {rest.Login{Token: "t"}, rest.Token, "token t|", "x-access-token:t"},
-		"GitLab":      {rest.Login{Token: "t"}, rest.PrivateToken, "|t", "x-access-token:t"},
-		"with a user": {rest.Login{Token: "t", Username: "bot"}, rest.PrivateToken, "|t", "bot:t"},
-		"a password":  {rest.Login{Username: "bot", Password: "p"}, rest.PrivateToken, "Basic Ym90OnA=|", "bot:p"},
+		"GitHub":               {rest.Login{Token: "t"}, rest.Bearer, "Bearer t|", "x-access-token:t"},
+		"Gitea":                {rest.Login{Token: "t"}, rest.Token, "token t|", "x-access-token:t"},
+		"GitLab":               {rest.Login{Token: "t"}, rest.PrivateToken, "|t", "x-access-token:t"},
+		"with a user":          {rest.Login{Token: "t", Username: "bot"}, rest.PrivateToken, "|t", "bot:t"},
+		"a password of GitHub": {rest.Login{Username: "bot", Password: "p"}, rest.Bearer, "Bearer p|", "bot:p"},
+		"a password of Gitea":  {rest.Login{Username: "bot", Password: "p"}, rest.Token, "Basic Ym90OnA=|", "bot:p"},
+		"a password of GitLab": {rest.Login{Username: "bot", Password: "p"}, rest.PrivateToken, "|p", "bot:p"},
 	}
 	for name, tc := range cases {
 		s := newSource(t, tc.login, tc.form)

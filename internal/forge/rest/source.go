@@ -78,12 +78,15 @@ func NewSource(l Login, form Form, at string) (Source, error) {
 		}
 		return static{username: l.Username, password: l.Token, form: form}, nil
 	case l.Username != "" && l.Password != "":
-		return static{username: l.Username, password: l.Password}, nil
+		if form == Token {
+			form = "" // Gitea takes passwords; with the others the password for Git is a token
+		}
+		return static{username: l.Username, password: l.Password, form: form}, nil
 	}
 	return nil, manifest.Problem{Reason: "CredentialsMissing", Message: fmt.Sprintf("there are no credentials for %s, and pull requests need them", at), Next: "Give an access token that may write the repository, or a user name and password"}
 }
 
-// static is a token, or without a form a password.
+// static is a token, or without a form a password that the API takes.
 type static struct {
 	username, password string
 	form               Form
