@@ -147,7 +147,7 @@ func TestChangesOnClustersWaitForTheCoolDown(t *testing.T) {
 	}
 }
 
-// delays records when control planes are to be processed.
+// delays records when control planes will be processed.
 type delays struct {
 	workqueue.TypedRateLimitingInterface[fleet.ControlPlane]
 	added chan time.Duration
