@@ -12,6 +12,8 @@ func TestTheForgeIsThatOfTheHost(t *testing.T) {
 		{"https://x:y@GitHub.com:443/acme/fleet.git", "", ForgeGitHub},
 		{"ssh://git@github.com/acme/fleet", "", ForgeGitHub},
 		{"https://gitlab.com/acme/group/fleet.git", "", ForgeGitLab},
+		{"ssh://git@ssh.github.com:443/acme/fleet.git", "", ForgeGitHub},
+		{"ssh://git@altssh.gitlab.com:443/acme/fleet.git", "", ForgeGitLab},
 		{"git@github.com:acme/fleet.git", "", ForgeGitHub},
 		{"https://github.com/acme/fleet", ForgePlain, ForgePlain},
 		{"https://github.com.example.com/acme/fleet", "", ForgePlain},

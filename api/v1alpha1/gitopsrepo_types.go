@@ -155,8 +155,10 @@ const (
 	ForgeGitLab ForgeType = "GitLab"
 )
 
-// hostedForges are the forges of well-known hosts.
-var hostedForges = map[string]ForgeType{"github.com": ForgeGitHub, "gitlab.com": ForgeGitLab}
+// hostedForges are the forges of well-known hosts, also of those that serve SSH at port 443.
+var hostedForges = map[string]ForgeType{
+	"github.com": ForgeGitHub, "ssh.github.com": ForgeGitHub, "gitlab.com": ForgeGitLab, "altssh.gitlab.com": ForgeGitLab,
+}
 
 // remoteHost finds the host in https://[user@]host[:port]/path, ssh://[user@]host[:port]/path and
 // [user@]host:path.

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -180,7 +181,7 @@ func IsRemoteURL(raw string) bool {
 }
 
 // WebURL returns the https URL of a repository that is reached by SSH: that of the same path on the
-// same host. Other URLs stay as they are.
+// same host, or on the one that a host for SSH alone belongs to. Other URLs stay as they are.
 func WebURL(raw string) string {
 	if !IsSSH(raw) {
 		return raw
@@ -189,8 +190,11 @@ func WebURL(raw string) string {
 	if err != nil {
 		return raw
 	}
-	return "https://" + hostOf(u) + u.EscapedPath()
+	return "https://" + cmp.Or(sshHosts[strings.ToLower(u.Hostname())], hostOf(u)) + u.EscapedPath()
 }
+
+// sshHosts are the hosts that serve SSH at port 443, and nothing else, for others.
+var sshHosts = map[string]string{"ssh.github.com": "github.com", "altssh.gitlab.com": "gitlab.com"}
 
 // LocalDir returns the directory of a repository on this machine, from a path or a plain file://
 // URL; ok is false for all other URLs.

@@ -240,10 +240,12 @@ func TestSameRepository(t *testing.T) {
 
 func TestTheAPIOfARepositoryBySSHIsOnTheSameHost(t *testing.T) {
 	for url, want := range map[string]string{
-		"ssh://git@git.example.com/acme/fleet.git":    "https://git.example.com/acme/fleet",
-		"ssh://Git.Example.com:2222/acme/fleet":       "https://git.example.com/acme/fleet",
-		"git@git.example.com:acme/fleet.git":          "https://git.example.com/acme/fleet",
-		"https://git.example.com:8443/acme/fleet.git": "https://git.example.com:8443/acme/fleet.git",
+		"ssh://git@ssh.github.com:443/acme/fleet.git":    "https://github.com/acme/fleet",
+		"ssh://git@altssh.gitlab.com:443/acme/fleet.git": "https://gitlab.com/acme/fleet",
+		"ssh://git@git.example.com/acme/fleet.git":       "https://git.example.com/acme/fleet",
+		"ssh://Git.Example.com:2222/acme/fleet":          "https://git.example.com/acme/fleet",
+		"git@git.example.com:acme/fleet.git":             "https://git.example.com/acme/fleet",
+		"https://git.example.com:8443/acme/fleet.git":    "https://git.example.com:8443/acme/fleet.git",
 		"/srv/fleet.git": "/srv/fleet.git",
 	} {
 		if got := catalog.WebURL(url); got != want {
