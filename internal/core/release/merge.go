@@ -44,7 +44,7 @@ func (r *Result) autoMerge(p *plan.Plan, facts Facts) {
 	}
 	for i := range r.Groups {
 		g := &r.Groups[i]
-		if g.Act != ActNone || g.locked() || g.stuck || g.Now != "" || len(g.Tiers) == 0 {
+		if !g.mergesItself() {
 			continue
 		}
 		all, members := true, make([]*TierStatus, 0, len(g.Tiers))
@@ -63,6 +63,12 @@ func (r *Result) autoMerge(p *plan.Plan, facts Facts) {
 			}
 		}
 	}
+}
+
+// mergesItself reports whether a proposal of several tiers may be merged without a person, as far as
+// that does not depend on each of them.
+func (g *GroupStatus) mergesItself() bool {
+	return g.Act == ActNone && !g.locked() && !g.stuck && g.Now == "" && len(g.Tiers) > 0
 }
 
 // mergesItself reports whether a proposed tier may be merged without a person.
