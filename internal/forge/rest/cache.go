@@ -19,11 +19,14 @@ const (
 
 // cache keeps the answers that a server gives an ETag, because asking whether one has changed costs
 // little, and on GitHub nothing of the budget. Answers are kept by what may change them: the URL,
-// the format, and the credentials. The least recently used ones are removed.
+// the format, and the credentials. The least recently used ones are removed, and all of them when
+// the credentials change, as those of a GitHub App do every hour.
 type cache struct {
 	mu    sync.Mutex
 	lru   *lru.Cache
 	bytes int
+	// credentials are a digest of those of the answers.
+	credentials string
 }
 
 // find returns the key of a request, and what is kept under it. Without a key nothing may be kept.
@@ -38,6 +41,9 @@ func (c *cache) find(r *http.Request) (key string, kept *answer) {
 	key = string(h.Sum(nil))
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if now := digest(r.Header.Get("Authorization"), r.Header.Get(privateToken)); now != c.credentials {
+		c.lru, c.bytes, c.credentials = nil, 0, now
+	}
 	if c.lru == nil {
 		return key, nil
 	}
