@@ -37,8 +37,9 @@ type Options struct {
 }
 
 // Forge is a repository on a server that has pull requests. All that it keeps in memory it can read
-// again. mu guards the fields below it and is not held during requests; listing is, so one goroutine
-// at a time takes in what the server and the branches say.
+// again. mu guards the fields below it and is not held during requests to the forge, but while records
+// are read from Git; listing is held during all, so one goroutine at a time takes in what the server
+// and the branches say.
 type Forge struct {
 	server  Server
 	mirror  Mirror
