@@ -92,7 +92,7 @@ func (s *slice) propose(ctx context.Context) {
 		defer mu.Unlock()
 		if err != nil {
 			if git.IsAuth(err) && proposal.Number == 0 {
-				s.repo.refuse(err, s.engine.began)
+				s.repo.opening = readiness{asked: s.engine.began, err: err}
 			}
 			s.failed(u.action, fmt.Errorf("proposing %s: %w", u.Ref, err))
 			return
@@ -111,7 +111,7 @@ func (s *slice) propose(ctx context.Context) {
 		free <- struct{}{} // which may take long, and then there is no time left
 		mu.Lock()
 		stopped, isLate := s.stopped(ctx), i >= calling && s.engine.timeIsOver() // however long the push took
-		waits, refused := s.repo.limit.Why != "", s.repo.unopened
+		waits, refused := s.repo.limit.Why != "", s.repo.mayOpen(s.engine.began)
 		switch {
 		case stopped:
 		case refused != nil:

@@ -23,9 +23,6 @@ func (s *slice) push(ctx context.Context) {
 		err = s.repo.ready(ctx, s.engine.began)
 	}
 	if err == nil {
-		err = s.repo.mayOpen(s.engine.began)
-	}
-	if err == nil {
 		err = s.record(ctx)
 	}
 	if err != nil {
@@ -130,7 +127,7 @@ func (s *slice) refusal(u update, reason, hooks string) manifest.Problem {
 // failAll notes that a push failed as a whole. Where the servers do not answer, or nothing may be
 // pushed, that is the repository's problem and not the seeds'.
 func (s *slice) failAll(err error) {
-	if s.repo.coolDown(err, s.engine.config.Now); git.IsTransient(err) || s.repo.unready != nil || s.repo.unopened != nil {
+	if s.repo.coolDown(err, s.engine.config.Now); git.IsTransient(err) || s.repo.unready != nil {
 		return
 	}
 	s.repo.pushRefused(err, s.engine.began)

@@ -645,20 +645,32 @@ func (f mute) Propose(context.Context, forge.Request) (forge.Proposal, error) {
 // List has no proposals for branches without a pull request.
 func (f mute) List(context.Context, git.Refs) ([]forge.Proposal, error) { return nil, nil }
 
+// What credentials may do is not always known before: GitHub does not say it of a fine-grained token.
+// What the forge refuses once counts for all proposals, for some minutes.
 func TestAForgeThatOpensNothingIsNotStormed(t *testing.T) {
-	w := newWorld(t, fleet{workload: []string{"site-0"}, seed: 5})
+	w := newWorld(t, fleet{workload: []string{"edge"}})
 	asked, changed := 0, 0
 	w.onForge = func(f forge.Forge) forge.Forge { return mute{f, &asked, forge.FailedAuth} }
+	w.config = func(c *engine.Config) { c.ForgeCalls = 1 }
 	w.restart()
-	w.control.put("main", "plant", map[string]string{"seeds/edge.yaml": storySeed(1, true)})
+	w.control.put("main", "plant", manySeeds(6))
 	for range 10 {
 		w.pass()
 		if w.report.Changed {
 			changed++
 		}
+		for _, seed := range w.report.Seeds {
+			if got := seed.Tiers[0]; got.State != "Held" || got.Reason != v1alpha1.ReasonCredentialsRefused || !strings.Contains(got.Message, "it opens nothing") {
+				t.Fatalf("%s is %+v", seed.Name, got)
+			}
+		}
 	}
-	if changed > 1 || asked != 10 {
+	if changed > 1 || asked != 1 {
 		t.Errorf("of 10 passes %d changed something and want the next one at once; it was asked %d times", changed, asked)
+	}
+	w.now = w.now.Add(5 * time.Minute)
+	if w.pass(); asked != 2 {
+		t.Errorf("after five minutes it was asked %d times", asked)
 	}
 }
 

@@ -52,8 +52,6 @@ type repoState struct {
 	err error
 	// unready says why nothing may be pushed, where something had to be.
 	unready error
-	// unopened says why no proposals are opened, where one had to be.
-	unopened error
 	// limit is set once the forge allowed no more requests in this pass, and resumes is when the
 	// first of what waits for that goes on.
 	limit   forge.Room

@@ -42,19 +42,12 @@ func (r *repoState) ready(ctx context.Context, now time.Time) error {
 	return r.readiness.err
 }
 
-// refuse takes note of a proposal that the forge does not let the credentials open: it would refuse
-// all others too.
-func (r *repoState) refuse(err error, now time.Time) {
-	r.opening = readiness{asked: now, err: err}
-	r.unopened = inRepo(r.name, err)
-}
-
-// mayOpen returns why no proposals are opened; that is tried again after readyPause.
+// mayOpen returns why no proposals are opened: what the forge does not let the credentials open once,
+// it refuses for all others too. That is tried again after readyPause.
 func (r *repoState) mayOpen(now time.Time) error {
-	if r.opening.err == nil || r.opening.over(now) {
+	if r.opening.over(now) {
 		return nil
 	}
-	r.unopened = inRepo(r.name, r.opening.err)
 	return r.opening.err
 }
 

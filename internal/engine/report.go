@@ -86,7 +86,7 @@ func (o *observation) report(d *pass.Decision, done *outcome) *Report {
 	out.Warnings = append(out.Warnings, o.engine.loaded.Skipped...)
 	for _, name := range slices.Sorted(maps.Keys(o.repos)) {
 		r := o.repos[name]
-		err := cmp.Or(r.facts.Failure.AsError(), r.err, r.unready, r.unopened)
+		err := cmp.Or(r.facts.Failure.AsError(), r.err, r.unready)
 		if err != nil {
 			out.Problems = append(out.Problems, manifest.AsProblem(err))
 		}
