@@ -184,7 +184,7 @@ func newKubeAsk(f *kubeFlags, r request, who *whoFlags, cmd *cobra.Command, prev
 		}
 		value := c.now().UTC().Format(time.RFC3339Nano)
 		if who != nil {
-			value = requestValue([]string{value}, *who)
+			value = requestValue(cmd.Context(), []string{value}, *who)
 		}
 		if err := c.annotate(cmd.Context(), seed, r.annotation, value); err != nil {
 			return err

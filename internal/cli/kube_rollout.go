@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -73,7 +74,7 @@ func newKubeRolloutAsk(f *kubeFlags, verb string, cmd *cobra.Command) *cobra.Com
 		if err != nil {
 			return err
 		}
-		value := rolloutValue(verb, wave, c.now(), flags)
+		value := rolloutValue(cmd.Context(), verb, wave, c.now(), flags)
 		if err := c.annotate(cmd.Context(), seed, rolloutRequest.annotation, value); err != nil {
 			return err
 		}
@@ -86,7 +87,7 @@ func newKubeRolloutAsk(f *kubeFlags, verb string, cmd *cobra.Command) *cobra.Com
 }
 
 // rolloutValue is the value of the annotation, which the time makes another one than before.
-func rolloutValue(verb, wave string, at time.Time, flags whoFlags) string {
+func rolloutValue(ctx context.Context, verb, wave string, at time.Time, flags whoFlags) string {
 	words := []string{verb}
 	switch {
 	case wave != "":
@@ -94,12 +95,12 @@ func rolloutValue(verb, wave string, at time.Time, flags whoFlags) string {
 	case verb == "skip":
 		words[0] = "now"
 	}
-	return requestValue(append(words, at.UTC().Format(time.RFC3339Nano)), flags)
+	return requestValue(ctx, append(words, at.UTC().Format(time.RFC3339Nano)), flags)
 }
 
 // requestValue is the value of an annotation that says who asks, and why.
-func requestValue(words []string, flags whoFlags) string {
-	if by := strings.Join(strings.Fields(flags.who()), " "); by != "" {
+func requestValue(ctx context.Context, words []string, flags whoFlags) string {
+	if by := strings.Join(strings.Fields(flags.who(ctx)), " "); by != "" {
 		words = append(words, "by", by)
 	}
 	if why := strings.Join(strings.Fields(flags.why), " "); why != "" {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -618,12 +619,17 @@ func newPRReject() *cobra.Command {
 
 // person is whom git says the user is.
 func person(ctx context.Context) git.Person {
-	setting := func(key, fallback string) string {
-		out, err := exec.CommandContext(ctx, "git", "config", key).Output()
-		if value := strings.TrimSpace(string(out)); err == nil && value != "" {
-			return value
-		}
-		return fallback
+	return git.Person{
+		Name:  cmp.Or(gitSetting(ctx, "user.name"), "furrow user"),
+		Email: cmp.Or(gitSetting(ctx, "user.email"), "user@localhost"), When: time.Now(),
 	}
-	return git.Person{Name: setting("user.name", "furrow user"), Email: setting("user.email", "user@localhost"), When: time.Now()}
+}
+
+// gitSetting returns a setting of git; empty where there is none.
+func gitSetting(ctx context.Context, key string) string {
+	out, err := exec.CommandContext(ctx, "git", "config", key).Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
 }

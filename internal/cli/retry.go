@@ -136,11 +136,11 @@ func retry(ctx context.Context, a *asking, who *whoFlags) error {
 		tiers = retriable(a.status)
 	}
 	if a.status == nil || len(tiers) > 0 {
-		if err := a.Retry(ctx, a.seed, who.who(), who.why); err != nil {
+		if err := a.Retry(ctx, a.seed, who.who(ctx), who.why); err != nil {
 			return err
 		}
 	} else {
-		rejected, err := a.RetryRejected(ctx, a.seed, who.who(), who.why)
+		rejected, err := a.RetryRejected(ctx, a.seed, who.who(ctx), who.why)
 		if err != nil {
 			return err
 		}

@@ -34,14 +34,17 @@ type whoFlags struct{ by, why string }
 
 func (f *whoFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.by, "by", "", "who asks, for the record; by default the user at this machine")
+	flags.StringVar(&f.by, "by", "", "who asks, for the record; by default the user.name of git, or the user at this machine")
 	flags.StringVar(&f.why, "reason", "", "why, for the record")
 }
 
-// who returns who asks; empty where nobody says, and the machine has no name of its user.
-func (f *whoFlags) who() string {
+// who returns who asks; empty where nobody says, and neither git nor the machine has a name.
+func (f *whoFlags) who(ctx context.Context) string {
 	if f.by != "" {
 		return f.by
+	}
+	if name := gitSetting(ctx, "user.name"); name != "" {
+		return name
 	}
 	if u, err := user.Current(); err == nil {
 		return u.Username
@@ -58,7 +61,7 @@ func newPause() *cobra.Command {
 the gates of its open proposals are shut, until 'furrow rollout resume'. What was merged goes on.`,
 		Example: "  furrow rollout pause web --reason 'the shop is closed'",
 	}, func(ctx context.Context, a *asking) error {
-		changed, err := a.Pause(ctx, a.seed, flags.who(), flags.why)
+		changed, err := a.Pause(ctx, a.seed, flags.who(ctx), flags.why)
 		return a.answer(changed, err, "is paused", "is paused already")
 	})
 	flags.add(cmd)
@@ -100,7 +103,7 @@ plan that the control plane asks for now, and end with the next one.`,
 		}
 		return session.with(func(cmd *cobra.Command, s *controlplane.Session, args []string) error {
 			return askOf(cmd, s, args[0], func(ctx context.Context, a *asking) error {
-				changed, err := a.Skip(ctx, a.seed, wave, flags.who(), flags.why)
+				changed, err := a.Skip(ctx, a.seed, wave, flags.who(ctx), flags.why)
 				what := fmt.Sprintf("goes on without wave %s", wave)
 				if now {
 					what = "goes to all clusters at once"

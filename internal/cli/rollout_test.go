@@ -31,3 +31,17 @@ func TestARolloutIsPausedResumedAndSkipped(t *testing.T) {
 		}
 	}
 }
+
+func TestWhoAsksIsWhomGitNames(t *testing.T) {
+	t.Setenv("GIT_CONFIG_COUNT", "1")
+	t.Setenv("GIT_CONFIG_KEY_0", "user.name")
+	for name, same := range map[string]bool{"Ada L.": true, "": false} {
+		t.Setenv("GIT_CONFIG_VALUE_0", name)
+		if got := (&whoFlags{}).who(t.Context()); got == "" || same != (got == name) {
+			t.Errorf("git names %q, and who asks is %q", name, got)
+		}
+	}
+	if got := (&whoFlags{by: "Bob"}).who(t.Context()); got != "Bob" {
+		t.Errorf("who asks is %q", got)
+	}
+}

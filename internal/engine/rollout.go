@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -65,7 +66,7 @@ func hasWave(p *plan.Plan, wave string) error {
 	}
 	next := "Set spec.rollout.waves of the Seed to have some"
 	if len(names) > 0 {
-		next = fmt.Sprintf("It has %v", names)
+		next = "It has " + strings.Join(names, ", ")
 	}
 	return manifest.Problem{Reason: v1alpha1.ReasonNothingToDo, Seed: p.Seed, Message: fmt.Sprintf("the rollout of seed %q has no wave %q", p.Seed, wave), Next: next}
 }
