@@ -122,6 +122,9 @@ var verbs = map[string]string{
 	http.MethodPost: "create", http.MethodPatch: "patch", http.MethodPut: "update", http.MethodDelete: "delete",
 }
 
+// discovery is a request for the kinds that the API server has.
+const discovery = "discover"
+
 // callOf names a request by verb and resource, as "patch plantings/status".
 func callOf(r *http.Request) string {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
@@ -134,7 +137,7 @@ func callOf(r *http.Request) string {
 		parts = parts[2:]
 	}
 	if len(parts) == 0 {
-		return "discover"
+		return discovery
 	}
 	verb, resource := verbs[r.Method], parts[0]
 	if len(parts) > 2 {
