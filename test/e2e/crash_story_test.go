@@ -213,7 +213,7 @@ func (c *crashStory) runStory(t *testing.T, name string, at []crash) {
 	}
 	c.until("everything is Released", c.isReleased)
 	c.awaitIdle()
-	c.check(1, planBranch, c.statusBranch(), "main")
+	c.check(1, planBranch, c.recordsBranch(), c.statusBranch(), "main")
 	c.read("when all was Released", "main", planBranch)
 	if len(at) == 1 && len(c.gate.missed()) == 0 {
 		return // this run is for that one crash
