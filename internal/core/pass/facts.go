@@ -57,7 +57,7 @@ type Facts struct {
 	Plans []PlanOnBranch `json:"plans,omitempty"`
 	// Health is what the clusters report.
 	Health Health `json:"health"`
-	// Zones are the time zones that windows name, by name; empty where there is no such zone.
+	// Zones are the time zones that windows name, by name; empty for a name that no zone has.
 	Zones map[string]window.Zone `json:"zones,omitempty"`
 }
 

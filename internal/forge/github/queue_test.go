@@ -56,9 +56,9 @@ func TestWhatTheQueueRefusesIsExplained(t *testing.T) {
 		kind   forge.Kind
 		says   string
 	}{
-		"an approval is missing":        {r.Number, r.Head, forge.FailedOther, "At least 1 approving review"},
-		"its branch has moved":          {r.Number, git.Hash{1}, "", ""},
-		"there is no such pull request": {7, r.Head, "", ""},
+		"an approval is missing":       {r.Number, r.Head, forge.FailedOther, "At least 1 approving review"},
+		"its branch has moved":         {r.Number, git.Hash{1}, "", ""},
+		"a number that does not exist": {7, r.Head, "", ""},
 	} {
 		err := s.api.Enqueue(t.Context(), tc.number, pull.Merge{Head: tc.head})
 		if tc.kind == "" && !forge.IsGone(err) || tc.kind != "" && (!forge.IsFailure(err, tc.kind) || !strings.Contains(err.Error(), tc.says)) {
