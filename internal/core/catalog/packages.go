@@ -300,17 +300,32 @@ func packageAt(dir string, w *walker) *Package {
 
 // seedDocuments returns the Seeds of a file; whole reports whether it has nothing else, and that
 // all of it can be read.
+//
+// Other documents are parsed only until one of them is something else: renderers parse them all, and
+// that costs more than anything else in reading a large seed.
 func seedDocuments(file string, data []byte) (seeds []manifest.Object, whole bool) {
-	if !bytes.Contains(data, []byte(v1alpha1.Group)) || !bytes.Contains(data, []byte("Seed")) {
+	if !maySeed(data) {
 		return nil, false
 	}
-	objects, err := manifest.Parse(file, data)
+	whole = true
+	objects, err := manifest.ParseSome(file, data, func(text []byte) bool {
+		if whole && !maySeed(text) {
+			others, err := manifest.Parse(file, text)
+			whole = err == nil && len(others) == 0
+		}
+		return maySeed(text)
+	})
 	for _, o := range objects {
 		if isSeed(o) {
 			seeds = append(seeds, o)
 		}
 	}
-	return seeds, err == nil && len(seeds) == len(objects) && len(seeds) > 0
+	return seeds, whole && err == nil && len(seeds) == len(objects) && len(seeds) > 0
+}
+
+// maySeed reports whether a text may have a Seed document.
+func maySeed(text []byte) bool {
+	return bytes.Contains(text, []byte(v1alpha1.Group)) && bytes.Contains(text, []byte("Seed"))
 }
 
 func isSeed(o manifest.Object) bool { return o.ID.Group == v1alpha1.Group && o.ID.Kind == "Seed" }

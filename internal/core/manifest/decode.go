@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// tree is one value of a file: its nodes for the positions, and its text for the values, which come
-// from another parser. yaml3 keeps lines but reads YAML 1.2 types; sigs.k8s.io/yaml reads values as
-// kubectl and Flux do, but forgets lines. Both get the same text.
+// tree is one value of a file: its nodes for the positions, and its text for the values. yaml3 keeps
+// lines but reads YAML 1.2 types; sigs.k8s.io/yaml reads values as kubectl and Flux do, but forgets
+// lines. Where nodes do not say what a value is for the latter, it reads the same text again.
 type tree struct {
 	root *yaml3.Node
 	raw  []byte
@@ -36,7 +36,16 @@ func readYAML(doc document) (t tree, err error) {
 	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
 		return tree{}, errSecondDocument
 	}
-	return tree{root: root.Content[0], raw: doc.raw, decode: func() (any, error) { return decodeYAML(doc.text) }}, nil
+	t = tree{root: root.Content[0], raw: doc.raw}
+	t.decode = func() (any, error) {
+		if readAlike(doc.text) {
+			if value, ok := valueOf(t.root); ok {
+				return value, nil
+			}
+		}
+		return decodeYAML(doc.text)
+	}
+	return t, nil
 }
 
 var errSecondDocument = errors.New("a second document starts here without a line of its own for ---")

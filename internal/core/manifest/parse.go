@@ -22,9 +22,16 @@ import (
 // decoding; lists taken apart; identity. No error quotes a value, except those that identify the
 // object.
 func Parse(file string, data []byte) ([]Object, error) {
+	return ParseSome(file, data, func([]byte) bool { return true })
+}
+
+// ParseSome is Parse of the documents of a file whose text is wanted.
+func ParseSome(file string, data []byte, wanted func(text []byte) bool) ([]Object, error) {
 	r := reader{file: file}
 	for _, doc := range split(data) {
-		r.document(doc)
+		if wanted(doc.text) {
+			r.document(doc)
+		}
 	}
 	return r.objects, r.problems.err()
 }
