@@ -243,12 +243,9 @@ func (c *planCommand) show(cmd *cobra.Command, outcomes map[string]*plan.Outcome
 			return err
 		}
 	}
-	views := make([]any, len(plans))
+	views := make([]planDocument, len(plans))
 	for i, p := range plans {
-		var err error
-		if views[i], err = planDocument(p); err != nil {
-			return err
-		}
+		views[i] = planDocument{p}
 	}
 	var value any = views
 	if len(views) == 1 {
@@ -306,10 +303,14 @@ func (c *planCommand) write(o *plan.Outcome) error {
 			files[at] = f.Data
 		}
 	}
+	made := map[string]bool{}
 	for at, data := range files {
 		target := filepath.Join(dir, filepath.FromSlash(at))
-		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-			return err
+		if parent := filepath.Dir(target); !made[parent] {
+			if err := os.MkdirAll(parent, 0o755); err != nil {
+				return err
+			}
+			made[parent] = true
 		}
 		if err := os.WriteFile(target, data, 0o644); err != nil {
 			return err

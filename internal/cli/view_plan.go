@@ -16,14 +16,16 @@ import (
 	"github.com/furrow-dev/furrow/internal/engine"
 )
 
-// planDocument returns the plan as plan.yaml has it, for other formats.
-func planDocument(p *plan.Plan) (any, error) {
-	data, err := p.Document()
+// planDocument is a plan as plan.yaml has it, for other formats. It is made only where it is written.
+type planDocument struct{ *plan.Plan }
+
+// MarshalJSON implements json.Marshaler.
+func (d planDocument) MarshalJSON() ([]byte, error) {
+	data, err := d.Document()
 	if err != nil {
 		return nil, err
 	}
-	var view any
-	return view, yaml.Unmarshal(data, &view)
+	return yaml.YAMLToJSON(data)
 }
 
 // clustersOf returns the clusters that plans have tiers on.
@@ -149,19 +151,13 @@ type tierChange struct {
 
 // planDiffOf compares the plan in force with the next one. Either may be missing: a seed that is
 // new, or one that cannot be planned.
-func planDiffOf(p *engine.Preview) (*planDiff, error) {
+func planDiffOf(p *engine.Preview) *planDiff {
 	v := &planDiff{Seed: p.Seed, Revision: p.Revision, Message: p.Message, Changes: []tierChange{}, preview: p}
-	for _, half := range []struct {
-		of *plan.Plan
-		to *any
-	}{{p.InForce, &v.InForce}, {p.Next, &v.Next}} {
-		if half.of == nil {
-			continue
-		}
-		var err error
-		if *half.to, err = planDocument(half.of); err != nil {
-			return nil, err
-		}
+	if p.InForce != nil {
+		v.InForce = planDocument{p.InForce}
+	}
+	if p.Next != nil {
+		v.Next = planDocument{p.Next}
 	}
 	for _, c := range plan.Compare(p.InForce, p.Next) {
 		fields := map[string][]prField{}
@@ -176,7 +172,7 @@ func planDiffOf(p *engine.Preview) (*planDiff, error) {
 			Contents: c.Contents, Reconciler: c.Reconciler,
 		})
 	}
-	return v, nil
+	return v
 }
 
 func idStrings(ids []manifest.ID) []string {
@@ -268,10 +264,7 @@ func showDiffs(w, warnings io.Writer, output *outputFlag, previews []*engine.Pre
 	diffs := make([]*planDiff, len(previews))
 	failed := len(problems) > 0
 	for i, p := range previews {
-		var err error
-		if diffs[i], err = planDiffOf(p); err != nil {
-			return err
-		}
+		diffs[i] = planDiffOf(p)
 	}
 	var value any = diffs
 	if len(diffs) == 1 {

@@ -167,11 +167,7 @@ func tables() map[string]func(io.Writer) {
 		"status": func(w io.Writer) { (&statusView{State: fleetOf(20), now: noon}).body(w) },
 		"plan":   func(w io.Writer) { planTable(w, before, false) },
 		"plan-diff": func(w io.Writer) {
-			d, err := planDiffOf(&engine.Preview{Seed: "contour", Revision: next.Revision, InForce: before, Next: next})
-			if err != nil {
-				panic(err)
-			}
-			d.table(w, false)
+			planDiffOf(&engine.Preview{Seed: "contour", Revision: next.Revision, InForce: before, Next: next}).table(w, false)
 		},
 		"pr": func(w io.Writer) {
 			one := located{repo: &controlplane.Repo{Name: "fleet", Base: "main"}, ours: true, proposal: forge.Proposal{

@@ -94,16 +94,6 @@ func (p *Plan) part(clusters []string) part {
 	return out
 }
 
-func marshal(value any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := yaml.NewEncoder(&b)
-	enc.SetIndent(2)
-	if err := enc.Encode(value); err != nil {
-		return nil, fmt.Errorf("encoding a plan: %w", err)
-	}
-	return b.Bytes(), enc.Close()
-}
-
 // Decode reads the plan of a plan branch's tree, and checks it. A plan of a newer minor version is
 // read, without fields that this version does not know; one of a newer major version, or with values that this
 // version does not know, is an error with reason UnsupportedVersion.
