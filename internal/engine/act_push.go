@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -79,25 +80,25 @@ func (s *slice) record(ctx context.Context) error {
 func (s *slice) withdrawRefused(refused *git.PushError) bool {
 	stale, unplanned, unrecorded := map[string]bool{}, map[string]bool{}, false
 	for _, u := range s.updates {
-		reason, blamed := refused.Refs[u.Ref]
+		_, blamed := refused.Refs[u.Ref]
 		seed := u.action.Seed
 		switch {
 		case !blamed:
 		case u.record && refused.LeaseRefused(u.Ref):
 			s.raced, unrecorded = true, true
 		case u.record:
-			s.problems = append(s.problems, s.refusal(u, reason, refused.Text))
+			s.problems = append(s.problems, s.refusal(u, refused))
 			unrecorded = true
 		case refused.LeaseRefused(u.Ref):
 			s.raced, stale[seed] = true, true
 		case u.action.Verb == pass.PushPlan:
 			unplanned[seed] = true // without its plan nothing may be proposed
-			s.seeds[seed] = fmt.Errorf("seed %q: %w", seed, s.refusal(u, reason, refused.Text))
+			s.seeds[seed] = fmt.Errorf("seed %q: %w", seed, s.refusal(u, refused))
 		case len(u.action.Tiers) == 0: // a marker, or a branch of what is gone: nothing waits for it
-			s.problems = append(s.problems, s.refusal(u, reason, refused.Text))
+			s.problems = append(s.problems, s.refusal(u, refused))
 		default:
 			for _, m := range u.action.Tiers {
-				s.tiers[m.Tier] = s.refusal(u, reason, refused.Text)
+				s.tiers[m.Tier] = s.refusal(u, refused)
 			}
 		}
 	}
@@ -109,18 +110,21 @@ func (s *slice) withdrawRefused(refused *git.PushError) bool {
 
 // refusal returns the problem that the server does not let a branch move, with the output of its
 // hooks.
-func (s *slice) refusal(u update, reason, hooks string) manifest.Problem {
-	verb := "change"
+func (s *slice) refusal(u update, refused *git.PushError) manifest.Problem {
+	verb, reason := "change", strings.TrimSuffix(refused.Refs[u.Ref], ".")
 	if u.New.IsZero() {
 		verb = "delete"
 	}
-	if hooks != "" {
-		reason += "; the server said: " + hooks
+	next := "Let Furrow's user create, change and delete branches furrow/** there."
+	if refused.Locked(u.Ref) {
+		next = "A push that was cut off may have left that lock: remove the file on the server while nothing is pushed there."
+	} else if refused.Text != "" {
+		reason += "; the server said: " + refused.Text
 	}
 	return manifest.Problem{
 		Reason: v1alpha1.ReasonBranchRefused, Seed: u.action.Seed, Repo: s.repo.name, Path: u.Ref,
 		Message: fmt.Sprintf("the server of GitOps repository %q refuses to %s branch %s: %s", s.repo.name, verb, u.Ref, reason),
-		Next:    "Let Furrow's user create, change and delete branches furrow/** there.",
+		Next:    next,
 	}
 }
 
@@ -157,5 +161,23 @@ func (r *repoState) move(ctx context.Context, updates ...git.Update) error {
 		cancel()
 	})
 	defer stop()
-	return r.Mirror.Push(whole, updates)
+	err := r.Mirror.Push(whole, updates)
+	r.refuseOldLocks(err, updates)
+	return err
+}
+
+// lockGrace is for how long a branch that the server cannot lock counts as one that somebody else is
+// moving. A push that was cut off may have left a lock that nobody removes.
+const lockGrace = time.Minute
+
+// refuseOldLocks turns what has been locked for longer from a race into a refusal.
+func (r *repoState) refuseOldLocks(err error, updates []git.Update) {
+	refused, _ := errors.AsType[*git.PushError](err)
+	for _, u := range updates {
+		if refused == nil || !refused.Locked(u.Ref) {
+			r.locks.Delete(u.Ref)
+		} else if since, _ := r.locks.LoadOrStore(u.Ref, r.began); r.began.Sub(since.(time.Time)) >= lockGrace {
+			delete(refused.Raced, u.Ref)
+		}
+	}
 }

@@ -28,6 +28,7 @@ import (
 	"io/fs"
 	"iter"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/furrow-dev/furrow/api/v1alpha1"
@@ -222,6 +223,8 @@ type openRepo struct {
 	opening readiness
 	// refusedMerges are those of the last minutes, by branch.
 	refusedMerges map[string]refusedMerge
+	// locks are since when the server has not been able to lock branches.
+	locks sync.Map
 	// folders are the directories of roots.
 	folders recent.Cache[folderKey, layout.Folder]
 }

@@ -43,7 +43,9 @@ type observation struct {
 // listed in this one.
 type repoState struct {
 	*openRepo
-	name      string
+	name string
+	// began is when the pass did.
+	began     time.Time
 	facts     *pass.Repo
 	refs      git.Refs
 	head      git.Hash // of the base branch
@@ -93,7 +95,7 @@ func (o *observation) observeRepos(ctx context.Context) {
 	var asked []*repoState
 	declared := o.engine.loaded.Repos
 	for _, name := range slices.Sorted(maps.Keys(declared)) {
-		r := &repoState{name: name, facts: &pass.Repo{Base: declared[name].Spec.BranchOrDefault()}, proposals: map[string]forge.Proposal{}}
+		r := &repoState{name: name, began: o.engine.began, facts: &pass.Repo{Base: declared[name].Spec.BranchOrDefault()}, proposals: map[string]forge.Proposal{}}
 		o.repos[name], o.facts.Repos[name] = r, r.facts
 		if r.openRepo, r.err = o.engine.open(ctx, name); r.err == nil {
 			r.turn()

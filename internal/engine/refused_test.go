@@ -1,8 +1,10 @@
 package engine_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -153,4 +155,37 @@ func TestTheOutageOfOneRepositoryHidesNoPushErrorOfAnother(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestALockThatStaysIsReported: a server that was cut off while it moved a branch may keep it locked.
+// What is locked for a moment is being moved by somebody else.
+func TestALockThatStaysIsReported(t *testing.T) {
+	e := newEstate(t, twoSites())
+	furrow := e.engine(rival{})
+	e.plant(seeds{"web": plainSeed("c", 1, "site-a")})
+	branch, locked := layout.TierBranch("main", layout.Tier{Seed: "web", Cluster: "site-a"}), true
+	e.onPush = func(_ string, updates []git.Update) error {
+		for _, u := range updates {
+			if locked && u.Ref == branch {
+				reason := "Unable to create '/repositories/a.git/refs/heads/" + branch + ".lock': File exists."
+				return &git.PushError{Refs: map[string]string{branch: reason}, Raced: map[string]bool{branch: true}}
+			}
+		}
+		return nil
+	}
+	tier := func() string {
+		t.Helper()
+		e.pass(furrow)
+		s, ok := e.report.Seed("web")
+		if !ok || len(s.Tiers) != 1 {
+			t.Fatal(describe(e.report, e.simulator))
+		}
+		return fmt.Sprint(s.Tiers[0].State, " ", s.Tiers[0].Reason, " ", s.Tiers[0].Message)
+	}
+	texts := golden.Of(t)
+	texts.Add("at first", tier())
+	e.now = e.now.Add(2 * time.Minute)
+	texts.Add("after two minutes", tier())
+	locked = false
+	texts.Add("without the lock", tier())
 }

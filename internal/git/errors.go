@@ -145,11 +145,13 @@ type PushError struct {
 	// NotPushed are the other branches of the same request, which were acceptable themselves.
 	NotPushed []string
 
+	// Raced are the branches of Refs that somebody else moved, or is moving now.
+	Raced map[string]bool
+
 	// Text is what the server said besides: hooks speak here.
 	Text string
 
 	remote string
-	stale  map[string]bool
 }
 
 // Error names the branches to blame, with the server's words.
@@ -178,21 +180,25 @@ func (e *PushError) Reason() string {
 }
 
 // LeaseRefused reports whether ref was refused because somebody else moved it.
-func (e *PushError) LeaseRefused(ref string) bool { return e.stale[ref] }
+func (e *PushError) LeaseRefused(ref string) bool { return e.Raced[ref] }
+
+// Locked reports whether the server could not lock ref. That is so while somebody else moves it, and
+// for good where a push was cut off and left its lock.
+func (e *PushError) Locked(ref string) bool { return fileExists.MatchString(e.Refs[ref]) }
 
 // IsLeaseRefused reports whether a branch was not where the caller expected it: somebody else
 // pushed. Observe the branches anew and decide again; the same push would fail again, or undo what
 // they did.
 func IsLeaseRefused(err error) bool {
 	var e *PushError
-	return errors.As(err, &e) && len(e.stale) > 0
+	return errors.As(err, &e) && len(e.Raced) > 0
 }
 
 // IsRefRefused reports whether the server does not want a branch changed (a protected branch, a
 // hook); its PushError names it.
 func IsRefRefused(err error) bool {
 	var e *PushError
-	return errors.As(err, &e) && len(e.Refs) > len(e.stale)
+	return errors.As(err, &e) && len(e.Refs) > len(e.Raced)
 }
 
 // maxText bounds what is repeated of a server's or a library's text.

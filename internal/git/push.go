@@ -162,13 +162,13 @@ func position(hash Hash) string {
 }
 
 func (m *Mirror) newPushError(text string) *PushError {
-	return &PushError{Refs: map[string]string{}, stale: map[string]bool{}, remote: m.remote.url, Text: m.remote.clean(text)}
+	return &PushError{Refs: map[string]string{}, Raced: map[string]bool{}, remote: m.remote.url, Text: m.remote.clean(text)}
 }
 
-func (e *PushError) blame(ref, reason string, stale bool) {
+func (e *PushError) blame(ref, reason string, raced bool) {
 	e.Refs[ref] = reason
-	if stale {
-		e.stale[ref] = true
+	if raced {
+		e.Raced[ref] = true
 	}
 }
 
@@ -221,6 +221,9 @@ var atomicWords = []string{"atomic", "transaction"}
 var lostRace = regexp.MustCompile(`is at [0-9a-f]{7,} but expected|reference already exists|unable to resolve reference|` +
 	`incorrect old value|failed to update ref|\.lock': File exists|stale info|fetch first`)
 
+// fileExists marks a ref that is locked, by the one who moves it or by one who was cut off.
+var fileExists = regexp.MustCompile(`\.lock': File exists`)
+
 // lockedRef finds the branch that git could not lock in its messages.
 var lockedRef = regexp.MustCompile(`cannot lock ref 'refs/heads/([^']+)': ([^\n]+)`)
 
@@ -268,7 +271,7 @@ func (e *PushError) blameLocks(said string, clean func(string) string) {
 		if at >= 0 {
 			e.NotPushed = slices.Delete(e.NotPushed, at, at+1)
 		}
-		delete(e.stale, ref)
+		delete(e.Raced, ref)
 		e.blame(ref, reason, lostRace.MatchString(reason))
 	}
 	if len(e.Refs) > 0 {

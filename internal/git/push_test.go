@@ -152,6 +152,39 @@ func TestABranchThatMovesWhileTheServerWorksIsALostLease(t *testing.T) {
 	}
 }
 
+// TestALockThatWasLeftIsSeen: a server whose receive-pack was killed leaves the lock of a branch.
+func TestALockThatWasLeftIsSeen(t *testing.T) {
+	bare := newBare(t)
+	commitFiles(t, bare, "main", map[string]string{"a": "1\n"})
+	s := serve(t, bare)
+	for name, remote := range map[string]git.Remote{"local": {URL: bare}, "https": s.remote()} {
+		t.Run(name, func(t *testing.T) {
+			m := open(t, remote)
+			commit, objects := graftFile(t, m, fetch(t, m)["main"], "y", name)
+			locked := git.Update{Ref: "furrow/main/locked/" + name, New: commit, Objects: objects}
+			free := git.Update{Ref: "furrow/main/free/" + name, New: commit, Objects: objects}
+			lock := filepath.Join(bare, "refs", "heads", filepath.FromSlash(locked.Ref)+".lock")
+			if err := os.MkdirAll(filepath.Dir(lock), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(lock, nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			err := m.Push(t.Context(), []git.Update{free, locked})
+			var refused *git.PushError
+			if !errors.As(err, &refused) || !refused.LeaseRefused(locked.Ref) || !refused.Locked(locked.Ref) || refused.Locked(free.Ref) {
+				t.Fatalf("got %v", err)
+			}
+			if err := os.Remove(lock); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.Push(t.Context(), []git.Update{free, locked}); err != nil {
+				t.Errorf("without the lock: %v", err)
+			}
+		})
+	}
+}
+
 func TestABranchBelowAnotherBranchIsRefusedAndNotALease(t *testing.T) {
 	bare := newBare(t)
 	base := commitFiles(t, bare, "main", map[string]string{"a": "1\n"})

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -85,12 +86,21 @@ func newGate(t testing.TB, s *story, at []crash) *gate {
 }
 
 // pass forwards a request, unless furrow must be killed at it.
-func (g *gate) pass(_ http.ResponseWriter, r *http.Request) bool {
+//
+// Gitea is left to finish a push of a furrow that is killed meanwhile at another request: it would
+// kill Git, which then leaves branches locked for good.
+func (g *gate) pass(out http.ResponseWriter, r *http.Request) bool {
 	name, err := nameOf(r)
 	if err != nil {
 		return false // furrow is gone
 	}
 	here, dies := g.arrives(name, isChange(r))
+	if !dies && isPush(r) {
+		whole, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), limit)
+		defer cancel()
+		g.forward.ServeHTTP(out, r.WithContext(whole))
+		return true
+	}
 	if !dies {
 		return false
 	}
@@ -170,6 +180,9 @@ func isChange(r *http.Request) bool {
 	return r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, "/git-upload-pack")
 }
 
+// isPush reports whether a request moves branches.
+func isPush(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/git-receive-pack") }
+
 var (
 	// inRepository splits a path into the repository's name and the rest.
 	inRepository = regexp.MustCompile(`^(?:/api/v1/repos)?/org-[^/]+/([^/.]+)(?:\.git)?/(.*)$`)
@@ -186,7 +199,7 @@ func nameOf(r *http.Request) (string, error) {
 	}
 	query := r.URL.Query()
 	name := strings.Join(strings.Fields(strings.Join([]string{r.Method, path, query.Get("service"), query.Get("state")}, " ")), " ")
-	if !strings.HasSuffix(path, "/git-receive-pack") {
+	if !isPush(r) {
 		return name, nil
 	}
 	body, err := io.ReadAll(r.Body)
