@@ -38,6 +38,14 @@ const (
 	ReasonRenderFailed               Reason = "RenderFailed"
 	ReasonRenderRefused              Reason = "RenderRefused"
 	ReasonRenderBudget               Reason = "RenderBudget"
+	ReasonUnknownPlugin              Reason = "UnknownPlugin"
+	ReasonPluginNotAllowed           Reason = "PluginNotAllowed"
+	ReasonPluginDigest               Reason = "PluginDigest"
+	ReasonPluginFailed               Reason = "PluginFailed"
+	ReasonPluginBudget               Reason = "PluginBudget"
+	ReasonPluginOutput               Reason = "PluginOutput"
+	ReasonPluginRemoval              Reason = "PluginRemoval"
+	ReasonPluginFinding              Reason = "PluginFinding"
 	ReasonNoVariant                  Reason = "NoVariant"
 	ReasonVariantAmbiguous           Reason = "VariantAmbiguous"
 	ReasonVariantConflict            Reason = "VariantConflict"
@@ -289,6 +297,14 @@ var ReasonTopics = []ReasonTopic{
 		{ReasonRenderFailed, "A renderer cannot make objects of the package.", "Correct the file in the message; `kustomize build` reports the same."},
 		{ReasonRenderRefused, "A kustomization names something on another server or outside the package, a plugin, or Helm.", "Copy it into the package, or commit what the tool prints."},
 		{ReasonRenderBudget, "The package exceeds a [limit](reference.md#kustomize) of time, memory, files or objects.", "Make it smaller, or split the seed."},
+		{ReasonUnknownPlugin, "The Seed names a plugin that is not declared.", "Declare a `Plugin` of that name, or correct `spec.plugins`."},
+		{ReasonPluginNotAllowed, "A plugin is an executable, and the operator of Furrow does not allow it.", "Add it to the directory of `--plugins`, or use a WASM module."},
+		{ReasonPluginDigest, "A plugin's executable or module is not the one whose digest the `Plugin` has.", "Review what changed, and correct `spec.digest`."},
+		{ReasonPluginFailed, "A plugin could not be run, crashed, or ended with another code than 0; the message has the end of its standard error.", "Correct the plugin, or what it objects to."},
+		{ReasonPluginBudget, "A plugin exceeded a limit of time, memory or output.", "Make it smaller, or raise `spec.timeout` or `spec.memory`."},
+		{ReasonPluginOutput, "A plugin wrote something other than objects, or half of them.", "Correct the plugin, or set the `spec.protocol` that it uses."},
+		{ReasonPluginRemoval, "A plugin left out objects that it read.", "Correct the plugin, or set `spec.allowRemoval` if it may remove objects."},
+		{ReasonPluginFinding, "A plugin reports something about the seed: an error holds the seed, anything else is a warning.", "Correct what the message says."},
 		{ReasonNoVariant, "No variant of the seed chooses one of its clusters.", "Add a variant for it, or a default one; or exclude the cluster with `spec.clusterSelector`."},
 		{ReasonVariantAmbiguous, "Two variants of the seed choose one cluster.", "Let exactly one of them choose it."},
 		{ReasonVariantConflict, "Two variants put an object of one name on one management cluster, with different content.", "Give it a name per variant, as with `namePrefix`, or the same content."},

@@ -105,7 +105,8 @@ var rows = []row{
 	{"internal/core/redact", core, []string{}},
 	{"internal/core/githash", core, []string{}},
 	{"internal/core/manifest", core, []string{"api", "internal/core/truncate"}},
-	{"internal/core/catalog", core, []string{"api", "internal/core/manifest", "internal/core/truncate", "internal/core/window"}},
+	{"internal/core/plugin", core, []string{"api", "internal/core/manifest", "internal/core/redact", "internal/core/truncate"}},
+	{"internal/core/catalog", core, []string{"api", "internal/core/manifest", "internal/core/plugin", "internal/core/truncate", "internal/core/window"}},
 	{"internal/core/change", core, []string{"internal/core/githash", "internal/core/manifest", "internal/core/catalog", "internal/core/recent", "internal/core/truncate"}},
 	{"internal/core/health", core, []string{"api", "internal/core/manifest", "internal/core/catalog", "internal/core/redact"}},
 	{"internal/core/template", core, []string{"api", "internal/core/manifest", "internal/core/truncate"}},
@@ -125,7 +126,7 @@ var rows = []row{
 	}},
 	{"internal/core/pass", core, []string{"api", "internal/core", "templates"}},
 
-	{"internal/render", edge, []string{"api", "internal/core"}},
+	{"internal/render", edge, []string{"api", "internal/core", "internal/plugin"}},
 	{"internal/plugin", edge, []string{"api", "internal/core"}},
 	{"internal/backoff", edge, []string{}},
 	{"internal/git/odb", edge, []string{"internal/core/githash"}},

@@ -22,6 +22,8 @@ type Object struct {
 	// Raw is set only for documents with a top-level sops key: the document's
 	// exact bytes.
 	Raw []byte
+	// Written says what plugins wrote in the annotations; nil where people wrote all of them.
+	Written Written
 }
 
 // APIVersion returns "group/version", or "version" for the core group.

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package plugin_test
+
+func kernelHasLandlock() bool { return false }
